@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What hangs on the board: four fibres and the floors at their ends, the sea around them, the GPS
+ * receiver on the roof, and the scenario that breaks them. Deterministic: a seed, model time and the
+ * downstream frames decide everything.
+ *
+ * Model time is a count of frame periods since the start (`step`), so speed does not matter here; it
+ * means TAI ns = tai_start_ns + step x 125 000. The board calls, in this order, once per step:
+ * world_step(), then for every link world_downlink() and world_uplink().
+ */
+#ifndef EMU_WORLD_H
+#define EMU_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tdm/deframe.h" /* enum tdm_loss */
+
+struct world;
+
+/* Advance model time by one frame period; floors, sea, faults and the receiver move on. */
+void world_step(struct world *w);
+
+/* What the board sees of its surroundings now. */
+struct world_roof {
+	bool pps;        /* a PPS edge falls into this step */
+	bool reference;  /* 10 MHz present */
+	bool tod_valid;  /* IRIG-B label below is good */
+	uint32_t tod_second;     /* UTC second of day of this step */
+	uint16_t tod_day;        /* from 0 */
+	uint8_t tod_year;        /* since 2000 */
+	uint8_t tod_quality;     /* TDM_TIME_* */
+	uint8_t tod_leap;
+	int32_t temperature_mc;  /* of the board */
+	bool stalled;            /* scenario: the board's DMA engine hangs */
+};
+void world_roof(const struct world *w, struct world_roof *ret_roof);
+
+/* What the transceiver of a link sees now. */
+struct world_fibre {
+	bool signal;           /* light */
+	uint32_t rx_power_nw, tx_power_nw;
+	uint32_t phase_ps;     /* 0..12499, with jitter: one measurement */
+	uint8_t rtt_frames;    /* round trip: whole frames x 125 us */
+	uint16_t rtt_bytes;    /* + bytes x 12.5 ns, 0..9999 */
+	uint8_t rtt_bits;      /* + bit slip x 1.25 ns, 0..9 */
+	uint32_t code_errors;  /* 8b10b errors of this step */
+	bool fifo_drop;        /* scenario: the board's FIFO overflows, this cell is lost */
+};
+void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre);
+
+/* The downstream frame of this step leaves for `link` (NULL: transmitter off). It arrives after the
+ * fibre's one-way delay. */
+void world_downlink(struct world *w, unsigned link, const uint8_t *frame);
+
+/*
+ * Fill the 10 000 bytes at `cell` with what arrives on `link` in this step, cut on the board's grid.
+ * Called for every link and step, also when the cell will be lost: `fate` says what the board will do
+ * with it (TDM_GOOD = hand it over), so that the truth knows. `count` is the board's count.
+ */
+void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell);
+
+/* The board has reset or aligned the link's transceiver: where its grid falls is decided anew (a
+ * scenario may make it slip). The lock is back after world's own relock time. */
+void world_realign(struct world *w, unsigned link, bool reset);
+/* Whether the receiver has found words (K28.5) on this link. */
+bool world_locked(const struct world *w, unsigned link);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The second way in: the emulator's socket. A Unix SOCK_SEQPACKET socket on which a client sends one
+ * request a packet and gets one answer: the same request codes and structs as the device's ioctls,
+ * so that a client cannot tell board from model but by what it opened.
+ *
+ *   request  struct nanet3_sock_head, then `size` bytes of the request's struct
+ *   answer   struct nanet3_sock_head (result = 0 or -errno), then the struct as it came out
+ *
+ * NANET3_SOCK_MAP (u64 of NANET3_MAP_*) answers with struct nanet3_sock_map and one descriptor by
+ * SCM_RIGHTS. INFO's answer carries an eventfd that is signalled when the client's queue becomes
+ * non-empty. End of file on the socket = the board is gone (ENODEV); end of file at the other end =
+ * the client died, its links linger.
+ */
+#ifndef NANET3_SOCKET_H
+#define NANET3_SOCKET_H
+
+#include "driver/nanet3.h"
+
+struct nanet3_sock_head {
+	__u32 request; /* NANET3_IOC_* or NANET3_SOCK_MAP */
+	__s32 result;
+	__u32 size;
+	__u32 reserved;
+};
+
+struct nanet3_sock_map {
+	__u64 what;   /* in: NANET3_MAP_* */
+	__u64 bytes;  /* out: length of the mapping */
+	__u64 offset; /* out: offset in the descriptor */
+	__u32 writable;
+	__u32 reserved;
+};
+#define NANET3_SOCK_MAP _IOWR('N', 0x40, struct nanet3_sock_map)
+#define NANET3_SOCK_MAX 512u /* bytes of a packet, head included */
+
+#endif
