@@ -43,7 +43,7 @@ struct truth_record {
 	uint8_t reserved[4];
 	uint64_t hit_hash[6];
 	uint64_t sample_hash[2];
-	uint64_t reserved2;
+	uint64_t reserved2[2];
 };
 _Static_assert(sizeof(struct truth_head) == 128, "truth head");
 _Static_assert(sizeof(struct truth_record) == 128, "truth record");
