@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Capture: the one thread that owns the board's rings. Per tick (1 ms and more), for all links:
+ * completions -> tdm deframer -> blocks -> publisher; settled blocks -> ledger -> owner page ->
+ * release of buffers. It also hands slow-control replies and telemetry to the main thread.
+ *
+ *   board rings --> capture --blocks--> publisher
+ *                      ^ ---settled-------'
+ *                      '--commands-- main <--reports--'
+ *
+ * The owner page (4 KiB a link, survives us) holds, as of a *cursor* (a board count up to which all is
+ * settled): counters of the open seconds, blocks already acknowledged beyond it, the label, the run,
+ * the time epoch. Two copies, switched by one store: a kill -9 between any two instructions leaves one
+ * whole. After a restart everything from the cursor on is read again from the ring, blocks that were
+ * sent before are flagged RESENT, blocks that were acknowledged are not sent again.
+ */
+#ifndef DAEMON_CAPTURE_H
+#define DAEMON_CAPTURE_H
+
+#include "daemon/block.h"
+#include "daemon/ledger.h"
+#include "daemon/queue.h"
+#include "driver/lib/libnanet3.h"
+
+struct capture_config {
+	const char *board_where; /* for nanet3_open(); capture opens its own handle */
+	unsigned board;          /* instance number */
+	unsigned links;          /* bit mask of links to run */
+	uint32_t block_frames;   /* divisor of 1600 */
+	uint32_t tick_us;        /* >= 1000 */
+	enum hit_day_origin day_origin;
+	struct {
+		uint8_t tower, floor;
+	} expected[NANET3_LINKS]; /* which floor hangs on which link */
+	uint8_t groups;            /* groups of reserved consumers ... */
+	uint8_t group_streams[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
+	size_t pool_bytes;
+};
+
+/* main -> capture */
+enum capture_command_type { CAPTURE_LABEL = 1, CAPTURE_RUN = 2, CAPTURE_SAVED = 3 };
+struct capture_command {
+	uint8_t type;
+	uint8_t link;          /* SAVED */
+	uint32_t run;          /* RUN: from the next slice border on; 0 ends the run */
+	uint32_t dma_epoch;    /* SAVED: closed rows of this link up to and including ... */
+	uint64_t second;       /* ... this second lie in the database */
+	struct label label;    /* LABEL */
+};
+
+/* capture -> main */
+enum capture_report_type {
+	CAPTURE_REPLY = 1,     /* word: a slow-control reply */
+	CAPTURE_TELEMETRY = 2, /* telemetry: once a second and link */
+	CAPTURE_LINK_ROW = 3,  /* link_row: open rows twice a second, closed ones once */
+	CAPTURE_STREAM_ROW = 4,
+	CAPTURE_LOSS = 5,      /* loss: when it begins (open) and when it has ended */
+	CAPTURE_ALIGN = 6,     /* aligned or lost, slip offset */
+	CAPTURE_IDENTITY = 7,  /* the floor at the end of the link named itself anew */
+	CAPTURE_RUN_BEGUN = 8, /* run took effect at slice_id */
+	CAPTURE_TAKEOVER = 9,  /* after start, a link: taken over or fresh, label and run kept */
+	CAPTURE_TIME_WORD = 10, /* once a second and link: the floors' own label */
+};
+struct capture_report {
+	uint8_t type, link, tower, floor;
+	uint32_t dma_epoch;
+	uint64_t count; /* board count */
+	union {
+		uint8_t word[TDM_WORD_BYTES];
+		struct tdm_telemetry telemetry;
+		struct ledger_link_row link_row;
+		struct ledger_stream_row stream_row;
+		struct ledger_loss loss;
+		struct {
+			uint8_t aligned;
+			uint32_t offset;
+		} align;
+		struct {
+			uint32_t run;
+			uint64_t slice_id;
+		} run;
+		struct {
+			uint8_t taken_over;
+			uint32_t run;
+			struct label label;
+			uint64_t release_position, write_position, depth;
+		} takeover;
+		struct {
+			struct tdm_time time;
+			uint64_t floor_frame;
+		} time_word;
+	};
+};
+
+/* A snapshot for status, made once a tick. */
+struct capture_link_status {
+	bool claimed, taken_over;
+	uint8_t tower, floor;      /* of the last good frame; 0xff none yet */
+	uint8_t aligned;           /* enum tdm_align_state */
+	uint32_t dma_epoch;
+	uint64_t last_good_count, last_good_ns; /* CLOCK_MONOTONIC */
+	uint64_t cells[TDM_LOSSES];  /* since this daemon started */
+	uint64_t bytes;              /* valid bytes forwarded */
+	uint64_t items[FCM_STREAMS]; /* hits, samples, records */
+	uint64_t blocks, resent;
+	uint64_t item_faults;
+	uint64_t hunted_bytes, sequence_gaps, steps;
+	uint64_t ring_write, ring_release, ring_depth; /* positions */
+	uint64_t cursor_count;
+};
+struct capture_status {
+	uint64_t ticks;
+	uint64_t last_tick_ns; /* CLOCK_MONOTONIC: the watchdog looks at it */
+	uint64_t first_release_ns; /* of this daemon; 0: not yet */
+	bool board_gone;
+	int board_error; /* negative errno */
+	size_t pool_in_use, pool_bytes;
+	uint64_t reports_lost; /* queue to main was full: never a loss of data */
+	struct capture_link_status links[NANET3_LINKS];
+};
+
+struct capture;
+
+/* The four queues are the caller's: blocks (capture -> publisher, struct block *), settled (publisher ->
+ * capture, struct block *), commands (main -> capture), reports (capture -> main, with eventfd). */
+int capture_create(const struct capture_config *config, struct queue *blocks, struct queue *settled,
+		   struct queue *commands, struct queue *reports, struct capture **ret_capture);
+/* Claim the links (taking over what lingers) and start the thread. -EBUSY: another daemon owns a
+ * link. */
+int capture_start(struct capture *c);
+/* Stop taking new data; the thread goes on settling until every block is back or `grace_ms` passed,
+ * keeps the owner pages, leaves the rings lingering, and ends. */
+void capture_stop(struct capture *c, unsigned grace_ms);
+void capture_destroy(struct capture *c);
+/* Any thread. */
+void capture_get_status(struct capture *c, struct capture_status *ret_status);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The publisher: the one thread that owns the ZeroMQ data sockets. Takes blocks from capture, offers
+ * each to every group of reserved consumers that wants its stream, keeps it until the group has
+ * acknowledged it or the group's policy dropped it, copies it to the monitors, returns it settled.
+ *
+ * A group may hold a link's ring back by at most half its depth (in blocks: `hold_frames`); beyond, its
+ * oldest blocks are dropped by name. A slice's blocks of all floors go to one member of a group;
+ * unacknowledged blocks of a dead member go to another. A dead or slow consumer touches nobody else.
+ */
+#ifndef DAEMON_PUBLISHER_H
+#define DAEMON_PUBLISHER_H
+
+#include "daemon/block.h"
+#include "daemon/queue.h"
+
+#define MEMBERS_MAX 16u
+
+struct publisher_group_config {
+	char name[32];
+	uint8_t streams; /* bit mask of enum fcm_stream */
+};
+
+struct publisher_config {
+	unsigned board;
+	const char *reserved_endpoint; /* ROUTER bind: "tcp://127.0.0.1:5710" */
+	const char *monitor_endpoint;  /* XPUB bind; empty: none */
+	uint8_t groups;
+	struct publisher_group_config group[GROUPS_MAX];
+	uint64_t hold_frames; /* the most a group may hold back, per link */
+	uint32_t monitor_hwm; /* messages */
+	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
+};
+
+struct publisher_member_status {
+	char name[48];
+	char group[32];
+	bool alive;
+	uint32_t credit, in_flight; /* blocks */
+	uint64_t delivered, delivered_bytes; /* acknowledged blocks */
+	uint64_t redelivered; /* blocks it got that a dead member had held */
+	uint64_t last_seen_ns; /* CLOCK_MONOTONIC */
+};
+struct publisher_group_status {
+	char name[32];
+	uint8_t streams;
+	unsigned members;
+	uint64_t offered, acked, in_flight, waiting; /* blocks */
+	uint64_t dropped[OUTCOMES];                  /* blocks */
+	uint64_t dropped_frames[OUTCOMES];
+	uint64_t oldest_ns; /* age of the oldest unsettled block */
+	/* the last drop, for the operator */
+	uint8_t last_drop_tower, last_drop_floor, last_drop_stream, last_drop_outcome;
+	uint64_t last_drop_first_frame, last_drop_frames;
+};
+struct publisher_status {
+	uint64_t blocks, monitor_blocks, monitor_dropped; /* dropped at our own high-water mark: known
+							   * here only as "XPUB would block" */
+	uint64_t bad_messages; /* from consumers: malformed, unknown, too large */
+	uint64_t refused_hellos;
+	unsigned members;
+	unsigned groups;
+	struct publisher_group_status group[GROUPS_MAX];
+	struct publisher_member_status member[MEMBERS_MAX];
+};
+
+struct publisher;
+
+/* Bind and start the thread. `blocks` has an eventfd. -EADDRINUSE, -EINVAL (bad endpoint). */
+int publisher_start(const struct publisher_config *config, struct queue *blocks, struct queue *settled,
+		    struct publisher **ret_publisher);
+/* Settle what is left as SHUTDOWN after `grace_ms` of waiting for acknowledgements; end the thread;
+ * terminate the ZeroMQ context (blocks are back in their pool afterwards, once `settled` is drained). */
+void publisher_stop(struct publisher *p, unsigned grace_ms);
+void publisher_destroy(struct publisher *p);
+void publisher_get_status(struct publisher *p, struct publisher_status *ret_status); /* any thread */
+
+#endif

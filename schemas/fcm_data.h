@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The data message: what the trigger and the acoustic server receive. OURS; version 1.
+ *
+ *   frame 1  topic    "pmt.T01.F07", "hydrophone.T01.F07", "instrument.T01.F07" (tower, floor)
+ *   frame 2  header   struct fcm_block_header, 256 bytes, little-endian
+ *   frame 3  payload  payload_bytes, laid out as the header says:
+ *
+ *     status_offset   u8  status[frames]                 0 = good, else enum tdm_loss: what became of
+ *                                                        each carrying frame of the block
+ *     index_offset    u32 index[channels][frames + 1]    byte offsets into the payload: what the
+ *                                                        channel got from frame f is
+ *                                                        [index[c][f], index[c][f + 1])
+ *     data_offset     the channels' data, one after the other; channel c is [channel_offset[c],
+ *                     channel_offset[c + 1])
+ *
+ * pmt: channel = optical module 0..5, data = whole TriDAS hits (tdm/hit.h), stamped, in the order sent;
+ *   a hit belongs to the frame it starts in, its bytes are whole here.
+ * hydrophone: channel = hydrophone 0..1, data = 24 x int32 a frame.
+ * instrument: channel 0 = telemetry (64 bytes a frame), channel 1 = serial tunnel: records of u8
+ *   channel, u8 length, u16 sequence, bytes.
+ *
+ * A block covers `frames` carrying frames from first_frame on; first_frame counts the floor's own
+ * frames on the board's count line, is a multiple of the block length, and a block never straddles a
+ * slice (1600 frames). A link without alignment sends one GAP block a slice: no channels, status only.
+ * schemas/fcm_data.py has the numpy dtype; tests hold the two against each other.
+ *
+ * Consumers (reserved): a DEALER speaks to the daemon's ROUTER in messages whose first frame is a verb:
+ *   -> HELLO   {"protocol":1,"name":"trigger-1","group":"trigger","credit":64}   JSON; credit = blocks
+ *              that may be in flight to this member
+ *   <- WELCOME {"protocol":1,"board":0,"group":"trigger","streams":["pmt"],"policy":"drop-oldest"}
+ *   <- ERROR   {"error":"...","hint":"..."}      the member is not admitted
+ *   <- BLOCK   topic, header, payload
+ *   -> ACK     n x struct fcm_ack: processed; only acknowledged is delivered
+ *   -> ALIVE   at least every second when there is nothing to acknowledge; 3 s of silence = dead
+ *   -> BYE     leaves; what it has not acknowledged goes to other members
+ * Monitors: a SUB at the daemon's XPUB, [topic, header, payload], best effort.
+ */
+#ifndef FCM_DATA_H
+#define FCM_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FCM_BLOCK_MAGIC   0x424d4346u /* "FCMB" */
+#define FCM_BLOCK_VERSION 1u
+#define FCM_CHANNELS_MAX  6u
+#define FCM_NO_UNCERTAINTY UINT32_MAX
+#define FCM_NO_TAI         INT64_MIN
+
+enum fcm_stream { FCM_PMT = 0, FCM_HYDROPHONE = 1, FCM_INSTRUMENT = 2, FCM_STREAMS = 3 };
+
+/* flags */
+#define FCM_BLOCK_RESENT    0x001u /* may have been sent before: recognise it by (link, floor, stream,
+				    * sequence) */
+#define FCM_BLOCK_GAP       0x002u /* nothing came: the link is down or not aligned */
+#define FCM_BLOCK_NO_TIME   0x004u /* tai_ns and slice_id are void */
+#define FCM_BLOCK_PARTIAL   0x008u /* frames are missing: see status */
+#define FCM_BLOCK_STEP      0x010u /* the floor's numbering moved in here */
+#define FCM_BLOCK_RELABEL   0x020u /* first block of a time epoch */
+#define FCM_BLOCK_FIFO_FULL 0x040u /* hits were lost in the FCM's FIFO */
+#define FCM_BLOCK_IDENTITY  0x080u /* the floor is not the one configured for this link */
+#define FCM_BLOCK_TIME_FAULT 0x100u /* hits whose birth frame is out of reach, or floor's time word
+				    * disagrees with the label */
+#define FCM_BLOCK_EMULATED  0x200u /* from a model, not from the sea */
+
+struct fcm_block_header {
+	uint32_t magic;
+	uint16_t version, header_bytes; /* 1, 256 */
+	uint8_t stream;                 /* enum fcm_stream */
+	uint8_t board, link, channels;
+	uint8_t tower, floor;
+	uint8_t label_source; /* enum label_source: 0 none, 1 gpsd, 2 floors' time word, 3 system clock,
+			       * 4 the emulator's own */
+	uint8_t clock_state;  /* enum clock_state: 0 no-time, 1 acquiring, 2 locked, 3 holdover, 4 fault */
+	uint32_t flags;
+	uint32_t run; /* 0 outside a run */
+	uint32_t dma_epoch, time_epoch;
+	uint32_t uncertainty_ns; /* FCM_NO_UNCERTAINTY: none */
+	uint32_t frames;         /* carrying frames covered */
+	uint32_t frames_lost;    /* of them: never came (link-down, board-fifo, ring-full) */
+	uint32_t frames_bad;     /* of them: came, but bad (crc, alignment, time-fault) */
+	uint64_t sequence;       /* dma_epoch << 40 | first_frame / block length: computed, never counted */
+	uint64_t first_frame;
+	int64_t tai_ns;       /* TAI since 1970 of the start of first_frame as labelled; FCM_NO_TAI */
+	uint64_t slice_id;    /* UTC ms since 2000-01-01 (no leap seconds) / 200 */
+	int64_t first_item_tai_ns, last_item_tai_ns; /* earliest and latest hit (or sample); FCM_NO_TAI */
+	uint32_t cable_delay_ns; /* subtracted from tai_ns: 0 = none */
+	uint32_t items;          /* hits, samples, or records */
+	uint32_t payload_bytes;
+	uint32_t status_offset, index_offset, data_offset;
+	uint32_t channel_offset[FCM_CHANNELS_MAX + 1];
+	uint32_t item_faults; /* hits dropped here because their bytes made no sense */
+	uint8_t reserved[96];
+	uint32_t payload_crc; /* CRC-32C of the payload */
+	uint32_t header_crc;  /* CRC-32C of the 252 bytes before */
+};
+_Static_assert(sizeof(struct fcm_block_header) == 256, "block header");
+_Static_assert(offsetof(struct fcm_block_header, sequence) == 48, "block header");
+_Static_assert(offsetof(struct fcm_block_header, channel_offset) == 120, "block header");
+
+struct fcm_ack {
+	uint64_t sequence;
+	uint8_t stream, link, tower, floor;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct fcm_ack) == 16, "ack");
+
+#endif
