@@ -56,7 +56,8 @@
 #define TDM_OFF_TIMING      288u /* struct tdm_timing packed in 32 bytes */
 #define TDM_OFF_DOWN_SERIAL 320u
 
-#define TDM_WORDS      16u /* slow-control words a frame, up and down */
+#define TDM_WORDS      16u /* slow-control requests a frame, down */
+#define TDM_REPLIES    8u  /* slow-control replies a frame, up: the map has no room for more */
 #define TDM_WORD_BYTES 16u
 
 extern const uint8_t tdm_sync[4]; /* K28.5, 0xF6, 0x28, version */
@@ -84,7 +85,7 @@ struct tdm_time {
 	uint16_t day;     /* 9 bits: 0 = 1 January */
 	uint8_t year;     /* 7 bits: years since 2000 */
 	uint8_t quality;  /* 4 bits: TDM_TIME_* */
-	uint8_t leap;     /* 2 bits: 1 = a second will be inserted at the end of the day */
+	uint8_t leap;     /* 2 bits: at the end of the day a second will be 1 = inserted, 2 = removed */
 	uint8_t lock;     /* 4 bits: TDM_LOCK_* */
 };
 #define TDM_TIME_NONE     0u /* counter runs, no label: second, day and year are void */
@@ -96,7 +97,8 @@ struct tdm_time {
 
 uint64_t tdm_time_pack(const struct tdm_time *t);
 void tdm_time_unpack(uint64_t word, struct tdm_time *ret_t);
-/* Whether every field is inside its range. */
+/* Whether every field is inside its range. Under TDM_TIME_NONE second, day and year are void and not
+ * looked at. Packing masks each field to its width. */
 bool tdm_time_legal(const struct tdm_time *t);
 
 struct tdm_header {
@@ -119,6 +121,10 @@ enum tdm_check { TDM_OK, TDM_NO_SYNC, TDM_BAD_HEADER, TDM_BAD_CRC };
  */
 enum tdm_check tdm_frame_check(const uint8_t *frame, struct tdm_header *ret_header);
 
+/* The first two of these checks on the TDM_HEADER_BYTES at `header`: TDM_OK, TDM_NO_SYNC,
+ * TDM_BAD_HEADER. For the search of frames. */
+enum tdm_check tdm_header_check(const uint8_t *header);
+
 /* Write header, CRCs and end mark into a frame whose slots are filled. `header->parity` is used as
  * given; tdm_frame_parity() of the previous frame yields it. */
 void tdm_frame_seal(uint8_t *frame, const struct tdm_header *header);
@@ -136,8 +142,8 @@ struct tdm_pmt_slot {
 };
 /* -EBADMSG when length or first are out of range; ret untouched. `module` 0..5. */
 int tdm_pmt_slot_get(const uint8_t *frame, unsigned module, struct tdm_pmt_slot *ret_slot);
-/* Writes the slot's header and copies length bytes of stream; the rest of the slot is zeroed only
- * when `clear`. */
+/* Writes the slot's header, copies length bytes of stream (unless they stand there already, built in
+ * place) and zeroes the rest of the slot. */
 void tdm_pmt_slot_put(uint8_t *frame, unsigned module, const struct tdm_pmt_slot *slot);
 
 struct tdm_hydro_slot {
@@ -148,8 +154,9 @@ struct tdm_hydro_slot {
 void tdm_hydro_slot_get(const uint8_t *frame, unsigned hydrophone, struct tdm_hydro_slot *ret_slot);
 void tdm_hydro_slot_put(uint8_t *frame, unsigned hydrophone, const struct tdm_hydro_slot *slot);
 
-/* Slow-control words of 16 bytes: how many (0..16) and where. Both directions. -EBADMSG when the
- * count is out of range. tdm_words_put() writes count and words (upstream area only for replies). */
+/* Slow-control replies, words of 16 bytes, upstream: how many (0..TDM_REPLIES) and where. -EBADMSG
+ * when the count is out of range. tdm_replies_put() writes count and words and clears the places
+ * left; more than TDM_REPLIES is the caller's bug. */
 int tdm_replies_get(const uint8_t *frame, const uint8_t **ret_words);
 void tdm_replies_put(uint8_t *frame, const uint8_t (*words)[TDM_WORD_BYTES], unsigned count);
 /* Downstream: a word whose op byte is 0 is an empty place. */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * TriDAS hits: bit fields in and out of their bytes, and the UTC stamp. See hit.h for the layout.
+ *
+ * The time word of a hit (bytes 4..11) is one little-endian 64-bit number: T5ns in bits 0..15,
+ * FrameCounter 16..28, and from bit 29 on what the shore fills. That split makes stamping one mask
+ * and one or.
+ */
+#include "tdm/hit.h"
+
+#include "tdm/frame.h"
+#include "tdm/le.h"
+
+#define HIT_TIME       4u	     /* offset of the time word */
+#define HIT_SHAPE      12u	     /* offset of samples, charge and flags */
+#define HIT_BORN_MASK  0x1fffffffull /* T5ns and FrameCounter: the FCM's own part of the time word */
+#define HIT_SAMPLES    0x3fu
+#define HIT_FIFO_FULL  (1u << 7)
+#define HIT_FRAGMENT   (1u << 30)
+#define HIT_ZIP	       (1u << 31)
+#define DAY_S	       86400
+#define DAYS_1600_1970 135140 /* days from 1600-01-01 to 1970-01-01 */
+#define DAYS_400_YEARS 146097
+
+static uint64_t stamp_bits(const struct hit_stamp *stamp)
+{
+	return (uint64_t)(stamp->second & 0x1ffffu) << 29 |
+	       (uint64_t)(stamp->day_bcd & 0x3ffu) << 46 | (uint64_t)stamp->year_bcd << 56;
+}
+
+void hit_pack(const struct hit *h, uint8_t bytes[HIT_HEADER_BYTES])
+{
+	struct hit_stamp stamp = {h->second, h->day_bcd, h->year_bcd};
+
+	le32_put(bytes, (h->pmt & 0xfu) | (h->efcm & 0x1fu) << 4 | (h->tower & 0x7fu) << 9 |
+				HIT_SYNC << 16);
+	le64_put(bytes + HIT_TIME,
+		 h->t5ns | (uint64_t)(h->frame & 0x1fffu) << 16 | stamp_bits(&stamp));
+	le32_put(bytes + HIT_SHAPE,
+		 (h->samples & HIT_SAMPLES) | (h->fifo_full ? HIT_FIFO_FULL : 0) |
+			 (h->charge & 0x3fffffu) << 8 | (h->fragment ? HIT_FRAGMENT : 0) |
+			 (h->zip ? HIT_ZIP : 0));
+}
+
+void hit_unpack(const uint8_t bytes[HIT_HEADER_BYTES], struct hit *ret_h)
+{
+	uint32_t id = le32_get(bytes), shape = le32_get(bytes + HIT_SHAPE);
+	uint64_t time = le64_get(bytes + HIT_TIME);
+
+	*ret_h = (struct hit){
+		.pmt = id & 0xfu,
+		.efcm = id >> 4 & 0x1fu,
+		.tower = id >> 9 & 0x7fu,
+		.t5ns = (uint16_t)time,
+		.frame = (uint16_t)(time >> 16) & 0x1fffu,
+		.second = (uint32_t)(time >> 29) & 0x1ffffu,
+		.day_bcd = (uint16_t)(time >> 46) & 0x3ffu,
+		.year_bcd = (uint8_t)(time >> 56),
+		.samples = shape & HIT_SAMPLES,
+		.fifo_full = shape & HIT_FIFO_FULL,
+		.charge = shape >> 8 & 0x3fffffu,
+		.fragment = shape & HIT_FRAGMENT,
+		.zip = shape & HIT_ZIP,
+	};
+}
+
+size_t hit_bytes(const uint8_t *bytes)
+{
+	uint32_t shape = le32_get(bytes + HIT_SHAPE);
+
+	return HIT_HEADER_BYTES + ((size_t)(shape & HIT_SAMPLES) << (shape & HIT_ZIP ? 0 : 1));
+}
+
+bool hit_legal(const uint8_t *bytes)
+{
+	uint32_t born = le32_get(bytes + HIT_TIME);
+
+	return le16_get(bytes + 2) == HIT_SYNC && (born & 0xffffu) <= HIT_T5NS_MAX &&
+	       (born >> 16 & 0x1fffu) <= HIT_FRAME_MAX && hit_bytes(bytes) <= HIT_MAX_BYTES;
+}
+
+static bool bcd_legal(unsigned bcd)
+{
+	for (; bcd > 0; bcd >>= 4) {
+		if ((bcd & 0xfu) > 9) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool hit_legal_stamped(const uint8_t *bytes)
+{
+	struct hit h;
+
+	if (!hit_legal(bytes)) {
+		return false;
+	}
+	hit_unpack(bytes, &h);
+	/* 0x366: the 366th day of a leap year where 1 January is day 1. */
+	return h.second <= HIT_SECOND_MAX && h.day_bcd <= 0x366 && bcd_legal(h.day_bcd) &&
+	       bcd_legal(h.year_bcd);
+}
+
+/* Days from 1600-01-01 to 1 January of the year 1600 + y, y >= 0. */
+static int64_t days_before(int64_t y)
+{
+	return 365 * y + (y + 3) / 4 - (y + 99) / 100 + (y + 399) / 400;
+}
+
+static unsigned bcd3(unsigned n)
+{
+	return n / 100 << 8 | n / 10 % 10 << 4 | n % 10;
+}
+
+void hit_stamp_of(int64_t utc_s, enum hit_day_origin origin, struct hit_stamp *ret_stamp)
+{
+	int64_t second = utc_s % DAY_S, day = utc_s / DAY_S + DAYS_1600_1970, year;
+
+	/* Our own calendar: gmtime_r() takes a lock and follows TZ into "right/" leap seconds. */
+	if (second < 0) {
+		second += DAY_S;
+		day--;
+	}
+	day %= DAYS_400_YEARS;
+	if (day < 0) {
+		day += DAYS_400_YEARS;
+	}
+	year = day * 400 / DAYS_400_YEARS;
+	while (days_before(year + 1) <= day) {
+		year++;
+	}
+	while (days_before(year) > day) {
+		year--;
+	}
+	*ret_stamp = (struct hit_stamp){
+		.second = (uint32_t)second,
+		.day_bcd = (uint16_t)bcd3((unsigned)(day - days_before(year)) + (unsigned)origin),
+		.year_bcd = (uint8_t)bcd3((unsigned)(year % 100)),
+	};
+}
+
+void hit_stamp(uint8_t *bytes, const struct hit_stamp *stamp)
+{
+	uint64_t time = le64_get(bytes + HIT_TIME);
+
+	le64_put(bytes + HIT_TIME, (time & HIT_BORN_MASK) | stamp_bits(stamp));
+}
+
+void hit_unstamp(uint8_t *bytes)
+{
+	le64_put(bytes + HIT_TIME, le64_get(bytes + HIT_TIME) & HIT_BORN_MASK);
+}
+
+int hit_second_offset(unsigned born, unsigned carrier)
+{
+	return born <= carrier ? 0 : -1;
+}
+
+unsigned hit_age_frames(unsigned born, unsigned carrier)
+{
+	return born <= carrier ? carrier - born : carrier + TDM_FRAMES_PER_SECOND - born;
+}
