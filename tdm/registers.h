@@ -8,6 +8,14 @@
  * WORD_READ_ONLY, values outside the hardware's range with WORD_BAD_VALUE, unknown modules and
  * registers with WORD_BAD_REG. What a switched-off or tripped module refuses (WORD_REFUSED) is said
  * at its register.
+ *
+ * Sequences, as the floor keeps them: WRITE and ACTION have an outcome (status and value), kept for
+ * the last 256, refusals included; READ and QUERY are answered anew each time and keep none.
+ *   WRITE, ACTION again  nothing is done; status WORD_DUPLICATE, value = the outcome's value
+ *   QUERY, kept          status, value, module and reg of the outcome; sequence = the QUERY's own
+ *   QUERY, not kept      WORD_UNKNOWN, value = the sequence asked for
+ * The value of a good WRITE's outcome is what the register holds now, of a good ACTION's the counter
+ * that proves it, as it will be when done. A word with a wrong CRC is counted and not answered.
  */
 #ifndef TDM_REGISTERS_H
 #define TDM_REGISTERS_H
