@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The clock: which second is it, and how well do we know? A state machine without I/O. gpsd labels
+ * seconds and tells health; the board counts. Every input carries the monotonic time of its arrival.
+ *
+ *   board PPS (count) + gpsd TPV (UTC second) --> label: "board count N begins at TAI T"
+ *
+ *   NO_TIME --a source labels--> ACQUIRING --n labels agree--> LOCKED --source silent--> HOLDOVER
+ *      ^                            ^                             | jump, contradiction       |
+ *      '--holdover too uncertain----'----------- FAULT <----------'-----<---------------------'
+ *
+ * Sources in order: gpsd, the floors' time word, the synchronised system clock. A relabelling (lock
+ * gained from nothing, jump, correction) counts a time epoch; mere re-confirmation does not. The label
+ * of a predecessor (owner page) is taken over as HOLDOVER until a source confirms it, then LOCKED in
+ * the same time epoch.
+ */
+#ifndef DAEMON_CLOCK_H
+#define DAEMON_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/label.h"
+#include "tdm/frame.h"
+
+struct clock_config {
+	uint32_t silence_ms;      /* gpsd says nothing for so long: it is silent (3000) */
+	uint32_t confirm;         /* labels that must agree before LOCKED (3) */
+	double holdover_ppb;      /* drift of the oscillator while in holdover */
+	uint32_t receiver_ns;     /* uncertainty of the receiver's second (50) */
+	uint32_t fault_ns;        /* uncertainty above which holdover ends in NO_TIME */
+	int64_t floor_utc_s;      /* no date before this is believed (1024-week jumps) */
+	bool system_clock;        /* may the system clock label when nothing else does? */
+	int32_t tai_utc_s;        /* from leap-seconds.list now */
+	int64_t leap_tai_ns;      /* next leap second, INT64_MAX: none announced */
+	int64_t leap_expires_utc_s; /* of the table: a warning only */
+};
+
+/* What a TPV (and what else came with it) says. */
+struct clock_gps {
+	uint8_t mode;      /* 0 unknown, 1 no fix, 2 2D, 3 3D */
+	bool has_time;
+	int64_t utc_ns;    /* of the fix: the second it labels */
+	double ept_s;      /* NaN: unknown */
+	int32_t leapseconds; /* GPS-UTC as gpsd says; 0 = unknown: a cross-check only */
+	int satellites_used; /* -1 unknown */
+	int64_t toff_ns;   /* receiver's message minus host clock; INT64_MIN unknown */
+};
+
+struct clock_view {
+	struct label label;      /* what blocks carry now */
+	bool gps_connected;      /* gpsd answers */
+	bool gps_fix;
+	int satellites_used;
+	uint64_t last_gps_ns, last_pps_ns, last_word_ns; /* monotonic, 0 never */
+	uint64_t pps_number;
+	uint64_t state_since_ns;
+	uint64_t relabels, rejects; /* rejected labels: date below the floor, contradiction */
+	int64_t gps_minus_board_ns; /* last label against the running one; INT64_MIN unknown */
+	int64_t system_minus_label_ns; /* the host's clock against ours; INT64_MIN unknown */
+	const char *reason;      /* why this state: one sentence for the operator */
+	const char *action;      /* what to do; "" when well */
+	bool leap_table_expired, leap_mismatch;
+};
+
+struct clock;
+struct clock *clock_create(const struct clock_config *config);
+void clock_destroy(struct clock *c);
+
+/* The predecessor's label. Call before any other input. */
+void clock_adopt(struct clock *c, const struct label *label, uint64_t now_ns);
+void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns);
+void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns);
+/* The board's count that a PPS began; `moved`: the count was moved by it (a partial second). */
+void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns);
+/* The board's count, read just now (for the system clock as source, and for holdover without PPS). */
+void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool realtime_synced,
+		 uint64_t now_ns);
+/* A floor's time word: frame `floor_frame` (on the board's count line) carries this label. */
+void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floor_frame,
+		     uint64_t now_ns);
+/* The emulator at --speed max labels itself. */
+void clock_emulated(struct clock *c, bool own_labels);
+/* At least 4 times a second. */
+void clock_tick(struct clock *c, uint64_t now_ns);
+
+/* True when the label to use has changed since the last call (then it is in *ret_label). */
+bool clock_take_label(struct clock *c, struct label *ret_label);
+void clock_get_view(const struct clock *c, struct clock_view *ret_view);
+const char *clock_state_name(enum clock_state state);   /* "no-time", ... */
+const char *label_source_name(enum label_source source); /* "none", "gpsd", "floors", "system", "emulator" */
+
+/* TAI-UTC at `utc_s` (Unix), next leap and expiry from a leap-seconds.list. -ENOENT, -EBADMSG. */
+int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s, int64_t *ret_leap_tai_ns,
+		    int64_t *ret_expires_utc_s);
+
+#endif
