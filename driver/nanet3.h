@@ -23,6 +23,12 @@
  * gap (length 0, reason says why). A dark link completes gaps at every deadline, so a reader's view
  * of time goes on. Ring full: the board drops whole cells, counts them, and the next completion is a
  * gap of exactly that many with reason RING_FULL. Ring, positions and owner page survive the owner.
+ *
+ * The one hole allowed: when a PPS comes before the count's own second is over, the count goes up to
+ * the next multiple of 8000 and the counts in between never exist. What was begun is handed over
+ * first, so a completion never spans the hole; the next one begins at a multiple of 8000 higher than
+ * where the last ended, and that means: this second was short. Counts never repeat or go back; the
+ * first of a boot is 8000.
  */
 #ifndef NANET3_H
 #define NANET3_H
@@ -52,7 +58,8 @@
 #define NANET3_REG_SERIAL      0x000cu
 #define NANET3_REG_CONTROL     0x0010u /* NANET3_CONTROL_* */
 #define NANET3_REG_STATUS      0x0014u /* NANET3_STATUS_* */
-#define NANET3_REG_DMA_EPOCH   0x0018u /* rw: the driver's number of this DMA start, put in events */
+#define NANET3_REG_DMA_EPOCH   0x0018u /* rw: the driver's number of this DMA start; latched by a link's
+					* ENABLE and put in that link's RX events */
 #define NANET3_REG_IRQ_STATUS  0x001cu /* write 1 to clear; bit n = link n, bit 4 = control */
 #define NANET3_REG_IRQ_MASK    0x0020u /* 1 = enabled */
 #define NANET3_REG_BOOT_COUNT  0x0024u
@@ -72,7 +79,9 @@
 #define NANET3_REG_EVQ_SIZE    0x0068u /* events, a power of two */
 #define NANET3_REG_EVQ_WRITE   0x006cu /* ro: events written, wrapping */
 #define NANET3_REG_EVQ_READ    0x0070u /* driver: events taken, wrapping */
-#define NANET3_REG_EVQ_LOST    0x0074u /* ro: control events dropped, queue full */
+#define NANET3_REG_EVQ_LOST    0x0074u /* ro: LINK, PPS and ERROR events dropped, queue full. A place
+					* is kept for each buffer that may yet complete; RX and TX
+					* events wait for room and are never dropped */
 #define NANET3_REG_TX_BASE     0x0080u /* pair: bus address of the TX ring */
 #define NANET3_REG_TX_SIZE     0x0088u /* descriptors, a power of two */
 #define NANET3_REG_TX_WRITE    0x008cu /* doorbell: descriptors posted, wrapping */
@@ -124,9 +133,10 @@ enum nanet3_event_type {
 	NANET3_EVENT_NONE = 0,
 	NANET3_EVENT_RX = 1,     /* a buffer, or a gap, was completed */
 	NANET3_EVENT_TX = 2,     /* a posted word has left; frame_count = the frame it left in */
-	NANET3_EVENT_LINK = 3,   /* link status changed; value = NANET3_LSTAT_*, reason = cause */
+	NANET3_EVENT_LINK = 3,   /* signal or lock changed; value = NANET3_LSTAT_* now, reason = the
+				  * bits that changed | NANET3_CAUSE_COMMAND */
 	NANET3_EVENT_PPS = 4,    /* frame_count = the count the PPS began; value = PPS number */
-	NANET3_EVENT_ERROR = 5,  /* board error; reason = NANET3_ERROR_* */
+	NANET3_EVENT_ERROR = 5,  /* board error; reason = NANET3_ERROR_*, value below */
 	NANET3_EVENT_GONE = 6,   /* the board is no longer there; driver only */
 };
 
@@ -135,9 +145,12 @@ enum nanet3_event_type {
 #define NANET3_GAP_BOARD_FIFO 2u
 #define NANET3_GAP_RING_FULL  3u
 
-#define NANET3_ERROR_STALLED    1u
-#define NANET3_ERROR_EVQ_FULL   2u
-#define NANET3_ERROR_DMA_FAULT  3u /* address in no table */
+#define NANET3_ERROR_STALLED    1u /* value 1: hand-overs have stopped; 0: they go on */
+#define NANET3_ERROR_EVQ_FULL   2u /* value: events lost since boot */
+#define NANET3_ERROR_DMA_FAULT  3u /* address in no table; value: register offset of the table */
+
+#define NANET3_CAUSE_COMMAND 0x80u /* LINK: a commanded reset or align is under way */
+#define NANET3_TX_REFUSED    1u    /* reason of a TX event: descriptor malformed, nothing was sent */
 
 #define NANET3_RX_DEADLINE 0x1u /* handed over by its deadline, not full */
 
@@ -158,7 +171,13 @@ struct nanet3_event {
 	__u32 reserved[3];
 };
 
-/* One downstream word on the TX ring: a page a descriptor on the board, 64 bytes used. */
+/*
+ * One downstream word on the TX ring: a page a descriptor on the board, 64 bytes used. Room a frame
+ * and link: 16 requests, one timing command, one piece of serial; words that are due leave in the
+ * order posted.
+ */
+#define NANET3_TX_STRIDE NANET3_PAGE
+#define NANET3_TX_AHEAD  80000u /* frames: SEND refuses an at_frame further ahead (10 s) */
 #define NANET3_TX_REQUEST 1u /* 16 bytes: a slow-control word */
 #define NANET3_TX_TIMING  2u /* 12 bytes: command u8, 3 zero, argument u32, sequence u32 */
 #define NANET3_TX_SERIAL  3u /* channel u8, length u8 <= 30, bytes */
@@ -201,7 +220,7 @@ struct nanet3_ring {
 	__u32 dma_epoch; /* of the running or last DMA */
 	__u32 status;    /* enum nanet3_ring_status */
 	__u32 owner_pid; /* 0: none */
-	__u64 start_count; /* board count of the first cell of this DMA epoch */
+	__u64 start_count; /* board count of this DMA epoch's first cell, once write_position > 0 */
 	__u64 reserved0;
 	__u64 write_position __attribute__((aligned(64)));   /* completions so far */
 	__u64 release_position __attribute__((aligned(64))); /* released so far */
@@ -285,16 +304,17 @@ struct nanet3_wait {
 
 /*
  * Requests. All are refused with ENODEV once the board is gone.
- *   INFO      first call of every client; EPROTO on a version the driver does not speak
+ *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
+ *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link
  *   YIELD     give it back (u32 link): DMA stops at once, no linger. EPERM when not the owner
  *   RELEASE   EPERM when not the owner, EINVAL beyond write_position or backwards
  *   SEND      one downstream word: EAGAIN when the TX ring is full, EINVAL malformed, ENOLINK when the
- *             link is not locked
+ *             link is not locked (broadcast: none is)
  *   REG_READ  EINVAL out of range or not aligned
  *   REG_WRITE EPERM unless the register is harmless (SCRATCH, link DEADLINE) or the caller privileged
- *   LINK_CMD  reset, align
- *   SUBSCRIBE which control events this client wants
+ *   LINK_CMD  reset, align: EINVAL when neither, or no such link
+ *   SUBSCRIBE which control events this client wants: EINVAL for others than those three
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
  */

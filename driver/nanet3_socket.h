@@ -8,8 +8,9 @@
  *   answer   struct nanet3_sock_head (result = 0 or -errno), then the struct as it came out
  *
  * NANET3_SOCK_MAP (u64 of NANET3_MAP_*) answers with struct nanet3_sock_map and one descriptor by
- * SCM_RIGHTS. INFO's answer carries an eventfd that is signalled when the client's queue becomes
- * non-empty. End of file on the socket = the board is gone (ENODEV); end of file at the other end =
+ * SCM_RIGHTS: EINVAL no such mapping, EPERM for chunks and owner page of a link that the caller does
+ * not own. A packet of a wrong size is answered with EINVAL, an unknown request with ENOTTY. INFO's answer carries an eventfd that is signalled when events
+ * have been put on the client's queue. End of file on the socket = the board is gone (ENODEV); end of file at the other end =
  * the client died, its links linger.
  */
 #ifndef NANET3_SOCKET_H
