@@ -15,45 +15,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDM_FRAME_BYTES       10000u /* 640 Mbps payload x 125 us */
+#define TDM_FRAME_BYTES	      10000u /* 640 Mbps payload x 125 us */
 #define TDM_FRAMES_PER_SECOND 8000u
-#define TDM_FRAME_NS          125000u
-#define TDM_VERSION           1u
-#define TDM_MODULES           6u  /* optical modules a floor */
-#define TDM_HYDROPHONES       2u  /* hydrophones a floor */
-#define TDM_SAMPLES           24u /* hydrophone samples a frame: 192 kHz / 8 kHz */
+#define TDM_FRAME_NS	      125000u
+#define TDM_VERSION	      1u
+#define TDM_MODULES	      6u  /* optical modules a floor */
+#define TDM_HYDROPHONES	      2u  /* hydrophones a floor */
+#define TDM_SAMPLES	      24u /* hydrophone samples a frame: 192 kHz / 8 kHz */
 
 /* The map, upstream. */
-#define TDM_OFF_SYNC        0u
-#define TDM_OFF_TOWER       4u
-#define TDM_OFF_FLOOR       5u
-#define TDM_OFF_FLAGS       6u
+#define TDM_OFF_SYNC	    0u
+#define TDM_OFF_TOWER	    4u
+#define TDM_OFF_FLOOR	    5u
+#define TDM_OFF_FLAGS	    6u
 #define TDM_OFF_SLOT_MAP    7u
-#define TDM_OFF_SEQUENCE    8u  /* u32, counts frames since the sender's boot */
-#define TDM_OFF_TIME        12u /* u64, struct tdm_time packed */
-#define TDM_OFF_ECHO        20u /* u32, sequence of the downstream frame being received */
+#define TDM_OFF_SEQUENCE    8u	/* u32, counts frames since the sender's boot */
+#define TDM_OFF_TIME	    12u /* u64, struct tdm_time packed */
+#define TDM_OFF_ECHO	    20u /* u32, sequence of the downstream frame being received */
 #define TDM_OFF_SLOT_VALID  24u /* u16, TDM_VALID_* */
 #define TDM_OFF_LINK_ERRORS 26u /* u8 CRC errors, u8 code errors seen downstream, wrapping */
-#define TDM_OFF_PARITY      28u /* u16, exclusive or of the previous frame's 16-bit words */
+#define TDM_OFF_PARITY	    28u /* u16, exclusive or of the previous frame's 16-bit words */
 #define TDM_OFF_HEADER_CRC  30u /* u16, CRC-16/T10-DIF of bytes 4..29, start value 0 */
 #define TDM_HEADER_BYTES    32u
-#define TDM_OFF_PMT         32u
-#define TDM_PMT_SLOT        1536u
+#define TDM_OFF_PMT	    32u
+#define TDM_PMT_SLOT	    1536u
 #define TDM_PMT_SLOT_HEADER 8u
-#define TDM_PMT_STREAM      1528u
-#define TDM_OFF_HYDRO       9248u
-#define TDM_HYDRO_SLOT      104u
-#define TDM_OFF_REPLIES     9456u
-#define TDM_OFF_SERIAL      9592u
+#define TDM_PMT_STREAM	    1528u
+#define TDM_OFF_HYDRO	    9248u
+#define TDM_HYDRO_SLOT	    104u
+#define TDM_OFF_REPLIES	    9456u
+#define TDM_OFF_SERIAL	    9592u
 #define TDM_SERIAL_BYTES    128u /* of payload, behind 8 bytes of header */
 #define TDM_OFF_TELEMETRY   9728u
 #define TDM_OFF_RESERVED    9792u
-#define TDM_OFF_CRC         9992u /* CRC-32C of bytes 0..9991 */
-#define TDM_OFF_END         9996u
+#define TDM_OFF_CRC	    9992u /* CRC-32C of bytes 0..9991 */
+#define TDM_OFF_END	    9996u
 
 /* The map, downstream: the same header and tail, in between: */
-#define TDM_OFF_REQUESTS    32u  /* 16 slow-control requests of 16 bytes */
-#define TDM_OFF_TIMING      288u /* struct tdm_timing packed in 32 bytes */
+#define TDM_OFF_REQUESTS    32u	 /* 16 slow-control requests of 16 bytes */
+#define TDM_OFF_TIMING	    288u /* struct tdm_timing packed in 32 bytes */
 #define TDM_OFF_DOWN_SERIAL 320u
 
 #define TDM_WORDS      16u /* slow-control requests a frame, down */
@@ -65,35 +65,35 @@ extern const uint8_t tdm_end[4];  /* the end mark */
 
 /* TDM_OFF_FLAGS */
 #define TDM_FLAG_DOWNSTREAM 0x01u
-#define TDM_FLAG_BOOTED     0x02u /* the first 8000 frames after the sender's boot */
+#define TDM_FLAG_BOOTED	    0x02u /* the first 8000 frames after the sender's boot */
 
 /* TDM_OFF_SLOT_VALID */
-#define TDM_VALID_MODULE(m)     (1u << (m))       /* 0..5 */
+#define TDM_VALID_MODULE(m)	(1u << (m))	   /* 0..5 */
 #define TDM_VALID_HYDROPHONE(h) (1u << (6u + (h))) /* 0..1 */
-#define TDM_VALID_REPLIES       (1u << 8)
-#define TDM_VALID_SERIAL        (1u << 9)
-#define TDM_VALID_TELEMETRY     (1u << 10)
+#define TDM_VALID_REPLIES	(1u << 8)
+#define TDM_VALID_SERIAL	(1u << 9)
+#define TDM_VALID_TELEMETRY	(1u << 10)
 
 /* TDM_PMT slot flags */
 #define TDM_PMT_FIFO_FULL 0x01u /* hits were lost in the FCM since the last frame */
-#define TDM_PMT_POWERED   0x02u
+#define TDM_PMT_POWERED	  0x02u
 
 /* The time word: who labels a frame, and how well. Bits from the least significant. */
 struct tdm_time {
-	uint16_t frame;   /* 13 bits: 0..7999, the frame of the second */
-	uint32_t second;  /* 17 bits: 0..86399 second of the UTC day (86400 in a leap second) */
-	uint16_t day;     /* 9 bits: 0 = 1 January */
-	uint8_t year;     /* 7 bits: years since 2000 */
-	uint8_t quality;  /* 4 bits: TDM_TIME_* */
-	uint8_t leap;     /* 2 bits: at the end of the day a second will be 1 = inserted, 2 = removed */
-	uint8_t lock;     /* 4 bits: TDM_LOCK_* */
+	uint16_t frame;	 /* 13 bits: 0..7999, the frame of the second */
+	uint32_t second; /* 17 bits: 0..86399 second of the UTC day (86400 in a leap second) */
+	uint16_t day;	 /* 9 bits: 0 = 1 January */
+	uint8_t year;	 /* 7 bits: years since 2000 */
+	uint8_t quality; /* 4 bits: TDM_TIME_* */
+	uint8_t leap; /* 2 bits: at the end of the day a second will be 1 = inserted, 2 = removed */
+	uint8_t lock; /* 4 bits: TDM_LOCK_* */
 };
-#define TDM_TIME_NONE     0u /* counter runs, no label: second, day and year are void */
+#define TDM_TIME_NONE	  0u /* counter runs, no label: second, day and year are void */
 #define TDM_TIME_LABELLED 1u /* labelled, receiver without fix: holdover */
-#define TDM_TIME_LOCKED   2u
-#define TDM_LOCK_PPS      0x1u
-#define TDM_LOCK_CLOCK    0x2u /* 10 MHz reference present */
-#define TDM_LOCK_UPLINK   0x4u /* the sender's receive clock is locked */
+#define TDM_TIME_LOCKED	  2u
+#define TDM_LOCK_PPS	  0x1u
+#define TDM_LOCK_CLOCK	  0x2u /* 10 MHz reference present */
+#define TDM_LOCK_UPLINK	  0x4u /* the sender's receive clock is locked */
 
 uint64_t tdm_time_pack(const struct tdm_time *t);
 void tdm_time_unpack(uint64_t word, struct tdm_time *ret_t);
@@ -135,10 +135,10 @@ uint16_t tdm_frame_parity(const uint8_t *frame);
 struct tdm_pmt_slot {
 	const uint8_t *stream;
 	uint16_t length; /* 0..1528 */
-	uint16_t first;  /* 0..length */
+	uint16_t first;	 /* 0..length */
 	uint8_t flags;
 	uint8_t sequence; /* counts frames of this slot, wrapping */
-	uint16_t fill;    /* FIFO fill of the FCM in units of 64 bytes */
+	uint16_t fill;	  /* FIFO fill of the FCM in units of 64 bytes */
 };
 /* -EBADMSG when length or first are out of range; ret untouched. `module` 0..5. */
 int tdm_pmt_slot_get(const uint8_t *frame, unsigned module, struct tdm_pmt_slot *ret_slot);
@@ -148,8 +148,8 @@ void tdm_pmt_slot_put(uint8_t *frame, unsigned module, const struct tdm_pmt_slot
 
 struct tdm_hydro_slot {
 	const uint8_t *samples; /* TDM_SAMPLES x int32, little-endian, 24 bits significant */
-	uint8_t flags;          /* 1 = powered */
-	uint32_t counter;       /* number of the first sample since boot, wrapping */
+	uint8_t flags;		/* 1 = powered */
+	uint32_t counter;	/* number of the first sample since boot, wrapping */
 };
 void tdm_hydro_slot_get(const uint8_t *frame, unsigned hydrophone, struct tdm_hydro_slot *ret_slot);
 void tdm_hydro_slot_put(uint8_t *frame, unsigned hydrophone, const struct tdm_hydro_slot *slot);

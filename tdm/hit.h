@@ -17,27 +17,27 @@
 #include <stdint.h>
 
 #define HIT_HEADER_BYTES 16u
-#define HIT_MIN_BYTES    16u
-#define HIT_MAX_BYTES    88u /* 44 16-bit words */
-#define HIT_SYNC         0x55AAu
-#define HIT_T5NS_MAX     24999u
-#define HIT_FRAME_MAX    7999u
-#define HIT_SECOND_MAX   86399u
+#define HIT_MIN_BYTES	 16u
+#define HIT_MAX_BYTES	 88u /* 44 16-bit words */
+#define HIT_SYNC	 0x55AAu
+#define HIT_T5NS_MAX	 24999u
+#define HIT_FRAME_MAX	 7999u
+#define HIT_SECOND_MAX	 86399u
 
 struct hit {
-	uint8_t pmt;   /* 0..15 */
-	uint8_t efcm;  /* 0..31: the floor */
-	uint8_t tower; /* 0..127 */
-	uint16_t t5ns; /* 0..24999, units of 5 ns inside the frame */
-	uint16_t frame; /* 0..7999 */
-	uint32_t second; /* 0..86399 */
+	uint8_t pmt;	  /* 0..15 */
+	uint8_t efcm;	  /* 0..31: the floor */
+	uint8_t tower;	  /* 0..127 */
+	uint16_t t5ns;	  /* 0..24999, units of 5 ns inside the frame */
+	uint16_t frame;	  /* 0..7999 */
+	uint32_t second;  /* 0..86399 */
 	uint16_t day_bcd; /* 0x000..0x366 */
 	uint8_t year_bcd; /* 0x00..0x99 */
 	uint8_t samples;  /* 0..63 */
 	bool fifo_full;
 	uint32_t charge; /* 22 bits */
-	bool fragment;   /* the pulse goes on in the next hit */
-	bool zip;        /* samples are one byte */
+	bool fragment;	 /* the pulse goes on in the next hit */
+	bool zip;	 /* samples are one byte */
 };
 
 /* Header to and from bytes, exactly; no field is checked. */

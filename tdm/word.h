@@ -32,10 +32,10 @@ enum word_op {
 
 enum word_status {
 	WORD_OK = 0,
-	WORD_UNKNOWN = 1,  /* QUERY: that sequence was never executed, or is forgotten */
-	WORD_BAD_REG = 2,  /* no such module or register */
+	WORD_UNKNOWN = 1,   /* QUERY: that sequence was never executed, or is forgotten */
+	WORD_BAD_REG = 2,   /* no such module or register */
 	WORD_BAD_VALUE = 3, /* outside the hardware's range */
-	WORD_REFUSED = 4,  /* not now: no power, tripped, interlock */
+	WORD_REFUSED = 4,   /* not now: no power, tripped, interlock */
 	WORD_READ_ONLY = 5,
 	WORD_BUSY = 6,
 	WORD_DUPLICATE = 7, /* this sequence was executed before; value is that outcome's */
