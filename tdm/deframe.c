@@ -31,7 +31,8 @@
 #define CONFIRM_FRAMES 3u
 #define MISS_FRAMES    3u
 #define STEP_FRAMES    3u
-#define CARRY_STRIDE   10048u		      /* a frame, on cache lines */
+#define COUNT_LIMIT    (1ull << 50) /* counts from here on have no stream position in 64 bits */
+#define CARRY_STRIDE   10048u	    /* a frame, on cache lines */
 #define SEAM	       (TDM_HEADER_BYTES - 1) /* bytes that may begin a header cut by a window's end */
 
 struct window {
