@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Install the Debian packages that are missing, by name. Says which; uses sudo only when not root.
+#   setup.sh run     what building and running a station needs
+#   setup.sh check   that, and what the tests and lint need
+set -eu
+
+run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgps-dev libisal-dev
+ libjansson-dev libsystemd-dev libinih-dev libbsd-dev libxxhash-dev libncurses-dev
+ gpsd tzdata python3"
+check="$run libcmocka-dev sqlite3 python3-zmq python3-numpy python3-jsonschema clang-format
+ clang-tidy cppcheck mandoc systemd"
+
+case "${1:-}" in
+run) want=$run ;;
+check) want=$check ;;
+*) echo "usage: setup.sh run|check" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+	echo "setup: this is not a Debian system; install the equivalents of: $want" >&2
+	exit 1
+fi
+
+missing=
+for p in $want; do
+	case "$(dpkg-query -W -f='${Status}' "$p" 2>/dev/null || true)" in
+	"install ok installed") ;;
+	*) missing="$missing $p" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+
+echo "setup: installing Debian packages:$missing"
+if [ "$(id -u)" = 0 ]; then
+	as_root=
+elif command -v sudo >/dev/null 2>&1; then
+	as_root=sudo
+else
+	echo "setup: not root and no sudo; ask your administrator for:" >&2
+	echo "  apt-get install$missing" >&2
+	exit 1
+fi
+# shellcheck disable=SC2086
+$as_root apt-get -qq update
+# gpsd's package would start a service of its own; a station starts its own gpsd.
+# shellcheck disable=SC2086
+$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+	apt-get -qq install -y --no-install-recommends $missing >/dev/null
