@@ -87,9 +87,76 @@ help: ## list the targets
 clean: ## remove build/
 	rm -rf build
 
-check-unit: $(unit_tests) ## the cmocka unit tests
-	@rc=0; for t in $(unit_tests); do echo "== $${t##*/}"; $$t || rc=1; done; exit $$rc
+setup: ## install missing Debian packages, by name
+	@tests/setup/setup.sh check
 
-.PHONY: all help clean check-unit tests-build
+run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by itself with a summary
+	@tests/setup/setup.sh run
+	@$(MAKE) --no-print-directory -j2 all
+	@$(PYTHON) tests/system/run.py --bin $(B)/bin --dir $(B)/run \
+	    $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SCENARIO),--scenario $(SCENARIO)) $(RUN_ARGS)
+
+check: ## set up, build, lint and pass all tests
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 all tests-build
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory check-unit
+	@$(MAKE) --no-print-directory check-system
+
+check-unit: $(unit_tests) ## the cmocka unit tests
+	@rc=0; for t in $(unit_tests); do echo "== $${t##*/}"; $(TEST_ENV) $$t || rc=1; done; exit $$rc
+
+check-system: all tests-build ## real processes: daemon, emulator, gpsd, consumers; TEST=name for one
+	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests $(TEST)
+
+lint: ## format, include order, clang-tidy, cppcheck, manual pages, units
+	@tests/lint/lint.sh
+
+asan: ## unit and system tests under the address and undefined-behaviour sanitizers
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 B=build/asan SANITIZE="$(asan_flags)" CFLAGS="-O1 -g" all tests-build
+	@$(MAKE) --no-print-directory B=build/asan SANITIZE="$(asan_flags)" CFLAGS="-O1 -g" \
+	    TEST_ENV="env ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1" \
+	    check-unit
+	@$(PYTHON) tests/system/run_all.py --bin build/asan/bin --tests build/asan/tests --sanitized
+
+tsan: ## the same under the thread sanitizer (libraries suppressed in tests/tsan.supp), and a seeded race
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" all tests-build
+	@$(MAKE) --no-print-directory B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" \
+	    TEST_ENV="setarch -R env TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp" check-unit
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp setarch -R $(PYTHON) tests/system/run_all.py \
+	    --bin build/tsan/bin --tests build/tsan/tests --sanitized
+	@tests/system/seeded_race.sh build/tsan/tests/seeded_race
+
+asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
+bench: ## the figures of the data path, both sides in one run: bench NAME VALUE UNIT goal GOAL
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 all
+	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin
+
+install: all ## install below $(DESTDIR)$(prefix)
+	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
+	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
+	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
+	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
+	    $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server
+	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
+	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu $(DESTDIR)$(prefix)/bin/
+	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm_data.h \
+	    schemas/fcm_data.py $(DESTDIR)$(prefix)/share/fcm-server/
+	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
+	install -m 644 README.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
+	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
+	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 $(DESTDIR)$(prefix)/share/man/man1/
+	install -m 644 daemon/fcm-server.conf.5 $(DESTDIR)$(prefix)/share/man/man5/
+	install -m 644 daemon/fcm-server.8 $(DESTDIR)$(prefix)/share/man/man8/
+	install -m 644 systemd/fcm-server@.service $(DESTDIR)$(unitdir)/
+	install -m 644 systemd/fcm-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/fcm-server.conf
+	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
+	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
+
+.PHONY: all help clean setup run check check-unit check-system lint asan tsan bench install tests-build
 
 -include $(sort $(all_objs:.o=.d))
