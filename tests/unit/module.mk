@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Unit tests, one block a folder under test. Blocks are independent of each other.
+
+# tdm/: every byte on the fibre
+$(eval $(call unit_test,test_frame,tests/unit/test_frame.c,tdm,libisal))
+$(eval $(call unit_test,test_hit,tests/unit/test_hit.c,tdm,libisal))
+$(eval $(call unit_test,test_word,tests/unit/test_word.c,tdm,libisal))
