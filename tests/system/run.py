@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`make run`: the whole station on the emulator and a real gpsd, without root, below build/run.
+
+Without --seconds it shows the live station until Ctrl-C. With it, it counts from all links up and the
+clock locked, ends by itself, compares what arrived with the emulator's truth, and exits 0 only when the
+ledger balances and data arrived.
+"""
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from station import LINKS, Station, StationError, die  # noqa: E402
+
+LOSSES = ["link-down", "board-fifo", "ring-full", "crc", "alignment", "time-fault"]
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--bin", default="build/bin")
+    p.add_argument("--dir", default="build/run")
+    p.add_argument("--seconds", type=float)
+    p.add_argument("--scenario")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--load", default="design", choices=["quiet", "design", "full"])
+    p.add_argument("--kill-consumer", metavar="NAME", help="kill -9 this consumer half-way")
+    p.add_argument("--keep", action="store_true", help="keep a finished run's large files")
+    return p.parse_args()
+
+
+def fresh(directory):
+    pid_file = os.path.join(directory, "run.pid")
+    try:
+        with open(pid_file) as f:
+            os.kill(int(f.read()), 0)
+        die(f"make run: a station is running below {directory} (pid file {pid_file}); stop it first")
+    except (OSError, ValueError):
+        pass
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    with open(pid_file, "w") as f:
+        f.write(str(os.getpid()))
+
+
+def line_of(status):
+    links = "  ".join(
+        f"{l['link']}:{l['state']}" + (f" {l['hits_per_s'] / 1e3:.0f} kHz" if l["state"] == "up" else "")
+        for l in status["links"])
+    text = (f"{status['state']:4}  clock {status['clock']['state']} ({status['clock']['source']})  {links}")
+    for r in status["reasons"][:3]:
+        text += f"\n      {r['severity']}: {r['object']}: {r['text']}"
+    return text
+
+
+def cells(status):
+    return [l["cells"] for l in status["links"]]
+
+
+def counted(st, seconds, kill_consumer):
+    """Run for `seconds`; the links' cells before and after."""
+    before = cells(st.status())
+    begin = time.monotonic()
+    killed = False
+    while (left := begin + seconds - time.monotonic()) > 0:
+        time.sleep(min(1, left))
+        print(f"{time.monotonic() - begin:5.1f} s  {line_of(st.status())}", flush=True)
+        if kill_consumer and not killed and time.monotonic() - begin > seconds / 2:
+            st.consumers[kill_consumer].kill9()
+            killed = True
+            print(f"         killed -9 {kill_consumer}", flush=True)
+    final = st.status()
+    return before, cells(final), final
+
+
+def show_links(before, after, final):
+    print(f"\n{'link':>4} {'floor':>5} {'frames':>8} {'good':>8}  lost, by name")
+    lost_any = False
+    for link in range(LINKS):
+        d = {k: after[link][k] - before[link][k] for k in after[link]}
+        lost = {k: d[k] for k in LOSSES if d[k]}
+        lost_any |= bool(lost)
+        print(f"{link:>4} {final['links'][link]['floor']:>5} {sum(d.values()):>8} {d['good']:>8}  "
+              f"{', '.join(f'{n} {k}' for k, n in lost.items()) or 'none'}")
+    return lost_any
+
+
+def show_losses(ledger):
+    named = [x for x in ledger["losses"] if x["kind"] == "group" or x["code"] in LOSSES]
+    if named:
+        print("\nlosses by name, floor and frame range (from the first frame on):")
+    for x in named[-20:]:
+        what = f"{x['stream']} for {x['group']}" if x["kind"] == "group" else "link"
+        print(f"  {x['code']:<10} floor {x['floor']} link {x['link']} {what}: frames {x['first']}.."
+              f"{x['first'] + x['frames'] - 1} ({x['frames']})")
+
+
+def number(value, form):
+    return "-" if value is None else format(value, form)
+
+
+def summary(st, before, after, final):
+    """Print it; True when all is well."""
+    ledger = st.ledger()
+    code, truth = st.compare()
+    show_links(before, after, final)
+    show_losses(ledger)
+    clock = final["clock"]
+    print(f"\nclock     {clock['state']} by {clock['source']}, uncertainty "
+          f"{number(clock['uncertainty_ns'], 'd')} ns, TAI-UTC {clock['tai_utc_s']} s; gpsd "
+          f"{'with' if clock['gpsd']['fix'] else 'without'} fix, PPS {clock['pps']['number']}")
+    for p in final["phases"]:
+        print(f"phase {p['link']}   mean {number(p['mean_ps'], '.1f')} ps, sigma {number(p['sigma_ps'], '.1f')} ps, "
+              f"peak to peak {number(p['peak_to_peak_ps'], '.1f')} ps, last verdict {p['last']['verdict']}")
+    delivered = 0
+    for name, s in st.summaries().items():
+        delivered += s["blocks"]
+        print(f"consumer  {name}: {s['blocks']} blocks, {s['frames']} frames, {s['hits']} hits, "
+              f"{s['bytes'] / 1e6:.0f} MB; repeats {s['repeats']}, without flag {s['repeats_unflagged']}, "
+              f"CRC errors {s['crc_errors']}")
+    rows = len(ledger["links"]) + len(ledger["streams"])
+    print(f"ledger    {rows} rows, {'both balances right' if ledger['balanced'] else 'DOES NOT BALANCE'}")
+    print(f"truth     {'every delivered frame equals it, every other is named' if code == 0 else 'DISAGREES'}"
+          f" ({truth['equal']} equal, {truth['different']} different, {truth['missing_named']} missing by "
+          f"name, {truth['missing_unnamed']} missing without a name)")
+    good = ledger["balanced"] and code == 0 and delivered > 0 and rows > 0
+    print(f"\n{'well' if good else 'NOT WELL'}: state below {os.path.relpath(st.dir)}")
+    return good
+
+
+def timed(st, args):
+    print("waiting for all links and the clock ...", flush=True)
+    st.wait_ready(30)
+    before, after, final = counted(st, args.seconds, args.kill_consumer)
+    code = st.stop()
+    if code != 0:
+        print(f"fcm-server ended with {code}:\n{st.daemon.tail()}")
+    good = summary(st, before, after, final) and code == 0
+    if not args.keep and good:
+        for name in os.listdir(st.dir):
+            if name.endswith(".rec") or name == "truth.bin":
+                os.remove(st.path(name))
+    return 0 if good else 1
+
+
+def live(st, args):
+    ctl = f"{os.path.relpath(st.program('fcmctl'))} --dir {os.path.relpath(st.dir)}"
+    print(f"The station runs below {os.path.relpath(st.dir)}. In a second terminal:\n\n    {ctl} status\n\n"
+          "Ctrl-C ends it.\n", flush=True)
+    if sys.stdout.isatty():
+        subprocess.run([st.program("fcmctl"), "--dir", st.dir, "top"], check=False)
+        return 0
+    while st.daemon.alive():
+        time.sleep(1)
+        print(line_of(st.status()), flush=True)
+    die(f"fcm-server ended by itself:\n{st.daemon.tail()}")
+    return 1
+
+
+def main():
+    args = options()
+    fresh(args.dir)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with Station(args.bin, args.dir, scenario=args.scenario, seed=args.seed, load=args.load,
+                 truth=args.seconds is not None) as st:
+        try:
+            st.start()
+            return timed(st, args) if args.seconds else live(st, args)
+        except KeyboardInterrupt:
+            print("\nstopping ...", flush=True)
+            st.stop()
+            return 0
+        except StationError as e:
+            print(f"make run: {e}", file=sys.stderr)
+            return 1
+        finally:
+            st.close()
+            os.remove(os.path.join(args.dir, "run.pid"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A whole station in one directory: emulated board, real gpsd, daemon, consumers. Used by `make run` and
+by every system test, so that what is tested is what a user starts.
+
+    with Station(bin_dir, directory, scenario="faults.scn") as st:
+        st.start()
+        st.wait_ready()
+        st.ctl("set", "floor3.om2.hv", "1450")
+        st.stop()
+
+Everything below `directory`: sockets, configuration, database, truth, records, logs. Only loopback ports
+that were free a moment ago. Processes are ended by their own pid, the emulator last.
+"""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+LINKS = 4
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class StationError(Exception):
+    pass
+
+
+class Process:
+    """One child: its log below the station's directory, ended by pid."""
+
+    def __init__(self, name, argv, log, env=None):
+        self.name, self.argv, self.log = name, argv, log
+        with open(log, "ab") as f:
+            self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=f, stderr=f, env=env,
+                                          start_new_session=True)
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def alive(self):
+        return self.popen.poll() is None
+
+    def signal(self, number):
+        if self.alive():
+            os.kill(self.pid, number)
+
+    def end(self, timeout=15):
+        """SIGTERM, then SIGKILL after `timeout`. Returns the exit code."""
+        self.signal(signal.SIGTERM)
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.signal(signal.SIGKILL)
+            return self.popen.wait()
+
+    def kill9(self):
+        self.signal(signal.SIGKILL)
+        return self.popen.wait()
+
+    def tail(self, lines=15):
+        try:
+            with open(self.log, errors="replace") as f:
+                return "".join(f.readlines()[-lines:])
+        except OSError:
+            return ""
+
+
+class Station:
+    def __init__(self, bin_dir, directory, scenario=None, seed=1, truth=True, load="design",
+                 emulator_args=(), config=(), gpsd=True, depth_ms=2000, speed=None):
+        self.bin, self.dir = os.path.abspath(bin_dir), os.path.abspath(directory)
+        self.scenario, self.seed, self.load = scenario, seed, load
+        self.emulator_args, self.config = list(emulator_args), list(config)
+        self.want_truth, self.want_gpsd, self.depth_ms, self.speed = truth, gpsd, depth_ms, speed
+        self.reserved = self.monitor = self.gpsd_port = None
+        self.emu = self.gpsd = self.daemon = None
+        self.consumers = {}
+        self.records = []
+        os.makedirs(self.dir, exist_ok=True)
+
+    # -- paths
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def program(self, name):
+        return os.path.join(self.bin, name)
+
+    # -- life
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def start(self, consumers=True):
+        self.start_emulator()
+        if self.want_gpsd:
+            self.start_gpsd()
+        self.write_config()
+        if consumers:
+            self.start_consumer("trigger-1", "trigger")
+            self.start_consumer("acoustic-1", "acoustic")
+        self.start_daemon()
+
+    def start_emulator(self):
+        argv = [self.program("nanet3-emu"), "--socket", self.path("board.sock"),
+                "--gps-pty", self.path("gps.tty"), "--seed", str(self.seed), "--load", self.load,
+                "--depth-ms", str(self.depth_ms), "--executed", self.path("executed.log")]
+        if self.want_truth:
+            argv += ["--truth", self.path("truth.bin")]
+        if self.scenario:
+            argv += ["--scenario", self.scenario]
+        if self.speed:
+            argv += ["--speed", self.speed]
+        self.emu = Process("nanet3-emu", argv + self.emulator_args, self.path("emu.log"))
+        self._wait(lambda: os.path.exists(self.path("board.sock")), 20, "the emulator's socket", self.emu)
+
+    def start_gpsd(self):
+        self.gpsd_port = self.gpsd_port or free_port()
+        self._wait(lambda: os.path.exists(self.path("gps.tty")), 10, "the receiver's terminal", self.emu)
+        self.gpsd = Process("gpsd", ["/usr/sbin/gpsd", "-N", "-n", "-S", str(self.gpsd_port),
+                                     os.path.realpath(self.path("gps.tty"))], self.path("gpsd.log"))
+
+        def answers():
+            with socket.socket() as s:
+                s.settimeout(1)
+                return s.connect_ex(("127.0.0.1", self.gpsd_port)) == 0
+        self._wait(answers, 10, "gpsd", self.gpsd)
+
+    def write_config(self):
+        self.reserved = self.reserved or f"tcp://127.0.0.1:{free_port()}"
+        self.monitor = self.monitor or f"tcp://127.0.0.1:{free_port()}"
+        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        lines = ["[board]", f"device = unix:{self.path('board.sock')}",
+                 "[data]", f"reserved_endpoint = {self.reserved}", f"monitor_endpoint = {self.monitor}",
+                 "[clock]", "gpsd_host = 127.0.0.1", f"gpsd_port = {self.gpsd_port or 2947}",
+                 "[control]", f"socket = {self.path('control.sock')}",
+                 "[store]", f"database = {self.path('station.db')}",
+                 "[slowctl]", f"dictionary = {os.path.join(here, 'schemas', 'parameters.conf')}"]
+        for link in range(LINKS):
+            lines += [f"[link {link}]", "tower = 1", f"floor = {link + 1}"]
+        lines += self.config
+        with open(self.path("board.conf"), "w") as f:
+            f.write("\n".join(lines) + "\n")
+
+    def start_daemon(self):
+        env = dict(os.environ, FCM_SQL_DIR=os.path.join(
+            os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "schemas", "sql"))
+        self.daemon = Process("fcm-server", [self.program("fcm-server"), "--board", "0", "--config",
+                                             self.path("board.conf")], self.path("daemon.log"), env)
+        self._wait(self.answers, 20, "the daemon's control socket", self.daemon)
+
+    def start_consumer(self, name, group, *args):
+        record = self.path(f"{name}.rec")
+        if record not in self.records:
+            self.records.append(record)
+        self.consumers[name] = Process(
+            name, [self.program("fcm-consumer"), "--endpoint", self.reserved, "--name", name, "--group",
+                   group, "--check", "--record", record, *args], self.path(f"{name}.log"))
+        return self.consumers[name]
+
+    def stop(self):
+        """In the order that loses nothing: daemon (waits for acknowledgements), consumers, emulator.
+        Returns the daemon's exit code."""
+        code = self.daemon.end(30) if self.daemon else None
+        for c in self.consumers.values():
+            c.end()
+        if self.emu:
+            self.emu.end()
+        if self.gpsd:
+            self.gpsd.end(3)
+        return code
+
+    def close(self):
+        for p in [self.daemon, *self.consumers.values(), self.gpsd, self.emu]:
+            if p and p.alive():
+                p.kill9()
+
+    # -- asking
+    def answers(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(2)
+            return s.connect_ex(self.path("control.sock")) == 0
+
+    def ctl(self, *args, timeout=60):
+        """fcmctl as a user types it: (exit code, stdout, stderr)."""
+        r = subprocess.run([self.program("fcmctl"), "--dir", self.dir, *args], capture_output=True, text=True,
+                           timeout=timeout, stdin=subprocess.DEVNULL, check=False)
+        return r.returncode, r.stdout, r.stderr
+
+    def ask(self, *args, timeout=60, codes=(0, 1)):
+        """fcmctl --json: the result."""
+        code, out, err = self.ctl("--json", *args, timeout=timeout)
+        if code not in codes:
+            raise StationError(f"fcmctl {' '.join(args)}: exit {code}: {err.strip() or out.strip()}")
+        return json.loads(out)
+
+    def status(self):
+        return self.ask("status")
+
+    def request(self, op, timeout=60, **args):
+        """A control message, without fcmctl between: the whole answer."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(timeout)
+            s.connect(self.path("control.sock"))
+            s.sendall((json.dumps({"v": 1, "id": "t", "op": op, "args": args}) + "\n").encode())
+            f = s.makefile()
+            for line in f:
+                answer = json.loads(line)
+                if "ok" in answer:
+                    return answer
+        raise StationError(f"{op}: the daemon closed the connection")
+
+    def wait_ready(self, timeout=30):
+        """All links up and the clock locked."""
+        last = {}
+
+        def ready():
+            last["s"] = s = self.status()
+            return s["clock"]["state"] == "locked" and all(l["state"] == "up" for l in s["links"])
+        try:
+            self._wait(ready, timeout, "all links up and the clock locked", self.daemon, 0.25)
+        except StationError as e:
+            s = last.get("s")
+            if s:
+                e.args = (f"{e.args[0]}\nclock {s['clock']['state']}: {s['clock']['reason']}; links " +
+                          ", ".join(f"{l['link']}={l['state']}" for l in s["links"]),)
+            raise
+
+    def wait_for(self, what, condition, timeout=20, pause=0.1):
+        self._wait(condition, timeout, what, None, pause)
+
+    def _wait(self, condition, timeout, what, process, pause=0.05):
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                if condition():
+                    return
+            except (OSError, StationError, subprocess.TimeoutExpired):
+                pass
+            if process and not process.alive():
+                raise StationError(f"{process.name} ended with {process.popen.returncode} while waiting for "
+                                   f"{what}:\n{process.tail()}")
+            if time.monotonic() > end:
+                raise StationError(f"{what}: not within {timeout} s" +
+                                   (f"\n{process.tail()}" if process else ""))
+            time.sleep(pause)
+
+    # -- the account, after stop()
+    def compare(self):
+        """truth-compare over all records: (exit code, its JSON)."""
+        argv = [self.program("truth-compare"), "--json", "--ledger", self.path("station.db"),
+                self.path("truth.bin")]
+        r = subprocess.run(argv + [p for p in self.records if os.path.exists(p)], capture_output=True,
+                           text=True, timeout=300, check=False)
+        try:
+            return r.returncode, json.loads(r.stdout)
+        except ValueError:
+            raise StationError(f"truth-compare: exit {r.returncode}\n{r.stdout[-2000:]}\n{r.stderr[-2000:]}")
+
+    def ledger(self):
+        return self.ask("ledger", "show", "--since", "1000d")
+
+    def summaries(self):
+        """The consumers' closing lines."""
+        result = {}
+        for name, c in self.consumers.items():
+            for line in reversed(c.tail(50).splitlines()):
+                if line.startswith("{"):
+                    result[name] = json.loads(line)
+                    break
+        return result
+
+
+def die(message):
+    print(message, file=sys.stderr)
+    sys.exit(1)
