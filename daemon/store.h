@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store: SQLite's only writer, a thread of its own.
+ *
+ *   main --rows (queue)--> store thread --one transaction--> file (WAL, synchronous=FULL)
+ *        <--done (queue, eventfd)--'
+ *
+ * Group commit: whatever has come is one transaction; at once when something in it is urgent, else
+ * every 500 ms. A row that cannot be written (disk full, I/O error, locked) is kept in order and tried
+ * again every second, up to a bound beyond which the oldest are given up and counted; a row marked
+ * STORE_NOW_OR_NEVER is answered with a negative result instead. A row that breaks a constraint is answered
+ * -EEXIST and dropped alone. The thread never ends by itself, and never blocks the main thread.
+ *
+ * store_open() runs in the caller: opens or creates, checks, migrates. The store_read_*() functions read
+ * what a restart needs and may be called between store_open() and store_start() only. After
+ * store_start(), store_submit(), store_take_done(), store_session() belong to the main thread;
+ * store_get_status() to any.
+ */
+#ifndef DAEMON_STORE_H
+#define DAEMON_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/ledger.h"
+#include "daemon/phase.h"
+#include "schemas/rows.h"
+#include "slowctl/engine.h"
+#include "slowctl/error.h"
+
+struct store;
+
+#define STORE_SCHEMA 1 /* user_version this program writes */
+
+struct store_config {
+	const char *path;
+	uint32_t commit_ms; /* group commit of what is not urgent; 0: 500 */
+	uint32_t retry_ms;  /* after a failed commit; 0: 1000 */
+	uint32_t keep_rows; /* rows kept while the disk refuses them; 0: 20000 */
+};
+
+/*
+ * Open or create and bring to STORE_SCHEMA. -EPROTONOSUPPORT: made by a newer program; -EUCLEAN: damaged,
+ * or no database of ours; -EACCES, -ENOSPC, -EROFS, -EBUSY (another daemon holds it), -EIO. `error` says
+ * it for the operator.
+ */
+int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error);
+int store_start(struct store *s); /* start the thread: negative errno */
+/* Write all that is queued (waiting at most `grace_ms` for a disk that refuses), end the thread, checkpoint.
+ * Returns the number of rows that could not be written. */
+unsigned store_stop(struct store *s, unsigned grace_ms);
+void store_destroy(struct store *s); /* stops it when still running */
+
+#define STORE_URGENT	   0x1u /* commit at once */
+#define STORE_ANSWER	   0x2u /* a done item when it is written or given up */
+#define STORE_NOW_OR_NEVER 0x4u /* not kept for a retry */
+
+/* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table; -ENOMEM. */
+int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags);
+
+struct store_done {
+	uint64_t cookie;
+	int32_t result; /* 0 or negative errno */
+	uint16_t row;	/* enum row_id: whose cookie it is */
+};
+int store_done_fd(const struct store *s); /* readable: something is done */
+bool store_take_done(struct store *s, struct store_done *ret_done); /* false: nothing more */
+
+struct store_status {
+	uint64_t queued;			/* rows waiting now, kept ones included */
+	uint64_t kept;				/* of them, refused by the disk and tried again */
+	uint64_t lag_ns;			/* age of the oldest row not yet written; 0: none */
+	uint64_t rows, commits;			/* written */
+	uint64_t errors;			/* failed commits */
+	uint64_t given_up;			/* rows lost: bound reached, or constraint broken */
+	uint64_t refused;			/* rows that store_submit() did not take */
+	uint64_t last_commit_ns;		/* CLOCK_MONOTONIC; 0: never */
+	uint64_t commit_max_ns, commit_last_ns; /* duration */
+	bool failing;				/* the last commit failed */
+	int last_error;				/* negative errno of the last failure */
+	char last_error_text[160];
+};
+void store_get_status(struct store *s, struct store_status *ret_status);
+
+/* --- reading at start --- */
+
+/* Command ids, sequences, open commands, the last `recent` ended ones, straight into the engine. */
+int store_read_engine(struct store *s, struct engine *e, unsigned recent, struct engine_now now);
+/* ret_reference->set is false when there is none. */
+int store_read_phase_reference(struct store *s, unsigned link,
+			       struct phase_reference *ret_reference);
+struct store_run {
+	uint32_t last_number; /* 0: none yet */
+	bool open;	      /* the last one has not ended */
+	char note[160], who[64];
+	int64_t begun_ns;
+};
+int store_read_run(struct store *s, struct store_run *ret_run);
+/* A setting of the station table; -ENOENT. */
+int store_read_station(struct store *s, const char *key, char *ret_value, size_t size);
+
+/* --- the driver's life in the key of the ledger ---
+ *
+ * DMA epochs restart from 1 with the driver (or the emulator), so rows are also keyed by a *session*:
+ * a link that starts DMA anew under an epoch that this session has seen already begins a new session.
+ */
+
+/* To be called for each CAPTURE_TAKEOVER; writes the dma row. Returns the session for the rows of this
+ * link and epoch. */
+uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
+		       uint32_t serial, uint32_t board_boot, int64_t utc_ns);
+
+/* --- rows from the state machines' own structs; submitted with `flags` ---
+ * Group names by number come from `group_names` (GROUPS_MAX of them). 0 or store_submit()'s error. */
+
+int store_put_link_row(struct store *s, uint32_t session, const struct ledger_link_row *row,
+		       int64_t utc_ns, uint64_t cookie, unsigned flags);
+int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_stream_row *row,
+			 const char *const *group_names, int64_t utc_ns, uint64_t cookie,
+			 unsigned flags);
+int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *loss,
+		   const char *const *group_names, int64_t utc_ns);
+int store_put_phase_row(struct store *s, unsigned link, const struct phase_row *row,
+			int64_t utc_ns);
+int store_put_phase_event(struct store *s, unsigned link, const struct phase_judgement *j,
+			  const char *who, const char *reason, int64_t utc_ns);
+int store_put_phase_reference(struct store *s, unsigned link, const struct phase_reference *r,
+			      const char *who, const char *reason);
+int store_put_clock_event(struct store *s, const struct label *label, const char *reason,
+			  int64_t utc_ns);
+/* severity: "info", "warning", "alarm" */
+int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
+		    const char *text, const char *action, int64_t utc_ns);
+int store_put_station(struct store *s, const char *key, const char *value);
+int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
+			int64_t utc_ns, uint64_t cookie);
+int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice);
+int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
+		      uint64_t cookie);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rows of the database: what may be written, and with which values, in order. Built by state
+ * machines (slowctl, ledger, phase, clock) that know no SQL; written by daemon/store.c, whose table
+ * says each row's statements. A row is one unit: all its statements are in one transaction.
+ *
+ * A row owns its texts (an arena inside it), so it can be copied and kept. All times are UTC ns since
+ * 1970. The columns stand in schemas/sql/.
+ */
+#ifndef SCHEMAS_ROWS_H
+#define SCHEMAS_ROWS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum row_id {
+	ROW_NONE = 0,
+	/* A command and its first transition. id, client_id|NULL, time, who, uid, pid, origin, reason,
+	 * link, tower, floor, parameter, op, old_value|NULL, new_value|NULL, unit, sequence|NULL, boot|NULL,
+	 * state, detail, ended|NULL. An id or client_id used before: result -EEXIST. */
+	ROW_COMMAND,
+	/* A transition, and the command as it is after it. command, time, state, frame|NULL, detail, sequence,
+	 * boot, attempts, ended|NULL */
+	ROW_TRANSITION,
+	ROW_SEQUENCE,	 /* tower, floor, reserved_until: only ever grows */
+	ROW_SAMPLE,	 /* parameter, time, value, setpoint|NULL */
+	ROW_PHASE_ROW,	 /* link, time, mean_ps, sigma_ps, min_ps, max_ps, samples, rtt_frames,
+			      * rtt_bytes, rtt_bits */
+	ROW_PHASE_EVENT, /* link, time, verdict, slip, difference_ps, mean_ps, sigma_ps, samples, who,
+			      * reason */
+	ROW_PHASE_REFERENCE, /* link, phase_ps, rtt_frames, rtt_bytes, rtt_bits, time, who, reason */
+	ROW_DMA,	     /* session, link, dma_epoch, begun, serial, board_boot */
+	ROW_LEDGER_LINK, /* session, dma_epoch, link, second, tower, floor, cells, good, link_down,
+			      * board_fifo, ring_full, crc, alignment, time_fault, partial, restarts,
+			      * closed, time */
+	ROW_LEDGER_STREAM, /* session, dma_epoch, link, stream, grp, second, offered, acked, no_member,
+			      * slow, shutdown, pool, in_flight, closed, time */
+	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,
+			      * tai_ns|NULL, time, open */
+	ROW_RUN_BEGIN,	 /* number, note, who, begun, begun_slice|NULL */
+	ROW_RUN_SLICE,	 /* number, begun_slice: the slice at which the run took effect */
+	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */
+	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
+	ROW_EVENT,	 /* time, severity, code, object, text, action */
+	ROW_STATION,	 /* key, value */
+	ROW_IDS,
+};
+
+enum row_type { ROW_NULL = 0, ROW_INT, ROW_REAL, ROW_TEXT };
+
+#define ROW_VALUES_MAX 24u
+#define ROW_ARENA      1400u
+
+struct row_value {
+	uint8_t type;  /* enum row_type */
+	uint16_t text; /* ROW_TEXT: offset in the arena, zero-terminated */
+	union {
+		int64_t i;
+		double d;
+	};
+};
+
+struct row {
+	uint16_t id; /* enum row_id */
+	uint16_t count;
+	uint16_t used; /* of the arena */
+	struct row_value values[ROW_VALUES_MAX];
+	char arena[ROW_ARENA];
+};
+
+static inline void row_begin(struct row *r, enum row_id id)
+{
+	r->id = (uint16_t)id;
+	r->count = 0;
+	r->used = 0;
+}
+
+/* A value too many is kept in `count` alone; the store refuses such a row (-EINVAL). */
+static inline struct row_value *row_place(struct row *r, enum row_type type)
+{
+	static _Thread_local struct row_value nowhere;
+	struct row_value *v = r->count < ROW_VALUES_MAX ? &r->values[r->count] : &nowhere;
+
+	r->count++;
+	v->type = (uint8_t)type;
+	return v;
+}
+
+static inline void row_null(struct row *r)
+{
+	row_place(r, ROW_NULL);
+}
+
+static inline void row_int(struct row *r, int64_t value)
+{
+	row_place(r, ROW_INT)->i = value;
+}
+
+/* NaN becomes NULL, as SQLite would make it. */
+static inline void row_real(struct row *r, double value)
+{
+	row_place(r, isnan(value) ? ROW_NULL : ROW_REAL)->d = value;
+}
+
+/* NULL becomes NULL. What does not fit in the arena is cut (never inside a UTF-8 character). */
+static inline void row_text(struct row *r, const char *text)
+{
+	struct row_value *v = row_place(r, text ? ROW_TEXT : ROW_NULL);
+	size_t room = ROW_ARENA - r->used, length = text ? strlen(text) : 0;
+
+	if (!text) {
+		return;
+	}
+	if (room == 0) { /* full to the last byte: its last zero is an empty text */
+		v->text = ROW_ARENA - 1;
+		return;
+	}
+	if (length >= room) {
+		length = room - 1;
+		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
+			length--;
+		}
+	}
+	v->text = r->used;
+	memcpy(r->arena + r->used, text, length);
+	r->arena[r->used + length] = 0;
+	r->used = (uint16_t)(r->used + length + 1);
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command engine: carries commands to the floors and polls their values. A state machine without
+ * I/O: events in, rows to store, words to send and news out.
+ *
+ *   submit -> row stored -> word sent -> reply -> read-back agrees
+ *   QUEUED ------------------> SENT ----> ACKED ---> DONE
+ *      |                        |  \         \--> FAILED   read-back disagrees after the settle time
+ *      '-> CANCELLED            |   '-> REFUSED             by the daemon at once, or by the FCM
+ *                               v
+ *                            UNKNOWN   no answer: QUERY, then the same sequence again if the FCM never
+ *                                      executed it; set value or proving counter if it cannot tell
+ *
+ * Invariants:
+ *  - a command's word leaves only after its row came back stored;
+ *  - a sequence is used for one command of one floor only, for ever; a retry repeats it, and only after
+ *    the FCM, in the same boot, has said that it never executed it: at most one execution;
+ *  - UNKNOWN is an end only where nobody can tell any more (then an alarm says so); otherwise the engine
+ *    goes on asking, also after a crash of the daemon or a boot of the FCM;
+ *  - a floor with one write outstanding on a parameter takes no second one on it; others go in parallel up
+ *    to a window; polling waits for commands, never the other way round.
+ *
+ * One thread (main). Time is given with every call. After any call, drain engine_next().
+ */
+#ifndef SLOWCTL_ENGINE_H
+#define SLOWCTL_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schemas/rows.h"
+#include "slowctl/error.h"
+#include "slowctl/param.h"
+#include "tdm/frame.h"
+#include "tdm/word.h"
+
+struct engine;
+
+struct engine_now {
+	uint64_t mono_ns; /* CLOCK_MONOTONIC: time-outs, ages */
+	int64_t utc_ns;	  /* CLOCK_REALTIME: what is written down */
+};
+
+struct engine_config {
+	uint32_t timeout_ms;	 /* no reply for so long: ask (300) */
+	uint32_t attempts;	 /* times a command's word is sent at most (3) */
+	uint32_t queries;	 /* unanswered QUERYs before the alarm; it goes on, slower (3) */
+	uint32_t ask_again_ms;	 /* then one QUERY each (2000) */
+	uint32_t window;	 /* words of commands in flight, per floor (8) */
+	uint32_t poll_window;	 /* of polls (4) */
+	uint32_t commands_max;	 /* open commands at once, all floors (4096); more are refused */
+	uint32_t sequence_block; /* sequences reserved at once (4096) */
+	uint32_t
+		store_wait_ms; /* an end is announced after so long though the journal has not taken
+				   * it (2000) */
+	bool poll;	       /* poll the floors (true) */
+};
+void engine_config_default(struct engine_config *ret_config);
+
+enum command_state {
+	COMMAND_QUEUED,
+	COMMAND_SENT,
+	COMMAND_ACKED,
+	COMMAND_DONE,
+	COMMAND_REFUSED,
+	COMMAND_FAILED,
+	COMMAND_CANCELLED,
+	COMMAND_UNKNOWN,
+};
+const char *command_state_name(enum command_state state);		  /* "QUEUED", ... */
+int command_state_parse(const char *name, enum command_state *ret_state); /* -EINVAL */
+
+/* `params` must outlive the engine. NULL when out of memory. */
+struct engine *engine_create(struct params *params, const struct engine_config *config);
+void engine_destroy(struct engine *e);
+
+/* --- what the journal knows, before anything else --- */
+
+/* The largest command id there is. */
+void engine_recover_id(struct engine *e, uint64_t last_id);
+/* Sequences of this floor up to and including `reserved_until` may have been used. */
+void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
+			     uint32_t reserved_until);
+
+struct engine_journal {
+	uint64_t id;
+	char client_id[64];
+	char parameter[PARAM_NAME_MAX];
+	bool action;
+	double old_value, new_value; /* NaN: none */
+	uint32_t sequence, boot, attempts;
+	char state[16];
+	bool ended;
+	char detail[320];
+	uint64_t
+		later; /* commands of the same floor after it: how much the FCM may have forgotten */
+	int64_t time_ns;
+};
+/* A command as the journal has it. Open ones are taken up and settled; ended ones (the last thousand
+ * or so) only make repeats of their client id harmless. -ENOENT: its parameter is no longer configured;
+ * an open one is then ended as UNKNOWN by a row. */
+int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now);
+
+/* --- requests --- */
+
+struct engine_request {
+	const char *parameter; /* name, tower optional */
+	bool action;	       /* an action; otherwise a set of `value` */
+	double value;
+	bool force;			   /* beyond the soft limits */
+	const char *who, *origin, *reason; /* name; "local", "curve:KEY"; free text or NULL */
+	int64_t uid, pid;		   /* -1 unknown */
+	const char *client_id;		   /* at most 63 bytes; NULL: none */
+};
+
+/*
+ * 0: taken, *ret_id is the command; follow it by ENGINE_PROGRESS.
+ * 1: a repeat: *ret_id is the command that this client id made before (open or ended).
+ * Negative: refused, `error` says why, what to do; *ret_id is the journal's number of the refusal or 0.
+ * -ENOENT no such parameter, -ENOTUNIQ, -EACCES read-only, -EINVAL, -ERANGE, -ENOLINK not locked, -EXDEV
+ * another floor on the link, -ENOSPC the journal cannot be written, -EAGAIN too many open.
+ */
+int engine_submit(struct engine *e, const struct engine_request *request, struct engine_now now,
+		  uint64_t *ret_id, struct sc_error *error);
+/* Take back a command that has not been sent. -ENOENT, -EALREADY (ended), -EBUSY (sent). */
+int engine_cancel(struct engine *e, uint64_t id, const char *who, struct engine_now now,
+		  struct sc_error *error);
+/* Ask a floor for a parameter now (get --fresh); the value comes as ENGINE_VALUE. Refused as above. */
+int engine_refresh(struct engine *e, struct param *p, struct engine_now now,
+		   struct sc_error *error);
+
+/* --- events --- */
+
+/* The store's answer to a row of ENGINE_STORE that had a cookie: 0 or negative errno. */
+void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
+/* A word of ENGINE_SEND has left in this board frame / was not taken (-EAGAIN: tried again soon). */
+void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now);
+void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now);
+void engine_reply(struct engine *e, unsigned link, const struct word *words, unsigned count,
+		  struct engine_now now);
+/* State of a link and who the floor at its end says it is (0xff: it has not said yet). */
+void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, uint8_t floor,
+		 struct engine_now now);
+/* The FCM's whole boot count (telemetry has it too). */
+void engine_boot(struct engine *e, unsigned link, uint32_t boot_count, struct engine_now now);
+void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetry *telemetry,
+		      struct engine_now now);
+/* A value of the shore's own; keeps history by the dictionary's rule. */
+void engine_shore(struct engine *e, struct param *p, double value, struct engine_now now);
+/* At least every 10 ms. */
+void engine_tick(struct engine *e, struct engine_now now);
+/* CLOCK_MONOTONIC by which engine_tick() has something to do; UINT64_MAX: nothing is due. */
+uint64_t engine_next_due(const struct engine *e);
+
+/* --- what comes out --- */
+
+enum engine_out_type { ENGINE_STORE, ENGINE_SEND, ENGINE_PROGRESS, ENGINE_VALUE };
+/* How the row of ENGINE_STORE is to be written. */
+#define ENGINE_STORE_URGENT	  0x1u /* commit at once */
+#define ENGINE_STORE_ANSWER	  0x2u /* engine_stored(cookie) when it is written */
+#define ENGINE_STORE_NOW_OR_NEVER 0x4u /* do not keep it for a retry: answer a negative result */
+
+struct engine_out {
+	enum engine_out_type type;
+	uint64_t cookie; /* STORE with ANSWER, SEND */
+	union {
+		struct {
+			unsigned flags; /* ENGINE_STORE_* */
+			struct row row;
+		} store;
+		struct {
+			unsigned link;
+			uint8_t bytes[TDM_WORD_BYTES];
+		} send;
+		struct {
+			uint64_t id;
+			enum command_state state;
+			bool final;	 /* it has ended; for UNKNOWN: nobody can tell any more */
+			bool alarm;	 /* an operator should look */
+			double readback; /* NaN: none; while it settles */
+			char text[320];
+			char hint[240];
+		} progress;
+		struct {
+			struct param *param;
+		} value;
+	};
+};
+/* The oldest output; false when there is none. Valid until the next call of the engine. */
+bool engine_next(struct engine *e, const struct engine_out **ret_out);
+
+/* --- views --- */
+
+struct engine_command_view {
+	uint64_t id;
+	const char *client_id; /* "" none */
+	const char *parameter;
+	bool action, ended, alarm;
+	double old_value, new_value, readback; /* NaN: none */
+	uint32_t sequence, attempts;
+	enum command_state state;
+	const char *detail, *hint;
+	int64_t time_ns, changed_ns;
+};
+/* An open command, or one of the recently ended. False: not in memory, ask the journal. */
+bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view);
+
+struct engine_link_view {
+	bool configured, locked, identified, swapped; /* swapped: another floor than configured */
+	uint8_t tower, floor;			      /* configured */
+	uint8_t named_tower, named_floor;	      /* as it names itself; 0xff not yet */
+	uint32_t boot;				      /* 0: not known yet */
+	uint64_t boots;				      /* boots seen by this daemon */
+	unsigned open, in_flight, polls_in_flight;
+	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;
+	uint64_t last_reply_ns;	 /* CLOCK_MONOTONIC, 0: never */
+	uint32_t sequences_left; /* before the 32 bits are used up: 0 = no more writes */
+};
+void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view);
+
+struct engine_counters {
+	uint64_t by_state[COMMAND_UNKNOWN + 1]; /* commands that ended in it; QUEUED: taken */
+	unsigned open;
+};
+void engine_counters(const struct engine *e, struct engine_counters *ret_counters);
+
+/* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
+ * Calls fn for each; returns how many. */
+struct engine_reason {
+	const char *code; /* "unknown-command", "stale", "alarm", "swapped", "mute", "journal" */
+	bool red;	  /* else yellow */
+	char object[PARAM_NAME_MAX];
+	char text[320];
+	char action[240];
+};
+unsigned engine_reasons(struct engine *e, struct engine_now now,
+			void (*fn)(void *context, const struct engine_reason *reason),
+			void *context);
+
+#endif
