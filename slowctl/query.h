@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read-only questions to the database, answered as JSON (jansson): the same answers whether the daemon
- * gives them or fcmctl reads the file while the daemon is away.
+ * Read-only questions to the database, answered as JSON (jansson) in the shapes of schemas/control.md:
+ * the same answers whether the daemon gives them or fcmctl reads the file while the daemon is away.
  *
- * Opening changes nothing: no migration, no checkpoint, no recovery of the file. Works beside a writing
- * daemon (WAL: a snapshot per query) and after one that was killed (its -wal is read). One thread per
- * struct query. Every answer is a new reference of the caller's; times are UTC ns since 1970 as integers
- * ("time") with an ISO 8601 text beside them ("time_text").
+ * Opening changes nothing: no migration, no checkpoint. Works beside a writing daemon (WAL: a snapshot per
+ * query) and after one that was killed (its -wal is read). One thread per struct query. Every answer is
+ * a new reference of the caller's. Times in answers are UTC seconds since 1970 with fraction; since_ns
+ * is UTC ns since 1970, 0: from the beginning. Results: 0 or negative errno (-EIO, -EBUSY, -ENOMEM);
+ * query_error() has SQLite's words.
  */
 #ifndef SLOWCTL_QUERY_H
 #define SLOWCTL_QUERY_H
@@ -18,48 +19,53 @@
 
 struct query;
 
-/* -ENOENT no such file, -EACCES, -EPROTONOSUPPORT (schema newer than this program), -EUCLEAN. */
+/* -ENOENT no such file, -EACCES, -EPROTONOSUPPORT (schema newer than this program), -EUCLEAN (no
+ * database of ours, or damaged). */
 int query_open(const char *path, struct query **ret_query, struct sc_error *error);
 void query_close(struct query *q);
+const char *query_error(struct query *q); /* of the last query that failed; valid until the next */
 
 #define QUERY_ALL (-1)
 
 struct query_filter {
-	unsigned limit;	  /* 0: 100 */
-	int64_t since_ns; /* 0: from the beginning */
-	const char *
-		parameter; /* shell pattern on the full name, or on its end without the tower; NULL: all */
-	const char *state; /* "DONE", ...; "open": not ended; NULL: all */
-	const char *who;   /* NULL: all */
+	unsigned limit; /* 0: 100 */
+	int64_t since_ns;
+	const char *parameter; /* shell pattern on the name, the tower may be left out; NULL: all */
+	const char *state;     /* "DONE", ..., "open" (not ended); NULL: all */
+	const char *who;       /* NULL: all */
+	int tower, floor;      /* 0: all */
 };
-/* Newest first. {"commands":[{id,client_id,time,time_text,who,...,state,detail,attempts,ended}]} */
+/* Newest first. {commands:[Command]} */
 int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
-/* {"command":{...,"transitions":[{time,state,frame,detail}]}}; -ENOENT. */
+/* Command with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
 int query_command(struct query *q, uint64_t id, json_t **ret_json);
 int query_command_by_client(struct query *q, const char *client_id, json_t **ret_json);
-/* Oldest first, the newest `limit` (0: 1000). {"parameter":..,"samples":[{time,time_text,value,setpoint}],
- * "sets":[commands that set it]}. `parameter`: full name; without tower where that is unambiguous
- * (-ENOTUNIQ, -ENOENT: never sampled). */
-int query_history(struct query *q, const char *parameter, int64_t since_ns, unsigned limit,
+/* Oldest first, the newest `limit` (0: 1000). {name, unit|null, rows:[{time, value, setpoint}],
+ * sets:[Command] (that asked for another value in that time)}. The tower may be left out where that
+ * is unambiguous: -ENOTUNIQ; -ENOENT: never sampled nor set. */
+int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 		  json_t **ret_json);
 /*
  * The ledger from since_ns (time of the row) on; link: 0..3 or QUERY_ALL.
- * {"balanced":bool,"links":[{link,tower,floor,cells,good,lost,link_down,...,seconds,partial,open,restarts,
- *   balanced}],
- *  "streams":[{link,stream,group,offered,acked,...,in_flight,balanced}],
- *  "unbalanced":[rows that do not balance],
- *  "losses":[{kind,code,name,link,tower,floor,stream,group,session,dma_epoch,first,last,frames,tai_ns,time,
- *   text}]}
- * with_rows: "link_rows" and "stream_rows" too.
+ * {balanced, totals:{links:[{link, tower, floor, seconds, open, partial, restarts, cells, good, lost,
+ *   "link-down", ..., balanced}], streams:[{link, stream, group, seconds, open, offered, acknowledged,
+ *   in_flight, lost, dropped:{...}, balanced}]},
+ *  links:[LinkRow], streams:[StreamRow], losses:[Loss]}
+ * Totals and balance are over all rows; links, streams and losses hold the newest `limit` (0: 200), oldest
+ * first, and `unbalanced`: every row that does not balance (at most 100). Rows carry `session` too.
+ * A total with rows of several floors (fibre swapped) is one entry per floor.
  */
-int query_ledger(struct query *q, int64_t since_ns, int link, int with_rows, json_t **ret_json);
-/* {"reference":[..],"events":[..],"rows":[..]}, the newest `limit` of each (0: 600). */
+int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, json_t **ret_json);
+/* {reference:{...}|null, rows:[..], events:[..]} of one link, the newest `limit` of each (0: 600). */
 int query_phase_history(struct query *q, int link, int64_t since_ns, unsigned limit,
 			json_t **ret_json);
-int query_runs(struct query *q, unsigned limit, json_t **ret_json); /* {"runs":[..]} */
+int query_runs(struct query *q, unsigned limit,
+	       json_t **ret_json); /* {current, runs:[..]}, newest first */
+/* {events:[..]}, newest first. */
 int query_events(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
+/* {events:[..]}, newest first. */
 int query_clock_history(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
-/* {"station":{key:value,...},"last_alive":ns,"schema":1,...} */
+/* {station:{key:value, ...}, schema, last_write} last_write: time of the newest row anywhere, null: none. */
 int query_station(struct query *q, json_t **ret_json);
 
 /* "2026-11-20T12:00:00.123Z" of a UTC time; buf of at least 32 bytes. Returns buf. */
