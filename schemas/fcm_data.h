@@ -27,11 +27,16 @@
  *
  * Consumers (reserved): a DEALER speaks to the daemon's ROUTER in messages whose first frame is a verb:
  *   -> HELLO   {"protocol":1,"name":"trigger-1","group":"trigger","credit":64}   JSON; credit = blocks
- *              that may be in flight to this member
+ *              that may be in flight to this member, 1..1024; name of letters, digits and "._:-". A
+ *              HELLO begins anew: what the name held before, on whatever connection, is sent again
  *   <- WELCOME {"protocol":1,"board":0,"group":"trigger","streams":["pmt"],"policy":"drop-oldest"}
- *   <- ERROR   {"error":"...","hint":"..."}      the member is not admitted
+ *   <- ERROR   {"error":"...","hint":"..."}      the sender is not a member:
+ *              "unknown-member" (say HELLO: the daemon is a new one, or took the member for dead),
+ *              "bad-hello", "no-such-group", "too-many-members" (the HELLO is refused), "replaced"
+ *              (another connection said HELLO with the same name)
  *   <- BLOCK   topic, header, payload
- *   -> ACK     n x struct fcm_ack: processed; only acknowledged is delivered
+ *   <- ALIVE   the daemon's, when it has sent nothing for a while
+ *   -> ACK     n x struct fcm_ack, at most 4096: processed; only acknowledged is delivered
  *   -> ALIVE   at least every second when there is nothing to acknowledge; 3 s of silence = dead
  *   -> BYE     leaves; what it has not acknowledged goes to other members
  * Monitors: a SUB at the daemon's XPUB, [topic, header, payload], best effort.

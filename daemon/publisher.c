@@ -1,0 +1,874 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The publisher thread: sockets and queues around the groups (groups.h), which decide.
+ *
+ *   blocks queue --> groups --SEND--> ROUTER --> members
+ *        |             ^                 '-- HELLO, ACK, ALIVE, BYE --> groups
+ *        '--copy--> XPUB          SETTLED --> returned list --> settled queue
+ *
+ * A block sent to a member is not copied: the message points into its payload and holds a reference
+ * (block_hold), dropped by ZeroMQ's free hook on whatever thread. Monitors get a copy, made only when
+ * one has subscribed: they cannot keep the pool's memory.
+ *
+ * Nothing here blocks on a peer. A member's pipe is never full while it keeps to its credit: the
+ * high-water mark is twice the largest credit (ZeroMQ learns of read messages in lots of half the mark).
+ */
+#include "daemon/publisher.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "daemon/groups.h"
+#include "daemon/hello.h"
+#include "tdm/frame.h"
+
+#define TICK_MS		 100
+#define RETRY_MS	 1 /* settled queue full */
+#define ALIVE_NS	 250000000ull
+#define STATUS_NS	 100000000ull
+#define STUCK_NS	 1000000000ull /* nobody drains the settled queue */
+#define MESSAGES_A_TURN	 256	       /* from consumers, before the blocks get their turn again */
+#define ROUTER_HWM	 (2 * (int)GROUPS_CREDIT_MAX + 64)
+#define ACKS_MAX	 4096u
+#define INCOMING_MAX	 (ACKS_MAX * sizeof(struct fcm_ack))
+#define INCOMING_LIMIT	 (4 * (int)INCOMING_MAX) /* beyond, ZeroMQ cuts the connection */
+#define HEARTBEAT_MS	 1000
+#define SUBSCRIPTIONS	 64u
+#define TOPIC_BYTES	 32u
+#define SUBSCRIPTION_MAX 40u
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
+
+struct peer {
+	uint8_t id[255]; /* ZeroMQ's routing id */
+	uint8_t id_bytes;
+	uint64_t last_sent_ns;
+};
+
+struct subscription {
+	char prefix[SUBSCRIPTION_MAX];
+	uint8_t length;
+};
+
+struct publisher {
+	unsigned board;
+	struct queue *blocks, *settled;
+	char reserved_endpoint[256], monitor_endpoint[256];
+	int wake_fd; /* publisher_stop() rings it */
+	void *context;
+	pthread_t thread;
+	bool started, stopped;
+	_Atomic bool stopping;
+	_Atomic unsigned grace_ms;
+
+	/* The thread's own. */
+	void *router, *xpub;
+	struct groups *groups;
+	struct peer peer[MEMBERS_MAX]; /* by member number */
+	struct subscription subscription[SUBSCRIPTIONS];
+	unsigned subscriptions;
+	bool all_topics;			     /* more subscriptions than we can remember */
+	struct block *returned_head, *returned_tail; /* linked by block->publisher */
+	uint64_t returned_ns;			     /* when one of them last got away */
+	uint64_t now_ns, next_tick_ns, next_status_ns;
+	struct publisher_status counters; /* the next status */
+	uint64_t stray_acks;		  /* messages of them, from nobody we know */
+
+	pthread_mutex_t lock;
+	struct publisher_status status; /* under lock */
+};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- blocks on their way back ---- */
+
+static void give_back(struct publisher *p, struct block *b)
+{
+	b->publisher = NULL;
+	if (p->returned_tail) {
+		p->returned_tail->publisher = b;
+	} else {
+		p->returned_head = b;
+		p->returned_ns = p->now_ns;
+	}
+	p->returned_tail = b;
+}
+
+/* As many as the settled queue takes. */
+static void return_blocks(struct publisher *p)
+{
+	bool any = false;
+	struct block **place;
+
+	while (p->returned_head && (place = queue_reserve(p->settled))) {
+		struct block *b = p->returned_head;
+
+		p->returned_head = b->publisher;
+		b->publisher = NULL;
+		*place = b;
+		queue_commit(p->settled);
+		p->returned_ns = p->now_ns;
+		any = true;
+	}
+	if (!p->returned_head) {
+		p->returned_tail = NULL;
+	}
+	if (any) {
+		queue_wake(p->settled);
+	}
+}
+
+/* ---- messages out ---- */
+
+static void unhold(void *data, void *hint)
+{
+	(void)data;
+	block_put(hint);
+}
+
+/* The payload as a message that holds the block. */
+static int payload_message(struct block *b, zmq_msg_t *ret_message)
+{
+	if (b->header.payload_bytes == 0) {
+		zmq_msg_init(ret_message);
+		return 0;
+	}
+	block_hold(b);
+	if (zmq_msg_init_data(ret_message, b->payload, b->header.payload_bytes, unhold, b) < 0) {
+		block_put(b);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int send_part(void *socket, const void *bytes, size_t length, int flags)
+{
+	return zmq_send(socket, bytes, length, flags | ZMQ_DONTWAIT) < 0 ? -zmq_errno() : 0;
+}
+
+/* `verb` and perhaps a body. -EHOSTUNREACH: the peer is gone; -EAGAIN: its pipe is full. Only the first
+ * part can fail so: it finds the pipe. */
+static int send_words(struct publisher *p, const struct peer *peer, const char *verb,
+		      const char *body, size_t length)
+{
+	int r = send_part(p->router, peer->id, peer->id_bytes, ZMQ_SNDMORE);
+
+	if (r < 0) {
+		return r;
+	}
+	r = send_part(p->router, verb, strlen(verb), body ? ZMQ_SNDMORE : 0);
+	if (r == 0 && body) {
+		r = send_part(p->router, body, length, 0);
+	}
+	return r;
+}
+
+static size_t topic_of(const struct fcm_block_header *h, char topic[TOPIC_BYTES])
+{
+	int n = snprintf(topic, TOPIC_BYTES, "%s.T%02u.F%02u", stream_name(h->stream), h->tower,
+			 h->floor);
+
+	return (size_t)n;
+}
+
+static int send_block(struct publisher *p, const struct peer *peer, struct block *b, bool resent)
+{
+	struct fcm_block_header header = b->header;
+	char topic[TOPIC_BYTES];
+	size_t topic_bytes = topic_of(&header, topic);
+	zmq_msg_t payload;
+	int r;
+
+	if (resent && !(header.flags & FCM_BLOCK_RESENT)) {
+		header.flags |= FCM_BLOCK_RESENT;
+		header.header_crc =
+			tdm_crc32c(&header, offsetof(struct fcm_block_header, header_crc));
+	}
+	r = payload_message(b, &payload);
+	if (r < 0) {
+		return r;
+	}
+	r = send_part(p->router, peer->id, peer->id_bytes, ZMQ_SNDMORE);
+	if (r == 0) {
+		r = send_part(p->router, "BLOCK", 5, ZMQ_SNDMORE);
+	}
+	if (r == 0) {
+		r = send_part(p->router, topic, topic_bytes, ZMQ_SNDMORE);
+	}
+	if (r == 0) {
+		r = send_part(p->router, &header, sizeof(header), ZMQ_SNDMORE);
+	}
+	if (r == 0 && zmq_msg_send(&payload, p->router, ZMQ_DONTWAIT) < 0) {
+		r = -zmq_errno();
+	}
+	if (r < 0) {
+		zmq_msg_close(&payload);
+	}
+	return r;
+}
+
+/* What the groups want done. */
+static void carry_out(struct publisher *p)
+{
+	struct groups_action action;
+	int r;
+
+	while (groups_next(p->groups, &action)) {
+		if (action.type == GROUPS_SETTLED) {
+			give_back(p, action.block);
+			continue;
+		}
+		r = send_block(p, &p->peer[action.member], action.block, action.resent);
+		if (r == 0) {
+			p->peer[action.member].last_sent_ns = p->now_ns;
+			continue;
+		}
+		groups_unsent(p->groups, &action);
+		if (r != -EAGAIN && r != -ENOMEM) {
+			groups_leave(p->groups, action.member);
+		}
+	}
+	return_blocks(p);
+}
+
+/* Tell members to whom nothing went for a while; that is also how a dead one is noticed that is owed
+ * nothing, or has used up its credit. */
+static void say_alive(struct publisher *p)
+{
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		int r;
+
+		if (!groups_alive(p->groups, i) || p->now_ns - p->peer[i].last_sent_ns < ALIVE_NS) {
+			continue;
+		}
+		r = send_words(p, &p->peer[i], "ALIVE", NULL, 0);
+		p->peer[i].last_sent_ns = p->now_ns;
+		if (r < 0 && r != -EAGAIN) {
+			groups_leave(p->groups, i);
+		}
+	}
+}
+
+/* ---- monitors ---- */
+
+static bool subscribed(const struct publisher *p, const char *topic, size_t length)
+{
+	for (unsigned i = 0; i < p->subscriptions; i++) {
+		const struct subscription *s = &p->subscription[i];
+
+		if (s->length <= length && memcmp(s->prefix, topic, s->length) == 0) {
+			return true;
+		}
+	}
+	return p->all_topics;
+}
+
+static void copy_to_monitors(struct publisher *p, const struct block *b)
+{
+	char topic[TOPIC_BYTES];
+	size_t length = topic_of(&b->header, topic);
+	int r;
+
+	if (!p->xpub || !subscribed(p, topic, length)) {
+		return;
+	}
+	r = send_part(p->xpub, topic, length, ZMQ_SNDMORE);
+	if (r == 0) {
+		r = send_part(p->xpub, &b->header, sizeof(b->header), ZMQ_SNDMORE);
+	}
+	if (r == 0) {
+		r = send_part(p->xpub, b->payload, b->header.payload_bytes, 0);
+	}
+	p->counters.monitor_blocks += r == 0;
+	p->counters.monitor_dropped += r != 0;
+}
+
+/* XPUB tells of the first subscription to a prefix (1, prefix) and of the end of the last (0, prefix). */
+static void note_subscription(struct publisher *p, const uint8_t *bytes, size_t length)
+{
+	size_t prefix = length - 1;
+
+	if (prefix > SUBSCRIPTION_MAX) {
+		/* Longer than any topic: it matches none. */
+		return;
+	}
+	for (unsigned i = 0; i < p->subscriptions; i++) {
+		struct subscription *s = &p->subscription[i];
+
+		if (s->length == prefix && memcmp(s->prefix, bytes + 1, prefix) == 0) {
+			if (bytes[0] == 0) {
+				*s = p->subscription[--p->subscriptions];
+			}
+			return;
+		}
+	}
+	if (bytes[0] == 1 && p->subscriptions < SUBSCRIPTIONS) {
+		struct subscription *s = &p->subscription[p->subscriptions++];
+
+		memcpy(s->prefix, bytes + 1, prefix);
+		s->length = (uint8_t)prefix;
+	} else if (bytes[0] == 1) {
+		p->all_topics = true;
+	}
+}
+
+static void serve_monitors(struct publisher *p)
+{
+	uint8_t bytes[256];
+
+	for (unsigned i = 0; p->xpub && i < MESSAGES_A_TURN; i++) {
+		int n = zmq_recv(p->xpub, bytes, sizeof(bytes), ZMQ_DONTWAIT);
+
+		if (n < 0) {
+			return;
+		}
+		if (n == 0 || bytes[0] > 1) {
+			p->counters.bad_messages++;
+		} else if ((size_t)n <= sizeof(bytes)) {
+			note_subscription(p, bytes, (size_t)n);
+		}
+	}
+}
+
+/* ---- messages in ---- */
+
+static int find_member(const struct publisher *p, const struct peer *from)
+{
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		const struct peer *peer = &p->peer[i];
+
+		if (groups_alive(p->groups, i) && peer->id_bytes == from->id_bytes &&
+		    memcmp(peer->id, from->id, from->id_bytes) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+static void answer_error(struct publisher *p, const struct peer *to, const char *error,
+			 const char *hint)
+{
+	char text[HELLO_TEXT_MAX];
+	size_t length = hello_error(error, hint, text);
+
+	(void)send_words(p, to, "ERROR", text, length); /* the peer may be gone: nothing to do */
+}
+
+static void refuse_hello(struct publisher *p, const struct peer *from, int error)
+{
+	char hint[256] = "";
+
+	switch (error) {
+	case -ENOENT:
+		snprintf(hint, sizeof(hint), "groups of this daemon:");
+		for (unsigned i = 0; i < p->counters.groups; i++) {
+			size_t used = strlen(hint);
+
+			snprintf(hint + used, sizeof(hint) - used, " %.32s",
+				 p->counters.group[i].name);
+		}
+		answer_error(p, from, "no-such-group", hint);
+		break;
+	case -EUSERS:
+		snprintf(hint, sizeof(hint), "%u members are there: end one first", MEMBERS_MAX);
+		answer_error(p, from, "too-many-members", hint);
+		break;
+	default:
+		answer_error(p, from, "bad-hello", strerror(-error));
+		break;
+	}
+	p->counters.refused_hellos++;
+}
+
+/* Another connection that carries this name is told so: it may be a second process by mistake. */
+static void oust_namesake(struct publisher *p, const struct peer *from, const char *name)
+{
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		const struct peer *peer = &p->peer[i];
+		bool same = peer->id_bytes == from->id_bytes &&
+			    memcmp(peer->id, from->id, from->id_bytes) == 0;
+
+		if (groups_alive(p->groups, i) && !same &&
+		    strcmp(groups_member_name(p->groups, i), name) == 0) {
+			answer_error(
+				p, peer, "replaced",
+				"another connection said HELLO with this name: choose another");
+		}
+	}
+}
+
+static void on_hello(struct publisher *p, const struct peer *from, const uint8_t *body,
+		     size_t length)
+{
+	int known = find_member(p, from);
+	struct hello hello;
+	char hint[160], text[HELLO_TEXT_MAX];
+	unsigned member;
+	int r = hello_parse(body, length, &hello, hint, sizeof(hint));
+
+	if (r < 0) {
+		p->counters.refused_hellos++;
+		answer_error(p, from, "bad-hello", hint);
+		return;
+	}
+	oust_namesake(p, from, hello.name);
+	if (known >= 0) {
+		groups_leave(p->groups, (unsigned)known);
+	}
+	r = groups_hello(p->groups, hello.name, hello.group, hello.credit, p->now_ns, &member);
+	if (r < 0) {
+		refuse_hello(p, from, r);
+		return;
+	}
+	p->peer[member] = *from;
+	p->peer[member].last_sent_ns = p->now_ns;
+	length = hello_welcome(p->board, hello.group, groups_config_of(p->groups, member)->streams,
+			       text);
+	if (send_words(p, from, "WELCOME", text, length) == -EHOSTUNREACH) {
+		groups_leave(p->groups, member);
+	}
+}
+
+static void on_ack(struct publisher *p, unsigned member, const uint8_t *body, size_t length)
+{
+	struct fcm_ack ack;
+
+	if (length == 0 || length > INCOMING_MAX || length % sizeof(ack) != 0) {
+		p->counters.bad_messages++;
+		return;
+	}
+	for (size_t at = 0; at < length; at += sizeof(ack)) {
+		memcpy(&ack, body + at, sizeof(ack));
+		groups_ack(p->groups, member, &ack);
+	}
+}
+
+enum verb { VERB_HELLO, VERB_ACK, VERB_ALIVE, VERB_BYE, VERBS };
+
+static enum verb verb_of(const uint8_t *bytes, size_t length)
+{
+	static const char *const names[VERBS] = {"HELLO", "ACK", "ALIVE", "BYE"};
+	unsigned verb = 0;
+
+	while (verb < VERBS &&
+	       (strlen(names[verb]) != length || memcmp(names[verb], bytes, length) != 0)) {
+		verb++;
+	}
+	return verb;
+}
+
+/* One whole message: `parts` parts behind the sender's id, the first two of them at hand. */
+static void on_message(struct publisher *p, const struct peer *from, unsigned parts,
+		       zmq_msg_t part[2])
+{
+	enum verb verb =
+		parts == 0 ? VERBS : verb_of(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]));
+	bool has_body = verb == VERB_HELLO || verb == VERB_ACK;
+	const uint8_t *body = has_body && parts > 1 ? zmq_msg_data(&part[1]) : NULL;
+	int member;
+
+	if (verb == VERBS || parts != 1u + has_body) {
+		p->counters.bad_messages++;
+		return;
+	}
+	if (verb == VERB_HELLO) {
+		on_hello(p, from, body, zmq_msg_size(&part[1]));
+		return;
+	}
+	member = find_member(p, from);
+	if (member < 0) {
+		if (verb != VERB_BYE) {
+			answer_error(p, from, "unknown-member", "say HELLO");
+		}
+		p->stray_acks += verb == VERB_ACK;
+		return;
+	}
+	groups_seen(p->groups, (unsigned)member, p->now_ns);
+	if (verb == VERB_ACK) {
+		on_ack(p, (unsigned)member, body, zmq_msg_size(&part[1]));
+	} else if (verb == VERB_BYE) {
+		groups_leave(p->groups, (unsigned)member);
+	}
+}
+
+static bool more(void *socket)
+{
+	int value = 0;
+	size_t size = sizeof(value);
+
+	return zmq_getsockopt(socket, ZMQ_RCVMORE, &value, &size) == 0 && value;
+}
+
+/* Take one message off the ROUTER, whatever it is made of. */
+static bool receive(struct publisher *p)
+{
+	struct peer from = {.id_bytes = 0};
+	int n = zmq_recv(p->router, from.id, sizeof(from.id), ZMQ_DONTWAIT);
+	zmq_msg_t part[2], rest;
+	unsigned parts = 0;
+
+	if (n < 0) {
+		return false;
+	}
+	from.id_bytes = (uint8_t)n;
+	zmq_msg_init(&part[0]);
+	zmq_msg_init(&part[1]);
+	zmq_msg_init(&rest);
+	while (more(p->router)) {
+		zmq_msg_t *to = parts < 2 ? &part[parts] : &rest;
+
+		if (zmq_msg_recv(to, p->router, ZMQ_DONTWAIT) < 0) {
+			break;
+		}
+		parts++;
+	}
+	on_message(p, &from, parts, part);
+	zmq_msg_close(&part[0]);
+	zmq_msg_close(&part[1]);
+	zmq_msg_close(&rest);
+	return true;
+}
+
+static void serve_consumers(struct publisher *p)
+{
+	for (unsigned i = 0; i < MESSAGES_A_TURN && receive(p); i++) {
+		carry_out(p);
+	}
+}
+
+/* ---- the thread ---- */
+
+static void take_block(struct publisher *p, struct block *b)
+{
+	p->counters.blocks++;
+	copy_to_monitors(p, b);
+	if (groups_offer(p->groups, b) < 0) {
+		/* No memory to keep its account. */
+		for (unsigned i = 0; i < p->counters.groups; i++) {
+			bool wanted = p->counters.group[i].streams & 1u << b->header.stream;
+
+			b->outcome[i] = wanted ? OUTCOME_DROP_POOL : OUTCOME_NOT_OFFERED;
+		}
+		give_back(p, b);
+	}
+}
+
+static void take_blocks(struct publisher *p)
+{
+	struct block **place;
+
+	queue_hush(p->blocks);
+	while ((place = queue_peek(p->blocks))) {
+		struct block *b = *place;
+
+		queue_release(p->blocks);
+		if (b) {
+			take_block(p, b);
+		} else {
+			groups_pool_empty(p->groups);
+		}
+		carry_out(p);
+	}
+}
+
+static void publish_status(struct publisher *p)
+{
+	groups_get_status(p->groups, p->now_ns, &p->counters);
+	p->counters.unknown_acks += p->stray_acks;
+	pthread_mutex_lock(&p->lock);
+	p->status = p->counters;
+	pthread_mutex_unlock(&p->lock);
+	p->next_status_ns = p->now_ns + STATUS_NS;
+}
+
+static void wait_for_work(struct publisher *p)
+{
+	zmq_pollitem_t items[] = {
+		{.socket = p->router, .events = ZMQ_POLLIN},
+		{.fd = p->blocks->fd, .events = ZMQ_POLLIN},
+		{.fd = p->wake_fd, .events = ZMQ_POLLIN},
+		{.socket = p->xpub, .events = ZMQ_POLLIN},
+	};
+	uint64_t rung;
+
+	zmq_poll(items, p->xpub ? 4 : 3, p->returned_head ? RETRY_MS : TICK_MS);
+	if (items[2].revents && read(p->wake_fd, &rung, sizeof(rung)) < 0) {
+		assert(errno == EAGAIN);
+	}
+	p->now_ns = monotonic_ns();
+}
+
+static void turn(struct publisher *p)
+{
+	wait_for_work(p);
+	serve_monitors(p);
+	serve_consumers(p);
+	take_blocks(p);
+	if (p->now_ns >= p->next_tick_ns) {
+		p->next_tick_ns = p->now_ns + TICK_MS * 1000000ull;
+		groups_tick(p->groups, p->now_ns);
+		say_alive(p);
+	}
+	carry_out(p);
+	if (p->now_ns >= p->next_status_ns) {
+		publish_status(p);
+	}
+}
+
+/* Give the members their time to acknowledge, then drop the rest, then hand all back. */
+static void wind_up(struct publisher *p)
+{
+	uint64_t deadline = p->now_ns + atomic_load(&p->grace_ms) * 1000000ull;
+
+	take_blocks(p);
+	while (groups_held(p->groups) > 0 && p->now_ns < deadline) {
+		turn(p);
+	}
+	take_blocks(p);
+	groups_shutdown(p->groups);
+	carry_out(p);
+	while (p->returned_head && p->now_ns - p->returned_ns < STUCK_NS) {
+		usleep(RETRY_MS * 1000);
+		p->now_ns = monotonic_ns();
+		return_blocks(p);
+	}
+	publish_status(p);
+}
+
+/* Owns both sockets, the groups, and every block between the two queues. */
+static void *publisher_main(void *arg)
+{
+	struct publisher *p = arg;
+
+	p->now_ns = monotonic_ns();
+	while (!atomic_load(&p->stopping)) {
+		turn(p);
+	}
+	wind_up(p);
+	zmq_close(p->router);
+	if (p->xpub) {
+		zmq_close(p->xpub);
+	}
+	p->router = p->xpub = NULL;
+	return NULL;
+}
+
+/* ---- start and stop ---- */
+
+/* ZeroMQ has errno values of its own. */
+static int zmq_error(void)
+{
+	int e = zmq_errno();
+
+	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
+}
+
+static int open_socket(struct publisher *p, int type, int hwm, const char *endpoint,
+		       char *ret_endpoint, size_t size, void **ret_socket)
+{
+	const struct {
+		int option, value;
+	} options[] = {
+		{ZMQ_LINGER, 0},
+		{ZMQ_SNDHWM, hwm},
+		{ZMQ_RCVHWM, 1000},
+		{ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
+		{ZMQ_HEARTBEAT_TIMEOUT, 3 * HEARTBEAT_MS},
+	};
+	int64_t limit = INCOMING_LIMIT;
+	void *socket = zmq_socket(p->context, type);
+
+	if (!socket) {
+		return zmq_error();
+	}
+	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (zmq_setsockopt(socket, options[i].option, &options[i].value, sizeof(int)) < 0) {
+			goto fail;
+		}
+	}
+	if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &limit, sizeof(limit)) < 0) {
+		goto fail;
+	}
+	if (type == ZMQ_ROUTER) {
+		int on = 1;
+
+		/* Mandatory: a gone peer is an error. Handover: a peer that names its own routing id
+		 * may come back before its old connection is known to be dead. */
+		if (zmq_setsockopt(socket, ZMQ_ROUTER_MANDATORY, &on, sizeof(on)) < 0 ||
+		    zmq_setsockopt(socket, ZMQ_ROUTER_HANDOVER, &on, sizeof(on)) < 0) {
+			goto fail;
+		}
+	}
+	if (zmq_bind(socket, endpoint) < 0 ||
+	    zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, ret_endpoint, &size) < 0) {
+		goto fail;
+	}
+	*ret_socket = socket;
+	return 0;
+
+fail:;
+	int r = zmq_error();
+
+	zmq_close(socket);
+	return r;
+}
+
+static int open_sockets(struct publisher *p, const struct publisher_config *config)
+{
+	int r;
+
+	p->context = zmq_ctx_new();
+	if (!p->context) {
+		return zmq_error();
+	}
+	r = open_socket(p, ZMQ_ROUTER, ROUTER_HWM, config->reserved_endpoint, p->reserved_endpoint,
+			sizeof(p->reserved_endpoint), &p->router);
+	if (r == 0 && config->monitor_endpoint && config->monitor_endpoint[0]) {
+		int hwm = config->monitor_hwm > 0 && config->monitor_hwm < 1000000
+				  ? (int)config->monitor_hwm
+				  : 1;
+
+		r = open_socket(p, ZMQ_XPUB, hwm, config->monitor_endpoint, p->monitor_endpoint,
+				sizeof(p->monitor_endpoint), &p->xpub);
+	}
+	return r;
+}
+
+static int start_thread(struct publisher *p)
+{
+	sigset_t all, before;
+	int r;
+
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	r = pthread_create(&p->thread, NULL, publisher_main, p);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	p->started = r == 0;
+	return -r;
+}
+
+int publisher_start(const struct publisher_config *config, struct queue *blocks,
+		    struct queue *settled, struct publisher **ret_publisher)
+{
+	struct groups_config groups = {
+		.groups = config->groups,
+		.hold_frames = config->hold_frames,
+		.dead_ns = config->dead_ms * 1000000ull,
+	};
+	struct publisher *p;
+	int r;
+
+	if (config->groups > GROUPS_MAX || !config->reserved_endpoint || blocks->fd < 0) {
+		return -EINVAL;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		return -ENOMEM;
+	}
+	p->board = config->board;
+	p->blocks = blocks;
+	p->settled = settled;
+	pthread_mutex_init(&p->lock, NULL);
+	memcpy(groups.group, config->group, sizeof(groups.group));
+	p->groups = groups_create(&groups);
+	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = !p->groups ? -ENOMEM : p->wake_fd < 0 ? -errno : open_sockets(p, config);
+	if (r == 0) {
+		p->now_ns = monotonic_ns();
+		publish_status(p);
+		r = start_thread(p);
+	}
+	if (r < 0) {
+		publisher_destroy(p);
+		return r;
+	}
+	*ret_publisher = p;
+	return 0;
+}
+
+void publisher_stop(struct publisher *p, unsigned grace_ms)
+{
+	uint64_t one = 1;
+
+	if (p->stopped) {
+		return;
+	}
+	p->stopped = true;
+	if (p->started) {
+		atomic_store(&p->grace_ms, grace_ms);
+		atomic_store(&p->stopping, true);
+		if (write(p->wake_fd, &one, sizeof(one)) < 0) {
+			assert(errno == EAGAIN);
+		}
+		pthread_join(p->thread, NULL);
+	}
+	if (p->router) {
+		zmq_close(p->router);
+	}
+	if (p->xpub) {
+		zmq_close(p->xpub);
+	}
+	if (p->context) {
+		zmq_ctx_term(p->context); /* every message's free hook has run */
+	}
+}
+
+void publisher_destroy(struct publisher *p)
+{
+	struct block **place;
+
+	if (!p) {
+		return;
+	}
+	publisher_stop(p, 0);
+	while (p->returned_head) {
+		struct block *b = p->returned_head;
+
+		p->returned_head = b->publisher;
+		block_put(b);
+	}
+	while (p->started && (place = queue_peek(p->blocks))) {
+		if (*place) {
+			block_put(*place);
+		}
+		queue_release(p->blocks);
+	}
+	groups_destroy(p->groups);
+	if (p->wake_fd >= 0) {
+		close(p->wake_fd);
+	}
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+void publisher_get_status(struct publisher *p, struct publisher_status *ret_status)
+{
+	pthread_mutex_lock(&p->lock);
+	*ret_status = p->status;
+	pthread_mutex_unlock(&p->lock);
+}
+
+const char *publisher_reserved_endpoint(const struct publisher *p)
+{
+	return p->reserved_endpoint;
+}
+
+const char *publisher_monitor_endpoint(const struct publisher *p)
+{
+	return p->monitor_endpoint;
+}
