@@ -135,7 +135,7 @@ void rig_damage(struct rig *r, uint32_t frame, unsigned offset)
 {
 	if (r->place[frame] != RIG_NOWHERE) {
 		r->stream[r->place[frame] + offset] ^= 0x04;
-		r->broken[r->place[frame] + offset] = 1;
+		r->broken[r->place[frame] + offset] = RIG_DAMAGED;
 	}
 }
 
@@ -222,7 +222,7 @@ void rig_gap(struct rig *r, unsigned cells, enum tdm_loss loss)
 	size_t bytes = (size_t)cells * TDM_FRAME_BYTES;
 
 	assert_true(r->bytes - r->fed >= bytes);
-	memset(r->broken + r->fed, 1, bytes);
+	memset(r->broken + r->fed, RIG_LOST, bytes);
 	tdm_deframe_gap(r->d, cells, r->first + r->fed / TDM_FRAME_BYTES, loss, emit, r);
 	r->fed += bytes;
 }

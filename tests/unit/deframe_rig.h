@@ -19,6 +19,8 @@
 #define RIG_KEEP    8u
 #define RIG_LAG	    7u /* cells between a floor's frame and its arrival */
 #define RIG_NOWHERE SIZE_MAX
+#define RIG_DAMAGED 1u /* changed after it was laid */
+#define RIG_LOST    2u /* in a gap */
 
 struct rig_verdict {
 	uint64_t count, floor_frame;
@@ -36,7 +38,7 @@ struct rig {
 	uint8_t *stream;
 	size_t bytes;	 /* laid */
 	size_t fed;	 /* pushed or lost: whole cells */
-	uint8_t *broken; /* per byte of the stream: changed after it was laid */
+	uint8_t *broken; /* per byte of the stream: RIG_DAMAGED, RIG_LOST or 0 */
 
 	/* How the next frame is laid. */
 	uint32_t laid; /* frames so far; also the sequence, unless moved */
