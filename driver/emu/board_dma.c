@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The board's DMA engine: link rings, gap records, the event queue, address translation.
+ *
+ *   cell good   -> open buffer at position `write` (opened when a position is free)
+ *   cell lost   -> gap record (FIFO, same reason grows the last one); the open buffer is sealed
+ *   full / due  -> completion event, write++; a gap takes a position too, with no data
+ *
+ * Invariants: completions of an epoch are posted in the order of counts; a completion's range has no
+ * hole; a position is only used while write - release < depth; no cell is lost without a record.
+ * A ring that was full takes data again only when there is room for all gap records and a buffer
+ * more, so that a slow reader gets data and not a gap per freed buffer; but records are told at
+ * their deadline when there is room for them alone.
+ */
+#include <string.h>
+
+#include "driver/emu/board_private.h"
+
+/* ------------------------------------------------------------------------ translation */
+
+void *board_map(struct board *b, uint64_t bus, uint32_t length)
+{
+	void *p = b->host.map(b->host.context, bus, length);
+
+	if (p == NULL) {
+		REG(b, NANET3_REG_TLB_MISSES)++;
+	}
+	return p;
+}
+
+/* The pages a cell is written to: found in the link's table of recent pages, or walked for. */
+static void tlb_touch(struct board *b, struct board_link *l, uint64_t bus)
+{
+	uint64_t last = (bus + NANET3_FRAME_BYTES - 1) / NANET3_PAGE;
+
+	for (uint64_t page = bus / NANET3_PAGE; page <= last; page++) {
+		uint64_t *entry = &l->tlb[page % BOARD_TLB_PAGES];
+
+		if (*entry == page + 1) {
+			REG(b, NANET3_REG_TLB_HITS)++;
+		} else {
+			REG(b, NANET3_REG_TLB_WALKS)++;
+			*entry = page + 1;
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------ event queue */
+
+bool event_room(const struct board *b, bool control)
+{
+	uint32_t size = REG(b, NANET3_REG_EVQ_SIZE);
+	uint32_t used = REG(b, NANET3_REG_EVQ_WRITE) - REG(b, NANET3_REG_EVQ_READ);
+	uint64_t kept = 0;
+
+	if (b->stalled || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_EVENTS) || used >= size) {
+		return false;
+	}
+	for (unsigned i = 0; control && i < NANET3_LINKS; i++) {
+		const struct dma *d = &b->links[i].dma;
+
+		kept += d->enabled ? d->depth - (d->write - d->release) : 0;
+	}
+	return size - used > kept;
+}
+
+bool event_post(struct board *b, struct nanet3_event *ev, bool control)
+{
+	uint32_t write = REG(b, NANET3_REG_EVQ_WRITE);
+	unsigned vector = ev->type == NANET3_EVENT_RX ? ev->link : NANET3_LINKS;
+	struct nanet3_event *slot;
+	uint64_t base;
+
+	if (!event_room(b, control)) {
+		return false;
+	}
+	base = reg_pair_get(&REG(b, NANET3_REG_EVQ_BASE));
+	slot = board_map(b, base + (write & (REG(b, NANET3_REG_EVQ_SIZE) - 1)) * sizeof(*slot),
+			 sizeof(*slot));
+	if (slot == NULL) {
+		return false;
+	}
+	*slot = *ev;
+	REG(b, NANET3_REG_EVQ_WRITE) = write + 1;
+	REG(b, NANET3_REG_IRQ_STATUS) |= 1u << vector;
+	if (REG(b, NANET3_REG_IRQ_MASK) & 1u << vector) {
+		b->host.irq(b->host.context, vector);
+	}
+	return true;
+}
+
+void event_control(struct board *b, struct nanet3_event *ev)
+{
+	uint32_t lost = REG(b, NANET3_REG_EVQ_LOST);
+
+	if (lost != b->lost_told) {
+		struct nanet3_event full = {.type = NANET3_EVENT_ERROR,
+					    .link = 0xff,
+					    .reason = NANET3_ERROR_EVQ_FULL,
+					    .value = lost};
+
+		if (event_post(b, &full, true)) {
+			b->lost_told = lost;
+		}
+	}
+	/* What a stall swallows is told by its own event. */
+	if (!event_post(b, ev, true) && !b->stalled &&
+	    (REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_EVENTS)) {
+		REG(b, NANET3_REG_EVQ_LOST)++;
+	}
+}
+
+/* ------------------------------------------------------------------------ completions */
+
+static uint64_t free_positions(const struct dma *d)
+{
+	return d->depth - (d->write - d->release);
+}
+
+static bool complete(struct board *b, struct board_link *l, struct nanet3_event *ev)
+{
+	struct dma *d = &l->dma;
+
+	ev->type = NANET3_EVENT_RX;
+	ev->link = (uint8_t)l->index;
+	ev->dma_epoch = d->epoch;
+	ev->position = d->write;
+	if (!event_post(b, ev, false)) {
+		return false;
+	}
+	d->write++;
+	reg_pair_set(&LREG(l, NANET3_LREG_WRITE), d->write);
+	return true;
+}
+
+/* Complete the open buffer; without room for the event it stays, sealed. */
+static bool hand_over(struct board *b, struct board_link *l, uint8_t flags)
+{
+	struct dma *d = &l->dma;
+	struct nanet3_event ev = {
+		.flags = flags,
+		.frame_count = d->first,
+		.frames = d->fill,
+		.length = d->fill * NANET3_FRAME_BYTES,
+	};
+
+	if (!complete(b, l, &ev)) {
+		d->sealed = true;
+		return false;
+	}
+	LREG(l, NANET3_LREG_CELLS) += d->fill;
+	d->buffer = NULL;
+	d->sealed = false;
+	return true;
+}
+
+static bool gap_complete(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+	const struct gap *gap = &d->gaps[d->gap_head];
+	struct nanet3_event ev = {
+		.reason = gap->reason,
+		.frame_count = gap->first,
+		.frames = gap->frames,
+	};
+
+	if (free_positions(d) == 0 || !complete(b, l, &ev)) {
+		return false;
+	}
+	d->gap_head = (d->gap_head + 1) % BOARD_GAPS;
+	d->gap_count--;
+	return true;
+}
+
+/* Tell everything that is begun, as far as there are positions. True: nothing is left. */
+static bool flush(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+
+	if (d->buffer != NULL && !hand_over(b, l, 0)) {
+		return false;
+	}
+	while (d->gap_count > 0) {
+		if (!gap_complete(b, l)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void dma_cut(struct board *b, struct board_link *l)
+{
+	if (l->dma.enabled) {
+		flush(b, l);
+	}
+}
+
+/* ------------------------------------------------------------------------ buffers and gaps */
+
+static uint64_t deadline_steps(const struct board_link *l)
+{
+	uint64_t ns = (uint64_t)LREG(l, NANET3_LREG_DEADLINE) * 1000u;
+
+	return ns < NANET3_FRAME_NS ? 1 : ns / NANET3_FRAME_NS;
+}
+
+static void fault(struct board *b, struct board_link *l)
+{
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_ERROR,
+		.link = (uint8_t)l->index,
+		.reason = NANET3_ERROR_DMA_FAULT,
+		.dma_epoch = l->dma.epoch,
+		.position = l->dma.write,
+		.frame_count = b->count,
+		.value = NANET3_REG_LINK(l->index, NANET3_LREG_TABLE),
+	};
+
+	if (l->dma.fault_position != l->dma.write + 1) {
+		l->dma.fault_position = l->dma.write + 1;
+		event_control(b, &ev);
+	}
+}
+
+/* Open the buffer at `write`, which is free. What stands in no table becomes a gap. */
+static enum tdm_loss open_buffer(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+	uint64_t *entry =
+		board_map(b, d->table + d->write % d->depth * sizeof(*entry), sizeof(*entry));
+	uint8_t *buffer = NULL;
+
+	if (entry != NULL) {
+		buffer = board_map(b, *entry, d->frames * NANET3_FRAME_BYTES);
+	}
+	if (buffer == NULL) {
+		fault(b, l);
+		return TDM_LOSS_BOARD_FIFO;
+	}
+	d->buffer = buffer;
+	d->bus = *entry;
+	d->fill = 0;
+	d->first = b->count;
+	d->due_step = b->step + deadline_steps(l);
+	return TDM_GOOD;
+}
+
+/* Make sure that a buffer is open for a good cell; else say what the cell is lost to. */
+static enum tdm_loss want_buffer(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+	/* For this cell's buffer, the gap records before it, and a sealed buffer before those. */
+	uint64_t needed = 1u + d->gap_count + (d->buffer != NULL);
+
+	if (d->buffer != NULL && !d->sealed) {
+		return TDM_GOOD;
+	}
+	if (free_positions(d) < (needed < d->depth ? needed : d->depth) || !flush(b, l) ||
+	    free_positions(d) == 0) {
+		return TDM_LOSS_RING_FULL;
+	}
+	return open_buffer(b, l);
+}
+
+static struct gap *last_gap(struct dma *d)
+{
+	return &d->gaps[(d->gap_head + d->gap_count - 1) % BOARD_GAPS];
+}
+
+static bool extends_last(struct dma *d, enum tdm_loss loss, uint64_t count)
+{
+	struct gap *last = last_gap(d);
+
+	return d->gap_count > 0 && last->reason == loss && last->frames < UINT32_MAX &&
+	       last->first + last->frames == count;
+}
+
+/* The name a loss will get. Records pile up only while the ring is full: when just one more fits, it
+ * is kept for that. */
+static enum tdm_loss gap_name(struct dma *d, enum tdm_loss loss, uint64_t count)
+{
+	if (d->gap_count < BOARD_GAPS - 1 || extends_last(d, loss, count)) {
+		return loss;
+	}
+	return TDM_LOSS_RING_FULL;
+}
+
+static void gap_add(struct board *b, struct board_link *l, enum tdm_loss loss)
+{
+	struct dma *d = &l->dma;
+
+	if (d->buffer != NULL) {
+		d->sealed = true;
+	}
+	if (extends_last(d, loss, b->count)) {
+		last_gap(d)->frames++;
+		return;
+	}
+	if (d->gap_count == BOARD_GAPS) {
+		/* A short second in a ring that has been full through dozens of changes: the one
+		 * record left spans the counts that never were. */
+		last_gap(d)->frames = (uint32_t)(b->count + 1 - last_gap(d)->first);
+		return;
+	}
+	if (d->gap_count == 0) {
+		d->due_step = b->step + deadline_steps(l);
+	}
+	d->gap_count++;
+	*last_gap(d) = (struct gap){.first = b->count, .frames = 1, .reason = (uint8_t)loss};
+}
+
+static void count_loss(struct board_link *l, enum tdm_loss loss)
+{
+	if (loss == TDM_LOSS_LINK_DOWN) {
+		LREG(l, NANET3_LREG_DROP_DOWN)++;
+	} else if (!l->dma.enabled) {
+		return;
+	} else if (loss == TDM_LOSS_RING_FULL) {
+		LREG(l, NANET3_LREG_DROP_RING)++;
+	} else {
+		LREG(l, NANET3_LREG_DROP_FIFO)++;
+	}
+}
+
+enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss,
+		       uint8_t **ret_cell)
+{
+	struct dma *d = &l->dma;
+
+	*ret_cell = l->scratch;
+	if (!d->enabled) {
+		/* Nobody gives the board buffers on this link. */
+		loss = loss == TDM_GOOD ? TDM_LOSS_RING_FULL : loss;
+		count_loss(l, loss);
+		return loss;
+	}
+	if (loss == TDM_GOOD) {
+		loss = want_buffer(b, l);
+	}
+	if (loss == TDM_GOOD) {
+		uint32_t offset = d->fill * NANET3_FRAME_BYTES;
+
+		*ret_cell = d->buffer + offset;
+		tlb_touch(b, l, d->bus + offset);
+		d->fill++;
+		return TDM_GOOD;
+	}
+	loss = gap_name(d, loss, b->count);
+	gap_add(b, l, loss);
+	count_loss(l, loss);
+	return loss;
+}
+
+void dma_cell_done(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+	bool due = b->step + 1 >= d->due_step;
+
+	if (!d->enabled) {
+		return;
+	}
+	if (d->buffer != NULL && d->fill == d->frames) {
+		hand_over(b, l, 0);
+	} else if (d->buffer != NULL && !d->sealed && due) {
+		hand_over(b, l, NANET3_RX_DEADLINE);
+	} else if (d->sealed) {
+		hand_over(b, l, 0);
+	}
+	if (d->buffer == NULL && d->gap_count > 0 && due) {
+		flush(b, l);
+	}
+	LREG(l, NANET3_LREG_STATUS) &= ~NANET3_LSTAT_FULL;
+	if (d->buffer == NULL &&
+	    (free_positions(d) == 0 ||
+	     (d->gap_count > 0 && last_gap(d)->reason == NANET3_GAP_RING_FULL))) {
+		LREG(l, NANET3_LREG_STATUS) |= NANET3_LSTAT_FULL;
+	}
+}
+
+/* ------------------------------------------------------------------------ start and stop */
+
+void dma_start(struct board *b, struct board_link *l)
+{
+	uint32_t frames = LREG(l, NANET3_LREG_FRAMES), depth = LREG(l, NANET3_LREG_DEPTH);
+
+	if (frames == 0 || frames > NANET3_CHUNK_MAX / NANET3_FRAME_BYTES || depth < 2 ||
+	    depth > (1u << 24)) {
+		return;
+	}
+	l->dma = (struct dma){
+		.enabled = true,
+		.epoch = REG(b, NANET3_REG_DMA_EPOCH),
+		.frames = frames,
+		.depth = depth,
+		.table = reg_pair_get(&LREG(l, NANET3_LREG_TABLE)),
+	};
+	memset(l->tlb, 0, sizeof(l->tlb));
+	LREG(l, NANET3_LREG_CONTROL) |= NANET3_LINK_ENABLE;
+	reg_pair_set(&LREG(l, NANET3_LREG_WRITE), 0);
+	reg_pair_set(&LREG(l, NANET3_LREG_RELEASE), 0);
+}
+
+void dma_stop(struct board_link *l)
+{
+	l->dma.enabled = false;
+	l->dma.buffer = NULL;
+	LREG(l, NANET3_LREG_CONTROL) &= ~NANET3_LINK_ENABLE;
+	LREG(l, NANET3_LREG_STATUS) &= ~NANET3_LSTAT_FULL;
+}
+
+void dma_release(struct board_link *l, uint64_t position)
+{
+	struct dma *d = &l->dma;
+
+	if (d->enabled && position >= d->release && position <= d->write) {
+		d->release = position;
+	}
+	reg_pair_set(&LREG(l, NANET3_LREG_RELEASE), d->enabled ? d->release : 0);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the user-space host. Files:
+ *
+ *   host.c         life; board set-up; links: claim, yield, linger; the board's events
+ *   host_memory.c  shared memory and bus addresses
+ *   host_client.c  socket, clients, packets, queues
+ *   host_request.c what each request does: a table of code, size, function
+ *   pace.c         host_run()
+ */
+#ifndef EMU_HOST_PRIVATE_H
+#define EMU_HOST_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/emu/board.h"
+#include "driver/emu/host.h"
+#include "driver/nanet3.h"
+#include "driver/nanet3_socket.h"
+
+#define HOST_CLIENTS   64u
+#define HOST_TX_SLOTS  256u /* words on their way, all clients; also descriptors in the TX ring */
+#define HOST_DEPTH_MIN 8u   /* buffers: half of them may be held back and a step still fits */
+#define HOST_TICK_NS   900000u /* owners are woken for data once a millisecond, less the jitter */
+
+/* A piece of shared memory, mapped here and handed to clients as a descriptor. Sealed against
+ * shrinking: no client can make the host fault. */
+struct shared {
+	int fd;	     /* read-write; -1: none */
+	int read_fd; /* read-only descriptor of the same; -1: none */
+	uint8_t *p;
+	size_t bytes;
+};
+
+/* Bus addresses: region << 36 | offset. */
+enum region_id {
+	REGION_NONE,
+	REGION_RING, /* + link */
+	REGION_TABLE = REGION_RING + NANET3_LINKS,
+	REGION_EVQ = REGION_TABLE + NANET3_LINKS,
+	REGION_TX,
+	REGIONS,
+};
+struct region {
+	uint8_t *p;
+	uint64_t bytes;
+};
+/* What readiness is for: a client's id, or one of these. */
+#define HOST_LISTEN_ID 0u
+#define HOST_TIMER_ID  (1ull << 32)
+
+#define HOST_BUS(region) ((uint64_t)(region) << 36)
+
+struct client {
+	int fd; /* -1: place is empty */
+	int event_fd;
+	uint32_t id; /* never reused */
+	int32_t pid;
+	bool privileged, greeted; /* greeted: INFO was answered */
+	bool wake;		  /* something was put on the queue since it was last woken */
+	uint32_t subscribed;
+	struct shared queue;
+	uint64_t queue_write; /* ours; the mapped one is the client's to read */
+};
+
+struct host_link {
+	struct shared ring_memory; /* buffers */
+	struct shared state;	   /* struct nanet3_ring and completions */
+	struct shared owner_page;
+	uint64_t *table; /* bus addresses of the buffers, for the board */
+	struct nanet3_ring *ring;
+	struct nanet3_event *completions;
+	struct client *owner;
+	uint64_t linger_until_ns;
+	struct nanet3_event latest; /* RX event not yet announced; type NONE: there is none */
+};
+
+struct tx_slot {
+	uint64_t cookie;    /* the client's */
+	uint32_t client_id; /* 0: slot is free */
+	uint32_t generation;
+};
+
+struct host {
+	struct host_config config;
+	struct board *board;
+	struct region regions[REGIONS];
+	struct host_link links[NANET3_LINKS];
+	struct nanet3_event *evq;
+	uint32_t evq_size, evq_read;
+	uint8_t *tx_ring;
+	uint32_t tx_write;
+	struct tx_slot tx[HOST_TX_SLOTS];
+	bool irq; /* the board has posted events */
+	struct client clients[HOST_CLIENTS];
+	uint32_t client_ids;
+	int epoll_fd, listen_fd, spare_fd;
+	bool bound;
+	uint64_t announced_ns; /* when owners were last told of data */
+	struct host_stats stats;
+};
+
+uint64_t host_now_ns(void);
+
+/* host_memory.c */
+int shared_create(const char *name, size_t bytes, bool sealed_writes, struct shared *ret_shared);
+void shared_destroy(struct shared *s);
+int host_memory_create(struct host *h);
+void host_memory_destroy(struct host *h);
+void *host_map(void *context, uint64_t bus, uint32_t length);
+
+/* host.c */
+int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
+void link_stop(struct host *h, unsigned link);
+/* The owner is gone without a word. */
+void link_linger(struct host *h, unsigned link);
+void host_drain(struct host *h);
+
+/* host_client.c */
+int clients_create(struct host *h);
+void clients_destroy(struct host *h);
+void clients_accept(struct host *h);
+/* Serve what the client has sent; drops it when it has hung up. */
+void client_service(struct host *h, struct client *c);
+void client_drop(struct host *h, struct client *c);
+bool client_hung_up(const struct client *c);
+/* Put an event on a client's queue. Control events that do not fit are counted. */
+void client_post(struct host *h, struct client *c, const struct nanet3_event *ev);
+void clients_wake(struct host *h);
+struct client *client_by_id(struct host *h, uint32_t id);
+
+/* host_request.c: execute the request whose struct of `size` bytes is at `arg`, which is also where
+ * the answer goes. Returns its result; *ret_fd (else untouched) is a descriptor to pass along. */
+int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
+		    int *ret_fd);
+
+#endif

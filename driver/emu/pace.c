@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The pace of the user-space host: model time against the monotonic clock.
+ *
+ * Real time: a timer wakes the loop once a millisecond; as many steps are made as are due. A late
+ * loop catches up in bursts and serves clients in between, so that they can release what the burst
+ * brings. No step is ever skipped: model time is part of the data's meaning.
+ *
+ * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
+ * for want of room; while no ring runs at all, model time stands still.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "driver/emu/host_private.h"
+
+#define TURN_NS	    1000000u /* one turn of the loop */
+#define TURN_STEPS  (TURN_NS / NANET3_FRAME_NS)
+#define BURST_STEPS (10u * TURN_STEPS) /* at most, before clients are served again */
+
+struct pace {
+	struct host *h;
+	volatile sig_atomic_t *stop;
+	int timer_fd;
+	uint64_t start_ns; /* when step `start_step` was due */
+	uint64_t start_step;
+	uint64_t last_step; /* of the duration; ~0: endless */
+};
+
+static bool finished(const struct pace *p)
+{
+	return *p->stop || p->h->stats.steps >= p->last_step;
+}
+
+static void steps(struct pace *p, uint64_t count)
+{
+	for (uint64_t i = 0; i < count && !finished(p); i++) {
+		host_step(p->h);
+	}
+}
+
+static int turn(struct pace *p, int timeout_ms)
+{
+	int r = host_poll(p->h, timeout_ms);
+
+	if (p->h->config.tick != NULL) {
+		p->h->config.tick(p->h->config.tick_context);
+	}
+	return r == -EINTR ? 0 : r;
+}
+
+/* ------------------------------------------------------------------------ real time */
+
+static uint64_t steps_due(const struct pace *p)
+{
+	uint64_t due = p->start_step + (host_now_ns() - p->start_ns) / NANET3_FRAME_NS;
+
+	return due > p->h->stats.steps ? due - p->h->stats.steps : 0;
+}
+
+static void note_lag(struct pace *p, uint64_t due)
+{
+	struct host_stats *s = &p->h->stats;
+	uint64_t lag_ns = due * NANET3_FRAME_NS;
+
+	s->worst_lag_ns = lag_ns > s->worst_lag_ns ? lag_ns : s->worst_lag_ns;
+	s->too_slow = s->too_slow || lag_ns > p->h->config.depth_ms * 1000000ull;
+}
+
+static int real_time(struct pace *p)
+{
+	int r = 0;
+
+	while (r == 0 && !finished(p)) {
+		uint64_t due = steps_due(p), ticks;
+
+		note_lag(p, due);
+		steps(p, due < BURST_STEPS ? due : BURST_STEPS);
+		/* With more than a turn to catch up, look at the clients, but do not wait. The timer
+		 * is one of them, so to say: it ends the wait. */
+		r = turn(p, steps_due(p) > TURN_STEPS ? 0 : 100);
+		(void)!read(p->timer_fd, &ticks, sizeof(ticks));
+	}
+	return r;
+}
+
+static int timer_create_turns(struct host *h, int *ret_fd)
+{
+	struct itimerspec turns = {.it_interval.tv_nsec = TURN_NS, .it_value.tv_nsec = TURN_NS};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = HOST_TIMER_ID};
+	int r, fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (timerfd_settime(fd, 0, &turns, NULL) != 0 ||
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ max speed */
+
+/* Whether every running ring has the positions that one step may use at worst: the open buffer, a gap
+ * that cuts it, and the next buffer. */
+static bool rings_take(const struct host *h)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct nanet3_ring *ring = h->links[i].ring;
+		uint64_t used = ring->write_position - ring->release_position;
+
+		if (ring->status == NANET3_RING_STOPPED) {
+			continue;
+		}
+		any = true;
+		if (used + 3 > ring->depth) {
+			return false;
+		}
+	}
+	return any;
+}
+
+static int max_speed(struct pace *p)
+{
+	int r = 0;
+
+	while (r == 0 && !finished(p)) {
+		unsigned made = 0;
+
+		while (made < TURN_STEPS && !finished(p) && rings_take(p->h)) {
+			host_step(p->h);
+			made++;
+		}
+		if (made > 0) {
+			r = turn(p, 0);
+		} else {
+			uint64_t from = host_now_ns();
+
+			r = turn(p, 1);
+			p->h->stats.waited_ns += host_now_ns() - from;
+		}
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------------ run */
+
+int host_run(struct host *h, volatile sig_atomic_t *stop)
+{
+	struct pace p = {
+		.h = h,
+		.stop = stop,
+		.timer_fd = -1,
+		.start_ns = host_now_ns(),
+		.start_step = h->stats.steps,
+		.last_step = UINT64_MAX,
+	};
+	int r;
+
+	if (h->config.duration_s > 0) {
+		p.last_step = p.start_step +
+			      (uint64_t)(h->config.duration_s * NANET3_FRAMES_PER_SECOND + 0.5);
+	}
+	if (h->config.speed == HOST_SPEED_MAX) {
+		return max_speed(&p);
+	}
+	r = timer_create_turns(h, &p.timer_fd);
+	if (r < 0) {
+		return r;
+	}
+	r = real_time(&p);
+	close(p.timer_fd);
+	return r;
+}
