@@ -7,8 +7,8 @@
  *
  * The table in config.c is the only list of options: section, key, type, default, range, help and
  * whether a change needs a restart. --print-config, the example, the check of the manual page and the
- * reload all come from it. "%N" in a string stands for the instance number; the two endpoints are by
- * default on ports 5710 + N and 5730 + N.
+ * reload all come from it. "%N" in a string stands for the instance number,
+ * "%(5710+N)" for 5710 plus it, "%%" for a percent sign.
  *
  * An empty file works but for the floors: no link has one, and a daemon without links is a mistake.
  */

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The typed table of all options. The one list: reading, checking, printing, the example and the reload
+ * go by it, and a test holds the manual page against it.
+ */
+#include "daemon/config_private.h"
+
+#include <string.h>
+
+static const char *const day_origins[] = {"0", "1", NULL};
+static const char *const holdovers[] = {"rb", "ocxo-good", "ocxo", "tcxo", NULL};
+static const char *const streams[] = {"pmt", "hydrophone", "instrument", NULL};
+static const char *const policies[] = {"drop-oldest", NULL};
+
+#define AT(type, field)	 .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
+#define IN(field)	 AT(struct config, field)
+#define GROUP(field)	 AT(struct config_group, field)
+#define LINK(field)	 AT(struct config_link, field)
+#define RANGE(low, high) .min = (low), .max = (high)
+
+const struct option config_options[] = {
+	{"board", "device", OPTION_STRING, IN(board.device), .value = "/dev/nanet3-%N",
+	 .restart = true,
+	 .help = "The board: a character device, or unix:PATH for the emulator's socket."},
+
+	{"data", "block_frames", OPTION_U32, IN(data.block_frames), .value = "80", RANGE(8, 1600),
+	 .restart = true, .unit = "frames",
+	 .help = "Frames of 125 us in a data message; a divisor of 1600."},
+	{"data", "tick_us", OPTION_U32, IN(data.tick_us), .value = "1000", RANGE(1000, 20000),
+	 .restart = true, .unit = "us", .help = "How often the capture thread wakes."},
+	{"data", "pool_mb", OPTION_U32, IN(data.pool_mb), .value = "512", RANGE(16, 65536),
+	 .restart = true, .unit = "MiB",
+	 .help = "Memory for data on its way to consumers; used only as far as needed."},
+	{"data", "day_origin", OPTION_CHOICE, IN(data.day_origin), .value = "0",
+	 .choices = day_origins, .restart = true,
+	 .help = "Number of 1 January in the hits' day of year: 0 as TriDAS counts, 1 as IRIG-B."},
+	{"data", "reserved_endpoint", OPTION_STRING, IN(data.reserved_endpoint),
+	 .value = "tcp://127.0.0.1:%(5710+N)", .restart = true,
+	 .help = "Where reserved consumers (trigger, acoustics) connect; by default port 5710 + "
+		 "N."},
+	{"data", "monitor_endpoint", OPTION_STRING, IN(data.monitor_endpoint),
+	 .value = "tcp://127.0.0.1:%(5730+N)", .may_be_empty = true, .restart = true,
+	 .help = "Where monitors subscribe; by default port 5730 + N; empty: nowhere."},
+	{"data", "monitor_hwm", OPTION_U32, IN(data.monitor_hwm), .value = "1000", RANGE(1, 100000),
+	 .restart = true, .unit = "messages",
+	 .help = "Messages queued for one monitor before it misses some."},
+	{"data", "consumer_dead_ms", OPTION_U32, IN(data.consumer_dead_ms), .value = "3000",
+	 RANGE(1500, 60000), .restart = true, .unit = "ms",
+	 .help = "Silence after which a reserved consumer counts as dead; it owes a sign of life "
+		 "each second."},
+
+	{"clock", "gpsd_host", OPTION_STRING, IN(clock.gpsd_host), .value = "127.0.0.1",
+	 .restart = true, .help = "Host of gpsd."},
+	{"clock", "gpsd_port", OPTION_STRING, IN(clock.gpsd_port), .value = "2947", .restart = true,
+	 .help = "Port of gpsd."},
+	{"clock", "leap_file", OPTION_STRING, IN(clock.leap_file),
+	 .value = "/usr/share/zoneinfo/leap-seconds.list", .restart = true,
+	 .help = "Table of leap seconds: TAI-UTC comes from it."},
+	{"clock", "silence_ms", OPTION_U32, IN(clock.silence_ms), .value = "3000",
+	 RANGE(1200, 60000), .restart = true, .unit = "ms",
+	 .help = "A source that labels no second for so long is silent."},
+	{"clock", "confirm", OPTION_U32, IN(clock.confirm), .value = "3", RANGE(1, 60),
+	 .restart = true, .unit = "labels",
+	 .help = "Labels in a row that must agree with the board's count before it is locked."},
+	{"clock", "holdover", OPTION_CHOICE, IN(clock.holdover), .value = "ocxo",
+	 .choices = holdovers, .restart = true,
+	 .help = "Oscillator behind the board's reference: how fast uncertainty grows without "
+		 "GPS."},
+	{"clock", "receiver_ns", OPTION_U32, IN(clock.receiver_ns), .value = "50",
+	 RANGE(1, 1000000), .restart = true, .unit = "ns",
+	 .help = "Uncertainty of the receiver's second."},
+	{"clock", "holdover_limit_ns", OPTION_U32, IN(clock.holdover_limit_ns), .value = "62500",
+	 RANGE(100, 500000000), .restart = true, .unit = "ns",
+	 .help = "Uncertainty at which holdover ends and data carry no time; half a frame: beyond "
+		 "it the frame's own number is in doubt."},
+	{"clock", "system_clock", OPTION_BOOL, IN(clock.system_clock), .value = "yes",
+	 .restart = true,
+	 .help = "Whether the synchronised system clock may label when neither gpsd nor the floors "
+		 "do."},
+	{"clock", "far_s", OPTION_U32, IN(clock.far_s), .value = "10", RANGE(0, 1000000),
+	 .restart = true, .unit = "s",
+	 .help = "A new label further from the synchronised system clock is not believed; 0: do "
+		 "not compare."},
+	{"clock", "earliest", OPTION_DATE, IN(clock.earliest_utc_s), .value = "2026-01-01",
+	 .restart = true, .help = "No date before this is believed: receivers jump 1024 weeks."},
+
+	{"phase", "tolerance_ps", OPTION_DOUBLE, IN(phase.tolerance_ps), .value = "100",
+	 RANGE(1, 600), .restart = true, .unit = "ps",
+	 .help = "A re-lock within this of the reference passes."},
+	{"phase", "drift_ps", OPTION_DOUBLE, IN(phase.drift_ps), .value = "300", RANGE(1, 6000),
+	 .restart = true, .unit = "ps",
+	 .help = "The mean may move so far from the reference before it is called a drift."},
+	{"phase", "relock_samples", OPTION_U32, IN(phase.relock_samples), .value = "5",
+	 RANGE(1, 1000), .restart = true, .unit = "samples",
+	 .help = "Samples of a new lock that are averaged before it is judged."},
+	{"phase", "sample_hz", OPTION_U32, IN(phase.sample_hz), .value = "10", RANGE(1, 50),
+	 .restart = true, .unit = "Hz", .help = "How often the phase of each link is read."},
+
+	{"slowctl", "dictionary", OPTION_STRING, IN(slowctl.dictionary),
+	 .value = "/usr/share/fcm-server/parameters.conf", .restart = true,
+	 .help = "The parameter dictionary."},
+	{"slowctl", "poll", OPTION_BOOL, IN(slowctl.poll), .value = "yes", .restart = true,
+	 .help = "Whether the floors' parameters are read regularly."},
+	{"slowctl", "reply_timeout_ms", OPTION_U32, IN(slowctl.reply_timeout_ms), .value = "500",
+	 RANGE(10, 60000), .restart = true, .unit = "ms",
+	 .help = "A request unanswered for so long is asked after."},
+
+	{"control", "socket", OPTION_STRING, IN(control.socket),
+	 .value = "/run/fcm-server/%N/control.sock", .restart = true,
+	 .help = "Unix socket for fcmctl."},
+	{"control", "socket_group", OPTION_STRING, IN(control.socket_group), .value = "",
+	 .may_be_empty = true, .restart = true,
+	 .help = "Group that may operate the daemon; empty: the daemon's own."},
+
+	{"store", "database", OPTION_STRING, IN(store.database),
+	 .value = "/var/lib/fcm-server/%N/fcm.db", .restart = true,
+	 .help = "SQLite database: command journal, ledger, history."},
+
+	{"daemon", "name", OPTION_STRING, IN(daemon.name), .value = "board %N",
+	 .help = "What operators see."},
+	{"daemon", "log_level", OPTION_LEVEL, IN(daemon.log_level), .value = "info",
+	 .help = "The least urgent entries that are logged."},
+	{NULL},
+};
+
+const struct option config_group_options[] = {
+	{"group", "streams", OPTION_MASK, GROUP(streams), .value = "pmt", .choices = streams,
+	 .restart = true, .help = "What the group takes, separated by commas."},
+	{"group", "policy", OPTION_CHOICE, GROUP(policy), .value = "drop-oldest",
+	 .choices = policies, .restart = true,
+	 .help = "What happens when the group's share of the ring is used up."},
+	{"group", "hold_fraction", OPTION_DOUBLE, GROUP(hold_fraction), .value = "0.5",
+	 RANGE(0.05, 0.5), .restart = true,
+	 .help = "Share of a link's ring that unacknowledged data of the group may hold."},
+	{NULL},
+};
+
+const struct option config_link_options[] = {
+	{"link", "enabled", OPTION_BOOL, LINK(wanted), .value = "yes", .restart = true,
+	 .help = "no: the link is left alone although a floor is named."},
+	{"link", "tower", OPTION_U8, LINK(tower), .value = "1", RANGE(1, 127), .restart = true,
+	 .help = "Tower of the floor on this link."},
+	{"link", "floor", OPTION_U8, LINK(floor), .value = "0", RANGE(0, 31), .restart = true,
+	 .help = "Floor on this link, from 1; 0: none."},
+	{"link", "name", OPTION_STRING, LINK(name), .value = "", .may_be_empty = true,
+	 .help = "A word for the operator, for instance the cable."},
+	{"link", "cable_delay_ns", OPTION_U32, LINK(cable_delay_ns), .value = "0",
+	 RANGE(0, 2000000), .restart = true, .unit = "ns",
+	 .help = "One-way delay subtracted from block times and told in their header; 0: none."},
+	{NULL},
+};
+
+static const struct {
+	const char *section, *help;
+} sections[] = {
+	{"board", "The board."},
+	{"data", "Data messages and those who read them."},
+	{"group",
+	 "A group of reserved consumers; [group NAME], up to four. Their streams are delivered "
+	 "to one member\n# each and acknowledged. As soon as a key of one group is written, only "
+	 "the written ones exist."},
+	{"link", "Which floor hangs on which link; [link 0] to [link 3]."},
+	{"clock", "Labels of seconds."},
+	{"phase", "Phase of the links."},
+	{"slowctl", "Slow control."},
+	{"control", "The control socket."},
+	{"store", "What is kept on disk."},
+	{"daemon", "The daemon itself."},
+};
+
+const char *config_section_help(const char *section)
+{
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		if (!strcmp(sections[i].section, section)) {
+			return sections[i].help;
+		}
+	}
+	return NULL;
+}
