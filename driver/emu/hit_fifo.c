@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The hit FIFO: see hit_fifo.h. */
 #include "driver/emu/hit_fifo.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A hydrophone: see hydrophone.h. Sound is made from tables; one random number a frame says where in
  * the noise table it goes on. */
 #include "driver/emu/hydrophone.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An optical module: see pmt.h. Gain goes as the 7.5th power of the HV; the share of light pulses
  * above threshold follows from gain and spectrum, and with the sea's light it makes the rate. The
@@ -298,6 +298,7 @@ void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_sh
 	};
 	tdm_pmt_slot_put(cell, p->config.module, &slot);
 	p->lost = (int32_t)(((uint32_t)p->lost + take.lost) & INT32_MAX);
+	ret_share->bytes = slot.length;
 	ret_share->hits = (uint16_t)take.hits;
 	ret_share->lost = (uint16_t)(take.lost < UINT16_MAX ? take.lost : UINT16_MAX);
 	ret_share->hash = hash && take.hits ? XXH3_64bits(take.bytes + take.first, take.whole) : 0;

@@ -40,6 +40,7 @@ void pmt_generate(struct pmt *p, unsigned frame);
 struct pmt_share {
 	uint16_t hits; /* that start in this frame */
 	uint16_t lost; /* in the FIFO since the last frame */
+	uint16_t bytes; /* of the slot in use */
 	uint64_t hash; /* XXH3 of those hits, 0 when none or not wanted */
 };
 void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_share);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Pulse tables: see pulse.h. The spectrum is a mixture written down in spectrum_cdf(); its inverse is
  * tabulated at PULSE_QUANTILES points. Templates lie on a grid of amplitudes, eight to the octave,
@@ -81,7 +81,7 @@ static unsigned digitise(double amplitude_mv, struct rng *rng, uint16_t samples[
 		const double mv = amplitude_mv * shape(i * 5.0 - start_ns);
 		const double counts = PEDESTAL + mv * COUNTS_PER_MV + 0.6 * rng_normal(rng);
 
-		samples[i] = (uint16_t)fmin(fmax(lround(counts), 0), ADC_MAX);
+		samples[i] = (uint16_t)lround(fmin(fmax(counts, 0), ADC_MAX));
 		if (mv > 6) {
 			last = i;
 		}

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sea: see sea.h. Depths of 3500 m keep 13.5 degrees within some millikelvin. */
 #include "driver/emu/sea.h"
 

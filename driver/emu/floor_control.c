@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Slow control in the FCM: words in, registers moved, replies out, by the rules at the head of
+ * tdm/registers.h. A reply never leaves in the frame that is being sent while its request arrives:
+ * with the fibre both ways an answer takes eight to nine frames.
+ */
+#include <string.h>
+
+#include "driver/emu/floor_private.h"
+
+#define BOOT_AFTER_FRAMES 4u /* the answer to a reset leaves first */
+
+static int fcm_read(struct floor *f, unsigned reg, int32_t *ret_value)
+{
+	const struct tdm_telemetry *t = &f->telemetry;
+
+	switch (reg) {
+	case REG_FCM_TEMPERATURE:
+		*ret_value = t->temperature_mc;
+		break;
+	case REG_FCM_HUMIDITY:
+		*ret_value = (int32_t)t->humidity_ppm;
+		break;
+	case REG_FCM_SUPPLY:
+		*ret_value = (int32_t)t->supply_mv;
+		break;
+	case REG_FCM_CURRENT:
+		*ret_value = (int32_t)t->current_ma;
+		break;
+	case REG_FCM_HEADING:
+		*ret_value = (int32_t)t->heading_mdeg;
+		break;
+	case REG_FCM_PITCH:
+		*ret_value = t->pitch_mdeg;
+		break;
+	case REG_FCM_ROLL:
+		*ret_value = t->roll_mdeg;
+		break;
+	case REG_FCM_BOOT_COUNT:
+		*ret_value = (int32_t)f->boot_count;
+		break;
+	case REG_FCM_UPTIME:
+		*ret_value = (int32_t)(f->uptime_frames / TDM_FRAMES_PER_SECOND);
+		break;
+	case REG_FCM_POWER_MASK:
+		*ret_value = (int32_t)floor_power_mask(f);
+		break;
+	case REG_FCM_EXECUTED:
+		*ret_value = (int32_t)f->control.executed;
+		break;
+	case REG_FCM_REJECTED:
+		*ret_value = (int32_t)f->control.rejected;
+		break;
+	case REG_FCM_RX_POWER:
+		*ret_value = (int32_t)f->rx_power_nw;
+		break;
+	default:
+		return WORD_BAD_REG;
+	}
+	return WORD_OK;
+}
+
+static struct hydrophone *hydrophone_of(struct floor *f, unsigned module)
+{
+	if (module < REG_MODULE_HYDROPHONE || module >= REG_MODULE_HYDROPHONE + TDM_HYDROPHONES) {
+		return NULL;
+	}
+	return &f->hydrophones[module - REG_MODULE_HYDROPHONE];
+}
+
+static int do_read(struct floor *f, const struct word *w, int32_t *value)
+{
+	struct hydrophone *h = hydrophone_of(f, w->module);
+
+	if (w->module < TDM_MODULES) {
+		return pmt_read(f->pmts[w->module], w->reg, value);
+	}
+	if (h) {
+		return hydrophone_read(h, w->reg, f->sea.temperature_mc, value);
+	}
+	return w->module == WORD_MODULE_FCM ? fcm_read(f, w->reg, value) : WORD_BAD_REG;
+}
+
+static int do_write(struct floor *f, const struct word *w, int32_t *value)
+{
+	struct hydrophone *h = hydrophone_of(f, w->module);
+
+	if (w->module < TDM_MODULES) {
+		return pmt_write(f->pmts[w->module], w->reg, value);
+	}
+	if (h) {
+		return hydrophone_write(h, w->reg, value);
+	}
+	if (w->module == WORD_MODULE_FCM && fcm_read(f, w->reg, value) == WORD_OK) {
+		return WORD_READ_ONLY;
+	}
+	return WORD_BAD_REG;
+}
+
+static int fcm_action(struct floor *f, const struct word *w, int32_t *value)
+{
+	struct hydrophone *h;
+
+	switch (w->reg) {
+	case REG_FCM_ACTION_RESET:
+		f->boot_in = BOOT_AFTER_FRAMES;
+		*value = (int32_t)(f->boot_count + 1);
+		return WORD_OK;
+	case REG_FCM_ACTION_POWER_CYCLE:
+		if (w->value >= 0 && w->value < (int32_t)TDM_MODULES) {
+			return pmt_power_cycle(f->pmts[w->value], value);
+		}
+		h = w->value >= 0 ? hydrophone_of(f, (unsigned)w->value) : NULL;
+		return h ? hydrophone_power_cycle(h) : WORD_BAD_VALUE;
+	default:
+		return WORD_BAD_REG;
+	}
+}
+
+static int do_action(struct floor *f, const struct word *w, int32_t *value)
+{
+	if (w->module < TDM_MODULES) {
+		return pmt_action(f->pmts[w->module], w->reg, value);
+	}
+	return w->module == WORD_MODULE_FCM ? fcm_action(f, w, value) : WORD_BAD_REG;
+}
+
+/* ---------------------------------------------------------------- sequences */
+
+static const struct outcome *find_outcome(const struct control *c, uint32_t sequence)
+{
+	for (unsigned i = 0; i < OUTCOMES; i++) {
+		if (c->outcomes[i].sequence == sequence) {
+			return &c->outcomes[i];
+		}
+	}
+	return NULL;
+}
+
+static void reply(struct floor *f, const struct word *w, int status, int32_t value)
+{
+	struct control *c = &f->control;
+	struct word r = *w;
+	unsigned copies = 1;
+
+	r.op = (uint8_t)(w->op | WORD_REPLY);
+	r.status = (uint8_t)status;
+	r.value = value;
+	r.boot = (uint16_t)f->boot_count;
+	if (c->lose > 0) {
+		c->lose--;
+		return;
+	}
+	if (c->lose_share > 0 && rng_unit(&f->fault_rng) < c->lose_share) {
+		return;
+	}
+	if (c->duplicate > 0) {
+		c->duplicate--;
+		copies = 2;
+	}
+	/* No room: the reply is lost, as on a real FCM; the shore asks again. */
+	for (unsigned i = 0; i < copies && c->reply_count < REPLIES; i++) {
+		word_pack(&r, c->replies[c->reply_count++]);
+	}
+}
+
+static void answer_query(struct floor *f, const struct word *w)
+{
+	const struct outcome *o = w->value != 0 ? find_outcome(&f->control, (uint32_t)w->value) : NULL;
+	struct word r = *w;
+
+	if (!o) {
+		reply(f, w, WORD_UNKNOWN, w->value);
+		return;
+	}
+	r.module = o->module;
+	r.reg = o->reg;
+	reply(f, &r, o->status, o->value);
+}
+
+/* A WRITE or ACTION: once, and its outcome is kept. */
+static void execute(struct floor *f, const struct word *w)
+{
+	struct control *c = &f->control;
+	const struct outcome *old = find_outcome(c, w->sequence);
+	struct outcome *o = &c->outcomes[c->outcome_next % OUTCOMES];
+	int32_t value = w->value;
+	int status;
+
+	if (old) {
+		reply(f, w, WORD_DUPLICATE, old->value);
+		return;
+	}
+	if (c->refuse > 0) {
+		c->refuse--;
+		status = WORD_REFUSED;
+	} else {
+		status = w->op == WORD_WRITE ? do_write(f, w, &value) : do_action(f, w, &value);
+	}
+	*o = (struct outcome){ w->sequence, value, (uint8_t)status, w->module, w->reg };
+	c->outcome_next++;
+	if (status == WORD_OK) {
+		c->executed++;
+	} else {
+		c->rejected++;
+	}
+	if (f->config.executed) {
+		f->config.executed(f->config.context, f->config.floor, w, status, value);
+	}
+	reply(f, w, status, value);
+}
+
+static void take_word(struct floor *f, const struct word *w)
+{
+	int32_t value = w->value;
+	int status;
+
+	switch (w->op) {
+	case WORD_READ:
+		status = do_read(f, w, &value);
+		f->control.rejected += status != WORD_OK;
+		reply(f, w, status, value);
+		break;
+	case WORD_WRITE:
+	case WORD_ACTION:
+		if (w->sequence != 0) {
+			execute(f, w);
+		} else {
+			f->control.rejected++;
+		}
+		break;
+	case WORD_QUERY:
+		answer_query(f, w);
+		break;
+	default: /* a reply, or no op we know */
+		f->control.rejected++;
+		break;
+	}
+}
+
+void control_receive(struct floor *f, const uint8_t *down)
+{
+	for (unsigned place = 0; place < TDM_WORDS; place++) {
+		const uint8_t *bytes = tdm_request(down, place);
+		struct word w;
+
+		if (bytes[0] == WORD_NONE || f->control.mute) {
+			continue;
+		}
+		if (word_unpack(bytes, &w) < 0) {
+			f->control.rejected++;
+			continue;
+		}
+		take_word(f, &w);
+	}
+}
+
+void control_send(struct floor *f, uint8_t *frame)
+{
+	struct control *c = &f->control;
+	const uint32_t count = c->reply_count < TDM_REPLIES ? c->reply_count : TDM_REPLIES;
+
+	tdm_replies_put(frame, (const uint8_t(*)[TDM_WORD_BYTES])c->replies, count);
+	c->reply_count -= count;
+	if (count > 0 && c->reply_count > 0) {
+		memmove(c->replies, c->replies + count, c->reply_count * sizeof(c->replies[0]));
+	}
+}
+
+void control_boot(struct floor *f)
+{
+	struct control *c = &f->control;
+
+	memset(c->outcomes, 0, sizeof(c->outcomes));
+	c->outcome_next = 0;
+	c->reply_count = 0;
+	c->executed = 0;
+	c->rejected = 0;
+}
+
+/* ---------------------------------------------------------------- faults */
+
+void floor_mute(struct floor *f, bool mute)
+{
+	f->control.mute = mute;
+}
+
+void floor_lose_replies(struct floor *f, uint32_t count, double share)
+{
+	f->control.lose = count;
+	f->control.lose_share = share;
+}
+
+void floor_duplicate_replies(struct floor *f, uint32_t count)
+{
+	f->control.duplicate = count;
+}
+
+void floor_refuse(struct floor *f, uint32_t count)
+{
+	f->control.refuse = count;
+}
