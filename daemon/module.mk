@@ -3,3 +3,9 @@
 
 # publisher: blocks to the consumers. Wants block.c, tdm.
 $(eval $(call library,publisher,$(addprefix daemon/,publisher.c groups.c hello.c),libzmq jansson))
+
+# common: configuration and log. Every program may use it.
+$(eval $(call library,common,$(addprefix daemon/,config.c config_table.c config_value.c config_print.c log.c),inih libsystemd))
+
+# data: the way of the data up to the publisher's queue. Wants tdm, nanet3.
+$(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c),libisal))

@@ -90,7 +90,7 @@ struct fcm_block_header {
 	int64_t tai_ns;       /* TAI since 1970 of the start of first_frame as labelled; FCM_NO_TAI */
 	uint64_t slice_id;    /* UTC ms since 2000-01-01 (no leap seconds) / 200 */
 	int64_t first_item_tai_ns, last_item_tai_ns; /* earliest and latest hit (or sample); FCM_NO_TAI */
-	uint32_t cable_delay_ns; /* subtracted from tai_ns: 0 = none */
+	uint32_t cable_delay_ns; /* subtracted from tai_ns and the item times: 0 = none */
 	uint32_t items;          /* hits, samples, or records */
 	uint32_t payload_bytes;
 	uint32_t status_offset, index_offset, data_offset;
