@@ -18,8 +18,8 @@
  *   - every cell below `next` has had its verdict, no cell from `next` on. While not LOCKED a push
  *     ends with next == end, so LOCKED begins with pos inside cell `next`, and stays so.
  *   - a carry slot is given up to the next frame only when a good frame has been emitted from it.
- *   - read twice, and never a third time: the (at most 3) frames in `missed`, and a frame that failed
- *     to confirm. So the work is linear in the bytes, whatever they are.
+ *   - read a second time are only the (at most 3) frames in `missed`, a frame that failed to confirm
+ *     and one that turned out a copy. So the work is linear in the bytes, whatever they are.
  */
 #include "tdm/deframe.h"
 
@@ -31,6 +31,7 @@
 #define CONFIRM_FRAMES 3u
 #define MISS_FRAMES    3u
 #define STEP_FRAMES    3u
+#define DOUBT_FRAMES   16u /* without a whole one: is this the frame's header, or a copy of one? */
 #define COUNT_LIMIT    (1ull << 50) /* counts from here on have no stream position in 64 bits */
 #define CARRY_STRIDE   10048u	    /* a frame, on cache lines */
 #define SEAM	       (TDM_HEADER_BYTES - 1) /* bytes that may begin a header cut by a window's end */
@@ -54,6 +55,7 @@ struct tdm_deframe {
 	unsigned confirmed;   /* CONFIRM: frames so far */
 	bool confirmed_whole; /* one of them had its CRC-32C right */
 	unsigned misses;      /* LOCKED: frames without sync in a row */
+	unsigned bad;	      /* LOCKED: frames with sync since the last whole one */
 	uint64_t missed_pos;
 	uint32_t missed_bytes; /* of the last misses, as far as they hang together */
 
@@ -276,6 +278,16 @@ static bool hunt(struct tdm_deframe *d, const struct window *w)
 
 static void run(struct tdm_deframe *d, const struct window *w);
 
+/* The frame at pos is none: search on behind its first byte. */
+static void hunt_inside(struct tdm_deframe *d, const uint8_t *frame)
+{
+	struct window w = {frame + 1, d->pos + 1, d->pos + TDM_FRAME_BYTES};
+
+	d->stats.state = TDM_HUNT;
+	pass(d, 1);
+	run(d, &w);
+}
+
 /* The frame at pos, if it confirms the lock. A copy of a header inside data repeats like one, but no
  * CRC-32C is ever right behind it. */
 static void confirm(struct tdm_deframe *d, const uint8_t *frame)
@@ -292,18 +304,13 @@ static void confirm(struct tdm_deframe *d, const uint8_t *frame)
 	d->confirmed++;
 	if (check == TDM_NO_SYNC || check == TDM_BAD_HEADER ||
 	    (d->confirmed == CONFIRM_FRAMES && !d->confirmed_whole)) {
-		struct window rest = {frame + 1, d->pos + 1, d->pos + TDM_FRAME_BYTES};
-
-		d->stats.state = TDM_HUNT;
-		pass(d, 1);
-		run(d, &rest);
+		hunt_inside(d, frame);
 		return;
 	}
 	pass(d, TDM_FRAME_BYTES);
 	if (d->confirmed == CONFIRM_FRAMES) {
 		d->stats.state = TDM_LOCKED;
 		d->stats.locks++;
-		d->misses = 0;
 	}
 }
 
@@ -328,6 +335,7 @@ static void unlock(struct tdm_deframe *d)
 	}
 	d->stats.state = TDM_HUNT;
 	d->misses = 0;
+	d->bad = 0;
 }
 
 static void hunt_missed(struct tdm_deframe *d)
@@ -350,16 +358,28 @@ static enum tdm_loss judge(struct tdm_deframe *d, const uint8_t *frame, struct t
 		return TDM_LOSS_ALIGNMENT;
 	case TDM_BAD_HEADER:
 		d->misses = 0;
+		d->bad++;
 		d->stats.header_errors++;
 		return TDM_LOSS_CRC;
 	case TDM_BAD_CRC:
 		d->misses = 0;
+		d->bad++;
 		return TDM_LOSS_CRC;
 	case TDM_OK:
 		break;
 	}
 	d->misses = 0;
+	d->bad = 0;
 	return account(d, v->count, &v->header) ? TDM_GOOD : TDM_LOSS_TIME;
+}
+
+/* A slip may shift a copy of a header, somebody's data, to where the frame's own was. Noise alone
+ * leaves no other sound header: then the frames are what they seem, bad. */
+static bool is_copy(const struct tdm_deframe *d, const uint8_t *frame)
+{
+	size_t inside = TDM_FRAME_BYTES - 1;
+
+	return d->bad >= DOUBT_FRAMES && find_header(frame + 1, inside, inside) != NULL;
 }
 
 static void deliver(struct tdm_deframe *d, const uint8_t *frame, bool carried)
@@ -389,14 +409,19 @@ static void deliver(struct tdm_deframe *d, const uint8_t *frame, bool carried)
 		}
 	}
 	give(d, &v);
+	if (is_copy(d, frame)) {
+		unlock(d);
+		hunt_inside(d, frame);
+		return;
+	}
 	d->pos += TDM_FRAME_BYTES;
 	if (d->misses == MISS_FRAMES) {
 		hunt_missed(d);
 	}
 }
 
-/* Read a window to its end. Calls itself through confirm() and hunt_missed() on kept bytes, two deep
- * at most: neither holds enough frames to lock, nor the former one to confirm. */
+/* Read a window to its end. Calls itself through hunt_inside() and hunt_missed() on kept bytes, two
+ * deep at most: neither window holds enough frames to lock, the former's not even a whole one. */
 static void run(struct tdm_deframe *d, const struct window *w)
 {
 	for (;;) {

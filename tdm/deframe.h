@@ -13,7 +13,8 @@
  * right, at least one of them right as a whole: a copy of a header inside somebody's data never locks).
  * Cells passed meanwhile are ALIGNMENT losses, those of the confirming frames too. Locked: a frame
  * without sync is a loss (ALIGNMENT) of one cell; 3 in a row end the lock, and the hunt begins with
- * the first of them (they are kept), so that a byte slip costs three or four cells. Bad CRC: loss CRC.
+ * the first of them (they are kept), so that a byte slip costs three or four cells. Bad CRC: loss CRC;
+ * that alone never ends the lock, unless 16 in a row show another sound header inside.
  *
  * A floor's frames carry a number, 0..7999 (time.frame), which must advance by the cells passed since
  * the last good frame. Out of step: loss TIME until 3 sound frames in a row agree on a new step; the

@@ -162,6 +162,23 @@ static void lay_false_header(struct rig *r)
 	rig_lay_bytes(r, NULL, 4000);
 }
 
+static void lay_slip_onto_copy(struct rig *r)
+{
+	/* Behind the slip the copy stands where the header was. */
+	r->copy_header_at = 5000;
+	rig_lay(r, 6);
+	rig_lay_bytes(r, NULL, 5000);
+	rig_lay(r, 22);
+}
+
+static void lay_noise(struct rig *r)
+{
+	rig_lay(r, 30);
+	for (uint32_t i = 4; i < 28; i++) {
+		rig_damage(r, i, i % 2 ? 10 : 7000);
+	}
+}
+
 static void lay_number_moves(struct rig *r)
 {
 	rig_lay(r, 6);
@@ -284,6 +301,9 @@ static const struct rule {
 	{"bad header while confirming", lay_broken_confirmation, "AAAAAAGGG", 0, 1, 0, 0, 0, 0,
 	 TDM_LOCKED},
 	{"false header", lay_false_header, "AAAAAGGG", 6000, 1, 0, 0, 0, 0, TDM_LOCKED},
+	{"slip onto a copy of the header", lay_slip_onto_copy, "AAAGGGACCCCCCCCCCCCCCCCAAGG", 5000,
+	 2, 1, 0, 0, 0, TDM_LOCKED},
+	{"noise", lay_noise, "AAAGCCCCCCCCCCCCCCCCCCCCCCCCGG", 0, 1, 0, 12, 0, 0, TDM_LOCKED},
 	{"number moves", lay_number_moves, "AAAGGGTTSGG", 0, 1, 0, 0, 0, 1, TDM_LOCKED},
 	{"number moves and is back", lay_number_moves_back, "AAAGGGTTGGG", 0, 1, 0, 0, 0, 0,
 	 TDM_LOCKED},

@@ -25,8 +25,9 @@
 #define FRAMES	 250u
 #define SEGMENTS 400u
 /* Untouched frames behind a place of trouble after which all must be well again: 3 misses, up to 3
- * frames for a false header, 3 to confirm, 3 for the numbering. */
-#define SETTLED 12u
+ * frames for a false header, 3 to confirm, 3 for the numbering; 16 when a copy of the header may have
+ * come to stand where the header was. */
+#define SETTLED(r) ((r)->copy_header_at == 0 ? 12u : 28u)
 
 enum harm { UNHARMED, DAMAGED, NO_SYNC, RENUMBERED };
 
@@ -221,7 +222,7 @@ static unsigned check_delivered(const struct trial *t)
 			clean = 0;
 		}
 		clean = whole ? clean + 1 : 0;
-		if (clean > SETTLED) {
+		if (clean > SETTLED(r)) {
 			settled = true;
 		}
 		if (settled && whole) {
