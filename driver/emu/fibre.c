@@ -6,20 +6,20 @@
 #include <math.h>
 #include <string.h>
 
-#define NS_PER_KM        4900.0 /* one way */
-#define DRIFT_PS_KM_K    33.0
-#define SWING_K          0.004
-#define SWING_PERIOD_S   1200.0
-#define JITTER_PS        20.0
-#define WANDER_PS        2.0
-#define WANDER_TAU_S     20.0
-#define SLOW_MS          100u
-#define TX_POWER_NW      1000000.0 /* 0 dBm */
-#define LOSS_DB_KM       0.19
-#define LOSS_DB          2.0
-#define FRAME_PS         125000000LL
-#define BYTE_PS          12500LL
-#define BIT_PS           1250
+#define NS_PER_KM      4900.0 /* one way */
+#define DRIFT_PS_KM_K  33.0
+#define SWING_K	       0.004
+#define SWING_PERIOD_S 1200.0
+#define JITTER_PS      20.0
+#define WANDER_PS      2.0
+#define WANDER_TAU_S   20.0
+#define SLOW_MS	       100u
+#define TX_POWER_NW    1000000.0 /* 0 dBm */
+#define LOSS_DB_KM     0.19
+#define LOSS_DB	       2.0
+#define FRAME_PS       125000000LL
+#define BYTE_PS	       12500LL
+#define BIT_PS	       1250
 
 void fibre_init(struct fibre *f, uint64_t seed, unsigned index, double length_km)
 {

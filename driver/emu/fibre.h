@@ -26,12 +26,12 @@ struct fibre {
 	struct floor *floor; /* at its end; not owned */
 	double length_km;
 	bool plugged;
-	int64_t base_ps;     /* round trip at rest, without slips */
-	double phase_ps;     /* slow part on top: temperature, drift, wander */
+	int64_t base_ps; /* round trip at rest, without slips */
+	double phase_ps; /* slow part on top: temperature, drift, wander */
 	double wander_ps, drift_ps, drift_ps_per_s;
-	double power_nw;     /* at the far end */
+	double power_nw; /* at the far end */
 	uint32_t slow_ms;
-	uint32_t down_bad;   /* downstream frames still to be damaged */
+	uint32_t down_bad; /* downstream frames still to be damaged */
 	struct {
 		uint64_t step;
 		bool used;

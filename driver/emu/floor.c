@@ -13,15 +13,15 @@
 
 #include "driver/emu/floor_private.h"
 
-#define BOOT_FRAMES     4000u  /* 0.5 s without light */
-#define SENSORS_MS      100u
-#define CTD_MS          1000u
-#define CHANNEL_LOOP    0u     /* serial channel 0: a plug that sends back what comes */
-#define CHANNEL_CTD     1u     /* serial channel 1: conductivity, temperature, depth */
-#define MODULE_MA       55u
-#define HYDROPHONE_MA   12u
-#define FCM_MA          310u
-#define SUPPLY_MV       12000
+#define BOOT_FRAMES   4000u /* 0.5 s without light */
+#define SENSORS_MS    100u
+#define CTD_MS	      1000u
+#define CHANNEL_LOOP  0u /* serial channel 0: a plug that sends back what comes */
+#define CHANNEL_CTD   1u /* serial channel 1: conductivity, temperature, depth */
+#define MODULE_MA     55u
+#define HYDROPHONE_MA 12u
+#define FCM_MA	      310u
+#define SUPPLY_MV     12000
 
 static int create_modules(struct floor *f, const struct pulse_tables *pulses,
 			  const struct hydrophone_tables *sound)
@@ -84,10 +84,10 @@ static void read_sensors(struct floor *f)
 			HYDROPHONE_MA * (uint32_t)__builtin_popcount(mask & 0xc0);
 	s->rx_power_nw = f->rx_power_nw;
 	s->heading_mdeg = (uint32_t)lround(heading * 1000) % 360000;
-	s->pitch_mdeg = (int32_t)lround(600 + 150 * sin(2 * M_PI * t / 47 + n) +
-					20 * rng_normal(&f->rng));
-	s->roll_mdeg = (int32_t)lround(-300 + 120 * sin(2 * M_PI * t / 53 + n) +
-				       20 * rng_normal(&f->rng));
+	s->pitch_mdeg =
+		(int32_t)lround(600 + 150 * sin(2 * M_PI * t / 47 + n) + 20 * rng_normal(&f->rng));
+	s->roll_mdeg =
+		(int32_t)lround(-300 + 120 * sin(2 * M_PI * t / 53 + n) + 20 * rng_normal(&f->rng));
 	s->power_mask = mask;
 }
 
@@ -139,10 +139,10 @@ static void ctd_speaks(struct floor *f)
 		return;
 	}
 	f->serial.channel = CHANNEL_CTD;
-	f->serial.length = (uint8_t)snprintf(
-		(char *)f->serial.bytes, sizeof(f->serial.bytes), "%.4f,%.5f,%.2f\r\n",
-		f->sea.temperature_mc * 1e-3, 4.48 + 1e-4 * rng_normal(&f->rng),
-		depth * 1.0275 + 0.05 * rng_normal(&f->rng));
+	f->serial.length = (uint8_t)snprintf((char *)f->serial.bytes, sizeof(f->serial.bytes),
+					     "%.4f,%.5f,%.2f\r\n", f->sea.temperature_mc * 1e-3,
+					     4.48 + 1e-4 * rng_normal(&f->rng),
+					     depth * 1.0275 + 0.05 * rng_normal(&f->rng));
 }
 
 void floor_slow(struct floor *f)
@@ -183,7 +183,7 @@ void floor_boot(struct floor *f)
 	f->boot_count++;
 	f->uptime_frames = 0;
 	f->sequence = 0;
-	f->time = (struct tdm_time){ .frame = 0 };
+	f->time = (struct tdm_time){.frame = 0};
 	f->echo = 0;
 	f->parity = 0;
 	f->crc_errors = 0;
@@ -332,8 +332,8 @@ static uint16_t send_data(struct floor *f, uint8_t *frame, struct truth_record *
 	truth->hits_lost = (uint16_t)(lost < UINT16_MAX ? lost : UINT16_MAX);
 	truth->flags |= lost ? TRUTH_FIFO_FULL : 0;
 	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
-		truth->sample_hash[h] = hydrophone_frame(&f->hydrophones[h], frame, f->time.frame,
-							 f->config.hash);
+		truth->sample_hash[h] =
+			hydrophone_frame(&f->hydrophones[h], frame, f->time.frame, f->config.hash);
 		if (f->hydrophones[h].powered) {
 			valid |= (uint16_t)TDM_VALID_HYDROPHONE(h);
 		}

@@ -25,11 +25,11 @@ struct floor;
 
 struct floor_config {
 	uint8_t tower, floor;
-	bool cold;            /* modules begin without power */
-	bool full;            /* all slots full */
+	bool cold;	      /* modules begin without power */
+	bool full;	      /* all slots full */
 	double quiet_rate_hz; /* per module */
 	uint32_t fifo_bytes;
-	bool hash;            /* fill the hashes of truth records */
+	bool hash; /* fill the hashes of truth records */
 	uint64_t seed;
 	/* A WRITE or ACTION was decided: `w` is the request, `status` and `value` its outcome. */
 	void (*executed)(void *context, uint8_t floor, const struct word *w, int status,
@@ -72,7 +72,8 @@ bool floor_take_align(struct floor *f);
 void floor_mute(struct floor *f, bool mute);
 void floor_boot(struct floor *f);
 void floor_trip(struct floor *f, unsigned module);
-void floor_lose_replies(struct floor *f, uint32_t count, double share); /* share 0..1: from now on */
+void floor_lose_replies(struct floor *f, uint32_t count,
+			double share); /* share 0..1: from now on */
 void floor_duplicate_replies(struct floor *f, uint32_t count);
 void floor_refuse(struct floor *f, uint32_t count);
 void floor_storm(struct floor *f, double rate_hz, uint32_t ms);

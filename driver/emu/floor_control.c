@@ -166,7 +166,8 @@ static void reply(struct floor *f, const struct word *w, int status, int32_t val
 
 static void answer_query(struct floor *f, const struct word *w)
 {
-	const struct outcome *o = w->value != 0 ? find_outcome(&f->control, (uint32_t)w->value) : NULL;
+	const struct outcome *o =
+		w->value != 0 ? find_outcome(&f->control, (uint32_t)w->value) : NULL;
 	struct word r = *w;
 
 	if (!o) {
@@ -197,7 +198,7 @@ static void execute(struct floor *f, const struct word *w)
 	} else {
 		status = w->op == WORD_WRITE ? do_write(f, w, &value) : do_action(f, w, &value);
 	}
-	*o = (struct outcome){ w->sequence, value, (uint8_t)status, w->module, w->reg };
+	*o = (struct outcome){w->sequence, value, (uint8_t)status, w->module, w->reg};
 	c->outcome_next++;
 	if (status == WORD_OK) {
 		c->executed++;

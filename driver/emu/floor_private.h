@@ -9,7 +9,7 @@
 #include "tdm/registers.h"
 
 #define OUTCOMES 256u /* remembered, WRITE and ACTION */
-#define REPLIES  64u  /* waiting for a frame */
+#define REPLIES	 64u  /* waiting for a frame */
 
 struct outcome {
 	uint32_t sequence; /* 0: empty */
@@ -41,11 +41,11 @@ struct floor {
 	struct hydrophone hydrophones[TDM_HYDROPHONES];
 	struct sea sea;
 	struct control control;
-	struct rng rng;      /* sensors */
+	struct rng rng; /* sensors */
 	struct rng fault_rng;
 
 	/* counting */
-	uint32_t sequence;   /* of the next frame since boot */
+	uint32_t sequence;    /* of the next frame since boot */
 	struct tdm_time time; /* of the current frame */
 	uint32_t echo;
 	uint16_t parity;
@@ -56,8 +56,8 @@ struct floor {
 	/* boots */
 	uint32_t boot_count;
 	uint64_t uptime_frames;
-	uint32_t boot_in;    /* frames until a commanded boot; 0 = none */
-	uint32_t away;       /* frames until the boot is over */
+	uint32_t boot_in; /* frames until a commanded boot; 0 = none */
+	uint32_t away;	  /* frames until the boot is over */
 
 	/* sensors */
 	uint32_t slow_ms;

@@ -17,9 +17,9 @@ struct hit_fifo {
 	uint8_t *bytes;
 	uint32_t capacity;
 	uint32_t read, write; /* offsets; write - read <= capacity */
-	uint32_t tail;        /* bytes at read that end a hit already begun in an earlier frame */
-	uint32_t lost;        /* hits since the last take */
-	bool mark;            /* the next stored hit carries FifoFull */
+	uint32_t tail;	      /* bytes at read that end a hit already begun in an earlier frame */
+	uint32_t lost;	      /* hits since the last take */
+	bool mark;	      /* the next stored hit carries FifoFull */
 };
 
 /* -ENOMEM, or -EINVAL for a capacity that does not hold one pulse. */
@@ -35,10 +35,10 @@ void hit_fifo_commit(struct hit_fifo *f, uint32_t bytes);
 struct hit_take {
 	const uint8_t *bytes; /* good until the next reserve */
 	uint32_t length;
-	uint32_t first;       /* offset of the first hit that starts in it; length when none does */
-	uint32_t hits;        /* that start in it */
-	uint32_t whole;       /* length of those hits from `first` on, tails included */
-	uint32_t lost;        /* hits lost since the last take */
+	uint32_t first; /* offset of the first hit that starts in it; length when none does */
+	uint32_t hits;	/* that start in it */
+	uint32_t whole; /* length of those hits from `first` on, tails included */
+	uint32_t lost;	/* hits lost since the last take */
 };
 void hit_fifo_take(struct hit_fifo *f, uint32_t max, struct hit_take *ret_take);
 

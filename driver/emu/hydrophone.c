@@ -12,17 +12,17 @@
 #include "tdm/le.h"
 #include "tdm/registers.h"
 
-#define SAMPLE_HZ       192000.0
-#define SINES           4096u
-#define NOISES          65536u
-#define SINE_ONE        32767
-#define PING_SAMPLES    960u /* 5 ms */
-#define PING_HZ         32000.0
-#define FULL_SCALE      8388607
-#define DEFAULT_GAIN    200 /* 20 dB: the amplitudes below are at this gain */
-#define POWER_CYCLE_MS  200u
+#define SAMPLE_HZ      192000.0
+#define SINES	       4096u
+#define NOISES	       65536u
+#define SINE_ONE       32767
+#define PING_SAMPLES   960u /* 5 ms */
+#define PING_HZ	       32000.0
+#define FULL_SCALE     8388607
+#define DEFAULT_GAIN   200 /* 20 dB: the amplitudes below are at this gain */
+#define POWER_CYCLE_MS 200u
 
-static const double tone_hz[2][2] = { { 1500, 12400 }, { 1750, 13100 } };
+static const double tone_hz[2][2] = {{1500, 12400}, {1750, 13100}};
 
 struct hydrophone_tables {
 	int16_t sine[SINES];
@@ -109,8 +109,8 @@ static void make_samples(struct hydrophone *h, unsigned frame, int32_t samples[T
 	const struct hydrophone_tables *t = h->tables;
 	const int16_t *noise = t->noise + (rng_next(&h->rng) >> 48);
 	const uint32_t first = frame * TDM_SAMPLES;
-	const bool pinging = first + TDM_SAMPLES > h->ping_delay &&
-			     first < h->ping_delay + PING_SAMPLES;
+	const bool pinging =
+		first + TDM_SAMPLES > h->ping_delay && first < h->ping_delay + PING_SAMPLES;
 
 	for (unsigned i = 0; i < TDM_SAMPLES; i++) {
 		int32_t x = (int32_t)(((int64_t)h->noise * noise[i]) >> 12);
@@ -148,11 +148,10 @@ static void account(struct hydrophone *h, const int32_t samples[TDM_SAMPLES])
 
 uint64_t hydrophone_frame(struct hydrophone *h, uint8_t *cell, unsigned frame, bool hash)
 {
-	int32_t samples[TDM_SAMPLES] = { 0 };
+	int32_t samples[TDM_SAMPLES] = {0};
 	uint8_t bytes[TDM_SAMPLES * 4];
-	const struct tdm_hydro_slot slot = { .samples = bytes,
-					     .flags = h->powered,
-					     .counter = h->counter };
+	const struct tdm_hydro_slot slot = {
+		.samples = bytes, .flags = h->powered, .counter = h->counter};
 
 	if (h->powered) {
 		make_samples(h, frame, samples);

@@ -20,16 +20,16 @@ void hydrophone_tables_destroy(struct hydrophone_tables *t);
 struct hydrophone {
 	const struct hydrophone_tables *tables;
 	struct rng rng, slow_rng; /* sound, read-back */
-	unsigned index;        /* 0..1 on its floor */
+	unsigned index;		  /* 0..1 on its floor */
 	bool powered;
-	unsigned cycle_ms;     /* until power comes back */
-	int32_t gain;          /* 0.1 dB */
-	int32_t tone[2];       /* amplitudes in sample counts at this gain */
+	unsigned cycle_ms; /* until power comes back */
+	int32_t gain;	   /* 0.1 dB */
+	int32_t tone[2];   /* amplitudes in sample counts at this gain */
 	int32_t ping, noise;
 	uint32_t phase[3], step[3]; /* 32-bit turns: two tones, the ping's carrier */
-	uint32_t ping_delay;   /* samples behind the second */
-	uint32_t counter;      /* samples since boot */
-	double square_sum;     /* of the running second */
+	uint32_t ping_delay;	    /* samples behind the second */
+	uint32_t counter;	    /* samples since boot */
+	double square_sum;	    /* of the running second */
 	uint32_t square_frames;
 	int32_t rms;
 };

@@ -3,3 +3,7 @@
 # The board model and its user-space host. Link with whatever plays the world, and tdm (libisal).
 $(eval $(call library,emuboard,$(addprefix driver/emu/,board.c board_regs.c board_dma.c board_tx.c \
     host.c host_memory.c host_client.c host_request.c pace.c)))
+
+# The world: floors, sea, fibres, receiver on the roof, scenario. Link with tdm (libisal, libxxhash).
+$(eval $(call library,emuworld,$(addprefix driver/emu/,world.c scenario.c truth_file.c leap.c gps.c \
+    fibre.c receiver.c floor.c floor_control.c pmt.c hit_fifo.c pulse.c hydrophone.c sea.c),libxxhash))

@@ -18,31 +18,31 @@
 #include "tdm/le.h"
 #include "tdm/registers.h"
 
-#define FRAME_TICKS     25000 /* of 5 ns */
-#define TICK_S          5e-9
-#define GAIN_POWER      7.5
-#define READ_NOISE      3.0     /* 0.1 V */
-#define BASE_OHM        2e8     /* divider of the HV base */
-#define ANODE_C         8e-12   /* charge of a pulse at nominal gain */
-#define TRIP_NA         20000   /* over-current limit: reached just below 2000 V at design load */
-#define POWER_CYCLE_MS  200u
-#define FULL_FILL       (4u * TDM_PMT_STREAM)
-#define NO_HITS         1e30f
-#define HIT_FIFO_FULL   0x80u   /* in byte 12 of the hit: bit 7 of its third word */
-#define DEFAULT_MV      10
-#define DEFAULT_RAMP    1000
+#define FRAME_TICKS    25000 /* of 5 ns */
+#define TICK_S	       5e-9
+#define GAIN_POWER     7.5
+#define READ_NOISE     3.0   /* 0.1 V */
+#define BASE_OHM       2e8   /* divider of the HV base */
+#define ANODE_C	       8e-12 /* charge of a pulse at nominal gain */
+#define TRIP_NA	       20000 /* over-current limit: reached just below 2000 V at design load */
+#define POWER_CYCLE_MS 200u
+#define FULL_FILL      (4u * TDM_PMT_STREAM)
+#define NO_HITS	       1e30f
+#define HIT_FIFO_FULL  0x80u /* in byte 12 of the hit: bit 7 of its third word */
+#define DEFAULT_MV     10
+#define DEFAULT_RAMP   1000
 
 struct pmt {
 	const struct pulse_tables *tables;
 	struct pmt_config config;
 	struct hit_fifo fifo;
-	struct rng rng;      /* hits */
+	struct rng rng;	     /* hits */
 	struct rng slow_rng; /* read-back noise */
 
 	/* the hit stream */
-	uint32_t identity;   /* first word of every hit */
-	float mean_wait;     /* ticks between the end of a pulse and the next; NO_HITS */
-	float next;          /* ticks from the start of the next frame */
+	uint32_t identity; /* first word of every hit */
+	float mean_wait;   /* ticks between the end of a pulse and the next; NO_HITS */
+	float next;	   /* ticks from the start of the next frame */
 	uint32_t first_quantile;
 	int gain_steps;
 	float mean_bytes, mean_ticks;
@@ -51,12 +51,12 @@ struct pmt {
 
 	/* slow control */
 	bool powered, tripped;
-	double hv;           /* 0.1 V, true */
-	double offset;       /* 0.1 V, calibration of the read-back */
+	double hv;     /* 0.1 V, true */
+	double offset; /* 0.1 V, calibration of the read-back */
 	int32_t hv_set, threshold_mv, ramp;
 	double temperature_mc;
-	unsigned cycle_ms;   /* until power comes back */
-	int32_t cycle_hv;    /* set value to restore */
+	unsigned cycle_ms; /* until power comes back */
+	int32_t cycle_hv;  /* set value to restore */
 	int32_t trips, clears, resets, cycles, lost;
 	unsigned second_ms;
 	int32_t rate_count, rate;
@@ -72,9 +72,8 @@ static double share_above(const struct pmt *p, double gain)
 struct pmt *pmt_create(const struct pmt_config *config, const struct pulse_tables *tables)
 {
 	const unsigned name = config->tower * 64u + config->floor;
-	const struct hit identity = { .pmt = config->module,
-				      .efcm = config->floor,
-				      .tower = config->tower };
+	const struct hit identity = {
+		.pmt = config->module, .efcm = config->floor, .tower = config->tower};
 	uint8_t header[HIT_HEADER_BYTES];
 	struct pmt *p = calloc(1, sizeof(*p));
 
@@ -181,8 +180,8 @@ static void set_rate(struct pmt *p, double light)
 	if (p->first_quantile >= PULSE_QUANTILES) {
 		return;
 	}
-	rate = p->config.quiet_rate_hz * light *
-	       (1 - (double)p->first_quantile / PULSE_QUANTILES) / p->nominal_share;
+	rate = p->config.quiet_rate_hz * light * (1 - (double)p->first_quantile / PULSE_QUANTILES) /
+	       p->nominal_share;
 	if (rate > 0.1) {
 		p->mean_wait = (float)fmax(1 / (rate * TICK_S) - p->mean_ticks, 1);
 	}

@@ -18,8 +18,8 @@ struct pmt;
 
 struct pmt_config {
 	uint8_t tower, floor, module;
-	bool cold;            /* begin without power */
-	bool full;            /* as many hits as the slot carries, whatever the sea does */
+	bool cold;	      /* begin without power */
+	bool full;	      /* as many hits as the slot carries, whatever the sea does */
 	double quiet_rate_hz; /* at nominal HV and threshold, in a quiet sea */
 	uint32_t fifo_bytes;
 	uint64_t seed;
@@ -38,10 +38,10 @@ void pmt_generate(struct pmt *p, unsigned frame);
 
 /* What of this module a frame carries: fills the module's slot in `cell`. */
 struct pmt_share {
-	uint16_t hits; /* that start in this frame */
-	uint16_t lost; /* in the FIFO since the last frame */
+	uint16_t hits;	/* that start in this frame */
+	uint16_t lost;	/* in the FIFO since the last frame */
 	uint16_t bytes; /* of the slot in use */
-	uint64_t hash; /* XXH3 of those hits, 0 when none or not wanted */
+	uint64_t hash;	/* XXH3 of those hits, 0 when none or not wanted */
 };
 void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_share);
 bool pmt_powered(const struct pmt *p);
@@ -55,6 +55,7 @@ int pmt_power_cycle(struct pmt *p, int32_t *ret_value);
 
 /* Scenario and FCM. */
 void pmt_trip(struct pmt *p);
-void pmt_boot(struct pmt *p); /* of the FCM: FIFO and counters are gone, power and set values stay */
+void pmt_boot(
+	struct pmt *p); /* of the FCM: FIFO and counters are gone, power and set values stay */
 
 #endif

@@ -11,17 +11,17 @@
 #include <string.h>
 
 #define STEPS_PER_OCTAVE 8
-#define GRID_LOW         8   /* log2(2 mV) x 8: the lowest template, below any useful threshold */
-#define GRID             96u /* up to 2 mV x 2^12 = 8 V */
-#define VARIANTS         4u
-#define COUNTS_PER_MV    0.5
-#define PEDESTAL         8
-#define ZIP_SAMPLES      62u /* even, so that hits keep to 16-bit words; 6-bit field */
-#define WIDE_SAMPLES     36u /* 2 bytes each: 16 + 72 = 88 */
-#define PRE_SAMPLES      8u
-#define POST_SAMPLES     25u
-#define PULSE_SAMPLES    140u
-#define ADC_MAX          4095
+#define GRID_LOW	 8   /* log2(2 mV) x 8: the lowest template, below any useful threshold */
+#define GRID		 96u /* up to 2 mV x 2^12 = 8 V */
+#define VARIANTS	 4u
+#define COUNTS_PER_MV	 0.5
+#define PEDESTAL	 8
+#define ZIP_SAMPLES	 62u /* even, so that hits keep to 16-bit words; 6-bit field */
+#define WIDE_SAMPLES	 36u /* 2 bytes each: 16 + 72 = 88 */
+#define PRE_SAMPLES	 8u
+#define POST_SAMPLES	 25u
+#define PULSE_SAMPLES	 140u
+#define ADC_MAX		 4095
 
 struct pulse_tables {
 	float amplitude_mv[PULSE_QUANTILES]; /* at nominal gain, ascending */
@@ -94,9 +94,10 @@ static unsigned digitise(double amplitude_mv, struct rng *rng, uint16_t samples[
 }
 
 /* One hit of `count` samples at data + offset. Returns its bytes. */
-static unsigned put_hit(uint8_t *bytes, const uint16_t *samples, unsigned count, bool zip, bool more)
+static unsigned put_hit(uint8_t *bytes, const uint16_t *samples, unsigned count, bool zip,
+			bool more)
 {
-	struct hit h = { .samples = (uint8_t)count, .zip = zip, .fragment = more };
+	struct hit h = {.samples = (uint8_t)count, .zip = zip, .fragment = more};
 	int32_t charge = 0;
 
 	for (unsigned i = 0; i < count; i++) {

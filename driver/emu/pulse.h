@@ -15,18 +15,18 @@
 #include "driver/emu/rng.h"
 #include "tdm/hit.h"
 
-#define PULSE_QUANTILES  4096u
-#define PULSE_PE_MV      30.0 /* one photo-electron at nominal HV */
-#define PULSE_FRAGMENTS  4u
-#define PULSE_BYTES      (PULSE_FRAGMENTS * HIT_MAX_BYTES)
+#define PULSE_QUANTILES 4096u
+#define PULSE_PE_MV	30.0 /* one photo-electron at nominal HV */
+#define PULSE_FRAGMENTS 4u
+#define PULSE_BYTES	(PULSE_FRAGMENTS * HIT_MAX_BYTES)
 
 /* A pulse as one or more hits, complete but for the identity and the time of each. */
 struct pulse {
-	uint16_t bytes;     /* of all fragments */
-	uint16_t ticks;     /* 5 ns; the module is dead that long */
+	uint16_t bytes; /* of all fragments */
+	uint16_t ticks; /* 5 ns; the module is dead that long */
 	uint8_t fragments;
 	uint16_t offset[PULSE_FRAGMENTS]; /* of each hit in data */
-	uint16_t tick[PULSE_FRAGMENTS];   /* start of each after the pulse's own start */
+	uint16_t tick[PULSE_FRAGMENTS];	  /* start of each after the pulse's own start */
 	uint8_t data[PULSE_BYTES] __attribute__((aligned(16)));
 };
 

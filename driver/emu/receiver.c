@@ -8,8 +8,8 @@
 
 #define RELOCK_ALIGN_STEPS 16u /* 2 ms */
 #define RELOCK_RESET_STEPS 80u /* 10 ms */
-#define CONFIRM_FRAMES     3u  /* a reader needs so many to trust an alignment (tdm/deframe.h) */
-#define INSERTED           0x00
+#define CONFIRM_FRAMES	   3u  /* a reader needs so many to trust an alignment (tdm/deframe.h) */
+#define INSERTED	   0x00
 
 void receiver_init(struct receiver *r, uint64_t seed, unsigned link)
 {
@@ -73,7 +73,8 @@ uint8_t *receiver_frame(struct receiver *r, uint8_t *cell)
 /* A few bits over behind the sync word: found by the CRC, not by the search for frames. */
 static void damage(struct receiver *r, uint8_t *frame)
 {
-	const uint32_t at = TDM_HEADER_BYTES + rng_below(&r->rng, TDM_OFF_CRC - TDM_HEADER_BYTES - 4);
+	const uint32_t at =
+		TDM_HEADER_BYTES + rng_below(&r->rng, TDM_OFF_CRC - TDM_HEADER_BYTES - 4);
 
 	frame[at] ^= (uint8_t)(1 + rng_below(&r->rng, 255));
 	frame[at + 3] ^= 0x40;

@@ -21,10 +21,10 @@
 struct receiver {
 	struct rng rng;
 	bool lit, locked;
-	uint64_t lock_at;    /* step at which the words are found, when lit */
-	uint32_t offset;     /* where a frame begins in its cell */
-	unsigned confirm;    /* frames that a reader still spends on finding alignment */
-	unsigned slip;       /* bits, of the lock held now */
+	uint64_t lock_at;		/* step at which the words are found, when lit */
+	uint32_t offset;		/* where a frame begins in its cell */
+	unsigned confirm;		/* frames that a reader still spends on finding alignment */
+	unsigned slip;			/* bits, of the lock held now */
 	unsigned slips[RECEIVER_SLIPS]; /* of the next locks */
 	unsigned slip_count;
 	uint32_t code_errors; /* of this step */

@@ -34,55 +34,67 @@ struct arg {
 struct action {
 	const char *name;
 	const char *second; /* second word of the name, or NULL */
-	bool link;          /* wants `link L` */
+	bool link;	    /* wants `link L` */
 	uint8_t action;
-	uint8_t required;   /* arguments that must stand there */
-	double value[1];    /* for on/off: the argument implied when none is read */
+	uint8_t required; /* arguments that must stand there */
+	double value[1];  /* for on/off: the argument implied when none is read */
 	struct arg args[SCENARIO_ARGS];
 };
 
-#define COUNT_ARG   { "COUNT", 1, 1e9, true }
-#define SECONDS_ARG { "SECONDS", 0.001, SECONDS_MAX, false }
+#define COUNT_ARG                                                                                  \
+	{                                                                                          \
+		"COUNT", 1, 1e9, true                                                              \
+	}
+#define SECONDS_ARG                                                                                \
+	{                                                                                          \
+		"SECONDS", 0.001, SECONDS_MAX, false                                               \
+	}
 
 static const struct action actions[] = {
-	{ "crc", NULL, true, SCENARIO_CRC, 1, { 0 }, { COUNT_ARG } },
-	{ "down-crc", NULL, true, SCENARIO_DOWN_CRC, 1, { 0 }, { COUNT_ARG } },
-	{ "drop", NULL, true, SCENARIO_DROP, 1, { 0 }, { COUNT_ARG } },
-	{ "unalign", NULL, true, SCENARIO_UNALIGN, 0, { 0 }, { { "BYTES", 1, 9999, true } } },
-	{ "slip-on-align", NULL, true, SCENARIO_SLIP, 1, { 0 }, { { "BITS", 0, 9, true } } },
-	{ "unplug", NULL, true, SCENARIO_UNPLUG, 0, { 0 }, { SECONDS_ARG } },
-	{ "plug", NULL, true, SCENARIO_PLUG, 0, { 0 }, { { NULL } } },
-	{ "phase-drift", NULL, true, SCENARIO_PHASE_DRIFT, 1, { 0 },
-	  { { "PS_PER_S", -1e4, 1e4, false } } },
-	{ "phase-step", NULL, true, SCENARIO_PHASE_STEP, 1, { 0 }, { { "PS", -1e5, 1e5, false } } },
-	{ "mute", NULL, true, SCENARIO_MUTE, 0, { 0 }, { { NULL } } },
-	{ "unmute", NULL, true, SCENARIO_UNMUTE, 0, { 0 }, { { NULL } } },
-	{ "fcm-boot", NULL, true, SCENARIO_BOOT, 0, { 0 }, { { NULL } } },
-	{ "hv-trip", NULL, true, SCENARIO_TRIP, 1, { 0 }, { { "MODULE", 0, 5, true } } },
-	{ "lose-replies", NULL, true, SCENARIO_LOSE_REPLIES, 1, { 0 },
-	  { { "COUNT", 0, 1e9, true } } },
-	{ "duplicate-replies", NULL, true, SCENARIO_DUPLICATE_REPLIES, 1, { 0 }, { COUNT_ARG } },
-	{ "refuse", NULL, true, SCENARIO_REFUSE, 1, { 0 }, { COUNT_ARG } },
-	{ "burst", NULL, true, SCENARIO_BURST, 2, { 0 },
-	  { { "HZ", 1, 2e7, false }, SECONDS_ARG } },
-	{ "time-fault", NULL, true, SCENARIO_TIME_FAULT, 1, { 0 }, { COUNT_ARG } },
-	{ "temperature", NULL, true, SCENARIO_TEMPERATURE, 1, { 0 },
-	  { { "CELSIUS", -20, 120, false } } },
-	{ "gps", "ok", false, SCENARIO_GPS_OK, 0, { 0 }, { { NULL } } },
-	{ "gps", "void", false, SCENARIO_GPS_VOID, 0, { 0 }, { { NULL } } },
-	{ "gps", "silent", false, SCENARIO_GPS_SILENT, 0, { 0 }, { { NULL } } },
-	{ "gps", "jump", false, SCENARIO_GPS_JUMP, 1, { 0 }, { { "SECONDS", -2e9, 2e9, true } } },
-	{ "pps", "off", false, SCENARIO_PPS, 0, { 0 }, { { NULL } } },
-	{ "pps", "on", false, SCENARIO_PPS, 0, { 1 }, { { NULL } } },
-	{ "reference", "off", false, SCENARIO_REFERENCE, 0, { 0 }, { { NULL } } },
-	{ "reference", "on", false, SCENARIO_REFERENCE, 0, { 1 }, { { NULL } } },
-	{ "tod", "off", false, SCENARIO_TOD, 0, { 0 }, { { NULL } } },
-	{ "tod", "on", false, SCENARIO_TOD, 0, { 1 }, { { NULL } } },
-	{ "stall", NULL, false, SCENARIO_STALL, 1, { 0 }, { SECONDS_ARG } },
-	{ "board-temperature", NULL, false, SCENARIO_BOARD_TEMPERATURE, 1, { 0 },
-	  { { "CELSIUS", -20, 150, false } } },
-	{ "swap", NULL, false, SCENARIO_SWAP, 2, { 0 },
-	  { { "LINK", 0, NANET3_LINKS - 1, true }, { "LINK", 0, NANET3_LINKS - 1, true } } },
+	{"crc", NULL, true, SCENARIO_CRC, 1, {0}, {COUNT_ARG}},
+	{"down-crc", NULL, true, SCENARIO_DOWN_CRC, 1, {0}, {COUNT_ARG}},
+	{"drop", NULL, true, SCENARIO_DROP, 1, {0}, {COUNT_ARG}},
+	{"unalign", NULL, true, SCENARIO_UNALIGN, 0, {0}, {{"BYTES", 1, 9999, true}}},
+	{"slip-on-align", NULL, true, SCENARIO_SLIP, 1, {0}, {{"BITS", 0, 9, true}}},
+	{"unplug", NULL, true, SCENARIO_UNPLUG, 0, {0}, {SECONDS_ARG}},
+	{"plug", NULL, true, SCENARIO_PLUG, 0, {0}, {{NULL}}},
+	{"phase-drift", NULL, true, SCENARIO_PHASE_DRIFT, 1, {0}, {{"PS_PER_S", -1e4, 1e4, false}}},
+	{"phase-step", NULL, true, SCENARIO_PHASE_STEP, 1, {0}, {{"PS", -1e5, 1e5, false}}},
+	{"mute", NULL, true, SCENARIO_MUTE, 0, {0}, {{NULL}}},
+	{"unmute", NULL, true, SCENARIO_UNMUTE, 0, {0}, {{NULL}}},
+	{"fcm-boot", NULL, true, SCENARIO_BOOT, 0, {0}, {{NULL}}},
+	{"hv-trip", NULL, true, SCENARIO_TRIP, 1, {0}, {{"MODULE", 0, 5, true}}},
+	{"lose-replies", NULL, true, SCENARIO_LOSE_REPLIES, 1, {0}, {{"COUNT", 0, 1e9, true}}},
+	{"duplicate-replies", NULL, true, SCENARIO_DUPLICATE_REPLIES, 1, {0}, {COUNT_ARG}},
+	{"refuse", NULL, true, SCENARIO_REFUSE, 1, {0}, {COUNT_ARG}},
+	{"burst", NULL, true, SCENARIO_BURST, 2, {0}, {{"HZ", 1, 2e7, false}, SECONDS_ARG}},
+	{"time-fault", NULL, true, SCENARIO_TIME_FAULT, 1, {0}, {COUNT_ARG}},
+	{"temperature", NULL, true, SCENARIO_TEMPERATURE, 1, {0}, {{"CELSIUS", -20, 120, false}}},
+	{"gps", "ok", false, SCENARIO_GPS_OK, 0, {0}, {{NULL}}},
+	{"gps", "void", false, SCENARIO_GPS_VOID, 0, {0}, {{NULL}}},
+	{"gps", "silent", false, SCENARIO_GPS_SILENT, 0, {0}, {{NULL}}},
+	{"gps", "jump", false, SCENARIO_GPS_JUMP, 1, {0}, {{"SECONDS", -2e9, 2e9, true}}},
+	{"pps", "off", false, SCENARIO_PPS, 0, {0}, {{NULL}}},
+	{"pps", "on", false, SCENARIO_PPS, 0, {1}, {{NULL}}},
+	{"reference", "off", false, SCENARIO_REFERENCE, 0, {0}, {{NULL}}},
+	{"reference", "on", false, SCENARIO_REFERENCE, 0, {1}, {{NULL}}},
+	{"tod", "off", false, SCENARIO_TOD, 0, {0}, {{NULL}}},
+	{"tod", "on", false, SCENARIO_TOD, 0, {1}, {{NULL}}},
+	{"stall", NULL, false, SCENARIO_STALL, 1, {0}, {SECONDS_ARG}},
+	{"board-temperature",
+	 NULL,
+	 false,
+	 SCENARIO_BOARD_TEMPERATURE,
+	 1,
+	 {0},
+	 {{"CELSIUS", -20, 150, false}}},
+	{"swap",
+	 NULL,
+	 false,
+	 SCENARIO_SWAP,
+	 2,
+	 {0},
+	 {{"LINK", 0, NANET3_LINKS - 1, true}, {"LINK", 0, NANET3_LINKS - 1, true}}},
 };
 #define ACTIONS (sizeof(actions) / sizeof(actions[0]))
 
@@ -252,7 +264,7 @@ static int take_args(struct parser *p, const struct action *a, struct scenario_e
 
 static int take_action(struct parser *p, struct scenario_event *event)
 {
-	static const struct arg link_arg = { "link", 0, NANET3_LINKS - 1, true };
+	static const struct arg link_arg = {"link", 0, NANET3_LINKS - 1, true};
 	const struct action *a;
 	const char *first;
 	double link = SCENARIO_SHORE;
@@ -304,10 +316,10 @@ static uint64_t steps(double seconds)
 
 static int take_at(struct parser *p)
 {
-	static const struct arg at_arg = { "at", 0, SECONDS_MAX, false };
-	static const struct arg every_arg = { "every", 0.001, SECONDS_MAX, false };
-	static const struct arg times_arg = { "times", 1, EVENTS_MAX, true };
-	struct scenario_event event = { .line = p->line };
+	static const struct arg at_arg = {"at", 0, SECONDS_MAX, false};
+	static const struct arg every_arg = {"every", 0.001, SECONDS_MAX, false};
+	static const struct arg times_arg = {"times", 1, EVENTS_MAX, true};
+	struct scenario_event event = {.line = p->line};
 	double at;
 	double every = 0;
 	double times = 1;
@@ -398,10 +410,9 @@ static int in_time(const void *left, const void *right)
 int scenario_parse(const char *name, const char *text, struct scenario *ret_scenario, char *error,
 		   size_t error_size)
 {
-	struct scenario scenario = { 0 };
+	struct scenario scenario = {0};
 	struct parser p = {
-		.name = name, .error = error, .error_size = error_size, .scenario = &scenario
-	};
+		.name = name, .error = error, .error_size = error_size, .scenario = &scenario};
 	char *copy = strdup(text);
 	char *rest = copy;
 	int err = 0;
@@ -481,5 +492,5 @@ int scenario_load(const char *path, struct scenario *ret_scenario, char *error, 
 void scenario_fini(struct scenario *s)
 {
 	free(s->events);
-	*s = (struct scenario){ 0 };
+	*s = (struct scenario){0};
 }

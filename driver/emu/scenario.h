@@ -52,9 +52,9 @@ enum scenario_action {
 #define SCENARIO_SHORE 0xffu
 
 struct scenario_event {
-	uint64_t step;  /* frame periods behind the origin */
-	unsigned line;  /* of the file */
-	uint8_t link;   /* 0..3, SCENARIO_SHORE */
+	uint64_t step;	/* frame periods behind the origin */
+	unsigned line;	/* of the file */
+	uint8_t link;	/* 0..3, SCENARIO_SHORE */
 	uint8_t action; /* enum scenario_action */
 	uint8_t arg_count;
 	double args[SCENARIO_ARGS];

@@ -5,15 +5,15 @@
 #include <math.h>
 #include <string.h>
 
-#define STEP_MS          10   /* the slow light moves this often */
-#define WANDER_TAU_S     5.0
-#define WANDER_SIGMA     0.03
-#define FLASHES_HZ       0.05 /* one in 20 s */
-#define FLASH_MAX        0.4  /* natural flashes stay below what the fibre carries */
-#define FLASH_TAU_S      0.3
-#define WATER_MC         13500.0
-#define WATER_SWING_MC   3.0
-#define WATER_PERIOD_S   1800.0
+#define STEP_MS	       10 /* the slow light moves this often */
+#define WANDER_TAU_S   5.0
+#define WANDER_SIGMA   0.03
+#define FLASHES_HZ     0.05 /* one in 20 s */
+#define FLASH_MAX      0.4  /* natural flashes stay below what the fibre carries */
+#define FLASH_TAU_S    0.3
+#define WATER_MC       13500.0
+#define WATER_SWING_MC 3.0
+#define WATER_PERIOD_S 1800.0
 
 void sea_init(struct sea *s, uint64_t seed, unsigned floor)
 {

@@ -14,10 +14,10 @@
 
 struct sea {
 	struct rng rng;
-	double wander;   /* of the quiet light, around 0 */
-	double flash;    /* light on top, decaying */
+	double wander;		    /* of the quiet light, around 0 */
+	double flash;		    /* light on top, decaying */
 	double weight[TDM_MODULES]; /* how much of a flash each module sees */
-	double storm;    /* ordered light, 0 = none */
+	double storm;		    /* ordered light, 0 = none */
 	uint32_t storm_ms;
 	uint32_t ms;
 	int32_t temperature_mc;

@@ -12,8 +12,10 @@
 #define EMU_WORLD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "driver/nanet3.h"
 #include "tdm/deframe.h" /* enum tdm_loss */
 
 struct world;
@@ -65,5 +67,51 @@ void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss 
 void world_realign(struct world *w, unsigned link, bool reset);
 /* Whether the receiver has found words (K28.5) on this link. */
 bool world_locked(const struct world *w, unsigned link);
+
+/*
+ * Set-up, for the program and for tests. Strings are only needed during world_create(); NULL: none.
+ */
+enum world_load {
+	WORLD_DESIGN, /* about 300 Mbps a floor, the published load */
+	WORLD_QUIET,  /* 50 kHz a module: about 155 Mbps */
+	WORLD_FULL,   /* every slot full, 640 Mbps on the fibre */
+};
+
+struct world_config {
+	uint64_t seed;
+	int64_t tai_start_ns; /* TAI since 1970 of step 0; a multiple of 125 000 */
+	uint8_t tower;
+	uint8_t floors[NANET3_LINKS]; /* which floor hangs on which link */
+	double fibre_km[NANET3_LINKS];
+	enum world_load load;
+	double rate_hz; /* hits a module in a quiet sea; 0: as `load` says */
+	uint32_t fifo_bytes;
+	bool cold;      /* modules begin without power */
+	const char *scenario_path;
+	const char *truth_path;
+	const char *executed_path; /* every WRITE and ACTION an FCM decided, a line each */
+	const char *gps_path;      /* where the receiver's terminal shall be linked: real time only */
+	const char *leap_path;     /* leap-seconds.list; NULL: the system's, 37 s without one */
+};
+void world_config_default(struct world_config *config);
+
+/* Negative errno; then `error` says in a line what was wrong with which file. */
+int world_create(const struct world_config *config, struct world **ret_world, char *error,
+		 size_t error_size);
+/* Closes the files. 0, or the first error in writing them. NULL is fine. */
+int world_destroy(struct world *w);
+
+/* TAI now, by the system clock and the leap second table at `leap_path` (as above), ns. */
+int64_t world_tai_now(const char *leap_path);
+
+struct world_stats {
+	uint64_t steps;
+	uint64_t cells[NANET3_LINKS][TDM_LOSSES]; /* by expected fate */
+	uint64_t hits[NANET3_LINKS], hits_lost[NANET3_LINKS];
+	uint64_t executed; /* WRITE and ACTION words decided by FCMs */
+	uint64_t events;   /* scenario events applied */
+	int error;         /* of the files written, 0 = well */
+};
+void world_stats(const struct world *w, struct world_stats *ret_stats);
 
 #endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes a truth file (driver/emu/truth.h), buffered. An error stops the writing and is kept. */
+#ifndef EMU_TRUTH_FILE_H
+#define EMU_TRUTH_FILE_H
+
+#include "driver/emu/truth.h"
+
+struct truth_file;
+
+int truth_file_create(const char *path, uint64_t seed, int64_t tai_start_ns, unsigned links,
+		      struct truth_file **ret_file);
+void truth_file_put(struct truth_file *t, const struct truth_record *record);
+/* Write what is buffered. 0, or the first error since the beginning. */
+int truth_file_flush(struct truth_file *t);
+/* Flush and close; NULL is fine. 0, or the first error. */
+int truth_file_destroy(struct truth_file *t);
+
+#endif
