@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A consumer's checks, see consumer_check.h.
+ *
+ * A track per link, floor, stream and DMA epoch holds one bit per block sequence ever seen: repeats are
+ * found however late they come. A GAP block covers several sequences, of which it fills all.
+ */
+#include "tests/system/consumer_check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "tdm/frame.h"
+
+#define TRACKS_MAX	256u
+#define SEQUENCE_MASK	((1ull << 40) - 1)
+#define TRACK_BEFORE	4096u /* sequences kept before the first seen: redelivered ones are older */
+#define TRACK_MAX	(1u << 26) /* sequences: a week of 10 ms blocks; bytes: 8 MiB */
+#define RECORD_BUFFER	8192u
+#define SLICE_FRAMES	1600u
+#define SLICE_MS	200
+#define EPOCH_2000_S	946684800
+#define HITS_BYTES_MAX	(TDM_PMT_STREAM + HIT_MAX_BYTES)
+#define FRAMES_A_SECOND ((int64_t)TDM_FRAMES_PER_SECOND)
+
+struct track {
+	uint8_t link, tower, floor, stream;
+	uint32_t dma_epoch;
+	uint64_t base; /* sequence of bit 0 */
+	uint64_t lowest, highest, seen;
+	uint64_t bits; /* allocated */
+	uint8_t *map;
+};
+
+struct consumer_check {
+	int32_t tai_utc_s;
+	enum hit_day_origin origin;
+	struct consumer_counts counts;
+	struct track track[TRACKS_MAX];
+	unsigned tracks, last_track;
+	int64_t stamp_second; /* UTC; `stamp` is of it, stamp_before of the one before */
+	struct hit_stamp stamp, stamp_before;
+	uint8_t scratch[HITS_BYTES_MAX];
+	int record_fd;
+	unsigned records;
+	struct consumer_record record[RECORD_BUFFER];
+};
+
+struct consumer_check *consumer_check_create(int32_t tai_utc_s, enum hit_day_origin origin,
+					     int record_fd)
+{
+	struct consumer_check *c = calloc(1, sizeof(*c));
+
+	if (c) {
+		c->tai_utc_s = tai_utc_s;
+		c->origin = origin;
+		c->record_fd = record_fd;
+		c->stamp_second = INT64_MIN;
+	}
+	return c;
+}
+
+void consumer_check_destroy(struct consumer_check *c)
+{
+	for (unsigned i = 0; c && i < c->tracks; i++) {
+		free(c->track[i].map);
+	}
+	free(c);
+}
+
+/* ---- sequences ---- */
+
+static bool track_is(const struct track *t, const struct fcm_block_header *h)
+{
+	return t->link == h->link && t->tower == h->tower && t->floor == h->floor &&
+	       t->stream == h->stream && t->dma_epoch == h->dma_epoch;
+}
+
+static struct track *track_of(struct consumer_check *c, const struct fcm_block_header *h)
+{
+	uint64_t sequence = h->sequence & SEQUENCE_MASK;
+	struct track *t;
+
+	for (unsigned i = 0; i < c->tracks; i++) {
+		t = &c->track[(c->last_track + i) % c->tracks];
+		if (track_is(t, h)) {
+			c->last_track = (unsigned)(t - c->track);
+			return t;
+		}
+	}
+	if (c->tracks == TRACKS_MAX) {
+		return NULL;
+	}
+	c->last_track = c->tracks;
+	t = &c->track[c->tracks++];
+	*t = (struct track){.link = h->link,
+			    .tower = h->tower,
+			    .floor = h->floor,
+			    .stream = h->stream,
+			    .dma_epoch = h->dma_epoch,
+			    .base = sequence > TRACK_BEFORE ? sequence - TRACK_BEFORE : 0,
+			    .lowest = UINT64_MAX};
+	return t;
+}
+
+static bool track_grow(struct track *t, uint64_t bit)
+{
+	uint64_t bits = t->bits ? t->bits : 1u << 16;
+	uint8_t *map;
+
+	while (bits <= bit) {
+		bits *= 2;
+	}
+	if (bits > TRACK_MAX) {
+		return false;
+	}
+	map = realloc(t->map, bits / 8);
+	if (!map) {
+		return false;
+	}
+	memset(map + t->bits / 8, 0, (bits - t->bits) / 8);
+	t->map = map;
+	t->bits = bits;
+	return true;
+}
+
+/* Whether the sequence was there before; -1 when it is too far off to be remembered. */
+static int track_mark(struct track *t, uint64_t sequence)
+{
+	uint64_t bit = sequence - t->base;
+	bool before;
+
+	if (sequence < t->base || (bit >= t->bits && !track_grow(t, bit))) {
+		return -1;
+	}
+	before = t->map[bit / 8] >> (bit % 8) & 1;
+	t->map[bit / 8] |= (uint8_t)(1u << (bit % 8));
+	t->seen += !before;
+	t->lowest = sequence < t->lowest ? sequence : t->lowest;
+	t->highest = sequence > t->highest ? sequence : t->highest;
+	return before;
+}
+
+/* How many sequences the block stands for: more than one only for a GAP. */
+static uint64_t sequences_of(const struct fcm_block_header *h)
+{
+	uint64_t sequence = h->sequence & SEQUENCE_MASK;
+	uint64_t block_frames = sequence > 0 ? h->first_frame / sequence : 0;
+
+	return h->flags & FCM_BLOCK_GAP && block_frames > 0 && h->frames > block_frames
+		       ? h->frames / block_frames
+		       : 1;
+}
+
+static bool check_sequence(struct consumer_check *c, const struct fcm_block_header *h)
+{
+	struct track *t = track_of(c, h);
+	uint64_t sequence = h->sequence & SEQUENCE_MASK, n = sequences_of(h);
+	int before;
+
+	if (!t || h->sequence >> 40 != (h->dma_epoch & 0xffffff)) {
+		c->counts.malformed++;
+		return false;
+	}
+	before = track_mark(t, sequence);
+	for (uint64_t i = 1; i < n; i++) {
+		track_mark(t, sequence + i);
+	}
+	c->counts.resent += (h->flags & FCM_BLOCK_RESENT) != 0;
+	if (before != 1) {
+		c->counts.malformed += before < 0;
+		return false;
+	}
+	c->counts.repeats++;
+	c->counts.repeats_unflagged += !(h->flags & FCM_BLOCK_RESENT);
+	return true;
+}
+
+/* ---- time ---- */
+
+/* TAI of the block's first frame as labelled, without the cable delay that the header says was
+ * subtracted. */
+static int64_t block_tai_ns(const struct fcm_block_header *h)
+{
+	return h->tai_ns + h->cable_delay_ns;
+}
+
+/* UTC in ns since 1970 of the start of the block's first frame. */
+static int64_t block_utc_ns(const struct consumer_check *c, const struct fcm_block_header *h)
+{
+	return block_tai_ns(h) - (int64_t)c->tai_utc_s * 1000000000;
+}
+
+/* The slice id is that of tai_ns, and seconds begin where the frame counter does. */
+static void check_label(struct consumer_check *c, const struct fcm_block_header *h)
+{
+	int64_t utc_ns = block_utc_ns(c, h);
+	int64_t ms = utc_ns / 1000000 - (int64_t)EPOCH_2000_S * 1000;
+	int64_t in_second = (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND) * TDM_FRAME_NS;
+
+	if (h->flags & FCM_BLOCK_NO_TIME || h->tai_ns == FCM_NO_TAI) {
+		c->counts.no_time++;
+	} else if (ms < 0 || h->slice_id != (uint64_t)(ms / SLICE_MS) ||
+		   utc_ns % 1000000000 != in_second ||
+		   h->first_frame / SLICE_FRAMES !=
+			   (h->first_frame + h->frames - 1) / SLICE_FRAMES) {
+		c->counts.label_errors++;
+	}
+}
+
+/* The stamps a hit may carry in a frame of this UTC second. */
+static void prepare_stamps(struct consumer_check *c, int64_t second)
+{
+	if (second != c->stamp_second) {
+		hit_stamp_of(second, c->origin, &c->stamp);
+		hit_stamp_of(second - 1, c->origin, &c->stamp_before);
+		c->stamp_second = second;
+	}
+}
+
+static bool stamp_right(const struct consumer_check *c, const uint8_t *bytes, unsigned carrier)
+{
+	const struct hit_stamp *s;
+	struct hit hit;
+
+	hit_unpack(bytes, &hit);
+	s = hit_second_offset(hit.frame, carrier) == 0 ? &c->stamp : &c->stamp_before;
+	return hit.second == s->second && hit.day_bcd == s->day_bcd && hit.year_bcd == s->year_bcd;
+}
+
+/* ---- frames ---- */
+
+/* The hits of one module in one frame: count, hash, time of day. */
+static void check_hits(struct consumer_check *c, const uint8_t *data, size_t bytes, bool has_time,
+		       unsigned channel, struct consumer_record *record)
+{
+	unsigned carrier = (unsigned)(record->floor_frame % TDM_FRAMES_PER_SECOND);
+	size_t at = 0;
+
+	if (bytes == 0) {
+		return;
+	}
+	if (bytes > sizeof(c->scratch)) {
+		record->bad_hits++;
+		return;
+	}
+	memcpy(c->scratch, data, bytes);
+	while (at + HIT_HEADER_BYTES <= bytes && hit_legal(data + at) &&
+	       at + hit_bytes(data + at) <= bytes) {
+		if (has_time &&
+		    (!hit_legal_stamped(data + at) || !stamp_right(c, data + at, carrier))) {
+			record->time_errors++;
+		}
+		hit_unstamp(c->scratch + at);
+		at += hit_bytes(data + at);
+		record->hits[channel]++;
+	}
+	record->bad_hits = (uint16_t)(record->bad_hits + (at != bytes));
+	record->hash[channel] = XXH3_64bits(c->scratch, bytes);
+}
+
+static void check_channels(struct consumer_check *c, const struct block_reader *r, uint32_t f,
+			   struct consumer_record *record)
+{
+	const uint8_t *data;
+	size_t bytes;
+
+	for (unsigned channel = 0; channel < r->header.channels; channel++) {
+		bytes = block_reader_data(r, channel, f, &data);
+		if (r->header.stream == FCM_PMT) {
+			check_hits(c, data, bytes, record->tai_ns != FCM_NO_TAI, channel, record);
+			c->counts.hits += record->hits[channel];
+		} else if (r->header.stream == FCM_HYDROPHONE && bytes > 0) {
+			record->hash[channel] = XXH3_64bits(data, bytes);
+			record->bad_hits =
+				(uint16_t)(record->bad_hits + (bytes != TDM_SAMPLES * 4));
+			c->counts.samples += bytes / 4;
+		}
+	}
+}
+
+static void check_frame(struct consumer_check *c, const struct block_reader *r, uint32_t f,
+			bool repeat)
+{
+	const struct fcm_block_header *h = &r->header;
+	struct consumer_record record = {
+		.magic = RECORD_MAGIC,
+		.link = h->link,
+		.tower = h->tower,
+		.floor = h->floor,
+		.stream = h->stream,
+		.status = block_reader_status(r, f),
+		.flags = (uint8_t)((h->flags & FCM_BLOCK_RESENT ? RECORD_RESENT : 0) |
+				   (repeat ? RECORD_REPEAT : 0)),
+		.floor_frame = h->first_frame + f,
+		.tai_ns = FCM_NO_TAI,
+		.dma_epoch = h->dma_epoch,
+		.block_flags = h->flags,
+		.uncertainty_ns = h->uncertainty_ns,
+		.clock_state = h->clock_state,
+		.label_source = h->label_source,
+		.sequence = h->sequence,
+	};
+
+	if (!(h->flags & FCM_BLOCK_NO_TIME) && h->tai_ns != FCM_NO_TAI) {
+		int64_t utc_ns = block_utc_ns(c, h) + (int64_t)f * TDM_FRAME_NS;
+
+		record.tai_ns = block_tai_ns(h) + (int64_t)f * TDM_FRAME_NS;
+		prepare_stamps(c, utc_ns / 1000000000);
+	}
+	check_channels(c, r, f, &record);
+	c->counts.bad_hits += record.bad_hits;
+	c->counts.time_errors += record.time_errors;
+	if (c->record_fd >= 0 && h->stream != FCM_INSTRUMENT) {
+		c->record[c->records++] = record;
+	}
+}
+
+static void note_latency(struct consumer_counts *n, const struct fcm_block_header *h, int64_t now)
+{
+	int64_t ns, bin;
+
+	if (h->flags & FCM_BLOCK_NO_TIME || h->tai_ns == FCM_NO_TAI) {
+		return;
+	}
+	ns = now - h->tai_ns - (int64_t)h->frames * TDM_FRAME_NS;
+	bin = ns < 0 ? 0 : ns / (LATENCY_BIN_US * 1000);
+	n->latency[bin < LATENCY_BINS ? bin : LATENCY_BINS]++;
+	n->latency_min_ns = n->latencies == 0 || ns < n->latency_min_ns ? ns : n->latency_min_ns;
+	n->latency_max_ns = n->latencies == 0 || ns > n->latency_max_ns ? ns : n->latency_max_ns;
+	n->latencies++;
+}
+
+bool consumer_check_block(struct consumer_check *c, const void *topic, size_t topic_bytes,
+			  const void *header, size_t header_bytes, const void *payload,
+			  size_t payload_bytes, int64_t tai_now_ns, struct fcm_ack *ret_ack)
+{
+	struct consumer_counts *n = &c->counts;
+	struct block_reader r;
+	enum block_reader_error error = block_reader_open(&r, topic, topic_bytes, header,
+							  header_bytes, payload, payload_bytes);
+	const struct fcm_block_header *h = &r.header;
+	bool repeat;
+
+	if (error != BLOCK_READER_OK) {
+		n->malformed += error == BLOCK_READER_MALFORMED;
+		n->crc_errors += error != BLOCK_READER_MALFORMED;
+		return false;
+	}
+	n->blocks++;
+	n->bytes += header_bytes + payload_bytes;
+	n->frames += h->frames;
+	n->frames_lost += h->frames_lost;
+	n->frames_bad += h->frames_bad;
+	n->instrument_records += h->stream == FCM_INSTRUMENT ? h->items : 0;
+	if (h->stream == FCM_PMT && h->link < 4) {
+		n->link_frames[h->link] += h->frames;
+	}
+	repeat = check_sequence(c, h);
+	check_label(c, h);
+	note_latency(n, h, tai_now_ns);
+	for (uint32_t f = 0; f < h->frames; f++) {
+		if (c->records == RECORD_BUFFER && consumer_check_flush(c) < 0) {
+			return false;
+		}
+		check_frame(c, &r, f, repeat);
+	}
+	*ret_ack = (struct fcm_ack){.sequence = h->sequence,
+				    .stream = h->stream,
+				    .link = h->link,
+				    .tower = h->tower,
+				    .floor = h->floor};
+	return true;
+}
+
+int consumer_check_flush(struct consumer_check *c)
+{
+	const uint8_t *bytes = (const uint8_t *)c->record;
+	size_t left = c->records * sizeof(c->record[0]);
+
+	while (left > 0) {
+		ssize_t n = write(c->record_fd, bytes, left);
+
+		if (n < 0 && errno != EINTR) {
+			return -errno;
+		}
+		if (n > 0) {
+			bytes += n;
+			left -= (size_t)n;
+		}
+	}
+	c->records = 0;
+	return 0;
+}
+
+const struct consumer_counts *consumer_check_counts(struct consumer_check *c)
+{
+	c->counts.gaps = 0;
+	for (unsigned i = 0; i < c->tracks; i++) {
+		const struct track *t = &c->track[i];
+
+		if (t->seen > 0) {
+			c->counts.gaps += t->highest - t->lowest + 1 - t->seen;
+		}
+	}
+	return &c->counts;
+}
+
+int64_t consumer_check_latency(const struct consumer_counts *counts, double share)
+{
+	uint64_t below = 0, wanted = (uint64_t)(share * (double)counts->latencies);
+
+	for (unsigned bin = 0; bin <= LATENCY_BINS; bin++) {
+		below += counts->latency[bin];
+		if (below > 0 && below >= wanted) {
+			return (int64_t)(bin + 1) * LATENCY_BIN_US * 1000;
+		}
+	}
+	return 0;
+}

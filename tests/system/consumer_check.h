@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a consumer finds out about the blocks it gets: repeats and gaps by their sequence, the time of
+ * day in every hit, latency; and the record file that truth-compare reads.
+ *
+ * A record is 128 bytes, little-endian, one per carrying frame and stream (pmt and hydrophone). The
+ * hashes are those of driver/emu/truth.h: XXH3_64bits over the hits that start in the frame, their
+ * time of day cleared; over the samples of a hydrophone; 0 where nothing came.
+ */
+#ifndef TESTS_CONSUMER_CHECK_H
+#define TESTS_CONSUMER_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tdm/hit.h"
+#include "tests/system/block_reader.h"
+
+#define RECORD_MAGIC 0x5246u /* "FR" */
+
+/* record flags */
+#define RECORD_RESENT 0x1u /* came in a block flagged so */
+#define RECORD_REPEAT 0x2u /* this consumer had had the block */
+
+struct consumer_record {
+	uint16_t magic;
+	uint8_t link, tower, floor, stream;
+	uint8_t status; /* enum tdm_loss: what became of the frame */
+	uint8_t flags;
+	uint64_t floor_frame; /* first_frame + f */
+	int64_t tai_ns;	      /* of that frame; FCM_NO_TAI */
+	uint32_t dma_epoch, block_flags;
+	uint32_t uncertainty_ns;
+	uint8_t clock_state, label_source;
+	uint16_t time_errors; /* hits whose time of day is not the one of tai_ns */
+	uint16_t hits[6];
+	uint16_t bad_hits; /* illegal ones, or bytes behind the last whole one */
+	uint16_t reserved;
+	uint64_t hash[6]; /* of modules; [0], [1] of hydrophones */
+	uint64_t sequence;
+	uint64_t reserved2[2];
+};
+_Static_assert(sizeof(struct consumer_record) == 128, "consumer record");
+
+#define LATENCY_BINS   2000u
+#define LATENCY_BIN_US 500
+
+struct consumer_counts {
+	uint64_t blocks, bytes; /* of header and payload */
+	uint64_t frames, frames_lost, frames_bad;
+	uint64_t hits, samples, instrument_records;
+	uint64_t resent;	    /* blocks flagged RESENT */
+	uint64_t repeats;	    /* blocks that had come before ... */
+	uint64_t repeats_unflagged; /* ... of them without the flag */
+	uint64_t gaps;		    /* blocks missing between the first and the last */
+	uint64_t crc_errors, malformed;
+	uint64_t bad_hits, time_errors;
+	uint64_t label_errors; /* blocks whose slice id does not fit their tai_ns */
+	uint64_t no_time;      /* blocks without time */
+	uint64_t link_frames[4];
+	uint64_t latency[LATENCY_BINS + 1]; /* blocks; arrival after the block's end */
+	uint64_t latencies;
+	int64_t latency_min_ns, latency_max_ns;
+};
+
+struct consumer_check;
+
+/* `tai_utc_s`: TAI - UTC that the reader believes in: 37. `record_fd`: append records there, or -1. */
+struct consumer_check *consumer_check_create(int32_t tai_utc_s, enum hit_day_origin origin,
+					     int record_fd);
+void consumer_check_destroy(struct consumer_check *c);
+
+/* A message. `tai_now_ns`: when it arrived. `*ret_ack` is its acknowledgement when `true` comes back;
+ * false: malformed or damaged, nothing to acknowledge. */
+bool consumer_check_block(struct consumer_check *c, const void *topic, size_t topic_bytes,
+			  const void *header, size_t header_bytes, const void *payload,
+			  size_t payload_bytes, int64_t tai_now_ns, struct fcm_ack *ret_ack);
+/* Records to the file: before the blocks are acknowledged. 0 or negative errno. */
+int consumer_check_flush(struct consumer_check *c);
+/* Gaps are brought up to date. */
+const struct consumer_counts *consumer_check_counts(struct consumer_check *c);
+/* The latency that `share` (0..1) of the blocks keep below, in ns; bins of 0.5 ms, at most 1 s. */
+int64_t consumer_check_latency(const struct consumer_counts *counts, double share);
+
+#endif

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Programs of the system tests, one block a part. Blocks are independent of each other.
+
+# consumers: a consumer process, and the judge of what it recorded
+$(eval $(call program,fcm-consumer,$(addprefix tests/system/,fcm-consumer.c consumer_check.c block_reader.c),tdm,libzmq jansson libxxhash libisal))
