@@ -9,3 +9,6 @@ $(eval $(call library,common,$(addprefix daemon/,config.c config_table.c config_
 
 # data: the way of the data up to the publisher's queue. Wants tdm, nanet3.
 $(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c),libisal))
+
+# fcm-server: the main thread, where all parts meet.
+$(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c reports.c timing.c detector.c status.c ops.c control.c watch.c),data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))

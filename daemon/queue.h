@@ -53,8 +53,12 @@ static inline int queue_init(struct queue *q, size_t item_bytes, uint32_t size, 
 	return 0;
 }
 
+/* A queue that was never made (all zero) is fine. */
 static inline void queue_fini(struct queue *q)
 {
+	if (!q->items) {
+		return;
+	}
 	free(q->items);
 	q->items = NULL;
 	if (q->fd >= 0) {

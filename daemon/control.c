@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The control socket's server: connections, lines, envelopes. The operations are in ops_*.c.
+ *
+ * Open requests hang on their client's list, so that a client that goes away orphans them (client =
+ * NULL) instead of leaving them with a dead pointer; orphans hang on the server's list, so that closing
+ * the server frees what nobody will answer any more.
+ */
+#include "daemon/control.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+
+#include <sys/queue.h>
+
+struct client;
+
+struct control_request {
+	LIST_ENTRY(control_request) link;
+	struct control *control;
+	struct client *client; /* NULL: gone */
+	struct control_peer peer;
+	json_t *id;
+};
+LIST_HEAD(request_list, control_request);
+
+struct client {
+	LIST_ENTRY(client) link;
+	struct control *control;
+	struct bufferevent *stream;
+	struct control_peer peer;
+	struct request_list requests;
+	bool closing; /* says its last word */
+};
+
+struct control {
+	struct event_base *base;
+	struct evconnlistener *listener;
+	LIST_HEAD(, client) clients;
+	struct request_list orphans;
+	const struct control_op *ops;
+	void *context;
+	struct control_stats stats;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+};
+
+static void client_free(struct client *cl)
+{
+	struct control_request *rq;
+
+	while ((rq = LIST_FIRST(&cl->requests))) {
+		LIST_REMOVE(rq, link);
+		rq->client = NULL;
+		LIST_INSERT_HEAD(&cl->control->orphans, rq, link);
+	}
+	LIST_REMOVE(cl, link);
+	cl->control->stats.clients--;
+	bufferevent_free(cl->stream);
+	free(cl);
+}
+
+static void client_send(struct client *cl, json_t *message)
+{
+	char *text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	struct evbuffer *out = bufferevent_get_output(cl->stream);
+
+	json_decref(message);
+	if (!text) {
+		return;
+	}
+	evbuffer_add(out, text, strlen(text));
+	evbuffer_add(out, "\n", 1);
+	free(text);
+}
+
+static void request_end(struct control_request *rq, json_t *message)
+{
+	struct client *cl = rq->client;
+
+	LIST_REMOVE(rq, link);
+	if (cl && evbuffer_get_length(bufferevent_get_output(cl->stream)) <= CONTROL_BACKLOG_MAX) {
+		client_send(cl, message);
+	} else {
+		json_decref(message);
+	}
+	json_decref(rq->id);
+	free(rq);
+}
+
+const struct control_peer *control_peer(const struct control_request *rq)
+{
+	return &rq->peer;
+}
+
+bool control_alive(const struct control_request *rq)
+{
+	return rq->client != NULL;
+}
+
+void control_answer(struct control_request *rq, json_t *result)
+{
+	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", rq->id, "ok", 1, "result",
+				  result ? result : json_object()));
+}
+
+void control_fail(struct control_request *rq, const char *code, const char *hint, json_t *extra,
+		  const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+	json_t *error;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	rq->control->stats.refused++;
+	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint ? hint : "");
+	if (extra) {
+		json_object_update(error, extra);
+		json_decref(extra);
+	}
+	request_end(rq,
+		    json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", rq->id, "ok", 0, "error", error));
+}
+
+void control_progress(struct control_request *rq, json_t *progress)
+{
+	if (!rq->client) {
+		json_decref(progress);
+		return;
+	}
+	client_send(rq->client,
+		    json_pack("{s:i,s:O,s:o}", "v", 1, "id", rq->id, "progress", progress));
+}
+
+static struct control_request *request_new(struct client *cl, json_t *id)
+{
+	struct control_request *rq = calloc(1, sizeof(*rq));
+
+	if (!rq) {
+		return NULL;
+	}
+	rq->control = cl->control;
+	rq->client = cl;
+	rq->peer = cl->peer;
+	rq->id = id ? json_incref(id) : json_null();
+	LIST_INSERT_HEAD(&cl->requests, rq, link);
+	return rq;
+}
+
+static void run_request(struct client *cl, json_t *message)
+{
+	json_t *args = json_object_get(message, "args");
+	const char *op = json_string_value(json_object_get(message, "op"));
+	struct control_request *rq = request_new(cl, json_object_get(message, "id"));
+
+	if (!rq) {
+		return;
+	}
+	if (json_integer_value(json_object_get(message, "v")) != 1) {
+		control_fail(rq, "usage", "send \"v\":1", NULL, "this daemon speaks version 1");
+		return;
+	}
+	if (!op || (args && !json_is_object(args))) {
+		control_fail(rq, "usage", "see schemas/control.md", NULL,
+			     "a request is {\"v\":1,\"id\":...,\"op\":\"...\",\"args\":{...}}");
+		return;
+	}
+	for (const struct control_op *o = cl->control->ops; o->name; o++) {
+		if (strcmp(o->name, op) == 0) {
+			o->run(rq, args, cl->control->context);
+			return;
+		}
+	}
+	control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"", op);
+}
+
+/* Say why and close once it is said. */
+static void cut_off(struct client *cl, const char *why)
+{
+	struct control_request *rq = request_new(cl, NULL);
+
+	cl->control->stats.bad_messages++;
+	if (rq) {
+		control_fail(rq, "usage", "one JSON object a line, at most 1 MiB", NULL, "%s", why);
+	}
+	cl->closing = true;
+	bufferevent_disable(cl->stream, EV_READ);
+}
+
+static void on_readable(struct bufferevent *stream, void *arg)
+{
+	struct client *cl = arg;
+	struct evbuffer *in = bufferevent_get_input(stream);
+	char *line;
+	size_t length;
+
+	while (!cl->closing && (line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF))) {
+		json_error_t error;
+		json_t *message;
+
+		if (length == 0 || (length == 1 && line[0] == '\r')) {
+			free(line);
+			continue;
+		}
+		cl->control->stats.requests++;
+		message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+		free(line);
+		if (json_is_object(message)) {
+			run_request(cl, message);
+		} else {
+			cut_off(cl, message ? "not a JSON object" : error.text);
+		}
+		json_decref(message);
+	}
+	if (!cl->closing && evbuffer_get_length(in) > CONTROL_LINE_MAX) {
+		cut_off(cl, "the message is longer than 1 MiB");
+	}
+	if (cl->closing && evbuffer_get_length(bufferevent_get_output(stream)) == 0) {
+		client_free(cl);
+	}
+}
+
+static void on_written(struct bufferevent *stream, void *arg)
+{
+	struct client *cl = arg;
+
+	(void)stream;
+	if (cl->closing) {
+		client_free(cl);
+	}
+}
+
+static void on_event(struct bufferevent *stream, short what, void *arg)
+{
+	(void)stream;
+	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT)) {
+		client_free(arg);
+	}
+}
+
+static void name_peer(int fd, struct control_peer *ret_peer)
+{
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t length = sizeof(cred);
+	struct passwd pw, *found = NULL;
+	char room[1024];
+
+	memset(ret_peer, 0, sizeof(*ret_peer));
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length);
+	ret_peer->uid = cred.uid;
+	ret_peer->pid = cred.pid;
+	if (getpwuid_r(cred.uid, &pw, room, sizeof(room), &found) == 0 && found) {
+		snprintf(ret_peer->who, sizeof(ret_peer->who), "%s", pw.pw_name);
+	} else {
+		snprintf(ret_peer->who, sizeof(ret_peer->who), "uid %u", cred.uid);
+	}
+}
+
+static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
+			  struct sockaddr *address, int length, void *arg)
+{
+	struct control *c = arg;
+	struct client *cl = calloc(1, sizeof(*cl));
+
+	(void)listener;
+	(void)address;
+	(void)length;
+	if (!cl) {
+		close(fd);
+		return;
+	}
+	cl->control = c;
+	LIST_INIT(&cl->requests);
+	name_peer(fd, &cl->peer);
+	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!cl->stream) {
+		close(fd);
+		free(cl);
+		return;
+	}
+	bufferevent_setcb(cl->stream, on_readable, on_written, on_event, cl);
+	/* One byte above the limit is enough to know that it was passed. */
+	bufferevent_setwatermark(cl->stream, EV_READ, 0, CONTROL_LINE_MAX + 1);
+	bufferevent_enable(cl->stream, EV_READ | EV_WRITE);
+	LIST_INSERT_HEAD(&c->clients, cl, link);
+	c->stats.clients++;
+	c->stats.connections++;
+}
+
+/* A path whose owner is dead refuses connections: it may be taken over. */
+static int clear_stale(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = 0;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0) {
+		r = -EADDRINUSE;
+	} else if (errno == ECONNREFUSED && unlink(address->sun_path) < 0) {
+		r = -errno;
+	}
+	close(fd);
+	return r;
+}
+
+static int own_by_group(const char *path, const char *group)
+{
+	struct group *g;
+
+	if (chmod(path, 0660) < 0) {
+		return -errno;
+	}
+	if (!group || !*group) {
+		return 0;
+	}
+	errno = 0;
+	g = getgrnam(group);
+	if (!g) {
+		return errno ? -errno : -ESRCH;
+	}
+	return chown(path, (uid_t)-1, g->gr_gid) < 0 ? -errno : 0;
+}
+
+int control_open(struct event_base *base, const char *path, const char *group,
+		 const struct control_op *ops, void *context, struct control **ret_control)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct control *c;
+	mode_t mask;
+	int r;
+
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		return -ENAMETOOLONG;
+	}
+	strcpy(address.sun_path, path);
+	r = clear_stale(&address);
+	if (r < 0) {
+		return r;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		return -ENOMEM;
+	}
+	c->base = base;
+	c->ops = ops;
+	c->context = context;
+	strcpy(c->path, path);
+	LIST_INIT(&c->clients);
+	LIST_INIT(&c->orphans);
+	mask = umask(0117);
+	c->listener = evconnlistener_new_bind(base, on_connection, c,
+					      LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
+					      (struct sockaddr *)&address, (int)sizeof(address));
+	r = c->listener ? 0 : -errno;
+	umask(mask);
+	if (r == 0) {
+		r = own_by_group(path, group);
+	}
+	if (r < 0) {
+		control_close(c);
+		return r;
+	}
+	*ret_control = c;
+	return 0;
+}
+
+void control_close(struct control *c)
+{
+	struct control_request *rq;
+	struct client *cl;
+
+	if (!c) {
+		return;
+	}
+	if (c->listener) {
+		evconnlistener_free(c->listener);
+		unlink(c->path);
+	}
+	while ((cl = LIST_FIRST(&c->clients))) {
+		/* What was said last must still get out: the socket buffer takes it, or nobody reads. */
+		bufferevent_flush(cl->stream, EV_WRITE, BEV_FLUSH);
+		evbuffer_write(bufferevent_get_output(cl->stream), bufferevent_getfd(cl->stream));
+		client_free(cl);
+	}
+	while ((rq = LIST_FIRST(&c->orphans))) {
+		LIST_REMOVE(rq, link);
+		json_decref(rq->id);
+		free(rq);
+	}
+	free(c);
+}
+
+void control_get_stats(const struct control *c, struct control_stats *ret_stats)
+{
+	*ret_stats = c->stats;
+}

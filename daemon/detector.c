@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The command engine's hands: its rows to the store, its words to the board, its progress to the clients
+ * that wait. Nothing is decided here.
+ *
+ *   client --submit--> engine --row--> store --stored--> engine --word--> board --left--> engine
+ *                        ^                                                  floor --reply--'
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/station.h"
+
+#define RECENT_COMMANDS 1000u
+
+struct waiter {
+	struct waiter *next;
+	uint64_t id;
+	struct control_request *rq;
+	bool to_end;
+};
+
+static struct engine_now now_both(void)
+{
+	return (struct engine_now){now_mono_ns(), now_utc_ns()};
+}
+
+int detector_start(struct station *s, struct sc_error *error)
+{
+	struct param_floor floors[NANET3_LINKS];
+	struct engine_config config;
+	unsigned n = 0;
+	int r;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		const struct config_link *c = &s->config.link[link];
+
+		if (c->enabled) {
+			floors[n++] = (struct param_floor){(uint8_t)link, c->tower, c->floor};
+		}
+	}
+	r = params_load(s->config.slowctl.dictionary, floors, n, &s->params, error);
+	if (r < 0) {
+		return r;
+	}
+	engine_config_default(&config);
+	config.poll = s->config.slowctl.poll;
+	config.timeout_ms = s->config.slowctl.reply_timeout_ms;
+	s->engine = engine_create(s->params, &config);
+	if (!s->engine) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	r = store_read_engine(s->store, s->engine, RECENT_COMMANDS, now_both());
+	if (r < 0) {
+		return sc_fail(error, r, "journal", "see fcmctl doctor",
+			       "the command journal cannot be read: %s", strerror(-r));
+	}
+	return 0;
+}
+
+void detector_stop(struct station *s)
+{
+	struct waiter *w;
+
+	while ((w = s->waiters)) {
+		s->waiters = w->next;
+		control_fail(w->rq, "unknown", "fcmctl command show tells how it ended",
+			     json_pack("{s:I}", "command", (json_int_t)w->id),
+			     "the daemon was stopped while command %llu was under way",
+			     (unsigned long long)w->id);
+		free(w);
+	}
+	engine_destroy(s->engine);
+	s->engine = NULL;
+	params_destroy(s->params);
+	s->params = NULL;
+}
+
+void detector_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end)
+{
+	struct waiter *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		control_fail(rq, "internal", "fcmctl command show tells how it ended",
+			     json_pack("{s:I}", "command", (json_int_t)id), "out of memory");
+		return;
+	}
+	*w = (struct waiter){.next = s->waiters, .id = id, .rq = rq, .to_end = to_end};
+	s->waiters = w;
+}
+
+static json_t *command_json(struct station *s, uint64_t id, const struct control_peer *peer)
+{
+	struct engine_command_view v;
+	struct param *p = NULL;
+
+	if (!engine_command(s->engine, id, &v)) {
+		return json_pack("{s:I}", "command", (json_int_t)id);
+	}
+	params_find(s->params, v.parameter, &p, NULL);
+	return json_pack(
+		"{s:I,s:s,s:o,s:s,s:i,s:i,s:s,s:s,s:o,s:o,s:s,s:i,s:i,s:i,s:I,s:s,s:s,s:i,s:o,"
+		"s:o}",
+		"command", (json_int_t)id, "client_id", v.client_id, "time", json_time(v.time_ns),
+		"who", peer->who, "uid", (int)peer->uid, "pid", (int)peer->pid, "parameter",
+		v.parameter, "op", v.action ? "action" : "set", "old",
+		json_number_or_null(v.old_value), "new", json_number_or_null(v.new_value), "unit",
+		p ? p->kind->unit : "", "link", p ? p->link : -1, "tower", p ? p->tower : 0,
+		"floor", p ? p->floor : 0, "sequence", (json_int_t)v.sequence, "state",
+		command_state_name(v.state), "detail", v.detail, "attempts", (int)v.attempts,
+		"ended", v.ended ? json_time(v.changed_ns) : json_null(), "readback",
+		json_number_or_null(v.readback));
+}
+
+static void waiter_end(struct station *s, struct waiter *w, enum command_state state,
+		       const char *text, const char *hint)
+{
+	json_t *command = command_json(s, w->id, control_peer(w->rq));
+
+	switch (state) {
+	case COMMAND_REFUSED:
+	case COMMAND_FAILED:
+	case COMMAND_CANCELLED:
+	case COMMAND_UNKNOWN:
+		control_fail(w->rq,
+			     state == COMMAND_UNKNOWN  ? "unknown"
+			     : state == COMMAND_FAILED ? "failed"
+						       : "refused",
+			     hint,
+			     json_pack("{s:I,s:o}", "command", (json_int_t)w->id, "is", command),
+			     "%s", text);
+		break;
+	default:
+		control_answer(w->rq, command);
+	}
+	free(w);
+}
+
+static void on_progress(struct station *s, const struct engine_out *o)
+{
+	struct waiter **at = &s->waiters;
+
+	if (o->progress.alarm || o->progress.state == COMMAND_FAILED) {
+		log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND,
+			  "command %llu: %s: %s", (unsigned long long)o->progress.id,
+			  command_state_name(o->progress.state), o->progress.text);
+	}
+	while (*at) {
+		struct waiter *w = *at;
+
+		if (w->id != o->progress.id) {
+			at = &w->next;
+			continue;
+		}
+		if (o->progress.final || !w->to_end) {
+			*at = w->next;
+			waiter_end(s, w, o->progress.final ? o->progress.state : COMMAND_DONE,
+				   o->progress.text, o->progress.hint);
+			continue;
+		}
+		control_progress(w->rq, json_pack("{s:I,s:s,s:s,s:o}", "command", (json_int_t)w->id,
+						  "state", command_state_name(o->progress.state),
+						  "text", o->progress.text, "readback",
+						  json_number_or_null(o->progress.readback)));
+		at = &w->next;
+	}
+}
+
+void detector_repeat(struct station *s, const struct engine_command_view *view)
+{
+	struct engine_out o = {.type = ENGINE_PROGRESS};
+
+	if (!view->ended) {
+		return; /* its end will come */
+	}
+	o.progress.id = view->id;
+	o.progress.state = view->state;
+	o.progress.final = true;
+	o.progress.readback = view->readback;
+	snprintf(o.progress.text, sizeof(o.progress.text), "%s", view->detail);
+	snprintf(o.progress.hint, sizeof(o.progress.hint), "%s", view->hint);
+	on_progress(s, &o);
+}
+
+static void on_store(struct station *s, const struct engine_out *o)
+{
+	unsigned flags = 0;
+	uint64_t cookie = o->cookie;
+	int r;
+
+	flags |= o->store.flags & ENGINE_STORE_URGENT ? STORE_URGENT : 0;
+	flags |= o->store.flags & ENGINE_STORE_ANSWER ? STORE_ANSWER : 0;
+	flags |= o->store.flags & ENGINE_STORE_NOW_OR_NEVER ? STORE_NOW_OR_NEVER : 0;
+	r = store_submit(s->store, &o->store.row, cookie, flags);
+	if (r < 0 && flags & STORE_ANSWER) {
+		engine_stored(s->engine, cookie, r, now_both());
+	}
+}
+
+static void on_send(struct station *s, const struct engine_out *o)
+{
+	struct nanet3_tx tx = {
+		.link = (uint8_t)o->send.link,
+		.kind = NANET3_TX_REQUEST,
+		.cookie = o->cookie,
+	};
+	int r;
+
+	memcpy(tx.bytes, o->send.bytes, TDM_WORD_BYTES);
+	r = watch_send(s->watch, &tx);
+	if (r < 0) {
+		engine_send_failed(s->engine, tx.cookie, r, now_both());
+	}
+}
+
+void detector_drain(struct station *s)
+{
+	const struct engine_out *o;
+
+	while (engine_next(s->engine, &o)) {
+		/* What we do with it may call the engine, which may then move its outputs. */
+		struct engine_out out = *o;
+
+		switch (out.type) {
+		case ENGINE_STORE:
+			on_store(s, &out);
+			break;
+		case ENGINE_SEND:
+			on_send(s, &out);
+			break;
+		case ENGINE_PROGRESS:
+			on_progress(s, &out);
+			break;
+		case ENGINE_VALUE:
+			break; /* the value is in the parameter; history is the engine's own */
+		}
+	}
+}
+
+void detector_stored(struct station *s)
+{
+	struct store_done done;
+
+	while (store_take_done(s->store, &done)) {
+		if (done.row == ROW_LEDGER_LINK) {
+			if (done.result == 0) {
+				reports_saved(s, done.cookie);
+			}
+		} else {
+			engine_stored(s->engine, done.cookie, done.result, now_both());
+		}
+	}
+	detector_drain(s);
+}
+
+void detector_tick(struct station *s)
+{
+	uint64_t now = now_mono_ns();
+
+	if (engine_next_due(s->engine) <= now) {
+		engine_tick(s->engine, now_both());
+	}
+	detector_drain(s);
+}

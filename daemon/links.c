@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The links as the main thread sees them: registers ten times a second, phase and its verdicts, resets
+ * and the soak, rates and recent losses.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/station.h"
+
+#define RELOCK_LIMIT_NS 10000000000ull
+
+static void on_board_event(const struct nanet3_event *event, void *context);
+
+static int open_phase(struct station *s, unsigned link)
+{
+	struct phase_config config = {
+		.tolerance_ps = s->config.phase.tolerance_ps,
+		.drift_ps = s->config.phase.drift_ps,
+		.relock_samples = s->config.phase.relock_samples,
+	};
+	struct phase_reference reference;
+	struct station_link *l = &s->link[link];
+
+	l->named_tower = l->named_floor = 0xff;
+	l->enabled = s->config.link[link].enabled;
+	l->phase = phase_create(&config);
+	if (!l->phase) {
+		return -ENOMEM;
+	}
+	if (store_read_phase_reference(s->store, link, &reference) == 0 && reference.set) {
+		phase_set_reference(l->phase, &reference);
+	}
+	return 0;
+}
+
+int links_start(struct station *s)
+{
+	struct watch_events events = {.on_event = on_board_event, .context = s};
+	unsigned links = 0;
+	int r = 0;
+
+	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
+		r = open_phase(s, link);
+		links |= (unsigned)s->link[link].enabled << link;
+	}
+	if (r < 0) {
+		return r;
+	}
+	r = watch_create(s->config.board.device, links, &events, &s->watch);
+	if (r < 0) {
+		return r;
+	}
+	return watch_poll(s->watch, now_mono_ns());
+}
+
+void links_stop(struct station *s)
+{
+	if (s->watch_event) {
+		event_free(s->watch_event);
+		s->watch_event = NULL;
+	}
+	watch_destroy(s->watch);
+	s->watch = NULL;
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		json_decref(s->link[link].relock.results);
+		s->link[link].relock.results = NULL;
+		phase_destroy(s->link[link].phase);
+		s->link[link].phase = NULL;
+	}
+}
+
+static void on_board_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct station *s = arg;
+
+	(void)fd;
+	(void)what;
+	watch_dispatch(s->watch);
+	detector_drain(s);
+}
+
+/* The board's descriptor changes with every re-opening. */
+static void follow_board(struct station *s)
+{
+	if (watch_generation(s->watch) == s->watch_generation) {
+		return;
+	}
+	s->watch_generation = watch_generation(s->watch);
+	if (s->watch_event) {
+		event_free(s->watch_event);
+		s->watch_event = NULL;
+	}
+	if (watch_fd(s->watch) >= 0) {
+		s->watch_event = event_new(s->base, watch_fd(s->watch), EV_READ | EV_PERSIST,
+					   on_board_readable, s);
+		event_add(s->watch_event, NULL);
+	}
+}
+
+static void say_board(struct station *s, bool present)
+{
+	if (present == s->board_present) {
+		return;
+	}
+	s->board_present = present;
+	if (present) {
+		s->board_gone_ns = 0;
+		log_event(LOG_NOTICE, "board", LOG_NO_LINK, LOG_ID_BOARD, "board is there: %s",
+			  s->config.board.device);
+	} else {
+		s->board_gone_ns = now_mono_ns();
+		log_event(
+			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+			"board is gone: %s; trying again twice a second. Check lspci and dmesg, or "
+			"the emulator",
+			s->config.board.device);
+	}
+	store_put_event(s->store, present ? "info" : "alarm", present ? "board-back" : "board-gone",
+			"board", s->config.board.device, present ? "" : "check lspci and dmesg",
+			now_utc_ns());
+}
+
+/* --- light, lock, who is there --- */
+
+static void say_link(struct station *s, unsigned link)
+{
+	struct station_link *l = &s->link[link];
+	const struct watch_link *w = watch_link(s->watch, link);
+	uint32_t now = w->status & (NANET3_LSTAT_SIGNAL | NANET3_LSTAT_LOCKED);
+
+	engine_link(s->engine, link, now & NANET3_LSTAT_LOCKED, l->named_tower, l->named_floor,
+		    (struct engine_now){now_mono_ns(), now_utc_ns()});
+	if (now == l->last_status) {
+		return;
+	}
+	if (!(now & NANET3_LSTAT_LOCKED)) {
+		l->dark_since_ns = now_mono_ns();
+	} else {
+		l->dark_since_ns = 0;
+	}
+	log_event(now & NANET3_LSTAT_LOCKED ? LOG_NOTICE : LOG_WARNING, "link", (int)link,
+		  LOG_ID_LINK, "link %u: %s", link,
+		  now & NANET3_LSTAT_LOCKED   ? "locked"
+		  : now & NANET3_LSTAT_SIGNAL ? "light, but no lock"
+					      : "no light");
+	l->last_status = now;
+}
+
+/* --- verdicts --- */
+
+static void relock_end(struct station *s, unsigned link, const struct phase_judgement *j);
+
+static void judge(struct station *s, unsigned link)
+{
+	struct phase_judgement j;
+
+	if (!phase_take_judgement(s->link[link].phase, &j)) {
+		return;
+	}
+	store_put_phase_event(s->store, link, &j, "", "", now_utc_ns());
+	if (j.verdict == PHASE_FIRST) {
+		struct phase_view view;
+
+		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
+		view.reference.time_ns = now_utc_ns();
+		store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
+					  "first lock");
+	}
+	log_event(j.verdict == PHASE_PASS || j.verdict == PHASE_FIRST ? LOG_INFO : LOG_WARNING,
+		  "phase", (int)link, LOG_ID_PHASE, "link %u: %s%s%.0d, %.1f ps from the reference",
+		  link, phase_verdict_name(j.verdict), j.verdict == PHASE_SLIP ? " " : "",
+		  j.verdict == PHASE_SLIP ? j.slip : 0, j.difference_ps);
+	if (j.verdict != PHASE_DRIFT) {
+		relock_end(s, link, &j);
+	}
+}
+
+static json_t *judgement_json(const struct phase_judgement *j)
+{
+	return json_pack("{s:s,s:i,s:o,s:o}", "verdict", phase_verdict_name(j->verdict), "slip",
+			 j->slip, "difference_ps", json_number_or_null(j->difference_ps), "mean_ps",
+			 json_number_or_null(j->mean_ps));
+}
+
+static void soak_end(struct relock *k, unsigned link)
+{
+	unsigned judged = k->passes + k->slips + k->jumps;
+	double mean = judged ? k->sum_ps / judged : NAN;
+	double variance = judged > 1 ? (k->sum2_ps - judged * mean * mean) / (judged - 1) : NAN;
+	/* No slip in n trials bounds its probability below 1 - 0.05^(1/n) (95 %). */
+	double bound = judged && k->slips == 0 ? 1 - pow(0.05, 1.0 / judged) : NAN;
+
+	control_answer(k->rq, json_pack("{s:i,s:o,s:i,s:i,s:i,s:i,s:o,s:o,s:o}", "link", (int)link,
+					"trials", k->results, "passes", k->passes, "slips",
+					k->slips, "jumps", k->jumps, "failed", k->failed,
+					"mean_difference_ps", json_number_or_null(mean), "sigma_ps",
+					json_number_or_null(variance >= 0 ? sqrt(variance) : NAN),
+					"slip_probability_95", json_number_or_null(bound)));
+	memset(k, 0, sizeof(*k));
+}
+
+static void soak_trial_end(struct relock *k, unsigned link, const struct phase_judgement *j)
+{
+	json_t *trial = j ? judgement_json(j)
+			  : json_pack("{s:s,s:i,s:n,s:n}", "verdict", "FAILED", "slip", 0,
+				      "difference_ps", "mean_ps");
+	json_t *said;
+	char text[96];
+
+	k->waiting = false;
+	k->trial++;
+	if (!j) {
+		k->failed++;
+	} else {
+		k->passes += j->verdict == PHASE_PASS || j->verdict == PHASE_FIRST;
+		k->slips += j->verdict == PHASE_SLIP;
+		k->jumps += j->verdict == PHASE_JUMP;
+		k->sum_ps += j->difference_ps;
+		k->sum2_ps += j->difference_ps * j->difference_ps;
+	}
+	snprintf(text, sizeof(text), "trial %u of %u: %s", k->trial, k->trials,
+		 j ? phase_verdict_name(j->verdict) : "FAILED: not locked and judged within 10 s");
+	json_object_set_new(trial, "trial", json_integer(k->trial));
+	json_object_set_new(trial, "time", json_time(now_utc_ns()));
+	json_array_append(k->results, trial);
+	said = json_deep_copy(trial);
+	json_object_set_new(said, "of", json_integer(k->trials));
+	json_object_set_new(said, "text", json_string(text));
+	json_decref(trial);
+	control_progress(k->rq, said);
+	if (k->trial == k->trials) {
+		soak_end(k, link);
+	}
+}
+
+static void relock_end(struct station *s, unsigned link, const struct phase_judgement *j)
+{
+	struct relock *k = &s->link[link].relock;
+	double took_s = (double)(now_mono_ns() - k->began_ns) / 1e9;
+	json_t *result;
+
+	if (!k->rq) {
+		return;
+	}
+	if (k->trials) {
+		if (k->waiting) {
+			soak_trial_end(k, link, j);
+		}
+		return;
+	}
+	if (!j) {
+		control_fail(k->rq, "failed", "fcmctl link show tells light, lock and counters",
+			     NULL, "link %u was not locked and judged within 10 s", link);
+	} else {
+		result = judgement_json(j);
+		json_object_set_new(result, "link", json_integer(link));
+		json_object_set_new(result, "took_s", json_real(took_s));
+		control_answer(k->rq, result);
+	}
+	memset(k, 0, sizeof(*k));
+}
+
+static void begin_trial(struct station *s, unsigned link)
+{
+	struct relock *k = &s->link[link].relock;
+
+	k->began_ns = now_mono_ns();
+	k->next_ns += k->interval_ns;
+	k->waiting = true;
+	if (watch_link_command(s->watch, link, k->command) < 0) {
+		soak_trial_end(k, link, NULL);
+	}
+}
+
+/* Time-outs, and the next trial of a soak. */
+static void relock_tick(struct station *s, unsigned link)
+{
+	struct relock *k = &s->link[link].relock;
+	uint64_t now = now_mono_ns();
+
+	if (!k->rq) {
+		return;
+	}
+	if (k->trials && !control_alive(k->rq)) {
+		soak_end(k, link); /* into the void: nobody reads on */
+		return;
+	}
+	if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
+		relock_end(s, link, NULL);
+	} else if (k->trials && !k->waiting && now >= k->next_ns) {
+		begin_trial(s, link);
+	}
+}
+
+static bool may_relock(struct station *s, unsigned link, struct control_request *rq)
+{
+	if (!s->link[link].enabled) {
+		control_fail(rq, "refused", "give it a floor in the configuration", NULL,
+			     "link %u is not configured", link);
+		return false;
+	}
+	if (s->link[link].relock.rq) {
+		control_fail(rq, "refused", "wait for it, or end that client", NULL,
+			     "link %u: a reset, align or soak is under way", link);
+		return false;
+	}
+	return true;
+}
+
+void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
+		 const char *reason)
+{
+	const char *verb = command & NANET3_LINK_RESET ? "reset" : "align";
+	struct relock *k = &s->link[link].relock;
+	char text[256], object[8];
+	int r;
+
+	if (!may_relock(s, link, rq)) {
+		return;
+	}
+	snprintf(object, sizeof(object), "link%u", link);
+	snprintf(text, sizeof(text), "%s by %s: %s", verb, control_peer(rq)->who,
+		 reason ? reason : "no reason given");
+	store_put_event(s->store, "info", verb, object, text, "", now_utc_ns());
+	log_event(LOG_NOTICE, "link", (int)link, LOG_ID_LINK, "link %u: %s", link, text);
+	r = watch_link_command(s->watch, link, command);
+	if (r < 0) {
+		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
+			     "link %u: the board did not take it: %s", link, strerror(-r));
+		return;
+	}
+	*k = (struct relock){.rq = rq, .began_ns = now_mono_ns(), .command = command};
+	control_progress(rq, json_pack("{s:s}", "text", "waiting for lock and verdict"));
+}
+
+void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
+		double interval_s, struct control_request *rq)
+{
+	struct relock *k = &s->link[link].relock;
+
+	if (!may_relock(s, link, rq)) {
+		return;
+	}
+	*k = (struct relock){
+		.rq = rq,
+		.command = command,
+		.trials = trials,
+		.interval_ns = (uint64_t)(interval_s * 1e9),
+		.next_ns = now_mono_ns(),
+		.results = json_array(),
+	};
+}
+
+/* --- the clockwork --- */
+
+static void on_board_event(const struct nanet3_event *event, void *context)
+{
+	struct station *s = context;
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+
+	switch (event->type) {
+	case NANET3_EVENT_TX:
+		engine_sent(s->engine, event->cookie, event->frame_count, now);
+		break;
+	case NANET3_EVENT_PPS:
+		timing_pps(s, event);
+		break;
+	case NANET3_EVENT_ERROR:
+		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD, "board error: %s",
+			  event->reason == NANET3_ERROR_STALLED	   ? "its DMA has stalled"
+			  : event->reason == NANET3_ERROR_EVQ_FULL ? "event queue full"
+								   : "DMA address in no table");
+		break;
+	default:
+		break; /* LINK: the registers tell it within 100 ms; RX belongs to capture */
+	}
+}
+
+void links_tick(struct station *s)
+{
+	uint64_t now = now_mono_ns();
+	int r = watch_poll(s->watch, now);
+
+	say_board(s, r == 0);
+	follow_board(s);
+	capture_get_status(s->capture, &s->capture_status);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		struct station_link *l = &s->link[link];
+		struct phase_row row;
+
+		if (!l->enabled) {
+			continue;
+		}
+		l->data = s->capture_status.links[link];
+		if (r == 0) {
+			phase_sample(l->phase, &watch_link(s->watch, link)->phase, now);
+			say_link(s, link);
+		}
+		judge(s, link);
+		relock_tick(s, link);
+		if (phase_take_row(l->phase, &row)) {
+			store_put_phase_row(s->store, link, &row, now_utc_ns());
+		}
+	}
+	detector_drain(s);
+}
+
+static double rate(uint64_t now, uint64_t before, double seconds)
+{
+	return seconds > 0 ? (double)(now - before) / seconds : 0;
+}
+
+static void shore(struct station *s, const char *format, unsigned link, double value)
+{
+	struct param *p;
+	char name[PARAM_NAME_MAX];
+
+	snprintf(name, sizeof(name), format, link);
+	if (isfinite(value) && params_find(s->params, name, &p, NULL) == 0) {
+		engine_shore(s->engine, p, value, (struct engine_now){now_mono_ns(), now_utc_ns()});
+	}
+}
+
+static double state_number(const struct station *s, unsigned link)
+{
+	static const char *const names[] = {"off", "dark", "aligning", "silent", "up"};
+	const char *state = status_link_state(s, link);
+	unsigned n = 0;
+
+	while (n < 4 && strcmp(names[n], state) != 0) {
+		n++;
+	}
+	return n;
+}
+
+static void shore_link(struct station *s, unsigned link)
+{
+	const struct watch_link *w = watch_link(s->watch, link);
+	struct phase_view v;
+	uint64_t by_name[TDM_LOSSES];
+
+	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	if (v.valid) {
+		shore(s, "link%u.phase", link, v.mean_ps);
+		shore(s, "link%u.round_trip", link,
+		      v.reading.rtt_frames * 125e3 + v.reading.rtt_bytes * 12.5 +
+			      v.reading.rtt_bits * 1.25 + v.reading.phase_ps / 1e3);
+	}
+	shore(s, "link%u.rx_power", link, w->rx_power_nw / 1e3);
+	shore(s, "link%u.rate", link, s->link[link].frames_per_s);
+	shore(s, "link%u.loss", link, (double)links_recent_losses(s, link, by_name));
+	shore(s, "link%u.state", link, state_number(s, link));
+}
+
+void links_second(struct station *s)
+{
+	uint64_t now = now_mono_ns();
+
+	s->loss_second = (s->loss_second + 1) % (LOSS_WINDOW_S + 1);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		struct station_link *l = &s->link[link];
+		const struct capture_link_status *d = &l->data, *b = &l->rated;
+		double seconds = l->rated_ns ? (double)(now - l->rated_ns) / 1e9 : 0;
+
+		if (!l->enabled) {
+			continue;
+		}
+		l->frames_per_s = rate(d->cells[TDM_GOOD], b->cells[TDM_GOOD], seconds);
+		l->bytes_per_s = rate(d->bytes, b->bytes, seconds);
+		l->hits_per_s = rate(d->items[FCM_PMT], b->items[FCM_PMT], seconds);
+		l->rated = *d;
+		l->rated_ns = now;
+		memcpy(l->loss_at[s->loss_second], d->cells, sizeof(d->cells));
+		if (s->board_present) {
+			shore_link(s, link);
+		}
+	}
+	shore(s, "board.temperature%.0u", 0, watch_board(s->watch)->temperature_mc / 1e3);
+	detector_drain(s);
+}
+
+uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES])
+{
+	const struct station_link *l = &s->link[link];
+	/* The place after the newest is the oldest; in the first minute it is still zero. */
+	const uint64_t *then = l->loss_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)];
+	uint64_t sum = 0;
+
+	for (unsigned n = 0; n < TDM_LOSSES; n++) {
+		ret[n] = l->data.cells[n] - then[n];
+		sum += n == TDM_GOOD ? 0 : ret[n];
+	}
+	return sum;
+}

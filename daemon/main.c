@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * fcm-server: one daemon a board. Start is one chain, undone in reverse; between them libevent runs.
+ *
+ *   configuration -> log -> data path (publisher, capture) -> store -> detector -> links -> timing ->
+ *   control -> READY
+ *
+ * The data path comes up first, so that after a death the rings are emptied again within a second; what
+ * it reports waits in its queue until the rest is there.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/station.h"
+
+#define GRACE_MS 3000u
+
+struct options {
+	unsigned board;
+	char config[CONFIG_STRING];
+	bool check, print, example;
+	const char *overrides[33];
+	unsigned override_count;
+};
+
+static const char usage_text[] =
+	"usage: fcm-server [--board N] [--config FILE] [--set SECTION.KEY=VALUE]...\n"
+	"       fcm-server --check-config | --print-config [--board N] [--config FILE]\n"
+	"\n"
+	"The read-out of one NaNet3 board: data to the consumers, slow control, time, phase.\n"
+	"\n"
+	"  --board N         instance (default 0)\n"
+	"  --config FILE     default /etc/fcm-server/board-N.conf, and FILE.d/*.conf\n"
+	"  --set S.K=VALUE   override one value of the configuration; may be repeated\n"
+	"  --check-config    check it and exit: 0 well, 78 not\n"
+	"  --print-config    print what is in effect, and where each value comes from\n"
+	"  --example-config  print a commented example\n"
+	"  --version, --help\n"
+	"\n"
+	"Operate it with fcmctl(1). Manual: fcm-server(8), fcm-server.conf(5).\n";
+
+/* 0 go on, 1 said what was asked, 2 usage. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"board", required_argument, NULL, 'b'},
+		{"config", required_argument, NULL, 'c'},
+		{"set", required_argument, NULL, 's'},
+		{"check-config", no_argument, NULL, 'k'},
+		{"print-config", no_argument, NULL, 'p'},
+		{"example-config", no_argument, NULL, 'e'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	char *end;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "b:c:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'b':
+			o->board = (unsigned)strtoul(optarg, &end, 10);
+			if (*end || end == optarg || o->board > 999) {
+				fprintf(stderr, "fcm-server: --board %s: a number 0..999\n",
+					optarg);
+				return 2;
+			}
+			break;
+		case 'c':
+			snprintf(o->config, sizeof(o->config), "%s", optarg);
+			break;
+		case 's':
+			if (o->override_count >= 32) {
+				fputs("fcm-server: at most 32 --set\n", stderr);
+				return 2;
+			}
+			o->overrides[o->override_count++] = optarg;
+			break;
+		case 'k':
+			o->check = true;
+			break;
+		case 'p':
+			o->print = true;
+			break;
+		case 'e':
+			o->example = true;
+			break;
+		case 'V':
+			puts("fcm-server " FCM_VERSION);
+			return 1;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 1;
+		default:
+			fputs(usage_text, stderr);
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "fcm-server: what is \"%s\"?\n%s", argv[optind], usage_text);
+		return 2;
+	}
+	if (!*o->config) {
+		snprintf(o->config, sizeof(o->config), "/etc/fcm-server/board-%u.conf", o->board);
+	}
+	return 0;
+}
+
+/* --- data path --- */
+
+static int open_queues(struct station *s)
+{
+	int r = queue_init(&s->blocks, sizeof(struct block *), 4096, 1);
+
+	r = r ? r : queue_init(&s->settled, sizeof(struct block *), 4096, 0);
+	r = r ? r : queue_init(&s->commands, sizeof(struct capture_command), 256, 0);
+	return r ? r : queue_init(&s->reports, sizeof(struct capture_report), 8192, 1);
+}
+
+/* How many frames a ring holds: asked from the board, never compiled in. */
+static int ring_frames(struct station *s, uint64_t *ret_frames)
+{
+	const struct nanet3_ring *ring;
+	struct nanet3 *board;
+	int r = nanet3_open(s->config.board.device, &board);
+
+	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
+		if (!s->config.link[link].enabled) {
+			continue;
+		}
+		r = nanet3_observe(board, link);
+		if (r == 0) {
+			ring = nanet3_ring(board, link);
+			*ret_frames = (uint64_t)ring->depth * ring->frames_per_buffer;
+			break;
+		}
+	}
+	if (r < 0) {
+		log_event(
+			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+			"%s: %s. Is the module nanet3 loaded, or the emulator started? See [board] "
+			"device in %s",
+			s->config.board.device, strerror(-r), s->config_path);
+		return r;
+	}
+	nanet3_close(board);
+	return 0;
+}
+
+static int start_publisher(struct station *s, uint64_t frames)
+{
+	struct publisher_config c = {
+		.board = s->config.instance,
+		.reserved_endpoint = s->config.data.reserved_endpoint,
+		.monitor_endpoint = s->config.data.monitor_endpoint,
+		.groups = (uint8_t)s->config.groups,
+		.monitor_hwm = s->config.data.monitor_hwm,
+		.dead_ms = s->config.data.consumer_dead_ms,
+	};
+	double hold = 0.5;
+	int r;
+
+	for (unsigned n = 0; n < s->config.groups; n++) {
+		const struct config_group *g = &s->config.group[n];
+
+		snprintf(c.group[n].name, sizeof(c.group[n].name), "%s", g->name);
+		c.group[n].streams = g->streams;
+		s->group_names[n] = g->name;
+		hold = g->hold_fraction < hold ? g->hold_fraction : hold;
+	}
+	c.hold_frames = (uint64_t)(hold * (double)frames);
+	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
+	if (r < 0) {
+		log_error("publisher", "%s, %s: %s. See [data] in %s", c.reserved_endpoint,
+			  c.monitor_endpoint, strerror(-r), s->config_path);
+	}
+	return r;
+}
+
+static int start_capture(struct station *s)
+{
+	struct capture_config c = {
+		.board_where = s->config.board.device,
+		.board = s->config.instance,
+		.block_frames = s->config.data.block_frames,
+		.tick_us = s->config.data.tick_us,
+		.day_origin = s->config.data.day_origin,
+		.groups = (uint8_t)s->config.groups,
+		.pool_bytes = (size_t)s->config.data.pool_mb << 20,
+	};
+	int r;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		c.links |= (unsigned)s->config.link[link].enabled << link;
+		c.expected[link].tower = s->config.link[link].tower;
+		c.expected[link].floor = s->config.link[link].floor;
+	}
+	for (unsigned n = 0; n < s->config.groups; n++) {
+		c.group_streams[n] = s->config.group[n].streams;
+	}
+	r = capture_create(&c, &s->blocks, &s->settled, &s->commands, &s->reports, &s->capture);
+	r = r ? r : capture_start(s->capture);
+	if (r < 0) {
+		log_error("capture", "%s: %s%s", s->config.board.device, strerror(-r),
+			  r == -EBUSY ? ". Another daemon owns a link of this board" : "");
+	}
+	return r;
+}
+
+static int start_data(struct station *s)
+{
+	uint64_t frames = 0;
+	int r = open_queues(s);
+
+	r = r ? r : ring_frames(s, &frames);
+	r = r ? r : start_publisher(s, frames);
+	return r ? r : start_capture(s);
+}
+
+/* --- store, detector, links --- */
+
+static int start_store(struct station *s)
+{
+	struct store_config c = {.path = s->config.store.database};
+	struct sc_error error = {0};
+	struct store_run run;
+	int r = store_open(&c, &s->store, &error);
+
+	if (r < 0) {
+		log_event(LOG_ERR, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error.message,
+			  error.hint);
+		return r;
+	}
+	r = store_read_run(s->store, &run);
+	if (r < 0) {
+		return r;
+	}
+	s->run.last = run.last_number;
+	if (run.open) {
+		s->run.number = run.last_number;
+		s->run.begun_ns = run.begun_ns;
+		snprintf(s->run.note, sizeof(s->run.note), "%s", run.note);
+	}
+	return 0;
+}
+
+static int start_detector(struct station *s)
+{
+	struct sc_error error = {0};
+	int r = detector_start(s, &error);
+
+	if (r < 0) {
+		log_error("slowctl", "%s. %s", error.message, error.hint);
+	}
+	return r;
+}
+
+static int start_links(struct station *s)
+{
+	int r = links_start(s);
+
+	if (r < 0) {
+		log_error("board", "%s: %s", s->config.board.device, strerror(-r));
+	}
+	return r;
+}
+
+static int start_control(struct station *s)
+{
+	int r = control_open(s->base, s->config.control.socket, s->config.control.socket_group,
+			     station_ops, s, &s->control);
+
+	if (r < 0) {
+		log_error("control", "%s: %s%s", s->config.control.socket, strerror(-r),
+			  r == -EADDRINUSE ? ". Another daemon answers there"
+			  : r == -ESRCH	   ? ". There is no such socket_group"
+					   : "");
+	}
+	return r;
+}
+
+/* --- the loop --- */
+
+static void on_reports(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	reports_drain(arg);
+}
+
+static void on_stored(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	detector_stored(arg);
+}
+
+static void on_10ms(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	detector_tick(arg);
+}
+
+static void on_100ms(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	links_tick(arg);
+	timing_tick(arg);
+}
+
+/* systemd's watchdog is fed only while capture ticks. */
+static void feed_watchdog(struct station *s)
+{
+	uint64_t limit_us = 0, age_ns;
+
+	if (sd_watchdog_enabled(0, &limit_us) <= 0) {
+		return;
+	}
+	age_ns = now_mono_ns() - s->capture_status.last_tick_ns;
+	if (age_ns < limit_us * 1000 / 2) {
+		sd_notify(0, "WATCHDOG=1");
+	}
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct station *s = arg;
+	char line[160], alive[32];
+
+	(void)fd;
+	(void)what;
+	links_second(s);
+	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
+	store_put_station(s->store, "last_alive", alive);
+	status_line(s, line, sizeof(line));
+	sd_notifyf(0, "STATUS=%s", line);
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	feed_watchdog(arg);
+}
+
+static void on_stop(evutil_socket_t signal, short what, void *arg)
+{
+	struct station *s = arg;
+
+	(void)what;
+	if (!s->stopping) {
+		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_STOP, "stopping on %s",
+			  strsignal((int)signal));
+		sd_notify(0, "STOPPING=1");
+		s->stopping = true;
+		event_base_loopbreak(s->base);
+	}
+}
+
+static void say_difference(void *context, const char *section, const char *key, bool restart)
+{
+	(void)context;
+	log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_CONFIG, "[%s] %s has changed%s",
+		  section, key, restart ? ": takes effect after systemctl restart" : "");
+}
+
+/* Only what the table says needs no restart is taken over. */
+static void on_reload(evutil_socket_t signal, short what, void *arg)
+{
+	struct station *s = arg;
+	struct config_report *report = NULL;
+	struct config fresh;
+	int r;
+
+	(void)signal;
+	(void)what;
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   (unsigned long long)(now_mono_ns() / 1000));
+	r = config_load(s->config_path, s->config.instance, NULL, &fresh, &report);
+	for (size_t n = 0; r < 0 && n < config_errors(report); n++) {
+		log_event(LOG_ERR, "fcm-server", LOG_NO_LINK, LOG_ID_CONFIG, "%s",
+			  config_error(report, n));
+	}
+	if (r == 0) {
+		config_diff(&s->config, &fresh, say_difference, s);
+		s->config.daemon.log_level = fresh.daemon.log_level;
+		log_set_level(fresh.daemon.log_level);
+	}
+	config_report_destroy(report);
+	sd_notify(0, "READY=1");
+}
+
+struct loop_events {
+	struct event *all[16];
+	unsigned count;
+};
+
+static int add_event(struct loop_events *l, struct event *e, const struct timeval *every)
+{
+	if (!e || event_add(e, every) < 0) {
+		return -ENOMEM;
+	}
+	l->all[l->count++] = e;
+	return 0;
+}
+
+static int run_loop(struct station *s)
+{
+	static const struct timeval ms10 = {0, 10000}, ms100 = {0, 100000}, second = {1, 0},
+				    ms500 = {0, 500000};
+	struct event_base *b = s->base;
+	struct loop_events l = {.count = 0};
+	int r = 0;
+
+	r |= add_event(&l, event_new(b, s->reports.fd, EV_READ | EV_PERSIST, on_reports, s), NULL);
+	r |= add_event(&l,
+		       event_new(b, store_done_fd(s->store), EV_READ | EV_PERSIST, on_stored, s),
+		       NULL);
+	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_10ms, s), &ms10);
+	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_100ms, s), &ms100);
+	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_second, s), &second);
+	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_watchdog, s), &ms500);
+	r |= add_event(&l, evsignal_new(b, SIGTERM, on_stop, s), NULL);
+	r |= add_event(&l, evsignal_new(b, SIGINT, on_stop, s), NULL);
+	r |= add_event(&l, evsignal_new(b, SIGHUP, on_reload, s), NULL);
+	if (r == 0) {
+		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
+			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
+			  s->config.board.device);
+		sd_notify(0, "READY=1");
+		event_base_dispatch(b);
+	}
+	while (l.count) {
+		event_free(l.all[--l.count]);
+	}
+	return r;
+}
+
+/* --- stop --- */
+
+/* What capture reported last still gets into the store. */
+static void stop_data(struct station *s)
+{
+	if (s->capture) {
+		capture_stop(s->capture, GRACE_MS);
+	}
+	if (s->publisher) {
+		publisher_stop(s->publisher, 0);
+	}
+	if (s->store && s->engine && s->clock) {
+		reports_drain(s);
+	}
+	capture_destroy(s->capture);
+	publisher_destroy(s->publisher);
+}
+
+static void stop(struct station *s)
+{
+	unsigned unwritten;
+
+	stop_data(s);
+	if (s->engine) {
+		detector_stop(s);
+	}
+	control_close(s->control);
+	timing_stop(s);
+	links_stop(s);
+	query_close(s->query);
+	if (s->store) {
+		unwritten = store_stop(s->store, GRACE_MS);
+		if (unwritten) {
+			log_error("store", "%u rows could not be written: %s", unwritten,
+				  s->config.store.database);
+		}
+		store_destroy(s->store);
+	}
+	queue_fini(&s->blocks);
+	queue_fini(&s->settled);
+	queue_fini(&s->commands);
+	queue_fini(&s->reports);
+	if (s->base) {
+		event_base_free(s->base);
+	}
+}
+
+static int run(struct station *s)
+{
+	int r;
+
+	s->started_ns = now_mono_ns();
+	s->started_utc_ns = now_utc_ns();
+	s->base = event_base_new();
+	r = s->base ? 0 : -ENOMEM;
+	r = r ? r : start_data(s);
+	r = r ? r : start_store(s);
+	r = r ? r : start_detector(s);
+	r = r ? r : start_links(s);
+	r = r ? r : timing_start(s);
+	r = r ? r : store_start(s->store);
+	r = r ? r : start_control(s);
+	r = r ? r : run_loop(s);
+	stop(s);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static struct station s;
+	struct options o = {0};
+	struct config_report *report = NULL;
+	int r = parse_options(argc, argv, &o);
+
+	if (r) {
+		return r == 1 ? 0 : 2;
+	}
+	if (o.example) {
+		config_print_example(stdout);
+		return 0;
+	}
+	if (o.check) {
+		return config_check(o.config, o.board, o.overrides, stdout, stderr);
+	}
+	if (o.print) {
+		return config_print(o.config, o.board, o.overrides, stdout, stderr);
+	}
+	r = config_load(o.config, o.board, o.overrides, &s.config, &report);
+	if (r < 0) {
+		config_print_errors(report, stderr);
+		config_report_destroy(report);
+		return CONFIG_EX_CONFIG;
+	}
+	config_report_destroy(report);
+	s.config_path = o.config;
+	signal(SIGPIPE, SIG_IGN);
+	log_open(s.config.instance, s.config.daemon.log_level);
+	r = run(&s);
+	log_close();
+	return r < 0 ? 1 : 0;
+}

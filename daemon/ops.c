@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The operations of schemas/control.md, one function each, in the order of that page.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/station.h"
+
+/* --- arguments --- */
+
+static const char *text_arg(json_t *args, const char *key)
+{
+	return json_string_value(json_object_get(args, key));
+}
+
+static int64_t since_arg(json_t *args)
+{
+	return (int64_t)(json_number_value(json_object_get(args, "since")) * 1e9);
+}
+
+static unsigned limit_arg(json_t *args)
+{
+	json_int_t n = json_integer_value(json_object_get(args, "limit"));
+
+	return n < 0 ? 0 : n > 100000 ? 100000 : (unsigned)n;
+}
+
+/* The link asked for; QUERY_ALL when none is named. False: refused, answered. */
+static bool link_arg(struct station *s, struct control_request *rq, json_t *args, bool must,
+		     int *ret_link)
+{
+	json_t *j = json_object_get(args, "link");
+	json_int_t link = json_is_integer(j) ? json_integer_value(j) : QUERY_ALL;
+
+	if ((!j || json_is_null(j)) && !must) {
+		*ret_link = QUERY_ALL;
+		return true;
+	}
+	if (link < 0 || link >= (json_int_t)NANET3_LINKS) {
+		control_fail(rq, "usage", "links are 0..3", NULL, "no such link");
+		return false;
+	}
+	if (!s->link[link].enabled) {
+		control_fail(rq, "usage", "give it a floor in [link] of the configuration", NULL,
+			     "link %d is not configured", (int)link);
+		return false;
+	}
+	*ret_link = (int)link;
+	return true;
+}
+
+/* --- station --- */
+
+static void op_info(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+
+	(void)args;
+	control_answer(
+		rq, json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s}", "version", FCM_VERSION,
+			      "board", (int)s->config.instance, "name", s->config.daemon.name,
+			      "pid", (int)getpid(), "started", json_time(s->started_utc_ns),
+			      "database", s->config.store.database, "monitor_endpoint",
+			      s->config.data.monitor_endpoint, "reserved_endpoint",
+			      s->config.data.reserved_endpoint, "device", s->config.board.device));
+}
+
+static void op_status(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	control_answer(rq, status_json(context));
+}
+
+/* --- links --- */
+
+static void op_link_list(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *links = json_array();
+
+	(void)args;
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (s->link[link].enabled) {
+			json_array_append_new(links, status_link(s, link));
+		}
+	}
+	control_answer(rq, json_pack("{s:o}", "links", links));
+}
+
+static json_t *registers_json(const struct watch_link *w)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "status",
+			 (json_int_t)w->status, "rx_power_nw", (json_int_t)w->rx_power_nw,
+			 "tx_power_nw", (json_int_t)w->tx_power_nw, "phase_ps",
+			 (json_int_t)w->phase.phase_ps, "aligns", (json_int_t)w->phase.aligns,
+			 "code_errors", (json_int_t)w->code_errors, "lost_locks",
+			 (json_int_t)w->lost_locks, "drop_fifo", (json_int_t)w->drop_fifo,
+			 "drop_ring", (json_int_t)w->drop_ring, "drop_down",
+			 (json_int_t)w->drop_down, "cells", (json_int_t)w->cells);
+}
+
+static json_t *telemetry_json(const struct station_link *l)
+{
+	const struct tdm_telemetry *t = &l->telemetry;
+
+	if (!l->telemetry_ns) {
+		return json_null();
+	}
+	return json_pack("{s:o,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I,s:I}", "age_s",
+			 json_age(l->telemetry_ns), "boot_count", (json_int_t)t->boot_count,
+			 "uptime_s", (json_int_t)t->uptime_s, "temperature_c",
+			 t->temperature_mc / 1e3, "supply_v", t->supply_mv / 1e3, "current_a",
+			 t->current_ma / 1e3, "heading_deg", t->heading_mdeg / 1e3, "pitch_deg",
+			 t->pitch_mdeg / 1e3, "roll_deg", t->roll_mdeg / 1e3, "power_mask",
+			 (json_int_t)t->power_mask, "executed", (json_int_t)t->executed, "rejected",
+			 (json_int_t)t->rejected);
+}
+
+static void op_link_show(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *j;
+	int link;
+
+	if (!link_arg(s, rq, args, true, &link)) {
+		return;
+	}
+	j = status_link(s, (unsigned)link);
+	json_object_set_new(j, "registers", registers_json(watch_link(s->watch, (unsigned)link)));
+	json_object_set_new(j, "floor_telemetry", telemetry_json(&s->link[link]));
+	control_answer(rq, j);
+}
+
+static void op_link_reset(struct control_request *rq, json_t *args, void *context)
+{
+	int link;
+
+	if (link_arg(context, rq, args, true, &link)) {
+		links_reset(context, (unsigned)link, NANET3_LINK_RESET | NANET3_LINK_ALIGN, rq,
+			    text_arg(args, "reason"));
+	}
+}
+
+static void op_link_align(struct control_request *rq, json_t *args, void *context)
+{
+	int link;
+
+	if (link_arg(context, rq, args, true, &link)) {
+		links_reset(context, (unsigned)link, NANET3_LINK_ALIGN, rq,
+			    text_arg(args, "reason"));
+	}
+}
+
+/* --- phase --- */
+
+static void op_phase_show(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *phases;
+	int wanted;
+
+	if (!link_arg(s, rq, args, false, &wanted)) {
+		return;
+	}
+	phases = json_array();
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (s->link[link].enabled && (wanted == QUERY_ALL || wanted == (int)link)) {
+			json_array_append_new(phases, status_phase(s, link));
+		}
+	}
+	control_answer(rq, json_pack("{s:o}", "phases", phases));
+}
+
+static void op_phase_accept(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	const char *why = text_arg(args, "reason");
+	struct phase_reference r;
+	struct phase_judgement j;
+	int link, error;
+
+	if (!link_arg(s, rq, args, true, &link)) {
+		return;
+	}
+	if (!why || !*why) {
+		control_fail(rq, "usage", "--reason \"fibre replaced\"", NULL,
+			     "a new reference needs a reason: it goes into the journal");
+		return;
+	}
+	error = phase_accept(s->link[link].phase, now_utc_ns(), &r);
+	if (error < 0) {
+		control_fail(rq, "refused", "wait until the link is locked and has been sampled",
+			     NULL, "link %d has no mean phase to accept", link);
+		return;
+	}
+	store_put_phase_reference(s->store, (unsigned)link, &r, control_peer(rq)->who, why);
+	j = (struct phase_judgement){.verdict = PHASE_FIRST, .mean_ps = r.phase_ps};
+	store_put_phase_event(s->store, (unsigned)link, &j, control_peer(rq)->who, why,
+			      now_utc_ns());
+	log_event(LOG_NOTICE, "phase", link, LOG_ID_PHASE,
+		  "link %d: new reference %.1f ps accepted by %s: %s", link, r.phase_ps,
+		  control_peer(rq)->who, why);
+	control_answer(rq,
+		       json_pack("{s:i,s:f,s:i,s:i,s:i,s:o}", "link", link, "phase_ps", r.phase_ps,
+				 "rtt_frames", r.rtt_frames, "rtt_bytes", r.rtt_bytes, "rtt_bits",
+				 r.rtt_bits, "time", json_time(r.time_ns)));
+}
+
+static void op_phase_soak(struct control_request *rq, json_t *args, void *context)
+{
+	json_int_t trials = json_integer_value(json_object_get(args, "trials"));
+	double interval = json_number_value(json_object_get(args, "interval_s"));
+	const char *command = text_arg(args, "command");
+	int link;
+
+	if (!link_arg(context, rq, args, true, &link)) {
+		return;
+	}
+	if (trials < 1 || trials > 1000000 || !(interval >= 0 && interval <= 86400)) {
+		control_fail(rq, "usage", "the seed's test is --trials 4320 --interval 10", NULL,
+			     "trials are 1..1000000, the interval 0..86400 s");
+		return;
+	}
+	links_soak(context, (unsigned)link,
+		   command && strcmp(command, "align") == 0 ? NANET3_LINK_ALIGN
+							    : NANET3_LINK_RESET | NANET3_LINK_ALIGN,
+		   (unsigned)trials, interval, rq);
+}
+
+static void op_clock_show(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	control_answer(rq, status_clock(context));
+}
+
+/* --- parameters --- */
+
+static void list_param(void *context, struct param *p)
+{
+	json_array_append_new(context, status_param(p));
+}
+
+static void op_param_list(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	const char *pattern = text_arg(args, "pattern");
+	json_t *found = json_array();
+
+	if (pattern) {
+		params_match(s->params, pattern, list_param, found);
+	} else {
+		for (unsigned n = 0; n < params_count(s->params); n++) {
+			list_param(found, params_at(s->params, n));
+		}
+	}
+	control_answer(rq, json_pack("{s:o}", "parameters", found));
+}
+
+static void op_param_get(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *names = json_object_get(args, "names"), *name, *found;
+	struct sc_error error = {0};
+	struct param *p;
+	size_t n;
+
+	if (!json_is_array(names) || json_array_size(names) == 0) {
+		control_fail(rq, "usage", "fcmctl get floor3.om2.hv", NULL, "which parameters?");
+		return;
+	}
+	found = json_array();
+	json_array_foreach (names, n, name) {
+		const char *pattern = json_string_value(name);
+
+		if (pattern && params_match(s->params, pattern, list_param, found) > 0) {
+			continue;
+		}
+		params_find(s->params, pattern ? pattern : "", &p, &error);
+		control_fail(rq, "usage", error.hint, NULL, "%s", error.message);
+		json_decref(found);
+		return;
+	}
+	control_answer(rq, json_pack("{s:o}", "parameters", found));
+}
+
+static void refuse(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
+{
+	bool usage = r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL;
+
+	control_fail(rq, usage ? "usage" : "refused", error->hint,
+		     id ? json_pack("{s:I,s:s}", "command", (json_int_t)id, "detail", error->code)
+			: NULL,
+		     "%s", error->message);
+}
+
+/* The value asked for, as text or number. 0 or a negative errno with `error` filled. */
+static int value_arg(const struct param *p, json_t *args, double *ret_value, struct sc_error *error)
+{
+	json_t *value = json_object_get(args, "value");
+
+	if (json_is_string(value)) {
+		return param_parse(p, json_string_value(value), ret_value, error);
+	}
+	if (json_is_number(value)) {
+		*ret_value = json_number_value(value);
+		return 0;
+	}
+	return sc_fail(error, -EINVAL, "usage", "give it as text or number", "%s: which value?",
+		       p->name);
+}
+
+static void submit(struct station *s, struct control_request *rq, json_t *args, bool action)
+{
+	const struct control_peer *peer = control_peer(rq);
+	json_t *wait = json_object_get(args, "wait");
+	struct engine_request request = {
+		.parameter = text_arg(args, "name"),
+		.action = action,
+		.force = json_is_true(json_object_get(args, "force")),
+		.who = peer->who,
+		.origin = "local",
+		.reason = text_arg(args, "reason"),
+		.uid = peer->uid,
+		.pid = peer->pid,
+		.client_id = text_arg(args, "client_id"),
+	};
+	struct engine_command_view view;
+	struct sc_error error = {0};
+	struct param *p;
+	uint64_t id = 0;
+	int r = params_find(s->params, request.parameter ? request.parameter : "", &p, &error);
+
+	if (r == 0 && !action) {
+		r = value_arg(p, args, &request.value, &error);
+	}
+	if (r < 0) {
+		refuse(rq, r, &error, 0);
+		return;
+	}
+	if (p->kind->danger == PARAM_DANGEROUS && !json_is_true(json_object_get(args, "yes"))) {
+		control_fail(rq, "needs-yes", "repeat it with --yes", NULL, "%s is dangerous: %s",
+			     p->name, p->kind->description);
+		return;
+	}
+	r = engine_submit(s->engine, &request, (struct engine_now){now_mono_ns(), now_utc_ns()},
+			  &id, &error);
+	if (r < 0) {
+		refuse(rq, r, &error, id);
+	} else {
+		detector_wait(s, id, rq, !json_is_false(wait));
+	}
+	if (r == 1 && engine_command(s->engine, id, &view)) {
+		detector_repeat(s, &view); /* it may have ended long ago */
+	}
+	detector_drain(s);
+}
+
+static void op_param_set(struct control_request *rq, json_t *args, void *context)
+{
+	submit(context, rq, args, false);
+}
+
+static void op_param_action(struct control_request *rq, json_t *args, void *context)
+{
+	submit(context, rq, args, true);
+}
+
+static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_int_t id = json_integer_value(json_object_get(args, "command"));
+	struct sc_error error = {0};
+	int r = engine_cancel(s->engine, (uint64_t)id, control_peer(rq)->who,
+			      (struct engine_now){now_mono_ns(), now_utc_ns()}, &error);
+
+	if (r < 0) {
+		refuse(rq, r, &error, (uint64_t)id);
+	} else {
+		control_answer(rq, json_pack("{s:I}", "command", id));
+	}
+	detector_drain(s);
+}
+
+/* --- from the database --- */
+
+/* The reader of the database, opened when first asked. False: refused, answered. */
+static bool reader(struct station *s, struct control_request *rq)
+{
+	struct sc_error error = {0};
+
+	if (!s->query && query_open(s->config.store.database, &s->query, &error) < 0) {
+		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
+		return false;
+	}
+	return true;
+}
+
+static void tell(struct control_request *rq, int r, json_t *result, const char *what)
+{
+	if (r == 0) {
+		control_answer(rq, result);
+	} else if (r == -ENOENT || r == -ENOTUNIQ) {
+		control_fail(rq, "usage",
+			     r == -ENOENT ? "fcmctl get lists the names" : "say the tower", NULL,
+			     "%s: %s", what, r == -ENOENT ? "there is none" : "not unambiguous");
+	} else {
+		control_fail(rq, "internal", "fcmctl doctor", NULL, "%s: the database says: %s",
+			     what, strerror(-r));
+	}
+}
+
+static void op_param_history(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	const char *name = text_arg(args, "name");
+	struct sc_error error = {0};
+	struct param *p;
+	json_t *j = NULL;
+	int r = params_find(s->params, name ? name : "", &p, &error);
+
+	if (r < 0) {
+		refuse(rq, r, &error, 0);
+	} else if (reader(s, rq)) {
+		r = query_history(s->query, p->name, since_arg(args), limit_arg(args), &j);
+		if (r == 0) {
+			json_object_set_new(j, "unit", json_string(p->kind->unit));
+		}
+		tell(rq, r, j, p->name);
+	}
+}
+
+static void op_command_list(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	struct query_filter filter = {
+		.limit = limit_arg(args),
+		.since_ns = since_arg(args),
+		.parameter = text_arg(args, "parameter"),
+		.state = text_arg(args, "state"),
+		.who = text_arg(args, "who"),
+	};
+	json_t *j = NULL;
+
+	if (reader(s, rq)) {
+		int r = query_commands(s->query, &filter, &j);
+
+		tell(rq, r, j, "commands");
+	}
+}
+
+static void op_command_show(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *j = NULL;
+
+	if (reader(s, rq)) {
+		json_int_t id = json_integer_value(json_object_get(args, "command"));
+		int r = query_command(s->query, (uint64_t)id, &j);
+
+		tell(rq, r, j, "command");
+	}
+}
+
+static void op_phase_history(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *j = NULL;
+	int link;
+
+	if (link_arg(s, rq, args, true, &link) && reader(s, rq)) {
+		int r = query_phase_history(s->query, link, since_arg(args), limit_arg(args), &j);
+
+		tell(rq, r, j, "phase history");
+	}
+}
+
+static void op_clock_history(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *j = NULL;
+
+	if (reader(s, rq)) {
+		int r = query_clock_history(s->query, since_arg(args), limit_arg(args), &j);
+
+		tell(rq, r, j, "clock history");
+	}
+}
+
+static void op_ledger_show(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *j = NULL;
+	int link;
+
+	if (link_arg(s, rq, args, false, &link) && reader(s, rq)) {
+		int r = query_ledger(s->query, since_arg(args), link, limit_arg(args), &j);
+
+		tell(rq, r, j, "ledger");
+	}
+}
+
+static void op_event_list(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *j = NULL;
+
+	if (reader(s, rq)) {
+		int r = query_events(s->query, since_arg(args), limit_arg(args), &j);
+
+		tell(rq, r, j, "events");
+	}
+}
+
+static void op_consumer_list(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	control_answer(rq, json_pack("{s:o,s:o}", "groups", status_groups(context), "members",
+				     status_members(context)));
+}
+
+/* --- runs --- */
+
+static void op_run_start(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	const char *note = text_arg(args, "note");
+
+	if (s->run.number || s->run.changing) {
+		control_fail(rq, "refused", "fcmctl run stop", NULL, "run %u is under way",
+			     s->run.number ? s->run.number : s->run.wanted);
+		return;
+	}
+	s->run.last++;
+	snprintf(s->run.note, sizeof(s->run.note), "%s", note ? note : "");
+	s->run.begun_ns = now_utc_ns();
+	store_put_run_begin(s->store, s->run.last, s->run.note, control_peer(rq)->who,
+			    s->run.begun_ns, 0);
+	run_change(s, s->run.last, rq);
+}
+
+static void op_run_stop(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+
+	(void)args;
+	if (!s->run.number || s->run.changing) {
+		control_fail(rq, "refused", "fcmctl run show", NULL, "%s",
+			     s->run.changing ? "a run is just beginning or ending"
+					     : "no run is under way");
+		return;
+	}
+	run_change(s, 0, rq);
+}
+
+static void op_run_show(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_t *j = NULL;
+
+	if (reader(s, rq)) {
+		int r = query_runs(s->query, limit_arg(args), &j);
+
+		if (r == 0) {
+			json_object_set_new(j, "current", json_integer(s->run.number));
+		}
+		tell(rq, r, j, "runs");
+	}
+}
+
+const struct control_op station_ops[] = {
+	{"info", op_info},
+	{"status", op_status},
+	{"link.list", op_link_list},
+	{"link.show", op_link_show},
+	{"link.reset", op_link_reset},
+	{"link.align", op_link_align},
+	{"phase.show", op_phase_show},
+	{"phase.history", op_phase_history},
+	{"phase.accept", op_phase_accept},
+	{"phase.soak", op_phase_soak},
+	{"clock.show", op_clock_show},
+	{"clock.history", op_clock_history},
+	{"param.list", op_param_list},
+	{"param.get", op_param_get},
+	{"param.set", op_param_set},
+	{"param.action", op_param_action},
+	{"param.history", op_param_history},
+	{"command.list", op_command_list},
+	{"command.show", op_command_show},
+	{"command.cancel", op_command_cancel},
+	{"consumer.list", op_consumer_list},
+	{"ledger.show", op_ledger_show},
+	{"run.start", op_run_start},
+	{"run.stop", op_run_stop},
+	{"run.show", op_run_show},
+	{"event.list", op_event_list},
+	{NULL, NULL},
+};

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What capture reports, carried to who cares: slow-control replies and telemetry to the engine, ledger
+ * rows and losses to the store, the floors' time words to the clock, runs to whoever asked for them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/station.h"
+
+int reports_command(struct station *s, const struct capture_command *command)
+{
+	struct capture_command *place = queue_reserve(&s->commands);
+
+	if (!place) {
+		return -EAGAIN; /* asked again at the next tick */
+	}
+	*place = *command;
+	queue_commit(&s->commands);
+	return 0;
+}
+
+/* --- ledger --- */
+
+/* Closed rows come back as "saved" with this cookie: capture may then forget them. */
+static uint64_t saved_cookie(const struct ledger_link_row *row)
+{
+	return (uint64_t)row->link << 60 | (uint64_t)(row->dma_epoch & 0xfffff) << 40 |
+	       (row->second & 0xffffffffff);
+}
+
+void reports_saved(struct station *s, uint64_t cookie)
+{
+	struct capture_command command = {
+		.type = CAPTURE_SAVED,
+		.link = (uint8_t)(cookie >> 60),
+		.dma_epoch = cookie >> 40 & 0xfffff,
+		.second = cookie & 0xffffffffff,
+	};
+
+	/* A full queue: the next second's word says it for both. */
+	reports_command(s, &command);
+}
+
+static void on_link_row(struct station *s, const struct capture_report *r)
+{
+	const struct ledger_link_row *row = &r->link_row;
+
+	store_put_link_row(s->store, s->link[r->link].session, row, now_utc_ns(), saved_cookie(row),
+			   row->closed ? STORE_ANSWER : 0);
+}
+
+static void on_stream_row(struct station *s, const struct capture_report *r)
+{
+	store_put_stream_row(s->store, s->link[r->link].session, &r->stream_row, s->group_names,
+			     now_utc_ns(), 0, 0);
+}
+
+static void on_loss(struct station *s, const struct capture_report *r)
+{
+	const struct ledger_loss *loss = &r->loss;
+
+	store_put_loss(s->store, s->link[r->link].session, loss, s->group_names, now_utc_ns());
+	if (loss->open) {
+		return; /* said once, when its length is known */
+	}
+	if (loss->kind == 0) {
+		log_event(LOG_WARNING, "link", (int)loss->link, LOG_ID_LOSS,
+			  "link %u floor %u: %llu frames lost, %s, from board count %llu on",
+			  loss->link, loss->floor, (unsigned long long)loss->frames,
+			  tdm_loss_name(loss->code), (unsigned long long)loss->first);
+	} else {
+		log_event(LOG_WARNING, "consumer", (int)loss->link, LOG_ID_DROP,
+			  "group %s, floor %u: %llu frames dropped, %s, from frame %llu on",
+			  s->group_names[loss->group], loss->floor,
+			  (unsigned long long)loss->frames, outcome_name(loss->code),
+			  (unsigned long long)loss->first);
+	}
+}
+
+/* --- the floor at the end of a link --- */
+
+static void on_identity(struct station *s, const struct capture_report *r)
+{
+	struct station_link *l = &s->link[r->link];
+	const struct config_link *c = &s->config.link[r->link];
+	bool right = r->tower == c->tower && r->floor == c->floor;
+
+	l->named_tower = r->tower;
+	l->named_floor = r->floor;
+	log_set_floor(r->link, r->tower, r->floor);
+	if (right) {
+		log_event(LOG_NOTICE, "link", r->link, LOG_ID_IDENTITY,
+			  "link %u: tower %u floor %u is there", r->link, r->tower, r->floor);
+	} else {
+		log_event(LOG_ERR, "link", r->link, LOG_ID_IDENTITY,
+			  "link %u: tower %u floor %u names itself where tower %u floor %u is "
+			  "configured: swapped fibres? Its data keep its own name; writes are "
+			  "refused",
+			  r->link, r->tower, r->floor, c->tower, c->floor);
+	}
+	engine_link(s->engine, r->link, watch_link(s->watch, r->link)->status & NANET3_LSTAT_LOCKED,
+		    r->tower, r->floor, (struct engine_now){now_mono_ns(), now_utc_ns()});
+}
+
+static void on_telemetry(struct station *s, const struct capture_report *r)
+{
+	struct station_link *l = &s->link[r->link];
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+
+	l->telemetry = r->telemetry;
+	l->telemetry_ns = now.mono_ns;
+	if (l->boot_count && r->telemetry.boot_count != l->boot_count) {
+		char object[8];
+
+		l->booted_ns = now.mono_ns;
+		snprintf(object, sizeof(object), "link%u", r->link);
+		log_event(
+			LOG_WARNING, "link", r->link, LOG_ID_LINK,
+			"link %u: the FCM has booted (count %u, was %u): its settings may be lost",
+			r->link, r->telemetry.boot_count, l->boot_count);
+		store_put_event(s->store, "warning", "fcm-booted", object,
+				"the FCM has booted: its settings may be lost",
+				"compare set values: fcmctl get 'floor*.om*.hv'", now.utc_ns);
+	}
+	l->boot_count = r->telemetry.boot_count;
+	engine_boot(s->engine, r->link, r->telemetry.boot_count, now);
+	engine_telemetry(s->engine, r->link, &r->telemetry, now);
+}
+
+static void on_reply(struct station *s, const struct capture_report *r)
+{
+	struct word word;
+
+	if (word_unpack(r->word, &word) < 0) {
+		return; /* a broken reply is no reply; the engine asks again */
+	}
+	engine_reply(s->engine, r->link, &word, 1,
+		     (struct engine_now){now_mono_ns(), now_utc_ns()});
+}
+
+/* --- runs --- */
+
+void run_change(struct station *s, uint32_t number, struct control_request *rq)
+{
+	struct capture_command command = {.type = CAPTURE_RUN, .run = number};
+
+	if (reports_command(s, &command) < 0) {
+		control_fail(rq, "refused", "try again", NULL, "capture is busy");
+		return;
+	}
+	s->run.wanted = number;
+	s->run.changing = true;
+	s->run.rq = rq;
+}
+
+static void on_run_begun(struct station *s, const struct capture_report *r)
+{
+	struct control_request *rq = s->run.rq;
+	uint32_t ended = s->run.number;
+
+	s->run.changing = false;
+	s->run.rq = NULL;
+	s->run.number = r->run.run;
+	if (r->run.run) {
+		s->run.last = r->run.run;
+		store_put_run_slice(s->store, r->run.run, r->run.slice_id);
+	} else if (ended) {
+		store_put_run_end(s->store, ended, now_utc_ns(), r->run.slice_id, 0);
+	}
+	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN, "run %u %s at slice %llu",
+		  r->run.run ? r->run.run : ended, r->run.run ? "begun" : "ended",
+		  (unsigned long long)r->run.slice_id);
+	if (rq) {
+		control_answer(rq, json_pack("{s:I,s:I}", "run",
+					     (json_int_t)(r->run.run ? r->run.run : ended),
+					     r->run.run ? "from_slice" : "to_slice",
+					     (json_int_t)r->run.slice_id));
+	}
+}
+
+/* The run of the journal goes on after a restart, also when the ring (and its page) were new. */
+static void resume_run(struct station *s, uint32_t capture_has)
+{
+	struct capture_command command = {.type = CAPTURE_RUN, .run = s->run.number};
+
+	if (capture_has != s->run.number && !s->run.changing && reports_command(s, &command) == 0) {
+		s->run.changing = true;
+	}
+}
+
+static void on_takeover(struct station *s, const struct capture_report *r)
+{
+	const struct nanet3_info *info = watch_info(s->watch);
+
+	s->link[r->link].session =
+		store_session(s->store, r->link, r->dma_epoch, r->takeover.taken_over,
+			      info ? info->serial : 0, info ? info->boot_count : 0, now_utc_ns());
+	log_event(LOG_NOTICE, "link", r->link, LOG_ID_TAKEOVER,
+		  "link %u: %s, DMA epoch %u, %llu of %llu buffers waiting", r->link,
+		  r->takeover.taken_over ? "ring taken over" : "ring begun anew", r->dma_epoch,
+		  (unsigned long long)(r->takeover.write_position - r->takeover.release_position),
+		  (unsigned long long)r->takeover.depth);
+	if (r->takeover.taken_over) {
+		clock_adopt(s->clock, &r->takeover.label, now_mono_ns());
+	}
+	resume_run(s, r->takeover.run);
+}
+
+static void on_align(struct station *s, const struct capture_report *r)
+{
+	(void)s;
+	log_event(r->align.aligned ? LOG_INFO : LOG_WARNING, "link", r->link, LOG_ID_LINK,
+		  r->align.aligned ? "link %u: frames found at byte %u of the board's grid"
+				   : "link %u: frame alignment lost (was at byte %u)",
+		  r->link, r->align.offset);
+}
+
+static void take(struct station *s, const struct capture_report *r)
+{
+	switch (r->type) {
+	case CAPTURE_REPLY:
+		on_reply(s, r);
+		break;
+	case CAPTURE_TELEMETRY:
+		on_telemetry(s, r);
+		break;
+	case CAPTURE_LINK_ROW:
+		on_link_row(s, r);
+		break;
+	case CAPTURE_STREAM_ROW:
+		on_stream_row(s, r);
+		break;
+	case CAPTURE_LOSS:
+		on_loss(s, r);
+		break;
+	case CAPTURE_ALIGN:
+		on_align(s, r);
+		break;
+	case CAPTURE_IDENTITY:
+		on_identity(s, r);
+		break;
+	case CAPTURE_RUN_BEGUN:
+		on_run_begun(s, r);
+		break;
+	case CAPTURE_TAKEOVER:
+		on_takeover(s, r);
+		break;
+	case CAPTURE_TIME_WORD:
+		clock_time_word(s->clock, &r->time_word.time, r->time_word.floor_frame,
+				now_mono_ns());
+		break;
+	default:
+		break;
+	}
+}
+
+void reports_drain(struct station *s)
+{
+	const struct capture_report *r;
+
+	queue_hush(&s->reports);
+	while ((r = queue_peek(&s->reports))) {
+		take(s, r);
+		queue_release(&s->reports);
+	}
+	detector_drain(s);
+}

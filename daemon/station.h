@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The station: all parts of one daemon, as the main thread sees them. The state machines (clock, phase,
+ * engine, ledger) do not know each other; here they meet. One struct, one thread, five files that each
+ * carry one kind of event from where it comes to who cares:
+ *
+ *   links.c     registers and board events -> phase, link state, resets, soak
+ *   reports.c   what capture reports -> store, engine, clock, run
+ *   timing.c    gpsd, PPS, system clock -> clock -> labels for capture
+ *   detector.c  engine <-> board words, journal, waiting clients
+ *   status.c    everything -> what an operator is shown, and why it is red
+ *   ops.c       control messages -> the above
+ *   main.c      start, loop, stop
+ */
+#ifndef DAEMON_STATION_H
+#define DAEMON_STATION_H
+
+#include <event2/event.h>
+#include <jansson.h>
+
+#include "daemon/capture.h"
+#include "daemon/clock.h"
+#include "daemon/config.h"
+#include "daemon/control.h"
+#include "daemon/gps.h"
+#include "daemon/log.h"
+#include "daemon/now.h"
+#include "daemon/phase.h"
+#include "daemon/publisher.h"
+#include "daemon/store.h"
+#include "daemon/watch.h"
+#include "slowctl/engine.h"
+#include "slowctl/param.h"
+#include "slowctl/query.h"
+
+#define LOSS_WINDOW_S 60u
+
+/* A request that waits for a re-lock to be judged: link.reset, link.align, a trial of a soak. */
+struct relock {
+	struct control_request *rq; /* NULL: nobody waits */
+	uint64_t began_ns;
+	uint32_t command; /* NANET3_LINK_* */
+	/* soak: */
+	unsigned trials, trial;
+	uint64_t interval_ns, next_ns;
+	bool waiting; /* for this trial's judgement */
+	json_t *results;
+	unsigned passes, slips, jumps, failed;
+	double sum_ps, sum2_ps;
+};
+
+struct station_link {
+	bool enabled;
+	struct phase *phase;
+	struct relock relock;
+	struct capture_link_status data; /* capture's last word */
+	double frames_per_s, bytes_per_s, hits_per_s;
+	uint64_t rated_ns;
+	struct capture_link_status rated;		 /* what the rates were counted from */
+	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
+	uint32_t session;				 /* of the store, for ledger rows */
+	struct tdm_telemetry telemetry;
+	uint64_t telemetry_ns; /* 0: none yet */
+	uint32_t boot_count;   /* 0: not seen yet */
+	uint64_t booted_ns;    /* when it was last seen to change; 0: not */
+	uint64_t dark_since_ns, silent_since_ns;
+	uint8_t named_tower, named_floor; /* what the floor calls itself; 0xff: nothing yet */
+	uint32_t last_status;
+};
+
+struct station_run {
+	uint32_t number, last; /* 0: outside a run */
+	char note[160];
+	int64_t begun_ns;
+	uint32_t wanted;	    /* what capture has been asked for */
+	struct control_request *rq; /* waits for the slice border */
+	bool changing;
+};
+
+/* A client that waits for a command's end. */
+struct waiter;
+
+struct station {
+	struct config config;
+	const char *config_path;
+	struct event_base *base;
+	bool stopping;
+	uint64_t started_ns;
+	int64_t started_utc_ns;
+
+	struct queue blocks, settled, commands, reports;
+	struct capture *capture;
+	struct capture_status capture_status;
+	struct publisher *publisher;
+	struct publisher_status publisher_status;
+	const char *group_names[GROUPS_MAX];
+
+	struct watch *watch;
+	struct event *watch_event;
+	unsigned watch_generation;
+	bool board_present;
+	uint64_t board_gone_ns;
+	struct station_link link[NANET3_LINKS];
+
+	struct clock *clock;
+	struct gps *gps;
+	struct event *gps_event;
+	uint64_t gps_tried_ns;
+	enum clock_state logged_clock;
+	uint32_t logged_epoch;
+	uint64_t last_pps_count;
+	struct label unsent_label; /* not yet taken by capture's queue */
+	bool label_waits;
+
+	struct params *params;
+	struct engine *engine;
+	struct waiter *waiters;
+
+	struct store *store;
+	struct query *query; /* read-only; NULL until first used */
+	bool store_failing;
+	struct control *control;
+	struct station_run run;
+	unsigned loss_second; /* place in loss_at */
+};
+
+/* links.c */
+int links_start(struct station *s); /* phases with their references, watch */
+void links_stop(struct station *s);
+void links_tick(struct station *s);   /* 10 times a second */
+void links_second(struct station *s); /* once a second: rates, loss window, shore parameters */
+void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
+		 const char *reason);
+void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
+		double interval_s, struct control_request *rq);
+/* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
+uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
+
+/* reports.c */
+void reports_drain(struct station *s);
+int reports_command(struct station *s, const struct capture_command *command); /* -EAGAIN: full */
+/* A closed ledger row lies in the database: its cookie, as given to the store. */
+void reports_saved(struct station *s, uint64_t cookie);
+void run_change(struct station *s, uint32_t number, struct control_request *rq);
+
+/* timing.c */
+int timing_start(struct station *s);
+void timing_stop(struct station *s);
+void timing_tick(struct station *s); /* 10 times a second */
+void timing_pps(struct station *s, const struct nanet3_event *event);
+
+/* detector.c */
+int detector_start(struct station *s,
+		   struct sc_error *error); /* params, engine, journal's memory */
+void detector_stop(struct station *s);
+void detector_tick(struct station *s);
+/* Carry out all that the engine has put out. After every call of the engine. */
+void detector_drain(struct station *s);
+/* The client of `rq` waits for the end of command `id` (wait), or for its journal row. */
+void detector_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
+/* The client repeated a command that has perhaps ended: tell the waiters what is known now. */
+void detector_repeat(struct station *s, const struct engine_command_view *view);
+void detector_stored(struct station *s); /* done rows of the store */
+
+/* status.c: objects of schemas/control.md; new references */
+json_t *status_json(struct station *s);
+json_t *status_link(struct station *s, unsigned link);
+json_t *status_phase(struct station *s, unsigned link);
+json_t *status_clock(struct station *s);
+json_t *status_groups(struct station *s);
+json_t *status_members(struct station *s);
+json_t *status_param(const struct param *p);
+const char *status_link_state(const struct station *s, unsigned link);
+/* One line for systemctl status. */
+void status_line(struct station *s, char *text, size_t size);
+
+/* ops.c */
+extern const struct control_op station_ops[];
+
+/* Numbers that do not exist are null. */
+static inline json_t *json_number_or_null(double v)
+{
+	return __builtin_isfinite(v) ? json_real(v) : json_null();
+}
+
+/* Seconds since `then_ns` (CLOCK_MONOTONIC); null when it never was. */
+static inline json_t *json_age(uint64_t then_ns)
+{
+	return then_ns ? json_real((double)(int64_t)(now_mono_ns() - then_ns) / 1e9) : json_null();
+}
+
+static inline json_t *json_time(int64_t utc_ns)
+{
+	return utc_ns ? json_real((double)utc_ns / 1e9) : json_null();
+}
+
+#endif

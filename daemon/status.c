@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What an operator is shown: the objects of schemas/control.md, and the list of reasons why the station
+ * is not well, each with what to do. No data is red, and every value has its age.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "daemon/station.h"
+
+#define SILENT_NS      1000000000ull /* locked, but no good frame for so long */
+#define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
+#define BOOT_SHOWN_NS  600000000000ull
+#define TICK_STUCK_NS  1000000000ull
+#define DISK_LOW       0.05
+
+static bool fresh_start(const struct station *s)
+{
+	return now_mono_ns() - s->started_ns < START_GRACE_NS;
+}
+
+const char *status_link_state(const struct station *s, unsigned link)
+{
+	const struct station_link *l = &s->link[link];
+	const struct watch_link *w = watch_link(s->watch, link);
+
+	if (!l->enabled) {
+		return "off";
+	}
+	if (!s->board_present || !(w->status & NANET3_LSTAT_LOCKED)) {
+		return "dark";
+	}
+	if (l->data.aligned != TDM_LOCKED) {
+		return "aligning";
+	}
+	if (!l->data.last_good_ns || now_mono_ns() - l->data.last_good_ns > SILENT_NS) {
+		return "silent";
+	}
+	return "up";
+}
+
+static json_t *identity(uint8_t tower, uint8_t floor)
+{
+	return json_pack("{s:o,s:o}", "tower", tower == 0xff ? json_null() : json_integer(tower),
+			 "floor", floor == 0xff ? json_null() : json_integer(floor));
+}
+
+static json_t *cells_json(const uint64_t cells[TDM_LOSSES])
+{
+	json_t *j = json_object();
+
+	for (unsigned n = 0; n < TDM_LOSSES; n++) {
+		json_object_set_new(j, tdm_loss_name(n), json_integer((json_int_t)cells[n]));
+	}
+	return j;
+}
+
+json_t *status_link(struct station *s, unsigned link)
+{
+	const struct station_link *l = &s->link[link];
+	const struct watch_link *w = watch_link(s->watch, link);
+	const struct config_link *c = &s->config.link[link];
+	json_t *j = json_pack(
+		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:f,s:f,s:f,s:o}", "link", (int)link, "name",
+		c->name, "enabled", l->enabled, "state", status_link_state(s, link), "expected",
+		identity(c->tower, c->floor), "signal", (w->status & NANET3_LSTAT_SIGNAL) != 0,
+		"locked", (w->status & NANET3_LSTAT_LOCKED) != 0, "aligned",
+		l->data.aligned == TDM_LOCKED, "age_s", json_age(l->data.last_good_ns),
+		"frames_per_s", l->frames_per_s, "bytes_per_s", l->bytes_per_s, "hits_per_s",
+		l->hits_per_s, "cells", cells_json(l->data.cells));
+
+	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
+	json_object_update_new(
+		j, json_pack("{s:f,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}", "rx_power_uw",
+			     w->rx_power_nw / 1e3, "code_errors", (json_int_t)w->code_errors,
+			     "lost_locks", (json_int_t)w->lost_locks, "aligns",
+			     (json_int_t)w->phase.aligns, "ring", "depth",
+			     (json_int_t)l->data.ring_depth, "used",
+			     (json_int_t)(l->data.ring_write - l->data.ring_release), "dma_epoch",
+			     (json_int_t)l->data.dma_epoch, "taken_over", l->data.taken_over,
+			     "item_faults", (json_int_t)l->data.item_faults));
+	return j;
+}
+
+static json_t *three(const double v[3])
+{
+	return json_pack("{s:o,s:o,s:o}", "1", json_number_or_null(v[0]), "10",
+			 json_number_or_null(v[1]), "100", json_number_or_null(v[2]));
+}
+
+static json_t *reference_json(const struct phase_reference *r)
+{
+	if (!r->set) {
+		return json_null();
+	}
+	return json_pack("{s:f,s:i,s:i,s:i,s:o}", "phase_ps", r->phase_ps, "rtt_frames",
+			 r->rtt_frames, "rtt_bytes", r->rtt_bytes, "rtt_bits", r->rtt_bits, "time",
+			 json_time(r->time_ns));
+}
+
+json_t *status_phase(struct station *s, unsigned link)
+{
+	struct phase_view v;
+	double none = NAN;
+
+	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	return json_pack(
+		"{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,s:i,s:o,s:o},"
+		"s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
+		"link", (int)link, "locked", v.locked, "mean_ps",
+		json_number_or_null(v.valid ? v.mean_ps : none), "sigma_ps",
+		json_number_or_null(v.valid ? v.sigma_ps : none), "peak_to_peak_ps",
+		json_number_or_null(v.valid ? v.peak_to_peak_ps : none), "slope_ps_per_s",
+		json_number_or_null(v.valid ? v.slope_ps_per_s : none), "difference_ps",
+		json_number_or_null(v.valid && v.reference.set ? v.difference_ps : none), "samples",
+		(json_int_t)v.samples, "age_s", json_age(v.last_sample_ns), "round_trip", "frames",
+		v.reading.rtt_frames, "bytes", v.reading.rtt_bytes, "bits", v.reading.rtt_bits,
+		"reference", reference_json(&v.reference), "last", "verdict",
+		phase_verdict_name(v.last.verdict), "slip", v.last.slip, "difference_ps",
+		json_number_or_null(v.last.verdict == PHASE_NONE ? none : v.last.difference_ps),
+		"age_s", json_age(v.last.verdict == PHASE_NONE ? 0 : v.last.time_ns), "relocks",
+		(json_int_t)v.relocks, "passes", (json_int_t)v.passes, "slips", (json_int_t)v.slips,
+		"jumps", (json_int_t)v.jumps, "drifts", (json_int_t)v.drifts, "tdev_ps",
+		three(v.tdev_ps), "mtie_ps", three(v.mtie_ps));
+}
+
+json_t *status_clock(struct station *s)
+{
+	struct clock_view v;
+	int64_t tai, utc = 0;
+	int leap;
+
+	clock_get_view(s->clock, &v);
+	if (v.label.anchor_tai_ns != INT64_MIN) {
+		tai = label_tai_ns(&v.label, watch_board(s->watch)->count);
+		utc = label_utc_ns(&v.label, tai, &leap);
+	}
+	return json_pack(
+		"{s:s,s:s,s:o,s:I,s:o,s:s,s:s,s:{s:b,s:b,s:o,s:o},s:{s:I,s:o},s:o,s:i,"
+		"s:{s:b,s:b,s:b},s:o,s:I,s:I}",
+		"state", clock_state_name(v.label.state), "source",
+		label_source_name(v.label.source), "uncertainty_ns",
+		v.label.uncertainty_ns == UINT32_MAX ? json_null()
+						     : json_integer(v.label.uncertainty_ns),
+		"time_epoch", (json_int_t)v.label.time_epoch, "since", json_age(v.state_since_ns),
+		"reason", v.reason ? v.reason : "", "action", v.action ? v.action : "", "gpsd",
+		"connected", v.gps_connected, "fix", v.gps_fix, "satellites",
+		v.satellites_used < 0 ? json_null() : json_integer(v.satellites_used), "age_s",
+		json_age(v.last_gps_ns), "pps", "number", (json_int_t)v.pps_number, "age_s",
+		json_age(v.last_pps_ns), "utc", json_time(utc), "tai_utc_s", v.label.tai_utc_s,
+		"leap", "announced", v.label.leap_tai_ns != INT64_MAX, "table_expired",
+		v.leap_table_expired, "mismatch", v.leap_mismatch, "system_offset_s",
+		v.system_minus_label_ns == INT64_MIN
+			? json_null()
+			: json_real((double)v.system_minus_label_ns / 1e9),
+		"relabels", (json_int_t)v.relabels, "rejects", (json_int_t)v.rejects);
+}
+
+/* --- consumers --- */
+
+static const char *const stream_names[FCM_STREAMS] = {"pmt", "hydrophone", "instrument"};
+
+static json_t *streams_json(uint8_t streams)
+{
+	json_t *j = json_array();
+
+	for (unsigned n = 0; n < FCM_STREAMS; n++) {
+		if (streams & 1u << n) {
+			json_array_append_new(j, json_string(stream_names[n]));
+		}
+	}
+	return j;
+}
+
+static json_t *group_json(const struct publisher_group_status *g)
+{
+	json_t *dropped = json_object();
+	json_t *last = json_null();
+
+	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
+		json_object_set_new(dropped, outcome_name(o),
+				    json_pack("{s:I,s:I}", "blocks", (json_int_t)g->dropped[o],
+					      "frames", (json_int_t)g->dropped_frames[o]));
+	}
+	if (g->last_drop_outcome) {
+		last = json_pack("{s:s,s:i,s:i,s:s,s:I,s:I}", "outcome",
+				 outcome_name(g->last_drop_outcome), "tower", g->last_drop_tower,
+				 "floor", g->last_drop_floor, "stream",
+				 stream_names[g->last_drop_stream % FCM_STREAMS], "first_frame",
+				 (json_int_t)g->last_drop_first_frame, "frames",
+				 (json_int_t)g->last_drop_frames);
+	}
+	return json_pack("{s:s,s:o,s:i,s:I,s:I,s:I,s:I,s:o,s:f,s:o}", "group", g->name, "streams",
+			 streams_json(g->streams), "members", (int)g->members, "offered",
+			 (json_int_t)g->offered, "acknowledged", (json_int_t)g->acked, "in_flight",
+			 (json_int_t)g->in_flight, "waiting", (json_int_t)g->waiting, "dropped",
+			 dropped, "oldest_s", (double)g->oldest_ns / 1e9, "last_drop", last);
+}
+
+json_t *status_groups(struct station *s)
+{
+	json_t *j = json_array();
+
+	publisher_get_status(s->publisher, &s->publisher_status);
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		json_array_append_new(j, group_json(&s->publisher_status.group[n]));
+	}
+	return j;
+}
+
+json_t *status_members(struct station *s)
+{
+	json_t *j = json_array();
+
+	publisher_get_status(s->publisher, &s->publisher_status);
+	for (unsigned n = 0; n < s->publisher_status.members; n++) {
+		const struct publisher_member_status *m = &s->publisher_status.member[n];
+
+		json_array_append_new(j, json_pack("{s:s,s:s,s:b,s:i,s:i,s:I,s:I,s:I,s:o}",
+						   "member", m->name, "group", m->group, "alive",
+						   m->alive, "credit", (int)m->credit, "in_flight",
+						   (int)m->in_flight, "delivered",
+						   (json_int_t)m->delivered, "delivered_bytes",
+						   (json_int_t)m->delivered_bytes, "redelivered",
+						   (json_int_t)m->redelivered, "age_s",
+						   json_age(m->last_seen_ns)));
+	}
+	return j;
+}
+
+static json_t *value_json(const struct param *p, double value)
+{
+	const char *name;
+
+	if (p->kind->type == PARAM_ENUM) {
+		name = param_enum_name(p->kind, value);
+		return name ? json_string(name) : json_real(value);
+	}
+	if (p->kind->type == PARAM_BOOL) {
+		return json_boolean(value != 0);
+	}
+	if (p->kind->type == PARAM_INT) {
+		return json_integer((json_int_t)llround(value));
+	}
+	return json_number_or_null(value);
+}
+
+json_t *status_param(const struct param *p)
+{
+	const struct param_kind *k = p->kind;
+	double age = param_age_s(p, now_mono_ns());
+
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", p->name,
+			 "description", k->description, "unit", k->unit, "type",
+			 param_type_name(k->type), "access", param_access_name(k->access), "value",
+			 p->has_value ? value_json(p, p->value) : json_null(), "setpoint",
+			 p->has_setpoint ? value_json(p, p->setpoint) : json_null(), "quality",
+			 param_quality_name(param_quality(p, now_mono_ns())), "age_s",
+			 age < 0 ? json_null() : json_real(age), "limits",
+			 k->access == PARAM_RW && isfinite(k->soft_min) && isfinite(k->soft_max)
+				 ? json_pack("{s:f,s:f}", "low", k->soft_min, "high", k->soft_max)
+				 : json_null(),
+			 "danger", param_danger_name(k->danger), "link",
+			 p->link < 0 ? json_null() : json_integer(p->link));
+}
+
+/* --- why it is red --- */
+
+struct reasons {
+	json_t *list;
+	unsigned red;
+};
+
+static void __attribute__((format(printf, 6, 7)))
+reason(struct reasons *r, bool red, const char *code, const char *object, const char *action,
+       const char *format, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	r->red += red;
+	json_array_append_new(r->list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:n}", "severity",
+						 red ? "red" : "warning", "code", code, "object",
+						 object, "text", text, "action", action, "since"));
+}
+
+static double seconds_since(uint64_t then_ns)
+{
+	return (double)(now_mono_ns() - then_ns) / 1e9;
+}
+
+static void board_reasons(struct station *s, struct reasons *r)
+{
+	double tick_s = seconds_since(s->capture_status.last_tick_ns);
+
+	if (!s->board_present) {
+		reason(r, true, "board-gone", "board",
+		       "check lspci, dmesg and the module nanet3; the daemon re-opens it by itself",
+		       "the board at %s is gone", s->config.board.device);
+		return;
+	}
+	if (watch_board(s->watch)->status & NANET3_STATUS_STALLED) {
+		reason(r, true, "board-stalled", "board",
+		       "if it does not recover within seconds, reload the module nanet3 or "
+		       "power-cycle "
+		       "the board",
+		       "the board's DMA has stalled: it hands over no data");
+	}
+	if (s->capture_status.last_tick_ns && tick_s * 1e9 > (double)TICK_STUCK_NS) {
+		reason(r, true, "capture-stuck", "capture",
+		       "systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
+		       "the capture thread has not ticked for %.1f s", tick_s);
+	}
+}
+
+static void loss_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
+{
+	uint64_t by_name[TDM_LOSSES];
+	char text[200] = "";
+	size_t used = 0;
+
+	if (links_recent_losses(s, link, by_name) == 0) {
+		return;
+	}
+	for (unsigned n = 1; n < TDM_LOSSES; n++) {
+		if (by_name[n] && used < sizeof(text)) {
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%llu %s",
+						 used ? ", " : "", (unsigned long long)by_name[n],
+						 tdm_loss_name(n));
+		}
+	}
+	reason(r, true, "link-loss", object,
+	       "fcmctl ledger show names the frames; fcmctl link show tells the counters",
+	       "frames lost in the last minute: %s", text);
+}
+
+static void link_reasons(struct station *s, unsigned link, struct reasons *r)
+{
+	const struct station_link *l = &s->link[link];
+	const struct config_link *c = &s->config.link[link];
+	const struct watch_link *w = watch_link(s->watch, link);
+	const char *state = status_link_state(s, link);
+	char object[16];
+
+	snprintf(object, sizeof(object), "link%u", link);
+	if (strcmp(state, "dark") == 0) {
+		reason(r, true, "link-dark", object,
+		       "check fibre, SFP and the floor's power; then fcmctl link reset", "%s",
+		       w->status & NANET3_LSTAT_SIGNAL ? "light, but no lock" : "no light");
+	} else if (strcmp(state, "aligning") == 0 && !fresh_start(s)) {
+		reason(r, true, "link-unaligned", object, "fcmctl link align, then link reset",
+		       "locked, but no frame structure is found in the bytes");
+	} else if (strcmp(state, "silent") == 0 && !fresh_start(s)) {
+		reason(r, true, "link-silent", object,
+		       "fcmctl link show: do bytes come at all? Then fcmctl link reset",
+		       "locked, but no good frame for %.1f s", seconds_since(l->data.last_good_ns));
+	}
+	if (l->named_floor != 0xff && (l->named_tower != c->tower || l->named_floor != c->floor)) {
+		reason(r, true, "floor-identity", object,
+		       "swap the fibres back, or correct [link] in the configuration",
+		       "tower %u floor %u is on this fibre, configured is tower %u floor %u: "
+		       "swapped "
+		       "fibres? Its data keep its own name, writes to it are refused",
+		       l->named_tower, l->named_floor, c->tower, c->floor);
+	}
+	loss_reason(s, link, object, r);
+	if (l->data.ring_depth &&
+	    (l->data.ring_write - l->data.ring_release) * 4 > l->data.ring_depth * 3) {
+		reason(r, true, "ring-fill", object, "fcmctl consumer list: who holds it back?",
+		       "the link ring is %llu %% full",
+		       (unsigned long long)((l->data.ring_write - l->data.ring_release) * 100 /
+					    l->data.ring_depth));
+	}
+	if (l->booted_ns && now_mono_ns() - l->booted_ns < BOOT_SHOWN_NS) {
+		reason(r, false, "fcm-booted", object,
+		       "compare what is set: fcmctl get 'floor*.om*.hv', and set anew what is gone",
+		       "the FCM booted %.0f s ago (boot count %u): its settings may be lost",
+		       seconds_since(l->booted_ns), l->boot_count);
+	}
+}
+
+static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
+{
+	struct phase_view v;
+	char object[16];
+
+	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	snprintf(object, sizeof(object), "link%u", link);
+	switch (v.last.verdict) {
+	case PHASE_SLIP:
+		reason(r, true, "phase-slip", object,
+		       "fcmctl link reset; if it stays and is understood: fcmctl phase accept",
+		       "the last re-lock came back %d bit(s) off: %.0f ps from the reference",
+		       v.last.slip, v.last.difference_ps);
+		break;
+	case PHASE_JUMP:
+		reason(r, true, "phase-jump", object,
+		       "was the fibre changed? fcmctl phase history; then fcmctl phase accept",
+		       "the last re-lock came back %.0f ps from the reference",
+		       v.last.difference_ps);
+		break;
+	case PHASE_DRIFT:
+		reason(r, false, "phase-drift", object,
+		       "compare with the fibre's temperature; fcmctl phase history",
+		       "the phase drifts: %.0f ps from the reference, %.2f ps/s", v.difference_ps,
+		       v.slope_ps_per_s);
+		break;
+	default:
+		break;
+	}
+}
+
+static void clock_reasons(struct station *s, struct reasons *r)
+{
+	struct clock_view v;
+	const char *code;
+
+	clock_get_view(s->clock, &v);
+	switch ((enum clock_state)v.label.state) {
+	case CLOCK_NO_TIME:
+		code = "clock-no-time";
+		break;
+	case CLOCK_FAULT:
+		code = "clock-fault";
+		break;
+	case CLOCK_ACQUIRING:
+		code = "clock-acquiring";
+		break;
+	case CLOCK_HOLDOVER:
+		code = "clock-holdover";
+		break;
+	default:
+		code = NULL;
+	}
+	if (code) {
+		reason(r, v.label.state == CLOCK_NO_TIME || v.label.state == CLOCK_FAULT, code,
+		       "clock", v.action ? v.action : "", "%s by %s: %s",
+		       clock_state_name(v.label.state), label_source_name(v.label.source),
+		       v.reason ? v.reason : "");
+	}
+	if (v.leap_table_expired) {
+		reason(r, false, "leap-table-expired", "clock", "apt-get install tzdata",
+		       "the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
+		       v.label.tai_utc_s);
+	}
+}
+
+static void consumer_reasons(struct station *s, struct reasons *r)
+{
+	publisher_get_status(s->publisher, &s->publisher_status);
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		const struct publisher_group_status *g = &s->publisher_status.group[n];
+		char object[48];
+
+		snprintf(object, sizeof(object), "group %s", g->name);
+		if (g->members == 0 && !fresh_start(s)) {
+			reason(r, true, "consumer-none", object,
+			       "start the consumer; it connects to the reserved endpoint of fcmctl "
+			       "status --json",
+			       "no consumer is connected: its data are being dropped once half the "
+			       "ring is used");
+		} else if (g->oldest_ns > 500000000ull && !fresh_start(s)) {
+			reason(r, false, "consumer-lag", object,
+			       "is the consumer busy? fcmctl consumer list",
+			       "the oldest block waits for %.1f s", (double)g->oldest_ns / 1e9);
+		}
+		if (g->dropped[OUTCOME_DROP_NO_MEMBER] || g->dropped[OUTCOME_DROP_SLOW] ||
+		    g->dropped[OUTCOME_DROP_POOL]) {
+			reason(r, g->members == 0 || g->oldest_ns > 500000000ull,
+			       "consumer-dropping", object,
+			       "fcmctl ledger show names floors and frames",
+			       "frames dropped since the start: %llu no-member, %llu slow, %llu "
+			       "pool",
+			       (unsigned long long)g->dropped_frames[OUTCOME_DROP_NO_MEMBER],
+			       (unsigned long long)g->dropped_frames[OUTCOME_DROP_SLOW],
+			       (unsigned long long)g->dropped_frames[OUTCOME_DROP_POOL]);
+		}
+	}
+}
+
+static void store_reasons(struct station *s, struct reasons *r)
+{
+	struct store_status v;
+	struct statvfs f;
+
+	store_get_status(s->store, &v);
+	if (v.failing) {
+		reason(r, true, "store-failing", "store",
+		       "free space or repair the disk; writes to the detector are refused until "
+		       "then",
+		       "the database cannot be written: %s", v.last_error_text);
+	} else if (v.lag_ns > 5000000000ull) {
+		reason(r, true, "store-lag", "store", "is the disk slow? iostat",
+		       "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);
+	}
+	if (statvfs(s->config.store.database, &f) == 0 &&
+	    (double)f.f_bavail < DISK_LOW * (double)f.f_blocks) {
+		reason(r, true, "disk-low", "disk", "free space",
+		       "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
+		       s->config.store.database);
+	}
+}
+
+static void engine_reason(void *context, const struct engine_reason *e)
+{
+	static const struct {
+		const char *engine, *shown;
+	} names[] = {
+		{"unknown-command", "command-unknown"},
+		{"mute", "floor-mute"},
+		{"journal", "store-failing"},
+	};
+	const char *code = e->code;
+
+	if (strcmp(e->code, "swapped") == 0) {
+		return; /* floor-identity says it */
+	}
+	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
+		code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : code;
+	}
+	if (strcmp(e->code, "alarm") == 0 && strstr(e->object, ".trip")) {
+		code = "hv-trip";
+	}
+	reason(context, e->red, code, e->object, e->action, "%s", e->text);
+}
+
+json_t *status_json(struct station *s)
+{
+	struct reasons r = {.list = json_array()};
+	json_t *links = json_array(), *phases = json_array();
+	struct store_status store;
+	struct engine_counters commands;
+	const struct capture_status *c = &s->capture_status;
+	unsigned settling = 0;
+
+	board_reasons(s, &r);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (!s->link[link].enabled) {
+			continue;
+		}
+		if (s->board_present) {
+			link_reasons(s, link, &r);
+			phase_reasons(s, link, &r);
+		}
+		json_array_append_new(links, status_link(s, link));
+		json_array_append_new(phases, status_phase(s, link));
+	}
+	clock_reasons(s, &r);
+	consumer_reasons(s, &r);
+	store_reasons(s, &r);
+	engine_reasons(s->engine, (struct engine_now){now_mono_ns(), now_utc_ns()}, engine_reason,
+		       &r);
+	store_get_status(s->store, &store);
+	engine_counters(s->engine, &commands);
+	for (unsigned n = 0; n < json_array_size(r.list); n++) {
+		settling += strcmp(json_string_value(
+					   json_object_get(json_array_get(r.list, n), "code")),
+				   "command-unknown") == 0;
+	}
+	return json_pack(
+		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
+		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i}}",
+		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
+		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
+		seconds_since(s->started_ns), "state", r.red ? "red" : "well", "reasons", r.list,
+		"clock", status_clock(s), "links", links, "phases", phases, "groups",
+		status_groups(s), "run", "number", (int)s->run.number, "note", s->run.note, "since",
+		s->run.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",
+		store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9, "queued",
+		(json_int_t)store.queued, "errors", (json_int_t)store.errors, "last_error",
+		store.last_error_text, "capture", "tick_age_s", json_age(c->last_tick_ns),
+		"pool_in_use", (json_int_t)c->pool_in_use, "pool_bytes", (json_int_t)c->pool_bytes,
+		"reports_lost", (json_int_t)c->reports_lost, "first_release_s",
+		c->first_release_ns
+			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
+			: json_null(),
+		"commands", "open", (int)commands.open, "unknown", (int)settling);
+}
+
+void status_line(struct station *s, char *text, size_t size)
+{
+	struct clock_view v;
+	unsigned up = 0, enabled = 0;
+
+	clock_get_view(s->clock, &v);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		enabled += s->link[link].enabled;
+		up += strcmp(status_link_state(s, link), "up") == 0;
+	}
+	snprintf(text, size, "%u of %u links up, clock %s by %s, run %u", up, enabled,
+		 clock_state_name(v.label.state), label_source_name(v.label.source), s->run.number);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Time as the main thread carries it: gpsd's reports, the board's PPS and count, the system clock go
+ * into the clock; the labels that come out go to capture, state changes to the log and the store.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/timex.h>
+
+#include "daemon/station.h"
+
+#define RECONNECT_NS 1000000000ull
+
+static void on_tpv(void *context, const struct clock_gps *gps)
+{
+	struct station *s = context;
+
+	clock_tpv(s->clock, gps, now_mono_ns());
+}
+
+static void gpsd_lost(struct station *s)
+{
+	if (s->gps_event) {
+		event_free(s->gps_event);
+		s->gps_event = NULL;
+		log_warning("clock", "gpsd at %s:%s is gone; trying again every second",
+			    s->config.clock.gpsd_host, s->config.clock.gpsd_port);
+	}
+	clock_gpsd(s->clock, false, now_mono_ns());
+}
+
+static void on_gpsd_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct station *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (gps_read_reports(s->gps, on_tpv, s) < 0) {
+		gpsd_lost(s);
+	}
+}
+
+static void follow_gpsd(struct station *s, uint64_t now)
+{
+	if (s->gps_event || (s->gps_tried_ns && now - s->gps_tried_ns < RECONNECT_NS)) {
+		return;
+	}
+	s->gps_tried_ns = now;
+	if (gps_connect(s->gps) < 0) {
+		clock_gpsd(s->clock, false, now);
+		return;
+	}
+	s->gps_event =
+		event_new(s->base, gps_fd(s->gps), EV_READ | EV_PERSIST, on_gpsd_readable, s);
+	event_add(s->gps_event, NULL);
+	clock_gpsd(s->clock, true, now);
+	log_info("clock", "gpsd at %s:%s answers", s->config.clock.gpsd_host,
+		 s->config.clock.gpsd_port);
+}
+
+/* A station without leap table runs on what is known in 2026: 37 s, no second announced. */
+static void read_leaps(struct station *s, struct clock_config *c)
+{
+	int r = leap_table_read(s->config.clock.leap_file, now_utc_ns() / 1000000000, &c->tai_utc_s,
+				&c->leap_tai_ns, &c->leap_expires_utc_s);
+
+	if (r < 0) {
+		c->tai_utc_s = 37;
+		c->leap_tai_ns = INT64_MAX;
+		c->leap_expires_utc_s = 0;
+		log_warning("clock",
+			    "%s: %s; taking TAI-UTC = 37 s. Install tzdata or name the file in "
+			    "[clock] leap_file",
+			    s->config.clock.leap_file, strerror(-r));
+	}
+}
+
+int timing_start(struct station *s)
+{
+	struct clock_config c = {
+		.silence_ms = s->config.clock.silence_ms,
+		.confirm = s->config.clock.confirm,
+		.holdover_ppb = config_holdover_ppb(s->config.clock.holdover),
+		.receiver_ns = s->config.clock.receiver_ns,
+		.fault_ns = s->config.clock.holdover_limit_ns,
+		.floor_utc_s = s->config.clock.earliest_utc_s,
+		.system_clock = s->config.clock.system_clock,
+	};
+
+	read_leaps(s, &c);
+	s->clock = clock_create(&c);
+	s->gps = gps_create(s->config.clock.gpsd_host, s->config.clock.gpsd_port);
+	return s->clock && s->gps ? 0 : -ENOMEM;
+}
+
+void timing_stop(struct station *s)
+{
+	if (s->gps_event) {
+		event_free(s->gps_event);
+		s->gps_event = NULL;
+	}
+	gps_destroy(s->gps);
+	s->gps = NULL;
+	clock_destroy(s->clock);
+	s->clock = NULL;
+}
+
+void timing_pps(struct station *s, const struct nanet3_event *event)
+{
+	clock_pps(s->clock, event->frame_count, event->value, event->time_ns);
+	s->last_pps_count = event->frame_count;
+}
+
+static bool system_synchronised(void)
+{
+	struct timex t = {0};
+	int state = adjtimex(&t);
+
+	return state >= 0 && state != TIME_ERROR && !(t.status & STA_UNSYNC);
+}
+
+static void hand_over_label(struct station *s)
+{
+	struct capture_command command = {.type = CAPTURE_LABEL};
+
+	if (clock_take_label(s->clock, &s->unsent_label)) {
+		s->label_waits = true;
+	}
+	command.label = s->unsent_label;
+	if (s->label_waits && reports_command(s, &command) == 0) {
+		s->label_waits = false;
+	}
+}
+
+static void say_clock(struct station *s)
+{
+	struct clock_view v;
+
+	clock_get_view(s->clock, &v);
+	if (v.label.state == s->logged_clock && v.label.time_epoch == s->logged_epoch) {
+		return;
+	}
+	s->logged_clock = v.label.state;
+	s->logged_epoch = v.label.time_epoch;
+	log_event(v.label.state == CLOCK_LOCKED ? LOG_NOTICE : LOG_WARNING, "clock", LOG_NO_LINK,
+		  LOG_ID_CLOCK, "%s by %s, time epoch %u: %s%s%s", clock_state_name(v.label.state),
+		  label_source_name(v.label.source), v.label.time_epoch, v.reason,
+		  *v.action ? "; " : "", v.action);
+	store_put_clock_event(s->store, &v.label, v.reason, now_utc_ns());
+}
+
+static void shore(struct station *s, const char *name, double value)
+{
+	struct param *p;
+
+	if (params_find(s->params, name, &p, NULL) == 0) {
+		engine_shore(s->engine, p, value, (struct engine_now){now_mono_ns(), now_utc_ns()});
+	}
+}
+
+void timing_tick(struct station *s)
+{
+	uint64_t now = now_mono_ns();
+	const struct watch_board *b = watch_board(s->watch);
+	struct clock_view v;
+
+	follow_gpsd(s, now);
+	if (s->board_present) {
+		clock_board(s->clock, b->count, now_utc_ns(), system_synchronised(), b->read_ns);
+	}
+	clock_tick(s->clock, now);
+	hand_over_label(s);
+	say_clock(s);
+	clock_get_view(s->clock, &v);
+	shore(s, "clock.state", v.label.state);
+	shore(s, "clock.source", v.label.source);
+	if (v.label.uncertainty_ns != UINT32_MAX) {
+		shore(s, "clock.uncertainty", v.label.uncertainty_ns);
+	}
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The main thread's look at the board. See watch.h; the registers are in driver/nanet3.h.
+ */
+#include "daemon/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REOPEN_NS 500000000ull
+
+struct watch {
+	char *where;
+	unsigned links; /* bit mask */
+	struct watch_events events;
+	struct nanet3 *board;
+	unsigned generation;
+	uint64_t tried_ns;
+	struct watch_board now;
+	struct watch_link link[NANET3_LINKS];
+};
+
+int watch_create(const char *where, unsigned links, const struct watch_events *events,
+		 struct watch **ret_watch)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (!w || !(w->where = strdup(where))) {
+		free(w);
+		return -ENOMEM;
+	}
+	w->links = links;
+	w->events = *events;
+	*ret_watch = w;
+	return 0;
+}
+
+void watch_destroy(struct watch *w)
+{
+	if (!w) {
+		return;
+	}
+	nanet3_close(w->board);
+	free(w->where);
+	free(w);
+}
+
+static int lost(struct watch *w, int error)
+{
+	if (error == -ENODEV) {
+		nanet3_close(w->board);
+		w->board = NULL;
+		w->generation++;
+		memset(w->link, 0, sizeof(w->link));
+	}
+	return error;
+}
+
+static int try_open(struct watch *w, uint64_t now_ns)
+{
+	int r;
+
+	if (w->tried_ns && now_ns - w->tried_ns < REOPEN_NS) {
+		return -ENODEV;
+	}
+	w->tried_ns = now_ns;
+	r = nanet3_open(w->where, &w->board);
+	if (r < 0) {
+		w->board = NULL;
+		return r;
+	}
+	w->generation++;
+	return nanet3_subscribe(w->board, 1u << NANET3_EVENT_LINK | 1u << NANET3_EVENT_PPS |
+						  1u << NANET3_EVENT_ERROR);
+}
+
+static int read_board(struct watch *w, uint64_t now_ns)
+{
+	/* STATUS .. TEMPERATURE in one reading. */
+	enum { FIRST = NANET3_REG_STATUS, N = (NANET3_REG_TEMPERATURE - FIRST) / 4 + 1 };
+	uint32_t v[N];
+	int r = nanet3_reg_read(w->board, FIRST, v, N);
+
+	if (r < 0) {
+		return r;
+	}
+#define REG(name) v[(NANET3_REG_##name - FIRST) / 4]
+	w->now.status = REG(STATUS);
+	w->now.boot_count = REG(BOOT_COUNT);
+	w->now.count = (uint64_t)v[(NANET3_REG_COUNT - FIRST) / 4 + 1] << 32 | REG(COUNT);
+	w->now.temperature_mc = (int32_t)REG(TEMPERATURE);
+#undef REG
+	w->now.read_ns = now_ns;
+	return 0;
+}
+
+static int read_link(struct watch *w, unsigned link)
+{
+	enum { N = NANET3_LREG_CELLS / 4 + 1 };
+	struct watch_link *l = &w->link[link];
+	uint32_t v[N];
+	int r = nanet3_reg_read(w->board, NANET3_REG_LINK(link, 0), v, N);
+
+	if (r < 0) {
+		return r;
+	}
+#define REG(name) v[NANET3_LREG_##name / 4]
+	l->status = REG(STATUS);
+	l->rx_power_nw = REG(RX_POWER);
+	l->tx_power_nw = REG(TX_POWER);
+	l->code_errors = REG(CODE_ERRORS);
+	l->lost_locks = REG(LOST_LOCKS);
+	l->drop_fifo = REG(DROP_FIFO);
+	l->drop_ring = REG(DROP_RING);
+	l->drop_down = REG(DROP_DOWN);
+	l->cells = REG(CELLS);
+	l->phase_number = REG(PHASE_NUMBER);
+	l->phase = (struct phase_reading){
+		.phase_ps = REG(PHASE),
+		.rtt_frames = (uint8_t)(REG(RTT) & 0xff),
+		.rtt_bytes = (uint16_t)(REG(RTT) >> 8 & 0x3fff),
+		.rtt_bits = (uint8_t)(REG(RTT) >> 22 & 0xf),
+		.aligns = REG(ALIGNS),
+		.locked = REG(STATUS) & NANET3_LSTAT_LOCKED,
+	};
+#undef REG
+	return 0;
+}
+
+int watch_poll(struct watch *w, uint64_t now_ns)
+{
+	int r = w->board ? 0 : try_open(w, now_ns);
+
+	if (r == 0) {
+		r = read_board(w, now_ns);
+	}
+	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
+		if (w->links & 1u << link) {
+			r = read_link(w, link);
+		}
+	}
+	return r < 0 && w->board ? lost(w, r) : r;
+}
+
+int watch_fd(const struct watch *w)
+{
+	return w->board ? nanet3_fd(w->board) : -1;
+}
+
+unsigned watch_generation(const struct watch *w)
+{
+	return w->generation;
+}
+
+void watch_dispatch(struct watch *w)
+{
+	struct nanet3_event event;
+
+	if (!w->board) {
+		return;
+	}
+	if (nanet3_wait(w->board, 0) == -ENODEV) {
+		lost(w, -ENODEV);
+		return;
+	}
+	while (w->board && nanet3_next_event(w->board, &event) > 0) {
+		w->events.on_event(&event, w->events.context);
+	}
+}
+
+bool watch_present(const struct watch *w)
+{
+	return w->board != NULL;
+}
+
+const struct watch_board *watch_board(const struct watch *w)
+{
+	return &w->now;
+}
+
+const struct watch_link *watch_link(const struct watch *w, unsigned link)
+{
+	return &w->link[link];
+}
+
+const struct nanet3_info *watch_info(const struct watch *w)
+{
+	return w->board ? nanet3_info(w->board) : NULL;
+}
+
+int watch_send(struct watch *w, const struct nanet3_tx *tx)
+{
+	int r = w->board ? nanet3_send(w->board, tx) : -ENODEV;
+
+	return r < 0 && w->board ? lost(w, r) : r;
+}
+
+int watch_link_command(struct watch *w, unsigned link, uint32_t command)
+{
+	int r = w->board ? nanet3_link_command(w->board, link, command) : -ENODEV;
+
+	return r < 0 && w->board ? lost(w, r) : r;
+}
