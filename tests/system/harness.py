@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What every system test shares: options, named checks, a closing line `N passed, N failed`.
+
+A test is a file test_NAME.py that calls harness.main(cases): cases are functions of one argument, a Bench
+that makes stations below a directory of its own and counts checks. A case that raises has failed; a host
+too slow for the rings' depth is said as such and counts as failed, never as loss.
+"""
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from station import Station  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Bench:
+    def __init__(self, bin_dir, tests_dir, base, name, sanitized):
+        self.bin, self.tests, self.name, self.sanitized = bin_dir, tests_dir, name, sanitized
+        self.base, self.passed, self.failed, self.stations = base, 0, 0, []
+
+    def check(self, what, good, detail=""):
+        """One named check; a failure is printed with its detail and does not end the case."""
+        if good:
+            self.passed += 1
+            print(f"  ok      {what}", flush=True)
+        else:
+            self.failed += 1
+            print(f"  FAILED  {what}: {detail}", flush=True)
+        return bool(good)
+
+    def equal(self, what, got, wanted):
+        return self.check(what, got == wanted, f"got {got!r}, wanted {wanted!r}")
+
+    def station(self, name="station", **kwargs):
+        # Unix socket paths are at most 107 bytes: a short directory.
+        st = Station(self.bin, os.path.join(self.base, name), **kwargs)
+        self.stations.append(st)
+        return st
+
+    def scenario(self, text, name="scenario.scn"):
+        path = os.path.join(self.base, name)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    # -- what most cases end with
+    def account(self, st, named=()):
+        """Stop the station and hold ledger and truth against each other. `named`: (link, loss) that may
+        have lost frames after the start; every other link and loss must be zero. Returns the ledger."""
+        code = st.stop()
+        self.equal("the daemon ends with 0", code, 0)
+        ledger = st.ledger()
+        self.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
+        rc, truth = st.compare()
+        self.check("every delivered frame equals the truth, every other is named", rc == 0, truth)
+        lost = {(x["link"], x["code"]) for x in ledger["losses"] if x["kind"] == "link"}
+        # Alignment at the very start (the board cuts in anywhere) is no fault.
+        begin = {(x["link"], x["code"]) for x in ledger["losses"]
+                 if x["kind"] == "link" and x["code"] == "alignment" and x["frames"] < 16}
+        self.check("no other link lost a frame, no other loss", lost - set(named) <= begin,
+                   f"{sorted(lost)}, expected {sorted(named)}")
+        return ledger
+
+
+def main(cases):
+    p = argparse.ArgumentParser()
+    p.add_argument("--bin", default="build/bin")
+    p.add_argument("--tests", default="build/tests")
+    p.add_argument("--sanitized", action="store_true")
+    p.add_argument("case", nargs="*")
+    args = p.parse_args()
+    passed = failed = 0
+    for case in cases:
+        if args.case and case.__name__ not in args.case:
+            continue
+        print(f"== {os.path.basename(sys.argv[0])}: {case.__name__}: {(case.__doc__ or '').strip()}", flush=True)
+        base = tempfile.mkdtemp(prefix="fcm-")
+        bench = Bench(args.bin, args.tests, base, case.__name__, args.sanitized)
+        try:
+            case(bench)
+        except Exception:  # a case that raises has failed, the others go on
+            bench.failed += 1
+            traceback.print_exc()
+        finally:
+            for st in bench.stations:
+                if bench.failed:
+                    for part in (st.daemon, st.emu):
+                        if part:
+                            print(f"  -- {part.name}:\n{part.tail(25)}", flush=True)
+                st.close()
+            if not bench.failed:
+                shutil.rmtree(base, ignore_errors=True)
+            else:
+                print(f"  kept: {base}")
+        passed += bench.passed
+        failed += bench.failed
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed or not passed else 0)

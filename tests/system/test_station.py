@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The whole way, from the floors to the consumers and back."""
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+
+def all_links_equal_the_truth(t):
+    """four links at design load for five seconds: nothing lost, every hash equal, all acknowledged"""
+    st = t.station()
+    st.start()
+    st.wait_ready()
+    before = st.status()
+    time.sleep(5)
+    after = st.status()
+    for b, a in zip(before["links"], after["links"]):
+        d = {k: a["cells"][k] - b["cells"][k] for k in a["cells"]}
+        t.check(f"link {a['link']}: good frames and nothing else", d["good"] > 0 and sum(d.values()) == d["good"], d)
+    t.equal("clock locked by gpsd", (after["clock"]["state"], after["clock"]["source"]), ("locked", "gpsd"))
+    t.equal("status is well", (after["state"], after["reasons"]), ("well", []))
+    t.check("fcmctl status exits 0", st.ctl("status")[0] == 0)
+    t.account(st)
+    for name, s in st.summaries().items():
+        t.check(f"{name}: blocks, no CRC error, no repeat", s["blocks"] > 0 and not s["crc_errors"] and
+                not s["repeats"] and not s["repeats_unflagged"], s)
+
+
+def a_command_goes_down_and_is_answered(t):
+    """set is done only when the read-back agrees; the journal shows who, when, old, new, every step"""
+    st = t.station()
+    st.start()
+    st.wait_ready()
+    code, out, err = st.ctl("set", "floor3.om2.hv", "1450", "--reason", "test")
+    t.equal("fcmctl set exits 0", code, 0) or print(out, err)
+    p = st.ask("get", "floor3.om2.hv")["parameters"][0]
+    t.check("the read-back agrees", abs(p["value"] - 1450) <= 2 and p["setpoint"] == 1450, p)
+    c = st.ask("command", "list")["commands"][0]
+    shown = st.ask("command", "show", str(c["command"]))
+    t.equal("states in order", [x["state"] for x in shown["transitions"]], ["QUEUED", "SENT", "ACKED", "DONE"])
+    t.check("who, when, old, new, why", c["who"] and c["time"] and c["new"] == 1450 and c["old"] is not None and
+            c["reason"] == "test", c)
+    with sqlite3.connect(f"file:{st.path('station.db')}?mode=ro", uri=True) as db:
+        rows = db.execute("SELECT count(*) FROM command").fetchone()[0]
+    t.check("sqlite3 opens the file while the daemon runs", rows >= 1)
+    code, out, err = st.ctl("set", "floor3.om2.hv", "2500")
+    t.check("a value out of range is refused with what to do", code in (1, 2) and "2500" in err, (code, err))
+    code, out, err = st.ctl("set", "floor9.om2.hv", "1000")
+    t.check("an unknown floor is a usage error", code == 2 and "floor9" in err, (code, err))
+    t.account(st)
+
+
+def daemon_away(t):
+    """with the daemon killed, status exits 3 and says since when; the journal still answers"""
+    st = t.station()
+    st.start()
+    st.wait_ready()
+    st.ctl("set", "floor1.om0.threshold", "12")
+    time.sleep(2)
+    st.daemon.kill9()
+    code, out, err = st.ctl("status")
+    t.equal("status exits 3", code, 3)
+    t.check("it says since when and what to do", "since" in (out + err) and "fcm-server" in (out + err), out + err)
+    code, out, err = st.ctl("command", "list")
+    t.check("command list answers from the file and says so", code == 0 and "threshold" in out, (code, out, err))
+
+
+def python_consumer(t):
+    """the Python example prints hits per module"""
+    st = t.station()
+    st.start()
+    st.wait_ready()
+    r = subprocess.run([sys.executable, os.path.join(harness.ROOT, "schemas", "consumer_example.py"), "--monitor",
+                        st.monitor, "--seconds", "3"], capture_output=True, text=True, timeout=60, check=False)
+    t.check("it ends well", r.returncode == 0, r.stderr)
+    t.check("hits of every floor", all(f"F0{f}" in r.stdout or f"floor {f}" in r.stdout for f in (1, 2, 3, 4)),
+            r.stdout[-2000:])
+    t.account(st)
+
+
+if __name__ == "__main__":
+    harness.main([all_links_equal_the_truth, a_command_goes_down_and_is_answered, daemon_away, python_consumer])
