@@ -7,3 +7,5 @@ $(eval $(call library,emuboard,$(addprefix driver/emu/,board.c board_regs.c boar
 # The world: floors, sea, fibres, receiver on the roof, scenario. Link with tdm (libisal, libxxhash).
 $(eval $(call library,emuworld,$(addprefix driver/emu/,world.c scenario.c truth_file.c leap.c gps.c \
     fibre.c receiver.c floor.c floor_control.c pmt.c hit_fifo.c pulse.c hydrophone.c sea.c),libxxhash))
+
+$(eval $(call program,nanet3-emu,$(addprefix driver/emu/,main.c emu_options.c),emuboard emuworld tdm,libisal libxxhash))

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,6 +63,16 @@ int truth_file_create(const char *path, uint64_t seed, int64_t tai_start_ns, uns
 	}
 	*ret_file = t;
 	return 0;
+}
+
+void truth_file_start(struct truth_file *t, int64_t tai_start_ns)
+{
+	const off_t at = offsetof(struct truth_head, tai_start_ns);
+
+	if (pwrite(t->fd, &tai_start_ns, sizeof(tai_start_ns), at) != sizeof(tai_start_ns) &&
+	    t->err == 0) {
+		t->err = errno != 0 ? -errno : -EIO;
+	}
 }
 
 void truth_file_put(struct truth_file *t, const struct truth_record *record)

@@ -299,6 +299,22 @@ int world_create(const struct world_config *config, struct world **ret_world, ch
 	return 0;
 }
 
+int world_start_at(struct world *w, int64_t tai_start_ns)
+{
+	if (tai_start_ns <= 0 || tai_start_ns % TDM_FRAME_NS != 0) {
+		return -EINVAL;
+	}
+	if (w->begun) {
+		return -EBUSY;
+	}
+	w->config.tai_start_ns = tai_start_ns;
+	w->epoch_frames = (uint64_t)(tai_start_ns / TDM_FRAME_NS);
+	if (w->truth != NULL) {
+		truth_file_start(w->truth, tai_start_ns);
+	}
+	return 0;
+}
+
 static void emit_truth(void *context, const struct truth_record *truth);
 
 int world_destroy(struct world *w)
@@ -529,7 +545,7 @@ static void step_time(struct world *w)
 	if (frame == 0 || w->step == 0) {
 		leap_to_utc(&w->leap, tai_s, &w->utc);
 	}
-	if (w->gps != NULL && frame == GPS_FRAME) {
+	if (w->gps != NULL && !w->config.gps_mute && frame == GPS_FRAME) {
 		length = gps_sentences(w->gps_state, w->utc.utc_s + w->gps_jump_s, w->utc.inserted,
 				       text, sizeof(text));
 		if (length > 0) {

@@ -90,7 +90,8 @@ struct world_config {
 	const char *scenario_path;
 	const char *truth_path;
 	const char *executed_path; /* every WRITE and ACTION an FCM decided, a line each */
-	const char *gps_path;      /* where the receiver's terminal shall be linked: real time only */
+	const char *gps_path;      /* where the receiver's terminal shall be linked */
+	bool gps_mute;             /* it says nothing: its seconds are not those of the wall */
 	const char *leap_path;     /* leap-seconds.list; NULL: the system's, 37 s without one */
 };
 void world_config_default(struct world_config *config);
@@ -98,6 +99,8 @@ void world_config_default(struct world_config *config);
 /* Negative errno; then `error` says in a line what was wrong with which file. */
 int world_create(const struct world_config *config, struct world **ret_world, char *error,
 		 size_t error_size);
+/* Move the start, before the first step: -EBUSY after it, -EINVAL when not at a frame's border. */
+int world_start_at(struct world *w, int64_t tai_start_ns);
 /* Closes the files. 0, or the first error in writing them. NULL is fine. */
 int world_destroy(struct world *w);
 
