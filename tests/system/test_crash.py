@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""kill -9 of the daemon and of consumers, under data and in the middle of commands."""
+import collections
+import os
+import random
+import sqlite3
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+
+def daemon_killed_under_data(t):
+    """kill -9 and start at once, three times: no frame lost, repeats only with their flag, one row a second"""
+    st = t.station()
+    st.start()
+    st.wait_ready()
+    for _ in range(3):
+        time.sleep(1.3)
+        st.daemon.kill9()
+        st.start_daemon()
+        t.check("ring taken over on every link", all(l["taken_over"] for l in st.status()["links"]))
+        first = []
+        st.wait_for("the first released buffer",
+                    lambda: first.append(st.status()["capture"]["first_release_s"]) or first[-1] is not None)
+        if not t.sanitized:
+            t.check("a buffer was released within a second of the start", first[-1] < 1, first[-1])
+    st.wait_ready()
+    time.sleep(1)
+    ledger = t.account(st)
+    lost = [x for x in ledger["losses"] if x["kind"] == "group" or x["code"] in ("ring-full", "link-down")]
+    t.equal("no frame lost", lost, [])
+    for name, s in st.summaries().items():
+        t.equal(f"{name}: no block twice but those flagged", s["repeats_unflagged"], 0)
+    with sqlite3.connect(f"file:{st.path('station.db')}?mode=ro", uri=True) as db:
+        cut = db.execute("SELECT link, second, restarts, cells, partial FROM ledger_link WHERE restarts > 0").fetchall()
+        keys = db.execute("SELECT count(*), count(DISTINCT link || ':' || second) FROM ledger_link").fetchone()
+    t.check("the seconds cut by a restart are in the ledger", len(cut) >= 3, cut)
+    t.check("each is one row of 8000 frames", keys[0] == keys[1] and
+            all(c[3] == 8000 for c in cut if not c[4]), (keys, cut))
+
+
+def daemon_away_beyond_the_ring(t):
+    """kept away longer than the ring holds: exactly the frames that did not fit are named"""
+    st = t.station(depth_ms=1000)
+    st.start()
+    st.wait_ready()
+    time.sleep(1)
+    st.daemon.kill9()
+    time.sleep(2)
+    st.start_daemon()
+    st.wait_ready()
+    time.sleep(1)
+    ledger = t.account(st, named=[(l, "ring-full") for l in range(4)])
+    for link in range(4):
+        n = sum(x["frames"] for x in ledger["losses"] if x["code"] == "ring-full" and x["link"] == link)
+        t.check(f"link {link}: ring-full losses are named", n > 0, n)
+
+
+def consumer_killed(t):
+    """what a killed member had not acknowledged goes to the other member of its group"""
+    st = t.station()
+    st.start()
+    st.start_consumer("trigger-2", "trigger")
+    st.wait_ready()
+    st.wait_for("both members", lambda: len([m for m in st.ask("consumer", "list")["members"]
+                                             if m["group"] == "trigger"]) == 2)
+    time.sleep(1.5)
+    st.consumers["trigger-1"].kill9()
+    time.sleep(3)
+    ledger = t.account(st)
+    t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
+
+
+def all_consumers_killed(t):
+    """with no member left the group's policy drops by name, floor and frame range; the others lose nothing"""
+    st = t.station(depth_ms=1000)
+    st.start()
+    st.wait_ready()
+    time.sleep(1)
+    st.consumers["trigger-1"].kill9()
+    time.sleep(2.5)
+    s = st.status()
+    codes = {r["code"] for r in s["reasons"]}
+    t.check("status is red and says that the group has no consumer", s["state"] == "red" and
+            "consumer-none" in codes, s["reasons"])
+    ledger = t.account(st)
+    drops = [x for x in ledger["losses"] if x["kind"] == "group"]
+    t.check("drops are named no-member, for group trigger only, with floor and range", drops and
+            {x["group"] for x in drops} == {"trigger"} and {x["floor"] for x in drops} == {1, 2, 3, 4} and
+            all(x["frames"] > 0 for x in drops), drops[:3])
+
+
+def executed(st):
+    """(floor, sequence) -> how often the emulator's FCMs executed a write or action."""
+    n = collections.Counter()
+    with open(st.path("executed.log")) as f:
+        for line in f:
+            d = dict(w.split("=", 1) for w in line.split() if "=" in w)
+            if d.get("op") in ("write", "action"):
+                n[(d["floor"], d["sequence"])] += 1
+    return n
+
+
+def daemon_killed_in_commands(t):
+    """kill -9 in the middle of commands: none lost from the journal, none executed twice, open ones settled"""
+    st = t.station(load="quiet", emulator_args=[])
+    st.start()
+    st.wait_ready()
+    rng = random.Random(7)
+    asked = []
+    stop = threading.Event()
+
+    def operator(floor):
+        value = 10
+        while not stop.is_set():
+            value = 10 + (value - 9) % 90
+            name = f"floor{floor}.om{rng.randrange(6)}.threshold"
+            try:
+                answer = st.request("param.set", timeout=10, name=name, value=str(value),
+                                    client_id=f"{floor}-{len(asked)}-{value}", wait=False)
+                if answer["ok"]:
+                    asked.append(answer["result"]["command"])
+            except (OSError, ValueError, Exception):  # the daemon is being killed under us
+                time.sleep(0.05)
+
+    operators = [threading.Thread(target=operator, args=(f,)) for f in (1, 2, 3, 4)]
+    for o in operators:
+        o.start()
+    kills = 3 if t.sanitized else 8
+    for _ in range(kills):
+        time.sleep(0.6 + rng.random() * 0.5)
+        st.daemon.kill9()
+        st.start_daemon()
+    time.sleep(1)
+    stop.set()
+    for o in operators:
+        o.join()
+    st.wait_for("all commands settled", lambda: st.status()["commands"]["open"] == 0, 30)
+    with sqlite3.connect(f"file:{st.path('station.db')}?mode=ro", uri=True) as db:
+        time.sleep(1)
+        journal = {r[0]: r[1:] for r in db.execute("SELECT id, floor, sequence, state, ended FROM command")}
+    t.check("commands were made through all kills", len(asked) > 50, len(asked))
+    t.equal("none acknowledged to a client is missing from the journal", [c for c in asked if c not in journal], [])
+    t.equal("none is open", [c for c, r in journal.items() if not r[3]], [])
+    t.check("every one has a true end", {r[2] for r in journal.values()} <= {"DONE", "REFUSED", "FAILED", "CANCELLED"},
+            collections.Counter(r[2] for r in journal.values()))
+    n = executed(st)
+    t.equal("none was executed twice", [k for k, v in n.items() if v > 1], [])
+    done = {(str(r[0]), str(r[1])) for r in journal.values() if r[2] == "DONE"}
+    t.equal("every DONE was executed", sorted(done - set(n))[:5], [])
+    known = {(str(r[0]), str(r[1])) for r in journal.values()}
+    t.equal("nothing was executed that is not in the journal", sorted(set(n) - known)[:5], [])
+    print(f"  {len(journal)} commands, {kills} kills, states {collections.Counter(r[2] for r in journal.values())}")
+    t.account(st)
+
+
+if __name__ == "__main__":
+    harness.main([daemon_killed_under_data, daemon_away_beyond_the_ring, consumer_killed, all_consumers_killed,
+                  daemon_killed_in_commands])

@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every fault of a scenario ends in the right counter, state and message, and the other links lose nothing."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+# Seconds of data before the first fault: time for the links to align and the clock to lock.
+BEGIN = 10
+
+
+def scenario(t, *events):
+    lines = ["from data"] + [f"at {BEGIN + at} {what}" for at, what in events]
+    return t.scenario("\n".join(lines) + "\n")
+
+
+def codes(st):
+    return {(r["code"], r["object"]) for r in st.status()["reasons"]}
+
+
+def sees(t, st, code, obj, timeout=20):
+    """Status shows this reason, with a text and something to do."""
+    found = []
+
+    def shown():
+        found[:] = [r for r in st.status()["reasons"] if r["code"] == code and obj in r["object"]]
+        return bool(found)
+    try:
+        st.wait_for(f"{code} of {obj}", shown, timeout)
+    except Exception:
+        t.check(f"status says {code} of {obj}", False, st.status()["reasons"])
+        return
+    t.check(f"status says {code} of {obj}, and what to do", found[0]["text"] and found[0]["action"], found)
+
+
+def lost(ledger, link, code):
+    return sum(x["frames"] for x in ledger["losses"] if x["kind"] == "link" and x["link"] == link and
+               x["code"] == code)
+
+
+def damage_on_the_fibre(t):
+    """bad CRC, dropped frames, lost alignment, false frame numbers: each on a link of its own"""
+    st = t.station(scenario=scenario(t, (0, "link 0 crc 5"), (0.5, "link 1 drop 7"), (1, "link 2 unalign"),
+                                     (1.5, "link 3 time-fault 4")))
+    st.start()
+    st.wait_ready()
+    for link in range(4):
+        sees(t, st, "link-loss", f"link{link}")
+    ledger = t.account(st, named=[(0, "crc"), (1, "board-fifo"), (2, "alignment"), (2, "crc"), (3, "time-fault")])
+    t.equal("link 0: the 5 frames with a bad CRC", lost(ledger, 0, "crc"), 5)
+    t.equal("link 1: the 7 dropped frames", lost(ledger, 1, "board-fifo"), 7)
+    t.check("link 2: alignment lost and found again within a few frames", 3 <= lost(ledger, 2, "alignment") < 20,
+            lost(ledger, 2, "alignment"))
+    t.check("link 3: the 4 false numbers, and at most 2 to trust them again", 4 <= lost(ledger, 3, "time-fault") <= 8,
+            lost(ledger, 3, "time-fault"))
+    t.check("every loss has its floor and frame range", all(x["floor"] == x["link"] + 1 and x["frames"] > 0
+                                                          for x in ledger["losses"] if x["kind"] == "link" and
+                                                          x["frames"] < 100 and x["floor"]), ledger["losses"])
+
+
+def fibre_unplugged(t):
+    """a fibre out and in again: dark, gap blocks, lock and verdict on return"""
+    st = t.station(scenario=scenario(t, (0, "link 1 unplug 2")))
+    st.start()
+    st.wait_ready()
+    sees(t, st, "link-dark", "link1")
+    st.wait_for("link 1 up again", lambda: st.status()["links"][1]["state"] == "up", 20)
+    st.wait_for("a verdict", lambda: st.status()["phases"][1]["relocks"] >= 1, 10)
+    p = st.status()["phases"][1]
+    t.equal("the phase came back", p["last"]["verdict"], "PASS")
+    time.sleep(1)
+    ledger = t.account(st, named=[(1, "link-down"), (1, "alignment"), (1, "crc")])
+    t.check("about 2 s of link-down", 15000 <= lost(ledger, 1, "link-down") <= 20000, lost(ledger, 1, "link-down"))
+
+
+def fibres_swapped(t):
+    """two fibres swapped: found from the floors' own names; data keep their name; writes are refused"""
+    st = t.station(scenario=scenario(t, (0, "swap 0 3")))
+    st.start()
+    st.wait_ready()
+    sees(t, st, "floor-identity", "link0")
+    sees(t, st, "floor-identity", "link3")
+    code, _, err = st.ctl("set", "floor1.om0.threshold", "11")
+    t.check("a write to a swapped floor is refused with what to do", code == 1 and err, (code, err))
+    ledger = t.account(st, named=[(l, c) for l in (0, 3) for c in ("link-down", "alignment", "crc", "time-fault")])
+    t.check("rows after it carry the floor's own name", any(r["link"] == 0 and r["floor"] == 4
+                                                           for r in ledger["links"]), ledger["links"][-4:])
+
+
+def gps_lost_and_back(t):
+    """a silent receiver: holdover, uncertainty grows, data flow; its return locks in the same time epoch"""
+    st = t.station(scenario=scenario(t, (0, "gps silent"), (9, "gps ok")))
+    st.start()
+    st.wait_ready()
+    epoch = st.status()["clock"]["time_epoch"]
+    sees(t, st, "clock-holdover", "clock", 30)
+    first = st.status()["clock"]["uncertainty_ns"]
+    time.sleep(3)
+    t.check("uncertainty grows", st.status()["clock"]["uncertainty_ns"] >= first)
+    st.wait_for("locked again", lambda: st.status()["clock"]["state"] == "locked", 40)
+    t.equal("same time epoch", st.status()["clock"]["time_epoch"], epoch)
+    t.account(st)
+
+
+def gpsd_killed(t):
+    """gpsd itself dies and is started again"""
+    st = t.station()
+    st.start()
+    st.wait_ready()
+    st.gpsd.kill9()
+    sees(t, st, "clock-holdover", "clock", 30)
+    t.check("gpsd not connected", not st.status()["clock"]["gpsd"]["connected"])
+    st.start_gpsd()
+    st.wait_for("locked again", lambda: st.status()["clock"]["state"] == "locked", 40)
+    t.account(st)
+
+
+def board_stalled(t):
+    """the board's DMA hangs for a second: said, counted by name, recovered"""
+    st = t.station(scenario=scenario(t, (0, "stall 2")))
+    st.start()
+    st.wait_ready()
+    sees(t, st, "board-stalled", "board")
+    st.wait_for("all links up again", lambda: all(l["state"] == "up" for l in st.status()["links"]), 20)
+    time.sleep(1)
+    ledger = t.account(st, named=[(l, c) for l in range(4) for c in ("board-fifo", "alignment")])
+    t.check("the frames of the stall are named", all(lost(ledger, l, "board-fifo") > 10000 for l in range(4)),
+            [lost(ledger, l, "board-fifo") for l in range(4)])
+
+
+def bioluminescence(t):
+    """a burst overflows the FCM's FIFOs: whole hits are lost there, flagged; no frame is lost"""
+    st = t.station(scenario=scenario(t, (0, "link 2 burst 3000000 2")))
+    st.start()
+    st.wait_ready()
+    time.sleep(max(0, BEGIN - 4))
+    st.wait_for("the burst", lambda: st.status()["links"][2]["hits_per_s"] >
+                1.3 * st.status()["links"][1]["hits_per_s"], 20)
+    time.sleep(3)
+    t.account(st)
+    s = st.summaries()["trigger-1"]
+    t.check("the consumer sees FifoFull", s.get("fifo_full", 0) > 0, s)
+
+
+def slow_control_faults(t):
+    """lost and duplicated replies, a refusal, a mute FCM, a trip, a boot: every command ends in a true state"""
+    st = t.station(load="quiet",
+                   scenario=scenario(t, (0, "link 0 lose-replies 1"), (0, "link 1 duplicate-replies 20"),
+                                     (0, "link 2 refuse 1"), (0, "link 3 mute"), (6, "link 3 unmute"),
+                                     (12, "link 1 hv-trip 2"), (14, "link 0 fcm-boot")))
+    st.start()
+    st.wait_ready()
+    st.wait_for("floor 4 mute", lambda: any("mute" in c for c, _ in codes(st)), 40)
+    code, out, err = st.ctl("set", "floor1.om0.threshold", "15")
+    t.equal("lost reply: done all the same", code, 0) or print(out, err)
+    code, out, err = st.ctl("set", "floor2.om0.threshold", "16")
+    t.equal("duplicated replies: done once", code, 0) or print(out, err)
+    code, out, err = st.ctl("set", "floor3.om0.threshold", "17")
+    t.check("refused by the FCM: exit 1 and why", code in (0, 1), (code, out, err))
+    st.ctl("set", "--no-wait", "floor4.om0.threshold", "18")
+    st.wait_for("the mute floor's command settled", lambda: all(
+        c["ended"] for c in st.ask("command", "list")["commands"]), 40)
+    states = {c["parameter"].split(".")[1]: c["state"] for c in st.ask("command", "list")["commands"]}
+    t.equal("mute floor: settled after it spoke again", states["floor4"], "DONE")
+    sees(t, st, "hv-trip", "floor2.om2", 40)
+    sees(t, st, "fcm-booted", "link0", 40)
+    t.account(st)
+
+
+def soak_finds_the_slips(t):
+    """20 trials of reset and align find exactly the injected bit slips"""
+    slips = [3, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
+    text = "".join(f"at 0.1 link 2 slip-on-align {n}\n" for n in slips)
+    st = t.station(load="quiet", scenario=t.scenario("from data\n" + text.replace("at 0.1", f"at {BEGIN - 2}")))
+    st.start()
+    st.wait_ready()
+    time.sleep(BEGIN)
+    answer = st.request("phase.soak", timeout=300, link=2, trials=20, interval_s=0.5, command="reset")
+    t.check("the soak ends", answer["ok"], answer)
+    found = [x["slip"] % 10 if x["verdict"] == "SLIP" else 0 for x in answer["result"]["trials"]]
+    t.equal("exactly the injected slips", found, slips)
+    t.equal("the rest passed", answer["result"]["passes"], slips.count(0))
+    sees(t, st, "phase-slip", "link2") if slips[-1] else None
+    t.account(st, named=[(2, c) for c in ("link-down", "alignment", "crc", "time-fault")])
+
+
+if __name__ == "__main__":
+    harness.main([damage_on_the_fibre, fibre_unplugged, fibres_swapped, gps_lost_and_back, gpsd_killed, board_stalled,
+                  bioluminescence, slow_control_faults, soak_finds_the_slips])
