@@ -443,6 +443,7 @@ int groups_offer(struct groups *g, struct block *b)
 	}
 	b->publisher = t;
 	g->held++;
+	memset(b->outcome, OUTCOME_NOT_OFFERED, sizeof(b->outcome));
 	t->open = 1; /* ours, until all groups have it */
 	for (unsigned i = 0; i < g->count; i++) {
 		struct group *group = &g->group[i];

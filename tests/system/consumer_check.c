@@ -15,16 +15,17 @@
 
 #include "tdm/frame.h"
 
-#define TRACKS_MAX	256u
-#define SEQUENCE_MASK	((1ull << 40) - 1)
-#define TRACK_BEFORE	4096u /* sequences kept before the first seen: redelivered ones are older */
-#define TRACK_MAX	(1u << 26) /* sequences: a week of 10 ms blocks; bytes: 8 MiB */
-#define RECORD_BUFFER	8192u
-#define SLICE_FRAMES	1600u
-#define SLICE_MS	200
-#define EPOCH_2000_S	946684800
-#define HITS_BYTES_MAX	(TDM_PMT_STREAM + HIT_MAX_BYTES)
-#define FRAMES_A_SECOND ((int64_t)TDM_FRAMES_PER_SECOND)
+#define TRACKS_MAX     256u
+#define SEQUENCE_MASK  ((1ull << 40) - 1)
+#define TRACK_BEFORE   4096u /* sequences kept before the first seen: redelivered ones are older */
+#define TRACK_MAX      (1u << 26) /* sequences: a week of 10 ms blocks; bytes: 8 MiB */
+#define RECORD_BUFFER  8192u
+#define SLICE_FRAMES   1600u
+#define SLICE_MS       200
+#define EPOCH_2000_S   946684800
+#define SECOND_NS      1000000000ll
+#define LABEL_OFF_NS   1000000 /* worse is a wrong label, not an uncertain one */
+#define HITS_BYTES_MAX (TDM_PMT_STREAM + HIT_MAX_BYTES)
 
 struct track {
 	uint8_t link, tower, floor, stream;
@@ -188,25 +189,38 @@ static int64_t block_tai_ns(const struct fcm_block_header *h)
 	return h->tai_ns + h->cable_delay_ns;
 }
 
-/* UTC in ns since 1970 of the start of the block's first frame. */
-static int64_t block_utc_ns(const struct consumer_check *c, const struct fcm_block_header *h)
+/* UTC since 1970 of the second of the board's count in which the block lies. A label may be off the
+ * border of seconds by what its source is worth; `*ret_off_ns` says how far. */
+static int64_t block_utc_s(const struct consumer_check *c, const struct fcm_block_header *h,
+			   int64_t *ret_off_ns)
 {
-	return block_tai_ns(h) - (int64_t)c->tai_utc_s * 1000000000;
+	int64_t begin_ns =
+		block_tai_ns(h) - (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND) * TDM_FRAME_NS;
+	int64_t tai_s = (begin_ns + SECOND_NS / 2) / SECOND_NS;
+
+	*ret_off_ns = begin_ns - tai_s * SECOND_NS;
+	return tai_s - c->tai_utc_s;
 }
 
-/* The slice id is that of tai_ns, and seconds begin where the frame counter does. */
+static bool has_time(const struct fcm_block_header *h)
+{
+	return !(h->flags & FCM_BLOCK_NO_TIME) && h->tai_ns != FCM_NO_TAI;
+}
+
+/* The slice id is that of tai_ns, seconds begin where the frame counter does, and no slice's border
+ * lies inside. */
 static void check_label(struct consumer_check *c, const struct fcm_block_header *h)
 {
-	int64_t utc_ns = block_utc_ns(c, h);
-	int64_t ms = utc_ns / 1000000 - (int64_t)EPOCH_2000_S * 1000;
-	int64_t in_second = (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND) * TDM_FRAME_NS;
+	int64_t off_ns, ms;
 
-	if (h->flags & FCM_BLOCK_NO_TIME || h->tai_ns == FCM_NO_TAI) {
+	if (!has_time(h)) {
 		c->counts.no_time++;
-	} else if (ms < 0 || h->slice_id != (uint64_t)(ms / SLICE_MS) ||
-		   utc_ns % 1000000000 != in_second ||
-		   h->first_frame / SLICE_FRAMES !=
-			   (h->first_frame + h->frames - 1) / SLICE_FRAMES) {
+		return;
+	}
+	ms = (block_utc_s(c, h, &off_ns) - EPOCH_2000_S) * 1000 +
+	     (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND / SLICE_FRAMES) * SLICE_MS;
+	if (ms < 0 || h->slice_id != (uint64_t)(ms / SLICE_MS) || llabs(off_ns) > LABEL_OFF_NS ||
+	    h->first_frame / SLICE_FRAMES != (h->first_frame + h->frames - 1) / SLICE_FRAMES) {
 		c->counts.label_errors++;
 	}
 }
@@ -234,7 +248,7 @@ static bool stamp_right(const struct consumer_check *c, const uint8_t *bytes, un
 /* ---- frames ---- */
 
 /* The hits of one module in one frame: count, hash, time of day. */
-static void check_hits(struct consumer_check *c, const uint8_t *data, size_t bytes, bool has_time,
+static void check_hits(struct consumer_check *c, const uint8_t *data, size_t bytes, bool timed,
 		       unsigned channel, struct consumer_record *record)
 {
 	unsigned carrier = (unsigned)(record->floor_frame % TDM_FRAMES_PER_SECOND);
@@ -250,7 +264,7 @@ static void check_hits(struct consumer_check *c, const uint8_t *data, size_t byt
 	memcpy(c->scratch, data, bytes);
 	while (at + HIT_HEADER_BYTES <= bytes && hit_legal(data + at) &&
 	       at + hit_bytes(data + at) <= bytes) {
-		if (has_time &&
+		if (timed &&
 		    (!hit_legal_stamped(data + at) || !stamp_right(c, data + at, carrier))) {
 			record->time_errors++;
 		}
@@ -305,11 +319,8 @@ static void check_frame(struct consumer_check *c, const struct block_reader *r, 
 		.sequence = h->sequence,
 	};
 
-	if (!(h->flags & FCM_BLOCK_NO_TIME) && h->tai_ns != FCM_NO_TAI) {
-		int64_t utc_ns = block_utc_ns(c, h) + (int64_t)f * TDM_FRAME_NS;
-
+	if (has_time(h)) {
 		record.tai_ns = block_tai_ns(h) + (int64_t)f * TDM_FRAME_NS;
-		prepare_stamps(c, utc_ns / 1000000000);
 	}
 	check_channels(c, r, f, &record);
 	c->counts.bad_hits += record.bad_hits;
@@ -323,7 +334,7 @@ static void note_latency(struct consumer_counts *n, const struct fcm_block_heade
 {
 	int64_t ns, bin;
 
-	if (h->flags & FCM_BLOCK_NO_TIME || h->tai_ns == FCM_NO_TAI) {
+	if (!has_time(h)) {
 		return;
 	}
 	ns = now - h->tai_ns - (int64_t)h->frames * TDM_FRAME_NS;
@@ -362,6 +373,11 @@ bool consumer_check_block(struct consumer_check *c, const void *topic, size_t to
 	repeat = check_sequence(c, h);
 	check_label(c, h);
 	note_latency(n, h, tai_now_ns);
+	if (has_time(h)) {
+		int64_t off_ns;
+
+		prepare_stamps(c, block_utc_s(c, h, &off_ns));
+	}
 	for (uint32_t f = 0; f < h->frames; f++) {
 		if (c->records == RECORD_BUFFER && consumer_check_flush(c) < 0) {
 			return false;

@@ -10,3 +10,8 @@ $(eval $(call unit_test,test_deframe_random,$(addprefix tests/unit/,test_deframe
 
 # consumers: groups, publisher
 $(eval $(call unit_test,test_groups,tests/unit/test_groups.c daemon/groups.c,,))
+$(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher data tdm,libzmq jansson libisal))
+
+# driver/: the board's model, its user-space host, the library
+$(eval $(call unit_test,test_board,$(addprefix tests/unit/,test_board.c board_rig.c fake_world.c),emuboard tdm,libisal))
+$(eval $(call unit_test,test_board_link,$(addprefix tests/unit/,test_board_link.c board_rig.c fake_world.c),emuboard tdm,libisal))
