@@ -261,7 +261,7 @@ static void wait_back(struct rig *r, unsigned count)
 static void test_hello_block_ack(void **state)
 {
 	struct publisher_status s;
-	struct rig r;
+	static struct rig r;
 	struct got g;
 	void *d;
 
@@ -315,7 +315,7 @@ static void test_refused_hellos(void **state)
 		 "trigger acoustic"},
 	};
 	struct publisher_status s;
-	struct rig r;
+	static struct rig r;
 	void *d, *other[MEMBERS_MAX];
 
 	(void)state;
@@ -349,7 +349,7 @@ static void test_malformed(void **state)
 {
 	static const char big[300000];
 	struct publisher_status s;
-	struct rig r;
+	static struct rig r;
 	void *d;
 
 	(void)state;
@@ -387,7 +387,7 @@ static void test_malformed(void **state)
 
 static void test_name_taken_over(void **state)
 {
-	struct rig r;
+	static struct rig r;
 	void *d, *e;
 
 	(void)state;
@@ -409,11 +409,12 @@ static void test_name_taken_over(void **state)
 	finish(&r);
 }
 
-/* A consumer process: acknowledges `acks` blocks, then holds what it gets until it is killed. It says
- * so by a byte in `ready` when it holds `hold` more. */
-static pid_t fork_consumer(const char *endpoint, const char *name, unsigned acks, unsigned hold,
-			   int ready)
+/* A consumer process, made while this one has a single thread. It is told where by `endpoint`, and
+ * acknowledges `acks` blocks, then holds what it gets until it is killed. It says so by a byte in `ready`
+ * when it holds `hold` more. */
+static pid_t fork_consumer(const char *name, unsigned acks, unsigned hold, int endpoint, int ready)
 {
+	char where[256] = "";
 	pid_t pid = fork();
 	struct got g;
 	void *d;
@@ -422,7 +423,10 @@ static pid_t fork_consumer(const char *endpoint, const char *name, unsigned acks
 		assert_true(pid > 0);
 		return pid;
 	}
-	d = dealer(zmq_ctx_new(), endpoint);
+	if (read(endpoint, where, sizeof(where) - 1) <= 0) {
+		_exit(1);
+	}
+	d = dealer(zmq_ctx_new(), where);
 	say_hello(d, name, "trigger", acks + hold);
 	while (receive(d, &g)) {
 		if (strcmp(g.verb, "BLOCK") != 0) {
@@ -440,19 +444,22 @@ static pid_t fork_consumer(const char *endpoint, const char *name, unsigned acks
 
 static void test_killed_consumer(void **state)
 {
-	char endpoint[256], byte;
+	const char *endpoint;
+	char byte;
 	bool seen[6] = {false};
 	struct publisher_status s;
-	struct rig r;
-	int ready[2];
+	static struct rig r;
+	int ready[2], where[2];
 	pid_t child;
 	void *d;
 
 	(void)state;
-	start(&r, 100, 64);
 	assert_int_equal(pipe(ready), 0);
-	snprintf(endpoint, sizeof(endpoint), "%s", publisher_reserved_endpoint(r.p));
-	child = fork_consumer(endpoint, "victim", 2, 4, ready[1]);
+	assert_int_equal(pipe(where), 0);
+	child = fork_consumer("victim", 2, 4, where[0], ready[1]);
+	start(&r, 100, 64);
+	endpoint = publisher_reserved_endpoint(r.p);
+	assert_int_equal(write(where[1], endpoint, strlen(endpoint)), strlen(endpoint));
 	WAIT_STATUS(&r, s, s.group[0].members == 1);
 	for (unsigned i = 0; i < 6; i++) {
 		offer(&r, FCM_PMT);
@@ -487,8 +494,10 @@ static void test_killed_consumer(void **state)
 		assert_int_equal(s.member[i].redelivered, heir ? 4 : 0);
 		assert_int_equal(s.member[i].delivered, heir ? 4 : 2);
 	}
-	close(ready[0]);
-	close(ready[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(where[i]);
+	}
 	zmq_close(d);
 	finish(&r);
 }
@@ -496,7 +505,7 @@ static void test_killed_consumer(void **state)
 static void test_silent_consumer(void **state)
 {
 	struct publisher_status s;
-	struct rig r;
+	static struct rig r;
 	void *d;
 
 	(void)state;
@@ -529,7 +538,7 @@ static void test_monitor(void **state)
 	struct fcm_block_header header;
 	static uint8_t payload[PAYLOAD];
 	struct publisher_status s;
-	struct rig r;
+	static struct rig r;
 	void *sub;
 
 	(void)state;
@@ -559,7 +568,7 @@ static void test_monitor(void **state)
 /* The settled queue holds 4; nothing is lost while nobody drains it. */
 static void test_full_settled_queue(void **state)
 {
-	struct rig r;
+	static struct rig r;
 
 	(void)state;
 	start(&r, 100, 4);
@@ -575,7 +584,7 @@ static void test_full_settled_queue(void **state)
 static void test_pool_empty(void **state)
 {
 	struct block **place;
-	struct rig r;
+	static struct rig r;
 
 	(void)state;
 	start(&r, 100, 64);
@@ -607,7 +616,7 @@ static void test_stop_with_grace(void **state)
 {
 	struct publisher_status s;
 	pthread_t thread;
-	struct rig r;
+	static struct rig r;
 	int64_t begin;
 	void *d;
 
@@ -635,7 +644,7 @@ static void test_stop_with_grace(void **state)
 
 static void test_stop_without_answer(void **state)
 {
-	struct rig r;
+	static struct rig r;
 	void *d;
 
 	(void)state;
