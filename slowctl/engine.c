@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command engine: its making, what it takes over from the journal, requests, and its outputs. What
+ * becomes of a command is in engine_command.c, the words in engine_words.c. See engine.h.
+ */
+#include "slowctl/engine_private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEARTBEAT_S 600.0 /* an unchanged value is sampled this often */
+
+static const char *const state_names[] = {
+	[COMMAND_QUEUED] = "QUEUED",	   [COMMAND_SENT] = "SENT",
+	[COMMAND_ACKED] = "ACKED",	   [COMMAND_DONE] = "DONE",
+	[COMMAND_REFUSED] = "REFUSED",	   [COMMAND_FAILED] = "FAILED",
+	[COMMAND_CANCELLED] = "CANCELLED", [COMMAND_UNKNOWN] = "UNKNOWN",
+};
+
+const char *command_state_name(enum command_state state)
+{
+	return state_names[state];
+}
+
+int command_state_parse(const char *name, enum command_state *ret_state)
+{
+	for (unsigned i = 0; i < sizeof(state_names) / sizeof(state_names[0]); i++) {
+		if (strcmp(state_names[i], name) == 0) {
+			*ret_state = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+void engine_config_default(struct engine_config *ret_config)
+{
+	*ret_config = (struct engine_config){
+		.timeout_ms = 300,
+		.attempts = 3,
+		.queries = 3,
+		.ask_again_ms = 2000,
+		.window = 8,
+		.poll_window = 4,
+		.commands_max = 4096,
+		.sequence_block = 65536,
+		.store_wait_ms = 2000,
+		.poll = true,
+	};
+}
+
+/* ------------------------------------------------------------------ life */
+
+/* Which links have a floor, and where its parameters stand in the table. */
+static void find_floors(struct engine *e)
+{
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		const struct param *p = params_at(e->params, i);
+		struct link *l;
+
+		if (!p->floor) {
+			continue;
+		}
+		l = &e->links[p->link];
+		if (!l->configured) {
+			l->configured = true;
+			l->tower = p->tower;
+			l->floor = p->floor;
+			l->first_param = i;
+		}
+		l->params = i - l->first_param + 1;
+	}
+}
+
+struct engine *engine_create(struct params *params, const struct engine_config *config)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	size_t count = params_count(params);
+
+	if (!e) {
+		return NULL;
+	}
+	e->params = params;
+	e->config = *config;
+	if (e->config.poll_window > POLL_SLOTS) {
+		e->config.poll_window = POLL_SLOTS;
+	}
+	e->writers = calloc(count + 1, sizeof(*e->writers));
+	e->next_setting_ns = calloc(count + 1, sizeof(*e->next_setting_ns));
+	STAILQ_INIT(&e->outputs);
+	TAILQ_INIT(&e->recent);
+	TAILQ_INIT(&e->ending);
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		l->number = (uint8_t)i;
+		l->named_tower = l->named_floor = 0xff;
+		l->next_sequence = 1;
+		TAILQ_INIT(&l->open);
+	}
+	if (!e->writers || !e->next_setting_ns) {
+		engine_destroy(e);
+		return NULL;
+	}
+	find_floors(e);
+	return e;
+}
+
+static void command_free(struct command *c)
+{
+	free(c->client_id);
+	free(c);
+}
+
+static void list_free(struct command_list *list)
+{
+	struct command *c;
+
+	while ((c = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, c, next);
+		command_free(c);
+	}
+}
+
+void engine_destroy(struct engine *e)
+{
+	struct output *o;
+
+	if (!e) {
+		return;
+	}
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		list_free(&e->links[i].open);
+	}
+	list_free(&e->recent);
+	list_free(&e->ending);
+	while ((o = STAILQ_FIRST(&e->outputs))) {
+		STAILQ_REMOVE_HEAD(&e->outputs, next);
+		free(o);
+	}
+	free(e->current);
+	free(e->writers);
+	free(e->next_setting_ns);
+	free(e);
+}
+
+/* ------------------------------------------------------------------ outputs */
+
+/* Never NULL: without memory the output is lost and counted. A lost word times out, a lost row is
+ * never answered, so nothing happens that the journal does not know. */
+struct engine_out *engine_out(struct engine *e, enum engine_out_type type)
+{
+	struct output *o = malloc(sizeof(*o));
+
+	if (!o) {
+		e->lost_outputs++;
+		return &e->scrap;
+	}
+	o->out.type = type;
+	o->out.cookie = 0;
+	STAILQ_INSERT_TAIL(&e->outputs, o, next);
+	return &o->out;
+}
+
+bool engine_next(struct engine *e, const struct engine_out **ret_out)
+{
+	struct output *o = STAILQ_FIRST(&e->outputs);
+
+	free(e->current);
+	e->current = o;
+	if (!o) {
+		return false;
+	}
+	STAILQ_REMOVE_HEAD(&e->outputs, next);
+	*ret_out = &o->out;
+	return true;
+}
+
+uint64_t engine_cookie(struct engine *e)
+{
+	return COOKIE_MARK | ++e->last_cookie;
+}
+
+struct link *engine_link_of(struct engine *e, const struct command *c)
+{
+	return &e->links[c->param->link];
+}
+
+/* ------------------------------------------------------------------ values */
+
+static bool sample_due(const struct param *p, struct engine_now now)
+{
+	const struct param_kind *k = p->kind;
+	double age, setpoint = p->has_setpoint ? p->setpoint : NAN;
+	bool moved;
+
+	if (k->history_s <= 0 || !p->has_value) {
+		return false;
+	}
+	if (!p->sampled) {
+		return true;
+	}
+	age = (double)(now.mono_ns - p->sampled_mono_ns) / 1e9;
+	moved = fabs(p->value - p->sampled_value) > k->deadband ||
+		(setpoint != p->sampled_setpoint &&
+		 !(isnan(setpoint) && isnan(p->sampled_setpoint)));
+	if (moved && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
+		return true; /* changes of state are rare and every one matters */
+	}
+	return (moved && age >= k->history_s) || age >= fmax(HEARTBEAT_S, k->history_s);
+}
+
+/* Tell the new value, keep it in the history when that is due. */
+void engine_value(struct engine *e, struct param *p, struct engine_now now)
+{
+	engine_out(e, ENGINE_VALUE)->value.param = p;
+	if (sample_due(p, now)) {
+		struct engine_out *o = engine_out(e, ENGINE_STORE);
+
+		p->sampled = true;
+		p->sampled_mono_ns = now.mono_ns;
+		p->sampled_value = p->value;
+		p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
+		o->store.flags = 0;
+		row_begin(&o->store.row, ROW_SAMPLE);
+		row_text(&o->store.row, p->name);
+		row_int(&o->store.row, p->time_ns);
+		row_real(&o->store.row, p->value);
+		row_real(&o->store.row, p->sampled_setpoint);
+	}
+}
+
+void engine_shore(struct engine *e, struct param *p, double value, struct engine_now now)
+{
+	param_put(p, value, now.utc_ns, now.mono_ns);
+	if (!p->bad) {
+		engine_value(e, p, now);
+	}
+}
+
+/* ------------------------------------------------------------------ recovery */
+
+void engine_recover_id(struct engine *e, uint64_t last_id)
+{
+	if (last_id > e->last_id) {
+		e->last_id = last_id;
+	}
+}
+
+void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
+			     uint32_t reserved_until)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		if (l->configured && l->tower == tower && l->floor == floor &&
+		    l->next_sequence <= reserved_until) {
+			l->next_sequence = (uint64_t)reserved_until + 1;
+		}
+	}
+}
+
+static struct command *command_new(struct param *p, const char *client_id)
+{
+	struct command *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		return NULL;
+	}
+	c->param = p;
+	c->old_value = c->new_value = c->readback = NAN;
+	if (client_id && client_id[0]) {
+		c->client_id = strdup(client_id);
+		if (!c->client_id) {
+			free(c);
+			return NULL;
+		}
+	}
+	return c;
+}
+
+/* Keep an ended command for its client id and for views; forget the oldest. */
+void engine_retire(struct engine *e, struct command *c)
+{
+	TAILQ_INSERT_TAIL(&e->recent, c, next);
+	if (++e->recent_count > RECENT) {
+		struct command *oldest = TAILQ_FIRST(&e->recent);
+
+		TAILQ_REMOVE(&e->recent, oldest, next);
+		e->recent_count--;
+		command_free(oldest);
+	}
+}
+
+static void open_add(struct engine *e, struct command *c)
+{
+	struct link *l = engine_link_of(e, c);
+
+	TAILQ_INSERT_TAIL(&l->open, c, next);
+	l->open_count++;
+	e->open_count++;
+	if (!e->writers[c->param->number]) {
+		e->writers[c->param->number] = c;
+	}
+}
+
+/* An open command whose parameter is no longer configured can be asked of nobody. */
+static void orphan_end(struct engine *e, const struct engine_journal *j, struct engine_now now)
+{
+	struct engine_out *o = engine_out(e, ENGINE_STORE);
+	struct row *r = &o->store.row;
+
+	o->store.flags = ENGINE_STORE_URGENT;
+	row_begin(r, ROW_TRANSITION);
+	row_int(r, (int64_t)j->id);
+	row_int(r, now.utc_ns);
+	row_text(r, command_state_name(COMMAND_UNKNOWN));
+	row_null(r);
+	row_text(r, "its parameter is no longer configured: the outcome cannot be asked for");
+	row_int(r, j->sequence);
+	row_int(r, j->boot);
+	row_int(r, j->attempts);
+	row_int(r, now.utc_ns);
+}
+
+static void recover_ended(struct engine *e, struct command *c, const struct engine_journal *j)
+{
+	c->ended = true;
+	if (command_state_parse(j->state, &c->state) < 0) {
+		c->state = COMMAND_UNKNOWN;
+	}
+	snprintf(c->detail, sizeof(c->detail), "%s", j->detail);
+	c->changed_ns = j->time_ns;
+	c->alarm = false; /* it has been told; the event table keeps it */
+	engine_retire(e, c);
+}
+
+int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now)
+{
+	struct param *p = NULL;
+	struct command *c;
+	struct link *l;
+
+	engine_recover_id(e, j->id);
+	if (params_find(e->params, j->parameter, &p, NULL) < 0 || !p->floor) {
+		if (!j->ended) {
+			orphan_end(e, j, now);
+		}
+		return -ENOENT;
+	}
+	l = &e->links[p->link];
+	if (j->sequence >= l->next_sequence) {
+		l->next_sequence = (uint64_t)j->sequence + 1;
+	}
+	c = command_new(p, j->client_id);
+	if (!c) {
+		return -ENOMEM;
+	}
+	c->id = j->id;
+	c->action = j->action;
+	c->old_value = j->old_value;
+	c->new_value = j->new_value;
+	c->raw = isnan(j->new_value) ? 0 : param_to_raw(p->kind, j->new_value);
+	c->sequence = j->sequence;
+	c->boot = j->boot;
+	c->attempts = j->attempts;
+	c->time_ns = j->time_ns;
+	if (j->ended) {
+		recover_ended(e, c, j);
+		return 0;
+	}
+	c->recovered = c->journaled = true;
+	c->asked_later = j->later + 16 >= FCM_OUTCOMES;
+	c->want = WANT_QUERY;
+	open_add(e, c);
+	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
+		     "the daemon was restarted when this was %.16s; asking the FCM", j->state);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static struct command *find_client(struct command_list *list, const char *client_id)
+{
+	struct command *c;
+
+	TAILQ_FOREACH (c, list, next) {
+		if (c->client_id && strcmp(c->client_id, client_id) == 0) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static struct command *find_repeat(struct engine *e, const char *client_id)
+{
+	struct command *c = find_client(&e->ending, client_id);
+
+	c = c ? c : find_client(&e->recent, client_id);
+	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
+		c = find_client(&e->links[i].open, client_id);
+	}
+	return c;
+}
+
+/* 1: a repeat of *ret_id; 0: new; negative: the id was given to something else. */
+static int check_repeat(struct engine *e, const struct engine_request *q, const struct param *p,
+			uint64_t *ret_id, struct sc_error *error)
+{
+	struct command *c;
+
+	if (!q->client_id || !q->client_id[0]) {
+		return 0;
+	}
+	if (strlen(q->client_id) > 63) {
+		return sc_fail(error, -EINVAL, "client-id", "Use at most 63 bytes.",
+			       "the client id is too long");
+	}
+	c = find_repeat(e, q->client_id);
+	if (!c) {
+		return 0;
+	}
+	if (c->param != p || c->action != q->action ||
+	    (!q->action && c->raw != param_to_raw(p->kind, q->value))) {
+		return sc_fail(error, -EINVAL, "client-id",
+			       "Give every new command a client id of its own.",
+			       "client id %s belongs to command %llu, which is another one",
+			       q->client_id, (unsigned long long)c->id);
+	}
+	*ret_id = c->id;
+	return 1;
+}
+
+/* What the parameter itself says to the request. */
+static int check_param(const struct engine_request *q, const struct param *p,
+		       struct sc_error *error)
+{
+	if (!p->floor) {
+		return sc_fail(error, -EACCES, "read-only",
+			       "It is the shore's own: it can be read.", "%s cannot be set",
+			       p->name);
+	}
+	if (!q->action) {
+		return param_check_set(p, q->value, q->force, error);
+	}
+	if (p->kind->access != PARAM_ACTION) {
+		return sc_fail(error, -EINVAL, "no-action",
+			       p->kind->access == PARAM_RW ? "It takes a value: set it."
+							   : "It can be read only.",
+			       "%s is no action", p->name);
+	}
+	return 0;
+}
+
+/* Whether the link can carry anything to the floor the parameter belongs to. */
+static int check_link(const struct link *l, const struct param *p, struct sc_error *error)
+{
+	if (!l->locked) {
+		return sc_fail(error, -ENOLINK, "not-locked",
+			       "Look at the fibre and the floor's power: fcmctl link show; try "
+			       "again when it is up.",
+			       "%s: link %u is not locked; nothing was sent", p->name, l->number);
+	}
+	if (l->named_floor == 0xff) {
+		return sc_fail(error, -ENOLINK, "not-identified",
+			       "Wait for its first good frames: fcmctl link show.",
+			       "%s: the floor on link %u has not said who it is; nothing was sent",
+			       p->name, l->number);
+	}
+	if (!link_usable(l)) {
+		return sc_fail(error, -EXDEV, "swapped",
+			       "Put the fibres right, or correct the configuration ([links]).",
+			       "%s: link %u ends at tower %u floor %u; nothing was sent", p->name,
+			       l->number, l->named_tower, l->named_floor);
+	}
+	return 0;
+}
+
+/* The journal's row of a command; `state` REFUSED: it never became one. */
+static void put_command_row(struct engine_out *o, const struct engine_request *q,
+			    const struct command *c, enum command_state state, const char *detail,
+			    struct engine_now now)
+{
+	struct row *r = &o->store.row;
+	const struct param *p = c->param;
+
+	row_begin(r, ROW_COMMAND);
+	row_int(r, (int64_t)c->id);
+	row_text(r, c->client_id);
+	row_int(r, now.utc_ns);
+	row_text(r, q->who ? q->who : "unknown");
+	row_int(r, q->uid);
+	row_int(r, q->pid);
+	row_text(r, q->origin);
+	row_text(r, q->reason);
+	if (p->link >= 0) {
+		row_int(r, p->link);
+	} else {
+		row_null(r);
+	}
+	row_int(r, p->tower);
+	row_int(r, p->floor);
+	row_text(r, p->name);
+	row_text(r, q->action ? "action" : "set");
+	row_real(r, c->old_value);
+	row_real(r, c->new_value);
+	row_text(r, p->kind->unit);
+	if (c->sequence) {
+		row_int(r, c->sequence);
+	} else {
+		row_null(r);
+	}
+	if (c->boot != BOOT_UNKNOWN) {
+		row_int(r, c->boot);
+	} else {
+		row_null(r);
+	}
+	row_text(r, command_state_name(state));
+	row_text(r, detail);
+	if (state_ends(state)) {
+		row_int(r, now.utc_ns);
+	} else {
+		row_null(r);
+	}
+}
+
+/* A refusal is written down too: who tried what. Without the client id, so that the same request may
+ * be tried again when its cause is gone. */
+static void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
+			    const struct sc_error *error, struct engine_now now, uint64_t *ret_id)
+{
+	struct command c = {.param = p, .old_value = NAN, .new_value = q->action ? NAN : q->value};
+	struct engine_out *o = engine_out(e, ENGINE_STORE);
+
+	c.id = ++e->last_id;
+	if (p->has_value) {
+		c.old_value = p->value;
+	}
+	o->store.flags = 0;
+	put_command_row(o, q, &c, COMMAND_REFUSED, error->message, now);
+	e->by_state[COMMAND_REFUSED]++;
+	*ret_id = c.id;
+}
+
+static int check_room(struct engine *e, struct link *l, struct sc_error *error)
+{
+	if (e->open_count >= e->config.commands_max) {
+		return sc_fail(error, -EAGAIN, "too-many",
+			       "Wait for some to end: fcmctl command list.",
+			       "%u commands are open already", e->open_count);
+	}
+	if (l->next_sequence > UINT32_MAX) {
+		return sc_fail(error, -EOVERFLOW, "sequences",
+			       "Tell the maintainer: this floor needs a new numbering.",
+			       "tower %u floor %u: all sequence numbers are used up", l->tower,
+			       l->floor);
+	}
+	return 0;
+}
+
+static int take(struct engine *e, const struct engine_request *q, struct param *p,
+		struct engine_now now, uint64_t *ret_id, struct sc_error *error)
+{
+	struct link *l = &e->links[p->link];
+	struct command *c = command_new(p, q->client_id);
+	uint64_t lost = e->lost_outputs;
+	struct engine_out *o;
+
+	if (!c) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	c->action = q->action;
+	if (!q->action) {
+		c->raw = param_to_raw(p->kind, q->value);
+		c->new_value = param_from_raw(p->kind, c->raw);
+	}
+	if (p->has_value) {
+		c->old_value = p->value;
+	}
+	c->id = e->last_id + 1;
+	c->sequence = (uint32_t)l->next_sequence;
+	c->boot = l->boot;
+	c->time_ns = c->changed_ns = now.utc_ns;
+	c->submitted_ns = now.mono_ns;
+	snprintf(c->detail, sizeof(c->detail), "waiting for the journal");
+	o = engine_out(e, ENGINE_STORE);
+	if (e->lost_outputs != lost) {
+		command_free(c);
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	e->last_id++;
+	l->next_sequence++;
+	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
+	o->cookie = c->row_cookie = engine_cookie(e);
+	put_command_row(o, q, c, COMMAND_QUEUED, NULL, now);
+	e->by_state[COMMAND_QUEUED]++;
+	open_add(e, c);
+	*ret_id = c->id;
+	return 0;
+}
+
+int engine_submit(struct engine *e, const struct engine_request *q, struct engine_now now,
+		  uint64_t *ret_id, struct sc_error *error)
+{
+	struct sc_error own = {0};
+	struct param *p = NULL;
+	int r;
+
+	error = error ? error : &own;
+	*ret_id = 0;
+	r = params_find(e->params, q->parameter, &p, error);
+	if (r < 0) {
+		return r;
+	}
+	r = check_repeat(e, q, p, ret_id, error);
+	if (r != 0) {
+		return r;
+	}
+	r = check_param(q, p, error);
+	if (r == 0) {
+		r = check_link(&e->links[p->link], p, error);
+	}
+	if (r == 0) {
+		r = check_room(e, &e->links[p->link], error);
+	}
+	if (r < 0) {
+		journal_refusal(e, q, p, error, now, ret_id);
+		return r;
+	}
+	return take(e, q, p, now, ret_id, error);
+}
+
+static struct command *find_open(const struct engine *e, uint64_t id)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct command *c;
+
+		TAILQ_FOREACH (c, &e->links[i].open, next) {
+			if (c->id == id) {
+				return c;
+			}
+		}
+	}
+	return NULL;
+}
+
+int engine_cancel(struct engine *e, uint64_t id, const char *who, struct engine_now now,
+		  struct sc_error *error)
+{
+	struct command *c = find_open(e, id);
+	struct engine_command_view view;
+
+	if (!c && engine_command(e, id, &view)) {
+		return sc_fail(error, -EALREADY, "ended", "", "command %llu has ended: %s",
+			       (unsigned long long)id, command_state_name(view.state));
+	}
+	if (!c) {
+		return sc_fail(error, -ENOENT, "no-such-command", "fcmctl command list shows them.",
+			       "there is no open command %llu", (unsigned long long)id);
+	}
+	if (c->attempts > 0 || c->flying || c->recovered) {
+		return sc_fail(error, -EBUSY, "sent", "To undo it, set the old value.",
+			       "command %llu has been sent and cannot be taken back",
+			       (unsigned long long)id);
+	}
+	command_end(e, c, COMMAND_CANCELLED, "", now, "cancelled by %.60s before it was sent",
+		    who ? who : "unknown");
+	return 0;
+}
+
+int engine_refresh(struct engine *e, struct param *p, struct engine_now now, struct sc_error *error)
+{
+	int r;
+
+	if (!p->floor || p->kind->source != PARAM_POLLED || p->kind->access == PARAM_ACTION) {
+		return 0; /* it comes by itself */
+	}
+	r = check_link(&e->links[p->link], p, error);
+	if (r < 0) {
+		return r;
+	}
+	p->next_poll_ns = now.mono_ns;
+	link_pump(e, &e->links[p->link], now);
+	return 0;
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What becomes of a command: its states, each written to the journal and told to who waits; what
+ * replies, silence and boots of the FCM mean for it. Nothing here sends: it says what the command wants
+ * to send next, and link_pump() does it.
+ *
+ * The rule behind all of it: a word of a command is repeated only when the FCM itself, in the boot in
+ * which the word was sent first, has said that it never executed it. Everything else ends in evidence
+ * (outcome, set value, counter) or in UNKNOWN with an alarm.
+ */
+#include "slowctl/engine_private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "tdm/registers.h"
+
+#define READ_PAUSE_MIN (10 * MS)
+#define READ_PAUSE_MAX (200 * MS)
+#define RAMP_UNKNOWN_S 60.0 /* allowed for a ramp whose rate is not known */
+#define OUTCOME_MARGIN 16u  /* words in flight, retries: the FCM may remember less than we count */
+
+#define HINT_LOOK                                                                                  \
+	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
+#define HINT_MUTE "Look at the link and the floor: fcmctl link show. The daemon goes on asking."
+
+static void put_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
+			   struct engine_now now)
+{
+	struct engine_out *o = engine_out(e, ENGINE_STORE);
+	struct row *r = &o->store.row;
+
+	o->store.flags = flags;
+	o->cookie = flags & ENGINE_STORE_ANSWER ? c->end_cookie : 0;
+	row_begin(r, ROW_TRANSITION);
+	row_int(r, (int64_t)c->id);
+	row_int(r, now.utc_ns);
+	row_text(r, command_state_name(c->state));
+	if (frame == UINT64_MAX) {
+		row_null(r);
+	} else {
+		row_int(r, (int64_t)frame);
+	}
+	row_text(r, c->detail);
+	row_int(r, c->sequence);
+	row_int(r, c->boot);
+	row_int(r, c->attempts);
+	if (c->ended) {
+		row_int(r, now.utc_ns);
+	} else {
+		row_null(r);
+	}
+}
+
+/* Tell who waits. `note` is added to the text; NULL: nothing. */
+void command_announce(struct engine *e, struct command *c, const char *note)
+{
+	struct engine_out *o = engine_out(e, ENGINE_PROGRESS);
+
+	o->progress.id = c->id;
+	o->progress.state = c->state;
+	o->progress.final = c->ended;
+	o->progress.alarm = c->alarm;
+	o->progress.readback = c->readback;
+	snprintf(o->progress.text, sizeof(o->progress.text), "%s%s", c->detail, note ? note : "");
+	snprintf(o->progress.hint, sizeof(o->progress.hint), "%s", c->hint);
+}
+
+void command_move(struct engine *e, struct command *c, enum command_state state, uint64_t frame,
+		  struct engine_now now, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->detail, sizeof(c->detail), format, args);
+	va_end(args);
+	c->state = state;
+	c->changed_ns = now.utc_ns;
+	put_transition(e, c, frame, 0, now);
+	command_announce(e, c, NULL);
+}
+
+/* The parameter is free for the next open command on it. */
+static void unlock(struct engine *e, struct command *c)
+{
+	struct command *d;
+
+	if (e->writers[c->param->number] != c) {
+		return;
+	}
+	e->writers[c->param->number] = NULL;
+	TAILQ_FOREACH (d, &engine_link_of(e, c)->open, next) {
+		if (d->param == c->param) {
+			e->writers[c->param->number] = d;
+			return;
+		}
+	}
+}
+
+static void land(struct engine *e, struct command *c)
+{
+	if (c->flying) {
+		c->flying = false;
+		engine_link_of(e, c)->flights--;
+	}
+}
+
+/* Something was done to this module: its other values may have changed. */
+static void refresh_module(struct engine *e, const struct command *c, struct engine_now now)
+{
+	struct link *l = engine_link_of(e, c);
+
+	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
+		struct param *p = params_at(e->params, i);
+
+		if (p->module == c->param->module && p->next_poll_ns > now.mono_ns) {
+			p->next_poll_ns = now.mono_ns;
+			e->next_setting_ns[p->number] = now.mono_ns;
+		}
+	}
+}
+
+void command_end(struct engine *e, struct command *c, enum command_state state, const char *hint,
+		 struct engine_now now, const char *format, ...)
+{
+	struct link *l = engine_link_of(e, c);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->detail, sizeof(c->detail), format, args);
+	va_end(args);
+	snprintf(c->hint, sizeof(c->hint), "%s", hint);
+	land(e, c);
+	c->state = state;
+	c->ended = true;
+	c->alarm = state == COMMAND_UNKNOWN;
+	c->changed_ns = now.utc_ns;
+	c->want = WANT_NOTHING;
+	c->end_cookie = engine_cookie(e);
+	c->announce_by = now.mono_ns + e->config.store_wait_ms * MS;
+	put_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, now);
+	TAILQ_REMOVE(&l->open, c, next);
+	l->open_count--;
+	e->open_count--;
+	e->by_state[state]++;
+	unlock(e, c);
+	if (c->attempts > 0 || c->recovered) {
+		refresh_module(e, c, now);
+	}
+	TAILQ_INSERT_TAIL(&e->ending, c, next);
+}
+
+/* ------------------------------------------------------------------ acknowledged */
+
+static bool proof_is_boot_count(const struct command *c)
+{
+	return c->param->module == WORD_MODULE_FCM &&
+	       c->param->kind->readback_reg == (int)REG_FCM_BOOT_COUNT;
+}
+
+/* Time from the acknowledgement to a right read-back: the settle time, and the ramp when there is one. */
+static double settle_time_s(struct engine *e, const struct command *c)
+{
+	const struct param_kind *k = c->param->kind;
+	const struct param *ramp;
+	double way;
+
+	if (!k->settle_by[0] || c->action) {
+		return k->settle_s;
+	}
+	ramp = params_sibling(e->params, c->param, k->settle_by);
+	if (!ramp || !ramp->has_value || ramp->value <= 0) {
+		return k->settle_s + RAMP_UNKNOWN_S;
+	}
+	way = fabs(c->new_value - (c->param->has_value ? c->param->value : 0));
+	return k->settle_s + 1.1 * way / ramp->value;
+}
+
+static void acked(struct engine *e, struct command *c, int32_t value, const char *how,
+		  struct engine_now now)
+{
+	struct param *p = c->param;
+
+	if (c->action) {
+		c->wanted_count = (uint32_t)value;
+	} else {
+		p->setpoint = param_from_raw(p->kind, value);
+		p->has_setpoint = true;
+	}
+	c->alarm = false;
+	c->hint[0] = 0;
+	c->queries = 0;
+	c->settle_until = now.mono_ns + (uint64_t)(settle_time_s(e, c) * 1e9);
+	c->read_pause_ns = READ_PAUSE_MIN;
+	c->want = WANT_READBACK;
+	c->not_before = now.mono_ns;
+	command_move(e, c, COMMAND_ACKED, UINT64_MAX, now, "%s", how);
+}
+
+static const char *refusal_text(uint8_t status)
+{
+	switch (status) {
+	case WORD_BAD_REG:
+		return "it knows no such register";
+	case WORD_BAD_VALUE:
+		return "the value is outside the hardware's range";
+	case WORD_REFUSED:
+		return "not possible now";
+	case WORD_READ_ONLY:
+		return "the register is read-only";
+	case WORD_BUSY:
+		return "it is busy";
+	default:
+		return "for a reason this program does not know";
+	}
+}
+
+static const char *refusal_hint(uint8_t status)
+{
+	switch (status) {
+	case WORD_REFUSED:
+		return "Is the module powered, is it tripped? fcmctl get its power and trip; then "
+		       "set it again.";
+	case WORD_BUSY:
+		return "Try again.";
+	case WORD_BAD_VALUE:
+		return "Choose a value inside the range; tell the maintainer that the dictionary's "
+		       "range is wrong.";
+	default:
+		return "The parameter dictionary and the FCM's firmware do not agree: tell the "
+		       "maintainer.";
+	}
+}
+
+void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
+		     struct engine_now now)
+{
+	char see[PARAM_NAME_MAX + 32] = "";
+	const struct param *p;
+
+	if (w->status == WORD_OK) {
+		acked(e, c, w->value, how, now);
+		return;
+	}
+	if (w->status == WORD_DUPLICATE) {
+		/* It was executed (or refused) earlier; how it ended, only QUERY says. */
+		engine_link_of(e, c)->duplicates++;
+		c->want = WANT_QUERY;
+		c->not_before = now.mono_ns;
+		return;
+	}
+	p = c->param->kind->see[0] ? params_sibling(e->params, c->param, c->param->kind->see)
+				   : NULL;
+	if (p && p->has_value && p->value != 0) {
+		char v[32];
+
+		snprintf(see, sizeof(see), " (%s = %s)", p->name,
+			 param_format(p, p->value, v, sizeof(v)));
+	}
+	command_end(e, c, COMMAND_REFUSED, refusal_hint(w->status), now, "refused by the FCM: %s%s",
+		    refusal_text(w->status), see);
+}
+
+/* ------------------------------------------------------------------ settled by QUERY */
+
+static bool same_boot(uint32_t a, uint32_t b)
+{
+	return a != BOOT_UNKNOWN && b != BOOT_UNKNOWN && (uint16_t)a == (uint16_t)b;
+}
+
+/* The FCM says it never executed the word, and it would remember if it had. */
+static void never_executed(struct engine *e, struct command *c, struct engine_now now)
+{
+	if (c->recovered) {
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+			    "not executed: the daemon stopped before its word reached the FCM");
+	} else if (c->attempts >= e->config.attempts) {
+		command_end(e, c, COMMAND_FAILED,
+			    "Look at the link: fcmctl link show. Send it again.", now,
+			    "not executed: sent %u times, it never reached the FCM", c->attempts);
+	} else {
+		engine_link_of(e, c)->retries++;
+		c->want = WANT_COMMAND;
+		c->not_before = now.mono_ns;
+	}
+}
+
+/* The FCM has forgotten: what is left are the register's value and the boot count. */
+static void forgotten(struct engine *e, struct command *c, uint16_t boot, struct engine_now now)
+{
+	if (!c->action) {
+		c->want = WANT_SETTING;
+		c->not_before = now.mono_ns;
+	} else if (proof_is_boot_count(c) && c->boot != BOOT_UNKNOWN && !same_boot(c->boot, boot)) {
+		command_end(e, c, COMMAND_DONE, "", now, "the FCM has booted since (%u, now %u)",
+			    c->boot & 0xffffu, boot);
+	} else {
+		command_end(
+			e, c, COMMAND_UNKNOWN,
+			"Look at the module's values, and do it again only if that is harmless.",
+			now, "no answer came, and the FCM %s: whether it was executed is not known",
+			same_boot(c->boot, boot) ? "no longer remembers" : "has booted since");
+	}
+}
+
+void command_query_reply(struct engine *e, struct command *c, const struct word *w,
+			 struct engine_now now)
+{
+	struct link *l = engine_link_of(e, c);
+
+	c->queries = 0;
+	if (w->status == WORD_UNKNOWN) {
+		bool remembers = same_boot(c->boot, w->boot) && !c->asked_later &&
+				 l->sent_writes - c->sent_writes < FCM_OUTCOMES - OUTCOME_MARGIN;
+
+		if (remembers) {
+			never_executed(e, c, now);
+		} else {
+			forgotten(e, c, w->boot, now);
+		}
+		return;
+	}
+	if (w->module != c->param->module || w->reg != (uint8_t)c->param->kind->reg) {
+		command_end(e, c, COMMAND_UNKNOWN,
+			    "Tell the maintainer: sequence numbers were used twice on this floor.",
+			    now, "the FCM remembers another command under its sequence %u",
+			    c->sequence);
+		return;
+	}
+	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back", now);
+}
+
+void command_setting_reply(struct engine *e, struct command *c, const struct word *w,
+			   struct engine_now now)
+{
+	struct param *p = c->param;
+	char is[32], want[32];
+
+	if (w->status != WORD_OK) {
+		command_end(e, c, COMMAND_UNKNOWN, HINT_LOOK, now,
+			    "no answer came, the FCM has forgotten, and its set value cannot be "
+			    "read: %s",
+			    refusal_text(w->status));
+		return;
+	}
+	if (w->value == c->raw) {
+		acked(e, c, w->value,
+		      "the FCM has forgotten the outcome, but holds the value; waiting for the "
+		      "read-back",
+		      now);
+		return;
+	}
+	p->setpoint = param_from_raw(p->kind, w->value);
+	p->has_setpoint = true;
+	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.", now,
+		    "not in effect: no answer came, and the FCM holds %s %s, not %s %s",
+		    param_format(p, p->setpoint, is, sizeof(is)), p->kind->unit,
+		    param_format(p, c->new_value, want, sizeof(want)), p->kind->unit);
+}
+
+/* ------------------------------------------------------------------ settled by read-back */
+
+static void read_again(struct command *c, struct engine_now now)
+{
+	c->want = WANT_READBACK;
+	c->not_before = now.mono_ns + c->read_pause_ns;
+	c->read_pause_ns =
+		c->read_pause_ns * 2 < READ_PAUSE_MAX ? c->read_pause_ns * 2 : READ_PAUSE_MAX;
+}
+
+static void disagrees(struct engine *e, struct command *c, struct engine_now now)
+{
+	const struct param *p = c->param, *q;
+	char is[32], want[32], tolerance[32], see[PARAM_NAME_MAX + 32] = "";
+
+	q = p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
+	if (q && q->has_value && q->value != 0) {
+		char v[32];
+
+		snprintf(see, sizeof(see), "; %s = %s", q->name,
+			 param_format(q, q->value, v, sizeof(v)));
+	}
+	command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
+		    "read-back %s %s, wanted %s %s within %s after %.1f s%s",
+		    param_format(p, c->readback, is, sizeof(is)), p->kind->unit,
+		    param_format(p, c->new_value, want, sizeof(want)), p->kind->unit,
+		    param_format(p, p->kind->tolerance, tolerance, sizeof(tolerance)),
+		    settle_time_s(e, c), see);
+}
+
+static void readback_value(struct engine *e, struct command *c, int32_t raw, struct engine_now now)
+{
+	struct param *p = c->param;
+	char text[32];
+
+	param_put_raw(p, raw, now.utc_ns, now.mono_ns);
+	c->readback = p->value;
+	if (p->kind->readback_reg == p->kind->reg) {
+		p->setpoint = p->value;
+		p->has_setpoint = true;
+	}
+	if (fabs(p->value - c->new_value) <= p->kind->tolerance + 1e-9) {
+		p->sampled = false; /* the new value belongs in the history at once */
+		engine_value(e, p, now);
+		command_end(e, c, COMMAND_DONE, "", now, "read-back %s %s",
+			    param_format(p, p->value, text, sizeof(text)), p->kind->unit);
+		return;
+	}
+	engine_value(e, p, now);
+	if (past(c->settle_until, now)) {
+		disagrees(e, c, now);
+		return;
+	}
+	read_again(c, now);
+	snprintf(c->detail, sizeof(c->detail), "read-back %s %s",
+		 param_format(p, p->value, text, sizeof(text)), p->kind->unit);
+	command_announce(e, c, NULL);
+}
+
+static void readback_count(struct engine *e, struct command *c, uint32_t count,
+			   struct engine_now now)
+{
+	if ((int32_t)(count - c->wanted_count) >= 0) {
+		command_end(e, c, COMMAND_DONE, "", now, "its counter stands at %u", count);
+	} else if (past(c->settle_until, now)) {
+		command_end(e, c, COMMAND_FAILED,
+			    "Look at the module's values; do it again if needed.", now,
+			    "acknowledged, but its counter stands at %u, not %u, after %.1f s",
+			    count, c->wanted_count, settle_time_s(e, c));
+	} else {
+		read_again(c, now);
+	}
+}
+
+void command_readback(struct engine *e, struct command *c, const struct word *w,
+		      struct engine_now now)
+{
+	c->queries = 0;
+	if (w->status != WORD_OK) {
+		if (past(c->settle_until, now)) {
+			command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
+				    "acknowledged, but its read-back cannot be read: %s",
+				    refusal_text(w->status));
+		} else {
+			read_again(c, now);
+		}
+	} else if (c->action) {
+		readback_count(e, c, (uint32_t)w->value, now);
+	} else {
+		readback_value(e, c, w->value, now);
+	}
+}
+
+/* ------------------------------------------------------------------ silence, boots, dark links */
+
+/* It has asked often enough for an operator to know. */
+static void alarm_unknown(struct engine *e, struct command *c, const char *why,
+			  struct engine_now now)
+{
+	if (c->alarm) {
+		return;
+	}
+	c->alarm = true;
+	snprintf(c->hint, sizeof(c->hint), "%s", HINT_MUTE);
+	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
+		     c->flight == WANT_READBACK || c->want == WANT_READBACK
+			     ? "acknowledged, but whether it is complete is not known yet"
+			     : "whether it was executed is not known yet");
+}
+
+void command_timeout(struct engine *e, struct command *c, struct engine_now now)
+{
+	land(e, c);
+	c->want = c->flight;
+	c->not_before = now.mono_ns;
+	if (c->flight == WANT_COMMAND) {
+		c->want = WANT_QUERY;
+		command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
+			     "no answer within %u ms (attempt %u); asking the FCM",
+			     e->config.timeout_ms, c->attempts);
+		return;
+	}
+	if (c->flight == WANT_READBACK && !past(c->settle_until, now)) {
+		read_again(c, now);
+		return;
+	}
+	if (++c->queries >= e->config.queries) {
+		alarm_unknown(e, c, "the floor does not answer", now);
+		c->not_before = now.mono_ns + e->config.ask_again_ms * MS;
+	}
+}
+
+void command_stranded(struct engine *e, struct command *c, struct engine_now now)
+{
+	const struct link *l = engine_link_of(e, c);
+	char why[64];
+
+	snprintf(why, sizeof(why), "link %u %s", l->number,
+		 l->locked ? "ends at another floor" : "is not locked");
+	if (c->attempts == 0 && !c->recovered) {
+		if (c->journaled) {
+			command_end(e, c, COMMAND_FAILED,
+				    "Send it again when the link is up: fcmctl link show.", now,
+				    "not sent: %s", why);
+		}
+		return;
+	}
+	alarm_unknown(e, c, why, now);
+}
+
+/* The TX ring did not take its word: it has certainly not left. */
+void command_not_sent(struct engine *e, struct command *c, int result, struct engine_now now)
+{
+	land(e, c);
+	c->want = c->flight;
+	c->not_before = now.mono_ns + (result == -EAGAIN ? 2 * MS : 50 * MS);
+	if (c->flight != WANT_COMMAND) {
+		return;
+	}
+	c->attempts--;
+	if (result == -EAGAIN) {
+		return;
+	}
+	if (c->attempts > 0) {
+		c->want = WANT_QUERY;
+		return;
+	}
+	command_end(e, c, COMMAND_FAILED,
+		    "Look at link and board: fcmctl link show; then send it again.", now,
+		    "not sent: %s",
+		    result == -ENOLINK	? "the link is not locked"
+		    : result == -ENODEV ? "the board is gone"
+					: strerror(-result));
+}
+
+/* Counters begin anew with the FCM's boot; what waited for one cannot be proved any more. */
+void command_booted(struct engine *e, struct command *c, struct engine_now now)
+{
+	bool acknowledged = c->want == WANT_READBACK || (c->flying && c->flight == WANT_READBACK);
+
+	if (c->action && acknowledged && !proof_is_boot_count(c)) {
+		command_end(
+			e, c, COMMAND_UNKNOWN,
+			"Look at the module's values, and do it again only if that is harmless.",
+			now, "acknowledged, but the FCM booted before its counter proved it");
+	}
+}

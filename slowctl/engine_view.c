@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What can be seen of the command engine: commands, links, when it wants to be called next, and the
+ * reasons why slow control is not well. Changes nothing.
+ */
+#include "slowctl/engine_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MUTE_NS	 (5 * SECOND)
+#define NEVER_NS (20 * SECOND) /* a usable floor's polled value should be there by then */
+
+/* ------------------------------------------------------------------ views */
+
+static const struct command *find_in(const struct command_list *list, uint64_t id)
+{
+	const struct command *c;
+
+	TAILQ_FOREACH (c, list, next) {
+		if (c->id == id) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view)
+{
+	const struct command *c = find_in(&e->ending, id);
+
+	c = c ? c : find_in(&e->recent, id);
+	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
+		c = find_in(&e->links[i].open, id);
+	}
+	if (!c) {
+		return false;
+	}
+	*ret_view = (struct engine_command_view){
+		.id = c->id,
+		.client_id = c->client_id ? c->client_id : "",
+		.parameter = c->param->name,
+		.action = c->action,
+		.ended = c->ended,
+		.alarm = c->alarm,
+		.old_value = c->old_value,
+		.new_value = c->new_value,
+		.readback = c->readback,
+		.sequence = c->sequence,
+		.attempts = c->attempts,
+		.state = c->state,
+		.detail = c->detail,
+		.hint = c->hint,
+		.time_ns = c->time_ns,
+		.changed_ns = c->changed_ns,
+	};
+	return true;
+}
+
+void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view)
+{
+	const struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
+
+	*ret_view = (struct engine_link_view){0};
+	if (link >= PARAM_LINKS) {
+		return;
+	}
+	*ret_view = (struct engine_link_view){
+		.configured = l->configured,
+		.locked = l->locked,
+		.identified = l->named_floor != 0xff,
+		.swapped = l->configured && l->locked && l->named_floor != 0xff && !link_usable(l),
+		.tower = l->tower,
+		.floor = l->floor,
+		.named_tower = l->named_tower,
+		.named_floor = l->named_floor,
+		.boot = l->boot,
+		.boots = l->boots,
+		.open = l->open_count,
+		.in_flight = l->flights,
+		.polls_in_flight = l->polls_flying,
+		.words = l->words,
+		.replies = l->replies,
+		.timeouts = l->timeouts,
+		.queries = l->queries,
+		.retries = l->retries,
+		.duplicates = l->duplicates,
+		.strays = l->strays,
+		.send_failures = l->send_failures,
+		.last_reply_ns = l->last_reply_ns,
+		.sequences_left = l->next_sequence > UINT32_MAX
+					  ? 0
+					  : (uint32_t)(UINT32_MAX - l->next_sequence + 1),
+	};
+}
+
+void engine_counters(const struct engine *e, struct engine_counters *ret_counters)
+{
+	memcpy(ret_counters->by_state, e->by_state, sizeof(ret_counters->by_state));
+	ret_counters->open = e->open_count;
+}
+
+/* ------------------------------------------------------------------ when */
+
+static void earlier(uint64_t *due, uint64_t when)
+{
+	if (when < *due) {
+		*due = when;
+	}
+}
+
+static void link_due(const struct engine *e, const struct link *l, uint64_t *due)
+{
+	const struct command *c;
+
+	TAILQ_FOREACH (c, &l->open, next) {
+		if (c->flying) {
+			earlier(due, c->deadline);
+		} else if (c->want != WANT_NOTHING && link_usable(l) &&
+			   l->flights < e->config.window && e->writers[c->param->number] == c) {
+			earlier(due, c->not_before);
+		}
+	}
+	for (unsigned i = 0; i < POLL_SLOTS; i++) {
+		if (l->polls[i].param) {
+			earlier(due, l->polls[i].deadline);
+		}
+	}
+	if (!l->reserve_cookie && l->reserve_again &&
+	    l->next_sequence + e->config.sequence_block / 2 > l->reserved_until) {
+		earlier(due, l->reserve_again);
+	}
+}
+
+/* The next poll of a floor that can be asked. */
+static void poll_time(const struct engine *e, const struct link *l, uint64_t *due)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (!e->config.poll || !link_usable(l) || l->polls_flying >= e->config.poll_window) {
+		return;
+	}
+	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
+		const struct param *p = params_at(e->params, i);
+
+		if (p->kind->source == PARAM_POLLED && p->kind->access != PARAM_ACTION &&
+		    p->kind->poll_s > 0 && !p->polling) {
+			earlier(&next, p->next_poll_ns);
+		}
+	}
+	earlier(due, next > l->poll_pause ? next : l->poll_pause);
+}
+
+uint64_t engine_next_due(const struct engine *e)
+{
+	const struct command *c;
+	uint64_t due = UINT64_MAX;
+
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		const struct link *l = &e->links[i];
+
+		if (l->configured) {
+			link_due(e, l, &due);
+			poll_time(e, l, &due);
+			if (l->open_count > 0 && l->down_since) {
+				earlier(&due, l->down_since + STRANDED_NS + MS);
+			}
+		}
+	}
+	TAILQ_FOREACH (c, &e->ending, next) {
+		if (c->announce_by) {
+			earlier(&due, c->announce_by);
+		}
+	}
+	return due;
+}
+
+/* ------------------------------------------------------------------ reasons */
+
+struct reasons {
+	void (*fn)(void *context, const struct engine_reason *reason);
+	void *context;
+	unsigned count;
+};
+
+static void give(struct reasons *r, const struct engine_reason *reason)
+{
+	r->count++;
+	if (r->fn) {
+		r->fn(r->context, reason);
+	}
+}
+
+/* A command that ended UNKNOWN stays a reason until a later one on its parameter is done. */
+static bool superseded(const struct engine *e, const struct command *c)
+{
+	const struct command *d = c;
+
+	while ((d = TAILQ_NEXT(d, next))) {
+		if (d->param == c->param && d->state == COMMAND_DONE) {
+			return true;
+		}
+	}
+	TAILQ_FOREACH (d, &e->ending, next) {
+		if (d->param == c->param && d->state == COMMAND_DONE) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void unknown_reason(struct reasons *r, const struct command *c)
+{
+	struct engine_reason reason = {.code = "unknown-command", .red = true};
+
+	snprintf(reason.object, sizeof(reason.object), "%s", c->param->name);
+	snprintf(reason.text, sizeof(reason.text), "command %llu: %.280s",
+		 (unsigned long long)c->id, c->detail);
+	snprintf(reason.action, sizeof(reason.action), "%s", c->hint);
+	give(r, &reason);
+}
+
+static void unknown_commands(struct engine *e, struct reasons *r)
+{
+	const struct command *c;
+
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		TAILQ_FOREACH (c, &e->links[i].open, next) {
+			if (c->alarm) {
+				unknown_reason(r, c);
+			}
+		}
+	}
+	TAILQ_FOREACH (c, &e->recent, next) {
+		if (c->alarm && !superseded(e, c)) {
+			unknown_reason(r, c);
+		}
+	}
+}
+
+static void alarmed_values(struct engine *e, struct engine_now now, struct reasons *r)
+{
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		const struct param *p = params_at(e->params, i);
+		struct engine_reason reason = {.code = "alarm", .red = true};
+		char v[32], limit[32];
+		bool low;
+
+		if (!param_alarmed(p, now.mono_ns)) {
+			continue;
+		}
+		low = p->value < p->kind->alarm_min;
+		snprintf(reason.object, sizeof(reason.object), "%s", p->name);
+		if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
+			snprintf(reason.text, sizeof(reason.text), "%s is %s: %s", p->name,
+				 param_format(p, p->value, v, sizeof(v)), p->kind->description);
+		} else {
+			snprintf(reason.text, sizeof(reason.text), "%s is %s %s, %s %s", p->name,
+				 param_format(p, p->value, v, sizeof(v)), p->kind->unit,
+				 low ? "below" : "above",
+				 param_format(p, low ? p->kind->alarm_min : p->kind->alarm_max,
+					      limit, sizeof(limit)));
+		}
+		snprintf(reason.action, sizeof(reason.action), "%s", p->kind->on_alarm);
+		give(r, &reason);
+	}
+}
+
+/* Stale and missing values of a stretch of the table, as one reason. */
+static void stale_values(struct engine *e, unsigned first, unsigned count, uint64_t never_since,
+			 const char *object, struct engine_now now, struct reasons *r)
+{
+	struct engine_reason reason = {.code = "stale"};
+	const struct param *worst = NULL;
+	unsigned stale = 0;
+	double age = 0;
+
+	for (unsigned i = first; i < first + count; i++) {
+		const struct param *p = params_at(e->params, i);
+		enum param_quality q = param_quality(p, now.mono_ns);
+		bool never = q == PARAM_NEVER && p->kind->stale_s > 0 && p->kind->poll_s > 0 &&
+			     never_since && now.mono_ns - never_since > NEVER_NS;
+
+		if (q != PARAM_STALE && !never) {
+			continue;
+		}
+		stale++;
+		if (!worst || param_age_s(p, now.mono_ns) > age) {
+			worst = p;
+			age = param_age_s(p, now.mono_ns);
+		}
+	}
+	if (stale == 0) {
+		return;
+	}
+	snprintf(reason.object, sizeof(reason.object), "%s", object);
+	if (age < 0) {
+		snprintf(reason.text, sizeof(reason.text),
+			 "%u values have never come, %s among them", stale, worst->name);
+	} else {
+		snprintf(reason.text, sizeof(reason.text), "%u values are stale; %s is %.0f s old",
+			 stale, worst->name, age);
+	}
+	snprintf(reason.action, sizeof(reason.action),
+		 "Do not trust them: fcmctl get %s shows their ages.", object);
+	give(r, &reason);
+}
+
+static void link_reasons(const struct link *l, struct engine_now now, struct reasons *r)
+{
+	struct engine_reason reason = {.red = true};
+
+	if (l->locked && l->named_floor != 0xff && !link_usable(l)) {
+		reason.code = "swapped";
+		snprintf(reason.object, sizeof(reason.object), "link%u", l->number);
+		snprintf(reason.text, sizeof(reason.text),
+			 "link %u ends at tower %u floor %u, configured is tower %u floor %u: "
+			 "writes are refused",
+			 l->number, l->named_tower, l->named_floor, l->tower, l->floor);
+		snprintf(reason.action, sizeof(reason.action),
+			 "Put the fibres right, or correct the configuration and restart.");
+		give(r, &reason);
+	}
+	if (link_usable(l) && l->silent >= MUTE_TIMEOUTS &&
+	    now.mono_ns - (l->last_reply_ns > l->usable_since ? l->last_reply_ns
+							      : l->usable_since) >
+		    MUTE_NS) {
+		reason.code = "mute";
+		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
+			 l->floor);
+		snprintf(reason.text, sizeof(reason.text),
+			 "the FCM of tower %u floor %u does not answer slow control, though link "
+			 "%u is locked",
+			 l->tower, l->floor, l->number);
+		snprintf(reason.action, sizeof(reason.action),
+			 "Wait half a minute for a boot to end; then try fcmctl link reset %u; "
+			 "then tell the detector expert.",
+			 l->number);
+		give(r, &reason);
+	}
+	if (l->configured && l->next_sequence > UINT32_MAX - UINT32_MAX / 10) {
+		reason.code = "sequences";
+		reason.red = l->next_sequence > UINT32_MAX;
+		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
+			 l->floor);
+		snprintf(reason.text, sizeof(reason.text),
+			 "tower %u floor %u: nine tenths of all sequence numbers are used up",
+			 l->tower, l->floor);
+		snprintf(reason.action, sizeof(reason.action), "Tell the maintainer.");
+		give(r, &reason);
+	}
+}
+
+static void journal_reason(const struct engine *e, struct reasons *r)
+{
+	struct engine_reason reason = {.code = "journal", .red = true, .object = "store"};
+
+	if (e->journal_error == 0) {
+		return;
+	}
+	snprintf(reason.text, sizeof(reason.text),
+		 "the command journal cannot be written: %s; commands are refused",
+		 strerror(-e->journal_error));
+	snprintf(
+		reason.action, sizeof(reason.action),
+		"Free the disk of the state directory or make it writable; it recovers by itself.");
+	give(r, &reason);
+}
+
+unsigned engine_reasons(struct engine *e, struct engine_now now,
+			void (*fn)(void *context, const struct engine_reason *reason),
+			void *context)
+{
+	struct reasons r = {.fn = fn, .context = context};
+	unsigned shore = 0;
+	char object[PARAM_NAME_MAX];
+
+	unknown_commands(e, &r);
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		link_reasons(l, now, &r);
+		if (link_usable(l) && l->silent < MUTE_TIMEOUTS) {
+			snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
+			stale_values(e, l->first_param, l->params, l->usable_since, object, now,
+				     &r);
+		}
+		shore += l->params;
+	}
+	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", now, &r);
+	alarmed_values(e, now, &r);
+	journal_reason(e, &r);
+	return r.count;
+}
