@@ -24,43 +24,47 @@
 #include "tdm/frame.h"
 
 struct clock_config {
-	uint32_t silence_ms;      /* gpsd says nothing for so long: it is silent (3000) */
-	uint32_t confirm;         /* labels that must agree before LOCKED (3) */
-	double holdover_ppb;      /* drift of the oscillator while in holdover */
-	uint32_t receiver_ns;     /* uncertainty of the receiver's second (50) */
-	uint32_t fault_ns;        /* uncertainty above which holdover ends in NO_TIME */
-	int64_t floor_utc_s;      /* no date before this is believed (1024-week jumps) */
-	bool system_clock;        /* may the system clock label when nothing else does? */
-	int32_t tai_utc_s;        /* from leap-seconds.list now */
-	int64_t leap_tai_ns;      /* next leap second, INT64_MAX: none announced */
+	uint32_t silence_ms;  /* gpsd says nothing for so long: it is silent (3000) */
+	uint32_t confirm;     /* labels that must agree before LOCKED (3) */
+	double holdover_ppb;  /* drift of the oscillator while in holdover */
+	uint32_t receiver_ns; /* uncertainty of the receiver's second (50) */
+	uint32_t fault_ns;    /* uncertainty above which holdover ends in NO_TIME */
+	int64_t floor_utc_s;  /* no date before this is believed (1024-week jumps) */
+	uint32_t far_s;	      /* nor a new label so far from the synchronised system clock; 0 = do
+				   * not compare */
+	bool system_clock;    /* may the system clock label when nothing else does? */
+	int32_t tai_utc_s;    /* from leap-seconds.list now */
+	int64_t leap_tai_ns;  /* next leap second, INT64_MAX: none announced */
 	int64_t leap_expires_utc_s; /* of the table: a warning only */
 };
 
 /* What a TPV (and what else came with it) says. */
 struct clock_gps {
-	uint8_t mode;      /* 0 unknown, 1 no fix, 2 2D, 3 3D */
+	uint8_t mode; /* 0 unknown, 1 no fix, 2 2D, 3 3D */
 	bool has_time;
-	int64_t utc_ns;    /* of the fix: the second it labels */
-	double ept_s;      /* NaN: unknown */
+	int64_t utc_ns;	     /* of the fix: the second it labels */
+	double ept_s;	     /* NaN: unknown */
 	int32_t leapseconds; /* GPS-UTC as gpsd says; 0 = unknown: a cross-check only */
 	int satellites_used; /* -1 unknown */
-	int64_t toff_ns;   /* receiver's message minus host clock; INT64_MIN unknown */
+	int64_t toff_ns;     /* receiver's message minus host clock; INT64_MIN unknown */
 };
 
 struct clock_view {
-	struct label label;      /* what blocks carry now */
-	bool gps_connected;      /* gpsd answers */
+	struct label label; /* what blocks carry now */
+	bool gps_connected; /* gpsd answers */
 	bool gps_fix;
 	int satellites_used;
 	uint64_t last_gps_ns, last_pps_ns, last_word_ns; /* monotonic, 0 never */
 	uint64_t pps_number;
 	uint64_t state_since_ns;
-	uint64_t relabels, rejects; /* rejected labels: date below the floor, contradiction */
-	int64_t gps_minus_board_ns; /* last label against the running one; INT64_MIN unknown */
+	uint64_t relabels, rejects;    /* rejected labels: date below the floor, contradiction */
+	int64_t gps_minus_board_ns;    /* last label against the running one; INT64_MIN unknown */
 	int64_t system_minus_label_ns; /* the host's clock against ours; INT64_MIN unknown */
-	const char *reason;      /* why this state: one sentence for the operator */
-	const char *action;      /* what to do; "" when well */
+	const char *reason;	       /* why this state: one sentence for the operator */
+	const char *action;	       /* what to do; "" when well */
 	bool leap_table_expired, leap_mismatch;
+	uint64_t voids; /* labels given up: board's count began anew, holdover too uncertain */
+	uint64_t lates; /* of the rejects: gpsd's report came more than a second after its PPS */
 };
 
 struct clock;
@@ -81,17 +85,24 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 		     uint64_t now_ns);
 /* The emulator at --speed max labels itself. */
 void clock_emulated(struct clock *c, bool own_labels);
+/* Another table of leap seconds was read: TAI-UTC now, the next leap, its expiry. A change
+ * of TAI-UTC itself (the old table was wrong) relabels; an announcement does not. */
+void clock_leap(struct clock *c, int32_t tai_utc_s, int64_t leap_tai_ns,
+		int64_t leap_expires_utc_s);
 /* At least 4 times a second. */
 void clock_tick(struct clock *c, uint64_t now_ns);
 
 /* True when the label to use has changed since the last call (then it is in *ret_label). */
 bool clock_take_label(struct clock *c, struct label *ret_label);
 void clock_get_view(const struct clock *c, struct clock_view *ret_view);
-const char *clock_state_name(enum clock_state state);   /* "no-time", ... */
-const char *label_source_name(enum label_source source); /* "none", "gpsd", "floors", "system", "emulator" */
+const char *clock_state_name(enum clock_state state); /* "no-time", ... */
+const char *
+label_source_name(enum label_source source); /* "none", "gpsd", "floors", "system", "emulator" */
 
-/* TAI-UTC at `utc_s` (Unix), next leap and expiry from a leap-seconds.list. -ENOENT, -EBADMSG. */
-int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s, int64_t *ret_leap_tai_ns,
-		    int64_t *ret_expires_utc_s);
+/* TAI-UTC at `utc_s` (Unix), next leap and expiry from a leap-seconds.list. -ENOENT and what open(2)
+ * says, -EBADMSG when it is not such a table or does not reach back to `utc_s`, -ENOTSUP when the next
+ * leap removes a second. The results are untouched on failure. */
+int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
+		    int64_t *ret_leap_tai_ns, int64_t *ret_expires_utc_s);
 
 #endif

@@ -91,7 +91,7 @@ const struct option config_options[] = {
 	 .restart = true, .unit = "ps",
 	 .help = "The mean may move so far from the reference before it is called a drift."},
 	{"phase", "relock_samples", OPTION_U32, IN(phase.relock_samples), .value = "5",
-	 RANGE(1, 1000), .restart = true, .unit = "samples",
+	 RANGE(1, 64), .restart = true, .unit = "samples",
 	 .help = "Samples of a new lock that are averaged before it is judged."},
 	{"phase", "sample_hz", OPTION_U32, IN(phase.sample_hz), .value = "10", RANGE(1, 50),
 	 .restart = true, .unit = "Hz", .help = "How often the phase of each link is read."},

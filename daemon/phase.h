@@ -8,7 +8,8 @@
  *
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
  * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
- * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT.
+ * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT. A step inside
+ * a lock, which the board did not report, is judged like a re-lock (and is not counted as one).
  */
 #ifndef DAEMON_PHASE_H
 #define DAEMON_PHASE_H
@@ -35,7 +36,7 @@ struct phase_reference {
 	uint8_t rtt_frames;
 	uint16_t rtt_bytes;
 	uint8_t rtt_bits;
-	int64_t time_ns; /* UTC since 1970 */
+	int64_t time_ns; /* UTC since 1970; 0 in one that the first lock made: the caller knows the time */
 };
 
 enum phase_verdict { PHASE_NONE, PHASE_FIRST, PHASE_PASS, PHASE_SLIP, PHASE_JUMP, PHASE_DRIFT };
@@ -62,7 +63,7 @@ struct phase_row {
 struct phase_config {
 	double tolerance_ps;    /* of PASS (100) */
 	double drift_ps;        /* mean may move so far from the reference before DRIFT (300) */
-	uint32_t relock_samples; /* samples of a new lock before it is judged (5) */
+	uint32_t relock_samples; /* samples of a new lock before it is judged (5); 1..64 */
 };
 
 struct phase_view {
@@ -70,7 +71,7 @@ struct phase_view {
 	struct phase_reference reference;
 	struct phase_judgement last; /* verdict on the last re-lock (or drift) */
 	double mean_ps, sigma_ps, peak_to_peak_ps, slope_ps_per_s; /* since the last lock or 600 s */
-	double difference_ps; /* of the running mean's total delay against the reference */
+	double difference_ps; /* of the last 10 s' mean total delay against the reference */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */
@@ -83,7 +84,7 @@ struct phase;
 struct phase *phase_create(const struct phase_config *config);
 void phase_destroy(struct phase *p);
 void phase_set_reference(struct phase *p, const struct phase_reference *reference);
-/* The running mean as a new reference; -EAGAIN when not locked or too few samples. */
+/* The mean of the last 10 s as a new reference; -EAGAIN when not locked or too few samples. */
 int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns);
 /* Since the last call: a judgement was passed (true, at most one). */

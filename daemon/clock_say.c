@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the clock tells the operator: one sentence why it is in its state, one what to do. The words
+ * depend on the state alone, so that a state that does not change keeps its words.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/clock_private.h"
+
+struct trouble {
+	const char *what; /* "gpsd does not answer" */
+	const char *action;
+};
+
+/* Why gpsd labels nothing; the first cause that stands. {NULL} when it does. */
+static struct trouble gps_trouble(const struct clock *c)
+{
+	uint64_t silence = clock_silence_ns(c), now = c->now_ns;
+
+	if (clock_within(c->last_label_ns, silence, now) &&
+	    !clock_within(c->late_ns, silence, now)) {
+		return (struct trouble){NULL, ""};
+	}
+	if (!c->gps_connected) {
+		return (struct trouble){"gpsd does not answer",
+					"start gpsd, and see [clock] gpsd_host and gpsd_port"};
+	}
+	if (!clock_within(c->last_gps_ns, silence, now)) {
+		return (struct trouble){"gpsd answers but its receiver is silent",
+					"check the receiver's power and serial cable; "
+					"gpsmon shows what comes"};
+	}
+	if (!clock_within(c->last_fix_ns, silence, now)) {
+		return (struct trouble){"the GPS receiver has no fix",
+					"check the antenna, its cable and its view of the sky"};
+	}
+	if (!clock_within(c->last_whole_ns, silence, now)) {
+		return (struct trouble){"gpsd reports no whole seconds",
+					"set the receiver to report on the second, once a second"};
+	}
+	if (!clock_within(c->last_pps_ns, silence, now)) {
+		return (struct trouble){"the board sees no PPS",
+					"check the PPS cable from the receiver to the board"};
+	}
+	if (clock_within(c->late_ns, silence, now)) {
+		return (struct trouble){
+			"gpsd's reports come more than a second after their PPS",
+			"check the load of the host and the receiver's serial rate"};
+	}
+	return (struct trouble){"gpsd's reports and the PPS do not go together",
+				"check that PPS and serial line come from the same receiver"};
+}
+
+static void say_date(char *text, size_t size, int64_t utc_s)
+{
+	time_t t = (time_t)utc_s;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm)) {
+		snprintf(text, size, "a date out of range");
+	}
+}
+
+static void say_fault(struct clock *c)
+{
+	char date[40];
+
+	say_date(date, sizeof(date), c->reject_utc_s);
+	if (c->reject == CLOCK_REJECT_EARLY) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "gpsd says %s UTC, before the earliest date believed: a receiver that "
+			 "jumped 1024 weeks?",
+			 date);
+		c->action = "restart receiver and gpsd, update the receiver's firmware; "
+			    "time goes on by the board's count meanwhile";
+	} else if (c->reject == CLOCK_REJECT_FAR) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "gpsd says %s UTC, %.0f s %s the synchronised system clock", date,
+			 fabs(c->reject_by_s), c->reject_by_s < 0 ? "behind" : "ahead of");
+		c->action =
+			"find out which of the two is wrong; if it is the system clock, correct "
+			"it or set [clock] far_s = 0";
+	} else {
+		snprintf(c->reason, sizeof(c->reason),
+			 "gpsd names another second than the board's count");
+		c->action = "wait some seconds: if gpsd keeps to it, time is relabelled; "
+			    "if this comes back, check the receiver";
+	}
+}
+
+static void say_no_time(struct clock *c, const struct trouble *t)
+{
+	snprintf(c->reason, sizeof(c->reason), "no source of time: %s%s%s%s",
+		 t->what ? t->what : "labels do not agree yet",
+		 c->config.system_clock && !c->system_synced
+			 ? "; the system clock is not synchronised"
+			 : "",
+		 c->void_reason[0] ? "; " : "", c->void_reason);
+	c->action = t->action;
+}
+
+static void say_acquiring(struct clock *c, const struct trouble *t)
+{
+	if (c->provisional) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "a PPS moved the board's count; the second was carried over");
+		c->action = "wait for its confirmation";
+		return;
+	}
+	snprintf(c->reason, sizeof(c->reason), "labels are being compared%s%s%s%s",
+		 t->what ? "; " : "", t->what ? t->what : "", c->void_reason[0] ? "; " : "",
+		 c->void_reason);
+	c->action = t->what ? t->action : "wait some seconds";
+}
+
+static void say_locked(struct clock *c, const struct trouble *t)
+{
+	c->action = "";
+	switch ((enum label_source)c->label.source) {
+	case LABEL_GPSD:
+		snprintf(c->reason, sizeof(c->reason), "gpsd and PPS agree with the board's count");
+		break;
+	case LABEL_EMULATOR:
+		snprintf(c->reason, sizeof(c->reason),
+			 "the emulator labels itself; gpsd is not asked");
+		break;
+	case LABEL_FLOORS:
+		snprintf(c->reason, sizeof(c->reason), "the floors' time words agree; %s",
+			 t->what ? t->what : "gpsd is being compared");
+		c->action = t->action;
+		break;
+	default:
+		snprintf(c->reason, sizeof(c->reason), "system clock and PPS agree; %s",
+			 t->what ? t->what : "gpsd is being compared");
+		c->action = t->action;
+		break;
+	}
+}
+
+static void say_holdover(struct clock *c, const struct trouble *t)
+{
+	const char *why = t->what ? t->what : "labels are being compared";
+
+	c->action = t->action;
+	if (c->adopted) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the predecessor's label, not confirmed yet; %s", why);
+	} else if (c->label.source == LABEL_FLOORS && !c->source_good) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the floors' time words say: receiver without fix; %s", why);
+	} else if (c->label.source == LABEL_SYSTEM) {
+		snprintf(c->reason, sizeof(c->reason), "time by the system clock; %s", why);
+	} else {
+		snprintf(c->reason, sizeof(c->reason), "time goes on by the board's count; %s",
+			 why);
+	}
+}
+
+void clock_say(struct clock *c)
+{
+	struct trouble t = gps_trouble(c);
+
+	if (c->emulated && c->label.state != CLOCK_LOCKED) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the emulator labels itself, but its floors' time words are not there");
+		c->action = "wait until links are aligned";
+		return;
+	}
+	switch ((enum clock_state)c->label.state) {
+	case CLOCK_NO_TIME:
+		say_no_time(c, &t);
+		break;
+	case CLOCK_ACQUIRING:
+		say_acquiring(c, &t);
+		break;
+	case CLOCK_LOCKED:
+		say_locked(c, &t);
+		break;
+	case CLOCK_HOLDOVER:
+		say_holdover(c, &t);
+		break;
+	case CLOCK_FAULT:
+		say_fault(c);
+		break;
+	}
+}
