@@ -20,3 +20,13 @@ $(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contra
 
 # the emulator's world
 $(eval $(call unit_test,test_world,$(addprefix tests/unit/,test_world.c world_rig.c),emuworld tdm,libisal libxxhash))
+$(eval $(call unit_test,test_floor,$(addprefix tests/unit/,test_floor.c world_rig.c),emuworld tdm,libisal libxxhash))
+$(eval $(call unit_test,test_world_faults,$(addprefix tests/unit/,test_world_faults.c world_rig.c),emuworld tdm,libisal libxxhash))
+$(eval $(call unit_test,test_scenario,tests/unit/test_scenario.c,emuworld tdm,libisal libxxhash))
+$(eval $(call unit_test,test_gps,tests/unit/test_gps.c,emuworld tdm,libisal libxxhash))
+
+# fcmctl
+$(eval $(call unit_test,test_ctl_time,tests/unit/test_ctl_time.c,fcmctl,jansson))
+$(eval $(call unit_test,test_ctl_writer,tests/unit/test_ctl_writer.c,fcmctl,jansson))
+$(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson))
+$(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))

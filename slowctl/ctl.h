@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl from the inside. One file per noun (ctl_link.c, ctl_phase.c, ...) brings a const table of
+ * commands; ctl.c holds the tables together, ctl_args.c finds the command that was typed, ctl_call.c
+ * asks the daemon (or, for what the database can answer, the file) and says what went wrong.
+ *
+ *   argv --ctl_args--> struct ctl_args --run()--> ctl_show() --client--> daemon
+ *                                                    |  '--away---> station.db (read-only)
+ *                                                    '--> writer (text or JSON)
+ *
+ * A command returns the program's exit code. One thread; nothing here outlives main().
+ */
+#ifndef SLOWCTL_CTL_H
+#define SLOWCTL_CTL_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "slowctl/ctl_writer.h"
+
+/* Exit codes. */
+enum {
+	CTL_DONE = 0,	 /* done; for status: well */
+	CTL_NOT = 1,	 /* refused, failed; for status: red */
+	CTL_USAGE = 2,	 /* not understood */
+	CTL_UNKNOWN = 3, /* outcome unknown, or the daemon is away */
+};
+
+/* Options, one row each in ctl_args.c: letter, value, type, help. */
+enum ctl_option {
+	/* of fcmctl */
+	CTL_BOARD,
+	CTL_DIR,
+	CTL_SOCKET,
+	CTL_DATABASE,
+	CTL_JSON,
+	CTL_TIMEOUT,
+	CTL_HELP,
+	CTL_VERSION,
+	/* of some commands */
+	CTL_SINCE,
+	CTL_LIMIT,
+	CTL_LINK,
+	CTL_TOWER,
+	CTL_FLOOR,
+	CTL_STATE,
+	CTL_STREAM,
+	CTL_COUNT,
+	CTL_HITS,
+	CTL_INTERVAL,
+	CTL_TRIALS,
+	CTL_WITH,
+	CTL_REASON,
+	CTL_NOTE,
+	CTL_CLIENT_ID,
+	CTL_YES,
+	CTL_NO_WAIT,
+	CTL_ONCE,
+	CTL_ROWS,
+	CTL_OPTIONS, /* how many */
+};
+#define CTL_BIT(option) (1u << (option))
+
+struct ctl;
+struct ctl_args;
+
+struct ctl_command {
+	const char *noun;      /* NULL: a bare verb */
+	const char *verb;      /* NULL ends a table */
+	const char *arguments; /* as shown in the usage: "LINK", "NAME VALUE", "[PATTERN...]" */
+	const char *summary;   /* one line */
+	const char *help;      /* what it does, what it prints, examples */
+	uint32_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
+	unsigned min_words, max_words;
+	int (*run)(struct ctl *ctl, const struct ctl_args *args);
+};
+
+/* NULL-terminated list of tables, each ended by a command without verb. */
+extern const struct ctl_command *const ctl_tables[];
+extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_param_commands[],
+	ctl_link_commands[], ctl_phase_commands[], ctl_clock_commands[], ctl_journal_commands[],
+	ctl_consumer_commands[], ctl_ledger_commands[], ctl_run_commands[], ctl_data_commands[],
+	ctl_event_commands[];
+
+/* What was typed, checked against the command's row. */
+struct ctl_args {
+	const struct ctl_command *command; /* NULL: only --help, --version */
+	const char *topic;		   /* of help: a noun; NULL */
+	int words;			   /* behind the verb */
+	char **word;
+	const char *text[CTL_OPTIONS]; /* value as typed, "" of a flag; NULL: not given */
+	double number[CTL_OPTIONS];    /* of number, time (UTC s) and span (s) options */
+};
+
+static inline bool ctl_given(const struct ctl_args *args, enum ctl_option option)
+{
+	return args->text[option] != NULL;
+}
+
+/* Where the station is. */
+struct ctl_station {
+	unsigned board;
+	bool installed; /* below /run/fcm-server: systemd runs it; else somebody's `make run` */
+	char socket[PATH_MAX];
+	char database[PATH_MAX];
+};
+
+struct client;
+
+struct ctl {
+	struct ctl_station station;
+	char self[2 * PATH_MAX]; /* as it was called, with the options that name the station: hints
+				  * can be pasted */
+	struct writer *out;
+	bool json;
+	double timeout_s;      /* 0: each command's own */
+	bool terminal;	       /* stderr is one: progress is shown */
+	bool can_ask;	       /* stdin and stderr are */
+	struct client *client; /* NULL: not connected */
+};
+
+/*
+ * A failure, told to people on stderr ("fcmctl: ...", then what to do) and, with --json, to programs
+ * as {"v":1,"error":{code, message, hint}} on stdout. `hint` may be NULL. Returns `exit_code`.
+ */
+int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
+	     ...) __attribute__((format(printf, 5, 6)));
+/* A remark on stderr. */
+void ctl_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* From here to ctl_release_interrupt(), Ctrl-C and SIGTERM do not end the program but make
+ * ctl_interrupted() true. */
+void ctl_catch_interrupt(void);
+void ctl_release_interrupt(void);
+bool ctl_interrupted(void);
+
+/* Progress of a request; `progress` is the object of control.md. */
+typedef void (*ctl_progress_fn)(void *context, const json_t *progress);
+
+struct ctl_request {
+	const char *op;
+	json_t *args;	   /* taken over; NULL: none */
+	double timeout_s;  /* without any word from the daemon; 0: 5 s */
+	const char *doing; /* for messages: "set floor3.om2.hv 1450" */
+	const char *look;  /* words of fcmctl that tell what became of it when the answer does not
+			     * come: "command list"; NULL: the request changes nothing */
+	bool ends_with_us; /* a broken connection ends it in the daemon too (soak) */
+	ctl_progress_fn progress; /* NULL: progress.text is shown on a terminal */
+	void *context;
+};
+
+/* Ask and wait. CTL_DONE and *ret_result (caller's), or the exit code, everything said. A request that
+ * needs a yes is asked about where there is somebody to ask. */
+int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret_result);
+
+/* A question without consequences. Answered from the database where `op` can be (ctl_away.c) and the
+ * daemon is away. */
+int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
+/* The same, shown. */
+int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn render);
+
+/* Connect if not connected. 0 or negative errno; nothing is said. */
+int ctl_connect(struct ctl *ctl);
+void ctl_disconnect(struct ctl *ctl);
+/* What client_call() says, without words: for the full screen. */
+int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
+
+/* Whether such an error of ctl_connect() means that no daemon is there (else: it is, but not for us). */
+bool ctl_is_away(int err);
+/* Why the daemon cannot be reached, since when, and what to do. Return buf. */
+const char *ctl_away_reason(const struct ctl *ctl, int err, char *buf, size_t size);
+const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size);
+int ctl_away_fail(struct ctl *ctl, int err);
+
+/* From the database. True: `op` can be asked there. */
+bool ctl_away_can(const char *op);
+/* The result of `op` in control.md's shape. CTL_DONE, or the exit code, everything said. */
+int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
+/* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
+int ctl_away_since(const struct ctl *ctl, double *ret_time);
+
+/* The status screen, for status and top; `result` as of op status. */
+void ctl_status_render(struct writer *w, const json_t *result);
+/* Recent events, for top and event list. */
+void ctl_event_render(struct writer *w, const json_t *result);
+void ctl_command_render(struct writer *w, const json_t *command);
+
+/* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
+int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);
+/* {since, limit, link, ...} of the options that were given; `limit` 0: only if given. */
+json_t *ctl_filter(const struct ctl_args *args, unsigned limit);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Asking the daemon, and saying what went wrong: the bridge between commands (ctl_*.c) and the socket
+ * (ctl_client.c). Every failure ends in ctl_fail(): one sentence what, which and why, one what to do.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_client.h"
+#include "slowctl/ctl_time.h"
+#include "slowctl/ctl_value.h"
+
+#define ANSWER_S 5.0 /* a healthy daemon answers a question within milliseconds */
+
+static volatile sig_atomic_t interrupted;
+
+bool ctl_interrupted(void)
+{
+	return interrupted != 0;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void set_handler(void (*handler)(int))
+{
+	struct sigaction action = {.sa_handler = handler}; /* no SA_RESTART: waiting must end */
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+void ctl_catch_interrupt(void)
+{
+	interrupted = 0;
+	set_handler(on_signal);
+}
+
+void ctl_release_interrupt(void)
+{
+	set_handler(SIG_DFL);
+}
+
+/* Foreign text must not drive the terminal. */
+static void print_line(const char *before, const char *text)
+{
+	struct writer *w = writer_create_text(stderr, false);
+
+	if (w != NULL) {
+		writer_text(w, WRITER_PLAIN, "%s%s", before, text);
+		writer_newline(w);
+	}
+	writer_destroy(w);
+}
+
+/* On stderr for people, and `error` on stdout for programs. */
+static void tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
+{
+	json_t *whole = json_pack("{s:O}", "error", error);
+
+	fflush(stdout);
+	print_line("fcmctl: ", text);
+	if (*hint != '\0') {
+		print_line("        -> ", hint);
+	}
+	if (ctl != NULL && ctl->json && whole != NULL) {
+		writer_result(ctl->out, whole, NULL);
+	}
+	json_decref(whole);
+}
+
+int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
+	     ...)
+{
+	char text[1024];
+	va_list ap;
+	json_t *error;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	hint = hint != NULL ? hint : "";
+	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint);
+	tell_failure(ctl, text, hint, error);
+	json_decref(error);
+	return exit_code;
+}
+
+void ctl_remark(const char *format, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	fflush(stdout);
+	print_line("fcmctl: ", text);
+}
+
+int ctl_connect(struct ctl *ctl)
+{
+	return ctl->client != NULL ? 0 : client_open(ctl->station.socket, &ctl->client);
+}
+
+void ctl_disconnect(struct ctl *ctl)
+{
+	client_close(ctl->client);
+	ctl->client = NULL;
+}
+
+bool ctl_is_away(int err)
+{
+	return err == -ENOENT || err == -ECONNREFUSED || err == -ENOTDIR;
+}
+
+const char *ctl_away_reason(const struct ctl *ctl, int err, char *buf, size_t size)
+{
+	const char *path = ctl->station.socket;
+	char when[32];
+	char span[32];
+	char since[96] = "";
+	double last;
+
+	if (!ctl_is_away(err)) {
+		snprintf(buf, size, "cannot reach the daemon at %s: %s", path, strerror(-err));
+		return buf;
+	}
+	if (ctl_away_since(ctl, &last) == 0) {
+		snprintf(since, sizeof(since), " since %s UTC (%s)",
+			 ctl_time_text(last, 0, when, sizeof(when)),
+			 ctl_span_text((double)time(NULL) - last, span, sizeof(span)));
+	}
+	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board, since,
+		 err == -ECONNREFUSED ? "nobody listens at" : "there is no socket", path);
+	return buf;
+}
+
+static void access_action(const char *path, char *buf, size_t size)
+{
+	struct stat st;
+	struct group *group = stat(path, &st) == 0 ? getgrgid(st.st_gid) : NULL;
+
+	if (group != NULL) {
+		snprintf(buf, size,
+			 "the socket is for members of group %s: sudo usermod -aG %s \"$USER\", "
+			 "then "
+			 "log in anew",
+			 group->gr_name, group->gr_name);
+	} else {
+		snprintf(buf, size, "ask the administrator for access to %s", path);
+	}
+}
+
+const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size)
+{
+	unsigned n = ctl->station.board;
+
+	if (err == -EACCES) {
+		access_action(ctl->station.socket, buf, size);
+	} else if (err == -ENAMETOOLONG) {
+		snprintf(buf, size,
+			 "a socket's path has at most 107 bytes; go nearer with cd and use "
+			 "a relative one");
+	} else if (!ctl_is_away(err) && !ctl->station.installed) {
+		snprintf(buf, size, "look at the daemon's process and its log");
+	} else if (ctl->station.installed) {
+		snprintf(buf, size,
+			 "systemctl status fcm-server@%u; journalctl -u fcm-server@%u -n 50; "
+			 "systemctl "
+			 "start fcm-server@%u (a station of make run: fcmctl --dir build/run ...)",
+			 n, n, n);
+	} else {
+		snprintf(buf, size,
+			 "start the station (make run), or name the right one: --dir DIR, --board "
+			 "N");
+	}
+	return buf;
+}
+
+int ctl_away_fail(struct ctl *ctl, int err)
+{
+	char reason[PATH_MAX + 256];
+	char action[PATH_MAX];
+	bool away = ctl_is_away(err) || err == -EAGAIN;
+
+	return ctl_fail(ctl, away ? CTL_UNKNOWN : CTL_NOT, away ? "daemon-away" : "no-access",
+			ctl_away_action(ctl, err, action, sizeof(action)), "%s",
+			ctl_away_reason(ctl, err, reason, sizeof(reason)));
+}
+
+/* What a call in progress has told so far. */
+struct call {
+	struct ctl *ctl;
+	const struct ctl_request *request;
+	long long command; /* 0: not known */
+};
+
+static void on_progress(void *context, const json_t *progress)
+{
+	struct call *call = context;
+	const char *text = value_string(progress, "text", "");
+	const char *state = value_string(progress, "state", "");
+
+	call->command = value_integer(progress, "command", call->command);
+	if (call->request->progress != NULL) {
+		call->request->progress(call->request->context, progress);
+	} else if (call->ctl->terminal) {
+		char line[512];
+
+		snprintf(line, sizeof(line), "%s%s%s", state, *state && *text ? "  " : "", text);
+		print_line("  ", line);
+	}
+}
+
+/* The connection broke, or nothing came. */
+static int fail_broken(const struct call *call, int err)
+{
+	const struct ctl_request *request = call->request;
+	struct ctl *ctl = call->ctl;
+	double waited = ctl->timeout_s > 0.0	   ? ctl->timeout_s
+			: request->timeout_s > 0.0 ? request->timeout_s
+						   : ANSWER_S;
+	char what[160];
+	char look[2 * PATH_MAX + 128];
+	char span[32];
+
+	ctl_disconnect(ctl);
+	if (err == -EINTR) {
+		snprintf(what, sizeof(what), "interrupted");
+	} else if (err == -ETIMEDOUT) {
+		snprintf(what, sizeof(what), "no word from the daemon for %s",
+			 ctl_span_text(waited, span, sizeof(span)));
+	} else if (err == -ECONNRESET) {
+		snprintf(what, sizeof(what), "the daemon went away");
+	} else if (err == -EPROTO) {
+		snprintf(what, sizeof(what), "what came from the daemon is no control message");
+	} else {
+		snprintf(what, sizeof(what), "%s", strerror(-err));
+	}
+	if (request->look == NULL) {
+		snprintf(look, sizeof(look), "%s status tells how the daemon is", ctl->self);
+		return ctl_fail(ctl, CTL_UNKNOWN, err == -ETIMEDOUT ? "time-out" : "broken", look,
+				"%s: %s", request->doing, what);
+	}
+	if (request->ends_with_us) {
+		snprintf(look, sizeof(look), "%s %s", ctl->self, request->look);
+		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look, "%s: %s; it has ended early",
+				request->doing, what);
+	}
+	if (call->command > 0) {
+		snprintf(look, sizeof(look), "see how it ends: %s command show %lld", ctl->self,
+			 call->command);
+		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
+				"%s: %s; command %lld goes on without us", request->doing, what,
+				call->command);
+	}
+	snprintf(look, sizeof(look), "see what became of it: %s %s", ctl->self, request->look);
+	return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
+			"%s: %s; whether it was done is not known", request->doing, what);
+}
+
+static int exit_of_code(const char *code)
+{
+	if (strcmp(code, "usage") == 0) {
+		return CTL_USAGE;
+	}
+	return strcmp(code, "unknown") == 0 ? CTL_UNKNOWN : CTL_NOT;
+}
+
+/* The daemon's own words; programs get its error object as it came. */
+static int fail_refused(const struct call *call, json_t *error)
+{
+	const char *code = value_string(error, "code", "internal");
+	const char *hint = value_string(error, "hint", "");
+	long long command = value_integer(error, "command", 0);
+	char text[1024];
+	char look[2 * PATH_MAX + 512];
+
+	if (strcmp(code, "needs-yes") == 0 && *hint == '\0') {
+		hint = "say --yes when you mean it";
+	}
+	if (command > 0) {
+		snprintf(look, sizeof(look), "%s%s%s command show %lld", hint, *hint ? "; " : "",
+			 call->ctl->self, command);
+		hint = look;
+	}
+	snprintf(text, sizeof(text), "%s: %s", call->request->doing,
+		 value_string(error, "message", "no reason was given"));
+	tell_failure(call->ctl, text, hint, error);
+	return exit_of_code(code);
+}
+
+/* Somebody is there to answer, and said yes. */
+static bool asked_yes(const struct call *call, const json_t *error)
+{
+	char line[16] = "";
+
+	if (!call->ctl->can_ask) {
+		return false;
+	}
+	print_line("", value_string(error, "message", "this is dangerous"));
+	fprintf(stderr, "%s: type yes to go on: ", call->request->doing);
+	fflush(stderr);
+	if (fgets(line, sizeof(line), stdin) == NULL) {
+		fputc('\n', stderr);
+	}
+	return strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0;
+}
+
+static int call_once(struct call *call, json_t *args, json_t **ret_answer)
+{
+	struct ctl *ctl = call->ctl;
+	const struct ctl_request *request = call->request;
+	double timeout = ctl->timeout_s > 0.0	    ? ctl->timeout_s
+			 : request->timeout_s > 0.0 ? request->timeout_s
+						    : ANSWER_S;
+	int err;
+
+	if (request->look != NULL) {
+		ctl_catch_interrupt();
+	}
+	err = client_call(ctl->client, request->op, json_incref(args), timeout, on_progress, call,
+			  request->look != NULL ? ctl_interrupted : NULL, ret_answer);
+	if (request->look != NULL) {
+		ctl_release_interrupt();
+	}
+	return err;
+}
+
+int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret_result)
+{
+	struct call call = {.ctl = ctl, .request = request};
+	json_t *args = request->args != NULL ? request->args : json_object();
+	json_t *answer = NULL;
+	json_t *error;
+	int err = ctl_connect(ctl);
+	int code = CTL_DONE;
+
+	if (err != 0) {
+		code = ctl_away_fail(ctl, err);
+		goto out;
+	}
+	err = call_once(&call, args, &answer);
+	error = err == 0 ? json_object_get(answer, "error") : NULL;
+	if (error != NULL && strcmp(value_string(error, "code", ""), "needs-yes") == 0 &&
+	    asked_yes(&call, error)) {
+		json_decref(answer);
+		answer = NULL;
+		json_object_set_new(args, "yes", json_true());
+		err = call_once(&call, args, &answer);
+		error = err == 0 ? json_object_get(answer, "error") : NULL;
+	}
+	if (err != 0) {
+		code = fail_broken(&call, err);
+	} else if (error != NULL) {
+		code = fail_refused(&call, error);
+	} else {
+		*ret_result = json_incref(json_object_get(answer, "result"));
+	}
+out:
+	json_decref(answer);
+	json_decref(args);
+	return code;
+}
+
+int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
+{
+	json_t *answer = NULL;
+	int err = ctl_connect(ctl);
+
+	if (err != 0) {
+		json_decref(args);
+		return err;
+	}
+	err = client_call(ctl->client, op, args, ANSWER_S, NULL, NULL, ctl_interrupted, &answer);
+	if (err != 0) {
+		ctl_disconnect(ctl);
+		return err;
+	}
+	if (json_object_get(answer, "result") != NULL) {
+		*ret_result = json_incref(json_object_get(answer, "result"));
+	} else {
+		err = -EREMOTEIO;
+	}
+	json_decref(answer);
+	return err;
+}
+
+int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
+{
+	struct ctl_request request = {.op = op, .args = args, .doing = op};
+	int err = ctl_connect(ctl);
+	int code;
+
+	if (ctl_is_away(err) && ctl_away_can(op)) {
+		code = ctl_away_ask(ctl, op, args, ret_result);
+		json_decref(args);
+		return code;
+	}
+	return ctl_request(ctl, &request, ret_result);
+}
+
+int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn render)
+{
+	json_t *result = NULL;
+	int code = ctl_ask(ctl, op, args, &result);
+
+	if (code == CTL_DONE) {
+		writer_result(ctl->out, result, render);
+	}
+	json_decref(result);
+	return code;
+}
+
+int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
+{
+	const char *digits = strncmp(text, "link", 4) == 0 ? text + 4 : text;
+
+	if (digits[0] < '0' || digits[0] > '3' || digits[1] != '\0') {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "links are numbered 0 to 3",
+				"'%.60s' is no link", text);
+	}
+	*ret_link = digits[0] - '0';
+	return CTL_DONE;
+}
+
+json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
+{
+	json_t *filter = json_object();
+
+	if (ctl_given(args, CTL_SINCE)) {
+		json_object_set_new(filter, "since", json_real(args->number[CTL_SINCE]));
+	}
+	if (ctl_given(args, CTL_LIMIT)) {
+		limit = (unsigned)args->number[CTL_LIMIT];
+	}
+	if (limit > 0) {
+		json_object_set_new(filter, "limit", json_integer(limit));
+	}
+	if (ctl_given(args, CTL_LINK)) {
+		json_object_set_new(filter, "link", json_integer((int)args->number[CTL_LINK]));
+	}
+	if (ctl_given(args, CTL_FLOOR)) {
+		json_object_set_new(filter, "floor", json_integer((int)args->number[CTL_FLOOR]));
+	}
+	if (ctl_given(args, CTL_STATE)) {
+		json_object_set_new(filter, "state", json_string(args->text[CTL_STATE]));
+	}
+	return filter;
+}

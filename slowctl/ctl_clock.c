@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl clock: which second is it, and how well is it known? */
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_value.h"
+
+static void render_show(struct writer *w, const json_t *c)
+{
+	const char *state = value_string(c, "state", "?");
+	bool expired = value_true(c, "leap.table_expired");
+	bool mismatch = value_true(c, "leap.mismatch");
+	char a[48];
+	char b[48];
+
+	writer_pair(w, "state", value_style(state), "%s since %s UTC", state,
+		    value_text(value_at(c, "since"), VALUE_TIME, a, sizeof(a)));
+	writer_pair(w, "because", WRITER_PLAIN, "%s", value_string(c, "reason", "-"));
+	if (*value_string(c, "action", "") != '\0') {
+		writer_pair(w, "do", WRITER_WARN, "%s", value_string(c, "action", ""));
+	}
+	writer_pair(w, "source", WRITER_PLAIN, "%s", value_string(c, "source", "-"));
+	writer_pair(w, "uncertainty", WRITER_PLAIN, "%s ns",
+		    value_text(value_at(c, "uncertainty_ns"), VALUE_COUNT, a, sizeof(a)));
+	writer_pair(w, "UTC of the board", WRITER_PLAIN, "%s",
+		    value_text(value_at(c, "utc"), VALUE_TIME_MS, a, sizeof(a)));
+	writer_pair(w, "TAI - UTC", WRITER_PLAIN, "%s s",
+		    value_text(value_at(c, "tai_utc_s"), VALUE_COUNT, a, sizeof(a)));
+	writer_pair(w, "time epoch", WRITER_PLAIN, "%lld (%lld relabellings, %lld labels rejected)",
+		    value_integer(c, "time_epoch", 0), value_integer(c, "relabels", 0),
+		    value_integer(c, "rejects", 0));
+	writer_pair(w, "gpsd", value_true(c, "gpsd.connected") ? WRITER_PLAIN : WRITER_BAD,
+		    "%s, %s, %s satellites, last word %s ago",
+		    value_true(c, "gpsd.connected") ? "connected" : "not connected",
+		    value_true(c, "gpsd.fix") ? "fix" : "no fix",
+		    value_text(value_at(c, "gpsd.satellites"), VALUE_COUNT, a, sizeof(a)),
+		    value_text(value_at(c, "gpsd.age_s"), VALUE_AGE, b, sizeof(b)));
+	writer_pair(w, "PPS", WRITER_PLAIN, "number %lld, %s ago",
+		    value_integer(c, "pps.number", 0),
+		    value_text(value_at(c, "pps.age_s"), VALUE_AGE, a, sizeof(a)));
+	writer_pair(w, "leap second", expired || mismatch ? WRITER_WARN : WRITER_PLAIN, "%s%s%s",
+		    value_text(value_at(c, "leap.announced"), VALUE_PLAIN, a, sizeof(a)),
+		    expired ? ", the table has expired" : "",
+		    mismatch ? ", gpsd says another TAI - UTC" : "");
+	writer_pair(w, "system clock", WRITER_PLAIN, "%s s off",
+		    value_text(value_at(c, "system_offset_s"), VALUE_PLAIN, a, sizeof(a)));
+}
+
+static void render_history(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"time (UTC)", "state",	   "source",
+					      ">+- ns",	    ">time epoch", "reason"};
+	size_t i;
+	const json_t *e;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "events"), i, e) {
+		const char *state = value_string(e, "state", "?");
+
+		value_cell(w, e, "time", VALUE_TIME_MS);
+		writer_cell(w, value_style(state), "%s", state);
+		value_cell(w, e, "source", VALUE_PLAIN);
+		value_cell(w, e, "uncertainty_ns", VALUE_COUNT);
+		value_cell(w, e, "time_epoch", VALUE_COUNT);
+		value_cell(w, e, "reason", VALUE_PLAIN);
+	}
+	writer_table_end(w, "no changes of the clock in this time");
+}
+
+static int show_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	(void)args;
+	return ctl_show(ctl, "clock.show", NULL, render_show);
+}
+
+static int history_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_show(ctl, "clock.history", ctl_filter(args, 40), render_history);
+}
+
+const struct ctl_command ctl_clock_commands[] = {
+	{
+		.noun = "clock",
+		.verb = "show",
+		.arguments = "",
+		.summary = "GPS, label of the seconds, uncertainty",
+		.help = "States: no-time (blocks carry no time), acquiring, locked, holdover (the "
+			"source is\nsilent; the uncertainty grows), fault (a jump or a "
+			"contradiction).\n"
+			"Missing time never stops the data.",
+		.run = show_run,
+	},
+	{
+		.noun = "clock",
+		.verb = "history",
+		.arguments = "",
+		.summary = "changes of the clock's state",
+		.help = "Newest first. Answers while the daemon is away, too.",
+		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
+		.run = history_run,
+	},
+	{0},
+};

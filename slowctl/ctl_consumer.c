@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl consumer: who takes the data, and what their policies dropped. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_value.h"
+
+static void render_members(struct writer *w, const json_t *members)
+{
+	static const char *const columns[] = {"member",	    "group",	   "state",
+					      ">in flight", ">credit",	   ">blocks",
+					      ">bytes",	    ">taken over", ">last word"};
+	size_t i;
+	const json_t *m;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (members, i, m) {
+		bool alive = value_true(m, "alive");
+
+		value_cell(w, m, "member", VALUE_PLAIN);
+		value_cell(w, m, "group", VALUE_PLAIN);
+		writer_cell(w, alive ? WRITER_GOOD : WRITER_BAD, "%s", alive ? "alive" : "dead");
+		value_cell(w, m, "in_flight", VALUE_COUNT);
+		value_cell(w, m, "credit", VALUE_COUNT);
+		value_cell(w, m, "delivered", VALUE_COUNT);
+		value_cell(w, m, "delivered_bytes", VALUE_RATE);
+		value_cell(w, m, "redelivered", VALUE_COUNT);
+		value_cell(w, m, "age_s", VALUE_AGE);
+	}
+	writer_table_end(w, "nobody has joined");
+}
+
+static void streams_text(const json_t *group, char *buf, size_t size)
+{
+	size_t used = 0;
+	size_t i;
+	const json_t *stream;
+
+	buf[0] = '\0';
+	json_array_foreach (value_at(group, "streams"), i, stream) {
+		const char *name = json_is_string(stream) ? json_string_value(stream) : "?";
+		int n = snprintf(buf + used, size - used, "%s%s", i > 0 ? "," : "", name);
+
+		used = n > 0 && used + (size_t)n < size ? used + (size_t)n : size - 1;
+	}
+}
+
+static void render_groups(struct writer *w, const json_t *groups)
+{
+	static const char *const columns[] = {
+		"group",    "streams",	  ">members", ">offered",  ">acknowledged", ">in flight",
+		">waiting", ">no-member", ">slow",    ">shutdown", ">pool",	    ">oldest"};
+	size_t i;
+	const json_t *g;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (groups, i, g) {
+		char streams[64];
+
+		streams_text(g, streams, sizeof(streams));
+		value_cell(w, g, "group", VALUE_PLAIN);
+		writer_cell(w, WRITER_PLAIN, "%s", streams);
+		value_cell(w, g, "members", VALUE_COUNT);
+		value_cell(w, g, "offered", VALUE_COUNT);
+		value_cell(w, g, "acknowledged", VALUE_COUNT);
+		value_cell(w, g, "in_flight", VALUE_COUNT);
+		value_cell(w, g, "waiting", VALUE_COUNT);
+		value_cell(w, g, "dropped.no-member.blocks", VALUE_COUNT);
+		value_cell(w, g, "dropped.slow.blocks", VALUE_COUNT);
+		value_cell(w, g, "dropped.shutdown.blocks", VALUE_COUNT);
+		value_cell(w, g, "dropped.pool.blocks", VALUE_COUNT);
+		value_cell(w, g, "oldest_s", VALUE_AGE);
+	}
+	writer_table_end(w, "no groups are configured");
+}
+
+static void render_last_drop(struct writer *w, const json_t *group)
+{
+	const json_t *drop = value_at(group, "last_drop");
+	char floor[48];
+
+	if (!json_is_object(drop)) {
+		return;
+	}
+	writer_text(w, WRITER_WARN, "%s: last dropped (%s) %s of %s, frames %lld to %lld",
+		    value_string(group, "group", "?"), value_string(drop, "outcome", "?"),
+		    value_string(drop, "stream", "?"), value_floor(drop, floor, sizeof(floor)),
+		    value_integer(drop, "first_frame", 0),
+		    value_integer(drop, "first_frame", 0) + value_integer(drop, "frames", 0) - 1);
+	writer_newline(w);
+}
+
+static void render_list(struct writer *w, const json_t *result)
+{
+	size_t i;
+	const json_t *group;
+
+	writer_heading(w, "Groups (in blocks, since the daemon started)");
+	render_groups(w, value_at(result, "groups"));
+	json_array_foreach (value_at(result, "groups"), i, group) {
+		render_last_drop(w, group);
+	}
+	writer_newline(w);
+	writer_heading(w, "Members");
+	render_members(w, value_at(result, "members"));
+}
+
+static int list_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	(void)args;
+	return ctl_show(ctl, "consumer.list", NULL, render_list);
+}
+
+const struct ctl_command ctl_consumer_commands[] = {
+	{
+		.noun = "consumer",
+		.verb = "list",
+		.arguments = "",
+		.summary = "who takes the data, what was dropped for whom",
+		.help = "Groups of reserved consumers with what was offered, acknowledged, is in "
+			"flight, waits for\na member, or was dropped by name: no-member (nobody "
+			"there), "
+			"slow, shutdown, pool (no\nmemory left). Members: 'taken over' counts "
+			"blocks "
+			"that a dead member had held.\n\n"
+			"Monitors (data tail) are best effort and not listed.",
+		.run = list_run,
+	},
+	{0},
+};

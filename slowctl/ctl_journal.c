@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl command: the journal of slow-control commands. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_value.h"
+
+static void render_list(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {">command", "time (UTC)", "who",	 "parameter",
+					      ">old",	  ">new",	"state", "detail"};
+	size_t i;
+	const json_t *c;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "commands"), i, c) {
+		const char *state = value_string(c, "state", "?");
+
+		value_cell(w, c, "command", VALUE_COUNT);
+		value_cell(w, c, "time", VALUE_TIME);
+		value_cell(w, c, "who", VALUE_PLAIN);
+		value_cell(w, c, "parameter", VALUE_PLAIN);
+		value_cell(w, c, "old", VALUE_PLAIN);
+		value_cell(w, c, "new", VALUE_PLAIN);
+		writer_cell(w, value_style(state), "%s", state);
+		value_cell(w, c, "detail", VALUE_PLAIN);
+	}
+	writer_table_end(w, "no commands");
+}
+
+static void render_transitions(struct writer *w, const json_t *transitions)
+{
+	static const char *const columns[] = {"time (UTC)", "state", ">frame", "detail"};
+	size_t i;
+	const json_t *t;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (transitions, i, t) {
+		const char *state = value_string(t, "state", "?");
+
+		value_cell(w, t, "time", VALUE_TIME_MS);
+		writer_cell(w, value_style(state), "%s", state);
+		value_cell(w, t, "frame", VALUE_COUNT);
+		value_cell(w, t, "detail", VALUE_PLAIN);
+	}
+	writer_table_end(w, "no transitions");
+}
+
+void ctl_command_render(struct writer *w, const json_t *c)
+{
+	const char *state = value_string(c, "state", "?");
+	char a[128];
+	char b[128];
+
+	writer_heading(w, "Command %lld: %s %s", value_integer(c, "command", 0),
+		       value_string(c, "op", "?"), value_string(c, "parameter", "?"));
+	writer_pair(w, "state", value_style(state), "%s", state);
+	if (*value_string(c, "detail", "") != '\0') {
+		writer_pair(w, "detail", WRITER_PLAIN, "%s", value_string(c, "detail", ""));
+	}
+	writer_pair(w, "value", WRITER_PLAIN, "%s -> %s %s",
+		    value_text(value_at(c, "old"), VALUE_PLAIN, a, sizeof(a)),
+		    value_text(value_at(c, "new"), VALUE_PLAIN, b, sizeof(b)),
+		    value_string(c, "unit", ""));
+	writer_pair(w, "who", WRITER_PLAIN, "%s (uid %s, pid %s), from %s",
+		    value_string(c, "who", "?"),
+		    value_text(value_at(c, "uid"), VALUE_COUNT, a, sizeof(a)),
+		    value_text(value_at(c, "pid"), VALUE_COUNT, b, sizeof(b)),
+		    value_string(c, "origin", "?"));
+	writer_pair(w, "reason", WRITER_PLAIN, "%s", value_string(c, "reason", "-"));
+	writer_pair(w, "floor", WRITER_PLAIN, "%s on link %s", value_floor(c, a, sizeof(a)),
+		    value_text(value_at(c, "link"), VALUE_COUNT, b, sizeof(b)));
+	writer_pair(w, "word", WRITER_PLAIN, "sequence %s, sent %s times",
+		    value_text(value_at(c, "sequence"), VALUE_COUNT, a, sizeof(a)),
+		    value_text(value_at(c, "attempts"), VALUE_COUNT, b, sizeof(b)));
+	writer_newline(w);
+	render_transitions(w, value_at(c, "transitions"));
+}
+
+static int list_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_show(ctl, "command.list", ctl_filter(args, 20), render_list);
+}
+
+static int show_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	char *end;
+	long long command;
+
+	errno = 0;
+	command = strtoll(args->word[0], &end, 10);
+	if (errno != 0 || end == args->word[0] || *end != '\0' || command <= 0) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl command list shows the numbers",
+				"'%.40s' is no command number", args->word[0]);
+	}
+	return ctl_show(ctl, "command.show", json_pack("{s:I}", "command", (json_int_t)command),
+			ctl_command_render);
+}
+
+const struct ctl_command ctl_journal_commands[] = {
+	{
+		.noun = "command",
+		.verb = "list",
+		.arguments = "",
+		.summary = "who set what, and what became of it",
+		.help = "The newest 20 commands, newest first. Answers while the daemon is away, "
+			"too.\n\n"
+			"States: QUEUED, SENT, ACKED (executed, the value is not there yet), DONE, "
+			"REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is being settled.\n\n"
+			"  fcmctl command list --state UNKNOWN\n  fcmctl command list --floor 3 "
+			"--limit 100",
+		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) |
+			   CTL_BIT(CTL_SINCE),
+		.run = list_run,
+	},
+	{
+		.noun = "command",
+		.verb = "show",
+		.arguments = "COMMAND",
+		.summary = "one command with every transition",
+		.help = "Who, from where, why, old and new value, and each state with its time and "
+			"the "
+			"frame in\nwhich the word left. Answers while the daemon is away, too.",
+		.min_words = 1,
+		.max_words = 1,
+		.run = show_run,
+	},
+	{0},
+};

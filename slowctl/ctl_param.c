@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl get, set, action, history: everything with a value and an age. Writes go through the journal
+ * of the daemon; each carries a client id, so that a repeat after a broken connection is harmless.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_time.h"
+#include "slowctl/ctl_value.h"
+
+/* No word for so long while a command runs: a ramp tells of itself more often. */
+#define COMMAND_S 120.0
+
+static void limits_text(const json_t *p, char *buf, size_t size)
+{
+	char low[24];
+	char high[24];
+
+	if (!json_is_object(value_at(p, "limits"))) {
+		snprintf(buf, size, "-");
+		return;
+	}
+	snprintf(buf, size, "%s..%s",
+		 value_text(value_at(p, "limits.low"), VALUE_PLAIN, low, sizeof(low)),
+		 value_text(value_at(p, "limits.high"), VALUE_PLAIN, high, sizeof(high)));
+}
+
+static void render_parameters(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"parameter", ">value",  "unit",	">set to",
+					      ">age",	   "quality", "limits", "access"};
+	size_t i;
+	const json_t *p;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "parameters"), i, p) {
+		const char *quality = value_string(p, "quality", "?");
+		bool action = strcmp(value_string(p, "access", ""), "action") == 0;
+		char limits[64];
+
+		limits_text(p, limits, sizeof(limits));
+		value_cell(w, p, "name", VALUE_PLAIN);
+		value_cell(w, p, "value", VALUE_PLAIN);
+		value_cell(w, p, "unit", VALUE_PLAIN);
+		value_cell(w, p, "setpoint", VALUE_PLAIN);
+		value_cell(w, p, "age_s", VALUE_AGE);
+		if (action) {
+			writer_cell(w, WRITER_PLAIN, "-");
+		} else {
+			writer_cell(w, value_style(quality), "%s", quality);
+		}
+		writer_cell(w, WRITER_PLAIN, "%s", limits);
+		writer_cell(w, WRITER_PLAIN, "%s%s", value_string(p, "access", "-"),
+			    strcmp(value_string(p, "danger", ""), "dangerous") == 0 ? " dangerous"
+										    : "");
+	}
+	writer_table_end(w, "no parameters");
+	if (json_array_size(value_at(result, "parameters")) == 1) {
+		p = json_array_get(value_at(result, "parameters"), 0);
+		writer_text(w, WRITER_DIM, "%s", value_string(p, "description", ""));
+		writer_newline(w);
+	}
+}
+
+static void render_history(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"time (UTC)", ">value", ">set to"};
+	size_t i;
+	const json_t *row;
+
+	writer_heading(w, "%s %s", value_string(result, "name", "?"),
+		       value_string(result, "unit", ""));
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "rows"), i, row) {
+		value_cell(w, row, "time", VALUE_TIME_MS);
+		value_cell(w, row, "value", VALUE_PLAIN);
+		value_cell(w, row, "setpoint", VALUE_PLAIN);
+	}
+	writer_table_end(w, "no samples in this time");
+}
+
+static int get_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *names;
+
+	if (args->words == 0) {
+		return ctl_show(ctl, "param.list", NULL, render_parameters);
+	}
+	names = json_array();
+	for (int i = 0; i < args->words; i++) {
+		json_array_append_new(names, json_string(args->word[i]));
+	}
+	return ctl_show(ctl, "param.get", json_pack("{s:o}", "names", names), render_parameters);
+}
+
+static int history_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *filter = ctl_filter(args, 60);
+
+	json_object_set_new(filter, "name", json_string(args->word[0]));
+	return ctl_show(ctl, "param.history", filter, render_history);
+}
+
+/* DONE, or what became of it, in one line. */
+static void render_outcome(struct writer *w, const json_t *c)
+{
+	const char *state = value_string(c, "state", "?");
+	const char *detail = value_string(c, "detail", "");
+	const char *unit = value_string(c, "unit", "");
+	double took = value_number(c, "ended") - value_number(c, "time");
+	char old[64];
+	char new[64];
+	char span[32];
+
+	writer_text(w, WRITER_PLAIN, "%s ", value_string(c, "parameter", "?"));
+	if (strcmp(value_string(c, "op", "set"), "action") != 0) {
+		writer_text(w, WRITER_PLAIN, "%s -> %s%s%s ",
+			    value_text(value_at(c, "old"), VALUE_PLAIN, old, sizeof(old)),
+			    value_text(value_at(c, "new"), VALUE_PLAIN, new, sizeof(new)),
+			    *unit != '\0' ? " " : "", unit);
+	}
+	writer_text(w, value_style(state), "%s", state);
+	if (isfinite(took)) {
+		writer_text(w, WRITER_PLAIN, " in %s", ctl_span_text(took, span, sizeof(span)));
+	}
+	writer_text(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
+		    value_integer(c, "command", 0));
+	writer_newline(w);
+}
+
+/* --no-wait: the number alone, for a script. */
+static void render_number(struct writer *w, const json_t *c)
+{
+	writer_text(w, WRITER_PLAIN, "%lld", value_integer(c, "command", 0));
+	writer_newline(w);
+}
+
+static int exit_of_state(const char *state, bool wait)
+{
+	if (strcmp(state, "DONE") == 0) {
+		return CTL_DONE;
+	}
+	if (strcmp(state, "UNKNOWN") == 0) {
+		return CTL_UNKNOWN;
+	}
+	if (!wait && (strcmp(state, "QUEUED") == 0 || strcmp(state, "SENT") == 0 ||
+		      strcmp(state, "ACKED") == 0)) {
+		return CTL_DONE;
+	}
+	return CTL_NOT;
+}
+
+static void new_client_id(char *buf, size_t size)
+{
+	uint64_t random = 0;
+
+	/* Never fails for 8 bytes once the kernel is up; the pid alone would repeat. */
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+		random = 0;
+	}
+	snprintf(buf, size, "fcmctl-%ld-%016" PRIx64, (long)getpid(), random);
+}
+
+static int command_run(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)
+{
+	bool wait = !ctl_given(args, CTL_NO_WAIT);
+	char client_id[64];
+	char doing[256];
+	char look[160];
+	struct ctl_request request = {
+		.op = op,
+		.args = what,
+		.timeout_s = wait ? COMMAND_S : 10.0,
+		.doing = doing,
+		.look = look,
+	};
+	json_t *result = NULL;
+	const char *state;
+	int code;
+
+	if (ctl_given(args, CTL_CLIENT_ID)) {
+		if (strlen(args->text[CTL_CLIENT_ID]) >= sizeof(client_id)) {
+			json_decref(what);
+			return ctl_fail(ctl, CTL_USAGE, "usage", "at most 63 bytes",
+					"--client-id is too long");
+		}
+		snprintf(client_id, sizeof(client_id), "%s", args->text[CTL_CLIENT_ID]);
+	} else {
+		new_client_id(client_id, sizeof(client_id));
+	}
+	snprintf(doing, sizeof(doing), "%s %s%s%s", args->command->verb, args->word[0],
+		 args->words > 1 ? " " : "", args->words > 1 ? args->word[1] : "");
+	snprintf(look, sizeof(look), "command list; a repeat with --client-id %s never runs twice",
+		 client_id);
+	json_object_set_new(what, "name", json_string(args->word[0]));
+	json_object_set_new(what, "client_id", json_string(client_id));
+	json_object_set_new(what, "wait", json_boolean(wait));
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
+	}
+	if (ctl_given(args, CTL_YES)) {
+		json_object_set_new(what, "yes", json_true());
+	}
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE) {
+		state = value_string(result, "state", "");
+		writer_result(ctl->out, result, wait ? render_outcome : render_number);
+		code = exit_of_state(state, wait);
+	}
+	json_decref(result);
+	return code;
+}
+
+static int set_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return command_run(ctl, args, "param.set", json_pack("{s:s}", "value", args->word[1]));
+}
+
+static int action_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return command_run(ctl, args, "param.action", json_object());
+}
+
+#define COMMAND_OPTIONS                                                                            \
+	(CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) | CTL_BIT(CTL_CLIENT_ID))
+
+const struct ctl_command ctl_param_commands[] = {
+	{
+		.verb = "get",
+		.arguments = "[PATTERN...]",
+		.summary = "values, with their ages",
+		.help = "Parameters that match the patterns (all of them without one): value, set "
+			"point, age and\nquality (good, stale, never, bad). The tower may be left "
+			"out "
+			"where it is unambiguous. In a\npattern, * stays between dots; quote it "
+			"from "
+			"the shell.\n\n"
+			"  fcmctl get floor3.om2.hv\n  fcmctl get 'floor*.om*.hv' link2\n"
+			"  fcmctl get clock.state",
+		.max_words = 64,
+		.run = get_run,
+	},
+	{
+		.verb = "set",
+		.arguments = "NAME VALUE",
+		.summary = "set a parameter; done when the read-back agrees",
+		.help = "Journaled, sent, acknowledged, and done only when the value read back is "
+			"inside its\ntolerance: HV ramps, so it may take a while. Ctrl-C does not "
+			"stop "
+			"the command, only the\nwaiting. Exit 0 done, 1 refused or failed, 3 "
+			"outcome "
+			"unknown.\n\n"
+			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
+			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
+		.options = COMMAND_OPTIONS,
+		.min_words = 2,
+		.max_words = 2,
+		.run = set_run,
+	},
+	{
+		.verb = "action",
+		.arguments = "NAME",
+		.summary = "do something: clear a trip, reset, power cycle",
+		.help = "Actions are parameters too (fcmctl get lists them with access 'action'). "
+			"One "
+			"is done when\nthe counter that proves it has moved. What is dangerous "
+			"asks "
+			"first, or needs --yes.\n\n"
+			"  fcmctl action floor3.om2.clear-trip\n"
+			"  fcmctl action floor3.fcm.reset --yes --reason 'mute since 02:10'",
+		.options = COMMAND_OPTIONS,
+		.min_words = 1,
+		.max_words = 1,
+		.run = action_run,
+	},
+	{
+		.verb = "history",
+		.arguments = "NAME",
+		.summary = "what a parameter was",
+		.help = "The newest 60 samples of the history. Answers while the daemon is away, "
+			"too.\n\n"
+			"  fcmctl history floor3.om2.hv --since 2h --limit 500",
+		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
+		.min_words = 1,
+		.max_words = 1,
+		.run = history_run,
+	},
+	{0},
+};

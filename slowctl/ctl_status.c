@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl status: is everything well, and if not, what to do. The same screen is what `top` refreshes.
+ * What is red comes first; every value has its age, and what is not known is shown as "-", never as
+ * a good value.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_client.h"
+#include "slowctl/ctl_time.h"
+#include "slowctl/ctl_value.h"
+
+static void render_head(struct writer *w, const json_t *s)
+{
+	char time[40];
+	char up[40];
+
+	writer_text(w, WRITER_BOLD, "FCM-Server, board %lld", value_integer(s, "board", 0));
+	if (*value_string(s, "name", "") != '\0') {
+		writer_text(w, WRITER_BOLD, " (%s)", value_string(s, "name", ""));
+	}
+	writer_text(w, WRITER_PLAIN, ", version %s, up %s, ", value_string(s, "version", "?"),
+		    value_text(value_at(s, "uptime_s"), VALUE_AGE, up, sizeof(up)));
+	writer_text(w, WRITER_PLAIN, "%s UTC",
+		    value_text(value_at(s, "time"), VALUE_TIME, time, sizeof(time)));
+	writer_newline(w);
+}
+
+static void render_reason(struct writer *w, const json_t *reason, double now)
+{
+	const char *severity = value_string(reason, "severity", "red");
+	double since = value_number(reason, "since");
+	char when[32];
+	char span[32];
+
+	writer_text(w, value_style(severity), "  %-8s", severity);
+	writer_text(w, WRITER_BOLD, "%s", value_string(reason, "object", ""));
+	writer_text(w, WRITER_PLAIN, "  %s", value_string(reason, "code", ""));
+	if (isfinite(since)) {
+		writer_text(w, WRITER_DIM, "  since %s UTC (%s)",
+			    ctl_time_text(since, 0, when, sizeof(when)),
+			    ctl_span_text(now - since, span, sizeof(span)));
+	}
+	writer_newline(w);
+	writer_paragraph(w, 10, WRITER_PLAIN, "%s", value_string(reason, "text", ""));
+	if (*value_string(reason, "action", "") != '\0') {
+		writer_paragraph(w, 10, WRITER_PLAIN, "-> %s", value_string(reason, "action", ""));
+	}
+}
+
+static void render_reasons(struct writer *w, const json_t *s)
+{
+	const json_t *reasons = value_at(s, "reasons");
+	const char *state = value_string(s, "state", "unknown");
+	size_t red = 0;
+	size_t i;
+	const json_t *reason;
+
+	json_array_foreach (reasons, i, reason) {
+		red += strcmp(value_string(reason, "severity", "red"), "red") == 0;
+	}
+	if (strcmp(state, "well") == 0) {
+		writer_text(w, WRITER_GOOD, "WELL");
+	} else {
+		writer_text(w, WRITER_BAD, "%s", strcmp(state, "red") == 0 ? "RED" : state);
+	}
+	if (json_array_size(reasons) > 0) {
+		writer_text(w, WRITER_PLAIN, "  %zu red, %zu warning%s", red,
+			    json_array_size(reasons) - red,
+			    json_array_size(reasons) - red == 1 ? "" : "s");
+	}
+	writer_newline(w);
+	json_array_foreach (reasons, i, reason) {
+		render_reason(w, reason, value_number(s, "time"));
+	}
+}
+
+static void render_clock(struct writer *w, const json_t *clock)
+{
+	const char *state = value_string(clock, "state", "?");
+	char uncertainty[48];
+	char age[48];
+	char pps[48];
+
+	value_text(value_at(clock, "uncertainty_ns"), VALUE_COUNT, uncertainty,
+		   sizeof(uncertainty));
+	value_text(value_at(clock, "gpsd.age_s"), VALUE_AGE, age, sizeof(age));
+	value_text(value_at(clock, "pps.age_s"), VALUE_AGE, pps, sizeof(pps));
+	writer_text(w, WRITER_DIM, "clock     ");
+	writer_text(w, value_style(state), "%s", state);
+	writer_text(w, WRITER_PLAIN, " by %s, +-%s ns; gpsd %s ago, PPS %s ago",
+		    value_string(clock, "source", "?"), uncertainty, age, pps);
+	writer_newline(w);
+}
+
+static void render_run(struct writer *w, const json_t *run)
+{
+	long long number = value_integer(run, "number", 0);
+	char since[40];
+
+	writer_text(w, WRITER_DIM, "run       ");
+	if (number == 0) {
+		writer_text(w, WRITER_PLAIN, "none (data flow as run 0)");
+	} else {
+		writer_text(w, WRITER_PLAIN, "%lld since %s UTC  %s", number,
+			    value_text(value_at(run, "since"), VALUE_TIME, since, sizeof(since)),
+			    value_string(run, "note", ""));
+	}
+	writer_newline(w);
+}
+
+static void render_store(struct writer *w, const json_t *s)
+{
+	const char *state = value_string(s, "store.state", "?");
+	bool ok = strcmp(state, "ok") == 0 || strcmp(state, "well") == 0;
+	char lag[48];
+	char tick[48];
+
+	value_text(value_at(s, "store.lag_s"), VALUE_AGE, lag, sizeof(lag));
+	value_text(value_at(s, "capture.tick_age_s"), VALUE_AGE, tick, sizeof(tick));
+	writer_text(w, WRITER_DIM, "inside    ");
+	writer_text(w, ok ? WRITER_PLAIN : WRITER_BAD, "store %s", state);
+	writer_text(w, WRITER_PLAIN,
+		    ", %lld rows queued, lag %s; capture's last tick %s ago; commands %lld open, "
+		    "%lld unknown",
+		    value_integer(s, "store.queued", 0), lag, tick,
+		    value_integer(s, "commands.open", 0), value_integer(s, "commands.unknown", 0));
+	writer_newline(w);
+}
+
+static const char *const loss_names[] = {"link-down", "board-fifo", "ring-full",
+					 "crc",	      "alignment",  "time-fault"};
+
+static long long lost_of(const json_t *cells)
+{
+	long long lost = 0;
+
+	for (size_t i = 0; i < sizeof(loss_names) / sizeof(loss_names[0]); i++) {
+		lost += value_integer(cells, loss_names[i], 0);
+	}
+	return lost;
+}
+
+static const json_t *phase_of(const json_t *s, long long link)
+{
+	size_t i;
+	const json_t *phase;
+
+	json_array_foreach (value_at(s, "phases"), i, phase) {
+		if (value_integer(phase, "link", -1) == link) {
+			return phase;
+		}
+	}
+	return NULL;
+}
+
+static void render_links(struct writer *w, const json_t *s)
+{
+	static const char *const columns[] = {">link",	     "state",	  "floor",     ">frames/s",
+					      ">bytes/s",    ">hits/s",	  ">lost",     ">ring",
+					      ">last frame", ">phase ps", ">moved ps", "re-lock"};
+	size_t i;
+	const json_t *link;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(s, "links"), i, link) {
+		const char *state = value_string(link, "state", "?");
+		const json_t *phase = phase_of(s, value_integer(link, "link", -1));
+		const char *verdict = value_string(phase, "last.verdict", "-");
+		long long lost = lost_of(value_at(link, "cells"));
+		char floor[48];
+
+		value_cell(w, link, "link", VALUE_COUNT);
+		writer_cell(w, value_style(state), "%s", state);
+		writer_cell(w, WRITER_PLAIN, "%s", value_floor(link, floor, sizeof(floor)));
+		value_cell(w, link, "frames_per_s", VALUE_RATE);
+		value_cell(w, link, "bytes_per_s", VALUE_RATE);
+		value_cell(w, link, "hits_per_s", VALUE_RATE);
+		writer_cell(w, lost > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", lost);
+		writer_cell(w, WRITER_PLAIN, "%lld/%lld", value_integer(link, "ring.used", 0),
+			    value_integer(link, "ring.depth", 0));
+		value_cell(w, link, "age_s", VALUE_AGE);
+		value_cell(w, phase, "mean_ps", VALUE_PS);
+		value_cell(w, phase, "difference_ps", VALUE_PS_SIGNED);
+		writer_cell(w, value_style(verdict), "%s", verdict);
+	}
+	writer_table_end(w, "no links");
+}
+
+static long long dropped_of(const json_t *group, const char *unit)
+{
+	long long sum = 0;
+	const char *name;
+	json_t *drop;
+	const json_t *dropped = value_at(group, "dropped");
+
+	json_object_foreach ((json_t *)(uintptr_t)dropped, name, drop) {
+		sum += value_integer(drop, unit, 0);
+	}
+	return sum;
+}
+
+static void render_groups(struct writer *w, const json_t *s)
+{
+	static const char *const columns[] = {"group",	    ">members", ">offered", ">acknowledged",
+					      ">in flight", ">waiting", ">dropped", ">oldest"};
+	size_t i;
+	const json_t *group;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(s, "groups"), i, group) {
+		long long members = value_integer(group, "members", 0);
+		long long dropped = dropped_of(group, "blocks");
+
+		writer_cell(w, WRITER_PLAIN, "%s", value_string(group, "group", "?"));
+		writer_cell(w, members > 0 ? WRITER_PLAIN : WRITER_BAD, "%lld", members);
+		value_cell(w, group, "offered", VALUE_COUNT);
+		value_cell(w, group, "acknowledged", VALUE_COUNT);
+		value_cell(w, group, "in_flight", VALUE_COUNT);
+		value_cell(w, group, "waiting", VALUE_COUNT);
+		writer_cell(w, dropped > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", dropped);
+		value_cell(w, group, "oldest_s", VALUE_AGE);
+	}
+	writer_table_end(w, "no groups of reserved consumers are configured");
+}
+
+void ctl_status_render(struct writer *w, const json_t *s)
+{
+	render_head(w, s);
+	render_reasons(w, s);
+	writer_newline(w);
+	render_clock(w, value_at(s, "clock"));
+	render_run(w, value_at(s, "run"));
+	render_store(w, s);
+	writer_newline(w);
+	render_links(w, s);
+	writer_newline(w);
+	render_groups(w, s);
+}
+
+static void render_away(struct writer *w, const json_t *s)
+{
+	writer_text(w, WRITER_BAD, "RED");
+	writer_text(w, WRITER_PLAIN, "  1 red, 0 warnings");
+	writer_newline(w);
+	render_reason(w, json_array_get(value_at(s, "reasons"), 0), value_number(s, "time"));
+	writer_paragraph(w, 10, WRITER_PLAIN,
+			 "Nobody takes the data now: the ring holds about 2 s, what the sea sends "
+			 "after that is lost and counted by the board. The database still answers: "
+			 "event list, command list, history, ledger show, run show.");
+}
+
+/* Nobody answers: said as a status of its own, exit 3. */
+static int status_away(struct ctl *ctl, int err)
+{
+	char reason[PATH_MAX + 256];
+	char action[PATH_MAX];
+	double since = 0.0;
+	bool known = ctl_away_since(ctl, &since) == 0;
+	json_t *result =
+		json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}]}", "board",
+			  (int)ctl->station.board, "state", "away", "time", (double)time(NULL),
+			  "reasons", "severity", "red", "code", "daemon-away", "object", "daemon",
+			  "text", ctl_away_reason(ctl, err, reason, sizeof(reason)), "action",
+			  ctl_away_action(ctl, err, action, sizeof(action)), "since",
+			  known ? json_real(since) : json_null());
+
+	if (result == NULL) {
+		return ctl_fail(ctl, CTL_UNKNOWN, "internal", "", "out of memory");
+	}
+	writer_result(ctl->out, result, render_away);
+	json_decref(result);
+	return CTL_UNKNOWN;
+}
+
+static int status_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *result = NULL;
+	int err = ctl_connect(ctl);
+	int code;
+
+	(void)args;
+	if (ctl_is_away(err)) {
+		return status_away(ctl, err);
+	}
+	code = ctl_ask(ctl, "status", NULL, &result);
+	if (code == CTL_DONE) {
+		writer_result(ctl->out, result, ctl_status_render);
+		code = strcmp(value_string(result, "state", ""), "well") == 0 ? CTL_DONE : CTL_NOT;
+	}
+	json_decref(result);
+	return code;
+}
+
+const struct ctl_command ctl_status_commands[] = {
+	{
+		.verb = "status",
+		.arguments = "",
+		.summary = "is everything well, and what to do if not",
+		.help = "Prints what is red (or a warning), each with what to do, then clock, run, "
+			"links and\nconsumers. Counts of frames run since the daemon started; "
+			"'moved' "
+			"is the phase against\nthe link's reference.\n\n"
+			"Exit 0 well (warnings are well), 1 red, 3 no daemon answers: then it says "
+			"since when.",
+		.run = status_run,
+	},
+	{0},
+};

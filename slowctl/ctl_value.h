@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * JSON values of the daemon's answers as text. Every reader here takes what is missing, null or of
+ * another type for "not known" ("-"): an older daemon, or a newer one, must not end the client.
+ */
+#ifndef SLOWCTL_CTL_VALUE_H
+#define SLOWCTL_CTL_VALUE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "slowctl/ctl_writer.h"
+
+/* A member reached through "clock.gpsd.fix"; NULL: none. Borrowed. */
+const json_t *value_at(const json_t *object, const char *path);
+/* NaN when there is no such number. */
+double value_number(const json_t *object, const char *path);
+long long value_integer(const json_t *object, const char *path, long long otherwise);
+/* `otherwise` when there is no such text. */
+const char *value_string(const json_t *object, const char *path, const char *otherwise);
+bool value_true(const json_t *object, const char *path);
+
+enum value_form {
+	VALUE_PLAIN,	 /* text, number (as few digits as it needs), yes/no */
+	VALUE_COUNT,	 /* whole number */
+	VALUE_TIME,	 /* UTC s -> 2026-11-20 15:12:03 */
+	VALUE_TIME_MS,	 /* ... .123 */
+	VALUE_AGE,	 /* s -> 4 min 10 s */
+	VALUE_PS,	 /* 6213.4 */
+	VALUE_PS_SIGNED, /* +12.3 */
+	VALUE_RATE,	 /* 8000, 37.5 k, 1.20 M */
+};
+/* Text of a value, "-" when it is not known. Returns buf. */
+const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size);
+/* A cell of a table with the value at `path`. */
+void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form);
+/* The same with a style. */
+void value_cell_styled(struct writer *w, enum writer_style style, const json_t *object,
+		       const char *path, enum value_form form);
+
+/* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
+const char *value_floor(const json_t *object, char *buf, size_t size);
+
+/* Green, yellow, red for the words of the protocol: states of links, clock, commands, severities,
+ * verdicts. Plain for a word that is not known. */
+enum writer_style value_style(const char *word);
+
+#endif
