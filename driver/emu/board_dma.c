@@ -28,6 +28,16 @@ void *board_map(struct board *b, uint64_t bus, uint32_t length)
 	return p;
 }
 
+bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length)
+{
+	const void *p = board_map(b, bus, length);
+
+	if (p != NULL) {
+		memcpy(ret_bytes, p, length);
+	}
+	return p != NULL;
+}
+
 /* The pages a cell is written to: found in the link's table of recent pages, or walked for. */
 static void tlb_touch(struct board *b, struct board_link *l, uint64_t bus)
 {
@@ -68,19 +78,19 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control)
 {
 	uint32_t write = REG(b, NANET3_REG_EVQ_WRITE);
 	unsigned vector = ev->type == NANET3_EVENT_RX ? ev->link : NANET3_LINKS;
-	struct nanet3_event *slot;
 	uint64_t base;
+	void *slot;
 
 	if (!event_room(b, control)) {
 		return false;
 	}
 	base = reg_pair_get(&REG(b, NANET3_REG_EVQ_BASE));
-	slot = board_map(b, base + (write & (REG(b, NANET3_REG_EVQ_SIZE) - 1)) * sizeof(*slot),
-			 sizeof(*slot));
+	slot = board_map(b, base + (write & (REG(b, NANET3_REG_EVQ_SIZE) - 1)) * sizeof(*ev),
+			 sizeof(*ev));
 	if (slot == NULL) {
 		return false;
 	}
-	*slot = *ev;
+	memcpy(slot, ev, sizeof(*ev));
 	REG(b, NANET3_REG_EVQ_WRITE) = write + 1;
 	REG(b, NANET3_REG_IRQ_STATUS) |= 1u << vector;
 	if (REG(b, NANET3_REG_IRQ_MASK) & 1u << vector) {
@@ -226,19 +236,18 @@ static void fault(struct board *b, struct board_link *l)
 static enum tdm_loss open_buffer(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
-	uint64_t *entry =
-		board_map(b, d->table + d->write % d->depth * sizeof(*entry), sizeof(*entry));
-	uint8_t *buffer = NULL;
+	uint64_t bus, entry = d->table + d->write % d->depth * sizeof(bus);
 
-	if (entry != NULL) {
-		buffer = board_map(b, *entry, d->frames * NANET3_FRAME_BYTES);
-	}
-	if (buffer == NULL) {
+	if (!board_fetch(b, entry, &bus, sizeof(bus))) {
 		fault(b, l);
 		return TDM_LOSS_BOARD_FIFO;
 	}
-	d->buffer = buffer;
-	d->bus = *entry;
+	d->buffer = board_map(b, bus, d->frames * NANET3_FRAME_BYTES);
+	if (d->buffer == NULL) {
+		fault(b, l);
+		return TDM_LOSS_BOARD_FIFO;
+	}
+	d->bus = bus;
 	d->fill = 0;
 	d->first = b->count;
 	d->due_step = b->step + deadline_steps(l);

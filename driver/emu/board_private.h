@@ -142,6 +142,8 @@ bool event_room(const struct board *b, bool control);
 void event_control(struct board *b, struct nanet3_event *ev);
 /* Host memory for `length` bytes; NULL counts a miss. */
 void *board_map(struct board *b, uint64_t bus, uint32_t length);
+/* Copy from there, whatever its alignment: what a driver writes into a register is its own affair. */
+bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length);
 
 /* board_tx.c */
 /* Take posted words, place those that are due into this step's frames, post their completions. */

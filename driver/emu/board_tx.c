@@ -42,27 +42,37 @@ static bool tx_complete(struct board *b, const struct nanet3_tx *tx, uint8_t rea
 	return event_post(b, &ev, true);
 }
 
+static void tx_fault(struct board *b)
+{
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_ERROR,
+		.link = 0xff,
+		.reason = NANET3_ERROR_DMA_FAULT,
+		.frame_count = b->count,
+		.value = NANET3_REG_TX_BASE,
+	};
+
+	event_control(b, &ev);
+}
+
 static void tx_fetch(struct board *b)
 {
 	uint32_t size = REG(b, NANET3_REG_TX_SIZE);
+	uint64_t base = reg_pair_get(&REG(b, NANET3_REG_TX_BASE));
 
-	while (size > 0 && b->word_count < BOARD_TX_WORDS &&
+	/* A doorbell further ahead than the ring is long rings for nothing that could be there. */
+	if (REG(b, NANET3_REG_TX_WRITE) - REG(b, NANET3_REG_TX_READ) > size) {
+		return;
+	}
+	while (b->word_count < BOARD_TX_WORDS &&
 	       REG(b, NANET3_REG_TX_READ) != REG(b, NANET3_REG_TX_WRITE)) {
-		uint32_t slot = REG(b, NANET3_REG_TX_READ) & (size - 1);
-		uint64_t base = reg_pair_get(&REG(b, NANET3_REG_TX_BASE));
-		const struct nanet3_tx *tx =
-			board_map(b, base + (uint64_t)slot * NANET3_TX_STRIDE, sizeof(*tx));
+		uint64_t slot = REG(b, NANET3_REG_TX_READ) & (size - 1);
 
-		if (tx == NULL) {
-			struct nanet3_event ev = {.type = NANET3_EVENT_ERROR,
-						  .link = 0xff,
-						  .reason = NANET3_ERROR_DMA_FAULT,
-						  .frame_count = b->count,
-						  .value = NANET3_REG_TX_BASE};
-
-			event_control(b, &ev);
+		if (board_fetch(b, base + slot * NANET3_TX_STRIDE, &b->words[b->word_count],
+				sizeof(b->words[0]))) {
+			b->word_count++;
 		} else {
-			b->words[b->word_count++] = *tx;
+			tx_fault(b);
 		}
 		REG(b, NANET3_REG_TX_READ)++;
 	}
