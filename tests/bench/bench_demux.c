@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What demultiplexing costs, against the cheapest thing that could be done with the same frames.
+ *
+ *   copy:  memcpy() of every frame, 10 000 bytes at a time
+ *   demux: tdm_deframe_push() by the buffer and block_build() of all three streams: every check and
+ *          checksum that the daemon makes, its one copy, every hit looked at and stamped
+ *
+ * Both sides read the same frames, a buffer (2 ms) of each of four links in turn, as the daemon meets
+ * them. Both write to one block's worth of memory (10 ms of a floor) again and again: consumers
+ * acknowledge within milliseconds, so the pool's memory is warm in the daemon too. They are timed in
+ * turn in one run; a ratio is copy time / demux time, the median of all rounds is printed. Ratios
+ * survive a noisy machine, the absolute figures behind `#` do not.
+ *
+ * With one link (`_one_link`) a block's frames are still in the core's own cache when they are copied;
+ * the difference to four is what it costs to check a frame at one time and copy it at another.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/block.h"
+#include "tdm/deframe.h"
+#include "tdm/le.h"
+#include "tests/bench/sea_frames.h"
+
+#define BLOCK_FRAMES  80u
+#define MEMORY_FRAMES 6720u /* a link: 268.8 MB in all */
+#define CACHE_FRAMES  240u  /* a link: 9.6 MB in all */
+#define DESIGN_MBPS   350.0
+#define CACHE_LAPS    16u /* a lap of the small set is too short to time */
+#define ROUNDS_MAX    101u
+#define POOL_BYTES    ((size_t)64 << 20)
+
+/* What the daemon keeps for a link: a block's frames until the block is whole. */
+struct lane {
+	struct tdm_deframe *deframe;
+	struct block_frame in[BLOCK_FRAMES];
+	unsigned frames;
+	uint64_t first_frame;
+};
+
+struct demux {
+	const struct sea_frames *set;
+	unsigned links; /* in turn */
+	struct lane lanes[SEA_LINKS];
+	unsigned link; /* being pushed */
+	struct block_pool *pool;
+	uint64_t blocks, faults, bad;
+};
+
+struct figure {
+	const char *name, *goal;
+	double mbps; /* 0: full */
+	unsigned frames, links;
+};
+
+static const struct figure figures[] = {
+	{"demux_over_memcpy_memory", "0.75/0.9", DESIGN_MBPS, MEMORY_FRAMES, 4},
+	{"demux_over_memcpy_cache", "0.50/0.6", DESIGN_MBPS, CACHE_FRAMES, 4},
+	{"demux_over_memcpy_memory_full", "0.50/0.6", 0, MEMORY_FRAMES, 4},
+	{"demux_over_memcpy_cache_full", "0.32/0.4", 0, CACHE_FRAMES, 4},
+	{"demux_over_memcpy_memory_one_link", "-", DESIGN_MBPS, MEMORY_FRAMES, 1},
+	{"demux_over_memcpy_memory_full_one_link", "-", 0, MEMORY_FRAMES, 1},
+};
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---------------------------------------------------------------------------- the demux side */
+
+static void make_block(struct demux *d, const struct lane *lane, enum fcm_stream stream,
+		       const uint8_t *after)
+{
+	const struct block_plan plan = {
+		.stream = stream,
+		.link = (uint8_t)d->link,
+		.tower = 1,
+		.floor = (uint8_t)(d->link + 1),
+		.flags = FCM_BLOCK_EMULATED,
+		.first_frame = lane->first_frame,
+		.frames = lane->frames,
+		.block_frames = BLOCK_FRAMES,
+		.in = lane->in,
+		.after = after,
+		.label = d->set->label,
+	};
+	struct block *b = block_get(d->pool, block_capacity(&plan));
+
+	if (!b) {
+		d->bad++;
+		return;
+	}
+	block_build(b, &plan);
+	d->blocks++;
+	d->faults += b->header.item_faults;
+	d->bad += b->header.flags != FCM_BLOCK_EMULATED;
+	block_put(b);
+}
+
+static void make_blocks(struct demux *d, struct lane *lane, const uint8_t *after)
+{
+	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
+		make_block(d, lane, (enum fcm_stream)stream, after);
+	}
+	lane->frames = 0;
+}
+
+/* The first frame behind a block completes it: the last hits end there. */
+static void on_verdict(void *context, const struct tdm_verdict *v)
+{
+	struct demux *d = context;
+	struct lane *lane = &d->lanes[d->link];
+
+	if (lane->frames == BLOCK_FRAMES) {
+		make_blocks(d, lane, v->frame);
+	}
+	if (lane->frames == 0) {
+		lane->first_frame = v->floor_frame;
+	}
+	lane->in[lane->frames++] = (struct block_frame){
+		.frame = v->frame,
+		.loss = (uint8_t)v->loss,
+		.header_flags = v->header.flags,
+	};
+}
+
+static void push_buffer(struct demux *d, unsigned link, unsigned buffer)
+{
+	const struct sea_frames *set = d->set;
+
+	d->link = link;
+	tdm_deframe_push(d->lanes[link].deframe, sea_buffer(set, link, buffer), SEA_BUFFER_FRAMES,
+			 set->count + (uint64_t)buffer * SEA_BUFFER_FRAMES, on_verdict, d);
+}
+
+/* Every lap is the same second anew: locked from the first frame on, as in the middle of a run. */
+static void begin_lane(struct demux *d, unsigned link)
+{
+	const struct sea_frames *set = d->set;
+	struct tdm_deframe_mark mark = {
+		.count = set->count - 1,
+		.number = TDM_FRAMES_PER_SECOND - 1,
+		.sequence = le32_get(sea_buffer(set, link, 0) + TDM_OFF_SEQUENCE) - 1,
+	};
+
+	tdm_deframe_resume(d->lanes[link].deframe, &mark);
+}
+
+/* `links` at a time, buffer by buffer. */
+static void demux_lap(struct demux *d)
+{
+	for (unsigned first = 0; first < SEA_LINKS; first += d->links) {
+		unsigned end = first + d->links;
+
+		for (unsigned link = first; link < end; link++) {
+			begin_lane(d, link);
+		}
+		for (unsigned b = 0; b < d->set->frames / SEA_BUFFER_FRAMES; b++) {
+			for (unsigned link = first; link < end; link++) {
+				push_buffer(d, link, b);
+			}
+		}
+		for (unsigned link = first; link < end; link++) {
+			d->link = link;
+			make_blocks(d, &d->lanes[link], NULL);
+		}
+	}
+}
+
+static void demux_fini(struct demux *d)
+{
+	block_pool_destroy(d->pool);
+	for (unsigned link = 0; link < SEA_LINKS; link++) {
+		tdm_deframe_destroy(d->lanes[link].deframe);
+	}
+}
+
+static int demux_init(struct demux *d, const struct sea_frames *set, unsigned links)
+{
+	*d = (struct demux){.set = set, .links = links};
+	d->pool = block_pool_create(POOL_BYTES);
+	if (!d->pool) {
+		return -ENOMEM;
+	}
+	for (unsigned link = 0; link < SEA_LINKS; link++) {
+		d->lanes[link].deframe = tdm_deframe_create(2 * BLOCK_FRAMES);
+		if (!d->lanes[link].deframe) {
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* What was timed must have been the real thing: every frame good, every byte of it understood. */
+static int demux_sound(const struct demux *d, uint64_t laps)
+{
+	uint64_t cells = laps * SEA_LINKS * d->set->frames, good = 0;
+	uint64_t blocks = cells / BLOCK_FRAMES * FCM_STREAMS;
+
+	for (unsigned link = 0; link < SEA_LINKS; link++) {
+		struct tdm_deframe_stats stats;
+
+		tdm_deframe_stats(d->lanes[link].deframe, &stats);
+		good += stats.cells[TDM_GOOD];
+	}
+	/* A lap ends in the middle of the hits that cross into the next frame: a fault a module. */
+	if (good == cells && d->faults <= laps * SEA_LINKS * TDM_MODULES && d->bad == 0 &&
+	    d->blocks == blocks) {
+		return 0;
+	}
+	fprintf(stderr,
+		"bench-demux: %llu of %llu cells good, %llu of %llu blocks, %llu hits dropped, "
+		"%llu "
+		"blocks with flags: these are not the frames that were meant\n",
+		(unsigned long long)good, (unsigned long long)cells, (unsigned long long)d->blocks,
+		(unsigned long long)blocks, (unsigned long long)d->faults,
+		(unsigned long long)d->bad);
+	return -EBADMSG;
+}
+
+/* ----------------------------------------------------------------------------- the copy side */
+
+/* A frame to its place in a block of frames. */
+static void copy_lap(const struct sea_frames *set, uint8_t *to)
+{
+	unsigned place = 0;
+
+	for (unsigned b = 0; b < set->frames / SEA_BUFFER_FRAMES; b++) {
+		for (unsigned link = 0; link < SEA_LINKS; link++) {
+			const uint8_t *from = sea_buffer(set, link, b);
+
+			for (unsigned f = 0; f < SEA_BUFFER_FRAMES; f++) {
+				memcpy(to + (size_t)place * TDM_FRAME_BYTES,
+				       from + (size_t)f * TDM_FRAME_BYTES, TDM_FRAME_BYTES);
+				place = place + 1 == BLOCK_FRAMES ? 0 : place + 1;
+			}
+		}
+	}
+}
+
+/* ----------------------------------------------------------------------------------- rounds */
+
+struct race {
+	struct demux demux;
+	uint8_t *to;
+	double bytes; /* of frames, a lap */
+	unsigned laps;
+	double copy_s, demux_s; /* of the last round, a lap */
+};
+
+static double time_copy(struct race *r)
+{
+	double begin = now_s();
+
+	for (unsigned i = 0; i < r->laps; i++) {
+		copy_lap(r->demux.set, r->to);
+		__asm__ volatile("" ::"r"(r->to) : "memory"); /* it is wanted */
+	}
+	return (now_s() - begin) / r->laps;
+}
+
+static double time_demux(struct race *r)
+{
+	double begin = now_s();
+
+	for (unsigned i = 0; i < r->laps; i++) {
+		demux_lap(&r->demux);
+	}
+	return (now_s() - begin) / r->laps;
+}
+
+/* Who goes first changes, so that neither always finds what the other left in the caches. */
+static void round_of(struct race *r, unsigned number)
+{
+	if (number % 2) {
+		r->demux_s = time_demux(r);
+		r->copy_s = time_copy(r);
+	} else {
+		r->copy_s = time_copy(r);
+		r->demux_s = time_demux(r);
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, unsigned n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static int run_race(struct race *r, const struct figure *f, unsigned rounds)
+{
+	double ratio[ROUNDS_MAX], copy[ROUNDS_MAX], demux[ROUNDS_MAX], middle;
+	int err;
+
+	round_of(r, 0); /* touch all memory */
+	for (unsigned i = 0; i < rounds; i++) {
+		round_of(r, i);
+		ratio[i] = r->copy_s / r->demux_s;
+		copy[i] = r->bytes / r->copy_s / 1e9;
+		demux[i] = r->bytes / r->demux_s / 1e9;
+	}
+	err = demux_sound(&r->demux, (uint64_t)(rounds + 1) * r->laps);
+	if (err < 0) {
+		return err;
+	}
+	middle = median(ratio, rounds); /* sorts */
+	printf("bench %s %.3f ratio goal %s\n", f->name, middle, f->goal);
+	printf("# %s: demux %.2f GB/s, memcpy %.2f GB/s of frames; %u rounds, ratio %.3f to %.3f; "
+	       "a floor %.0f Mbps, a module %.0f kHz\n",
+	       f->name, median(demux, rounds), median(copy, rounds), rounds, ratio[0],
+	       ratio[rounds - 1], r->demux.set->fill_mbps, r->demux.set->hit_khz);
+	fflush(stdout);
+	return 0;
+}
+
+static int measure(const struct figure *f, unsigned rounds)
+{
+	struct sea_frames set;
+	struct race r = {.laps = f->frames == CACHE_FRAMES ? CACHE_LAPS : 1};
+	int err = sea_frames_init(&set, f->frames, f->mbps, 1);
+
+	if (err < 0) {
+		return err;
+	}
+	r.bytes = (double)SEA_LINKS * set.frames * TDM_FRAME_BYTES;
+	r.to = malloc((size_t)BLOCK_FRAMES * TDM_FRAME_BYTES);
+	err = r.to ? demux_init(&r.demux, &set, f->links) : -ENOMEM;
+	if (err == 0) {
+		err = run_race(&r, f, rounds);
+	}
+	demux_fini(&r.demux);
+	free(r.to);
+	sea_frames_fini(&set);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 21;
+
+	if (argc > 2 || rounds < 3 || rounds > ROUNDS_MAX) {
+		fprintf(stderr, "usage: bench-demux [ROUNDS]    3 to %u, default 21\n", ROUNDS_MAX);
+		return 2;
+	}
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		int err = measure(&figures[i], rounds);
+
+		if (err < 0) {
+			fprintf(stderr, "bench-demux: %s: %s\n", figures[i].name, strerror(-err));
+			return 1;
+		}
+	}
+	printf("bench demux_over_libavformat skipped (libavformat-dev not installed)\n");
+	return 0;
+}
