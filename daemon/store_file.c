@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store's file: opened or created, checked, brought to this program's schema. The migrations are
+ * compiled in from schemas/sql/, so that the program carries what it needs.
+ */
+#include "daemon/store_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define BUSY_MS 2000
+
+/* The text of schemas/sql/NAME.sql as a zero-terminated array. */
+#define MIGRATION(symbol, file)                                                                    \
+	__asm__(".section .rodata\n.global " #symbol "\n" #symbol ":\n"                            \
+		".incbin \"" file "\"\n.byte 0\n.previous\n");                                     \
+	extern const char symbol[]
+
+MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
+
+/* migrations[n] brings user_version n to n + 1. */
+static const char *const migrations[] = {sql_0001_initial};
+_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
+
+int store_errno(sqlite3 *db, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_CONSTRAINT:
+		return -EEXIST;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EUCLEAN;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	case SQLITE_TOOBIG:
+	case SQLITE_RANGE:
+	case SQLITE_MISMATCH:
+	case SQLITE_MISUSE:
+		return -EINVAL;
+	default:
+		break;
+	}
+	if (db) {
+		int e = sqlite3_system_errno(db);
+
+		if (e == ENOSPC || e == EDQUOT || e == EROFS || e == EACCES || e == EPERM ||
+		    e == EFBIG) {
+			return -e;
+		}
+	}
+	return -EIO;
+}
+
+static int file_fail(struct store *s, int r, struct sc_error *error, const char *doing)
+{
+	static const struct {
+		int r;
+		const char *hint;
+	} hints[] = {
+		{-EUCLEAN, "Move the file away (with its -wal and -shm) and start again; keep it "
+			   "for repair: sqlite3 FILE .recover"},
+		{-EACCES, "Give the daemon's user the directory and the file."},
+		{-EROFS, "Make the file system writable."},
+		{-ENOSPC, "Free space on that disk."},
+		{-EBUSY, "Another daemon, or a program that writes, has it open: end it."},
+	};
+	const char *hint = "Look at the disk and at the system log.";
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+		if (hints[i].r == r) {
+			hint = hints[i].hint;
+		}
+	}
+	return sc_fail(error, r, "database", hint, "database %s: %s: %s", s->config.path, doing,
+		       s->db && sqlite3_errcode(s->db) != SQLITE_OK ? sqlite3_errmsg(s->db)
+								    : strerror(-r));
+}
+
+static int run_sql(struct store *s, const char *sql)
+{
+	return store_errno(s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
+}
+
+/* A pragma or query of one value as text. */
+static int one_text(struct store *s, const char *sql, char *text, size_t size)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(q);
+	}
+	if (rc == SQLITE_ROW) {
+		const unsigned char *got = sqlite3_column_text(q, 0);
+
+		snprintf(text, size, "%s", got ? (const char *)got : "");
+		rc = SQLITE_OK;
+	} else if (rc == SQLITE_DONE) {
+		text[0] = 0;
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(q);
+	return store_errno(s->db, rc);
+}
+
+static int set_modes(struct store *s, struct sc_error *error)
+{
+	char mode[32];
+	int r;
+
+	r = one_text(s, "PRAGMA journal_mode=WAL", mode, sizeof(mode));
+	if (r == 0 && strcmp(mode, "wal") != 0) {
+		r = -EROFS;
+	}
+	if (r == 0) {
+		r = run_sql(s,
+			    "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+			    "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=16777216");
+	}
+	return r < 0 ? file_fail(s, r, error, "cannot be made ready for writing") : 0;
+}
+
+static int check(struct store *s, struct sc_error *error)
+{
+	char answer[160];
+	int r = one_text(s, "PRAGMA quick_check(1)", answer, sizeof(answer));
+
+	if (r == 0 && strcmp(answer, "ok") != 0) {
+		r = sc_fail(error, -EUCLEAN, "database",
+			    "Move the file away (with its -wal and -shm) and start again; keep it "
+			    "for repair: sqlite3 FILE .recover",
+			    "database %s is damaged: %s", s->config.path, answer);
+		return r;
+	}
+	return r < 0 ? file_fail(s, r, error, "check") : 0;
+}
+
+/* Version 0 is a new file, and only that. */
+static int check_new(struct store *s, struct sc_error *error)
+{
+	char tables[32];
+	int r = one_text(s, "SELECT count(*) FROM sqlite_schema", tables, sizeof(tables));
+
+	if (r == 0 && strcmp(tables, "0") != 0) {
+		return sc_fail(error, -EUCLEAN, "database",
+			       "Name another file in the configuration.",
+			       "%s is a database of another program", s->config.path);
+	}
+	return r < 0 ? file_fail(s, r, error, "cannot be read") : 0;
+}
+
+static int migrate_step(struct store *s, int version)
+{
+	char set[64];
+	int r = run_sql(s, "BEGIN IMMEDIATE");
+
+	if (r == 0) {
+		r = run_sql(s, migrations[version]);
+	}
+	if (r == 0) {
+		snprintf(set, sizeof(set), "PRAGMA user_version=%d", version + 1);
+		r = run_sql(s, set);
+	}
+	if (r == 0) {
+		r = run_sql(s, "COMMIT");
+	}
+	return r;
+}
+
+/* Before anything is changed: is it ours, and not newer than we are? */
+static int check_version(struct store *s, int *ret_version, struct sc_error *error)
+{
+	char text[32];
+	int r = one_text(s, "PRAGMA user_version", text, sizeof(text));
+
+	if (r < 0) {
+		return file_fail(s, r, error, "cannot be read");
+	}
+	*ret_version = atoi(text);
+	if (*ret_version > STORE_SCHEMA || *ret_version < 0) {
+		return sc_fail(error, -EPROTONOSUPPORT, "schema",
+			       "Install the newer FCM-Server again, or give this one another state "
+			       "directory.",
+			       "database %s has schema %d, made by a newer FCM-Server; this one "
+			       "knows up to %d",
+			       s->config.path, *ret_version, STORE_SCHEMA);
+	}
+	return *ret_version == 0 ? check_new(s, error) : 0;
+}
+
+static int migrate(struct store *s, int version, struct sc_error *error)
+{
+	int r = 0;
+
+	for (; r == 0 && version < STORE_SCHEMA; version++) {
+		r = migrate_step(s, version);
+	}
+	if (r < 0) {
+		file_fail(s, r, error, "migration");
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	}
+	return r;
+}
+
+int store_prepare(struct store *s, struct sc_error *error)
+{
+	static const struct {
+		const char *sql;
+		size_t offset;
+	} fixed[] = {{"BEGIN IMMEDIATE", offsetof(struct store, begin)},
+		     {"COMMIT", offsetof(struct store, commit)},
+		     {"ROLLBACK", offsetof(struct store, rollback)}};
+	int rc = SQLITE_OK;
+
+	for (unsigned i = 0; i < 3 && rc == SQLITE_OK; i++) {
+		rc = sqlite3_prepare_v3(s->db, fixed[i].sql, -1, SQLITE_PREPARE_PERSISTENT,
+					(sqlite3_stmt **)(void *)((char *)s + fixed[i].offset),
+					NULL);
+	}
+	for (unsigned id = 1; id < ROW_IDS && rc == SQLITE_OK; id++) {
+		for (unsigned n = 0; n < STORE_STEPS && store_sql[id].sql[n] && rc == SQLITE_OK;
+		     n++) {
+			rc = sqlite3_prepare_v3(s->db, store_sql[id].sql[n], -1,
+						SQLITE_PREPARE_PERSISTENT, &s->steps[id][n], NULL);
+		}
+	}
+	return rc == SQLITE_OK ? 0 : file_fail(s, store_errno(s->db, rc), error, "statement");
+}
+
+void store_unprepare(struct store *s)
+{
+	for (unsigned id = 0; id < ROW_IDS; id++) {
+		for (unsigned n = 0; n < STORE_STEPS; n++) {
+			sqlite3_finalize(s->steps[id][n]);
+			s->steps[id][n] = NULL;
+		}
+	}
+	sqlite3_finalize(s->begin);
+	sqlite3_finalize(s->commit);
+	sqlite3_finalize(s->rollback);
+	s->begin = s->commit = s->rollback = NULL;
+}
+
+/* One writer: a lock on a file of its own beside the database (SQLite's own locks come and go with
+ * transactions, and a descriptor of ours on the database would drop them when closed). */
+static int take_lock(struct store *s, struct sc_error *error)
+{
+	char path[4096];
+	int r;
+
+	if (snprintf(path, sizeof(path), "%s.lock", s->config.path) >= (int)sizeof(path)) {
+		return file_fail(s, -ENAMETOOLONG, error, "lock");
+	}
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+	if (s->lock_fd < 0) {
+		r = -errno;
+		return file_fail(s, r, error, "lock file");
+	}
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		return sc_fail(error, r, "database",
+			       "Another daemon of this board runs: end it, or give each board its "
+			       "own directory.",
+			       "database %s is in use", s->config.path);
+	}
+	return 0;
+}
+
+static int open_file(struct store *s, struct sc_error *error)
+{
+	int rc = sqlite3_open_v2(s->config.path, &s->db,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+				 NULL);
+
+	if (rc != SQLITE_OK) {
+		int e = s->db ? sqlite3_system_errno(s->db) : 0;
+
+		return file_fail(s, e > 0 ? -e : -EACCES, error, "cannot be opened");
+	}
+	sqlite3_extended_result_codes(s->db, 1);
+	sqlite3_busy_timeout(s->db, BUSY_MS);
+	return 0;
+}
+
+int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int version = 0, r;
+
+	if (!s) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	s->config = *config;
+	s->config.commit_ms = config->commit_ms ? config->commit_ms : 500;
+	s->config.retry_ms = config->retry_ms ? config->retry_ms : 1000;
+	s->config.keep_rows = config->keep_rows ? config->keep_rows : 20000;
+	s->last = &s->first;
+	s->lock_fd = -1;
+	s->jobs.fd = s->done.fd = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	r = take_lock(s, error);
+	r = r == 0 ? open_file(s, error) : r;
+	r = r == 0 ? check_version(s, &version, error) : r;
+	r = r == 0 ? set_modes(s, error) : r;
+	r = r == 0 ? check(s, error) : r;
+	r = r == 0 ? migrate(s, version, error) : r;
+	r = r == 0 ? store_prepare(s, error) : r;
+	if (r == 0) {
+		r = store_read_session(s);
+		if (r < 0) {
+			file_fail(s, r, error, "cannot be read");
+		}
+	}
+	if (r < 0) {
+		store_destroy(s);
+		return r;
+	}
+	*ret_store = s;
+	return 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the store.
+ *
+ *   store.c        the queue, the thread, group commit
+ *   store_file.c   opening, checking, migrating the file
+ *   store_sql.c    the statements, one entry a row
+ *   store_read.c   what a restart reads
+ *   store_put.c    rows from the daemon's structs
+ *
+ * The connection belongs to the caller until store_start(), then to the thread.
+ */
+#ifndef DAEMON_STORE_PRIVATE_H
+#define DAEMON_STORE_PRIVATE_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "daemon/queue.h"
+#include "daemon/store.h"
+
+#define STORE_STEPS 2u /* statements a row at most */
+
+/* What a row does. */
+struct store_sql {
+	unsigned values; /* that a row of this kind has */
+	const char *sql[STORE_STEPS];
+};
+extern const struct store_sql store_sql[ROW_IDS];
+
+/* A row on its way. The row is cut to the arena it uses. */
+struct store_job {
+	struct store_job *next;
+	uint64_t cookie, queued_ns;
+	unsigned flags;
+	int result;
+	struct row row;
+};
+
+#define STORE_DMA_SEEN 64u
+
+/* A start of DMA and the session it belongs to. */
+struct store_dma {
+	uint32_t session, link, dma_epoch;
+};
+
+struct store {
+	sqlite3 *db;
+	sqlite3_stmt *steps[ROW_IDS][STORE_STEPS];
+	sqlite3_stmt *begin, *commit, *rollback;
+	struct store_config config;
+	int lock_fd; /* one daemon a database */
+
+	/* main thread */
+	struct queue jobs; /* struct store_job * */
+	struct queue done; /* struct store_done; written by the thread */
+	uint64_t
+		answers; /* submitted with STORE_ANSWER and not yet taken: never more than `done` holds */
+	uint32_t session;		       /* the newest */
+	struct store_dma seen[STORE_DMA_SEEN]; /* DMA starts known, oldest first */
+	unsigned seen_count;
+	bool running;
+	pthread_t thread;
+	_Atomic uint64_t submitted, refused;
+
+	_Atomic bool stop;
+	_Atomic uint64_t stop_by_ns;
+
+	/* the thread's */
+	struct store_job *first, **last; /* waiting, in order */
+	uint64_t waiting;
+	uint64_t retry_at_ns; /* 0: the last commit was well */
+	uint64_t finished;    /* rows written or given up */
+	unsigned left;	      /* rows given up at the end */
+
+	pthread_mutex_t lock; /* of what follows */
+	struct store_status status;
+	uint64_t oldest_ns; /* when the oldest waiting row was queued; 0: none waits */
+	uint64_t finished_seen;
+};
+
+uint64_t store_now_ns(void); /* CLOCK_MONOTONIC */
+/* SQLite's result as a negative errno. */
+int store_errno(sqlite3 *db, int rc);
+/* Prepare all statements. store_file.c */
+int store_prepare(struct store *s, struct sc_error *error);
+void store_unprepare(struct store *s);
+/* The sessions known so far. store_read.c */
+int store_read_session(struct store *s);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows from the daemon's own structs: ledger, losses, phase, clock, runs, events. Main thread. The order
+ * of the values is that of schemas/rows.h.
+ */
+#include "daemon/store_private.h"
+
+#include <errno.h>
+
+#include "daemon/clock.h"
+
+static const char *stream_text(unsigned stream)
+{
+	static const char *const names[] = {[FCM_PMT] = "pmt",
+					    [FCM_HYDROPHONE] = "hydrophone",
+					    [FCM_INSTRUMENT] = "instrument"};
+
+	return stream < sizeof(names) / sizeof(names[0]) && names[stream] ? names[stream] : "?";
+}
+
+static const char *group_text(const char *const *names, unsigned group)
+{
+	return group < GROUPS_MAX && names && names[group] ? names[group] : "?";
+}
+
+/* A floor that has not named itself is not known: NULL. */
+static void put_floor(struct row *r, uint8_t tower, uint8_t floor)
+{
+	if (floor == 0xff || floor == 0) {
+		row_null(r);
+		row_null(r);
+	} else {
+		row_int(r, tower);
+		row_int(r, floor);
+	}
+}
+
+int store_put_link_row(struct store *s, uint32_t session, const struct ledger_link_row *row,
+		       int64_t utc_ns, uint64_t cookie, unsigned flags)
+{
+	struct row r;
+
+	row_begin(&r, ROW_LEDGER_LINK);
+	row_int(&r, session);
+	row_int(&r, row->dma_epoch);
+	row_int(&r, row->link);
+	row_int(&r, (int64_t)row->second);
+	put_floor(&r, row->tower, row->floor);
+	row_int(&r, row->cells);
+	for (unsigned v = 0; v < TDM_LOSSES;
+	     v++) { /* good, then the losses in the ledger's order */
+		row_int(&r, row->verdicts[v]);
+	}
+	row_int(&r, row->partial);
+	row_int(&r, row->restarts);
+	row_int(&r, row->closed);
+	row_int(&r, utc_ns);
+	return store_submit(s, &r, cookie, flags);
+}
+
+int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_stream_row *row,
+			 const char *const *group_names, int64_t utc_ns, uint64_t cookie,
+			 unsigned flags)
+{
+	struct row r;
+
+	row_begin(&r, ROW_LEDGER_STREAM);
+	row_int(&r, session);
+	row_int(&r, row->dma_epoch);
+	row_int(&r, row->link);
+	row_text(&r, stream_text(row->stream));
+	row_text(&r, group_text(group_names, row->group));
+	row_int(&r, (int64_t)row->second);
+	row_int(&r, row->offered);
+	for (unsigned o = OUTCOME_ACKED; o < OUTCOMES; o++) {
+		row_int(&r, row->outcome[o]);
+	}
+	row_int(&r, row->in_flight);
+	row_int(&r, row->closed);
+	row_int(&r, utc_ns);
+	return store_submit(s, &r, cookie, flags);
+}
+
+int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *loss,
+		   const char *const *group_names, int64_t utc_ns)
+{
+	bool of_group = loss->kind == 1;
+	struct row r;
+
+	row_begin(&r, ROW_LOSS);
+	row_int(&r, session);
+	row_int(&r, loss->kind);
+	row_text(&r, of_group ? outcome_name(loss->code) : tdm_loss_name(loss->code));
+	row_int(&r, loss->link);
+	put_floor(&r, loss->tower, loss->floor);
+	row_text(&r, of_group ? stream_text(loss->stream) : "");
+	row_text(&r, of_group ? group_text(group_names, loss->group) : "");
+	row_int(&r, loss->dma_epoch);
+	row_int(&r, (int64_t)loss->first);
+	row_int(&r, (int64_t)loss->frames);
+	if (loss->tai_ns == INT64_MIN) {
+		row_null(&r);
+	} else {
+		row_int(&r, loss->tai_ns);
+	}
+	row_int(&r, utc_ns);
+	row_int(&r, loss->open);
+	return store_submit(s, &r, 0, 0);
+}
+
+int store_put_phase_row(struct store *s, unsigned link, const struct phase_row *row, int64_t utc_ns)
+{
+	struct row r;
+
+	row_begin(&r, ROW_PHASE_ROW);
+	row_int(&r, link);
+	row_int(&r, utc_ns);
+	row_real(&r, row->mean_ps);
+	row_real(&r, row->sigma_ps);
+	row_real(&r, row->min_ps);
+	row_real(&r, row->max_ps);
+	row_int(&r, row->samples);
+	row_int(&r, row->rtt_frames);
+	row_int(&r, row->rtt_bytes);
+	row_int(&r, row->rtt_bits);
+	return store_submit(s, &r, 0, 0);
+}
+
+int store_put_phase_event(struct store *s, unsigned link, const struct phase_judgement *j,
+			  const char *who, const char *reason, int64_t utc_ns)
+{
+	struct row r;
+
+	row_begin(&r, ROW_PHASE_EVENT);
+	row_int(&r, link);
+	row_int(&r, utc_ns);
+	row_text(&r, phase_verdict_name(j->verdict));
+	row_int(&r, j->slip);
+	row_real(&r, j->difference_ps);
+	row_real(&r, j->mean_ps);
+	row_real(&r, j->sigma_ps);
+	row_int(&r, j->samples);
+	row_text(&r, who);
+	row_text(&r, reason);
+	return store_submit(s, &r, 0, STORE_URGENT);
+}
+
+int store_put_phase_reference(struct store *s, unsigned link, const struct phase_reference *ref,
+			      const char *who, const char *reason)
+{
+	struct row r;
+
+	row_begin(&r, ROW_PHASE_REFERENCE);
+	row_int(&r, link);
+	row_real(&r, ref->phase_ps);
+	row_int(&r, ref->rtt_frames);
+	row_int(&r, ref->rtt_bytes);
+	row_int(&r, ref->rtt_bits);
+	row_int(&r, ref->time_ns);
+	row_text(&r, who);
+	row_text(&r, reason);
+	return store_submit(s, &r, 0, STORE_URGENT);
+}
+
+int store_put_clock_event(struct store *s, const struct label *label, const char *reason,
+			  int64_t utc_ns)
+{
+	struct row r;
+
+	row_begin(&r, ROW_CLOCK_EVENT);
+	row_int(&r, utc_ns);
+	row_text(&r, clock_state_name(label->state));
+	row_text(&r, label_source_name(label->source));
+	if (label->uncertainty_ns == UINT32_MAX) {
+		row_null(&r);
+	} else {
+		row_int(&r, label->uncertainty_ns);
+	}
+	row_int(&r, label->time_epoch);
+	row_text(&r, reason);
+	return store_submit(s, &r, 0, 0);
+}
+
+int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
+		    const char *text, const char *action, int64_t utc_ns)
+{
+	struct row r;
+
+	row_begin(&r, ROW_EVENT);
+	row_int(&r, utc_ns);
+	row_text(&r, severity);
+	row_text(&r, code);
+	row_text(&r, object);
+	row_text(&r, text);
+	row_text(&r, action);
+	return store_submit(s, &r, 0, 0);
+}
+
+int store_put_station(struct store *s, const char *key, const char *value)
+{
+	struct row r;
+
+	row_begin(&r, ROW_STATION);
+	row_text(&r, key);
+	row_text(&r, value);
+	return store_submit(s, &r, 0, 0);
+}
+
+int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
+			int64_t utc_ns, uint64_t cookie)
+{
+	struct row r;
+
+	row_begin(&r, ROW_RUN_BEGIN);
+	row_int(&r, number);
+	row_text(&r, note);
+	row_text(&r, who);
+	row_int(&r, utc_ns);
+	row_null(&r);
+	return store_submit(s, &r, cookie, STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER);
+}
+
+int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice)
+{
+	struct row r;
+
+	row_begin(&r, ROW_RUN_SLICE);
+	row_int(&r, number);
+	row_int(&r, (int64_t)slice);
+	return store_submit(s, &r, 0, STORE_URGENT);
+}
+
+int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
+		      uint64_t cookie)
+{
+	struct row r;
+
+	row_begin(&r, ROW_RUN_END);
+	row_int(&r, number);
+	row_int(&r, utc_ns);
+	row_int(&r, (int64_t)slice);
+	return store_submit(s, &r, cookie, STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER);
+}

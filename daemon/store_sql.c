@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The statements of the store: what each row of schemas/rows.h does to the tables of schemas/sql/. The
+ * numbers ?n are the places of the row's values; all statements of a row see all its values.
+ */
+#include "daemon/store_private.h"
+
+const struct store_sql store_sql[ROW_IDS] = {
+	[ROW_COMMAND] =
+		{21,
+		 {"INSERT INTO command(id, client_id, time, who, uid, pid, origin, reason, link,"
+		  " tower, floor, parameter, op, old_value, new_value, unit, sequence, boot,"
+		  " state, detail, ended)"
+		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
+		  "?19,?20,?21)",
+		  "INSERT INTO transition(command, time, state, detail)"
+		  " VALUES(?1, ?3, ?19, ?20)"}},
+	[ROW_TRANSITION] = {9,
+			    {"INSERT INTO transition(command, time, state, frame, detail)"
+			     " VALUES(?1, ?2, ?3, ?4, ?5)",
+			     "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
+			     " attempts = ?8, ended = ?9 WHERE id = ?1"}},
+	[ROW_SEQUENCE] = {3,
+			  {"INSERT INTO sequence(tower, floor, reserved_until) VALUES(?1, ?2, ?3)"
+			   " ON CONFLICT DO UPDATE SET"
+			   " reserved_until = max(reserved_until, excluded.reserved_until)"}},
+	[ROW_SAMPLE] = {4,
+			{"INSERT OR REPLACE INTO sample(parameter, time, value, setpoint)"
+			 " VALUES(?1, ?2, ?3, ?4)"}},
+	[ROW_PHASE_ROW] =
+		{10,
+		 {"INSERT OR REPLACE INTO phase_row(link, time, mean_ps, sigma_ps, min_ps,"
+		  " max_ps, samples, rtt_frames, rtt_bytes, rtt_bits)"
+		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"}},
+	[ROW_PHASE_EVENT] = {10,
+			     {"INSERT INTO phase_event(link, time, verdict, slip, difference_ps,"
+			      " mean_ps, sigma_ps, samples, who, reason)"
+			      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"}},
+	[ROW_PHASE_REFERENCE] =
+		{8,
+		 {"INSERT OR REPLACE INTO phase_reference(link, phase_ps, rtt_frames,"
+		  " rtt_bytes, rtt_bits, time, who, reason)"
+		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)"}},
+	[ROW_DMA] =
+		{6,
+		 {"INSERT OR IGNORE INTO dma(session, link, dma_epoch, begun, serial, board_boot)"
+		  " VALUES(?1,?2,?3,?4,?5,?6)"}},
+	[ROW_LEDGER_LINK] = {18,
+			     {"INSERT OR REPLACE INTO ledger_link(session, dma_epoch, link, second,"
+			      " tower, floor, cells, good, link_down, board_fifo, ring_full, crc,"
+			      " alignment, time_fault, partial, restarts, closed, time)"
+			      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,"
+			      "?18)"}},
+	[ROW_LEDGER_STREAM] = {15,
+			       {"INSERT OR REPLACE INTO ledger_stream(session, dma_epoch, link,"
+				" stream, grp, second, offered, acked, no_member, slow, shutdown,"
+				" pool, in_flight, closed, time)"
+				" VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"}},
+	/* A loss grows: the same first frame again with more frames. */
+	[ROW_LOSS] = {14,
+		      {"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp, "
+		       "dma_epoch,"
+		       " first, frames, tai_ns, time, open)"
+		       " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
+		       " ON CONFLICT DO UPDATE SET frames = max(frames, excluded.frames),"
+		       " open = excluded.open, tai_ns = coalesce(tai_ns, excluded.tai_ns)"}},
+	[ROW_RUN_BEGIN] = {5,
+			   {"INSERT INTO run(number, note, who, begun, begun_slice)"
+			    " VALUES(?1,?2,?3,?4,?5)"}},
+	[ROW_RUN_SLICE] =
+		{2, {"UPDATE run SET begun_slice = coalesce(begun_slice, ?2) WHERE number = ?1"}},
+	[ROW_RUN_END] = {3,
+			 {"UPDATE run SET ended = ?2, ended_slice = coalesce(?3, ended_slice)"
+			  " WHERE number = ?1"}},
+	[ROW_CLOCK_EVENT] =
+		{6,
+		 {"INSERT INTO clock_event(time, state, source, uncertainty_ns, time_epoch,"
+		  " reason) VALUES(?1,?2,?3,?4,?5,?6)"}},
+	[ROW_EVENT] = {6,
+		       {"INSERT INTO event(time, severity, code, object, text, action)"
+			" VALUES(?1,?2,?3,?4,?5,?6)"}},
+	[ROW_STATION] = {2, {"INSERT OR REPLACE INTO station(key, value) VALUES(?1, ?2)"}},
+};
