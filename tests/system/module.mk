@@ -4,3 +4,4 @@
 # consumers: a consumer process, and the judge of what it recorded
 $(eval $(call program,fcm-consumer,$(addprefix tests/system/,fcm-consumer.c consumer_check.c block_reader.c),tdm,libzmq jansson libxxhash libisal))
 $(eval $(call program,truth-compare,$(addprefix tests/system/,truth_compare.c truth_book.c),,jansson sqlite3))
+$(eval $(call program,data-layout,tests/system/data_layout.c,,))

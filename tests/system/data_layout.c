@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* data-layout: prints where the C compiler puts the fields of the data message's structs, as JSON, for
+ * the test that holds schemas/fcm_data.py against schemas/fcm_data.h. */
+#include <stdio.h>
+
+#include "schemas/fcm_data.h"
+#include "tdm/hit.h"
+
+struct field {
+	const char *name;
+	size_t offset, bytes;
+};
+
+#define FIELD(type, name)                                                                          \
+	{                                                                                          \
+#name, offsetof(struct type, name), sizeof(((struct type *)0)->name)               \
+	}
+
+static void print_struct(const char *name, size_t bytes, const struct field *f, size_t count)
+{
+	printf("\"%s\":{\"bytes\":%zu,\"fields\":{", name, bytes);
+	for (size_t i = 0; i < count; i++) {
+		printf("%s\"%s\":[%zu,%zu]", i > 0 ? "," : "", f[i].name, f[i].offset, f[i].bytes);
+	}
+	printf("}}");
+}
+
+static const struct field header[] = {
+	FIELD(fcm_block_header, magic),
+	FIELD(fcm_block_header, version),
+	FIELD(fcm_block_header, header_bytes),
+	FIELD(fcm_block_header, stream),
+	FIELD(fcm_block_header, board),
+	FIELD(fcm_block_header, link),
+	FIELD(fcm_block_header, channels),
+	FIELD(fcm_block_header, tower),
+	FIELD(fcm_block_header, floor),
+	FIELD(fcm_block_header, label_source),
+	FIELD(fcm_block_header, clock_state),
+	FIELD(fcm_block_header, flags),
+	FIELD(fcm_block_header, run),
+	FIELD(fcm_block_header, dma_epoch),
+	FIELD(fcm_block_header, time_epoch),
+	FIELD(fcm_block_header, uncertainty_ns),
+	FIELD(fcm_block_header, frames),
+	FIELD(fcm_block_header, frames_lost),
+	FIELD(fcm_block_header, frames_bad),
+	FIELD(fcm_block_header, sequence),
+	FIELD(fcm_block_header, first_frame),
+	FIELD(fcm_block_header, tai_ns),
+	FIELD(fcm_block_header, slice_id),
+	FIELD(fcm_block_header, first_item_tai_ns),
+	FIELD(fcm_block_header, last_item_tai_ns),
+	FIELD(fcm_block_header, cable_delay_ns),
+	FIELD(fcm_block_header, items),
+	FIELD(fcm_block_header, payload_bytes),
+	FIELD(fcm_block_header, status_offset),
+	FIELD(fcm_block_header, index_offset),
+	FIELD(fcm_block_header, data_offset),
+	FIELD(fcm_block_header, channel_offset),
+	FIELD(fcm_block_header, item_faults),
+	FIELD(fcm_block_header, reserved),
+	FIELD(fcm_block_header, payload_crc),
+	FIELD(fcm_block_header, header_crc),
+};
+
+static const struct field ack[] = {
+	FIELD(fcm_ack, sequence), FIELD(fcm_ack, stream), FIELD(fcm_ack, link),
+	FIELD(fcm_ack, tower),	  FIELD(fcm_ack, floor),  FIELD(fcm_ack, reserved),
+};
+
+static const struct {
+	const char *name;
+	uint32_t value;
+} numbers[] = {
+	{"magic", FCM_BLOCK_MAGIC},
+	{"version", FCM_BLOCK_VERSION},
+	{"channels_max", FCM_CHANNELS_MAX},
+	{"no_uncertainty", FCM_NO_UNCERTAINTY},
+	{"hit_header_bytes", HIT_HEADER_BYTES},
+	{"stream pmt", FCM_PMT},
+	{"stream hydrophone", FCM_HYDROPHONE},
+	{"stream instrument", FCM_INSTRUMENT},
+	{"flag resent", FCM_BLOCK_RESENT},
+	{"flag gap", FCM_BLOCK_GAP},
+	{"flag no-time", FCM_BLOCK_NO_TIME},
+	{"flag partial", FCM_BLOCK_PARTIAL},
+	{"flag step", FCM_BLOCK_STEP},
+	{"flag relabel", FCM_BLOCK_RELABEL},
+	{"flag fifo-full", FCM_BLOCK_FIFO_FULL},
+	{"flag identity", FCM_BLOCK_IDENTITY},
+	{"flag time-fault", FCM_BLOCK_TIME_FAULT},
+	{"flag emulated", FCM_BLOCK_EMULATED},
+};
+
+int main(void)
+{
+	printf("{");
+	print_struct("header", sizeof(struct fcm_block_header), header,
+		     sizeof(header) / sizeof(header[0]));
+	printf(",");
+	print_struct("ack", sizeof(struct fcm_ack), ack, sizeof(ack) / sizeof(ack[0]));
+	printf(",\"numbers\":{");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		printf("%s\"%s\":%u", i > 0 ? "," : "", numbers[i].name, numbers[i].value);
+	}
+	printf("}}\n");
+	return 0;
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""schemas/fcm_data.py agrees with the C structs, and reads what they say."""
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+sys.path.insert(0, os.path.join(harness.ROOT, "schemas"))
+import fcm_data  # noqa: E402
+
+VECTOR = bytes.fromhex("7302aa553930d7111e965c1518dc0580")  # tdm/hit.h: the project's test vector
+
+
+def layout_agrees(t):
+    """every field of header and acknowledgement lies where C has it"""
+    out = subprocess.run([os.path.join(t.bin, "data-layout")], capture_output=True, text=True, check=True)
+    layout = json.loads(out.stdout)
+    for name, dtype in (("header", fcm_data.header_dtype), ("ack", fcm_data.ack_dtype)):
+        ours = {field: [dtype.fields[field][1], dtype.fields[field][0].itemsize] for field in dtype.names}
+        t.equal(f"{name}: size", dtype.itemsize, layout[name]["bytes"])
+        t.equal(f"{name}: fields", ours, layout[name]["fields"])
+    n = layout["numbers"]
+    t.equal("flags", {f"flag {k}": v for k, v in fcm_data.FLAGS.items()},
+            {k: v for k, v in n.items() if k.startswith("flag ")})
+    t.equal("streams", [n[f"stream {s}"] for s in fcm_data.STREAMS], [0, 1, 2])
+    t.equal("numbers", (fcm_data.MAGIC, fcm_data.VERSION, fcm_data.CHANNELS_MAX, fcm_data.NO_UNCERTAINTY,
+                        fcm_data.HIT_HEADER_BYTES),
+            (n["magic"], n["version"], n["channels_max"], n["no_uncertainty"], n["hit_header_bytes"]))
+
+
+def make_hit(rng):
+    count, packed = rng.randrange(0, 37), rng.random() < 0.5
+    shape = count | rng.randrange(1 << 22) << 8 | packed << 31
+    return VECTOR[:12] + struct.pack("<I", shape) + rng.randbytes(count * (1 if packed else 2))
+
+
+def make_block(rng, frames, channels):
+    """Header, payload, and the hits per module that are in it."""
+    hits = [[[make_hit(rng) for _ in range(rng.randrange(4))] for _ in range(frames)] for _ in range(channels)]
+    status_bytes = (frames + 3) // 4 * 4
+    data_offset = status_bytes + 4 * channels * (frames + 1)
+    index, offsets, data = [], [], b""
+    for channel in hits:
+        offsets.append(data_offset + len(data))
+        for frame in channel:
+            index.append(data_offset + len(data))
+            data += b"".join(frame)
+        index.append(data_offset + len(data))
+    offsets += [data_offset + len(data)] * (7 - channels)
+    payload = bytes(status_bytes) + struct.pack(f"<{len(index)}I", *index) + data
+    header = fcm_data.np.zeros(1, fcm_data.header_dtype)
+    for name, value in {"magic": fcm_data.MAGIC, "version": 1, "header_bytes": 256, "channels": channels,
+                        "frames": frames, "payload_bytes": len(payload), "index_offset": status_bytes,
+                        "data_offset": data_offset, "channel_offset": offsets, "link": 2, "tower": 1,
+                        "floor": 3, "sequence": 77, "flags": 0x201}.items():
+        header[name] = value
+    return header.tobytes(), payload, [[h for frame in channel for h in frame] for channel in hits]
+
+
+def hits_are_read(t):
+    """hits of any length are found, in order, with their fields"""
+    rng = random.Random(1)
+    wrong = 0
+    for _ in range(20):
+        header, payload, wanted = make_block(rng, rng.choice((1, 8, 80)), 6)
+        block = fcm_data.Block(header, payload)
+        wrong += [[bytes(h) for h in block.iterate_hits(m)] for m in range(6)] != wanted
+    t.equal("blocks whose hits are read wrong", wrong, 0)
+    hit = fcm_data.unpack_hits(fcm_data.np.frombuffer(VECTOR, fcm_data.hit_dtype), [0])[0]
+    wanted = {"pmt": 3, "efcm": 7, "tower": 1, "t5ns": 12345, "frame": 4567, "second": 45296, "day_bcd": 0x172,
+              "year_bcd": 0x15, "samples": 24, "charge": 1500, "zip": True, "fragment": False,
+              "fifo_full": False}
+    t.equal("the test vector", {k: hit[k].item() for k in wanted}, wanted)
+    t.equal("flags by name", block.flags(), ["resent", "emulated"])
+    t.equal("the acknowledgement", block.ack(), struct.pack("<QBBBBI", 77, 0, 2, 1, 3, 0))
+    row = block.hits(0)[0]
+    t.equal("a hit's samples", block.hit_samples(row).tobytes(), wanted_samples(payload, row))
+
+
+def wanted_samples(payload, row):
+    begin = int(row["offset"]) + 16
+    return payload[begin:begin + int(row["samples"]) * (1 if row["zip"] else 2)]
+
+
+def damaged_blocks_are_refused(t):
+    """no damage ends in anything but ValueError"""
+    rng = random.Random(2)
+    header, payload, _ = make_block(rng, 8, 6)
+    for bad in ((header[:-1], payload), (b"x" + header[1:], payload), (header, payload[:-1])):
+        t.check("refused", refuses(*bad))
+    outcomes = set()
+    for _ in range(3000):
+        broken = bytearray(header), bytearray(payload)
+        part = rng.choice(broken)
+        part[rng.randrange(len(part))] = rng.randrange(256)
+        try:
+            block = fcm_data.Block(*map(bytes, broken))
+            for m in range(block.channels):
+                block.hits(m)
+            outcomes.add("read")
+        except ValueError:
+            outcomes.add("refused")
+    t.equal("3000 random damages are read or refused", outcomes, {"read", "refused"})
+
+
+def refuses(header, payload):
+    try:
+        fcm_data.Block(header, payload)
+    except ValueError:
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    harness.main([layout_agrees, hits_are_read, damaged_blocks_are_refused])
