@@ -81,7 +81,7 @@ struct capture_report {
 			uint64_t slice_id;
 		} run;
 		struct {
-			uint8_t taken_over;
+			uint8_t taken_over; /* 0 fresh, 1 yes, 2 the ring, but its page was of no use */
 			uint32_t run;
 			struct label label;
 			uint64_t release_position, write_position, depth;
@@ -104,6 +104,10 @@ struct capture_link_status {
 	uint64_t bytes;              /* valid bytes forwarded */
 	uint64_t items[FCM_STREAMS]; /* hits, samples, records */
 	uint64_t blocks, resent;
+	uint64_t blocks_dropped;     /* could not be built: no memory; charged as DROP_POOL */
+	uint64_t stale_completions;  /* of an older DMA epoch or a count already seen: discarded */
+	uint64_t rows_forgotten;     /* closed rows that left the owner page before they were saved */
+	bool blocked;                /* waits for memory, the publisher or a settled block */
 	uint64_t item_faults;
 	uint64_t hunted_bytes, sequence_gaps, steps;
 	uint64_t ring_write, ring_release, ring_depth; /* positions */
@@ -130,8 +134,12 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
  * link. */
 int capture_start(struct capture *c);
 /* Stop taking new data; the thread goes on settling until every block is back or `grace_ms` passed,
- * keeps the owner pages, leaves the rings lingering, and ends. */
+ * keeps the owner pages, leaves the rings lingering, and ends. Returns when it has ended. The publisher
+ * must still run, so that blocks come back; what it returns later is not charged: its frames are still
+ * in the ring, beyond the cursor, for the successor. */
 void capture_stop(struct capture *c, unsigned grace_ms);
+/* Frees the pool: only when the publisher's ZeroMQ context is terminated (publisher_stop). Takes what
+ * is left in the queues of blocks. NULL is fine. */
 void capture_destroy(struct capture *c);
 /* Any thread. */
 void capture_get_status(struct capture *c, struct capture_status *ret_status);

@@ -8,7 +8,8 @@ $(eval $(call library,publisher,$(addprefix daemon/,publisher.c groups.c hello.c
 $(eval $(call library,common,$(addprefix daemon/,config.c config_table.c config_value.c config_print.c log.c),inih libsystemd))
 
 # data: the way of the data up to the publisher's queue. Wants tdm, nanet3.
-$(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c),libisal))
+$(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c ledger.c losses.c assemble.c \
+    owner_page.c settle.c capture.c capture_link.c capture_out.c capture_report.c),libisal))
 
 # fcm-server: the main thread, where all parts meet.
 $(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c reports.c timing.c detector.c status.c ops.c control.c watch.c),data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The capture thread: opens the board, claims the links, ticks. See capture.h for the contract,
+ * capture_private.h for the parts.
+ *
+ * A tick, for all links together:
+ *
+ *   commands -> settled blocks -> cursor, page, release -> completions -> blocks -> reports, status
+ *
+ * The order matters: a label or a run lies in the owner page before a block carries it, and a block's
+ * number lies there (`sent`) before the publisher can have it.
+ */
+#include "daemon/capture.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/capture_private.h"
+#include "daemon/now.h"
+
+#define RETRY_NS	 500000000ull /* between two attempts to open a board that is gone */
+#define OPEN_ROWS_NS	 500000000ull
+#define SETTLING_TICK_NS 1000000ull
+#define RUN_AHEAD_SLICES 2u
+
+/* -------------------------------------------------------------------------------- the board */
+
+/* Claim and begin one link; -EBUSY: another daemon has it. */
+static int claim(struct capture *c, unsigned number)
+{
+	bool taken_over = false;
+	int r = nanet3_claim(c->board, number, 0, &taken_over);
+
+	return r < 0 ? r : link_begin(&c->links[number], taken_over);
+}
+
+static void close_board(struct capture *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		link_end(&c->links[i]);
+	}
+	nanet3_close(c->board);
+	c->board = NULL;
+}
+
+static bool links_ready(const struct capture *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (c->config.links & 1u << i && !link_can_begin(&c->links[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Open it and claim all links, or none. */
+static int open_board(struct capture *c)
+{
+	const struct nanet3_info *info;
+	int r;
+
+	if (!links_ready(c)) {
+		return -EAGAIN;
+	}
+	r = nanet3_open(c->board_where, &c->board);
+	if (r < 0) {
+		return r;
+	}
+	info = nanet3_info(c->board);
+	/* A label speaks of the counts of one boot. */
+	if (info->serial != c->serial || info->boot_count != c->boot_count) {
+		c->label_known = false;
+	}
+	c->serial = info->serial;
+	c->boot_count = info->boot_count;
+	for (unsigned i = 0; r == 0 && i < NANET3_LINKS; i++) {
+		if (c->config.links & 1u << i) {
+			r = claim(c, i);
+		}
+	}
+	if (r < 0) {
+		close_board(c);
+	}
+	return r;
+}
+
+static void board_lost(struct capture *c, int error)
+{
+	close_board(c);
+	c->status.board_gone = true;
+	c->status.board_error = error;
+	c->next_retry_ns = c->now_ns + RETRY_NS;
+}
+
+static void board_retry(struct capture *c)
+{
+	int r;
+
+	if (c->now_ns < c->next_retry_ns) {
+		return;
+	}
+	c->next_retry_ns = c->now_ns + RETRY_NS;
+	r = open_board(c);
+	c->status.board_gone = r < 0;
+	c->status.board_error = r;
+}
+
+/* Events are wake-ups only, but they tell when the board goes. */
+static void take_events(struct capture *c)
+{
+	struct nanet3_event e;
+	int r = nanet3_wait(c->board, 0);
+
+	while (r > 0 && nanet3_next_event(c->board, &e) > 0) {
+		if (e.type == NANET3_EVENT_GONE) {
+			r = -ENODEV;
+		}
+	}
+	if (r < 0 && r != -EINTR) {
+		board_lost(c, r);
+	}
+}
+
+/* --------------------------------------------------------------------------------- commands */
+
+static void set_label(struct capture *c, const struct label *label)
+{
+	c->label = *label;
+	c->label_known = true;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct link *l = &c->links[i];
+
+		if (l->claimed) {
+			account_add_label(settle_account(l->settle),
+					  assemble_frontier(l->assembler), label);
+			l->dirty = true;
+		}
+	}
+}
+
+/* The slice border from which the next run counts: the same for all links, ahead of all of them. */
+static uint64_t run_border(const struct capture *c)
+{
+	uint64_t ahead = 0, border;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct link *l = &c->links[i];
+
+		if (l->claimed && l->head > ahead) {
+			ahead = l->head;
+		}
+	}
+	border = (ahead / ASSEMBLE_SLICE + RUN_AHEAD_SLICES + 1) * ASSEMBLE_SLICE;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct link *l = &c->links[i];
+		const struct owner_account *a = l->claimed ? settle_account(l->settle) : NULL;
+
+		if (a && a->runs > 0 && a->run[a->runs - 1].from_frame >= border) {
+			border = a->run[a->runs - 1].from_frame + ASSEMBLE_SLICE;
+		}
+	}
+	return border;
+}
+
+/* False: too many changes under way, later. */
+static bool set_run(struct capture *c, uint32_t run)
+{
+	uint64_t border = run_border(c);
+	struct link *any = NULL;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct link *l = &c->links[i];
+
+		if (l->claimed && settle_account(l->settle)->runs == OWNER_RUNS) {
+			return false;
+		}
+	}
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct link *l = &c->links[i];
+
+		if (l->claimed) {
+			account_add_run(settle_account(l->settle), border, run);
+			l->dirty = true;
+			any = l;
+		}
+	}
+	c->run = run;
+	if (!any) { /* no link, no border: it holds from now on */
+		report_run(&c->links[0], 0, run, NULL);
+	}
+	return true;
+}
+
+static void rows_saved(struct capture *c, const struct capture_command *command)
+{
+	const struct link *l = &c->links[command->link % NANET3_LINKS];
+
+	if (l->claimed && l->dma_epoch == command->dma_epoch) {
+		owner_saved(l->page, command->second);
+	}
+}
+
+static void take_commands(struct capture *c)
+{
+	const struct capture_command *command;
+
+	while ((command = queue_peek(c->commands))) {
+		switch (command->type) {
+		case CAPTURE_LABEL:
+			set_label(c, &command->label);
+			break;
+		case CAPTURE_RUN:
+			if (!set_run(c, command->run)) {
+				return;
+			}
+			break;
+		case CAPTURE_SAVED:
+			rows_saved(c, command);
+			break;
+		default:
+			break;
+		}
+		queue_release(c->commands);
+	}
+}
+
+/* ------------------------------------------------------------------------------------ the tick */
+
+static void take_settled(struct capture *c)
+{
+	struct block **place;
+
+	while ((place = queue_peek(c->settled))) {
+		struct block *b = *place;
+
+		queue_release(c->settled);
+		out_settled(&c->links[b->header.link % NANET3_LINKS], b);
+		block_put(b);
+	}
+}
+
+static void advance_links(struct capture *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (c->links[i].claimed) {
+			out_advance(&c->links[i]);
+		}
+		out_retired(&c->links[i]);
+	}
+}
+
+static void drain_links(struct capture *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		link_drain(&c->links[i]);
+	}
+	if (c->blocks_queued) {
+		c->blocks_queued = false;
+		queue_wake(c->blocks);
+	}
+}
+
+static void report_rows(struct capture *c, bool now)
+{
+	bool rows = now || c->now_ns >= c->next_open_rows_ns;
+
+	if (rows) {
+		c->next_open_rows_ns = c->now_ns + OPEN_ROWS_NS;
+	}
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct link *l = &c->links[i];
+		struct ledger_sink sink = report_sink(l);
+
+		if (!l->claimed) {
+			continue;
+		}
+		losses_tick(&l->losses, l->next_verdict, rows, report_loss, l);
+		if (rows) {
+			ledger_each_open(&l->live, &sink);
+		}
+	}
+}
+
+static void publish_status(struct capture *c)
+{
+	struct capture_status *s = &c->status;
+
+	s->ticks++;
+	s->last_tick_ns = now_mono_ns();
+	s->pool_in_use = block_pool_in_use(c->pool);
+	s->pool_bytes = c->config.pool_bytes;
+	s->reports_lost = c->outbox.lost;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct link *l = &c->links[i];
+
+		s->links[i] = l->status;
+		s->links[i].tower = l->tower;
+		s->links[i].floor = l->floor;
+		s->links[i].dma_epoch = l->dma_epoch;
+		s->links[i].blocked = l->blocked;
+		if (l->claimed) {
+			s->links[i].ring_write = nanet3_write_position(c->board, i);
+			s->links[i].ring_release = l->release_position;
+			s->links[i].ring_depth = l->depth;
+			s->links[i].cursor_count = settle_account(l->settle)->cursor.count;
+		}
+	}
+	pthread_mutex_lock(&c->lock);
+	c->published = *s;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void tick(struct capture *c, bool take_data)
+{
+	c->now_ns = now_mono_ns();
+	outbox_flush(&c->outbox);
+	if (c->board) {
+		take_events(c);
+	}
+	if (!c->board && take_data) {
+		board_retry(c);
+	}
+	take_commands(c);
+	take_settled(c);
+	advance_links(c);
+	if (take_data) {
+		drain_links(c);
+	}
+	report_rows(c, false);
+	outbox_flush(&c->outbox);
+	publish_status(c);
+}
+
+static void sleep_until(uint64_t ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / 1000000000u),
+		.tv_nsec = (long)(ns % 1000000000u),
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {
+	}
+}
+
+static uint64_t blocks_out(const struct capture *c)
+{
+	uint64_t out = 0;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		out += out_waiting(&c->links[i]);
+	}
+	return out;
+}
+
+/* Told to stop: no new data; what is out may still come back. The rings linger with all the rest. */
+static void settle_down(struct capture *c)
+{
+	uint64_t by = atomic_load_explicit(&c->stop_by_ns, memory_order_relaxed);
+
+	tick(c, false);
+	while (blocks_out(c) > 0 && now_mono_ns() < by) {
+		sleep_until(now_mono_ns() + SETTLING_TICK_NS);
+		tick(c, false);
+	}
+	report_rows(c, true);
+	outbox_flush(&c->outbox);
+	publish_status(c);
+}
+
+/* The capture thread. Owns the board's handle, the links, the pool's get side, the outbox. */
+static void *capture_main(void *context)
+{
+	struct capture *c = context;
+	uint64_t tick_ns = (uint64_t)c->config.tick_us * 1000, next = now_mono_ns();
+
+	while (!atomic_load_explicit(&c->stop, memory_order_acquire)) {
+		tick(c, true);
+		next += tick_ns;
+		if (next < now_mono_ns()) { /* late: no two ticks at once */
+			next = now_mono_ns();
+		}
+		sleep_until(next);
+	}
+	settle_down(c);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------------- the contract */
+
+int capture_create(const struct capture_config *config, struct queue *blocks, struct queue *settled,
+		   struct queue *commands, struct queue *reports, struct capture **ret_capture)
+{
+	struct capture *c;
+	int r;
+
+	if (config->block_frames == 0 || ASSEMBLE_SLICE % config->block_frames != 0 ||
+	    config->groups > GROUPS_MAX || config->tick_us < 1000) {
+		return -EINVAL;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		return -ENOMEM;
+	}
+	c->config = *config;
+	c->blocks = blocks;
+	c->settled = settled;
+	c->commands = commands;
+	pthread_mutex_init(&c->lock, NULL);
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		link_init(&c->links[i], c, i);
+	}
+	c->board_where = strdup(config->board_where);
+	c->pool = block_pool_create(config->pool_bytes);
+	r = outbox_init(&c->outbox, reports);
+	if (r < 0 || !c->pool || !c->board_where) {
+		capture_destroy(c);
+		return -ENOMEM;
+	}
+	*ret_capture = c;
+	return 0;
+}
+
+int capture_start(struct capture *c)
+{
+	sigset_t all, before;
+	int r;
+
+	c->now_ns = now_mono_ns();
+	r = open_board(c);
+	if (r < 0) {
+		return r;
+	}
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = -pthread_create(&c->thread, NULL, capture_main, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r < 0) {
+		nanet3_close(c->board); /* the rings linger, nothing was read */
+		c->board = NULL;
+		return r;
+	}
+	pthread_setname_np(c->thread, "capture");
+	c->running = true;
+	return 0;
+}
+
+void capture_stop(struct capture *c, unsigned grace_ms)
+{
+	if (!c->running) {
+		return;
+	}
+	atomic_store_explicit(&c->stop_by_ns, now_mono_ns() + (uint64_t)grace_ms * 1000000,
+			      memory_order_relaxed);
+	atomic_store_explicit(&c->stop, 1, memory_order_release);
+	pthread_join(c->thread, NULL);
+	c->running = false;
+	nanet3_close(c->board); /* the rings linger */
+	c->board = NULL;
+}
+
+/* Blocks that nobody took or that came back after the end: their frames stay in the ring. */
+static void drain_blocks(struct queue *q)
+{
+	struct block **place;
+
+	while ((place = queue_peek(q))) {
+		block_put(*place);
+		queue_release(q);
+	}
+}
+
+void capture_destroy(struct capture *c)
+{
+	if (!c) {
+		return;
+	}
+	capture_stop(c, 0);
+	drain_blocks(c->settled);
+	drain_blocks(c->blocks);
+	nanet3_close(c->board);
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		link_fini(&c->links[i]);
+	}
+	block_pool_destroy(c->pool);
+	outbox_fini(&c->outbox);
+	pthread_mutex_destroy(&c->lock);
+	free(c->board_where);
+	free(c);
+}
+
+void capture_get_status(struct capture *c, struct capture_status *ret_status)
+{
+	pthread_mutex_lock(&c->lock);
+	*ret_status = c->published;
+	pthread_mutex_unlock(&c->lock);
+}

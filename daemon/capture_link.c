@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A link inside capture: how it begins (taken over or fresh) and ends, and its way from completions to
+ * verdicts. See capture_private.h; what becomes of verdicts is in capture_out.c.
+ *
+ * A takeover, by what the page says:
+ *   marked cursor   the deframer is told the last good frame and goes on at the cursor
+ *   cursor alone    the deframer reads from the release position; verdicts below the cursor are history
+ *   no cursor yet   from the release position, as the predecessor began
+ *   no use          from the release position, with a new page; the second begun there is partial
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/capture_private.h"
+
+#define GAP_PIECE   1600u	 /* cells of a gap that are judged at a time */
+#define COUNT_LIMIT (1ull << 50) /* counts from here on are a board that is not well */
+#define COUNT_JUMP  16000u	 /* a PPS moves the count by less than a second */
+
+_Static_assert(GAP_PIECE <= ASSEMBLE_PUSH, "a gap's piece is a push");
+_Static_assert(NANET3_CHUNK_MAX / NANET3_FRAME_BYTES + 2 <= ASSEMBLE_PUSH, "a buffer is a push");
+
+/* ------------------------------------------------------------------------------ begin and end */
+
+int link_init(struct link *l, struct capture *c, unsigned number)
+{
+	*l = (struct link){.capture = c, .number = (uint8_t)number, .tower = 0xff, .floor = 0xff};
+	return 0;
+}
+
+static void drop_machines(struct link *l)
+{
+	tdm_deframe_destroy(l->deframe);
+	assemble_destroy(l->assembler);
+	settle_destroy(l->settle);
+	l->deframe = NULL;
+	l->assembler = NULL;
+	l->settle = NULL;
+}
+
+void link_fini(struct link *l)
+{
+	drop_machines(l);
+	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
+		settle_destroy(l->retired[i].settle);
+		l->retired[i].settle = NULL;
+	}
+}
+
+const struct label *link_label(const struct link *l, uint64_t frame)
+{
+	return account_label(settle_account(l->settle), frame);
+}
+
+/* A slice, or less where the ring cannot hold the data of an unaligned one that long. */
+static uint32_t gap_frames(const struct link *l)
+{
+	uint64_t cells = (uint64_t)l->depth * l->frames_per_buffer;
+	uint32_t block = l->capture->config.block_frames, frames = ASSEMBLE_SLICE;
+
+	while (frames > block && frames > cells / 4) {
+		do {
+			frames -= block;
+		} while (ASSEMBLE_SLICE % frames != 0);
+	}
+	return frames;
+}
+
+static int make_machines(struct link *l)
+{
+	const struct capture_config *config = &l->capture->config;
+	struct assemble_config assemble = {
+		.block_frames = config->block_frames,
+		.gap_frames = l->owner.gap_frames,
+		.tower = config->expected[l->number].tower,
+		.floor = config->expected[l->number].floor,
+	};
+	struct settle_config settle = {.link = l->number, .owner = l->owner};
+
+	/* A carried frame waits for its block to close, at worst ASSEMBLE_LATE after its end, and
+	 * while the link is blocked for the rest of a push. */
+	l->deframe = tdm_deframe_create(config->block_frames + ASSEMBLE_LATE +
+					2 * l->frames_per_buffer + 64);
+	l->assembler = assemble_create(&assemble);
+	l->settle = settle_create(&settle);
+	if (!l->deframe || !l->assembler || !l->settle) {
+		drop_machines(l);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void read_geometry(struct link *l)
+{
+	const struct capture_config *config = &l->capture->config;
+
+	l->ring = nanet3_ring(l->capture->board, l->number);
+	l->page = nanet3_owner_page(l->capture->board, l->number);
+	l->dma_epoch = l->ring->dma_epoch;
+	l->frames_per_buffer = l->ring->frames_per_buffer;
+	l->depth = l->ring->depth;
+	l->release_position = nanet3_release_position(l->capture->board, l->number);
+	l->read_position = l->release_position;
+	l->owner = (struct owner_config){
+		.block_frames = config->block_frames,
+		.groups = config->groups,
+	};
+	l->owner.gap_frames = gap_frames(l);
+	memcpy(l->owner.group_streams, config->group_streams, sizeof(l->owner.group_streams));
+}
+
+static void reset_state(struct link *l)
+{
+	l->head = 0;
+	l->skip_below = 0;
+	l->reading = false;
+	l->renew = false;
+	memset(l->recent, 0, sizeof(l->recent));
+	l->pushed = false;
+	l->blocked = false;
+	l->dirty = false;
+	l->sent = 0;
+	l->resent_below = 0;
+	l->locks = 0;
+	l->unlocks = 0;
+	l->told_second = UINT64_MAX;
+	l->next_verdict = 0;
+	l->number_base = l->next_number;
+}
+
+/* What blocks carry from now on, where no page tells. */
+static void fresh_account(struct link *l, struct owner_account *a)
+{
+	const struct capture *c = l->capture;
+
+	memset(a, 0, sizeof(*a));
+	if (c->label_known) {
+		account_add_label(a, 0, &c->label);
+	}
+	account_add_run(a, 0, c->run);
+	a->run[0].told = 1;
+}
+
+/* The machines go on where the account stands. */
+static void resume(struct link *l, const struct owner_account *a)
+{
+	const struct assemble_point *cursor = &a->cursor;
+
+	if (cursor->count == 0) {
+		return;
+	}
+	assemble_resume(l->assembler, cursor);
+	l->skip_below = cursor->count;
+	l->next_verdict = cursor->count;
+	if (cursor->marked && tdm_deframe_resume(l->deframe, &cursor->mark) == 0) {
+		l->head = cursor->count;
+	}
+	l->tower = cursor->tower;
+	l->floor = cursor->floor;
+	losses_identity(&l->losses, l->tower, l->floor);
+	if (a->loss > TDM_GOOD && a->loss < TDM_LOSSES) {
+		losses_restore(&l->losses, (enum tdm_loss)a->loss, a->loss_first, cursor->count,
+			       a->loss_frames);
+	}
+}
+
+/* Rows that a predecessor closed but did not see saved; those still open will close once more. */
+struct kept {
+	struct ledger_sink to;
+	uint64_t below;
+};
+
+static void kept_stream(void *context, const struct ledger_stream_row *row)
+{
+	const struct kept *k = context;
+
+	if (row->second < k->below) {
+		k->to.stream(k->to.context, row);
+	}
+}
+
+static void kept_link(void *context, const struct ledger_link_row *row)
+{
+	const struct kept *k = context;
+
+	if (row->second < k->below) {
+		k->to.link(k->to.context, row);
+	}
+}
+
+static void report_kept(struct link *l)
+{
+	struct kept kept = {report_sink(l), settle_second(l->settle)};
+	struct ledger_sink sink = {kept_stream, kept_link, &kept};
+
+	owner_each_kept(l->page, l->dma_epoch, l->number, &sink);
+}
+
+/* Runs that a predecessor has told need not be told again. */
+static void adopt_runs(struct capture *c, const struct owner_account *a)
+{
+	for (unsigned i = 0; i < a->runs; i++) {
+		if (a->run[i].told && (!c->run_told || a->run[i].from_frame > c->run_told_frame)) {
+			c->run_told = true;
+			c->run_told_frame = a->run[i].from_frame;
+		}
+	}
+	c->run = account_run(a, UINT64_MAX);
+}
+
+bool link_can_begin(const struct link *l)
+{
+	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
+		if (!l->retired[i].settle) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int link_begin(struct link *l, bool taken_over)
+{
+	struct owner_account account;
+	int r, loaded;
+
+	read_geometry(l);
+	r = make_machines(l);
+	if (r < 0) {
+		return r;
+	}
+	reset_state(l);
+	losses_init(&l->losses, l->number, l->dma_epoch);
+	loaded = taken_over ? owner_load(l->page, &l->owner, l->dma_epoch, &account) : -ENODATA;
+	if (loaded == 0) {
+		l->sent = owner_sent(l->page);
+		l->resent_below = l->sent;
+	} else {
+		owner_format(l->page, &l->owner, l->dma_epoch);
+		fresh_account(l, &account);
+	}
+	settle_begin(l->settle, l->dma_epoch, &account);
+	if (loaded == 0) {
+		adopt_runs(l->capture, settle_account(l->settle));
+		resume(l, settle_account(l->settle));
+	}
+	l->live = *settle_ledger(l->settle);
+	settle_pack(l->settle);
+	owner_commit(l->page, settle_account(l->settle));
+	l->claimed = true;
+	report_takeover(l,
+			!taken_over   ? 0
+			: loaded == 0 ? 1
+				      : 2,
+			nanet3_write_position(l->capture->board, l->number));
+	report_kept(l);
+	l->status.claimed = true;
+	l->status.taken_over = taken_over;
+	return 0;
+}
+
+static void retire(struct link *l)
+{
+	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
+		if (!l->retired[i].settle) {
+			l->retired[i] = (struct retired){l->settle, l->losses};
+			l->retired_base[i] = l->number_base;
+			l->settle = NULL;
+			return;
+		}
+	}
+}
+
+void link_end(struct link *l)
+{
+	if (!l->claimed) {
+		return;
+	}
+	l->capture->dropping = true;
+	out_spans(l);
+	if (!l->blocked) {
+		assemble_end(l->assembler);
+		out_spans(l);
+	}
+	l->capture->dropping = false;
+	losses_tick(&l->losses, l->head, false, report_loss, l);
+	retire(l);
+	drop_machines(l);
+	l->claimed = false;
+	l->page = NULL;
+	l->ring = NULL;
+	l->identity_known = false;
+	l->status.claimed = false;
+}
+
+/* -------------------------------------------------------------------------------- verdicts */
+
+static void note_identity(struct link *l, const struct tdm_verdict *v)
+{
+	uint8_t tower = v->header.tower, floor = v->header.floor;
+
+	if (l->identity_known && l->tower == tower && l->floor == floor) {
+		return;
+	}
+	l->identity_known = true;
+	l->tower = tower;
+	l->floor = floor;
+	ledger_identity(&l->live, tower, floor);
+	losses_identity(&l->losses, tower, floor);
+	report_identity(l, v->count);
+}
+
+static void good_frame(struct link *l, const struct tdm_verdict *v)
+{
+	const uint8_t *words;
+	int n;
+
+	note_identity(l, v);
+	l->status.last_good_count = v->count;
+	l->status.last_good_ns = l->capture->now_ns;
+	if (v->header.slot_valid & TDM_VALID_REPLIES) {
+		n = tdm_replies_get(v->frame, &words);
+		for (int i = 0; i < n; i++) {
+			report_reply(l, words + i * (int)TDM_WORD_BYTES, v->count);
+		}
+	}
+	if (v->count / TDM_FRAMES_PER_SECOND != l->told_second) {
+		l->told_second = v->count / TDM_FRAMES_PER_SECOND;
+		report_frame(l, v);
+	}
+}
+
+/* The count was moved: by a PPS. */
+static void note_jump(struct link *l, uint64_t from, uint64_t to)
+{
+	if (from % TDM_FRAMES_PER_SECOND != 0) {
+		ledger_partial(&l->live, from / TDM_FRAMES_PER_SECOND);
+	}
+	if (to % TDM_FRAMES_PER_SECOND != 0) {
+		ledger_partial(&l->live, to / TDM_FRAMES_PER_SECOND);
+	}
+}
+
+static void on_verdict(void *context, const struct tdm_verdict *v)
+{
+	struct link *l = context;
+	uint64_t second = v->count / TDM_FRAMES_PER_SECOND;
+	enum tdm_loss loss;
+
+	if (v->count < l->skip_below) {
+		return;
+	}
+	if (v->count != l->next_verdict) {
+		note_jump(l, l->next_verdict, v->count);
+	}
+	l->next_verdict = v->count + 1;
+	if (v->loss == TDM_GOOD) {
+		good_frame(l, v);
+	}
+	loss = assemble_cell(l->assembler, v);
+	ledger_cells(&l->live, v->count, 1);
+	ledger_verdict(&l->live, second, loss, 1);
+	l->status.cells[loss]++;
+	if (loss != TDM_GOOD) {
+		losses_cell(&l->losses, v->count, loss, link_label(l, v->count), report_loss, l);
+	}
+}
+
+/* Alignment gained or lost since the last look. */
+static void note_alignment(struct link *l)
+{
+	struct tdm_deframe_stats stats;
+
+	tdm_deframe_stats(l->deframe, &stats);
+	if (stats.unlocks != l->unlocks) {
+		report_align(l, false, stats.offset);
+	}
+	if (stats.locks != l->locks && stats.state == TDM_LOCKED) {
+		report_align(l, true, stats.offset);
+	}
+	l->locks = stats.locks;
+	l->unlocks = stats.unlocks;
+	l->status.aligned = (uint8_t)stats.state;
+	l->status.hunted_bytes = stats.hunted_bytes;
+	l->status.sequence_gaps = stats.sequence_gaps;
+	l->status.steps = stats.steps;
+}
+
+/* ------------------------------------------------------------------------------ completions */
+
+static enum tdm_loss gap_loss(const struct nanet3_event *e)
+{
+	/* The board's reasons are the ledger's names; an unknown one is the board's fault. */
+	return e->reason >= NANET3_GAP_LINK_DOWN && e->reason <= NANET3_GAP_RING_FULL
+		       ? (enum tdm_loss)e->reason
+		       : TDM_LOSS_BOARD_FIFO;
+}
+
+/* The epoch's first cell: its second has no beginning, unless a page says otherwise. */
+static void first_cell(struct link *l, uint64_t count)
+{
+	l->next_verdict = count;
+	if (count % TDM_FRAMES_PER_SECOND != 0) {
+		ledger_partial(&l->live, count / TDM_FRAMES_PER_SECOND);
+		ledger_partial(settle_ledger(l->settle), count / TDM_FRAMES_PER_SECOND);
+	}
+}
+
+static bool seconds_fit(const struct link *l, uint64_t first, uint64_t last)
+{
+	return ledger_room(&l->live, last / TDM_FRAMES_PER_SECOND) &&
+	       (l->live.begun || ledger_room(&l->live, first / TDM_FRAMES_PER_SECOND));
+}
+
+/* Give the deframer cells [from, from + n) of a completion. */
+static void give(struct link *l, const struct nanet3_event *e, uint64_t from, uint32_t n, bool data)
+{
+	if (data) {
+		const uint8_t *bytes =
+			nanet3_buffer(l->capture->board, l->number, l->read_position);
+
+		tdm_deframe_push(l->deframe, bytes + (from - e->frame_count) * TDM_FRAME_BYTES, n,
+				 from, on_verdict, l);
+	} else {
+		tdm_deframe_gap(l->deframe, n, from, gap_loss(e), on_verdict, l);
+	}
+	l->reading = true;
+	l->head = from + n;
+	l->recent[l->recent_at] = (typeof(l->recent[0])){.count = l->head, .time_ns = e->time_ns};
+	l->recent_at = (l->recent_at + 1) % CAPTURE_RECENT;
+	if (l->head > l->skip_below) {
+		assemble_clock(l->assembler, l->head);
+	}
+	note_alignment(l);
+}
+
+/* Nothing new in it: of an older epoch, or already read. */
+static bool stale(struct link *l, const struct nanet3_event *e)
+{
+	bool old = e->dma_epoch != l->dma_epoch || e->frame_count >= COUNT_LIMIT ||
+		   (l->reading && e->frames > 0 && e->frame_count + e->frames <= l->head);
+
+	l->status.stale_completions += old;
+	return old || e->frames == 0;
+}
+
+/* How many cells of the completion have data; the contract says all or none. */
+static uint32_t data_cells(const struct link *l, const struct nanet3_event *e)
+{
+	uint32_t cells = e->length / TDM_FRAME_BYTES;
+
+	cells = cells < e->frames ? cells : e->frames;
+	return cells < l->frames_per_buffer ? cells : l->frames_per_buffer;
+}
+
+/* One completion, from where we are in it. False: blocked in the middle. */
+static bool consume(struct link *l, const struct nanet3_event *e)
+{
+	uint64_t end = e->frame_count + e->frames;
+	uint64_t data_end = e->frame_count + data_cells(l, e);
+
+	if (stale(l, e)) {
+		return true;
+	}
+	if (l->reading && e->frame_count > l->head + COUNT_JUMP) {
+		l->renew = true;
+		return false;
+	}
+	for (;;) {
+		uint64_t from = l->head > e->frame_count ? l->head : e->frame_count;
+		bool data = from < data_end;
+		uint64_t left = from < end ? (data ? data_end : end) - from : 0;
+		uint32_t n = left < GAP_PIECE ? (uint32_t)left : GAP_PIECE;
+
+		if (n == 0) {
+			return true;
+		}
+		if (!seconds_fit(l, from, from + n - 1)) {
+			l->blocked = true;
+			return false;
+		}
+		if (!l->reading && l->skip_below == 0) {
+			first_cell(l, from);
+		}
+		give(l, e, from, n, data);
+		if (!out_spans(l)) {
+			return l->head >= end;
+		}
+	}
+}
+
+/* The count has become another one inside an epoch, which the contract excludes: end the account and
+ * begin a new one behind what was read. */
+static void renew(struct link *l)
+{
+	struct capture *c = l->capture;
+
+	l->renew = false;
+	if (!link_can_begin(l)) {
+		l->blocked = true;
+		return;
+	}
+	link_end(l);
+	if (nanet3_release(c->board, l->number, l->read_position) < 0 || link_begin(l, false) < 0) {
+		return; /* a board that is gone is noticed by the tick */
+	}
+}
+
+void link_drain(struct link *l)
+{
+	uint64_t write;
+
+	if (!l->claimed || !out_spans(l)) {
+		return;
+	}
+	write = nanet3_write_position(l->capture->board, l->number);
+	while (l->read_position < write) {
+		const struct nanet3_event *e =
+			nanet3_completion(l->capture->board, l->number, l->read_position);
+
+		if (!consume(l, e)) {
+			break;
+		}
+		l->read_position++;
+		if (l->blocked) {
+			break;
+		}
+	}
+	if (l->renew) {
+		renew(l);
+	}
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The owner page's layout and its orderly changes. See owner_page.h.
+ *
+ * The host's own byte order: the page never leaves the machine. Only a process dies, not the memory, so
+ * the order of the program's stores is what counts; release stores keep the compiler to it. The CRCs
+ * are for the day when that is not all.
+ */
+#include "daemon/owner_page.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "driver/nanet3.h"
+#include "tdm/frame.h"
+
+#define MAGIC	     0x4e574f46u /* "FOWN" */
+#define VERSION	     1u
+#define KEEP_LINKS   8u
+#define KEEP_STREAMS 48u
+
+struct kept_link {
+	struct owner_link_row row;
+	_Atomic uint32_t crc; /* 0: empty */
+};
+struct kept_stream {
+	struct owner_stream_row row;
+	_Atomic uint32_t crc;
+};
+struct copy {
+	struct owner_account account;
+	uint32_t crc;
+	uint32_t reserved;
+};
+struct page {
+	uint32_t magic, version;
+	uint32_t block_frames, gap_frames;
+	uint8_t groups, group_streams[GROUPS_MAX], reserved[3];
+	uint32_t dma_epoch;
+	uint32_t head_crc; /* of the above */
+	uint32_t reserved1;
+	_Atomic uint64_t active; /* 0 or 1 */
+	_Atomic uint64_t sent;
+	struct kept_link links[KEEP_LINKS];
+	struct kept_stream streams[KEEP_STREAMS];
+	struct copy copies[2];
+};
+_Static_assert(sizeof(struct page) <= NANET3_PAGE, "owner page");
+_Static_assert(sizeof(struct owner_link_row) == 24, "no padding");
+_Static_assert(sizeof(struct owner_stream_row) == 20, "no padding");
+_Static_assert(sizeof(struct owner_account) % 8 == 0, "no padding");
+_Static_assert(offsetof(struct page, copies) % 8 == 0, "aligned copies");
+
+/* Never 0, which means empty. */
+static uint32_t crc_of(const void *bytes, size_t length)
+{
+	uint32_t crc = tdm_crc32c(bytes, length);
+
+	return crc ? crc : 1;
+}
+
+static void make_head(struct page *head, const struct owner_config *config, uint32_t dma_epoch)
+{
+	head->magic = MAGIC;
+	head->version = VERSION;
+	head->block_frames = config->block_frames;
+	head->gap_frames = config->gap_frames;
+	head->groups = config->groups;
+	memcpy(head->group_streams, config->group_streams, sizeof(head->group_streams));
+	head->dma_epoch = dma_epoch;
+	head->head_crc = crc_of(head, offsetof(struct page, head_crc));
+}
+
+void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch)
+{
+	struct page *p = page;
+	struct owner_account none;
+
+	memset(&none, 0, sizeof(none));
+	memset(p, 0, sizeof(*p));
+	owner_commit(page, &none);
+	make_head(p, config, dma_epoch);
+}
+
+int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
+	       struct owner_account *ret_account)
+{
+	const struct page *p = page;
+	uint64_t active = atomic_load_explicit(&p->active, memory_order_acquire);
+	struct page wanted;
+	const size_t config_bytes = offsetof(struct page, dma_epoch);
+
+	if (p->magic == 0) {
+		return -ENODATA;
+	}
+	memset(&wanted, 0, offsetof(struct page, active));
+	make_head(&wanted, config, dma_epoch);
+	if (p->magic != MAGIC || p->version != VERSION) {
+		return -EPROTO;
+	}
+	if (p->head_crc != crc_of(p, offsetof(struct page, head_crc)) || active > 1 ||
+	    p->copies[active].crc != crc_of(&p->copies[active].account, sizeof(*ret_account))) {
+		return -EBADMSG;
+	}
+	if (memcmp(p, &wanted, config_bytes) != 0) {
+		return -EPROTO;
+	}
+	if (p->dma_epoch != dma_epoch) {
+		return -ESTALE;
+	}
+	*ret_account = p->copies[active].account;
+	return 0;
+}
+
+void owner_commit(void *page, const struct owner_account *account)
+{
+	struct page *p = page;
+	uint64_t other = !atomic_load_explicit(&p->active, memory_order_relaxed);
+	struct copy *copy = &p->copies[other];
+
+	memcpy(&copy->account, account, sizeof(*account));
+	copy->crc = crc_of(account, sizeof(*account));
+	atomic_store_explicit(&p->active, other, memory_order_release);
+	/* Whatever relies on the commit (a release, a hand-over) comes behind it. */
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void owner_set_sent(void *page, uint64_t frame)
+{
+	struct page *p = page;
+
+	atomic_store_explicit(&p->sent, frame, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+uint64_t owner_sent(const void *page)
+{
+	const struct page *p = page;
+
+	return atomic_load_explicit(&p->sent, memory_order_acquire);
+}
+
+/* ---------------------------------------------------------------------------------- short rows */
+
+static uint16_t short_of(uint32_t n)
+{
+	return n > UINT16_MAX ? UINT16_MAX : (uint16_t)n;
+}
+
+void owner_pack_link(const struct ledger_link_row *row, struct owner_link_row *ret_row)
+{
+	*ret_row = (struct owner_link_row){
+		.second = (uint32_t)row->second,
+		.cells = short_of(row->cells),
+		.tower = row->tower,
+		.floor = row->floor,
+		.partial = row->partial,
+		.restarts = row->restarts,
+	};
+	for (unsigned i = 0; i < TDM_LOSSES; i++) {
+		ret_row->verdicts[i] = short_of(row->verdicts[i]);
+	}
+}
+
+void owner_unpack_link(const struct owner_link_row *row, uint32_t dma_epoch, uint8_t link,
+		       struct ledger_link_row *ret_row)
+{
+	*ret_row = (struct ledger_link_row){
+		.dma_epoch = dma_epoch,
+		.cells = row->cells,
+		.second = row->second,
+		.link = link,
+		.tower = row->tower,
+		.floor = row->floor,
+		.partial = row->partial,
+		.restarts = row->restarts,
+	};
+	for (unsigned i = 0; i < TDM_LOSSES; i++) {
+		ret_row->verdicts[i] = row->verdicts[i];
+	}
+}
+
+void owner_pack_stream(const struct ledger_stream_row *row, struct owner_stream_row *ret_row)
+{
+	*ret_row = (struct owner_stream_row){
+		.second = (uint32_t)row->second,
+		.offered = short_of(row->offered),
+		.stream = row->stream,
+		.group = row->group,
+	};
+	for (unsigned i = 1; i < OUTCOMES; i++) {
+		ret_row->outcome[i - 1] = short_of(row->outcome[i]);
+	}
+}
+
+void owner_unpack_stream(const struct owner_stream_row *row, uint32_t dma_epoch, uint8_t link,
+			 struct ledger_stream_row *ret_row)
+{
+	uint32_t done = 0;
+
+	*ret_row = (struct ledger_stream_row){
+		.dma_epoch = dma_epoch,
+		.link = link,
+		.stream = row->stream,
+		.group = row->group,
+		.second = row->second,
+		.offered = row->offered,
+	};
+	for (unsigned i = 1; i < OUTCOMES; i++) {
+		ret_row->outcome[i] = row->outcome[i - 1];
+		done += row->outcome[i - 1];
+	}
+	ret_row->in_flight = row->offered > done ? row->offered - done : 0;
+}
+
+/* --------------------------------------------------------------------------------- closed rows */
+
+bool owner_keep_link(void *page, const struct ledger_link_row *row)
+{
+	struct page *p = page;
+	struct kept_link *to = NULL;
+	struct owner_link_row packed;
+	bool gave_way;
+
+	owner_pack_link(row, &packed);
+	for (unsigned i = 0; i < KEEP_LINKS; i++) {
+		struct kept_link *k = &p->links[i];
+		bool empty = k->crc == 0;
+
+		if (!empty && k->row.second == packed.second) {
+			to = k;
+			break;
+		}
+		if (!to || (to->crc != 0 && (empty || k->row.second < to->row.second))) {
+			to = k;
+		}
+	}
+	gave_way = to->crc != 0 && to->row.second != packed.second;
+	atomic_store_explicit(&to->crc, 0, memory_order_release);
+	to->row = packed;
+	atomic_store_explicit(&to->crc, crc_of(&packed, sizeof(packed)), memory_order_release);
+	return !gave_way;
+}
+
+static bool same_stream(const struct owner_stream_row *a, const struct owner_stream_row *b)
+{
+	return a->second == b->second && a->stream == b->stream && a->group == b->group;
+}
+
+bool owner_keep_stream(void *page, const struct ledger_stream_row *row)
+{
+	struct page *p = page;
+	struct kept_stream *to = NULL;
+	struct owner_stream_row packed;
+	bool gave_way;
+
+	owner_pack_stream(row, &packed);
+	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
+		struct kept_stream *k = &p->streams[i];
+		bool empty = k->crc == 0;
+
+		if (!empty && same_stream(&k->row, &packed)) {
+			to = k;
+			break;
+		}
+		if (!to || (to->crc != 0 && (empty || k->row.second < to->row.second))) {
+			to = k;
+		}
+	}
+	gave_way = to->crc != 0 && !same_stream(&to->row, &packed);
+	atomic_store_explicit(&to->crc, 0, memory_order_release);
+	to->row = packed;
+	atomic_store_explicit(&to->crc, crc_of(&packed, sizeof(packed)), memory_order_release);
+	return !gave_way;
+}
+
+void owner_saved(void *page, uint64_t second)
+{
+	struct page *p = page;
+
+	for (unsigned i = 0; i < KEEP_LINKS; i++) {
+		if (p->links[i].crc != 0 && p->links[i].row.second <= second) {
+			atomic_store_explicit(&p->links[i].crc, 0, memory_order_release);
+		}
+	}
+	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
+		if (p->streams[i].crc != 0 && p->streams[i].row.second <= second) {
+			atomic_store_explicit(&p->streams[i].crc, 0, memory_order_release);
+		}
+	}
+}
+
+static void tell_streams(const struct page *p, uint32_t second, uint32_t dma_epoch, uint8_t link,
+			 const struct ledger_sink *sink)
+{
+	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
+		const struct kept_stream *k = &p->streams[i];
+		struct ledger_stream_row row;
+
+		if (k->row.second == second && k->crc == crc_of(&k->row, sizeof(k->row))) {
+			owner_unpack_stream(&k->row, dma_epoch, link, &row);
+			row.closed = 1;
+			sink->stream(sink->context, &row);
+		}
+	}
+}
+
+static void tell_links(const struct page *p, uint32_t second, uint32_t dma_epoch, uint8_t link,
+		       const struct ledger_sink *sink)
+{
+	for (unsigned i = 0; i < KEEP_LINKS; i++) {
+		const struct kept_link *k = &p->links[i];
+		struct ledger_link_row row;
+
+		if (k->row.second == second && k->crc == crc_of(&k->row, sizeof(k->row))) {
+			owner_unpack_link(&k->row, dma_epoch, link, &row);
+			row.closed = 1;
+			sink->link(sink->context, &row);
+		}
+	}
+}
+
+/* The smallest second at or above `from` of any row kept; false: none. */
+static bool next_kept(const struct page *p, uint64_t from, uint32_t *ret_second)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned i = 0; i < KEEP_LINKS; i++) {
+		uint64_t second = p->links[i].row.second;
+
+		if (p->links[i].crc != 0 && second >= from && second < best) {
+			best = second;
+		}
+	}
+	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
+		uint64_t second = p->streams[i].row.second;
+
+		if (p->streams[i].crc != 0 && second >= from && second < best) {
+			best = second;
+		}
+	}
+	if (best == UINT64_MAX) {
+		return false;
+	}
+	*ret_second = (uint32_t)best;
+	return true;
+}
+
+void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
+		     const struct ledger_sink *sink)
+{
+	const struct page *p = page;
+	uint32_t second;
+
+	for (uint64_t from = 0; next_kept(p, from, &second); from = (uint64_t)second + 1) {
+		tell_streams(p, second, dma_epoch, link, sink);
+		tell_links(p, second, dma_epoch, link, sink);
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The owner page of a link: 4 KiB that the driver keeps with the ring and that outlive the daemon. What
+ * lies there is the account as of a *cursor*: everything below it is settled, everything from it on
+ * will be read again from the ring. Only settle.c and capture_link.c write it; only one process at a
+ * time can (the owner of the link).
+ *
+ *   head      what it is, and whether it fits us: magic, version, configuration, DMA epoch
+ *   sent      frames below may have been handed to the publisher: a repeat is flagged RESENT
+ *   closed    rows that are closed but not yet in the database, each with its own CRC
+ *   copy A/B  the account; `active` says which. A commit writes the other one whole, then switches
+ *
+ * A kill -9 may fall between any two stores, so the order is everything:
+ *   1. a row that closes goes to `closed`   2. a commit without it, with the cursor behind it
+ *   3. only then are buffers below the cursor released
+ *   before a block is handed over: `sent`; before a label or a run is used: a commit with it.
+ * Killed after 1: the row is in both places; the account wins, the row closes once more, the same.
+ */
+#ifndef DAEMON_OWNER_PAGE_H
+#define DAEMON_OWNER_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/assemble.h"
+#include "daemon/ledger.h"
+
+#define OWNER_PAIRS	(GROUPS_MAX * FCM_STREAMS)
+#define OWNER_LINK_ROWS 4u /* open as of the cursor: numbers lag by less than a second */
+#define OWNER_LABELS	4u
+#define OWNER_RUNS	4u
+#define OWNER_ACKED	38u /* words */
+
+/* What the account was made with; another configuration cannot go on with it. */
+struct owner_config {
+	uint32_t block_frames, gap_frames;
+	uint8_t groups;
+	uint8_t group_streams[GROUPS_MAX];
+};
+
+struct owner_label {
+	uint64_t from_frame;
+	struct label label;
+};
+struct owner_run {
+	uint64_t from_frame;
+	uint32_t run;
+	uint32_t told; /* RUN_BEGUN has been reported */
+};
+
+/* Rows, as short as they can be: a second has 8000 cells. */
+struct owner_link_row {
+	uint32_t second;
+	uint16_t cells;
+	uint16_t verdicts[TDM_LOSSES];
+	uint8_t tower, floor, partial, restarts;
+};
+struct owner_stream_row {
+	uint32_t second;
+	uint16_t offered;
+	uint16_t outcome[OUTCOMES - 1]; /* from ACKED on */
+	uint8_t stream, group;
+	uint16_t reserved;
+};
+
+/* The account, as it lies in the page and as settle.c holds it. */
+struct owner_account {
+	struct assemble_point cursor;
+	uint64_t loss_first, loss_frames; /* the run of lost cells that the cursor stands in */
+	uint8_t loss;			  /* enum tdm_loss; TDM_GOOD: none */
+	uint8_t link_rows, stream_rows, labels, runs;
+	uint8_t reserved[3];
+	struct owner_link_row link_row[OWNER_LINK_ROWS];
+	struct owner_stream_row stream_row[2 * OWNER_PAIRS];
+	struct owner_label label[OWNER_LABELS]; /* the last one from_frame <= n is frame n's */
+	struct owner_run run[OWNER_RUNS];
+	/* Blocks beyond the cursor that a group has acknowledged: bit block x pairs + pair, block 0 =
+	 * the cursor's. Blocks further on are not remembered: they are sent again, flagged. */
+	uint64_t acked[OWNER_ACKED];
+};
+
+/* A fresh account in a fresh page. */
+void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch);
+/*
+ * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version or
+ * configuration; -ESTALE: of another DMA epoch; -EBADMSG: damaged. The page is not changed.
+ */
+int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
+	       struct owner_account *ret_account);
+void owner_commit(void *page, const struct owner_account *account);
+
+void owner_set_sent(void *page, uint64_t frame);
+uint64_t owner_sent(const void *page);
+
+/* Closed rows. When there is no place the oldest gives way: false. */
+bool owner_keep_link(void *page, const struct ledger_link_row *row);
+bool owner_keep_stream(void *page, const struct ledger_stream_row *row);
+/* They lie in the database up to and including `second`. */
+void owner_saved(void *page, uint64_t second);
+/* All that are kept and intact, oldest first, streams before the link; fields that the page does not
+ * hold (DMA epoch, link) are as given. */
+void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
+		     const struct ledger_sink *sink);
+
+/* Short rows to long ones and back. */
+void owner_pack_link(const struct ledger_link_row *row, struct owner_link_row *ret_row);
+void owner_unpack_link(const struct owner_link_row *row, uint32_t dma_epoch, uint8_t link,
+		       struct ledger_link_row *ret_row);
+void owner_pack_stream(const struct ledger_stream_row *row, struct owner_stream_row *ret_row);
+void owner_unpack_stream(const struct owner_stream_row *row, uint32_t dma_epoch, uint8_t link,
+			 struct ledger_stream_row *ret_row);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is out and what has come back: the spans of one link between the assembler and the cursor. A
+ * state machine without I/O; capture_link.c owns it.
+ *
+ *   assembler --span--> [oldest ... newest] <--outcomes of its blocks, in any order
+ *                          |
+ *                          '- settled --> settled ledger, account (cursor, acknowledged bits)
+ *
+ * The cursor moves over the oldest span when all its blocks are settled. Then, and only then, its
+ * cells and outcomes enter the settled ledger and the account: the two always speak of the same
+ * moment, which is what the owner page needs. Acknowledgements beyond the cursor are remembered as
+ * bits.
+ */
+#ifndef DAEMON_SETTLE_H
+#define DAEMON_SETTLE_H
+
+#include "daemon/assemble.h"
+#include "daemon/ledger.h"
+#include "daemon/losses.h"
+#include "daemon/owner_page.h"
+
+#define SETTLE_SPANS 4096u /* between cursor and assembler; more: capture waits */
+
+struct settle;
+
+struct settle_config {
+	uint8_t link;
+	struct owner_config owner;
+};
+
+/* NULL when out of memory. */
+struct settle *settle_create(const struct settle_config *config);
+void settle_destroy(struct settle *s);
+
+/* What the account says, for the owner page and for restoring. The labels and runs in it are the
+ * caller's business, except that settle drops those that the cursor has left behind. */
+struct owner_account *settle_account(struct settle *s);
+struct ledger *settle_ledger(struct settle *s);
+
+/* A DMA epoch begins, fresh or behind a predecessor's account (restarted: its second says so). Spans of
+ * the epoch before must be settled. */
+void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_account *account);
+
+bool settle_room(const struct settle *s);
+/* A span goes out. `streams`: bit mask of the streams that will come back by settle_block(). Returns
+ * its number: 0, 1, 2, ... in the life of the link. */
+uint64_t settle_push(struct settle *s, const struct assembled *span, unsigned streams);
+/* Whether group `group` had acknowledged this block when a predecessor was killed. */
+bool settle_acked(const struct settle *s, const struct assembled *span, unsigned stream,
+		  unsigned group);
+/* The block of span `number` and `stream` is settled: outcome[g] for every group. */
+void settle_block(struct settle *s, uint64_t number, unsigned stream, const uint8_t *outcome);
+
+/* The cursor goes over what is settled. `block`: every group's outcome of every block, in order (may
+ * be NULL). True when it moved. */
+typedef void (*settle_block_fn)(void *context, const struct label *label, unsigned stream,
+				unsigned group, uint64_t first_frame, uint32_t frames,
+				enum outcome outcome);
+bool settle_advance(struct settle *s, settle_block_fn block, void *context);
+/* Seconds that the cursor has left behind: those below are to be closed. */
+uint64_t settle_second(const struct settle *s);
+/* Spans out. */
+uint64_t settle_out(const struct settle *s);
+
+/* The settled ledger's open rows into the account, before a commit. */
+void settle_pack(struct settle *s);
+
+/* The label and the run of a frame. */
+const struct label *account_label(const struct owner_account *a, uint64_t frame);
+uint32_t account_run(const struct owner_account *a, uint64_t frame);
+/* From `frame` on (not before the last one's). When there is no place the second oldest gives way. */
+void account_add_label(struct owner_account *a, uint64_t frame, const struct label *label);
+/* False: no place, try again later. */
+bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run);
+
+#endif
