@@ -127,7 +127,7 @@ tsan: ## the same under the thread sanitizer (libraries suppressed in tests/tsan
 	    TEST_ENV="setarch -R env TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp" check-unit
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp setarch -R $(PYTHON) tests/system/run_all.py \
 	    --bin build/tsan/bin --tests build/tsan/tests --sanitized
-	@tests/system/seeded_race.sh build/tsan/tests/seeded_race
+	@tests/system/seeded_race.sh build/tsan/bin/seeded_race
 
 asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
@@ -135,6 +135,11 @@ bench: ## the figures of the data path, both sides in one run: bench NAME VALUE 
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin
+
+bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 all
+	@$(PYTHON) tests/bench/memory.py --bin $(B)/bin --minutes $(or $(MINUTES),5)
 
 install: all ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
@@ -157,6 +162,6 @@ install: all ## install below $(DESTDIR)$(prefix)
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check check-unit check-system lint asan tsan bench install tests-build
+.PHONY: all help clean setup run check check-unit check-system lint asan tsan bench bench-memory install tests-build
 
 -include $(sort $(all_objs:.o=.d))

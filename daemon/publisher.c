@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "daemon/annotate.h"
 #include "daemon/groups.h"
 #include "daemon/hello.h"
 #include "tdm/frame.h"
@@ -137,6 +138,7 @@ static void return_blocks(struct publisher *p)
 static void unhold(void *data, void *hint)
 {
 	(void)data;
+	annotate_take(hint);
 	block_put(hint);
 }
 
@@ -148,6 +150,7 @@ static int payload_message(struct block *b, zmq_msg_t *ret_message)
 		return 0;
 	}
 	block_hold(b);
+	annotate_give(b); /* to libzmq's I/O thread */
 	if (zmq_msg_init_data(ret_message, b->payload, b->header.payload_bytes, unhold, b) < 0) {
 		block_put(b);
 		return -ENOMEM;

@@ -5,3 +5,6 @@
 $(eval $(call program,fcm-consumer,$(addprefix tests/system/,fcm-consumer.c consumer_check.c block_reader.c),tdm,libzmq jansson libxxhash libisal))
 $(eval $(call program,truth-compare,$(addprefix tests/system/,truth_compare.c truth_book.c),,jansson sqlite3))
 $(eval $(call program,data-layout,tests/system/data_layout.c,,))
+
+# the thread sanitizer: a race on purpose, for seeded_race.sh
+$(eval $(call program,seeded_race,tests/system/seeded_race.c,,))
