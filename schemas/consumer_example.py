@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A consumer in a few lines: prints the hits per optical module once a second.
 
-    consumer_example.py --monitor  tcp://127.0.0.1:5711       listen, best effort
+    consumer_example.py --monitor  tcp://127.0.0.1:5730       listen, best effort
     consumer_example.py --endpoint tcp://127.0.0.1:5710       reserved: every block, acknowledged
 """
 import argparse

@@ -10,6 +10,7 @@
 #include "tdm/le.h"
 
 #define FRAMES_MAX 1600u
+#define LINKS	   4u
 
 static bool topic_agrees(const struct fcm_block_header *h, const void *topic, size_t bytes)
 {
@@ -25,8 +26,9 @@ static bool header_sane(const struct fcm_block_header *h, size_t payload_bytes)
 {
 	return h->magic == FCM_BLOCK_MAGIC && h->version == FCM_BLOCK_VERSION &&
 	       h->header_bytes == sizeof(*h) && h->stream < FCM_STREAMS &&
-	       h->channels <= FCM_CHANNELS_MAX && h->frames >= 1 && h->frames <= FRAMES_MAX &&
-	       h->payload_bytes == payload_bytes && h->frames_lost + h->frames_bad <= h->frames;
+	       h->channels <= FCM_CHANNELS_MAX && h->link < LINKS && h->frames >= 1 &&
+	       h->frames <= FRAMES_MAX && h->payload_bytes == payload_bytes &&
+	       h->frames_lost + h->frames_bad <= h->frames;
 }
 
 /* Status, index and channels lie inside the payload; the index never goes back. */

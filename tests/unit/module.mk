@@ -10,6 +10,7 @@ $(eval $(call unit_test,test_deframe_random,$(addprefix tests/unit/,test_deframe
 
 # consumers: groups, publisher
 $(eval $(call unit_test,test_groups,tests/unit/test_groups.c daemon/groups.c,,))
+$(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tests/system/,consumer_check.c block_reader.c truth_book.c),data tdm,libisal libxxhash sqlite3))
 $(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher data tdm,libzmq jansson libisal))
 
 # driver/: the board's model, its user-space host, the library
@@ -30,3 +31,6 @@ $(eval $(call unit_test,test_ctl_time,tests/unit/test_ctl_time.c,fcmctl,jansson)
 $(eval $(call unit_test,test_ctl_writer,tests/unit/test_ctl_writer.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))
+
+# daemon/: time, phase, configuration, log
+$(eval $(call unit_test,test_clock,tests/unit/test_clock.c,timing tdm,libgps libisal))
