@@ -57,6 +57,7 @@ enum ctl_option {
 	CTL_NOTE,
 	CTL_CLIENT_ID,
 	CTL_YES,
+	CTL_FORCE,
 	CTL_NO_WAIT,
 	CTL_ONCE,
 	CTL_ROWS,

@@ -85,19 +85,61 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 	return ctl_show(ctl, "command.list", ctl_filter(args, 20), render_list);
 }
 
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
+/* The command's number, or CTL_USAGE, said. */
+static int number_word(struct ctl *ctl, const char *word, json_int_t *ret_command)
 {
 	char *end;
 	long long command;
 
 	errno = 0;
-	command = strtoll(args->word[0], &end, 10);
-	if (errno != 0 || end == args->word[0] || *end != '\0' || command <= 0) {
+	command = strtoll(word, &end, 10);
+	if (errno != 0 || end == word || *end != '\0' || command <= 0) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl command list shows the numbers",
-				"'%.40s' is no command number", args->word[0]);
+				"'%.40s' is no command number", word);
 	}
-	return ctl_show(ctl, "command.show", json_pack("{s:I}", "command", (json_int_t)command),
-			ctl_command_render);
+	*ret_command = command;
+	return CTL_DONE;
+}
+
+static int show_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_int_t command;
+	int code = number_word(ctl, args->word[0], &command);
+
+	return code != CTL_DONE
+		       ? code
+		       : ctl_show(ctl, "command.show", json_pack("{s:I}", "command", command),
+				  ctl_command_render);
+}
+
+static void render_cancel(struct writer *w, const json_t *result)
+{
+	writer_text(w, WRITER_PLAIN, "command %lld is cancelled: it never left",
+		    value_integer(result, "command", 0));
+	writer_newline(w);
+}
+
+static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	char doing[64];
+	char look[64];
+	struct ctl_request request = {.op = "command.cancel", .doing = doing, .look = look};
+	json_t *result = NULL;
+	json_int_t command;
+	int code = number_word(ctl, args->word[0], &command);
+
+	if (code != CTL_DONE) {
+		return code;
+	}
+	snprintf(doing, sizeof(doing), "command cancel %lld", (long long)command);
+	snprintf(look, sizeof(look), "command show %lld", (long long)command);
+	request.args = json_pack("{s:I}", "command", command);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE) {
+		writer_result(ctl->out, result, render_cancel);
+	}
+	json_decref(result);
+	return code;
 }
 
 const struct ctl_command ctl_journal_commands[] = {
@@ -127,6 +169,17 @@ const struct ctl_command ctl_journal_commands[] = {
 		.min_words = 1,
 		.max_words = 1,
 		.run = show_run,
+	},
+	{
+		.noun = "command",
+		.verb = "cancel",
+		.arguments = "COMMAND",
+		.summary = "take back a command that has not been sent",
+		.help = "Only a command that still waits (QUEUED) can be taken back; what has left "
+			"cannot.",
+		.min_words = 1,
+		.max_words = 1,
+		.run = cancel_run,
 	},
 	{0},
 };

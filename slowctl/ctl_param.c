@@ -207,6 +207,9 @@ static int command_run(struct ctl *ctl, const struct ctl_args *args, const char 
 	if (ctl_given(args, CTL_YES)) {
 		json_object_set_new(what, "yes", json_true());
 	}
+	if (ctl_given(args, CTL_FORCE)) {
+		json_object_set_new(what, "force", json_true());
+	}
 	code = ctl_request(ctl, &request, &result);
 	if (code == CTL_DONE) {
 		state = value_string(result, "state", "");
@@ -258,7 +261,7 @@ const struct ctl_command ctl_param_commands[] = {
 			"unknown.\n\n"
 			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
 			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
-		.options = COMMAND_OPTIONS,
+		.options = COMMAND_OPTIONS | CTL_BIT(CTL_FORCE),
 		.min_words = 2,
 		.max_words = 2,
 		.run = set_run,

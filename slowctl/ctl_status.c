@@ -245,14 +245,20 @@ void ctl_status_render(struct writer *w, const json_t *s)
 
 static void render_away(struct writer *w, const json_t *s)
 {
+	const json_t *reason = json_array_get(value_at(s, "reasons"), 0);
+
 	writer_text(w, WRITER_BAD, "RED");
 	writer_text(w, WRITER_PLAIN, "  1 red, 0 warnings");
 	writer_newline(w);
-	render_reason(w, json_array_get(value_at(s, "reasons"), 0), value_number(s, "time"));
+	render_reason(w, reason, value_number(s, "time"));
 	writer_paragraph(w, 10, WRITER_PLAIN,
 			 "Nobody takes the data now: the ring holds about 2 s, what the sea sends "
-			 "after that is lost and counted by the board. The database still answers: "
-			 "event list, command list, history, ledger show, run show.");
+			 "after that is lost and counted by the board.");
+	if (json_is_number(json_object_get(reason, "since"))) {
+		writer_paragraph(w, 10, WRITER_PLAIN,
+				 "The database still answers: event list, command list, history, "
+				 "ledger show, run show.");
+	}
 }
 
 /* Nobody answers: said as a status of its own, exit 3. */
