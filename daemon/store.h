@@ -30,7 +30,7 @@
 
 struct store;
 
-#define STORE_SCHEMA 1 /* user_version this program writes */
+#define STORE_SCHEMA ROWS_SCHEMA /* user_version this program writes */
 
 struct store_config {
 	const char *path;

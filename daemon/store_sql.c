@@ -45,17 +45,24 @@ const struct store_sql store_sql[ROW_IDS] = {
 		{6,
 		 {"INSERT OR IGNORE INTO dma(session, link, dma_epoch, begun, serial, board_boot)"
 		  " VALUES(?1,?2,?3,?4,?5,?6)"}},
-	[ROW_LEDGER_LINK] = {18,
-			     {"INSERT OR REPLACE INTO ledger_link(session, dma_epoch, link, second,"
-			      " tower, floor, cells, good, link_down, board_fifo, ring_full, crc,"
-			      " alignment, time_fault, partial, restarts, closed, time)"
-			      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,"
-			      "?18)"}},
-	[ROW_LEDGER_STREAM] = {15,
-			       {"INSERT OR REPLACE INTO ledger_stream(session, dma_epoch, link,"
-				" stream, grp, second, offered, acked, no_member, slow, shutdown,"
-				" pool, in_flight, closed, time)"
-				" VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"}},
+	/* Open rows are written again and again; a closed one is the last word. */
+	[ROW_LEDGER_LINK] =
+		{18,
+		 {"INSERT OR REPLACE INTO ledger_link(session, dma_epoch, link, second,"
+		  " tower, floor, cells, good, link_down, board_fifo, ring_full, crc,"
+		  " alignment, time_fault, partial, restarts, closed, time)"
+		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18"
+		  " WHERE ?17 OR NOT EXISTS (SELECT 1 FROM ledger_link WHERE session = ?1"
+		  " AND dma_epoch = ?2 AND link = ?3 AND second = ?4 AND closed)"}},
+	[ROW_LEDGER_STREAM] =
+		{15,
+		 {"INSERT OR REPLACE INTO ledger_stream(session, dma_epoch, link,"
+		  " stream, grp, second, offered, acked, no_member, slow, shutdown,"
+		  " pool, in_flight, closed, time)"
+		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15"
+		  " WHERE ?14 OR NOT EXISTS (SELECT 1 FROM ledger_stream"
+		  " WHERE session = ?1 AND dma_epoch = ?2 AND link = ?3 AND stream = ?4"
+		  " AND grp = ?5 AND second = ?6 AND closed)"}},
 	/* A loss grows: the same first frame again with more frames. */
 	[ROW_LOSS] = {14,
 		      {"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp, "

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define ROWS_SCHEMA 1 /* user_version of the database these rows belong to */
+
 enum row_id {
 	ROW_NONE = 0,
 	/* A command and its first transition. id, client_id|NULL, time, who, uid, pid, origin, reason,

@@ -341,25 +341,31 @@ static int as_path(const char *name, char *path, size_t size)
 	return 0;
 }
 
+bool param_name_matches(const char *pattern, const char *name)
+{
+	char glob[2 * PARAM_NAME_MAX], path[PARAM_NAME_MAX];
+	const char *rest;
+
+	if (as_path(pattern, glob, sizeof(glob)) < 0 || as_path(name, path, sizeof(path)) < 0) {
+		return false;
+	}
+	if (fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0) {
+		return true;
+	}
+	rest = strncmp(path, "tower", 5) == 0 ? strchr(path, '/') : NULL;
+	return rest && fnmatch(glob, rest + 1, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
+}
+
 unsigned params_match(struct params *p, const char *pattern,
 		      void (*fn)(void *context, struct param *param), void *context)
 {
-	char glob[2 * PARAM_NAME_MAX], full[PARAM_NAME_MAX], brief[PARAM_NAME_MAX];
 	unsigned matches = 0;
 
-	if (as_path(pattern, glob, sizeof(glob)) < 0) {
-		return 0;
-	}
 	for (unsigned i = 0; i < p->count; i++) {
-		struct param *param = &p->table[i];
-
-		as_path(param->name, full, sizeof(full));
-		as_path(short_name(param), brief, sizeof(brief));
-		if (fnmatch(glob, full, FNM_PATHNAME | FNM_LEADING_DIR) == 0 ||
-		    fnmatch(glob, brief, FNM_PATHNAME | FNM_LEADING_DIR) == 0) {
+		if (param_name_matches(pattern, p->table[i].name)) {
 			matches++;
 			if (fn) {
-				fn(context, param);
+				fn(context, &p->table[i]);
 			}
 		}
 	}

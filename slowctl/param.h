@@ -129,6 +129,9 @@ struct param *params_sibling(struct params *p, const struct param *param, const 
 unsigned params_match(struct params *p, const char *pattern,
 		      void (*fn)(void *context, struct param *param), void *context);
 
+/* Whether a full name matches such a pattern. */
+bool param_name_matches(const char *pattern, const char *name);
+
 /* A new value, now. `raw` is ignored by kinds without registers. */
 void param_put(struct param *p, double value, int64_t utc_ns, uint64_t mono_ns);
 void param_put_raw(struct param *p, int32_t raw, int64_t utc_ns, uint64_t mono_ns);

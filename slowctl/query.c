@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Read-only queries: opening the database without changing it, commands and parameter history. See
+ * query.h for the answers, query_private.h for the way from a row to JSON.
+ */
+#include "slowctl/query_private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schemas/rows.h"
+#include "slowctl/param.h"
+
+#define BUSY_MS	  1000
+#define PATH_SIZE 4096
+
+/* ------------------------------------------------------------------ opening */
+
+/* `path` as SQLite's URI: what has a meaning there is escaped. */
+static int make_uri(const char *path, const char *options, char *uri, size_t size)
+{
+	size_t n = (size_t)snprintf(uri, size, "file:");
+
+	for (; *path; path++) {
+		bool plain = *path != '%' && *path != '?' && *path != '#';
+
+		if (n + 4 >= size) {
+			return -ENAMETOOLONG;
+		}
+		n += (size_t)snprintf(uri + n, size - n, plain ? "%c" : "%%%02x",
+				      (unsigned char)*path);
+	}
+	if (n + strlen(options) + 1 > size) {
+		return -ENAMETOOLONG;
+	}
+	strcpy(uri + n, options);
+	return 0;
+}
+
+static int open_as(struct query *q, const char *path, const char *options)
+{
+	char uri[3 * PATH_SIZE];
+	int r = make_uri(path, options, uri, sizeof(uri));
+	int rc;
+
+	if (r < 0) {
+		return r;
+	}
+	sqlite3_close(q->db);
+	q->db = NULL;
+	rc = sqlite3_open_v2(uri, &q->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	if (rc == SQLITE_OK) {
+		sqlite3_busy_timeout(q->db, BUSY_MS);
+		sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+		/* Opening is lazy: only a read tells. */
+		rc = sqlite3_exec(q->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+	}
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return -EUCLEAN;
+	case SQLITE_BUSY:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	default:
+		return -EACCES;
+	}
+}
+
+/*
+ * With a -wal there is, or was, a daemon: SQLite reads it (and its -shm; without the right to write that,
+ * from a private copy of the index). Without one the file is whole and nobody writes: it is read as it is,
+ * and not even a -shm is made.
+ */
+static int open_best(struct query *q, const char *path)
+{
+	char wal[PATH_SIZE + 8];
+	int r;
+
+	snprintf(wal, sizeof(wal), "%.*s-wal", PATH_SIZE, path);
+	if (access(wal, F_OK) < 0) {
+		r = open_as(q, path, "?mode=ro&immutable=1");
+		/* A daemon may have come up meanwhile; then its -wal counts. */
+		return r == 0 && access(wal, F_OK) == 0 ? open_as(q, path, "?mode=ro") : r;
+	}
+	r = open_as(q, path, "?mode=ro");
+	return r == -EACCES ? open_as(q, path, "?mode=ro&readonly_shm=1") : r;
+}
+
+static void on_name_matches(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const unsigned char *pattern = sqlite3_value_text(values[0]);
+	const unsigned char *name = sqlite3_value_text(values[1]);
+
+	(void)count;
+	sqlite3_result_int(context,
+			   pattern && name &&
+				   param_name_matches((const char *)pattern, (const char *)name));
+}
+
+static int check_schema(struct query *q, const char *path, struct sc_error *error)
+{
+	sqlite3_stmt *s = NULL;
+	int version = -1;
+
+	if (query_prepare(q, &s, "PRAGMA user_version", "") == 0 && query_step(q, s) == 1) {
+		version = sqlite3_column_int(s, 0);
+	}
+	sqlite3_finalize(s);
+	if (version > ROWS_SCHEMA) {
+		return sc_fail(error, -EPROTONOSUPPORT, "schema",
+			       "Use the fcmctl of the newer FCM-Server.",
+			       "database %s has schema %d; this program knows up to %d", path,
+			       version, ROWS_SCHEMA);
+	}
+	if (version < 1) {
+		return sc_fail(error, -EUCLEAN, "database", "Is it the right file?",
+			       "%s is no database of FCM-Server", path);
+	}
+	if (sqlite3_create_function(q->db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
+				    NULL, NULL) != SQLITE_OK) {
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int open_fail(int r, const char *path, struct query *q, struct sc_error *error)
+{
+	const char *hint =
+		r == -EUCLEAN  ? "The file is damaged, or no database: sqlite3 FILE .recover"
+		: r == -EACCES ? "You may lack the right to read it: ask for the daemon's group."
+			       : "Try again.";
+
+	return sc_fail(error, r, "database", hint, "database %s: %s", path,
+		       q->db ? sqlite3_errmsg(q->db) : strerror(-r));
+}
+
+int query_open(const char *path, struct query **ret_query, struct sc_error *error)
+{
+	struct query *q;
+	int r;
+
+	if (access(path, F_OK) < 0) {
+		r = -errno;
+		return sc_fail(error, r, "database",
+			       "Has a daemon run here? Name its state directory or board.",
+			       "database %s: %s", path, strerror(-r));
+	}
+	q = calloc(1, sizeof(*q));
+	if (!q) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	r = open_best(q, path);
+	if (r < 0) {
+		open_fail(r, path, q, error);
+	} else {
+		r = check_schema(q, path, error);
+	}
+	if (r < 0) {
+		query_close(q);
+		return r;
+	}
+	*ret_query = q;
+	return 0;
+}
+
+void query_close(struct query *q)
+{
+	if (!q) {
+		return;
+	}
+	sqlite3_close(q->db);
+	free(q);
+}
+
+const char *query_error(struct query *q)
+{
+	return q->error;
+}
+
+/* ------------------------------------------------------------------ rows to JSON */
+
+static int query_fail(struct query *q, int rc)
+{
+	snprintf(q->error, sizeof(q->error), "%s", sqlite3_errmsg(q->db));
+	switch (rc & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EUCLEAN;
+	default:
+		return -EIO;
+	}
+}
+
+int query_no_memory(struct query *q)
+{
+	snprintf(q->error, sizeof(q->error), "out of memory");
+	return -ENOMEM;
+}
+
+int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql, const char *types,
+		  ...)
+{
+	sqlite3_stmt *s = NULL;
+	va_list args;
+	int rc = sqlite3_prepare_v2(q->db, sql, -1, &s, NULL);
+
+	va_start(args, types);
+	for (int place = 1; types[place - 1] && rc == SQLITE_OK; place++) {
+		if (types[place - 1] == 'i') {
+			rc = sqlite3_bind_int64(s, place, va_arg(args, int64_t));
+		} else {
+			rc = sqlite3_bind_text(s, place, va_arg(args, const char *), -1,
+					       SQLITE_TRANSIENT);
+		}
+	}
+	va_end(args);
+	if (rc != SQLITE_OK) {
+		sqlite3_finalize(s);
+		return query_fail(q, rc);
+	}
+	*ret_statement = s;
+	return 0;
+}
+
+int query_step(struct query *q, sqlite3_stmt *statement)
+{
+	int rc = sqlite3_step(statement);
+
+	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : query_fail(q, rc);
+}
+
+static json_t *value_of(sqlite3_stmt *statement, int n, enum column_type type)
+{
+	if (sqlite3_column_type(statement, n) == SQLITE_NULL) {
+		return json_null();
+	}
+	switch (type) {
+	case COLUMN_INT:
+		return json_integer(sqlite3_column_int64(statement, n));
+	case COLUMN_REAL:
+		return json_real(sqlite3_column_double(statement, n));
+	case COLUMN_TIME:
+		return json_real((double)sqlite3_column_int64(statement, n) / 1e9);
+	case COLUMN_BOOL:
+		return json_boolean(sqlite3_column_int(statement, n));
+	case COLUMN_TEXT:
+	case COLUMN_END:
+		break;
+	}
+	/* A text that is not UTF-8 (an operator's terminal may send anything) is cut to "?" */
+	json_t *text = json_string((const char *)sqlite3_column_text(statement, n));
+
+	return text ? text : json_string("?");
+}
+
+json_t *query_object(sqlite3_stmt *statement, int first, const struct column *columns)
+{
+	json_t *object = json_object();
+
+	for (int n = 0; object && columns[n].type != COLUMN_END; n++) {
+		if (json_object_set_new(object, columns[n].key,
+					value_of(statement, first + n, columns[n].type)) < 0) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
+int query_array(struct query *q, sqlite3_stmt *statement, const struct column *columns,
+		int reversed, json_t **ret_array)
+{
+	json_t *array = json_array();
+	int r = array ? 1 : query_no_memory(q);
+
+	while (r > 0 && (r = query_step(q, statement)) > 0) {
+		json_t *object = query_object(statement, 0, columns);
+
+		if ((reversed ? json_array_insert_new(array, 0, object)
+			      : json_array_append_new(array, object)) < 0) {
+			r = query_no_memory(q);
+		}
+	}
+	sqlite3_finalize(statement);
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	*ret_array = array;
+	return 0;
+}
+
+int query_list(struct query *q, sqlite3_stmt *statement, const struct column *columns,
+	       const char *key, json_t **ret_json)
+{
+	json_t *array = NULL, *json;
+	int r = query_array(q, statement, columns, 0, &array);
+
+	if (r < 0) {
+		return r;
+	}
+	json = json_pack("{so}", key, array);
+	if (!json) {
+		return query_no_memory(q);
+	}
+	*ret_json = json;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+const struct column query_command_columns[] = {
+	{"command", COLUMN_INT}, {"client_id", COLUMN_TEXT}, {"time", COLUMN_TIME},
+	{"who", COLUMN_TEXT},	 {"uid", COLUMN_INT},	     {"pid", COLUMN_INT},
+	{"origin", COLUMN_TEXT}, {"reason", COLUMN_TEXT},    {"parameter", COLUMN_TEXT},
+	{"op", COLUMN_TEXT},	 {"old", COLUMN_REAL},	     {"new", COLUMN_REAL},
+	{"unit", COLUMN_TEXT},	 {"link", COLUMN_INT},	     {"tower", COLUMN_INT},
+	{"floor", COLUMN_INT},	 {"sequence", COLUMN_INT},   {"boot", COLUMN_INT},
+	{"state", COLUMN_TEXT},	 {"detail", COLUMN_TEXT},    {"attempts", COLUMN_INT},
+	{"ended", COLUMN_TIME},	 {NULL, COLUMN_END},
+};
+
+int query_commands(struct query *q, const struct query_filter *f, json_t **ret_json)
+{
+	bool open = f->state && strcmp(f->state, "open") == 0;
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE time >= ?1"
+			      " AND (?2 IS NULL OR name_matches(?2, parameter))"
+			      " AND (?3 IS NULL OR state = ?3 COLLATE NOCASE)"
+			      " AND (NOT ?4 OR ended IS NULL)"
+			      " AND (?5 IS NULL OR who = ?5) AND (?6 = 0 OR tower = ?6)"
+			      " AND (?7 = 0 OR floor = ?7) ORDER BY id DESC LIMIT ?8",
+			      "issisiii", f->since_ns, f->parameter, open ? NULL : f->state,
+			      (int64_t)open, f->who, (int64_t)f->tower, (int64_t)f->floor,
+			      (int64_t)(f->limit ? f->limit : 100));
+
+	return r < 0 ? r : query_list(q, s, query_command_columns, "commands", ret_json);
+}
+
+static int add_transitions(struct query *q, json_t *command, int64_t id)
+{
+	static const struct column columns[] = {{"time", COLUMN_TIME},
+						{"state", COLUMN_TEXT},
+						{"frame", COLUMN_INT},
+						{"detail", COLUMN_TEXT},
+						{NULL, COLUMN_END}};
+	json_t *array = NULL;
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT time, state, frame, detail FROM transition WHERE command = ?1"
+			      " ORDER BY rowid",
+			      "i", id);
+
+	if (r == 0) {
+		r = query_array(q, s, columns, 0, &array);
+	}
+	if (r == 0 && json_object_set_new(command, "transitions", array) < 0) {
+		r = query_no_memory(q);
+	}
+	return r;
+}
+
+/* The one command of `s`, with its transitions. */
+static int one_command(struct query *q, sqlite3_stmt *s, json_t **ret_json)
+{
+	json_t *command = NULL;
+	int64_t id = 0;
+	int r = query_step(q, s);
+
+	if (r > 0) {
+		id = sqlite3_column_int64(s, 0);
+		command = query_object(s, 0, query_command_columns);
+		r = command ? add_transitions(q, command, id) : query_no_memory(q);
+	} else if (r == 0) {
+		snprintf(q->error, sizeof(q->error), "no such command");
+		r = -ENOENT;
+	}
+	sqlite3_finalize(s);
+	if (r < 0) {
+		json_decref(command);
+		return r;
+	}
+	*ret_json = command;
+	return 0;
+}
+
+int query_command(struct query *q, uint64_t id, json_t **ret_json)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s, "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE id = ?1",
+			      "i", (int64_t)id);
+
+	return r < 0 ? r : one_command(q, s, ret_json);
+}
+
+int query_command_by_client(struct query *q, const char *client_id, json_t **ret_json)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE client_id = ?1",
+			      "s", client_id);
+
+	return r < 0 ? r : one_command(q, s, ret_json);
+}
+
+/* ------------------------------------------------------------------ history */
+
+/* The full name behind `name`: itself, or the one known name that ends so. Skips from name to name over
+ * the index, so that the length of the history does not matter. */
+static int full_name(struct query *q, const char *name, char *full, size_t size)
+{
+	sqlite3_stmt *s;
+	int found = 0;
+	int r = query_prepare(
+		q, &s,
+		"WITH RECURSIVE known(n) AS ("
+		" SELECT (SELECT min(parameter) FROM sample)"
+		" UNION SELECT (SELECT min(parameter) FROM sample WHERE parameter > n) FROM known"
+		" WHERE n IS NOT NULL)"
+		" SELECT n FROM known WHERE n = ?1 OR (n LIKE 'tower%' AND"
+		" substr(n, instr(n, '.') + 1) = ?1)"
+		" UNION SELECT DISTINCT parameter FROM command WHERE parameter = ?1 OR"
+		" (parameter LIKE 'tower%' AND substr(parameter, instr(parameter, '.') + 1) = ?1)",
+		"s", name);
+
+	if (r < 0) {
+		return r;
+	}
+	while ((r = query_step(q, s)) > 0) {
+		snprintf(full, size, "%s", (const char *)sqlite3_column_text(s, 0));
+		found++;
+	}
+	sqlite3_finalize(s);
+	if (r == 0 && found != 1) {
+		r = found ? -ENOTUNIQ : -ENOENT;
+		snprintf(q->error, sizeof(q->error),
+			 found ? "%.80s is in several towers: say which"
+			       : "%.80s was never recorded",
+			 name);
+	}
+	return r;
+}
+
+static int history_rows(struct query *q, const char *name, int64_t since_ns, unsigned limit,
+			json_t **ret_array)
+{
+	static const struct column columns[] = {{"time", COLUMN_TIME},
+						{"value", COLUMN_REAL},
+						{"setpoint", COLUMN_REAL},
+						{NULL, COLUMN_END}};
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT * FROM (SELECT time, value, setpoint FROM sample"
+			      " WHERE parameter = ?1 AND time >= ?2 ORDER BY time DESC LIMIT ?3)"
+			      " ORDER BY time",
+			      "sii", name, since_ns, (int64_t)limit);
+
+	return r < 0 ? r : query_array(q, s, columns, 0, ret_array);
+}
+
+static int history_sets(struct query *q, const char *name, int64_t since_ns, unsigned limit,
+			json_t **ret_array)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT * FROM (SELECT " QUERY_COMMAND_COLUMNS " FROM command"
+			      " WHERE parameter = ?1 AND time >= ?2 ORDER BY id DESC LIMIT ?3)"
+			      " ORDER BY id",
+			      "sii", name, since_ns, (int64_t)limit);
+
+	return r < 0 ? r : query_array(q, s, query_command_columns, 0, ret_array);
+}
+
+/* Only commands know units; a parameter that was never set has null here. */
+static int history_unit(struct query *q, const char *name, json_t **ret_unit)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(
+		q, &s, "SELECT unit FROM command WHERE parameter = ?1 ORDER BY id DESC LIMIT 1",
+		"s", name);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, s);
+	*ret_unit = r > 0 ? value_of(s, 0, COLUMN_TEXT) : json_null();
+	sqlite3_finalize(s);
+	return r < 0 ? r : 0;
+}
+
+int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
+		  json_t **ret_json)
+{
+	json_t *rows = NULL, *sets = NULL, *unit = NULL;
+	char full[PARAM_NAME_MAX];
+	int r = full_name(q, name, full, sizeof(full));
+
+	limit = limit ? limit : 1000;
+	r = r == 0 ? history_rows(q, full, since_ns, limit, &rows) : r;
+	r = r == 0 ? history_sets(q, full, since_ns, limit, &sets) : r;
+	r = r == 0 ? history_unit(q, full, &unit) : r;
+	if (r < 0) {
+		json_decref(rows);
+		json_decref(sets);
+		return r;
+	}
+	*ret_json = json_pack("{sssososo}", "name", full, "unit", unit, "rows", rows, "sets", sets);
+	return *ret_json ? 0 : query_no_memory(q);
+}
+
+const char *query_time_text(int64_t utc_ns, char *buf, size_t size)
+{
+	int64_t second = utc_ns / 1000000000, ns = utc_ns % 1000000000;
+	time_t t;
+	struct tm tm;
+	char text[24];
+
+	if (ns < 0) {
+		ns += 1000000000;
+		second--;
+	}
+	t = (time_t)second;
+	gmtime_r(&t, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf, size, "%s.%03dZ", text, (int)(ns / 1000000));
+	return buf;
+}

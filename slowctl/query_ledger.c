@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Read-only queries on the ledger: totals, rows, losses by name, and whether it balances. The sums are
+ * SQLite's; a closed row must balance, an open one may still miss what is in flight. See query.h.
+ */
+#include "slowctl/query_private.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#define LINK_SUM   "(good + link_down + board_fifo + ring_full + crc + alignment + time_fault)"
+#define STREAM_SUM "(acked + no_member + slow + shutdown + pool + in_flight)"
+/* Whether a row may stand. */
+#define LINK_RIGHT   "(CASE WHEN closed THEN cells = " LINK_SUM " ELSE cells >= " LINK_SUM " END)"
+#define STREAM_RIGHT "(offered = " STREAM_SUM " AND (NOT closed OR in_flight = 0))"
+#define WHERE_LINK   " WHERE time >= ?1 AND (?2 < 0 OR link = ?2)"
+
+#define LOSSES                                                                                     \
+	{"link-down", COLUMN_INT}, {"board-fifo", COLUMN_INT}, {"ring-full", COLUMN_INT},          \
+		{"crc", COLUMN_INT}, {"alignment", COLUMN_INT},                                    \
+	{                                                                                          \
+		"time-fault", COLUMN_INT                                                           \
+	}
+
+static const struct column link_totals[] = {
+	{"link", COLUMN_INT},
+	{"tower", COLUMN_INT},
+	{"floor", COLUMN_INT},
+	{"seconds", COLUMN_INT},
+	{"open", COLUMN_INT},
+	{"partial", COLUMN_INT},
+	{"restarts", COLUMN_INT},
+	{"cells", COLUMN_INT},
+	{"good", COLUMN_INT},
+	{"lost", COLUMN_INT},
+	LOSSES,
+	{"balanced", COLUMN_BOOL},
+	{NULL, COLUMN_END},
+};
+#define LINK_TOTALS_SQL                                                                            \
+	"SELECT link, tower, floor, count(*), sum(NOT closed), sum(partial), sum(restarts),"       \
+	" sum(cells), sum(good), sum(" LINK_SUM " - good), sum(link_down), sum(board_fifo),"       \
+	" sum(ring_full), sum(crc), sum(alignment), sum(time_fault), min(" LINK_RIGHT ")"          \
+	" FROM ledger_link" WHERE_LINK " GROUP BY link, tower, floor"
+
+static const struct column link_rows[] = {
+	{"session", COLUMN_INT},  {"dma_epoch", COLUMN_INT}, {"link", COLUMN_INT},
+	{"second", COLUMN_INT},	  {"tower", COLUMN_INT},     {"floor", COLUMN_INT},
+	{"cells", COLUMN_INT},	  {"good", COLUMN_INT},	     LOSSES,
+	{"partial", COLUMN_BOOL}, {"restarts", COLUMN_INT},  {"closed", COLUMN_BOOL},
+	{"time", COLUMN_TIME},	  {"balanced", COLUMN_BOOL}, {NULL, COLUMN_END},
+};
+#define LINK_ROWS_SQL                                                                              \
+	"SELECT session, dma_epoch, link, second, tower, floor, cells, good, link_down, "          \
+	"board_fifo,"                                                                              \
+	" ring_full, crc, alignment, time_fault, partial, restarts, closed, time, " LINK_RIGHT     \
+	" FROM ledger_link" WHERE_LINK
+
+/* The four drops come first; they are put into an object of their own. */
+static const struct column drop_names[] = {
+	{"no-member", COLUMN_INT}, {"slow", COLUMN_INT}, {"shutdown", COLUMN_INT},
+	{"pool", COLUMN_INT},	   {NULL, COLUMN_END},
+};
+#define DROPS 4
+
+static const struct column stream_totals[] = {
+	{"link", COLUMN_INT},	      {"stream", COLUMN_TEXT},	 {"group", COLUMN_TEXT},
+	{"seconds", COLUMN_INT},      {"open", COLUMN_INT},	 {"offered", COLUMN_INT},
+	{"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT}, {"lost", COLUMN_INT},
+	{"balanced", COLUMN_BOOL},    {NULL, COLUMN_END},
+};
+#define STREAM_TOTALS_SQL                                                                          \
+	"SELECT sum(no_member), sum(slow), sum(shutdown), sum(pool), link, stream, grp, count(*)," \
+	" sum(NOT closed), sum(offered), sum(acked), sum(in_flight),"                              \
+	" sum(no_member + slow + shutdown + pool), min(" STREAM_RIGHT ")"                          \
+	" FROM ledger_stream" WHERE_LINK " GROUP BY link, stream, grp"
+
+static const struct column stream_rows[] = {
+	{"session", COLUMN_INT}, {"dma_epoch", COLUMN_INT},    {"link", COLUMN_INT},
+	{"stream", COLUMN_TEXT}, {"group", COLUMN_TEXT},       {"second", COLUMN_INT},
+	{"offered", COLUMN_INT}, {"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT},
+	{"closed", COLUMN_BOOL}, {"time", COLUMN_TIME},	       {"balanced", COLUMN_BOOL},
+	{NULL, COLUMN_END},
+};
+#define STREAM_ROWS_SQL                                                                            \
+	"SELECT no_member, slow, shutdown, pool, session, dma_epoch, link, stream, grp, second,"   \
+	" offered, acked, in_flight, closed, time, " STREAM_RIGHT " FROM ledger_stream" WHERE_LINK
+
+static const struct column losses[] = {
+	{"session", COLUMN_INT}, {"kind", COLUMN_TEXT},	 {"code", COLUMN_TEXT},
+	{"link", COLUMN_INT},	 {"tower", COLUMN_INT},	 {"floor", COLUMN_INT},
+	{"stream", COLUMN_TEXT}, {"group", COLUMN_TEXT}, {"dma_epoch", COLUMN_INT},
+	{"first", COLUMN_INT},	 {"last", COLUMN_INT},	 {"frames", COLUMN_INT},
+	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"time", COLUMN_TIME},
+	{"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
+};
+#define LOSSES_SQL                                                                                 \
+	"SELECT session, CASE kind WHEN 0 THEN 'link' ELSE 'group' END, code, link, tower, floor," \
+	" nullif(stream, ''), nullif(grp, ''), dma_epoch, first, first + frames - 1, frames,"      \
+	" tai_ns, tai_ns, time, open FROM loss" WHERE_LINK
+
+struct scope {
+	int64_t since_ns, link, limit;
+};
+
+static int rows_of(struct query *q, const struct scope *scope, const char *sql,
+		   const struct column *columns, json_t **ret_array)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s, sql, "iii", scope->since_ns, scope->link, scope->limit);
+
+	return r < 0 ? r : query_array(q, s, columns, 0, ret_array);
+}
+
+/* Rows of streams: the first columns are the drops. */
+static int streams_of(struct query *q, const struct scope *scope, const char *sql,
+		      const struct column *columns, json_t **ret_array)
+{
+	json_t *array = json_array();
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s, sql, "iii", scope->since_ns, scope->link, scope->limit);
+
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	while ((r = query_step(q, s)) > 0) {
+		json_t *object = query_object(s, DROPS, columns);
+
+		if (!object ||
+		    json_object_set_new(object, "dropped", query_object(s, 0, drop_names)) < 0 ||
+		    json_array_append(array, object) < 0) {
+			r = query_no_memory(q);
+		}
+		json_decref(object);
+		if (r < 0) {
+			break;
+		}
+	}
+	sqlite3_finalize(s);
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	*ret_array = array;
+	return 0;
+}
+
+static int add(struct query *q, json_t *object, const char *key, int r, json_t *array)
+{
+	if (r < 0) {
+		return r;
+	}
+	return json_object_set_new(object, key, array) < 0 ? query_no_memory(q) : 0;
+}
+
+static bool all_balanced(const json_t *array)
+{
+	size_t n;
+	json_t *object;
+
+	json_array_foreach (array, n, object) {
+		if (!json_is_true(json_object_get(object, "balanced"))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int totals(struct query *q, const struct scope *scope, json_t *object, bool *ret_balanced)
+{
+	json_t *links = NULL, *streams = NULL;
+	int r = rows_of(q, scope, LINK_TOTALS_SQL " ORDER BY link LIMIT max(?3, 64)", link_totals,
+			&links);
+
+	r = add(q, object, "links", r, links);
+	if (r == 0) {
+		r = streams_of(q, scope,
+			       STREAM_TOTALS_SQL " ORDER BY link, stream, grp LIMIT max(?3, 256)",
+			       stream_totals, &streams);
+		r = add(q, object, "streams", r, streams);
+	}
+	if (r == 0) {
+		*ret_balanced = all_balanced(links) && all_balanced(streams);
+	}
+	return r;
+}
+
+/* The newest rows, oldest first. */
+static int details(struct query *q, const struct scope *scope, json_t *object)
+{
+	json_t *array = NULL;
+	int r = rows_of(q, scope,
+			"SELECT * FROM (" LINK_ROWS_SQL " ORDER BY time DESC, second DESC LIMIT ?3)"
+			" ORDER BY session, dma_epoch, second, link",
+			link_rows, &array);
+
+	r = add(q, object, "links", r, array);
+	if (r == 0) {
+		r = streams_of(q, scope,
+			       "SELECT * FROM (" STREAM_ROWS_SQL
+			       " ORDER BY time DESC, second DESC LIMIT ?3)"
+			       " ORDER BY session, dma_epoch, second, link, stream, grp",
+			       stream_rows, &array);
+		r = add(q, object, "streams", r, array);
+	}
+	if (r == 0) {
+		r = rows_of(q, scope,
+			    "SELECT * FROM (" LOSSES_SQL " ORDER BY time DESC, first DESC LIMIT ?3)"
+			    " ORDER BY session, dma_epoch, first, link",
+			    losses, &array);
+		r = add(q, object, "losses", r, array);
+	}
+	return r;
+}
+
+/* Rows that do not balance: the first thing to look at when something is wrong. */
+static int unbalanced(struct query *q, struct scope scope, json_t *object)
+{
+	json_t *links = NULL, *streams = NULL;
+	int r;
+
+	scope.limit = 100;
+	r = rows_of(q, &scope, LINK_ROWS_SQL " AND NOT " LINK_RIGHT " ORDER BY time DESC LIMIT ?3",
+		    link_rows, &links);
+	if (r == 0) {
+		r = streams_of(q, &scope,
+			       STREAM_ROWS_SQL " AND NOT " STREAM_RIGHT
+					       " ORDER BY time DESC LIMIT ?3",
+			       stream_rows, &streams);
+	}
+	if (r == 0) {
+		json_array_extend(links, streams);
+	}
+	json_decref(streams);
+	if (r < 0) {
+		json_decref(links);
+		return r;
+	}
+	return add(q, object, "unbalanced", 0, links);
+}
+
+int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, json_t **ret_json)
+{
+	struct scope scope = {since_ns, link, limit ? limit : 200};
+	json_t *json = json_object(), *sums = json_object();
+	bool balanced = false;
+	/* One snapshot for all of it: else a row may close between two of the questions. */
+	int r = sqlite3_exec(q->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+
+	r = r == 0 ? totals(q, &scope, sums, &balanced) : r;
+	r = r == 0 ? details(q, &scope, json) : r;
+	r = r == 0 ? unbalanced(q, scope, json) : r;
+	sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);
+	if (r == 0 && (json_object_set(json, "totals", sums) < 0 ||
+		       json_object_set_new(json, "balanced", json_boolean(balanced)) < 0)) {
+		r = query_no_memory(q);
+	}
+	json_decref(sums);
+	if (r < 0) {
+		json_decref(json);
+		return r;
+	}
+	*ret_json = json;
+	return 0;
+}

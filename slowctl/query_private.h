@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the queries: from SQLite's rows to JSON. query.c has opening, commands and history;
+ * query_station.c the rest of the station, query_ledger.c the ledger.
+ */
+#ifndef SLOWCTL_QUERY_PRIVATE_H
+#define SLOWCTL_QUERY_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "slowctl/query.h"
+
+struct query {
+	sqlite3 *db;
+	char error[200];
+};
+
+/* How a column becomes a member. NULL is null whatever the type. */
+enum column_type {
+	COLUMN_INT,
+	COLUMN_REAL,
+	COLUMN_TEXT,
+	COLUMN_TIME, /* ns to s */
+	COLUMN_BOOL,
+	COLUMN_END,
+};
+struct column {
+	const char *key;
+	enum column_type type;
+};
+
+/* A statement with its values bound in order; `types` as i (int64_t), s (const char *, NULL is NULL).
+ * Negative errno. */
+int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql, const char *types,
+		  ...);
+/* 1: a row, 0: no more, negative errno. */
+int query_step(struct query *q, sqlite3_stmt *statement);
+/* The row's columns from `first` on; ends at COLUMN_END. A new reference, NULL: out of memory. */
+json_t *query_object(sqlite3_stmt *statement, int first, const struct column *columns);
+/* All rows as an array into *ret_array; reversed: the last row first. Finalizes the statement, also on
+ * failure. */
+int query_array(struct query *q, sqlite3_stmt *statement, const struct column *columns,
+		int reversed, json_t **ret_array);
+/* {key: array} of it. */
+int query_list(struct query *q, sqlite3_stmt *statement, const struct column *columns,
+	       const char *key, json_t **ret_json);
+/* -ENOMEM when a jansson call failed, with its words kept. */
+int query_no_memory(struct query *q);
+
+extern const struct column query_command_columns[];
+#define QUERY_COMMAND_COLUMNS                                                                      \
+	"id, client_id, time, who, uid, pid, origin, reason, parameter, op, old_value, "           \
+	"new_value, "                                                                              \
+	"unit, link, tower, floor, sequence, boot, state, detail, attempts, ended"
+
+#endif
