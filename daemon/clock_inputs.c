@@ -16,6 +16,16 @@
 #define CARRY_REACH_NS	 (1000 * CLOCK_SECOND_NS) /* CLOCK_MONOTONIC is right to 250 us/s at least */
 #define BOARD_FRESH_NS	 2000000000ull
 
+/* A label that agrees with the running one has one agreement already; as long as that is locked, one is
+ * enough (a single wrong report between good ones shall not end it). */
+static uint32_t credit(const struct clock *c, int64_t offset)
+{
+	if (!clock_has_label(c) || offset != clock_label_offset(c)) {
+		return 0;
+	}
+	return c->label.state == CLOCK_LOCKED ? c->config.confirm : 1;
+}
+
 /* ------------------------------------------------------------------ gpsd */
 
 static void reject(struct clock *c, enum clock_reject why, int64_t utc_s, double by_s)
@@ -119,7 +129,7 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 		c->rejects++;
 		c->lates++;
 		c->late_ns = c->now_ns;
-		clock_track_put(&c->late, c->pps_count, offset, false, silence, c->now_ns);
+		clock_track_put(&c->late, c->pps_count, offset, 0, silence, c->now_ns);
 		return;
 	} else if (clock_has_label(c) && c->label.source == LABEL_GPSD) {
 		c->rejects++;
@@ -127,7 +137,7 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 		c->contradiction_ns = c->now_ns;
 	}
 	clock_track_reset(&c->late);
-	clock_track_put(&c->gpsd, c->pps_count, offset, running, silence, c->now_ns);
+	clock_track_put(&c->gpsd, c->pps_count, offset, credit(c, offset), silence, c->now_ns);
 }
 
 void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns)
@@ -295,8 +305,8 @@ static void label_by_system(struct clock *c)
 	}
 	offset = clock_offset_of(base_count,
 				 (utc_s + clock_tai_utc_at(&c->config, utc_s)) * CLOCK_SECOND_NS);
-	clock_track_put(&c->system, base_count, offset, offset == clock_label_offset(c),
-			clock_silence_ns(c), c->now_ns);
+	clock_track_put(&c->system, base_count, offset, credit(c, offset), clock_silence_ns(c),
+			c->now_ns);
 }
 
 void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool realtime_synced,
@@ -383,8 +393,7 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 		c->rejects++;
 		return;
 	}
-	clock_track_put(&c->floors, floor_frame - time->frame, offset,
-			clock_has_label(c) && offset == clock_label_offset(c), clock_silence_ns(c),
-			c->now_ns);
+	clock_track_put(&c->floors, floor_frame - time->frame, offset, credit(c, offset),
+			clock_silence_ns(c), c->now_ns);
 	clock_evaluate(c);
 }

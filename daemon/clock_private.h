@@ -35,9 +35,9 @@ struct clock_track {
 };
 
 void clock_track_reset(struct clock_track *t);
-/* A label. `running`: it agrees with the running one. `stale_ns`: a line not seen for so long begins
- * anew. */
-void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, bool running,
+/* A label. `credit`: what a line that begins with it has in advance, because it agrees with the running
+ * label. `stale_ns`: a line not seen for so long begins anew. */
+void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, uint32_t credit,
 		     uint64_t stale_ns, uint64_t now_ns);
 /* The strongest line seen within stale_ns that was confirmed `confirm` times; NULL. With confirm 0: any
  * line at all. */

@@ -99,7 +99,7 @@ static void say_no_time(struct clock *c, const struct trouble *t)
 			 ? "; the system clock is not synchronised"
 			 : "",
 		 c->void_reason[0] ? "; " : "", c->void_reason);
-	c->action = t->action;
+	c->action = t->what ? t->action : "wait some seconds";
 }
 
 static void say_acquiring(struct clock *c, const struct trouble *t)

@@ -45,7 +45,7 @@ static void outvote(struct clock_track *t, const struct clock_line *by)
 	}
 }
 
-void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, bool running,
+void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, uint32_t credit,
 		     uint64_t stale_ns, uint64_t now_ns)
 {
 	struct clock_line *l = find(t, offset);
@@ -61,7 +61,7 @@ void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, bool
 	} else {
 		l = l ? l : place(t);
 		*l = (struct clock_line){
-			.offset = offset, .count = count, .weight = 1, .agree = running};
+			.offset = offset, .count = count, .weight = 1, .agree = credit};
 	}
 	l->seen_ns = now_ns;
 	outvote(t, l);
