@@ -34,3 +34,7 @@ $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl td
 
 # daemon/: time, phase, configuration, log
 $(eval $(call unit_test,test_clock,tests/unit/test_clock.c,timing tdm,libgps libisal))
+$(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
+
+# daemon/: the way of the data up to the publisher
+$(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
