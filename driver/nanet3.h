@@ -36,30 +36,33 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define NANET3_VERSION            1u /* of both halves; open fails on another one */
-#define NANET3_LINKS              4u
-#define NANET3_FRAME_BYTES        10000u
-#define NANET3_FRAMES_PER_SECOND  8000u
-#define NANET3_FRAME_NS           125000u
-#define NANET3_PAGE               4096u
-#define NANET3_CHUNK_MAX          (4u << 20) /* largest coherent chunk */
-#define NANET3_PCI_VENDOR         0x1172u
-#define NANET3_PCI_DEVICE         0xe003u
+#define NANET3_VERSION		 1u /* of both halves; open fails on another one */
+#define NANET3_LINKS		 4u
+#define NANET3_FRAME_BYTES	 10000u
+#define NANET3_FRAMES_PER_SECOND 8000u
+#define NANET3_FRAME_NS		 125000u
+#define NANET3_PAGE		 4096u
+#define NANET3_CHUNK_MAX	 (4u << 20) /* largest coherent chunk */
+#define NANET3_PCI_VENDOR	 0x1172u
+#define NANET3_PCI_DEVICE	 0xe003u
 
 /* ------------------------------------------------------------------ 1. board <-> driver */
 
 /*
  * Registers, 32 bits each, BAR 0, 64 KiB. A 64-bit pair is read low word first; reading it latches
  * the high one. A board that is gone reads all ones.
+ *
+ * DMA_EPOCH is the driver's to count; a link's ENABLE latches it for that link's RX events. Of the
+ * event queue a place is kept for each buffer that may yet complete: RX and TX events wait for room
+ * and are never dropped, LINK, PPS and ERROR events may be and are counted in EVQ_LOST.
  */
-#define NANET3_REG_ID          0x0000u /* "NN3\0" little-endian: 0x00334e4e */
+#define NANET3_REG_ID	       0x0000u /* "NN3\0" little-endian: 0x00334e4e */
 #define NANET3_REG_VERSION     0x0004u /* NANET3_VERSION */
 #define NANET3_REG_LINKS       0x0008u
 #define NANET3_REG_SERIAL      0x000cu
 #define NANET3_REG_CONTROL     0x0010u /* NANET3_CONTROL_* */
 #define NANET3_REG_STATUS      0x0014u /* NANET3_STATUS_* */
-#define NANET3_REG_DMA_EPOCH   0x0018u /* rw: the driver's number of this DMA start; latched by a link's
-					* ENABLE and put in that link's RX events */
+#define NANET3_REG_DMA_EPOCH   0x0018u /* rw: number of the next DMA start, see above */
 #define NANET3_REG_IRQ_STATUS  0x001cu /* write 1 to clear; bit n = link n, bit 4 = control */
 #define NANET3_REG_IRQ_MASK    0x0020u /* 1 = enabled */
 #define NANET3_REG_BOOT_COUNT  0x0024u
@@ -68,7 +71,7 @@
 #define NANET3_REG_PPS_NUMBER  0x0038u /* PPS seen since boot */
 #define NANET3_REG_PPS_OFFSET  0x003cu /* signed ns: PPS minus the count's own second, last seen */
 #define NANET3_REG_TEMPERATURE 0x0040u /* signed milli-degree C */
-#define NANET3_REG_TOD         0x0044u /* time of day from IRIG-B: second of the UTC day */
+#define NANET3_REG_TOD	       0x0044u /* time of day from IRIG-B: second of the UTC day */
 #define NANET3_REG_TOD_DATE    0x0048u /* day of year from 0 (bits 0-8), years since 2000 (9-15) */
 #define NANET3_REG_TOD_FLAGS   0x004cu /* bits 0-3 TDM_TIME_*, 4-5 leap */
 #define NANET3_REG_TLB_HITS    0x0050u
@@ -79,9 +82,7 @@
 #define NANET3_REG_EVQ_SIZE    0x0068u /* events, a power of two */
 #define NANET3_REG_EVQ_WRITE   0x006cu /* ro: events written, wrapping */
 #define NANET3_REG_EVQ_READ    0x0070u /* driver: events taken, wrapping */
-#define NANET3_REG_EVQ_LOST    0x0074u /* ro: LINK, PPS and ERROR events dropped, queue full. A place
-					* is kept for each buffer that may yet complete; RX and TX
-					* events wait for room and are never dropped */
+#define NANET3_REG_EVQ_LOST    0x0074u /* ro: control events dropped, see above */
 #define NANET3_REG_TX_BASE     0x0080u /* pair: bus address of the TX ring */
 #define NANET3_REG_TX_SIZE     0x0088u /* descriptors, a power of two */
 #define NANET3_REG_TX_WRITE    0x008cu /* doorbell: descriptors posted, wrapping */
@@ -98,28 +99,27 @@
 #define NANET3_STATUS_STALLED 0x8u /* internal error: no hand-overs */
 
 /* Per link n at NANET3_REG_LINK(n, reg). */
-#define NANET3_REG_LINK(n, reg)  (0x1000u + 0x400u * (n) + (reg))
-#define NANET3_LREG_CONTROL      0x00u /* NANET3_LINK_* */
-#define NANET3_LREG_STATUS       0x04u /* NANET3_LSTAT_* */
-#define NANET3_LREG_RX_POWER     0x08u /* nW */
-#define NANET3_LREG_TX_POWER     0x0cu /* nW */
-#define NANET3_LREG_PHASE        0x10u /* 0..12499 ps: recovered clock against the reference; mean
-					* over the last 100 ms */
-#define NANET3_LREG_RTT          0x14u /* bits 0-7 whole frames, 8-21 byte offset, 22-25 bit slip */
+#define NANET3_REG_LINK(n, reg)	 (0x1000u + 0x400u * (n) + (reg))
+#define NANET3_LREG_CONTROL	 0x00u /* NANET3_LINK_* */
+#define NANET3_LREG_STATUS	 0x04u /* NANET3_LSTAT_* */
+#define NANET3_LREG_RX_POWER	 0x08u /* nW */
+#define NANET3_LREG_TX_POWER	 0x0cu /* nW */
+#define NANET3_LREG_PHASE	 0x10u /* recovered clock against reference: 0..12499 ps, 100 ms mean */
+#define NANET3_LREG_RTT		 0x14u /* bits 0-7 whole frames, 8-21 byte offset, 22-25 bit slip */
 #define NANET3_LREG_PHASE_NUMBER 0x18u /* phase measurements since the last align */
-#define NANET3_LREG_ALIGNS       0x1cu /* alignments gained since boot */
-#define NANET3_LREG_CODE_ERRORS  0x20u /* 8b10b errors */
-#define NANET3_LREG_LOST_LOCKS   0x24u
-#define NANET3_LREG_DROP_FIFO    0x28u /* cells dropped: board FIFO */
-#define NANET3_LREG_DROP_RING    0x2cu /* cells dropped: ring full */
-#define NANET3_LREG_DROP_DOWN    0x30u /* cell periods without link */
-#define NANET3_LREG_CELLS        0x34u /* cells handed over */
-#define NANET3_LREG_DEADLINE     0x38u /* us; default 5000 */
-#define NANET3_LREG_FRAMES       0x3cu /* frames a buffer */
-#define NANET3_LREG_TABLE        0x40u /* pair: bus address of depth x u64 buffer addresses */
-#define NANET3_LREG_DEPTH        0x48u /* buffers in the ring */
-#define NANET3_LREG_WRITE        0x50u /* pair, ro: buffers handed over since DMA start */
-#define NANET3_LREG_RELEASE      0x58u /* pair: buffers released since DMA start. Write high, then low */
+#define NANET3_LREG_ALIGNS	 0x1cu /* alignments gained since boot */
+#define NANET3_LREG_CODE_ERRORS	 0x20u /* 8b10b errors */
+#define NANET3_LREG_LOST_LOCKS	 0x24u
+#define NANET3_LREG_DROP_FIFO	 0x28u /* cells dropped: board FIFO */
+#define NANET3_LREG_DROP_RING	 0x2cu /* cells dropped: ring full */
+#define NANET3_LREG_DROP_DOWN	 0x30u /* cell periods without link */
+#define NANET3_LREG_CELLS	 0x34u /* cells handed over */
+#define NANET3_LREG_DEADLINE	 0x38u /* us; default 5000 */
+#define NANET3_LREG_FRAMES	 0x3cu /* frames a buffer */
+#define NANET3_LREG_TABLE	 0x40u /* pair: bus address of depth x u64 buffer addresses */
+#define NANET3_LREG_DEPTH	 0x48u /* buffers in the ring */
+#define NANET3_LREG_WRITE	 0x50u /* pair, ro: buffers handed over since DMA start */
+#define NANET3_LREG_RELEASE	 0x58u /* pair: buffers released since DMA start. Write high, then low */
 
 #define NANET3_LINK_ENABLE 0x1u /* DMA runs; setting it begins at position 0 */
 #define NANET3_LINK_RESET  0x2u /* self-clearing: transceiver reset, lock is lost and found again */
@@ -131,13 +131,12 @@
 
 enum nanet3_event_type {
 	NANET3_EVENT_NONE = 0,
-	NANET3_EVENT_RX = 1,     /* a buffer, or a gap, was completed */
-	NANET3_EVENT_TX = 2,     /* a posted word has left; frame_count = the frame it left in */
-	NANET3_EVENT_LINK = 3,   /* signal or lock changed; value = NANET3_LSTAT_* now, reason = the
-				  * bits that changed | NANET3_CAUSE_COMMAND */
-	NANET3_EVENT_PPS = 4,    /* frame_count = the count the PPS began; value = PPS number */
-	NANET3_EVENT_ERROR = 5,  /* board error; reason = NANET3_ERROR_*, value below */
-	NANET3_EVENT_GONE = 6,   /* the board is no longer there; driver only */
+	NANET3_EVENT_RX = 1,	/* a buffer, or a gap, was completed */
+	NANET3_EVENT_TX = 2,	/* a posted word has left; frame_count = the frame it left in */
+	NANET3_EVENT_LINK = 3,	/* signal or lock changed; value = NANET3_LSTAT_*, reason below */
+	NANET3_EVENT_PPS = 4,	/* frame_count = the count the PPS began; value = PPS number */
+	NANET3_EVENT_ERROR = 5, /* board error; reason = NANET3_ERROR_*, value below */
+	NANET3_EVENT_GONE = 6,	/* the board is no longer there; driver only */
 };
 
 /* reason of an RX event with length 0; equal to the ledger's names (enum tdm_loss). */
@@ -145,12 +144,13 @@ enum nanet3_event_type {
 #define NANET3_GAP_BOARD_FIFO 2u
 #define NANET3_GAP_RING_FULL  3u
 
-#define NANET3_ERROR_STALLED    1u /* value 1: hand-overs have stopped; 0: they go on */
-#define NANET3_ERROR_EVQ_FULL   2u /* value: events lost since boot */
-#define NANET3_ERROR_DMA_FAULT  3u /* address in no table; value: register offset of the table */
+#define NANET3_ERROR_STALLED   1u /* value 1: hand-overs have stopped; 0: they go on */
+#define NANET3_ERROR_EVQ_FULL  2u /* value: events lost since boot */
+#define NANET3_ERROR_DMA_FAULT 3u /* address in no table; value: register offset of the table */
 
-#define NANET3_CAUSE_COMMAND 0x80u /* LINK: a commanded reset or align is under way */
-#define NANET3_TX_REFUSED    1u    /* reason of a TX event: descriptor malformed, nothing was sent */
+/* reason of LINK: the LSTAT bits that changed, and */
+#define NANET3_CAUSE_COMMAND 0x80u /* a commanded reset or align is under way */
+#define NANET3_TX_REFUSED    1u /* reason of a TX event: descriptor malformed, nothing was sent */
 
 #define NANET3_RX_DEADLINE 0x1u /* handed over by its deadline, not full */
 
@@ -161,12 +161,12 @@ struct nanet3_event {
 	__u8 reason; /* see above */
 	__u8 flags;  /* RX: NANET3_RX_* */
 	__u32 dma_epoch;
-	__u64 position;    /* RX: of the buffer since DMA start; buffer = position % depth */
+	__u64 position;	   /* RX: of the buffer since DMA start; buffer = position % depth */
 	__u64 frame_count; /* RX: board count of the first cell covered; see the types */
-	__u32 frames;      /* RX: cells covered */
-	__u32 length;      /* RX: valid bytes */
-	__u64 time_ns;     /* CLOCK_MONOTONIC when the driver took the event */
-	__u64 cookie;      /* TX: the sender's */
+	__u32 frames;	   /* RX: cells covered */
+	__u32 length;	   /* RX: valid bytes */
+	__u64 time_ns;	   /* CLOCK_MONOTONIC when the driver took the event */
+	__u64 cookie;	   /* TX: the sender's */
 	__u32 value;
 	__u32 reserved[3];
 };
@@ -176,11 +176,11 @@ struct nanet3_event {
  * and link: 16 requests, one timing command, one piece of serial; words that are due leave in the
  * order posted.
  */
-#define NANET3_TX_STRIDE NANET3_PAGE
-#define NANET3_TX_AHEAD  80000u /* frames: SEND refuses an at_frame further ahead (10 s) */
-#define NANET3_TX_REQUEST 1u /* 16 bytes: a slow-control word */
-#define NANET3_TX_TIMING  2u /* 12 bytes: command u8, 3 zero, argument u32, sequence u32 */
-#define NANET3_TX_SERIAL  3u /* channel u8, length u8 <= 30, bytes */
+#define NANET3_TX_STRIDE  NANET3_PAGE
+#define NANET3_TX_AHEAD	  80000u /* frames: SEND refuses an at_frame further ahead (10 s) */
+#define NANET3_TX_REQUEST 1u	 /* 16 bytes: a slow-control word */
+#define NANET3_TX_TIMING  2u	 /* 12 bytes: command u8, 3 zero, argument u32, sequence u32 */
+#define NANET3_TX_SERIAL  3u	 /* channel u8, length u8 <= 30, bytes */
 
 struct nanet3_tx {
 	__u8 link; /* 0..3; 0xff with TIMING: broadcast */
@@ -188,7 +188,7 @@ struct nanet3_tx {
 	__u16 reserved0;
 	__u32 reserved1;
 	__u64 at_frame; /* board count to leave in; 0 or past = the next one with room */
-	__u64 cookie;   /* comes back in the completion event */
+	__u64 cookie;	/* comes back in the completion event */
 	__u8 bytes[32];
 	__u64 reserved2;
 };
@@ -197,7 +197,7 @@ struct nanet3_tx {
 
 enum nanet3_ring_status {
 	NANET3_RING_STOPPED = 0,   /* no DMA */
-	NANET3_RING_OWNED = 1,     /* running for its owner */
+	NANET3_RING_OWNED = 1,	   /* running for its owner */
 	NANET3_RING_LINGERING = 2, /* owner gone, DMA goes on until the linger time has passed */
 };
 
@@ -212,14 +212,14 @@ struct nanet3_ring {
 	__u32 link;
 	__u32 frames_per_buffer;
 	__u32 buffer_stride; /* bytes from buffer to buffer, page-aligned */
-	__u32 depth;         /* buffers */
+	__u32 depth;	     /* buffers */
 	__u32 chunk_buffers; /* buffers in a chunk (mapping); the last chunk may hold fewer */
 	__u32 chunks;
 	__u32 deadline_us;
 	__u32 linger_ms;
-	__u32 dma_epoch; /* of the running or last DMA */
-	__u32 status;    /* enum nanet3_ring_status */
-	__u32 owner_pid; /* 0: none */
+	__u32 dma_epoch;   /* of the running or last DMA */
+	__u32 status;	   /* enum nanet3_ring_status */
+	__u32 owner_pid;   /* 0: none */
 	__u64 start_count; /* board count of this DMA epoch's first cell, once write_position > 0 */
 	__u64 reserved0;
 	__u64 write_position __attribute__((aligned(64)));   /* completions so far */
@@ -245,10 +245,10 @@ struct nanet3_queue {
 #define NANET3_QUEUE_EVENTS NANET3_PAGE
 
 /* Mappings: mmap offsets of the device; the argument of NANET3_SOCK_MAP on the emulator's socket. */
-#define NANET3_MAP_QUEUE            (0x1ull << 40)
-#define NANET3_MAP_RING(link)       ((0x2ull << 40) | ((unsigned long long)(link) << 36))
-#define NANET3_MAP_OWNER(link)      ((0x3ull << 40) | ((unsigned long long)(link) << 36))
-#define NANET3_MAP_CHUNK(link, n)   \
+#define NANET3_MAP_QUEUE       (0x1ull << 40)
+#define NANET3_MAP_RING(link)  ((0x2ull << 40) | ((unsigned long long)(link) << 36))
+#define NANET3_MAP_OWNER(link) ((0x3ull << 40) | ((unsigned long long)(link) << 36))
+#define NANET3_MAP_CHUNK(link, n)                                                                  \
 	((0x4ull << 40) | ((unsigned long long)(link) << 36) | ((unsigned long long)(n) << 24))
 /* The owner page: NANET3_PAGE bytes, read-write for the owner, zeroed when DMA starts anew. */
 
@@ -259,18 +259,18 @@ struct nanet3_info {
 	__u32 boot_count;
 	__u32 driver_abi; /* NANET3_VERSION */
 	__u32 queue_size; /* events of this client's queue */
-	__u32 emulated;   /* 1: a model, not a board */
+	__u32 emulated;	  /* 1: a model, not a board */
 	__u32 reserved;
-	char name[32];    /* "nanet3-0" */
+	char name[32]; /* "nanet3-0" */
 };
 
 struct nanet3_claim {
 	__u32 link;
-	__u32 flags;      /* in: NANET3_CLAIM_*; out: NANET3_CLAIMED_* */
-	__u32 dma_epoch;  /* out */
+	__u32 flags;	 /* in: NANET3_CLAIM_*; out: NANET3_CLAIMED_* */
+	__u32 dma_epoch; /* out */
 	__u32 reserved;
 };
-#define NANET3_CLAIM_FRESH      0x1u /* do not take over a lingering ring: start DMA anew */
+#define NANET3_CLAIM_FRESH	0x1u   /* do not take over a lingering ring: start DMA anew */
 #define NANET3_CLAIMED_TAKEOVER 0x100u /* ring, positions and owner page are the last owner's */
 
 struct nanet3_release {
@@ -318,15 +318,15 @@ struct nanet3_wait {
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
  */
-#define NANET3_IOC_INFO      _IOWR('N', 0x00, struct nanet3_info)
+#define NANET3_IOC_INFO	     _IOWR('N', 0x00, struct nanet3_info)
 #define NANET3_IOC_CLAIM     _IOWR('N', 0x01, struct nanet3_claim)
 #define NANET3_IOC_YIELD     _IOW('N', 0x02, __u32)
 #define NANET3_IOC_RELEASE   _IOW('N', 0x03, struct nanet3_release)
-#define NANET3_IOC_SEND      _IOW('N', 0x04, struct nanet3_tx)
+#define NANET3_IOC_SEND	     _IOW('N', 0x04, struct nanet3_tx)
 #define NANET3_IOC_REG_READ  _IOWR('N', 0x05, struct nanet3_regs)
 #define NANET3_IOC_REG_WRITE _IOW('N', 0x06, struct nanet3_regs)
 #define NANET3_IOC_LINK_CMD  _IOW('N', 0x07, struct nanet3_link_command)
 #define NANET3_IOC_SUBSCRIBE _IOW('N', 0x08, struct nanet3_subscribe)
-#define NANET3_IOC_WAIT      _IOW('N', 0x09, struct nanet3_wait)
+#define NANET3_IOC_WAIT	     _IOW('N', 0x09, struct nanet3_wait)
 
 #endif

@@ -368,12 +368,10 @@ void dma_cell_done(struct board *b, struct board_link *l)
 	if (!d->enabled) {
 		return;
 	}
-	if (d->buffer != NULL && d->fill == d->frames) {
+	if (d->sealed || (d->buffer != NULL && d->fill == d->frames)) {
 		hand_over(b, l, 0);
-	} else if (d->buffer != NULL && !d->sealed && due) {
+	} else if (d->buffer != NULL && due) {
 		hand_over(b, l, NANET3_RX_DEADLINE);
-	} else if (d->sealed) {
-		hand_over(b, l, 0);
 	}
 	if (d->buffer == NULL && d->gap_count > 0 && due) {
 		flush(b, l);

@@ -109,28 +109,27 @@ static const uint16_t link_pairs[] = {NANET3_LREG_TABLE, NANET3_LREG_WRITE, NANE
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Which of the board's or a link's registers `offset` names: the link (NULL: the board's) and the
- * offset in its file. False when there is none. */
-static bool locate(struct board *b, uint32_t offset, struct board_link **ret_link,
-		   uint32_t *ret_offset)
+/* Where `offset` lies: a link's index, or THE_BOARD, and the offset in that register file. Negative when
+ * there is no such register. */
+#define THE_BOARD ((int)NANET3_LINKS)
+
+static int locate(uint32_t offset, uint32_t *ret_offset)
 {
-	uint32_t base = NANET3_REG_LINK(0, 0), step = NANET3_REG_LINK(1, 0) - base;
+	const uint32_t base = NANET3_REG_LINK(0u, 0u), size = NANET3_REG_LINK(1u, 0u) - base;
 
 	if (offset % 4 != 0) {
-		return false;
+		return -1;
 	}
 	if (offset < BOARD_GLOBAL_REGS * 4) {
-		*ret_link = NULL;
 		*ret_offset = offset;
-		return true;
+		return THE_BOARD;
 	}
-	if (offset < base || (offset - base) / step >= NANET3_LINKS ||
-	    (offset - base) % step >= BOARD_LINK_REGS * 4) {
-		return false;
+	if (offset < base || (offset - base) / size >= NANET3_LINKS ||
+	    (offset - base) % size >= BOARD_LINK_REGS * 4) {
+		return -1;
 	}
-	*ret_link = &b->links[(offset - base) / step];
-	*ret_offset = (offset - base) % step;
-	return true;
+	*ret_offset = (offset - base) % size;
+	return (int)((offset - base) / size);
 }
 
 static uint32_t file_read(const uint32_t *regs, uint32_t *latch, uint32_t offset,
@@ -150,30 +149,22 @@ static uint32_t file_read(const uint32_t *regs, uint32_t *latch, uint32_t offset
 
 uint32_t board_reg_read(struct board *b, uint32_t offset)
 {
+	int link = locate(offset, &offset);
 	struct board_link *l;
 
-	if (!locate(b, offset, &l, &offset)) {
+	if (link < 0) {
 		return 0;
 	}
-	if (l != NULL) {
-		return file_read(l->regs, l->latch, offset, link_pairs, ARRAY_SIZE(link_pairs));
+	if (link == THE_BOARD) {
+		return file_read(b->regs, b->latch, offset, global_pairs, ARRAY_SIZE(global_pairs));
 	}
-	return file_read(b->regs, b->latch, offset, global_pairs, ARRAY_SIZE(global_pairs));
+	l = &b->links[link];
+	return file_read(l->regs, l->latch, offset, link_pairs, ARRAY_SIZE(link_pairs));
 }
 
-void board_reg_write(struct board *b, uint32_t offset, uint32_t value)
+static void file_write(struct board *b, struct board_link *l, const struct reg_write *writes,
+		       size_t count, uint32_t *regs, uint32_t offset, uint32_t value)
 {
-	const struct reg_write *writes = link_writes;
-	size_t count = ARRAY_SIZE(link_writes);
-	struct board_link *l;
-
-	if (!locate(b, offset, &l, &offset)) {
-		return;
-	}
-	if (l == NULL) {
-		writes = global_writes;
-		count = ARRAY_SIZE(global_writes);
-	}
 	for (size_t i = 0; i < count; i++) {
 		if (writes[i].offset != offset) {
 			continue;
@@ -181,8 +172,25 @@ void board_reg_write(struct board *b, uint32_t offset, uint32_t value)
 		if (writes[i].write != NULL) {
 			writes[i].write(b, l, value);
 		} else {
-			(l != NULL ? l->regs : b->regs)[offset / 4] = value;
+			regs[offset / 4] = value;
 		}
 		return;
 	}
+}
+
+void board_reg_write(struct board *b, uint32_t offset, uint32_t value)
+{
+	int link = locate(offset, &offset);
+	struct board_link *l;
+
+	if (link < 0) {
+		return;
+	}
+	if (link == THE_BOARD) {
+		file_write(b, NULL, global_writes, ARRAY_SIZE(global_writes), b->regs, offset,
+			   value);
+		return;
+	}
+	l = &b->links[link];
+	file_write(b, l, link_writes, ARRAY_SIZE(link_writes), l->regs, offset, value);
 }

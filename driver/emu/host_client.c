@@ -269,7 +269,7 @@ static int listen_at(struct host *h, const char *path)
 	if (strlen(path) >= sizeof(address.sun_path)) {
 		return -ENAMETOOLONG;
 	}
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path));
 	if (served(&address)) {
 		return -EADDRINUSE;
 	}

@@ -166,7 +166,8 @@ int host_memory_create(struct host *h)
 		return -ENOMEM;
 	}
 	h->regions[REGION_EVQ] = (struct region){(uint8_t *)h->evq, h->evq_size * sizeof(*h->evq)};
-	h->regions[REGION_TX] = (struct region){h->tx_ring, HOST_TX_SLOTS * NANET3_TX_STRIDE};
+	h->regions[REGION_TX] =
+		(struct region){h->tx_ring, (uint64_t)HOST_TX_SLOTS * NANET3_TX_STRIDE};
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * of them; sizes are checked before, everything inside the struct is checked here.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "driver/emu/host_private.h"
@@ -31,7 +32,7 @@ static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
 		.queue_size = h->config.queue_events,
 		.emulated = 1,
 	};
-	strcpy(i->name, h->config.name);
+	snprintf(i->name, sizeof(i->name), "%s", h->config.name);
 	c->greeted = true;
 	*ret_fd = c->event_fd;
 	return 0;

@@ -17,9 +17,9 @@
 
 #include "driver/emu/host_private.h"
 
-#define TURN_NS	    1000000u /* one turn of the loop */
+#define TURN_NS	    ((uint64_t)1000000) /* one turn of the loop */
 #define TURN_STEPS  (TURN_NS / NANET3_FRAME_NS)
-#define BURST_STEPS (10u * TURN_STEPS) /* at most, before clients are served again */
+#define BURST_STEPS (10 * TURN_STEPS) /* at most, before clients are served again */
 
 struct pace {
 	struct host *h;
@@ -89,7 +89,8 @@ static int real_time(struct pace *p)
 
 static int timer_create_turns(struct host *h, int *ret_fd)
 {
-	struct itimerspec turns = {.it_interval.tv_nsec = TURN_NS, .it_value.tv_nsec = TURN_NS};
+	struct itimerspec turns = {.it_interval.tv_nsec = (long)TURN_NS,
+				   .it_value.tv_nsec = (long)TURN_NS};
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = HOST_TIMER_ID};
 	int r, fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 

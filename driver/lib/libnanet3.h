@@ -45,10 +45,11 @@ int nanet3_observe(struct nanet3 *b, unsigned link);
 
 /* State of a claimed or observed link; NULL otherwise. Positions by the two calls below. */
 const struct nanet3_ring *nanet3_ring(const struct nanet3 *b, unsigned link);
-uint64_t nanet3_write_position(const struct nanet3 *b, unsigned link);   /* acquire */
+uint64_t nanet3_write_position(const struct nanet3 *b, unsigned link);	 /* acquire */
 uint64_t nanet3_release_position(const struct nanet3 *b, unsigned link); /* acquire */
 /* Completion and bytes of a position in [release, write) of a claimed link. */
-const struct nanet3_event *nanet3_completion(const struct nanet3 *b, unsigned link, uint64_t position);
+const struct nanet3_event *nanet3_completion(const struct nanet3 *b, unsigned link,
+					     uint64_t position);
 const uint8_t *nanet3_buffer(const struct nanet3 *b, unsigned link, uint64_t position);
 /* The owner's page of NANET3_PAGE bytes; NULL when not the owner. */
 void *nanet3_owner_page(const struct nanet3 *b, unsigned link);

@@ -244,7 +244,7 @@ int sock_open(const char *path, struct transport **ret_transport)
 	if (strlen(path) >= sizeof(address.sun_path)) {
 		return -ENAMETOOLONG;
 	}
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path));
 	s = calloc(1, sizeof(*s));
 	if (s == NULL) {
 		return -ENOMEM;

@@ -850,7 +850,7 @@ static int start_host(void **state)
 	host_config_default(&config);
 	config.socket_path = where + 5;
 	config.depth_ms = 200;
-	config.linger_ms = 300;
+	config.linger_ms = 1000;
 	host = contract_host_start(&config);
 	ours = host > 0;
 	return ours ? 0 : -1;
