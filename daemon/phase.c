@@ -68,6 +68,7 @@ struct phase {
 	struct second second;
 	double means[2]; /* of the last two seconds, the later first */
 	uint32_t means_count;
+	double variance; /* of samples within a second, averaged */
 	struct phase_row row;
 	bool row_ready;
 
@@ -345,13 +346,19 @@ static void judge_drift(struct phase *p)
 		       p->count - since(p, SHORT_S));
 }
 
-/* A second's mean that the two before do not lead up to: the phase has stepped inside the lock. */
-static bool stepped(struct phase *p, double mean, double sigma, uint32_t samples)
+/*
+ * A second's mean that the two before do not lead up to: the phase has stepped inside the lock. The limit
+ * stays clear of noise: n samples of sigma give mean - (2 mean' - mean'') a sigma of sqrt(6 / n) of theirs.
+ */
+static bool stepped(struct phase *p, double mean, double variance, uint32_t samples)
 {
-	double expected = 2 * p->means[0] - p->means[1];
-	double limit = fmax(p->config.tolerance_ps, STEP_SIGMAS * sigma / sqrt(samples));
-	bool step = p->judged && p->means_count == 2 && fabs(mean - expected) > limit;
+	double expected = 2 * p->means[0] - p->means[1], limit;
+	bool step;
 
+	/* One second's variance is itself uncertain: an average over some 16 s. */
+	p->variance += (variance - p->variance) / (p->means_count ? 16 : 1);
+	limit = fmax(p->config.tolerance_ps, STEP_SIGMAS * sqrt(6 * p->variance / samples));
+	step = p->means_count == 2 && fabs(mean - expected) > limit;
 	p->means[1] = p->means[0];
 	p->means[0] = mean;
 	if (p->means_count < 2) {
@@ -369,7 +376,7 @@ static void close_second(struct phase *p)
 
 	close_row(p);
 	stability(p);
-	if (stepped(p, mean, p->row.sigma_ps, p->row.samples)) {
+	if (stepped(p, mean, p->row.sigma_ps * p->row.sigma_ps, p->row.samples)) {
 		begin_lock(p);
 	} else {
 		judge_drift(p);

@@ -38,3 +38,6 @@ $(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
+
+# slowctl/: parameters, command engine, queries; the store behind them
+$(eval $(call unit_test,test_param,tests/unit/test_param.c,slowctl tdm,inih jansson sqlite3 libisal))

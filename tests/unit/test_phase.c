@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The phase of a link: statistics against known series, verdicts against scripted locks. Seeded. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/phase.h"
+
+#define TENTH	 100000000ull
+#define FRAME_PS 125000000.0
+
+#define assert_near(value, expected, reach)                                                        \
+	assert_float_equal((float)((value) - (expected)), 0, (float)(reach))
+
+/* A link: its total delay, jitter, and what the board's registers make of it. */
+struct link {
+	struct phase *phase;
+	double total_ps; /* without the bits */
+	double drift_ps_per_s;
+	double sigma_ps;
+	unsigned bits;
+	unsigned aligns;
+	bool dark;
+	bool tear; /* bytes and phase are read at different moments: off by one near a wrap */
+	uint64_t now_ns;
+	uint64_t random;
+	unsigned judgements, rows;
+	struct phase_judgement judgement;
+	struct phase_row row;
+};
+
+static double uniform(struct link *l)
+{
+	l->random ^= l->random << 13;
+	l->random ^= l->random >> 7;
+	l->random ^= l->random << 17;
+	return (double)(l->random >> 11) / 9007199254740992.0;
+}
+
+static double normal(struct link *l)
+{
+	double r = sqrt(-2 * log(1 - uniform(l)));
+
+	return r * cos(2 * M_PI * uniform(l));
+}
+
+static void setup(struct link *l, double total_ps, double sigma_ps)
+{
+	static const struct phase_config config = {
+		.tolerance_ps = 100, .drift_ps = 300, .relock_samples = 5};
+
+	*l = (struct link){.phase = phase_create(&config),
+			   .total_ps = total_ps,
+			   .sigma_ps = sigma_ps,
+			   .aligns = 1,
+			   .now_ns = 5000000000ull,
+			   .random = 0x9e3779b97f4a7c15ull};
+	assert_non_null(l->phase);
+}
+
+static void run(struct link *l, unsigned samples)
+{
+	for (unsigned i = 0; i < samples; i++) {
+		double total = l->total_ps + l->sigma_ps * normal(l), rest;
+		struct phase_reading r = {.locked = !l->dark, .aligns = l->aligns};
+
+		total = floor(total);
+		r.rtt_frames = (uint8_t)(total / FRAME_PS);
+		rest = total - r.rtt_frames * FRAME_PS;
+		r.rtt_bytes = (uint16_t)(rest / PHASE_WRAP_PS);
+		r.phase_ps = (uint32_t)(rest - r.rtt_bytes * (double)PHASE_WRAP_PS);
+		r.rtt_bits = (uint8_t)l->bits;
+		if (l->tear && r.phase_ps < 3 * l->sigma_ps && uniform(l) < 0.3) {
+			r.rtt_bytes--;
+		}
+		phase_sample(l->phase, &r, l->now_ns);
+		l->judgements += phase_take_judgement(l->phase, &l->judgement);
+		l->rows += phase_take_row(l->phase, &l->row);
+		l->now_ns += TENTH;
+		l->total_ps += l->drift_ps_per_s / 10;
+	}
+}
+
+static void relock(struct link *l)
+{
+	l->dark = true;
+	run(l, 3);
+	l->dark = false;
+	l->aligns++;
+}
+
+static struct phase_view view(const struct link *l)
+{
+	struct phase_view v;
+
+	phase_get_view(l->phase, l->now_ns, &v);
+	return v;
+}
+
+static void teardown(struct link *l)
+{
+	phase_destroy(l->phase);
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+static void steady(void **state)
+{
+	struct link l;
+	struct phase_view v;
+	uint64_t bins = 0;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 4321 * 12500.0 + 5000, 20);
+	run(&l, 6000);
+	v = view(&l);
+	assert_true(v.locked && v.valid);
+	assert_int_equal(v.samples, 6000);
+	assert_near(v.mean_ps, 5000, 1.5);
+	assert_near(v.sigma_ps, 20, 1);
+	assert_true(v.peak_to_peak_ps > 110 && v.peak_to_peak_ps < 200);
+	assert_near(v.slope_ps_per_s, 0, 0.01);
+	assert_near(v.difference_ps, 0, 30);
+	assert_int_equal(l.judgements, 1);
+	assert_int_equal(l.judgement.verdict, PHASE_FIRST);
+	assert_int_equal(v.reference.rtt_frames, 6);
+	assert_int_equal(v.reference.rtt_bytes, 4321);
+	assert_near(v.reference.phase_ps, 5000, 30);
+	assert_true(l.rows >= 598);
+	assert_int_equal(l.row.samples, 10);
+	assert_near(l.row.mean_ps, 5000, 25);
+	assert_true(l.row.min_ps < 0 && l.row.max_ps > 0);
+	assert_int_equal(l.row.rtt_bytes, 4321);
+	for (unsigned i = 0; i < PHASE_BINS; i++) {
+		bins += phase_histogram(l.phase)[i];
+	}
+	assert_int_equal(bins, 6000);
+	assert_true(phase_histogram(l.phase)[500] > 900); /* the fullest: 10 of 20 x 2.5 ps */
+	teardown(&l);
+}
+
+/* The same around the wrap: nothing may show it but the raw numbers. */
+static void around_the_wrap(void **state)
+{
+	for (unsigned tear = 0; tear < 2; tear++) {
+		struct link l;
+		struct phase_view v;
+
+		(void)state;
+		setup(&l, 7 * FRAME_PS + 100 * 12500.0, 20);
+		l.tear = tear;
+		run(&l, 3000);
+		v = view(&l);
+		assert_true(v.mean_ps < 5 || v.mean_ps > 12495);
+		assert_near(v.sigma_ps, 20, 1);
+		assert_true(v.peak_to_peak_ps < 200);
+		assert_int_equal(l.judgements, 1);
+		assert_near(fabs(v.difference_ps), 0, 30);
+		for (unsigned i = 0; i < 20; i++) {
+			relock(&l);
+			run(&l, 20);
+			assert_int_equal(l.judgement.verdict, PHASE_PASS);
+		}
+		assert_int_equal(view(&l).passes, 20);
+		assert_int_equal(view(&l).relocks, 21);
+		teardown(&l);
+	}
+}
+
+static void slope(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 12000, 10);
+	l.drift_ps_per_s = 3; /* over the wrap */
+	run(&l, 3000);
+	assert_near(view(&l).slope_ps_per_s, 3, 0.02);
+	/* 900 ps in 300 s, less half of the short mean's 10 s */
+	assert_near(view(&l).difference_ps, 3 * 295, 10);
+	teardown(&l);
+}
+
+/* White phase noise of sigma: TDEV(n tau0) = sigma / sqrt(n). MTIE does not shrink with tau. */
+static void stability(void **state)
+{
+	struct link l;
+	struct phase_view v;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 6000, 100);
+	run(&l, 50);
+	assert_true(isnan(view(&l).tdev_ps[1]));
+	run(&l, 5950);
+	v = view(&l);
+	assert_near(v.tdev_ps[0], 100 / sqrt(10), 3);
+	assert_near(v.tdev_ps[1], 100 / sqrt(100), 2.5);
+	assert_near(v.tdev_ps[2], 100 / sqrt(1000), 2.5);
+	assert_true(v.mtie_ps[0] > 400 && v.mtie_ps[0] < 900);
+	assert_true(v.mtie_ps[1] >= v.mtie_ps[0] && v.mtie_ps[2] >= v.mtie_ps[1]);
+	assert_true(v.mtie_ps[2] <= v.peak_to_peak_ps);
+	teardown(&l);
+
+	/* A pure slope: TDEV is nothing, MTIE is slope x tau. */
+	setup(&l, 6 * FRAME_PS + 100, 0);
+	l.drift_ps_per_s = 20;
+	run(&l, 4000);
+	v = view(&l);
+	assert_near(v.tdev_ps[1], 0, 0.5); /* the registers count whole ps */
+	assert_near(v.mtie_ps[0], 20, 1);
+	assert_near(v.mtie_ps[1], 200, 2);
+	assert_near(v.mtie_ps[2], 2000, 3);
+	teardown(&l);
+}
+
+/* ------------------------------------------------------------------ verdicts */
+
+static void verdicts(void **state)
+{
+	static const struct {
+		double move_ps;
+		unsigned bits;
+		enum phase_verdict verdict;
+		int slip;
+	} cases[] = {
+		{0, 0, PHASE_PASS, 0},
+		{60, 0, PHASE_PASS, 0},
+		{-60, 0, PHASE_PASS, 0},
+		{1250, 0, PHASE_SLIP, 1},
+		{-1250, 0, PHASE_SLIP, -1},
+		{-3 * 1250, 0, PHASE_SLIP, -3},
+		{1280, 0, PHASE_SLIP, 1},
+		{12500, 0, PHASE_SLIP, 10},
+		{0, 4, PHASE_SLIP, 4},
+		{500, 0, PHASE_JUMP, 0},
+		{-640, 0, PHASE_JUMP, 0},
+		{7000, 0, PHASE_JUMP, 0},
+		{FRAME_PS, 0, PHASE_SLIP, 100000},
+	};
+	struct link l;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setup(&l, 6 * FRAME_PS + 800 * 12500.0 + 700, 15);
+		run(&l, 50);
+		relock(&l);
+		l.total_ps += cases[i].move_ps;
+		l.bits = cases[i].bits;
+		run(&l, 4);
+		assert_int_equal(l.judgements, 1); /* not before relock_samples */
+		run(&l, 50);
+		assert_int_equal(l.judgements, 2);
+		assert_int_equal(l.judgement.verdict, cases[i].verdict);
+		assert_int_equal(l.judgement.slip, cases[i].slip);
+		assert_near(l.judgement.difference_ps, cases[i].move_ps + 1250.0 * cases[i].bits,
+			    40);
+		assert_int_equal(l.judgement.samples, 5);
+		assert_true(l.judgement.mean_ps >= 0 && l.judgement.mean_ps < 12500);
+		/* Back where it was: PASS again. */
+		relock(&l);
+		l.total_ps -= cases[i].move_ps;
+		l.bits = 0;
+		run(&l, 50);
+		assert_int_equal(l.judgement.verdict, PHASE_PASS);
+		teardown(&l);
+	}
+}
+
+static void reference_is_kept(void **state)
+{
+	struct phase_reference r = {.set = true,
+				    .phase_ps = 700,
+				    .rtt_frames = 6,
+				    .rtt_bytes = 800,
+				    .time_ns = 1},
+			       accepted;
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 800 * 12500.0 + 700 + 2500, 15);
+	phase_set_reference(l.phase, &r);
+	assert_int_equal(phase_accept(l.phase, 7, &accepted), -EAGAIN);
+	run(&l, 100);
+	assert_int_equal(l.judgements, 1);
+	assert_int_equal(l.judgement.verdict, PHASE_SLIP);
+	assert_int_equal(l.judgement.slip, 2);
+	assert_int_equal(phase_accept(l.phase, 77, &accepted), 0);
+	assert_int_equal(accepted.time_ns, 77);
+	assert_near(accepted.phase_ps, 3200, 15);
+	assert_int_equal(accepted.rtt_bytes, 800);
+	assert_true(accepted.set);
+	assert_int_equal(view(&l).last.verdict, PHASE_FIRST);
+	relock(&l);
+	assert_int_equal(phase_accept(l.phase, 7, &accepted), -EAGAIN);
+	run(&l, 20);
+	assert_int_equal(l.judgement.verdict, PHASE_PASS);
+	/* Bits that the board counts are part of the reference. */
+	relock(&l);
+	l.bits = 3;
+	run(&l, 20);
+	assert_int_equal(l.judgement.slip, 3);
+	assert_int_equal(phase_accept(l.phase, 78, &accepted), 0);
+	assert_int_equal(accepted.rtt_bits, 3);
+	assert_near(accepted.phase_ps, 3200, 15);
+	teardown(&l);
+}
+
+/* The board realigned without ever showing us an unlocked sample. */
+static void quick_relock(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 15);
+	run(&l, 50);
+	l.aligns++;
+	l.total_ps -= 1250;
+	run(&l, 10);
+	assert_int_equal(l.judgement.verdict, PHASE_SLIP);
+	assert_int_equal(l.judgement.slip, -1);
+	assert_int_equal(view(&l).relocks, 2);
+	assert_int_equal(view(&l).slips, 1);
+	teardown(&l);
+}
+
+static void step_inside_a_lock(void **state)
+{
+	static const struct {
+		double step_ps;
+		enum phase_verdict verdict;
+	} cases[] = {
+		{400, PHASE_JUMP},
+		{-2000, PHASE_JUMP},
+		{1250, PHASE_SLIP},
+		{-12500, PHASE_SLIP},
+		{5 * 12500.0 + 600, PHASE_JUMP},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 900 * 12500.0 + 5000, 15);
+		run(&l, 100);
+		l.total_ps += cases[i].step_ps;
+		run(&l, 40);
+		assert_int_equal(l.judgement.verdict, cases[i].verdict);
+		assert_near(l.judgement.difference_ps, cases[i].step_ps, 40);
+		assert_int_equal(view(&l).relocks, 1);
+		assert_int_equal(l.judgements, 2);
+		teardown(&l);
+	}
+}
+
+static void drift(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 600);
+	assert_int_equal(l.judgements, 1);
+	l.drift_ps_per_s = 2;
+	run(&l, 1400); /* 280 ps */
+	assert_int_equal(l.judgements, 1);
+	run(&l, 400);
+	assert_int_equal(l.judgements, 2);
+	assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
+	assert_near(l.judgement.difference_ps, 300, 20);
+	run(&l, 2000); /* told once */
+	assert_int_equal(l.judgements, 2);
+	assert_int_equal(view(&l).drifts, 1);
+	l.drift_ps_per_s = -2; /* back past the reference, and out at the other side */
+	run(&l, 6000);
+	assert_int_equal(view(&l).drifts, 2);
+	assert_true(l.judgement.difference_ps < 0);
+	assert_int_equal(view(&l).jumps + view(&l).slips, 0);
+	teardown(&l);
+
+	/* Fast, but still no step. */
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 100);
+	for (unsigned i = 0; i < 10; i++) { /* the sea does not start at once either */
+		l.drift_ps_per_s += 5;
+		run(&l, 10);
+	}
+	run(&l, 100);
+	assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
+	assert_int_equal(view(&l).jumps + view(&l).slips, 0);
+	teardown(&l);
+}
+
+static void dark_and_nonsense(void **state)
+{
+	struct phase_reading bad = {.phase_ps = 12500, .locked = true, .aligns = 9};
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	l.dark = true;
+	run(&l, 100);
+	assert_int_equal(l.judgements + l.rows, 0);
+	assert_false(view(&l).locked);
+	assert_false(view(&l).valid);
+	assert_int_equal(view(&l).last_sample_ns, 0);
+	l.dark = false;
+	run(&l, 100);
+	phase_sample(l.phase, &bad, l.now_ns);
+	bad.phase_ps = UINT32_MAX;
+	phase_sample(l.phase, &bad, l.now_ns);
+	run(&l, 100);
+	assert_int_equal(l.judgements, 1);
+	assert_int_equal(view(&l).relocks, 1);
+	phase_destroy(NULL);
+	teardown(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steady),	cmocka_unit_test(around_the_wrap),
+		cmocka_unit_test(slope),	cmocka_unit_test(stability),
+		cmocka_unit_test(verdicts),	cmocka_unit_test(reference_is_kept),
+		cmocka_unit_test(quick_relock), cmocka_unit_test(step_inside_a_lock),
+		cmocka_unit_test(drift),	cmocka_unit_test(dark_and_nonsense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
