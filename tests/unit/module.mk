@@ -35,9 +35,13 @@ $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl td
 # daemon/: time, phase, configuration, log
 $(eval $(call unit_test,test_clock,tests/unit/test_clock.c,timing tdm,libgps libisal))
 $(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
+$(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsystemd))
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
+$(eval $(call unit_test,test_ledger,tests/unit/test_ledger.c,data tdm,libisal))
+$(eval $(call unit_test,test_queue,tests/unit/test_queue.c,,))
+$(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))
 
 # slowctl/: parameters, command engine, queries; the store behind them
 $(eval $(call unit_test,test_param,tests/unit/test_param.c,slowctl tdm,inih jansson sqlite3 libisal))

@@ -589,10 +589,10 @@ static void test_pool_budget(void **state)
 		block_put(b[i]);
 	}
 	assert_int_equal(block_pool_in_use(p), 0);
-	big = block_get(p, 1800000); /* what is free makes room for another size */
+	big = block_get(p, 1500000); /* what is free makes room for another size */
 	assert_non_null(big);
-	memset(big->payload, 2, 1800000);
-	assert_null(block_get(p, 60000));
+	memset(big->payload, 2, 1500000);
+	assert_null(block_get(p, 600000));
 	block_hold(big);
 	block_put(big);
 	assert_true(block_pool_in_use(p) > 0);

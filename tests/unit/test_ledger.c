@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ledger's rows balance, close once, in order; losses become runs. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/ledger.h"
+#include "daemon/losses.h"
+
+static const uint8_t streams[GROUPS_MAX] = {1u << FCM_PMT, 1u << FCM_HYDROPHONE | 1u << FCM_PMT};
+
+static struct seen {
+	struct ledger_link_row link[64];
+	struct ledger_stream_row stream[64];
+	struct ledger_loss loss[256];
+	unsigned links, streams, losses;
+	uint64_t order[128]; /* second x 2, + 1 for a link's row */
+	unsigned rows;
+} S;
+
+static void on_stream(void *context, const struct ledger_stream_row *row)
+{
+	(void)context;
+	assert_true(ledger_stream_balances(row));
+	S.stream[S.streams++] = *row;
+	S.order[S.rows++] = row->second * 2;
+}
+
+static void on_link(void *context, const struct ledger_link_row *row)
+{
+	(void)context;
+	S.link[S.links++] = *row;
+	S.order[S.rows++] = row->second * 2 + 1;
+}
+
+static void on_loss(void *context, const struct ledger_loss *loss)
+{
+	(void)context;
+	S.loss[S.losses++] = *loss;
+}
+
+static const struct ledger_sink sink = {on_stream, on_link, NULL};
+
+static void test_balances(void **state)
+{
+	struct ledger_link_row link = {.cells = 8000, .verdicts = {7990, 4, 1, 1, 2, 1, 1}};
+	struct ledger_stream_row stream = {
+		.offered = 800,
+		.outcome = {0, 500, 100, 50, 25, 25},
+		.in_flight = 100,
+	};
+
+	(void)state;
+	assert_true(ledger_link_balances(&link));
+	link.verdicts[TDM_LOSS_CRC]++;
+	assert_false(ledger_link_balances(&link));
+	assert_true(ledger_stream_balances(&stream));
+	stream.in_flight--;
+	assert_false(ledger_stream_balances(&stream));
+	stream.outcome[0] = 1; /* an offered frame cannot be "not offered" */
+	assert_false(ledger_stream_balances(&stream));
+}
+
+static void test_rows(void **state)
+{
+	struct ledger l;
+
+	(void)state;
+	memset(&S, 0, sizeof(S));
+	ledger_init(&l, 3, 2, streams, 7);
+	ledger_identity(&l, 1, 5);
+	ledger_cells(&l, 8000 * 10 + 7000, 2000);
+	ledger_verdict(&l, 10, TDM_GOOD, 990);
+	ledger_verdict(&l, 10, TDM_LOSS_CRC, 10);
+	ledger_verdict(&l, 11, TDM_GOOD, 1000);
+	ledger_partial(&l, 10);
+	ledger_restarted(&l, 10);
+	/* A floor's frame of the second before the first cell's. */
+	ledger_offer(&l, FCM_PMT, 8000 * 10 - 80, 80);
+	ledger_offer(&l, FCM_PMT, 8000 * 10, 1600);
+	ledger_offer(&l, FCM_HYDROPHONE, 8000 * 10, 80);
+	ledger_offer(&l, FCM_INSTRUMENT, 8000 * 10, 80); /* nobody takes it */
+	ledger_outcome(&l, FCM_PMT, 0, 8000 * 10, 1600, OUTCOME_ACKED);
+	ledger_outcome(&l, FCM_PMT, 1, 8000 * 10, 1600, OUTCOME_DROP_SLOW);
+
+	ledger_each_open(&l, &sink);
+	assert_int_equal(S.links, 2);
+	assert_int_equal(S.streams, 2 + 3);
+	assert_int_equal(S.link[0].cells, 1000);
+	assert_true(ledger_link_balances(&S.link[0]) && ledger_link_balances(&S.link[1]));
+	assert_int_equal(S.link[0].partial, 1);
+	assert_int_equal(S.link[0].restarts, 1);
+	assert_int_equal(S.link[0].floor, 5);
+	assert_int_equal(S.link[0].closed, 0);
+	assert_int_equal(S.stream[0].second, 9);
+	assert_int_equal(S.stream[0].in_flight, 80);
+
+	ledger_outcome(&l, FCM_PMT, 0, 8000 * 10 - 80, 80, OUTCOME_ACKED);
+	ledger_outcome(&l, FCM_PMT, 1, 8000 * 10 - 80, 80, OUTCOME_DROP_POOL);
+	ledger_outcome(&l, FCM_HYDROPHONE, 1, 8000 * 10, 80, OUTCOME_ACKED);
+	memset(&S, 0, sizeof(S));
+	ledger_close(&l, 11, &sink);
+	assert_int_equal(S.links, 1);
+	assert_int_equal(S.link[0].closed, 1);
+	for (unsigned i = 0; i < S.streams; i++) {
+		assert_int_equal(S.stream[i].in_flight, 0);
+		assert_int_equal(S.stream[i].closed, 1);
+	}
+	/* Of a second the link comes last. */
+	for (unsigned i = 1; i < S.rows; i++) {
+		assert_true(S.order[i] >= S.order[i - 1]);
+	}
+	ledger_close(&l, 11, &sink);
+	assert_int_equal(S.links, 1);
+	assert_false(ledger_room(&l, 10));
+}
+
+static void test_room(void **state)
+{
+	struct ledger l;
+
+	(void)state;
+	ledger_init(&l, 0, 0, streams, 1);
+	assert_true(ledger_room(&l, 1ull << 40));
+	ledger_cells(&l, 8000 * 100, 1);
+	assert_true(ledger_room(&l, 100 + LEDGER_SECONDS - 1));
+	assert_false(ledger_room(&l, 100 + LEDGER_SECONDS));
+	assert_true(ledger_room(&l, 101 - LEDGER_SECONDS));
+	assert_false(ledger_room(&l, 100 - LEDGER_SECONDS));
+	ledger_close(&l, 1000, NULL);
+	assert_true(ledger_room(&l, 1000));
+	assert_true(ledger_room(&l, 1ull << 40));
+}
+
+static void test_runs(void **state)
+{
+	struct losses l;
+	struct label label = {.anchor_count = 0, .anchor_tai_ns = 5000};
+
+	(void)state;
+	memset(&S, 0, sizeof(S));
+	losses_init(&l, 2, 4);
+	losses_identity(&l, 1, 6);
+	for (uint64_t c = 100; c < 110; c++) {
+		losses_cell(&l, c, TDM_LOSS_CRC, &label, on_loss, NULL);
+	}
+	losses_tick(&l, 110, false, on_loss, NULL);
+	assert_int_equal(S.losses, 1);
+	assert_true(S.loss[0].open);
+	assert_int_equal(S.loss[0].frames, 10);
+	assert_int_equal(S.loss[0].tai_ns, 5000 + 100 * 125000);
+	losses_cell(&l, 110, TDM_LOSS_CRC, &label, on_loss, NULL);
+	losses_tick(&l, 111, false, on_loss, NULL);
+	assert_int_equal(S.losses, 1); /* told already, still open */
+	losses_tick(&l, 111, true, on_loss, NULL);
+	assert_int_equal(S.losses, 2);
+	losses_tick(&l, 112, false, on_loss, NULL); /* a cell that was not lost */
+	assert_int_equal(S.losses, 3);
+	assert_false(S.loss[2].open);
+	assert_int_equal(S.loss[2].frames, 11);
+	assert_int_equal(S.loss[2].floor, 6);
+	/* Two reasons, one cell each: each ends with its own. */
+	memset(&S, 0, sizeof(S));
+	losses_cell(&l, 200, TDM_LOSS_CRC, NULL, on_loss, NULL);
+	losses_cell(&l, 201, TDM_LOSS_TIME, NULL, on_loss, NULL);
+	losses_cell(&l, 202, TDM_LOSS_CRC, NULL, on_loss, NULL);
+	losses_tick(&l, 210, false, on_loss, NULL);
+	assert_int_equal(S.losses, 3);
+	assert_int_equal(S.loss[0].tai_ns, FCM_NO_TAI);
+}
+
+/* Every second cell is lost: few runs are told, and no lost cell is missing in them. */
+static void test_crowd(void **state)
+{
+	struct losses l;
+	uint64_t frames = 0;
+
+	(void)state;
+	memset(&S, 0, sizeof(S));
+	losses_init(&l, 2, 4);
+	for (uint64_t c = 8000; c < 16000; c += 2) {
+		losses_cell(&l, c, TDM_LOSS_CRC, NULL, on_loss, NULL);
+		if (c % 16 == 0) {
+			losses_tick(&l, c + 2, false, on_loss, NULL);
+		}
+	}
+	losses_tick(&l, 17000, false, on_loss, NULL);
+	for (unsigned i = 0; i < S.losses; i++) {
+		frames += S.loss[i].open ? 0 : S.loss[i].frames;
+	}
+	assert_int_equal(frames, 4000);
+	assert_true(S.losses <= 2 * LOSSES_PER_SECOND + 2);
+}
+
+static void test_restored_run(void **state)
+{
+	struct losses l;
+
+	(void)state;
+	memset(&S, 0, sizeof(S));
+	losses_init(&l, 2, 4);
+	losses_restore(&l, TDM_LOSS_LINK_DOWN, 1000, 3000, 2000);
+	losses_cell(&l, 3000, TDM_LOSS_LINK_DOWN, NULL, on_loss, NULL);
+	losses_tick(&l, 3002, false, on_loss, NULL);
+	assert_int_equal(S.losses, 1);
+	assert_int_equal(S.loss[0].first, 1000);
+	assert_int_equal(S.loss[0].frames, 2001);
+}
+
+static void test_drops(void **state)
+{
+	struct losses l;
+
+	(void)state;
+	memset(&S, 0, sizeof(S));
+	losses_init(&l, 2, 4);
+	for (uint64_t f = 0; f < 800; f += 80) {
+		losses_block(&l, FCM_PMT, 1, f, 80, f < 240 ? OUTCOME_ACKED : OUTCOME_DROP_SLOW,
+			     NULL, on_loss, NULL);
+	}
+	losses_tick(&l, 0, false, on_loss, NULL);
+	assert_int_equal(S.losses, 1);
+	assert_int_equal(S.loss[0].frames, 560);
+	losses_block(&l, FCM_PMT, 1, 800, 80, OUTCOME_DROP_NO_MEMBER, NULL, on_loss, NULL);
+	losses_block(&l, FCM_PMT, 1, 880, 80, OUTCOME_ACKED, NULL, on_loss, NULL);
+	losses_end(&l, on_loss, NULL);
+	assert_int_equal(S.losses, 3);
+	assert_int_equal(S.loss[1].kind, 1);
+	assert_int_equal(S.loss[1].code, OUTCOME_DROP_SLOW);
+	assert_int_equal(S.loss[1].first, 240);
+	assert_int_equal(S.loss[1].open, 0);
+	assert_int_equal(S.loss[2].code, OUTCOME_DROP_NO_MEMBER);
+	assert_int_equal(S.loss[2].frames, 80);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_balances), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_room),	 cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_crowd),	 cmocka_unit_test(test_restored_run),
+		cmocka_unit_test(test_drops),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The owner page survives a death at any store, and says so when it is of no use. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/owner_page.h"
+#include "driver/nanet3.h"
+
+static const struct owner_config config = {
+	.block_frames = 80,
+	.gap_frames = 1600,
+	.groups = 2,
+	.group_streams = {1, 2},
+};
+
+static uint8_t page[NANET3_PAGE], before[NANET3_PAGE], after[NANET3_PAGE];
+
+/* An account that tells which it is, everywhere. */
+static struct owner_account account(unsigned n)
+{
+	struct owner_account a;
+
+	memset(&a, 0, sizeof(a));
+	a.cursor.count = 1000 + n;
+	a.cursor.frame = 900 + n;
+	a.loss_first = n;
+	memset(a.acked, (int)n, sizeof(a.acked));
+	a.link_rows = 1;
+	a.link_row[0].second = n;
+	return a;
+}
+
+static void test_life(void **state)
+{
+	struct owner_account a;
+
+	(void)state;
+	memset(page, 0, sizeof(page));
+	assert_int_equal(owner_load(page, &config, 3, &a), -ENODATA);
+	memset(page, 0xff, sizeof(page)); /* garbage of another program */
+	assert_int_equal(owner_load(page, &config, 3, &a), -EPROTO);
+	owner_format(page, &config, 3);
+	assert_int_equal(owner_load(page, &config, 3, &a), 0);
+	assert_int_equal(a.cursor.count, 0);
+	for (unsigned n = 1; n < 50; n++) {
+		struct owner_account written = account(n);
+
+		owner_commit(page, &written);
+		assert_int_equal(owner_load(page, &config, 3, &a), 0);
+		assert_memory_equal(&a, &written, sizeof(a));
+	}
+	owner_set_sent(page, 77);
+	assert_int_equal(owner_sent(page), 77);
+}
+
+static void test_no_use(void **state)
+{
+	struct owner_config other = config;
+	struct owner_account a = account(1);
+
+	(void)state;
+	owner_format(page, &config, 3);
+	owner_commit(page, &a);
+	assert_int_equal(owner_load(page, &config, 4, &a), -ESTALE);
+	other.block_frames = 40;
+	assert_int_equal(owner_load(page, &other, 3, &a), -EPROTO);
+	other = config;
+	other.group_streams[1] = 4;
+	assert_int_equal(owner_load(page, &other, 3, &a), -EPROTO);
+	other = config;
+	other.groups = 1;
+	assert_int_equal(owner_load(page, &other, 3, &a), -EPROTO);
+	assert_int_equal(owner_load(page, &config, 3, &a), 0);
+	page[4]++; /* version */
+	assert_int_equal(owner_load(page, &config, 3, &a), -EPROTO);
+}
+
+/*
+ * A death between two stores of a commit: the page then holds the new bytes up to there and the old
+ * ones from there on, `active` being the last store. So: for every prefix of the bytes that a commit
+ * changes (in the order of addresses, which memcpy keeps well enough, and in the reverse order), the
+ * page loads as the account before; and with all of them and the switch, as the new one.
+ */
+static void test_death_in_commit(void **state)
+{
+	struct owner_account old = account(1), new = account(2), a;
+
+	(void)state;
+	for (unsigned parity = 0; parity < 2; parity++) {
+		size_t first = NANET3_PAGE, last = 0, active = 0;
+
+		owner_format(page, &config, 3);
+		for (unsigned i = 0; i <= parity; i++) {
+			owner_commit(page, &old);
+		}
+		memcpy(before, page, sizeof(page));
+		owner_commit(page, &new);
+		memcpy(after, page, sizeof(page));
+		for (size_t i = 0; i < NANET3_PAGE; i++) {
+			if (before[i] != after[i]) {
+				/* The switch lies in the head, far before the copies. */
+				if (i < 256) {
+					active = i;
+					continue;
+				}
+				first = i < first ? i : first;
+				last = i;
+			}
+		}
+		assert_true(active > 0 && first < last);
+		for (size_t cut = first; cut <= last + 1; cut++) {
+			memcpy(page, before, sizeof(page));
+			memcpy(page + first, after + first, cut - first);
+			assert_int_equal(owner_load(page, &config, 3, &a), 0);
+			assert_memory_equal(&a, &old, sizeof(a));
+			memcpy(page, before, sizeof(page));
+			memcpy(page + cut, after + cut, last + 1 - cut);
+			assert_int_equal(owner_load(page, &config, 3, &a), 0);
+			assert_memory_equal(&a, &old, sizeof(a));
+		}
+		memcpy(page, after, sizeof(page));
+		assert_int_equal(owner_load(page, &config, 3, &a), 0);
+		assert_memory_equal(&a, &new, sizeof(a));
+	}
+}
+
+/* Any byte of the account in force that is not as it was written is found. */
+static void test_damage(void **state)
+{
+	struct owner_account a = account(5);
+	unsigned found = 0;
+
+	(void)state;
+	owner_format(page, &config, 3);
+	owner_commit(page, &a); /* now copy 0 is in force */
+	owner_commit(page, &a);
+	memcpy(before, page, sizeof(page));
+	for (size_t i = 0; i < NANET3_PAGE; i++) {
+		memcpy(page, before, sizeof(page));
+		page[i] ^= 0x40;
+		if (owner_load(page, &config, 3, &a) != 0) {
+			found++;
+		} else {
+			struct owner_account same = account(5);
+
+			assert_memory_equal(&a, &same, sizeof(a));
+		}
+	}
+	assert_true(found >= sizeof(a));
+}
+
+static struct {
+	struct ledger_link_row link[16];
+	struct ledger_stream_row stream[64];
+	unsigned links, streams;
+	uint64_t last;
+} S;
+
+static void on_link(void *context, const struct ledger_link_row *row)
+{
+	(void)context;
+	assert_true(row->second >= S.last && row->closed);
+	S.last = row->second;
+	S.link[S.links++] = *row;
+}
+
+static void on_stream(void *context, const struct ledger_stream_row *row)
+{
+	(void)context;
+	assert_true(row->second >= S.last && row->closed);
+	S.last = row->second;
+	S.stream[S.streams++] = *row;
+}
+
+static const struct ledger_sink sink = {on_stream, on_link, NULL};
+
+static void each(void)
+{
+	memset(&S, 0, sizeof(S));
+	owner_each_kept(page, 3, 2, &sink);
+}
+
+static void test_kept_rows(void **state)
+{
+	struct ledger_link_row link = {.dma_epoch = 3,
+				       .cells = 8000,
+				       .verdicts = {7000, 900, 100},
+				       .link = 2,
+				       .tower = 1,
+				       .floor = 9,
+				       .restarts = 2,
+				       .closed = 1};
+	struct ledger_stream_row stream = {.dma_epoch = 3,
+					   .link = 2,
+					   .stream = 1,
+					   .group = 1,
+					   .closed = 1,
+					   .offered = 8080,
+					   .outcome = {0, 8000, 80}};
+
+	(void)state;
+	owner_format(page, &config, 3);
+	for (unsigned n = 20; n > 12; n--) {
+		link.second = n;
+		stream.second = n;
+		assert_true(owner_keep_stream(page, &stream));
+		assert_true(owner_keep_link(page, &link));
+	}
+	each();
+	assert_int_equal(S.links, 8);
+	assert_int_equal(S.streams, 8);
+	link.second = 13;
+	assert_memory_equal(&S.link[0], &link, sizeof(link));
+	stream.second = 13;
+	assert_memory_equal(&S.stream[0], &stream, sizeof(stream));
+	/* The same row again takes the same place. */
+	link.restarts = 3;
+	assert_true(owner_keep_link(page, &link));
+	each();
+	assert_int_equal(S.links, 8);
+	assert_int_equal(S.link[0].restarts, 3);
+	/* No place: the oldest gives way, and it is said. */
+	link.second = 21;
+	assert_false(owner_keep_link(page, &link));
+	each();
+	assert_int_equal(S.link[0].second, 14);
+	owner_saved(page, 18);
+	each();
+	assert_int_equal(S.links, 3);
+	assert_int_equal(S.streams, 2);
+	assert_int_equal(S.link[0].second, 19);
+	owner_saved(page, UINT32_MAX);
+	each();
+	assert_int_equal(S.links + S.streams, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_no_use),
+		cmocka_unit_test(test_death_in_commit),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_kept_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
