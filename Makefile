@@ -109,8 +109,8 @@ check-unit: $(unit_tests) ## the cmocka unit tests
 check-system: all tests-build ## real processes: daemon, emulator, gpsd, consumers; TEST=name for one
 	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests $(TEST)
 
-lint: ## format, include order, clang-tidy, cppcheck, manual pages, units
-	@tests/lint/lint.sh
+lint: all ## format, include order, clang-tidy, cppcheck, manual pages, units
+	@B=$(B) tests/lint/lint.sh
 
 asan: ## unit and system tests under the address and undefined-behaviour sanitizers
 	@tests/setup/setup.sh check

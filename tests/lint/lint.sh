@@ -53,10 +53,35 @@ tidy() {
 		xargs -P2 -n4 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy
 }
 
+# What `make install` puts in place, as systemd sees it. systemd's own units and ExecReload's command
+# must be in the tree too; the manual pages that the unit names are looked for, not rendered.
+units() {
+	local tree page rc=0
+	tree=$(mktemp -d)
+	trap 'rm -rf "$tree"' RETURN
+	make -s --no-print-directory install B="${B:-build}" DESTDIR="$tree" >/dev/null || return 1
+	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
+	install -D /bin/kill "$tree/bin/kill"
+	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service ||
+		rc=1
+	for page in $(sed -n 's/^Documentation=//p' systemd/*.service | tr ' ' '\n' |
+		sed -n 's/^man:\(.*\)(\(.\))$/man\2\/\1.\2/p'); do
+		[ -f "$tree/usr/share/man/$page" ] || { echo "no manual page $page"; rc=1; }
+	done
+	mkdir -p "$tree/etc"
+	systemd-sysusers --root="$tree" >/dev/null || rc=1
+	# Ownership can only be given by root.
+	if [ "$(id -u)" = 0 ]; then
+		systemd-tmpfiles --create --root="$tree" fcm-server.conf || rc=1
+	fi
+	return $rc
+}
+
 check "include order" tests/lint/include-order.sh
 check "SPDX lines" spdx
 check "clang-format" format
 check "manual pages" manuals
+check "units" units
 check "cppcheck" cppchecked
 check "clang-tidy" tidy
 echo "$passed passed, $failed failed"
