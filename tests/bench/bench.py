@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`make bench`: the figures of the data path, a line each:
+
+    bench NAME VALUE UNIT goal MUST/AIM
+
+Ratios come from bench-demux (both sides in turn in one run). A core share is the CPU time of the
+fcm-server process alone, all threads, over the wall clock, on a station with four links at full pace and
+consumers in other processes: the median of several windows in one run. Lines with `#` say how a figure
+came about. Ends with `bench: N figures, ...`; exit 1 when a figure could not be measured, not when it is
+below its goal.
+"""
+import argparse
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from proc import QuietStation, cpu_s, frames_between, gone_wrong, thread_cpu_s
+
+GOALS = {"core_share_design_load": "0.12/0.08", "core_share_full": "0.16/0.10"}
+LOADS = [("core_share_design_load", "design"), ("core_share_full", "full")]
+FULL_RATE = 4 * 8000  # frames a second of four links
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--bin", default="build/bin")
+    p.add_argument("--windows", type=int, default=5, help="windows a load (default 5)")
+    p.add_argument("--seconds", type=float, default=4, help="of a window (default 4)")
+    p.add_argument("--only", help="regular expression of the figures wanted: demux, core_share_full, ...")
+    return p.parse_args()
+
+
+class Figures:
+    """Prints them, and keeps what became of each."""
+
+    def __init__(self):
+        self.lines, self.failed = [], []
+
+    def line(self, text):
+        print(text, flush=True)
+        if text.startswith("bench "):
+            self.lines.append(text)
+
+    def figure(self, name, value, unit, goal="-"):
+        self.line(f"bench {name} {value:.3f} {unit} goal {goal}")
+
+    def failure(self, name, text):
+        self.failed.append(name)
+        print(f"bench: {name}: {text}", file=sys.stderr, flush=True)
+
+    def closing(self):
+        aim = must = below = 0
+        for line in self.lines:
+            found = re.fullmatch(r"bench (\S+) ([\d.]+) \S+ goal ([\d.]+)/([\d.]+)", line)
+            if not found:
+                continue
+            value, must_value, aim_value = float(found[2]), float(found[3]), float(found[4])
+            # Where the aim is the smaller number, less is better.
+            sign = 1 if aim_value > must_value else -1
+            if sign * value >= sign * aim_value:
+                aim += 1
+            elif sign * value >= sign * must_value:
+                must += 1
+            else:
+                below += 1
+        print(f"bench: {aim + must + below} figures with a goal: {aim} reach the aim, {must} what they must, "
+              f"{below} do not; {len(self.failed)} could not be measured")
+
+
+def demux(figures, program):
+    """The lines of bench-demux as they come."""
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as child:
+        for line in child.stdout:
+            figures.line(line.rstrip("\n"))
+    if child.returncode != 0:
+        figures.failure("bench-demux", f"exit {child.returncode}")
+
+
+def threads_of(before, after, wall):
+    """Core share by thread, those that do something."""
+    shares = {k: (v - before.get(k, 0)) / wall for k, v in after.items()}
+    return ", ".join(f"{k.partition('/')[0]} {v:.3f}" for k, v in sorted(shares.items(), key=lambda x: -x[1])
+                     if v >= 0.0005)
+
+
+def watch(st, windows, seconds):
+    """Core shares of each window: {name: [share]}, and the threads of the daemon over all."""
+    pids = {"fcm-server": [st.daemon.pid], "emulator": [st.emu.pid],
+            "consumers": [c.pid for c in st.consumers.values()]}
+    shares = {name: [] for name in pids}
+
+    def look():
+        return time.monotonic(), {name: sum(map(cpu_s, ids)) for name, ids in pids.items()}
+    begin_threads = thread_cpu_s(st.daemon.pid)
+    begin = last = look()
+    for _ in range(windows):
+        time.sleep(seconds)
+        now = look()
+        for name in pids:
+            shares[name].append((now[1][name] - last[1][name]) / (now[0] - last[0]))
+        last = now
+    return shares, threads_of(begin_threads, thread_cpu_s(st.daemon.pid), last[0] - begin[0])
+
+
+def core_share(figures, name, load, args):
+    directory = tempfile.mkdtemp(prefix="fcm-bench-")
+    try:
+        with QuietStation(args.bin, directory, load=load) as st:
+            st.start()
+            st.wait_ready()
+            time.sleep(2)  # first use of memory is over
+            before, begin = st.links(), time.monotonic()
+            shares, threads = watch(st, args.windows, args.seconds)
+            after, wall = st.links(), time.monotonic() - begin
+            code = st.stop()
+            summaries = st.summaries()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    pace = frames_between(before, after) / wall / FULL_RATE
+    wrong = gone_wrong(before, after)
+    if code != 0:
+        wrong.append(f"the daemon ended with {code}")
+    if pace < 0.98:
+        wrong.append(f"only {pace:.1%} of the frames came: host too slow")
+    if wrong:
+        figures.failure(name, "; ".join(wrong))
+        return
+    own = shares["fcm-server"]
+    figures.figure(name, statistics.median(own), "cores", GOALS[name])
+    print(f"# {name}: {args.windows} windows of {args.seconds:g} s, {min(own):.3f} to {max(own):.3f}; threads: "
+          f"{threads}")
+    rate = sum(s["bytes"] for s in summaries.values()) / max(s["seconds"] for s in summaries.values()) / 1e6 \
+        if all("seconds" in s for s in summaries.values()) and summaries else None
+    print(f"# {name}: pace {pace:.3f}, nothing lost; links carry "
+          f"{sum(l['bytes_per_s'] for l in after) / 1e6:.0f} MB/s" +
+          (f", consumers took {rate:.0f} MB/s" if rate else ""))
+    for other in ("emulator", "consumers"):
+        figures.figure(f"{name}_{other}", statistics.median(shares[other]), "cores")
+
+
+def main():
+    args = options()
+    figures = Figures()
+
+    def wanted(name):
+        return not args.only or re.search(args.only, name)
+    if wanted("demux"):
+        demux(figures, f"{args.bin}/bench-demux")
+    for name, load in LOADS:
+        if wanted(name):
+            try:
+                core_share(figures, name, load, args)
+            except Exception as e:  # the other figures are wanted all the same
+                figures.failure(name, f"{type(e).__name__}: {e}")
+    figures.closing()
+    return 1 if figures.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`make bench-memory MINUTES=5`: does the daemon grow?
+
+A station at design load, four links, consumers in other processes, and a client that asks for status every
+second as a shift does. VmRSS and the number of descriptors of fcm-server are sampled each second. The first
+30 s do not count: rings and pool are touched for the first time then. Exit 1 when resident memory has grown by
+more than 1 % and the noise, or when descriptors have.
+
+VmRSS has the links' rings in it, 640 MB that never change, so 1 % of it would hide a leak of megabytes.
+What only the daemon can have allocated (RssAnon) is therefore judged by itself, with the same noise rule.
+"""
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+
+from proc import QuietStation, descriptors, frames_between, gone_wrong, memory_kb
+
+SETTLE_S = 30
+ENDS = 10  # samples that are averaged (median) at either end
+LIMIT = {"VmRSS": 0.01, "RssAnon": 0.05, "RssShmem": 0.01}
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--bin", default="build/bin")
+    p.add_argument("--minutes", type=float, default=5)
+    p.add_argument("--load", default="design", choices=["quiet", "design", "full"])
+    args = p.parse_args()
+    if args.minutes * 60 < SETTLE_S + 3 * ENDS:
+        p.error(f"--minutes: at least {(SETTLE_S + 3 * ENDS) / 60:g}")
+    return args
+
+
+def line_through(times, values):
+    """Least squares: slope per second, and what the values do around the line (3 x median deviation)."""
+    t, v = statistics.fmean(times), statistics.fmean(values)
+    slope = sum((x - t) * (y - v) for x, y in zip(times, values)) / sum((x - t) ** 2 for x in times)
+    around = [abs(y - v - slope * (x - t)) for x, y in zip(times, values)]
+    return slope, 3 * statistics.median(around)
+
+
+def sample(st, seconds):
+    """[(time, {what: value})] once a second."""
+    rows, begin = [], time.monotonic()
+    while (now := time.monotonic() - begin) < seconds:
+        rows.append((now, dict(memory_kb(st.daemon.pid), descriptors=descriptors(st.daemon.pid))))
+        st.status()
+        if now >= SETTLE_S and len(rows) % 60 == 0:
+            print(f"# {now:4.0f} s  {rows[-1][1]}", flush=True)
+        time.sleep(max(0, begin + len(rows) - time.monotonic()))
+    return rows
+
+
+def judge(what, rows, allowed):
+    """Print begin, end and slope; True when it has not grown beyond what is allowed."""
+    times = [t for t, _ in rows]
+    values = [r[what] for _, r in rows]
+    begin, end = statistics.median(values[:ENDS]), statistics.median(values[-ENDS:])
+    slope, noise = line_through(times, values)
+    unit = "" if what == "descriptors" else " kB"
+    limit = allowed * begin + noise
+    good = end - begin <= limit
+    print(f"bench-memory {what} begin {begin:.0f}{unit} end {end:.0f}{unit} slope {slope * 60:+.1f}{unit}/min "
+          f"grown {end - begin:+.0f}{unit} allowed {limit:.0f}{unit}: {'ok' if good else 'GROWS'}", flush=True)
+    return good
+
+
+def main():
+    args = options()
+    directory = tempfile.mkdtemp(prefix="fcm-memory-")
+    try:
+        with QuietStation(args.bin, directory, load=args.load) as st:
+            st.start()
+            st.wait_ready()
+            before = st.links()
+            rows = sample(st, args.minutes * 60)
+            after = st.links()
+            code = st.stop()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    rows = [r for r in rows if r[0] >= SETTLE_S]
+    print(f"# {len(rows)} samples, {frames_between(before, after)} frames; "
+          f"{'; '.join(gone_wrong(before, after)) or 'none lost'}; the daemon ended with {code}")
+    good = [judge(what, rows, LIMIT.get(what, 0)) for what in ("VmRSS", "RssAnon", "RssShmem", "descriptors")]
+    return 0 if all(good) and code == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
