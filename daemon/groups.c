@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Groups of reserved consumers, see groups.h.
- *
- * Per block one `struct tracked` with an `entry` per group. An entry that is WAITING or FLIGHT stands in
- * the group's held list of its link and stream, in the order offered: the head is what holds the ring
- * back. It also stands in its slice's waiting list, or in the list of the member that has it.
- *
- * Per group and slice one `struct slice`, in exactly one list:
- *
- *   member->ready      assigned, blocks wait for the member's credit    } sorted by age
- *   group->unassigned  no member, blocks wait                           }
- *   group->busy        nothing waits, blocks are in flight
- *   group->idle        nothing held; remembered, so that a late floor's blocks find the same member
+ * Groups of reserved consumers: the state machine of groups.h on the structures of groups_private.h.
  *
  * Every event costs a constant time (members and groups are few), but for a member's leaving, which
  * costs what it held.
@@ -22,97 +11,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#include "driver/nanet3.h"
+#include "daemon/groups_private.h"
 
-#define NOBODY	      UINT8_MAX
-#define SLICE_FRAMES  1600u
-#define SLICE_VOID    (1ull << 63) /* key of a slice without time: counted from the board's frames */
-#define SLICES_IDLE   64u	   /* remembered per group: 13 s */
-#define SLICE_BUCKETS 128u
-#define BLOCK_BUCKETS 4096u
-
-enum entry_state { NOT_OFFERED, WAITING, FLIGHT, ZOMBIE, DONE };
-
-struct tracked;
-struct slice;
-
-struct entry {
-	struct tracked *of;
-	struct slice *slice;
-	uint8_t state; /* enum entry_state */
-	uint8_t member;
-	bool sent;	   /* to anybody, ever */
-	uint64_t position; /* frames offered on this link and stream before it */
-	TAILQ_ENTRY(entry) held;
-	TAILQ_ENTRY(entry) next; /* WAITING: the slice's; FLIGHT, ZOMBIE: the member's, as sent */
-};
-TAILQ_HEAD(entry_list, entry);
-
-struct tracked {
-	struct block *block; /* NULL once settled: then only zombies keep this */
-	struct fcm_ack key;
-	unsigned open;	  /* entries WAITING or FLIGHT */
-	unsigned zombies; /* entries ZOMBIE */
-	LIST_ENTRY(tracked) chain;
-	TAILQ_ENTRY(tracked) next; /* settled list, free list */
-	struct entry entry[GROUPS_MAX];
-};
-LIST_HEAD(tracked_chain, tracked);
-TAILQ_HEAD(tracked_list, tracked);
-
-struct slice {
-	uint64_t key;
-	uint64_t number; /* age: of all slices ever made */
-	uint8_t member;	 /* or NOBODY */
-	unsigned in_flight;
-	struct entry_list waiting;
-	struct slice_list *list; /* the one it stands in */
-	TAILQ_ENTRY(slice) next;
-	LIST_ENTRY(slice) chain;
-};
-TAILQ_HEAD(slice_list, slice);
-LIST_HEAD(slice_chain, slice);
-
-struct member {
-	char name[48];
-	bool used, alive;
-	bool blocked; /* its pipe was full */
-	uint8_t group;
-	uint32_t credit, owing; /* blocks; owing: FLIGHT and ZOMBIE entries */
-	uint64_t assigned;	/* when it last got a new slice: for taking turns */
-	uint64_t last_seen_ns;
-	uint64_t delivered, delivered_bytes, redelivered;
-	struct entry_list flights;
-	struct slice_list ready;
-};
-
-struct group {
-	struct publisher_group_config config;
-	unsigned alive;
-	uint64_t offered, acked, in_flight, waiting;
-	uint64_t dropped[OUTCOMES], dropped_frames[OUTCOMES];
-	struct fcm_ack last_drop; /* sequence unused */
-	uint8_t last_drop_outcome;
-	uint64_t last_drop_first_frame, last_drop_frames;
-	uint64_t position[NANET3_LINKS][FCM_STREAMS]; /* frames offered */
-	struct entry_list held[NANET3_LINKS][FCM_STREAMS];
-	struct slice_list unassigned, busy, idle;
-	unsigned idle_slices;
-	struct slice_chain slices[SLICE_BUCKETS];
-};
-
-struct groups {
-	unsigned count;
-	uint64_t hold_frames, dead_ns;
-	uint64_t slices_made, turns, held;
-	uint64_t late_acks, unknown_acks;
-	struct group group[GROUPS_MAX];
-	struct member member[MEMBERS_MAX];
-	struct tracked_list settled, free;
-	struct tracked_chain chain[BLOCK_BUCKETS];
-};
+#define NOBODY	     UINT8_MAX
+#define SLICE_FRAMES 1600u
+#define SLICE_VOID   (1ull << 63) /* key of a slice without time: counted from the board's frames */
+#define SLICES_IDLE  64u	  /* remembered per group: 13 s */
 
 struct groups *groups_create(const struct groups_config *config)
 {
@@ -291,7 +196,7 @@ static struct slice *slice_get(struct groups *g, struct group *group, uint64_t k
 	struct slice_chain *chain = &group->slices[mix(key) >> 20 & (SLICE_BUCKETS - 1)];
 	struct slice *s;
 
-	LIST_FOREACH (s, chain, chain) {
+	for (s = LIST_FIRST(chain); s; s = LIST_NEXT(s, chain)) {
 		if (s->key == key) {
 			return s;
 		}
@@ -538,7 +443,7 @@ static void abandon_slices(struct groups *g, struct group *group, unsigned membe
 		slice_place(g, group, s);
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		TAILQ_FOREACH (s, quiet[i], next) {
+		for (s = TAILQ_FIRST(quiet[i]); s; s = TAILQ_NEXT(s, next)) {
 			s->member = s->member == member ? NOBODY : s->member;
 		}
 	}
@@ -620,7 +525,7 @@ int groups_hello(struct groups *g, const char *name, const char *group, uint32_t
 	groups_leave(g, (unsigned)(m - g->member));
 	if (strcmp(m->name, name) != 0) {
 		m->delivered = m->delivered_bytes = m->redelivered = 0;
-		strcpy(m->name, name);
+		memcpy(m->name, name, strlen(name) + 1);
 	}
 	m->used = m->alive = true;
 	m->blocked = false;
@@ -657,7 +562,7 @@ static struct entry *find_flight(struct groups *g, unsigned member, const struct
 {
 	struct tracked *t;
 
-	LIST_FOREACH (t, chain_of(g, ack), chain) {
+	for (t = LIST_FIRST(chain_of(g, ack)); t; t = LIST_NEXT(t, chain)) {
 		struct entry *e = &t->entry[g->member[member].group];
 
 		if (key_equal(&t->key, ack) && (e->state == FLIGHT || e->state == ZOMBIE) &&
@@ -795,67 +700,4 @@ void groups_unsent(struct groups *g, const struct groups_action *send)
 	e->sent = send->resent;
 	entry_wait(g, e, true);
 	m->blocked = true;
-}
-
-/* ---- status ---- */
-
-static void group_status(const struct group *group, uint64_t now_ns,
-			 struct publisher_group_status *ret)
-{
-	uint64_t oldest = now_ns;
-
-	for (unsigned k = 0; k < NANET3_LINKS * FCM_STREAMS; k++) {
-		const struct entry *e = TAILQ_FIRST(&group->held[k / FCM_STREAMS][k % FCM_STREAMS]);
-
-		if (e && e->of->block->monotonic_ns < oldest) {
-			oldest = e->of->block->monotonic_ns;
-		}
-	}
-	memcpy(ret->name, group->config.name, sizeof(ret->name));
-	ret->streams = group->config.streams;
-	ret->members = group->alive;
-	ret->offered = group->offered;
-	ret->acked = group->acked;
-	ret->in_flight = group->in_flight;
-	ret->waiting = group->waiting;
-	memcpy(ret->dropped, group->dropped, sizeof(ret->dropped));
-	memcpy(ret->dropped_frames, group->dropped_frames, sizeof(ret->dropped_frames));
-	ret->oldest_ns = now_ns - oldest;
-	ret->last_drop_tower = group->last_drop.tower;
-	ret->last_drop_floor = group->last_drop.floor;
-	ret->last_drop_stream = group->last_drop.stream;
-	ret->last_drop_outcome = group->last_drop_outcome;
-	ret->last_drop_first_frame = group->last_drop_first_frame;
-	ret->last_drop_frames = group->last_drop_frames;
-}
-
-void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher_status *ret_status)
-{
-	ret_status->groups = g->count;
-	ret_status->members = 0;
-	ret_status->late_acks = g->late_acks;
-	ret_status->unknown_acks = g->unknown_acks;
-	for (unsigned i = 0; i < g->count; i++) {
-		group_status(&g->group[i], now_ns, &ret_status->group[i]);
-	}
-	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
-		const struct member *m = &g->member[i];
-		struct publisher_member_status *s;
-
-		if (!m->used) {
-			continue;
-		}
-		s = &ret_status->member[ret_status->members++];
-		*s = (struct publisher_member_status){
-			.alive = m->alive,
-			.credit = m->credit,
-			.in_flight = m->owing,
-			.delivered = m->delivered,
-			.delivered_bytes = m->delivered_bytes,
-			.redelivered = m->redelivered,
-			.last_seen_ns = m->last_seen_ns,
-		};
-		memcpy(s->name, m->name, sizeof(s->name));
-		memcpy(s->group, g->group[m->group].config.name, sizeof(s->group));
-	}
 }

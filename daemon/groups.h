@@ -100,6 +100,7 @@ void groups_unsent(struct groups *g, const struct groups_action *send);
 uint64_t groups_held(const struct groups *g);
 const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */
-void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher_status *ret_status);
+void groups_get_status(const struct groups *g, uint64_t now_ns,
+		       struct publisher_status *ret_status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The JSON of the consumer protocol, see hello.h. */
+/* The texts of the consumer protocol, see hello.h. */
 #include "daemon/hello.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "daemon/groups.h"
-#include "schemas/fcm_data.h"
 
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-"
 
@@ -17,6 +16,14 @@ const char *stream_name(unsigned stream)
 	static const char *const names[FCM_STREAMS] = {"pmt", "hydrophone", "instrument"};
 
 	return stream < FCM_STREAMS ? names[stream] : "unknown";
+}
+
+size_t stream_topic(const struct fcm_block_header *h, char topic[TOPIC_BYTES])
+{
+	int n = snprintf(topic, TOPIC_BYTES, "%s.T%02u.F%02u", stream_name(h->stream), h->tower,
+			 h->floor);
+
+	return (size_t)n;
 }
 
 /* A string member of letters that need no quoting anywhere. */
@@ -94,7 +101,7 @@ static size_t to_text(json_t *object, char text[HELLO_TEXT_MAX])
 
 	json_decref(object);
 	if (length == 0 || length >= HELLO_TEXT_MAX) {
-		strcpy(text, "{}"); /* out of memory: the verb alone has to do */
+		memcpy(text, "{}", sizeof("{}")); /* out of memory: the verb alone has to do */
 		return 2;
 	}
 	text[length] = '\0';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The JSON of the consumer protocol (schemas/fcm_data.h): HELLO in, WELCOME and ERROR out. Pure text,
- * no socket; what comes in is from anybody on the network.
+ * The texts of the consumer protocol (schemas/fcm_data.h): HELLO in, WELCOME, ERROR and topics out. No
+ * socket; what comes in is from anybody on the network.
  */
 #ifndef DAEMON_HELLO_H
 #define DAEMON_HELLO_H
@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schemas/fcm_data.h"
+
+#define TOPIC_BYTES	32u /* of a topic, with its 0 */
 #define HELLO_PROTOCOL	1
 #define HELLO_BYTES_MAX 4096u
 #define HELLO_TEXT_MAX	512u /* of a WELCOME or ERROR, with its 0 */
@@ -29,5 +32,7 @@ size_t hello_error(const char *error, const char *hint, char text[HELLO_TEXT_MAX
 
 /* "pmt", "hydrophone", "instrument". */
 const char *stream_name(unsigned stream);
+/* "pmt.T01.F07"; returns its length. */
+size_t stream_topic(const struct fcm_block_header *h, char topic[TOPIC_BYTES]);
 
 #endif

@@ -29,22 +29,20 @@
 #include "daemon/annotate.h"
 #include "daemon/groups.h"
 #include "daemon/hello.h"
+#include "daemon/monitors.h"
 #include "tdm/frame.h"
 
-#define TICK_MS		 100
-#define RETRY_MS	 1 /* settled queue full */
-#define ALIVE_NS	 250000000ull
-#define STATUS_NS	 100000000ull
-#define STUCK_NS	 1000000000ull /* nobody drains the settled queue */
-#define MESSAGES_A_TURN	 256	       /* from consumers, before the blocks get their turn again */
-#define ROUTER_HWM	 (2 * (int)GROUPS_CREDIT_MAX + 64)
-#define ACKS_MAX	 4096u
-#define INCOMING_MAX	 (ACKS_MAX * sizeof(struct fcm_ack))
-#define INCOMING_LIMIT	 (4 * (int)INCOMING_MAX) /* beyond, ZeroMQ cuts the connection */
-#define HEARTBEAT_MS	 1000
-#define SUBSCRIPTIONS	 64u
-#define TOPIC_BYTES	 32u
-#define SUBSCRIPTION_MAX 40u
+#define TICK_MS		100
+#define RETRY_MS	1 /* settled queue full */
+#define ALIVE_NS	250000000ull
+#define STATUS_NS	100000000ull
+#define STUCK_NS	1000000000ull /* nobody drains the settled queue */
+#define MESSAGES_A_TURN 256	      /* from consumers, before the blocks get their turn again */
+#define ROUTER_HWM	(2 * (int)GROUPS_CREDIT_MAX + 64)
+#define ACKS_MAX	4096u
+#define INCOMING_MAX	(ACKS_MAX * sizeof(struct fcm_ack))
+#define INCOMING_LIMIT	(4 * INCOMING_MAX) /* beyond, ZeroMQ cuts the connection */
+#define HEARTBEAT_MS	1000
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
 
@@ -52,11 +50,6 @@ struct peer {
 	uint8_t id[255]; /* ZeroMQ's routing id */
 	uint8_t id_bytes;
 	uint64_t last_sent_ns;
-};
-
-struct subscription {
-	char prefix[SUBSCRIPTION_MAX];
-	uint8_t length;
 };
 
 struct publisher {
@@ -71,17 +64,16 @@ struct publisher {
 	_Atomic unsigned grace_ms;
 
 	/* The thread's own. */
-	void *router, *xpub;
+	void *router;
+	struct monitors monitors;
 	struct groups *groups;
-	struct peer peer[MEMBERS_MAX]; /* by member number */
-	struct subscription subscription[SUBSCRIPTIONS];
-	unsigned subscriptions;
-	bool all_topics;			     /* more subscriptions than we can remember */
+	struct peer peer[MEMBERS_MAX];		     /* by member number */
 	struct block *returned_head, *returned_tail; /* linked by block->publisher */
 	uint64_t returned_ns;			     /* when one of them last got away */
 	uint64_t now_ns, next_tick_ns, next_status_ns;
 	struct publisher_status counters; /* the next status */
-	uint64_t stray_acks;		  /* messages of them, from nobody we know */
+	uint64_t bad_messages;
+	uint64_t stray_acks; /* messages of them, from nobody we know */
 
 	pthread_mutex_t lock;
 	struct publisher_status status; /* under lock */
@@ -180,19 +172,11 @@ static int send_words(struct publisher *p, const struct peer *peer, const char *
 	return r;
 }
 
-static size_t topic_of(const struct fcm_block_header *h, char topic[TOPIC_BYTES])
-{
-	int n = snprintf(topic, TOPIC_BYTES, "%s.T%02u.F%02u", stream_name(h->stream), h->tower,
-			 h->floor);
-
-	return (size_t)n;
-}
-
 static int send_block(struct publisher *p, const struct peer *peer, struct block *b, bool resent)
 {
 	struct fcm_block_header header = b->header;
 	char topic[TOPIC_BYTES];
-	size_t topic_bytes = topic_of(&header, topic);
+	size_t topic_bytes = stream_topic(&header, topic);
 	zmq_msg_t payload;
 	int r;
 
@@ -262,87 +246,6 @@ static void say_alive(struct publisher *p)
 		p->peer[i].last_sent_ns = p->now_ns;
 		if (r < 0 && r != -EAGAIN) {
 			groups_leave(p->groups, i);
-		}
-	}
-}
-
-/* ---- monitors ---- */
-
-static bool subscribed(const struct publisher *p, const char *topic, size_t length)
-{
-	for (unsigned i = 0; i < p->subscriptions; i++) {
-		const struct subscription *s = &p->subscription[i];
-
-		if (s->length <= length && memcmp(s->prefix, topic, s->length) == 0) {
-			return true;
-		}
-	}
-	return p->all_topics;
-}
-
-static void copy_to_monitors(struct publisher *p, const struct block *b)
-{
-	char topic[TOPIC_BYTES];
-	size_t length = topic_of(&b->header, topic);
-	int r;
-
-	if (!p->xpub || !subscribed(p, topic, length)) {
-		return;
-	}
-	r = send_part(p->xpub, topic, length, ZMQ_SNDMORE);
-	if (r == 0) {
-		r = send_part(p->xpub, &b->header, sizeof(b->header), ZMQ_SNDMORE);
-	}
-	if (r == 0) {
-		r = send_part(p->xpub, b->payload, b->header.payload_bytes, 0);
-	}
-	p->counters.monitor_blocks += r == 0;
-	p->counters.monitor_dropped += r != 0;
-}
-
-/* XPUB tells of the first subscription to a prefix (1, prefix) and of the end of the last (0, prefix). */
-static void note_subscription(struct publisher *p, const uint8_t *bytes, size_t length)
-{
-	size_t prefix = length - 1;
-
-	if (prefix > SUBSCRIPTION_MAX) {
-		/* Longer than any topic: it matches none. */
-		return;
-	}
-	for (unsigned i = 0; i < p->subscriptions; i++) {
-		struct subscription *s = &p->subscription[i];
-
-		if (s->length == prefix && memcmp(s->prefix, bytes + 1, prefix) == 0) {
-			if (bytes[0] == 0) {
-				*s = p->subscription[--p->subscriptions];
-			}
-			return;
-		}
-	}
-	if (bytes[0] == 1 && p->subscriptions < SUBSCRIPTIONS) {
-		struct subscription *s = &p->subscription[p->subscriptions++];
-
-		memcpy(s->prefix, bytes + 1, prefix);
-		s->length = (uint8_t)prefix;
-	} else if (bytes[0] == 1) {
-		p->all_topics = true;
-	}
-}
-
-static void serve_monitors(struct publisher *p)
-{
-	uint8_t bytes[256];
-
-	for (unsigned i = 0; p->xpub && i < MESSAGES_A_TURN; i++) {
-		int n = zmq_recv(p->xpub, bytes, sizeof(bytes), ZMQ_DONTWAIT);
-
-		if (n < 0) {
-			return;
-		}
-		if (n == 0 || bytes[0] > 1) {
-			p->counters.bad_messages++;
-		} else if ((size_t)n <= sizeof(bytes)) {
-			note_subscription(p, bytes, (size_t)n);
 		}
 	}
 }
@@ -451,7 +354,7 @@ static void on_ack(struct publisher *p, unsigned member, const uint8_t *body, si
 	struct fcm_ack ack;
 
 	if (length == 0 || length > INCOMING_MAX || length % sizeof(ack) != 0) {
-		p->counters.bad_messages++;
+		p->bad_messages++;
 		return;
 	}
 	for (size_t at = 0; at < length; at += sizeof(ack)) {
@@ -485,7 +388,7 @@ static void on_message(struct publisher *p, const struct peer *from, unsigned pa
 	int member;
 
 	if (verb == VERBS || parts != 1u + has_body) {
-		p->counters.bad_messages++;
+		p->bad_messages++;
 		return;
 	}
 	if (verb == VERB_HELLO) {
@@ -558,7 +461,7 @@ static void serve_consumers(struct publisher *p)
 static void take_block(struct publisher *p, struct block *b)
 {
 	p->counters.blocks++;
-	copy_to_monitors(p, b);
+	monitors_copy(&p->monitors, b);
 	if (groups_offer(p->groups, b) < 0) {
 		/* No memory to keep its account. */
 		for (unsigned i = 0; i < p->counters.groups; i++) {
@@ -592,6 +495,9 @@ static void publish_status(struct publisher *p)
 {
 	groups_get_status(p->groups, p->now_ns, &p->counters);
 	p->counters.unknown_acks += p->stray_acks;
+	p->counters.bad_messages = p->bad_messages + p->monitors.bad_messages;
+	p->counters.monitor_blocks = p->monitors.blocks;
+	p->counters.monitor_dropped = p->monitors.dropped;
 	pthread_mutex_lock(&p->lock);
 	p->status = p->counters;
 	pthread_mutex_unlock(&p->lock);
@@ -604,11 +510,11 @@ static void wait_for_work(struct publisher *p)
 		{.socket = p->router, .events = ZMQ_POLLIN},
 		{.fd = p->blocks->fd, .events = ZMQ_POLLIN},
 		{.fd = p->wake_fd, .events = ZMQ_POLLIN},
-		{.socket = p->xpub, .events = ZMQ_POLLIN},
+		{.socket = p->monitors.xpub, .events = ZMQ_POLLIN},
 	};
 	uint64_t rung;
 
-	zmq_poll(items, p->xpub ? 4 : 3, p->returned_head ? RETRY_MS : TICK_MS);
+	zmq_poll(items, p->monitors.xpub ? 4 : 3, p->returned_head ? RETRY_MS : TICK_MS);
 	if (items[2].revents && read(p->wake_fd, &rung, sizeof(rung)) < 0) {
 		assert(errno == EAGAIN);
 	}
@@ -618,7 +524,7 @@ static void wait_for_work(struct publisher *p)
 static void turn(struct publisher *p)
 {
 	wait_for_work(p);
-	serve_monitors(p);
+	monitors_serve(&p->monitors);
 	serve_consumers(p);
 	take_blocks(p);
 	if (p->now_ns >= p->next_tick_ns) {
@@ -663,10 +569,10 @@ static void *publisher_main(void *arg)
 	}
 	wind_up(p);
 	zmq_close(p->router);
-	if (p->xpub) {
-		zmq_close(p->xpub);
+	if (p->monitors.xpub) {
+		zmq_close(p->monitors.xpub);
 	}
-	p->router = p->xpub = NULL;
+	p->router = p->monitors.xpub = NULL;
 	return NULL;
 }
 
@@ -692,7 +598,7 @@ static int open_socket(struct publisher *p, int type, int hwm, const char *endpo
 		{ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
 		{ZMQ_HEARTBEAT_TIMEOUT, 3 * HEARTBEAT_MS},
 	};
-	int64_t limit = INCOMING_LIMIT;
+	int64_t limit = (int64_t)INCOMING_LIMIT;
 	void *socket = zmq_socket(p->context, type);
 
 	if (!socket) {
@@ -746,7 +652,7 @@ static int open_sockets(struct publisher *p, const struct publisher_config *conf
 				  : 1;
 
 		r = open_socket(p, ZMQ_XPUB, hwm, config->monitor_endpoint, p->monitor_endpoint,
-				sizeof(p->monitor_endpoint), &p->xpub);
+				sizeof(p->monitor_endpoint), &p->monitors.xpub);
 	}
 	return r;
 }
@@ -823,8 +729,8 @@ void publisher_stop(struct publisher *p, unsigned grace_ms)
 	if (p->router) {
 		zmq_close(p->router);
 	}
-	if (p->xpub) {
-		zmq_close(p->xpub);
+	if (p->monitors.xpub) {
+		zmq_close(p->monitors.xpub);
 	}
 	if (p->context) {
 		zmq_ctx_term(p->context); /* every message's free hook has run */

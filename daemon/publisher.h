@@ -36,17 +36,17 @@ struct publisher_member_status {
 	char name[48];
 	char group[32];
 	bool alive;
-	uint32_t credit, in_flight; /* blocks */
+	uint32_t credit, in_flight;	     /* blocks */
 	uint64_t delivered, delivered_bytes; /* acknowledged blocks */
-	uint64_t redelivered; /* blocks it got that a dead member had held */
-	uint64_t last_seen_ns; /* CLOCK_MONOTONIC */
+	uint64_t redelivered;		     /* blocks it got that a dead member had held */
+	uint64_t last_seen_ns;		     /* CLOCK_MONOTONIC */
 };
 struct publisher_group_status {
 	char name[32];
 	uint8_t streams;
-	unsigned members; /* alive */
+	unsigned members;			     /* alive */
 	uint64_t offered, acked, in_flight, waiting; /* blocks */
-	uint64_t dropped[OUTCOMES];                  /* blocks */
+	uint64_t dropped[OUTCOMES];		     /* blocks */
 	uint64_t dropped_frames[OUTCOMES];
 	uint64_t oldest_ns; /* age of the oldest unsettled block */
 	/* the last drop, for the operator */
@@ -54,9 +54,10 @@ struct publisher_group_status {
 	uint64_t last_drop_first_frame, last_drop_frames;
 };
 struct publisher_status {
-	uint64_t blocks, monitor_blocks, monitor_dropped; /* dropped at our own high-water mark: known
+	uint64_t blocks, monitor_blocks,
+		monitor_dropped; /* dropped at our own high-water mark: known
 							   * here only as "XPUB would block" */
-	uint64_t bad_messages; /* from consumers: malformed, unknown, too large */
+	uint64_t bad_messages;	 /* from consumers: malformed, unknown, too large */
 	uint64_t refused_hellos;
 	uint64_t late_acks;    /* of blocks that had been dropped meanwhile: not delivered */
 	uint64_t unknown_acks; /* repeated, or of blocks that the member does not hold */
@@ -70,8 +71,8 @@ struct publisher;
 
 /* Bind and start the thread. `blocks` has an eventfd. -EADDRINUSE, -EINVAL (bad endpoint). A NULL in
  * `blocks` says that capture found the pool empty: the oldest block held is dropped (DROP_POOL). */
-int publisher_start(const struct publisher_config *config, struct queue *blocks, struct queue *settled,
-		    struct publisher **ret_publisher);
+int publisher_start(const struct publisher_config *config, struct queue *blocks,
+		    struct queue *settled, struct publisher **ret_publisher);
 /* Settle what is left as SHUTDOWN after `grace_ms` of waiting for acknowledgements; end the thread;
  * terminate the ZeroMQ context (blocks are back in their pool afterwards, once `settled` is drained).
  * Capture should still be draining `settled`: when that queue is full and nobody drains it for a
@@ -80,7 +81,8 @@ void publisher_stop(struct publisher *p, unsigned grace_ms);
 /* After publisher_stop() (called here if it was not) and after the end of capture: puts blocks that
  * nobody settled any more, `blocks`' rest among them, back in their pool. */
 void publisher_destroy(struct publisher *p);
-void publisher_get_status(struct publisher *p, struct publisher_status *ret_status); /* any thread */
+void publisher_get_status(struct publisher *p,
+			  struct publisher_status *ret_status); /* any thread */
 /* Where it is bound, a wildcard port resolved. The monitors' is "" when there is none. */
 const char *publisher_reserved_endpoint(const struct publisher *p);
 const char *publisher_monitor_endpoint(const struct publisher *p);

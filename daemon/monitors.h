@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The monitors: whoever subscribed at the XPUB gets a copy of the blocks it asked for, best effort. A
+ * copy in full, so that a monitor that stands still holds no memory of the pool; made only when somebody
+ * subscribed to the topic. Belongs to the publisher thread.
+ */
+#ifndef DAEMON_MONITORS_H
+#define DAEMON_MONITORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/block.h"
+
+#define SUBSCRIPTIONS	 64u
+#define SUBSCRIPTION_MAX 40u /* bytes; longer than any topic */
+
+struct subscription {
+	char prefix[SUBSCRIPTION_MAX];
+	uint8_t length;
+};
+
+struct monitors {
+	void *xpub; /* the owner opens and closes it; NULL: no monitors */
+	struct subscription subscription[SUBSCRIPTIONS];
+	unsigned subscriptions;
+	bool all_topics; /* more subscriptions than we can remember */
+	uint64_t blocks, dropped, bad_messages;
+};
+
+/* Never blocks; what does not fit a monitor's high-water mark ZeroMQ drops for it, untold. */
+void monitors_copy(struct monitors *m, const struct block *b);
+/* Take in subscriptions. */
+void monitors_serve(struct monitors *m);
+
+#endif
