@@ -378,18 +378,24 @@ static void set(struct reading *r, const char *written, const char *key, const c
 {
 	const struct option *table = NULL;
 	const char *kind = NULL;
-	void *base = find_section(r, written, &table, &kind);
 	char section[64], why[256];
+	void *base;
+	size_t n;
 
+	/* "[ link   0 ]" is [link 0]: one section has one name. */
+	snprintf(section, sizeof(section), "%s", written + strspn(written, " \t"));
+	for (n = strlen(section); n && strchr(" \t", section[n - 1]); n--) {
+		section[n - 1] = '\0';
+	}
+	base = find_section(r, section, &table, &kind);
 	if (!base) {
 		return;
 	}
-	/* "[link   0]" is [link 0]: one section has one name. */
-	snprintf(section, sizeof(section), "%s", kind);
 	if (table != config_options) {
-		const char *rest = written + strlen(kind);
+		char *rest = section + strlen(kind);
 
-		snprintf(section, sizeof(section), "%s %s", kind, rest + strspn(rest, " \t"));
+		memmove(rest + 1, rest + strspn(rest, " \t"),
+			strlen(rest + strspn(rest, " \t")) + 1);
 	}
 	for (const struct option *o = table; o->section; o++) {
 		if (strcmp(o->section, kind) || strcmp(o->key, key)) {
