@@ -18,7 +18,8 @@
 struct loader {
 	const char *path;
 	FILE *file;
-	int line; /* being parsed */
+	int line;    /* being parsed */
+	int section; /* where the last [section] stood; 0: none yet */
 	struct params *params;
 	struct param_kind *kind; /* of the section being parsed */
 	unsigned seen;		 /* its keys met so far, a bit each */
@@ -299,10 +300,11 @@ static int kind_add(struct loader *l, const char *section)
 	struct params *p = l->params;
 	struct param_kind *k;
 	const char *dot = strchr(section, '.');
+	int line = l->section ? l->section : l->line;
 
 	for (unsigned i = 0; i < p->kind_count; i++) {
 		if (strcmp(p->kinds[i].section, section) == 0) {
-			return complain(l, l->line, "[%s] stands twice, first in line %d", section,
+			return complain(l, line, "[%s] stands twice, first in line %d", section,
 					p->kinds[i].line);
 		}
 	}
@@ -318,17 +320,17 @@ static int kind_add(struct loader *l, const char *section)
 		p->kind_room = room;
 	}
 	k = &p->kinds[p->kind_count];
-	kind_default(k, l->line);
+	kind_default(k, line);
 	if (!dot || strlen(section) >= sizeof(k->section) ||
 	    (size_t)(dot - section) >= sizeof(k->object_name) ||
 	    strlen(dot + 1) >= sizeof(k->name)) {
-		return complain(l, l->line, "[%s] is not of the form [object.name]", section);
+		return complain(l, line, "[%s] is not of the form [object.name]", section);
 	}
 	strcpy(k->section, section);
 	memcpy(k->object_name, section, (size_t)(dot - section));
 	strcpy(k->name, dot + 1);
 	if (!word_legal(k->object_name) || !word_legal(k->name)) {
-		return complain(l, l->line, "[%s]: small letters, digits and _ only", section);
+		return complain(l, line, "[%s]: small letters, digits and _ only", section);
 	}
 	k->object = object_of(k->object_name);
 	p->kind_count++;
@@ -382,6 +384,9 @@ static char *on_line(char *str, int num, void *stream)
 		return NULL;
 	}
 	l->line++;
+	if (got[strspn(got, " \t")] == '[') {
+		l->section = l->line;
+	}
 	if (strlen(got) > LINE_MAX_BYTES && got[strlen(got) - 1] != '\n') {
 		complain(l, l->line, "line is longer than %d bytes", LINE_MAX_BYTES);
 		return NULL;
@@ -441,7 +446,8 @@ static const char *kind_fault(const struct params *p, const struct param_kind *k
 	if (k->access == PARAM_ACTION && k->poll_s > 0) {
 		return "an action has no value to poll";
 	}
-	if (k->soft_min < k->hard_min || k->soft_max > k->hard_max) {
+	if ((isfinite(k->soft_min) && k->soft_min < k->hard_min) ||
+	    (isfinite(k->soft_max) && k->soft_max > k->hard_max)) {
 		return "soft limits lie outside the hardware's range";
 	}
 	if (k->settle_by[0] && !kind_has(p, k->object_name, k->settle_by)) {

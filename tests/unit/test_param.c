@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The parameter dictionary and its parameters: the shipped file, errors with file and line, names,
+ * patterns, values and limits.
+ */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "slowctl/param.h"
+
+#define DICTIONARY "schemas/parameters.conf"
+#define S	   1000000000ull
+
+static const struct param_floor one_tower[] = {{0, 1, 1}, {1, 1, 2}, {2, 1, 3}, {3, 1, 4}};
+static const struct param_floor two_towers[] = {{0, 1, 3}, {2, 2, 3}};
+
+static struct params *load(const struct param_floor *floors, unsigned count)
+{
+	struct sc_error error = {0};
+	struct params *p = NULL;
+	int r = params_load(DICTIONARY, floors, count, &p, &error);
+
+	if (r < 0) {
+		fail_msg("%s", error.message);
+	}
+	return p;
+}
+
+static struct param *get(struct params *p, const char *name)
+{
+	struct param *found = NULL;
+
+	assert_int_equal(params_find(p, name, &found, NULL), 0);
+	return found;
+}
+
+static void test_shipped(void **state)
+{
+	struct params *p = load(one_tower, 4);
+	struct param *hv = get(p, "floor3.om2.hv");
+
+	(void)state;
+	assert_string_equal(hv->name, "tower1.floor3.om2.hv");
+	assert_ptr_equal(hv, get(p, "tower1.floor3.om2.hv"));
+	assert_int_equal(hv->link, 2);
+	assert_int_equal(hv->module, 2);
+	assert_int_equal(hv->kind->reg, 2);
+	assert_int_equal(hv->kind->readback_reg, 3);
+	assert_int_equal(get(p, "floor1.hydrophone1.gain")->module, 7);
+	assert_int_equal(get(p, "floor1.fcm.reset")->module, 15);
+	assert_int_equal(get(p, "link3.phase")->link, 3);
+	assert_int_equal(get(p, "clock.state")->link, -1);
+	assert_string_equal(params_sibling(p, hv, "ramp")->name, "tower1.floor3.om2.ramp");
+	assert_null(params_sibling(p, hv, "nothing"));
+	params_destroy(p);
+	params_destroy(NULL);
+}
+
+static void test_names(void **state)
+{
+	struct params *p = load(two_towers, 2);
+	struct param *found = NULL;
+	struct sc_error error = {0};
+
+	(void)state;
+	assert_int_equal(params_find(p, "floor3.om2.hv", &found, &error), -ENOTUNIQ);
+	assert_non_null(strstr(error.message, "tower2.floor3.om2.hv"));
+	assert_int_equal(get(p, "tower2.floor3.om2.hv")->tower, 2);
+	assert_int_equal(params_find(p, "tower1.floor3.om2.vh", &found, &error), -ENOENT);
+	assert_non_null(strstr(error.hint, "tower1.floor3.om2.hv"));
+	assert_int_equal(params_find(p, "", &found, &error), -ENOENT);
+	assert_int_equal(
+		params_find(
+			p,
+			"a.very.long.name.that.is.longer.than.any.name.there.may.ever.be.in.here",
+			&found, &error),
+		-ENOENT);
+	assert_null(found);
+	params_destroy(p);
+}
+
+static void test_patterns(void **state)
+{
+	static const struct {
+		const char *pattern;
+		unsigned matches;
+	} cases[] = {
+		{"floor*.om[0-5].hv", 24},
+		{"floor3.om2.hv", 1},
+		{"tower1.floor3.om2.hv", 1},
+		{"tower1.floor[12].om0.hv", 2},
+		{"floor*.hv", 0}, /* a star stays between dots */
+		{"link*.phase", 4},
+		{"clock.state", 1},
+		{"clock", 4}, /* all below it */
+		{"floor9.om2.hv", 0},
+		{"om2.hv", 0},
+		{"a/b", 0},
+		{"", 0},
+	};
+	struct params *p = load(one_tower, 4);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned n = params_match(p, cases[i].pattern, NULL, NULL);
+
+		if (n != cases[i].matches) {
+			fail_msg("%s: %u matches, not %u", cases[i].pattern, n, cases[i].matches);
+		}
+	}
+	assert_int_equal(params_match(p, "*", NULL, NULL), params_count(p));
+	assert_true(params_match(p, "floor3.om2", NULL, NULL) >= 10);
+	params_destroy(p);
+}
+
+static void test_values(void **state)
+{
+	struct params *p = load(one_tower, 4);
+	struct param *hv = get(p, "floor3.om2.hv"), *power = get(p, "floor3.om2.power");
+	struct param *clock = get(p, "clock.state");
+	struct sc_error error = {0};
+	char text[32];
+	double v = -1;
+
+	(void)state;
+	assert_int_equal(param_parse(hv, "1450", &v, &error), 0);
+	assert_true(v == 1450);
+	assert_int_equal(param_parse(hv, "1450.5 V", &v, &error), 0);
+	assert_int_equal(param_parse(hv, "1450mV", &v, &error), -EINVAL);
+	assert_non_null(strstr(error.hint, "V"));
+	assert_int_equal(param_parse(hv, "nan", &v, &error), -EINVAL);
+	assert_int_equal(param_parse(hv, "1e999", &v, &error), -EINVAL);
+	assert_int_equal(param_parse(hv, "", &v, &error), -EINVAL);
+	assert_int_equal(param_parse(power, "OFF", &v, &error), 0);
+	assert_true(v == 0);
+	assert_int_equal(param_parse(power, "0.5", &v, &error), -EINVAL);
+	assert_int_equal(param_parse(clock, "holdover", &v, &error), 0);
+	assert_true(v == 3);
+
+	assert_int_equal(param_check_set(hv, 1450, false, &error), 0);
+	assert_int_equal(param_check_set(hv, 1900, false, &error), -ERANGE);
+	assert_non_null(strstr(error.message, "soft limits 0.0..1800.0 V"));
+	assert_int_equal(param_check_set(hv, 1900, true, &error), 0);
+	assert_int_equal(param_check_set(hv, 2001, true, &error), -ERANGE);
+	assert_int_equal(param_check_set(hv, NAN, true, &error), -EINVAL);
+	assert_int_equal(param_check_set(power, 2, true, &error), -ERANGE);
+	assert_int_equal(param_check_set(clock, 1, true, &error), -EACCES);
+	assert_int_equal(param_check_set(get(p, "floor3.om2.reset"), 1, true, &error), -EACCES);
+
+	assert_int_equal(param_to_raw(hv->kind, 1450), 14500);
+	assert_int_equal(param_to_raw(hv->kind, 1e30), INT32_MAX);
+	assert_int_equal(param_to_raw(hv->kind, -1e30), INT32_MIN);
+	assert_true(param_from_raw(hv->kind, 14503) == 1450.3);
+	assert_string_equal(param_format(hv, 1450, text, sizeof(text)), "1450.0");
+	assert_string_equal(param_format(power, 1, text, sizeof(text)), "on");
+	assert_string_equal(param_format(clock, 2, text, sizeof(text)), "locked");
+	assert_string_equal(param_format(clock, 77, text, sizeof(text)), "77");
+	assert_string_equal(param_format(hv, NAN, text, sizeof(text)), "-");
+	params_destroy(p);
+}
+
+static void test_quality(void **state)
+{
+	struct params *p = load(one_tower, 4);
+	struct param *hv = get(p, "floor3.om2.hv"), *trip = get(p, "floor3.om2.trip");
+
+	(void)state;
+	assert_int_equal(param_quality(hv, 5 * S), PARAM_NEVER);
+	assert_true(param_age_s(hv, 5 * S) < 0);
+	param_put_raw(hv, 14001, 77, 5 * S);
+	assert_int_equal(param_quality(hv, 6 * S), PARAM_GOOD);
+	assert_true(hv->value == 1400.1);
+	assert_int_equal(param_quality(hv, 5 * S + 16 * S), PARAM_STALE); /* 3 x 5 s */
+	param_put_bad(hv, 6 * S);
+	assert_int_equal(param_quality(hv, 6 * S), PARAM_BAD);
+	assert_true(hv->value == 1400.1);
+	param_put(hv, NAN, 78, 7 * S);
+	assert_int_equal(param_quality(hv, 7 * S), PARAM_BAD);
+	assert_false(param_alarmed(trip, 7 * S));
+	param_put_raw(trip, 1, 79, 7 * S);
+	assert_true(param_alarmed(trip, 7 * S));
+	assert_false(param_alarmed(trip, 70 * S)); /* stale: nobody knows */
+	params_destroy(p);
+}
+
+/* Every error names the file and the line. */
+static void test_errors(void **state)
+{
+#define OM "[om.x]\ndescription = d\nregister = 1\n"
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{"", ":1: no parameters"},
+		{"[om.x]\nregister = 1\n", ":1: [om.x] has no description"},
+		{"[om.x]\ndescription = d\n", ":1: [om.x] has no register"},
+		{OM "colour = red\n", ":4: [om.x] knows no key \"colour\""},
+		{OM "register = 2\n", ":4: [om.x] has register twice"},
+		{"[om.x]\nregister = 256\n", ":2: [om.x] register = 256: wanted"},
+		{OM "scale = 0\n", ":4: [om.x] scale = 0: wanted"},
+		{OM "range = 5..1\n", ":4: [om.x] range = 5..1: wanted"},
+		{OM "poll = -1\n", ":4: [om.x] poll = -1: wanted"},
+		{OM "type = colour\n", ":4: [om.x] type = colour: wanted"},
+		{OM "type = enum\n", "values belong to type = enum"},
+		{OM "access = rw\nsettle = 1\n", "needs its hardware's range"},
+		{OM "access = rw\ntype = int\n", "needs a settle time"},
+		{OM "access = rw\nrange = 0..1\nsettle = 1\nsoft = 0..2\n",
+		 "outside the hardware's"},
+		{OM "access = action\nsettle = 1\n", "the counter that proves it"},
+		{OM "alarm = 0..1\n", "on_alarm does not say what to do"},
+		{OM "settle_by = ramp\n", "settle_by names no kind"},
+		{OM "source = daemon\n", "poll or telemetry on a floor"},
+		{"[clock.x]\ndescription = d\n", "daemon on the shore"},
+		{OM "[om.y]\ndescription = d\nregister = 2\n" OM, ":7: [om.x] stands twice"},
+		{"[nodot]\nunit = V\n", ":1: [nodot] is not of the form"},
+		{"[om.X!]\nunit = V\n", ":1: [om.X!]: small letters"},
+		{"[om.x]\nrubbish\n", ":2: neither [section] nor key = value"},
+		{"unit = V\n", "is not of the form"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char path[] = "/tmp/fcm-param-XXXXXX";
+		int fd = mkstemp(path);
+		struct sc_error error = {0};
+		struct params *p = NULL;
+		int r;
+
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, cases[i].text, strlen(cases[i].text)),
+				 (ssize_t)strlen(cases[i].text));
+		close(fd);
+		r = params_load(path, one_tower, 4, &p, &error);
+		unlink(path);
+		if (r != -EINVAL || !strstr(error.message, cases[i].message) ||
+		    strncmp(error.message, path, strlen(path)) != 0) {
+			fail_msg("case %zu: %d \"%s\", wanted \"%s\"", i, r, error.message,
+				 cases[i].message);
+		}
+	}
+}
+
+static void test_bad_input(void **state)
+{
+	static const struct param_floor twice[] = {{0, 1, 1}, {0, 1, 2}};
+	static const struct param_floor none[] = {{4, 1, 1}};
+	struct sc_error error = {0};
+	struct params *p = NULL;
+	char path[] = "/tmp/fcm-param-XXXXXX", line[400];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(params_load("/nonexistent", one_tower, 4, &p, &error), -ENOENT);
+	assert_int_equal(params_load(DICTIONARY, twice, 2, &p, &error), -EINVAL);
+	assert_int_equal(params_load(DICTIONARY, none, 1, &p, &error), -EINVAL);
+	memset(line, 'x', sizeof(line));
+	assert_int_equal(write(fd, line, sizeof(line)), sizeof(line));
+	close(fd);
+	assert_int_equal(params_load(path, one_tower, 4, &p, &error), -EINVAL);
+	assert_non_null(strstr(error.message, ":1: line is longer"));
+	unlink(path);
+	assert_null(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shipped),	  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_patterns),  cmocka_unit_test(test_values),
+		cmocka_unit_test(test_quality),	  cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_bad_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
