@@ -144,6 +144,9 @@ static int run(struct ctl *ctl, const char *program, const struct ctl_args *args
 		return ctl_fail(ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
 	}
 	name_self(ctl, program, args);
+	snprintf(ctl->doing, sizeof(ctl->doing), "%s%s%s",
+		 args->command->noun != NULL ? args->command->noun : "",
+		 args->command->noun != NULL ? " " : "", args->command->verb);
 	code = args->command->run(ctl, args);
 	ctl_disconnect(ctl);
 	if (writer_flush(ctl->out) != 0) {

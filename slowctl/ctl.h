@@ -115,6 +115,7 @@ struct ctl {
 	struct ctl_station station;
 	char self[2 * PATH_MAX]; /* as it was called, with the options that name the station: hints
 				  * can be pasted */
+	char doing[64];		 /* the command, for messages: "command list" */
 	struct writer *out;
 	bool json;
 	double timeout_s;      /* 0: each command's own */
@@ -171,8 +172,8 @@ int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret
 
 /* Whether such an error of ctl_connect() means that no daemon is there (else: it is, but not for us). */
 bool ctl_is_away(int err);
-/* Why the daemon cannot be reached, since when, and what to do. Return buf. */
-const char *ctl_away_reason(const struct ctl *ctl, int err, char *buf, size_t size);
+/* Why the daemon cannot be reached (and since when), and what to do. Return buf. */
+const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size);
 const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size);
 int ctl_away_fail(struct ctl *ctl, int err);
 

@@ -168,7 +168,7 @@ static int fail_open(struct ctl *ctl, const struct sc_error *error, int err)
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
 
-	ctl_away_reason(ctl, -ENOENT, reason, sizeof(reason));
+	ctl_away_reason(ctl, -ENOENT, false, reason, sizeof(reason));
 	ctl_away_action(ctl, -ENOENT, action, sizeof(action));
 	return ctl_fail(ctl, CTL_UNKNOWN, "daemon-away", action,
 			"%s; and its database %s does not answer either: %s", reason,

@@ -126,25 +126,26 @@ bool ctl_is_away(int err)
 	return err == -ENOENT || err == -ECONNREFUSED || err == -ENOTDIR;
 }
 
-const char *ctl_away_reason(const struct ctl *ctl, int err, char *buf, size_t size)
+const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size)
 {
 	const char *path = ctl->station.socket;
 	char when[32];
 	char span[32];
-	char since[96] = "";
+	char when_text[96] = "";
 	double last;
 
 	if (!ctl_is_away(err)) {
 		snprintf(buf, size, "cannot reach the daemon at %s: %s", path, strerror(-err));
 		return buf;
 	}
-	if (ctl_away_since(ctl, &last) == 0) {
-		snprintf(since, sizeof(since), " since %s UTC (%s)",
+	if (since && ctl_away_since(ctl, &last) == 0) {
+		snprintf(when_text, sizeof(when_text), " since %s UTC (%s)",
 			 ctl_time_text(last, 0, when, sizeof(when)),
 			 ctl_span_text((double)time(NULL) - last, span, sizeof(span)));
 	}
-	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board, since,
-		 err == -ECONNREFUSED ? "nobody listens at" : "there is no socket", path);
+	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board,
+		 when_text, err == -ECONNREFUSED ? "nobody listens at" : "there is no socket",
+		 path);
 	return buf;
 }
 
@@ -198,7 +199,7 @@ int ctl_away_fail(struct ctl *ctl, int err)
 
 	return ctl_fail(ctl, away ? CTL_UNKNOWN : CTL_NOT, away ? "daemon-away" : "no-access",
 			ctl_away_action(ctl, err, action, sizeof(action)), "%s",
-			ctl_away_reason(ctl, err, reason, sizeof(reason)));
+			ctl_away_reason(ctl, err, true, reason, sizeof(reason)));
 }
 
 /* What a call in progress has told so far. */
@@ -401,7 +402,7 @@ int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret
 
 int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
 {
-	struct ctl_request request = {.op = op, .args = args, .doing = op};
+	struct ctl_request request = {.op = op, .args = args, .doing = ctl->doing};
 	int err = ctl_connect(ctl);
 	int code;
 

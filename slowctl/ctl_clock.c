@@ -40,7 +40,7 @@ static void render_show(struct writer *w, const json_t *c)
 		    value_integer(c, "pps.number", 0),
 		    value_text(value_at(c, "pps.age_s"), VALUE_AGE, a, sizeof(a)));
 	writer_pair(w, "leap second", expired || mismatch ? WRITER_WARN : WRITER_PLAIN, "%s%s%s",
-		    value_text(value_at(c, "leap.announced"), VALUE_PLAIN, a, sizeof(a)),
+		    value_true(c, "leap.announced") ? "one is announced" : "none is announced",
 		    expired ? ", the table has expired" : "",
 		    mismatch ? ", gpsd says another TAI - UTC" : "");
 	writer_pair(w, "system clock", WRITER_PLAIN, "%s s off",

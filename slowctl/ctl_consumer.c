@@ -49,15 +49,17 @@ static void streams_text(const json_t *group, char *buf, size_t size)
 
 static void render_groups(struct writer *w, const json_t *groups)
 {
-	static const char *const columns[] = {
-		"group",    "streams",	  ">members", ">offered",  ">acknowledged", ">in flight",
-		">waiting", ">no-member", ">slow",    ">shutdown", ">pool",	    ">oldest"};
+	static const char *const columns[] = {"group",	       "streams",    ">members", ">offered",
+					      ">acknowledged", ">in flight", ">waiting", ">dropped",
+					      "why",	       ">oldest"};
 	size_t i;
 	const json_t *g;
 
 	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (groups, i, g) {
 		char streams[64];
+		char names[128];
+		long long dropped;
 
 		streams_text(g, streams, sizeof(streams));
 		value_cell(w, g, "group", VALUE_PLAIN);
@@ -67,10 +69,10 @@ static void render_groups(struct writer *w, const json_t *groups)
 		value_cell(w, g, "acknowledged", VALUE_COUNT);
 		value_cell(w, g, "in_flight", VALUE_COUNT);
 		value_cell(w, g, "waiting", VALUE_COUNT);
-		value_cell(w, g, "dropped.no-member.blocks", VALUE_COUNT);
-		value_cell(w, g, "dropped.slow.blocks", VALUE_COUNT);
-		value_cell(w, g, "dropped.shutdown.blocks", VALUE_COUNT);
-		value_cell(w, g, "dropped.pool.blocks", VALUE_COUNT);
+		dropped = value_losses(value_at(g, "dropped"), &value_drops, "blocks", names,
+				       sizeof(names));
+		writer_cell(w, dropped > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", dropped);
+		writer_cell(w, WRITER_PLAIN, "%s", names);
 		value_cell(w, g, "oldest_s", VALUE_AGE);
 	}
 	writer_table_end(w, "no groups are configured");

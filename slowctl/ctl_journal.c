@@ -73,7 +73,7 @@ void ctl_command_render(struct writer *w, const json_t *c)
 	writer_pair(w, "reason", WRITER_PLAIN, "%s", value_string(c, "reason", "-"));
 	writer_pair(w, "floor", WRITER_PLAIN, "%s on link %s", value_floor(c, a, sizeof(a)),
 		    value_text(value_at(c, "link"), VALUE_COUNT, b, sizeof(b)));
-	writer_pair(w, "word", WRITER_PLAIN, "sequence %s, sent %s times",
+	writer_pair(w, "word", WRITER_PLAIN, "sequence %s, attempts %s",
 		    value_text(value_at(c, "sequence"), VALUE_COUNT, a, sizeof(a)),
 		    value_text(value_at(c, "attempts"), VALUE_COUNT, b, sizeof(b)));
 	writer_newline(w);

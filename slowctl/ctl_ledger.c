@@ -9,9 +9,6 @@
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 
-static const char *const loss_names[] = {"link-down", "board-fifo", "ring-full",
-					 "crc",	      "alignment",  "time-fault"};
-static const char *const drop_names[] = {"no-member", "slow", "shutdown", "pool"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void cell_balanced(struct writer *w, const json_t *row)
@@ -21,40 +18,33 @@ static void cell_balanced(struct writer *w, const json_t *row)
 	writer_cell(w, yes ? WRITER_GOOD : WRITER_BAD, "%s", yes ? "yes" : "NO");
 }
 
-/* A count that should be 0. */
-static void cell_loss(struct writer *w, const json_t *row, const char *path)
+static void cell_losses(struct writer *w, const json_t *object, const struct value_names *names)
 {
-	enum writer_style style = value_integer(row, path, 0) > 0 ? WRITER_WARN : WRITER_PLAIN;
+	char text[160];
+	long long lost = value_losses(object, names, NULL, text, sizeof(text));
 
-	value_cell_styled(w, style, row, path, VALUE_COUNT);
+	writer_cell(w, lost > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", lost);
+	writer_cell(w, WRITER_PLAIN, "%s", text);
 }
 
+/* `what` is the third column: ">second" of rows, ">seconds" of sums. */
 static void render_link_rows(struct writer *w, const json_t *rows, const char *what)
 {
-	static const char *const columns[] = {
-		">link",       "floor",	      ">second",    ">cells",  ">good",
-		">link-down",  ">board-fifo", ">ring-full", ">crc",    ">alignment",
-		">time-fault", ">partial",    ">restarts",  "balanced"};
-	const char *names[COUNT(columns)];
+	const char *const columns[] = {">link", "floor", what,	     ">cells",	  ">good",
+				       ">lost", "what",	 ">partial", ">restarts", "balanced"};
 	size_t i;
 	const json_t *row;
 
-	memcpy(names, columns, sizeof(names));
-	names[2] = what;
-	writer_table(w, names, COUNT(names));
+	writer_table(w, columns, COUNT(columns));
 	json_array_foreach (rows, i, row) {
 		char floor[48];
-		char path[64];
 
 		value_cell(w, row, "link", VALUE_COUNT);
 		writer_cell(w, WRITER_PLAIN, "%s", value_floor(row, floor, sizeof(floor)));
 		value_cell(w, row, what + 1, VALUE_COUNT);
 		value_cell(w, row, "cells", VALUE_COUNT);
 		value_cell(w, row, "good", VALUE_COUNT);
-		for (size_t n = 0; n < COUNT(loss_names); n++) {
-			snprintf(path, sizeof(path), "%s", loss_names[n]);
-			cell_loss(w, row, path);
-		}
+		cell_losses(w, row, &value_link_losses);
 		value_cell(w, row, "partial", VALUE_PLAIN);
 		value_cell(w, row, "restarts", VALUE_COUNT);
 		cell_balanced(w, row);
@@ -64,19 +54,14 @@ static void render_link_rows(struct writer *w, const json_t *rows, const char *w
 
 static void render_stream_rows(struct writer *w, const json_t *rows, const char *what)
 {
-	static const char *const columns[] = {
-		">link",      "stream",	    "group", ">second",	  ">offered", ">acknowledged",
-		">in flight", ">no-member", ">slow", ">shutdown", ">pool",    "balanced"};
-	const char *names[COUNT(columns)];
+	const char *const columns[] = {">link",	   "stream",	    "group",	  what,
+				       ">offered", ">acknowledged", ">in flight", ">dropped",
+				       "why",	   "balanced"};
 	size_t i;
 	const json_t *row;
 
-	memcpy(names, columns, sizeof(names));
-	names[3] = what;
-	writer_table(w, names, COUNT(names));
+	writer_table(w, columns, COUNT(columns));
 	json_array_foreach (rows, i, row) {
-		char path[64];
-
 		value_cell(w, row, "link", VALUE_COUNT);
 		value_cell(w, row, "stream", VALUE_PLAIN);
 		value_cell(w, row, "group", VALUE_PLAIN);
@@ -84,10 +69,7 @@ static void render_stream_rows(struct writer *w, const json_t *rows, const char 
 		value_cell(w, row, "offered", VALUE_COUNT);
 		value_cell(w, row, "acknowledged", VALUE_COUNT);
 		value_cell(w, row, "in_flight", VALUE_COUNT);
-		for (size_t n = 0; n < COUNT(drop_names); n++) {
-			snprintf(path, sizeof(path), "dropped.%s", drop_names[n]);
-			cell_loss(w, row, path);
-		}
+		cell_losses(w, value_at(row, "dropped"), &value_drops);
 		cell_balanced(w, row);
 	}
 	writer_table_end(w, "no group was offered anything in this time");
@@ -111,8 +93,8 @@ static void render_losses(struct writer *w, const json_t *losses)
 		writer_cell(w, WRITER_WARN, "%s", value_string(loss, "code", "?"));
 		value_cell(w, loss, "link", VALUE_COUNT);
 		writer_cell(w, WRITER_PLAIN, "%s", value_floor(loss, floor, sizeof(floor)));
-		writer_cell(w, WRITER_PLAIN, "%s", value_string(loss, "stream", ""));
-		writer_cell(w, WRITER_PLAIN, "%s", value_string(loss, "group", ""));
+		value_cell(w, loss, "stream", VALUE_PLAIN);
+		value_cell(w, loss, "group", VALUE_PLAIN);
 		writer_cell(w, WRITER_PLAIN, "%lld", first);
 		writer_cell(w, WRITER_PLAIN, "%lld", first + frames - 1);
 		writer_cell(w, WRITER_PLAIN, "%lld", frames);
@@ -135,6 +117,28 @@ static void render_verdict(struct writer *w, const json_t *result)
 	writer_newline(w);
 }
 
+/* Rows of both kinds in one list: those of a group's stream name the group. */
+static void render_unbalanced(struct writer *w, const json_t *rows)
+{
+	json_t *kind[2] = {json_array(), json_array()};
+	size_t i;
+	json_t *row;
+
+	json_array_foreach (rows, i, row) {
+		json_array_append(kind[json_object_get(row, "group") != NULL], row);
+	}
+	writer_newline(w);
+	writer_heading(w, "Rows that do not balance: %zu", json_array_size(rows));
+	if (json_array_size(kind[0]) > 0) {
+		render_link_rows(w, kind[0], ">second");
+	}
+	if (json_array_size(kind[1]) > 0) {
+		render_stream_rows(w, kind[1], ">second");
+	}
+	json_decref(kind[0]);
+	json_decref(kind[1]);
+}
+
 static void render(struct writer *w, const json_t *result, bool rows)
 {
 	const json_t *totals = rows ? NULL : value_at(result, "totals");
@@ -149,12 +153,11 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	writer_heading(w, "Consumers: frames offered = acknowledged + in flight + dropped by name");
 	render_stream_rows(w, value_at(totals != NULL ? totals : result, "streams"), what);
 	writer_newline(w);
-	writer_heading(w, "Losses by name and frame range");
+	writer_heading(
+		w, "Losses by name and frame range (frames of a link's losses: the board's count)");
 	render_losses(w, value_at(result, "losses"));
 	if (json_array_size(unbalanced) > 0) {
-		writer_newline(w);
-		writer_heading(w, "Rows that do not balance: %zu", json_array_size(unbalanced));
-		render_link_rows(w, unbalanced, ">second");
+		render_unbalanced(w, unbalanced);
 	}
 }
 

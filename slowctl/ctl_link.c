@@ -10,9 +10,8 @@
 static void render_list(struct writer *w, const json_t *result)
 {
 	static const char *const columns[] = {
-		">link",	"name",	       ">state", "floor", "expected",
-		">frames/s",	">last frame", ">good",	 ">lost", ">rx uW",
-		">code errors", ">lost locks", ">ring"};
+		">link", "name",  "state", "floor",  "expected",     ">frames/s",   ">last frame",
+		">good", ">lost", "what",  ">rx uW", ">code errors", ">lost locks", ">ring"};
 	size_t i;
 	const json_t *link;
 
@@ -20,14 +19,11 @@ static void render_list(struct writer *w, const json_t *result)
 	json_array_foreach (value_at(result, "links"), i, link) {
 		const char *state = value_string(link, "state", "?");
 		const json_t *cells = value_at(link, "cells");
-		long long lost = 0;
-		const char *name;
-		json_t *count;
+		char names[128];
 		char floor[48];
+		long long lost =
+			value_losses(cells, &value_link_losses, NULL, names, sizeof(names));
 
-		json_object_foreach ((json_t *)(uintptr_t)cells, name, count) {
-			lost += strcmp(name, "good") == 0 ? 0 : value_integer(cells, name, 0);
-		}
 		value_cell(w, link, "link", VALUE_COUNT);
 		value_cell(w, link, "name", VALUE_PLAIN);
 		writer_cell(w, value_style(state), "%s", state);
@@ -38,6 +34,7 @@ static void render_list(struct writer *w, const json_t *result)
 		value_cell(w, link, "age_s", VALUE_AGE);
 		value_cell(w, cells, "good", VALUE_COUNT);
 		writer_cell(w, lost > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", lost);
+		writer_cell(w, WRITER_PLAIN, "%s", names);
 		value_cell(w, link, "rx_power_uw", VALUE_PLAIN);
 		value_cell(w, link, "code_errors", VALUE_COUNT);
 		value_cell(w, link, "lost_locks", VALUE_COUNT);

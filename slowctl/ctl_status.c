@@ -38,7 +38,7 @@ static void render_reason(struct writer *w, const json_t *reason, double now)
 	char when[32];
 	char span[32];
 
-	writer_text(w, value_style(severity), "  %-8s", severity);
+	writer_text(w, value_style(severity), "  %-9s", severity);
 	writer_text(w, WRITER_BOLD, "%s", value_string(reason, "object", ""));
 	writer_text(w, WRITER_PLAIN, "  %s", value_string(reason, "code", ""));
 	if (isfinite(since)) {
@@ -47,9 +47,9 @@ static void render_reason(struct writer *w, const json_t *reason, double now)
 			    ctl_span_text(now - since, span, sizeof(span)));
 	}
 	writer_newline(w);
-	writer_paragraph(w, 10, WRITER_PLAIN, "%s", value_string(reason, "text", ""));
+	writer_paragraph(w, 11, WRITER_PLAIN, "%s", value_string(reason, "text", ""));
 	if (*value_string(reason, "action", "") != '\0') {
-		writer_paragraph(w, 10, WRITER_PLAIN, "-> %s", value_string(reason, "action", ""));
+		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(reason, "action", ""));
 	}
 }
 
@@ -133,19 +133,6 @@ static void render_store(struct writer *w, const json_t *s)
 	writer_newline(w);
 }
 
-static const char *const loss_names[] = {"link-down", "board-fifo", "ring-full",
-					 "crc",	      "alignment",  "time-fault"};
-
-static long long lost_of(const json_t *cells)
-{
-	long long lost = 0;
-
-	for (size_t i = 0; i < sizeof(loss_names) / sizeof(loss_names[0]); i++) {
-		lost += value_integer(cells, loss_names[i], 0);
-	}
-	return lost;
-}
-
 static const json_t *phase_of(const json_t *s, long long link)
 {
 	size_t i;
@@ -172,8 +159,10 @@ static void render_links(struct writer *w, const json_t *s)
 		const char *state = value_string(link, "state", "?");
 		const json_t *phase = phase_of(s, value_integer(link, "link", -1));
 		const char *verdict = value_string(phase, "last.verdict", "-");
-		long long lost = lost_of(value_at(link, "cells"));
+		char names[128];
 		char floor[48];
+		long long lost = value_losses(value_at(link, "cells"), &value_link_losses, NULL,
+					      names, sizeof(names));
 
 		value_cell(w, link, "link", VALUE_COUNT);
 		writer_cell(w, value_style(state), "%s", state);
@@ -192,19 +181,6 @@ static void render_links(struct writer *w, const json_t *s)
 	writer_table_end(w, "no links");
 }
 
-static long long dropped_of(const json_t *group, const char *unit)
-{
-	long long sum = 0;
-	const char *name;
-	json_t *drop;
-	const json_t *dropped = value_at(group, "dropped");
-
-	json_object_foreach ((json_t *)(uintptr_t)dropped, name, drop) {
-		sum += value_integer(drop, unit, 0);
-	}
-	return sum;
-}
-
 static void render_groups(struct writer *w, const json_t *s)
 {
 	static const char *const columns[] = {"group",	    ">members", ">offered", ">acknowledged",
@@ -215,7 +191,9 @@ static void render_groups(struct writer *w, const json_t *s)
 	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (value_at(s, "groups"), i, group) {
 		long long members = value_integer(group, "members", 0);
-		long long dropped = dropped_of(group, "blocks");
+		char names[128];
+		long long dropped = value_losses(value_at(group, "dropped"), &value_drops, "blocks",
+						 names, sizeof(names));
 
 		writer_cell(w, WRITER_PLAIN, "%s", value_string(group, "group", "?"));
 		writer_cell(w, members > 0 ? WRITER_PLAIN : WRITER_BAD, "%lld", members);
@@ -251,11 +229,11 @@ static void render_away(struct writer *w, const json_t *s)
 	writer_text(w, WRITER_PLAIN, "  1 red, 0 warnings");
 	writer_newline(w);
 	render_reason(w, reason, value_number(s, "time"));
-	writer_paragraph(w, 10, WRITER_PLAIN,
+	writer_paragraph(w, 11, WRITER_PLAIN,
 			 "Nobody takes the data now: the ring holds about 2 s, what the sea sends "
 			 "after that is lost and counted by the board.");
 	if (json_is_number(json_object_get(reason, "since"))) {
-		writer_paragraph(w, 10, WRITER_PLAIN,
+		writer_paragraph(w, 11, WRITER_PLAIN,
 				 "The database still answers: event list, command list, history, "
 				 "ledger show, run show.");
 	}
@@ -272,8 +250,8 @@ static int status_away(struct ctl *ctl, int err)
 		json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}]}", "board",
 			  (int)ctl->station.board, "state", "away", "time", (double)time(NULL),
 			  "reasons", "severity", "red", "code", "daemon-away", "object", "daemon",
-			  "text", ctl_away_reason(ctl, err, reason, sizeof(reason)), "action",
-			  ctl_away_action(ctl, err, action, sizeof(action)), "since",
+			  "text", ctl_away_reason(ctl, err, false, reason, sizeof(reason)),
+			  "action", ctl_away_action(ctl, err, action, sizeof(action)), "since",
 			  known ? json_real(since) : json_null());
 
 	if (result == NULL) {

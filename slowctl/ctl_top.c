@@ -137,7 +137,7 @@ static void round_render(const struct ctl *ctl, struct writer *w, const struct r
 			return;
 		}
 		writer_paragraph(w, 2, WRITER_PLAIN, "%s",
-				 ctl_away_reason(ctl, r->err, reason, sizeof(reason)));
+				 ctl_away_reason(ctl, r->err, true, reason, sizeof(reason)));
 		writer_paragraph(w, 2, WRITER_PLAIN, "-> %s",
 				 ctl_away_action(ctl, r->err, action, sizeof(action)));
 		return;
@@ -337,7 +337,7 @@ static int full_screen(struct ctl *ctl, double interval, double rounds)
 
 /* --- one after the other --- */
 
-static int plain_round(struct ctl *ctl)
+static int plain_round(struct ctl *ctl, bool first)
 {
 	struct round r;
 	int code;
@@ -349,8 +349,10 @@ static int plain_round(struct ctl *ctl)
 	} else if (ctl->json) {
 		writer_result(ctl->out, r.status, NULL);
 	} else {
+		if (!first) {
+			writer_newline(ctl->out);
+		}
 		round_render(ctl, ctl->out, &r);
-		writer_newline(ctl->out);
 	}
 	round_fini(&r);
 	return code;
@@ -376,7 +378,7 @@ static int one_after_the_other(struct ctl *ctl, double interval, double rounds)
 				break;
 			}
 		}
-		code = plain_round(ctl);
+		code = plain_round(ctl, n == 0);
 		if (writer_flush(ctl->out) != 0) {
 			break;
 		}

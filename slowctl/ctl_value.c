@@ -109,7 +109,7 @@ const char *value_text(const json_t *value, enum value_form form, char *buf, siz
 		snprintf(buf, size, "%lld", (long long)json_integer_value(value));
 	} else if (json_is_number(value) && isfinite(json_number_value(value))) {
 		number_text(json_number_value(value), form, buf, size);
-	} else if (json_is_string(value)) {
+	} else if (json_is_string(value) && json_string_length(value) > 0) {
 		snprintf(buf, size, "%s", json_string_value(value));
 	} else if (json_is_boolean(value)) {
 		snprintf(buf, size, "%s", json_is_true(value) ? "yes" : "no");
@@ -146,6 +146,33 @@ const char *value_floor(const json_t *object, char *buf, size_t size)
 		snprintf(buf, size, "tower%lld.floor%lld", tower, floor);
 	}
 	return buf;
+}
+
+static const char *const link_losses[] = {"link-down", "board-fifo", "ring-full",
+					  "crc",       "alignment",  "time-fault"};
+static const char *const drops[] = {"no-member", "slow", "shutdown", "pool"};
+const struct value_names value_link_losses = {link_losses, 6};
+const struct value_names value_drops = {drops, 4};
+
+long long value_losses(const json_t *object, const struct value_names *names, const char *member,
+		       char *buf, size_t size)
+{
+	long long sum = 0;
+	size_t used = 0;
+
+	snprintf(buf, size, "-");
+	for (size_t i = 0; i < names->count; i++) {
+		const json_t *loss = json_object_get(object, names->name[i]);
+		long long count = member != NULL ? value_integer(loss, member, 0)
+						 : value_integer(object, names->name[i], 0);
+
+		if (count != 0 && used < size) {
+			used += (size_t)snprintf(buf + used, size - used, "%s%lld %s",
+						 used > 0 ? ", " : "", count, names->name[i]);
+		}
+		sum += count;
+	}
+	return sum;
 }
 
 enum writer_style value_style(const char *word)

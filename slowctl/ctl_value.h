@@ -42,6 +42,18 @@ void value_cell_styled(struct writer *w, enum writer_style style, const json_t *
 /* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
 const char *value_floor(const json_t *object, char *buf, size_t size);
 
+/* Names of losses, as in the ledger. */
+struct value_names {
+	const char *const *name;
+	size_t count;
+};
+extern const struct value_names value_link_losses; /* "link-down", ..., without "good" */
+extern const struct value_names value_drops;	   /* "no-member", ... */
+/* Sum of the counts of `object` under these names (`member`: of their member of that name; NULL: the
+ * counts themselves), and which are not 0, as text: "13 crc, 80 alignment", "-". */
+long long value_losses(const json_t *object, const struct value_names *names, const char *member,
+		       char *buf, size_t size);
+
 /* Green, yellow, red for the words of the protocol: states of links, clock, commands, severities,
  * verdicts. Plain for a word that is not known. */
 enum writer_style value_style(const char *word);

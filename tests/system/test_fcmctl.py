@@ -1,0 +1,502 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""fcmctl against a daemon of canned answers: transcripts (what is typed, what is shown, the exit code) and
+what goes wrong on the way. Needs no board, no daemon, no emulator.
+
+    test_fcmctl.py [--bin build/bin] [--update] [CASE...]
+
+--update writes what was seen into the transcripts; read the difference before keeping it. The last line is
+`N passed, N failed`.
+"""
+import argparse
+import glob
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from fake_daemon import FakeDaemon  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TRANSCRIPTS = os.path.join(HERE, "fcmctl_transcripts")
+
+
+class Bench:
+    def __init__(self, args, directory):
+        self.fcmctl = os.path.join(os.path.abspath(args.bin), "fcmctl")
+        self.dir, self.update, self.passed, self.failed = directory, args.update, 0, 0
+        self.monitor = "tcp://127.0.0.1:" + str(free_port())
+        self.daemon = FakeDaemon(directory, os.path.join(TRANSCRIPTS, "answers.json"), self.monitor)
+        # A zone far from UTC and a colourless terminal: neither may matter.
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("FCM_")}
+        self.env.update(FCM_DIR=directory, TZ="America/New_York", TERM="dumb", LC_ALL="C.UTF-8")
+
+    def check(self, what, good, detail=""):
+        self.passed, self.failed = self.passed + bool(good), self.failed + (not good)
+        if not good:
+            print(f"  FAILED  {what}: {detail}", flush=True)
+        return good
+
+    def equal(self, what, got, wanted):
+        return self.check(what, got == wanted, f"got {got!r}, wanted {wanted!r}")
+
+    def run(self, *args, env=None, timeout=20):
+        r = subprocess.run([self.fcmctl, *args], capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
+                           env=dict(self.env, **(env or {})), check=False)
+        return r.returncode, r.stdout.decode(), r.stderr.decode()
+
+    def start(self, *args):
+        return subprocess.Popen([self.fcmctl, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, env=self.env)
+
+    def requested(self, op, count=1, seconds=5):
+        """Wait until the daemon has got `count` requests of this kind."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = [r for r in self.daemon.requests if r["op"] == op]
+            if len(found) >= count:
+                return found
+            time.sleep(0.01)
+        raise AssertionError(f"{op} was not asked for")
+
+
+def free_port():
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+# --- transcripts ---
+
+def masked(text, bench):
+    text = text.replace(bench.fcmctl, "fcmctl").replace(bench.dir, "DIR")
+    text = re.sub(r"fcmctl-\d+-[0-9a-f]{16}", "CLIENT", text)
+    return re.sub(r"away since \d{4}-\d\d-\d\d [\d:]+ UTC \([^)]*\)", "away since TIME (SPAN)", text)
+
+
+def play(bench, path):
+    """One file: `[scene NAME]` and `[daemon off|on]` set the stage, `$ fcmctl ...` is typed, then stdout,
+    then stderr behind `2| `, then `[exit N]`."""
+    seen, wanted = [], open(path).read()
+    for line in wanted.splitlines():
+        scene = re.fullmatch(r"\[scene (\w+)\]", line)
+        if line.startswith("# "):
+            seen.append(line)
+        elif scene:
+            bench.daemon.scene = None if scene.group(1) == "well" else scene.group(1)
+            seen.append(line)
+        elif line == "[daemon off]":
+            bench.daemon.stop()
+            seen.append(line)
+        elif line == "[daemon on]":
+            bench.daemon.start()
+            seen.append(line)
+        elif line.startswith("$ fcmctl"):
+            code, out, err = bench.run(*shlex.split(line[2:])[1:])
+            seen.append(line)
+            seen += masked(out, bench).splitlines()
+            seen += ["2| " + e for e in masked(err, bench).splitlines()]
+            seen += [f"[exit {code}]", ""]
+    got = "\n".join(seen).rstrip() + "\n"
+    if bench.update:
+        open(path, "w").write(got)
+    elif not bench.check(os.path.basename(path), got == wanted, "differs"):
+        import difflib
+        sys.stdout.writelines(difflib.unified_diff(wanted.splitlines(True), got.splitlines(True), "wanted", "got"))
+    bench.daemon.scene = None
+
+
+def transcripts(bench):
+    """what is typed, what is shown"""
+    make_database(os.path.join(bench.dir, "station.db"))
+    for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt"))):
+        play(bench, path)
+
+
+# --- the database of a daemon that is away ---
+
+def make_database(path):
+    t = 1795187523_250000000
+    with sqlite3.connect(path) as db:
+        for sql in sorted(glob.glob(os.path.join(ROOT, "schemas", "sql", "*.sql"))):
+            db.executescript(open(sql).read())
+        db.execute("PRAGMA user_version=1")
+        db.executemany("INSERT INTO station VALUES (?,?)",
+                       [("board", "0"), ("version", "0.1.0"), ("last_alive", str(t))])
+        db.execute("INSERT INTO command VALUES (17,'c1',?,'anna',1000,4711,'local','gain matching',2,1,3,"
+                   "'tower1.floor3.om2.hv','set',1400.0,1450.0,'V',101,3,'DONE','reads 1449.8 V',1,?)",
+                   (t - 60_000000000, t - 58_000000000))
+        db.executemany("INSERT INTO transition VALUES (17,?,?,?,?)",
+                       [(t - 60_000000000, "QUEUED", None, ""), (t - 59_900000000, "SENT", 63912345, "attempt 1"),
+                        (t - 58_000000000, "DONE", None, "reads 1449.8 V")])
+        db.executemany("INSERT INTO sample VALUES ('tower1.floor3.om2.hv',?,?,?)",
+                       [(t - 60_000000000, 1400.1, 1400.0), (t - 57_000000000, 1449.8, 1450.0)])
+        db.execute("INSERT INTO phase_event VALUES (2,?,'SLIP',2,2500.4,8713.2,22.0,5,'','')", (t - 90_000000000,))
+        db.execute("INSERT INTO phase_row VALUES (2,?,6213.4,21.5,-60.2,70.1,10,6,7012,3)", (t - 2_000000000,))
+        db.execute("INSERT INTO run VALUES (12,'physics','anna',?,4242482000,NULL,NULL)", (t - 3600_000000000,))
+        db.execute("INSERT INTO clock_event VALUES (?,'locked','gpsd',50,1,'three labels agree')",
+                   (t - 7990_000000000,))
+        db.execute("INSERT INTO event(time,severity,code,object,text,action) VALUES (?,'alarm','link-dark',"
+                   "'link2','no light','check the fibre')", (t - 47_000000000,))
+        db.execute("INSERT INTO ledger_link VALUES (1,1,1,7990,1,2,8000,7987,0,0,0,13,0,0,0,0,1,?)", (t,))
+        db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,1,?)", (t,))
+        db.execute("INSERT INTO loss VALUES (1,0,'crc',1,1,2,'','',1,63920017,13,?,?,0)",
+                   (t + 6_500000000, t - 30_500000000))
+
+
+def away(bench):
+    """no daemon: status says so, the database answers read-only, nothing else pretends"""
+    db = os.path.join(bench.dir, "station.db")
+    if os.path.exists(db):
+        os.unlink(db)
+    for leave in (True, False):
+        bench.daemon.start()
+        bench.daemon.stop(leave)
+        code, out, _ = bench.run("status")
+        bench.equal("status exits 3", code, 3)
+        bench.check("and says what to do", "make run" in out and "is away" in out, out)
+    code, out, _ = bench.run("status", "--json")
+    bench.check("status --json says away", code == 3 and json.loads(out)["state"] == "away", out)
+    bench.equal("set exits 3", bench.run("set", "floor3.om2.hv", "1450")[0], 3)
+    code, _, err = bench.run("command", "list")
+    bench.check("without a database, command list exits 3 and says both", code == 3 and "there is no such file" in
+                err, err)
+    make_database(db)
+    before = (os.stat(db).st_mtime_ns, open(db, "rb").read(), sorted(os.listdir(bench.dir)))
+    for words in ("command list", "command show 17", "history floor3.om2.hv", "ledger show --since 30d",
+                  "phase history 2", "clock history", "run show", "event list"):
+        code, out, err = bench.run(*words.split())
+        bench.check(f"{words} from the database", code == 0 and "the daemon is away since 2026-11-20 15:12:03 UTC"
+                    in err, f"exit {code}: {err}{out}")
+        code, out, err = bench.run("--json", *words.split())
+        op = {"history": "param.history"}.get(words.split()[0], ".".join(words.split()[:2]))
+        errors = bench.daemon.schema.result(op, json.loads(out)) if code == 0 else [err]
+        bench.check(f"{words} --json is the daemon's shape", not errors, errors[:3])
+    bench.equal("a command that is not there exits 2", bench.run("command", "show", "99")[0], 2)
+    bench.equal("a parameter never seen exits 2", bench.run("history", "floor9.om0.hv")[0], 2)
+    code, out, _ = bench.run("status")
+    bench.check("status says since when", code == 3 and "since 2026-11-20 15:12:03 UTC" in out, out)
+    bench.equal("the database is untouched", (os.stat(db).st_mtime_ns, open(db, "rb").read(),
+                                              sorted(os.listdir(bench.dir))), before)
+    open(db, "w").write("not a database")
+    code, _, err = bench.run("command", "list")
+    bench.check("a damaged database is said", code == 3 and "station.db" in err, err)
+    os.unlink(db)
+
+
+# --- a daemon that misbehaves ---
+
+def faults(bench):
+    """silence, garbage, broken connections, crumbs, strangers, huge answers"""
+    d = bench.daemon.start()
+    d.fault = "silent"
+    begun = time.monotonic()
+    code, _, err = bench.run("link", "list", "--timeout", "0.5")
+    bench.check("silence ends in a time-out", code == 3 and "no word from the daemon" in err, err)
+    bench.check("and in time", time.monotonic() - begun < 3)
+    for fault in ("close", "garbage"):
+        d.fault = fault
+        code, _, err = bench.run("status")
+        bench.check(f"{fault} is said", code == 3 and "fcmctl: status: " in err, err)
+        code, _, err = bench.run("set", "floor3.om2.hv", "1450")
+        bench.check(f"{fault} in a set: outcome unknown, how to find out", code == 3 and "not known" in err and
+                    "command list" in err and "--client-id fcmctl-" in err, err)
+    for fault in ("crumbs", "strangers"):
+        d.fault = fault
+        code, out, err = bench.run("status")
+        bench.check(f"{fault} do not matter", code == 0 and "WELL" in out, err)
+    d.fault = "huge"
+    code, out, err = bench.run("command", "list", "--limit", "16000", "--json")
+    bench.check("an answer of some MiB", code == 0 and len(json.loads(out)["commands"]) == 16000, err)
+    d.fault = "close-after-progress"
+    code, _, err = bench.run("set", "floor3.om2.hv", "1450")
+    bench.check("daemon killed while we wait: the command is named", code == 3 and "command show 17" in err, err)
+    code, out, _ = bench.run("set", "floor3.om2.hv", "1450", "--json")
+    bench.check("the same for programs", code == 3 and json.loads(out)["error"]["code"] == "unknown", out)
+    d.fault = None
+    d.stop()
+
+
+def interrupt(bench):
+    """Ctrl-C leaves the command running and says so"""
+    d = bench.daemon.start()
+    d.fault = "silent-after-progress"
+    d.requests.clear()
+    p = bench.start("set", "floor3.om2.hv", "1450")
+    bench.requested("param.set")
+    time.sleep(0.3)
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=5)
+    bench.equal("exit 3", p.returncode, 3)
+    bench.check("it says that it goes on and how to look", b"command 17 goes on" in err and b"command show 17" in err,
+                err)
+    d.fault = "silent"
+    d.requests.clear()
+    p = bench.start("phase", "soak", "2")
+    bench.requested("phase.soak")
+    time.sleep(0.2)
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=5)
+    bench.check("a soak ends with us and says so", p.returncode == 3 and b"ended early" in err, err)
+    d.requests.clear()
+    p = bench.start("status")
+    bench.requested("status")
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=5)
+    bench.equal("a question is just ended", p.returncode, -signal.SIGINT)
+    d.fault = None
+    d.stop()
+
+
+def requests(bench):
+    """what is asked: client ids, times, limits"""
+    d = bench.daemon.start()
+    d.requests.clear()
+    for _ in range(2):
+        bench.run("set", "floor3.om2.hv", "1450", "--reason", "gain; 'matching'")
+    a, b = (r["args"] for r in d.requests)
+    bench.check("every set has its own client id", a["client_id"] != b["client_id"] and len(a["client_id"]) < 64, a)
+    bench.equal("value as typed, with its reason", (a["value"], a["reason"], a["wait"]),
+                ("1450", "gain; 'matching'", True))
+    bench.run("set", "floor3.om2.hv", "-5", "--client-id", "mine", "--no-wait")
+    bench.check("a repeat by hand", d.requests[-1]["args"]["client_id"] == "mine" and
+                d.requests[-1]["args"]["value"] == "-5", d.requests[-1])
+    bench.run("history", "floor3.om2.hv", "--since", "2026-11-01T02:00", "--limit", "500")
+    bench.equal("since is UTC", (d.requests[-1]["args"]["since"], d.requests[-1]["args"]["limit"]),
+                (1793498400.0, 500))
+    bench.run("ledger", "show", "--since", "1h", "--link", "link2")
+    bench.check("an hour ago", abs(d.requests[-1]["args"]["since"] - (time.time() - 3600)) < 5 and
+                d.requests[-1]["args"]["link"] == 2, d.requests[-1])
+    bench.equal("every request fits the schema", d.complaints, [])
+    d.stop()
+
+
+# --- terminals ---
+
+def on_terminal(bench, words, keys="", until=None, env=None, rows=50, columns=150, seconds=8):
+    """fcmctl on a terminal: (exit code, what came)."""
+    import fcntl
+    import termios
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(bench.fcmctl, [bench.fcmctl, *words], {**bench.env, "TERM": "xterm", **(env or {})})
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    seen, end, sent, code = b"", time.monotonic() + seconds, False, None
+    while time.monotonic() < end:
+        if fd in select.select([fd], [], [], 0.05)[0]:
+            try:
+                piece = os.read(fd, 65536)
+            except OSError:
+                piece = b""
+            if not piece:
+                break
+            seen += piece
+        if keys and not sent and (until is None or until.encode() in seen):
+            os.write(fd, keys.encode())
+            sent = True
+    if time.monotonic() >= end:
+        os.kill(pid, signal.SIGKILL)
+        code = -1
+    status = os.waitpid(pid, 0)[1]
+    os.close(fd)
+    return code if code is not None else os.waitstatus_to_exitcode(status), seen.decode(errors="replace")
+
+
+def terminals(bench):
+    """colour, questions, the full screen"""
+    d = bench.daemon.start()
+    code, out = on_terminal(bench, ["status"])
+    bench.check("colour on a terminal", code == 0 and "\033[32mWELL\033[0m" in out, out)
+    code, out = on_terminal(bench, ["status"], env={"NO_COLOR": "1"})
+    bench.check("none with NO_COLOR", code == 0 and "\033" not in out, out)
+    code, out = on_terminal(bench, ["set", "floor3.om2.hv", "1450"])
+    bench.check("progress on a terminal", code == 0 and "ACKED  reads 1421.3 V" in out, out)
+    d.requests.clear()
+    code, out = on_terminal(bench, ["action", "floor3.fcm.reset"], keys="yes\n", until="type yes")
+    bench.check("a dangerous action asks, and goes on with yes", code == 0 and "DONE" in out, out)
+    ids = {r["args"]["client_id"] for r in d.requests}
+    bench.check("under one client id", len(ids) == 1 and len(d.requests) == 2, d.requests)
+    code, out = on_terminal(bench, ["action", "floor3.fcm.reset"], keys="no\n", until="type yes")
+    bench.check("and ends with anything else", code == 1 and "--yes" in out, out)
+    bench.equal("without terminal it needs --yes", bench.run("action", "floor3.fcm.reset")[0], 1)
+    bench.equal("with it, it goes", bench.run("action", "floor3.fcm.reset", "--yes")[0], 0)
+
+    code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="q", until="quit")
+    bench.check("top is a full screen; q ends it", code == 0 and "FCM-Server" in out and "\033[?1049h" in out, out)
+    d.scene = "red"
+    code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="\x03", until="link-dark")
+    bench.check("Ctrl-C ends it, too", code == 0 and "\033[?1049l" in out, out)
+    d.scene = None
+    code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="jjkq", until="quit", rows=5, columns=20)
+    bench.check("a tiny terminal is no crash", code == 0, out)
+    code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="q", until="quit",
+                            env={"NO_COLOR": "1"})
+    bench.check("no colours in top with NO_COLOR", code == 0 and "\033[32m" not in out, out)
+    code, out = on_terminal(bench, ["top"], env={"TERM": "no-such-terminal"})
+    bench.check("an unknown terminal is said", code == 1 and "not known" in out, out)
+
+    code, out, _ = bench.run("top", "--count", "2", "--interval", "0.1")
+    bench.check("without terminal: one after the other", code == 0 and out.count("FCM-Server, board") == 2, out)
+    code, out, _ = bench.run("top", "--count", "2", "--interval", "0.1", "--json")
+    bench.equal("and for programs", [json.loads(x)["state"] for x in out.splitlines()], ["well", "well"])
+    d.scene = "red"
+    bench.equal("top --once exits as status does", bench.run("top", "--once")[0], 1)
+    d.scene = None
+    d.stop()
+    bench.equal("top --once without daemon exits 3", bench.run("top", "--once")[0], 3)
+    code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="q", until="is away")
+    bench.check("top waits for a daemon that is away", code == 0 and "RED" in out, out)
+
+
+# --- data tail ---
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def block(link, first_frame, flags=0x200, hits=1):
+    """A pmt block of 80 frames with `hits` times the hit of the field's test vector, on module 3."""
+    hit = bytes.fromhex("730 2aa55 3930d711 1e965c15 18dc0580".replace(" ", "")) + bytes(range(24))
+    frames, channels = 80, 6
+    index_at, data_at = 80, 80 + channels * (frames + 1) * 4
+    payload = bytes(data_at) + hit * hits
+    offsets = [data_at] * 4 + [len(payload)] * 3
+    utc = 1795187523.25
+    header = struct.pack("<IHHBBBBBBBBIIIIIIIIQQqQqqIIIIII7II96xI", 0x424d4346, 1, 256, 0, 0, link, channels, 1,
+                         link + 1, 1, 2, flags, 12, 1, 1, 50, frames, 0, 0, (1 << 40) | first_frame // frames,
+                         first_frame, int((utc + 37) * 1e9), int((utc - 946684800) * 1000) // 200, 0, 0, 0, hits,
+                         len(payload), 0, index_at, data_at, *offsets, 0, crc32c(payload))
+    return [b"pmt.T01.F%02d" % (link + 1), header + struct.pack("<I", crc32c(header)), payload]
+
+
+def tail(bench):
+    """data tail: blocks from a monitor's socket"""
+    import zmq
+    d = bench.daemon.start()
+    context = zmq.Context()
+    pub = context.socket(zmq.XPUB)
+    pub.bind(bench.monitor)
+
+    def subscribed():
+        assert pub.poll(5000), "nobody subscribed"
+        return pub.recv()
+
+    p = bench.start("data", "tail", "--count", "3")
+    bench.equal("it subscribes to its stream only", subscribed(), b"\x01pmt.")
+    damaged = block(0, 80)
+    damaged[2] = damaged[2][:-1] + b"\xff"
+    for message in (block(0, 0), damaged, [b"pmt.T01.F01", b"short"], block(0, 160, hits=2),
+                    block(1, 0, flags=0x209)):
+        pub.send_multipart(message)
+    out, err = (x.decode() for x in p.communicate(timeout=5))
+    bench.equal("exit 0 after --count", p.returncode, 0)
+    wanted = ["2026-11-20 15:12:03.250 link0 T01.F01 pmt run 12 frames 0+80 1 hits emulated | om3 56.570936725 "
+              "charge 1500",
+              "2026-11-20 15:12:03.250 link0 T01.F01 pmt run 12 frames 160+80 2 hits emulated | om3 56.570936725 "
+              "charge 1500 | om3 56.570936725 charge 1500",
+              "2026-11-20 15:12:03.250 link1 T01.F02 pmt run 12 frames 0+80 1 hits resent partial emulated | om3 "
+              "56.570936725 charge 1500"]
+    bench.equal("one line a block", out.splitlines(), wanted)
+    bench.check("what was missed is its own", "frames 80 to 159 were missed here" in err and "payload is damaged" in
+                err, err)
+
+    p = bench.start("data", "tail", "--count", "1", "--floor", "2", "--tower", "1", "--json", "--hits", "0")
+    seen = [subscribed() for _ in range(2)]  # the one before unsubscribes
+    bench.check("narrowed down at the source", b"\x01pmt.T01.F02" in seen, seen)
+    pub.send_multipart(block(0, 0))
+    pub.send_multipart(block(1, 80))
+    out, err = p.communicate(timeout=5)
+    found = json.loads(out)
+    bench.equal("for programs", (found["v"], found["link"], found["first_frame"], found["items"], found["flags"],
+                                 found["first_items"]), (1, 1, 80, 1, ["emulated"], []))
+    code, _, err = bench.run("data", "tail", "--timeout", "0.5")
+    bench.check("--timeout ends a silence", code == 1 and "no block from" in err, err)
+    bench.equal("an unknown stream", bench.run("data", "tail", "--stream", "video")[0], 2)
+    p = bench.start("data", "tail")
+    time.sleep(0.5)
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=5)
+    bench.equal("Ctrl-C is the usual end", p.returncode, 0)
+    pub.close(0)
+    context.term()
+    d.stop()
+
+
+# --- every command of the help ---
+
+def helps(bench):
+    """help and manual page know every command and option"""
+    code, out, _ = bench.run("--help")
+    bench.equal("help exits 0", code, 0)
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)(?= |$)", out.split("Options:")[0], re.M)
+    bench.check("there are commands", len(commands) > 20, commands)
+    manual = open(os.path.join(ROOT, "slowctl", "fcmctl.1")).read()
+    plain = re.sub(r"\\&|\\-", lambda m: "-" if m.group(0) == "\\-" else "", manual)
+    for command in commands:
+        code, text, err = bench.run(*command.split(), "--help")
+        bench.check(f"{command} --help", code == 0 and "usage: fcmctl " + command in text, err)
+        bench.check(f"{command} is in the manual", re.search(rf"^\.It Ic {command}\b", plain, re.M), "")
+        for option in re.findall(r"--([a-z-]+)", text.split("Options:")[-1].split("\nand those")[0]):
+            bench.check(f"--{option} of {command} is in the manual", f"Fl Fl {option}" in plain or
+                        f"-{option}" in plain, "")
+    reasons = bench.daemon.schema.whole["$defs"]["reason"]["properties"]["code"]["enum"]
+    for reason in reasons:
+        bench.check(f"{reason} is in the manual", re.search(rf"^\.It Sy {reason}$", plain, re.M), "")
+    bench.equal("no command at all is a usage error", bench.run()[0], 2)
+    bench.check("--version", bench.run("--version")[1].startswith("fcmctl "))
+
+
+CASES = [helps, transcripts, requests, faults, interrupt, terminals, tail, away]
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--bin", default="build/bin")
+    p.add_argument("--tests", help="not used")
+    p.add_argument("--sanitized", action="store_true", help="not used")
+    p.add_argument("--update", action="store_true")
+    p.add_argument("case", nargs="*")
+    args = p.parse_args()
+    passed = failed = 0
+    for case in CASES:
+        if args.case and case.__name__ not in args.case:
+            continue
+        print(f"== test_fcmctl: {case.__name__}: {case.__doc__}", flush=True)
+        directory = tempfile.mkdtemp(prefix="fcm-")  # short: a socket's path has at most 107 bytes
+        bench = Bench(args, directory)
+        try:
+            if case is transcripts:
+                bench.daemon.start()
+            case(bench)
+        except Exception as e:  # a case that raises has failed, the others go on
+            bench.failed += 1
+            print(f"  FAILED  {type(e).__name__}: {e}")
+        bench.check("requests and canned answers fit the schema", not bench.daemon.complaints,
+                    bench.daemon.complaints[:5])
+        shutil.rmtree(directory, ignore_errors=True)
+        passed, failed = passed + bench.passed, failed + bench.failed
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
