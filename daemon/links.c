@@ -378,6 +378,16 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 	}
 }
 
+/* What was lost until a ring begun anew was first aligned is its beginning, not a loss: the minute's
+ * account starts behind it. */
+static void begin_account(struct station_link *l)
+{
+	for (unsigned n = 0; n <= LOSS_WINDOW_S; n++) {
+		memcpy(l->loss_at[n], l->data.cells, sizeof(l->data.cells));
+	}
+	l->accounted = true;
+}
+
 void links_tick(struct station *s)
 {
 	uint64_t now = now_mono_ns();
@@ -394,6 +404,9 @@ void links_tick(struct station *s)
 			continue;
 		}
 		l->data = s->capture_status.links[link];
+		if (!l->accounted && (l->data.taken_over || l->data.last_good_ns)) {
+			begin_account(l);
+		}
 		if (r == 0) {
 			phase_sample(l->phase, &watch_link(s->watch, link)->phase, now);
 			say_link(s, link);

@@ -59,6 +59,8 @@ static void on_stream_row(struct station *s, const struct capture_report *r)
 static void on_loss(struct station *s, const struct capture_report *r)
 {
 	const struct ledger_loss *loss = &r->loss;
+	/* A floor that has not named itself yet is the configured one. */
+	unsigned floor = loss->floor == 0xff ? s->config.link[loss->link].floor : loss->floor;
 
 	store_put_loss(s->store, s->link[r->link].session, loss, s->group_names, now_utc_ns());
 	if (loss->open) {
@@ -67,14 +69,13 @@ static void on_loss(struct station *s, const struct capture_report *r)
 	if (loss->kind == 0) {
 		log_event(LOG_WARNING, "link", (int)loss->link, LOG_ID_LOSS,
 			  "link %u floor %u: %llu frames lost, %s, from board count %llu on",
-			  loss->link, loss->floor, (unsigned long long)loss->frames,
+			  loss->link, floor, (unsigned long long)loss->frames,
 			  tdm_loss_name(loss->code), (unsigned long long)loss->first);
 	} else {
 		log_event(LOG_WARNING, "consumer", (int)loss->link, LOG_ID_DROP,
 			  "group %s, floor %u: %llu frames dropped, %s, from frame %llu on",
-			  s->group_names[loss->group], loss->floor,
-			  (unsigned long long)loss->frames, outcome_name(loss->code),
-			  (unsigned long long)loss->first);
+			  s->group_names[loss->group], floor, (unsigned long long)loss->frames,
+			  outcome_name(loss->code), (unsigned long long)loss->first);
 	}
 }
 

@@ -58,6 +58,7 @@ struct station_link {
 	uint64_t rated_ns;
 	struct capture_link_status rated;		 /* what the rates were counted from */
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
+	bool accounted;
 	uint32_t session;				 /* of the store, for ledger rows */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */

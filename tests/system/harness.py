@@ -38,6 +38,9 @@ class Bench:
         return self.check(what, got == wanted, f"got {got!r}, wanted {wanted!r}")
 
     def station(self, name="station", **kwargs):
+        # Instrumented programs are several times slower: a quieter sea, the same ways through the code.
+        if self.sanitized:
+            kwargs["load"] = "quiet"
         # Unix socket paths are at most 107 bytes: a short directory.
         st = Station(self.bin, os.path.join(self.base, name), **kwargs)
         self.stations.append(st)
@@ -60,9 +63,9 @@ class Bench:
         rc, truth = st.compare()
         self.check("every delivered frame equals the truth, every other is named", rc == 0, truth)
         lost = {(x["link"], x["code"]) for x in ledger["losses"] if x["kind"] == "link"}
-        # Alignment at the very start (the board cuts in anywhere) is no fault.
-        begin = {(x["link"], x["code"]) for x in ledger["losses"]
-                 if x["kind"] == "link" and x["code"] == "alignment" and x["frames"] < 16}
+        # Until the first good frame of a DMA epoch the board cuts in anywhere: no fault.
+        begin = {(x["link"], x["code"]) for x in ledger["losses"] if x["kind"] == "link" and
+                 x["code"] in ("alignment", "link-down") and x["first"] < 8000 + 800}
         self.check("no other link lost a frame, no other loss", lost - set(named) <= begin,
                    f"{sorted(lost)}, expected {sorted(named)}")
         return ledger

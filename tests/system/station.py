@@ -126,7 +126,8 @@ class Station:
     def start_gpsd(self):
         self.gpsd_port = self.gpsd_port or free_port()
         self._wait(lambda: os.path.exists(self.path("gps.tty")), 10, "the receiver's terminal", self.emu)
-        self.gpsd = Process("gpsd", ["/usr/sbin/gpsd", "-N", "-n", "-S", str(self.gpsd_port),
+        self.gpsd = Process("gpsd", ["/usr/sbin/gpsd", "-N", "-n", "-b", "-s", "9600", "-f", "8N1", "-S",
+                                     str(self.gpsd_port),
                                      os.path.realpath(self.path("gps.tty"))], self.path("gpsd.log"))
 
         def answers():
@@ -152,10 +153,8 @@ class Station:
             f.write("\n".join(lines) + "\n")
 
     def start_daemon(self):
-        env = dict(os.environ, FCM_SQL_DIR=os.path.join(
-            os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "schemas", "sql"))
         self.daemon = Process("fcm-server", [self.program("fcm-server"), "--board", "0", "--config",
-                                             self.path("board.conf")], self.path("daemon.log"), env)
+                                             self.path("board.conf")], self.path("daemon.log"))
         self._wait(self.answers, 20, "the daemon's control socket", self.daemon)
 
     def start_consumer(self, name, group, *args):
@@ -225,7 +224,8 @@ class Station:
 
         def ready():
             last["s"] = s = self.status()
-            return s["clock"]["state"] == "locked" and all(l["state"] == "up" for l in s["links"])
+            return s["clock"]["state"] == "locked" and all(l["state"] == "up" for l in s["links"]) and \
+                (not self.want_gpsd or s["clock"]["source"] == "gpsd")
         try:
             self._wait(ready, timeout, "all links up and the clock locked", self.daemon, 0.25)
         except StationError as e:
