@@ -380,7 +380,7 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 		struct link *l = &e->links[i];
 
 		link_reasons(l, now, &r);
-		if (link_usable(l) && l->silent < MUTE_TIMEOUTS) {
+		if (e->config.poll && link_usable(l) && l->silent < MUTE_TIMEOUTS) {
 			snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
 			stale_values(e, l->first_param, l->params, l->usable_since, object, now,
 				     &r);

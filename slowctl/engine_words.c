@@ -466,6 +466,12 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 
 /* ------------------------------------------------------------------ the store's answers */
 
+/* Rows that are written now or never tell how the journal is; the others may be written later. */
+static void note_journal(struct engine *e, int result)
+{
+	e->journal_error = result < 0 && result != -EEXIST ? result : 0;
+}
+
 static bool reservation_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -475,6 +481,7 @@ static bool reservation_stored(struct engine *e, uint64_t cookie, int result, st
 			continue;
 		}
 		l->reserve_cookie = 0;
+		note_journal(e, result);
 		if (result < 0) {
 			l->reserve_again = now.mono_ns + SECOND;
 		} else {
@@ -507,6 +514,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 			   struct engine_now now)
 {
 	c->journaled = true;
+	note_journal(e, result);
 	if (result == -EEXIST) {
 		command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
 			    now, "nothing was sent: its client id was used before");
@@ -529,7 +537,6 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 
 void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
-	e->journal_error = result < 0 && result != -EEXIST ? result : 0;
 	if (end_stored(e, cookie, result) || reservation_stored(e, cookie, result, now)) {
 		return;
 	}

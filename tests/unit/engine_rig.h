@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A station in virtual time for tests of the command engine: FCMs that keep the sequence rules of
+ * tdm/registers.h and count what they execute, links that lose, double, delay and reorder, and a journal
+ * that outlives the engine.
+ *
+ *   engine --STORE--> journal --answer--> engine
+ *          --SEND---> wire down (FIFO) --> FCM --> wire up (delay, loss, doubles) --> engine
+ */
+#ifndef TESTS_ENGINE_RIG_H
+#define TESTS_ENGINE_RIG_H
+
+#include "slowctl/engine.h"
+
+#define RIG_FLOORS   2u
+#define RIG_COMMANDS 4096u
+#define RIG_SEQ	     (1u << 20)
+#define RIG_MS	     1000000ull
+
+/* One FCM. */
+struct rig_floor {
+	uint32_t boot;
+	bool mute;	     /* hears and does, does not answer */
+	bool deaf;	     /* does not hear */
+	uint64_t away_until; /* booting */
+	int32_t power[6], hv_set[6], hv[6], threshold[6], ramp[6], trip[6];
+	int32_t clears[6], resets[6], cycles[6];
+	int32_t hv_offset;	   /* read-back error, 0.1 V */
+	uint8_t executed[RIG_SEQ]; /* times a sequence was executed, over all boots */
+	struct {
+		uint32_t sequence;
+		uint8_t status, module, reg;
+		int32_t value;
+	} outcomes[256];
+	unsigned outcome_count;
+	uint64_t reset_at; /* 0: none pending */
+	uint64_t writes, reads, queries;
+};
+
+/* The journal's view of a command. */
+struct rig_command {
+	bool known, action;
+	uint64_t id;
+	char client_id[64], parameter[PARAM_NAME_MAX], state[16], detail[320];
+	double old_value, new_value;
+	uint32_t sequence, boot, attempts, link;
+	bool ended;
+	unsigned transitions;
+	int64_t frame;	  /* of the last SENT; -1 none */
+	char states[160]; /* "QUEUED SENT ACKED DONE" */
+};
+
+struct rig_wire;
+
+struct rig {
+	struct params *params;
+	struct engine *e;
+	struct engine_config config;
+	struct engine_now now;
+	struct rig_floor *floors;
+	struct rig_command *commands; /* by id */
+	uint64_t last_id;
+	uint64_t reserved_until[RIG_FLOORS];
+	struct rig_wire *down, *up, *stores;
+	uint64_t random, frame;
+
+	/* What the links and the store do; probabilities in 1/1000. */
+	unsigned lose_down, lose_up, double_up, late_up;
+	unsigned delay_us, jitter_us, store_us;
+	int store_result, send_result;
+	bool no_completions;
+
+	/* What came out. */
+	enum command_state last_state; /* of the last progress */
+	bool final, alarm;
+	char text[320];
+	uint64_t progress, finals, samples, values;
+};
+
+struct rig *rig_create(uint64_t seed);
+void rig_destroy(struct rig *r);
+/* Let time pass. */
+void rig_run(struct rig *r, unsigned ms);
+/* Until the command has ended, at most `ms`. */
+void rig_until_end(struct rig *r, uint64_t id, unsigned ms);
+/* kill -9 and start again: what was not stored is gone, the wires keep their words. */
+void rig_crash(struct rig *r);
+void rig_link(struct rig *r, unsigned link, bool locked);
+void rig_boot(struct rig *r, unsigned link);
+int rig_set(struct rig *r, const char *name, double value, uint64_t *ret_id);
+int rig_action(struct rig *r, const char *name, uint64_t *ret_id);
+unsigned rig_random(struct rig *r, unsigned below);
+/* How often the command's word was executed. */
+unsigned rig_executed(const struct rig *r, uint64_t id);
+
+#endif

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command engine, case by case, in virtual time: what each misfortune does to one command. The
+ * random campaign is test_engine_random.c.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/engine_rig.h"
+
+static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
+{
+	if (strcmp(r->commands[id].states, states) != 0) {
+		fail_msg("command %llu went %s (%s), wanted %s", (unsigned long long)id,
+			 r->commands[id].states, r->commands[id].detail, states);
+	}
+	assert_int_equal(rig_executed(r, id), executed);
+}
+
+static struct param *get(struct rig *r, const char *name)
+{
+	struct param *p = NULL;
+
+	assert_int_equal(params_find(r->params, name, &p, NULL), 0);
+	return p;
+}
+
+static void test_set(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_command_view v;
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(rig_set(r, "floor2.om2.hv", 1450, &id), 0);
+	assert_int_equal(id, 1);
+	assert_int_equal(r->floors[1].writes, 0); /* not before the row is stored */
+	rig_until_end(r, id, 30000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(r->floors[1].hv_set[2], 14500);
+	assert_in_range(r->floors[1].hv[2], 14480, 14520);
+	assert_true(r->commands[id].frame > 0);
+	assert_true(get(r, "floor2.om2.hv")->setpoint == 1450);
+	rig_run(r, 10);
+	assert_true(r->final);
+	assert_int_equal(r->last_state, COMMAND_DONE);
+	assert_int_equal(r->finals, 1);
+	assert_true(r->samples > 0);
+	assert_true(engine_command(r->e, id, &v));
+	assert_true(v.ended);
+	assert_false(engine_command(r->e, 99, &v));
+	rig_destroy(r);
+}
+
+static void test_never_before_stored(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->store_us = 5000000;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 4900);
+	assert_int_equal(r->floors[0].writes, 0);
+	rig_run(r, 300);
+	assert_int_equal(r->floors[0].writes, 1);
+	/* A row that took too long: by then nobody expects the command any more. */
+	r->store_us = 11000000;
+	rig_set(r, "floor1.om0.threshold", 13, &id);
+	rig_run(r, 40000);
+	expect(r, id, "QUEUED FAILED", 0);
+	rig_destroy(r);
+}
+
+static void test_journal_refuses(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	rig_run(r, 10);
+	r->store_result = -ENOSPC;
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+	r->commands[id].known = true; /* the end's row needs something to stand on here */
+	rig_run(r, 100);
+	assert_true(r->final);
+	assert_int_equal(r->last_state, COMMAND_REFUSED);
+	assert_non_null(strstr(r->text, "nothing was sent"));
+	assert_int_equal(r->floors[0].writes, 0);
+	assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
+	r->store_result = 0;
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+	rig_run(r, 100);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
+static void test_refused_at_once(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct sc_error error = {0};
+	struct engine_request q = {.parameter = "floor1.om0.hv", .value = 1900, .who = "t"};
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), -ERANGE);
+	assert_non_null(strstr(error.message, "soft limits"));
+	q.force = true;
+	q.value = 2500;
+	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), -ERANGE);
+	q.value = 1400;
+	q.action = true;
+	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), -EINVAL);
+	assert_int_equal(rig_set(r, "floor9.om0.hv", 1, &id), -ENOENT);
+	assert_int_equal(id, 0);
+	assert_int_equal(rig_set(r, "clock.state", 1, &id), -EACCES);
+	rig_link(r, 0, false);
+	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), -ENOLINK);
+	rig_run(r, 10);
+	expect(r, id, "REFUSED", 0);
+	/* Locked again, but another floor answers. */
+	engine_link(r->e, 0, true, 1, 2, r->now);
+	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), -EXDEV);
+	engine_link(r->e, 0, true, 0xff, 0xff, r->now);
+	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), -ENOLINK);
+	rig_run(r, 10);
+	assert_int_equal(r->floors[0].writes, 0);
+	rig_destroy(r);
+}
+
+static void test_refused_by_fcm(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].trip[3] = 1;
+	rig_set(r, "floor1.om3.hv", 1500, &id);
+	rig_run(r, 200);
+	expect(r, id, "QUEUED SENT REFUSED", 0);
+	assert_non_null(strstr(r->commands[id].detail, "not possible now"));
+	rig_destroy(r);
+}
+
+static void test_readback_disagrees(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].hv_offset = -900;
+	rig_set(r, "floor1.om3.hv", 1450, &id);
+	rig_until_end(r, id, 120000);
+	expect(r, id, "QUEUED SENT ACKED FAILED", 1);
+	assert_non_null(strstr(r->commands[id].detail, "read-back 1360.0 V, wanted 1450.0 V"));
+	rig_destroy(r);
+}
+
+/* The word arrives, its answer does not. */
+static void test_lost_reply(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].mute = true;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 100);
+	assert_int_equal(r->floors[0].writes, 1);
+	r->floors[0].mute = false;
+	rig_run(r, 500);
+	expect(r, id, "QUEUED SENT UNKNOWN ACKED DONE", 1);
+	assert_int_equal(r->floors[0].queries, 1);
+	rig_destroy(r);
+}
+
+/* The word does not arrive: sent again under the same sequence, because the FCM denied it. */
+static void test_lost_request(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_link_view v;
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].deaf = true;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 100);
+	r->floors[0].deaf = false;
+	rig_run(r, 800);
+	expect(r, id, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
+	engine_link_view(r->e, 0, &v);
+	assert_int_equal(v.retries, 1);
+	assert_int_equal(r->commands[id].attempts, 2);
+	rig_destroy(r);
+}
+
+static void test_mute_floor(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id, other;
+
+	(void)state;
+	r->floors[0].mute = true;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_set(r, "floor2.om0.threshold", 14, &other);
+	rig_run(r, 3000);
+	expect(r, other, "QUEUED SENT ACKED DONE", 1); /* nobody waits for another floor */
+	expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN", 1);
+	assert_false(r->commands[id].ended);
+	assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
+	rig_run(r, 60000);
+	assert_false(r->commands[id].ended);
+	r->floors[0].mute = false;
+	rig_run(r, 3000);
+	expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN ACKED DONE", 1);
+	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
+	rig_destroy(r);
+}
+
+/* Answers in doubles, and one that comes only when the command is long over. */
+static void test_doubles(void **state)
+{
+	struct rig *r = rig_create(3);
+	uint64_t id;
+
+	(void)state;
+	r->double_up = 1000;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 200);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	r->late_up = 1000;
+	rig_set(r, "floor1.om0.threshold", 15, &id);
+	rig_run(r, 100);
+	r->late_up = 0;
+	rig_run(r, 5000);
+	assert_string_equal(r->commands[id].state, "DONE");
+	assert_int_equal(rig_executed(r, id), 1);
+	rig_destroy(r);
+}
+
+static void test_boot_before_answer(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t held, gone, act;
+
+	(void)state;
+	r->floors[0].mute = true;
+	rig_set(r, "floor1.om0.threshold", 12, &held);
+	rig_set(r, "floor1.om1.threshold", 13, &gone);
+	rig_action(r, "floor1.om2.reset", &act);
+	rig_run(r, 50);
+	r->floors[0].mute = false;
+	r->floors[0].threshold[1] = 10; /* as if it had not been executed */
+	rig_boot(r, 0);
+	rig_run(r, 4000);
+	expect(r, held, "QUEUED SENT UNKNOWN ACKED DONE", 1);
+	assert_string_equal(r->commands[gone].state, "FAILED");
+	assert_non_null(strstr(r->commands[gone].detail, "not in effect"));
+	assert_string_equal(r->commands[act].state, "UNKNOWN");
+	assert_true(r->commands[act].ended);
+	assert_int_equal(rig_executed(r, act), 1);
+	assert_true(engine_reasons(r->e, r->now, NULL, NULL) == 1);
+	/* Done again, the alarm is over. */
+	rig_action(r, "floor1.om2.reset", &act);
+	rig_run(r, 1000);
+	expect(r, act, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
+	rig_destroy(r);
+}
+
+static void test_actions(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].trip[4] = 1;
+	rig_action(r, "floor1.om4.clear_trip", &id);
+	rig_run(r, 200);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(r->floors[0].trip[4], 0);
+	rig_action(r, "floor1.fcm.reset", &id);
+	rig_until_end(r, id, 5000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(r->floors[0].boot, 8);
+	/* The answer to a reset is lost: the boot itself is the proof. */
+	r->floors[0].mute = true;
+	rig_action(r, "floor1.fcm.reset", &id);
+	rig_run(r, 200);
+	r->floors[0].mute = false;
+	rig_until_end(r, id, 5000);
+	assert_string_equal(r->commands[id].state, "DONE");
+	assert_int_equal(rig_executed(r, id), 1);
+	assert_int_equal(r->floors[0].boot, 9);
+	rig_destroy(r);
+}
+
+static void test_client_id(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {
+		.parameter = "floor1.om0.threshold", .value = 12, .who = "t", .client_id = "abc"};
+	struct sc_error error = {0};
+	uint64_t id, again;
+
+	(void)state;
+	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), 0);
+	assert_int_equal(engine_submit(r->e, &q, r->now, &again, &error), 1);
+	assert_int_equal(id, again);
+	rig_run(r, 200);
+	assert_int_equal(engine_submit(r->e, &q, r->now, &again, &error), 1);
+	assert_int_equal(id, again);
+	q.value = 13;
+	assert_int_equal(engine_submit(r->e, &q, r->now, &again, &error), -EINVAL);
+	q.value = 12;
+	rig_crash(r);
+	assert_int_equal(engine_submit(r->e, &q, r->now, &again, &error), 1);
+	assert_int_equal(id, again);
+	rig_run(r, 200);
+	assert_int_equal(rig_executed(r, id), 1);
+	assert_int_equal(r->last_id, id);
+	rig_destroy(r);
+}
+
+/* kill -9 at each point of a command's life. */
+static void test_crash(void **state)
+{
+	static const struct {
+		const char *what;
+		unsigned ms10; /* tenths of ms after submit */
+		bool known;
+		unsigned executed;
+		const char *state;
+	} cases[] = {
+		{"before the row is stored", 5, false, 0, NULL},
+		{"stored, the answer not seen", 20, true, 0, NULL},
+		{"word on its way down", 25, true, 1, "DONE"},
+		{"answer on its way up", 35, true, 1, "DONE"},
+		{"waiting for the read-back", 45, true, 1, "DONE"},
+		{"done", 1000, true, 1, "DONE"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig *r = rig_create(i + 1);
+		uint64_t id, after;
+
+		rig_run(r, 10);
+		r->store_us = 2000;
+		rig_set(r, "floor1.om0.hv", 1402, &id);
+		if (i == 1) { /* the row is in the file, but the engine has not heard */
+			r->store_us = 0;
+			r->send_result = -EAGAIN;
+		}
+		rig_run(r, cases[i].ms10 / 10);
+		if (cases[i].ms10 % 10) {
+			rig_run(r, 1);
+		}
+		r->send_result = 0;
+		rig_crash(r);
+		r->store_us = 1000;
+		rig_run(r, 20000);
+		assert_int_equal(r->commands[id].known, cases[i].known);
+		assert_int_equal(rig_executed(r, id), cases[i].executed);
+		if (cases[i].known) {
+			assert_true(r->commands[id].ended);
+		}
+		if (i == 1) {
+			assert_string_equal(r->commands[id].state, "FAILED");
+			assert_non_null(strstr(r->commands[id].detail, "not executed"));
+		}
+		if (cases[i].state && strcmp(r->commands[id].state, cases[i].state) != 0) {
+			fail_msg("%s: %s %s", cases[i].what, r->commands[id].states,
+				 r->commands[id].detail);
+		}
+		/* Numbers are not used twice. */
+		rig_set(r, "floor1.om0.hv", 1403, &after);
+		rig_until_end(r, after, 20000);
+		assert_string_equal(r->commands[after].state, "DONE");
+		if (cases[i].known) {
+			assert_true(after > id);
+			assert_true(r->commands[after].sequence > r->commands[id].sequence);
+		}
+		rig_destroy(r);
+	}
+}
+
+static void test_one_write_a_parameter(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t a, b, other;
+
+	(void)state;
+	rig_set(r, "floor1.om0.hv", 1450, &a); /* ramps for half a second */
+	rig_set(r, "floor1.om0.hv", 1460, &b);
+	rig_set(r, "floor1.om1.threshold", 12, &other);
+	rig_run(r, 100);
+	assert_string_equal(r->commands[other].state, "DONE");
+	assert_string_equal(r->commands[a].state, "ACKED");
+	assert_string_equal(r->commands[b].state, "QUEUED");
+	assert_int_equal(r->floors[0].hv_set[0], 14500);
+	rig_until_end(r, b, 20000);
+	expect(r, a, "QUEUED SENT ACKED DONE", 1);
+	expect(r, b, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
+static void test_cancel(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct sc_error error = {0};
+	uint64_t a, b;
+
+	(void)state;
+	rig_set(r, "floor1.om0.hv", 1450, &a);
+	rig_set(r, "floor1.om0.hv", 1460, &b);
+	rig_run(r, 50);
+	assert_int_equal(engine_cancel(r->e, a, "me", r->now, &error), -EBUSY);
+	assert_int_equal(engine_cancel(r->e, b, "me", r->now, &error), 0);
+	assert_int_equal(engine_cancel(r->e, b, "me", r->now, &error), -EALREADY);
+	assert_int_equal(engine_cancel(r->e, 77, "me", r->now, &error), -ENOENT);
+	rig_until_end(r, a, 20000);
+	rig_run(r, 100);
+	expect(r, b, "QUEUED CANCELLED", 0);
+	rig_destroy(r);
+}
+
+static void test_link_lost(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t sent, waiting;
+
+	(void)state;
+	rig_set(r, "floor1.om0.hv", 1500, &sent);
+	rig_set(r, "floor1.om0.hv", 1510, &waiting);
+	rig_run(r, 20);
+	r->floors[0].deaf = true;
+	rig_link(r, 0, false);
+	rig_run(r, 4000);
+	assert_string_equal(r->commands[waiting].state, "FAILED");
+	assert_non_null(strstr(r->commands[waiting].detail, "not sent: link 0 is not locked"));
+	expect(r, sent, "QUEUED SENT ACKED UNKNOWN", 1);
+	assert_false(r->commands[sent].ended);
+	r->floors[0].deaf = false;
+	rig_link(r, 0, true);
+	rig_run(r, 200);
+	expect(r, sent, "QUEUED SENT ACKED UNKNOWN DONE", 1);
+	rig_destroy(r);
+}
+
+static void test_send_fails(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->send_result = -EAGAIN;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 500);
+	assert_string_equal(r->commands[id].state, "QUEUED");
+	r->send_result = 0;
+	rig_run(r, 100);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	r->send_result = -ENODEV;
+	rig_set(r, "floor1.om0.threshold", 13, &id);
+	rig_run(r, 100);
+	expect(r, id, "QUEUED FAILED", 0);
+	rig_destroy(r);
+}
+
+/* TX completions that never come change nothing but the frame number. */
+static void test_no_completion(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->no_completions = true;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 200);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(r->commands[id].frame, -1);
+	rig_destroy(r);
+}
+
+static void test_polling(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_link_view v;
+	uint64_t id;
+
+	(void)state;
+	r->config.poll = true;
+	rig_crash(r); /* begin anew with polling */
+	rig_run(r, 2000);
+	assert_int_equal(param_quality(get(r, "floor1.om5.hv"), r->now.mono_ns), PARAM_GOOD);
+	assert_true(get(r, "floor1.om5.hv")->has_setpoint);
+	assert_true(get(r, "floor1.om5.hv")->setpoint == 1400);
+	rig_run(r, 60000);
+	assert_int_equal(param_quality(get(r, "floor1.om5.threshold"), r->now.mono_ns), PARAM_GOOD);
+	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
+	assert_true(r->floors[0].reads < 62 * 30);
+	/* A trip is seen within its period. */
+	r->floors[0].trip[1] = 1;
+	rig_run(r, 2200);
+	assert_true(param_alarmed(get(r, "floor1.om1.trip"), r->now.mono_ns));
+	/* A mute floor is probed slowly and its values grow stale; then it is back. */
+	r->floors[0].mute = true;
+	rig_run(r, 30000);
+	assert_int_equal(param_quality(get(r, "floor1.om1.trip"), r->now.mono_ns), PARAM_STALE);
+	assert_int_equal(param_quality(get(r, "floor2.om1.trip"), r->now.mono_ns), PARAM_GOOD);
+	assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
+	r->floors[0].mute = false;
+	r->floors[0].trip[1] = 0;
+	rig_run(r, 10000);
+	assert_int_equal(param_quality(get(r, "floor1.om1.trip"), r->now.mono_ns), PARAM_GOOD);
+	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
+	/* Polling leaves room for commands. */
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 20);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	engine_link_view(r->e, 0, &v);
+	assert_true(v.sequences_left > 1000000);
+	assert_true(engine_next_due(r->e) < r->now.mono_ns + 10000000000ull);
+	rig_destroy(r);
+}
+
+static void test_telemetry(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct tdm_telemetry t = {.boot_count = 7, .temperature_mc = -1500, .humidity_ppm = 450000};
+	struct engine_link_view v;
+
+	(void)state;
+	engine_telemetry(r->e, 0, &t, r->now);
+	assert_true(get(r, "floor1.fcm.temperature")->value == -1.5);
+	assert_true(get(r, "floor1.fcm.humidity")->value == 45);
+	t.boot_count = 9;
+	engine_telemetry(r->e, 0, &t, r->now);
+	engine_link_view(r->e, 0, &v);
+	assert_int_equal(v.boot, 9);
+	assert_int_equal(v.boots, 1);
+	engine_telemetry(r->e, 9, &t, r->now);
+	rig_destroy(r);
+}
+
+/* Anything may come up the fibre. */
+static void test_strays(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_link_view v;
+	struct word words[3] = {{.op = WORD_READ | WORD_REPLY, .sequence = 5, .boot = 7},
+				{.op = WORD_WRITE, .sequence = 1, .boot = 7},
+				{.op = 0xff, .module = 99, .sequence = UINT32_MAX, .boot = 7}};
+	uint64_t id;
+
+	(void)state;
+	engine_reply(r->e, 0, words, 3, r->now);
+	engine_reply(r->e, 3, words, 3, r->now);
+	engine_reply(r->e, 4000, words, 3, r->now);
+	engine_link_view(r->e, 0, &v);
+	assert_int_equal(v.strays, 3);
+	for (unsigned i = 0; i < 20000; i++) {
+		struct word w = {.op = (uint8_t)rig_random(r, 256),
+				 .module = (uint8_t)rig_random(r, 256),
+				 .reg = (uint8_t)rig_random(r, 256),
+				 .status = (uint8_t)rig_random(r, 256),
+				 .value = (int32_t)r->random,
+				 .sequence = rig_random(r, 50),
+				 .boot = 7};
+
+		if (i % 5000 == 0) {
+			rig_set(r, "floor1.om0.threshold", 12 + i / 5000, &id);
+			rig_run(r, 2);
+		}
+		engine_reply(r->e, 0, &w, 1, r->now);
+	}
+	rig_run(r, 5000);
+	rig_destroy(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_never_before_stored),
+		cmocka_unit_test(test_journal_refuses),
+		cmocka_unit_test(test_refused_at_once),
+		cmocka_unit_test(test_refused_by_fcm),
+		cmocka_unit_test(test_readback_disagrees),
+		cmocka_unit_test(test_lost_reply),
+		cmocka_unit_test(test_lost_request),
+		cmocka_unit_test(test_mute_floor),
+		cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_boot_before_answer),
+		cmocka_unit_test(test_actions),
+		cmocka_unit_test(test_client_id),
+		cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_one_write_a_parameter),
+		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_link_lost),
+		cmocka_unit_test(test_send_fails),
+		cmocka_unit_test(test_no_completion),
+		cmocka_unit_test(test_polling),
+		cmocka_unit_test(test_telemetry),
+		cmocka_unit_test(test_strays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
