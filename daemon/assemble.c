@@ -358,6 +358,7 @@ static void survey(struct assembler *a, struct assembled *s)
 {
 	const struct slot *last = NULL;
 	const uint8_t *last_frame = NULL;
+	uint64_t last_number = 0;
 
 	for (uint64_t f = s->first_frame; f < s->first_frame + s->frames; f++) {
 		struct slot *slot = slot_of(a, f);
@@ -373,6 +374,7 @@ static void survey(struct assembler *a, struct assembled *s)
 				break;
 			}
 			last = slot;
+			last_number = f;
 			last_frame = in->frame;
 			s->step |= slot->step;
 		}
@@ -386,6 +388,8 @@ static void survey(struct assembler *a, struct assembled *s)
 		s->last_good_count = last->count;
 		s->behind.tower = s->tower;
 		s->behind.floor = s->floor;
+		s->behind.delay = (uint32_t)(last->count - last_number);
+		s->behind.delay_known = 1;
 	}
 	mark_point(a, s, last, last_frame);
 }
@@ -421,8 +425,6 @@ static void point_behind(struct assembler *a, struct assembled *s)
 	struct assemble_point *p = &s->behind;
 	uint64_t end = s->first_frame + s->frames;
 
-	p->delay = a->delay;
-	p->delay_known = a->delay_known;
 	p->count = s->end_count;
 	p->frame = a->split_at ? s->first_frame : end;
 	if (s->last_good_count > 0) {
