@@ -140,7 +140,9 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	c->want = WANT_NOTHING;
 	c->end_cookie = engine_cookie(e);
 	c->announce_by = now.mono_ns + e->config.store_wait_ms * MS;
-	put_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, now);
+	if (!c->unwritten) {
+		put_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, now);
+	}
 	TAILQ_REMOVE(&l->open, c, next);
 	l->open_count--;
 	e->open_count--;
@@ -149,7 +151,12 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	if (c->attempts > 0 || c->recovered) {
 		refresh_module(e, c, now);
 	}
-	TAILQ_INSERT_TAIL(&e->ending, c, next);
+	if (c->unwritten) { /* no row of it, so none of its end */
+		command_announce(e, c, NULL);
+		engine_retire(e, c);
+	} else {
+		TAILQ_INSERT_TAIL(&e->ending, c, next);
+	}
 }
 
 /* ------------------------------------------------------------------ acknowledged */

@@ -54,6 +54,7 @@ struct command {
 
 	uint64_t row_cookie, submitted_ns;
 	bool journaled;	  /* its row is stored: its word may leave */
+	bool unwritten;	  /* the journal did not take its row */
 	bool asked_later; /* recovered: too much came after it for the FCM to remember */
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */

@@ -514,6 +514,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 			   struct engine_now now)
 {
 	c->journaled = true;
+	c->unwritten = result < 0;
 	note_journal(e, result);
 	if (result == -EEXIST) {
 		command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
