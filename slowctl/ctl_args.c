@@ -33,7 +33,7 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_BOARD] = {{"board", 'b', "N", "the station of board N (default 0 or $FCM_BOARD)"},
 		       NUMBER,
 		       0,
-		       99},
+		       999},
 	[CTL_DIR] = {{"dir", 'd', "DIR", "the station whose files are in DIR ($FCM_DIR)"}, TEXT},
 	[CTL_SOCKET] = {{"socket", 0, "PATH", "the daemon's control socket ($FCM_SOCKET)"}, TEXT},
 	[CTL_DATABASE] = {{"database", 0, "PATH", "the station's database ($FCM_DATABASE)"}, TEXT},
@@ -578,7 +578,7 @@ int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *
 	} else if (environment->board != NULL) {
 		unsigned long n = strtoul(environment->board, &end, 10);
 
-		if (!isdigit((unsigned char)*environment->board) || *end != '\0' || n > 99) {
+		if (!isdigit((unsigned char)*environment->board) || *end != '\0' || n > 999) {
 			return fault(ret_fault, "export FCM_BOARD=0, or unset it",
 				     "$FCM_BOARD '%.40s' is no board number", environment->board);
 		}

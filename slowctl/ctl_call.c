@@ -149,17 +149,28 @@ const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *bu
 	return buf;
 }
 
+/* Who may: the group of the socket, or of the directory that hides it. */
 static void access_action(const char *path, char *buf, size_t size)
 {
+	char near[PATH_MAX];
+	char *slash;
 	struct stat st;
-	struct group *group = stat(path, &st) == 0 ? getgrgid(st.st_gid) : NULL;
+	struct group *group;
+	bool found;
 
+	snprintf(near, sizeof(near), "%s", path);
+	found = stat(near, &st) == 0;
+	slash = strrchr(near, '/');
+	if (!found && slash != NULL) {
+		*slash = '\0';
+		found = stat(near, &st) == 0;
+	}
+	group = found ? getgrgid(st.st_gid) : NULL;
 	if (group != NULL) {
 		snprintf(buf, size,
-			 "the socket is for members of group %s: sudo usermod -aG %s \"$USER\", "
-			 "then "
-			 "log in anew",
-			 group->gr_name, group->gr_name);
+			 "%s is for members of group %s: sudo usermod -aG %s \"$USER\", then log in "
+			 "anew",
+			 near, group->gr_name, group->gr_name);
 	} else {
 		snprintf(buf, size, "ask the administrator for access to %s", path);
 	}

@@ -275,7 +275,7 @@ const struct ctl_command ctl_param_commands[] = {
 			"is done when\nthe counter that proves it has moved. What is dangerous "
 			"asks "
 			"first, or needs --yes.\n\n"
-			"  fcmctl action floor3.om2.clear-trip\n"
+			"  fcmctl action floor3.om2.clear_trip\n"
 			"  fcmctl action floor3.fcm.reset --yes --reason 'mute since 02:10'",
 		.options = COMMAND_OPTIONS,
 		.min_words = 1,

@@ -454,7 +454,7 @@ def helps(bench):
     for command in commands:
         code, text, err = bench.run(*command.split(), "--help")
         bench.check(f"{command} --help", code == 0 and "usage: fcmctl " + command in text, err)
-        bench.check(f"{command} is in the manual", re.search(rf"^\.It Ic {command}\b", plain, re.M), "")
+        bench.check(f"{command} is in the manual", re.search(rf"^\.It (?:Xo )?Ic {command}\b", plain, re.M), "")
         for option in re.findall(r"--([a-z-]+)", text.split("Options:")[-1].split("\nand those")[0]):
             bench.check(f"--{option} of {command} is in the manual", f"Fl Fl {option}" in plain or
                         f"-{option}" in plain, "")

@@ -164,8 +164,8 @@ static void test_faults(void **state)
 		{"ledger show --link", "needs a value", ""},
 		{"ledger show --link two", "will not do", "from 0 to 3"},
 		{"ledger show --interval 0", "will not do", "a span"},
-		{"--board 100 status", "will not do", "from 0 to 99"},
-		{"--board -1 status", "will not do", "from 0 to 99"},
+		{"--board 1000 status", "will not do", "from 0 to 999"},
+		{"--board -1 status", "will not do", "from 0 to 999"},
 		{"set a 1 --reason=", "is empty", ""},
 		{"--json=yes status", "", ""},
 	};
