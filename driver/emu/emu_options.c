@@ -65,7 +65,7 @@ static bool list(const char *text, unsigned count, double high, unsigned *ret_va
 	if (strlen(text) >= sizeof(copy)) {
 		return false;
 	}
-	strcpy(copy, text);
+	memcpy(copy, text, strlen(text) + 1);
 	for (unsigned i = 0; i < count; i++) {
 		const char *item = strsep(&rest, ",");
 		double value;

@@ -293,7 +293,7 @@ void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_sh
 		.flags = (uint8_t)((take.lost ? TDM_PMT_FIFO_FULL : 0u) |
 				   (p->powered ? TDM_PMT_POWERED : 0u)),
 		.sequence = p->slot_sequence++,
-		.fill = (uint16_t)fmin(fill / 64, UINT16_MAX),
+		.fill = (uint16_t)(fill / 64 < UINT16_MAX ? fill / 64 : UINT16_MAX),
 	};
 	tdm_pmt_slot_put(cell, p->config.module, &slot);
 	p->lost = (int32_t)(((uint32_t)p->lost + take.lost) & INT32_MAX);

@@ -320,7 +320,7 @@ static int take_at(struct parser *p)
 	static const struct arg every_arg = {"every", 0.001, SECONDS_MAX, false};
 	static const struct arg times_arg = {"times", 1, EVENTS_MAX, true};
 	struct scenario_event event = {.line = p->line};
-	double at;
+	double at = 0;
 	double every = 0;
 	double times = 1;
 	int err;
@@ -421,9 +421,9 @@ int scenario_parse(const char *name, const char *text, struct scenario *ret_scen
 		fail(&p, "out of memory");
 		return -ENOMEM;
 	}
-	while (!err && rest) {
+	for (char *line = strsep(&rest, "\n"); !err && line; line = strsep(&rest, "\n")) {
 		p.line++;
-		err = parse_line(&p, strsep(&rest, "\n"));
+		err = parse_line(&p, line);
 	}
 	free(copy);
 	if (err) {

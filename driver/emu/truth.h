@@ -26,20 +26,20 @@ struct truth_head {
 /* flags */
 #define TRUTH_CORRUPTED 0x1u /* bytes were damaged on the fibre: CRC will tell */
 #define TRUTH_UNALIGNED 0x2u /* alignment was destroyed here */
-#define TRUTH_TIME      0x4u /* the frame's number was falsified */
+#define TRUTH_TIME	0x4u /* the frame's number was falsified */
 #define TRUTH_FIFO_FULL 0x8u /* whole hits were lost in the FCM's FIFO in this frame */
-#define TRUTH_BOOTED    0x10u
+#define TRUTH_BOOTED	0x10u
 
 struct truth_record {
-	uint64_t count;       /* board count of the cell the frame begins in */
+	uint64_t count;	      /* board count of the cell the frame begins in */
 	uint64_t floor_frame; /* the floor's own frame on the board's count line */
-	int64_t tai_ns;       /* true TAI since 1970 of the start of the floor's frame, as the floor
+	int64_t tai_ns;	      /* true TAI since 1970 of the start of the floor's frame, as the floor
 			       * numbers it: of board count floor_frame */
 	uint8_t link, tower, floor;
-	uint8_t fate;         /* enum tdm_loss the world expects: GOOD, or why it cannot arrive */
+	uint8_t fate; /* enum tdm_loss the world expects: GOOD, or why it cannot arrive */
 	uint16_t flags;
-	uint16_t hits_lost;   /* hits lost in FIFOs, all modules */
-	uint16_t hits[6];     /* that start in this frame */
+	uint16_t hits_lost; /* hits lost in FIFOs, all modules */
+	uint16_t hits[6];   /* that start in this frame */
 	uint8_t reserved[4];
 	uint64_t hit_hash[6];
 	uint64_t sample_hash[2];

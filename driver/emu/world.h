@@ -25,29 +25,29 @@ void world_step(struct world *w);
 
 /* What the board sees of its surroundings now. */
 struct world_roof {
-	bool pps;        /* a PPS edge falls into this step */
-	bool reference;  /* 10 MHz present */
-	bool tod_valid;  /* IRIG-B label below is good */
-	uint32_t tod_second;     /* UTC second of day of this step */
-	uint16_t tod_day;        /* from 0 */
-	uint8_t tod_year;        /* since 2000 */
-	uint8_t tod_quality;     /* TDM_TIME_* */
+	bool pps;	     /* a PPS edge falls into this step */
+	bool reference;	     /* 10 MHz present */
+	bool tod_valid;	     /* IRIG-B label below is good */
+	uint32_t tod_second; /* UTC second of day of this step */
+	uint16_t tod_day;    /* from 0 */
+	uint8_t tod_year;    /* since 2000 */
+	uint8_t tod_quality; /* TDM_TIME_* */
 	uint8_t tod_leap;
-	int32_t temperature_mc;  /* of the board */
-	bool stalled;            /* scenario: the board's DMA engine hangs */
+	int32_t temperature_mc; /* of the board */
+	bool stalled;		/* scenario: the board's DMA engine hangs */
 };
 void world_roof(const struct world *w, struct world_roof *ret_roof);
 
 /* What the transceiver of a link sees now. */
 struct world_fibre {
-	bool signal;           /* light */
+	bool signal; /* light */
 	uint32_t rx_power_nw, tx_power_nw;
-	uint32_t phase_ps;     /* 0..12499, with jitter: one measurement */
-	uint8_t rtt_frames;    /* round trip: whole frames x 125 us */
-	uint16_t rtt_bytes;    /* + bytes x 12.5 ns, 0..9999 */
-	uint8_t rtt_bits;      /* + bit slip x 1.25 ns, 0..9 */
-	uint32_t code_errors;  /* 8b10b errors of this step */
-	bool fifo_drop;        /* scenario: the board's FIFO overflows, this cell is lost */
+	uint32_t phase_ps;    /* 0..12499, with jitter: one measurement */
+	uint8_t rtt_frames;   /* round trip: whole frames x 125 us */
+	uint16_t rtt_bytes;   /* + bytes x 12.5 ns, 0..9999 */
+	uint8_t rtt_bits;     /* + bit slip x 1.25 ns, 0..9 */
+	uint32_t code_errors; /* 8b10b errors of this step */
+	bool fifo_drop;	      /* scenario: the board's FIFO overflows, this cell is lost */
 };
 void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre);
 
@@ -60,7 +60,8 @@ void world_downlink(struct world *w, unsigned link, const uint8_t *frame);
  * Called for every link and step, also when the cell will be lost: `fate` says what the board will do
  * with it (TDM_GOOD = hand it over), so that the truth knows. `count` is the board's count.
  */
-void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell);
+void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate,
+		  uint8_t *cell);
 
 /* The board has reset or aligned the link's transceiver: where its grid falls is decided anew (a
  * scenario may make it slip). The lock is back after world's own relock time. */
@@ -86,13 +87,13 @@ struct world_config {
 	enum world_load load;
 	double rate_hz; /* hits a module in a quiet sea; 0: as `load` says */
 	uint32_t fifo_bytes;
-	bool cold;      /* modules begin without power */
+	bool cold; /* modules begin without power */
 	const char *scenario_path;
 	const char *truth_path;
 	const char *executed_path; /* every WRITE and ACTION an FCM decided, a line each */
-	const char *gps_path;      /* where the receiver's terminal shall be linked */
-	bool gps_mute;             /* it says nothing: its seconds are not those of the wall */
-	const char *leap_path;     /* leap-seconds.list; NULL: the system's, 37 s without one */
+	const char *gps_path;	   /* where the receiver's terminal shall be linked */
+	bool gps_mute;		   /* it says nothing: its seconds are not those of the wall */
+	const char *leap_path;	   /* leap-seconds.list; NULL: the system's, 37 s without one */
 };
 void world_config_default(struct world_config *config);
 
@@ -113,7 +114,7 @@ struct world_stats {
 	uint64_t hits[NANET3_LINKS], hits_lost[NANET3_LINKS];
 	uint64_t executed; /* WRITE and ACTION words decided by FCMs */
 	uint64_t events;   /* scenario events applied */
-	int error;         /* of the files written, 0 = well */
+	int error;	   /* of the files written, 0 = well */
 };
 void world_stats(const struct world *w, struct world_stats *ret_stats);
 

@@ -74,7 +74,7 @@ static void write_table(char path[64], const char *text)
 {
 	FILE *f;
 
-	strcpy(path, "/tmp/test-leap-XXXXXX");
+	snprintf(path, 64, "/tmp/test-leap-XXXXXX");
 	f = fdopen(mkstemp(path), "w");
 	assert_non_null(f);
 	fputs(text, f);
