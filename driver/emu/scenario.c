@@ -476,7 +476,7 @@ int scenario_load(const char *path, struct scenario *ret_scenario, char *error, 
 	char *text = NULL;
 	int err = file ? slurp(file, &text) : -errno;
 
-	if (err) {
+	if (err || text == NULL) {
 		snprintf(error, error_size, "%s: %s", path,
 			 err == -EINVAL ? "not a text file" : strerror(-err));
 	} else {
