@@ -398,7 +398,7 @@ static void set(struct reading *r, const char *written, const char *key, const c
 			strlen(rest + strspn(rest, " \t")) + 1);
 	}
 	for (const struct option *o = table; o->section; o++) {
-		if (strcmp(o->section, kind) || strcmp(o->key, key)) {
+		if (strcmp(o->section, kind) != 0 || strcmp(o->key, key) != 0) {
 			continue;
 		}
 		if (config_value_parse(o, value, r->config->instance, base, why, sizeof(why)) < 0) {

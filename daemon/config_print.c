@@ -25,7 +25,7 @@ static void each_section(const struct config *c,
 		}
 		last = o->section;
 		each(context, o->section, o->section, config_options, c);
-		if (strcmp(o->section, "data")) {
+		if (strcmp(o->section, "data") != 0) {
 			continue;
 		}
 		for (unsigned i = 0; i < c->groups; i++) {
@@ -115,7 +115,7 @@ static void example_section(void *context, const char *section, const char *kind
 	struct printing *p = context;
 	unsigned link = (unsigned)(section[strlen(section) - 1] - '0');
 	bool is_link = !strcmp(kind, "link"), is_group = !strcmp(kind, "group");
-	bool told = (is_link && link > 0) || (is_group && strcmp(section, "group trigger"));
+	bool told = (is_link && link > 0) || (is_group && strcmp(section, "group trigger") != 0);
 	char text[TEXT_BYTES], range[128];
 
 	fprintf(p->out, "\n");
@@ -182,7 +182,7 @@ static const void *counterpart(const struct config *c, const char *section, cons
 	if (!strcmp(kind, "link")) {
 		return &c->link[section[5] - '0'];
 	}
-	if (strcmp(kind, "group")) {
+	if (strcmp(kind, "group") != 0) {
 		return c;
 	}
 	for (unsigned i = 0; i < c->groups; i++) {

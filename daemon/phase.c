@@ -273,7 +273,7 @@ static int ascending(const void *a, const void *b)
  */
 static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sigma)
 {
-	double sorted[RELOCK_MAX], median, sum = 0, squares = 0, n = p->relock_count;
+	double sorted[RELOCK_MAX] = {0}, median, sum = 0, squares = 0, n = p->relock_count;
 
 	for (uint32_t i = 0; i < p->relock_count; i++) {
 		sorted[i] = p->relock[i].total;

@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PHASE_WRAP_PS  12500
-#define PHASE_UI_PS    1250
-#define PHASE_BINS     1250 /* of 10 ps */
+#define PHASE_WRAP_PS 12500
+#define PHASE_UI_PS   1250
+#define PHASE_BINS    1250 /* of 10 ps */
 
 struct phase_reading {
 	uint32_t phase_ps; /* 0..12499 */
@@ -40,11 +40,12 @@ struct phase_reference {
 };
 
 enum phase_verdict { PHASE_NONE, PHASE_FIRST, PHASE_PASS, PHASE_SLIP, PHASE_JUMP, PHASE_DRIFT };
-const char *phase_verdict_name(enum phase_verdict v); /* "none","first","PASS","SLIP","JUMP","DRIFT" */
+const char *
+phase_verdict_name(enum phase_verdict v); /* "none","first","PASS","SLIP","JUMP","DRIFT" */
 
 struct phase_judgement {
 	enum phase_verdict verdict;
-	int slip;             /* SLIP: n */
+	int slip;	      /* SLIP: n */
 	double difference_ps; /* of the total delay against the reference, not wrapped */
 	double mean_ps, sigma_ps;
 	uint32_t samples;
@@ -61,8 +62,8 @@ struct phase_row {
 };
 
 struct phase_config {
-	double tolerance_ps;    /* of PASS (100) */
-	double drift_ps;        /* mean may move so far from the reference before DRIFT (300) */
+	double tolerance_ps;	 /* of PASS (100) */
+	double drift_ps;	 /* mean may move so far from the reference before DRIFT (300) */
 	uint32_t relock_samples; /* samples of a new lock before it is judged (5); 1..64 */
 };
 
@@ -70,8 +71,9 @@ struct phase_view {
 	bool locked, valid;
 	struct phase_reference reference;
 	struct phase_judgement last; /* verdict on the last re-lock (or drift) */
-	double mean_ps, sigma_ps, peak_to_peak_ps, slope_ps_per_s; /* since the last lock or 600 s */
-	double difference_ps; /* of the last 10 s' mean total delay against the reference */
+	double mean_ps, sigma_ps, peak_to_peak_ps,
+		slope_ps_per_s; /* since the last lock or 600 s */
+	double difference_ps;	/* of the last 10 s' mean total delay against the reference */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */

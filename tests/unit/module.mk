@@ -33,7 +33,8 @@ $(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson)
 $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))
 
 # daemon/: time, phase, configuration, log
-$(eval $(call unit_test,test_clock,tests/unit/test_clock.c,timing tdm,libgps libisal))
+$(eval $(call unit_test,test_clock,$(addprefix tests/unit/,test_clock.c clock_rig.c),timing tdm,libgps libisal))
+$(eval $(call unit_test,test_clock_sources,$(addprefix tests/unit/,test_clock_sources.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
 $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsystemd))
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
@@ -44,6 +45,8 @@ $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_ri
 $(eval $(call unit_test,test_ledger,tests/unit/test_ledger.c,data tdm,libisal))
 $(eval $(call unit_test,test_queue,tests/unit/test_queue.c,,))
 $(eval $(call unit_test,test_assemble,tests/unit/test_assemble.c,data tdm,libisal))
+$(eval $(call unit_test,test_capture,$(addprefix tests/unit/,test_capture.c capture_rig.c floor_rig.c),\
+    data nanet3 emuboard tdm,libisal))
 $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))
 
 # slowctl/: parameters, command engine, queries; the store behind them
