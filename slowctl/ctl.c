@@ -8,11 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "slowctl/ctl_args.h"
-#include "slowctl/ctl_time.h"
 
 static void help_option(enum ctl_option option)
 {
@@ -96,14 +94,6 @@ static void help(const struct ctl_args *args)
 	}
 }
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* " --option word" (without option: the word alone), quoted where a shell would take it apart. */
 static void append_word(char *text, size_t size, const char *option, const char *word)
 {
@@ -169,7 +159,7 @@ int main(int argc, char **argv)
 	if (words == NULL) {
 		return ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
 	}
-	if (ctl_args_parse(argc, argv, now_s(), words, &args, &fault) != 0) {
+	if (ctl_args_parse(argc, argv, ctl_now(), words, &args, &fault) != 0) {
 		code = ctl_fail(NULL, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
 		goto out;
 	}

@@ -130,6 +130,9 @@ struct ctl {
  */
 int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
 	     ...) __attribute__((format(printf, 5, 6)));
+/* UTC s since 1970. */
+double ctl_now(void);
+
 /* A remark on stderr. */
 void ctl_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "slowctl/ctl.h"
@@ -203,7 +202,7 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 	} else if (ctl_away_since(ctl, &last) == 0) {
 		ctl_remark("the daemon is away since %s UTC (%s); this is from %s",
 			   ctl_time_text(last, 0, when, sizeof(when)),
-			   ctl_span_text((double)time(NULL) - last, span, sizeof(span)),
+			   ctl_span_text(ctl_now() - last, span, sizeof(span)),
 			   ctl->station.database);
 	} else {
 		ctl_remark("the daemon is away; this is from %s", ctl->station.database);

@@ -53,6 +53,14 @@ void ctl_release_interrupt(void)
 	set_handler(SIG_DFL);
 }
 
+double ctl_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* Foreign text must not drive the terminal. */
 static void print_line(const char *before, const char *text)
 {
@@ -141,7 +149,7 @@ const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *bu
 	if (since && ctl_away_since(ctl, &last) == 0) {
 		snprintf(when_text, sizeof(when_text), " since %s UTC (%s)",
 			 ctl_time_text(last, 0, when, sizeof(when)),
-			 ctl_span_text((double)time(NULL) - last, span, sizeof(span)));
+			 ctl_span_text(ctl_now() - last, span, sizeof(span)));
 	}
 	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board,
 		 when_text, err == -ECONNREFUSED ? "nobody listens at" : "there is no socket",
@@ -167,10 +175,11 @@ static void access_action(const char *path, char *buf, size_t size)
 	}
 	group = found ? getgrgid(st.st_gid) : NULL;
 	if (group != NULL) {
-		snprintf(buf, size,
-			 "%s is for members of group %s: sudo usermod -aG %s \"$USER\", then log in "
-			 "anew",
-			 near, group->gr_name, group->gr_name);
+		snprintf(
+			buf, size,
+			"%s is for members of group %s: sudo usermod -aG %s \"$USER\", then log in "
+			"anew",
+			near, group->gr_name, group->gr_name);
 	} else {
 		snprintf(buf, size, "ask the administrator for access to %s", path);
 	}

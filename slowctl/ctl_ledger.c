@@ -3,10 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "slowctl/ctl.h"
-#include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -178,7 +176,7 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	int code;
 
 	if (!ctl_given(args, CTL_SINCE)) {
-		json_object_set_new(filter, "since", json_real((double)time(NULL) - 600.0));
+		json_object_set_new(filter, "since", json_real(ctl_now() - 600.0));
 	}
 	code = ctl_ask(ctl, "ledger.show", filter, &result);
 	if (code == CTL_DONE) {

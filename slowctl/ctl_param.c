@@ -74,8 +74,10 @@ static void render_history(struct writer *w, const json_t *result)
 	size_t i;
 	const json_t *row;
 
-	writer_heading(w, "%s %s", value_string(result, "name", "?"),
-		       value_string(result, "unit", ""));
+	const char *unit = value_string(result, "unit", "");
+
+	writer_heading(w, "%s%s%s", value_string(result, "name", "?"), *unit != '\0' ? " in " : "",
+		       unit);
 	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (value_at(result, "rows"), i, row) {
 		value_cell(w, row, "time", VALUE_TIME_MS);

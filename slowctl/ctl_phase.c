@@ -25,15 +25,17 @@ static void render_phase(struct writer *w, const json_t *p)
 	writer_pair(w, "last sample", WRITER_PLAIN, "%s ago, %lld samples since the last lock",
 		    value_text(value_at(p, "age_s"), VALUE_AGE, a, sizeof(a)),
 		    value_integer(p, "samples", 0));
-	writer_pair(w, "slope", WRITER_PLAIN, "%s ps/s",
-		    value_text(value_at(p, "slope_ps_per_s"), VALUE_PLAIN, a, sizeof(a)));
+	if (json_is_number(value_at(p, "slope_ps_per_s"))) {
+		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s",
+			    value_number(p, "slope_ps_per_s"));
+	}
 	writer_pair(w, "round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",
 		    value_integer(p, "round_trip.frames", 0),
 		    value_integer(p, "round_trip.bytes", 0),
 		    value_integer(p, "round_trip.bits", 0));
 	if (json_is_object(value_at(p, "reference"))) {
 		writer_pair(w, "reference", WRITER_PLAIN,
-			    "%s ps, %lld frames, %lld bytes, %lld bits, of %s UTC",
+			    "%s ps, %lld frames, %lld bytes, %lld bits, made %s UTC",
 			    value_text(value_at(p, "reference.phase_ps"), VALUE_PS, a, sizeof(a)),
 			    value_integer(p, "reference.rtt_frames", 0),
 			    value_integer(p, "reference.rtt_bytes", 0),

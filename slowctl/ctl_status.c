@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "slowctl/ctl.h"
 #include "slowctl/ctl_client.h"
@@ -248,10 +247,10 @@ static int status_away(struct ctl *ctl, int err)
 	bool known = ctl_away_since(ctl, &since) == 0;
 	json_t *result =
 		json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}]}", "board",
-			  (int)ctl->station.board, "state", "away", "time", (double)time(NULL),
-			  "reasons", "severity", "red", "code", "daemon-away", "object", "daemon",
-			  "text", ctl_away_reason(ctl, err, false, reason, sizeof(reason)),
-			  "action", ctl_away_action(ctl, err, action, sizeof(action)), "since",
+			  (int)ctl->station.board, "state", "away", "time", ctl_now(), "reasons",
+			  "severity", "red", "code", "daemon-away", "object", "daemon", "text",
+			  ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
+			  ctl_away_action(ctl, err, action, sizeof(action)), "since",
 			  known ? json_real(since) : json_null());
 
 	if (result == NULL) {
