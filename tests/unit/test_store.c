@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store on a real file: opening and refusing, group commit, answers, disks that refuse, kill -9 in
+ * the middle of commits, what a restart reads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/store_rig.h"
+
+#define JOURNAL (STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER)
+
+static void run_sql(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 ? -1 : st.st_size;
+}
+
+static void test_open(void **state)
+{
+	struct store_rig r;
+	struct store *other = NULL;
+	struct sc_error error = {0};
+	struct store_config nowhere = {.path = "/nonexistent/station.db"};
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), STORE_SCHEMA);
+	/* A second writer is refused, and says what to do. */
+	assert_int_equal(store_open(&r.config, &other, &error), -EBUSY);
+	assert_true(error.hint[0]);
+	assert_null(other);
+	store_rig_close(&r);
+	store_rig_open(&r);
+	store_rig_close(&r);
+	assert_int_equal(store_open(&nowhere, &other, &error), -ENOENT);
+	assert_non_null(strstr(error.message, "/nonexistent/station.db"));
+	store_destroy(NULL);
+	store_rig_destroy(&r);
+}
+
+static void test_refuses_files(void **state)
+{
+	struct store_rig r;
+	struct sc_error error = {0};
+	off_t size;
+	FILE *f;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_rig_close(&r);
+	run_sql(r.path, "PRAGMA user_version=99");
+	size = size_of(r.path);
+	assert_int_equal(store_open(&r.config, &r.s, &error), -EPROTONOSUPPORT);
+	assert_non_null(strstr(error.message, "schema 99"));
+	assert_int_equal(size, size_of(r.path));
+	assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), 99);
+
+	unlink(r.path);
+	run_sql(r.path, "CREATE TABLE mine(x)");
+	assert_int_equal(store_open(&r.config, &r.s, &error), -EUCLEAN);
+	assert_non_null(strstr(error.message, "another program"));
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM sqlite_schema"), 1);
+
+	f = fopen(r.path, "w");
+	assert_non_null(f);
+	for (int i = 0; i < 5000; i++) {
+		fputs("rubbish", f);
+	}
+	fclose(f);
+	assert_int_equal(store_open(&r.config, &r.s, &error), -EUCLEAN);
+	assert_null(r.s);
+	store_rig_destroy(&r);
+}
+
+/* A page of a good file is overwritten: found at the next start. */
+static void test_finds_damage(void **state)
+{
+	struct store_rig r;
+	struct sc_error error = {0};
+	struct row row;
+	char noise[4096];
+	int fd;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	for (uint64_t id = 1; id < 2000; id++) {
+		store_rig_command(&row, id, NULL, (uint32_t)id);
+		assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
+	}
+	store_rig_close(&r);
+	memset(noise, 0x5a, sizeof(noise));
+	fd = open(r.path, O_WRONLY | O_CLOEXEC);
+	for (off_t at = 30 * 4096; at < 45 * 4096; at += 4096) {
+		assert_int_equal(pwrite(fd, noise, sizeof(noise), at), sizeof(noise));
+	}
+	close(fd);
+	assert_int_equal(store_open(&r.config, &r.s, &error), -EUCLEAN);
+	assert_true(error.hint[0]);
+	store_rig_destroy(&r);
+}
+
+static void test_bad_rows(void **state)
+{
+	struct store_rig r;
+	struct store_status status;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	row_begin(&row, ROW_STATION);
+	row_text(&row, "key");
+	assert_int_equal(store_submit(r.s, &row, 0, 0), -EINVAL); /* a value short */
+	row_begin(&row, ROW_IDS);
+	assert_int_equal(store_submit(r.s, &row, 0, 0), -EINVAL);
+	row_begin(&row, ROW_STATION);
+	for (int i = 0; i < 40; i++) {
+		row_int(&row, i);
+	}
+	assert_int_equal(store_submit(r.s, &row, 0, 0), -EINVAL);
+	store_get_status(r.s, &status);
+	assert_int_equal(status.refused, 3);
+	assert_int_equal(status.queued, 0);
+	store_rig_destroy(&r);
+}
+
+/* Texts longer than a row's arena are cut between characters. */
+static void test_arena(void **state)
+{
+	struct store_rig r;
+	struct row row;
+	char text[2001];
+
+	(void)state;
+	for (int i = 0; i < 2000; i += 2) {
+		memcpy(text + i, "\xc3\xa9", 2);
+	}
+	text[2000] = 0;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	row_begin(&row, ROW_STATION);
+	row_text(&row, "x");
+	row_text(&row, text);
+	assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
+	row_begin(&row, ROW_STATION);
+	row_text(&row, text);
+	row_text(&row, "nothing left");
+	assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
+	store_rig_close(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT length(value) FROM station WHERE key = 'x'"),
+			 698);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM station"), 2);
+	store_rig_destroy(&r);
+}
+
+static void test_group_commit(void **state)
+{
+	struct store_rig r;
+	struct store_status status;
+	struct store_done done;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	for (uint64_t id = 1; id <= 100; id++) { /* nothing urgent: all in one, after 100 ms */
+		store_rig_command(&row, id, NULL, (uint32_t)id);
+		assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
+	}
+	store_rig_flush(&r);
+	store_get_status(r.s, &status);
+	assert_int_equal(status.rows, 100);
+	assert_int_equal(status.commits, 1);
+	assert_int_equal(status.lag_ns, 0);
+	for (uint64_t id = 101; id <= 200;
+	     id++) { /* urgent: at once, together what came together */
+		store_rig_command(&row, id, NULL, (uint32_t)id);
+		assert_int_equal(store_submit(r.s, &row, id, JOURNAL), 0);
+	}
+	for (uint64_t id = 101; id <= 200; id++) {
+		done = store_rig_wait(&r);
+		assert_int_equal(done.cookie, id);
+		assert_int_equal(done.result, 0);
+		assert_int_equal(done.row, ROW_COMMAND);
+	}
+	store_get_status(r.s, &status);
+	assert_in_range(status.commits, 2, 60);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition"), 200);
+	assert_false(store_take_done(r.s, &done));
+	store_rig_destroy(&r);
+}
+
+static void test_constraint(void **state)
+{
+	struct store_rig r;
+	struct store_status status;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_rig_command(&row, 1, "abc", 1);
+	store_submit(r.s, &row, 1, JOURNAL);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	store_rig_command(&row, 2, "abc", 2); /* the client id again */
+	store_submit(r.s, &row, 2, STORE_ANSWER);
+	store_rig_command(&row, 1, NULL, 3); /* the id again */
+	store_submit(r.s, &row, 3, STORE_ANSWER);
+	store_rig_command(&row, 4, NULL, 4);
+	store_submit(r.s, &row, 4, STORE_ANSWER | STORE_URGENT);
+	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
+	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command"), 2);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition"), 2);
+	store_get_status(r.s, &status);
+	assert_int_equal(status.given_up, 2);
+	assert_false(status.failing);
+	store_rig_destroy(&r);
+}
+
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void test_full_disk(void **state)
+{
+	struct store_rig r;
+	struct store_status status;
+	struct row row;
+	uint64_t id;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	store_rig_create(&r);
+	r.config.keep_rows = 50;
+	store_rig_open(&r);
+	store_rig_command(&row, 1, NULL, 1);
+	store_submit(r.s, &row, 1, JOURNAL);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	limit_files(4096);
+	for (id = 2; id < 5; id++) {
+		store_rig_command(&row, id, NULL, (uint32_t)id);
+		store_submit(r.s, &row, id, JOURNAL);
+		assert_true(store_rig_wait(&r).result < 0);
+	}
+	store_get_status(r.s, &status);
+	assert_true(status.failing);
+	assert_true(status.errors > 0);
+	assert_true(status.last_error < 0);
+	assert_true(status.last_error_text[0]);
+	/* Others are kept, up to the bound; the oldest are given up, and counted. */
+	for (int i = 0; i < 80; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "key%02d", i);
+		store_put_station(r.s, key, "x");
+	}
+	usleep(400000);
+	store_get_status(r.s, &status);
+	assert_true(status.failing);
+	assert_int_equal(status.kept, 50);
+	assert_true(status.lag_ns > 100000000);
+	limit_files(RLIM_INFINITY);
+	store_rig_flush(&r);
+	store_get_status(r.s, &status);
+	assert_false(status.failing);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM station"), 50);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM station WHERE key = 'key79'"),
+			 1);
+	store_rig_command(&row, 9, NULL, 9);
+	store_submit(r.s, &row, 9, JOURNAL);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command"), 2);
+	store_rig_close(&r);
+	store_rig_destroy(&r);
+}
+
+/* Another program holds the file for writing: commands know soon, the rest waits. */
+static void test_locked(void **state)
+{
+	struct store_rig r;
+	sqlite3 *db = NULL;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	assert_int_equal(sqlite3_open(r.path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	store_put_station(r.s, "waits", "x");
+	store_rig_command(&row, 1, NULL, 1);
+	store_submit(r.s, &row, 1, JOURNAL);
+	assert_int_equal(store_rig_wait(&r).result, -EBUSY);
+	assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM station"), 1);
+	store_rig_destroy(&r);
+}
+
+/* A stop with a disk that refuses ends in time and says what was lost. */
+static void test_stop_refused(void **state)
+{
+	struct store_rig r;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	store_rig_create(&r);
+	store_rig_open(&r);
+	limit_files(4096);
+	store_put_station(r.s, "lost", "x");
+	assert_int_equal(store_stop(r.s, 300), 1);
+	limit_files(RLIM_INFINITY);
+	store_rig_destroy(&r);
+}
+
+/* The child commits commands as fast as it can and says which were answered. */
+static void child(struct store_rig *r, uint64_t id, int fd)
+{
+	struct row row;
+
+	if (store_open(&r->config, &r->s, NULL) < 0 || store_start(r->s) < 0) {
+		_exit(1);
+	}
+	for (;; id++) {
+		struct store_done done;
+
+		store_rig_command(&row, id, NULL, (uint32_t)id);
+		if (store_submit(r->s, &row, id, JOURNAL) < 0) {
+			usleep(1000);
+			id--;
+		}
+		store_rig_transition(&row, id, "SENT", (int64_t)id, "sent", false);
+		store_submit(r->s, &row, 0, 0);
+		while (store_take_done(r->s, &done)) {
+			if (done.result < 0 ||
+			    write(fd, &done.cookie, sizeof(done.cookie)) != sizeof(done.cookie)) {
+				_exit(2);
+			}
+		}
+	}
+}
+
+static void test_kill(void **state)
+{
+	struct store_rig r;
+	uint64_t answered = 0, id;
+
+	(void)state;
+	store_rig_create(&r);
+	for (int round = 0; round < 12; round++) {
+		int fds[2];
+		pid_t pid;
+
+		assert_int_equal(pipe(fds), 0);
+		pid = fork();
+		if (pid == 0) {
+			close(fds[0]);
+			child(&r, (uint64_t)round * 1000000 + 1, fds[1]);
+		}
+		close(fds[1]);
+		usleep(20000 + 7000 * (unsigned)round);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		waitpid(pid, NULL, 0);
+		while (read(fds[0], &id, sizeof(id)) == sizeof(id)) {
+			char sql[96];
+
+			answered++;
+			if (answered % 97 == 0) { /* each is too slow; the sum below has them all */
+				snprintf(sql, sizeof(sql),
+					 "SELECT count(*) FROM command WHERE id=%llu",
+					 (unsigned long long)id);
+				assert_int_equal(store_rig_number(&r, sql), 1);
+			}
+		}
+		close(fds[0]);
+		store_rig_open(&r); /* checks the file */
+		assert_int_equal(
+			store_rig_number(&r, "SELECT count(*) FROM command c WHERE NOT EXISTS "
+					     "(SELECT 1 FROM transition WHERE command = c.id)"),
+			0);
+		assert_true(store_rig_number(&r, "SELECT count(*) FROM command") >=
+			    (int64_t)answered);
+		store_rig_close(&r);
+	}
+	assert_true(answered > 0);
+	print_message("%llu commands answered before kill -9, none lost\n",
+		      (unsigned long long)answered);
+	store_rig_destroy(&r);
+}
+
+static void test_sessions(void **state)
+{
+	struct store_rig r;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	assert_int_equal(store_session(r.s, 0, 1, false, 42, 3, RIG_UTC), 1);
+	assert_int_equal(store_session(r.s, 1, 1, false, 42, 3, RIG_UTC), 1);
+	assert_int_equal(store_session(r.s, 0, 2, false, 42, 3, RIG_UTC), 1); /* DMA began anew */
+	store_rig_close(&r);
+	store_rig_open(&r); /* the daemon again: takes over, or begins anew, the driver lives on */
+	assert_int_equal(store_session(r.s, 0, 2, true, 42, 3, RIG_UTC), 1);
+	assert_int_equal(store_session(r.s, 1, 3, false, 42, 3, RIG_UTC), 1);
+	store_rig_close(&r);
+	store_rig_open(&r); /* the driver again: counts from 1 */
+	assert_int_equal(store_session(r.s, 0, 1, false, 42, 4, RIG_UTC), 2);
+	assert_int_equal(store_session(r.s, 1, 1, false, 42, 4, RIG_UTC), 2);
+	store_rig_close(&r);
+	store_rig_open(&r); /* one link lives on, the other begins anew under a number known */
+	assert_int_equal(store_session(r.s, 0, 1, true, 42, 4, RIG_UTC), 2);
+	assert_int_equal(store_session(r.s, 1, 1, false, 42, 4, RIG_UTC), 3);
+	assert_int_equal(store_session(r.s, 0, 1, true, 42, 4, RIG_UTC), 2);
+	store_rig_close(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM dma"), 7);
+	store_rig_destroy(&r);
+}
+
+static void test_ledger_rows(void **state)
+{
+	static const char *const groups[GROUPS_MAX] = {"trigger", "acoustic"};
+	struct ledger_link_row l = {.dma_epoch = 1,
+				    .cells = 8000,
+				    .second = 5,
+				    .link = 2,
+				    .tower = 1,
+				    .floor = 3,
+				    .verdicts = {7990, 0, 0, 0, 10}};
+	struct ledger_stream_row m = {.dma_epoch = 1,
+				      .link = 2,
+				      .group = 1,
+				      .second = 5,
+				      .offered = 8000,
+				      .outcome = {0, 7000, 600},
+				      .in_flight = 400,
+				      .stream = FCM_HYDROPHONE};
+	struct ledger_loss loss = {.kind = 0,
+				   .code = TDM_LOSS_CRC,
+				   .link = 2,
+				   .tower = 1,
+				   .floor = 3,
+				   .open = 1,
+				   .dma_epoch = 1,
+				   .first = 40000,
+				   .frames = 4,
+				   .tai_ns = INT64_MIN};
+	struct store_rig r;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	assert_int_equal(store_put_link_row(r.s, 1, &l, RIG_UTC, 0, 0), 0);
+	l.closed = 1;
+	l.verdicts[0] = 7989;
+	l.verdicts[TDM_LOSS_TIME] = 1;
+	assert_int_equal(store_put_link_row(r.s, 1, &l, RIG_UTC + 1, 7, STORE_ANSWER), 0);
+	assert_int_equal(store_rig_wait(&r).cookie, 7);
+	l.closed = 0; /* late news of an open row do not undo the closed one */
+	l.verdicts[0] = 1;
+	store_put_link_row(r.s, 1, &l, RIG_UTC + 2, 0, 0);
+	store_put_link_row(r.s, 2, &l, RIG_UTC + 2, 0, 0); /* another session is another row */
+	store_put_stream_row(r.s, 1, &m, groups, RIG_UTC, 0, 0);
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC);
+	loss.frames = 9;
+	loss.open = 0;
+	loss.tai_ns = 77;
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 5);
+	loss.frames = 3; /* an old report again */
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 6);
+	loss.kind = 1;
+	loss.code = OUTCOME_DROP_SLOW;
+	loss.group = 0;
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 6);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM ledger_link"), 2);
+	assert_int_equal(store_rig_number(&r, "SELECT good FROM ledger_link WHERE session=1"),
+			 7989);
+	assert_int_equal(store_rig_number(&r, "SELECT crc FROM ledger_link WHERE session=1"), 10);
+	assert_int_equal(store_rig_number(&r, "SELECT time_fault FROM ledger_link WHERE session=1"),
+			 1);
+	assert_int_equal(store_rig_number(&r, "SELECT no_member FROM ledger_stream WHERE "
+					      "stream='hydrophone' AND grp='acoustic'"),
+			 600);
+	assert_int_equal(store_rig_number(&r,
+					  "SELECT frames FROM loss WHERE kind=0 AND NOT open AND "
+					  "tai_ns=77 AND code='crc' AND stream=''"),
+			 9);
+	assert_int_equal(store_rig_number(&r,
+					  "SELECT frames FROM loss WHERE kind=1 AND code='slow' "
+					  "AND grp='trigger' AND stream='pmt'"),
+			 3);
+	store_rig_destroy(&r);
+}
+
+static void test_other_rows(void **state)
+{
+	struct phase_row row = {.mean_ps = 3000.5,
+				.sigma_ps = 20,
+				.min_ps = -60,
+				.max_ps = 61,
+				.samples = 10,
+				.rtt_frames = 7,
+				.rtt_bytes = 1234,
+				.rtt_bits = 3};
+	struct phase_judgement j = {.verdict = PHASE_SLIP, .slip = -2, .difference_ps = -2500};
+	struct phase_reference ref = {.set = true,
+				      .phase_ps = 3000.5,
+				      .rtt_frames = 7,
+				      .rtt_bytes = 1234,
+				      .rtt_bits = 3,
+				      .time_ns = RIG_UTC};
+	struct phase_reference got;
+	struct label label = {.time_epoch = 4,
+			      .source = LABEL_GPSD,
+			      .state = CLOCK_LOCKED,
+			      .uncertainty_ns = UINT32_MAX};
+	struct store_run run;
+	struct store_rig r;
+	char text[32];
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_put_phase_row(r.s, 1, &row, RIG_UTC);
+	store_put_phase_event(r.s, 1, &j, NULL, NULL, RIG_UTC);
+	store_put_phase_reference(r.s, 1, &ref, "expert", "new fibre");
+	store_put_clock_event(r.s, &label, "gpsd is back", RIG_UTC);
+	store_put_event(r.s, "alarm", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
+	store_put_station(r.s, "board", "nanet3-0");
+	store_put_station(r.s, "board", "nanet3-1");
+	store_put_run_begin(r.s, 5, "physics", "shift", RIG_UTC, 1);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	store_put_run_slice(r.s, 5, 4200);
+	store_rig_close(&r);
+
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	assert_int_equal(store_read_phase_reference(r.s, 1, &got), 0);
+	assert_true(got.set && got.phase_ps == 3000.5 && got.rtt_bytes == 1234);
+	assert_int_equal(store_read_phase_reference(r.s, 0, &got), 0);
+	assert_false(got.set);
+	assert_int_equal(store_read_run(r.s, &run), 0);
+	assert_true(run.open && run.last_number == 5);
+	assert_string_equal(run.note, "physics");
+	assert_int_equal(store_read_station(r.s, "board", text, sizeof(text)), 0);
+	assert_string_equal(text, "nanet3-1");
+	assert_int_equal(store_read_station(r.s, "none", text, sizeof(text)), -ENOENT);
+	assert_int_equal(store_start(r.s), 0);
+	store_put_run_end(r.s, 5, RIG_UTC + 9, 4300, 2);
+	store_put_run_begin(r.s, 5, "again", "shift", RIG_UTC, 3);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
+	assert_int_equal(store_rig_number(&r, "SELECT begun_slice FROM run"), 4200);
+	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run"), 4300);
+	assert_int_equal(store_rig_number(&r, "SELECT uncertainty_ns IS NULL FROM clock_event "
+					      "WHERE state='locked' AND source='gpsd'"),
+			 1);
+	assert_int_equal(store_rig_number(&r, "SELECT slip FROM phase_event WHERE verdict='SLIP'"),
+			 -2);
+	store_rig_destroy(&r);
+}
+
+/* Everything the engine needs after a crash comes from the file. */
+static void test_read_engine(void **state)
+{
+	static const struct param_floor floors[] = {{2, 1, 3}};
+	struct engine_config config;
+	struct engine_command_view v;
+	struct engine_now now = {1000, RIG_UTC};
+	struct engine_request q = {.parameter = "floor3.om1.threshold", .value = 12, .who = "t"};
+	struct params *p = NULL;
+	struct engine *e;
+	struct store_rig r;
+	struct row row;
+	uint64_t id;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	for (id = 1; id <= 3; id++) {
+		store_rig_command(&row, id, id == 1 ? "one" : NULL, (uint32_t)id + 100);
+		store_submit(r.s, &row, 0, 0);
+	}
+	store_rig_transition(&row, 1, "DONE", -1, "read-back 1450.0 V", true);
+	store_submit(r.s, &row, 0, 0);
+	store_rig_transition(&row, 2, "SENT", 12345, "sent", false);
+	store_submit(r.s, &row, 0, 0);
+	row_begin(&row, ROW_SEQUENCE);
+	row_int(&row, 1);
+	row_int(&row, 3);
+	row_int(&row, 90);
+	store_submit(r.s, &row, 0, 0);
+	store_rig_close(&r);
+
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	assert_int_equal(params_load("schemas/parameters.conf", floors, 1, &p, NULL), 0);
+	engine_config_default(&config);
+	e = engine_create(p, &config);
+	assert_int_equal(store_read_engine(r.s, e, 100, now), 0);
+	assert_true(engine_command(e, 1, &v));
+	assert_true(v.ended && v.state == COMMAND_DONE);
+	assert_true(engine_command(e, 2, &v));
+	assert_true(!v.ended && v.state == COMMAND_UNKNOWN && v.sequence == 102);
+	assert_true(engine_command(e, 3, &v));
+	assert_false(v.ended);
+	engine_link(e, 2, true, 1, 3, now);
+	assert_int_equal(engine_submit(e, &q, now, &id, NULL), 0);
+	assert_int_equal(id, 4);
+	assert_true(engine_command(e, 4, &v));
+	assert_true(v.sequence > 103); /* beyond all that was reserved or used */
+	engine_destroy(e);
+	params_destroy(p);
+	store_rig_destroy(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_open),	     cmocka_unit_test(test_refuses_files),
+		cmocka_unit_test(test_finds_damage), cmocka_unit_test(test_bad_rows),
+		cmocka_unit_test(test_arena),	     cmocka_unit_test(test_group_commit),
+		cmocka_unit_test(test_constraint),   cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_locked),	     cmocka_unit_test(test_stop_refused),
+		cmocka_unit_test(test_kill),	     cmocka_unit_test(test_sessions),
+		cmocka_unit_test(test_ledger_rows),  cmocka_unit_test(test_other_rows),
+		cmocka_unit_test(test_read_engine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
