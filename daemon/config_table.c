@@ -41,7 +41,7 @@ const struct option config_options[] = {
 	{"data", "monitor_endpoint", OPTION_STRING, IN(data.monitor_endpoint),
 	 .value = "tcp://127.0.0.1:%(5730+N)", .may_be_empty = true, .restart = true,
 	 .help = "Where monitors subscribe; by default port 5730 + N; empty: nowhere."},
-	{"data", "monitor_hwm", OPTION_U32, IN(data.monitor_hwm), .value = "1000", RANGE(1, 100000),
+	{"data", "monitor_hwm", OPTION_U32, IN(data.monitor_hwm), .value = "32", RANGE(1, 100000),
 	 .restart = true, .unit = "messages",
 	 .help = "Messages queued for one monitor before it misses some."},
 	{"data", "consumer_dead_ms", OPTION_U32, IN(data.consumer_dead_ms), .value = "3000",

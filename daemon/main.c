@@ -199,6 +199,7 @@ static int start_capture(struct station *s)
 		c.links |= (unsigned)s->config.link[link].enabled << link;
 		c.expected[link].tower = s->config.link[link].tower;
 		c.expected[link].floor = s->config.link[link].floor;
+		c.cable_delay_ns[link] = s->config.link[link].cable_delay_ns;
 	}
 	for (unsigned n = 0; n < s->config.groups; n++) {
 		c.group_streams[n] = s->config.group[n].streams;
@@ -457,8 +458,9 @@ static void stop_data(struct station *s)
 	if (s->store && s->engine && s->clock) {
 		reports_drain(s);
 	}
-	capture_destroy(s->capture);
+	/* The blocks are the publisher's last to give; the pool goes with capture. */
 	publisher_destroy(s->publisher);
+	capture_destroy(s->capture);
 }
 
 static void stop(struct station *s)

@@ -47,51 +47,55 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FCM_BLOCK_MAGIC   0x424d4346u /* "FCMB" */
-#define FCM_BLOCK_VERSION 1u
-#define FCM_CHANNELS_MAX  6u
+#define FCM_BLOCK_MAGIC	   0x424d4346u /* "FCMB" */
+#define FCM_BLOCK_VERSION  1u
+#define FCM_CHANNELS_MAX   6u
 #define FCM_NO_UNCERTAINTY UINT32_MAX
-#define FCM_NO_TAI         INT64_MIN
+#define FCM_NO_TAI	   INT64_MIN
 
 enum fcm_stream { FCM_PMT = 0, FCM_HYDROPHONE = 1, FCM_INSTRUMENT = 2, FCM_STREAMS = 3 };
 
 /* flags */
-#define FCM_BLOCK_RESENT    0x001u /* may have been sent before: recognise it by (link, floor, stream,
+#define FCM_BLOCK_RESENT                                                                           \
+	0x001u /* may have been sent before: recognise it by (link, floor, stream,
 				    * sequence) */
-#define FCM_BLOCK_GAP       0x002u /* nothing came: the link is down or not aligned */
+#define FCM_BLOCK_GAP	    0x002u /* nothing came: the link is down or not aligned */
 #define FCM_BLOCK_NO_TIME   0x004u /* tai_ns and slice_id are void */
 #define FCM_BLOCK_PARTIAL   0x008u /* frames are missing: see status */
-#define FCM_BLOCK_STEP      0x010u /* the floor's numbering moved in here */
+#define FCM_BLOCK_STEP	    0x010u /* the floor's numbering moved in here */
 #define FCM_BLOCK_RELABEL   0x020u /* first block of a time epoch */
 #define FCM_BLOCK_FIFO_FULL 0x040u /* hits were lost in the FCM's FIFO */
 #define FCM_BLOCK_IDENTITY  0x080u /* the floor is not the one configured for this link */
-#define FCM_BLOCK_TIME_FAULT 0x100u /* hits whose birth frame is out of reach, or floor's time word
+#define FCM_BLOCK_TIME_FAULT                                                                       \
+	0x100u			  /* hits whose birth frame is out of reach, or floor's time word
 				    * disagrees with the label */
-#define FCM_BLOCK_EMULATED  0x200u /* from a model, not from the sea */
+#define FCM_BLOCK_EMULATED 0x200u /* from a model, not from the sea */
 
 struct fcm_block_header {
 	uint32_t magic;
 	uint16_t version, header_bytes; /* 1, 256 */
-	uint8_t stream;                 /* enum fcm_stream */
+	uint8_t stream;			/* enum fcm_stream */
 	uint8_t board, link, channels;
 	uint8_t tower, floor;
 	uint8_t label_source; /* enum label_source: 0 none, 1 gpsd, 2 floors' time word, 3 system clock,
 			       * 4 the emulator's own */
-	uint8_t clock_state;  /* enum clock_state: 0 no-time, 1 acquiring, 2 locked, 3 holdover, 4 fault */
+	uint8_t clock_state; /* enum clock_state: 0 no-time, 1 acquiring, 2 locked, 3 holdover, 4 fault */
 	uint32_t flags;
 	uint32_t run; /* 0 outside a run */
 	uint32_t dma_epoch, time_epoch;
 	uint32_t uncertainty_ns; /* FCM_NO_UNCERTAINTY: none */
-	uint32_t frames;         /* carrying frames covered */
-	uint32_t frames_lost;    /* of them: never came (link-down, board-fifo, ring-full) */
-	uint32_t frames_bad;     /* of them: came, but bad (crc, alignment, time-fault) */
-	uint64_t sequence;       /* dma_epoch << 40 | first_frame / block length: computed, never counted */
+	uint32_t frames;	 /* carrying frames covered */
+	uint32_t frames_lost;	 /* of them: never came (link-down, board-fifo, ring-full) */
+	uint32_t frames_bad;	 /* of them: came, but bad (crc, alignment, time-fault) */
+	uint64_t
+		sequence; /* dma_epoch << 40 | first_frame / block length: computed, never counted */
 	uint64_t first_frame;
-	int64_t tai_ns;       /* TAI since 1970 of the start of first_frame as labelled; FCM_NO_TAI */
-	uint64_t slice_id;    /* UTC ms since 2000-01-01 (no leap seconds) / 200 */
-	int64_t first_item_tai_ns, last_item_tai_ns; /* earliest and latest hit (or sample); FCM_NO_TAI */
-	uint32_t cable_delay_ns; /* subtracted from tai_ns and the item times: 0 = none */
-	uint32_t items;          /* hits, samples, or records */
+	int64_t tai_ns;	   /* TAI since 1970 of the start of first_frame as labelled; FCM_NO_TAI */
+	uint64_t slice_id; /* UTC ms since 2000-01-01 (no leap seconds) / 200 */
+	int64_t first_item_tai_ns,
+		last_item_tai_ns; /* earliest and latest hit (or sample); FCM_NO_TAI */
+	uint32_t cable_delay_ns;  /* subtracted from tai_ns and the item times: 0 = none */
+	uint32_t items;		  /* hits, samples, or records */
 	uint32_t payload_bytes;
 	uint32_t status_offset, index_offset, data_offset;
 	uint32_t channel_offset[FCM_CHANNELS_MAX + 1];

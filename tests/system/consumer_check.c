@@ -213,6 +213,7 @@ static void check_label(struct consumer_check *c, const struct fcm_block_header 
 {
 	int64_t off_ns, ms;
 
+	c->counts.fifo_full += (h->flags & FCM_BLOCK_FIFO_FULL) != 0;
 	if (!has_time(h)) {
 		c->counts.no_time++;
 		return;

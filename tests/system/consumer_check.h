@@ -58,6 +58,7 @@ struct consumer_counts {
 	uint64_t bad_hits, time_errors;
 	uint64_t label_errors; /* blocks whose slice id does not fit their tai_ns */
 	uint64_t no_time;      /* blocks without time */
+	uint64_t fifo_full;    /* blocks with hits lost in the FCM */
 	uint64_t link_frames[4];
 	uint64_t latency[LATENCY_BINS + 1]; /* blocks; arrival after the block's end */
 	uint64_t latencies;

@@ -283,6 +283,7 @@ static void print_summary(struct consumer *c, bool final)
 		{"time_errors", n->time_errors},
 		{"label_errors", n->label_errors},
 		{"no_time", n->no_time},
+		{"fifo_full", n->fifo_full},
 		{"hellos", c->hellos},
 		{"welcomes", c->welcomes},
 	};

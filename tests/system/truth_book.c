@@ -78,10 +78,22 @@ static int table_make(struct table *t, uint64_t low, uint64_t high)
 	return 0;
 }
 
-/* A floor that steps back repeats numbers: the later frame is the one that can be delivered good. */
 static void table_put(struct table *t, uint64_t number, uint32_t record)
 {
 	t->index[number - t->base] = record;
+}
+
+/* Numbers repeat: where a floor steps back, and where a dark fibre's cells are numbered as if frames had
+ * come. The one that can be delivered is the frame that was sent good, the later of two. */
+static void frame_put(struct book *b, struct table *t, uint32_t record)
+{
+	uint64_t number = b->truth[record].floor_frame;
+	uint32_t before = table_get(t, number);
+
+	if (before == NONE || b->truth[before].fate != TDM_GOOD ||
+	    b->truth[record].fate == TDM_GOOD) {
+		table_put(t, number, record);
+	}
 }
 
 static int index_truth(struct book *b)
@@ -119,7 +131,7 @@ static int index_truth(struct book *b)
 	for (uint32_t i = 0; i < b->records && r == 0; i++) {
 		const struct truth_record *t = &b->truth[i];
 
-		table_put(&b->page[t->link].by_frame, t->floor_frame, i);
+		frame_put(b, &b->page[t->link].by_frame, i);
 		table_put(&b->page[t->link].by_count, t->count, i);
 	}
 	return r;
@@ -246,8 +258,8 @@ static void mark_loss(struct book *b, int kind, unsigned link, const char *strea
 
 		if (kind == 0) {
 			i = table_get(&p->by_count, n);
-			if (i == NONE) {
-				continue;
+			if (i == NONE || table_get(&p->by_frame, b->truth[i].floor_frame) != i) {
+				continue; /* the cell of another frame than the one judged */
 			}
 			for (unsigned s = 0; s < BOOK_STREAMS; s++) {
 				p->mark[s][b->truth[i].floor_frame - p->by_frame.base] |=
