@@ -143,6 +143,9 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns)
 {
 	clock_at(c, now_ns);
+	if (connected && !c->gps_connected) {
+		c->connected_ns = c->now_ns;
+	}
 	c->gps_connected = connected;
 	if (!connected) {
 		c->gps_fix = false;

@@ -70,6 +70,7 @@ struct clock {
 
 	bool gps_connected, gps_fix;
 	int satellites_used;
+	uint64_t connected_ns; /* since when gpsd answers */
 	uint64_t last_gps_ns, last_fix_ns, last_whole_ns,
 		last_label_ns; /* label: one that met a PPS */
 	enum clock_reject reject;

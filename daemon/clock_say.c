@@ -28,6 +28,10 @@ static struct trouble gps_trouble(const struct clock *c)
 		return (struct trouble){"gpsd does not answer",
 					"start gpsd, and see [clock] gpsd_host and gpsd_port"};
 	}
+	if (!clock_within(c->last_gps_ns, silence, now) &&
+	    clock_within(c->connected_ns, silence, now)) {
+		return (struct trouble){"gpsd has just answered", "wait some seconds"};
+	}
 	if (!clock_within(c->last_gps_ns, silence, now)) {
 		return (struct trouble){"gpsd answers but its receiver is silent",
 					"check the receiver's power and serial cable; "

@@ -14,6 +14,8 @@ static void cold_start(void **state)
 	w.gpsd = false;
 	assert_int_equal(view(&w).label.state, CLOCK_NO_TIME);
 	run(&w, 20);
+	assert_words(&w, "just answered", "wait");
+	run(&w, 20);
 	assert_int_equal(view(&w).label.state, CLOCK_NO_TIME);
 	assert_words(&w, "receiver is silent", "gpsmon");
 	w.gpsd = true;
