@@ -21,7 +21,7 @@ static struct trouble gps_trouble(const struct clock *c)
 	uint64_t silence = clock_silence_ns(c), now = c->now_ns;
 
 	if (clock_within(c->last_label_ns, silence, now) &&
-	    !clock_within(c->late_ns, silence, now)) {
+	    clock_within(c->last_pps_ns, silence, now) && !clock_within(c->late_ns, silence, now)) {
 		return (struct trouble){NULL, ""};
 	}
 	if (!c->gps_connected) {

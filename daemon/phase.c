@@ -22,7 +22,8 @@
 #define FRAME_PS    125000000.0
 #define WINDOW_S    600.0
 #define SAMPLES_MAX 6000u /* 600 s at 10 Hz; at a higher rate the window is shorter */
-#define SHORT_S	    10.0  /* mean for drift, difference and a new reference */
+#define RECENT_S    2.0	  /* mean for drift and difference */
+#define REFERENCE_S 10.0  /* mean for a new reference, and slope of a drift */
 #define DRIFT_MIN_S 5.0	  /* a lock must be so old before its drift is judged */
 #define RELOCK_MAX  64u
 #define STEP_SIGMAS 6.0
@@ -180,11 +181,12 @@ static void moments(const struct phase *p, uint32_t from, struct moments *ret)
 	ret->slope = n > 1 && stt * n > st * st ? (n * stx - st * sx) / (n * stt - st * st) : 0;
 }
 
-static double short_mean(const struct phase *p)
+/* Mean total of the last `seconds`. */
+static double mean_over(const struct phase *p, double seconds)
 {
 	struct moments m;
 
-	moments(p, since(p, SHORT_S), &m);
+	moments(p, since(p, seconds), &m);
 	return m.mean;
 }
 
@@ -324,14 +326,15 @@ static void judge_relock(struct phase *p)
 static void judge_drift(struct phase *p)
 {
 	struct moments m;
-	double difference;
+	double difference, mean;
 
 	if (!p->judged || !p->reference.set || !p->count ||
 	    sample(p, p->count - 1)->s - sample(p, 0)->s < DRIFT_MIN_S) {
 		return;
 	}
-	moments(p, since(p, SHORT_S), &m);
-	difference = m.mean - reference_total_ps(&p->reference);
+	moments(p, since(p, REFERENCE_S), &m);
+	mean = mean_over(p, RECENT_S);
+	difference = mean - reference_total_ps(&p->reference);
 	if (fabs(difference) < p->config.drift_ps / 2) {
 		p->drifting = false;
 	}
@@ -342,8 +345,7 @@ static void judge_drift(struct phase *p)
 	}
 	p->drifting = true;
 	p->drifts++;
-	pass_judgement(p, PHASE_DRIFT, 0, difference, m.mean, m.sigma,
-		       p->count - since(p, SHORT_S));
+	pass_judgement(p, PHASE_DRIFT, 0, difference, mean, m.sigma, p->count - since(p, RECENT_S));
 }
 
 /*
@@ -526,12 +528,12 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 		return -EAGAIN;
 	}
 	p->reference = (struct phase_reference){.set = true, .time_ns = utc_ns};
-	split_total(short_mean(p), p->reading.rtt_bits, &p->reference);
+	split_total(mean_over(p, REFERENCE_S), p->reading.rtt_bits, &p->reference);
 	p->drifting = false;
 	/* What the last verdict was about is settled. */
 	p->last = (struct phase_judgement){.verdict = PHASE_FIRST,
 					   .mean_ps = p->reference.phase_ps,
-					   .samples = p->count - since(p, SHORT_S),
+					   .samples = p->count - since(p, REFERENCE_S),
 					   .time_ns = p->last_sample_ns};
 	*ret_reference = p->reference;
 	return 0;
@@ -592,6 +594,7 @@ void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *r
 	ret_view->peak_to_peak_ps = m.max - m.min;
 	ret_view->slope_ps_per_s = m.slope;
 	if (p->reference.set) {
-		ret_view->difference_ps = short_mean(p) - reference_total_ps(&p->reference);
+		ret_view->difference_ps =
+			mean_over(p, RECENT_S) - reference_total_ps(&p->reference);
 	}
 }

@@ -73,7 +73,7 @@ struct phase_view {
 	struct phase_judgement last; /* verdict on the last re-lock (or drift) */
 	double mean_ps, sigma_ps, peak_to_peak_ps,
 		slope_ps_per_s; /* since the last lock or 600 s */
-	double difference_ps;	/* of the last 10 s' mean total delay against the reference */
+	double difference_ps;	/* of the last 2 s' mean total delay against the reference */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */
