@@ -127,7 +127,7 @@ static int run(struct ctl *ctl, const char *program, const struct ctl_args *args
 		.socket = getenv("FCM_SOCKET"),
 		.database = getenv("FCM_DATABASE"),
 	};
-	struct ctl_fault fault;
+	struct ctl_fault fault = {.text = ""};
 	int code;
 
 	if (ctl_station_find(args, &environment, &ctl->station, &fault) != 0) {
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 	};
 	char **words = calloc((size_t)argc + 1, sizeof(*words));
 	struct ctl_args args = {0};
-	struct ctl_fault fault;
+	struct ctl_fault fault = {.text = ""};
 	int code = CTL_DONE;
 
 	if (words == NULL) {

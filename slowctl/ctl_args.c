@@ -206,8 +206,9 @@ static int match(const char *what, const char *word, const struct names *names,
 		return 0;
 	}
 	if (fits.count > 1) {
-		return fault(ret_fault, "type more of it", "%s '%.40s' may be %s", what, word,
-			     names_text(&fits, list, sizeof(list)));
+		fault(ret_fault, "type more of it", "%s '%.40s' may be %s", what, word,
+		      names_text(&fits, list, sizeof(list)));
+		return -EINVAL;
 	}
 	near = ctl_nearest(word, names->name, names->count);
 	if (near != NULL) {
@@ -216,7 +217,8 @@ static int match(const char *what, const char *word, const struct names *names,
 		snprintf(hint, sizeof(hint), "there are: %s",
 			 names_text(names, list, sizeof(list)));
 	}
-	return fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
+	fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
+	return -EINVAL;
 }
 
 static const struct ctl_command *find(const char *noun, const char *verb)
@@ -240,8 +242,8 @@ static int find_command(int words, char **word, const char **ret_noun,
 			struct ctl_fault *ret_fault)
 {
 	struct names names;
-	const char *first;
-	const char *verb;
+	const char *first = NULL;
+	const char *verb = NULL;
 	char what[64];
 	int err;
 

@@ -167,7 +167,7 @@ static int send_request(struct client *c, const char *id, const char *op, json_t
 
 static int receive(struct client *c)
 {
-	size_t room = c->room == 0 ? 65536 : c->room;
+	size_t room;
 	ssize_t n;
 	char *in;
 

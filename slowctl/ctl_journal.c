@@ -103,7 +103,7 @@ static int number_word(struct ctl *ctl, const char *word, json_int_t *ret_comman
 
 static int show_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_int_t command;
+	json_int_t command = 0;
 	int code = number_word(ctl, args->word[0], &command);
 
 	return code != CTL_DONE
@@ -125,7 +125,7 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 	char look[64];
 	struct ctl_request request = {.op = "command.cancel", .doing = doing, .look = look};
 	json_t *result = NULL;
-	json_int_t command;
+	json_int_t command = 0;
 	int code = number_word(ctl, args->word[0], &command);
 
 	if (code != CTL_DONE) {

@@ -275,6 +275,7 @@ const char *ctl_time_text(double time, int decimals, char *buf, size_t size)
 {
 	static const int64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
 	struct tm tm;
+	int64_t scale;
 	int64_t ticks;
 	time_t whole;
 	size_t length;
@@ -283,12 +284,15 @@ const char *ctl_time_text(double time, int decimals, char *buf, size_t size)
 		snprintf(buf, size, "?");
 		return buf;
 	}
-	decimals = decimals < 0 ? 0 : decimals > 6 ? 6 : decimals;
+	if (decimals < 0 || decimals > 6) {
+		decimals = 6;
+	}
+	scale = power[decimals];
 	/* Cut, not rounded: an event must not be shown in a second that has not begun. The half
 	 * microsecond undoes the double's own rounding. */
-	ticks = (int64_t)floor((time + (decimals > 0 ? 0.5e-6 : 0.0)) * (double)power[decimals]);
-	whole = (time_t)(ticks / power[decimals]);
-	if (ticks % power[decimals] < 0) {
+	ticks = (int64_t)floor((time + (decimals > 0 ? 0.5e-6 : 0.0)) * (double)scale);
+	whole = (time_t)(ticks / scale);
+	if (ticks % scale < 0) {
 		whole--;
 	}
 	if (gmtime_r(&whole, &tm) == NULL) {
@@ -298,7 +302,7 @@ const char *ctl_time_text(double time, int decimals, char *buf, size_t size)
 	length = strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm);
 	if (decimals > 0 && length > 0) {
 		snprintf(buf + length, size - length, ".%0*lld", decimals,
-			 (long long)(ticks - (int64_t)whole * power[decimals]));
+			 (long long)(ticks - (int64_t)whole * scale));
 	}
 	return buf;
 }

@@ -31,7 +31,6 @@ struct line {
 struct page {
 	struct line *line;
 	size_t count, room;
-	bool failed; /* out of memory: what is there is shown */
 };
 
 static struct line *page_last(struct page *p, bool fresh)
@@ -45,7 +44,6 @@ static struct line *page_last(struct page *p, bool fresh)
 	if (p->count == p->room) {
 		lines = reallocarray(p->line, room, sizeof(*lines));
 		if (lines == NULL) {
-			p->failed = true;
 			return NULL;
 		}
 		memset(lines + p->room, 0, (room - p->room) * sizeof(*lines));
@@ -56,32 +54,41 @@ static struct line *page_last(struct page *p, bool fresh)
 	return &p->line[p->count++];
 }
 
+static bool line_reserve(struct line *l, size_t bytes)
+{
+	size_t room = bytes * 2;
+	char *text;
+	unsigned char *style;
+
+	if (bytes <= l->room) {
+		return true;
+	}
+	text = realloc(l->text, room);
+	if (text == NULL) {
+		return false;
+	}
+	l->text = text;
+	style = realloc(l->style, room);
+	if (style == NULL) {
+		return false; /* `room` stays: the longer text is harmless */
+	}
+	l->style = style;
+	l->room = room;
+	return true;
+}
+
 static void page_text(void *context, enum writer_style style, const char *text, size_t bytes)
 {
 	struct page *p = context;
-	struct line *l = page_last(p, p->count == 0);
-	size_t room;
-	char *grown;
-	unsigned char *styles;
+	struct line *l;
 
 	if (bytes == 1 && *text == '\n') {
-		page_last(p, true);
+		(void)page_last(p, true);
 		return;
 	}
-	if (l == NULL) {
-		return;
-	}
-	if (l->bytes + bytes > l->room) {
-		room = (l->bytes + bytes) * 2;
-		grown = realloc(l->text, room);
-		l->text = grown != NULL ? grown : l->text;
-		styles = realloc(l->style, room);
-		l->style = styles != NULL ? styles : l->style;
-		if (grown == NULL || styles == NULL) {
-			p->failed = true;
-			return;
-		}
-		l->room = room;
+	l = page_last(p, p->count == 0);
+	if (l == NULL || !line_reserve(l, l->bytes + bytes)) {
+		return; /* out of memory: what is there is shown */
 	}
 	memcpy(l->text + l->bytes, text, bytes);
 	memset(l->style + l->bytes, (int)style, bytes);
@@ -306,6 +313,7 @@ static int full_screen_round(struct ctl *ctl, double interval, struct view *v)
 
 static int full_screen(struct ctl *ctl, double interval, double rounds)
 {
+	const char *no_colour = getenv("NO_COLOR");
 	struct view v = {0};
 	int err = 0;
 
@@ -320,7 +328,7 @@ static int full_screen(struct ctl *ctl, double interval, double rounds)
 	noecho();
 	keypad(stdscr, TRUE);
 	curs_set(0);
-	if (has_colors() && (getenv("NO_COLOR") == NULL || *getenv("NO_COLOR") == '\0')) {
+	if (has_colors() && (no_colour == NULL || *no_colour == '\0')) {
 		start_color();
 		use_default_colors();
 		init_pair(1, COLOR_GREEN, -1);
