@@ -37,20 +37,22 @@ manuals() {
 	mandoc -Tlint -W warning $pages
 }
 
+# It reads no system headers, but must know what the lists of <sys/queue.h> are.
 cppchecked() {
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -I. \
+		--include="/usr/include/$(gcc -print-multiarch)/sys/queue.h" \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
 		--suppress=unknownMacro -D_GNU_SOURCE -D__linux__ -DFCM_VERSION='""' \
 		-j2 tdm driver slowctl daemon
 }
 
+# One file a run: with several, clang-tidy 14 reports va_lists as uninitialised that are not.
 tidy() {
 	local flags
-	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION=\"\" $(pkg-config --cflags libevent libzmq \
+	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' $(pkg-config --cflags libevent libzmq \
 		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw)"
-	# shellcheck disable=SC2086
 	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
-		xargs -P2 -n4 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy
+		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null
 }
 
 # What `make install` puts in place, as systemd sees it. systemd's own units and ExecReload's command
