@@ -165,6 +165,7 @@ static void judge(struct station *s, unsigned link)
 
 		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
 		view.reference.time_ns = now_utc_ns();
+		phase_set_reference(s->link[link].phase, &view.reference);
 		store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
 					  "first lock");
 	}
@@ -469,7 +470,7 @@ static void shore_link(struct station *s, unsigned link)
 
 void links_second(struct station *s)
 {
-	uint64_t now = now_mono_ns();
+	uint64_t now = s->capture_status.last_tick_ns; /* what the counts are of */
 
 	s->loss_second = (s->loss_second + 1) % (LOSS_WINDOW_S + 1);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {

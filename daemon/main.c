@@ -338,6 +338,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	links_second(s);
+	status_tick(s);
 	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
 	store_put_station(s->store, "last_alive", alive);
 	status_line(s, line, sizeof(line));

@@ -59,7 +59,7 @@ struct station_link {
 	struct capture_link_status rated;		 /* what the rates were counted from */
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	bool accounted;
-	uint32_t session;				 /* of the store, for ledger rows */
+	uint32_t session; /* of the store, for ledger rows */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
 	uint32_t boot_count;   /* 0: not seen yet */
@@ -76,6 +76,13 @@ struct station_run {
 	uint32_t wanted;	    /* what capture has been asked for */
 	struct control_request *rq; /* waits for the slice border */
 	bool changing;
+};
+
+/* Since when a reason stands: known by code and object, forgotten when it is gone. */
+#define REASONS_MAX 64u
+struct station_reason {
+	char code[32], object[PARAM_NAME_MAX];
+	uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC; since 0: free */
 };
 
 /* A client that waits for a command's end. */
@@ -123,6 +130,7 @@ struct station {
 	struct control *control;
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at */
+	struct station_reason reason[REASONS_MAX];
 };
 
 /* links.c */
@@ -165,6 +173,7 @@ void detector_stored(struct station *s); /* done rows of the store */
 
 /* status.c: objects of schemas/control.md; new references */
 json_t *status_json(struct station *s);
+void status_tick(struct station *s); /* once a second: notes when reasons begin and end */
 json_t *status_link(struct station *s, unsigned link);
 json_t *status_phase(struct station *s, unsigned link);
 json_t *status_clock(struct station *s);
@@ -193,6 +202,12 @@ static inline json_t *json_age(uint64_t then_ns)
 static inline json_t *json_time(int64_t utc_ns)
 {
 	return utc_ns ? json_real((double)utc_ns / 1e9) : json_null();
+}
+
+/* When that was, in UTC. */
+static inline json_t *json_time_of(uint64_t then_ns)
+{
+	return then_ns ? json_time(now_utc_ns() - (int64_t)(now_mono_ns() - then_ns)) : json_null();
 }
 
 #endif

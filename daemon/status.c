@@ -144,14 +144,15 @@ json_t *status_clock(struct station *s)
 		label_source_name(v.label.source), "uncertainty_ns",
 		v.label.uncertainty_ns == UINT32_MAX ? json_null()
 						     : json_integer(v.label.uncertainty_ns),
-		"time_epoch", (json_int_t)v.label.time_epoch, "since", json_age(v.state_since_ns),
-		"reason", v.reason ? v.reason : "", "action", v.action ? v.action : "", "gpsd",
-		"connected", v.gps_connected, "fix", v.gps_fix, "satellites",
-		v.satellites_used < 0 ? json_null() : json_integer(v.satellites_used), "age_s",
-		json_age(v.last_gps_ns), "pps", "number", (json_int_t)v.pps_number, "age_s",
-		json_age(v.last_pps_ns), "utc", json_time(utc), "tai_utc_s", v.label.tai_utc_s,
-		"leap", "announced", v.label.leap_tai_ns != INT64_MAX, "table_expired",
-		v.leap_table_expired, "mismatch", v.leap_mismatch, "system_offset_s",
+		"time_epoch", (json_int_t)v.label.time_epoch, "since",
+		json_time_of(v.state_since_ns), "reason", v.reason ? v.reason : "", "action",
+		v.action ? v.action : "", "gpsd", "connected", v.gps_connected, "fix", v.gps_fix,
+		"satellites", v.satellites_used < 0 ? json_null() : json_integer(v.satellites_used),
+		"age_s", json_age(v.last_gps_ns), "pps", "number", (json_int_t)v.pps_number,
+		"age_s", json_age(v.last_pps_ns), "utc", json_time(utc), "tai_utc_s",
+		v.label.tai_utc_s, "leap", "announced", v.label.leap_tai_ns != INT64_MAX,
+		"table_expired", v.leap_table_expired, "mismatch", v.leap_mismatch,
+		"system_offset_s",
 		v.system_minus_label_ns == INT64_MIN
 			? json_null()
 			: json_real((double)v.system_minus_label_ns / 1e9),
@@ -269,9 +270,43 @@ json_t *status_param(const struct param *p)
 /* --- why it is red --- */
 
 struct reasons {
+	struct station *station;
 	json_t *list;
 	unsigned red;
+	uint64_t now_ns;
 };
+
+/* The reason's beginning: of the entry that knows it, or now in a free one. */
+static uint64_t since_ns(struct reasons *r, const char *code, const char *object)
+{
+	struct station_reason *vacant = NULL;
+
+	for (unsigned n = 0; n < REASONS_MAX; n++) {
+		struct station_reason *e = &r->station->reason[n];
+
+		if (!e->since_ns) {
+			vacant = e;
+		} else if (strcmp(e->code, code) == 0 && strcmp(e->object, object) == 0) {
+			e->seen_ns = r->now_ns;
+			return e->since_ns;
+		}
+	}
+	if (vacant) {
+		snprintf(vacant->code, sizeof(vacant->code), "%s", code);
+		snprintf(vacant->object, sizeof(vacant->object), "%s", object);
+		vacant->since_ns = vacant->seen_ns = r->now_ns;
+	}
+	return r->now_ns;
+}
+
+static void forget_gone(struct reasons *r)
+{
+	for (unsigned n = 0; n < REASONS_MAX; n++) {
+		struct station_reason *e = &r->station->reason[n];
+
+		e->since_ns = e->seen_ns == r->now_ns ? e->since_ns : 0;
+	}
+}
 
 static void __attribute__((format(printf, 6, 7)))
 reason(struct reasons *r, bool red, const char *code, const char *object, const char *action,
@@ -284,9 +319,10 @@ reason(struct reasons *r, bool red, const char *code, const char *object, const 
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	r->red += red;
-	json_array_append_new(r->list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:n}", "severity",
+	json_array_append_new(r->list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
 						 red ? "red" : "warning", "code", code, "object",
-						 object, "text", text, "action", action, "since"));
+						 object, "text", text, "action", action, "since",
+						 json_time_of(since_ns(r, code, object))));
 }
 
 static double seconds_since(uint64_t then_ns)
@@ -529,32 +565,49 @@ static void engine_reason(void *context, const struct engine_reason *e)
 	reason(context, e->red, code, e->object, e->action, "%s", e->text);
 }
 
-json_t *status_json(struct station *s)
+static struct reasons collect(struct station *s)
 {
-	struct reasons r = {.list = json_array()};
-	json_t *links = json_array(), *phases = json_array();
-	struct store_status store;
-	struct engine_counters commands;
-	const struct capture_status *c = &s->capture_status;
-	unsigned settling = 0;
+	struct reasons r = {.station = s, .list = json_array(), .now_ns = now_mono_ns()};
 
 	board_reasons(s, &r);
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (!s->link[link].enabled) {
-			continue;
-		}
-		if (s->board_present) {
+	for (unsigned link = 0; s->board_present && link < NANET3_LINKS; link++) {
+		if (s->link[link].enabled) {
 			link_reasons(s, link, &r);
 			phase_reasons(s, link, &r);
 		}
-		json_array_append_new(links, status_link(s, link));
-		json_array_append_new(phases, status_phase(s, link));
 	}
 	clock_reasons(s, &r);
 	consumer_reasons(s, &r);
 	store_reasons(s, &r);
 	engine_reasons(s->engine, (struct engine_now){now_mono_ns(), now_utc_ns()}, engine_reason,
 		       &r);
+	forget_gone(&r);
+	return r;
+}
+
+/* So that a reason's beginning is known though nobody was looking. */
+void status_tick(struct station *s)
+{
+	struct reasons r = collect(s);
+
+	json_decref(r.list);
+}
+
+json_t *status_json(struct station *s)
+{
+	struct reasons r = collect(s);
+	json_t *links = json_array(), *phases = json_array();
+	struct store_status store;
+	struct engine_counters commands;
+	const struct capture_status *c = &s->capture_status;
+	unsigned settling = 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (s->link[link].enabled) {
+			json_array_append_new(links, status_link(s, link));
+			json_array_append_new(phases, status_phase(s, link));
+		}
+	}
 	store_get_status(s->store, &store);
 	engine_counters(s->engine, &commands);
 	for (unsigned n = 0; n < json_array_size(r.list); n++) {
