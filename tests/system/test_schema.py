@@ -6,6 +6,7 @@
     test_schema.py --request < lines      each line a request
     test_schema.py --result OP < file     a result as `fcmctl --json` prints it
     test_schema.py                        checks the schema itself against control.md
+    test_schema.py --bin DIR ...          that, and the answers of a daemon on an emulated board
 
 Prints what is wrong and ends with `N passed, N failed`; exit 0 only when nothing failed.
 """
@@ -47,6 +48,8 @@ class Schema:
         if message.get("ok") is False:
             return self._errors("failure", message)
         errors = self._errors("done", message)
+        if op not in self.ops:
+            return errors + [f"{op}: done, though there is no such operation"]
         return errors or ["result." + e for e in self.result(op, message["result"])]
 
 
@@ -114,7 +117,75 @@ def check_itself(schema):
     return passed, failed
 
 
+# --- as a system test ---
+
+def itself(bench):
+    """the schema knows control.md's operations, takes what is right and nothing else"""
+    passed, failed = check_itself(Schema())
+    bench.check(f"{passed + failed} checks of the schema itself", failed == 0, f"{failed} failed")
+
+
+ASKED = [  # operation, args; in this order, on a station that is up
+    ("info", {}), ("status", {}), ("link.list", {}), ("phase.show", {}), ("phase.show", {"link": 1}),
+    ("clock.show", {}), ("clock.history", {}), ("param.list", {}), ("param.list", {"pattern": "clock"}),
+    ("param.get", {"names": ["floor1", "link2.phase"]}), ("consumer.list", {}), ("run.show", {}),
+    ("run.start", {"note": "schema"}), ("status", {}), ("run.show", {}), ("run.stop", {}),
+    ("param.set", {"name": "floor1.om0.hv", "value": 1405, "reason": "schema"}),
+    ("param.set", {"name": "floor1.om1.threshold", "value": "11", "wait": False, "client_id": "schema-1"}),
+    ("param.set", {"name": "floor1.om1.threshold", "value": "11", "client_id": "schema-1"}),
+    ("param.action", {"name": "floor1.om0.reset"}), ("param.action", {"name": "floor1.fcm.reset"}),
+    ("param.set", {"name": "floor1.om0.hv", "value": 99999}), ("param.set", {"name": "no.such", "value": 1}),
+    ("param.set", {"name": "floor1.om0.hv", "value": "high"}), ("param.set", {"name": "clock.state", "value": 1}),
+    ("param.get", {"names": ["no.such"]}), ("param.history", {"name": "floor1.om0.hv", "limit": 5}),
+    ("param.history", {"name": "no.such"}), ("command.list", {}), ("command.list", {"floor": 1, "limit": 1}),
+    ("command.show", {"command": 1}), ("command.show", {"command": 12345}), ("command.cancel", {"command": 1}),
+    ("link.align", {"link": 3, "reason": "schema"}), ("link.reset", {"link": 2}), ("phase.accept", {"link": 3}),
+    ("phase.accept", {"link": 3, "reason": "schema"}), ("phase.show", {}), ("phase.history", {"link": 3}),
+    ("phase.soak", {"link": 1, "trials": 2, "interval_s": 1.0, "command": "align"}), ("event.list", {}),
+    ("ledger.show", {"since": 1.0}), ("ledger.show", {"link": 1, "limit": 2}), ("status", {}),
+    ("link.show", {"link": 0}), ("link.show", {"link": 7}), ("link.show", {}), ("no.such", {}),
+]
+
+
+def conversation(path, op, args):
+    """All answers to one request, the last one with "ok"."""
+    import socket
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(60)
+        s.connect(path)
+        s.sendall((json.dumps({"v": 1, "id": "s", "op": op, "args": args}) + "\n").encode())
+        with s.makefile() as f:
+            for line in f:
+                yield json.loads(line)
+                if '"ok"' in line and "ok" in json.loads(line):
+                    return
+    raise AssertionError("the daemon closed the connection")
+
+
+def daemon(bench):
+    """every answer of the daemon fits the schema"""
+    schema = Schema()
+    st = bench.station()
+    st.start()
+    st.wait_ready(60)
+    for op, args in ASKED:
+        errors = []
+        try:
+            for answer in conversation(st.path("control.sock"), op, args):
+                errors += schema.answer(op, answer)
+        except (OSError, AssertionError, ValueError) as e:
+            errors.append(f"{type(e).__name__}: {e}")
+        bench.check(f"{op} {json.dumps(args)}", not errors, "; ".join(errors[:4]))
+        if not st.daemon.alive():
+            bench.check(f"the daemon survives {op}", False, f"it ended with {st.daemon.popen.returncode}")
+            st.start_daemon()
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
 def main(argv):
+    if "--bin" in argv:
+        import harness
+        harness.main([itself, daemon])
     schema = Schema()
     if not argv:
         passed, failed = check_itself(schema)
