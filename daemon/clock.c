@@ -8,7 +8,8 @@
  *   a worse source                                      confirm an adopted one; label when there is none
  *   a PPS that moved the count                          carry the second over it, new epoch
  *   the board counting anew; uncertainty over the limit void it
- * gpsd contradicting, or naming an impossible date, is FAULT: the label stays, the flag tells.
+ * gpsd contradicting, or naming an impossible date, is FAULT: the label stays, the flag tells. gpsd
+ * overrules a label that it gave itself only when it keeps to the new one for long.
  */
 #include "daemon/clock.h"
 
@@ -18,8 +19,9 @@
 
 #include "daemon/clock_private.h"
 
-#define FRAMES		 TDM_FRAMES_PER_SECOND
-#define LATE_FACTOR	 10u  /* gpsd a whole second late for so many x confirm: it is us */
+#define FRAMES TDM_FRAMES_PER_SECOND
+#define CORRECT_FACTOR                                                                             \
+	10u /* labels, x confirm, that it takes to overrule one that gpsd itself gave */
 #define SYSTEM_NS	 10e6 /* uncertainty of a synchronised system clock, without PPS */
 #define LEAP_SETTLED_NS	 (60 * CLOCK_SECOND_NS)
 #define PROVISIONAL_NS	 1e9
@@ -54,7 +56,6 @@ double clock_uncertainty_ns(const struct clock *c)
 void clock_reset_tracks(struct clock *c)
 {
 	clock_track_reset(&c->gpsd);
-	clock_track_reset(&c->late);
 	clock_track_reset(&c->floors);
 	clock_track_reset(&c->system);
 }
@@ -187,6 +188,21 @@ static bool consider(struct clock *c, enum label_source source, const struct clo
 	return true;
 }
 
+/* gpsd's line, when it may speak. Against a label of its own it has to keep to it for long: the board has
+ * counted without a flaw since, so gpsd is as likely wrong now as it was then. */
+static const struct clock_line *gpsd_line(const struct clock *c)
+{
+	const struct clock_line *line =
+		clock_track_best(&c->gpsd, c->config.confirm, clock_silence_ns(c), c->now_ns);
+
+	if (line && clock_has_label(c) && c->label.source == LABEL_GPSD && !c->adopted &&
+	    !c->provisional && line->offset != clock_label_offset(c) &&
+	    line->agree < CORRECT_FACTOR * c->config.confirm) {
+		return NULL;
+	}
+	return line;
+}
+
 static void choose_source(struct clock *c)
 {
 	uint64_t silence = clock_silence_ns(c);
@@ -197,12 +213,7 @@ static void choose_source(struct clock *c)
 		consider(c, LABEL_EMULATOR, floors);
 		return;
 	}
-	if (consider(c, LABEL_GPSD,
-		     clock_track_best(&c->gpsd, c->config.confirm, silence, c->now_ns)) ||
-	    consider(c, LABEL_GPSD,
-		     clock_track_best(&c->late, LATE_FACTOR * c->config.confirm, silence,
-				      c->now_ns)) ||
-	    consider(c, LABEL_FLOORS, floors)) {
+	if (consider(c, LABEL_GPSD, gpsd_line(c)) || consider(c, LABEL_FLOORS, floors)) {
 		return;
 	}
 	if (c->config.system_clock) {
@@ -330,7 +341,7 @@ struct clock *clock_create(const struct clock_config *config)
 		return NULL;
 	}
 	c->config = *config;
-	c->gpsd.lines = c->late.lines = c->system.lines = 1;
+	c->gpsd.lines = c->system.lines = 1;
 	c->floors.lines = CLOCK_LINES;
 	c->satellites_used = -1;
 	c->void_reason = "";

@@ -9,7 +9,9 @@
  *      ^                            ^                             | jump, contradiction       |
  *      '--holdover too uncertain----'----------- FAULT <----------'-----<---------------------'
  *
- * Sources in order: gpsd, the floors' time word, the synchronised system clock. A relabelling (lock
+ * Sources in order: gpsd, the floors' time word, the synchronised system clock; a worse one labels only
+ * when there is no label. gpsd's own label is overruled by gpsd when it keeps to another second for
+ * 10 x confirm labels; until then the state is FAULT and the label stays. A relabelling (lock
  * gained from nothing, jump, correction) counts a time epoch; mere re-confirmation does not. The label
  * of a predecessor (owner page) is taken over as HOLDOVER until a source confirms it, then LOCKED in
  * the same time epoch.

@@ -129,14 +129,11 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 		c->rejects++;
 		c->lates++;
 		c->late_ns = c->now_ns;
-		clock_track_put(&c->late, c->pps_count, offset, 0, silence, c->now_ns);
-		return;
 	} else if (clock_has_label(c) && c->label.source == LABEL_GPSD) {
 		c->rejects++;
 		c->contradictions++;
 		c->contradiction_ns = c->now_ns;
 	}
-	clock_track_reset(&c->late);
 	clock_track_put(&c->gpsd, c->pps_count, offset, credit(c, offset), silence, c->now_ns);
 }
 

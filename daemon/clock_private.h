@@ -66,7 +66,7 @@ struct clock {
 	const char *action;
 	const char *void_reason; /* why the last label was given up; "" when one runs */
 
-	struct clock_track gpsd, late, floors, system;
+	struct clock_track gpsd, floors, system;
 
 	bool gps_connected, gps_fix;
 	int satellites_used;

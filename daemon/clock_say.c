@@ -90,8 +90,8 @@ static void say_fault(struct clock *c)
 	} else {
 		snprintf(c->reason, sizeof(c->reason),
 			 "gpsd names another second than the board's count");
-		c->action = "wait some seconds: if gpsd keeps to it, time is relabelled; "
-			    "if this comes back, check the receiver";
+		c->action = "check the receiver; if gpsd keeps to it for some 30 s, time is "
+			    "relabelled";
 	}
 }
 
