@@ -314,8 +314,8 @@ static int fail_refused(const struct call *call, json_t *error)
 		hint = "say --yes when you mean it";
 	}
 	if (command > 0) {
-		snprintf(look, sizeof(look), "%s%s%s command show %lld", hint, *hint ? "; " : "",
-			 call->ctl->self, command);
+		snprintf(look, sizeof(look), "%s%s%s command show %lld%s", hint, *hint ? " (" : "",
+			 call->ctl->self, command, *hint ? ")" : "");
 		hint = look;
 	}
 	snprintf(text, sizeof(text), "%s: %s", call->request->doing,
