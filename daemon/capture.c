@@ -253,15 +253,19 @@ static void advance_links(struct capture *c)
 	}
 }
 
-static void drain_links(struct capture *c)
+/* True: a backlog is left, as after a start. */
+static bool drain_links(struct capture *c)
 {
+	bool more = false;
+
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		link_drain(&c->links[i]);
+		more |= link_drain(&c->links[i]);
 	}
 	if (c->blocks_queued) {
 		c->blocks_queued = false;
 		queue_wake(c->blocks);
 	}
+	return more;
 }
 
 static void report_rows(struct capture *c, bool now)
@@ -314,8 +318,10 @@ static void publish_status(struct capture *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void tick(struct capture *c, bool take_data)
+static bool tick(struct capture *c, bool take_data)
 {
+	bool more = false;
+
 	c->now_ns = now_mono_ns();
 	outbox_flush(&c->outbox);
 	if (c->board) {
@@ -328,11 +334,12 @@ static void tick(struct capture *c, bool take_data)
 	take_settled(c);
 	advance_links(c);
 	if (take_data) {
-		drain_links(c);
+		more = drain_links(c);
 	}
 	report_rows(c, false);
 	outbox_flush(&c->outbox);
 	publish_status(c);
+	return more;
 }
 
 static void sleep_until(uint64_t ns)
@@ -378,7 +385,10 @@ static void *capture_main(void *context)
 	uint64_t tick_ns = (uint64_t)c->config.tick_us * 1000, next = now_mono_ns();
 
 	while (!atomic_load_explicit(&c->stop, memory_order_acquire)) {
-		tick(c, true);
+		if (tick(c, true)) {
+			next = now_mono_ns();
+			continue;
+		}
 		next += tick_ns;
 		if (next < now_mono_ns()) { /* late: no two ticks at once */
 			next = now_mono_ns();

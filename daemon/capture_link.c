@@ -16,7 +16,8 @@
 
 #define GAP_PIECE   1600u	 /* cells of a gap that are judged at a time */
 #define COUNT_LIMIT (1ull << 50) /* counts from here on are a board that is not well */
-#define COUNT_JUMP  16000u	 /* a PPS moves the count by less than a second */
+#define DRAIN_MAX   32u	   /* completions a tick: what is settled must not wait for a backlog */
+#define COUNT_JUMP  16000u /* a PPS moves the count by less than a second */
 
 _Static_assert(GAP_PIECE <= ASSEMBLE_PUSH, "a gap's piece is a push");
 _Static_assert(NANET3_CHUNK_MAX / NANET3_FRAME_BYTES + 2 <= ASSEMBLE_PUSH, "a buffer is a push");
@@ -506,15 +507,16 @@ static void renew(struct link *l)
 	}
 }
 
-void link_drain(struct link *l)
+bool link_drain(struct link *l)
 {
-	uint64_t write;
+	uint64_t write, until;
 
 	if (!l->claimed || !out_spans(l)) {
-		return;
+		return false;
 	}
 	write = nanet3_write_position(l->capture->board, l->number);
-	while (l->read_position < write) {
+	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;
+	while (l->read_position < until) {
 		const struct nanet3_event *e =
 			nanet3_completion(l->capture->board, l->number, l->read_position);
 
@@ -529,4 +531,5 @@ void link_drain(struct link *l)
 	if (l->renew) {
 		renew(l);
 	}
+	return l->claimed && !l->blocked && l->read_position < write;
 }

@@ -140,8 +140,8 @@ bool link_can_begin(const struct link *l);
 int link_begin(struct link *l, bool taken_over);
 /* The ring goes away: close everything, hand over what there is, retire. */
 void link_end(struct link *l);
-/* Read what has come. */
-void link_drain(struct link *l);
+/* Read what has come, or as much of it as a tick may. True: there is more. */
+bool link_drain(struct link *l);
 /* Label of a count or frame on this link. */
 const struct label *link_label(const struct link *l, uint64_t frame);
 

@@ -1,0 +1,796 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The capture thread on the emulator's host, with a publisher of a few lines that gives every block to
+ * a consumer (capture_rig.h) and settles it. And a daemon that is killed at any moment: the path then
+ * runs in a child, the consumer here.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/capture.h"
+#include "daemon/now.h"
+#include "tests/unit/capture_rig.h"
+
+#define GROUPS 2u
+
+static char directory[64], where[128], socket_path[100];
+static struct rig_control *control;
+static pid_t host;
+
+enum mode { ACK, HOLD };
+
+/* A data path: capture and a publisher. */
+static struct path {
+	struct queue blocks, settled, commands, reports;
+	struct capture *capture;
+	pthread_t publisher;
+	_Atomic int stop, mode;
+	_Atomic unsigned held;
+	struct rig_consumer *consumer;
+	/* what was reported */
+	struct rig_rows rows;
+	struct ledger_loss losses[1000];
+	unsigned loss_count, takeovers, aligns, identities, telemetry, time_words, runs;
+	unsigned taken_over;
+	uint8_t last_tower, last_floor;
+	uint32_t run;
+	uint64_t run_slice;
+	struct label kept_label;
+	int pipe; /* in a child: everything goes there */
+} P;
+
+static void sleep_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
+}
+
+/* --------------------------------------------------------------------------- the publisher */
+
+static void settle(struct block *b)
+{
+	struct block **place;
+
+	for (unsigned g = 0; g < GROUPS; g++) {
+		bool wants =
+			g == 0 ? b->header.stream == FCM_PMT : b->header.stream != FCM_INSTRUMENT;
+
+		b->outcome[g] = wants ? OUTCOME_ACKED : OUTCOME_NOT_OFFERED;
+	}
+	while (!(place = queue_reserve(&P.settled))) {
+		sleep_ms(1);
+	}
+	*place = b;
+	queue_commit(&P.settled);
+}
+
+static void *publisher_main(void *arg)
+{
+	static struct block *held[20000];
+	unsigned n = 0;
+
+	(void)arg;
+	while (!atomic_load(&P.stop) || n > 0) {
+		struct block **place = queue_peek(&P.blocks);
+		bool holds = atomic_load(&P.mode) == HOLD && !atomic_load(&P.stop);
+
+		if (place) {
+			held[n++] = *place;
+			queue_release(&P.blocks);
+			rig_consume(P.consumer, &held[n - 1]->header, held[n - 1]->payload);
+		} else {
+			sleep_ms(1);
+		}
+		for (unsigned i = 0; !holds && i < n; i++) {
+			/* From the newest: they settle in any order. */
+			settle(held[n - 1 - i]);
+		}
+		n = holds ? n : 0;
+		atomic_store(&P.held, n);
+	}
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------------- the reports */
+
+static void take_report(const struct capture_report *r)
+{
+	switch (r->type) {
+	case CAPTURE_LINK_ROW:
+		rig_link_row(&P.rows, &r->link_row);
+		break;
+	case CAPTURE_STREAM_ROW:
+		rig_stream_row(&P.rows, &r->stream_row);
+		break;
+	case CAPTURE_LOSS:
+		if (!r->loss.open && P.loss_count < 1000) {
+			P.losses[P.loss_count++] = r->loss;
+		}
+		break;
+	case CAPTURE_TAKEOVER:
+		P.takeovers++;
+		P.taken_over = r->takeover.taken_over;
+		P.kept_label = r->takeover.label;
+		P.run = r->takeover.run;
+		break;
+	case CAPTURE_ALIGN:
+		P.aligns++;
+		break;
+	case CAPTURE_IDENTITY:
+		P.identities++;
+		P.last_tower = r->tower;
+		P.last_floor = r->floor;
+		break;
+	case CAPTURE_RUN_BEGUN:
+		P.runs++;
+		P.run = r->run.run;
+		P.run_slice = r->run.slice_id;
+		break;
+	case CAPTURE_TELEMETRY:
+		P.telemetry++;
+		break;
+	case CAPTURE_TIME_WORD:
+		P.time_words++;
+		break;
+	default:
+		break;
+	}
+}
+
+static void pump(unsigned ms)
+{
+	uint64_t until = now_mono_ns() + ms * 1000000ull;
+
+	do {
+		const struct capture_report *r;
+
+		while ((r = queue_peek(&P.reports))) {
+			take_report(r);
+			queue_release(&P.reports);
+		}
+		sleep_ms(2);
+	} while (now_mono_ns() < until);
+}
+
+/* ----------------------------------------------------------------------------- begin and end */
+
+static struct capture_config config_of(unsigned links)
+{
+	struct capture_config c = {
+		.board_where = where,
+		.links = links,
+		.block_frames = 80,
+		.tick_us = 1000,
+		.groups = GROUPS,
+		.group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE},
+		.pool_bytes = 256u << 20,
+	};
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		c.expected[i].tower = 1;
+		c.expected[i].floor = (uint8_t)(i + 1);
+	}
+	return c;
+}
+
+static void command(const struct capture_command *what)
+{
+	struct capture_command *place = queue_reserve(&P.commands);
+
+	assert_non_null(place);
+	*place = *what;
+	queue_commit(&P.commands);
+}
+
+static void path_start(const struct capture_config *c)
+{
+	struct rig_consumer *consumer = P.consumer;
+	struct capture_command label = {.type = CAPTURE_LABEL, .label = rig_label(1)};
+
+	memset(&P, 0, sizeof(P));
+	P.consumer = consumer ? consumer : calloc(1, sizeof(*P.consumer));
+	assert_int_equal(queue_init(&P.blocks, sizeof(struct block *), 4096, 1), 0);
+	assert_int_equal(queue_init(&P.settled, sizeof(struct block *), 4096, 0), 0);
+	assert_int_equal(queue_init(&P.commands, sizeof(struct capture_command), 64, 0), 0);
+	assert_int_equal(queue_init(&P.reports, sizeof(struct capture_report), 8192, 1), 0);
+	assert_int_equal(
+		capture_create(c, &P.blocks, &P.settled, &P.commands, &P.reports, &P.capture), 0);
+	command(&label);
+	assert_int_equal(capture_start(P.capture), 0);
+	assert_int_equal(pthread_create(&P.publisher, NULL, publisher_main, NULL), 0);
+}
+
+static void path_stop(void)
+{
+	capture_stop(P.capture, 3000);
+	atomic_store(&P.stop, 1);
+	pthread_join(P.publisher, NULL);
+	pump(0);
+	capture_destroy(P.capture);
+	queue_fini(&P.blocks);
+	queue_fini(&P.settled);
+	queue_fini(&P.commands);
+	queue_fini(&P.reports);
+}
+
+static void host_begin(unsigned links, unsigned depth_ms)
+{
+	struct host_config config;
+
+	host_config_default(&config);
+	config.socket_path = socket_path;
+	config.depth_ms = depth_ms;
+	config.linger_ms = 5000;
+	control->links = links;
+	control->dark = 0;
+	control->fifo_drop = 0;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		control->crc_every[i] = 0;
+		control->offset[i] = 0;
+		control->floor[i] = i + 1;
+		control->damaged[i] = 0;
+	}
+	host = rig_host_start(&config, control);
+	assert_true(host > 0);
+}
+
+static void host_end(void)
+{
+	if (host > 0) {
+		rig_host_end(host, SIGTERM);
+		host = 0;
+	}
+}
+
+static void no_complaint(void)
+{
+	if (P.consumer->complaint[0]) {
+		fail_msg("%s", P.consumer->complaint);
+	}
+}
+
+/* All closed rows of a link balance; returns how many are closed. */
+static unsigned check_rows(unsigned link, uint64_t *ret_good, uint64_t *ret_lost)
+{
+	unsigned closed = 0;
+
+	*ret_good = 0;
+	*ret_lost = 0;
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		const struct ledger_link_row *row = &P.rows.link[link][i];
+
+		if (!row->closed) {
+			continue;
+		}
+		closed++;
+		assert_true(ledger_link_balances(row));
+		assert_true(row->partial || row->cells == 8000);
+		*ret_good += row->verdicts[TDM_GOOD];
+		*ret_lost += row->cells - row->verdicts[TDM_GOOD];
+		for (unsigned s = 0; s < FCM_STREAMS; s++) {
+			for (unsigned g = 0; g < GROUPS; g++) {
+				const struct ledger_stream_row *stream =
+					&P.rows.stream[link][s][g][row->second % RIG_ROWS];
+
+				if (stream->offered > 0) {
+					assert_true(stream->closed);
+					assert_true(ledger_stream_balances(stream));
+					assert_int_equal(stream->in_flight, 0);
+				}
+			}
+		}
+	}
+	return closed;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	free(P.consumer);
+	P.consumer = NULL;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	host_end();
+	free(P.consumer);
+	P.consumer = NULL;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------- cases */
+
+static void test_steady(void **state)
+{
+	struct capture_config c = config_of(0x7);
+	struct capture_status s;
+	uint64_t good, lost;
+
+	(void)state;
+	host_begin(0x7, 2000);
+	control->offset[1] = 3333; /* a link whose frames straddle the cells */
+	path_start(&c);
+	pump(2600);
+	capture_get_status(P.capture, &s);
+	path_stop();
+	no_complaint();
+	for (unsigned link = 0; link < 3; link++) {
+		const struct rig_stream *pmt = &P.consumer->stream[link][FCM_PMT];
+
+		assert_true(pmt->blocks > 200);
+		assert_int_equal(pmt->repeats + pmt->holes + pmt->bad, 0);
+		assert_true(pmt->items > 10000);
+		assert_true(check_rows(link, &good, &lost) >= 1);
+		assert_true(good > 7000);
+		/* Alignment is found over three frames, or four cells. */
+		assert_true(s.links[link].cells[TDM_LOSS_ALIGNMENT] <= 5);
+		assert_int_equal(s.links[link].cells[TDM_LOSS_RING_FULL], 0);
+		assert_int_equal(s.links[link].item_faults, pmt->faults);
+		assert_int_equal(s.links[link].tower, 1);
+		assert_int_equal(s.links[link].floor, link + 1);
+	}
+	assert_true(s.first_release_ns > 0);
+	assert_false(s.board_gone);
+	assert_int_equal(P.takeovers, 3);
+	assert_int_equal(P.aligns, 3);
+	assert_int_equal(P.identities, 3);
+	assert_true(P.telemetry >= 6 && P.time_words >= 6);
+	assert_int_equal(s.reports_lost, 0);
+}
+
+static void test_losses(void **state)
+{
+	struct capture_config c = config_of(0x3);
+	uint64_t good, lost, good1, lost1;
+	unsigned crc = 0, down = 0;
+
+	(void)state;
+	host_begin(0x3, 2000);
+	path_start(&c);
+	pump(1200);
+	control->crc_every[0] = 500;
+	pump(500);
+	control->crc_every[0] = 0;
+	control->dark = 1;
+	pump(900);
+	control->dark = 0;
+	pump(2200);
+	path_stop();
+	no_complaint();
+	check_rows(0, &good, &lost);
+	check_rows(1, &good1, &lost1);
+	for (unsigned i = 0; i < P.loss_count; i++) {
+		const struct ledger_loss *l = &P.losses[i];
+
+		if (l->link == 0 && l->code == TDM_LOSS_CRC) {
+			assert_int_equal(l->frames, 1);
+			crc++;
+		}
+		if (l->link == 0 && l->code == TDM_LOSS_LINK_DOWN) {
+			assert_int_equal(l->kind, 0);
+			assert_int_equal(l->floor, 1);
+			assert_true(l->frames > 6000 && l->frames < 9000);
+			assert_true(l->tai_ns != FCM_NO_TAI);
+			down++;
+		}
+		assert_false(l->link == 1 && l->first > 8000 + 100);
+	}
+	assert_int_equal(crc, control->damaged[0]);
+	assert_int_equal(down, 1);
+	assert_true(P.consumer->stream[0][FCM_PMT].gaps >= 3);
+	assert_true(lost > 6000 && lost1 < 10);
+	assert_int_equal(P.consumer->stream[1][FCM_PMT].frames_missing -
+				 P.consumer->stream[1][FCM_PMT].gaps,
+			 P.consumer->stream[1][FCM_HYDROPHONE].frames_missing);
+}
+
+static void test_run_label_identity(void **state)
+{
+	struct capture_config c = config_of(0x3);
+	struct capture_command run = {.type = CAPTURE_RUN, .run = 42};
+	struct capture_command label = {.type = CAPTURE_LABEL, .label = rig_label(2)};
+
+	(void)state;
+	host_begin(0x3, 2000);
+	path_start(&c);
+	pump(300);
+	command(&run);
+	pump(900);
+	assert_int_equal(P.runs, 1);
+	assert_int_equal(P.run, 42);
+	assert_true(P.run_slice >= (uint64_t)((RIG_UTC_ZERO - 946684800) * 5));
+	command(&label);
+	run.run = 0;
+	command(&run);
+	run.run = 43;
+	command(&run); /* at once: one border further */
+	control->floor[0] = 9;
+	pump(1500);
+	path_stop();
+	assert_int_equal(P.runs, 3);
+	assert_int_equal(P.run, 43);
+	assert_int_equal(P.identities, 3);
+	assert_int_equal(P.last_floor, 9);
+	no_complaint();
+}
+
+/* Nobody settles: capture waits, the ring fills, then blocks are dropped by name. Then all goes on. */
+static void test_no_memory(void **state)
+{
+	struct capture_config c = config_of(0x1);
+	uint64_t good, lost, dropped = 0, drop_runs = 0;
+	struct capture_status s;
+
+	(void)state;
+	host_begin(0x1, 800);
+	c.pool_bytes = 4u << 20;
+	path_start(&c);
+	pump(600);
+	no_complaint();
+	atomic_store(&P.mode, HOLD);
+	pump(1200);
+	capture_get_status(P.capture, &s);
+	assert_true(s.links[0].blocks_dropped > 0);
+	assert_true(s.pool_in_use <= s.pool_bytes);
+	atomic_store(&P.mode, ACK);
+	pump(2500);
+	path_stop();
+	/* The holes that the consumer sees are the ledger's. */
+	check_rows(0, &good, &lost);
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		dropped += P.rows.stream[0][FCM_PMT][0][i].outcome[OUTCOME_DROP_POOL];
+	}
+	for (unsigned i = 0; i < P.loss_count; i++) {
+		if (P.losses[i].kind == 1 && P.losses[i].stream == FCM_PMT &&
+		    P.losses[i].group == 0) {
+			assert_int_equal(P.losses[i].code, OUTCOME_DROP_POOL);
+			drop_runs += P.losses[i].frames;
+		}
+	}
+	assert_true(dropped > 0);
+	assert_int_equal(drop_runs, dropped);
+	assert_int_equal(P.consumer->stream[0][FCM_PMT].bad, 0);
+	assert_true(P.consumer->stream[0][FCM_PMT].holes > 0);
+}
+
+/* The board goes and comes back: another epoch, nothing of the old one stays open. */
+static void test_board_gone(void **state)
+{
+	struct capture_config c = config_of(0x1);
+	struct capture_status s;
+	uint64_t good, lost;
+
+	(void)state;
+	host_begin(0x1, 1000);
+	path_start(&c);
+	pump(1300);
+	host_end();
+	pump(300);
+	capture_get_status(P.capture, &s);
+	assert_true(s.board_gone);
+	assert_true(s.board_error < 0);
+	check_rows(0, &good, &lost);
+	assert_true(good > 9000); /* the last second is closed, cut as it is */
+	memset(&P.rows, 0, sizeof(P.rows));
+	memset(P.consumer, 0, sizeof(*P.consumer));
+	host_begin(0x1, 1000);
+	pump(1500);
+	capture_get_status(P.capture, &s);
+	assert_false(s.board_gone);
+	assert_true(s.links[0].claimed);
+	assert_int_equal(P.takeovers, 2);
+	assert_true(P.consumer->stream[0][FCM_PMT].blocks > 30);
+	path_stop();
+	no_complaint();
+}
+
+/* A clean stop and a start within the linger time: as if it had never stopped. */
+static void test_stop_and_start(void **state)
+{
+	struct capture_config c = config_of(0x3);
+	struct rig_consumer *consumer;
+	uint64_t good, lost;
+
+	(void)state;
+	host_begin(0x3, 2000);
+	path_start(&c);
+	pump(1300);
+	path_stop();
+	no_complaint();
+	consumer = P.consumer;
+	sleep_ms(200);
+	path_start(&c);
+	assert_ptr_equal(P.consumer, consumer);
+	pump(1500);
+	path_stop();
+	no_complaint();
+	assert_int_equal(P.taken_over, 1);
+	assert_int_equal(P.kept_label.time_epoch, 1);
+	for (unsigned link = 0; link < 2; link++) {
+		const struct rig_stream *pmt = &consumer->stream[link][FCM_PMT];
+
+		assert_int_equal(pmt->holes + pmt->bad + pmt->unflagged, 0);
+		assert_true(pmt->frames_missing < 100);
+		assert_true(check_rows(link, &good, &lost) >= 1);
+		assert_true(lost < 10);
+	}
+}
+
+/* A second daemon is told that the links are taken. */
+static void test_busy(void **state)
+{
+	struct capture_config c = config_of(0x1);
+	struct queue q[4];
+	struct capture *second;
+
+	(void)state;
+	host_begin(0x1, 500);
+	path_start(&c);
+	for (unsigned i = 0; i < 4; i++) {
+		queue_init(&q[i], sizeof(struct capture_report), 16, 0);
+	}
+	assert_int_equal(capture_create(&c, &q[0], &q[1], &q[2], &q[3], &second), 0);
+	assert_int_equal(capture_start(second), -EBUSY);
+	capture_destroy(second);
+	for (unsigned i = 0; i < 4; i++) {
+		queue_fini(&q[i]);
+	}
+	pump(300);
+	path_stop();
+	no_complaint();
+	c.block_frames = 81;
+	assert_int_equal(capture_create(&c, NULL, NULL, NULL, NULL, &second), -EINVAL);
+	capture_destroy(NULL);
+}
+
+/* ---------------------------------------------------------------------------- killed daemons */
+
+/* What a child writes to its parent. */
+struct message {
+	uint32_t what; /* 0 block: header and payload follow; else a report */
+	uint32_t bytes;
+};
+
+static int send_all(int fd, const void *bytes, size_t length)
+{
+	const uint8_t *p = bytes;
+
+	while (length > 0) {
+		ssize_t n = send(fd, p, length, MSG_NOSIGNAL);
+
+		if (n <= 0) {
+			return -1;
+		}
+		p += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+static bool receive_all(int fd, void *bytes, size_t length)
+{
+	return recv(fd, bytes, length, MSG_WAITALL) == (ssize_t)length;
+}
+
+/* The daemon that will be killed: each block goes to the parent and is settled when its answer is
+ * there; reports go as well. Two sockets, so that rows cannot wait behind blocks. */
+static void child_publish(int fd)
+{
+	for (;;) {
+		struct block **place = queue_peek(&P.blocks);
+		struct message m;
+		struct block *b;
+		char ack;
+
+		if (!place) {
+			sleep_ms(1);
+			continue;
+		}
+		b = *place;
+		queue_release(&P.blocks);
+		m = (struct message){0, (uint32_t)sizeof(b->header) + b->header.payload_bytes};
+		if (b->already[0] && b->already[1]) {
+			settle(b);
+			continue;
+		}
+		if (send_all(fd, &m, sizeof(m)) < 0 ||
+		    send_all(fd, &b->header, sizeof(b->header)) < 0 ||
+		    send_all(fd, b->payload, b->header.payload_bytes) < 0 ||
+		    recv(fd, &ack, 1, MSG_WAITALL) != 1) {
+			_exit(2);
+		}
+		settle(b);
+	}
+}
+
+static void *child_reports(void *arg)
+{
+	int fd = *(int *)arg;
+
+	for (;;) {
+		struct capture_report *r = queue_peek(&P.reports);
+
+		if (!r) {
+			sleep_ms(1);
+			continue;
+		}
+		if (send_all(fd, r, sizeof(*r)) < 0) {
+			_exit(3);
+		}
+		queue_release(&P.reports);
+	}
+	return NULL;
+}
+
+static pid_t child_start(int *ret_blocks, int *ret_reports)
+{
+	static int reports_fd;
+	int blocks[2], reports[2];
+	pthread_t thread;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, blocks), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, reports), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct capture_config c = config_of(0x3);
+		struct capture_command label = {.type = CAPTURE_LABEL, .label = rig_label(1)};
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		queue_init(&P.blocks, sizeof(struct block *), 4096, 1);
+		queue_init(&P.settled, sizeof(struct block *), 4096, 0);
+		queue_init(&P.commands, sizeof(struct capture_command), 64, 0);
+		queue_init(&P.reports, sizeof(struct capture_report), 8192, 1);
+		command(&label);
+		if (capture_create(&c, &P.blocks, &P.settled, &P.commands, &P.reports, &P.capture) <
+			    0 ||
+		    capture_start(P.capture) < 0) {
+			_exit(4);
+		}
+		reports_fd = reports[1];
+		pthread_create(&thread, NULL, child_reports, &reports_fd);
+		child_publish(blocks[1]);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	close(blocks[1]);
+	close(reports[1]);
+	*ret_blocks = blocks[0];
+	*ret_reports = reports[0];
+	return pid;
+}
+
+static uint8_t payload[32u << 20];
+
+/* One block from the child, if one is there within `ms`. False: nothing. */
+static bool parent_block(int fd, bool acknowledge)
+{
+	struct fcm_block_header header;
+	struct message m;
+
+	if (!receive_all(fd, &m, sizeof(m)) || !receive_all(fd, &header, sizeof(header)) ||
+	    !receive_all(fd, payload, header.payload_bytes)) {
+		return false;
+	}
+	rig_consume(P.consumer, &header, payload);
+	return !acknowledge || send(fd, "a", 1, MSG_NOSIGNAL) == 1;
+}
+
+static void parent_reports(int fd)
+{
+	struct capture_report r;
+
+	while (recv(fd, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(r)) {
+		if (recv(fd, &r, sizeof(r), MSG_WAITALL) != (ssize_t)sizeof(r)) {
+			return;
+		}
+		take_report(&r);
+	}
+}
+
+static uint64_t dice = 11;
+static uint32_t roll(uint32_t n)
+{
+	dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(dice >> 33) % n;
+}
+
+static void test_killed(void **state)
+{
+	const unsigned lives = 14;
+	int blocks, reports, status;
+	unsigned restarts = 0;
+	pid_t pid;
+
+	(void)state;
+	memset(&P, 0, sizeof(P));
+	P.consumer = calloc(1, sizeof(*P.consumer));
+	host_begin(0x3, 2000);
+	control->offset[1] = 7777;
+	for (unsigned life = 0; life < lives; life++) {
+		bool last = life == lives - 1;
+		uint64_t until = now_mono_ns() + (last ? 2500 : 100 + roll(400)) * 1000000ull;
+
+		pid = child_start(&blocks, &reports);
+		while (now_mono_ns() < until) {
+			/* Sometimes it dies with a block that was taken but not acknowledged. */
+			bool acknowledge = last || roll(200) > 0;
+
+			if (!parent_block(blocks, acknowledge)) {
+				break;
+			}
+			if (!acknowledge) {
+				sleep_ms(roll(50));
+				break;
+			}
+			parent_reports(reports);
+		}
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+		parent_reports(reports);
+		close(blocks);
+		close(reports);
+	}
+	no_complaint();
+	for (unsigned link = 0; link < 2; link++) {
+		const struct rig_stream *pmt = &P.consumer->stream[link][FCM_PMT];
+		uint64_t good, lost;
+
+		assert_int_equal(pmt->holes + pmt->bad + pmt->unflagged + pmt->different, 0);
+		assert_true(pmt->repeats > 0);
+		assert_true(check_rows(link, &good, &lost) >= 4);
+		assert_true(lost <= 5); /* the alignment, once */
+		for (unsigned i = 0; i < RIG_ROWS; i++) {
+			restarts += P.rows.link[link][i].restarts;
+		}
+		printf("link %u: %llu blocks, %llu repeated, %llu good frames in closed rows\n",
+		       link, (unsigned long long)pmt->blocks, (unsigned long long)pmt->repeats,
+		       (unsigned long long)good);
+	}
+	assert_int_equal(P.rows.closed_twice, 0);
+	assert_true(restarts >= lives);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_steady, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_losses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_run_label_identity, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_board_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop_and_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
+	};
+	int r;
+
+	snprintf(directory, sizeof(directory), "/tmp/fcm-capture-XXXXXX");
+	if (!mkdtemp(directory)) {
+		return 1;
+	}
+	snprintf(socket_path, sizeof(socket_path), "%s/board", directory);
+	snprintf(where, sizeof(where), "unix:%s", socket_path);
+	control = rig_control_create();
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(socket_path);
+	rmdir(directory);
+	return r;
+}
