@@ -20,7 +20,7 @@
 void store_rig_create(struct store_rig *r)
 {
 	*r = (struct store_rig){0};
-	strcpy(r->dir, "/tmp/fcm-store-XXXXXX");
+	strcpy(r->dir, "/tmp/store-test-XXXXXX");
 	assert_non_null(mkdtemp(r->dir));
 	snprintf(r->path, sizeof(r->path), "%s/station.db", r->dir);
 	r->config.path = r->path;

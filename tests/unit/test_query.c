@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Queries on a real file: beside a writing store, after a killed one, after an orderly end; answers in
+ * the shapes of schemas/control.md; nothing is changed by asking.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "slowctl/query.h"
+#include "tests/unit/store_rig.h"
+
+static const char *const groups[GROUPS_MAX] = {"trigger", "acoustic"};
+
+static json_t *at(const json_t *json, const char *key)
+{
+	json_t *got = json_object_get(json, key);
+
+	if (!got) {
+		fail_msg("no \"%s\" in %s", key, json_dumps(json, 0));
+	}
+	return got;
+}
+
+static double number_at(const json_t *json, const char *key)
+{
+	return json_number_value(at(json, key));
+}
+
+static const char *text_at(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(at(json, key));
+
+	return text ? text : "(null)";
+}
+
+static void put_ledger(struct store_rig *r)
+{
+	struct ledger_link_row l = {.dma_epoch = 1,
+				    .cells = 8000,
+				    .link = 2,
+				    .tower = 1,
+				    .floor = 3,
+				    .verdicts = {7990, 0, 0, 0, 10}};
+	struct ledger_stream_row m = {.dma_epoch = 1,
+				      .link = 2,
+				      .stream = FCM_PMT,
+				      .offered = 8000,
+				      .outcome = {0, 7400, 600}};
+	struct ledger_loss loss = {.code = TDM_LOSS_CRC,
+				   .link = 2,
+				   .tower = 1,
+				   .floor = 3,
+				   .dma_epoch = 1,
+				   .first = 40000,
+				   .frames = 4,
+				   .tai_ns = RIG_UTC + 37000000000ll};
+
+	for (unsigned second = 1; second <= 5; second++) {
+		l.second = m.second = second;
+		l.closed = m.closed = second < 5;
+		if (second == 5) { /* open: in flight still */
+			m.outcome[OUTCOME_ACKED] = 7000;
+			m.in_flight = 400;
+			l.verdicts[0] = 7000;
+		}
+		store_put_link_row(r->s, 1, &l, RIG_UTC + second, 0, 0);
+		store_put_stream_row(r->s, 1, &m, groups, RIG_UTC + second, 0, 0);
+	}
+	store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 3);
+}
+
+static void put_commands(struct store_rig *r)
+{
+	struct row row;
+
+	store_rig_command(&row, 1, "one", 101);
+	store_submit(r->s, &row, 0, 0);
+	store_rig_transition(&row, 1, "SENT", 12345, "sent, attempt 1", false);
+	store_submit(r->s, &row, 0, 0);
+	store_rig_transition(&row, 1, "DONE", -1, "read-back 1450.0 V", true);
+	store_submit(r->s, &row, 0, 0);
+	store_rig_command(&row, 2, NULL, 102);
+	store_submit(r->s, &row, 0, 0);
+	for (int i = 0; i < 20; i++) {
+		row_begin(&row, ROW_SAMPLE);
+		row_text(&row, "tower1.floor3.om2.hv");
+		row_int(&row, RIG_UTC + i * 1000000000ll);
+		row_real(&row, 1400 + i);
+		row_real(&row, 1450);
+		store_submit(r->s, &row, 0, 0);
+	}
+	row_begin(&row, ROW_SAMPLE);
+	row_text(&row, "clock.state");
+	row_int(&row, RIG_UTC);
+	row_real(&row, 2);
+	row_null(&row);
+	store_submit(r->s, &row, 0, 0);
+}
+
+static void put_station(struct store_rig *r)
+{
+	struct phase_row row = {.mean_ps = 3000.5, .sigma_ps = 20, .samples = 10};
+	struct phase_judgement j = {.verdict = PHASE_SLIP, .slip = -2};
+	struct phase_reference ref = {.phase_ps = 3000.5, .time_ns = RIG_UTC};
+	struct label label = {.source = LABEL_GPSD, .state = CLOCK_LOCKED};
+
+	for (int i = 0; i < 5; i++) {
+		store_put_phase_row(r->s, 1, &row, RIG_UTC + i);
+	}
+	store_put_phase_event(r->s, 1, &j, NULL, NULL, RIG_UTC);
+	store_put_phase_reference(r->s, 1, &ref, "expert", "new fibre");
+	store_put_clock_event(r->s, &label, "gpsd is back", RIG_UTC);
+	store_put_event(r->s, "alarm", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
+	store_put_event(r->s, "info", "odd", NULL, "bytes \xff\xfe", NULL, RIG_UTC + 5);
+	store_put_station(r->s, "last_alive", "1795000000");
+	store_put_run_begin(r->s, 5, "physics", "shift", RIG_UTC, 1);
+	assert_int_equal(store_rig_wait(r).result, 0);
+}
+
+static int setup(void **state)
+{
+	struct store_rig *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	store_rig_create(r);
+	store_rig_open(r);
+	put_commands(r);
+	put_ledger(r);
+	put_station(r);
+	store_rig_flush(r);
+	*state = r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct store_rig *r = *state;
+
+	store_rig_destroy(r);
+	free(r);
+	return 0;
+}
+
+static struct query *open_query(const struct store_rig *r)
+{
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	int result = query_open(r->path, &q, &error);
+
+	if (result < 0) {
+		fail_msg("%d: %s", result, error.message);
+	}
+	return q;
+}
+
+static void test_commands(void **state)
+{
+	struct query *q = open_query(*state);
+	struct query_filter f = {0};
+	json_t *json = NULL, *c, *t;
+
+	assert_int_equal(query_commands(q, &f, &json), 0);
+	assert_int_equal(json_array_size(at(json, "commands")), 2);
+	c = json_array_get(at(json, "commands"), 1);
+	assert_true(number_at(c, "command") == 1);
+	assert_string_equal(text_at(c, "client_id"), "one");
+	assert_string_equal(text_at(c, "state"), "DONE");
+	assert_true(number_at(c, "new") == 1450);
+	assert_true(number_at(c, "time") == 1795000000);
+	assert_true(json_is_null(at(json_array_get(at(json, "commands"), 0), "ended")));
+	json_decref(json);
+
+	assert_int_equal(query_command(q, 1, &json), 0);
+	t = at(json, "transitions");
+	assert_int_equal(json_array_size(t), 3);
+	assert_string_equal(text_at(json_array_get(t, 0), "state"), "QUEUED");
+	assert_true(number_at(json_array_get(t, 1), "frame") == 12345);
+	json_decref(json);
+	assert_int_equal(query_command_by_client(q, "one", &json), 0);
+	json_decref(json);
+	assert_int_equal(query_command(q, 99, &json), -ENOENT);
+	assert_int_equal(query_command_by_client(q, "two", &json), -ENOENT);
+	query_close(q);
+}
+
+static void test_filters(void **state)
+{
+	static const struct {
+		struct query_filter filter;
+		size_t found;
+	} cases[] = {
+		{{.limit = 1}, 1},
+		{{.state = "open"}, 1},
+		{{.state = "done"}, 1},
+		{{.state = "FAILED"}, 0},
+		{{.parameter = "floor3.om2.hv"}, 2},
+		{{.parameter = "floor*.om[0-1].hv"}, 0},
+		{{.parameter = "tower1.floor3"}, 2},
+		{{.who = "operator"}, 2},
+		{{.who = "'; DROP TABLE command; --"}, 0},
+		{{.tower = 1, .floor = 3}, 2},
+		{{.floor = 4}, 0},
+		{{.since_ns = RIG_UTC + 2}, 1},
+	};
+	struct query *q = open_query(*state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *json = NULL;
+
+		assert_int_equal(query_commands(q, &cases[i].filter, &json), 0);
+		if (json_array_size(at(json, "commands")) != cases[i].found) {
+			fail_msg("case %zu: %zu found", i, json_array_size(at(json, "commands")));
+		}
+		json_decref(json);
+	}
+	query_close(q);
+}
+
+static void test_history(void **state)
+{
+	struct query *q = open_query(*state);
+	json_t *json = NULL, *rows;
+
+	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 5, &json), 0);
+	assert_string_equal(text_at(json, "name"), "tower1.floor3.om2.hv");
+	assert_string_equal(text_at(json, "unit"), "V");
+	rows = at(json, "rows");
+	assert_int_equal(json_array_size(rows), 5); /* the newest, oldest first */
+	assert_true(number_at(json_array_get(rows, 0), "value") == 1415);
+	assert_true(number_at(json_array_get(rows, 4), "value") == 1419);
+	assert_int_equal(json_array_size(at(json, "sets")), 2);
+	json_decref(json);
+	assert_int_equal(query_history(q, "clock.state", 0, 0, &json), 0);
+	assert_true(json_is_null(at(json, "unit")));
+	assert_true(json_is_null(at(json_array_get(at(json, "rows"), 0), "setpoint")));
+	json_decref(json);
+	assert_int_equal(query_history(q, "floor3.om2", 0, 0, &json), -ENOENT);
+	assert_true(query_error(q)[0]);
+	query_close(q);
+}
+
+static void test_ambiguous(void **state)
+{
+	struct store_rig *r = *state;
+	struct query *q;
+	struct row row;
+	json_t *json = NULL;
+
+	row_begin(&row, ROW_SAMPLE);
+	row_text(&row, "tower2.floor3.om2.hv");
+	row_int(&row, RIG_UTC);
+	row_real(&row, 1);
+	row_null(&row);
+	store_submit(r->s, &row, 0, 0);
+	store_rig_flush(r);
+	q = open_query(r);
+	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, &json), -ENOTUNIQ);
+	assert_int_equal(query_history(q, "tower2.floor3.om2.hv", 0, 0, &json), 0);
+	json_decref(json);
+	query_close(q);
+}
+
+static void test_ledger(void **state)
+{
+	struct store_rig *r = *state;
+	struct ledger_link_row wrong = {.dma_epoch = 1,
+					.cells = 8000,
+					.second = 9,
+					.link = 2,
+					.tower = 1,
+					.floor = 3,
+					.closed = 1,
+					.verdicts = {7999}};
+	struct query *q = open_query(r);
+	json_t *json = NULL, *total, *loss;
+
+	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), 0);
+	assert_true(json_is_true(at(json, "balanced")));
+	total = json_array_get(at(at(json, "totals"), "links"), 0);
+	assert_true(number_at(total, "seconds") == 5);
+	assert_true(number_at(total, "open") == 1);
+	assert_true(number_at(total, "cells") == 40000);
+	assert_true(number_at(total, "crc") == 50);
+	assert_true(number_at(total, "alignment") == 0);
+	assert_true(number_at(total, "lost") == 50);
+	total = json_array_get(at(at(json, "totals"), "streams"), 0);
+	assert_string_equal(text_at(total, "group"), "trigger");
+	assert_true(number_at(at(total, "dropped"), "no-member") == 3000);
+	assert_int_equal(json_array_size(at(json, "links")), 5);
+	assert_int_equal(json_array_size(at(json, "unbalanced")), 0);
+	loss = json_array_get(at(json, "losses"), 0);
+	assert_string_equal(text_at(loss, "code"), "crc");
+	assert_string_equal(text_at(loss, "kind"), "link");
+	assert_true(number_at(loss, "last") == 40003);
+	assert_true(json_is_null(at(loss, "group")));
+	json_decref(json);
+	assert_int_equal(query_ledger(q, 0, 1, 0, &json), 0);
+	assert_int_equal(json_array_size(at(json, "links")), 0);
+	json_decref(json);
+
+	store_put_link_row(r->s, 1, &wrong, RIG_UTC + 9, 0, 0);
+	store_rig_flush(r);
+	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 3, &json), 0);
+	assert_true(json_is_false(at(json, "balanced")));
+	assert_int_equal(json_array_size(at(json, "links")), 3);
+	assert_int_equal(json_array_size(at(json, "unbalanced")), 1);
+	assert_true(number_at(json_array_get(at(json, "unbalanced"), 0), "second") == 9);
+	json_decref(json);
+	query_close(q);
+}
+
+static void test_station(void **state)
+{
+	struct query *q = open_query(*state);
+	json_t *json = NULL;
+
+	assert_int_equal(query_phase_history(q, 1, 0, 3, &json), 0);
+	assert_int_equal(json_array_size(at(json, "rows")), 3);
+	assert_string_equal(text_at(json_array_get(at(json, "events"), 0), "verdict"), "SLIP");
+	assert_string_equal(text_at(at(json, "reference"), "who"), "expert");
+	json_decref(json);
+	assert_int_equal(query_phase_history(q, 0, 0, 0, &json), 0);
+	assert_true(json_is_null(at(json, "reference")));
+	json_decref(json);
+	assert_int_equal(query_runs(q, 0, &json), 0);
+	assert_true(number_at(json, "current") == 5);
+	json_decref(json);
+	assert_int_equal(query_events(q, 0, 0, &json), 0);
+	assert_int_equal(json_array_size(at(json, "events")), 2);
+	assert_string_equal(text_at(json_array_get(at(json, "events"), 1), "action"), "clear it");
+	json_decref(json);
+	assert_int_equal(query_clock_history(q, 0, 0, &json), 0);
+	assert_string_equal(text_at(json_array_get(at(json, "events"), 0), "source"), "gpsd");
+	json_decref(json);
+	assert_int_equal(query_station(q, &json), 0);
+	assert_string_equal(text_at(at(json, "station"), "last_alive"), "1795000000");
+	assert_true(number_at(json, "last_write") > 1794999999);
+	json_decref(json);
+	query_close(q);
+}
+
+/* Names, sizes and contents of the database's files. */
+static uint64_t fingerprint(const struct store_rig *r, bool with_shm)
+{
+	static const char *const ends[] = {"", "-wal", "-shm"};
+	uint64_t sum = 1469598103934665603ull;
+
+	for (size_t i = 0; i < (with_shm ? 3 : 2); i++) {
+		char path[128];
+		FILE *f;
+		int byte;
+
+		snprintf(path, sizeof(path), "%s%s", r->path, ends[i]);
+		f = fopen(path, "r");
+		sum = (sum ^ (f ? 1 : 2)) * 1099511628211ull;
+		while (f && (byte = fgetc(f)) != EOF) {
+			sum = (sum ^ (unsigned)byte) * 1099511628211ull;
+		}
+		if (f) {
+			fclose(f);
+		}
+	}
+	return sum;
+}
+
+static void ask_all(const struct store_rig *r)
+{
+	struct query *q = open_query(r);
+	struct query_filter f = {0};
+	json_t *json = NULL;
+
+	assert_int_equal(query_commands(q, &f, &json), 0);
+	assert_int_equal(json_array_size(at(json, "commands")), 2);
+	json_decref(json);
+	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), 0);
+	json_decref(json);
+	query_close(q);
+}
+
+static void test_after_orderly_end(void **state)
+{
+	struct store_rig *r = *state;
+	uint64_t before;
+
+	store_rig_close(r);
+	before = fingerprint(r, true);
+	assert_int_equal(chmod(r->dir, 0500), 0); /* not even a -shm may be made */
+	ask_all(r);
+	assert_int_equal(chmod(r->dir, 0700), 0);
+	assert_true(before == fingerprint(r, true));
+}
+
+/* A daemon is killed: what it had committed lies in the -wal. */
+static void test_after_kill(void **state)
+{
+	struct store_rig *r = *state;
+	uint64_t before;
+	int fds[2], status;
+	pid_t pid;
+	char byte;
+
+	store_rig_close(r);
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (store_open(&r->config, &r->s, NULL) < 0 || store_start(r->s) < 0) {
+			_exit(1);
+		}
+		store_put_event(r->s, "info", "last", "x", "the last word", NULL, RIG_UTC + 99);
+		store_rig_flush(r);
+		if (write(fds[1], "x", 1) != 1) {
+			_exit(2);
+		}
+		pause();
+	}
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	waitpid(pid, &status, 0);
+	close(fds[0]);
+	close(fds[1]);
+	before = fingerprint(r, false);
+	for (int i = 0; i < 3; i++) {
+		struct query *q = open_query(r);
+		json_t *json = NULL;
+
+		assert_int_equal(query_events(q, 0, 1, &json), 0);
+		assert_string_equal(text_at(json_array_get(at(json, "events"), 0), "text"),
+				    "the last word");
+		json_decref(json);
+		query_close(q);
+	}
+	assert_true(before == fingerprint(r, false));
+}
+
+/* A reader with an open snapshot does not hold the writer up, and sees new rows with its next query. */
+static void test_beside_writer(void **state)
+{
+	struct store_rig *r = *state;
+	struct query *q = open_query(r);
+	json_t *json = NULL;
+
+	for (int i = 0; i < 50; i++) {
+		store_put_event(r->s, "info", "n", "x", "y", NULL, RIG_UTC + 100 + i);
+		store_rig_flush(r);
+		assert_int_equal(query_events(q, RIG_UTC + 100, 1000, &json), 0);
+		assert_int_equal(json_array_size(at(json, "events")), i + 1);
+		json_decref(json);
+	}
+	query_close(q);
+}
+
+static void test_open_errors(void **state)
+{
+	struct store_rig *r = *state;
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	char path[128];
+	FILE *f;
+
+	assert_int_equal(query_open("/nonexistent/x.db", &q, &error), -ENOENT);
+	assert_true(error.hint[0]);
+	snprintf(path, sizeof(path), "%s/odd ?#%%name.db", r->dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(query_open(path, &q, &error), -EUCLEAN); /* empty */
+	for (int i = 0; i < 1000; i++) {
+		fputs("rubbish", f);
+	}
+	fclose(f);
+	assert_int_equal(query_open(path, &q, &error), -EUCLEAN);
+	unlink(path);
+	assert_null(q);
+	query_close(NULL);
+}
+
+static void test_time_text(void **state)
+{
+	char text[32];
+
+	(void)state;
+	assert_string_equal(query_time_text(1795000000123456789ll, text, sizeof(text)),
+			    "2026-11-18T11:06:40.123Z");
+	assert_string_equal(query_time_text(-1, text, sizeof(text)), "1969-12-31T23:59:59.999Z");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_history, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ambiguous, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ledger, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_after_orderly_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_after_kill, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_beside_writer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_errors, setup, teardown),
+		cmocka_unit_test(test_time_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
