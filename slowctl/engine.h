@@ -118,7 +118,8 @@ struct engine_request {
  * 1: a repeat: *ret_id is the command that this client id made before (open or ended).
  * Negative: refused, `error` says why, what to do; *ret_id is the journal's number of the refusal or 0.
  * -ENOENT no such parameter, -ENOTUNIQ, -EACCES read-only, -EINVAL, -ERANGE, -ENOLINK not locked, -EXDEV
- * another floor on the link, -ENOSPC the journal cannot be written, -EAGAIN too many open.
+ * another floor on the link, -EAGAIN too many open, -EOVERFLOW no sequences left. A journal that cannot be
+ * written is told by ENGINE_PROGRESS: REFUSED, nothing was sent.
  */
 int engine_submit(struct engine *e, const struct engine_request *request, struct engine_now now,
 		  uint64_t *ret_id, struct sc_error *error);
@@ -133,7 +134,8 @@ int engine_refresh(struct engine *e, struct param *p, struct engine_now now,
 
 /* The store's answer to a row of ENGINE_STORE that had a cookie: 0 or negative errno. */
 void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
-/* A word of ENGINE_SEND has left in this board frame / was not taken (-EAGAIN: tried again soon). */
+/* A word of ENGINE_SEND has left in this board frame / was not taken (-EAGAIN: tried again soon; also
+ * for a completion that says refused: it has certainly not left). */
 void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now);
 void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now);
 void engine_reply(struct engine *e, unsigned link, const struct word *words, unsigned count,
@@ -162,7 +164,8 @@ enum engine_out_type { ENGINE_STORE, ENGINE_SEND, ENGINE_PROGRESS, ENGINE_VALUE 
 
 struct engine_out {
 	enum engine_out_type type;
-	uint64_t cookie; /* STORE with ANSWER, SEND */
+	uint64_t
+		cookie; /* STORE with ANSWER, SEND; bit 63 is always set, so that it is told from others' */
 	union {
 		struct {
 			unsigned flags; /* ENGINE_STORE_* */

@@ -162,8 +162,8 @@ uint64_t engine_next_due(const struct engine *e)
 		if (l->configured) {
 			link_due(e, l, &due);
 			poll_time(e, l, &due);
-			if (l->open_count > 0 && l->down_since) {
-				earlier(&due, l->down_since + STRANDED_NS + MS);
+			if (l->open_count > 0 && !link_usable(l)) { /* 0: now, to see it is down */
+				earlier(&due, l->down_since ? l->down_since + STRANDED_NS + MS : 0);
 			}
 		}
 	}

@@ -532,6 +532,8 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 	} else {
 		c->want = WANT_COMMAND;
 		c->not_before = now.mono_ns;
+		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
+		command_announce(e, c, NULL);
 	}
 	link_pump(e, l, now);
 }

@@ -270,7 +270,7 @@ static const char *nearest(const struct params *p, const char *name)
 
 static int not_found(const struct params *p, const char *name, struct sc_error *error)
 {
-	const char *near = nearest(p, name);
+	const char *near = error ? nearest(p, name) : NULL;
 	char hint[128];
 
 	if (near) {
