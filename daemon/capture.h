@@ -36,6 +36,7 @@ struct capture_config {
 	uint8_t groups;            /* groups of reserved consumers ... */
 	uint8_t group_streams[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
 	size_t pool_bytes;
+	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
 };
 
 /* main -> capture */

@@ -14,10 +14,11 @@
 
 #include "daemon/capture_private.h"
 
-#define GAP_PIECE   1600u	 /* cells of a gap that are judged at a time */
-#define COUNT_LIMIT (1ull << 50) /* counts from here on are a board that is not well */
-#define DRAIN_MAX   32u	   /* completions a tick: what is settled must not wait for a backlog */
-#define COUNT_JUMP  16000u /* a PPS moves the count by less than a second */
+#define GAP_PIECE	 1600u	      /* cells of a gap that are judged at a time */
+#define COUNT_LIMIT	 (1ull << 50) /* counts from here on are a board that is not well */
+#define DRAIN_MAX	 32u /* completions a tick: what is settled must not wait for a backlog */
+#define CATCH_UP_LOOK_NS 500000000ull
+#define COUNT_JUMP	 16000u /* a PPS moves the count by less than a second */
 
 _Static_assert(GAP_PIECE <= ASSEMBLE_PUSH, "a gap's piece is a push");
 _Static_assert(NANET3_CHUNK_MAX / NANET3_FRAME_BYTES + 2 <= ASSEMBLE_PUSH, "a buffer is a push");
@@ -123,6 +124,7 @@ static void reset_state(struct link *l)
 	l->dirty = false;
 	l->sent = 0;
 	l->resent_below = 0;
+	memset(&l->catch_up, 0, sizeof(l->catch_up));
 	l->locks = 0;
 	l->unlocks = 0;
 	l->told_second = UINT64_MAX;
@@ -507,6 +509,39 @@ static void renew(struct link *l)
 	}
 }
 
+/*
+ * After a death or a pause of ours the ring holds data that no consumer kept us from reading. Read in one
+ * go they would pile up with the publisher and be dropped as if a consumer were slow. So they are read as
+ * fast as the consumers acknowledge, with half of what a group may hold in flight. That is given up
+ * when it does not help: when less than half a second's reading has shrunk the backlog, or the ring
+ * comes close to full by it. Then the groups' policy decides, as always.
+ */
+static bool catches_up(struct link *l, uint64_t write)
+{
+	const struct capture *c = l->capture;
+	uint64_t unread = write - l->read_position;
+	uint64_t almost_full = l->depth - l->depth / 16;
+
+	if (unread <= l->depth / 16) {
+		l->catch_up.on = l->catch_up.given_up = false;
+	} else if (!l->catch_up.on && !l->catch_up.given_up && unread > l->depth / 8) {
+		l->catch_up.on = true;
+		l->catch_up.unread = unread;
+		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
+	} else if (l->catch_up.on &&
+		   (c->now_ns >= l->catch_up.look_ns ||
+		    (unread > almost_full && l->catch_up.unread <= almost_full))) {
+		l->catch_up.on = unread < l->catch_up.unread;
+		l->catch_up.given_up = !l->catch_up.on;
+		if (c->now_ns >= l->catch_up.look_ns) {
+			l->catch_up.unread = unread;
+			l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
+		}
+	}
+	return l->catch_up.on &&
+	       out_waiting(l) / FCM_STREAMS * c->config.block_frames >= c->config.hold_frames / 2;
+}
+
 bool link_drain(struct link *l)
 {
 	uint64_t write, until;
@@ -515,6 +550,9 @@ bool link_drain(struct link *l)
 		return false;
 	}
 	write = nanet3_write_position(l->capture->board, l->number);
+	if (l->capture->config.hold_frames && catches_up(l, write)) {
+		return false; /* the next tick looks again */
+	}
 	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;
 	while (l->read_position < until) {
 		const struct nanet3_event *e =

@@ -78,6 +78,10 @@ struct link {
 	bool renew;	 /* the count has become another one */
 	bool blocked;	 /* waits for memory, for the publisher, or for something to settle */
 	bool dirty;	 /* the account has changed since the last commit */
+	struct {
+		bool on, given_up;
+		uint64_t unread, look_ns; /* completions, at the last look; the next one */
+	} catch_up;
 	uint64_t sent;	 /* frames below may have been handed over */
 	uint64_t resent_below;
 	/* what was told */

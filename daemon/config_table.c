@@ -113,7 +113,7 @@ const struct option config_options[] = {
 	 .help = "Group that may operate the daemon; empty: the daemon's own."},
 
 	{"store", "database", OPTION_STRING, IN(store.database),
-	 .value = "/var/lib/fcm-server/%N/fcm.db", .restart = true,
+	 .value = "/var/lib/fcm-server/%N/station.db", .restart = true,
 	 .help = "SQLite database: command journal, ledger, history."},
 
 	{"daemon", "name", OPTION_STRING, IN(daemon.name), .value = "board %N",

@@ -54,7 +54,8 @@ int detector_start(struct station *s, struct sc_error *error)
 	}
 	r = store_read_engine(s->store, s->engine, RECENT_COMMANDS, now_both());
 	if (r < 0) {
-		return sc_fail(error, r, "journal", "see fcmctl doctor",
+		return sc_fail(error, r, "journal",
+			       "restore the database from a copy, or move it away",
 			       "the command journal cannot be read: %s", strerror(-r));
 	}
 	return 0;
@@ -91,27 +92,27 @@ void detector_wait(struct station *s, uint64_t id, struct control_request *rq, b
 	s->waiters = w;
 }
 
+/* As the journal has it (an end is announced after it is written); from memory when the journal cannot
+ * be read. */
 static json_t *command_json(struct station *s, uint64_t id, const struct control_peer *peer)
 {
 	struct engine_command_view v;
 	struct param *p = NULL;
+	json_t *j;
 
+	if (station_reader(s, NULL) && query_command(s->query, id, &j) == 0) {
+		json_object_del(j, "transitions");
+		return j;
+	}
 	if (!engine_command(s->engine, id, &v)) {
 		return json_pack("{s:I}", "command", (json_int_t)id);
 	}
 	params_find(s->params, v.parameter, &p, NULL);
-	return json_pack(
-		"{s:I,s:s,s:o,s:s,s:i,s:i,s:s,s:s,s:o,s:o,s:s,s:i,s:i,s:i,s:I,s:s,s:s,s:i,s:o,"
-		"s:o}",
-		"command", (json_int_t)id, "client_id", v.client_id, "time", json_time(v.time_ns),
-		"who", peer->who, "uid", (int)peer->uid, "pid", (int)peer->pid, "parameter",
-		v.parameter, "op", v.action ? "action" : "set", "old",
-		json_number_or_null(v.old_value), "new", json_number_or_null(v.new_value), "unit",
-		p ? p->kind->unit : "", "link", p ? p->link : -1, "tower", p ? p->tower : 0,
-		"floor", p ? p->floor : 0, "sequence", (json_int_t)v.sequence, "state",
-		command_state_name(v.state), "detail", v.detail, "attempts", (int)v.attempts,
-		"ended", v.ended ? json_time(v.changed_ns) : json_null(), "readback",
-		json_number_or_null(v.readback));
+	return json_pack("{s:I,s:s,s:o,s:s,s:s,s:s,s:o,s:o,s:s,s:s}", "command", (json_int_t)id,
+			 "client_id", v.client_id, "time", json_time(v.time_ns), "who", peer->who,
+			 "parameter", v.parameter, "op", v.action ? "action" : "set", "old",
+			 json_number_or_null(v.old_value), "new", json_number_or_null(v.new_value),
+			 "state", command_state_name(v.state), "detail", v.detail);
 }
 
 static void waiter_end(struct station *s, struct waiter *w, enum command_state state,

@@ -426,48 +426,6 @@ static double rate(uint64_t now, uint64_t before, double seconds)
 	return seconds > 0 ? (double)(now - before) / seconds : 0;
 }
 
-static void shore(struct station *s, const char *format, unsigned link, double value)
-{
-	struct param *p;
-	char name[PARAM_NAME_MAX];
-
-	snprintf(name, sizeof(name), format, link);
-	if (isfinite(value) && params_find(s->params, name, &p, NULL) == 0) {
-		engine_shore(s->engine, p, value, (struct engine_now){now_mono_ns(), now_utc_ns()});
-	}
-}
-
-static double state_number(const struct station *s, unsigned link)
-{
-	static const char *const names[] = {"off", "dark", "aligning", "silent", "up"};
-	const char *state = status_link_state(s, link);
-	unsigned n = 0;
-
-	while (n < 4 && strcmp(names[n], state) != 0) {
-		n++;
-	}
-	return n;
-}
-
-static void shore_link(struct station *s, unsigned link)
-{
-	const struct watch_link *w = watch_link(s->watch, link);
-	struct phase_view v;
-	uint64_t by_name[TDM_LOSSES];
-
-	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
-	if (v.valid) {
-		shore(s, "link%u.phase", link, v.mean_ps);
-		shore(s, "link%u.round_trip", link,
-		      v.reading.rtt_frames * 125e3 + v.reading.rtt_bytes * 12.5 +
-			      v.reading.rtt_bits * 1.25 + v.reading.phase_ps / 1e3);
-	}
-	shore(s, "link%u.rx_power", link, w->rx_power_nw / 1e3);
-	shore(s, "link%u.rate", link, s->link[link].frames_per_s);
-	shore(s, "link%u.loss", link, (double)links_recent_losses(s, link, by_name));
-	shore(s, "link%u.state", link, state_number(s, link));
-}
-
 void links_second(struct station *s)
 {
 	uint64_t now = s->capture_status.last_tick_ns; /* what the counts are of */
@@ -487,12 +445,7 @@ void links_second(struct station *s)
 		l->rated = *d;
 		l->rated_ns = now;
 		memcpy(l->loss_at[s->loss_second], d->cells, sizeof(d->cells));
-		if (s->board_present) {
-			shore_link(s, link);
-		}
 	}
-	shore(s, "board.temperature%.0u", 0, watch_board(s->watch)->temperature_mc / 1e3);
-	detector_drain(s);
 }
 
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES])

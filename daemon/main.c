@@ -152,7 +152,7 @@ static int ring_frames(struct station *s, uint64_t *ret_frames)
 	return 0;
 }
 
-static int start_publisher(struct station *s, uint64_t frames)
+static int start_publisher(struct station *s, uint64_t hold_frames)
 {
 	struct publisher_config c = {
 		.board = s->config.instance,
@@ -161,8 +161,8 @@ static int start_publisher(struct station *s, uint64_t frames)
 		.groups = (uint8_t)s->config.groups,
 		.monitor_hwm = s->config.data.monitor_hwm,
 		.dead_ms = s->config.data.consumer_dead_ms,
+		.hold_frames = hold_frames,
 	};
-	double hold = 0.5;
 	int r;
 
 	for (unsigned n = 0; n < s->config.groups; n++) {
@@ -171,9 +171,7 @@ static int start_publisher(struct station *s, uint64_t frames)
 		snprintf(c.group[n].name, sizeof(c.group[n].name), "%s", g->name);
 		c.group[n].streams = g->streams;
 		s->group_names[n] = g->name;
-		hold = g->hold_fraction < hold ? g->hold_fraction : hold;
 	}
-	c.hold_frames = (uint64_t)(hold * (double)frames);
 	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
 	if (r < 0) {
 		log_error("publisher", "%s, %s: %s. See [data] in %s", c.reserved_endpoint,
@@ -182,9 +180,10 @@ static int start_publisher(struct station *s, uint64_t frames)
 	return r;
 }
 
-static int start_capture(struct station *s)
+static int start_capture(struct station *s, uint64_t hold_frames)
 {
 	struct capture_config c = {
+		.hold_frames = hold_frames,
 		.board_where = s->config.board.device,
 		.board = s->config.instance,
 		.block_frames = s->config.data.block_frames,
@@ -213,14 +212,26 @@ static int start_capture(struct station *s)
 	return r;
 }
 
+/* What any group may hold back: the smallest share that a group is given. */
+static uint64_t hold_frames(const struct station *s, uint64_t frames)
+{
+	double hold = 0.5;
+
+	for (unsigned n = 0; n < s->config.groups; n++) {
+		hold = s->config.group[n].hold_fraction < hold ? s->config.group[n].hold_fraction
+							       : hold;
+	}
+	return (uint64_t)(hold * (double)frames);
+}
+
 static int start_data(struct station *s)
 {
 	uint64_t frames = 0;
 	int r = open_queues(s);
 
 	r = r ? r : ring_frames(s, &frames);
-	r = r ? r : start_publisher(s, frames);
-	return r ? r : start_capture(s);
+	r = r ? r : start_publisher(s, hold_frames(s, frames));
+	return r ? r : start_capture(s, hold_frames(s, frames));
 }
 
 /* --- store, detector, links --- */
@@ -338,6 +349,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	links_second(s);
+	shore_second(s);
 	status_tick(s);
 	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
 	store_put_station(s->store, "last_alive", alive);

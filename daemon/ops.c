@@ -111,11 +111,11 @@ static json_t *telemetry_json(const struct station_link *l)
 	return json_pack("{s:o,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I,s:I}", "age_s",
 			 json_age(l->telemetry_ns), "boot_count", (json_int_t)t->boot_count,
 			 "uptime_s", (json_int_t)t->uptime_s, "temperature_c",
-			 t->temperature_mc / 1e3, "supply_v", t->supply_mv / 1e3, "current_a",
-			 t->current_ma / 1e3, "heading_deg", t->heading_mdeg / 1e3, "pitch_deg",
-			 t->pitch_mdeg / 1e3, "roll_deg", t->roll_mdeg / 1e3, "power_mask",
-			 (json_int_t)t->power_mask, "executed", (json_int_t)t->executed, "rejected",
-			 (json_int_t)t->rejected);
+			 t->temperature_mc / 1e3, "humidity_percent", t->humidity_ppm / 1e4,
+			 "supply_v", t->supply_mv / 1e3, "current_a", t->current_ma / 1e3,
+			 "heading_deg", t->heading_mdeg / 1e3, "pitch_deg", t->pitch_mdeg / 1e3,
+			 "roll_deg", t->roll_mdeg / 1e3, "power_mask", (json_int_t)t->power_mask,
+			 "executed", (json_int_t)t->executed, "rejected", (json_int_t)t->rejected);
 }
 
 static void op_link_show(struct control_request *rq, json_t *args, void *context)
@@ -385,12 +385,17 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 
 /* --- from the database --- */
 
-/* The reader of the database, opened when first asked. False: refused, answered. */
+bool station_reader(struct station *s, struct sc_error *error)
+{
+	return s->query || query_open(s->config.store.database, &s->query, error) == 0;
+}
+
+/* False: refused, answered. */
 static bool reader(struct station *s, struct control_request *rq)
 {
 	struct sc_error error = {0};
 
-	if (!s->query && query_open(s->config.store.database, &s->query, &error) < 0) {
+	if (!station_reader(s, &error)) {
 		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
 		return false;
 	}
@@ -406,8 +411,8 @@ static void tell(struct control_request *rq, int r, json_t *result, const char *
 			     r == -ENOENT ? "fcmctl get lists the names" : "say the tower", NULL,
 			     "%s: %s", what, r == -ENOENT ? "there is none" : "not unambiguous");
 	} else {
-		control_fail(rq, "internal", "fcmctl doctor", NULL, "%s: the database says: %s",
-			     what, strerror(-r));
+		control_fail(rq, "internal", "journalctl -u fcm-server@N", NULL,
+			     "%s: the database says: %s", what, strerror(-r));
 	}
 }
 
@@ -440,6 +445,7 @@ static void op_command_list(struct control_request *rq, json_t *args, void *cont
 		.parameter = text_arg(args, "parameter"),
 		.state = text_arg(args, "state"),
 		.who = text_arg(args, "who"),
+		.floor = (int)json_integer_value(json_object_get(args, "floor")),
 	};
 	json_t *j = NULL;
 

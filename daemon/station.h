@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The station: all parts of one daemon, as the main thread sees them. The state machines (clock, phase,
- * engine, ledger) do not know each other; here they meet. One struct, one thread, five files that each
+ * engine, ledger) do not know each other; here they meet. One struct, one thread, six files that each
  * carry one kind of event from where it comes to who cares:
  *
  *   links.c     registers and board events -> phase, link state, resets, soak
  *   reports.c   what capture reports -> store, engine, clock, run
  *   timing.c    gpsd, PPS, system clock -> clock -> labels for capture
+ *   shore.c     the shore's own parameters
  *   detector.c  engine <-> board words, journal, waiting clients
  *   status.c    everything -> what an operator is shown, and why it is red
  *   ops.c       control messages -> the above
@@ -137,13 +138,16 @@ struct station {
 int links_start(struct station *s); /* phases with their references, watch */
 void links_stop(struct station *s);
 void links_tick(struct station *s);   /* 10 times a second */
-void links_second(struct station *s); /* once a second: rates, loss window, shore parameters */
+void links_second(struct station *s); /* once a second: rates, loss window */
 void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
 		 const char *reason);
 void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
 		double interval_s, struct control_request *rq);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
+
+/* shore.c */
+void shore_second(struct station *s);
 
 /* reports.c */
 void reports_drain(struct station *s);
@@ -186,6 +190,8 @@ void status_line(struct station *s, char *text, size_t size);
 
 /* ops.c */
 extern const struct control_op station_ops[];
+/* The reader of the database, opened when first asked for. False: `error` (may be NULL) says why. */
+bool station_reader(struct station *s, struct sc_error *error);
 
 /* Numbers that do not exist are null. */
 static inline json_t *json_number_or_null(double v)

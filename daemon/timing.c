@@ -86,6 +86,7 @@ int timing_start(struct station *s)
 		.fault_ns = s->config.clock.holdover_limit_ns,
 		.floor_utc_s = s->config.clock.earliest_utc_s,
 		.system_clock = s->config.clock.system_clock,
+		.far_s = s->config.clock.far_s,
 	};
 
 	read_leaps(s, &c);
@@ -150,32 +151,18 @@ static void say_clock(struct station *s)
 	store_put_clock_event(s->store, &v.label, v.reason, now_utc_ns());
 }
 
-static void shore(struct station *s, const char *name, double value)
-{
-	struct param *p;
-
-	if (params_find(s->params, name, &p, NULL) == 0) {
-		engine_shore(s->engine, p, value, (struct engine_now){now_mono_ns(), now_utc_ns()});
-	}
-}
-
 void timing_tick(struct station *s)
 {
 	uint64_t now = now_mono_ns();
 	const struct watch_board *b = watch_board(s->watch);
-	struct clock_view v;
 
 	follow_gpsd(s, now);
 	if (s->board_present) {
-		clock_board(s->clock, b->count, now_utc_ns(), system_synchronised(), b->read_ns);
+		int64_t utc_then = now_utc_ns() - (int64_t)(now_mono_ns() - b->read_ns);
+
+		clock_board(s->clock, b->count, utc_then, system_synchronised(), b->read_ns);
 	}
 	clock_tick(s->clock, now);
 	hand_over_label(s);
 	say_clock(s);
-	clock_get_view(s->clock, &v);
-	shore(s, "clock.state", v.label.state);
-	shore(s, "clock.source", v.label.source);
-	if (v.label.uncertainty_ns != UINT32_MAX) {
-		shore(s, "clock.uncertainty", v.label.uncertainty_ns);
-	}
 }
