@@ -82,6 +82,7 @@ class Station:
         self.want_truth, self.want_gpsd, self.depth_ms, self.speed = truth, gpsd, depth_ms, speed
         self.reserved = self.monitor = self.gpsd_port = None
         self.emu = self.gpsd = self.daemon = None
+        self.host_too_slow = False  # the emulator fell behind by more than the rings hold
         self.consumers = {}
         self.records = []
         os.makedirs(self.dir, exist_ok=True)
@@ -173,15 +174,17 @@ class Station:
         for c in self.consumers.values():
             c.end()
         if self.emu:
-            self.emu.end()
+            self.host_too_slow = self.emu.end() == 3
         if self.gpsd:
             self.gpsd.end(3)
         return code
 
     def close(self):
-        for p in [self.daemon, *self.consumers.values(), self.gpsd, self.emu]:
+        for p in [self.daemon, *self.consumers.values(), self.gpsd]:
             if p and p.alive():
                 p.kill9()
+        if self.emu and self.emu.alive():
+            self.host_too_slow = self.emu.end(5) == 3
 
     # -- asking
     def answers(self):
