@@ -335,7 +335,7 @@ static void keep_batch(struct store *s, int result)
 			link = &(*link)->next;
 		}
 	}
-	while (s->waiting > s->config.keep_rows) {
+	while (s->first && s->waiting > s->config.keep_rows) {
 		list_finish(s, &s->first, result);
 		count_given_up(s);
 	}

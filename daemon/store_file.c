@@ -18,7 +18,7 @@
 #define MIGRATION(symbol, file)                                                                    \
 	__asm__(".section .rodata\n.global " #symbol "\n" #symbol ":\n"                            \
 		".incbin \"" file "\"\n.byte 0\n.previous\n");                                     \
-	extern const char symbol[]
+	extern const char(symbol)[]
 
 MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
 
