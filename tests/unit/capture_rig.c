@@ -321,6 +321,7 @@ void rig_consume(struct rig_consumer *c, const struct fcm_block_header *h, const
 	if (s->begun && h->first_frame != s->next_frame &&
 	    (h->floor == s->floor || h->first_frame + h->frames != s->next_frame)) {
 		s->holes++;
+		s->clean = false;
 		complain(c, h, h->first_frame > s->next_frame ? "frames are missing" : "goes back");
 	}
 	s->begun = true;
