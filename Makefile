@@ -120,14 +120,18 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 	    check-unit
 	@$(PYTHON) tests/system/run_all.py --bin build/asan/bin --tests build/asan/tests --sanitized
 
+# Only the daemon has threads; the emulator must keep real time beside it and is taken as it is.
 tsan: ## the same under the thread sanitizer (libraries suppressed in tests/tsan.supp), and a seeded race
 	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 all
 	@$(MAKE) --no-print-directory -j2 B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" all tests-build
+	@tests/system/seeded_race.sh build/tsan/bin/seeded_race
 	@$(MAKE) --no-print-directory B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" \
 	    TEST_ENV="setarch -R env TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp" check-unit
+	@rm -rf build/tsan/station && mkdir build/tsan/station && cp build/bin/* build/tsan/station/ && \
+	    cp build/tsan/bin/fcm-server build/tsan/station/
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp setarch -R $(PYTHON) tests/system/run_all.py \
-	    --bin build/tsan/bin --tests build/tsan/tests --sanitized
-	@tests/system/seeded_race.sh build/tsan/bin/seeded_race
+	    --bin build/tsan/station --tests build/tsan/tests --sanitized
 
 asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
