@@ -108,7 +108,7 @@ static json_t *telemetry_json(const struct station_link *l)
 	if (!l->telemetry_ns) {
 		return json_null();
 	}
-	return json_pack("{s:o,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I,s:I}", "age_s",
+	return json_pack("{s:o,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I,s:I}", "age_s",
 			 json_age(l->telemetry_ns), "boot_count", (json_int_t)t->boot_count,
 			 "uptime_s", (json_int_t)t->uptime_s, "temperature_c",
 			 t->temperature_mc / 1e3, "humidity_percent", t->humidity_ppm / 1e4,
