@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`make run`'s own program: its summary, what it says of a broken run, when it exits non-zero."""
+import contextlib
+import io
+import os
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+import run  # noqa: E402
+
+
+def run_it(t, name, *args):
+    """run.py as make run starts it; a station, so that a host too slow is noticed."""
+    st = t.station(name)
+    r = subprocess.run([sys.executable, os.path.join(harness.ROOT, "tests", "system", "run.py"), "--bin", t.bin,
+                        "--dir", st.dir, "--keep", *args], capture_output=True, text=True, timeout=180, check=False)
+    with open(st.path("emu.log")) as f:
+        st.host_too_slow = "host too slow" in f.read()
+    return st, r
+
+
+def a_good_run(t):
+    """five seconds: exit 0, about 40 000 frames a link, none lost, locked, balanced, equal to the truth"""
+    st, r = run_it(t, "run", "--seconds", "5", *(["--load", "quiet"] if t.sanitized else []))
+    t.equal("exit status", r.returncode, 0) or print(r.stdout[-3000:], r.stderr[-2000:])
+    rows = [line.split() for line in r.stdout.splitlines() if line.endswith("none") and line.split()[0].isdigit()]
+    t.check("four links, about 40 000 frames each, none lost", len(rows) == 4 and
+            all(32000 < int(w[2]) < 50000 and w[2] == w[3] for w in rows), r.stdout[-2500:])
+    for text in ("locked by gpsd", "both balances right", "every delivered frame equals it", "well: state below"):
+        t.check(f"it says \"{text}\"", text in r.stdout, r.stdout[-2500:])
+
+
+def a_broken_run(t):
+    """dropped frames and a killed consumer: the losses stand in the summary by name, floor and frame range"""
+    path = t.scenario("from data\nat 9 link 2 drop 9\n")
+    st, r = run_it(t, "run", "--seconds", "8", "--scenario", path, "--kill-consumer", "trigger-1", "--load", "quiet")
+    lines = r.stdout.splitlines()
+    t.check("the dropped frames: name, floor, link, range, number",
+            any("board-fifo" in x and "floor 3" in x and "link 2" in x and "(9)" in x for x in lines), r.stdout[-3000:])
+    t.check("the killed consumer: name, floor, stream, group, range",
+            any(("no-member" in x or "slow" in x) and "pmt for trigger" in x and ".." in x for x in lines),
+            r.stdout[-3000:])
+    t.check("the ledger balances all the same: exit 0", r.returncode == 0, (r.returncode, r.stdout[-1500:], r.stderr))
+
+
+def a_ledger_that_does_not_balance(t):
+    """one frame taken out of one row: the row is named, the summary says so, the exit status is not 0"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    before = run.cells(st.status())
+    final = st.status()
+    st.stop()
+    with sqlite3.connect(st.path("station.db")) as db:
+        db.execute("UPDATE ledger_link SET good = good - 1 WHERE link = 1 AND second = "
+                   "(SELECT max(second) FROM ledger_link WHERE good > 100 AND link = 1)")
+    code, out, _ = st.ctl("ledger", "show", "--since", "1000d")
+    t.check("fcmctl ledger show exits 1 and says that it does not balance", code == 1 and "BALANCE" in out.upper(),
+            (code, out[:500]))
+    t.check("the row is named", any(r.get("link") == 1 for r in st.ledger()["unbalanced"]), st.ledger()["unbalanced"])
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        good = run.summary(st, before, run.cells(final), final)
+    t.check("the summary of make run is not well", not good and "DOES NOT BALANCE" in text.getvalue(),
+            text.getvalue()[-1500:])
+
+
+if __name__ == "__main__":
+    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance])
