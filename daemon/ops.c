@@ -17,7 +17,9 @@ static const char *text_arg(json_t *args, const char *key)
 
 static int64_t since_arg(json_t *args)
 {
-	return (int64_t)(json_number_value(json_object_get(args, "since")) * 1e9);
+	double ns = json_number_value(json_object_get(args, "since")) * 1e9;
+
+	return ns >= 9.2e18 ? INT64_MAX : ns <= 0 ? 0 : (int64_t)ns;
 }
 
 static unsigned limit_arg(json_t *args)
@@ -258,6 +260,9 @@ static void op_param_list(struct control_request *rq, json_t *args, void *contex
 	control_answer(rq, json_pack("{s:o}", "parameters", found));
 }
 
+/* Each is held against every parameter, on the thread that everybody else waits for. */
+#define PATTERNS_MAX 256u
+
 static void op_param_get(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
@@ -268,6 +273,11 @@ static void op_param_get(struct control_request *rq, json_t *args, void *context
 
 	if (!json_is_array(names) || json_array_size(names) == 0) {
 		control_fail(rq, "usage", "fcmctl get floor3.om2.hv", NULL, "which parameters?");
+		return;
+	}
+	if (json_array_size(names) > PATTERNS_MAX) {
+		control_fail(rq, "usage", "name many by one pattern: floor3.*", NULL,
+			     "at most %u patterns at once", PATTERNS_MAX);
 		return;
 	}
 	found = json_array();
@@ -538,12 +548,15 @@ static void op_run_start(struct control_request *rq, json_t *args, void *context
 			     s->run.number ? s->run.number : s->run.wanted);
 		return;
 	}
+	/* The journal has no run that capture did not take. */
+	if (!run_change(s, s->run.last + 1, rq)) {
+		return;
+	}
 	s->run.last++;
 	snprintf(s->run.note, sizeof(s->run.note), "%s", note ? note : "");
 	s->run.begun_ns = now_utc_ns();
 	store_put_run_begin(s->store, s->run.last, s->run.note, control_peer(rq)->who,
 			    s->run.begun_ns, 0);
-	run_change(s, s->run.last, rq);
 }
 
 static void op_run_stop(struct control_request *rq, json_t *args, void *context)

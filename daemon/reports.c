@@ -142,17 +142,18 @@ static void on_reply(struct station *s, const struct capture_report *r)
 
 /* --- runs --- */
 
-void run_change(struct station *s, uint32_t number, struct control_request *rq)
+bool run_change(struct station *s, uint32_t number, struct control_request *rq)
 {
 	struct capture_command command = {.type = CAPTURE_RUN, .run = number};
 
 	if (reports_command(s, &command) < 0) {
 		control_fail(rq, "refused", "try again", NULL, "capture is busy");
-		return;
+		return false;
 	}
 	s->run.wanted = number;
 	s->run.changing = true;
 	s->run.rq = rq;
+	return true;
 }
 
 static void on_run_begun(struct station *s, const struct capture_report *r)

@@ -154,7 +154,8 @@ void reports_drain(struct station *s);
 int reports_command(struct station *s, const struct capture_command *command); /* -EAGAIN: full */
 /* A closed ledger row lies in the database: its cookie, as given to the store. */
 void reports_saved(struct station *s, uint64_t cookie);
-void run_change(struct station *s, uint32_t number, struct control_request *rq);
+/* At the next slice border; then `rq` is answered. False: refused, answered. */
+bool run_change(struct station *s, uint32_t number, struct control_request *rq);
 
 /* timing.c */
 int timing_start(struct station *s);
