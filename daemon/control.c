@@ -5,6 +5,10 @@
  * Open requests hang on their client's list, so that a client that goes away orphans them (client =
  * NULL) instead of leaving them with a dead pointer; orphans hang on the server's list, so that closing
  * the server frees what nobody will answer any more.
+ *
+ * No client can take the main thread or its memory for itself: its requests are served a few at a time,
+ * not while it leaves its answers unread or has too many open; who reads nothing for long is cut off,
+ * and of too many clients the one that has been idle longest goes.
  */
 #include "daemon/control.h"
 
@@ -27,6 +31,11 @@
 
 #include <sys/queue.h>
 
+#define REQUESTS_A_TURN 16u
+#define REQUESTS_OPEN	1000u	   /* of one client */
+#define ANSWERS_UNREAD	(1u << 20) /* of one client, before its next request is looked at */
+#define UNREAD_LIMIT_S	60 /* a client that takes no byte of its answers for so long is gone */
+
 struct client;
 
 struct control_request {
@@ -39,18 +48,23 @@ struct control_request {
 LIST_HEAD(request_list, control_request);
 
 struct client {
-	LIST_ENTRY(client) link;
+	TAILQ_ENTRY(client) link;
 	struct control *control;
 	struct bufferevent *stream;
 	struct control_peer peer;
 	struct request_list requests;
-	bool closing; /* says its last word */
+	unsigned open;	     /* requests */
+	struct event *again; /* its next turn */
+	bool reading;	     /* its turn is now */
+	bool closing;	     /* says its last word */
+	bool lost;	     /* does not even read that */
 };
 
 struct control {
 	struct event_base *base;
 	struct evconnlistener *listener;
-	LIST_HEAD(, client) clients;
+	struct event *listen_again;
+	TAILQ_HEAD(, client) clients; /* who spoke last is the last */
 	struct request_list orphans;
 	const struct control_op *ops;
 	void *context;
@@ -67,17 +81,32 @@ static void client_free(struct client *cl)
 		rq->client = NULL;
 		LIST_INSERT_HEAD(&cl->control->orphans, rq, link);
 	}
-	LIST_REMOVE(cl, link);
+	TAILQ_REMOVE(&cl->control->clients, cl, link);
 	cl->control->stats.clients--;
+	event_free(cl->again);
 	bufferevent_free(cl->stream);
 	free(cl);
 }
 
+/* From the loop: other events come in between, and nobody is still holding the client. */
+static void turn_later(struct client *cl)
+{
+	static const struct timeval at_once = {0, 0};
+
+	event_add(cl->again, &at_once);
+}
+
 static void client_send(struct client *cl, json_t *message)
 {
-	char *text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	struct evbuffer *out = bufferevent_get_output(cl->stream);
+	char *text = NULL;
 
+	if (evbuffer_get_length(out) > CONTROL_BACKLOG_MAX) {
+		cl->lost = true;
+		turn_later(cl);
+	} else {
+		text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	}
 	json_decref(message);
 	if (!text) {
 		return;
@@ -92,8 +121,12 @@ static void request_end(struct control_request *rq, json_t *message)
 	struct client *cl = rq->client;
 
 	LIST_REMOVE(rq, link);
-	if (cl && evbuffer_get_length(bufferevent_get_output(cl->stream)) <= CONTROL_BACKLOG_MAX) {
+	if (cl) {
+		cl->open--;
 		client_send(cl, message);
+		if (!cl->reading && evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
+			turn_later(cl); /* it may have waited for this end */
+		}
 	} else {
 		json_decref(message);
 	}
@@ -159,6 +192,7 @@ static struct control_request *request_new(struct client *cl, json_t *id)
 	rq->peer = cl->peer;
 	rq->id = id ? json_incref(id) : json_null();
 	LIST_INSERT_HEAD(&cl->requests, rq, link);
+	cl->open++;
 	return rq;
 }
 
@@ -202,53 +236,87 @@ static void cut_off(struct client *cl, const char *why)
 	bufferevent_disable(cl->stream, EV_READ);
 }
 
-static void on_readable(struct bufferevent *stream, void *arg)
+static void on_line(struct client *cl, const char *line, size_t length)
 {
-	struct client *cl = arg;
-	struct evbuffer *in = bufferevent_get_input(stream);
-	char *line;
+	json_error_t error;
+	json_t *message;
+
+	if (length == 0 || (length == 1 && line[0] == '\r')) {
+		return;
+	}
+	cl->control->stats.requests++;
+	message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+	if (json_is_object(message)) {
+		run_request(cl, message);
+	} else {
+		cut_off(cl, message ? "not a JSON object" : error.text);
+	}
+	json_decref(message);
+}
+
+static bool may_ask(const struct client *cl)
+{
+	return !cl->closing && !cl->lost && cl->open < REQUESTS_OPEN &&
+	       evbuffer_get_length(bufferevent_get_output(cl->stream)) <= ANSWERS_UNREAD;
+}
+
+/* Serve what has come, in turns. The client may be freed by it. */
+static void turn(struct client *cl)
+{
+	struct evbuffer *in = bufferevent_get_input(cl->stream);
+	unsigned served = 0;
+	char *line = NULL;
 	size_t length;
 
-	while (!cl->closing && (line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF))) {
-		json_error_t error;
-		json_t *message;
-
-		if (length == 0 || (length == 1 && line[0] == '\r')) {
-			free(line);
-			continue;
-		}
-		cl->control->stats.requests++;
-		message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+	cl->reading = true;
+	while (may_ask(cl) && served++ < REQUESTS_A_TURN &&
+	       (line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF))) {
+		on_line(cl, line, length);
 		free(line);
-		if (json_is_object(message)) {
-			run_request(cl, message);
-		} else {
-			cut_off(cl, message ? "not a JSON object" : error.text);
-		}
-		json_decref(message);
 	}
-	if (!cl->closing && evbuffer_get_length(in) > CONTROL_LINE_MAX) {
+	cl->reading = false;
+	if (may_ask(cl) && line) {
+		turn_later(cl);
+	} else if (may_ask(cl) && evbuffer_get_length(in) > CONTROL_LINE_MAX) {
 		cut_off(cl, "the message is longer than 1 MiB");
 	}
-	if (cl->closing && evbuffer_get_length(bufferevent_get_output(stream)) == 0) {
+	if (cl->lost ||
+	    (cl->closing && evbuffer_get_length(bufferevent_get_output(cl->stream)) == 0)) {
 		client_free(cl);
 	}
 }
 
-static void on_written(struct bufferevent *stream, void *arg)
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	turn(arg);
+}
+
+static void on_readable(struct bufferevent *stream, void *arg)
 {
 	struct client *cl = arg;
 
 	(void)stream;
-	if (cl->closing) {
-		client_free(cl);
-	}
+	TAILQ_REMOVE(&cl->control->clients, cl, link);
+	TAILQ_INSERT_TAIL(&cl->control->clients, cl, link);
+	turn(cl);
+}
+
+/* All answers are out: the next may come, or the end. */
+static void on_written(struct bufferevent *stream, void *arg)
+{
+	(void)stream;
+	turn(arg);
 }
 
 static void on_event(struct bufferevent *stream, short what, void *arg)
 {
-	(void)stream;
 	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT)) {
+		if (what & BEV_EVENT_EOF) {
+			/* It may have closed its own half only: what is answered still gets out. */
+			evbuffer_write(bufferevent_get_output(stream), bufferevent_getfd(stream));
+		}
 		client_free(arg);
 	}
 }
@@ -271,43 +339,99 @@ static void name_peer(int fd, struct control_peer *ret_peer)
 	}
 }
 
-static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
-			  struct sockaddr *address, int length, void *arg)
+/* The one that has been silent longest, of those that wait for nothing; NULL: all do. */
+static struct client *idlest(struct control *c)
 {
-	struct control *c = arg;
+	struct client *cl;
+
+	TAILQ_FOREACH (cl, &c->clients, link) {
+		if (cl->open == 0) {
+			return cl;
+		}
+	}
+	return NULL;
+}
+
+static struct client *client_new(struct control *c, int fd)
+{
+	static const struct timeval unread = {UNREAD_LIMIT_S, 0};
 	struct client *cl = calloc(1, sizeof(*cl));
 
-	(void)listener;
-	(void)address;
-	(void)length;
 	if (!cl) {
-		close(fd);
-		return;
+		return NULL;
 	}
 	cl->control = c;
 	LIST_INIT(&cl->requests);
 	name_peer(fd, &cl->peer);
-	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	cl->again = evtimer_new(c->base, on_again, cl);
+	cl->stream = cl->again ? bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE) : NULL;
 	if (!cl->stream) {
-		close(fd);
+		if (cl->again) {
+			event_free(cl->again);
+		}
 		free(cl);
-		return;
+		return NULL;
 	}
 	bufferevent_setcb(cl->stream, on_readable, on_written, on_event, cl);
 	/* One byte above the limit is enough to know that it was passed. */
 	bufferevent_setwatermark(cl->stream, EV_READ, 0, CONTROL_LINE_MAX + 1);
+	bufferevent_set_timeouts(cl->stream, NULL, &unread);
 	bufferevent_enable(cl->stream, EV_READ | EV_WRITE);
-	LIST_INSERT_HEAD(&c->clients, cl, link);
+	return cl;
+}
+
+static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
+			  struct sockaddr *address, int length, void *arg)
+{
+	struct control *c = arg;
+	struct client *cl;
+
+	(void)listener;
+	(void)address;
+	(void)length;
+	if (c->stats.clients >= CONTROL_CLIENTS_MAX && (cl = idlest(c))) {
+		client_free(cl);
+	}
+	cl = c->stats.clients < CONTROL_CLIENTS_MAX ? client_new(c, fd) : NULL;
+	if (!cl) {
+		close(fd);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&c->clients, cl, link);
 	c->stats.clients++;
 	c->stats.connections++;
 }
 
-/* A path whose owner is dead refuses connections: it may be taken over. */
+/* No descriptor is left: who wants in waits, the loop goes on with its other work. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+	static const struct timeval pause = {1, 0};
+	struct control *c = arg;
+
+	evconnlistener_disable(listener);
+	event_add(c->listen_again, &pause);
+}
+
+static void on_listen_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct control *c = arg;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(c->listener);
+}
+
+/* A socket whose owner is dead refuses connections: it may be taken over. So does a file that is no
+ * socket: that is somebody's, and stays. */
 static int clear_stale(const struct sockaddr_un *address)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int r = 0;
+	int fd, r = 0;
+	struct stat st;
 
+	if (lstat(address->sun_path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+		return -EEXIST;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
 		return -errno;
 	}
@@ -362,7 +486,7 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	c->ops = ops;
 	c->context = context;
 	strcpy(c->path, path);
-	LIST_INIT(&c->clients);
+	TAILQ_INIT(&c->clients);
 	LIST_INIT(&c->orphans);
 	mask = umask(0117);
 	c->listener = evconnlistener_new_bind(base, on_connection, c,
@@ -370,6 +494,11 @@ int control_open(struct event_base *base, const char *path, const char *group,
 					      (struct sockaddr *)&address, (int)sizeof(address));
 	r = c->listener ? 0 : -errno;
 	umask(mask);
+	if (r == 0) {
+		evconnlistener_set_error_cb(c->listener, on_accept_error);
+		c->listen_again = evtimer_new(base, on_listen_again, c);
+		r = c->listen_again ? 0 : -ENOMEM;
+	}
 	if (r == 0) {
 		r = own_by_group(path, group);
 	}
@@ -393,7 +522,10 @@ void control_close(struct control *c)
 		evconnlistener_free(c->listener);
 		unlink(c->path);
 	}
-	while ((cl = LIST_FIRST(&c->clients))) {
+	if (c->listen_again) {
+		event_free(c->listen_again);
+	}
+	while ((cl = TAILQ_FIRST(&c->clients))) {
 		/* What was said last must still get out: the socket buffer takes it, or nobody reads. */
 		bufferevent_flush(cl->stream, EV_WRITE, BEV_FLUSH);
 		evbuffer_write(bufferevent_get_output(cl->stream), bufferevent_getfd(cl->stream));

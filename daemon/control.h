@@ -40,9 +40,12 @@ struct control_stats {
 #define CONTROL_LINE_MAX (1u << 20)
 /* A client that does not read its answers is cut off beyond this. */
 #define CONTROL_BACKLOG_MAX (16u << 20)
+/* One more, and the client goes that has been idle longest; if all wait for an answer, the new one. */
+#define CONTROL_CLIENTS_MAX 128u
 
 /* `path` is made with mode 0660 and, when `group` is not empty, that group; a stale socket of a dead
- * daemon is taken over, a live one is -EADDRINUSE. `ops` ends with a NULL name. */
+ * daemon is taken over, a live one is -EADDRINUSE, anything but a socket is -EEXIST. `ops` ends with a
+ * NULL name. */
 int control_open(struct event_base *base, const char *path, const char *group,
 		 const struct control_op *ops, void *context, struct control **ret_control);
 /* Closes all clients; open requests may still be answered into the void until control_close returns,
