@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Clients of the control socket that are broken, hostile or die: the daemon answers or cuts off, and the
+data never notice."""
+import json
+import os
+import random
+import resource
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+
+def connect(st, timeout=20):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(st.path("control.sock"))
+    s.settimeout(timeout)
+    return s
+
+
+def line(op, ident="t", **args):
+    return (json.dumps({"v": 1, "id": ident, "op": op, "args": args}) + "\n").encode()
+
+
+def talk(st, data, timeout=20):
+    """Send bytes; what comes back until the daemon closes, answers once, or the time is over."""
+    with connect(st, timeout) as s:
+        try:
+            s.sendall(data)
+        except OSError:
+            pass  # cut off; what was said before can still be read
+        try:
+            return s.recv(1 << 16)
+        except OSError as e:
+            return str(e).encode()
+
+
+def descriptors(st):
+    return len(os.listdir(f"/proc/{st.daemon.pid}/fd"))
+
+
+def resident_mb(st):
+    with open(f"/proc/{st.daemon.pid}/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize() >> 20
+
+
+def started(t, **kwargs):
+    st = t.station(load="quiet", **kwargs)
+    st.start()
+    st.wait_ready()
+    st.ask("command", "list")  # the reader of the database is open from now on
+    return st
+
+
+def alive(t, st, what):
+    """The daemon answers soon, and all links flow."""
+    begin = time.monotonic()
+    try:
+        a = st.request("status", timeout=10)["result"]
+        time.sleep(0.5)
+        b = st.request("status", timeout=10)["result"]
+    except Exception as e:
+        return t.check(f"{what}: the daemon lives", False, f"{e!r}\n{st.daemon.tail()}")
+    return t.check(f"{what}: it answers, data flow, no report is lost", time.monotonic() - begin < 5 and all(
+        y["cells"]["good"] > x["cells"]["good"] for x, y in zip(a["links"], b["links"])) and
+        b["capture"]["reports_lost"] == 0, (time.monotonic() - begin, b["capture"]))
+
+
+GARBAGE = {
+    "random bytes": random.Random(1).randbytes(5000) + b"\n",
+    "a NUL": b'{"v":1,"id":"\0","op":"info"}\n',
+    "an escaped NUL": b'{"v":1,"id":"\\u0000","op":"info"}\n',
+    "not an object": b'[1,2,3]\n',
+    "a number": b'42\n',
+    "half an object": b'{"v":1,\n',
+    "bad UTF-8": b'{"v":1,"id":"\xff\xfe","op":"info"}\n',
+    "deep nesting": b"[" * 500000 + b"\n",
+    "a deep id": b'{"v":1,"op":"info","id":' + b"[" * 2000 + b"]" * 2000 + b"}\n",
+    "a huge integer": b'{"v":1,"id":123456789012345678901234567890,"op":"info"}\n',
+    "a huge real": b'{"v":1,"id":1,"op":"info","args":{"x":1e999}}\n',
+    "NaN": b'{"v":1,"id":1,"op":"info","args":{"x":NaN}}\n',
+    "twice the same key": b'{"v":1,"v":1,"op":"info"}\n',
+    "2 MiB without a newline": b"x" * (2 << 20),
+    "2 MiB in one line": b'{"v":1,"id":"' + b"x" * (2 << 20) + b'","op":"info"}\n',
+    "another version": b'{"v":2,"id":1,"op":"info"}\n',
+    "no op": b'{"v":1,"id":1}\n',
+    "op of another type": b'{"v":1,"id":1,"op":{"a":1}}\n',
+    "args of another type": b'{"v":1,"id":1,"op":"info","args":[]}\n',
+    "an unknown op": b'{"v":1,"id":1,"op":"' + b"x" * 100000 + b'"}\n',
+}
+
+OPS = ["info", "status", "link.list", "link.show", "phase.show", "phase.history", "phase.accept", "phase.soak",
+       "clock.show", "clock.history", "param.list", "param.get", "param.set", "param.action", "param.history",
+       "command.list", "command.show", "command.cancel", "consumer.list", "ledger.show", "run.show", "event.list",
+       "run.stop"]
+ARGS = ["link", "since", "limit", "reason", "trials", "interval_s", "command", "pattern", "names", "name", "value",
+        "wait", "yes", "force", "client_id", "parameter", "state", "who", "note"]
+VALUES = [None, True, False, -1, 0, 4, 1 << 62, -(1 << 63), (1 << 63) - 1, 1e300, -1e300, 1e-300, "", "nan", "inf",
+          "1e400", "-1", "*", "%n%s", "'; DROP TABLE command; --", "x" * 10000, "\n\r\x1b[2J", "\u0001\u202e", [], {},
+          ["*"] * 50, [None], [[]], {"a": {}}, "floor1.om0.threshold"]
+
+
+def garbage(t):
+    """garbage of every kind and every argument of the wrong type: each is answered, nothing is done"""
+    st = started(t)
+    for what, data in GARBAGE.items():
+        answer = talk(st, data)
+        bad = what not in ("a deep id",)
+        t.check(f"{what}: refused with a message", not bad or (b'"ok":false' in answer and b'"message":"' in answer),
+                answer[:300])
+    rng = random.Random(2)
+    silent, last = [], None
+    with connect(st) as s:
+        f = s.makefile("rb")
+        for op in OPS:
+            requests = [{a: v} for a in ARGS for v in rng.sample(VALUES, 6)]
+            requests += [{a: rng.choice(VALUES) for a in ARGS} for _ in range(40)]
+            if op == "phase.soak":
+                requests = [r | {"trials": 0} for r in requests]
+            if op in ("param.set", "param.action"):
+                requests = [r | {"name": "floor1.om0.threshold", "wait": False} for r in requests] + requests
+            for n, args in enumerate(requests):
+                last = (op, args)
+                s.sendall(line(op, n, **args))
+                while True:
+                    got = f.readline()
+                    if not got or b'"ok":' in got:
+                        break
+                if not got or json.loads(got)["id"] != n:
+                    silent.append((op, args, got))
+    t.equal("every request with wrong arguments has one answer", silent, [])
+    t.equal("no run was begun", st.status()["run"]["number"], 0)
+    hv = st.request("param.set", name="floor1.om0.hv", value=1e308, wait=True, yes=True, force=True)
+    t.check("a huge value is refused", not hv["ok"], hv)
+    for value in ("nan", "inf", "-inf", "1e400", "0x1p5000"):
+        hv = st.request("param.set", name="floor1.om0.hv", value=value, yes=True, force=True)
+        t.check(f"the value {value} is refused", not hv["ok"], hv)
+    alive(t, st, "after the garbage")
+    t.account(st)
+
+
+def crowds(t):
+    """thousands of connections, clients that never read, floods of requests: the others are served"""
+    st = started(t)
+    before = descriptors(st)
+    crowd = []
+    try:
+        for _ in range(900):
+            crowd.append(connect(st))
+        alive(t, st, "900 idle connections")
+        t.check("descriptors stay below a limit", descriptors(st) < before + 200, descriptors(st))
+    finally:
+        for s in crowd:
+            s.close()
+    for _ in range(2000):
+        connect(st).close()
+    alive(t, st, "2000 connections that say nothing")
+    deaf = connect(st)
+    deaf.setblocking(False)
+    sent = 0
+    begin = time.monotonic()
+    while time.monotonic() - begin < 4:
+        try:
+            sent += deaf.send(line("status") * 500)
+        except BlockingIOError:
+            time.sleep(0.01)
+        except OSError:
+            break
+    alive(t, st, "a flood by a client that never reads")
+    t.check("it is held back, not stored", sent < 8 << 20, sent)
+    flood = connect(st)
+    many = ["floor*.*"] * 50000
+    flood.sendall(line("param.get", names=many))
+    answer = flood.recv(4096)
+    t.check("50000 patterns at once are refused", b'"ok":false' in answer, answer[:200])
+    flood.close()
+    alive(t, st, "a request for everything, thousands of times")
+    reader = connect(st, 60)
+    n = 3000
+    reader.sendall(line("info") * n)
+    got, f = 0, reader.makefile("rb")
+    while got < n and f.readline():
+        got += 1
+    t.equal("who reads gets every answer of a long queue", got, n)
+    reader.close()
+    deaf.close()
+    st.wait_for("descriptors as before", lambda: descriptors(st) <= before + 2, 10)
+    t.check("descriptors do not grow", descriptors(st) <= before + 2, (before, descriptors(st)))
+    t.account(st)
+
+
+def gone_in_the_middle(t):
+    """disconnects in the middle of set, reset, soak and run; resets and soaks that compete"""
+    st = started(t)
+    before = descriptors(st)
+    for op, args in (("param.set", {"name": "floor1.om0.threshold", "value": "21"}),
+                     ("link.reset", {"link": 1}),
+                     ("phase.soak", {"link": 2, "trials": 1000, "interval_s": 0, "command": "align"}),
+                     ("run.start", {"note": "x" * 100000})):
+        with connect(st) as s:
+            s.sendall(line(op, **args))
+        with connect(st) as s:
+            s.sendall(line(op, **args)[:-20])  # half a message
+    st.wait_for("the run has begun all the same", lambda: st.status()["run"]["number"] == 1, 10)
+    st.wait_for("the command has ended all the same",
+                lambda: all(c["ended"] for c in st.ask("command", "list")["commands"]), 30)
+    alive(t, st, "after the disconnects")
+    both = [connect(st, 30), connect(st, 30)]
+    for s in both:
+        s.sendall(line("link.reset", link=3))
+    ends = []
+    for s in both:
+        for got in s.makefile("rb"):
+            if b'"ok":' in got:
+                ends.append(json.loads(got))
+                break
+    t.equal("of two resets of a link one is done, one refused", sorted(e["ok"] for e in ends), [False, True])
+    t.equal("two stops of a run: one is done", sorted(a["ok"] for a in (st.request("run.stop"), st.request("run.stop"))),
+            [False, True])
+    for link in (-1, 4, 1 << 40, "1", 1.5, None):
+        t.check(f"link {link!r} is refused", not st.request("link.reset", link=link)["ok"])
+    time.sleep(1)
+    st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
+    t.check("descriptors do not grow", descriptors(st) <= before + 2, (before, descriptors(st)))
+    resets = [(l, c) for l in (1, 2, 3) for c in ("link-down", "alignment", "crc", "time-fault")]
+    t.account(st, named=resets)
+
+
+if __name__ == "__main__":
+    harness.main([garbage, crowds, gone_in_the_middle])
