@@ -155,10 +155,13 @@ static void on_progress(struct station *s, const struct engine_out *o)
 			at = &w->next;
 			continue;
 		}
-		if (o->progress.final || !w->to_end) {
+		if (o->progress.final || o->progress.alarm || !w->to_end) {
+			/* An alarm before the end: nobody can say now how it ends. The engine goes on. */
+			enum command_state end = o->progress.final   ? o->progress.state
+						 : o->progress.alarm ? COMMAND_UNKNOWN
+								     : COMMAND_DONE;
 			*at = w->next;
-			waiter_end(s, w, o->progress.final ? o->progress.state : COMMAND_DONE,
-				   o->progress.text, o->progress.hint);
+			waiter_end(s, w, end, o->progress.text, o->progress.hint);
 			continue;
 		}
 		control_progress(w->rq, json_pack("{s:I,s:s,s:s,s:o}", "command", (json_int_t)w->id,

@@ -10,6 +10,7 @@
 #include "daemon/station.h"
 
 #define RELOCK_LIMIT_NS 10000000000ull
+#define LATE_NS		500000000ull
 
 static void on_board_event(const struct nanet3_event *event, void *context);
 
@@ -363,7 +364,11 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 
 	switch (event->type) {
 	case NANET3_EVENT_TX:
-		engine_sent(s->engine, event->cookie, event->frame_count, now);
+		if (event->reason == NANET3_TX_REFUSED) {
+			engine_send_failed(s->engine, event->cookie, -EINVAL, now);
+		} else {
+			engine_sent(s->engine, event->cookie, event->frame_count, now);
+		}
 		break;
 	case NANET3_EVENT_PPS:
 		timing_pps(s, event);
@@ -389,11 +394,24 @@ static void begin_account(struct station_link *l)
 	l->accounted = true;
 }
 
+/* A tick is due every 100 ms. */
+static void note_lateness(struct station *s, uint64_t now)
+{
+	if (s->ticked_ns && now - s->ticked_ns > LATE_NS) {
+		s->late_ns = now - s->ticked_ns;
+		s->late_at_ns = now;
+		log_warning("machine", "the daemon did not get to run for %.1f s",
+			    (double)s->late_ns / 1e9);
+	}
+	s->ticked_ns = now;
+}
+
 void links_tick(struct station *s)
 {
 	uint64_t now = now_mono_ns();
 	int r = watch_poll(s->watch, now);
 
+	note_lateness(s, now);
 	say_board(s, r == 0);
 	follow_board(s);
 	capture_get_status(s->capture, &s->capture_status);
@@ -431,6 +449,10 @@ void links_second(struct station *s)
 	uint64_t now = s->capture_status.last_tick_ns; /* what the counts are of */
 
 	s->loss_second = (s->loss_second + 1) % (LOSS_WINDOW_S + 1);
+	for (unsigned n = 0; n < GROUPS_MAX; n++) {
+		memcpy(s->drop_at[s->loss_second][n], s->publisher_status.group[n].dropped_frames,
+		       sizeof(s->drop_at[0][n]));
+	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		struct station_link *l = &s->link[link];
 		const struct capture_link_status *d = &l->data, *b = &l->rated;

@@ -325,6 +325,7 @@ static void on_100ms(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	links_tick(arg);
 	timing_tick(arg);
+	status_tick(arg);
 }
 
 /* systemd's watchdog is fed only while capture ticks. */
@@ -350,7 +351,6 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	links_second(s);
 	shore_second(s);
-	status_tick(s);
 	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
 	store_put_station(s->store, "last_alive", alive);
 	status_line(s, line, sizeof(line));

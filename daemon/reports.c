@@ -160,6 +160,7 @@ static void on_run_begun(struct station *s, const struct capture_report *r)
 {
 	struct control_request *rq = s->run.rq;
 	uint32_t ended = s->run.number;
+	char text[64], object[24];
 
 	s->run.changing = false;
 	s->run.rq = NULL;
@@ -173,6 +174,10 @@ static void on_run_begun(struct station *s, const struct capture_report *r)
 	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN, "run %u %s at slice %llu",
 		  r->run.run ? r->run.run : ended, r->run.run ? "begun" : "ended",
 		  (unsigned long long)r->run.slice_id);
+	snprintf(text, sizeof(text), "%s at slice %llu", r->run.run ? "begun" : "ended",
+		 (unsigned long long)r->run.slice_id);
+	snprintf(object, sizeof(object), "run %u", r->run.run ? r->run.run : ended);
+	store_put_event(s->store, "info", "run", object, text, "", now_utc_ns());
 	if (rq) {
 		control_answer(rq, json_pack("{s:I,s:I}", "run",
 					     (json_int_t)(r->run.run ? r->run.run : ended),

@@ -130,7 +130,10 @@ struct station {
 	bool store_failing;
 	struct control *control;
 	struct station_run run;
-	unsigned loss_second; /* place in loss_at */
+	unsigned loss_second; /* place in loss_at and drop_at */
+	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
+	uint64_t ticked_ns, late_ns,
+		late_at_ns; /* the last time this thread came late, by how much */
 	struct station_reason reason[REASONS_MAX];
 };
 
@@ -178,7 +181,7 @@ void detector_stored(struct station *s); /* done rows of the store */
 
 /* status.c: objects of schemas/control.md; new references */
 json_t *status_json(struct station *s);
-void status_tick(struct station *s); /* once a second: notes when reasons begin and end */
+void status_tick(struct station *s); /* 10 times a second: notes when reasons begin and end */
 json_t *status_link(struct station *s, unsigned link);
 json_t *status_phase(struct station *s, unsigned link);
 json_t *status_clock(struct station *s);

@@ -14,7 +14,9 @@
 #define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
 #define BOOT_SHOWN_NS  600000000000ull
 #define TICK_STUCK_NS  1000000000ull
+#define LATE_SHOWN_NS  60000000000ull
 #define DISK_LOW       0.05
+#define LOSS_RED       0.001 /* of a minute's frames: more is red, less a warning */
 
 static bool fresh_start(const struct station *s)
 {
@@ -276,8 +278,16 @@ struct reasons {
 	uint64_t now_ns;
 };
 
+/* A reason begins or ends: that is an event of the station's history. */
+static void note(struct station *s, const char *severity, const char *code, const char *object,
+		 const char *text, const char *action)
+{
+	store_put_event(s->store, severity, code, object, text, action, now_utc_ns());
+}
+
 /* The reason's beginning: of the entry that knows it, or now in a free one. */
-static uint64_t since_ns(struct reasons *r, const char *code, const char *object)
+static uint64_t since_ns(struct reasons *r, bool red, const char *code, const char *object,
+			 const char *text, const char *action)
 {
 	struct station_reason *vacant = NULL;
 
@@ -295,6 +305,7 @@ static uint64_t since_ns(struct reasons *r, const char *code, const char *object
 		snprintf(vacant->code, sizeof(vacant->code), "%s", code);
 		snprintf(vacant->object, sizeof(vacant->object), "%s", object);
 		vacant->since_ns = vacant->seen_ns = r->now_ns;
+		note(r->station, red ? "alarm" : "warning", code, object, text, action);
 	}
 	return r->now_ns;
 }
@@ -304,7 +315,14 @@ static void forget_gone(struct reasons *r)
 	for (unsigned n = 0; n < REASONS_MAX; n++) {
 		struct station_reason *e = &r->station->reason[n];
 
-		e->since_ns = e->seen_ns == r->now_ns ? e->since_ns : 0;
+		if (e->since_ns && e->seen_ns != r->now_ns) {
+			char text[64];
+
+			snprintf(text, sizeof(text), "is over, after %.1f s",
+				 (double)(r->now_ns - e->since_ns) / 1e9);
+			note(r->station, "info", e->code, e->object, text, "");
+			e->since_ns = 0;
+		}
 	}
 }
 
@@ -319,10 +337,11 @@ reason(struct reasons *r, bool red, const char *code, const char *object, const 
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	r->red += red;
-	json_array_append_new(r->list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
-						 red ? "red" : "warning", "code", code, "object",
-						 object, "text", text, "action", action, "since",
-						 json_time_of(since_ns(r, code, object))));
+	json_array_append_new(
+		r->list,
+		json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", red ? "red" : "warning", "code",
+			  code, "object", object, "text", text, "action", action, "since",
+			  json_time_of(since_ns(r, red, code, object, text, action))));
 }
 
 static double seconds_since(uint64_t then_ns)
@@ -354,13 +373,31 @@ static void board_reasons(struct station *s, struct reasons *r)
 	}
 }
 
+/* The machine did not let us run: what looks like silent links or slow consumers then is none. */
+static void machine_reason(struct station *s, struct reasons *r)
+{
+	if (s->late_ns && now_mono_ns() - s->late_at_ns < LATE_SHOWN_NS) {
+		reason(r, false, "machine-late", "machine",
+		       "what else runs on this PC? top, vmstat 1. Links seen as silent and "
+		       "consumers "
+		       "dropped as slow in that time are its doing",
+		       "the daemon did not get to run for %.1f s", (double)s->late_ns / 1e9);
+	}
+}
+
+static bool just_late(const struct station *s)
+{
+	return s->late_ns && now_mono_ns() - s->late_at_ns < 3 * SILENT_NS;
+}
+
 static void loss_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
 {
-	uint64_t by_name[TDM_LOSSES];
+	uint64_t by_name[TDM_LOSSES], lost;
 	char text[200] = "";
 	size_t used = 0;
 
-	if (links_recent_losses(s, link, by_name) == 0) {
+	lost = links_recent_losses(s, link, by_name);
+	if (lost == 0) {
 		return;
 	}
 	for (unsigned n = 1; n < TDM_LOSSES; n++) {
@@ -370,7 +407,7 @@ static void loss_reason(struct station *s, unsigned link, const char *object, st
 						 tdm_loss_name(n));
 		}
 	}
-	reason(r, true, "link-loss", object,
+	reason(r, (double)lost > LOSS_RED * (double)(lost + by_name[TDM_GOOD]), "link-loss", object,
 	       "fcmctl ledger show names the frames; fcmctl link show tells the counters",
 	       "frames lost in the last minute: %s", text);
 }
@@ -391,7 +428,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 	} else if (strcmp(state, "aligning") == 0 && !fresh_start(s)) {
 		reason(r, true, "link-unaligned", object, "fcmctl link align, then link reset",
 		       "locked, but no frame structure is found in the bytes");
-	} else if (strcmp(state, "silent") == 0 && !fresh_start(s)) {
+	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !just_late(s)) {
 		reason(r, true, "link-silent", object,
 		       "fcmctl link show: do bytes come at all? Then fcmctl link reset",
 		       "locked, but no good frame for %.1f s", seconds_since(l->data.last_good_ns));
@@ -443,8 +480,9 @@ static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 	case PHASE_DRIFT:
 		reason(r, false, "phase-drift", object,
 		       "compare with the fibre's temperature; fcmctl phase history",
-		       "the phase drifts: %.0f ps from the reference, %.2f ps/s", v.difference_ps,
-		       v.slope_ps_per_s);
+		       "the phase drifts: %.0f ps from the reference (%.0f are tolerated), %.2f "
+		       "ps/s",
+		       v.difference_ps, s->config.phase.drift_ps, v.slope_ps_per_s);
 		break;
 	default:
 		break;
@@ -486,6 +524,28 @@ static void clock_reasons(struct station *s, struct reasons *r)
 	}
 }
 
+/* What a group's policy dropped in the last minute, by name. */
+static void drop_reason(struct station *s, unsigned group, const char *object, struct reasons *r)
+{
+	const uint64_t *now = s->publisher_status.group[group].dropped_frames;
+	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
+	char text[160] = "";
+	size_t used = 0;
+
+	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
+		if (now[o] != then[o] && used < sizeof(text)) {
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%llu %s", used ? ", " : "",
+				(unsigned long long)(now[o] - then[o]), outcome_name(o));
+		}
+	}
+	if (used) {
+		reason(r, true, "consumer-dropping", object,
+		       "fcmctl ledger show names floors and frames; fcmctl consumer list",
+		       "frames dropped in the last minute: %s", text);
+	}
+}
+
 static void consumer_reasons(struct station *s, struct reasons *r)
 {
 	publisher_get_status(s->publisher, &s->publisher_status);
@@ -495,27 +555,20 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 
 		snprintf(object, sizeof(object), "group %s", g->name);
 		if (g->members == 0 && !fresh_start(s)) {
-			reason(r, true, "consumer-none", object,
-			       "start the consumer; it connects to the reserved endpoint of fcmctl "
-			       "status --json",
-			       "no consumer is connected: its data are being dropped once half the "
-			       "ring is used");
+			char action[CONFIG_STRING + 64];
+
+			snprintf(action, sizeof(action), "start the consumer; it connects to %s",
+				 s->config.data.reserved_endpoint);
+			reason(r, true, "consumer-none", object, action,
+			       "no consumer is connected: its data are dropped once half the ring "
+			       "is "
+			       "used");
 		} else if (g->oldest_ns > 500000000ull && !fresh_start(s)) {
 			reason(r, false, "consumer-lag", object,
 			       "is the consumer busy? fcmctl consumer list",
 			       "the oldest block waits for %.1f s", (double)g->oldest_ns / 1e9);
 		}
-		if (g->dropped[OUTCOME_DROP_NO_MEMBER] || g->dropped[OUTCOME_DROP_SLOW] ||
-		    g->dropped[OUTCOME_DROP_POOL]) {
-			reason(r, g->members == 0 || g->oldest_ns > 500000000ull,
-			       "consumer-dropping", object,
-			       "fcmctl ledger show names floors and frames",
-			       "frames dropped since the start: %llu no-member, %llu slow, %llu "
-			       "pool",
-			       (unsigned long long)g->dropped_frames[OUTCOME_DROP_NO_MEMBER],
-			       (unsigned long long)g->dropped_frames[OUTCOME_DROP_SLOW],
-			       (unsigned long long)g->dropped_frames[OUTCOME_DROP_POOL]);
-		}
+		drop_reason(s, n, object, r);
 	}
 }
 
@@ -542,6 +595,20 @@ static void store_reasons(struct station *s, struct reasons *r)
 	}
 }
 
+/* The dictionary's advice is for all modules ("floorN.omM"): say which one this is. */
+static void name_module(const char *object, const char *advice, char *text, size_t size)
+{
+	static const char any[] = "floorN.omM";
+	const char *at = strstr(advice, any), *last = strrchr(object, '.');
+
+	if (!at || !last) {
+		snprintf(text, size, "%s", advice);
+		return;
+	}
+	snprintf(text, size, "%.*s%.*s%s", (int)(at - advice), advice, (int)(last - object), object,
+		 at + sizeof(any) - 1);
+}
+
 static void engine_reason(void *context, const struct engine_reason *e)
 {
 	static const struct {
@@ -552,6 +619,7 @@ static void engine_reason(void *context, const struct engine_reason *e)
 		{"journal", "store-failing"},
 	};
 	const char *code = e->code;
+	char action[300];
 
 	if (strcmp(e->code, "swapped") == 0) {
 		return; /* floor-identity says it */
@@ -562,7 +630,25 @@ static void engine_reason(void *context, const struct engine_reason *e)
 	if (strcmp(e->code, "alarm") == 0 && strstr(e->object, ".trip")) {
 		code = "hv-trip";
 	}
-	reason(context, e->red, code, e->object, e->action, "%s", e->text);
+	name_module(e->object, e->action, action, sizeof(action));
+	reason(context, e->red, code, e->object, action, "%s", e->text);
+}
+
+static void red_first(struct reasons *r)
+{
+	json_t *sorted = json_array(), *e;
+	size_t n;
+
+	for (int red = 1; red >= 0; red--) {
+		json_array_foreach (r->list, n, e) {
+			if (red == (strcmp(json_string_value(json_object_get(e, "severity")),
+					   "red") == 0)) {
+				json_array_append(sorted, e);
+			}
+		}
+	}
+	json_decref(r->list);
+	r->list = sorted;
 }
 
 static struct reasons collect(struct station *s)
@@ -570,6 +656,7 @@ static struct reasons collect(struct station *s)
 	struct reasons r = {.station = s, .list = json_array(), .now_ns = now_mono_ns()};
 
 	board_reasons(s, &r);
+	machine_reason(s, &r);
 	for (unsigned link = 0; s->board_present && link < NANET3_LINKS; link++) {
 		if (s->link[link].enabled) {
 			link_reasons(s, link, &r);
@@ -582,6 +669,7 @@ static struct reasons collect(struct station *s)
 	engine_reasons(s->engine, (struct engine_now){now_mono_ns(), now_utc_ns()}, engine_reason,
 		       &r);
 	forget_gone(&r);
+	red_first(&r);
 	return r;
 }
 
