@@ -174,8 +174,14 @@ static int start_publisher(struct station *s, uint64_t hold_frames)
 	}
 	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
 	if (r < 0) {
-		log_error("publisher", "%s, %s: %s. See [data] in %s", c.reserved_endpoint,
-			  c.monitor_endpoint, strerror(-r), s->config_path);
+		log_error("publisher",
+			  "reserved_endpoint %s or monitor_endpoint %s: %s. %s: [data] in %s",
+			  c.reserved_endpoint, c.monitor_endpoint, strerror(-r),
+			  r == -EADDRINUSE ? "Does another daemon run? End it, or give this one "
+					     "ports of its own"
+					   : "Give both as tcp://ADDRESS:PORT, an address of this "
+					     "machine",
+			  s->config_path);
 	}
 	return r;
 }
@@ -288,10 +294,18 @@ static int start_control(struct station *s)
 			     station_ops, s, &s->control);
 
 	if (r < 0) {
-		log_error("control", "%s: %s%s", s->config.control.socket, strerror(-r),
-			  r == -EADDRINUSE ? ". Another daemon answers there"
-			  : r == -ESRCH	   ? ". There is no such socket_group"
-					   : "");
+		log_error("control", "%s: %s: [control] in %s", s->config.control.socket,
+			  r == -EADDRINUSE ? "another daemon answers there; end it, or give this "
+					     "one a socket of its own"
+			  : r == -ESRCH	   ? "there is no such socket_group; make the group, or "
+					     "name another"
+			  : r == -EEXIST   ? "there is something that is no socket; move it away, "
+					     "or name another path"
+			  : r == -ENOENT   ? "its directory is not there; make it, or name another "
+					     "path"
+			  : r == -EACCES   ? "the daemon's user may not make a socket there"
+					   : strerror(-r),
+			  s->config_path);
 	}
 	return r;
 }

@@ -77,6 +77,8 @@ static int file_fail(struct store *s, int r, struct sc_error *error, const char 
 			   "for repair: sqlite3 FILE .recover"},
 		{-EACCES, "Give the daemon's user the directory and the file."},
 		{-EROFS, "Make the file system writable."},
+		{-ENOENT, "Make its directory, or name another file: [store] database."},
+		{-EISDIR, "That is a directory: name a file in it: [store] database."},
 		{-ENOSPC, "Free space on that disk."},
 		{-EBUSY, "Another daemon, or a program that writes, has it open: end it."},
 	};
@@ -284,9 +286,15 @@ static int take_lock(struct store *s, struct sc_error *error)
 
 static int open_file(struct store *s, struct sc_error *error)
 {
-	int rc = sqlite3_open_v2(s->config.path, &s->db,
-				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
+	struct stat st;
+	int rc;
+
+	if (stat(s->config.path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		return file_fail(s, -EISDIR, error, "cannot be opened");
+	}
+	rc = sqlite3_open_v2(s->config.path, &s->db,
+			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+			     NULL);
 
 	if (rc != SQLITE_OK) {
 		int e = s->db ? sqlite3_system_errno(s->db) : 0;

@@ -509,7 +509,7 @@ int param_load_kinds(const char *path, struct params *p, struct sc_error *error)
 		int r = -errno;
 
 		return sc_fail(error, r, "dictionary",
-			       "Name the file in the configuration ([paths] parameters).",
+			       "Name the file in the configuration ([slowctl] dictionary).",
 			       "parameter dictionary %s: %s", path, strerror(-r));
 	}
 	bad_line = ini_parse_stream(on_line, &l, on_key, &l);
