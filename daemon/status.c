@@ -109,10 +109,11 @@ json_t *status_phase(struct station *s, unsigned link)
 
 	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
 	return json_pack(
-		"{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,s:i,s:o,s:o},"
+		"{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,s:i,s:o,s:o},"
 		"s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
-		"link", (int)link, "locked", v.locked, "mean_ps",
-		json_number_or_null(v.valid ? v.mean_ps : none), "sigma_ps",
+		"link", (int)link, "locked", v.locked, "phase_ps",
+		v.locked && v.last_sample_ns ? json_real(v.reading.phase_ps) : json_null(),
+		"mean_ps", json_number_or_null(v.valid ? v.mean_ps : none), "sigma_ps",
 		json_number_or_null(v.valid ? v.sigma_ps : none), "peak_to_peak_ps",
 		json_number_or_null(v.valid ? v.peak_to_peak_ps : none), "slope_ps_per_s",
 		json_number_or_null(v.valid ? v.slope_ps_per_s : none), "difference_ps",

@@ -103,7 +103,10 @@ static void render_losses(struct writer *w, const json_t *losses)
 
 static void render_verdict(struct writer *w, const json_t *result)
 {
-	if (value_true(result, "balanced")) {
+	if (json_array_size(value_at(result, "links")) == 0) {
+		writer_text(w, WRITER_BAD, "EMPTY");
+		writer_text(w, WRITER_PLAIN, "  nothing is accounted for in this time");
+	} else if (value_true(result, "balanced")) {
 		writer_text(w, WRITER_GOOD, "BALANCED");
 		writer_text(w, WRITER_PLAIN, "  every frame is accounted for");
 	} else {
@@ -148,7 +151,8 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	writer_heading(w, "Links: cells = good + lost by name");
 	render_link_rows(w, value_at(totals != NULL ? totals : result, "links"), what);
 	writer_newline(w);
-	writer_heading(w, "Consumers: frames offered = acknowledged + in flight + dropped by name");
+	writer_heading(w, "Consumers: frames of blocks (lost ones inside too): offered = "
+			  "acknowledged + in flight + dropped by name");
 	render_stream_rows(w, value_at(totals != NULL ? totals : result, "streams"), what);
 	writer_newline(w);
 	writer_heading(
@@ -182,7 +186,10 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	if (code == CTL_DONE) {
 		writer_result(ctl->out, result,
 			      ctl_given(args, CTL_ROWS) ? render_rows : render_sums);
-		code = value_true(result, "balanced") ? CTL_DONE : CTL_NOT;
+		code = value_true(result, "balanced") &&
+				       json_array_size(value_at(result, "links")) > 0
+			       ? CTL_DONE
+			       : CTL_NOT;
 	}
 	json_decref(result);
 	return code;

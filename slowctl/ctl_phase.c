@@ -18,7 +18,9 @@ static void render_phase(struct writer *w, const json_t *p)
 
 	writer_heading(w, "Link %lld%s", value_integer(p, "link", -1),
 		       value_true(p, "locked") ? "" : "  NOT LOCKED");
-	writer_pair(w, "phase", WRITER_PLAIN, "%s ps, sigma %s, peak to peak %s",
+	writer_pair(w, "phase now", WRITER_PLAIN, "%s ps",
+		    value_text(value_at(p, "phase_ps"), VALUE_PS, a, sizeof(a)));
+	writer_pair(w, "since last lock", WRITER_PLAIN, "mean %s ps, sigma %s, peak to peak %s",
 		    value_text(value_at(p, "mean_ps"), VALUE_PS, a, sizeof(a)),
 		    value_text(value_at(p, "sigma_ps"), VALUE_PS, b, sizeof(b)),
 		    value_text(value_at(p, "peak_to_peak_ps"), VALUE_PS, c, sizeof(c)));

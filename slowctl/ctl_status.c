@@ -173,7 +173,7 @@ static void render_links(struct writer *w, const json_t *s)
 		writer_cell(w, WRITER_PLAIN, "%lld/%lld", value_integer(link, "ring.used", 0),
 			    value_integer(link, "ring.depth", 0));
 		value_cell(w, link, "age_s", VALUE_AGE);
-		value_cell(w, phase, "mean_ps", VALUE_PS);
+		value_cell(w, phase, "phase_ps", VALUE_PS);
 		value_cell(w, phase, "difference_ps", VALUE_PS_SIGNED);
 		writer_cell(w, value_style(verdict), "%s", verdict);
 	}
