@@ -84,6 +84,7 @@ struct station_run {
 struct station_reason {
 	char code[32], object[PARAM_NAME_MAX];
 	uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC; since 0: free */
+	bool noted;		    /* in the events */
 };
 
 /* A client that waits for a command's end. */

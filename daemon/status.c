@@ -279,11 +279,26 @@ struct reasons {
 	uint64_t now_ns;
 };
 
-/* A reason begins or ends: that is an event of the station's history. */
-static void note(struct station *s, const char *severity, const char *code, const char *object,
-		 const char *text, const char *action)
+/* A reason begins or ends: that is an event of the station's history, but for what every start brings. */
+static void note_begin(struct station *s, struct station_reason *e, bool red, const char *text,
+		       const char *action)
 {
-	store_put_event(s->store, severity, code, object, text, action, now_utc_ns());
+	if (!e->noted && !fresh_start(s)) {
+		e->noted = true;
+		store_put_event(s->store, red ? "alarm" : "warning", e->code, e->object, text,
+				action, now_utc_ns());
+	}
+}
+
+static void note_end(struct station *s, const struct station_reason *e, uint64_t now_ns)
+{
+	char text[64];
+
+	if (e->noted) {
+		snprintf(text, sizeof(text), "is over, after %.1f s",
+			 (double)(now_ns - e->since_ns) / 1e9);
+		store_put_event(s->store, "info", e->code, e->object, text, "", now_utc_ns());
+	}
 }
 
 /* The reason's beginning: of the entry that knows it, or now in a free one. */
@@ -299,6 +314,7 @@ static uint64_t since_ns(struct reasons *r, bool red, const char *code, const ch
 			vacant = e;
 		} else if (strcmp(e->code, code) == 0 && strcmp(e->object, object) == 0) {
 			e->seen_ns = r->now_ns;
+			note_begin(r->station, e, red, text, action);
 			return e->since_ns;
 		}
 	}
@@ -306,7 +322,8 @@ static uint64_t since_ns(struct reasons *r, bool red, const char *code, const ch
 		snprintf(vacant->code, sizeof(vacant->code), "%s", code);
 		snprintf(vacant->object, sizeof(vacant->object), "%s", object);
 		vacant->since_ns = vacant->seen_ns = r->now_ns;
-		note(r->station, red ? "alarm" : "warning", code, object, text, action);
+		vacant->noted = false;
+		note_begin(r->station, vacant, red, text, action);
 	}
 	return r->now_ns;
 }
@@ -317,11 +334,7 @@ static void forget_gone(struct reasons *r)
 		struct station_reason *e = &r->station->reason[n];
 
 		if (e->since_ns && e->seen_ns != r->now_ns) {
-			char text[64];
-
-			snprintf(text, sizeof(text), "is over, after %.1f s",
-				 (double)(r->now_ns - e->since_ns) / 1e9);
-			note(r->station, "info", e->code, e->object, text, "");
+			note_end(r->station, e, r->now_ns);
 			e->since_ns = 0;
 		}
 	}

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -147,18 +148,46 @@ def timed(st, args):
     return 0 if good else 1
 
 
-def live(st, args):
+def live(st):
     ctl = f"{os.path.relpath(st.program('fcmctl'))} --dir {os.path.relpath(st.dir)}"
     print(f"The station runs below {os.path.relpath(st.dir)}. In a second terminal:\n\n    {ctl} status\n\n"
           "Ctrl-C ends it.\n", flush=True)
-    if sys.stdout.isatty():
-        subprocess.run([st.program("fcmctl"), "--dir", st.dir, "top"], check=False)
-        return 0
-    while st.daemon.alive():
+    ended = threading.Event()
+    keeper = threading.Thread(target=keep_alive, args=(st, ended), daemon=True)
+    keeper.start()
+    try:
+        if sys.stdout.isatty():
+            subprocess.run([st.program("fcmctl"), "--dir", st.dir, "top"], check=False)
+        else:
+            print_lines(st)
+    finally:
+        ended.set()
+        keeper.join()
+    st.stop()
+    return 0
+
+
+def keep_alive(st, ended):
+    """What systemd does for a real station: a daemon that died is started again after 100 ms."""
+    while not ended.wait(0.1):
+        if not st.daemon.alive():
+            print(f"fcm-server ended with {st.daemon.popen.returncode}; starting it again, as systemd would",
+                  flush=True)
+            time.sleep(0.1)
+            try:
+                st.start_daemon()
+            except StationError as e:
+                print(e, flush=True)
+                time.sleep(1)
+
+
+def print_lines(st):
+    while True:
         time.sleep(1)
-        print(line_of(st.status()), flush=True)
-    die(f"fcm-server ended by itself:\n{st.daemon.tail()}")
-    return 1
+        try:
+            print(line_of(st.status()), flush=True)
+        except StationError as e:
+            print(str(e).splitlines()[0], flush=True)
 
 
 def main():
@@ -169,7 +198,7 @@ def main():
                  truth=args.seconds is not None) as st:
         try:
             st.start()
-            return timed(st, args) if args.seconds else live(st, args)
+            return timed(st, args) if args.seconds else live(st)
         except KeyboardInterrupt:
             print("\nstopping ...", flush=True)
             st.stop()

@@ -164,7 +164,8 @@ class Station:
             self.records.append(record)
         self.consumers[name] = Process(
             name, [self.program("fcm-consumer"), "--endpoint", self.reserved, "--name", name, "--group",
-                   group, "--check", "--record", record, *args], self.path(f"{name}.log"))
+                   group, "--check", *(["--record", record] if self.want_truth else []), *args],
+            self.path(f"{name}.log"))
         return self.consumers[name]
 
     def stop(self):
