@@ -120,18 +120,22 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 	    check-unit
 	@$(PYTHON) tests/system/run_all.py --bin build/asan/bin --tests build/asan/tests --sanitized
 
-# Only the daemon has threads; the emulator must keep real time beside it and is taken as it is.
-tsan: ## the same under the thread sanitizer (libraries suppressed in tests/tsan.supp), and a seeded race
+# Only the daemon has threads, and the unit tests named here: the rest would run slowly for nothing. The
+# emulator must keep real time beside the instrumented daemon and is taken as it is.
+tsan_make   = $(MAKE) --no-print-directory B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" \
+              unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_log test_publisher \
+              test_queue test_store)"
+tsan_supp   = suppressions=$(CURDIR)/tests/tsan.supp
+tsan: ## the daemon's threads under the thread sanitizer (tests/tsan.supp names libraries), and a seeded race
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
-	@$(MAKE) --no-print-directory -j2 B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" all tests-build
+	@$(tsan_make) -j2 build/tsan/bin/fcm-server build/tsan/bin/seeded_race tests-build
 	@tests/system/seeded_race.sh build/tsan/bin/seeded_race
-	@$(MAKE) --no-print-directory B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" \
-	    TEST_ENV="setarch -R env TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp" check-unit
+	@$(tsan_make) TEST_ENV="setarch -R env TSAN_OPTIONS=$(tsan_supp)" check-unit
 	@rm -rf build/tsan/station && mkdir build/tsan/station && cp build/bin/* build/tsan/station/ && \
 	    cp build/tsan/bin/fcm-server build/tsan/station/
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp setarch -R $(PYTHON) tests/system/run_all.py \
-	    --bin build/tsan/station --tests build/tsan/tests --sanitized
+	@TSAN_OPTIONS=$(tsan_supp) setarch -R $(PYTHON) tests/system/run_all.py \
+	    --bin build/tsan/station --tests build/tests --sanitized
 
 asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
