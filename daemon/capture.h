@@ -24,17 +24,18 @@
 
 struct capture_config {
 	const char *board_where; /* for nanet3_open(); capture opens its own handle */
-	unsigned board;          /* instance number */
-	unsigned links;          /* bit mask of links to run */
-	uint32_t block_frames;   /* divisor of 1600 */
-	uint32_t tick_us;        /* >= 1000 */
+	unsigned board;		 /* instance number */
+	unsigned links;		 /* bit mask of links to run */
+	uint32_t block_frames;	 /* divisor of 1600 */
+	uint32_t tick_us;	 /* >= 1000 */
 	enum hit_day_origin day_origin;
 	struct {
 		uint8_t tower, floor;
-	} expected[NANET3_LINKS]; /* which floor hangs on which link */
+	} expected[NANET3_LINKS];	       /* which floor hangs on which link */
 	uint32_t cable_delay_ns[NANET3_LINKS]; /* to subtract from the blocks' times; 0 = none */
-	uint8_t groups;            /* groups of reserved consumers ... */
-	uint8_t group_streams[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
+	uint8_t groups;			       /* groups of reserved consumers ... */
+	uint8_t group_streams
+		[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
 	size_t pool_bytes;
 	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
 };
@@ -43,11 +44,11 @@ struct capture_config {
 enum capture_command_type { CAPTURE_LABEL = 1, CAPTURE_RUN = 2, CAPTURE_SAVED = 3 };
 struct capture_command {
 	uint8_t type;
-	uint8_t link;          /* SAVED */
-	uint32_t run;          /* RUN: from the next slice border on; 0 ends the run */
-	uint32_t dma_epoch;    /* SAVED: closed rows of this link up to and including ... */
-	uint64_t second;       /* ... this second lie in the database */
-	struct label label;    /* LABEL */
+	uint8_t link;	    /* SAVED */
+	uint32_t run;	    /* RUN: from the next slice border on; 0 ends the run */
+	uint32_t dma_epoch; /* SAVED: closed rows of this link up to and including ... */
+	uint64_t second;    /* ... this second lie in the database */
+	struct label label; /* LABEL */
 };
 
 /* capture -> main */
@@ -56,11 +57,11 @@ enum capture_report_type {
 	CAPTURE_TELEMETRY = 2, /* telemetry: once a second and link */
 	CAPTURE_LINK_ROW = 3,  /* link_row: open rows twice a second, closed ones once */
 	CAPTURE_STREAM_ROW = 4,
-	CAPTURE_LOSS = 5,      /* loss: when it begins (open) and when it has ended */
-	CAPTURE_ALIGN = 6,     /* aligned or lost, slip offset */
-	CAPTURE_IDENTITY = 7,  /* the floor at the end of the link named itself anew */
-	CAPTURE_RUN_BEGUN = 8, /* run took effect at slice_id */
-	CAPTURE_TAKEOVER = 9,  /* after start, a link: taken over or fresh, label and run kept */
+	CAPTURE_LOSS = 5,	/* loss: when it begins (open) and when it has ended */
+	CAPTURE_ALIGN = 6,	/* aligned or lost, slip offset */
+	CAPTURE_IDENTITY = 7,	/* the floor at the end of the link named itself anew */
+	CAPTURE_RUN_BEGUN = 8,	/* run took effect at slice_id */
+	CAPTURE_TAKEOVER = 9,	/* after start, a link: taken over or fresh, label and run kept */
 	CAPTURE_TIME_WORD = 10, /* once a second and link: the floors' own label */
 };
 struct capture_report {
@@ -97,18 +98,18 @@ struct capture_report {
 /* A snapshot for status, made once a tick. */
 struct capture_link_status {
 	bool claimed, taken_over;
-	uint8_t tower, floor;      /* of the last good frame; 0xff none yet */
-	uint8_t aligned;           /* enum tdm_align_state */
+	uint8_t tower, floor; /* of the last good frame; 0xff none yet */
+	uint8_t aligned;      /* enum tdm_align_state */
 	uint32_t dma_epoch;
 	uint64_t last_good_count, last_good_ns; /* CLOCK_MONOTONIC */
-	uint64_t cells[TDM_LOSSES];  /* since this daemon started */
-	uint64_t bytes;              /* valid bytes forwarded */
-	uint64_t items[FCM_STREAMS]; /* hits, samples, records */
+	uint64_t cells[TDM_LOSSES];		/* since this daemon started */
+	uint64_t bytes;				/* valid bytes forwarded */
+	uint64_t items[FCM_STREAMS];		/* hits, samples, records */
 	uint64_t blocks, resent;
-	uint64_t blocks_dropped;     /* could not be built: no memory; charged as DROP_POOL */
-	uint64_t stale_completions;  /* of an older DMA epoch or a count already seen: discarded */
-	uint64_t rows_forgotten;     /* closed rows that left the owner page before they were saved */
-	bool blocked;                /* waits for memory, the publisher or a settled block */
+	uint64_t blocks_dropped;    /* could not be built: no memory; charged as DROP_POOL */
+	uint64_t stale_completions; /* of an older DMA epoch or a count already seen: discarded */
+	uint64_t rows_forgotten; /* closed rows that left the owner page before they were saved */
+	bool blocked;		 /* waits for memory, the publisher or a settled block */
 	uint64_t item_faults;
 	uint64_t hunted_bytes, sequence_gaps, steps;
 	uint64_t ring_write, ring_release, ring_depth; /* positions */
@@ -116,7 +117,7 @@ struct capture_link_status {
 };
 struct capture_status {
 	uint64_t ticks;
-	uint64_t last_tick_ns; /* CLOCK_MONOTONIC: the watchdog looks at it */
+	uint64_t last_tick_ns;	   /* CLOCK_MONOTONIC: the watchdog looks at it */
 	uint64_t first_release_ns; /* of this daemon; 0: not yet */
 	bool board_gone;
 	int board_error; /* negative errno */

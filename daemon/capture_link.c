@@ -122,6 +122,7 @@ static void reset_state(struct link *l)
 	l->pushed = false;
 	l->blocked = false;
 	l->dirty = false;
+	l->moved_ns = l->capture->now_ns;
 	l->sent = 0;
 	l->resent_below = 0;
 	memset(&l->catch_up, 0, sizeof(l->catch_up));
@@ -132,13 +133,23 @@ static void reset_state(struct link *l)
 	l->number_base = l->next_number;
 }
 
+/* Whether the label still speaks of this board's counts: they have gone on as time has. */
+static bool label_holds(const struct link *l)
+{
+	const struct capture *c = l->capture;
+	uint64_t start = l->ring->start_count, cells = (c->now_ns - c->last_head_ns) / TDM_FRAME_NS;
+
+	return c->label_known && start + TDM_FRAMES_PER_SECOND > c->last_head + cells &&
+	       start < c->last_head + cells + TDM_FRAMES_PER_SECOND;
+}
+
 /* What blocks carry from now on, where no page tells. */
 static void fresh_account(struct link *l, struct owner_account *a)
 {
 	const struct capture *c = l->capture;
 
 	memset(a, 0, sizeof(*a));
-	if (c->label_known) {
+	if (label_holds(l)) {
 		account_add_label(a, 0, &c->label);
 	}
 	account_add_run(a, 0, c->run);
@@ -287,6 +298,8 @@ void link_end(struct link *l)
 	}
 	l->capture->dropping = false;
 	losses_tick(&l->losses, l->head, false, report_loss, l);
+	l->capture->last_head = l->head;
+	l->capture->last_head_ns = l->capture->now_ns;
 	retire(l);
 	drop_machines(l);
 	l->claimed = false;
@@ -538,8 +551,7 @@ static bool catches_up(struct link *l, uint64_t write)
 			l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
 		}
 	}
-	return l->catch_up.on &&
-	       out_waiting(l) / FCM_STREAMS * c->config.block_frames >= c->config.hold_frames / 2;
+	return l->catch_up.on && out_frames(l) >= c->config.hold_frames / 2;
 }
 
 bool link_drain(struct link *l)
@@ -550,7 +562,9 @@ bool link_drain(struct link *l)
 		return false;
 	}
 	write = nanet3_write_position(l->capture->board, l->number);
-	if (l->capture->config.hold_frames && catches_up(l, write)) {
+	if (l->capture->config.hold_frames &&
+	    (out_unhurried(l) ? out_frames(l) >= l->capture->config.hold_frames / 2
+			      : catches_up(l, write))) {
 		return false; /* the next tick looks again */
 	}
 	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;

@@ -11,6 +11,7 @@
 
 #include "daemon/capture_private.h"
 
+#define PATIENCE_NS  1000000000ull /* see out_unhurried() */
 #define REWIND_CELLS 8u /* behind the cursor, for a successor's deframer to find its lock */
 
 static uint64_t number_of(const struct block *b)
@@ -93,11 +94,17 @@ static void count_block(struct link *l, const struct block *b)
 	s->item_faults += b->header.item_faults;
 }
 
+bool out_unhurried(const struct link *l)
+{
+	return link_label(l, UINT64_MAX)->source == LABEL_EMULATOR &&
+	       l->capture->now_ns < l->moved_ns + PATIENCE_NS;
+}
+
 static bool may_drop(const struct link *l)
 {
 	uint64_t used = nanet3_write_position(l->capture->board, l->number) - l->release_position;
 
-	return l->capture->dropping || used * 4 > (uint64_t)l->depth * 3;
+	return l->capture->dropping || (used * 4 > (uint64_t)l->depth * 3 && !out_unhurried(l));
 }
 
 /* There is no room for the block: every group that takes it is charged. */
@@ -335,6 +342,7 @@ void out_advance(struct link *l)
 	bool moved = settle_advance(l->settle, on_outcome, &drops);
 
 	if (moved) {
+		l->moved_ns = l->capture->now_ns;
 		ledger_close(settle_ledger(l->settle), settle_second(l->settle), &keep);
 		ledger_close(&l->live, settle_second(l->settle), NULL);
 	}
@@ -371,6 +379,17 @@ bool out_retired(struct link *l)
 		r->settle = NULL;
 	}
 	return none;
+}
+
+uint64_t out_frames(const struct link *l)
+{
+	const struct assemble_point *cursor = &settle_account(l->settle)->cursor;
+	uint64_t frontier = assemble_frontier(l->assembler);
+
+	if (cursor->count == 0) { /* nothing has come back yet */
+		return settle_out(l->settle) * l->capture->config.block_frames;
+	}
+	return frontier > cursor->frame ? frontier - cursor->frame : 0;
 }
 
 uint64_t out_waiting(const struct link *l)

@@ -82,7 +82,8 @@ struct link {
 		bool on, given_up;
 		uint64_t unread, look_ns; /* completions, at the last look; the next one */
 	} catch_up;
-	uint64_t sent;	 /* frames below may have been handed over */
+	uint64_t moved_ns; /* when the cursor moved last */
+	uint64_t sent;	   /* frames below may have been handed over */
 	uint64_t resent_below;
 	/* what was told */
 	uint64_t locks, unlocks;
@@ -104,8 +105,9 @@ struct capture {
 	struct link links[NANET3_LINKS];
 	struct label label; /* the last one commanded */
 	bool label_known;
-	uint32_t run;		 /* the last one commanded */
-	uint64_t run_told_frame; /* RUN_BEGUN was reported for changes up to here */
+	uint64_t last_head, last_head_ns; /* count and time when a link ended last */
+	uint32_t run;			  /* the last one commanded */
+	uint64_t run_told_frame;	  /* RUN_BEGUN was reported for changes up to here */
 	bool run_told;
 	bool blocks_queued;
 	bool dropping; /* blocks that cannot be built are dropped at once: the ring is going away */
@@ -158,7 +160,12 @@ void out_settled(struct link *l, const struct block *b);
 void out_advance(struct link *l);
 /* Retired epochs that are settled: close their rows. True when none is left. */
 bool out_retired(struct link *l);
-/* Blocks not settled, all epochs. */
+/* Frames from the oldest that is not settled to the last handed over: what holds the ring back. */
+uint64_t out_frames(const struct link *l);
+/* A model that runs as fast as rings are released (--speed max: it labels itself) waits for us: as long
+ * as blocks come back, nothing need be dropped, however full the ring. */
+bool out_unhurried(const struct link *l);
+/* Spans not settled, all epochs. */
 uint64_t out_waiting(const struct link *l);
 
 #endif

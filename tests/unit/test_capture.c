@@ -31,6 +31,7 @@
 static char directory[64], where[128], socket_path[100];
 static struct rig_control *control;
 static pid_t host;
+static bool unhurried;
 
 enum mode { ACK, HOLD };
 
@@ -202,6 +203,7 @@ static struct capture_config config_of(unsigned links)
 		.groups = GROUPS,
 		.group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE},
 		.pool_bytes = 256u << 20,
+		.hold_frames = 2000,
 	};
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -220,10 +222,19 @@ static void command(const struct capture_command *what)
 	queue_commit(&P.commands);
 }
 
+/* A host at full speed waits for us, and the label says so. */
+static struct capture_command label_command(uint32_t time_epoch)
+{
+	struct capture_command c = {.type = CAPTURE_LABEL, .label = rig_label(time_epoch)};
+
+	c.label.source = unhurried ? LABEL_EMULATOR : LABEL_GPSD;
+	return c;
+}
+
 static void path_start(const struct capture_config *c)
 {
 	struct rig_consumer *consumer = P.consumer;
-	struct capture_command label = {.type = CAPTURE_LABEL, .label = rig_label(1)};
+	struct capture_command label = label_command(1);
 
 	memset(&P, 0, sizeof(P));
 	P.consumer = consumer ? consumer : calloc(1, sizeof(*P.consumer));
@@ -262,6 +273,7 @@ static void host_begin(unsigned links, unsigned depth_ms, enum host_speed speed)
 	config.depth_ms = depth_ms;
 	config.linger_ms = 20000;
 	config.speed = speed;
+	unhurried = speed == HOST_SPEED_MAX;
 	control->links = links;
 	control->dark = 0;
 	control->fifo_drop = 0;
@@ -272,7 +284,9 @@ static void host_begin(unsigned links, unsigned depth_ms, enum host_speed speed)
 		control->damaged[i] = 0;
 	}
 	host = rig_host_start(&config, control);
-	assert_true(host > 0);
+	if (host <= 0) {
+		fail_msg("host: %s", strerror(-(int)host));
+	}
 }
 
 static void host_end(void)
@@ -420,7 +434,10 @@ static void test_losses(void **state)
 			assert_true(l->tai_ns != FCM_NO_TAI);
 			down++;
 		}
-		assert_false(l->link == 1 && l->first > 8000 + 100);
+		if (l->link == 1 && l->code != TDM_LOSS_ALIGNMENT) {
+			fail_msg("link 1: kind %u code %u first %llu frames %llu", l->kind, l->code,
+				 (unsigned long long)l->first, (unsigned long long)l->frames);
+		}
 	}
 	assert_int_equal(crc, control->damaged[0]);
 	assert_int_equal(down, 1);
@@ -435,7 +452,7 @@ static void test_run_label_identity(void **state)
 {
 	struct capture_config c = config_of(0x3);
 	struct capture_command run = {.type = CAPTURE_RUN, .run = 42};
-	struct capture_command label = {.type = CAPTURE_LABEL, .label = rig_label(2)};
+	struct capture_command label = label_command(2);
 
 	(void)state;
 	host_begin(0x3, 500, HOST_SPEED_MAX);
@@ -529,8 +546,8 @@ static void test_board_gone(void **state)
 	assert_false(s.board_gone);
 	assert_true(s.links[0].claimed);
 	assert_int_equal(P.takeovers, 2);
-	assert_true(P.consumer->stream[0][FCM_PMT].blocks > 30);
 	path_stop();
+	assert_true(P.consumer->stream[0][FCM_PMT].blocks > 30);
 	no_complaint();
 }
 
@@ -684,7 +701,7 @@ static pid_t child_start(int *ret_blocks, int *ret_reports)
 	pid = fork();
 	if (pid == 0) {
 		struct capture_config c = config_of(0x3);
-		struct capture_command label = {.type = CAPTURE_LABEL, .label = rig_label(1)};
+		struct capture_command label = label_command(1);
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		queue_init(&P.blocks, sizeof(struct block *), 4096, 1);
