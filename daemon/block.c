@@ -489,7 +489,7 @@ static void fill_status(struct builder *x)
 		if (loss != TDM_GOOD) {
 			h->frames_lost += never_came(loss);
 			h->frames_bad += !never_came(loss);
-		} else if (!judged) {
+		} else if (!judged && in->frame) {
 			judged = true;
 			if (word_disagrees(&x->second, in->frame)) {
 				x->flags |= FCM_BLOCK_TIME_FAULT;

@@ -30,10 +30,11 @@
 enum outcome {
 	OUTCOME_NOT_OFFERED = 0, /* the group does not take this stream */
 	OUTCOME_ACKED = 1,
-	OUTCOME_DROP_NO_MEMBER = 2, /* nobody there, and the group's share of the ring was used up */
-	OUTCOME_DROP_SLOW = 3,      /* members there, too slow for the group's share of the ring */
-	OUTCOME_DROP_SHUTDOWN = 4,  /* not acknowledged when the daemon was told to stop */
-	OUTCOME_DROP_POOL = 5,      /* no block memory left: the oldest block paid */
+	OUTCOME_DROP_NO_MEMBER =
+		2,		   /* nobody there, and the group's share of the ring was used up */
+	OUTCOME_DROP_SLOW = 3,	   /* members there, too slow for the group's share of the ring */
+	OUTCOME_DROP_SHUTDOWN = 4, /* not acknowledged when the daemon was told to stop */
+	OUTCOME_DROP_POOL = 5,	   /* no block memory left: the oldest block paid */
 	OUTCOMES = 6,
 };
 /* "not-offered", "acknowledged", "no-member", "slow", "shutdown", "pool". */
@@ -45,13 +46,13 @@ struct block {
 	struct fcm_block_header header; /* as it is sent */
 	uint8_t *payload;
 	size_t capacity;
-	uint64_t order;         /* of all blocks of this link, 0, 1, ...: settled in any order */
+	uint64_t order;		/* of all blocks of this link, 0, 1, ...: settled in any order */
 	uint64_t last_position; /* the ring buffers up to this one (inclusive) are needed by it */
-	uint64_t end_count;     /* board count behind the last cell it was made from */
-	uint64_t monotonic_ns;  /* when its last frame was handed over by the board */
-	uint8_t already[GROUPS_MAX];    /* capture: group had acknowledged it before a restart */
-	uint8_t outcome[GROUPS_MAX];    /* publisher: enum outcome, all set when settled */
-	void *publisher;                /* the publisher's own */
+	uint64_t end_count;	/* board count behind the last cell it was made from */
+	uint64_t monotonic_ns;	/* when its last frame was handed over by the board */
+	uint8_t already[GROUPS_MAX]; /* capture: group had acknowledged it before a restart */
+	uint8_t outcome[GROUPS_MAX]; /* publisher: enum outcome, all set when settled */
+	void *publisher;	     /* the publisher's own */
 	struct block_pool *pool;
 	_Atomic int references;
 	_Atomic(struct block *) next_free;
@@ -70,7 +71,7 @@ size_t block_pool_in_use(const struct block_pool *p);
 /* One carrying frame of a block to be. */
 struct block_frame {
 	const uint8_t *frame; /* NULL: lost */
-	uint8_t loss;         /* enum tdm_loss */
+	uint8_t loss;	      /* enum tdm_loss */
 	uint8_t header_flags;
 };
 
@@ -79,11 +80,12 @@ struct block_plan {
 	enum fcm_stream stream;
 	uint8_t board, link, tower, floor;
 	uint32_t run, dma_epoch, flags;
-	uint64_t first_frame;  /* floor's frames on the board's count line */
-	uint32_t frames;       /* 1..1600 */
-	uint32_t block_frames; /* block length, for the sequence */
+	uint64_t first_frame;	      /* floor's frames on the board's count line */
+	uint32_t frames;	      /* 1..1600 */
+	uint32_t block_frames;	      /* block length, for the sequence */
 	const struct block_frame *in; /* frames of them */
-	const uint8_t *after; /* the frame behind the last: tails of crossing hits; NULL: unknown, the
+	const uint8_t
+		*after; /* the frame behind the last: tails of crossing hits; NULL: unknown, the
 			       * crossing hits are dropped as faults of their own (counted) */
 	struct label label;
 	enum hit_day_origin day_origin;
