@@ -142,7 +142,7 @@ static void instance_number(void **state)
 	assert_string_equal(c.data.reserved_endpoint, "tcp://127.0.0.1:5713");
 	assert_string_equal(c.data.monitor_endpoint, "tcp://127.0.0.1:5733");
 	assert_string_equal(c.control.socket, "/run/fcm-server/3/control.sock");
-	assert_string_equal(c.store.database, "/var/lib/fcm-server/3/fcm.db");
+	assert_string_equal(c.store.database, "/var/lib/fcm-server/3/station.db");
 	assert_string_equal(c.daemon.name, "103x%");
 	assert_int_equal(c.instance, 3);
 	config_report_destroy(report);
