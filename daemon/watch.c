@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/now.h"
+
 #define REOPEN_NS 500000000ull
 
 struct watch {
@@ -15,6 +17,8 @@ struct watch {
 	unsigned links; /* bit mask */
 	struct watch_events events;
 	struct nanet3 *board;
+	struct nanet3
+		*gone; /* closed at the next poll: until then its descriptor is in the event loop */
 	unsigned generation;
 	uint64_t tried_ns;
 	struct watch_board now;
@@ -41,6 +45,7 @@ void watch_destroy(struct watch *w)
 	if (!w) {
 		return;
 	}
+	nanet3_close(w->gone);
 	nanet3_close(w->board);
 	free(w->where);
 	free(w);
@@ -49,7 +54,8 @@ void watch_destroy(struct watch *w)
 static int lost(struct watch *w, int error)
 {
 	if (error == -ENODEV) {
-		nanet3_close(w->board);
+		nanet3_close(w->gone);
+		w->gone = w->board;
 		w->board = NULL;
 		w->generation++;
 		memset(w->link, 0, sizeof(w->link));
@@ -64,8 +70,8 @@ static int try_open(struct watch *w, uint64_t now_ns)
 	if (w->tried_ns && now_ns - w->tried_ns < REOPEN_NS) {
 		return -ENODEV;
 	}
-	w->tried_ns = now_ns;
 	r = nanet3_open(w->where, &w->board);
+	w->tried_ns = now_mono_ns(); /* it may have taken its time */
 	if (r < 0) {
 		w->board = NULL;
 		return r;
@@ -130,8 +136,11 @@ static int read_link(struct watch *w, unsigned link)
 
 int watch_poll(struct watch *w, uint64_t now_ns)
 {
-	int r = w->board ? 0 : try_open(w, now_ns);
+	int r;
 
+	nanet3_close(w->gone);
+	w->gone = NULL;
+	r = w->board ? 0 : try_open(w, now_ns);
 	if (r == 0) {
 		r = read_board(w, now_ns);
 	}

@@ -4,7 +4,8 @@
  * packet back; descriptors come along by SCM_RIGHTS. An epoll descriptor joins the queue's eventfd
  * and the socket, so that the board's end wakes a waiter too.
  *
- * Once an exchange has failed in the middle the socket is of no use: the board counts as gone.
+ * Once an exchange has failed in the middle, or was not answered in time, the socket is of no use: the
+ * board counts as gone.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +19,10 @@
 
 #include "driver/lib/nanet3_private.h"
 #include "driver/nanet3_socket.h"
+
+/* An emulator that stands still must not hold its readers longer than a watchdog bears. */
+#define ANSWER_S       3
+#define FIRST_ANSWER_S 2 /* at the opening, which is tried again and again */
 
 struct sock {
 	struct transport base;
@@ -121,6 +126,17 @@ static int watch(struct sock *s, int fd, uint32_t events)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0 ? -errno : 0;
 }
 
+static int be_patient(struct sock *s, int seconds)
+{
+	const struct timeval t = {.tv_sec = seconds};
+
+	if (setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0 ||
+	    setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0) {
+		return -errno;
+	}
+	return 0;
+}
+
 /* INFO is also how the queue's eventfd comes. */
 static int sock_info(struct sock *s, void *arg, size_t size)
 {
@@ -134,7 +150,8 @@ static int sock_info(struct sock *s, void *arg, size_t size)
 		return 0;
 	}
 	s->event_fd = fd;
-	return watch(s, fd, EPOLLIN);
+	r = be_patient(s, ANSWER_S);
+	return r < 0 ? r : watch(s, fd, EPOLLIN);
 }
 
 static int sock_request(struct transport *t, uint32_t request, void *arg, size_t size)
@@ -259,6 +276,7 @@ int sock_open(const char *path, struct transport **ret_transport)
 		goto fail;
 	}
 	r = watch(s, s->fd, EPOLLRDHUP);
+	r = r == 0 ? be_patient(s, FIRST_ANSWER_S) : r;
 	if (r < 0) {
 		goto fail;
 	}
