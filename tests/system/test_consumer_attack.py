@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Consumers that are broken, hostile or die again and again: the well-behaved ones lose nothing."""
+import json
+import os
+import random
+import socket
+import struct
+import sys
+import time
+
+import zmq
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+HELLO = {"protocol": 1, "name": "x-1", "group": "trigger", "credit": 16}
+
+
+def peer(st, context):
+    s = context.socket(zmq.DEALER)
+    s.setsockopt(zmq.LINGER, 0)
+    s.setsockopt(zmq.RCVTIMEO, 3000)
+    s.setsockopt(zmq.SNDTIMEO, 1000)
+    s.connect(st.reserved)
+    return s
+
+
+def said(s):
+    """The first answer that is neither a block nor a sign of life: (verb, body)."""
+    for _ in range(2000):
+        try:
+            parts = s.recv_multipart()
+        except zmq.Again:
+            return None, b""
+        if parts[0] not in (b"ALIVE", b"BLOCK"):
+            return parts[0], parts[1] if len(parts) > 1 else b""
+    return None, b""
+
+
+def descriptors(st):
+    return len(os.listdir(f"/proc/{st.daemon.pid}/fd"))
+
+
+def others_well(t, st, what):
+    before = [l["cells"]["good"] for l in st.status()["links"]]
+    time.sleep(1)
+    after = st.status()
+    groups = {g["group"]: g for g in after["groups"]}
+    t.check(f"{what}: data flow", all(l["cells"]["good"] > b for b, l in zip(before, after["links"])), after["links"])
+    t.check(f"{what}: nothing dropped", all(not d["blocks"] for g in groups.values() for d in g["dropped"].values()),
+            groups)
+
+
+def bad_words(t):
+    """bad HELLOs, unknown verbs, ACKs of things never sent, floods: refused with a hint, the others lose nothing"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    context = zmq.Context()
+    before = descriptors(st)
+    bad = [b"", b"\0" * 100, b"[]", b"{", b"[" * 4000, b"x" * 100000, json.dumps(HELLO)[:-3].encode(),
+           *(json.dumps(HELLO | change).encode() for change in (
+               {"credit": 0}, {"credit": -1}, {"credit": 1 << 62}, {"credit": "7"}, {"credit": None}, {"name": ""},
+               {"name": "x" * 5000}, {"name": "a\nb"}, {"name": 7}, {"group": "none"}, {"group": "g" * 3000},
+               {"group": None}, {"protocol": 2}, {"protocol": "1"}))]
+    for body in bad:
+        s = peer(st, context)
+        s.send_multipart([b"HELLO", body])
+        verb, text = said(s)
+        t.check(f"HELLO of {len(body)} bytes, {body[-60:]!r}: refused with a hint", verb == b"ERROR" and json.loads(text).get("hint"),
+                (verb, text))
+        s.close()
+    rng = random.Random(3)
+    s = peer(st, context)
+    for parts in ([b"ACK"], [b"ACK", b"x"], [b""], [b"BYE", b"BYE"], [b"HELLO"], [b"x" * 50000], [b"a"] * 300,
+                  [b"ACK", b"\xff" * 16 * 4096], [b"ALIVE"], [b"BYE"]):
+        s.send_multipart(parts)
+    s.send_multipart([b"HELLO", json.dumps(HELLO | {"name": "flood", "group": "acoustic", "credit": 1}).encode()])
+    verb = None
+    while verb != b"WELCOME":
+        verb, _ = said(s)
+        if verb is None:
+            break
+    t.equal("a member after all", verb, b"WELCOME")
+    for _ in range(3000):  # never sent, of this member or of others
+        try:
+            s.send_multipart([b"ACK", b"".join(struct.pack("<QBBBB4x", rng.getrandbits(64), rng.randrange(4),
+                                                           rng.randrange(4), 1, rng.randrange(5))
+                                               for _ in range(64))])
+        except zmq.Again:
+            break
+    s.send_multipart([b"BYE"])
+    s.close()
+    raw = []
+    host, port = st.reserved[6:].rsplit(":", 1)
+    for _ in range(100):  # not ZeroMQ at all
+        r = socket.create_connection((host, int(port)), timeout=2)
+        r.sendall(rng.randbytes(200) if len(raw) % 2 else b"GET / HTTP/1.0\r\n\r\n")
+        raw.append(r)
+    others_well(t, st, "after the bad words")
+    for r in raw:
+        r.close()
+    context.term()
+    st.wait_for("descriptors as before", lambda: descriptors(st) <= before + 3, 10)
+    t.check("descriptors do not grow", descriptors(st) <= before + 3, (before, descriptors(st)))
+    t.account(st)
+
+
+def comes_and_dies(t):
+    """a member that joins, takes blocks and dies, 40 times; then two of one name: all is sent again, nothing lost"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    context = zmq.Context()
+    for n in range(40):
+        s = peer(st, context)
+        s.send_multipart([b"HELLO", json.dumps(HELLO | {"name": f"mayfly-{n % 3}"}).encode()])
+        said(s) if n % 2 else time.sleep(0.03)
+        s.close()
+    first, second = peer(st, context), peer(st, context)
+    for s in (first, second):
+        s.send_multipart([b"HELLO", json.dumps(HELLO | {"name": "twin", "credit": 1}).encode()])
+        t.equal("WELCOME", said(s)[0], b"WELCOME")
+    verb, text = said(first)
+    t.check("the first of two of one name is told", verb == b"ERROR" and b"replaced" in text, (verb, text))
+    for s in (first, second):
+        s.close()
+    time.sleep(4)  # the dead ones' blocks go to trigger-1
+    others_well(t, st, "after the deaths")
+    context.term()
+    t.check("no dead member is left", sum(m["alive"] for m in st.ask("consumer", "list")["members"]) == 2,
+            st.ask("consumer", "list")["members"])
+    ledger = t.account(st)
+    t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
+
+
+if __name__ == "__main__":
+    harness.main([bad_words, comes_and_dies])
