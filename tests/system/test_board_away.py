@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The board dies, stops or comes back; the daemon is stopped or started twice; the database is held."""
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from station import Process, free_port  # noqa: E402
+
+
+def codes(st):
+    return {r["code"] for r in st.status()["reasons"]}
+
+
+def started(t, **kwargs):
+    st = t.station(load="quiet", **kwargs)
+    st.start()
+    st.wait_ready()
+    return st
+
+
+def good(st):
+    return [l["cells"]["good"] for l in st.status()["links"]]
+
+
+def flows(t, st, what):
+    before = good(st)
+    time.sleep(1)
+    t.check(f"{what}: data flow on every link", all(b > a for a, b in zip(before, good(st))), (before, good(st)))
+
+
+def stopped(process, seconds):
+    process.signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    process.signal(signal.SIGCONT)
+
+
+def open_descriptors(st):
+    return len(os.listdir(f"/proc/{st.daemon.pid}/fd"))
+
+
+def board_killed(t):
+    """the emulator is killed under the daemon, twice, and comes back: said, re-opened, both accounts kept"""
+    st = started(t, truth=False)
+    before = open_descriptors(st)
+    for n in (1, 2):
+        st.emu.kill9()
+        st.wait_for("board-gone", lambda: "board-gone" in codes(st), 10)
+        begin = time.monotonic()
+        code, out, err = st.ctl("set", "floor1.om0.threshold", str(30 + n))
+        t.check(f"{n}: a command is refused at once, with what to do", code == 1 and time.monotonic() - begin < 3,
+                (code, time.monotonic() - begin, out, err))
+        answer = st.request("link.reset", link=0)
+        t.check(f"{n}: so is a reset", not answer["ok"] and answer["error"]["hint"], answer)
+        os.unlink(st.path("board.sock"))
+        st.start_emulator()
+        st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
+        st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
+        flows(t, st, f"{n}: after the board's return")
+    t.check("descriptors do not grow", open_descriptors(st) <= before + 4, (before, open_descriptors(st)))
+    time.sleep(1)
+    t.equal("the daemon ends with 0", st.stop(), 0)
+    ledger = st.ledger()
+    t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
+    with sqlite3.connect(f"file:{st.path('station.db')}?mode=ro", uri=True) as db:
+        sessions = db.execute("SELECT count(*) FROM dma WHERE link = 0").fetchone()[0]
+    t.equal("a session for every ring", sessions, 3)
+
+
+def board_stopped(t):
+    """the emulator stands still for 2 s, then for 8: the daemon answers, says board-gone, and all goes on"""
+    st = started(t, truth=False)
+    try:
+        stopped(st.emu, 2)
+        flows(t, st, "after 2 s")
+        st.emu.signal(signal.SIGSTOP)
+        time.sleep(4)
+        t.check("status answers meanwhile: board-gone", "board-gone" in codes(st), st.status()["reasons"])
+        time.sleep(4)
+        st.emu.signal(signal.SIGCONT)
+        st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
+        st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
+        flows(t, st, "after 8 s")
+        t.equal("the daemon ends with 0", st.stop(), 0)
+        ledger = st.ledger()
+        t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
+    finally:
+        st.emu.signal(signal.SIGCONT)
+        st.close()
+        st.host_too_slow = False  # the emulator was late because it was stopped
+
+
+def daemon_stopped_within_the_ring(t):
+    """the daemon stands still for 1 s, less than the rings hold: nothing is lost"""
+    st = started(t)
+    stopped(st.daemon, 1)
+    time.sleep(2)
+    t.account(st)
+
+
+def daemon_stopped_beyond_the_ring(t):
+    """the daemon stands still for 4 s, more than the rings hold: the rest is ring-full by name"""
+    st = started(t)
+    stopped(st.daemon, 4)
+    st.wait_ready()
+    time.sleep(1)
+    ledger = t.account(st, named=[(l, "ring-full") for l in range(4)])
+    for link in range(4):
+        n = sum(x["frames"] for x in ledger["losses"] if x["code"] == "ring-full" and x["link"] == link)
+        t.check(f"link {link}: what did not fit is named", 8000 < n < 32000, n)
+
+
+def second_daemon(t):
+    """a second daemon on the same board is refused clearly; the first one does not notice"""
+    st = started(t)
+    argv = list(st.daemon.argv)
+    ports = [f"data.reserved_endpoint=tcp://127.0.0.1:{free_port()}",
+             f"data.monitor_endpoint=tcp://127.0.0.1:{free_port()}"]
+    for what, sets in (("all the same", []),
+                       ("ports of its own", ports),
+                       ("everything its own but the board",
+                        ports + [
+                         f"control.socket={st.path('second.sock')}", f"store.database={st.path('second.db')}"])):
+        r = subprocess.run(argv + [x for s in sets for x in ("--set", s)], capture_output=True, text=True,
+                           stdin=subprocess.DEVNULL, timeout=30, check=False)
+        said = [l for l in r.stderr.splitlines() if " error " in l]
+        t.check(f"{what}: refused, one line says why", r.returncode == 1 and len(said) == 1 and
+                ("another daemon" in said[0].lower()), (r.returncode, r.stdout, r.stderr))
+    flows(t, st, "meanwhile")
+    t.account(st)
+
+
+def board_of_its_own_with_our_files(t):
+    """a daemon of another board with our database, or our socket, is refused; ours are untouched"""
+    st, other = started(t), t.station("other", load="quiet", gpsd=False, truth=False)
+    other.start_emulator()
+    other.write_config()
+    for key, value in (("store.database", st.path("station.db")), ("control.socket", st.path("control.sock"))):
+        r = subprocess.run([other.program("fcm-server"), "--config", other.path("board.conf"), "--set",
+                            f"{key}={value}"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
+                           check=False)
+        said = [l for l in r.stderr.splitlines() if " error " in l]
+        t.check(f"{key} of another daemon is refused", r.returncode == 1 and len(said) == 1 and value in said[0],
+                (r.returncode, r.stderr))
+    other.emu.end()
+    flows(t, st, "meanwhile")
+    t.account(st)
+
+
+def database_held(t):
+    """another process holds a write lock for 8 s: data flow, a set waits or is refused, then all is written"""
+    st = started(t)
+    db = sqlite3.connect(st.path("station.db"), isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    begin = time.monotonic()
+    answers = [st.request("param.set", name=f"floor{f}.om0.threshold", value=40 + f, wait=False, timeout=8)
+               for f in (1, 2)]
+    took = time.monotonic() - begin
+    t.check("commands are refused, or wait no longer than the lock", took < 8, took)
+    t.check("refusals say what is wrong", all(a["ok"] or a["error"]["message"] for a in answers), answers)
+    flows(t, st, "while the database is held")
+    t.check("status is not well", st.status()["state"] == "red" or st.status()["store"]["state"] != "ok",
+            st.status()["store"])
+    time.sleep(max(0, begin + 8 - time.monotonic()))
+    db.execute("ROLLBACK")
+    db.close()
+    st.wait_for("a set after it", lambda: st.request("param.set", name="floor3.om0.threshold", value=43)["ok"], 20, 1)
+    st.wait_for("the store recovered", lambda: st.status()["store"]["state"] == "ok" or
+                st.status()["state"] == "well", 15)
+    ledger = t.account(st)
+    seconds = sorted(r["second"] for r in ledger["links"] if r["link"] == 0)
+    t.equal("no second is missing in the ledger", seconds, list(range(seconds[0], seconds[-1] + 1)))
+
+
+def stopped_under_load(t):
+    """SIGTERM with a consumer that has stopped: ends within 10 s, what it did not acknowledge is named"""
+    st = started(t)
+    st.consumers["trigger-1"].signal(signal.SIGSTOP)
+    time.sleep(1)
+    begin = time.monotonic()
+    code = st.daemon.end(20)
+    took = time.monotonic() - begin
+    st.consumers["trigger-1"].signal(signal.SIGCONT)
+    t.check("ends with 0 within 10 s", code == 0 and took < 10, (code, took))
+    ledger = t.account(st)
+    drops = {x["group"] for x in ledger["losses"] if x["kind"] == "group"}
+    t.check("drops are the stopped group's", drops <= {"trigger"}, drops)
+
+
+def stopped_while_starting(t):
+    """SIGTERM at any moment of the start: ends soon, no crash; the next start is a whole one"""
+    st = started(t)
+    st.daemon.end(20)
+    for n in range(12):
+        daemon = Process(
+            "fcm-server", st.daemon.argv, st.path(f"daemon-{n}.log"))
+        time.sleep(n * 0.03)
+        begin = time.monotonic()
+        code = daemon.end(20)
+        with open(st.path(f"daemon-{n}.log")) as f:
+            said = f.read()
+        t.check(f"after {n * 30} ms", code in (0, -signal.SIGTERM) and time.monotonic() - begin < 10 and
+                "Sanitizer" not in said and "runtime error" not in said, (code, time.monotonic() - begin, said[-500:]))
+    st.start_daemon()
+    st.wait_ready()
+    time.sleep(1)
+    t.account(st, named=[(l, c) for l in range(4) for c in ("ring-full", "link-down", "alignment")])
+
+
+if __name__ == "__main__":
+    harness.main([board_killed, board_stopped, daemon_stopped_within_the_ring, daemon_stopped_beyond_the_ring,
+                  second_daemon, board_of_its_own_with_our_files, database_held, stopped_under_load,
+                  stopped_while_starting])
