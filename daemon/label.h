@@ -12,8 +12,8 @@
 enum label_source {
 	LABEL_NONE = 0,
 	LABEL_GPSD = 1,
-	LABEL_FLOORS = 2,  /* the time word that the floors already carry */
-	LABEL_SYSTEM = 3,  /* the synchronised system clock */
+	LABEL_FLOORS = 2,   /* the time word that the floors already carry */
+	LABEL_SYSTEM = 3,   /* the synchronised system clock */
 	LABEL_EMULATOR = 4, /* --speed max: the model's own labels */
 };
 
@@ -28,13 +28,13 @@ enum clock_state {
 struct label {
 	uint32_t time_epoch;
 	uint8_t source, state; /* enum label_source, enum clock_state */
-	uint8_t leap;          /* 1 = a second is inserted at leap_tai_ns */
+	uint8_t leap;	       /* 1 = a second is inserted at leap_tai_ns */
 	uint8_t reserved;
 	uint32_t uncertainty_ns; /* UINT32_MAX: none */
-	int32_t tai_utc_s;       /* TAI - UTC now: 37 */
-	uint64_t anchor_count;   /* this board count ... */
-	int64_t anchor_tai_ns;   /* ... begins at this TAI since 1970; INT64_MIN: no time */
-	int64_t leap_tai_ns;     /* when tai_utc_s grows by one; INT64_MAX: not announced */
+	int32_t tai_utc_s;	 /* TAI - UTC now: 37 */
+	uint64_t anchor_count;	 /* this board count ... */
+	int64_t anchor_tai_ns;	 /* ... begins at this TAI since 1970; INT64_MIN: no time */
+	int64_t leap_tai_ns;	 /* when tai_utc_s grows by one; INT64_MAX: not announced */
 	uint64_t reserved1[2];
 };
 _Static_assert(sizeof(struct label) == 56, "label");

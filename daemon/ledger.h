@@ -24,7 +24,7 @@ struct ledger_link_row {
 	uint64_t second;
 	uint32_t verdicts[TDM_LOSSES]; /* their sum must be `cells` */
 	uint8_t link, tower, floor, closed;
-	uint8_t partial; /* the second was cut: DMA began or ended, or PPS moved the count */
+	uint8_t partial;  /* the second was cut: DMA began or ended, or PPS moved the count */
 	uint8_t restarts; /* times a daemon was restarted inside this second */
 	uint8_t reserved[2];
 };
@@ -33,9 +33,9 @@ struct ledger_stream_row {
 	uint32_t dma_epoch;
 	uint8_t link, stream, group, closed;
 	uint64_t second;
-	uint32_t offered;            /* frames */
-	uint32_t outcome[OUTCOMES];  /* frames by enum outcome; [0] stays 0 */
-	uint32_t in_flight;          /* = offered - sum(outcome) */
+	uint32_t offered;	    /* frames */
+	uint32_t outcome[OUTCOMES]; /* frames by enum outcome; [0] stays 0 */
+	uint32_t in_flight;	    /* = offered - sum(outcome) */
 };
 
 /* A run of cells lost for one reason, or of frames that a group's policy dropped. */

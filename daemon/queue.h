@@ -24,10 +24,10 @@ struct queue {
 	unsigned char *items;
 	size_t item_bytes;
 	uint32_t size;
-	int fd; /* eventfd of the consumer, or -1 */
+	int fd;				   /* eventfd of the consumer, or -1 */
 	alignas(64) _Atomic uint32_t head; /* written by the producer */
-	uint32_t seen_tail;                /* the producer's last look at tail */
-	uint64_t refused;                  /* reserve on a full queue; the producer's own counter */
+	uint32_t seen_tail;		   /* the producer's last look at tail */
+	uint64_t refused;		   /* reserve on a full queue; the producer's own counter */
 	alignas(64) _Atomic uint32_t tail; /* written by the consumer */
 	uint32_t seen_head;
 };
@@ -35,7 +35,7 @@ struct queue {
 /* `size`: a power of two; `with_fd`: make an eventfd. -ENOMEM or eventfd's errno. */
 static inline int queue_init(struct queue *q, size_t item_bytes, uint32_t size, int with_fd)
 {
-	*q = (struct queue){ .item_bytes = item_bytes, .size = size, .fd = -1 };
+	*q = (struct queue){.item_bytes = item_bytes, .size = size, .fd = -1};
 	q->items = calloc(size, item_bytes);
 	if (!q->items) {
 		return -ENOMEM;
