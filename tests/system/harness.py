@@ -7,6 +7,7 @@ too slow for the rings' depth is said as such and counts as failed, never as los
 """
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -37,6 +38,16 @@ class Bench:
             self.failed += 1
             print(f"  FAILED  {what}: {detail}", flush=True)
         return bool(good)
+
+    def sanitizers(self, st):
+        """No program of the station has a sanitizer's report in its log."""
+        for name in sorted(os.listdir(st.dir) if os.path.isdir(st.dir) else []):
+            if name.endswith(".log"):
+                with open(st.path(name), errors="replace") as f:
+                    text = f.read()
+                found = re.search(r"(ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:)", text)
+                if found:
+                    self.check(f"no sanitizer's report in {name}", False, text[found.start():][:3000])
 
     def equal(self, what, got, wanted):
         return self.check(what, got == wanted, f"got {got!r}, wanted {wanted!r}")
@@ -125,6 +136,7 @@ def run_case(case, args):
     finally:
         for st in bench.stations:
             st.close()
+            bench.sanitizers(st)
             if bench.failed:
                 for part in (st.daemon, st.emu):
                     if part:
