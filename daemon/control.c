@@ -34,7 +34,8 @@
 #define REQUESTS_A_TURN 16u
 #define REQUESTS_OPEN	1000u	   /* of one client */
 #define ANSWERS_UNREAD	(1u << 20) /* of one client, before its next request is looked at */
-#define UNREAD_LIMIT_S	60 /* a client that takes no byte of its answers for so long is gone */
+#define UNREAD_LIMIT_S	60   /* a client that takes no byte of its answers for so long is gone */
+#define LISTEN_BACKLOG	1024 /* a crowd at the door must not turn away who is behind it */
 
 struct client;
 
@@ -489,9 +490,9 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	TAILQ_INIT(&c->clients);
 	LIST_INIT(&c->orphans);
 	mask = umask(0117);
-	c->listener = evconnlistener_new_bind(base, on_connection, c,
-					      LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
-					      (struct sockaddr *)&address, (int)sizeof(address));
+	c->listener = evconnlistener_new_bind(
+		base, on_connection, c, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+		LISTEN_BACKLOG, (struct sockaddr *)&address, (int)sizeof(address));
 	r = c->listener ? 0 : -errno;
 	umask(mask);
 	if (r == 0) {
