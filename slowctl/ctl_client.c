@@ -25,6 +25,21 @@ struct client {
 	size_t used, room;
 };
 
+/* A crowd at the daemon's door (EAGAIN) is waited out for a second: the daemon is there. */
+static int connect_soon(int fd, const struct sockaddr_un *address)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+	int tries = 20;
+
+	while (connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
+		if (errno != EAGAIN || --tries == 0) {
+			return -errno;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int client_open(const char *path, struct client **ret_client)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -40,8 +55,8 @@ int client_open(const char *path, struct client **ret_client)
 		return -ENOMEM;
 	}
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
-		err = -errno;
+	err = c->fd < 0 ? -errno : connect_soon(c->fd, &address);
+	if (err < 0) {
 		client_close(c);
 		return err;
 	}
