@@ -90,7 +90,7 @@ clean: ## remove build/
 setup: ## install missing Debian packages, by name
 	@tests/setup/setup.sh check
 
-run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by itself with a summary
+run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by itself with a summary, SCENARIO=FILE breaks things
 	@tests/setup/setup.sh run
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/system/run.py --bin $(B)/bin --dir $(B)/run \
