@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The control socket's server: connections, lines, envelopes. The operations are in ops_*.c.
+ * The control socket's server: connections, lines, envelopes. The operations are in ops.c.
  *
  * Open requests hang on their client's list, so that a client that goes away orphans them (client =
  * NULL) instead of leaving them with a dead pointer; orphans hang on the server's list, so that closing

@@ -4,7 +4,8 @@
  * control events (PPS, link changes, errors, words that have left), downstream words. Capture has the
  * rings on another handle; the two do not meet here.
  *
- * When the board goes away, watch_poll() says -ENODEV once and tries to open it again twice a second.
+ * When the board goes away, watch_poll() says -ENODEV until it is back, and tries to open it twice a
+ * second.
  */
 #ifndef DAEMON_WATCH_H
 #define DAEMON_WATCH_H

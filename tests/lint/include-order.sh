@@ -29,7 +29,7 @@ if [ -n "$out" ]; then
 	rc=1
 fi
 
-# Only one file knows libevent's loop, one writes the database, one speaks to gpsd.
+# Only one file speaks to gpsd, one to systemd; only the store opens the database for writing.
 one() { # pattern, files
 	found=$(grep -lE "$1" -r daemon slowctl tdm driver --include='*.c' | grep -vE "$2" || true)
 	if [ -n "$found" ]; then

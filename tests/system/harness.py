@@ -2,8 +2,8 @@
 """What every system test shares: options, named checks, a closing line `N passed, N failed`.
 
 A test is a file test_NAME.py that calls harness.main(cases): cases are functions of one argument, a Bench
-that makes stations below a directory of its own and counts checks. A case that raises has failed; a host
-too slow for the rings' depth is said as such and counts as failed, never as loss.
+that makes stations below a directory of its own and counts checks. A case that raises has failed. When the
+host was too slow for the rings' depth the case is run once more, then skipped: neither passed nor failed.
 """
 import argparse
 import os
