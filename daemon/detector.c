@@ -27,12 +27,10 @@ static struct engine_now now_both(void)
 	return (struct engine_now){now_mono_ns(), now_utc_ns()};
 }
 
-int detector_start(struct station *s, struct sc_error *error)
+int detector_load(struct station *s, struct sc_error *error)
 {
 	struct param_floor floors[NANET3_LINKS];
-	struct engine_config config;
 	unsigned n = 0;
-	int r;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		const struct config_link *c = &s->config.link[link];
@@ -41,10 +39,14 @@ int detector_start(struct station *s, struct sc_error *error)
 			floors[n++] = (struct param_floor){(uint8_t)link, c->tower, c->floor};
 		}
 	}
-	r = params_load(s->config.slowctl.dictionary, floors, n, &s->params, error);
-	if (r < 0) {
-		return r;
-	}
+	return params_load(s->config.slowctl.dictionary, floors, n, &s->params, error);
+}
+
+int detector_start(struct station *s, struct sc_error *error)
+{
+	struct engine_config config;
+	int r;
+
 	engine_config_default(&config);
 	config.poll = s->config.slowctl.poll;
 	config.timeout_ms = s->config.slowctl.reply_timeout_ms;

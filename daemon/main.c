@@ -2,11 +2,12 @@
 /*
  * fcm-server: one daemon a board. Start is one chain, undone in reverse; between them libevent runs.
  *
- *   configuration -> log -> data path (publisher, capture) -> store -> detector -> links -> timing ->
- *   control -> READY
+ *   configuration -> log -> dictionary, control socket -> data path (publisher, capture) -> store ->
+ *   detector -> links -> timing -> READY
  *
- * The data path comes up first, so that after a death the rings are emptied again within a second; what
- * it reports waits in its queue until the rest is there.
+ * What may be refused at once comes first; then the data path, before all that takes time, so that after a
+ * death the rings are emptied again within a second. What it reports, and who knocks at the control
+ * socket, waits until the rest is there.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -267,10 +268,10 @@ static int start_store(struct station *s)
 	return 0;
 }
 
-static int start_detector(struct station *s)
+static int start_detector(struct station *s, int (*step)(struct station *, struct sc_error *))
 {
 	struct sc_error error = {0};
-	int r = detector_start(s, &error);
+	int r = step(s, &error);
 
 	if (r < 0) {
 		log_error("slowctl", "%s. %s", error.message, error.hint);
@@ -495,9 +496,7 @@ static void stop(struct station *s)
 	unsigned unwritten;
 
 	stop_data(s);
-	if (s->engine) {
-		detector_stop(s);
-	}
+	detector_stop(s);
 	control_close(s->control);
 	timing_stop(s);
 	links_stop(s);
@@ -527,13 +526,14 @@ static int run(struct station *s)
 	s->started_utc_ns = now_utc_ns();
 	s->base = event_base_new();
 	r = s->base ? 0 : -ENOMEM;
+	r = r ? r : start_detector(s, detector_load);
+	r = r ? r : start_control(s);
 	r = r ? r : start_data(s);
 	r = r ? r : start_store(s);
-	r = r ? r : start_detector(s);
+	r = r ? r : start_detector(s, detector_start);
 	r = r ? r : start_links(s);
 	r = r ? r : timing_start(s);
 	r = r ? r : store_start(s->store);
-	r = r ? r : start_control(s);
 	r = r ? r : run_loop(s);
 	stop(s);
 	return r;

@@ -168,8 +168,9 @@ void timing_tick(struct station *s); /* 10 times a second */
 void timing_pps(struct station *s, const struct nanet3_event *event);
 
 /* detector.c */
-int detector_start(struct station *s,
-		   struct sc_error *error); /* params, engine, journal's memory */
+int detector_load(struct station *s, struct sc_error *error); /* the dictionary */
+/* The engine, with what the journal remembers. */
+int detector_start(struct station *s, struct sc_error *error);
 void detector_stop(struct station *s);
 void detector_tick(struct station *s);
 /* Carry out all that the engine has put out. After every call of the engine. */
