@@ -21,6 +21,7 @@ WARN       := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-
               -Wpointer-arith -Wno-missing-field-initializers
 WERROR     ?= -Werror
 our_flags   = -std=gnu11 $(WARN) $(WERROR) -I. -D_GNU_SOURCE -DFCM_VERSION='"$(VERSION)"' \
+              -DFCM_DATADIR='"$(prefix)/share/fcm-server"' \
               -fno-strict-aliasing -pthread -MMD -MP $(SANITIZE)
 
 .DELETE_ON_ERROR:
@@ -84,8 +85,8 @@ tests-build: $(unit_tests)
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-clean: ## remove build/
-	rm -rf build
+clean: ## remove build/ (and B, where one was named)
+	rm -rf build $(B)
 
 setup: ## install missing Debian packages, by name
 	@tests/setup/setup.sh check
@@ -165,7 +166,8 @@ install: all ## install below $(DESTDIR)$(prefix)
 	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 $(DESTDIR)$(prefix)/share/man/man1/
 	install -m 644 daemon/fcm-server.conf.5 $(DESTDIR)$(prefix)/share/man/man5/
 	install -m 644 daemon/fcm-server.8 $(DESTDIR)$(prefix)/share/man/man8/
-	install -m 644 systemd/fcm-server@.service $(DESTDIR)$(unitdir)/
+	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
+	    systemd/fcm-server@.service > $(DESTDIR)$(unitdir)/fcm-server@.service
 	install -m 644 systemd/fcm-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/fcm-server.conf
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/

@@ -79,7 +79,6 @@ struct config {
 	struct {
 		double tolerance_ps, drift_ps;
 		uint32_t relock_samples;
-		uint32_t sample_hz;
 	} phase;
 	struct {
 		char dictionary[CONFIG_STRING];

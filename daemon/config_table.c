@@ -93,11 +93,9 @@ const struct option config_options[] = {
 	{"phase", "relock_samples", OPTION_U32, IN(phase.relock_samples), .value = "5",
 	 RANGE(1, 64), .restart = true, .unit = "samples",
 	 .help = "Samples of a new lock that are averaged before it is judged."},
-	{"phase", "sample_hz", OPTION_U32, IN(phase.sample_hz), .value = "10", RANGE(1, 50),
-	 .restart = true, .unit = "Hz", .help = "How often the phase of each link is read."},
 
 	{"slowctl", "dictionary", OPTION_STRING, IN(slowctl.dictionary),
-	 .value = "/usr/share/fcm-server/parameters.conf", .restart = true,
+	 .value = FCM_DATADIR "/parameters.conf", .restart = true,
 	 .help = "The parameter dictionary."},
 	{"slowctl", "poll", OPTION_BOOL, IN(slowctl.poll), .value = "yes", .restart = true,
 	 .help = "Whether the floors' parameters are read regularly."},

@@ -96,10 +96,9 @@ void detector_wait(struct station *s, uint64_t id, struct control_request *rq, b
 
 /* As the journal has it (an end is announced after it is written); from memory when the journal cannot
  * be read. */
-static json_t *command_json(struct station *s, uint64_t id, const struct control_peer *peer)
+static json_t *command_json(struct station *s, uint64_t id)
 {
 	struct engine_command_view v;
-	struct param *p = NULL;
 	json_t *j;
 
 	if (station_reader(s, NULL) && query_command(s->query, id, &j) == 0) {
@@ -109,18 +108,14 @@ static json_t *command_json(struct station *s, uint64_t id, const struct control
 	if (!engine_command(s->engine, id, &v)) {
 		return json_pack("{s:I}", "command", (json_int_t)id);
 	}
-	params_find(s->params, v.parameter, &p, NULL);
-	return json_pack("{s:I,s:s,s:o,s:s,s:s,s:s,s:o,s:o,s:s,s:s}", "command", (json_int_t)id,
-			 "client_id", v.client_id, "time", json_time(v.time_ns), "who", peer->who,
-			 "parameter", v.parameter, "op", v.action ? "action" : "set", "old",
-			 json_number_or_null(v.old_value), "new", json_number_or_null(v.new_value),
+	return json_pack("{s:I,s:s,s:s,s:s}", "command", (json_int_t)id, "parameter", v.parameter,
 			 "state", command_state_name(v.state), "detail", v.detail);
 }
 
 static void waiter_end(struct station *s, struct waiter *w, enum command_state state,
 		       const char *text, const char *hint)
 {
-	json_t *command = command_json(s, w->id, control_peer(w->rq));
+	json_t *command = command_json(s, w->id);
 
 	switch (state) {
 	case COMMAND_REFUSED:

@@ -28,7 +28,6 @@ struct groups *groups_create(const struct groups_config *config)
 	}
 	assert(config->groups <= GROUPS_MAX);
 	g->count = config->groups;
-	g->hold_frames = config->hold_frames;
 	g->dead_ns = config->dead_ns;
 	TAILQ_INIT(&g->settled);
 	TAILQ_INIT(&g->free);
@@ -322,7 +321,7 @@ static void enforce_hold(struct groups *g, struct group *group, unsigned link, u
 	struct entry *e;
 
 	while ((e = TAILQ_FIRST(held)) && TAILQ_NEXT(e, held) &&
-	       group->position[link][stream] - e->position > g->hold_frames) {
+	       group->position[link][stream] - e->position > group->config.hold_frames) {
 		entry_drop(g, e, outcome);
 	}
 }

@@ -37,8 +37,7 @@ struct groups;
 struct groups_config {
 	unsigned groups; /* 0..GROUPS_MAX */
 	struct publisher_group_config group[GROUPS_MAX];
-	uint64_t hold_frames; /* the most a group may hold back, per link */
-	uint64_t dead_ns;     /* silence after which a member is dead */
+	uint64_t dead_ns; /* silence after which a member is dead */
 };
 
 enum groups_action_type {

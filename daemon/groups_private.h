@@ -96,7 +96,7 @@ struct group {
 
 struct groups {
 	unsigned count;
-	uint64_t hold_frames, dead_ns;
+	uint64_t dead_ns;
 	uint64_t slices_made, turns, held;
 	uint64_t late_acks, unknown_acks;
 	struct group group[GROUPS_MAX];

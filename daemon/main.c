@@ -127,7 +127,7 @@ static int open_queues(struct station *s)
 static int ring_frames(struct station *s, uint64_t *ret_frames)
 {
 	const struct nanet3_ring *ring;
-	struct nanet3 *board;
+	struct nanet3 *board = NULL;
 	int r = nanet3_open(s->config.board.device, &board);
 
 	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
@@ -141,19 +141,18 @@ static int ring_frames(struct station *s, uint64_t *ret_frames)
 			break;
 		}
 	}
+	nanet3_close(board);
 	if (r < 0) {
 		log_event(
 			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
 			"%s: %s. Is the module nanet3 loaded, or the emulator started? See [board] "
 			"device in %s",
 			s->config.board.device, strerror(-r), s->config_path);
-		return r;
 	}
-	nanet3_close(board);
-	return 0;
+	return r;
 }
 
-static int start_publisher(struct station *s, uint64_t hold_frames)
+static int start_publisher(struct station *s, uint64_t ring_frames)
 {
 	struct publisher_config c = {
 		.board = s->config.instance,
@@ -162,7 +161,6 @@ static int start_publisher(struct station *s, uint64_t hold_frames)
 		.groups = (uint8_t)s->config.groups,
 		.monitor_hwm = s->config.data.monitor_hwm,
 		.dead_ms = s->config.data.consumer_dead_ms,
-		.hold_frames = hold_frames,
 	};
 	int r;
 
@@ -171,6 +169,7 @@ static int start_publisher(struct station *s, uint64_t hold_frames)
 
 		snprintf(c.group[n].name, sizeof(c.group[n].name), "%s", g->name);
 		c.group[n].streams = g->streams;
+		c.group[n].hold_frames = (uint64_t)(g->hold_fraction * (double)ring_frames);
 		s->group_names[n] = g->name;
 	}
 	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
@@ -219,7 +218,7 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 	return r;
 }
 
-/* What any group may hold back: the smallest share that a group is given. */
+/* What every group may hold back: a backlog is read at the pace of the one with the smallest share. */
 static uint64_t hold_frames(const struct station *s, uint64_t frames)
 {
 	double hold = 0.5;
@@ -237,7 +236,7 @@ static int start_data(struct station *s)
 	int r = open_queues(s);
 
 	r = r ? r : ring_frames(s, &frames);
-	r = r ? r : start_publisher(s, hold_frames(s, frames));
+	r = r ? r : start_publisher(s, frames);
 	return r ? r : start_capture(s, hold_frames(s, frames));
 }
 
@@ -366,6 +365,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	links_second(s);
 	shore_second(s);
+	timing_second(s);
 	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
 	store_put_station(s->store, "last_alive", alive);
 	status_line(s, line, sizeof(line));
@@ -421,6 +421,7 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 		config_diff(&s->config, &fresh, say_difference, s);
 		s->config.daemon.log_level = fresh.daemon.log_level;
 		log_set_level(fresh.daemon.log_level);
+		timing_leaps(s);
 	}
 	config_report_destroy(report);
 	sd_notify(0, "READY=1");
@@ -539,6 +540,36 @@ static int run(struct station *s)
 	return r;
 }
 
+/* --check-config: the configuration, and the files that it names. */
+static int check(const struct options *o)
+{
+	static struct station s;
+	struct config_report *report = NULL;
+	struct sc_error error = {0};
+	struct clock_config leaps;
+	int r = config_check(o->config, o->board, o->overrides, stdout, stderr);
+
+	if (r != 0 || config_load(o->config, o->board, o->overrides, &s.config, &report) < 0) {
+		config_report_destroy(report);
+		return CONFIG_EX_CONFIG;
+	}
+	config_report_destroy(report);
+	if (detector_load(&s, &error) < 0) {
+		fprintf(stderr, "%s. %s\n", error.message, error.hint);
+		r = CONFIG_EX_CONFIG;
+	}
+	params_destroy(s.params);
+	if (leap_table_read(s.config.clock.leap_file, now_utc_ns() / 1000000000, &leaps.tai_utc_s,
+			    &leaps.leap_tai_ns, &leaps.leap_expires_utc_s) < 0) {
+		fprintf(stderr,
+			"%s: [clock] leap_file = %s cannot be read. Install tzdata or name "
+			"another\n",
+			o->config, s.config.clock.leap_file);
+		r = CONFIG_EX_CONFIG;
+	}
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	static struct station s;
@@ -554,7 +585,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (o.check) {
-		return config_check(o.config, o.board, o.overrides, stdout, stderr);
+		return check(&o);
 	}
 	if (o.print) {
 		return config_print(o.config, o.board, o.overrides, stdout, stderr);

@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -30,6 +29,7 @@
 #include "daemon/groups.h"
 #include "daemon/hello.h"
 #include "daemon/monitors.h"
+#include "daemon/now.h"
 #include "tdm/frame.h"
 
 #define TICK_MS		100
@@ -78,14 +78,6 @@ struct publisher {
 	pthread_mutex_t lock;
 	struct publisher_status status; /* under lock */
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- blocks on their way back ---- */
 
@@ -518,7 +510,7 @@ static void wait_for_work(struct publisher *p)
 	if (items[2].revents && read(p->wake_fd, &rung, sizeof(rung)) < 0) {
 		assert(errno == EAGAIN);
 	}
-	p->now_ns = monotonic_ns();
+	p->now_ns = now_mono_ns();
 }
 
 static void turn(struct publisher *p)
@@ -552,7 +544,7 @@ static void wind_up(struct publisher *p)
 	carry_out(p);
 	while (p->returned_head && p->now_ns - p->returned_ns < STUCK_NS) {
 		usleep(RETRY_MS * 1000);
-		p->now_ns = monotonic_ns();
+		p->now_ns = now_mono_ns();
 		return_blocks(p);
 	}
 	publish_status(p);
@@ -563,7 +555,7 @@ static void *publisher_main(void *arg)
 {
 	struct publisher *p = arg;
 
-	p->now_ns = monotonic_ns();
+	p->now_ns = now_mono_ns();
 	while (!atomic_load(&p->stopping)) {
 		turn(p);
 	}
@@ -676,7 +668,6 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 {
 	struct groups_config groups = {
 		.groups = config->groups,
-		.hold_frames = config->hold_frames,
 		.dead_ns = config->dead_ms * 1000000ull,
 	};
 	struct publisher *p;
@@ -698,7 +689,7 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = !p->groups ? -ENOMEM : p->wake_fd < 0 ? -errno : open_sockets(p, config);
 	if (r == 0) {
-		p->now_ns = monotonic_ns();
+		p->now_ns = now_mono_ns();
 		publish_status(p);
 		r = start_thread(p);
 	}

@@ -18,7 +18,8 @@
 
 struct publisher_group_config {
 	char name[32];
-	uint8_t streams; /* bit mask of enum fcm_stream */
+	uint8_t streams;      /* bit mask of enum fcm_stream */
+	uint64_t hold_frames; /* the most it may hold back, per link */
 };
 
 struct publisher_config {
@@ -27,7 +28,6 @@ struct publisher_config {
 	const char *monitor_endpoint;  /* XPUB bind; empty: none */
 	uint8_t groups;
 	struct publisher_group_config group[GROUPS_MAX];
-	uint64_t hold_frames; /* the most a group may hold back, per link */
 	uint32_t monitor_hwm; /* messages */
 	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
 };

@@ -115,7 +115,7 @@ struct station {
 	struct clock *clock;
 	struct gps *gps;
 	struct event *gps_event;
-	uint64_t gps_tried_ns;
+	uint64_t gps_tried_ns, leaps_read_ns;
 	enum clock_state logged_clock;
 	uint32_t logged_epoch;
 	uint64_t last_pps_count;
@@ -165,6 +165,8 @@ bool run_change(struct station *s, uint32_t number, struct control_request *rq);
 int timing_start(struct station *s);
 void timing_stop(struct station *s);
 void timing_tick(struct station *s); /* 10 times a second */
+void timing_second(struct station *s);
+void timing_leaps(struct station *s); /* read the table of leap seconds again */
 void timing_pps(struct station *s, const struct nanet3_event *event);
 
 /* detector.c */

@@ -601,6 +601,16 @@ static void store_reasons(struct station *s, struct reasons *r)
 		reason(r, true, "store-lag", "store", "is the disk slow? iostat",
 		       "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);
 	}
+	if (v.given_up || v.refused || s->capture_status.reports_lost) {
+		reason(r, true, "store-lost", "store",
+		       "keep the system log: what the database misses stands there; look at the "
+		       "disk",
+		       "rows lost since the start: %llu given up, %llu refused by a full queue, "
+		       "%llu "
+		       "reports of capture",
+		       (unsigned long long)v.given_up, (unsigned long long)v.refused,
+		       (unsigned long long)s->capture_status.reports_lost);
+	}
 	if (statvfs(s->config.store.database, &f) == 0 &&
 	    (double)f.f_bavail < DISK_LOW * (double)f.f_blocks) {
 		reason(r, true, "disk-low", "disk", "free space",

@@ -10,7 +10,8 @@
 
 #include "daemon/station.h"
 
-#define RECONNECT_NS 1000000000ull
+#define RECONNECT_NS   1000000000ull
+#define LEAPS_EVERY_NS 86400000000000ull
 
 static void on_tpv(void *context, const struct clock_gps *gps)
 {
@@ -62,8 +63,11 @@ static void follow_gpsd(struct station *s, uint64_t now)
 /* A station without leap table runs on what is known in 2026: 37 s, no second announced. */
 static void read_leaps(struct station *s, struct clock_config *c)
 {
-	int r = leap_table_read(s->config.clock.leap_file, now_utc_ns() / 1000000000, &c->tai_utc_s,
-				&c->leap_tai_ns, &c->leap_expires_utc_s);
+	int r;
+
+	s->leaps_read_ns = now_mono_ns();
+	r = leap_table_read(s->config.clock.leap_file, now_utc_ns() / 1000000000, &c->tai_utc_s,
+			    &c->leap_tai_ns, &c->leap_expires_utc_s);
 
 	if (r < 0) {
 		c->tai_utc_s = 37;
@@ -73,6 +77,22 @@ static void read_leaps(struct station *s, struct clock_config *c)
 			    "%s: %s; taking TAI-UTC = 37 s. Install tzdata or name the file in "
 			    "[clock] leap_file",
 			    s->config.clock.leap_file, strerror(-r));
+	}
+}
+
+void timing_leaps(struct station *s)
+{
+	struct clock_config c;
+
+	read_leaps(s, &c);
+	clock_leap(s->clock, c.tai_utc_s, c.leap_tai_ns, c.leap_expires_utc_s);
+}
+
+/* The table is packaged anew while we run: look once a day. */
+void timing_second(struct station *s)
+{
+	if (now_mono_ns() - s->leaps_read_ns > LEAPS_EVERY_NS) {
+		timing_leaps(s);
 	}
 }
 
@@ -161,6 +181,9 @@ void timing_tick(struct station *s)
 		int64_t utc_then = now_utc_ns() - (int64_t)(now_mono_ns() - b->read_ns);
 
 		clock_board(s->clock, b->count, utc_then, system_synchronised(), b->read_ns);
+	}
+	if (watch_info(s->watch)) {
+		clock_emulated(s->clock, watch_info(s->watch)->emulated == NANET3_EMULATED_UNPACED);
 	}
 	clock_tick(s->clock, now);
 	hand_over_label(s);

@@ -76,9 +76,15 @@ static int try_open(struct watch *w, uint64_t now_ns)
 		w->board = NULL;
 		return r;
 	}
+	r = nanet3_subscribe(w->board, 1u << NANET3_EVENT_LINK | 1u << NANET3_EVENT_PPS |
+					       1u << NANET3_EVENT_ERROR);
+	if (r < 0) { /* without its events no command would ever be known to have left */
+		nanet3_close(w->board);
+		w->board = NULL;
+		return r;
+	}
 	w->generation++;
-	return nanet3_subscribe(w->board, 1u << NANET3_EVENT_LINK | 1u << NANET3_EVENT_PPS |
-						  1u << NANET3_EVENT_ERROR);
+	return 0;
 }
 
 static int read_board(struct watch *w, uint64_t now_ns)

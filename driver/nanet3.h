@@ -252,6 +252,9 @@ struct nanet3_queue {
 	((0x4ull << 40) | ((unsigned long long)(link) << 36) | ((unsigned long long)(n) << 24))
 /* The owner page: NANET3_PAGE bytes, read-write for the owner, zeroed when DMA starts anew. */
 
+#define NANET3_EMULATED_REAL_TIME 1u
+#define NANET3_EMULATED_UNPACED	  2u /* its seconds are not ours: its own labels are the time */
+
 struct nanet3_info {
 	__u32 version; /* in: what the caller speaks; out: what the driver speaks */
 	__u32 links;
@@ -259,7 +262,7 @@ struct nanet3_info {
 	__u32 boot_count;
 	__u32 driver_abi; /* NANET3_VERSION */
 	__u32 queue_size; /* events of this client's queue */
-	__u32 emulated;	  /* 1: a model, not a board */
+	__u32 emulated;	  /* 0: a board; else a model: NANET3_EMULATED_* */
 	__u32 reserved;
 	char name[32]; /* "nanet3-0" */
 };

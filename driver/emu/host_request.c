@@ -30,7 +30,8 @@ static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
 		.boot_count = board_reg_read(h->board, NANET3_REG_BOOT_COUNT),
 		.driver_abi = NANET3_VERSION,
 		.queue_size = h->config.queue_events,
-		.emulated = 1,
+		.emulated = h->config.speed == HOST_SPEED_MAX ? NANET3_EMULATED_UNPACED
+							      : NANET3_EMULATED_REAL_TIME,
 	};
 	snprintf(i->name, sizeof(i->name), "%s", h->config.name);
 	c->greeted = true;

@@ -42,14 +42,14 @@ cppchecked() {
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -I. \
 		--include="/usr/include/$(gcc -print-multiarch)/sys/queue.h" \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		--suppress=unknownMacro -D_GNU_SOURCE -D__linux__ -DFCM_VERSION='""' \
+		--suppress=unknownMacro -D_GNU_SOURCE -D__linux__ -DFCM_VERSION='""' -DFCM_DATADIR='""' \
 		-j2 tdm driver slowctl daemon
 }
 
 # One file a run: with several, clang-tidy 14 reports va_lists as uninitialised that are not.
 tidy() {
 	local flags
-	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' $(pkg-config --cflags libevent libzmq \
+	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' -DFCM_DATADIR='\"\"' $(pkg-config --cflags libevent libzmq \
 		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw)"
 	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
 		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null

@@ -275,7 +275,7 @@ static void not_a_text(void **state)
 
 static void later_ones_win(void **state)
 {
-	const char *overrides[] = {"daemon.name=from the command line", "phase.sample_hz=20", NULL};
+	const char *overrides[] = {"daemon.name=from the command line", "phase.relock_samples=20", NULL};
 	const char *wrong[] = {"nonsense", "data.tick_us", "x=3", "data.tick_us=1", "a.b=c", NULL};
 	struct config_report *report;
 	char one[128], two[128], other[128];
@@ -295,7 +295,7 @@ static void later_ones_win(void **state)
 	assert_int_equal(c.data.pool_mb, 64);
 	assert_int_equal(c.data.monitor_hwm, 5);
 	assert_int_equal(c.link[0].floor, 5);
-	assert_int_equal(c.phase.sample_hz, 20);
+	assert_int_equal(c.phase.relock_samples, 20);
 	assert_string_equal(c.daemon.name, "from the command line");
 	assert_int_equal(config_load(file, 0, wrong, &c, &report), -EINVAL);
 	assert_int_equal(config_errors(report), 5);

@@ -25,9 +25,9 @@ static struct groups *make_groups(void)
 {
 	const struct groups_config config = {
 		.groups = 2,
-		.group = {{"trigger", 1u << FCM_PMT},
-			  {"acoustics", 1u << FCM_PMT | 1u << FCM_HYDROPHONE}},
-		.hold_frames = HOLD_BLOCKS * BLOCK_FRAMES,
+		.group = {{"trigger", 1u << FCM_PMT, HOLD_BLOCKS * BLOCK_FRAMES},
+			  {"acoustics", 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
+			   HOLD_BLOCKS * BLOCK_FRAMES}},
 		.dead_ns = DEAD_MS * 1000000ull,
 	};
 	struct groups *g = groups_create(&config);

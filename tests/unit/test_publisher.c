@@ -54,8 +54,8 @@ static void start(struct rig *r, uint64_t hold_blocks, uint32_t queue_size)
 		.reserved_endpoint = "tcp://127.0.0.1:*",
 		.monitor_endpoint = "tcp://127.0.0.1:*",
 		.groups = 2,
-		.group = {{"trigger", 1u << FCM_PMT}, {"acoustic", 1u << FCM_HYDROPHONE}},
-		.hold_frames = hold_blocks * BLOCK_FRAMES,
+		.group = {{"trigger", 1u << FCM_PMT, hold_blocks * BLOCK_FRAMES},
+			  {"acoustic", 1u << FCM_HYDROPHONE, hold_blocks * BLOCK_FRAMES}},
 		.monitor_hwm = 16,
 		.dead_ms = 1000,
 	};
