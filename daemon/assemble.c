@@ -86,6 +86,17 @@ static uint64_t up(uint64_t value, uint32_t step)
 
 /* -------------------------------------------------------------------------- life of the thing */
 
+/* Forget all: a new DMA epoch, its first cell is the next one pushed. */
+static void assemble_begin(struct assembler *a)
+{
+	struct assemble_config config = a->config;
+
+	memset(a, 0, sizeof(*a));
+	a->config = config;
+	a->at.tower = config.tower;
+	a->at.floor = config.floor;
+}
+
 struct assembler *assemble_create(const struct assemble_config *config)
 {
 	struct assembler *a = calloc(1, sizeof(*a));
@@ -103,16 +114,6 @@ struct assembler *assemble_create(const struct assemble_config *config)
 void assemble_destroy(struct assembler *a)
 {
 	free(a);
-}
-
-void assemble_begin(struct assembler *a)
-{
-	struct assemble_config config = a->config;
-
-	memset(a, 0, sizeof(*a));
-	a->config = config;
-	a->at.tower = config.tower;
-	a->at.floor = config.floor;
 }
 
 void assemble_resume(struct assembler *a, const struct assemble_point *point)

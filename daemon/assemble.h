@@ -82,8 +82,6 @@ struct assembler;
 struct assembler *assemble_create(const struct assemble_config *config);
 void assemble_destroy(struct assembler *a);
 
-/* Forget all: a new DMA epoch, its first cell is the next one pushed. */
-void assemble_begin(struct assembler *a);
 /* Go on behind a predecessor's point: cells below point->count must not be pushed. */
 void assemble_resume(struct assembler *a, const struct assemble_point *point);
 

@@ -41,7 +41,8 @@ const char *label_source_name(enum label_source source)
 	return source <= LABEL_EMULATOR ? names[source] : "?";
 }
 
-double clock_uncertainty_ns(const struct clock *c)
+/* Uncertainty of the running label now, ns. */
+static double clock_uncertainty_ns(const struct clock *c)
 {
 	double grown = 0;
 

@@ -144,8 +144,6 @@ void clock_void(struct clock *c, const char *why);
 /* A new label: a new time epoch. */
 void clock_relabel(struct clock *c, enum label_source source, uint64_t count, int64_t tai_ns,
 		   double uncertainty_ns);
-/* Uncertainty of the running label now, ns. */
-double clock_uncertainty_ns(const struct clock *c);
 /* Reason and action for the state c is in; clock_say.c. */
 void clock_say(struct clock *c);
 

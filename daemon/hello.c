@@ -11,7 +11,8 @@
 
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-"
 
-const char *stream_name(unsigned stream)
+/* "pmt", "hydrophone", "instrument". */
+static const char *stream_name(unsigned stream)
 {
 	static const char *const names[FCM_STREAMS] = {"pmt", "hydrophone", "instrument"};
 

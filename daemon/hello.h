@@ -30,8 +30,6 @@ int hello_parse(const void *bytes, size_t length, struct hello *ret_hello, char 
 size_t hello_welcome(unsigned board, const char *group, uint8_t streams, char text[HELLO_TEXT_MAX]);
 size_t hello_error(const char *error, const char *hint, char text[HELLO_TEXT_MAX]);
 
-/* "pmt", "hydrophone", "instrument". */
-const char *stream_name(unsigned stream);
 /* "pmt.T01.F07"; returns its length. */
 size_t stream_topic(const struct fcm_block_header *h, char topic[TOPIC_BYTES]);
 

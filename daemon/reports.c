@@ -136,8 +136,7 @@ static void on_reply(struct station *s, const struct capture_report *r)
 	if (word_unpack(r->word, &word) < 0) {
 		return; /* a broken reply is no reply; the engine asks again */
 	}
-	engine_reply(s->engine, r->link, &word, 1,
-		     (struct engine_now){now_mono_ns(), now_utc_ns()});
+	engine_reply(s->engine, r->link, &word, (struct engine_now){now_mono_ns(), now_utc_ns()});
 }
 
 /* --- runs --- */

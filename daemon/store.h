@@ -96,8 +96,6 @@ struct store_run {
 	int64_t begun_ns;
 };
 int store_read_run(struct store *s, struct store_run *ret_run);
-/* A setting of the station table; -ENOENT. */
-int store_read_station(struct store *s, const char *key, char *ret_value, size_t size);
 
 /* --- the driver's life in the key of the ledger ---
  *
@@ -110,31 +108,45 @@ int store_read_station(struct store *s, const char *key, char *ret_value, size_t
 uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
 		       uint32_t serial, uint32_t board_boot, int64_t utc_ns);
 
-/* --- rows from the state machines' own structs; submitted with `flags` ---
- * Group names by number come from `group_names` (GROUPS_MAX of them). 0 or store_submit()'s error. */
+/* --- rows from the state machines' own structs ---
+ *
+ * Everything is copied. Group names by number come from `group_names` (GROUPS_MAX of them). utc_ns is when
+ * the row is made. Who and reason may be NULL. All return 0 or store_submit()'s error.
+ */
 
+/* A second of a link, open or closed: replaces the row of the same session, epoch, link and second. */
 int store_put_link_row(struct store *s, uint32_t session, const struct ledger_link_row *row,
 		       int64_t utc_ns, uint64_t cookie, unsigned flags);
+/* The same of a stream and a group. */
 int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_stream_row *row,
 			 const char *const *group_names, int64_t utc_ns, uint64_t cookie,
 			 unsigned flags);
+/* A run of lost frames; while it is open it is put again as it grows, and replaces itself. */
 int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *loss,
 		   const char *const *group_names, int64_t utc_ns);
+/* A row of the phase's statistics, in ps. */
 int store_put_phase_row(struct store *s, unsigned link, const struct phase_row *row,
 			int64_t utc_ns);
+/* A verdict on the phase; urgent. */
 int store_put_phase_event(struct store *s, unsigned link, const struct phase_judgement *j,
 			  const char *who, const char *reason, int64_t utc_ns);
+/* The link's reference, its time in it; replaces the last one; urgent. */
 int store_put_phase_reference(struct store *s, unsigned link, const struct phase_reference *r,
 			      const char *who, const char *reason);
+/* The clock's state has changed to that of `label`. */
 int store_put_clock_event(struct store *s, const struct label *label, const char *reason,
 			  int64_t utc_ns);
-/* severity: "info", "warning", "alarm" */
+/* Something for the operator. severity: "info", "warning", "alarm". */
 int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
 		    const char *text, const char *action, int64_t utc_ns);
+/* A setting of the station; replaces the key's last value. */
 int store_put_station(struct store *s, const char *key, const char *value);
+/* A run begins, now or never; answered under `cookie`: -EEXIST when the number is in use. */
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
 			int64_t utc_ns, uint64_t cookie);
+/* The first slice of a run; urgent. */
 int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice);
+/* A run ends with this slice, now or never; answered under `cookie`. */
 int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
 		      uint64_t cookie);
 

@@ -30,13 +30,6 @@ static void read_int_is(struct reader *r, int place, int64_t value)
 	}
 }
 
-static void read_text_is(struct reader *r, int place, const char *value)
-{
-	if (r->rc == SQLITE_OK) {
-		r->rc = sqlite3_bind_text(r->q, place, value, -1, SQLITE_STATIC);
-	}
-}
-
 static bool read_next(struct reader *r)
 {
 	if (r->rc != SQLITE_OK && r->rc != SQLITE_ROW) {
@@ -201,21 +194,6 @@ int store_read_run(struct store *s, struct store_run *ret_run)
 		ret_run->begun_ns = sqlite3_column_int64(r.q, 4);
 	}
 	return read_end(&r);
-}
-
-int store_read_station(struct store *s, const char *key, char *ret_value, size_t size)
-{
-	struct reader r = read_begin(s, "SELECT value FROM station WHERE key = ?1");
-	bool found;
-	int result;
-
-	read_text_is(&r, 1, key);
-	found = read_next(&r);
-	if (found) {
-		column_text(r.q, 0, ret_value, size);
-	}
-	result = read_end(&r);
-	return result == 0 && !found ? -ENOENT : result;
 }
 
 /* ------------------------------------------------------------------ sessions */

@@ -76,11 +76,6 @@ void client_close(struct client *c)
 	free(c);
 }
 
-int client_fd(const struct client *c)
-{
-	return c->fd;
-}
-
 static double monotonic_s(void)
 {
 	struct timespec t;

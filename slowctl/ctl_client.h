@@ -22,9 +22,6 @@ struct client;
 int client_open(const char *path, struct client **ret_client);
 void client_close(struct client *c);
 
-/* A descriptor to poll for reading, for those who have other things to wait for as well. */
-int client_fd(const struct client *c);
-
 /*
  * Send `op` with `args` (taken over, NULL: none) and wait for its answer, `timeout_s` at most between
  * two words of the daemon. Each progress is told to `progress` (may be NULL). `interrupted` (may be

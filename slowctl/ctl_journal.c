@@ -49,7 +49,7 @@ static void render_transitions(struct writer *w, const json_t *transitions)
 	writer_table_end(w, "no transitions");
 }
 
-void ctl_command_render(struct writer *w, const json_t *c)
+static void command_render(struct writer *w, const json_t *c)
 {
 	const char *state = value_string(c, "state", "?");
 	char a[128];
@@ -106,10 +106,9 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	json_int_t command = 0;
 	int code = number_word(ctl, args->word[0], &command);
 
-	return code != CTL_DONE
-		       ? code
-		       : ctl_show(ctl, "command.show", json_pack("{s:I}", "command", command),
-				  ctl_command_render);
+	return code != CTL_DONE ? code
+				: ctl_show(ctl, "command.show",
+					   json_pack("{s:I}", "command", command), command_render);
 }
 
 static void render_cancel(struct writer *w, const json_t *result)

@@ -119,17 +119,12 @@ const char *value_text(const json_t *value, enum value_form form, char *buf, siz
 	return buf;
 }
 
-void value_cell_styled(struct writer *w, enum writer_style style, const json_t *object,
-		       const char *path, enum value_form form)
+void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form)
 {
 	char buf[512];
 
-	writer_cell(w, style, "%s", value_text(value_at(object, path), form, buf, sizeof(buf)));
-}
-
-void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form)
-{
-	value_cell_styled(w, WRITER_PLAIN, object, path, form);
+	writer_cell(w, WRITER_PLAIN, "%s",
+		    value_text(value_at(object, path), form, buf, sizeof(buf)));
 }
 
 const char *value_floor(const json_t *object, char *buf, size_t size)

@@ -35,9 +35,6 @@ enum value_form {
 const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size);
 /* A cell of a table with the value at `path`. */
 void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form);
-/* The same with a style. */
-void value_cell_styled(struct writer *w, enum writer_style style, const json_t *object,
-		       const char *path, enum value_form form);
 
 /* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
 const char *value_floor(const json_t *object, char *buf, size_t size);

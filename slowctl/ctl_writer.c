@@ -309,7 +309,8 @@ void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, 
 	free(text);
 }
 
-size_t writer_width(const char *text)
+/* Number of character cells of UTF-8 text. */
+static size_t writer_width(const char *text)
 {
 	size_t width = 0;
 

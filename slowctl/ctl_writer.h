@@ -68,7 +68,4 @@ void writer_cell(struct writer *w, enum writer_style style, const char *format, 
 	__attribute__((format(printf, 3, 4)));
 void writer_table_end(struct writer *w, const char *empty);
 
-/* Number of character cells of UTF-8 text. */
-size_t writer_width(const char *text);
-
 #endif

@@ -669,19 +669,3 @@ int engine_cancel(struct engine *e, uint64_t id, const char *who, struct engine_
 		    who ? who : "unknown");
 	return 0;
 }
-
-int engine_refresh(struct engine *e, struct param *p, struct engine_now now, struct sc_error *error)
-{
-	int r;
-
-	if (!p->floor || p->kind->source != PARAM_POLLED || p->kind->access == PARAM_ACTION) {
-		return 0; /* it comes by itself */
-	}
-	r = check_link(&e->links[p->link], p, error);
-	if (r < 0) {
-		return r;
-	}
-	p->next_poll_ns = now.mono_ns;
-	link_pump(e, &e->links[p->link], now);
-	return 0;
-}

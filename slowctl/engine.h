@@ -126,9 +126,6 @@ int engine_submit(struct engine *e, const struct engine_request *request, struct
 /* Take back a command that has not been sent. -ENOENT, -EALREADY (ended), -EBUSY (sent). */
 int engine_cancel(struct engine *e, uint64_t id, const char *who, struct engine_now now,
 		  struct sc_error *error);
-/* Ask a floor for a parameter now (get --fresh); the value comes as ENGINE_VALUE. Refused as above. */
-int engine_refresh(struct engine *e, struct param *p, struct engine_now now,
-		   struct sc_error *error);
 
 /* --- events --- */
 
@@ -138,8 +135,8 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
  * for a completion that says refused: it has certainly not left). */
 void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now);
 void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now);
-void engine_reply(struct engine *e, unsigned link, const struct word *words, unsigned count,
-		  struct engine_now now);
+/* A word has come up this link. Anything may: what belongs to no word of ours is counted and dropped. */
+void engine_reply(struct engine *e, unsigned link, const struct word *word, struct engine_now now);
 /* State of a link and who the floor at its end says it is (0xff: it has not said yet). */
 void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, uint8_t floor,
 		 struct engine_now now);

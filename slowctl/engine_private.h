@@ -167,7 +167,6 @@ void command_stranded(struct engine *e, struct command *c, struct engine_now now
 /* engine_words.c */
 bool link_usable(const struct link *l);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
-void link_booted(struct engine *e, struct link *l, uint32_t boot, struct engine_now now);
 /* A sequence for a command's own word; 0: the 32 bits are used up. */
 uint32_t link_sequence(struct engine *e, struct link *l, struct engine_now now);
 

@@ -234,7 +234,7 @@ void link_pump(struct engine *e, struct link *l, struct engine_now now)
 
 /* ------------------------------------------------------------------ replies */
 
-void link_booted(struct engine *e, struct link *l, uint32_t boot, struct engine_now now)
+static void link_booted(struct engine *e, struct link *l, uint32_t boot, struct engine_now now)
 {
 	struct command *c, *next;
 
@@ -387,8 +387,7 @@ static void one_reply(struct engine *e, struct link *l, const struct word *w, st
 	}
 }
 
-void engine_reply(struct engine *e, unsigned link, const struct word *words, unsigned count,
-		  struct engine_now now)
+void engine_reply(struct engine *e, unsigned link, const struct word *word, struct engine_now now)
 {
 	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
 
@@ -396,12 +395,10 @@ void engine_reply(struct engine *e, unsigned link, const struct word *words, uns
 		return;
 	}
 	if (!link_usable(l)) {
-		l->strays += count; /* of another floor, or not yet known of which */
+		l->strays++; /* of another floor, or not yet known of which */
 		return;
 	}
-	for (unsigned i = 0; i < count; i++) {
-		one_reply(e, l, &words[i], now);
-	}
+	one_reply(e, l, word, now);
 	link_pump(e, l, now);
 }
 

@@ -206,16 +206,6 @@ struct param *params_at(struct params *p, unsigned number)
 	return number < p->count ? &p->table[number] : NULL;
 }
 
-unsigned params_kinds(const struct params *p)
-{
-	return p->kind_count;
-}
-
-const struct param_kind *params_kind_at(const struct params *p, unsigned number)
-{
-	return number < p->kind_count ? &p->kinds[number] : NULL;
-}
-
 /* ------------------------------------------------------------------ look-up */
 
 /* The name without its tower; the name itself where it has none. */

@@ -115,8 +115,6 @@ void params_destroy(struct params *p);
 
 unsigned params_count(const struct params *p);
 struct param *params_at(struct params *p, unsigned number); /* in the order of the names shown */
-unsigned params_kinds(const struct params *p);
-const struct param_kind *params_kind_at(const struct params *p, unsigned number);
 
 /* By name, the tower optional. -ENOENT (the hint names what is near), -ENOTUNIQ (say the tower). */
 int params_find(struct params *p, const char *name, struct param **ret_param,

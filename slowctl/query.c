@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "schemas/rows.h"
@@ -407,16 +406,6 @@ int query_command(struct query *q, uint64_t id, json_t **ret_json)
 	return r < 0 ? r : one_command(q, s, ret_json);
 }
 
-int query_command_by_client(struct query *q, const char *client_id, json_t **ret_json)
-{
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s,
-			      "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE client_id = ?1",
-			      "s", client_id);
-
-	return r < 0 ? r : one_command(q, s, ret_json);
-}
-
 /* ------------------------------------------------------------------ history */
 
 /* The full name behind `name`: itself, or the one known name that ends so. Skips from name to name over
@@ -520,22 +509,4 @@ int query_history(struct query *q, const char *name, int64_t since_ns, unsigned 
 	}
 	*ret_json = json_pack("{sssososo}", "name", full, "unit", unit, "rows", rows, "sets", sets);
 	return *ret_json ? 0 : query_no_memory(q);
-}
-
-const char *query_time_text(int64_t utc_ns, char *buf, size_t size)
-{
-	int64_t second = utc_ns / 1000000000, ns = utc_ns % 1000000000;
-	time_t t;
-	struct tm tm;
-	char text[24];
-
-	if (ns < 0) {
-		ns += 1000000000;
-		second--;
-	}
-	t = (time_t)second;
-	gmtime_r(&t, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf, size, "%s.%03dZ", text, (int)(ns / 1000000));
-	return buf;
 }

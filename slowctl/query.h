@@ -39,7 +39,6 @@ struct query_filter {
 int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
 /* Command with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
 int query_command(struct query *q, uint64_t id, json_t **ret_json);
-int query_command_by_client(struct query *q, const char *client_id, json_t **ret_json);
 /* Oldest first, the newest `limit` (0: 1000). {name, unit|null, rows:[{time, value, setpoint}],
  * sets:[Command] (that asked for another value in that time)}. The tower may be left out where that
  * is unambiguous: -ENOTUNIQ; -ENOENT: never sampled nor set. */
@@ -67,8 +66,5 @@ int query_events(struct query *q, int64_t since_ns, unsigned limit, json_t **ret
 int query_clock_history(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
 /* {station:{key:value, ...}, schema, last_write} last_write: time of the newest row anywhere, null: none. */
 int query_station(struct query *q, json_t **ret_json);
-
-/* "2026-11-20T12:00:00.123Z" of a UTC time; buf of at least 32 bytes. Returns buf. */
-const char *query_time_text(int64_t utc_ns, char *buf, size_t size);
 
 #endif

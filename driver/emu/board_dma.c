@@ -18,7 +18,8 @@
 
 /* ------------------------------------------------------------------------ translation */
 
-void *board_map(struct board *b, uint64_t bus, uint32_t length)
+/* Host memory for `length` bytes; NULL counts a miss. */
+static void *board_map(struct board *b, uint64_t bus, uint32_t length)
 {
 	void *p = b->host.map(b->host.context, bus, length);
 

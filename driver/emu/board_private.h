@@ -140,9 +140,7 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control);
 bool event_room(const struct board *b, bool control);
 /* Post a LINK, PPS or ERROR event; what does not fit is counted and told later. */
 void event_control(struct board *b, struct nanet3_event *ev);
-/* Host memory for `length` bytes; NULL counts a miss. */
-void *board_map(struct board *b, uint64_t bus, uint32_t length);
-/* Copy from there, whatever its alignment: what a driver writes into a register is its own affair. */
+/* Copy from host memory, whatever its alignment: what a driver writes into a register is its own affair. */
 bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length);
 
 /* board_tx.c */

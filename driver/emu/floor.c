@@ -411,11 +411,6 @@ bool floor_lit(const struct floor *f)
 	return f->away == 0;
 }
 
-uint8_t floor_number(const struct floor *f)
-{
-	return f->config.floor;
-}
-
 bool floor_take_align(struct floor *f)
 {
 	const bool anew = f->aligned_anew;

@@ -370,11 +370,6 @@ void host_destroy(struct host *h)
 	free(h);
 }
 
-struct board *host_board(struct host *h)
-{
-	return h->board;
-}
-
 void host_stats(const struct host *h, struct host_stats *ret_stats)
 {
 	*ret_stats = h->stats;

@@ -74,7 +74,6 @@ int host_poll(struct host *h, int timeout_ms);
 /* Steps and polls at the configured speed until *stop, or the duration has passed. */
 int host_run(struct host *h, volatile sig_atomic_t *stop);
 
-struct board *host_board(struct host *h);
 void host_stats(const struct host *h, struct host_stats *ret_stats);
 
 #endif

@@ -75,21 +75,22 @@ void truth_file_start(struct truth_file *t, int64_t tai_start_ns)
 	}
 }
 
-void truth_file_put(struct truth_file *t, const struct truth_record *record)
-{
-	t->records[t->count++] = *record;
-	if (t->count == RECORDS) {
-		truth_file_flush(t);
-	}
-}
-
-int truth_file_flush(struct truth_file *t)
+/* Write what is buffered. 0, or the first error since the beginning. */
+static int truth_file_flush(struct truth_file *t)
 {
 	if (t->err == 0 && t->count > 0) {
 		t->err = write_all(t->fd, t->records, t->count * sizeof(t->records[0]));
 	}
 	t->count = 0;
 	return t->err;
+}
+
+void truth_file_put(struct truth_file *t, const struct truth_record *record)
+{
+	t->records[t->count++] = *record;
+	if (t->count == RECORDS) {
+		truth_file_flush(t);
+	}
 }
 
 int truth_file_destroy(struct truth_file *t)

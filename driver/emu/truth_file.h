@@ -12,9 +12,7 @@ int truth_file_create(const char *path, uint64_t seed, int64_t tai_start_ns, uns
 /* Correct the head's start, before anything depends on it. */
 void truth_file_start(struct truth_file *t, int64_t tai_start_ns);
 void truth_file_put(struct truth_file *t, const struct truth_record *record);
-/* Write what is buffered. 0, or the first error since the beginning. */
-int truth_file_flush(struct truth_file *t);
-/* Flush and close; NULL is fine. 0, or the first error. */
+/* Write what is buffered and close; NULL is fine. 0, or the first error since the beginning. */
 int truth_file_destroy(struct truth_file *t);
 
 #endif

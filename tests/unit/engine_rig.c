@@ -495,7 +495,7 @@ static void step(struct rig *r)
 		free(i);
 	}
 	while ((i = wire_take(r->up, r->now.mono_ns, false))) {
-		engine_reply(r->e, i->link, &i->word, 1, r->now);
+		engine_reply(r->e, i->link, &i->word, r->now);
 		free(i);
 		drain(r);
 	}

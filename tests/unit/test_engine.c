@@ -559,9 +559,11 @@ static void test_strays(void **state)
 	uint64_t id;
 
 	(void)state;
-	engine_reply(r->e, 0, words, 3, r->now);
-	engine_reply(r->e, 3, words, 3, r->now);
-	engine_reply(r->e, 4000, words, 3, r->now);
+	for (unsigned i = 0; i < 3; i++) {
+		engine_reply(r->e, 0, &words[i], r->now);
+		engine_reply(r->e, 3, &words[i], r->now);
+		engine_reply(r->e, 4000, &words[i], r->now);
+	}
 	engine_link_view(r->e, 0, &v);
 	assert_int_equal(v.strays, 3);
 	for (unsigned i = 0; i < 20000; i++) {
@@ -577,7 +579,7 @@ static void test_strays(void **state)
 			rig_set(r, "floor1.om0.threshold", 12 + i / 5000, &id);
 			rig_run(r, 2);
 		}
-		engine_reply(r->e, 0, &w, 1, r->now);
+		engine_reply(r->e, 0, &w, r->now);
 	}
 	rig_run(r, 5000);
 	rig_destroy(r);
