@@ -15,20 +15,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "daemon/now.h"
 
 #define JOBS_SIZE 65536u
 #define DONE_SIZE 32768u
 #define BATCH	  2000u /* rows a transaction */
 #define MS	  1000000ull
-
-uint64_t store_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ------------------------------------------------------------------ main thread's side */
 
@@ -43,7 +36,7 @@ static struct store_job *job_new(const struct row *row, uint64_t cookie, unsigne
 	j->cookie = cookie;
 	j->flags = flags;
 	j->result = 0;
-	j->queued_ns = store_now_ns();
+	j->queued_ns = now_mono_ns();
 	memcpy(&j->row, row, offsetof(struct row, arena) + row->used);
 	return j;
 }
@@ -107,7 +100,7 @@ bool store_take_done(struct store *s, struct store_done *ret_done)
 
 void store_get_status(struct store *s, struct store_status *ret_status)
 {
-	uint64_t now = store_now_ns();
+	uint64_t now = now_mono_ns();
 
 	pthread_mutex_lock(&s->lock);
 	*ret_status = s->status;
@@ -241,7 +234,7 @@ static bool chosen(const struct store_job *j, unsigned only)
 
 static void note_failure(struct store *s, int rc)
 {
-	uint64_t now = store_now_ns();
+	uint64_t now = now_mono_ns();
 
 	s->retry_at_ns = now + s->config.retry_ms * MS;
 	pthread_mutex_lock(&s->lock);
@@ -255,7 +248,7 @@ static void note_failure(struct store *s, int rc)
 
 static void note_commit(struct store *s, uint64_t rows, uint64_t lost, uint64_t began_ns)
 {
-	uint64_t now = store_now_ns();
+	uint64_t now = now_mono_ns();
 
 	s->retry_at_ns = 0;
 	pthread_mutex_lock(&s->lock);
@@ -344,7 +337,7 @@ static void keep_batch(struct store *s, int result)
 /* 0 or negative errno. */
 static int write_batch(struct store *s, unsigned only)
 {
-	uint64_t began = store_now_ns();
+	uint64_t began = now_mono_ns();
 	unsigned rows = 0;
 	int rc = transact(s, only, &rows), r = store_errno(s->db, rc);
 
@@ -372,7 +365,7 @@ static bool has_now_or_never(const struct store *s)
 static void write_due(struct store *s, bool at_once)
 {
 	while (s->first) {
-		uint64_t now = store_now_ns();
+		uint64_t now = now_mono_ns();
 		bool ripe = at_once || s->waiting >= BATCH ||
 			    now >= s->first->queued_ns + s->config.commit_ms * MS;
 		int r;
@@ -399,7 +392,7 @@ static void write_due(struct store *s, bool at_once)
 /* ms until something is due; -1: for ever. */
 static int wait_ms(const struct store *s)
 {
-	uint64_t now = store_now_ns(), due;
+	uint64_t now = now_mono_ns(), due;
 
 	if (!s->first) {
 		return -1;
@@ -419,7 +412,7 @@ static void drain_to_the_end(struct store *s)
 
 		list_drain(s);
 		write_due(s, true);
-		now = store_now_ns();
+		now = now_mono_ns();
 		if (!s->first || now >= atomic_load(&s->stop_by_ns)) {
 			break;
 		}
@@ -480,7 +473,7 @@ unsigned store_stop(struct store *s, unsigned grace_ms)
 	if (!s->running) {
 		return 0;
 	}
-	atomic_store(&s->stop_by_ns, store_now_ns() + grace_ms * MS);
+	atomic_store(&s->stop_by_ns, now_mono_ns() + grace_ms * MS);
 	atomic_store(&s->stop, true);
 	queue_wake(&s->jobs);
 	pthread_join(s->thread, NULL);

@@ -79,7 +79,6 @@ struct store {
 	uint64_t finished_seen;
 };
 
-uint64_t store_now_ns(void); /* CLOCK_MONOTONIC */
 /* SQLite's result as a negative errno. */
 int store_errno(sqlite3 *db, int rc);
 /* Prepare all statements. store_file.c */
