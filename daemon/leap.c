@@ -6,6 +6,9 @@
  *   3692217600  37  # ...    from this second of UTC on TAI-UTC is 37 s
  *
  * Seconds since 1900 count no leap seconds, like POSIX time. Pure but for reading the file.
+ *
+ * The emulator reads the same file with code of its own (driver/emu/leap.c), on purpose: it is the
+ * judge of our time, and a mistake in shared code would be made on both sides and seen by nobody.
  */
 #include <ctype.h>
 #include <errno.h>

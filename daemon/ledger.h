@@ -48,7 +48,9 @@ struct ledger_loss {
 	int64_t tai_ns; /* of first, INT64_MIN: no time */
 };
 
+/* cells = the sum of the verdicts. */
 bool ledger_link_balances(const struct ledger_link_row *r);
+/* offered = in flight + the sum of the outcomes. */
 bool ledger_stream_balances(const struct ledger_stream_row *r);
 
 /*

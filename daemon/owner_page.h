@@ -89,7 +89,9 @@ int owner_load(const void *page, const struct owner_config *config, uint32_t dma
 	       struct owner_account *ret_account);
 void owner_commit(void *page, const struct owner_account *account);
 
+/* Floor frames below `frame` may be with consumers. Written at once, without a commit; must never fall. */
 void owner_set_sent(void *page, uint64_t frame);
+/* The same, read: also what a predecessor wrote last. 0: nothing was sent. */
 uint64_t owner_sent(const void *page);
 
 /* Closed rows. When there is no place the oldest gives way: false. */

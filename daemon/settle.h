@@ -42,6 +42,7 @@ struct ledger *settle_ledger(struct settle *s);
  * the epoch before must be settled. */
 void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_account *account);
 
+/* Whether settle_push() has a place for one span more. */
 bool settle_room(const struct settle *s);
 /* A span goes out. `streams`: bit mask of the streams that will come back by settle_block(). Returns
  * its number: 0, 1, 2, ... in the life of the link. */

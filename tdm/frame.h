@@ -95,7 +95,9 @@ struct tdm_time {
 #define TDM_LOCK_CLOCK	  0x2u /* 10 MHz reference present */
 #define TDM_LOCK_UPLINK	  0x4u /* the sender's receive clock is locked */
 
+/* The time word of a header, its fields from bit 0 up in the order of the struct. */
 uint64_t tdm_time_pack(const struct tdm_time *t);
+/* Every field as it stands there, legal or not. */
 void tdm_time_unpack(uint64_t word, struct tdm_time *ret_t);
 /* Whether every field is inside its range. Under TDM_TIME_NONE second, day and year are void and not
  * looked at. Packing masks each field to its width. */

@@ -50,6 +50,7 @@ struct word {
 	uint16_t boot;
 };
 
+/* Into its 16 bytes, CRC included; nothing is checked. */
 void word_pack(const struct word *w, uint8_t bytes[TDM_WORD_BYTES]);
 /* -EBADMSG on a wrong CRC, -ENODATA for an empty place; ret untouched. */
 int word_unpack(const uint8_t bytes[TDM_WORD_BYTES], struct word *ret_w);

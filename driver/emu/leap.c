@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Leap seconds: see leap.h. The file counts UTC seconds from 1900 (NTP). */
+/*
+ * Leap seconds: see leap.h. The file counts UTC seconds from 1900 (NTP).
+ *
+ * The daemon reads the same file with code of its own (daemon/leap.c), on purpose: the emulator judges
+ * the daemon's time, and a mistake in shared code would be made on both sides and seen by nobody.
+ */
 #include "driver/emu/leap.h"
 
 #include <errno.h>
