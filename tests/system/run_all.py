@@ -19,7 +19,7 @@ def main():
     p.add_argument("--sanitized", action="store_true")
     p.add_argument("names", nargs="*", help="test_NAME.py to run; none = all")
     args = p.parse_args()
-    passed = failed = 0
+    passed = failed = skipped = 0
     slowest = []
     for path in sorted(glob.glob(os.path.join(HERE, "test_*.py"))):
         name = os.path.basename(path)[5:-3]
@@ -32,17 +32,18 @@ def main():
             closing = None
             for line in child.stdout:
                 print(line, end="", flush=True)
-                found = re.fullmatch(r"(\d+) passed, (\d+) failed(, \d+ skipped)?\n?", line)
+                found = re.fullmatch(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\n?", line)
                 closing = found or closing
         slowest.append((time.monotonic() - begin, name))
         if closing:
             passed += int(closing[1])
             failed += int(closing[2])
+            skipped += int(closing[3] or 0)
         if not closing or (child.returncode != 0 and int(closing[2]) == 0):
             failed += 1
             print(f"FAILED  {name}: exit {child.returncode}, {'no' if not closing else 'a'} closing line")
     print("time: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(slowest, reverse=True)))
-    print(f"system: {passed} passed, {failed} failed")
+    print(f"system: {passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 
 

@@ -68,7 +68,8 @@ def daemon_away(t):
     t.equal("status exits 3", code, 3)
     t.check("it says since when and what to do", "since 20" in out + err and "-> " in out + err, out + err)
     code, out, err = st.ctl("command", "list")
-    t.check("command list answers from the file and says so", code == 0 and "threshold" in out, (code, out, err))
+    t.check("command list answers from the file and says so on stderr", code == 0 and "threshold" in out and
+            "daemon is away" in err and f"this is from {st.path('station.db')}" in err, (code, out, err))
 
 
 def python_consumer(t):
