@@ -18,14 +18,27 @@ check() { # name, command...
 	fi
 }
 
-sources() { git ls-files '*.c' '*.h' | while read -r f; do [ -f "$f" ] && echo "$f"; done; }
+# Tracked files of these patterns that are there. None at all (no git, no work tree) is a failure: a
+# check that has looked at nothing has not passed.
+tracked() {
+	local files
+	files=$(git ls-files "$@" | while read -r f; do if [ -f "$f" ]; then echo "$f"; fi; done)
+	[ -n "$files" ] || { echo "git ls-files finds nothing to check: $*"; return 1; }
+	printf '%s\n' "$files"
+}
 
-format() { sources | xargs clang-format --dry-run --Werror; }
+format() {
+	local files
+	files=$(tracked '*.c' '*.h') || { echo "$files"; return 1; }
+	xargs clang-format --dry-run --Werror <<<"$files"
+}
 
+# schemas/example.conf is what `fcm-server --example-config` prints.
 spdx() {
-	local missing
-	missing=$(git ls-files '*.c' '*.h' '*.sh' '*.py' '*.mk' Makefile |
-		xargs grep -L 'SPDX-License-Identifier: GPL-2.0')
+	local files missing
+	files=$(tracked '*.c' '*.h' '*.sh' '*.py' '*.mk' Makefile '*.conf' '*.scn' \
+		':!schemas/example.conf') || { echo "$files"; return 1; }
+	missing=$(xargs grep -L 'SPDX-License-Identifier: GPL-2.0' <<<"$files")
 	[ -z "$missing" ] || { echo "no SPDX line: $missing"; return 1; }
 }
 
