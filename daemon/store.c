@@ -322,8 +322,7 @@ static void keep_batch(struct store *s, int result)
 
 	while (*link) {
 		if ((*link)->flags & STORE_NOW_OR_NEVER) {
-			list_finish(s, link, result);
-			count_given_up(s);
+			list_finish(s, link, result); /* refused, not lost: its sender knows */
 		} else {
 			link = &(*link)->next;
 		}
