@@ -107,20 +107,31 @@ def watch(st, windows, seconds):
     return shares, threads_of(begin_threads, thread_cpu_s(st.daemon.pid), last[0] - begin[0])
 
 
-def core_share(figures, name, load, args):
+def run_station(name, load, args):
+    """Core shares, threads, links before and after, seconds, the daemon's exit code, consumers' summaries."""
     directory = tempfile.mkdtemp(prefix="fcm-bench-")
     try:
         with QuietStation(args.bin, directory, load=load) as st:
-            st.start()
-            st.wait_ready()
-            time.sleep(2)  # first use of memory is over
-            before, begin = st.links(), time.monotonic()
-            shares, threads = watch(st, args.windows, args.seconds)
-            after, wall = st.links(), time.monotonic() - begin
+            try:
+                st.start()
+                st.wait_ready()
+                time.sleep(2)  # first use of memory is over
+                before, begin = st.links(), time.monotonic()
+                shares, threads = watch(st, args.windows, args.seconds)
+                after, wall = st.links(), time.monotonic() - begin
+            except Exception:
+                for part in (st.emu, st.daemon):
+                    if part:
+                        print(f"-- {name}: {part.name} (exit {part.popen.poll()}):\n{part.tail()}", file=sys.stderr)
+                raise
             code = st.stop()
-            summaries = st.summaries()
+            return shares, threads, before, after, wall, code, st.summaries()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def core_share(figures, name, load, args):
+    shares, threads, before, after, wall, code, summaries = run_station(name, load, args)
     pace = frames_between(before, after) / wall / FULL_RATE
     wrong = gone_wrong(before, after)
     if code != 0:
