@@ -25,6 +25,9 @@
 /* Modules: 0..5 optical, 6..7 hydrophones, WORD_MODULE_FCM (15) the floor control module. */
 #define REG_MODULE_HYDROPHONE 6u
 
+/* Tables, set by hand. */
+/* clang-format off */
+
 /*
  * Optical module.                      unit     range          at boot (floors start powered)
  */
@@ -91,5 +94,7 @@
 				       * boot), is away for 0.5 s, forgets its 256 outcomes, the
 				       * boot count moves; modules keep power and set values */
 #define REG_FCM_ACTION_POWER_CYCLE 2u /* value = module 0..7: off for 0.2 s, then on */
+
+/* clang-format on */
 
 #endif

@@ -275,7 +275,8 @@ static void not_a_text(void **state)
 
 static void later_ones_win(void **state)
 {
-	const char *overrides[] = {"daemon.name=from the command line", "phase.relock_samples=20", NULL};
+	const char *overrides[] = {"daemon.name=from the command line", "phase.relock_samples=20",
+				   NULL};
 	const char *wrong[] = {"nonsense", "data.tick_us", "x=3", "data.tick_us=1", "a.b=c", NULL};
 	struct config_report *report;
 	char one[128], two[128], other[128];
