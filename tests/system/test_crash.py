@@ -144,6 +144,8 @@ def daemon_killed_in_commands(t):
     with sqlite3.connect(f"file:{st.path('station.db')}?mode=ro", uri=True) as db:
         time.sleep(1)
         journal = {r[0]: r[1:] for r in db.execute("SELECT id, floor, sequence, state, ended FROM command")}
+        by_value = {r[0] for r in db.execute("SELECT command FROM transition WHERE detail LIKE "
+                                             "'%forgotten the outcome, but holds the value%'")}
     t.check("commands were made through all kills", len(asked) > 50, len(asked))
     t.equal("none acknowledged to a client is missing from the journal", [c for c in asked if c not in journal], [])
     t.equal("none is open", [c for c, r in journal.items() if not r[3]], [])
@@ -152,7 +154,9 @@ def daemon_killed_in_commands(t):
     n = executed(st)
     t.check("the emulator's own record knows them", len(n) > 50, len(n))
     t.equal("none was executed twice", [k for k, v in n.items() if v > 1], [])
-    done = {(str(r[0]), str(r[1])) for r in journal.values() if r[2] == "DONE"}
+    # What the FCM has forgotten (it keeps 256 outcomes) is settled by the value it holds: nobody can say then
+    # whether it was this command that set it, and the journal says so.
+    done = {(str(r[0]), str(r[1])) for c, r in journal.items() if r[2] == "DONE" and c not in by_value}
     t.equal("every DONE was executed", sorted(done - set(n))[:5], [])
     known = {(str(r[0]), str(r[1])) for r in journal.values()}
     t.equal("nothing was executed that is not in the journal", sorted(set(n) - known)[:5], [])
