@@ -122,7 +122,8 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 	@$(PYTHON) tests/system/run_all.py --bin build/asan/bin --tests build/asan/tests --sanitized
 
 # Only the daemon has threads, and the unit tests named here: the rest would run slowly for nothing. The
-# emulator must keep real time beside the instrumented daemon and is taken as it is.
+# emulator must keep real time beside the instrumented daemon and is taken as it is. Of the system tests
+# those run in which the daemon need not be back within the rings' two seconds: instrumented, it is not.
 tsan_make   = $(MAKE) --no-print-directory B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" \
               unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_log test_publisher \
               test_queue test_store)"
@@ -136,7 +137,7 @@ tsan: ## the daemon's threads under the thread sanitizer (tests/tsan.supp names 
 	@rm -rf build/tsan/station && mkdir build/tsan/station && cp build/bin/* build/tsan/station/ && \
 	    cp build/tsan/bin/fcm-server build/tsan/station/
 	@TSAN_OPTIONS=$(tsan_supp) setarch -R $(PYTHON) tests/system/run_all.py \
-	    --bin build/tsan/station --tests build/tests --sanitized
+	    --bin build/tsan/station --tests build/tests --sanitized station consumer_attack control_attack
 
 asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
