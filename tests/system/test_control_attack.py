@@ -224,7 +224,8 @@ def gone_in_the_middle(t):
         t.check(f"link {link!r} is refused", not st.request("link.reset", link=link)["ok"])
     time.sleep(1)
     st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
-    t.check("descriptors do not grow", descriptors(st) <= before + 2, (before, descriptors(st)))
+    # The daemon opens the database for reading (three files) when it is first asked for it.
+    t.check("descriptors do not grow", descriptors(st) <= before + 5, (before, descriptors(st)))
     resets = [(l, c) for l in (1, 2, 3) for c in ("link-down", "alignment", "crc", "time-fault")]
     t.account(st, named=resets)
 
