@@ -245,6 +245,8 @@ int link_begin(struct link *l, bool taken_over)
 	}
 	reset_state(l);
 	losses_init(&l->losses, l->number, l->dma_epoch);
+	losses_identity(&l->losses, l->capture->config.expected[l->number].tower,
+			l->capture->config.expected[l->number].floor); /* until it names itself */
 	loaded = taken_over ? owner_load(l->page, &l->owner, l->dma_epoch, &account) : -ENODATA;
 	if (loaded == 0) {
 		l->sent = owner_sent(l->page);
