@@ -473,7 +473,7 @@ void links_second(struct station *s)
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES])
 {
 	const struct station_link *l = &s->link[link];
-	/* The place after the newest is the oldest; in the first minute it is still zero. */
+	/* The place after the newest is the oldest; begin_account() has filled those not yet reached. */
 	const uint64_t *then = l->loss_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)];
 	uint64_t sum = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The station: all parts of one daemon, as the main thread sees them. The state machines (clock, phase,
- * engine, ledger) do not know each other; here they meet. One struct, one thread, six files that each
- * carry one kind of event from where it comes to who cares:
+ * engine, ledger) do not know each other; here they meet. One struct, one thread, a file for each
+ * kind of event, from where it comes to who cares:
  *
  *   links.c     registers and board events -> phase, link state, resets, soak
  *   reports.c   what capture reports -> store, engine, clock, run

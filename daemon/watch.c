@@ -127,7 +127,6 @@ static int read_link(struct watch *w, unsigned link)
 	l->drop_ring = REG(DROP_RING);
 	l->drop_down = REG(DROP_DOWN);
 	l->cells = REG(CELLS);
-	l->phase_number = REG(PHASE_NUMBER);
 	l->phase = (struct phase_reading){
 		.phase_ps = REG(PHASE),
 		.rtt_frames = (uint8_t)(REG(RTT) & 0xff),

@@ -22,7 +22,6 @@ struct watch_link {
 	uint32_t code_errors, lost_locks;
 	uint32_t drop_fifo, drop_ring, drop_down, cells;
 	struct phase_reading phase;
-	uint32_t phase_number;
 };
 
 struct watch_board {
