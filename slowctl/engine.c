@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define HEARTBEAT_S 600.0 /* an unchanged value is sampled this often */
+#define AHEAD	    8.0	  /* changes that may be kept faster than the dictionary's `history` */
 
 static const char *const state_names[] = {
 	[COMMAND_QUEUED] = "QUEUED",	   [COMMAND_SENT] = "SENT",
@@ -190,46 +191,58 @@ struct link *engine_link_of(struct engine *e, const struct command *c)
 
 /* ------------------------------------------------------------------ values */
 
-static bool sample_due(const struct param *p, struct engine_now now)
+/*
+ * A change is kept when it comes, else a dip of ten seconds would stand in the history as a minute, or not
+ * at all. What changes all the time (noise, a deadband too small) must not fill the disk: each kept sample
+ * costs a credit, a credit is earned every `history`, and AHEAD of them can be saved up.
+ */
+static double sample_credit(const struct param *p, double age_s)
+{
+	if (!p->sampled_mono_ns) {
+		return AHEAD;
+	}
+	return fmin(AHEAD, p->sample_credit + age_s / p->kind->history_s);
+}
+
+static bool sample_due(const struct param *p, double age_s)
 {
 	const struct param_kind *k = p->kind;
-	double age, setpoint = p->has_setpoint ? p->setpoint : NAN;
+	double setpoint = p->has_setpoint ? p->setpoint : NAN;
 	bool moved;
 
-	if (k->history_s <= 0 || !p->has_value) {
-		return false;
-	}
 	if (!p->sampled) {
 		return true;
 	}
-	age = (double)(now.mono_ns - p->sampled_mono_ns) / 1e9;
 	moved = fabs(p->value - p->sampled_value) > k->deadband ||
 		(setpoint != p->sampled_setpoint &&
 		 !(isnan(setpoint) && isnan(p->sampled_setpoint)));
 	if (moved && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
 		return true; /* changes of state are rare and every one matters */
 	}
-	return (moved && age >= k->history_s) || age >= fmax(HEARTBEAT_S, k->history_s);
+	return (moved && sample_credit(p, age_s) >= 1) || age_s >= fmax(HEARTBEAT_S, k->history_s);
 }
 
-/* Tell the new value, keep it in the history when that is due. */
+/* Keep the new value in the history when that is due. */
 void engine_value(struct engine *e, struct param *p, struct engine_now now)
 {
-	engine_out(e, ENGINE_VALUE)->value.param = p;
-	if (sample_due(p, now)) {
-		struct engine_out *o = engine_out(e, ENGINE_STORE);
+	double age_s = (double)(now.mono_ns - p->sampled_mono_ns) / 1e9;
+	struct engine_out *o;
 
-		p->sampled = true;
-		p->sampled_mono_ns = now.mono_ns;
-		p->sampled_value = p->value;
-		p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
-		o->store.flags = 0;
-		row_begin(&o->store.row, ROW_SAMPLE);
-		row_text(&o->store.row, p->name);
-		row_int(&o->store.row, p->time_ns);
-		row_real(&o->store.row, p->value);
-		row_real(&o->store.row, p->sampled_setpoint);
+	if (p->kind->history_s <= 0 || !p->has_value || !sample_due(p, age_s)) {
+		return;
 	}
+	p->sample_credit = fmax(0, sample_credit(p, age_s) - 1);
+	p->sampled = true;
+	p->sampled_mono_ns = now.mono_ns;
+	p->sampled_value = p->value;
+	p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
+	o = engine_out(e, ENGINE_STORE);
+	o->store.flags = 0;
+	row_begin(&o->store.row, ROW_SAMPLE);
+	row_text(&o->store.row, p->name);
+	row_int(&o->store.row, p->time_ns);
+	row_real(&o->store.row, p->value);
+	row_real(&o->store.row, p->sampled_setpoint);
 }
 
 void engine_shore(struct engine *e, struct param *p, double value, struct engine_now now)

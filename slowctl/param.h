@@ -68,7 +68,7 @@ struct param_kind {
 	char see[32];		   /* sibling that tells why it did not settle ("trip"); "" none */
 	double poll_s;		   /* period of polling; 0: never */
 	double stale_s;		   /* older is stale; 0: never stale */
-	double history_s;	   /* least time between two samples kept; 0: no history */
+	double history_s;	   /* mean time between two samples kept; 0: no history */
 	double deadband;	   /* a change up to this is no new sample before the heartbeat */
 	double alarm_min, alarm_max; /* outside: alarm; -/+INFINITY: none */
 	char on_alarm[200];	     /* what to do */
@@ -94,7 +94,7 @@ struct param {
 	/* The engine's own. */
 	uint64_t next_poll_ns;
 	uint64_t sampled_mono_ns;
-	double sampled_value, sampled_setpoint;
+	double sampled_value, sampled_setpoint, sample_credit;
 	bool polling, sampled;
 };
 

@@ -585,6 +585,84 @@ static void test_strays(void **state)
 	rig_destroy(r);
 }
 
+/* Give a shore's parameter a value at this second; how many samples that keeps, and the last one. */
+static unsigned kept(struct rig *r, const char *name, double second, double value, double *ret_last)
+{
+	struct engine_now at = {r->now.mono_ns + (uint64_t)(second * 1e9),
+				r->now.utc_ns + (int64_t)(second * 1e9)};
+	const struct engine_out *o;
+	unsigned n = 0;
+
+	engine_shore(r->e, get(r, name), value, at);
+	while (engine_next(r->e, &o)) {
+		if (o->type == ENGINE_STORE && o->store.row.id == ROW_SAMPLE) {
+			assert_int_equal(o->store.row.values[1].i, at.utc_ns);
+			*ret_last = o->store.row.values[2].d;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* What the history says is what was: a dip ends there when it ended. */
+static void test_history(void **state)
+{
+	/* link0.rx_power: history 60 s, deadband 1 uW. */
+	static const struct {
+		double second, value;
+		unsigned kept;
+		const char *why;
+	} steps[] = {
+		{0, 250, 1, "the first"},
+		{1, 250.9, 0, "within the deadband"},
+		{5, 0, 1, "unplugged, soon after a kept one"},
+		{6, 0.5, 0, "still dark"},
+		{15, 250, 1, "plugged in again, ten seconds later"},
+		{16, 0, 1, "and out"},
+		{17, 250, 1, "and in"},
+		{616, 250.5, 0, "nothing new"},
+		{617, 250.5, 1, "the heartbeat"},
+		{618, 249.4, 1, "beyond the deadband of the kept one"},
+	};
+	struct rig *r = rig_create(1);
+	double last = 0;
+
+	(void)state;
+	rig_run(r, 10);
+	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]); n++) {
+		if (kept(r, "link0.rx_power", steps[n].second, steps[n].value, &last) !=
+		    steps[n].kept) {
+			fail_msg("at %.0f s: %s", steps[n].second, steps[n].why);
+		}
+	}
+	rig_destroy(r);
+}
+
+/* A value that never rests does not fill the disk, and the last one is kept all the same. */
+static void test_history_noise(void **state)
+{
+	struct rig *r = rig_create(1);
+	unsigned samples = 0, states = 0;
+	double last = 0;
+
+	(void)state;
+	rig_run(r, 10);
+	for (unsigned s = 0; s < 1200; s++) {
+		samples += kept(r, "link0.rx_power", s, s % 2 ? 250 : 100, &last);
+	}
+	assert_in_range(samples, 20, 8 + 1200 / 60);
+	last = 0;
+	for (unsigned s = 1200; s < 1260; s++) {
+		samples += kept(r, "link0.rx_power", s, 33, &last);
+	}
+	assert_true(last == 33);
+	for (unsigned s = 0; s < 100; s++) {
+		states += kept(r, "link0.state", s, s % 2 ? 4 : 1, &last);
+	}
+	assert_int_equal(states, 100);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -610,6 +688,8 @@ int main(void)
 		cmocka_unit_test(test_polling),
 		cmocka_unit_test(test_telemetry),
 		cmocka_unit_test(test_strays),
+		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_history_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
