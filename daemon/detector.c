@@ -234,8 +234,6 @@ void detector_drain(struct station *s)
 		case ENGINE_PROGRESS:
 			on_progress(s, &out);
 			break;
-		case ENGINE_VALUE:
-			break; /* the value is in the parameter; history is the engine's own */
 		}
 	}
 }

@@ -49,7 +49,7 @@ struct engine_config {
 	uint32_t window;	 /* words of commands in flight, per floor (8) */
 	uint32_t poll_window;	 /* of polls (4) */
 	uint32_t commands_max;	 /* open commands at once, all floors (4096); more are refused */
-	uint32_t sequence_block; /* sequences reserved at once (4096) */
+	uint32_t sequence_block; /* sequences reserved at once (65536) */
 	uint32_t
 		store_wait_ms; /* an end is announced after so long though the journal has not taken
 				   * it (2000) */
@@ -153,7 +153,7 @@ uint64_t engine_next_due(const struct engine *e);
 
 /* --- what comes out --- */
 
-enum engine_out_type { ENGINE_STORE, ENGINE_SEND, ENGINE_PROGRESS, ENGINE_VALUE };
+enum engine_out_type { ENGINE_STORE, ENGINE_SEND, ENGINE_PROGRESS };
 /* How the row of ENGINE_STORE is to be written. */
 #define ENGINE_STORE_URGENT	  0x1u /* commit at once */
 #define ENGINE_STORE_ANSWER	  0x2u /* engine_stored(cookie) when it is written */
@@ -181,9 +181,6 @@ struct engine_out {
 			char text[320];
 			char hint[240];
 		} progress;
-		struct {
-			struct param *param;
-		} value;
 	};
 };
 /* The oldest output; false when there is none. Valid until the next call of the engine. */

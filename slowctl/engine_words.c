@@ -335,13 +335,12 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 	l->polls_flying--;
 	if (w->status != WORD_OK) {
 		param_put_bad(p, now.mono_ns);
-		engine_out(e, ENGINE_VALUE)->value.param = p;
 		return;
 	}
 	if (slot->setting) {
 		p->setpoint = param_from_raw(p->kind, w->value);
 		p->has_setpoint = true;
-		return; /* told with the next value */
+		return; /* kept with the next value */
 	}
 	param_put_raw(p, w->value, now.utc_ns, now.mono_ns);
 	if (p->kind->access == PARAM_RW && p->kind->reg == p->kind->readback_reg) {

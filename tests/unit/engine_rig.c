@@ -464,9 +464,6 @@ static void drain(struct rig *r)
 			r->alarm = copy.progress.alarm;
 			memcpy(r->text, copy.progress.text, sizeof(r->text));
 			break;
-		case ENGINE_VALUE:
-			r->values++;
-			break;
 		}
 	}
 }

@@ -74,7 +74,7 @@ struct rig {
 	enum command_state last_state; /* of the last progress */
 	bool final, alarm;
 	char text[320];
-	uint64_t progress, finals, samples, values;
+	uint64_t progress, finals, samples;
 };
 
 struct rig *rig_create(uint64_t seed);
