@@ -10,7 +10,6 @@
 #include "daemon/station.h"
 
 #define RELOCK_LIMIT_NS 10000000000ull
-#define LATE_NS		500000000ull
 
 static void on_board_event(const struct nanet3_event *event, void *context);
 
@@ -397,21 +396,40 @@ static void begin_account(struct station_link *l)
 /* A tick is due every 100 ms. */
 static void note_lateness(struct station *s, uint64_t now)
 {
-	if (s->ticked_ns && now - s->ticked_ns > LATE_NS) {
-		s->late_ns = now - s->ticked_ns;
+	struct late_tick tick = {now, now_thread_cpu_ns(), watch_waited_ns(s->watch)};
+	uint64_t ns = 0;
+
+	switch (late_judge(&s->tick, &tick, &ns)) {
+	case LATE_NOT:
+		break;
+	case LATE_MACHINE:
+		s->late_ns = ns;
 		s->late_at_ns = now;
 		log_warning("machine", "the daemon did not get to run for %.1f s",
-			    (double)s->late_ns / 1e9);
+			    (double)ns / 1e9);
+		break;
+	case LATE_BOARD:
+		s->held_at_ns = now;
+		if (s->board_present) { /* else that has been said */
+			log_warning("board", "the board did not answer for %.1f s",
+				    (double)ns / 1e9);
+		}
+		break;
+	case LATE_BUSY:
+		s->held_at_ns = now;
+		log_notice("fcm-server", "the main thread was busy for %.1f s", (double)ns / 1e9);
+		break;
 	}
-	s->ticked_ns = now;
+	s->tick = tick;
 }
 
 void links_tick(struct station *s)
 {
 	uint64_t now = now_mono_ns();
-	int r = watch_poll(s->watch, now);
+	int r;
 
 	note_lateness(s, now);
+	r = watch_poll(s->watch, now);
 	say_board(s, r == 0);
 	follow_board(s);
 	capture_get_status(s->capture, &s->capture_status);

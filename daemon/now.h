@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The two clocks of the host: one for ages and time-outs, one for what is written down. */
+/* The clocks of the host: one for ages and time-outs, one for what is written down, one for what a thread
+ * has used of the processor. */
 #ifndef DAEMON_NOW_H
 #define DAEMON_NOW_H
 
@@ -11,6 +12,14 @@ static inline uint64_t now_mono_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t now_thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

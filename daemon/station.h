@@ -24,6 +24,7 @@
 #include "daemon/config.h"
 #include "daemon/control.h"
 #include "daemon/gps.h"
+#include "daemon/late.h"
 #include "daemon/log.h"
 #include "daemon/now.h"
 #include "daemon/phase.h"
@@ -133,8 +134,9 @@ struct station {
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
-	uint64_t ticked_ns, late_ns,
-		late_at_ns; /* the last time this thread came late, by how much */
+	struct late_tick tick;
+	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
+	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
 	struct station_reason reason[REASONS_MAX];
 };
 

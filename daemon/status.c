@@ -399,9 +399,12 @@ static void machine_reason(struct station *s, struct reasons *r)
 	}
 }
 
+/* Until the capture thread has caught up, what we know of the links may be older than it looks. */
 static bool just_late(const struct station *s)
 {
-	return s->late_ns && now_mono_ns() - s->late_at_ns < 3 * SILENT_NS;
+	uint64_t at = s->late_at_ns > s->held_at_ns ? s->late_at_ns : s->held_at_ns;
+
+	return at && now_mono_ns() - at < 3 * SILENT_NS;
 }
 
 static void loss_reason(struct station *s, unsigned link, const char *object, struct reasons *r)

@@ -21,6 +21,7 @@ struct watch {
 		*gone; /* closed at the next poll: until then its descriptor is in the event loop */
 	unsigned generation;
 	uint64_t tried_ns;
+	uint64_t waited_ns;
 	struct watch_board now;
 	struct watch_link link[NANET3_LINKS];
 };
@@ -139,7 +140,7 @@ static int read_link(struct watch *w, unsigned link)
 	return 0;
 }
 
-int watch_poll(struct watch *w, uint64_t now_ns)
+static int poll_board(struct watch *w, uint64_t now_ns)
 {
 	int r;
 
@@ -154,7 +155,26 @@ int watch_poll(struct watch *w, uint64_t now_ns)
 			r = read_link(w, link);
 		}
 	}
-	return r < 0 && w->board ? lost(w, r) : r;
+	return r;
+}
+
+/* The board has been asked since `begin_ns`. */
+static int answered(struct watch *w, uint64_t begin_ns, int result)
+{
+	w->waited_ns += now_mono_ns() - begin_ns;
+	return result < 0 && w->board ? lost(w, result) : result;
+}
+
+int watch_poll(struct watch *w, uint64_t now_ns)
+{
+	uint64_t begin = now_mono_ns();
+
+	return answered(w, begin, poll_board(w, now_ns));
+}
+
+uint64_t watch_waited_ns(const struct watch *w)
+{
+	return w->waited_ns;
 }
 
 int watch_fd(const struct watch *w)
@@ -205,14 +225,15 @@ const struct nanet3_info *watch_info(const struct watch *w)
 
 int watch_send(struct watch *w, const struct nanet3_tx *tx)
 {
-	int r = w->board ? nanet3_send(w->board, tx) : -ENODEV;
+	uint64_t begin = now_mono_ns();
 
-	return r < 0 && w->board ? lost(w, r) : r;
+	return answered(w, begin, w->board ? nanet3_send(w->board, tx) : -ENODEV);
 }
 
 int watch_link_command(struct watch *w, unsigned link, uint32_t command)
 {
-	int r = w->board ? nanet3_link_command(w->board, link, command) : -ENODEV;
+	uint64_t begin = now_mono_ns();
 
-	return r < 0 && w->board ? lost(w, r) : r;
+	return answered(w, begin,
+			w->board ? nanet3_link_command(w->board, link, command) : -ENODEV);
 }

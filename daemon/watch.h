@@ -46,6 +46,8 @@ void watch_destroy(struct watch *w);
 
 /* Open if need be, then read all registers. 0, or why not (-ENODEV and the like). */
 int watch_poll(struct watch *w, uint64_t now_ns);
+/* Time spent waiting for the board's answers, all calls together. */
+uint64_t watch_waited_ns(const struct watch *w);
 /* Events wait on this descriptor; -1 while the board is away. It changes with every re-opening:
  * watch_generation() counts them. */
 int watch_fd(const struct watch *w);

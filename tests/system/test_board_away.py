@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The board dies, stops or comes back; the daemon is stopped or started twice; the database is held."""
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -38,6 +39,12 @@ def stopped(process, seconds):
     process.signal(signal.SIGSTOP)
     time.sleep(seconds)
     process.signal(signal.SIGCONT)
+
+
+def said_seconds(st, what):
+    """The times in the daemon's log of "... WHAT for N s"."""
+    with open(st.daemon.log) as f:
+        return [float(s) for s in re.findall(rf"{what} for ([0-9.]+) s", f.read())]
 
 
 def open_descriptors(st):
@@ -78,6 +85,9 @@ def board_stopped(t):
     try:
         stopped(st.emu, 2)
         flows(t, st, "after 2 s")
+        late, waited = said_seconds(st, "did not get to run"), said_seconds(st, "the board did not answer")
+        t.check("it is the board that did not answer, not the machine that was late",
+                any(1 < s < 3 for s in waited) and all(s < 1 for s in late), (late, waited))
         st.emu.signal(signal.SIGSTOP)
         time.sleep(4)
         t.check("status answers meanwhile: board-gone", "board-gone" in codes(st), st.status()["reasons"])
@@ -100,6 +110,8 @@ def daemon_stopped_within_the_ring(t):
     st = started(t)
     stopped(st.daemon, 1)
     time.sleep(2)
+    t.check("machine-late says so", "machine-late" in codes(st) and
+            any(0.5 < s < 2 for s in said_seconds(st, "did not get to run")), st.status()["reasons"])
     t.account(st)
 
 

@@ -39,6 +39,7 @@ $(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
 $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsystemd))
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
 $(eval $(call unit_test,test_gpsd,tests/unit/test_gpsd.c,timing,libgps))
+$(eval $(call unit_test,test_late,tests/unit/test_late.c,,))
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
