@@ -29,21 +29,33 @@ for p in $want; do
 	*) missing="$missing $p" ;;
 	esac
 done
-[ -n "$missing" ] || exit 0
 
-echo "setup: installing Debian packages:$missing"
-if [ "$(id -u)" = 0 ]; then
-	as_root=
-elif command -v sudo >/dev/null 2>&1; then
-	as_root=sudo
-else
-	echo "setup: not root and no sudo; ask your administrator for:" >&2
-	echo "  apt-get install$missing" >&2
-	exit 1
+# $@ = packages, by apt-get; 1 when we may not.
+install() {
+	if [ "$(id -u)" = 0 ]; then
+		as_root=
+	elif command -v sudo >/dev/null 2>&1; then
+		as_root=sudo
+	else
+		echo "setup: not root and no sudo; ask your administrator for:" >&2
+		echo "  apt-get install $*" >&2
+		return 1
+	fi
+	$as_root apt-get -qq update &&
+		# gpsd's package would start a service of its own; a station starts its own gpsd.
+		$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+			apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+}
+
+if [ -n "$missing" ]; then
+	echo "setup: installing Debian packages:$missing"
+	# shellcheck disable=SC2086
+	install $missing
 fi
-# shellcheck disable=SC2086
-$as_root apt-get -qq update
-# gpsd's package would start a service of its own; a station starts its own gpsd.
-# shellcheck disable=SC2086
-$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-	apt-get -qq install -y --no-install-recommends $missing >/dev/null
+
+# A table of leap seconds that has expired is a warning of every station's, no reason to stop.
+expires=$(sed -n 's/^#@[[:space:]]*//p' /usr/share/zoneinfo/leap-seconds.list)
+if [ "$(($(date +%s) + 2208988800))" -ge "${expires:-0}" ]; then
+	echo "setup: the table of leap seconds has expired: bringing tzdata up to date"
+	install tzdata || echo "setup: that failed; the station will say so too" >&2
+fi
