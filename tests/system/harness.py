@@ -9,6 +9,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import traceback
@@ -100,6 +101,8 @@ def after_beginning(ledger):
 
 
 def main(cases):
+    # Whoever was started in the background of a shell ignores SIGINT, and its children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     p = argparse.ArgumentParser()
     p.add_argument("--bin", default="build/bin")
     p.add_argument("--tests", default="build/tests")

@@ -114,7 +114,8 @@ class Station:
     def start_emulator(self):
         argv = [self.program("nanet3-emu"), "--socket", self.path("board.sock"),
                 "--gps-pty", self.path("gps.tty"), "--seed", str(self.seed), "--load", self.load,
-                "--depth-ms", str(self.depth_ms), "--executed", self.path("executed.log")]
+                "--depth-ms", str(self.depth_ms), "--executed", self.path("executed.log"),
+                "--leap-seconds", self.leap_table()]
         if self.want_truth:
             argv += ["--truth", self.path("truth.bin")]
         if self.scenario:
@@ -123,6 +124,13 @@ class Station:
             argv += ["--speed", self.speed]
         self.emu = Process("nanet3-emu", argv + self.emulator_args, self.path("emu.log"))
         self._wait(lambda: os.path.exists(self.path("board.sock")), 20, "the emulator's socket", self.emu)
+
+    def leap_table(self):
+        """A table of the test's own, so that an old tzdata on the machine is no warning of the station's."""
+        since_1900 = 2208988800
+        with open(self.path("leap-seconds.list"), "w") as f:
+            f.write(f"#@ {int(time.time()) + since_1900 + 366 * 86400}\n2272060800 10\n3692217600 37\n")
+        return self.path("leap-seconds.list")
 
     def start_gpsd(self):
         self.gpsd_port = self.gpsd_port or free_port()
@@ -144,6 +152,7 @@ class Station:
         lines = ["[board]", f"device = unix:{self.path('board.sock')}",
                  "[data]", f"reserved_endpoint = {self.reserved}", f"monitor_endpoint = {self.monitor}",
                  "[clock]", "gpsd_host = 127.0.0.1", f"gpsd_port = {self.gpsd_port or 2947}",
+                 f"leap_file = {self.leap_table()}",
                  "[control]", f"socket = {self.path('control.sock')}",
                  "[store]", f"database = {self.path('station.db')}",
                  "[slowctl]", f"dictionary = {os.path.join(here, 'schemas', 'parameters.conf')}"]
