@@ -7,9 +7,11 @@
 
 #include <string.h>
 
+#include "schemas/fcm_data.h"
+
 static const char *const day_origins[] = {"0", "1", NULL};
 static const char *const holdovers[] = {"rb", "ocxo-good", "ocxo", "tcxo", NULL};
-static const char *const streams[] = {"pmt", "hydrophone", "instrument", NULL};
+static const char *const streams[] = {FCM_STREAM_NAMES, NULL};
 static const char *const policies[] = {"drop-oldest", NULL};
 
 #define AT(type, field)	 .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)

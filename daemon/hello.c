@@ -11,17 +11,9 @@
 
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-"
 
-/* "pmt", "hydrophone", "instrument". */
-static const char *stream_name(unsigned stream)
-{
-	static const char *const names[FCM_STREAMS] = {"pmt", "hydrophone", "instrument"};
-
-	return stream < FCM_STREAMS ? names[stream] : "unknown";
-}
-
 size_t stream_topic(const struct fcm_block_header *h, char topic[TOPIC_BYTES])
 {
-	int n = snprintf(topic, TOPIC_BYTES, "%s.T%02u.F%02u", stream_name(h->stream), h->tower,
+	int n = snprintf(topic, TOPIC_BYTES, "%s.T%02u.F%02u", fcm_stream_name(h->stream), h->tower,
 			 h->floor);
 
 	return (size_t)n;
@@ -115,7 +107,7 @@ size_t hello_welcome(unsigned board, const char *group, uint8_t streams, char te
 
 	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
 		if (streams & 1u << stream) {
-			json_array_append_new(names, json_string(stream_name(stream)));
+			json_array_append_new(names, json_string(fcm_stream_name(stream)));
 		}
 	}
 	return to_text(json_pack("{s:i, s:i, s:s, s:o, s:s}", "protocol", HELLO_PROTOCOL, "board",

@@ -164,15 +164,13 @@ json_t *status_clock(struct station *s)
 
 /* --- consumers --- */
 
-static const char *const stream_names[FCM_STREAMS] = {"pmt", "hydrophone", "instrument"};
-
 static json_t *streams_json(uint8_t streams)
 {
 	json_t *j = json_array();
 
 	for (unsigned n = 0; n < FCM_STREAMS; n++) {
 		if (streams & 1u << n) {
-			json_array_append_new(j, json_string(stream_names[n]));
+			json_array_append_new(j, json_string(fcm_stream_name(n)));
 		}
 	}
 	return j;
@@ -192,7 +190,7 @@ static json_t *group_json(const struct publisher_group_status *g)
 		last = json_pack("{s:s,s:i,s:i,s:s,s:I,s:I}", "outcome",
 				 outcome_name(g->last_drop_outcome), "tower", g->last_drop_tower,
 				 "floor", g->last_drop_floor, "stream",
-				 stream_names[g->last_drop_stream % FCM_STREAMS], "first_frame",
+				 fcm_stream_name(g->last_drop_stream), "first_frame",
 				 (json_int_t)g->last_drop_first_frame, "frames",
 				 (json_int_t)g->last_drop_frames);
 	}

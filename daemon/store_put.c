@@ -9,15 +9,6 @@
 
 #include "daemon/clock.h"
 
-static const char *stream_text(unsigned stream)
-{
-	static const char *const names[] = {[FCM_PMT] = "pmt",
-					    [FCM_HYDROPHONE] = "hydrophone",
-					    [FCM_INSTRUMENT] = "instrument"};
-
-	return stream < sizeof(names) / sizeof(names[0]) && names[stream] ? names[stream] : "?";
-}
-
 static const char *group_text(const char *const *names, unsigned group)
 {
 	return group < GROUPS_MAX && names && names[group] ? names[group] : "?";
@@ -68,7 +59,7 @@ int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_
 	row_int(&r, session);
 	row_int(&r, row->dma_epoch);
 	row_int(&r, row->link);
-	row_text(&r, stream_text(row->stream));
+	row_text(&r, fcm_stream_name(row->stream));
 	row_text(&r, group_text(group_names, row->group));
 	row_int(&r, (int64_t)row->second);
 	row_int(&r, row->offered);
@@ -93,7 +84,7 @@ int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *
 	row_text(&r, of_group ? outcome_name(loss->code) : tdm_loss_name(loss->code));
 	row_int(&r, loss->link);
 	put_floor(&r, loss->tower, loss->floor);
-	row_text(&r, of_group ? stream_text(loss->stream) : "");
+	row_text(&r, of_group ? fcm_stream_name(loss->stream) : "");
 	row_text(&r, of_group ? group_text(group_names, loss->group) : "");
 	row_int(&r, loss->dma_epoch);
 	row_int(&r, (int64_t)loss->first);

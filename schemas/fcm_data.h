@@ -54,6 +54,16 @@
 #define FCM_NO_TAI	   INT64_MIN
 
 enum fcm_stream { FCM_PMT = 0, FCM_HYDROPHONE = 1, FCM_INSTRUMENT = 2, FCM_STREAMS = 3 };
+/* What topics, HELLO, the database and the configuration call them. */
+#define FCM_STREAM_NAMES "pmt", "hydrophone", "instrument"
+
+/* "?": no stream. */
+static inline const char *fcm_stream_name(unsigned stream)
+{
+	static const char *const names[FCM_STREAMS] = {FCM_STREAM_NAMES};
+
+	return stream < FCM_STREAMS ? names[stream] : "?";
+}
 
 /* flags */
 #define FCM_BLOCK_RESENT                                                                           \

@@ -99,10 +99,3 @@ double message_utc(const struct message *m)
 	/* 946684800: 2000-01-01 */
 	return 946684800.0 + (double)m->header.slice_id * 0.2 + (double)in_slice * 1e-9;
 }
-
-const char *message_stream_name(unsigned stream)
-{
-	static const char *const names[FCM_STREAMS] = {"pmt", "hydrophone", "instrument"};
-
-	return stream < FCM_STREAMS ? names[stream] : "?";
-}

@@ -32,7 +32,4 @@ int message_next_hit(const struct message *m, unsigned channel, uint32_t *at, st
  * UTC and the TAI inside it are enough. */
 double message_utc(const struct message *m);
 
-/* "pmt", "hydrophone", "instrument"; "?" */
-const char *message_stream_name(unsigned stream);
-
 #endif

@@ -134,13 +134,13 @@ static json_t *block_json(const struct tail *t, const struct message *m)
 	return json_pack(
 		"{s:s,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:s,s:s,s:o,s:I,"
 		"s:I,s:o,s:o}",
-		"stream", message_stream_name(h->stream), "board", (int)h->board, "link",
-		(int)h->link, "tower", (int)h->tower, "floor", (int)h->floor, "run",
-		(json_int_t)h->run, "dma_epoch", (json_int_t)h->dma_epoch, "sequence",
-		(json_int_t)h->sequence, "first_frame", (json_int_t)h->first_frame, "frames",
-		(json_int_t)h->frames, "frames_lost", (json_int_t)h->frames_lost, "frames_bad",
-		(json_int_t)h->frames_bad, "utc", isfinite(utc) ? json_real(utc) : json_null(),
-		"tai_ns", isfinite(utc) ? json_integer(h->tai_ns) : json_null(), "clock",
+		"stream", fcm_stream_name(h->stream), "board", (int)h->board, "link", (int)h->link,
+		"tower", (int)h->tower, "floor", (int)h->floor, "run", (json_int_t)h->run,
+		"dma_epoch", (json_int_t)h->dma_epoch, "sequence", (json_int_t)h->sequence,
+		"first_frame", (json_int_t)h->first_frame, "frames", (json_int_t)h->frames,
+		"frames_lost", (json_int_t)h->frames_lost, "frames_bad", (json_int_t)h->frames_bad,
+		"utc", isfinite(utc) ? json_real(utc) : json_null(), "tai_ns",
+		isfinite(utc) ? json_integer(h->tai_ns) : json_null(), "clock",
 		clock_name(h->clock_state), "source", source_name(h->label_source),
 		"uncertainty_ns",
 		h->uncertainty_ns != FCM_NO_UNCERTAINTY ? json_integer(h->uncertainty_ns)
@@ -228,7 +228,7 @@ static void follow(struct tail *t, const struct fcm_block_header *h)
 		t->missed += h->first_frame - t->follow[h->link][h->stream].next_frame;
 		ctl_remark("link %u %s: frames %" PRIu64 " to %" PRIu64
 			   " were missed here (a monitor is best effort; no loss of the station)",
-			   h->link, message_stream_name(h->stream),
+			   h->link, fcm_stream_name(h->stream),
 			   t->follow[h->link][h->stream].next_frame, h->first_frame - 1);
 	}
 	t->follow[h->link][h->stream].seen = true;
@@ -344,13 +344,12 @@ static void topic_prefix(const struct tail *t, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	if (t->stream >= 0 && t->tower >= 0 && t->floor >= 0) {
-		snprintf(buf, size, "%s.T%02d.F%02d", message_stream_name((unsigned)t->stream),
+		snprintf(buf, size, "%s.T%02d.F%02d", fcm_stream_name((unsigned)t->stream),
 			 t->tower, t->floor);
 	} else if (t->stream >= 0 && t->tower >= 0) {
-		snprintf(buf, size, "%s.T%02d.", message_stream_name((unsigned)t->stream),
-			 t->tower);
+		snprintf(buf, size, "%s.T%02d.", fcm_stream_name((unsigned)t->stream), t->tower);
 	} else if (t->stream >= 0) {
-		snprintf(buf, size, "%s.", message_stream_name((unsigned)t->stream));
+		snprintf(buf, size, "%s.", fcm_stream_name((unsigned)t->stream));
 	}
 }
 
@@ -385,7 +384,7 @@ static void tail_close(struct tail *t)
 static int parse_stream(const char *text)
 {
 	for (unsigned i = 0; i < FCM_STREAMS; i++) {
-		if (strcmp(text, message_stream_name(i)) == 0) {
+		if (strcmp(text, fcm_stream_name(i)) == 0) {
 			return (int)i;
 		}
 	}

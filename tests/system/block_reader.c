@@ -14,10 +14,9 @@
 
 static bool topic_agrees(const struct fcm_block_header *h, const void *topic, size_t bytes)
 {
-	static const char *const streams[FCM_STREAMS] = {"pmt", "hydrophone", "instrument"};
 	char expected[64];
-	int n = snprintf(expected, sizeof(expected), "%s.T%02u.F%02u", streams[h->stream], h->tower,
-			 h->floor);
+	int n = snprintf(expected, sizeof(expected), "%s.T%02u.F%02u", fcm_stream_name(h->stream),
+			 h->tower, h->floor);
 
 	return (size_t)n == bytes && memcmp(expected, topic, bytes) == 0;
 }

@@ -78,9 +78,6 @@ static const struct {
 	{"channels_max", FCM_CHANNELS_MAX},
 	{"no_uncertainty", FCM_NO_UNCERTAINTY},
 	{"hit_header_bytes", HIT_HEADER_BYTES},
-	{"stream pmt", FCM_PMT},
-	{"stream hydrophone", FCM_HYDROPHONE},
-	{"stream instrument", FCM_INSTRUMENT},
 	{"flag resent", FCM_BLOCK_RESENT},
 	{"flag gap", FCM_BLOCK_GAP},
 	{"flag no-time", FCM_BLOCK_NO_TIME},
@@ -104,6 +101,10 @@ int main(void)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		printf("%s\"%s\":%u", i > 0 ? "," : "", numbers[i].name, numbers[i].value);
 	}
-	printf("}}\n");
+	printf("},\"streams\":[");
+	for (unsigned i = 0; i < FCM_STREAMS; i++) {
+		printf("%s\"%s\"", i > 0 ? "," : "", fcm_stream_name(i));
+	}
+	printf("]}\n");
 	return 0;
 }
