@@ -674,11 +674,12 @@ int config_load(const char *path, unsigned instance, const char *const *override
 	if (!r.report) {
 		return -ENOMEM;
 	}
-	defaults(&config, instance);
 	if (instance > INSTANCE_MAX) {
 		complain(r.report, NULL, 0, "instance %u: 0 to %u are possible", instance,
 			 INSTANCE_MAX);
+		instance = 0;
 	}
+	defaults(&config, instance);
 	if (path) {
 		read_file(&r, path);
 		read_drop_ins(&r, path, files, sizeof(files) / sizeof(files[0]), &files_count);

@@ -65,7 +65,7 @@ struct config {
 	struct config_link link[NANET3_LINKS];
 	struct {
 		char gpsd_host[CONFIG_STRING];
-		char gpsd_port[32];
+		uint32_t gpsd_port;
 		char leap_file[CONFIG_STRING];
 		uint32_t silence_ms;
 		uint32_t confirm;

@@ -132,7 +132,7 @@ static void example_section(void *context, const char *section, const char *kind
 			fprintf(p->out, "# %s (%s)\n", o->help, range);
 		}
 		/* Strings as the table has them: with their %N. */
-		if (o->type == OPTION_STRING) {
+		if (o->type == OPTION_STRING || o->type == OPTION_ENDPOINT) {
 			snprintf(text, sizeof(text), "%s", o->value);
 		} else {
 			config_value_format(o, base, text, sizeof(text));

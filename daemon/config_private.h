@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside of the configuration: the typed table (config_table.c), one value in and out (config_value.c),
- * reading (config.c) and printing (config_print.c). Nobody else includes this.
+ * reading (config.c) and printing (config_print.c). Nobody else includes this but its test.
  */
 #ifndef DAEMON_CONFIG_PRIVATE_H
 #define DAEMON_CONFIG_PRIVATE_H
@@ -9,15 +9,16 @@
 #include "daemon/config.h"
 
 enum option_type {
-	OPTION_STRING, /* char[size]; %N, %(NUMBER+N) and %% are replaced */
-	OPTION_BOOL,   /* bool; yes or no */
-	OPTION_U8,     /* uint8_t in min..max */
-	OPTION_U32,    /* uint32_t in min..max */
-	OPTION_DOUBLE, /* double in min..max */
-	OPTION_CHOICE, /* an enum of int size; index into choices */
-	OPTION_MASK,   /* uint8_t, bits by choices, comma-separated, at least one */
-	OPTION_DATE,   /* int64_t UTC seconds; YYYY-MM-DD */
-	OPTION_LEVEL,  /* int of syslog.h */
+	OPTION_STRING,	 /* char[size]; %N, %(NUMBER+N) and %% are replaced */
+	OPTION_ENDPOINT, /* likewise: tcp://ADDRESS:PORT or ipc://PATH */
+	OPTION_BOOL,	 /* bool; yes or no */
+	OPTION_U8,	 /* uint8_t in min..max */
+	OPTION_U32,	 /* uint32_t in min..max */
+	OPTION_DOUBLE,	 /* double in min..max */
+	OPTION_CHOICE,	 /* an enum of int size; index into choices */
+	OPTION_MASK,	 /* uint8_t, bits by choices, comma-separated, at least one */
+	OPTION_DATE,	 /* int64_t UTC seconds in min..max; YYYY-MM-DD */
+	OPTION_LEVEL,	 /* int of syslog.h */
 };
 
 struct option {

@@ -36,14 +36,14 @@ const struct option config_options[] = {
 	{"data", "day_origin", OPTION_CHOICE, IN(data.day_origin), .value = "0",
 	 .choices = day_origins, .restart = true,
 	 .help = "Number of 1 January in the hits' day of year: 0 as TriDAS counts, 1 as IRIG-B."},
-	{"data", "reserved_endpoint", OPTION_STRING, IN(data.reserved_endpoint),
+	{"data", "reserved_endpoint", OPTION_ENDPOINT, IN(data.reserved_endpoint),
 	 .value = "tcp://127.0.0.1:%(5710+N)", .restart = true,
 	 .help = "Where reserved consumers (trigger, acoustics) connect; by default port 5710 + "
 		 "N."},
-	{"data", "monitor_endpoint", OPTION_STRING, IN(data.monitor_endpoint),
+	{"data", "monitor_endpoint", OPTION_ENDPOINT, IN(data.monitor_endpoint),
 	 .value = "tcp://127.0.0.1:%(5730+N)", .may_be_empty = true, .restart = true,
 	 .help = "Where monitors subscribe; by default port 5730 + N; empty: nowhere."},
-	{"data", "monitor_hwm", OPTION_U32, IN(data.monitor_hwm), .value = "32", RANGE(1, 100000),
+	{"data", "monitor_hwm", OPTION_U32, IN(data.monitor_hwm), .value = "32", RANGE(1, 10000),
 	 .restart = true, .unit = "messages",
 	 .help = "Messages queued for one monitor before it misses some."},
 	{"data", "consumer_dead_ms", OPTION_U32, IN(data.consumer_dead_ms), .value = "3000",
@@ -53,8 +53,8 @@ const struct option config_options[] = {
 
 	{"clock", "gpsd_host", OPTION_STRING, IN(clock.gpsd_host), .value = "127.0.0.1",
 	 .restart = true, .help = "Host of gpsd."},
-	{"clock", "gpsd_port", OPTION_STRING, IN(clock.gpsd_port), .value = "2947", .restart = true,
-	 .help = "Port of gpsd."},
+	{"clock", "gpsd_port", OPTION_U32, IN(clock.gpsd_port), .value = "2947", RANGE(1, 65535),
+	 .restart = true, .help = "Port of gpsd."},
 	{"clock", "leap_file", OPTION_STRING, IN(clock.leap_file),
 	 .value = "/usr/share/zoneinfo/leap-seconds.list", .restart = true,
 	 .help = "Table of leap seconds: TAI-UTC comes from it."},
@@ -84,6 +84,7 @@ const struct option config_options[] = {
 	 .help = "A new label further from the synchronised system clock is not believed; 0: do "
 		 "not compare."},
 	{"clock", "earliest", OPTION_DATE, IN(clock.earliest_utc_s), .value = "2026-01-01",
+	 RANGE(946684800, 4102444799.0), /* 2000 to 2099 */
 	 .restart = true, .help = "No date before this is believed: receivers jump 1024 weeks."},
 
 	{"phase", "tolerance_ps", OPTION_DOUBLE, IN(phase.tolerance_ps), .value = "100",

@@ -88,6 +88,42 @@ static int parse_string(const struct option *o, const char *text, unsigned insta
 	return 0;
 }
 
+/* What ZeroMQ would refuse only at the start. The port is what stands behind the last colon. */
+static int check_endpoint(const struct option *o, const char *text, char *why, size_t why_size)
+{
+	const char *address = text + strlen("tcp://"), *port = strrchr(text, ':');
+	char *end = NULL;
+	unsigned long number = 0;
+
+	if (!*text || (strncmp(text, "ipc://", 6) == 0 && text[6])) {
+		return 0; /* where empty is wrong, parse_string() has said so */
+	}
+	if (strncmp(text, "tcp://", 6) == 0 && port > address && isdigit((unsigned char)port[1])) {
+		number = strtoul(port + 1, &end, 10);
+	}
+	if (!end || *end || number < 1 || number > 65535) {
+		char range[96];
+
+		config_value_range(o, range, sizeof(range));
+		snprintf(why, why_size, "\"%.60s\" is none; expected %s", text, range);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int parse_endpoint(const struct option *o, const char *text, unsigned instance, char *to,
+			  char *why, size_t why_size)
+{
+	char endpoint[CONFIG_STRING] = "";
+	int r = parse_string(o, text, instance, endpoint, why, why_size);
+
+	r = r ? r : check_endpoint(o, endpoint, why, why_size);
+	if (r == 0) {
+		memcpy(to, endpoint, o->size);
+	}
+	return r;
+}
+
 static int parse_number(const struct option *o, const char *text, double *ret_value, char *why,
 			size_t why_size)
 {
@@ -163,7 +199,8 @@ static int parse_mask(const struct option *o, const char *text, uint8_t *to, cha
 	return 0;
 }
 
-static int parse_date(const char *text, int64_t *to, char *why, size_t why_size)
+static int parse_date(const struct option *o, const char *text, int64_t *to, char *why,
+		      size_t why_size)
 {
 	struct tm tm = {0};
 	const char *end = strptime(text, "%Y-%m-%d", &tm);
@@ -174,6 +211,13 @@ static int parse_date(const char *text, int64_t *to, char *why, size_t why_size)
 	t = end && !*end ? timegm(&tm) : (time_t)-1;
 	if (t < 0 || tm.tm_mon != month || tm.tm_mday != day) {
 		snprintf(why, why_size, "\"%.40s\" is not a date; expected YYYY-MM-DD", text);
+		return -EINVAL;
+	}
+	if ((double)t < o->min || (double)t > o->max) {
+		char range[64];
+
+		config_value_range(o, range, sizeof(range));
+		snprintf(why, why_size, "%.40s is out of range; expected %s", text, range);
 		return -EINVAL;
 	}
 	*to = t;
@@ -204,12 +248,14 @@ int config_value_parse(const struct option *o, const char *text, unsigned instan
 	switch (o->type) {
 	case OPTION_STRING:
 		return parse_string(o, text, instance, to, why, why_size);
+	case OPTION_ENDPOINT:
+		return parse_endpoint(o, text, instance, to, why, why_size);
 	case OPTION_BOOL:
 		return parse_bool(o, text, to, why, why_size);
 	case OPTION_MASK:
 		return parse_mask(o, text, to, why, why_size);
 	case OPTION_DATE:
-		return parse_date(text, to, why, why_size);
+		return parse_date(o, text, to, why, why_size);
 	case OPTION_CHOICE:
 		r = choice_index(o, text, strlen(text));
 		break;
@@ -280,6 +326,7 @@ void config_value_format(const struct option *o, const void *base, char *text, s
 
 	switch (o->type) {
 	case OPTION_STRING:
+	case OPTION_ENDPOINT:
 		format_string(from, text, size);
 		break;
 	case OPTION_BOOL:
@@ -317,6 +364,7 @@ bool config_value_equal(const struct option *o, const void *a, const void *b)
 
 void config_value_range(const struct option *o, char *text, size_t size)
 {
+	char first[16], last[16];
 	size_t n = 0;
 
 	switch (o->type) {
@@ -326,8 +374,13 @@ void config_value_range(const struct option *o, char *text, size_t size)
 	case OPTION_BOOL:
 		snprintf(text, size, "yes or no");
 		break;
+	case OPTION_ENDPOINT:
+		snprintf(text, size, "tcp://ADDRESS:PORT, port 1..65535, or ipc://PATH");
+		break;
 	case OPTION_DATE:
-		snprintf(text, size, "YYYY-MM-DD");
+		format_date((int64_t)o->min, first, sizeof(first));
+		format_date((int64_t)o->max, last, sizeof(last));
+		snprintf(text, size, "YYYY-MM-DD, %s..%s", first, last);
 		break;
 	case OPTION_LEVEL:
 		snprintf(text, size, "error, warning, notice, info, debug");

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/timex.h>
 
@@ -25,7 +26,7 @@ static void gpsd_lost(struct station *s)
 	if (s->gps_event) {
 		event_free(s->gps_event);
 		s->gps_event = NULL;
-		log_warning("clock", "gpsd at %s:%s is gone; trying again every second",
+		log_warning("clock", "gpsd at %s:%u is gone; trying again every second",
 			    s->config.clock.gpsd_host, s->config.clock.gpsd_port);
 	}
 	clock_gpsd(s->clock, false, now_mono_ns());
@@ -56,7 +57,7 @@ static void follow_gpsd(struct station *s, uint64_t now)
 		event_new(s->base, gps_fd(s->gps), EV_READ | EV_PERSIST, on_gpsd_readable, s);
 	event_add(s->gps_event, NULL);
 	clock_gpsd(s->clock, true, now);
-	log_info("clock", "gpsd at %s:%s answers", s->config.clock.gpsd_host,
+	log_info("clock", "gpsd at %s:%u answers", s->config.clock.gpsd_host,
 		 s->config.clock.gpsd_port);
 }
 
@@ -108,10 +109,12 @@ int timing_start(struct station *s)
 		.system_clock = s->config.clock.system_clock,
 		.far_s = s->config.clock.far_s,
 	};
+	char port[16];
 
+	snprintf(port, sizeof(port), "%u", s->config.clock.gpsd_port);
 	read_leaps(s, &c);
 	s->clock = clock_create(&c);
-	s->gps = gps_create(s->config.clock.gpsd_host, s->config.clock.gpsd_port);
+	s->gps = gps_create(s->config.clock.gpsd_host, port);
 	return s->clock && s->gps ? 0 : -ENOMEM;
 }
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/config.h"
+#include "daemon/config_private.h"
 #include "schemas/fcm_data.h"
 
 static char directory[] = "/tmp/test_config.XXXXXX";
@@ -184,6 +184,11 @@ static void mistakes(void **state)
 		{FLOORS "floor = 2\n", 3, "stands twice"},
 		{FLOORS "[clock]\nearliest = 2026-02-30\n", 4, "YYYY-MM-DD"},
 		{FLOORS "[clock]\nearliest = yesterday\n", 4, "YYYY-MM-DD"},
+		{FLOORS "[clock]\nearliest = 1999-12-31\n", 4, "2000-01-01..2099-12-31"},
+		{FLOORS "[clock]\nearliest = 3026-01-01\n", 4, "out of range"},
+		{FLOORS "[clock]\ngpsd_port = 99999\n", 4, "out of range; expected 1..65535"},
+		{FLOORS "[clock]\ngpsd_port = 0\n", 4, "out of range; expected 1..65535"},
+		{FLOORS "[clock]\ngpsd_port = gpsd\n", 4, "not a number"},
 		{FLOORS "[clock]\nsystem_clock = perhaps\n", 4, "yes or no"},
 		{FLOORS "[clock]\nholdover = quartz\n", 4, "ocxo-good"},
 		{FLOORS "[daemon]\nlog_level = loud\n", 4, "notice"},
@@ -194,6 +199,9 @@ static void mistakes(void **state)
 		 4, "longer than 63"},
 		{FLOORS "[phase]\ndrift_ps = 50\n", 0, "above tolerance_ps"},
 		{FLOORS "[data]\nmonitor_endpoint = tcp://127.0.0.1:5710\n", 0, "are the same"},
+		{FLOORS "[data]\nmonitor_endpoint = tcp://127.0.0.1:65536\n", 4, "port 1..65535"},
+		{FLOORS "[data]\nreserved_endpoint = tcp://127.0.0.1\n", 4, "tcp://ADDRESS:PORT"},
+		{FLOORS "[data]\nreserved_endpoint =\n", 4, "must not be empty"},
 		{FLOORS "[control]\nsocket = /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
 		 0, "longer than 107"},
@@ -424,6 +432,95 @@ static void example(void **state)
 	free(shipped);
 }
 
+static void must_take(const struct option *o, double value, bool right)
+{
+	char text[32], why[160] = "";
+	union { /* room for any of the structs */
+		struct config all;
+		struct config_group group;
+		struct config_link link;
+	} base;
+	bool taken;
+
+	snprintf(text, sizeof(text), "%.12g", value);
+	taken = config_value_parse(o, text, 0, &base, why, sizeof(why)) == 0;
+	if (taken != right) {
+		fail_msg("[%s] %s = %s: %s", o->section, o->key, text, taken ? "taken" : why);
+	}
+}
+
+/* Every number has a range that its type can hold, and keeps to it; ports are ports. */
+static void ranges(void **state)
+{
+	const struct option *tables[] = {config_options, config_group_options, config_link_options};
+	unsigned numbers = 0;
+
+	(void)state;
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
+		for (const struct option *o = tables[t]; o->section; o++) {
+			double step = o->type == OPTION_DOUBLE ? 1e-3 : 1;
+
+			if (strstr(o->key, "port") != NULL) {
+				assert_true(o->type == OPTION_U32 && o->min == 1 &&
+					    o->max == 65535);
+			}
+			if (o->type != OPTION_U8 && o->type != OPTION_U32 &&
+			    o->type != OPTION_DOUBLE) {
+				assert_true(o->type == OPTION_DATE || o->max == 0);
+				continue;
+			}
+			numbers++;
+			assert_true(o->min < o->max);
+			assert_true(o->max <= (o->type == OPTION_U8 ? UINT8_MAX : UINT32_MAX));
+			must_take(o, o->min, true);
+			must_take(o, o->max, true);
+			must_take(o, o->min - step, false);
+			must_take(o, o->max + step, false);
+		}
+	}
+	assert_true(numbers > 15);
+}
+
+static void endpoints(void **state)
+{
+	static const struct {
+		const char *text;
+		bool right;
+	} cases[] = {
+		{"tcp://127.0.0.1:5710", true},
+		{"tcp://*:1", true},
+		{"tcp://[::1]:65535", true},
+		{"tcp://eth0:%(5710+N)", true},
+		{"ipc:///run/fcm-server/data", true},
+		{"tcp://127.0.0.1:0", false},
+		{"tcp://127.0.0.1:65536", false},
+		{"tcp://127.0.0.1:99999", false},
+		{"tcp://127.0.0.1:%(65536+N)", false},
+		{"tcp://127.0.0.1:57x", false},
+		{"tcp://127.0.0.1:", false},
+		{"tcp://127.0.0.1", false},
+		{"tcp://:5710", false},
+		{"127.0.0.1:5710", false},
+		{"udp://127.0.0.1:5710", false},
+		{"ipc://", false},
+	};
+	const struct option *o = config_options;
+
+	(void)state;
+	while (strcmp(o->key, "reserved_endpoint") != 0) {
+		o++;
+	}
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct config c;
+		char why[160];
+
+		if ((config_value_parse(o, cases[n].text, 0, &c, why, sizeof(why)) == 0) !=
+		    cases[n].right) {
+			fail_msg("%s: %s", cases[n].text, cases[n].right ? why : "taken");
+		}
+	}
+}
+
 static void manual_page(void **state)
 {
 	char *text = NULL, *line = NULL;
@@ -483,6 +580,7 @@ int main(void)
 		cmocka_unit_test(later_ones_win),  cmocka_unit_test(check_and_print),
 		cmocka_unit_test(reload),	   cmocka_unit_test(example),
 		cmocka_unit_test(manual_page),	   cmocka_unit_test(holdover_classes),
+		cmocka_unit_test(ranges),	   cmocka_unit_test(endpoints),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
