@@ -50,6 +50,7 @@ int detector_start(struct station *s, struct sc_error *error)
 	engine_config_default(&config);
 	config.poll = s->config.slowctl.poll;
 	config.timeout_ms = s->config.slowctl.reply_timeout_ms;
+	config.journal = s->config.store.database;
 	s->engine = engine_create(s->params, &config);
 	if (!s->engine) {
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
@@ -58,7 +59,8 @@ int detector_start(struct station *s, struct sc_error *error)
 	if (r < 0) {
 		return sc_fail(error, r, "journal",
 			       "restore the database from a copy, or move it away",
-			       "the command journal cannot be read: %s", strerror(-r));
+			       "the command journal in %s cannot be read: %s", config.journal,
+			       strerror(-r));
 	}
 	return 0;
 }

@@ -597,7 +597,8 @@ static void store_reasons(struct station *s, struct reasons *r)
 		reason(r, true, "store-failing", "store",
 		       "free space or repair the disk; writes to the detector are refused until "
 		       "then",
-		       "the database cannot be written: %s", v.last_error_text);
+		       "the database %s cannot be written: %s", s->config.store.database,
+		       v.last_error_text);
 	} else if (v.lag_ns > 5000000000ull) {
 		reason(r, true, "store-lag", "store", "is the disk slow? iostat",
 		       "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);

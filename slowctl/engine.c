@@ -49,6 +49,7 @@ void engine_config_default(struct engine_config *ret_config)
 		.sequence_block = 65536,
 		.store_wait_ms = 2000,
 		.poll = true,
+		.journal = "the database",
 	};
 }
 

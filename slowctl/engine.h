@@ -54,6 +54,7 @@ struct engine_config {
 		store_wait_ms; /* an end is announced after so long though the journal has not taken
 				   * it (2000) */
 	bool poll;	       /* poll the floors (true) */
+	const char *journal; /* where the journal lies, to be told ("the database"); outlives us */
 };
 void engine_config_default(struct engine_config *ret_config);
 

@@ -164,6 +164,13 @@ void command_booted(struct engine *e, struct command *c, struct engine_now now);
 /* Its link has been unusable for a while. */
 void command_stranded(struct engine *e, struct command *c, struct engine_now now);
 
+/* engine_view.c */
+/* What the store's refusal means, and what to do about it. */
+struct trouble {
+	const char *what, *action;
+};
+struct trouble journal_trouble(int result);
+
 /* engine_words.c */
 bool link_usable(const struct link *l);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);

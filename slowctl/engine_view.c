@@ -351,19 +351,45 @@ static void link_reasons(const struct link *l, struct engine_now now, struct rea
 	}
 }
 
+struct trouble journal_trouble(int result)
+{
+	static const struct {
+		int result;
+		struct trouble trouble;
+	} known[] = {
+		{-ENOSPC, {"the disk is full", "Free space on its disk: df -h."}},
+		{-EDQUOT, {"the disk quota is used up", "Free space, or raise the quota."}},
+		{-EFBIG, {"the file may not grow further", "Raise the limit of file sizes."}},
+		{-EROFS, {"it is read-only", "Make its file system writable: dmesg tells why."}},
+		{-EACCES, {"no permission", "Give the daemon's user the file and its directory."}},
+		{-EBUSY, {"another program holds it", "End what writes to it: fuser -v FILE."}},
+		{-EUCLEAN,
+		 {"it is damaged",
+		  "Stop the daemon, move the file away (with its -wal and -shm), start it."}},
+		{-EIO, {"the disk fails", "Look at the disk: dmesg, smartctl."}},
+		{-ENOBUFS, {"too many rows wait for a slow disk", "Is the disk slow? iostat."}},
+	};
+
+	for (size_t n = 0; n < sizeof(known) / sizeof(known[0]); n++) {
+		if (known[n].result == result) {
+			return known[n].trouble;
+		}
+	}
+	return (struct trouble){strerror(-result), "Look at the disk and the system log."};
+}
+
 static void journal_reason(const struct engine *e, struct reasons *r)
 {
 	struct engine_reason reason = {.code = "journal", .red = true, .object = "store"};
+	struct trouble t = journal_trouble(e->journal_error);
 
 	if (e->journal_error == 0) {
 		return;
 	}
 	snprintf(reason.text, sizeof(reason.text),
-		 "the command journal cannot be written: %s; commands are refused",
-		 strerror(-e->journal_error));
-	snprintf(
-		reason.action, sizeof(reason.action),
-		"Free the disk of the state directory or make it writable; it recovers by itself.");
+		 "the command journal cannot be written: %s: %s; commands are refused",
+		 e->config.journal, t.what);
+	snprintf(reason.action, sizeof(reason.action), "%s It recovers by itself.", t.action);
 	give(r, &reason);
 }
 

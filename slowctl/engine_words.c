@@ -506,6 +506,17 @@ static bool end_stored(struct engine *e, uint64_t cookie, int result)
 	return false;
 }
 
+static void not_journaled(struct engine *e, struct command *c, int result, struct engine_now now)
+{
+	struct trouble t = journal_trouble(result);
+	char hint[sizeof(c->hint)];
+
+	snprintf(hint, sizeof(hint), "%s Then send it again.", t.action);
+	command_end(e, c, COMMAND_REFUSED, hint, now,
+		    "nothing was sent: it could not be journaled in %s: %s", e->config.journal,
+		    t.what);
+}
+
 static void command_stored(struct engine *e, struct link *l, struct command *c, int result,
 			   struct engine_now now)
 {
@@ -516,11 +527,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 		command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
 			    now, "nothing was sent: its client id was used before");
 	} else if (result < 0) {
-		command_end(e, c, COMMAND_REFUSED,
-			    "Look at the disk of the state directory: fcmctl status. Then send it "
-			    "again.",
-			    now, "nothing was sent: the journal cannot be written (error %d)",
-			    -result);
+		not_journaled(e, c, result, now);
 	} else if (now.mono_ns - c->submitted_ns > JOURNAL_LIMIT) {
 		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
 			    "not sent: the journal took %.1f s to take it",

@@ -174,7 +174,9 @@ def database_held(t):
                for f in (1, 2)]
     took = time.monotonic() - begin
     t.check("commands are refused, or wait no longer than the lock", took < 8, took)
-    t.check("refusals say what is wrong", all(a["ok"] or a["error"]["message"] for a in answers), answers)
+    t.check("refusals say what is wrong, and with which file", all(
+        a["ok"] or (st.path("station.db") in a["error"]["message"] and "holds it" in a["error"]["message"] and
+                    "fuser" in a["error"]["hint"]) for a in answers), answers)
     flows(t, st, "while the database is held")
     t.check("status is not well", st.status()["state"] == "red" or st.status()["store"]["state"] != "ok",
             st.status()["store"])

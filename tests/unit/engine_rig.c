@@ -463,6 +463,7 @@ static void drain(struct rig *r)
 			r->final = copy.progress.final;
 			r->alarm = copy.progress.alarm;
 			memcpy(r->text, copy.progress.text, sizeof(r->text));
+			memcpy(r->hint, copy.progress.hint, sizeof(r->hint));
 			break;
 		}
 	}

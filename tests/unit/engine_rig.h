@@ -73,7 +73,7 @@ struct rig {
 	/* What came out. */
 	enum command_state last_state; /* of the last progress */
 	bool final, alarm;
-	char text[320];
+	char text[320], hint[240];
 	uint64_t progress, finals, samples;
 };
 

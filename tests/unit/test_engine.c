@@ -79,19 +79,35 @@ static void test_never_before_stored(void **state)
 
 static void test_journal_refuses(void **state)
 {
+#define NOTHING "nothing was sent: it could not be journaled in the database: "
+	static const struct {
+		int result;
+		const char *text, *hint;
+	} refusals[] = {
+		{-ENOSPC, NOTHING "the disk is full", "df -h"},
+		{-EROFS, NOTHING "it is read-only", "writable"},
+		{-EBUSY, NOTHING "another program holds it", "fuser"},
+		{-EIO, NOTHING "the disk fails", "dmesg"},
+		{-ECANCELED, NOTHING "Operation canceled", "system log"},
+	};
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
 	(void)state;
 	rig_run(r, 10);
-	r->store_result = -ENOSPC;
-	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
-	rig_run(r, 100);
-	assert_true(r->final);
-	assert_int_equal(r->last_state, COMMAND_REFUSED);
-	assert_non_null(strstr(r->text, "nothing was sent"));
-	assert_int_equal(r->floors[0].writes, 0);
-	assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
+	for (size_t n = 0; n < sizeof(refusals) / sizeof(refusals[0]); n++) {
+		r->store_result = refusals[n].result;
+		assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+		rig_run(r, 100);
+		assert_true(r->final);
+		assert_int_equal(r->last_state, COMMAND_REFUSED);
+		/* What, where, why, what to do; errno's numbers are not for operators. */
+		assert_string_equal(r->text, refusals[n].text);
+		assert_non_null(strstr(r->hint, refusals[n].hint));
+		assert_non_null(strstr(r->hint, "Then send it again."));
+		assert_int_equal(r->floors[0].writes, 0);
+		assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
+	}
 	r->store_result = 0;
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
 	rig_run(r, 100);
