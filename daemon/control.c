@@ -6,6 +6,9 @@
  * NULL) instead of leaving them with a dead pointer; orphans hang on the server's list, so that closing
  * the server frees what nobody will answer any more.
  *
+ * The socket's path belongs to who holds the lock on PATH.lock: a second daemon, or one that ends late,
+ * never touches it. Who removes files as they please is outside of that: control_tend() looks.
+ *
  * No client can take the main thread or its memory for itself: its requests are served a few at a time,
  * not while it leaves its answers unread or has too many open; who reads nothing for long is cut off,
  * and of too many clients the one that has been idle longest goes.
@@ -13,12 +16,14 @@
 #include "daemon/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -70,7 +75,10 @@ struct control {
 	const struct control_op *ops;
 	void *context;
 	struct control_stats stats;
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	const char *group;
+	struct sockaddr_un address;
+	int lock_fd;
+	struct stat made; /* our socket, as it was made */
 };
 
 static void client_free(struct client *cl)
@@ -161,7 +169,6 @@ void control_fail(struct control_request *rq, const char *code, const char *hint
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	rq->control->stats.refused++;
 	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint ? hint : "");
 	if (extra) {
 		json_object_update(error, extra);
@@ -245,7 +252,6 @@ static void on_line(struct client *cl, const char *line, size_t length)
 	if (length == 0 || (length == 1 && line[0] == '\r')) {
 		return;
 	}
-	cl->control->stats.requests++;
 	message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
 	if (json_is_object(message)) {
 		run_request(cl, message);
@@ -400,7 +406,6 @@ static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 	}
 	TAILQ_INSERT_TAIL(&c->clients, cl, link);
 	c->stats.clients++;
-	c->stats.connections++;
 }
 
 /* No descriptor is left: who wants in waits, the loop goes on with its other work. */
@@ -419,11 +424,34 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	evconnlistener_enable(c->listener);
+	if (c->listener) {
+		evconnlistener_enable(c->listener);
+	}
 }
 
-/* A socket whose owner is dead refuses connections: it may be taken over. So does a file that is no
- * socket: that is somebody's, and stays. */
+/* Between two daemons: whoever holds the lock may remove a socket that nobody answers at. Never removed
+ * itself, so that there is one only. */
+static int take_lock(struct control *c)
+{
+	char path[sizeof(c->address.sun_path) + sizeof(".lock")];
+	int r;
+
+	snprintf(path, sizeof(path), "%s.lock", c->address.sun_path);
+	c->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (c->lock_fd < 0) {
+		return -errno;
+	}
+	if (flock(c->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		r = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+		close(c->lock_fd);
+		c->lock_fd = -1;
+		return r;
+	}
+	return 0;
+}
+
+/* A socket whose owner is dead refuses connections: it may be taken over. A file that is no socket is
+ * somebody's, and stays; so does the socket of another program that answers, or is too busy to. */
 static int clear_stale(const struct sockaddr_un *address)
 {
 	int fd, r = 0;
@@ -432,11 +460,12 @@ static int clear_stale(const struct sockaddr_un *address)
 	if (lstat(address->sun_path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
 		return -EEXIST;
 	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		return -errno;
 	}
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0) {
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
+	    errno == EAGAIN) {
 		r = -EADDRINUSE;
 	} else if (errno == ECONNREFUSED && unlink(address->sun_path) < 0) {
 		r = -errno;
@@ -463,21 +492,65 @@ static int own_by_group(const char *path, const char *group)
 	return chown(path, (uid_t)-1, g->gr_gid) < 0 ? -errno : 0;
 }
 
+/* Whether what lies at our path is our socket: it may have been removed, and another been made. */
+static bool is_ours(const struct control *c)
+{
+	struct stat st;
+
+	return c->listener && lstat(c->address.sun_path, &st) == 0 && st.st_dev == c->made.st_dev &&
+	       st.st_ino == c->made.st_ino;
+}
+
+static void listen_end(struct control *c)
+{
+	if (is_ours(c)) {
+		unlink(c->address.sun_path);
+	}
+	if (c->listener) {
+		evconnlistener_free(c->listener);
+		c->listener = NULL;
+	}
+	if (c->lock_fd >= 0) {
+		close(c->lock_fd);
+		c->lock_fd = -1;
+	}
+}
+
+static int listen_begin(struct control *c)
+{
+	mode_t mask;
+	int r = take_lock(c);
+
+	r = r ? r : clear_stale(&c->address);
+	if (r == 0) {
+		mask = umask(0117);
+		c->listener = evconnlistener_new_bind(
+			c->base, on_connection, c, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+			LISTEN_BACKLOG, (struct sockaddr *)&c->address, (int)sizeof(c->address));
+		r = c->listener ? 0 : -errno;
+		umask(mask);
+	}
+	if (r == 0 && lstat(c->address.sun_path, &c->made) < 0) {
+		r = -errno;
+	}
+	if (r == 0) {
+		evconnlistener_set_error_cb(c->listener, on_accept_error);
+		r = own_by_group(c->address.sun_path, c->group);
+	}
+	if (r < 0) {
+		listen_end(c);
+	}
+	return r;
+}
+
 int control_open(struct event_base *base, const char *path, const char *group,
 		 const struct control_op *ops, void *context, struct control **ret_control)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct control *c;
-	mode_t mask;
 	int r;
 
-	if (strlen(path) >= sizeof(address.sun_path)) {
+	if (strlen(path) >= sizeof(c->address.sun_path)) {
 		return -ENAMETOOLONG;
-	}
-	strcpy(address.sun_path, path);
-	r = clear_stale(&address);
-	if (r < 0) {
-		return r;
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c) {
@@ -486,29 +559,32 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	c->base = base;
 	c->ops = ops;
 	c->context = context;
-	strcpy(c->path, path);
+	c->group = group;
+	c->lock_fd = -1;
+	c->address.sun_family = AF_UNIX;
+	strcpy(c->address.sun_path, path);
 	TAILQ_INIT(&c->clients);
 	LIST_INIT(&c->orphans);
-	mask = umask(0117);
-	c->listener = evconnlistener_new_bind(
-		base, on_connection, c, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
-		LISTEN_BACKLOG, (struct sockaddr *)&address, (int)sizeof(address));
-	r = c->listener ? 0 : -errno;
-	umask(mask);
-	if (r == 0) {
-		evconnlistener_set_error_cb(c->listener, on_accept_error);
-		c->listen_again = evtimer_new(base, on_listen_again, c);
-		r = c->listen_again ? 0 : -ENOMEM;
-	}
-	if (r == 0) {
-		r = own_by_group(path, group);
-	}
+	c->listen_again = evtimer_new(base, on_listen_again, c);
+	r = c->listen_again ? listen_begin(c) : -ENOMEM;
 	if (r < 0) {
 		control_close(c);
 		return r;
 	}
 	*ret_control = c;
 	return 0;
+}
+
+int control_tend(struct control *c)
+{
+	int r;
+
+	if (is_ours(c)) {
+		return 0;
+	}
+	listen_end(c);
+	r = listen_begin(c);
+	return r < 0 ? r : 1;
 }
 
 void control_close(struct control *c)
@@ -519,10 +595,7 @@ void control_close(struct control *c)
 	if (!c) {
 		return;
 	}
-	if (c->listener) {
-		evconnlistener_free(c->listener);
-		unlink(c->path);
-	}
+	listen_end(c);
 	if (c->listen_again) {
 		event_free(c->listen_again);
 	}

@@ -32,8 +32,8 @@ struct control_peer {
 };
 
 struct control_stats {
-	uint64_t clients, connections, requests, refused;
-	uint64_t bad_messages; /* not JSON, not an object, too long: answered and cut off */
+	uint64_t clients;      /* now */
+	uint64_t bad_messages; /* since the start: not JSON, not an object, too long: cut off */
 };
 
 /* Largest request; a longer one is answered with `usage` and its connection closed. */
@@ -44,12 +44,15 @@ struct control_stats {
 #define CONTROL_CLIENTS_MAX 128u
 
 /* `path` is made with mode 0660 and, when `group` is not empty, that group; a stale socket of a dead
- * daemon is taken over, a live one is -EADDRINUSE, anything but a socket is -EEXIST. `ops` ends with a
- * NULL name. */
+ * daemon is taken over, a live one is -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies
+ * PATH.lock. `ops` ends with a NULL name; it and `group` must outlive the server. */
 int control_open(struct event_base *base, const char *path, const char *group,
 		 const struct control_op *ops, void *context, struct control **ret_control);
+/* Now and then: 0 when all is well; when somebody has removed the socket it is made anew, 1, or cannot be,
+ * negative as of control_open(). Clients that are connected notice nothing. */
+int control_tend(struct control *c);
 /* Closes all clients; open requests may still be answered into the void until control_close returns,
- * not after. Removes the socket. NULL is fine. */
+ * not after. Removes the socket, if it is still ours. NULL is fine. */
 void control_close(struct control *c);
 void control_get_stats(const struct control *c, struct control_stats *ret_stats);
 

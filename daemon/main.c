@@ -288,6 +288,24 @@ static int start_links(struct station *s)
 	return r;
 }
 
+static const char *control_trouble(int r)
+{
+	switch (r) {
+	case -EADDRINUSE:
+		return "another daemon answers there; end it, or give this one a socket of its own";
+	case -ESRCH:
+		return "there is no such socket_group; make the group, or name another";
+	case -EEXIST:
+		return "there is something that is no socket; move it away, or name another path";
+	case -ENOENT:
+		return "its directory is not there; make it, or name another path";
+	case -EACCES:
+		return "the daemon's user may not make a socket there";
+	default:
+		return strerror(-r);
+	}
+}
+
 static int start_control(struct station *s)
 {
 	int r = control_open(s->base, s->config.control.socket, s->config.control.socket_group,
@@ -295,17 +313,7 @@ static int start_control(struct station *s)
 
 	if (r < 0) {
 		log_error("control", "%s: %s: [control] in %s", s->config.control.socket,
-			  r == -EADDRINUSE ? "another daemon answers there; end it, or give this "
-					     "one a socket of its own"
-			  : r == -ESRCH	   ? "there is no such socket_group; make the group, or "
-					     "name another"
-			  : r == -EEXIST   ? "there is something that is no socket; move it away, "
-					     "or name another path"
-			  : r == -ENOENT   ? "its directory is not there; make it, or name another "
-					     "path"
-			  : r == -EACCES   ? "the daemon's user may not make a socket there"
-					   : strerror(-r),
-			  s->config_path);
+			  control_trouble(r), s->config_path);
 	}
 	return r;
 }
@@ -356,6 +364,21 @@ static void feed_watchdog(struct station *s)
 	}
 }
 
+/* Without its socket the daemon goes on, but nobody can ask it anything. */
+static void tend_control(struct station *s)
+{
+	int r = control_tend(s->control);
+
+	if (r > 0) {
+		log_error("control", "%s was removed by somebody; it has been made anew",
+			  s->config.control.socket);
+	} else if (r < 0 && !s->control_lost) {
+		log_error("control", "%s was removed by somebody and cannot be made anew: %s",
+			  s->config.control.socket, control_trouble(r));
+	}
+	s->control_lost = r < 0;
+}
+
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct station *s = arg;
@@ -363,6 +386,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	tend_control(s);
 	links_second(s);
 	shore_second(s);
 	timing_second(s);

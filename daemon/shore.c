@@ -117,6 +117,15 @@ static void shore_store(struct station *s)
 	}
 }
 
+static void shore_control(struct station *s)
+{
+	struct control_stats v;
+
+	control_get_stats(s->control, &v);
+	put(s, "control.clients", (double)v.clients);
+	put(s, "control.bad_messages", (double)v.bad_messages);
+}
+
 void shore_second(struct station *s)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -127,6 +136,7 @@ void shore_second(struct station *s)
 	shore_clock(s);
 	shore_board(s);
 	shore_store(s);
+	shore_control(s);
 	put(s, "run.number", s->run.number);
 	detector_drain(s);
 }

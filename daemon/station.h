@@ -131,6 +131,7 @@ struct station {
 	struct query *query; /* read-only; NULL until first used */
 	bool store_failing;
 	struct control *control;
+	bool control_lost; /* somebody has removed its socket, and it cannot be made anew */
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */

@@ -10,6 +10,8 @@ import argparse
 import os
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -34,6 +36,17 @@ def options():
     return p.parse_args()
 
 
+def daemon_of(directory):
+    """The process that answers at the station's control socket; None: nobody does."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(2)
+        try:
+            s.connect(os.path.join(directory, "control.sock"))
+        except OSError:
+            return None
+        return struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
 def fresh(directory):
     pid_file = os.path.join(directory, "run.pid")
     try:
@@ -42,6 +55,8 @@ def fresh(directory):
         die(f"make run: a station is running below {directory} (pid file {pid_file}); stop it first")
     except (OSError, ValueError):
         pass
+    if pid := daemon_of(directory):
+        die(f"make run: a daemon is running below {directory}, whatever started it has gone; end it first: kill {pid}")
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     with open(pid_file, "w") as f:
@@ -193,7 +208,8 @@ def print_lines(st):
 def main():
     args = options()
     fresh(args.dir)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, lambda number, _: sys.exit(128 + number))
     with Station(args.bin, args.dir, scenario=args.scenario, seed=args.seed, load=args.load,
                  truth=args.seconds is not None) as st:
         try:

@@ -33,13 +33,13 @@ class StationError(Exception):
 
 
 class Process:
-    """One child: its log below the station's directory, ended by pid."""
+    """One child: its log below the station's directory, ended by pid, or by our own death."""
 
     def __init__(self, name, argv, log, env=None):
         self.name, self.argv, self.log = name, argv, log
         with open(log, "ab") as f:
-            self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=f, stderr=f, env=env,
-                                          start_new_session=True)
+            self.popen = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *argv], stdin=subprocess.DEVNULL,
+                                          stdout=f, stderr=f, env=env, start_new_session=True)
 
     @property
     def pid(self):

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Clients of the control socket that are broken, hostile or die: the daemon answers or cuts off, and the
 data never notice."""
+import glob
 import json
 import os
 import random
 import resource
 import socket
+import sqlite3
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -111,6 +114,10 @@ def garbage(t):
         bad = what not in ("a deep id",)
         t.check(f"{what}: refused with a message", not bad or (b'"ok":false' in answer and b'"message":"' in answer),
                 answer[:300])
+    st.wait_for("who cut connections off is counted", lambda: st.ask(
+        "get", "control.bad_messages")["parameters"][0]["value"] >= 5, 5)
+    clients = st.ask("get", "control.clients")["parameters"][0]["value"]
+    t.check("who is connected is counted", 0 <= clients <= 3, clients)
     rng = random.Random(2)
     silent, last = [], None
     with connect(st) as s:
@@ -230,5 +237,79 @@ def gone_in_the_middle(t):
     t.account(st, named=resets)
 
 
+BIG_SECONDS = 40000  # of four links: half a day, 0.3 GB a day
+
+
+def put_much(path):
+    """An old daemon's half a day of ledger and journal, up to now."""
+    begin = int(time.time()) - BIG_SECONDS
+    seconds = "WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < ?1 - 1), " \
+              "l(k) AS (VALUES (0), (1), (2), (3)) "
+    with sqlite3.connect(path) as db:
+        for sql in sorted(glob.glob(os.path.join(harness.ROOT, "schemas", "sql", "*.sql"))):
+            db.executescript(open(sql).read())
+        db.executescript("PRAGMA user_version=1; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF")
+        db.execute("INSERT INTO dma VALUES (1,0,1,0,1,1)")
+        for sql in ("ledger_link SELECT 1,1,k,i,1,k+1,8000,7990,0,0,0,10,0,0,0,0,1,(?2+i)*1000000000 FROM l, s",
+                    "ledger_stream SELECT 1,1,k,'pmt','trigger',i,8000,8000,0,0,0,0,0,1,(?2+i)*1000000000 FROM l, s",
+                    "loss SELECT 1,0,'crc',k,1,k+1,'','',1,i*8000,10,NULL,(?2+i)*1000000000,0 FROM l, s",
+                    "phase_row SELECT k,(?2+i)*1000000000,6000,20,-60,60,10,6,7000,3 FROM l, s",
+                    "command SELECT i+1,NULL,(?2+i)*1000000000,'anna',1000,1,'local','x',0,1,1,'tower1.floor1.om0.hv',"
+                    "'set',1400,1450,'V',i+1,1,'DONE','',1,(?2+i)*1000000000 FROM s"):
+            db.execute(seconds + "INSERT INTO " + sql, (BIG_SECONDS, begin))
+
+
+def too_large(t):
+    """questions for more than can be read at once: refused in time, while others are served; fcmctl reads the file"""
+    st = t.station(load="quiet")
+    put_much(st.path("station.db"))
+    st.start()
+    st.wait_ready()
+    questions = [("ledger.show", {"since": 1}), ("ledger.show", {"since": 1, "link": 2, "limit": 10000}),
+                 ("command.list", {"who": "nobody"}), ("command.list", {"limit": 10000}),
+                 ("phase.history", {"link": 1, "since": 1, "limit": 10000}), ("event.list", {"limit": 1 << 62})]
+    many, answers = connect(st, 60), {}
+    many.sendall(b"".join(line(op, f"{n}.{i}", **args) for n in range(20) for i, (op, args) in enumerate(questions)))
+    f = many.makefile("rb")
+    slow = [0.0]
+    stop = threading.Event()
+
+    def others():
+        with connect(st, 60) as s:
+            g = s.makefile("rb")
+            while not stop.is_set():
+                begin = time.monotonic()
+                s.sendall(line("info"))
+                g.readline()
+                slow.append(time.monotonic() - begin)
+                time.sleep(0.005)
+    other = threading.Thread(target=others)
+    other.start()
+    for _ in range(20 * len(questions)):
+        answer = json.loads(f.readline())
+        answers.setdefault(answer["id"].split(".")[1], answer)
+    stop.set()
+    other.join()
+    many.close()
+    for i in ("0", "1", "5"):
+        error = answers[i].get("error", {})
+        t.check(f"{questions[int(i)]} is refused as too much, with what to do", error.get("code") == "refused" and
+                error.get("detail") == "too-much" and "--since" in error.get("hint", ""), str(answers[i])[:300])
+    t.check("a question within limits is answered", answers["3"]["ok"] or
+            answers["3"]["error"]["detail"] == "too-much", str(answers["3"])[:300])
+    # Some 0.1 s by design; a busy host adds its own.
+    t.check("nobody else waits long meanwhile", max(slow) < (2 if t.sanitized else 0.5), sorted(slow)[-5:])
+    code, out, err = st.ctl("ledger", "show", "--since", "1d", "--limit", "1")
+    t.check("fcmctl reads the file instead, and says so", code == 0 and "BALANCED" in out and
+            f"reading {st.path('station.db')} instead" in err, (code, out, err))
+    code, out, err = st.ctl("ledger", "show", "--since", "1d", "--timeout", "0.1")
+    t.check("within its own limit", code == 1 and "not answered within 100 ms" in err and "--timeout" in err,
+            (code, out, err))
+    # 25 ms of the 40: a busy host may need several tries.
+    t.check("the last minutes are answered by the daemon",
+            t.sanitized or any("instead" not in st.ctl("ledger", "show")[2] for _ in range(20)))
+    alive(t, st, "after questions that were too large")
+
+
 if __name__ == "__main__":
-    harness.main([garbage, crowds, gone_in_the_middle])
+    harness.main([garbage, crowds, gone_in_the_middle, too_large])

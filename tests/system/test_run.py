@@ -69,5 +69,28 @@ def a_ledger_that_does_not_balance(t):
             text.getvalue()[-1500:])
 
 
+def a_run_that_was_killed(t):
+    """kill -9 of the run ends its programs too; a station that still runs is not run over"""
+    st = t.station(load="quiet", gpsd=False, truth=False)
+    script = [sys.executable, os.path.join(harness.ROOT, "tests", "system", "run.py"), "--bin", t.bin, "--dir", st.dir]
+    first = subprocess.Popen([*script, "--load", "quiet"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    st.wait_for("the first station", st.answers, 30)
+    pid = run.daemon_of(st.dir)
+    first.kill()
+    first.wait()
+    st.wait_for("the daemon's end", lambda: not os.path.exists(f"/proc/{pid}"), 15)
+    st.start()  # by somebody who writes no run.pid
+    os.remove(st.path("run.pid"))
+    r = subprocess.run([*script, "--seconds", "1"], capture_output=True, text=True, timeout=30, check=False)
+    t.check("a second run is refused, with the daemon to end", r.returncode == 1 and f"kill {st.daemon.pid}" in r.stderr,
+            (r.returncode, r.stdout, r.stderr))
+    t.check("the first one goes on", st.daemon.alive() and st.status()["board"] == 0)
+    os.unlink(st.path("control.sock"))
+    st.wait_for("its socket is made anew when somebody removes it", st.answers, 5)
+    t.check("and that is said", "was removed by somebody" in st.daemon.tail(200), st.daemon.tail())
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 if __name__ == "__main__":
-    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance])
+    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance, a_run_that_was_killed])

@@ -29,6 +29,7 @@ $(eval $(call unit_test,test_gps,tests/unit/test_gps.c,emuworld tdm,libisal libx
 # fcmctl
 $(eval $(call unit_test,test_ctl_time,tests/unit/test_ctl_time.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_writer,tests/unit/test_ctl_writer.c,fcmctl,jansson))
+$(eval $(call unit_test,test_ctl_histogram,tests/unit/test_ctl_histogram.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))
 
@@ -40,6 +41,7 @@ $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsyst
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
 $(eval $(call unit_test,test_gpsd,tests/unit/test_gpsd.c,timing,libgps))
 $(eval $(call unit_test,test_late,tests/unit/test_late.c,,))
+$(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c,,libevent jansson))
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))

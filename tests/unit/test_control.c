@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whose socket lies at the path: daemons that start at once, end late, were killed, and people who remove
+ * files. Its conversations are test_control_attack.py's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "daemon/control.h"
+
+static char directory[] = "/tmp/test_control.XXXXXX";
+static char path[64], lock[72];
+static struct event_base *base;
+
+static int begin(void **state)
+{
+	(void)state;
+	strcpy(directory + strlen(directory) - 6, "XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/control.sock", directory);
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	base = event_base_new();
+	return base ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	event_base_free(base);
+	unlink(path);
+	unlink(lock);
+	return rmdir(directory);
+}
+
+static void answer(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	(void)context;
+	control_answer(rq, NULL);
+}
+
+static const struct control_op ops[] = {{"info", answer}, {NULL, NULL}};
+
+static int open_at(const char *where, struct control **ret_control)
+{
+	return control_open(base, where, "", ops, NULL, ret_control);
+}
+
+/* A connected client's descriptor, or negative errno. */
+static int connect_to(const char *where)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_true(fd >= 0);
+	strcpy(address.sun_path, where);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static bool can_connect(const char *where)
+{
+	int fd = connect_to(where);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return fd >= 0;
+}
+
+/* Bound, and listening or not: a socket that is no daemon's. */
+static int foreign_socket(bool listening)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_true(!listening || listen(fd, 1) == 0);
+	return fd;
+}
+
+static void test_one_daemon(void **state)
+{
+	struct control *first = NULL, *second = NULL;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(open_at(path, &first), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0660);
+	assert_int_equal(open_at(path, &second), -EADDRINUSE);
+	assert_null(second);
+	assert_true(can_connect(path)); /* the first one's is untouched */
+	assert_int_equal(control_tend(first), 0);
+	control_close(first);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(open_at(path, &second), 0);
+	control_close(second);
+	control_close(NULL);
+}
+
+/* The other daemon has bound its socket and does not listen yet: it looks like a dead one's. */
+static void test_two_starts(void **state)
+{
+	struct control *c = NULL;
+	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600), other;
+
+	(void)state;
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	other = foreign_socket(false);
+	assert_int_equal(connect_to(path), -ECONNREFUSED);
+	assert_int_equal(open_at(path, &c), -EADDRINUSE);
+	assert_int_equal(listen(other, 1), 0);
+	assert_true(can_connect(path));
+	close(other);
+	close(fd);
+}
+
+static void test_stale(void **state)
+{
+	struct control *c = NULL;
+
+	(void)state;
+	close(foreign_socket(true)); /* as kill -9 leaves it */
+	assert_int_equal(open_at(path, &c), 0);
+	assert_true(can_connect(path));
+	control_close(c);
+}
+
+static void test_foreign(void **state)
+{
+	struct control *c = NULL;
+	int fd = foreign_socket(true), waiting[8], count = 0;
+
+	(void)state;
+	assert_int_equal(open_at(path, &c), -EADDRINUSE);
+	/* It is too busy to answer: nobody waits for that. */
+	while (count < 8 && (waiting[count] = connect_to(path)) >= 0) {
+		count++;
+	}
+	assert_true(count < 8 && waiting[count] == -EAGAIN);
+	assert_int_equal(open_at(path, &c), -EADDRINUSE);
+	while (count > 0) {
+		close(waiting[--count]);
+	}
+	close(fd);
+	unlink(path);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(open_at(path, &c), -EEXIST);
+	assert_int_equal(access(path, F_OK), 0);
+	close(fd);
+	unlink(path);
+	assert_int_equal(open_at("/nowhere/control.sock", &c), -ENOENT);
+}
+
+/* The directory was removed and made anew, with another daemon in it: a late end leaves its socket. */
+static void test_late_end(void **state)
+{
+	struct control *old = NULL, *new = NULL;
+
+	(void)state;
+	assert_int_equal(open_at(path, &old), 0);
+	assert_int_equal(unlink(path) | unlink(lock) | rmdir(directory) | mkdir(directory, 0700),
+			 0);
+	assert_int_equal(open_at(path, &new), 0);
+	assert_int_equal(control_tend(old), -EADDRINUSE);
+	assert_int_equal(control_tend(old), -EADDRINUSE);
+	control_close(old);
+	assert_true(can_connect(path));
+	assert_int_equal(control_tend(new), 0);
+	control_close(new);
+}
+
+static void test_removed(void **state)
+{
+	struct control *c = NULL;
+	struct control_stats stats;
+	int fd, before;
+
+	(void)state;
+	assert_int_equal(open_at(path, &c), 0);
+	before = connect_to(path);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	unlink(path);
+	assert_int_equal(control_tend(c), 1);
+	assert_int_equal(control_tend(c), 0);
+	fd = connect_to(path);
+	assert_true(fd >= 0);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	control_get_stats(c, &stats);
+	assert_int_equal(stats.clients, 2);
+	/* Who was connected still is. */
+	assert_int_equal(write(before, "x\n", 2), 2);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	control_get_stats(c, &stats);
+	assert_int_equal(stats.bad_messages, 1);
+	/* Its directory too: told, tried again, found. */
+	assert_int_equal(unlink(path) | unlink(lock) | rmdir(directory), 0);
+	assert_int_equal(control_tend(c), -ENOENT);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	assert_int_equal(control_tend(c), 1);
+	assert_true(can_connect(path));
+	close(fd);
+	close(before);
+	control_close(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_one_daemon, begin, end),
+		cmocka_unit_test_setup_teardown(test_two_starts, begin, end),
+		cmocka_unit_test_setup_teardown(test_stale, begin, end),
+		cmocka_unit_test_setup_teardown(test_foreign, begin, end),
+		cmocka_unit_test_setup_teardown(test_late_end, begin, end),
+		cmocka_unit_test_setup_teardown(test_removed, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
