@@ -36,7 +36,10 @@
 
 #include <sys/queue.h>
 
+#include "daemon/now.h"
+
 #define REQUESTS_A_TURN 16u
+#define TURN_NS		20000000u  /* after so long no further one in this turn */
 #define REQUESTS_OPEN	1000u	   /* of one client */
 #define ANSWERS_UNREAD	(1u << 20) /* of one client, before its next request is looked at */
 #define UNREAD_LIMIT_S	60   /* a client that takes no byte of its answers for so long is gone */
@@ -271,15 +274,18 @@ static bool may_ask(const struct client *cl)
 static void turn(struct client *cl)
 {
 	struct evbuffer *in = bufferevent_get_input(cl->stream);
+	uint64_t end_ns = now_mono_ns() + TURN_NS;
 	unsigned served = 0;
 	char *line = NULL;
 	size_t length;
 
 	cl->reading = true;
-	while (may_ask(cl) && served++ < REQUESTS_A_TURN &&
-	       (line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF))) {
+	while (may_ask(cl) && (line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF))) {
 		on_line(cl, line, length);
 		free(line);
+		if (++served == REQUESTS_A_TURN || now_mono_ns() > end_ns) {
+			break;
+		}
 	}
 	cl->reading = false;
 	if (may_ask(cl) && line) {

@@ -485,6 +485,7 @@ static int run_loop(struct station *s)
 	r |= add_event(&l, evsignal_new(b, SIGINT, on_stop, s), NULL);
 	r |= add_event(&l, evsignal_new(b, SIGHUP, on_reload, s), NULL);
 	if (r == 0) {
+		store_put_words(s->store, s->params);
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
 			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
 			  s->config.board.device);

@@ -22,11 +22,14 @@ static int64_t since_arg(json_t *args)
 	return ns >= 9.2e18 ? INT64_MAX : ns <= 0 ? 0 : (int64_t)ns;
 }
 
+/* More than ROWS_MAX is refused by reader(). */
+#define ROWS_MAX 10000
+
 static unsigned limit_arg(json_t *args)
 {
 	json_int_t n = json_integer_value(json_object_get(args, "limit"));
 
-	return n < 0 ? 0 : n > 100000 ? 100000 : (unsigned)n;
+	return n < 0 || n > ROWS_MAX ? 0 : (unsigned)n;
 }
 
 /* The link asked for; QUERY_ALL when none is named. False: refused, answered. */
@@ -395,16 +398,37 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 
 /* --- from the database --- */
 
+/* All that the main thread does waits while a question is answered. With ROWS_MAX, and what it takes to
+ * write an answer out, nobody waits for more than some 100 ms. */
+#define QUERY_LIMIT_MS 40
+
 bool station_reader(struct station *s, struct sc_error *error)
 {
-	return s->query || query_open(s->config.store.database, &s->query, error) == 0;
+	if (!s->query && query_open(s->config.store.database, &s->query, error) < 0) {
+		return false;
+	}
+	query_limit(s->query, QUERY_LIMIT_MS);
+	return true;
+}
+
+static void refuse_too_much(struct control_request *rq, const char *what)
+{
+	control_fail(rq, "refused",
+		     "narrow it: a later --since, one --link, a smaller --limit; fcmctl reads the "
+		     "database by itself where it may",
+		     json_pack("{s:s}", "detail", "too-much"),
+		     "%s: that is more than the daemon reads while all else waits", what);
 }
 
 /* False: refused, answered. */
-static bool reader(struct station *s, struct control_request *rq)
+static bool reader(struct station *s, struct control_request *rq, json_t *args, const char *what)
 {
 	struct sc_error error = {0};
 
+	if (json_integer_value(json_object_get(args, "limit")) > ROWS_MAX) {
+		refuse_too_much(rq, what);
+		return false;
+	}
 	if (!station_reader(s, &error)) {
 		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
 		return false;
@@ -420,6 +444,8 @@ static void tell(struct control_request *rq, int r, json_t *result, const char *
 		control_fail(rq, "usage",
 			     r == -ENOENT ? "fcmctl get lists the names" : "say the tower", NULL,
 			     "%s: %s", what, r == -ENOENT ? "there is none" : "not unambiguous");
+	} else if (r == -ETIME) {
+		refuse_too_much(rq, what);
 	} else {
 		control_fail(rq, "internal", "journalctl -u fcm-server@N", NULL,
 			     "%s: the database says: %s", what, strerror(-r));
@@ -437,7 +463,7 @@ static void op_param_history(struct control_request *rq, json_t *args, void *con
 
 	if (r < 0) {
 		refuse(rq, r, &error, 0);
-	} else if (reader(s, rq)) {
+	} else if (reader(s, rq, args, p->name)) {
 		r = query_history(s->query, p->name, since_arg(args), limit_arg(args), &j);
 		if (r == 0) {
 			json_object_set_new(j, "unit", json_string(p->kind->unit));
@@ -459,7 +485,7 @@ static void op_command_list(struct control_request *rq, json_t *args, void *cont
 	};
 	json_t *j = NULL;
 
-	if (reader(s, rq)) {
+	if (reader(s, rq, args, "commands")) {
 		int r = query_commands(s->query, &filter, &j);
 
 		tell(rq, r, j, "commands");
@@ -471,7 +497,7 @@ static void op_command_show(struct control_request *rq, json_t *args, void *cont
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq)) {
+	if (reader(s, rq, args, "command")) {
 		json_int_t id = json_integer_value(json_object_get(args, "command"));
 		int r = query_command(s->query, (uint64_t)id, &j);
 
@@ -485,7 +511,7 @@ static void op_phase_history(struct control_request *rq, json_t *args, void *con
 	json_t *j = NULL;
 	int link;
 
-	if (link_arg(s, rq, args, true, &link) && reader(s, rq)) {
+	if (link_arg(s, rq, args, true, &link) && reader(s, rq, args, "phase history")) {
 		int r = query_phase_history(s->query, link, since_arg(args), limit_arg(args), &j);
 
 		tell(rq, r, j, "phase history");
@@ -497,7 +523,7 @@ static void op_clock_history(struct control_request *rq, json_t *args, void *con
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq)) {
+	if (reader(s, rq, args, "clock history")) {
 		int r = query_clock_history(s->query, since_arg(args), limit_arg(args), &j);
 
 		tell(rq, r, j, "clock history");
@@ -510,7 +536,7 @@ static void op_ledger_show(struct control_request *rq, json_t *args, void *conte
 	json_t *j = NULL;
 	int link;
 
-	if (link_arg(s, rq, args, false, &link) && reader(s, rq)) {
+	if (link_arg(s, rq, args, false, &link) && reader(s, rq, args, "ledger")) {
 		int r = query_ledger(s->query, since_arg(args), link, limit_arg(args), &j);
 
 		tell(rq, r, j, "ledger");
@@ -522,7 +548,7 @@ static void op_event_list(struct control_request *rq, json_t *args, void *contex
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq)) {
+	if (reader(s, rq, args, "events")) {
 		int r = query_events(s->query, since_arg(args), limit_arg(args), &j);
 
 		tell(rq, r, j, "events");
@@ -578,7 +604,7 @@ static void op_run_show(struct control_request *rq, json_t *args, void *context)
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq)) {
+	if (reader(s, rq, args, "runs")) {
 		int r = query_runs(s->query, limit_arg(args), &j);
 
 		if (r == 0) {

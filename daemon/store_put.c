@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows from the daemon's own structs: ledger, losses, phase, clock, runs, events. Main thread. The order
+ * Rows from the daemon's own structs: ledger, losses, phase, clock, runs, events, words. Main thread. The order
  * of the values is that of schemas/rows.h.
  */
 #include "daemon/store_private.h"
@@ -195,6 +195,35 @@ int store_put_station(struct store *s, const char *key, const char *value)
 	row_text(&r, key);
 	row_text(&r, value);
 	return store_submit(s, &r, 0, 0);
+}
+
+static bool first_of_kind(struct params *params, unsigned number)
+{
+	unsigned n = 0;
+
+	while (params_at(params, n)->kind != params_at(params, number)->kind) {
+		n++;
+	}
+	return n == number;
+}
+
+void store_put_words(struct store *s, struct params *params)
+{
+	for (unsigned n = 0; n < params_count(params); n++) {
+		const struct param_kind *k = params_at(params, n)->kind;
+		char key[sizeof(k->section) + 8], words[PARAM_ENUM_MAX * sizeof(k->enum_names[0])];
+		size_t used = 0;
+
+		if (!param_enum_name(k, 0) || !first_of_kind(params, n)) {
+			continue;
+		}
+		for (unsigned value = 0; param_enum_name(k, value); value++) {
+			used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
+						 value ? " " : "", param_enum_name(k, value));
+		}
+		snprintf(key, sizeof(key), "words.%s", k->section);
+		store_put_station(s, key, words);
+	}
 }
 
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,

@@ -63,14 +63,17 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " WHERE ?14 OR NOT EXISTS (SELECT 1 FROM ledger_stream"
 		  " WHERE session = ?1 AND dma_epoch = ?2 AND link = ?3 AND stream = ?4"
 		  " AND grp = ?5 AND second = ?6 AND closed)"}},
-	/* A loss grows: the same first frame again with more frames. */
-	[ROW_LOSS] = {14,
-		      {"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp, "
-		       "dma_epoch,"
-		       " first, frames, tai_ns, time, open)"
-		       " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
-		       " ON CONFLICT DO UPDATE SET frames = max(frames, excluded.frames),"
-		       " open = excluded.open, tai_ns = coalesce(tai_ns, excluded.tai_ns)"}},
+	/* A loss grows: the same first frame again with more frames. `time` is when it last grew, so that one
+	 * that began long ago and goes on is found among the newest. */
+	[ROW_LOSS] =
+		{14,
+		 {"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp, "
+		  "dma_epoch,"
+		  " first, frames, tai_ns, time, open)"
+		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
+		  " ON CONFLICT DO UPDATE SET frames = max(frames, excluded.frames),"
+		  " open = excluded.open, tai_ns = coalesce(tai_ns, excluded.tai_ns),"
+		  " time = CASE WHEN excluded.frames > frames THEN excluded.time ELSE time END"}},
 	[ROW_RUN_BEGIN] = {5,
 			   {"INSERT INTO run(number, note, who, begun, begun_slice)"
 			    " VALUES(?1,?2,?3,?4,?5)"}},

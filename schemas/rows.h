@@ -39,13 +39,15 @@ enum row_id {
 	ROW_LEDGER_STREAM, /* session, dma_epoch, link, stream, grp, second, offered, acked, no_member,
 			      * slow, shutdown, pool, in_flight, closed, time */
 	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,
-			      * tai_ns|NULL, time, open */
+			      * tai_ns|NULL, time (when it last grew), open */
 	ROW_RUN_BEGIN,	 /* number, note, who, begun, begun_slice|NULL */
 	ROW_RUN_SLICE,	 /* number, begun_slice: the slice at which the run took effect */
 	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
-	ROW_STATION,	 /* key, value */
+	/* key, value. last_alive: UTC ns; words.KIND (words.link.state): what the values 0, 1, ... of such
+	 * a parameter mean, with blanks between */
+	ROW_STATION,
 	ROW_IDS,
 };
 

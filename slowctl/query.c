@@ -5,17 +5,22 @@
  */
 #include "slowctl/query_private.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "schemas/rows.h"
 #include "slowctl/param.h"
 
-#define BUSY_MS	  1000
-#define PATH_SIZE 4096
+#define BUSY_MS 1000
+/* Of SQLite's machine, between two looks at the clock. A look costs less than one of them in a hundred; a row
+ * that must come from the disk takes some ten. */
+#define LOOK_STEPS 100
+#define PATH_SIZE  4096
 
 /* ------------------------------------------------------------------ opening */
 
@@ -104,6 +109,47 @@ static void on_name_matches(sqlite3_context *context, int count, sqlite3_value *
 				   param_name_matches((const char *)pattern, (const char *)name));
 }
 
+/*
+ * Where the station table keeps the words of a parameter's values: by its kind, which is its name without
+ * tower, floor and the number of its object. tower1.floor3.om2.trip -> words.om.trip
+ */
+static void on_words_key(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *name = (const char *)sqlite3_value_text(values[0]);
+	char key[PARAM_NAME_MAX + 8] = "words.";
+	size_t n = strlen(key);
+	bool object = true;
+
+	(void)count;
+	for (unsigned level = 0; name && level < 2; level++) {
+		size_t prefix = strlen("tower"); /* as long as "floor" */
+
+		if (strncmp(name, level == 0 ? "tower" : "floor", prefix) == 0 &&
+		    isdigit((unsigned char)name[prefix]) && strchr(name, '.')) {
+			name = strchr(name, '.') + 1;
+		}
+	}
+	for (; name && *name && n < sizeof(key) - 1; name++) {
+		object = object && *name != '.';
+		if (!object || !isdigit((unsigned char)*name)) {
+			key[n++] = *name;
+		}
+	}
+	sqlite3_result_text(context, key, (int)n, SQLITE_TRANSIENT);
+}
+
+static int add_functions(sqlite3 *db)
+{
+	int rc = sqlite3_create_function(db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
+					 NULL, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_create_function(db, "words_key", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+					     NULL, on_words_key, NULL, NULL);
+	}
+	return rc == SQLITE_OK ? 0 : -ENOMEM;
+}
+
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
 	sqlite3_stmt *s = NULL;
@@ -123,11 +169,7 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 		return sc_fail(error, -EUCLEAN, "database", "Is it the right file?",
 			       "%s is no database of FCM-Server", path);
 	}
-	if (sqlite3_create_function(q->db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
-				    NULL, NULL) != SQLITE_OK) {
-		return -ENOMEM;
-	}
-	return 0;
+	return add_functions(q->db);
 }
 
 static int open_fail(int r, const char *path, struct query *q, struct sc_error *error)
@@ -184,6 +226,29 @@ const char *query_error(struct query *q)
 	return q->error;
 }
 
+static uint64_t mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int past_deadline(void *context)
+{
+	const struct query *q = context;
+
+	return q->deadline_ns && mono_ns() > q->deadline_ns;
+}
+
+void query_limit(struct query *q, unsigned limit_ms)
+{
+	q->limit_ms = limit_ms;
+	q->deadline_ns = limit_ms ? mono_ns() + limit_ms * 1000000ull : 0;
+	sqlite3_progress_handler(q->db, LOOK_STEPS, limit_ms ? past_deadline : NULL, q);
+	sqlite3_busy_timeout(q->db, limit_ms && limit_ms < BUSY_MS ? (int)limit_ms : BUSY_MS);
+}
+
 /* ------------------------------------------------------------------ rows to JSON */
 
 static int query_fail(struct query *q, int rc)
@@ -195,6 +260,9 @@ static int query_fail(struct query *q, int rc)
 		return -EBUSY;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
+	case SQLITE_INTERRUPT:
+		snprintf(q->error, sizeof(q->error), "not answered within %u ms", q->limit_ms);
+		return -ETIME;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return -EUCLEAN;
@@ -241,6 +309,29 @@ int query_step(struct query *q, sqlite3_stmt *statement)
 	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : query_fail(q, rc);
 }
 
+/* A text that is not UTF-8 (an operator's terminal may send anything) is cut to "?" */
+static json_t *text_of(const char *text)
+{
+	json_t *json = json_string(text);
+
+	return json ? json : json_string("?");
+}
+
+static json_t *words_of(const char *text)
+{
+	json_t *words = json_array();
+
+	while (words && *text) {
+		size_t length = strcspn(text, " ");
+
+		if (length > 0) {
+			json_array_append_new(words, json_stringn(text, length));
+		}
+		text += length + (text[length] == ' ');
+	}
+	return words;
+}
+
 static json_t *value_of(sqlite3_stmt *statement, int n, enum column_type type)
 {
 	if (sqlite3_column_type(statement, n) == SQLITE_NULL) {
@@ -255,14 +346,13 @@ static json_t *value_of(sqlite3_stmt *statement, int n, enum column_type type)
 		return json_real((double)sqlite3_column_int64(statement, n) / 1e9);
 	case COLUMN_BOOL:
 		return json_boolean(sqlite3_column_int(statement, n));
+	case COLUMN_WORDS:
+		return words_of((const char *)sqlite3_column_text(statement, n));
 	case COLUMN_TEXT:
 	case COLUMN_END:
 		break;
 	}
-	/* A text that is not UTF-8 (an operator's terminal may send anything) is cut to "?" */
-	json_t *text = json_string((const char *)sqlite3_column_text(statement, n));
-
-	return text ? text : json_string("?");
+	return text_of((const char *)sqlite3_column_text(statement, n));
 }
 
 json_t *query_object(sqlite3_stmt *statement, int first, const struct column *columns)
@@ -280,16 +370,13 @@ json_t *query_object(sqlite3_stmt *statement, int first, const struct column *co
 }
 
 int query_array(struct query *q, sqlite3_stmt *statement, const struct column *columns,
-		int reversed, json_t **ret_array)
+		json_t **ret_array)
 {
 	json_t *array = json_array();
 	int r = array ? 1 : query_no_memory(q);
 
 	while (r > 0 && (r = query_step(q, statement)) > 0) {
-		json_t *object = query_object(statement, 0, columns);
-
-		if ((reversed ? json_array_insert_new(array, 0, object)
-			      : json_array_append_new(array, object)) < 0) {
+		if (json_array_append_new(array, query_object(statement, 0, columns)) < 0) {
 			r = query_no_memory(q);
 		}
 	}
@@ -306,7 +393,7 @@ int query_list(struct query *q, sqlite3_stmt *statement, const struct column *co
 	       const char *key, json_t **ret_json)
 {
 	json_t *array = NULL, *json;
-	int r = query_array(q, statement, columns, 0, &array);
+	int r = query_array(q, statement, columns, &array);
 
 	if (r < 0) {
 		return r;
@@ -329,22 +416,25 @@ const struct column query_command_columns[] = {
 	{"unit", COLUMN_TEXT},	 {"link", COLUMN_INT},	     {"tower", COLUMN_INT},
 	{"floor", COLUMN_INT},	 {"sequence", COLUMN_INT},   {"boot", COLUMN_INT},
 	{"state", COLUMN_TEXT},	 {"detail", COLUMN_TEXT},    {"attempts", COLUMN_INT},
-	{"ended", COLUMN_TIME},	 {NULL, COLUMN_END},
+	{"ended", COLUMN_TIME},	 {"words", COLUMN_WORDS},    {NULL, COLUMN_END},
 };
+
+#define COMMANDS_SQL(which)                                                                        \
+	"SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE time >= ?1"                           \
+	" AND (?2 IS NULL OR name_matches(?2, parameter)) AND " which                              \
+	" AND (?4 IS NULL OR who = ?4) AND (?5 = 0 OR tower = ?5) AND (?6 = 0 OR floor = ?6)"      \
+	" ORDER BY id DESC LIMIT ?7"
 
 int query_commands(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	bool open = f->state && strcmp(f->state, "open") == 0;
 	sqlite3_stmt *s;
+	/* The open ones have an index: the length of the journal does not matter. */
 	int r = query_prepare(q, &s,
-			      "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE time >= ?1"
-			      " AND (?2 IS NULL OR name_matches(?2, parameter))"
-			      " AND (?3 IS NULL OR state = ?3 COLLATE NOCASE)"
-			      " AND (NOT ?4 OR ended IS NULL)"
-			      " AND (?5 IS NULL OR who = ?5) AND (?6 = 0 OR tower = ?6)"
-			      " AND (?7 = 0 OR floor = ?7) ORDER BY id DESC LIMIT ?8",
-			      "issisiii", f->since_ns, f->parameter, open ? NULL : f->state,
-			      (int64_t)open, f->who, (int64_t)f->tower, (int64_t)f->floor,
+			      open ? COMMANDS_SQL("ended IS NULL")
+				   : COMMANDS_SQL("(?3 IS NULL OR state = ?3 COLLATE NOCASE)"),
+			      "isssiii", f->since_ns, f->parameter, open ? NULL : f->state, f->who,
+			      (int64_t)f->tower, (int64_t)f->floor,
 			      (int64_t)(f->limit ? f->limit : 100));
 
 	return r < 0 ? r : query_list(q, s, query_command_columns, "commands", ret_json);
@@ -365,7 +455,7 @@ static int add_transitions(struct query *q, json_t *command, int64_t id)
 			      "i", id);
 
 	if (r == 0) {
-		r = query_array(q, s, columns, 0, &array);
+		r = query_array(q, s, columns, &array);
 	}
 	if (r == 0 && json_object_set_new(command, "transitions", array) < 0) {
 		r = query_no_memory(q);
@@ -409,21 +499,23 @@ int query_command(struct query *q, uint64_t id, json_t **ret_json)
 /* ------------------------------------------------------------------ history */
 
 /* The full name behind `name`: itself, or the one known name that ends so. Skips from name to name over
- * the index, so that the length of the history does not matter. */
+ * the indexes, so that the length of history and journal does not matter. */
 static int full_name(struct query *q, const char *name, char *full, size_t size)
 {
 	sqlite3_stmt *s;
 	int found = 0;
 	int r = query_prepare(
 		q, &s,
-		"WITH RECURSIVE known(n) AS ("
+		"WITH RECURSIVE sampled(n) AS ("
 		" SELECT (SELECT min(parameter) FROM sample)"
-		" UNION SELECT (SELECT min(parameter) FROM sample WHERE parameter > n) FROM known"
+		" UNION SELECT (SELECT min(parameter) FROM sample WHERE parameter > n) FROM sampled"
+		" WHERE n IS NOT NULL),"
+		" asked(n) AS ("
+		" SELECT (SELECT min(parameter) FROM command)"
+		" UNION SELECT (SELECT min(parameter) FROM command WHERE parameter > n) FROM asked"
 		" WHERE n IS NOT NULL)"
-		" SELECT n FROM known WHERE n = ?1 OR (n LIKE 'tower%' AND"
-		" substr(n, instr(n, '.') + 1) = ?1)"
-		" UNION SELECT DISTINCT parameter FROM command WHERE parameter = ?1 OR"
-		" (parameter LIKE 'tower%' AND substr(parameter, instr(parameter, '.') + 1) = ?1)",
+		" SELECT n FROM (SELECT n FROM sampled UNION SELECT n FROM asked)"
+		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1)",
 		"s", name);
 
 	if (r < 0) {
@@ -458,7 +550,7 @@ static int history_rows(struct query *q, const char *name, int64_t since_ns, uns
 			      " ORDER BY time",
 			      "sii", name, since_ns, (int64_t)limit);
 
-	return r < 0 ? r : query_array(q, s, columns, 0, ret_array);
+	return r < 0 ? r : query_array(q, s, columns, ret_array);
 }
 
 static int history_sets(struct query *q, const char *name, int64_t since_ns, unsigned limit,
@@ -471,42 +563,55 @@ static int history_sets(struct query *q, const char *name, int64_t since_ns, uns
 			      " ORDER BY id",
 			      "sii", name, since_ns, (int64_t)limit);
 
-	return r < 0 ? r : query_array(q, s, query_command_columns, 0, ret_array);
+	return r < 0 ? r : query_array(q, s, query_command_columns, ret_array);
 }
 
-/* Only commands know units; a parameter that was never set has null here. */
-static int history_unit(struct query *q, const char *name, json_t **ret_unit)
+/* {name, unit, words}. Only commands know units; a parameter that was never set has null there. */
+static int history_head(struct query *q, const char *name, json_t **ret_head)
 {
+	static const struct column columns[] = {{"name", COLUMN_TEXT},
+						{"unit", COLUMN_TEXT},
+						{"words", COLUMN_WORDS},
+						{NULL, COLUMN_END}};
 	sqlite3_stmt *s;
-	int r = query_prepare(
-		q, &s, "SELECT unit FROM command WHERE parameter = ?1 ORDER BY id DESC LIMIT 1",
-		"s", name);
+	int r = query_prepare(q, &s,
+			      "SELECT ?1, (SELECT unit FROM command WHERE parameter = ?1"
+			      " ORDER BY id DESC LIMIT 1), " QUERY_WORDS("?1"),
+			      "s", name);
 
 	if (r < 0) {
 		return r;
 	}
 	r = query_step(q, s);
-	*ret_unit = r > 0 ? value_of(s, 0, COLUMN_TEXT) : json_null();
+	if (r > 0) {
+		*ret_head = query_object(s, 0, columns);
+		r = *ret_head ? 0 : query_no_memory(q);
+	}
 	sqlite3_finalize(s);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 		  json_t **ret_json)
 {
-	json_t *rows = NULL, *sets = NULL, *unit = NULL;
+	json_t *rows = NULL, *sets = NULL, *head = NULL;
 	char full[PARAM_NAME_MAX];
 	int r = full_name(q, name, full, sizeof(full));
 
 	limit = limit ? limit : 1000;
+	r = r == 0 ? history_head(q, full, &head) : r;
 	r = r == 0 ? history_rows(q, full, since_ns, limit, &rows) : r;
 	r = r == 0 ? history_sets(q, full, since_ns, limit, &sets) : r;
-	r = r == 0 ? history_unit(q, full, &unit) : r;
+	if (r == 0 &&
+	    (json_object_set(head, "rows", rows) < 0 || json_object_set(head, "sets", sets) < 0)) {
+		r = query_no_memory(q);
+	}
+	json_decref(rows);
+	json_decref(sets);
 	if (r < 0) {
-		json_decref(rows);
-		json_decref(sets);
+		json_decref(head);
 		return r;
 	}
-	*ret_json = json_pack("{sssososo}", "name", full, "unit", unit, "rows", rows, "sets", sets);
-	return *ret_json ? 0 : query_no_memory(q);
+	*ret_json = head;
+	return 0;
 }

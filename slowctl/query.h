@@ -6,8 +6,8 @@
  * Opening changes nothing: no migration, no checkpoint. Works beside a writing daemon (WAL: a snapshot per
  * query) and after one that was killed (its -wal is read). One thread per struct query. Every answer is
  * a new reference of the caller's. Times in answers are UTC seconds since 1970 with fraction; since_ns
- * is UTC ns since 1970, 0: from the beginning. Results: 0 or negative errno (-EIO, -EBUSY, -ENOMEM);
- * query_error() has SQLite's words.
+ * is UTC ns since 1970, 0: from the beginning. Results: 0 or negative errno (-EIO, -EBUSY, -ENOMEM,
+ * -ETIME: see query_limit()); query_error() has SQLite's words.
  */
 #ifndef SLOWCTL_QUERY_H
 #define SLOWCTL_QUERY_H
@@ -25,6 +25,13 @@ int query_open(const char *path, struct query **ret_query, struct sc_error *erro
 void query_close(struct query *q);
 const char *query_error(struct query *q); /* of the last query that failed; valid until the next */
 
+/*
+ * The questions from here on must be answered within limit_ms, counted from now, or end with -ETIME: whoever
+ * keeps others waiting calls this before each question. It looks at the time about every 100 steps of
+ * SQLite's machine, so that an answer is late by no more than a few reads from the disk. 0: no limit.
+ */
+void query_limit(struct query *q, unsigned limit_ms);
+
 #define QUERY_ALL (-1)
 
 struct query_filter {
@@ -39,9 +46,9 @@ struct query_filter {
 int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
 /* Command with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
 int query_command(struct query *q, uint64_t id, json_t **ret_json);
-/* Oldest first, the newest `limit` (0: 1000). {name, unit|null, rows:[{time, value, setpoint}],
- * sets:[Command] (that asked for another value in that time)}. The tower may be left out where that
- * is unambiguous: -ENOTUNIQ; -ENOENT: never sampled nor set. */
+/* Oldest first, the newest `limit` (0: 1000). {name, unit|null, words:[..]|null, rows:[{time, value,
+ * setpoint}], sets:[Command] (that asked for another value in that time)}. words[n] is what value n
+ * means. The tower may be left out where that is unambiguous: -ENOTUNIQ; -ENOENT: never sampled nor set. */
 int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 		  json_t **ret_json);
 /*
@@ -52,7 +59,9 @@ int query_history(struct query *q, const char *name, int64_t since_ns, unsigned 
  *  links:[LinkRow], streams:[StreamRow], losses:[Loss]}
  * Totals and balance are over all rows; links, streams and losses hold the newest `limit` (0: 200), oldest
  * first, and `unbalanced`: every row that does not balance (at most 100). Rows carry `session` too.
- * A total with rows of several floors (fibre swapped) is one entry per floor.
+ * A total with rows of several floors (fibre swapped) is one entry per floor. Losses of one kind, floor,
+ * group and reason that follow each other frame by frame are one entry, however many rows they have (a
+ * daemon that is restarted begins a new one).
  */
 int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, json_t **ret_json);
 /* {reference:{...}|null, rows:[..], events:[..]} of one link, the newest `limit` of each (0: 600). */

@@ -92,13 +92,33 @@ static const struct column losses[] = {
 	{"link", COLUMN_INT},	 {"tower", COLUMN_INT},	 {"floor", COLUMN_INT},
 	{"stream", COLUMN_TEXT}, {"group", COLUMN_TEXT}, {"dma_epoch", COLUMN_INT},
 	{"first", COLUMN_INT},	 {"last", COLUMN_INT},	 {"frames", COLUMN_INT},
-	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"time", COLUMN_TIME},
-	{"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
+	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"begun", COLUMN_TIME},
+	{"time", COLUMN_TIME},	 {"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
 };
-#define LOSSES_SQL                                                                                 \
-	"SELECT session, CASE kind WHEN 0 THEN 'link' ELSE 'group' END, code, link, tower, floor," \
-	" nullif(stream, ''), nullif(grp, ''), dma_epoch, first, first + frames - 1, frames,"      \
-	" tai_ns, tai_ns, time, open FROM loss" WHERE_LINK
+/* A row is written while it grows, with the time when it last did; frames are 125 us apart. */
+#define LOSS_BEGUN "time - frames * 125000"
+#define LINK_LOSSES_SQL                                                                            \
+	"SELECT session, 'link', code, link, tower, floor, NULL, NULL, dma_epoch, first,"          \
+	" first + frames - 1, frames, tai_ns, tai_ns, " LOSS_BEGUN ", time, open FROM loss"        \
+	" INDEXED BY loss_time" WHERE_LINK " AND kind = 0"
+/*
+ * A group's drops: rows that go on where the one before of the same loss ends are one loss. Along such rows
+ * `first` minus the frames before is the same number (`run`); the first of them is the head.
+ */
+#define DROP_OF "session, code, link, tower, floor, stream, grp, dma_epoch"
+#define DROP_ROWS_SQL                                                                              \
+	"SELECT *, first - (sum(frames) OVER w - frames) AS run,"                                  \
+	" first IS NOT lag(first + frames) OVER w AS head FROM loss INDEXED BY "                   \
+	"loss_time" WHERE_LINK " AND kind = 1 WINDOW w AS (PARTITION BY " DROP_OF                  \
+	" ORDER BY first)"
+#define DROPS_SQL                                                                                  \
+	"SELECT session, 'group', code, link, tower, floor, stream, grp, dma_epoch, min(first),"   \
+	" max(first + frames) - 1, sum(frames), max(CASE WHEN head THEN tai_ns END),"              \
+	" max(CASE WHEN head THEN tai_ns END), max(CASE WHEN head THEN " LOSS_BEGUN " END),"       \
+	" max(time), max(first * 2 + open) % 2" /* of the last */                                  \
+	" FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
+/* Without INDEXED BY, SQLite would read the whole table: it has the order of the window already. */
+#define LOSSES_SQL LINK_LOSSES_SQL " UNION ALL " DROPS_SQL
 
 struct scope {
 	int64_t since_ns, link, limit;
@@ -110,7 +130,7 @@ static int rows_of(struct query *q, const struct scope *scope, const char *sql,
 	sqlite3_stmt *s;
 	int r = query_prepare(q, &s, sql, "iii", scope->since_ns, scope->link, scope->limit);
 
-	return r < 0 ? r : query_array(q, s, columns, 0, ret_array);
+	return r < 0 ? r : query_array(q, s, columns, ret_array);
 }
 
 /* Rows of streams: the first columns are the drops. */
@@ -215,11 +235,16 @@ static int details(struct query *q, const struct scope *scope, json_t *object)
 	return r;
 }
 
-/* Rows that do not balance: the first thing to look at when something is wrong. */
-static int unbalanced(struct query *q, struct scope scope, json_t *object)
+/* Rows that do not balance: the first thing to look at when something is wrong. `none`: the totals say that
+ * there are none. */
+static int unbalanced(struct query *q, struct scope scope, bool none, json_t *object)
 {
 	json_t *links = NULL, *streams = NULL;
 	int r;
+
+	if (none) {
+		return add(q, object, "unbalanced", 0, json_array());
+	}
 
 	scope.limit = 100;
 	r = rows_of(q, &scope, LINK_ROWS_SQL " AND NOT " LINK_RIGHT " ORDER BY time DESC LIMIT ?3",
@@ -251,7 +276,9 @@ int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, js
 
 	r = r == 0 ? totals(q, &scope, sums, &balanced) : r;
 	r = r == 0 ? details(q, &scope, json) : r;
-	r = r == 0 ? unbalanced(q, scope, json) : r;
+	r = r == 0 ? unbalanced(q, scope, balanced, json) : r;
+	/* The end is not cut short: a snapshot that stays keeps the writer's file growing. */
+	q->deadline_ns = 0;
 	sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);
 	if (r == 0 && (json_object_set(json, "totals", sums) < 0 ||
 		       json_object_set_new(json, "balanced", json_boolean(balanced)) < 0)) {

@@ -12,6 +12,8 @@
 
 struct query {
 	sqlite3 *db;
+	uint64_t deadline_ns; /* monotonic; 0: none */
+	unsigned limit_ms;
 	char error[200];
 };
 
@@ -22,6 +24,7 @@ enum column_type {
 	COLUMN_TEXT,
 	COLUMN_TIME, /* ns to s */
 	COLUMN_BOOL,
+	COLUMN_WORDS, /* text to an array of its words */
 	COLUMN_END,
 };
 struct column {
@@ -37,20 +40,23 @@ int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql
 int query_step(struct query *q, sqlite3_stmt *statement);
 /* The row's columns from `first` on; ends at COLUMN_END. A new reference, NULL: out of memory. */
 json_t *query_object(sqlite3_stmt *statement, int first, const struct column *columns);
-/* All rows as an array into *ret_array; reversed: the last row first. Finalizes the statement, also on
- * failure. */
+/* All rows as an array into *ret_array. Finalizes the statement, also on failure. */
 int query_array(struct query *q, sqlite3_stmt *statement, const struct column *columns,
-		int reversed, json_t **ret_array);
+		json_t **ret_array);
 /* {key: array} of it. */
 int query_list(struct query *q, sqlite3_stmt *statement, const struct column *columns,
 	       const char *key, json_t **ret_json);
 /* -ENOMEM when a jansson call failed, with its words kept. */
 int query_no_memory(struct query *q);
 
+/* The words of a parameter's values as the daemon left them (schemas/rows.h): NULL where it has none. */
+#define QUERY_WORDS(parameter) "(SELECT value FROM station WHERE key = words_key(" parameter "))"
+
 extern const struct column query_command_columns[];
 #define QUERY_COMMAND_COLUMNS                                                                      \
 	"id, client_id, time, who, uid, pid, origin, reason, parameter, op, old_value, "           \
 	"new_value, "                                                                              \
-	"unit, link, tower, floor, sequence, boot, state, detail, attempts, ended"
+	"unit, link, tower, floor, sequence, boot, state, detail, attempts, ended, " QUERY_WORDS(  \
+		"parameter")
 
 #endif

@@ -57,7 +57,7 @@ static int phase_rows(struct query *q, int link, int64_t since_ns, int64_t limit
 		" ORDER BY time",
 		"iii", (int64_t)link, since_ns, limit);
 
-	return r < 0 ? r : query_array(q, s, columns, 0, ret_json);
+	return r < 0 ? r : query_array(q, s, columns, ret_json);
 }
 
 static int phase_events(struct query *q, int link, int64_t since_ns, int64_t limit,
@@ -79,7 +79,7 @@ static int phase_events(struct query *q, int link, int64_t since_ns, int64_t lim
 		" ORDER BY time",
 		"iii", (int64_t)link, since_ns, limit);
 
-	return r < 0 ? r : query_array(q, s, columns, 0, ret_json);
+	return r < 0 ? r : query_array(q, s, columns, ret_json);
 }
 
 int query_phase_history(struct query *q, int link, int64_t since_ns, unsigned limit,

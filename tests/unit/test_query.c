@@ -4,6 +4,7 @@
  * the shapes of schemas/control.md; nothing is changed by asking.
  */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,9 +14,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "slowctl/query.h"
 #include "tests/unit/store_rig.h"
@@ -225,6 +228,61 @@ static void test_filters(void **state)
 	query_close(q);
 }
 
+/* What a value means stands in the file: for all objects of a kind, for samples and commands. */
+static void test_words(void **state)
+{
+	static const struct {
+		const char *parameter;
+		size_t count, value;
+		const char *word;
+	} cases[] = {
+		{"link2.state", 5, 4, "up"},
+		{"tower1.floor3.om2.power", 2, 1, "on"},
+		{"tower12.floor3.om0.power", 2, 0, "off"},
+		{"clock.state", 5, 2, "locked"},
+		{"tower1.floor3.om2.hv", 0, 0, NULL},
+		{"tower.floor.om", 0, 0, NULL}, /* no name of ours */
+		{"link2", 0, 0, NULL},
+	};
+	const struct param_floor floor = {.link = 2, .tower = 1, .floor = 3};
+	struct store_rig *r = *state;
+	struct sc_error error = {0};
+	struct params *params = NULL;
+	json_t *json = NULL;
+	struct query *q;
+
+	assert_int_equal(params_load("schemas/parameters.conf", &floor, 1, &params, &error), 0);
+	store_put_words(r->s, params);
+	params_destroy(params);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct row row;
+
+		row_begin(&row, ROW_SAMPLE);
+		row_text(&row, cases[i].parameter);
+		row_int(&row, RIG_UTC + 100);
+		row_real(&row, (double)cases[i].value);
+		row_null(&row);
+		store_submit(r->s, &row, 0, 0);
+	}
+	store_rig_flush(r);
+	q = open_query(r);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const json_t *words;
+
+		assert_int_equal(query_history(q, cases[i].parameter, 0, 0, &json), 0);
+		words = at(json, "words");
+		assert_int_equal(json_array_size(words), cases[i].count);
+		assert_true(cases[i].word ? true : json_is_null(words));
+		if (cases[i].word) {
+			assert_string_equal(
+				json_string_value(json_array_get(words, cases[i].value)),
+				cases[i].word);
+		}
+		json_decref(json);
+	}
+	query_close(q);
+}
+
 static void test_history(void **state)
 {
 	struct query *q = open_query(*state);
@@ -314,6 +372,189 @@ static void test_ledger(void **state)
 	assert_int_equal(json_array_size(at(json, "links")), 3);
 	assert_int_equal(json_array_size(at(json, "unbalanced")), 1);
 	assert_true(number_at(json_array_get(at(json, "unbalanced"), 0), "second") == 9);
+	json_decref(json);
+	query_close(q);
+}
+
+static void put_drop(struct store_rig *r, unsigned link, unsigned outcome, uint64_t first,
+		     uint64_t frames, bool open, int64_t utc_ns)
+{
+	struct ledger_loss loss = {.kind = 1,
+				   .code = (uint8_t)outcome,
+				   .link = (uint8_t)link,
+				   .tower = 1,
+				   .floor = (uint8_t)(link + 1),
+				   .open = open,
+				   .stream = FCM_PMT,
+				   .dma_epoch = 1,
+				   .first = first,
+				   .frames = frames,
+				   .tai_ns = first == 1000 ? 77 : INT64_MIN};
+
+	store_put_loss(r->s, 1, &loss, groups, utc_ns);
+}
+
+/* Rows of a loss that follow each other are one; nothing else is joined. */
+static void test_joined_losses(void **state)
+{
+	static const struct {
+		const char *code;
+		int link;
+		int64_t first, last, frames, tai_ns;
+		double begun, time; /* s after the rig's UTC */
+		bool open;
+	} wanted[] = {
+		{"slow", 2, 1000, 9079, 8080, 77, 199.9, 203, true}, /* three rows */
+		{"slow", 2, 9080, 9159, 80, 0, 203.99, 204, false},  /* another DMA epoch */
+		{"no-member", 2, 9080, 9159, 80, 0, 204.99, 205, false},
+		{"no-member", 2, 9240, 9319, 80, 0, 205.99, 206, false}, /* a gap before it */
+		{"no-member", 3, 9320, 9399, 80, 0, 206.99, 207, false}, /* another link */
+	};
+	struct store_rig *r = *state;
+	struct query *q;
+	json_t *json = NULL;
+	struct ledger_loss other = {.kind = 1, .code = OUTCOME_DROP_SLOW, .link = 2, .tower = 1};
+
+	put_drop(r, 2, OUTCOME_DROP_SLOW, 1000, 800, true, RIG_UTC + 200000000000ll);
+	put_drop(r, 2, OUTCOME_DROP_SLOW, 1800, 7200, false, RIG_UTC + 202000000000ll);
+	put_drop(r, 2, OUTCOME_DROP_SLOW, 9000, 80, true, RIG_UTC + 203000000000ll);
+	put_drop(r, 2, OUTCOME_DROP_NO_MEMBER, 9080, 80, false, RIG_UTC + 205000000000ll);
+	put_drop(r, 2, OUTCOME_DROP_NO_MEMBER, 9240, 80, false, RIG_UTC + 206000000000ll);
+	put_drop(r, 3, OUTCOME_DROP_NO_MEMBER, 9320, 80, false, RIG_UTC + 207000000000ll);
+	other.floor = 3;
+	other.dma_epoch = 2;
+	other.first = 9080;
+	other.frames = 80;
+	other.tai_ns = INT64_MIN;
+	store_put_loss(r->s, 1, &other, groups, RIG_UTC + 204000000000ll);
+	store_rig_flush(r);
+	q = open_query(r);
+	assert_int_equal(query_ledger(q, RIG_UTC + 100000000000ll, QUERY_ALL, 0, &json), 0);
+	assert_int_equal(json_array_size(at(json, "losses")), 5);
+	for (size_t i = 0; i < 5; i++) {
+		const json_t *l = NULL;
+		size_t n;
+		json_t *found;
+
+		json_array_foreach (at(json, "losses"), n, found) {
+			bool same = strcmp(text_at(found, "code"), wanted[i].code) == 0 &&
+				    number_at(found, "first") == (double)wanted[i].first;
+
+			l = same ? found : l;
+		}
+		assert_non_null(l);
+		assert_int_equal(number_at(l, "link"), wanted[i].link);
+		assert_int_equal(number_at(l, "last"), wanted[i].last);
+		assert_int_equal(number_at(l, "frames"), wanted[i].frames);
+		assert_true(fabs(number_at(l, "begun") - 1795000000 - wanted[i].begun) < 1e-3);
+		assert_true(fabs(number_at(l, "time") - 1795000000 - wanted[i].time) < 1e-3);
+		assert_int_equal(json_is_true(at(l, "open")), wanted[i].open);
+		assert_int_equal(json_integer_value(at(l, "tai_ns")), wanted[i].tai_ns);
+	}
+	json_decref(json);
+	/* The newest come from all rows, not from the newest rows. */
+	assert_int_equal(query_ledger(q, RIG_UTC + 100000000000ll, 2, 4, &json), 0);
+	assert_int_equal(json_array_size(at(json, "losses")), 4);
+	assert_int_equal(number_at(json_array_get(at(json, "losses"), 0), "first"), 1000);
+	json_decref(json);
+	query_close(q);
+}
+
+/* ------------------------------------------------------------------ limits */
+
+#define BIG_SECONDS 60000
+
+/* A day and more of four links, written behind the store's back. */
+static void put_much(const struct store_rig *r)
+{
+	static const char sql[] =
+		"BEGIN;"
+		"WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < %d - 1),"
+		" l(k) AS (VALUES(0), (1), (2), (3))"
+		" INSERT INTO ledger_link SELECT 9, 1, k, i, 1, k + 1, 8000, 8000, 0, 0, 0, 0, 0, "
+		"0,"
+		" 0, 0, 1, %lld + i * 1000000000 FROM l, s;"
+		"WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < %d - 1)"
+		" INSERT INTO loss SELECT 9, 0, 'crc', 1, 1, 2, '', '', 1, i * 8000, 1, NULL,"
+		" %lld + i * 1000000000, 0 FROM s; COMMIT";
+	long long from = RIG_UTC - BIG_SECONDS * 1000000000ll;
+	char text[1024];
+	sqlite3 *db;
+
+	snprintf(text, sizeof(text), sql, BIG_SECONDS, from, BIG_SECONDS, from);
+	assert_int_equal(sqlite3_open(r->path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
+	assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* Every page of the -wal can be put back into the file: no reader holds a snapshot. */
+static bool nobody_reads(const struct store_rig *r)
+{
+	sqlite3_stmt *s;
+	sqlite3 *db;
+	int busy;
+
+	assert_int_equal(sqlite3_open(r->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA wal_checkpoint(TRUNCATE)", -1, &s, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	busy = sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return busy == 0;
+}
+
+static double cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* A question that takes too long ends in time, leaves nothing behind, and does not spoil the next. */
+static void test_limit(void **state)
+{
+	struct store_rig *r = *state;
+	struct query_filter nothing = {.who = "nobody"};
+	struct query *q;
+	json_t *json = NULL;
+	double whole, cut;
+
+	put_much(r);
+	q = open_query(r);
+	whole = cpu_ms();
+	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), 0);
+	assert_true(number_at(json_array_get(at(at(json, "totals"), "links"), 0), "seconds") ==
+		    BIG_SECONDS);
+	json_decref(json);
+	json = NULL;
+	whole = cpu_ms() - whole;
+
+	cut = cpu_ms();
+	query_limit(q, 10);
+	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), -ETIME);
+	cut = cpu_ms() - cut;
+	assert_null(json);
+	assert_string_equal(query_error(q), "not answered within 10 ms");
+	if (cut > 60 || cut > whole / 2) {
+		fail_msg("%.1f ms for what may take 10, and takes %.1f", cut, whole);
+	}
+	assert_true(nobody_reads(r));
+
+	query_limit(q, 1000);
+	assert_int_equal(query_ledger(q, RIG_UTC, 2, 0, &json), 0);
+	json_decref(json);
+	query_limit(q, 1000);
+	assert_int_equal(query_commands(q, &nothing, &json), 0);
+	json_decref(json);
+	/* Time that passed between two questions is nobody's. */
+	query_limit(q, 1);
+	usleep(5000);
+	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), -ETIME);
+	query_limit(q, 0);
+	assert_int_equal(query_ledger(q, 0, 1, 0, &json), 0);
 	json_decref(json);
 	query_close(q);
 }
@@ -487,9 +728,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_words, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_history, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ambiguous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ledger, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_joined_losses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_orderly_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_kill, setup, teardown),

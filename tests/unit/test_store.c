@@ -520,6 +520,7 @@ static void test_ledger_rows(void **state)
 					  "SELECT frames FROM loss WHERE kind=0 AND NOT open AND "
 					  "tai_ns=77 AND code='crc' AND stream=''"),
 			 9);
+	assert_int_equal(store_rig_number(&r, "SELECT time FROM loss WHERE kind=0"), RIG_UTC + 5);
 	assert_int_equal(store_rig_number(&r,
 					  "SELECT frames FROM loss WHERE kind=1 AND code='slow' "
 					  "AND grp='trigger' AND stream='pmt'"),
