@@ -160,6 +160,21 @@ static void op_link_align(struct control_request *rq, json_t *args, void *contex
 
 /* --- phase --- */
 
+/* The bins that are not empty: most of the circle is. */
+static json_t *histogram_json(const struct phase *p)
+{
+	const uint32_t *counts = phase_histogram(p);
+	json_t *bins = json_array();
+
+	for (int bin = 0; bin < PHASE_BINS; bin++) {
+		if (counts[bin]) {
+			json_array_append_new(bins, json_pack("[i,I]", bin * PHASE_BIN_PS,
+							      (json_int_t)counts[bin]));
+		}
+	}
+	return json_pack("{s:i,s:o}", "bin_ps", PHASE_BIN_PS, "bins", bins);
+}
+
 static void op_phase_show(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
@@ -172,7 +187,11 @@ static void op_phase_show(struct control_request *rq, json_t *args, void *contex
 	phases = json_array();
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (s->link[link].enabled && (wanted == QUERY_ALL || wanted == (int)link)) {
-			json_array_append_new(phases, status_phase(s, link));
+			json_t *phase = status_phase(s, link);
+
+			json_object_set_new(phase, "histogram",
+					    histogram_json(s->link[link].phase));
+			json_array_append_new(phases, phase);
 		}
 	}
 	control_answer(rq, json_pack("{s:o}", "phases", phases));

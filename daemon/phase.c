@@ -416,7 +416,7 @@ static void keep_sample(struct phase *p, const struct phase_reading *reading, ui
 	p->samples[(p->first + p->count) % SAMPLES_MAX] =
 		(struct phase_sample){.s = (double)now_ns / 1e9, .x = p->x};
 	p->count++;
-	p->histogram[reading->phase_ps / (PHASE_WRAP_PS / PHASE_BINS)]++;
+	p->histogram[reading->phase_ps / PHASE_BIN_PS]++;
 	add_to_second(p, now_ns);
 }
 

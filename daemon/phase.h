@@ -19,7 +19,8 @@
 
 #define PHASE_WRAP_PS 12500
 #define PHASE_UI_PS   1250
-#define PHASE_BINS    1250 /* of 10 ps */
+#define PHASE_BINS    1250 /* of the histogram */
+#define PHASE_BIN_PS  (PHASE_WRAP_PS / PHASE_BINS)
 
 struct phase_reading {
 	uint32_t phase_ps; /* 0..12499 */
@@ -94,7 +95,7 @@ bool phase_take_judgement(struct phase *p, struct phase_judgement *ret_judgement
 /* A second is complete. */
 bool phase_take_row(struct phase *p, struct phase_row *ret_row);
 void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *ret_view);
-/* PHASE_BINS counts of 10 ps since the last re-lock. */
+/* PHASE_BINS counts of PHASE_BIN_PS each, the first from 0 ps on, since the last re-lock. */
 const uint32_t *phase_histogram(const struct phase *p);
 
 #endif

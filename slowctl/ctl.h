@@ -182,8 +182,11 @@ int ctl_away_fail(struct ctl *ctl, int err);
 
 /* From the database. True: `op` can be asked there. */
 bool ctl_away_can(const char *op);
-/* The result of `op` in control.md's shape. CTL_DONE, or the exit code, everything said. */
+/* The result of `op` in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
+ * open have "unattended" in addition. */
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
+/* The same in the place of a daemon that is there: within --timeout, or a minute. */
+int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
 

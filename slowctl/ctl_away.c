@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * While the daemon is away: what the database can answer (slowctl/query.h, read-only, nothing is
- * changed), in the shapes of schemas/control.md, and since when the daemon is away.
+ * What the database's file can answer (slowctl/query.h, read-only, nothing is changed), in the shapes of
+ * schemas/control.md: while the daemon is away, with since when it is, and in the place of a daemon that
+ * must not be kept from its work for so long.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,6 +15,9 @@
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 #include "slowctl/query.h"
+
+/* What a daemon writes while its file is read piles up in its journal: not for ever. */
+#define READ_S 60.0
 
 static int64_t since_ns(const json_t *args)
 {
@@ -139,6 +143,28 @@ int ctl_away_since(const struct ctl *ctl, double *ret_time)
 	return 0;
 }
 
+/* Open commands have nobody who waits for them now. */
+static void mark_unattended(json_t *command)
+{
+	if (json_is_null(json_object_get(command, "ended"))) {
+		json_object_set_new(command, "unattended", json_true());
+	}
+}
+
+static void mark_all_unattended(json_t *result)
+{
+	static const char *const lists[] = {"commands", "sets"};
+	size_t n;
+	json_t *command;
+
+	mark_unattended(result);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		json_array_foreach (json_object_get(result, lists[i]), n, command) {
+			mark_unattended(command);
+		}
+	}
+}
+
 static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int err,
 		      const char *words)
 {
@@ -156,6 +182,12 @@ static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int e
 	if (err == -ENOTUNIQ) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "say the tower: tower1.floor3...",
 				"'%s' is ambiguous", value_string(args, "name", ""));
+	}
+	if (err == -ETIME) {
+		return ctl_fail(ctl, CTL_NOT, "refused",
+				"narrow it: a later --since, one --link; or give it longer: "
+				"--timeout 30m",
+				"%s from %s: %s", op, ctl->station.database, words);
 	}
 	return ctl_fail(ctl, CTL_NOT, "internal", "", "%s from %s: %s", op, ctl->station.database,
 			words != NULL && *words != '\0' ? words : strerror(-err));
@@ -177,6 +209,20 @@ static int fail_open(struct ctl *ctl, const struct sc_error *error, int err)
 						    : strerror(-err));
 }
 
+static int ask(struct ctl *ctl, struct query *q, const char *op, const json_t *args,
+	       json_t **ret_result)
+{
+	int err = -ENOSYS;
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		if (strcmp(questions[i].op, op) == 0) {
+			err = questions[i].ask(q, args, ret_result);
+			break;
+		}
+	}
+	return err != 0 ? fail_query(ctl, op, args, err, query_error(q)) : CTL_DONE;
+}
+
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result)
 {
 	struct sc_error error = {0};
@@ -185,21 +231,18 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 	char span[32];
 	double last;
 	int err = query_open(ctl->station.database, &q, &error);
-	int code = CTL_DONE;
+	int code;
 
 	if (err != 0) {
 		return fail_open(ctl, &error, err);
 	}
-	err = -ENOSYS;
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-		if (strcmp(questions[i].op, op) == 0) {
-			err = questions[i].ask(q, args, ret_result);
-			break;
-		}
+	code = ask(ctl, q, op, args, ret_result);
+	query_close(q);
+	if (code != CTL_DONE) {
+		return code;
 	}
-	if (err != 0) {
-		code = fail_query(ctl, op, args, err, query_error(q));
-	} else if (ctl_away_since(ctl, &last) == 0) {
+	mark_all_unattended(*ret_result);
+	if (ctl_away_since(ctl, &last) == 0) {
 		ctl_remark("the daemon is away since %s UTC (%s); this is from %s",
 			   ctl_time_text(last, 0, when, sizeof(when)),
 			   ctl_span_text(ctl_now() - last, span, sizeof(span)),
@@ -207,6 +250,22 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 	} else {
 		ctl_remark("the daemon is away; this is from %s", ctl->station.database);
 	}
+	return CTL_DONE;
+}
+
+int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result)
+{
+	double limit_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : READ_S;
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	int err = query_open(ctl->station.database, &q, &error);
+	int code;
+
+	if (err != 0) {
+		return ctl_fail(ctl, CTL_NOT, "internal", error.hint, "%s", error.message);
+	}
+	query_limit(q, (unsigned)fmin(ceil(limit_s * 1e3), UINT32_MAX));
+	code = ask(ctl, q, op, args, ret_result);
 	query_close(q);
 	return code;
 }

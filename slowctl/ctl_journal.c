@@ -8,27 +8,46 @@
 #include "slowctl/ctl.h"
 #include "slowctl/ctl_value.h"
 
+/* Below what is read while the daemon is away. */
+static void explain_unattended(struct writer *w)
+{
+	writer_newline(w);
+	writer_paragraph(
+		w, 0, WRITER_WARN,
+		"open: nobody waits for it now, as the daemon is away; whether it was done is not "
+		"known. When the daemon is back it asks the floor and settles it; it never sends "
+		"it again.");
+}
+
 static void render_list(struct writer *w, const json_t *result)
 {
 	static const char *const columns[] = {">command", "time (UTC)", "who",	 "parameter",
 					      ">old",	  ">new",	"state", "detail"};
+	bool unattended = false;
 	size_t i;
 	const json_t *c;
 
 	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (value_at(result, "commands"), i, c) {
 		const char *state = value_string(c, "state", "?");
+		const json_t *words = value_at(c, "words");
+		bool open = value_true(c, "unattended");
 
+		unattended = unattended || open;
 		value_cell(w, c, "command", VALUE_COUNT);
 		value_cell(w, c, "time", VALUE_TIME);
 		value_cell(w, c, "who", VALUE_PLAIN);
 		value_cell(w, c, "parameter", VALUE_PLAIN);
-		value_cell(w, c, "old", VALUE_PLAIN);
-		value_cell(w, c, "new", VALUE_PLAIN);
-		writer_cell(w, value_style(state), "%s", state);
+		value_word_cell(w, c, "old", words);
+		value_word_cell(w, c, "new", words);
+		writer_cell(w, open ? WRITER_WARN : value_style(state), "%s%s", state,
+			    open ? ", open" : "");
 		value_cell(w, c, "detail", VALUE_PLAIN);
 	}
 	writer_table_end(w, "no commands");
+	if (unattended) {
+		explain_unattended(w);
+	}
 }
 
 static void render_transitions(struct writer *w, const json_t *transitions)
@@ -52,19 +71,23 @@ static void render_transitions(struct writer *w, const json_t *transitions)
 static void command_render(struct writer *w, const json_t *c)
 {
 	const char *state = value_string(c, "state", "?");
+	const char *unit = value_string(c, "unit", "");
+	const json_t *words = value_at(c, "words");
+	bool open = value_true(c, "unattended");
 	char a[128];
 	char b[128];
 
 	writer_heading(w, "Command %lld: %s %s", value_integer(c, "command", 0),
 		       value_string(c, "op", "?"), value_string(c, "parameter", "?"));
-	writer_pair(w, "state", value_style(state), "%s", state);
+	writer_pair(w, "state", open ? WRITER_WARN : value_style(state), "%s%s", state,
+		    open ? ", open" : "");
 	if (*value_string(c, "detail", "") != '\0') {
 		writer_pair(w, "detail", WRITER_PLAIN, "%s", value_string(c, "detail", ""));
 	}
-	writer_pair(w, "value", WRITER_PLAIN, "%s -> %s %s",
-		    value_text(value_at(c, "old"), VALUE_PLAIN, a, sizeof(a)),
-		    value_text(value_at(c, "new"), VALUE_PLAIN, b, sizeof(b)),
-		    value_string(c, "unit", ""));
+	writer_pair(w, "value", WRITER_PLAIN, "%s -> %s%s%s",
+		    value_word(value_at(c, "old"), words, a, sizeof(a)),
+		    value_word(value_at(c, "new"), words, b, sizeof(b)), *unit != '\0' ? " " : "",
+		    unit);
 	writer_pair(w, "who", WRITER_PLAIN, "%s (uid %s, pid %s), from %s",
 		    value_string(c, "who", "?"),
 		    value_text(value_at(c, "uid"), VALUE_COUNT, a, sizeof(a)),
@@ -78,6 +101,9 @@ static void command_render(struct writer *w, const json_t *c)
 		    value_text(value_at(c, "attempts"), VALUE_COUNT, b, sizeof(b)));
 	writer_newline(w);
 	render_transitions(w, value_at(c, "transitions"));
+	if (open) {
+		explain_unattended(w);
+	}
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)

@@ -87,7 +87,7 @@ static void render_losses(struct writer *w, const json_t *losses)
 		long long frames = value_integer(loss, "frames", 0);
 		char floor[48];
 
-		value_cell(w, loss, "time", VALUE_TIME_MS);
+		value_cell(w, loss, "begun", VALUE_TIME_MS);
 		writer_cell(w, WRITER_WARN, "%s", value_string(loss, "code", "?"));
 		value_cell(w, loss, "link", VALUE_COUNT);
 		writer_cell(w, WRITER_PLAIN, "%s", value_floor(loss, floor, sizeof(floor)));

@@ -31,6 +31,18 @@ static void limits_text(const json_t *p, char *buf, size_t size)
 		 value_text(value_at(p, "limits.high"), VALUE_PLAIN, high, sizeof(high)));
 }
 
+/* As it is typed: a switch is on or off. */
+static void value_or_switch_cell(struct writer *w, const json_t *p, const char *key)
+{
+	const json_t *value = value_at(p, key);
+
+	if (json_is_boolean(value)) {
+		writer_cell(w, WRITER_PLAIN, "%s", json_is_true(value) ? "on" : "off");
+	} else {
+		value_cell(w, p, key, VALUE_PLAIN);
+	}
+}
+
 static void render_parameters(struct writer *w, const json_t *result)
 {
 	static const char *const columns[] = {"parameter", ">value",  "unit",	">set to",
@@ -46,9 +58,9 @@ static void render_parameters(struct writer *w, const json_t *result)
 
 		limits_text(p, limits, sizeof(limits));
 		value_cell(w, p, "name", VALUE_PLAIN);
-		value_cell(w, p, "value", VALUE_PLAIN);
+		value_or_switch_cell(w, p, "value");
 		value_cell(w, p, "unit", VALUE_PLAIN);
-		value_cell(w, p, "setpoint", VALUE_PLAIN);
+		value_or_switch_cell(w, p, "setpoint");
 		value_cell(w, p, "age_s", VALUE_AGE);
 		if (action) {
 			writer_cell(w, WRITER_PLAIN, "-");
@@ -73,7 +85,7 @@ static void render_history(struct writer *w, const json_t *result)
 	static const char *const columns[] = {"time (UTC)", ">value", ">set to"};
 	size_t i;
 	const json_t *row;
-
+	const json_t *words = value_at(result, "words");
 	const char *unit = value_string(result, "unit", "");
 
 	writer_heading(w, "%s%s%s", value_string(result, "name", "?"), *unit != '\0' ? " in " : "",
@@ -81,8 +93,8 @@ static void render_history(struct writer *w, const json_t *result)
 	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (value_at(result, "rows"), i, row) {
 		value_cell(w, row, "time", VALUE_TIME_MS);
-		value_cell(w, row, "value", VALUE_PLAIN);
-		value_cell(w, row, "setpoint", VALUE_PLAIN);
+		value_word_cell(w, row, "value", words);
+		value_word_cell(w, row, "setpoint", words);
 	}
 	writer_table_end(w, "no samples in this time");
 }
@@ -115,6 +127,7 @@ static void render_outcome(struct writer *w, const json_t *c)
 	const char *state = value_string(c, "state", "?");
 	const char *detail = value_string(c, "detail", "");
 	const char *unit = value_string(c, "unit", "");
+	const json_t *words = value_at(c, "words");
 	double took = value_number(c, "ended") - value_number(c, "time");
 	char old[64];
 	char new[64];
@@ -123,8 +136,8 @@ static void render_outcome(struct writer *w, const json_t *c)
 	writer_text(w, WRITER_PLAIN, "%s ", value_string(c, "parameter", "?"));
 	if (strcmp(value_string(c, "op", "set"), "action") != 0) {
 		writer_text(w, WRITER_PLAIN, "%s -> %s%s%s ",
-			    value_text(value_at(c, "old"), VALUE_PLAIN, old, sizeof(old)),
-			    value_text(value_at(c, "new"), VALUE_PLAIN, new, sizeof(new)),
+			    value_word(value_at(c, "old"), words, old, sizeof(old)),
+			    value_word(value_at(c, "new"), words, new, sizeof(new)),
 			    *unit != '\0' ? " " : "", unit);
 	}
 	writer_text(w, value_style(state), "%s", state);

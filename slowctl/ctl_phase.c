@@ -5,53 +5,40 @@
 #include <string.h>
 
 #include "slowctl/ctl.h"
+#include "slowctl/ctl_histogram.h"
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 
-static void render_phase(struct writer *w, const json_t *p)
+static void render_reference(struct writer *w, const json_t *p)
+{
+	char a[48];
+	char b[48];
+
+	if (!json_is_object(value_at(p, "reference"))) {
+		writer_pair(w, "reference", WRITER_WARN, "none yet");
+		return;
+	}
+	writer_pair(w, "reference", WRITER_PLAIN, "%s ps, made %s UTC",
+		    value_text(value_at(p, "reference.phase_ps"), VALUE_PS, a, sizeof(a)),
+		    value_text(value_at(p, "reference.time"), VALUE_TIME, b, sizeof(b)));
+	writer_pair(w, "its round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",
+		    value_integer(p, "reference.rtt_frames", 0),
+		    value_integer(p, "reference.rtt_bytes", 0),
+		    value_integer(p, "reference.rtt_bits", 0));
+	writer_pair(w, "moved", WRITER_PLAIN, "%s ps from the reference",
+		    value_text(value_at(p, "difference_ps"), VALUE_PS_SIGNED, a, sizeof(a)));
+}
+
+static void render_verdicts(struct writer *w, const json_t *p)
 {
 	const char *verdict = value_string(p, "last.verdict", "none");
 	long long slip = value_integer(p, "last.slip", 0);
-	char a[48];
+	char a[48] = "";
 	char b[48];
 	char c[48];
 
-	writer_heading(w, "Link %lld%s", value_integer(p, "link", -1),
-		       value_true(p, "locked") ? "" : "  NOT LOCKED");
-	writer_pair(w, "phase now", WRITER_PLAIN, "%s ps",
-		    value_text(value_at(p, "phase_ps"), VALUE_PS, a, sizeof(a)));
-	writer_pair(w, "since last lock", WRITER_PLAIN, "mean %s ps, sigma %s, peak to peak %s",
-		    value_text(value_at(p, "mean_ps"), VALUE_PS, a, sizeof(a)),
-		    value_text(value_at(p, "sigma_ps"), VALUE_PS, b, sizeof(b)),
-		    value_text(value_at(p, "peak_to_peak_ps"), VALUE_PS, c, sizeof(c)));
-	writer_pair(w, "last sample", WRITER_PLAIN, "%s ago, %lld samples since the last lock",
-		    value_text(value_at(p, "age_s"), VALUE_AGE, a, sizeof(a)),
-		    value_integer(p, "samples", 0));
-	if (json_is_number(value_at(p, "slope_ps_per_s"))) {
-		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s",
-			    value_number(p, "slope_ps_per_s"));
-	}
-	writer_pair(w, "round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",
-		    value_integer(p, "round_trip.frames", 0),
-		    value_integer(p, "round_trip.bytes", 0),
-		    value_integer(p, "round_trip.bits", 0));
-	if (json_is_object(value_at(p, "reference"))) {
-		writer_pair(w, "reference", WRITER_PLAIN,
-			    "%s ps, %lld frames, %lld bytes, %lld bits, made %s UTC",
-			    value_text(value_at(p, "reference.phase_ps"), VALUE_PS, a, sizeof(a)),
-			    value_integer(p, "reference.rtt_frames", 0),
-			    value_integer(p, "reference.rtt_bytes", 0),
-			    value_integer(p, "reference.rtt_bits", 0),
-			    value_text(value_at(p, "reference.time"), VALUE_TIME, b, sizeof(b)));
-	} else {
-		writer_pair(w, "reference", WRITER_WARN, "none yet");
-	}
-	writer_pair(w, "moved", WRITER_PLAIN, "%s ps from the reference",
-		    value_text(value_at(p, "difference_ps"), VALUE_PS_SIGNED, a, sizeof(a)));
 	if (slip != 0) {
 		snprintf(a, sizeof(a), " by %lld x 1.25 ns", slip);
-	} else {
-		a[0] = '\0';
 	}
 	writer_pair(w, "last verdict", value_style(verdict), "%s%s, %s ps, %s ago", verdict, a,
 		    value_text(value_at(p, "last.difference_ps"), VALUE_PS_SIGNED, b, sizeof(b)),
@@ -61,6 +48,36 @@ static void render_phase(struct writer *w, const json_t *p)
 		    value_integer(p, "relocks", 0), value_integer(p, "passes", 0),
 		    value_integer(p, "slips", 0), value_integer(p, "jumps", 0),
 		    value_integer(p, "drifts", 0));
+}
+
+static void render_phase(struct writer *w, const json_t *p)
+{
+	char a[48];
+	char b[48];
+	char c[48];
+
+	writer_heading(w, "Link %lld%s", value_integer(p, "link", -1),
+		       value_true(p, "locked") ? "" : "  NOT LOCKED");
+	writer_pair(w, "phase now", WRITER_PLAIN, "%s ps",
+		    value_text(value_at(p, "phase_ps"), VALUE_PS, a, sizeof(a)));
+	writer_pair(w, "last sample", WRITER_PLAIN, "%s ago",
+		    value_text(value_at(p, "age_s"), VALUE_AGE, a, sizeof(a)));
+	writer_pair(w, "last 10 min", WRITER_PLAIN,
+		    "mean %s ps, sigma %s, peak to peak %s (%lld samples)",
+		    value_text(value_at(p, "mean_ps"), VALUE_PS, a, sizeof(a)),
+		    value_text(value_at(p, "sigma_ps"), VALUE_PS, b, sizeof(b)),
+		    value_text(value_at(p, "peak_to_peak_ps"), VALUE_PS, c, sizeof(c)),
+		    value_integer(p, "samples", 0));
+	if (json_is_number(value_at(p, "slope_ps_per_s"))) {
+		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s",
+			    value_number(p, "slope_ps_per_s"));
+	}
+	writer_pair(w, "round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",
+		    value_integer(p, "round_trip.frames", 0),
+		    value_integer(p, "round_trip.bytes", 0),
+		    value_integer(p, "round_trip.bits", 0));
+	render_reference(w, p);
+	render_verdicts(w, p);
 	writer_pair(w, "TDEV 1/10/100 s", WRITER_PLAIN, "%s / %s / %s ps",
 		    value_text(value_at(p, "tdev_ps.1"), VALUE_PS, a, sizeof(a)),
 		    value_text(value_at(p, "tdev_ps.10"), VALUE_PS, b, sizeof(b)),
@@ -71,16 +88,36 @@ static void render_phase(struct writer *w, const json_t *p)
 		    value_text(value_at(p, "mtie_ps.100"), VALUE_PS, c, sizeof(c)));
 }
 
+static void render_histogram(struct writer *w, const json_t *p)
+{
+	struct histogram h;
+
+	histogram_fold(value_at(p, "histogram"), &h);
+	writer_newline(w);
+	if (h.samples == 0) {
+		writer_text(w, WRITER_DIM, "no histogram: no samples since the last lock");
+		writer_newline(w);
+		return;
+	}
+	writer_heading(w, "%llu samples since the last lock, %u ps a line",
+		       (unsigned long long)h.samples, h.line_ps);
+	histogram_render(w, &h, value_number(p, "mean_ps"), value_number(p, "reference.phase_ps"));
+}
+
 static void render_show(struct writer *w, const json_t *result)
 {
+	const json_t *phases = value_at(result, "phases");
 	size_t i;
 	const json_t *phase;
 
-	json_array_foreach (value_at(result, "phases"), i, phase) {
+	json_array_foreach (phases, i, phase) {
 		if (i > 0) {
 			writer_newline(w);
 		}
 		render_phase(w, phase);
+	}
+	if (json_array_size(phases) == 1) {
+		render_histogram(w, json_array_get(phases, 0));
 	}
 }
 
@@ -313,9 +350,11 @@ const struct ctl_command ctl_phase_commands[] = {
 		.verb = "show",
 		.arguments = "[LINK]",
 		.summary = "phase of the links against their references",
-		.help = "Mean (circular, 0 to 12500 ps), spread, slope, round trip, the reference "
-			"and "
-			"the last\nverdict; TDEV and MTIE over 1, 10 and 100 s.",
+		.help = "Mean (circular, 0 to 12500 ps) and spread of the last 10 minutes of this "
+			"lock, slope,\nround trip, the reference and the last verdict; TDEV and "
+			"MTIE over 1, 10 and 100 s. Of one\nLINK also the histogram of all "
+			"samples since the last lock.\n\n"
+			"  fcmctl phase show 2",
 		.max_words = 1,
 		.run = show_run,
 	},

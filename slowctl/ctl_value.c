@@ -119,6 +119,24 @@ const char *value_text(const json_t *value, enum value_form form, char *buf, siz
 	return buf;
 }
 
+const char *value_word(const json_t *value, const json_t *words, char *buf, size_t size)
+{
+	double number = json_is_number(value) ? json_number_value(value) : -1.0;
+
+	if (number >= 0.0 && number < (double)json_array_size(words) && number == floor(number)) {
+		value = json_array_get(words, (size_t)number);
+	}
+	return value_text(value, VALUE_PLAIN, buf, size);
+}
+
+void value_word_cell(struct writer *w, const json_t *object, const char *path, const json_t *words)
+{
+	char buf[512];
+
+	writer_cell(w, WRITER_PLAIN, "%s",
+		    value_word(value_at(object, path), words, buf, sizeof(buf)));
+}
+
 void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form)
 {
 	char buf[512];

@@ -140,6 +140,17 @@ def make_database(path):
         db.execute("INSERT INTO command VALUES (17,'c1',?,'anna',1000,4711,'local','gain matching',2,1,3,"
                    "'tower1.floor3.om2.hv','set',1400.0,1450.0,'V',101,3,'DONE','reads 1449.8 V',1,?)",
                    (t - 60_000000000, t - 58_000000000))
+        # Still open when the daemon went away; a switch has words.
+        db.execute("INSERT INTO command VALUES (18,'c2',?,'anna',1000,4712,'local',NULL,2,1,3,"
+                   "'tower1.floor3.om2.power','set',0.0,1.0,'',102,3,'SENT','sent, attempt 1',1,NULL)",
+                   (t - 1_000000000,))
+        db.executemany("INSERT INTO transition VALUES (18,?,?,?,?)",
+                       [(t - 1_000000000, "QUEUED", None, ""),
+                        (t - 900000000, "SENT", 64391345, "sent, attempt 1")])
+        db.executemany("INSERT INTO station VALUES (?,?)",
+                       [("words.om.power", "off on"), ("words.link.state", "off silent dark aligning up")])
+        db.executemany("INSERT INTO sample VALUES ('link2.state',?,?,NULL)",
+                       [(t - 60_000000000, 4), (t - 47_000000000, 2)])
         db.executemany("INSERT INTO transition VALUES (17,?,?,?,?)",
                        [(t - 60_000000000, "QUEUED", None, ""), (t - 59_900000000, "SENT", 63912345, "attempt 1"),
                         (t - 58_000000000, "DONE", None, "reads 1449.8 V")])
@@ -156,6 +167,11 @@ def make_database(path):
         db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,1,?)", (t,))
         db.execute("INSERT INTO loss VALUES (1,0,'crc',1,1,2,'','',1,63920017,13,?,?,0)",
                    (t + 6_500000000, t - 30_500000000))
+        # One loss in two rows (the daemon was restarted in it), and one of another reason right behind.
+        db.executemany("INSERT INTO loss VALUES (1,1,?,1,1,2,'pmt','trigger',1,?,?,NULL,?,?)",
+                       [("slow", 63920080, 80, t - 30_000000000, 1),
+                        ("slow", 63920160, 160, t - 29_980000000, 0),
+                        ("no-member", 63920320, 80, t - 29_970000000, 0)])
 
 
 def away(bench):

@@ -29,6 +29,7 @@ $(eval $(call unit_test,test_gps,tests/unit/test_gps.c,emuworld tdm,libisal libx
 # fcmctl
 $(eval $(call unit_test,test_ctl_time,tests/unit/test_ctl_time.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_writer,tests/unit/test_ctl_writer.c,fcmctl,jansson))
+$(eval $(call unit_test,test_ctl_histogram,tests/unit/test_ctl_histogram.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))
 
