@@ -187,7 +187,7 @@ static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int e
 		return ctl_fail(ctl, CTL_NOT, "refused",
 				"narrow it: a later --since, one --link; or give it longer: "
 				"--timeout 30m",
-				"%s from %s: %s", op, ctl->station.database, words);
+				"%s: %s: %s", ctl->doing, ctl->station.database, words);
 	}
 	return ctl_fail(ctl, CTL_NOT, "internal", "", "%s from %s: %s", op, ctl->station.database,
 			words != NULL && *words != '\0' ? words : strerror(-err));
