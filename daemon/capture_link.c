@@ -471,6 +471,63 @@ static uint32_t data_cells(const struct link *l, const struct nanet3_event *e)
 	return cells < l->frames_per_buffer ? cells : l->frames_per_buffer;
 }
 
+/* Buffers not yet read; of a gap what is left of it, in buffers as well. */
+static uint64_t backlog(const struct link *l, uint64_t write)
+{
+	uint64_t unread = write - l->read_position;
+	const struct nanet3_event *e;
+
+	if (unread > 0) {
+		e = nanet3_completion(l->capture->board, l->number, l->read_position);
+		if (e->length == 0 && l->reading && l->head < e->frame_count + e->frames) {
+			unread += (e->frame_count + e->frames - l->head) / l->frames_per_buffer;
+		}
+	}
+	return unread;
+}
+
+/*
+ * After a death or a pause of ours the ring holds data that no consumer kept us from reading, and after
+ * one of the board's the gap's blocks are due all at once. Read in one go they would pile up with the
+ * publisher and be dropped as if a consumer were slow. So they are read as fast as the consumers
+ * acknowledge, with half of what a group may hold in flight. That is given up when it does not help:
+ * when less than half a second's reading has shrunk the backlog, or the ring comes close to full by it.
+ * Then the groups' policy decides, as always.
+ */
+static bool catches_up(struct link *l)
+{
+	const struct capture *c = l->capture;
+	uint64_t write = nanet3_write_position(c->board, l->number);
+	uint64_t unread = backlog(l, write);
+	uint64_t almost_full = l->depth - l->depth / 16;
+
+	if (unread <= l->depth / 16) {
+		l->catch_up.on = l->catch_up.given_up = false;
+	} else if (!l->catch_up.on && !l->catch_up.given_up && unread > l->depth / 8) {
+		l->catch_up.on = true;
+		l->catch_up.unread = unread;
+		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
+	} else if (l->catch_up.on &&
+		   (c->now_ns >= l->catch_up.look_ns ||
+		    (unread > almost_full && l->catch_up.unread <= almost_full))) {
+		l->catch_up.on = unread < l->catch_up.unread;
+		l->catch_up.given_up = !l->catch_up.on;
+		if (c->now_ns >= l->catch_up.look_ns) {
+			l->catch_up.unread = unread;
+			l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
+		}
+	}
+	return l->catch_up.on;
+}
+
+/* Reading on would have the groups drop what nobody is slow for: the next tick looks again. */
+static bool held_back(struct link *l)
+{
+	uint64_t hold = l->capture->config.hold_frames;
+
+	return hold > 0 && (out_unhurried(l) || catches_up(l)) && out_frames(l) >= hold / 2;
+}
+
 /* One completion, from where we are in it. False: blocked in the middle. */
 static bool consume(struct link *l, const struct nanet3_event *e)
 {
@@ -501,7 +558,7 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 			first_cell(l, from);
 		}
 		give(l, e, from, n, data);
-		if (!out_spans(l)) {
+		if (!out_spans(l) || (!data && held_back(l))) {
 			return l->head >= end;
 		}
 	}
@@ -524,51 +581,14 @@ static void renew(struct link *l)
 	}
 }
 
-/*
- * After a death or a pause of ours the ring holds data that no consumer kept us from reading. Read in one
- * go they would pile up with the publisher and be dropped as if a consumer were slow. So they are read as
- * fast as the consumers acknowledge, with half of what a group may hold in flight. That is given up
- * when it does not help: when less than half a second's reading has shrunk the backlog, or the ring
- * comes close to full by it. Then the groups' policy decides, as always.
- */
-static bool catches_up(struct link *l, uint64_t write)
-{
-	const struct capture *c = l->capture;
-	uint64_t unread = write - l->read_position;
-	uint64_t almost_full = l->depth - l->depth / 16;
-
-	if (unread <= l->depth / 16) {
-		l->catch_up.on = l->catch_up.given_up = false;
-	} else if (!l->catch_up.on && !l->catch_up.given_up && unread > l->depth / 8) {
-		l->catch_up.on = true;
-		l->catch_up.unread = unread;
-		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
-	} else if (l->catch_up.on &&
-		   (c->now_ns >= l->catch_up.look_ns ||
-		    (unread > almost_full && l->catch_up.unread <= almost_full))) {
-		l->catch_up.on = unread < l->catch_up.unread;
-		l->catch_up.given_up = !l->catch_up.on;
-		if (c->now_ns >= l->catch_up.look_ns) {
-			l->catch_up.unread = unread;
-			l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
-		}
-	}
-	return l->catch_up.on && out_frames(l) >= c->config.hold_frames / 2;
-}
-
 bool link_drain(struct link *l)
 {
 	uint64_t write, until;
 
-	if (!l->claimed || !out_spans(l)) {
+	if (!l->claimed || !out_spans(l) || held_back(l)) {
 		return false;
 	}
 	write = nanet3_write_position(l->capture->board, l->number);
-	if (l->capture->config.hold_frames &&
-	    (out_unhurried(l) ? out_frames(l) >= l->capture->config.hold_frames / 2
-			      : catches_up(l, write))) {
-		return false; /* the next tick looks again */
-	}
 	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;
 	while (l->read_position < until) {
 		const struct nanet3_event *e =
