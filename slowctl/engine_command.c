@@ -185,11 +185,38 @@ static double settle_time_s(struct engine *e, const struct command *c)
 	return k->settle_s + 1.1 * way / ramp->value;
 }
 
+/* Its sibling (a trip) that keeps the output off, as read since `since_ns` (monotonic); NULL: it does not. */
+static struct param *kept_off_by(struct engine *e, const struct command *c, uint64_t since_ns)
+{
+	struct param *q = NULL;
+
+	if (!c->action && c->param->kind->see[0]) {
+		q = params_sibling(e->params, c->param, c->param->kind->see);
+	}
+	return q && q->has_value && q->value != 0 && q->mono_ns >= since_ns ? q : NULL;
+}
+
+/* What keeps it off is read anew: it decides what the read-back can show. */
+static void look_at_see(struct engine *e, struct command *c, struct engine_now now)
+{
+	struct param *q = NULL;
+
+	c->acked_ns = now.mono_ns;
+	c->was_off = kept_off_by(e, c, 0) != NULL;
+	if (!c->action && c->param->kind->see[0]) {
+		q = params_sibling(e->params, c->param, c->param->kind->see);
+	}
+	if (q && q->next_poll_ns > now.mono_ns) {
+		q->next_poll_ns = now.mono_ns;
+	}
+}
+
 static void acked(struct engine *e, struct command *c, int32_t value, const char *how,
 		  struct engine_now now)
 {
 	struct param *p = c->param;
 
+	look_at_see(e, c, now);
 	if (c->action) {
 		c->wanted_count = (uint32_t)value;
 	} else {
@@ -244,8 +271,7 @@ static const char *refusal_hint(uint8_t status)
 void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
 		     struct engine_now now)
 {
-	char see[PARAM_NAME_MAX + 32] = "";
-	const struct param *p;
+	const struct param *q;
 
 	if (w->status == WORD_OK) {
 		acked(e, c, w->value, how, now);
@@ -258,16 +284,15 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 		c->not_before = now.mono_ns;
 		return;
 	}
-	p = c->param->kind->see[0] ? params_sibling(e->params, c->param, c->param->kind->see)
-				   : NULL;
-	if (p && p->has_value && p->value != 0) {
-		char v[32];
-
-		snprintf(see, sizeof(see), " (%s = %s)", p->name,
-			 param_format(p, p->value, v, sizeof(v)));
+	q = kept_off_by(e, c, 0);
+	if (q && w->status == WORD_REFUSED) {
+		command_end(e, c, COMMAND_REFUSED,
+			    "It can only be lowered meanwhile; to raise it, clear that first.", now,
+			    "refused by the FCM: not possible while %s is on", q->name);
+		return;
 	}
-	command_end(e, c, COMMAND_REFUSED, refusal_hint(w->status), now, "refused by the FCM: %s%s",
-		    refusal_text(w->status), see);
+	command_end(e, c, COMMAND_REFUSED, refusal_hint(w->status), now, "refused by the FCM: %s",
+		    refusal_text(w->status));
 }
 
 /* ------------------------------------------------------------------ settled by QUERY */
@@ -339,6 +364,23 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back", now);
 }
 
+/* The FCM has the set value, and what keeps the output off does so still: that is all that can be done. */
+static void held(struct engine *e, struct command *c, struct engine_now now)
+{
+	const struct param *q = kept_off_by(e, c, c->acked_ns);
+	char v[32];
+
+	if (!q) { /* cleared meanwhile: it is on its way */
+		c->want = WANT_READBACK;
+		c->not_before = now.mono_ns;
+		return;
+	}
+	command_end(
+		e, c, COMMAND_DONE, "", now,
+		"the FCM holds %s %s; the output stays off until %s is cleared, then goes there",
+		param_format(c->param, c->new_value, v, sizeof(v)), c->param->kind->unit, q->name);
+}
+
 void command_setting_reply(struct engine *e, struct command *c, const struct word *w,
 			   struct engine_now now)
 {
@@ -352,6 +394,10 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 			    refusal_text(w->status));
 		return;
 	}
+	if (w->value == c->raw && c->acked_ns) {
+		held(e, c, now);
+		return;
+	}
 	if (w->value == c->raw) {
 		acked(e, c, w->value,
 		      "the FCM has forgotten the outcome, but holds the value; waiting for the "
@@ -362,7 +408,8 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 	p->setpoint = param_from_raw(p->kind, w->value);
 	p->has_setpoint = true;
 	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.", now,
-		    "not in effect: no answer came, and the FCM holds %s %s, not %s %s",
+		    "not in effect: %s, and the FCM holds %s %s, not %s %s",
+		    c->acked_ns ? "acknowledged" : "no answer came",
 		    param_format(p, p->setpoint, is, sizeof(is)), p->kind->unit,
 		    param_format(p, c->new_value, want, sizeof(want)), p->kind->unit);
 }
@@ -379,22 +426,18 @@ static void read_again(struct command *c, struct engine_now now)
 
 static void disagrees(struct engine *e, struct command *c, struct engine_now now)
 {
-	const struct param *p = c->param, *q;
-	char is[32], want[32], tolerance[32], see[PARAM_NAME_MAX + 32] = "";
+	const struct param *p = c->param, *q = kept_off_by(e, c, 0);
+	char is[32], want[32], tolerance[32], see[PARAM_NAME_MAX + 64] = "";
 
-	q = p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
-	if (q && q->has_value && q->value != 0) {
-		char v[32];
-
-		snprintf(see, sizeof(see), "; %s = %s", q->name,
-			 param_format(q, q->value, v, sizeof(v)));
+	if (q) {
+		snprintf(see, sizeof(see), "; %s is on, the FCM keeps the set value", q->name);
 	}
 	command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
 		    "read-back %s %s, wanted %s %s within %s after %.1f s%s",
 		    param_format(p, c->readback, is, sizeof(is)), p->kind->unit,
 		    param_format(p, c->new_value, want, sizeof(want)), p->kind->unit,
 		    param_format(p, p->kind->tolerance, tolerance, sizeof(tolerance)),
-		    settle_time_s(e, c), see);
+		    (double)(now.mono_ns - c->acked_ns) / 1e9, see);
 }
 
 static void readback_value(struct engine *e, struct command *c, int32_t raw, struct engine_now now)
@@ -416,7 +459,12 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 		return;
 	}
 	engine_value(e, p, now);
-	if (past(c->settle_until, now)) {
+	if (kept_off_by(e, c, c->acked_ns) && c->was_off) {
+		c->want = WANT_SETTING;
+		c->not_before = now.mono_ns;
+		return;
+	}
+	if (kept_off_by(e, c, c->acked_ns) || past(c->settle_until, now)) {
 		disagrees(e, c, now);
 		return;
 	}
@@ -426,11 +474,42 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 	command_announce(e, c, NULL);
 }
 
+/* "; ...hv now goes to 1300.0 V, within 14 s": an action's end is not the end of what it began. */
+static const char *moves_text(struct engine *e, const struct command *c, char *buf, size_t size)
+{
+	const struct param *p = c->param->kind->moves[0]
+					? params_sibling(e->params, c->param, c->param->kind->moves)
+					: NULL;
+	const struct param *ramp = p && p->kind->settle_by[0]
+					   ? params_sibling(e->params, p, p->kind->settle_by)
+					   : NULL;
+	char to[32], within[32] = "";
+
+	buf[0] = 0;
+	if (!p) {
+		return buf;
+	}
+	if (!p->has_setpoint) {
+		snprintf(buf, size, "; %s now goes to its set value", p->name);
+		return buf;
+	}
+	if (ramp && ramp->has_value && ramp->value > 0) {
+		snprintf(within, sizeof(within), ", within %.0f s",
+			 ceil(fabs(p->setpoint) / ramp->value + p->kind->settle_s));
+	}
+	snprintf(buf, size, "; %s now goes to %s %s%s", p->name,
+		 param_format(p, p->setpoint, to, sizeof(to)), p->kind->unit, within);
+	return buf;
+}
+
 static void readback_count(struct engine *e, struct command *c, uint32_t count,
 			   struct engine_now now)
 {
 	if ((int32_t)(count - c->wanted_count) >= 0) {
-		command_end(e, c, COMMAND_DONE, "", now, "its counter stands at %u", count);
+		char moves[PARAM_NAME_MAX + 96];
+
+		command_end(e, c, COMMAND_DONE, "", now, "its counter stands at %u%s", count,
+			    moves_text(e, c, moves, sizeof(moves)));
 	} else if (past(c->settle_until, now)) {
 		command_end(e, c, COMMAND_FAILED,
 			    "Look at the module's values; do it again if needed.", now,
@@ -472,7 +551,7 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 	c->alarm = true;
 	snprintf(c->hint, sizeof(c->hint), "%s", HINT_MUTE);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
-		     c->flight == WANT_READBACK || c->want == WANT_READBACK
+		     c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
 			     ? "acknowledged, but whether it is complete is not known yet"
 			     : "whether it was executed is not known yet");
 }

@@ -58,7 +58,8 @@ struct command {
 	bool asked_later; /* recovered: too much came after it for the FCM to remember */
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
-	uint64_t settle_until;
+	uint64_t settle_until, acked_ns;
+	bool was_off; /* its `see` was on when it was acknowledged: no read-back will come */
 	uint64_t read_pause_ns;
 	uint32_t wanted_count; /* action: the counter that proves it, when done */
 	bool count_known;

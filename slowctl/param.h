@@ -65,11 +65,12 @@ struct param_kind {
 	double tolerance;	   /* |read-back - set value| <= tolerance: the set is done */
 	double settle_s;	   /* time allowed from ACK to done, besides the ramp */
 	char settle_by[32];	   /* sibling that ramps it, in unit/s ("ramp"); "" none */
-	char see[32];		   /* sibling that tells why it did not settle ("trip"); "" none */
-	double poll_s;		   /* period of polling; 0: never */
-	double stale_s;		   /* older is stale; 0: never stale */
-	double history_s;	   /* mean time between two samples kept; 0: no history */
-	double deadband;	   /* a change up to this is no new sample before the heartbeat */
+	char see[32];		   /* rw: sibling that, while on, keeps it off ("trip"); "" none */
+	char moves[32];	  /* action: sibling that goes to its set value then ("hv"); "" none */
+	double poll_s;	  /* period of polling; 0: never */
+	double stale_s;	  /* older is stale; 0: never stale */
+	double history_s; /* mean time between two samples kept; 0: no history */
+	double deadband;  /* a change up to this is no new sample before the heartbeat */
 	double alarm_min, alarm_max; /* outside: alarm; -/+INFINITY: none */
 	char on_alarm[200];	     /* what to do */
 	unsigned enum_count;

@@ -187,6 +187,7 @@ static const struct key {
 	{"settle", KEY_POSITIVE, AT(settle_s), 0},
 	{"settle_by", KEY_TEXT, AT(settle_by), SIZE(settle_by)},
 	{"see", KEY_TEXT, AT(see), SIZE(see)},
+	{"moves", KEY_TEXT, AT(moves), SIZE(moves)},
 	{"poll", KEY_POSITIVE, AT(poll_s), 0},
 	{"stale", KEY_POSITIVE, AT(stale_s), 0},
 	{"history", KEY_POSITIVE, AT(history_s), 0},
@@ -455,6 +456,9 @@ static const char *kind_fault(const struct params *p, const struct param_kind *k
 	}
 	if (k->see[0] && !kind_has(p, k->object_name, k->see)) {
 		return "see names no kind of the same object";
+	}
+	if (k->moves[0] && !kind_has(p, k->object_name, k->moves)) {
+		return "moves names no kind of the same object";
 	}
 	if ((isfinite(k->alarm_min) || isfinite(k->alarm_max)) && !k->on_alarm[0]) {
 		return "has alarm limits, but on_alarm does not say what to do";

@@ -33,8 +33,9 @@
  */
 #define REG_OM_POWER          1u  /* rw 0/1                     1. Switching off drops the HV at once
 				   * and clears its set value */
-#define REG_OM_HV_SET         2u  /* rw 0.1 V    0..20000       14000. Refused without power, and
-				   * while tripped */
+#define REG_OM_HV_SET         2u  /* rw 0.1 V    0..20000       14000. Refused without power. While
+				   * tripped it can only be lowered: kept, and the HV
+				   * stays 0 until CLEAR_TRIP */
 #define REG_OM_HV             3u  /* RO 0.1 V    read-back: ramps to the set value at RAMP, noise of
 				   * about 0.3 V */
 #define REG_OM_THRESHOLD      4u  /* rw mV       1..500         10 (one photo-electron at nominal HV

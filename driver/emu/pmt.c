@@ -401,9 +401,9 @@ int pmt_write(struct pmt *p, unsigned reg, int32_t *value)
 	switch (reg) {
 	case REG_OM_POWER:
 		return write_power(p, *value);
-	case REG_OM_HV_SET:
+	case REG_OM_HV_SET: /* while tripped: down only, for the HV comes back with the clear */
 		return write_ranged(&p->hv_set, *value, 0, REG_OM_HV_SET_MAX,
-				    p->powered && !p->tripped);
+				    p->powered && (!p->tripped || *value <= p->hv_set));
 	case REG_OM_THRESHOLD:
 		return write_ranged(&p->threshold_mv, *value, REG_OM_THRESHOLD_MIN,
 				    REG_OM_THRESHOLD_MAX, p->powered);

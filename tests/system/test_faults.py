@@ -170,6 +170,22 @@ def bioluminescence(t):
     t.check("the consumer sees FifoFull", s.get("fifo_full", 0) > 0, s)
 
 
+def trip_answered(t, st, om):
+    """What status advises of a trip: lower the set value, the module stays off; clear, and it ramps to that."""
+    def value(name):
+        return st.ask("get", name)["parameters"][0]["value"]
+    code, out, err = st.ctl("set", f"{om}.hv", "1300")
+    t.check("a tripped module takes a lower HV and says that it stays off", code == 0 and
+            "the FCM holds 1300.0 V" in out and "stays off until" in out, (code, out, err))
+    t.equal("it is off", value(f"{om}.hv"), 0)
+    code, out, err = st.ctl("set", f"{om}.hv", "1310")
+    t.check("a higher one is refused, with what to do", code == 1 and "trip is on" in err, (code, out, err))
+    code, out, err = st.ctl("action", f"{om}.clear_trip")
+    t.check("the clear says where the HV goes", code == 0 and "hv now goes to 1300.0 V, within" in out,
+            (code, out, err))
+    st.wait_for("the HV at its new set value", lambda: abs(value(f"{om}.hv") - 1300) < 3, 30)
+
+
 def slow_control_faults(t):
     """lost and duplicated replies, a refusal, a mute FCM, a trip, a boot: every command ends in a true state"""
     st = t.station(load="quiet",
@@ -191,6 +207,7 @@ def slow_control_faults(t):
     states = {c["parameter"].split(".")[1]: c["state"] for c in st.ask("command", "list")["commands"]}
     t.equal("mute floor: settled after it spoke again", states["floor4"], "DONE")
     sees(t, st, "hv-trip", "floor2.om2", 40)
+    trip_answered(t, st, "floor2.om2")
     sees(t, st, "fcm-booted", "link0", 40)
     t.account(st, named=[(0, "link-down"), (0, "alignment")])
 

@@ -155,7 +155,8 @@ static uint8_t floor_write(struct rig_floor *f, const struct word *w, int32_t *r
 		}
 		return WORD_OK;
 	case REG_OM_HV_SET:
-		if (!f->power[w->module] || f->trip[w->module]) {
+		if (!f->power[w->module] ||
+		    (f->trip[w->module] && w->value > f->hv_set[w->module])) {
 			return WORD_REFUSED;
 		}
 		f->hv_set[w->module] = w->value;

@@ -293,12 +293,17 @@ static void trips(void **state)
 	assert_int_equal(read_reg(r, 1, 4, REG_OM_TRIP), 1);
 	assert_int_equal(read_reg(r, 1, 4, REG_OM_TRIPS), 1);
 	assert_int_equal(read_hv(r, 4), 0);
-	assert_int_equal(rig_ask(r, 1, WORD_WRITE, 4, REG_OM_HV_SET, 14000, 1, NULL), WORD_REFUSED);
+	/* A tripped module takes a lower value, never a higher one, and stays off. */
+	assert_int_equal(rig_ask(r, 1, WORD_WRITE, 4, REG_OM_HV_SET, 14001, 5, NULL), WORD_REFUSED);
+	assert_int_equal(rig_ask(r, 1, WORD_WRITE, 4, REG_OM_HV_SET, 13000, 1, NULL), WORD_OK);
+	assert_int_equal(read_reg(r, 1, 4, REG_OM_HV_SET), 13000);
+	rig_seconds(r, 0.2);
+	assert_int_equal(read_hv(r, 4), 0);
 	assert_int_equal(rig_ask(r, 1, WORD_ACTION, 4, REG_OM_ACTION_CLEAR_TRIP, 0, 2, NULL),
 			 WORD_OK);
 	assert_int_equal(rig_ask(r, 1, WORD_WRITE, 4, REG_OM_RAMP, 5000, 3, NULL), WORD_OK);
 	rig_seconds(r, 3);
-	assert_in_range(read_hv(r, 4), 13975, 14025);
+	assert_in_range(read_hv(r, 4), 12975, 13025);
 	assert_int_equal(read_reg(r, 1, 4, REG_OM_TRIP), 0);
 	assert_int_equal(read_reg(r, 1, 4, REG_OM_CLEARS), 1);
 	/* and by itself, when far too high */
