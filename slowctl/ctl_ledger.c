@@ -5,9 +5,16 @@
 #include <string.h>
 
 #include "slowctl/ctl.h"
+#include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A daemon of before says nothing of it. */
+static bool is_incomplete(const json_t *result)
+{
+	return json_array_size(value_at(result, "missing")) > 0;
+}
 
 static void cell_balanced(struct writer *w, const json_t *row)
 {
@@ -101,11 +108,56 @@ static void render_losses(struct writer *w, const json_t *losses)
 	writer_table_end(w, "none");
 }
 
+/* When nothing was accounted for, oldest first. */
+static void render_missing(struct writer *w, const json_t *result)
+{
+	size_t i;
+	const json_t *gap;
+	char a[48];
+	char b[48];
+	char c[48];
+
+	json_array_foreach (value_at(result, "missing"), i, gap) {
+		double span = value_number(gap, "ended") - value_number(gap, "begun");
+		size_t n;
+		const json_t *link;
+
+		writer_text(w, WRITER_WARN, "  missing");
+		writer_text(w, WRITER_PLAIN, "  %s to %s (%s), link",
+			    value_text(value_at(gap, "begun"), VALUE_TIME, a, sizeof(a)),
+			    value_text(value_at(gap, "ended"), VALUE_TIME, b, sizeof(b)),
+			    ctl_span_text(span, c, sizeof(c)));
+		json_array_foreach (value_at(gap, "links"), n, link) {
+			writer_text(w, WRITER_PLAIN, "%s%lld", n > 0 ? "," : " ",
+				    (long long)json_integer_value(link));
+		}
+		writer_text(w, WRITER_PLAIN, ": no row; the daemon or the board was away");
+		writer_newline(w);
+	}
+	if (json_is_number(value_at(result, "begins"))) {
+		writer_text(w, WRITER_DIM, "  the ledger begins at %s",
+			    value_text(value_at(result, "begins"), VALUE_TIME, a, sizeof(a)));
+		writer_newline(w);
+	}
+}
+
+static void render_incomplete(struct writer *w, const json_t *result)
+{
+	char span[48];
+
+	writer_text(w, WRITER_BAD, "INCOMPLETE");
+	writer_text(w, WRITER_PLAIN,
+		    "  what is in the ledger balances, but of %s of this time nothing is in it",
+		    ctl_span_text(value_number(result, "missing_s"), span, sizeof(span)));
+}
+
 static void render_verdict(struct writer *w, const json_t *result)
 {
 	if (json_array_size(value_at(result, "links")) == 0) {
 		writer_text(w, WRITER_BAD, "EMPTY");
 		writer_text(w, WRITER_PLAIN, "  nothing is accounted for in this time");
+	} else if (value_true(result, "balanced") && is_incomplete(result)) {
+		render_incomplete(w, result);
 	} else if (value_true(result, "balanced")) {
 		writer_text(w, WRITER_GOOD, "BALANCED");
 		writer_text(w, WRITER_PLAIN, "  every frame is accounted for");
@@ -116,6 +168,7 @@ static void render_verdict(struct writer *w, const json_t *result)
 			    "maintainer");
 	}
 	writer_newline(w);
+	render_missing(w, result);
 }
 
 /* Rows of both kinds in one list: those of a group's stream name the group. */
@@ -187,7 +240,8 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 		writer_result(ctl->out, result,
 			      ctl_given(args, CTL_ROWS) ? render_rows : render_sums);
 		code = value_true(result, "balanced") &&
-				       json_array_size(value_at(result, "links")) > 0
+				       json_array_size(value_at(result, "links")) > 0 &&
+				       !is_incomplete(result)
 			       ? CTL_DONE
 			       : CTL_NOT;
 	}
@@ -208,7 +262,8 @@ const struct ctl_command ctl_ledger_commands[] = {
 			"and "
 			"frame range. --rows shows second by second.\nAnswers while the daemon is "
 			"away, "
-			"too. Exit 0 it balances, 1 it does not.\n\n"
+			"too. Exit 0 it balances, 1 it does not, or has no rows of a part of the "
+			"time.\n\n"
 			"link-down     no light or no lock        crc         damaged frame\n"
 			"board-fifo    the board overflowed       alignment   no frame border "
 			"found\n"

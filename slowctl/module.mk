@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Slow control: parameters, command engine, queries to the database. No I/O but files that are read.
-$(eval $(call library,slowctl,$(addprefix slowctl/,param.c param_load.c engine.c engine_command.c engine_words.c engine_view.c query.c query_ledger.c query_station.c),inih jansson sqlite3))
+$(eval $(call library,slowctl,$(addprefix slowctl/,param.c param_load.c engine.c engine_command.c engine_words.c engine_view.c query.c query_ledger.c query_missing.c query_station.c),inih jansson sqlite3))
 
 # fcmctl, the command line; as a library, so that its parts can be tested one by one.
 ctl_sources := $(addprefix slowctl/, \

@@ -56,12 +56,15 @@ int query_history(struct query *q, const char *name, int64_t since_ns, unsigned 
  * {balanced, totals:{links:[{link, tower, floor, seconds, open, partial, restarts, cells, good, lost,
  *   "link-down", ..., balanced}], streams:[{link, stream, group, seconds, open, offered, acknowledged,
  *   in_flight, lost, dropped:{...}, balanced}]},
- *  links:[LinkRow], streams:[StreamRow], losses:[Loss]}
+ *  links:[LinkRow], streams:[StreamRow], losses:[Loss],
+ *  missing:[{begun, ended, links:[n]}], missing_s, begins}
  * Totals and balance are over all rows; links, streams and losses hold the newest `limit` (0: 200), oldest
  * first, and `unbalanced`: every row that does not balance (at most 100). Rows carry `session` too.
  * A total with rows of several floors (fibre swapped) is one entry per floor. Losses of one kind, floor,
  * group and reason that follow each other frame by frame are one entry, however many rows they have (a
- * daemon that is restarted begins a new one).
+ * daemon that is restarted begins a new one). `missing` are the times from since_ns (but not before the
+ * ledger's first row, `begins`, null when that is earlier) to now that no row accounts for, a gap of less than
+ * 2 s (at the end 5 s) left out, oldest first; missing_s their sum.
  */
 int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, json_t **ret_json);
 /* {reference:{...}|null, rows:[..], events:[..]} of one link, the newest `limit` of each (0: 600). */

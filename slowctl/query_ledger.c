@@ -95,8 +95,15 @@ static const struct column losses[] = {
 	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"begun", COLUMN_TIME},
 	{"time", COLUMN_TIME},	 {"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
 };
-/* A row is written while it grows, with the time when it last did; frames are 125 us apart. */
-#define LOSS_BEGUN "time - frames * 125000"
+/*
+ * When a loss began: by the label of its first frame, as consumers see it. Without label by the system
+ * clock: a row is written while it grows, with the time when it last did; frames are 125 us apart. (Losses
+ * from before a leap second come out a second early: TAI-UTC is today's.)
+ */
+#define LOSS_UTC                                                                                   \
+	"tai_ns - (SELECT CAST(value AS INTEGER) FROM station WHERE key = 'tai_utc_s')"            \
+	" * 1000000000"
+#define LOSS_BEGUN "coalesce(" LOSS_UTC ", time - frames * 125000)"
 #define LINK_LOSSES_SQL                                                                            \
 	"SELECT session, 'link', code, link, tower, floor, NULL, NULL, dma_epoch, first,"          \
 	" first + frames - 1, frames, tai_ns, tai_ns, " LOSS_BEGUN ", time, open FROM loss"        \
@@ -277,6 +284,7 @@ int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, js
 	r = r == 0 ? totals(q, &scope, sums, &balanced) : r;
 	r = r == 0 ? details(q, &scope, json) : r;
 	r = r == 0 ? unbalanced(q, scope, balanced, json) : r;
+	r = r == 0 ? query_missing(q, since_ns, link, json) : r;
 	/* The end is not cut short: a snapshot that stays keeps the writer's file growing. */
 	q->deadline_ns = 0;
 	sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the ledger has no rows of (slowctl/query_missing.c), on a real file. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "slowctl/query.h"
+#include "tests/unit/store_rig.h"
+
+#define SLACK_S 5 /* a busy host, when it is missing up to now */
+
+static int setup(void **state)
+{
+	struct store_rig *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	store_rig_create(r);
+	store_rig_open(r);
+	*state = r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct store_rig *r = *state;
+
+	store_rig_destroy(r);
+	free(r);
+	return 0;
+}
+
+static void put_second(struct store_rig *r, unsigned epoch, unsigned second, int64_t begin_ns,
+		       double written_s)
+{
+	struct ledger_link_row row = {.dma_epoch = epoch,
+				      .second = second,
+				      .cells = 8000,
+				      .link = 1,
+				      .tower = 1,
+				      .floor = 2,
+				      .closed = 1,
+				      .verdicts = {8000}};
+
+	store_put_link_row(r->s, 1, &row, begin_ns + (int64_t)(written_s * 1e9), 0, 0);
+}
+
+/* The only gap, in seconds from `begin_ns` on. */
+static void expect_missing(const struct store_rig *r, int64_t begin_ns, double since_s,
+			   double from_s, double to_s)
+{
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	json_t *json = NULL, *gap;
+	double begin = (double)begin_ns / 1e9;
+
+	assert_int_equal(query_open(r->path, &q, &error), 0);
+	assert_int_equal(query_ledger(q, begin_ns + (int64_t)(since_s * 1e9), 1, 0, &json), 0);
+	assert_int_equal(json_array_size(json_object_get(json, "missing")), to_s > from_s);
+	if (to_s > from_s) {
+		gap = json_array_get(json_object_get(json, "missing"), 0);
+		assert_true(fabs(json_number_value(json_object_get(gap, "begun")) - begin -
+				 from_s) < 0.01);
+		assert_true(fabs(json_number_value(json_object_get(gap, "ended")) - begin - to_s) <
+			    SLACK_S);
+		assert_int_equal(
+			json_integer_value(json_array_get(json_object_get(gap, "links"), 0)), 1);
+	}
+	assert_true(fabs(json_number_value(json_object_get(json, "missing_s")) - (to_s - from_s)) <
+		    SLACK_S);
+	assert_true(json_is_true(json_object_get(json, "balanced")));
+	assert_true(json_is_null(json_object_get(json, "begins")) == (since_s > 0));
+	json_decref(json);
+	query_close(q);
+}
+
+/* A daemon that is back in time writes late what the ring kept: nothing is missing. One that is back
+ * too late closes the old count's last second and begins another: what is between is missing. */
+static void test_missing(void **state)
+{
+	struct store_rig *r = *state;
+	struct timespec t;
+	int64_t begin;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	begin = ((int64_t)t.tv_sec - 64) * 1000000000ll;
+	for (unsigned s = 0; s < 10; s++) {
+		put_second(r, 1, 100 + s, begin, s);
+	}
+	for (unsigned s = 10; s < 14; s++) {
+		put_second(r, 1, 100 + s, begin, 13.5);
+	}
+	for (unsigned s = 14; s < 17; s++) {
+		put_second(r, 1, 100 + s, begin, s + 0.5);
+	}
+	put_second(r, 1, 117, begin, 60);
+	store_rig_flush(r);
+	expect_missing(r, begin, -10, 0, 0);
+	put_second(r, 2, 3, begin, 61);
+	put_second(r, 2, 4, begin, 62);
+	store_rig_flush(r);
+	expect_missing(r, begin, -10, 17.5, 60);
+	expect_missing(r, begin, 5, 17.5, 60);
+	expect_missing(r, begin, 30, 30, 60);
+	expect_missing(r, begin, 60.5, 0, 0);
+}
+
+/* Nobody has written since: it is missing up to now. */
+static void test_missing_up_to_now(void **state)
+{
+	struct store_rig *r = *state;
+	struct timespec t;
+	int64_t begin;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	begin = ((int64_t)t.tv_sec - 100) * 1000000000ll + t.tv_nsec;
+	put_second(r, 1, 100, begin, 0);
+	put_second(r, 1, 101, begin, 1);
+	store_rig_flush(r);
+	expect_missing(r, begin, -10, 1, 100);
+	expect_missing(r, begin, 50, 50, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_missing_up_to_now, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("missing", tests, NULL, NULL);
+}
