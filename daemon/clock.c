@@ -22,10 +22,11 @@
 #define FRAMES TDM_FRAMES_PER_SECOND
 #define CORRECT_FACTOR                                                                             \
 	10u /* labels, x confirm, that it takes to overrule one that gpsd itself gave */
-#define SYSTEM_NS	 10e6 /* uncertainty of a synchronised system clock, without PPS */
-#define LEAP_SETTLED_NS	 (60 * CLOCK_SECOND_NS)
-#define PROVISIONAL_NS	 1e9
-#define HOLDOVER_NEWS_NS 1000000000ull /* uncertainty alone is news once a second */
+#define SYSTEM_NS	  10e6 /* uncertainty of a synchronised system clock, without PPS */
+#define LEAP_SETTLED_NS	  (60 * CLOCK_SECOND_NS)
+#define PROVISIONAL_NS	  1e9
+#define SYSTEM_DIFFERS_NS 3000000000ull /* less is a host held up, or a leap second being stepped */
+#define HOLDOVER_NEWS_NS  1000000000ull /* uncertainty alone is news once a second */
 
 const char *clock_state_name(enum clock_state state)
 {
@@ -76,6 +77,7 @@ void clock_void(struct clock *c, const char *why)
 	c->void_reason = why;
 	c->gps_minus_board_ns = INT64_MIN;
 	c->system_minus_label_ns = INT64_MIN;
+	c->system_differs_ns = 0;
 }
 
 static void confirm_label(struct clock *c, enum label_source source, uint64_t when_ns,
@@ -87,6 +89,20 @@ static void confirm_label(struct clock *c, enum label_source source, uint64_t wh
 	c->adopted = false;
 	c->open_to_all = false;
 	c->provisional = false;
+}
+
+/* A label that ran is about to be replaced by "`count` begins at `tai_ns`". */
+static void note_relabelling(struct clock *c, uint64_t count, int64_t tai_ns)
+{
+	int64_t by_ns = clock_offset_of(count, tai_ns) - clock_label_offset(c);
+	int leap;
+
+	c->relabelled = (struct clock_relabelling){
+		.when_ns = c->now_ns,
+		.by_ns = by_ns,
+		.utc_ns = label_utc_ns(&c->label, tai_ns, &leap),
+		.epoch = c->label.time_epoch + 1,
+	};
 }
 
 /* A new label: a new time epoch. */
@@ -157,6 +173,7 @@ static double source_uncertainty(const struct clock *c, enum label_source source
 static void follow_line(struct clock *c, enum label_source source, const struct clock_line *line)
 {
 	double uncertainty = source_uncertainty(c, source);
+	int64_t tai_ns = line->offset + (int64_t)line->count * TDM_FRAME_NS;
 
 	c->source_good = source != LABEL_FLOORS || c->word_quality >= TDM_TIME_LOCKED;
 	if (clock_has_label(c) && line->offset == clock_label_offset(c)) {
@@ -166,8 +183,10 @@ static void follow_line(struct clock *c, enum label_source source, const struct 
 		}
 		return;
 	}
-	clock_relabel(c, source, line->count, line->offset + (int64_t)line->count * TDM_FRAME_NS,
-		      uncertainty);
+	if (clock_has_label(c)) {
+		note_relabelling(c, line->count, tai_ns);
+	}
+	clock_relabel(c, source, line->count, tai_ns, uncertainty);
 }
 
 /* Whether `line` of `source` has a say; if so it takes effect. */
@@ -409,7 +428,13 @@ void clock_leap(struct clock *c, int32_t tai_utc_s, int64_t leap_tai_ns, int64_t
 			CLOCK_SECOND_NS;
 		moved = clock_tai_utc_at(&c->config, utc_s) - clock_tai_utc_at(&old, utc_s);
 		if (moved) {
+			int64_t tai_ns =
+				label_tai_ns(&c->label, c->board_count) + moved * CLOCK_SECOND_NS;
+
 			clock_reset_tracks(c);
+			c->label.tai_utc_s = tai_utc_s;
+			c->label.leap_tai_ns = leap_tai_ns;
+			note_relabelling(c, c->board_count, tai_ns);
 			clock_relabel(c, c->label.source, c->label.anchor_count,
 				      c->label.anchor_tai_ns + moved * CLOCK_SECOND_NS, c->base_ns);
 		}
@@ -467,6 +492,10 @@ void clock_get_view(const struct clock *c, struct clock_view *ret_view)
 		.lates = c->lates,
 		.gps_minus_board_ns = c->gps_minus_board_ns,
 		.system_minus_label_ns = c->system_minus_label_ns,
+		.system_synced = c->system_synced,
+		.system_disagrees = c->system_differs_ns &&
+				    c->now_ns - c->system_differs_ns >= SYSTEM_DIFFERS_NS,
+		.relabelled = c->relabelled,
 		.reason = c->reason,
 		.action = c->action,
 		.leap_table_expired =

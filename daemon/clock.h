@@ -20,6 +20,7 @@
 #define DAEMON_CLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/label.h"
@@ -34,10 +35,12 @@ struct clock_config {
 	int64_t floor_utc_s;  /* no date before this is believed (1024-week jumps) */
 	uint32_t far_s;	      /* nor a new label so far from the synchronised system clock; 0 = do
 				   * not compare */
-	bool system_clock;    /* may the system clock label when nothing else does? */
-	int32_t tai_utc_s;    /* from leap-seconds.list now */
-	int64_t leap_tai_ns;  /* next leap second, INT64_MAX: none announced */
-	int64_t leap_expires_utc_s; /* of the table: a warning only */
+	uint32_t system_tolerance_ms; /* the synchronised system clock may be so far from the label
+				       * without being told of; 0 = do not compare */
+	bool system_clock;	      /* may the system clock label when nothing else does? */
+	int32_t tai_utc_s;	      /* from leap-seconds.list now */
+	int64_t leap_tai_ns;	      /* next leap second, INT64_MAX: none announced */
+	int64_t leap_expires_utc_s;   /* of the table: a warning only */
 };
 
 /* What a TPV (and what else came with it) says. */
@@ -51,6 +54,15 @@ struct clock_gps {
 	int64_t toff_ns;     /* receiver's message minus host clock; INT64_MIN unknown */
 };
 
+/* The last time that a running label was replaced by another: not the first one, nor one that was carried
+ * over a moved count. */
+struct clock_relabelling {
+	uint64_t when_ns; /* monotonic, 0 never */
+	int64_t by_ns;	  /* new time minus old */
+	int64_t utc_ns;	  /* by the new label */
+	uint32_t epoch;	  /* the new one; before it, epoch - 1 */
+};
+
 struct clock_view {
 	struct label label; /* what blocks carry now */
 	bool gps_connected; /* gpsd answers */
@@ -62,8 +74,11 @@ struct clock_view {
 	uint64_t relabels, rejects;    /* rejected labels: date below the floor, contradiction */
 	int64_t gps_minus_board_ns;    /* last label against the running one; INT64_MIN unknown */
 	int64_t system_minus_label_ns; /* the host's clock against ours; INT64_MIN unknown */
-	const char *reason;	       /* why this state: one sentence for the operator */
-	const char *action;	       /* what to do; "" when well */
+	bool system_synced;
+	bool system_disagrees; /* it is synchronised, and for seconds further off than tolerated */
+	struct clock_relabelling relabelled;
+	const char *reason; /* why this state: one sentence for the operator */
+	const char *action; /* what to do; "" when well */
 	bool leap_table_expired, leap_mismatch;
 	uint64_t voids; /* labels given up: board's count began anew, holdover too uncertain */
 	uint64_t lates; /* of the rejects: gpsd's report came more than a second after its PPS */
@@ -97,6 +112,11 @@ void clock_tick(struct clock *c, uint64_t now_ns);
 /* True when the label to use has changed since the last call (then it is in *ret_label). */
 bool clock_take_label(struct clock *c, struct label *ret_label);
 void clock_get_view(const struct clock *c, struct clock_view *ret_view);
+/* For the operator, one line each: "locked by gpsd", "acquiring, no source yet"; what the last relabelling
+ * did; where the system clock stands. */
+void clock_words(const struct label *label, char *text, size_t size);
+void clock_relabelled_words(const struct clock_relabelling *r, char *text, size_t size);
+void clock_system_words(const struct clock_view *v, char *text, size_t size);
 const char *clock_state_name(enum clock_state state); /* "no-time", ... */
 const char *
 label_source_name(enum label_source source); /* "none", "gpsd", "floors", "system", "emulator" */

@@ -309,6 +309,19 @@ static void label_by_system(struct clock *c)
 			c->now_ns);
 }
 
+/* Whether the synchronised system clock contradicts the label. One that labels does not, by definition. */
+static void compare_system(struct clock *c)
+{
+	int64_t tolerance_ns = c->config.system_tolerance_ms * 1000000ll;
+
+	if (!c->system_synced || !tolerance_ns || c->emulated || !clock_has_label(c) ||
+	    c->label.source == LABEL_SYSTEM || llabs(c->system_minus_label_ns) <= tolerance_ns) {
+		c->system_differs_ns = 0;
+	} else if (!c->system_differs_ns) {
+		c->system_differs_ns = c->now_ns;
+	}
+}
+
 void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool realtime_synced,
 		 uint64_t now_ns)
 {
@@ -331,6 +344,7 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 			? realtime_ns -
 				  label_utc_ns(&c->label, label_tai_ns(&c->label, count), &leap)
 			: INT64_MIN;
+	compare_system(c);
 	if (realtime_synced && !c->emulated) {
 		label_by_system(c);
 	}

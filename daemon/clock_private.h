@@ -92,7 +92,10 @@ struct clock {
 	uint64_t board_count, board_ns;
 	int64_t realtime_ns; /* at board_ns */
 	int64_t system_minus_label_ns;
+	uint64_t
+		system_differs_ns; /* since when the synchronised one is too far off; 0: it is not */
 
+	struct clock_relabelling relabelled;
 	uint64_t relabels, rejects, voids, lates;
 
 	struct label taken; /* as clock_take_label() last gave it */

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -68,6 +69,23 @@ static void say_date(char *text, size_t size, int64_t utc_s)
 	}
 }
 
+/* Gpsd and the running label contradict each other: with whom is the system clock? */
+static const char *system_side(const struct clock *c)
+{
+	int64_t ahead_ns = c->system_minus_label_ns;
+
+	if (!c->system_synced || ahead_ns == INT64_MIN) {
+		return "the system clock is not synchronised and proves nothing";
+	}
+	if (llabs(ahead_ns) < CLOCK_SECOND_NS / 2) {
+		return "the synchronised system clock sides with the time in use";
+	}
+	if (llabs(ahead_ns - c->gps_minus_board_ns) < CLOCK_SECOND_NS / 2) {
+		return "the synchronised system clock sides with gpsd";
+	}
+	return "the synchronised system clock sides with neither";
+}
+
 static void say_fault(struct clock *c)
 {
 	char date[40];
@@ -89,9 +107,12 @@ static void say_fault(struct clock *c)
 			"it or set [clock] far_s = 0";
 	} else {
 		snprintf(c->reason, sizeof(c->reason),
-			 "gpsd names another second than the board's count");
-		c->action = "check the receiver; if gpsd keeps to it for some 30 s, time is "
-			    "relabelled";
+			 "gpsd names another second than the board's count: it is %lld s %s the "
+			 "time in use; %s",
+			 (long long)llabs(c->gps_minus_board_ns / CLOCK_SECOND_NS),
+			 c->gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
+		c->action = "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
+			    "seconds (30 by default), time is relabelled";
 	}
 }
 
@@ -189,5 +210,51 @@ void clock_say(struct clock *c)
 	case CLOCK_FAULT:
 		say_fault(c);
 		break;
+	}
+}
+
+void clock_words(const struct label *label, char *text, size_t size)
+{
+	enum clock_state state = (enum clock_state)label->state;
+	const char *name = clock_state_name(state);
+
+	if (state == CLOCK_NO_TIME) {
+		snprintf(text, size, "no time, no source");
+	} else if (label->source == LABEL_NONE) {
+		snprintf(text, size, "%s, no source yet", name);
+	} else {
+		snprintf(text, size, "%s%s by %s", name, state == CLOCK_LOCKED ? "" : ", last",
+			 label_source_name(label->source));
+	}
+}
+
+void clock_relabelled_words(const struct clock_relabelling *r, char *text, size_t size)
+{
+	char date[40];
+
+	say_date(date, sizeof(date), r->utc_ns / CLOCK_SECOND_NS);
+	snprintf(text, size,
+		 "time relabelled by %+.3f s at %s UTC (the new time), time epoch %u -> %u",
+		 (double)r->by_ns / 1e9, date, r->epoch - 1, r->epoch);
+}
+
+void clock_system_words(const struct clock_view *v, char *text, size_t size)
+{
+	double ahead_s = (double)v->system_minus_label_ns / 1e9;
+
+	if (v->system_minus_label_ns == INT64_MIN) {
+		snprintf(text, size, "%ssynchronised; there is no label to compare it with",
+			 v->system_synced ? "" : "not ");
+	} else if (v->system_disagrees) {
+		snprintf(text, size,
+			 "synchronised, yet %.3f s %s the time in use, labelled by %s: one of the "
+			 "two is wrong, neither is proven right",
+			 fabs(ahead_s), ahead_s < 0 ? "behind" : "ahead of",
+			 label_source_name(v->label.source));
+	} else {
+		snprintf(text, size, "%ssynchronised%s, %.6f s %s the time in use",
+			 v->system_synced ? "" : "not ",
+			 v->system_synced ? "" : " and proves nothing", fabs(ahead_s),
+			 ahead_s < 0 ? "behind" : "ahead of");
 	}
 }

@@ -73,8 +73,9 @@ struct config {
 		uint32_t receiver_ns;
 		uint32_t holdover_limit_ns;
 		bool system_clock;
-		uint32_t far_s;		/* 0: the system clock is not asked */
-		int64_t earliest_utc_s; /* no date before it is believed */
+		uint32_t far_s;		      /* 0: the system clock is not asked */
+		uint32_t system_tolerance_ms; /* 0: not told of */
+		int64_t earliest_utc_s;	      /* no date before it is believed */
 	} clock;
 	struct {
 		double tolerance_ps, drift_ps;

@@ -83,6 +83,10 @@ const struct option config_options[] = {
 	 .restart = true, .unit = "s",
 	 .help = "A new label further from the synchronised system clock is not believed; 0: do "
 		 "not compare."},
+	{"clock", "system_tolerance_ms", OPTION_U32, IN(clock.system_tolerance_ms), .value = "500",
+	 RANGE(0, 1000000), .restart = true, .unit = "ms",
+	 .help = "The synchronised system clock may be so far from the time in use before status "
+		 "warns; 0: never."},
 	{"clock", "earliest", OPTION_DATE, IN(clock.earliest_utc_s), .value = "2026-01-01",
 	 RANGE(946684800, 4102444799.0), /* 2000 to 2099 */
 	 .restart = true, .help = "No date before this is believed: receivers jump 1024 weeks."},

@@ -119,6 +119,7 @@ struct station {
 	uint64_t gps_tried_ns, leaps_read_ns;
 	enum clock_state logged_clock;
 	uint32_t logged_epoch;
+	int32_t kept_tai_utc_s; /* as the database has it */
 	uint64_t last_pps_count;
 	struct label unsent_label; /* not yet taken by capture's queue */
 	bool label_waits;

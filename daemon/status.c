@@ -10,13 +10,14 @@
 
 #include "daemon/station.h"
 
-#define SILENT_NS      1000000000ull /* locked, but no good frame for so long */
-#define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
-#define BOOT_SHOWN_NS  600000000000ull
-#define TICK_STUCK_NS  1000000000ull
-#define LATE_SHOWN_NS  60000000000ull
-#define DISK_LOW       0.05
-#define LOSS_RED       0.001 /* of a minute's frames: more is red, less a warning */
+#define SILENT_NS	 1000000000ull /* locked, but no good frame for so long */
+#define START_GRACE_NS	 3000000000ull /* after our start nothing is called silent */
+#define BOOT_SHOWN_NS	 600000000000ull
+#define TICK_STUCK_NS	 1000000000ull
+#define LATE_SHOWN_NS	 60000000000ull
+#define RELABEL_SHOWN_NS 3600000000000ull /* so that the next shift sees it */
+#define DISK_LOW	 0.05
+#define LOSS_RED	 0.001 /* of a minute's frames: more is red, less a warning */
 
 static bool fresh_start(const struct station *s)
 {
@@ -127,39 +128,6 @@ json_t *status_phase(struct station *s, unsigned link)
 		(json_int_t)v.relocks, "passes", (json_int_t)v.passes, "slips", (json_int_t)v.slips,
 		"jumps", (json_int_t)v.jumps, "drifts", (json_int_t)v.drifts, "tdev_ps",
 		three(v.tdev_ps), "mtie_ps", three(v.mtie_ps));
-}
-
-json_t *status_clock(struct station *s)
-{
-	struct clock_view v;
-	int64_t tai, utc = 0;
-	int leap;
-
-	clock_get_view(s->clock, &v);
-	if (v.label.anchor_tai_ns != INT64_MIN) {
-		tai = label_tai_ns(&v.label, watch_board(s->watch)->count);
-		utc = label_utc_ns(&v.label, tai, &leap);
-	}
-	return json_pack(
-		"{s:s,s:s,s:o,s:I,s:o,s:s,s:s,s:{s:b,s:b,s:o,s:o},s:{s:I,s:o},s:o,s:i,"
-		"s:{s:b,s:b,s:b},s:o,s:I,s:I}",
-		"state", clock_state_name(v.label.state), "source",
-		label_source_name(v.label.source), "uncertainty_ns",
-		v.label.uncertainty_ns == UINT32_MAX ? json_null()
-						     : json_integer(v.label.uncertainty_ns),
-		"time_epoch", (json_int_t)v.label.time_epoch, "since",
-		json_time_of(v.state_since_ns), "reason", v.reason ? v.reason : "", "action",
-		v.action ? v.action : "", "gpsd", "connected", v.gps_connected, "fix", v.gps_fix,
-		"satellites", v.satellites_used < 0 ? json_null() : json_integer(v.satellites_used),
-		"age_s", json_age(v.last_gps_ns), "pps", "number", (json_int_t)v.pps_number,
-		"age_s", json_age(v.last_pps_ns), "utc", json_time(utc), "tai_utc_s",
-		v.label.tai_utc_s, "leap", "announced", v.label.leap_tai_ns != INT64_MAX,
-		"table_expired", v.leap_table_expired, "mismatch", v.leap_mismatch,
-		"system_offset_s",
-		v.system_minus_label_ns == INT64_MIN
-			? json_null()
-			: json_real((double)v.system_minus_label_ns / 1e9),
-		"relabels", (json_int_t)v.relabels, "rejects", (json_int_t)v.rejects);
 }
 
 /* --- consumers --- */
@@ -504,10 +472,34 @@ static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 	}
 }
 
+/* What stays to be told when the clock's state is well again. */
+static void clock_doubts(const struct clock_view *v, struct reasons *r)
+{
+	char text[200], object[32];
+
+	if (v->relabelled.when_ns && r->now_ns - v->relabelled.when_ns < RELABEL_SHOWN_NS) {
+		clock_relabelled_words(&v->relabelled, text, sizeof(text));
+		snprintf(object, sizeof(object), "time epoch %u", v->relabelled.epoch);
+		reason(r, false, "clock-relabelled", object,
+		       "which time is right? Compare with a third clock (fcmctl clock show), tell "
+		       "the trigger and acoustic groups; it is shown for an hour",
+		       "%s", text);
+	}
+	if (v->system_disagrees) {
+		clock_system_words(v, text, sizeof(text));
+		reason(r, false, "clock-system", "clock",
+		       "compare both with a third clock: chronyc tracking or timedatectl "
+		       "timesync-status, and gpsmon; events and commands are timed by the system "
+		       "clock, data by the label",
+		       "the system clock is %s", text);
+	}
+}
+
 static void clock_reasons(struct station *s, struct reasons *r)
 {
 	struct clock_view v;
 	const char *code;
+	char words[64];
 
 	clock_get_view(s->clock, &v);
 	switch ((enum clock_state)v.label.state) {
@@ -527,11 +519,12 @@ static void clock_reasons(struct station *s, struct reasons *r)
 		code = NULL;
 	}
 	if (code) {
+		clock_words(&v.label, words, sizeof(words));
 		reason(r, v.label.state == CLOCK_NO_TIME || v.label.state == CLOCK_FAULT, code,
-		       "clock", v.action ? v.action : "", "%s by %s: %s",
-		       clock_state_name(v.label.state), label_source_name(v.label.source),
+		       "clock", v.action ? v.action : "", "%s: %s", words,
 		       v.reason ? v.reason : "");
 	}
+	clock_doubts(&v, r);
 	if (v.leap_table_expired) {
 		reason(r, false, "leap-table-expired", "clock", "apt-get install tzdata",
 		       "the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
@@ -753,12 +746,14 @@ void status_line(struct station *s, char *text, size_t size)
 {
 	struct clock_view v;
 	unsigned up = 0, enabled = 0;
+	char words[64];
 
 	clock_get_view(s->clock, &v);
+	clock_words(&v.label, words, sizeof(words));
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		enabled += s->link[link].enabled;
 		up += strcmp(status_link_state(s, link), "up") == 0;
 	}
-	snprintf(text, size, "%u of %u links up, clock %s by %s, run %u", up, enabled,
-		 clock_state_name(v.label.state), label_source_name(v.label.source), s->run.number);
+	snprintf(text, size, "%u of %u links up, clock %s, run %u", up, enabled, words,
+		 s->run.number);
 }

@@ -108,6 +108,7 @@ int timing_start(struct station *s)
 		.floor_utc_s = s->config.clock.earliest_utc_s,
 		.system_clock = s->config.clock.system_clock,
 		.far_s = s->config.clock.far_s,
+		.system_tolerance_ms = s->config.clock.system_tolerance_ms,
 	};
 	char port[16];
 
@@ -157,21 +158,45 @@ static void hand_over_label(struct station *s)
 	}
 }
 
+/* Readers of the file turn a loss's TAI into UTC with it. */
+static void keep_tai_utc(struct station *s, int32_t tai_utc_s)
+{
+	char text[16];
+
+	if (tai_utc_s != s->kept_tai_utc_s) {
+		snprintf(text, sizeof(text), "%d", tai_utc_s);
+		if (store_put_station(s->store, "tai_utc_s", text) == 0) {
+			s->kept_tai_utc_s = tai_utc_s;
+		}
+	}
+}
+
 static void say_clock(struct station *s)
 {
 	struct clock_view v;
+	char words[64], reason[400];
+	bool relabelled;
 
 	clock_get_view(s->clock, &v);
+	keep_tai_utc(s, v.label.tai_utc_s);
 	if (v.label.state == s->logged_clock && v.label.time_epoch == s->logged_epoch) {
 		return;
 	}
+	relabelled = v.label.time_epoch != s->logged_epoch && v.relabelled.when_ns &&
+		     v.relabelled.epoch == v.label.time_epoch;
 	s->logged_clock = v.label.state;
 	s->logged_epoch = v.label.time_epoch;
-	log_event(v.label.state == CLOCK_LOCKED ? LOG_NOTICE : LOG_WARNING, "clock", LOG_NO_LINK,
-		  LOG_ID_CLOCK, "%s by %s, time epoch %u: %s%s%s", clock_state_name(v.label.state),
-		  label_source_name(v.label.source), v.label.time_epoch, v.reason,
-		  *v.action ? "; " : "", v.action);
-	store_put_clock_event(s->store, &v.label, v.reason, now_utc_ns());
+	snprintf(reason, sizeof(reason), "%s", v.reason);
+	if (relabelled) {
+		clock_relabelled_words(&v.relabelled, reason, sizeof(reason));
+		snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason), "; %s",
+			 v.reason);
+	}
+	clock_words(&v.label, words, sizeof(words));
+	log_event(v.label.state == CLOCK_LOCKED && !relabelled ? LOG_NOTICE : LOG_WARNING, "clock",
+		  LOG_NO_LINK, LOG_ID_CLOCK, "%s, time epoch %u: %s%s%s", words, v.label.time_epoch,
+		  reason, *v.action ? "; " : "", v.action);
+	store_put_clock_event(s->store, &v.label, reason, now_utc_ns());
 }
 
 void timing_tick(struct station *s)

@@ -194,6 +194,8 @@ int ctl_away_since(const struct ctl *ctl, double *ret_time);
 void ctl_status_render(struct writer *w, const json_t *result);
 /* Recent events, for top and event list. */
 void ctl_event_render(struct writer *w, const json_t *result);
+/* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
+const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
 
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);

@@ -82,18 +82,21 @@ static void render_reasons(struct writer *w, const json_t *s)
 static void render_clock(struct writer *w, const json_t *clock)
 {
 	const char *state = value_string(clock, "state", "?");
-	char uncertainty[48];
+	char uncertainty[64] = "";
+	char words[96];
 	char age[48];
 	char pps[48];
 
-	value_text(value_at(clock, "uncertainty_ns"), VALUE_COUNT, uncertainty,
-		   sizeof(uncertainty));
+	if (json_is_integer(value_at(clock, "uncertainty_ns"))) {
+		snprintf(uncertainty, sizeof(uncertainty), ", +-%lld ns",
+			 value_integer(clock, "uncertainty_ns", 0));
+	}
 	value_text(value_at(clock, "gpsd.age_s"), VALUE_AGE, age, sizeof(age));
 	value_text(value_at(clock, "pps.age_s"), VALUE_AGE, pps, sizeof(pps));
 	writer_text(w, WRITER_DIM, "clock     ");
 	writer_text(w, value_style(state), "%s", state);
-	writer_text(w, WRITER_PLAIN, " by %s, +-%s ns; gpsd %s ago, PPS %s ago",
-		    value_string(clock, "source", "?"), uncertainty, age, pps);
+	writer_text(w, WRITER_PLAIN, "%s%s; gpsd %s ago, PPS %s ago",
+		    ctl_clock_words(clock, words, sizeof(words)), uncertainty, age, pps);
 	writer_newline(w);
 }
 

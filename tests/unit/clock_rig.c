@@ -47,6 +47,7 @@ void setup_at(struct world *w, int64_t utc_s, int64_t leap_at_utc_s)
 		.fault_ns = 62500,
 		.floor_utc_s = EARLIEST_UTC,
 		.far_s = 10,
+		.system_tolerance_ms = 500,
 		.system_clock = true,
 		.tai_utc_s = 37,
 		.leap_tai_ns = leap_at_utc_s ? (leap_at_utc_s + 37) * S : INT64_MAX,

@@ -5,6 +5,9 @@
 
 #include "tests/unit/clock_rig.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void cold_start(void **state)
 {
 	struct world w;
@@ -205,6 +208,9 @@ static void correction(void **state)
 	w.gps_error_s = 0;
 	run_until(&w, CLOCK_FAULT, 30);
 	assert_words(&w, "another second", "relabelled");
+	assert_words(&w, "it is 5 s behind the time in use", "30 by default");
+	assert_words(&w, "the system clock is not synchronised and proves nothing", "receiver");
+	assert_int_equal(view(&w).relabelled.when_ns, 0);
 	/* The label was gpsd's own: it takes 30 labels to overrule it. */
 	run(&w, 250);
 	assert_int_equal(view(&w).label.state, CLOCK_FAULT);
@@ -212,6 +218,10 @@ static void correction(void **state)
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.expect_wrong = false;
 	assert_int_equal(view(&w).label.time_epoch, 2);
+	assert_int_equal(view(&w).relabelled.by_ns, -5 * S);
+	assert_int_equal(view(&w).relabelled.epoch, 2);
+	assert_true(w.mono_ns - view(&w).relabelled.when_ns < (uint64_t)S);
+	assert_true(llabs(view(&w).relabelled.utc_ns + 37 * S - w.tai_ns) <= 2 * S);
 	run(&w, 50);
 	/* A single wrong report is counted, and is no fault. */
 	w.gps_error_s = 7;
@@ -223,6 +233,94 @@ static void correction(void **state)
 	}
 	assert_int_equal(view(&w).label.time_epoch, 2);
 	teardown(&w);
+}
+
+/* A jump that gpsd keeps to: status has to say so, and where the system clock stands; without it, nothing. */
+static void jump_told(void **state)
+{
+	struct world w;
+	struct clock_view v;
+	char words[200];
+
+	(void)state;
+	setup(&w);
+	w.system_synced = true;
+	run_until(&w, CLOCK_LOCKED, 60);
+	run(&w, 50);
+	assert_false(view(&w).system_disagrees);
+	w.gps_error_s = 2;
+	w.expect_wrong = true;
+	run_until(&w, CLOCK_FAULT, 30);
+	assert_words(&w, "it is 2 s ahead of the time in use", "receiver");
+	assert_words(&w, "the synchronised system clock sides with the time in use", "");
+	assert_false(view(&w).system_disagrees);
+	run_until(&w, CLOCK_LOCKED, 320);
+	assert_false(view(&w).system_disagrees);
+	run(&w, 40);
+	assert_true(view(&w).system_disagrees);
+	v = view(&w);
+	clock_system_words(&v, words, sizeof(words));
+	assert_non_null(strstr(words, "2.000 s behind the time in use, labelled by gpsd"));
+	assert_non_null(strstr(words, "neither is proven right"));
+	clock_relabelled_words(&v.relabelled, words, sizeof(words));
+	assert_non_null(strstr(words, "time relabelled by +2.000 s at 2026-11-20 "));
+	assert_non_null(strstr(words, "time epoch 1 -> 2"));
+	w.gps_error_s = 0;
+	run_until(&w, CLOCK_FAULT, 30);
+	assert_words(&w,
+		     "2 s behind the time in use; the synchronised system clock sides with gpsd",
+		     "");
+	/* A system clock that is not synchronised proves nothing. */
+	w.system_synced = false;
+	run(&w, 2);
+	assert_false(view(&w).system_disagrees);
+	v = view(&w);
+	clock_system_words(&v, words, sizeof(words));
+	assert_non_null(strstr(words, "not synchronised and proves nothing, 2.000000 s behind"));
+	teardown(&w);
+
+	/* Half a second off is tolerated, a hair more for long is not; 0 switches it off. */
+	for (unsigned n = 0; n < 3; n++) {
+		setup(&w);
+		clock_destroy(w.clock);
+		w.config.system_tolerance_ms = n == 2 ? 0 : 500;
+		w.clock = clock_create(&w.config);
+		w.system_synced = true;
+		w.system_error_ns = n == 0 ? -499000000 : -501000000;
+		run_until(&w, CLOCK_LOCKED, 60);
+		run(&w, 100);
+		assert_int_equal(view(&w).system_disagrees, n == 1);
+		assert_int_equal(view(&w).relabelled.when_ns, 0);
+		teardown(&w);
+	}
+}
+
+static void words_of_states(void **state)
+{
+	static const struct {
+		enum clock_state state;
+		enum label_source source;
+		const char *words;
+	} cases[] = {
+		{CLOCK_NO_TIME, LABEL_NONE, "no time, no source"},
+		{CLOCK_ACQUIRING, LABEL_NONE, "acquiring, no source yet"},
+		{CLOCK_ACQUIRING, LABEL_GPSD, "acquiring, last by gpsd"},
+		{CLOCK_LOCKED, LABEL_GPSD, "locked by gpsd"},
+		{CLOCK_LOCKED, LABEL_FLOORS, "locked by floors"},
+		{CLOCK_HOLDOVER, LABEL_SYSTEM, "holdover, last by system"},
+		{CLOCK_FAULT, LABEL_GPSD, "fault, last by gpsd"},
+		{CLOCK_FAULT, LABEL_NONE, "fault, no source yet"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct label label = {.state = (uint8_t)cases[n].state,
+				      .source = (uint8_t)cases[n].source};
+		char words[64];
+
+		clock_words(&label, words, sizeof(words));
+		assert_string_equal(words, cases[n].words);
+	}
 }
 
 /* A host under load: gpsd's reports pass the next PPS. They must not move the label by a second. */
@@ -448,6 +546,7 @@ int main(void)
 		cmocka_unit_test(fractions),	     cmocka_unit_test(adopted_label),
 		cmocka_unit_test(adopted_holdover),  cmocka_unit_test(moved_count),
 		cmocka_unit_test(host_is_late),	     cmocka_unit_test(board_boots),
+		cmocka_unit_test(jump_told),	     cmocka_unit_test(words_of_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
