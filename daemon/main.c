@@ -347,7 +347,7 @@ static void on_100ms(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	links_tick(arg);
 	timing_tick(arg);
-	status_tick(arg);
+	reasons_tick(arg);
 }
 
 /* systemd's watchdog is fed only while capture ticks. */

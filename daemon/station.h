@@ -9,7 +9,8 @@
  *   timing.c    gpsd, PPS, system clock -> clock -> labels for capture
  *   shore.c     the shore's own parameters
  *   detector.c  engine <-> board words, journal, waiting clients
- *   status.c    everything -> what an operator is shown, and why it is red
+ *   status.c    everything -> what an operator is shown
+ *   reasons.c   everything -> why it is red, and when that began and ended
  *   ops.c       control messages -> the above
  *   main.c      start, loop, stop
  */
@@ -189,7 +190,6 @@ void detector_stored(struct station *s); /* done rows of the store */
 
 /* status.c: objects of schemas/control.md; new references */
 json_t *status_json(struct station *s);
-void status_tick(struct station *s); /* 10 times a second: notes when reasons begin and end */
 json_t *status_link(struct station *s, unsigned link);
 json_t *status_phase(struct station *s, unsigned link);
 json_t *status_clock(struct station *s);
@@ -199,6 +199,9 @@ json_t *status_param(const struct param *p);
 const char *status_link_state(const struct station *s, unsigned link);
 /* One line for systemctl status. */
 void status_line(struct station *s, char *text, size_t size);
+
+/* reasons.c */
+void reasons_tick(struct station *s); /* 10 times a second: notes when reasons begin and end */
 
 /* ops.c */
 extern const struct control_op station_ops[];

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Why the station is not well: the list of reasons of status, each with what to do. No data is red. A
+ * command in an advice can be typed as it stands: test_advice reads them from here.
+ */
+#include "daemon/reasons.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define BOOT_SHOWN_NS	 600000000000ull
+#define TICK_STUCK_NS	 1000000000ull
+#define LATE_SHOWN_NS	 60000000000ull
+#define RELABEL_SHOWN_NS 3600000000000ull /* so that the next shift sees it */
+#define DISK_LOW	 0.05
+#define LOSS_RED	 0.001 /* of a minute's frames: more is red, less a warning */
+
+static bool fresh_start(const struct station *s)
+{
+	return now_mono_ns() - s->started_ns < START_GRACE_NS;
+}
+
+/* A reason begins or ends: that is an event of the station's history, but for what every start brings. */
+static void note_begin(struct station *s, struct station_reason *e, bool red, const char *text,
+		       const char *action)
+{
+	if (!e->noted && !fresh_start(s)) {
+		e->noted = true;
+		store_put_event(s->store, red ? "alarm" : "warning", e->code, e->object, text,
+				action, now_utc_ns());
+	}
+}
+
+static void note_end(struct station *s, const struct station_reason *e, uint64_t now_ns)
+{
+	char text[64];
+
+	if (e->noted) {
+		snprintf(text, sizeof(text), "is over, after %.1f s",
+			 (double)(now_ns - e->since_ns) / 1e9);
+		store_put_event(s->store, "info", e->code, e->object, text, "", now_utc_ns());
+	}
+}
+
+/* The reason's beginning: of the entry that knows it, or now in a free one. */
+static uint64_t since_ns(struct reasons *r, bool red, const char *code, const char *object,
+			 const char *text, const char *action)
+{
+	struct station_reason *vacant = NULL;
+
+	for (unsigned n = 0; n < REASONS_MAX; n++) {
+		struct station_reason *e = &r->station->reason[n];
+
+		if (!e->since_ns) {
+			vacant = e;
+		} else if (strcmp(e->code, code) == 0 && strcmp(e->object, object) == 0) {
+			e->seen_ns = r->now_ns;
+			note_begin(r->station, e, red, text, action);
+			return e->since_ns;
+		}
+	}
+	if (vacant) {
+		snprintf(vacant->code, sizeof(vacant->code), "%s", code);
+		snprintf(vacant->object, sizeof(vacant->object), "%s", object);
+		vacant->since_ns = vacant->seen_ns = r->now_ns;
+		vacant->noted = false;
+		note_begin(r->station, vacant, red, text, action);
+	}
+	return r->now_ns;
+}
+
+static void forget_gone(struct reasons *r)
+{
+	for (unsigned n = 0; n < REASONS_MAX; n++) {
+		struct station_reason *e = &r->station->reason[n];
+
+		if (e->since_ns && e->seen_ns != r->now_ns) {
+			note_end(r->station, e, r->now_ns);
+			e->since_ns = 0;
+		}
+	}
+}
+
+static void __attribute__((format(printf, 6, 7)))
+reason(struct reasons *r, bool red, const char *code, const char *object, const char *action,
+       const char *format, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	r->red += red;
+	json_array_append_new(
+		r->list,
+		json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", red ? "red" : "warning", "code",
+			  code, "object", object, "text", text, "action", action, "since",
+			  json_time_of(since_ns(r, red, code, object, text, action))));
+}
+
+static double seconds_since(uint64_t then_ns)
+{
+	return (double)(now_mono_ns() - then_ns) / 1e9;
+}
+
+static void board_reasons(struct station *s, struct reasons *r)
+{
+	double tick_s = seconds_since(s->capture_status.last_tick_ns);
+
+	if (!s->board_present) {
+		reason(r, true, "board-gone", "board",
+		       "check lspci, dmesg and the module nanet3; the daemon re-opens it by itself",
+		       "the board at %s is gone", s->config.board.device);
+		return;
+	}
+	if (watch_board(s->watch)->status & NANET3_STATUS_STALLED) {
+		reason(r, true, "board-stalled", "board",
+		       "if it does not recover within seconds, reload the module nanet3 or "
+		       "power-cycle "
+		       "the board",
+		       "the board's DMA has stalled: it hands over no data");
+	}
+	if (s->capture_status.last_tick_ns && tick_s * 1e9 > (double)TICK_STUCK_NS) {
+		reason(r, true, "capture-stuck", "capture",
+		       "systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
+		       "the capture thread has not ticked for %.1f s", tick_s);
+	}
+}
+
+/* The machine did not let us run: what looks like silent links or slow consumers then is none. */
+static void machine_reason(struct station *s, struct reasons *r)
+{
+	if (s->late_ns && now_mono_ns() - s->late_at_ns < LATE_SHOWN_NS) {
+		reason(r, false, "machine-late", "machine",
+		       "what else runs on this PC? top, vmstat 1. Links seen as silent and "
+		       "consumers "
+		       "dropped as slow in that time are its doing",
+		       "the daemon did not get to run for %.1f s", (double)s->late_ns / 1e9);
+	}
+}
+
+/* Until the capture thread has caught up, what we know of the links may be older than it looks. */
+static bool just_late(const struct station *s)
+{
+	uint64_t at = s->late_at_ns > s->held_at_ns ? s->late_at_ns : s->held_at_ns;
+
+	return at && now_mono_ns() - at < 3 * SILENT_NS;
+}
+
+static void loss_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
+{
+	uint64_t by_name[TDM_LOSSES], lost;
+	char text[200] = "";
+	size_t used = 0;
+
+	lost = links_recent_losses(s, link, by_name);
+	if (lost == 0) {
+		return;
+	}
+	for (unsigned n = 1; n < TDM_LOSSES; n++) {
+		if (by_name[n] && used < sizeof(text)) {
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%llu %s",
+						 used ? ", " : "", (unsigned long long)by_name[n],
+						 tdm_loss_name(n));
+		}
+	}
+	reason(r, (double)lost > LOSS_RED * (double)(lost + by_name[TDM_GOOD]), "link-loss", object,
+	       "fcmctl ledger show names the frames; fcmctl link show tells the counters",
+	       "frames lost in the last minute: %s", text);
+}
+
+static void link_reasons(struct station *s, unsigned link, struct reasons *r)
+{
+	const struct station_link *l = &s->link[link];
+	const struct config_link *c = &s->config.link[link];
+	const struct watch_link *w = watch_link(s->watch, link);
+	const char *state = status_link_state(s, link);
+	char object[16];
+
+	snprintf(object, sizeof(object), "link%u", link);
+	if (strcmp(state, "dark") == 0) {
+		reason(r, true, "link-dark", object,
+		       "check fibre, SFP and the floor's power; then fcmctl link reset", "%s",
+		       w->status & NANET3_LSTAT_SIGNAL ? "light, but no lock" : "no light");
+	} else if (strcmp(state, "aligning") == 0 && !fresh_start(s)) {
+		reason(r, true, "link-unaligned", object, "fcmctl link align, then link reset",
+		       "locked, but no frame structure is found in the bytes");
+	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !just_late(s)) {
+		reason(r, true, "link-silent", object,
+		       "fcmctl link show: do bytes come at all? Then fcmctl link reset",
+		       "locked, but no good frame for %.1f s", seconds_since(l->data.last_good_ns));
+	}
+	if (l->named_floor != 0xff && (l->named_tower != c->tower || l->named_floor != c->floor)) {
+		reason(r, true, "floor-identity", object,
+		       "swap the fibres back, or correct [link] in the configuration",
+		       "tower %u floor %u is on this fibre, configured is tower %u floor %u: "
+		       "swapped "
+		       "fibres? Its data keep its own name, writes to it are refused",
+		       l->named_tower, l->named_floor, c->tower, c->floor);
+	}
+	loss_reason(s, link, object, r);
+	if (l->data.ring_depth &&
+	    (l->data.ring_write - l->data.ring_release) * 4 > l->data.ring_depth * 3) {
+		reason(r, true, "ring-fill", object, "fcmctl consumer list: who holds it back?",
+		       "the link ring is %llu %% full",
+		       (unsigned long long)((l->data.ring_write - l->data.ring_release) * 100 /
+					    l->data.ring_depth));
+	}
+	if (l->booted_ns && now_mono_ns() - l->booted_ns < BOOT_SHOWN_NS) {
+		reason(r, false, "fcm-booted", object,
+		       "compare what is set: fcmctl get 'floor*.om*.hv', and set anew what is gone",
+		       "the FCM booted %.0f s ago (boot count %u): its settings may be lost",
+		       seconds_since(l->booted_ns), l->boot_count);
+	}
+}
+
+static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
+{
+	struct phase_view v;
+	char object[16];
+
+	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	snprintf(object, sizeof(object), "link%u", link);
+	switch (v.last.verdict) {
+	case PHASE_SLIP:
+		reason(r, true, "phase-slip", object,
+		       "fcmctl link reset; if it stays and is understood: fcmctl phase accept",
+		       "the last re-lock came back %d bit(s) off: %.0f ps from the reference",
+		       v.last.slip, v.last.difference_ps);
+		break;
+	case PHASE_JUMP:
+		reason(r, true, "phase-jump", object,
+		       "was the fibre changed? fcmctl phase history; then fcmctl phase accept",
+		       "the last re-lock came back %.0f ps from the reference",
+		       v.last.difference_ps);
+		break;
+	case PHASE_DRIFT:
+		reason(r, false, "phase-drift", object,
+		       "compare with the fibre's temperature; fcmctl phase history",
+		       "the phase drifts: %.0f ps from the reference (%.0f are tolerated), %.2f "
+		       "ps/s",
+		       v.difference_ps, s->config.phase.drift_ps, v.slope_ps_per_s);
+		break;
+	default:
+		break;
+	}
+}
+
+/* What stays to be told when the clock's state is well again. */
+static void clock_doubts(const struct clock_view *v, struct reasons *r)
+{
+	char text[200], object[32];
+
+	if (v->relabelled.when_ns && r->now_ns - v->relabelled.when_ns < RELABEL_SHOWN_NS) {
+		clock_relabelled_words(&v->relabelled, text, sizeof(text));
+		snprintf(object, sizeof(object), "time epoch %u", v->relabelled.epoch);
+		reason(r, false, "clock-relabelled", object,
+		       "which time is right? Compare with a third clock (fcmctl clock show), tell "
+		       "the trigger and acoustic groups; it is shown for an hour",
+		       "%s", text);
+	}
+	if (v->system_disagrees) {
+		clock_system_words(v, text, sizeof(text));
+		reason(r, false, "clock-system", "clock",
+		       "compare both with a third clock: chronyc tracking or timedatectl "
+		       "timesync-status, and gpsmon; events and commands are timed by the system "
+		       "clock, data by the label",
+		       "the system clock is %s", text);
+	}
+}
+
+static void clock_reasons(struct station *s, struct reasons *r)
+{
+	struct clock_view v;
+	const char *code;
+	char words[64];
+
+	clock_get_view(s->clock, &v);
+	switch ((enum clock_state)v.label.state) {
+	case CLOCK_NO_TIME:
+		code = "clock-no-time";
+		break;
+	case CLOCK_FAULT:
+		code = "clock-fault";
+		break;
+	case CLOCK_ACQUIRING:
+		code = "clock-acquiring";
+		break;
+	case CLOCK_HOLDOVER:
+		code = "clock-holdover";
+		break;
+	default:
+		code = NULL;
+	}
+	if (code) {
+		clock_words(&v.label, words, sizeof(words));
+		reason(r, v.label.state == CLOCK_NO_TIME || v.label.state == CLOCK_FAULT, code,
+		       "clock", v.action ? v.action : "", "%s: %s", words,
+		       v.reason ? v.reason : "");
+	}
+	clock_doubts(&v, r);
+	if (v.leap_table_expired) {
+		reason(r, false, "leap-table-expired", "clock", "apt-get install tzdata",
+		       "the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
+		       v.label.tai_utc_s);
+	}
+}
+
+/* What a group's policy dropped in the last minute, by name. */
+static void drop_reason(struct station *s, unsigned group, const char *object, struct reasons *r)
+{
+	const uint64_t *now = s->publisher_status.group[group].dropped_frames;
+	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
+	char text[160] = "";
+	size_t used = 0;
+
+	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
+		if (now[o] != then[o] && used < sizeof(text)) {
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%llu %s", used ? ", " : "",
+				(unsigned long long)(now[o] - then[o]), outcome_name(o));
+		}
+	}
+	if (used) {
+		reason(r, true, "consumer-dropping", object,
+		       "fcmctl ledger show names floors and frames; fcmctl consumer list",
+		       "frames dropped in the last minute: %s", text);
+	}
+}
+
+static void consumer_reasons(struct station *s, struct reasons *r)
+{
+	publisher_get_status(s->publisher, &s->publisher_status);
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		const struct publisher_group_status *g = &s->publisher_status.group[n];
+		char object[48];
+
+		snprintf(object, sizeof(object), "group %s", g->name);
+		if (g->members == 0 && !fresh_start(s)) {
+			char action[CONFIG_STRING + 64];
+
+			snprintf(action, sizeof(action), "start the consumer; it connects to %s",
+				 s->config.data.reserved_endpoint);
+			reason(r, true, "consumer-none", object, action,
+			       "no consumer is connected: its data are dropped once half the ring "
+			       "is "
+			       "used");
+		} else if (g->oldest_ns > 500000000ull && !fresh_start(s)) {
+			reason(r, false, "consumer-lag", object,
+			       "is the consumer busy? fcmctl consumer list",
+			       "the oldest block waits for %.1f s", (double)g->oldest_ns / 1e9);
+		}
+		drop_reason(s, n, object, r);
+	}
+}
+
+static void store_reasons(struct station *s, struct reasons *r)
+{
+	struct store_status v;
+	struct statvfs f;
+
+	store_get_status(s->store, &v);
+	if (v.failing) {
+		reason(r, true, "store-failing", "store",
+		       "free space or repair the disk; writes to the detector are refused until "
+		       "then",
+		       "the database %s cannot be written: %s", s->config.store.database,
+		       v.last_error_text);
+	} else if (v.lag_ns > 5000000000ull) {
+		reason(r, true, "store-lag", "store", "is the disk slow? iostat",
+		       "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);
+	}
+	if (v.given_up || v.refused || s->capture_status.reports_lost) {
+		reason(r, true, "store-lost", "store",
+		       "keep the system log: what the database misses stands there; look at the "
+		       "disk",
+		       "rows lost since the start: %llu given up, %llu refused by a full queue, "
+		       "%llu "
+		       "reports of capture",
+		       (unsigned long long)v.given_up, (unsigned long long)v.refused,
+		       (unsigned long long)s->capture_status.reports_lost);
+	}
+	if (statvfs(s->config.store.database, &f) == 0 &&
+	    (double)f.f_bavail < DISK_LOW * (double)f.f_blocks) {
+		reason(r, true, "disk-low", "disk", "free space",
+		       "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
+		       s->config.store.database);
+	}
+}
+
+/* The dictionary's advice is for all modules ("floorN.omM"): say which one this is. */
+static void name_module(const char *object, const char *advice, char *text, size_t size)
+{
+	static const char any[] = "floorN.omM";
+	const char *at = strstr(advice, any), *last = strrchr(object, '.');
+
+	if (!at || !last) {
+		snprintf(text, size, "%s", advice);
+		return;
+	}
+	snprintf(text, size, "%.*s%.*s%s", (int)(at - advice), advice, (int)(last - object), object,
+		 at + sizeof(any) - 1);
+}
+
+static void engine_reason(void *context, const struct engine_reason *e)
+{
+	static const struct {
+		const char *engine, *shown;
+	} names[] = {
+		{"unknown-command", "command-unknown"},
+		{"mute", "floor-mute"},
+		{"journal", "store-failing"},
+	};
+	const char *code = e->code;
+	char action[300];
+
+	if (strcmp(e->code, "swapped") == 0) {
+		return; /* floor-identity says it */
+	}
+	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
+		code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : code;
+	}
+	if (strcmp(e->code, "alarm") == 0 && strstr(e->object, ".trip")) {
+		code = "hv-trip";
+	}
+	name_module(e->object, e->action, action, sizeof(action));
+	reason(context, e->red, code, e->object, action, "%s", e->text);
+}
+
+static void red_first(struct reasons *r)
+{
+	json_t *sorted = json_array(), *e;
+	size_t n;
+
+	for (int red = 1; red >= 0; red--) {
+		json_array_foreach (r->list, n, e) {
+			if (red == (strcmp(json_string_value(json_object_get(e, "severity")),
+					   "red") == 0)) {
+				json_array_append(sorted, e);
+			}
+		}
+	}
+	json_decref(r->list);
+	r->list = sorted;
+}
+
+struct reasons reasons_collect(struct station *s)
+{
+	struct reasons r = {.station = s, .list = json_array(), .now_ns = now_mono_ns()};
+
+	board_reasons(s, &r);
+	machine_reason(s, &r);
+	for (unsigned link = 0; s->board_present && link < NANET3_LINKS; link++) {
+		if (s->link[link].enabled) {
+			link_reasons(s, link, &r);
+			phase_reasons(s, link, &r);
+		}
+	}
+	clock_reasons(s, &r);
+	consumer_reasons(s, &r);
+	store_reasons(s, &r);
+	engine_reasons(s->engine, (struct engine_now){now_mono_ns(), now_utc_ns()}, engine_reason,
+		       &r);
+	forget_gone(&r);
+	red_first(&r);
+	return r;
+}
+
+/* So that a reason's beginning is known though nobody was looking. */
+void reasons_tick(struct station *s)
+{
+	struct reasons r = reasons_collect(s);
+
+	json_decref(r.list);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The reasons why the station is not well. See reasons.c.
+ */
+#ifndef DAEMON_REASONS_H
+#define DAEMON_REASONS_H
+
+#include "daemon/station.h"
+
+#define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
+#define SILENT_NS      1000000000ull /* locked, but no good frame for so long */
+
+struct reasons {
+	struct station *station;
+	json_t *list; /* as in status; red ones first */
+	unsigned red;
+	uint64_t now_ns;
+};
+
+/* All that stands now. The caller's: list. */
+struct reasons reasons_collect(struct station *s);
+
+#endif
