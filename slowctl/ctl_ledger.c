@@ -82,9 +82,9 @@ static void render_stream_rows(struct writer *w, const json_t *rows, const char 
 
 static void render_losses(struct writer *w, const json_t *losses)
 {
-	static const char *const columns[] = {"time (UTC)", "what",	 ">link",	 "floor",
-					      "stream",	    "group",	 ">first frame", ">last",
-					      ">frames",    ">DMA epoch"};
+	static const char *const columns[] = {"begun (UTC)", "what",	  ">link",	  "floor",
+					      "stream",	     "group",	  ">first frame", ">last",
+					      ">frames",     ">DMA epoch"};
 	size_t i;
 	const json_t *loss;
 
@@ -93,8 +93,13 @@ static void render_losses(struct writer *w, const json_t *losses)
 		long long first = value_integer(loss, "first", 0);
 		long long frames = value_integer(loss, "frames", 0);
 		char floor[48];
+		char begun[48];
 
-		value_cell(w, loss, "begun", VALUE_TIME_MS);
+		/* Without label there is only the system clock's time of it. */
+		writer_cell(
+			w, WRITER_PLAIN, "%s%s",
+			value_text(value_at(loss, "begun"), VALUE_TIME_MS, begun, sizeof(begun)),
+			json_is_null(value_at(loss, "tai")) ? " by system clock" : "");
 		writer_cell(w, WRITER_WARN, "%s", value_string(loss, "code", "?"));
 		value_cell(w, loss, "link", VALUE_COUNT);
 		writer_cell(w, WRITER_PLAIN, "%s", value_floor(loss, floor, sizeof(floor)));
@@ -209,7 +214,9 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	render_stream_rows(w, value_at(totals != NULL ? totals : result, "streams"), what);
 	writer_newline(w);
 	writer_heading(
-		w, "Losses by name and frame range (frames of a link's losses: the board's count)");
+		w,
+		"Losses by name and frame range, timed by their label as the data are (frames of a "
+		"link's losses: the board's count)");
 	render_losses(w, value_at(result, "losses"));
 	if (json_array_size(unbalanced) > 0) {
 		render_unbalanced(w, unbalanced);

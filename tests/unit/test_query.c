@@ -460,6 +460,62 @@ static void test_joined_losses(void **state)
 	query_close(q);
 }
 
+/* A loss begun at the time that its label says, 2 s off the system clock; without label the latter's. */
+static void test_loss_times(void **state)
+{
+	static const struct {
+		uint64_t first;
+		uint8_t kind;
+		int64_t tai_ns;
+		double begun; /* s after the rig's UTC */
+	} wanted[] = {
+		{80000, 0, RIG_UTC + 339000000000ll, 302},
+		{160000, 0, INT64_MIN, 300 - 0.1},
+		{240000, 1, RIG_UTC + 340000000000ll, 303},
+		{320000, 1, INT64_MIN, 300 - 0.1},
+	};
+	struct store_rig *r = *state;
+	struct query *q;
+	json_t *json = NULL;
+
+	for (size_t i = 0; i < 4; i++) {
+		struct ledger_loss loss = {.kind = wanted[i].kind,
+					   .code = wanted[i].kind ? OUTCOME_DROP_SLOW
+								  : TDM_LOSS_CRC,
+					   .link = 1,
+					   .tower = 1,
+					   .floor = 2,
+					   .dma_epoch = 7,
+					   .first = wanted[i].first,
+					   .frames = 800,
+					   .tai_ns = wanted[i].tai_ns};
+
+		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 300000000000ll);
+	}
+	store_rig_flush(r);
+	q = open_query(r);
+	for (int known = 0; known <= 1; known++) {
+		/* A file that does not tell TAI-UTC yet: the system clock's for all. */
+		if (known) {
+			store_put_station(r->s, "tai_utc_s", "37");
+			store_rig_flush(r);
+		}
+		assert_int_equal(query_ledger(q, RIG_UTC + 250000000000ll, 1, 0, &json), 0);
+		assert_int_equal(json_array_size(at(json, "losses")), 4);
+		for (size_t i = 0; i < 4; i++) {
+			const json_t *l = json_array_get(at(json, "losses"), i);
+			double begun = known ? wanted[i].begun : 300 - 0.1;
+
+			assert_int_equal(number_at(l, "first"), wanted[i].first);
+			assert_true(fabs(number_at(l, "begun") - 1795000000 - begun) < 1e-3);
+			assert_true(fabs(number_at(l, "time") - 1795000000 - 300) < 1e-3);
+			assert_int_equal(json_is_null(at(l, "tai")), wanted[i].tai_ns == INT64_MIN);
+		}
+		json_decref(json);
+	}
+	query_close(q);
+}
+
 /* ------------------------------------------------------------------ limits */
 
 #define BIG_SECONDS 60000
@@ -733,6 +789,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ambiguous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ledger, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_joined_losses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_loss_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_orderly_end, setup, teardown),
