@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl get, set, action, history: everything with a value and an age. Writes go through the journal
- * of the daemon; each carries a client id, so that a repeat after a broken connection is harmless.
+ * fcmctl get, set, action, history: everything with a value and an age. Writes are sent by ctl_send.c.
  */
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "slowctl/ctl.h"
-#include "slowctl/ctl_time.h"
+#include "slowctl/ctl_send.h"
 #include "slowctl/ctl_value.h"
-
-/* No word for so long while a command runs: a ramp tells of itself more often. */
-#define COMMAND_S 120.0
 
 static void limits_text(const json_t *p, char *buf, size_t size)
 {
@@ -121,128 +113,14 @@ static int history_run(struct ctl *ctl, const struct ctl_args *args)
 	return ctl_show(ctl, "param.history", filter, render_history);
 }
 
-/* DONE, or what became of it, in one line. */
-static void render_outcome(struct writer *w, const json_t *c)
-{
-	const char *state = value_string(c, "state", "?");
-	const char *detail = value_string(c, "detail", "");
-	const char *unit = value_string(c, "unit", "");
-	const json_t *words = value_at(c, "words");
-	double took = value_number(c, "ended") - value_number(c, "time");
-	char old[64];
-	char new[64];
-	char span[32];
-
-	writer_text(w, WRITER_PLAIN, "%s ", value_string(c, "parameter", "?"));
-	if (strcmp(value_string(c, "op", "set"), "action") != 0) {
-		writer_text(w, WRITER_PLAIN, "%s -> %s%s%s ",
-			    value_word(value_at(c, "old"), words, old, sizeof(old)),
-			    value_word(value_at(c, "new"), words, new, sizeof(new)),
-			    *unit != '\0' ? " " : "", unit);
-	}
-	writer_text(w, value_style(state), "%s", state);
-	if (isfinite(took)) {
-		writer_text(w, WRITER_PLAIN, " in %s", ctl_span_text(took, span, sizeof(span)));
-	}
-	writer_text(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
-		    value_integer(c, "command", 0));
-	writer_newline(w);
-}
-
-/* --no-wait: the number alone, for a script. */
-static void render_number(struct writer *w, const json_t *c)
-{
-	writer_text(w, WRITER_PLAIN, "%lld", value_integer(c, "command", 0));
-	writer_newline(w);
-}
-
-static int exit_of_state(const char *state, bool wait)
-{
-	if (strcmp(state, "DONE") == 0) {
-		return CTL_DONE;
-	}
-	if (strcmp(state, "UNKNOWN") == 0) {
-		return CTL_UNKNOWN;
-	}
-	if (!wait && (strcmp(state, "QUEUED") == 0 || strcmp(state, "SENT") == 0 ||
-		      strcmp(state, "ACKED") == 0)) {
-		return CTL_DONE;
-	}
-	return CTL_NOT;
-}
-
-static void new_client_id(char *buf, size_t size)
-{
-	uint64_t random = 0;
-
-	/* Never fails for 8 bytes once the kernel is up; the pid alone would repeat. */
-	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
-		random = 0;
-	}
-	snprintf(buf, size, "fcmctl-%ld-%016" PRIx64, (long)getpid(), random);
-}
-
-static int command_run(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)
-{
-	bool wait = !ctl_given(args, CTL_NO_WAIT);
-	char client_id[64];
-	char doing[256];
-	char look[160];
-	struct ctl_request request = {
-		.op = op,
-		.args = what,
-		.timeout_s = wait ? COMMAND_S : 10.0,
-		.doing = doing,
-		.look = look,
-	};
-	json_t *result = NULL;
-	const char *state;
-	int code;
-
-	if (ctl_given(args, CTL_CLIENT_ID)) {
-		if (strlen(args->text[CTL_CLIENT_ID]) >= sizeof(client_id)) {
-			json_decref(what);
-			return ctl_fail(ctl, CTL_USAGE, "usage", "at most 63 bytes",
-					"--client-id is too long");
-		}
-		snprintf(client_id, sizeof(client_id), "%s", args->text[CTL_CLIENT_ID]);
-	} else {
-		new_client_id(client_id, sizeof(client_id));
-	}
-	snprintf(doing, sizeof(doing), "%s %s%s%s", args->command->verb, args->word[0],
-		 args->words > 1 ? " " : "", args->words > 1 ? args->word[1] : "");
-	snprintf(look, sizeof(look), "command list; a repeat with --client-id %s never runs twice",
-		 client_id);
-	json_object_set_new(what, "name", json_string(args->word[0]));
-	json_object_set_new(what, "client_id", json_string(client_id));
-	json_object_set_new(what, "wait", json_boolean(wait));
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
-	}
-	if (ctl_given(args, CTL_YES)) {
-		json_object_set_new(what, "yes", json_true());
-	}
-	if (ctl_given(args, CTL_FORCE)) {
-		json_object_set_new(what, "force", json_true());
-	}
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
-		state = value_string(result, "state", "");
-		writer_result(ctl->out, result, wait ? render_outcome : render_number);
-		code = exit_of_state(state, wait);
-	}
-	json_decref(result);
-	return code;
-}
-
 static int set_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return command_run(ctl, args, "param.set", json_pack("{s:s}", "value", args->word[1]));
+	return ctl_send(ctl, args, "param.set", json_pack("{s:s}", "value", args->word[1]));
 }
 
 static int action_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return command_run(ctl, args, "param.action", json_object());
+	return ctl_send(ctl, args, "param.action", json_object());
 }
 
 #define COMMAND_OPTIONS                                                                            \
@@ -266,14 +144,16 @@ const struct ctl_command ctl_param_commands[] = {
 	},
 	{
 		.verb = "set",
-		.arguments = "NAME VALUE",
+		.arguments = "NAME|PATTERN VALUE",
 		.summary = "set a parameter; done when the read-back agrees",
 		.help = "Journaled, sent, acknowledged, and done only when the value read back is "
 			"inside its\ntolerance: HV ramps, so it may take a while. Ctrl-C does not "
 			"stop "
 			"the command, only the\nwaiting. Exit 0 done, 1 refused or failed, 3 "
 			"outcome "
-			"unknown.\n\n"
+			"unknown.\nA pattern with * (quoted from the shell) is as many commands: "
+			"all sent, then waited for;\na line each, a summary, and the worst exit "
+			"status.\n\n"
 			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
 			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
 		.options = COMMAND_OPTIONS | CTL_BIT(CTL_FORCE),
@@ -283,14 +163,16 @@ const struct ctl_command ctl_param_commands[] = {
 	},
 	{
 		.verb = "action",
-		.arguments = "NAME",
+		.arguments = "NAME|PATTERN",
 		.summary = "do something: clear a trip, reset, power cycle",
 		.help = "Actions are parameters too (fcmctl get lists them with access 'action'). "
 			"One "
 			"is done when\nthe counter that proves it has moved. What is dangerous "
 			"asks "
-			"first, or needs --yes.\n\n"
+			"first, or needs --yes. A\npattern is as many commands, as with set; it "
+			"asks once.\n\n"
 			"  fcmctl action floor3.om2.clear_trip\n"
+			"  fcmctl action 'floor3.*.clear_trip'\n"
 			"  fcmctl action floor3.fcm.reset --yes --reason 'mute since 02:10'",
 		.options = COMMAND_OPTIONS,
 		.min_words = 1,

@@ -128,6 +128,39 @@ def gps_lost_and_back(t):
     t.account(st)
 
 
+def gpsd_jumps(t):
+    """gpsd jumps by 2 s and keeps to it: said by how much, given in to, told for long; losses have the data's time"""
+    st = t.station(scenario=scenario(t, (0, "gps jump 2"), (42, "link 1 crc 5")), truth=False)
+    st.start()
+    st.wait_ready()
+    epoch = st.status()["clock"]["time_epoch"]
+    t.check("no relabelling is told before", st.status()["clock"]["relabelled"] is None)
+    sees(t, st, "clock-fault", "clock", 30)
+    reason = st.status()["clock"]["reason"]
+    t.check("the fault says by how much", "it is 2 s ahead of the time in use" in reason, reason)
+    sees(t, st, "clock-relabelled", f"time epoch {epoch + 1}", 60)
+    st.wait_for("locked again", lambda: st.status()["clock"]["state"] == "locked", 10)
+    status = st.status()
+    clock = status["clock"]
+    told = "time relabelled by +2.000 s at 20"
+    t.equal("by 2 s, a new time epoch", (clock["relabelled"]["by_s"], clock["relabelled"]["time_epoch"],
+                                         clock["time_epoch"]), (2, epoch + 1, epoch + 1))
+    t.check("the warning stays beside a locked clock", [r for r in status["reasons"] if told in r["text"]],
+            status["reasons"])
+    t.check("the system clock is 2 s behind", -2.5 < clock["system_offset_s"] < -1.5, clock)
+    events = st.ask("event", "list")["events"]
+    t.check("an event says it", [e for e in events if told in e["text"] and e["action"] and
+                                 f"time epoch {epoch} -> {epoch + 1}" in e["text"]], events)
+    history = st.ask("clock", "history")["events"]
+    t.check("the clock's history says it", told in history[0]["reason"], history)
+    sees(t, st, "link-loss", "link1")
+    st.stop()
+    losses = [x for x in st.ledger()["losses"] if x["link"] == 1 and x["code"] == "crc"]
+    t.check("a loss begins at its label's time", losses and all(abs(x["begun"] + 37 - x["tai"]) < 1e-3 and
+                                                                1 < x["begun"] - x["time"] < 2.5 for x in losses),
+            losses)
+
+
 def gpsd_killed(t):
     """gpsd itself dies and is started again"""
     st = t.station()
@@ -180,9 +213,9 @@ def trip_answered(t, st, om):
     t.equal("it is off", value(f"{om}.hv"), 0)
     code, out, err = st.ctl("set", f"{om}.hv", "1310")
     t.check("a higher one is refused, with what to do", code == 1 and "trip is on" in err, (code, out, err))
-    code, out, err = st.ctl("action", f"{om}.clear_trip")
-    t.check("the clear says where the HV goes", code == 0 and "hv now goes to 1300.0 V, within" in out,
-            (code, out, err))
+    code, out, err = st.ctl("action", f"{om.split('.')[0]}.*.clear_trip")
+    t.check("the clear of all its floor's says where the HV goes", code == 0 and "6 of 6 done" in out and
+            f"{om}.hv now goes to 1300.0 V, within" in out, (code, out, err))
     st.wait_for("the HV at its new set value", lambda: abs(value(f"{om}.hv") - 1300) < 3, 30)
 
 
@@ -230,5 +263,5 @@ def soak_finds_the_slips(t):
 
 
 if __name__ == "__main__":
-    harness.main([damage_on_the_fibre, fibre_unplugged, fibres_swapped, gps_lost_and_back, gpsd_killed, board_stalled,
-                  bioluminescence, slow_control_faults, soak_finds_the_slips])
+    harness.main([damage_on_the_fibre, fibre_unplugged, fibres_swapped, gps_lost_and_back, gpsd_jumps, gpsd_killed,
+                  board_stalled, bioluminescence, slow_control_faults, soak_finds_the_slips])

@@ -352,6 +352,14 @@ def terminals(bench):
     bench.check("under one client id", len(ids) == 1 and len(d.requests) == 2, d.requests)
     code, out = on_terminal(bench, ["action", "floor3.fcm.reset"], keys="no\n", until="type yes")
     bench.check("and ends with anything else", code == 1 and "--yes" in out, out)
+    d.requests.clear()
+    code, out = on_terminal(bench, ["set", "floor3.om[01].p*", "on"], keys="yes\n", until="type yes")
+    bench.check("many dangerous ones ask once, with the list", code == 0 and "om0.power: power" in out and
+                "om1.power: power" in out and out.count("type yes") == 1 and "2 of 2 done" in out, out)
+    ids = {r["args"]["client_id"] for r in d.requests if r["op"] == "param.set"}
+    bench.equal("all sent before one is waited for, each under its own id",
+                (len(ids), [r["args"]["wait"] for r in d.requests if r["op"] == "param.set"]),
+                (2, [False, False, True, True]))
     bench.equal("without terminal it needs --yes", bench.run("action", "floor3.fcm.reset")[0], 1)
     bench.equal("with it, it goes", bench.run("action", "floor3.fcm.reset", "--yes")[0], 0)
 

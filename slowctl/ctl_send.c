@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Commands to the floors: see ctl_send.h. Writes go through the journal of the daemon; each carries a client
+ * id, so that a repeat after a broken connection is harmless. Many are sent first, without waiting, so that
+ * they run side by side; then each is asked for again under its id, which waits for its end.
+ */
+#include "slowctl/ctl_send.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "slowctl/ctl_time.h"
+#include "slowctl/ctl_value.h"
+
+/* No word for so long while a command runs: a ramp tells of itself more often. */
+#define COMMAND_S 120.0
+
+/* DONE, or what became of it, in one line. */
+static void render_outcome(struct writer *w, const json_t *c)
+{
+	const char *state = value_string(c, "state", "?");
+	const char *detail = value_string(c, "detail", "");
+	const char *unit = value_string(c, "unit", "");
+	const json_t *words = value_at(c, "words");
+	double took = value_number(c, "ended") - value_number(c, "time");
+	char old[64];
+	char new[64];
+	char span[32];
+
+	writer_text(w, WRITER_PLAIN, "%s ", value_string(c, "parameter", "?"));
+	if (strcmp(value_string(c, "op", "set"), "action") != 0) {
+		writer_text(w, WRITER_PLAIN, "%s -> %s%s%s ",
+			    value_word(value_at(c, "old"), words, old, sizeof(old)),
+			    value_word(value_at(c, "new"), words, new, sizeof(new)),
+			    *unit != '\0' ? " " : "", unit);
+	}
+	writer_text(w, value_style(state), "%s", state);
+	if (isfinite(took)) {
+		writer_text(w, WRITER_PLAIN, " in %s", ctl_span_text(took, span, sizeof(span)));
+	}
+	writer_text(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
+		    value_integer(c, "command", 0));
+	writer_newline(w);
+}
+
+/* --no-wait: the number alone, for a script. */
+static void render_number(struct writer *w, const json_t *c)
+{
+	writer_text(w, WRITER_PLAIN, "%lld", value_integer(c, "command", 0));
+	writer_newline(w);
+}
+
+static int exit_of_state(const char *state, bool wait)
+{
+	if (strcmp(state, "DONE") == 0) {
+		return CTL_DONE;
+	}
+	if (strcmp(state, "UNKNOWN") == 0) {
+		return CTL_UNKNOWN;
+	}
+	if (!wait && (strcmp(state, "QUEUED") == 0 || strcmp(state, "SENT") == 0 ||
+		      strcmp(state, "ACKED") == 0)) {
+		return CTL_DONE;
+	}
+	return CTL_NOT;
+}
+
+static void new_client_id(char *buf, size_t size)
+{
+	uint64_t random = 0;
+
+	/* Never fails for 8 bytes once the kernel is up; the pid alone would repeat. */
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+		random = 0;
+	}
+	snprintf(buf, size, "fcmctl-%ld-%016" PRIx64, (long)getpid(), random);
+}
+
+/* What was typed, as a request for one parameter. `what` has the value already. */
+static void fill_request(const struct ctl_args *args, json_t *what, const char *name,
+			 const char *client_id)
+{
+	json_object_set_new(what, "name", json_string(name));
+	json_object_set_new(what, "client_id", json_string(client_id));
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
+	}
+	if (ctl_given(args, CTL_YES)) {
+		json_object_set_new(what, "yes", json_true());
+	}
+	if (ctl_given(args, CTL_FORCE)) {
+		json_object_set_new(what, "force", json_true());
+	}
+}
+
+static const char *doing_text(const struct ctl_args *args, const char *name, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s%s%s", args->command->verb, name, args->words > 1 ? " " : "",
+		 args->words > 1 ? args->word[1] : "");
+	return buf;
+}
+
+/* Send it, or ask for it again under its client id. The exit code; everything that went wrong is said. */
+static int send_request(struct ctl *ctl, const char *op, json_t *what, const char *doing, bool wait,
+			json_t **ret_result)
+{
+	char look[160];
+	struct ctl_request request = {
+		.op = op,
+		.args = what,
+		.timeout_s = wait ? COMMAND_S : 10.0,
+		.doing = doing,
+		.look = look,
+	};
+
+	snprintf(look, sizeof(look), "command list; a repeat with --client-id %s never runs twice",
+		 value_string(what, "client_id", ""));
+	json_object_set_new(what, "wait", json_boolean(wait));
+	return ctl_request(ctl, &request, ret_result);
+}
+
+static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)
+{
+	bool wait = !ctl_given(args, CTL_NO_WAIT);
+	char client_id[64];
+	char doing[256];
+	json_t *result = NULL;
+	int code;
+
+	if (ctl_given(args, CTL_CLIENT_ID)) {
+		if (strlen(args->text[CTL_CLIENT_ID]) >= sizeof(client_id)) {
+			json_decref(what);
+			return ctl_fail(ctl, CTL_USAGE, "usage", "at most 63 bytes",
+					"--client-id is too long");
+		}
+		snprintf(client_id, sizeof(client_id), "%s", args->text[CTL_CLIENT_ID]);
+	} else {
+		new_client_id(client_id, sizeof(client_id));
+	}
+	fill_request(args, what, args->word[0], client_id);
+	code = send_request(ctl, op, what, doing_text(args, args->word[0], doing, sizeof(doing)),
+			    wait, &result);
+	if (code == CTL_DONE) {
+		writer_result(ctl->out, result, wait ? render_outcome : render_number);
+		code = exit_of_state(value_string(result, "state", ""), wait);
+	}
+	json_decref(result);
+	return code;
+}
+
+/* ------------------------------------------------------------------ many */
+
+/* One of many: what is sent for it, and what came of it so far. */
+struct one {
+	const char *name;
+	json_t *what;
+	char doing[256];
+	bool sent; /* the daemon has it: its end is worth waiting for */
+	int code;
+};
+
+static bool is_pattern(const char *name)
+{
+	return strpbrk(name, "*?[") != NULL;
+}
+
+/* The names that a pattern stands for: of all that match, those that take a value, or the actions.
+ * *ret_dangerous: the descriptions of those to be asked about. CTL_DONE, or the exit code. */
+static int names_of(struct ctl *ctl, const struct ctl_args *args, const char *op,
+		    json_t **ret_names, json_t **ret_dangerous)
+{
+	const char *wanted = strcmp(op, "param.action") == 0 ? "action" : "rw";
+	json_t *result = NULL;
+	size_t i;
+	const json_t *p;
+	int code = ctl_ask(ctl, "param.get", json_pack("{s:[s]}", "names", args->word[0]), &result);
+
+	if (code != CTL_DONE) {
+		return code;
+	}
+	*ret_names = json_array();
+	*ret_dangerous = json_array();
+	json_array_foreach (value_at(result, "parameters"), i, p) {
+		if (strcmp(value_string(p, "access", ""), wanted) != 0) {
+			continue;
+		}
+		json_array_append(*ret_names, json_object_get(p, "name"));
+		if (strcmp(value_string(p, "danger", ""), "dangerous") == 0) {
+			json_array_append_new(*ret_dangerous,
+					      json_sprintf("%s: %s", value_string(p, "name", "?"),
+							   value_string(p, "description", "")));
+		}
+	}
+	json_decref(result);
+	if (json_array_size(*ret_names) == 0) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl get lists them with their access",
+				"nothing that matches '%s' %s", args->word[0],
+				*wanted == 'a' ? "is an action" : "can be set");
+	}
+	return CTL_DONE;
+}
+
+/* Asked once, with the list. CTL_DONE: go on. */
+static int ask_danger(struct ctl *ctl, const struct ctl_args *args, const json_t *dangerous)
+{
+	char doing[256];
+	char line[16] = "";
+	size_t i;
+	const json_t *text;
+
+	if (json_array_size(dangerous) == 0 || ctl_given(args, CTL_YES)) {
+		return CTL_DONE;
+	}
+	ctl_remark("dangerous:");
+	json_array_foreach (dangerous, i, text) {
+		ctl_remark("  %s", json_string_value(text));
+	}
+	doing_text(args, args->word[0], doing, sizeof(doing));
+	if (ctl->can_ask) {
+		fprintf(stderr, "%s: type yes to go on with all: ", doing);
+		fflush(stderr);
+		if (fgets(line, sizeof(line), stdin) == NULL) {
+			fputc('\n', stderr);
+		}
+	}
+	if (strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0) {
+		return CTL_DONE;
+	}
+	return ctl_fail(ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
+			"%s: %zu of them are dangerous; nothing was sent", doing,
+			json_array_size(dangerous));
+}
+
+/* The numbers are known at once, the end is not. */
+static void send_all(struct ctl *ctl, const char *op, struct one *all, size_t count, bool wait)
+{
+	bool broken = false;
+
+	for (size_t i = 0; i < count; i++) {
+		json_t *result = NULL;
+
+		all[i].code = CTL_UNKNOWN;
+		if (broken) {
+			continue;
+		}
+		all[i].code =
+			send_request(ctl, op, json_copy(all[i].what), all[i].doing, false, &result);
+		all[i].sent = all[i].code == CTL_DONE;
+		broken = all[i].code == CTL_UNKNOWN;
+		if (all[i].sent && !wait) {
+			writer_result(ctl->out, result, render_number);
+		}
+		json_decref(result);
+	}
+}
+
+static void wait_for_all(struct ctl *ctl, const char *op, struct one *all, size_t count)
+{
+	bool left = false; /* Ctrl-C, or the daemon went: they go on without us */
+
+	for (size_t i = 0; i < count; i++) {
+		json_t *result = NULL;
+
+		if (!all[i].sent) {
+			continue;
+		}
+		all[i].code = CTL_UNKNOWN;
+		if (left) {
+			continue;
+		}
+		all[i].code =
+			send_request(ctl, op, json_copy(all[i].what), all[i].doing, true, &result);
+		left = ctl_interrupted() || ctl->client == NULL;
+		if (all[i].code == CTL_DONE) {
+			writer_result(ctl->out, result, render_outcome);
+			all[i].code = exit_of_state(value_string(result, "state", ""), true);
+		}
+		json_decref(result);
+	}
+}
+
+/* The worst of their exit codes; a person gets a line that counts them. */
+static int sum_up(struct ctl *ctl, const struct one *all, size_t count, bool wait)
+{
+	size_t of[CTL_UNKNOWN + 1] = {0};
+	size_t unsent = 0;
+	int worst = CTL_DONE;
+
+	for (size_t i = 0; i < count; i++) {
+		worst = all[i].code > worst ? all[i].code : worst;
+		of[all[i].code]++;
+		unsent += !all[i].sent && all[i].code == CTL_UNKNOWN;
+	}
+	if (unsent > 1) { /* of the first of them it is not known */
+		ctl_remark("%zu of them were not sent any more", unsent - 1);
+	}
+	if (!ctl->json && wait) {
+		struct writer *w = ctl->out;
+
+		writer_text(w, worst == CTL_DONE ? WRITER_GOOD : WRITER_BAD, "%zu of %zu done",
+			    of[CTL_DONE], count);
+		if (of[CTL_NOT] + of[CTL_USAGE] > 0) {
+			writer_text(w, WRITER_PLAIN, ", %zu refused or failed",
+				    of[CTL_NOT] + of[CTL_USAGE]);
+		}
+		if (of[CTL_UNKNOWN] > 0) {
+			writer_text(w, WRITER_PLAIN,
+				    ", of %zu the outcome is not known: fcmctl command list",
+				    of[CTL_UNKNOWN]);
+		}
+		writer_newline(w);
+	}
+	return worst;
+}
+
+static int send_each(struct ctl *ctl, const struct ctl_args *args, const char *op,
+		     const json_t *what, const json_t *names, bool dangerous)
+{
+	bool wait = !ctl_given(args, CTL_NO_WAIT);
+	size_t count = json_array_size(names);
+	struct one *all = calloc(count, sizeof(*all));
+	int code;
+
+	if (all == NULL) {
+		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	for (size_t i = 0; i < count; i++) {
+		char client_id[64];
+
+		new_client_id(client_id, sizeof(client_id));
+		all[i].name = json_string_value(json_array_get(names, i));
+		all[i].what = json_copy((json_t *)what);
+		fill_request(args, all[i].what, all[i].name, client_id);
+		if (dangerous) { /* it was asked */
+			json_object_set_new(all[i].what, "yes", json_true());
+		}
+		doing_text(args, all[i].name, all[i].doing, sizeof(all[i].doing));
+	}
+	send_all(ctl, op, all, count, wait);
+	if (wait) {
+		wait_for_all(ctl, op, all, count);
+	}
+	code = sum_up(ctl, all, count, wait);
+	for (size_t i = 0; i < count; i++) {
+		json_decref(all[i].what);
+	}
+	free(all);
+	return code;
+}
+
+static int send_many(struct ctl *ctl, const struct ctl_args *args, const char *op,
+		     const json_t *what)
+{
+	json_t *names = NULL;
+	json_t *dangerous = NULL;
+	int code;
+
+	if (ctl_given(args, CTL_CLIENT_ID)) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "each of many gets one of its own",
+				"--client-id is for one command, '%s' may be many", args->word[0]);
+	}
+	code = names_of(ctl, args, op, &names, &dangerous);
+	code = code == CTL_DONE ? ask_danger(ctl, args, dangerous) : code;
+	if (code == CTL_DONE) {
+		code = send_each(ctl, args, op, what, names, json_array_size(dangerous) > 0);
+	}
+	json_decref(names);
+	json_decref(dangerous);
+	return code;
+}
+
+int ctl_send(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)
+{
+	int code;
+
+	if (!is_pattern(args->word[0])) {
+		return send_one(ctl, args, op, what);
+	}
+	code = send_many(ctl, args, op, what);
+	json_decref(what);
+	return code;
+}
