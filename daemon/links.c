@@ -148,6 +148,23 @@ static void say_link(struct station *s, unsigned link)
 	l->last_status = now;
 }
 
+bool links_other_floor(const struct station *s, unsigned link)
+{
+	const struct station_link *l = &s->link[link];
+	const struct config_link *c = &s->config.link[link];
+
+	return l->named_floor != 0xff && (l->named_tower != c->tower || l->named_floor != c->floor);
+}
+
+/* The phase is the configured floor's: while another one is on the link it has no lock. */
+static void sample_phase(struct station *s, unsigned link, uint64_t now)
+{
+	struct phase_reading reading = watch_link(s->watch, link)->phase;
+
+	reading.locked = reading.locked && !links_other_floor(s, link);
+	phase_sample(s->link[link].phase, &reading, now);
+}
+
 /* --- verdicts --- */
 
 static void relock_end(struct station *s, unsigned link, const struct phase_judgement *j);
@@ -241,6 +258,7 @@ static void relock_end(struct station *s, unsigned link, const struct phase_judg
 	struct relock *k = &s->link[link].relock;
 	double took_s = (double)(now_mono_ns() - k->began_ns) / 1e9;
 	json_t *result;
+	char hint[64];
 
 	if (!k->rq) {
 		return;
@@ -252,8 +270,14 @@ static void relock_end(struct station *s, unsigned link, const struct phase_judg
 		return;
 	}
 	if (!j) {
-		control_fail(k->rq, "failed", "fcmctl link show tells light, lock and counters",
-			     NULL, "link %u was not locked and judged within 10 s", link);
+		snprintf(hint, sizeof(hint), "fcmctl link show %u tells light, lock and counters",
+			 link);
+		control_fail(k->rq, "failed", hint, NULL,
+			     links_other_floor(s, link)
+				     ? "link %u: another floor than configured is on it, its phase "
+				       "is not judged"
+				     : "link %u was not locked and judged within 10 s",
+			     link);
 	} else {
 		result = judgement_json(j);
 		json_object_set_new(result, "link", json_integer(link));
@@ -445,7 +469,7 @@ void links_tick(struct station *s)
 			begin_account(l);
 		}
 		if (r == 0) {
-			phase_sample(l->phase, &watch_link(s->watch, link)->phase, now);
+			sample_phase(s, link, now);
 			say_link(s, link);
 		}
 		judge(s, link);

@@ -213,6 +213,11 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 			     "a new reference needs a reason: it goes into the journal");
 		return;
 	}
+	if (links_other_floor(s, (unsigned)link)) {
+		control_fail(rq, "refused", "swap the fibres back first", NULL,
+			     "link %d: another floor than configured is on it", link);
+		return;
+	}
 	error = phase_accept(s->link[link].phase, now_utc_ns(), &r);
 	if (error < 0) {
 		control_fail(rq, "refused", "wait until the link is locked and has been sampled",
@@ -383,8 +388,8 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	} else {
 		detector_wait(s, id, rq, !json_is_false(wait));
 	}
-	if (r == 1 && engine_command(s->engine, id, &view)) {
-		detector_repeat(s, &view); /* it may have ended long ago */
+	if (r == 1 && engine_command(s->engine, id, &view) && view.told) {
+		detector_repeat(s, &view); /* it has ended, perhaps long ago */
 	}
 	detector_drain(s);
 }
@@ -486,6 +491,7 @@ static void op_param_history(struct control_request *rq, json_t *args, void *con
 		r = query_history(s->query, p->name, since_arg(args), limit_arg(args), &j);
 		if (r == 0) {
 			json_object_set_new(j, "unit", json_string(p->kind->unit));
+			json_object_set_new(j, "kept", json_boolean(p->kind->history_s > 0));
 		}
 		tell(rq, r, j, p->name);
 	}

@@ -22,83 +22,126 @@ static bool fresh_start(const struct station *s)
 	return now_mono_ns() - s->started_ns < START_GRACE_NS;
 }
 
-/* A reason begins or ends: that is an event of the station's history, but for what every start brings. */
-static void note_begin(struct station *s, struct station_reason *e, bool red, const char *text,
-		       const char *action)
+/* How long a reason must hold before it begins; all others begin at once. Quiet ones write their events
+ * themselves. */
+static const struct {
+	const char *code;
+	uint64_t hold_ns;
+	bool quiet;
+} kinds[] = {
+	{"consumer-lag", 1000000000ull, false},
+	{"consumer-none", 1000000000ull, false},
+	{"link-unaligned", 1000000000ull, false},
+	{"ring-fill", 1000000000ull, false},
+	{"store-lag", 1000000000ull, false},
+	{"stale", 5000000000ull, false}, /* a link that is back is polled anew within seconds */
+	{"fcm-booted", 0, true},
+};
+
+static unsigned kind_of(const char *code)
 {
-	if (!e->noted && !fresh_start(s)) {
-		e->noted = true;
-		store_put_event(s->store, red ? "alarm" : "warning", e->code, e->object, text,
-				action, now_utc_ns());
+	unsigned n = 0;
+
+	while (n < sizeof(kinds) / sizeof(kinds[0]) && strcmp(kinds[n].code, code) != 0) {
+		n++;
 	}
+	return n;
 }
 
-static void note_end(struct station *s, const struct station_reason *e, uint64_t now_ns)
+static uint64_t hold_ns(const char *code)
 {
-	char text[64];
+	unsigned n = kind_of(code);
 
-	if (e->noted) {
-		snprintf(text, sizeof(text), "is over, after %.1f s",
-			 (double)(now_ns - e->since_ns) / 1e9);
-		store_put_event(s->store, "info", e->code, e->object, text, "", now_utc_ns());
-	}
+	return n < sizeof(kinds) / sizeof(kinds[0]) ? kinds[n].hold_ns : 0;
 }
 
-/* The reason's beginning: of the entry that knows it, or now in a free one. */
-static uint64_t since_ns(struct reasons *r, bool red, const char *code, const char *object,
-			 const char *text, const char *action)
+static bool quiet(const char *code)
 {
-	struct station_reason *vacant = NULL;
+	unsigned n = kind_of(code);
 
-	for (unsigned n = 0; n < REASONS_MAX; n++) {
-		struct station_reason *e = &r->station->reason[n];
+	return n < sizeof(kinds) / sizeof(kinds[0]) && kinds[n].quiet;
+}
 
-		if (!e->since_ns) {
-			vacant = e;
-		} else if (strcmp(e->code, code) == 0 && strcmp(e->object, object) == 0) {
-			e->seen_ns = r->now_ns;
-			note_begin(r->station, e, red, text, action);
-			return e->since_ns;
+/* A mute floor whose link has gone dark is not over: it is when the floor has answered. */
+static bool still_mute(struct station *s, const struct standing_reason *e)
+{
+	if (strcmp(e->code, "floor-mute") != 0) {
+		return false;
+	}
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		struct engine_link_view v;
+		char object[sizeof(e->object)];
+
+		engine_link_view(s->engine, link, &v);
+		snprintf(object, sizeof(object), "tower%u.floor%u", v.tower, v.floor);
+		if (v.configured && strcmp(object, e->object) == 0) {
+			return v.last_reply_ns < e->seen_ns;
 		}
 	}
-	if (vacant) {
-		snprintf(vacant->code, sizeof(vacant->code), "%s", code);
-		snprintf(vacant->object, sizeof(vacant->object), "%s", object);
-		vacant->since_ns = vacant->seen_ns = r->now_ns;
-		vacant->noted = false;
-		note_begin(r->station, vacant, red, text, action);
-	}
-	return r->now_ns;
+	return false;
 }
 
 static void forget_gone(struct reasons *r)
 {
-	for (unsigned n = 0; n < REASONS_MAX; n++) {
-		struct station_reason *e = &r->station->reason[n];
+	struct station *s = r->station;
+	struct standing_reason *e = NULL;
+	char text[64];
 
-		if (e->since_ns && e->seen_ns != r->now_ns) {
-			note_end(r->station, e, r->now_ns);
-			e->since_ns = 0;
+	while ((e = standing_over(&s->standing, e, r->now_ns))) {
+		if (still_mute(s, e)) {
+			continue;
 		}
+		if (e->told && !quiet(e->code)) {
+			snprintf(text, sizeof(text), "is over, after %.1f s",
+				 (double)(e->seen_ns - e->since_ns) / 1e9);
+			store_put_event(s->store, "info", e->code, e->object, text, "",
+					now_utc_ns());
+		}
+		standing_forget(e);
 	}
+}
+
+/* What is not well: `parts` of the object, where a new one is news. */
+struct what {
+	bool red;
+	const char *code, *object, *action;
+	uint32_t parts;
+};
+
+static void reason_of(struct reasons *r, const struct what *w, const char *text)
+{
+	struct station *s = r->station;
+	struct standing_reason *e = standing_see(&s->standing, w->code, w->object, hold_ns(w->code),
+						 w->parts, r->now_ns);
+
+	if (e && !standing_begun(e)) {
+		return;
+	}
+	/* What every start brings is no event of the station's history. */
+	if (e && !fresh_start(s) && standing_tell(e) && !quiet(w->code)) {
+		store_put_event(s->store, w->red ? "alarm" : "warning", w->code, w->object, text,
+				w->action, now_utc_ns());
+	}
+	r->red += w->red;
+	json_array_append_new(r->list,
+			      json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
+					w->red ? "red" : "warning", "code", w->code, "object",
+					w->object, "text", text, "action", w->action, "since",
+					json_time_of(e ? e->since_ns : r->now_ns)));
 }
 
 static void __attribute__((format(printf, 6, 7)))
 reason(struct reasons *r, bool red, const char *code, const char *object, const char *action,
        const char *format, ...)
 {
+	struct what w = {.red = red, .code = code, .object = object, .action = action};
 	char text[400];
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	r->red += red;
-	json_array_append_new(
-		r->list,
-		json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", red ? "red" : "warning", "code",
-			  code, "object", object, "text", text, "action", action, "since",
-			  json_time_of(since_ns(r, red, code, object, text, action))));
+	reason_of(r, &w, text);
 }
 
 static double seconds_since(uint64_t then_ns)
@@ -172,6 +215,24 @@ static void loss_reason(struct station *s, unsigned link, const char *object, st
 	       "frames lost in the last minute: %s", text);
 }
 
+static void boot_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
+{
+	const struct station_link *l = &s->link[link];
+	const struct boots_floor *f = boots_find(&s->boots, l->named_tower, l->named_floor);
+	char action[128];
+
+	if (!f || !f->booted_ns || now_mono_ns() - f->booted_ns > BOOT_SHOWN_NS) {
+		return;
+	}
+	snprintf(action, sizeof(action),
+		 "compare what is set: fcmctl get 'floor%u.om*.hv', and set anew what is gone",
+		 f->floor);
+	reason(r, false, "fcm-booted", object, action,
+	       "the FCM of tower %u floor %u booted %.0f s ago (boot count %u): its settings may "
+	       "be lost",
+	       f->tower, f->floor, seconds_since(f->booted_ns), f->count);
+}
+
 static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 {
 	const struct station_link *l = &s->link[link];
@@ -193,12 +254,13 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 		       "fcmctl link show: do bytes come at all? Then fcmctl link reset",
 		       "locked, but no good frame for %.1f s", seconds_since(l->data.last_good_ns));
 	}
-	if (l->named_floor != 0xff && (l->named_tower != c->tower || l->named_floor != c->floor)) {
+	if (links_other_floor(s, link)) {
 		reason(r, true, "floor-identity", object,
 		       "swap the fibres back, or correct [link] in the configuration",
 		       "tower %u floor %u is on this fibre, configured is tower %u floor %u: "
 		       "swapped "
-		       "fibres? Its data keep its own name, writes to it are refused",
+		       "fibres? Its data keep its own name, writes to it are refused, the phase is "
+		       "not judged until the right floor is back",
 		       l->named_tower, l->named_floor, c->tower, c->floor);
 	}
 	loss_reason(s, link, object, r);
@@ -209,12 +271,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 		       (unsigned long long)((l->data.ring_write - l->data.ring_release) * 100 /
 					    l->data.ring_depth));
 	}
-	if (l->booted_ns && now_mono_ns() - l->booted_ns < BOOT_SHOWN_NS) {
-		reason(r, false, "fcm-booted", object,
-		       "compare what is set: fcmctl get 'floor*.om*.hv', and set anew what is gone",
-		       "the FCM booted %.0f s ago (boot count %u): its settings may be lost",
-		       seconds_since(l->booted_ns), l->boot_count);
-	}
+	boot_reason(s, link, object, r);
 }
 
 static void phase_reasons(struct station *s, unsigned link, struct reasons *r)

@@ -104,27 +104,34 @@ static void on_identity(struct station *s, const struct capture_report *r)
 		    r->tower, r->floor, (struct engine_now){now_mono_ns(), now_utc_ns()});
 }
 
+/* An event of its own, without an end: status shows it for a while. */
+static void say_boot(struct station *s, const struct capture_report *r, uint32_t before)
+{
+	char object[8], text[128], action[96];
+
+	snprintf(object, sizeof(object), "link%u", r->link);
+	snprintf(text, sizeof(text),
+		 "the FCM of tower %u floor %u has booted (boot count %u, was %u): its settings "
+		 "may be lost",
+		 r->tower, r->floor, r->telemetry.boot_count, before);
+	snprintf(action, sizeof(action), "compare what is set: fcmctl get 'floor%u.om*.hv'",
+		 r->floor);
+	log_event(LOG_WARNING, "link", r->link, LOG_ID_LINK, "link %u: %s", r->link, text);
+	store_put_event(s->store, "warning", "fcm-booted", object, text, action, now_utc_ns());
+}
+
 static void on_telemetry(struct station *s, const struct capture_report *r)
 {
 	struct station_link *l = &s->link[r->link];
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	uint32_t before = 0;
 
 	l->telemetry = r->telemetry;
 	l->telemetry_ns = now.mono_ns;
-	if (l->boot_count && r->telemetry.boot_count != l->boot_count) {
-		char object[8];
-
-		l->booted_ns = now.mono_ns;
-		snprintf(object, sizeof(object), "link%u", r->link);
-		log_event(
-			LOG_WARNING, "link", r->link, LOG_ID_LINK,
-			"link %u: the FCM has booted (count %u, was %u): its settings may be lost",
-			r->link, r->telemetry.boot_count, l->boot_count);
-		store_put_event(s->store, "warning", "fcm-booted", object,
-				"the FCM has booted: its settings may be lost",
-				"compare set values: fcmctl get 'floor*.om*.hv'", now.utc_ns);
+	if (boots_heard(&s->boots, r->tower, r->floor, r->telemetry.boot_count, now.mono_ns,
+			&before)) {
+		say_boot(s, r, before);
 	}
-	l->boot_count = r->telemetry.boot_count;
 	engine_boot(s->engine, r->link, r->telemetry.boot_count, now);
 	engine_telemetry(s->engine, r->link, &r->telemetry, now);
 }

@@ -20,6 +20,7 @@
 #include <event2/event.h>
 #include <jansson.h>
 
+#include "daemon/boots.h"
 #include "daemon/capture.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
@@ -30,6 +31,7 @@
 #include "daemon/now.h"
 #include "daemon/phase.h"
 #include "daemon/publisher.h"
+#include "daemon/standing.h"
 #include "daemon/store.h"
 #include "daemon/watch.h"
 #include "slowctl/engine.h"
@@ -65,8 +67,6 @@ struct station_link {
 	uint32_t session; /* of the store, for ledger rows */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
-	uint32_t boot_count;   /* 0: not seen yet */
-	uint64_t booted_ns;    /* when it was last seen to change; 0: not */
 	uint64_t dark_since_ns, silent_since_ns;
 	uint8_t named_tower, named_floor; /* what the floor calls itself; 0xff: nothing yet */
 	uint32_t last_status;
@@ -79,14 +79,6 @@ struct station_run {
 	uint32_t wanted;	    /* what capture has been asked for */
 	struct control_request *rq; /* waits for the slice border */
 	bool changing;
-};
-
-/* Since when a reason stands: known by code and object, forgotten when it is gone. */
-#define REASONS_MAX 64u
-struct station_reason {
-	char code[32], object[PARAM_NAME_MAX];
-	uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC; since 0: free */
-	bool noted;		    /* in the events */
 };
 
 /* A client that waits for a command's end. */
@@ -113,6 +105,7 @@ struct station {
 	bool board_present;
 	uint64_t board_gone_ns;
 	struct station_link link[NANET3_LINKS];
+	struct boots boots;
 
 	struct clock *clock;
 	struct gps *gps;
@@ -140,7 +133,7 @@ struct station {
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
-	struct station_reason reason[REASONS_MAX];
+	struct standing standing;
 };
 
 /* links.c */
@@ -152,6 +145,8 @@ void links_reset(struct station *s, unsigned link, uint32_t command, struct cont
 		 const char *reason);
 void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
 		double interval_s, struct control_request *rq);
+/* Another floor than configured names itself on the link. */
+bool links_other_floor(const struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
 

@@ -26,6 +26,11 @@ def codes(st):
     return {(r["code"], r["object"]) for r in st.status()["reasons"]}
 
 
+def events(st, code=None):
+    """Oldest first."""
+    return [e for e in reversed(st.ask("event", "list", "--limit", "500")["events"]) if code in (None, e["code"])]
+
+
 def sees(t, st, code, obj, timeout=20):
     """Status shows this reason, with a text and something to do."""
     found = []
@@ -99,14 +104,24 @@ def fibre_unplugged(t):
 
 
 def fibres_swapped(t):
-    """two fibres swapped: found from the floors' own names; data keep their name; writes are refused"""
-    st = t.station(scenario=scenario(t, (0, "swap 0 3")))
+    """two fibres swapped and back: found from the floors' own names, writes refused, no false verdict, no false boot"""
+    st = t.station(scenario=scenario(t, (0, "swap 0 3"), (10, "swap 0 3")))
     st.start()
     st.wait_ready()
     sees(t, st, "floor-identity", "link0")
     sees(t, st, "floor-identity", "link3")
     code, _, err = st.ctl("set", "floor1.om0.threshold", "11")
     t.check("a write to a swapped floor is refused with what to do", code == 1 and err, (code, err))
+    code, _, err = st.ctl("phase", "accept", "0", "--reason", "test")
+    t.check("the other floor's phase cannot become the reference", code == 1 and "another floor" in err, (code, err))
+    t.equal("no verdict on the other floor", [c for c in codes(st) if c[0].startswith("phase-")], [])
+    st.wait_for("the right floors back", lambda: not any(c == "floor-identity" for c, _ in codes(st)), 20)
+    st.wait_for("judged again", lambda: all(st.status()["phases"][l]["last"]["age_s"] < 9 for l in (0, 3)), 10)
+    phases = st.status()["phases"]
+    t.equal("the right floors pass, no jump is counted", [(phases[l]["last"]["verdict"], phases[l]["jumps"],
+                                                           phases[l]["slips"]) for l in (0, 3)], [("PASS", 0, 0)] * 2)
+    t.equal("no floor has booted, no phase has jumped", [e for e in events(st) if e["code"] == "fcm-booted" or
+                                                         e["code"].startswith("phase-")], [])
     ledger = t.account(st, named=[(l, c) for l in (0, 3) for c in ("link-down", "alignment", "crc", "time-fault")])
     t.check("rows after it carry the floor's own name", any(r["link"] == 0 and r["floor"] == 4
                                                            for r in ledger["links"]), ledger["links"][-4:])
@@ -148,6 +163,7 @@ def gpsd_jumps(t):
     t.check("the warning stays beside a locked clock", [r for r in status["reasons"] if told in r["text"]],
             status["reasons"])
     t.check("the system clock is 2 s behind", -2.5 < clock["system_offset_s"] < -1.5, clock)
+    time.sleep(2)  # rows are written in groups
     events = st.ask("event", "list")["events"]
     t.check("an event says it", [e for e in events if told in e["text"] and e["action"] and
                                  f"time epoch {epoch} -> {epoch + 1}" in e["text"]], events)
@@ -242,6 +258,9 @@ def slow_control_faults(t):
     sees(t, st, "hv-trip", "floor2.om2", 40)
     trip_answered(t, st, "floor2.om2")
     sees(t, st, "fcm-booted", "link0", 40)
+    time.sleep(2)
+    t.equal("one boot is one event", [(e["object"], e["severity"]) for e in events(st, "fcm-booted")],
+            [("link0", "warning")])
     t.account(st, named=[(0, "link-down"), (0, "alignment")])
 
 

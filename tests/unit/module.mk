@@ -41,6 +41,8 @@ $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsyst
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
 $(eval $(call unit_test,test_gpsd,tests/unit/test_gpsd.c,timing,libgps))
 $(eval $(call unit_test,test_late,tests/unit/test_late.c,,))
+$(eval $(call unit_test,test_standing,tests/unit/test_standing.c daemon/standing.c,,))
+$(eval $(call unit_test,test_boots,tests/unit/test_boots.c,,))
 $(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c,,libevent jansson))
 
 # daemon/: the way of the data up to the publisher
@@ -56,6 +58,7 @@ $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,li
 # slowctl/: parameters, command engine, queries; the store behind them
 $(eval $(call unit_test,test_param,tests/unit/test_param.c,slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine,$(addprefix tests/unit/,test_engine.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
+$(eval $(call unit_test,test_engine_trip,$(addprefix tests/unit/,test_engine_trip.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_random,$(addprefix tests/unit/,test_engine_random.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_store,$(addprefix tests/unit/,test_store.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query,$(addprefix tests/unit/,test_query.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
