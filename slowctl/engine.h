@@ -194,6 +194,7 @@ struct engine_command_view {
 	const char *client_id; /* "" none */
 	const char *parameter;
 	bool action, ended, alarm;
+	bool told; /* ended, and ENGINE_PROGRESS has said so: it will not say it again */
 	double old_value, new_value, readback; /* NaN: none */
 	uint32_t sequence, attempts;
 	enum command_state state;

@@ -480,14 +480,17 @@ static const char *moves_text(struct engine *e, const struct command *c, char *b
 	const struct param *p = c->param->kind->moves[0]
 					? params_sibling(e->params, c->param, c->param->kind->moves)
 					: NULL;
+	const struct param *off =
+		p && p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
 	const struct param *ramp = p && p->kind->settle_by[0]
 					   ? params_sibling(e->params, p, p->kind->settle_by)
 					   : NULL;
 	char to[32], within[32] = "";
 
 	buf[0] = 0;
-	if (!p) {
-		return buf;
+	if (!p || (p->has_value && p->has_setpoint && !(off && off->has_value && off->value != 0) &&
+		   fabs(p->value - p->setpoint) <= p->kind->tolerance)) {
+		return buf; /* it is there already */
 	}
 	if (!p->has_setpoint) {
 		snprintf(buf, size, "; %s now goes to its set value", p->name);

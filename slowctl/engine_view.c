@@ -28,6 +28,7 @@ static const struct command *find_in(const struct command_list *list, uint64_t i
 bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view)
 {
 	const struct command *c = find_in(&e->ending, id);
+	bool untold = c && c->announce_by; /* the journal does not have its end yet */
 
 	c = c ? c : find_in(&e->recent, id);
 	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
@@ -38,6 +39,7 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 	}
 	*ret_view = (struct engine_command_view){
 		.id = c->id,
+		.told = c->ended && !untold,
 		.client_id = c->client_id ? c->client_id : "",
 		.parameter = c->param->name,
 		.action = c->action,
