@@ -141,7 +141,8 @@ int store_put_event(struct store *s, const char *severity, const char *code, con
 		    const char *text, const char *action, int64_t utc_ns);
 /* A setting of the station; replaces the key's last value. */
 int store_put_station(struct store *s, const char *key, const char *value);
-/* What the values of enumerations and switches mean (words.KIND): the file tells it by itself. */
+/* Of every kind of parameter the unit (unit.KIND), and what the values of enumerations and switches mean
+ * (words.KIND): the file tells it by itself. */
 void store_put_words(struct store *s, struct params *params);
 /* A run begins, now or never; answered under `cookie`: -EEXIST when the number is in use. */
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,

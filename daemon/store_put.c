@@ -214,7 +214,12 @@ void store_put_words(struct store *s, struct params *params)
 		char key[sizeof(k->section) + 8], words[PARAM_ENUM_MAX * sizeof(k->enum_names[0])];
 		size_t used = 0;
 
-		if (!param_enum_name(k, 0) || !first_of_kind(params, n)) {
+		if (!first_of_kind(params, n)) {
+			continue;
+		}
+		snprintf(key, sizeof(key), "unit.%s", k->section);
+		store_put_station(s, key, k->unit);
+		if (!param_enum_name(k, 0)) {
 			continue;
 		}
 		for (unsigned value = 0; param_enum_name(k, value); value++) {

@@ -45,8 +45,9 @@ enum row_id {
 	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
-	/* key, value. last_alive: UTC ns; words.KIND (words.link.state): what the values 0, 1, ... of such
-	 * a parameter mean, with blanks between */
+	/* key, value. last_alive: UTC ns; unit.KIND (unit.om.hv): unit of such a parameter, of every kind;
+	 * words.KIND (words.link.state): what its values 0, 1, ... mean, with blanks between. tai_utc_s: TAI-UTC now,
+	 * s. */
 	ROW_STATION,
 	ROW_IDS,
 };

@@ -179,6 +179,14 @@ static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int e
 				"the database has never seen a parameter '%s'",
 				value_string(args, "name", ""));
 	}
+	if (err == -ENODATA && strcmp(op, "param.history") == 0) {
+		return ctl_fail(
+			ctl, CTL_NOT, "failed",
+			"of some parameters no history is kept (fcmctl get shows their value "
+			"when the daemon is back); else: is there such a floor?",
+			"there are no samples of '%s' in %s", value_string(args, "name", ""),
+			ctl->station.database);
+	}
 	if (err == -ENOTUNIQ) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "say the tower: tower1.floor3...",
 				"'%s' is ambiguous", value_string(args, "name", ""));

@@ -88,7 +88,9 @@ static void render_history(struct writer *w, const json_t *result)
 		value_word_cell(w, row, "value", words);
 		value_word_cell(w, row, "setpoint", words);
 	}
-	writer_table_end(w, "no samples in this time");
+	writer_table_end(w, json_is_false(value_at(result, "kept"))
+				    ? "no history of it is kept: fcmctl get shows its value"
+				    : "no samples in this time");
 }
 
 static int get_run(struct ctl *ctl, const struct ctl_args *args)

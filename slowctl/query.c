@@ -110,14 +110,15 @@ static void on_name_matches(sqlite3_context *context, int count, sqlite3_value *
 }
 
 /*
- * Where the station table keeps the words of a parameter's values: by its kind, which is its name without
- * tower, floor and the number of its object. tower1.floor3.om2.trip -> words.om.trip
+ * Where the station table keeps what is known of a parameter's kind (the name without tower, floor and the
+ * number of its object): kind_key('words.', 'tower1.floor3.om2.trip') is 'words.om.trip'.
  */
-static void on_words_key(sqlite3_context *context, int count, sqlite3_value **values)
+static void on_kind_key(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	const char *name = (const char *)sqlite3_value_text(values[0]);
-	char key[PARAM_NAME_MAX + 8] = "words.";
-	size_t n = strlen(key);
+	const char *prefix_text = (const char *)sqlite3_value_text(values[0]);
+	const char *name = (const char *)sqlite3_value_text(values[1]);
+	char key[PARAM_NAME_MAX + 8];
+	size_t n = (size_t)snprintf(key, sizeof(key), "%.7s", prefix_text ? prefix_text : "");
 	bool object = true;
 
 	(void)count;
@@ -144,8 +145,8 @@ static int add_functions(sqlite3 *db)
 					 NULL, NULL);
 
 	if (rc == SQLITE_OK) {
-		rc = sqlite3_create_function(db, "words_key", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
-					     NULL, on_words_key, NULL, NULL);
+		rc = sqlite3_create_function(db, "kind_key", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+					     NULL, on_kind_key, NULL, NULL);
 	}
 	return rc == SQLITE_OK ? 0 : -ENOMEM;
 }
@@ -536,6 +537,19 @@ static int full_name(struct query *q, const char *name, char *full, size_t size)
 	return r;
 }
 
+/* Whether the dictionary has such a kind of parameter, whatever its floor. */
+static bool kind_known(struct query *q, const char *name)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s, "SELECT " QUERY_UNIT("?1") " IS NOT NULL", "s", name);
+	bool known = r == 0 && query_step(q, s) == 1 && sqlite3_column_int(s, 0);
+
+	if (r == 0) {
+		sqlite3_finalize(s);
+	}
+	return known;
+}
+
 static int history_rows(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 			json_t **ret_array)
 {
@@ -566,7 +580,7 @@ static int history_sets(struct query *q, const char *name, int64_t since_ns, uns
 	return r < 0 ? r : query_array(q, s, query_command_columns, ret_array);
 }
 
-/* {name, unit, words}. Only commands know units; a parameter that was never set has null there. */
+/* {name, unit, words}. A file of an earlier daemon has units only in commands: else null. */
 static int history_head(struct query *q, const char *name, json_t **ret_head)
 {
 	static const struct column columns[] = {{"name", COLUMN_TEXT},
@@ -574,10 +588,13 @@ static int history_head(struct query *q, const char *name, json_t **ret_head)
 						{"words", COLUMN_WORDS},
 						{NULL, COLUMN_END}};
 	sqlite3_stmt *s;
-	int r = query_prepare(q, &s,
-			      "SELECT ?1, (SELECT unit FROM command WHERE parameter = ?1"
-			      " ORDER BY id DESC LIMIT 1), " QUERY_WORDS("?1"),
-			      "s", name);
+	int r = query_prepare(
+		q, &s,
+		"SELECT ?1, coalesce(" QUERY_UNIT(
+			"?1") ", (SELECT unit FROM command"
+			      " WHERE parameter = ?1 ORDER BY id DESC LIMIT 1)), " QUERY_WORDS(
+				      "?1"),
+		"s", name);
 
 	if (r < 0) {
 		return r;
@@ -598,6 +615,9 @@ int query_history(struct query *q, const char *name, int64_t since_ns, unsigned 
 	char full[PARAM_NAME_MAX];
 	int r = full_name(q, name, full, sizeof(full));
 
+	if (r == -ENOENT && kind_known(q, name)) {
+		r = -ENODATA;
+	}
 	limit = limit ? limit : 1000;
 	r = r == 0 ? history_head(q, full, &head) : r;
 	r = r == 0 ? history_rows(q, full, since_ns, limit, &rows) : r;

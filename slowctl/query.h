@@ -48,7 +48,8 @@ int query_commands(struct query *q, const struct query_filter *filter, json_t **
 int query_command(struct query *q, uint64_t id, json_t **ret_json);
 /* Oldest first, the newest `limit` (0: 1000). {name, unit|null, words:[..]|null, rows:[{time, value,
  * setpoint}], sets:[Command] (that asked for another value in that time)}. words[n] is what value n
- * means. The tower may be left out where that is unambiguous: -ENOTUNIQ; -ENOENT: never sampled nor set. */
+ * means. The tower may be left out where that is unambiguous: -ENOTUNIQ; never sampled nor set: -ENODATA of a
+ * kind that the dictionary has, else -ENOENT. */
 int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 		  json_t **ret_json);
 /*

@@ -106,7 +106,8 @@ static const struct column losses[] = {
 #define LOSS_BEGUN "coalesce(" LOSS_UTC ", time - frames * 125000)"
 #define LINK_LOSSES_SQL                                                                            \
 	"SELECT session, 'link', code, link, tower, floor, NULL, NULL, dma_epoch, first,"          \
-	" first + frames - 1, frames, tai_ns, tai_ns, " LOSS_BEGUN ", time, open FROM loss"        \
+	" first + frames - 1, frames, tai_ns, tai_ns, " LOSS_BEGUN " AS begun, time, open FROM"    \
+	" loss"                                                                                    \
 	" INDEXED BY loss_time" WHERE_LINK " AND kind = 0"
 /*
  * A group's drops: rows that go on where the one before of the same loss ends are one loss. Along such rows
@@ -235,7 +236,7 @@ static int details(struct query *q, const struct scope *scope, json_t *object)
 	if (r == 0) {
 		r = rows_of(q, scope,
 			    "SELECT * FROM (" LOSSES_SQL " ORDER BY time DESC, first DESC LIMIT ?3)"
-			    " ORDER BY session, dma_epoch, first, link",
+			    " ORDER BY begun, first, link",
 			    losses, &array);
 		r = add(q, object, "losses", r, array);
 	}

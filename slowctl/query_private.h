@@ -52,7 +52,11 @@ int query_missing(struct query *q, int64_t since_ns, int64_t link, json_t *objec
 int query_no_memory(struct query *q);
 
 /* The words of a parameter's values as the daemon left them (schemas/rows.h): NULL where it has none. */
-#define QUERY_WORDS(parameter) "(SELECT value FROM station WHERE key = words_key(" parameter "))"
+#define QUERY_WORDS(parameter)                                                                     \
+	"(SELECT value FROM station WHERE key = kind_key('words.', " parameter "))"
+/* The same of its unit, "" without one: every kind of the dictionary is there. */
+#define QUERY_UNIT(parameter)                                                                      \
+	"(SELECT value FROM station WHERE key = kind_key('unit.', " parameter "))"
 
 extern const struct column query_command_columns[];
 #define QUERY_COMMAND_COLUMNS                                                                      \

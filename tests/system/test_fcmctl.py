@@ -150,7 +150,9 @@ def make_database(path):
                        [(t - 1_000000000, "QUEUED", None, ""),
                         (t - 900000000, "SENT", 64391345, "sent, attempt 1")])
         db.executemany("INSERT INTO station VALUES (?,?)",
-                       [("words.om.power", "off on"), ("words.link.state", "off silent dark aligning up")])
+                       [("unit.fcm.uptime", "s"), ("unit.om.power", ""), ("unit.link.rate", "frames/s"),
+                        ("words.om.power", "off on"), ("words.link.state", "off silent dark aligning up")])
+        db.execute("INSERT INTO sample VALUES ('link2.rate',?,7999.5,NULL)", (t - 47_000000000,))
         db.executemany("INSERT INTO sample VALUES ('link2.state',?,?,NULL)",
                        [(t - 60_000000000, 4), (t - 47_000000000, 2)])
         db.executemany("INSERT INTO transition VALUES (17,?,?,?,?)",

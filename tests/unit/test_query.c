@@ -228,21 +228,23 @@ static void test_filters(void **state)
 	query_close(q);
 }
 
-/* What a value means stands in the file: for all objects of a kind, for samples and commands. */
+/* What a value means and its unit stand in the file: for all objects of a kind, for samples and commands;
+ * and so which kinds there are. */
 static void test_words(void **state)
 {
 	static const struct {
 		const char *parameter;
 		size_t count, value;
-		const char *word;
+		const char *word, *unit;
 	} cases[] = {
-		{"link2.state", 5, 4, "up"},
-		{"tower1.floor3.om2.power", 2, 1, "on"},
-		{"tower12.floor3.om0.power", 2, 0, "off"},
-		{"clock.state", 5, 2, "locked"},
-		{"tower1.floor3.om2.hv", 0, 0, NULL},
-		{"tower.floor.om", 0, 0, NULL}, /* no name of ours */
-		{"link2", 0, 0, NULL},
+		{"link2.state", 5, 4, "up", ""},
+		{"tower1.floor3.om2.power", 2, 1, "on", ""},
+		{"tower12.floor3.om0.power", 2, 0, "off", ""},
+		{"clock.state", 5, 2, "locked", ""},
+		{"tower1.floor3.om2.hv", 0, 0, NULL, "V"},
+		{"tower1.floor3.om2.rate", 0, 0, NULL, "Hz"},
+		{"tower.floor.om", 0, 0, NULL, NULL}, /* no name of ours */
+		{"link2", 0, 0, NULL, NULL},
 	};
 	const struct param_floor floor = {.link = 2, .tower = 1, .floor = 3};
 	struct store_rig *r = *state;
@@ -272,6 +274,9 @@ static void test_words(void **state)
 		assert_int_equal(query_history(q, cases[i].parameter, 0, 0, &json), 0);
 		words = at(json, "words");
 		assert_int_equal(json_array_size(words), cases[i].count);
+		if (cases[i].unit) {
+			assert_string_equal(text_at(json, "unit"), cases[i].unit);
+		}
 		assert_true(cases[i].word ? true : json_is_null(words));
 		if (cases[i].word) {
 			assert_string_equal(
@@ -280,6 +285,8 @@ static void test_words(void **state)
 		}
 		json_decref(json);
 	}
+	assert_int_equal(query_history(q, "floor3.fcm.uptime", 0, 0, &json), -ENODATA);
+	assert_int_equal(query_history(q, "floor3.fcm.uptme", 0, 0, &json), -ENOENT);
 	query_close(q);
 }
 
@@ -460,6 +467,20 @@ static void test_joined_losses(void **state)
 	query_close(q);
 }
 
+static const json_t *loss_of(const json_t *json, uint64_t first)
+{
+	size_t n;
+	const json_t *l;
+
+	json_array_foreach (at(json, "losses"), n, l) {
+		if (number_at(l, "first") == (double)first) {
+			return l;
+		}
+	}
+	fail_msg("no loss begins at %llu", (unsigned long long)first);
+	return NULL;
+}
+
 /* A loss begun at the time that its label says, 2 s off the system clock; without label the latter's. */
 static void test_loss_times(void **state)
 {
@@ -503,13 +524,18 @@ static void test_loss_times(void **state)
 		assert_int_equal(query_ledger(q, RIG_UTC + 250000000000ll, 1, 0, &json), 0);
 		assert_int_equal(json_array_size(at(json, "losses")), 4);
 		for (size_t i = 0; i < 4; i++) {
-			const json_t *l = json_array_get(at(json, "losses"), i);
+			const json_t *l = loss_of(json, wanted[i].first);
 			double begun = known ? wanted[i].begun : 300 - 0.1;
 
-			assert_int_equal(number_at(l, "first"), wanted[i].first);
 			assert_true(fabs(number_at(l, "begun") - 1795000000 - begun) < 1e-3);
 			assert_true(fabs(number_at(l, "time") - 1795000000 - 300) < 1e-3);
 			assert_int_equal(json_is_null(at(l, "tai")), wanted[i].tai_ns == INT64_MIN);
+		}
+		for (size_t i = 1; i < 4; i++) { /* as time went by, whatever their numbers */
+			const json_t *l = at(json, "losses");
+
+			assert_true(number_at(json_array_get(l, i - 1), "begun") <=
+				    number_at(json_array_get(l, i), "begun"));
 		}
 		json_decref(json);
 	}
