@@ -467,81 +467,6 @@ static void test_joined_losses(void **state)
 	query_close(q);
 }
 
-static const json_t *loss_of(const json_t *json, uint64_t first)
-{
-	size_t n;
-	const json_t *l;
-
-	json_array_foreach (at(json, "losses"), n, l) {
-		if (number_at(l, "first") == (double)first) {
-			return l;
-		}
-	}
-	fail_msg("no loss begins at %llu", (unsigned long long)first);
-	return NULL;
-}
-
-/* A loss begun at the time that its label says, 2 s off the system clock; without label the latter's. */
-static void test_loss_times(void **state)
-{
-	static const struct {
-		uint64_t first;
-		uint8_t kind;
-		int64_t tai_ns;
-		double begun; /* s after the rig's UTC */
-	} wanted[] = {
-		{80000, 0, RIG_UTC + 339000000000ll, 302},
-		{160000, 0, INT64_MIN, 300 - 0.1},
-		{240000, 1, RIG_UTC + 340000000000ll, 303},
-		{320000, 1, INT64_MIN, 300 - 0.1},
-	};
-	struct store_rig *r = *state;
-	struct query *q;
-	json_t *json = NULL;
-
-	for (size_t i = 0; i < 4; i++) {
-		struct ledger_loss loss = {.kind = wanted[i].kind,
-					   .code = wanted[i].kind ? OUTCOME_DROP_SLOW
-								  : TDM_LOSS_CRC,
-					   .link = 1,
-					   .tower = 1,
-					   .floor = 2,
-					   .dma_epoch = 7,
-					   .first = wanted[i].first,
-					   .frames = 800,
-					   .tai_ns = wanted[i].tai_ns};
-
-		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 300000000000ll);
-	}
-	store_rig_flush(r);
-	q = open_query(r);
-	for (int known = 0; known <= 1; known++) {
-		/* A file that does not tell TAI-UTC yet: the system clock's for all. */
-		if (known) {
-			store_put_station(r->s, "tai_utc_s", "37");
-			store_rig_flush(r);
-		}
-		assert_int_equal(query_ledger(q, RIG_UTC + 250000000000ll, 1, 0, &json), 0);
-		assert_int_equal(json_array_size(at(json, "losses")), 4);
-		for (size_t i = 0; i < 4; i++) {
-			const json_t *l = loss_of(json, wanted[i].first);
-			double begun = known ? wanted[i].begun : 300 - 0.1;
-
-			assert_true(fabs(number_at(l, "begun") - 1795000000 - begun) < 1e-3);
-			assert_true(fabs(number_at(l, "time") - 1795000000 - 300) < 1e-3);
-			assert_int_equal(json_is_null(at(l, "tai")), wanted[i].tai_ns == INT64_MIN);
-		}
-		for (size_t i = 1; i < 4; i++) { /* as time went by, whatever their numbers */
-			const json_t *l = at(json, "losses");
-
-			assert_true(number_at(json_array_get(l, i - 1), "begun") <=
-				    number_at(json_array_get(l, i), "begun"));
-		}
-		json_decref(json);
-	}
-	query_close(q);
-}
-
 /* ------------------------------------------------------------------ limits */
 
 #define BIG_SECONDS 60000
@@ -815,7 +740,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ambiguous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ledger, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_joined_losses, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_loss_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_orderly_end, setup, teardown),

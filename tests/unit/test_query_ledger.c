@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the ledger has no rows of (slowctl/query_missing.c), on a real file. */
+/* The ledger and time, on a real file: what it has no rows of, when its losses began. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 #include "tests/unit/store_rig.h"
 
 #define SLACK_S 5 /* a busy host, when it is missing up to now */
+
+static const char *const groups[] = {"trigger", "acoustic"};
 
 static int setup(void **state)
 {
@@ -125,12 +127,93 @@ static void test_missing_up_to_now(void **state)
 	expect_missing(r, begin, 50, 50, 100);
 }
 
+static const json_t *loss_of(const json_t *json, uint64_t first)
+{
+	size_t n;
+	const json_t *l;
+
+	json_array_foreach (json_object_get(json, "losses"), n, l) {
+		if (json_number_value(json_object_get(l, "first")) == (double)first) {
+			return l;
+		}
+	}
+	fail_msg("no loss begins at %llu", (unsigned long long)first);
+	return NULL;
+}
+
+/* A loss begun at the time that its label says, 2 s off the system clock; without label the latter's. */
+static void test_loss_times(void **state)
+{
+	static const struct {
+		uint64_t first;
+		uint8_t kind;
+		int64_t tai_ns;
+		double begun; /* s after the rig's UTC */
+	} wanted[] = {
+		{80000, 0, RIG_UTC + 339000000000ll, 302},
+		{160000, 0, INT64_MIN, 300 - 0.1},
+		{240000, 1, RIG_UTC + 340000000000ll, 303},
+		{320000, 1, INT64_MIN, 300 - 0.1},
+	};
+	struct store_rig *r = *state;
+	struct query *q = NULL;
+	json_t *json = NULL;
+
+	for (size_t i = 0; i < 4; i++) {
+		struct ledger_loss loss = {.kind = wanted[i].kind,
+					   .code = wanted[i].kind ? OUTCOME_DROP_SLOW
+								  : TDM_LOSS_CRC,
+					   .link = 1,
+					   .tower = 1,
+					   .floor = 2,
+					   .dma_epoch = 7,
+					   .first = wanted[i].first,
+					   .frames = 800,
+					   .tai_ns = wanted[i].tai_ns};
+
+		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 300000000000ll);
+	}
+	store_rig_flush(r);
+	assert_int_equal(query_open(r->path, &q, NULL), 0);
+	for (int known = 0; known <= 1; known++) {
+		/* A file that does not tell TAI-UTC yet: the system clock's for all. */
+		if (known) {
+			store_put_station(r->s, "tai_utc_s", "37");
+			store_rig_flush(r);
+		}
+		assert_int_equal(query_ledger(q, RIG_UTC + 250000000000ll, 1, 0, &json), 0);
+		assert_int_equal(json_array_size(json_object_get(json, "losses")), 4);
+		for (size_t i = 0; i < 4; i++) {
+			const json_t *l = loss_of(json, wanted[i].first);
+			double begun = known ? wanted[i].begun : 300 - 0.1;
+
+			assert_true(fabs(json_number_value(json_object_get(l, "begun")) -
+					 1795000000 - begun) < 1e-3);
+			assert_true(fabs(json_number_value(json_object_get(l, "time")) -
+					 1795000000 - 300) < 1e-3);
+			assert_int_equal(json_is_null(json_object_get(l, "tai")),
+					 wanted[i].tai_ns == INT64_MIN);
+		}
+		for (size_t i = 1; i < 4; i++) { /* as time went by, whatever their numbers */
+			const json_t *l = json_object_get(json, "losses");
+
+			assert_true(
+				json_number_value(
+					json_object_get(json_array_get(l, i - 1), "begun")) <=
+				json_number_value(json_object_get(json_array_get(l, i), "begun")));
+		}
+		json_decref(json);
+	}
+	query_close(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_up_to_now, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_loss_times, setup, teardown),
 	};
 
-	return cmocka_run_group_tests_name("missing", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("ledger and time", tests, NULL, NULL);
 }
