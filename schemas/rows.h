@@ -46,8 +46,8 @@ enum row_id {
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
 	/* key, value. last_alive: UTC ns; unit.KIND (unit.om.hv): unit of such a parameter, of every kind;
-	 * words.KIND (words.link.state): what its values 0, 1, ... mean, with blanks between. tai_utc_s: TAI-UTC now,
-	 * s. */
+	 * words.KIND (words.link.state): what its values 0, 1, ... mean, with blanks between;
+	 * tai_utc_s: TAI-UTC now, s */
 	ROW_STATION,
 	ROW_IDS,
 };
