@@ -44,6 +44,7 @@ struct ledger_loss {
 	uint8_t code, link, tower, floor, stream, group, open; /* open: it may still grow */
 	uint32_t dma_epoch;
 	uint64_t first; /* kind 0: board count; kind 1: first_frame */
+	uint64_t next;	/* behind the last one lost; runs that were joined have holes */
 	uint64_t frames;
 	int64_t tai_ns; /* of first, INT64_MIN: no time */
 };

@@ -411,9 +411,14 @@ static void on_board_event(const struct nanet3_event *event, void *context)
  * account starts behind it. */
 static void begin_account(struct station_link *l)
 {
+	uint64_t counts[BURSTS_NAMES] = {0};
+
 	for (unsigned n = 0; n <= LOSS_WINDOW_S; n++) {
 		memcpy(l->loss_at[n], l->data.cells, sizeof(l->data.cells));
 	}
+	memcpy(counts, l->data.cells, sizeof(l->data.cells));
+	counts[TDM_GOOD] = 0;
+	bursts_init(&l->bursts, counts);
 	l->accounted = true;
 }
 

@@ -36,6 +36,7 @@ static void tell_run(const struct losses *l, const struct losses_run *r, unsigne
 		.open = r->open,
 		.dma_epoch = l->dma_epoch,
 		.first = r->first,
+		.next = r->next,
 		.frames = r->frames,
 		.tai_ns = r->tai_ns,
 	};

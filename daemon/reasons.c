@@ -15,7 +15,6 @@
 #define LATE_SHOWN_NS	 60000000000ull
 #define RELABEL_SHOWN_NS 3600000000000ull /* so that the next shift sees it */
 #define DISK_LOW	 0.05
-#define LOSS_RED	 0.001 /* of a minute's frames: more is red, less a warning */
 
 static bool fresh_start(const struct station *s)
 {
@@ -36,6 +35,8 @@ static const struct {
 	{"store-lag", 1000000000ull, false},
 	{"stale", 5000000000ull, false}, /* a link that is back is polled anew within seconds */
 	{"fcm-booted", 0, true},
+	{"link-loss", 0, true},
+	{"consumer-dropping", 0, true},
 };
 
 static unsigned kind_of(const char *code)
@@ -130,9 +131,8 @@ static void reason_of(struct reasons *r, const struct what *w, const char *text)
 					json_time_of(e ? e->since_ns : r->now_ns)));
 }
 
-static void __attribute__((format(printf, 6, 7)))
-reason(struct reasons *r, bool red, const char *code, const char *object, const char *action,
-       const char *format, ...)
+void reasons_add(struct reasons *r, bool red, const char *code, const char *object,
+		 const char *action, const char *format, ...)
 {
 	struct what w = {.red = red, .code = code, .object = object, .action = action};
 	char text[400];
@@ -154,22 +154,24 @@ static void board_reasons(struct station *s, struct reasons *r)
 	double tick_s = seconds_since(s->capture_status.last_tick_ns);
 
 	if (!s->board_present) {
-		reason(r, true, "board-gone", "board",
-		       "check lspci, dmesg and the module nanet3; the daemon re-opens it by itself",
-		       "the board at %s is gone", s->config.board.device);
+		reasons_add(r, true, "board-gone", "board",
+			    "check lspci, dmesg and the module nanet3; the daemon re-opens it by "
+			    "itself",
+			    "the board at %s is gone", s->config.board.device);
 		return;
 	}
 	if (watch_board(s->watch)->status & NANET3_STATUS_STALLED) {
-		reason(r, true, "board-stalled", "board",
-		       "if it does not recover within seconds, reload the module nanet3 or "
-		       "power-cycle "
-		       "the board",
-		       "the board's DMA has stalled: it hands over no data");
+		reasons_add(r, true, "board-stalled", "board",
+			    "if it does not recover within seconds, reload the module nanet3 or "
+			    "power-cycle "
+			    "the board",
+			    "the board's DMA has stalled: it hands over no data");
 	}
 	if (s->capture_status.last_tick_ns && tick_s * 1e9 > (double)TICK_STUCK_NS) {
-		reason(r, true, "capture-stuck", "capture",
-		       "systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
-		       "the capture thread has not ticked for %.1f s", tick_s);
+		reasons_add(
+			r, true, "capture-stuck", "capture",
+			"systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
+			"the capture thread has not ticked for %.1f s", tick_s);
 	}
 }
 
@@ -177,11 +179,11 @@ static void board_reasons(struct station *s, struct reasons *r)
 static void machine_reason(struct station *s, struct reasons *r)
 {
 	if (s->late_ns && now_mono_ns() - s->late_at_ns < LATE_SHOWN_NS) {
-		reason(r, false, "machine-late", "machine",
-		       "what else runs on this PC? top, vmstat 1. Links seen as silent and "
-		       "consumers "
-		       "dropped as slow in that time are its doing",
-		       "the daemon did not get to run for %.1f s", (double)s->late_ns / 1e9);
+		reasons_add(r, false, "machine-late", "machine",
+			    "what else runs on this PC? top, vmstat 1. Links seen as silent and "
+			    "consumers "
+			    "dropped as slow in that time are its doing",
+			    "the daemon did not get to run for %.1f s", (double)s->late_ns / 1e9);
 	}
 }
 
@@ -191,28 +193,6 @@ static bool just_late(const struct station *s)
 	uint64_t at = s->late_at_ns > s->held_at_ns ? s->late_at_ns : s->held_at_ns;
 
 	return at && now_mono_ns() - at < 3 * SILENT_NS;
-}
-
-static void loss_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
-{
-	uint64_t by_name[TDM_LOSSES], lost;
-	char text[200] = "";
-	size_t used = 0;
-
-	lost = links_recent_losses(s, link, by_name);
-	if (lost == 0) {
-		return;
-	}
-	for (unsigned n = 1; n < TDM_LOSSES; n++) {
-		if (by_name[n] && used < sizeof(text)) {
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%llu %s",
-						 used ? ", " : "", (unsigned long long)by_name[n],
-						 tdm_loss_name(n));
-		}
-	}
-	reason(r, (double)lost > LOSS_RED * (double)(lost + by_name[TDM_GOOD]), "link-loss", object,
-	       "fcmctl ledger show names the frames; fcmctl link show tells the counters",
-	       "frames lost in the last minute: %s", text);
 }
 
 static void boot_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
@@ -227,10 +207,11 @@ static void boot_reason(struct station *s, unsigned link, const char *object, st
 	snprintf(action, sizeof(action),
 		 "compare what is set: fcmctl get 'floor%u.om*.hv', and set anew what is gone",
 		 f->floor);
-	reason(r, false, "fcm-booted", object, action,
-	       "the FCM of tower %u floor %u booted %.0f s ago (boot count %u): its settings may "
-	       "be lost",
-	       f->tower, f->floor, seconds_since(f->booted_ns), f->count);
+	reasons_add(
+		r, false, "fcm-booted", object, action,
+		"the FCM of tower %u floor %u booted %.0f s ago (boot count %u): its settings may "
+		"be lost",
+		f->tower, f->floor, seconds_since(f->booted_ns), f->count);
 }
 
 static void link_reasons(struct station *s, unsigned link, struct reasons *r)
@@ -243,33 +224,36 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 
 	snprintf(object, sizeof(object), "link%u", link);
 	if (strcmp(state, "dark") == 0) {
-		reason(r, true, "link-dark", object,
-		       "check fibre, SFP and the floor's power; then fcmctl link reset", "%s",
-		       w->status & NANET3_LSTAT_SIGNAL ? "light, but no lock" : "no light");
+		reasons_add(r, true, "link-dark", object,
+			    "check fibre, SFP and the floor's power; then fcmctl link reset", "%s",
+			    w->status & NANET3_LSTAT_SIGNAL ? "light, but no lock" : "no light");
 	} else if (strcmp(state, "aligning") == 0 && !fresh_start(s)) {
-		reason(r, true, "link-unaligned", object, "fcmctl link align, then link reset",
-		       "locked, but no frame structure is found in the bytes");
+		reasons_add(r, true, "link-unaligned", object, "fcmctl link align, then link reset",
+			    "locked, but no frame structure is found in the bytes");
 	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !just_late(s)) {
-		reason(r, true, "link-silent", object,
-		       "fcmctl link show: do bytes come at all? Then fcmctl link reset",
-		       "locked, but no good frame for %.1f s", seconds_since(l->data.last_good_ns));
+		reasons_add(r, true, "link-silent", object,
+			    "fcmctl link show: do bytes come at all? Then fcmctl link reset",
+			    "locked, but no good frame for %.1f s",
+			    seconds_since(l->data.last_good_ns));
 	}
 	if (links_other_floor(s, link)) {
-		reason(r, true, "floor-identity", object,
-		       "swap the fibres back, or correct [link] in the configuration",
-		       "tower %u floor %u is on this fibre, configured is tower %u floor %u: "
-		       "swapped "
-		       "fibres? Its data keep its own name, writes to it are refused, the phase is "
-		       "not judged until the right floor is back",
-		       l->named_tower, l->named_floor, c->tower, c->floor);
+		reasons_add(r, true, "floor-identity", object,
+			    "swap the fibres back, or correct [link] in the configuration",
+			    "tower %u floor %u is on this fibre, configured is tower %u floor %u: "
+			    "swapped "
+			    "fibres? Its data keep its own name, writes to it are refused, the "
+			    "phase is "
+			    "not judged until the right floor is back",
+			    l->named_tower, l->named_floor, c->tower, c->floor);
 	}
-	loss_reason(s, link, object, r);
+	reasons_link_loss(r, link, object);
 	if (l->data.ring_depth &&
 	    (l->data.ring_write - l->data.ring_release) * 4 > l->data.ring_depth * 3) {
-		reason(r, true, "ring-fill", object, "fcmctl consumer list: who holds it back?",
-		       "the link ring is %llu %% full",
-		       (unsigned long long)((l->data.ring_write - l->data.ring_release) * 100 /
-					    l->data.ring_depth));
+		reasons_add(r, true, "ring-fill", object,
+			    "fcmctl consumer list: who holds it back?",
+			    "the link ring is %llu %% full",
+			    (unsigned long long)((l->data.ring_write - l->data.ring_release) * 100 /
+						 l->data.ring_depth));
 	}
 	boot_reason(s, link, object, r);
 }
@@ -283,23 +267,24 @@ static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 	snprintf(object, sizeof(object), "link%u", link);
 	switch (v.last.verdict) {
 	case PHASE_SLIP:
-		reason(r, true, "phase-slip", object,
-		       "fcmctl link reset; if it stays and is understood: fcmctl phase accept",
-		       "the last re-lock came back %d bit(s) off: %.0f ps from the reference",
-		       v.last.slip, v.last.difference_ps);
+		reasons_add(r, true, "phase-slip", object,
+			    "fcmctl link reset; if it stays and is understood: fcmctl phase accept",
+			    "the last re-lock came back %d bit(s) off: %.0f ps from the reference",
+			    v.last.slip, v.last.difference_ps);
 		break;
 	case PHASE_JUMP:
-		reason(r, true, "phase-jump", object,
-		       "was the fibre changed? fcmctl phase history; then fcmctl phase accept",
-		       "the last re-lock came back %.0f ps from the reference",
-		       v.last.difference_ps);
+		reasons_add(r, true, "phase-jump", object,
+			    "was the fibre changed? fcmctl phase history; then fcmctl phase accept",
+			    "the last re-lock came back %.0f ps from the reference",
+			    v.last.difference_ps);
 		break;
 	case PHASE_DRIFT:
-		reason(r, false, "phase-drift", object,
-		       "compare with the fibre's temperature; fcmctl phase history",
-		       "the phase drifts: %.0f ps from the reference (%.0f are tolerated), %.2f "
-		       "ps/s",
-		       v.difference_ps, s->config.phase.drift_ps, v.slope_ps_per_s);
+		reasons_add(
+			r, false, "phase-drift", object,
+			"compare with the fibre's temperature; fcmctl phase history",
+			"the phase drifts: %.0f ps from the reference (%.0f are tolerated), %.2f "
+			"ps/s",
+			v.difference_ps, s->config.phase.drift_ps, v.slope_ps_per_s);
 		break;
 	default:
 		break;
@@ -314,18 +299,20 @@ static void clock_doubts(const struct clock_view *v, struct reasons *r)
 	if (v->relabelled.when_ns && r->now_ns - v->relabelled.when_ns < RELABEL_SHOWN_NS) {
 		clock_relabelled_words(&v->relabelled, text, sizeof(text));
 		snprintf(object, sizeof(object), "time epoch %u", v->relabelled.epoch);
-		reason(r, false, "clock-relabelled", object,
-		       "which time is right? Compare with a third clock (fcmctl clock show), tell "
-		       "the trigger and acoustic groups; it is shown for an hour",
-		       "%s", text);
+		reasons_add(
+			r, false, "clock-relabelled", object,
+			"which time is right? Compare with a third clock (fcmctl clock show), tell "
+			"the trigger and acoustic groups; it is shown for an hour",
+			"%s", text);
 	}
 	if (v->system_disagrees) {
 		clock_system_words(v, text, sizeof(text));
-		reason(r, false, "clock-system", "clock",
-		       "compare both with a third clock: chronyc tracking or timedatectl "
-		       "timesync-status, and gpsmon; events and commands are timed by the system "
-		       "clock, data by the label",
-		       "the system clock is %s", text);
+		reasons_add(
+			r, false, "clock-system", "clock",
+			"compare both with a third clock: chronyc tracking or timedatectl "
+			"timesync-status, and gpsmon; events and commands are timed by the system "
+			"clock, data by the label",
+			"the system clock is %s", text);
 	}
 }
 
@@ -354,37 +341,16 @@ static void clock_reasons(struct station *s, struct reasons *r)
 	}
 	if (code) {
 		clock_words(&v.label, words, sizeof(words));
-		reason(r, v.label.state == CLOCK_NO_TIME || v.label.state == CLOCK_FAULT, code,
-		       "clock", v.action ? v.action : "", "%s: %s", words,
-		       v.reason ? v.reason : "");
+		reasons_add(r, v.label.state == CLOCK_NO_TIME || v.label.state == CLOCK_FAULT, code,
+			    "clock", v.action ? v.action : "", "%s: %s", words,
+			    v.reason ? v.reason : "");
 	}
 	clock_doubts(&v, r);
 	if (v.leap_table_expired) {
-		reason(r, false, "leap-table-expired", "clock", "apt-get install tzdata",
-		       "the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
-		       v.label.tai_utc_s);
-	}
-}
-
-/* What a group's policy dropped in the last minute, by name. */
-static void drop_reason(struct station *s, unsigned group, const char *object, struct reasons *r)
-{
-	const uint64_t *now = s->publisher_status.group[group].dropped_frames;
-	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
-	char text[160] = "";
-	size_t used = 0;
-
-	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		if (now[o] != then[o] && used < sizeof(text)) {
-			used += (size_t)snprintf(
-				text + used, sizeof(text) - used, "%s%llu %s", used ? ", " : "",
-				(unsigned long long)(now[o] - then[o]), outcome_name(o));
-		}
-	}
-	if (used) {
-		reason(r, true, "consumer-dropping", object,
-		       "fcmctl ledger show names floors and frames; fcmctl consumer list",
-		       "frames dropped in the last minute: %s", text);
+		reasons_add(
+			r, false, "leap-table-expired", "clock", "apt-get install tzdata",
+			"the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
+			v.label.tai_utc_s);
 	}
 }
 
@@ -401,16 +367,18 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 
 			snprintf(action, sizeof(action), "start the consumer; it connects to %s",
 				 s->config.data.reserved_endpoint);
-			reason(r, true, "consumer-none", object, action,
-			       "no consumer is connected: its data are dropped once half the ring "
-			       "is "
-			       "used");
+			reasons_add(
+				r, true, "consumer-none", object, action,
+				"no consumer is connected: its data are dropped once half the ring "
+				"is "
+				"used");
 		} else if (g->oldest_ns > 500000000ull && !fresh_start(s)) {
-			reason(r, false, "consumer-lag", object,
-			       "is the consumer busy? fcmctl consumer list",
-			       "the oldest block waits for %.1f s", (double)g->oldest_ns / 1e9);
+			reasons_add(r, false, "consumer-lag", object,
+				    "is the consumer busy? fcmctl consumer list",
+				    "the oldest block waits for %.1f s",
+				    (double)g->oldest_ns / 1e9);
 		}
-		drop_reason(s, n, object, r);
+		reasons_drops(r, n, object);
 	}
 }
 
@@ -421,30 +389,32 @@ static void store_reasons(struct station *s, struct reasons *r)
 
 	store_get_status(s->store, &v);
 	if (v.failing) {
-		reason(r, true, "store-failing", "store",
-		       "free space or repair the disk; writes to the detector are refused until "
-		       "then",
-		       "the database %s cannot be written: %s", s->config.store.database,
-		       v.last_error_text);
+		reasons_add(
+			r, true, "store-failing", "store",
+			"free space or repair the disk; writes to the detector are refused until "
+			"then",
+			"the database %s cannot be written: %s", s->config.store.database,
+			v.last_error_text);
 	} else if (v.lag_ns > 5000000000ull) {
-		reason(r, true, "store-lag", "store", "is the disk slow? iostat",
-		       "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);
+		reasons_add(r, true, "store-lag", "store", "is the disk slow? iostat",
+			    "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);
 	}
 	if (v.given_up || v.refused || s->capture_status.reports_lost) {
-		reason(r, true, "store-lost", "store",
-		       "keep the system log: what the database misses stands there; look at the "
-		       "disk",
-		       "rows lost since the start: %llu given up, %llu refused by a full queue, "
-		       "%llu "
-		       "reports of capture",
-		       (unsigned long long)v.given_up, (unsigned long long)v.refused,
-		       (unsigned long long)s->capture_status.reports_lost);
+		reasons_add(
+			r, true, "store-lost", "store",
+			"keep the system log: what the database misses stands there; look at the "
+			"disk",
+			"rows lost since the start: %llu given up, %llu refused by a full queue, "
+			"%llu "
+			"reports of capture",
+			(unsigned long long)v.given_up, (unsigned long long)v.refused,
+			(unsigned long long)s->capture_status.reports_lost);
 	}
 	if (statvfs(s->config.store.database, &f) == 0 &&
 	    (double)f.f_bavail < DISK_LOW * (double)f.f_blocks) {
-		reason(r, true, "disk-low", "disk", "free space",
-		       "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
-		       s->config.store.database);
+		reasons_add(r, true, "disk-low", "disk", "free space",
+			    "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
+			    s->config.store.database);
 	}
 }
 
@@ -484,7 +454,7 @@ static void engine_reason(void *context, const struct engine_reason *e)
 		code = "hv-trip";
 	}
 	name_module(e->object, e->action, action, sizeof(action));
-	reason(context, e->red, code, e->object, action, "%s", e->text);
+	reasons_add(context, e->red, code, e->object, action, "%s", e->text);
 }
 
 static void red_first(struct reasons *r)
@@ -529,7 +499,9 @@ struct reasons reasons_collect(struct station *s)
 /* So that a reason's beginning is known though nobody was looking. */
 void reasons_tick(struct station *s)
 {
-	struct reasons r = reasons_collect(s);
+	struct reasons r;
 
+	reasons_losses_tick(s);
+	r = reasons_collect(s);
 	json_decref(r.list);
 }

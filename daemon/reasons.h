@@ -20,4 +20,14 @@ struct reasons {
 /* All that stands now. The caller's: list. */
 struct reasons reasons_collect(struct station *s);
 
+/* One that stands. `action`: what to do; "" only where text says it. */
+void reasons_add(struct reasons *r, bool red, const char *code, const char *object,
+		 const char *action, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* reasons_loss.c */
+void reasons_link_loss(struct reasons *r, unsigned link, const char *object);
+void reasons_drops(struct reasons *r, unsigned group, const char *object);
+/* 10 times a second: the events of bursts of losses. */
+void reasons_losses_tick(struct station *s);
+
 #endif

@@ -11,6 +11,7 @@
  *   detector.c  engine <-> board words, journal, waiting clients
  *   status.c    everything -> what an operator is shown
  *   reasons.c   everything -> why it is red, and when that began and ended
+ *   reasons_loss.c  of it, what was lost
  *   ops.c       control messages -> the above
  *   main.c      start, loop, stop
  */
@@ -21,6 +22,7 @@
 #include <jansson.h>
 
 #include "daemon/boots.h"
+#include "daemon/bursts.h"
 #include "daemon/capture.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
@@ -64,6 +66,7 @@ struct station_link {
 	struct capture_link_status rated;		 /* what the rates were counted from */
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	bool accounted;
+	struct bursts bursts; /* of losses, by enum tdm_loss */
 	uint32_t session; /* of the store, for ledger rows */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
@@ -130,6 +133,7 @@ struct station {
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
+	struct bursts drops[GROUPS_MAX]; /* of drops, by enum outcome */
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */

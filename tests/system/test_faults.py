@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every fault of a scenario ends in the right counter, state and message, and the other links lose nothing."""
 import os
+import re
 import struct
 import sys
 import time
@@ -51,6 +52,11 @@ def lost(ledger, link, code):
                x["code"] == code)
 
 
+def lost_later(ledger, link, code):
+    """The same, behind the link's beginning."""
+    return sum(x["frames"] for x in harness.after_beginning(ledger) if x["link"] == link and x["code"] == code)
+
+
 def dark_frames(st, consumer, link):
     """Frames that the consumer was told to be link-down, behind the link's first good one: (all, in gap blocks)."""
     dark = gap = 0
@@ -73,7 +79,12 @@ def damage_on_the_fibre(t):
     st.wait_ready()
     for link in range(4):
         sees(t, st, "link-loss", f"link{link}")
-    ledger = t.account(st, named=[(0, "crc"), (1, "board-fifo"), (2, "alignment"), (2, "crc"), (3, "time-fault")])
+    slips = [e for e in st.ask("event", "list")["events"] if e["code"] == "byte-slip"]
+    t.check("link 2's frames at another byte: an event says why there is no verdict", len(slips) == 1 and
+            slips[0]["object"] == "link2" and "no new verdict" in slips[0]["text"], slips)
+    code, out, err = st.ctl("link", "align", "2")
+    t.check("which link align brings", code == 0 and "PASS" in out, (code, out, err))
+    ledger = t.account(st, named=[(0, "crc"), (1, "board-fifo"), (2, "link-down"), (2, "alignment"), (2, "crc"), (3, "time-fault")])
     t.equal("link 0: the 5 frames with a bad CRC", lost(ledger, 0, "crc"), 5)
     t.equal("link 1: the 7 dropped frames", lost(ledger, 1, "board-fifo"), 7)
     t.check("link 2: alignment lost and found again within a few frames", 3 <= lost(ledger, 2, "alignment") < 20,
@@ -85,6 +96,24 @@ def damage_on_the_fibre(t):
                                                           x["frames"] < 100 and x["floor"]), ledger["losses"])
 
 
+def bursts_of_losses(t):
+    """while losses are shown, each further burst and kind is an event of its own, with an end and its totals"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 2 crc 5"), (6, "link 2 crc 90"), (7, "link 2 drop 40")))
+    st.start()
+    st.wait_ready()
+    st.wait_for("both ends", lambda: sum(e["severity"] == "info" for e in events(st, "link-loss")) == 2, 40)
+    said = [(e["object"], e["severity"], re.sub(r"\d+\.\d s", "S s", e["text"])) for e in events(st, "link-loss")]
+    wanted = [("link2", "warning", "frames are being lost: 5 crc"),
+              ("link2", "info", "is over: 5 frames lost in S s: 5 crc"),
+              ("link2", "warning", "frames are being lost: N crc"),
+              ("link2", "warning", "frames are still being lost, until now: M board-fifo, 90 crc"),
+              ("link2", "info", "is over: 130 frames lost in S s: 40 board-fifo, 90 crc")]
+    said = [(o, s, re.sub(r"lost: \d+ crc$", "lost: N crc", t) if n == 2 else re.sub(r"now: \d+ b", "now: M b", t))
+            for n, (o, s, t) in enumerate(said)]
+    t.equal("begin, end, begin, another kind, end", said, wanted)
+    t.account(st, named=[(2, "crc"), (2, "board-fifo")])
+
+
 def fibre_unplugged(t):
     """a fibre out and in again: dark, gap blocks, lock and verdict on return"""
     st = t.station(scenario=scenario(t, (0, "link 1 unplug 2")))
@@ -93,10 +122,21 @@ def fibre_unplugged(t):
     sees(t, st, "link-dark", "link1")
     st.wait_for("link 1 up again", lambda: st.status()["links"][1]["state"] == "up", 20)
     st.wait_for("the verdict PASS", lambda: st.status()["phases"][1]["last"]["verdict"] == "PASS", 10)
-    time.sleep(1)
+    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    t.check("lost in the last minute, of link 1 alone", [x["object"] for x in r] == ["link1"], r)
+    st.wait_for("its end in the events", lambda: len(events(st, "link-loss")) > 1 and
+                events(st, "link-loss")[-1]["severity"] == "info", 15)
+    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    t.check("then it has ended, and is a warning", len(r) == 1 and "ended" in r[0]["text"] and
+            r[0]["severity"] == "warning", r)
+    said = events(st, "link-loss")
     ledger = t.account(st, named=[(1, "link-down"), (1, "alignment"), (1, "crc")])
+    over = re.fullmatch(r"is over: (\d+) frames lost in (\d+\.\d) s: (.*)", said[-1]["text"])
+    t.check("the event of the end has the losses' own duration", over and 2.0 <= float(over[2]) < 4, said)
+    t.check("and totals by name: the ledger's", over and f"{lost_later(ledger, 1, 'link-down')} link-down" in over[3],
+            (said, ledger["losses"]))
     t.check("about 2 s of link-down", 15000 <= lost(ledger, 1, "link-down") <= 20000, lost(ledger, 1, "link-down"))
-    named = sum(x["frames"] for x in harness.after_beginning(ledger) if x["link"] == 1 and x["code"] == "link-down")
+    named = lost_later(ledger, 1, "link-down")
     dark, gap = dark_frames(st, "trigger-1", 1)
     t.equal("the consumer is told of each of them", dark, named)
     t.check("whole dark slices come as gap blocks", gap % SLICE == 0 and gap > dark - 2 * SLICE, (gap, dark))
@@ -199,7 +239,10 @@ def board_stalled(t):
     sees(t, st, "board-stalled", "board")
     st.wait_for("the stall's end", lambda: ("board-stalled", "board") not in codes(st), 20)
     st.wait_for("all links up again", lambda: all(l["state"] == "up" for l in st.status()["links"]), 20)
-    time.sleep(1)
+    st.wait_for("the ends in the events", lambda: sum(e["severity"] == "info" for e in events(st, "link-loss")) == 4, 15)
+    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    t.check("all links name the one cause", len(r) == 4 and all("the board did it" in x["text"] and
+                                                                "one cause" in x["action"] for x in r), r)
     ledger = t.account(st, named=[(l, c) for l in range(4) for c in ("board-fifo", "alignment")])
     t.check("the frames of the stall are named", all(lost(ledger, l, "board-fifo") > 16000 for l in range(4)),
             [lost(ledger, l, "board-fifo") for l in range(4)])
@@ -283,5 +326,5 @@ def soak_finds_the_slips(t):
 
 
 if __name__ == "__main__":
-    harness.main([damage_on_the_fibre, fibre_unplugged, fibres_swapped, gps_lost_and_back, gpsd_jumps, gpsd_killed,
+    harness.main([damage_on_the_fibre, bursts_of_losses, fibre_unplugged, fibres_swapped, gps_lost_and_back, gpsd_jumps, gpsd_killed,
                   board_stalled, bioluminescence, slow_control_faults, soak_finds_the_slips])

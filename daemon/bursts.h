@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bursts of losses, as an operator is told of them: from counters by name to "it begins", "another kind",
+ * "it is over: so many of each, in so many seconds". A burst is over when nothing more was lost for some
+ * seconds; when bursts follow each other fast, they are one until a minute is quiet. Pure.
+ */
+#ifndef DAEMON_BURSTS_H
+#define DAEMON_BURSTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BURSTS_NAMES	8u
+#define BURSTS_QUIET_NS 3000000000ull
+#define BURSTS_CALM_NS	60000000000ull
+#define BURSTS_A_MINUTE 5u /* more are joined */
+
+enum bursts_news { BURSTS_NOTHING, BURSTS_BEGUN, BURSTS_MORE, BURSTS_OVER };
+
+struct bursts {
+	uint64_t counts[BURSTS_NAMES];	/* as given last */
+	uint64_t base[BURSTS_NAMES];	/* before the burst */
+	bool named[BURSTS_NAMES];	/* told in this burst */
+	uint64_t grew_ns[BURSTS_NAMES]; /* CLOCK_MONOTONIC of the last loss; 0: never */
+	uint64_t grown_ns, told_ns;	/* of any; of the last news */
+	uint64_t begun_ns[BURSTS_A_MINUTE];
+	unsigned begun;
+	bool open, grave, joined; /* joined: only a calm minute ends it */
+	/* board counts of the lost frames: [first, next) of one DMA epoch, what lies before in others */
+	uint32_t epoch;
+	uint64_t first, next, before;
+};
+
+struct bursts_report {
+	uint64_t lost[BURSTS_NAMES]; /* in this burst so far */
+	uint64_t sum;
+	double seconds; /* from its first to its last lost frame */
+};
+
+/* The account begins: what `counts` has is no loss. */
+void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
+/* Frames [first, next) by board count hold a run of losses; may be told again as it grows. */
+void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next);
+/* The counters now, since whenever. `grave`: they are too many; that alone is news, too. */
+enum bursts_news bursts_step(struct bursts *b, const uint64_t counts[BURSTS_NAMES], bool grave,
+			     uint64_t now_ns, struct bursts_report *ret_report);
+/* Losses go on: the last is not BURSTS_QUIET_NS old. */
+bool bursts_going_on(const struct bursts *b, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What was lost, as reasons of status and as events: frames of a link, frames that a group's policy
+ * dropped. Each burst is an event at its beginning, with each further kind, and at its end, with totals
+ * and the time from the first to the last lost frame.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/reasons.h"
+
+#define LOSS_RED     0.001	   /* of a minute's frames: more is red, less a warning */
+#define SAME_TIME_NS 2000000000ull /* losses on all links so close have one cause */
+
+typedef const char *(*name_fn)(unsigned n);
+
+static const char *loss_name(unsigned n)
+{
+	return tdm_loss_name((enum tdm_loss)n);
+}
+
+static const char *drop_name(unsigned n)
+{
+	return outcome_name((enum outcome)n);
+}
+
+/* "520 link-down, 3 crc" */
+static void list_names(const uint64_t *lost, unsigned count, name_fn name, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (unsigned n = 0; n < count; n++) {
+		if (lost[n] && used < size) {
+			used += (size_t)snprintf(text + used, size - used, "%s%llu %s",
+						 used ? ", " : "", (unsigned long long)lost[n],
+						 name(n));
+		}
+	}
+}
+
+/* All links lose in the board at the same time: that is the board, or its way into this machine. */
+static bool board_did_it(const struct station *s)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	unsigned links = 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		uint64_t at = s->link[link].bursts.grew_ns[TDM_LOSS_BOARD_FIFO];
+
+		if (s->link[link].enabled) {
+			links++;
+			first = at < first ? at : first;
+			last = at > last ? at : last;
+		}
+	}
+	return links > 1 && first > 0 && last - first < SAME_TIME_NS &&
+	       now_mono_ns() - last < LOSS_WINDOW_S * 1000000000ull;
+}
+
+static const char board_cause[] =
+	": on all links in the same seconds, so the board did it (its DMA stood still)";
+
+static unsigned largest(const uint64_t by_name[TDM_LOSSES])
+{
+	unsigned most = 1;
+
+	for (unsigned n = 2; n < TDM_LOSSES; n++) {
+		most = by_name[n] > by_name[most] ? n : most;
+	}
+	return most;
+}
+
+static void loss_action(const struct station *s, unsigned link, unsigned name, bool ended,
+			char *text, size_t size)
+{
+	static const char *const actions[TDM_LOSSES] = {
+		[TDM_LOSS_LINK_DOWN] = "light or lock went: was it unplugged or reset? Else look "
+				       "at the received power: fcmctl link show %u",
+		[TDM_LOSS_BOARD_FIFO] = "the board overflowed: is this machine overloaded? top; "
+					"counters: fcmctl link show %u",
+		[TDM_LOSS_RING_FULL] = "the daemon emptied the ring too late: was it restarted, is "
+				       "this machine overloaded? top; fcmctl event list",
+		[TDM_LOSS_CRC] = "damaged on the way: look at received power and code errors: "
+				 "fcmctl link show %u; clean the connectors",
+		[TDM_LOSS_ALIGNMENT] = "the frame border moved; if it goes on without a re-lock: "
+				       "fcmctl link align %u",
+		[TDM_LOSS_TIME] = "the floor's frame numbers jumped: has it booted? If it goes "
+				  "on: fcmctl link reset %u",
+	};
+
+	if (name == TDM_LOSS_BOARD_FIFO && board_did_it(s)) {
+		snprintf(text, size,
+			 "one cause, nothing to do at the fibres: see board-stalled in fcmctl "
+			 "event list; if it comes again, reload the module nanet3");
+	} else if (ended) {
+		snprintf(text, size,
+			 "a line in the log; fcmctl ledger show --link %u names floor and frames",
+			 link);
+	} else {
+		snprintf(text, size, actions[name], link);
+	}
+}
+
+static bool grave(const struct station *s, unsigned link, uint64_t by_name[TDM_LOSSES])
+{
+	uint64_t lost = links_recent_losses(s, link, by_name);
+
+	return (double)lost > LOSS_RED * (double)(lost + by_name[TDM_GOOD]);
+}
+
+static void ended_text(const struct bursts *b, char *text, size_t size)
+{
+	snprintf(text, size, "; ended %.0f s ago", (double)(now_mono_ns() - b->grown_ns) / 1e9);
+}
+
+void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
+{
+	const struct station *s = r->station;
+	const struct bursts *b = &s->link[link].bursts;
+	bool going_on = bursts_going_on(b, now_mono_ns());
+	uint64_t by_name[TDM_LOSSES];
+	bool red = grave(s, link, by_name) && going_on;
+	char text[200], action[200], ended[40] = "";
+	unsigned most = largest(by_name);
+
+	by_name[TDM_GOOD] = 0;
+	list_names(by_name, TDM_LOSSES, loss_name, text, sizeof(text));
+	if (!*text) {
+		return;
+	}
+	if (!going_on) {
+		ended_text(b, ended, sizeof(ended));
+	}
+	loss_action(s, link, most, !going_on, action, sizeof(action));
+	reasons_add(r, red, "link-loss", object, action, "frames lost in the last minute: %s%s%s",
+		    text, ended, most == TDM_LOSS_BOARD_FIFO && board_did_it(s) ? board_cause : "");
+}
+
+/* What a group's policy dropped in the last minute, by name. */
+void reasons_drops(struct reasons *r, unsigned group, const char *object)
+{
+	const struct station *s = r->station;
+	const uint64_t *now = s->publisher_status.group[group].dropped_frames;
+	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
+	bool going_on = bursts_going_on(&s->drops[group], now_mono_ns());
+	uint64_t dropped[OUTCOMES] = {0};
+	char text[160], ended[40] = "";
+
+	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
+		dropped[o] = now[o] - then[o];
+	}
+	list_names(dropped, OUTCOMES, drop_name, text, sizeof(text));
+	if (!*text) {
+		return;
+	}
+	if (!going_on) {
+		ended_text(&s->drops[group], ended, sizeof(ended));
+	}
+	reasons_add(r, going_on, "consumer-dropping", object,
+		    "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list",
+		    "frames dropped in the last minute: %s%s", text, ended);
+}
+
+/* --- events --- */
+
+struct told {
+	enum bursts_news news;
+	bool grave;
+	struct bursts_report report;
+};
+
+static void put_news(struct station *s, const struct told *t, const char *code, const char *object,
+		     const char *names, const char *cause, const char *action)
+{
+	char text[400];
+
+	switch (t->news) {
+	case BURSTS_BEGUN:
+		snprintf(text, sizeof(text), "frames are being lost: %s%s", names, cause);
+		break;
+	case BURSTS_MORE:
+		snprintf(text, sizeof(text), "frames are still being lost, until now: %s%s", names,
+			 cause);
+		break;
+	default:
+		snprintf(text, sizeof(text), "is over: %llu frames lost in %.1f s: %s%s",
+			 (unsigned long long)t->report.sum, t->report.seconds, names, cause);
+		break;
+	}
+	store_put_event(s->store,
+			t->news == BURSTS_OVER ? "info"
+			: t->grave	       ? "alarm"
+					       : "warning",
+			code, object, text, t->news == BURSTS_OVER ? "" : action, now_utc_ns());
+}
+
+static void say_link(struct station *s, unsigned link, const struct told *t)
+{
+	char object[8], names[200], action[200];
+	unsigned most = largest(t->report.lost);
+
+	snprintf(object, sizeof(object), "link%u", link);
+	list_names(t->report.lost, TDM_LOSSES, loss_name, names, sizeof(names));
+	loss_action(s, link, most, false, action, sizeof(action));
+	put_news(s, t, "link-loss", object, names,
+		 most == TDM_LOSS_BOARD_FIFO && board_did_it(s) ? board_cause : "", action);
+}
+
+/* All are counted before one is said: what they have in common is known then. */
+static void links_news(struct station *s, uint64_t now)
+{
+	struct told told[NANET3_LINKS] = {{.news = BURSTS_NOTHING}};
+	uint64_t counts[BURSTS_NAMES] = {0}, by_name[TDM_LOSSES];
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		struct station_link *l = &s->link[link];
+		struct told *t = &told[link];
+
+		if (l->accounted) {
+			memcpy(counts, l->data.cells, sizeof(l->data.cells));
+			counts[TDM_GOOD] = 0;
+			t->grave = grave(s, link, by_name);
+			t->news = bursts_step(&l->bursts, counts, t->grave, now, &t->report);
+		}
+	}
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (told[link].news != BURSTS_NOTHING) {
+			say_link(s, link, &told[link]);
+		}
+	}
+}
+
+static void group_news(struct station *s, unsigned group, uint64_t now)
+{
+	uint64_t counts[BURSTS_NAMES] = {0};
+	struct told t = {.grave = true};
+	char object[48], names[160];
+
+	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
+		counts[o] = s->publisher_status.group[group].dropped_frames[o];
+	}
+	t.news = bursts_step(&s->drops[group], counts, true, now, &t.report);
+	if (t.news == BURSTS_NOTHING) {
+		return;
+	}
+	snprintf(object, sizeof(object), "group %s", s->publisher_status.group[group].name);
+	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
+	put_news(s, &t, "consumer-dropping", object, names, "",
+		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
+}
+
+void reasons_losses_tick(struct station *s)
+{
+	uint64_t now = now_mono_ns();
+
+	_Static_assert((int)TDM_LOSSES <= (int)BURSTS_NAMES, "a counter for each loss");
+	_Static_assert((int)OUTCOMES <= (int)BURSTS_NAMES, "a counter for each outcome");
+	publisher_get_status(s->publisher, &s->publisher_status);
+	links_news(s, now);
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		group_news(s, n, now);
+	}
+}

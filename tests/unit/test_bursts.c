@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Bursts of losses: begin, other kinds, end with totals and the losses' own duration. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/bursts.h"
+
+#define S 1000000000ull
+
+static struct bursts b;
+static uint64_t counts[BURSTS_NAMES];
+static struct bursts_report report;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(counts, 0, sizeof(counts));
+	counts[1] = 77; /* of the start */
+	bursts_init(&b, counts);
+	return 0;
+}
+
+static enum bursts_news step(uint64_t at_ms)
+{
+	return bursts_step(&b, counts, false, at_ms * 1000000, &report);
+}
+
+static void test_one_burst(void **state)
+{
+	(void)state;
+	assert_int_equal(step(1000), BURSTS_NOTHING);
+	counts[1] += 520;
+	bursts_span(&b, 4, 8000, 8520);
+	assert_int_equal(step(1100), BURSTS_BEGUN);
+	assert_int_equal(report.lost[1], 520);
+	for (uint64_t at = 1200; at <= 6000; at += 100) {
+		counts[1] += 800;
+		assert_int_equal(step(at), BURSTS_NOTHING);
+		assert_true(bursts_going_on(&b, at * 1000000));
+	}
+	bursts_span(&b, 4, 8000, 8000 + 39720);
+	for (uint64_t at = 6100; at < 9000; at += 100) {
+		assert_int_equal(step(at), BURSTS_NOTHING);
+	}
+	assert_int_equal(step(9000), BURSTS_OVER);
+	assert_false(bursts_going_on(&b, 9 * S));
+	assert_int_equal(report.lost[1], 520 + 49 * 800);
+	assert_int_equal(report.sum, 520 + 49 * 800);
+	assert_true(report.seconds > 4.96 && report.seconds < 4.97); /* the frames', not ours */
+	assert_int_equal(step(9100), BURSTS_NOTHING);
+}
+
+/* A kind that joins is told at once; a second burst is one of its own, with its own totals. */
+static void test_kinds_and_bursts(void **state)
+{
+	(void)state;
+	counts[4] += 5;
+	assert_int_equal(step(1000), BURSTS_BEGUN);
+	counts[4] += 5;
+	assert_int_equal(step(1100), BURSTS_NOTHING);
+	counts[2] += 4000;
+	assert_int_equal(step(1200), BURSTS_MORE);
+	assert_int_equal(report.lost[2], 4000);
+	assert_int_equal(report.lost[4], 10);
+	assert_int_equal(bursts_step(&b, counts, true, 1300 * 1000000ull, &report), BURSTS_NOTHING);
+	counts[2]++;
+	assert_int_equal(bursts_step(&b, counts, true, 1400 * 1000000ull, &report), BURSTS_MORE);
+	assert_int_equal(step(4400), BURSTS_OVER);
+	counts[4] += 150;
+	bursts_span(&b, 4, 100000, 100150);
+	assert_int_equal(step(5000), BURSTS_BEGUN);
+	assert_int_equal(report.sum, 150);
+	assert_int_equal(step(8000), BURSTS_OVER);
+	assert_int_equal(report.lost[2], 0);
+	assert_int_equal(report.lost[4], 150);
+	assert_true(report.seconds < 0.02);
+}
+
+/* A frame lost every four seconds for an hour: some bursts, then one, told once a minute. */
+static void test_bounded(void **state)
+{
+	unsigned news = 0;
+
+	(void)state;
+	for (uint64_t at = 1000; at < 3601000; at += 100) {
+		counts[3] += at % 4000 == 0;
+		news += step(at) != BURSTS_NOTHING;
+	}
+	assert_in_range(news, 50, 75);
+	assert_int_equal(step(3601000 + 60000), BURSTS_OVER);
+}
+
+static void test_epochs(void **state)
+{
+	(void)state;
+	counts[3] += 100;
+	bursts_span(&b, 1, 800000, 808000);
+	bursts_span(&b, 2, 0, 4000);
+	bursts_span(&b, 2, 0, 8000);
+	step(1000);
+	assert_int_equal(step(5000), BURSTS_OVER);
+	assert_true(report.seconds > 1.99 && report.seconds < 2.01);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_one_burst, setup),
+		cmocka_unit_test_setup(test_kinds_and_bursts, setup),
+		cmocka_unit_test_setup(test_bounded, setup),
+		cmocka_unit_test_setup(test_epochs, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
