@@ -102,14 +102,7 @@ static void forget_gone(struct reasons *r)
 	}
 }
 
-/* What is not well: `parts` of the object, where a new one is news. */
-struct what {
-	bool red;
-	const char *code, *object, *action;
-	uint32_t parts;
-};
-
-static void reason_of(struct reasons *r, const struct what *w, const char *text)
+void reasons_add_parts(struct reasons *r, const struct what *w, const char *text)
 {
 	struct station *s = r->station;
 	struct standing_reason *e = standing_see(&s->standing, w->code, w->object, hold_ns(w->code),
@@ -141,7 +134,7 @@ void reasons_add(struct reasons *r, bool red, const char *code, const char *obje
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	reason_of(r, &w, text);
+	reasons_add_parts(r, &w, text);
 }
 
 static double seconds_since(uint64_t then_ns)
@@ -418,45 +411,6 @@ static void store_reasons(struct station *s, struct reasons *r)
 	}
 }
 
-/* The dictionary's advice is for all modules ("floorN.omM"): say which one this is. */
-static void name_module(const char *object, const char *advice, char *text, size_t size)
-{
-	static const char any[] = "floorN.omM";
-	const char *at = strstr(advice, any), *last = strrchr(object, '.');
-
-	if (!at || !last) {
-		snprintf(text, size, "%s", advice);
-		return;
-	}
-	snprintf(text, size, "%.*s%.*s%s", (int)(at - advice), advice, (int)(last - object), object,
-		 at + sizeof(any) - 1);
-}
-
-static void engine_reason(void *context, const struct engine_reason *e)
-{
-	static const struct {
-		const char *engine, *shown;
-	} names[] = {
-		{"unknown-command", "command-unknown"},
-		{"mute", "floor-mute"},
-		{"journal", "store-failing"},
-	};
-	const char *code = e->code;
-	char action[300];
-
-	if (strcmp(e->code, "swapped") == 0) {
-		return; /* floor-identity says it */
-	}
-	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
-		code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : code;
-	}
-	if (strcmp(e->code, "alarm") == 0 && strstr(e->object, ".trip")) {
-		code = "hv-trip";
-	}
-	name_module(e->object, e->action, action, sizeof(action));
-	reasons_add(context, e->red, code, e->object, action, "%s", e->text);
-}
-
 static void red_first(struct reasons *r)
 {
 	json_t *sorted = json_array(), *e;
@@ -489,8 +443,7 @@ struct reasons reasons_collect(struct station *s)
 	clock_reasons(s, &r);
 	consumer_reasons(s, &r);
 	store_reasons(s, &r);
-	engine_reasons(s->engine, (struct engine_now){now_mono_ns(), now_utc_ns()}, engine_reason,
-		       &r);
+	reasons_floors(&r);
 	forget_gone(&r);
 	red_first(&r);
 	return r;
@@ -502,6 +455,7 @@ void reasons_tick(struct station *s)
 	struct reasons r;
 
 	reasons_losses_tick(s);
+	reasons_floors_tick(s);
 	r = reasons_collect(s);
 	json_decref(r.list);
 }

@@ -20,6 +20,14 @@ struct reasons {
 /* All that stands now. The caller's: list. */
 struct reasons reasons_collect(struct station *s);
 
+/* What is not well: `parts` of the object (bits), of which a new one is an event. */
+struct what {
+	bool red;
+	const char *code, *object, *action;
+	uint32_t parts;
+};
+
+void reasons_add_parts(struct reasons *r, const struct what *w, const char *text);
 /* One that stands. `action`: what to do; "" only where text says it. */
 void reasons_add(struct reasons *r, bool red, const char *code, const char *object,
 		 const char *action, const char *format, ...) __attribute__((format(printf, 6, 7)));
@@ -29,5 +37,9 @@ void reasons_link_loss(struct reasons *r, unsigned link, const char *object);
 void reasons_drops(struct reasons *r, unsigned group, const char *object);
 /* 10 times a second: the events of bursts of losses. */
 void reasons_losses_tick(struct station *s);
+
+/* reasons_floor.c: of the floors and the command engine */
+void reasons_floors(struct reasons *r);
+void reasons_floors_tick(struct station *s); /* as often as values may come */
 
 #endif

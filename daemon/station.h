@@ -11,7 +11,7 @@
  *   detector.c  engine <-> board words, journal, waiting clients
  *   status.c    everything -> what an operator is shown
  *   reasons.c   everything -> why it is red, and when that began and ended
- *   reasons_loss.c  of it, what was lost
+ *   reasons_loss.c  of it, what was lost; reasons_floor.c what is not well in the floors
  *   ops.c       control messages -> the above
  *   main.c      start, loop, stop
  */
@@ -31,6 +31,7 @@
 #include "daemon/late.h"
 #include "daemon/log.h"
 #include "daemon/now.h"
+#include "daemon/overflow.h"
 #include "daemon/phase.h"
 #include "daemon/publisher.h"
 #include "daemon/standing.h"
@@ -68,6 +69,7 @@ struct station_link {
 	bool accounted;
 	struct bursts bursts; /* of losses, by enum tdm_loss */
 	uint32_t session; /* of the store, for ledger rows */
+	struct overflow overflow[PARAM_OM_COUNT]; /* hits lost in the modules */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
 	uint64_t dark_since_ns, silent_since_ns;

@@ -257,7 +257,10 @@ def bioluminescence(t):
     time.sleep(max(0, BEGIN - 4))
     st.wait_for("the burst", lambda: st.status()["links"][2]["hits_per_s"] >
                 1.3 * st.status()["links"][1]["hits_per_s"], 20)
-    time.sleep(3)
+    sees(t, st, "hits-lost", "tower1.floor3", 30)
+    r = [r for r in st.status()["reasons"] if r["code"] == "hits-lost"]
+    t.check("one line, a warning, which names the modules", len(r) == 1 and r[0]["severity"] == "warning" and
+            re.search(r": \d+ hits lost .* om\d \d+", r[0]["text"]), r)
     t.account(st)
     s = st.summaries()["trigger-1"]
     t.check("the consumer sees FifoFull", s.get("fifo_full", 0) > 0, s)
@@ -284,7 +287,7 @@ def slow_control_faults(t):
     st = t.station(load="quiet",
                    scenario=scenario(t, (0, "link 0 lose-replies 1"), (0, "link 1 duplicate-replies 20"),
                                      (0, "link 2 refuse 1"), (0, "link 3 mute"), (6, "link 3 unmute"),
-                                     (12, "link 1 hv-trip 2"), (14, "link 0 fcm-boot")))
+                                     (12, "link 1 hv-trip 2"), (13, "link 1 hv-trip 4"), (14, "link 0 fcm-boot")))
     st.start()
     st.wait_ready()
     st.wait_for("floor 4 mute", lambda: any("mute" in c for c, _ in codes(st)), 40)
@@ -299,7 +302,9 @@ def slow_control_faults(t):
         c["ended"] for c in st.ask("command", "list")["commands"]), 40)
     states = {c["parameter"].split(".")[1]: c["state"] for c in st.ask("command", "list")["commands"]}
     t.equal("mute floor: settled after it spoke again", states["floor4"], "DONE")
-    sees(t, st, "hv-trip", "floor2.om2", 40)
+    sees(t, st, "hv-trip", "tower1.floor2", 40)
+    st.wait_for("both trips in one line", lambda: [r["text"][-8:] for r in st.status()["reasons"] if
+                                                   r["code"] == "hv-trip"] == ["om2, om4"], 20)
     trip_answered(t, st, "floor2.om2")
     sees(t, st, "fcm-booted", "link0", 40)
     time.sleep(2)

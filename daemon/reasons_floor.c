@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reasons of the floors: what the command engine says, the modules that have tripped, hits that were lost
+ * in the modules' FIFOs. One line a floor, which names its modules.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/reasons.h"
+
+/* Modules of a floor, as bits: "om0, om2"; as a pattern "floor3.om[02]", one alone "floor3.om2". */
+static void list_modules(uint32_t modules, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		if (modules & 1u << m && used < size) {
+			used += (size_t)snprintf(text + used, size - used, "%som%u",
+						 used ? ", " : "", m);
+		}
+	}
+}
+
+static void module_pattern(unsigned floor, uint32_t modules, char *text, size_t size)
+{
+	bool several = (modules & (modules - 1)) != 0;
+	char digits[PARAM_OM_COUNT + 1] = "";
+	unsigned n = 0;
+
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		if (modules & 1u << m) {
+			digits[n++] = (char)('0' + m);
+		}
+	}
+	snprintf(text, size, several ? "floor%u.om[%s]" : "floor%u.om%s", floor, digits);
+}
+
+/* The dictionary's advice is for all ("floorN.omM.hv", "floorN.hydrophoneM.power"): say which ones these
+ * are. `which` stands for the first two parts; a pattern is quoted for the shell. */
+static void name_objects(const char *which, const char *advice, char *text, size_t size)
+{
+	static const char any[] = "floorN.";
+	const char *quote = strchr(which, '[') ? "'" : "";
+	size_t used = 0;
+
+	*text = '\0';
+	while (*advice && used < size) {
+		const char *at = strstr(advice, any);
+		size_t before = at ? (size_t)(at - advice) : strlen(advice);
+		const char *rest;
+
+		used += (size_t)snprintf(text + used, size - used, "%.*s", (int)before, advice);
+		if (!at || used >= size) {
+			return;
+		}
+		at += strlen(any);
+		rest = at + strcspn(at, ". ;,:");
+		advice = rest + strcspn(rest, " ;,:");
+		used += (size_t)snprintf(text + used, size - used, "%s%s%.*s%s", quote, which,
+					 (int)(advice - rest), rest, quote);
+	}
+}
+
+/* --- what the engine says --- */
+
+struct trips {
+	struct reasons *r;
+	uint32_t modules[NANET3_LINKS];
+	char advice[sizeof(((struct engine_reason *)0)->action)];
+};
+
+static bool note_trip(struct trips *t, const struct engine_reason *e)
+{
+	const struct station *s = t->r->station;
+	unsigned tower, floor, module, end = 0;
+
+	if (strcmp(e->code, "alarm") != 0 ||
+	    sscanf(e->object, "tower%u.floor%u.om%u.trip%n", &tower, &floor, &module,
+		   (int *)&end) != 3 ||
+	    end != strlen(e->object)) {
+		return false;
+	}
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		const struct config_link *c = &s->config.link[link];
+
+		if (c->enabled && c->tower == tower && c->floor == floor) {
+			t->modules[link] |= 1u << module;
+		}
+	}
+	snprintf(t->advice, sizeof(t->advice), "%s", e->action);
+	return true;
+}
+
+static void engine_reason(void *context, const struct engine_reason *e)
+{
+	static const struct {
+		const char *engine, *shown;
+	} names[] = {
+		{"unknown-command", "command-unknown"},
+		{"mute", "floor-mute"},
+		{"journal", "store-failing"},
+	};
+	const char *code = e->code, *last = strrchr(e->object, '.');
+	struct trips *t = context;
+	char action[400], object[sizeof(e->object)];
+
+	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
+		return; /* floor-identity says it; trips are said together */
+	}
+	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
+		code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : code;
+	}
+	snprintf(object, sizeof(object), "%.*s",
+		 last ? (int)(last - e->object) : (int)sizeof(object) - 1, e->object);
+	name_objects(object, e->action, action, sizeof(action));
+	reasons_add(t->r, e->red, code, e->object, action, "%s", e->text);
+}
+
+static void trip_reason(struct trips *t, unsigned link)
+{
+	const struct config_link *c = &t->r->station->config.link[link];
+	struct what w = {.red = true, .code = "hv-trip", .parts = t->modules[link]};
+	char object[24], modules[48], which[32], action[400], text[128];
+
+	if (!w.parts) {
+		return;
+	}
+	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
+	list_modules(w.parts, modules, sizeof(modules));
+	module_pattern(c->floor, w.parts, which, sizeof(which));
+	name_objects(which, t->advice, action, sizeof(action));
+	snprintf(text, sizeof(text), "the high voltage has tripped on over-current and is off: %s",
+		 modules);
+	w.object = object;
+	w.action = action;
+	reasons_add_parts(t->r, &w, text);
+}
+
+static void engine_all(struct station *s, struct reasons *r)
+{
+	struct trips t = {.r = r};
+
+	engine_reasons(s->engine, (struct engine_now){now_mono_ns(), now_utc_ns()}, engine_reason,
+		       &t);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		trip_reason(&t, link);
+	}
+}
+
+/* --- hits lost in the modules --- */
+
+void reasons_floors_tick(struct station *s)
+{
+	for (unsigned n = 0; n < params_count(s->params); n++) {
+		const struct param *p = params_at(s->params, n);
+
+		if (p->has_value && p->link >= 0 && p->index < PARAM_OM_COUNT &&
+		    strcmp(p->kind->section, "om.lost") == 0) {
+			overflow_read(&s->link[p->link].overflow[p->index], (uint64_t)p->value,
+				      p->mono_ns);
+		}
+	}
+}
+
+static void hits_reason(struct station *s, unsigned link, struct reasons *r)
+{
+	const struct config_link *c = &s->config.link[link];
+	struct what w = {.code = "hits-lost"};
+	char object[24], names[160] = "", text[300], action[200];
+	uint64_t sum = 0;
+	size_t used = 0;
+
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		uint64_t lost = overflow_recent(&s->link[link].overflow[m], r->now_ns);
+
+		sum += lost;
+		if (lost && used < sizeof(names)) {
+			w.parts |= 1u << m;
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%som%u %llu",
+						 used ? ", " : "", m, (unsigned long long)lost);
+		}
+	}
+	if (!sum) {
+		return;
+	}
+	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
+	snprintf(text, sizeof(text),
+		 "bioluminescence or rate too high: %llu hits lost by the modules' FIFOs in the "
+		 "last minute: %s",
+		 (unsigned long long)sum, names);
+	snprintf(action, sizeof(action),
+		 "light passes by itself; if it stays: fcmctl get 'floor%u.om*.rate'; then raise "
+		 "the threshold of the loud ones, or lower their hv",
+		 c->floor);
+	w.object = object;
+	w.action = action;
+	reasons_add_parts(r, &w, text);
+}
+
+void reasons_floors(struct reasons *r)
+{
+	engine_all(r->station, r);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (r->station->link[link].enabled) {
+			hits_reason(r->station, link, r);
+		}
+	}
+}
