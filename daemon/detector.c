@@ -71,7 +71,7 @@ void detector_stop(struct station *s)
 
 	while ((w = s->waiters)) {
 		s->waiters = w->next;
-		control_fail(w->rq, "unknown", "fcmctl command show tells how it ended",
+		control_fail(w->rq, "unknown", "fcmctl command list tells how it ended",
 			     json_pack("{s:I}", "command", (json_int_t)w->id),
 			     "the daemon was stopped while command %llu was under way",
 			     (unsigned long long)w->id);
@@ -88,7 +88,7 @@ void detector_wait(struct station *s, uint64_t id, struct control_request *rq, b
 	struct waiter *w = calloc(1, sizeof(*w));
 
 	if (!w) {
-		control_fail(rq, "internal", "fcmctl command show tells how it ended",
+		control_fail(rq, "internal", "fcmctl command list tells how it ended",
 			     json_pack("{s:I}", "command", (json_int_t)id), "out of memory");
 		return;
 	}

@@ -137,6 +137,22 @@ void reasons_add(struct reasons *r, bool red, const char *code, const char *obje
 	reasons_add_parts(r, &w, text);
 }
 
+struct advice {
+	char text[200];
+};
+
+/* What to do about something that has a number. */
+static const char *__attribute__((format(printf, 2, 3)))
+advise(struct advice *a, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(a->text, sizeof(a->text), format, ap);
+	va_end(ap);
+	return a->text;
+}
+
 static double seconds_since(uint64_t then_ns)
 {
 	return (double)(now_mono_ns() - then_ns) / 1e9;
@@ -213,19 +229,28 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 	const struct config_link *c = &s->config.link[link];
 	const struct watch_link *w = watch_link(s->watch, link);
 	const char *state = status_link_state(s, link);
+	struct advice a;
 	char object[16];
 
 	snprintf(object, sizeof(object), "link%u", link);
 	if (strcmp(state, "dark") == 0) {
-		reasons_add(r, true, "link-dark", object,
-			    "check fibre, SFP and the floor's power; then fcmctl link reset", "%s",
-			    w->status & NANET3_LSTAT_SIGNAL ? "light, but no lock" : "no light");
+		reasons_add(
+			r, true, "link-dark", object,
+			advise(&a,
+			       "check fibre, SFP and the floor's power; then fcmctl link reset %u",
+			       link),
+			"%s", w->status & NANET3_LSTAT_SIGNAL ? "light, but no lock" : "no light");
 	} else if (strcmp(state, "aligning") == 0 && !fresh_start(s)) {
-		reasons_add(r, true, "link-unaligned", object, "fcmctl link align, then link reset",
+		reasons_add(r, true, "link-unaligned", object,
+			    advise(&a, "fcmctl link align %u; if it stays, fcmctl link reset %u",
+				   link, link),
 			    "locked, but no frame structure is found in the bytes");
 	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !just_late(s)) {
 		reasons_add(r, true, "link-silent", object,
-			    "fcmctl link show: do bytes come at all? Then fcmctl link reset",
+			    advise(&a,
+				   "fcmctl link show %u: do bytes come at all? Then fcmctl link "
+				   "reset %u",
+				   link, link),
 			    "locked, but no good frame for %.1f s",
 			    seconds_since(l->data.last_good_ns));
 	}
@@ -254,27 +279,39 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 {
 	struct phase_view v;
+	struct advice a;
 	char object[16];
 
+	if (links_other_floor(s, link)) {
+		return; /* nobody is to accept that floor's phase */
+	}
 	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
 	snprintf(object, sizeof(object), "link%u", link);
 	switch (v.last.verdict) {
 	case PHASE_SLIP:
 		reasons_add(r, true, "phase-slip", object,
-			    "fcmctl link reset; if it stays and is understood: fcmctl phase accept",
+			    advise(&a,
+				   "fcmctl link reset %u; if it stays and is understood: fcmctl "
+				   "phase accept %u --reason TEXT",
+				   link, link),
 			    "the last re-lock came back %d bit(s) off: %.0f ps from the reference",
 			    v.last.slip, v.last.difference_ps);
 		break;
 	case PHASE_JUMP:
 		reasons_add(r, true, "phase-jump", object,
-			    "was the fibre changed? fcmctl phase history; then fcmctl phase accept",
+			    advise(&a,
+				   "was the fibre changed? fcmctl phase history %u; once: fcmctl "
+				   "link reset %u; what stays is the expert's to accept: fcmctl "
+				   "phase accept %u --reason TEXT",
+				   link, link, link),
 			    "the last re-lock came back %.0f ps from the reference",
 			    v.last.difference_ps);
 		break;
 	case PHASE_DRIFT:
 		reasons_add(
 			r, false, "phase-drift", object,
-			"compare with the fibre's temperature; fcmctl phase history",
+			advise(&a, "compare with the fibre's temperature; fcmctl phase history %u",
+			       link),
 			"the phase drifts: %.0f ps from the reference (%.0f are tolerated), %.2f "
 			"ps/s",
 			v.difference_ps, s->config.phase.drift_ps, v.slope_ps_per_s);

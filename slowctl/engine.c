@@ -473,13 +473,13 @@ static int check_link(const struct link *l, const struct param *p, struct sc_err
 {
 	if (!l->locked) {
 		return sc_fail(error, -ENOLINK, "not-locked",
-			       "Look at the fibre and the floor's power: fcmctl link show; try "
+			       "Look at the fibre and the floor's power: fcmctl link list; try "
 			       "again when it is up.",
 			       "%s: link %u is not locked; nothing was sent", p->name, l->number);
 	}
 	if (l->named_floor == 0xff) {
 		return sc_fail(error, -ENOLINK, "not-identified",
-			       "Wait for its first good frames: fcmctl link show.",
+			       "Wait for its first good frames: fcmctl link list.",
 			       "%s: the floor on link %u has not said who it is; nothing was sent",
 			       p->name, l->number);
 	}

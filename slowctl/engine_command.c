@@ -24,7 +24,7 @@
 
 #define HINT_LOOK                                                                                  \
 	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
-#define HINT_MUTE "Look at the link and the floor: fcmctl link show. The daemon goes on asking."
+#define HINT_MUTE "Look at the link and the floor: fcmctl link list. The daemon goes on asking."
 
 static void put_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
 			   struct engine_now now)
@@ -255,7 +255,7 @@ static const char *refusal_hint(uint8_t status)
 {
 	switch (status) {
 	case WORD_REFUSED:
-		return "Is the module powered, is it tripped? fcmctl get its power and trip; then "
+		return "Is the module powered, is it tripped? fcmctl get shows its power and trip; then "
 		       "set it again.";
 	case WORD_BUSY:
 		return "Try again.";
@@ -310,7 +310,7 @@ static void never_executed(struct engine *e, struct command *c, struct engine_no
 			    "not executed: the daemon stopped before its word reached the FCM");
 	} else if (c->attempts >= e->config.attempts) {
 		command_end(e, c, COMMAND_FAILED,
-			    "Look at the link: fcmctl link show. Send it again.", now,
+			    "Look at the link: fcmctl link list. Send it again.", now,
 			    "not executed: sent %u times, it never reached the FCM", c->attempts);
 	} else {
 		engine_link_of(e, c)->retries++;
@@ -591,7 +591,7 @@ void command_stranded(struct engine *e, struct command *c, struct engine_now now
 	if (c->attempts == 0 && !c->recovered) {
 		if (c->journaled) {
 			command_end(e, c, COMMAND_FAILED,
-				    "Send it again when the link is up: fcmctl link show.", now,
+				    "Send it again when the link is up: fcmctl link list.", now,
 				    "not sent: %s", why);
 		}
 		return;
@@ -617,7 +617,7 @@ void command_not_sent(struct engine *e, struct command *c, int result, struct en
 		return;
 	}
 	command_end(e, c, COMMAND_FAILED,
-		    "Look at link and board: fcmctl link show; then send it again.", now,
+		    "Look at link and board: fcmctl link list; then send it again.", now,
 		    "not sent: %s",
 		    result == -ENOLINK	? "the link is not locked"
 		    : result == -ENODEV ? "the board is gone"

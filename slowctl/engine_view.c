@@ -304,7 +304,7 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 			 stale, worst->name, age);
 	}
 	snprintf(reason.action, sizeof(reason.action),
-		 "Do not trust them: fcmctl get %s shows their ages.", object);
+		 "Do not trust them; fcmctl get %s shows how old one is.", worst->name);
 	give(r, &reason);
 }
 

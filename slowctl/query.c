@@ -162,7 +162,7 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 	sqlite3_finalize(s);
 	if (version > ROWS_SCHEMA) {
 		return sc_fail(error, -EPROTONOSUPPORT, "schema",
-			       "Use the fcmctl of the newer FCM-Server.",
+			       "Use the newer FCM-Server's own fcmctl.",
 			       "database %s has schema %d; this program knows up to %d", path,
 			       version, ROWS_SCHEMA);
 	}

@@ -33,6 +33,8 @@ $(eval $(call unit_test,test_ctl_histogram,tests/unit/test_ctl_histogram.c,fcmct
 $(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))
 
+$(eval $(call unit_test,test_advice,tests/unit/test_advice.c,fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
+
 # daemon/: time, phase, configuration, log
 $(eval $(call unit_test,test_clock,$(addprefix tests/unit/,test_clock.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_clock_sources,$(addprefix tests/unit/,test_clock_sources.c clock_rig.c),timing tdm,libgps libisal))
