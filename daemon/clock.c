@@ -185,6 +185,9 @@ static void follow_line(struct clock *c, enum label_source source, const struct 
 	}
 	if (clock_has_label(c)) {
 		note_relabelling(c, line->count, tai_ns);
+		if (c->system_minus_label_ns != INT64_MIN) {
+			c->system_minus_label_ns -= c->relabelled.by_ns;
+		}
 	}
 	clock_relabel(c, source, line->count, tai_ns, uncertainty);
 }
