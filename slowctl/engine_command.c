@@ -255,7 +255,8 @@ static const char *refusal_hint(uint8_t status)
 {
 	switch (status) {
 	case WORD_REFUSED:
-		return "Is the module powered, is it tripped? fcmctl get shows its power and trip; then "
+		return "Is the module powered, is it tripped? fcmctl get shows its power and trip; "
+		       "then "
 		       "set it again.";
 	case WORD_BUSY:
 		return "Try again.";
