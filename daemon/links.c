@@ -486,15 +486,28 @@ void links_tick(struct station *s)
 	detector_drain(s);
 }
 
-static double rate(uint64_t now, uint64_t before, double seconds)
+static void rate_link(struct station_link *l)
 {
-	return seconds > 0 ? (double)(now - before) / seconds : 0;
+	const struct capture_link_status *d = &l->data;
+	struct rates_point now = {
+		.good = d->cells[TDM_GOOD],
+		.bytes = d->bytes,
+		.hits = d->items[FCM_PMT],
+	};
+	struct rates_now rates;
+
+	for (unsigned n = 0; n < TDM_LOSSES; n++) {
+		now.cells += d->cells[n];
+	}
+	rates_add(&l->rates, &now);
+	rates = rates_get(&l->rates);
+	l->frames_per_s = rates.frames;
+	l->bytes_per_s = rates.bytes;
+	l->hits_per_s = rates.hits;
 }
 
 void links_second(struct station *s)
 {
-	uint64_t now = s->capture_status.last_tick_ns; /* what the counts are of */
-
 	s->loss_second = (s->loss_second + 1) % (LOSS_WINDOW_S + 1);
 	for (unsigned n = 0; n < GROUPS_MAX; n++) {
 		memcpy(s->drop_at[s->loss_second][n], s->publisher_status.group[n].dropped_frames,
@@ -502,18 +515,12 @@ void links_second(struct station *s)
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		struct station_link *l = &s->link[link];
-		const struct capture_link_status *d = &l->data, *b = &l->rated;
-		double seconds = l->rated_ns ? (double)(now - l->rated_ns) / 1e9 : 0;
 
 		if (!l->enabled) {
 			continue;
 		}
-		l->frames_per_s = rate(d->cells[TDM_GOOD], b->cells[TDM_GOOD], seconds);
-		l->bytes_per_s = rate(d->bytes, b->bytes, seconds);
-		l->hits_per_s = rate(d->items[FCM_PMT], b->items[FCM_PMT], seconds);
-		l->rated = *d;
-		l->rated_ns = now;
-		memcpy(l->loss_at[s->loss_second], d->cells, sizeof(d->cells));
+		rate_link(l);
+		memcpy(l->loss_at[s->loss_second], l->data.cells, sizeof(l->data.cells));
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 
 #define BOOT_SHOWN_NS	 600000000000ull
+#define LAG_NS		 500000000ull
 #define TICK_STUCK_NS	 1000000000ull
 #define LATE_SHOWN_NS	 60000000000ull
 #define RELABEL_SHOWN_NS 3600000000000ull /* so that the next shift sees it */
@@ -384,9 +385,29 @@ static void clock_reasons(struct station *s, struct reasons *r)
 	}
 }
 
+static bool lags(const struct publisher_group_status *g)
+{
+	return g->members > 0 && g->oldest_ns > LAG_NS;
+}
+
+/* Different programs that are all late at once: what they have in common is this machine. */
+static bool all_lag(const struct publisher_status *p)
+{
+	unsigned lagging = 0, attended = 0;
+
+	for (unsigned n = 0; n < p->groups; n++) {
+		attended += p->group[n].members > 0;
+		lagging += lags(&p->group[n]);
+	}
+	return lagging > 1 && lagging == attended;
+}
+
 static void consumer_reasons(struct station *s, struct reasons *r)
 {
+	bool together;
+
 	publisher_get_status(s->publisher, &s->publisher_status);
+	together = all_lag(&s->publisher_status);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		const struct publisher_group_status *g = &s->publisher_status.group[n];
 		char object[48];
@@ -402,9 +423,12 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 				"no consumer is connected: its data are dropped once half the ring "
 				"is "
 				"used");
-		} else if (g->oldest_ns > 500000000ull && !fresh_start(s)) {
+		} else if (lags(g) && !fresh_start(s)) {
 			reasons_add(r, false, "consumer-lag", object,
-				    "is the consumer busy? fcmctl consumer list",
+				    together ? "all groups lag together: look at this machine "
+					       "first, what else runs on it? top, vmstat 1; "
+					       "then fcmctl consumer list"
+					     : "is the consumer busy? fcmctl consumer list",
 				    "the oldest block waits for %.1f s",
 				    (double)g->oldest_ns / 1e9);
 		}

@@ -34,6 +34,7 @@
 #include "daemon/overflow.h"
 #include "daemon/phase.h"
 #include "daemon/publisher.h"
+#include "daemon/rates.h"
 #include "daemon/standing.h"
 #include "daemon/store.h"
 #include "daemon/watch.h"
@@ -63,8 +64,7 @@ struct station_link {
 	struct relock relock;
 	struct capture_link_status data; /* capture's last word */
 	double frames_per_s, bytes_per_s, hits_per_s;
-	uint64_t rated_ns;
-	struct capture_link_status rated;		 /* what the rates were counted from */
+	struct rates rates;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	bool accounted;
 	struct bursts bursts; /* of losses, by enum tdm_loss */

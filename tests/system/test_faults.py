@@ -4,6 +4,7 @@
 import os
 import re
 import shlex
+import signal
 import struct
 import sys
 import time
@@ -319,6 +320,51 @@ def slow_control_faults(t):
     t.account(st, named=[(0, "link-down"), (0, "alignment")])
 
 
+def mute_then_dark(t):
+    """a mute floor whose link goes dark is still mute: over when it has answered"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 3 mute"), (12, "link 3 unplug 2"), (20, "link 3 unmute")))
+    st.start()
+    st.wait_ready()
+    sees(t, st, "floor-mute", "floor4", 30)
+    sees(t, st, "link-dark", "link3", 30)
+    st.wait_for("floor-mute over", lambda: len(events(st, "floor-mute")) > 1, 40)
+    mute, dark = events(st, "floor-mute"), events(st, "link-dark")
+    t.equal("mute once, over once", [e["severity"] for e in mute], ["alarm", "info"])
+    t.check("over long after the dark", mute[-1]["time"] > dark[-1]["time"] + 3, (mute, dark))
+    t.account(st, named=[(3, "link-down"), (3, "alignment"), (3, "crc")])
+
+
+def consumers_lag(t):
+    """one group that lags is that consumer's doing, all together are this machine's"""
+    st = t.station(load="quiet", depth_ms=8000)
+    st.start()
+    st.wait_ready()
+
+    def lags(*names):
+        for name in names:
+            st.consumers[name].signal(signal.SIGSTOP)
+        r = {}
+
+        def seen():
+            r.update({x["object"]: x["action"] for x in st.status()["reasons"] if x["code"] == "consumer-lag"})
+            return len(r) == len(names)
+        st.wait_for("the lag", seen, 10)
+        time.sleep(0.3)
+        seen()  # both known to lag
+        for name in names:
+            st.consumers[name].signal(signal.SIGCONT)
+        st.wait_for("caught up", lambda: not any(c == "consumer-lag" for c, _ in codes(st)), 10)
+        return r
+    r = lags("trigger-1")
+    t.check("one alone", list(r) == ["group trigger"] and "is the consumer busy" in r["group trigger"], r)
+    r = lags("trigger-1", "acoustic-1")
+    t.check("all together", sorted(r) == ["group acoustic", "group trigger"] and
+            all("this machine" in a for a in r.values()), r)
+    rates = [l["frames_per_s"] for l in st.status()["links"]]
+    t.check("frames a second by the board's count", all(abs(x - 8000) < 1 for x in rates), rates)
+    t.account(st)
+
+
 def soak_finds_the_slips(t):
     """20 trials of reset and align find exactly the injected bit slips"""
     slips = [3, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
@@ -338,4 +384,5 @@ def soak_finds_the_slips(t):
 
 if __name__ == "__main__":
     harness.main([damage_on_the_fibre, bursts_of_losses, fibre_unplugged, fibres_swapped, gps_lost_and_back, gpsd_jumps, gpsd_killed,
-                  board_stalled, bioluminescence, slow_control_faults, soak_finds_the_slips])
+                  board_stalled, bioluminescence, slow_control_faults, mute_then_dark, consumers_lag,
+                  soak_finds_the_slips])

@@ -46,6 +46,7 @@ $(eval $(call unit_test,test_late,tests/unit/test_late.c,,))
 $(eval $(call unit_test,test_standing,tests/unit/test_standing.c daemon/standing.c,,))
 $(eval $(call unit_test,test_bursts,tests/unit/test_bursts.c daemon/bursts.c,,))
 $(eval $(call unit_test,test_overflow,tests/unit/test_overflow.c,,))
+$(eval $(call unit_test,test_rates,tests/unit/test_rates.c,,))
 $(eval $(call unit_test,test_boots,tests/unit/test_boots.c,,))
 $(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c,,libevent jansson))
 
