@@ -117,9 +117,6 @@ static void say_board(struct station *s, bool present)
 			"the emulator",
 			s->config.board.device);
 	}
-	store_put_event(s->store, present ? "info" : "alarm", present ? "board-back" : "board-gone",
-			"board", s->config.board.device, present ? "" : "check lspci and dmesg",
-			now_utc_ns());
 }
 
 /* --- light, lock, who is there --- */

@@ -258,6 +258,10 @@ static int start_store(struct station *s)
 	if (r < 0) {
 		return r;
 	}
+	r = life_read(s);
+	if (r < 0) {
+		return r;
+	}
 	s->run.last = run.last_number;
 	if (run.open) {
 		s->run.number = run.last_number;
@@ -388,6 +392,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	tend_control(s);
 	links_second(s);
+	life_second(s);
 	shore_second(s);
 	timing_second(s);
 	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
@@ -486,11 +491,13 @@ static int run_loop(struct station *s)
 	r |= add_event(&l, evsignal_new(b, SIGHUP, on_reload, s), NULL);
 	if (r == 0) {
 		store_put_words(s->store, s->params);
+		life_start(s);
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
 			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
 			  s->config.board.device);
 		sd_notify(0, "READY=1");
 		event_base_dispatch(b);
+		life_stop(s);
 	}
 	while (l.count) {
 		event_free(l.all[--l.count]);

@@ -12,7 +12,7 @@ $(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c ledger.c los
     owner_page.c settle.c capture.c capture_link.c capture_out.c capture_report.c),libisal))
 
 # fcm-server: the main thread, where all parts meet.
-$(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c shore.c reports.c timing.c detector.c status.c reasons.c reasons_loss.c reasons_floor.c standing.c bursts.c status_clock.c ops.c control.c watch.c),data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
+$(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c life.c shore.c reports.c timing.c detector.c status.c reasons.c reasons_loss.c reasons_floor.c standing.c bursts.c status_clock.c ops.c control.c watch.c),data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
 
 # timing: clock, gpsd, phase; state machines without I/O but for gps.c.
 $(eval $(call library,timing,$(addprefix daemon/,clock.c clock_inputs.c clock_track.c clock_say.c leap.c gps.c phase.c phase_stability.c),libgps))

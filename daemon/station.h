@@ -7,6 +7,7 @@
  *   links.c     registers and board events -> phase, link state, resets, soak
  *   reports.c   what capture reports -> store, engine, clock, run
  *   timing.c    gpsd, PPS, system clock -> clock -> labels for capture
+ *   life.c      our own start and stop -> events
  *   shore.c     the shore's own parameters
  *   detector.c  engine <-> board words, journal, waiting clients
  *   status.c    everything -> what an operator is shown
@@ -67,8 +68,8 @@ struct station_link {
 	struct rates rates;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	bool accounted;
-	struct bursts bursts; /* of losses, by enum tdm_loss */
-	uint32_t session; /* of the store, for ledger rows */
+	struct bursts bursts;			  /* of losses, by enum tdm_loss */
+	uint32_t session;			  /* of the store, for ledger rows */
 	struct overflow overflow[PARAM_OM_COUNT]; /* hits lost in the modules */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
@@ -84,6 +85,12 @@ struct station_run {
 	uint32_t wanted;	    /* what capture has been asked for */
 	struct control_request *rq; /* waits for the slice border */
 	bool changing;
+};
+
+/* An event that has begun and not ended. */
+#define LIFE_OPEN_MAX 128u
+struct life_event {
+	char code[32], object[PARAM_NAME_MAX];
 };
 
 /* A client that waits for a command's end. */
@@ -135,11 +142,17 @@ struct station {
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
-	struct bursts drops[GROUPS_MAX]; /* of drops, by enum outcome */
+	struct bursts drops[GROUPS_MAX];			   /* of drops, by enum outcome */
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
 	struct standing standing;
+	struct {
+		unsigned taken, anew; /* links whose ring was taken over, begun anew */
+		struct life_event open[LIFE_OPEN_MAX]; /* left so by the daemon before us */
+		unsigned opens;
+		bool said, crashed; /* crashed: the daemon before us did not end as told */
+	} life;
 };
 
 /* links.c */
@@ -155,6 +168,13 @@ void links_soak(struct station *s, unsigned link, uint32_t command, unsigned tri
 bool links_other_floor(const struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
+
+/* life.c */
+int life_read(struct station *s);   /* before the store's thread runs */
+void life_start(struct station *s); /* when it does */
+void life_takeover(struct station *s, unsigned link, bool taken_over);
+void life_second(struct station *s);
+void life_stop(struct station *s);
 
 /* shore.c */
 void shore_second(struct station *s);

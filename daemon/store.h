@@ -96,6 +96,11 @@ struct store_run {
 	int64_t begun_ns;
 };
 int store_read_run(struct store *s, struct store_run *ret_run);
+/* Calls fn for each event that the daemon before us began and did not end (by code and object);
+ * *ret_crashed: it has not told its own end either. */
+int store_read_events(struct store *s,
+		      void (*fn)(void *context, const char *code, const char *object),
+		      void *context, bool *ret_crashed);
 
 /* --- the driver's life in the key of the ledger ---
  *

@@ -196,6 +196,39 @@ int store_read_run(struct store *s, struct store_run *ret_run)
 	return read_end(&r);
 }
 
+/* ------------------------------------------------------------------ events */
+
+/* Those of the last life are among the last thousands. Some are over when they are told. */
+#define OPEN_EVENTS                                                                                \
+	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
+	" AND code NOT IN ('fcm-booted', 'byte-slip') AND id IN (SELECT max(id) FROM"              \
+	" (SELECT id, code, object FROM event ORDER BY id DESC LIMIT 5000)"                        \
+	" GROUP BY code, object) ORDER BY id"
+
+int store_read_events(struct store *s,
+		      void (*fn)(void *context, const char *code, const char *object),
+		      void *context, bool *ret_crashed)
+{
+	struct reader r = read_begin(s, OPEN_EVENTS);
+	char code[64], object[128];
+	int result;
+
+	while (read_next(&r)) {
+		column_text(r.q, 0, code, sizeof(code));
+		column_text(r.q, 1, object, sizeof(object));
+		fn(context, code, object);
+	}
+	result = read_end(&r);
+	if (result < 0) {
+		return result;
+	}
+	r = read_begin(s,
+		       "SELECT code = 'daemon-start' FROM event"
+		       " WHERE code IN ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1");
+	*ret_crashed = read_next(&r) && sqlite3_column_int(r.q, 0);
+	return read_end(&r);
+}
+
 /* ------------------------------------------------------------------ sessions */
 
 int store_read_session(struct store *s)

@@ -72,6 +72,31 @@ def daemon_away(t):
             "daemon is away" in err and f"this is from {st.path('station.db')}" in err, (code, out, err))
 
 
+def life_in_the_events(t):
+    """start and stop are events; what a killed daemon left open is closed by the next"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+
+    def said(code):
+        return [(e["severity"], e["text"]) for e in reversed(st.ask("event", "list", "--limit", "200")["events"])
+                if e["code"] == code and e["object"] in ("daemon", "group trigger")]
+    st.wait_for("an open alarm", lambda: said("consumer-none"), 20)
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_for("the second start, the alarm again", lambda: len(said("daemon-start")) == 2 and
+                len(said("consumer-none")) == 3, 20)
+    starts = [text for _, text in said("daemon-start")]
+    t.check("the first began anew", "begun anew: links 0, 1, 2, 3" in starts[0] and "crashed" not in starts[0], starts)
+    t.check("the second took over from one that crashed", "taken over: links 0, 1, 2, 3" in starts[1] and
+            "crashed" in starts[1], starts)
+    t.equal("the alarm ended with its daemon and is told anew", [(s, x == "ended with the daemon")
+                                                                for s, x in said("consumer-none")],
+            [("alarm", False), ("info", True), ("alarm", False)])
+    t.equal("the daemon ends with 0", st.stop(), 0)
+    t.check("the stop is the last event", st.ask("event", "list", "--limit", "1")["events"][0]["code"] == "daemon-stop")
+
+
 def python_consumer(t):
     """the Python example prints hits per module"""
     st = t.station(load="quiet")
@@ -86,4 +111,5 @@ def python_consumer(t):
 
 
 if __name__ == "__main__":
-    harness.main([all_links_equal_the_truth, a_command_goes_down_and_is_answered, daemon_away, python_consumer])
+    harness.main([all_links_equal_the_truth, a_command_goes_down_and_is_answered, daemon_away, life_in_the_events,
+                  python_consumer])

@@ -594,6 +594,57 @@ static void test_other_rows(void **state)
 	store_rig_destroy(&r);
 }
 
+static void note_open(void *context, const char *code, const char *object)
+{
+	char *all = context;
+	size_t used = strlen(all);
+
+	snprintf(all + used, 200 - used, "%s %s;", code, object);
+}
+
+/* What a daemon left open in the events, and whether it told its own end. */
+static void test_read_events(void **state)
+{
+	static const struct {
+		const char *severity, *code, *object;
+	} told[] = {{"info", "daemon-start", "daemon"},	  {"alarm", "link-dark", "link0"},
+		    {"alarm", "link-dark", "link1"},	  {"info", "link-dark", "link0"},
+		    {"warning", "fcm-booted", "link2"},	  {"warning", "stale", "tower1.floor1"},
+		    {"info", "stale", "tower1.floor1"},	  {"warning", "clock-holdover", "clock"},
+		    {"alarm", "clock-holdover", "clock"}, {"info", "run", "run 5"}};
+	struct store_rig r;
+	char all[200] = "";
+	bool crashed = true;
+
+	(void)state;
+	store_rig_create(&r);
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	assert_int_equal(store_read_events(r.s, note_open, all, &crashed), 0);
+	assert_string_equal(all, "");
+	assert_false(crashed); /* there was none */
+	assert_int_equal(store_start(r.s), 0);
+	for (size_t n = 0; n < sizeof(told) / sizeof(told[0]); n++) {
+		store_put_event(r.s, told[n].severity, told[n].code, told[n].object, "", "",
+				RIG_UTC + (int64_t)n);
+	}
+	store_rig_close(&r);
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	assert_int_equal(store_read_events(r.s, note_open, all, &crashed), 0);
+	assert_string_equal(all, "link-dark link1;clock-holdover clock;");
+	assert_true(crashed);
+	assert_int_equal(store_start(r.s), 0);
+	store_put_event(r.s, "info", "link-dark", "link1", "ended with the daemon", "", RIG_UTC);
+	store_put_event(r.s, "info", "daemon-stop", "daemon", "", "", RIG_UTC);
+	store_rig_close(&r);
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	*all = '\0';
+	assert_int_equal(store_read_events(r.s, note_open, all, &crashed), 0);
+	assert_string_equal(all, "clock-holdover clock;");
+	assert_false(crashed);
+	assert_int_equal(store_start(r.s), 0);
+	store_rig_destroy(&r);
+}
+
 /* Everything the engine needs after a crash comes from the file. */
 static void test_read_engine(void **state)
 {
@@ -657,7 +708,7 @@ int main(void)
 		cmocka_unit_test(test_locked),	     cmocka_unit_test(test_stop_refused),
 		cmocka_unit_test(test_kill),	     cmocka_unit_test(test_sessions),
 		cmocka_unit_test(test_ledger_rows),  cmocka_unit_test(test_other_rows),
-		cmocka_unit_test(test_read_engine),
+		cmocka_unit_test(test_read_events),  cmocka_unit_test(test_read_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
