@@ -230,7 +230,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 	const struct config_link *c = &s->config.link[link];
 	const struct watch_link *w = watch_link(s->watch, link);
 	const char *state = status_link_state(s, link);
-	struct advice a;
+	struct advice a = {.text = ""};
 	char object[16];
 
 	snprintf(object, sizeof(object), "link%u", link);
@@ -280,7 +280,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 {
 	struct phase_view v;
-	struct advice a;
+	struct advice a = {.text = ""};
 	char object[16];
 
 	if (links_other_floor(s, link)) {
