@@ -258,7 +258,7 @@ def board_stalled(t):
 
 def bioluminescence(t):
     """a burst overflows the FCM's FIFOs: whole hits are lost there, flagged; no frame is lost"""
-    st = t.station(scenario=scenario(t, (0, "link 2 burst 3000000 2")))
+    st = t.station(scenario=scenario(t, (0, "link 2 burst 3000000 6")))
     st.start()
     st.wait_ready()
     time.sleep(max(0, BEGIN - 4))
