@@ -13,6 +13,7 @@
 #ifndef EMU_BOARD_H
 #define EMU_BOARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "driver/nanet3.h"
@@ -26,6 +27,10 @@ struct board_host {
 	void *(*map)(void *context, uint64_t bus, uint32_t length);
 	/* Raise an interrupt: vector 0..3 = link, 4 = control. */
 	void (*irq)(void *context, unsigned vector);
+	/* Copy between two bus addresses, for puts: false when either is in no mapping. NULL: by map(). */
+	bool (*copy)(void *context, uint64_t to, uint64_t from, uint32_t length);
+	/* Let the board take this long (translation, loop-back only); NULL: it takes no time. */
+	void (*delay)(void *context, uint32_t ns);
 	void *context;
 };
 

@@ -22,7 +22,7 @@
 #include "tdm/frame.h"
 
 #define BOARD_FIRST_COUNT NANET3_FRAMES_PER_SECOND
-#define BOARD_GLOBAL_REGS 0x26u /* words up to NANET3_REG_TX_READ, rounded up to a pair */
+#define BOARD_GLOBAL_REGS 0x28u /* words up to NANET3_REG_MODEL_FAULT, rounded up to a pair */
 #define BOARD_LINK_REGS	  0x18u /* words up to NANET3_LREG_RELEASE's high one */
 
 #define BOARD_GAPS	   64u	/* gap records a link can hold while its ring is full */
