@@ -434,12 +434,14 @@ struct nanet3_stats {
  *   REG_WRITE EPERM unless the register is harmless (SCRATCH, link DEADLINE) or the caller privileged
  *   LINK_CMD  reset, align: EINVAL when neither, or no such link
  *   SUBSCRIBE which control events this client wants: EINVAL for others than those three
- *   POLLING   EPERM when the caller owns no link
+ *   POLLING   EPERM when the caller owns no link. Off: ring state has caught up when it returns. Ends with
+ *             the last link that the caller gives back
  *   REGISTER  EINVAL length, EFAULT memory not the caller's or not writable, ENOMEM over its
  *             RLIMIT_MEMLOCK, ENOSPC no buffer is free. Memory stays pinned until UNREGISTER or close
  *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board has let go of it
  *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
- *             UNCHECKED), EAGAIN TX ring full: nothing was posted
+ *             UNCHECKED), EAGAIN TX ring full: nothing was posted, and the doorbell is rung for what MORE
+ *             held back; E2BIG it will never fit
  *   STATS     counters since the driver was loaded; anyone
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
