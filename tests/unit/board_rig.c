@@ -106,7 +106,8 @@ int set_up(void **state)
 	fake_world_init(&r->world);
 	r->arena = calloc(1, ARENA);
 	assert_non_null(r->arena);
-	r->board = board_create(&(struct board_host){rig_map, rig_irq, r}, &r->world, 77);
+	r->board = board_create(&(struct board_host){.map = rig_map, .irq = rig_irq, .context = r},
+				&r->world, 77);
 	assert_non_null(r->board);
 	wr(r, NANET3_REG_EVQ_BASE, AT_EVQ);
 	wr(r, NANET3_REG_EVQ_SIZE, EVQ);
