@@ -105,7 +105,7 @@
 /* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table lies in BAR 2. */
 #define NANET3_VECTORS (NANET3_LINKS + 1u)
 
-#define NANET3_CONTROL_RESET  0x1u /* self-clearing: stops DMA, forgets rings */
+#define NANET3_CONTROL_RESET  0x1u /* self-clearing: stops DMA, forgets rings and buffers */
 #define NANET3_CONTROL_EVENTS 0x2u /* event queue enabled */
 #define NANET3_CONTROL_TX     0x4u /* TX ring enabled */
 
