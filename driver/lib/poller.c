@@ -164,7 +164,7 @@ void libnanet3_poller_drain(struct poller *p)
 	struct nanet3_event ev;
 	uint64_t now = 0;
 
-	for (uint32_t i = 0; i < p->size; i++) {
+	for (uint32_t i = 0; i < 2 * p->size; i++) {
 		enum look what = look(p, &ev);
 
 		if (what == LOOK_EMPTY) {

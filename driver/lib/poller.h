@@ -47,7 +47,7 @@ int libnanet3_poller_add(struct poller *p, unsigned link, const struct nanet3_ri
 			 uint32_t depth, uint32_t dma_epoch, volatile uint32_t *doorbell);
 void libnanet3_poller_remove(struct poller *p, unsigned link);
 
-/* Take what is on the queue: one lap at most. */
+/* Take what is on the queue; a board that never pauses cannot hold it for more than two laps. */
 void libnanet3_poller_drain(struct poller *p);
 /* Tell the owner of data: 1 and the link's latest completion, once for all that came since; or 0. */
 int libnanet3_poller_news(struct poller *p, struct nanet3_event *ret_event);

@@ -18,6 +18,7 @@ $(eval $(call unit_test,test_board,$(addprefix tests/unit/,test_board.c board_ri
 $(eval $(call unit_test,test_board_link,$(addprefix tests/unit/,test_board_link.c board_rig.c fake_world.c),emuboard tdm,libisal))
 $(eval $(call unit_test,test_contract,$(addprefix tests/unit/,test_contract.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
 $(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contract_socket.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
+$(eval $(call unit_test,test_lib_poller,tests/unit/test_lib_poller.c,nanet3,))
 
 # the emulator's world
 $(eval $(call unit_test,test_world,$(addprefix tests/unit/,test_world.c world_rig.c),emuworld tdm,libisal libxxhash))
