@@ -8,4 +8,8 @@ $(eval $(call library,emuboard,$(addprefix driver/emu/,board.c board_regs.c boar
 $(eval $(call library,emuworld,$(addprefix driver/emu/,world.c scenario.c truth_file.c leap.c gps.c \
     fibre.c receiver.c floor.c floor_control.c pmt.c hit_fifo.c pulse.c hydrophone.c sea.c),libxxhash))
 
-$(eval $(call program,nanet3-emu,$(addprefix driver/emu/,main.c emu_options.c),emuboard emuworld tdm,libisal libxxhash))
+# The QEMU host: the board as a PCI device of a guest. Link with emuboard.
+$(eval $(call library,emuqemu,$(addprefix driver/emu/,qemu_host.c qemu_pace.c qemu_pci.c qemu_msix.c \
+    qemu_proxy.c qemu_memory.c qemu_qtest.c qemu_launch.c)))
+
+$(eval $(call program,nanet3-emu,$(addprefix driver/emu/,main.c emu_options.c),emuqemu emuboard emuworld tdm,libisal libxxhash))
