@@ -151,7 +151,7 @@ bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/memory.py --bin $(B)/bin --minutes $(or $(MINUTES),5)
 
-install: all ## install below $(DESTDIR)$(prefix)
+install: all install-lib ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \

@@ -44,7 +44,7 @@ spdx() {
 
 manuals() {
 	local pages
-	pages=$(git ls-files | grep -E '\.[158]$')
+	pages=$(git ls-files | grep -E '\.[1358]$')
 	[ -n "$pages" ] || { echo "no manual pages found"; return 1; }
 	# shellcheck disable=SC2086
 	mandoc -Tlint -W warning $pages
