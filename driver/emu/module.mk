@@ -2,7 +2,8 @@
 
 # The board model and its user-space host. Link with whatever plays the world, and tdm (libisal).
 $(eval $(call library,emuboard,$(addprefix driver/emu/,board.c board_regs.c board_event.c board_dma.c \
-    board_tx.c board_put.c board_fault.c host.c host_memory.c host_client.c host_request.c pace.c)))
+    board_tx.c board_put.c board_fault.c host.c host_memory.c host_client.c host_request.c \
+    host_tx.c host_buffer.c host_poll.c pace.c)))
 
 # The world: floors, sea, fibres, receiver on the roof, scenario. Link with tdm (libisal, libxxhash).
 $(eval $(call library,emuworld,$(addprefix driver/emu/,world.c scenario.c truth_file.c leap.c gps.c \
