@@ -223,15 +223,17 @@ static void gone_step(struct board *b)
 		world_downlink(b->world, i, NULL);
 		world_uplink(b->world, i, b->count, TDM_LOSS_LINK_DOWN, b->links[i].scratch);
 	}
+	fault_gone_step(b);
 }
 
 void board_step(struct board *b)
 {
 	world_step(b->world);
-	if (fault_step(b)) {
+	if (board_gone(b)) {
 		gone_step(b);
 		return;
 	}
+	fault_step(b);
 	world_roof(b->world, &b->roof);
 	count_step(b);
 	stall_step(b);

@@ -158,18 +158,20 @@ void fault_write(struct board *b, uint32_t value)
 	}
 }
 
-bool fault_step(struct board *b)
+void fault_gone_step(struct board *b)
 {
+	b->gone_steps -= b->gone_steps == FOR_EVER ? 0 : 1;
 	if (b->gone_steps > 0) {
-		b->gone_steps -= b->gone_steps == FOR_EVER ? 0 : 1;
-		if (b->gone_steps == 0) {
-			board_power_up(b);
-			for (unsigned i = 0; i < NANET3_LINKS; i++) {
-				world_realign(b->world, i, true);
-			}
-		}
-		return b->gone_steps > 0;
+		return;
 	}
+	board_power_up(b);
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		world_realign(b->world, i, true);
+	}
+}
+
+void fault_step(struct board *b)
+{
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		struct dma *d = &b->links[i].dma;
 
@@ -177,5 +179,4 @@ bool fault_step(struct board *b)
 			unstick(b, &b->links[i]);
 		}
 	}
-	return false;
 }

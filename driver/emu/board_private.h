@@ -201,8 +201,10 @@ bool put_packet(struct board *b, const struct nanet3_tx *tx);
 /* board_fault.c */
 /* MODEL_FAULT was written. */
 void fault_write(struct board *b, uint32_t value);
-/* What has a time of its own; true when the board is off the bus in this step. */
-bool fault_step(struct board *b);
+/* What has a time of its own. */
+void fault_step(struct board *b);
+/* The end of a step off the bus; the last one brings the power back. */
+void fault_gone_step(struct board *b);
 /* The link was told to stop: whether it does not. */
 void fault_stop(struct board *b, struct board_link *l);
 /* CONTROL_RESET ends what it can end. */

@@ -30,7 +30,7 @@ enum host_speed {
 	HOST_SPEED_MAX,	 /* as fast as rings are released; waits while no ring runs */
 };
 
-#define HOST_FACTOR_MIN 0.001
+#define HOST_FACTOR_MIN 0.0001
 #define HOST_FACTOR_MAX 1000.0
 
 struct host_config {

@@ -324,6 +324,9 @@ int request_execute(struct host *h, struct client *c, uint32_t request, void *ar
 {
 	int r, fd = *ret_fd;
 
+	if (board_gone(h->board)) {
+		return -ENODEV;
+	}
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		if (requests[i].request != request) {
 			continue;

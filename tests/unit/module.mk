@@ -16,6 +16,8 @@ $(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher dat
 # driver/: the board's model, its user-space host, the library
 $(eval $(call unit_test,test_board,$(addprefix tests/unit/,test_board.c board_rig.c fake_world.c),emuboard tdm,libisal))
 $(eval $(call unit_test,test_board_link,$(addprefix tests/unit/,test_board_link.c board_rig.c fake_world.c),emuboard tdm,libisal))
+$(eval $(call unit_test,test_board_put,$(addprefix tests/unit/,test_board_put.c board_rig.c fake_world.c),emuboard tdm,libisal))
+$(eval $(call unit_test,test_board_fault,$(addprefix tests/unit/,test_board_fault.c board_rig.c fake_world.c),emuboard tdm,libisal))
 $(eval $(call unit_test,test_contract,$(addprefix tests/unit/,test_contract.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
 $(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contract_socket.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
 $(eval $(call unit_test,test_lib_poller,tests/unit/test_lib_poller.c,nanet3,))
