@@ -69,9 +69,9 @@ endef
 
 Q := $(if $(V),,@)
 
-modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk slowctl/module.mk \
-             daemon/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
-             tests/unit/module.mk tests/system/module.mk tests/bench/module.mk)
+modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk driver/perf/module.mk \
+             slowctl/module.mk daemon/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
+             tests/unit/module.mk tests/system/module.mk tests/bench/module.mk tests/vm/module.mk)
 include $(modules)
 
 $(B)/obj/%.o: %.c
@@ -158,13 +158,15 @@ install: all install-lib ## install below $(DESTDIR)$(prefix)
 	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
 	    $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
-	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu $(DESTDIR)$(prefix)/bin/
+	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu \
+	    $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm_data.h \
 	    schemas/fcm_data.py $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
 	install -m 644 README.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
-	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 $(DESTDIR)$(prefix)/share/man/man1/
+	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 \
+	    $(DESTDIR)$(prefix)/share/man/man1/
 	install -m 644 daemon/fcm-server.conf.5 $(DESTDIR)$(prefix)/share/man/man5/
 	install -m 644 daemon/fcm-server.8 $(DESTDIR)$(prefix)/share/man/man8/
 	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
