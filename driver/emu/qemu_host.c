@@ -287,36 +287,48 @@ void qemu_step(struct qemu_host *q)
 
 /* ------------------------------------------------------------------------ life */
 
-int qemu_create(const struct qemu_config *config, struct world *world, struct qemu_host **ret_host)
+int qemu_attach(const struct qemu_config *config, struct world *world,
+		const struct qemu_child *child, struct qemu_host **ret_host)
 {
 	struct qemu_host *q = calloc(1, sizeof(*q));
-	int err;
+	struct board_host host = {board_map, board_irq, NULL, board_delay, q};
 
 	if (q == NULL) {
 		return -ENOMEM;
 	}
+	q->board = board_create(&host, world, config->serial);
+	if (q->board == NULL) {
+		free(q);
+		return -ENOMEM;
+	}
+	if (config->speed != HOST_SPEED_REAL || config->factor != 1) {
+		board_unpaced(q->board);
+	}
 	q->config = *config;
+	q->child = *child;
 	q->msix.send = send_msi;
 	q->msix.context = q;
 	pci_reset(&q->pci);
 	msix_reset(&q->msix);
-	q->board = board_create(
-		&(struct board_host){
-			.map = board_map, .irq = board_irq, .delay = board_delay, .context = q},
-		world, config->serial);
-	if (q->board != NULL && (config->speed != HOST_SPEED_REAL || config->factor != 1)) {
-		board_unpaced(q->board);
-	}
-	err = q->board == NULL ? -ENOMEM : qemu_start(&config->launch, &q->child);
-	if (err < 0) {
-		board_destroy(q->board);
-		free(q);
-		return err;
-	}
-	proxy_init(&q->proxy, q->child.proxy_fd);
-	qtest_init(&q->qtest, q->child.qtest_fd);
+	proxy_init(&q->proxy, child->proxy_fd);
+	qtest_init(&q->qtest, child->qtest_fd);
 	*ret_host = q;
 	return 0;
+}
+
+int qemu_create(const struct qemu_config *config, struct world *world, struct qemu_host **ret_host)
+{
+	struct qemu_child child;
+	int err = qemu_start(&config->launch, &child);
+
+	if (err < 0) {
+		return err;
+	}
+	err = qemu_attach(config, world, &child, ret_host);
+	if (err < 0) {
+		qemu_finish(&child);
+	}
+	return err;
 }
 
 int qemu_destroy(struct qemu_host *q)

@@ -138,28 +138,44 @@ int qemu_start(const struct qemu_launch *l, struct qemu_child *ret_child)
 
 /* ------------------------------------------------------------------------ end */
 
-int qemu_finish(struct qemu_child *c)
+static bool ended(const struct qemu_child *c, int timeout_ms)
 {
-	struct pollfd ended = {.fd = c->pid_fd, .events = POLLIN};
+	struct pollfd p = {.fd = c->pid_fd, .events = POLLIN};
+
+	return c->pid_fd >= 0 && poll(&p, 1, timeout_ms) > 0;
+}
+
+static int end(const struct qemu_child *c)
+{
 	int status, r;
 
-	if (c->pid_fd < 0 || poll(&ended, 1, 0) == 0) {
-		kill(c->pid, SIGTERM);
-	}
-	/* QEMU may be stuck in a question to us: with the sockets closed it gets all ones. */
-	close(c->proxy_fd);
-	close(c->qtest_fd);
-	if (c->pid_fd < 0 || poll(&ended, 1, PATIENCE_MS) == 0) {
+	if (!ended(c, PATIENCE_MS)) {
 		kill(c->pid, SIGKILL);
 	}
 	do {
 		r = waitpid(c->pid, &status, 0);
 	} while (r < 0 && errno == EINTR);
-	if (c->pid_fd >= 0) {
-		close(c->pid_fd);
-	}
 	if (r < 0) {
 		return -errno;
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int qemu_finish(struct qemu_child *c)
+{
+	int status = 0;
+
+	if (c->pid > 0 && !ended(c, 0)) {
+		kill(c->pid, SIGTERM);
+	}
+	/* It may be stuck in a question to us: with the sockets closed the answer is all ones. */
+	close(c->proxy_fd);
+	close(c->qtest_fd);
+	if (c->pid > 0) {
+		status = end(c);
+	}
+	if (c->pid_fd >= 0) {
+		close(c->pid_fd);
+	}
+	return status;
 }

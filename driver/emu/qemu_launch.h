@@ -15,7 +15,7 @@ struct qemu_launch {
 };
 
 struct qemu_child {
-	pid_t pid;
+	pid_t pid; /* 0: not ours to end */
 	int pid_fd, proxy_fd, qtest_fd;
 };
 
@@ -25,7 +25,7 @@ char **qemu_arguments(const struct qemu_launch *l, int proxy_fd, int qtest_fd, c
 
 int qemu_start(const struct qemu_launch *l, struct qemu_child *ret_child);
 /* Ask it to end, insist after 3 s, and take its exit status (128 + signal when killed, as a shell says
- * it; negative errno). Also when it has ended by itself. */
+ * it; 0 when it is not ours, negative errno). Also when it has ended by itself. */
 int qemu_finish(struct qemu_child *c);
 
 #endif

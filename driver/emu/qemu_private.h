@@ -29,6 +29,9 @@ struct qemu_host {
 };
 
 uint64_t qemu_now_ns(void);
+/* A host for a QEMU that runs already; it is the host's from then on. */
+int qemu_attach(const struct qemu_config *config, struct world *world,
+		const struct qemu_child *child, struct qemu_host **ret_host);
 /* One frame period of the board. */
 void qemu_step(struct qemu_host *q);
 /* Handle what has come, without waiting: 0, or -errno. */

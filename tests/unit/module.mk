@@ -22,6 +22,11 @@ $(eval $(call unit_test,test_contract,$(addprefix tests/unit/,test_contract.c co
 $(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contract_socket.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
 $(eval $(call unit_test,test_lib_poller,tests/unit/test_lib_poller.c,nanet3,))
 
+# driver/emu/: the board as a guest's PCI device
+$(eval $(call unit_test,test_qemu_pci,tests/unit/test_qemu_pci.c,emuqemu,))
+$(eval $(call unit_test,test_qemu_wire,tests/unit/test_qemu_wire.c,emuqemu,))
+$(eval $(call unit_test,test_qemu_host,$(addprefix tests/unit/,test_qemu_host.c fake_world.c),emuqemu emuboard tdm,libisal))
+
 # the emulator's world
 $(eval $(call unit_test,test_world,$(addprefix tests/unit/,test_world.c world_rig.c),emuworld tdm,libisal libxxhash))
 $(eval $(call unit_test,test_floor,$(addprefix tests/unit/,test_floor.c world_rig.c),emuworld tdm,libisal libxxhash))
