@@ -139,9 +139,9 @@ static const char *take_seed(struct emu_options *o, const char *arg)
 static const char *take_speed(struct emu_options *o, const char *arg)
 {
 	o->host.speed = strcmp(arg, "max") == 0 ? HOST_SPEED_MAX : HOST_SPEED_REAL;
-	o->factor = 1;
+	o->host.factor = 1;
 	if (strcmp(arg, "max") == 0 || strcmp(arg, "realtime") == 0 ||
-	    number(arg, 1e-4, 1e3, &o->factor)) {
+	    number(arg, HOST_FACTOR_MIN, HOST_FACTOR_MAX, &o->host.factor)) {
 		return NULL;
 	}
 	return "realtime, max, or a factor of 0.0001 to 1000";
@@ -364,7 +364,7 @@ static void set_defaults(struct emu_options *o)
 	world_config_default(&o->world);
 	host_config_default(&o->host);
 	take_board(o, "0");
-	o->factor = 1;
+	o->host.factor = 1;
 	o->start_utc_s = -1;
 	o->ready_fd = -1;
 }
@@ -407,10 +407,10 @@ static int finish(struct emu_options *o, char **rest)
 	o->qemu.launch.command = rest;
 	o->qemu.serial = o->host.serial;
 	o->qemu.speed = o->host.speed;
-	o->qemu.factor = o->factor;
+	o->qemu.factor = o->host.factor;
 	o->qemu.duration_s = o->host.duration_s;
 	swap_fibres(&o->world, o->swap);
-	o->world.gps_mute = o->host.speed == HOST_SPEED_MAX || o->factor != 1;
+	o->world.gps_mute = o->host.speed == HOST_SPEED_MAX || o->host.factor != 1;
 	return 0;
 }
 

@@ -14,7 +14,6 @@ struct emu_options {
 	struct world_config world;
 	struct host_config host;
 	struct qemu_config qemu; /* its memory is 0: the socket's host is wanted */
-	double factor;		 /* of real time */
 	char name[32];		 /* of the board */
 	int64_t start_utc_s;	 /* UTC at which model time begins; -1 = now */
 	unsigned swap[2];	 /* links whose fibres are swapped; equal: none */

@@ -91,7 +91,7 @@ static int await_second(const struct emu_options *o, const struct service *s, st
 	const int64_t start = (now / SECOND_NS + 1) * SECOND_NS;
 	int err = 0;
 
-	if (o->host.speed != HOST_SPEED_REAL || o->factor != 1) {
+	if (o->host.speed != HOST_SPEED_REAL || o->host.factor != 1) {
 		return 0;
 	}
 	while (err == 0 && !stop && now < start) {
