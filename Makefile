@@ -151,6 +151,27 @@ bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/memory.py --bin $(B)/bin --minutes $(or $(MINUTES),5)
 
+# Kernels for the guests, made once: FCM_VM_CACHE keeps them beyond `make clean`.
+vm_cache = $(or $(FCM_VM_CACHE),$(B)/vm-cache)
+run_vm   = $(PYTHON) tests/vm/run_vm.py --build $(B) --cache $(vm_cache) $(if $(TEST),--only $(TEST)) \
+    $(if $(V),--verbose)
+vm_build = $(MAKE) --no-print-directory -j2 all $(B)/tests/test_contract $(guest_tests)
+
+check-vm: ## the kernel module in Debian's kernel in QEMU, the board emulated; BOOT=name, TEST=name, V=1: tests/vm/README.md
+	@tests/setup/setup.sh vm
+	@$(vm_build)
+	@$(run_vm) $(BOOT)
+
+check-vm-debug: ## the same under KASAN, lockdep, kmemleak, UBSAN, fault injection; builds that kernel once (10 to 25 min)
+	@tests/setup/setup.sh vm-debug
+	@$(vm_build)
+	@$(run_vm) --debug $(BOOT)
+
+fuzz-ioctl: ## requests to the driver at random in that kernel; SECONDS=600 SEED=1
+	@tests/setup/setup.sh vm-debug
+	@$(vm_build)
+	@$(run_vm) --debug --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) fuzz
+
 install: all install-lib ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
@@ -175,6 +196,6 @@ install: all install-lib ## install below $(DESTDIR)$(prefix)
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check check-unit check-system lint asan tsan bench bench-memory install tests-build
+.PHONY: all help clean setup run check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-memory install tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * DMA that does not stop when told. First a reset of the board helps; then nothing does, and the memory
+ * that the board may still write to is never given back: better lost than somebody else's. A plan of its
+ * own, as the board is not what it was afterwards.
+ */
+#include <errno.h>
+
+#include "tests/vm/guest.h"
+
+#define LINK	   1u
+#define OTHER	   2u
+#define TILL_RESET 0xffffu
+#define FOR_EVER   0xfffeu
+
+static void sound(unsigned link)
+{
+	struct nanet3 *b = guest_open();
+	struct guest_reader r;
+
+	guest_claim(b, link);
+	guest_reader_init(&r, link, 0);
+	guest_reader_run(&r, b, 200);
+	guest_reader_fini(&r);
+	guest_yield(b, link);
+	nanet3_close(b);
+}
+
+/* Own the link for a while, give it back while its DMA does not stop. */
+static void yield_stuck(unsigned how_long)
+{
+	struct nanet3 *b = guest_open();
+	uint64_t until = guest_ms() + GUEST_LIMIT_MS;
+	int r;
+
+	guest_claim(b, LINK);
+	guest_wait_completed(b, LINK, 2);
+	guest_fault(b, MODEL_FAULT_STUCK_DMA, LINK, how_long);
+	r = nanet3_yield(b, LINK);
+	if (r != 0 && r != -ENODEV) {
+		fail_msg("yield: %d", r);
+	}
+	assert_true(guest_ms() < until);
+	nanet3_close(b);
+}
+
+static void stops_after_a_reset(void **state)
+{
+	struct nanet3_stats s;
+	struct nanet3 *b;
+
+	(void)state;
+	yield_stuck(TILL_RESET);
+	b = guest_open();
+	s = guest_stats(b);
+	assert_true(s.resets > 0);
+	assert_int_equal(s.quarantined, 0);
+	nanet3_close(b);
+	sound(LINK);
+	sound(OTHER);
+}
+
+static void never_stops(void **state)
+{
+	struct nanet3 *b;
+
+	(void)state;
+	yield_stuck(FOR_EVER);
+	b = guest_open();
+	assert_true(guest_stats(b).quarantined > 0);
+	guest_wait_locked(b, LINK);
+	assert_true(nanet3_claim(b, LINK, 0, NULL) < 0);
+	nanet3_close(b);
+	sound(OTHER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stops_after_a_reset),
+		cmocka_unit_test(never_stops),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
