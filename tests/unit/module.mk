@@ -21,6 +21,7 @@ $(eval $(call unit_test,test_board_fault,$(addprefix tests/unit/,test_board_faul
 $(eval $(call unit_test,test_contract,$(addprefix tests/unit/,test_contract.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
 $(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contract_socket.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
 $(eval $(call unit_test,test_lib_poller,tests/unit/test_lib_poller.c,nanet3,))
+$(eval $(call unit_test,test_perf,tests/unit/test_perf.c,perf nanet3,))
 
 # driver/emu/: the board as a guest's PCI device
 $(eval $(call unit_test,test_qemu_pci,tests/unit/test_qemu_pci.c,emuqemu,))
