@@ -6,9 +6,9 @@
 
 Ratios come from bench-demux (both sides in turn in one run). A core share is the CPU time of the
 fcm-server process alone, all threads, over the wall clock, on a station with four links at full pace and
-consumers in other processes: the median of several windows in one run. Lines with `#` say how a figure
-came about. Ends with `bench: N figures, ...`; exit 1 when a figure could not be measured, not when it is
-below its goal.
+consumers in other processes: the median of several windows in one run. Puts over the board's loop-back port are
+nanet3-perf's figures on a bare emulator. Lines with `#` say how a figure came about. Ends with `bench: N
+figures, ...`; exit 1 when a figure could not be measured, not when it is below its goal.
 """
 import argparse
 import re
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import loopback
 from proc import QuietStation, cpu_s, frames_between, gone_wrong, thread_cpu_s
 
 GOALS = {"core_share_design_load": "0.12/0.08", "core_share_full": "0.16/0.10"}
@@ -162,6 +163,11 @@ def main():
         return not args.only or re.search(args.only, name)
     if wanted("demux"):
         demux(figures, f"{args.bin}/bench-demux")
+    if any(wanted(name) for name in loopback.NAMES):
+        try:
+            loopback.measure(figures, args.bin, wanted)
+        except Exception as e:  # the other figures are wanted all the same
+            figures.failure("loopback", f"{type(e).__name__}: {e}")
     for name, load in LOADS:
         if wanted(name):
             try:
