@@ -38,8 +38,9 @@ void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value)
  * @dev: the board
  * @state: the new one; NANET3_GONE is for good
  *
- * Whoever has a handle open when the board is not ready has lost it: links have stopped, buffers are
- * forgotten. Opening it again is the way on, so that one rule holds for removal, errors and sleep.
+ * Whoever has a handle open when the board is not ready has lost it: links have stopped, buffers
+ * are forgotten. Opening it again is the way on, so that one rule holds for removal, errors and
+ * sleep.
  */
 void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 {
@@ -158,7 +159,8 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 
 /**
  * nanet3_board_stop() - end all DMA, events and interrupts
- * @dev: the board, about to be left alone; mutex and tx_mutex held, or nobody else knows it any more
+ * @dev: the board, about to be left alone; mutex and tx_mutex held, or nobody else knows
+ *	it any more
  *
  * What does not stop is quarantined. Bus mastering is the caller's to end next.
  */
@@ -188,8 +190,8 @@ void nanet3_board_stop(struct nanet3_dev *dev)
  * nanet3_board_reset() - reset the whole board because a part of it does not stop
  * @dev: the board; life held for reading, mutex held
  *
- * All links stop. Owners of running ones lose their handles, words and puts on their way complete with
- * a fault, registered buffers stay.
+ * All links stop. Owners of running ones lose their handles, words and puts on their way
+ * complete with a fault, registered buffers stay.
  */
 void nanet3_board_reset(struct nanet3_dev *dev)
 {

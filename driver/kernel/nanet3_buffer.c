@@ -5,9 +5,9 @@
  *   REGISTER    pin, count against RLIMIT_MEMLOCK --> map --> table --> VALID
  *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY --> unmap, unpin, count back
  *
- * Where the machine bounces DMA (swiotlb), what the board is to read is copied before a put and what
- * it has written before the put's event. Nothing is copied at the end: only puts change the memory, and
- * the bounced page is as old as the registration.
+ * Where the machine bounces DMA (swiotlb), what the board is to read is copied before a put and
+ * what it has written before the put's event. Nothing is copied at the end: only puts change the
+ * memory, and the bounced page is as old as the registration.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /dev/nanet3-N: open, requests, poll, close. One function a request, one table of them; sizes are in
- * the request codes, everything inside a struct is checked by its function.
+ * /dev/nanet3-N: open, requests, poll, close. One function a request, one table of them; sizes
+ * are in the request codes, everything inside a struct is checked by its function.
  *
  * A handle may outlive the board: requests are refused with ENODEV then, memory stays mapped.
  */

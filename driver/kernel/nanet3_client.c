@@ -4,9 +4,9 @@
  *
  *   driver writes events[write % size], then write;   the client reads, then advances read
  *
- * The client may write anything into its mapping: the read index is only ever compared, the write
- * index and the size are kept here. RX events only wake: the latest of each link is announced, once a
- * millisecond at most, at once when the last time is longer ago.
+ * The client may write anything into its mapping: the read index is only ever compared, the
+ * write index and the size are kept here. RX events only wake: the latest of each link is
+ * announced, once a millisecond at most, at once when the last time is longer ago.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -144,6 +144,11 @@ bool nanet3_client_has_events(struct nanet3_client *c)
 	return READ_ONCE(c->write) != READ_ONCE(c->queue->read);
 }
 
+static bool worth_waking(struct nanet3_client *c)
+{
+	return nanet3_client_has_events(c) || READ_ONCE(c->dead);
+}
+
 /**
  * nanet3_client_wait() - NANET3_IOC_WAIT
  * @c: the client; life not held, this takes time
@@ -157,13 +162,12 @@ int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms)
 	int r = 0;
 
 	if (timeout_ms > 0)
-		r = wait_event_interruptible_hrtimeout(
-			c->wait, nanet3_client_has_events(c) || READ_ONCE(c->dead), timeout);
+		r = wait_event_interruptible_hrtimeout(c->wait, worth_waking(c), timeout);
+	if (READ_ONCE(c->dead))
+		return -ENODEV;
 	if (r == -ERESTARTSYS)
 		return -EINTR;
-	if (nanet3_client_has_events(c))
-		return 0;
-	return READ_ONCE(c->dead) ? -ENODEV : -ETIMEDOUT;
+	return nanet3_client_has_events(c) ? 0 : -ETIMEDOUT;
 }
 
 /**
@@ -210,4 +214,8 @@ void nanet3_client_destroy(struct nanet3_client *c)
 	vfree(c->queue);
 	put_device(&c->dev->device);
 	kfree(c);
+#ifdef NANET3_SEEDED_BUG
+	OPTIMIZER_HIDE_VAR(c); /* from the compiler, not from the sanitizer that must find it */
+	WRITE_ONCE(c->dead, true);
+#endif
 }

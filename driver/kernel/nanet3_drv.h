@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside nanet3.ko. The contract with board and user space is nanet3.h; this is what the files of the
- * module share:
+ * Inside nanet3.ko. The contract with board and user space is nanet3.h; this is what the files
+ * of the module share:
  *
- *   nanet3_pci.c     module, probe and remove, PCI errors, suspend: the device's state machine
+ *   nanet3_pci.c     the module, probe and remove, PCI errors, suspend: the device's state machine
  *   nanet3_board.c   registers, the board's set-up and reset, is it still there
  *   nanet3_irq.c     interrupts, the board's event queue, the tick that finds what they missed
  *   nanet3_ring.c    link rings: memory, claim, yield, linger, DMA start and stop
@@ -17,7 +17,7 @@
  * Locks, outermost first:
  *
  *   life (rwsem)          read: the registers may be touched. Write: error recovery and removal
- *     mutex               who owns what: links, buffers, polling; DMA start and stop; the board's set-up
+ *     mutex               who owns what: links, buffers, polling; DMA start and stop, set-up
  *       mmap_lock         (the kernel's, of whoever maps or pins)
  *         map_lock (rwsem) what a page fault looks at: owners, DMA memory is there
  *       tx_mutex          the TX ring's write end; registers that latch (64-bit pairs)
@@ -27,8 +27,8 @@
  * A page fault comes with mmap_lock held and takes map_lock, so nobody touches user memory under
  * map_lock. Requests copy to and from user space outside of all of these.
  *
- * Memory shared with the board is little-endian, and so is what of it is handed to user space as it is
- * (events): the module is for little-endian machines only.
+ * Memory shared with the board is little-endian, and so is what of it is handed to user space as
+ * it is (events): the module is for little-endian machines only.
  */
 #ifndef NANET3_DRV_H
 #define NANET3_DRV_H
@@ -97,8 +97,8 @@ struct nanet3_area {
  * @chunks: the buffers, @ring->chunks areas of @ring->chunk_buffers each
  * @table: bus addresses of the buffers, for the board
  * @table_dma: bus address of @table
- * @owner_page: the owner's page; mappings hold references of their own, so that a new DMA start gives
- *		a new page. By map_lock
+ * @owner_page: the owner's page; mappings hold references of their own, so that a new DMA
+ *		start gives a new page. By map_lock
  * @owner: who has claimed the link, or NULL; by mutex, map_lock and event_lock: hold all three to
  *	   change it, any to read it
  * @linger_until: jiffies at which a lingering ring stops
@@ -122,8 +122,8 @@ struct nanet3_link {
 
 /**
  * struct nanet3_buffer - a registered user buffer
- * @client: its registrant; NULL: this number is free. By mutex and tx_mutex and event_lock: hold all
- *	    three to change it, any to read it
+ * @client: its registrant; NULL: this number is free. By mutex and tx_mutex and
+ *	    event_lock: hold all three to change it, any to read it
  * @mm: whose locked memory it counts as
  * @pages: the pinned pages
  * @page_count: how many

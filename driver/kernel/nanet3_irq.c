@@ -7,8 +7,9 @@
  *      thread, or tick   takes all events whose number is the one expected; no register is read
  *      EVQ_READ          tells the board that there is room again
  *
- * Whichever vector comes first takes everything, so interrupts may be merged, late or for nothing. One
- * that is lost is made up for by the tick: an event that it sees waiting twice, it takes.
+ * Whichever vector comes first takes everything, so interrupts may be merged, late or for
+ * nothing. One that is lost is made up for by the tick: an event that it sees waiting twice, it
+ * takes.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -18,7 +19,7 @@
 
 #define DRAIN_BATCH    64u		   /* events before somebody else may have the lock */
 #define PEEK_MAX       256u		   /* events a hard interrupt looks at */
-#define LATE_NS	       (5 * NSEC_PER_MSEC) /* an interrupt may come so long after its event was taken */
+#define LATE_NS	       (5 * NSEC_PER_MSEC) /* from an event taken to its interrupt */
 #define TICK_POLLED_MS 2u
 #define TICK_MS	       20u
 #define TICK_IDLE_MS   500u
@@ -79,7 +80,7 @@ static void pps_event_at(struct nanet3_dev *dev, u32 number)
 {
 	struct nanet3_pps_stamp *stamp = &dev->stamps[number % ARRAY_SIZE(dev->stamps)];
 
-	/* Without the interrupt's own time there is none: a wrong one is worse. Pairs with peek(). */
+	/* No interrupt, no time: a wrong one is worse. Pairs with peek(). */
 	if (!IS_ERR_OR_NULL(dev->pps) && smp_load_acquire(&stamp->number) == number)
 		pps_event(dev->pps, &stamp->ts, PPS_CAPTUREASSERT, NULL);
 }
@@ -207,8 +208,9 @@ static irqreturn_t hard_handler(int irq, void *context)
 	return IRQ_WAKE_THREAD;
 }
 
-/* An interrupt for nothing is one with no event of its vector, now or lately: it may have been taken
- * on another vector's interrupt while this one was on its way.
+/*
+ * An interrupt for nothing is one with no event of its vector, now or lately: it may have been
+ * taken on another vector's interrupt while this one was on its way.
  */
 static irqreturn_t thread_handler(int irq, void *context)
 {

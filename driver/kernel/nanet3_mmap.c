@@ -7,14 +7,14 @@
  *   chunks, event queue  coherent DMA memory, mapped by page faults
  *   doorbell             a page of the BAR, mapped by page faults
  *
- * DMA memory and BAR must go with the board, whoever maps them. Mappings are revoked then, and later
- * faults find copies of what the board had handed over and nobody had released: a reader in the middle
- * of a buffer goes on, where there is nothing it gets SIGBUS. A doorbell that is not its owner's any
- * more leads to a page that nobody looks at.
+ * DMA memory and BAR must go with the board, whoever maps them. Mappings are revoked then, and
+ * later faults find copies of what the board had handed over and nobody had released: a reader
+ * in the middle of a buffer goes on, where there is nothing it gets SIGBUS. A doorbell that is
+ * not its owner's any more leads to a page that nobody looks at.
  *
- * dma_mmap_coherent() is not used because it maps at once: between its return and the kernel's linking
- * of the area, unmap_mapping_range() does not find it, and memory that is being freed would stay
- * mapped. A fault that comes after the revocation sees it.
+ * dma_mmap_coherent() is not used because it maps at once: between its return and the kernel's
+ * linking of the area, unmap_mapping_range() does not find it, and memory that is being freed
+ * would stay mapped. A fault that comes after the revocation sees it.
  */
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
@@ -26,7 +26,7 @@
 #define MAP_KIND(offset)  ((offset) & (0xfull << 40))
 #define MAP_LINK(offset)  ((u32)((offset) >> 36) & 0xf)
 #define MAP_CHUNK(offset) ((u32)((offset) >> 24) & 0xfff)
-#define KIND_SPACE	  (1ull << 40) /* and from kind to kind */
+#define KIND_SPACE	  BIT_ULL(40) /* offsets from kind to kind */
 
 /* ------------------------------------------------------------------------ areas */
 
@@ -117,8 +117,9 @@ void nanet3_area_forget(struct nanet3_area *area)
 
 /* ------------------------------------------------------------------------ page faults */
 
-/* All of the area that the mapping covers, at the first touch: a page at a time would cost a fault for
- * each. @first: the area's page at the mapping's start.
+/*
+ * All of the area that the mapping covers, at the first touch: a page at a time would cost a fault
+ * for each. @first: the area's page at the mapping's start.
  */
 static vm_fault_t area_insert(struct vm_area_struct *vma, const struct nanet3_area *area,
 			      unsigned long first)
@@ -299,8 +300,8 @@ static bool owns_any(const struct nanet3_client *c)
  *
  * Mappings are shared ones and are not inherited by a child: it is no owner.
  *
- * Return: 0; -EPROTO before INFO, -ENODEV, -EINVAL no such mapping, or too long, -EPERM not the owner
- * or not for writing
+ * Return: 0; -EPROTO before INFO, -ENODEV, -EINVAL no such mapping, or too long, -EPERM not the
+ * owner or not for writing
  */
 int nanet3_mmap(struct file *file, struct vm_area_struct *vma)
 {

@@ -10,9 +10,10 @@
  *                        |  registers read all ones, remove             v
  *                        +-------------------------------------------> GONE --remove--> (nothing)
  *
- * Leaving READY ends every open handle: its requests get ENODEV, its owner opens anew. The struct lives
- * until the last handle has closed; registers and DMA memory go with remove. Bus mastering is enabled
- * last and disabled first: a board that was left running by a crashed kernel is reset before.
+ * Leaving READY ends every open handle: its requests get ENODEV, its owner opens anew. The
+ * struct lives until the last handle has closed; registers and DMA memory go with remove. Bus
+ * mastering is enabled last and disabled first: a board that was left running by a crashed
+ * kernel is reset before.
  *
  * Links have states of their own, see nanet3_ring.c.
  */
@@ -445,10 +446,11 @@ static int __init nanet3_init(void)
 	nanet3_debugfs_init();
 	r = pci_register_driver(&nanet3_driver);
 	if (r < 0)
-		goto class;
+		goto destroy;
 	return 0;
 
-	class : nanet3_debugfs_exit();
+destroy:
+	nanet3_debugfs_exit();
 	class_destroy(nanet3_class);
 number:
 	unregister_chrdev_region(nanet3_number, NANET3_BOARDS);

@@ -9,10 +9,10 @@
  * A buffer: FREE --board fills it--> completion written, write_position + 1 --> READER
  *                --RELEASE, or doorbell--> release_position passes it --> FREE
  *
- * A DMA start counts the link's epoch, zeroes the positions and gives a new, zeroed owner page: the
- * last owner may still map the old one. Memory is allocated once, at probe, and given back when the
- * board is removed; a link whose DMA does not stop, not even by a reset of the board, keeps its memory
- * for ever and is not claimed again.
+ * A DMA start counts the link's epoch, zeroes the positions and gives a new, zeroed owner page:
+ * the last owner may still map the old one. Memory is allocated once, at probe, and given back
+ * when the board is removed; a link whose DMA does not stop, not even by a reset of the board,
+ * keeps its memory for ever and is not claimed again.
  */
 #include <linux/iopoll.h>
 #include <linux/sched.h>
@@ -347,7 +347,9 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 	spin_lock(&dev->event_lock);
 	l->ring->dma_epoch++;
 	l->ring->start_count = 0;
+	/* Readers load them with acquire: nothing of the last epoch is read under new positions. */
 	smp_store_release(&l->ring->release_position, 0);
+	/* likewise */
 	smp_store_release(&l->ring->write_position, 0);
 	l->stats.starts++;
 	spin_unlock(&dev->event_lock);
@@ -481,6 +483,7 @@ int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release
 		   release->position > ring->write_position) {
 		r = -EINVAL;
 	} else {
+		/* What is read under a position is read before it passes; pairs with readers. */
 		smp_store_release(&ring->release_position, release->position);
 		nanet3_write_pair(dev, NANET3_REG_LINK(release->link, NANET3_LREG_RELEASE),
 				  release->position);
@@ -511,8 +514,10 @@ void nanet3_link_follow(struct nanet3_link *l)
 	nanet3_drain(dev);
 	spin_lock(&dev->event_lock);
 	if (ring->dma_epoch == epoch && released > ring->release_position &&
-	    released <= ring->write_position)
+	    released <= ring->write_position) {
+		/* As in nanet3_release(), which a polling owner does without. */
 		smp_store_release(&ring->release_position, released);
+	}
 	spin_unlock(&dev->event_lock);
 }
 

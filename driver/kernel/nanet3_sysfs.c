@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What tools see beside the node: attributes in sysfs, counters and registers in debugfs, a PPS source.
- * None of it is needed for the data: what cannot be registered is said and done without.
+ * What tools see beside the node: attributes in sysfs, counters and registers in debugfs, a PPS
+ * source. None of it is needed for the data: what cannot be registered is said and done without.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -134,62 +134,78 @@ static int state_file_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(state_file);
 
-static const struct {
+/**
+ * struct named_register - a register to show
+ * @name: its name
+ * @offset: in the BAR, or in a link's registers
+ */
+struct named_register {
 	const char *name;
 	u32 offset;
-} board_registers[] =
-	{
-		{"id", NANET3_REG_ID},
-		{"version", NANET3_REG_VERSION},
-		{"serial", NANET3_REG_SERIAL},
-		{"control", NANET3_REG_CONTROL},
-		{"status", NANET3_REG_STATUS},
-		{"dma_epoch", NANET3_REG_DMA_EPOCH},
-		{"irq_status", NANET3_REG_IRQ_STATUS},
-		{"irq_mask", NANET3_REG_IRQ_MASK},
-		{"boot_count", NANET3_REG_BOOT_COUNT},
-		{"pps_number", NANET3_REG_PPS_NUMBER},
-		{"pps_offset", NANET3_REG_PPS_OFFSET},
-		{"temperature", NANET3_REG_TEMPERATURE},
-		{"tlb_hits", NANET3_REG_TLB_HITS},
-		{"tlb_walks", NANET3_REG_TLB_WALKS},
-		{"tlb_misses", NANET3_REG_TLB_MISSES},
-		{"evq_write", NANET3_REG_EVQ_WRITE},
-		{"evq_read", NANET3_REG_EVQ_READ},
-		{"evq_lost", NANET3_REG_EVQ_LOST},
-		{"tx_write", NANET3_REG_TX_WRITE},
-		{"tx_read", NANET3_REG_TX_READ},
-},
-  link_registers[] = {
-	  {"control", NANET3_LREG_CONTROL},	  {"status", NANET3_LREG_STATUS},
-	  {"rx_power", NANET3_LREG_RX_POWER},	  {"tx_power", NANET3_LREG_TX_POWER},
-	  {"phase", NANET3_LREG_PHASE},		  {"rtt", NANET3_LREG_RTT},
-	  {"aligns", NANET3_LREG_ALIGNS},	  {"code_errors", NANET3_LREG_CODE_ERRORS},
-	  {"lost_locks", NANET3_LREG_LOST_LOCKS}, {"drop_fifo", NANET3_LREG_DROP_FIFO},
-	  {"drop_ring", NANET3_LREG_DROP_RING},	  {"drop_down", NANET3_LREG_DROP_DOWN},
-	  {"cells", NANET3_LREG_CELLS},		  {"deadline", NANET3_LREG_DEADLINE},
 };
+
+static const struct named_register board_registers[] = {
+	{"id", NANET3_REG_ID},
+	{"version", NANET3_REG_VERSION},
+	{"serial", NANET3_REG_SERIAL},
+	{"control", NANET3_REG_CONTROL},
+	{"status", NANET3_REG_STATUS},
+	{"dma_epoch", NANET3_REG_DMA_EPOCH},
+	{"irq_status", NANET3_REG_IRQ_STATUS},
+	{"irq_mask", NANET3_REG_IRQ_MASK},
+	{"boot_count", NANET3_REG_BOOT_COUNT},
+	{"pps_number", NANET3_REG_PPS_NUMBER},
+	{"pps_offset", NANET3_REG_PPS_OFFSET},
+	{"temperature", NANET3_REG_TEMPERATURE},
+	{"tlb_hits", NANET3_REG_TLB_HITS},
+	{"tlb_walks", NANET3_REG_TLB_WALKS},
+	{"tlb_misses", NANET3_REG_TLB_MISSES},
+	{"evq_write", NANET3_REG_EVQ_WRITE},
+	{"evq_read", NANET3_REG_EVQ_READ},
+	{"evq_lost", NANET3_REG_EVQ_LOST},
+	{"tx_write", NANET3_REG_TX_WRITE},
+	{"tx_read", NANET3_REG_TX_READ},
+};
+
+static const struct named_register link_registers[] = {
+	{"control", NANET3_LREG_CONTROL},	{"status", NANET3_LREG_STATUS},
+	{"rx_power", NANET3_LREG_RX_POWER},	{"tx_power", NANET3_LREG_TX_POWER},
+	{"phase", NANET3_LREG_PHASE},		{"rtt", NANET3_LREG_RTT},
+	{"aligns", NANET3_LREG_ALIGNS},		{"code_errors", NANET3_LREG_CODE_ERRORS},
+	{"lost_locks", NANET3_LREG_LOST_LOCKS}, {"drop_fifo", NANET3_LREG_DROP_FIFO},
+	{"drop_ring", NANET3_LREG_DROP_RING},	{"drop_down", NANET3_LREG_DROP_DOWN},
+	{"cells", NANET3_LREG_CELLS},		{"deadline", NANET3_LREG_DEADLINE},
+};
+
+static void show_registers(struct seq_file *s, const char *prefix, u32 base,
+			   const struct named_register *registers, unsigned int count)
+{
+	struct nanet3_dev *dev = s->private;
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		seq_printf(s, "%s%s = %#x\n", prefix, registers[i].name,
+			   nanet3_read(dev, base + registers[i].offset));
+}
 
 static int registers_show(struct seq_file *s, void *unused)
 {
 	struct nanet3_dev *dev = s->private;
-	unsigned int i, link;
+	unsigned int i;
 	int r = -ENODEV;
 
 	down_read(&dev->life);
-	if (dev->state != NANET3_READY)
-		goto unlock;
-	for (i = 0; i < ARRAY_SIZE(board_registers); i++)
-		seq_printf(s, "%s = %#x\n", board_registers[i].name,
-			   nanet3_read(dev, board_registers[i].offset));
-	for (link = 0; link < NANET3_LINKS; link++) {
-		for (i = 0; i < ARRAY_SIZE(link_registers); i++)
-			seq_printf(
-				s, "link%u.%s = %#x\n", link, link_registers[i].name,
-				nanet3_read(dev, NANET3_REG_LINK(link, link_registers[i].offset)));
+	if (dev->state == NANET3_READY) {
+		show_registers(s, "", 0, board_registers, ARRAY_SIZE(board_registers));
+		for (i = 0; i < NANET3_LINKS; i++) {
+			char prefix[] = "link0.";
+
+			prefix[4] += i;
+			show_registers(s, prefix, NANET3_REG_LINK(i, 0), link_registers,
+				       ARRAY_SIZE(link_registers));
+		}
+		r = 0;
 	}
-	r = 0;
-unlock:
 	up_read(&dev->life);
 	return r;
 }

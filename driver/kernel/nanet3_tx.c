@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The TX ring: words that leave in downstream frames, and the packets of puts. One descriptor a page,
- * as the board wants it; the doorbell is rung once for as many as there are.
+ * The TX ring: words that leave in downstream frames, and the packets of puts. One descriptor a
+ * page, as the board wants it; the doorbell is rung once for as many as there are.
  *
  *   SEND, PUT --> slot (cookie, client) --> descriptors --doorbell--> board
  *   TX event, for a put also a PUT event <-- its cookie names the slot <--+
  *
- * The board's cookie is generation x slots + slot, so that an event of a slot's earlier use is known.
- * A client's slots outlive it: their events go nowhere.
+ * The board's cookie is generation x slots + slot, so that an event of a slot's earlier use is
+ * known. A client's slots outlive it: their events go nowhere.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-mapping.h>
@@ -313,7 +313,7 @@ static bool outside(const struct nanet3_buffer *b, u64 offset, u64 length)
 static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 {
 	const struct nanet3_buffer *source, *destination;
-	u64 packets;
+	u64 packets, in_page;
 
 	if (put->reserved || put->flags & ~(NANET3_PUT_MORE | NANET3_PUT_UNCHECKED))
 		return -EINVAL;
@@ -328,8 +328,8 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 	if (!(put->flags & NANET3_PUT_UNCHECKED) &&
 	    outside(destination, put->destination_offset, put->length))
 		return -EINVAL;
-	packets = DIV_ROUND_UP_ULL(
-		((source->offset + put->source_offset) % NANET3_PAGE) + put->length, NANET3_PAGE);
+	in_page = (source->offset + put->source_offset) % NANET3_PAGE;
+	packets = DIV_ROUND_UP_ULL(in_page + put->length, NANET3_PAGE);
 	return packets <= NANET3_TX_SIZE ? (int)packets : -E2BIG;
 }
 
