@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "driver/perf/measure.h"
-#include "driver/perf/statistics.h"
 
 #define COUNT  1000u
 #define LOW    64u

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "driver/perf/measure.h"
-#include "driver/perf/statistics.h"
 
 #define COUNT  1000u
 #define LOW    16u
@@ -12,18 +11,19 @@
 #define ROUNDS 20u
 #define WARM   10u /* puts before those that count */
 
-static const struct table figures = {
+const struct table latency_figures = {
 	.name = "latency",
 	.columns = {{"size_bytes", 0},
 		    {"mode", -1},
 		    {"count", 0},
 		    {"mean_us", 2},
+		    {"p10_us", 2},
 		    {"p50_us", 2},
 		    {"p99_us", 2},
 		    {"min_us", 2},
 		    {"max_us", 2}},
 };
-static const struct table histogram = {
+const struct table latency_histogram = {
 	.name = "histogram",
 	.columns = {{"size_bytes", 0}, {"mode", -1}, {"low_us", 3}, {"high_us", 3}, {"count", 0}},
 };
@@ -45,14 +45,15 @@ static int put_many(struct loopback *l, enum perf_mode mode, uint64_t size, uint
 	return 0;
 }
 
-static int tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
+int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
 {
 	struct summary s = samples_summary(samples);
 	const struct cell row[TABLE_COLUMNS] = {
 		{.number = (double)size},	  {.word = perf_mode_name(mode)},
 		{.number = (double)s.count},	  {.number = s.mean * 1e-3},
-		{.number = (double)s.p50 * 1e-3}, {.number = (double)s.p99 * 1e-3},
-		{.number = (double)s.min * 1e-3}, {.number = (double)s.max * 1e-3},
+		{.number = (double)s.p10 * 1e-3}, {.number = (double)s.p50 * 1e-3},
+		{.number = (double)s.p99 * 1e-3}, {.number = (double)s.min * 1e-3},
+		{.number = (double)s.max * 1e-3},
 	};
 	struct bin bins[HISTOGRAM_BINS];
 	unsigned n = samples_histogram(samples, bins);
@@ -94,7 +95,7 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 	}
 	for (int m = 0; m < PERF_MODES; m++) {
 		if (err == 0 && o->modes[m]) {
-			err = tell(r, (enum perf_mode)m, size, &samples[m]);
+			err = latency_tell(r, (enum perf_mode)m, size, &samples[m]);
 		}
 		samples_destroy(&samples[m]);
 	}
@@ -108,8 +109,8 @@ int measure_latency(const struct perf_options *o, struct nanet3 *b, struct resul
 	struct loopback l;
 	int err = loopback_create(b, high, &l);
 
-	r->figures = figures;
-	r->histogram = histogram;
+	r->figures = latency_figures;
+	r->histogram = latency_histogram;
 	if (err < 0) {
 		strcpy(r->note, "registering buffers");
 		return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nanet3-perf: the papers' loop-back tests on any board that libnanet3 opens, a real one or an emulated.
+ * nanet3-perf: the papers' loop-back tests, and how data come in, on any board that libnanet3 opens, a real one or an emulated.
  * Exit code 0 done and sound, 1 not, 2 usage.
  */
 #include <errno.h>
@@ -15,9 +15,8 @@ static const struct {
 	const char *name;
 	int (*measure)(const struct perf_options *o, struct nanet3 *b, struct results *r);
 } commands[] = {
-	{"latency", measure_latency},
-	{"bandwidth", measure_bandwidth},
-	{"translation", measure_translation},
+	{"latency", measure_latency}, {"bandwidth", measure_bandwidth},
+	{"receive", measure_receive}, {"translation", measure_translation},
 	{"selftest", measure_check},
 };
 
@@ -33,6 +32,8 @@ static const struct {
 	{-EACCES, "not permitted: become a member of the device's group, or root"},
 	{-EPROTO, "driver or emulator is of another version: install and load the same one"},
 	{-ENODEV, "the board is gone: is it in its slot, its driver loaded, the emulator alive?"},
+	{-EBUSY, "the link has an owner, or lingers for one: choose another with --link"},
+	{-EOPNOTSUPP, "an emulator without pace keeps no time: run it in real time"},
 	{-EFAULT, "the emulator may not reach our memory: run it as the same user"},
 	{-ENOMEM, "too little memory may be pinned: raise RLIMIT_MEMLOCK (ulimit -l), or take "
 		  "smaller sizes"},

@@ -5,6 +5,7 @@
  *
  *   latency.c      one put at a time: from the call to the event that it has arrived
  *   bandwidth.c    many puts in flight, several for a doorbell
+ *   receive.c      data of a link: from the board's hand-over to the reader
  *   translation.c  what the board's address translation takes
  *   check.c        the self-test on a board
  */
@@ -14,6 +15,7 @@
 #include <stdbool.h>
 
 #include "driver/perf/options.h"
+#include "driver/perf/statistics.h"
 #include "driver/perf/table.h"
 
 struct results {
@@ -25,7 +27,12 @@ struct results {
 /* 0 or -errno. */
 int measure_latency(const struct perf_options *o, struct nanet3 *b, struct results *r);
 int measure_bandwidth(const struct perf_options *o, struct nanet3 *b, struct results *r);
+int measure_receive(const struct perf_options *o, struct nanet3 *b, struct results *r);
 int measure_translation(const struct perf_options *o, struct nanet3 *b, struct results *r);
 int measure_check(const struct perf_options *o, struct nanet3 *b, struct results *r);
+
+/* latency.c: what receive.c tells in the same way. Sorts the samples. */
+extern const struct table latency_figures, latency_histogram;
+int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples);
 
 #endif

@@ -18,6 +18,8 @@ static const struct command_entry {
 	{"latency", "of one put at a time, over packet sizes: mean, p50, p99, max, histogram", true,
 	 true},
 	{"bandwidth", "of many puts at once, over packet sizes", true, true},
+	{"receive", "data of a link: how much later than the soonest its reader has them", false,
+	 false},
 	{"translation", "of addresses: TLB hit, page walk, table miss", false, true},
 	{"selftest", "patterns at odd offsets and lengths, compared bit for bit", false, false},
 };
@@ -125,6 +127,18 @@ static const char *take_seed(struct perf_options *o, const char *arg)
 	return whole(arg, 0, UINT64_MAX, &o->seed, &end) && *end == '\0' ? NULL : "a whole number";
 }
 
+static const char *take_link(struct perf_options *o, const char *arg)
+{
+	const char *end;
+	uint64_t number;
+
+	if (!whole(arg, 0, NANET3_LINKS - 1, &number, &end) || *end != '\0') {
+		return "a link, 0 to 3";
+	}
+	o->link = (unsigned)number;
+	return NULL;
+}
+
 static const char *take_json(struct perf_options *o, const char *arg)
 {
 	(void)arg;
@@ -150,7 +164,8 @@ static const struct option_entry entries[] = {
 	{"mode", "interrupt|polling|both", "how to wait (default both, in turn)", take_mode},
 	{"size", "S", "one packet size in bytes; k and M are understood", take_size},
 	{"sizes", "A..B", "packet sizes from A, doubling, to B", take_sizes},
-	{"count", "N", "puts a size and mode; batches; random puts", take_count},
+	{"count", "N", "puts a size and mode; buffers; batches; random puts", take_count},
+	{"link", "N", "to receive from (default 0)", take_link},
 	{"seed", "N", "of the self-test's random numbers (default 1)", take_seed},
 	{"json", NULL, "results as JSON", take_json},
 	{"csv", NULL, "results as CSV", take_csv},

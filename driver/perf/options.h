@@ -19,8 +19,9 @@ struct perf_options {
 	bool modes[PERF_MODES]; /* measured, in turn */
 	uint64_t size_low,
 		size_high; /* packet sizes: powers of two times the low one; 0: not given */
-	uint64_t count;	   /* puts, batches or random puts; 0: not given */
+	uint64_t count;	   /* puts, buffers, batches; 0: not given */
 	uint64_t seed;
+	unsigned link;
 	enum perf_format format;
 	const char *gnuplot; /* NULL: none */
 };

@@ -24,7 +24,17 @@ static double fullest(const struct table *t)
 	return most;
 }
 
-/* One size only: with more of them it would be pages. */
+/* With more sizes than one it would be pages. */
+static bool one_size(const struct table *t)
+{
+	for (size_t i = 1; i < t->count; i++) {
+		if (t->rows[i][0].number != t->rows[0][0].number) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static void write_histogram(FILE *f, const struct table *t)
 {
 	double most = fullest(t);
@@ -52,7 +62,7 @@ static void write_text(FILE *f, const struct perf_options *o, const struct nanet
 	fprintf(f, "%s of %s (%s, serial %u) at %s\n", o->command, info->name, kind_of(info),
 		info->serial, o->where);
 	table_text(f, &r->figures);
-	if (o->size_low != 0 && o->size_low == o->size_high && r->histogram.count > 0) {
+	if (r->histogram.count > 0 && one_size(&r->figures)) {
 		write_histogram(f, &r->histogram);
 	}
 }
@@ -142,7 +152,7 @@ static const struct figure drawn[] = {
 	{"latency",
 	 "set xlabel 'packet size (bytes)'\nset ylabel 'latency (us)'\nset logscale x 2\n"
 	 "set yrange [0:*]\nset key top left\n",
-	 {{"1:5", "linespoints", "p50"}, {"1:6", "lines dashtype 2", "p99"}}},
+	 {{"1:6", "linespoints", "p50"}, {"1:7", "lines dashtype 2", "p99"}}},
 	{"bandwidth",
 	 "set xlabel 'packet size (bytes)'\nset ylabel 'bandwidth (MB/s)'\nset logscale x 2\n"
 	 "set yrange [0:*]\nset key top left\n",

@@ -61,6 +61,7 @@ struct summary samples_summary(struct samples *s)
 	}
 	r.min = s->ns[0];
 	r.max = s->ns[s->count - 1];
+	r.p10 = samples_quantile(s, 0.10);
 	r.p50 = samples_quantile(s, 0.50);
 	r.p99 = samples_quantile(s, 0.99);
 	r.mean = sum / (double)s->count;

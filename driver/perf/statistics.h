@@ -13,7 +13,7 @@ struct samples {
 
 struct summary {
 	size_t count;
-	uint64_t min, max, p50, p99;
+	uint64_t min, max, p10, p50, p99;
 	double mean;
 };
 

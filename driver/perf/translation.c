@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "driver/perf/measure.h"
-#include "driver/perf/statistics.h"
 
 #define BATCHES	  200u
 #define BATCH	  64u /* puts; fewer where the TX ring takes fewer */

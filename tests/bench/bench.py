@@ -6,8 +6,8 @@
 
 Ratios come from bench-demux (both sides in turn in one run). A core share is the CPU time of the
 fcm-server process alone, all threads, over the wall clock, on a station with four links at full pace and
-consumers in other processes: the median of several windows in one run. Puts over the board's loop-back port are
-nanet3-perf's figures on a bare emulator. Lines with `#` say how a figure came about. Ends with `bench: N
+consumers in other processes: the median of several windows in one run. Puts over the board's loop-back port,
+and how soon a link's data are there, are nanet3-perf's figures on a bare emulator. Lines with `#` say how a figure came about. Ends with `bench: N
 figures, ...`; exit 1 when a figure could not be measured, not when it is below its goal.
 """
 import argparse

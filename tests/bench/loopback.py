@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Figures of nanet3-perf on a bare emulator: puts over the loop-back port, waiting asleep and polling in turn in one
-run; medians of several runs."""
+"""Figures of nanet3-perf on a bare emulator: puts over the loop-back port and data of a link, waiting asleep and
+polling in turn in one run; medians of several runs."""
 import json
 import os
 import shutil
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from emulator import Emulator  # noqa: E402
 
 RUNS = 3
-NAMES = ("put_latency", "put_bandwidth", "put_walk")
+NAMES = ("put_latency", "put_bandwidth", "put_walk", "receive")
 
 
 def perf(bin_dir, where, *args):
@@ -61,12 +61,21 @@ def walk(figures, bin_dir, where):
     print(f"# put_walk: hit {hit:.0f} ns a put, walk {page_walk:.0f}, miss {miss:.0f}")
 
 
+def receive(figures, bin_dir, where):
+    runs = [perf(bin_dir, where, "receive", "--count", "500") for _ in range(RUNS)]
+    asleep, polling = {"mode": "interrupt"}, {"mode": "polling"}
+    figures.figure("receive_interrupt_over_polling", ratio(runs, "p10_us", asleep, polling), "ratio")
+    for row in (asleep, polling):
+        print(f"# receive: {row['mode']}: later than the soonest by p10 {median_of(runs, 'p10_us', **row):.1f} us, "
+              f"p50 {median_of(runs, 'p50_us', **row):.1f} us, p99 {median_of(runs, 'p99_us', **row):.1f} us")
+
+
 def measure(figures, bin_dir, wanted):
     """The figures whose name `wanted` likes."""
     directory = tempfile.mkdtemp(prefix="fcm-bench-")
     try:
         with Emulator(bin_dir, directory) as emulator:
-            for name, function in zip(NAMES, (latency, bandwidth, walk)):
+            for name, function in zip(NAMES, (latency, bandwidth, walk, receive)):
                 if wanted(name):
                     function(figures, bin_dir, emulator.where)
     finally:

@@ -66,6 +66,27 @@ def bandwidth(t):
                 done.stderr)
 
 
+def receive(t):
+    """data of a link in both modes; a link that has an owner is left alone"""
+    with Emulator(t.bin, t.base) as emulator:
+        rows = figures(t, emulator, "receive", "--count", "100", "--link", "2")["receive"]
+        t.equal("modes", [(x["mode"], x["count"], x["size_bytes"]) for x in rows], [(m, 100, 160000) for m in MODES])
+        t.check("the soonest is the zero", min(x["min_us"] for x in rows) == 0, rows)
+        argv = [os.path.join(t.bin, "nanet3-perf"), "receive", emulator.where, "--link", "1", "--count", "100000"]
+        with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as owner:
+            time.sleep(0.5)
+            for what in ("owned", "lingering"):
+                done = perf(t, "receive", emulator.where, "--link", "1", "--count", "20")
+                t.check(f"a link that is {what}", done.returncode == 1 and "choose another with --link" in done.stderr,
+                        done.stderr)
+                owner.kill()
+                owner.wait()
+    with Emulator(t.bin, t.base, "--speed", "max") as emulator:
+        done = perf(t, "receive", emulator.where)
+        t.check("without pace there is nothing to measure", done.returncode == 1 and "real time" in done.stderr,
+                done.stderr)
+
+
 def translation(t):
     """the board's counters bear the three cases out, and a walk takes longer than a hit"""
     with Emulator(t.bin, t.base) as emulator:
@@ -171,4 +192,4 @@ def what_to_do(t):
 
 
 if __name__ == "__main__":
-    harness.main([latency, bandwidth, translation, selftest, corruption_is_found, drawn, what_to_do])
+    harness.main([latency, bandwidth, receive, translation, selftest, corruption_is_found, drawn, what_to_do])

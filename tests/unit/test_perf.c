@@ -47,6 +47,7 @@ static void percentiles(void **state)
 		assert_int_equal(r.count, cases[i].count);
 		assert_int_equal(r.min, 1);
 		assert_int_equal(r.max, cases[i].count);
+		assert_int_equal(r.p10, (cases[i].count + 9) / 10);
 		assert_int_equal(r.p50, cases[i].p50);
 		assert_int_equal(r.p99, cases[i].p99);
 		assert_true(r.mean == cases[i].mean);
@@ -65,7 +66,7 @@ static void no_samples(void **state)
 	(void)state;
 	assert_int_equal(samples_create(&s, 1), 0);
 	r = samples_summary(&s);
-	assert_int_equal(r.count + r.min + r.max + r.p50 + r.p99, 0);
+	assert_int_equal(r.count + r.min + r.max + r.p10 + r.p50 + r.p99, 0);
 	assert_int_equal(samples_histogram(&s, bins), 0);
 	samples_destroy(&s);
 }
@@ -201,6 +202,8 @@ static void options_refused(void **state)
 		{"latency unix:/x unix:/y", "one board at a time"},
 		{"translation --size 8", "translation takes no --size"},
 		{"selftest --gnuplot x", "selftest takes no --gnuplot"},
+		{"receive --link 4", "wants a link"},
+		{"receive --sizes 1..2", "receive takes no --size"},
 	};
 
 	(void)state;
