@@ -101,7 +101,7 @@ static bool later(uint32_t a, uint32_t b)
  * that reorder loads. */
 static void copy_event(struct nanet3_event *to, const struct nanet3_event *from)
 {
-	uint64_t words[sizeof(*to) / 8];
+	uint64_t words[sizeof(*to) / 8] = {0};
 
 	for (unsigned i = 0; i < sizeof(*to) / 8; i++) {
 		words[i] = __atomic_load_n((const uint64_t *)from + i, __ATOMIC_ACQUIRE);

@@ -100,7 +100,7 @@ static int post(struct translation *t, enum kind kind, unsigned *ret_posted, uin
 static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 {
 	struct cell_of *cell = &t->cells[kind][mode];
-	struct counters before, after;
+	struct counters before = {0}, after = {0};
 	uint64_t begin = 0, end;
 	unsigned posted;
 	int err, full;
