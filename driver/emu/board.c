@@ -228,7 +228,12 @@ static void gone_step(struct board *b)
 
 void board_step(struct board *b)
 {
+	uint32_t fault;
+
 	world_step(b->world);
+	while ((fault = world_fault(b->world)) != 0) {
+		fault_write(b, fault);
+	}
 	if (board_gone(b)) {
 		gone_step(b);
 		return;

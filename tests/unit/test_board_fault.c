@@ -262,6 +262,18 @@ static void gone_and_back(void **state)
 	check_data(r, &ev);
 }
 
+/* A scenario's faults are the same ones. */
+static void faults_of_the_scenario(void **state)
+{
+	struct rig *r = *state;
+
+	r->world.fault = MODEL_FAULT(MODEL_FAULT_GONE, 0, 1);
+	steps(r, 1);
+	assert_true(board_gone(r->board));
+	steps(r, MS - 1);
+	assert_false(board_gone(r->board));
+}
+
 static void gone_for_good(void **state)
 {
 	struct rig *r = *state;
@@ -364,6 +376,7 @@ int main(void)
 		T(busy_is_from_start_to_stop),
 		T(stuck_dma),
 		T(gone_and_back),
+		T(faults_of_the_scenario),
 		T(gone_for_good),
 		T(stalled_for_a_while),
 		T(unpaced_is_told),
