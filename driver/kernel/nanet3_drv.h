@@ -397,7 +397,7 @@ int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release
 int nanet3_polling(struct nanet3_client *c, struct nanet3_polling *polling);
 void nanet3_link_linger(struct nanet3_link *l);
 void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status);
-void nanet3_link_follow(struct nanet3_link *l);
+unsigned int nanet3_link_follow(struct nanet3_link *l);
 bool nanet3_link_wait_idle(struct nanet3_link *l);
 void nanet3_link_quarantine(struct nanet3_link *l);
 void nanet3_linger_check(struct nanet3_dev *dev);

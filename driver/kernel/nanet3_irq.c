@@ -285,26 +285,26 @@ void nanet3_irqs_free(struct nanet3_dev *dev)
 
 /* ------------------------------------------------------------------------ the tick */
 
-/* Take what waits if it waited at the last tick already, or if nobody is interrupted for it. */
-static void rescue(struct nanet3_dev *dev, bool polled)
+/* Take what waits if it waited at the last tick already. */
+static void rescue(struct nanet3_dev *dev)
 {
 	u64 head = NO_HEAD;
-	unsigned int taken;
 
 	spin_lock(&dev->event_lock);
 	if (dev->evq_live && event_there(dev, dev->evq_read))
 		head = dev->evq_read;
-	if (head != NO_HEAD && (polled || head == dev->tick_head)) {
-		taken = drain_locked(dev);
-		dev->stats.rescued += taken;
+	if (head != NO_HEAD && head == dev->tick_head) {
+		dev->stats.rescued += drain_locked(dev);
 		head = NO_HEAD;
 	}
 	dev->tick_head = head;
 	spin_unlock(&dev->event_lock);
 }
 
+/* Nobody is interrupted for polled links: what they bring is found here. */
 static bool follow_polled(struct nanet3_dev *dev)
 {
+	unsigned int taken = 0;
 	bool polled = false;
 	unsigned int i;
 
@@ -316,9 +316,12 @@ static bool follow_polled(struct nanet3_dev *dev)
 		mine = l->owner && l->owner->polling;
 		spin_unlock(&dev->event_lock);
 		if (mine)
-			nanet3_link_follow(l);
+			taken += nanet3_link_follow(l);
 		polled |= mine;
 	}
+	spin_lock(&dev->event_lock);
+	dev->stats.rescued += taken;
+	spin_unlock(&dev->event_lock);
 	return polled;
 }
 
@@ -349,7 +352,7 @@ void nanet3_tick_work(struct work_struct *work)
 		return;
 	}
 	polled = follow_polled(dev);
-	rescue(dev, polled);
+	rescue(dev);
 	nanet3_linger_check(dev);
 	if (time_after_eq(jiffies, dev->check_at)) {
 		dev->check_at = jiffies + msecs_to_jiffies(CHECK_MS);

@@ -89,11 +89,17 @@ static void device_free(struct device *device)
 	nanet3_rings_free(dev);
 	if (dev->wq)
 		destroy_workqueue(dev->wq);
-	ida_free(&nanet3_indices, dev->index);
 	kvfree(dev);
 }
 
-/* Everything that needs no board. put_device() frees it. */
+/* A board that comes back has its old number, even while handles of its last life are open. */
+static void device_put(struct nanet3_dev *dev)
+{
+	ida_free(&nanet3_indices, dev->index);
+	put_device(&dev->device);
+}
+
+/* Everything that needs no board. device_put() frees it. */
 static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = kvzalloc(sizeof(*dev), GFP_KERNEL);
@@ -135,7 +141,7 @@ static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 	return dev;
 
 fail:
-	put_device(&dev->device);
+	device_put(dev);
 	return ERR_PTR(r);
 }
 
@@ -282,7 +288,7 @@ remove:
 	bar_unmap(dev);
 	pci_disable_device(pdev);
 put:
-	put_device(&dev->device);
+	device_put(dev);
 	return r;
 }
 
@@ -314,7 +320,7 @@ static void nanet3_remove(struct pci_dev *pdev)
 	mutex_unlock(&dev->mutex);
 	bar_unmap(dev);
 	pci_disable_device(pdev);
-	put_device(&dev->device);
+	device_put(dev);
 }
 
 /* Another kernel may follow, in the same memory. */

@@ -500,18 +500,21 @@ int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release
  *
  * The owner may have rung its doorbell for buffers whose events we have not taken yet: the release
  * position is read first.
+ *
+ * Return: events taken
  */
-void nanet3_link_follow(struct nanet3_link *l)
+unsigned int nanet3_link_follow(struct nanet3_link *l)
 {
 	struct nanet3_dev *dev = l->dev;
 	struct nanet3_ring *ring = l->ring;
 	u32 epoch = READ_ONCE(ring->dma_epoch);
+	unsigned int taken;
 	u64 released;
 
 	mutex_lock(&dev->tx_mutex);
 	released = nanet3_read_pair(dev, NANET3_REG_LINK(l->index, NANET3_LREG_RELEASE));
 	mutex_unlock(&dev->tx_mutex);
-	nanet3_drain(dev);
+	taken = nanet3_drain(dev);
 	spin_lock(&dev->event_lock);
 	if (ring->dma_epoch == epoch && released > ring->release_position &&
 	    released <= ring->write_position) {
@@ -519,6 +522,7 @@ void nanet3_link_follow(struct nanet3_link *l)
 		smp_store_release(&ring->release_position, released);
 	}
 	spin_unlock(&dev->event_lock);
+	return taken;
 }
 
 /**
