@@ -93,7 +93,8 @@ static int silence_check(struct nanet3 *b)
 	p->news_ms = now;
 	b->transport->ops->clear(b->transport);
 	r = b->transport->ops->wait(b->transport, 0);
-	return r == -ENODEV && !polling_news(b) ? r : 0;
+	p->gone = r == -ENODEV;
+	return p->gone && !polling_news(b) ? r : 0;
 }
 
 static int polling_wait(struct nanet3 *b, int timeout_ms)
@@ -106,6 +107,9 @@ static int polling_wait(struct nanet3 *b, int timeout_ms)
 			p->turns = 0;
 			p->news_ms = 0;
 			return 1;
+		}
+		if (p->gone) {
+			return -ENODEV;
 		}
 		if (++p->turns % SPINS_A_LOOK == 0) {
 			int r;

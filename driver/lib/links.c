@@ -363,7 +363,9 @@ int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position)
 	struct nanet3_release arg = {.link = link, .position = position};
 
 	if (polled_link(b, link) != NULL) {
-		return libnanet3_poller_release(&b->polling->poller, link, position);
+		return b->polling->gone
+			       ? -ENODEV
+			       : libnanet3_poller_release(&b->polling->poller, link, position);
 	}
 	return libnanet3_request(b, NANET3_IOC_RELEASE, &arg, sizeof(arg));
 }
