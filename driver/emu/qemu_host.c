@@ -39,7 +39,7 @@ static void function_reset(struct qemu_host *q)
 	pci_reset(&q->pci);
 	msix_reset(&q->msix);
 	board_reg_write(q->board, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
-	q->stats.resets++;
+	q->stats.resets += !q->unplugged;
 }
 
 /* Has it left the bus, or come back? */
