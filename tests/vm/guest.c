@@ -21,12 +21,44 @@ const char *guest_where(void)
 	return where != NULL ? where : "/dev/nanet3-0";
 }
 
+#define HANDLES 16u
+static struct nanet3 *open_handles[HANDLES];
+
+/* Put `b` where `old` stands. */
+static void note_handle(struct nanet3 *old, struct nanet3 *b)
+{
+	for (unsigned i = 0; i < HANDLES; i++) {
+		if (open_handles[i] == old) {
+			open_handles[i] = b;
+			return;
+		}
+	}
+}
+
 struct nanet3 *guest_open(void)
 {
 	struct nanet3 *b = NULL;
 
 	assert_int_equal(nanet3_open(guest_where(), &b), 0);
+	note_handle(NULL, b);
 	return b;
+}
+
+void guest_close(struct nanet3 *b)
+{
+	if (b != NULL) {
+		note_handle(b, NULL);
+		nanet3_close(b);
+	}
+}
+
+int guest_close_all(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < HANDLES; i++) {
+		guest_close(open_handles[i]);
+	}
+	return 0;
 }
 
 int guest_open_raw(void)

@@ -26,6 +26,10 @@
 
 const char *guest_where(void); /* NANET3_WHERE, or /dev/nanet3-0 */
 struct nanet3 *guest_open(void);
+void guest_close(struct nanet3 *b); /* NULL is fine */
+/* A test of a group; handles that it left open when it failed are closed, so that the next one can work. */
+#define GUEST_TEST(function) cmocka_unit_test_teardown(function, guest_close_all)
+int guest_close_all(void **state);
 /* The device itself, after INFO. Fails the test when it does not open. */
 int guest_open_raw(void);
 uint64_t guest_ms(void); /* CLOCK_MONOTONIC */

@@ -430,28 +430,28 @@ static void nothing_has_changed(void **state)
 	assert_int_equal(r.gap_cells, 0);
 	guest_reader_fini(&r);
 	guest_yield(b, ANOTHER);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(enotty),
-		cmocka_unit_test(efault),
-		cmocka_unit_test(efault_on_the_way_back),
-		cmocka_unit_test(eproto),
-		cmocka_unit_test(eperm),
-		cmocka_unit_test(eperm_registers),
-		cmocka_unit_test(einval_links),
-		cmocka_unit_test(einval_fields),
-		cmocka_unit_test(einval_registers),
-		cmocka_unit_test(einval_words),
-		cmocka_unit_test(ebusy_and_enoent),
-		cmocka_unit_test(read_write_seek),
-		cmocka_unit_test(malformed_mappings),
-		cmocka_unit_test(writable_where_it_must_not_be),
-		cmocka_unit_test(mappings_of_others),
-		cmocka_unit_test(nothing_has_changed),
+		GUEST_TEST(enotty),
+		GUEST_TEST(efault),
+		GUEST_TEST(efault_on_the_way_back),
+		GUEST_TEST(eproto),
+		GUEST_TEST(eperm),
+		GUEST_TEST(eperm_registers),
+		GUEST_TEST(einval_links),
+		GUEST_TEST(einval_fields),
+		GUEST_TEST(einval_registers),
+		GUEST_TEST(einval_words),
+		GUEST_TEST(ebusy_and_enoent),
+		GUEST_TEST(read_write_seek),
+		GUEST_TEST(malformed_mappings),
+		GUEST_TEST(writable_where_it_must_not_be),
+		GUEST_TEST(mappings_of_others),
+		GUEST_TEST(nothing_has_changed),
 	};
 
 	return cmocka_run_group_tests(tests, open_both, close_both);

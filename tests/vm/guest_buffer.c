@@ -152,7 +152,7 @@ static void odd_offsets(void **state)
 		area_destroy(&s);
 		area_destroy(&d);
 	}
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* Read-write shared memory is as good as private memory, and so is what a child shares after fork. */
@@ -177,7 +177,7 @@ static void kinds_of_memory(void **state)
 	}
 	munmap(shared, 8 * NANET3_PAGE);
 	area_destroy(&s);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void nothing(void *context)
@@ -205,7 +205,7 @@ static void fork_after_register(void **state)
 	check_area(&d, 0, 9000, 9, 0);
 	area_destroy(&s);
 	area_destroy(&d);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void many_puts_in_order(void **state)
@@ -245,7 +245,7 @@ static void many_puts_in_order(void **state)
 		}
 	}
 	check_area(&d, 0, PUTS * BYTES, 3, 0);
-	nanet3_close(b); /* registered as they are */
+	guest_close(b); /* registered as they are */
 	area_destroy(&s);
 	area_destroy(&d);
 }
@@ -284,7 +284,7 @@ static void refused_registers(void **state)
 	assert_int_equal(nanet3_unregister_buffer(b, buffers[17]), -ENOENT);
 	assert_int_equal(nanet3_unregister_buffer(b, 4711), -ENOENT);
 	assert_int_equal(nanet3_register_buffer(b, p, 100, &buffers[17]), 0);
-	nanet3_close(b);
+	guest_close(b);
 	munmap(p, 3 * NANET3_PAGE);
 	munmap(text, NANET3_PAGE);
 }
@@ -324,8 +324,8 @@ static void refused_puts(void **state)
 	put.flags = 0x80;
 	assert_int_equal(nanet3_put(a, &put), -EINVAL);
 	check_area(&d, 0, 0, 0, 0);
-	nanet3_close(a);
-	nanet3_close(b);
+	guest_close(a);
+	guest_close(b);
 	area_destroy(&s);
 	area_destroy(&d);
 }
@@ -354,7 +354,7 @@ static void unchecked_put_faults(void **state)
 	put.destination_offset = 0;
 	put_and_finish(b, &put); /* and it goes on */
 	check_area(&d, 0, 100, 4, 0);
-	nanet3_close(b);
+	guest_close(b);
 	area_destroy(&s);
 	area_destroy(&d);
 }
@@ -380,9 +380,9 @@ static void as_nobody(void *context)
 	assert_int_equal(nanet3_register_buffer(b, p, 3 * NANET3_PAGE, &second), 0);
 	assert_int_equal(nanet3_unregister_buffer(a, first), 0);
 	assert_int_equal(nanet3_register_buffer(b, p, 5 * NANET3_PAGE, &second), 0);
-	nanet3_close(b);
+	guest_close(b);
 	assert_int_equal(nanet3_register_buffer(a, p, 8 * NANET3_PAGE, &first), 0);
-	nanet3_close(a);
+	guest_close(a);
 }
 
 static void memlock_is_the_limit(void **state)
@@ -452,7 +452,7 @@ static void killed_while_putting(void **state)
 		assert_int_equal(guest_join(pid), -SIGKILL);
 		guest_wait_for(let_go, b, 1, "nothing pinned after");
 	}
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* The pages stay the board's although the process unmapped them; unregistering waits for the board. */
@@ -490,22 +490,22 @@ static void unmapped_and_unregistered_while_putting(void **state)
 		assert_int_equal(guest_wait_event(b, NANET3_EVENT_TX).cookie, round);
 	}
 	assert_true(let_go(b));
-	nanet3_close(b);
+	guest_close(b);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(odd_offsets),
-		cmocka_unit_test(kinds_of_memory),
-		cmocka_unit_test(fork_after_register),
-		cmocka_unit_test(many_puts_in_order),
-		cmocka_unit_test(refused_registers),
-		cmocka_unit_test(refused_puts),
-		cmocka_unit_test(unchecked_put_faults),
-		cmocka_unit_test(memlock_is_the_limit),
-		cmocka_unit_test(killed_while_putting),
-		cmocka_unit_test(unmapped_and_unregistered_while_putting),
+		GUEST_TEST(odd_offsets),
+		GUEST_TEST(kinds_of_memory),
+		GUEST_TEST(fork_after_register),
+		GUEST_TEST(many_puts_in_order),
+		GUEST_TEST(refused_registers),
+		GUEST_TEST(refused_puts),
+		GUEST_TEST(unchecked_put_faults),
+		GUEST_TEST(memlock_is_the_limit),
+		GUEST_TEST(killed_while_putting),
+		GUEST_TEST(unmapped_and_unregistered_while_putting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

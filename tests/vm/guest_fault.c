@@ -40,7 +40,7 @@ static void interrupts_lost(void **state)
 	assert_true(guest_stats(b).rescued > before.rescued);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* The control vector's too: a word's completion comes. */
@@ -55,7 +55,7 @@ static void control_interrupt_lost(void **state)
 	guest_fault(b, MODEL_FAULT_LOSE_IRQS, NANET3_LINKS, 2);
 	assert_int_equal(nanet3_send(b, &tx), 0);
 	assert_int_equal(guest_wait_event(b, NANET3_EVENT_TX).cookie, 4711);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static uint64_t spurious_seen(void *context)
@@ -82,7 +82,7 @@ static void interrupts_from_nowhere(void **state)
 	assert_int_equal(r.gap_cells, 0);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* Far more control events than the board's queue holds: counted, and no data event is lost. */
@@ -109,8 +109,8 @@ static void flood_of_control_events(void **state)
 	assert_true(guest_stats(b).queue_lost > before.queue_lost);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(deaf);
-	nanet3_close(b);
+	guest_close(deaf);
+	guest_close(b);
 }
 
 static uint64_t bad_seen(void *context)
@@ -142,7 +142,7 @@ static void events_of_no_sense(void **state)
 	assert_int_equal(r.gap_cells, 0);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* Hand-overs stop and go on: a gap or none, but never a hole. */
@@ -158,12 +158,13 @@ static void stall(void **state)
 	guest_reader_init(&r, LINK, 0);
 	guest_reader_run(&r, b, 50);
 	guest_fault(b, MODEL_FAULT_STALL, 0, 20);
-	ev = guest_wait_event(b, NANET3_EVENT_ERROR);
-	assert_int_equal(ev.reason, NANET3_ERROR_STALLED);
+	do { /* the flood before may still be told of */
+		ev = guest_wait_event(b, NANET3_EVENT_ERROR);
+	} while (ev.reason != NANET3_ERROR_STALLED);
 	guest_reader_run(&r, b, r.good + 400);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* DMA that does not stop at once, but does within what the driver grants. */
@@ -186,7 +187,7 @@ static void slow_to_stop(void **state)
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
 	assert_int_equal(guest_stats(b).quarantined, quarantined);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* ------------------------------------------------------------------------ off the bus */
@@ -219,7 +220,7 @@ static uint64_t can_open(void *context)
 	if (nanet3_open(guest_where(), &b) != 0) {
 		return 0;
 	}
-	nanet3_close(b);
+	guest_close(b);
 	return 1;
 }
 
@@ -303,7 +304,7 @@ static void back_as_new(void)
 	guest_reader_run(&r, b, 200);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* What a handle has open when the board goes: rings under DMA, a registered buffer, mappings. */
@@ -344,7 +345,7 @@ static void look(const struct holder *h)
 static void let_go(struct holder *h)
 {
 	guest_reader_fini(&h->reader);
-	nanet3_close(h->b);
+	guest_close(h->b);
 	munmap(h->memory, 1 << 20);
 }
 
@@ -373,7 +374,7 @@ static void gone_and_back(void **state)
 	all_is_enodev(fd);
 	back_as_new(); /* while the old handles are open */
 	let_go(&h);
-	nanet3_close(watcher);
+	guest_close(watcher);
 	close(fd);
 	back_as_new();
 }
@@ -428,16 +429,16 @@ static void unbound_under_dma(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(interrupts_lost),
-		cmocka_unit_test(control_interrupt_lost),
-		cmocka_unit_test(interrupts_from_nowhere),
-		cmocka_unit_test(flood_of_control_events),
-		cmocka_unit_test(events_of_no_sense),
-		cmocka_unit_test(stall),
-		cmocka_unit_test(slow_to_stop),
-		cmocka_unit_test(gone_and_back),
-		cmocka_unit_test(removed_under_dma),
-		cmocka_unit_test(unbound_under_dma),
+		GUEST_TEST(interrupts_lost),
+		GUEST_TEST(control_interrupt_lost),
+		GUEST_TEST(interrupts_from_nowhere),
+		GUEST_TEST(flood_of_control_events),
+		GUEST_TEST(events_of_no_sense),
+		GUEST_TEST(stall),
+		GUEST_TEST(slow_to_stop),
+		GUEST_TEST(gone_and_back),
+		GUEST_TEST(removed_under_dma),
+		GUEST_TEST(unbound_under_dma),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,7 +154,7 @@ static void probe(void **state)
 	assert_int_equal(write_name("unbind"), 0);
 	every_failure(act_bind, undo_bind, NULL);
 	assert_int_equal(write_name("bind"), 0);
-	nanet3_close(guest_open());
+	guest_close(guest_open());
 }
 
 static int act_unbind(void *context)
@@ -346,7 +346,7 @@ static void requests(void **state)
 	every_failure(act_requests, nothing, &h);
 	close(h.fd);
 	munmap(h.memory, 1 << 20);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* The whole of a handle's life, with the close among what may meet a failure. */
@@ -391,21 +391,15 @@ static void sound_afterwards(void **state)
 		guest_reader_fini(&r);
 		guest_yield(b, i);
 	}
-	nanet3_close(b);
+	guest_close(b);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(probe),
-		cmocka_unit_test(removal),
-		cmocka_unit_test(open_and_info),
-		cmocka_unit_test(claim_and_yield),
-		cmocka_unit_test(mappings),
-		cmocka_unit_test(registration),
-		cmocka_unit_test(requests),
-		cmocka_unit_test(life),
-		cmocka_unit_test(sound_afterwards),
+		GUEST_TEST(probe),	     GUEST_TEST(removal),  GUEST_TEST(open_and_info),
+		GUEST_TEST(claim_and_yield), GUEST_TEST(mappings), GUEST_TEST(registration),
+		GUEST_TEST(requests),	     GUEST_TEST(life),	   GUEST_TEST(sound_afterwards),
 	};
 
 	return cmocka_run_group_tests(tests, prepare, NULL);

@@ -156,7 +156,7 @@ static void killed_and_taken_over(void **state)
 	assert_int_equal(after.links[LINK].takeovers - before.links[LINK].takeovers, LIVES - 1);
 	assert_int_equal(after.links[LINK].lingers - before.links[LINK].lingers, LIVES);
 	stop_link(b);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static uint64_t held(void *context)
@@ -195,7 +195,7 @@ static void loss_is_named(void **state)
 	assert_int_equal(r.lost[TDM_LOSS_RING_FULL], after - before);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static uint64_t stopped(void *context)
@@ -233,7 +233,7 @@ static void dma_stops_after_linger(void **state)
 	assert_int_equal(nanet3_ring(b, LINK)->dma_epoch, epoch + 1);
 	guest_wait_completed(b, LINK, 3);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* ------------------------------------------------------------------------ relatives */
@@ -276,7 +276,7 @@ static void fork_and_exec_with_mappings(void **state)
 	assert_int_equal(r.gap_cells, 0);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 struct heir {
@@ -329,7 +329,7 @@ static void heir_keeps_the_handle(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	stop_link(b);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* ------------------------------------------------------------------------ two processes */
@@ -351,7 +351,7 @@ static void watch(void *context)
 		assert_int_equal(nanet3_yield(b, LINK), -EPERM);
 		assert_null(nanet3_buffer(b, LINK, 0));
 	}
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void owner_and_watcher(void **state)
@@ -370,18 +370,15 @@ static void owner_and_watcher(void **state)
 	assert_int_equal(guest_join(pids[1]), 0);
 	guest_reader_fini(&r);
 	guest_yield(b, LINK);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_and_taken_over),
-		cmocka_unit_test(loss_is_named),
-		cmocka_unit_test(dma_stops_after_linger),
-		cmocka_unit_test(fork_and_exec_with_mappings),
-		cmocka_unit_test(heir_keeps_the_handle),
-		cmocka_unit_test(owner_and_watcher),
+		GUEST_TEST(killed_and_taken_over),  GUEST_TEST(loss_is_named),
+		GUEST_TEST(dma_stops_after_linger), GUEST_TEST(fork_and_exec_with_mappings),
+		GUEST_TEST(heir_keeps_the_handle),  GUEST_TEST(owner_and_watcher),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static void four_links_in_parallel(void **state)
 		guest_reader_fini(&readers[i]);
 		guest_yield(b, i);
 	}
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void own_one_link(void *context)
@@ -48,7 +48,7 @@ static void own_one_link(void *context)
 	guest_reader_run(&r, b, GOOD_FRAMES);
 	guest_reader_fini(&r);
 	guest_yield(b, link);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void four_processes_in_parallel(void **state)
@@ -81,7 +81,7 @@ static void every_buffer_of_the_ring(void **state)
 	assert_true(r.position >= 2 * (uint64_t)nanet3_ring(b, 2)->depth);
 	guest_reader_fini(&r);
 	guest_yield(b, 2);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static uint64_t written(void *context)
@@ -123,7 +123,7 @@ static void full_ring(void **state)
 	guest_reader_fini(&early);
 	guest_reader_fini(&late);
 	guest_yield(b, 1);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* The deadline in force when DMA starts: short completions of the same unbroken stream. */
@@ -152,7 +152,7 @@ static void deadline(void **state)
 	guest_reader_fini(&r);
 	guest_yield(b, 3);
 	guest_reg_set(b, reg, old);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void epoll_sees_events(void **state)
@@ -170,7 +170,7 @@ static void epoll_sees_events(void **state)
 	assert_true(got.events & EPOLLIN);
 	guest_yield(b, 0);
 	close(e);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void on_alarm(int number)
@@ -233,20 +233,20 @@ static void polling(void **state)
 		guest_reader_fini(&readers[i]);
 		guest_yield(b, i);
 	}
-	nanet3_close(b);
+	guest_close(b);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(four_links_in_parallel),
-		cmocka_unit_test(four_processes_in_parallel),
-		cmocka_unit_test(every_buffer_of_the_ring),
-		cmocka_unit_test(full_ring),
-		cmocka_unit_test(deadline),
-		cmocka_unit_test(epoll_sees_events),
-		cmocka_unit_test(wait_request),
-		cmocka_unit_test(polling),
+		GUEST_TEST(four_links_in_parallel),
+		GUEST_TEST(four_processes_in_parallel),
+		GUEST_TEST(every_buffer_of_the_ring),
+		GUEST_TEST(full_ring),
+		GUEST_TEST(deadline),
+		GUEST_TEST(epoll_sees_events),
+		GUEST_TEST(wait_request),
+		GUEST_TEST(polling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void sound(unsigned link)
 	guest_reader_run(&r, b, 200);
 	guest_reader_fini(&r);
 	guest_yield(b, link);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 /* Own the link for a while, give it back while its DMA does not stop. */
@@ -41,7 +41,7 @@ static void yield_stuck(unsigned how_long)
 		fail_msg("yield: %d", r);
 	}
 	assert_true(guest_ms() < until);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void stops_after_a_reset(void **state)
@@ -55,7 +55,7 @@ static void stops_after_a_reset(void **state)
 	s = guest_stats(b);
 	assert_true(s.resets > 0);
 	assert_int_equal(s.quarantined, 0);
-	nanet3_close(b);
+	guest_close(b);
 	sound(LINK);
 	sound(OTHER);
 }
@@ -70,15 +70,15 @@ static void never_stops(void **state)
 	assert_true(guest_stats(b).quarantined > 0);
 	guest_wait_locked(b, LINK);
 	assert_true(nanet3_claim(b, LINK, 0, NULL) < 0);
-	nanet3_close(b);
+	guest_close(b);
 	sound(OTHER);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stops_after_a_reset),
-		cmocka_unit_test(never_stops),
+		GUEST_TEST(stops_after_a_reset),
+		GUEST_TEST(never_stops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

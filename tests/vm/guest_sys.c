@@ -111,7 +111,7 @@ static void attributes(void **state)
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		guest_yield(b, i);
 	}
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void sensors(void **state)
@@ -132,7 +132,7 @@ static void sensors(void **state)
 	assert_in_range(value, reg - 3000, reg + 3000);
 	snprintf(path, sizeof(path), "%s/power1_input", hwmon);
 	assert_true(slurp(path, text, sizeof(text)) > 0);
-	nanet3_close(b);
+	guest_close(b);
 }
 
 static void debugfs(void **state)
@@ -167,10 +167,10 @@ static void pps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(attributes),
-		cmocka_unit_test(sensors),
-		cmocka_unit_test(debugfs),
-		cmocka_unit_test(pps),
+		GUEST_TEST(attributes),
+		GUEST_TEST(sensors),
+		GUEST_TEST(debugfs),
+		GUEST_TEST(pps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

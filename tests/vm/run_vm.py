@@ -54,7 +54,7 @@ BOOTS = {
     "driver": Boot("driver", limit=600),
     "swiotlb": Boot("content", append="swiotlb=force"),
     "high-memory": Boot("content", memory=5120),
-    "daemon": Boot("daemon", memory=1024, limit=400, judge="truth"),
+    "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
     "inject": Boot("inject", limit=900),
     "seeded": Boot("seeded", kernel_flags="NANET3_SEEDED_BUG=y", must_report="KASAN: .*use-after-free"),
     # Memory that the board may still write to is never freed; the DMA debugger sees just that.
@@ -89,7 +89,7 @@ class Runner:
             log = out + ".log"
             os.makedirs(out, exist_ok=True)
             with open(log, "w") as f:
-                code = subprocess.call(["make", "-C", os.path.join(ROOT, "driver/kernel"), f"O={out}",
+                code = subprocess.call(["make", "-C", os.path.join(ROOT, "driver/kernel"), f"OUT={out}",
                                         f"KDIR={self.headers}", f"KVERSION={self.release}",
                                         f"KFLAGS={flags}"], stdout=f, stderr=f)
             if code:
