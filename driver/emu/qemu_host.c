@@ -17,6 +17,7 @@
 #include "driver/emu/qemu_private.h"
 
 #define NOTHING_THERE 0xffffffffu /* what a read of a missing board gives */
+#define SERVE_AT_ONCE 16u	  /* requests, before the board gets a step in again */
 
 uint64_t qemu_now_ns(void)
 {
@@ -223,11 +224,14 @@ static int serve_proxy(struct qemu_host *q)
 	struct proxy_message m;
 	int r = 0;
 
-	while (!q->unplugged && (r = proxy_receive(&q->proxy, &m)) > 0) {
-		r = handle(q, &m);
-		proxy_close_fds(&m);
-		if (r < 0) {
+	for (unsigned i = 0; i < SERVE_AT_ONCE && r == 0 && !q->unplugged; i++) {
+		r = proxy_receive(&q->proxy, &m);
+		if (r == 0) {
 			break;
+		}
+		if (r > 0) {
+			r = handle(q, &m);
+			proxy_close_fds(&m);
 		}
 	}
 	if (r == -EPIPE) {
