@@ -52,10 +52,9 @@ static int device_wait(struct transport *t, int timeout_ms)
 	return p.revents & POLLIN ? 1 : -ENODEV;
 }
 
-static int device_expose(struct transport *t, bool on)
+static int device_expose(struct transport *t)
 {
 	(void)t; /* the driver pins what it is given */
-	(void)on;
 	return 0;
 }
 

@@ -74,9 +74,6 @@ void nanet3_close(struct nanet3 *b)
 		munmap(b->queue, b->queue_bytes);
 	}
 	if (b->transport != NULL) {
-		if (b->buffers > 0) {
-			(void)b->transport->ops->expose(b->transport, false);
-		}
 		b->transport->ops->close(b->transport);
 	}
 	free(b);
@@ -92,30 +89,20 @@ const struct nanet3_info *nanet3_info(const struct nanet3 *b)
 int nanet3_register_buffer(struct nanet3 *b, void *address, size_t length, uint32_t *ret_buffer)
 {
 	struct nanet3_register arg = {.address = (uintptr_t)address, .length = length};
-	int r = b->transport->ops->expose(b->transport, true);
+	int r = b->transport->ops->expose(b->transport);
 
 	if (r == 0) {
 		r = libnanet3_request(b, NANET3_IOC_REGISTER, &arg, sizeof(arg));
 	}
-	if (r < 0) {
-		if (b->buffers == 0) {
-			(void)b->transport->ops->expose(b->transport, false);
-		}
-		return r;
+	if (r == 0) {
+		*ret_buffer = arg.buffer;
 	}
-	b->buffers++;
-	*ret_buffer = arg.buffer;
-	return 0;
+	return r;
 }
 
 int nanet3_unregister_buffer(struct nanet3 *b, uint32_t buffer)
 {
-	int r = libnanet3_request(b, NANET3_IOC_UNREGISTER, &buffer, sizeof(buffer));
-
-	if (r == 0 && --b->buffers == 0) {
-		(void)b->transport->ops->expose(b->transport, false);
-	}
-	return r;
+	return libnanet3_request(b, NANET3_IOC_UNREGISTER, &buffer, sizeof(buffer));
 }
 
 int nanet3_put(struct nanet3 *b, const struct nanet3_put *put)

@@ -32,8 +32,8 @@ struct transport_ops {
 	void (*clear)(struct transport *t);
 	/* Wait for a signal: 1, 0 on time-out. */
 	int (*wait)(struct transport *t, int timeout_ms);
-	/* Let the board's end reach this process's memory, or no longer. */
-	int (*expose)(struct transport *t, bool on);
+	/* Let the board's end reach this process's memory, where that must be allowed. */
+	int (*expose)(struct transport *t);
 	int (*fd)(const struct transport *t);
 	void (*close)(struct transport *t);
 };
@@ -71,7 +71,6 @@ struct nanet3 {
 	uint64_t queue_read; /* ours */
 	struct lib_link links[NANET3_LINKS];
 	struct lib_polling *polling; /* NULL: off */
-	unsigned buffers;	     /* registered */
 };
 
 /* One request; see struct transport_ops. */

@@ -224,8 +224,9 @@ static int sock_wait(struct transport *t, int timeout_ms)
 }
 
 /* The board's end reads and writes registered buffers with process_vm_readv(2), which where Yama is in
- * force we must allow it by name. There is one name a process: the last one holds. */
-static int sock_expose(struct transport *t, bool on)
+ * force we must allow it by name. There is one name a process, the last one holds; it is not taken
+ * back, because another handle's buffers may still need it. */
+static int sock_expose(struct transport *t)
 {
 	struct sock *s = (struct sock *)t;
 	struct ucred peer;
@@ -235,8 +236,7 @@ static int sock_expose(struct transport *t, bool on)
 		return -errno;
 	}
 	/* EINVAL: no Yama, nothing to allow. */
-	if (prctl(PR_SET_PTRACER, on ? (unsigned long)peer.pid : 0ul, 0, 0, 0) != 0 &&
-	    errno != EINVAL) {
+	if (prctl(PR_SET_PTRACER, (unsigned long)peer.pid, 0, 0, 0) != 0 && errno != EINVAL) {
 		return -errno;
 	}
 	return 0;
