@@ -88,7 +88,7 @@ static _Noreturn void become_qemu(const struct qemu_launch *l, pid_t parent, int
 	signal(SIGPIPE, SIG_DFL);
 	keep_over_exec(proxy_fd);
 	keep_over_exec(qtest_fd);
-	if (argv != NULL && getppid() == parent) {
+	if (argv != NULL && argv[0] != NULL && getppid() == parent) {
 		execvp(argv[0], argv);
 		fprintf(stderr, "nanet3-emu: %s: %s\n", argv[0], strerror(errno));
 	}
