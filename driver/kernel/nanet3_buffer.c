@@ -37,7 +37,7 @@ static int pin(struct nanet3_buffer *b, u64 address)
 	unsigned long pinned = 0;
 	int r;
 
-	b->pages = kvcalloc(b->page_count, sizeof(*b->pages), GFP_KERNEL);
+	b->pages = kvcalloc(b->page_count, sizeof(*b->pages), GFP_KERNEL_ACCOUNT);
 	if (!b->pages)
 		return -ENOMEM;
 	b->mm = current->mm;
@@ -72,20 +72,63 @@ static size_t table_bytes(const struct nanet3_buffer *b)
 	return b->page_count * sizeof(*b->table);
 }
 
-static void unmap(struct nanet3_dev *dev, struct nanet3_buffer *b)
+/*
+ * A page that lies in several buffers is mapped once: the DMA API knows no overlapping mappings,
+ * and where DMA is bounced, two bounced copies of one page would not be one memory.
+ */
+static struct nanet3_page *page_get(struct nanet3_dev *dev, struct page *page)
 {
 	struct device *parent = &dev->pdev->dev;
+	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
+	int r;
+
+	if (p) {
+		p->users++;
+		return p;
+	}
+	p = kmalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return NULL;
+	p->users = 1;
+	p->bus = dma_map_page(parent, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(parent, p->bus))
+		goto free;
+	r = xa_err(xa_store(&dev->pages, page_to_pfn(page), p, GFP_KERNEL_ACCOUNT));
+	if (r == 0)
+		return p;
+	dma_unmap_page_attrs(parent, p->bus, PAGE_SIZE, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
+free:
+	kfree(p);
+	return NULL;
+}
+
+static void page_put(struct nanet3_dev *dev, struct page *page)
+{
+	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
+
+	if (--p->users > 0)
+		return;
+	xa_erase(&dev->pages, page_to_pfn(page));
+	dma_unmap_page_attrs(&dev->pdev->dev, p->bus, PAGE_SIZE, DMA_BIDIRECTIONAL,
+			     DMA_ATTR_SKIP_CPU_SYNC);
+	kfree(p);
+}
+
+static void unmap(struct nanet3_dev *dev, struct nanet3_buffer *b)
+{
 	unsigned long i;
 
-	for (i = 0; i < b->mapped; i++)
-		dma_unmap_page_attrs(parent, le64_to_cpu(b->table[i]), PAGE_SIZE, DMA_BIDIRECTIONAL,
-				     DMA_ATTR_SKIP_CPU_SYNC);
+	for (i = 0; i < b->mapped; i++) {
+		page_put(dev, b->pages[i]);
+		cond_resched();
+	}
 	b->mapped = 0;
 	if (b->table)
-		dma_free_coherent(parent, table_bytes(b), b->table, b->table_dma);
+		dma_free_coherent(&dev->pdev->dev, table_bytes(b), b->table, b->table_dma);
 	b->table = NULL;
 }
 
+/* mutex held. */
 static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 {
 	struct device *parent = &dev->pdev->dev;
@@ -96,15 +139,16 @@ static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 	if (!b->table)
 		return -ENOMEM;
 	for (i = 0; i < b->page_count; i++) {
-		dma_addr_t bus = dma_map_page(parent, b->pages[i], 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+		struct nanet3_page *p = page_get(dev, b->pages[i]);
 
-		if (dma_mapping_error(parent, bus)) {
+		if (!p) {
 			unmap(dev, b);
 			return -ENOMEM;
 		}
-		b->table[i] = cpu_to_le64(bus);
+		b->table[i] = cpu_to_le64(p->bus);
 		b->mapped++;
-		b->need_sync |= dma_need_sync(parent, bus);
+		b->need_sync |= dma_need_sync(parent, p->bus);
+		cond_resched();
 	}
 	return 0;
 }
@@ -286,6 +330,23 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c)
 		if (dev->buffers[n].client && (!c || dev->buffers[n].client == c))
 			drop(dev, n);
 	}
+}
+
+/**
+ * nanet3_buffers_free() - give back what is left when the last handle has closed
+ * @dev: the board; only quarantined buffers are left, whose memory stays pinned and mapped
+ */
+void nanet3_buffers_free(struct nanet3_dev *dev)
+{
+	struct nanet3_page *p;
+	unsigned long pfn;
+	u32 n;
+
+	for (n = 0; n < NANET3_BUFFERS; n++)
+		kvfree(dev->buffers[n].pages);
+	xa_for_each(&dev->pages, pfn, p)
+		kfree(p);
+	xa_destroy(&dev->pages);
 }
 
 /* ------------------------------------------------------------------------ requests */

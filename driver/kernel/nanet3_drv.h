@@ -47,6 +47,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "nanet3.h"
 
@@ -151,6 +152,16 @@ struct nanet3_buffer {
 	u32 last_descriptor;
 	bool sent;
 	bool quarantined;
+};
+
+/**
+ * struct nanet3_page - a page that is mapped for DMA
+ * @bus: its bus address
+ * @users: how often it lies in a registered buffer, by mutex
+ */
+struct nanet3_page {
+	dma_addr_t bus;
+	u32 users;
 };
 
 /**
@@ -282,6 +293,7 @@ struct nanet3_pps_stamp {
  * @slots: what is on its way, by event_lock
  * @slots_busy: which of them
  * @buffers: registered buffers by number
+ * @pages: struct nanet3_page by page frame number, of all buffers; by mutex
  * @clients: open files
  * @wq: for the tick
  * @tick: finds events whose interrupt was lost, follows polled links, ends lingering
@@ -327,6 +339,7 @@ struct nanet3_dev {
 	DECLARE_BITMAP(slots_busy, NANET3_SLOTS);
 
 	struct nanet3_buffer buffers[NANET3_BUFFERS];
+	struct xarray pages;
 	struct list_head clients;
 
 	struct workqueue_struct *wq;
@@ -430,6 +443,7 @@ void nanet3_revoke_dma(struct nanet3_dev *dev);
 int nanet3_register(struct nanet3_client *c, struct nanet3_register *r);
 int nanet3_unregister(struct nanet3_client *c, u32 number);
 void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c);
+void nanet3_buffers_free(struct nanet3_dev *dev);
 void nanet3_buffers_restore(struct nanet3_dev *dev);
 void nanet3_buffer_sync_for_board(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
 				  u64 length);

@@ -86,6 +86,7 @@ static void device_free(struct device *device)
 {
 	struct nanet3_dev *dev = container_of(device, struct nanet3_dev, device);
 
+	nanet3_buffers_free(dev);
 	nanet3_rings_free(dev);
 	if (dev->wq)
 		destroy_workqueue(dev->wq);
@@ -121,6 +122,7 @@ static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 	mutex_init(&dev->tx_mutex);
 	spin_lock_init(&dev->event_lock);
 	INIT_LIST_HEAD(&dev->clients);
+	xa_init(&dev->pages);
 	INIT_DELAYED_WORK(&dev->tick, nanet3_tick_work);
 	dev->tick_head = ~0ull;
 	dev->check_at = jiffies;
