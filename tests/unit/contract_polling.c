@@ -154,8 +154,8 @@ static void polling_ends_with_the_last_link(void **state)
 	assert_int_equal(nanet3_yield(b, 0), 0);
 	completed(b, 2, 6);
 	assert_int_equal(nanet3_yield(b, 2), 0);
-	claim(b, 2, NANET3_CLAIM_FRESH, false);
 	before = stats(b);
+	claim(b, 2, NANET3_CLAIM_FRESH, false);
 	completed(b, 2, 5);
 	after = stats(b);
 	assert_true(after.links[2].interrupts > before.links[2].interrupts);
