@@ -34,9 +34,10 @@
 #define WORKERS 4u
 #define HANDLES 4u
 #define MAPS	16u
-#define ARENA	(1u << 20) /* memory that buffers are registered in */
-#define LIFE_MS 3000u	   /* of a worker; half of them end by SIGKILL in the middle of something */
-#define HANG_S	60	   /* a worker that cannot be killed within this hangs in the kernel */
+#define ARENA	(16u << 20) /* that buffers are registered in: so much that few overlap */
+#define BUFFER	(1u << 16)
+#define LIFE_MS 3000u /* of a worker; half of them end by SIGKILL in the middle of something */
+#define HANG_S	60    /* a worker that cannot be killed within this hangs in the kernel */
 #define NOBODY	65534
 
 struct mapping {
@@ -230,7 +231,7 @@ static void do_register(struct fuzz *f)
 {
 	struct nanet3_register r = {.address = (uintptr_t)f->arena + below(f, ARENA)};
 
-	r.length = below(f, 4) > 0 ? 1 + below(f, ARENA / 4) : number(f);
+	r.length = below(f, 4) > 0 ? 1 + below(f, BUFFER) : number(f);
 	if (below(f, 8) == 0) {
 		r.address = number(f);
 	}
@@ -253,8 +254,8 @@ static void do_put(struct fuzz *f)
 				 .flags = (uint32_t)below(f, 4)};
 
 	if (below(f, 3) == 0) {
-		put.source_offset = below(f, ARENA / 4);
-		put.destination_offset = below(f, ARENA / 4);
+		put.source_offset = below(f, BUFFER);
+		put.destination_offset = below(f, BUFFER);
 	}
 	if (below(f, 10) == 0) {
 		put.length = number(f);

@@ -221,6 +221,8 @@ void guest_reader_fini(struct guest_reader *r)
 	r->deframe = NULL;
 }
 
+#define SETTLING_FRAMES 400u /* there and back over the longest fibre, and some to agree */
+
 static void on_verdict(void *context, const struct tdm_verdict *v)
 {
 	struct guest_reader *r = context;
@@ -238,6 +240,9 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 		return;
 	}
 	r->lost[v->loss]++;
+	if (v->loss == TDM_LOSS_TIME && v->count < r->forgiven) {
+		return;
+	}
 	if (r->aligned && v->loss > TDM_LOSS_RING_FULL) {
 		fail_msg("link %u: frame %llu is lost: %s", r->link, (unsigned long long)v->count,
 			 tdm_loss_name(v->loss));
@@ -269,6 +274,7 @@ static void take_one(struct guest_reader *r, struct nanet3 *b)
 	    c->frame_count != r->count) { /* the one hole allowed: a short second */
 		assert_true(c->frame_count > r->count);
 		assert_int_equal(c->frame_count % NANET3_FRAMES_PER_SECOND, 0);
+		r->forgiven = c->frame_count + SETTLING_FRAMES;
 	}
 	if (c->length > 0) {
 		const uint8_t *bytes = nanet3_buffer(b, r->link, r->position);
@@ -295,7 +301,8 @@ unsigned guest_reader_take(struct guest_reader *r, struct nanet3 *b)
 		take_one(r, b);
 	}
 	tdm_deframe_stats(r->deframe, &after);
-	if (aligned && r->aligned && after.sequence_gaps != before.sequence_gaps) {
+	if (aligned && r->aligned && r->count > r->forgiven &&
+	    after.sequence_gaps != before.sequence_gaps) {
 		fail_msg("link %u: the floor's sequence jumps before position %llu", r->link,
 			 (unsigned long long)r->position);
 	}

@@ -64,7 +64,9 @@ struct guest_reader {
 	uint64_t good, lost[TDM_LOSSES];
 	uint64_t data_cells, gap_cells;
 	struct tdm_deframe *deframe;
-	bool aligned; /* a good frame was seen: from then on, none may be lost but in gaps */
+	uint64_t
+		forgiven; /* count up to which the floor may still number by the second before a hole */
+	bool aligned;	  /* a good frame was seen: from then on, none may be lost but in gaps */
 	struct tdm_deframe_mark mark; /* the last good frame, once one was */
 };
 void guest_reader_init(struct guest_reader *r, unsigned link, uint64_t position);
