@@ -151,6 +151,14 @@ bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/memory.py --bin $(B)/bin --minutes $(or $(MINUTES),5)
 
+# The kernel module; not part of `all`: it needs a kernel's headers.
+module: ## the kernel module, for KVERSION=... with headers in /lib/modules
+	@$(MAKE) --no-print-directory -C driver/kernel module VERSION=$(VERSION) \
+	    OUT=$(abspath $(B))/module/$(or $(KVERSION),$(shell uname -r))
+
+module-check: ## the module against kernel headers (W=1, sparse), checkpatch, kernel-doc, DKMS; HEADERS=DIR fetches every Debian kernel's
+	@driver/kernel/check.sh $(if $(HEADERS),--fetch $(HEADERS))
+
 # Kernels for the guests, made once: FCM_VM_CACHE keeps them beyond `make clean`.
 vm_cache = $(or $(FCM_VM_CACHE),$(B)/vm-cache)
 run_vm   = $(PYTHON) tests/vm/run_vm.py --build $(B) --cache $(vm_cache) $(if $(TEST),--only $(TEST)) \
@@ -196,6 +204,6 @@ install: all install-lib ## install below $(DESTDIR)$(prefix)
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-memory install tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-memory install tests-build
 
 -include $(sort $(all_objs:.o=.d))

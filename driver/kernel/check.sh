@@ -10,6 +10,7 @@
 # A tool that is not at hand is a failure, not a pass: sparse, dkms, and checkpatch, which is looked for
 # in SCRIPTS (the kernel's scripts folder, unpacked from linux-source).
 set -u
+from=$PWD
 cd "$(dirname "$0")" || exit 1
 passed=0 failed=0
 work=$(mktemp -d)
@@ -100,7 +101,7 @@ dkms_builds() { # build directory
 }
 
 if [ "${1:-}" = --fetch ]; then
-	root=$(realpath -m "${2:?where to}")
+	root=$(cd "$from" && realpath -m "${2:?where to}")
 	fetch "$root" || exit 1
 	set -- "$root"/root/usr/src/linux-headers-*-amd64
 	SCRIPTS=$root/root/usr/src/linux-source-6.1/scripts
