@@ -85,7 +85,7 @@ class Runner:
         """nanet3.ko for this kernel, once a set of flags."""
         if flags not in self.module:
             out = os.path.abspath(os.path.join(self.o.build, "vm", "module",
-                                               self.release + ("-" + flags if flags else "")))
+                                               self.release + ("-" + flags.replace("=", "-") if flags else "")))
             log = out + ".log"
             os.makedirs(out, exist_ok=True)
             with open(log, "w") as f:
