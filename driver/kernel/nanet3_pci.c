@@ -2,7 +2,7 @@
 /*
  * nanet3: the module, and a board's life.
  *
- *              probe                      error_detected, suspend
+ *              probe                      error_detected, suspend, reset
  *   (nothing) -------> READY ---------------------------------------> FROZEN
  *                        |  ^                                           |
  *                        |  +----------- slot_reset + resume -----------+
@@ -350,6 +350,20 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
+/* What ended handles had claimed, and what they sent that will not complete. */
+static void forget_handles(struct nanet3_dev *dev)
+{
+	unsigned int i;
+
+	mutex_lock(&dev->mutex);
+	for (i = 0; i < NANET3_LINKS; i++)
+		nanet3_link_disown(&dev->links[i], NANET3_RING_STOPPED);
+	mutex_lock(&dev->tx_mutex);
+	nanet3_tx_abort(dev);
+	mutex_unlock(&dev->tx_mutex);
+	mutex_unlock(&dev->mutex);
+}
+
 /* Begin anew. Links are stopped, old handles are of no use. */
 static int revive(struct nanet3_dev *dev)
 {
@@ -360,6 +374,7 @@ static int revive(struct nanet3_dev *dev)
 	r = pci_enable_device_mem(dev->pdev);
 	if (r < 0)
 		return r;
+	forget_handles(dev);
 	r = start(dev);
 	if (r < 0)
 		pci_disable_device(dev->pdev);
@@ -388,12 +403,6 @@ static void error_resume(struct pci_dev *pdev)
 	dev_info(&dev->device, "recovered\n");
 }
 
-static const struct pci_error_handlers nanet3_error_handlers = {
-	.error_detected = error_detected,
-	.slot_reset = slot_reset,
-	.resume = error_resume,
-};
-
 static int nanet3_suspend(struct device *device)
 {
 	struct nanet3_dev *dev = dev_get_drvdata(device);
@@ -409,9 +418,10 @@ static int nanet3_resume(struct device *device)
 
 	if (READ_ONCE(dev->state) == NANET3_GONE)
 		return 0;
+	forget_handles(dev);
 	r = start(dev);
 	if (r < 0) {
-		dev_err(&dev->device, "not back after sleep: %d\n", r);
+		dev_err(&dev->device, "not back after sleep or reset: %d\n", r);
 		nanet3_set_state(dev, NANET3_GONE);
 		return 0;
 	}
@@ -419,6 +429,25 @@ static int nanet3_resume(struct device *device)
 	nanet3_tick_start(dev);
 	return 0;
 }
+
+/* Somebody resets the function under us, through sysfs or for a guest: as if it had slept. */
+static void reset_prepare(struct pci_dev *pdev)
+{
+	nanet3_suspend(&pdev->dev);
+}
+
+static void reset_done(struct pci_dev *pdev)
+{
+	nanet3_resume(&pdev->dev);
+}
+
+static const struct pci_error_handlers nanet3_error_handlers = {
+	.error_detected = error_detected,
+	.slot_reset = slot_reset,
+	.resume = error_resume,
+	.reset_prepare = reset_prepare,
+	.reset_done = reset_done,
+};
 
 static DEFINE_SIMPLE_DEV_PM_OPS(nanet3_pm_ops, nanet3_suspend, nanet3_resume);
 
