@@ -144,7 +144,13 @@ asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-
 bench: ## the figures of the data path, both sides in one run: bench NAME VALUE UNIT goal GOAL
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
-	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin
+	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin --vm-cache $(vm_cache)
+
+bench-vm: ## the loop-back figures on the real driver in a guest, beside the emulator's socket
+	@tests/setup/setup.sh vm
+	@$(MAKE) --no-print-directory -j2 all
+	@$(run_vm) --fetch
+	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin --vm-cache $(vm_cache) --only '(vm_|put_|receive)'
 
 bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
 	@tests/setup/setup.sh check
@@ -163,7 +169,8 @@ module-check: ## the module against kernel headers (W=1, sparse), checkpatch, ke
 vm_cache = $(or $(FCM_VM_CACHE),$(B)/vm-cache)
 run_vm   = $(PYTHON) tests/vm/run_vm.py --build $(B) --cache $(vm_cache) $(if $(TEST),--only $(TEST)) \
     $(if $(V),--verbose)
-vm_build = $(MAKE) --no-print-directory -j2 all $(B)/tests/test_contract $(guest_tests)
+vm_build = $(PYTHON) tests/vm/test_report.py -q && \
+    $(MAKE) --no-print-directory -j2 all $(B)/tests/test_contract $(guest_tests)
 
 check-vm: ## the kernel module in Debian's kernel in QEMU, the board emulated; BOOT=name, TEST=name, V=1: tests/vm/README.md
 	@tests/setup/setup.sh vm
