@@ -121,7 +121,8 @@ static void link_setup(struct nanet3_dev *dev, u32 link)
  * nanet3_board_setup() - reset the board and tell it where our memory is
  * @dev: the board; mutex and tx_mutex held, or nobody else knows it yet
  *
- * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped.
+ * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped, words
+ * and puts on their way complete with a fault, registered buffers stay.
  *
  * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version
  */
@@ -152,6 +153,8 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	nanet3_write(dev, NANET3_REG_TX_SIZE, NANET3_TX_SIZE);
 	for (i = 0; i < NANET3_LINKS; i++)
 		link_setup(dev, i);
+	nanet3_tx_abort(dev);
+	nanet3_buffers_restore(dev);
 	nanet3_irq_mask(dev);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
 	return 0;
@@ -190,12 +193,12 @@ void nanet3_board_stop(struct nanet3_dev *dev)
  * nanet3_board_reset() - reset the whole board because a part of it does not stop
  * @dev: the board; life held for reading, mutex held
  *
- * All links stop. Owners of running ones lose their handles, words and puts on their way
- * complete with a fault, registered buffers stay.
+ * All links stop; owners of running ones lose their handles. For the rest see nanet3_board_setup().
  */
 void nanet3_board_reset(struct nanet3_dev *dev)
 {
 	unsigned int i;
+	int r;
 
 	dev_warn(&dev->device, "DMA does not stop: resetting the board\n");
 	nanet3_drain(dev);
@@ -214,12 +217,8 @@ void nanet3_board_reset(struct nanet3_dev *dev)
 	dev->evq_live = false;
 	dev->stats.resets++;
 	spin_unlock(&dev->event_lock);
-	if (nanet3_board_setup(dev) < 0) {
-		mutex_unlock(&dev->tx_mutex);
-		nanet3_set_gone(dev);
-		return;
-	}
-	nanet3_tx_abort(dev);
-	nanet3_buffers_restore(dev);
+	r = nanet3_board_setup(dev);
 	mutex_unlock(&dev->tx_mutex);
+	if (r < 0)
+		nanet3_set_gone(dev);
 }

@@ -294,6 +294,17 @@ put:
 	return r;
 }
 
+/* Links are free for those who open anew, whether the last owners have closed or not. */
+static void disown_all(struct nanet3_dev *dev)
+{
+	unsigned int i;
+
+	mutex_lock(&dev->mutex);
+	for (i = 0; i < NANET3_LINKS; i++)
+		nanet3_link_disown(&dev->links[i], NANET3_RING_STOPPED);
+	mutex_unlock(&dev->mutex);
+}
+
 /* Requests under way end before the board is stopped, later ones are refused. */
 static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool answers)
 {
@@ -301,6 +312,8 @@ static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool an
 	if (answers)
 		stop(dev);
 	nanet3_set_state(dev, state);
+	if (state == NANET3_FROZEN)
+		disown_all(dev);
 	up_write(&dev->life);
 	nanet3_tick_stop(dev);
 }
@@ -321,19 +334,42 @@ static void nanet3_remove(struct pci_dev *pdev)
 	memory_free(dev);
 	mutex_unlock(&dev->mutex);
 	bar_unmap(dev);
-	pci_disable_device(pdev);
+	if (pci_is_enabled(pdev)) /* an error may have come and not been recovered from */
+		pci_disable_device(pdev);
 	device_put(dev);
+}
+
+/* ------------------------------------------------------------------------ errors, sleep, the end */
+
+/* Stop, because something is about to be done to the board. */
+static void freeze(struct nanet3_dev *dev)
+{
+	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
+}
+
+/* Begin anew. Links are stopped, old handles are of no use. */
+static int thaw(struct nanet3_dev *dev)
+{
+	int r;
+
+	if (READ_ONCE(dev->state) == NANET3_GONE)
+		return -ENODEV;
+	r = start(dev);
+	if (r < 0) {
+		dev_err(&dev->device, "does not start again: %d\n", r);
+		nanet3_set_state(dev, NANET3_GONE);
+		return r;
+	}
+	nanet3_set_state(dev, NANET3_READY);
+	nanet3_tick_start(dev);
+	return 0;
 }
 
 /* Another kernel may follow, in the same memory. */
 static void nanet3_shutdown(struct pci_dev *pdev)
 {
-	struct nanet3_dev *dev = pci_get_drvdata(pdev);
-
-	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
+	freeze(pci_get_drvdata(pdev));
 }
-
-/* ------------------------------------------------------------------------ errors and sleep */
 
 static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
 {
@@ -346,51 +382,21 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, channel == pci_channel_io_normal);
 	if (lost)
 		return PCI_ERS_RESULT_DISCONNECT;
-	pci_disable_device(pdev);
+	if (pci_is_enabled(pdev))
+		pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
-}
-
-/* What ended handles had claimed, and what they sent that will not complete. */
-static void forget_handles(struct nanet3_dev *dev)
-{
-	unsigned int i;
-
-	mutex_lock(&dev->mutex);
-	for (i = 0; i < NANET3_LINKS; i++)
-		nanet3_link_disown(&dev->links[i], NANET3_RING_STOPPED);
-	mutex_lock(&dev->tx_mutex);
-	nanet3_tx_abort(dev);
-	mutex_unlock(&dev->tx_mutex);
-	mutex_unlock(&dev->mutex);
-}
-
-/* Begin anew. Links are stopped, old handles are of no use. */
-static int revive(struct nanet3_dev *dev)
-{
-	int r;
-
-	if (READ_ONCE(dev->state) == NANET3_GONE)
-		return -ENODEV;
-	r = pci_enable_device_mem(dev->pdev);
-	if (r < 0)
-		return r;
-	forget_handles(dev);
-	r = start(dev);
-	if (r < 0)
-		pci_disable_device(dev->pdev);
-	return r;
 }
 
 static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	if (revive(dev) < 0) {
+	if (pci_enable_device_mem(pdev) < 0) {
 		nanet3_set_state(dev, NANET3_GONE);
 		return PCI_ERS_RESULT_DISCONNECT;
 	}
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
@@ -398,47 +404,19 @@ static void error_resume(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
-	nanet3_set_state(dev, NANET3_READY);
-	nanet3_tick_start(dev);
-	dev_info(&dev->device, "recovered\n");
-}
-
-static int nanet3_suspend(struct device *device)
-{
-	struct nanet3_dev *dev = dev_get_drvdata(device);
-
-	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
-	return 0;
-}
-
-static int nanet3_resume(struct device *device)
-{
-	struct nanet3_dev *dev = dev_get_drvdata(device);
-	int r;
-
-	if (READ_ONCE(dev->state) == NANET3_GONE)
-		return 0;
-	forget_handles(dev);
-	r = start(dev);
-	if (r < 0) {
-		dev_err(&dev->device, "not back after sleep or reset: %d\n", r);
-		nanet3_set_state(dev, NANET3_GONE);
-		return 0;
-	}
-	nanet3_set_state(dev, NANET3_READY);
-	nanet3_tick_start(dev);
-	return 0;
+	if (thaw(dev) == 0)
+		dev_info(&dev->device, "recovered\n");
 }
 
 /* Somebody resets the function under us, through sysfs or for a guest: as if it had slept. */
 static void reset_prepare(struct pci_dev *pdev)
 {
-	nanet3_suspend(&pdev->dev);
+	freeze(pci_get_drvdata(pdev));
 }
 
 static void reset_done(struct pci_dev *pdev)
 {
-	nanet3_resume(&pdev->dev);
+	thaw(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers nanet3_error_handlers = {
@@ -448,6 +426,19 @@ static const struct pci_error_handlers nanet3_error_handlers = {
 	.reset_prepare = reset_prepare,
 	.reset_done = reset_done,
 };
+
+static int nanet3_suspend(struct device *device)
+{
+	freeze(dev_get_drvdata(device));
+	return 0;
+}
+
+/* A board that does not come back is gone; the machine wakes up all the same. */
+static int nanet3_resume(struct device *device)
+{
+	thaw(dev_get_drvdata(device));
+	return 0;
+}
 
 static DEFINE_SIMPLE_DEV_PM_OPS(nanet3_pm_ops, nanet3_suspend, nanet3_resume);
 
