@@ -339,7 +339,7 @@ static void nanet3_remove(struct pci_dev *pdev)
 	device_put(dev);
 }
 
-/* ------------------------------------------------------------------------ errors, sleep, the end */
+/* ------------------------------------------------------------------ errors, sleep, the end */
 
 /* Stop, because something is about to be done to the board. */
 static void freeze(struct nanet3_dev *dev)
