@@ -144,13 +144,12 @@ asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-
 bench: ## the figures of the data path, both sides in one run: bench NAME VALUE UNIT goal GOAL
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
-	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin --vm-cache $(vm_cache)
+	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin $(if $(wildcard $(vm_cache)/vmlinux-*),--vm-cache $(vm_cache))
 
 bench-vm: ## the loop-back figures on the real driver in a guest, beside the emulator's socket
 	@tests/setup/setup.sh vm
 	@$(MAKE) --no-print-directory -j2 all
-	@$(run_vm) --fetch
-	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin --vm-cache $(vm_cache) --only '(vm_|put_|receive)'
+	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin --vm-cache $(vm_cache) --only 'put_|receive'
 
 bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
 	@tests/setup/setup.sh check
@@ -211,6 +210,6 @@ install: all install-lib ## install below $(DESTDIR)$(prefix)
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-memory install tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-vm bench-memory install tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Figures of nanet3-perf on a bare emulator: puts over the loop-back port and data of a link, waiting asleep and
-polling in turn in one run; medians of several runs."""
+"""Figures of nanet3-perf: puts over the loop-back port and data of a link, waiting asleep and polling in turn in one
+run; medians of several runs. Here on a bare emulator's socket; guest.py has the same figures from a guest."""
 import json
 import os
 import shutil
@@ -13,15 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from emulator import Emulator  # noqa: E402
 
 RUNS = 3
-NAMES = ("put_latency", "put_bandwidth", "put_walk", "receive")
-
-
-def perf(bin_dir, where, *args):
-    done = subprocess.run([os.path.join(bin_dir, "nanet3-perf"), args[0], where, "--json", *args[1:]],
-                          capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"nanet3-perf {' '.join(args)}: {done.stderr.strip()}")
-    return json.loads(done.stdout)[args[0]]
+INTERRUPT, POLLING = {"mode": "interrupt"}, {"mode": "polling"}
 
 
 def median_of(runs, column, **wanted):
@@ -34,40 +26,69 @@ def ratio(runs, column, over, under):
     return statistics.median(median_of([run], column, **over) / median_of([run], column, **under) for run in runs)
 
 
-def latency(figures, bin_dir, where):
-    runs = [perf(bin_dir, where, "latency", "--sizes", "16..4k", "--count", "500") for _ in range(RUNS)]
-    asleep, polling = ({"size_bytes": 64, "mode": m} for m in ("interrupt", "polling"))
-    figures.figure("put_latency_interrupt_over_polling", ratio(runs, "p50_us", asleep, polling), "ratio")
-    figures.figure("put_latency_p99_interrupt_over_polling", ratio(runs, "p99_us", asleep, polling), "ratio")
-    figures.figure("put_latency_4096_over_16", ratio(runs, "p50_us", {**polling, "size_bytes": 4096},
-                                                     {**polling, "size_bytes": 16}), "ratio")
-    for name, row in (("interrupt", asleep), ("polling", polling)):
-        print(f"# put_latency: 64 bytes, {name}: p50 {median_of(runs, 'p50_us', **row):.1f} us, "
-              f"p99 {median_of(runs, 'p99_us', **row):.1f} us")
+def curve(name, runs, column, unit):
+    """The whole of it in a line: interrupt/polling for each size."""
+    sizes = dict.fromkeys(row["size_bytes"] for row in runs[0])
+    points = (f"{size} " + "/".join(f"{median_of(runs, column, size_bytes=size, **m):.0f}"
+                                    for m in (INTERRUPT, POLLING)) for size in sizes)
+    print(f"# {name}: {column}, interrupt/polling, {unit}: {', '.join(points)}")
 
 
-def bandwidth(figures, bin_dir, where):
-    runs = [perf(bin_dir, where, "bandwidth", "--sizes", "64..256k", "--count", "500") for _ in range(RUNS)]
+# A figure's function is given results: `measured(command, option, ...)` is a list of runs, each a list of rows.
+
+def latency(figures, measured, prefix=""):
+    runs = measured("latency", "--sizes", "16..4k", "--count", "500")
+    name = f"{prefix}put_latency"
+    asleep, polling = ({"size_bytes": 64, **m} for m in (INTERRUPT, POLLING))
+    for p in ("p50", "p99"):
+        figures.figure(f"{name}_interrupt_{p}", median_of(runs, f"{p}_us", **asleep), "us")
+        figures.figure(f"{name}_polling_{p}", median_of(runs, f"{p}_us", **polling), "us")
+    figures.figure(f"{name}_interrupt_over_polling", ratio(runs, "p50_us", asleep, polling), "ratio")
+    figures.figure(f"{name}_p99_interrupt_over_polling", ratio(runs, "p99_us", asleep, polling), "ratio")
+    figures.figure(f"{name}_4096_over_16", ratio(runs, "p50_us", {**asleep, "size_bytes": 4096},
+                                                 {**asleep, "size_bytes": 16}), "ratio")
+    for column in ("min_us", "p50_us", "p99_us"):
+        curve(name, runs, column, "bytes us")
+
+
+def bandwidth(figures, measured, prefix=""):
+    runs = measured("bandwidth", "--sizes", "64..256k", "--count", "500")
+    name = f"{prefix}put_bandwidth"
     for size in (64, 4096, 65536, 262144):
-        figures.figure(f"put_bandwidth_{size}", median_of(runs, "MB_per_s", size_bytes=size, mode="polling"), "MB/s")
-    asleep, polling = ({"size_bytes": 4096, "mode": m} for m in ("interrupt", "polling"))
-    figures.figure("put_bandwidth_polling_over_interrupt", ratio(runs, "MB_per_s", polling, asleep), "ratio")
+        figures.figure(f"{name}_{size}", median_of(runs, "MB_per_s", size_bytes=size, **INTERRUPT), "MB/s")
+    asleep, polling = ({"size_bytes": 4096, **m} for m in (INTERRUPT, POLLING))
+    figures.figure(f"{name}_polling_over_interrupt", ratio(runs, "MB_per_s", polling, asleep), "ratio")
+    for column in ("MB_per_s", "max_MB_per_s"):
+        curve(name, runs, column, "bytes MB/s")
 
 
-def walk(figures, bin_dir, where):
-    runs = [perf(bin_dir, where, "translation", "--count", "100") for _ in range(RUNS)]
-    hit, page_walk, miss = (median_of(runs, "p50_ns", case=c, mode="polling") for c in ("hit", "walk", "miss"))
-    figures.figure("put_walk_minus_hit", (page_walk - hit) / 1000, "us")
-    print(f"# put_walk: hit {hit:.0f} ns a put, walk {page_walk:.0f}, miss {miss:.0f}")
+def walk(figures, measured, prefix=""):
+    """Of the least: what the host needs comes on top of the board's times, and varies."""
+    runs = measured("translation", "--count", "100")
+    name = f"{prefix}put_walk"
+    hit, page_walk, miss = (median_of(runs, "min_ns", case=c, **INTERRUPT) for c in ("hit", "walk", "miss"))
+    figures.figure(f"{name}_minus_hit", (page_walk - hit) / 1000, "us")
+    print(f"# {name}: least of a batch: hit {hit:.0f} ns a put, walk {page_walk:.0f}, miss {miss:.0f}")
 
 
-def receive(figures, bin_dir, where):
-    runs = [perf(bin_dir, where, "receive", "--count", "500") for _ in range(RUNS)]
-    asleep, polling = {"mode": "interrupt"}, {"mode": "polling"}
-    figures.figure("receive_interrupt_over_polling", ratio(runs, "p10_us", asleep, polling), "ratio")
-    for row in (asleep, polling):
-        print(f"# receive: {row['mode']}: later than the soonest by p10 {median_of(runs, 'p10_us', **row):.1f} us, "
-              f"p50 {median_of(runs, 'p50_us', **row):.1f} us, p99 {median_of(runs, 'p99_us', **row):.1f} us")
+def receive(figures, measured, prefix=""):
+    runs = measured("receive", "--count", "500")
+    name = f"{prefix}receive"
+    figures.figure(f"{name}_interrupt_over_polling", ratio(runs, "p10_us", INTERRUPT, POLLING), "ratio")
+    for m in (INTERRUPT, POLLING):
+        print(f"# {name}: {m['mode']}: later than the soonest by p10 {median_of(runs, 'p10_us', **m):.1f} us, "
+              f"p50 {median_of(runs, 'p50_us', **m):.1f} us, p99 {median_of(runs, 'p99_us', **m):.1f} us")
+
+
+FIGURES = {"put_latency": latency, "put_bandwidth": bandwidth, "put_walk": walk, "receive": receive}
+
+
+def perf(bin_dir, where, command, *args):
+    done = subprocess.run([os.path.join(bin_dir, "nanet3-perf"), command, where, "--json", *args],
+                          capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"nanet3-perf {command} {' '.join(args)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)[command]
 
 
 def measure(figures, bin_dir, wanted):
@@ -75,8 +96,8 @@ def measure(figures, bin_dir, wanted):
     directory = tempfile.mkdtemp(prefix="fcm-bench-")
     try:
         with Emulator(bin_dir, directory) as emulator:
-            for name, function in zip(NAMES, (latency, bandwidth, walk, receive)):
+            for name, function in FIGURES.items():
                 if wanted(name):
-                    function(figures, bin_dir, emulator.where)
+                    function(figures, lambda *args: [perf(bin_dir, emulator.where, *args) for _ in range(RUNS)])
     finally:
         shutil.rmtree(directory, ignore_errors=True)
