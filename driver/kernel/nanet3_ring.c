@@ -117,16 +117,16 @@ static int link_create(struct nanet3_dev *dev, u32 index, const struct nanet3_ri
 		       u32 first_epoch)
 {
 	struct nanet3_link *l = &dev->links[index];
-	void *state = vmalloc_user(NANET3_RING_COMPLETIONS +
-				   PAGE_ALIGN(shape->depth * sizeof(struct nanet3_event)));
+	u8 *state = vmalloc_user(NANET3_RING_COMPLETIONS +
+				 PAGE_ALIGN(shape->depth * sizeof(struct nanet3_event)));
 	int r;
 
 	l->dev = dev;
 	l->index = index;
 	if (!state)
 		return -ENOMEM;
-	l->ring = state;
-	l->completions = state + NANET3_RING_COMPLETIONS;
+	l->ring = (struct nanet3_ring *)state;
+	l->completions = (struct nanet3_event *)(state + NANET3_RING_COMPLETIONS);
 	*l->ring = *shape;
 	l->ring->link = index;
 	l->ring->dma_epoch = first_epoch;
