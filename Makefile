@@ -206,6 +206,8 @@ install: all install-lib ## install below $(DESTDIR)$(prefix)
 	install -m 644 daemon/fcm-server.8 $(DESTDIR)$(prefix)/share/man/man8/
 	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
 	    systemd/fcm-server@.service > $(DESTDIR)$(unitdir)/fcm-server@.service
+	sed 's|/usr/bin/|$(prefix)/bin/|' \
+	    systemd/nanet3-selftest@.service > $(DESTDIR)$(unitdir)/nanet3-selftest@.service
 	install -m 644 systemd/fcm-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/fcm-server.conf
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/

@@ -57,7 +57,8 @@ BOOTS = {
     "swiotlb": Boot("content", append="swiotlb=force"),
     "high-memory": Boot("content", memory=5120),
     "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
-    "inject": Boot("inject", limit=900),
+    # Where the kernel could not make an entry below /proc/irq, it warns when it removes it.
+    "inject": Boot("inject", limit=900, meant=("WARNING: .*remove_proc_entry",)),
     "seeded": Boot("seeded", kernel_flags="NANET3_SEEDED_BUG=y", must_report="KASAN: .*use-after-free"),
     # Memory that the board may still write to is never freed; the DMA debugger sees just that.
     "quarantine": Boot("quarantine", meant=("DMA-API: .*device driver has pending DMA allocations",
@@ -122,10 +123,9 @@ class Runner:
                 fs.program(os.path.join(self.o.build, "bin", name), "vm/" + name)
             fs.file(os.path.join(ROOT, "schemas/parameters.conf"), "vm/parameters.conf")
             fs.file("/usr/share/zoneinfo/leap-seconds.list", "usr/share/zoneinfo/leap-seconds.list")
-        elif boot.plan == "bench":
-            fs.program(os.path.join(self.o.build, "bin", "nanet3-perf"), "vm/nanet3-perf")
         else:
-            for name in DRIVER_TESTS:
+            fs.program(os.path.join(self.o.build, "bin", "nanet3-perf"), "vm/nanet3-perf")
+            for name in DRIVER_TESTS if boot.plan != "bench" else ():
                 where = "tests" if name.startswith("test_") else "vm/bin"
                 fs.program(os.path.join(self.o.build, where, name), "vm/" + name)
         fs.write(path)

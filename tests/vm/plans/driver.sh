@@ -7,6 +7,7 @@ load depth_ms=200 linger_ms=10000
 for t in guest_ring guest_owner guest_buffer guest_abuse guest_sys guest_fault; do
 	run 240 $t
 done
+run 60 step_selftest
 run 240 step_load
 load depth_ms=200
 run 60 step_leaks

@@ -18,9 +18,8 @@ measure() {
 	done
 }
 
-echo 1..$((5 * runs))
+echo 1..$((4 * runs))
 mkdir -p /tmp/bench
-measure selftest
 measure latency --sizes 16..4k --count 500
 measure bandwidth --sizes 64..256k --count 500
 measure translation --count 100
