@@ -186,7 +186,11 @@ fuzz-ioctl: ## requests to the driver at random in that kernel; SECONDS=600 SEED
 	@$(vm_build)
 	@$(run_vm) --debug --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) fuzz
 
-install: all install-lib ## install below $(DESTDIR)$(prefix)
+install-module: ## the kernel module's sources, where DKMS looks for them
+	@$(MAKE) --no-print-directory -C driver/kernel install VERSION=$(VERSION) prefix=$(prefix) \
+	    DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
+
+install: all install-lib install-module ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
@@ -212,6 +216,6 @@ install: all install-lib ## install below $(DESTDIR)$(prefix)
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-vm bench-memory install tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-vm bench-memory install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

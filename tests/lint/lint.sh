@@ -75,6 +75,8 @@ units() {
 	tree=$(mktemp -d)
 	trap 'rm -rf "$tree"' RETURN
 	make -s --no-print-directory install B="${B:-build}" DESTDIR="$tree" >/dev/null || return 1
+	grep -q "^PACKAGE_VERSION=\"[0-9.]*\"" "$tree"/usr/src/nanet3-*/dkms.conf ||
+		{ echo "no sources for DKMS"; rc=1; }
 	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
 	install -D /bin/kill "$tree/bin/kill"
 	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
