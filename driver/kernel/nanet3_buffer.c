@@ -3,7 +3,12 @@
  * Registered user buffers: pinned, mapped for DMA page by page, listed in a table for the board.
  *
  *   REGISTER    pin, count against RLIMIT_MEMLOCK --> map --> table --> VALID
- *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY --> unmap, unpin, count back
+ *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY and TX ring --> unmap, unpin, count back
+ *                                      the ring stands still: PARKED --tick--^
+ *
+ * A packet on the TX ring names a buffer by its number. When the board does not come to it, the buffer
+ * is parked: not valid, so that nothing is written there any more, but pinned and its number taken, so
+ * that what the packet finds one day is not somebody else's.
  *
  * Where the machine bounces DMA (swiotlb), what the board is to read is copied before a put and
  * what it has written before the put's event. Nothing is copied at the end: only puts change the
@@ -15,6 +20,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "nanet3_drv.h"
 
@@ -234,30 +240,34 @@ void nanet3_buffers_restore(struct nanet3_dev *dev)
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		struct nanet3_buffer *b = &dev->buffers[n];
 
-		b->sent = false;
 		if (b->client && !b->client->dead)
 			program(dev, n, b);
 	}
 }
 
-static bool let_go(struct nanet3_dev *dev, u32 n)
+static bool busy(struct nanet3_dev *dev, u32 n)
 {
-	const struct nanet3_buffer *b = &dev->buffers[n];
 	u32 status = nanet3_read(dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS));
 
-	if (status != NANET3_ALL_ONES && status & NANET3_BSTAT_BUSY)
-		return false;
-	return !b->sent || nanet3_tx_passed(dev, b->last_descriptor);
+	return status != NANET3_ALL_ONES && status & NANET3_BSTAT_BUSY;
 }
 
-/* Wait until the board neither reads nor writes the buffer. mutex held, no new puts. */
+/* Wait until nothing is under way in the buffer. mutex held, no new puts. */
 static bool stop(struct nanet3_dev *dev, u32 n)
 {
-	bool idle;
+	bool is;
+
+	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
+	return !read_poll_timeout(busy, is, !is, POLL_US, NANET3_STOP_US, false, dev, n);
+}
+
+/* Wait until nothing on the TX ring names the buffer. mutex held, no new puts. */
+static bool ring_passed(struct nanet3_dev *dev, u32 n, u32 wait_us)
+{
+	bool uses;
 
 	nanet3_tx_flush(dev);
-	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
-	return !read_poll_timeout(let_go, idle, idle, POLL_US, NANET3_STOP_US, false, dev, n);
+	return !read_poll_timeout(nanet3_tx_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
 }
 
 /* ------------------------------------------------------------------------ numbers */
@@ -279,9 +289,22 @@ static void withdraw(struct nanet3_dev *dev, u32 n)
 	spin_lock(&dev->event_lock);
 	dev->buffers[n].client = NULL;
 	dev->stats.buffers--;
-	dev->stats.pinned_pages -= dev->buffers[n].page_count;
 	spin_unlock(&dev->event_lock);
 	mutex_unlock(&dev->tx_mutex);
+}
+
+/* The board has let go: the memory is its process' alone, the number is free. mutex held. */
+static void give_back(struct nanet3_dev *dev, u32 n)
+{
+	struct nanet3_buffer *b = &dev->buffers[n];
+
+	spin_lock(&dev->event_lock);
+	dev->stats.pinned_pages -= b->page_count;
+	spin_unlock(&dev->event_lock);
+	dev->parked -= b->parked;
+	unmap(dev, b);
+	unpin(b, b->page_count);
+	memset(b, 0, sizeof(*b));
 }
 
 /* The board would not let go: the pages stay pinned and mapped, the number is not used again. */
@@ -293,15 +316,17 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 	b->quarantined = true;
 	mmdrop(b->mm);
 	spin_lock(&dev->event_lock);
+	dev->stats.pinned_pages -= b->page_count;
 	dev->stats.quarantined += b->page_count;
 	spin_unlock(&dev->event_lock);
 }
 
-/* Life and mutex held; the board may be gone. */
-static void drop(struct nanet3_dev *dev, u32 n)
+/*
+ * Life and mutex held; the board may be gone. @wait_us: for the TX ring. Return: whether it moved, else
+ * the buffer is parked.
+ */
+static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us)
 {
-	struct nanet3_buffer *b = &dev->buffers[n];
-
 	if (dev->state == NANET3_READY)
 		nanet3_drain(dev); /* puts that have arrived are the registrant's */
 	withdraw(dev, n);
@@ -309,12 +334,16 @@ static void drop(struct nanet3_dev *dev, u32 n)
 		nanet3_board_reset(dev);
 		if (dev->state == NANET3_READY && !stop(dev, n)) {
 			quarantine(dev, n);
-			return;
+			return true;
 		}
 	}
-	unmap(dev, b);
-	unpin(b, b->page_count);
-	memset(b, 0, sizeof(*b));
+	if (dev->state == NANET3_READY && !ring_passed(dev, n, wait_us) && nanet3_answers(dev)) {
+		dev->buffers[n].parked = true;
+		dev->parked++;
+		return false;
+	}
+	give_back(dev, n);
+	return true;
 }
 
 /**
@@ -324,12 +353,36 @@ static void drop(struct nanet3_dev *dev, u32 n)
  */
 void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c)
 {
+	u32 wait_us = NANET3_STOP_US;
 	u32 n;
 
 	for (n = 0; n < NANET3_BUFFERS; n++) {
-		if (dev->buffers[n].client && (!c || dev->buffers[n].client == c))
-			drop(dev, n);
+		struct nanet3_buffer *b = &dev->buffers[n];
+
+		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us))
+			wait_us =
+				1; /* a ring that stands still is not waited for again; 0 is for ever */
+		else if (b->parked && !c)
+			give_back(dev, n);
 	}
+}
+
+/**
+ * nanet3_buffers_unpark() - let go of the buffers that the TX ring has passed at last
+ * @dev: the board; life held
+ */
+void nanet3_buffers_unpark(struct nanet3_dev *dev)
+{
+	u32 n;
+
+	if (!READ_ONCE(dev->parked))
+		return;
+	mutex_lock(&dev->mutex);
+	for (n = 0; n < NANET3_BUFFERS; n++) {
+		if (dev->buffers[n].parked && !nanet3_tx_uses(dev, n) && !busy(dev, n))
+			give_back(dev, n);
+	}
+	mutex_unlock(&dev->mutex);
 }
 
 /**
@@ -356,7 +409,7 @@ static int number_free(struct nanet3_dev *dev)
 	int n;
 
 	for (n = 0; n < (int)NANET3_BUFFERS; n++) {
-		if (!dev->buffers[n].client && !dev->buffers[n].quarantined)
+		if (!dev->buffers[n].pages)
 			return n;
 	}
 	return -ENOSPC;
@@ -405,7 +458,7 @@ int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
 
 	if (r->length == 0 || r->length > NANET3_BUFFER_BYTES_MAX || r->reserved)
 		return -EINVAL;
-	if (r->address + r->length < r->address)
+	if (!access_ok(u64_to_user_ptr(r->address), r->length))
 		return -EFAULT;
 	if (READ_ONCE(c->dead))
 		return -ENODEV;
@@ -436,7 +489,7 @@ int nanet3_unregister(struct nanet3_client *c, u32 number)
 
 	mutex_lock(&dev->mutex);
 	if (number < NANET3_BUFFERS && dev->buffers[number].client == c)
-		drop(dev, number);
+		drop(dev, number, NANET3_STOP_US);
 	else
 		r = -ENOENT;
 	mutex_unlock(&dev->mutex);

@@ -62,6 +62,7 @@
 #define NANET3_QUEUE_SIZE   1024u /* events of a client's queue */
 #define NANET3_TX_SIZE	    1024u /* descriptors; a chunk of 4 MiB, and puts of as much */
 #define NANET3_SLOTS	    NANET3_TX_SIZE
+#define NANET3_WORDS_MAX    256u  /* on their way: more would hold up the puts behind them */
 #define NANET3_DEPTH_MIN    8u	  /* buffers in a ring */
 #define NANET3_EVQ_CONTROL  1024u /* places for control events, beside one a buffer */
 #define NANET3_EVQ_SIZE_MAX (NANET3_CHUNK_MAX / sizeof(struct nanet3_event))
@@ -123,10 +124,10 @@ struct nanet3_link {
 
 /**
  * struct nanet3_buffer - a registered user buffer
- * @client: its registrant; NULL: this number is free. By mutex and tx_mutex and
+ * @client: its registrant; NULL: nobody's. By mutex and tx_mutex and
  *	    event_lock: hold all three to change it, any to read it
  * @mm: whose locked memory it counts as
- * @pages: the pinned pages
+ * @pages: the pinned pages; NULL: this number is free
  * @page_count: how many
  * @mapped: pages of @table that are mapped for DMA
  * @offset: of the first byte in the first page
@@ -134,8 +135,7 @@ struct nanet3_link {
  * @table: bus addresses of the pages, for the board
  * @table_dma: bus address of @table
  * @need_sync: the pages are bounced: copy before and after a put
- * @last_descriptor: TX write index behind the last packet that reads from it
- * @sent: a packet has read from it
+ * @parked: given back by its registrant, but packets on the TX ring still name it
  * @quarantined: the board would not let go of it: memory and number are never used again
  */
 struct nanet3_buffer {
@@ -149,8 +149,7 @@ struct nanet3_buffer {
 	__le64 *table;
 	dma_addr_t table_dma;
 	bool need_sync;
-	u32 last_descriptor;
-	bool sent;
+	bool parked;
 	bool quarantined;
 };
 
@@ -171,6 +170,10 @@ struct nanet3_page {
  * @generation: makes the board's cookie differ from the slot's last one
  * @link: where to, for the event of one that a reset swallowed
  * @put: a put: two events come, TX and PUT
+ * @told: the TX event of a put has come
+ * @buffer: where a put goes, for its PUT event if a reset swallows it
+ * @length: of a put
+ * @position: in @buffer
  */
 struct nanet3_slot {
 	struct nanet3_client *client;
@@ -178,6 +181,20 @@ struct nanet3_slot {
 	u32 generation;
 	u8 link;
 	bool put;
+	bool told;
+	u32 buffer;
+	u32 length;
+	u64 position;
+};
+
+/**
+ * struct nanet3_tx_use - which buffers a descriptor on the TX ring names
+ * @source: a number, or NANET3_BUFFERS for none
+ * @destination: likewise
+ */
+struct nanet3_tx_use {
+	u8 source;
+	u8 destination;
 };
 
 /**
@@ -290,9 +307,12 @@ struct nanet3_pps_stamp {
  * @tx_write: descriptors written, by tx_mutex
  * @tx_rung: descriptors that the doorbell has told
  * @tx_read: descriptors that the board was last seen to have taken
+ * @tx_uses: buffers that the descriptors name, by tx_mutex
  * @slots: what is on its way, by event_lock
  * @slots_busy: which of them
+ * @words: how many of these are words
  * @buffers: registered buffers by number
+ * @parked: buffers that wait for the TX ring, by mutex
  * @pages: struct nanet3_page by page frame number, of all buffers; by mutex
  * @clients: open files
  * @wq: for the tick
@@ -335,10 +355,13 @@ struct nanet3_dev {
 	u32 tx_write;
 	u32 tx_rung;
 	u32 tx_read;
+	struct nanet3_tx_use tx_uses[NANET3_TX_SIZE];
 	struct nanet3_slot slots[NANET3_SLOTS];
 	DECLARE_BITMAP(slots_busy, NANET3_SLOTS);
+	u32 words;
 
 	struct nanet3_buffer buffers[NANET3_BUFFERS];
+	u32 parked;
 	struct xarray pages;
 	struct list_head clients;
 
@@ -443,6 +466,7 @@ void nanet3_revoke_dma(struct nanet3_dev *dev);
 int nanet3_register(struct nanet3_client *c, struct nanet3_register *r);
 int nanet3_unregister(struct nanet3_client *c, u32 number);
 void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c);
+void nanet3_buffers_unpark(struct nanet3_dev *dev);
 void nanet3_buffers_free(struct nanet3_dev *dev);
 void nanet3_buffers_restore(struct nanet3_dev *dev);
 void nanet3_buffer_sync_for_board(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
@@ -456,7 +480,7 @@ void nanet3_tx_free(struct nanet3_dev *dev);
 int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx);
 int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put);
 void nanet3_tx_flush(struct nanet3_dev *dev);
-bool nanet3_tx_passed(struct nanet3_dev *dev, u32 descriptor);
+bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer);
 void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev);
 void nanet3_tx_abort(struct nanet3_dev *dev);
 void nanet3_tx_forget(struct nanet3_client *c);

@@ -354,6 +354,7 @@ void nanet3_tick_work(struct work_struct *work)
 	polled = follow_polled(dev);
 	rescue(dev);
 	nanet3_linger_check(dev);
+	nanet3_buffers_unpark(dev);
 	if (time_after_eq(jiffies, dev->check_at)) {
 		dev->check_at = jiffies + msecs_to_jiffies(CHECK_MS);
 		nanet3_answers(dev);

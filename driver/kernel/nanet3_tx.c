@@ -45,8 +45,8 @@ void nanet3_tx_free(struct nanet3_dev *dev)
 
 /* ------------------------------------------------------------------------ slots */
 
-/* A slot for one word or put of @c, or NANET3_SLOTS when all are taken. */
-static u32 slot_get(struct nanet3_client *c, u64 cookie, u8 link, bool put)
+/* A slot for one word of @c, or for @put; NANET3_SLOTS when all are taken. */
+static u32 slot_get(struct nanet3_client *c, u64 cookie, u8 link, const struct nanet3_put *put)
 {
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_slot *slot;
@@ -54,17 +54,36 @@ static u32 slot_get(struct nanet3_client *c, u64 cookie, u8 link, bool put)
 
 	spin_lock(&dev->event_lock);
 	n = find_first_zero_bit(dev->slots_busy, NANET3_SLOTS);
+	if (!put && dev->words >= NANET3_WORDS_MAX)
+		n = NANET3_SLOTS;
 	if (n < NANET3_SLOTS) {
 		__set_bit(n, dev->slots_busy);
 		slot = &dev->slots[n];
-		slot->client = c;
-		slot->cookie = cookie;
-		slot->link = link;
-		slot->put = put;
-		slot->generation++;
+		*slot = (struct nanet3_slot){
+			.client = c,
+			.cookie = cookie,
+			.link = link,
+			.put = put,
+			.generation = slot->generation + 1,
+		};
+		if (put) {
+			slot->buffer = put->destination;
+			slot->position = put->destination_offset;
+			slot->length = put->length;
+		} else {
+			dev->words++;
+		}
 	}
 	spin_unlock(&dev->event_lock);
 	return n;
+}
+
+/* event_lock held. */
+static void slot_free(struct nanet3_dev *dev, u32 n)
+{
+	__clear_bit(n, dev->slots_busy);
+	if (!dev->slots[n].put)
+		dev->words--;
 }
 
 static u64 slot_cookie(const struct nanet3_dev *dev, u32 n)
@@ -107,8 +126,34 @@ void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev)
 	ev->cookie = slot->cookie;
 	if (slot->client)
 		nanet3_client_post(slot->client, ev);
+	slot->told = true;
 	if (put || !slot->put || ev->reason == NANET3_TX_REFUSED)
-		__clear_bit(n, dev->slots_busy);
+		slot_free(dev, n);
+}
+
+/* Its events will not come: its sender gets those that it has not had yet. event_lock held. */
+static void slot_abort(struct nanet3_dev *dev, u32 n)
+{
+	const struct nanet3_slot *slot = &dev->slots[n];
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_TX,
+		.link = slot->link,
+		.reason = NANET3_TX_FAULT,
+		.time_ns = ktime_get_ns(),
+		.cookie = slot->cookie,
+	};
+
+	dev->stats.tx_faults++;
+	if (slot->client && !slot->told)
+		nanet3_client_post(slot->client, &ev);
+	if (slot->client && slot->put) {
+		ev.type = NANET3_EVENT_PUT;
+		ev.value = slot->buffer;
+		ev.position = slot->position;
+		ev.length = slot->length;
+		nanet3_client_post(slot->client, &ev);
+	}
+	slot_free(dev, n);
 }
 
 /**
@@ -117,22 +162,11 @@ void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev)
  */
 void nanet3_tx_abort(struct nanet3_dev *dev)
 {
-	struct nanet3_event ev = {
-		.type = NANET3_EVENT_TX,
-		.reason = NANET3_TX_FAULT,
-		.time_ns = ktime_get_ns(),
-	};
 	unsigned int n;
 
 	spin_lock(&dev->event_lock);
-	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS) {
-		dev->stats.tx_faults++;
-		ev.link = dev->slots[n].link;
-		ev.cookie = dev->slots[n].cookie;
-		if (dev->slots[n].client)
-			nanet3_client_post(dev->slots[n].client, &ev);
-	}
-	bitmap_zero(dev->slots_busy, NANET3_SLOTS);
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
+		slot_abort(dev, n);
 	spin_unlock(&dev->event_lock);
 }
 
@@ -178,17 +212,28 @@ void nanet3_tx_flush(struct nanet3_dev *dev)
 }
 
 /**
- * nanet3_tx_passed() - has the board taken all descriptors below @descriptor?
+ * nanet3_tx_uses() - is there a packet on the ring that the board may yet take, from or to a buffer?
  * @dev: the board; life held
- * @descriptor: a TX write index
+ * @buffer: the buffer's number
  *
- * Return: true if it has, or is gone
+ * Return: true if there is
  */
-bool nanet3_tx_passed(struct nanet3_dev *dev, u32 descriptor)
+bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer)
 {
-	u32 read = nanet3_read(dev, NANET3_REG_TX_READ);
+	bool uses = false;
+	u32 i, left;
 
-	return read == NANET3_ALL_ONES || (s32)(read - descriptor) >= 0;
+	mutex_lock(&dev->tx_mutex);
+	/* A board that reads nonsense leaves all of the ring in doubt. */
+	left = min(dev->tx_write - nanet3_read(dev, NANET3_REG_TX_READ), NANET3_TX_SIZE);
+	for (i = 1; i <= left && !uses; i++) {
+		const struct nanet3_tx_use *use =
+			&dev->tx_uses[(dev->tx_write - i) % NANET3_TX_SIZE];
+
+		uses = use->source == buffer || use->destination == buffer;
+	}
+	mutex_unlock(&dev->tx_mutex);
+	return uses;
 }
 
 /* Room for @count descriptors? Else what is held back goes out, to make some. tx_mutex held. */
@@ -203,11 +248,12 @@ static bool room(struct nanet3_dev *dev, u32 count)
 }
 
 /* tx_mutex held, and there is room. */
-static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx)
+static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 source, u32 destination)
 {
-	size_t at = (size_t)(dev->tx_write % NANET3_TX_SIZE) * NANET3_TX_STRIDE;
+	u32 place = dev->tx_write % NANET3_TX_SIZE;
 
-	memcpy(dev->tx + at, tx, sizeof(*tx));
+	memcpy(dev->tx + (size_t)place * NANET3_TX_STRIDE, tx, sizeof(*tx));
+	dev->tx_uses[place] = (struct nanet3_tx_use){source, destination};
 	dev->tx_write++;
 }
 
@@ -284,11 +330,11 @@ int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
 	r = -EAGAIN;
 	if (!room(dev, 1))
 		goto unlock;
-	n = slot_get(c, tx->cookie, tx->link, false);
+	n = slot_get(c, tx->cookie, tx->link, NULL);
 	if (n == NANET3_SLOTS)
 		goto unlock;
 	word.cookie = slot_cookie(dev, n);
-	append(dev, &word);
+	append(dev, &word, NANET3_BUFFERS, NANET3_BUFFERS);
 	r = 0;
 unlock:
 	if (r == 0 || r == -EAGAIN)
@@ -325,6 +371,8 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 		return -ENOENT;
 	if (put->length == 0 || outside(source, put->source_offset, put->length))
 		return -EINVAL;
+	if (put->destination_offset > U64_MAX - put->length) /* would come round to the start */
+		return -EINVAL;
 	if (!(put->flags & NANET3_PUT_UNCHECKED) &&
 	    outside(destination, put->destination_offset, put->length))
 		return -EINVAL;
@@ -336,7 +384,7 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 /* Cut at the source's pages: a packet lies in one. tx_mutex held, and there is room. */
 static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64 cookie)
 {
-	struct nanet3_buffer *source = &dev->buffers[put->source];
+	const struct nanet3_buffer *source = &dev->buffers[put->source];
 	struct nanet3_tx tx = {
 		.link = NANET3_LOOPBACK,
 		.kind = NANET3_TX_PUT,
@@ -360,10 +408,8 @@ static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64
 		if (done == put->length)
 			packet.flags = NANET3_PUT_LAST;
 		memcpy(tx.bytes, &packet, sizeof(packet));
-		append(dev, &tx);
+		append(dev, &tx, put->source, put->destination);
 	}
-	source->last_descriptor = dev->tx_write;
-	source->sent = true;
 }
 
 /**
@@ -385,7 +431,7 @@ int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
 		r = packets;
 		goto unlock;
 	}
-	n = room(dev, packets) ? slot_get(c, put->cookie, NANET3_LOOPBACK, true) : NANET3_SLOTS;
+	n = room(dev, packets) ? slot_get(c, put->cookie, NANET3_LOOPBACK, put) : NANET3_SLOTS;
 	if (n == NANET3_SLOTS) {
 		ring_doorbell(dev);
 		r = -EAGAIN;
