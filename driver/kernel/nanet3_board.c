@@ -73,7 +73,9 @@ void nanet3_set_gone(struct nanet3_dev *dev)
 	if (READ_ONCE(dev->state) != NANET3_READY)
 		return;
 	nanet3_drain(dev);
-	dev_err(&dev->device, "the board does not answer: gone off the bus\n");
+	dev_err(&dev->device, "the board does not answer, or not as it was set up: gone\n");
+	/* It may have missed one read only. Memory is given back from here on. */
+	pci_clear_master(dev->pdev);
 	nanet3_set_state(dev, NANET3_GONE);
 }
 
@@ -89,6 +91,18 @@ bool nanet3_answers(struct nanet3_dev *dev)
 		return true;
 	nanet3_set_gone(dev);
 	return false;
+}
+
+/**
+ * nanet3_check() - is it the board that was set up, and not one that has started anew since?
+ * @dev: the board; life held
+ *
+ * One that has lost its power for a moment knows nothing of us and never says a word: it is gone.
+ */
+void nanet3_check(struct nanet3_dev *dev)
+{
+	if (nanet3_answers(dev) && nanet3_read(dev, NANET3_REG_BOOT_COUNT) != dev->boot_count)
+		nanet3_set_gone(dev);
 }
 
 /**
@@ -122,7 +136,7 @@ static void link_setup(struct nanet3_dev *dev, u32 link)
  * @dev: the board; mutex and tx_mutex held, or nobody else knows it yet
  *
  * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped, words
- * and puts on their way complete with a fault, registered buffers stay.
+ * and puts on their way complete with a fault, registered buffers stay. Bus mastering is on then.
  *
  * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version
  */
@@ -137,6 +151,7 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	nanet3_write(dev, NANET3_REG_IRQ_MASK, 0);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
 	nanet3_read(dev, NANET3_REG_CONTROL); /* it has arrived */
+	dev->boot_count = nanet3_read(dev, NANET3_REG_BOOT_COUNT);
 
 	dev->tx_write = 0;
 	dev->tx_rung = 0;
@@ -144,6 +159,7 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	spin_lock(&dev->event_lock);
 	memset(dev->evq.cpu, 0, dev->evq.bytes);
 	dev->evq_read = 0;
+	nanet3_stamps_reset(dev);
 	dev->evq_live = true;
 	spin_unlock(&dev->event_lock);
 
@@ -156,6 +172,8 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	nanet3_tx_abort(dev);
 	nanet3_buffers_restore(dev);
 	nanet3_irq_mask(dev);
+	/* Before it has anything to say: an event that it cannot write would be missed in its place. */
+	pci_set_master(dev->pdev);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
 	return 0;
 }
@@ -205,7 +223,7 @@ void nanet3_board_reset(struct nanet3_dev *dev)
 	for (i = 0; i < NANET3_LINKS; i++) {
 		struct nanet3_client *owner = dev->links[i].owner;
 
-		nanet3_link_disown(&dev->links[i], NANET3_RING_STOPPED);
+		nanet3_link_lose(&dev->links[i]);
 		if (!owner)
 			continue;
 		spin_lock(&dev->event_lock);

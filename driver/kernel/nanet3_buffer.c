@@ -3,12 +3,12 @@
  * Registered user buffers: pinned, mapped for DMA page by page, listed in a table for the board.
  *
  *   REGISTER    pin, count against RLIMIT_MEMLOCK --> map --> table --> VALID
- *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY and TX ring --> unmap, unpin, count back
- *                                      the ring stands still: PARKED --tick--^
+ *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY, TX ring --> unmap, unpin, count back
+ *                                     the ring stands still: parked --tick--^
  *
- * A packet on the TX ring names a buffer by its number. When the board does not come to it, the buffer
- * is parked: not valid, so that nothing is written there any more, but pinned and its number taken, so
- * that what the packet finds one day is not somebody else's.
+ * A packet on the TX ring names a buffer by its number. When the board does not come to it, the
+ * buffer is parked: not valid, so that nothing is written there any more, but pinned and its number
+ * taken, so that what the packet finds one day is not somebody else's.
  *
  * Where the machine bounces DMA (swiotlb), what the board is to read is copied before a put and
  * what it has written before the put's event. Nothing is copied at the end: only puts change the
@@ -322,8 +322,8 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 }
 
 /*
- * Life and mutex held; the board may be gone. @wait_us: for the TX ring. Return: whether it moved, else
- * the buffer is parked.
+ * Life and mutex held; the board may be gone. @wait_us: for the TX ring. Return: whether it moved,
+ * else the buffer is parked.
  */
 static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us)
 {

@@ -54,6 +54,8 @@ static int do_info(struct nanet3_client *c, void *arg)
 	info->driver_abi = NANET3_VERSION;
 	info->queue_size = NANET3_QUEUE_SIZE;
 	info->emulated = nanet3_read(dev, NANET3_REG_MODEL);
+	if (!nanet3_answers(dev))
+		return -ENODEV;
 	strscpy(info->name, dev_name(&dev->device), sizeof(info->name));
 	WRITE_ONCE(c->greeted, true);
 	return 0;

@@ -183,9 +183,13 @@ struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *
 
 	if (!c)
 		return ERR_PTR(-ENOMEM);
+	c->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	c->queue =
 		vmalloc_user(NANET3_QUEUE_EVENTS + NANET3_QUEUE_SIZE * sizeof(struct nanet3_event));
-	if (!c->queue) {
+	if (!c->sink || !c->queue) {
+		if (c->sink)
+			put_page(c->sink);
+		vfree(c->queue);
 		kfree(c);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -209,8 +213,7 @@ struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *
 void nanet3_client_destroy(struct nanet3_client *c)
 {
 	hrtimer_cancel(&c->announce);
-	if (c->sink)
-		put_page(c->sink);
+	put_page(c->sink);
 	vfree(c->queue);
 	put_device(&c->dev->device);
 	kfree(c);

@@ -23,6 +23,7 @@
  *       tx_mutex          the TX ring's write end; registers that latch (64-bit pairs)
  *         event_lock      the event queue's read end, ring positions, client list, TX slots
  *           client.lock   a client's queue (also from a timer: bottom halves off)
+ *           stamp_lock (raw) times of PPS interrupts (also from the hard handler: interrupts off)
  *
  * A page fault comes with mmap_lock held and takes map_lock, so nobody touches user memory under
  * map_lock. Requests copy to and from user space outside of all of these.
@@ -103,6 +104,7 @@ struct nanet3_area {
  *		start gives a new page. By map_lock
  * @owner: who has claimed the link, or NULL; by mutex, map_lock and event_lock: hold all three to
  *	   change it, any to read it
+ * @lost: the last owner lost it with the board, and may still read what it has mapped; by mutex
  * @linger_until: jiffies at which a lingering ring stops
  * @quarantined: the board would not stop writing here: the memory is never given back or used again
  * @stats: counters for NANET3_IOC_STATS; by event_lock, interrupts by its own vector's handler
@@ -118,6 +120,7 @@ struct nanet3_link {
 	struct page *owner_page;
 	struct nanet3_client *owner;
 	unsigned long linger_until;
+	bool lost;
 	bool quarantined;
 	struct nanet3_link_stats stats;
 };
@@ -270,11 +273,13 @@ struct nanet3_vector {
 
 /**
  * struct nanet3_pps_stamp - when a PPS interrupt came
- * @number: of the PPS, written last
+ * @number: of the PPS
+ * @time_ns: CLOCK_MONOTONIC then; 0: none has come
  * @ts: taken in the interrupt itself
  */
 struct nanet3_pps_stamp {
 	u32 number;
+	u64 time_ns;
 	struct pps_event_time ts;
 };
 
@@ -299,9 +304,12 @@ struct nanet3_pps_stamp {
  * @evq_size: events, a power of two
  * @evq_read: events taken
  * @evq_live: the queue is the board's to write
- * @peeked: events that the hard interrupt handler has looked at, for the PPS
+ * @stamp_lock: the two below; the hard interrupt handler's
+ * @peeked: events that it has looked at, for the PPS
  * @stamps: times of the last PPS, by number
  * @pps: the PPS source, or NULL
+ * @pps_taken_ns: when a PPS was taken whose interrupt had not come yet, or 0; by event_lock
+ * @pps_waiting: its number
  * @tx: the TX ring
  * @tx_dma: its bus address
  * @tx_write: descriptors written, by tx_mutex
@@ -319,6 +327,7 @@ struct nanet3_pps_stamp {
  * @tick: finds events whose interrupt was lost, follows polled links, ends lingering
  * @tick_head: @evq_read at the last tick if an event waited there, or ~0
  * @check_at: jiffies at which the tick looks whether the board is still there
+ * @boot_count: of the board that has been set up
  * @stats: counters for NANET3_IOC_STATS, by event_lock
  * @hwmon: sensors, or NULL
  * @debugfs: directory
@@ -346,9 +355,12 @@ struct nanet3_dev {
 	u32 evq_size;
 	u32 evq_read;
 	bool evq_live;
+	raw_spinlock_t stamp_lock; /* the two below, see above */
 	u32 peeked;
 	struct nanet3_pps_stamp stamps[4];
 	struct pps_device *pps;
+	u64 pps_taken_ns;
+	u32 pps_waiting;
 
 	u8 *tx;
 	dma_addr_t tx_dma;
@@ -369,6 +381,7 @@ struct nanet3_dev {
 	struct delayed_work tick;
 	u64 tick_head;
 	unsigned long check_at;
+	u32 boot_count;
 	struct nanet3_stats stats;
 	struct device *hwmon;
 	struct dentry *debugfs;
@@ -408,6 +421,7 @@ static inline void nanet3_write(struct nanet3_dev *dev, u32 offset, u32 value)
 u64 nanet3_read_pair(struct nanet3_dev *dev, u32 offset);
 void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value);
 bool nanet3_answers(struct nanet3_dev *dev);
+void nanet3_check(struct nanet3_dev *dev);
 int nanet3_board_setup(struct nanet3_dev *dev);
 void nanet3_board_stop(struct nanet3_dev *dev);
 void nanet3_board_reset(struct nanet3_dev *dev);
@@ -418,6 +432,7 @@ void nanet3_set_gone(struct nanet3_dev *dev);
 /* nanet3_irq.c */
 int nanet3_irqs_request(struct nanet3_dev *dev);
 void nanet3_irqs_free(struct nanet3_dev *dev);
+void nanet3_stamps_reset(struct nanet3_dev *dev);
 unsigned int nanet3_drain(struct nanet3_dev *dev);
 void nanet3_tick_start(struct nanet3_dev *dev);
 void nanet3_tick_stop(struct nanet3_dev *dev);
@@ -433,6 +448,7 @@ int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release
 int nanet3_polling(struct nanet3_client *c, struct nanet3_polling *polling);
 void nanet3_link_linger(struct nanet3_link *l);
 void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status);
+void nanet3_link_lose(struct nanet3_link *l);
 unsigned int nanet3_link_follow(struct nanet3_link *l);
 bool nanet3_link_wait_idle(struct nanet3_link *l);
 void nanet3_link_quarantine(struct nanet3_link *l);

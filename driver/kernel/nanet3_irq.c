@@ -19,6 +19,7 @@
 
 #define DRAIN_BATCH    64u		   /* events before somebody else may have the lock */
 #define PEEK_MAX       256u		   /* events a hard interrupt looks at */
+#define PEEK_BACK      64u		   /* of these, taken already */
 #define LATE_NS	       (5 * NSEC_PER_MSEC) /* from an event taken to its interrupt */
 #define TICK_POLLED_MS 2u
 #define TICK_MS	       20u
@@ -76,13 +77,30 @@ static void rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 		nanet3_client_data(l->owner, ev);
 }
 
-static void pps_event_at(struct nanet3_dev *dev, u32 number)
+/*
+ * A PPS that was taken at @taken_ns: its time is its interrupt's. False when that has not come yet.
+ * No interrupt, or one that came long after, is no time: a wrong one is worse.
+ */
+static bool pps_tell(struct nanet3_dev *dev, u32 number, u64 taken_ns)
 {
-	struct nanet3_pps_stamp *stamp = &dev->stamps[number % ARRAY_SIZE(dev->stamps)];
+	struct nanet3_pps_stamp stamp;
+	unsigned long flags;
 
-	/* No interrupt, no time: a wrong one is worse. Pairs with peek(). */
-	if (!IS_ERR_OR_NULL(dev->pps) && smp_load_acquire(&stamp->number) == number)
-		pps_event(dev->pps, &stamp->ts, PPS_CAPTUREASSERT, NULL);
+	raw_spin_lock_irqsave(&dev->stamp_lock, flags);
+	stamp = dev->stamps[number % ARRAY_SIZE(dev->stamps)];
+	raw_spin_unlock_irqrestore(&dev->stamp_lock, flags);
+	if (stamp.time_ns == 0 || stamp.number != number)
+		return false;
+	if (!IS_ERR_OR_NULL(dev->pps) && stamp.time_ns < taken_ns + LATE_NS)
+		pps_event(dev->pps, &stamp.ts, PPS_CAPTUREASSERT, NULL);
+	return true;
+}
+
+/* Whoever drains the queue may take a PPS before its interrupt comes: the pulse waits for it. */
+static void pps_taken(struct nanet3_dev *dev, const struct nanet3_event *ev)
+{
+	dev->pps_waiting = ev->value;
+	dev->pps_taken_ns = pps_tell(dev, ev->value, ev->time_ns) ? 0 : ev->time_ns;
 }
 
 static void control_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
@@ -90,7 +108,7 @@ static void control_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 	struct nanet3_client *c;
 
 	if (ev->type == NANET3_EVENT_PPS)
-		pps_event_at(dev, ev->value);
+		pps_taken(dev, ev);
 	if (ev->type == NANET3_EVENT_ERROR)
 		dev_warn_ratelimited(&dev->device, "board error %u, value %#x\n", ev->reason,
 				     ev->value);
@@ -174,17 +192,20 @@ unsigned int nanet3_drain(struct nanet3_dev *dev)
 
 /*
  * Is a PPS among the events that have just come? Its time is now. Runs in the control vector's hard
- * handler, the only place where @peeked is written, and takes nothing off the queue.
+ * handler and takes nothing off the queue; what others have just taken it can still see there.
  */
 static void peek(struct nanet3_dev *dev)
 {
 	struct pps_event_time ts;
-	u32 read = READ_ONCE(dev->evq_read);
+	u64 now = ktime_get_ns();
 	unsigned int i;
+	u32 read;
 
 	pps_get_ts(&ts);
-	if (dev->peeked - read > dev->evq_size)
-		dev->peeked = read;
+	raw_spin_lock(&dev->stamp_lock);
+	read = READ_ONCE(dev->evq_read);
+	if ((s32)(read - dev->peeked) > (s32)PEEK_BACK)
+		dev->peeked = read - PEEK_BACK;
 	for (i = 0; i < PEEK_MAX && event_there(dev, dev->peeked); i++, dev->peeked++) {
 		const struct nanet3_event *ev = event_slot(dev, dev->peeked);
 		struct nanet3_pps_stamp *stamp;
@@ -192,10 +213,26 @@ static void peek(struct nanet3_dev *dev)
 		if (ev->type != NANET3_EVENT_PPS)
 			continue;
 		stamp = &dev->stamps[ev->value % ARRAY_SIZE(dev->stamps)];
+		stamp->number = ev->value;
+		stamp->time_ns = now;
 		stamp->ts = ts;
-		/* The number says that the time is there; pairs with pps_event_at(). */
-		smp_store_release(&stamp->number, ev->value);
 	}
+	raw_spin_unlock(&dev->stamp_lock);
+}
+
+/**
+ * nanet3_stamps_reset() - the board has been reset: its events begin anew, its PPS may count anew
+ * @dev: the board; event_lock held
+ */
+void nanet3_stamps_reset(struct nanet3_dev *dev)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&dev->stamp_lock, flags);
+	dev->peeked = 0;
+	memset(dev->stamps, 0, sizeof(dev->stamps));
+	raw_spin_unlock_irqrestore(&dev->stamp_lock, flags);
+	dev->pps_taken_ns = 0;
 }
 
 static irqreturn_t hard_handler(int irq, void *context)
@@ -223,6 +260,9 @@ static irqreturn_t thread_handler(int irq, void *context)
 	nanet3_write(dev, NANET3_REG_IRQ_STATUS, BIT(v->index));
 	spin_lock(&dev->event_lock);
 	drain_locked(dev);
+	if (v->index == NANET3_LINKS && dev->pps_taken_ns &&
+	    pps_tell(dev, dev->pps_waiting, dev->pps_taken_ns))
+		dev->pps_taken_ns = 0;
 	if (v->taken_ns + LATE_NS < now)
 		dev->stats.spurious++;
 	spin_unlock(&dev->event_lock);
@@ -357,7 +397,7 @@ void nanet3_tick_work(struct work_struct *work)
 	nanet3_buffers_unpark(dev);
 	if (time_after_eq(jiffies, dev->check_at)) {
 		dev->check_at = jiffies + msecs_to_jiffies(CHECK_MS);
-		nanet3_answers(dev);
+		nanet3_check(dev);
 	}
 	up_read(&dev->life);
 	if (READ_ONCE(dev->state) == NANET3_READY)
@@ -365,12 +405,12 @@ void nanet3_tick_work(struct work_struct *work)
 }
 
 /**
- * nanet3_tick_start() - let the tick run, soon
+ * nanet3_tick_start() - let the tick run now
  * @dev: the board, ready
  */
 void nanet3_tick_start(struct nanet3_dev *dev)
 {
-	mod_delayed_work(dev->wq, &dev->tick, 1);
+	mod_delayed_work(dev->wq, &dev->tick, 0); /* a later one could be put off for ever */
 }
 
 /**

@@ -243,14 +243,10 @@ static int map_owner_page(struct vm_area_struct *vma, struct nanet3_link *l)
 }
 
 /* Its bytes cannot be read back by design, but memory that can be written can be read. */
-static int map_doorbell(struct vm_area_struct *vma, struct nanet3_client *c)
+static int map_doorbell(struct vm_area_struct *vma)
 {
 	if (vma->vm_end - vma->vm_start > PAGE_SIZE)
 		return -EINVAL;
-	if (!c->sink)
-		c->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!c->sink)
-		return -ENOMEM;
 	nanet3_vm_flags_mod(vma, VM_IO, 0);
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	return map_by_fault(vma);
@@ -278,7 +274,7 @@ static int map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 off
 	if (offset == NANET3_MAP_OWNER(l->index))
 		return map_owner_page(vma, l);
 	if (offset == NANET3_MAP_DOORBELL(l->index))
-		return map_doorbell(vma, c);
+		return map_doorbell(vma);
 	return map_area(vma, &l->chunks[n]);
 }
 
@@ -347,7 +343,7 @@ static void keep_unread(struct nanet3_link *l)
 	struct nanet3_ring *ring = l->ring;
 	u64 position;
 
-	if (!l->owner)
+	if (!l->owner && !l->lost)
 		return;
 	for (position = ring->release_position; position < ring->write_position; position++) {
 		u32 buffer = position % ring->depth;

@@ -12,8 +12,8 @@
  *
  * Leaving READY ends every open handle: its requests get ENODEV, its owner opens anew. The
  * struct lives until the last handle has closed; registers and DMA memory go with remove. Bus
- * mastering is enabled last and disabled first: a board that was left running by a crashed
- * kernel is reset before.
+ * mastering is enabled when all is in place and disabled first: a board that was left running by a
+ * crashed kernel is reset before.
  *
  * Links have states of their own, see nanet3_ring.c.
  */
@@ -121,6 +121,7 @@ static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 	init_rwsem(&dev->map_lock);
 	mutex_init(&dev->tx_mutex);
 	spin_lock_init(&dev->event_lock);
+	raw_spin_lock_init(&dev->stamp_lock);
 	INIT_LIST_HEAD(&dev->clients);
 	xa_init(&dev->pages);
 	INIT_DELAYED_WORK(&dev->tick, nanet3_tick_work);
@@ -193,7 +194,6 @@ static void memory_free(struct nanet3_dev *dev)
 	nanet3_rings_free_dma(dev);
 }
 
-/* Set up, then bus mastering: the board finds everything in place. */
 static int start(struct nanet3_dev *dev)
 {
 	int r;
@@ -202,8 +202,6 @@ static int start(struct nanet3_dev *dev)
 	mutex_lock(&dev->tx_mutex);
 	r = nanet3_board_setup(dev);
 	mutex_unlock(&dev->tx_mutex);
-	if (r == 0)
-		pci_set_master(dev->pdev);
 	mutex_unlock(&dev->mutex);
 	return r;
 }
@@ -301,7 +299,7 @@ static void disown_all(struct nanet3_dev *dev)
 
 	mutex_lock(&dev->mutex);
 	for (i = 0; i < NANET3_LINKS; i++)
-		nanet3_link_disown(&dev->links[i], NANET3_RING_STOPPED);
+		nanet3_link_lose(&dev->links[i]);
 	mutex_unlock(&dev->mutex);
 }
 

@@ -238,6 +238,9 @@ static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
 	up_write(&dev->map_lock);
 	if (old && old != owner)
 		nanet3_revoke_doorbell(old, l->index);
+	/* A mapping that it has kept from an earlier claim may lead nowhere. */
+	if (owner && owner != old)
+		nanet3_revoke_doorbell(owner, l->index);
 }
 
 /**
@@ -261,6 +264,16 @@ void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 	old->polling = owns;
 	if (l->dev->state == NANET3_READY)
 		nanet3_irq_mask(l->dev);
+}
+
+/**
+ * nanet3_link_lose() - the board has stopped under the link's owner, who may be reading
+ * @l: the link; mutex held
+ */
+void nanet3_link_lose(struct nanet3_link *l)
+{
+	l->lost |= l->owner != NULL;
+	nanet3_link_disown(l, NANET3_RING_STOPPED);
 }
 
 /**
@@ -332,6 +345,7 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 	struct nanet3_dev *dev = l->dev;
 	u32 control = NANET3_REG_LINK(l->index, NANET3_LREG_CONTROL);
 	struct page *page, *old;
+	u32 runs;
 
 	if (l->quarantined)
 		return -EIO;
@@ -344,6 +358,10 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 	up_write(&dev->map_lock);
 	put_page(old);
 
+	owner_set(l, c, NANET3_RING_OWNED);
+	l->lost = false;
+	/* Who follows the link sees the new epoch only when the board's positions are those of it. */
+	mutex_lock(&dev->tx_mutex);
 	spin_lock(&dev->event_lock);
 	l->ring->dma_epoch++;
 	l->ring->start_count = 0;
@@ -353,11 +371,11 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 	smp_store_release(&l->ring->write_position, 0);
 	l->stats.starts++;
 	spin_unlock(&dev->event_lock);
-	owner_set(l, c, NANET3_RING_OWNED);
-
 	nanet3_write(dev, NANET3_REG_DMA_EPOCH, l->ring->dma_epoch);
 	nanet3_write(dev, control, NANET3_LINK_ENABLE);
-	if (!(nanet3_read(dev, control) & NANET3_LINK_ENABLE)) {
+	runs = nanet3_read(dev, control);
+	mutex_unlock(&dev->tx_mutex);
+	if (runs == NANET3_ALL_ONES || !(runs & NANET3_LINK_ENABLE)) {
 		nanet3_link_disown(l, NANET3_RING_STOPPED);
 		return nanet3_answers(dev) ? -EIO : -ENODEV;
 	}
@@ -507,11 +525,12 @@ unsigned int nanet3_link_follow(struct nanet3_link *l)
 {
 	struct nanet3_dev *dev = l->dev;
 	struct nanet3_ring *ring = l->ring;
-	u32 epoch = READ_ONCE(ring->dma_epoch);
 	unsigned int taken;
 	u64 released;
+	u32 epoch;
 
 	mutex_lock(&dev->tx_mutex);
+	epoch = READ_ONCE(ring->dma_epoch);
 	released = nanet3_read_pair(dev, NANET3_REG_LINK(l->index, NANET3_LREG_RELEASE));
 	mutex_unlock(&dev->tx_mutex);
 	taken = nanet3_drain(dev);

@@ -212,7 +212,7 @@ void nanet3_tx_flush(struct nanet3_dev *dev)
 }
 
 /**
- * nanet3_tx_uses() - is there a packet on the ring that the board may yet take, from or to a buffer?
+ * nanet3_tx_uses() - is there a packet, from or to a buffer, that the board may yet take?
  * @dev: the board; life held
  * @buffer: the buffer's number
  *
