@@ -58,7 +58,7 @@ BOOTS = {
     "high-memory": Boot("content", memory=5120),
     "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
     # Where the kernel could not make an entry below /proc/irq, it warns when it removes it.
-    "inject": Boot("inject", limit=900, meant=("WARNING: .*remove_proc_entry",)),
+    "inject": Boot("inject", limit=1800, speed="0.04", meant=("WARNING: .*remove_proc_entry",)),
     "seeded": Boot("seeded", kernel_flags="NANET3_SEEDED_BUG=y", must_report="KASAN: .*use-after-free"),
     # Memory that the board may still write to is never freed; the DMA debugger sees just that.
     "quarantine": Boot("quarantine", meant=("DMA-API: .*device driver has pending DMA allocations",
