@@ -172,7 +172,7 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	nanet3_tx_abort(dev);
 	nanet3_buffers_restore(dev);
 	nanet3_irq_mask(dev);
-	/* Before it has anything to say: an event that it cannot write would be missed in its place. */
+	/* Before it has anything to say: an event that it cannot write would be missed. */
 	pci_set_master(dev->pdev);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
 	return 0;

@@ -359,9 +359,9 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c)
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		struct nanet3_buffer *b = &dev->buffers[n];
 
+		/* A ring that stands still is not waited for again; 0 would be for ever. */
 		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us))
-			wait_us =
-				1; /* a ring that stands still is not waited for again; 0 is for ever */
+			wait_us = 1;
 		else if (b->parked && !c)
 			give_back(dev, n);
 	}

@@ -272,7 +272,8 @@ void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
  */
 void nanet3_link_lose(struct nanet3_link *l)
 {
-	l->lost |= l->owner != NULL;
+	if (l->owner)
+		l->lost = true;
 	nanet3_link_disown(l, NANET3_RING_STOPPED);
 }
 
@@ -360,7 +361,7 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 
 	owner_set(l, c, NANET3_RING_OWNED);
 	l->lost = false;
-	/* Who follows the link sees the new epoch only when the board's positions are those of it. */
+	/* Who follows the link sees the new epoch only with the board's positions of it. */
 	mutex_lock(&dev->tx_mutex);
 	spin_lock(&dev->event_lock);
 	l->ring->dma_epoch++;
