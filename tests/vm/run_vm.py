@@ -279,6 +279,8 @@ def main():
     for name in o.boots:
         if name not in BOOTS:
             p.error(f"no boot {name}; there are {', '.join(BOOTS)}")
+    # Ended in the middle of a boot, it must not leave the guest behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.makedirs(o.cache, exist_ok=True)
     try:
         runner = Runner(o)
