@@ -9,9 +9,13 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/security.h>
 #include <linux/uaccess.h>
 
 #include "nanet3_drv.h"
+
+#define DEADLINE_MIN_US 125u /* as the module's parameter */
+#define DEADLINE_MAX_US 1000000u
 
 /**
  * nanet3_enter() - begin to use the board on behalf of a client
@@ -108,14 +112,17 @@ static int do_reg_read(struct nanet3_client *c, void *arg)
 	return ones && !nanet3_answers(c->dev) ? -ENODEV : 0;
 }
 
-/* Registers that anyone may write: they disturb nothing but at most somebody's latency. */
-static bool harmless(u32 offset)
+/*
+ * What anyone may write: it disturbs nothing but at most somebody's latency. A deadline shorter
+ * than a frame would fill a ring with next to nothing.
+ */
+static bool harmless(u32 offset, u32 value)
 {
 	unsigned int i;
 
 	for (i = 0; i < NANET3_LINKS; i++) {
 		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE))
-			return true;
+			return value >= DEADLINE_MIN_US && value <= DEADLINE_MAX_US;
 	}
 	return offset == NANET3_REG_SCRATCH;
 }
@@ -129,7 +136,8 @@ static int do_reg_write(struct nanet3_client *c, void *arg)
 	if (!regs_in_range(r))
 		return -EINVAL;
 	for (i = 0; i < r->count; i++) {
-		if (!harmless(r->offset + i * 4) && !capable(CAP_SYS_RAWIO))
+		if (!harmless(r->offset + i * 4, r->values[i]) &&
+		    (!capable(CAP_SYS_RAWIO) || security_locked_down(LOCKDOWN_PCI_ACCESS)))
 			return -EPERM;
 	}
 	mutex_lock(&dev->mutex);

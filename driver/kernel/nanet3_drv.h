@@ -55,6 +55,10 @@
 #ifdef __BIG_ENDIAN
 #error "nanet3: little-endian machines only, see nanet3_drv.h"
 #endif
+#ifndef CONFIG_64BIT
+#error "nanet3: 64-bit machines only"
+#endif
+static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are pages of ours");
 
 #define NANET3_NAME	    "nanet3"
 #define NANET3_ID	    0x00334e4eu /* NANET3_REG_ID of a board that is there */
@@ -207,7 +211,7 @@ struct nanet3_tx_use {
  * @list: among dev->clients, by event_lock
  * @greeted: INFO has been answered
  * @dead: the board has gone, or has been reset under it: every request gets ENODEV. By event_lock
- * @polling: NANET3_IOC_POLLING is on, by mutex
+ * @polling: NANET3_IOC_POLLING is on; by mutex and event_lock: hold both to change it
  * @subscribed: mask of event types, by event_lock
  * @sink: where a doorbell leads that is not its owner's any more
  * @lock: the queue's write end, and what is below

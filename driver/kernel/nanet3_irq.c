@@ -367,12 +367,15 @@ static bool follow_polled(struct nanet3_dev *dev)
 
 static unsigned int tick_ms(struct nanet3_dev *dev, bool polled)
 {
+	unsigned int i;
 	bool used;
 
 	if (polled)
 		return TICK_POLLED_MS;
 	spin_lock(&dev->event_lock);
 	used = !list_empty(&dev->clients);
+	for (i = 0; i < NANET3_LINKS; i++)
+		used |= dev->links[i].ring->status == NANET3_RING_LINGERING;
 	spin_unlock(&dev->event_lock);
 	return used ? TICK_MS : TICK_IDLE_MS;
 }

@@ -28,6 +28,9 @@
 #define MAP_CHUNK(offset) ((u32)((offset) >> 24) & 0xfff)
 #define KIND_SPACE	  BIT_ULL(40) /* offsets from kind to kind */
 
+/* Who asks for more than there is gets ENOMEM, and nobody is killed for it. */
+#define AREA_GFP (GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+
 /* ------------------------------------------------------------------------ areas */
 
 /**
@@ -44,7 +47,7 @@ int nanet3_area_alloc(struct nanet3_dev *dev, struct nanet3_area *area, size_t b
 	int r;
 
 	bytes = PAGE_ALIGN(bytes);
-	area->cpu = dma_alloc_coherent(parent, bytes, &area->dma, GFP_KERNEL | __GFP_NOWARN);
+	area->cpu = dma_alloc_coherent(parent, bytes, &area->dma, AREA_GFP);
 	if (!area->cpu)
 		return -ENOMEM;
 	r = dma_get_sgtable(parent, &area->sgt, area->cpu, area->dma, bytes);
@@ -309,7 +312,7 @@ int nanet3_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EPROTO;
 	if (READ_ONCE(c->dead))
 		return -ENODEV;
-	if (!(vma->vm_flags & VM_SHARED))
+	if (!(vma->vm_flags & VM_MAYSHARE)) /* VM_SHARED is for files that may be written */
 		return -EINVAL;
 	if (offset == NANET3_MAP_QUEUE)
 		return map_vmalloc(vma, c->queue);

@@ -255,43 +255,6 @@ disable:
 	return r;
 }
 
-static int nanet3_probe(struct pci_dev *pdev, const struct pci_device_id *id)
-{
-	struct nanet3_dev *dev = device_alloc(pdev);
-	int r;
-
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	r = hardware_init(dev);
-	if (r < 0)
-		goto put;
-	pci_set_drvdata(pdev, dev);
-	nanet3_set_state(dev, NANET3_READY);
-	nanet3_extras_create(dev);
-	cdev_init(&dev->cdev, &nanet3_fops);
-	dev->cdev.owner = THIS_MODULE;
-	r = cdev_device_add(&dev->cdev, &dev->device);
-	if (r < 0)
-		goto remove;
-	nanet3_tick_start(dev);
-	dev_info(&dev->device, "serial %u, boot %u, rings of %u x %u frames\n",
-		 nanet3_read(dev, NANET3_REG_SERIAL), nanet3_read(dev, NANET3_REG_BOOT_COUNT),
-		 dev->links[0].ring->depth, dev->links[0].ring->frames_per_buffer);
-	return 0;
-
-remove:
-	nanet3_extras_destroy(dev);
-	stop(dev);
-	nanet3_set_state(dev, NANET3_GONE);
-	nanet3_irqs_free(dev);
-	memory_free(dev);
-	bar_unmap(dev);
-	pci_disable_device(pdev);
-put:
-	device_put(dev);
-	return r;
-}
-
 /* Links are free for those who open anew, whether the last owners have closed or not. */
 static void disown_all(struct nanet3_dev *dev)
 {
@@ -316,11 +279,11 @@ static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool an
 	nanet3_tick_stop(dev);
 }
 
-static void nanet3_remove(struct pci_dev *pdev)
+/* There is no node any more, but there may be handles. */
+static void take_down(struct nanet3_dev *dev)
 {
-	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+	struct pci_dev *pdev = dev->pdev;
 
-	cdev_device_del(&dev->cdev, &dev->device);
 	nanet3_extras_destroy(dev);
 	end_handles(dev, NANET3_GONE, READ_ONCE(dev->state) == NANET3_READY);
 	nanet3_irqs_free(dev);
@@ -335,6 +298,43 @@ static void nanet3_remove(struct pci_dev *pdev)
 	if (pci_is_enabled(pdev)) /* an error may have come and not been recovered from */
 		pci_disable_device(pdev);
 	device_put(dev);
+}
+
+static int nanet3_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct nanet3_dev *dev = device_alloc(pdev);
+	int r;
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	r = hardware_init(dev);
+	if (r < 0) {
+		device_put(dev);
+		return r;
+	}
+	pci_set_drvdata(pdev, dev);
+	nanet3_set_state(dev, NANET3_READY);
+	nanet3_extras_create(dev);
+	cdev_init(&dev->cdev, &nanet3_fops);
+	dev->cdev.owner = THIS_MODULE;
+	r = cdev_device_add(&dev->cdev, &dev->device);
+	if (r < 0) {
+		take_down(dev);
+		return r;
+	}
+	nanet3_tick_start(dev);
+	dev_info(&dev->device, "serial %u, boot %u, rings of %u x %u frames\n",
+		 nanet3_read(dev, NANET3_REG_SERIAL), nanet3_read(dev, NANET3_REG_BOOT_COUNT),
+		 dev->links[0].ring->depth, dev->links[0].ring->frames_per_buffer);
+	return 0;
+}
+
+static void nanet3_remove(struct pci_dev *pdev)
+{
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+
+	cdev_device_del(&dev->cdev, &dev->device);
+	take_down(dev);
 }
 
 /* ------------------------------------------------------------------ errors, sleep, the end */

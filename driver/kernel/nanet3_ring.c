@@ -261,7 +261,9 @@ void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 		return;
 	for (i = 0; i < NANET3_LINKS; i++)
 		owns |= l->dev->links[i].owner == old;
+	spin_lock(&l->dev->event_lock);
 	old->polling = owns;
+	spin_unlock(&l->dev->event_lock);
 	if (l->dev->state == NANET3_READY)
 		nanet3_irq_mask(l->dev);
 }
@@ -409,7 +411,9 @@ int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
 	} else if (l->ring->status == NANET3_RING_LINGERING &&
 		   !(claim->flags & NANET3_CLAIM_FRESH)) {
 		owner_set(l, c, NANET3_RING_OWNED);
+		spin_lock(&dev->event_lock);
 		l->stats.takeovers++;
+		spin_unlock(&dev->event_lock);
 		claim->flags = NANET3_CLAIMED_TAKEOVER;
 	} else {
 		link_stop(l);
@@ -454,7 +458,9 @@ void nanet3_link_linger(struct nanet3_link *l)
 {
 	nanet3_link_follow(l);
 	l->linger_until = jiffies + msecs_to_jiffies(l->ring->linger_ms);
+	spin_lock(&l->dev->event_lock);
 	l->stats.lingers++;
+	spin_unlock(&l->dev->event_lock);
 	nanet3_link_disown(l, NANET3_RING_LINGERING);
 }
 
@@ -567,7 +573,9 @@ int nanet3_polling(struct nanet3_client *c, struct nanet3_polling *polling)
 		mutex_unlock(&dev->mutex);
 		return -EPERM;
 	}
+	spin_lock(&dev->event_lock);
 	c->polling = polling->on;
+	spin_unlock(&dev->event_lock);
 	nanet3_irq_mask(dev);
 	for (i = 0; i < NANET3_LINKS; i++) {
 		if (dev->links[i].owner == c)
