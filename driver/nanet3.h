@@ -438,7 +438,8 @@ struct nanet3_stats {
  *             the last link that the caller gives back
  *   REGISTER  EINVAL length, EFAULT memory not the caller's or not writable, ENOMEM over its
  *             RLIMIT_MEMLOCK, ENOSPC no buffer is free. Memory stays pinned until UNREGISTER or close
- *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board has let go of it
+ *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board does not write there any
+ *             more. While packets from or to it wait on the TX ring, its number is given to nobody
  *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
  *             UNCHECKED), EAGAIN TX ring full: nothing was posted, and the doorbell is rung for what MORE
  *             held back; E2BIG it will never fit
