@@ -345,6 +345,12 @@ static void puts_are_checked(void **state)
 		  .length = 1,
 		  .flags = NANET3_PUT_UNCHECKED},
 		 -EINVAL},
+		{{.source = mine,
+		  .destination = mine,
+		  .destination_offset = ~0ull - 50, /* comes round to the start */
+		  .length = 100,
+		  .flags = NANET3_PUT_UNCHECKED},
+		 -EINVAL},
 		{{.source = mine, .destination = mine, .length = 1, .flags = 4}, -EINVAL},
 		{{.source = mine, .destination = mine, .length = 1, .reserved = 1}, -EINVAL},
 	};

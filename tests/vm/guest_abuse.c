@@ -196,6 +196,8 @@ static void write_as_nobody(void *context)
 	regs.offset = NANET3_REG_LINK(3, NANET3_LREG_DEADLINE);
 	regs.values[0] = 5000;
 	assert_int_equal(request(fd, NANET3_IOC_REG_WRITE, &regs), 0);
+	regs.values[0] = 0; /* a ring full of single frames */
+	assert_int_equal(request(fd, NANET3_IOC_REG_WRITE, &regs), EPERM);
 	close(fd);
 }
 

@@ -324,6 +324,10 @@ static void refused_puts(void **state)
 	put.destination_offset = 9901;
 	assert_int_equal(nanet3_put(a, &put), -EINVAL);
 	put = good;
+	put.flags = NANET3_PUT_UNCHECKED;
+	put.destination_offset = ~0ull - 50; /* comes round to the start */
+	assert_int_equal(nanet3_put(a, &put), -EINVAL);
+	put = good;
 	put.flags = 0x80;
 	assert_int_equal(nanet3_put(a, &put), -EINVAL);
 	check_area(&d, 0, 0, 0, 0);
@@ -496,6 +500,80 @@ static void unmapped_and_unregistered_while_putting(void **state)
 	guest_close(b);
 }
 
+/* ------------------------------------------------------------------------ a ring that stands still */
+
+/* Words for later fill their share of the ring, behind which puts and their ends go on. */
+static void words_hold_up_no_puts(void **state)
+{
+	struct nanet3 *b = guest_open();
+	uint64_t resets = guest_stats(b).resets;
+	struct nanet3_put put = {.length = 9000, .cookie = 30};
+	struct nanet3_tx word = {.kind = NANET3_TX_REQUEST, .bytes = {1}, .cookie = 31};
+	struct area s, d;
+	unsigned sent = 0;
+	int r;
+
+	(void)state;
+	area_create(&s, 1, 9000);
+	area_create(&d, 2, 9000);
+	area_fill(&s, 30);
+	put.source = area_register(b, &s);
+	put.destination = area_register(b, &d);
+	guest_wait_locked(b, 0);
+	word.at_frame = guest_reg(b, NANET3_REG_COUNT) + 3000;
+	while ((r = nanet3_send(b, &word)) == 0) {
+		assert_true(++sent < 1000);
+	}
+	assert_int_equal(r, -EAGAIN);
+	put_and_finish(b, &put);
+	check_area(&d, 0, 9000, 30, 0);
+	assert_int_equal(nanet3_unregister_buffer(b, put.source), 0);
+	assert_int_equal(nanet3_unregister_buffer(b, put.destination), 0);
+	assert_true(let_go(b));
+	while (sent-- > 0) {
+		assert_true(guest_wait_event(b, NANET3_EVENT_TX).cookie == word.cookie);
+	}
+	assert_true(guest_stats(b).resets == resets);
+	guest_close(b);
+	area_destroy(&s);
+	area_destroy(&d);
+}
+
+/* A packet names its buffer by a number: the number's next owner must get nothing of it. */
+static void put_outlives_its_buffer(void **state)
+{
+	struct nanet3 *a = guest_open(), *b = guest_open();
+	uint64_t resets = guest_stats(a).resets;
+	struct nanet3_put put = {.length = 9000, .cookie = 32};
+	struct area s, d, next;
+	uint32_t number;
+
+	(void)state;
+	area_create(&s, 1, 9000);
+	area_create(&d, 2, 9000);
+	area_create(&next, 2, 9000);
+	area_fill(&s, 32);
+	put.source = area_register(a, &s);
+	put.destination = area_register(a, &d);
+	guest_fault(a, MODEL_FAULT_STALL, 0, 150);
+	assert_int_equal(nanet3_put(a, &put), 0);
+	assert_int_equal(nanet3_unregister_buffer(a, put.destination), 0);
+	assert_int_equal(nanet3_unregister_buffer(a, put.destination), -ENOENT);
+	assert_int_equal(nanet3_unregister_buffer(a, put.source), 0);
+	number = area_register(b, &next);
+	assert_int_equal(guest_wait_event(a, NANET3_EVENT_TX).cookie, put.cookie);
+	assert_int_equal(guest_wait_event(a, NANET3_EVENT_PUT).cookie, put.cookie);
+	check_area(&next, 0, 0, 0, 0);
+	assert_int_equal(nanet3_unregister_buffer(b, number), 0);
+	guest_wait_for(let_go, b, 1, "nothing pinned once the ring has moved");
+	assert_true(guest_stats(b).resets == resets);
+	guest_close(a);
+	guest_close(b);
+	area_destroy(&s);
+	area_destroy(&d);
+	area_destroy(&next);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +587,8 @@ int main(void)
 		GUEST_TEST(memlock_is_the_limit),
 		GUEST_TEST(killed_while_putting),
 		GUEST_TEST(unmapped_and_unregistered_while_putting),
+		GUEST_TEST(words_hold_up_no_puts),
+		GUEST_TEST(put_outlives_its_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

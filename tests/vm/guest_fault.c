@@ -365,6 +365,7 @@ static void gone_and_back(void **state)
 	pid = guest_fork(wait_in_kernel, NULL);
 	guest_sleep_ms(100);
 	guest_fault(watcher, MODEL_FAULT_GONE, 0, 400);
+	assert_int_equal(nanet3_claim(watcher, 1, 0, NULL), -ENODEV);
 	guest_wait_for(says_gone, h.b, 1, "ENODEV");
 	all_is_enodev(fd);
 	assert_int_equal(guest_join(pid), 0);
@@ -376,6 +377,23 @@ static void gone_and_back(void **state)
 	let_go(&h);
 	guest_close(watcher);
 	close(fd);
+	back_as_new();
+}
+
+/* Without power for a moment, and nobody looked: a board that knows nothing of its driver any more. */
+static void starts_anew_unseen(void **state)
+{
+	char remove[1024];
+	struct holder h;
+
+	(void)state;
+	pci_path(remove, sizeof(remove), "remove");
+	hold(&h);
+	guest_fault(h.b, MODEL_FAULT_GONE, 0, 5);
+	guest_sleep_ms(500);
+	guest_wait_for(says_gone, h.b, 1, "ENODEV");
+	replug(remove);
+	let_go(&h);
 	back_as_new();
 }
 
@@ -437,6 +455,7 @@ int main(void)
 		GUEST_TEST(stall),
 		GUEST_TEST(slow_to_stop),
 		GUEST_TEST(gone_and_back),
+		GUEST_TEST(starts_anew_unseen),
 		GUEST_TEST(removed_under_dma),
 		GUEST_TEST(unbound_under_dma),
 	};

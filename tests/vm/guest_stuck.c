@@ -5,6 +5,7 @@
  * own, as the board is not what it was afterwards.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "tests/vm/guest.h"
 
@@ -60,6 +61,41 @@ static void stops_after_a_reset(void **state)
 	sound(OTHER);
 }
 
+/* A put that the reset swallows ends all the same, with both its events; and its buffers are as good as before. */
+static void reset_swallows_a_put(void **state)
+{
+	static uint8_t memory[2][NANET3_PAGE];
+	struct nanet3 *owner = guest_open(), *b = guest_open();
+	uint64_t resets = guest_stats(b).resets;
+	struct nanet3_put put = {.length = 3000, .destination_offset = 5, .cookie = 12};
+	struct nanet3_event ev;
+	int r;
+
+	(void)state;
+	assert_int_equal(nanet3_register_buffer(b, memory[0], NANET3_PAGE, &put.source), 0);
+	assert_int_equal(nanet3_register_buffer(b, memory[1], NANET3_PAGE, &put.destination), 0);
+	guest_claim(owner, LINK);
+	guest_wait_completed(owner, LINK, 2);
+	guest_fault(b, MODEL_FAULT_STUCK_DMA, LINK, TILL_RESET);
+	guest_fault(b, MODEL_FAULT_STALL, 0, 150);
+	assert_int_equal(nanet3_put(b, &put), 0);
+	r = nanet3_yield(owner, LINK);
+	assert_true(r == 0 || r == -ENODEV);
+	assert_true(guest_stats(b).resets > resets);
+	ev = guest_wait_event(b, NANET3_EVENT_TX);
+	assert_true(ev.cookie == put.cookie && ev.reason == NANET3_TX_FAULT);
+	ev = guest_wait_event(b, NANET3_EVENT_PUT);
+	assert_true(ev.cookie == put.cookie && ev.reason == NANET3_TX_FAULT);
+	assert_true(ev.value == put.destination && ev.position == 5 && ev.length == 3000);
+	memset(memory[0], 7, NANET3_PAGE);
+	assert_int_equal(nanet3_put(b, &put), 0);
+	ev = guest_wait_event(b, NANET3_EVENT_PUT);
+	assert_int_equal(ev.reason, 0);
+	assert_int_equal(memory[1][5 + 2999], 7);
+	guest_close(owner);
+	guest_close(b);
+}
+
 static void never_stops(void **state)
 {
 	struct nanet3 *b;
@@ -78,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GUEST_TEST(stops_after_a_reset),
+		GUEST_TEST(reset_swallows_a_put),
 		GUEST_TEST(never_stops),
 	};
 
