@@ -539,6 +539,12 @@ static void words_hold_up_no_puts(void **state)
 	area_destroy(&d);
 }
 
+/* The ring stands still from the board's next step on. */
+static uint64_t stalled(void *context)
+{
+	return (guest_reg(context, NANET3_REG_STATUS) & NANET3_STATUS_STALLED) != 0;
+}
+
 /* A packet names its buffer by a number: the number's next owner must get nothing of it. */
 static void put_outlives_its_buffer(void **state)
 {
@@ -556,6 +562,7 @@ static void put_outlives_its_buffer(void **state)
 	put.source = area_register(a, &s);
 	put.destination = area_register(a, &d);
 	guest_fault(a, MODEL_FAULT_STALL, 0, 150);
+	guest_wait_for(stalled, a, 1, "stall");
 	assert_int_equal(nanet3_put(a, &put), 0);
 	assert_int_equal(nanet3_unregister_buffer(a, put.destination), 0);
 	assert_int_equal(nanet3_unregister_buffer(a, put.destination), -ENOENT);

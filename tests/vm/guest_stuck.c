@@ -61,6 +61,12 @@ static void stops_after_a_reset(void **state)
 	sound(OTHER);
 }
 
+/* The ring stands still from the board's next step on. */
+static uint64_t stalled(void *context)
+{
+	return (guest_reg(context, NANET3_REG_STATUS) & NANET3_STATUS_STALLED) != 0;
+}
+
 /* A put that the reset swallows ends all the same, with both its events; and its buffers are as good as before. */
 static void reset_swallows_a_put(void **state)
 {
@@ -78,6 +84,7 @@ static void reset_swallows_a_put(void **state)
 	guest_wait_completed(owner, LINK, 2);
 	guest_fault(b, MODEL_FAULT_STUCK_DMA, LINK, TILL_RESET);
 	guest_fault(b, MODEL_FAULT_STALL, 0, 150);
+	guest_wait_for(stalled, b, 1, "stall");
 	assert_int_equal(nanet3_put(b, &put), 0);
 	r = nanet3_yield(owner, LINK);
 	assert_true(r == 0 || r == -ENODEV);
