@@ -55,9 +55,7 @@
 #ifdef __BIG_ENDIAN
 #error "nanet3: little-endian machines only, see nanet3_drv.h"
 #endif
-#ifndef CONFIG_64BIT
-#error "nanet3: 64-bit machines only"
-#endif
+static_assert(BITS_PER_LONG == 64, "nanet3: 64-bit machines only");
 static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are pages of ours");
 
 #define NANET3_NAME	    "nanet3"
