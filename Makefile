@@ -69,9 +69,9 @@ endef
 
 Q := $(if $(V),,@)
 
-modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk slowctl/module.mk \
-             daemon/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
-             tests/unit/module.mk tests/system/module.mk tests/bench/module.mk)
+modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk driver/perf/module.mk \
+             slowctl/module.mk daemon/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
+             tests/unit/module.mk tests/system/module.mk tests/bench/module.mk tests/vm/module.mk)
 include $(modules)
 
 $(B)/obj/%.o: %.c
@@ -144,35 +144,78 @@ asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-
 bench: ## the figures of the data path, both sides in one run: bench NAME VALUE UNIT goal GOAL
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
-	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin
+	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin $(if $(wildcard $(vm_cache)/vmlinux-*),--vm-cache $(vm_cache))
+
+bench-vm: ## the loop-back figures on the real driver in a guest, beside the emulator's socket
+	@tests/setup/setup.sh vm
+	@$(MAKE) --no-print-directory -j2 all
+	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin --vm-cache $(vm_cache) --only 'put_|receive'
 
 bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/memory.py --bin $(B)/bin --minutes $(or $(MINUTES),5)
 
-install: all ## install below $(DESTDIR)$(prefix)
+# The kernel module; not part of `all`: it needs a kernel's headers.
+module: ## the kernel module, for KVERSION=... with headers in /lib/modules
+	@$(MAKE) --no-print-directory -C driver/kernel module VERSION=$(VERSION) \
+	    OUT=$(abspath $(B))/module/$(or $(KVERSION),$(shell uname -r))
+
+module-check: ## the module against kernel headers (W=1, sparse), checkpatch, kernel-doc, DKMS; HEADERS=DIR fetches every Debian kernel's
+	@driver/kernel/check.sh $(if $(HEADERS),--fetch $(HEADERS))
+
+# Kernels for the guests, made once: FCM_VM_CACHE keeps them beyond `make clean`.
+vm_cache = $(or $(FCM_VM_CACHE),$(B)/vm-cache)
+run_vm   = $(PYTHON) tests/vm/run_vm.py --build $(B) --cache $(vm_cache) $(if $(TEST),--only $(TEST)) \
+    $(if $(V),--verbose)
+vm_build = $(PYTHON) tests/vm/test_report.py -q && \
+    $(MAKE) --no-print-directory -j2 all $(B)/tests/test_contract $(guest_tests)
+
+check-vm: ## the kernel module in Debian's kernel in QEMU, the board emulated; BOOT=name, TEST=name, V=1: tests/vm/README.md
+	@tests/setup/setup.sh vm
+	@$(vm_build)
+	@$(run_vm) $(BOOT)
+
+check-vm-debug: ## the same under KASAN, lockdep, kmemleak, UBSAN, fault injection; builds that kernel once (10 to 25 min)
+	@tests/setup/setup.sh vm-debug
+	@$(vm_build)
+	@$(run_vm) --debug $(BOOT)
+
+fuzz-ioctl: ## requests to the driver at random in that kernel; SECONDS=600 SEED=1
+	@tests/setup/setup.sh vm-debug
+	@$(vm_build)
+	@$(run_vm) --debug --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) fuzz
+
+install-module: ## the kernel module's sources, where DKMS looks for them
+	@$(MAKE) --no-print-directory -C driver/kernel install VERSION=$(VERSION) prefix=$(prefix) \
+	    DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
+
+install: all install-lib install-module ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
 	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
 	    $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
-	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu $(DESTDIR)$(prefix)/bin/
+	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu \
+	    $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm_data.h \
 	    schemas/fcm_data.py $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
 	install -m 644 README.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
-	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 $(DESTDIR)$(prefix)/share/man/man1/
+	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 \
+	    $(DESTDIR)$(prefix)/share/man/man1/
 	install -m 644 daemon/fcm-server.conf.5 $(DESTDIR)$(prefix)/share/man/man5/
 	install -m 644 daemon/fcm-server.8 $(DESTDIR)$(prefix)/share/man/man8/
 	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
 	    systemd/fcm-server@.service > $(DESTDIR)$(unitdir)/fcm-server@.service
+	sed 's|/usr/bin/|$(prefix)/bin/|' \
+	    systemd/nanet3-selftest@.service > $(DESTDIR)$(unitdir)/nanet3-selftest@.service
 	install -m 644 systemd/fcm-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/fcm-server.conf
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check check-unit check-system lint asan tsan bench bench-memory install tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-vm bench-memory install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -24,6 +24,17 @@
  * of time goes on. Ring full: the board drops whole cells, counts them, and the next completion is a
  * gap of exactly that many with reason RING_FULL. Ring, positions and owner page survive the owner.
  *
+ * User buffers. A process registers memory of its own: the driver pins it, lists its pages, and the
+ * board translates (buffer, offset) through that list, with a TLB before it. A put goes out of one
+ * registered buffer and, through the board's loop-back port, into another, in packets of at most a
+ * page: the papers' RDMA calls, and what nanet3-perf measures.
+ *
+ * Polling. Each event on the board's queue carries its own sequence number, written last. A process
+ * that owns a link may map that queue for reading and the link's doorbell page for writing, and then
+ * needs neither interrupt nor system call for a buffer: it follows the sequence numbers and writes
+ * the release position itself. The driver follows the queue at its leisure, so ring state and
+ * take-over are as ever.
+ *
  * The one hole allowed: when a PPS comes before the count's own second is over, the count goes up to
  * the next multiple of 8000 and the counts in between never exist. What was begun is handed over
  * first, so a completion never spans the hole; the next one begins at a multiple of 8000 higher than
@@ -36,7 +47,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define NANET3_VERSION		 1u /* of both halves; open fails on another one */
+#define NANET3_VERSION		 2u /* of both halves; open fails on another one */
 #define NANET3_LINKS		 4u
 #define NANET3_FRAME_BYTES	 10000u
 #define NANET3_FRAMES_PER_SECOND 8000u
@@ -87,9 +98,14 @@
 #define NANET3_REG_TX_SIZE     0x0088u /* descriptors, a power of two */
 #define NANET3_REG_TX_WRITE    0x008cu /* doorbell: descriptors posted, wrapping */
 #define NANET3_REG_TX_READ     0x0090u /* ro: descriptors taken, wrapping */
+#define NANET3_REG_MODEL       0x0094u /* 0: a board; else a model, NANET3_EMULATED_* */
+#define NANET3_REG_MODEL_FAULT 0x0098u /* wo, models only: driver/emu/model_fault.h */
 #define NANET3_BAR_BYTES       0x10000u
 
-#define NANET3_CONTROL_RESET  0x1u /* self-clearing: stops DMA, forgets rings */
+/* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table lies in BAR 2. */
+#define NANET3_VECTORS (NANET3_LINKS + 1u)
+
+#define NANET3_CONTROL_RESET  0x1u /* self-clearing: stops DMA, forgets rings and buffers */
 #define NANET3_CONTROL_EVENTS 0x2u /* event queue enabled */
 #define NANET3_CONTROL_TX     0x4u /* TX ring enabled */
 
@@ -128,6 +144,30 @@
 #define NANET3_LSTAT_SIGNAL 0x1u /* light */
 #define NANET3_LSTAT_LOCKED 0x2u /* word-aligned on K28.5 */
 #define NANET3_LSTAT_FULL   0x4u /* ring full now */
+#define NANET3_LSTAT_BUSY                                                                          \
+	0x8u /* DMA under way: after ENABLE is cleared, memory may be freed when
+				  * this is clear too, and not before */
+
+/*
+ * User buffer n at NANET3_REG_BUFFER(n, reg). Setting VALID takes the other registers; clearing it
+ * ends translation through this buffer at once, and BUSY tells when the last transfer is over.
+ */
+#define NANET3_BUFFERS		  64u
+#define NANET3_REG_BUFFER(n, reg) (0x2000u + 0x20u * (n) + (reg))
+#define NANET3_BREG_TABLE	  0x00u /* pair: bus address of `pages` x u64 page addresses */
+#define NANET3_BREG_LENGTH	  0x08u /* pair: bytes */
+#define NANET3_BREG_OFFSET	  0x10u /* of the first byte in the first page */
+#define NANET3_BREG_CONTROL	  0x14u
+#define NANET3_BREG_STATUS	  0x18u
+#define NANET3_BUFFER_VALID	  0x1u
+#define NANET3_BSTAT_BUSY	  0x1u
+
+/*
+ * Doorbell page of link n, alone in its page so that the owner may map it: a write-only alias of
+ * LREG_RELEASE (high word at 4 first, then the low one at 0). Backwards and beyond WRITE are ignored
+ * there as here.
+ */
+#define NANET3_REG_DOORBELL(n) (0x8000u + NANET3_PAGE * (n))
 
 enum nanet3_event_type {
 	NANET3_EVENT_NONE = 0,
@@ -137,6 +177,9 @@ enum nanet3_event_type {
 	NANET3_EVENT_PPS = 4,	/* frame_count = the count the PPS began; value = PPS number */
 	NANET3_EVENT_ERROR = 5, /* board error; reason = NANET3_ERROR_*, value below */
 	NANET3_EVENT_GONE = 6,	/* the board is no longer there; driver only */
+	NANET3_EVENT_PUT =
+		7, /* a put has arrived: value = buffer, position = offset, length, cookie
+				 * = the sender's. For the buffer's registrant */
 };
 
 /* reason of an RX event with length 0; equal to the ledger's names (enum tdm_loss). */
@@ -151,6 +194,7 @@ enum nanet3_event_type {
 /* reason of LINK: the LSTAT bits that changed, and */
 #define NANET3_CAUSE_COMMAND 0x80u /* a commanded reset or align is under way */
 #define NANET3_TX_REFUSED    1u /* reason of a TX event: descriptor malformed, nothing was sent */
+#define NANET3_TX_FAULT	     2u /* reason of a TX event: an address in no table, (rest) not delivered */
 
 #define NANET3_RX_DEADLINE 0x1u /* handed over by its deadline, not full */
 
@@ -168,7 +212,8 @@ struct nanet3_event {
 	__u64 time_ns;	   /* CLOCK_MONOTONIC when the driver took the event */
 	__u64 cookie;	   /* TX: the sender's */
 	__u32 value;
-	__u32 reserved[3];
+	__u32 reserved[2];
+	__u32 sequence; /* on the board's queue: events posted on it before, plus 1; written last */
 };
 
 /*
@@ -182,8 +227,10 @@ struct nanet3_event {
 #define NANET3_TX_TIMING  2u	 /* 12 bytes: command u8, 3 zero, argument u32, sequence u32 */
 #define NANET3_TX_SERIAL  3u	 /* channel u8, length u8 <= 30, bytes */
 
+#define NANET3_TX_PUT 4u /* struct nanet3_tx_put; driver only, made from NANET3_IOC_PUT */
+
 struct nanet3_tx {
-	__u8 link; /* 0..3; 0xff with TIMING: broadcast */
+	__u8 link; /* 0..3; 0xff with TIMING: broadcast; NANET3_LOOPBACK with PUT */
 	__u8 kind; /* NANET3_TX_* */
 	__u16 reserved0;
 	__u32 reserved1;
@@ -191,6 +238,22 @@ struct nanet3_tx {
 	__u64 cookie;	/* comes back in the completion event */
 	__u8 bytes[32];
 	__u64 reserved2;
+};
+
+/*
+ * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the
+ * source. All packets of a put carry its cookie; the LAST one's TX and PUT events stand for all, with
+ * reason NANET3_TX_FAULT when any packet of it did. Packets leave in order, at once, not by frames.
+ */
+#define NANET3_LOOPBACK 0xf0u
+#define NANET3_PUT_LAST 0x1u
+struct nanet3_tx_put {
+	__u64 source;	   /* bus address */
+	__u64 destination; /* offset in the buffer */
+	__u32 length;	   /* bytes, 1..NANET3_PAGE */
+	__u16 buffer;
+	__u16 flags;
+	__u64 put_bytes; /* of the whole put: length of its PUT event, whose position is its start */
 };
 
 /* ------------------------------------------------------------------ 2. driver <-> library */
@@ -245,9 +308,11 @@ struct nanet3_queue {
 #define NANET3_QUEUE_EVENTS NANET3_PAGE
 
 /* Mappings: mmap offsets of the device; the argument of NANET3_SOCK_MAP on the emulator's socket. */
-#define NANET3_MAP_QUEUE       (0x1ull << 40)
-#define NANET3_MAP_RING(link)  ((0x2ull << 40) | ((unsigned long long)(link) << 36))
-#define NANET3_MAP_OWNER(link) ((0x3ull << 40) | ((unsigned long long)(link) << 36))
+#define NANET3_MAP_QUEUE	  (0x1ull << 40)
+#define NANET3_MAP_EVENTS	  (0x5ull << 40) /* the board's queue, read-only; a link's owner only */
+#define NANET3_MAP_DOORBELL(link) ((0x6ull << 40) | ((unsigned long long)(link) << 36))
+#define NANET3_MAP_RING(link)	  ((0x2ull << 40) | ((unsigned long long)(link) << 36))
+#define NANET3_MAP_OWNER(link)	  ((0x3ull << 40) | ((unsigned long long)(link) << 36))
 #define NANET3_MAP_CHUNK(link, n)                                                                  \
 	((0x4ull << 40) | ((unsigned long long)(link) << 36) | ((unsigned long long)(n) << 24))
 /* The owner page: NANET3_PAGE bytes, read-write for the owner, zeroed when DMA starts anew. */
@@ -305,6 +370,57 @@ struct nanet3_wait {
 	__u32 reserved;
 };
 
+/* Polling on or off for all links that the caller owns: while on, no interrupts are raised for them
+ * and the driver follows the board's queue by itself every few ms. */
+struct nanet3_polling {
+	__u32 on;
+	__u32 queue_size;    /* out: events on the board's queue */
+	__u32 next_sequence; /* out: of the first event that the caller has not been told of */
+	__u32 reserved;
+};
+
+#define NANET3_BUFFER_BYTES_MAX (1ull << 30)
+struct nanet3_register {
+	__u64 address; /* of the caller's memory, any alignment */
+	__u64 length;  /* 1..NANET3_BUFFER_BYTES_MAX */
+	__u32 buffer;  /* out: its number */
+	__u32 reserved;
+};
+
+/* From one registered buffer into another, or the same. Both must be the caller's. */
+struct nanet3_put {
+	__u32 source, destination; /* buffers */
+	__u64 source_offset, destination_offset;
+	__u64 length;
+	__u64 cookie; /* of its TX and PUT events */
+	__u32 flags;  /* NANET3_PUT_MORE: ring the doorbell with the next one */
+	__u32 reserved;
+};
+#define NANET3_PUT_MORE 0x1u
+#define NANET3_PUT_UNCHECKED                                                                       \
+	0x2u /* let the board find out whether the destination is in its table */
+
+struct nanet3_link_stats {
+	__u64 interrupts;    /* of its vector */
+	__u64 buffers, gaps; /* completions taken */
+	__u64 stale;	     /* events of an earlier DMA epoch, dropped */
+	__u64 starts;	     /* of DMA */
+	__u64 takeovers, lingers;
+};
+struct nanet3_stats {
+	struct nanet3_link_stats links[NANET3_LINKS];
+	__u64 control_interrupts, spurious; /* spurious: nothing was there */
+	__u64 rescued;		  /* events found without an interrupt (lost, or polling) */
+	__u64 events, bad_events; /* taken; of no known type, link or position */
+	__u64 queue_lost;	  /* control events that found a client's queue full */
+	__u64 tx_words, tx_faults, puts, put_bytes;
+	__u64 resets; /* of the whole board, by the driver */
+	__u32 clients;
+	__u32 buffers;	    /* registered now */
+	__u64 pinned_pages; /* by them */
+	__u64 quarantined;  /* pages never given back: the board would not stop writing */
+};
+
 /*
  * Requests. All are refused with ENODEV once the board is gone.
  *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
@@ -318,18 +434,33 @@ struct nanet3_wait {
  *   REG_WRITE EPERM unless the register is harmless (SCRATCH, link DEADLINE) or the caller privileged
  *   LINK_CMD  reset, align: EINVAL when neither, or no such link
  *   SUBSCRIBE which control events this client wants: EINVAL for others than those three
+ *   POLLING   EPERM when the caller owns no link. Off: ring state has caught up when it returns. Ends with
+ *             the last link that the caller gives back
+ *   REGISTER  EINVAL length, EFAULT memory not the caller's or not writable, ENOMEM over its
+ *             RLIMIT_MEMLOCK, ENOSPC no buffer is free. Memory stays pinned until UNREGISTER or close
+ *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board does not write there any
+ *             more. While packets from or to it wait on the TX ring, its number is given to nobody
+ *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
+ *             UNCHECKED), EAGAIN TX ring full: nothing was posted, and the doorbell is rung for what MORE
+ *             held back; E2BIG it will never fit
+ *   STATS     counters since the driver was loaded; anyone
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
  */
-#define NANET3_IOC_INFO	     _IOWR('N', 0x00, struct nanet3_info)
-#define NANET3_IOC_CLAIM     _IOWR('N', 0x01, struct nanet3_claim)
-#define NANET3_IOC_YIELD     _IOW('N', 0x02, __u32)
-#define NANET3_IOC_RELEASE   _IOW('N', 0x03, struct nanet3_release)
-#define NANET3_IOC_SEND	     _IOW('N', 0x04, struct nanet3_tx)
-#define NANET3_IOC_REG_READ  _IOWR('N', 0x05, struct nanet3_regs)
-#define NANET3_IOC_REG_WRITE _IOW('N', 0x06, struct nanet3_regs)
-#define NANET3_IOC_LINK_CMD  _IOW('N', 0x07, struct nanet3_link_command)
-#define NANET3_IOC_SUBSCRIBE _IOW('N', 0x08, struct nanet3_subscribe)
-#define NANET3_IOC_WAIT	     _IOW('N', 0x09, struct nanet3_wait)
+#define NANET3_IOC_INFO	      _IOWR('N', 0x00, struct nanet3_info)
+#define NANET3_IOC_CLAIM      _IOWR('N', 0x01, struct nanet3_claim)
+#define NANET3_IOC_YIELD      _IOW('N', 0x02, __u32)
+#define NANET3_IOC_RELEASE    _IOW('N', 0x03, struct nanet3_release)
+#define NANET3_IOC_SEND	      _IOW('N', 0x04, struct nanet3_tx)
+#define NANET3_IOC_REG_READ   _IOWR('N', 0x05, struct nanet3_regs)
+#define NANET3_IOC_REG_WRITE  _IOW('N', 0x06, struct nanet3_regs)
+#define NANET3_IOC_LINK_CMD   _IOW('N', 0x07, struct nanet3_link_command)
+#define NANET3_IOC_SUBSCRIBE  _IOW('N', 0x08, struct nanet3_subscribe)
+#define NANET3_IOC_WAIT	      _IOW('N', 0x09, struct nanet3_wait)
+#define NANET3_IOC_POLLING    _IOWR('N', 0x0a, struct nanet3_polling)
+#define NANET3_IOC_REGISTER   _IOWR('N', 0x0b, struct nanet3_register)
+#define NANET3_IOC_UNREGISTER _IOW('N', 0x0c, __u32)
+#define NANET3_IOC_PUT	      _IOW('N', 0x0d, struct nanet3_put)
+#define NANET3_IOC_STATS      _IOR('N', 0x0e, struct nanet3_stats)
 
 #endif

@@ -8,10 +8,15 @@
  *   answer   struct nanet3_sock_head (result = 0 or -errno), then the struct as it came out
  *
  * NANET3_SOCK_MAP (u64 of NANET3_MAP_*) answers with struct nanet3_sock_map and one descriptor by
- * SCM_RIGHTS: EINVAL no such mapping, EPERM for chunks and owner page of a link that the caller does
- * not own. A packet of a wrong size is answered with EINVAL, an unknown request with ENOTTY. INFO's answer carries an eventfd that is signalled when events
- * have been put on the client's queue. End of file on the socket = the board is gone (ENODEV); end of file at the other end =
- * the client died, its links linger.
+ * SCM_RIGHTS: EINVAL no such mapping, EPERM for chunks, owner page and doorbell of a link that the
+ * caller does not own, and for the board's queue when it owns none. A packet of a wrong size is
+ * answered with EINVAL, an unknown request with ENOTTY. INFO's answer carries an eventfd that is
+ * signalled when events have been put on the client's queue. End of file on the socket = the board is
+ * gone (ENODEV); end of file at the other end = the client died, its links linger.
+ *
+ * The doorbell is a page of memory: the host looks at its first u64, the release position, at every
+ * frame period. A registered buffer stays the client's memory: the host reads and writes it with
+ * process_vm_readv(2) and process_vm_writev(2), which the client allows it (PR_SET_PTRACER).
  */
 #ifndef NANET3_SOCKET_H
 #define NANET3_SOCKET_H
@@ -33,6 +38,6 @@ struct nanet3_sock_map {
 	__u32 reserved;
 };
 #define NANET3_SOCK_MAP _IOWR('N', 0x40, struct nanet3_sock_map)
-#define NANET3_SOCK_MAX 512u /* bytes of a packet, head included */
+#define NANET3_SOCK_MAX 1024u /* bytes of a packet, head included */
 
 #endif

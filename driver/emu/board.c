@@ -8,6 +8,7 @@
  * other parts.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,9 @@ _Static_assert(NANET3_GAP_LINK_DOWN == TDM_LOSS_LINK_DOWN &&
 		       NANET3_GAP_RING_FULL == TDM_LOSS_RING_FULL,
 	       "gap reasons are the ledger's names");
 _Static_assert(NANET3_FRAME_BYTES == TDM_FRAME_BYTES, "a cell is as long as a frame");
-_Static_assert(BOARD_GLOBAL_REGS * 4 > NANET3_REG_TX_READ + 4, "global register file");
+_Static_assert(BOARD_GLOBAL_REGS * 4 > NANET3_REG_MODEL_FAULT, "global register file");
 _Static_assert(BOARD_LINK_REGS * 4 == NANET3_LREG_RELEASE + 8, "link register file");
+_Static_assert(BOARD_BUFFER_REGS * 4 > NANET3_BREG_STATUS, "buffer register file");
 
 /* ------------------------------------------------------------------------ count and second */
 
@@ -67,7 +69,7 @@ static void count_step(struct board *b)
 
 static void stall_step(struct board *b)
 {
-	bool stalled = b->stall_forced || b->roof.stalled;
+	bool stalled = b->stall_forced || b->roof.stalled || b->step < b->fault_stall_until;
 	struct nanet3_event ev = {
 		.type = NANET3_EVENT_ERROR,
 		.link = 0xff,
@@ -158,11 +160,12 @@ static void status_step(struct board *b, struct board_link *l, bool signal, bool
 		phase_reset(l);
 	}
 	l->locked = locked;
-	LREG(l, NANET3_LREG_STATUS) = bits | (LREG(l, NANET3_LREG_STATUS) & NANET3_LSTAT_FULL);
+	LREG(l, NANET3_LREG_STATUS) =
+		bits | (LREG(l, NANET3_LREG_STATUS) & (NANET3_LSTAT_FULL | NANET3_LSTAT_BUSY));
 	if (bits == l->reported) {
 		return;
 	}
-	ev.value = LREG(l, NANET3_LREG_STATUS);
+	ev.value = LREG(l, NANET3_LREG_STATUS) & ~NANET3_LSTAT_BUSY;
 	ev.reason = (uint8_t)((bits ^ l->reported) | (l->commanded ? NANET3_CAUSE_COMMAND : 0));
 	if (event_post(b, &ev, true) || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_EVENTS)) {
 		l->reported = bits;
@@ -212,9 +215,30 @@ static void link_step(struct board *b, struct board_link *l)
 	dma_cell_done(b, l);
 }
 
+/* Off the bus: no light goes out, what comes in is lost. */
+static void gone_step(struct board *b)
+{
+	b->count++;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		world_downlink(b->world, i, NULL);
+		world_uplink(b->world, i, b->count, TDM_LOSS_LINK_DOWN, b->links[i].scratch);
+	}
+	fault_gone_step(b);
+}
+
 void board_step(struct board *b)
 {
+	uint32_t fault;
+
 	world_step(b->world);
+	while ((fault = world_fault(b->world)) != 0) {
+		fault_write(b, fault);
+	}
+	if (board_gone(b)) {
+		gone_step(b);
+		return;
+	}
+	fault_step(b);
 	world_roof(b->world, &b->roof);
 	count_step(b);
 	stall_step(b);
@@ -238,6 +262,21 @@ void board_stall(struct board *b, int stalled)
 
 /* ------------------------------------------------------------------------ life */
 
+void board_power_up(struct board *b)
+{
+	memset(b->regs, 0, sizeof(*b) - offsetof(struct board, regs));
+	REG(b, NANET3_REG_ID) = 0x00334e4eu;
+	REG(b, NANET3_REG_VERSION) = NANET3_VERSION;
+	REG(b, NANET3_REG_LINKS) = NANET3_LINKS;
+	REG(b, NANET3_REG_SERIAL) = b->serial;
+	REG(b, NANET3_REG_BOOT_COUNT) = ++b->boots;
+	REG(b, NANET3_REG_MODEL) = b->emulated;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		b->links[i].index = i;
+		LREG(&b->links[i], NANET3_LREG_DEADLINE) = 5000;
+	}
+}
+
 struct board *board_create(const struct board_host *host, struct world *world, uint32_t serial)
 {
 	struct board *b = calloc(1, sizeof(*b));
@@ -247,16 +286,21 @@ struct board *board_create(const struct board_host *host, struct world *world, u
 	}
 	b->host = *host;
 	b->world = world;
-	REG(b, NANET3_REG_ID) = 0x00334e4eu;
-	REG(b, NANET3_REG_VERSION) = NANET3_VERSION;
-	REG(b, NANET3_REG_LINKS) = NANET3_LINKS;
-	REG(b, NANET3_REG_SERIAL) = serial;
-	REG(b, NANET3_REG_BOOT_COUNT) = 1;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		b->links[i].index = i;
-		LREG(&b->links[i], NANET3_LREG_DEADLINE) = 5000;
-	}
+	b->serial = serial;
+	b->emulated = NANET3_EMULATED_REAL_TIME;
+	board_power_up(b);
 	return b;
+}
+
+void board_unpaced(struct board *b)
+{
+	b->emulated = NANET3_EMULATED_UNPACED;
+	REG(b, NANET3_REG_MODEL) = b->emulated;
+}
+
+bool board_gone(const struct board *b)
+{
+	return b->gone_steps > 0;
 }
 
 void board_destroy(struct board *b)

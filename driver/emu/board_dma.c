@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The board's DMA engine: link rings, gap records, the event queue, address translation.
+ * The board's DMA engine: link rings and gap records.
  *
  *   cell good   -> open buffer at position `write` (opened when a position is free)
  *   cell lost   -> gap record (FIFO, same reason grows the last one); the open buffer is sealed
@@ -18,27 +18,6 @@
 
 /* ------------------------------------------------------------------------ translation */
 
-/* Host memory for `length` bytes; NULL counts a miss. */
-static void *board_map(struct board *b, uint64_t bus, uint32_t length)
-{
-	void *p = b->host.map(b->host.context, bus, length);
-
-	if (p == NULL) {
-		REG(b, NANET3_REG_TLB_MISSES)++;
-	}
-	return p;
-}
-
-bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length)
-{
-	const void *p = board_map(b, bus, length);
-
-	if (p != NULL) {
-		memcpy(ret_bytes, p, length);
-	}
-	return p != NULL;
-}
-
 /* The pages a cell is written to: found in the link's table of recent pages, or walked for. */
 static void tlb_touch(struct board *b, struct board_link *l, uint64_t bus)
 {
@@ -53,71 +32,6 @@ static void tlb_touch(struct board *b, struct board_link *l, uint64_t bus)
 			REG(b, NANET3_REG_TLB_WALKS)++;
 			*entry = page + 1;
 		}
-	}
-}
-
-/* ------------------------------------------------------------------------ event queue */
-
-bool event_room(const struct board *b, bool control)
-{
-	uint32_t size = REG(b, NANET3_REG_EVQ_SIZE);
-	uint32_t used = REG(b, NANET3_REG_EVQ_WRITE) - REG(b, NANET3_REG_EVQ_READ);
-	uint64_t kept = 0;
-
-	if (b->stalled || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_EVENTS) || used >= size) {
-		return false;
-	}
-	for (unsigned i = 0; control && i < NANET3_LINKS; i++) {
-		const struct dma *d = &b->links[i].dma;
-
-		kept += d->enabled ? d->depth - (d->write - d->release) : 0;
-	}
-	return size - used > kept;
-}
-
-bool event_post(struct board *b, struct nanet3_event *ev, bool control)
-{
-	uint32_t write = REG(b, NANET3_REG_EVQ_WRITE);
-	unsigned vector = ev->type == NANET3_EVENT_RX ? ev->link : NANET3_LINKS;
-	uint64_t base;
-	void *slot;
-
-	if (!event_room(b, control)) {
-		return false;
-	}
-	base = reg_pair_get(&REG(b, NANET3_REG_EVQ_BASE));
-	slot = board_map(b, base + (write & (REG(b, NANET3_REG_EVQ_SIZE) - 1)) * sizeof(*ev),
-			 sizeof(*ev));
-	if (slot == NULL) {
-		return false;
-	}
-	memcpy(slot, ev, sizeof(*ev));
-	REG(b, NANET3_REG_EVQ_WRITE) = write + 1;
-	REG(b, NANET3_REG_IRQ_STATUS) |= 1u << vector;
-	if (REG(b, NANET3_REG_IRQ_MASK) & 1u << vector) {
-		b->host.irq(b->host.context, vector);
-	}
-	return true;
-}
-
-void event_control(struct board *b, struct nanet3_event *ev)
-{
-	uint32_t lost = REG(b, NANET3_REG_EVQ_LOST);
-
-	if (lost != b->lost_told) {
-		struct nanet3_event full = {.type = NANET3_EVENT_ERROR,
-					    .link = 0xff,
-					    .reason = NANET3_ERROR_EVQ_FULL,
-					    .value = lost};
-
-		if (event_post(b, &full, true)) {
-			b->lost_told = lost;
-		}
-	}
-	/* What a stall swallows is told by its own event. */
-	if (!event_post(b, ev, true) && !b->stalled &&
-	    (REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_EVENTS)) {
-		REG(b, NANET3_REG_EVQ_LOST)++;
 	}
 }
 
@@ -160,7 +74,7 @@ static bool hand_over(struct board *b, struct board_link *l, uint8_t flags)
 		return false;
 	}
 	LREG(l, NANET3_LREG_CELLS) += d->fill;
-	d->buffer = NULL;
+	d->open = false;
 	d->sealed = false;
 	return true;
 }
@@ -188,7 +102,7 @@ static bool flush(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
 
-	if (d->buffer != NULL && !hand_over(b, l, 0)) {
+	if (d->open && !hand_over(b, l, 0)) {
 		return false;
 	}
 	while (d->gap_count > 0) {
@@ -243,11 +157,11 @@ static enum tdm_loss open_buffer(struct board *b, struct board_link *l)
 		fault(b, l);
 		return TDM_LOSS_BOARD_FIFO;
 	}
-	d->buffer = board_map(b, bus, d->frames * NANET3_FRAME_BYTES);
-	if (d->buffer == NULL) {
+	if (board_map(b, bus, d->frames * NANET3_FRAME_BYTES) == NULL) {
 		fault(b, l);
 		return TDM_LOSS_BOARD_FIFO;
 	}
+	d->open = true;
 	d->bus = bus;
 	d->fill = 0;
 	d->first = b->count;
@@ -260,9 +174,9 @@ static enum tdm_loss want_buffer(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
 	/* For this cell's buffer, the gap records before it, and a sealed buffer before those. */
-	uint64_t needed = 1u + d->gap_count + (d->buffer != NULL);
+	uint64_t needed = 1u + d->gap_count + (d->open);
 
-	if (d->buffer != NULL && !d->sealed) {
+	if (d->open && !d->sealed) {
 		return TDM_GOOD;
 	}
 	if (free_positions(d) < (needed < d->depth ? needed : d->depth) || !flush(b, l) ||
@@ -299,7 +213,7 @@ static void gap_add(struct board *b, struct board_link *l, enum tdm_loss loss)
 {
 	struct dma *d = &l->dma;
 
-	if (d->buffer != NULL) {
+	if (d->open) {
 		d->sealed = true;
 	}
 	if (extends_last(d, loss, b->count)) {
@@ -332,13 +246,41 @@ static void count_loss(struct board_link *l, enum tdm_loss loss)
 	}
 }
 
+/* Where the next cell of the open buffer goes. Asked for anew each time: a guest's memory may move. */
+static uint8_t *cell_map(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+	uint8_t *p =
+		board_map(b, d->bus + (uint64_t)d->fill * NANET3_FRAME_BYTES, NANET3_FRAME_BYTES);
+
+	if (p == NULL) {
+		d->open = d->fill > 0;
+		fault(b, l);
+	}
+	return p;
+}
+
+/* An engine that does not stop writes on where it was, and tells nobody. */
+static void cell_stray(struct board *b, struct board_link *l, uint8_t **ret_cell)
+{
+	uint8_t *p = l->dma.open ? board_map(b, l->dma.bus, NANET3_FRAME_BYTES) : NULL;
+
+	if (p != NULL) {
+		*ret_cell = p;
+	}
+}
+
 enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss,
 		       uint8_t **ret_cell)
 {
 	struct dma *d = &l->dma;
+	uint8_t *cell;
 
 	*ret_cell = l->scratch;
 	if (!d->enabled) {
+		if (dma_stuck(d)) {
+			cell_stray(b, l, ret_cell);
+		}
 		/* Nobody gives the board buffers on this link. */
 		loss = loss == TDM_GOOD ? TDM_LOSS_RING_FULL : loss;
 		count_loss(l, loss);
@@ -348,12 +290,14 @@ enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss
 		loss = want_buffer(b, l);
 	}
 	if (loss == TDM_GOOD) {
-		uint32_t offset = d->fill * NANET3_FRAME_BYTES;
-
-		*ret_cell = d->buffer + offset;
-		tlb_touch(b, l, d->bus + offset);
-		d->fill++;
-		return TDM_GOOD;
+		cell = cell_map(b, l);
+		if (cell != NULL) {
+			*ret_cell = cell;
+			tlb_touch(b, l, d->bus + (uint64_t)d->fill * NANET3_FRAME_BYTES);
+			d->fill++;
+			return TDM_GOOD;
+		}
+		loss = TDM_LOSS_BOARD_FIFO;
 	}
 	loss = gap_name(d, loss, b->count);
 	gap_add(b, l, loss);
@@ -369,18 +313,17 @@ void dma_cell_done(struct board *b, struct board_link *l)
 	if (!d->enabled) {
 		return;
 	}
-	if (d->sealed || (d->buffer != NULL && d->fill == d->frames)) {
+	if (d->sealed || (d->open && d->fill == d->frames)) {
 		hand_over(b, l, 0);
-	} else if (d->buffer != NULL && due) {
+	} else if (d->open && due) {
 		hand_over(b, l, NANET3_RX_DEADLINE);
 	}
-	if (d->buffer == NULL && d->gap_count > 0 && due) {
+	if (!d->open && d->gap_count > 0 && due) {
 		flush(b, l);
 	}
 	LREG(l, NANET3_LREG_STATUS) &= ~NANET3_LSTAT_FULL;
-	if (d->buffer == NULL &&
-	    (free_positions(d) == 0 ||
-	     (d->gap_count > 0 && last_gap(d)->reason == NANET3_GAP_RING_FULL))) {
+	if (!d->open && (free_positions(d) == 0 ||
+			 (d->gap_count > 0 && last_gap(d)->reason == NANET3_GAP_RING_FULL))) {
 		LREG(l, NANET3_LREG_STATUS) |= NANET3_LSTAT_FULL;
 	}
 }
@@ -392,10 +335,11 @@ void dma_start(struct board *b, struct board_link *l)
 	uint32_t frames = LREG(l, NANET3_LREG_FRAMES), depth = LREG(l, NANET3_LREG_DEPTH);
 
 	if (frames == 0 || frames > NANET3_CHUNK_MAX / NANET3_FRAME_BYTES || depth < 2 ||
-	    depth > (1u << 24)) {
+	    depth > (1u << 24) || dma_stuck(&l->dma)) {
 		return;
 	}
 	l->dma = (struct dma){
+		.stick = l->dma.stick,
 		.enabled = true,
 		.epoch = REG(b, NANET3_REG_DMA_EPOCH),
 		.frames = frames,
@@ -404,16 +348,30 @@ void dma_start(struct board *b, struct board_link *l)
 	};
 	memset(l->tlb, 0, sizeof(l->tlb));
 	LREG(l, NANET3_LREG_CONTROL) |= NANET3_LINK_ENABLE;
+	LREG(l, NANET3_LREG_STATUS) |= NANET3_LSTAT_BUSY;
 	reg_pair_set(&LREG(l, NANET3_LREG_WRITE), 0);
 	reg_pair_set(&LREG(l, NANET3_LREG_RELEASE), 0);
 }
 
-void dma_stop(struct board_link *l)
+void dma_stop(struct board *b, struct board_link *l)
 {
-	l->dma.enabled = false;
-	l->dma.buffer = NULL;
+	struct dma *d = &l->dma;
+
+	if (d->enabled) {
+		d->enabled = false;
+		fault_stop(b, l);
+	}
 	LREG(l, NANET3_LREG_CONTROL) &= ~NANET3_LINK_ENABLE;
 	LREG(l, NANET3_LREG_STATUS) &= ~NANET3_LSTAT_FULL;
+	if (!dma_stuck(d)) {
+		d->open = false;
+		LREG(l, NANET3_LREG_STATUS) &= ~NANET3_LSTAT_BUSY;
+	}
+}
+
+bool dma_stuck(const struct dma *d)
+{
+	return d->stuck_until != 0;
 }
 
 void dma_release(struct board_link *l, uint64_t position)

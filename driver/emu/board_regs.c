@@ -10,31 +10,42 @@
 
 struct reg_write {
 	uint16_t offset;
-	/* NULL: just keep the value. The register still holds the old one during the call. */
-	void (*write)(struct board *b, struct board_link *l, uint32_t value);
+	/* NULL: just keep the value. The register still holds the old one during the call. `n`: which
+	 * link, or buffer. */
+	void (*write)(struct board *b, unsigned n, uint32_t value);
 };
 
-static void control_write(struct board *b, struct board_link *l, uint32_t value)
+/* ------------------------------------------------------------------------ the board's */
+
+static void board_reset(struct board *b)
 {
-	(void)l;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		dma_stop(b, &b->links[i]);
+	}
+	fault_reset(b);
+	tx_reset(b);
+	buffers_reset(b);
+	REG(b, NANET3_REG_EVQ_WRITE) = 0;
+	REG(b, NANET3_REG_EVQ_READ) = 0;
+	REG(b, NANET3_REG_EVQ_LOST) = 0;
+	b->lost_told = 0;
+	REG(b, NANET3_REG_IRQ_STATUS) = 0;
+}
+
+static void control_write(struct board *b, unsigned n, uint32_t value)
+{
+	(void)n;
 	if (value & NANET3_CONTROL_RESET) {
-		for (unsigned i = 0; i < NANET3_LINKS; i++) {
-			dma_stop(&b->links[i]);
-		}
-		tx_reset(b);
-		REG(b, NANET3_REG_EVQ_WRITE) = 0;
-		REG(b, NANET3_REG_EVQ_READ) = 0;
-		REG(b, NANET3_REG_EVQ_LOST) = 0;
-		b->lost_told = 0;
-		REG(b, NANET3_REG_IRQ_STATUS) = 0;
+		board_reset(b);
 		value = 0;
 	}
 	REG(b, NANET3_REG_CONTROL) = value & (NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
+	tx_take(b);
 }
 
-static void irq_status_write(struct board *b, struct board_link *l, uint32_t value)
+static void irq_status_write(struct board *b, unsigned n, uint32_t value)
 {
-	(void)l;
+	(void)n;
 	REG(b, NANET3_REG_IRQ_STATUS) &= ~value;
 }
 
@@ -44,36 +55,37 @@ static uint32_t queue_size(uint32_t value)
 	return value <= (1u << 24) && (value & (value - 1)) == 0 ? value : 0;
 }
 
-static void evq_size_write(struct board *b, struct board_link *l, uint32_t value)
+static void evq_size_write(struct board *b, unsigned n, uint32_t value)
 {
-	(void)l;
+	(void)n;
 	REG(b, NANET3_REG_EVQ_SIZE) = queue_size(value);
 }
 
-static void tx_size_write(struct board *b, struct board_link *l, uint32_t value)
+/* Room on the event queue: what waited for it goes on. */
+static void evq_read_write(struct board *b, unsigned n, uint32_t value)
 {
-	(void)l;
+	(void)n;
+	REG(b, NANET3_REG_EVQ_READ) = value;
+	tx_take(b);
+}
+
+static void tx_size_write(struct board *b, unsigned n, uint32_t value)
+{
+	(void)n;
 	REG(b, NANET3_REG_TX_SIZE) = queue_size(value);
 }
 
-static void link_control_write(struct board *b, struct board_link *l, uint32_t value)
+static void tx_write_write(struct board *b, unsigned n, uint32_t value)
 {
-	bool enable = value & NANET3_LINK_ENABLE;
-
-	if (value & (NANET3_LINK_RESET | NANET3_LINK_ALIGN)) {
-		board_realign(b, l, value & NANET3_LINK_RESET);
-	}
-	if (enable && !l->dma.enabled) {
-		dma_start(b, l);
-	} else if (!enable) {
-		dma_stop(l);
-	}
+	(void)n;
+	REG(b, NANET3_REG_TX_WRITE) = value;
+	tx_take(b);
 }
 
-static void release_low_write(struct board *b, struct board_link *l, uint32_t value)
+static void model_fault_write(struct board *b, unsigned n, uint32_t value)
 {
-	(void)b;
-	dma_release(l, (uint64_t)LREG(l, NANET3_LREG_RELEASE + 4) << 32 | value);
+	(void)n;
+	fault_write(b, value);
 }
 
 static const struct reg_write global_writes[] = {
@@ -85,16 +97,46 @@ static const struct reg_write global_writes[] = {
 	{NANET3_REG_EVQ_BASE},
 	{NANET3_REG_EVQ_BASE + 4},
 	{NANET3_REG_EVQ_SIZE, evq_size_write},
-	{NANET3_REG_EVQ_READ},
+	{NANET3_REG_EVQ_READ, evq_read_write},
 	{NANET3_REG_TX_BASE},
 	{NANET3_REG_TX_BASE + 4},
 	{NANET3_REG_TX_SIZE, tx_size_write},
-	{NANET3_REG_TX_WRITE},
+	{NANET3_REG_TX_WRITE, tx_write_write},
+	{NANET3_REG_MODEL_FAULT, model_fault_write},
 };
+
+/* ------------------------------------------------------------------------ a link's */
+
+static void link_control_write(struct board *b, unsigned n, uint32_t value)
+{
+	struct board_link *l = &b->links[n];
+	bool enable = value & NANET3_LINK_ENABLE;
+
+	if (value & (NANET3_LINK_RESET | NANET3_LINK_ALIGN)) {
+		board_realign(b, l, value & NANET3_LINK_RESET);
+	}
+	if (enable && !l->dma.enabled) {
+		dma_start(b, l);
+	} else if (!enable) {
+		dma_stop(b, l);
+	}
+}
+
+static void release_low_write(struct board *b, unsigned n, uint32_t value)
+{
+	struct board_link *l = &b->links[n];
+
+	dma_release(l, (uint64_t)LREG(l, NANET3_LREG_RELEASE + 4) << 32 | value);
+}
+
+static void release_high_write(struct board *b, unsigned n, uint32_t value)
+{
+	LREG(&b->links[n], NANET3_LREG_RELEASE + 4) = value;
+}
 
 static const struct reg_write link_writes[] = {
 	{NANET3_LREG_RELEASE, release_low_write},
-	{NANET3_LREG_RELEASE + 4},
+	{NANET3_LREG_RELEASE + 4, release_high_write},
 	{NANET3_LREG_CONTROL, link_control_write},
 	{NANET3_LREG_DEADLINE},
 	{NANET3_LREG_FRAMES},
@@ -103,94 +145,124 @@ static const struct reg_write link_writes[] = {
 	{NANET3_LREG_DEPTH},
 };
 
+static const struct reg_write doorbell_writes[] = {
+	{0, release_low_write},
+	{4, release_high_write},
+};
+
+/* ------------------------------------------------------------------------ a buffer's */
+
+static const struct reg_write buffer_writes[] = {
+	{NANET3_BREG_TABLE},	  {NANET3_BREG_TABLE + 4}, {NANET3_BREG_LENGTH},
+	{NANET3_BREG_LENGTH + 4}, {NANET3_BREG_OFFSET},	   {NANET3_BREG_CONTROL, buffer_control},
+};
+
+/* ------------------------------------------------------------------------ where they lie */
+
 static const uint16_t global_pairs[] = {NANET3_REG_COUNT, NANET3_REG_PPS_COUNT, NANET3_REG_EVQ_BASE,
 					NANET3_REG_TX_BASE};
 static const uint16_t link_pairs[] = {NANET3_LREG_TABLE, NANET3_LREG_WRITE, NANET3_LREG_RELEASE};
+static const uint16_t buffer_pairs[] = {NANET3_BREG_TABLE, NANET3_BREG_LENGTH};
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define TABLES(name)                                                                               \
+	name##_writes, ARRAY_SIZE(name##_writes), name##_pairs, ARRAY_SIZE(name##_pairs)
 
-/* Where `offset` lies: a link's index, or THE_BOARD, and the offset in that register file. Negative when
- * there is no such register. */
-#define THE_BOARD ((int)NANET3_LINKS)
+/* Register files of one kind: `count` of them, `stride` bytes apart. */
+static const struct bank {
+	uint32_t base, stride, count, words;
+	const struct reg_write *writes;
+	size_t write_count;
+	const uint16_t *pairs;
+	size_t pair_count;
+} banks[] = {
+	{0, NANET3_BAR_BYTES, 1, BOARD_GLOBAL_REGS, TABLES(global)},
+	{NANET3_REG_LINK(0u, 0u), NANET3_REG_LINK(1u, 0u) - NANET3_REG_LINK(0u, 0u), NANET3_LINKS,
+	 BOARD_LINK_REGS, TABLES(link)},
+	{NANET3_REG_BUFFER(0u, 0u), NANET3_REG_BUFFER(1u, 0u) - NANET3_REG_BUFFER(0u, 0u),
+	 NANET3_BUFFERS, BOARD_BUFFER_REGS, TABLES(buffer)},
+	{NANET3_REG_DOORBELL(0u), NANET3_PAGE, NANET3_LINKS, 2, doorbell_writes,
+	 ARRAY_SIZE(doorbell_writes), NULL, 0},
+};
 
-static int locate(uint32_t offset, uint32_t *ret_offset)
+struct place {
+	const struct bank *bank;
+	unsigned n;
+	uint32_t offset;	/* in the register file */
+	uint32_t *regs, *latch; /* NULL: nothing is kept there */
+};
+
+static bool locate(struct board *b, uint32_t offset, struct place *ret_place)
 {
-	const uint32_t base = NANET3_REG_LINK(0u, 0u), size = NANET3_REG_LINK(1u, 0u) - base;
+	struct place p = {0};
 
-	if (offset % 4 != 0) {
-		return -1;
-	}
-	if (offset < BOARD_GLOBAL_REGS * 4) {
-		*ret_offset = offset;
-		return THE_BOARD;
-	}
-	if (offset < base || (offset - base) / size >= NANET3_LINKS ||
-	    (offset - base) % size >= BOARD_LINK_REGS * 4) {
-		return -1;
-	}
-	*ret_offset = (offset - base) % size;
-	return (int)((offset - base) / size);
-}
+	for (size_t i = 0; i < ARRAY_SIZE(banks) && offset % 4 == 0; i++) {
+		const struct bank *bank = &banks[i];
 
-static uint32_t file_read(const uint32_t *regs, uint32_t *latch, uint32_t offset,
-			  const uint16_t *pairs, size_t pair_count)
-{
-	uint32_t i = offset / 4;
-
-	for (size_t p = 0; p < pair_count; p++) {
-		if (offset == pairs[p]) {
-			latch[i + 1] = regs[i + 1];
-		} else if (offset == pairs[p] + 4u) {
-			return latch[i];
+		if (offset >= bank->base && (offset - bank->base) / bank->stride < bank->count &&
+		    (offset - bank->base) % bank->stride < bank->words * 4) {
+			p.bank = bank;
+			p.n = (offset - bank->base) / bank->stride;
+			p.offset = (offset - bank->base) % bank->stride;
 		}
 	}
-	return regs[i];
+	if (p.bank == NULL) {
+		return false;
+	}
+	if (p.bank->writes == global_writes) {
+		p.regs = b->regs;
+		p.latch = b->latch;
+	} else if (p.bank->writes == link_writes) {
+		p.regs = b->links[p.n].regs;
+		p.latch = b->links[p.n].latch;
+	} else if (p.bank->writes == buffer_writes) {
+		p.regs = b->buffers[p.n].regs;
+		p.latch = b->buffers[p.n].latch;
+	}
+	*ret_place = p;
+	return true;
 }
 
 uint32_t board_reg_read(struct board *b, uint32_t offset)
 {
-	int link = locate(offset, &offset);
-	struct board_link *l;
+	struct place p;
+	uint32_t i;
 
-	if (link < 0) {
+	if (board_gone(b)) {
+		return ~0u;
+	}
+	if (!locate(b, offset, &p) || p.regs == NULL) {
 		return 0;
 	}
-	if (link == THE_BOARD) {
-		return file_read(b->regs, b->latch, offset, global_pairs, ARRAY_SIZE(global_pairs));
-	}
-	l = &b->links[link];
-	return file_read(l->regs, l->latch, offset, link_pairs, ARRAY_SIZE(link_pairs));
-}
-
-static void file_write(struct board *b, struct board_link *l, const struct reg_write *writes,
-		       size_t count, uint32_t *regs, uint32_t offset, uint32_t value)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (writes[i].offset != offset) {
-			continue;
+	i = p.offset / 4;
+	for (size_t pair = 0; pair < p.bank->pair_count; pair++) {
+		if (p.offset == p.bank->pairs[pair]) {
+			p.latch[i + 1] = p.regs[i + 1];
+		} else if (p.offset == p.bank->pairs[pair] + 4u) {
+			return p.latch[i];
 		}
-		if (writes[i].write != NULL) {
-			writes[i].write(b, l, value);
-		} else {
-			regs[offset / 4] = value;
-		}
-		return;
 	}
+	return p.regs[i];
 }
 
 void board_reg_write(struct board *b, uint32_t offset, uint32_t value)
 {
-	int link = locate(offset, &offset);
-	struct board_link *l;
+	struct place p;
 
-	if (link < 0) {
+	if (board_gone(b) || !locate(b, offset, &p)) {
 		return;
 	}
-	if (link == THE_BOARD) {
-		file_write(b, NULL, global_writes, ARRAY_SIZE(global_writes), b->regs, offset,
-			   value);
+	for (size_t i = 0; i < p.bank->write_count; i++) {
+		const struct reg_write *w = &p.bank->writes[i];
+
+		if (w->offset != p.offset) {
+			continue;
+		}
+		if (w->write != NULL) {
+			w->write(b, p.n, value);
+		} else {
+			p.regs[p.offset / 4] = value;
+		}
 		return;
 	}
-	l = &b->links[link];
-	file_write(b, l, link_writes, ARRAY_SIZE(link_writes), l->regs, offset, value);
 }

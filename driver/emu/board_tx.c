@@ -5,6 +5,9 @@
  *   TX ring --fetch--> words[] (wait for at_frame and for room) --place--> link's frame --> fibre
  *                                                               \--> TX event: left in frame N
  *
+ * Packets of puts are no words: they are done when they are taken off the ring (board_put.c). One that
+ * finds no room for its events stays on the ring with all behind it, until the driver has taken events.
+ *
  * A word is placed only when its completion event fits on the queue, so that none leaves untold.
  * Words that are due leave in the order posted; one that waits for a later frame holds up no other.
  */
@@ -29,7 +32,7 @@ static bool tx_legal(const struct nanet3_tx *tx)
 	}
 }
 
-static bool tx_complete(struct board *b, const struct nanet3_tx *tx, uint8_t reason)
+bool tx_complete(struct board *b, const struct nanet3_tx *tx, uint8_t reason)
 {
 	struct nanet3_event ev = {
 		.type = NANET3_EVENT_TX,
@@ -55,24 +58,40 @@ static void tx_fault(struct board *b)
 	event_control(b, &ev);
 }
 
-static void tx_fetch(struct board *b)
+/* One descriptor; false when it must stay where it is. */
+static bool tx_descriptor(struct board *b, uint64_t bus)
+{
+	struct nanet3_tx tx;
+
+	if (!board_fetch(b, bus, &tx, sizeof(tx))) {
+		tx_fault(b);
+		return true;
+	}
+	if (tx.kind == NANET3_TX_PUT) {
+		return put_packet(b, &tx);
+	}
+	if (b->word_count == BOARD_TX_WORDS) {
+		return false;
+	}
+	b->words[b->word_count++] = tx;
+	return true;
+}
+
+void tx_take(struct board *b)
 {
 	uint32_t size = REG(b, NANET3_REG_TX_SIZE);
 	uint64_t base = reg_pair_get(&REG(b, NANET3_REG_TX_BASE));
 
 	/* A doorbell further ahead than the ring is long rings for nothing that could be there. */
-	if (REG(b, NANET3_REG_TX_WRITE) - REG(b, NANET3_REG_TX_READ) > size) {
+	if (b->stalled || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX) ||
+	    REG(b, NANET3_REG_TX_WRITE) - REG(b, NANET3_REG_TX_READ) > size) {
 		return;
 	}
-	while (b->word_count < BOARD_TX_WORDS &&
-	       REG(b, NANET3_REG_TX_READ) != REG(b, NANET3_REG_TX_WRITE)) {
+	while (REG(b, NANET3_REG_TX_READ) != REG(b, NANET3_REG_TX_WRITE)) {
 		uint64_t slot = REG(b, NANET3_REG_TX_READ) & (size - 1);
 
-		if (board_fetch(b, base + slot * NANET3_TX_STRIDE, &b->words[b->word_count],
-				sizeof(b->words[0]))) {
-			b->word_count++;
-		} else {
-			tx_fault(b);
+		if (!tx_descriptor(b, base + slot * NANET3_TX_STRIDE)) {
+			return;
 		}
 		REG(b, NANET3_REG_TX_READ)++;
 	}
@@ -146,7 +165,7 @@ static bool place(struct board *b, const struct nanet3_tx *tx)
 /* True when the word is done with: sent or refused, and told. */
 static bool tx_word(struct board *b, const struct nanet3_tx *tx)
 {
-	if (!event_room(b, true)) {
+	if (!event_room(b, 1, true)) {
 		return false;
 	}
 	if (!tx_legal(tx)) {
@@ -181,7 +200,7 @@ void tx_step(struct board *b)
 	if (b->stalled || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX)) {
 		return;
 	}
-	tx_fetch(b);
+	tx_take(b);
 	for (unsigned i = 0; i < b->word_count; i++) {
 		if (!tx_word(b, &b->words[i])) {
 			b->words[kept++] = b->words[i];
@@ -234,6 +253,7 @@ void tx_send(struct board *b, struct board_link *l)
 void tx_reset(struct board *b)
 {
 	b->word_count = 0;
+	b->put_faulted = false;
 	REG(b, NANET3_REG_TX_WRITE) = 0;
 	REG(b, NANET3_REG_TX_READ) = 0;
 }

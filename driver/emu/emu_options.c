@@ -86,6 +86,17 @@ static const char *take_socket(struct emu_options *o, const char *arg)
 	return NULL;
 }
 
+static const char *take_qemu(struct emu_options *o, const char *arg)
+{
+	return take_unsigned(arg, 16, 1 << 20, &o->qemu.launch.memory_mib, "16 to 1048576 MiB");
+}
+
+static const char *take_slot(struct emu_options *o, const char *arg)
+{
+	o->qemu.launch.bus = arg;
+	return strpbrk(arg, " ,") == NULL ? NULL : "the id of a PCI bus";
+}
+
 static const char *take_gps(struct emu_options *o, const char *arg)
 {
 	o->world.gps_path = arg;
@@ -127,14 +138,13 @@ static const char *take_seed(struct emu_options *o, const char *arg)
 
 static const char *take_speed(struct emu_options *o, const char *arg)
 {
-	if (strcmp(arg, "realtime") == 0) {
-		o->host.speed = HOST_SPEED_REAL;
-	} else if (strcmp(arg, "max") == 0) {
-		o->host.speed = HOST_SPEED_MAX;
-	} else {
-		return "realtime or max";
+	o->host.speed = strcmp(arg, "max") == 0 ? HOST_SPEED_MAX : HOST_SPEED_REAL;
+	o->host.factor = 1;
+	if (strcmp(arg, "max") == 0 || strcmp(arg, "realtime") == 0 ||
+	    number(arg, HOST_FACTOR_MIN, HOST_FACTOR_MAX, &o->host.factor)) {
+		return NULL;
 	}
-	return NULL;
+	return "realtime, max, or a factor of 0.0001 to 1000";
 }
 
 static const char *take_load(struct emu_options *o, const char *arg)
@@ -281,7 +291,10 @@ static const char *take_ready(struct emu_options *o, const char *arg)
 }
 
 static const struct option_entry entries[] = {
-	{"socket", "PATH", "serve libnanet3 on this Unix socket (required)", take_socket},
+	{"socket", "PATH", "serve libnanet3 on this Unix socket", take_socket},
+	{"qemu", "MIB", "or be a PCI device of a guest with so much memory, see below", take_qemu},
+	{"slot", "BUS", "the guest's PCI bus that the board sits on (default the first)",
+	 take_slot},
 	{"gps-pty", "PATH", "the GPS receiver speaks NMEA; link its terminal here", take_gps},
 	{"scenario", "FILE", "faults by the clock; the language is in nanet3-emu(1)",
 	 take_scenario},
@@ -289,7 +302,8 @@ static const struct option_entry entries[] = {
 	 take_truth},
 	{"executed", "FILE", "write a line for each command that an FCM executed", take_executed},
 	{"seed", "N", "same seed, same sea (default 1)", take_seed},
-	{"speed", "realtime|max", "8000 frames a second, or as fast as they are taken", take_speed},
+	{"speed", "F|realtime|max", "F x 8000 frames a second (1), or as fast as they are taken",
+	 take_speed},
 	{"load", "quiet|design|full", "155, 300 (default) or 640 Mbps a floor", take_load},
 	{"rate", "HZ", "hits a module in a quiet sea, instead of --load", take_rate},
 	{"cold", NULL, "modules and hydrophones begin without power", take_cold},
@@ -321,7 +335,9 @@ static void print_help(void)
 {
 	printf("nanet3-emu: a NaNet3 board, four floors, the sea and a GPS receiver, in "
 	       "software\n\n"
-	       "usage: nanet3-emu --socket PATH [option ...]\n\n");
+	       "usage: nanet3-emu --socket PATH [option ...]\n"
+	       "       nanet3-emu --qemu MIB [option ...] -- qemu-system-x86_64 [argument "
+	       "...]\n\n");
 	for (size_t i = 0; i < ENTRIES; i++) {
 		char left[48];
 
@@ -334,7 +350,8 @@ static void print_help(void)
 	printf("It says \"ready\" when the socket listens. SIGTERM or SIGINT stop it, with a "
 	       "summary.\n"
 	       "Exit status: 0 stopped in order, 1 failed, 2 usage, 3 host too slow for real "
-	       "time.\n"
+	       "time;\n"
+	       "with --qemu that of QEMU, which gets its memory and the board as arguments.\n"
 	       "\n"
 	       "example, a station on a desk:\n"
 	       "  nanet3-emu --socket /tmp/board.sock --gps-pty /tmp/gps.tty &\n"
@@ -347,6 +364,7 @@ static void set_defaults(struct emu_options *o)
 	world_config_default(&o->world);
 	host_config_default(&o->host);
 	take_board(o, "0");
+	o->host.factor = 1;
 	o->start_utc_s = -1;
 	o->ready_fd = -1;
 }
@@ -366,6 +384,34 @@ static int take(struct emu_options *o, const struct option_entry *e, const char 
 	}
 	fprintf(stderr, "nanet3-emu: --%s wants %s, not '%s'\n", e->name, wrong, arg);
 	return -EINVAL;
+}
+
+/* What is left of the command line is QEMU's; what both hosts need is told both. */
+static int finish(struct emu_options *o, char **rest)
+{
+	const bool qemu = o->qemu.launch.memory_mib > 0;
+
+	if (!qemu && rest[0] != NULL) {
+		return complain("what is '", rest[0], "'?");
+	}
+	if (qemu && rest[0] == NULL) {
+		return complain("--qemu", "", " wants -- and a command to run");
+	}
+	if (qemu == (o->host.socket_path != NULL)) {
+		return complain("--socket", " or --qemu", qemu ? ", not both" : " is missing");
+	}
+	if (!qemu && o->qemu.launch.bus != NULL) {
+		return complain("--slot", "", " goes with --qemu");
+	}
+	o->host.name = o->name;
+	o->qemu.launch.command = rest;
+	o->qemu.serial = o->host.serial;
+	o->qemu.speed = o->host.speed;
+	o->qemu.factor = o->host.factor;
+	o->qemu.duration_s = o->host.duration_s;
+	swap_fibres(&o->world, o->swap);
+	o->world.gps_mute = o->host.speed == HOST_SPEED_MAX || o->host.factor != 1;
+	return 0;
 }
 
 int emu_options_parse(int argc, char **argv, struct emu_options *ret_options)
@@ -399,14 +445,5 @@ int emu_options_parse(int argc, char **argv, struct emu_options *ret_options)
 	if (err != 0) {
 		return err;
 	}
-	if (optind < argc) {
-		return complain("what is '", argv[optind], "'?");
-	}
-	if (o->host.socket_path == NULL) {
-		return complain("--socket", "", " is missing");
-	}
-	o->host.name = o->name;
-	swap_fibres(&o->world, o->swap);
-	o->world.gps_mute = o->host.speed == HOST_SPEED_MAX;
-	return 0;
+	return finish(o, argv + optind);
 }

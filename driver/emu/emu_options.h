@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line of nanet3-emu, as settings of world and host. */
+/* The command line of nanet3-emu, as settings of the world and of one of the two hosts. */
 #ifndef EMU_OPTIONS_H
 #define EMU_OPTIONS_H
 
@@ -7,15 +7,17 @@
 #include <stdint.h>
 
 #include "driver/emu/host.h"
+#include "driver/emu/qemu.h"
 #include "driver/emu/world.h"
 
 struct emu_options {
 	struct world_config world;
 	struct host_config host;
-	char name[32];	     /* of the board */
-	int64_t start_utc_s; /* UTC at which model time begins; -1 = now */
-	unsigned swap[2];    /* links whose fibres are swapped; equal: none */
-	int ready_fd;	     /* where "ready" is written; -1 = standard output */
+	struct qemu_config qemu; /* its memory is 0: the socket's host is wanted */
+	char name[32];		 /* of the board */
+	int64_t start_utc_s;	 /* UTC at which model time begins; -1 = now */
+	unsigned swap[2];	 /* links whose fibres are swapped; equal: none */
+	int ready_fd;		 /* where "ready" is written; -1 = standard output */
 };
 
 /* 0 = go on; 1 = help or version was printed, leave well; -EINVAL = told on standard error. Strings

@@ -6,6 +6,10 @@
  *
  *   libnanet3  <--socket, shared memory-->  host  <--registers, memory, irq-->  board  <-->  world
  *
+ * Registered buffers stay the clients' memory: the host reads and writes them in their processes. When
+ * the board goes off the bus, as a test may ask (model_fault.h), all clients are told and hung up on;
+ * it is set up anew when it is back.
+ *
  * One thread: whoever calls host_run(), or host_step() and host_poll() in turn, owns host, board and
  * world. Input from clients is counted and answered with an error, never fatal. Errors are negative
  * errno.
@@ -26,6 +30,9 @@ enum host_speed {
 	HOST_SPEED_MAX,	 /* as fast as rings are released; waits while no ring runs */
 };
 
+#define HOST_FACTOR_MIN 0.0001
+#define HOST_FACTOR_MAX 1000.0
+
 struct host_config {
 	/* A stale socket there is replaced: EADDRINUSE when it is served, EEXIST when it is something
 	 * else than a socket. Access by the umask. */
@@ -39,6 +46,7 @@ struct host_config {
 	unsigned linger_ms;    /* wall time from an owner's death to the end of its DMA */
 	unsigned queue_events; /* of a client's queue, a power of two */
 	enum host_speed speed;
+	double factor; /* HOST_SPEED_REAL: seconds of model time in one of the wall; 1 is real */
 	double duration_s; /* model time after which host_run() returns; 0 = endless */
 	/* Called by host_run() once a turn (about 1 ms) between steps; may be NULL. */
 	void (*tick)(void *context);

@@ -170,11 +170,13 @@ void client_drop(struct host *h, struct client *c)
 			link_linger(h, i);
 		}
 	}
+	buffers_drop(h, c);
 	close(c->fd);
 	close(c->event_fd);
 	shared_destroy(&c->queue);
 	*c = (struct client){.fd = -1, .event_fd = -1};
 	h->stats.clients--;
+	polling_follow(h);
 }
 
 static int client_init(struct host *h, struct client *c, int fd)
@@ -205,6 +207,7 @@ static int client_init(struct host *h, struct client *c, int fd)
 	c->fd = fd;
 	c->event_fd = event_fd;
 	c->pid = peer.pid;
+	c->uid = peer.uid;
 	c->privileged = peer.uid == 0 || peer.uid == geteuid();
 	h->stats.clients++;
 	h->stats.clients_ever++;
@@ -236,7 +239,7 @@ void clients_accept(struct host *h)
 		}
 		return;
 	}
-	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
+	for (unsigned i = 0; !h->gone && i < HOST_CLIENTS; i++) {
 		if (h->clients[i].fd < 0) {
 			if (client_init(h, &h->clients[i], fd) < 0) {
 				break;
@@ -314,7 +317,7 @@ static void close_if_open(int fd)
 	}
 }
 
-void clients_destroy(struct host *h)
+void clients_gone(struct host *h)
 {
 	struct nanet3_event gone = {.type = NANET3_EVENT_GONE, .link = 0xff};
 
@@ -330,6 +333,11 @@ void clients_destroy(struct host *h)
 			client_drop(h, &h->clients[i]);
 		}
 	}
+}
+
+void clients_destroy(struct host *h)
+{
+	clients_gone(h);
 	if (h->bound) {
 		unlink(h->config.socket_path);
 	}

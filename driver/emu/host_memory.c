@@ -160,9 +160,13 @@ int host_memory_create(struct host *h)
 	while (h->evq_size < NANET3_LINKS * shape.depth + 1024u) {
 		h->evq_size *= 2;
 	}
-	h->evq = calloc(h->evq_size, sizeof(*h->evq));
+	r = shared_create("nanet3-events", h->evq_size * sizeof(*h->evq), true, &h->evq_memory);
+	if (r < 0) {
+		return r;
+	}
+	h->evq = (struct nanet3_event *)h->evq_memory.p;
 	h->tx_ring = calloc(HOST_TX_SLOTS, NANET3_TX_STRIDE);
-	if (h->evq == NULL || h->tx_ring == NULL) {
+	if (h->tx_ring == NULL) {
 		return -ENOMEM;
 	}
 	h->regions[REGION_EVQ] = (struct region){(uint8_t *)h->evq, h->evq_size * sizeof(*h->evq)};
@@ -177,9 +181,10 @@ void host_memory_destroy(struct host *h)
 		shared_destroy(&h->links[i].ring_memory);
 		shared_destroy(&h->links[i].state);
 		shared_destroy(&h->links[i].owner_page);
+		shared_destroy(&h->links[i].doorbell);
 		free(h->links[i].table);
 	}
-	free(h->evq);
+	shared_destroy(&h->evq_memory);
 	free(h->tx_ring);
 }
 

@@ -6,6 +6,9 @@
  *   host_memory.c  shared memory and bus addresses
  *   host_client.c  socket, clients, packets, queues
  *   host_request.c what each request does: a table of code, size, function
+ *   host_tx.c      the TX ring: words and puts
+ *   host_buffer.c  registered buffers
+ *   host_poll.c    polling owners: doorbells, interrupt mask
  *   pace.c         host_run()
  */
 #ifndef EMU_HOST_PRIVATE_H
@@ -20,10 +23,14 @@
 #include "driver/nanet3.h"
 #include "driver/nanet3_socket.h"
 
-#define HOST_CLIENTS   64u
-#define HOST_TX_SLOTS  256u /* words on their way, all clients; also descriptors in the TX ring */
-#define HOST_DEPTH_MIN 8u   /* buffers: half of them may be held back and a step still fits */
-#define HOST_TICK_NS   900000u /* owners are woken for data once a millisecond, less the jitter */
+#define HOST_CLIENTS 64u
+#define HOST_TX_SLOTS                                                                              \
+	1024u /* words and puts on their way, all clients; also descriptors in the TX ring */
+#define HOST_TX_WORDS                                                                              \
+	256u /* words among them: what waits for its frame must not stop the ring for puts */
+#define HOST_DEPTH_MIN	  8u	  /* buffers: half of them may be held back and a step still fits */
+#define HOST_TICK_NS	  900000u /* owners are woken for data once a millisecond, less the jitter */
+#define HOST_FOLLOW_STEPS 16u /* the board's queue is looked at that often without an interrupt */
 
 /* A piece of shared memory, mapped here and handed to clients as a descriptor. Sealed against
  * shrinking: no client can make the host fault. */
@@ -41,7 +48,9 @@ enum region_id {
 	REGION_TABLE = REGION_RING + NANET3_LINKS,
 	REGION_EVQ = REGION_TABLE + NANET3_LINKS,
 	REGION_TX,
-	REGIONS,
+	REGION_BUFFER_TABLE, /* + buffer: its pages, for the board to walk */
+	REGIONS = REGION_BUFFER_TABLE + NANET3_BUFFERS,
+	REGION_BUFFER = REGIONS, /* + buffer: its client's memory, for host_copy() only */
 };
 struct region {
 	uint8_t *p;
@@ -58,7 +67,9 @@ struct client {
 	int event_fd;
 	uint32_t id; /* never reused */
 	int32_t pid;
+	uint32_t uid;
 	bool privileged, greeted; /* greeted: INFO was answered */
+	bool polling;		  /* reads the board's queue by itself, for all links it owns */
 	bool wake;		  /* something was put on the queue since it was last woken */
 	uint32_t subscribed;
 	struct shared queue;
@@ -69,7 +80,8 @@ struct host_link {
 	struct shared ring_memory; /* buffers */
 	struct shared state;	   /* struct nanet3_ring and completions */
 	struct shared owner_page;
-	uint64_t *table; /* bus addresses of the buffers, for the board */
+	struct shared doorbell; /* of this owner: a new one with each claim */
+	uint64_t *table;	/* bus addresses of the buffers, for the board */
 	struct nanet3_ring *ring;
 	struct nanet3_event *completions;
 	struct client *owner;
@@ -81,6 +93,15 @@ struct tx_slot {
 	uint64_t cookie;    /* the client's */
 	uint32_t client_id; /* 0: slot is free */
 	uint32_t generation;
+	bool put; /* two events come */
+};
+
+/* A registered buffer. Its bus addresses: REGION_BUFFER + its number, offset in its first page on. */
+struct host_buffer {
+	struct client *client; /* NULL: is free */
+	uint64_t address, length;
+	uint32_t pages;
+	uint64_t *table;
 };
 
 struct host {
@@ -88,18 +109,23 @@ struct host {
 	struct board *board;
 	struct region regions[REGIONS];
 	struct host_link links[NANET3_LINKS];
+	struct shared evq_memory;
 	struct nanet3_event *evq;
 	uint32_t evq_size, evq_read;
 	uint8_t *tx_ring;
-	uint32_t tx_write;
+	uint32_t tx_write, tx_rung; /* descriptors posted; those that the board was told of */
 	struct tx_slot tx[HOST_TX_SLOTS];
-	bool irq; /* the board has posted events */
+	unsigned tx_next, tx_words; /* where to look for a free slot; words on their way */
+	struct host_buffer buffers[NANET3_BUFFERS];
+	bool irq;  /* the board has posted events */
+	bool gone; /* the board is off the bus */
 	struct client clients[HOST_CLIENTS];
 	uint32_t client_ids;
 	int epoll_fd, listen_fd, spare_fd;
 	bool bound;
 	uint64_t announced_ns; /* when owners were last told of data */
 	struct host_stats stats;
+	struct nanet3_stats counts;
 };
 
 uint64_t host_now_ns(void);
@@ -116,12 +142,43 @@ int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
 void link_stop(struct host *h, unsigned link);
 /* The owner is gone without a word. */
 void link_linger(struct host *h, unsigned link);
+/* Take everything off the board's event queue. */
 void host_drain(struct host *h);
+
+/* host_poll.c */
+/* Turn polling on or off for a client; off: ring state has caught up. */
+int polling_set(struct host *h, struct client *c, struct nanet3_polling *polling);
+/* Owners have changed: who polls without a link no longer does, and interrupts follow. */
+void polling_follow(struct host *h);
+/* Take what the doorbells say. */
+void doorbells_follow(struct host *h);
+void doorbell_follow(struct host *h, unsigned link);
+
+/* host_tx.c */
+int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx);
+int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put);
+/* A TX or PUT event: give it its own cookie and its client. */
+void host_tx_event(struct host *h, struct nanet3_event *ev);
+/* No packet that is still on the ring shall touch this buffer. */
+void host_tx_forget(struct host *h, unsigned buffer);
+/* As after a reset of the board. */
+void host_tx_reset(struct host *h);
+
+/* host_buffer.c */
+int buffer_register(struct host *h, struct client *c, struct nanet3_register *r);
+int buffer_unregister(struct host *h, struct client *c, uint32_t buffer);
+void buffers_drop(struct host *h, const struct client *c);
+/* The client's buffer of that number, or NULL. */
+struct host_buffer *buffer_of(struct host *h, const struct client *c, uint32_t buffer);
+bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
+void host_delay(void *context, uint32_t ns);
 
 /* host_client.c */
 int clients_create(struct host *h);
 void clients_destroy(struct host *h);
 void clients_accept(struct host *h);
+/* Tell all that the board is gone, and hang up. */
+void clients_gone(struct host *h);
 /* Serve what the client has sent; drops it when it has hung up. */
 void client_service(struct host *h, struct client *c);
 void client_drop(struct host *h, struct client *c);

@@ -9,13 +9,6 @@
 
 #include "driver/emu/host_private.h"
 
-/* LSTAT_LOCKED of a link now. */
-static bool link_locked(struct host *h, unsigned link)
-{
-	return board_reg_read(h->board, NANET3_REG_LINK(link, NANET3_LREG_STATUS)) &
-	       NANET3_LSTAT_LOCKED;
-}
-
 static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
 {
 	struct nanet3_info *i = arg;
@@ -30,8 +23,7 @@ static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
 		.boot_count = board_reg_read(h->board, NANET3_REG_BOOT_COUNT),
 		.driver_abi = NANET3_VERSION,
 		.queue_size = h->config.queue_events,
-		.emulated = h->config.speed == HOST_SPEED_MAX ? NANET3_EMULATED_UNPACED
-							      : NANET3_EMULATED_REAL_TIME,
+		.emulated = board_reg_read(h->board, NANET3_REG_MODEL),
 	};
 	snprintf(i->name, sizeof(i->name), "%s", h->config.name);
 	c->greeted = true;
@@ -89,76 +81,53 @@ static int release(struct host *h, struct client *c, void *arg, int *ret_fd)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------ send */
-
-static bool tx_sound(struct host *h, const struct nanet3_tx *tx)
-{
-	bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
-
-	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 != 0 || tx->reserved1 != 0 ||
-	    tx->reserved2 != 0 || tx->at_frame > board_count(h->board) + NANET3_TX_AHEAD) {
-		return false;
-	}
-	switch (tx->kind) {
-	case NANET3_TX_REQUEST: /* op 0 is an empty place */
-		return tx->bytes[0] != 0;
-	case NANET3_TX_TIMING:
-		return tx->bytes[0] != 0 && tx->bytes[1] == 0 && tx->bytes[2] == 0 &&
-		       tx->bytes[3] == 0;
-	case NANET3_TX_SERIAL:
-		return tx->bytes[1] <= sizeof(tx->bytes) - 2;
-	default:
-		return false;
-	}
-}
-
-static bool tx_reaches(struct host *h, const struct nanet3_tx *tx)
-{
-	bool any = false;
-
-	if (tx->link < NANET3_LINKS) {
-		return link_locked(h, tx->link);
-	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		any = any || link_locked(h, i);
-	}
-	return any;
-}
-
-static struct tx_slot *tx_slot_free(struct host *h)
-{
-	for (unsigned i = 0; i < HOST_TX_SLOTS; i++) {
-		if (h->tx[i].client_id == 0) {
-			return &h->tx[i];
-		}
-	}
-	return NULL;
-}
+/* ------------------------------------------------------------------------ words, buffers, puts */
 
 static int send_word(struct host *h, struct client *c, void *arg, int *ret_fd)
 {
-	struct nanet3_tx *tx = arg;
-	struct tx_slot *slot;
-
 	(void)ret_fd;
-	if (!tx_sound(h, tx)) {
-		return -EINVAL;
+	return host_tx_send(h, c, arg);
+}
+
+static int register_buffer(struct host *h, struct client *c, void *arg, int *ret_fd)
+{
+	(void)ret_fd;
+	return buffer_register(h, c, arg);
+}
+
+static int unregister_buffer(struct host *h, struct client *c, void *arg, int *ret_fd)
+{
+	(void)ret_fd;
+	return buffer_unregister(h, c, *(const uint32_t *)arg);
+}
+
+static int put(struct host *h, struct client *c, void *arg, int *ret_fd)
+{
+	(void)ret_fd;
+	return host_tx_put(h, c, arg);
+}
+
+static int polling(struct host *h, struct client *c, void *arg, int *ret_fd)
+{
+	(void)ret_fd;
+	return polling_set(h, c, arg);
+}
+
+static int stats(struct host *h, struct client *c, void *arg, int *ret_fd)
+{
+	struct nanet3_stats *s = arg;
+
+	(void)c;
+	(void)ret_fd;
+	*s = h->counts;
+	s->clients = h->stats.clients;
+	s->queue_lost = h->stats.events_dropped;
+	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
+		if (h->buffers[i].client != NULL) {
+			s->buffers++;
+			s->pinned_pages += h->buffers[i].pages;
+		}
 	}
-	if (!tx_reaches(h, tx)) {
-		return -ENOLINK;
-	}
-	slot = tx_slot_free(h);
-	if (slot == NULL ||
-	    h->tx_write - board_reg_read(h->board, NANET3_REG_TX_READ) >= HOST_TX_SLOTS) {
-		return -EAGAIN;
-	}
-	slot->client_id = c->id;
-	slot->cookie = tx->cookie;
-	slot->generation++;
-	tx->cookie = (uint64_t)slot->generation * HOST_TX_SLOTS + (uint64_t)(slot - h->tx);
-	memcpy(h->tx_ring + (size_t)(h->tx_write % HOST_TX_SLOTS) * NANET3_TX_STRIDE, tx,
-	       sizeof(*tx));
-	board_reg_write(h->board, NANET3_REG_TX_WRITE, ++h->tx_write);
 	return 0;
 }
 
@@ -266,6 +235,16 @@ static int map_chunk(struct host_link *l, uint64_t n, struct nanet3_sock_map *m)
 	return 0;
 }
 
+static bool owns_any(const struct host *h, const struct client *c)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		any = any || h->links[i].owner == c;
+	}
+	return any;
+}
+
 static int map(struct host *h, struct client *c, void *arg, int *ret_fd)
 {
 	struct nanet3_sock_map *m = arg;
@@ -289,11 +268,23 @@ static int map(struct host *h, struct client *c, void *arg, int *ret_fd)
 		*ret_fd = l->state.read_fd;
 		return 0;
 	}
-	if (m->what != NANET3_MAP_OWNER(link) && m->what != NANET3_MAP_CHUNK(link, n)) {
+	if (m->what == NANET3_MAP_EVENTS) {
+		m->bytes = h->evq_memory.bytes;
+		*ret_fd = h->evq_memory.read_fd;
+		return owns_any(h, c) ? 0 : -EPERM;
+	}
+	if (m->what != NANET3_MAP_OWNER(link) && m->what != NANET3_MAP_CHUNK(link, n) &&
+	    m->what != NANET3_MAP_DOORBELL(link)) {
 		return -EINVAL;
 	}
 	if (l->owner != c) {
 		return -EPERM;
+	}
+	if (m->what == NANET3_MAP_DOORBELL(link)) {
+		m->bytes = l->doorbell.bytes;
+		m->writable = 1;
+		*ret_fd = l->doorbell.fd;
+		return 0;
 	}
 	if (m->what == NANET3_MAP_OWNER(link)) {
 		m->bytes = l->owner_page.bytes;
@@ -311,11 +302,21 @@ static const struct {
 	uint32_t request; /* its struct's size is in the code */
 	int (*execute)(struct host *h, struct client *c, void *arg, int *ret_fd);
 } requests[] = {
-	{NANET3_IOC_RELEASE, release},	   {NANET3_IOC_REG_READ, reg_read},
-	{NANET3_IOC_SEND, send_word},	   {NANET3_IOC_INFO, info},
-	{NANET3_IOC_CLAIM, claim},	   {NANET3_IOC_YIELD, yield},
-	{NANET3_IOC_REG_WRITE, reg_write}, {NANET3_IOC_LINK_CMD, link_command},
-	{NANET3_IOC_SUBSCRIBE, subscribe}, {NANET3_SOCK_MAP, map},
+	{NANET3_IOC_RELEASE, release},
+	{NANET3_IOC_PUT, put},
+	{NANET3_IOC_REG_READ, reg_read},
+	{NANET3_IOC_SEND, send_word},
+	{NANET3_IOC_INFO, info},
+	{NANET3_IOC_CLAIM, claim},
+	{NANET3_IOC_YIELD, yield},
+	{NANET3_IOC_REG_WRITE, reg_write},
+	{NANET3_IOC_LINK_CMD, link_command},
+	{NANET3_IOC_SUBSCRIBE, subscribe},
+	{NANET3_IOC_POLLING, polling},
+	{NANET3_IOC_REGISTER, register_buffer},
+	{NANET3_IOC_UNREGISTER, unregister_buffer},
+	{NANET3_IOC_STATS, stats},
+	{NANET3_SOCK_MAP, map},
 };
 
 int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
@@ -323,6 +324,9 @@ int request_execute(struct host *h, struct client *c, uint32_t request, void *ar
 {
 	int r, fd = *ret_fd;
 
+	if (board_gone(h->board)) {
+		return -ENODEV;
+	}
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		if (requests[i].request != request) {
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nanet3-emu: the world, the board in it, and the user-space host that serves it to libnanet3. One
- * thread; see board.h, world.h and host.h for who does what.
+ * nanet3-emu: the world, the board in it, and one of two hosts: a socket for libnanet3, or QEMU for a
+ * guest's kernel. One thread; see board.h, world.h, host.h and qemu.h for who does what.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,7 +42,9 @@ static int say_ready(const struct emu_options *o)
 	static const char ready[] = "ready\n";
 
 	if (o->ready_fd < 0) {
-		printf("ready %s\n", o->host.socket_path);
+		if (o->host.socket_path != NULL) { /* else standard output is QEMU's */
+			printf("ready %s\n", o->host.socket_path);
+		}
 		return fflush(stdout) == 0 ? 0 : -errno;
 	}
 	if (write(o->ready_fd, ready, sizeof(ready) - 1) != (ssize_t)(sizeof(ready) - 1)) {
@@ -65,64 +67,39 @@ static int64_t start_of(const struct emu_options *o)
 	return leap_to_tai(&table, o->start_utc_s) * SECOND_NS;
 }
 
+/* Either host, while nothing is stepped. */
+struct service {
+	int (*serve)(void *host, int timeout_ms);
+	void *host;
+};
+
+static int serve_socket(void *host, int timeout_ms)
+{
+	return host_poll(host, timeout_ms);
+}
+
+static int serve_guest(void *host, int timeout_ms)
+{
+	return qemu_serve(host, timeout_ms);
+}
+
 /* Real time begins with a second, so that the first PPS falls on step 0. Clients are served while it
  * is awaited. */
-static int await_second(const struct emu_options *o, struct host *h, struct world *w)
+static int await_second(const struct emu_options *o, const struct service *s, struct world *w)
 {
 	int64_t now = world_tai_now(o->world.leap_path);
 	const int64_t start = (now / SECOND_NS + 1) * SECOND_NS;
 	int err = 0;
 
-	if (o->host.speed != HOST_SPEED_REAL) {
+	if (o->host.speed != HOST_SPEED_REAL || o->host.factor != 1) {
 		return 0;
 	}
 	while (err == 0 && !stop && now < start) {
-		err = host_poll(h, (int)((start - now + 999999) / 1000000));
+		err = s->serve(s->host, (int)((start - now + 999999) / 1000000));
 		err = err == -EINTR ? 0 : err;
 		now = world_tai_now(o->world.leap_path);
 	}
 	return err < 0 || o->start_utc_s >= 0 ? err : world_start_at(w, start);
-}
-
-static void print_summary(const struct host *h, const struct world *w)
-{
-	struct host_stats host;
-	struct world_stats world;
-	uint64_t cells[TDM_LOSSES] = {0};
-	uint64_t hits = 0, lost = 0;
-
-	host_stats(h, &host);
-	world_stats(w, &world);
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		for (unsigned fate = 0; fate < TDM_LOSSES; fate++) {
-			cells[fate] += world.cells[link][fate];
-		}
-		hits += world.hits[link];
-		lost += world.hits_lost[link];
-	}
-	printf("nanet3-emu: steps %" PRIu64 ", worst lag %.1f ms", host.steps,
-	       (double)host.worst_lag_ns * 1e-6);
-	for (unsigned fate = 0; fate < TDM_LOSSES; fate++) {
-		printf(", %s %" PRIu64, tdm_loss_name((enum tdm_loss)fate), cells[fate]);
-	}
-	printf(", hits %" PRIu64 " (lost %" PRIu64 "), executed %" PRIu64
-	       ", scenario events %" PRIu64 "%s\n",
-	       hits, lost, world.executed, world.events, host.too_slow ? ", host too slow" : "");
-	fflush(stdout);
-}
-
-static int run(const struct emu_options *o, struct host *h, struct world *w)
-{
-	int err = say_ready(o);
-
-	if (err == 0) {
-		err = await_second(o, h, w);
-	}
-	if (err == 0) {
-		err = host_run(h, &stop);
-	}
-	print_summary(h, w);
-	return err;
 }
 
 static int fail(const char *what, int err)
@@ -131,28 +108,120 @@ static int fail(const char *what, int err)
 	return EXIT_FAILURE;
 }
 
-static int finish(struct host *h, struct world *w, int err)
+/* What became of the frames: the rest of the summary's line. */
+static void print_world(FILE *out, const struct world *w)
+{
+	struct world_stats world;
+	uint64_t cells[TDM_LOSSES] = {0};
+	uint64_t hits = 0, lost = 0;
+
+	world_stats(w, &world);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		for (unsigned fate = 0; fate < TDM_LOSSES; fate++) {
+			cells[fate] += world.cells[link][fate];
+		}
+		hits += world.hits[link];
+		lost += world.hits_lost[link];
+	}
+	for (unsigned fate = 0; fate < TDM_LOSSES; fate++) {
+		fprintf(out, ", %s %" PRIu64, tdm_loss_name((enum tdm_loss)fate), cells[fate]);
+	}
+	fprintf(out,
+		", hits %" PRIu64 " (lost %" PRIu64 "), executed %" PRIu64
+		", scenario events %" PRIu64,
+		hits, lost, world.executed, world.events);
+}
+
+/* Close the world's files; `status` unless that fails. */
+static int finish_world(struct world *w, int status)
+{
+	int err = world_destroy(w);
+
+	return err < 0 && status == EXIT_SUCCESS ? fail("writing its files", err) : status;
+}
+
+/* ------------------------------------------------------------------------ on a socket */
+
+static int run_socket(const struct emu_options *o, struct world *w)
 {
 	struct host_stats stats;
+	struct host *h;
+	int err = host_create(&o->host, w, &h);
 
+	if (err < 0) {
+		world_destroy(w);
+		return fail(o->host.socket_path, err);
+	}
+	err = say_ready(o);
+	if (err == 0) {
+		err = await_second(o, &(struct service){serve_socket, h}, w);
+	}
+	if (err == 0) {
+		err = host_run(h, &stop);
+	}
 	host_stats(h, &stats);
+	printf("nanet3-emu: steps %" PRIu64 ", worst lag %.1f ms", stats.steps,
+	       (double)stats.worst_lag_ns * 1e-6);
+	print_world(stdout, w);
+	printf("%s\n", stats.too_slow ? ", host too slow" : "");
+	fflush(stdout);
 	host_destroy(h);
 	if (err < 0) {
 		world_destroy(w);
 		return fail("stopped", err);
 	}
-	err = world_destroy(w);
+	return finish_world(w, stats.too_slow ? EXIT_SLOW : EXIT_SUCCESS);
+}
+
+/* ------------------------------------------------------------------------ in a guest */
+
+static void print_guest(const struct qemu_host *q, const struct world *w)
+{
+	struct qemu_stats s;
+
+	qemu_stats(q, &s);
+	fprintf(stderr,
+		"nanet3-emu: steps %" PRIu64 ", worst lag %.1f ms, accesses %" PRIu64
+		", interrupts %" PRIu64 ", memory maps %" PRIu64 " (not reached %" PRIu64
+		"), resets %" PRIu64,
+		s.steps, (double)s.worst_lag_ns * 1e-6, s.accesses, s.interrupts, s.memory_maps,
+		s.not_reached, s.resets);
+	print_world(stderr, w);
+	fputc('\n', stderr);
+}
+
+static int run_guest(const struct emu_options *o, struct world *w)
+{
+	struct qemu_host *q;
+	int status, err = qemu_create(&o->qemu, w, &q);
+
 	if (err < 0) {
-		return fail("writing its files", err);
+		world_destroy(w);
+		return fail(o->qemu.launch.command[0], err);
 	}
-	return stats.too_slow ? EXIT_SLOW : EXIT_SUCCESS;
+	err = say_ready(o);
+	if (err == 0) {
+		err = await_second(o, &(struct service){serve_guest, q}, w);
+	}
+	if (err == 0) {
+		err = qemu_run(q, &stop);
+	}
+	print_guest(q, w);
+	status = qemu_destroy(q);
+	if (status < 0) {
+		err = status;
+	}
+	if (err < 0 && err != -ECHILD) {
+		world_destroy(w);
+		return fail("stopped", err);
+	}
+	return finish_world(w, status);
 }
 
 int main(int argc, char **argv)
 {
 	struct emu_options options;
 	struct world *world;
-	struct host *host;
 	char error[256];
 	int err;
 
@@ -168,10 +237,6 @@ int main(int argc, char **argv)
 		return options.world.scenario_path != NULL && err == -EINVAL ? EXIT_USAGE
 									     : EXIT_FAILURE;
 	}
-	err = host_create(&options.host, world, &host);
-	if (err < 0) {
-		world_destroy(world);
-		return fail(options.host.socket_path, err);
-	}
-	return finish(host, world, run(&options, host, world));
+	return options.host.socket_path != NULL ? run_socket(&options, world)
+						: run_guest(&options, world);
 }

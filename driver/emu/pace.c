@@ -2,7 +2,7 @@
 /*
  * The pace of the user-space host: model time against the monotonic clock.
  *
- * Real time: a timer wakes the loop once a millisecond; as many steps are made as are due. A late
+ * By the clock, at `factor` seconds of model time in one of the wall's (1: real time): a timer wakes the loop once a millisecond; as many steps are made as are due. A late
  * loop catches up in bursts and serves clients in between, so that they can release what the burst
  * brings. No step is ever skipped: model time is part of the data's meaning.
  *
@@ -56,7 +56,8 @@ static int turn(struct pace *p, int timeout_ms)
 
 static uint64_t steps_due(const struct pace *p)
 {
-	uint64_t due = p->start_step + (host_now_ns() - p->start_ns) / NANET3_FRAME_NS;
+	double passed = (double)(host_now_ns() - p->start_ns) * p->h->config.factor;
+	uint64_t due = p->start_step + (uint64_t)(passed / NANET3_FRAME_NS);
 
 	return due > p->h->stats.steps ? due - p->h->stats.steps : 0;
 }
@@ -113,7 +114,7 @@ static int timer_create_turns(struct host *h, int *ret_fd)
  * that cuts it, and the next buffer. */
 static bool rings_take(const struct host *h)
 {
-	bool any = false;
+	bool any = h->gone; /* it comes back by model time */
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		const struct nanet3_ring *ring = h->links[i].ring;

@@ -23,6 +23,9 @@ enum scenario_action {
 	SCENARIO_PLUG,
 	SCENARIO_PHASE_DRIFT,
 	SCENARIO_PHASE_STEP,
+	/* of the board's side of it */
+	SCENARIO_STUCK_DMA,
+	SCENARIO_LOSE_IRQS,
 	/* of the floor on that link */
 	SCENARIO_MUTE,
 	SCENARIO_UNMUTE,
@@ -44,6 +47,7 @@ enum scenario_action {
 	SCENARIO_REFERENCE,
 	SCENARIO_TOD,
 	SCENARIO_STALL,
+	SCENARIO_BOARD_GONE,
 	SCENARIO_BOARD_TEMPERATURE,
 	SCENARIO_SWAP,
 };

@@ -23,6 +23,7 @@
 #include "driver/emu/floor.h"
 #include "driver/emu/gps.h"
 #include "driver/emu/leap.h"
+#include "driver/emu/model_fault.h"
 #include "driver/emu/receiver.h"
 #include "driver/emu/scenario.h"
 #include "driver/emu/truth_file.h"
@@ -69,6 +70,7 @@ struct world {
 
 	struct scenario scenario;
 	size_t scenario_next;
+	size_t fault_next; /* where world_fault() goes on: behind it lies what this step has applied */
 	bool origin_known;
 	uint64_t origin;
 
@@ -522,10 +524,30 @@ static void run_scenario(struct world *w)
 		w->origin_known = true;
 		w->origin = w->step;
 	}
+	w->fault_next = w->scenario_next;
 	while (w->scenario_next < s->count &&
 	       s->events[w->scenario_next].step <= w->step - w->origin) {
 		apply(w, &s->events[w->scenario_next++]);
 	}
+}
+
+uint32_t world_fault(struct world *w)
+{
+	while (w->fault_next < w->scenario_next) {
+		const struct scenario_event *e = &w->scenario.events[w->fault_next++];
+
+		switch ((enum scenario_action)e->action) {
+		case SCENARIO_STUCK_DMA:
+			return MODEL_FAULT(MODEL_FAULT_STUCK_DMA, e->link, e->args[0]);
+		case SCENARIO_LOSE_IRQS:
+			return MODEL_FAULT(MODEL_FAULT_LOSE_IRQS, e->link, e->args[0]);
+		case SCENARIO_BOARD_GONE:
+			return MODEL_FAULT(MODEL_FAULT_GONE, 0, lround(e->args[0] * 1000));
+		default:
+			break;
+		}
+	}
+	return 0;
 }
 
 /* ---------------------------------------------------------------- time */

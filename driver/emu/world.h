@@ -38,6 +38,10 @@ struct world_roof {
 };
 void world_roof(const struct world *w, struct world_roof *ret_roof);
 
+/* The next of this step's faults of the board itself, for NANET3_REG_MODEL_FAULT (model_fault.h); 0: there
+ * is no more. */
+uint32_t world_fault(struct world *w);
+
 /* What the transceiver of a link sees now. */
 struct world_fibre {
 	bool signal; /* light */

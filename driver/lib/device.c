@@ -52,6 +52,12 @@ static int device_wait(struct transport *t, int timeout_ms)
 	return p.revents & POLLIN ? 1 : -ENODEV;
 }
 
+static int device_expose(struct transport *t)
+{
+	(void)t; /* the driver pins what it is given */
+	return 0;
+}
+
 static int device_fd(const struct transport *t)
 {
 	return ((const struct device *)t)->fd;
@@ -68,11 +74,12 @@ static const struct transport_ops device_ops = {
 	.map = device_map,
 	.clear = device_clear,
 	.wait = device_wait,
+	.expose = device_expose,
 	.fd = device_fd,
 	.close = device_close,
 };
 
-int device_open(const char *path, struct transport **ret_transport)
+int libnanet3_device_open(const char *path, struct transport **ret_transport)
 {
 	struct device *d = calloc(1, sizeof(*d));
 	int r;

@@ -5,15 +5,20 @@
  *
  * All calls return 0 or a negative errno (-ENODEV once the board is gone) and leave ret_ arguments
  * untouched on failure. A handle belongs to one thread; open a second one for a second thread: many
- * handles may read registers and send, one handle owns a link's ring. No logging, no exit.
+ * handles may read registers and send, one handle owns a link's ring. No logging, no exit, no threads.
  */
 #ifndef LIBNANET3_H
 #define LIBNANET3_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "driver/nanet3.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct nanet3;
 
@@ -24,7 +29,7 @@ int nanet3_open(const char *where, struct nanet3 **ret_board);
 void nanet3_close(struct nanet3 *b);
 const struct nanet3_info *nanet3_info(const struct nanet3 *b);
 
-/* A descriptor that polls readable when events wait; nanet3_wait() clears it. */
+/* A descriptor that polls readable when events wait; nanet3_wait() clears it. Of no use while polling. */
 int nanet3_fd(const struct nanet3 *b);
 /* Wait for events: 1 when there are, 0 on time-out (-1 = for ever), -EINTR, -ENODEV. */
 int nanet3_wait(struct nanet3 *b, int timeout_ms);
@@ -53,17 +58,49 @@ const struct nanet3_event *nanet3_completion(const struct nanet3 *b, unsigned li
 const uint8_t *nanet3_buffer(const struct nanet3 *b, unsigned link, uint64_t position);
 /* The owner's page of NANET3_PAGE bytes; NULL when not the owner. */
 void *nanet3_owner_page(const struct nanet3 *b, unsigned link);
-/* All buffers below `position` may be filled again. */
+/* All buffers below `position` may be filled again. -EINVAL backwards or beyond the write position,
+ * -EPERM when not the owner. */
 int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position);
+
+/*
+ * Polling, for all links that this handle owns (-EPERM: none) or claims later. While it is on,
+ * nanet3_wait(), nanet3_next_event(), the positions, nanet3_completion() and nanet3_release() make no
+ * system call and wait for no driver: RX events are read off the board's own queue, releases go into
+ * its doorbell, all else comes through the handle's mapped queue. nanet3_wait() then spins. Only after
+ * 100 ms without any event it asks the kernel whether the board is still there.
+ *
+ * nanet3_ring() is the driver's view and lags by some ms. A reader that falls a whole queue behind is
+ * set right from it; nothing is lost by that but time. Time stamps of RX events are the reader's own.
+ * Ends with the last link given back.
+ */
+int nanet3_polling(struct nanet3 *b, bool on);
 
 /* Send one downstream word. Completion: NANET3_EVENT_TX with the cookie. -EAGAIN ring full, -ENOLINK
  * link not locked. */
 int nanet3_send(struct nanet3 *b, const struct nanet3_tx *tx);
+
+/* Let the board read and write `length` bytes of the caller's memory, of any alignment, until
+ * nanet3_unregister_buffer() or nanet3_close(); it must stay mapped that long. *ret_buffer: its number.
+ * -EFAULT not writable memory of ours, -ENOMEM over RLIMIT_MEMLOCK, -ENOSPC no buffer is free. */
+int nanet3_register_buffer(struct nanet3 *b, void *address, size_t length, uint32_t *ret_buffer);
+/* Returns when the board has let go of it. -ENOENT not ours. */
+int nanet3_unregister_buffer(struct nanet3 *b, uint32_t buffer);
+/* Copy from one registered buffer into another, or within one, over the board's loop-back port.
+ * Completions, both with the cookie: NANET3_EVENT_TX when it has left, NANET3_EVENT_PUT when it has
+ * arrived; reason NANET3_TX_FAULT in either: not all of it did. -EAGAIN the TX ring is full, -E2BIG it
+ * will never fit, -EINVAL outside of the buffers, -ENOENT not ours. */
+int nanet3_put(struct nanet3 *b, const struct nanet3_put *put);
 
 /* `count` registers (1..NANET3_REGS_MAX) from `offset` on; pairs are read consistently. */
 int nanet3_reg_read(struct nanet3 *b, uint32_t offset, uint32_t *ret_values, unsigned count);
 int nanet3_reg_write(struct nanet3 *b, uint32_t offset, uint32_t value);
 /* NANET3_LINK_RESET, NANET3_LINK_ALIGN or both. */
 int nanet3_link_command(struct nanet3 *b, unsigned link, uint32_t command);
+/* What the driver has counted since it was loaded. */
+int nanet3_stats(struct nanet3 *b, struct nanet3_stats *ret_stats);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

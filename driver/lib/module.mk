@@ -1,3 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # libnanet3: a board for one process, by device or by the emulator's socket. Needs no other library.
-$(eval $(call library,nanet3,$(addprefix driver/lib/,nanet3.c sock.c device.c)))
+# Our own programs link the static library; the shared one is for others.
+nanet3_sources := $(addprefix driver/lib/,nanet3.c events.c links.c poller.c sock.c device.c)
+$(eval $(call library,nanet3,$(nanet3_sources)))
+
+nanet3_so   := libnanet3.so.0
+nanet3_pic  := $(patsubst %.c,$(B)/pic/%.o,$(nanet3_sources))
+all_objs    += $(nanet3_pic)
+libdir      ?= $(prefix)/lib
+includedir  ?= $(prefix)/include
+
+$(B)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC PIC  $<"
+	$(Q)$(CC) $(our_flags) -fPIC $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(B)/lib/$(nanet3_so): $(nanet3_pic) driver/lib/nanet3.map
+	@mkdir -p $(@D)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-soname,$(nanet3_so) \
+	    -Wl,--version-script=driver/lib/nanet3.map -o $@ $(nanet3_pic)
+
+all: $(B)/lib/$(nanet3_so)
+
+install-lib: $(B)/lib/$(nanet3_so) $(B)/lib/libnanet3.a ## install libnanet3 alone: libraries, headers, pkg-config, manual page
+	install -d $(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/nanet3 \
+	    $(DESTDIR)$(prefix)/share/man/man3
+	install -m 644 $(B)/lib/$(nanet3_so) $(B)/lib/libnanet3.a $(DESTDIR)$(libdir)/
+	ln -sf $(nanet3_so) $(DESTDIR)$(libdir)/libnanet3.so
+	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
+	    driver/lib/nanet3.pc.in > $(DESTDIR)$(libdir)/pkgconfig/nanet3.pc
+	sed 's|"driver/nanet3.h"|"nanet3.h"|' driver/lib/libnanet3.h > $(DESTDIR)$(includedir)/nanet3/libnanet3.h
+	install -m 644 driver/nanet3.h $(DESTDIR)$(includedir)/nanet3/
+	install -m 644 driver/lib/nanet3.3 $(DESTDIR)$(prefix)/share/man/man3/
+
+.PHONY: install-lib

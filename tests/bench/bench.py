@@ -6,11 +6,13 @@
 
 Ratios come from bench-demux (both sides in turn in one run). A core share is the CPU time of the
 fcm-server process alone, all threads, over the wall clock, on a station with four links at full pace and
-consumers in other processes: the median of several windows in one run. Lines with `#` say how a figure
-came about. Ends with `bench: N figures, ...`; exit 1 when a figure could not be measured, not when it is
-below its goal.
+consumers in other processes: the median of several windows in one run. Puts over the board's loop-back port,
+and how soon a link's data are there, are nanet3-perf's figures: on a bare emulator, and (vm_...) in a guest on the
+real driver, where a kernel for guests is at hand. Lines with `#` say how a figure came about. Ends with `bench: N
+figures, ...`; exit 1 when a figure could not be measured, not when it is below its goal.
 """
 import argparse
+import os
 import re
 import shutil
 import statistics
@@ -19,6 +21,8 @@ import sys
 import tempfile
 import time
 
+import guest
+import loopback
 from proc import QuietStation, cpu_s, frames_between, gone_wrong, thread_cpu_s
 
 GOALS = {"core_share_design_load": "0.12/0.08", "core_share_full": "0.16/0.10"}
@@ -29,9 +33,10 @@ FULL_RATE = 4 * 8000  # frames a second of four links
 def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--bin", default="build/bin")
+    p.add_argument("--vm-cache", help="kernels for guests (tests/vm/run_vm.py); without one no vm_ figures")
     p.add_argument("--windows", type=int, default=5, help="windows a load (default 5)")
     p.add_argument("--seconds", type=float, default=4, help="of a window (default 4)")
-    p.add_argument("--only", help="regular expression of the figures wanted: demux, core_share_full, ...")
+    p.add_argument("--only", help="regular expression of the figures wanted: demux, core_share_full, vm_, ...")
     return p.parse_args()
 
 
@@ -154,6 +159,13 @@ def core_share(figures, name, load, args):
         figures.figure(f"{name}_{other}", statistics.median(shares[other]), "cores")
 
 
+def in_guest(figures, args, wanted):
+    if args.vm_cache:
+        guest.measure(figures, os.path.dirname(os.path.abspath(args.bin)), args.vm_cache, wanted)
+    else:
+        print("# vm_...: no kernel for guests at hand; make bench-vm gets one")
+
+
 def main():
     args = options()
     figures = Figures()
@@ -162,6 +174,16 @@ def main():
         return not args.only or re.search(args.only, name)
     if wanted("demux"):
         demux(figures, f"{args.bin}/bench-demux")
+    if any(wanted(name) for name in loopback.FIGURES):
+        try:
+            loopback.measure(figures, args.bin, wanted)
+        except Exception as e:  # the other figures are wanted all the same
+            figures.failure("loopback", f"{type(e).__name__}: {e}")
+    if any(wanted(name) for name in guest.FIGURES):
+        try:
+            in_guest(figures, args, wanted)
+        except Exception as e:  # the other figures are wanted all the same
+            figures.failure("guest", f"{type(e).__name__}: {e}")
     for name, load in LOADS:
         if wanted(name):
             try:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Includes run one way between the folders, as the design says. Prints every line that does not.
 #   tdm          nothing of ours
-#   driver/      driver/nanet3*.h; driver/lib: itself; driver/emu: itself, tdm
+#   driver/      driver/nanet3*.h; driver/lib: itself; driver/perf: itself, driver/lib; driver/emu: itself, tdm
 #   slowctl      tdm, schemas, itself
 #   daemon       slowctl, tdm, driver/lib, driver/nanet3*.h, schemas, itself
 #   schemas      nothing of ours
@@ -20,6 +20,7 @@ out=$(
 	may tdm 'tdm/' 9
 	may schemas 'schemas/' 9
 	may driver/lib 'driver/lib/|driver/nanet3' 9
+	may driver/perf 'driver/perf/|driver/lib/|driver/nanet3' 9
 	may driver/emu 'driver/emu/|driver/nanet3|tdm/' 9
 	may slowctl 'slowctl/|tdm/|schemas/' 9
 	may daemon 'daemon/|slowctl/|tdm/|driver/lib/|driver/nanet3|schemas/' 9

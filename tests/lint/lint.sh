@@ -44,7 +44,7 @@ spdx() {
 
 manuals() {
 	local pages
-	pages=$(git ls-files | grep -E '\.[158]$')
+	pages=$(git ls-files | grep -E '\.[1358]$')
 	[ -n "$pages" ] || { echo "no manual pages found"; return 1; }
 	# shellcheck disable=SC2086
 	mandoc -Tlint -W warning $pages
@@ -64,7 +64,7 @@ tidy() {
 	local flags
 	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' -DFCM_DATADIR='\"\"' $(pkg-config --cflags libevent libzmq \
 		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw)"
-	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
+	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/perf/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
 		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null
 }
 
@@ -75,10 +75,12 @@ units() {
 	tree=$(mktemp -d)
 	trap 'rm -rf "$tree"' RETURN
 	make -s --no-print-directory install B="${B:-build}" DESTDIR="$tree" >/dev/null || return 1
+	grep -q "^PACKAGE_VERSION=\"[0-9.]*\"" "$tree"/usr/src/nanet3-*/dkms.conf ||
+		{ echo "no sources for DKMS"; rc=1; }
 	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
 	install -D /bin/kill "$tree/bin/kill"
-	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service ||
-		rc=1
+	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
+		nanet3-selftest@0.service || rc=1
 	for page in $(sed -n 's/^Documentation=//p' systemd/*.service | tr ' ' '\n' |
 		sed -n 's/^man:\(.*\)(\(.\))$/man\2\/\1.\2/p'); do
 		[ -f "$tree/usr/share/man/$page" ] || { echo "no manual page $page"; rc=1; }

@@ -79,6 +79,18 @@ def board_killed(t):
     t.equal("a session for every ring", sessions, 3)
 
 
+def board_off_the_bus(t):
+    """the board is off the bus for 3 s and comes back counting anew: said, re-opened, both accounts kept"""
+    st = started(t, truth=False, scenario=t.scenario("from data\nat 12 board-gone 3\n"))
+    st.wait_for("board-gone", lambda: "board-gone" in codes(st), 20)
+    st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
+    st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
+    flows(t, st, "after the board's return")
+    t.equal("the daemon ends with 0", st.stop(), 0)
+    ledger = st.ledger()
+    t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
+
+
 def board_stopped(t):
     """the emulator stands still for 2 s, then for 8: the daemon answers, says board-gone, and all goes on"""
     st = started(t, truth=False)
@@ -227,6 +239,6 @@ def stopped_while_starting(t):
 
 
 if __name__ == "__main__":
-    harness.main([board_killed, board_stopped, daemon_stopped_within_the_ring, daemon_stopped_beyond_the_ring,
-                  second_daemon, board_of_its_own_with_our_files, database_held, stopped_under_load,
-                  stopped_while_starting])
+    harness.main([board_killed, board_off_the_bus, board_stopped, daemon_stopped_within_the_ring,
+                  daemon_stopped_beyond_the_ring, second_daemon, board_of_its_own_with_our_files, database_held,
+                  stopped_under_load, stopped_while_starting])

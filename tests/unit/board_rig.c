@@ -9,12 +9,20 @@ static void *rig_map(void *context, uint64_t bus, uint32_t length)
 {
 	struct rig *r = context;
 
-	return bus == 0 || bus > ARENA - length ? NULL : r->arena + bus;
+	if (bus == 0 || bus > ARENA - length || (r->hidden_at > 0 && bus + length > r->hidden_at)) {
+		return NULL;
+	}
+	return r->arena + bus;
 }
 
 static void rig_irq(void *context, unsigned vector)
 {
 	((struct rig *)context)->irqs[vector]++;
+}
+
+static void rig_delay(void *context, uint32_t ns)
+{
+	((struct rig *)context)->delay_ns += ns;
 }
 
 void wr(struct rig *r, uint32_t offset, uint32_t value)
@@ -69,6 +77,7 @@ bool next(struct rig *r, struct nanet3_event *ret_ev)
 	}
 	*ret_ev = ((struct nanet3_event *)(r->arena + AT_EVQ))[r->read % EVQ];
 	wr(r, NANET3_REG_EVQ_READ, ++r->read);
+	assert_int_equal(ret_ev->sequence, r->read);
 	return true;
 }
 
@@ -106,7 +115,10 @@ int set_up(void **state)
 	fake_world_init(&r->world);
 	r->arena = calloc(1, ARENA);
 	assert_non_null(r->arena);
-	r->board = board_create(&(struct board_host){rig_map, rig_irq, r}, &r->world, 77);
+	r->board = board_create(
+		&(struct board_host){
+			.map = rig_map, .irq = rig_irq, .delay = rig_delay, .context = r},
+		&r->world, 77);
 	assert_non_null(r->board);
 	wr(r, NANET3_REG_EVQ_BASE, AT_EVQ);
 	wr(r, NANET3_REG_EVQ_SIZE, EVQ);

@@ -33,8 +33,10 @@ struct rig {
 	struct world world;
 	struct board *board;
 	uint8_t *arena;
-	unsigned irqs[5];
-	uint32_t read; /* events taken */
+	unsigned irqs[NANET3_VECTORS];
+	uint32_t read;	    /* events taken */
+	uint64_t delay_ns;  /* that translation took */
+	uint64_t hidden_at; /* bus address from which on nothing is mapped; 0: all is */
 };
 
 void wr(struct rig *r, uint32_t offset, uint32_t value);

@@ -47,6 +47,14 @@ void world_roof(const struct world *w, struct world_roof *ret_roof)
 	*ret_roof = w->roof;
 }
 
+uint32_t world_fault(struct world *w)
+{
+	uint32_t fault = w->fault;
+
+	w->fault = 0;
+	return fault;
+}
+
 void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 {
 	const struct fake_link *l = &w->links[link];

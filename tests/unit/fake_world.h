@@ -34,6 +34,7 @@ struct world {
 	struct world_roof roof; /* pps is set by the step */
 	struct fake_link links[FAKE_LINKS];
 	bool started;
+	uint32_t fault; /* of the board, at the next step */
 };
 
 void fake_world_init(struct world *w);

@@ -18,9 +18,16 @@ static void registers(void **state)
 		{NANET3_REG_VERSION, NANET3_VERSION},
 		{NANET3_REG_LINKS, 4},
 		{NANET3_REG_SERIAL, 77},
-		{0x0098, 0},		       /* behind the last */
-		{0x0fff & ~3u, 0},	       /* between board and links */
-		{0x2000, 0},		       /* behind the last link */
+		{NANET3_REG_MODEL, NANET3_EMULATED_REAL_TIME},
+		{NANET3_REG_MODEL_FAULT, 0},
+		{0x00a0, 0},	   /* behind the last */
+		{0x0fff & ~3u, 0}, /* between board and links */
+		{NANET3_REG_BUFFER(0, NANET3_BREG_STATUS), 0},
+		{NANET3_REG_BUFFER(0, 0x1c), 0},
+		{NANET3_REG_BUFFER(64, 0), 0}, /* behind the last buffer */
+		{NANET3_REG_DOORBELL(0), 0},   /* write-only */
+		{NANET3_REG_DOORBELL(0) + 8, 0},
+		{NANET3_REG_DOORBELL(4), 0},
 		{NANET3_REG_LINK(0, 0x60), 0}, /* behind a link's last */
 		{NANET3_BAR_BYTES - 4, 0},
 		{0xfffffffc, 0},

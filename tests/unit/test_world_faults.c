@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "driver/emu/model_fault.h"
 #include "tests/unit/world_rig.h"
 
 #define START 83u /* 80 cells to the first lock, 3 to confirm it */
@@ -186,6 +187,26 @@ static void damaged_downstream(void **state)
 	rig_destroy(r);
 }
 
+/* What the scenario does to the board itself comes once, in the step it is meant for. */
+static void the_board(void **state)
+{
+	struct rig *r = rig_create(NULL, "at 0.01 link 2 stuck-dma 50\nat 0.01 link 2 drop 1\n"
+					 "at 0.01 link 3 lose-irqs 7\nat 0.02 board-gone 1.5\n");
+
+	(void)state;
+	rig_run(r, 80);
+	assert_int_equal(world_fault(r->world), 0);
+	rig_run(r, 1);
+	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_STUCK_DMA, 2, 50));
+	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_LOSE_IRQS, 3, 7));
+	assert_int_equal(world_fault(r->world), 0);
+	rig_run(r, 80);
+	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_GONE, 0, 1500));
+	rig_run(r, 1);
+	assert_int_equal(world_fault(r->world), 0);
+	rig_destroy(r);
+}
+
 static void the_roof(void **state)
 {
 	struct rig *r =
@@ -244,6 +265,7 @@ int main(void)
 		cmocka_unit_test(burst_overflows_the_fifo),
 		cmocka_unit_test(fibres_change_places),
 		cmocka_unit_test(damaged_downstream),
+		cmocka_unit_test(the_board),
 		cmocka_unit_test(the_roof),
 		cmocka_unit_test(times_from_data),
 	};

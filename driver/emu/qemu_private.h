@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Inside the QEMU host: what qemu_host.c and qemu_pace.c share. The files are listed in qemu.h. */
+#ifndef EMU_QEMU_PRIVATE_H
+#define EMU_QEMU_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver/emu/board.h"
+#include "driver/emu/qemu.h"
+#include "driver/emu/qemu_memory.h"
+#include "driver/emu/qemu_msix.h"
+#include "driver/emu/qemu_pci.h"
+#include "driver/emu/qemu_proxy.h"
+#include "driver/emu/qemu_qtest.h"
+
+struct qemu_host {
+	struct qemu_config config;
+	struct qemu_child child;
+	struct board *board;
+	struct pci_function pci;
+	struct msix msix;
+	struct proxy proxy;
+	struct qtest qtest;
+	struct guest_memory memory;
+	bool gone;	/* the board is off the bus */
+	bool unplugged; /* QEMU has closed the wire: the device was taken out of the guest */
+	struct qemu_stats stats;
+};
+
+uint64_t qemu_now_ns(void);
+/* A host for a QEMU that runs already; it is the host's from then on. */
+int qemu_attach(const struct qemu_config *config, struct world *world,
+		const struct qemu_child *child, struct qemu_host **ret_host);
+/* One frame period of the board. */
+void qemu_step(struct qemu_host *q);
+/* Handle what has come, without waiting: 0, or -errno. */
+int qemu_serve_now(struct qemu_host *q);
+/* Wait for something to come, at most timeout_ns, and handle it. -ECHILD: QEMU has ended. */
+int qemu_wait(struct qemu_host *q, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The board's registers: its set-up, stop and reset, and whether it is still there.
+ *
+ * A reset of the whole board is the last means against a link whose DMA does not stop. It stops the
+ * other links, too: their owners are told that the board has gone, open it again and claim anew.
+ */
+#include "nanet3_drv.h"
+
+/**
+ * nanet3_read_pair() - read a 64-bit register
+ * @dev: the board; tx_mutex held, for the low half latches the high one
+ * @offset: of its low half
+ *
+ * Return: its value
+ */
+u64 nanet3_read_pair(struct nanet3_dev *dev, u32 offset)
+{
+	u32 low = nanet3_read(dev, offset);
+
+	return (u64)nanet3_read(dev, offset + 4) << 32 | low;
+}
+
+/**
+ * nanet3_write_pair() - write a 64-bit register, the high half first
+ * @dev: the board
+ * @offset: of its low half
+ * @value: to write
+ */
+void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value)
+{
+	nanet3_write(dev, offset + 4, upper_32_bits(value));
+	nanet3_write(dev, offset, lower_32_bits(value));
+}
+
+/**
+ * nanet3_set_state() - change the device's state and tell the clients of a bad one
+ * @dev: the board
+ * @state: the new one; NANET3_GONE is for good
+ *
+ * Whoever has a handle open when the board is not ready has lost it: links have stopped, buffers
+ * are forgotten. Opening it again is the way on, so that one rule holds for removal, errors and
+ * sleep.
+ */
+void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
+{
+	struct nanet3_client *c;
+	unsigned int i;
+
+	spin_lock(&dev->event_lock);
+	if (dev->state != NANET3_GONE)
+		WRITE_ONCE(dev->state, state);
+	if (state != NANET3_READY) {
+		dev->evq_live = false;
+		for (i = 0; i < NANET3_LINKS; i++) {
+			dev->links[i].ring->status = NANET3_RING_STOPPED;
+			dev->links[i].ring->owner_pid = 0;
+		}
+		list_for_each_entry(c, &dev->clients, list)
+			nanet3_client_hang_up(c);
+	}
+	spin_unlock(&dev->event_lock);
+}
+
+/**
+ * nanet3_set_gone() - the board does not answer any more
+ * @dev: the board
+ *
+ * What it handed over before is taken first.
+ */
+void nanet3_set_gone(struct nanet3_dev *dev)
+{
+	if (READ_ONCE(dev->state) != NANET3_READY)
+		return;
+	nanet3_drain(dev);
+	dev_err(&dev->device, "the board does not answer, or not as it was set up: gone\n");
+	/* It may have missed one read only. Memory is given back from here on. */
+	pci_clear_master(dev->pdev);
+	nanet3_set_state(dev, NANET3_GONE);
+}
+
+/**
+ * nanet3_answers() - is the board there? If not, it is marked gone
+ * @dev: the board; life held
+ *
+ * Return: true if it is
+ */
+bool nanet3_answers(struct nanet3_dev *dev)
+{
+	if (nanet3_read(dev, NANET3_REG_ID) == NANET3_ID)
+		return true;
+	nanet3_set_gone(dev);
+	return false;
+}
+
+/**
+ * nanet3_check() - is it the board that was set up, and not one that has started anew since?
+ * @dev: the board; life held
+ *
+ * One that has lost its power for a moment knows nothing of us and never says a word: it is gone.
+ */
+void nanet3_check(struct nanet3_dev *dev)
+{
+	if (nanet3_answers(dev) && nanet3_read(dev, NANET3_REG_BOOT_COUNT) != dev->boot_count)
+		nanet3_set_gone(dev);
+}
+
+/**
+ * nanet3_irq_mask() - write the interrupt mask: everything but the links that are polled
+ * @dev: the board; mutex held
+ */
+void nanet3_irq_mask(struct nanet3_dev *dev)
+{
+	u32 mask = BIT(NANET3_VECTORS) - 1;
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].owner && dev->links[i].owner->polling)
+			mask &= ~BIT(i);
+	}
+	nanet3_write(dev, NANET3_REG_IRQ_MASK, mask);
+}
+
+static void link_setup(struct nanet3_dev *dev, u32 link)
+{
+	const struct nanet3_link *l = &dev->links[link];
+
+	nanet3_write_pair(dev, NANET3_REG_LINK(link, NANET3_LREG_TABLE), l->table_dma);
+	nanet3_write(dev, NANET3_REG_LINK(link, NANET3_LREG_DEPTH), l->ring->depth);
+	nanet3_write(dev, NANET3_REG_LINK(link, NANET3_LREG_FRAMES), l->ring->frames_per_buffer);
+	nanet3_write(dev, NANET3_REG_LINK(link, NANET3_LREG_DEADLINE), l->ring->deadline_us);
+}
+
+/**
+ * nanet3_board_setup() - reset the board and tell it where our memory is
+ * @dev: the board; mutex and tx_mutex held, or nobody else knows it yet
+ *
+ * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped, words
+ * and puts on their way complete with a fault, registered buffers stay. Bus mastering is on then.
+ *
+ * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version
+ */
+int nanet3_board_setup(struct nanet3_dev *dev)
+{
+	unsigned int i;
+
+	if (nanet3_read(dev, NANET3_REG_ID) != NANET3_ID)
+		return -ENODEV;
+	if (nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION)
+		return -EPROTO;
+	nanet3_write(dev, NANET3_REG_IRQ_MASK, 0);
+	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+	nanet3_read(dev, NANET3_REG_CONTROL); /* it has arrived */
+	dev->boot_count = nanet3_read(dev, NANET3_REG_BOOT_COUNT);
+
+	dev->tx_write = 0;
+	dev->tx_rung = 0;
+	dev->tx_read = 0;
+	spin_lock(&dev->event_lock);
+	memset(dev->evq.cpu, 0, dev->evq.bytes);
+	dev->evq_read = 0;
+	nanet3_stamps_reset(dev);
+	dev->evq_live = true;
+	spin_unlock(&dev->event_lock);
+
+	nanet3_write_pair(dev, NANET3_REG_EVQ_BASE, dev->evq.dma);
+	nanet3_write(dev, NANET3_REG_EVQ_SIZE, dev->evq_size);
+	nanet3_write_pair(dev, NANET3_REG_TX_BASE, dev->tx_dma);
+	nanet3_write(dev, NANET3_REG_TX_SIZE, NANET3_TX_SIZE);
+	for (i = 0; i < NANET3_LINKS; i++)
+		link_setup(dev, i);
+	nanet3_tx_abort(dev);
+	nanet3_buffers_restore(dev);
+	nanet3_irq_mask(dev);
+	/* Before it has anything to say: an event that it cannot write would be missed. */
+	pci_set_master(dev->pdev);
+	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
+	return 0;
+}
+
+/**
+ * nanet3_board_stop() - end all DMA, events and interrupts
+ * @dev: the board, about to be left alone; mutex and tx_mutex held, or nobody else knows
+ *	it any more
+ *
+ * What does not stop is quarantined. Bus mastering is the caller's to end next.
+ */
+void nanet3_board_stop(struct nanet3_dev *dev)
+{
+	bool reset = false;
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++)
+		nanet3_write(dev, NANET3_REG_LINK(i, NANET3_LREG_CONTROL), 0);
+	for (i = 0; i < NANET3_BUFFERS; i++) {
+		if (dev->buffers[i].client)
+			nanet3_write(dev, NANET3_REG_BUFFER(i, NANET3_BREG_CONTROL), 0);
+	}
+	nanet3_write(dev, NANET3_REG_IRQ_MASK, 0);
+	for (i = 0; i < NANET3_LINKS; i++)
+		reset |= !nanet3_link_wait_idle(&dev->links[i]);
+	nanet3_drain(dev);
+	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (reset && !nanet3_link_wait_idle(&dev->links[i]))
+			nanet3_link_quarantine(&dev->links[i]);
+	}
+}
+
+/**
+ * nanet3_board_reset() - reset the whole board because a part of it does not stop
+ * @dev: the board; life held for reading, mutex held
+ *
+ * All links stop; owners of running ones lose their handles. For the rest see nanet3_board_setup().
+ */
+void nanet3_board_reset(struct nanet3_dev *dev)
+{
+	unsigned int i;
+	int r;
+
+	dev_warn(&dev->device, "DMA does not stop: resetting the board\n");
+	nanet3_drain(dev);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		struct nanet3_client *owner = dev->links[i].owner;
+
+		nanet3_link_lose(&dev->links[i]);
+		if (!owner)
+			continue;
+		spin_lock(&dev->event_lock);
+		nanet3_client_hang_up(owner);
+		spin_unlock(&dev->event_lock);
+	}
+	mutex_lock(&dev->tx_mutex);
+	spin_lock(&dev->event_lock);
+	dev->evq_live = false;
+	dev->stats.resets++;
+	spin_unlock(&dev->event_lock);
+	r = nanet3_board_setup(dev);
+	mutex_unlock(&dev->tx_mutex);
+	if (r < 0)
+		nanet3_set_gone(dev);
+}

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Registered user buffers: pinned, mapped for DMA page by page, listed in a table for the board.
+ *
+ *   REGISTER    pin, count against RLIMIT_MEMLOCK --> map --> table --> VALID
+ *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY, TX ring --> unmap, unpin, count back
+ *                                     the ring stands still: parked --tick--^
+ *
+ * A packet on the TX ring names a buffer by its number. When the board does not come to it, the
+ * buffer is parked: not valid, so that nothing is written there any more, but pinned and its number
+ * taken, so that what the packet finds one day is not somebody else's.
+ *
+ * Where the machine bounces DMA (swiotlb), what the board is to read is copied before a put and
+ * what it has written before the put's event. Nothing is copied at the end: only puts change the
+ * memory, and the bounced page is as old as the registration.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "nanet3_drv.h"
+
+#define POLL_US	  20u
+#define PIN_BATCH 8192u /* pages, before signals are looked at */
+
+/* ------------------------------------------------------------------------ pinning */
+
+static void unpin(struct nanet3_buffer *b, unsigned long pinned)
+{
+	unpin_user_pages_dirty_lock(b->pages, pinned, true);
+	account_locked_vm(b->mm, b->page_count, false);
+	mmdrop(b->mm);
+	kvfree(b->pages);
+}
+
+static int pin(struct nanet3_buffer *b, u64 address)
+{
+	unsigned long start = address & PAGE_MASK;
+	unsigned long pinned = 0;
+	int r;
+
+	b->pages = kvcalloc(b->page_count, sizeof(*b->pages), GFP_KERNEL_ACCOUNT);
+	if (!b->pages)
+		return -ENOMEM;
+	b->mm = current->mm;
+	r = account_locked_vm(b->mm, b->page_count, true);
+	if (r < 0) {
+		kvfree(b->pages);
+		return r;
+	}
+	mmgrab(b->mm);
+	while (pinned < b->page_count) {
+		r = -EINTR;
+		if (fatal_signal_pending(current))
+			break;
+		r = pin_user_pages_fast(start + pinned * PAGE_SIZE,
+					min_t(unsigned long, b->page_count - pinned, PIN_BATCH),
+					FOLL_WRITE | FOLL_LONGTERM, b->pages + pinned);
+		if (r <= 0)
+			break;
+		pinned += r;
+		cond_resched();
+	}
+	if (pinned == b->page_count)
+		return 0;
+	unpin(b, pinned);
+	return r ?: -EFAULT;
+}
+
+/* ------------------------------------------------------------------------ mapping */
+
+static size_t table_bytes(const struct nanet3_buffer *b)
+{
+	return b->page_count * sizeof(*b->table);
+}
+
+/*
+ * A page that lies in several buffers is mapped once: the DMA API knows no overlapping mappings,
+ * and where DMA is bounced, two bounced copies of one page would not be one memory.
+ */
+static struct nanet3_page *page_get(struct nanet3_dev *dev, struct page *page)
+{
+	struct device *parent = &dev->pdev->dev;
+	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
+	int r;
+
+	if (p) {
+		p->users++;
+		return p;
+	}
+	p = kmalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return NULL;
+	p->users = 1;
+	p->bus = dma_map_page(parent, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(parent, p->bus))
+		goto free;
+	r = xa_err(xa_store(&dev->pages, page_to_pfn(page), p, GFP_KERNEL_ACCOUNT));
+	if (r == 0)
+		return p;
+	dma_unmap_page_attrs(parent, p->bus, PAGE_SIZE, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
+free:
+	kfree(p);
+	return NULL;
+}
+
+static void page_put(struct nanet3_dev *dev, struct page *page)
+{
+	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
+
+	if (--p->users > 0)
+		return;
+	xa_erase(&dev->pages, page_to_pfn(page));
+	dma_unmap_page_attrs(&dev->pdev->dev, p->bus, PAGE_SIZE, DMA_BIDIRECTIONAL,
+			     DMA_ATTR_SKIP_CPU_SYNC);
+	kfree(p);
+}
+
+static void unmap(struct nanet3_dev *dev, struct nanet3_buffer *b)
+{
+	unsigned long i;
+
+	for (i = 0; i < b->mapped; i++) {
+		page_put(dev, b->pages[i]);
+		cond_resched();
+	}
+	b->mapped = 0;
+	if (b->table)
+		dma_free_coherent(&dev->pdev->dev, table_bytes(b), b->table, b->table_dma);
+	b->table = NULL;
+}
+
+/* mutex held. */
+static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
+{
+	struct device *parent = &dev->pdev->dev;
+	unsigned long i;
+
+	b->table = dma_alloc_coherent(parent, table_bytes(b), &b->table_dma,
+				      GFP_KERNEL | __GFP_NOWARN);
+	if (!b->table)
+		return -ENOMEM;
+	for (i = 0; i < b->page_count; i++) {
+		struct nanet3_page *p = page_get(dev, b->pages[i]);
+
+		if (!p) {
+			unmap(dev, b);
+			return -ENOMEM;
+		}
+		b->table[i] = cpu_to_le64(p->bus);
+		b->mapped++;
+		b->need_sync |= dma_need_sync(parent, p->bus);
+		cond_resched();
+	}
+	return 0;
+}
+
+typedef void sync_fn(struct device *dev, dma_addr_t addr, unsigned long offset, size_t size,
+		     enum dma_data_direction dir);
+
+static void sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset, u64 length,
+		 sync_fn *one)
+{
+	u64 at = b->offset + offset;
+	u64 end;
+
+	if (!b->need_sync || offset > b->length)
+		return;
+	end = at + min(length, b->length - offset);
+	while (at < end) {
+		u32 in_page = at % PAGE_SIZE;
+		u64 part = min_t(u64, end - at, PAGE_SIZE - in_page);
+
+		one(&dev->pdev->dev, le64_to_cpu(b->table[at / PAGE_SIZE]), in_page, part,
+		    DMA_BIDIRECTIONAL);
+		at += part;
+	}
+}
+
+static void range_for_device(struct device *dev, dma_addr_t addr, unsigned long offset, size_t size,
+			     enum dma_data_direction dir)
+{
+	dma_sync_single_range_for_device(dev, addr, offset, size, dir);
+}
+
+static void range_for_cpu(struct device *dev, dma_addr_t addr, unsigned long offset, size_t size,
+			  enum dma_data_direction dir)
+{
+	dma_sync_single_range_for_cpu(dev, addr, offset, size, dir);
+}
+
+/**
+ * nanet3_buffer_sync_for_board() - what is about to be sent is what the board will read
+ * @dev: the board
+ * @b: the buffer; tx_mutex held
+ * @offset: in the buffer
+ * @length: bytes; what lies outside of the buffer is left out
+ */
+void nanet3_buffer_sync_for_board(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
+				  u64 length)
+{
+	sync(dev, b, offset, length, range_for_device);
+}
+
+/**
+ * nanet3_buffer_sync_for_cpu() - what the board has written is what its registrant will read
+ * @dev: the board
+ * @b: the buffer; event_lock held
+ * @offset: in the buffer
+ * @length: bytes; what lies outside of the buffer is left out
+ */
+void nanet3_buffer_sync_for_cpu(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
+				u64 length)
+{
+	sync(dev, b, offset, length, range_for_cpu);
+}
+
+/* ------------------------------------------------------------------------ the board's side */
+
+static void program(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b)
+{
+	nanet3_write_pair(dev, NANET3_REG_BUFFER(n, NANET3_BREG_TABLE), b->table_dma);
+	nanet3_write_pair(dev, NANET3_REG_BUFFER(n, NANET3_BREG_LENGTH), b->length);
+	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_OFFSET), b->offset);
+	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), NANET3_BUFFER_VALID);
+}
+
+/**
+ * nanet3_buffers_restore() - after a reset: tell the board of the buffers again
+ * @dev: the board, set up; mutex and tx_mutex held
+ */
+void nanet3_buffers_restore(struct nanet3_dev *dev)
+{
+	u32 n;
+
+	for (n = 0; n < NANET3_BUFFERS; n++) {
+		struct nanet3_buffer *b = &dev->buffers[n];
+
+		if (b->client && !b->client->dead)
+			program(dev, n, b);
+	}
+}
+
+static bool busy(struct nanet3_dev *dev, u32 n)
+{
+	u32 status = nanet3_read(dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS));
+
+	return status != NANET3_ALL_ONES && status & NANET3_BSTAT_BUSY;
+}
+
+/* Wait until nothing is under way in the buffer. mutex held, no new puts. */
+static bool stop(struct nanet3_dev *dev, u32 n)
+{
+	bool is;
+
+	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
+	return !read_poll_timeout(busy, is, !is, POLL_US, NANET3_STOP_US, false, dev, n);
+}
+
+/* Wait until nothing on the TX ring names the buffer. mutex held, no new puts. */
+static bool ring_passed(struct nanet3_dev *dev, u32 n, u32 wait_us)
+{
+	bool uses;
+
+	nanet3_tx_flush(dev);
+	return !read_poll_timeout(nanet3_tx_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
+}
+
+/* ------------------------------------------------------------------------ numbers */
+
+static void publish(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b)
+{
+	mutex_lock(&dev->tx_mutex);
+	spin_lock(&dev->event_lock);
+	dev->buffers[n] = *b;
+	dev->stats.buffers++;
+	dev->stats.pinned_pages += b->page_count;
+	spin_unlock(&dev->event_lock);
+	mutex_unlock(&dev->tx_mutex);
+}
+
+static void withdraw(struct nanet3_dev *dev, u32 n)
+{
+	mutex_lock(&dev->tx_mutex);
+	spin_lock(&dev->event_lock);
+	dev->buffers[n].client = NULL;
+	dev->stats.buffers--;
+	spin_unlock(&dev->event_lock);
+	mutex_unlock(&dev->tx_mutex);
+}
+
+/* The board has let go: the memory is its process' alone, the number is free. mutex held. */
+static void give_back(struct nanet3_dev *dev, u32 n)
+{
+	struct nanet3_buffer *b = &dev->buffers[n];
+
+	spin_lock(&dev->event_lock);
+	dev->stats.pinned_pages -= b->page_count;
+	spin_unlock(&dev->event_lock);
+	dev->parked -= b->parked;
+	unmap(dev, b);
+	unpin(b, b->page_count);
+	memset(b, 0, sizeof(*b));
+}
+
+/* The board would not let go: the pages stay pinned and mapped, the number is not used again. */
+static void quarantine(struct nanet3_dev *dev, u32 n)
+{
+	struct nanet3_buffer *b = &dev->buffers[n];
+
+	dev_err(&dev->device, "buffer %u: DMA does not stop, its memory is lost\n", n);
+	b->quarantined = true;
+	mmdrop(b->mm);
+	spin_lock(&dev->event_lock);
+	dev->stats.pinned_pages -= b->page_count;
+	dev->stats.quarantined += b->page_count;
+	spin_unlock(&dev->event_lock);
+}
+
+/*
+ * Life and mutex held; the board may be gone. @wait_us: for the TX ring. Return: whether it moved,
+ * else the buffer is parked.
+ */
+static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us)
+{
+	if (dev->state == NANET3_READY)
+		nanet3_drain(dev); /* puts that have arrived are the registrant's */
+	withdraw(dev, n);
+	if (dev->state == NANET3_READY && !stop(dev, n) && nanet3_answers(dev)) {
+		nanet3_board_reset(dev);
+		if (dev->state == NANET3_READY && !stop(dev, n)) {
+			quarantine(dev, n);
+			return true;
+		}
+	}
+	if (dev->state == NANET3_READY && !ring_passed(dev, n, wait_us) && nanet3_answers(dev)) {
+		dev->buffers[n].parked = true;
+		dev->parked++;
+		return false;
+	}
+	give_back(dev, n);
+	return true;
+}
+
+/**
+ * nanet3_buffers_drop() - let a client's buffers go
+ * @dev: the board; life and mutex held, it may be gone or stopped
+ * @c: the client, or NULL for everybody's
+ */
+void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c)
+{
+	u32 wait_us = NANET3_STOP_US;
+	u32 n;
+
+	for (n = 0; n < NANET3_BUFFERS; n++) {
+		struct nanet3_buffer *b = &dev->buffers[n];
+
+		/* A ring that stands still is not waited for again; 0 would be for ever. */
+		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us))
+			wait_us = 1;
+		else if (b->parked && !c)
+			give_back(dev, n);
+	}
+}
+
+/**
+ * nanet3_buffers_unpark() - let go of the buffers that the TX ring has passed at last
+ * @dev: the board; life held
+ */
+void nanet3_buffers_unpark(struct nanet3_dev *dev)
+{
+	u32 n;
+
+	if (!READ_ONCE(dev->parked))
+		return;
+	mutex_lock(&dev->mutex);
+	for (n = 0; n < NANET3_BUFFERS; n++) {
+		if (dev->buffers[n].parked && !nanet3_tx_uses(dev, n) && !busy(dev, n))
+			give_back(dev, n);
+	}
+	mutex_unlock(&dev->mutex);
+}
+
+/**
+ * nanet3_buffers_free() - give back what is left when the last handle has closed
+ * @dev: the board; only quarantined buffers are left, whose memory stays pinned and mapped
+ */
+void nanet3_buffers_free(struct nanet3_dev *dev)
+{
+	struct nanet3_page *p;
+	unsigned long pfn;
+	u32 n;
+
+	for (n = 0; n < NANET3_BUFFERS; n++)
+		kvfree(dev->buffers[n].pages);
+	xa_for_each(&dev->pages, pfn, p)
+		kfree(p);
+	xa_destroy(&dev->pages);
+}
+
+/* ------------------------------------------------------------------------ requests */
+
+static int number_free(struct nanet3_dev *dev)
+{
+	int n;
+
+	for (n = 0; n < (int)NANET3_BUFFERS; n++) {
+		if (!dev->buffers[n].pages)
+			return n;
+	}
+	return -ENOSPC;
+}
+
+/* Pinned memory becomes a buffer. Return: its number or -errno. */
+static int attach(struct nanet3_client *c, struct nanet3_buffer *b)
+{
+	struct nanet3_dev *dev = c->dev;
+	int n, r;
+
+	r = nanet3_enter(c);
+	if (r < 0)
+		return r;
+	mutex_lock(&dev->mutex);
+	n = number_free(dev);
+	if (n >= 0) {
+		r = map(dev, b);
+		if (r < 0) {
+			n = r;
+		} else {
+			program(dev, n, b);
+			publish(dev, n, b);
+		}
+	}
+	mutex_unlock(&dev->mutex);
+	nanet3_leave(c);
+	return n;
+}
+
+/**
+ * nanet3_register() - NANET3_IOC_REGISTER
+ * @c: the registrant; no locks held, pinning takes time and mmap_lock
+ * @r: the memory; the answer
+ *
+ * Return: 0 or -errno, see nanet3.h
+ */
+int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
+{
+	struct nanet3_buffer b = {
+		.client = c,
+		.offset = offset_in_page(r->address),
+		.length = r->length,
+	};
+	int n;
+
+	if (r->length == 0 || r->length > NANET3_BUFFER_BYTES_MAX || r->reserved)
+		return -EINVAL;
+	if (!access_ok(u64_to_user_ptr(r->address), r->length))
+		return -EFAULT;
+	if (READ_ONCE(c->dead))
+		return -ENODEV;
+	b.page_count = DIV_ROUND_UP(b.offset + b.length, PAGE_SIZE);
+	n = pin(&b, r->address);
+	if (n < 0)
+		return n;
+	n = attach(c, &b);
+	if (n < 0) {
+		unpin(&b, b.page_count);
+		return n;
+	}
+	r->buffer = n;
+	return 0;
+}
+
+/**
+ * nanet3_unregister() - NANET3_IOC_UNREGISTER
+ * @c: the registrant; life held
+ * @number: of the buffer
+ *
+ * Return: 0 or -errno, see nanet3.h
+ */
+int nanet3_unregister(struct nanet3_client *c, u32 number)
+{
+	struct nanet3_dev *dev = c->dev;
+	int r = 0;
+
+	mutex_lock(&dev->mutex);
+	if (number < NANET3_BUFFERS && dev->buffers[number].client == c)
+		drop(dev, number, NANET3_STOP_US);
+	else
+		r = -ENOENT;
+	mutex_unlock(&dev->mutex);
+	return r;
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * /dev/nanet3-N: open, requests, poll, close. One function a request, one table of them; sizes
+ * are in the request codes, everything inside a struct is checked by its function.
+ *
+ * A handle may outlive the board: requests are refused with ENODEV then, memory stays mapped.
+ */
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/security.h>
+#include <linux/uaccess.h>
+
+#include "nanet3_drv.h"
+
+#define DEADLINE_MIN_US 125u /* as the module's parameter */
+#define DEADLINE_MAX_US 1000000u
+
+/**
+ * nanet3_enter() - begin to use the board on behalf of a client
+ * @c: the client
+ *
+ * Return: 0, with life held until nanet3_leave(); -ENODEV when the board has gone
+ */
+int nanet3_enter(struct nanet3_client *c)
+{
+	down_read(&c->dev->life);
+	if (!READ_ONCE(c->dead) && c->dev->state == NANET3_READY)
+		return 0;
+	up_read(&c->dev->life);
+	return -ENODEV;
+}
+
+/**
+ * nanet3_leave() - end what nanet3_enter() has begun
+ * @c: the client
+ */
+void nanet3_leave(struct nanet3_client *c)
+{
+	up_read(&c->dev->life);
+}
+
+/* ------------------------------------------------------------------------ requests */
+
+static int do_info(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_info *info = arg;
+
+	if (info->version != NANET3_VERSION)
+		return -EPROTO;
+	memset(info, 0, sizeof(*info));
+	info->version = NANET3_VERSION;
+	info->links = NANET3_LINKS;
+	info->serial = nanet3_read(dev, NANET3_REG_SERIAL);
+	info->boot_count = nanet3_read(dev, NANET3_REG_BOOT_COUNT);
+	info->driver_abi = NANET3_VERSION;
+	info->queue_size = NANET3_QUEUE_SIZE;
+	info->emulated = nanet3_read(dev, NANET3_REG_MODEL);
+	if (!nanet3_answers(dev))
+		return -ENODEV;
+	strscpy(info->name, dev_name(&dev->device), sizeof(info->name));
+	WRITE_ONCE(c->greeted, true);
+	return 0;
+}
+
+static int do_claim(struct nanet3_client *c, void *arg)
+{
+	int r = nanet3_claim(c, arg);
+
+	if (!r)
+		nanet3_tick_start(c->dev);
+	return r;
+}
+
+static int do_yield(struct nanet3_client *c, void *arg)
+{
+	return nanet3_yield(c, *(const u32 *)arg);
+}
+
+static int do_release(struct nanet3_client *c, void *arg)
+{
+	return nanet3_release(c, arg);
+}
+
+static int do_send(struct nanet3_client *c, void *arg)
+{
+	return nanet3_send(c, arg);
+}
+
+static bool regs_in_range(const struct nanet3_regs *r)
+{
+	return r->count >= 1 && r->count <= NANET3_REGS_MAX && r->offset % 4 == 0 &&
+	       r->offset < NANET3_BAR_BYTES && r->offset + r->count * 4 <= NANET3_BAR_BYTES;
+}
+
+static int do_reg_read(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_regs *r = arg;
+	bool ones = false;
+	u32 i;
+
+	if (!regs_in_range(r))
+		return -EINVAL;
+	mutex_lock(&c->dev->tx_mutex);
+	for (i = 0; i < r->count; i++) {
+		r->values[i] = nanet3_read(c->dev, r->offset + i * 4);
+		ones |= r->values[i] == NANET3_ALL_ONES;
+	}
+	mutex_unlock(&c->dev->tx_mutex);
+	return ones && !nanet3_answers(c->dev) ? -ENODEV : 0;
+}
+
+/*
+ * What anyone may write: it disturbs nothing but at most somebody's latency. A deadline shorter
+ * than a frame would fill a ring with next to nothing.
+ */
+static bool harmless(u32 offset, u32 value)
+{
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE))
+			return value >= DEADLINE_MIN_US && value <= DEADLINE_MAX_US;
+	}
+	return offset == NANET3_REG_SCRATCH;
+}
+
+static int do_reg_write(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_dev *dev = c->dev;
+	const struct nanet3_regs *r = arg;
+	u32 i;
+
+	if (!regs_in_range(r))
+		return -EINVAL;
+	for (i = 0; i < r->count; i++) {
+		if (!harmless(r->offset + i * 4, r->values[i]) &&
+		    (!capable(CAP_SYS_RAWIO) || security_locked_down(LOCKDOWN_PCI_ACCESS)))
+			return -EPERM;
+	}
+	mutex_lock(&dev->mutex);
+	for (i = 0; i < r->count; i++)
+		nanet3_write(dev, r->offset + i * 4, r->values[i]);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		u32 deadline = nanet3_read(dev, NANET3_REG_LINK(i, NANET3_LREG_DEADLINE));
+
+		if (deadline != NANET3_ALL_ONES)
+			WRITE_ONCE(dev->links[i].ring->deadline_us, deadline);
+	}
+	mutex_unlock(&dev->mutex);
+	return 0;
+}
+
+static int do_link_command(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_dev *dev = c->dev;
+	const struct nanet3_link_command *r = arg;
+	u32 offset, control;
+
+	if (r->link >= NANET3_LINKS || !r->command ||
+	    r->command & ~(NANET3_LINK_RESET | NANET3_LINK_ALIGN))
+		return -EINVAL;
+	offset = NANET3_REG_LINK(r->link, NANET3_LREG_CONTROL);
+	mutex_lock(&dev->mutex);
+	control = nanet3_read(dev, offset);
+	if (control != NANET3_ALL_ONES)
+		nanet3_write(dev, offset, (control & NANET3_LINK_ENABLE) | r->command);
+	mutex_unlock(&dev->mutex);
+	return control == NANET3_ALL_ONES && !nanet3_answers(dev) ? -ENODEV : 0;
+}
+
+static int do_subscribe(struct nanet3_client *c, void *arg)
+{
+	const u32 all = BIT(NANET3_EVENT_LINK) | BIT(NANET3_EVENT_PPS) | BIT(NANET3_EVENT_ERROR);
+	const struct nanet3_subscribe *r = arg;
+
+	if (r->mask & ~all || r->reserved)
+		return -EINVAL;
+	spin_lock(&c->dev->event_lock);
+	c->subscribed = r->mask;
+	spin_unlock(&c->dev->event_lock);
+	return 0;
+}
+
+static int do_wait(struct nanet3_client *c, void *arg)
+{
+	const struct nanet3_wait *r = arg;
+
+	return r->reserved ? -EINVAL : nanet3_client_wait(c, r->timeout_ms);
+}
+
+static int do_polling(struct nanet3_client *c, void *arg)
+{
+	return nanet3_polling(c, arg);
+}
+
+static int do_register(struct nanet3_client *c, void *arg)
+{
+	return nanet3_register(c, arg);
+}
+
+static int do_unregister(struct nanet3_client *c, void *arg)
+{
+	return nanet3_unregister(c, *(const u32 *)arg);
+}
+
+static int do_put(struct nanet3_client *c, void *arg)
+{
+	return nanet3_put(c, arg);
+}
+
+static int do_stats(struct nanet3_client *c, void *arg)
+{
+	nanet3_stats_get(c->dev, arg);
+	return 0;
+}
+
+/* Large enough for every request's struct. */
+union request_arg {
+	struct nanet3_info info;
+	struct nanet3_claim claim;
+	struct nanet3_release release;
+	struct nanet3_tx tx;
+	struct nanet3_regs regs;
+	struct nanet3_link_command command;
+	struct nanet3_subscribe subscribe;
+	struct nanet3_wait wait;
+	struct nanet3_polling polling;
+	struct nanet3_register reg;
+	struct nanet3_put put;
+	struct nanet3_stats stats;
+	u32 number;
+};
+
+/**
+ * struct request - one row of the table
+ * @code: NANET3_IOC_*
+ * @execute: on the request's struct, which is copied back if the code says so; 0 or -errno
+ * @outside: life is not held: it waits, or takes it itself
+ */
+struct request {
+	u32 code;
+	int (*execute)(struct nanet3_client *c, void *arg);
+	bool outside;
+};
+
+static const struct request requests[] = {
+	{NANET3_IOC_RELEASE, do_release},
+	{NANET3_IOC_REG_READ, do_reg_read},
+	{NANET3_IOC_SEND, do_send},
+	{NANET3_IOC_PUT, do_put},
+	{NANET3_IOC_WAIT, do_wait, true},
+	{NANET3_IOC_INFO, do_info},
+	{NANET3_IOC_CLAIM, do_claim},
+	{NANET3_IOC_YIELD, do_yield},
+	{NANET3_IOC_REG_WRITE, do_reg_write},
+	{NANET3_IOC_LINK_CMD, do_link_command},
+	{NANET3_IOC_SUBSCRIBE, do_subscribe},
+	{NANET3_IOC_POLLING, do_polling},
+	{NANET3_IOC_REGISTER, do_register, true},
+	{NANET3_IOC_UNREGISTER, do_unregister},
+	{NANET3_IOC_STATS, do_stats},
+};
+
+static const struct request *request_find(unsigned int code)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(requests); i++) {
+		if (requests[i].code == code)
+			return &requests[i];
+	}
+	return NULL;
+}
+
+static long nanet3_ioctl(struct file *file, unsigned int code, unsigned long user)
+{
+	const struct request *request = request_find(code);
+	struct nanet3_client *c = file->private_data;
+	void __user *p = (void __user *)user;
+	union request_arg arg;
+	int r;
+
+	if (!request)
+		return -ENOTTY;
+	memset(&arg, 0, sizeof(arg));
+	if (_IOC_DIR(code) & _IOC_WRITE && copy_from_user(&arg, p, _IOC_SIZE(code)))
+		return -EFAULT;
+	if (!READ_ONCE(c->greeted) && code != NANET3_IOC_INFO)
+		return -EPROTO;
+	if (request->outside) {
+		r = request->execute(c, &arg);
+	} else {
+		r = nanet3_enter(c);
+		if (r < 0)
+			return r;
+		r = request->execute(c, &arg);
+		nanet3_leave(c);
+	}
+	if (!r && _IOC_DIR(code) & _IOC_READ && copy_to_user(p, &arg, _IOC_SIZE(code)))
+		return -EFAULT;
+	return r;
+}
+
+static __poll_t nanet3_poll(struct file *file, poll_table *wait)
+{
+	struct nanet3_client *c = file->private_data;
+	__poll_t mask = 0;
+
+	poll_wait(file, &c->wait, wait);
+	if (nanet3_client_has_events(c))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(c->dead))
+		mask |= EPOLLHUP | EPOLLERR;
+	return mask;
+}
+
+/* ------------------------------------------------------------------------ open and close */
+
+static int nanet3_open(struct inode *inode, struct file *file)
+{
+	struct nanet3_dev *dev = container_of(inode->i_cdev, struct nanet3_dev, cdev);
+	struct nanet3_client *c = nanet3_client_create(dev, file);
+	int r = -ENODEV;
+
+	if (IS_ERR(c))
+		return PTR_ERR(c);
+	mutex_lock(&dev->mutex);
+	spin_lock(&dev->event_lock);
+	if (dev->state == NANET3_READY) {
+		list_add_tail(&c->list, &dev->clients);
+		r = 0;
+	}
+	spin_unlock(&dev->event_lock);
+	mutex_unlock(&dev->mutex);
+	if (r < 0) {
+		nanet3_client_destroy(c);
+		return r;
+	}
+	file->private_data = c;
+	return nonseekable_open(inode, file);
+}
+
+/* The owner has gone: its running links linger, what it had registered is let go. */
+static int nanet3_close(struct inode *inode, struct file *file)
+{
+	struct nanet3_client *c = file->private_data;
+	struct nanet3_dev *dev = c->dev;
+	unsigned int i;
+
+	down_read(&dev->life);
+	mutex_lock(&dev->mutex);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		struct nanet3_link *l = &dev->links[i];
+
+		if (l->owner != c)
+			continue;
+		if (l->ring->status == NANET3_RING_OWNED && dev->state == NANET3_READY)
+			nanet3_link_linger(l);
+		else
+			nanet3_link_disown(l, NANET3_RING_STOPPED);
+	}
+	nanet3_buffers_drop(dev, c);
+	nanet3_tx_forget(c);
+	spin_lock(&dev->event_lock);
+	list_del(&c->list);
+	spin_unlock(&dev->event_lock);
+	mutex_unlock(&dev->mutex);
+	up_read(&dev->life);
+	nanet3_client_destroy(c);
+	return 0;
+}
+
+/* The node's operations; open handles hold the module. */
+const struct file_operations nanet3_fops = {
+	.owner = THIS_MODULE,
+	.open = nanet3_open,
+	.release = nanet3_close,
+	.unlocked_ioctl = nanet3_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = nanet3_mmap,
+	.poll = nanet3_poll,
+};

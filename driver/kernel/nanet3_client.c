@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A client's own event queue, and waiting for it.
+ *
+ *   driver writes events[write % size], then write;   the client reads, then advances read
+ *
+ * The client may write anything into its mapping: the read index is only ever compared, the
+ * write index and the size are kept here. RX events only wake: the latest of each link is
+ * announced, once a millisecond at most, at once when the last time is longer ago.
+ */
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "nanet3_drv.h"
+
+/* client.lock held. */
+static void post(struct nanet3_client *c, const struct nanet3_event *ev)
+{
+	struct nanet3_queue *q = c->queue;
+
+	/* What it has read it will not read again: pairs with its store-release. A read index that
+	 * makes no sense looks like a full queue.
+	 */
+	if (c->write - smp_load_acquire(&q->read) >= NANET3_QUEUE_SIZE) {
+		if (ev->type != NANET3_EVENT_RX) {
+			WRITE_ONCE(q->lost, q->lost + 1);
+			c->dev->stats.queue_lost++;
+		}
+		return;
+	}
+	c->events[c->write % NANET3_QUEUE_SIZE] = *ev;
+	c->write++;
+	/* Who sees the index sees the event; pairs with the client's load-acquire. */
+	smp_store_release(&q->write, c->write);
+}
+
+/**
+ * nanet3_client_post() - put an event on a client's queue and wake it
+ * @c: the client; event_lock held
+ * @ev: the event; one that finds no room is counted, in the client's queue too
+ */
+void nanet3_client_post(struct nanet3_client *c, const struct nanet3_event *ev)
+{
+	spin_lock_bh(&c->lock);
+	post(c, ev);
+	spin_unlock_bh(&c->lock);
+	wake_up_interruptible(&c->wait);
+}
+
+/**
+ * nanet3_client_data() - note that a link has data, for nanet3_client_announce()
+ * @c: the link's owner; event_lock held
+ * @ev: the link's latest RX event
+ */
+void nanet3_client_data(struct nanet3_client *c, const struct nanet3_event *ev)
+{
+	spin_lock_bh(&c->lock);
+	c->rx[ev->link] = *ev;
+	c->rx_pending |= BIT(ev->link);
+	spin_unlock_bh(&c->lock);
+}
+
+/* client.lock held. True: somebody is to be woken. */
+static bool announce_pending(struct nanet3_client *c, ktime_t now)
+{
+	unsigned int i;
+
+	if (!c->rx_pending)
+		return false;
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (c->rx_pending & BIT(i))
+			post(c, &c->rx[i]);
+	}
+	c->rx_pending = 0;
+	c->announced = now;
+	return true;
+}
+
+/**
+ * nanet3_client_announce() - tell an owner of data, now or when it is time
+ * @c: the owner; event_lock held
+ */
+void nanet3_client_announce(struct nanet3_client *c)
+{
+	ktime_t now = ktime_get();
+	ktime_t due = ktime_add_ns(c->announced, NANET3_ANNOUNCE_NS);
+	bool wake = false;
+
+	spin_lock_bh(&c->lock);
+	if (ktime_compare(now, due) >= 0)
+		wake = announce_pending(c, now);
+	else if (c->rx_pending && !hrtimer_is_queued(&c->announce))
+		hrtimer_start(&c->announce, due, HRTIMER_MODE_ABS_SOFT);
+	spin_unlock_bh(&c->lock);
+	if (wake)
+		wake_up_interruptible(&c->wait);
+}
+
+static enum hrtimer_restart announce_timer(struct hrtimer *timer)
+{
+	struct nanet3_client *c = container_of(timer, struct nanet3_client, announce);
+	bool wake;
+
+	spin_lock(&c->lock);
+	wake = announce_pending(c, ktime_get());
+	spin_unlock(&c->lock);
+	if (wake)
+		wake_up_interruptible(&c->wait);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * nanet3_client_hang_up() - the client's handle is of no use any more; tell it
+ * @c: the client; event_lock held
+ */
+void nanet3_client_hang_up(struct nanet3_client *c)
+{
+	struct nanet3_event gone = {
+		.type = NANET3_EVENT_GONE,
+		.link = 0xff,
+		.time_ns = ktime_get_ns(),
+	};
+
+	if (c->dead)
+		return;
+	WRITE_ONCE(c->dead, true);
+	spin_lock_bh(&c->lock);
+	announce_pending(c, ktime_get());
+	post(c, &gone);
+	spin_unlock_bh(&c->lock);
+	wake_up_interruptible(&c->wait);
+}
+
+/**
+ * nanet3_client_has_events() - is the queue not empty?
+ * @c: the client
+ *
+ * Return: true if it is not, as far as the client lets us know
+ */
+bool nanet3_client_has_events(struct nanet3_client *c)
+{
+	return READ_ONCE(c->write) != READ_ONCE(c->queue->read);
+}
+
+static bool worth_waking(struct nanet3_client *c)
+{
+	return nanet3_client_has_events(c) || READ_ONCE(c->dead);
+}
+
+/**
+ * nanet3_client_wait() - NANET3_IOC_WAIT
+ * @c: the client; life not held, this takes time
+ * @timeout_ms: 0 = do not wait, ~0 = for ever
+ *
+ * Return: 0 when events wait, -ETIMEDOUT, -EINTR, -ENODEV
+ */
+int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms)
+{
+	ktime_t timeout = timeout_ms == ~0u ? KTIME_MAX : ms_to_ktime(timeout_ms);
+	int r = 0;
+
+	if (timeout_ms > 0)
+		r = wait_event_interruptible_hrtimeout(c->wait, worth_waking(c), timeout);
+	if (READ_ONCE(c->dead))
+		return -ENODEV;
+	if (r == -ERESTARTSYS)
+		return -EINTR;
+	return nanet3_client_has_events(c) ? 0 : -ETIMEDOUT;
+}
+
+/**
+ * nanet3_client_create() - make a client for a file that is being opened
+ * @dev: the board; the client keeps it
+ * @file: the file
+ *
+ * Return: the client, or ERR_PTR(-ENOMEM)
+ */
+struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *file)
+{
+	struct nanet3_client *c = kzalloc(sizeof(*c), GFP_KERNEL);
+
+	if (!c)
+		return ERR_PTR(-ENOMEM);
+	c->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	c->queue =
+		vmalloc_user(NANET3_QUEUE_EVENTS + NANET3_QUEUE_SIZE * sizeof(struct nanet3_event));
+	if (!c->sink || !c->queue) {
+		if (c->sink)
+			put_page(c->sink);
+		vfree(c->queue);
+		kfree(c);
+		return ERR_PTR(-ENOMEM);
+	}
+	c->events = (struct nanet3_event *)((u8 *)c->queue + NANET3_QUEUE_EVENTS);
+	c->queue->version = NANET3_VERSION;
+	c->queue->size = NANET3_QUEUE_SIZE;
+	c->dev = dev;
+	c->file = file;
+	INIT_LIST_HEAD(&c->list);
+	spin_lock_init(&c->lock);
+	init_waitqueue_head(&c->wait);
+	nanet3_hrtimer_setup(&c->announce, announce_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	get_device(&dev->device);
+	return c;
+}
+
+/**
+ * nanet3_client_destroy() - a client that is in no list and owns nothing any more
+ * @c: the client
+ */
+void nanet3_client_destroy(struct nanet3_client *c)
+{
+	hrtimer_cancel(&c->announce);
+	put_page(c->sink);
+	vfree(c->queue);
+	put_device(&c->dev->device);
+	kfree(c);
+#ifdef NANET3_SEEDED_BUG
+	OPTIMIZER_HIDE_VAR(c); /* from the compiler, not from the sanitizer that must find it */
+	WRITE_ONCE(c->dead, true);
+#endif
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * nanet3: the module, and a board's life.
+ *
+ *              probe                      error_detected, suspend, reset
+ *   (nothing) -------> READY ---------------------------------------> FROZEN
+ *                        |  ^                                           |
+ *                        |  +----------- slot_reset + resume -----------+
+ *                        |                                              | permanent failure
+ *                        |  registers read all ones, remove             v
+ *                        +-------------------------------------------> GONE --remove--> (nothing)
+ *
+ * Leaving READY ends every open handle: its requests get ENODEV, its owner opens anew. The
+ * struct lives until the last handle has closed; registers and DMA memory go with remove. Bus
+ * mastering is enabled when all is in place and disabled first: a board that was left running by a
+ * crashed kernel is reset before.
+ *
+ * Links have states of their own, see nanet3_ring.c.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "nanet3_drv.h"
+
+#define BAR_REGISTERS 0
+
+static dev_t nanet3_number;
+static struct class *nanet3_class;
+static DEFINE_IDA(nanet3_indices);
+
+/* ------------------------------------------------------------------------ parameters */
+
+struct limits {
+	unsigned int *value;
+	unsigned int min, max;
+};
+
+static int limited_set(const char *text, const struct kernel_param *kp)
+{
+	const struct limits *l = kp->arg;
+	unsigned int value;
+	int r = kstrtouint(text, 0, &value);
+
+	if (r < 0)
+		return r;
+	if (value < l->min || value > l->max) {
+		pr_err("%s: %s is %u..%u\n", NANET3_NAME, kp->name, l->min, l->max);
+		return -EINVAL;
+	}
+	*l->value = value;
+	return 0;
+}
+
+static int limited_get(char *text, const struct kernel_param *kp)
+{
+	return sysfs_emit(text, "%u\n", *((const struct limits *)kp->arg)->value);
+}
+
+static const struct kernel_param_ops limited_ops = {
+	.set = limited_set,
+	.get = limited_get,
+};
+
+#define LIMITED_PARAM(name, default_value, min, max, text)                                         \
+	unsigned int nanet3_##name = (default_value);                                              \
+	static const struct limits name##_limits = {&nanet3_##name, min, max};                     \
+	module_param_cb(name, &limited_ops, (void *)&name##_limits, 0444);                         \
+	__MODULE_PARM_TYPE(name, "uint");                                                          \
+	MODULE_PARM_DESC(name, text)
+
+LIMITED_PARAM(depth_ms, 2000, 1, 60000,
+	      "Time that each link's ring holds, ms (1..60000, 8 buffers at least; 2000)");
+LIMITED_PARAM(frames_per_buffer, 16, 1, NANET3_CHUNK_MAX / NANET3_FRAME_BYTES,
+	      "Frames of 125 us in a buffer (1..419; 16)");
+LIMITED_PARAM(deadline_us, 5000, 125, 1000000,
+	      "Time after which a buffer is handed over, full or not, us (125..1000000; 5000)");
+LIMITED_PARAM(linger_ms, 10000, 0, 3600000,
+	      "Time from an owner's death to the end of its DMA, ms (0..3600000; 10000)");
+
+/* ------------------------------------------------------------------------ the struct */
+
+static void device_free(struct device *device)
+{
+	struct nanet3_dev *dev = container_of(device, struct nanet3_dev, device);
+
+	nanet3_buffers_free(dev);
+	nanet3_rings_free(dev);
+	if (dev->wq)
+		destroy_workqueue(dev->wq);
+	kvfree(dev);
+}
+
+/* A board that comes back has its old number, even while handles of its last life are open. */
+static void device_put(struct nanet3_dev *dev)
+{
+	ida_free(&nanet3_indices, dev->index);
+	put_device(&dev->device);
+}
+
+/* Everything that needs no board. device_put() frees it. */
+static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
+{
+	struct nanet3_dev *dev = kvzalloc(sizeof(*dev), GFP_KERNEL);
+	int r;
+
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	dev->index = ida_alloc_max(&nanet3_indices, NANET3_BOARDS - 1, GFP_KERNEL);
+	if (dev->index < 0) {
+		r = dev->index;
+		kvfree(dev);
+		return ERR_PTR(r);
+	}
+	dev->pdev = pdev;
+	dev->state = NANET3_FROZEN;
+	init_rwsem(&dev->life);
+	mutex_init(&dev->mutex);
+	init_rwsem(&dev->map_lock);
+	mutex_init(&dev->tx_mutex);
+	spin_lock_init(&dev->event_lock);
+	raw_spin_lock_init(&dev->stamp_lock);
+	INIT_LIST_HEAD(&dev->clients);
+	xa_init(&dev->pages);
+	INIT_DELAYED_WORK(&dev->tick, nanet3_tick_work);
+	dev->tick_head = ~0ull;
+	dev->check_at = jiffies;
+	device_initialize(&dev->device);
+	dev->device.class = nanet3_class;
+	dev->device.parent = &pdev->dev;
+	dev->device.devt = MKDEV(MAJOR(nanet3_number), dev->index);
+	dev->device.groups = nanet3_groups;
+	dev->device.release = device_free;
+	r = dev_set_name(&dev->device, NANET3_NAME "-%d", dev->index);
+	if (r < 0)
+		goto fail;
+	dev->wq = alloc_workqueue("%s", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0, dev_name(&dev->device));
+	if (!dev->wq) {
+		r = -ENOMEM;
+		goto fail;
+	}
+	return dev;
+
+fail:
+	device_put(dev);
+	return ERR_PTR(r);
+}
+
+/* ------------------------------------------------------------------------ probe and remove */
+
+static int bar_map(struct nanet3_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+	int r;
+
+	if (pci_resource_len(pdev, BAR_REGISTERS) < NANET3_BAR_BYTES)
+		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 is too small\n");
+	r = pci_request_mem_regions(pdev, NANET3_NAME);
+	if (r < 0)
+		return r;
+	dev->bar_start = pci_resource_start(pdev, BAR_REGISTERS);
+	dev->bar = pci_iomap(pdev, BAR_REGISTERS, NANET3_BAR_BYTES);
+	if (!dev->bar) {
+		pci_release_mem_regions(pdev);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void bar_unmap(struct nanet3_dev *dev)
+{
+	pci_iounmap(dev->pdev, dev->bar);
+	dev->bar = NULL;
+	pci_release_mem_regions(dev->pdev);
+}
+
+static int memory_alloc(struct nanet3_dev *dev)
+{
+	int r = dma_set_mask_and_coherent(&dev->pdev->dev, DMA_BIT_MASK(64));
+
+	if (r == 0)
+		r = nanet3_rings_create(dev);
+	if (r == 0)
+		r = nanet3_tx_create(dev);
+	return r;
+}
+
+/* Nobody maps it any more, the board is stopped. */
+static void memory_free(struct nanet3_dev *dev)
+{
+	nanet3_tx_free(dev);
+	nanet3_rings_free_dma(dev);
+}
+
+static int start(struct nanet3_dev *dev)
+{
+	int r;
+
+	mutex_lock(&dev->mutex);
+	mutex_lock(&dev->tx_mutex);
+	r = nanet3_board_setup(dev);
+	mutex_unlock(&dev->tx_mutex);
+	mutex_unlock(&dev->mutex);
+	return r;
+}
+
+static void stop(struct nanet3_dev *dev)
+{
+	mutex_lock(&dev->mutex);
+	mutex_lock(&dev->tx_mutex);
+	nanet3_board_stop(dev);
+	pci_clear_master(dev->pdev);
+	mutex_unlock(&dev->tx_mutex);
+	mutex_unlock(&dev->mutex);
+}
+
+static int hardware_init(struct nanet3_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+	int r = pci_enable_device_mem(pdev);
+
+	if (r < 0)
+		return r;
+	pci_clear_master(pdev);
+	r = bar_map(dev);
+	if (r < 0)
+		goto disable;
+	if (nanet3_read(dev, NANET3_REG_ID) != NANET3_ID ||
+	    nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION) {
+		r = dev_err_probe(&pdev->dev, -ENODEV, "no board of version %u\n", NANET3_VERSION);
+		goto unmap;
+	}
+	r = memory_alloc(dev);
+	if (r < 0)
+		goto free;
+	r = nanet3_irqs_request(dev);
+	if (r < 0)
+		goto free;
+	pci_save_state(pdev);
+	r = start(dev);
+	if (r < 0)
+		goto irqs;
+	return 0;
+
+irqs:
+	nanet3_irqs_free(dev);
+free:
+	memory_free(dev);
+unmap:
+	bar_unmap(dev);
+disable:
+	pci_disable_device(pdev);
+	return r;
+}
+
+/* Links are free for those who open anew, whether the last owners have closed or not. */
+static void disown_all(struct nanet3_dev *dev)
+{
+	unsigned int i;
+
+	mutex_lock(&dev->mutex);
+	for (i = 0; i < NANET3_LINKS; i++)
+		nanet3_link_lose(&dev->links[i]);
+	mutex_unlock(&dev->mutex);
+}
+
+/* Requests under way end before the board is stopped, later ones are refused. */
+static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool answers)
+{
+	down_write(&dev->life);
+	if (answers)
+		stop(dev);
+	nanet3_set_state(dev, state);
+	if (state == NANET3_FROZEN)
+		disown_all(dev);
+	up_write(&dev->life);
+	nanet3_tick_stop(dev);
+}
+
+/* There is no node any more, but there may be handles. */
+static void take_down(struct nanet3_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+
+	nanet3_extras_destroy(dev);
+	end_handles(dev, NANET3_GONE, READ_ONCE(dev->state) == NANET3_READY);
+	nanet3_irqs_free(dev);
+	pci_clear_master(pdev);
+
+	mutex_lock(&dev->mutex);
+	nanet3_buffers_drop(dev, NULL);
+	nanet3_revoke_dma(dev);
+	memory_free(dev);
+	mutex_unlock(&dev->mutex);
+	bar_unmap(dev);
+	if (pci_is_enabled(pdev)) /* an error may have come and not been recovered from */
+		pci_disable_device(pdev);
+	device_put(dev);
+}
+
+static int nanet3_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct nanet3_dev *dev = device_alloc(pdev);
+	int r;
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	r = hardware_init(dev);
+	if (r < 0) {
+		device_put(dev);
+		return r;
+	}
+	pci_set_drvdata(pdev, dev);
+	nanet3_set_state(dev, NANET3_READY);
+	nanet3_extras_create(dev);
+	cdev_init(&dev->cdev, &nanet3_fops);
+	dev->cdev.owner = THIS_MODULE;
+	r = cdev_device_add(&dev->cdev, &dev->device);
+	if (r < 0) {
+		take_down(dev);
+		return r;
+	}
+	nanet3_tick_start(dev);
+	dev_info(&dev->device, "serial %u, boot %u, rings of %u x %u frames\n",
+		 nanet3_read(dev, NANET3_REG_SERIAL), nanet3_read(dev, NANET3_REG_BOOT_COUNT),
+		 dev->links[0].ring->depth, dev->links[0].ring->frames_per_buffer);
+	return 0;
+}
+
+static void nanet3_remove(struct pci_dev *pdev)
+{
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+
+	cdev_device_del(&dev->cdev, &dev->device);
+	take_down(dev);
+}
+
+/* ------------------------------------------------------------------ errors, sleep, the end */
+
+/* Stop, because something is about to be done to the board. */
+static void freeze(struct nanet3_dev *dev)
+{
+	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
+}
+
+/* Begin anew. Links are stopped, old handles are of no use. */
+static int thaw(struct nanet3_dev *dev)
+{
+	int r;
+
+	if (READ_ONCE(dev->state) == NANET3_GONE)
+		return -ENODEV;
+	r = start(dev);
+	if (r < 0) {
+		dev_err(&dev->device, "does not start again: %d\n", r);
+		nanet3_set_state(dev, NANET3_GONE);
+		return r;
+	}
+	nanet3_set_state(dev, NANET3_READY);
+	nanet3_tick_start(dev);
+	return 0;
+}
+
+/* Another kernel may follow, in the same memory. */
+static void nanet3_shutdown(struct pci_dev *pdev)
+{
+	freeze(pci_get_drvdata(pdev));
+}
+
+static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
+{
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+	bool lost = channel == pci_channel_io_perm_failure;
+
+	dev_err(&dev->device, "PCI error: %s\n", lost ? "gone" : "recovering");
+	/* First of all nobody waits for registers that do not answer. */
+	nanet3_set_state(dev, lost ? NANET3_GONE : NANET3_FROZEN);
+	end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, channel == pci_channel_io_normal);
+	if (lost)
+		return PCI_ERS_RESULT_DISCONNECT;
+	if (pci_is_enabled(pdev))
+		pci_disable_device(pdev);
+	return PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t slot_reset(struct pci_dev *pdev)
+{
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+
+	if (pci_enable_device_mem(pdev) < 0) {
+		nanet3_set_state(dev, NANET3_GONE);
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void error_resume(struct pci_dev *pdev)
+{
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+
+	if (thaw(dev) == 0)
+		dev_info(&dev->device, "recovered\n");
+}
+
+/* Somebody resets the function under us, through sysfs or for a guest: as if it had slept. */
+static void reset_prepare(struct pci_dev *pdev)
+{
+	freeze(pci_get_drvdata(pdev));
+}
+
+static void reset_done(struct pci_dev *pdev)
+{
+	thaw(pci_get_drvdata(pdev));
+}
+
+static const struct pci_error_handlers nanet3_error_handlers = {
+	.error_detected = error_detected,
+	.slot_reset = slot_reset,
+	.resume = error_resume,
+	.reset_prepare = reset_prepare,
+	.reset_done = reset_done,
+};
+
+static int nanet3_suspend(struct device *device)
+{
+	freeze(dev_get_drvdata(device));
+	return 0;
+}
+
+/* A board that does not come back is gone; the machine wakes up all the same. */
+static int nanet3_resume(struct device *device)
+{
+	thaw(dev_get_drvdata(device));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(nanet3_pm_ops, nanet3_suspend, nanet3_resume);
+
+/* ------------------------------------------------------------------------ the module */
+
+static const struct pci_device_id nanet3_ids[] = {
+	{PCI_DEVICE(NANET3_PCI_VENDOR, NANET3_PCI_DEVICE)},
+	{},
+};
+MODULE_DEVICE_TABLE(pci, nanet3_ids);
+
+static struct pci_driver nanet3_driver = {
+	.name = NANET3_NAME,
+	.id_table = nanet3_ids,
+	.probe = nanet3_probe,
+	.remove = nanet3_remove,
+	.shutdown = nanet3_shutdown,
+	.err_handler = &nanet3_error_handlers,
+	.driver.pm = pm_sleep_ptr(&nanet3_pm_ops),
+};
+
+static int __init nanet3_init(void)
+{
+	int r = alloc_chrdev_region(&nanet3_number, 0, NANET3_BOARDS, NANET3_NAME);
+
+	if (r < 0)
+		return r;
+	nanet3_class = nanet3_class_create(NANET3_NAME);
+	if (IS_ERR(nanet3_class)) {
+		r = PTR_ERR(nanet3_class);
+		goto number;
+	}
+	nanet3_debugfs_init();
+	r = pci_register_driver(&nanet3_driver);
+	if (r < 0)
+		goto destroy;
+	return 0;
+
+destroy:
+	nanet3_debugfs_exit();
+	class_destroy(nanet3_class);
+number:
+	unregister_chrdev_region(nanet3_number, NANET3_BOARDS);
+	return r;
+}
+
+static void __exit nanet3_exit(void)
+{
+	pci_unregister_driver(&nanet3_driver);
+	nanet3_debugfs_exit();
+	class_destroy(nanet3_class);
+	unregister_chrdev_region(nanet3_number, NANET3_BOARDS);
+	ida_destroy(&nanet3_indices);
+}
+
+module_init(nanet3_init);
+module_exit(nanet3_exit);
+
+MODULE_DESCRIPTION("NaNet3 board: read-out of four synchronous optical links");
+MODULE_AUTHOR("FCM-Server engineers");
+MODULE_VERSION(NANET3_DRIVER_VERSION);
+MODULE_LICENSE("GPL");

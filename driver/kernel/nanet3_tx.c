@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The TX ring: words that leave in downstream frames, and the packets of puts. One descriptor a
+ * page, as the board wants it; the doorbell is rung once for as many as there are.
+ *
+ *   SEND, PUT --> slot (cookie, client) --> descriptors --doorbell--> board
+ *   TX event, for a put also a PUT event <-- its cookie names the slot <--+
+ *
+ * The board's cookie is generation x slots + slot, so that an event of a slot's earlier use is
+ * known. A client's slots outlive it: their events go nowhere.
+ */
+#include <linux/bitmap.h>
+#include <linux/dma-mapping.h>
+
+#include "nanet3_drv.h"
+
+#define TX_BYTES ((size_t)NANET3_TX_SIZE * NANET3_TX_STRIDE)
+
+static_assert(sizeof(struct nanet3_tx_put) <= sizeof_field(struct nanet3_tx, bytes));
+static_assert(TX_BYTES <= NANET3_CHUNK_MAX);
+
+/**
+ * nanet3_tx_create() - allocate the ring
+ * @dev: the board
+ *
+ * Return: 0 or -ENOMEM
+ */
+int nanet3_tx_create(struct nanet3_dev *dev)
+{
+	dev->tx = dma_alloc_coherent(&dev->pdev->dev, TX_BYTES, &dev->tx_dma,
+				     GFP_KERNEL | __GFP_NOWARN);
+	return dev->tx ? 0 : -ENOMEM;
+}
+
+/**
+ * nanet3_tx_free() - give the ring back
+ * @dev: the board, stopped; there may be no ring
+ */
+void nanet3_tx_free(struct nanet3_dev *dev)
+{
+	if (dev->tx)
+		dma_free_coherent(&dev->pdev->dev, TX_BYTES, dev->tx, dev->tx_dma);
+	dev->tx = NULL;
+}
+
+/* ------------------------------------------------------------------------ slots */
+
+/* A slot for one word of @c, or for @put; NANET3_SLOTS when all are taken. */
+static u32 slot_get(struct nanet3_client *c, u64 cookie, u8 link, const struct nanet3_put *put)
+{
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_slot *slot;
+	u32 n;
+
+	spin_lock(&dev->event_lock);
+	n = find_first_zero_bit(dev->slots_busy, NANET3_SLOTS);
+	if (!put && dev->words >= NANET3_WORDS_MAX)
+		n = NANET3_SLOTS;
+	if (n < NANET3_SLOTS) {
+		__set_bit(n, dev->slots_busy);
+		slot = &dev->slots[n];
+		*slot = (struct nanet3_slot){
+			.client = c,
+			.cookie = cookie,
+			.link = link,
+			.put = put,
+			.generation = slot->generation + 1,
+		};
+		if (put) {
+			slot->buffer = put->destination;
+			slot->position = put->destination_offset;
+			slot->length = put->length;
+		} else {
+			dev->words++;
+		}
+	}
+	spin_unlock(&dev->event_lock);
+	return n;
+}
+
+/* event_lock held. */
+static void slot_free(struct nanet3_dev *dev, u32 n)
+{
+	__clear_bit(n, dev->slots_busy);
+	if (!dev->slots[n].put)
+		dev->words--;
+}
+
+static u64 slot_cookie(const struct nanet3_dev *dev, u32 n)
+{
+	return (u64)dev->slots[n].generation * NANET3_SLOTS + n;
+}
+
+/* A put has arrived in its registrant's memory, which may have to be copied there. */
+static void put_arrived(struct nanet3_dev *dev, const struct nanet3_slot *slot,
+			const struct nanet3_event *ev)
+{
+	struct nanet3_buffer *b;
+
+	if (ev->value >= NANET3_BUFFERS)
+		return;
+	b = &dev->buffers[ev->value];
+	if (b->client && b->client == slot->client)
+		nanet3_buffer_sync_for_cpu(dev, b, ev->position, ev->length);
+}
+
+/**
+ * nanet3_tx_event() - a TX or PUT event: tell the sender
+ * @dev: the board; event_lock held
+ * @ev: the event, with the board's cookie; gets the sender's
+ */
+void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev)
+{
+	u32 n = ev->cookie % NANET3_SLOTS;
+	struct nanet3_slot *slot = &dev->slots[n];
+	bool put = ev->type == NANET3_EVENT_PUT;
+
+	if (!test_bit(n, dev->slots_busy) || ev->cookie != slot_cookie(dev, n)) {
+		dev->stats.bad_events++;
+		return;
+	}
+	if (put)
+		put_arrived(dev, slot, ev);
+	else if (ev->reason)
+		dev->stats.tx_faults++;
+	ev->cookie = slot->cookie;
+	if (slot->client)
+		nanet3_client_post(slot->client, ev);
+	slot->told = true;
+	if (put || !slot->put || ev->reason == NANET3_TX_REFUSED)
+		slot_free(dev, n);
+}
+
+/* Its events will not come: its sender gets those that it has not had yet. event_lock held. */
+static void slot_abort(struct nanet3_dev *dev, u32 n)
+{
+	const struct nanet3_slot *slot = &dev->slots[n];
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_TX,
+		.link = slot->link,
+		.reason = NANET3_TX_FAULT,
+		.time_ns = ktime_get_ns(),
+		.cookie = slot->cookie,
+	};
+
+	dev->stats.tx_faults++;
+	if (slot->client && !slot->told)
+		nanet3_client_post(slot->client, &ev);
+	if (slot->client && slot->put) {
+		ev.type = NANET3_EVENT_PUT;
+		ev.value = slot->buffer;
+		ev.position = slot->position;
+		ev.length = slot->length;
+		nanet3_client_post(slot->client, &ev);
+	}
+	slot_free(dev, n);
+}
+
+/**
+ * nanet3_tx_abort() - a reset has swallowed what was on its way: tell the senders
+ * @dev: the board; tx_mutex held
+ */
+void nanet3_tx_abort(struct nanet3_dev *dev)
+{
+	unsigned int n;
+
+	spin_lock(&dev->event_lock);
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
+		slot_abort(dev, n);
+	spin_unlock(&dev->event_lock);
+}
+
+/**
+ * nanet3_tx_forget() - a client closes: its completions go nowhere
+ * @c: the client; life and mutex held
+ */
+void nanet3_tx_forget(struct nanet3_client *c)
+{
+	struct nanet3_dev *dev = c->dev;
+	unsigned int n;
+
+	if (dev->state == NANET3_READY)
+		nanet3_tx_flush(dev);
+	spin_lock(&dev->event_lock);
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS) {
+		if (dev->slots[n].client == c)
+			dev->slots[n].client = NULL;
+	}
+	spin_unlock(&dev->event_lock);
+}
+
+/* ------------------------------------------------------------------------ the ring */
+
+/* tx_mutex held. */
+static void ring_doorbell(struct nanet3_dev *dev)
+{
+	if (dev->tx_rung == dev->tx_write)
+		return;
+	nanet3_write(dev, NANET3_REG_TX_WRITE, dev->tx_write);
+	dev->tx_rung = dev->tx_write;
+}
+
+/**
+ * nanet3_tx_flush() - ring the doorbell for what has been held back
+ * @dev: the board; life held
+ */
+void nanet3_tx_flush(struct nanet3_dev *dev)
+{
+	mutex_lock(&dev->tx_mutex);
+	ring_doorbell(dev);
+	mutex_unlock(&dev->tx_mutex);
+}
+
+/**
+ * nanet3_tx_uses() - is there a packet, from or to a buffer, that the board may yet take?
+ * @dev: the board; life held
+ * @buffer: the buffer's number
+ *
+ * Return: true if there is
+ */
+bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer)
+{
+	bool uses = false;
+	u32 i, left;
+
+	mutex_lock(&dev->tx_mutex);
+	/* A board that reads nonsense leaves all of the ring in doubt. */
+	left = min(dev->tx_write - nanet3_read(dev, NANET3_REG_TX_READ), NANET3_TX_SIZE);
+	for (i = 1; i <= left && !uses; i++) {
+		const struct nanet3_tx_use *use =
+			&dev->tx_uses[(dev->tx_write - i) % NANET3_TX_SIZE];
+
+		uses = use->source == buffer || use->destination == buffer;
+	}
+	mutex_unlock(&dev->tx_mutex);
+	return uses;
+}
+
+/* Room for @count descriptors? Else what is held back goes out, to make some. tx_mutex held. */
+static bool room(struct nanet3_dev *dev, u32 count)
+{
+	if (dev->tx_write - dev->tx_read + count > NANET3_TX_SIZE)
+		dev->tx_read = nanet3_read(dev, NANET3_REG_TX_READ);
+	if (dev->tx_write - dev->tx_read + count <= NANET3_TX_SIZE)
+		return true;
+	ring_doorbell(dev);
+	return false;
+}
+
+/* tx_mutex held, and there is room. */
+static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 source, u32 destination)
+{
+	u32 place = dev->tx_write % NANET3_TX_SIZE;
+
+	memcpy(dev->tx + (size_t)place * NANET3_TX_STRIDE, tx, sizeof(*tx));
+	dev->tx_uses[place] = (struct nanet3_tx_use){source, destination};
+	dev->tx_write++;
+}
+
+/* ------------------------------------------------------------------------ words */
+
+static bool word_sound(const struct nanet3_tx *tx)
+{
+	bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
+
+	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 || tx->reserved1 ||
+	    tx->reserved2)
+		return false;
+	switch (tx->kind) {
+	case NANET3_TX_REQUEST: /* op 0 is an empty place */
+		return tx->bytes[0] != 0;
+	case NANET3_TX_TIMING:
+		return tx->bytes[0] != 0 && !tx->bytes[1] && !tx->bytes[2] && !tx->bytes[3];
+	case NANET3_TX_SERIAL:
+		return tx->bytes[1] <= sizeof(tx->bytes) - 2;
+	default:
+		return false;
+	}
+}
+
+/* tx_mutex held: the count is a pair. */
+static bool in_time(struct nanet3_dev *dev, u64 at_frame)
+{
+	return at_frame == 0 ||
+	       at_frame <= nanet3_read_pair(dev, NANET3_REG_COUNT) + NANET3_TX_AHEAD;
+}
+
+/* Is the link locked, or any of them for a broadcast? */
+static int reaches(struct nanet3_dev *dev, u8 link)
+{
+	u32 from = link < NANET3_LINKS ? link : 0;
+	u32 to = link < NANET3_LINKS ? link + 1u : NANET3_LINKS;
+	u32 i;
+
+	for (i = from; i < to; i++) {
+		u32 status = nanet3_read(dev, NANET3_REG_LINK(i, NANET3_LREG_STATUS));
+
+		if (status == NANET3_ALL_ONES && !nanet3_answers(dev))
+			return -ENODEV;
+		if (status & NANET3_LSTAT_LOCKED)
+			return 0;
+	}
+	return -ENOLINK;
+}
+
+/**
+ * nanet3_send() - NANET3_IOC_SEND
+ * @c: the sender; life held
+ * @tx: the word
+ *
+ * Return: 0 or -errno, see nanet3.h
+ */
+int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
+{
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_tx word = *tx;
+	int r = -EAGAIN;
+	u32 n;
+
+	if (!word_sound(tx))
+		return -EINVAL;
+	mutex_lock(&dev->tx_mutex);
+	if (!in_time(dev, tx->at_frame)) {
+		r = -EINVAL;
+		goto unlock;
+	}
+	r = reaches(dev, tx->link);
+	if (r < 0)
+		goto unlock;
+	r = -EAGAIN;
+	if (!room(dev, 1))
+		goto unlock;
+	n = slot_get(c, tx->cookie, tx->link, NULL);
+	if (n == NANET3_SLOTS)
+		goto unlock;
+	word.cookie = slot_cookie(dev, n);
+	append(dev, &word, NANET3_BUFFERS, NANET3_BUFFERS);
+	r = 0;
+unlock:
+	if (r == 0 || r == -EAGAIN)
+		ring_doorbell(dev);
+	mutex_unlock(&dev->tx_mutex);
+	if (!r) {
+		spin_lock(&dev->event_lock);
+		dev->stats.tx_words++;
+		spin_unlock(&dev->event_lock);
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------------ puts */
+
+static bool outside(const struct nanet3_buffer *b, u64 offset, u64 length)
+{
+	return offset > b->length || length > b->length - offset;
+}
+
+/* tx_mutex held. Return: its packets, or -errno. */
+static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
+{
+	const struct nanet3_buffer *source, *destination;
+	u64 packets, in_page;
+
+	if (put->reserved || put->flags & ~(NANET3_PUT_MORE | NANET3_PUT_UNCHECKED))
+		return -EINVAL;
+	if (put->source >= NANET3_BUFFERS || put->destination >= NANET3_BUFFERS)
+		return -ENOENT;
+	source = &c->dev->buffers[put->source];
+	destination = &c->dev->buffers[put->destination];
+	if (source->client != c || destination->client != c)
+		return -ENOENT;
+	if (put->length == 0 || outside(source, put->source_offset, put->length))
+		return -EINVAL;
+	if (put->destination_offset > U64_MAX - put->length) /* would come round to the start */
+		return -EINVAL;
+	if (!(put->flags & NANET3_PUT_UNCHECKED) &&
+	    outside(destination, put->destination_offset, put->length))
+		return -EINVAL;
+	in_page = (source->offset + put->source_offset) % NANET3_PAGE;
+	packets = DIV_ROUND_UP_ULL(in_page + put->length, NANET3_PAGE);
+	return packets <= NANET3_TX_SIZE ? (int)packets : -E2BIG;
+}
+
+/* Cut at the source's pages: a packet lies in one. tx_mutex held, and there is room. */
+static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64 cookie)
+{
+	const struct nanet3_buffer *source = &dev->buffers[put->source];
+	struct nanet3_tx tx = {
+		.link = NANET3_LOOPBACK,
+		.kind = NANET3_TX_PUT,
+		.cookie = cookie,
+	};
+	u64 at = source->offset + put->source_offset;
+	u64 done = 0;
+
+	while (done < put->length) {
+		u32 in_page = (at + done) % NANET3_PAGE;
+		u64 bus = le64_to_cpu(source->table[(at + done) / NANET3_PAGE]);
+		struct nanet3_tx_put packet = {
+			.source = bus + in_page,
+			.destination = put->destination_offset + done,
+			.length = min_t(u64, put->length - done, NANET3_PAGE - in_page),
+			.buffer = put->destination,
+			.put_bytes = put->length,
+		};
+
+		done += packet.length;
+		if (done == put->length)
+			packet.flags = NANET3_PUT_LAST;
+		memcpy(tx.bytes, &packet, sizeof(packet));
+		append(dev, &tx, put->source, put->destination);
+	}
+}
+
+/**
+ * nanet3_put() - NANET3_IOC_PUT
+ * @c: the sender; life held
+ * @put: from where to where
+ *
+ * Return: 0 or -errno, see nanet3.h
+ */
+int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
+{
+	struct nanet3_dev *dev = c->dev;
+	int packets, r = 0;
+	u32 n;
+
+	mutex_lock(&dev->tx_mutex);
+	packets = put_packets(c, put);
+	if (packets < 0) {
+		r = packets;
+		goto unlock;
+	}
+	n = room(dev, packets) ? slot_get(c, put->cookie, NANET3_LOOPBACK, put) : NANET3_SLOTS;
+	if (n == NANET3_SLOTS) {
+		ring_doorbell(dev);
+		r = -EAGAIN;
+		goto unlock;
+	}
+	nanet3_buffer_sync_for_board(dev, &dev->buffers[put->source], put->source_offset,
+				     put->length);
+	put_append(dev, put, slot_cookie(dev, n));
+	if (!(put->flags & NANET3_PUT_MORE))
+		ring_doorbell(dev);
+	spin_lock(&dev->event_lock);
+	dev->stats.puts++;
+	dev->stats.put_bytes += put->length;
+	spin_unlock(&dev->event_lock);
+unlock:
+	mutex_unlock(&dev->tx_mutex);
+	return r;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bandwidth of many puts at once (measure.h): as many in flight as the TX ring takes, up to WINDOW
+ * packets; BATCH of them for one doorbell. A figure is the median over rounds.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "driver/perf/measure.h"
+
+#define COUNT  1000u
+#define LOW    64u
+#define HIGH   (256u << 10)
+#define ROUNDS 10u
+#define WINDOW 128u /* packets in flight: half of a small TX ring */
+#define BATCH  16u  /* puts for a doorbell */
+
+static const struct table figures = {
+	.name = "bandwidth",
+	.columns = {{"size_bytes", 0},
+		    {"mode", -1},
+		    {"count", 0},
+		    {"MB_per_s", 2},
+		    {"min_MB_per_s", 2},
+		    {"max_MB_per_s", 2},
+		    {"puts_per_s", 0}},
+};
+
+struct flow {
+	struct loopback *l;
+	enum perf_mode mode;
+	uint64_t size, window; /* puts that may be in flight */
+	uint64_t posted, arrived;
+};
+
+/* Wait for one put at least. Puts arrive in the order posted. */
+static int reap(struct flow *f)
+{
+	uint64_t cookie, first = f->l->cookie - f->posted;
+	int err = loopback_arrival(f->l, f->mode, false, &cookie);
+
+	if (err == 0) {
+		f->arrived = cookie - first;
+	}
+	return err;
+}
+
+/* Post up to a batch. A ring that is full has the doorbell rung for what came before. */
+static int post(struct flow *f, uint64_t count)
+{
+	uint64_t room = f->window - (f->posted - f->arrived);
+	uint64_t n = count - f->posted < room ? count - f->posted : room;
+
+	n = n < BATCH ? n : BATCH;
+	for (uint64_t i = 0; i < n; i++) {
+		int err = loopback_put(f->l, 0, 0, f->size, i + 1 < n ? NANET3_PUT_MORE : 0);
+
+		if (err == -EAGAIN && f->posted > f->arrived) {
+			return 0;
+		}
+		if (err < 0) {
+			return err;
+		}
+		f->posted++;
+	}
+	return 0;
+}
+
+static int flow(struct loopback *l, enum perf_mode mode, uint64_t size, uint64_t count,
+		uint64_t *ret_ns)
+{
+	uint64_t packets = (size + NANET3_PAGE - 1) / NANET3_PAGE, begin = perf_now_ns();
+	struct flow f = {.l = l, .mode = mode, .size = size};
+	int err = 0;
+
+	f.window = packets >= WINDOW ? 1 : WINDOW / packets;
+	while (f.arrived < count && err == 0) {
+		/* Half a window at a time, so that there is something to batch. */
+		if (f.posted < count && f.posted - f.arrived <= f.window / 2) {
+			err = post(&f, count);
+		} else {
+			err = reap(&f);
+		}
+	}
+	*ret_ns = perf_now_ns() - begin;
+	return err;
+}
+
+static int tell(struct results *r, enum perf_mode mode, uint64_t size, uint64_t part,
+		struct samples *samples)
+{
+	struct summary s = samples_summary(samples);
+	double bytes = (double)size * (double)part;
+
+	return table_add(&r->figures, (const struct cell[TABLE_COLUMNS]){
+					      {.number = (double)size},
+					      {.word = perf_mode_name(mode)},
+					      {.number = (double)(part * s.count)},
+					      {.number = bytes * 1e3 / (double)s.p50},
+					      {.number = bytes * 1e3 / (double)s.max},
+					      {.number = bytes * 1e3 / (double)s.min},
+					      {.number = (double)part * 1e9 / (double)s.p50},
+				      });
+}
+
+static int one_size(const struct perf_options *o, struct loopback *l, uint64_t size,
+		    struct results *r)
+{
+	uint64_t part = ((o->count != 0 ? o->count : COUNT) + ROUNDS - 1) / ROUNDS, ns;
+	struct samples samples[PERF_MODES] = {0};
+	int err = 0;
+
+	for (int m = 0; m < PERF_MODES && err == 0; m++) {
+		err = samples_create(&samples[m], ROUNDS);
+	}
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (int m = 0; m < PERF_MODES && err == 0; m++) {
+			if (o->modes[m]) {
+				err = flow(l, (enum perf_mode)m, size, part, &ns);
+				samples_add(&samples[m], ns);
+			}
+		}
+	}
+	for (int m = 0; m < PERF_MODES; m++) {
+		if (err == 0 && o->modes[m]) {
+			err = tell(r, (enum perf_mode)m, size, part, &samples[m]);
+		}
+		samples_destroy(&samples[m]);
+	}
+	return err;
+}
+
+int measure_bandwidth(const struct perf_options *o, struct nanet3 *b, struct results *r)
+{
+	uint64_t low = o->size_low != 0 ? o->size_low : LOW;
+	uint64_t high = o->size_low != 0 ? o->size_high : HIGH;
+	struct loopback l;
+	int err = loopback_create(b, high, &l);
+
+	r->figures = figures;
+	if (err < 0) {
+		strcpy(r->note, "registering buffers");
+		return err;
+	}
+	for (uint64_t size = low; size <= high && err == 0; size *= 2) {
+		err = one_size(o, &l, size, r);
+		if (err < 0) {
+			snprintf(r->note, sizeof(r->note), "puts of %llu bytes",
+				 (unsigned long long)size);
+		}
+	}
+	loopback_destroy(&l);
+	return err;
+}

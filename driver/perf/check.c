@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The self-test (selftest.h) on a board (measure.h). */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "driver/perf/measure.h"
+#include "driver/perf/selftest.h"
+
+#define RANDOM_PUTS 500u
+#define TOLD_MAX    10u /* failures; then it ends */
+
+static const struct table figures = {
+	.name = "selftest",
+	.columns = {{"puts", 0}, {"bytes", 0}, {"failed", 0}, {"seed", 0}},
+};
+
+struct check {
+	struct loopback l;
+	const struct perf_options *options;
+	unsigned turn;
+	unsigned told;
+	struct results *results;
+};
+
+/* Both ways of waiting in turn, where both are wanted. */
+static enum perf_mode mode_of(struct check *c)
+{
+	bool both = c->options->modes[PERF_INTERRUPT] && c->options->modes[PERF_POLLING];
+
+	if (both) {
+		return (enum perf_mode)(c->turn++ % PERF_MODES);
+	}
+	return c->options->modes[PERF_POLLING] ? PERF_POLLING : PERF_INTERRUPT;
+}
+
+static int move(void *context, const struct selftest_put *put)
+{
+	struct check *c = context;
+
+	return loopback_move(&c->l, mode_of(c), put->source_offset, put->destination_offset,
+			     put->length);
+}
+
+static bool failed(void *context, const struct selftest_failure *failure)
+{
+	struct check *c = context;
+	char text[512];
+
+	selftest_describe(failure, text, sizeof(text));
+	fprintf(stderr, "nanet3-perf: selftest: %s\n", text);
+	return ++c->told < TOLD_MAX;
+}
+
+static int run(struct check *c, struct selftest_result *ret_result)
+{
+	const struct selftest test = {
+		.source = c->l.source,
+		.destination = c->l.destination,
+		.seed = c->options->seed,
+		.random = c->options->count != 0 ? (unsigned)c->options->count : RANDOM_PUTS,
+		.move = move,
+		.failed = failed,
+		.context = c,
+	};
+	int err = selftest_run(&test, ret_result);
+
+	if (err < 0) {
+		snprintf(c->results->note, sizeof(c->results->note), "put %" PRIu64,
+			 ret_result->puts);
+	}
+	return err;
+}
+
+int measure_check(const struct perf_options *o, struct nanet3 *b, struct results *r)
+{
+	struct check c = {.options = o, .results = r};
+	struct selftest_result result;
+	int err = loopback_create(b, SELFTEST_BYTES, &c.l);
+
+	r->figures = figures;
+	if (err < 0) {
+		strcpy(r->note, "registering buffers");
+		return err;
+	}
+	if (o->format == PERF_TEXT) { /* where to look, from outside */
+		printf("selftest: %u bytes from %p to %p\n", SELFTEST_BYTES, (void *)c.l.source,
+		       (void *)c.l.destination);
+		fflush(stdout);
+	}
+	err = run(&c, &result);
+	loopback_destroy(&c.l);
+	if (err < 0) {
+		return err;
+	}
+	if (result.failures > 0) {
+		r->unsound = true;
+		snprintf(r->note, sizeof(r->note),
+			 "%" PRIu64 " of %" PRIu64 " puts did not arrive as sent%s",
+			 result.failures, result.puts,
+			 c.told == TOLD_MAX ? "; given up there" : "");
+	}
+	return table_add(&r->figures, (const struct cell[TABLE_COLUMNS]){
+					      {.number = (double)result.puts},
+					      {.number = (double)result.bytes},
+					      {.number = (double)result.failures},
+					      {.number = (double)o->seed},
+				      });
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Latency of one put at a time (measure.h). */
+#include <errno.h>
+#include <string.h>
+
+#include "driver/perf/measure.h"
+
+#define COUNT  1000u
+#define LOW    16u
+#define HIGH   4096u
+#define ROUNDS 20u
+#define WARM   10u /* puts before those that count */
+
+const struct table latency_figures = {
+	.name = "latency",
+	.columns = {{"size_bytes", 0},
+		    {"mode", -1},
+		    {"count", 0},
+		    {"mean_us", 2},
+		    {"p10_us", 2},
+		    {"p50_us", 2},
+		    {"p99_us", 2},
+		    {"min_us", 2},
+		    {"max_us", 2}},
+};
+const struct table latency_histogram = {
+	.name = "histogram",
+	.columns = {{"size_bytes", 0}, {"mode", -1}, {"low_us", 3}, {"high_us", 3}, {"count", 0}},
+};
+
+static int put_many(struct loopback *l, enum perf_mode mode, uint64_t size, uint64_t count,
+		    struct samples *samples)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t begin = perf_now_ns();
+		int err = loopback_move(l, mode, 0, 0, size);
+
+		if (err < 0) {
+			return err;
+		}
+		if (samples != NULL) {
+			samples_add(samples, perf_now_ns() - begin);
+		}
+	}
+	return 0;
+}
+
+int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
+{
+	struct summary s = samples_summary(samples);
+	const struct cell row[TABLE_COLUMNS] = {
+		{.number = (double)size},	  {.word = perf_mode_name(mode)},
+		{.number = (double)s.count},	  {.number = s.mean * 1e-3},
+		{.number = (double)s.p10 * 1e-3}, {.number = (double)s.p50 * 1e-3},
+		{.number = (double)s.p99 * 1e-3}, {.number = (double)s.min * 1e-3},
+		{.number = (double)s.max * 1e-3},
+	};
+	struct bin bins[HISTOGRAM_BINS];
+	unsigned n = samples_histogram(samples, bins);
+	int err = table_add(&r->figures, row);
+
+	for (unsigned i = 0; i < n && err == 0; i++) {
+		err = table_add(&r->histogram, (const struct cell[TABLE_COLUMNS]){
+						       {.number = (double)size},
+						       {.word = perf_mode_name(mode)},
+						       {.number = (double)bins[i].low * 1e-3},
+						       {.number = (double)bins[i].high * 1e-3},
+						       {.number = (double)bins[i].count},
+					       });
+	}
+	return err;
+}
+
+static int one_size(const struct perf_options *o, struct loopback *l, uint64_t size,
+		    struct results *r)
+{
+	uint64_t count = o->count != 0 ? o->count : COUNT;
+	struct samples samples[PERF_MODES] = {0};
+	int err = 0;
+
+	for (int m = 0; m < PERF_MODES && err == 0; m++) {
+		err = samples_create(&samples[m], count);
+		if (err == 0 && o->modes[m]) {
+			err = put_many(l, (enum perf_mode)m, size, WARM, NULL);
+		}
+	}
+	for (uint64_t done = 0, part; done < count && err == 0; done += part) {
+		part = (count + ROUNDS - 1) / ROUNDS;
+		part = part < count - done ? part : count - done;
+		for (int m = 0; m < PERF_MODES && err == 0; m++) {
+			if (o->modes[m]) {
+				err = put_many(l, (enum perf_mode)m, size, part, &samples[m]);
+			}
+		}
+	}
+	for (int m = 0; m < PERF_MODES; m++) {
+		if (err == 0 && o->modes[m]) {
+			err = latency_tell(r, (enum perf_mode)m, size, &samples[m]);
+		}
+		samples_destroy(&samples[m]);
+	}
+	return err;
+}
+
+int measure_latency(const struct perf_options *o, struct nanet3 *b, struct results *r)
+{
+	uint64_t low = o->size_low != 0 ? o->size_low : LOW;
+	uint64_t high = o->size_low != 0 ? o->size_high : HIGH;
+	struct loopback l;
+	int err = loopback_create(b, high, &l);
+
+	r->figures = latency_figures;
+	r->histogram = latency_histogram;
+	if (err < 0) {
+		strcpy(r->note, "registering buffers");
+		return err;
+	}
+	for (uint64_t size = low; size <= high && err == 0; size *= 2) {
+		err = one_size(o, &l, size, r);
+		if (err < 0) {
+			snprintf(r->note, sizeof(r->note), "puts of %llu bytes",
+				 (unsigned long long)size);
+		}
+	}
+	loopback_destroy(&l);
+	return err;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nanet3-perf: the papers' loop-back tests, and how data come in, on any board that libnanet3 opens, a real one or an emulated.
+ * Exit code 0 done and sound, 1 not, 2 usage.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/perf/report.h"
+
+#define EXIT_USAGE 2
+
+static const struct {
+	const char *name;
+	int (*measure)(const struct perf_options *o, struct nanet3 *b, struct results *r);
+} commands[] = {
+	{"latency", measure_latency}, {"bandwidth", measure_bandwidth},
+	{"receive", measure_receive}, {"translation", measure_translation},
+	{"selftest", measure_check},
+};
+
+/* What to do about an error of opening, or of a put. */
+static const struct {
+	int err;
+	const char *advice;
+} advices[] = {
+	{-ENOENT,
+	 "no board there: load the driver (modprobe nanet3) and look for /dev/nanet3-*, or name an "
+	 "emulator's socket as unix:PATH"},
+	{-ECONNREFUSED, "nobody serves that socket: start nanet3-emu --socket PATH"},
+	{-EACCES, "not permitted: become a member of the device's group, or root"},
+	{-EPROTO, "driver or emulator is of another version: install and load the same one"},
+	{-ENODEV, "the board is gone: is it in its slot, its driver loaded, the emulator alive?"},
+	{-EBUSY, "the link has an owner, or lingers for one: choose another with --link"},
+	{-EOPNOTSUPP, "an emulator without pace keeps no time: run it in real time"},
+	{-EFAULT, "the emulator may not reach our memory: run it as the same user"},
+	{-ENOMEM, "too little memory may be pinned: raise RLIMIT_MEMLOCK (ulimit -l), or take "
+		  "smaller sizes"},
+	{-ENOSPC, "all of the board's buffers are registered, by other processes too"},
+	{-E2BIG, "a put that long does not fit the driver's TX ring: take smaller sizes"},
+	{-ETIMEDOUT, "the board has not answered for 2 s: look at the system log"},
+	{-EIO, "the board could not translate the address of a buffer it had registered"},
+};
+
+static int fail(const char *where, const char *what, int err)
+{
+	const char *advice = NULL;
+
+	for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++) {
+		if (advices[i].err == err) {
+			advice = advices[i].advice;
+		}
+	}
+	fprintf(stderr, "nanet3-perf: %s: %s%s", where, what, what[0] != '\0' ? ": " : "");
+	if (advice != NULL) {
+		fprintf(stderr, "%s (%s)\n", advice, strerror(-err));
+	} else {
+		fprintf(stderr, "%s\n", strerror(-err));
+	}
+	return EXIT_FAILURE;
+}
+
+static int write_gnuplot(const struct perf_options *o, const struct nanet3_info *info,
+			 const struct results *r)
+{
+	FILE *f = fopen(o->gnuplot, "we");
+	int err;
+
+	if (f == NULL) {
+		return -errno;
+	}
+	err = report_gnuplot(f, o->gnuplot, o, info, r);
+	return fclose(f) != 0 && err == 0 ? -errno : err;
+}
+
+static int measure(const struct perf_options *o, struct nanet3 *b)
+{
+	struct results r = {0};
+	int err = -EINVAL, code = EXIT_SUCCESS;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(commands[i].name, o->command) == 0) {
+			err = commands[i].measure(o, b, &r);
+		}
+	}
+	if (err < 0) {
+		code = fail(o->where, r.note, err);
+		goto out;
+	}
+	err = report_write(stdout, o, nanet3_info(b), &r);
+	if (err < 0) {
+		code = fail("standard output", "", err);
+	}
+	if (o->gnuplot != NULL && err == 0) {
+		err = write_gnuplot(o, nanet3_info(b), &r);
+		code = err < 0 ? fail(o->gnuplot, "", err) : code;
+	}
+	if (r.unsound) {
+		fprintf(stderr, "nanet3-perf: %s: %s\n", o->where, r.note);
+		code = EXIT_FAILURE;
+	}
+out:
+	table_fini(&r.figures);
+	table_fini(&r.histogram);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	struct perf_options options;
+	struct nanet3 *board;
+	char error[256];
+	int code, err = perf_options_parse(argc, argv, &options, error, sizeof(error));
+
+	if (err != 0) {
+		if (err > 0) {
+			return EXIT_SUCCESS;
+		}
+		fprintf(stderr, "nanet3-perf: %s; try nanet3-perf --help\n", error);
+		return EXIT_USAGE;
+	}
+	err = nanet3_open(options.where, &board);
+	if (err < 0) {
+		return fail(options.where, "", err);
+	}
+	code = measure(&options, board);
+	nanet3_close(board);
+	return code;
+}

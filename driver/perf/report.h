@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How results are written: for people, as JSON, as CSV, and as a file that gnuplot draws. */
+#ifndef PERF_REPORT_H
+#define PERF_REPORT_H
+
+#include <stdio.h>
+
+#include "driver/perf/measure.h"
+
+/* 0 or -errno. */
+int report_write(FILE *f, const struct perf_options *o, const struct nanet3_info *info,
+		 const struct results *r);
+/* Data and script in one; it draws `name`.svg. A self-test has nothing to draw: -EINVAL. */
+int report_gnuplot(FILE *f, const char *name, const struct perf_options *o,
+		   const struct nanet3_info *info, const struct results *r);
+
+#endif

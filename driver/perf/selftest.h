@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The self-test: puts of patterns at odd offsets and lengths over page borders, each compared bit for
+ * bit with what was sent, and its surroundings with what they were. It knows no board: whoever calls
+ * it moves the bytes.
+ */
+#ifndef PERF_SELFTEST_H
+#define PERF_SELFTEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/perf/pattern.h"
+
+#define SELFTEST_LONGEST 65536u				/* bytes of a put */
+#define SELFTEST_BYTES	 (SELFTEST_LONGEST + 4 * 4096u) /* of each buffer */
+
+struct selftest_put {
+	enum pattern pattern;
+	uint64_t source_offset, destination_offset, length;
+};
+
+struct selftest_failure {
+	uint64_t number; /* of the put, from 0 */
+	struct selftest_put put;
+	uint64_t offset; /* of the first byte that differs, in the destination buffer */
+	bool outside;	 /* of what was to be written */
+	uint8_t is, should;
+	uint64_t wrong; /* bytes that differ */
+};
+
+struct selftest {
+	uint8_t *source, *destination; /* SELFTEST_BYTES each */
+	uint64_t seed;
+	unsigned random; /* puts of random shape after the fixed ones */
+	/* Move the bytes; returns when they are there. 0 or -errno, which ends the test. */
+	int (*move)(void *context, const struct selftest_put *put);
+	/* Told of each failure; true: go on all the same. */
+	bool (*failed)(void *context, const struct selftest_failure *failure);
+	void *context;
+};
+
+struct selftest_result {
+	uint64_t puts, bytes, failures;
+};
+
+/* 0 when it ran, well or not; -ENOMEM, or what move() said. *ret_result is what was done until then. */
+int selftest_run(const struct selftest *test, struct selftest_result *ret_result);
+
+/* A failure in words, one line: which byte, at what offset, of which put. */
+void selftest_describe(const struct selftest_failure *failure, char *ret_text, size_t size);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* See table.h. */
+#include "driver/perf/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int table_add(struct table *t, const struct cell row[TABLE_COLUMNS])
+{
+	void *rows = t->rows;
+
+	if ((t->count & (t->count - 1)) == 0) { /* grows by doubling */
+		rows = realloc(rows, (t->count == 0 ? 1 : 2 * t->count) * sizeof(*t->rows));
+		if (rows == NULL) {
+			return -ENOMEM;
+		}
+		t->rows = rows;
+	}
+	memcpy(t->rows[t->count++], row, sizeof(*t->rows));
+	return 0;
+}
+
+void table_fini(struct table *t)
+{
+	free(t->rows);
+	t->rows = NULL;
+	t->count = 0;
+}
+
+static unsigned columns(const struct table *t)
+{
+	unsigned n = 0;
+
+	while (n < TABLE_COLUMNS && t->columns[n].name != NULL) {
+		n++;
+	}
+	return n;
+}
+
+static void put_cell(FILE *f, const struct column *column, const struct cell *cell, int width)
+{
+	if (column->digits < 0) {
+		fprintf(f, "%*s", width, cell->word);
+	} else {
+		fprintf(f, "%*.*f", width, column->digits, cell->number);
+	}
+}
+
+void table_text(FILE *f, const struct table *t)
+{
+	unsigned n = columns(t);
+
+	for (unsigned c = 0; c < n; c++) {
+		fprintf(f, "%s%11s", c > 0 ? " " : "", t->columns[c].name);
+	}
+	fputc('\n', f);
+	for (size_t r = 0; r < t->count; r++) {
+		for (unsigned c = 0; c < n; c++) {
+			fputs(c > 0 ? " " : "", f);
+			put_cell(f, &t->columns[c], &t->rows[r][c], 11);
+		}
+		fputc('\n', f);
+	}
+}
+
+void table_csv(FILE *f, const struct table *t)
+{
+	unsigned n = columns(t);
+
+	for (unsigned c = 0; c < n; c++) {
+		fprintf(f, "%s%s", c > 0 ? "," : "", t->columns[c].name);
+	}
+	fputc('\n', f);
+	for (size_t r = 0; r < t->count; r++) {
+		for (unsigned c = 0; c < n; c++) {
+			fputs(c > 0 ? "," : "", f);
+			put_cell(f, &t->columns[c], &t->rows[r][c], 0);
+		}
+		fputc('\n', f);
+	}
+}
+
+void json_string(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\') {
+			fprintf(f, "\\%c", c);
+		} else if (c < 0x20 || c >= 0x7f) {
+			fprintf(f, "\\u%04x", c);
+		} else {
+			fputc(c, f);
+		}
+	}
+	fputc('"', f);
+}
+
+void table_json(FILE *f, const struct table *t)
+{
+	unsigned n = columns(t);
+
+	fputc('[', f);
+	for (size_t r = 0; r < t->count; r++) {
+		fprintf(f, "%s\n  {", r > 0 ? "," : "");
+		for (unsigned c = 0; c < n; c++) {
+			fprintf(f, "%s\"%s\": ", c > 0 ? ", " : "", t->columns[c].name);
+			if (t->columns[c].digits < 0) {
+				json_string(f, t->rows[r][c].word);
+			} else {
+				put_cell(f, &t->columns[c], &t->rows[r][c], 0);
+			}
+		}
+		fputc('}', f);
+	}
+	fprintf(f, "%s]", t->count > 0 ? "\n" : "");
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command line of nanet3-emu: which host, at what speed, and what is refused. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "driver/emu/emu_options.h"
+
+/* Parse a line of words between single blanks. The words live until the next call. */
+static int parse(const char *line, struct emu_options *ret_options)
+{
+	static char copy[256];
+	char *argv[32] = {"nanet3-emu"}, *rest = copy;
+	int argc = 1;
+
+	assert_true(strlen(line) < sizeof(copy));
+	memcpy(copy, line, strlen(line) + 1);
+	while (rest != NULL && *rest != '\0') {
+		argv[argc++] = strsep(&rest, " ");
+	}
+	optind = 0; /* a new line for getopt */
+	opterr = 0;
+	return emu_options_parse(argc, argv, ret_options);
+}
+
+static void on_a_socket(void **state)
+{
+	struct emu_options o;
+
+	(void)state;
+	assert_int_equal(parse("--socket /x --board 3 --seed 7 --seconds 2.5", &o), 0);
+	assert_string_equal(o.host.socket_path, "/x");
+	assert_string_equal(o.host.name, "nanet3-3");
+	assert_int_equal(o.host.serial, 1003);
+	assert_int_equal(o.qemu.launch.memory_mib, 0);
+	assert_int_equal(o.world.seed, 7);
+	assert_true(o.host.duration_s == 2.5);
+	assert_true(o.host.factor == 1 && o.host.speed == HOST_SPEED_REAL);
+	assert_false(o.world.gps_mute);
+}
+
+/* Both hosts are told what both need; the rest of the line is QEMU's, options and all. */
+static void in_a_guest(void **state)
+{
+	struct emu_options o;
+
+	(void)state;
+	assert_int_equal(parse("--qemu 256 --slot rp0 --board 2 --seconds 9 --speed 0.25 -- "
+			       "qemu -m 1 --help",
+			       &o),
+			 0);
+	assert_null(o.host.socket_path);
+	assert_int_equal(o.qemu.launch.memory_mib, 256);
+	assert_string_equal(o.qemu.launch.bus, "rp0");
+	assert_int_equal(o.qemu.serial, 1002);
+	assert_true(o.qemu.duration_s == 9);
+	assert_true(o.qemu.factor == 0.25 && o.qemu.speed == HOST_SPEED_REAL);
+	assert_true(o.world.gps_mute);
+	assert_string_equal(o.qemu.launch.command[0], "qemu");
+	assert_string_equal(o.qemu.launch.command[3], "--help");
+	assert_null(o.qemu.launch.command[4]);
+}
+
+static void speeds(void **state)
+{
+	static const struct {
+		const char *line;
+		double factor;
+		enum host_speed speed;
+		bool mute;
+	} good[] = {
+		{"--socket /x --speed realtime", 1, HOST_SPEED_REAL, false},
+		{"--socket /x --speed 1", 1, HOST_SPEED_REAL, false},
+		{"--socket /x --speed 0.0001", 0.0001, HOST_SPEED_REAL, true},
+		{"--socket /x --speed 1000", 1000, HOST_SPEED_REAL, true},
+		{"--socket /x --speed max", 1, HOST_SPEED_MAX, true},
+		{"--socket /x --speed 3 --speed max", 1, HOST_SPEED_MAX, true},
+	};
+	struct emu_options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(parse(good[i].line, &o), 0);
+		assert_true(o.host.factor == good[i].factor);
+		assert_int_equal(o.host.speed, good[i].speed);
+		assert_int_equal(o.qemu.speed, good[i].speed);
+		assert_true(o.qemu.factor == good[i].factor);
+		assert_int_equal(o.world.gps_mute, good[i].mute);
+	}
+}
+
+static void refused(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"--socket",
+		"--socket /x y",
+		"--socket /x --qemu 256 -- qemu",
+		"--socket /x --slot rp0",
+		"--qemu 256",
+		"--qemu 256 --",
+		"--qemu 15 -- qemu",
+		"--qemu 2.5 -- qemu",
+		"--qemu 256M -- qemu",
+		"--qemu -256 -- qemu",
+		"--qemu 256 --slot a,b -- qemu",
+		"--socket /x --speed 0",
+		"--socket /x --speed -1",
+		"--socket /x --speed 0.00009",
+		"--socket /x --speed 1001",
+		"--socket /x --speed nan",
+		"--socket /x --speed inf",
+		"--socket /x --speed fast",
+		"--socket /x --speed 1x",
+		"--socket /x --nonsense",
+	};
+	struct emu_options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (parse(lines[i], &o) != -EINVAL) {
+			fail_msg("'%s' was taken", lines[i]);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_a_socket),
+		cmocka_unit_test(in_a_guest),
+		cmocka_unit_test(speeds),
+		cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the board may do to the driver: interrupts lost and from nowhere, events of no sense, of an earlier
+ * life and in floods, DMA that does not stop, a board that falls off the bus under DMA and comes back.
+ *
+ * Each test leaves the board as it found it: the one that loses it for good is a plan's own
+ * (plans/step_quarantine.sh).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/vm/guest.h"
+
+#define LINK 0u
+
+static void interrupts_lost(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct nanet3_stats before = guest_stats(b);
+	struct guest_reader r;
+
+	(void)state;
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	guest_reader_run(&r, b, 50);
+	for (unsigned i = 0; i < 5; i++) {
+		guest_fault(b, MODEL_FAULT_LOSE_IRQS, LINK, 3);
+		guest_reader_run(&r, b, r.good + 100);
+	}
+	assert_int_equal(r.gap_cells, 0);
+	assert_true(guest_stats(b).rescued > before.rescued);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	guest_close(b);
+}
+
+/* The control vector's too: a word's completion comes. */
+static void control_interrupt_lost(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct nanet3_tx tx = {
+		.link = LINK, .kind = NANET3_TX_REQUEST, .bytes = {1}, .cookie = 4711};
+
+	(void)state;
+	guest_wait_locked(b, LINK);
+	guest_fault(b, MODEL_FAULT_LOSE_IRQS, NANET3_LINKS, 2);
+	assert_int_equal(nanet3_send(b, &tx), 0);
+	assert_int_equal(guest_wait_event(b, NANET3_EVENT_TX).cookie, 4711);
+	guest_close(b);
+}
+
+static uint64_t spurious_seen(void *context)
+{
+	return guest_stats(context).spurious;
+}
+
+static void interrupts_from_nowhere(void **state)
+{
+	struct nanet3 *b = guest_open();
+	uint64_t before = spurious_seen(b);
+	struct guest_reader r;
+
+	(void)state;
+	guest_fault(b, MODEL_FAULT_SPURIOUS, 3,
+		    5); /* nobody reads link 3: nothing is behind them */
+	guest_wait_for(spurious_seen, b, before + 1, "spurious interrupts counted");
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	for (unsigned vector = 0; vector < NANET3_VECTORS; vector++) {
+		guest_fault(b, MODEL_FAULT_SPURIOUS, vector, 20);
+		guest_reader_run(&r, b, r.good + 50);
+	}
+	assert_int_equal(r.gap_cells, 0);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	guest_close(b);
+}
+
+/* Far more control events than the board's queue holds: counted, and no data event is lost. */
+static void flood_of_control_events(void **state)
+{
+	struct nanet3 *b = guest_open(), *deaf = guest_open();
+	uint32_t size = guest_reg(b, NANET3_REG_EVQ_SIZE), lost = guest_reg(b, NANET3_REG_EVQ_LOST);
+	struct nanet3_stats before = guest_stats(b);
+	struct guest_reader r;
+
+	(void)state;
+	assert_int_equal(nanet3_subscribe(deaf, 1u << NANET3_EVENT_LINK), 0);
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		guest_fault(b, MODEL_FAULT_FLOOD, LINK, 0xffff);
+		guest_reader_run(&r, b, r.good + 100);
+	}
+	assert_true(size < 3 * 0xffffu);
+	assert_true(guest_reg(b, NANET3_REG_EVQ_LOST) != lost);
+	assert_int_equal(r.gap_cells, 0);
+	/* A client that never looks loses its own events, and is told how many. */
+	assert_true(nanet3_events_lost(deaf) > 0);
+	assert_true(guest_stats(b).queue_lost > before.queue_lost);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	guest_close(deaf);
+	guest_close(b);
+}
+
+static uint64_t bad_seen(void *context)
+{
+	return guest_stats(context).bad_events;
+}
+
+static uint64_t stale_seen(void *context)
+{
+	return guest_stats(context).links[LINK].stale;
+}
+
+static void events_of_no_sense(void **state)
+{
+	struct nanet3 *b = guest_open();
+	uint64_t bad = bad_seen(b), stale;
+	struct guest_reader r;
+
+	(void)state;
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	guest_reader_run(&r, b, 50);
+	guest_fault(b, MODEL_FAULT_BAD_EVENT, 0, 10);
+	guest_wait_for(bad_seen, b, bad + 10, "bad events counted");
+	stale = stale_seen(b);
+	guest_fault(b, MODEL_FAULT_STALE_EVENT, LINK, 10);
+	guest_wait_for(stale_seen, b, stale + 10, "stale events counted");
+	guest_reader_run(&r, b, r.good + 200);
+	assert_int_equal(r.gap_cells, 0);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	guest_close(b);
+}
+
+/* Hand-overs stop and go on: a gap or none, but never a hole. */
+static void stall(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct guest_reader r;
+	struct nanet3_event ev;
+
+	(void)state;
+	assert_int_equal(nanet3_subscribe(b, 1u << NANET3_EVENT_ERROR), 0);
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	guest_reader_run(&r, b, 50);
+	guest_fault(b, MODEL_FAULT_STALL, 0, 20);
+	do { /* the flood before may still be told of */
+		ev = guest_wait_event(b, NANET3_EVENT_ERROR);
+	} while (ev.reason != NANET3_ERROR_STALLED);
+	guest_reader_run(&r, b, r.good + 400);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	guest_close(b);
+}
+
+/* DMA that does not stop at once, but does within what the driver grants. */
+static void slow_to_stop(void **state)
+{
+	struct nanet3 *b = guest_open();
+	uint64_t quarantined = guest_stats(b).quarantined;
+	struct guest_reader r;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		guest_claim(b, LINK);
+		guest_wait_completed(b, LINK, 2);
+		guest_fault(b, MODEL_FAULT_STUCK_DMA, LINK, 1);
+		guest_yield(b, LINK);
+	}
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	guest_reader_run(&r, b, 200);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	assert_int_equal(guest_stats(b).quarantined, quarantined);
+	guest_close(b);
+}
+
+/* ------------------------------------------------------------------------ off the bus */
+
+/* The board's directory below /sys/bus/pci/devices, from what the node's class entry points to. */
+static void pci_path(char *path, size_t size, const char *file)
+{
+	char link[512], target[512] = "";
+	const char *slash = strrchr(guest_where(), '/');
+
+	snprintf(link, sizeof(link), "/sys/class/nanet3/%s/device", slash != NULL ? slash + 1 : "");
+	assert_non_null(realpath(link, target));
+	snprintf(path, size, "%s/%s", target, file);
+}
+
+static void write_one(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "1", 1), 1);
+	close(fd);
+}
+
+static uint64_t can_open(void *context)
+{
+	struct nanet3 *b = NULL;
+
+	(void)context;
+	if (nanet3_open(guest_where(), &b) != 0) {
+		return 0;
+	}
+	guest_close(b);
+	return 1;
+}
+
+static uint64_t says_gone(void *context)
+{
+	uint32_t id;
+
+	return nanet3_reg_read(context, NANET3_REG_ID, &id, 1) == -ENODEV;
+}
+
+/* Every request on a handle whose board is gone. */
+static void all_is_enodev(int fd)
+{
+	struct nanet3_claim claim = {.link = 3};
+	struct nanet3_release release = {.link = LINK};
+	struct nanet3_regs regs = {.offset = 0, .count = 1};
+	struct nanet3_link_command command = {LINK, NANET3_LINK_ALIGN};
+	struct nanet3_tx tx = {.link = LINK, .kind = NANET3_TX_REQUEST, .bytes = {1}};
+	struct nanet3_wait wait = {.timeout_ms = ~0u};
+	struct nanet3_register reg = {.address = (uintptr_t)&claim, .length = 1};
+	struct nanet3_stats stats;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	__u32 word = LINK;
+	const struct {
+		unsigned long code;
+		void *arg;
+	} requests[] = {
+		{NANET3_IOC_CLAIM, &claim},	{NANET3_IOC_YIELD, &word},
+		{NANET3_IOC_RELEASE, &release}, {NANET3_IOC_REG_READ, &regs},
+		{NANET3_IOC_REG_WRITE, &regs},	{NANET3_IOC_LINK_CMD, &command},
+		{NANET3_IOC_SEND, &tx},		{NANET3_IOC_WAIT, &wait},
+		{NANET3_IOC_REGISTER, &reg},	{NANET3_IOC_UNREGISTER, &word},
+		{NANET3_IOC_STATS, &stats},
+	};
+
+	for (unsigned i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		assert_int_equal(ioctl(fd, requests[i].code, requests[i].arg), -1);
+		if (errno != ENODEV) {
+			fail_msg("request %u: %s, not ENODEV", i, strerror(errno));
+		}
+	}
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_true(p.revents & (POLLHUP | POLLERR));
+}
+
+/* Waits in the kernel, for ever. */
+static void wait_in_kernel(void *context)
+{
+	struct nanet3_wait wait = {.timeout_ms = ~0u};
+	int fd = guest_open_raw(), r;
+
+	(void)context;
+	do {
+		r = ioctl(fd, NANET3_IOC_WAIT, &wait);
+	} while (r == 0);
+	_exit(errno == ENODEV ? 0 : 1);
+}
+
+/* Removal by the PCI core, which takes the driver off, and the bus scanned anew. */
+static void replug(char *remove)
+{
+	write_one(remove);
+	assert_int_equal(access(guest_where(), F_OK), -1); /* no board, no node */
+	for (unsigned i = 0; i < 100 && access(guest_where(), F_OK) != 0; i++) {
+		write_one("/sys/bus/pci/rescan");
+		guest_sleep_ms(200);
+	}
+	guest_wait_for(can_open, NULL, 1, "the board is back");
+}
+
+static void back_as_new(void)
+{
+	struct nanet3 *b = guest_open();
+	struct nanet3_stats s = guest_stats(b);
+	struct guest_reader r;
+
+	assert_int_equal(s.buffers, 0);
+	assert_int_equal(s.pinned_pages, 0);
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	guest_reader_run(&r, b, 200);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	guest_close(b);
+}
+
+/* What a handle has open when the board goes: rings under DMA, a registered buffer, mappings. */
+struct holder {
+	struct nanet3 *b;
+	struct guest_reader reader;
+	uint8_t *memory;
+	uint32_t buffer;
+};
+
+static void hold(struct holder *h)
+{
+	h->b = guest_open();
+	guest_claim(h->b, LINK);
+	guest_claim(h->b, 2);
+	guest_reader_init(&h->reader, LINK, 0);
+	guest_reader_run(&h->reader, h->b, 50);
+	guest_wait_completed(h->b, 2, 3);
+	h->memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(nanet3_register_buffer(h->b, h->memory + 7, 1 << 19, &h->buffer), 0);
+}
+
+/* The mappings are still there to look at: a reader does not die of a board that does. */
+static void look(const struct holder *h)
+{
+	const struct nanet3_ring *ring = nanet3_ring(h->b, 2);
+	volatile const uint8_t *byte;
+
+	assert_true(nanet3_write_position(h->b, 2) > 3);
+	assert_int_equal(ring->version, NANET3_VERSION);
+	byte = nanet3_buffer(h->b, 2, 0);
+	if (byte != NULL) {
+		(void)*byte;
+	}
+	(void)*(volatile uint8_t *)nanet3_owner_page(h->b, 2);
+}
+
+static void let_go(struct holder *h)
+{
+	guest_reader_fini(&h->reader);
+	guest_close(h->b);
+	munmap(h->memory, 1 << 20);
+}
+
+/* The board stops answering under DMA; open handles are told; it is removed, comes back, is found. */
+static void gone_and_back(void **state)
+{
+	char remove[1024];
+	struct holder h;
+	struct nanet3 *watcher;
+	int fd = guest_open_raw();
+	pid_t pid;
+
+	(void)state;
+	pci_path(remove, sizeof(remove), "remove");
+	hold(&h);
+	watcher = guest_open();
+	pid = guest_fork(wait_in_kernel, NULL);
+	guest_sleep_ms(100);
+	guest_fault(watcher, MODEL_FAULT_GONE, 0, 400);
+	assert_int_equal(nanet3_claim(watcher, 1, 0, NULL), -ENODEV);
+	guest_wait_for(says_gone, h.b, 1, "ENODEV");
+	all_is_enodev(fd);
+	assert_int_equal(guest_join(pid), 0);
+	look(&h);
+	replug(remove);
+	look(&h); /* also after the driver let go of the device */
+	all_is_enodev(fd);
+	back_as_new(); /* while the old handles are open */
+	let_go(&h);
+	guest_close(watcher);
+	close(fd);
+	back_as_new();
+}
+
+/* Without power for a moment, and nobody looked: a board that knows nothing of its driver any more. */
+static void starts_anew_unseen(void **state)
+{
+	char remove[1024];
+	struct holder h;
+
+	(void)state;
+	pci_path(remove, sizeof(remove), "remove");
+	hold(&h);
+	guest_fault(h.b, MODEL_FAULT_GONE, 0, 5);
+	guest_sleep_ms(500);
+	guest_wait_for(says_gone, h.b, 1, "ENODEV");
+	replug(remove);
+	let_go(&h);
+	back_as_new();
+}
+
+/* Pulled without a word: the board answers until the very moment it is removed. */
+static void removed_under_dma(void **state)
+{
+	char remove[1024];
+
+	(void)state;
+	pci_path(remove, sizeof(remove), "remove");
+	for (unsigned i = 0; i < 3; i++) {
+		struct holder h;
+		int fd = guest_open_raw();
+
+		hold(&h);
+		replug(remove);
+		look(&h);
+		all_is_enodev(fd);
+		let_go(&h);
+		close(fd);
+		back_as_new();
+	}
+}
+
+/* The driver unbound and bound again by hand, handles open. */
+static void unbound_under_dma(void **state)
+{
+	char device[1024], *name, driver[64];
+	struct holder h;
+	int unbind, bind;
+
+	(void)state;
+	pci_path(device, sizeof(device), "");
+	device[strlen(device) - 1] = '\0';
+	name = strrchr(device, '/') + 1;
+	snprintf(driver, sizeof(driver), "/sys/bus/pci/drivers/nanet3/unbind");
+	hold(&h);
+	unbind = open(driver, O_WRONLY | O_CLOEXEC);
+	bind = open("/sys/bus/pci/drivers/nanet3/bind", O_WRONLY | O_CLOEXEC);
+	assert_true(unbind >= 0 && bind >= 0);
+	assert_int_equal(write(unbind, name, strlen(name)), strlen(name));
+	look(&h);
+	assert_int_equal(write(bind, name, strlen(name)), strlen(name));
+	guest_wait_for(can_open, NULL, 1, "the board is bound again");
+	let_go(&h);
+	back_as_new();
+	close(unbind);
+	close(bind);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GUEST_TEST(interrupts_lost),
+		GUEST_TEST(control_interrupt_lost),
+		GUEST_TEST(interrupts_from_nowhere),
+		GUEST_TEST(flood_of_control_events),
+		GUEST_TEST(events_of_no_sense),
+		GUEST_TEST(stall),
+		GUEST_TEST(slow_to_stop),
+		GUEST_TEST(gone_and_back),
+		GUEST_TEST(starts_anew_unseen),
+		GUEST_TEST(removed_under_dma),
+		GUEST_TEST(unbound_under_dma),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

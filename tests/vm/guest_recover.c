@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the bus does to a board that stays where it is: an uncorrectable error and its recovery, a reset of
+ * the function, sleep. Each time the handles of before get ENODEV, as what they had claimed is no more,
+ * and a handle of after finds everything in working order. A plan of its own: the board sits below a root
+ * port, and the error is the machine's to make (`# monitor:` asks the runner).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/vm/guest.h"
+
+#define LINK 0u
+
+static int write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return r;
+}
+
+static uint64_t says_gone(void *context)
+{
+	uint32_t id;
+
+	return nanet3_reg_read(context, NANET3_REG_ID, &id, 1) == -ENODEV;
+}
+
+static uint64_t can_open(void *context)
+{
+	struct nanet3 *b = NULL;
+
+	(void)context;
+	if (nanet3_open(guest_where(), &b) != 0) {
+		return 0;
+	}
+	nanet3_close(b);
+	return 1;
+}
+
+static struct nanet3 *at_work(void)
+{
+	struct nanet3 *b = guest_open();
+
+	guest_claim(b, LINK);
+	guest_wait_completed(b, LINK, 3);
+	return b;
+}
+
+/* The old handle is told, the new one works, and the old one's end does it no harm. */
+static void begins_anew(struct nanet3 *old)
+{
+	struct nanet3 *b;
+	struct guest_reader r;
+
+	guest_wait_for(says_gone, old, 1, "ENODEV");
+	assert_int_equal(nanet3_claim(old, 1, 0, NULL), -ENODEV);
+	guest_wait_for(can_open, NULL, 1, "open afterwards");
+	b = guest_open();
+	guest_claim(b, LINK);
+	guest_reader_init(&r, LINK, 0);
+	guest_reader_run(&r, b, 200);
+	guest_close(old);
+	guest_reader_run(&r, b, 400);
+	guest_reader_fini(&r);
+	guest_yield(b, LINK);
+	guest_close(b);
+}
+
+static void error_on_the_bus(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct nanet3 *b = at_work();
+
+		printf("# monitor: pcie_aer_inject_error rp0 DLP\n");
+		fflush(stdout);
+		begins_anew(b);
+	}
+}
+
+static void function_reset(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct nanet3 *b = at_work();
+
+		assert_int_equal(write_to("/sys/class/nanet3/nanet3-0/device/reset", "1"), 0);
+		begins_anew(b);
+	}
+}
+
+/* As far as a machine can go that must wake up by itself: everything but the processors sleeps. */
+static void sleep_and_wake(void **state)
+{
+	struct nanet3 *b = at_work();
+
+	(void)state;
+	write_to("/sys/module/suspend/parameters/pm_test_delay", "1");
+	assert_int_equal(write_to("/sys/power/pm_test", "platform"), 0);
+	assert_int_equal(write_to("/sys/power/state", "freeze"), 0);
+	begins_anew(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GUEST_TEST(error_on_the_bus),
+		GUEST_TEST(function_reset),
+		GUEST_TEST(sleep_and_wake),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What QEMU boots: a kernel and an initramfs, made without root and without installing either.
+
+Debian's kernel is downloaded as a package and unpacked in the cache; its bzImage is XZ, which takes TCG
+3 to 10 s to unpack, so the ELF inside is taken out once and booted by PVH. The instrumented kernel is made
+by debug_kernel.sh and booted as bzImage: with KASAN, PVH ends in silence.
+"""
+import glob
+import lzma
+import os
+import stat
+import struct
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SERIES = "6.1.0-"
+
+
+class ImageError(Exception):
+    pass
+
+
+def headers_release():
+    """The kernel that the module is built for: the newest of the series with headers installed."""
+    found = [d.split("/")[3] for d in glob.glob(f"/lib/modules/{SERIES}*-amd64/build/Makefile")]
+    if not found:
+        raise ImageError(f"no headers of a {SERIES}* kernel below /lib/modules (tests/setup/setup.sh vm)")
+    return max(found, key=lambda r: [int(p) if p.isdigit() else 0 for p in r.replace("-", ".").split(".")])
+
+
+def unpack_bzimage(path):
+    """The ELF inside a bzImage with an XZ payload (the boot protocol says where it lies)."""
+    with open(path, "rb") as f:
+        image = f.read()
+    sectors = image[0x1f1] or 4
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    begin = (sectors + 1) * 512 + offset
+    payload = image[begin:begin + length]
+    if payload[:6] != b"\xfd7zXZ\0":
+        raise ImageError(f"{path}: payload is not XZ")
+    elf = lzma.LZMADecompressor().decompress(payload)
+    if elf[:4] != b"\x7fELF":
+        raise ImageError(f"{path}: no ELF inside")
+    return elf
+
+
+def stock_kernel(cache, release):
+    """Path of Debian's vmlinux, downloaded once."""
+    out = os.path.join(cache, f"vmlinux-{release}")
+    if os.path.exists(out):
+        return out
+    package = f"linux-image-{release}"
+    debs = os.path.join(cache, "debs")
+    os.makedirs(debs, exist_ok=True)
+    if not glob.glob(f"{debs}/{package}_*.deb"):
+        print(f"vm: downloading {package}", flush=True)
+        if subprocess.call(["apt-get", "-qq", "download", package], cwd=debs):
+            raise ImageError(f"no package {package}: headers older than the archive? Upgrade linux-headers-amd64")
+    deb = glob.glob(f"{debs}/{package}_*.deb")[0]
+    with tempfile.TemporaryDirectory(dir=cache) as tmp:
+        subprocess.run(["dpkg-deb", "-x", deb, tmp], check=True)
+        elf = unpack_bzimage(f"{tmp}/boot/vmlinuz-{release}")
+    with open(out + ".new", "wb") as f:
+        f.write(elf)
+    os.rename(out + ".new", out)
+    return out
+
+
+def debug_kernel(cache):
+    """Path of the instrumented bzImage, built once."""
+    subprocess.run([os.path.join(HERE, "debug_kernel.sh"), cache], check=True)
+    return os.path.join(cache, "debug", "bzImage")
+
+
+class Initramfs:
+    """A newc archive, written by hand: device nodes need no root that way."""
+
+    def __init__(self):
+        self.entries = {}
+        for d in ("dev", "proc", "sys", "tmp", "run", "bin", "lib", "lib64", "vm", "etc", "root", "var"):
+            self.directory(d)
+        self.entries["dev/console"] = (stat.S_IFCHR | 0o600, b"", (5, 1))
+        self.program(self._busybox(), "bin/busybox")
+        for name in ("sh", "mount", "insmod", "rmmod", "ls"):
+            self.entries[f"bin/{name}"] = (stat.S_IFLNK | 0o777, b"busybox", (0, 0))
+
+    @staticmethod
+    def _busybox():
+        for path in ("/bin/busybox", "/usr/bin/busybox"):
+            if os.path.exists(path):
+                return path
+        raise ImageError("busybox is missing (tests/setup/setup.sh vm)")
+
+    def directory(self, name):
+        parts = name.strip("/").split("/")
+        for i in range(1, len(parts) + 1):
+            self.entries.setdefault("/".join(parts[:i]), (stat.S_IFDIR | 0o755, b"", (0, 0)))
+
+    def text(self, name, content, mode=0o644):
+        self.directory(os.path.dirname(name))
+        self.entries[name] = (stat.S_IFREG | mode, content.encode(), (0, 0))
+
+    def file(self, source, name, mode=None):
+        self.directory(os.path.dirname(name))
+        with open(source, "rb") as f:
+            self.entries[name] = (stat.S_IFREG | (mode or os.stat(source).st_mode & 0o777), f.read(), (0, 0))
+
+    def program(self, source, name):
+        """A program and, by ldd, the libraries that it needs."""
+        self.file(source, name, 0o755)
+        ldd = subprocess.run(["ldd", source], capture_output=True, text=True, check=False)
+        for line in ldd.stdout.splitlines():
+            words = line.split()
+            if "not found" in line:
+                raise ImageError(f"{source}: {line.strip()}")
+            for path in words:
+                if path.startswith("/") and path[1:] not in self.entries:
+                    self.file(os.path.realpath(path), path[1:], 0o755)
+
+    def write(self, path):
+        with open(path, "wb") as f:
+            for number, name in enumerate(sorted(self.entries), 1):
+                self._entry(f, number, name, *self.entries[name])
+            self._entry(f, 0, "TRAILER!!!", 0, b"", (0, 0))
+
+    @staticmethod
+    def _entry(f, number, name, mode, data, device):
+        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0)
+        head = b"070701" + b"".join(b"%08x" % x for x in fields) + name.encode() + b"\0"
+        f.write(head + b"\0" * (-len(head) % 4) + data + b"\0" * (-len(data) % 4))

@@ -1,0 +1,299 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The real kernel module in a real kernel, the board emulated: boots guests one after another and counts.
+
+    run_vm.py --build DIR --cache DIR [--debug] [--only TEST] [--seconds N] [BOOT ...]
+
+A boot is a kernel, a command line and a plan (tests/vm/plans/NAME.sh, run by the guest's init). What the
+guest's programs say in TAP is counted, as is each judgement made here: that the kernel's log is free of
+reports, that what consumers recorded is the truth. Ends with one line, `N passed, N failed`, and status 0
+only when something passed and nothing failed.
+
+Everything of a boot stays in DIR/vm/BOOT: console (the kernel's log), tap, out.tar (what the guest handed
+out), emu.log, initramfs.cpio.
+"""
+import argparse
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import dataclass
+
+import image
+import report
+from image import HERE
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+# No model of a serial port or timer for TCG to be slow with, nothing that needs a file of the host.
+QEMU = ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "q35", "-cpu", "max", "-nodefaults",
+        "-no-user-config", "-display", "none", "-no-reboot", "-smp", "2"]
+APPEND = "console=ttyS0 loglevel=7 panic=-1 mitigations=off nokaslr cryptomgr.notests"
+DRIVER_TESTS = ("test_contract", "guest_ring", "guest_owner", "guest_buffer", "guest_abuse", "guest_fault",
+                "guest_stuck", "guest_recover", "guest_sys", "guest_inject", "fuzz_ioctl")
+
+
+@dataclass
+class Boot:
+    """`limit`: seconds after which it counts as hung. `speed`: of model time, in the stock kernel."""
+    plan: str
+    limit: int = 300
+    memory: int = 512
+    append: str = ""
+    speed: str = "0.1"
+    emulator: tuple = ("--load", "quiet")
+    kernel_flags: str = ""
+    qemu: tuple = ()       # further arguments
+    meant: tuple = ()      # kernel reports that the plan provokes
+    must_report: str = ""  # a report that must come, or the net has a hole
+    judge: str = ""
+
+
+BOOTS = {
+    "driver": Boot("driver", limit=600),
+    "swiotlb": Boot("content", append="swiotlb=force"),
+    "high-memory": Boot("content", memory=5120),
+    "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
+    # Where the kernel could not make an entry below /proc/irq, it warns when it removes it.
+    "inject": Boot("inject", limit=1800, speed="0.04", meant=("WARNING: .*remove_proc_entry",)),
+    "seeded": Boot("seeded", kernel_flags="NANET3_SEEDED_BUG=y", must_report="KASAN: .*use-after-free"),
+    # Memory that the board may still write to is never freed; the DMA debugger sees just that.
+    "quarantine": Boot("quarantine", meant=("DMA-API: .*device driver has pending DMA allocations",
+                                            "WARNING: .*dma_debug_device_change")),
+    # Below a root port, where errors are reported; a sleeping port would hide what is below it.
+    "recover": Boot("recover", append="pcie_port_pm=off", emulator=("--load", "quiet", "--slot", "rp0"),
+                    qemu=("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
+                          "-device", "pcie-root-port,id=rp0,chassis=1,slot=1")),
+    "fuzz": Boot("fuzz"),
+    "bench": Boot("bench", limit=600, speed="1", emulator=("--rate", "100")),
+}
+STOCK = ("driver", "swiotlb", "high-memory", "quarantine", "recover", "daemon")
+DEBUG = ("driver", "swiotlb", "quarantine", "inject", "seeded")
+
+
+class Runner:
+    def __init__(self, options):
+        self.o = options
+        self.passed = self.failed = self.skipped = 0
+        self.failures = []
+        self.module = {}
+        if options.debug:
+            self.kernel = image.debug_kernel(options.cache)
+            self.headers = os.path.join(os.path.abspath(options.cache), "debug", "build")
+            self.release = "debug"
+        else:
+            self.release = image.headers_release()
+            self.kernel = image.stock_kernel(options.cache, self.release)
+            self.headers = f"/lib/modules/{self.release}/build"
+
+    # -- what goes into the guest
+    def build_module(self, flags):
+        """nanet3.ko for this kernel, once a set of flags."""
+        if flags not in self.module:
+            out = os.path.abspath(os.path.join(self.o.build, "vm", "module",
+                                               self.release + ("-" + flags.replace("=", "-") if flags else "")))
+            log = out + ".log"
+            os.makedirs(out, exist_ok=True)
+            with open(log, "w") as f:
+                code = subprocess.call(["make", "-C", os.path.join(ROOT, "driver/kernel"), f"OUT={out}",
+                                        f"KDIR={self.headers}", f"KVERSION={self.release}",
+                                        f"KFLAGS={flags}"], stdout=f, stderr=f)
+            if code:
+                with open(log) as f:
+                    sys.exit("".join(f.readlines()[-30:]) + f"vm: the module does not build, see {log}")
+            self.module[flags] = os.path.join(out, "nanet3.ko")
+        return self.module[flags]
+
+    def initramfs(self, boot, path):
+        fs = image.Initramfs()
+        fs.file(os.path.join(HERE, "init"), "init", 0o755)
+        fs.file(os.path.join(HERE, "plans", boot.plan + ".sh"), "vm/plan")
+        fs.text("vm/environment", f"DEBUG={int(self.o.debug)}\nSECONDS_TO_RUN={self.o.seconds}\n"
+                f"SEED={self.o.seed}\n")
+        fs.text("vm/only", self.o.only or "")
+        fs.file(self.build_module(boot.kernel_flags), "vm/nanet3.ko")
+        for name in os.listdir(os.path.join(HERE, "plans")):
+            if name.startswith("step_"):
+                fs.file(os.path.join(HERE, "plans", name), "vm/" + name[:-3], 0o755)
+        if boot.plan == "daemon":
+            for name in ("fcm-server", "fcmctl", "fcm-consumer"):
+                fs.program(os.path.join(self.o.build, "bin", name), "vm/" + name)
+            fs.file(os.path.join(ROOT, "schemas/parameters.conf"), "vm/parameters.conf")
+            fs.file("/usr/share/zoneinfo/leap-seconds.list", "usr/share/zoneinfo/leap-seconds.list")
+        else:
+            fs.program(os.path.join(self.o.build, "bin", "nanet3-perf"), "vm/nanet3-perf")
+            for name in DRIVER_TESTS if boot.plan != "bench" else ():
+                where = "tests" if name.startswith("test_") else "vm/bin"
+                fs.program(os.path.join(self.o.build, where, name), "vm/" + name)
+        fs.write(path)
+
+    # -- one boot
+    def command(self, boot, directory):
+        speed = self.o.speed or str(float(boot.speed) * (0.5 if self.o.debug else 1))
+        append = f"{APPEND} {boot.append}"
+        if self.o.debug:  # with ACPI, injected failures hit bugs of ACPI's own; and it boots 7 s sooner
+            append += " acpi=off"
+        emulator = [os.path.join(self.o.build, "bin", "nanet3-emu"), "--qemu", str(boot.memory), "--speed", speed,
+                    "--seed", str(self.o.seed), *boot.emulator]
+        if boot.judge == "truth":
+            emulator += ["--truth", f"{directory}/truth.bin"]
+        serial = []
+        for name in ("console", "tap", "out.tar"):
+            serial += ["-serial", f"file:{directory}/{name}"]
+        monitor = ["-monitor", f"unix:{directory}/monitor,server=on,wait=off"]
+        # A hung QEMU ignores SIGTERM.
+        return ["timeout", "-k", "3", str(boot.limit + self.o.seconds), *emulator, "--", *QEMU, *boot.qemu, *serial, *monitor,
+                "-kernel", self.kernel, "-initrd", f"{directory}/initramfs.cpio", "-append", append]
+
+    def run(self, name):
+        boot = BOOTS[name]
+        directory = os.path.join(self.o.build, "vm", name + ("-debug" if self.o.debug else ""))
+        os.makedirs(directory, exist_ok=True)
+        for leftover in os.listdir(directory):
+            if not os.path.isdir(os.path.join(directory, leftover)):
+                os.unlink(os.path.join(directory, leftover))
+        self.initramfs(boot, f"{directory}/initramfs.cpio")
+        print(f"== {name}{' (debug kernel)' if self.o.debug else ''}", flush=True)
+        started = time.monotonic()
+        guest = self.boot(self.command(boot, directory), directory)
+        self.passed += guest.passed
+        self.skipped += guest.skipped
+        for failure in guest.failures:
+            self.fail(name, failure)
+        self.judge_log(name, boot, directory)
+        if boot.judge == "truth" and guest.done:
+            self.judge_truth(name, directory)
+        print(f"   {time.monotonic() - started:.0f} s, {guest.passed} passed, {guest.failed} failed", flush=True)
+
+    def boot(self, command, directory):
+        guest = report.Guest()
+        with open(f"{directory}/emu.log", "wb") as log:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     start_new_session=True)
+        try:
+            with open_when_there(f"{directory}/tap", child) as tap:
+                self.follow(guest, tap, child, directory)
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+        if child.returncode in (124, 137):
+            guest.failures.append(f"hung: ended by its limit, in {guest.program or 'init'}")
+            guest.failed += 1
+        guest.end()
+        return guest
+
+    def follow(self, guest, tap, child, directory):
+        """Lines of the TAP port as they come, until the machine is off."""
+        rest = ""
+        while True:
+            ended = child.poll() is not None
+            text = tap.read()
+            *lines, rest = (rest + text).split("\n")
+            for line in lines:
+                guest.line(line)
+                if line.startswith("# monitor: "):
+                    tell_monitor(f"{directory}/monitor", line[11:].strip())
+                if self.o.verbose or not re.match(r"ok |1\.\.|# (begin|end) |#? *$", line):
+                    print("   " + line.rstrip(), flush=True)
+            if ended and not text:
+                return
+            if not text:
+                time.sleep(0.1)
+
+    # -- judgements
+    def ok(self, boot, what, good, why=""):
+        if good:
+            self.passed += 1
+            if self.o.verbose:
+                print(f"   ok - {boot}: {what}")
+        else:
+            self.fail(boot, f"{what}{': ' if why else ''}{why}")
+
+    def fail(self, boot, what):
+        self.failed += 1
+        self.failures.append(f"{boot}: {what}")
+
+    def judge_log(self, name, boot, directory):
+        try:
+            with open(f"{directory}/console", errors="replace") as f:
+                log = f.read()
+        except OSError:
+            log = ""
+        if boot.must_report:
+            self.ok(name, f"the net catches the seeded bug ({boot.must_report})",
+                    re.search(boot.must_report, log))
+            return
+        found = report.kernel_reports(log, boot.meant)
+        self.ok(name, "the kernel's log has no report", "Linux version" in log and not found,
+                "; ".join(found[:3]) or "no log")
+
+    def judge_truth(self, name, directory):
+        """What the guest's consumers recorded, frame by frame against what the floors sent."""
+        with tarfile.open(f"{directory}/out.tar", ignore_zeros=True) as t:
+            t.extractall(directory)
+        records = sorted(os.path.join(directory, f) for f in os.listdir(directory) if f.endswith(".rec"))
+        self.ok(name, "consumers recorded", len(records) > 0)
+        if not records:
+            return
+        r = subprocess.run([os.path.join(self.o.build, "bin", "truth-compare"), "--ledger", f"{directory}/station.db",
+                            f"{directory}/truth.bin", *records], capture_output=True, text=True, check=False)
+        with open(f"{directory}/compare.txt", "w") as f:
+            f.write(r.stdout + r.stderr)
+        if self.o.verbose or r.returncode:
+            print(r.stdout + r.stderr)
+        self.ok(name, "every delivered frame is the truth's, every other is named", r.returncode == 0)
+
+
+def tell_monitor(path, command):
+    """What a guest cannot do to its own machine: it asks, on its TAP port."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        s.sendall(command.encode() + b"\n")
+        time.sleep(0.2)
+
+
+def open_when_there(path, child):
+    while not os.path.exists(path) and child.poll() is None:
+        time.sleep(0.05)
+    if not os.path.exists(path):
+        open(path, "w").close()
+    return open(path, errors="replace")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("boots", nargs="*", metavar="BOOT", help=", ".join(BOOTS))
+    p.add_argument("--build", default="build")
+    p.add_argument("--cache", required=True, help="kernels, made once")
+    p.add_argument("--debug", action="store_true", help="the instrumented kernel")
+    p.add_argument("--only", help="of each plan only this program")
+    p.add_argument("--seconds", type=int, default=0, help="of fuzzing")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--speed", help="model time, as of nanet3-emu")
+    p.add_argument("-v", "--verbose", action="store_true", help="every result, not only what is wrong")
+    o = p.parse_args()
+    for name in o.boots:
+        if name not in BOOTS:
+            p.error(f"no boot {name}; there are {', '.join(BOOTS)}")
+    # Ended in the middle of a boot, it must not leave the guest behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    os.makedirs(o.cache, exist_ok=True)
+    try:
+        runner = Runner(o)
+        for name in o.boots or (DEBUG if o.debug else STOCK):
+            runner.run(name)
+    except image.ImageError as e:
+        sys.exit(f"vm: {e}")
+    for failure in runner.failures:
+        print(f"FAILED {failure}")
+    skipped = f", {runner.skipped} skipped" if runner.skipped else ""
+    print(f"{runner.passed} passed, {runner.failed} failed{skipped}")
+    sys.exit(0 if runner.passed > 0 and runner.failed == 0 else 1)
+
+
+if __name__ == "__main__":
+    main()
