@@ -54,10 +54,8 @@ class Bench:
         return self.check(what, got == wanted, f"got {got!r}, wanted {wanted!r}")
 
     def station(self, name="station", **kwargs):
-        # Instrumented programs are many times slower, by the hit: a dark sea and deep rings, the same ways
-        # through the code.
+        # Instrumented programs are many times slower, by the hit: a dark sea, the same ways through the code.
         if self.sanitized:
-            kwargs.setdefault("depth_ms", 8000)
             kwargs["emulator_args"] = [*kwargs.get("emulator_args", ()), "--rate", "2000"]
         # Unix socket paths are at most 107 bytes: a short directory.
         st = Station(self.bin, os.path.join(self.base, name), **kwargs)
