@@ -57,7 +57,7 @@ struct phase {
 
 	bool locked;
 	bool judged;
-	uint32_t aligns;
+	uint32_t aligns, measurements;
 	struct first_sample relock[RELOCK_MAX]; /* of this lock, until they are judged */
 	uint32_t relock_count, whole_off;
 	double x; /* total of the last sample, followed from the lock's first */
@@ -463,9 +463,15 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 	if (!p->locked || reading->aligns != p->aligns) {
 		p->locked = true;
 		p->aligns = reading->aligns;
+		p->measurements = 0;
 		p->relocks++;
 		begin_lock(p);
 	}
+	/* A register that the board has not written since the lock, or since the last look, is no sample. */
+	if (reading->measurements == p->measurements) {
+		return;
+	}
+	p->measurements = reading->measurements;
 	p->last_sample_ns = now_ns;
 	if (p->judged && p->second.samples && p->second.number != now_ns / 1000000000u) {
 		close_second(p);

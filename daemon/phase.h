@@ -27,7 +27,8 @@ struct phase_reading {
 	uint8_t rtt_frames;
 	uint16_t rtt_bytes;
 	uint8_t rtt_bits;
-	uint32_t aligns; /* alignments gained since board boot: a new value = a re-lock */
+	uint32_t aligns;       /* alignments gained since board boot: a new value = a re-lock */
+	uint32_t measurements; /* the board's since the last align; 0: phase_ps says nothing yet */
 	bool locked;
 };
 

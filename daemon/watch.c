@@ -134,6 +134,7 @@ static int read_link(struct watch *w, unsigned link)
 		.rtt_bytes = (uint16_t)(REG(RTT) >> 8 & 0x3fff),
 		.rtt_bits = (uint8_t)(REG(RTT) >> 22 & 0xf),
 		.aligns = REG(ALIGNS),
+		.measurements = REG(PHASE_NUMBER),
 		.locked = REG(STATUS) & NANET3_LSTAT_LOCKED,
 	};
 #undef REG

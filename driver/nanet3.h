@@ -122,7 +122,7 @@
 #define NANET3_LREG_TX_POWER	 0x0cu /* nW */
 #define NANET3_LREG_PHASE	 0x10u /* recovered clock against reference: 0..12499 ps, 100 ms mean */
 #define NANET3_LREG_RTT		 0x14u /* bits 0-7 whole frames, 8-21 byte offset, 22-25 bit slip */
-#define NANET3_LREG_PHASE_NUMBER 0x18u /* phase measurements since the last align */
+#define NANET3_LREG_PHASE_NUMBER 0x18u /* of PHASE since the last align; 0: PHASE is old */
 #define NANET3_LREG_ALIGNS	 0x1cu /* alignments gained since boot */
 #define NANET3_LREG_CODE_ERRORS	 0x20u /* 8b10b errors */
 #define NANET3_LREG_LOST_LOCKS	 0x24u

@@ -26,7 +26,7 @@ struct link {
 	double drift_ps_per_s;
 	double sigma_ps;
 	unsigned bits;
-	unsigned aligns;
+	unsigned aligns, measurements;
 	bool dark;
 	bool tear; /* bytes and phase are read at different moments: off by one near a wrap */
 	uint64_t now_ns;
@@ -69,7 +69,8 @@ static void run(struct link *l, unsigned samples)
 {
 	for (unsigned i = 0; i < samples; i++) {
 		double total = l->total_ps + l->sigma_ps * normal(l), rest;
-		struct phase_reading r = {.locked = !l->dark, .aligns = l->aligns};
+		struct phase_reading r = {
+			.locked = !l->dark, .aligns = l->aligns, .measurements = ++l->measurements};
 
 		total = floor(total);
 		r.rtt_frames = (uint8_t)(total / FRAME_PS);
@@ -94,6 +95,7 @@ static void relock(struct link *l)
 	run(l, 3);
 	l->dark = false;
 	l->aligns++;
+	l->measurements = 0;
 }
 
 static struct phase_view view(const struct link *l)
@@ -422,6 +424,37 @@ static void dark_and_nonsense(void **state)
 	teardown(&l);
 }
 
+/* A board that has not measured since its lock, or stands still, shows an old phase: none of it counts. */
+static void not_measured(void **state)
+{
+	struct phase_reading old = {.locked = true, .aligns = 1};
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	for (unsigned i = 0; i < 4; i++) {
+		phase_sample(l.phase, &old, l.now_ns);
+		l.now_ns += TENTH;
+	}
+	assert_true(view(&l).locked);
+	assert_int_equal(view(&l).last_sample_ns, 0);
+	run(&l, 20);
+	assert_int_equal(l.judgement.verdict, PHASE_FIRST);
+	assert_float_equal(view(&l).reference.phase_ps, 5000, 60);
+
+	old = view(&l).reading;
+	old.phase_ps = 9000;
+	for (unsigned i = 0; i < 40; i++) {
+		phase_sample(l.phase, &old, l.now_ns);
+		l.now_ns += TENTH;
+	}
+	run(&l, 40);
+	assert_int_equal(l.judgements, 1);
+	assert_int_equal(view(&l).samples, 60);
+	assert_float_equal(view(&l).mean_ps, 5000, 30);
+	teardown(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +463,7 @@ int main(void)
 		cmocka_unit_test(verdicts),	cmocka_unit_test(reference_is_kept),
 		cmocka_unit_test(quick_relock), cmocka_unit_test(step_inside_a_lock),
 		cmocka_unit_test(drift),	cmocka_unit_test(dark_and_nonsense),
+		cmocka_unit_test(not_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
