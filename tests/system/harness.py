@@ -59,6 +59,7 @@ class Bench:
             kwargs["emulator_args"] = [*kwargs.get("emulator_args", ()), "--rate", "2000"]
         # Unix socket paths are at most 107 bytes: a short directory.
         st = Station(self.bin, os.path.join(self.base, name), **kwargs)
+        st.patience = 3  # a machine may be loaded; what is waited for must come, not come soon
         self.stations.append(st)
         return st
 

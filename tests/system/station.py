@@ -74,6 +74,8 @@ class Process:
 
 
 class Station:
+    patience = 1  # of every wait: a limit only says when to give up
+
     def __init__(self, bin_dir, directory, scenario=None, seed=1, truth=True, load="design",
                  emulator_args=(), config=(), gpsd=True, depth_ms=2000, speed=None):
         self.bin, self.dir = os.path.abspath(bin_dir), os.path.abspath(directory)
@@ -252,6 +254,7 @@ class Station:
         self._wait(condition, timeout, what, None, pause)
 
     def _wait(self, condition, timeout, what, process, pause=0.05):
+        timeout *= self.patience
         end = time.monotonic() + timeout
         while True:
             try:
