@@ -187,7 +187,7 @@ fuzz-ioctl: ## requests to the driver at random in that kernel; SECONDS=600 SEED
 	@$(run_vm) --debug --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) fuzz
 
 install-module: ## the kernel module's sources, where DKMS looks for them
-	@$(MAKE) --no-print-directory -C driver/kernel install VERSION=$(VERSION) prefix=$(prefix) \
+	@$(MAKE) --no-print-directory -C driver/kernel install VERSION=$(VERSION) \
 	    DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
 
 install: all install-lib install-module ## install below $(DESTDIR)$(prefix)

@@ -51,6 +51,8 @@
 #define NANET3_LINKS		 4u
 #define NANET3_FRAME_BYTES	 10000u
 #define NANET3_FRAMES_PER_SECOND 8000u
+#define NANET3_DEADLINE_MIN_US	 125u /* of a buffer's hand-over: a frame .. 1 s */
+#define NANET3_DEADLINE_MAX_US	 1000000u
 #define NANET3_FRAME_NS		 125000u
 #define NANET3_PAGE		 4096u
 #define NANET3_CHUNK_MAX	 (4u << 20) /* largest coherent chunk */
@@ -426,12 +428,14 @@ struct nanet3_stats {
  *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
  *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link
- *   YIELD     give it back (u32 link): DMA stops at once, no linger. EPERM when not the owner
+ *             One whose completions do not follow one another is stopped, and its owner loses its handle
+ *   YIELD     give it back (u32 link): DMA stops at once, no linger. EPERM when not the owner. What it has
+ *             mapped stays mapped and is of no meaning any more
  *   RELEASE   EPERM when not the owner, EINVAL beyond write_position or backwards
  *   SEND      one downstream word: EAGAIN when the TX ring is full, EINVAL malformed, ENOLINK when the
  *             link is not locked (broadcast: none is)
- *   REG_READ  EINVAL out of range or not aligned
- *   REG_WRITE EPERM unless the register is harmless (SCRATCH, link DEADLINE) or the caller privileged
+ *   REG_READ  EINVAL out of range or not aligned. Bus addresses read as 0 unless the caller is privileged
+ *   REG_WRITE EPERM unless it is harmless (SCRATCH, DEADLINE within its limits) or the caller privileged
  *   LINK_CMD  reset, align: EINVAL when neither, or no such link
  *   SUBSCRIBE which control events this client wants: EINVAL for others than those three
  *   POLLING   EPERM when the caller owns no link. Off: ring state has caught up when it returns. Ends with
@@ -441,8 +445,8 @@ struct nanet3_stats {
  *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board does not write there any
  *             more. While packets from or to it wait on the TX ring, its number is given to nobody
  *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
- *             UNCHECKED), EAGAIN TX ring full: nothing was posted, and the doorbell is rung for what MORE
- *             held back; E2BIG it will never fit
+ *             UNCHECKED), EAGAIN TX ring full, or the source is being written to where DMA is bounced:
+ *             nothing was posted, and the doorbell is rung for what MORE held back; E2BIG it will never fit
  *   STATS     counters since the driver was loaded; anyone
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)

@@ -122,31 +122,49 @@ static void bad_event(struct board *b, unsigned which, uint32_t argument)
 	}
 }
 
+/* An RX event of a full buffer, at so many positions from the next. */
+static void false_event(struct board *b, unsigned link, uint32_t epoch, uint32_t ahead)
+{
+	const struct dma *d = &b->links[link].dma;
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_RX,
+		.link = (uint8_t)link,
+		.dma_epoch = epoch,
+		.position = d->write + ahead,
+		.frame_count = b->count,
+		.frames = d->frames,
+		.length = d->frames * NANET3_FRAME_BYTES,
+	};
+
+	event_post(b, &ev, true);
+}
+
+static void skipping_event(struct board *b, unsigned which, uint32_t argument)
+{
+	if (which < NANET3_LINKS) {
+		false_event(b, which, b->links[which].dma.epoch, argument);
+	}
+}
+
 static void stale_event(struct board *b, unsigned which, uint32_t argument)
 {
 	for (uint32_t i = 0; which < NANET3_LINKS && i < argument; i++) {
-		const struct dma *d = &b->links[which].dma;
-		struct nanet3_event ev = {
-			.type = NANET3_EVENT_RX,
-			.link = (uint8_t)which,
-			.dma_epoch = d->epoch - 1,
-			.position = d->write + i,
-			.frame_count = b->count,
-			.frames = d->frames,
-			.length = d->frames * NANET3_FRAME_BYTES,
-		};
-
-		event_post(b, &ev, true);
+		false_event(b, which, b->links[which].dma.epoch - 1, i);
 	}
 }
 
 /* ------------------------------------------------------------------------ */
 
 static void (*const faults[])(struct board *b, unsigned which, uint32_t argument) = {
-	[MODEL_FAULT_LOSE_IRQS] = lose_irqs, [MODEL_FAULT_SPURIOUS] = spurious,
-	[MODEL_FAULT_STUCK_DMA] = stuck_dma, [MODEL_FAULT_GONE] = gone,
-	[MODEL_FAULT_STALL] = stall,	     [MODEL_FAULT_FLOOD] = flood,
-	[MODEL_FAULT_BAD_EVENT] = bad_event, [MODEL_FAULT_STALE_EVENT] = stale_event,
+	[MODEL_FAULT_LOSE_IRQS] = lose_irqs,
+	[MODEL_FAULT_SPURIOUS] = spurious,
+	[MODEL_FAULT_STUCK_DMA] = stuck_dma,
+	[MODEL_FAULT_GONE] = gone,
+	[MODEL_FAULT_STALL] = stall,
+	[MODEL_FAULT_FLOOD] = flood,
+	[MODEL_FAULT_BAD_EVENT] = bad_event,
+	[MODEL_FAULT_STALE_EVENT] = stale_event,
+	[MODEL_FAULT_SKIPPING_EVENT] = skipping_event,
 };
 
 void fault_write(struct board *b, uint32_t value)

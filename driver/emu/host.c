@@ -128,6 +128,24 @@ static void linger_check(struct host *h)
 	}
 }
 
+/* Ring and board would not agree again by themselves: the owner begins anew. */
+static void broken_check(struct host *h)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct host_link *l = &h->links[i];
+		struct client *owner = l->owner;
+
+		if (!l->broken) {
+			continue;
+		}
+		link_stop(h, i);
+		l->broken = false;
+		if (owner != NULL) {
+			client_gone(h, owner);
+		}
+	}
+}
+
 /* ------------------------------------------------------------------------ the board's events */
 
 static void rx_event(struct host *h, const struct nanet3_event *ev)
@@ -147,6 +165,7 @@ static void rx_event(struct host *h, const struct nanet3_event *ev)
 	}
 	if (ev->position != ring->write_position) {
 		h->counts.bad_events++;
+		l->broken = true; /* later ones would not fit either */
 		return;
 	}
 	if (ev->position == 0) {
@@ -342,6 +361,7 @@ int host_poll(struct host *h, int timeout_ms)
 		poll_event(h, events[i].data.u64);
 	}
 	linger_check(h);
+	broken_check(h);
 	doorbells_follow(h); /* at full speed the next step may wait for just that */
 	clients_wake(h);
 	return 0;

@@ -317,20 +317,21 @@ static void close_if_open(int fd)
 	}
 }
 
+void client_gone(struct host *h, struct client *c)
+{
+	struct nanet3_event gone = {
+		.type = NANET3_EVENT_GONE, .link = 0xff, .time_ns = host_now_ns()};
+
+	client_post(h, c, &gone);
+	clients_wake(h);
+	client_drop(h, c);
+}
+
 void clients_gone(struct host *h)
 {
-	struct nanet3_event gone = {.type = NANET3_EVENT_GONE, .link = 0xff};
-
-	gone.time_ns = host_now_ns();
 	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
 		if (h->clients[i].fd >= 0) {
-			client_post(h, &h->clients[i], &gone);
-		}
-	}
-	clients_wake(h);
-	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
-		if (h->clients[i].fd >= 0) {
-			client_drop(h, &h->clients[i]);
+			client_gone(h, &h->clients[i]);
 		}
 	}
 }

@@ -86,6 +86,7 @@ struct host_link {
 	struct nanet3_event *completions;
 	struct client *owner;
 	uint64_t linger_until_ns;
+	bool broken;		    /* the board has told what cannot be */
 	struct nanet3_event latest; /* RX event not yet announced; type NONE: there is none */
 };
 
@@ -177,7 +178,8 @@ void host_delay(void *context, uint32_t ns);
 int clients_create(struct host *h);
 void clients_destroy(struct host *h);
 void clients_accept(struct host *h);
-/* Tell all that the board is gone, and hang up. */
+/* Tell one, or all, that the board is gone, and hang up. */
+void client_gone(struct host *h, struct client *c);
 void clients_gone(struct host *h);
 /* Serve what the client has sent; drops it when it has hung up. */
 void client_service(struct host *h, struct client *c);

@@ -139,27 +139,49 @@ static bool regs_in_range(const struct nanet3_regs *r)
 	       r->offset < NANET3_BAR_BYTES && r->offset + r->count * 4 <= NANET3_BAR_BYTES;
 }
 
+static bool is_address(uint32_t offset)
+{
+	const uint32_t low = offset & ~4u;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (low == NANET3_REG_LINK(i, NANET3_LREG_TABLE)) {
+			return true;
+		}
+	}
+	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
+		if (low == NANET3_REG_BUFFER(i, NANET3_BREG_TABLE)) {
+			return true;
+		}
+	}
+	return low == NANET3_REG_EVQ_BASE || low == NANET3_REG_TX_BASE;
+}
+
 static int reg_read(struct host *h, struct client *c, void *arg, int *ret_fd)
 {
 	struct nanet3_regs *r = arg;
 
-	(void)c;
 	(void)ret_fd;
 	if (!regs_in_range(r)) {
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < r->count; i++) {
-		r->values[i] = board_reg_read(h->board, r->offset + i * 4);
+		const uint32_t offset = r->offset + i * 4;
+
+		r->values[i] = board_reg_read(h->board, offset);
+		if (is_address(offset) && !c->privileged) {
+			r->values[i] = 0;
+		}
 	}
 	return 0;
 }
 
-/* Registers that anyone may write: they disturb nothing but at most somebody's latency. */
-static bool harmless(uint32_t offset)
+/* What anyone may write: it disturbs nothing but at most somebody's latency. A deadline shorter than a
+ * frame would fill a ring with next to nothing. */
+static bool harmless(uint32_t offset, uint32_t value)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE)) {
-			return true;
+			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US;
 		}
 	}
 	return offset == NANET3_REG_SCRATCH;
@@ -174,7 +196,7 @@ static int reg_write(struct host *h, struct client *c, void *arg, int *ret_fd)
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < r->count; i++) {
-		if (!c->privileged && !harmless(r->offset + i * 4)) {
+		if (!c->privileged && !harmless(r->offset + i * 4, r->values[i])) {
 			return -EPERM;
 		}
 	}

@@ -192,10 +192,7 @@ void nanet3_board_stop(struct nanet3_dev *dev)
 
 	for (i = 0; i < NANET3_LINKS; i++)
 		nanet3_write(dev, NANET3_REG_LINK(i, NANET3_LREG_CONTROL), 0);
-	for (i = 0; i < NANET3_BUFFERS; i++) {
-		if (dev->buffers[i].client)
-			nanet3_write(dev, NANET3_REG_BUFFER(i, NANET3_BREG_CONTROL), 0);
-	}
+	nanet3_buffers_stop(dev, false);
 	nanet3_write(dev, NANET3_REG_IRQ_MASK, 0);
 	for (i = 0; i < NANET3_LINKS; i++)
 		reset |= !nanet3_link_wait_idle(&dev->links[i]);
@@ -205,6 +202,7 @@ void nanet3_board_stop(struct nanet3_dev *dev)
 		if (reset && !nanet3_link_wait_idle(&dev->links[i]))
 			nanet3_link_quarantine(&dev->links[i]);
 	}
+	nanet3_buffers_stop(dev, true);
 }
 
 /**

@@ -29,53 +29,69 @@
 
 /* ------------------------------------------------------------------------ pinning */
 
-static void unpin(struct nanet3_buffer *b, unsigned long pinned)
+static void unpin(struct nanet3_pin *pin, unsigned long pinned)
 {
-	unpin_user_pages_dirty_lock(b->pages, pinned, true);
-	account_locked_vm(b->mm, b->page_count, false);
-	mmdrop(b->mm);
-	kvfree(b->pages);
+	unpin_user_pages_dirty_lock(pin->pages, pinned, true);
+	account_locked_vm(pin->mm, pin->count, false);
+	mmdrop(pin->mm);
+	kvfree(pin);
 }
 
-static int pin(struct nanet3_buffer *b, u64 address)
+/**
+ * nanet3_unpin() - memory is its process' alone again
+ * @pin: a list of what has been unmapped, or NULL; no locks held: pages may have to be waited for
+ */
+void nanet3_unpin(struct nanet3_pin *pin)
+{
+	while (pin) {
+		struct nanet3_pin *next = pin->next;
+
+		unpin(pin, pin->count);
+		pin = next;
+	}
+}
+
+static struct nanet3_pin *pin_pages(u64 address, unsigned long count)
 {
 	unsigned long start = address & PAGE_MASK;
+	struct nanet3_pin *pin;
 	unsigned long pinned = 0;
 	int r;
 
-	b->pages = kvcalloc(b->page_count, sizeof(*b->pages), GFP_KERNEL_ACCOUNT);
-	if (!b->pages)
-		return -ENOMEM;
-	b->mm = current->mm;
-	r = account_locked_vm(b->mm, b->page_count, true);
+	pin = kvzalloc(struct_size(pin, pages, count), GFP_KERNEL_ACCOUNT);
+	if (!pin)
+		return ERR_PTR(-ENOMEM);
+	pin->mm = current->mm;
+	pin->count = count;
+	r = account_locked_vm(pin->mm, count, true);
 	if (r < 0) {
-		kvfree(b->pages);
-		return r;
+		kvfree(pin);
+		return ERR_PTR(r);
 	}
-	mmgrab(b->mm);
-	while (pinned < b->page_count) {
+	mmgrab(pin->mm);
+	while (pinned < count) {
 		r = -EINTR;
 		if (fatal_signal_pending(current))
 			break;
 		r = pin_user_pages_fast(start + pinned * PAGE_SIZE,
-					min_t(unsigned long, b->page_count - pinned, PIN_BATCH),
-					FOLL_WRITE | FOLL_LONGTERM, b->pages + pinned);
+					min_t(unsigned long, count - pinned, PIN_BATCH),
+					FOLL_WRITE | FOLL_LONGTERM, pin->pages + pinned);
 		if (r <= 0)
 			break;
 		pinned += r;
 		cond_resched();
 	}
-	if (pinned == b->page_count)
-		return 0;
-	unpin(b, pinned);
-	return r ?: -EFAULT;
+	if (pinned == count)
+		return pin;
+	unpin(pin, pinned);
+	return ERR_PTR(r ?: -EFAULT);
 }
 
 /* ------------------------------------------------------------------------ mapping */
 
 static size_t table_bytes(const struct nanet3_buffer *b)
 {
-	return b->page_count * sizeof(*b->table);
+	return b->pin->count * sizeof(*b->table);
 }
 
 /*
@@ -125,7 +141,7 @@ static void unmap(struct nanet3_dev *dev, struct nanet3_buffer *b)
 	unsigned long i;
 
 	for (i = 0; i < b->mapped; i++) {
-		page_put(dev, b->pages[i]);
+		page_put(dev, b->pin->pages[i]);
 		cond_resched();
 	}
 	b->mapped = 0;
@@ -144,8 +160,8 @@ static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 				      GFP_KERNEL | __GFP_NOWARN);
 	if (!b->table)
 		return -ENOMEM;
-	for (i = 0; i < b->page_count; i++) {
-		struct nanet3_page *p = page_get(dev, b->pages[i]);
+	for (i = 0; i < b->pin->count; i++) {
+		struct nanet3_page *p = page_get(dev, b->pin->pages[i]);
 
 		if (!p) {
 			unmap(dev, b);
@@ -278,7 +294,7 @@ static void publish(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b
 	spin_lock(&dev->event_lock);
 	dev->buffers[n] = *b;
 	dev->stats.buffers++;
-	dev->stats.pinned_pages += b->page_count;
+	dev->stats.pinned_pages += b->pin->count;
 	spin_unlock(&dev->event_lock);
 	mutex_unlock(&dev->tx_mutex);
 }
@@ -293,18 +309,20 @@ static void withdraw(struct nanet3_dev *dev, u32 n)
 	mutex_unlock(&dev->tx_mutex);
 }
 
-/* The board has let go: the memory is its process' alone, the number is free. mutex held. */
-static void give_back(struct nanet3_dev *dev, u32 n)
+/* The board has let go: the number is free, the memory goes to the list @freed. mutex held. */
+static void give_back(struct nanet3_dev *dev, u32 n, struct nanet3_pin **freed)
 {
 	struct nanet3_buffer *b = &dev->buffers[n];
+	struct nanet3_pin *pin = b->pin;
 
 	spin_lock(&dev->event_lock);
-	dev->stats.pinned_pages -= b->page_count;
+	dev->stats.pinned_pages -= pin->count;
 	spin_unlock(&dev->event_lock);
 	dev->parked -= b->parked;
 	unmap(dev, b);
-	unpin(b, b->page_count);
 	memset(b, 0, sizeof(*b));
+	pin->next = *freed;
+	*freed = pin;
 }
 
 /* The board would not let go: the pages stay pinned and mapped, the number is not used again. */
@@ -313,36 +331,56 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 	struct nanet3_buffer *b = &dev->buffers[n];
 
 	dev_err(&dev->device, "buffer %u: DMA does not stop, its memory is lost\n", n);
+	dev->parked -= b->parked;
+	b->parked = false;
 	b->quarantined = true;
-	mmdrop(b->mm);
+	mmdrop(b->pin->mm);
 	spin_lock(&dev->event_lock);
-	dev->stats.pinned_pages -= b->page_count;
-	dev->stats.quarantined += b->page_count;
+	dev->stats.pinned_pages -= b->pin->count;
+	dev->stats.quarantined += b->pin->count;
 	spin_unlock(&dev->event_lock);
+}
+
+/**
+ * nanet3_buffers_stop() - the board is being stopped: it is not to use any buffer any more
+ * @dev: the board; mutex held
+ * @was_reset: the last means has been used: what is still busy stays so
+ */
+void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset)
+{
+	u32 n;
+
+	for (n = 0; n < NANET3_BUFFERS; n++) {
+		struct nanet3_buffer *b = &dev->buffers[n];
+
+		if (b->pin && !b->quarantined)
+			b->stuck = !stop(dev, n) && was_reset;
+	}
 }
 
 /*
  * Life and mutex held; the board may be gone. @wait_us: for the TX ring. Return: whether it moved,
  * else the buffer is parked.
  */
-static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us)
+static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us, struct nanet3_pin **freed)
 {
 	if (dev->state == NANET3_READY)
 		nanet3_drain(dev); /* puts that have arrived are the registrant's */
 	withdraw(dev, n);
 	if (dev->state == NANET3_READY && !stop(dev, n) && nanet3_answers(dev)) {
 		nanet3_board_reset(dev);
-		if (dev->state == NANET3_READY && !stop(dev, n)) {
-			quarantine(dev, n);
-			return true;
-		}
+		dev->buffers[n].stuck = dev->state == NANET3_READY && !stop(dev, n);
+	}
+	if (dev->buffers[n].stuck) {
+		quarantine(dev, n);
+		return true;
 	}
 	if (dev->state == NANET3_READY && !ring_passed(dev, n, wait_us) && nanet3_answers(dev)) {
 		dev->buffers[n].parked = true;
 		dev->parked++;
 		return false;
 	}
-	give_back(dev, n);
+	give_back(dev, n, freed);
 	return true;
 }
 
@@ -350,8 +388,9 @@ static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us)
  * nanet3_buffers_drop() - let a client's buffers go
  * @dev: the board; life and mutex held, it may be gone or stopped
  * @c: the client, or NULL for everybody's
+ * @freed: gets their memory, for nanet3_unpin() when the locks are not held any more
  */
-void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c)
+void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct nanet3_pin **freed)
 {
 	u32 wait_us = NANET3_STOP_US;
 	u32 n;
@@ -360,10 +399,12 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c)
 		struct nanet3_buffer *b = &dev->buffers[n];
 
 		/* A ring that stands still is not waited for again; 0 would be for ever. */
-		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us))
+		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us, freed))
 			wait_us = 1;
+		else if (b->parked && !c && b->stuck)
+			quarantine(dev, n);
 		else if (b->parked && !c)
-			give_back(dev, n);
+			give_back(dev, n, freed);
 	}
 }
 
@@ -373,6 +414,7 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c)
  */
 void nanet3_buffers_unpark(struct nanet3_dev *dev)
 {
+	struct nanet3_pin *freed = NULL;
 	u32 n;
 
 	if (!READ_ONCE(dev->parked))
@@ -380,9 +422,10 @@ void nanet3_buffers_unpark(struct nanet3_dev *dev)
 	mutex_lock(&dev->mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		if (dev->buffers[n].parked && !nanet3_tx_uses(dev, n) && !busy(dev, n))
-			give_back(dev, n);
+			give_back(dev, n, &freed);
 	}
 	mutex_unlock(&dev->mutex);
+	nanet3_unpin(freed);
 }
 
 /**
@@ -396,7 +439,7 @@ void nanet3_buffers_free(struct nanet3_dev *dev)
 	u32 n;
 
 	for (n = 0; n < NANET3_BUFFERS; n++)
-		kvfree(dev->buffers[n].pages);
+		kvfree(dev->buffers[n].pin);
 	xa_for_each(&dev->pages, pfn, p)
 		kfree(p);
 	xa_destroy(&dev->pages);
@@ -409,7 +452,7 @@ static int number_free(struct nanet3_dev *dev)
 	int n;
 
 	for (n = 0; n < (int)NANET3_BUFFERS; n++) {
-		if (!dev->buffers[n].pages)
+		if (!dev->buffers[n].pin)
 			return n;
 	}
 	return -ENOSPC;
@@ -462,13 +505,12 @@ int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
 		return -EFAULT;
 	if (READ_ONCE(c->dead))
 		return -ENODEV;
-	b.page_count = DIV_ROUND_UP(b.offset + b.length, PAGE_SIZE);
-	n = pin(&b, r->address);
-	if (n < 0)
-		return n;
+	b.pin = pin_pages(r->address, DIV_ROUND_UP(b.offset + b.length, PAGE_SIZE));
+	if (IS_ERR(b.pin))
+		return PTR_ERR(b.pin);
 	n = attach(c, &b);
 	if (n < 0) {
-		unpin(&b, b.page_count);
+		nanet3_unpin(b.pin);
 		return n;
 	}
 	r->buffer = n;
@@ -477,7 +519,7 @@ int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
 
 /**
  * nanet3_unregister() - NANET3_IOC_UNREGISTER
- * @c: the registrant; life held
+ * @c: the registrant; no locks held, unpinning may take time
  * @number: of the buffer
  *
  * Return: 0 or -errno, see nanet3.h
@@ -485,13 +527,18 @@ int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
 int nanet3_unregister(struct nanet3_client *c, u32 number)
 {
 	struct nanet3_dev *dev = c->dev;
-	int r = 0;
+	struct nanet3_pin *freed = NULL;
+	int r = nanet3_enter(c);
 
+	if (r < 0)
+		return r;
 	mutex_lock(&dev->mutex);
 	if (number < NANET3_BUFFERS && dev->buffers[number].client == c)
-		drop(dev, number, NANET3_STOP_US);
+		drop(dev, number, NANET3_STOP_US, &freed);
 	else
 		r = -ENOENT;
 	mutex_unlock(&dev->mutex);
+	nanet3_leave(c);
+	nanet3_unpin(freed);
 	return r;
 }

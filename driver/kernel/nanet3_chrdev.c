@@ -14,9 +14,6 @@
 
 #include "nanet3_drv.h"
 
-#define DEADLINE_MIN_US 125u /* as the module's parameter */
-#define DEADLINE_MAX_US 1000000u
-
 /**
  * nanet3_enter() - begin to use the board on behalf of a client
  * @c: the client
@@ -95,6 +92,23 @@ static bool regs_in_range(const struct nanet3_regs *r)
 	       r->offset < NANET3_BAR_BYTES && r->offset + r->count * 4 <= NANET3_BAR_BYTES;
 }
 
+/* A bus address may be a physical one, which is nobody's business: without the right it reads as 0. */
+static bool is_address(u32 offset)
+{
+	u32 low = offset & ~4u;
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (low == NANET3_REG_LINK(i, NANET3_LREG_TABLE))
+			return true;
+	}
+	for (i = 0; i < NANET3_BUFFERS; i++) {
+		if (low == NANET3_REG_BUFFER(i, NANET3_BREG_TABLE))
+			return true;
+	}
+	return low == NANET3_REG_EVQ_BASE || low == NANET3_REG_TX_BASE;
+}
+
 static int do_reg_read(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_regs *r = arg;
@@ -109,6 +123,10 @@ static int do_reg_read(struct nanet3_client *c, void *arg)
 		ones |= r->values[i] == NANET3_ALL_ONES;
 	}
 	mutex_unlock(&c->dev->tx_mutex);
+	for (i = 0; i < r->count; i++) {
+		if (is_address(r->offset + i * 4) && !capable(CAP_SYS_RAWIO))
+			r->values[i] = 0;
+	}
 	return ones && !nanet3_answers(c->dev) ? -ENODEV : 0;
 }
 
@@ -122,7 +140,7 @@ static bool harmless(u32 offset, u32 value)
 
 	for (i = 0; i < NANET3_LINKS; i++) {
 		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE))
-			return value >= DEADLINE_MIN_US && value <= DEADLINE_MAX_US;
+			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US;
 	}
 	return offset == NANET3_REG_SCRATCH;
 }
@@ -260,7 +278,7 @@ static const struct request requests[] = {
 	{NANET3_IOC_SUBSCRIBE, do_subscribe},
 	{NANET3_IOC_POLLING, do_polling},
 	{NANET3_IOC_REGISTER, do_register, true},
-	{NANET3_IOC_UNREGISTER, do_unregister},
+	{NANET3_IOC_UNREGISTER, do_unregister, true},
 	{NANET3_IOC_STATS, do_stats},
 };
 
@@ -348,6 +366,7 @@ static int nanet3_close(struct inode *inode, struct file *file)
 {
 	struct nanet3_client *c = file->private_data;
 	struct nanet3_dev *dev = c->dev;
+	struct nanet3_pin *freed = NULL;
 	unsigned int i;
 
 	down_read(&dev->life);
@@ -362,13 +381,14 @@ static int nanet3_close(struct inode *inode, struct file *file)
 		else
 			nanet3_link_disown(l, NANET3_RING_STOPPED);
 	}
-	nanet3_buffers_drop(dev, c);
+	nanet3_buffers_drop(dev, c, &freed);
 	nanet3_tx_forget(c);
 	spin_lock(&dev->event_lock);
 	list_del(&c->list);
 	spin_unlock(&dev->event_lock);
 	mutex_unlock(&dev->mutex);
 	up_read(&dev->life);
+	nanet3_unpin(freed);
 	nanet3_client_destroy(c);
 	return 0;
 }

@@ -55,6 +55,9 @@
 #ifdef __BIG_ENDIAN
 #error "nanet3: little-endian machines only, see nanet3_drv.h"
 #endif
+#if !IS_ENABLED(CONFIG_PPS)
+#error "nanet3: needs CONFIG_PPS"
+#endif
 static_assert(BITS_PER_LONG == 64, "nanet3: 64-bit machines only");
 static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are pages of ours");
 
@@ -108,6 +111,7 @@ struct nanet3_area {
  *	   change it, any to read it
  * @lost: the last owner lost it with the board, and may still read what it has mapped; by mutex
  * @linger_until: jiffies at which a lingering ring stops
+ * @broken: the board has told what cannot be; by event_lock
  * @quarantined: the board would not stop writing here: the memory is never given back or used again
  * @stats: counters for NANET3_IOC_STATS; by event_lock, interrupts by its own vector's handler
  */
@@ -123,37 +127,50 @@ struct nanet3_link {
 	struct nanet3_client *owner;
 	unsigned long linger_until;
 	bool lost;
+	bool broken;
 	bool quarantined;
 	struct nanet3_link_stats stats;
+};
+
+/**
+ * struct nanet3_pin - pinned user memory
+ * @next: of those that wait for nanet3_unpin()
+ * @mm: whose locked memory it counts as
+ * @count: how many pages
+ * @pages: the pages
+ */
+struct nanet3_pin {
+	struct nanet3_pin *next;
+	struct mm_struct *mm;
+	unsigned long count;
+	struct page *pages[];
 };
 
 /**
  * struct nanet3_buffer - a registered user buffer
  * @client: its registrant; NULL: nobody's. By mutex and tx_mutex and
  *	    event_lock: hold all three to change it, any to read it
- * @mm: whose locked memory it counts as
- * @pages: the pinned pages; NULL: this number is free
- * @page_count: how many
+ * @pin: its memory; NULL: this number is free
  * @mapped: pages of @table that are mapped for DMA
  * @offset: of the first byte in the first page
  * @length: bytes
  * @table: bus addresses of the pages, for the board
  * @table_dma: bus address of @table
  * @need_sync: the pages are bounced: copy before and after a put
+ * @stuck: the board was stopped and would not let go of it
  * @parked: given back by its registrant, but packets on the TX ring still name it
  * @quarantined: the board would not let go of it: memory and number are never used again
  */
 struct nanet3_buffer {
 	struct nanet3_client *client;
-	struct mm_struct *mm;
-	struct page **pages;
-	unsigned long page_count;
+	struct nanet3_pin *pin;
 	unsigned long mapped;
 	u32 offset;
 	u64 length;
 	__le64 *table;
 	dma_addr_t table_dma;
 	bool need_sync;
+	bool stuck;
 	bool parked;
 	bool quarantined;
 };
@@ -455,6 +472,7 @@ unsigned int nanet3_link_follow(struct nanet3_link *l);
 bool nanet3_link_wait_idle(struct nanet3_link *l);
 void nanet3_link_quarantine(struct nanet3_link *l);
 void nanet3_linger_check(struct nanet3_dev *dev);
+void nanet3_broken_check(struct nanet3_dev *dev);
 
 /* nanet3_client.c */
 struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *file);
@@ -474,7 +492,7 @@ void nanet3_leave(struct nanet3_client *c);
 /* nanet3_mmap.c */
 int nanet3_area_alloc(struct nanet3_dev *dev, struct nanet3_area *area, size_t bytes);
 void nanet3_area_free(struct nanet3_dev *dev, struct nanet3_area *area);
-void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to);
+size_t nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to);
 void nanet3_area_forget(struct nanet3_area *area);
 int nanet3_mmap(struct file *file, struct vm_area_struct *vma);
 void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link);
@@ -483,7 +501,9 @@ void nanet3_revoke_dma(struct nanet3_dev *dev);
 /* nanet3_buffer.c */
 int nanet3_register(struct nanet3_client *c, struct nanet3_register *r);
 int nanet3_unregister(struct nanet3_client *c, u32 number);
-void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c);
+void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset);
+void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct nanet3_pin **freed);
+void nanet3_unpin(struct nanet3_pin *pin);
 void nanet3_buffers_unpark(struct nanet3_dev *dev);
 void nanet3_buffers_free(struct nanet3_dev *dev);
 void nanet3_buffers_restore(struct nanet3_dev *dev);

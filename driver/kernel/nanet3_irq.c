@@ -21,6 +21,8 @@
 #define PEEK_MAX       256u		   /* events a hard interrupt looks at */
 #define PEEK_BACK      64u		   /* of these, taken already */
 #define LATE_NS	       (5 * NSEC_PER_MSEC) /* from an event taken to its interrupt */
+#define LATE_FRAMES    (5 * NANET3_FRAMES_PER_SECOND / 1000)
+#define LOST_NS	       (~0ull) /* a stamp's time, when its interrupt has not come */
 #define TICK_POLLED_MS 2u
 #define TICK_MS	       20u
 #define TICK_IDLE_MS   500u
@@ -61,7 +63,13 @@ static void rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 	if (ev->position != ring->write_position || ev->frames == 0 ||
 	    (ev->length != 0 && (ev->frames > ring->frames_per_buffer ||
 				 ev->length != ev->frames * NANET3_FRAME_BYTES))) {
+		/* Later ones would not fit either: the tick ends this run of the link. */
+		dev_warn_ratelimited(&dev->device,
+				     "link %u: position %llu, %u frames, %u bytes at position %llu\n",
+				     l->index, ev->position, ev->frames, ev->length,
+				     ring->write_position);
 		dev->stats.bad_events++;
+		l->broken = true;
 		return;
 	}
 	if (ev->position == 0)
@@ -198,6 +206,8 @@ static void peek(struct nanet3_dev *dev)
 {
 	struct pps_event_time ts;
 	u64 now = ktime_get_ns();
+	struct nanet3_pps_stamp *latest = NULL;
+	u64 frame = 0, last_frame = 0;
 	unsigned int i;
 	u32 read;
 
@@ -208,15 +218,16 @@ static void peek(struct nanet3_dev *dev)
 		dev->peeked = read - PEEK_BACK;
 	for (i = 0; i < PEEK_MAX && event_there(dev, dev->peeked); i++, dev->peeked++) {
 		const struct nanet3_event *ev = event_slot(dev, dev->peeked);
-		struct nanet3_pps_stamp *stamp;
-
+		last_frame = max(last_frame, ev->frame_count);
 		if (ev->type != NANET3_EVENT_PPS)
 			continue;
-		stamp = &dev->stamps[ev->value % ARRAY_SIZE(dev->stamps)];
-		stamp->number = ev->value;
-		stamp->time_ns = now;
-		stamp->ts = ts;
+		frame = ev->frame_count;
+		latest = &dev->stamps[ev->value % ARRAY_SIZE(dev->stamps)];
+		*latest = (struct nanet3_pps_stamp){ev->value, now, ts};
 	}
+	/* Later events came with it: its own interrupt was lost, this is another's. */
+	if (latest && last_frame > frame + LATE_FRAMES)
+		latest->time_ns = LOST_NS;
 	raw_spin_unlock(&dev->stamp_lock);
 }
 
@@ -397,6 +408,7 @@ void nanet3_tick_work(struct work_struct *work)
 	polled = follow_polled(dev);
 	rescue(dev);
 	nanet3_linger_check(dev);
+	nanet3_broken_check(dev);
 	nanet3_buffers_unpark(dev);
 	if (time_after_eq(jiffies, dev->check_at)) {
 		dev->check_at = jiffies + msecs_to_jiffies(CHECK_MS);

@@ -18,6 +18,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
+#include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
 #include "compat.h"
@@ -27,6 +28,8 @@
 #define MAP_LINK(offset)  ((u32)((offset) >> 36) & 0xf)
 #define MAP_CHUNK(offset) ((u32)((offset) >> 24) & 0xfff)
 #define KIND_SPACE	  BIT_ULL(40) /* offsets from kind to kind */
+
+#define KEEP_MAX SZ_16M /* copied of a link's ring when the board goes: 200 ms of full buffers */
 
 /* Who asks for more than there is gets ENOMEM, and nobody is killed for it. */
 #define AREA_GFP (GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
@@ -82,24 +85,30 @@ void nanet3_area_free(struct nanet3_dev *dev, struct nanet3_area *area)
  *
  * Without memory for a copy there is none, and its reader gets SIGBUS: no data is better than wrong
  * data.
+ *
+ * Return: bytes of memory newly used
  */
-void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to)
+size_t nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to)
 {
+	size_t used = 0;
 	size_t i;
 
 	if (!area->cpu)
-		return;
+		return 0;
 	if (!area->kept)
 		area->kept = kvcalloc(area->bytes >> PAGE_SHIFT, sizeof(*area->kept), GFP_KERNEL);
 	if (!area->kept)
-		return;
+		return 0;
 	for (i = from >> PAGE_SHIFT; i < DIV_ROUND_UP(to, PAGE_SIZE); i++) {
-		if (!area->kept[i])
+		if (!area->kept[i]) {
 			area->kept[i] = alloc_page(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY);
+			used += area->kept[i] ? PAGE_SIZE : 0;
+		}
 		if (area->kept[i])
 			memcpy(page_address(area->kept[i]), area->cpu + (i << PAGE_SHIFT),
 			       PAGE_SIZE);
 	}
+	return used;
 }
 
 /**
@@ -341,20 +350,22 @@ void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link)
 	unmap_mapping_range(c->file->f_mapping, NANET3_MAP_DOORBELL(link), PAGE_SIZE, 1);
 }
 
+/* The oldest that an owner has not released, as far as KEEP_MAX goes: it reads these next. */
 static void keep_unread(struct nanet3_link *l)
 {
 	struct nanet3_ring *ring = l->ring;
-	u64 position;
+	u64 position = ring->release_position;
+	size_t used = 0;
 
 	if (!l->owner && !l->lost)
 		return;
-	for (position = ring->release_position; position < ring->write_position; position++) {
+	for (; position < ring->write_position && used < KEEP_MAX; position++) {
 		u32 buffer = position % ring->depth;
 		struct nanet3_area *chunk = &l->chunks[buffer / ring->chunk_buffers];
 		size_t from = (size_t)(buffer % ring->chunk_buffers) * ring->buffer_stride;
 		u32 length = l->completions[buffer].length;
 
-		nanet3_area_keep(chunk, from, from + length);
+		used += nanet3_area_keep(chunk, from, from + length);
 	}
 }
 

@@ -75,7 +75,7 @@ LIMITED_PARAM(depth_ms, 2000, 1, 60000,
 	      "Time that each link's ring holds, ms (1..60000, 8 buffers at least; 2000)");
 LIMITED_PARAM(frames_per_buffer, 16, 1, NANET3_CHUNK_MAX / NANET3_FRAME_BYTES,
 	      "Frames of 125 us in a buffer (1..419; 16)");
-LIMITED_PARAM(deadline_us, 5000, 125, 1000000,
+LIMITED_PARAM(deadline_us, 5000, NANET3_DEADLINE_MIN_US, NANET3_DEADLINE_MAX_US,
 	      "Time after which a buffer is handed over, full or not, us (125..1000000; 5000)");
 LIMITED_PARAM(linger_ms, 10000, 0, 3600000,
 	      "Time from an owner's death to the end of its DMA, ms (0..3600000; 10000)");
@@ -282,6 +282,7 @@ static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool an
 /* There is no node any more, but there may be handles. */
 static void take_down(struct nanet3_dev *dev)
 {
+	struct nanet3_pin *freed = NULL;
 	struct pci_dev *pdev = dev->pdev;
 
 	nanet3_extras_destroy(dev);
@@ -290,10 +291,11 @@ static void take_down(struct nanet3_dev *dev)
 	pci_clear_master(pdev);
 
 	mutex_lock(&dev->mutex);
-	nanet3_buffers_drop(dev, NULL);
+	nanet3_buffers_drop(dev, NULL, &freed);
 	nanet3_revoke_dma(dev);
 	memory_free(dev);
 	mutex_unlock(&dev->mutex);
+	nanet3_unpin(freed);
 	bar_unmap(dev);
 	if (pci_is_enabled(pdev)) /* an error may have come and not been recovered from */
 		pci_disable_device(pdev);

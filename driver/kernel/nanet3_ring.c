@@ -38,6 +38,11 @@ static int geometry(struct nanet3_dev *dev, struct nanet3_ring *ret_shape)
 			nanet3_depth_ms, nanet3_frames_per_buffer);
 		return -EINVAL;
 	}
+	if (depth * NANET3_LINKS * stride > (u64)totalram_pages() / 2 * PAGE_SIZE) {
+		dev_err(&dev->pdev->dev, "rings of %u ms are more than half of this machine's memory\n",
+			nanet3_depth_ms);
+		return -ENOMEM;
+	}
 	ret_shape->version = NANET3_VERSION;
 	ret_shape->frames_per_buffer = nanet3_frames_per_buffer;
 	ret_shape->buffer_stride = stride;
@@ -52,7 +57,9 @@ static void chunks_free(struct nanet3_link *l)
 	u32 i;
 
 	for (i = 0; l->chunks && i < l->ring->chunks; i++) {
-		if (!l->quarantined)
+		if (l->quarantined)
+			sg_free_table(&l->chunks[i].sgt);
+		else
 			nanet3_area_free(l->dev, &l->chunks[i]);
 	}
 }
@@ -368,6 +375,7 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 	spin_lock(&dev->event_lock);
 	l->ring->dma_epoch++;
 	l->ring->start_count = 0;
+	l->broken = false;
 	/* Readers load them with acquire: nothing of the last epoch is read under new positions. */
 	smp_store_release(&l->ring->release_position, 0);
 	/* likewise */
@@ -481,6 +489,37 @@ void nanet3_linger_check(struct nanet3_dev *dev)
 		if (l->ring->status == NANET3_RING_LINGERING &&
 		    time_after_eq(jiffies, l->linger_until))
 			link_stop(l);
+		mutex_unlock(&dev->mutex);
+	}
+}
+
+/**
+ * nanet3_broken_check() - stop the links whose completions made no sense
+ * @dev: the board; life held
+ *
+ * Ring and board would not agree again by themselves, and the owner would wait for ever: it loses its
+ * handle and begins anew.
+ */
+void nanet3_broken_check(struct nanet3_dev *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		struct nanet3_link *l = &dev->links[i];
+		struct nanet3_client *owner;
+
+		if (!READ_ONCE(l->broken))
+			continue;
+		mutex_lock(&dev->mutex);
+		owner = l->owner;
+		dev_err(&dev->device, "link %u: completions that cannot be: stopped\n", i);
+		l->lost = owner;
+		link_stop(l);
+		spin_lock(&dev->event_lock);
+		l->broken = false;
+		if (owner)
+			nanet3_client_hang_up(owner);
+		spin_unlock(&dev->event_lock);
 		mutex_unlock(&dev->mutex);
 	}
 }

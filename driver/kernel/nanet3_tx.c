@@ -100,7 +100,7 @@ static void put_arrived(struct nanet3_dev *dev, const struct nanet3_slot *slot,
 	if (ev->value >= NANET3_BUFFERS)
 		return;
 	b = &dev->buffers[ev->value];
-	if (b->client && b->client == slot->client)
+	if (!ev->reason && b->client && b->client == slot->client)
 		nanet3_buffer_sync_for_cpu(dev, b, ev->position, ev->length);
 }
 
@@ -381,6 +381,25 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 	return packets <= NANET3_TX_SIZE ? (int)packets : -E2BIG;
 }
 
+/*
+ * Where DMA is bounced, the processor's side of a buffer is old while a put into it is on its way, and
+ * would be sent. True when one is. tx_mutex held.
+ */
+static bool arriving(struct nanet3_dev *dev, u32 buffer)
+{
+	bool is = false;
+	unsigned int n;
+
+	if (!dev->buffers[buffer].need_sync)
+		return false;
+	nanet3_drain(dev);
+	spin_lock(&dev->event_lock);
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
+		is |= dev->slots[n].put && dev->slots[n].buffer == buffer;
+	spin_unlock(&dev->event_lock);
+	return is;
+}
+
 /* Cut at the source's pages: a packet lies in one. tx_mutex held, and there is room. */
 static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64 cookie)
 {
@@ -431,7 +450,9 @@ int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
 		r = packets;
 		goto unlock;
 	}
-	n = room(dev, packets) ? slot_get(c, put->cookie, NANET3_LOOPBACK, put) : NANET3_SLOTS;
+	n = NANET3_SLOTS;
+	if (room(dev, packets) && !arriving(dev, put->source))
+		n = slot_get(c, put->cookie, NANET3_LOOPBACK, put);
 	if (n == NANET3_SLOTS) {
 		ring_doorbell(dev);
 		r = -EAGAIN;

@@ -86,6 +86,37 @@ static void events_of_nonsense_are_counted(void **state)
 	close_board(b);
 }
 
+/* Driver and board disagree about a ring: the link stops, its owner loses its handle and begins anew;
+ * nobody else notices. */
+static void completion_that_does_not_follow(void **state)
+{
+	struct nanet3 *b = open_board(), *other = open_board();
+	uint64_t count = 0, others = 0, until = now_ms() + PATIENCE_MS;
+	struct nanet3_stats before = stats(other);
+	uint32_t id;
+
+	(void)state;
+	claim(other, 3, NANET3_CLAIM_FRESH, false);
+	check_stream(other, 3, 0, 3, &others);
+	claim(b, 2, NANET3_CLAIM_FRESH, false);
+	check_stream(b, 2, 0, 3, &count);
+	model_fault(b, MODEL_FAULT_SKIPPING_EVENT, 2, 3);
+	while (nanet3_reg_read(b, NANET3_REG_ID, &id, 1) != -ENODEV) {
+		assert_true(now_ms() < until);
+	}
+	close_board(b);
+	assert_true(stats(other).bad_events > before.bad_events);
+	check_stream(other, 3, 3, 10, &others);
+	b = open_board();
+	count = 0;
+	claim(b, 2, NANET3_CLAIM_FRESH, false);
+	check_stream(b, 2, 0, 10, &count);
+	assert_int_equal(nanet3_yield(b, 2), 0);
+	assert_int_equal(nanet3_yield(other, 3), 0);
+	close_board(b);
+	close_board(other);
+}
+
 /* Each is delivered, or counted where it was lost: on the board's queue or on ours. */
 static void flood_is_accounted_for(void **state)
 {
@@ -186,6 +217,7 @@ const struct CMUnitTest contract_fault[] = {
 	CONTRACT_TEST(lost_interrupts_are_made_up_for),
 	CONTRACT_TEST(spurious_interrupts_do_no_harm),
 	CONTRACT_TEST(events_of_nonsense_are_counted),
+	CONTRACT_TEST(completion_that_does_not_follow),
 	CONTRACT_TEST(flood_is_accounted_for),
 	CONTRACT_TEST(stall_is_told_and_charged),
 	CONTRACT_TEST(stuck_dma_is_waited_for),

@@ -213,24 +213,41 @@ static void pps_is_told_to_subscribers(void **state)
 	close_board(b);
 }
 
-/* Somebody without privilege may not write what disturbs others. */
-static int write_registers(struct nanet3 *b)
+/* Somebody without privilege may not write what disturbs others, nor see where memory lies. */
+static int use_registers(struct nanet3 *b)
 {
-	int failed = 0;
+	const uint32_t deadline = NANET3_REG_LINK(3, NANET3_LREG_DEADLINE);
+	const struct {
+		uint32_t offset, value;
+		int result;
+	} writes[] = {
+		{NANET3_REG_IRQ_MASK, 0, -EPERM},
+		{NANET3_REG_LINK(0, NANET3_LREG_CONTROL), 0, -EPERM},
+		{NANET3_REG_MODEL_FAULT, 0, -EPERM},
+		{NANET3_REG_DOORBELL(0), 0, -EPERM},
+		{NANET3_REG_SCRATCH, 1, 0},
+		{deadline, 5000, 0},
+		{deadline, NANET3_DEADLINE_MIN_US - 1, -EPERM},
+		{deadline, NANET3_DEADLINE_MAX_US + 1, -EPERM},
+	};
+	const int n = sizeof(writes) / sizeof(writes[0]);
+	uint32_t base[2] = {0};
 
-	failed |= nanet3_reg_write(b, NANET3_REG_IRQ_MASK, 0) != -EPERM ? 1 : 0;
-	failed |= nanet3_reg_write(b, NANET3_REG_LINK(0, NANET3_LREG_CONTROL), 0) != -EPERM ? 2 : 0;
-	failed |= nanet3_reg_write(b, NANET3_REG_MODEL_FAULT, 0) != -EPERM ? 4 : 0;
-	failed |= nanet3_reg_write(b, NANET3_REG_DOORBELL(0), 0) != -EPERM ? 8 : 0;
-	failed |= nanet3_reg_write(b, NANET3_REG_SCRATCH, 1) != 0 ? 16 : 0;
-	failed |= nanet3_reg_write(b, NANET3_REG_LINK(3, NANET3_LREG_DEADLINE), 5000) != 0 ? 32 : 0;
-	return failed;
+	for (int i = 0; i < n; i++) {
+		if (nanet3_reg_write(b, writes[i].offset, writes[i].value) != writes[i].result) {
+			return 10 + i;
+		}
+	}
+	if (nanet3_reg_read(b, NANET3_REG_EVQ_BASE, base, 2) != 0 || base[0] || base[1]) {
+		return 10 + n;
+	}
+	return 0;
 }
 
 static void privilege(void **state)
 {
 	(void)state;
-	assert_int_equal(as_nobody(write_registers), 0);
+	assert_int_equal(as_nobody(use_registers), 0);
 }
 
 /* ------------------------------------------------------------------------ waiting */
