@@ -16,15 +16,17 @@
 /* Parse a line of words between single blanks. The words live until the next call. */
 static int parse(const char *line, struct emu_options *ret_options)
 {
-	static char copy[256];
-	char *argv[32] = {"nanet3-emu"}, *rest = copy;
-	int argc = 1;
+	static char copy[256], *argv[32];
+	char *rest = copy;
+	int argc = 0;
 
 	assert_true(strlen(line) < sizeof(copy));
 	memcpy(copy, line, strlen(line) + 1);
+	argv[argc++] = "nanet3-emu";
 	while (rest != NULL && *rest != '\0') {
 		argv[argc++] = strsep(&rest, " ");
 	}
+	argv[argc] = NULL;
 	optind = 0; /* a new line for getopt */
 	opterr = 0;
 	return emu_options_parse(argc, argv, ret_options);
