@@ -74,6 +74,9 @@ modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk dr
              tests/unit/module.mk tests/system/module.mk tests/bench/module.mk tests/vm/module.mk)
 include $(modules)
 
+# PLAIN: a folder that is built without SANITIZE.
+$(if $(PLAIN),$(eval $(B)/obj/$(PLAIN)/%.o: override SANITIZE :=))
+
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -124,7 +127,8 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 # Only the daemon has threads, and the unit tests named here: the rest would run slowly for nothing. The
 # emulator must keep real time beside the instrumented daemon and is taken as it is. Of the system tests
 # those run in which the daemon need not be back within the rings' two seconds: instrumented, it is not.
-tsan_make   = $(MAKE) --no-print-directory B=build/tsan SANITIZE="-fsanitize=thread" CFLAGS="-O1 -g" \
+# tdm/ knows no threads, it works on what its caller owns; instrumented, it does not keep real time.
+tsan_make   = $(MAKE) --no-print-directory B=build/tsan PLAIN=tdm SANITIZE="-fsanitize=thread" CFLAGS="-O2 -g" \
               unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_log test_publisher \
               test_queue test_store)"
 tsan_supp   = suppressions=$(CURDIR)/tests/tsan.supp
