@@ -178,7 +178,7 @@ enum nanet3_event_type {
 	NANET3_EVENT_LINK = 3,	/* signal or lock changed; value = NANET3_LSTAT_*, reason below */
 	NANET3_EVENT_PPS = 4,	/* frame_count = the count the PPS began; value = PPS number */
 	NANET3_EVENT_ERROR = 5, /* board error; reason = NANET3_ERROR_*, value below */
-	NANET3_EVENT_GONE = 6,	/* the board is no longer there; driver only */
+	NANET3_EVENT_GONE = 6,	/* the board, or this handle, is no longer there; driver only */
 	NANET3_EVENT_PUT =
 		7, /* a put has arrived: value = buffer, position = offset, length, cookie
 				 * = the sender's. For the buffer's registrant */
@@ -428,7 +428,8 @@ struct nanet3_stats {
  *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
  *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link
- *             One whose completions do not follow one another is stopped, and its owner loses its handle
+ *             A link whose completions do not follow one another is stopped, and its owner loses its
+ *             handle: GONE, then ENODEV, as if the board had gone
  *   YIELD     give it back (u32 link): DMA stops at once, no linger. EPERM when not the owner. What it has
  *             mapped stays mapped and is of no meaning any more
  *   RELEASE   EPERM when not the owner, EINVAL beyond write_position or backwards

@@ -59,6 +59,7 @@ void link_stop(struct host *h, unsigned link)
 	l->ring->status = NANET3_RING_STOPPED;
 	l->ring->owner_pid = 0;
 	l->owner = NULL;
+	l->broken = false;
 	l->latest.type = NANET3_EVENT_NONE;
 	polling_follow(h);
 }
@@ -92,7 +93,8 @@ int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim)
 	if (r < 0) {
 		return r;
 	}
-	if (l->ring->status == NANET3_RING_LINGERING && !(claim->flags & NANET3_CLAIM_FRESH)) {
+	if (l->ring->status == NANET3_RING_LINGERING && !l->broken &&
+	    !(claim->flags & NANET3_CLAIM_FRESH)) {
 		claim->flags = NANET3_CLAIMED_TAKEOVER;
 		h->counts.links[claim->link].takeovers++;
 	} else {
@@ -139,7 +141,6 @@ static void broken_check(struct host *h)
 			continue;
 		}
 		link_stop(h, i);
-		l->broken = false;
 		if (owner != NULL) {
 			client_gone(h, owner);
 		}

@@ -14,6 +14,7 @@
  * what it has written before the put's event. Nothing is copied at the end: only puts change the
  * memory, and the bounced page is as old as the registration.
  */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/mm.h>
@@ -348,13 +349,20 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
  */
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset)
 {
+	u64 until;
 	u32 n;
 
 	for (n = 0; n < NANET3_BUFFERS; n++) {
+		if (dev->buffers[n].pin)
+			nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
+	}
+	until = ktime_get_ns() + NANET3_STOP_US * NSEC_PER_USEC;
+	for (n = 0; n < NANET3_BUFFERS; n++) {
 		struct nanet3_buffer *b = &dev->buffers[n];
 
-		if (b->pin && !b->quarantined)
-			b->stuck = !stop(dev, n) && was_reset;
+		while (b->pin && busy(dev, n) && ktime_get_ns() < until)
+			usleep_range(POLL_US, 2 * POLL_US);
+		b->stuck = was_reset && b->pin && busy(dev, n);
 	}
 }
 
@@ -364,19 +372,23 @@ void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset)
  */
 static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us, struct nanet3_pin **freed)
 {
-	if (dev->state == NANET3_READY)
+	struct nanet3_buffer *b = &dev->buffers[n];
+
+	if (dev->state == NANET3_READY) {
 		nanet3_drain(dev); /* puts that have arrived are the registrant's */
+		b->stuck = false;  /* what a board did before its last reset is past */
+	}
 	withdraw(dev, n);
 	if (dev->state == NANET3_READY && !stop(dev, n) && nanet3_answers(dev)) {
 		nanet3_board_reset(dev);
-		dev->buffers[n].stuck = dev->state == NANET3_READY && !stop(dev, n);
+		b->stuck = dev->state == NANET3_READY && !stop(dev, n);
 	}
-	if (dev->buffers[n].stuck) {
+	if (b->stuck) {
 		quarantine(dev, n);
 		return true;
 	}
 	if (dev->state == NANET3_READY && !ring_passed(dev, n, wait_us) && nanet3_answers(dev)) {
-		dev->buffers[n].parked = true;
+		b->parked = true;
 		dev->parked++;
 		return false;
 	}
@@ -411,10 +423,10 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct
 /**
  * nanet3_buffers_unpark() - let go of the buffers that the TX ring has passed at last
  * @dev: the board; life held
+ * @freed: gets their memory, for nanet3_unpin() when the locks are not held any more
  */
-void nanet3_buffers_unpark(struct nanet3_dev *dev)
+void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
 {
-	struct nanet3_pin *freed = NULL;
 	u32 n;
 
 	if (!READ_ONCE(dev->parked))
@@ -422,10 +434,9 @@ void nanet3_buffers_unpark(struct nanet3_dev *dev)
 	mutex_lock(&dev->mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		if (dev->buffers[n].parked && !nanet3_tx_uses(dev, n) && !busy(dev, n))
-			give_back(dev, n, &freed);
+			give_back(dev, n, freed);
 	}
 	mutex_unlock(&dev->mutex);
-	nanet3_unpin(freed);
 }
 
 /**

@@ -504,7 +504,7 @@ int nanet3_unregister(struct nanet3_client *c, u32 number);
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset);
 void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct nanet3_pin **freed);
 void nanet3_unpin(struct nanet3_pin *pin);
-void nanet3_buffers_unpark(struct nanet3_dev *dev);
+void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed);
 void nanet3_buffers_free(struct nanet3_dev *dev);
 void nanet3_buffers_restore(struct nanet3_dev *dev);
 void nanet3_buffer_sync_for_board(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,

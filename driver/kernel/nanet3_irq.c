@@ -69,7 +69,7 @@ static void rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 				     l->index, ev->position, ev->frames, ev->length,
 				     ring->write_position);
 		dev->stats.bad_events++;
-		l->broken = true;
+		WRITE_ONCE(l->broken, true);
 		return;
 	}
 	if (ev->position == 0)
@@ -218,14 +218,17 @@ static void peek(struct nanet3_dev *dev)
 		dev->peeked = read - PEEK_BACK;
 	for (i = 0; i < PEEK_MAX && event_there(dev, dev->peeked); i++, dev->peeked++) {
 		const struct nanet3_event *ev = event_slot(dev, dev->peeked);
+
 		last_frame = max(last_frame, ev->frame_count);
 		if (ev->type != NANET3_EVENT_PPS)
 			continue;
+		if (latest) /* a second ago */
+			latest->time_ns = LOST_NS;
 		frame = ev->frame_count;
 		latest = &dev->stamps[ev->value % ARRAY_SIZE(dev->stamps)];
 		*latest = (struct nanet3_pps_stamp){ev->value, now, ts};
 	}
-	/* Later events came with it: its own interrupt was lost, this is another's. */
+	/* Much later events came with it: its own interrupt was lost, this is another's. */
 	if (latest && last_frame > frame + LATE_FRAMES)
 		latest->time_ns = LOST_NS;
 	raw_spin_unlock(&dev->stamp_lock);
@@ -398,6 +401,7 @@ static unsigned int tick_ms(struct nanet3_dev *dev, bool polled)
 void nanet3_tick_work(struct work_struct *work)
 {
 	struct nanet3_dev *dev = container_of(to_delayed_work(work), struct nanet3_dev, tick);
+	struct nanet3_pin *freed = NULL;
 	bool polled;
 
 	down_read(&dev->life);
@@ -409,12 +413,13 @@ void nanet3_tick_work(struct work_struct *work)
 	rescue(dev);
 	nanet3_linger_check(dev);
 	nanet3_broken_check(dev);
-	nanet3_buffers_unpark(dev);
+	nanet3_buffers_unpark(dev, &freed);
 	if (time_after_eq(jiffies, dev->check_at)) {
 		dev->check_at = jiffies + msecs_to_jiffies(CHECK_MS);
 		nanet3_check(dev);
 	}
 	up_read(&dev->life);
+	nanet3_unpin(freed);
 	if (READ_ONCE(dev->state) == NANET3_READY)
 		queue_delayed_work(dev->wq, &dev->tick, msecs_to_jiffies(tick_ms(dev, polled)));
 }

@@ -375,7 +375,7 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 	spin_lock(&dev->event_lock);
 	l->ring->dma_epoch++;
 	l->ring->start_count = 0;
-	l->broken = false;
+	WRITE_ONCE(l->broken, false);
 	/* Readers load them with acquire: nothing of the last epoch is read under new positions. */
 	smp_store_release(&l->ring->release_position, 0);
 	/* likewise */
@@ -416,7 +416,7 @@ int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
 	mutex_lock(&dev->mutex);
 	if (l->owner) {
 		r = -EBUSY;
-	} else if (l->ring->status == NANET3_RING_LINGERING &&
+	} else if (l->ring->status == NANET3_RING_LINGERING && !READ_ONCE(l->broken) &&
 		   !(claim->flags & NANET3_CLAIM_FRESH)) {
 		owner_set(l, c, NANET3_RING_OWNED);
 		spin_lock(&dev->event_lock);
@@ -493,6 +493,21 @@ void nanet3_linger_check(struct nanet3_dev *dev)
 	}
 }
 
+/* A client loses its handle; its other links linger, as if it had died. mutex held. */
+static void hang_up(struct nanet3_client *c)
+{
+	struct nanet3_dev *dev = c->dev;
+	unsigned int i;
+
+	spin_lock(&dev->event_lock);
+	nanet3_client_hang_up(c);
+	spin_unlock(&dev->event_lock);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].owner == c && dev->state == NANET3_READY)
+			nanet3_link_linger(&dev->links[i]);
+	}
+}
+
 /**
  * nanet3_broken_check() - stop the links whose completions made no sense
  * @dev: the board; life held
@@ -512,14 +527,14 @@ void nanet3_broken_check(struct nanet3_dev *dev)
 			continue;
 		mutex_lock(&dev->mutex);
 		owner = l->owner;
-		dev_err(&dev->device, "link %u: completions that cannot be: stopped\n", i);
-		l->lost = owner;
-		link_stop(l);
-		spin_lock(&dev->event_lock);
-		l->broken = false;
+		if (l->ring->status != NANET3_RING_STOPPED)
+			dev_err(&dev->device, "link %u: completions that cannot be: stopped\n", i);
 		if (owner)
-			nanet3_client_hang_up(owner);
-		spin_unlock(&dev->event_lock);
+			l->lost = true;
+		link_stop(l);
+		WRITE_ONCE(l->broken, false);
+		if (owner)
+			hang_up(owner);
 		mutex_unlock(&dev->mutex);
 	}
 }

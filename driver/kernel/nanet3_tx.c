@@ -382,11 +382,12 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 }
 
 /*
- * Where DMA is bounced, the processor's side of a buffer is old while a put into it is on its way, and
- * would be sent. True when one is. tx_mutex held.
+ * Where DMA is bounced, the processor's side of a buffer is old while a put of @c into it is on its way,
+ * and would be sent. True when one is. tx_mutex held.
  */
-static bool arriving(struct nanet3_dev *dev, u32 buffer)
+static bool arriving(struct nanet3_client *c, u32 buffer)
 {
+	struct nanet3_dev *dev = c->dev;
 	bool is = false;
 	unsigned int n;
 
@@ -394,8 +395,11 @@ static bool arriving(struct nanet3_dev *dev, u32 buffer)
 		return false;
 	nanet3_drain(dev);
 	spin_lock(&dev->event_lock);
-	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
-		is |= dev->slots[n].put && dev->slots[n].buffer == buffer;
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS) {
+		const struct nanet3_slot *slot = &dev->slots[n];
+
+		is |= slot->put && slot->client == c && slot->buffer == buffer;
+	}
 	spin_unlock(&dev->event_lock);
 	return is;
 }
@@ -451,7 +455,7 @@ int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
 		goto unlock;
 	}
 	n = NANET3_SLOTS;
-	if (room(dev, packets) && !arriving(dev, put->source))
+	if (room(dev, packets) && !arriving(c, put->source))
 		n = slot_get(c, put->cookie, NANET3_LOOPBACK, put);
 	if (n == NANET3_SLOTS) {
 		ring_doorbell(dev);

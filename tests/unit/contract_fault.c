@@ -91,8 +91,9 @@ static void events_of_nonsense_are_counted(void **state)
 static void completion_that_does_not_follow(void **state)
 {
 	struct nanet3 *b = open_board(), *other = open_board();
-	uint64_t count = 0, others = 0, until = now_ms() + PATIENCE_MS;
+	uint64_t count = 0, others = 0, until;
 	struct nanet3_stats before = stats(other);
+	struct nanet3_event ev = {0};
 	uint32_t id;
 
 	(void)state;
@@ -101,9 +102,14 @@ static void completion_that_does_not_follow(void **state)
 	claim(b, 2, NANET3_CLAIM_FRESH, false);
 	check_stream(b, 2, 0, 3, &count);
 	model_fault(b, MODEL_FAULT_SKIPPING_EVENT, 2, 3);
+	until = now_ms() + PATIENCE_MS;
 	while (nanet3_reg_read(b, NANET3_REG_ID, &id, 1) != -ENODEV) {
 		assert_true(now_ms() < until);
+		sleep_ms(1);
 	}
+	while (nanet3_next_event(b, &ev) == 1 && ev.type != NANET3_EVENT_GONE) {
+	}
+	assert_int_equal(ev.type, NANET3_EVENT_GONE);
 	close_board(b);
 	assert_true(stats(other).bad_events > before.bad_events);
 	check_stream(other, 3, 3, 10, &others);

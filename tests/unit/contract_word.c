@@ -2,6 +2,7 @@
 /* The contract: words down, registers, commands, waiting. */
 #include <errno.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include "tests/unit/contract_rig.h"
 
@@ -226,11 +227,15 @@ static int use_registers(struct nanet3 *b)
 		{NANET3_REG_MODEL_FAULT, 0, -EPERM},
 		{NANET3_REG_DOORBELL(0), 0, -EPERM},
 		{NANET3_REG_SCRATCH, 1, 0},
+		{deadline, NANET3_DEADLINE_MIN_US, 0},
+		{deadline, NANET3_DEADLINE_MAX_US, 0},
 		{deadline, 5000, 0},
 		{deadline, NANET3_DEADLINE_MIN_US - 1, -EPERM},
 		{deadline, NANET3_DEADLINE_MAX_US + 1, -EPERM},
 	};
 	const int n = sizeof(writes) / sizeof(writes[0]);
+	const uint32_t addresses[] = {NANET3_REG_EVQ_BASE, NANET3_REG_TX_BASE,
+				      NANET3_REG_LINK(2, NANET3_LREG_TABLE)};
 	uint32_t base[2] = {0};
 
 	for (int i = 0; i < n; i++) {
@@ -238,15 +243,23 @@ static int use_registers(struct nanet3 *b)
 			return 10 + i;
 		}
 	}
-	if (nanet3_reg_read(b, NANET3_REG_EVQ_BASE, base, 2) != 0 || base[0] || base[1]) {
-		return 10 + n;
+	for (int i = 0; i < 3; i++) {
+		if (nanet3_reg_read(b, addresses[i], base, 2) != 0 || base[0] || base[1]) {
+			return 10 + n + i;
+		}
 	}
 	return 0;
 }
 
 static void privilege(void **state)
 {
+	struct nanet3 *b = open_board();
+	uint32_t base[2] = {0};
+
 	(void)state;
+	assert_int_equal(nanet3_reg_read(b, NANET3_REG_EVQ_BASE, base, 2), 0);
+	assert_true(geteuid() != 0 || base[0] || base[1]);
+	close_board(b);
 	assert_int_equal(as_nobody(use_registers), 0);
 }
 

@@ -250,6 +250,51 @@ static void many_puts_in_order(void **state)
 	area_destroy(&d);
 }
 
+/* The second put sends what the first brings, posted behind it at once: in order on the ring, or refused for
+ * the time being where memory is bounced, but never old bytes. */
+static void relayed_puts(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct area a[3];
+	struct nanet3_put put = {.length = 9000};
+	uint32_t buffer[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		area_create(&a[i], 5 * i, 9000);
+		buffer[i] = area_register(b, &a[i]);
+	}
+	for (unsigned round = 0; round < 20; round++) {
+		uint64_t until = guest_ms() + GUEST_LIMIT_MS;
+		unsigned arrived = 0;
+
+		area_fill(&a[0], 1000 + round);
+		put.source = buffer[0];
+		put.destination = buffer[1];
+		assert_int_equal(nanet3_put(b, &put), 0);
+		put.source = buffer[1];
+		put.destination = buffer[2];
+		for (bool posted = false; !posted || arrived < 2;) {
+			struct nanet3_event ev;
+			int r = posted ? 0 : nanet3_put(b, &put);
+
+			assert_true(r == 0 || r == -EAGAIN);
+			posted = r == 0;
+			assert_true(guest_ms() < until);
+			assert_true(nanet3_wait(b, 10) >= 0);
+			while (nanet3_next_event(b, &ev) == 1) {
+				assert_int_equal(ev.reason, 0);
+				arrived += ev.type == NANET3_EVENT_PUT;
+			}
+		}
+		check_area(&a[2], 0, 9000, 1000 + round, 0);
+	}
+	guest_close(b);
+	for (unsigned i = 0; i < 3; i++) {
+		area_destroy(&a[i]);
+	}
+}
+
 /* ------------------------------------------------------------------------ refusals */
 
 static void refused_registers(void **state)
@@ -588,6 +633,7 @@ int main(void)
 		GUEST_TEST(kinds_of_memory),
 		GUEST_TEST(fork_after_register),
 		GUEST_TEST(many_puts_in_order),
+		GUEST_TEST(relayed_puts),
 		GUEST_TEST(refused_registers),
 		GUEST_TEST(refused_puts),
 		GUEST_TEST(unchecked_put_faults),
