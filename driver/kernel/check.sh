@@ -83,6 +83,10 @@ checkpatch() {
 
 kernel_doc() {
 	local f out
+	[ -f "$SCRIPTS/kernel-doc" ] || {
+		echo "no $SCRIPTS/kernel-doc"
+		return 1
+	}
 	for f in *.c *.h; do
 		out+=$(perl "$SCRIPTS/kernel-doc" -none -Werror "$f" 2>&1)
 	done
@@ -94,7 +98,7 @@ dkms_builds() { # build directory
 	local t=$work/dkms version
 	version=$(sed -n 's/^VERSION *:= *//p' ../../Makefile)
 	mkdir -p "$t/tree" "$t/install"
-	make -s install DESTDIR="$t" prefix=/usr || return 1
+	make -s install DESTDIR="$t" || return 1
 	mok_signing_key=$t/key mok_certificate=$t/cert dkms build -m nanet3 -v "$version" -k "$(basename "$(realpath "$1")" | sed 's/^linux-headers-//')" \
 		--kernelsourcedir "$1" --sourcetree "$t/usr/src" --dkmstree "$t/tree" \
 		--installtree "$t/install" --no-depmod

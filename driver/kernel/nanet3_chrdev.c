@@ -92,7 +92,7 @@ static bool regs_in_range(const struct nanet3_regs *r)
 	       r->offset < NANET3_BAR_BYTES && r->offset + r->count * 4 <= NANET3_BAR_BYTES;
 }
 
-/* A bus address may be a physical one, which is nobody's business: without the right it reads as 0. */
+/* A bus address may be a physical one: without the right it reads as 0. */
 static bool is_address(u32 offset)
 {
 	u32 low = offset & ~4u;

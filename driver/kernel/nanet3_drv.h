@@ -502,7 +502,8 @@ void nanet3_revoke_dma(struct nanet3_dev *dev);
 int nanet3_register(struct nanet3_client *c, struct nanet3_register *r);
 int nanet3_unregister(struct nanet3_client *c, u32 number);
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset);
-void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct nanet3_pin **freed);
+void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c,
+			 struct nanet3_pin **freed);
 void nanet3_unpin(struct nanet3_pin *pin);
 void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed);
 void nanet3_buffers_free(struct nanet3_dev *dev);

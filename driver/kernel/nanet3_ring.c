@@ -512,8 +512,8 @@ static void hang_up(struct nanet3_client *c)
  * nanet3_broken_check() - stop the links whose completions made no sense
  * @dev: the board; life held
  *
- * Ring and board would not agree again by themselves, and the owner would wait for ever: it loses its
- * handle and begins anew.
+ * Ring and board would not agree again by themselves, and the owner would wait for ever: it loses
+ * its handle and begins anew.
  */
 void nanet3_broken_check(struct nanet3_dev *dev)
 {

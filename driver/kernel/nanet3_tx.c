@@ -382,8 +382,8 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 }
 
 /*
- * Where DMA is bounced, the processor's side of a buffer is old while a put of @c into it is on its way,
- * and would be sent. True when one is. tx_mutex held.
+ * Where DMA is bounced, the processor's side of a buffer is old while a put of @c into it is on its
+ * way, and would be sent. True when one is. tx_mutex held.
  */
 static bool arriving(struct nanet3_client *c, u32 buffer)
 {

@@ -26,6 +26,7 @@ class Guest:
         self.passed = self.failed = self.skipped = 0
         self.failures = []
         self.done = False
+        self.too_slow = False
         self.program = None
         self._plan = self._seen = 0
 
@@ -41,6 +42,8 @@ class Guest:
             self._failed_before = self.failed
         elif text.startswith("# end "):
             self._close(text.split()[-1])
+        elif text.startswith("# too slow"):
+            self.too_slow = True
         elif text == "# all done":
             self._close(None)
             self.done = True
