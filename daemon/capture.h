@@ -68,6 +68,7 @@ struct capture_report {
 	uint8_t type, link, tower, floor;
 	uint32_t dma_epoch;
 	uint64_t count; /* board count */
+	int64_t tai_ns; /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
 	union {
 		uint8_t word[TDM_WORD_BYTES];
 		struct tdm_telemetry telemetry;

@@ -79,6 +79,17 @@ static struct capture_report report_of(const struct link *l, enum capture_report
 	return r;
 }
 
+/* Rows of a DMA epoch that is over had their label while they were open. */
+static int64_t tai_of_second(const struct link *l, uint32_t dma_epoch, uint64_t second)
+{
+	uint64_t frame = second * TDM_FRAMES_PER_SECOND;
+	bool goes_on = l->settle && dma_epoch == l->dma_epoch;
+	const struct label *label = goes_on ? link_label(l, frame) : NULL;
+
+	return label && label->anchor_tai_ns != FCM_NO_TAI ? label_tai_ns(label, frame)
+							   : FCM_NO_TAI;
+}
+
 static void send_link_row(void *context, const struct ledger_link_row *row)
 {
 	struct link *l = context;
@@ -87,6 +98,7 @@ static void send_link_row(void *context, const struct ledger_link_row *row)
 	r.dma_epoch = row->dma_epoch;
 	r.tower = row->tower;
 	r.floor = row->floor;
+	r.tai_ns = tai_of_second(l, row->dma_epoch, row->second);
 	r.link_row = *row;
 	outbox_send(&l->capture->outbox, &r, row->closed);
 }

@@ -46,8 +46,8 @@ static void on_link_row(struct station *s, const struct capture_report *r)
 {
 	const struct ledger_link_row *row = &r->link_row;
 
-	store_put_link_row(s->store, s->link[r->link].session, row, now_utc_ns(), saved_cookie(row),
-			   row->closed ? STORE_ANSWER : 0);
+	store_put_link_row(s->store, s->link[r->link].session, row, r->tai_ns, now_utc_ns(),
+			   saved_cookie(row), row->closed ? STORE_ANSWER : 0);
 }
 
 static void on_stream_row(struct station *s, const struct capture_report *r)

@@ -22,9 +22,10 @@
 	extern const char(symbol)[]
 
 MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
+MIGRATION(sql_0002_row_label, "schemas/sql/0002_row_label.sql");
 
 /* migrations[n] brings user_version n to n + 1. */
-static const char *const migrations[] = {sql_0001_initial};
+static const char *const migrations[] = {sql_0001_initial, sql_0002_row_label};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 int store_errno(sqlite3 *db, int rc)

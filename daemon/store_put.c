@@ -26,8 +26,17 @@ static void put_floor(struct row *r, uint8_t tower, uint8_t floor)
 	}
 }
 
+static void put_tai(struct row *r, int64_t tai_ns)
+{
+	if (tai_ns == FCM_NO_TAI) {
+		row_null(r);
+	} else {
+		row_int(r, tai_ns);
+	}
+}
+
 int store_put_link_row(struct store *s, uint32_t session, const struct ledger_link_row *row,
-		       int64_t utc_ns, uint64_t cookie, unsigned flags)
+		       int64_t tai_ns, int64_t utc_ns, uint64_t cookie, unsigned flags)
 {
 	struct row r;
 
@@ -46,6 +55,7 @@ int store_put_link_row(struct store *s, uint32_t session, const struct ledger_li
 	row_int(&r, row->restarts);
 	row_int(&r, row->closed);
 	row_int(&r, utc_ns);
+	put_tai(&r, tai_ns);
 	return store_submit(s, &r, cookie, flags);
 }
 
@@ -89,11 +99,7 @@ int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *
 	row_int(&r, loss->dma_epoch);
 	row_int(&r, (int64_t)loss->first);
 	row_int(&r, (int64_t)loss->frames);
-	if (loss->tai_ns == INT64_MIN) {
-		row_null(&r);
-	} else {
-		row_int(&r, loss->tai_ns);
-	}
+	put_tai(&r, loss->tai_ns);
 	row_int(&r, utc_ns);
 	row_int(&r, loss->open);
 	return store_submit(s, &r, 0, 0);

@@ -45,13 +45,16 @@ const struct store_sql store_sql[ROW_IDS] = {
 		{6,
 		 {"INSERT OR IGNORE INTO dma(session, link, dma_epoch, begun, serial, board_boot)"
 		  " VALUES(?1,?2,?3,?4,?5,?6)"}},
-	/* Open rows are written again and again; a closed one is the last word. */
+	/* Open rows are written again and again; a closed one is the last word. A label that was known is
+	 * kept: the account that had it may be gone. */
 	[ROW_LEDGER_LINK] =
-		{18,
+		{19,
 		 {"INSERT OR REPLACE INTO ledger_link(session, dma_epoch, link, second,"
 		  " tower, floor, cells, good, link_down, board_fifo, ring_full, crc,"
-		  " alignment, time_fault, partial, restarts, closed, time)"
-		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18"
+		  " alignment, time_fault, partial, restarts, closed, time, tai_ns)"
+		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
+		  " coalesce(?19, (SELECT tai_ns FROM ledger_link WHERE session = ?1"
+		  " AND dma_epoch = ?2 AND link = ?3 AND second = ?4))"
 		  " WHERE ?17 OR NOT EXISTS (SELECT 1 FROM ledger_link WHERE session = ?1"
 		  " AND dma_epoch = ?2 AND link = ?3 AND second = ?4 AND closed)"}},
 	[ROW_LEDGER_STREAM] =

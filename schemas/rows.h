@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 1 /* user_version of the database these rows belong to */
+#define ROWS_SCHEMA 2 /* user_version of the database these rows belong to */
 
 enum row_id {
 	ROW_NONE = 0,
@@ -35,7 +35,7 @@ enum row_id {
 	ROW_DMA,	     /* session, link, dma_epoch, begun, serial, board_boot */
 	ROW_LEDGER_LINK, /* session, dma_epoch, link, second, tower, floor, cells, good, link_down,
 			      * board_fifo, ring_full, crc, alignment, time_fault, partial, restarts,
-			      * closed, time */
+			      * closed, time, tai_ns|NULL */
 	ROW_LEDGER_STREAM, /* session, dma_epoch, link, stream, grp, second, offered, acked, no_member,
 			      * slow, shutdown, pool, in_flight, closed, time */
 	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,

@@ -32,18 +32,43 @@ static void cell_losses(struct writer *w, const json_t *object, const struct val
 	writer_cell(w, WRITER_PLAIN, "%s", text);
 }
 
-/* `what` is the third column: ">second" of rows, ">seconds" of sums. */
+/* Without label there is only the system clock's time of it. */
+static void cell_begun(struct writer *w, const json_t *object)
+{
+	const json_t *begun = value_at(object, "begun");
+	char text[48];
+
+	writer_cell(w, WRITER_PLAIN, "%s%s", value_text(begun, VALUE_TIME_MS, text, sizeof(text)),
+		    json_is_number(begun) && json_is_null(value_at(object, "tai"))
+			    ? " by system clock"
+			    : "");
+}
+
+/* `what`: ">second" of rows, which have a time too (the first column), ">seconds" of sums. */
+static bool begin_rows(struct writer *w, const char *const columns[], size_t count,
+		       const char *what)
+{
+	bool timed = strcmp(what, ">second") == 0;
+
+	writer_table(w, columns + !timed, count - !timed);
+	return timed;
+}
+
 static void render_link_rows(struct writer *w, const json_t *rows, const char *what)
 {
-	const char *const columns[] = {">link", "floor", what,	     ">cells",	  ">good",
-				       ">lost", "what",	 ">partial", ">restarts", "balanced"};
+	const char *const columns[] = {"begun (UTC)", ">link",	   "floor",   what,
+				       ">cells",      ">good",	   ">lost",   "what",
+				       ">partial",    ">restarts", "balanced"};
+	bool timed = begin_rows(w, columns, COUNT(columns), what);
 	size_t i;
 	const json_t *row;
 
-	writer_table(w, columns, COUNT(columns));
 	json_array_foreach (rows, i, row) {
 		char floor[48];
 
+		if (timed) {
+			cell_begun(w, row);
+		}
 		value_cell(w, row, "link", VALUE_COUNT);
 		writer_cell(w, WRITER_PLAIN, "%s", value_floor(row, floor, sizeof(floor)));
 		value_cell(w, row, what + 1, VALUE_COUNT);
@@ -59,14 +84,17 @@ static void render_link_rows(struct writer *w, const json_t *rows, const char *w
 
 static void render_stream_rows(struct writer *w, const json_t *rows, const char *what)
 {
-	const char *const columns[] = {">link",	   "stream",	    "group",	  what,
-				       ">offered", ">acknowledged", ">in flight", ">dropped",
-				       "why",	   "balanced"};
+	const char *const columns[] = {"begun (UTC)", ">link",	  "stream",	   "group",
+				       what,	      ">offered", ">acknowledged", ">in flight",
+				       ">dropped",    "why",	  "balanced"};
+	bool timed = begin_rows(w, columns, COUNT(columns), what);
 	size_t i;
 	const json_t *row;
 
-	writer_table(w, columns, COUNT(columns));
 	json_array_foreach (rows, i, row) {
+		if (timed) {
+			cell_begun(w, row);
+		}
 		value_cell(w, row, "link", VALUE_COUNT);
 		value_cell(w, row, "stream", VALUE_PLAIN);
 		value_cell(w, row, "group", VALUE_PLAIN);
@@ -93,13 +121,8 @@ static void render_losses(struct writer *w, const json_t *losses)
 		long long first = value_integer(loss, "first", 0);
 		long long frames = value_integer(loss, "frames", 0);
 		char floor[48];
-		char begun[48];
 
-		/* Without label there is only the system clock's time of it. */
-		writer_cell(
-			w, WRITER_PLAIN, "%s%s",
-			value_text(value_at(loss, "begun"), VALUE_TIME_MS, begun, sizeof(begun)),
-			json_is_null(value_at(loss, "tai")) ? " by system clock" : "");
+		cell_begun(w, loss);
 		writer_cell(w, WRITER_WARN, "%s", value_string(loss, "code", "?"));
 		value_cell(w, loss, "link", VALUE_COUNT);
 		writer_cell(w, WRITER_PLAIN, "%s", value_floor(loss, floor, sizeof(floor)));
@@ -267,7 +290,8 @@ const struct ctl_command ctl_ledger_commands[] = {
 			"good and lost\nby name; per link, stream and group the frames offered, "
 			"acknowledged, in flight and dropped\nby name; then each loss with floor "
 			"and "
-			"frame range. --rows shows second by second.\nAnswers while the daemon is "
+			"frame range. --rows shows second by second, with time.\nAnswers while the "
+			"daemon is "
 			"away, "
 			"too. Exit 0 it balances, 1 it does not, or has no rows of a part of the "
 			"time.\n\n"

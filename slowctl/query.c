@@ -151,10 +151,14 @@ static int add_functions(sqlite3 *db)
 	return rc == SQLITE_OK ? 0 : -ENOMEM;
 }
 
+/* A file that this version's daemon has not had yet: what it lacks is not known. */
+static const char before_2[] =
+	"CREATE TEMP VIEW ledger_link AS SELECT *, NULL AS tai_ns FROM main.ledger_link";
+
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
 	sqlite3_stmt *s = NULL;
-	int version = -1;
+	int version = -1, r;
 
 	if (query_prepare(q, &s, "PRAGMA user_version", "") == 0 && query_step(q, s) == 1) {
 		version = sqlite3_column_int(s, 0);
@@ -170,7 +174,11 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 		return sc_fail(error, -EUCLEAN, "database", "Is it the right file?",
 			       "%s is no database of FCM-Server", path);
 	}
-	return add_functions(q->db);
+	r = add_functions(q->db);
+	if (r == 0 && version < 2 && sqlite3_exec(q->db, before_2, NULL, NULL, NULL) != SQLITE_OK) {
+		r = -ENOMEM;
+	}
+	return r;
 }
 
 static int open_fail(int r, const char *path, struct query *q, struct sc_error *error)

@@ -23,6 +23,16 @@
 		"time-fault", COLUMN_INT                                                           \
 	}
 
+/*
+ * When something began: by the label of its first frame, as consumers see it. Without label by the system
+ * clock: a row is written with the time when it last grew, `frames` after it began; frames are 125 us apart.
+ * (What is from before a leap second comes out a second early: TAI-UTC is today's.)
+ */
+#define BEGUN(tai_ns, frames)                                                                      \
+	"coalesce(" tai_ns                                                                         \
+	" - (SELECT CAST(value AS INTEGER) FROM station WHERE key = 'tai_utc_s')"                  \
+	" * 1000000000, time - " frames " * 125000)"
+
 static const struct column link_totals[] = {
 	{"link", COLUMN_INT},
 	{"tower", COLUMN_INT},
@@ -49,13 +59,14 @@ static const struct column link_rows[] = {
 	{"second", COLUMN_INT},	  {"tower", COLUMN_INT},     {"floor", COLUMN_INT},
 	{"cells", COLUMN_INT},	  {"good", COLUMN_INT},	     LOSSES,
 	{"partial", COLUMN_BOOL}, {"restarts", COLUMN_INT},  {"closed", COLUMN_BOOL},
-	{"time", COLUMN_TIME},	  {"balanced", COLUMN_BOOL}, {NULL, COLUMN_END},
+	{"time", COLUMN_TIME},	  {"balanced", COLUMN_BOOL}, {"tai", COLUMN_TIME},
+	{"begun", COLUMN_TIME},	  {NULL, COLUMN_END},
 };
 #define LINK_ROWS_SQL                                                                              \
 	"SELECT session, dma_epoch, link, second, tower, floor, cells, good, link_down, "          \
 	"board_fifo,"                                                                              \
 	" ring_full, crc, alignment, time_fault, partial, restarts, closed, time, " LINK_RIGHT     \
-	" FROM ledger_link" WHERE_LINK
+	" AS balanced, tai_ns FROM ledger_link" WHERE_LINK
 
 /* The four drops come first; they are put into an object of their own. */
 static const struct column drop_names[] = {
@@ -81,11 +92,12 @@ static const struct column stream_rows[] = {
 	{"stream", COLUMN_TEXT}, {"group", COLUMN_TEXT},       {"second", COLUMN_INT},
 	{"offered", COLUMN_INT}, {"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT},
 	{"closed", COLUMN_BOOL}, {"time", COLUMN_TIME},	       {"balanced", COLUMN_BOOL},
-	{NULL, COLUMN_END},
+	{"tai", COLUMN_TIME},	 {"begun", COLUMN_TIME},       {NULL, COLUMN_END},
 };
 #define STREAM_ROWS_SQL                                                                            \
 	"SELECT no_member, slow, shutdown, pool, session, dma_epoch, link, stream, grp, second,"   \
-	" offered, acked, in_flight, closed, time, " STREAM_RIGHT " FROM ledger_stream" WHERE_LINK
+	" offered, acked, in_flight, closed, time, " STREAM_RIGHT                                  \
+	" AS balanced FROM ledger_stream" WHERE_LINK
 
 static const struct column losses[] = {
 	{"session", COLUMN_INT}, {"kind", COLUMN_TEXT},	 {"code", COLUMN_TEXT},
@@ -95,15 +107,7 @@ static const struct column losses[] = {
 	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"begun", COLUMN_TIME},
 	{"time", COLUMN_TIME},	 {"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
 };
-/*
- * When a loss began: by the label of its first frame, as consumers see it. Without label by the system
- * clock: a row is written while it grows, with the time when it last did; frames are 125 us apart. (Losses
- * from before a leap second come out a second early: TAI-UTC is today's.)
- */
-#define LOSS_UTC                                                                                   \
-	"tai_ns - (SELECT CAST(value AS INTEGER) FROM station WHERE key = 'tai_utc_s')"            \
-	" * 1000000000"
-#define LOSS_BEGUN "coalesce(" LOSS_UTC ", time - frames * 125000)"
+#define LOSS_BEGUN BEGUN("tai_ns", "frames")
 #define LINK_LOSSES_SQL                                                                            \
 	"SELECT session, 'link', code, link, tower, floor, NULL, NULL, dma_epoch, first,"          \
 	" first + frames - 1, frames, tai_ns, tai_ns, " LOSS_BEGUN " AS begun, time, open FROM"    \
@@ -127,6 +131,21 @@ static const struct column losses[] = {
 	" FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
 /* Without INDEXED BY, SQLite would read the whole table: it has the order of the window already. */
 #define LOSSES_SQL LINK_LOSSES_SQL " UNION ALL " DROPS_SQL
+
+/* Chosen rows of seconds with when they began; those of streams by the link's row of the second. */
+#define LINK_ROWS_OF(rows) "SELECT *, " BEGUN("tai_ns", "8000") " FROM (" rows ")"
+#define LINKS_TAI                                                                                  \
+	"(SELECT tai_ns FROM ledger_link k WHERE k.session = s.session"                            \
+	" AND k.dma_epoch = s.dma_epoch AND k.link = s.link AND k.second = s.second)"
+#define STREAM_ROWS_OF(rows) LINK_ROWS_OF("SELECT *, " LINKS_TAI " AS tai_ns FROM (" rows ") s")
+#define NEWEST		     " ORDER BY time DESC, second DESC LIMIT ?3"
+
+static const char newest_links[] =
+	LINK_ROWS_OF(LINK_ROWS_SQL NEWEST) " ORDER BY session, dma_epoch, second, link";
+static const char newest_streams[] = STREAM_ROWS_OF(
+	STREAM_ROWS_SQL NEWEST) " ORDER BY session, dma_epoch, second, link, stream, grp";
+static const char wrong_links[] = LINK_ROWS_OF(LINK_ROWS_SQL " AND NOT " LINK_RIGHT NEWEST);
+static const char wrong_streams[] = STREAM_ROWS_OF(STREAM_ROWS_SQL " AND NOT " STREAM_RIGHT NEWEST);
 
 struct scope {
 	int64_t since_ns, link, limit;
@@ -219,18 +238,11 @@ static int totals(struct query *q, const struct scope *scope, json_t *object, bo
 static int details(struct query *q, const struct scope *scope, json_t *object)
 {
 	json_t *array = NULL;
-	int r = rows_of(q, scope,
-			"SELECT * FROM (" LINK_ROWS_SQL " ORDER BY time DESC, second DESC LIMIT ?3)"
-			" ORDER BY session, dma_epoch, second, link",
-			link_rows, &array);
+	int r = rows_of(q, scope, newest_links, link_rows, &array);
 
 	r = add(q, object, "links", r, array);
 	if (r == 0) {
-		r = streams_of(q, scope,
-			       "SELECT * FROM (" STREAM_ROWS_SQL
-			       " ORDER BY time DESC, second DESC LIMIT ?3)"
-			       " ORDER BY session, dma_epoch, second, link, stream, grp",
-			       stream_rows, &array);
+		r = streams_of(q, scope, newest_streams, stream_rows, &array);
 		r = add(q, object, "streams", r, array);
 	}
 	if (r == 0) {
@@ -255,13 +267,9 @@ static int unbalanced(struct query *q, struct scope scope, bool none, json_t *ob
 	}
 
 	scope.limit = 100;
-	r = rows_of(q, &scope, LINK_ROWS_SQL " AND NOT " LINK_RIGHT " ORDER BY time DESC LIMIT ?3",
-		    link_rows, &links);
+	r = rows_of(q, &scope, wrong_links, link_rows, &links);
 	if (r == 0) {
-		r = streams_of(q, &scope,
-			       STREAM_ROWS_SQL " AND NOT " STREAM_RIGHT
-					       " ORDER BY time DESC LIMIT ?3",
-			       stream_rows, &streams);
+		r = streams_of(q, &scope, wrong_streams, stream_rows, &streams);
 	}
 	if (r == 0) {
 		json_array_extend(links, streams);

@@ -26,7 +26,13 @@ def all_links_equal_the_truth(t):
     reasons = [r for r in after["reasons"] if r["code"] != "machine-late"]  # a busy machine is not ours
     t.equal("status is well", (after["state"], reasons), ("well", []))
     t.check("fcmctl status exits 0", st.ctl("status")[0] == 0)
-    t.account(st)
+    ledger = t.account(st)
+    for kind in ("links", "streams"):
+        labelled = [r for r in ledger[kind] if r["tai"] is not None]
+        t.check(f"the ledger's rows of {kind} have the label of their second", len(labelled) >= 4 * 4 and
+                len({round(r["tai"] - r["second"], 2) for r in labelled}) == 1 and
+                all(abs(r["begun"] - r["time"]) < 5 for r in labelled),
+                [(r["second"], r["tai"], r["begun"], r["time"]) for r in ledger[kind]][:12])
     for name, s in st.summaries().items():
         t.check(f"{name}: blocks, no CRC error, no repeat", s["blocks"] > 0 and not s["crc_errors"] and
                 not s["repeats"] and not s["repeats_unflagged"], s)

@@ -53,6 +53,7 @@ static struct path {
 	uint32_t run;
 	uint64_t run_slice;
 	struct label kept_label;
+	unsigned labelled_rows;
 	int pipe; /* in a child: everything goes there */
 } P;
 
@@ -119,10 +120,22 @@ static void *publisher_main(void *arg)
 
 /* ------------------------------------------------------------------------------- the reports */
 
+/* The label that path_start() commands begins somewhere in a second; from then on rows have it. */
+static void check_label_of_row(const struct capture_report *r)
+{
+	struct label label = rig_label(1);
+
+	if (r->tai_ns != INT64_MIN) {
+		assert_int_equal(r->tai_ns, label_tai_ns(&label, r->link_row.second * 8000));
+		P.labelled_rows++;
+	}
+}
+
 static void take_report(const struct capture_report *r)
 {
 	switch (r->type) {
 	case CAPTURE_LINK_ROW:
+		check_label_of_row(r);
 		rig_link_row(&P.rows, &r->link_row);
 		break;
 	case CAPTURE_STREAM_ROW:
@@ -473,6 +486,7 @@ static void test_run_label_identity(void **state)
 	wait_frames(0, 16000);
 	wait_frames(1, 1600);
 	path_stop();
+	assert_true(P.labelled_rows >= 4);
 	assert_int_equal(P.runs, 3);
 	assert_int_equal(P.run, 43);
 	assert_int_equal(P.identities, 3);

@@ -78,7 +78,7 @@ static void put_ledger(struct store_rig *r)
 			l.verdicts[0] = 7000;
 			l.cells = 7010;
 		}
-		store_put_link_row(r->s, 1, &l, RIG_UTC + second, 0, 0);
+		store_put_link_row(r->s, 1, &l, INT64_MIN, RIG_UTC + second, 0, 0);
 		store_put_stream_row(r->s, 1, &m, groups, RIG_UTC + second, 0, 0);
 	}
 	store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 3);
@@ -372,7 +372,7 @@ static void test_ledger(void **state)
 	assert_int_equal(json_array_size(at(json, "links")), 0);
 	json_decref(json);
 
-	store_put_link_row(r->s, 1, &wrong, RIG_UTC + 9, 0, 0);
+	store_put_link_row(r->s, 1, &wrong, INT64_MIN, RIG_UTC + 9, 0, 0);
 	store_rig_flush(r);
 	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 3, &json), 0);
 	assert_true(json_is_false(at(json, "balanced")));
@@ -480,7 +480,7 @@ static void put_much(const struct store_rig *r)
 		" l(k) AS (VALUES(0), (1), (2), (3))"
 		" INSERT INTO ledger_link SELECT 9, 1, k, i, 1, k + 1, 8000, 8000, 0, 0, 0, 0, 0, "
 		"0,"
-		" 0, 0, 1, %lld + i * 1000000000 FROM l, s;"
+		" 0, 0, 1, %lld + i * 1000000000, NULL FROM l, s;"
 		"WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < %d - 1)"
 		" INSERT INTO loss SELECT 9, 0, 'crc', 1, 1, 2, '', '', 1, i * 8000, 1, NULL,"
 		" %lld + i * 1000000000, 0 FROM s; COMMIT";

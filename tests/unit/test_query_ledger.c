@@ -4,10 +4,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "slowctl/query.h"
 #include "tests/unit/store_rig.h"
@@ -48,7 +51,7 @@ static void put_second(struct store_rig *r, unsigned epoch, unsigned second, int
 				      .closed = 1,
 				      .verdicts = {8000}};
 
-	store_put_link_row(r->s, 1, &row, begin_ns + (int64_t)(written_s * 1e9), 0, 0);
+	store_put_link_row(r->s, 1, &row, INT64_MIN, begin_ns + (int64_t)(written_s * 1e9), 0, 0);
 }
 
 /* The only gap, in seconds from `begin_ns` on. */
@@ -207,12 +210,124 @@ static void test_loss_times(void **state)
 	query_close(q);
 }
 
+static const json_t *row_of(const json_t *json, const char *kind, unsigned second)
+{
+	size_t n;
+	const json_t *row;
+
+	json_array_foreach (json_object_get(json, kind), n, row) {
+		if (json_integer_value(json_object_get(row, "second")) == second) {
+			return row;
+		}
+	}
+	fail_msg("no second %u in %s", second, kind);
+	return NULL;
+}
+
+/* Seconds begin when their label says, 2 s off the system clock, those of streams too; without label they
+ * go by the latter, and a label that was known is kept. */
+static void test_row_times(void **state)
+{
+	static const struct {
+		int64_t open_tai_ns, tai_ns;
+		double begun; /* s after the rig's UTC */
+	} wanted[] = {
+		{RIG_UTC + 338000000000ll, RIG_UTC + 338000000000ll, 301},
+		{RIG_UTC + 339000000000ll, INT64_MIN, 302},
+		{INT64_MIN, RIG_UTC + 340000000000ll, 303},
+		{INT64_MIN, INT64_MIN, 302},
+	};
+	struct store_rig *r = *state;
+	struct ledger_link_row l = {.dma_epoch = 4, .cells = 8000, .verdicts = {8000}};
+	struct ledger_stream_row m = {.dma_epoch = 4, .offered = 8000, .outcome = {0, 8000}};
+	struct query *q = NULL;
+	json_t *json = NULL;
+
+	store_put_station(r->s, "tai_utc_s", "37");
+	for (unsigned n = 0; n < 4; n++) {
+		int64_t written = RIG_UTC + 300000000000ll + n * 1000000000ll;
+
+		l.second = m.second = n;
+		l.closed = m.closed = 0;
+		store_put_link_row(r->s, 1, &l, wanted[n].open_tai_ns, written - 7, 0, 0);
+		l.closed = m.closed = 1;
+		store_put_stream_row(r->s, 1, &m, groups, written, 0, 0);
+		store_put_link_row(r->s, 1, &l, wanted[n].tai_ns, written, 0, 0);
+	}
+	store_rig_flush(r);
+	assert_int_equal(query_open(r->path, &q, NULL), 0);
+	assert_int_equal(query_ledger(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
+	for (unsigned n = 0; n < 8; n++) {
+		const json_t *row = row_of(json, n < 4 ? "links" : "streams", n % 4);
+
+		assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 -
+				 wanted[n % 4].begun) < 1e-3);
+		assert_int_equal(json_is_null(json_object_get(row, "tai")), n % 4 == 3);
+	}
+	json_decref(json);
+	query_close(q);
+}
+
+static void run_sql(sqlite3 *db, const char *sql)
+{
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void make_version_1(const char *path)
+{
+	static char sql[32768];
+	FILE *f = fopen("schemas/sql/0001_initial.sql", "r");
+	sqlite3 *db = NULL;
+
+	assert_non_null(f);
+	sql[fread(sql, 1, sizeof(sql) - 1, f)] = '\0';
+	fclose(f);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	run_sql(db, sql);
+	run_sql(db, "PRAGMA user_version=1");
+	run_sql(db, "INSERT INTO ledger_link VALUES"
+		    "(1,1,2,9,1,3,8000,8000,0,0,0,0,0,0,0,0,1,1795000300000000000)");
+	sqlite3_close(db);
+}
+
+/* A file from before rows had labels answers, unchanged; the daemon brings it up to date, its rows stay. */
+static void test_version_1(void **state)
+{
+	struct store_rig *r = *state;
+
+	store_rig_close(r);
+	unlink(r->path);
+	make_version_1(r->path);
+	for (int migrated = 0; migrated <= 1; migrated++) {
+		struct query *q = NULL;
+		json_t *json = NULL;
+		const json_t *row;
+
+		assert_int_equal(store_rig_number(r, "PRAGMA user_version"),
+				 migrated ? STORE_SCHEMA : 1);
+		assert_int_equal(query_open(r->path, &q, NULL), 0);
+		assert_int_equal(query_ledger(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
+		assert_int_equal(json_array_size(json_object_get(json, "links")), 1);
+		row = row_of(json, "links", 9);
+		assert_true(json_is_null(json_object_get(row, "tai")));
+		assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 -
+				 299) < 1e-3);
+		json_decref(json);
+		query_close(q);
+		if (!migrated) {
+			store_rig_open(r);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_up_to_now, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loss_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_row_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_version_1, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("ledger and time", tests, NULL, NULL);

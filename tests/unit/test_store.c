@@ -484,16 +484,18 @@ static void test_ledger_rows(void **state)
 	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
-	assert_int_equal(store_put_link_row(r.s, 1, &l, RIG_UTC, 0, 0), 0);
+	assert_int_equal(store_put_link_row(r.s, 1, &l, INT64_MIN, RIG_UTC, 0, 0), 0);
 	l.closed = 1;
 	l.verdicts[0] = 7989;
 	l.verdicts[TDM_LOSS_TIME] = 1;
-	assert_int_equal(store_put_link_row(r.s, 1, &l, RIG_UTC + 1, 7, STORE_ANSWER), 0);
+	assert_int_equal(store_put_link_row(r.s, 1, &l, INT64_MIN, RIG_UTC + 1, 7, STORE_ANSWER),
+			 0);
 	assert_int_equal(store_rig_wait(&r).cookie, 7);
 	l.closed = 0; /* late news of an open row do not undo the closed one */
 	l.verdicts[0] = 1;
-	store_put_link_row(r.s, 1, &l, RIG_UTC + 2, 0, 0);
-	store_put_link_row(r.s, 2, &l, RIG_UTC + 2, 0, 0); /* another session is another row */
+	store_put_link_row(r.s, 1, &l, INT64_MIN, RIG_UTC + 2, 0, 0);
+	/* another session is another row */
+	store_put_link_row(r.s, 2, &l, INT64_MIN, RIG_UTC + 2, 0, 0);
 	store_put_stream_row(r.s, 1, &m, groups, RIG_UTC, 0, 0);
 	store_put_loss(r.s, 1, &loss, groups, RIG_UTC);
 	loss.frames = 9;
