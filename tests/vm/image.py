@@ -15,7 +15,6 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERIES = "6.1.0-"
-LEAP_SECONDS = "/usr/share/zoneinfo/leap-seconds.list"
 
 
 class ImageError(Exception):
@@ -46,24 +45,19 @@ def unpack_bzimage(path):
     return elf
 
 
-def package_file(cache, package, hint=""):
-    """Path of a Debian package, downloaded once."""
-    debs = os.path.join(cache, "debs")
-    os.makedirs(debs, exist_ok=True)
-    if not glob.glob(f"{debs}/{package}_*.deb"):
-        print(f"vm: downloading {package}", flush=True)
-        if subprocess.call(["apt-get", "-qq", "download", package], cwd=debs):
-            raise ImageError(f"no package {package}{hint}")
-    return glob.glob(f"{debs}/{package}_*.deb")[0]
-
-
 def stock_kernel(cache, release):
     """Path of Debian's vmlinux, downloaded once."""
     out = os.path.join(cache, f"vmlinux-{release}")
     if os.path.exists(out):
         return out
-    deb = package_file(cache, f"linux-image-{release}",
-                       ": headers older than the archive? Upgrade linux-headers-amd64")
+    package = f"linux-image-{release}"
+    debs = os.path.join(cache, "debs")
+    os.makedirs(debs, exist_ok=True)
+    if not glob.glob(f"{debs}/{package}_*.deb"):
+        print(f"vm: downloading {package}", flush=True)
+        if subprocess.call(["apt-get", "-qq", "download", package], cwd=debs):
+            raise ImageError(f"no package {package}: headers older than the archive? Upgrade linux-headers-amd64")
+    deb = glob.glob(f"{debs}/{package}_*.deb")[0]
     with tempfile.TemporaryDirectory(dir=cache) as tmp:
         subprocess.run(["dpkg-deb", "-x", deb, tmp], check=True)
         elf = unpack_bzimage(f"{tmp}/boot/vmlinuz-{release}")
@@ -79,64 +73,50 @@ def debug_kernel(cache):
     return os.path.join(cache, "debug", "bzImage")
 
 
-def busybox():
-    for path in ("/bin/busybox", "/usr/bin/busybox"):
-        if os.path.exists(path):
-            return path
-    raise ImageError("busybox is missing (tests/setup/setup.sh vm)")
-
-
 class Initramfs:
     """A newc archive, written by hand: device nodes need no root that way."""
-    INIT = "init"  # where the script of this name goes: it is the first process
 
     def __init__(self):
         self.entries = {}
         for d in ("dev", "proc", "sys", "tmp", "run", "bin", "lib", "lib64", "vm", "etc", "root", "var"):
             self.directory(d)
         self.entries["dev/console"] = (stat.S_IFCHR | 0o600, b"", (5, 1))
-        self.program(busybox(), "bin/busybox")
+        self.program(self._busybox(), "bin/busybox")
         for name in ("sh", "mount", "insmod", "rmmod", "ls"):
-            self.link("busybox", f"bin/{name}")
+            self.entries[f"bin/{name}"] = (stat.S_IFLNK | 0o777, b"busybox", (0, 0))
 
-    def where(self, name):
-        """Where a file of this name lies, from the root."""
-        return name.strip("/")
-
-    def _put(self, name, mode, content):
-        self.directory(os.path.dirname(name))
-        self.entries[self.where(name)] = (mode, content, (0, 0))
+    @staticmethod
+    def _busybox():
+        for path in ("/bin/busybox", "/usr/bin/busybox"):
+            if os.path.exists(path):
+                return path
+        raise ImageError("busybox is missing (tests/setup/setup.sh vm)")
 
     def directory(self, name):
-        parts = [p for p in self.where(name).split("/") if p]
+        parts = name.strip("/").split("/")
         for i in range(1, len(parts) + 1):
             self.entries.setdefault("/".join(parts[:i]), (stat.S_IFDIR | 0o755, b"", (0, 0)))
 
     def text(self, name, content, mode=0o644):
-        self._put(name, stat.S_IFREG | mode, content.encode())
-
-    def link(self, target, name):
-        self._put(name, stat.S_IFLNK | 0o777, target.encode())
+        self.directory(os.path.dirname(name))
+        self.entries[name] = (stat.S_IFREG | mode, content.encode(), (0, 0))
 
     def file(self, source, name, mode=None):
+        self.directory(os.path.dirname(name))
         with open(source, "rb") as f:
-            self._put(name, stat.S_IFREG | (mode or os.stat(source).st_mode & 0o777), f.read())
+            self.entries[name] = (stat.S_IFREG | (mode or os.stat(source).st_mode & 0o777), f.read(), (0, 0))
 
     def program(self, source, name):
         """A program and, by ldd, the libraries that it needs."""
         self.file(source, name, 0o755)
-        self.libraries(source)
-
-    def libraries(self, *programs):
-        """What ldd finds for them, unless it is there: also a library that is in a folder of its own."""
-        there = {os.path.basename(name) for name in self.entries}
-        ldd = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False)
+        ldd = subprocess.run(["ldd", source], capture_output=True, text=True, check=False)
         for line in ldd.stdout.splitlines():
-            if "not found" in line and line.split()[0] not in there:
-                raise ImageError(f"{programs[0]} or another: {line.strip()}")
-            for path in line.split():
-                if path.startswith("/") and not path.endswith(":") and self.where(path) not in self.entries:
-                    self.file(os.path.realpath(path), path, 0o755)
+            words = line.split()
+            if "not found" in line:
+                raise ImageError(f"{source}: {line.strip()}")
+            for path in words:
+                if path.startswith("/") and path[1:] not in self.entries:
+                    self.file(os.path.realpath(path), path[1:], 0o755)
 
     def write(self, path):
         with open(path, "wb") as f:
