@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a counter of lost hits has grown by in the last minute. The counter is polled now and then, and
+ * What a module's counter of lost hits has grown by in the last minute, and a floor's spell of losses: from
+ * the first until none of its modules has lost a hit for a minute. The counter is polled now and then, and
  * begins at 0 with the FCM's boot. Pure.
  */
 #ifndef DAEMON_OVERFLOW_H
@@ -8,9 +9,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define OVERFLOW_READINGS  16u
 #define OVERFLOW_WINDOW_NS 60000000000ull
+#define OVERFLOW_MODULES   6u /* of a floor */
 
 struct overflow {
 	struct {
@@ -21,16 +24,45 @@ struct overflow {
 	uint64_t counter, read_ns;
 };
 
-/* The counter as read at `read_ns` (CLOCK_MONOTONIC); the same reading may be given again. */
-static inline void overflow_read(struct overflow *o, uint64_t counter, uint64_t read_ns)
+struct overflow_floor {
+	struct overflow module[OVERFLOW_MODULES];
+	/* the spell going on, or the last one */
+	uint64_t lost[OVERFLOW_MODULES];
+	uint64_t begun_ns,
+		grown_ns; /* the readings between which all of it was lost; 0: none yet */
+};
+
+static inline void overflow_grown(struct overflow_floor *f, unsigned module, uint64_t lost,
+				  uint64_t before_ns, uint64_t read_ns)
 {
+	if (!lost) {
+		return;
+	}
+	if (!f->grown_ns ||
+	    (read_ns > f->grown_ns && read_ns - f->grown_ns >= OVERFLOW_WINDOW_NS)) {
+		memset(f->lost, 0, sizeof(f->lost));
+		f->begun_ns = before_ns;
+		f->grown_ns = read_ns;
+	}
+	f->lost[module] += lost;
+	f->begun_ns = before_ns < f->begun_ns ? before_ns : f->begun_ns;
+	f->grown_ns = read_ns > f->grown_ns ? read_ns : f->grown_ns;
+}
+
+/* The counter as read at `read_ns` (CLOCK_MONOTONIC); the same reading may be given again. */
+static inline void overflow_read(struct overflow_floor *f, unsigned module, uint64_t counter,
+				 uint64_t read_ns)
+{
+	struct overflow *o = &f->module[module];
+	uint64_t lost = counter > o->counter ? counter - o->counter : counter;
+
 	if (read_ns == o->read_ns) {
 		return;
 	}
 	if (o->known && counter != o->counter) {
 		o->grown[o->next % OVERFLOW_READINGS].ns = read_ns;
-		o->grown[o->next++ % OVERFLOW_READINGS].lost =
-			counter > o->counter ? counter - o->counter : counter;
+		o->grown[o->next++ % OVERFLOW_READINGS].lost = lost;
+		overflow_grown(f, module, lost, o->read_ns, read_ns);
 	}
 	o->known = true;
 	o->counter = counter;

@@ -87,7 +87,7 @@ static void forget_gone(struct reasons *r)
 {
 	struct station *s = r->station;
 	struct standing_reason *e = NULL;
-	char text[64];
+	char text[256];
 
 	while ((e = standing_over(&s->standing, e, r->now_ns))) {
 		if (still_mute(s, e)) {
@@ -96,6 +96,9 @@ static void forget_gone(struct reasons *r)
 		if (e->told && !quiet(e->code)) {
 			snprintf(text, sizeof(text), "is over, after %.1f s",
 				 (double)(e->seen_ns - e->since_ns) / 1e9);
+			if (strcmp(e->code, "hits-lost") == 0) {
+				reasons_hits_over(s, e->object, text, sizeof(text));
+			}
 			store_put_event(s->store, "info", e->code, e->object, text, "",
 					now_utc_ns());
 		}

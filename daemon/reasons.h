@@ -41,5 +41,7 @@ void reasons_losses_tick(struct station *s);
 /* reasons_floor.c: of the floors and the command engine */
 void reasons_floors(struct reasons *r);
 void reasons_floors_tick(struct station *s); /* as often as values may come */
+/* The end of hits-lost of a floor: how many, in which time, where. */
+void reasons_hits_over(const struct station *s, const char *object, char *text, size_t size);
 
 #endif

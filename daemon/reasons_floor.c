@@ -152,14 +152,47 @@ static void engine_all(struct station *s, struct reasons *r)
 
 void reasons_floors_tick(struct station *s)
 {
+	_Static_assert(OVERFLOW_MODULES == PARAM_OM_COUNT, "a counter for each module");
 	for (unsigned n = 0; n < params_count(s->params); n++) {
 		const struct param *p = params_at(s->params, n);
 
 		if (p->has_value && p->link >= 0 && p->index < PARAM_OM_COUNT &&
 		    strcmp(p->kind->section, "om.lost") == 0) {
-			overflow_read(&s->link[p->link].overflow[p->index], (uint64_t)p->value,
+			overflow_read(&s->link[p->link].overflow, p->index, (uint64_t)p->value,
 				      p->mono_ns);
 		}
+	}
+}
+
+/* "om0 120, om3 7" */
+static void list_lost(unsigned module, uint64_t lost, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	if (lost) {
+		snprintf(text + used, size - used, "%som%u %llu", used ? ", " : "", module,
+			 (unsigned long long)lost);
+	}
+}
+
+void reasons_hits_over(const struct station *s, const char *object, char *text, size_t size)
+{
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		const struct config_link *c = &s->config.link[link];
+		const struct overflow_floor *f = &s->link[link].overflow;
+		char floor[24], names[160] = "";
+		uint64_t sum = 0;
+
+		snprintf(floor, sizeof(floor), "tower%u.floor%u", c->tower, c->floor);
+		if (!s->link[link].enabled || strcmp(floor, object) != 0) {
+			continue;
+		}
+		for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+			sum += f->lost[m];
+			list_lost(m, f->lost[m], names, sizeof(names));
+		}
+		snprintf(text, size, "is over: %llu hits lost within %.0f s: %s",
+			 (unsigned long long)sum, (double)(f->grown_ns - f->begun_ns) / 1e9, names);
 	}
 }
 
@@ -169,17 +202,13 @@ static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 	struct what w = {.code = "hits-lost"};
 	char object[24], names[160] = "", text[300], action[200];
 	uint64_t sum = 0;
-	size_t used = 0;
 
 	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
-		uint64_t lost = overflow_recent(&s->link[link].overflow[m], r->now_ns);
+		uint64_t lost = overflow_recent(&s->link[link].overflow.module[m], r->now_ns);
 
 		sum += lost;
-		if (lost && used < sizeof(names)) {
-			w.parts |= 1u << m;
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%som%u %llu",
-						 used ? ", " : "", m, (unsigned long long)lost);
-		}
+		w.parts |= (unsigned)(lost > 0) << m;
+		list_lost(m, lost, names, sizeof(names));
 	}
 	if (!sum) {
 		return;

@@ -68,9 +68,9 @@ struct station_link {
 	struct rates rates;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	bool accounted;
-	struct bursts bursts;			  /* of losses, by enum tdm_loss */
-	uint32_t session;			  /* of the store, for ledger rows */
-	struct overflow overflow[PARAM_OM_COUNT]; /* hits lost in the modules */
+	struct bursts bursts;		/* of losses, by enum tdm_loss */
+	uint32_t session;		/* of the store, for ledger rows */
+	struct overflow_floor overflow; /* hits lost in the modules */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
 	uint64_t dark_since_ns, silent_since_ns;

@@ -283,7 +283,7 @@ class Station:
             raise StationError(f"truth-compare: exit {r.returncode}\n{r.stdout[-2000:]}\n{r.stderr[-2000:]}")
 
     def ledger(self):
-        return self.ask("ledger", "show", "--since", "1000d")
+        return self.ask("ledger", "show", "--since", "1000d", "--limit", "10000")
 
     def summaries(self):
         """The consumers' closing lines."""

@@ -265,6 +265,13 @@ def bioluminescence(t):
     r = [r for r in st.status()["reasons"] if r["code"] == "hits-lost"]
     t.check("one line, a warning, which names the modules", len(r) == 1 and r[0]["severity"] == "warning" and
             re.search(r": \d+ hits lost .* om\d \d+", r[0]["text"]), r)
+    told = int(re.search(r": (\d+) hits lost", r[0]["text"]).group(1))
+    st.wait_for("the end in the events", lambda: any(e["severity"] == "info" for e in events(st, "hits-lost")), 90)
+    over = [e["text"] for e in events(st, "hits-lost") if e["severity"] == "info"]
+    m = re.fullmatch(r"is over: (\d+) hits lost within (\d+) s: (om\d \d+(?:, om\d \d+)*)", over[0])
+    t.check("the end has the sum of its modules, and the time in which they lost them", m and len(over) == 1 and
+            sum(int(x.split()[1]) for x in m.group(3).split(", ")) == int(m.group(1)) >= told and
+            2 <= int(m.group(2)) <= 40, over)
     t.account(st)
     s = st.summaries()["trigger-1"]
     t.check("the consumer sees FifoFull", s.get("fifo_full", 0) > 0, s)
