@@ -88,7 +88,12 @@ tests-build: $(unit_tests)
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# A running station lives in its build directory: `make run` holds run.lock there, `make clean` looks.
 clean: ## remove build/ (and B, where one was named)
+	@for d in build $(B); do \
+	    [ ! -e $$d/run.lock ] || flock -n $$d/run.lock true || \
+	    { echo "make clean: the station of a make run lives in $$d/run: end it first" >&2; exit 1; }; \
+	done
 	rm -rf build $(B)
 
 setup: ## install missing Debian packages, by name
@@ -97,7 +102,9 @@ setup: ## install missing Debian packages, by name
 run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by itself with a summary, SCENARIO=FILE breaks things
 	@tests/setup/setup.sh run
 	@$(MAKE) --no-print-directory -j2 all
-	@$(PYTHON) tests/system/run.py --bin $(B)/bin --dir $(B)/run \
+	@mkdir -p $(B) && exec 9>$(B)/run.lock && \
+	    { flock -n 9 || { echo "make run: another one runs in $(B)/run: end it first" >&2; exit 1; }; } && \
+	    exec $(PYTHON) tests/system/run.py --bin $(B)/bin --dir $(B)/run \
 	    $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SCENARIO),--scenario $(SCENARIO)) $(RUN_ARGS)
 
 check: ## set up, build, lint and pass all tests

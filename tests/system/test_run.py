@@ -4,6 +4,8 @@
 import contextlib
 import io
 import os
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -92,5 +94,45 @@ def a_run_that_was_killed(t):
     t.equal("the daemon ends with 0", st.stop(), 0)
 
 
+def make(t, *words, **kwargs):
+    return subprocess.Popen(["make", *words], cwd=t.base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, env={**os.environ, "MAKEFLAGS": ""}, **kwargs)
+
+
+def clean_beside_a_run(t):
+    """make clean leaves the files of a running make run alone, and says so; nor is there a second run"""
+    def write(path, text):
+        path = os.path.join(t.base, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o755)
+        return path
+    # The Makefile itself, in a tree that has nothing to build; its station is a sleep.
+    shutil.copy(os.path.join(harness.ROOT, "Makefile"), t.base)
+    write("tests/setup/setup.sh", "#!/bin/sh\n")
+    write("tests/system/run.py", "import time\nprint('up', flush=True)\ntime.sleep(120)\n")
+    for directory in ("build", "elsewhere"):
+        where = [] if directory == "build" else [f"B={directory}"]
+        kept = write(f"{directory}/run/station.db", "x")
+        first = make(t, *where, "run", start_new_session=True)
+        t.check(f"a station runs in {directory}", "up\n" in iter(first.stdout.readline, ""))
+        clean = make(t, *where, "clean")
+        out = clean.communicate(timeout=30)[0]
+        t.check("make clean is refused and says why", clean.returncode != 0 and f"lives in {directory}/run: end it" in
+                out, (clean.returncode, out))
+        t.check("the station's files are there", os.path.exists(kept))
+        second = make(t, *where, "run")
+        out = second.communicate(timeout=30)[0]
+        t.check("a second make run too", second.returncode != 0 and f"runs in {directory}/run: end it" in out,
+                (second.returncode, out))
+        os.killpg(first.pid, signal.SIGINT)
+        first.communicate(timeout=30)
+        clean = make(t, *where, "clean")
+        out = clean.communicate(timeout=30)[0]
+        t.check("then make clean cleans", clean.returncode == 0 and not os.path.exists(kept), (clean.returncode, out))
+
+
 if __name__ == "__main__":
-    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance, a_run_that_was_killed])
+    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance, a_run_that_was_killed,
+                  clean_beside_a_run])
