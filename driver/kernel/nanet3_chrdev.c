@@ -254,16 +254,38 @@ union request_arg {
 	u32 number;
 };
 
+/* Who never got the answer to a claim does not know that it owns the link. */
+static void undo_claim(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_link *l = &dev->links[((const struct nanet3_claim *)arg)->link];
+
+	if (nanet3_enter(c) < 0)
+		return;
+	mutex_lock(&dev->mutex);
+	if (l->owner == c)
+		nanet3_link_linger(l);
+	mutex_unlock(&dev->mutex);
+	nanet3_leave(c);
+}
+
+static void undo_register(struct nanet3_client *c, void *arg)
+{
+	nanet3_unregister(c, ((const struct nanet3_register *)arg)->buffer);
+}
+
 /**
  * struct request - one row of the table
  * @code: NANET3_IOC_*
  * @execute: on the request's struct, which is copied back if the code says so; 0 or -errno
  * @outside: life is not held: it waits, or takes it itself
+ * @undo: when the answer could not be copied back; life is not held
  */
 struct request {
 	u32 code;
 	int (*execute)(struct nanet3_client *c, void *arg);
 	bool outside;
+	void (*undo)(struct nanet3_client *c, void *arg);
 };
 
 static const struct request requests[] = {
@@ -273,13 +295,13 @@ static const struct request requests[] = {
 	{NANET3_IOC_PUT, do_put},
 	{NANET3_IOC_WAIT, do_wait, true},
 	{NANET3_IOC_INFO, do_info},
-	{NANET3_IOC_CLAIM, do_claim},
+	{NANET3_IOC_CLAIM, do_claim, false, undo_claim},
 	{NANET3_IOC_YIELD, do_yield},
 	{NANET3_IOC_REG_WRITE, do_reg_write},
 	{NANET3_IOC_LINK_CMD, do_link_command},
 	{NANET3_IOC_SUBSCRIBE, do_subscribe},
 	{NANET3_IOC_POLLING, do_polling},
-	{NANET3_IOC_REGISTER, do_register, true},
+	{NANET3_IOC_REGISTER, do_register, true, undo_register},
 	{NANET3_IOC_UNREGISTER, do_unregister, true},
 	{NANET3_IOC_STATS, do_stats},
 };
@@ -319,8 +341,11 @@ static long nanet3_ioctl(struct file *file, unsigned int code, unsigned long use
 		r = request->execute(c, &arg);
 		nanet3_leave(c);
 	}
-	if (!r && _IOC_DIR(code) & _IOC_READ && copy_to_user(p, &arg, _IOC_SIZE(code)))
+	if (!r && _IOC_DIR(code) & _IOC_READ && copy_to_user(p, &arg, _IOC_SIZE(code))) {
+		if (request->undo)
+			request->undo(c, &arg);
 		return -EFAULT;
+	}
 	return r;
 }
 

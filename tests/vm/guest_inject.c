@@ -62,7 +62,10 @@ static void arm(unsigned nth)
 	char text[16];
 	int n = snprintf(text, sizeof(text), "%u", nth);
 
-	assert_int_equal(pwrite(nth_fd, text, (size_t)n, 0), n);
+	/* What was armed before may hit this very write; then it is spent. */
+	if (pwrite(nth_fd, text, (size_t)n, 0) < 0 && errno == EFAULT) {
+		assert_int_equal(pwrite(nth_fd, text, (size_t)n, 0), n);
+	}
 }
 
 /* True when the failure was met; nothing is armed any more. Reading back can itself meet it: then nothing
@@ -235,13 +238,10 @@ static void undo_claim(void *context)
 static void claim_and_yield(void **state)
 {
 	struct handle h;
-	__u32 link = 1;
 
 	(void)state;
 	h.fd = guest_open_raw();
 	every_failure(act_claim, undo_claim, &h);
-	/* An answer that could not be copied out may have left the claim standing. */
-	ioctl(h.fd, NANET3_IOC_YIELD, &link);
 	close(h.fd);
 }
 
