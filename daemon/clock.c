@@ -105,6 +105,11 @@ static void note_relabelling(struct clock *c, uint64_t count, int64_t tai_ns)
 	};
 }
 
+void clock_restore_relabelling(struct clock *c, const struct clock_relabelling *r)
+{
+	c->relabelled = *r;
+}
+
 /* A new label: a new time epoch. */
 void clock_relabel(struct clock *c, enum label_source source, uint64_t count, int64_t tai_ns,
 		   double uncertainty_ns)

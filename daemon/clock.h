@@ -90,6 +90,8 @@ void clock_destroy(struct clock *c);
 
 /* The predecessor's label. Call before any other input. */
 void clock_adopt(struct clock *c, const struct label *label, uint64_t now_ns);
+/* The predecessor's last relabelling, which is to be told still; its `when_ns` may be before the boot. */
+void clock_restore_relabelling(struct clock *c, const struct clock_relabelling *r);
 void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns);
 void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns);
 /* The board's count that a PPS began; `moved`: the count was moved by it (a partial second). */

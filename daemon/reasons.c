@@ -10,12 +10,11 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define BOOT_SHOWN_NS	 600000000000ull
-#define LAG_NS		 500000000ull
-#define TICK_STUCK_NS	 1000000000ull
-#define LATE_SHOWN_NS	 60000000000ull
-#define RELABEL_SHOWN_NS 3600000000000ull /* so that the next shift sees it */
-#define DISK_LOW	 0.05
+#define BOOT_SHOWN_NS 600000000000ull
+#define LAG_NS	      500000000ull
+#define TICK_STUCK_NS 1000000000ull
+#define LATE_SHOWN_NS 60000000000ull
+#define DISK_LOW      0.05
 
 static bool fresh_start(const struct station *s)
 {

@@ -7,8 +7,9 @@
 
 #include "daemon/station.h"
 
-#define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
-#define SILENT_NS      1000000000ull /* locked, but no good frame for so long */
+#define START_GRACE_NS	 3000000000ull	  /* after our start nothing is called silent */
+#define RELABEL_SHOWN_NS 3600000000000ull /* so that the next shift sees a relabelling of time */
+#define SILENT_NS	 1000000000ull	  /* locked, but no good frame for so long */
 
 struct reasons {
 	struct station *station;

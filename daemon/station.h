@@ -125,6 +125,8 @@ struct station {
 	uint64_t gps_tried_ns, leaps_read_ns;
 	enum clock_state logged_clock;
 	uint32_t logged_epoch;
+	uint64_t
+		kept_relabel_ns; /* CLOCK_MONOTONIC of the relabelling that the database has; 0: none */
 	int32_t kept_tai_utc_s; /* as the database has it */
 	uint64_t last_pps_count;
 	struct label unsent_label; /* not yet taken by capture's queue */

@@ -96,6 +96,8 @@ struct store_run {
 	int64_t begun_ns;
 };
 int store_read_run(struct store *s, struct store_run *ret_run);
+/* A setting of the station as it was put last; "" when there is none. */
+int store_read_station(struct store *s, const char *key, char *ret_value, size_t size);
 /* Calls fn for each event that the daemon before us began and did not end (by code and object);
  * *ret_crashed: it has not told its own end either. */
 int store_read_events(struct store *s,

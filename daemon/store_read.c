@@ -196,6 +196,20 @@ int store_read_run(struct store *s, struct store_run *ret_run)
 	return read_end(&r);
 }
 
+int store_read_station(struct store *s, const char *key, char *ret_value, size_t size)
+{
+	struct reader r = read_begin(s, "SELECT value FROM station WHERE key = ?1");
+
+	*ret_value = '\0';
+	if (r.rc == SQLITE_OK) {
+		r.rc = sqlite3_bind_text(r.q, 1, key, -1, SQLITE_STATIC);
+	}
+	if (read_next(&r)) {
+		column_text(r.q, 0, ret_value, size);
+	}
+	return read_end(&r);
+}
+
 /* ------------------------------------------------------------------ events */
 
 /* Those of the last life are among the last thousands. Some are over when they are told. */

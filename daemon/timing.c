@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/timex.h>
 
-#include "daemon/station.h"
+#include "daemon/reasons.h"
 
 #define RECONNECT_NS   1000000000ull
 #define LEAPS_EVERY_NS 86400000000000ull
@@ -97,6 +97,29 @@ void timing_second(struct station *s)
 	}
 }
 
+/* A predecessor's relabelling is told on, until its hour is over. */
+static int restore_relabelling(struct station *s)
+{
+	struct clock_relabelling relabelled;
+	long long when, by, utc, age;
+	char text[96];
+	int r = store_read_station(s->store, "relabelled", text, sizeof(text));
+
+	if (r < 0 || sscanf(text, "%lld %lld %lld %u", &when, &by, &utc, &relabelled.epoch) != 4) {
+		return r;
+	}
+	age = now_utc_ns() - when;
+	if (age < 0 || (uint64_t)age >= RELABEL_SHOWN_NS) {
+		return 0;
+	}
+	relabelled.when_ns = now_mono_ns() - (uint64_t)age;
+	relabelled.by_ns = by;
+	relabelled.utc_ns = utc;
+	clock_restore_relabelling(s->clock, &relabelled);
+	s->kept_relabel_ns = relabelled.when_ns;
+	return 0;
+}
+
 int timing_start(struct station *s)
 {
 	struct clock_config c = {
@@ -116,7 +139,7 @@ int timing_start(struct station *s)
 	read_leaps(s, &c);
 	s->clock = clock_create(&c);
 	s->gps = gps_create(s->config.clock.gpsd_host, port);
-	return s->clock && s->gps ? 0 : -ENOMEM;
+	return s->clock && s->gps ? restore_relabelling(s) : -ENOMEM;
 }
 
 void timing_stop(struct station *s)
@@ -171,6 +194,17 @@ static void keep_tai_utc(struct station *s, int32_t tai_utc_s)
 	}
 }
 
+static void keep_relabelling(struct station *s, const struct clock_relabelling *r)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%lld %lld %lld %u",
+		 (long long)(now_utc_ns() - (int64_t)(now_mono_ns() - r->when_ns)),
+		 (long long)r->by_ns, (long long)r->utc_ns, r->epoch);
+	store_put_station(s->store, "relabelled", text);
+	s->kept_relabel_ns = r->when_ns;
+}
+
 static void say_clock(struct station *s)
 {
 	struct clock_view v;
@@ -182,12 +216,12 @@ static void say_clock(struct station *s)
 	if (v.label.state == s->logged_clock && v.label.time_epoch == s->logged_epoch) {
 		return;
 	}
-	relabelled = v.label.time_epoch != s->logged_epoch && v.relabelled.when_ns &&
-		     v.relabelled.epoch == v.label.time_epoch;
+	relabelled = v.relabelled.when_ns != s->kept_relabel_ns;
 	s->logged_clock = v.label.state;
 	s->logged_epoch = v.label.time_epoch;
 	snprintf(reason, sizeof(reason), "%s", v.reason);
 	if (relabelled) {
+		keep_relabelling(s, &v.relabelled);
 		clock_relabelled_words(&v.relabelled, reason, sizeof(reason));
 		snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason), "; %s",
 			 v.reason);

@@ -218,6 +218,19 @@ def gpsd_jumps(t):
     history = st.ask("clock", "history")["events"]
     t.check("the clock's history says it", [e for e in history if told in e["reason"]], history)
     sees(t, st, "link-loss", "link1")
+    time.sleep(2)  # the same
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_ready()
+    status = st.status()
+    t.check("a restarted daemon warns on", [r for r in status["reasons"] if r["code"] == "clock-relabelled" and
+                                            told in r["text"]], status["reasons"])
+    t.check("with the time of the relabelling", abs(status["clock"]["relabelled"].pop("time") -
+                                                    clock["relabelled"].pop("time")) < 0.1 and
+            status["clock"]["relabelled"] == clock["relabelled"], (status["clock"], clock))
+    time.sleep(1)
+    history = st.ask("clock", "history")["events"]
+    t.equal("which is in the history once", sum(told in e["reason"] for e in history), 1)
     st.stop()
     losses = [x for x in st.ledger()["losses"] if x["link"] == 1 and x["code"] == "crc"]
     t.check("a loss begins at its label's time", losses and all(abs(x["begun"] + 37 - x["tai"]) < 1e-3 and

@@ -532,6 +532,7 @@ static void test_ledger_rows(void **state)
 
 static void test_other_rows(void **state)
 {
+	char text[32];
 	struct phase_row row = {.mean_ps = 3000.5,
 				.sigma_ps = 20,
 				.min_ps = -60,
@@ -578,6 +579,10 @@ static void test_other_rows(void **state)
 	assert_int_equal(store_read_run(r.s, &run), 0);
 	assert_true(run.open && run.last_number == 5);
 	assert_string_equal(run.note, "physics");
+	assert_int_equal(store_read_station(r.s, "board", text, sizeof(text)), 0);
+	assert_string_equal(text, "nanet3-1");
+	assert_int_equal(store_read_station(r.s, "relabelled", text, sizeof(text)), 0);
+	assert_string_equal(text, "");
 	assert_int_equal(store_rig_number(&r, "SELECT value = 'nanet3-1' FROM station"
 					      " WHERE key = 'board'"),
 			 1);
