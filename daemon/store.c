@@ -447,18 +447,18 @@ static void *store_thread(void *context)
 	return NULL;
 }
 
+int store_init_queues(struct store *s)
+{
+	int r = queue_init(&s->jobs, sizeof(struct store_job *), JOBS_SIZE, 1);
+
+	return r == 0 ? queue_init(&s->done, sizeof(struct store_done), DONE_SIZE, 1) : r;
+}
+
 int store_start(struct store *s)
 {
 	sigset_t all, before;
 	int r;
 
-	r = queue_init(&s->jobs, sizeof(struct store_job *), JOBS_SIZE, 1);
-	if (r == 0) {
-		r = queue_init(&s->done, sizeof(struct store_done), DONE_SIZE, 1);
-	}
-	if (r < 0) {
-		return r;
-	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = -pthread_create(&s->thread, NULL, store_thread, s);
@@ -480,12 +480,24 @@ unsigned store_stop(struct store *s, unsigned grace_ms)
 	return s->left;
 }
 
+/* Rows for a thread that was never started. */
+static void drop_jobs(struct store *s)
+{
+	struct store_job **place;
+
+	while (s->jobs.items && (place = queue_peek(&s->jobs))) {
+		free(*place);
+		queue_release(&s->jobs);
+	}
+}
+
 void store_destroy(struct store *s)
 {
 	if (!s) {
 		return;
 	}
 	store_stop(s, 0);
+	drop_jobs(s);
 	store_unprepare(s);
 	sqlite3_close(s->db);
 	queue_fini(&s->jobs);

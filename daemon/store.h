@@ -12,9 +12,9 @@
  * -EEXIST and dropped alone. The thread never ends by itself, and never blocks the main thread.
  *
  * store_open() runs in the caller: opens or creates, checks, migrates. The store_read_*() functions read
- * what a restart needs and may be called between store_open() and store_start() only. After
- * store_start(), store_submit(), store_take_done(), store_session() belong to the main thread;
- * store_get_status() to any.
+ * what a restart needs and may be called between store_open() and store_start() only. From store_open()
+ * on, store_submit(), store_take_done(), store_session() belong to the main thread; store_get_status() to
+ * any. Rows that come before store_start() wait for it.
  */
 #ifndef DAEMON_STORE_H
 #define DAEMON_STORE_H

@@ -340,7 +340,11 @@ int store_open(const struct store_config *config, struct store **ret_store, stru
 	s->lock_fd = -1;
 	s->jobs.fd = s->done.fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
-	r = take_lock(s, error);
+	r = store_init_queues(s);
+	if (r < 0) {
+		sc_fail(error, r, "memory", "", "no room for the store's queues: %s", strerror(-r));
+	}
+	r = r == 0 ? take_lock(s, error) : r;
 	r = r == 0 ? open_file(s, error) : r;
 	r = r == 0 ? check_version(s, &version, error) : r;
 	r = r == 0 ? set_modes(s, error) : r;

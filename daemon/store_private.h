@@ -79,6 +79,8 @@ struct store {
 	uint64_t finished_seen;
 };
 
+/* Room for rows and answers, so that rows are taken before there is a thread. store.c */
+int store_init_queues(struct store *s);
 /* SQLite's result as a negative errno. */
 int store_errno(sqlite3 *db, int rc);
 /* Prepare all statements. store_file.c */

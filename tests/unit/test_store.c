@@ -64,6 +64,33 @@ static void test_open(void **state)
 	store_rig_destroy(&r);
 }
 
+/* What is put before the thread runs is written when it does; without one it is freed. */
+static void test_put_before_start(void **state)
+{
+	struct store_rig r;
+	struct store_status status;
+
+	(void)state;
+	store_rig_create(&r);
+	for (int started = 0; started <= 1; started++) {
+		assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+		for (int n = 0; n < 3; n++) {
+			assert_int_equal(store_put_event(r.s, "info", "x", "y", "z", "", RIG_UTC),
+					 0);
+		}
+		if (started) {
+			assert_int_equal(store_start(r.s), 0);
+			store_rig_flush(&r);
+			store_get_status(r.s, &status);
+			assert_int_equal(status.refused, 0);
+			assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM event"), 3);
+		}
+		store_destroy(r.s);
+		r.s = NULL;
+	}
+	store_rig_destroy(&r);
+}
+
 static void test_refuses_files(void **state)
 {
 	struct store_rig r;
@@ -708,14 +735,15 @@ static void test_read_engine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open),	     cmocka_unit_test(test_refuses_files),
-		cmocka_unit_test(test_finds_damage), cmocka_unit_test(test_bad_rows),
-		cmocka_unit_test(test_arena),	     cmocka_unit_test(test_group_commit),
-		cmocka_unit_test(test_constraint),   cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_locked),	     cmocka_unit_test(test_stop_refused),
-		cmocka_unit_test(test_kill),	     cmocka_unit_test(test_sessions),
-		cmocka_unit_test(test_ledger_rows),  cmocka_unit_test(test_other_rows),
-		cmocka_unit_test(test_read_events),  cmocka_unit_test(test_read_engine),
+		cmocka_unit_test(test_open),	      cmocka_unit_test(test_put_before_start),
+		cmocka_unit_test(test_refuses_files), cmocka_unit_test(test_finds_damage),
+		cmocka_unit_test(test_bad_rows),      cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_group_commit),  cmocka_unit_test(test_constraint),
+		cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_locked),
+		cmocka_unit_test(test_stop_refused),  cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_sessions),      cmocka_unit_test(test_ledger_rows),
+		cmocka_unit_test(test_other_rows),    cmocka_unit_test(test_read_events),
+		cmocka_unit_test(test_read_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
