@@ -102,6 +102,11 @@ int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *
 	put_tai(&r, loss->tai_ns);
 	row_int(&r, utc_ns);
 	row_int(&r, loss->open);
+	if (loss->next > loss->first + loss->frames) {
+		row_int(&r, (int64_t)loss->next);
+	} else {
+		row_null(&r);
+	}
 	return store_submit(s, &r, 0, 0);
 }
 

@@ -69,12 +69,13 @@ const struct store_sql store_sql[ROW_IDS] = {
 	/* A loss grows: the same first frame again with more frames. `time` is when it last grew, so that one
 	 * that began long ago and goes on is found among the newest. */
 	[ROW_LOSS] =
-		{14,
+		{15,
 		 {"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp, "
 		  "dma_epoch,"
-		  " first, frames, tai_ns, time, open)"
-		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
+		  " first, frames, tai_ns, time, open, until)"
+		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"
 		  " ON CONFLICT DO UPDATE SET frames = max(frames, excluded.frames),"
+		  " until = CASE WHEN excluded.frames > frames THEN excluded.until ELSE until END,"
 		  " open = excluded.open, tai_ns = coalesce(tai_ns, excluded.tai_ns),"
 		  " time = CASE WHEN excluded.frames > frames THEN excluded.time ELSE time END"}},
 	[ROW_RUN_BEGIN] = {5,

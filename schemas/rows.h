@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 2 /* user_version of the database these rows belong to */
+#define ROWS_SCHEMA 3 /* user_version of the database these rows belong to */
 
 enum row_id {
 	ROW_NONE = 0,
@@ -39,7 +39,7 @@ enum row_id {
 	ROW_LEDGER_STREAM, /* session, dma_epoch, link, stream, grp, second, offered, acked, no_member,
 			      * slow, shutdown, pool, in_flight, closed, time */
 	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,
-			      * tai_ns|NULL, time (when it last grew), open */
+			      * tai_ns|NULL, time (when it last grew), open, until|NULL */
 	ROW_RUN_BEGIN,	 /* number, note, who, begun, begun_slice|NULL */
 	ROW_RUN_SLICE,	 /* number, begun_slice: the slice at which the run took effect */
 	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */

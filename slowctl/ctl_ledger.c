@@ -129,7 +129,8 @@ static void render_losses(struct writer *w, const json_t *losses)
 		value_cell(w, loss, "stream", VALUE_PLAIN);
 		value_cell(w, loss, "group", VALUE_PLAIN);
 		writer_cell(w, WRITER_PLAIN, "%lld", first);
-		writer_cell(w, WRITER_PLAIN, "%lld", first + frames - 1);
+		writer_cell(w, WRITER_PLAIN, "%lld",
+			    value_integer(loss, "last", first + frames - 1));
 		writer_cell(w, WRITER_PLAIN, "%lld", frames);
 		value_cell(w, loss, "dma_epoch", VALUE_COUNT);
 	}

@@ -174,6 +174,7 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 		return sc_fail(error, -EUCLEAN, "database", "Is it the right file?",
 			       "%s is no database of FCM-Server", path);
 	}
+	q->version = version;
 	r = add_functions(q->db);
 	if (r == 0 && version < 2 && sqlite3_exec(q->db, before_2, NULL, NULL, NULL) != SQLITE_OK) {
 		r = -ENOMEM;

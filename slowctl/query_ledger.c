@@ -108,11 +108,13 @@ static const struct column losses[] = {
 	{"time", COLUMN_TIME},	 {"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
 };
 #define LOSS_BEGUN BEGUN("tai_ns", "frames")
-#define LINK_LOSSES_SQL                                                                            \
-	"SELECT session, 'link', code, link, tower, floor, NULL, NULL, dma_epoch, first,"          \
-	" first + frames - 1, frames, tai_ns, tai_ns, " LOSS_BEGUN " AS begun, time, open FROM"    \
-	" loss"                                                                                    \
-	" INDEXED BY loss_time" WHERE_LINK " AND kind = 0"
+/* `behind`: the frame behind the last one; runs that were joined have holes. */
+#define LINK_LOSS_BEGUN(behind) BEGUN("tai_ns", "(" behind " - first)")
+#define LINK_LOSSES_SQL(behind)                                                                    \
+	"SELECT session, 'link', code, link, tower, floor, NULL, NULL, dma_epoch, first, " behind  \
+	" - 1, frames, tai_ns, tai_ns, " LINK_LOSS_BEGUN(                                          \
+		behind) " AS begun, time, open FROM loss INDEXED BY loss_time" WHERE_LINK          \
+			" AND kind = 0"
 /*
  * A group's drops: rows that go on where the one before of the same loss ends are one loss. Along such rows
  * `first` minus the frames before is the same number (`run`); the first of them is the head.
@@ -130,7 +132,13 @@ static const struct column losses[] = {
 	" max(time), max(first * 2 + open) % 2" /* of the last */                                  \
 	" FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
 /* Without INDEXED BY, SQLite would read the whole table: it has the order of the window already. */
-#define LOSSES_SQL LINK_LOSSES_SQL " UNION ALL " DROPS_SQL
+#define LOSSES_SQL(behind) LINK_LOSSES_SQL(behind) " UNION ALL " DROPS_SQL
+#define NEWEST_LOSSES(behind)                                                                      \
+	"SELECT * FROM (" LOSSES_SQL(behind) " ORDER BY time DESC, first DESC LIMIT ?3)"           \
+					     " ORDER BY begun, first, link"
+
+static const char newest_losses[] = NEWEST_LOSSES("coalesce(until, first + frames)");
+static const char newest_losses_before_3[] = NEWEST_LOSSES("(first + frames)");
 
 /* Chosen rows of seconds with when they began; those of streams by the link's row of the second. */
 #define LINK_ROWS_OF(rows) "SELECT *, " BEGUN("tai_ns", "8000") " FROM (" rows ")"
@@ -246,9 +254,7 @@ static int details(struct query *q, const struct scope *scope, json_t *object)
 		r = add(q, object, "streams", r, array);
 	}
 	if (r == 0) {
-		r = rows_of(q, scope,
-			    "SELECT * FROM (" LOSSES_SQL " ORDER BY time DESC, first DESC LIMIT ?3)"
-			    " ORDER BY begun, first, link",
+		r = rows_of(q, scope, q->version < 3 ? newest_losses_before_3 : newest_losses,
 			    losses, &array);
 		r = add(q, object, "losses", r, array);
 	}

@@ -14,6 +14,7 @@ struct query {
 	sqlite3 *db;
 	uint64_t deadline_ns; /* monotonic; 0: none */
 	unsigned limit_ms;
+	int version; /* of the file */
 	char error[200];
 };
 

@@ -112,7 +112,7 @@ def show_losses(ledger):
     for x in named[-20:]:
         what = f"{x['stream']} for {x['group']}" if x["kind"] == "group" else "link"
         print(f"  {x['code']:<10} floor {x['floor']} link {x['link']} {what}: frames {x['first']}.."
-              f"{x['first'] + x['frames'] - 1} ({x['frames']})")
+              f"{x['last']} ({x['frames']})")
 
 
 def number(value, form):

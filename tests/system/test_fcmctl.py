@@ -136,7 +136,7 @@ def make_database(path):
     with sqlite3.connect(path) as db:
         for sql in sorted(glob.glob(os.path.join(ROOT, "schemas", "sql", "*.sql"))):
             db.executescript(open(sql).read())
-        db.execute("PRAGMA user_version=2")
+        db.execute("PRAGMA user_version=3")
         db.executemany("INSERT INTO station VALUES (?,?)",
                        [("board", "0"), ("version", "0.1.0"), ("last_alive", str(t))])
         db.execute("INSERT INTO command VALUES (17,'c1',?,'anna',1000,4711,'local','gain matching',2,1,3,"
@@ -169,10 +169,10 @@ def make_database(path):
                    "'link2','no light','check the fibre')", (t - 47_000000000,))
         db.execute("INSERT INTO ledger_link VALUES (1,1,1,7990,1,2,8000,7987,0,0,0,13,0,0,0,0,1,?,NULL)", (t,))
         db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,1,?)", (t,))
-        db.execute("INSERT INTO loss VALUES (1,0,'crc',1,1,2,'','',1,63920017,13,?,?,0)",
+        db.execute("INSERT INTO loss VALUES (1,0,'crc',1,1,2,'','',1,63920017,13,?,?,0,NULL)",
                    (t + 6_500000000, t - 30_500000000))
         # One loss in two rows (the daemon was restarted in it), and one of another reason right behind.
-        db.executemany("INSERT INTO loss VALUES (1,1,?,1,1,2,'pmt','trigger',1,?,?,NULL,?,?)",
+        db.executemany("INSERT INTO loss VALUES (1,1,?,1,1,2,'pmt','trigger',1,?,?,NULL,?,?,NULL)",
                        [("slow", 63920080, 80, t - 30_000000000, 1),
                         ("slow", 63920160, 160, t - 29_980000000, 0),
                         ("no-member", 63920320, 80, t - 29_970000000, 0)])
@@ -210,10 +210,12 @@ def away(bench):
         bench.check(f"{words} --json is the daemon's shape", not errors, errors[:3])
     with sqlite3.connect(db) as base:
         base.execute("UPDATE ledger_link SET tai_ns = 1795187490125000000")
+        base.execute("UPDATE loss SET until = 63920041 WHERE code = 'crc'")
         base.execute("INSERT INTO station VALUES ('tai_utc_s','37')")
     code, out, _ = bench.run("ledger", "show", "--since", "30d", "--rows")
     bench.check("--rows says when each second began, of links and of groups",
                 out.count("2026-11-20 15:10:53.125") == 2, out)
+    bench.check("a joined loss ends with its last frame", re.search(r" crc .* 63920017 +63920040 +13 ", out), out)
     before = (os.stat(db).st_mtime_ns, open(db, "rb").read(), sorted(os.listdir(bench.dir)))
     bench.equal("a command that is not there exits 2", bench.run("command", "show", "99")[0], 2)
     bench.equal("a parameter never seen exits 2", bench.run("history", "floor9.om0.hv")[0], 2)

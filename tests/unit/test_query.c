@@ -483,7 +483,7 @@ static void put_much(const struct store_rig *r)
 		" 0, 0, 1, %lld + i * 1000000000, NULL FROM l, s;"
 		"WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < %d - 1)"
 		" INSERT INTO loss SELECT 9, 0, 'crc', 1, 1, 2, '', '', 1, i * 8000, 1, NULL,"
-		" %lld + i * 1000000000, 0 FROM s; COMMIT";
+		" %lld + i * 1000000000, 0, NULL FROM s; COMMIT";
 	long long from = RIG_UTC - BIG_SECONDS * 1000000000ll;
 	char text[1024];
 	sqlite3 *db;

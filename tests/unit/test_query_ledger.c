@@ -92,7 +92,7 @@ static void test_missing(void **state)
 	int64_t begin;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	begin = ((int64_t)t.tv_sec - 64) * 1000000000ll;
+	begin = ((int64_t)t.tv_sec - 62) * 1000000000ll;
 	for (unsigned s = 0; s < 10; s++) {
 		put_second(r, 1, 100 + s, begin, s);
 	}
@@ -152,17 +152,20 @@ static void test_loss_times(void **state)
 		uint8_t kind;
 		int64_t tai_ns;
 		double begun; /* s after the rig's UTC */
+		uint64_t next;
 	} wanted[] = {
-		{80000, 0, RIG_UTC + 339000000000ll, 302},
-		{160000, 0, INT64_MIN, 300 - 0.1},
-		{240000, 1, RIG_UTC + 340000000000ll, 303},
-		{320000, 1, INT64_MIN, 300 - 0.1},
+		{80000, 0, RIG_UTC + 339000000000ll, 302, 80800},
+		{160000, 0, INT64_MIN, 300 - 0.1, 160800},
+		{240000, 1, RIG_UTC + 340000000000ll, 303, 240800},
+		{320000, 1, INT64_MIN, 300 - 0.1, 320800},
+		{400000, 0, INT64_MIN, 300 - 0.5, 404000}, /* joined: it has holes */
 	};
+	enum { LOSSES = sizeof(wanted) / sizeof(wanted[0]) };
 	struct store_rig *r = *state;
 	struct query *q = NULL;
 	json_t *json = NULL;
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < LOSSES; i++) {
 		struct ledger_loss loss = {.kind = wanted[i].kind,
 					   .code = wanted[i].kind ? OUTCOME_DROP_SLOW
 								  : TDM_LOSS_CRC,
@@ -171,6 +174,7 @@ static void test_loss_times(void **state)
 					   .floor = 2,
 					   .dma_epoch = 7,
 					   .first = wanted[i].first,
+					   .next = wanted[i].next,
 					   .frames = 800,
 					   .tai_ns = wanted[i].tai_ns};
 
@@ -185,10 +189,14 @@ static void test_loss_times(void **state)
 			store_rig_flush(r);
 		}
 		assert_int_equal(query_ledger(q, RIG_UTC + 250000000000ll, 1, 0, &json), 0);
-		assert_int_equal(json_array_size(json_object_get(json, "losses")), 4);
-		for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(json_array_size(json_object_get(json, "losses")), LOSSES);
+		for (size_t i = 0; i < LOSSES; i++) {
 			const json_t *l = loss_of(json, wanted[i].first);
-			double begun = known ? wanted[i].begun : 300 - 0.1;
+			double span = (double)(wanted[i].next - wanted[i].first) / 8000;
+			double begun = known ? wanted[i].begun : 300 - span;
+
+			assert_int_equal(json_integer_value(json_object_get(l, "last")),
+					 wanted[i].next - 1);
 
 			assert_true(fabs(json_number_value(json_object_get(l, "begun")) -
 					 1795000000 - begun) < 1e-3);
@@ -197,7 +205,7 @@ static void test_loss_times(void **state)
 			assert_int_equal(json_is_null(json_object_get(l, "tai")),
 					 wanted[i].tai_ns == INT64_MIN);
 		}
-		for (size_t i = 1; i < 4; i++) { /* as time went by, whatever their numbers */
+		for (size_t i = 1; i < LOSSES; i++) { /* as time went by, whatever their numbers */
 			const json_t *l = json_object_get(json, "losses");
 
 			assert_true(
@@ -287,6 +295,8 @@ static void make_version_1(const char *path)
 	run_sql(db, "PRAGMA user_version=1");
 	run_sql(db, "INSERT INTO ledger_link VALUES"
 		    "(1,1,2,9,1,3,8000,8000,0,0,0,0,0,0,0,0,1,1795000300000000000)");
+	run_sql(db, "INSERT INTO loss VALUES"
+		    "(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0)");
 	sqlite3_close(db);
 }
 
@@ -301,7 +311,7 @@ static void test_version_1(void **state)
 	for (int migrated = 0; migrated <= 1; migrated++) {
 		struct query *q = NULL;
 		json_t *json = NULL;
-		const json_t *row;
+		const json_t *row, *loss;
 
 		assert_int_equal(store_rig_number(r, "PRAGMA user_version"),
 				 migrated ? STORE_SCHEMA : 1);
@@ -309,6 +319,8 @@ static void test_version_1(void **state)
 		assert_int_equal(query_ledger(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
 		assert_int_equal(json_array_size(json_object_get(json, "links")), 1);
 		row = row_of(json, "links", 9);
+		loss = loss_of(json, 72000);
+		assert_int_equal(json_integer_value(json_object_get(loss, "last")), 72007);
 		assert_true(json_is_null(json_object_get(row, "tai")));
 		assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 -
 				 299) < 1e-3);

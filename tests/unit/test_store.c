@@ -529,6 +529,10 @@ static void test_ledger_rows(void **state)
 	loss.open = 0;
 	loss.tai_ns = 77;
 	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 5);
+	loss.next = 40100; /* joined: it has holes */
+	loss.frames = 12;
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 5);
+	loss.next = 40003;
 	loss.frames = 3; /* an old report again */
 	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 6);
 	loss.kind = 1;
@@ -548,7 +552,9 @@ static void test_ledger_rows(void **state)
 	assert_int_equal(store_rig_number(&r,
 					  "SELECT frames FROM loss WHERE kind=0 AND NOT open AND "
 					  "tai_ns=77 AND code='crc' AND stream=''"),
-			 9);
+			 12);
+	assert_int_equal(store_rig_number(&r, "SELECT until FROM loss WHERE kind=0"), 40100);
+	assert_int_equal(store_rig_number(&r, "SELECT until IS NULL FROM loss WHERE kind=1"), 1);
 	assert_int_equal(store_rig_number(&r, "SELECT time FROM loss WHERE kind=0"), RIG_UTC + 5);
 	assert_int_equal(store_rig_number(&r,
 					  "SELECT frames FROM loss WHERE kind=1 AND code='slow' "
