@@ -16,6 +16,9 @@
 #define LATE_SHOWN_NS 60000000000ull
 #define DISK_LOW      0.05
 
+/* Of a reason while they are collected: exact, which `since` is not from one reading to the next. */
+#define SINCE_NS "since_ns"
+
 static bool fresh_start(const struct station *s)
 {
 	return now_mono_ns() - s->started_ns < START_GRACE_NS;
@@ -110,6 +113,7 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 	struct station *s = r->station;
 	struct standing_reason *e = standing_see(&s->standing, w->code, w->object, hold_ns(w->code),
 						 w->parts, r->now_ns);
+	uint64_t since_ns = e ? e->since_ns : r->now_ns;
 
 	if (e && !standing_begun(e)) {
 		return;
@@ -121,10 +125,10 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 	}
 	r->red += w->red;
 	json_array_append_new(r->list,
-			      json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
+			      json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:I}", "severity",
 					w->red ? "red" : "warning", "code", w->code, "object",
 					w->object, "text", text, "action", w->action, "since",
-					json_time_of(e ? e->since_ns : r->now_ns)));
+					json_time_of(since_ns), SINCE_NS, (json_int_t)since_ns));
 }
 
 void reasons_add(struct reasons *r, bool red, const char *code, const char *object,
@@ -474,18 +478,37 @@ static void store_reasons(struct station *s, struct reasons *r)
 	}
 }
 
-static void red_first(struct reasons *r)
+static uint64_t since_of(const json_t *reason)
+{
+	return (uint64_t)json_integer_value(json_object_get(reason, SINCE_NS));
+}
+
+static bool is_red(const json_t *reason)
+{
+	return strcmp(json_string_value(json_object_get(reason, "severity")), "red") == 0;
+}
+
+/* Red ones first, then the oldest; as collected where both are the same. */
+static bool comes_before(const json_t *a, const json_t *b)
+{
+	return is_red(a) != is_red(b) ? is_red(a) : since_of(a) < since_of(b);
+}
+
+static void put_in_order(struct reasons *r)
 {
 	json_t *sorted = json_array(), *e;
 	size_t n;
 
-	for (int red = 1; red >= 0; red--) {
-		json_array_foreach (r->list, n, e) {
-			if (red == (strcmp(json_string_value(json_object_get(e, "severity")),
-					   "red") == 0)) {
-				json_array_append(sorted, e);
-			}
+	json_array_foreach (r->list, n, e) {
+		size_t place = json_array_size(sorted);
+
+		while (place > 0 && comes_before(e, json_array_get(sorted, place - 1))) {
+			place--;
 		}
+		json_array_insert(sorted, place, e);
+	}
+	json_array_foreach (sorted, n, e) {
+		json_object_del(e, SINCE_NS);
 	}
 	json_decref(r->list);
 	r->list = sorted;
@@ -508,7 +531,7 @@ struct reasons reasons_collect(struct station *s)
 	store_reasons(s, &r);
 	reasons_floors(&r);
 	forget_gone(&r);
-	red_first(&r);
+	put_in_order(&r);
 	return r;
 }
 

@@ -13,7 +13,7 @@
 
 struct reasons {
 	struct station *station;
-	json_t *list; /* as in status; red ones first */
+	json_t *list; /* as in status: red ones first, then the oldest */
 	unsigned red;
 	uint64_t now_ns;
 };

@@ -121,6 +121,26 @@ def bursts_of_losses(t):
     t.account(st, named=[(2, "crc"), (2, "board-fifo")])
 
 
+def reasons_in_order(t):
+    """what is wrong for longer comes first, red before warnings"""
+    st = t.station(scenario=scenario(t, (0, "link 3 unplug 9"), (2, "link 0 unplug 7"), (4, "link 1 unplug 5")),
+                   truth=False)
+    st.start()
+    st.wait_ready()
+
+    def dark():
+        return [r["object"] for r in st.status()["reasons"] if r["code"] == "link-dark"]
+    st.wait_for("three dark links", lambda: len(dark()) == 3, 30)
+    reasons = st.status()["reasons"]
+    t.equal("the first that went dark comes first", dark(), ["link3", "link0", "link1"])
+    t.check("red ones, then the oldest first", all(
+        (a["severity"], b["severity"]) == ("red", "warning") or
+        (a["severity"] == b["severity"] and a["since"] < b["since"] + 0.01) for a, b in zip(reasons, reasons[1:])), reasons)
+    t.check("each tells what is documented, and no more",
+            all(set(r) == {"severity", "code", "object", "text", "action", "since"} for r in reasons), reasons)
+    st.stop()
+
+
 def fibre_unplugged(t):
     """a fibre out and in again: dark, gap blocks, lock and verdict on return"""
     st = t.station(scenario=scenario(t, (0, "link 1 unplug 2")))
@@ -400,6 +420,6 @@ def soak_finds_the_slips(t):
 
 
 if __name__ == "__main__":
-    harness.main([damage_on_the_fibre, bursts_of_losses, fibre_unplugged, fibres_swapped, gps_lost_and_back, gpsd_jumps, gpsd_killed,
-                  board_stalled, bioluminescence, slow_control_faults, mute_then_dark, consumers_lag,
+    harness.main([damage_on_the_fibre, bursts_of_losses, reasons_in_order, fibre_unplugged, fibres_swapped,
+                  gps_lost_and_back, gpsd_jumps, gpsd_killed, board_stalled, bioluminescence, slow_control_faults, mute_then_dark, consumers_lag,
                   soak_finds_the_slips])
