@@ -64,10 +64,8 @@ static void rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 	    (ev->length != 0 && (ev->frames > ring->frames_per_buffer ||
 				 ev->length != ev->frames * NANET3_FRAME_BYTES))) {
 		/* Later ones would not fit either: the tick ends this run of the link. */
-		dev_warn_ratelimited(&dev->device,
-				     "link %u: position %llu, %u frames, %u bytes at position %llu\n",
-				     l->index, ev->position, ev->frames, ev->length,
-				     ring->write_position);
+		dev_warn_ratelimited(&dev->device, "link %u: position %llu after %llu, %u frames\n",
+				     l->index, ev->position, ring->write_position, ev->frames);
 		dev->stats.bad_events++;
 		WRITE_ONCE(l->broken, true);
 		return;

@@ -39,7 +39,8 @@ static int geometry(struct nanet3_dev *dev, struct nanet3_ring *ret_shape)
 		return -EINVAL;
 	}
 	if (depth * NANET3_LINKS * stride > (u64)totalram_pages() / 2 * PAGE_SIZE) {
-		dev_err(&dev->pdev->dev, "rings of %u ms are more than half of this machine's memory\n",
+		dev_err(&dev->pdev->dev,
+			"rings of %u ms are more than half of this machine's memory\n",
 			nanet3_depth_ms);
 		return -ENOMEM;
 	}
