@@ -281,8 +281,11 @@ int book_add_ledger(struct book *b, const char *path, const char **ret_reason)
 
 	if (r == SQLITE_OK) {
 		sqlite3_busy_timeout(db, 5000);
-		r = sqlite3_prepare_v2(db, "SELECT kind, link, stream, first, frames FROM loss", -1,
-				       &rows, NULL);
+		/* A loss that was joined from several has holes up to its end. */
+		r = sqlite3_prepare_v2(db,
+				       "SELECT kind, link, stream, first,"
+				       " coalesce(until - first, frames) FROM loss",
+				       -1, &rows, NULL);
 	}
 	while (r == SQLITE_OK || r == SQLITE_ROW) {
 		r = sqlite3_step(rows);
