@@ -13,7 +13,7 @@ run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgp
 check="$run libcmocka-dev sqlite3 python3-zmq python3-numpy python3-jsonschema gnuplot-nox clang-format
  clang-tidy cppcheck mandoc systemd"
 
-vm="$run libcmocka-dev qemu-system-x86 busybox-static linux-headers-amd64 kmod xz-utils"
+vm="$run libcmocka-dev qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
 
 case "${1:-}" in

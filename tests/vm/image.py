@@ -15,6 +15,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERIES = "6.1.0-"
+LEAP_SECONDS = "/usr/share/zoneinfo/leap-seconds.list"
 
 
 class ImageError(Exception):
@@ -45,19 +46,24 @@ def unpack_bzimage(path):
     return elf
 
 
-def stock_kernel(cache, release):
-    """Path of Debian's vmlinux, downloaded once."""
-    out = os.path.join(cache, f"vmlinux-{release}")
-    if os.path.exists(out):
-        return out
-    package = f"linux-image-{release}"
+def package_file(cache, package, hint=""):
+    """Path of a Debian package, downloaded once."""
     debs = os.path.join(cache, "debs")
     os.makedirs(debs, exist_ok=True)
     if not glob.glob(f"{debs}/{package}_*.deb"):
         print(f"vm: downloading {package}", flush=True)
         if subprocess.call(["apt-get", "-qq", "download", package], cwd=debs):
-            raise ImageError(f"no package {package}: headers older than the archive? Upgrade linux-headers-amd64")
-    deb = glob.glob(f"{debs}/{package}_*.deb")[0]
+            raise ImageError(f"no package {package}{hint}")
+    return glob.glob(f"{debs}/{package}_*.deb")[0]
+
+
+def stock_kernel(cache, release):
+    """Path of Debian's vmlinux, downloaded once."""
+    out = os.path.join(cache, f"vmlinux-{release}")
+    if os.path.exists(out):
+        return out
+    deb = package_file(cache, f"linux-image-{release}",
+                       ": headers older than the archive? Upgrade linux-headers-amd64")
     with tempfile.TemporaryDirectory(dir=cache) as tmp:
         subprocess.run(["dpkg-deb", "-x", deb, tmp], check=True)
         elf = unpack_bzimage(f"{tmp}/boot/vmlinuz-{release}")
@@ -73,50 +79,64 @@ def debug_kernel(cache):
     return os.path.join(cache, "debug", "bzImage")
 
 
+def busybox():
+    for path in ("/bin/busybox", "/usr/bin/busybox"):
+        if os.path.exists(path):
+            return path
+    raise ImageError("busybox is missing (tests/setup/setup.sh vm)")
+
+
 class Initramfs:
     """A newc archive, written by hand: device nodes need no root that way."""
+    INIT = "init"  # where the script of this name goes: it is the first process
 
     def __init__(self):
         self.entries = {}
         for d in ("dev", "proc", "sys", "tmp", "run", "bin", "lib", "lib64", "vm", "etc", "root", "var"):
             self.directory(d)
         self.entries["dev/console"] = (stat.S_IFCHR | 0o600, b"", (5, 1))
-        self.program(self._busybox(), "bin/busybox")
+        self.program(busybox(), "bin/busybox")
         for name in ("sh", "mount", "insmod", "rmmod", "ls"):
-            self.entries[f"bin/{name}"] = (stat.S_IFLNK | 0o777, b"busybox", (0, 0))
+            self.link("busybox", f"bin/{name}")
 
-    @staticmethod
-    def _busybox():
-        for path in ("/bin/busybox", "/usr/bin/busybox"):
-            if os.path.exists(path):
-                return path
-        raise ImageError("busybox is missing (tests/setup/setup.sh vm)")
+    def where(self, name):
+        """Where a file of this name lies, from the root."""
+        return name.strip("/")
+
+    def _put(self, name, mode, content):
+        self.directory(os.path.dirname(name))
+        self.entries[self.where(name)] = (mode, content, (0, 0))
 
     def directory(self, name):
-        parts = name.strip("/").split("/")
+        parts = [p for p in self.where(name).split("/") if p]
         for i in range(1, len(parts) + 1):
             self.entries.setdefault("/".join(parts[:i]), (stat.S_IFDIR | 0o755, b"", (0, 0)))
 
     def text(self, name, content, mode=0o644):
-        self.directory(os.path.dirname(name))
-        self.entries[name] = (stat.S_IFREG | mode, content.encode(), (0, 0))
+        self._put(name, stat.S_IFREG | mode, content.encode())
+
+    def link(self, target, name):
+        self._put(name, stat.S_IFLNK | 0o777, target.encode())
 
     def file(self, source, name, mode=None):
-        self.directory(os.path.dirname(name))
         with open(source, "rb") as f:
-            self.entries[name] = (stat.S_IFREG | (mode or os.stat(source).st_mode & 0o777), f.read(), (0, 0))
+            self._put(name, stat.S_IFREG | (mode or os.stat(source).st_mode & 0o777), f.read())
 
     def program(self, source, name):
         """A program and, by ldd, the libraries that it needs."""
         self.file(source, name, 0o755)
-        ldd = subprocess.run(["ldd", source], capture_output=True, text=True, check=False)
+        self.libraries(source)
+
+    def libraries(self, *programs):
+        """What ldd finds for them, unless it is there: also a library that is in a folder of its own."""
+        there = {os.path.basename(name) for name in self.entries}
+        ldd = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False)
         for line in ldd.stdout.splitlines():
-            words = line.split()
-            if "not found" in line:
-                raise ImageError(f"{source}: {line.strip()}")
-            for path in words:
-                if path.startswith("/") and path[1:] not in self.entries:
-                    self.file(os.path.realpath(path), path[1:], 0o755)
+            if "not found" in line and line.split()[0] not in there:
+                raise ImageError(f"{programs[0]} or another: {line.strip()}")
+            for path in line.split():
+                if path.startswith("/") and not path.endswith(":") and self.where(path) not in self.entries:
+                    self.file(os.path.realpath(path), path, 0o755)
 
     def write(self, path):
         with open(path, "wb") as f:

@@ -24,6 +24,7 @@ import time
 from dataclasses import dataclass
 
 import image
+import image_systemd
 import report
 from image import HERE
 
@@ -68,9 +69,10 @@ BOOTS = {
                     qemu=("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
                           "-device", "pcie-root-port,id=rp0,chassis=1,slot=1")),
     "fuzz": Boot("fuzz"),
+    "systemd": Boot("systemd", memory=1024, limit=400, speed="0.02"),
     "bench": Boot("bench", limit=600, speed="1", emulator=("--rate", "100")),
 }
-STOCK = ("driver", "swiotlb", "high-memory", "quarantine", "recover", "daemon")
+STOCK = ("driver", "swiotlb", "high-memory", "quarantine", "recover", "daemon", "systemd")
 DEBUG = ("driver", "swiotlb", "quarantine", "inject", "seeded")
 
 
@@ -108,13 +110,16 @@ class Runner:
         return self.module[flags]
 
     def initramfs(self, boot, path):
-        fs = image.Initramfs()
-        fs.file(os.path.join(HERE, "init"), "init", 0o755)
+        if boot.plan == "systemd":
+            fs = image_systemd.Root(self.o.cache, self.o.build, self.release, self.build_module(boot.kernel_flags))
+        else:
+            fs = image.Initramfs()
+            fs.file(self.build_module(boot.kernel_flags), "vm/nanet3.ko")
+        fs.file(os.path.join(HERE, "init"), fs.INIT, 0o755)
         fs.file(os.path.join(HERE, "plans", boot.plan + ".sh"), "vm/plan")
         fs.text("vm/environment", f"DEBUG={int(self.o.debug)}\nSECONDS_TO_RUN={self.o.seconds}\n"
                 f"SEED={self.o.seed}\n")
         fs.text("vm/only", self.o.only or "")
-        fs.file(self.build_module(boot.kernel_flags), "vm/nanet3.ko")
         for name in os.listdir(os.path.join(HERE, "plans")):
             if name.startswith("step_"):
                 fs.file(os.path.join(HERE, "plans", name), "vm/" + name[:-3], 0o755)
@@ -122,8 +127,8 @@ class Runner:
             for name in ("fcm-server", "fcmctl", "fcm-consumer"):
                 fs.program(os.path.join(self.o.build, "bin", name), "vm/" + name)
             fs.file(os.path.join(ROOT, "schemas/parameters.conf"), "vm/parameters.conf")
-            fs.file("/usr/share/zoneinfo/leap-seconds.list", "usr/share/zoneinfo/leap-seconds.list")
-        else:
+            fs.file(image.LEAP_SECONDS, image.LEAP_SECONDS)
+        elif boot.plan != "systemd":
             fs.program(os.path.join(self.o.build, "bin", "nanet3-perf"), "vm/nanet3-perf")
             for name in DRIVER_TESTS if boot.plan != "bench" else ():
                 where = "tests" if name.startswith("test_") else "vm/bin"

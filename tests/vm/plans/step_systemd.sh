@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# An administrator's way with a board and its services, and what systemd makes of it: found by udev, tested,
+# served, killed, hung, unplugged, plugged in again, stopped.
+daemon=fcm-server@0.service
+selftest=nanet3-selftest@0.service
+device='dev-nanet3\x2d0.device'
+limit=60
+n=0
+ok() {
+	if [ "$1" = 0 ]; then result=ok; else result="not ok"; fi
+	n=$((n + 1))
+	echo "$result $n - $2"
+}
+# until_true COMMAND ...: true as soon as the command is; limited
+until_true() {
+	left=$limit
+	until "$@"; do
+		left=$((left - 1))
+		[ $left -gt 0 ] || return 1
+		sleep 1
+	done
+}
+get() { systemctl show -P "$2" "$1"; }
+is() { [ "$(get "$1" "$2")" = "$3" ]; }
+was_tested() { is $selftest ActiveState active && is $selftest SubState exited; }
+new_life() { is $daemon ActiveState active && [ "$(get $daemon MainPID)" != "$1" ]; }
+fcm() { fcmctl --board 0 "$@"; }
+links_up() { [ "$(fcm --json status 2>/dev/null | grep -o '"state": *"up"' | wc -l)" -ge 4 ]; }
+# How often each link's DMA was begun, and how often its ring was taken over.
+ring() { sed -n "s/.*[ ,]$1 \([0-9]*\).*/\1/p" /sys/kernel/debug/nanet3/nanet3-0/state | head -n 4 | tr '\n' ' '; }
+# Entries of the daemon with these fields.
+journal() { journalctl -q --no-pager -o json _SYSTEMD_UNIT=$daemon "$@"; }
+sysfs() { readlink -f /sys/class/nanet3/nanet3-0/device; }
+
+echo 1..37
+mkdir -p /tmp/systemd
+
+# udev: the module by its alias (nothing else here loads one), the node, the unit, the test.
+until_true [ -c /dev/nanet3-0 ]
+ok $? "udev has loaded the module"
+[ "$(cat /sys/module/nanet3/parameters/depth_ms)" = 400 ]
+ok $? "with the parameters of modprobe.d"
+has_mode() { [ "$(stat -c '%U %G %a' "$1")" = "$2" ]; }
+until_true has_mode /dev/nanet3-0 "root nanet3 660"
+ok $? "the node is group nanet3's"
+until_true is "$device" ActiveState active
+ok $? "the board is a unit of systemd's"
+wanted_by() { systemctl show -p WantedBy -p RequiredBy -p TriggeredBy --value "$1" | tr -s '\n ' ' '; }
+until_true was_tested && wanted_by $selftest | grep -q '\.device' &&
+	! wanted_by $selftest | grep -Eq '\.(target|service|timer)'
+ok $? "the self-test has run, wanted by nobody but the board: $(wanted_by $selftest)"
+[ "$(get $selftest Result) $(get $selftest ExecMainStatus)" = "success 0" ]
+ok $? "and was passed"
+journalctl -q --no-pager -o cat _SYSTEMD_UNIT=$selftest | sed 's/^/# /'
+is $selftest DynamicUser yes && is $selftest LimitMEMLOCK 1048576 && is $selftest CapabilityBoundingSet "" &&
+	get $selftest SystemCallFilter | grep -qw ioctl
+ok $? "as a user of its own, with 1 MB to pin, no capability, few system calls"
+first_test=$(get $selftest InvocationID)
+
+# The daemon, as README.md says.
+grep -q '^fcm:.*:/var/lib/fcm-server:' /etc/passwd && id fcm | grep -q nanet3
+ok $? "user fcm is there and may open boards"
+cp /usr/share/doc/fcm-server/example.conf /etc/fcm-server/board-0.conf
+mkdir /etc/fcm-server/board-0.conf.d
+cat >/etc/fcm-server/board-0.conf.d/10-hold.conf <<END
+# Nobody takes data here. When the board leaves, the driver copies the oldest 16 MB a link that were not
+# released; a reader that is further than that is killed.
+[group trigger]
+streams = pmt
+hold_fraction = 0.05
+[group acoustic]
+streams = hydrophone,instrument
+hold_fraction = 0.05
+END
+fcm-server --board 0 --check-config >/tmp/said 2>&1
+ok $? "the example is a configuration: $(tail -n 1 /tmp/said)"
+systemctl enable --now $daemon 2>/tmp/said
+ok $? "systemctl enable --now comes back: it is ready"
+sed 's/^/# /' /tmp/said
+is $daemon ActiveState active && is $daemon Type notify
+ok $? "and active"
+first=$(get $daemon MainPID)
+has_status() { grep -Eq "^$1:[[:space:]]*$2\$" "/proc/$first/status"; }
+[ "$(stat -c %U "/proc/$first")" = fcm ] && has_status CapEff 0+ && has_status CapBnd 0+ &&
+	has_status NoNewPrivs 1 && has_status Seccomp 2
+ok $? "user fcm, no capability, nothing to gain, its system calls filtered"
+get $daemon SystemCallFilter | grep -qw clock_adjtime
+ok $? "but not the question whether the system clock is synchronised"
+has_mode /run/fcm-server/0 "fcm fcm 750" && has_mode /var/lib/fcm-server/0 "fcm fcm 750" &&
+	[ -s /var/lib/fcm-server/0/station.db ]
+ok $? "its directories are its own"
+[ "$(get $selftest InvocationID)" = "$first_test" ]
+ok $? "a test that was passed is not repeated"
+until_true links_up
+ok $? "fcmctl finds it; four links are up"
+su -s /bin/sh fcm -c 'fcmctl --board 0 --json status' 2>&1 | grep -q '"state"'
+ok $? "group fcm may operate it"
+! su -s /bin/sh nobody -c 'fcmctl --board 0 --json status' >/tmp/said 2>&1 && ! grep -q '"state"' /tmp/said
+ok $? "others may not"
+systemctl status --no-pager $daemon >/tmp/systemd/status.txt 2>&1
+grep -q 'Status: ".*links.*"' /tmp/systemd/status.txt
+ok $? "systemctl status tells its:$(sed -n 's/.*Status://p' /tmp/systemd/status.txt)"
+fed=$(get $daemon WatchdogTimestampMonotonic)
+fed_again() { [ "$(get $daemon WatchdogTimestampMonotonic)" -gt "$fed" ]; }
+grep -q '^WatchdogSec=' "$(get $daemon FragmentPath)" && until_true fed_again # its time is a drop-in's here
+ok $? "its watchdog is set and fed"
+
+# What it says carries fields.
+journal MESSAGE_ID=ba488ad57c43495483266ed09bf059d4 | grep '"FCM_BOARD":"0"' | grep -q '"FCM_OBJECT":"fcm-server"'
+ok $? "the journal has its start, with board and object"
+[ "$(journal MESSAGE_ID=7a706cab15b54be2a3ba57d8eff9fa25 FCM_LINK=2 | grep -c '"PRIORITY":"5"')" = 1 ]
+ok $? "and each link's rings"
+
+# Killed, it is back by itself; the rings have gone on.
+epochs=$(ring epoch) takeovers=$(ring takeovers)
+kill -9 "$first"
+until_true new_life "$first"
+ok $? "after kill -9 there is a new one"
+until_true links_up
+is $daemon NRestarts 1 && [ "$(ring epoch)" = "$epochs" ] && [ "$(ring takeovers)" != "$takeovers" ]
+ok $? "it has taken the rings over: epochs $epochs-> $(ring epoch), takeovers $takeovers-> $(ring takeovers)"
+journal MESSAGE_ID=7a706cab15b54be2a3ba57d8eff9fa25 _PID="$(get $daemon MainPID)" |
+	grep -c "ring taken over" | grep -q 4
+ok $? "and says so, for all four"
+
+# Hung, it is ended and comes back.
+hung=$(get $daemon MainPID)
+kill -STOP "$hung"
+until_true new_life "$hung"
+ok $? "one that hangs is replaced"
+journalctl -q --no-pager -o cat UNIT=$daemon | grep -q "Failed with result 'watchdog'"
+ok $? "by the watchdog"
+
+# The board leaves and comes back.
+until_true links_up
+before=$(get $daemon InvocationID)
+echo 1 >"$(sysfs)/remove"
+gone() { is $daemon ActiveState inactive && is $selftest ActiveState inactive && ! [ -e /dev/nanet3-0 ]; }
+until_true gone
+ok $? "no board, no daemon"
+is $daemon Result success
+ok $? "it was stopped, it did not fail: $(get $daemon Result)"
+echo 1 >/sys/bus/pci/rescan
+until_true was_tested && [ "$(get $selftest InvocationID)" != "$first_test" ] && is $selftest Result success
+ok $? "the board is back and has been tested again"
+until_true is $daemon ActiveState active && [ "$(get $daemon InvocationID)" != "$before" ] && until_true links_up
+ok $? "and the daemon is back with it"
+
+# Stopped, it stays so.
+systemctl stop $daemon
+[ "$(get $daemon ActiveState) $(get $daemon Result) $(get $daemon ExecMainStatus)" = "inactive success 0" ]
+ok $? "systemctl stop: $(get $daemon ActiveState) $(get $daemon Result) $(get $daemon ExecMainStatus)"
+journal MESSAGE_ID=32f6ea023fd94bc2a34184f7c7f37a87 | grep -q '"FCM_BOARD":"0"'
+ok $? "the journal has its end"
+systemctl --failed --no-legend >/tmp/systemd/failed.txt
+! [ -s /tmp/systemd/failed.txt ]
+ok $? "no unit of this machine has failed: $(cut -c 1-100 /tmp/systemd/failed.txt | tr '\n' ' ')"
+
+systemd-analyze verify --man=no --recursive-errors=yes $daemon $selftest >/tmp/said 2>&1
+ok $? "systemd-analyze verify has nothing to say"
+sed 's/^/# /' /tmp/said
+secure() { systemd-analyze security --no-pager --threshold="$2" "$1" >"/tmp/systemd/security-$1.txt" 2>&1; }
+exposure() { sed -n 's/.*Overall exposure[^:]*: //p' "/tmp/systemd/security-$1.txt"; }
+secure $daemon 25
+ok $? "systemd-analyze security of the daemon: $(exposure $daemon)"
+secure $selftest 15
+ok $? "and of the self-test: $(exposure $selftest)"
+journalctl -q --no-pager -o short-monotonic >/tmp/systemd/journal.txt
