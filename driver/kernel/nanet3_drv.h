@@ -492,7 +492,7 @@ void nanet3_leave(struct nanet3_client *c);
 /* nanet3_mmap.c */
 int nanet3_area_alloc(struct nanet3_dev *dev, struct nanet3_area *area, size_t bytes);
 void nanet3_area_free(struct nanet3_dev *dev, struct nanet3_area *area);
-size_t nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to);
+void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to);
 void nanet3_area_forget(struct nanet3_area *area);
 int nanet3_mmap(struct file *file, struct vm_area_struct *vma);
 void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link);

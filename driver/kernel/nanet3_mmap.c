@@ -18,7 +18,6 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
-#include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
 #include "compat.h"
@@ -28,8 +27,6 @@
 #define MAP_LINK(offset)  ((u32)((offset) >> 36) & 0xf)
 #define MAP_CHUNK(offset) ((u32)((offset) >> 24) & 0xfff)
 #define KIND_SPACE	  BIT_ULL(40) /* offsets from kind to kind */
-
-#define KEEP_MAX SZ_16M /* copied of a link's ring when the board goes: 200 ms of full buffers */
 
 /* Who asks for more than there is gets ENOMEM, and nobody is killed for it. */
 #define AREA_GFP (GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
@@ -85,30 +82,24 @@ void nanet3_area_free(struct nanet3_dev *dev, struct nanet3_area *area)
  *
  * Without memory for a copy there is none, and its reader gets SIGBUS: no data is better than wrong
  * data.
- *
- * Return: bytes of memory newly used
  */
-size_t nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to)
+void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to)
 {
-	size_t used = 0;
 	size_t i;
 
 	if (!area->cpu)
-		return 0;
+		return;
 	if (!area->kept)
 		area->kept = kvcalloc(area->bytes >> PAGE_SHIFT, sizeof(*area->kept), GFP_KERNEL);
 	if (!area->kept)
-		return 0;
+		return;
 	for (i = from >> PAGE_SHIFT; i < DIV_ROUND_UP(to, PAGE_SIZE); i++) {
-		if (!area->kept[i]) {
+		if (!area->kept[i])
 			area->kept[i] = alloc_page(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY);
-			used += area->kept[i] ? PAGE_SIZE : 0;
-		}
 		if (area->kept[i])
 			memcpy(page_address(area->kept[i]), area->cpu + (i << PAGE_SHIFT),
 			       PAGE_SIZE);
 	}
-	return used;
 }
 
 /**
@@ -350,22 +341,35 @@ void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link)
 	unmap_mapping_range(c->file->f_mapping, NANET3_MAP_DOORBELL(link), PAGE_SIZE, 1);
 }
 
-/* The oldest that an owner has not released, as far as KEEP_MAX goes: it reads these next. */
-static void keep_unread(struct nanet3_link *l)
+/* Has the buffer been handed over and not been released? */
+static bool unread(const struct nanet3_ring *ring, u32 buffer)
 {
-	struct nanet3_ring *ring = l->ring;
-	u64 position = ring->release_position;
-	size_t used = 0;
+	u32 oldest = ring->release_position % ring->depth;
+	u32 ahead = (buffer + ring->depth - oldest) % ring->depth;
 
-	if (!l->owner && !l->lost)
-		return;
-	for (; position < ring->write_position && used < KEEP_MAX; position++) {
-		u32 buffer = position % ring->depth;
-		struct nanet3_area *chunk = &l->chunks[buffer / ring->chunk_buffers];
-		size_t from = (size_t)(buffer % ring->chunk_buffers) * ring->buffer_stride;
-		u32 length = l->completions[buffer].length;
+	return ring->release_position + ahead < ring->write_position;
+}
 
-		used += nanet3_area_keep(chunk, from, from + length);
+/* Chunk by chunk, so that copies never take much more memory than is given back. */
+static void replace_chunks(struct nanet3_link *l)
+{
+	const struct nanet3_ring *ring = l->ring;
+	bool reader = l->owner || l->lost;
+	u32 i, b;
+
+	for (i = 0; i < ring->chunks; i++) {
+		u32 first = i * ring->chunk_buffers;
+		u32 end = min(first + ring->chunk_buffers, ring->depth);
+
+		for (b = first; reader && b < end; b++) {
+			size_t from = (size_t)(b - first) * ring->buffer_stride;
+
+			if (unread(ring, b))
+				nanet3_area_keep(&l->chunks[i], from,
+						 from + l->completions[b].length);
+		}
+		if (!l->quarantined)
+			nanet3_area_free(l->dev, &l->chunks[i]);
 	}
 }
 
@@ -380,10 +384,11 @@ void nanet3_revoke_dma(struct nanet3_dev *dev)
 
 	down_write(&dev->map_lock);
 	dev->dma_present = false;
-	for (i = 0; i < NANET3_LINKS; i++)
-		keep_unread(&dev->links[i]);
-	nanet3_area_keep(&dev->evq, 0, dev->evq.bytes);
-	up_write(&dev->map_lock);
 	list_for_each_entry(c, &dev->clients, list)
 		unmap_mapping_range(c->file->f_mapping, NANET3_MAP_CHUNK(0, 0), 3 * KIND_SPACE, 1);
+	/* Whoever faults now waits for map_lock, and finds the copies. */
+	for (i = 0; i < NANET3_LINKS; i++)
+		replace_chunks(&dev->links[i]);
+	nanet3_area_keep(&dev->evq, 0, dev->evq.bytes);
+	up_write(&dev->map_lock);
 }

@@ -418,6 +418,30 @@ static void removed_under_dma(void **state)
 	}
 }
 
+/* A reader that is a whole ring behind when the board is pulled reads on to its end. */
+static void removed_with_a_full_ring(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct guest_reader r;
+	char remove[1024];
+	uint32_t depth;
+
+	(void)state;
+	pci_path(remove, sizeof(remove), "remove");
+	guest_claim(b, LINK);
+	depth = nanet3_ring(b, LINK)->depth;
+	guest_wait_completed(b, LINK, depth - 1);
+	replug(remove);
+	guest_reader_init(&r, LINK, 0);
+	while (guest_reader_take(&r, b) > 0) {
+	}
+	assert_true(r.position >= depth);
+	assert_true(r.good > depth);
+	guest_reader_fini(&r);
+	guest_close(b);
+	back_as_new();
+}
+
 /* The driver unbound and bound again by hand, handles open. */
 static void unbound_under_dma(void **state)
 {
@@ -457,6 +481,7 @@ int main(void)
 		GUEST_TEST(gone_and_back),
 		GUEST_TEST(starts_anew_unseen),
 		GUEST_TEST(removed_under_dma),
+		GUEST_TEST(removed_with_a_full_ring),
 		GUEST_TEST(unbound_under_dma),
 	};
 

@@ -62,17 +62,6 @@ first_test=$(get $selftest InvocationID)
 grep -q '^fcm:.*:/var/lib/fcm-server:' /etc/passwd && id fcm | grep -q nanet3
 ok $? "user fcm is there and may open boards"
 cp /usr/share/doc/fcm-server/example.conf /etc/fcm-server/board-0.conf
-mkdir /etc/fcm-server/board-0.conf.d
-cat >/etc/fcm-server/board-0.conf.d/10-hold.conf <<END
-# Nobody takes data here. When the board leaves, the driver copies the oldest 16 MB a link that were not
-# released; a reader that is further than that is killed.
-[group trigger]
-streams = pmt
-hold_fraction = 0.05
-[group acoustic]
-streams = hydrophone,instrument
-hold_fraction = 0.05
-END
 fcm-server --board 0 --check-config >/tmp/said 2>&1
 ok $? "the example is a configuration: $(tail -n 1 /tmp/said)"
 systemctl enable --now $daemon 2>/tmp/said
