@@ -270,12 +270,12 @@ static void write_ledger(const struct loss_row *rows, unsigned count)
 	assert_int_equal(sqlite3_open(bench.ledger_path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
 				      "CREATE TABLE IF NOT EXISTS loss (kind, code, link, stream, "
-				      "grp, first, frames)",
+				      "grp, first, frames, until)",
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(text, sizeof(text),
-			 "INSERT INTO loss VALUES (%d, '%s', %u, '%s', 'g', %llu, %llu)",
+			 "INSERT INTO loss VALUES (%d, '%s', %u, '%s', 'g', %llu, %llu, NULL)",
 			 rows[i].kind, rows[i].code, LINK, rows[i].stream,
 			 (unsigned long long)rows[i].first, (unsigned long long)rows[i].frames);
 		assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
