@@ -2,9 +2,10 @@
 /*
  * The pace of the user-space host: model time against the monotonic clock.
  *
- * By the clock, at `factor` seconds of model time in one of the wall's (1: real time): a timer wakes the loop once a millisecond; as many steps are made as are due. A late
- * loop catches up in bursts and serves clients in between, so that they can release what the burst
- * brings. No step is ever skipped: model time is part of the data's meaning.
+ * By the clock, at `factor` seconds of model time in one of the wall's (1: real time): a timer wakes the
+ * loop once a millisecond; as many steps are made as are due. A late loop catches up in bursts and serves
+ * clients in between, so that they can release what the burst brings. No step is ever skipped: model time
+ * is part of the data's meaning.
  *
  * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
  * for want of room; while no ring runs at all, model time stands still.

@@ -374,7 +374,7 @@ static void replace_chunks(struct nanet3_link *l)
 }
 
 /**
- * nanet3_revoke_dma() - nobody maps DMA memory or doorbells any more
+ * nanet3_revoke_dma() - nobody maps DMA memory or doorbells any more; the rings' memory goes
  * @dev: the board, not ready any more, stopped; mutex held
  */
 void nanet3_revoke_dma(struct nanet3_dev *dev)

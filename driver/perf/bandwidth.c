@@ -132,23 +132,8 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 
 int measure_bandwidth(const struct perf_options *o, struct nanet3 *b, struct results *r)
 {
-	uint64_t low = o->size_low != 0 ? o->size_low : LOW;
-	uint64_t high = o->size_low != 0 ? o->size_high : HIGH;
-	struct loopback l;
-	int err = loopback_create(b, high, &l);
+	const struct sizes sizes = {LOW, HIGH, one_size};
 
 	r->figures = figures;
-	if (err < 0) {
-		strcpy(r->note, "registering buffers");
-		return err;
-	}
-	for (uint64_t size = low; size <= high && err == 0; size *= 2) {
-		err = one_size(o, &l, size, r);
-		if (err < 0) {
-			snprintf(r->note, sizeof(r->note), "puts of %llu bytes",
-				 (unsigned long long)size);
-		}
-	}
-	loopback_destroy(&l);
-	return err;
+	return measure_sizes(o, b, r, &sizes);
 }

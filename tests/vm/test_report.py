@@ -75,6 +75,14 @@ class Tap(unittest.TestCase):
             # end b 0
             # all done"""), (2, 1, 0))
 
+    def test_a_slow_host_is_no_excuse(self):
+        guest = report.Guest()
+        for line in ("# begin a", "1..1", "not ok 1 - x", "# too slow: a ring ran full", "# end a 1", "# all done"):
+            guest.line(line)
+        guest.end()
+        self.assertTrue(guest.too_slow)
+        self.assertEqual((guest.passed, guest.failed), (0, 1))
+
     def test_nothing_at_all(self):
         self.assertEqual(judged(""), (0, 1, 0))
 

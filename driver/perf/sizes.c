@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A measurement of puts for each packet size of a range (measure.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/perf/measure.h"
+
+int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results *r,
+		  const struct sizes *sizes)
+{
+	uint64_t low = o->size_low != 0 ? o->size_low : sizes->low;
+	uint64_t high = o->size_low != 0 ? o->size_high : sizes->high;
+	struct loopback l;
+	int err = loopback_create(b, high, &l);
+
+	if (err < 0) {
+		strcpy(r->note, "registering buffers");
+		return err;
+	}
+	for (uint64_t size = low; size <= high && err == 0; size *= 2) {
+		err = sizes->one_size(o, &l, size, r);
+		if (err < 0) {
+			snprintf(r->note, sizeof(r->note), "puts of %llu bytes",
+				 (unsigned long long)size);
+		}
+	}
+	loopback_destroy(&l);
+	return err;
+}
