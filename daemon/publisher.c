@@ -43,6 +43,7 @@
 #define INCOMING_MAX	(ACKS_MAX * sizeof(struct fcm_ack))
 #define INCOMING_LIMIT	(4 * INCOMING_MAX) /* beyond, ZeroMQ cuts the connection */
 #define HEARTBEAT_MS	1000
+#define SILENCE_MS	3000 /* without an answer, until ZeroMQ ends the connection */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
 
@@ -578,7 +579,7 @@ static int zmq_error(void)
 	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
 }
 
-static int open_socket(struct publisher *p, int type, int hwm, const char *endpoint,
+static int open_socket(struct publisher *p, int type, int hwm, int silence_ms, const char *endpoint,
 		       char *ret_endpoint, size_t size, void **ret_socket)
 {
 	const struct {
@@ -588,7 +589,7 @@ static int open_socket(struct publisher *p, int type, int hwm, const char *endpo
 		{ZMQ_SNDHWM, hwm},
 		{ZMQ_RCVHWM, 1000},
 		{ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
-		{ZMQ_HEARTBEAT_TIMEOUT, 3 * HEARTBEAT_MS},
+		{ZMQ_HEARTBEAT_TIMEOUT, silence_ms},
 	};
 	int64_t limit = (int64_t)INCOMING_LIMIT;
 	void *socket = zmq_socket(p->context, type);
@@ -636,15 +637,20 @@ static int open_sockets(struct publisher *p, const struct publisher_config *conf
 	if (!p->context) {
 		return zmq_error();
 	}
-	r = open_socket(p, ZMQ_ROUTER, ROUTER_HWM, config->reserved_endpoint, p->reserved_endpoint,
+	/* The groups say when a member is dead; the connection of one that only pauses must not end
+	 * before. */
+	r = open_socket(p, ZMQ_ROUTER, ROUTER_HWM,
+			config->dead_ms > SILENCE_MS ? (int)config->dead_ms : SILENCE_MS,
+			config->reserved_endpoint, p->reserved_endpoint,
 			sizeof(p->reserved_endpoint), &p->router);
 	if (r == 0 && config->monitor_endpoint && config->monitor_endpoint[0]) {
 		int hwm = config->monitor_hwm > 0 && config->monitor_hwm < 1000000
 				  ? (int)config->monitor_hwm
 				  : 1;
 
-		r = open_socket(p, ZMQ_XPUB, hwm, config->monitor_endpoint, p->monitor_endpoint,
-				sizeof(p->monitor_endpoint), &p->monitors.xpub);
+		r = open_socket(p, ZMQ_XPUB, hwm, SILENCE_MS, config->monitor_endpoint,
+				p->monitor_endpoint, sizeof(p->monitor_endpoint),
+				&p->monitors.xpub);
 	}
 	return r;
 }

@@ -373,7 +373,7 @@ def mute_then_dark(t):
 
 def consumers_lag(t):
     """one group that lags is that consumer's doing, all together are this machine's"""
-    st = t.station(load="quiet", depth_ms=8000)
+    st = t.station(load="quiet", depth_ms=8000, config=["[data]", "consumer_dead_ms = 60000"])  # paused, not dead
     st.start()
     st.wait_ready()
 
@@ -394,6 +394,12 @@ def consumers_lag(t):
         return r
     r = lags("trigger-1")
     t.check("one alone", list(r) == ["group trigger"] and "is the consumer busy" in r["group trigger"], r)
+    st.consumers["acoustic-1"].signal(signal.SIGSTOP)
+    time.sleep(6)
+    members = {m["member"]: m["alive"] for m in st.ask("consumer", "list")["members"]}
+    st.consumers["acoustic-1"].signal(signal.SIGCONT)
+    t.equal("silent for less than consumer_dead_ms: still a member", members.get("acoustic-1"), True)
+    st.wait_for("caught up", lambda: not any(c == "consumer-lag" for c, _ in codes(st)), 10)
     r = lags("trigger-1", "acoustic-1")
     t.check("all together", sorted(r) == ["group acoustic", "group trigger"] and
             all("this machine" in a for a in r.values()), r)
