@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Recorded data: raw cells of a link as the board handed them over. OURS; version 1. Little-endian.
+ *
+ * A recording is a directory RECORDING/ of append-only segments, one series a link:
+ *
+ *   link0-00000.fcmr, link0-00001.fcmr, ..., link3-00000.fcmr, ...
+ *
+ *   segment   struct fcm_segment_header, records, and when it was ended in order an index
+ *   record    struct fcm_record_header, then `bytes` of data
+ *     DATA      frames x 10 000 bytes: cells [count, count + frames) as they came off the fibre
+ *     GAP       the board has no data for these cells; reason: enum nanet3_gap of driver/nanet3.h
+ *     LET_GO    the recorder did not keep up and let these cells go
+ *     LABEL     struct fcm_record_label: which TAI a count is, from this record on; the first record of
+ *               every segment, and again with each new time epoch
+ *     INDEX     the last of a segment: u64 offset[] of its DATA, GAP and LET_GO records, in order; `count`
+ *               and `frames` as of the first and of all of them together
+ *
+ * Cells follow each other without a hole inside a DMA epoch: what is not there is a GAP or a LET_GO. A
+ * new epoch begins a new segment.
+ *
+ * A segment may end anywhere: whoever wrote it was killed, or the disk was full. Everything before the
+ * first record whose header or data do not match their checksum is good; an INDEX saves the walk, its
+ * absence means nothing else. Readers need no other file.
+ */
+#ifndef FCM_RECORD_H
+#define FCM_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FCM_SEGMENT_MAGIC   0x534d4346u /* "FCMS" */
+#define FCM_RECORD_MAGIC    0x524d4346u /* "FCMR" */
+#define FCM_SEGMENT_VERSION 1u
+#define FCM_SEGMENT_SUFFIX  ".fcmr"
+
+enum fcm_record_kind {
+	FCM_RECORD_DATA = 1,
+	FCM_RECORD_GAP = 2,
+	FCM_RECORD_LET_GO = 3,
+	FCM_RECORD_LABEL = 4,
+	FCM_RECORD_INDEX = 5,
+};
+
+struct fcm_segment_header {
+	uint32_t magic;
+	uint16_t version, header_bytes; /* 1, 128 */
+	uint8_t board, link;
+	uint8_t tower, floor; /* as configured for the link */
+	uint32_t dma_epoch;
+	uint32_t segment;     /* from 0 on, in the link's series */
+	uint32_t frame_bytes; /* 10000 */
+	uint64_t count;	      /* of the first cell */
+	int64_t utc_ns;	      /* when it was begun, by the host's clock, for people */
+	uint32_t run;	      /* 0: outside a run */
+	uint8_t reserved[76];
+	uint32_t data_bytes_max; /* of a record */
+	uint32_t header_crc;	 /* CRC-32C of the 124 bytes before */
+};
+_Static_assert(sizeof(struct fcm_segment_header) == 128, "segment header");
+
+struct fcm_record_header {
+	uint32_t magic;
+	uint8_t kind;	/* enum fcm_record_kind */
+	uint8_t reason; /* GAP */
+	uint16_t reserved;
+	uint64_t count; /* the board's, of the first cell */
+	uint64_t frames;
+	uint64_t monotonic_ns; /* of the completion, by the host's clock: the original pace */
+	uint32_t bytes;	       /* that follow */
+	uint32_t data_crc;     /* CRC-32C of them */
+	uint32_t reserved1;
+	uint32_t header_crc; /* CRC-32C of the 44 bytes before */
+};
+_Static_assert(sizeof(struct fcm_record_header) == 48, "record header");
+
+/* daemon/label.h in a form that stays. */
+struct fcm_record_label {
+	uint32_t time_epoch;
+	uint8_t source, state; /* as label_source and clock_state of struct fcm_block_header */
+	uint16_t reserved;
+	uint32_t uncertainty_ns;
+	int32_t tai_utc_s;
+	uint64_t anchor_count;
+	int64_t anchor_tai_ns; /* INT64_MIN: no time */
+	int64_t leap_tai_ns;   /* INT64_MAX: none announced */
+};
+_Static_assert(sizeof(struct fcm_record_label) == 40, "record label");
+
+#endif
