@@ -508,6 +508,8 @@ CASES = [helps, transcripts, requests, faults, interrupt, terminals, tail, away]
 
 
 def main():
+    # Whoever was started in the background of a shell ignores SIGINT, and its children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     p = argparse.ArgumentParser()
     p.add_argument("--bin", default="build/bin")
     p.add_argument("--tests", help="not used")
