@@ -139,18 +139,24 @@ static const char *take_link(struct perf_options *o, const char *arg)
 	return NULL;
 }
 
+static const char *take_format(struct perf_options *o, enum perf_format format)
+{
+	bool other = o->format != PERF_TEXT && o->format != format;
+
+	o->format = format;
+	return other ? "one of --json and --csv" : NULL;
+}
+
 static const char *take_json(struct perf_options *o, const char *arg)
 {
 	(void)arg;
-	o->format = PERF_JSON;
-	return NULL;
+	return take_format(o, PERF_JSON);
 }
 
 static const char *take_csv(struct perf_options *o, const char *arg)
 {
 	(void)arg;
-	o->format = PERF_CSV;
-	return NULL;
+	return take_format(o, PERF_CSV);
 }
 
 static const char *take_gnuplot(struct perf_options *o, const char *arg)
@@ -271,8 +277,9 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options, 
 		}
 		wants = entries[c - FIRST_VALUE].take(&o, optarg);
 		if (wants != NULL) {
-			snprintf(ret_error, error_size, "--%s %s: wants %s",
-				 entries[c - FIRST_VALUE].name, optarg, wants);
+			snprintf(ret_error, error_size, "--%s%s%s: wants %s",
+				 entries[c - FIRST_VALUE].name, optarg ? " " : "",
+				 optarg ? optarg : "", wants);
 			return -EINVAL;
 		}
 	}

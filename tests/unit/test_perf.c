@@ -184,6 +184,7 @@ static void options_refused(void **state)
 		const char *line, *says; /* part of the message */
 	} cases[] = {
 		{"--json", "which command"},
+		{"latency --json --csv", "one of --json and --csv"},
 		{"jump", "no command jump"},
 		{"latency --what", "not understood: --what"},
 		{"latency --size", "not understood"},
