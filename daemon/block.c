@@ -38,6 +38,7 @@ static const char *const outcome_names[OUTCOMES] = {
 	[OUTCOME_NOT_OFFERED] = "not-offered",	[OUTCOME_ACKED] = "acknowledged",
 	[OUTCOME_DROP_NO_MEMBER] = "no-member", [OUTCOME_DROP_SLOW] = "slow",
 	[OUTCOME_DROP_SHUTDOWN] = "shutdown",	[OUTCOME_DROP_POOL] = "pool",
+	[OUTCOME_DROP_NO_TIME] = "no-time",
 };
 
 const char *outcome_name(enum outcome outcome)

@@ -35,9 +35,10 @@ enum outcome {
 	OUTCOME_DROP_SLOW = 3,	   /* members there, too slow for the group's share of the ring */
 	OUTCOME_DROP_SHUTDOWN = 4, /* not acknowledged when the daemon was told to stop */
 	OUTCOME_DROP_POOL = 5,	   /* no block memory left: the oldest block paid */
-	OUTCOMES = 6,
+	OUTCOME_DROP_NO_TIME = 6,  /* without a label: the TriDAS feed withholds it */
+	OUTCOMES = 7,
 };
-/* "not-offered", "acknowledged", "no-member", "slow", "shutdown", "pool". */
+/* "not-offered", "acknowledged", "no-member", "slow", "shutdown", "pool", "no-time". */
 const char *outcome_name(enum outcome outcome);
 
 struct block_pool;

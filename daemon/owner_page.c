@@ -18,7 +18,7 @@
 #include "tdm/frame.h"
 
 #define MAGIC	     0x4e574f46u /* "FOWN" */
-#define VERSION	     1u
+#define VERSION	     2u
 #define KEEP_LINKS   8u
 #define KEEP_STREAMS 48u
 

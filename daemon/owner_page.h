@@ -60,7 +60,6 @@ struct owner_stream_row {
 	uint16_t offered;
 	uint16_t outcome[OUTCOMES - 1]; /* from ACKED on */
 	uint8_t stream, group;
-	uint16_t reserved;
 };
 
 /* The account, as it lies in the page and as settle.c holds it. */

@@ -24,9 +24,11 @@
 MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
 MIGRATION(sql_0002_row_label, "schemas/sql/0002_row_label.sql");
 MIGRATION(sql_0003_loss_until, "schemas/sql/0003_loss_until.sql");
+MIGRATION(sql_0004_no_time, "schemas/sql/0004_no_time.sql");
 
 /* migrations[n] brings user_version n to n + 1. */
-static const char *const migrations[] = {sql_0001_initial, sql_0002_row_label, sql_0003_loss_until};
+static const char *const migrations[] = {sql_0001_initial, sql_0002_row_label, sql_0003_loss_until,
+					 sql_0004_no_time};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 int store_errno(sqlite3 *db, int rc)

@@ -58,12 +58,12 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " WHERE ?17 OR NOT EXISTS (SELECT 1 FROM ledger_link WHERE session = ?1"
 		  " AND dma_epoch = ?2 AND link = ?3 AND second = ?4 AND closed)"}},
 	[ROW_LEDGER_STREAM] =
-		{15,
+		{16,
 		 {"INSERT OR REPLACE INTO ledger_stream(session, dma_epoch, link,"
 		  " stream, grp, second, offered, acked, no_member, slow, shutdown,"
-		  " pool, in_flight, closed, time)"
-		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15"
-		  " WHERE ?14 OR NOT EXISTS (SELECT 1 FROM ledger_stream"
+		  " pool, no_time, in_flight, closed, time)"
+		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16"
+		  " WHERE ?15 OR NOT EXISTS (SELECT 1 FROM ledger_stream"
 		  " WHERE session = ?1 AND dma_epoch = ?2 AND link = ?3 AND stream = ?4"
 		  " AND grp = ?5 AND second = ?6 AND closed)"}},
 	/* A loss grows: the same first frame again with more frames. `time` is when it last grew, so that one

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 3 /* user_version of the database these rows belong to */
+#define ROWS_SCHEMA 4 /* user_version of the database these rows belong to */
 
 enum row_id {
 	ROW_NONE = 0,
@@ -37,7 +37,7 @@ enum row_id {
 			      * board_fifo, ring_full, crc, alignment, time_fault, partial, restarts,
 			      * closed, time, tai_ns|NULL */
 	ROW_LEDGER_STREAM, /* session, dma_epoch, link, stream, grp, second, offered, acked, no_member,
-			      * slow, shutdown, pool, in_flight, closed, time */
+			      * slow, shutdown, pool, no_time, in_flight, closed, time */
 	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,
 			      * tai_ns|NULL, time (when it last grew), open, until|NULL */
 	ROW_RUN_BEGIN,	 /* number, note, who, begun, begun_slice|NULL */

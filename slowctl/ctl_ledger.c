@@ -303,7 +303,8 @@ const struct ctl_command ctl_ledger_commands[] = {
 			"was wrong\n"
 			"no-member     no consumer in the group   slow        consumers too slow\n"
 			"shutdown      not taken before the stop  pool        no memory for "
-			"blocks\n\n"
+			"blocks\n"
+			"no-time       without a label: withheld by the TriDAS feed\n\n"
 			"  fcmctl ledger show --since 02:00 --link 2",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_LIMIT) |
 			   CTL_BIT(CTL_ROWS),

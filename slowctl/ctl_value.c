@@ -163,9 +163,9 @@ const char *value_floor(const json_t *object, char *buf, size_t size)
 
 static const char *const link_losses[] = {"link-down", "board-fifo", "ring-full",
 					  "crc",       "alignment",  "time-fault"};
-static const char *const drops[] = {"no-member", "slow", "shutdown", "pool"};
+static const char *const drops[] = {"no-member", "slow", "shutdown", "pool", "no-time"};
 const struct value_names value_link_losses = {link_losses, 6};
-const struct value_names value_drops = {drops, 4};
+const struct value_names value_drops = {drops, 5};
 
 long long value_losses(const json_t *object, const struct value_names *names, const char *member,
 		       char *buf, size_t size)

@@ -154,6 +154,8 @@ static int add_functions(sqlite3 *db)
 /* A file that this version's daemon has not had yet: what it lacks is not known. */
 static const char before_2[] =
 	"CREATE TEMP VIEW ledger_link AS SELECT *, NULL AS tai_ns FROM main.ledger_link";
+static const char before_4[] =
+	"CREATE TEMP VIEW ledger_stream AS SELECT *, 0 AS no_time FROM main.ledger_stream";
 
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
@@ -177,6 +179,9 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 	q->version = version;
 	r = add_functions(q->db);
 	if (r == 0 && version < 2 && sqlite3_exec(q->db, before_2, NULL, NULL, NULL) != SQLITE_OK) {
+		r = -ENOMEM;
+	}
+	if (r == 0 && version < 4 && sqlite3_exec(q->db, before_4, NULL, NULL, NULL) != SQLITE_OK) {
 		r = -ENOMEM;
 	}
 	return r;

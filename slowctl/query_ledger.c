@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #define LINK_SUM   "(good + link_down + board_fifo + ring_full + crc + alignment + time_fault)"
-#define STREAM_SUM "(acked + no_member + slow + shutdown + pool + in_flight)"
+#define STREAM_SUM "(acked + no_member + slow + shutdown + pool + no_time + in_flight)"
 /* Whether a row may stand. */
 #define LINK_RIGHT   "(cells = " LINK_SUM ")"
 #define STREAM_RIGHT "(offered = " STREAM_SUM " AND (NOT closed OR in_flight = 0))"
@@ -68,12 +68,12 @@ static const struct column link_rows[] = {
 	" ring_full, crc, alignment, time_fault, partial, restarts, closed, time, " LINK_RIGHT     \
 	" AS balanced, tai_ns FROM ledger_link" WHERE_LINK
 
-/* The four drops come first; they are put into an object of their own. */
+/* The drops come first; they are put into an object of their own. */
 static const struct column drop_names[] = {
-	{"no-member", COLUMN_INT}, {"slow", COLUMN_INT}, {"shutdown", COLUMN_INT},
-	{"pool", COLUMN_INT},	   {NULL, COLUMN_END},
+	{"no-member", COLUMN_INT}, {"slow", COLUMN_INT},    {"shutdown", COLUMN_INT},
+	{"pool", COLUMN_INT},	   {"no-time", COLUMN_INT}, {NULL, COLUMN_END},
 };
-#define DROPS 4
+#define DROPS 5
 
 static const struct column stream_totals[] = {
 	{"link", COLUMN_INT},	      {"stream", COLUMN_TEXT},	 {"group", COLUMN_TEXT},
@@ -82,9 +82,10 @@ static const struct column stream_totals[] = {
 	{"balanced", COLUMN_BOOL},    {NULL, COLUMN_END},
 };
 #define STREAM_TOTALS_SQL                                                                          \
-	"SELECT sum(no_member), sum(slow), sum(shutdown), sum(pool), link, stream, grp, count(*)," \
+	"SELECT sum(no_member), sum(slow), sum(shutdown), sum(pool), sum(no_time), link, stream, " \
+	"grp, count(*),"                                                                           \
 	" sum(NOT closed), sum(offered), sum(acked), sum(in_flight),"                              \
-	" sum(no_member + slow + shutdown + pool), min(" STREAM_RIGHT ")"                          \
+	" sum(no_member + slow + shutdown + pool + no_time), min(" STREAM_RIGHT ")"                \
 	" FROM ledger_stream" WHERE_LINK " GROUP BY link, stream, grp"
 
 static const struct column stream_rows[] = {
@@ -95,7 +96,8 @@ static const struct column stream_rows[] = {
 	{"tai", COLUMN_TIME},	 {"begun", COLUMN_TIME},       {NULL, COLUMN_END},
 };
 #define STREAM_ROWS_SQL                                                                            \
-	"SELECT no_member, slow, shutdown, pool, session, dma_epoch, link, stream, grp, second,"   \
+	"SELECT no_member, slow, shutdown, pool, no_time, session, dma_epoch, link, stream, grp, " \
+	"second,"                                                                                  \
 	" offered, acked, in_flight, closed, time, " STREAM_RIGHT                                  \
 	" AS balanced FROM ledger_stream" WHERE_LINK
 

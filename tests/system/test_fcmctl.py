@@ -136,7 +136,7 @@ def make_database(path):
     with sqlite3.connect(path) as db:
         for sql in sorted(glob.glob(os.path.join(ROOT, "schemas", "sql", "*.sql"))):
             db.executescript(open(sql).read())
-        db.execute("PRAGMA user_version=3")
+        db.execute("PRAGMA user_version=4")
         db.executemany("INSERT INTO station VALUES (?,?)",
                        [("board", "0"), ("version", "0.1.0"), ("last_alive", str(t))])
         db.execute("INSERT INTO command VALUES (17,'c1',?,'anna',1000,4711,'local','gain matching',2,1,3,"
@@ -168,7 +168,7 @@ def make_database(path):
         db.execute("INSERT INTO event(time,severity,code,object,text,action) VALUES (?,'alarm','link-dark',"
                    "'link2','no light','check the fibre')", (t - 47_000000000,))
         db.execute("INSERT INTO ledger_link VALUES (1,1,1,7990,1,2,8000,7987,0,0,0,13,0,0,0,0,1,?,NULL)", (t,))
-        db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,1,?)", (t,))
+        db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,1,?,0)", (t,))
         db.execute("INSERT INTO loss VALUES (1,0,'crc',1,1,2,'','',1,63920017,13,?,?,0,NULL)",
                    (t + 6_500000000, t - 30_500000000))
         # One loss in two rows (the daemon was restarted in it), and one of another reason right behind.

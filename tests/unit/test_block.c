@@ -561,6 +561,7 @@ static void test_names(void **state)
 	(void)state;
 	assert_string_equal(outcome_name(OUTCOME_ACKED), "acknowledged");
 	assert_string_equal(outcome_name(OUTCOME_DROP_POOL), "pool");
+	assert_string_equal(outcome_name(OUTCOME_DROP_NO_TIME), "no-time");
 	assert_int_equal(slice_of_utc_ns(946684800000000000ll + 200000000), 1);
 	assert_int_equal(slice_of_utc_ns(0), 0);
 }

@@ -19,7 +19,7 @@
 #define HOLD_BLOCKS  5u
 #define DEAD_MS	     3000u
 
-static const char *const outcomes[OUTCOMES] = {"-", "acked", "nobody", "slow", "shutdown", "pool"};
+static const char *const outcomes[OUTCOMES] = {"-", "acked", "nobody", "slow", "shutdown", "pool", "no-time"};
 
 static struct groups *make_groups(void)
 {

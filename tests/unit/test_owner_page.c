@@ -202,8 +202,8 @@ static void test_kept_rows(void **state)
 					   .stream = 1,
 					   .group = 1,
 					   .closed = 1,
-					   .offered = 8080,
-					   .outcome = {0, 8000, 80}};
+					   .offered = 8150,
+					   .outcome = {0, 8000, 10, 20, 30, 40, 50}};
 
 	(void)state;
 	owner_format(page, &config, 3);

@@ -59,7 +59,7 @@ static void put_ledger(struct store_rig *r)
 				      .link = 2,
 				      .stream = FCM_PMT,
 				      .offered = 8000,
-				      .outcome = {0, 7400, 600}};
+				      .outcome = {0, 7400, 590, 0, 0, 0, 10}};
 	struct ledger_loss loss = {.code = TDM_LOSS_CRC,
 				   .link = 2,
 				   .tower = 1,
@@ -359,7 +359,9 @@ static void test_ledger(void **state)
 	assert_true(number_at(total, "lost") == 50);
 	total = json_array_get(at(at(json, "totals"), "streams"), 0);
 	assert_string_equal(text_at(total, "group"), "trigger");
-	assert_true(number_at(at(total, "dropped"), "no-member") == 3000);
+	assert_true(number_at(at(total, "dropped"), "no-member") == 2950);
+	assert_true(number_at(at(total, "dropped"), "no-time") == 50);
+	assert_true(number_at(total, "lost") == 3000);
 	assert_int_equal(json_array_size(at(json, "links")), 5);
 	assert_int_equal(json_array_size(at(json, "unbalanced")), 0);
 	loss = json_array_get(at(json, "losses"), 0);

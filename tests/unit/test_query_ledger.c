@@ -295,6 +295,8 @@ static void make_version_1(const char *path)
 	run_sql(db, "PRAGMA user_version=1");
 	run_sql(db, "INSERT INTO ledger_link VALUES"
 		    "(1,1,2,9,1,3,8000,8000,0,0,0,0,0,0,0,0,1,1795000300000000000)");
+	run_sql(db, "INSERT INTO ledger_stream VALUES"
+		    "(1,1,2,'pmt','trigger',9,8000,7920,80,0,0,0,0,1,1795000300000000000)");
 	run_sql(db, "INSERT INTO loss VALUES"
 		    "(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0)");
 	sqlite3_close(db);
@@ -318,6 +320,10 @@ static void test_version_1(void **state)
 		assert_int_equal(query_open(r->path, &q, NULL), 0);
 		assert_int_equal(query_ledger(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
 		assert_int_equal(json_array_size(json_object_get(json, "links")), 1);
+		assert_true(json_is_true(json_object_get(json, "balanced")));
+		row = json_object_get(row_of(json, "streams", 9), "dropped");
+		assert_int_equal(json_integer_value(json_object_get(row, "no-member")), 80);
+		assert_int_equal(json_integer_value(json_object_get(row, "no-time")), 0);
 		row = row_of(json, "links", 9);
 		loss = loss_of(json, 72000);
 		assert_int_equal(json_integer_value(json_object_get(loss, "last")), 72007);

@@ -493,7 +493,7 @@ static void test_ledger_rows(void **state)
 				      .group = 1,
 				      .second = 5,
 				      .offered = 8000,
-				      .outcome = {0, 7000, 600},
+				      .outcome = {0, 7000, 580, 0, 0, 0, 20},
 				      .in_flight = 400,
 				      .stream = FCM_HYDROPHONE};
 	struct ledger_loss loss = {.kind = 0,
@@ -548,7 +548,8 @@ static void test_ledger_rows(void **state)
 			 1);
 	assert_int_equal(store_rig_number(&r, "SELECT no_member FROM ledger_stream WHERE "
 					      "stream='hydrophone' AND grp='acoustic'"),
-			 600);
+			 580);
+	assert_int_equal(store_rig_number(&r, "SELECT no_time FROM ledger_stream"), 20);
 	assert_int_equal(store_rig_number(&r,
 					  "SELECT frames FROM loss WHERE kind=0 AND NOT open AND "
 					  "tai_ns=77 AND code='crc' AND stream=''"),
