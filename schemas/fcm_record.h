@@ -9,15 +9,18 @@
  *   segment   struct fcm_segment_header, records, and when it was ended in order an index
  *   record    struct fcm_record_header, then `bytes` of data
  *     DATA      frames x 10 000 bytes: cells [count, count + frames) as they came off the fibre
- *     GAP       the board has no data for these cells; reason: enum nanet3_gap of driver/nanet3.h
+ *     GAP       the board has no data for these cells; reason: NANET3_GAP_* of driver/nanet3.h
  *     LET_GO    the recorder did not keep up and let these cells go
  *     LABEL     struct fcm_record_label: which TAI a count is, from this record on; the first record of
  *               every segment, and again with each new time epoch
- *     INDEX     the last of a segment: u64 offset[] of its DATA, GAP and LET_GO records, in order; `count`
- *               and `frames` as of the first and of all of them together
+ *     INDEX     the last of a segment: u64 offset[] of its DATA, GAP and LET_GO records, in order, and last
+ *               its own: so the last 8 bytes of the file say where it begins; `count` and `frames` as of
+ *               the first of them and of all of them together
  *
- * Cells follow each other without a hole inside a DMA epoch: what is not there is a GAP or a LET_GO. A
- * new epoch begins a new segment.
+ * Cells follow each other without a hole inside a DMA epoch: what is not there is a GAP or a LET_GO. (But
+ * for counts that never existed: after a PPS that came early the next record begins at a higher multiple
+ * of 8000, as in driver/nanet3.h.) A new epoch begins a new segment, and so does a daemon that goes on
+ * with a recording; the cells of a series never overlap.
  *
  * A segment may end anywhere: whoever wrote it was killed, or the disk was full. Everything before the
  * first record whose header or data do not match their checksum is good; an INDEX saves the walk, its
@@ -33,6 +36,8 @@
 #define FCM_RECORD_MAGIC    0x524d4346u /* "FCMR" */
 #define FCM_SEGMENT_VERSION 1u
 #define FCM_SEGMENT_SUFFIX  ".fcmr"
+/* No record's data are larger, whatever a header says: data_bytes_max is at most this. */
+#define FCM_RECORD_BYTES_MAX (16u << 20)
 
 enum fcm_record_kind {
 	FCM_RECORD_DATA = 1,
@@ -53,7 +58,9 @@ struct fcm_segment_header {
 	uint64_t count;	      /* of the first cell */
 	int64_t utc_ns;	      /* when it was begun, by the host's clock, for people */
 	uint32_t run;	      /* 0: outside a run */
-	uint8_t reserved[76];
+	uint32_t serial; /* of the board, and which of its boots: counts of one boot never repeat */
+	uint32_t boot_count;
+	uint8_t reserved[68];
 	uint32_t data_bytes_max; /* of a record */
 	uint32_t header_crc;	 /* CRC-32C of the 124 bytes before */
 };

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Recorded cells: see record.h, and schemas/fcm_record.h for the bytes. */
+#include "tdm/record.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tdm/frame.h"
+#include "tdm/le.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "headers are written as they lie in memory");
+
+/* ---------------------------------------------------------------------------------- headers */
+
+void tdm_segment_seal(struct fcm_segment_header *h)
+{
+	h->magic = FCM_SEGMENT_MAGIC;
+	h->version = FCM_SEGMENT_VERSION;
+	h->header_bytes = sizeof(*h);
+	h->header_crc = tdm_crc32c(h, offsetof(struct fcm_segment_header, header_crc));
+}
+
+int tdm_segment_check(const void *bytes, struct fcm_segment_header *ret_header)
+{
+	struct fcm_segment_header h;
+
+	memcpy(&h, bytes, sizeof(h));
+	if (h.magic != FCM_SEGMENT_MAGIC) {
+		return -EBADMSG;
+	}
+	/* Another version may keep its checksum elsewhere. */
+	if (h.version != FCM_SEGMENT_VERSION) {
+		return -EPROTO;
+	}
+	if (h.header_bytes != sizeof(h) ||
+	    h.header_crc != tdm_crc32c(bytes, offsetof(struct fcm_segment_header, header_crc)) ||
+	    h.frame_bytes != TDM_FRAME_BYTES || h.data_bytes_max > FCM_RECORD_BYTES_MAX) {
+		return -EBADMSG;
+	}
+	*ret_header = h;
+	return 0;
+}
+
+void tdm_record_seal(struct fcm_record_header *h, const void *data)
+{
+	h->magic = FCM_RECORD_MAGIC;
+	h->data_crc = tdm_crc32c(data, h->bytes);
+	h->header_crc = tdm_crc32c(h, offsetof(struct fcm_record_header, header_crc));
+}
+
+/* What the kind of a record says about its size. */
+static int fits_its_kind(const struct fcm_record_header *h, const struct fcm_segment_header *s)
+{
+	switch (h->kind) {
+	case FCM_RECORD_DATA:
+		return h->frames > 0 && h->bytes % s->frame_bytes == 0 &&
+		       h->bytes / s->frame_bytes == h->frames;
+	case FCM_RECORD_GAP:
+	case FCM_RECORD_LET_GO:
+		return h->frames > 0 && h->bytes == 0;
+	case FCM_RECORD_LABEL:
+		return h->bytes == sizeof(struct fcm_record_label);
+	case FCM_RECORD_INDEX:
+		return h->bytes > 0 && h->bytes % sizeof(uint64_t) == 0;
+	default:
+		return 1;
+	}
+}
+
+int tdm_record_check(const void *bytes, const struct fcm_segment_header *segment,
+		     struct fcm_record_header *ret_header)
+{
+	struct fcm_record_header h;
+
+	memcpy(&h, bytes, sizeof(h));
+	if (h.magic != FCM_RECORD_MAGIC ||
+	    h.header_crc != tdm_crc32c(bytes, offsetof(struct fcm_record_header, header_crc)) ||
+	    h.bytes > segment->data_bytes_max || h.count > UINT64_MAX - h.frames ||
+	    !fits_its_kind(&h, segment)) {
+		return -EBADMSG;
+	}
+	*ret_header = h;
+	return 0;
+}
+
+int tdm_record_check_data(const struct fcm_record_header *header, const void *data)
+{
+	return tdm_crc32c(data, header->bytes) == header->data_crc ? 0 : -EBADMSG;
+}
+
+/* ------------------------------------------------------------------------------------ walking */
+
+ssize_t record_read_memory(void *context, uint64_t offset, void *to, size_t length)
+{
+	const struct record_memory *m = context;
+	size_t left = offset < m->length ? m->length - (size_t)offset : 0;
+	size_t n = length < left ? length : left;
+
+	memcpy(to, (const uint8_t *)m->bytes + (n ? offset : 0), n);
+	return (ssize_t)n;
+}
+
+const char *record_end_name(enum record_end end)
+{
+	static const char *const names[] = {"more", "whole", "open", "cut", "damaged"};
+
+	return names[end];
+}
+
+int tdm_walk_begin(struct record_walk *walk, record_read_fn *read, void *context)
+{
+	uint8_t bytes[sizeof(struct fcm_segment_header)];
+	struct record_walk w = {.read = read, .context = context, .offset = sizeof(bytes)};
+	ssize_t n = read(context, 0, bytes, sizeof(bytes));
+	int r;
+
+	if (n < (ssize_t)sizeof(bytes)) {
+		return n < 0 ? (int)n : -ENODATA;
+	}
+	r = tdm_segment_check(bytes, &w.segment);
+	if (r == 0) {
+		*walk = w;
+	}
+	return r;
+}
+
+static int ends(struct record_walk *w, enum record_end end)
+{
+	w->end = end;
+	return 0;
+}
+
+/* The record's data are there, and good where they can be looked at: 1. 0: the end. */
+static int take_data(struct record_walk *w, const struct fcm_record_header *h, void *data)
+{
+	uint64_t at = w->offset + sizeof(*h);
+	uint8_t last;
+	ssize_t n;
+
+	if (h->bytes == 0) {
+		return 1;
+	}
+	n = data ? w->read(w->context, at, data, h->bytes)
+		 : w->read(w->context, at + h->bytes - 1, &last, 1);
+	if (n < 0) {
+		return (int)n;
+	}
+	if (n < (data ? (ssize_t)h->bytes : 1)) {
+		return ends(w, RECORD_CUT);
+	}
+	if (data && tdm_record_check_data(h, data) < 0) {
+		return ends(w, RECORD_DAMAGED);
+	}
+	return 1;
+}
+
+int tdm_walk_next(struct record_walk *walk, struct fcm_record_header *ret_header, void *data)
+{
+	uint8_t bytes[sizeof(struct fcm_record_header)];
+	struct fcm_record_header h;
+	ssize_t n;
+	int r;
+
+	if (walk->end == RECORD_WHOLE) { /* nothing follows an index */
+		return 0;
+	}
+	n = walk->read(walk->context, walk->offset, bytes, sizeof(bytes));
+	if (n < 0) {
+		return (int)n;
+	}
+	if (n < (ssize_t)sizeof(bytes)) {
+		return ends(walk, n == 0 ? RECORD_OPEN : RECORD_CUT);
+	}
+	if (tdm_record_check(bytes, &walk->segment, &h) < 0) {
+		return ends(walk, RECORD_DAMAGED);
+	}
+	r = take_data(walk, &h, data);
+	if (r > 0) {
+		walk->offset += sizeof(h) + h.bytes;
+		walk->end = h.kind == FCM_RECORD_INDEX ? RECORD_WHOLE : RECORD_MORE;
+		*ret_header = h;
+	}
+	return r;
+}
+
+/* ----------------------------------------------------------------------------------- the index */
+
+uint64_t tdm_index_offset(const void *data, size_t n)
+{
+	return le64_get((const uint8_t *)data + n * sizeof(uint64_t));
+}
+
+/* Offsets of a file, in order, the index's own last. */
+static int offsets_rise(const void *data, size_t n, uint64_t own)
+{
+	uint64_t before = sizeof(struct fcm_segment_header) - 1;
+
+	for (size_t i = 0; i <= n; i++) {
+		uint64_t offset = tdm_index_offset(data, i);
+
+		if (offset <= before || offset > own) {
+			return 0;
+		}
+		before = offset;
+	}
+	return before == own;
+}
+
+ssize_t tdm_index_read(record_read_fn *read, void *context, uint64_t length,
+		       const struct fcm_segment_header *segment,
+		       struct fcm_record_header *ret_header, void *data)
+{
+	uint8_t bytes[sizeof(struct fcm_record_header)];
+	struct fcm_record_header h;
+	uint64_t at;
+	ssize_t n;
+
+	if (length < sizeof(*segment) + sizeof(h) + sizeof(at)) {
+		return -ENOENT;
+	}
+	n = read(context, length - sizeof(at), bytes, sizeof(at));
+	if (n < (ssize_t)sizeof(at)) {
+		return n < 0 ? n : -ENOENT;
+	}
+	at = le64_get(bytes);
+	if (at < sizeof(*segment) || at > length - sizeof(h) - sizeof(at)) {
+		return -ENOENT;
+	}
+	n = read(context, at, bytes, sizeof(bytes));
+	if (n < (ssize_t)sizeof(bytes)) {
+		return n < 0 ? n : -ENOENT;
+	}
+	if (tdm_record_check(bytes, segment, &h) < 0 || h.kind != FCM_RECORD_INDEX ||
+	    at + sizeof(h) + h.bytes != length) {
+		return -ENOENT;
+	}
+	n = read(context, at + sizeof(h), data, h.bytes);
+	if (n < (ssize_t)h.bytes) {
+		return n < 0 ? n : -ENOENT;
+	}
+	n = (ssize_t)(h.bytes / sizeof(uint64_t)) - 1;
+	if (tdm_record_check_data(&h, data) < 0 || !offsets_rise(data, (size_t)n, at)) {
+		return -ENOENT;
+	}
+	*ret_header = h;
+	return n;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Recorded cells (schemas/fcm_record.h): headers made and checked, segments walked. Whoever writes or reads
+ * a recording does it through here. No I/O: bytes come from a function of the caller's.
+ *
+ * Headers are written and read as they lie in memory (little-endian).
+ */
+#ifndef TDM_RECORD_H
+#define TDM_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "schemas/fcm_record.h"
+
+/* Magic, version, sizes and checksum; the rest is the caller's. */
+void tdm_segment_seal(struct fcm_segment_header *header);
+/* 0; -EBADMSG: not a segment, or damaged; -EPROTO: of another version. `bytes`: 128 of them. */
+int tdm_segment_check(const void *bytes, struct fcm_segment_header *ret_header);
+
+/* Magic and checksums; `data`: header->bytes of them. */
+void tdm_record_seal(struct fcm_record_header *header, const void *data);
+/* 0 or -EBADMSG: no record, damaged, or one that cannot be in such a segment. `bytes`: 48 of them. Kinds
+ * that are not known are well: a reader passes over them. */
+int tdm_record_check(const void *bytes, const struct fcm_segment_header *segment,
+		     struct fcm_record_header *ret_header);
+/* The data match their checksum. 0 or -EBADMSG. */
+int tdm_record_check_data(const struct fcm_record_header *header, const void *data);
+
+/* Like pread(): up to `length` bytes at `offset`; how many there were, fewer at the end; negative errno. */
+typedef ssize_t record_read_fn(void *context, uint64_t offset, void *to, size_t length);
+
+/* A segment in memory as a source: context of record_read_memory(). */
+struct record_memory {
+	const void *bytes;
+	size_t length;
+};
+record_read_fn record_read_memory;
+
+/* How a segment ends. Everything before walk.offset is good in each case. */
+enum record_end {
+	RECORD_MORE = 0,    /* not at the end yet */
+	RECORD_WHOLE = 1,   /* with its index: ended in order */
+	RECORD_OPEN = 2,    /* behind a record: being written, or its writer was killed */
+	RECORD_CUT = 3,	    /* in the middle of a record */
+	RECORD_DAMAGED = 4, /* a checksum does not match; perhaps good records behind it */
+};
+/* "more", "whole", "open", "cut", "damaged". */
+const char *record_end_name(enum record_end end);
+
+struct record_walk {
+	record_read_fn *read;
+	void *context;
+	struct fcm_segment_header segment;
+	uint64_t offset; /* of the next record; all before it is good */
+	enum record_end end;
+};
+
+/* Read and check the segment's header. 0; -ENODATA: shorter than that; as tdm_segment_check(); errno of
+ * `read`. */
+int tdm_walk_begin(struct record_walk *walk, record_read_fn *read, void *context);
+/*
+ * The next record. `data`: room for segment.data_bytes_max bytes, checked; or NULL: they are passed over,
+ * known only to be there. 1: *ret_header; 0: the end, walk->end says which; negative: errno of `read`.
+ * After an end it may be asked again: a segment that is being written grows.
+ */
+int tdm_walk_next(struct record_walk *walk, struct fcm_record_header *ret_header, void *data);
+
+/*
+ * The index of a segment of `length` bytes, without a walk. `data`: room for segment->data_bytes_max bytes.
+ * Returns how many records it lists, their offsets being tdm_index_offset(data, 0 ...), ascending;
+ * -ENOENT: there is none (walk then); errno of `read`.
+ */
+ssize_t tdm_index_read(record_read_fn *read, void *context, uint64_t length,
+		       const struct fcm_segment_header *segment,
+		       struct fcm_record_header *ret_header, void *data);
+uint64_t tdm_index_offset(const void *data, size_t n);
+
+#endif
