@@ -45,7 +45,7 @@ struct consumer {
 	struct fcm_ack ack[BATCH_MAX];
 	unsigned acks;
 	uint64_t received; /* BLOCK messages */
-	uint64_t hellos, welcomes, acknowledged;
+	uint64_t hellos, welcomes, acknowledged, too_slow;
 	int64_t begin_ms, last_sent_ms, last_hello_ms;
 	int failed; /* exit code */
 };
@@ -186,7 +186,10 @@ static void on_error(struct consumer *c, zmq_msg_t *body)
 	const char *error = json_string_value(json_object_get(root, "error"));
 	const char *hint = json_string_value(json_object_get(root, "hint"));
 
-	if (error && strcmp(error, "unknown-member") == 0) {
+	if (error && strcmp(error, "too-slow") == 0) {
+		c->too_slow++;
+		say_hello(c);
+	} else if (error && strcmp(error, "unknown-member") == 0) {
 		if (now_ms() - c->last_hello_ms > HELLO_AGAIN_MS) {
 			say_hello(c);
 		}
@@ -286,6 +289,7 @@ static void print_summary(struct consumer *c, bool final)
 		{"fifo_full", n->fifo_full},
 		{"hellos", c->hellos},
 		{"welcomes", c->welcomes},
+		{"too_slow", c->too_slow},
 	};
 	json_t *root = json_object(), *links = json_array();
 

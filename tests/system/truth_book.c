@@ -497,6 +497,7 @@ static void judge_frame(struct book *b, unsigned link, unsigned stream, uint64_t
 	tally->frames++;
 	if (mark & SEEN_GOOD) {
 		tally->charged += (mark & LINK_NAMED) != 0;
+		tally->late += (mark & DROP_NAMED) != 0;
 		if (!(mark & SEEN_DIFFER)) {
 			tally->equal++;
 			tally->unexpected += fate != TDM_GOOD;

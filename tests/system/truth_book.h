@@ -36,6 +36,7 @@ struct book_tally {
 		missing[TDM_LOSSES]; /* by the truth's fate; [GOOD]: truth calls it good, the ledger
 				       * (without one: its block) names it as a loss of the link */
 	uint64_t dropped;	     /* for the group, by name in the ledger */
+	uint64_t late;		     /* delivered, but too late: the ledger names it dropped */
 	uint64_t unnamed;	     /* error: missing, and nobody says why */
 	uint64_t hits, samples;
 	uint64_t repeats;	    /* delivered more than once ... */

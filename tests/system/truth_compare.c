@@ -75,6 +75,7 @@ static void add_tally(json_t *object, const struct book_tally *t)
 		{"missing_named", missing_named(t)},
 		{"missing_unnamed", t->unnamed},
 		{"dropped", t->dropped},
+		{"late", t->late},
 		{"hits", t->hits},
 		{"samples", t->samples},
 		{"repeats", t->repeats},
