@@ -38,6 +38,7 @@ struct capture_config {
 		[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
 	size_t pool_bytes;
 	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
+	bool patient; /* a board that waits for us is let wait as long as a consumer takes (policy wait) */
 };
 
 /* main -> capture */

@@ -97,7 +97,7 @@ static void count_block(struct link *l, const struct block *b)
 bool out_unhurried(const struct link *l)
 {
 	return link_label(l, UINT64_MAX)->source == LABEL_EMULATOR &&
-	       l->capture->now_ns < l->moved_ns + PATIENCE_NS;
+	       (l->capture->config.patient || l->capture->now_ns < l->moved_ns + PATIENCE_NS);
 }
 
 static bool may_drop(const struct link *l)

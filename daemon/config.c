@@ -621,6 +621,56 @@ static void check_links(const struct config *c, struct config_report *report, co
 	}
 }
 
+uint32_t config_stream_bytes(uint8_t streams)
+{
+	static const uint32_t bytes[FCM_STREAMS] = {
+		[FCM_PMT] = TDM_MODULES * TDM_PMT_STREAM,
+		[FCM_HYDROPHONE] = TDM_HYDROPHONES * TDM_SAMPLES * 4,
+		[FCM_INSTRUMENT] = TDM_OFF_RESERVED - TDM_OFF_TELEMETRY + TDM_SERIAL_BYTES,
+	};
+	uint32_t sum = 0;
+
+	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
+		sum += streams & 1u << stream ? bytes[stream] : 0;
+	}
+	return sum;
+}
+
+/* Parts of the pool go by what the streams bring, so that all groups hold equally long; the addition
+ * keeps the part of a small stream from being too small for anything when the pool is. */
+static uint64_t budget_weight(const struct config_group *g)
+{
+	return config_stream_bytes(g->streams) + TDM_FRAME_BYTES / 8;
+}
+
+uint64_t config_budget_bytes(const struct config *config, unsigned n)
+{
+	uint64_t all = 0, pool = (uint64_t)config->data.pool_mb << 20;
+
+	if (config->group[n].budget_mb > 0) {
+		return (uint64_t)config->group[n].budget_mb << 20;
+	}
+	for (unsigned i = 0; i < config->groups; i++) {
+		all += budget_weight(&config->group[i]);
+	}
+	return pool / 4 * 3 / all * budget_weight(&config->group[n]);
+}
+
+static void check_budgets(const struct config *c, struct config_report *report, const char *where)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < c->groups; i++) {
+		sum += config_budget_bytes(c, i) >> 20;
+	}
+	if (sum > c->data.pool_mb) {
+		complain(report, where, 0,
+			 "[data] pool_mb: the groups may hold %llu MiB, the pool has %u (lower "
+			 "their budget_mb, or raise pool_mb)",
+			 (unsigned long long)sum, c->data.pool_mb);
+	}
+}
+
 static void check_rules(const struct config *c, struct config_report *report, const char *where)
 {
 	struct sockaddr_un address;
@@ -641,6 +691,7 @@ static void check_rules(const struct config *c, struct config_report *report, co
 	if (c->phase.drift_ps <= c->phase.tolerance_ps) {
 		complain(report, where, 0, "[phase] drift_ps must be above tolerance_ps");
 	}
+	check_budgets(c, report, where);
 	for (unsigned i = 0; i < c->groups; i++) {
 		if (!c->group[i].streams) {
 			complain(report, where, 0, "[group %s] takes no stream (streams = pmt)",

@@ -21,20 +21,22 @@
 #include <stdio.h>
 
 #include "driver/nanet3.h"
+#include "schemas/fcm_data.h"
 #include "tdm/hit.h"
 
 #define CONFIG_GROUPS	 4u /* = GROUPS_MAX of daemon/block.h */
 #define CONFIG_STRING	 256u
 #define CONFIG_EX_CONFIG 78 /* exit status of a configuration that is wrong: sysexits' EX_CONFIG */
 
-enum config_policy { CONFIG_DROP_OLDEST = 0 };
 enum config_holdover { CONFIG_RB = 0, CONFIG_OCXO_GOOD = 1, CONFIG_OCXO = 2, CONFIG_TCXO = 3 };
 
 struct config_group {
 	char name[32];
 	uint8_t streams; /* bit mask of 1u << enum fcm_stream */
-	enum config_policy policy;
+	enum fcm_policy policy;
 	double hold_fraction; /* of the ring's depth that this group may hold back: 0.05..0.5 */
+	uint32_t
+		budget_mb; /* memory of blocks for it; 0: config_budget_bytes() shares the pool out */
 };
 
 struct config_link {
@@ -101,6 +103,11 @@ struct config {
 
 /* Drift of an oscillator class in holdover, ppb: what 4 h and 24 h cost at most (facts of the field). */
 double config_holdover_ppb(enum config_holdover holdover);
+
+/* Memory that the n-th group may hold: its budget_mb, or its part of three quarters of the pool. */
+uint64_t config_budget_bytes(const struct config *config, unsigned n);
+/* Bytes that these streams (bit mask) bring at most, of a link and a frame. */
+uint32_t config_stream_bytes(uint8_t streams);
 
 /* What was found while reading: mistakes, and where each value came from. */
 struct config_report;

@@ -12,7 +12,7 @@
 static const char *const day_origins[] = {"0", "1", NULL};
 static const char *const holdovers[] = {"rb", "ocxo-good", "ocxo", "tcxo", NULL};
 static const char *const streams[] = {FCM_STREAM_NAMES, NULL};
-static const char *const policies[] = {"drop-oldest", NULL};
+static const char *const policies[] = {FCM_POLICY_NAMES, NULL};
 
 #define AT(type, field)	 .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
 #define IN(field)	 AT(struct config, field)
@@ -133,10 +133,15 @@ const struct option config_group_options[] = {
 	 .restart = true, .help = "What the group takes, separated by commas."},
 	{"group", "policy", OPTION_CHOICE, GROUP(policy), .value = "drop-oldest",
 	 .choices = policies, .restart = true,
-	 .help = "What happens when the group's share of the ring is used up."},
+	 .help = "What happens when the group's share of the ring is used up, or 3/4 of its "
+		 "memory."},
 	{"group", "hold_fraction", OPTION_DOUBLE, GROUP(hold_fraction), .value = "0.5",
 	 RANGE(0.05, 0.5), .restart = true,
 	 .help = "Share of a link's ring that unacknowledged data of the group may hold."},
+	{"group", "budget_mb", OPTION_U32, GROUP(budget_mb), .value = "0", RANGE(0, 65536),
+	 .restart = true, .unit = "MiB",
+	 .help = "Memory of the blocks that are held for the group; 0: its part of 3/4 of "
+		 "pool_mb."},
 	{NULL},
 };
 

@@ -14,10 +14,10 @@
 
 #include "daemon/groups_private.h"
 
-#define NOBODY	     UINT8_MAX
 #define SLICE_FRAMES 1600u
 #define SLICE_VOID   (1ull << 63) /* key of a slice without time: counted from the board's frames */
 #define SLICES_IDLE  64u	  /* remembered per group: 13 s */
+#define RATE_S	     1.0
 
 struct groups *groups_create(const struct groups_config *config)
 {
@@ -113,6 +113,7 @@ static struct tracked *tracked_new(struct groups *g, struct block *b)
 	}
 	memset(t, 0, sizeof(*t));
 	t->block = b;
+	t->bytes = sizeof(*b) + b->capacity;
 	t->key = (struct fcm_ack){
 		.sequence = b->header.sequence,
 		.stream = b->header.stream,
@@ -231,6 +232,7 @@ static void entry_wait(struct groups *g, struct entry *e, bool at_head)
 	e->state = WAITING;
 	e->member = NOBODY;
 	group->waiting++;
+	group->waiting_bytes += e->of->bytes;
 	if (at_head) {
 		TAILQ_INSERT_HEAD(&e->slice->waiting, e, next);
 	} else {
@@ -245,28 +247,35 @@ static void entry_fly(struct groups *g, struct entry *e, uint8_t member)
 
 	TAILQ_REMOVE(&e->slice->waiting, e, next);
 	group->waiting--;
+	group->waiting_bytes -= e->of->bytes;
 	group->in_flight++;
+	group->in_flight_bytes += e->of->bytes;
 	e->slice->in_flight++;
 	slice_place(g, group, e->slice);
 	e->state = FLIGHT;
 	e->member = member;
 	TAILQ_INSERT_TAIL(&g->member[member].flights, e, next);
 	g->member[member].owing++;
+	g->member[member].owing_bytes += e->of->bytes;
 }
 
 /* Take a FLIGHT or ZOMBIE off its member's account. */
 static void entry_land(struct groups *g, struct entry *e)
 {
 	struct member *m = &g->member[e->member];
+	struct group *group = group_of(g, e);
 
 	TAILQ_REMOVE(&m->flights, e, next);
 	m->owing--;
+	m->owing_bytes -= e->of->bytes;
 	m->blocked = false;
 	if (e->state == ZOMBIE) {
+		group->owed_bytes -= e->of->bytes;
 		e->of->zombies--;
 		e->state = DONE;
 	} else {
-		group_of(g, e)->in_flight--;
+		group->in_flight--;
+		group->in_flight_bytes -= e->of->bytes;
 		e->slice->in_flight--;
 	}
 }
@@ -289,7 +298,7 @@ static void entry_settle(struct groups *g, struct entry *e, enum outcome outcome
 	}
 }
 
-static void entry_drop(struct groups *g, struct entry *e, enum outcome outcome)
+void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome)
 {
 	struct group *group = group_of(g, e);
 	const struct fcm_block_header *h = &e->of->block->header;
@@ -297,9 +306,12 @@ static void entry_drop(struct groups *g, struct entry *e, enum outcome outcome)
 	if (e->state == WAITING) {
 		TAILQ_REMOVE(&e->slice->waiting, e, next);
 		group->waiting--;
+		group->waiting_bytes -= e->of->bytes;
 	} else {
 		/* The member has it still, and owes for it. */
 		group->in_flight--;
+		group->in_flight_bytes -= e->of->bytes;
+		group->owed_bytes += e->of->bytes;
 		e->slice->in_flight--;
 		e->state = ZOMBIE;
 		e->of->zombies++;
@@ -310,20 +322,8 @@ static void entry_drop(struct groups *g, struct entry *e, enum outcome outcome)
 	group->last_drop_outcome = (uint8_t)outcome;
 	group->last_drop_first_frame = h->first_frame;
 	group->last_drop_frames = h->frames;
+	group->last_drop_ns = g->now_ns;
 	entry_settle(g, e, outcome);
-}
-
-/* The oldest blocks of a link and stream pay when the group holds back more than its share. */
-static void enforce_hold(struct groups *g, struct group *group, unsigned link, unsigned stream)
-{
-	struct entry_list *held = &group->held[link][stream];
-	enum outcome outcome = group->alive > 0 ? OUTCOME_DROP_SLOW : OUTCOME_DROP_NO_MEMBER;
-	struct entry *e;
-
-	while ((e = TAILQ_FIRST(held)) && TAILQ_NEXT(e, held) &&
-	       group->position[link][stream] - e->position > group->config.hold_frames) {
-		entry_drop(g, e, outcome);
-	}
 }
 
 int groups_offer(struct groups *g, struct block *b)
@@ -366,7 +366,7 @@ int groups_offer(struct groups *g, struct block *b)
 		t->open++;
 		TAILQ_INSERT_TAIL(held_list(group, e), e, held);
 		entry_wait(g, e, false);
-		enforce_hold(g, group, h->link, h->stream);
+		groups_judge(g, group, e);
 	}
 	if (--t->open == 0) {
 		TAILQ_INSERT_TAIL(&g->settled, t, next);
@@ -400,7 +400,7 @@ static void drop_everywhere(struct groups *g, struct tracked *t, enum outcome ou
 		struct entry *e = &t->entry[i];
 
 		if (e->state == WAITING || e->state == FLIGHT) {
-			entry_drop(g, e, outcome);
+			groups_drop_entry(g, e, outcome);
 		}
 	}
 }
@@ -448,15 +448,16 @@ static void abandon_slices(struct groups *g, struct group *group, unsigned membe
 	}
 }
 
-void groups_leave(struct groups *g, unsigned member)
+static void member_end(struct groups *g, unsigned member, enum member_state why)
 {
 	struct member *m = &g->member[member];
 	struct entry *e;
 
-	if (!m->alive) {
+	if (m->state != MEMBER_ALIVE) {
 		return;
 	}
-	m->alive = false;
+	m->state = why;
+	m->rate = (struct rate){0};
 	g->group[m->group].alive--;
 	abandon_slices(g, &g->group[m->group], member);
 	/* From the last sent to the first, each to the head of its slice: in order again. */
@@ -470,6 +471,27 @@ void groups_leave(struct groups *g, unsigned member)
 			entry_wait(g, e, true);
 		}
 	}
+}
+
+void groups_leave(struct groups *g, unsigned member)
+{
+	member_end(g, member, MEMBER_LEFT);
+}
+
+void groups_expel(struct groups *g, struct member *m)
+{
+	struct entry *e;
+
+	if (g->group[m->group].alive == 1) {
+		TAILQ_FOREACH (e, &m->flights, next) {
+			if (e->state == FLIGHT) {
+				groups_drop_entry(g, e, OUTCOME_DROP_SLOW);
+			}
+		}
+	}
+	member_end(g, (unsigned)(m - g->member), MEMBER_TOO_SLOW);
+	m->to_expel = true;
+	g->to_expel++;
 }
 
 /* The row for a new member: that of its own name, a free one, the one dead for longest. */
@@ -490,7 +512,7 @@ static struct member *member_row(struct groups *g, const char *name)
 		if (!m->used) {
 			return m;
 		}
-		if (!m->alive && (!row || m->last_seen_ns < row->last_seen_ns)) {
+		if (m->state != MEMBER_ALIVE && (!row || m->last_seen_ns < row->last_seen_ns)) {
 			row = m;
 		}
 	}
@@ -526,13 +548,17 @@ int groups_hello(struct groups *g, const char *name, const char *group, uint32_t
 		m->delivered = m->delivered_bytes = m->redelivered = 0;
 		memcpy(m->name, name, strlen(name) + 1);
 	}
-	m->used = m->alive = true;
-	m->blocked = false;
+	g->to_expel -= m->to_expel;
+	m->used = true;
+	m->state = MEMBER_ALIVE;
+	m->blocked = m->to_expel = false;
+	m->rate = (struct rate){0};
 	m->group = (uint8_t)index;
 	m->credit = credit;
 	m->assigned = g->turns++;
 	m->last_seen_ns = now_ns;
 	g->group[index].alive++;
+	groups_spare(&g->group[index]);
 	*ret_member = (unsigned)(m - g->member);
 	return 0;
 }
@@ -544,7 +570,7 @@ void groups_seen(struct groups *g, unsigned member, uint64_t now_ns)
 
 bool groups_alive(const struct groups *g, unsigned member)
 {
-	return member < MEMBERS_MAX && g->member[member].alive;
+	return member < MEMBERS_MAX && g->member[member].state == MEMBER_ALIVE;
 }
 
 const char *groups_member_name(const struct groups *g, unsigned member)
@@ -575,7 +601,7 @@ static struct entry *find_flight(struct groups *g, unsigned member, const struct
 enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struct fcm_ack *ack)
 {
 	struct member *m = &g->member[member];
-	struct entry *e = m->alive ? find_flight(g, member, ack) : NULL;
+	struct entry *e = groups_alive(g, member) ? find_flight(g, member, ack) : NULL;
 
 	if (!e) {
 		g->unknown_acks++;
@@ -591,27 +617,65 @@ enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struc
 	m->delivered++;
 	m->delivered_bytes += e->of->block->header.payload_bytes;
 	group_of(g, e)->acked++;
+	group_of(g, e)->acked_bytes += e->of->block->header.payload_bytes;
 	entry_settle(g, e, OUTCOME_ACKED);
 	return GROUPS_ACKED;
 }
 
+static void rate_step(struct rate *r, uint64_t blocks, uint64_t bytes, uint64_t now_ns)
+{
+	double seconds = (double)(now_ns - r->since_ns) / 1e9;
+
+	if (r->since_ns && seconds < RATE_S) {
+		return;
+	}
+	if (r->since_ns) {
+		r->blocks_per_s = (double)(blocks - r->blocks) / seconds;
+		r->bytes_per_s = (double)(bytes - r->bytes) / seconds;
+	}
+	r->since_ns = now_ns;
+	r->blocks = blocks;
+	r->bytes = bytes;
+}
+
 void groups_tick(struct groups *g, uint64_t now_ns)
 {
+	g->now_ns = now_ns;
+	for (unsigned i = 0; i < g->count; i++) {
+		rate_step(&g->group[i].rate, g->group[i].acked, g->group[i].acked_bytes, now_ns);
+	}
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		struct member *m = &g->member[i];
 
 		m->blocked = false;
-		if (m->alive && now_ns > m->last_seen_ns && now_ns - m->last_seen_ns > g->dead_ns) {
-			groups_leave(g, i);
+		if (!groups_alive(g, i)) {
+			continue;
+		}
+		rate_step(&m->rate, m->delivered, m->delivered_bytes, now_ns);
+		if (now_ns > m->last_seen_ns && now_ns - m->last_seen_ns > g->dead_ns) {
+			member_end(g, i, MEMBER_SILENT);
 		}
 	}
 }
 
 /* ---- what to do next ---- */
 
-static uint32_t free_credit(const struct member *m)
+/* What is on its way to members keeps its memory whatever is dropped: all of them may owe 3/4 of the
+ * group's budget, each its part of the half. */
+static bool owes_too_much(const struct group *group, const struct member *m)
 {
-	return !m->alive || m->blocked || m->owing >= m->credit ? 0 : m->credit - m->owing;
+	uint64_t budget = group->config.budget_bytes;
+
+	return budget && (m->owing_bytes >= budget / 2 / group->alive ||
+			  group->in_flight_bytes + group->owed_bytes >= budget / 4 * 3);
+}
+
+static uint32_t free_credit(const struct groups *g, const struct member *m)
+{
+	return m->state != MEMBER_ALIVE || m->blocked || m->owing >= m->credit ||
+			       (m->owing > 0 && owes_too_much(&g->group[m->group], m))
+		       ? 0
+		       : m->credit - m->owing;
 }
 
 /* Give the group's oldest slice that is nobody's to the member with the most free credit. */
@@ -622,10 +686,11 @@ static struct member *assign_slice(struct groups *g, struct group *group)
 
 	for (unsigned i = 0; s && i < MEMBERS_MAX; i++) {
 		struct member *m = &g->member[i];
-		uint32_t credit = m->alive && &g->group[m->group] == group ? free_credit(m) : 0;
+		uint32_t credit = &g->group[m->group] == group ? free_credit(g, m) : 0;
 
-		if (credit > 0 && (!best || credit > free_credit(best) ||
-				   (credit == free_credit(best) && m->assigned < best->assigned))) {
+		if (credit > 0 &&
+		    (!best || credit > free_credit(g, best) ||
+		     (credit == free_credit(g, best) && m->assigned < best->assigned))) {
 			best = m;
 		}
 	}
@@ -644,7 +709,7 @@ static struct member *sendable(struct groups *g)
 
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		m = &g->member[i];
-		if (!TAILQ_EMPTY(&m->ready) && free_credit(m) > 0) {
+		if (!TAILQ_EMPTY(&m->ready) && free_credit(g, m) > 0) {
 			return m;
 		}
 	}
@@ -653,6 +718,18 @@ static struct member *sendable(struct groups *g)
 		m = assign_slice(g, &g->group[i]);
 	}
 	return m;
+}
+
+static void next_expelled(struct groups *g, struct groups_action *ret_action)
+{
+	unsigned i = 0;
+
+	while (!g->member[i].to_expel) {
+		i++;
+	}
+	g->member[i].to_expel = false;
+	g->to_expel--;
+	*ret_action = (struct groups_action){.type = GROUPS_EXPEL, .member = i};
 }
 
 bool groups_next(struct groups *g, struct groups_action *ret_action)
@@ -668,6 +745,10 @@ bool groups_next(struct groups *g, struct groups_action *ret_action)
 		t->block = NULL;
 		g->held--;
 		tracked_release(g, t);
+		return true;
+	}
+	if (g->to_expel > 0) {
+		next_expelled(g, ret_action);
 		return true;
 	}
 	m = sendable(g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The groups of reserved consumers: who gets which block, who still owes an acknowledgement, who pays
- * when it takes too long. A state machine without I/O, clock or thread of its own: events go in by the
+ * when it takes too long (groups_policy.c). A state machine without I/O, clock or thread of its own: events go in by the
  * functions below, what is to be done comes out of groups_next(). The publisher thread owns it.
  *
  *   offered -> WAITING -> FLIGHT -> acknowledged
@@ -17,9 +17,11 @@
  *   the most free credit, in turn when equal.
  * - A member holds at most `credit` blocks that it has not acknowledged, those dropped meanwhile
  *   included: a stalled member cannot make us pile up messages for it.
- * - A group holds a link's ring back by at most hold_frames: counted from the oldest block it has not
- *   settled to the newest offered, because that is what keeps the ring's buffers; the newest block
- *   alone is always kept.
+ * - A group holds a link's ring back by at most limit_frames, and with drop-oldest by hold_frames:
+ *   counted from the oldest block it has not settled to the newest offered, because that is what keeps
+ *   the ring's buffers; the newest block alone is always kept.
+ * - The blocks that a group holds or whose acknowledgements it owes have at most budget_bytes, or one
+ *   block more. What it owes has at most 3/4 of it: it is sent no more until it has acknowledged some.
  */
 #ifndef DAEMON_GROUPS_H
 #define DAEMON_GROUPS_H
@@ -43,6 +45,7 @@ struct groups_config {
 enum groups_action_type {
 	GROUPS_SEND = 1,    /* send `block` to `member`, flagged when `resent` */
 	GROUPS_SETTLED = 2, /* `block` has all its outcomes: give it back */
+	GROUPS_EXPEL = 3,   /* `member` is none any more: tell it that it is too slow */
 };
 struct groups_action {
 	enum groups_action_type type;

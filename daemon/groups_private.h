@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the groups are made of. For groups.c, which moves it, and groups_status.c, which looks at it.
+ * What the groups are made of. For groups.c, which moves it, groups_policy.c, which says who pays, and
+ * groups_status.c, which looks at it.
  *
  * Per block one `struct tracked` with an `entry` per group. An entry that is WAITING or FLIGHT stands in
  * the group's held list of its link and stream, in the order offered: the head is what holds the ring
@@ -23,6 +24,7 @@
 
 #define SLICE_BUCKETS 128u
 #define BLOCK_BUCKETS 4096u
+#define NOBODY	      UINT8_MAX
 
 enum entry_state { NOT_OFFERED, WAITING, FLIGHT, ZOMBIE, DONE };
 
@@ -44,6 +46,7 @@ TAILQ_HEAD(entry_list, entry);
 struct tracked {
 	struct block *block; /* NULL once settled: then only zombies keep this */
 	struct fcm_ack key;
+	uint64_t bytes;	  /* of memory */
 	unsigned open;	  /* entries WAITING or FLIGHT */
 	unsigned zombies; /* entries ZOMBIE */
 	LIST_ENTRY(tracked) chain;
@@ -66,15 +69,25 @@ struct slice {
 TAILQ_HEAD(slice_list, slice);
 LIST_HEAD(slice_chain, slice);
 
+/* Of acknowledged blocks, over the last second. */
+struct rate {
+	uint64_t since_ns, blocks, bytes; /* as they stood then; since 0: not yet */
+	double blocks_per_s, bytes_per_s;
+};
+
 struct member {
 	char name[48];
-	bool used, alive;
-	bool blocked; /* its pipe was full */
+	bool used;
+	enum member_state state;
+	bool blocked;  /* its pipe was full */
+	bool to_expel; /* it has to be told that it is too slow */
 	uint8_t group;
 	uint32_t credit, owing; /* blocks; owing: FLIGHT and ZOMBIE entries */
+	uint64_t owing_bytes;	/* memory */
 	uint64_t assigned;	/* when it last got a new slice: for taking turns */
 	uint64_t last_seen_ns;
 	uint64_t delivered, delivered_bytes, redelivered;
+	struct rate rate;
 	struct entry_list flights;
 	struct slice_list ready;
 };
@@ -83,11 +96,17 @@ struct group {
 	struct publisher_group_config config;
 	unsigned alive;
 	uint64_t offered, acked, in_flight, waiting;
+	uint64_t in_flight_bytes, waiting_bytes, owed_bytes; /* memory; owed: of zombies */
+	uint64_t acked_bytes;
+	struct rate rate;
 	uint64_t dropped[OUTCOMES], dropped_frames[OUTCOMES];
+	uint64_t beyond, disconnected;
 	struct fcm_ack last_drop; /* sequence unused */
 	uint8_t last_drop_outcome;
-	uint64_t last_drop_first_frame, last_drop_frames;
+	uint64_t last_drop_first_frame, last_drop_frames, last_drop_ns;
 	uint64_t position[NANET3_LINKS][FCM_STREAMS]; /* frames offered */
+	/* position up to which nobody is disconnected: who has just come has work to do */
+	uint64_t spared_until[NANET3_LINKS][FCM_STREAMS];
 	struct entry_list held[NANET3_LINKS][FCM_STREAMS];
 	struct slice_list unassigned, busy, idle;
 	unsigned idle_slices;
@@ -97,6 +116,8 @@ struct group {
 struct groups {
 	unsigned count;
 	uint64_t dead_ns;
+	uint64_t now_ns; /* of the last tick */
+	unsigned to_expel;
 	uint64_t slices_made, turns, held;
 	uint64_t late_acks, unknown_acks;
 	struct group group[GROUPS_MAX];
@@ -104,5 +125,16 @@ struct groups {
 	struct tracked_list settled, free;
 	struct tracked_chain chain[BLOCK_BUCKETS];
 };
+
+/* groups.c: a WAITING or FLIGHT entry is dropped. */
+void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome);
+/* groups.c: the member is none any more, and will be told so. With nobody left in its group what it had
+ * is dropped, else it goes to the others. */
+void groups_expel(struct groups *g, struct member *m);
+
+/* groups_policy.c: a block was offered to the group: is it within its share? */
+void groups_judge(struct groups *g, struct group *group, struct entry *newest);
+/* groups_policy.c: nobody is disconnected before hold_frames more have come. */
+void groups_spare(struct group *group);
 
 #endif

@@ -18,11 +18,21 @@ static void group_status(const struct group *group, uint64_t now_ns,
 	}
 	memcpy(ret->name, group->config.name, sizeof(ret->name));
 	ret->streams = group->config.streams;
+	ret->policy = group->config.policy;
 	ret->members = group->alive;
 	ret->offered = group->offered;
 	ret->acked = group->acked;
 	ret->in_flight = group->in_flight;
 	ret->waiting = group->waiting;
+	ret->acked_bytes = group->acked_bytes;
+	ret->in_flight_bytes = group->in_flight_bytes;
+	ret->waiting_bytes = group->waiting_bytes;
+	ret->held_bytes = group->in_flight_bytes + group->waiting_bytes + group->owed_bytes;
+	ret->budget_bytes = group->config.budget_bytes;
+	ret->blocks_per_s = group->rate.blocks_per_s;
+	ret->bytes_per_s = group->rate.bytes_per_s;
+	ret->beyond = group->beyond;
+	ret->disconnected = group->disconnected;
 	memcpy(ret->dropped, group->dropped, sizeof(ret->dropped));
 	memcpy(ret->dropped_frames, group->dropped_frames, sizeof(ret->dropped_frames));
 	ret->oldest_ns = now_ns - oldest;
@@ -32,6 +42,33 @@ static void group_status(const struct group *group, uint64_t now_ns,
 	ret->last_drop_outcome = group->last_drop_outcome;
 	ret->last_drop_first_frame = group->last_drop_first_frame;
 	ret->last_drop_frames = group->last_drop_frames;
+	ret->last_drop_ns = group->last_drop_ns;
+}
+
+/* It got them in the order of slices, not of age. */
+static uint64_t oldest_flight_ns(const struct member *m, uint64_t now_ns)
+{
+	uint64_t oldest = now_ns;
+	const struct entry *e;
+
+	TAILQ_FOREACH (e, &m->flights, next) {
+		if (e->state == FLIGHT && e->of->block->monotonic_ns < oldest) {
+			oldest = e->of->block->monotonic_ns;
+		}
+	}
+	return now_ns - oldest;
+}
+
+const char *member_state_name(enum member_state state)
+{
+	static const char *const names[MEMBER_STATES] = {
+		[MEMBER_LEFT] = "left",
+		[MEMBER_ALIVE] = "alive",
+		[MEMBER_SILENT] = "silent",
+		[MEMBER_TOO_SLOW] = "too-slow",
+	};
+
+	return (unsigned)state < MEMBER_STATES ? names[state] : "unknown";
 }
 
 void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher_status *ret_status)
@@ -52,9 +89,13 @@ void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher
 		}
 		s = &ret_status->member[ret_status->members++];
 		*s = (struct publisher_member_status){
-			.alive = m->alive,
+			.state = m->state,
 			.credit = m->credit,
 			.in_flight = m->owing,
+			.in_flight_bytes = m->owing_bytes,
+			.oldest_ns = oldest_flight_ns(m, now_ns),
+			.blocks_per_s = m->rate.blocks_per_s,
+			.bytes_per_s = m->rate.bytes_per_s,
 			.delivered = m->delivered,
 			.delivered_bytes = m->delivered_bytes,
 			.redelivered = m->redelivered,

@@ -101,7 +101,8 @@ static size_t to_text(json_t *object, char text[HELLO_TEXT_MAX])
 	return length;
 }
 
-size_t hello_welcome(unsigned board, const char *group, uint8_t streams, char text[HELLO_TEXT_MAX])
+size_t hello_welcome(unsigned board, const char *group, uint8_t streams, enum fcm_policy policy,
+		     char text[HELLO_TEXT_MAX])
 {
 	json_t *names = json_array();
 
@@ -112,7 +113,7 @@ size_t hello_welcome(unsigned board, const char *group, uint8_t streams, char te
 	}
 	return to_text(json_pack("{s:i, s:i, s:s, s:o, s:s}", "protocol", HELLO_PROTOCOL, "board",
 				 (int)board, "group", group, "streams", names, "policy",
-				 "drop-oldest"),
+				 fcm_policy_name(policy)),
 		       text);
 }
 

@@ -27,7 +27,8 @@ int hello_parse(const void *bytes, size_t length, struct hello *ret_hello, char 
 		size_t hint_bytes);
 
 /* Text for the peer; returns its length. `streams`: bit mask of enum fcm_stream. */
-size_t hello_welcome(unsigned board, const char *group, uint8_t streams, char text[HELLO_TEXT_MAX]);
+size_t hello_welcome(unsigned board, const char *group, uint8_t streams, enum fcm_policy policy,
+		     char text[HELLO_TEXT_MAX]);
 size_t hello_error(const char *error, const char *hint, char text[HELLO_TEXT_MAX]);
 
 /* "pmt.T01.F07"; returns its length. */

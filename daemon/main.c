@@ -170,6 +170,9 @@ static int start_publisher(struct station *s, uint64_t ring_frames)
 		snprintf(c.group[n].name, sizeof(c.group[n].name), "%s", g->name);
 		c.group[n].streams = g->streams;
 		c.group[n].hold_frames = (uint64_t)(g->hold_fraction * (double)ring_frames);
+		c.group[n].policy = g->policy;
+		c.group[n].limit_frames = ring_frames / 4 * 3;
+		c.group[n].budget_bytes = config_budget_bytes(&s->config, n);
 		s->group_names[n] = g->name;
 	}
 	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
@@ -208,6 +211,7 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 	}
 	for (unsigned n = 0; n < s->config.groups; n++) {
 		c.group_streams[n] = s->config.group[n].streams;
+		c.patient |= s->config.group[n].policy == FCM_WAIT;
 	}
 	r = capture_create(&c, &s->blocks, &s->settled, &s->commands, &s->reports, &s->capture);
 	r = r ? r : capture_start(s->capture);
@@ -218,16 +222,32 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 	return r;
 }
 
+/* Frames of every link that the group's memory holds whatever they carry, before its policy applies. A
+ * block's memory is up to half as much again as its bytes. */
+static uint64_t budget_frames(const struct station *s, unsigned n)
+{
+	uint64_t frame = config_stream_bytes(s->config.group[n].streams);
+	unsigned links = 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		links += s->config.link[link].enabled;
+	}
+	return config_budget_bytes(&s->config, n) / 2 / (frame * links);
+}
+
 /* What every group may hold back: a backlog is read at the pace of the one with the smallest share. */
 static uint64_t hold_frames(const struct station *s, uint64_t frames)
 {
-	double hold = 0.5;
+	uint64_t hold = frames / 2;
 
 	for (unsigned n = 0; n < s->config.groups; n++) {
-		hold = s->config.group[n].hold_fraction < hold ? s->config.group[n].hold_fraction
-							       : hold;
+		uint64_t share = (uint64_t)(s->config.group[n].hold_fraction * (double)frames);
+		uint64_t budget = budget_frames(s, n);
+
+		share = budget < share ? budget : share;
+		hold = share < hold ? share : hold;
 	}
-	return (uint64_t)(hold * (double)frames);
+	return hold;
 }
 
 static int start_data(struct station *s)

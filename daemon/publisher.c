@@ -201,6 +201,15 @@ static int send_block(struct publisher *p, const struct peer *peer, struct block
 	return r;
 }
 
+static void answer_error(struct publisher *p, const struct peer *to, const char *error,
+			 const char *hint)
+{
+	char text[HELLO_TEXT_MAX];
+	size_t length = hello_error(error, hint, text);
+
+	(void)send_words(p, to, "ERROR", text, length); /* the peer may be gone: nothing to do */
+}
+
 /* What the groups want done. */
 static void carry_out(struct publisher *p)
 {
@@ -210,6 +219,13 @@ static void carry_out(struct publisher *p)
 	while (groups_next(p->groups, &action)) {
 		if (action.type == GROUPS_SETTLED) {
 			give_back(p, action.block);
+			continue;
+		}
+		if (action.type == GROUPS_EXPEL) {
+			answer_error(p, &p->peer[action.member], "too-slow",
+				     "the group's share of ring or memory was used up; acknowledge "
+				     "sooner, or share the work with another member; HELLO begins "
+				     "anew");
 			continue;
 		}
 		r = send_block(p, &p->peer[action.member], action.block, action.resent);
@@ -256,15 +272,6 @@ static int find_member(const struct publisher *p, const struct peer *from)
 		}
 	}
 	return -1;
-}
-
-static void answer_error(struct publisher *p, const struct peer *to, const char *error,
-			 const char *hint)
-{
-	char text[HELLO_TEXT_MAX];
-	size_t length = hello_error(error, hint, text);
-
-	(void)send_words(p, to, "ERROR", text, length); /* the peer may be gone: nothing to do */
 }
 
 static void refuse_hello(struct publisher *p, const struct peer *from, int error)
@@ -314,6 +321,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 		     size_t length)
 {
 	int known = find_member(p, from);
+	const struct publisher_group_config *group;
 	struct hello hello;
 	char hint[160], text[HELLO_TEXT_MAX];
 	unsigned member;
@@ -335,8 +343,8 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	}
 	p->peer[member] = *from;
 	p->peer[member].last_sent_ns = p->now_ns;
-	length = hello_welcome(p->board, hello.group, groups_config_of(p->groups, member)->streams,
-			       text);
+	group = groups_config_of(p->groups, member);
+	length = hello_welcome(p->board, hello.group, group->streams, group->policy, text);
 	if (send_words(p, from, "WELCOME", text, length) == -EHOSTUNREACH) {
 		groups_leave(p->groups, member);
 	}

@@ -4,8 +4,9 @@
  * each to every group of reserved consumers that wants its stream, keeps it until the group has
  * acknowledged it or the group's policy dropped it, copies it to the monitors, returns it settled.
  *
- * A group may hold a link's ring back by at most half its depth (in blocks: `hold_frames`); beyond, its
- * oldest blocks are dropped by name. A slice's blocks of all floors go to one member of a group;
+ * A group may hold back its share of a link's ring and of the memory; beyond, its policy applies, and at
+ * 3/4 of the ring its oldest blocks are dropped whatever it is: a full ring would lose frames for all. A
+ * group's memory is bounded by its budget. A slice's blocks of all floors go to one member of a group;
  * unacknowledged blocks of a dead member go to another. A dead or slow consumer touches nobody else.
  */
 #ifndef DAEMON_PUBLISHER_H
@@ -19,7 +20,14 @@
 struct publisher_group_config {
 	char name[32];
 	uint8_t streams;      /* bit mask of enum fcm_stream */
-	uint64_t hold_frames; /* the most it may hold back, per link */
+	uint64_t hold_frames; /* its share of a link's ring: beyond, its policy applies */
+	enum fcm_policy policy;
+	uint64_t
+		limit_frames; /* of a link's ring: beyond, the oldest are dropped whatever the policy;
+				* 0: none */
+	uint64_t
+		budget_bytes; /* memory of blocks for it: its policy applies from 3/4, and beyond all of
+				* it the oldest are dropped; 0: none */
 };
 
 struct publisher_config {
@@ -32,26 +40,47 @@ struct publisher_config {
 	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
 };
 
+enum member_state {
+	MEMBER_LEFT, /* said BYE, its connection ended, or it was replaced */
+	MEMBER_ALIVE,
+	MEMBER_SILENT,	 /* no sign of life */
+	MEMBER_TOO_SLOW, /* policy disconnect */
+	MEMBER_STATES
+};
+/* "left", "alive", "silent", "too-slow". */
+const char *member_state_name(enum member_state state);
+
 struct publisher_member_status {
 	char name[48];
 	char group[32];
-	bool alive;
-	uint32_t credit, in_flight;	     /* blocks */
-	uint64_t delivered, delivered_bytes; /* acknowledged blocks */
+	enum member_state state;
+	uint32_t credit, in_flight; /* blocks; dropped ones that it still owes among them */
+	uint64_t in_flight_bytes;   /* memory of them */
+	uint64_t oldest_ns;	    /* age of the oldest block it has and that counts; 0: none */
+	uint64_t delivered, delivered_bytes; /* acknowledged blocks, payload */
+	double blocks_per_s, bytes_per_s;    /* of them, over the last second */
 	uint64_t redelivered;		     /* blocks it got that a dead member had held */
 	uint64_t last_seen_ns;		     /* CLOCK_MONOTONIC */
 };
 struct publisher_group_status {
 	char name[32];
 	uint8_t streams;
-	unsigned members;			     /* alive */
+	unsigned members; /* alive */
+	enum fcm_policy policy;
 	uint64_t offered, acked, in_flight, waiting; /* blocks */
-	uint64_t dropped[OUTCOMES];		     /* blocks */
+	uint64_t acked_bytes;			     /* payload */
+	uint64_t in_flight_bytes, waiting_bytes;     /* memory */
+	uint64_t held_bytes, budget_bytes; /* memory: of both, and of dropped blocks still owed */
+	double blocks_per_s, bytes_per_s;  /* acknowledged, over the last second */
+	uint64_t dropped[OUTCOMES];	   /* blocks */
 	uint64_t dropped_frames[OUTCOMES];
-	uint64_t oldest_ns; /* age of the oldest unsettled block */
+	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
+	uint64_t disconnected; /* members told that they are too slow */
+	uint64_t oldest_ns;    /* age of the oldest unsettled block */
 	/* the last drop, for the operator */
 	uint8_t last_drop_tower, last_drop_floor, last_drop_stream, last_drop_outcome;
 	uint64_t last_drop_first_frame, last_drop_frames;
+	uint64_t last_drop_ns; /* CLOCK_MONOTONIC */
 };
 struct publisher_status {
 	uint64_t blocks, monitor_blocks,

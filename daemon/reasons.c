@@ -426,9 +426,8 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 				 s->config.data.reserved_endpoint);
 			reasons_add(
 				r, true, "consumer-none", object, action,
-				"no consumer is connected: its data are dropped once half the ring "
-				"is "
-				"used");
+				"no consumer is connected: its data are dropped once its share of "
+				"ring or memory is used");
 		} else if (lags(g) && !fresh_start(s)) {
 			reasons_add(r, false, "consumer-lag", object,
 				    together ? "all groups lag together: look at this machine "

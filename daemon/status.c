@@ -140,18 +140,39 @@ static json_t *group_json(const struct publisher_group_status *g)
 					      "frames", (json_int_t)g->dropped_frames[o]));
 	}
 	if (g->last_drop_outcome) {
-		last = json_pack("{s:s,s:i,s:i,s:s,s:I,s:I}", "outcome",
-				 outcome_name(g->last_drop_outcome), "tower", g->last_drop_tower,
-				 "floor", g->last_drop_floor, "stream",
-				 fcm_stream_name(g->last_drop_stream), "first_frame",
-				 (json_int_t)g->last_drop_first_frame, "frames",
-				 (json_int_t)g->last_drop_frames);
+		last = json_pack(
+			"{s:s,s:i,s:i,s:s,s:I,s:I,s:o}", "outcome",
+			outcome_name(g->last_drop_outcome), "tower", g->last_drop_tower, "floor",
+			g->last_drop_floor, "stream", fcm_stream_name(g->last_drop_stream),
+			"first_frame", (json_int_t)g->last_drop_first_frame, "frames",
+			(json_int_t)g->last_drop_frames, "age_s", json_age(g->last_drop_ns));
 	}
-	return json_pack("{s:s,s:o,s:i,s:I,s:I,s:I,s:I,s:o,s:f,s:o}", "group", g->name, "streams",
-			 streams_json(g->streams), "members", (int)g->members, "offered",
+	return json_pack("{s:s,s:o,s:s,s:i,s:I,s:I,s:I,s:I,s:o,s:f,s:o,s:I,s:f,s:f,s:I,s:I,s:I,s:I,"
+			 "s:I,s:I}",
+			 "group", g->name, "streams", streams_json(g->streams), "policy",
+			 fcm_policy_name(g->policy), "members", (int)g->members, "offered",
 			 (json_int_t)g->offered, "acknowledged", (json_int_t)g->acked, "in_flight",
 			 (json_int_t)g->in_flight, "waiting", (json_int_t)g->waiting, "dropped",
-			 dropped, "oldest_s", (double)g->oldest_ns / 1e9, "last_drop", last);
+			 dropped, "oldest_s", (double)g->oldest_ns / 1e9, "last_drop", last,
+			 "acknowledged_bytes", (json_int_t)g->acked_bytes, "blocks_per_s",
+			 g->blocks_per_s, "bytes_per_s", g->bytes_per_s, "in_flight_bytes",
+			 (json_int_t)g->in_flight_bytes, "waiting_bytes",
+			 (json_int_t)g->waiting_bytes, "held_bytes", (json_int_t)g->held_bytes,
+			 "budget_bytes", (json_int_t)g->budget_bytes, "beyond_limit",
+			 (json_int_t)g->beyond, "disconnected", (json_int_t)g->disconnected);
+}
+
+static json_t *member_json(const struct publisher_member_status *m)
+{
+	return json_pack("{s:s,s:s,s:b,s:s,s:i,s:i,s:I,s:f,s:I,s:I,s:f,s:f,s:I,s:o}", "member",
+			 m->name, "group", m->group, "alive", m->state == MEMBER_ALIVE, "state",
+			 member_state_name(m->state), "credit", (int)m->credit, "in_flight",
+			 (int)m->in_flight, "in_flight_bytes", (json_int_t)m->in_flight_bytes,
+			 "oldest_s", (double)m->oldest_ns / 1e9, "delivered",
+			 (json_int_t)m->delivered, "delivered_bytes",
+			 (json_int_t)m->delivered_bytes, "blocks_per_s", m->blocks_per_s,
+			 "bytes_per_s", m->bytes_per_s, "redelivered", (json_int_t)m->redelivered,
+			 "age_s", json_age(m->last_seen_ns));
 }
 
 json_t *status_groups(struct station *s)
@@ -171,16 +192,7 @@ json_t *status_members(struct station *s)
 
 	publisher_get_status(s->publisher, &s->publisher_status);
 	for (unsigned n = 0; n < s->publisher_status.members; n++) {
-		const struct publisher_member_status *m = &s->publisher_status.member[n];
-
-		json_array_append_new(j, json_pack("{s:s,s:s,s:b,s:i,s:i,s:I,s:I,s:I,s:o}",
-						   "member", m->name, "group", m->group, "alive",
-						   m->alive, "credit", (int)m->credit, "in_flight",
-						   (int)m->in_flight, "delivered",
-						   (json_int_t)m->delivered, "delivered_bytes",
-						   (json_int_t)m->delivered_bytes, "redelivered",
-						   (json_int_t)m->redelivered, "age_s",
-						   json_age(m->last_seen_ns)));
+		json_array_append_new(j, member_json(&s->publisher_status.member[n]));
 	}
 	return j;
 }

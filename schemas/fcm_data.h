@@ -30,10 +30,12 @@
  *              that may be in flight to this member, 1..1024; name of letters, digits and "._:-". A
  *              HELLO begins anew: what the name held before, on whatever connection, is sent again
  *   <- WELCOME {"protocol":1,"board":0,"group":"trigger","streams":["pmt"],"policy":"drop-oldest"}
+ *              policy: one of FCM_POLICY_NAMES, what happens when the group falls behind
  *   <- ERROR   {"error":"...","hint":"..."}      the sender is not a member:
  *              "unknown-member" (say HELLO: the daemon is a new one, or took the member for dead),
  *              "bad-hello", "no-such-group", "too-many-members" (the HELLO is refused), "replaced"
- *              (another connection said HELLO with the same name)
+ *              (another connection said HELLO with the same name), "too-slow" (policy disconnect: what it
+ *              had goes to the other members, or is dropped when there are none; HELLO begins anew)
  *   <- BLOCK   topic, header, payload
  *   <- ALIVE   the daemon's, when it has sent nothing for a while
  *   -> ACK     n x struct fcm_ack, at most 4096: processed; only acknowledged is delivered
@@ -63,6 +65,33 @@ static inline const char *fcm_stream_name(unsigned stream)
 	static const char *const names[FCM_STREAMS] = {FCM_STREAM_NAMES};
 
 	return stream < FCM_STREAMS ? names[stream] : "?";
+}
+
+/*
+ * What happens when a group falls behind: when it has used up its share of the ring (hold_fraction) or
+ * three quarters of its memory (budget_mb). Every drop is counted by floor, stream and frame range.
+ *   drop-oldest  its oldest blocks are dropped
+ *   drop-newest  new blocks are dropped until it has worked off what it holds
+ *   disconnect   the member that holds it up is told "too-slow" and is none any more
+ *   wait         nothing: the ring is held back further
+ * Beyond 3/4 of the ring, or the whole of its memory, the oldest are dropped whatever the policy.
+ */
+enum fcm_policy {
+	FCM_DROP_OLDEST = 0,
+	FCM_DROP_NEWEST = 1,
+	FCM_DISCONNECT = 2,
+	FCM_WAIT = 3,
+	FCM_POLICIES = 4
+};
+/* What WELCOME, the status and the configuration call them. */
+#define FCM_POLICY_NAMES "drop-oldest", "drop-newest", "disconnect", "wait"
+
+/* "?": no policy. */
+static inline const char *fcm_policy_name(unsigned policy)
+{
+	static const char *const names[FCM_POLICIES] = {FCM_POLICY_NAMES};
+
+	return policy < FCM_POLICIES ? names[policy] : "?";
 }
 
 /* flags */

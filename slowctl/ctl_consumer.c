@@ -9,9 +9,9 @@
 
 static void render_members(struct writer *w, const json_t *members)
 {
-	static const char *const columns[] = {"member",	    "group",	   "state",
-					      ">in flight", ">credit",	   ">blocks",
-					      ">bytes",	    ">taken over", ">last word"};
+	static const char *const columns[] = {"member",	   "group",    "state",	      ">in flight",
+					      ">credit",   ">lag",     ">blocks",     ">bytes",
+					      ">blocks/s", ">bytes/s", ">taken over", ">last word"};
 	size_t i;
 	const json_t *m;
 
@@ -21,11 +21,15 @@ static void render_members(struct writer *w, const json_t *members)
 
 		value_cell(w, m, "member", VALUE_PLAIN);
 		value_cell(w, m, "group", VALUE_PLAIN);
-		writer_cell(w, alive ? WRITER_GOOD : WRITER_BAD, "%s", alive ? "alive" : "dead");
+		writer_cell(w, alive ? WRITER_GOOD : WRITER_BAD, "%s",
+			    value_string(m, "state", alive ? "alive" : "dead"));
 		value_cell(w, m, "in_flight", VALUE_COUNT);
 		value_cell(w, m, "credit", VALUE_COUNT);
+		value_cell(w, m, "oldest_s", VALUE_AGE);
 		value_cell(w, m, "delivered", VALUE_COUNT);
 		value_cell(w, m, "delivered_bytes", VALUE_RATE);
+		value_cell(w, m, "blocks_per_s", VALUE_RATE);
+		value_cell(w, m, "bytes_per_s", VALUE_RATE);
 		value_cell(w, m, "redelivered", VALUE_COUNT);
 		value_cell(w, m, "age_s", VALUE_AGE);
 	}
@@ -51,7 +55,7 @@ static void render_groups(struct writer *w, const json_t *groups)
 {
 	static const char *const columns[] = {"group",	       "streams",    ">members", ">offered",
 					      ">acknowledged", ">in flight", ">waiting", ">dropped",
-					      "why",	       ">oldest"};
+					      "why",	       ">lag"};
 	size_t i;
 	const json_t *g;
 
@@ -78,19 +82,47 @@ static void render_groups(struct writer *w, const json_t *groups)
 	writer_table_end(w, "no groups are configured");
 }
 
+static void render_memory(struct writer *w, const json_t *groups)
+{
+	static const char *const columns[] = {
+		"group",   "policy",	">in flight", ">waiting",	 ">held",
+		">budget", ">blocks/s", ">bytes/s",   ">against policy", ">disconnected"};
+	size_t i;
+	const json_t *g;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (groups, i, g) {
+		bool beyond = value_integer(g, "beyond_limit", 0) > 0;
+
+		value_cell(w, g, "group", VALUE_PLAIN);
+		value_cell(w, g, "policy", VALUE_PLAIN);
+		value_cell(w, g, "in_flight_bytes", VALUE_RATE);
+		value_cell(w, g, "waiting_bytes", VALUE_RATE);
+		value_cell(w, g, "held_bytes", VALUE_RATE);
+		value_cell(w, g, "budget_bytes", VALUE_RATE);
+		value_cell(w, g, "blocks_per_s", VALUE_RATE);
+		value_cell(w, g, "bytes_per_s", VALUE_RATE);
+		writer_cell(w, beyond ? WRITER_WARN : WRITER_PLAIN, "%lld",
+			    value_integer(g, "beyond_limit", 0));
+		value_cell(w, g, "disconnected", VALUE_COUNT);
+	}
+	writer_table_end(w, "no groups are configured");
+}
+
 static void render_last_drop(struct writer *w, const json_t *group)
 {
 	const json_t *drop = value_at(group, "last_drop");
-	char floor[48];
+	char floor[48], age[32];
 
 	if (!json_is_object(drop)) {
 		return;
 	}
-	writer_text(w, WRITER_WARN, "%s: last dropped (%s) %s of %s, frames %lld to %lld",
+	writer_text(w, WRITER_WARN, "%s: last dropped (%s) %s of %s, frames %lld to %lld, %s ago",
 		    value_string(group, "group", "?"), value_string(drop, "outcome", "?"),
 		    value_string(drop, "stream", "?"), value_floor(drop, floor, sizeof(floor)),
 		    value_integer(drop, "first_frame", 0),
-		    value_integer(drop, "first_frame", 0) + value_integer(drop, "frames", 0) - 1);
+		    value_integer(drop, "first_frame", 0) + value_integer(drop, "frames", 0) - 1,
+		    value_text(value_at(drop, "age_s"), VALUE_AGE, age, sizeof(age)));
 	writer_newline(w);
 }
 
@@ -104,6 +136,9 @@ static void render_list(struct writer *w, const json_t *result)
 	json_array_foreach (value_at(result, "groups"), i, group) {
 		render_last_drop(w, group);
 	}
+	writer_newline(w);
+	writer_heading(w, "Policies, memory in bytes, pace");
+	render_memory(w, value_at(result, "groups"));
 	writer_newline(w);
 	writer_heading(w, "Members");
 	render_members(w, value_at(result, "members"));
@@ -124,9 +159,13 @@ const struct ctl_command ctl_consumer_commands[] = {
 		.help = "Groups of reserved consumers with what was offered, acknowledged, is in "
 			"flight, waits for\na member, or was dropped by name: no-member (nobody "
 			"there), "
-			"slow, shutdown, pool (no\nmemory left). Members: 'taken over' counts "
-			"blocks "
-			"that a dead member had held.\n\n"
+			"slow, shutdown, pool (no\nmemory left). lag: age of the oldest block "
+			"not settled. Policy: what happens when the\ngroup has used its share of "
+			"the ring or 3/4 of its budget of memory; 'against policy' are\nblocks "
+			"dropped because 3/4 of the ring or the whole budget was used.\n\n"
+			"Members: 'in flight' counts dropped blocks that it still owes, 'taken "
+			"over' blocks that a\ndead member had held. State: alive, left, silent, "
+			"too-slow (disconnected by the policy).\n\n"
 			"Monitors (data tail) are best effort and not listed.",
 		.run = list_run,
 	},

@@ -10,7 +10,9 @@ $(eval $(call unit_test,test_deframe,$(addprefix tests/unit/,test_deframe.c defr
 $(eval $(call unit_test,test_deframe_random,$(addprefix tests/unit/,test_deframe_random.c deframe_rig.c),tdm,libisal))
 
 # consumers: groups, publisher
-$(eval $(call unit_test,test_groups,tests/unit/test_groups.c $(addprefix daemon/,groups.c groups_status.c),,))
+$(eval $(call unit_test,test_groups,$(addprefix tests/unit/,test_groups.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
+$(eval $(call unit_test,test_groups_policy,$(addprefix tests/unit/,test_groups_policy.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
+$(eval $(call unit_test,test_groups_random,$(addprefix tests/unit/,test_groups_random.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
 $(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tests/system/,consumer_check.c block_reader.c truth_book.c),data tdm,libisal libxxhash sqlite3))
 $(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher data tdm,libzmq jansson libisal))
 

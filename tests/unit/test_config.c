@@ -95,6 +95,36 @@ static void defaults(void **state)
 	assert_int_equal(c.daemon.log_level, LOG_INFO);
 }
 
+/* A group's memory: as written, or its part of three quarters of the pool, by what its streams bring. */
+static void budgets(void **state)
+{
+	static const char four[] =
+		FLOORS "[data]\npool_mb = 16\n[group a]\nstreams = pmt\npolicy = wait\n"
+		       "[group b]\nstreams = pmt\nbudget_mb = 2\npolicy = drop-newest\n"
+		       "[group c]\nstreams = hydrophone\npolicy = disconnect\n"
+		       "[group d]\nstreams = instrument\n";
+	struct config c;
+	uint64_t sum = 0;
+
+	(void)state;
+	assert_int_equal(config_stream_bytes(1u << FCM_PMT), 9168);
+	assert_int_equal(config_stream_bytes(1u << FCM_HYDROPHONE | 1u << FCM_INSTRUMENT), 384);
+	load(FLOORS, &c);
+	assert_int_equal(c.group[0].policy, FCM_DROP_OLDEST);
+	assert_in_range(config_budget_bytes(&c, 0), 330ull << 20, 333ull << 20);
+	assert_in_range(config_budget_bytes(&c, 1), 50ull << 20, 53ull << 20);
+	load(four, &c);
+	assert_int_equal(c.group[0].policy, FCM_WAIT);
+	assert_int_equal(c.group[1].policy, FCM_DROP_NEWEST);
+	assert_int_equal(c.group[2].policy, FCM_DISCONNECT);
+	assert_int_equal(config_budget_bytes(&c, 1), 2ull << 20);
+	for (unsigned n = 0; n < 4; n++) {
+		sum += config_budget_bytes(&c, n);
+		assert_true(config_budget_bytes(&c, n) > 500000);
+	}
+	assert_true(sum < 12ull << 20);
+}
+
 static void all_types(void **state)
 {
 	struct config c;
@@ -178,6 +208,9 @@ static void mistakes(void **state)
 		{FLOORS "[group x]\nstreams = pmt,sound\n", 4, "pmt, hydrophone, instrument"},
 		{FLOORS "[group x]\nstreams = pmt instrument\n", 4, "pmt, hydrophone"},
 		{FLOORS "[group x]\nstreams = pmt\npolicy = never\n", 5, "drop-oldest"},
+		{FLOORS "[group x]\nstreams = pmt\npolicy = never\n", 5, "disconnect, wait"},
+		{FLOORS "[group x]\nstreams = pmt\nbudget_mb = 600\n", 0,
+		 "the groups may hold 600 MiB, the pool has 512"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = 0.9\n", 5, "0.05..0.5"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = nan\n", 5, "not a number"},
 		{FLOORS "[link 1]\nfloor = 1\n", 0, "both name tower 1 floor 1"},
@@ -574,13 +607,14 @@ static void holdover_classes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),	   cmocka_unit_test(all_types),
-		cmocka_unit_test(instance_number), cmocka_unit_test(mistakes),
-		cmocka_unit_test(collects_all),	   cmocka_unit_test(not_a_text),
-		cmocka_unit_test(later_ones_win),  cmocka_unit_test(check_and_print),
-		cmocka_unit_test(reload),	   cmocka_unit_test(example),
-		cmocka_unit_test(manual_page),	   cmocka_unit_test(holdover_classes),
-		cmocka_unit_test(ranges),	   cmocka_unit_test(endpoints),
+		cmocka_unit_test(defaults),	    cmocka_unit_test(budgets),
+		cmocka_unit_test(all_types),	    cmocka_unit_test(instance_number),
+		cmocka_unit_test(mistakes),	    cmocka_unit_test(collects_all),
+		cmocka_unit_test(not_a_text),	    cmocka_unit_test(later_ones_win),
+		cmocka_unit_test(check_and_print),  cmocka_unit_test(reload),
+		cmocka_unit_test(example),	    cmocka_unit_test(manual_page),
+		cmocka_unit_test(holdover_classes), cmocka_unit_test(ranges),
+		cmocka_unit_test(endpoints),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -47,15 +47,22 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void start(struct rig *r, uint64_t hold_blocks, uint32_t queue_size)
+static void start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_size,
+			 enum fcm_policy policy)
 {
 	const struct publisher_config config = {
 		.board = 3,
 		.reserved_endpoint = "tcp://127.0.0.1:*",
 		.monitor_endpoint = "tcp://127.0.0.1:*",
 		.groups = 2,
-		.group = {{"trigger", 1u << FCM_PMT, hold_blocks * BLOCK_FRAMES},
-			  {"acoustic", 1u << FCM_HYDROPHONE, hold_blocks * BLOCK_FRAMES}},
+		.group = {{.name = "trigger",
+			   .streams = 1u << FCM_PMT,
+			   .hold_frames = hold_blocks * BLOCK_FRAMES,
+			   .policy = policy},
+			  {.name = "acoustic",
+			   .streams = 1u << FCM_HYDROPHONE,
+			   .hold_frames = hold_blocks * BLOCK_FRAMES,
+			   .policy = policy}},
 		.monitor_hwm = 16,
 		.dead_ms = 1000,
 	};
@@ -67,6 +74,11 @@ static void start(struct rig *r, uint64_t hold_blocks, uint32_t queue_size)
 	assert_int_equal(queue_init(&r->settled, sizeof(struct block *), queue_size, 0), 0);
 	assert_int_equal(publisher_start(&config, &r->blocks, &r->settled, &r->p), 0);
 	r->context = zmq_ctx_new();
+}
+
+static void start(struct rig *r, uint64_t hold_blocks, uint32_t queue_size)
+{
+	start_policy(r, hold_blocks, queue_size, FCM_DROP_OLDEST);
 }
 
 /* What capture does with settled blocks. */
@@ -290,7 +302,7 @@ static void test_hello_block_ack(void **state)
 	assert_int_equal(s.group[0].acked, 1);
 	assert_int_equal(s.blocks, 2);
 	say(d, "BYE", NULL, 0);
-	WAIT_STATUS(&r, s, !s.member[0].alive);
+	WAIT_STATUS(&r, s, s.member[0].state == MEMBER_LEFT);
 	zmq_close(d);
 	finish(&r);
 }
@@ -375,9 +387,9 @@ static void test_malformed(void **state)
 	}
 	assert_true(zmq_send(d, "ACK", 3, 0) >= 0);
 	WAIT_STATUS(&r, s, s.bad_messages == 9);
-	assert_true(s.member[0].alive);
+	assert_int_equal(s.member[0].state, MEMBER_ALIVE);
 	say(d, "ACK", big, sizeof(big)); /* ZeroMQ itself cuts the connection */
-	WAIT_STATUS(&r, s, !s.member[0].alive);
+	WAIT_STATUS(&r, s, s.member[0].state == MEMBER_LEFT);
 	/* It comes back by itself; the daemon does not know it any more. */
 	say(d, "ALIVE", NULL, 0);
 	expect(d, "ERROR", "unknown-member");
@@ -490,7 +502,7 @@ static void test_killed_consumer(void **state)
 	for (unsigned i = 0; i < s.members; i++) {
 		bool heir = strcmp(s.member[i].name, "heir") == 0;
 
-		assert_int_equal(s.member[i].alive, heir);
+		assert_int_equal(s.member[i].state == MEMBER_ALIVE, heir);
 		assert_int_equal(s.member[i].redelivered, heir ? 4 : 0);
 		assert_int_equal(s.member[i].delivered, heir ? 4 : 2);
 	}
@@ -521,13 +533,45 @@ static void test_silent_consumer(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(r.outcome[i][0], OUTCOME_DROP_SLOW);
 	}
-	WAIT_STATUS(&r, s, s.members == 1 && !s.member[0].alive); /* dead_ms of silence */
+	WAIT_STATUS(&r, s, s.members == 1 && s.member[0].state == MEMBER_SILENT); /* dead_ms of silence */
 	offer(&r, FCM_PMT);
 	wait_back(&r, 4);
 	assert_int_equal(r.outcome[3][0], OUTCOME_DROP_NO_MEMBER);
 	WAIT_STATUS(&r, s, s.group[0].dropped[OUTCOME_DROP_NO_MEMBER] == 1);
 	assert_int_equal(s.group[0].dropped_frames[OUTCOME_DROP_SLOW], 3 * BLOCK_FRAMES);
 	assert_int_equal(s.group[0].last_drop_first_frame, 3 * BLOCK_FRAMES);
+	zmq_close(d);
+	finish(&r);
+}
+
+static void test_too_slow(void **state)
+{
+	struct publisher_status s;
+	static struct rig r;
+	void *d;
+
+	(void)state;
+	start_policy(&r, 4, 64, FCM_DISCONNECT);
+	d = dealer(r.context, publisher_reserved_endpoint(r.p));
+	say_hello(d, "slow", "trigger", 2);
+	expect(d, "WELCOME", "\"policy\":\"disconnect\"");
+	for (unsigned i = 0; i < 5; i++) {
+		offer(&r, FCM_PMT);
+	}
+	wait_back(&r, 2);
+	assert_int_equal(expect_block(d, false), 5ull << 40);
+	assert_int_equal(expect_block(d, false), 5ull << 40 | 1);
+	expect(d, "ERROR", "too-slow");
+	assert_int_equal(r.outcome[0][0], OUTCOME_DROP_SLOW);
+	assert_int_equal(r.outcome[1][0], OUTCOME_DROP_SLOW);
+	ack(d, FCM_PMT, 5ull << 40); /* nothing that it acknowledges counts any more */
+	expect(d, "ERROR", "unknown-member");
+	WAIT_STATUS(&r, s, s.unknown_acks == 1);
+	assert_int_equal(s.member[0].state, MEMBER_TOO_SLOW);
+	assert_int_equal(s.group[0].disconnected, 1);
+	say_hello(d, "slow", "trigger", 2); /* begins anew with what has waited */
+	expect(d, "WELCOME", "trigger");
+	assert_int_equal(expect_block(d, false), 5ull << 40 | 2);
 	zmq_close(d);
 	finish(&r);
 }
@@ -697,6 +741,7 @@ int main(void)
 		cmocka_unit_test(test_name_taken_over),
 		cmocka_unit_test(test_killed_consumer),
 		cmocka_unit_test(test_silent_consumer),
+		cmocka_unit_test(test_too_slow),
 		cmocka_unit_test(test_monitor),
 		cmocka_unit_test(test_full_settled_queue),
 		cmocka_unit_test(test_pool_empty),
