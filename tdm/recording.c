@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Recordings as files: see recording.h. */
+#include "tdm/recording.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tdm/frame.h"
+
+#define SECOND_NS 1000000000ll
+#define FRAME_NS  (SECOND_NS / TDM_FRAMES_PER_SECOND)
+#define REACH	  (1ull << 45) /* counts: 139 years, and no sum below overflows */
+
+/* ---------------------------------------------------------------------------------- segments */
+
+/* "link2-00017.fcmr", and nothing behind it. */
+static bool parse_name(const char *name, unsigned *ret_link, uint32_t *ret_number)
+{
+	int length = 0;
+
+	/* At most ten digits: whatever is in the directory, it is only looked at. */
+	if (sscanf(name, "link%1u-%9" SCNu32 FCM_SEGMENT_SUFFIX "%n", ret_link, ret_number,
+		   &length) != 2) {
+		return false;
+	}
+	return length > 0 && name[length] == '\0' && *ret_link < RECORDING_LINKS;
+}
+
+static int add(struct recording *r, const char *path, unsigned link, uint32_t number)
+{
+	struct recording_segment *more =
+		reallocarray(r->segments, r->count + 1, sizeof(*r->segments));
+
+	if (!more) {
+		return -ENOMEM;
+	}
+	r->segments = more;
+	more[r->count] = (struct recording_segment){strdup(path), link, number};
+	if (!more[r->count].path) {
+		return -ENOMEM;
+	}
+	r->count++;
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct recording_segment *x = a, *y = b;
+
+	if (x->link != y->link) {
+		return x->link < y->link ? -1 : 1;
+	}
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int list_directory(struct recording *r, DIR *directory, const char *path)
+{
+	char name[PATH_MAX];
+	const struct dirent *entry;
+	uint32_t number;
+	unsigned link;
+	int err = 0;
+
+	while (err == 0 && (entry = readdir(directory))) {
+		if (!parse_name(entry->d_name, &link, &number)) {
+			continue;
+		}
+		if (snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) >=
+		    (int)sizeof(name)) {
+			err = -ENAMETOOLONG;
+		} else {
+			err = add(r, name, link, number);
+		}
+	}
+	if (err == 0 && r->count == 0) {
+		err = -ENODATA;
+	}
+	if (err == 0) {
+		qsort(r->segments, r->count, sizeof(*r->segments), by_number);
+	}
+	return err;
+}
+
+static int list_file(struct recording *r, const char *path)
+{
+	struct recording_file f;
+	int err = recording_open(&f, path);
+
+	if (err < 0) {
+		return err;
+	}
+	err = f.walk.segment.link < RECORDING_LINKS
+		      ? add(r, path, f.walk.segment.link, f.walk.segment.segment)
+		      : -EBADMSG;
+	recording_close(&f);
+	return err;
+}
+
+int recording_init(struct recording *r, const char *path)
+{
+	struct recording found = {0};
+	DIR *directory = opendir(path);
+	int err;
+
+	if (directory) {
+		err = list_directory(&found, directory, path);
+		closedir(directory);
+	} else {
+		err = errno == ENOTDIR ? list_file(&found, path) : -errno;
+	}
+	if (err < 0) {
+		recording_fini(&found);
+		return err;
+	}
+	*r = found;
+	return 0;
+}
+
+void recording_fini(struct recording *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		free(r->segments[i].path);
+	}
+	free(r->segments);
+	*r = (struct recording){0};
+}
+
+/* ------------------------------------------------------------------------------------- a file */
+
+static ssize_t read_file(void *context, uint64_t offset, void *to, size_t length)
+{
+	const int fd = (int)(intptr_t)context;
+	size_t done = 0;
+
+	while (done < length && offset + done <= INT64_MAX) {
+		ssize_t n = pread(fd, (uint8_t *)to + done, length - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			return -errno;
+		}
+		if (n == 0) {
+			break;
+		}
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int recording_open(struct recording_file *f, const char *path)
+{
+	/* A pipe in the place of a segment must not hold us up. */
+	struct recording_file new = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	struct stat st;
+	int err;
+
+	if (new.fd < 0) {
+		return -errno;
+	}
+	err = fstat(new.fd, &st) < 0 ? -errno : 0;
+	if (err == 0 && !S_ISREG(st.st_mode)) {
+		err = S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
+	}
+	if (err == 0) {
+		err = tdm_walk_begin(&new.walk, read_file, (void *)(intptr_t) new.fd);
+	}
+	if (err == 0) {
+		new.data = malloc((size_t) new.walk.segment.data_bytes_max + 1);
+		err = new.data ? 0 : -ENOMEM;
+	}
+	if (err < 0) {
+		close(new.fd);
+		return err;
+	}
+	*f = new;
+	return 0;
+}
+
+void recording_close(struct recording_file *f)
+{
+	free(f->data);
+	close(f->fd);
+	*f = (struct recording_file){.fd = -1};
+}
+
+int recording_next(struct recording_file *f, struct fcm_record_header *ret_header)
+{
+	return tdm_walk_next(&f->walk, ret_header, f->data);
+}
+
+/* ------------------------------------------------------------------------------------- labels */
+
+struct fcm_record_label recording_label(const uint8_t *data)
+{
+	struct fcm_record_label label;
+
+	memcpy(&label, data, sizeof(label));
+	return label;
+}
+
+bool recording_tai_ns(const struct fcm_record_label *l, uint64_t count, int64_t *ret_tai_ns)
+{
+	/* Far enough from the ends of the range for the sums below. */
+	const int64_t limit = INT64_MAX / 4;
+
+	if (l->anchor_tai_ns == INT64_MIN || l->anchor_tai_ns < 0 || l->anchor_tai_ns > limit ||
+	    count >= REACH || l->anchor_count >= REACH) {
+		return false;
+	}
+	*ret_tai_ns = l->anchor_tai_ns + ((int64_t)count - (int64_t)l->anchor_count) * FRAME_NS;
+	return *ret_tai_ns >= 0 && *ret_tai_ns <= limit;
+}
+
+int64_t recording_utc_ns(const struct fcm_record_label *l, int64_t tai_ns, bool *ret_leap)
+{
+	int64_t offset = l->tai_utc_s;
+
+	*ret_leap = false;
+	if (l->leap_tai_ns > 0 && tai_ns >= l->leap_tai_ns) {
+		*ret_leap = tai_ns - l->leap_tai_ns < SECOND_NS;
+		offset += *ret_leap ? 0 : 1;
+	}
+	return tai_ns - offset * SECOND_NS;
+}

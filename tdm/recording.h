@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Recordings as files, for whoever reads them (fcmctl, the emulator): which segments there are, and one of
+ * them opened for tdm/record.h to walk. Beside the pure functions, as a library of its own: this does I/O.
+ *
+ * Files are read by pread(2), not mapped: one that becomes shorter meanwhile ends early and does no harm.
+ */
+#ifndef TDM_RECORDING_H
+#define TDM_RECORDING_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tdm/record.h"
+
+#define RECORDING_LINKS 4u
+
+struct recording_segment {
+	char *path;
+	unsigned link;
+	uint32_t number; /* in the link's series */
+};
+
+struct recording {
+	struct recording_segment *segments; /* by link, then number */
+	size_t count;
+};
+
+/*
+ * The segments of a recording: those in directory `path` whose names say that they are (linkL-NNNNN.fcmr),
+ * or the one at `path`, whatever its name. -ENODATA: a directory without segments; else what open(2) or the
+ * segment's header says (record.h). recording_fini() after success only.
+ */
+int recording_init(struct recording *r, const char *path);
+void recording_fini(struct recording *r);
+
+/* A segment being read. */
+struct recording_file {
+	int fd;
+	struct record_walk walk;
+	uint8_t *data; /* of the last record; room for segment.data_bytes_max */
+};
+
+/* 0, or what open(2), tdm_walk_begin() or malloc(3) say; *f is then untouched. */
+int recording_open(struct recording_file *f, const char *path);
+void recording_close(struct recording_file *f);
+/* tdm_walk_next() with data in f->data, checked. */
+int recording_next(struct recording_file *f, struct fcm_record_header *ret_header);
+
+/* The label of a LABEL record whose data stand at `data`. */
+struct fcm_record_label recording_label(const uint8_t *data);
+/* TAI since 1970 of the start of `count`, ns. False: the label knows no time, or the count lies so far away
+ * that it is none of this label's. */
+bool recording_tai_ns(const struct fcm_record_label *label, uint64_t count, int64_t *ret_tai_ns);
+/* UTC since 1970 of a TAI time; *ret_leap: it lies in 23:59:60, whose number is the one before plus one. */
+int64_t recording_utc_ns(const struct fcm_record_label *label, int64_t tai_ns, bool *ret_leap);
+
+#endif
