@@ -237,7 +237,7 @@ static void choose_source(struct clock *c)
 	const struct clock_line *floors =
 		clock_track_best(&c->floors, c->config.confirm, silence, c->now_ns);
 
-	if (c->emulated) {
+	if (c->emulated) { /* the line is its own: see clock_own_time() */
 		consider(c, LABEL_EMULATOR, floors);
 		return;
 	}

@@ -102,8 +102,10 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 /* A floor's time word: frame `floor_frame` (on the board's count line) carries this label. */
 void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floor_frame,
 		     uint64_t now_ns);
-/* The emulator at --speed max labels itself. */
+/* The emulator at --speed max, or of a recording, labels itself: nothing but clock_own_time() labels. */
 void clock_emulated(struct clock *c, bool own_labels);
+/* Its board's time of day: the second that `count` lies in carries this label. It needs no confirmation. */
+void clock_own_time(struct clock *c, const struct tdm_time *time, uint64_t count, uint64_t now_ns);
 /* Another table of leap seconds was read: TAI-UTC now, the next leap, its expiry. A change
  * of TAI-UTC itself (the old table was wrong) relabels; an announcement does not. */
 void clock_leap(struct clock *c, int32_t tai_utc_s, int64_t leap_tai_ns,

@@ -393,7 +393,7 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 	}
 	c->last_word_ns = c->now_ns;
 	c->word_quality = time->quality;
-	if (time->quality == TDM_TIME_NONE) {
+	if (time->quality == TDM_TIME_NONE || c->emulated) {
 		return;
 	}
 	if (time->quality >= TDM_TIME_LOCKED) {
@@ -401,13 +401,34 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 	}
 	tai_ns = tai_of_word(c, time, &utc_s, &leap_agrees);
 	offset = clock_offset_of(floor_frame - time->frame, tai_ns);
-	c->word_leap_mismatch = !leap_agrees && !c->emulated;
-	if (!c->emulated && offset != clock_label_offset(c) &&
+	c->word_leap_mismatch = !leap_agrees;
+	if (offset != clock_label_offset(c) &&
 	    (utc_s < c->config.floor_utc_s || far_by_s(c, utc_s * CLOCK_SECOND_NS) != 0)) {
 		c->rejects++;
 		return;
 	}
 	clock_track_put(&c->floors, floor_frame - time->frame, offset, credit(c, offset),
 			clock_silence_ns(c), c->now_ns);
+	clock_evaluate(c);
+}
+
+/* ------------------------------------------------------------------ the emulator's own */
+
+void clock_own_time(struct clock *c, const struct tdm_time *time, uint64_t count, uint64_t now_ns)
+{
+	uint64_t second = count - count % FRAMES;
+	int64_t utc_s, offset;
+	bool leap_agrees;
+
+	clock_at(c, now_ns);
+	if (!c->emulated || !tdm_time_legal(time) || time->quality == TDM_TIME_NONE) {
+		return;
+	}
+	offset = clock_offset_of(second, tai_of_word(c, time, &utc_s, &leap_agrees));
+	if (!clock_has_label(c) || offset != clock_label_offset(c)) {
+		clock_track_reset(&c->floors); /* its word is final */
+	}
+	clock_track_put(&c->floors, second, offset, c->config.confirm, clock_silence_ns(c),
+			c->now_ns);
 	clock_evaluate(c);
 }

@@ -14,7 +14,7 @@ enum label_source {
 	LABEL_GPSD = 1,
 	LABEL_FLOORS = 2,   /* the time word that the floors already carry */
 	LABEL_SYSTEM = 3,   /* the synchronised system clock */
-	LABEL_EMULATOR = 4, /* --speed max: the model's own labels */
+	LABEL_EMULATOR = 4, /* --speed max, --play: the model's own labels */
 };
 
 enum clock_state {

@@ -246,6 +246,7 @@ void timing_tick(struct station *s)
 	}
 	if (watch_info(s->watch)) {
 		clock_emulated(s->clock, watch_info(s->watch)->emulated == NANET3_EMULATED_UNPACED);
+		clock_own_time(s->clock, &b->time, b->count, b->read_ns);
 	}
 	clock_tick(s->clock, now);
 	hand_over_label(s);

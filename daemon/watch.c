@@ -90,8 +90,8 @@ static int try_open(struct watch *w, uint64_t now_ns)
 
 static int read_board(struct watch *w, uint64_t now_ns)
 {
-	/* STATUS .. TEMPERATURE in one reading. */
-	enum { FIRST = NANET3_REG_STATUS, N = (NANET3_REG_TEMPERATURE - FIRST) / 4 + 1 };
+	/* STATUS .. TOD_FLAGS in one reading: count and time of day belong together. */
+	enum { FIRST = NANET3_REG_STATUS, N = (NANET3_REG_TOD_FLAGS - FIRST) / 4 + 1 };
 	uint32_t v[N];
 	int r = nanet3_reg_read(w->board, FIRST, v, N);
 
@@ -103,6 +103,13 @@ static int read_board(struct watch *w, uint64_t now_ns)
 	w->now.boot_count = REG(BOOT_COUNT);
 	w->now.count = (uint64_t)v[(NANET3_REG_COUNT - FIRST) / 4 + 1] << 32 | REG(COUNT);
 	w->now.temperature_mc = (int32_t)REG(TEMPERATURE);
+	w->now.time = (struct tdm_time){
+		.second = REG(TOD),
+		.day = REG(TOD_DATE) & 0x1ff,
+		.year = REG(TOD_DATE) >> 9 & 0x7f,
+		.quality = w->now.status & NANET3_STATUS_TOD ? REG(TOD_FLAGS) & 0xf : TDM_TIME_NONE,
+		.leap = REG(TOD_FLAGS) >> 4 & 0x3,
+	};
 #undef REG
 	w->now.read_ns = now_ns;
 	return 0;

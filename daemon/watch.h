@@ -15,6 +15,7 @@
 
 #include "daemon/phase.h"
 #include "driver/lib/libnanet3.h"
+#include "tdm/frame.h"
 
 struct watch_link {
 	uint32_t status; /* NANET3_LSTAT_* */
@@ -29,7 +30,8 @@ struct watch_board {
 	uint32_t boot_count;
 	uint64_t count; /* the board's frame count, at read_ns */
 	int32_t temperature_mc;
-	uint64_t read_ns; /* CLOCK_MONOTONIC of the last successful reading; 0: never */
+	struct tdm_time time; /* of day, from IRIG-B; quality TDM_TIME_NONE: none */
+	uint64_t read_ns;     /* CLOCK_MONOTONIC of the last successful reading; 0: never */
 };
 
 struct watch_events {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/unit/clock_rig.h"
@@ -272,6 +273,20 @@ static void system_without_pps(void **state)
 	teardown(&w);
 }
 
+/* The board's time of day `frames` into the second at `tai_ns`, which begins at count_now(). */
+static void own_time(struct world *w, int64_t tai_ns, unsigned frames)
+{
+	const time_t utc_s = (time_t)(tai_ns / S - w->config.tai_utc_s);
+	struct tm tm;
+	struct tdm_time time = {.quality = TDM_TIME_LOCKED};
+
+	gmtime_r(&utc_s, &tm);
+	time.second = (uint32_t)(tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec);
+	time.day = (uint16_t)tm.tm_yday;
+	time.year = (uint8_t)(tm.tm_year - 100);
+	clock_own_time(w->clock, &time, count_now(w) + frames, w->mono_ns);
+}
+
 static void emulated(void **state)
 {
 	struct world w;
@@ -288,13 +303,25 @@ static void emulated(void **state)
 		tell_words(&w);
 		tell_tpv(&w, START_UTC_S + i / 7);
 		clock_tick(w.clock, w.mono_ns);
+		assert_int_equal(view(&w).label.state, i == 0 ? CLOCK_NO_TIME : CLOCK_LOCKED);
+		own_time(&w, w.tai_ns, 40);
+		assert_int_equal(view(&w).label.state, CLOCK_LOCKED); /* at once */
 	}
 	v = view(&w);
-	assert_int_equal(v.label.state, CLOCK_LOCKED);
 	assert_int_equal(v.label.source, LABEL_EMULATOR);
 	assert_int_equal(v.label.time_epoch, 1);
 	assert_int_equal(label_tai_ns(&v.label, count_now(&w)), w.tai_ns);
 	assert_words(&w, "emulator labels itself", "");
+	/* Another label of its own is the label at once, too; what is no time of day is none. */
+	own_time(&w, w.tai_ns + 7 * S, 7999);
+	v = view(&w);
+	assert_int_equal(v.label.state, CLOCK_LOCKED);
+	assert_int_equal(v.label.time_epoch, 2);
+	assert_int_equal(label_tai_ns(&v.label, count_now(&w)), w.tai_ns + 7 * S);
+	clock_own_time(w.clock, &(struct tdm_time){.second = 90000, .quality = TDM_TIME_LOCKED},
+		       count_now(&w), w.mono_ns);
+	clock_own_time(w.clock, &(struct tdm_time){.second = 5}, count_now(&w), w.mono_ns);
+	assert_int_equal(view(&w).label.time_epoch, 2);
 	w.mono_ns += 4 * (uint64_t)S;
 	clock_tick(w.clock, w.mono_ns);
 	assert_int_equal(view(&w).label.state, CLOCK_HOLDOVER);
