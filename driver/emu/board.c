@@ -48,18 +48,40 @@ static void pps(struct board *b, uint32_t offset_frames)
 	event_control(b, &ev);
 }
 
+/* What is begun ends where the count is about to move. */
+static void count_moves(struct board *b)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		dma_cut(b, &b->links[i]);
+	}
+}
+
+static void count_given(struct board *b)
+{
+	if (b->step > 0 && b->roof.count != b->count + 1) {
+		count_moves(b);
+	}
+	b->count = b->roof.count;
+	if (b->roof.pps) {
+		pps(b, 0);
+	}
+	reg_pair_set(&REG(b, NANET3_REG_COUNT), b->count);
+}
+
 /* The next cell's count. A PPS off the count's own second border begins a new second there. */
 static void count_step(struct board *b)
 {
 	uint32_t offset;
 
+	if (b->roof.counted) {
+		count_given(b);
+		return;
+	}
 	b->count = b->step == 0 ? BOARD_FIRST_COUNT : b->count + 1;
 	offset = (uint32_t)(b->count % NANET3_FRAMES_PER_SECOND);
 	if (b->roof.pps) {
 		if (offset != 0) {
-			for (unsigned i = 0; i < NANET3_LINKS; i++) {
-				dma_cut(b, &b->links[i]);
-			}
+			count_moves(b);
 			b->count += NANET3_FRAMES_PER_SECOND - offset;
 		}
 		pps(b, offset);
@@ -207,8 +229,10 @@ static void link_step(struct board *b, struct board_link *l)
 	tx_send(b, l);
 	if (!l->locked) {
 		loss = TDM_LOSS_LINK_DOWN;
-	} else if (b->stalled || fibre.fifo_drop) {
+	} else if (b->stalled) {
 		loss = TDM_LOSS_BOARD_FIFO;
+	} else {
+		loss = (enum tdm_loss)fibre.lost;
 	}
 	loss = dma_cell(b, l, loss, &cell);
 	world_uplink(b->world, l->index, b->count, loss, cell);

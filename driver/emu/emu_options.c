@@ -21,6 +21,7 @@ struct option_entry {
 	const char *help;
 	/* NULL when well, else what it wants. */
 	const char *(*take)(struct emu_options *o, const char *arg);
+	bool sea; /* of what a recording stands in for: goes with --play nowhere */
 };
 
 /* ---------------------------------------------------------------- values */
@@ -95,6 +96,19 @@ static const char *take_slot(struct emu_options *o, const char *arg)
 {
 	o->qemu.launch.bus = arg;
 	return strpbrk(arg, " ,") == NULL ? NULL : "the id of a PCI bus";
+}
+
+static const char *take_play(struct emu_options *o, const char *arg)
+{
+	o->world.play_path = arg;
+	return NULL;
+}
+
+static const char *take_play_once(struct emu_options *o, const char *arg)
+{
+	(void)arg;
+	o->host.play_once = true;
+	return NULL;
 }
 
 static const char *take_gps(struct emu_options *o, const char *arg)
@@ -295,26 +309,29 @@ static const struct option_entry entries[] = {
 	{"qemu", "MIB", "or be a PCI device of a guest with so much memory, see below", take_qemu},
 	{"slot", "BUS", "the guest's PCI bus that the board sits on (default the first)",
 	 take_slot},
-	{"gps-pty", "PATH", "the GPS receiver speaks NMEA; link its terminal here", take_gps},
-	{"scenario", "FILE", "faults by the clock; the language is in nanet3-emu(1)",
-	 take_scenario},
+	{"play", "DIR", "play a recording in the place of floors and sea, see below", take_play},
+	{"play-once", NULL, "end when the recording has been played and taken", take_play_once},
+	{"gps-pty", "PATH", "the GPS receiver speaks NMEA; link its terminal here", take_gps, true},
+	{"scenario", "FILE", "faults by the clock; the language is in nanet3-emu(1)", take_scenario,
+	 true},
 	{"truth", "FILE", "write what the floors really sent, a record per link and frame",
-	 take_truth},
-	{"executed", "FILE", "write a line for each command that an FCM executed", take_executed},
-	{"seed", "N", "same seed, same sea (default 1)", take_seed},
+	 take_truth, true},
+	{"executed", "FILE", "write a line for each command that an FCM executed", take_executed,
+	 true},
+	{"seed", "N", "same seed, same sea (default 1)", take_seed, true},
 	{"speed", "F|realtime|max", "F x 8000 frames a second (1), or as fast as they are taken",
 	 take_speed},
-	{"load", "quiet|design|full", "155, 300 (default) or 640 Mbps a floor", take_load},
-	{"rate", "HZ", "hits a module in a quiet sea, instead of --load", take_rate},
-	{"cold", NULL, "modules and hydrophones begin without power", take_cold},
-	{"tower", "N", "tower that the floors name themselves by (default 1)", take_tower},
-	{"floors", "A,B,C,D", "floors on links 0 to 3 (default 1,2,3,4)", take_floors},
-	{"swap", "A,B", "fibres of links A and B are swapped from the start", take_swap},
-	{"start", "UTC", "model time begins at, not now: 2026-12-31T23:59:50", take_start},
+	{"load", "quiet|design|full", "155, 300 (default) or 640 Mbps a floor", take_load, true},
+	{"rate", "HZ", "hits a module in a quiet sea, instead of --load", take_rate, true},
+	{"cold", NULL, "modules and hydrophones begin without power", take_cold, true},
+	{"tower", "N", "tower that the floors name themselves by (default 1)", take_tower, true},
+	{"floors", "A,B,C,D", "floors on links 0 to 3 (default 1,2,3,4)", take_floors, true},
+	{"swap", "A,B", "fibres of links A and B are swapped from the start", take_swap, true},
+	{"start", "UTC", "model time begins at, not now: 2026-12-31T23:59:50", take_start, true},
 	{"leap-seconds", "FILE",
 	 "leap second table (default "
 	 "the system's)",
-	 take_leap},
+	 take_leap, true},
 	{"seconds", "N", "stop by itself after N s of model time", take_seconds},
 	{"board", "N", "number of the board: nanet3-N (default 0)", take_board},
 	{"first-epoch", "N", "DMA starts of an earlier life: the next is one more", take_epoch},
@@ -324,7 +341,7 @@ static const struct option_entry entries[] = {
 	 take_deadline},
 	{"linger-ms", "MS", "DMA goes on so long after its owner's death (default 10000)",
 	 take_linger},
-	{"fifo-bytes", "N", "FIFO of each optical module (default 262144)", take_fifo},
+	{"fifo-bytes", "N", "FIFO of each optical module (default 262144)", take_fifo, true},
 	{"ready-fd", "FD", "write \"ready\" there instead of on standard output", take_ready},
 };
 #define ENTRIES (sizeof(entries) / sizeof(entries[0]))
@@ -336,6 +353,7 @@ static void print_help(void)
 	printf("nanet3-emu: a NaNet3 board, four floors, the sea and a GPS receiver, in "
 	       "software\n\n"
 	       "usage: nanet3-emu --socket PATH [option ...]\n"
+	       "       nanet3-emu --socket PATH --play DIR [option ...]\n"
 	       "       nanet3-emu --qemu MIB [option ...] -- qemu-system-x86_64 [argument "
 	       "...]\n\n");
 	for (size_t i = 0; i < ENTRIES; i++) {
@@ -347,7 +365,12 @@ static void print_help(void)
 		printf("  %-28s %s\n", left, entries[i].help);
 	}
 	printf("  %-28s %s\n  %-28s %s\n\n", "--help", "this text", "--version", "the version");
-	printf("It says \"ready\" when the socket listens. SIGTERM or SIGINT stop it, with a "
+	printf("With --play links bring what fcmctl record has kept, to a daemon of its own, at "
+	       "the pace\n"
+	       "it was recorded at, or --speed times that; at the end \"played N cells\" is said "
+	       "and the\n"
+	       "links go dark. Options of the floors and of the sea do not go with it.\n\n"
+	       "It says \"ready\" when the socket listens. SIGTERM or SIGINT stop it, with a "
 	       "summary.\n"
 	       "Exit status: 0 stopped in order, 1 failed, 2 usage, 3 host too slow for real "
 	       "time;\n"
@@ -379,6 +402,7 @@ static int take(struct emu_options *o, const struct option_entry *e, const char 
 {
 	const char *wrong = e->take(o, arg);
 
+	o->of_the_sea = e->sea ? e->name : o->of_the_sea;
 	if (wrong == NULL) {
 		return 0;
 	}
@@ -386,11 +410,32 @@ static int take(struct emu_options *o, const struct option_entry *e, const char 
 	return -EINVAL;
 }
 
+/* A recording is what it is: nobody sets a floor's load or breaks it. */
+static int finish_play(const struct emu_options *o)
+{
+	if (o->world.play_path == NULL) {
+		return o->host.play_once ? complain("--play-once", "", " goes with --play") : 0;
+	}
+	if (o->qemu.launch.memory_mib > 0) {
+		return complain("--play", "", " goes with --socket, not with --qemu");
+	}
+	if (o->of_the_sea != NULL) {
+		return complain(
+			"--", o->of_the_sea,
+			" does not go with --play: floors, sea, fibres and time are those of "
+			"the recording");
+	}
+	return 0;
+}
+
 /* What is left of the command line is QEMU's; what both hosts need is told both. */
 static int finish(struct emu_options *o, char **rest)
 {
 	const bool qemu = o->qemu.launch.memory_mib > 0;
 
+	if (finish_play(o) < 0) {
+		return -EINVAL;
+	}
 	if (!qemu && rest[0] != NULL) {
 		return complain("what is '", rest[0], "'?");
 	}

@@ -17,7 +17,9 @@ struct emu_options {
 	char name[32];		 /* of the board */
 	int64_t start_utc_s;	 /* UTC at which model time begins; -1 = now */
 	unsigned swap[2];	 /* links whose fibres are swapped; equal: none */
-	int ready_fd;		 /* where "ready" is written; -1 = standard output */
+	const char
+		*of_the_sea; /* the last option given that a recording leaves nothing to do for */
+	int ready_fd;	     /* where "ready" is written; -1 = standard output */
 };
 
 /* 0 = go on; 1 = help or version was printed, leave well; -EINVAL = told on standard error. Strings

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "driver/emu/host_private.h"
+#include "driver/emu/world.h"
 
 uint64_t host_now_ns(void)
 {
@@ -407,6 +408,7 @@ int host_create(const struct host_config *config, struct world *world, struct ho
 		return -ENOMEM;
 	}
 	h->config = *config;
+	h->world = world;
 	h->epoll_fd = h->listen_fd = h->spare_fd = -1;
 	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
 		h->clients[i].fd = -1;
@@ -425,7 +427,7 @@ int host_create(const struct host_config *config, struct world *world, struct ho
 		r = -ENOMEM;
 		goto fail;
 	}
-	if (config->speed == HOST_SPEED_MAX || config->factor != 1) {
+	if (config->speed == HOST_SPEED_MAX || config->factor != 1 || world_play(world) != NULL) {
 		board_unpaced(h->board);
 	}
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {

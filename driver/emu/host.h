@@ -46,7 +46,11 @@ struct host_config {
 	unsigned linger_ms;    /* wall time from an owner's death to the end of its DMA */
 	unsigned queue_events; /* of a client's queue, a power of two */
 	enum host_speed speed;
-	double factor; /* HOST_SPEED_REAL: seconds of model time in one of the wall; 1 is real */
+	double factor;	/* HOST_SPEED_REAL: seconds of model time in one of the wall; 1 is real */
+	bool play_once; /* a recording: host_run() returns when it is over and taken */
+	/* Called when it is; may be NULL. `whole`: all that was played has been released. */
+	void (*played)(void *context, bool whole);
+	void *played_context;
 	double duration_s; /* model time after which host_run() returns; 0 = endless */
 	/* Called by host_run() once a turn (about 1 ms) between steps; may be NULL. */
 	void (*tick)(void *context);

@@ -10,10 +10,12 @@
  *   host_buffer.c  registered buffers
  *   host_poll.c    polling owners: doorbells, interrupt mask
  *   pace.c         host_run()
+ *   pace_play.c    host_run() of a recording
  */
 #ifndef EMU_HOST_PRIVATE_H
 #define EMU_HOST_PRIVATE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,6 +109,7 @@ struct host_buffer {
 
 struct host {
 	struct host_config config;
+	struct world *world; /* not owned */
 	struct board *board;
 	struct region regions[REGIONS];
 	struct host_link links[NANET3_LINKS];
@@ -118,8 +121,9 @@ struct host {
 	struct tx_slot tx[HOST_TX_SLOTS];
 	unsigned tx_next, tx_words; /* where to look for a free slot; words on their way */
 	struct host_buffer buffers[NANET3_BUFFERS];
-	bool irq;  /* the board has posted events */
-	bool gone; /* the board is off the bus */
+	bool irq;	     /* the board has posted events */
+	bool gone;	     /* the board is off the bus */
+	unsigned time_reads; /* how often clients have read the board's time of day */
 	struct client clients[HOST_CLIENTS];
 	uint32_t client_ids;
 	int epoll_fd, listen_fd, spare_fd;
@@ -194,5 +198,32 @@ struct client *client_by_id(struct host *h, uint32_t id);
  * the answer goes. Returns its result; *ret_fd (else untouched) is a descriptor to pass along. */
 int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
 		    int *ret_fd);
+
+/* pace.c, for pace_play.c */
+struct pace {
+	struct host *h;
+	volatile sig_atomic_t *stop;
+	int timer_fd;	   /* readable once a turn */
+	uint64_t start_ns; /* when step `start_step` was due */
+	uint64_t start_step;
+	uint64_t last_step; /* of the duration; ~0: endless */
+};
+
+#define PACE_TURN_NS	 ((uint64_t)1000000) /* one turn of the loop */
+#define PACE_TURN_STEPS	 (PACE_TURN_NS / NANET3_FRAME_NS)
+#define PACE_BURST_STEPS (10 * PACE_TURN_STEPS) /* at most, before clients are served again */
+
+/* Told to stop, or the duration has passed. */
+bool pace_finished(const struct pace *p);
+/* Serve clients; wait for the next turn at most, if `idle`. Negative errno. */
+int pace_turn(struct pace *p, bool idle);
+/* Model time is so far behind. */
+void pace_note_lag(struct pace *p, uint64_t lag_ns);
+/* The steps of a turn at most, as rings have room; waits for room where there is none. */
+int pace_unhurried_turn(struct pace *p);
+
+/* pace_play.c: until told to stop, or the recording is over and was to be played once. */
+struct play;
+int pace_play(struct pace *p, struct play *play);
 
 #endif

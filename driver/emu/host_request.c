@@ -167,6 +167,7 @@ static int reg_read(struct host *h, struct client *c, void *arg, int *ret_fd)
 	for (uint32_t i = 0; i < r->count; i++) {
 		const uint32_t offset = r->offset + i * 4;
 
+		h->time_reads += offset == NANET3_REG_TOD;
 		r->values[i] = board_reg_read(h->board, offset);
 		if (is_address(offset) && !c->privileged) {
 			r->values[i] = 0;

@@ -14,6 +14,7 @@
 
 #include "driver/emu/emu_options.h"
 #include "driver/emu/leap.h"
+#include "driver/emu/play.h"
 
 #define EXIT_USAGE 2
 #define EXIT_SLOW  3
@@ -91,7 +92,7 @@ static int await_second(const struct emu_options *o, const struct service *s, st
 	const int64_t start = (now / SECOND_NS + 1) * SECOND_NS;
 	int err = 0;
 
-	if (o->host.speed != HOST_SPEED_REAL || o->host.factor != 1) {
+	if (o->host.speed != HOST_SPEED_REAL || o->host.factor != 1 || world_play(w) != NULL) {
 		return 0;
 	}
 	while (err == 0 && !stop && now < start) {
@@ -106,6 +107,24 @@ static int fail(const char *what, int err)
 {
 	fprintf(stderr, "nanet3-emu: %s: %s\n", what, strerror(-err));
 	return EXIT_FAILURE;
+}
+
+static void say(const char *line)
+{
+	fprintf(stderr, "nanet3-emu: %s\n", line);
+}
+
+/* The recording is over: a line that a script can wait for. */
+static void say_played(void *context, bool whole)
+{
+	struct play_stats s;
+
+	play_stats(world_play(context), &s);
+	printf("played %" PRIu64 " cells, missed %" PRIu64 ", gaps %" PRIu64 ", let go %" PRIu64
+	       ", absent %" PRIu64 ", DMA epochs %u, damaged segments %u%s\n",
+	       s.cells, s.missed, s.gaps, s.let_go, s.absent, s.acts, s.damaged,
+	       whole ? "" : "; not all of it was taken");
+	fflush(stdout);
 }
 
 /* What became of the frames: the rest of the summary's line. */
@@ -144,9 +163,14 @@ static int finish_world(struct world *w, int status)
 
 static int run_socket(const struct emu_options *o, struct world *w)
 {
+	struct host_config config = o->host;
 	struct host_stats stats;
 	struct host *h;
-	int err = host_create(&o->host, w, &h);
+	int err;
+
+	config.played = say_played;
+	config.played_context = w;
+	err = host_create(&config, w, &h);
 
 	if (err < 0) {
 		world_destroy(w);
@@ -231,6 +255,7 @@ int main(int argc, char **argv)
 	}
 	catch_signals();
 	options.world.tai_start_ns = start_of(&options);
+	options.world.play_say = say;
 	err = world_create(&options.world, &world, error, sizeof(error));
 	if (err < 0) {
 		fprintf(stderr, "nanet3-emu: %s\n", error);

@@ -9,6 +9,8 @@
  *
  * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
  * for want of room; while no ring runs at all, model time stands still.
+ *
+ * A recording has a pace of its own, see pace_play.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,28 +19,16 @@
 #include <unistd.h>
 
 #include "driver/emu/host_private.h"
+#include "driver/emu/world.h"
 
-#define TURN_NS	    ((uint64_t)1000000) /* one turn of the loop */
-#define TURN_STEPS  (TURN_NS / NANET3_FRAME_NS)
-#define BURST_STEPS (10 * TURN_STEPS) /* at most, before clients are served again */
-
-struct pace {
-	struct host *h;
-	volatile sig_atomic_t *stop;
-	int timer_fd;
-	uint64_t start_ns; /* when step `start_step` was due */
-	uint64_t start_step;
-	uint64_t last_step; /* of the duration; ~0: endless */
-};
-
-static bool finished(const struct pace *p)
+bool pace_finished(const struct pace *p)
 {
 	return *p->stop || p->h->stats.steps >= p->last_step;
 }
 
 static void steps(struct pace *p, uint64_t count)
 {
-	for (uint64_t i = 0; i < count && !finished(p); i++) {
+	for (uint64_t i = 0; i < count && !pace_finished(p); i++) {
 		host_step(p->h);
 	}
 }
@@ -53,6 +43,16 @@ static int turn(struct pace *p, int timeout_ms)
 	return r == -EINTR ? 0 : r;
 }
 
+int pace_turn(struct pace *p, bool idle)
+{
+	uint64_t ticks;
+	/* The timer is a client, so to say: it ends the wait. */
+	int r = turn(p, idle ? 100 : 0);
+
+	(void)!read(p->timer_fd, &ticks, sizeof(ticks));
+	return r;
+}
+
 /* ------------------------------------------------------------------------ real time */
 
 static uint64_t steps_due(const struct pace *p)
@@ -63,10 +63,9 @@ static uint64_t steps_due(const struct pace *p)
 	return due > p->h->stats.steps ? due - p->h->stats.steps : 0;
 }
 
-static void note_lag(struct pace *p, uint64_t due)
+void pace_note_lag(struct pace *p, uint64_t lag_ns)
 {
 	struct host_stats *s = &p->h->stats;
-	uint64_t lag_ns = due * NANET3_FRAME_NS;
 
 	s->worst_lag_ns = lag_ns > s->worst_lag_ns ? lag_ns : s->worst_lag_ns;
 	s->too_slow = s->too_slow || lag_ns > p->h->config.depth_ms * 1000000ull;
@@ -76,23 +75,21 @@ static int real_time(struct pace *p)
 {
 	int r = 0;
 
-	while (r == 0 && !finished(p)) {
-		uint64_t due = steps_due(p), ticks;
+	while (r == 0 && !pace_finished(p)) {
+		uint64_t due = steps_due(p);
 
-		note_lag(p, due);
-		steps(p, due < BURST_STEPS ? due : BURST_STEPS);
-		/* With more than a turn to catch up, look at the clients, but do not wait. The timer
-		 * is one of them, so to say: it ends the wait. */
-		r = turn(p, steps_due(p) > TURN_STEPS ? 0 : 100);
-		(void)!read(p->timer_fd, &ticks, sizeof(ticks));
+		pace_note_lag(p, due * NANET3_FRAME_NS);
+		steps(p, due < PACE_BURST_STEPS ? due : PACE_BURST_STEPS);
+		/* With more than a turn to catch up, look at the clients, but do not wait. */
+		r = pace_turn(p, steps_due(p) <= PACE_TURN_STEPS);
 	}
 	return r;
 }
 
 static int timer_create_turns(struct host *h, int *ret_fd)
 {
-	struct itimerspec turns = {.it_interval.tv_nsec = (long)TURN_NS,
-				   .it_value.tv_nsec = (long)TURN_NS};
+	struct itimerspec turns = {.it_interval.tv_nsec = (long)PACE_TURN_NS,
+				   .it_value.tv_nsec = (long)PACE_TURN_NS};
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = HOST_TIMER_ID};
 	int r, fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
@@ -132,25 +129,31 @@ static bool rings_take(const struct host *h)
 	return any;
 }
 
+int pace_unhurried_turn(struct pace *p)
+{
+	unsigned made = 0;
+	uint64_t from;
+	int r;
+
+	while (made < PACE_TURN_STEPS && !pace_finished(p) && rings_take(p->h)) {
+		host_step(p->h);
+		made++;
+	}
+	if (made > 0) {
+		return turn(p, 0);
+	}
+	from = host_now_ns();
+	r = turn(p, 1);
+	p->h->stats.waited_ns += host_now_ns() - from;
+	return r;
+}
+
 static int max_speed(struct pace *p)
 {
 	int r = 0;
 
-	while (r == 0 && !finished(p)) {
-		unsigned made = 0;
-
-		while (made < TURN_STEPS && !finished(p) && rings_take(p->h)) {
-			host_step(p->h);
-			made++;
-		}
-		if (made > 0) {
-			r = turn(p, 0);
-		} else {
-			uint64_t from = host_now_ns();
-
-			r = turn(p, 1);
-			p->h->stats.waited_ns += host_now_ns() - from;
-		}
+	while (r == 0 && !pace_finished(p)) {
+		r = pace_unhurried_turn(p);
 	}
 	return r;
 }
@@ -159,6 +162,7 @@ static int max_speed(struct pace *p)
 
 int host_run(struct host *h, volatile sig_atomic_t *stop)
 {
+	struct play *play = world_play(h->world);
 	struct pace p = {
 		.h = h,
 		.stop = stop,
@@ -173,14 +177,14 @@ int host_run(struct host *h, volatile sig_atomic_t *stop)
 		p.last_step = p.start_step +
 			      (uint64_t)(h->config.duration_s * NANET3_FRAMES_PER_SECOND + 0.5);
 	}
-	if (h->config.speed == HOST_SPEED_MAX) {
+	if (h->config.speed == HOST_SPEED_MAX && play == NULL) {
 		return max_speed(&p);
 	}
 	r = timer_create_turns(h, &p.timer_fd);
 	if (r < 0) {
 		return r;
 	}
-	r = real_time(&p);
+	r = play != NULL ? pace_play(&p, play) : real_time(&p);
 	close(p.timer_fd);
 	return r;
 }

@@ -24,6 +24,7 @@
 #include "driver/emu/gps.h"
 #include "driver/emu/leap.h"
 #include "driver/emu/model_fault.h"
+#include "driver/emu/play.h"
 #include "driver/emu/receiver.h"
 #include "driver/emu/scenario.h"
 #include "driver/emu/truth_file.h"
@@ -49,6 +50,7 @@ struct link {
 
 struct world {
 	struct world_config config;
+	struct play *play; /* a recording: then there are neither floors nor fibres */
 	struct pulse_tables *pulses;
 	struct hydrophone_tables *sound;
 	struct floor *floors[LINKS];
@@ -282,10 +284,15 @@ int world_create(const struct world_config *config, struct world **ret_world, ch
 	w->board_mc = BOARD_MC;
 	load_leap(config->leap_path, &w->leap);
 	snprintf(error, error_size, "out of memory, or a FIFO of %u bytes", config->fifo_bytes);
-	err = create_plant(w);
-	if (err == 0) {
+	if (config->play_path != NULL) {
+		err = play_create(config->play_path, config->play_say, &w->play, error, error_size);
+	} else {
+		err = create_plant(w);
+	}
+	if (err == 0 && w->play == NULL) {
 		err = open_files(w, error, error_size);
 	}
+	w->config.play_path = NULL;
 	w->config.scenario_path = NULL; /* the caller's strings are not ours to keep */
 	w->config.truth_path = NULL;
 	w->config.executed_path = NULL;
@@ -327,9 +334,12 @@ int world_destroy(struct world *w)
 		return 0;
 	}
 	for (unsigned i = 0; i < LINKS; i++) {
-		receiver_flush(&w->links[i].receiver, emit_truth, w);
+		if (w->play == NULL) {
+			receiver_flush(&w->links[i].receiver, emit_truth, w);
+		}
 		floor_destroy(w->floors[i]);
 	}
+	play_destroy(w->play);
 	err = truth_file_destroy(w->truth);
 	if (w->executed != NULL && fclose(w->executed) != 0 && err == 0) {
 		err = -errno;
@@ -533,6 +543,9 @@ static void run_scenario(struct world *w)
 
 uint32_t world_fault(struct world *w)
 {
+	if (w->play != NULL) {
+		return play_fault(w->play);
+	}
 	while (w->fault_next < w->scenario_next) {
 		const struct scenario_event *e = &w->scenario.events[w->fault_next++];
 
@@ -581,6 +594,10 @@ void world_roof(const struct world *w, struct world_roof *ret_roof)
 	const time_t posix = (time_t)(w->utc.utc_s + w->gps_jump_s);
 	struct tm tm = {0};
 
+	if (w->play != NULL) {
+		play_roof(w->play, ret_roof);
+		return;
+	}
 	gmtime_r(&posix, &tm);
 	*ret_roof = (struct world_roof){
 		.pps = w->pps && frame_of_second(w) == 0,
@@ -622,6 +639,10 @@ void world_step(struct world *w)
 		w->step++;
 	}
 	w->begun = true;
+	if (w->play != NULL) {
+		play_step(w->play);
+		return;
+	}
 	step_time(w);
 	run_scenario(w);
 	for (unsigned i = 0; i < LINKS; i++) {
@@ -639,6 +660,10 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 	struct link *l = &w->links[link];
 	struct receiver *r = &l->receiver;
 
+	if (w->play != NULL) {
+		play_fibre(w->play, link, ret_fibre);
+		return;
+	}
 	*ret_fibre = (struct world_fibre){
 		.signal = r->lit,
 		.tx_power_nw = TX_POWER_NW,
@@ -652,7 +677,7 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 	}
 	if (r->drop > 0 && r->locked) {
 		r->drop--;
-		ret_fibre->fifo_drop = true;
+		ret_fibre->lost = TDM_LOSS_BOARD_FIFO;
 	}
 }
 
@@ -660,6 +685,9 @@ void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
 {
 	struct link *l = &w->links[link];
 
+	if (w->play != NULL) { /* nobody hears it */
+		return;
+	}
 	fibre_send(l->fibre, w->step, w->step >= l->dark_until ? frame : NULL);
 }
 
@@ -689,7 +717,9 @@ static void emit_truth(void *context, const struct truth_record *truth)
 	}
 }
 
-void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell)
+/* The floors' part of world_uplink(). */
+static void floor_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate,
+			 uint8_t *cell)
 {
 	struct link *l = &w->links[link];
 	struct floor *f = l->fibre->floor;
@@ -704,14 +734,33 @@ void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss 
 	receiver_cell(&l->receiver, cell != NULL ? cell : w->dark_cell, &truth, emit_truth, w);
 }
 
+void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell)
+{
+	if (w->play == NULL) {
+		floor_uplink(w, link, count, fate, cell);
+		return;
+	}
+	w->stats.cells[link][fate]++;
+	play_uplink(w->play, link, fate, cell != NULL ? cell : w->dark_cell);
+}
+
 void world_realign(struct world *w, unsigned link, bool reset)
 {
+	if (w->play != NULL) {
+		play_powered(w->play);
+		return;
+	}
 	receiver_realign(&w->links[link].receiver, w->step, reset);
 }
 
 bool world_locked(const struct world *w, unsigned link)
 {
-	return w->links[link].receiver.locked;
+	return w->play != NULL ? play_locked(w->play, link) : w->links[link].receiver.locked;
+}
+
+struct play *world_play(struct world *w)
+{
+	return w->play;
 }
 
 void world_stats(const struct world *w, struct world_stats *ret_stats)

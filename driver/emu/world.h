@@ -35,6 +35,8 @@ struct world_roof {
 	uint8_t tod_leap;
 	int32_t temperature_mc; /* of the board */
 	bool stalled;		/* scenario: the board's DMA engine hangs */
+	bool counted;		/* this step's count is given, as with a recording: */
+	uint64_t count;		/* higher than the last one's; a PPS comes with multiples of 8000 */
 };
 void world_roof(const struct world *w, struct world_roof *ret_roof);
 
@@ -51,7 +53,8 @@ struct world_fibre {
 	uint16_t rtt_bytes;   /* + bytes x 12.5 ns, 0..9999 */
 	uint8_t rtt_bits;     /* + bit slip x 1.25 ns, 0..9 */
 	uint32_t code_errors; /* 8b10b errors of this step */
-	bool fifo_drop;	      /* scenario: the board's FIFO overflows, this cell is lost */
+	uint8_t lost; /* enum tdm_loss: what this cell is lost to on its way to the ring; mostly
+		       * TDM_GOOD */
 };
 void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre);
 
@@ -73,6 +76,10 @@ void world_realign(struct world *w, unsigned link, bool reset);
 /* Whether the receiver has found words (K28.5) on this link. */
 bool world_locked(const struct world *w, unsigned link);
 
+/* The recording that is played in the place of sea and floors; NULL: they are modelled. */
+struct play;
+struct play *world_play(struct world *w);
+
 /*
  * Set-up, for the program and for tests. Strings are only needed during world_create(); NULL: none.
  */
@@ -92,6 +99,9 @@ struct world_config {
 	double rate_hz; /* hits a module in a quiet sea; 0: as `load` says */
 	uint32_t fifo_bytes;
 	bool cold; /* modules begin without power */
+	const char
+		*play_path; /* a recording, in the place of all above; nothing below goes with it */
+	void (*play_say)(const char *line); /* remarks on it */
 	const char *scenario_path;
 	const char *truth_path;
 	const char *executed_path; /* every WRITE and ACTION an FCM decided, a line each */

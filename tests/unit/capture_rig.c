@@ -58,7 +58,7 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 {
 	*ret_fibre = (struct world_fibre){
 		.signal = lit(w, link),
-		.fifo_drop = w->control->fifo_drop & 1u << link,
+		.lost = w->control->fifo_drop & 1u << link ? TDM_LOSS_BOARD_FIFO : TDM_GOOD,
 	};
 }
 
@@ -111,6 +111,12 @@ void world_realign(struct world *w, unsigned link, bool reset)
 	(void)w;
 	(void)link;
 	(void)reset;
+}
+
+struct play *world_play(struct world *w)
+{
+	(void)w;
+	return NULL;
 }
 
 bool world_locked(const struct world *w, unsigned link)

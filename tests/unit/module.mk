@@ -17,30 +17,31 @@ $(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tes
 $(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher data tdm,libzmq jansson libisal))
 
 # driver/: the board's model, its user-space host, the library
-$(eval $(call unit_test,test_board,$(addprefix tests/unit/,test_board.c board_rig.c fake_world.c),emuboard tdm,libisal))
-$(eval $(call unit_test,test_board_link,$(addprefix tests/unit/,test_board_link.c board_rig.c fake_world.c),emuboard tdm,libisal))
-$(eval $(call unit_test,test_board_put,$(addprefix tests/unit/,test_board_put.c board_rig.c fake_world.c),emuboard tdm,libisal))
-$(eval $(call unit_test,test_board_fault,$(addprefix tests/unit/,test_board_fault.c board_rig.c fake_world.c),emuboard tdm,libisal))
+$(eval $(call unit_test,test_board,$(addprefix tests/unit/,test_board.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_board_link,$(addprefix tests/unit/,test_board_link.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_board_put,$(addprefix tests/unit/,test_board_put.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_board_fault,$(addprefix tests/unit/,test_board_fault.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_contract,$(addprefix tests/unit/,test_contract.c contract_rig.c contract_ring.c contract_owner.c \
-    contract_word.c contract_buffer.c contract_polling.c contract_fault.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
-$(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contract_socket.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
-$(eval $(call unit_test,test_host,$(addprefix tests/unit/,test_host.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
+    contract_word.c contract_buffer.c contract_polling.c contract_fault.c contract_host.c fake_world.c),nanet3 emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contract_socket.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_host,$(addprefix tests/unit/,test_host.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_lib_poller,tests/unit/test_lib_poller.c,nanet3,))
-$(eval $(call unit_test,test_lib_polling,$(addprefix tests/unit/,test_lib_polling.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard tdm,libisal))
+$(eval $(call unit_test,test_lib_polling,$(addprefix tests/unit/,test_lib_polling.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_perf,tests/unit/test_perf.c,perf nanet3,))
 
 # driver/emu/: the board as a guest's PCI device
 $(eval $(call unit_test,test_qemu_pci,tests/unit/test_qemu_pci.c,emuqemu,))
 $(eval $(call unit_test,test_qemu_wire,tests/unit/test_qemu_wire.c,emuqemu,))
-$(eval $(call unit_test,test_qemu_host,$(addprefix tests/unit/,test_qemu_host.c fake_world.c),emuqemu emuboard tdm,libisal))
-$(eval $(call unit_test,test_emu_options,tests/unit/test_emu_options.c driver/emu/emu_options.c,emuqemu emuboard emuworld tdm,libisal libxxhash))
+$(eval $(call unit_test,test_qemu_host,$(addprefix tests/unit/,test_qemu_host.c fake_world.c),emuqemu emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_emu_options,tests/unit/test_emu_options.c driver/emu/emu_options.c,emuqemu emuboard emuworld emuplay tdm,libisal libxxhash))
 
 # the emulator's world
-$(eval $(call unit_test,test_world,$(addprefix tests/unit/,test_world.c world_rig.c),emuworld tdm,libisal libxxhash))
-$(eval $(call unit_test,test_floor,$(addprefix tests/unit/,test_floor.c world_rig.c),emuworld tdm,libisal libxxhash))
-$(eval $(call unit_test,test_world_faults,$(addprefix tests/unit/,test_world_faults.c world_rig.c),emuworld tdm,libisal libxxhash))
-$(eval $(call unit_test,test_scenario,tests/unit/test_scenario.c,emuworld tdm,libisal libxxhash))
-$(eval $(call unit_test,test_gps,tests/unit/test_gps.c,emuworld tdm,libisal libxxhash))
+$(eval $(call unit_test,test_world,$(addprefix tests/unit/,test_world.c world_rig.c),emuworld emuplay tdm,libisal libxxhash))
+$(eval $(call unit_test,test_floor,$(addprefix tests/unit/,test_floor.c world_rig.c),emuworld emuplay tdm,libisal libxxhash))
+$(eval $(call unit_test,test_world_faults,$(addprefix tests/unit/,test_world_faults.c world_rig.c),emuworld emuplay tdm,libisal libxxhash))
+$(eval $(call unit_test,test_scenario,tests/unit/test_scenario.c,emuworld emuplay tdm,libisal libxxhash))
+$(eval $(call unit_test,test_play,$(addprefix tests/unit/,test_play.c record_rig.c),emuplay tdm,libisal))
+$(eval $(call unit_test,test_gps,tests/unit/test_gps.c,emuworld emuplay tdm,libisal libxxhash))
 
 # fcmctl
 $(eval $(call unit_test,test_ctl_time,tests/unit/test_ctl_time.c,fcmctl,jansson))
@@ -73,7 +74,7 @@ $(eval $(call unit_test,test_queue,tests/unit/test_queue.c,,))
 $(eval $(call unit_test,test_assemble,tests/unit/test_assemble.c,data tdm,libisal))
 $(eval $(call unit_test,test_settle,tests/unit/test_settle.c,data tdm,libisal))
 $(eval $(call unit_test,test_capture,$(addprefix tests/unit/,test_capture.c capture_rig.c floor_rig.c),\
-    data nanet3 emuboard tdm,libisal))
+    data nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))
 
 # slowctl/: parameters, command engine, queries; the store behind them

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -122,6 +123,9 @@ static void refused(void **state)
 		"--socket /x --speed fast",
 		"--socket /x --speed 1x",
 		"--socket /x --nonsense",
+		"--socket /x --play-once",
+		"--play /rec",
+		"--qemu 256 --play /rec -- qemu",
 	};
 	struct emu_options o;
 
@@ -133,13 +137,46 @@ static void refused(void **state)
 	}
 }
 
+static void a_recording(void **state)
+{
+	/* What is of the floors, the sea, or the wall's time. */
+	static const char *const never[] = {
+		"--gps-pty /t",	     "--scenario /s",
+		"--truth /t",	     "--executed /e",
+		"--seed 1",	     "--load full",
+		"--rate 5",	     "--cold",
+		"--tower 2",	     "--swap 0,1",
+		"--floors 1,2,3,4",  "--start 2026-01-01T00:00:00",
+		"--leap-seconds /l", "--fifo-bytes 8192",
+	};
+	struct emu_options o;
+
+	(void)state;
+	assert_int_equal(parse("--socket /x --play /rec --play-once --speed max --board 2 "
+			       "--seconds 9 --first-epoch 4 --depth-ms 200",
+			       &o),
+			 0);
+	assert_string_equal(o.world.play_path, "/rec");
+	assert_true(o.host.play_once);
+	assert_int_equal(o.host.speed, HOST_SPEED_MAX);
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		char line[128];
+
+		snprintf(line, sizeof(line), "--socket /x --play /rec %s", never[i]);
+		if (parse(line, &o) != -EINVAL) {
+			fail_msg("'%s' was taken", line);
+		}
+		snprintf(line, sizeof(line), "%s --socket /x --play /rec", never[i]);
+		assert_int_equal(parse(line, &o), -EINVAL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_a_socket),
-		cmocka_unit_test(in_a_guest),
-		cmocka_unit_test(speeds),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(on_a_socket), cmocka_unit_test(in_a_guest),
+		cmocka_unit_test(speeds),      cmocka_unit_test(refused),
+		cmocka_unit_test(a_recording),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

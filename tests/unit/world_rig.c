@@ -236,8 +236,8 @@ static void take_cell(struct rig *r, unsigned link)
 
 	if (!l->fibre.signal || !world_locked(r->world, link)) {
 		fate = TDM_LOSS_LINK_DOWN;
-	} else if (l->fibre.fifo_drop || r->roof.stalled) {
-		fate = TDM_LOSS_BOARD_FIFO;
+	} else {
+		fate = r->roof.stalled ? TDM_LOSS_BOARD_FIFO : (enum tdm_loss)l->fibre.lost;
 	}
 	world_uplink(r->world, link, count, fate, l->cell);
 	if (fate != TDM_GOOD) {
