@@ -211,7 +211,7 @@ install: all install-lib install-module ## install below $(DESTDIR)$(prefix)
 	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu \
 	    $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm_data.h \
-	    schemas/fcm_data.py $(DESTDIR)$(prefix)/share/fcm-server/
+	    schemas/fcm_data.py schemas/fcm.lua $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
 	install -m 644 README.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/

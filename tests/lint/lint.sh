@@ -36,7 +36,7 @@ format() {
 # schemas/example.conf is what `fcm-server --example-config` prints.
 spdx() {
 	local files missing
-	files=$(tracked '*.c' '*.h' '*.sh' '*.py' '*.mk' Makefile '*.conf' '*.scn' \
+	files=$(tracked '*.c' '*.h' '*.sh' '*.py' '*.lua' '*.mk' Makefile '*.conf' '*.scn' \
 		':!schemas/example.conf') || { echo "$files"; return 1; }
 	missing=$(xargs grep -L 'SPDX-License-Identifier: GPL-2.0' <<<"$files")
 	[ -z "$missing" ] || { echo "no SPDX line: $missing"; return 1; }

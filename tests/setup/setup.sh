@@ -11,7 +11,7 @@ run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgp
  libjansson-dev libsystemd-dev libinih-dev libbsd-dev libxxhash-dev libncurses-dev
  gpsd tzdata python3"
 check="$run libcmocka-dev sqlite3 python3-zmq python3-numpy python3-jsonschema gnuplot-nox clang-format
- clang-tidy cppcheck mandoc systemd"
+ clang-tidy cppcheck mandoc systemd tshark"
 
 vm="$run libcmocka-dev qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
@@ -49,7 +49,8 @@ install() {
 		return 1
 	fi
 	$as_root apt-get -qq update &&
-		# gpsd's package would start a service of its own; a station starts its own gpsd.
+		# gpsd's package would start a service of its own; a station starts its own gpsd. tshark's asks who
+		# may capture: nobody else, the default, will do.
 		$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
 			apt-get -qq install -y --no-install-recommends "$@" >/dev/null
 }

@@ -6,5 +6,8 @@ $(eval $(call program,fcm-consumer,$(addprefix tests/system/,fcm-consumer.c cons
 $(eval $(call program,truth-compare,$(addprefix tests/system/,truth_compare.c truth_book.c),,jansson sqlite3))
 $(eval $(call program,data-layout,tests/system/data_layout.c,,))
 
+# dissector: frames as a capture file
+$(eval $(call program,tdm-capture,tests/system/tdm_capture.c tests/bench/sea_frames.c,data emuworld tdm,libisal libxxhash))
+
 # the thread sanitizer: a race on purpose, for seeded_race.sh
 $(eval $(call program,seeded_race,tests/system/seeded_race.c,,))
