@@ -54,6 +54,7 @@ struct block {
 	uint8_t already[GROUPS_MAX]; /* capture: group had acknowledged it before a restart */
 	uint8_t outcome[GROUPS_MAX]; /* publisher: enum outcome, all set when settled */
 	void *publisher;	     /* the publisher's own */
+	uint8_t holders;	     /* publisher: who has not settled it yet, groups and feed */
 	struct block_pool *pool;
 	_Atomic int references;
 	_Atomic(struct block *) next_free;

@@ -6,6 +6,7 @@
  */
 #include "daemon/config_private.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "daemon/block.h"
+#include "daemon/feed.h"
 
 _Static_assert(CONFIG_GROUPS == GROUPS_MAX, "groups");
 
@@ -663,11 +665,54 @@ static void check_budgets(const struct config *c, struct config_report *report, 
 	for (unsigned i = 0; i < c->groups; i++) {
 		sum += config_budget_bytes(c, i) >> 20;
 	}
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		sum += c->feed.enabled && c->link[i].enabled ? c->feed.budget_mb : 0;
+	}
 	if (sum > c->data.pool_mb) {
+		complain(
+			report, where, 0,
+			"[data] pool_mb: groups and feed may hold %llu MiB, the pool has %u (lower "
+			"their budget_mb, or raise pool_mb)",
+			(unsigned long long)sum, c->data.pool_mb);
+	}
+}
+
+unsigned config_feed_port(const struct config *c, unsigned link)
+{
+	return c->feed.base_port + NANET3_LINKS * c->instance + link;
+}
+
+static void check_feed(const struct config *c, struct config_report *report, const char *where)
+{
+	struct in6_addr address;
+
+	if (!c->feed.enabled) {
+		return;
+	}
+	if (inet_pton(AF_INET, c->feed.address, &address) != 1 &&
+	    inet_pton(AF_INET6, c->feed.address, &address) != 1) {
 		complain(report, where, 0,
-			 "[data] pool_mb: the groups may hold %llu MiB, the pool has %u (lower "
-			 "their budget_mb, or raise pool_mb)",
-			 (unsigned long long)sum, c->data.pool_mb);
+			 "[feed] address: \"%.48s\" is no IPv4 or IPv6 address in numbers "
+			 "(127.0.0.1 is this machine alone)",
+			 c->feed.address);
+	}
+	if (config_feed_port(c, NANET3_LINKS - 1) > UINT16_MAX) {
+		complain(report, where, 0,
+			 "[feed] base_port: %u + 4 x %u (board) + 3 is beyond 65535",
+			 c->feed.base_port, c->instance);
+	}
+	if (c->groups == CONFIG_GROUPS) {
+		complain(report, where, 0,
+			 "[feed] enabled: the feed is a group too, and there are %u already (leave "
+			 "one out)",
+			 CONFIG_GROUPS);
+	}
+	for (unsigned i = 0; i < c->groups; i++) {
+		if (!strcmp(c->group[i].name, FEED_GROUP)) {
+			complain(report, where, 0,
+				 "[group " FEED_GROUP "]: that is the feed's own name (choose "
+				 "another)");
+		}
 	}
 }
 
@@ -676,6 +721,7 @@ static void check_rules(const struct config *c, struct config_report *report, co
 	struct sockaddr_un address;
 
 	check_links(c, report, where);
+	check_feed(c, report, where);
 	if (1600 % c->data.block_frames) {
 		complain(report, where, 0, "[data] block_frames: %u is not a divisor of 1600",
 			 c->data.block_frames);

@@ -62,6 +62,12 @@ struct config {
 		uint32_t monitor_hwm;		      /* messages */
 		uint32_t consumer_dead_ms;
 	} data;
+	struct {
+		bool enabled;
+		char address[64];   /* numeric */
+		uint32_t base_port; /* of board 0, link 0; config_feed_port() */
+		uint32_t budget_mb; /* that a reader may be behind */
+	} feed;
 	unsigned groups;
 	struct config_group group[CONFIG_GROUPS];
 	struct config_link link[NANET3_LINKS];
@@ -108,6 +114,8 @@ double config_holdover_ppb(enum config_holdover holdover);
 uint64_t config_budget_bytes(const struct config *config, unsigned n);
 /* Bytes that these streams (bit mask) bring at most, of a link and a frame. */
 uint32_t config_stream_bytes(uint8_t streams);
+/* The port of the TriDAS feed for a link: base_port + 4 x board + link. */
+unsigned config_feed_port(const struct config *c, unsigned link);
 
 /* What was found while reading: mistakes, and where each value came from. */
 struct config_report;

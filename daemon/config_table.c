@@ -51,6 +51,20 @@ const struct option config_options[] = {
 	 .help = "Silence after which a reserved consumer counts as dead; it owes a sign of life "
 		 "each second."},
 
+	{"feed", "enabled", OPTION_BOOL, IN(feed.enabled), .value = "no", .restart = true,
+	 .help = "Whether hits are given out as plain TriDAS data frames over TCP, a port a "
+		 "floor."},
+	{"feed", "address", OPTION_STRING, IN(feed.address), .value = "127.0.0.1", .restart = true,
+	 .help = "Where to listen: an IPv4 or IPv6 address of this machine, as a number. Anyone "
+		 "who "
+		 "reaches it can read."},
+	{"feed", "base_port", OPTION_U32, IN(feed.base_port), .value = "5600", RANGE(1, 65535),
+	 .restart = true,
+	 .help = "The floor on link L of board N has the port base_port + 4 x N + L."},
+	{"feed", "budget_mb", OPTION_U32, IN(feed.budget_mb), .value = "32", RANGE(1, 65536),
+	 .restart = true, .unit = "MiB",
+	 .help = "A reader that is behind by more, or by more than half a ring, is disconnected."},
+
 	{"clock", "gpsd_host", OPTION_STRING, IN(clock.gpsd_host), .value = "127.0.0.1",
 	 .restart = true, .help = "Host of gpsd."},
 	{"clock", "gpsd_port", OPTION_U32, IN(clock.gpsd_port), .value = "2947", RANGE(1, 65535),
@@ -169,6 +183,9 @@ static const struct {
 	 "A group of reserved consumers; [group NAME], up to four. Their streams are delivered "
 	 "to one member\n# each and acknowledged. As soon as a key of one group is written, only "
 	 "the written ones exist."},
+	{"feed",
+	 "The TriDAS feed. While it is enabled it is a group of its own, \"tridas\", one of the "
+	 "four."},
 	{"link", "Which floor hangs on which link; [link 0] to [link 3]."},
 	{"clock", "Labels of seconds."},
 	{"phase", "Phase of the links."},

@@ -428,6 +428,13 @@ uint64_t groups_held(const struct groups *g)
 	return g->held;
 }
 
+uint64_t groups_oldest_ns(const struct groups *g)
+{
+	const struct tracked *t = oldest_held(g);
+
+	return t ? t->block->monotonic_ns : UINT64_MAX;
+}
+
 /* ---- members ---- */
 
 /* The slices it had are anybody's again. */

@@ -98,8 +98,9 @@ bool groups_next(struct groups *g, struct groups_action *ret_action);
  * been sent; the member gets nothing until its next acknowledgement or the next tick. */
 void groups_unsent(struct groups *g, const struct groups_action *send);
 
-/* Blocks that are not settled. */
+/* Blocks that are not settled; the oldest one's monotonic_ns (UINT64_MAX: none). */
 uint64_t groups_held(const struct groups *g);
+uint64_t groups_oldest_ns(const struct groups *g);
 const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */
 void groups_get_status(const struct groups *g, uint64_t now_ns,

@@ -152,6 +152,37 @@ static int ring_frames(struct station *s, uint64_t *ret_frames)
 	return r;
 }
 
+/* Readers may hold back as much of a ring as any group at most. */
+static int start_feed(struct station *s, uint64_t ring_frames)
+{
+	struct feed_config c = {
+		.address = s->config.feed.address,
+		.budget_bytes = (uint64_t)s->config.feed.budget_mb << 20,
+		.hold_frames = ring_frames / 2,
+	};
+	uint16_t port;
+	int r;
+
+	if (!s->config.feed.enabled) {
+		return 0;
+	}
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		c.links |= (unsigned)s->config.link[link].enabled << link;
+		c.port[link] = (uint16_t)config_feed_port(&s->config, link);
+	}
+	s->group_names[s->config.groups] = FEED_GROUP;
+	r = feed_start(&c, &s->feed, &port);
+	if (r < 0) {
+		log_error("feed", "TriDAS feed at %s port %u: %s. %s: [feed] in %s", c.address,
+			  port, strerror(-r),
+			  r == -EADDRINUSE
+				  ? "Does another daemon run? End it, or name another base_port"
+				  : "Name an address of this machine and ports that it may use",
+			  s->config_path);
+	}
+	return r;
+}
+
 static int start_publisher(struct station *s, uint64_t ring_frames)
 {
 	struct publisher_config c = {
@@ -161,6 +192,7 @@ static int start_publisher(struct station *s, uint64_t ring_frames)
 		.groups = (uint8_t)s->config.groups,
 		.monitor_hwm = s->config.data.monitor_hwm,
 		.dead_ms = s->config.data.consumer_dead_ms,
+		.feed = s->feed,
 	};
 	int r;
 
@@ -213,6 +245,9 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 		c.group_streams[n] = s->config.group[n].streams;
 		c.patient |= s->config.group[n].policy == FCM_WAIT;
 	}
+	if (s->feed) {
+		c.group_streams[c.groups++] = 1u << FCM_PMT;
+	}
 	r = capture_create(&c, &s->blocks, &s->settled, &s->commands, &s->reports, &s->capture);
 	r = r ? r : capture_start(s->capture);
 	if (r < 0) {
@@ -256,6 +291,7 @@ static int start_data(struct station *s)
 	int r = open_queues(s);
 
 	r = r ? r : ring_frames(s, &frames);
+	r = r ? r : start_feed(s, frames);
 	r = r ? r : start_publisher(s, frames);
 	return r ? r : start_capture(s, hold_frames(s, frames));
 }
@@ -541,6 +577,7 @@ static void stop_data(struct station *s)
 	}
 	/* The blocks are the publisher's last to give; the pool goes with capture. */
 	publisher_destroy(s->publisher);
+	feed_destroy(s->feed);
 	capture_destroy(s->capture);
 }
 

@@ -2,7 +2,7 @@
 # The daemon, one block a part. Blocks are independent of each other.
 
 # publisher: blocks to the consumers. Wants block.c, tdm.
-$(eval $(call library,publisher,$(addprefix daemon/,publisher.c monitors.c groups.c groups_policy.c groups_status.c hello.c),libzmq jansson))
+$(eval $(call library,publisher,$(addprefix daemon/,publisher.c monitors.c groups.c groups_policy.c groups_status.c hello.c router.c feed.c feed_line.c feed_socket.c),libzmq jansson))
 
 # common: configuration and log. Every program may use it.
 $(eval $(call library,common,$(addprefix daemon/,config.c config_table.c config_value.c config_print.c log.c),inih libsystemd))
@@ -12,7 +12,7 @@ $(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c ledger.c los
     owner_page.c settle.c capture.c capture_link.c capture_out.c capture_report.c),libisal))
 
 # fcm-server: the main thread, where all parts meet.
-$(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c life.c shore.c reports.c timing.c detector.c status.c reasons.c reasons_loss.c reasons_floor.c standing.c bursts.c status_clock.c ops.c control.c watch.c),data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
+$(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c life.c shore.c reports.c timing.c detector.c status.c reasons.c reasons_loss.c reasons_floor.c standing.c bursts.c status_clock.c feed_say.c ops.c control.c watch.c),data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
 
 # timing: clock, gpsd, phase; state machines without I/O but for gps.c.
 $(eval $(call library,timing,$(addprefix daemon/,clock.c clock_inputs.c clock_track.c clock_say.c leap.c gps.c phase.c phase_stability.c),libgps))

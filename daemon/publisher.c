@@ -25,12 +25,12 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "daemon/annotate.h"
+#include "daemon/feed.h"
 #include "daemon/groups.h"
 #include "daemon/hello.h"
 #include "daemon/monitors.h"
 #include "daemon/now.h"
-#include "tdm/frame.h"
+#include "daemon/router.h"
 
 #define TICK_MS		100
 #define RETRY_MS	1 /* settled queue full */
@@ -44,14 +44,6 @@
 #define INCOMING_LIMIT	(4 * INCOMING_MAX) /* beyond, ZeroMQ cuts the connection */
 #define HEARTBEAT_MS	1000
 #define SILENCE_MS	3000 /* without an answer, until ZeroMQ ends the connection */
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
-
-struct peer {
-	uint8_t id[255]; /* ZeroMQ's routing id */
-	uint8_t id_bytes;
-	uint64_t last_sent_ns;
-};
 
 struct publisher {
 	unsigned board;
@@ -68,7 +60,10 @@ struct publisher {
 	void *router;
 	struct monitors monitors;
 	struct groups *groups;
+	unsigned reserved_groups;
+	struct feed *feed; /* its thread's; NULL: none. Its group is the one behind the reserved */
 	struct peer peer[MEMBERS_MAX];		     /* by member number */
+	uint64_t out;				     /* blocks that groups or feed have */
 	struct block *returned_head, *returned_tail; /* linked by block->publisher */
 	uint64_t returned_ns;			     /* when one of them last got away */
 	uint64_t now_ns, next_tick_ns, next_status_ns;
@@ -92,6 +87,15 @@ static void give_back(struct publisher *p, struct block *b)
 		p->returned_ns = p->now_ns;
 	}
 	p->returned_tail = b;
+}
+
+/* Groups or feed are through with it. */
+static void done_with(struct publisher *p, struct block *b)
+{
+	if (--b->holders == 0) {
+		p->out--;
+		give_back(p, b);
+	}
 }
 
 /* As many as the settled queue takes. */
@@ -118,98 +122,6 @@ static void return_blocks(struct publisher *p)
 	}
 }
 
-/* ---- messages out ---- */
-
-static void unhold(void *data, void *hint)
-{
-	(void)data;
-	annotate_take(hint);
-	block_put(hint);
-}
-
-/* The payload as a message that holds the block. */
-static int payload_message(struct block *b, zmq_msg_t *ret_message)
-{
-	if (b->header.payload_bytes == 0) {
-		zmq_msg_init(ret_message);
-		return 0;
-	}
-	block_hold(b);
-	annotate_give(b); /* to libzmq's I/O thread */
-	if (zmq_msg_init_data(ret_message, b->payload, b->header.payload_bytes, unhold, b) < 0) {
-		block_put(b);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static int send_part(void *socket, const void *bytes, size_t length, int flags)
-{
-	return zmq_send(socket, bytes, length, flags | ZMQ_DONTWAIT) < 0 ? -zmq_errno() : 0;
-}
-
-/* `verb` and perhaps a body. -EHOSTUNREACH: the peer is gone; -EAGAIN: its pipe is full. Only the first
- * part can fail so: it finds the pipe. */
-static int send_words(struct publisher *p, const struct peer *peer, const char *verb,
-		      const char *body, size_t length)
-{
-	int r = send_part(p->router, peer->id, peer->id_bytes, ZMQ_SNDMORE);
-
-	if (r < 0) {
-		return r;
-	}
-	r = send_part(p->router, verb, strlen(verb), body ? ZMQ_SNDMORE : 0);
-	if (r == 0 && body) {
-		r = send_part(p->router, body, length, 0);
-	}
-	return r;
-}
-
-static int send_block(struct publisher *p, const struct peer *peer, struct block *b, bool resent)
-{
-	struct fcm_block_header header = b->header;
-	char topic[TOPIC_BYTES];
-	size_t topic_bytes = stream_topic(&header, topic);
-	zmq_msg_t payload;
-	int r;
-
-	if (resent && !(header.flags & FCM_BLOCK_RESENT)) {
-		header.flags |= FCM_BLOCK_RESENT;
-		header.header_crc =
-			tdm_crc32c(&header, offsetof(struct fcm_block_header, header_crc));
-	}
-	r = payload_message(b, &payload);
-	if (r < 0) {
-		return r;
-	}
-	r = send_part(p->router, peer->id, peer->id_bytes, ZMQ_SNDMORE);
-	if (r == 0) {
-		r = send_part(p->router, "BLOCK", 5, ZMQ_SNDMORE);
-	}
-	if (r == 0) {
-		r = send_part(p->router, topic, topic_bytes, ZMQ_SNDMORE);
-	}
-	if (r == 0) {
-		r = send_part(p->router, &header, sizeof(header), ZMQ_SNDMORE);
-	}
-	if (r == 0 && zmq_msg_send(&payload, p->router, ZMQ_DONTWAIT) < 0) {
-		r = -zmq_errno();
-	}
-	if (r < 0) {
-		zmq_msg_close(&payload);
-	}
-	return r;
-}
-
-static void answer_error(struct publisher *p, const struct peer *to, const char *error,
-			 const char *hint)
-{
-	char text[HELLO_TEXT_MAX];
-	size_t length = hello_error(error, hint, text);
-
-	(void)send_words(p, to, "ERROR", text, length); /* the peer may be gone: nothing to do */
-}
-
 /* What the groups want done. */
 static void carry_out(struct publisher *p)
 {
@@ -218,17 +130,17 @@ static void carry_out(struct publisher *p)
 
 	while (groups_next(p->groups, &action)) {
 		if (action.type == GROUPS_SETTLED) {
-			give_back(p, action.block);
+			done_with(p, action.block);
 			continue;
 		}
 		if (action.type == GROUPS_EXPEL) {
-			answer_error(p, &p->peer[action.member], "too-slow",
+			router_error(p->router, &p->peer[action.member], "too-slow",
 				     "the group's share of ring or memory was used up; acknowledge "
 				     "sooner, or share the work with another member; HELLO begins "
 				     "anew");
 			continue;
 		}
-		r = send_block(p, &p->peer[action.member], action.block, action.resent);
+		r = router_block(p->router, &p->peer[action.member], action.block, action.resent);
 		if (r == 0) {
 			p->peer[action.member].last_sent_ns = p->now_ns;
 			continue;
@@ -251,7 +163,7 @@ static void say_alive(struct publisher *p)
 		if (!groups_alive(p->groups, i) || p->now_ns - p->peer[i].last_sent_ns < ALIVE_NS) {
 			continue;
 		}
-		r = send_words(p, &p->peer[i], "ALIVE", NULL, 0);
+		r = router_words(p->router, &p->peer[i], "ALIVE", NULL, 0);
 		p->peer[i].last_sent_ns = p->now_ns;
 		if (r < 0 && r != -EAGAIN) {
 			groups_leave(p->groups, i);
@@ -281,20 +193,20 @@ static void refuse_hello(struct publisher *p, const struct peer *from, int error
 	switch (error) {
 	case -ENOENT:
 		snprintf(hint, sizeof(hint), "groups of this daemon:");
-		for (unsigned i = 0; i < p->counters.groups; i++) {
+		for (unsigned i = 0; i < p->reserved_groups; i++) {
 			size_t used = strlen(hint);
 
 			snprintf(hint + used, sizeof(hint) - used, " %.32s",
 				 p->counters.group[i].name);
 		}
-		answer_error(p, from, "no-such-group", hint);
+		router_error(p->router, from, "no-such-group", hint);
 		break;
 	case -EUSERS:
 		snprintf(hint, sizeof(hint), "%u members are there: end one first", MEMBERS_MAX);
-		answer_error(p, from, "too-many-members", hint);
+		router_error(p->router, from, "too-many-members", hint);
 		break;
 	default:
-		answer_error(p, from, "bad-hello", strerror(-error));
+		router_error(p->router, from, "bad-hello", strerror(-error));
 		break;
 	}
 	p->counters.refused_hellos++;
@@ -310,8 +222,8 @@ static void oust_namesake(struct publisher *p, const struct peer *from, const ch
 
 		if (groups_alive(p->groups, i) && !same &&
 		    strcmp(groups_member_name(p->groups, i), name) == 0) {
-			answer_error(
-				p, peer, "replaced",
+			router_error(
+				p->router, peer, "replaced",
 				"another connection said HELLO with this name: choose another");
 		}
 	}
@@ -329,7 +241,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 
 	if (r < 0) {
 		p->counters.refused_hellos++;
-		answer_error(p, from, "bad-hello", hint);
+		router_error(p->router, from, "bad-hello", hint);
 		return;
 	}
 	oust_namesake(p, from, hello.name);
@@ -345,7 +257,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	p->peer[member].last_sent_ns = p->now_ns;
 	group = groups_config_of(p->groups, member);
 	length = hello_welcome(p->board, hello.group, group->streams, group->policy, text);
-	if (send_words(p, from, "WELCOME", text, length) == -EHOSTUNREACH) {
+	if (router_words(p->router, from, "WELCOME", text, length) == -EHOSTUNREACH) {
 		groups_leave(p->groups, member);
 	}
 }
@@ -399,7 +311,7 @@ static void on_message(struct publisher *p, const struct peer *from, unsigned pa
 	member = find_member(p, from);
 	if (member < 0) {
 		if (verb != VERB_BYE) {
-			answer_error(p, from, "unknown-member", "say HELLO");
+			router_error(p->router, from, "unknown-member", "say HELLO");
 		}
 		p->stray_acks += verb == VERB_ACK;
 		return;
@@ -459,9 +371,38 @@ static void serve_consumers(struct publisher *p)
 
 /* ---- the thread ---- */
 
+/* What a predecessor's readers had got is not written again. */
+static void offer_to_feed(struct publisher *p, struct block *b)
+{
+	uint8_t *outcome = &b->outcome[p->reserved_groups];
+
+	if (!p->feed || b->header.stream != FCM_PMT) {
+		return;
+	}
+	if (b->already[p->reserved_groups]) {
+		*outcome = OUTCOME_ACKED;
+	} else if (feed_offer(p->feed, b)) {
+		b->holders++;
+	} else {
+		*outcome = OUTCOME_DROP_SLOW;
+	}
+}
+
+static void take_from_feed(struct publisher *p)
+{
+	enum outcome outcome;
+	struct block *b;
+
+	while (p->feed && (b = feed_take(p->feed, &outcome))) {
+		b->outcome[p->reserved_groups] = (uint8_t)outcome;
+		done_with(p, b);
+	}
+}
+
 static void take_block(struct publisher *p, struct block *b)
 {
 	p->counters.blocks++;
+	b->holders = 1;
 	monitors_copy(&p->monitors, b);
 	if (groups_offer(p->groups, b) < 0) {
 		/* No memory to keep its account. */
@@ -471,12 +412,30 @@ static void take_block(struct publisher *p, struct block *b)
 			b->outcome[i] = wanted ? OUTCOME_DROP_POOL : OUTCOME_NOT_OFFERED;
 		}
 		give_back(p, b);
+		return;
+	}
+	p->out++;
+	offer_to_feed(p, b);
+}
+
+/* Who holds the oldest block pays; when both do, both. */
+static void pool_empty(struct publisher *p)
+{
+	uint64_t groups = groups_oldest_ns(p->groups);
+	uint64_t feed = p->feed ? feed_oldest_ns(p->feed) : UINT64_MAX;
+
+	if (feed < UINT64_MAX && feed <= groups) {
+		feed_pool_empty(p->feed);
+	}
+	if (groups <= feed) {
+		groups_pool_empty(p->groups);
 	}
 }
 
 static void take_blocks(struct publisher *p)
 {
 	struct block **place;
+	bool any = false;
 
 	queue_hush(p->blocks);
 	while ((place = queue_peek(p->blocks))) {
@@ -486,15 +445,49 @@ static void take_blocks(struct publisher *p)
 		if (b) {
 			take_block(p, b);
 		} else {
-			groups_pool_empty(p->groups);
+			pool_empty(p);
 		}
 		carry_out(p);
+		any = true;
 	}
+	if (any && p->feed) {
+		feed_wake(p->feed);
+	}
+}
+
+/* The feed as one more group: its members are its readers. */
+static void add_feed_status(struct publisher *p)
+{
+	struct feed_status *f = &p->counters.feed;
+	struct publisher_group_status *g = &p->counters.group[p->counters.groups++];
+
+	feed_get_status(p->feed, f);
+	*g = (struct publisher_group_status){
+		.name = FEED_GROUP,
+		.streams = 1u << FCM_PMT,
+		.members = f->readers,
+		.offered = f->offered,
+		.acked = f->acked,
+		.in_flight = f->held,
+		.oldest_ns = f->oldest_ns,
+		.last_drop_tower = f->last_drop_tower,
+		.last_drop_floor = f->last_drop_floor,
+		.last_drop_stream = FCM_PMT,
+		.last_drop_outcome = f->last_drop_outcome,
+		.last_drop_first_frame = f->last_drop_first_frame,
+		.last_drop_frames = f->last_drop_frames,
+	};
+	memcpy(g->dropped, f->drops, sizeof(g->dropped));
+	memcpy(g->dropped_frames, f->drop_frames, sizeof(g->dropped_frames));
 }
 
 static void publish_status(struct publisher *p)
 {
 	groups_get_status(p->groups, p->now_ns, &p->counters);
+	p->counters.has_feed = p->feed != NULL;
+	if (p->feed) {
+		add_feed_status(p);
+	}
 	p->counters.unknown_acks += p->stray_acks;
 	p->counters.bad_messages = p->bad_messages + p->monitors.bad_messages;
 	p->counters.monitor_blocks = p->monitors.blocks;
@@ -511,11 +504,15 @@ static void wait_for_work(struct publisher *p)
 		{.socket = p->router, .events = ZMQ_POLLIN},
 		{.fd = p->blocks->fd, .events = ZMQ_POLLIN},
 		{.fd = p->wake_fd, .events = ZMQ_POLLIN},
+		{.fd = p->feed ? feed_fd(p->feed) : -1, .events = ZMQ_POLLIN},
 		{.socket = p->monitors.xpub, .events = ZMQ_POLLIN},
 	};
 	uint64_t rung;
 
-	zmq_poll(items, p->monitors.xpub ? 4 : 3, p->returned_head ? RETRY_MS : TICK_MS);
+	zmq_poll(items, p->monitors.xpub ? 5 : 4, p->returned_head ? RETRY_MS : TICK_MS);
+	if (items[3].revents) {
+		feed_hush(p->feed);
+	}
 	if (items[2].revents && read(p->wake_fd, &rung, sizeof(rung)) < 0) {
 		assert(errno == EAGAIN);
 	}
@@ -528,6 +525,7 @@ static void turn(struct publisher *p)
 	monitors_serve(&p->monitors);
 	serve_consumers(p);
 	take_blocks(p);
+	take_from_feed(p);
 	if (p->now_ns >= p->next_tick_ns) {
 		p->next_tick_ns = p->now_ns + TICK_MS * 1000000ull;
 		groups_tick(p->groups, p->now_ns);
@@ -545,11 +543,15 @@ static void wind_up(struct publisher *p)
 	uint64_t deadline = p->now_ns + atomic_load(&p->grace_ms) * 1000000ull;
 
 	take_blocks(p);
-	while (groups_held(p->groups) > 0 && p->now_ns < deadline) {
+	while (p->out > 0 && p->now_ns < deadline) {
 		turn(p);
 	}
 	take_blocks(p);
 	groups_shutdown(p->groups);
+	if (p->feed) {
+		feed_stop(p->feed);
+		take_from_feed(p);
+	}
 	carry_out(p);
 	while (p->returned_head && p->now_ns - p->returned_ns < STUCK_NS) {
 		usleep(RETRY_MS * 1000);
@@ -687,7 +689,8 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 	struct publisher *p;
 	int r;
 
-	if (config->groups > GROUPS_MAX || !config->reserved_endpoint || blocks->fd < 0) {
+	if (config->groups + (config->feed ? 1u : 0u) > GROUPS_MAX || !config->reserved_endpoint ||
+	    blocks->fd < 0) {
 		return -EINVAL;
 	}
 	p = calloc(1, sizeof(*p));
@@ -697,6 +700,8 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 	p->board = config->board;
 	p->blocks = blocks;
 	p->settled = settled;
+	p->reserved_groups = config->groups;
+	p->feed = config->feed;
 	pthread_mutex_init(&p->lock, NULL);
 	memcpy(groups.group, config->group, sizeof(groups.group));
 	p->groups = groups_create(&groups);

@@ -13,6 +13,7 @@
 #define DAEMON_PUBLISHER_H
 
 #include "daemon/block.h"
+#include "daemon/feed.h"
 #include "daemon/queue.h"
 
 #define MEMBERS_MAX 16u
@@ -36,6 +37,8 @@ struct publisher_config {
 	const char *monitor_endpoint;  /* XPUB bind; empty: none */
 	uint8_t groups;
 	struct publisher_group_config group[GROUPS_MAX];
+	struct feed
+		*feed; /* NULL: none; else it is the group behind those, and is stopped with us */
 	uint32_t monitor_hwm; /* messages */
 	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
 };
@@ -94,6 +97,8 @@ struct publisher_status {
 	unsigned groups;
 	struct publisher_group_status group[GROUPS_MAX];
 	struct publisher_member_status member[MEMBERS_MAX];
+	bool has_feed; /* it is the last of the groups */
+	struct feed_status feed;
 };
 
 struct publisher;

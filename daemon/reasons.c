@@ -40,6 +40,7 @@ static const struct {
 	{"fcm-booted", 0, true},
 	{"link-loss", 0, true},
 	{"consumer-dropping", 0, true},
+	{"feed-reader-dropped", 0, true},
 };
 
 static unsigned kind_of(const char *code)
@@ -419,7 +420,9 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 		char object[48];
 
 		snprintf(object, sizeof(object), "group %s", g->name);
-		if (g->members == 0 && !fresh_start(s)) {
+		if (s->publisher_status.has_feed && n + 1 == s->publisher_status.groups) {
+			reasons_feed(r, fresh_start(s));
+		} else if (g->members == 0 && !fresh_start(s)) {
 			char action[CONFIG_STRING + 64];
 
 			snprintf(action, sizeof(action), "start the consumer; it connects to %s",

@@ -39,6 +39,10 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object);
 /* 10 times a second: the events of bursts of losses. */
 void reasons_losses_tick(struct station *s);
 
+/* feed_say.c: floors without a reader, readers that were dropped; `fresh`: it is too early for the first */
+void reasons_feed(struct reasons *r, bool fresh);
+void reasons_feed_tick(struct station *s);
+
 /* reasons_floor.c: of the floors and the command engine */
 void reasons_floors(struct reasons *r);
 void reasons_floors_tick(struct station *s); /* as often as values may come */

@@ -261,4 +261,5 @@ void reasons_losses_tick(struct station *s)
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		group_news(s, n, now);
 	}
+	reasons_feed_tick(s);
 }

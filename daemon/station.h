@@ -107,6 +107,7 @@ struct station {
 	struct queue blocks, settled, commands, reports;
 	struct capture *capture;
 	struct capture_status capture_status;
+	struct feed *feed; /* NULL: not configured */
 	struct publisher *publisher;
 	struct publisher_status publisher_status;
 	const char *group_names[GROUPS_MAX];
@@ -145,6 +146,7 @@ struct station {
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
 	struct bursts drops[GROUPS_MAX];			   /* of drops, by enum outcome */
+	uint64_t readers_told; /* dropped readers of the feed that an event has told of */
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
@@ -218,6 +220,7 @@ json_t *status_phase(struct station *s, unsigned link);
 json_t *status_clock(struct station *s);
 json_t *status_groups(struct station *s);
 json_t *status_members(struct station *s);
+json_t *status_feed(struct station *s); /* feed_say.c; null: not configured */
 json_t *status_param(const struct param *p);
 const char *status_link_state(const struct station *s, unsigned link);
 /* One line for systemctl status. */

@@ -14,6 +14,8 @@ $(eval $(call unit_test,test_groups,$(addprefix tests/unit/,test_groups.c groups
 $(eval $(call unit_test,test_groups_policy,$(addprefix tests/unit/,test_groups_policy.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
 $(eval $(call unit_test,test_groups_random,$(addprefix tests/unit/,test_groups_random.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
 $(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tests/system/,consumer_check.c block_reader.c truth_book.c),data tdm,libisal libxxhash sqlite3))
+$(eval $(call unit_test,test_feed,$(addprefix tests/unit/,test_feed.c feed_rig.c) $(addprefix daemon/,feed.c feed_line.c feed_socket.c block_pool.c),tdm,libisal))
+$(eval $(call unit_test,test_publisher_feed,$(addprefix tests/unit/,test_publisher_feed.c feed_rig.c),publisher data tdm,libzmq jansson libisal))
 $(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher data tdm,libzmq jansson libisal))
 
 # driver/: the board's model, its user-space host, the library

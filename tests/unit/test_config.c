@@ -125,6 +125,33 @@ static void budgets(void **state)
 	assert_true(sum < 12ull << 20);
 }
 
+/* Four ports a board; a feed that is not enabled is not looked at. */
+static void feed_ports(void **state)
+{
+	const char *const high[] = {"feed.enabled=yes", "feed.base_port=65532", NULL};
+	const char *const off[] = {"feed.address=nonsense", NULL};
+	struct config_report *report = NULL;
+	struct config c;
+
+	(void)state;
+	write_text(file, FLOORS "[feed]\nenabled = yes\naddress = ::1\n");
+	assert_int_equal(config_load(file, 3, NULL, &c, &report), 0);
+	assert_true(c.feed.enabled);
+	assert_int_equal(config_feed_port(&c, 0), 5612);
+	assert_int_equal(config_feed_port(&c, 3), 5615);
+	config_report_destroy(report);
+	assert_int_equal(config_load(file, 0, high, &c, &report), 0);
+	assert_int_equal(config_feed_port(&c, 3), 65535);
+	config_report_destroy(report);
+	assert_int_equal(config_load(file, 1, high, &c, &report), -EINVAL);
+	assert_non_null(strstr(config_error(report, 0), "beyond 65535"));
+	config_report_destroy(report);
+	write_text(file, FLOORS);
+	assert_int_equal(config_load(file, 0, off, &c, &report), 0);
+	assert_false(c.feed.enabled);
+	config_report_destroy(report);
+}
+
 static void all_types(void **state)
 {
 	struct config c;
@@ -210,7 +237,7 @@ static void mistakes(void **state)
 		{FLOORS "[group x]\nstreams = pmt\npolicy = never\n", 5, "drop-oldest"},
 		{FLOORS "[group x]\nstreams = pmt\npolicy = never\n", 5, "disconnect, wait"},
 		{FLOORS "[group x]\nstreams = pmt\nbudget_mb = 600\n", 0,
-		 "the groups may hold 600 MiB, the pool has 512"},
+		 "groups and feed may hold 600 MiB, the pool has 512"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = 0.9\n", 5, "0.05..0.5"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = nan\n", 5, "not a number"},
 		{FLOORS "[link 1]\nfloor = 1\n", 0, "both name tower 1 floor 1"},
@@ -238,6 +265,16 @@ static void mistakes(void **state)
 		{FLOORS "[control]\nsocket = /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
 		 0, "longer than 107"},
+		{FLOORS "[feed]\nenabled = yes\naddress = localhost\n", 0, "address in numbers"},
+		{FLOORS "[feed]\nenabled = yes\nbase_port = 65533\n", 0, "beyond 65535"},
+		{FLOORS
+		 "[feed]\nenabled = yes\n[group a]\nstreams = pmt\n[group b]\nstreams = pmt\n"
+		 "[group c]\nstreams = pmt\n[group d]\nstreams = pmt\n",
+		 0, "there are 4 already"},
+		{FLOORS "[feed]\nenabled = yes\n[group tridas]\nstreams = pmt\n", 0,
+		 "the feed's own name"},
+		{FLOORS "[feed]\nenabled = yes\nbudget_mb = 200\n", 0,
+		 "MiB, the pool has 512 (lower their budget_mb"},
 		{FLOORS "[data\ntick_us = 1000\n", 3, "[ without ]"},
 		{FLOORS "[data]\nnonsense\n", 4, "neither [section] nor key = value: nonsense"},
 		{"", 0, "no link has a floor"},
@@ -607,14 +644,14 @@ static void holdover_classes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),	    cmocka_unit_test(budgets),
-		cmocka_unit_test(all_types),	    cmocka_unit_test(instance_number),
-		cmocka_unit_test(mistakes),	    cmocka_unit_test(collects_all),
-		cmocka_unit_test(not_a_text),	    cmocka_unit_test(later_ones_win),
-		cmocka_unit_test(check_and_print),  cmocka_unit_test(reload),
-		cmocka_unit_test(example),	    cmocka_unit_test(manual_page),
-		cmocka_unit_test(holdover_classes), cmocka_unit_test(ranges),
-		cmocka_unit_test(endpoints),
+		cmocka_unit_test(defaults),	   cmocka_unit_test(budgets),
+		cmocka_unit_test(feed_ports),	   cmocka_unit_test(all_types),
+		cmocka_unit_test(instance_number), cmocka_unit_test(mistakes),
+		cmocka_unit_test(collects_all),	   cmocka_unit_test(not_a_text),
+		cmocka_unit_test(later_ones_win),  cmocka_unit_test(check_and_print),
+		cmocka_unit_test(reload),	   cmocka_unit_test(example),
+		cmocka_unit_test(manual_page),	   cmocka_unit_test(holdover_classes),
+		cmocka_unit_test(ranges),	   cmocka_unit_test(endpoints),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

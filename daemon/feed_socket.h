@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sockets of the TriDAS feed: listening, names, options. No state. */
+#ifndef DAEMON_FEED_SOCKET_H
+#define DAEMON_FEED_SOCKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* A non-blocking socket that listens at a numeric IPv4 or IPv6 address; port 0: any free one. -EINVAL: no
+ * such address; else bind's and listen's errors. */
+int feed_socket_listen(const char *address, uint16_t port);
+uint16_t feed_socket_port(int fd);
+/* Sent at once; a peer that lost its power or its cable is noticed within half a minute. */
+void feed_socket_tune(int fd);
+/* "127.0.0.1:40712", "[::1]:40712" */
+void feed_socket_name(const struct sockaddr_storage *a, socklen_t length, char *text, size_t size);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Messages to the members of groups, see router.h. */
+#include "daemon/router.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "daemon/annotate.h"
+#include "daemon/hello.h"
+#include "tdm/frame.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
+
+static void unhold(void *data, void *hint)
+{
+	(void)data;
+	annotate_take(hint);
+	block_put(hint);
+}
+
+/* The payload as a message that holds the block. */
+static int payload_message(struct block *b, zmq_msg_t *ret_message)
+{
+	if (b->header.payload_bytes == 0) {
+		zmq_msg_init(ret_message);
+		return 0;
+	}
+	block_hold(b);
+	annotate_give(b); /* to libzmq's I/O thread */
+	if (zmq_msg_init_data(ret_message, b->payload, b->header.payload_bytes, unhold, b) < 0) {
+		block_put(b);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int send_part(void *socket, const void *bytes, size_t length, int flags)
+{
+	return zmq_send(socket, bytes, length, flags | ZMQ_DONTWAIT) < 0 ? -zmq_errno() : 0;
+}
+
+int router_words(void *router, const struct peer *peer, const char *verb, const char *body,
+		 size_t length)
+{
+	int r = send_part(router, peer->id, peer->id_bytes, ZMQ_SNDMORE);
+
+	if (r < 0) {
+		return r;
+	}
+	r = send_part(router, verb, strlen(verb), body ? ZMQ_SNDMORE : 0);
+	if (r == 0 && body) {
+		r = send_part(router, body, length, 0);
+	}
+	return r;
+}
+
+int router_block(void *router, const struct peer *peer, struct block *b, bool resent)
+{
+	struct fcm_block_header header = b->header;
+	char topic[TOPIC_BYTES];
+	size_t topic_bytes = stream_topic(&header, topic);
+	zmq_msg_t payload;
+	int r;
+
+	if (resent && !(header.flags & FCM_BLOCK_RESENT)) {
+		header.flags |= FCM_BLOCK_RESENT;
+		header.header_crc =
+			tdm_crc32c(&header, offsetof(struct fcm_block_header, header_crc));
+	}
+	r = payload_message(b, &payload);
+	if (r < 0) {
+		return r;
+	}
+	r = send_part(router, peer->id, peer->id_bytes, ZMQ_SNDMORE);
+	if (r == 0) {
+		r = send_part(router, "BLOCK", 5, ZMQ_SNDMORE);
+	}
+	if (r == 0) {
+		r = send_part(router, topic, topic_bytes, ZMQ_SNDMORE);
+	}
+	if (r == 0) {
+		r = send_part(router, &header, sizeof(header), ZMQ_SNDMORE);
+	}
+	if (r == 0 && zmq_msg_send(&payload, router, ZMQ_DONTWAIT) < 0) {
+		r = -zmq_errno();
+	}
+	if (r < 0) {
+		zmq_msg_close(&payload);
+	}
+	return r;
+}
+
+void router_error(void *router, const struct peer *to, const char *error, const char *hint)
+{
+	char text[HELLO_TEXT_MAX];
+	size_t length = hello_error(error, hint, text);
+
+	(void)router_words(router, to, "ERROR", text, length); /* it may be gone: nothing to do */
+}
