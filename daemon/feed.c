@@ -67,6 +67,9 @@ struct feed {
 	bool settled_waits; /* the queue back is full */
 	bool given;	    /* something is in it that the publisher was not told of */
 	uint64_t now_ns, next_status_ns, rest_until_ns;
+	struct {
+		uint64_t ns, blocks, bytes;
+	} second;		     /* as the last one began */
 	struct feed_status counters; /* the next status */
 
 	pthread_mutex_t lock;
@@ -86,6 +89,7 @@ static void count_drop(struct feed *f, const struct block *b, enum outcome outco
 	c->last_drop_outcome = (uint8_t)outcome;
 	c->last_drop_first_frame = b->header.first_frame;
 	c->last_drop_frames = b->header.frames;
+	c->last_drop_ns = f->now_ns;
 }
 
 /* Back to the publisher. False: it has to take some first. */
@@ -102,6 +106,7 @@ static bool give_back(struct feed *f, struct block *b, enum outcome outcome)
 	f->given = true;
 	if (outcome == OUTCOME_ACKED) {
 		f->counters.acked++;
+		f->counters.acked_bytes += feed_block_bytes(b);
 	} else {
 		count_drop(f, b, outcome);
 	}
@@ -350,6 +355,21 @@ static bool take_blocks(struct feed *f)
 	return place != NULL;
 }
 
+static void measure_rates(struct feed *f)
+{
+	struct feed_status *c = &f->counters;
+	double seconds = (double)(f->now_ns - f->second.ns) / 1e9;
+
+	if (seconds < 1) {
+		return;
+	}
+	c->acked_blocks_per_s = (double)(c->acked - f->second.blocks) / seconds;
+	c->acked_bytes_per_s = (double)(c->acked_bytes - f->second.bytes) / seconds;
+	f->second.ns = f->now_ns;
+	f->second.blocks = c->acked;
+	f->second.bytes = c->acked_bytes;
+}
+
 static void publish_status(struct feed *f)
 {
 	struct feed_status *c = &f->counters;
@@ -368,10 +388,12 @@ static void publish_status(struct feed *f)
 		s->behind_bytes = feed_line_behind_bytes(&f->line[r->link], &r->place);
 		s->behind_frames = feed_line_behind_frames(&f->line[r->link], &r->place);
 	}
-	c->held = 0;
+	c->held = c->held_bytes = 0;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		c->held += f->line[link].newest - f->line[link].oldest;
+		c->held_bytes += feed_line_held_bytes(&f->line[link]);
 	}
+	measure_rates(f);
 	c->oldest_ns = oldest < f->now_ns ? f->now_ns - oldest : 0;
 	pthread_mutex_lock(&f->lock);
 	f->status = *c;
@@ -537,6 +559,7 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 		return -ENOMEM;
 	}
 	f->config = *config;
+	f->counters.budget_bytes = config->budget_bytes;
 	for (unsigned i = 0; i < FEED_READERS; i++) {
 		f->reader[i].fd = -1;
 	}
@@ -552,7 +575,7 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 	r = r ? r : queue_init(&f->settled, sizeof(struct settled), QUEUE_BLOCKS, 1);
 	r = r ? r : open_listeners(f, ret_port);
 	if (r == 0) {
-		f->now_ns = now_mono_ns();
+		f->now_ns = f->second.ns = now_mono_ns();
 		publish_status(f);
 		r = start_thread(f);
 	}

@@ -149,3 +149,10 @@ bool feed_line_at_newest(const struct feed_line *line, const struct feed_place *
 {
 	return place->at + 1 >= line->newest;
 }
+
+uint64_t feed_line_held_bytes(const struct feed_line *line)
+{
+	return line->oldest == line->newest
+		       ? 0
+		       : line->bytes - look_at(line, line->oldest)->bytes_before;
+}

@@ -72,6 +72,8 @@ uint64_t feed_line_wrote(struct feed_line *line, struct feed_place *place, size_
 /* Bytes not yet written, frames from the block that is being written to the newest. */
 uint64_t feed_line_behind_bytes(const struct feed_line *line, const struct feed_place *place);
 uint64_t feed_line_behind_frames(const struct feed_line *line, const struct feed_place *place);
+/* Bytes of the blocks in the line. */
+uint64_t feed_line_held_bytes(const struct feed_line *line);
 /* Whether all that is left is the newest block: however large, it is always waited for. */
 bool feed_line_at_newest(const struct feed_line *line, const struct feed_place *place);
 

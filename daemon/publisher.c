@@ -468,7 +468,15 @@ static void add_feed_status(struct publisher *p)
 		.members = f->readers,
 		.offered = f->offered,
 		.acked = f->acked,
+		.policy = FCM_DISCONNECT,
+		.disconnected = f->dropped,
 		.in_flight = f->held,
+		.in_flight_bytes = f->held_bytes,
+		.held_bytes = f->held_bytes,
+		.budget_bytes = f->budget_bytes,
+		.acked_bytes = f->acked_bytes,
+		.blocks_per_s = f->acked_blocks_per_s,
+		.bytes_per_s = f->acked_bytes_per_s,
 		.oldest_ns = f->oldest_ns,
 		.last_drop_tower = f->last_drop_tower,
 		.last_drop_floor = f->last_drop_floor,
@@ -476,6 +484,7 @@ static void add_feed_status(struct publisher *p)
 		.last_drop_outcome = f->last_drop_outcome,
 		.last_drop_first_frame = f->last_drop_first_frame,
 		.last_drop_frames = f->last_drop_frames,
+		.last_drop_ns = f->last_drop_ns,
 	};
 	memcpy(g->dropped, f->drops, sizeof(g->dropped));
 	memcpy(g->dropped_frames, f->drop_frames, sizeof(g->dropped_frames));

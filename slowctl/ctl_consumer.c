@@ -126,6 +126,76 @@ static void render_last_drop(struct writer *w, const json_t *group)
 	writer_newline(w);
 }
 
+static void render_reader(struct writer *w, const json_t *r)
+{
+	const json_t *dropped = value_at(r, "dropped");
+	char floor[48], time[48];
+
+	writer_cell(w, WRITER_PLAIN, "%s", value_floor(r, floor, sizeof(floor)));
+	writer_cell(w, WRITER_PLAIN, "%lld", value_integer(r, "port", 0));
+	value_cell(w, r, "address", VALUE_PLAIN);
+	value_cell(w, r, "since", VALUE_TIME);
+	value_cell(w, r, "bytes", VALUE_RATE);
+	value_cell(w, r, "hits", VALUE_COUNT);
+	value_cell(w, r, "behind_bytes", VALUE_RATE);
+	value_cell(w, r, "behind_frames", VALUE_COUNT);
+	if (json_is_object(dropped)) {
+		writer_cell(w, WRITER_BAD, "dropped (%s) %s", value_string(dropped, "outcome", "?"),
+			    value_text(value_at(dropped, "time"), VALUE_TIME, time, sizeof(time)));
+	} else {
+		writer_cell(w, WRITER_GOOD, "connected");
+	}
+}
+
+/* A floor that nobody reads has a line, too. */
+static void render_floor(struct writer *w, const json_t *floor, const json_t *readers)
+{
+	long long link = value_integer(floor, "link", -1);
+	bool read = false;
+	char text[48];
+	size_t i;
+	const json_t *r;
+
+	json_array_foreach (readers, i, r) {
+		if (value_integer(r, "link", -1) == link) {
+			render_reader(w, r);
+			read |= !json_is_object(value_at(r, "dropped"));
+		}
+	}
+	if (!read) {
+		writer_cell(w, WRITER_PLAIN, "%s", value_floor(floor, text, sizeof(text)));
+		writer_cell(w, WRITER_PLAIN, "%lld", value_integer(floor, "port", 0));
+		writer_cell(w, WRITER_BAD, "nobody");
+		for (unsigned n = 0; n < 6; n++) {
+			writer_cell(w, WRITER_PLAIN, "-");
+		}
+	}
+}
+
+static void render_feed(struct writer *w, const json_t *feed)
+{
+	static const char *const columns[] = {"floor",	     ">port",	       "reader",
+					      "since (UTC)", ">bytes",	       ">hits",
+					      ">behind",     ">frames behind", "state"};
+	size_t i;
+	const json_t *floor;
+
+	if (!json_is_object(feed)) {
+		return;
+	}
+	writer_newline(w);
+	writer_heading(w,
+		       "Readers of the TriDAS feed at %s (in bytes; dropped so far %lld, refused "
+		       "%lld)",
+		       value_string(feed, "address", "?"), value_integer(feed, "dropped", 0),
+		       value_integer(feed, "refused", 0));
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(feed, "floors"), i, floor) {
+		render_floor(w, floor, value_at(feed, "readers"));
+	}
+	writer_table_end(w, "no floor has a port");
+}
+
 static void render_list(struct writer *w, const json_t *result)
 {
 	size_t i;
@@ -142,6 +212,7 @@ static void render_list(struct writer *w, const json_t *result)
 	writer_newline(w);
 	writer_heading(w, "Members");
 	render_members(w, value_at(result, "members"));
+	render_feed(w, value_at(result, "feed"));
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
@@ -166,6 +237,9 @@ const struct ctl_command ctl_consumer_commands[] = {
 			"Members: 'in flight' counts dropped blocks that it still owes, 'taken "
 			"over' blocks that a\ndead member had held. State: alive, left, silent, "
 			"too-slow (disconnected by the policy).\n\n"
+			"The group tridas is the TriDAS feed; its readers by floor: written, "
+			"behind, and "
+			"the last\nones that were dropped because they were too far behind.\n\n"
 			"Monitors (data tail) are best effort and not listed.",
 		.run = list_run,
 	},
