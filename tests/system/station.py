@@ -22,6 +22,19 @@ import time
 LINKS = 4
 
 
+def free_base_port(count=LINKS):
+    """`count` ports in a row that are free now."""
+    while True:
+        base = free_port()
+        try:
+            for port in range(base, base + count):
+                with socket.socket() as s:
+                    s.bind(("127.0.0.1", port))
+            return base
+        except (OSError, OverflowError):
+            pass
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

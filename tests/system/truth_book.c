@@ -284,7 +284,8 @@ int book_add_ledger(struct book *b, const char *path, const char **ret_reason)
 		/* A loss that was joined from several has holes up to its end. */
 		r = sqlite3_prepare_v2(db,
 				       "SELECT kind, link, stream, first,"
-				       " coalesce(until - first, frames) FROM loss",
+				       " coalesce(until - first, frames) FROM loss"
+				       " WHERE grp <> 'tridas'", /* the feed's readers record nothing */
 				       -1, &rows, NULL);
 	}
 	while (r == SQLITE_OK || r == SQLITE_ROW) {

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * feed-compare: what a reader of the TriDAS feed got, against what the emulator really sent. The stream
+ * says of no hit in which frame it travelled, so the place where it begins is found in the truth: at the
+ * border of a block, where the hashes of all modules fit. From there on each frame's hits are taken off
+ * the stream, module by module, and their hash must be the truth's.
+ *
+ * Exit: 0 all frames up to the end of the stream are equal; 1 not so; 2 usage or a file that cannot be read.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "driver/emu/truth.h"
+#include "tdm/deframe.h"
+#include "tdm/hit.h"
+
+#define MODULES 6u
+
+static const char usage[] = "usage: feed-compare TRUTH LINK BLOCK_FRAMES STREAM\n"
+			    "  TRUTH   of nanet3-emu --truth\n"
+			    "  STREAM  what was read from the link's port\n"
+			    "prints JSON: frames [first, end) of whole blocks that are equal, hits "
+			    "and bytes of the stream,\n"
+			    "cut_bytes of a hit cut off at its end\n";
+
+struct module {
+	uint8_t **hit;
+	size_t count, room, at;
+};
+
+struct compare {
+	const struct truth_record **frame; /* by floor frame - base */
+	uint64_t base, span;
+	struct module module[MODULES];
+	size_t hits, cut;
+	bool illegal;
+};
+
+static void *must(void *p)
+{
+	if (!p) {
+		fputs("feed-compare: out of memory\n", stderr);
+		exit(2);
+	}
+	return p;
+}
+
+static uint8_t *read_file(const char *path, size_t *ret_bytes)
+{
+	FILE *f = fopen(path, "rb");
+	uint8_t *bytes = NULL;
+	size_t room = 1 << 20, n;
+
+	if (!f) {
+		fprintf(stderr, "feed-compare: %s cannot be read\n", path);
+		exit(2);
+	}
+	*ret_bytes = 0;
+	do {
+		room *= 2;
+		bytes = must(realloc(bytes, room));
+		n = fread(bytes + *ret_bytes, 1, room - *ret_bytes, f);
+		*ret_bytes += n;
+	} while (*ret_bytes == room);
+	fclose(f);
+	return bytes;
+}
+
+static void index_truth(struct compare *c, const uint8_t *bytes, size_t length, unsigned link)
+{
+	const struct truth_head *head = (const void *)bytes;
+	const struct truth_record *t = (const void *)(bytes + sizeof(*head));
+	size_t records = length < sizeof(*head) ? 0 : (length - sizeof(*head)) / sizeof(*t);
+	uint64_t high = 0;
+
+	if (length < sizeof(*head) || head->magic != TRUTH_MAGIC ||
+	    head->version != TRUTH_VERSION) {
+		fputs("feed-compare: this is no truth\n", stderr);
+		exit(2);
+	}
+	c->base = UINT64_MAX;
+	for (size_t i = 0; i < records; i++) {
+		if (t[i].link == link && t[i].fate == TDM_GOOD) {
+			c->base = t[i].floor_frame < c->base ? t[i].floor_frame : c->base;
+			high = t[i].floor_frame > high ? t[i].floor_frame : high;
+		}
+	}
+	c->span = c->base <= high ? high - c->base + 1 : 0;
+	c->frame = must(calloc(c->span + 1, sizeof(*c->frame)));
+	for (size_t i = 0; i < records; i++) {
+		if (t[i].link == link && t[i].fate == TDM_GOOD) {
+			c->frame[t[i].floor_frame - c->base] = &t[i];
+		}
+	}
+}
+
+/* Hits by module, in the form that is hashed. */
+static void split(struct compare *c, uint8_t *bytes, size_t length)
+{
+	size_t at = 0, hit = 0;
+
+	for (; length - at >= HIT_HEADER_BYTES; at += hit) {
+		struct module *m;
+
+		if (!hit_legal_stamped(bytes + at)) {
+			c->illegal = true;
+			return;
+		}
+		hit = hit_bytes(bytes + at);
+		if (hit > length - at) {
+			break;
+		}
+		hit_unstamp(bytes + at);
+		m = &c->module[(bytes[at] & 0xfu) % MODULES];
+		if (m->count == m->room) {
+			m->room = m->room ? 2 * m->room : 4096;
+			m->hit = must(realloc(m->hit, m->room * sizeof(*m->hit)));
+		}
+		m->hit[m->count++] = bytes + at;
+		c->hits++;
+	}
+	c->cut = length - at;
+}
+
+enum fit { FITS, DIFFERS, ENDS };
+
+static enum fit module_fits(const struct module *m, unsigned hits, uint64_t hash)
+{
+	static uint8_t scratch[1 << 20];
+	size_t used = 0;
+
+	if (m->count - m->at < hits) {
+		return ENDS;
+	}
+	for (unsigned i = 0; i < hits; i++) {
+		size_t bytes = hit_bytes(m->hit[m->at + i]);
+
+		memcpy(scratch + used, m->hit[m->at + i], bytes);
+		used += bytes;
+	}
+	return hits == 0 || XXH3_64bits(scratch, used) == hash ? FITS : DIFFERS;
+}
+
+static enum fit frame_fits(struct compare *c, uint64_t frame)
+{
+	const struct truth_record *t = frame - c->base < c->span ? c->frame[frame - c->base] : NULL;
+	enum fit fit = t ? FITS : ENDS;
+
+	for (unsigned m = 0; m < MODULES && fit == FITS; m++) {
+		fit = module_fits(&c->module[m], t->hits[m], t->hit_hash[m]);
+	}
+	for (unsigned m = 0; m < MODULES && fit == FITS; m++) {
+		c->module[m].at += t->hits[m];
+	}
+	return fit;
+}
+
+/* The first block whose frames all fit; UINT64_MAX: none does. */
+static uint64_t find_begin(struct compare *c, unsigned block)
+{
+	uint64_t first = (c->base + block - 1) / block * block;
+
+	for (; first + block <= c->base + c->span; first += block) {
+		unsigned fitting = 0;
+
+		while (fitting < block && frame_fits(c, first + fitting) == FITS) {
+			fitting++;
+		}
+		for (unsigned m = 0; m < MODULES; m++) {
+			c->module[m].at = 0;
+		}
+		if (fitting == block) {
+			return first;
+		}
+	}
+	return UINT64_MAX;
+}
+
+int main(int argc, char **argv)
+{
+	static struct compare c;
+	size_t truth_bytes, stream_bytes;
+	uint64_t first, end;
+	uint8_t *truth, *stream;
+	enum fit fit = FITS;
+	unsigned block;
+
+	if (argc != 5 || (block = (unsigned)atoi(argv[3])) == 0) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	truth = read_file(argv[1], &truth_bytes);
+	stream = read_file(argv[4], &stream_bytes);
+	index_truth(&c, truth, truth_bytes, (unsigned)atoi(argv[2]));
+	split(&c, stream, stream_bytes);
+	first = find_begin(&c, block);
+	for (end = first; first != UINT64_MAX && fit == FITS; end += fit == FITS) {
+		fit = frame_fits(&c, end);
+	}
+	printf("{\"first\": %" PRIu64 ", \"end\": %" PRIu64
+	       ", \"hits\": %zu, \"bytes\": %zu, \"cut_bytes\": %zu, \"illegal\": %s, "
+	       "\"differs\": %s}\n",
+	       first, end / block * block, c.hits, stream_bytes, c.cut,
+	       c.illegal ? "true" : "false", fit == DIFFERS ? "true" : "false");
+	return first == UINT64_MAX || c.illegal || fit == DIFFERS;
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The TriDAS feed: readers of a real station's ports, against the truth and the ledger."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from station import free_base_port  # noqa: E402
+
+BLOCK = 80  # frames
+
+
+class Reader(threading.Thread):
+    """Reads a port to its end, into a file. While `stalled` it stands still."""
+
+    def __init__(self, st, name, link, port, stalled=False):
+        super().__init__(daemon=True)
+        self.path, self.link, self.go = st.path(name + ".hits"), link, threading.Event()
+        self.socket = socket.socket()
+        if stalled:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        else:
+            self.go.set()
+        self.socket.settimeout(60)
+        self.socket.connect(("127.0.0.1", port + link))
+        self.name = "%s:%d" % self.socket.getsockname()
+        self.error = None
+        self.start()
+
+    def run(self):
+        self.go.wait()
+        try:
+            with open(self.path, "wb") as f:
+                while data := self.socket.recv(1 << 20):
+                    f.write(data)
+        except OSError as e:
+            self.error = e
+        self.socket.close()
+
+    def compare(self, st):
+        r = subprocess.run([st.program("feed-compare"), st.path("truth.bin"), str(self.link), str(BLOCK), self.path],
+                           capture_output=True, text=True, timeout=300, check=False)
+        return r.returncode, json.loads(r.stdout)
+
+
+def readers_and_one_that_stalls(t):
+    """two readers of a floor and one that stands still, one of another floor: hits equal the truth, drops are exact"""
+    base = free_base_port()
+    st = t.station(emulator_args=["--rate", "20000"],
+                   config=["[feed]", "enabled = yes", f"base_port = {base}", "budget_mb = 1"])
+    st.start()
+    st.wait_ready()
+
+    def feed():
+        return st.ask("consumer", "list")["feed"]
+    t.equal("a port a floor", [(f["link"], f["floor"], f["port"]) for f in feed()["floors"]],
+            [(n, n + 1, base + n) for n in range(4)])
+    st.wait_for("each floor without a reader is red", lambda: sorted(
+        r["object"] for r in st.status()["reasons"] if r["code"] == "consumer-none") ==
+        [f"feed tower1.floor{n}" for n in (1, 2, 3, 4)])
+    quick = [Reader(st, "first", 1, base), Reader(st, "second", 1, base), Reader(st, "other", 2, base)]
+    still = Reader(st, "still", 1, base, stalled=True)
+    st.wait_for("the reader that stands still is dropped", lambda: feed()["dropped"] == 1, 30)
+    time.sleep(1)
+    listed = feed()
+    gone = [r for r in listed["readers"] if r["dropped"]][0]
+    t.check("by name, address and reason", gone["address"] == still.name and gone["floor"] == 2 and
+            gone["dropped"]["outcome"] == "slow" and gone["behind_bytes"] > 1 << 20, gone)
+    t.equal("the others are connected, nobody behind", sorted((r["address"], r["behind_bytes"] < 1 << 20)
+                                                             for r in listed["readers"] if not r["dropped"]),
+            sorted((r.name, True) for r in quick))
+    t.check("status names it", any(r["code"] == "feed-reader-dropped" and r["object"] == "feed tower1.floor2" and
+                                   still.name in r["text"] for r in st.status()["reasons"]))
+    events = [e for e in st.ask("event", "list", "--limit", "100")["events"] if e["code"] == "feed-reader-dropped"]
+    t.check("one event names it", len(events) == 1 and still.name in events[0]["text"], events)
+    still.go.set()
+    ledger = t.account(st)
+    for r in quick + [still]:
+        r.join(30)
+    results = [r.compare(st) for r in quick + [still]]
+    for r, (code, found) in zip(quick + [still], results):
+        t.check(f"floor {r.link + 1}: every hit is the truth's, in order, from a block's border to the end",
+                code == 0 and not r.error and found["end"] > found["first"], (r.error, found))
+    (_, first), (_, second), (_, other), (_, stopped) = results
+    t.equal("nothing is cut off for those who kept pace", [x["cut_bytes"] for x in (first, second, other)], [0, 0, 0])
+    t.equal("the readers of a floor have the same end", first["end"], second["end"])
+
+    # The ledger: nobody until the first came, slow from where the one that stood still had no whole block.
+    def lost(link, code):
+        return [(x["first"], x["first"] + x["frames"]) for x in ledger["losses"]
+                if x["group"] == "tridas" and x["link"] == link and x["code"] == code]
+    t.equal("what the dropped reader had not got is charged as slow, once, to the frame", lost(1, "slow"),
+            [(stopped["end"], stopped["end"] + gone["dropped"]["frames"])])
+    for link, begin in ((1, first), (2, other)):
+        nobody = lost(link, "no-member")
+        t.check(f"link {link}: nobody was there until the first reader's first frame",
+                [x for x in nobody if x[0] < begin["first"]][-1][1] == begin["first"], (nobody, begin))
+    sums = {}
+    for row in ledger["streams"]:
+        if row["group"] == "tridas":
+            a = sums.setdefault(row["link"], {"acknowledged": 0, "no-member": 0, "slow": 0, "no-time": 0})
+            a["acknowledged"] += row["acknowledged"]
+            for name in ("no-member", "slow", "no-time"):
+                a[name] += row["dropped"][name]
+    t.equal("acknowledged are the frames that the readers have, less the slow ones",
+            [sums[1]["acknowledged"] + sums[1]["slow"], sums[2]["acknowledged"]],
+            [first["end"] - first["first"], other["end"] - other["first"]])
+    t.check("a floor that nobody read has no delivery", sums[0]["acknowledged"] == 0 and sums[0]["no-member"] > 0, sums)
+    t.equal("nobody else was charged with anything for a policy's sake", [x for x in ledger["losses"] if x["group"]
+                                                                          in ("trigger", "acoustic")], [])
+
+
+if __name__ == "__main__":
+    harness.main([readers_and_one_that_stalls])
