@@ -6,7 +6,8 @@
 
 Ratios come from bench-demux (both sides in turn in one run). A core share is the CPU time of the
 fcm-server process alone, all threads, over the wall clock, on a station with four links at full pace and
-consumers in other processes: the median of several windows in one run. Puts over the board's loop-back port,
+consumers in other processes: the median of several windows in one run. What the way to a consumer costs, holds and
+takes is in ceilings.py, latencies.py and stalled.py, bare ZeroMQ in the same run. Puts over the board's loop-back port,
 and how soon a link's data are there, are nanet3-perf's figures: on a bare emulator, and (vm_...) in a guest on the
 real driver, where a kernel for guests is at hand. Lines with `#` say how a figure came about. Ends with `bench: N
 figures, ...`; exit 1 when a figure could not be measured, not when it is below its goal.
@@ -21,8 +22,12 @@ import sys
 import tempfile
 import time
 
+import ceilings
 import guest
+import latencies
 import loopback
+import peers
+import stalled
 from proc import QuietStation, cpu_s, frames_between, gone_wrong, thread_cpu_s
 
 GOALS = {"core_share_design_load": "0.12/0.08", "core_share_full": "0.16/0.10"}
@@ -77,11 +82,16 @@ class Figures:
               f"{below} do not; {len(self.failed)} could not be measured")
 
 
-def demux(figures, program):
-    """The lines of bench-demux as they come."""
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as child:
+def demux(figures, bin_dir):
+    """The lines of bench-demux as they come, and what the peer does in the same run."""
+    peer = peers.Libav(figures, bin_dir)
+    peer.lap()
+    with subprocess.Popen([f"{bin_dir}/bench-demux"], stdout=subprocess.PIPE, text=True) as child:
         for line in child.stdout:
             figures.line(line.rstrip("\n"))
+            peer.look(line)
+    peer.lap()
+    peer.figure()
     if child.returncode != 0:
         figures.failure("bench-demux", f"exit {child.returncode}")
 
@@ -173,7 +183,7 @@ def main():
     def wanted(name):
         return not args.only or re.search(args.only, name)
     if wanted("demux"):
-        demux(figures, f"{args.bin}/bench-demux")
+        demux(figures, args.bin)
     if any(wanted(name) for name in loopback.FIGURES):
         try:
             loopback.measure(figures, args.bin, wanted)
@@ -190,6 +200,8 @@ def main():
                 core_share(figures, name, load, args)
             except Exception as e:  # the other figures are wanted all the same
                 figures.failure(name, f"{type(e).__name__}: {e}")
+    for part in (ceilings, latencies, stalled):
+        part.measure(figures, args.bin, wanted)
     figures.closing()
     return 1 if figures.failed else 0
 

@@ -3,3 +3,14 @@
 
 # frames of the emulator's floors through the daemon's own code, against memcpy
 $(eval $(call program,bench-demux,$(addprefix tests/bench/,bench_demux.c sea_frames.c),data emuworld emuplay tdm,libisal libxxhash))
+
+# the way of a block to a consumer: bare ZeroMQ, the publisher alone, a consumer that only acknowledges
+$(eval $(call library,benchusage,tests/bench/usage.c,))
+$(eval $(call program,bench-zmq,tests/bench/bench_zmq.c,benchusage perf data tdm,libzmq libisal))
+$(eval $(call program,bench-forward,tests/bench/bench_forward.c,benchusage perf publisher data tdm,libzmq jansson libisal))
+$(eval $(call program,bench-consumer,tests/bench/bench_consumer.c,benchusage perf nanet3,libzmq))
+
+# the peer, where it is installed: tests/setup/setup.sh bench
+ifeq ($(shell pkg-config --exists libavformat libavcodec libavutil && echo yes),yes)
+$(eval $(call program,bench-libav,tests/bench/bench_libav.c,benchusage perf,libavformat libavcodec libavutil))
+endif
