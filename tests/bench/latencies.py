@@ -96,9 +96,10 @@ def over_zmq(figures, windows, bare, sizes):
     for name, goal in OVER_ZMQ.items():
         column = name.split("_")[1]
         ours, theirs = [w["whole"][column] for w in windows], [b["latency"][column] for b in bare]
+        last = [w["last"][column] for w in windows]
         figures.figure(name, statistics.median(ours) / statistics.median(theirs), "ratio", goal)
         print(f"# {name}: {statistics.median(ours):.0f} us ({spread(ours, 0)}) over {statistics.median(theirs):.0f} us "
-              f"({spread(theirs, 0)}); messages of {', '.join(map(str, sizes))} bytes a link each ms")
+              f"({spread(theirs, 0)}); from the block's own last frame {statistics.median(last):.0f} us; messages of {', '.join(map(str, sizes))} bytes a link each ms")
 
 
 def logging(figures, st):

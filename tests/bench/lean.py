@@ -33,7 +33,7 @@ class LeanStation(QuietStation):
         self.start_emulator()
         self.start_gpsd()
 
-    def start_lean(self, name="bench-1", group="bench"):
+    def start_lean(self, name, group):
         argv = [self.program("bench-consumer"), "--endpoint", self.reserved, "--name", name, "--group", group,
                 "--board", f"unix:{self.path('board.sock')}"]
         log = self.path(f"{name}.log")
@@ -41,15 +41,17 @@ class LeanStation(QuietStation):
         self.consumers[name] = Process(name, argv, log)
         return self.consumers[name]
 
-    def run_daemon(self, block_ms=10, links=4, more=()):
-        """With the consumer, until all that was asked for is up and the beginning is over."""
+    def run_daemon(self, block_ms=10, links=4, more=(), others=()):
+        """With the consumer (and `others`: name, group), until all that was asked for is up and the beginning is over.
+        Consumers are there first, so that nothing piles up for them."""
         self.config = ["[data]", f"block_frames = {block_ms * FRAMES_PER_MS}",
                        "[group bench]", f"streams = {STREAMS}", *more]
         for link in range(links, 4):
             self.config += [f"[link {link}]", "enabled = no"]
         self.write_config()
+        for name, group in (("bench-1", "bench"), *others):
+            self.start_lean(name, group)
         self.start_daemon()
-        self.start_lean()
 
         def ready():
             s = self.status()

@@ -8,12 +8,13 @@ import time
 
 from lean import STREAMS, LeanStation, Unmeasured
 from proc import memory_kb
+from station import LINKS
 
 RSS, LOSSES = "stalled_rss_over_hwm", "stalled_losses_of_healthy"
 GOALS = {RSS: "1.2/1.0", LOSSES: "0/0"}
 STALL_S = 12  # past the 3 s after which it counts as dead, until its group's share is used up
 BEFORE_S = 3
-DEPTH_MS, HOLD_FRACTION = 2000, 0.5
+DEPTH_MS, HOLD_FRACTION, BLOCK_MS = 2000, 0.5, 10
 CONFIG = ["[group stalled]", f"streams = {STREAMS}", f"hold_fraction = {HOLD_FRACTION}"]
 
 
@@ -30,16 +31,8 @@ def highest(st, seconds):
     return most
 
 
-def group(st, name):
-    return next(g for g in st.ask("consumer", "list")["groups"] if g["group"] == name)
-
-
 def stall(figures, st):
-    st.run_daemon(more=CONFIG)
-    st.start_lean("stalled-1", "stalled")
-    # What nobody had taken until now has come as a backlog: let it pass.
-    st.wait_for("the group's backlog to pass", lambda: group(st, "stalled")["waiting"] == 0, 20)
-    time.sleep(1)
+    st.run_daemon(BLOCK_MS, more=CONFIG, others=[("stalled-1", "stalled")])
     rate = st.window(BEFORE_S)
     before, lost, missing = highest(st, 1), st.dropped("bench"), st.cut()["missing"]
     st.consumers["stalled-1"].signal(signal.SIGSTOP)
@@ -50,7 +43,7 @@ def stall(figures, st):
         raise Unmeasured("the stalled group lost nothing: its share was not used up")
     time.sleep(1)
     lost = st.dropped("bench") - lost + healthy["frames_lost"] + max(0, st.cut()["missing"] - missing)
-    budget = DEPTH_MS / 1000 * HOLD_FRACTION * rate["total_bytes"] / rate["seconds"]
+    budget = LINKS * DEPTH_MS * HOLD_FRACTION * rate["total_bytes"] / (rate["blocks"][0] * BLOCK_MS)
     figures.figure(RSS, (during - before) / budget, "ratio", GOALS[RSS])
     print(f"# {RSS}: grown by {(during - before) / 1e6:.0f} MB in {STALL_S} s, from {before / 1e6:.0f} MB (rings not "
           f"counted); the group may hold {HOLD_FRACTION:g} of a ring of {DEPTH_MS} ms, {budget / 1e6:.0f} MB of blocks at "
