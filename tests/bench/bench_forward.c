@@ -27,7 +27,7 @@
 
 #define LINKS	     4u
 #define BLOCK_FRAMES 80u
-#define HOLD_FRAMES  8000u /* half of a ring of 2 s: the default */
+#define RING_FRAMES  16000u /* 2 s; what a group may hold of it and of memory is as by default */
 #define SLICE_FRAMES 1600u
 #define QUEUE_SIZE   4096u /* as fcm-server's */
 #define POOL_BYTES   ((size_t)512 << 20)
@@ -174,7 +174,9 @@ static int run(struct feed *f)
 		.groups = 1,
 		.group = {{.name = "bench",
 			   .streams = (1u << FCM_STREAMS) - 1,
-			   .hold_frames = HOLD_FRAMES}},
+			   .hold_frames = RING_FRAMES / 2,
+			   .limit_frames = RING_FRAMES / 4 * 3,
+			   .budget_bytes = POOL_BYTES / 4 * 3}},
 		.dead_ms = 3000,
 	};
 	int r;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a consumer that stands still (SIGSTOP) costs: the daemon's memory over what its group may hold, and what the
+"""What a consumer that stands still (SIGSTOP) costs: the daemon's memory over the budget of its group, and what the
 others lose: nothing."""
 import shutil
 import signal
@@ -8,14 +8,12 @@ import time
 
 from lean import STREAMS, LeanStation, Unmeasured
 from proc import memory_kb
-from station import LINKS
 
 RSS, LOSSES = "stalled_rss_over_hwm", "stalled_losses_of_healthy"
 GOALS = {RSS: "1.2/1.0", LOSSES: "0/0"}
-STALL_S = 12  # past the 3 s after which it counts as dead, until its group's share is used up
-BEFORE_S = 3
-DEPTH_MS, HOLD_FRACTION, BLOCK_MS = 2000, 0.5, 10
-CONFIG = ["[group stalled]", f"streams = {STREAMS}", f"hold_fraction = {HOLD_FRACTION}"]
+BEFORE_S, STALL_S = 2, 12  # past the 3 s after which it counts as dead, until its group's share is used up
+BUDGET_MB = 96  # less than half of the rings' depth at design load, 150 MB: it is the memory that bounds
+CONFIG = ["[group stalled]", f"streams = {STREAMS}", f"budget_mb = {BUDGET_MB}"]
 
 
 def anonymous_bytes(st):
@@ -32,8 +30,8 @@ def highest(st, seconds):
 
 
 def stall(figures, st):
-    st.run_daemon(BLOCK_MS, more=CONFIG, others=[("stalled-1", "stalled")])
-    rate = st.window(BEFORE_S)
+    st.run_daemon(more=CONFIG, others=[("stalled-1", "stalled")])
+    st.window(BEFORE_S)  # sound until now
     before, lost, missing = highest(st, 1), st.dropped("bench"), st.cut()["missing"]
     st.consumers["stalled-1"].signal(signal.SIGSTOP)
     during = highest(st, STALL_S)
@@ -43,11 +41,10 @@ def stall(figures, st):
         raise Unmeasured("the stalled group lost nothing: its share was not used up")
     time.sleep(1)
     lost = st.dropped("bench") - lost + healthy["frames_lost"] + max(0, st.cut()["missing"] - missing)
-    budget = LINKS * DEPTH_MS * HOLD_FRACTION * rate["total_bytes"] / (rate["blocks"][0] * BLOCK_MS)
+    budget = BUDGET_MB << 20
     figures.figure(RSS, (during - before) / budget, "ratio", GOALS[RSS])
     print(f"# {RSS}: grown by {(during - before) / 1e6:.0f} MB in {STALL_S} s, from {before / 1e6:.0f} MB (rings not "
-          f"counted); the group may hold {HOLD_FRACTION:g} of a ring of {DEPTH_MS} ms, {budget / 1e6:.0f} MB of blocks at "
-          f"design load; {named} of its frames were dropped by name")
+          f"counted); budget_mb {BUDGET_MB}; {named} of the group's frames were dropped by name")
     figures.figure(LOSSES, lost, "frames", GOALS[LOSSES])
     st.end_daemon()
 
