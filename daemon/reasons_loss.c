@@ -137,6 +137,19 @@ void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
 		    text, ended, most == TDM_LOSS_BOARD_FIFO && board_did_it(s) ? board_cause : "");
 }
 
+/* What is not the policy that everybody expects. */
+static const char *policy_words(enum fcm_policy policy)
+{
+	static const char *const words[FCM_POLICIES] = {
+		[FCM_DROP_OLDEST] = "",
+		[FCM_DROP_NEWEST] = " (policy drop-newest)",
+		[FCM_DISCONNECT] = " (policy disconnect)",
+		[FCM_WAIT] = " (policy wait: 3/4 of the ring, or all its memory, was used)",
+	};
+
+	return policy < FCM_POLICIES ? words[policy] : "";
+}
+
 /* What a group's policy dropped in the last minute, by name. */
 void reasons_drops(struct reasons *r, unsigned group, const char *object)
 {
@@ -159,7 +172,8 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	}
 	reasons_add(r, going_on, "consumer-dropping", object,
 		    "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list",
-		    "frames dropped in the last minute: %s%s", text, ended);
+		    "frames dropped in the last minute: %s%s%s", text,
+		    policy_words(s->publisher_status.group[group].policy), ended);
 }
 
 /* --- events --- */
@@ -231,6 +245,33 @@ static void links_news(struct station *s, uint64_t now)
 	}
 }
 
+/* A member that its group's policy has sent away is over when it is told: it may be back already. */
+static void disconnected_news(struct station *s, unsigned group)
+{
+	const struct publisher_group_status *g = &s->publisher_status.group[group];
+	char object[48], text[200];
+	size_t used;
+
+	if (g->disconnected == s->disconnected[group]) {
+		return;
+	}
+	snprintf(object, sizeof(object), "group %s", g->name);
+	used = (size_t)snprintf(
+		text, sizeof(text),
+		"too slow for policy disconnect, told so and taken off: %llu time(s)",
+		(unsigned long long)(g->disconnected - s->disconnected[group]));
+	for (unsigned n = 0; n < s->publisher_status.members && used < sizeof(text); n++) {
+		const struct publisher_member_status *m = &s->publisher_status.member[n];
+
+		if (m->state == MEMBER_TOO_SLOW && strcmp(m->group, g->name) == 0) {
+			used += (size_t)snprintf(text + used, sizeof(text) - used, ", %s", m->name);
+		}
+	}
+	s->disconnected[group] = g->disconnected;
+	store_put_event(s->store, "warning", "consumer-disconnected", object, text,
+			"is the consumer busy, is its machine? fcmctl consumer list", now_utc_ns());
+}
+
 static void group_news(struct station *s, unsigned group, uint64_t now)
 {
 	uint64_t counts[BURSTS_NAMES] = {0};
@@ -246,7 +287,8 @@ static void group_news(struct station *s, unsigned group, uint64_t now)
 	}
 	snprintf(object, sizeof(object), "group %s", s->publisher_status.group[group].name);
 	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
-	put_news(s, &t, "consumer-dropping", object, names, "",
+	put_news(s, &t, "consumer-dropping", object, names,
+		 policy_words(s->publisher_status.group[group].policy),
 		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
 }
 
@@ -260,6 +302,7 @@ void reasons_losses_tick(struct station *s)
 	links_news(s, now);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		group_news(s, n, now);
+		disconnected_news(s, n);
 	}
 	reasons_feed_tick(s);
 }

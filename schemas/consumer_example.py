@@ -50,9 +50,9 @@ class Reserved:
             return Block(*body[1:])
         if verb == b"ERROR":
             error = json.loads(body[0])
-            if error["error"] != "unknown-member":
+            if error["error"] not in ("unknown-member", "too-slow"):
                 raise SystemExit(f"refused: {error['error']}: {error['hint']}")
-            self.socket.send_multipart([b"HELLO", self.hello])  # the daemon is a new one
+            self.socket.send_multipart([b"HELLO", self.hello])  # the daemon is a new one, or we were slow
         return None
 
     def done(self, block):

@@ -284,11 +284,11 @@ class Station:
             time.sleep(pause)
 
     # -- the account, after stop()
-    def compare(self):
-        """truth-compare over all records: (exit code, its JSON)."""
+    def compare(self, group=None, records=None):
+        """truth-compare over all records, or over those of one group: (exit code, its JSON)."""
         argv = [self.program("truth-compare"), "--json", "--ledger", self.path("station.db"),
-                self.path("truth.bin")]
-        r = subprocess.run(argv + [p for p in self.records if os.path.exists(p)], capture_output=True,
+                *(["--group", group] if group else []), self.path("truth.bin")]
+        r = subprocess.run(argv + [p for p in records or self.records if os.path.exists(p)], capture_output=True,
                            text=True, timeout=300, check=False)
         try:
             return r.returncode, json.loads(r.stdout)

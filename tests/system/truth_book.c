@@ -272,7 +272,7 @@ static void mark_loss(struct book *b, int kind, unsigned link, const char *strea
 	}
 }
 
-int book_add_ledger(struct book *b, const char *path, const char **ret_reason)
+int book_add_ledger(struct book *b, const char *path, const char *group, const char **ret_reason)
 {
 	static char reason[256];
 	sqlite3_stmt *rows = NULL;
@@ -282,11 +282,16 @@ int book_add_ledger(struct book *b, const char *path, const char **ret_reason)
 	if (r == SQLITE_OK) {
 		sqlite3_busy_timeout(db, 5000);
 		/* A loss that was joined from several has holes up to its end. */
-		r = sqlite3_prepare_v2(db,
-				       "SELECT kind, link, stream, first,"
-				       " coalesce(until - first, frames) FROM loss"
-				       " WHERE grp <> 'tridas'", /* the feed's readers record nothing */
-				       -1, &rows, NULL);
+		r = sqlite3_prepare_v2(
+			db,
+			"SELECT kind, link, stream, first,"
+			" coalesce(until - first, frames) FROM loss"
+			/* The feed's readers record nothing. */
+			" WHERE kind = 0 OR grp = ?1 OR (?1 IS NULL AND grp <> 'tridas')",
+			-1, &rows, NULL);
+	}
+	if (r == SQLITE_OK && group) {
+		r = sqlite3_bind_text(rows, 1, group, -1, SQLITE_STATIC);
 	}
 	while (r == SQLITE_OK || r == SQLITE_ROW) {
 		r = sqlite3_step(rows);

@@ -63,8 +63,9 @@ struct book;
 /* -errno of the file; -EBADMSG: not a truth file. */
 int book_open(const char *path, struct book **ret_book);
 void book_close(struct book *b);
-/* Losses of the database, read-only. -EIO when SQLite refuses; `ret_reason` (static) says why. */
-int book_add_ledger(struct book *b, const char *path, const char **ret_reason);
+/* Losses of the database, read-only; of those that groups dropped, only the ones of `group` (NULL: all).
+ * -EIO when SQLite refuses; `ret_reason` (static) says why. */
+int book_add_ledger(struct book *b, const char *path, const char *group, const char **ret_reason);
 /* -errno of the file; -EBADMSG: not a record file; -ENOMEM. */
 int book_add_record(struct book *b, const char *path);
 void book_judge(struct book *b);

@@ -17,10 +17,11 @@
 #include "tests/system/truth_book.h"
 
 static const char usage[] =
-	"usage: truth-compare [--json] [--ledger DATABASE] TRUTH RECORD...\n"
+	"usage: truth-compare [--json] [--ledger DATABASE] [--group NAME] TRUTH RECORD...\n"
 	"  TRUTH     of nanet3-emu --truth\n"
 	"  RECORD    of fcm-consumer --record\n"
-	"  --ledger  the daemon's database: what it names as lost is explained\n";
+	"  --ledger  the daemon's database: what it names as lost is explained\n"
+	"  --group   the records are this group's: what others dropped explains nothing\n";
 
 static const char *const streams[BOOK_STREAMS] = {"pmt", "hydrophone"};
 
@@ -170,6 +171,7 @@ static void print_notes(const struct book_tally *t, unsigned link, unsigned stre
 		{"hits cut with the next frame", t->cut},
 		{"delivered though damaged on the way", t->unexpected},
 		{"delivered though the ledger charges the link", t->charged},
+		{"delivered too late, dropped for the group", t->late},
 		{"repeats", t->repeats},
 		{"ERROR: repeats without RESENT", t->repeats_unflagged},
 		{"ERROR: not in the truth", t->unknown},
@@ -247,7 +249,8 @@ static void print_text(const struct book *b, bool ok)
 
 /* ---- main ---- */
 
-static int load(struct book **ret_book, const char *ledger, char **files, int count)
+static int load(struct book **ret_book, const char *ledger, const char *group, char **files,
+		int count)
 {
 	const char *reason = "";
 	int r = book_open(files[0], ret_book);
@@ -257,7 +260,7 @@ static int load(struct book **ret_book, const char *ledger, char **files, int co
 			r == -EBADMSG ? "not a truth file" : strerror(-r));
 		return r;
 	}
-	if (ledger && (r = book_add_ledger(*ret_book, ledger, &reason)) < 0) {
+	if (ledger && (r = book_add_ledger(*ret_book, ledger, group, &reason)) < 0) {
 		fprintf(stderr, "truth-compare: %s: %s\n", ledger, reason);
 		return r;
 	}
@@ -292,10 +295,11 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{"json", no_argument, NULL, 'j'},
 		{"ledger", required_argument, NULL, 'l'},
+		{"group", required_argument, NULL, 'g'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL},
 	};
-	const char *ledger = NULL;
+	const char *ledger = NULL, *group = NULL;
 	struct book *b = NULL;
 	bool json = false, ok;
 	int k;
@@ -305,6 +309,8 @@ int main(int argc, char **argv)
 			json = true;
 		} else if (k == 'l') {
 			ledger = optarg;
+		} else if (k == 'g') {
+			group = optarg;
 		} else {
 			fputs(usage, k == 'h' ? stdout : stderr);
 			return k == 'h' ? 0 : 2;
@@ -314,7 +320,7 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	if (load(&b, ledger, argv + optind, argc - optind) < 0) {
+	if (load(&b, ledger, group, argv + optind, argc - optind) < 0) {
 		book_close(b);
 		return 2;
 	}

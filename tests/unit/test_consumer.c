@@ -47,6 +47,7 @@ struct bench {
 	struct label label;
 	struct consumer_check *check;
 	char truth_path[32], record_path[32], ledger_path[32];
+	const char *group; /* whose drops count; NULL: all groups' */
 	int record_fd;
 };
 
@@ -300,7 +301,7 @@ static struct book *judge(bool with_ledger)
 	assert_int_equal(consumer_check_flush(bench.check), 0);
 	assert_int_equal(book_open(bench.truth_path, &b), 0);
 	if (with_ledger) {
-		assert_int_equal(book_add_ledger(b, bench.ledger_path, &reason), 0);
+		assert_int_equal(book_add_ledger(b, bench.ledger_path, bench.group, &reason), 0);
 	}
 	assert_int_equal(book_add_record(b, bench.record_path), 0);
 	book_judge(b);
@@ -381,6 +382,7 @@ static void test_lost_frames(void **state)
 static void test_dropped_blocks(void **state)
 {
 	const struct loss_row named[] = {{1, "slow", "pmt", FIRST + BLOCK_FRAMES, BLOCK_FRAMES}};
+	const struct loss_row late = {1, "slow", "pmt", FIRST + 2 * BLOCK_FRAMES, BLOCK_FRAMES};
 	struct book *b;
 
 	(void)state;
@@ -399,6 +401,21 @@ static void test_dropped_blocks(void **state)
 	b = judge(true);
 	assert_int_equal(book_tally(b, LINK, FCM_PMT)->dropped, BLOCK_FRAMES);
 	assert_int_equal(book_errors(book_tally(b, LINK, FCM_PMT)), 0);
+	assert_int_equal(book_tally(b, LINK, FCM_PMT)->late, 0);
+	book_close(b);
+	write_ledger(&late, 1); /* delivered all the same: what it acknowledged came too late */
+	b = judge(true);
+	assert_int_equal(book_tally(b, LINK, FCM_PMT)->dropped, BLOCK_FRAMES);
+	assert_int_equal(book_tally(b, LINK, FCM_PMT)->late, BLOCK_FRAMES);
+	book_close(b);
+	bench.group = "g";
+	b = judge(true);
+	assert_int_equal(book_tally(b, LINK, FCM_PMT)->dropped, BLOCK_FRAMES);
+	book_close(b);
+	bench.group = "h"; /* what others dropped explains nothing */
+	b = judge(true);
+	assert_int_equal(book_tally(b, LINK, FCM_PMT)->unnamed, BLOCK_FRAMES);
+	assert_int_equal(book_tally(b, LINK, FCM_PMT)->late, 0);
 	book_close(b);
 }
 
@@ -549,7 +566,7 @@ static void test_bad_files(void **state)
 	}
 	fclose(f);
 	assert_int_equal(book_add_record(b, bench.record_path), -EBADMSG);
-	assert_int_equal(book_add_ledger(b, bench.record_path, &reason), -EIO);
+	assert_int_equal(book_add_ledger(b, bench.record_path, NULL, &reason), -EIO);
 	assert_non_null(reason);
 	book_close(b);
 	book_close(NULL);

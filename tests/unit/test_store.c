@@ -648,11 +648,17 @@ static void test_read_events(void **state)
 {
 	static const struct {
 		const char *severity, *code, *object;
-	} told[] = {{"info", "daemon-start", "daemon"},	  {"alarm", "link-dark", "link0"},
-		    {"alarm", "link-dark", "link1"},	  {"info", "link-dark", "link0"},
-		    {"warning", "fcm-booted", "link2"},	  {"warning", "stale", "tower1.floor1"},
-		    {"info", "stale", "tower1.floor1"},	  {"warning", "clock-holdover", "clock"},
-		    {"alarm", "clock-holdover", "clock"}, {"info", "run", "run 5"}};
+	} told[] = {{"info", "daemon-start", "daemon"},
+		    {"alarm", "link-dark", "link0"},
+		    {"alarm", "link-dark", "link1"},
+		    {"info", "link-dark", "link0"},
+		    {"warning", "fcm-booted", "link2"},
+		    {"warning", "stale", "tower1.floor1"},
+		    {"info", "stale", "tower1.floor1"},
+		    {"warning", "clock-holdover", "clock"},
+		    {"alarm", "clock-holdover", "clock"},
+		    {"info", "run", "run 5"},
+		    {"warning", "consumer-disconnected", "group trigger"}};
 	struct store_rig r;
 	char all[200] = "";
 	bool crashed = true;
