@@ -15,6 +15,7 @@
 #define CARRY_SLACK_NS	 250000000ll
 #define CARRY_REACH_NS	 (1000 * CLOCK_SECOND_NS) /* CLOCK_MONOTONIC is right to 250 us/s at least */
 #define BOARD_FRESH_NS	 2000000000ull
+#define OWN_TIME_LATE	 80 /* counts: the registers are read one after the other, count first */
 
 /* A label that agrees with the running one has one agreement already; as long as that is locked, one is
  * enough (a single wrong report between good ones shall not end it). */
@@ -421,7 +422,8 @@ void clock_own_time(struct clock *c, const struct tdm_time *time, uint64_t count
 	bool leap_agrees;
 
 	clock_at(c, now_ns);
-	if (!c->emulated || !tdm_time_legal(time) || time->quality == TDM_TIME_NONE) {
+	if (!c->emulated || !tdm_time_legal(time) || time->quality == TDM_TIME_NONE ||
+	    count % FRAMES >= FRAMES - OWN_TIME_LATE) { /* the time may be the next second's */
 		return;
 	}
 	offset = clock_offset_of(second, tai_of_word(c, time, &utc_s, &leap_agrees));
