@@ -61,9 +61,13 @@ enum ctl_option {
 	CTL_NO_WAIT,
 	CTL_ONCE,
 	CTL_ROWS,
+	CTL_FROM,
+	CTL_FRAMES,
+	CTL_WHAT,
+	CTL_PCAP,
 	CTL_OPTIONS, /* how many */
 };
-#define CTL_BIT(option) (1u << (option))
+#define CTL_BIT(option) (1ull << (option))
 
 struct ctl;
 struct ctl_args;
@@ -74,7 +78,7 @@ struct ctl_command {
 	const char *arguments; /* as shown in the usage: "LINK", "NAME VALUE", "[PATTERN...]" */
 	const char *summary;   /* one line */
 	const char *help;      /* what it does, what it prints, examples */
-	uint32_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
+	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
 	unsigned min_words, max_words;
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
 };
@@ -84,7 +88,7 @@ extern const struct ctl_command *const ctl_tables[];
 extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_param_commands[],
 	ctl_link_commands[], ctl_phase_commands[], ctl_clock_commands[], ctl_journal_commands[],
 	ctl_consumer_commands[], ctl_ledger_commands[], ctl_run_commands[], ctl_data_commands[],
-	ctl_event_commands[];
+	ctl_record_dump_commands[], ctl_event_commands[];
 
 /* What was typed, checked against the command's row. */
 struct ctl_args {

@@ -71,6 +71,10 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 			 FLAG},
 	[CTL_ONCE] = {{"once", 0, NULL, "print once and end"}, FLAG},
 	[CTL_ROWS] = {{"rows", 0, NULL, "row by row, not summed up"}, FLAG},
+	[CTL_FROM] = {{"from", 0, "COUNT", "from this board count on"}, NUMBER, 0, 1e15},
+	[CTL_FRAMES] = {{"frames", 0, "N", "at most N frames of a link"}, NUMBER, 1, 1e15},
+	[CTL_WHAT] = {{"what", 0, "WHAT", "records, frames, slots, hits, samples or words"}, TEXT},
+	[CTL_PCAP] = {{"pcap", 0, "FILE", "write the frames to FILE, for Wireshark"}, TEXT},
 };
 
 const struct ctl_option_row *ctl_option_row(enum ctl_option option)

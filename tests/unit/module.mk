@@ -52,6 +52,7 @@ $(eval $(call unit_test,test_ctl_histogram,tests/unit/test_ctl_histogram.c,fcmct
 $(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))
 
+$(eval $(call unit_test,test_record_dump,$(addprefix tests/unit/,test_record_dump.c record_rig.c floor_rig.c),fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
 $(eval $(call unit_test,test_advice,tests/unit/test_advice.c,fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
 
 # daemon/: time, phase, configuration, log
