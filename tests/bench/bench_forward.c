@@ -5,14 +5,16 @@
  * The publisher is the daemon's own thread: queues in and out, groups, credit, ROUTER, acknowledgements,
  * each block back only when the consumer has said so. This program plays capture's part: it takes settled
  * blocks back and offers new ones, `window` of them out at most, as capture does with data that wait for it
- * (daemon/capture_link.c, held_back()), each with the header that capture would give it. Payloads are made
- * once: making them is measured by bench-demux. The other end is any consumer process, bench-consumer.
+ * (daemon/capture_link.c, held_back()).
  *
- *   --sizes A,B,C   payload bytes of a block of each stream
+ * The blocks are real ones, 10 ms of a floor with every slot full, built once by block_build() (building is
+ * measured by bench-demux); each is offered again with the header of a later time. Memory of the pool keeps
+ * its payload from use to use. The other end is any consumer process, bench-consumer.
+ *
  *   --window N      blocks out at most (256)
  *   --seconds S     measured (2), from when a consumer is there and a fifth of it has passed
  *
- * Prints "endpoint URL" for the consumer, then one line of JSON.
+ * Prints "endpoint URL" for the consumer, then one line of JSON, the messages' sizes among it.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -23,20 +25,23 @@
 
 #include "daemon/publisher.h"
 #include "tdm/frame.h"
+#include "tests/bench/sea_frames.h"
 #include "tests/bench/usage.h"
 
-#define LINKS	     4u
-#define BLOCK_FRAMES 80u
-#define RING_FRAMES  16000u /* 2 s; what a group may hold of it and of memory is as by default */
-#define SLICE_FRAMES 1600u
-#define QUEUE_SIZE   4096u /* as fcm-server's */
-#define POOL_BYTES   ((size_t)512 << 20)
-#define TICK_US	     1000 /* of capture */
-#define PATIENCE_NS  10000000000ull
-#define GRACE_MS     2000
+#define BLOCK_FRAMES  80u
+#define SEA_FRAMES    96u    /* a block, and the buffer behind it */
+#define RING_FRAMES   16000u /* 2 s; what a group may hold of it and of memory is as by default */
+#define SLICE_FRAMES  1600u
+#define DMA_EPOCH     1ull
+#define SEQUENCE_BITS 40
+#define QUEUE_SIZE    4096u /* as fcm-server's */
+#define POOL_BYTES    ((size_t)512 << 20)
+#define TICK_US	      1000 /* of capture */
+#define PATIENCE_NS   10000000000ull
+#define GRACE_MS      2000
 
 struct feed {
-	uint32_t size[FCM_STREAMS];
+	struct block *model[FCM_STREAMS]; /* what every block of a stream is made after */
 	unsigned window;
 	double seconds;
 	struct queue blocks, settled;
@@ -46,30 +51,66 @@ struct feed {
 	uint64_t acked, bytes, dropped; /* settled since the last reset */
 };
 
-static void fill_header(struct block *b, const struct feed *f)
+/* The first block of link 0, of each stream. */
+static int make_models(struct feed *f)
 {
-	uint64_t turn = f->made / (LINKS * FCM_STREAMS);
-	unsigned link = (unsigned)(f->made / FCM_STREAMS % LINKS);
-	unsigned stream = (unsigned)(f->made % FCM_STREAMS);
+	struct block_frame in[BLOCK_FRAMES];
+	struct sea_frames set;
+	int r = sea_frames_init(&set, SEA_FRAMES, 0, 1);
 
-	b->header = (struct fcm_block_header){
-		.magic = FCM_BLOCK_MAGIC,
-		.version = FCM_BLOCK_VERSION,
-		.header_bytes = sizeof(b->header),
-		.stream = (uint8_t)stream,
-		.link = (uint8_t)link,
-		.tower = 1,
-		.floor = (uint8_t)(link + 1),
-		.frames = BLOCK_FRAMES,
-		.first_frame = turn * BLOCK_FRAMES,
-		.sequence = 1ull << 40 | turn,
-		.dma_epoch = 1,
-		.slice_id = turn * BLOCK_FRAMES / SLICE_FRAMES,
-		.payload_bytes = f->size[stream],
-	};
-	b->header.header_crc =
-		tdm_crc32c(&b->header, offsetof(struct fcm_block_header, header_crc));
-	b->order = turn * FCM_STREAMS + stream;
+	if (r < 0) {
+		return r;
+	}
+	for (unsigned i = 0; i < BLOCK_FRAMES; i++) {
+		in[i] = (struct block_frame){.frame = sea_buffer(&set, 0, i / SEA_BUFFER_FRAMES) +
+						      (size_t)(i % SEA_BUFFER_FRAMES) *
+							      TDM_FRAME_BYTES};
+	}
+	for (unsigned stream = 0; stream < FCM_STREAMS && r == 0; stream++) {
+		const struct block_plan plan = {
+			.stream = (enum fcm_stream)stream,
+			.tower = 1,
+			.floor = 1,
+			.dma_epoch = DMA_EPOCH,
+			.flags = FCM_BLOCK_EMULATED,
+			.first_frame = set.count - SEA_DELAY,
+			.frames = BLOCK_FRAMES,
+			.block_frames = BLOCK_FRAMES,
+			.in = in,
+			.after = sea_buffer(&set, 0, BLOCK_FRAMES / SEA_BUFFER_FRAMES),
+			.label = set.label,
+		};
+
+		f->model[stream] = block_get(f->pool, block_capacity(&plan));
+		if (f->model[stream]) {
+			block_build(f->model[stream], &plan);
+		} else {
+			r = -ENOMEM;
+		}
+	}
+	sea_frames_fini(&set);
+	return r;
+}
+
+/* Memory that had another stream's block, or none, gets its payload; what is back from a use has it. */
+static void fill(struct feed *f, struct block *b, const struct block *model)
+{
+	uint64_t turn = f->made / (SEA_LINKS * FCM_STREAMS);
+	unsigned link = (unsigned)(f->made / FCM_STREAMS % SEA_LINKS);
+	struct fcm_block_header *h = &b->header;
+
+	if (h->magic != FCM_BLOCK_MAGIC || h->stream != model->header.stream) {
+		memcpy(b->payload, model->payload, model->header.payload_bytes);
+	}
+	*h = model->header;
+	h->link = (uint8_t)link;
+	h->floor = (uint8_t)(link + 1);
+	h->first_frame += turn * BLOCK_FRAMES;
+	h->sequence = DMA_EPOCH << SEQUENCE_BITS | h->first_frame / BLOCK_FRAMES;
+	h->tai_ns += (int64_t)(turn * BLOCK_FRAMES) * TDM_FRAME_NS;
+	h->slice_id += (h->first_frame - model->header.first_frame) / SLICE_FRAMES;
+	h->header_crc = tdm_crc32c(h, offsetof(struct fcm_block_header, header_crc));
+	b->order = turn * FCM_STREAMS + h->stream;
 	b->monotonic_ns = bench_now_ns();
 	b->publisher = NULL;
 	memset(b->already, 0, sizeof(b->already));
@@ -101,12 +142,13 @@ static void offer(struct feed *f)
 
 	while (f->out < f->window) {
 		struct block **place = queue_reserve(&f->blocks);
-		struct block *b = place ? block_get(f->pool, f->size[f->made % FCM_STREAMS]) : NULL;
+		const struct block *model = f->model[f->made % FCM_STREAMS];
+		struct block *b = place ? block_get(f->pool, model->capacity) : NULL;
 
 		if (!b) {
 			break;
 		}
-		fill_header(b, f);
+		fill(f, b, model);
 		*place = b;
 		queue_commit(&f->blocks);
 		f->made++;
@@ -141,6 +183,11 @@ static bool await_member(struct feed *f)
 	return status.members > 0;
 }
 
+static unsigned message_bytes(const struct feed *f, unsigned stream)
+{
+	return (unsigned)(sizeof(struct fcm_block_header) + f->model[stream]->header.payload_bytes);
+}
+
 static int measure(struct feed *f)
 {
 	uint64_t begin_ns;
@@ -160,9 +207,10 @@ static int measure(struct feed *f)
 	seconds = (double)(bench_now_ns() - begin_ns) * 1e-9;
 	cpu_s = bench_cpu_s() - cpu_s;
 	printf("{\"seconds\":%.6f,\"blocks\":%llu,\"bytes_per_s\":%.0f,\"cpu_s\":%.6f,"
-	       "\"cpu_s_per_GB\":%.6f",
+	       "\"cpu_s_per_GB\":%.6f,\"sizes\":[%u,%u,%u]",
 	       seconds, (unsigned long long)f->acked, (double)f->bytes / seconds, cpu_s,
-	       f->bytes ? cpu_s / ((double)f->bytes * 1e-9) : 0);
+	       f->bytes ? cpu_s / ((double)f->bytes * 1e-9) : 0, message_bytes(f, 0),
+	       message_bytes(f, 1), message_bytes(f, 2));
 	return 0;
 }
 
@@ -182,7 +230,7 @@ static int run(struct feed *f)
 	int r;
 
 	f->pool = block_pool_create(POOL_BYTES);
-	r = f->pool ? 0 : -ENOMEM;
+	r = f->pool ? make_models(f) : -ENOMEM;
 	r = r ? r : queue_init(&f->blocks, sizeof(struct block *), QUEUE_SIZE, 1);
 	r = r ? r : queue_init(&f->settled, sizeof(struct block *), QUEUE_SIZE, 0);
 	r = r ? r : publisher_start(&config, &f->blocks, &f->settled, &f->publisher);
@@ -197,6 +245,9 @@ static int run(struct feed *f)
 		printf(",\"dropped\":%llu}\n", (unsigned long long)f->dropped);
 	}
 	publisher_destroy(f->publisher);
+	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
+		block_put(f->model[stream]);
+	}
 	block_pool_destroy(f->pool);
 	queue_fini(&f->blocks);
 	queue_fini(&f->settled);
@@ -205,26 +256,20 @@ static int run(struct feed *f)
 
 static bool parse_options(int argc, char **argv, struct feed *f)
 {
-	static const struct option longs[] = {{"sizes", 1, NULL, 's'},
-					      {"window", 1, NULL, 'w'},
-					      {"seconds", 1, NULL, 't'},
-					      {NULL}};
+	static const struct option longs[] = {
+		{"window", 1, NULL, 'w'}, {"seconds", 1, NULL, 't'}, {NULL}};
 	int k;
 
 	while ((k = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		if (k == 's' && sscanf(optarg, "%u,%u,%u", &f->size[0], &f->size[1], &f->size[2]) !=
-					FCM_STREAMS) {
-			return false;
-		} else if (k == 'w') {
+		if (k == 'w') {
 			f->window = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (k == 't') {
 			f->seconds = strtod(optarg, NULL);
-		} else if (k != 's') {
+		} else {
 			return false;
 		}
 	}
-	return optind == argc && f->size[0] > 0 && f->size[1] > 0 && f->size[2] > 0 &&
-	       f->window > 0 && f->window <= QUEUE_SIZE / 2 && f->seconds > 0;
+	return optind == argc && f->window > 0 && f->window <= QUEUE_SIZE / 2 && f->seconds > 0;
 }
 
 int main(int argc, char **argv)
@@ -232,9 +277,7 @@ int main(int argc, char **argv)
 	struct feed f = {.window = 256, .seconds = 2};
 
 	if (!parse_options(argc, argv, &f)) {
-		fprintf(stderr,
-			"usage: bench-forward --sizes PMT,HYDROPHONE,INSTRUMENT [--window N] "
-			"[--seconds S]\n");
+		fprintf(stderr, "usage: bench-forward [--window N] [--seconds S]\n");
 		return 2;
 	}
 	return run(&f);

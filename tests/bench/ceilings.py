@@ -17,9 +17,6 @@ FORWARD_S = 1.5
 CREDIT = 64  # of bench-consumer: blocks in flight; bare ZeroMQ gets as many, half at either end
 BLOCK_MS = 10
 GOALS = {"chain_cpu_over_zmq": "1.6/1.2", "cost_4_links_over_1": "4.0/3.0", "forward_over_zmq": "0.45/0.7"}
-# Payload of blocks of 10 ms with every slot full, as chain_cpu_over_zmq finds them (its # line says).
-FULL_SIZES = (735463, 16088, 5848)
-HEADER_BYTES = 256
 
 
 def chain_windows(st, links):
@@ -77,9 +74,9 @@ def cost_figure(figures, four, one):
           f"({spread(cores(four))}), one {statistics.median(cores(one)):.3f} ({spread(cores(one))})")
 
 
-def forward_once(bin_dir, sizes):
+def forward_once(bin_dir):
     """bench-forward feeds the publisher, bench-consumer acknowledges."""
-    argv = [f"{bin_dir}/bench-forward", "--sizes", ",".join(map(str, sizes)), "--seconds", str(FORWARD_S)]
+    argv = [f"{bin_dir}/bench-forward", "--seconds", str(FORWARD_S)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as feed:
         try:
             endpoint = feed.stdout.readline().split()[1]
@@ -98,12 +95,12 @@ def forward_once(bin_dir, sizes):
 
 def forward(figures, bin_dir):
     name = "forward_over_zmq"
-    sizes = [HEADER_BYTES + s for s in FULL_SIZES]
+    sizes = forward_once(bin_dir)["sizes"]
     rounds = []
     for i in range(FORWARD_ROUNDS):
         sides = {}
         for side in ("forward", "bare") if i % 2 else ("bare", "forward"):
-            sides[side] = zmq(bin_dir, sizes, FORWARD_S, hwm=CREDIT // 2) if side == "bare" else forward_once(bin_dir, FULL_SIZES)
+            sides[side] = zmq(bin_dir, sizes, FORWARD_S, hwm=CREDIT // 2) if side == "bare" else forward_once(bin_dir)
         rounds.append((sides["forward"], sides["bare"]))
     dropped = sum(f["dropped"] for f, _ in rounds)
     if dropped:
@@ -112,7 +109,7 @@ def forward(figures, bin_dir):
     figures.figure(name, statistics.median(ratios), "ratio", GOALS[name])
     print(f"# {name}: {statistics.median(f['bytes_per_s'] for f, _ in rounds) / 1e9:.2f} GB/s acknowledged, none "
           f"dropped; bare ZeroMQ {statistics.median(b['bytes_per_s'] for _, b in rounds) / 1e9:.2f} GB/s; ratio "
-          f"{spread(ratios)} in {FORWARD_ROUNDS} rounds; blocks of {', '.join(map(str, FULL_SIZES))} bytes in turn")
+          f"{spread(ratios)} in {FORWARD_ROUNDS} rounds; messages of {', '.join(map(str, sizes))} bytes in turn")
 
 
 def measure(figures, bin_dir, wanted):
