@@ -214,8 +214,7 @@ static int measure(struct feed *f)
 	return 0;
 }
 
-/* Dropped blocks are those of the whole life: at the end, all must have been acknowledged. */
-static int run(struct feed *f)
+static int start(struct feed *f)
 {
 	const struct publisher_config config = {
 		.reserved_endpoint = "tcp://127.0.0.1:*",
@@ -233,25 +232,39 @@ static int run(struct feed *f)
 	r = f->pool ? make_models(f) : -ENOMEM;
 	r = r ? r : queue_init(&f->blocks, sizeof(struct block *), QUEUE_SIZE, 1);
 	r = r ? r : queue_init(&f->settled, sizeof(struct block *), QUEUE_SIZE, 0);
-	r = r ? r : publisher_start(&config, &f->blocks, &f->settled, &f->publisher);
-	if (r < 0) {
-		fprintf(stderr, "bench-forward: %s\n", strerror(-r));
-		return 1;
-	}
-	r = measure(f);
-	publisher_stop(f->publisher, GRACE_MS);
-	take_back(f);
-	if (r == 0) {
-		printf(",\"dropped\":%llu}\n", (unsigned long long)f->dropped);
-	}
+	return r ? r : publisher_start(&config, &f->blocks, &f->settled, &f->publisher);
+}
+
+static void finish(struct feed *f)
+{
 	publisher_destroy(f->publisher);
 	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
-		block_put(f->model[stream]);
+		if (f->model[stream]) {
+			block_put(f->model[stream]);
+		}
 	}
 	block_pool_destroy(f->pool);
 	queue_fini(&f->blocks);
 	queue_fini(&f->settled);
-	return r;
+}
+
+/* Dropped blocks are those of the whole life: at the end, all must have been acknowledged. */
+static int run(struct feed *f)
+{
+	int r = start(f);
+
+	if (r < 0) {
+		fprintf(stderr, "bench-forward: %s\n", strerror(-r));
+	} else {
+		r = measure(f);
+		publisher_stop(f->publisher, GRACE_MS);
+		take_back(f);
+	}
+	if (r == 0) {
+		printf(",\"dropped\":%llu}\n", (unsigned long long)f->dropped);
+	}
+	finish(f);
+	return r != 0;
 }
 
 static bool parse_options(int argc, char **argv, struct feed *f)
