@@ -10,6 +10,9 @@ $(eval $(call program,bench-zmq,tests/bench/bench_zmq.c,benchusage perf data tdm
 $(eval $(call program,bench-forward,$(addprefix tests/bench/,bench_forward.c sea_frames.c),benchusage perf publisher data emuworld emuplay tdm,libzmq jansson libisal libxxhash))
 $(eval $(call program,bench-consumer,tests/bench/bench_consumer.c,benchusage perf nanet3,libzmq))
 
+# the journal of commands against a bare fdatasync
+$(eval $(call program,bench-journal,tests/bench/bench_journal.c,benchusage perf store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+
 # the peer, where it is installed: tests/setup/setup.sh bench
 ifeq ($(shell pkg-config --exists libavformat libavcodec libavutil && echo yes),yes)
 $(eval $(call program,bench-libav,tests/bench/bench_libav.c,benchusage perf,libavformat libavcodec libavutil))

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * bench-journal: what it costs to have a command in the journal, the daemon's own store (a thread, SQLite with
+ * WAL and synchronous=FULL), over the least that could make it durable: a write of 512 bytes and fdatasync, in
+ * the same directory, by turns.
+ *
+ *   one       a command's row, from store_submit() to its answer
+ *   hundred   a hundred of them submitted together, until all are answered
+ *   pair      intent and outcome: the row, its answer, the last transition, its answer
+ *   bare      pwrite() and fdatasync() into a file that has its length already, as the WAL has
+ *
+ *   bench-journal DIR [ROUNDS]     makes a database and a file in DIR
+ *
+ * Prints one line of JSON, medians in us.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/store.h"
+#include "tests/bench/usage.h"
+
+#define HUNDRED	     100u
+#define ONES	     10u /* a round, of each kind but the hundred */
+#define ROUNDS_MAX   1000u
+#define BARE_BYTES   512u
+#define BARE_FILE    (4u << 20) /* about the WAL's own length between checkpoints */
+#define PATIENCE_MS  5000
+#define COMMAND_FLAG (STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER)
+
+struct journal {
+	struct store *store;
+	int bare_fd;
+	uint64_t bare_at;
+	uint64_t commands;
+	uint8_t bytes[BARE_BYTES];
+	struct samples one, hundred, pair, bare, commit;
+};
+
+/* A set as an operator types it. */
+static void command_row(struct journal *j, struct row *row)
+{
+	char client_id[32];
+
+	j->commands++;
+	snprintf(client_id, sizeof(client_id), "bench-%llu", (unsigned long long)j->commands);
+	row_begin(row, ROW_COMMAND);
+	row_int(row, (int64_t)j->commands);
+	row_text(row, client_id);
+	row_int(row, (int64_t)bench_now_ns());
+	row_text(row, "operator");
+	row_int(row, 1000);
+	row_int(row, 4711);
+	row_text(row, "local");
+	row_text(row, "because it is measured");
+	row_int(row, 2);
+	row_int(row, 1);
+	row_int(row, 3);
+	row_text(row, "tower1.floor3.om2.hv");
+	row_text(row, "set");
+	row_real(row, 1400);
+	row_real(row, 1450);
+	row_text(row, "V");
+	row_int(row, (int64_t)j->commands);
+	row_int(row, 7);
+	row_text(row, "QUEUED");
+	row_null(row);
+	row_null(row);
+}
+
+static void outcome_row(const struct journal *j, struct row *row)
+{
+	row_begin(row, ROW_TRANSITION);
+	row_int(row, (int64_t)j->commands);
+	row_int(row, (int64_t)bench_now_ns());
+	row_text(row, "DONE");
+	row_int(row, 123456789);
+	row_text(row, "1450 V");
+	row_int(row, (int64_t)j->commands);
+	row_int(row, 7);
+	row_int(row, 1);
+	row_int(row, (int64_t)bench_now_ns());
+}
+
+/* So many answers, all good. */
+static int await(struct journal *j, unsigned answers)
+{
+	struct pollfd fd = {.fd = store_done_fd(j->store), .events = POLLIN};
+	struct store_done done;
+
+	while (answers > 0) {
+		if (!store_take_done(j->store, &done)) {
+			if (poll(&fd, 1, PATIENCE_MS) <= 0) {
+				return -ETIMEDOUT;
+			}
+			continue;
+		}
+		if (done.result < 0) {
+			return done.result;
+		}
+		answers--;
+	}
+	return 0;
+}
+
+static int submit_commands(struct journal *j, unsigned n)
+{
+	struct row row;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		command_row(j, &row);
+		r = store_submit(j->store, &row, j->commands, COMMAND_FLAG);
+	}
+	return r < 0 ? r : await(j, n);
+}
+
+static int time_commands(struct journal *j, unsigned n, struct samples *to)
+{
+	uint64_t begin = bench_now_ns();
+	int r = submit_commands(j, n);
+
+	samples_add(to, bench_now_ns() - begin);
+	return r;
+}
+
+static int time_pair(struct journal *j)
+{
+	uint64_t begin = bench_now_ns();
+	struct row row;
+	int r = submit_commands(j, 1);
+
+	outcome_row(j, &row);
+	r = r ? r : store_submit(j->store, &row, j->commands, COMMAND_FLAG);
+	r = r ? r : await(j, 1);
+	samples_add(&j->pair, bench_now_ns() - begin);
+	return r;
+}
+
+static int time_bare(struct journal *j)
+{
+	uint64_t begin = bench_now_ns();
+
+	if (pwrite(j->bare_fd, j->bytes, BARE_BYTES, (off_t)(j->bare_at % BARE_FILE)) !=
+		    (ssize_t)BARE_BYTES ||
+	    fdatasync(j->bare_fd) < 0) {
+		return -errno;
+	}
+	j->bare_at += BARE_BYTES;
+	samples_add(&j->bare, bench_now_ns() - begin);
+	return 0;
+}
+
+static int round_of(struct journal *j)
+{
+	struct store_status status;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < ONES; i++) {
+		r = time_bare(j);
+		r = r ? r : time_commands(j, 1, &j->one);
+		store_get_status(j->store, &status);
+		samples_add(&j->commit, status.commit_last_ns);
+		r = r ? r : time_pair(j);
+	}
+	return r ? r : time_commands(j, HUNDRED, &j->hundred);
+}
+
+static int open_bare(struct journal *j, const char *directory)
+{
+	char path[4096];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "%s/bare", directory);
+	j->bare_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	for (unsigned at = 0; j->bare_fd >= 0 && r == 0 && at < BARE_FILE; at += BARE_BYTES) {
+		r = write(j->bare_fd, j->bytes, BARE_BYTES) == (ssize_t)BARE_BYTES ? 0 : -errno;
+	}
+	return j->bare_fd < 0 || fsync(j->bare_fd) < 0 ? -errno : r;
+}
+
+static int open_journal(struct journal *j, const char *directory)
+{
+	char path[4096];
+	struct store_config config = {.path = path};
+	struct sc_error error = {0};
+	int r;
+
+	snprintf(path, sizeof(path), "%s/station.db", directory);
+	r = store_open(&config, &j->store, &error);
+	if (r < 0) {
+		fprintf(stderr, "bench-journal: %s\n", error.message);
+		return r;
+	}
+	return store_start(j->store);
+}
+
+static int make_room(struct journal *j, unsigned rounds)
+{
+	struct samples *all[] = {&j->one, &j->hundred, &j->pair, &j->bare, &j->commit};
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		int r = samples_create(all[i], (size_t)rounds * ONES);
+
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+static double median_us(struct samples *s)
+{
+	return (double)samples_summary(s).p50 * 1e-3;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 30;
+	struct journal j = {.bare_fd = -1};
+	int r;
+
+	if (argc < 2 || argc > 3 || rounds < 1 || rounds > ROUNDS_MAX) {
+		fprintf(stderr, "usage: bench-journal DIR [ROUNDS]    1 to %u, default 30\n",
+			ROUNDS_MAX);
+		return 2;
+	}
+	r = make_room(&j, rounds);
+	r = r ? r : open_bare(&j, argv[1]);
+	r = r ? r : open_journal(&j, argv[1]);
+	r = r ? r : submit_commands(&j, 10 * HUNDRED); /* the WAL has grown */
+	for (unsigned i = 0; r == 0 && i < rounds; i++) {
+		r = round_of(&j);
+	}
+	store_destroy(j.store);
+	if (r < 0) {
+		fprintf(stderr, "bench-journal: %s: %s\n", argv[1], strerror(-r));
+		return 1;
+	}
+	printf("{\"one\":%.1f,\"hundred\":%.1f,\"pair\":%.1f,\"bare\":%.1f,\"commit\":%.1f,"
+	       "\"rounds\":%u}\n",
+	       median_us(&j.one), median_us(&j.hundred), median_us(&j.pair), median_us(&j.bare),
+	       median_us(&j.commit), rounds);
+	return 0;
+}
