@@ -167,6 +167,12 @@ bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/memory.py --bin $(B)/bin --minutes $(or $(MINUTES),5)
 
+soak: ## everything at once for MINUTES=5: full line rate, random faults by SEED=1, consumers and daemon killed; RATE=mbps a link
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 all
+	@$(PYTHON) tests/soak/soak.py --bin $(B)/bin --dir $(B)/soak $(if $(MINUTES),--minutes $(MINUTES)) \
+	    $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE)) $(SOAK_ARGS)
+
 # The kernel module; not part of `all`: it needs a kernel's headers.
 module: ## the kernel module, for KVERSION=... with headers in /lib/modules
 	@$(MAKE) --no-print-directory -C driver/kernel module VERSION=$(VERSION) \
@@ -227,6 +233,6 @@ install: all install-lib install-module ## install below $(DESTDIR)$(prefix)
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-vm bench-memory install install-module tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-vm bench-memory soak install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

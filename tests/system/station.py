@@ -284,12 +284,12 @@ class Station:
             time.sleep(pause)
 
     # -- the account, after stop()
-    def compare(self, group=None, records=None):
+    def compare(self, group=None, records=None, timeout=300):
         """truth-compare over all records, or over those of one group: (exit code, its JSON)."""
         argv = [self.program("truth-compare"), "--json", "--ledger", self.path("station.db"),
                 *(["--group", group] if group else []), self.path("truth.bin")]
         r = subprocess.run(argv + [p for p in records or self.records if os.path.exists(p)], capture_output=True,
-                           text=True, timeout=300, check=False)
+                           text=True, timeout=timeout, check=False)
         try:
             return r.returncode, json.loads(r.stdout)
         except ValueError:
