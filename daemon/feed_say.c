@@ -154,6 +154,8 @@ void reasons_feed_tick(struct station *s)
 
 		object_of(s, g->reader.link, object, sizeof(object));
 		gone_text(g, text, sizeof(text));
+		log_event(LOG_WARNING, "feed", g->reader.link, LOG_ID_CONSUMER, "%s: %s", object,
+			  text);
 		store_put_event(s->store, "warning", "feed-reader-dropped", object, text,
 				gone_action, now_utc_ns());
 	}

@@ -150,6 +150,12 @@ static const char *policy_words(enum fcm_policy policy)
 	return policy < FCM_POLICIES ? words[policy] : "";
 }
 
+/* What the feed withholds for want of a label is told by the clock's own reason; each start brings some. */
+static bool consumers_own(unsigned outcome)
+{
+	return outcome != OUTCOME_DROP_NO_TIME;
+}
+
 /* What a group's policy dropped in the last minute, by name. */
 void reasons_drops(struct reasons *r, unsigned group, const char *object)
 {
@@ -161,7 +167,7 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	char text[160], ended[40] = "";
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		dropped[o] = now[o] - then[o];
+		dropped[o] = consumers_own(o) ? now[o] - then[o] : 0;
 	}
 	list_names(dropped, OUTCOMES, drop_name, text, sizeof(text));
 	if (!*text) {
@@ -279,7 +285,8 @@ static void group_news(struct station *s, unsigned group, uint64_t now)
 	char object[48], names[160];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		counts[o] = s->publisher_status.group[group].dropped_frames[o];
+		counts[o] =
+			consumers_own(o) ? s->publisher_status.group[group].dropped_frames[o] : 0;
 	}
 	t.news = bursts_step(&s->drops[group], counts, true, now, &t.report);
 	if (t.news == BURSTS_NOTHING) {

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
@@ -67,7 +66,6 @@ def readers_and_one_that_stalls(t):
     quick = [Reader(st, "first", 1, base), Reader(st, "second", 1, base), Reader(st, "other", 2, base)]
     still = Reader(st, "still", 1, base, stalled=True)
     st.wait_for("the reader that stands still is dropped", lambda: feed()["dropped"] == 1, 30)
-    time.sleep(1)
     listed = feed()
     gone = [r for r in listed["readers"] if r["dropped"]][0]
     t.check("by name, address and reason", gone["address"] == still.name and gone["floor"] == 2 and
@@ -77,7 +75,10 @@ def readers_and_one_that_stalls(t):
             sorted((r.name, True) for r in quick))
     t.check("status names it", any(r["code"] == "feed-reader-dropped" and r["object"] == "feed tower1.floor2" and
                                    still.name in r["text"] for r in st.status()["reasons"]))
-    events = [e for e in st.ask("event", "list", "--limit", "100")["events"] if e["code"] == "feed-reader-dropped"]
+    def told():
+        return [e for e in st.ask("event", "list", "--limit", "100")["events"] if e["code"] == "feed-reader-dropped"]
+    st.wait_for("its event", told)
+    events = told()
     t.check("one event names it", len(events) == 1 and still.name in events[0]["text"], events)
     still.go.set()
     ledger = t.account(st)
@@ -116,5 +117,29 @@ def readers_and_one_that_stalls(t):
                                                                           in ("trigger", "acoustic")], [])
 
 
+def daemon_killed(t):
+    """a daemon killed and back: who connects again goes on; what he has not got is in the ledger, by name"""
+    base = free_base_port()
+    st = t.station(emulator_args=["--rate", "20000"], config=["[feed]", "enabled = yes", f"base_port = {base}"])
+    st.start()
+    st.wait_ready()
+    before = Reader(st, "before", 1, base)
+    st.wait_for("some hits", lambda: os.path.getsize(before.path) > 1 << 20)
+    st.daemon.kill9()
+    before.join(30)
+    st.start_daemon()
+    after = Reader(st, "after", 1, base)
+    st.wait_for("some hits", lambda: os.path.getsize(after.path) > 1 << 20)
+    ledger = t.account(st)
+    after.join(30)
+    results = [r.compare(st) for r in (before, after)]
+    t.check("before and after, every hit is the truth's", all(code == 0 for code, _ in results), results)
+    (_, a), (_, b) = results
+    named = [(x["first"], x["first"] + x["frames"]) for x in ledger["losses"] if x["link"] == 1 and
+             (x["group"] == "tridas" or x["kind"] == "link")]
+    lacking = [n for n in range(a["end"], b["first"]) if not any(x <= n < y for x, y in named)]
+    t.check("every frame between the two is named", not lacking, (a, b, lacking[:5], named))
+
+
 if __name__ == "__main__":
-    harness.main([readers_and_one_that_stalls])
+    harness.main([readers_and_one_that_stalls, daemon_killed])
