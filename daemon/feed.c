@@ -29,7 +29,8 @@
 #define RETRY_MS       1 /* the publisher has not taken what is settled */
 #define STATUS_NS      100000000ull
 #define QUEUE_BLOCKS   4096u
-#define BLOCKS_A_TURN  64u /* taken before the readers are written to again */
+#define BLOCKS_A_TURN  64u	  /* taken before the readers are written to again; */
+#define BYTES_A_TURN   (1u << 20) /* after so many bytes no more */
 #define PIECES	       64u
 #define TURN_BYTES     (4u << 20) /* written to a reader before the others get theirs */
 #define ACCEPTS_A_TURN 64u
@@ -92,7 +93,7 @@ static void count_drop(struct feed *f, const struct block *b, enum outcome outco
 	c->last_drop_ns = f->now_ns;
 }
 
-/* Back to the publisher. False: it has to take some first. */
+/* Back to the publisher: it is another thread's from then on. False: that has to take some first. */
 static bool give_back(struct feed *f, struct block *b, enum outcome outcome)
 {
 	struct settled *place = queue_reserve(&f->settled);
@@ -101,15 +102,15 @@ static bool give_back(struct feed *f, struct block *b, enum outcome outcome)
 	if (!place) {
 		return false;
 	}
-	*place = (struct settled){b, outcome};
-	queue_commit(&f->settled);
-	f->given = true;
 	if (outcome == OUTCOME_ACKED) {
 		f->counters.acked++;
 		f->counters.acked_bytes += feed_block_bytes(b);
 	} else {
 		count_drop(f, b, outcome);
 	}
+	*place = (struct settled){b, outcome};
+	queue_commit(&f->settled);
+	f->given = true;
 	return true;
 }
 
@@ -344,8 +345,11 @@ static bool take_block(struct feed *f, struct block *b)
 static bool take_blocks(struct feed *f)
 {
 	struct block **place = NULL;
+	size_t bytes = 0;
 
-	for (unsigned i = 0; i < BLOCKS_A_TURN && (place = queue_peek(&f->offered)); i++) {
+	for (unsigned i = 0;
+	     i < BLOCKS_A_TURN && bytes < BYTES_A_TURN && (place = queue_peek(&f->offered)); i++) {
+		bytes += feed_block_bytes(*place);
 		if (!take_block(f, *place)) {
 			break;
 		}
@@ -419,6 +423,27 @@ static void relieve_pool(struct feed *f)
 	}
 }
 
+/* How long to sleep when nobody calls. */
+static int patience_ms(const struct feed *f, bool more)
+{
+	bool writable = false, stuck = false;
+
+	for (unsigned i = 0; i < FEED_READERS; i++) {
+		const struct reader *r = &f->reader[i];
+
+		if (r->fd >= 0) {
+			stuck |= r->stuck;
+			writable |= !r->stuck &&
+				    feed_line_behind_bytes(&f->line[r->link], &r->place) > 0;
+		}
+	}
+	if (f->settled_waits) {
+		return RETRY_MS;
+	}
+	/* A burst goes to the readers at a pace that gives their sockets time to take it. */
+	return writable ? 0 : more ? (stuck ? RETRY_MS : 0) : TICK_MS;
+}
+
 struct polled {
 	struct pollfd fds[2 + NANET3_LINKS + FEED_READERS];
 	unsigned count;
@@ -435,7 +460,7 @@ static void wait_for_work(struct feed *f, struct polled *p, bool more)
 	bool resting = f->now_ns < f->rest_until_ns;
 
 	p->count = 0;
-	poll_add(p, f->offered.fd, f->settled_waits ? 0 : POLLIN);
+	poll_add(p, more || f->settled_waits ? -1 : f->offered.fd, POLLIN);
 	poll_add(p, f->wake_fd, POLLIN);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		poll_add(p, resting ? -1 : f->listener[link], POLLIN);
@@ -445,7 +470,7 @@ static void wait_for_work(struct feed *f, struct polled *p, bool more)
 
 		poll_add(p, r->fd, (short)((r->deaf ? 0 : POLLIN) | (r->stuck ? POLLOUT : 0)));
 	}
-	poll(p->fds, p->count, more ? 0 : f->settled_waits ? RETRY_MS : TICK_MS);
+	poll(p->fds, p->count, patience_ms(f, more));
 	f->now_ns = now_mono_ns();
 }
 
@@ -472,20 +497,6 @@ static void serve_sockets(struct feed *f, const struct polled *p)
 	}
 }
 
-/* Whether a reader could be written to at once. */
-static bool writable(const struct feed *f)
-{
-	for (unsigned i = 0; i < FEED_READERS; i++) {
-		const struct reader *r = &f->reader[i];
-
-		if (r->fd >= 0 && !r->stuck &&
-		    feed_line_behind_bytes(&f->line[r->link], &r->place) > 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Owns the sockets of the feed and the blocks between feed_offer() and feed_take(). */
 static void *feed_main(void *arg)
 {
@@ -496,7 +507,7 @@ static void *feed_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "feed");
 	while (!atomic_load(&f->stopping)) {
-		wait_for_work(f, &polled, (more && !f->settled_waits) || writable(f));
+		wait_for_work(f, &polled, more);
 		if (polled.fds[1].revents && read(f->wake_fd, &rung, sizeof(rung)) < 0) {
 			assert(errno == EAGAIN);
 		}
