@@ -309,7 +309,9 @@ void reasons_losses_tick(struct station *s)
 	links_news(s, now);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		group_news(s, n, now);
-		disconnected_news(s, n);
+		if (!s->publisher_status.has_feed || n + 1 < s->publisher_status.groups) {
+			disconnected_news(s, n); /* of the feed: each by its address */
+		}
 	}
 	reasons_feed_tick(s);
 }

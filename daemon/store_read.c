@@ -215,7 +215,8 @@ int store_read_station(struct store *s, const char *key, char *ret_value, size_t
 /* Those of the last life are among the last thousands. Some are over when they are told. */
 #define OPEN_EVENTS                                                                                \
 	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
-	" AND code NOT IN ('fcm-booted', 'byte-slip', 'consumer-disconnected')"                    \
+	" AND code NOT IN ('fcm-booted', 'byte-slip', 'consumer-disconnected',"                    \
+	" 'feed-reader-dropped')"                                                                  \
 	" AND id IN (SELECT max(id) FROM"                                                          \
 	" (SELECT id, code, object FROM event ORDER BY id DESC LIMIT 5000)"                        \
 	" GROUP BY code, object) ORDER BY id"

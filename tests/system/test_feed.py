@@ -79,6 +79,8 @@ def readers_and_one_that_stalls(t):
         return [e for e in st.ask("event", "list", "--limit", "100")["events"] if e["code"] == "feed-reader-dropped"]
     st.wait_for("its event", told)
     events = told()
+    t.check("its group tells no other", not [e for e in st.ask("event", "list", "--limit", "100")["events"]
+                                             if e["code"] == "consumer-disconnected"])
     t.check("one event names it", len(events) == 1 and still.name in events[0]["text"], events)
     still.go.set()
     ledger = t.account(st)
