@@ -132,6 +132,11 @@ static void play(struct script *s, const char *event)
 
 		block->already[0] = mark[0] == '*';
 		assert_int_equal(groups_offer(s->g, block), 0);
+	} else if (sscanf(event, "large %u.%u", &a, &b) == 2) {
+		struct block *block = groups_rig_block(a, b, FCM_PMT);
+
+		block->capacity = LARGE_MEMORY - sizeof(*block);
+		assert_int_equal(groups_offer(s->g, block), 0);
 	} else if (sscanf(event, "ack %47s %u.%u%1s", name, &a, &b, mark) >= 3) {
 		struct fcm_ack ack =
 			groups_rig_ack(a, b, mark[0] == 'h' ? FCM_HYDROPHONE : FCM_PMT);

@@ -173,6 +173,41 @@ static void test_newcomer_is_spared(void **state)
 	run(FCM_DISCONNECT, 4, 7, 0, steps);
 }
 
+/* The block that has waited longest is nobody's: whoever owes most is in its way. */
+static void test_who_is_in_the_way(void **state)
+{
+	static const struct groups_step steps[] = {
+		{"hello A trigger 2", ""},
+		{"hello B trigger 1", ""},
+		{"offer 1.0", "A:1.0"},
+		{"offer 1.1", "A:1.1"},
+		{"offer 1.2", "B:1.2"},
+		{"offer 0.4", ""},
+		{"offer 0.5", ""},
+		{"offer 0.6", ""},
+		{"offer 0.7", ""},
+		{"offer 0.8", "-A"},
+		{"ack B 1.2", "=1.2/acked,- B:1.0!"},
+		{NULL},
+	};
+
+	(void)state;
+	run(FCM_DISCONNECT, 4, 6, 0, steps);
+}
+
+/* A share below a block: one is kept all the same. */
+static void test_share_below_a_block(void **state)
+{
+	static const struct groups_step steps[] = {
+		{"hello A trigger 1", ""},     {"offer 0.0", "A:0.0"},
+		{"offer 0.1", "=0.0/slow,-"},  {"ack A 0.0", "A:0.1"},
+		{"ack A 0.1", "=0.1/acked,-"}, {NULL},
+	};
+
+	(void)state;
+	run(FCM_DROP_OLDEST, 0, 0, 0, steps);
+}
+
 /* ---- the memory ---- */
 
 static void test_budget_drop_oldest(void **state)
@@ -290,6 +325,41 @@ static void test_budget_below_a_block(void **state)
 	groups_script(&tiny, steps);
 }
 
+static void test_budget_below_a_block_newest(void **state)
+{
+	static const struct groups_step steps[] = {
+		{"hello A trigger 100", ""},   {"large 0.0", "A:0.0"}, {"offer 0.1", "=0.1/slow,-"},
+		{"ack A 0.0", "=0.0/acked,-"}, {"large 0.2", "A:0.2"}, {NULL},
+	};
+
+	(void)state;
+	run(FCM_DROP_NEWEST, 100, 150, 2, steps);
+}
+
+/* Members come, and each may owe its part; all together three quarters, or one block each. */
+static void test_budget_shared_by_members(void **state)
+{
+	static const struct groups_step steps[] = {
+		{"hello A trigger 100", ""},
+		{"offer 0.0", "A:0.0"},
+		{"offer 0.1", "A:0.1"},
+		{"offer 0.2", "A:0.2"},
+		{"offer 0.3", "A:0.3"},
+		{"offer 0.4", ""},
+		{"offer 0.5", ""},
+		{"offer 0.6", ""},
+		{"offer 0.7", ""},
+		{"hello B trigger 100", "B:0.4 B:0.5"},
+		{"hello C trigger 100", "C:0.6"},
+		{"ack A 0.0", "=0.0/acked,-"},
+		{"ack A 0.1", "=0.1/acked,- C:0.7"},
+		{NULL},
+	};
+
+	(void)state;
+	run(FCM_WAIT, 100, 150, 8, steps);
+}
+
 /* ---- the status ---- */
 
 static void settle_all(struct groups *g)
@@ -367,6 +437,32 @@ static void test_status(void **state)
 	groups_destroy(g);
 }
 
+/* It has said HELLO again before it could be told: it is not told any more. */
+static void test_back_before_told(void **state)
+{
+	const struct groups_config config = one_group(FCM_DISCONNECT, 4, 6, 0);
+	struct groups *g = groups_rig_make(&config);
+	struct groups_action a;
+	unsigned member, told = 0;
+
+	(void)state;
+	assert_int_equal(groups_hello(g, "A", "trigger", 1, 0, &member), 0);
+	offer(g, 0, 4);
+	assert_int_equal(groups_offer(g, groups_rig_block(0, 4, FCM_PMT)), 0);
+	assert_false(groups_alive(g, member));
+	assert_int_equal(groups_hello(g, "A", "trigger", 1, 0, &member), 0);
+	groups_shutdown(g);
+	while (groups_next(g, &a)) {
+		told += a.type == GROUPS_EXPEL;
+		if (a.type == GROUPS_SETTLED) {
+			free(a.block);
+		}
+	}
+	assert_int_equal(told, 0);
+	assert_true(groups_alive(g, member));
+	groups_destroy(g);
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -384,12 +480,17 @@ int main(void)
 		cmocka_unit_test(test_disconnect_with_others),
 		cmocka_unit_test(test_disconnect_one_after_the_other),
 		cmocka_unit_test(test_newcomer_is_spared),
+		cmocka_unit_test(test_who_is_in_the_way),
+		cmocka_unit_test(test_share_below_a_block),
 		cmocka_unit_test(test_budget_drop_oldest),
 		cmocka_unit_test(test_budget_drop_newest),
 		cmocka_unit_test(test_budget_wait),
 		cmocka_unit_test(test_budget_disconnect),
 		cmocka_unit_test(test_budget_below_a_block),
+		cmocka_unit_test(test_budget_below_a_block_newest),
+		cmocka_unit_test(test_budget_shared_by_members),
 		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_back_before_told),
 		cmocka_unit_test(test_names),
 	};
 
