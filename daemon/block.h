@@ -43,6 +43,12 @@ const char *outcome_name(enum outcome outcome);
 
 struct block_pool;
 
+/* The block as a message to a member of a group: what ZeroMQ's free hook gets (router.h). */
+struct block_loan {
+	struct block *block;
+	_Atomic uint64_t *bytes; /* of the group, counted down when the message is let go of */
+};
+
 struct block {
 	struct fcm_block_header header; /* as it is sent */
 	uint8_t *payload;
@@ -55,6 +61,7 @@ struct block {
 	uint8_t outcome[GROUPS_MAX]; /* publisher: enum outcome, all set when settled */
 	void *publisher;	     /* the publisher's own */
 	uint8_t holders;	     /* publisher: who has not settled it yet, groups and feed */
+	struct block_loan loan[GROUPS_MAX]; /* publisher: set before the first message */
 	struct block_pool *pool;
 	_Atomic int references;
 	_Atomic(struct block *) next_free;

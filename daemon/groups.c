@@ -590,6 +590,11 @@ const struct publisher_group_config *groups_config_of(const struct groups *g, un
 	return &g->group[g->member[member].group].config;
 }
 
+unsigned groups_number_of(const struct groups *g, unsigned member)
+{
+	return g->member[member].group;
+}
+
 static struct entry *find_flight(struct groups *g, unsigned member, const struct fcm_ack *ack)
 {
 	struct tracked *t;

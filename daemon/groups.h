@@ -102,6 +102,7 @@ void groups_unsent(struct groups *g, const struct groups_action *send);
 uint64_t groups_held(const struct groups *g);
 uint64_t groups_oldest_ns(const struct groups *g);
 const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
+unsigned groups_number_of(const struct groups *g, unsigned member); /* its group's */
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */
 void groups_get_status(const struct groups *g, uint64_t now_ns,
 		       struct publisher_status *ret_status);

@@ -60,6 +60,7 @@ struct publisher {
 	void *router;
 	struct monitors monitors;
 	struct groups *groups;
+	struct router_loans loans;
 	unsigned reserved_groups;
 	struct feed *feed; /* its thread's; NULL: none. Its group is the one behind the reserved */
 	struct peer peer[MEMBERS_MAX];		     /* by member number */
@@ -140,7 +141,9 @@ static void carry_out(struct publisher *p)
 				     "anew");
 			continue;
 		}
-		r = router_block(p->router, &p->peer[action.member], action.block, action.resent);
+		r = router_block(p->router, &p->peer[action.member], &p->loans,
+				 groups_number_of(p->groups, action.member), action.block,
+				 action.resent);
 		if (r == 0) {
 			p->peer[action.member].last_sent_ns = p->now_ns;
 			continue;
@@ -403,6 +406,7 @@ static void take_block(struct publisher *p, struct block *b)
 {
 	p->counters.blocks++;
 	b->holders = 1;
+	router_lend(&p->loans, b);
 	monitors_copy(&p->monitors, b);
 	if (groups_offer(p->groups, b) < 0) {
 		/* No memory to keep its account. */
@@ -713,6 +717,9 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 	p->feed = config->feed;
 	pthread_mutex_init(&p->lock, NULL);
 	memcpy(groups.group, config->group, sizeof(groups.group));
+	for (unsigned i = 0; i < config->groups; i++) {
+		p->loans.most[i] = config->group[i].budget_bytes / 4 * 3;
+	}
 	p->groups = groups_create(&groups);
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = !p->groups ? -ENOMEM : p->wake_fd < 0 ? -errno : open_sockets(p, config);

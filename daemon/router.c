@@ -12,24 +12,42 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
 
+static uint64_t memory_of(const struct block *b)
+{
+	return sizeof(*b) + b->capacity;
+}
+
+void router_lend(struct router_loans *loans, struct block *b)
+{
+	for (unsigned i = 0; i < GROUPS_MAX; i++) {
+		b->loan[i] = (struct block_loan){b, &loans->bytes[i]};
+	}
+}
+
 static void unhold(void *data, void *hint)
 {
+	struct block_loan *loan = hint;
+
 	(void)data;
 	annotate_take(hint);
-	block_put(hint);
+	atomic_fetch_sub_explicit(loan->bytes, memory_of(loan->block), memory_order_relaxed);
+	block_put(loan->block);
 }
 
 /* The payload as a message that holds the block. */
-static int payload_message(struct block *b, zmq_msg_t *ret_message)
+static int payload_message(struct block *b, unsigned group, zmq_msg_t *ret_message)
 {
+	struct block_loan *loan = &b->loan[group];
+
 	if (b->header.payload_bytes == 0) {
 		zmq_msg_init(ret_message);
 		return 0;
 	}
 	block_hold(b);
-	annotate_give(b); /* to libzmq's I/O thread */
-	if (zmq_msg_init_data(ret_message, b->payload, b->header.payload_bytes, unhold, b) < 0) {
-		block_put(b);
+	atomic_fetch_add_explicit(loan->bytes, memory_of(b), memory_order_relaxed);
+	annotate_give(loan); /* to libzmq's I/O thread */
+	if (zmq_msg_init_data(ret_message, b->payload, b->header.payload_bytes, unhold, loan) < 0) {
+		unhold(NULL, loan);
 		return -ENOMEM;
 	}
 	return 0;
@@ -55,20 +73,25 @@ int router_words(void *router, const struct peer *peer, const char *verb, const 
 	return r;
 }
 
-int router_block(void *router, const struct peer *peer, struct block *b, bool resent)
+int router_block(void *router, const struct peer *peer, const struct router_loans *loans,
+		 unsigned group, struct block *b, bool resent)
 {
+	uint64_t lent = atomic_load_explicit(&loans->bytes[group], memory_order_relaxed);
 	struct fcm_block_header header = b->header;
 	char topic[TOPIC_BYTES];
 	size_t topic_bytes = stream_topic(&header, topic);
 	zmq_msg_t payload;
 	int r;
 
+	if (loans->most[group] && lent > loans->most[group]) {
+		return -EAGAIN;
+	}
 	if (resent && !(header.flags & FCM_BLOCK_RESENT)) {
 		header.flags |= FCM_BLOCK_RESENT;
 		header.header_crc =
 			tdm_crc32c(&header, offsetof(struct fcm_block_header, header_crc));
 	}
-	r = payload_message(b, &payload);
+	r = payload_message(b, group, &payload);
 	if (r < 0) {
 		return r;
 	}

@@ -13,6 +13,16 @@
 
 #include "daemon/block.h"
 
+/*
+ * Memory of the blocks that ZeroMQ still has in messages to members of a group, those to members that
+ * are none any more among them: who says HELLO again and again and reads nothing, or stands still with
+ * its connection open, must not fill the pool. Counted down on any thread; outlives the context.
+ */
+struct router_loans {
+	_Atomic uint64_t bytes[GROUPS_MAX];
+	uint64_t most[GROUPS_MAX]; /* beyond, nothing is sent; 0: no limit */
+};
+
 struct peer {
 	uint8_t id[255]; /* ZeroMQ's routing id */
 	uint8_t id_bytes;
@@ -25,7 +35,11 @@ int router_words(void *router, const struct peer *peer, const char *verb, const 
 		 size_t length);
 /* It is no member: why, and what to do. */
 void router_error(void *router, const struct peer *to, const char *error, const char *hint);
-/* A block; `resent`: it is flagged so. Errors as of words, and -ENOMEM. */
-int router_block(void *router, const struct peer *peer, struct block *b, bool resent);
+/* Before the first router_block() of it. */
+void router_lend(struct router_loans *loans, struct block *b);
+/* A block to a member of `group`; `resent`: it is flagged so. Errors as of words; -EAGAIN also when the
+ * group has its most; -ENOMEM. */
+int router_block(void *router, const struct peer *peer, const struct router_loans *loans,
+		 unsigned group, struct block *b, bool resent);
 
 #endif

@@ -48,7 +48,7 @@ static int64_t now_ms(void)
 }
 
 static void start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_size,
-			 enum fcm_policy policy)
+			 enum fcm_policy policy, uint64_t budget_bytes)
 {
 	const struct publisher_config config = {
 		.board = 3,
@@ -58,7 +58,8 @@ static void start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_siz
 		.group = {{.name = "trigger",
 			   .streams = 1u << FCM_PMT,
 			   .hold_frames = hold_blocks * BLOCK_FRAMES,
-			   .policy = policy},
+			   .policy = policy,
+			   .budget_bytes = budget_bytes},
 			  {.name = "acoustic",
 			   .streams = 1u << FCM_HYDROPHONE,
 			   .hold_frames = hold_blocks * BLOCK_FRAMES,
@@ -78,7 +79,7 @@ static void start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_siz
 
 static void start(struct rig *r, uint64_t hold_blocks, uint32_t queue_size)
 {
-	start_policy(r, hold_blocks, queue_size, FCM_DROP_OLDEST);
+	start_policy(r, hold_blocks, queue_size, FCM_DROP_OLDEST, 0);
 }
 
 /* What capture does with settled blocks. */
@@ -533,7 +534,8 @@ static void test_silent_consumer(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(r.outcome[i][0], OUTCOME_DROP_SLOW);
 	}
-	WAIT_STATUS(&r, s, s.members == 1 && s.member[0].state == MEMBER_SILENT); /* dead_ms of silence */
+	WAIT_STATUS(&r, s,
+		    s.members == 1 && s.member[0].state == MEMBER_SILENT); /* dead_ms of silence */
 	offer(&r, FCM_PMT);
 	wait_back(&r, 4);
 	assert_int_equal(r.outcome[3][0], OUTCOME_DROP_NO_MEMBER);
@@ -551,7 +553,7 @@ static void test_too_slow(void **state)
 	void *d;
 
 	(void)state;
-	start_policy(&r, 4, 64, FCM_DISCONNECT);
+	start_policy(&r, 4, 64, FCM_DISCONNECT, 0);
 	d = dealer(r.context, publisher_reserved_endpoint(r.p));
 	say_hello(d, "slow", "trigger", 2);
 	expect(d, "WELCOME", "\"policy\":\"disconnect\"");
@@ -572,6 +574,47 @@ static void test_too_slow(void **state)
 	say_hello(d, "slow", "trigger", 2); /* begins anew with what has waited */
 	expect(d, "WELCOME", "trigger");
 	assert_int_equal(expect_block(d, false), 5ull << 40 | 2);
+	zmq_close(d);
+	finish(&r);
+}
+
+/* It says HELLO again and again and reads nothing: what it was sent stays in its pipe, and it owes
+ * nothing. The group's budget bounds that too. */
+static void test_stuffed_pipe(void **state)
+{
+	const uint64_t budget = 4u << 20;
+	struct publisher_status s;
+	static struct rig r;
+	size_t most = 0, in_use;
+	struct got g;
+	void *d;
+
+	(void)state;
+	start_policy(&r, 20, 64, FCM_DROP_OLDEST, budget);
+	d = zmq_socket(r.context, ZMQ_DEALER);
+	set_number(d, ZMQ_LINGER, 0);
+	set_number(d, ZMQ_RCVHWM, 1);
+	set_number(d, ZMQ_RCVBUF, 16384);
+	assert_int_equal(zmq_connect(d, publisher_reserved_endpoint(r.p)), 0);
+	for (unsigned i = 0; i < 300; i++) { /* 30 MB */
+		if (i % 20 == 0) {
+			say_hello(d, "stuffed", "trigger", 1000);
+		}
+		offer(&r, FCM_PMT);
+		usleep(2000);
+		take_back(&r);
+		in_use = block_pool_in_use(r.pool);
+		most = in_use > most ? in_use : most;
+	}
+	assert_in_range(most, budget / 2, 2 * budget);
+	zmq_close(d); /* what lay in its pipe is free */
+	WAIT_STATUS(&r, s, s.group[0].members == 0);
+	assert_in_range(block_pool_in_use(r.pool), 0, budget);
+	d = dealer(r.context, publisher_reserved_endpoint(r.p));
+	say_hello(d, "heir", "trigger", 1000);
+	expect(d, "WELCOME", "trigger");
+	assert_true(receive(d, &g));
+	assert_string_equal(g.verb, "BLOCK");
 	zmq_close(d);
 	finish(&r);
 }
@@ -742,6 +785,7 @@ int main(void)
 		cmocka_unit_test(test_killed_consumer),
 		cmocka_unit_test(test_silent_consumer),
 		cmocka_unit_test(test_too_slow),
+		cmocka_unit_test(test_stuffed_pipe),
 		cmocka_unit_test(test_monitor),
 		cmocka_unit_test(test_full_settled_queue),
 		cmocka_unit_test(test_pool_empty),
