@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The journal of commands against the least that makes 512 bytes durable; fcmctl against starting any program."""
+"""The journal of commands against the least that makes 512 bytes durable; a set against its parts; fcmctl against starting
+any program."""
 import os
 import shutil
 import statistics
@@ -8,22 +9,60 @@ import time
 
 from lean import LeanStation, Unmeasured, program, spread
 
-ONE, HUNDRED, GET = "journal_over_fdatasync", "journal_100_over_1", "fcmctl_get_over_exec"
-GOALS = {ONE: "1.5/1.25", HUNDRED: "5/3", GET: "10/5"}
+SET, ONE, HUNDRED, GET = "set_overhead_over_link", "journal_over_fdatasync", "journal_100_over_1", "fcmctl_get_over_exec"
+GOALS = {SET: "2/1.2", ONE: "1.5/1.25", HUNDRED: "5/3", GET: "10/5"}
 RUNS = 3  # of bench-journal
 STARTS = 60  # of either program
 PARAMETER = "floor1.om0.hv"
+SETS = 60
+SET_PARAMETER = "floor1.om0.threshold"  # settles at once: no ramp
+TRIPS = 2  # of a set: the write and its read-back
+
+
+def beside_programs(bin_dir, prefix):
+    """A directory on the disk of the tree: /tmp may be memory."""
+    return tempfile.mkdtemp(prefix=prefix, dir=os.path.dirname(os.path.abspath(bin_dir)))
+
+
+def run_journal(bin_dir):
+    directory = beside_programs(bin_dir, "journal-")
+    try:
+        return program(bin_dir, "bench-journal", directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def timed_set(st, value):
+    begin = time.perf_counter()
+    answer = st.request("param.set", name=SET_PARAMETER, value=value, yes=True)
+    if not answer["ok"]:
+        raise Unmeasured(f"{SET_PARAMETER}: {answer['error']['message']}")
+    return (time.perf_counter() - begin) * 1e6
+
+
+def overhead(figures, bin_dir, _wanted):
+    """The word's own way on the bare board, then the journal and sets on a station, on one disk and one emulator."""
+    directory = beside_programs(bin_dir, "set-")
+    try:
+        with LeanStation(bin_dir, directory, "quiet") as st:
+            st.start_board()
+            trip = program(bin_dir, "bench-trip", f"unix:{st.path('board.sock')}")["trip"]["p50"]
+            pairs = [run_journal(bin_dir)["pair"]]
+            st.run_daemon()
+            value = st.request("param.get", names=[SET_PARAMETER])["result"]["parameters"][0]["setpoint"]
+            sets = [timed_set(st, value + i % 2) for i in range(SETS)]
+            st.end_daemon()
+            pairs.append(run_journal(bin_dir)["pair"])
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    pair = statistics.fmean(pairs)
+    figures.figure(SET, (statistics.median(sets) - TRIPS * trip) / pair, "ratio", GOALS[SET])
+    print(f"# {SET}: set {SET_PARAMETER} {statistics.median(sets):.0f} us from request to its end, less {TRIPS} trips of "
+          f"{trip:.0f} us on the link, over intent and outcome in the journal {pair:.0f} us ({spread(pairs, 0)})")
 
 
 def journal(figures, bin_dir, wanted):
-    """Beside the programs: there the disk is that of the tree, /tmp may be memory."""
-    runs = []
-    for _ in range(RUNS):
-        directory = tempfile.mkdtemp(prefix="journal-", dir=os.path.dirname(os.path.abspath(bin_dir)))
-        try:
-            runs.append(program(bin_dir, "bench-journal", directory))
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+    runs = [run_journal(bin_dir) for _ in range(RUNS)]
 
     def us(what):
         return statistics.median(r[what] for r in runs)
@@ -70,7 +109,7 @@ def get(figures, bin_dir, _wanted):
 
 
 def measure(figures, bin_dir, wanted):
-    for names, function in (((ONE, HUNDRED), journal), ((GET,), get)):
+    for names, function in (((ONE, HUNDRED), journal), ((SET,), overhead), ((GET,), get)):
         if any(map(wanted, names)):
             try:
                 function(figures, bin_dir, wanted)
