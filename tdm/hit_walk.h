@@ -24,15 +24,22 @@ struct hit_walk {
 	bool legal;	/* as hit_legal() */
 };
 
+/* Whole length of the hit at `p`, legal or not: HIT_HEADER_BYTES and up to 126 more. */
+static inline uint32_t hit_walk_bytes(const uint8_t *p)
+{
+	uint32_t shape = le32_get(p + 12);
+
+	return HIT_HEADER_BYTES + ((shape & 0x3fu) << (~shape >> 31));
+}
+
 /* Reads HIT_HEADER_BYTES. */
 static inline struct hit_walk hit_walk_look(const uint8_t *p)
 {
 	uint64_t time = le64_get(p + 4);
-	uint32_t shape = le32_get(p + 12);
 	struct hit_walk w = {
 		.time = time,
 		.born = (uint32_t)(time & HIT_WALK_BORN),
-		.bytes = HIT_HEADER_BYTES + ((shape & 0x3fu) << (~shape >> 31)),
+		.bytes = hit_walk_bytes(p),
 	};
 
 	w.legal = (le16_get(p + 2) == HIT_SYNC) & ((w.born & 0xffffu) <= HIT_T5NS_MAX) &

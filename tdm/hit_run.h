@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Hits by the slot: what hit_walk.h does hit by hit, for all of a slot, or of two side by side, as long
+ * as nothing is wrong. Half of what demultiplexing costs hangs on it (tests/bench/README.md).
+ */
+#ifndef TDM_HIT_RUN_H
+#define TDM_HIT_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hit_run {
+	const uint8_t *from; /* the hits; HIT_HEADER_BYTES - 1 behind them may be read, too */
+	uint8_t *copy;	     /* the same bytes, where headers are stamped */
+	uint32_t bytes;
+	/* What was found: */
+	uint32_t hits; /* whole ones */
+	uint32_t left; /* bytes behind the last whole one, which are part of one */
+	uint32_t earliest,
+		latest; /* FrameCounter << 16 | T5ns, as `born` of hit_walk.h; with hits > 0 */
+};
+
+/*
+ * Walk `n` runs, one or two, and stamp the headers in their copies with `stamp_bits`
+ * (hit_walk_stamp_bits()). All hits must be hit_legal(), also one of which only the header is there.
+ * False: one is not, or this processor has not what it takes (AVX); then headers in the copies may have
+ * been stamped, and what was found means nothing.
+ */
+bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits);
+
+#endif
