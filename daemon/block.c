@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "tdm/deframe.h"
+#include "tdm/hit_run.h"
 #include "tdm/hit_walk.h"
 #include "tdm/le.h"
 
@@ -193,31 +194,69 @@ static void note_walk(struct builder *x, uint32_t carrier, int32_t earliest, int
 	}
 }
 
-/* Check and stamp the whole hits in [pending, at); what is left is pending. False: a header that is
- * none, everything from it on is dropped. The inner loop of the daemon: a few hits a microsecond for
- * every module, so nothing in it goes through memory that a store to the payload might alias. */
-static bool walk(struct stream *s, uint32_t carrier)
+/* What a clean run has found; what it has left of the payload is pending. */
+static void take_run(struct stream *s, uint32_t carrier, const struct hit_run *run)
+{
+	if (run->hits > 0) {
+		note_walk(s->x, carrier, (int32_t)run->earliest, (int32_t)run->latest);
+	}
+	s->x->items += run->hits;
+	s->pending = run->copy + (run->bytes - run->left);
+	s->carrier = carrier;
+}
+
+static bool of_this_second(const struct hit_run *run, uint32_t carrier)
+{
+	return run->hits == 0 || run->latest >> 16 <= carrier;
+}
+
+/* walk() where all is as it should be: legal hits of this second. False: it is not, look closely. */
+static bool walk_clean(struct stream *s, uint32_t carrier, const uint8_t *from)
+{
+	struct hit_run run = {
+		.from = from,
+		.copy = s->pending,
+		.bytes = (uint32_t)(s->x->at - s->pending),
+	};
+
+	if (!hit_run(&run, 1, s->x->second.stamp[0]) || !of_this_second(&run, carrier)) {
+		return false;
+	}
+	take_run(s, carrier, &run);
+	return true;
+}
+
+/* Check the whole hits in [from, from + bytes), whose copy is [pending, at), and stamp the copy; what is
+ * left is pending. False: a header that is none, everything from it on is dropped. The inner loop of
+ * the daemon: a few hits a microsecond for every module. So nothing in it goes through memory that a
+ * store to the payload might alias, and headers are read where the frame lies: of what has just been
+ * copied the processor would have to wait for its own stores. */
+static bool walk(struct stream *s, uint32_t carrier, const uint8_t *from)
 {
 	struct builder *x = s->x;
-	uint8_t *p = s->pending, *const end = x->at;
+	const uint8_t *p = from, *const end = from + (x->at - s->pending);
+	uint8_t *const copy = s->pending;
 	const uint64_t stamp = x->second.stamp[0], stamp_before = x->second.stamp[1];
 	int32_t earliest = INT32_MAX, latest = INT32_MIN;
 	uint32_t items = 0;
+	bool legal = true;
 
+	if (from != copy && walk_clean(s, carrier, from)) {
+		return true;
+	}
 	while ((size_t)(end - p) >= HIT_HEADER_BYTES) {
 		struct hit_walk hit = hit_walk_look(p);
 		bool before = hit.born >> 16 > carrier;
 		int32_t when = (int32_t)(hit.born - (before ? TDM_FRAMES_PER_SECOND << 16 : 0));
 
 		if (!hit.legal) {
-			x->faults++;
-			x->at = p;
+			legal = false;
 			break;
 		}
 		if (hit.bytes > (size_t)(end - p)) {
 			break;
 		}
-		hit_walk_stamp(p, hit.time, before ? stamp_before : stamp);
+		hit_walk_stamp(copy + (p - from), hit.time, before ? stamp_before : stamp);
 		earliest = when < earliest ? when : earliest;
 		latest = when > latest ? when : latest;
 		items++;
@@ -227,9 +266,13 @@ static bool walk(struct stream *s, uint32_t carrier)
 		note_walk(x, carrier, earliest, latest);
 	}
 	x->items += items;
-	s->pending = p;
+	s->pending = copy + (p - from);
 	s->carrier = carrier;
-	return x->at == end;
+	if (!legal) {
+		x->faults++;
+		x->at = s->pending;
+	}
+	return legal;
 }
 
 static void drop_pending(struct stream *s)
@@ -271,7 +314,7 @@ static void take_tail(struct stream *s, const struct tdm_pmt_slot *slot)
 	if (slot->first > 0) {
 		memcpy(s->x->at, slot->stream, slot->first);
 		s->x->at += slot->first;
-		if (!walk(s, s->carrier)) {
+		if (!walk(s, s->carrier, s->pending)) {
 			s->synchronised = false;
 		}
 	}
@@ -288,52 +331,121 @@ static void take_slot(struct stream *s, uint32_t carrier, const struct tdm_pmt_s
 	if (rest > 0) {
 		memcpy(s->x->at, slot->stream + slot->first, rest);
 		s->x->at += rest;
-		s->synchronised = walk(s, carrier);
+		s->synchronised = walk(s, carrier, slot->stream + slot->first);
 	}
 }
 
-/* Slots lie 10 000 bytes apart: the processor does not guess the next one by itself. */
-static void fetch_slot(const uint8_t *frame, unsigned module)
+/* Whether the bytes are one hit, whole. */
+static bool one_hit(const uint8_t *p, size_t bytes)
 {
-	const uint8_t *slot = frame + TDM_OFF_PMT + (size_t)module * TDM_PMT_SLOT;
+	struct hit_walk hit;
 
-	for (unsigned i = 0; i < AHEAD_LINES; i++) {
-		__builtin_prefetch(slot + (size_t)i * 64);
+	if (bytes < HIT_HEADER_BYTES) {
+		return false;
 	}
+	hit = hit_walk_look(p);
+	return hit.legal && hit.bytes == bytes;
+}
+
+/*
+ * Two slots of a module in one go, where all is as it should be: legal hits of this second, and the last
+ * of the first slot ends where the second one says. False: it is not; nothing has been taken.
+ */
+static bool take_two(struct stream *s, uint32_t f, uint32_t carrier,
+		     const struct tdm_pmt_slot *slot, const struct tdm_pmt_slot *next)
+{
+	uint32_t rest = (uint32_t)(slot->length - slot->first);
+	uint8_t *copy = s->x->at, *behind = copy + rest;
+	struct hit_run runs[2] = {
+		{.from = slot->stream + slot->first, .copy = copy, .bytes = rest},
+		{.from = next->stream + next->first,
+		 .copy = behind + next->first,
+		 .bytes = (uint32_t)(next->length - next->first)},
+	};
+
+	memcpy(copy, slot->stream + slot->first, rest);
+	memcpy(behind, next->stream, next->length);
+	if (!hit_run(runs, 2, s->x->second.stamp[0]) || !of_this_second(&runs[0], carrier) ||
+	    !of_this_second(&runs[1], carrier + 1)) {
+		return false;
+	}
+	if (runs[0].left + next->first > 0 &&
+	    !one_hit(behind - runs[0].left, runs[0].left + next->first)) {
+		return false;
+	}
+	take_run(s, carrier, &runs[0]);
+	s->x->at = behind + next->first;
+	s->synchronised = true;
+	if (s->pending != s->x->at) {
+		(void)walk(s, carrier, s->pending);
+	}
+	index_until(s, f + 1);
+	s->x->at += runs[1].bytes;
+	take_run(s, carrier + 1, &runs[1]);
+	return true;
+}
+
+/* Slots lie 10 000 bytes apart: the processor does not guess the next ones by itself. */
+static void fetch_slots(const struct block_plan *plan, uint32_t frame, unsigned module)
+{
+	for (uint32_t f = frame + AHEAD; f < frame + AHEAD + 2 && f < plan->frames; f++) {
+		const uint8_t *slot = plan->in[f].frame;
+
+		for (unsigned i = 0; slot && i < AHEAD_LINES; i++) {
+			__builtin_prefetch(slot + TDM_OFF_PMT + (size_t)module * TDM_PMT_SLOT +
+					   (size_t)i * 64);
+		}
+	}
+}
+
+static void note_fifo(struct builder *x, const struct tdm_pmt_slot *slot)
+{
+	if (slot->flags & TDM_PMT_FIFO_FULL) {
+		x->flags |= FCM_BLOCK_FIFO_FULL;
+	}
+}
+
+/* A frame's slot, if it has one that makes sense; else what is pending has no end. */
+static bool begin_slot(struct stream *s, uint32_t f, unsigned module, struct tdm_pmt_slot *ret_slot)
+{
+	struct builder *x = s->x;
+	const uint8_t *frame = x->plan->in[f].frame;
+
+	if (frame && module_slot(frame, module, ret_slot)) {
+		return true;
+	}
+	x->faults += frame != NULL;
+	drop_pending(s);
+	index_until(s, f);
+	return false;
 }
 
 static void fill_module(struct builder *x, unsigned module)
 {
 	const struct block_plan *plan = x->plan;
 	struct stream s = {.x = x, .pending = x->at};
-	uint32_t carrier = (uint32_t)(plan->first_frame - x->second.start);
-	struct tdm_pmt_slot slot;
+	uint32_t first = (uint32_t)(plan->first_frame - x->second.start);
+	struct tdm_pmt_slot slot, next;
 
-	for (uint32_t f = 0; f < plan->frames; f++, carrier++) {
-		const uint8_t *frame = plan->in[f].frame;
+	for (uint32_t f = 0; f < plan->frames; f++) {
+		const uint8_t *behind = f + 1 < plan->frames ? plan->in[f + 1].frame : NULL;
 
-		if (f + AHEAD < plan->frames && plan->in[f + AHEAD].frame) {
-			fetch_slot(plan->in[f + AHEAD].frame, module);
-		}
-		if (!frame) {
-			drop_pending(&s);
-			index_until(&s, f);
+		fetch_slots(plan, f, module);
+		if (!begin_slot(&s, f, module, &slot)) {
 			continue;
 		}
-		if (!module_slot(frame, module, &slot)) {
-			x->faults++;
-			drop_pending(&s);
-			index_until(&s, f);
-			continue;
-		}
-		if (slot.flags & TDM_PMT_FIFO_FULL) {
-			x->flags |= FCM_BLOCK_FIFO_FULL;
-		}
+		note_fifo(x, &slot);
 		take_tail(&s, &slot);
 		index_until(&s, f);
-		if (slot.first < slot.length) {
-			s.synchronised = true;
-			take_slot(&s, carrier, &slot);
+		if (slot.first == slot.length) {
+			continue;
+		}
+		if (behind && module_slot(behind, module, &next) && next.length > 0 &&
+		    take_two(&s, f, first + f, &slot, &next)) {
+			note_fifo(x, &next);
+			f++;
+		} else {
+			take_slot(&s, first + f, &slot);
 		}
 	}
 	if (plan->after && module_slot(plan->after, module, &slot)) {
