@@ -551,6 +551,11 @@ void assemble_take(struct assembler *a)
 	a->at = s->behind;
 }
 
+uint64_t assemble_due(const struct assembler *a)
+{
+	return a->begun && a->delay_known ? a->at.frame + a->config.block_frames + a->delay : 0;
+}
+
 uint64_t assemble_frontier(const struct assembler *a)
 {
 	return a->current ? a->at.frame + a->span.frames : a->at.frame;

@@ -99,6 +99,9 @@ void assemble_end(struct assembler *a);
 const struct assembled *assemble_next(struct assembler *a);
 void assemble_take(struct assembler *a);
 
+/* The cell whose coming closes the open block, when nothing is lost; 0: not known. */
+uint64_t assemble_due(const struct assembler *a);
+
 /* First frame that is in no span yet: where a new label or run may begin. */
 uint64_t assemble_frontier(const struct assembler *a);
 

@@ -88,8 +88,27 @@ static int open_board(struct capture *c)
 	return r;
 }
 
+/* True: a backlog is left, as after a start. */
+static bool drain_links(struct capture *c)
+{
+	bool more = false;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		more |= link_drain(&c->links[i]);
+	}
+	if (c->blocks_queued) {
+		c->blocks_queued = false;
+		queue_wake(c->blocks);
+	}
+	return more;
+}
+
 static void board_lost(struct capture *c, int error)
 {
+	c->hurried = true;
+	while (drain_links(c)) {
+	}
+	c->hurried = false;
 	close_board(c);
 	c->status.board_gone = true;
 	c->status.board_error = error;
@@ -251,21 +270,6 @@ static void advance_links(struct capture *c)
 		}
 		out_retired(&c->links[i]);
 	}
-}
-
-/* True: a backlog is left, as after a start. */
-static bool drain_links(struct capture *c)
-{
-	bool more = false;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		more |= link_drain(&c->links[i]);
-	}
-	if (c->blocks_queued) {
-		c->blocks_queued = false;
-		queue_wake(c->blocks);
-	}
-	return more;
 }
 
 static void report_rows(struct capture *c, bool now)

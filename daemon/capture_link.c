@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "daemon/capture_private.h"
+#include "tdm/le.h"
 
 #define GAP_PIECE	 1600u	      /* cells of a gap that are judged at a time */
 #define COUNT_LIMIT	 (1ull << 50) /* counts from here on are a board that is not well */
@@ -104,6 +105,9 @@ static void read_geometry(struct link *l)
 	l->depth = l->ring->depth;
 	l->release_position = nanet3_release_position(l->capture->board, l->number);
 	l->read_position = l->release_position;
+	l->looked = l->read_position;
+	l->patient_until_ns = 0;
+	l->in_step = false;
 	l->owner = (struct owner_config){
 		.block_frames = config->block_frames,
 		.groups = config->groups,
@@ -398,6 +402,7 @@ static void note_alignment(struct link *l)
 	}
 	l->locks = stats.locks;
 	l->unlocks = stats.unlocks;
+	l->in_step = stats.state == TDM_LOCKED && stats.offset == 0;
 	l->status.aligned = (uint8_t)stats.state;
 	l->status.hunted_bytes = stats.hunted_bytes;
 	l->status.sequence_gaps = stats.sequence_gaps;
@@ -581,6 +586,61 @@ static void renew(struct link *l)
 	}
 }
 
+/* ---------------------------------------------------------------------------------- patience */
+
+/* A hint, of bytes that nobody has checked yet. */
+static bool has_reply(const struct link *l, uint64_t position, uint32_t frames)
+{
+	const uint8_t *frame = nanet3_buffer(l->capture->board, l->number, position);
+
+	for (uint32_t f = 0; f < frames; f++, frame += TDM_FRAME_BYTES) {
+		if (le16_get(frame + TDM_OFF_SLOT_VALID) & TDM_VALID_REPLIES) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Nothing in the completions that have come since the last look wants to be read at once. */
+static bool nothing_urgent(struct link *l, uint64_t write)
+{
+	for (; l->looked < write; l->looked++) {
+		const struct nanet3_event *e =
+			nanet3_completion(l->capture->board, l->number, l->looked);
+		uint32_t frames = data_cells(l, e);
+
+		if (e->dma_epoch != l->dma_epoch || frames == 0 || frames != e->frames ||
+		    has_reply(l, l->looked, frames)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * A frame is checked when it is read and copied when its block is whole. Read as they come, the frames
+ * of four links' blocks have left the core's own cache in between; so a link is read when a block is
+ * whole in its ring. At once is read whatever is out of the ordinary: a link that is not in step, what
+ * has no data, a reply that somebody waits for, data that do not go on, a backlog.
+ */
+static bool can_wait(struct link *l, uint64_t write)
+{
+	const struct capture *c = l->capture;
+	uint64_t due = assemble_due(l->assembler);
+	const struct nanet3_event *last;
+
+	if (l->looked <= l->read_position) {
+		l->looked = l->read_position;
+		l->patient_until_ns = c->now_ns + 2ull * c->config.block_frames * TDM_FRAME_NS;
+	}
+	if (!l->in_step || due == 0 || c->hurried || write - l->read_position > l->depth / 16 ||
+	    c->now_ns > l->patient_until_ns) {
+		return false;
+	}
+	last = nanet3_completion(c->board, l->number, write - 1);
+	return last->frame_count + last->frames <= due && nothing_urgent(l, write);
+}
+
 bool link_drain(struct link *l)
 {
 	uint64_t write, until;
@@ -589,6 +649,9 @@ bool link_drain(struct link *l)
 		return false;
 	}
 	write = nanet3_write_position(l->capture->board, l->number);
+	if (write == l->read_position || can_wait(l, write)) {
+		return false;
+	}
 	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;
 	while (l->read_position < until) {
 		const struct nanet3_event *e =

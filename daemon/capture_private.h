@@ -53,6 +53,9 @@ struct link {
 	void *page;
 	uint32_t dma_epoch, frames_per_buffer, depth;
 	uint64_t read_position, release_position;
+	uint64_t looked; /* completions below have been looked at: nothing urgent, or read */
+	uint64_t patient_until_ns;
+	bool in_step;	     /* frames begin where cells do, as they should */
 	uint64_t head;	     /* cells below have been given to the deframer; 0: none yet */
 	uint64_t skip_below; /* verdicts below are a predecessor's: only the deframer wants them */
 	struct {
@@ -110,6 +113,7 @@ struct capture {
 	uint64_t run_told_frame;	  /* RUN_BEGUN was reported for changes up to here */
 	bool run_told;
 	bool blocks_queued;
+	bool hurried;  /* everything is read that is there: the ring is going away */
 	bool dropping; /* blocks that cannot be built are dropped at once: the ring is going away */
 	uint64_t now_ns, next_open_rows_ns, next_retry_ns;
 	struct capture_status status; /* under construction */

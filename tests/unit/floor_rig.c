@@ -120,6 +120,7 @@ void floor_rig_frame(struct floor_rig *r, uint64_t n, uint8_t *frame)
 {
 	uint8_t samples[4 * TDM_SAMPLES], text[4];
 	struct tdm_telemetry telemetry = {.boot_count = 1, .uptime_s = (uint32_t)n};
+	bool reply = n % FLOOR_RIG_REPLY == 0;
 
 	memset(frame, 0, TDM_FRAME_BYTES);
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
@@ -140,12 +141,15 @@ void floor_rig_frame(struct floor_rig *r, uint64_t n, uint8_t *frame)
 				.bytes = text, .length = 4, .channel = 2, .sequence = (uint16_t)n});
 	}
 	tdm_telemetry_put(frame, &telemetry);
+	if (reply) {
+		tdm_replies_put(frame, &(const uint8_t[TDM_WORD_BYTES]){(uint8_t)n}, 1);
+	}
 	tdm_frame_seal(frame, &(struct tdm_header){
 				      .tower = r->tower,
 				      .floor = r->floor,
 				      .sequence = r->sequence++,
 				      .time = time_of(r, n),
-				      .slot_valid = 0x6ff, /* all but replies */
+				      .slot_valid = reply ? 0x7ff : 0x6ff,
 			      });
 }
 

@@ -13,7 +13,8 @@
 
 #include "tdm/frame.h"
 
-#define FLOOR_RIG_FIFO 4096u
+#define FLOOR_RIG_FIFO	4096u
+#define FLOOR_RIG_REPLY 1111u /* every so many frames one has a reply */
 
 struct floor_rig {
 	uint8_t tower, floor;
