@@ -71,8 +71,7 @@ static void put_interface(struct record_pcap *p, unsigned link)
 	le32_put(head + 4, 0); /* packets are whole */
 	le16_put(head + 8, IF_NAME);
 	le16_put(head + 10, 5);
-	memcpy(head + 12, "link", 4);
-	head[16] = (uint8_t)('0' + link);
+	memcpy(head + 12, (const uint8_t[]){'l', 'i', 'n', 'k', (uint8_t)('0' + link)}, 5);
 	le16_put(head + 20, IF_TSRESOL);
 	le16_put(head + 22, 1);
 	head[24] = NANOSECONDS;

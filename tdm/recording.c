@@ -90,7 +90,7 @@ static int list_directory(struct recording *r, DIR *directory, const char *path)
 
 static int list_file(struct recording *r, const char *path)
 {
-	struct recording_file f;
+	struct recording_file f = {.fd = -1};
 	int err = recording_open(&f, path);
 
 	if (err < 0) {

@@ -68,7 +68,7 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 		.rtt_bytes = (uint16_t)(1000 + link),
 		.rtt_bits = 3,
 		.code_errors = l->code_errors,
-		.lost = l->fifo_drop ? TDM_LOSS_BOARD_FIFO : TDM_GOOD,
+		.lost = (uint8_t)(l->fifo_drop ? TDM_LOSS_BOARD_FIFO : l->lost),
 	};
 }
 

@@ -17,6 +17,7 @@
 
 struct fake_link {
 	bool dark, fifo_drop;
+	enum tdm_loss lost; /* what each cell is lost to else; TDM_GOOD: to nothing */
 	uint64_t relock_steps, locked_from; /* lock is back so long after a realign */
 	uint32_t phase_ps, code_errors;
 	unsigned realigns, resets;

@@ -233,6 +233,46 @@ static void fifo_drop_is_a_gap_of_its_length(void **state)
 	assert_int_equal(lrd(r, 0, NANET3_LREG_DROP_FIFO), 1);
 }
 
+/* A recording's world says what the count is, and what was lost to a full ring then. */
+static void counts_and_losses_given(void **state)
+{
+	static const uint64_t counts[] = {1000, 1001, 1002, 16000, 16001, 16002, 16003};
+	struct rig *r = *state;
+	struct nanet3_event ev;
+
+	start(r, 0);
+	r->world.roof.counted = true;
+	r->world.pps_phase = 3;
+	for (unsigned i = 0; i < 7; i++) {
+		r->world.roof.count = counts[i];
+		r->world.links[0].lost = i == 5 ? TDM_LOSS_RING_FULL : TDM_GOOD;
+		steps(r, 1);
+		assert_int_equal(rd(r, NANET3_REG_COUNT), counts[i]);
+	}
+	for (unsigned i = 0; i < 50; i++) {
+		r->world.roof.count++;
+		steps(r, 1);
+	}
+	ev = next_of(r, NANET3_EVENT_RX);
+	assert_int_equal(ev.frame_count, 1000);
+	assert_int_equal(ev.frames, 3); /* nothing grows over a hole */
+	check_data(r, &ev);
+	ev = next_of(r, NANET3_EVENT_PPS);
+	assert_int_equal(ev.frame_count, 16000);
+	ev = next_of(r, NANET3_EVENT_RX);
+	assert_int_equal(ev.frame_count, 16000);
+	assert_int_equal(ev.frames, 2);
+	ev = next_of(r, NANET3_EVENT_RX);
+	assert_int_equal(ev.reason, NANET3_GAP_RING_FULL);
+	assert_int_equal(ev.frame_count, 16002);
+	assert_int_equal(ev.frames, 1);
+	check_fates(r, &ev);
+	assert_int_equal(lrd(r, 0, NANET3_LREG_DROP_RING), 1);
+	ev = next_of(r, NANET3_EVENT_RX);
+	assert_int_equal(ev.frame_count, 16003);
+	check_data(r, &ev);
+}
+
 static void full_ring_counts_and_tells(void **state)
 {
 	struct rig *r = *state;
@@ -540,6 +580,7 @@ int main(void)
 		T(deadline_hands_over),
 		T(dark_link_tells_at_every_deadline),
 		T(fifo_drop_is_a_gap_of_its_length),
+		T(counts_and_losses_given),
 		T(full_ring_counts_and_tells),
 		T(full_ring_waits_for_two_places),
 		T(gaps_of_different_reasons_keep_their_order),
