@@ -219,11 +219,12 @@ bool pace_finished(const struct pace *p);
 int pace_turn(struct pace *p, bool idle);
 /* Model time is so far behind. */
 void pace_note_lag(struct pace *p, uint64_t lag_ns);
-/* The steps of a turn at most, as rings have room; waits for room where there is none. */
-int pace_unhurried_turn(struct pace *p);
+/* The steps of a turn at most, as rings have room and, with a recording, while it runs; waits for room where
+ * there is none. */
+struct play;
+int pace_unhurried_turn(struct pace *p, const struct play *play);
 
 /* pace_play.c: until told to stop, or the recording is over and was to be played once. */
-struct play;
 int pace_play(struct pace *p, struct play *play);
 
 #endif

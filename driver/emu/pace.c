@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "driver/emu/host_private.h"
+#include "driver/emu/play.h"
 #include "driver/emu/world.h"
 
 bool pace_finished(const struct pace *p)
@@ -129,13 +130,14 @@ static bool rings_take(const struct host *h)
 	return any;
 }
 
-int pace_unhurried_turn(struct pace *p)
+int pace_unhurried_turn(struct pace *p, const struct play *play)
 {
 	unsigned made = 0;
 	uint64_t from;
 	int r;
 
-	while (made < PACE_TURN_STEPS && !pace_finished(p) && rings_take(p->h)) {
+	while (made < PACE_TURN_STEPS && !pace_finished(p) && rings_take(p->h) &&
+	       (play == NULL || play_state(play) == PLAY_RUN)) {
 		host_step(p->h);
 		made++;
 	}
@@ -153,7 +155,7 @@ static int max_speed(struct pace *p)
 	int r = 0;
 
 	while (r == 0 && !pace_finished(p)) {
-		r = pace_unhurried_turn(p);
+		r = pace_unhurried_turn(p, NULL);
 	}
 	return r;
 }

@@ -5,7 +5,8 @@
  *
  * No step is made before the links of the act have owners and these know what time it is: a client who has
  * read the board's time of day a few times since the last claim has had the time to stamp by it. Clients
- * that never ask for it, and links that nobody claims, are not waited for in vain.
+ * that never ask for it, and links that nobody claims, are not waited for in vain. Where the recording was
+ * relabelled the same is awaited once more.
  */
 #include "driver/emu/host_private.h"
 #include "driver/emu/play.h"
@@ -24,9 +25,9 @@ struct player {
 	/* WAIT */
 	unsigned owned; /* links that had an owner, a mask */
 	uint64_t claimed_ns;
-	unsigned time_reads; /* when that last changed */
-	/* RUN, DRAIN, OVER: model time since since_ns */
-	uint64_t steps;		       /* made */
+	unsigned time_reads;	       /* when that last changed */
+	uint64_t run_ns;	       /* RUN: when the act's first step was due */
+	uint64_t steps;		       /* DRAIN, OVER: made since since_ns */
 	uint64_t behind[NANET3_LINKS]; /* positions below hold what was played */
 };
 
@@ -73,7 +74,7 @@ static int await(struct player *l)
 /* The recorded pace. */
 static int run_by_the_clock(struct player *l)
 {
-	const double passed = (double)(host_now_ns() - l->since_ns) * l->h->config.factor;
+	const double passed = (double)(host_now_ns() - l->run_ns) * l->h->config.factor;
 	unsigned made = 0;
 	bool late;
 
@@ -155,6 +156,9 @@ static void follow_state(struct player *l)
 	if (state == PLAY_WAIT) {
 		l->owned = 0;
 		l->claimed_ns = l->since_ns;
+	} else if (state == PLAY_RUN) {
+		l->run_ns = l->since_ns -
+			    (uint64_t)((double)play_due_ns(l->play) / l->h->config.factor);
 	} else if (state == PLAY_DRAIN) {
 		note_end(l);
 	}
@@ -167,7 +171,7 @@ static int play_turn(struct player *l)
 	case PLAY_WAIT:
 		return await(l);
 	case PLAY_RUN:
-		return l->h->config.speed == HOST_SPEED_MAX ? pace_unhurried_turn(l->pace)
+		return l->h->config.speed == HOST_SPEED_MAX ? pace_unhurried_turn(l->pace, l->play)
 							    : run_by_the_clock(l);
 	case PLAY_DRAIN:
 		return drain(l);

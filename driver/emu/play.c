@@ -69,8 +69,8 @@ struct play {
 	/* What the next step brings, once looked at. */
 	bool ahead, ahead_over;
 	uint64_t ahead_count, due_ns;
-	uint64_t origin_ns; /* monotonic time of the act's first step, when recorded */
-	bool labelled;
+	uint64_t origin_ns;	   /* monotonic time of the act's first step, when recorded */
+	bool labelled, relabelled; /* relabelled: the owners do not know yet */
 	struct fcm_record_label label;
 	struct play_stats stats;
 };
@@ -105,6 +105,7 @@ static void take_label(struct play *p, const struct play_link *l)
 	    (!p->labelled || (int32_t)(l->label.time_epoch - p->label.time_epoch) > 0)) {
 		p->label = l->label;
 		p->labelled = true;
+		p->relabelled = true;
 	}
 }
 
@@ -441,6 +442,9 @@ static void step_act(struct play *p)
 	}
 	p->step_of_act++;
 	p->ahead = false;
+	if (p->relabelled) { /* this step's registers tell it: nothing more comes before it is known */
+		p->state = PLAY_WAIT;
+	}
 }
 
 void play_step(struct play *p)
@@ -553,15 +557,15 @@ unsigned play_links(const struct play *p)
 
 uint64_t play_due_ns(struct play *p)
 {
-	if (p->state != PLAY_RUN) {
-		return 0;
+	if (p->state == PLAY_RUN) {
+		look_ahead(p);
 	}
-	look_ahead(p);
 	return p->due_ns;
 }
 
 void play_go(struct play *p)
 {
+	p->relabelled = false;
 	p->state = PLAY_RUN;
 }
 

@@ -15,7 +15,8 @@
  *
  *   LEAD    one step without light, at the border of the second before the first cell: from then on the
  *           board's registers tell count and time
- *   WAIT    no steps: the links' owners are awaited
+ *   WAIT    no steps: the links' owners are awaited, and that they have read the time; also where the
+ *           recording was relabelled
  *   RUN     a count a step; what was recorded, gaps too
  *   DRAIN   without light, until what was played has been released
  *   OVER    without light for good
