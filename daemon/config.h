@@ -100,6 +100,7 @@ struct config {
 	} control;
 	struct {
 		char database[CONFIG_STRING];
+		uint32_t ledger_seconds_days, ledger_minutes_days, losses_days; /* 0: for ever */
 	} store;
 	struct {
 		char name[64]; /* what operators see */

@@ -134,6 +134,16 @@ const struct option config_options[] = {
 	{"store", "database", OPTION_STRING, IN(store.database),
 	 .value = "/var/lib/fcm-server/%N/station.db", .restart = true,
 	 .help = "SQLite database: command journal, ledger, history."},
+	{"store", "ledger_seconds_days", OPTION_U32, IN(store.ledger_seconds_days), .value = "7",
+	 RANGE(0, 36500), .restart = true, .unit = "days",
+	 .help = "Older seconds of the ledger are summed up to minutes; 0: never."},
+	{"store", "ledger_minutes_days", OPTION_U32, IN(store.ledger_minutes_days), .value = "90",
+	 RANGE(0, 36500), .restart = true, .unit = "days",
+	 .help = "Older minutes of the ledger are summed up to hours, which are kept; 0: never."},
+	{"store", "losses_days", OPTION_U32, IN(store.losses_days), .value = "730", RANGE(0, 36500),
+	 .restart = true, .unit = "days",
+	 .help = "Older losses by name and frame range are deleted (their sums are kept in the "
+		 "ledger); 0: never."},
 
 	{"daemon", "name", OPTION_STRING, IN(daemon.name), .value = "board %N",
 	 .help = "What operators see."},

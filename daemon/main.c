@@ -300,7 +300,12 @@ static int start_data(struct station *s)
 
 static int start_store(struct station *s)
 {
-	struct store_config c = {.path = s->config.store.database};
+	struct store_config c = {
+		.path = s->config.store.database,
+		.ledger_seconds_days = s->config.store.ledger_seconds_days,
+		.ledger_minutes_days = s->config.store.ledger_minutes_days,
+		.losses_days = s->config.store.losses_days,
+	};
 	struct sc_error error = {0};
 	struct store_run run;
 	int r = store_open(&c, &s->store, &error);

@@ -18,5 +18,5 @@ $(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c life.c shore
 $(eval $(call library,timing,$(addprefix daemon/,clock.c clock_inputs.c clock_track.c clock_say.c leap.c gps.c phase.c phase_stability.c),libgps))
 
 # store: SQLite's only writer. Wants slowctl, data, timing, tdm. Migrations are compiled in.
-$(eval $(call library,store,$(addprefix daemon/,store.c store_file.c store_sql.c store_read.c store_put.c),sqlite3))
+$(eval $(call library,store,$(addprefix daemon/,store.c store_file.c store_sql.c store_read.c store_put.c store_keep.c),sqlite3))
 $(B)/obj/daemon/store_file.o: $(wildcard schemas/sql/*.sql)

@@ -559,10 +559,23 @@ static void op_ledger_show(struct control_request *rq, json_t *args, void *conte
 {
 	struct station *s = context;
 	json_t *j = NULL;
+	json_int_t by_s = json_integer_value(json_object_get(args, "by_s"));
 	int link;
 
+	if (json_object_get(args, "by_s") && by_s != 1 && by_s != 60 && by_s != 3600) {
+		control_fail(rq, "usage", "by_s: 1, 60 or 3600", NULL, "no rows of such a span");
+		return;
+	}
 	if (link_arg(s, rq, args, false, &link) && reader(s, rq, args, "ledger")) {
-		int r = query_ledger(s->query, since_arg(args), link, limit_arg(args), &j);
+		double until = json_number_value(json_object_get(args, "until"));
+		struct query_account what = {
+			.since_ns = since_arg(args),
+			.until_ns = until > 0 && until < 9e9 ? (int64_t)(until * 1e9) : 0,
+			.link = link,
+			.limit = limit_arg(args),
+			.by_s = (unsigned)by_s,
+		};
+		int r = query_ledger(s->query, &what, &j);
 
 		tell(rq, r, j, "ledger");
 	}

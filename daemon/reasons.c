@@ -461,6 +461,12 @@ static void store_reasons(struct station *s, struct reasons *r)
 		reasons_add(r, true, "store-lag", "store", "is the disk slow? iostat",
 			    "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);
 	}
+	if (v.keep_failing && !v.failing) {
+		reasons_add(r, false, "store-keep", "store",
+			    "look at the disk; the file grows until this is well again",
+			    "old rows of %s cannot be rolled up: %s", s->config.store.database,
+			    v.keep_error_text);
+	}
 	if (v.given_up || v.refused || s->capture_status.reports_lost) {
 		reasons_add(
 			r, true, "store-lost", "store",

@@ -200,7 +200,7 @@ static int run_step(sqlite3_stmt *step, const struct row *row)
 	return rc;
 }
 
-static int run_plain(sqlite3_stmt *step)
+int store_run_plain(sqlite3_stmt *step)
 {
 	int rc = sqlite3_step(step);
 
@@ -275,7 +275,7 @@ static void count_given_up(struct store *s)
 static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 {
 	unsigned rows = 0;
-	int rc = run_plain(s->begin);
+	int rc = store_run_plain(s->begin);
 
 	for (struct store_job *j = s->first; j && rows < BATCH && rc == SQLITE_OK; j = j->next) {
 		if (chosen(j, only)) {
@@ -285,12 +285,12 @@ static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 		}
 	}
 	if (rc == SQLITE_OK) {
-		rc = run_plain(s->commit);
+		rc = store_run_plain(s->commit);
 	}
 	if (rc != SQLITE_OK) {
 		note_failure(s, rc); /* before the rollback changes SQLite's message */
 		if (!sqlite3_get_autocommit(s->db)) {
-			run_plain(s->rollback);
+			store_run_plain(s->rollback);
 		}
 	}
 	*ret_rows = rows;
@@ -391,14 +391,15 @@ static void write_due(struct store *s, bool at_once)
 /* ms until something is due; -1: for ever. */
 static int wait_ms(const struct store *s)
 {
-	uint64_t now = now_mono_ns(), due;
+	uint64_t now = now_mono_ns(), due = s->keep.next_ns;
 
-	if (!s->first) {
-		return -1;
-	}
-	due = s->first->queued_ns + s->config.commit_ms * MS;
 	if (s->retry_at_ns) {
 		due = s->retry_at_ns;
+	} else if (s->first && s->first->queued_ns + s->config.commit_ms * MS < due) {
+		due = s->first->queued_ns + s->config.commit_ms * MS;
+	}
+	if (due == UINT64_MAX) {
+		return -1;
 	}
 	return due <= now ? 0 : (int)((due - now + MS - 1) / MS);
 }
@@ -434,6 +435,7 @@ static void *store_thread(void *context)
 {
 	struct store *s = context;
 
+	store_keep_begin(s);
 	while (!atomic_load(&s->stop)) {
 		struct pollfd fd = {.fd = s->jobs.fd, .events = POLLIN};
 		bool urgent;
@@ -442,6 +444,9 @@ static void *store_thread(void *context)
 		urgent = list_drain(s);
 		publish(s);
 		write_due(s, urgent);
+		if (!s->retry_at_ns && now_mono_ns() >= s->keep.next_ns) {
+			store_keep_step(s);
+		}
 	}
 	drain_to_the_end(s);
 	return NULL;

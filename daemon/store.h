@@ -11,6 +11,9 @@
  * STORE_NOW_OR_NEVER is answered with a negative result instead. A row that breaks a constraint is answered
  * -EEXIST and dropped alone. The thread never ends by itself, and never blocks the main thread.
  *
+ * When it has nothing else to do the thread rolls up what is old: a ledger's second that has become part of a
+ * minute is closed for good, a row of it that comes later is written nowhere (and answered 0).
+ *
  * store_open() runs in the caller: opens or creates, checks, migrates. The store_read_*() functions read
  * what a restart needs and may be called between store_open() and store_start() only. From store_open()
  * on, store_submit(), store_take_done(), store_session() belong to the main thread; store_get_status() to
@@ -37,6 +40,11 @@ struct store_config {
 	uint32_t commit_ms; /* group commit of what is not urgent; 0: 500 */
 	uint32_t retry_ms;  /* after a failed commit; 0: 1000 */
 	uint32_t keep_rows; /* rows kept while the disk refuses them; 0: 20000 */
+	/* Age in days at which seconds of the ledger become minutes, minutes hours, and losses by name are
+	 * deleted; 0: never. Looked at every keep_ms (0: a minute); after each step the thread rests from
+	 * it keep_rest times as long (0: 9). store_keep.c */
+	uint32_t ledger_seconds_days, ledger_minutes_days, losses_days;
+	uint32_t keep_ms, keep_rest;
 };
 
 /*
@@ -79,6 +87,10 @@ struct store_status {
 	bool failing;				/* the last commit failed */
 	int last_error;				/* negative errno of the last failure */
 	char last_error_text[160];
+	/* old rows: transactions, rows that are gone, those that failed, the longest */
+	uint64_t keep_steps, keep_rows, keep_errors, keep_max_ns;
+	bool keep_failing; /* the last one failed */
+	char keep_error_text[160];
 };
 void store_get_status(struct store *s, struct store_status *ret_status);
 

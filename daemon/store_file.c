@@ -25,10 +25,11 @@ MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
 MIGRATION(sql_0002_row_label, "schemas/sql/0002_row_label.sql");
 MIGRATION(sql_0003_loss_until, "schemas/sql/0003_loss_until.sql");
 MIGRATION(sql_0004_no_time, "schemas/sql/0004_no_time.sql");
+MIGRATION(sql_0005_ledger_sums, "schemas/sql/0005_ledger_sums.sql");
 
 /* migrations[n] brings user_version n to n + 1. */
 static const char *const migrations[] = {sql_0001_initial, sql_0002_row_label, sql_0003_loss_until,
-					 sql_0004_no_time};
+					 sql_0004_no_time, sql_0005_ledger_sums};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 int store_errno(sqlite3 *db, int rc)
@@ -136,9 +137,10 @@ static int set_modes(struct store *s, struct sc_error *error)
 		r = -EROFS;
 	}
 	if (r == 0) {
-		r = run_sql(s,
-			    "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-			    "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=16777216");
+		r = run_sql(s, "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+			       "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=16777216;"
+			       /* Debian's default writes zeros over all that is deleted. */
+			       "PRAGMA secure_delete=OFF");
 	}
 	return r < 0 ? file_fail(s, r, error, "cannot be made ready for writing") : 0;
 }
@@ -263,11 +265,15 @@ int store_prepare(struct store *s, struct sc_error *error)
 						SQLITE_PREPARE_PERSISTENT, &s->steps[id][n], NULL);
 		}
 	}
+	if (rc == SQLITE_OK) {
+		rc = store_keep_prepare(s);
+	}
 	return rc == SQLITE_OK ? 0 : file_fail(s, store_errno(s->db, rc), error, "statement");
 }
 
 void store_unprepare(struct store *s)
 {
+	store_keep_unprepare(s);
 	for (unsigned id = 0; id < ROW_IDS; id++) {
 		for (unsigned n = 0; n < STORE_STEPS; n++) {
 			sqlite3_finalize(s->steps[id][n]);

@@ -7,6 +7,7 @@
  *   store_sql.c    the statements, one entry a row
  *   store_read.c   what a restart reads
  *   store_put.c    rows from the daemon's structs
+ *   store_keep.c   old rows rolled up or deleted
  *
  * The connection belongs to the caller until store_start(), then to the thread.
  */
@@ -36,6 +37,9 @@ struct store_job {
 	int result;
 	struct row row;
 };
+
+#define STORE_KEEP_RULES 5u
+#define STORE_KEEP_STEPS 2u /* statements a rule at most */
 
 #define STORE_DMA_SEEN 64u
 
@@ -72,6 +76,13 @@ struct store {
 	uint64_t retry_at_ns; /* 0: the last commit was well */
 	uint64_t finished;    /* rows written or given up */
 	unsigned left;	      /* rows given up at the end */
+	struct {
+		sqlite3_stmt *find[STORE_KEEP_RULES];
+		sqlite3_stmt *step[STORE_KEEP_RULES][STORE_KEEP_STEPS];
+		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
+		unsigned rule;	  /* the pass is at this one */
+		int64_t utc_ns;	  /* when the pass began; 0: none under way */
+	} keep;
 
 	pthread_mutex_t lock; /* of what follows */
 	struct store_status status;
@@ -83,10 +94,19 @@ struct store {
 int store_init_queues(struct store *s);
 /* SQLite's result as a negative errno. */
 int store_errno(sqlite3 *db, int rc);
+/* A statement without values. SQLite's result. */
+int store_run_plain(sqlite3_stmt *step);
 /* Prepare all statements. store_file.c */
 int store_prepare(struct store *s, struct sc_error *error);
 void store_unprepare(struct store *s);
 /* The sessions known so far. store_read.c */
 int store_read_session(struct store *s);
+
+/* store_keep.c. Prepare: SQLite's result. Begin: a period from now. Step: to be called when keep.next_ns has
+ * come; at most one short transaction. */
+int store_keep_prepare(struct store *s);
+void store_keep_unprepare(struct store *s);
+void store_keep_begin(struct store *s);
+void store_keep_step(struct store *s);
 
 #endif

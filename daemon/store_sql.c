@@ -45,8 +45,8 @@ const struct store_sql store_sql[ROW_IDS] = {
 		{6,
 		 {"INSERT OR IGNORE INTO dma(session, link, dma_epoch, begun, serial, board_boot)"
 		  " VALUES(?1,?2,?3,?4,?5,?6)"}},
-	/* Open rows are written again and again; a closed one is the last word. A label that was known is
-	 * kept: the account that had it may be gone. */
+	/* Open rows are written again and again; a closed one is the last word, and one that has been rolled
+	 * up too. A label that was known is kept: the account that had it may be gone. */
 	[ROW_LEDGER_LINK] =
 		{19,
 		 {"INSERT OR REPLACE INTO ledger_link(session, dma_epoch, link, second,"
@@ -55,17 +55,23 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
 		  " coalesce(?19, (SELECT tai_ns FROM ledger_link WHERE session = ?1"
 		  " AND dma_epoch = ?2 AND link = ?3 AND second = ?4))"
-		  " WHERE ?17 OR NOT EXISTS (SELECT 1 FROM ledger_link WHERE session = ?1"
-		  " AND dma_epoch = ?2 AND link = ?3 AND second = ?4 AND closed)"}},
+		  " WHERE (?17 OR NOT EXISTS (SELECT 1 FROM ledger_link WHERE session = ?1"
+		  " AND dma_epoch = ?2 AND link = ?3 AND second = ?4 AND closed))"
+		  " AND coalesce((SELECT second + seconds FROM ledger_link_sum"
+		  " WHERE session = ?1 AND dma_epoch = ?2 AND link = ?3 AND second <= ?4"
+		  " ORDER BY second DESC LIMIT 1) <= ?4, 1)"}},
 	[ROW_LEDGER_STREAM] =
 		{16,
 		 {"INSERT OR REPLACE INTO ledger_stream(session, dma_epoch, link,"
 		  " stream, grp, second, offered, acked, no_member, slow, shutdown,"
 		  " pool, no_time, in_flight, closed, time)"
 		  " SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16"
-		  " WHERE ?15 OR NOT EXISTS (SELECT 1 FROM ledger_stream"
+		  " WHERE (?15 OR NOT EXISTS (SELECT 1 FROM ledger_stream"
 		  " WHERE session = ?1 AND dma_epoch = ?2 AND link = ?3 AND stream = ?4"
-		  " AND grp = ?5 AND second = ?6 AND closed)"}},
+		  " AND grp = ?5 AND second = ?6 AND closed))"
+		  " AND coalesce((SELECT second + seconds FROM ledger_stream_sum"
+		  " WHERE session = ?1 AND dma_epoch = ?2 AND link = ?3 AND stream = ?4"
+		  " AND grp = ?5 AND second <= ?6 ORDER BY second DESC LIMIT 1) <= ?6, 1)"}},
 	/* A loss grows: the same first frame again with more frames. `time` is when it last grew, so that one
 	 * that began long ago and goes on is found among the newest. */
 	[ROW_LOSS] =

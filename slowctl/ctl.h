@@ -65,6 +65,8 @@ enum ctl_option {
 	CTL_FRAMES,
 	CTL_WHAT,
 	CTL_PCAP,
+	CTL_TO,
+	CTL_BY,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))

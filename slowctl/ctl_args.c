@@ -75,6 +75,8 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_FRAMES] = {{"frames", 0, "N", "at most N frames of a link"}, NUMBER, 1, 1e15},
 	[CTL_WHAT] = {{"what", 0, "WHAT", "records, frames, slots, hits, samples or words"}, TEXT},
 	[CTL_PCAP] = {{"pcap", 0, "FILE", "write the frames to FILE, for Wireshark"}, TEXT},
+	[CTL_TO] = {{"to", 0, "TIME", "up to TIME (default: now)"}, TIME},
+	[CTL_BY] = {{"by", 0, "SPAN", "rows by second (as kept), minute or hour"}, TEXT},
 };
 
 const struct ctl_option_row *ctl_option_row(enum ctl_option option)

@@ -19,11 +19,16 @@
 /* What a daemon writes while its file is read piles up in its journal: not for ever. */
 #define READ_S 60.0
 
+static int64_t time_ns(const json_t *args, const char *key)
+{
+	double time = value_number(args, key);
+
+	return isfinite(time) && fabs(time) < 9e9 ? (int64_t)(time * 1e9) : 0;
+}
+
 static int64_t since_ns(const json_t *args)
 {
-	double since = value_number(args, "since");
-
-	return isfinite(since) && fabs(since) < 9e9 ? (int64_t)(since * 1e9) : 0;
+	return time_ns(args, "since");
 }
 
 static unsigned limit_of(const json_t *args)
@@ -57,8 +62,15 @@ static int ask_history(struct query *q, const json_t *args, json_t **ret_json)
 
 static int ask_ledger(struct query *q, const json_t *args, json_t **ret_json)
 {
-	return query_ledger(q, since_ns(args), (int)value_integer(args, "link", QUERY_ALL),
-			    limit_of(args), ret_json);
+	struct query_account what = {
+		.since_ns = since_ns(args),
+		.until_ns = time_ns(args, "until"),
+		.link = (int)value_integer(args, "link", QUERY_ALL),
+		.limit = limit_of(args),
+		.by_s = (unsigned)value_integer(args, "by_s", 1),
+	};
+
+	return query_ledger(q, &what, ret_json);
 }
 
 static int ask_phase(struct query *q, const json_t *args, json_t **ret_json)

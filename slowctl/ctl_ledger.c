@@ -54,6 +54,19 @@ static bool begin_rows(struct writer *w, const char *const columns[], size_t cou
 	return timed;
 }
 
+/* The board's second of a row, first and last of one of more; of sums how many. */
+static void cell_second(struct writer *w, const json_t *row, const char *what)
+{
+	long long seconds = value_integer(row, "seconds", 1);
+	long long second = value_integer(row, "second", 0);
+
+	if (strcmp(what, "second") == 0 && seconds > 1) {
+		writer_cell(w, WRITER_PLAIN, "%lld-%lld", second, second + seconds - 1);
+	} else {
+		value_cell(w, row, what, VALUE_COUNT);
+	}
+}
+
 static void render_link_rows(struct writer *w, const json_t *rows, const char *what)
 {
 	const char *const columns[] = {"begun (UTC)", ">link",	   "floor",   what,
@@ -71,7 +84,7 @@ static void render_link_rows(struct writer *w, const json_t *rows, const char *w
 		}
 		value_cell(w, row, "link", VALUE_COUNT);
 		writer_cell(w, WRITER_PLAIN, "%s", value_floor(row, floor, sizeof(floor)));
-		value_cell(w, row, what + 1, VALUE_COUNT);
+		cell_second(w, row, what + 1);
 		value_cell(w, row, "cells", VALUE_COUNT);
 		value_cell(w, row, "good", VALUE_COUNT);
 		cell_losses(w, row, &value_link_losses);
@@ -98,7 +111,7 @@ static void render_stream_rows(struct writer *w, const json_t *rows, const char 
 		value_cell(w, row, "link", VALUE_COUNT);
 		value_cell(w, row, "stream", VALUE_PLAIN);
 		value_cell(w, row, "group", VALUE_PLAIN);
-		value_cell(w, row, what + 1, VALUE_COUNT);
+		cell_second(w, row, what + 1);
 		value_cell(w, row, "offered", VALUE_COUNT);
 		value_cell(w, row, "acknowledged", VALUE_COUNT);
 		value_cell(w, row, "in_flight", VALUE_COUNT);
@@ -180,6 +193,61 @@ static void render_incomplete(struct writer *w, const json_t *result)
 		    ctl_span_text(value_number(result, "missing_s"), span, sizeof(span)));
 }
 
+/* A row of a link whose cells have not one verdict each, or of a group whose frames have not one outcome. */
+static void render_off(struct writer *w, const json_t *row)
+{
+	const char *group = value_string(row, "group", NULL);
+	long long off = value_integer(row, "off", 0);
+	char text[48];
+
+	writer_text(w, WRITER_BAD, "  here");
+	if (group != NULL) {
+		writer_text(w, WRITER_PLAIN, "  group %s, stream %s of link %lld", group,
+			    value_string(row, "stream", "?"), value_integer(row, "link", -1));
+	} else {
+		writer_text(w, WRITER_PLAIN, "  link %lld (%s)", value_integer(row, "link", -1),
+			    value_floor(row, text, sizeof(text)));
+	}
+	writer_text(w, WRITER_PLAIN, ", board's second %lld, %s", value_integer(row, "second", 0),
+		    value_text(value_at(row, "begun"), VALUE_TIME, text, sizeof(text)));
+	if (off != 0) {
+		writer_text(w, WRITER_PLAIN, ": %lld frames %s", off < 0 ? -off : off,
+			    off > 0 ? "of which nobody knows what became of them"
+				    : "more than there were");
+	} else if (group != NULL && value_integer(row, "in_flight", 0) > 0) {
+		writer_text(w, WRITER_PLAIN, ": closed with frames in flight");
+	}
+	writer_newline(w);
+}
+
+#define OFF_SHOWN 8u
+
+static void render_unbalance(struct writer *w, const json_t *result)
+{
+	const json_t *rows = value_at(result, "unbalanced");
+	size_t i;
+	const json_t *row;
+
+	writer_text(w, WRITER_BAD, "DOES NOT BALANCE");
+	writer_text(w, WRITER_PLAIN,
+		    "  frames are missing from the account: keep the database, tell the "
+		    "maintainer");
+	json_array_foreach (rows, i, row) {
+		if (i == 0) {
+			writer_newline(w);
+		}
+		if (i < OFF_SHOWN) {
+			render_off(w, row);
+		}
+	}
+	if (i > OFF_SHOWN) {
+		writer_text(w, WRITER_PLAIN, "  and %zu rows more", i - OFF_SHOWN);
+	}
+	if (i == 0 || i > OFF_SHOWN) {
+		writer_newline(w);
+	}
+}
+
 static void render_verdict(struct writer *w, const json_t *result)
 {
 	if (json_array_size(value_at(result, "links")) == 0) {
@@ -191,13 +259,66 @@ static void render_verdict(struct writer *w, const json_t *result)
 		writer_text(w, WRITER_GOOD, "BALANCED");
 		writer_text(w, WRITER_PLAIN, "  every frame is accounted for");
 	} else {
-		writer_text(w, WRITER_BAD, "DOES NOT BALANCE");
-		writer_text(w, WRITER_PLAIN,
-			    "  frames are missing from the account: keep the database, tell the "
-			    "maintainer");
+		render_unbalance(w, result);
+		render_missing(w, result);
+		return;
 	}
 	writer_newline(w);
 	render_missing(w, result);
+}
+
+/* Of what is old only sums are kept. */
+static void render_span(struct writer *w, const json_t *result)
+{
+	long long span = 1;
+	size_t i;
+	const json_t *total;
+
+	json_array_foreach (value_at(result, "totals.links"), i, total) {
+		long long of = value_integer(total, "span", 1);
+
+		span = of > span ? of : span;
+	}
+	if (span > 1) {
+		writer_text(w, WRITER_DIM,
+			    "  the oldest of it is kept by the %s: whole %ss of UTC count",
+			    span > 60 ? "hour" : "minute", span > 60 ? "hour" : "minute");
+		writer_newline(w);
+	}
+}
+
+/* Each place where frames were lost, the worst first. */
+static void render_hops(struct writer *w, const json_t *hops)
+{
+	static const char *const columns[] = {"at",	"what",	 ">link",	"floor",
+					      "stream", "group", ">frames",	">losses",
+					      ">first", ">last", "begun (UTC)", "ended (UTC)"};
+	size_t i;
+	const json_t *hop;
+
+	if (json_array_size(hops) == 0) {
+		return;
+	}
+	writer_heading(w, "Where frames were lost");
+	writer_table(w, columns, COUNT(columns));
+	json_array_foreach (hops, i, hop) {
+		char floor[48];
+
+		value_cell(w, hop, "hop", VALUE_PLAIN);
+		writer_cell(w, WRITER_WARN, "%s", value_string(hop, "code", "?"));
+		value_cell(w, hop, "link", VALUE_COUNT);
+		writer_cell(w, WRITER_PLAIN, "%s", value_floor(hop, floor, sizeof(floor)));
+		value_cell(w, hop, "stream", VALUE_PLAIN);
+		value_cell(w, hop, "group", VALUE_PLAIN);
+		value_cell(w, hop, "frames", VALUE_COUNT);
+		value_cell(w, hop, "losses", VALUE_COUNT);
+		value_cell(w, hop, "first", VALUE_COUNT);
+		value_cell(w, hop, "last", VALUE_COUNT);
+		value_cell(w, hop, "begun", VALUE_TIME_MS);
+		value_cell(w, hop, "ended", VALUE_TIME_MS);
+	}
+	writer_table_end(w, "none");
+	writer_newline(w);
 }
 
 /* Rows of both kinds in one list: those of a group's stream name the group. */
@@ -229,7 +350,9 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	const char *what = totals != NULL ? ">seconds" : ">second";
 
 	render_verdict(w, result);
+	render_span(w, result);
 	writer_newline(w);
+	render_hops(w, value_at(result, "hops"));
 	writer_heading(w, "Links: cells = good + lost by name");
 	render_link_rows(w, value_at(totals != NULL ? totals : result, "links"), what);
 	writer_newline(w);
@@ -257,19 +380,53 @@ static void render_rows(struct writer *w, const json_t *result)
 	render(w, result, true);
 }
 
+static const struct {
+	const char *name;
+	int seconds;
+} spans[] = {{"second", 1}, {"minute", 60}, {"hour", 3600}};
+
+/* The question in `filter`; CTL_USAGE when the options contradict each other. */
+static int make_question(struct ctl *ctl, const struct ctl_args *args, json_t *filter)
+{
+	double to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now();
+	double from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : to - 600.0;
+
+	if (from >= to) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "say 02:00, 1h or 2026-11-01T02:00 (UTC)",
+				"--to %s is not behind --since %s", args->text[CTL_TO],
+				args->text[CTL_SINCE]);
+	}
+	json_object_set_new(filter, "since", json_real(from));
+	if (ctl_given(args, CTL_TO)) {
+		json_object_set_new(filter, "until", json_real(to));
+	}
+	if (!ctl_given(args, CTL_BY)) {
+		return CTL_DONE;
+	}
+	for (size_t i = 0; i < COUNT(spans); i++) {
+		if (strcmp(args->text[CTL_BY], spans[i].name) == 0) {
+			json_object_set_new(filter, "by_s", json_integer(spans[i].seconds));
+			return CTL_DONE;
+		}
+	}
+	return ctl_fail(ctl, CTL_USAGE, "usage", "second, minute or hour",
+			"there are no rows by '%.40s'", args->text[CTL_BY]);
+}
+
 static int show_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	json_t *filter = ctl_filter(args, 0);
 	json_t *result = NULL;
-	int code;
+	int code = make_question(ctl, args, filter);
+	bool rows = ctl_given(args, CTL_ROWS) || ctl_given(args, CTL_BY);
 
-	if (!ctl_given(args, CTL_SINCE)) {
-		json_object_set_new(filter, "since", json_real(ctl_now() - 600.0));
+	if (code != CTL_DONE) {
+		json_decref(filter);
+		return code;
 	}
 	code = ctl_ask(ctl, "ledger.show", filter, &result);
 	if (code == CTL_DONE) {
-		writer_result(ctl->out, result,
-			      ctl_given(args, CTL_ROWS) ? render_rows : render_sums);
+		writer_result(ctl->out, result, rows ? render_rows : render_sums);
 		code = value_true(result, "balanced") &&
 				       json_array_size(value_at(result, "links")) > 0 &&
 				       !is_incomplete(result)
@@ -286,16 +443,13 @@ const struct ctl_command ctl_ledger_commands[] = {
 		.verb = "show",
 		.arguments = "",
 		.summary = "the account of every frame: what was lost, where",
-		.help = "Of the last 10 minutes, or since TIME: per link the cells (8000 a "
-			"second), "
-			"good and lost\nby name; per link, stream and group the frames offered, "
-			"acknowledged, in flight and dropped\nby name; then each loss with floor "
-			"and "
-			"frame range. --rows shows second by second, with time.\nAnswers while the "
-			"daemon is "
-			"away, "
-			"too. Exit 0 it balances, 1 it does not, or has no rows of a part of the "
-			"time.\n\n"
+		.help = "Of the last 10 minutes, or since TIME up to --to TIME: where frames were "
+			"lost; per link\nthe cells (8000 a second), good and lost by name; per "
+			"link, stream and group the frames\noffered, acknowledged, in flight and "
+			"dropped by name; then each loss with floor and frame\nrange. --rows shows "
+			"second by second, with time, --by minute or hour longer spans.\nAnswers "
+			"while the daemon is away, too. Exit 0 it balances, 1 it does not, or has "
+			"no rows\nof a part of the time.\n\n"
 			"link-down     no light or no lock        crc         damaged frame\n"
 			"board-fifo    the board overflowed       alignment   no frame border "
 			"found\n"
@@ -307,7 +461,7 @@ const struct ctl_command ctl_ledger_commands[] = {
 			"no-time       without a label: withheld by the TriDAS feed\n\n"
 			"  fcmctl ledger show --since 02:00 --link 2",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_LIMIT) |
-			   CTL_BIT(CTL_ROWS),
+			   CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_BY),
 		.run = show_run,
 	},
 	{0},

@@ -156,6 +156,11 @@ static const char before_2[] =
 	"CREATE TEMP VIEW ledger_link AS SELECT *, NULL AS tai_ns FROM main.ledger_link";
 static const char before_4[] =
 	"CREATE TEMP VIEW ledger_stream AS SELECT *, 0 AS no_time FROM main.ledger_stream";
+static const char before_5[] =
+	"CREATE TEMP VIEW ledger_link_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun"
+	" FROM ledger_link WHERE 0;"
+	"CREATE TEMP VIEW ledger_stream_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun,"
+	" NULL AS tai_ns FROM ledger_stream WHERE 0";
 
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
@@ -182,6 +187,9 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 		r = -ENOMEM;
 	}
 	if (r == 0 && version < 4 && sqlite3_exec(q->db, before_4, NULL, NULL, NULL) != SQLITE_OK) {
+		r = -ENOMEM;
+	}
+	if (r == 0 && version < 5 && sqlite3_exec(q->db, before_5, NULL, NULL, NULL) != SQLITE_OK) {
 		r = -ENOMEM;
 	}
 	return r;

@@ -52,22 +52,33 @@ int query_command(struct query *q, uint64_t id, json_t **ret_json);
  * kind that the dictionary has, else -ENOENT. */
 int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 		  json_t **ret_json);
+struct query_account {
+	int64_t since_ns, until_ns; /* until_ns 0: now */
+	int link;		    /* 0..3 or QUERY_ALL */
+	unsigned limit;		    /* 0: 200 */
+	unsigned by_s; /* 60, 3600: rows of links and streams by minute or hour; else as kept */
+};
 /*
- * The ledger from since_ns (time of the row) on; link: 0..3 or QUERY_ALL.
- * {balanced, totals:{links:[{link, tower, floor, seconds, open, partial, restarts, cells, good, lost,
- *   "link-down", ..., balanced}], streams:[{link, stream, group, seconds, open, offered, acknowledged,
+ * The ledger of the rows whose time is from since_ns on and before until_ns.
+ * {balanced, totals:{links:[{link, tower, floor, seconds, span, open, partial, restarts, cells, good, lost,
+ *   "link-down", ..., balanced}], streams:[{link, stream, group, seconds, span, open, offered, acknowledged,
  *   in_flight, lost, dropped:{...}, balanced}]},
  *  links:[LinkRow], streams:[StreamRow], losses:[Loss],
+ *  hops:[{hop, code, link, tower, floor, stream, group, frames, losses, first, last, dma_epoch, begun, ended}],
  *  missing:[{begun, ended, links:[n]}], missing_s, begins}
- * Totals and balance are over all rows; links, streams and losses hold the newest `limit` (0: 200), oldest
- * first, and `unbalanced`: every row that does not balance (at most 100). Rows carry `session` too.
+ * Totals and balance are over all rows; links, streams and losses hold the newest `limit`, oldest
+ * first, and `unbalanced`: every row that does not balance (at most 100), `off`: frames that it lacks. Rows
+ * carry `session` too; one of more than a second (`seconds`) is a sum: of the span asked for, or because it is
+ * old and was rolled up (totals: `span` 60 or 3600 is the longest in it). A row counts where its last second
+ * does, so that whole minutes or hours of UTC have the same answer before and after that.
  * A total with rows of several floors (fibre swapped) is one entry per floor. Losses of one kind, floor,
  * group and reason that follow each other frame by frame are one entry, however many rows they have (a
- * daemon that is restarted begins a new one). `missing` are the times from since_ns (but not before the
- * ledger's first row, `begins`, null when that is earlier) to now that no row accounts for, a gap of less than
- * 2 s (at the end 5 s) left out, oldest first; missing_s their sum.
+ * daemon that is restarted begins a new one). `hops`: where frames were lost, of all losses of that time, most
+ * frames first: hop is "link" (fibre), "board", "ring", "daemon" or "group". `missing` are the times from
+ * since_ns (but not before the ledger's first row, `begins`, null when that is earlier) to until_ns that no row
+ * accounts for, a gap of less than 2 s (at the end 5 s) left out, oldest first; missing_s their sum.
  */
-int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, json_t **ret_json);
+int query_ledger(struct query *q, const struct query_account *what, json_t **ret_json);
 /* {reference:{...}|null, rows:[..], events:[..]} of one link, the newest `limit` of each (0: 600). */
 int query_phase_history(struct query *q, int link, int64_t since_ns, unsigned limit,
 			json_t **ret_json);

@@ -8,13 +8,16 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
-#define LINK_SUM   "(good + link_down + board_fifo + ring_full + crc + alignment + time_fault)"
-#define STREAM_SUM "(acked + no_member + slow + shutdown + pool + no_time + in_flight)"
+#define LINK_SUM    "(good + link_down + board_fifo + ring_full + crc + alignment + time_fault)"
+#define STREAM_DONE "(acked + no_member + slow + shutdown + pool + no_time)"
 /* Whether a row may stand. */
 #define LINK_RIGHT   "(cells = " LINK_SUM ")"
-#define STREAM_RIGHT "(offered = " STREAM_SUM " AND (NOT closed OR in_flight = 0))"
-#define WHERE_LINK   " WHERE time >= ?1 AND (?2 < 0 OR link = ?2)"
+#define STREAM_RIGHT "(offered = " STREAM_DONE " + in_flight AND (NOT closed OR in_flight = 0))"
+#define WHERE_LINK   " WHERE time >= ?1 AND time < ?4 AND (?2 < 0 OR link = ?2)"
+/* Missing from the account: 0 in every row that is right. */
+#define LINK_OFF "(cells - " LINK_SUM ")"
 
 #define LOSSES                                                                                     \
 	{"link-down", COLUMN_INT}, {"board-fifo", COLUMN_INT}, {"ring-full", COLUMN_INT},          \
@@ -25,48 +28,61 @@
 
 /*
  * When something began: by the label of its first frame, as consumers see it. Without label by the system
- * clock: a row is written with the time when it last grew, `frames` after it began; frames are 125 us apart.
- * (What is from before a leap second comes out a second early: TAI-UTC is today's.)
+ * clock. (What is from before a leap second comes out a second early: TAI-UTC is today's.)
  */
-#define BEGUN(tai_ns, frames)                                                                      \
+#define BEGUN(tai_ns, by_clock)                                                                    \
 	"coalesce(" tai_ns                                                                         \
 	" - (SELECT CAST(value AS INTEGER) FROM station WHERE key = 'tai_utc_s')"                  \
-	" * 1000000000, time - " frames " * 125000)"
+	" * 1000000000, " by_clock ")"
+/* A loss is written with the time when it last grew, `frames` after it began; frames are 125 us apart. */
+#define LOSS_BEGUN_OF(frames) BEGUN("tai_ns", "time - " frames " * 125000")
 
 static const struct column link_totals[] = {
-	{"link", COLUMN_INT},
-	{"tower", COLUMN_INT},
-	{"floor", COLUMN_INT},
-	{"seconds", COLUMN_INT},
-	{"open", COLUMN_INT},
-	{"partial", COLUMN_INT},
-	{"restarts", COLUMN_INT},
-	{"cells", COLUMN_INT},
-	{"good", COLUMN_INT},
-	{"lost", COLUMN_INT},
-	LOSSES,
-	{"balanced", COLUMN_BOOL},
-	{NULL, COLUMN_END},
+	{"link", COLUMN_INT},	   {"tower", COLUMN_INT},    {"floor", COLUMN_INT},
+	{"seconds", COLUMN_INT},   {"span", COLUMN_INT},     {"open", COLUMN_INT},
+	{"partial", COLUMN_INT},   {"restarts", COLUMN_INT}, {"cells", COLUMN_INT},
+	{"good", COLUMN_INT},	   {"lost", COLUMN_INT},     LOSSES,
+	{"balanced", COLUMN_BOOL}, {NULL, COLUMN_END},
 };
+/* The sums of a table first: SQLite takes far longer for those over the rows of both. */
+#define LINK_PART(table, seconds, span, open)                                                      \
+	"SELECT link, tower, floor, sum(" seconds ") AS seconds, max(" span ") AS span,"           \
+	" sum(" open ") AS open, sum(partial) AS partial, sum(restarts) AS restarts,"              \
+	" sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down,"                    \
+	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc,"            \
+	" sum(alignment) AS alignment, sum(time_fault) AS time_fault,"                             \
+	" min(" LINK_RIGHT ") AS balanced FROM " table WHERE_LINK " GROUP BY link, tower, floor"
 #define LINK_TOTALS_SQL                                                                            \
-	"SELECT link, tower, floor, count(*), sum(NOT closed), sum(partial), sum(restarts),"       \
-	" sum(cells), sum(good), sum(" LINK_SUM " - good), sum(link_down), sum(board_fifo),"       \
-	" sum(ring_full), sum(crc), sum(alignment), sum(time_fault), min(" LINK_RIGHT ")"          \
-	" FROM ledger_link" WHERE_LINK " GROUP BY link, tower, floor"
+	"SELECT link, tower, floor, sum(seconds), max(span), sum(open), sum(partial),"             \
+	" sum(restarts), sum(cells), sum(good), sum(" LINK_SUM " - good), sum(link_down),"         \
+	" sum(board_fifo), sum(ring_full), sum(crc), sum(alignment), sum(time_fault),"             \
+	" min(balanced) FROM (" LINK_PART(                                                         \
+		"ledger_link", "1", "1",                                                           \
+		"NOT closed") " UNION ALL " LINK_PART("ledger_link_sum", "seconds", "span",        \
+						      "0") ") GROUP BY link, tower, floor"
 
 static const struct column link_rows[] = {
-	{"session", COLUMN_INT},  {"dma_epoch", COLUMN_INT}, {"link", COLUMN_INT},
-	{"second", COLUMN_INT},	  {"tower", COLUMN_INT},     {"floor", COLUMN_INT},
-	{"cells", COLUMN_INT},	  {"good", COLUMN_INT},	     LOSSES,
-	{"partial", COLUMN_BOOL}, {"restarts", COLUMN_INT},  {"closed", COLUMN_BOOL},
-	{"time", COLUMN_TIME},	  {"balanced", COLUMN_BOOL}, {"tai", COLUMN_TIME},
-	{"begun", COLUMN_TIME},	  {NULL, COLUMN_END},
+	{"session", COLUMN_INT},   {"dma_epoch", COLUMN_INT},
+	{"link", COLUMN_INT},	   {"second", COLUMN_INT},
+	{"seconds", COLUMN_INT},   {"tower", COLUMN_INT},
+	{"floor", COLUMN_INT},	   {"cells", COLUMN_INT},
+	{"good", COLUMN_INT},	   LOSSES,
+	{"partial", COLUMN_BOOL},  {"restarts", COLUMN_INT},
+	{"closed", COLUMN_BOOL},   {"time", COLUMN_TIME},
+	{"balanced", COLUMN_BOOL}, {"off", COLUMN_INT},
+	{"tai", COLUMN_TIME},	   {"begun", COLUMN_TIME},
+	{NULL, COLUMN_END},
 };
-#define LINK_ROWS_SQL                                                                              \
-	"SELECT session, dma_epoch, link, second, tower, floor, cells, good, link_down, "          \
-	"board_fifo,"                                                                              \
-	" ring_full, crc, alignment, time_fault, partial, restarts, closed, time, " LINK_RIGHT     \
-	" AS balanced, tai_ns FROM ledger_link" WHERE_LINK
+#define LINK_ROWS(table, seconds, closed, begun)                                                   \
+	"SELECT session, dma_epoch, link, second, " seconds " AS seconds, tower, floor, cells,"    \
+	" good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial, "           \
+	"restarts, " closed " AS closed, time, " LINK_RIGHT " AS balanced, " LINK_OFF              \
+	" AS off, tai_ns, " begun " AS by_clock FROM " table WHERE_LINK
+/* Of both tables, each with `tail`: SQLite makes no use of an order in a union of whole tables. */
+#define LINK_ROWS_SQL(tail)                                                                        \
+	"SELECT * FROM (" LINK_ROWS("ledger_link", "1", "closed", "time - cells * 125000") tail    \
+		") UNION ALL SELECT * FROM (" LINK_ROWS("ledger_link_sum", "seconds", "1",         \
+							"begun") tail ")"
 
 /* The drops come first; they are put into an object of their own. */
 static const struct column drop_names[] = {
@@ -76,30 +92,50 @@ static const struct column drop_names[] = {
 #define DROPS 5
 
 static const struct column stream_totals[] = {
-	{"link", COLUMN_INT},	      {"stream", COLUMN_TEXT},	 {"group", COLUMN_TEXT},
-	{"seconds", COLUMN_INT},      {"open", COLUMN_INT},	 {"offered", COLUMN_INT},
-	{"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT}, {"lost", COLUMN_INT},
-	{"balanced", COLUMN_BOOL},    {NULL, COLUMN_END},
+	{"link", COLUMN_INT},	 {"stream", COLUMN_TEXT},      {"group", COLUMN_TEXT},
+	{"seconds", COLUMN_INT}, {"span", COLUMN_INT},	       {"open", COLUMN_INT},
+	{"offered", COLUMN_INT}, {"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT},
+	{"lost", COLUMN_INT},	 {"balanced", COLUMN_BOOL},    {NULL, COLUMN_END},
 };
+#define STREAM_PART(table, seconds, span, open, flight, right)                                     \
+	"SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown,"        \
+	" sum(pool) AS pool, sum(no_time) AS no_time, link, stream, grp, sum(" seconds             \
+	") AS seconds, max(" span ") AS"                                                           \
+	" span, sum(" open ") AS open, sum(offered) AS offered, sum(acked) AS acked,"              \
+	" sum(" flight ") AS in_flight, min(" right ") AS balanced FROM " table WHERE_LINK         \
+	" GROUP BY link, stream, grp"
 #define STREAM_TOTALS_SQL                                                                          \
 	"SELECT sum(no_member), sum(slow), sum(shutdown), sum(pool), sum(no_time), link, stream, " \
-	"grp, count(*),"                                                                           \
-	" sum(NOT closed), sum(offered), sum(acked), sum(in_flight),"                              \
-	" sum(no_member + slow + shutdown + pool + no_time), min(" STREAM_RIGHT ")"                \
-	" FROM ledger_stream" WHERE_LINK " GROUP BY link, stream, grp"
+	"grp,"                                                                                     \
+	" sum(seconds), max(span), sum(open), sum(offered), sum(acked), sum(in_flight),"           \
+	" sum(no_member + slow + shutdown + pool + no_time), min(balanced) FROM (" STREAM_PART(    \
+		"ledger_stream", "1", "1", "NOT closed", "in_flight",                              \
+		STREAM_RIGHT) " UNION ALL " STREAM_PART("ledger_stream_sum", "seconds", "span",    \
+							"0", "0",                                  \
+							"(offered = " STREAM_DONE                  \
+							")") ") GROUP BY link, stream, grp"
 
 static const struct column stream_rows[] = {
-	{"session", COLUMN_INT}, {"dma_epoch", COLUMN_INT},    {"link", COLUMN_INT},
-	{"stream", COLUMN_TEXT}, {"group", COLUMN_TEXT},       {"second", COLUMN_INT},
-	{"offered", COLUMN_INT}, {"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT},
-	{"closed", COLUMN_BOOL}, {"time", COLUMN_TIME},	       {"balanced", COLUMN_BOOL},
-	{"tai", COLUMN_TIME},	 {"begun", COLUMN_TIME},       {NULL, COLUMN_END},
+	{"session", COLUMN_INT},   {"dma_epoch", COLUMN_INT}, {"link", COLUMN_INT},
+	{"stream", COLUMN_TEXT},   {"group", COLUMN_TEXT},    {"second", COLUMN_INT},
+	{"seconds", COLUMN_INT},   {"offered", COLUMN_INT},   {"acknowledged", COLUMN_INT},
+	{"in_flight", COLUMN_INT}, {"closed", COLUMN_BOOL},   {"time", COLUMN_TIME},
+	{"balanced", COLUMN_BOOL}, {"off", COLUMN_INT},	      {"tai", COLUMN_TIME},
+	{"begun", COLUMN_TIME},	   {NULL, COLUMN_END},
 };
-#define STREAM_ROWS_SQL                                                                            \
+#define STREAM_ROWS(table, seconds, flight, closed, right, off, tai, begun)                        \
 	"SELECT no_member, slow, shutdown, pool, no_time, session, dma_epoch, link, stream, grp, " \
-	"second,"                                                                                  \
-	" offered, acked, in_flight, closed, time, " STREAM_RIGHT                                  \
-	" AS balanced FROM ledger_stream" WHERE_LINK
+	"second, " seconds " AS seconds, offered, acked, " flight " AS in_flight, " closed         \
+	" AS closed,"                                                                              \
+	" time, " right " AS balanced, " off " AS off, " tai " AS own_tai, " begun " AS by_clock"  \
+	" FROM " table WHERE_LINK
+#define STREAM_ROWS_SQL(tail)                                                                      \
+	"SELECT * FROM (" STREAM_ROWS("ledger_stream", "1", "in_flight", "closed", STREAM_RIGHT,   \
+				      "(offered - " STREAM_DONE " - in_flight)", "NULL",           \
+				      "time - 1000000000") tail                                    \
+		") UNION ALL SELECT * FROM (" STREAM_ROWS(                                         \
+			"ledger_stream_sum", "seconds", "0", "1", "(offered = " STREAM_DONE ")",   \
+			"(offered - " STREAM_DONE ")", "tai_ns", "begun") tail ")"
 
 static const struct column losses[] = {
 	{"session", COLUMN_INT}, {"kind", COLUMN_TEXT},	 {"code", COLUMN_TEXT},
@@ -109,14 +145,13 @@ static const struct column losses[] = {
 	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"begun", COLUMN_TIME},
 	{"time", COLUMN_TIME},	 {"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
 };
-#define LOSS_BEGUN BEGUN("tai_ns", "frames")
 /* `behind`: the frame behind the last one; runs that were joined have holes. */
-#define LINK_LOSS_BEGUN(behind) BEGUN("tai_ns", "(" behind " - first)")
 #define LINK_LOSSES_SQL(behind)                                                                    \
-	"SELECT session, 'link', code, link, tower, floor, NULL, NULL, dma_epoch, first, " behind  \
-	" - 1, frames, tai_ns, tai_ns, " LINK_LOSS_BEGUN(                                          \
-		behind) " AS begun, time, open FROM loss INDEXED BY loss_time" WHERE_LINK          \
-			" AND kind = 0"
+	"SELECT session, 'link' AS kind, code, link, tower, floor, NULL AS stream, NULL AS grp,"   \
+	" dma_epoch, first, " behind                                                               \
+	" - 1 AS last, frames, tai_ns AS tai, tai_ns, " LOSS_BEGUN_OF(                             \
+		"(" behind " - first)") " AS begun, time, open FROM loss INDEXED BY "              \
+					"loss_time" WHERE_LINK " AND kind = 0"
 /*
  * A group's drops: rows that go on where the one before of the same loss ends are one loss. Along such rows
  * `first` minus the frames before is the same number (`run`); the first of them is the head.
@@ -130,9 +165,10 @@ static const struct column losses[] = {
 #define DROPS_SQL                                                                                  \
 	"SELECT session, 'group', code, link, tower, floor, stream, grp, dma_epoch, min(first),"   \
 	" max(first + frames) - 1, sum(frames), max(CASE WHEN head THEN tai_ns END),"              \
-	" max(CASE WHEN head THEN tai_ns END), max(CASE WHEN head THEN " LOSS_BEGUN " END),"       \
-	" max(time), max(first * 2 + open) % 2" /* of the last */                                  \
-	" FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
+	" max(CASE WHEN head THEN tai_ns END), max(CASE WHEN head THEN " LOSS_BEGUN_OF(            \
+		"frames") " END),"                                                                 \
+			  " max(time), max(first * 2 + open) % 2" /* of the last */                \
+			  " FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
 /* Without INDEXED BY, SQLite would read the whole table: it has the order of the window already. */
 #define LOSSES_SQL(behind) LINK_LOSSES_SQL(behind) " UNION ALL " DROPS_SQL
 #define NEWEST_LOSSES(behind)                                                                      \
@@ -142,30 +178,216 @@ static const struct column losses[] = {
 static const char newest_losses[] = NEWEST_LOSSES("coalesce(until, first + frames)");
 static const char newest_losses_before_3[] = NEWEST_LOSSES("(first + frames)");
 
-/* Chosen rows of seconds with when they began; those of streams by the link's row of the second. */
-#define LINK_ROWS_OF(rows) "SELECT *, " BEGUN("tai_ns", "8000") " FROM (" rows ")"
-#define LINKS_TAI                                                                                  \
-	"(SELECT tai_ns FROM ledger_link k WHERE k.session = s.session"                            \
-	" AND k.dma_epoch = s.dma_epoch AND k.link = s.link AND k.second = s.second)"
-#define STREAM_ROWS_OF(rows) LINK_ROWS_OF("SELECT *, " LINKS_TAI " AS tai_ns FROM (" rows ") s")
-#define NEWEST		     " ORDER BY time DESC, second DESC LIMIT ?3"
+/* Where frames were lost, each place once, with the first and the last of them. */
+static const struct column hop_columns[] = {
+	{"hop", COLUMN_TEXT},	{"code", COLUMN_TEXT},	{"link", COLUMN_INT},
+	{"tower", COLUMN_INT},	{"floor", COLUMN_INT},	{"stream", COLUMN_TEXT},
+	{"group", COLUMN_TEXT}, {"frames", COLUMN_INT}, {"losses", COLUMN_INT},
+	{"first", COLUMN_INT},	{"last", COLUMN_INT},	{"dma_epoch", COLUMN_INT},
+	{"begun", COLUMN_TIME}, {"ended", COLUMN_TIME}, {NULL, COLUMN_END},
+};
+#define PLACE "kind, code, link, tower, floor, stream, grp"
+#define HOPS(behind)                                                                               \
+	"SELECT CASE WHEN code = 'board-fifo' THEN 'board' WHEN code = 'ring-full' THEN 'ring'"    \
+	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END,"       \
+	" code, link, tower, floor, stream, grp, sum(frames), count(*),"                           \
+	" max(CASE WHEN up = 1 THEN first END), max(CASE WHEN down = 1 THEN last END),"            \
+	" max(CASE WHEN up = 1 THEN dma_epoch END), min(begun),"                                   \
+	" max(begun + (last + 1 - first) * 125000) FROM (SELECT *,"                                \
+	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun, first) AS up,"                 \
+	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun DESC, first DESC) AS down"      \
+	" FROM (" LOSSES_SQL(behind) ")) GROUP BY " PLACE " ORDER BY sum(frames) DESC, link"       \
+				     " LIMIT max(?3, 256)"
+static const char hops[] = HOPS("coalesce(until, first + frames)");
+static const char hops_before_3[] = HOPS("(first + frames)");
 
-static const char newest_links[] =
-	LINK_ROWS_OF(LINK_ROWS_SQL NEWEST) " ORDER BY session, dma_epoch, second, link";
-static const char newest_streams[] = STREAM_ROWS_OF(
-	STREAM_ROWS_SQL NEWEST) " ORDER BY session, dma_epoch, second, link, stream, grp";
-static const char wrong_links[] = LINK_ROWS_OF(LINK_ROWS_SQL " AND NOT " LINK_RIGHT NEWEST);
-static const char wrong_streams[] = STREAM_ROWS_OF(STREAM_ROWS_SQL " AND NOT " STREAM_RIGHT NEWEST);
+/* Chosen rows with when they began; those of streams by the link's row of the second. */
+#define LINK_ROWS_OF(rows)                                                                         \
+	"SELECT session, dma_epoch, link, second, seconds, tower, floor, cells, good, link_down,"  \
+	" board_fifo, ring_full, crc, alignment, time_fault, partial, restarts, closed, time,"     \
+	" balanced, off, tai_ns, " BEGUN("tai_ns", "by_clock") " FROM (" rows ")"
+#define STREAM_TAI                                                                                 \
+	"coalesce(own_tai, (SELECT tai_ns FROM ledger_link k WHERE k.session = s.session"          \
+	" AND k.dma_epoch = s.dma_epoch AND k.link = s.link AND k.second = s.second))"
+#define STREAM_ROWS_OF(rows)                                                                       \
+	"SELECT no_member, slow, shutdown, pool, no_time, session, dma_epoch, link, stream, grp, " \
+	"second,"                                                                                  \
+	" seconds, offered, acked, in_flight, closed, time, balanced, off, tai_ns, " BEGUN(        \
+		"tai_ns", "by_clock") " FROM (SELECT *, " STREAM_TAI " AS tai_ns FROM (" rows      \
+				      ") s)"
+#define NEWEST	     " ORDER BY time DESC, second DESC LIMIT ?3"
+#define LINK_ORDER   " ORDER BY session, dma_epoch, second, link"
+#define STREAM_ORDER " ORDER BY session, dma_epoch, second, link, stream, grp"
+
+static const char newest_links[] = LINK_ROWS_OF(LINK_ROWS_SQL(NEWEST) NEWEST) LINK_ORDER;
+static const char newest_streams[] = STREAM_ROWS_OF(STREAM_ROWS_SQL(NEWEST) NEWEST) STREAM_ORDER;
+static const char wrong_links[] = LINK_ROWS_OF(LINK_ROWS_SQL(" AND NOT balanced" NEWEST) NEWEST);
+static const char wrong_streams[] =
+	STREAM_ROWS_OF(STREAM_ROWS_SQL(" AND NOT balanced" NEWEST) NEWEST);
+
+/* The same by spans of UTC, ?5 ns long; begun with the first of them. */
+#define BY_LINK	  "time / ?5, session, dma_epoch, link, tower, floor"
+#define BY_STREAM "time / ?5, session, dma_epoch, link, stream, grp"
+/* `what` of the row in `table` that is the first of the span g. */
+#define OF_FIRST(what, table, more)                                                                \
+	"(SELECT " what " FROM " table " f WHERE f.session = g.session"                            \
+	" AND f.dma_epoch = g.dma_epoch AND f.link = g.link AND f.second = g.second" more ")"
+#define OF_LINK	  ""
+#define OF_STREAM " AND f.stream = g.stream AND f.grp = g.grp"
+#define LINK_SPANS                                                                                                           \
+	"SELECT *, coalesce(" OF_FIRST("tai_ns", "ledger_link", OF_LINK) ", " OF_FIRST(                                      \
+		"tai_ns", "ledger_link_sum",                                                                                 \
+		OF_LINK) ") AS tai_ns, coalesce(" OF_FIRST("time - cells * 125000", "ledger_link",                           \
+							   OF_LINK) ", " OF_FIRST("begun",                                   \
+										  "ledger_link_"                             \
+										  "sum",                                     \
+										  OF_LINK) ") AS "                           \
+											   "by_"                             \
+											   "clock"                           \
+											   " FROM"                           \
+											   " ("                              \
+											   "SELEC"                           \
+											   "T "                              \
+											   "sessi"                           \
+											   "on, "                            \
+											   "dma_"                            \
+											   "epoch"                           \
+											   ", "                              \
+											   "link,"                           \
+											   " min("                           \
+											   "secon"                           \
+											   "d) "                             \
+											   "AS "                             \
+											   "secon"                           \
+											   "d, "                             \
+											   "sum("                            \
+											   "secon"                           \
+											   "ds) "                            \
+											   "AS "                             \
+											   "secon"                           \
+											   "ds, "                            \
+											   "tower"                           \
+											   ","                               \
+											   " floo"                           \
+											   "r, "                             \
+											   "sum("                            \
+											   "cells"                           \
+											   ") AS "                           \
+											   "cells"                           \
+											   ", "                              \
+											   "sum("                            \
+											   "good)"                           \
+											   " AS "                            \
+											   "good,"                           \
+											   " sum("                           \
+											   "link_"                           \
+											   "down)"                           \
+											   " AS "                            \
+											   "link_"                           \
+											   "down,"                           \
+											   " sum("                           \
+											   "board"                           \
+											   "_fifo"                           \
+											   ") AS "                           \
+											   "board"                           \
+											   "_fifo"                           \
+											   ", "                              \
+											   "sum("                            \
+											   "ring_"                           \
+											   "full)"                           \
+											   " AS "                            \
+											   "ring_"                           \
+											   "full,"                           \
+											   " sum("                           \
+											   "crc) "                           \
+											   "AS "                             \
+											   "crc,"                            \
+											   " sum("                           \
+											   "align"                           \
+											   "ment)"                           \
+											   " AS "                            \
+											   "align"                           \
+											   "ment,"                           \
+											   " sum("                           \
+											   "time_"                           \
+											   "fault"                           \
+											   ") AS "                           \
+											   "time_"                           \
+											   "fault"                           \
+											   ", "                              \
+											   "sum("                            \
+											   "parti"                           \
+											   "al) "                            \
+											   "AS "                             \
+											   "parti"                           \
+											   "al,"                             \
+											   " sum("                           \
+											   "resta"                           \
+											   "rts) "                           \
+											   "AS "                             \
+											   "resta"                           \
+											   "rts, "                           \
+											   "min("                            \
+											   "close"                           \
+											   "d) "                             \
+											   "AS "                             \
+											   "close"                           \
+											   "d, "                             \
+											   "max("                            \
+											   "time)"                           \
+											   " AS "                            \
+											   "time,"                           \
+											   " min("                           \
+											   "balan"                           \
+											   "ced) "                           \
+											   "AS "                             \
+											   "balan"                           \
+											   "ced, "                           \
+											   "sum("                            \
+											   "off) "                           \
+											   "AS "                             \
+											   "off "                            \
+											   "FROM "                           \
+											   "(" LINK_ROWS_SQL(                \
+												   "") ") GROUP BY " BY_LINK \
+												       ") g"
+#define STREAM_SPANS                                                                                                                                                                                          \
+	"SELECT *, " OF_FIRST(                                                                                                                                                                                \
+		"tai_ns", "ledger_stream_sum",                                                                                                                                                                \
+		OF_STREAM) " AS own_tai, coalesce(" OF_FIRST("time - 1000000000", "ledger_stream",                                                                                                            \
+							     OF_STREAM) ", " OF_FIRST("begun",                                                                                                                \
+										      "ledger_"                                                                                                               \
+										      "stream_"                                                                                                               \
+										      "sum",                                                                                                                  \
+										      OF_STREAM) ") AS by_clock FROM ("                                                                                       \
+												 "SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown,"                          \
+												 " sum(pool) AS pool, sum(no_time) AS no_time, session, dma_epoch, link, stream, grp, min(second) AS second," \
+												 " sum(seconds) AS seconds, sum(offered) AS offered, sum(acked) AS acked,"                                    \
+												 " sum(in_flight) AS in_flight, min(closed) AS closed, max(time) AS time,"                                    \
+												 " min(balanced) AS balanced, sum(off) AS off FROM (" STREAM_ROWS_SQL(                                        \
+													 "") ") GROUP BY " BY_STREAM                                                                          \
+													     ") g"
+
+static const char spans_of_links[] = LINK_ROWS_OF(LINK_SPANS NEWEST) LINK_ORDER;
+static const char spans_of_streams[] = STREAM_ROWS_OF(STREAM_SPANS NEWEST) STREAM_ORDER;
 
 struct scope {
-	int64_t since_ns, link, limit;
+	int64_t since_ns, until_ns, link, limit, by_ns; /* by_ns 0: rows as they are kept */
 };
+
+static int prepare(struct query *q, const struct scope *scope, const char *sql, sqlite3_stmt **ret)
+{
+	bool by = strstr(sql, "?5") != NULL;
+
+	return query_prepare(q, ret, sql, by ? "iiiii" : "iiii", scope->since_ns, scope->link,
+			     scope->limit, scope->until_ns, scope->by_ns);
+}
 
 static int rows_of(struct query *q, const struct scope *scope, const char *sql,
 		   const struct column *columns, json_t **ret_array)
 {
 	sqlite3_stmt *s;
-	int r = query_prepare(q, &s, sql, "iii", scope->since_ns, scope->link, scope->limit);
+	int r = prepare(q, scope, sql, &s);
 
 	return r < 0 ? r : query_array(q, s, columns, ret_array);
 }
@@ -176,7 +398,7 @@ static int streams_of(struct query *q, const struct scope *scope, const char *sq
 {
 	json_t *array = json_array();
 	sqlite3_stmt *s;
-	int r = query_prepare(q, &s, sql, "iii", scope->since_ns, scope->link, scope->limit);
+	int r = prepare(q, scope, sql, &s);
 
 	if (r < 0) {
 		json_decref(array);
@@ -248,17 +470,22 @@ static int totals(struct query *q, const struct scope *scope, json_t *object, bo
 static int details(struct query *q, const struct scope *scope, json_t *object)
 {
 	json_t *array = NULL;
-	int r = rows_of(q, scope, newest_links, link_rows, &array);
+	int r = rows_of(q, scope, scope->by_ns ? spans_of_links : newest_links, link_rows, &array);
 
 	r = add(q, object, "links", r, array);
 	if (r == 0) {
-		r = streams_of(q, scope, newest_streams, stream_rows, &array);
+		r = streams_of(q, scope, scope->by_ns ? spans_of_streams : newest_streams,
+			       stream_rows, &array);
 		r = add(q, object, "streams", r, array);
 	}
 	if (r == 0) {
 		r = rows_of(q, scope, q->version < 3 ? newest_losses_before_3 : newest_losses,
 			    losses, &array);
 		r = add(q, object, "losses", r, array);
+	}
+	if (r == 0) {
+		r = rows_of(q, scope, q->version < 3 ? hops_before_3 : hops, hop_columns, &array);
+		r = add(q, object, "hops", r, array);
 	}
 	return r;
 }
@@ -290,9 +517,15 @@ static int unbalanced(struct query *q, struct scope scope, bool none, json_t *ob
 	return add(q, object, "unbalanced", 0, links);
 }
 
-int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, json_t **ret_json)
+int query_ledger(struct query *q, const struct query_account *what, json_t **ret_json)
 {
-	struct scope scope = {since_ns, link, limit ? limit : 200};
+	struct scope scope = {
+		.since_ns = what->since_ns,
+		.until_ns = what->until_ns ? what->until_ns : INT64_MAX,
+		.link = what->link,
+		.limit = what->limit ? what->limit : 200,
+		.by_ns = what->by_s == 60 || what->by_s == 3600 ? what->by_s * 1000000000ll : 0,
+	};
 	json_t *json = json_object(), *sums = json_object();
 	bool balanced = false;
 	/* One snapshot for all of it: else a row may close between two of the questions. */
@@ -301,7 +534,7 @@ int query_ledger(struct query *q, int64_t since_ns, int link, unsigned limit, js
 	r = r == 0 ? totals(q, &scope, sums, &balanced) : r;
 	r = r == 0 ? details(q, &scope, json) : r;
 	r = r == 0 ? unbalanced(q, scope, balanced, json) : r;
-	r = r == 0 ? query_missing(q, since_ns, link, json) : r;
+	r = r == 0 ? query_missing(q, scope.since_ns, scope.until_ns, scope.link, json) : r;
 	/* The end is not cut short: a snapshot that stays keeps the writer's file growing. */
 	q->deadline_ns = 0;
 	sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);

@@ -13,17 +13,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LINKS	    4
-#define SECOND_NS   1000000000ll
-#define FRAME_NS    125000ll
-#define GAP_NS	    (2 * SECOND_NS) /* less is the time that rows take to be written */
-#define TAIL_NS	    (5 * SECOND_NS) /* the newest row may be so old while all is well */
-#define ROWS_BEFORE 64 /* before the asked time: where the account stood when it began */
+#define LINKS	  4
+#define SECOND_NS 1000000000ll
+#define FRAME_NS  125000ll
+#define GAP_NS	  (2 * SECOND_NS) /* less is the time that rows take to be written */
+#define TAIL_NS	  (5 * SECOND_NS) /* the newest row may be so old while all is well */
+#define ROWS_AROUND                                                                                \
+	64 /* before the asked time and behind it: where the account stood then, went on */
 
 struct account {
 	bool known;
-	int64_t session, dma_epoch, second;
-	int64_t end, time; /* UTC ns: accounted for up to, and when that was written */
+	int64_t session, dma_epoch;
+	int64_t second, seconds;  /* the first, how many without a hole */
+	int64_t begun, end, time; /* UTC ns: accounted for from, up to, and when that was written */
 };
 
 struct gap {
@@ -32,34 +34,23 @@ struct gap {
 };
 
 struct missing {
-	int64_t since, begins; /* begins: the first account of all; INT64_MAX: no row */
+	int64_t since, until, begins; /* begins: the first account of all; INT64_MAX: no row */
 	struct account account[LINKS];
 	struct gap *gap;
 	size_t gaps, room;
 };
 
-/* Links that were not accounted for at the same time are one gap. */
 static int add_gap(struct missing *m, unsigned link, int64_t begun, int64_t ended)
 {
-	struct gap *g;
-
 	begun = begun < m->since ? m->since : begun;
+	ended = ended > m->until ? m->until : ended;
 	if (ended <= begun) {
 		return 0;
 	}
-	for (size_t i = m->gaps; i-- > 0;) {
-		g = &m->gap[i];
-		if (begun < g->ended && g->begun < ended) {
-			g->begun = begun < g->begun ? begun : g->begun;
-			g->ended = ended > g->ended ? ended : g->ended;
-			g->links |= 1u << link;
-			return 0;
-		}
-	}
 	if (m->gaps == m->room) {
 		size_t room = m->room ? 2 * m->room : 16;
+		struct gap *g = realloc(m->gap, room * sizeof(*g));
 
-		g = realloc(m->gap, room * sizeof(*g));
 		if (!g) {
 			return -ENOMEM;
 		}
@@ -70,42 +61,78 @@ static int add_gap(struct missing *m, unsigned link, int64_t begun, int64_t ende
 	return 0;
 }
 
+static int by_begun(const void *a, const void *b)
+{
+	const struct gap *x = a, *y = b;
+
+	return x->begun < y->begun ? -1 : x->begun > y->begun;
+}
+
+/* Links that were not accounted for at the same time are one gap. */
+static void join_gaps(struct missing *m)
+{
+	size_t joined = 0;
+
+	if (m->gaps == 0) {
+		return;
+	}
+	qsort(m->gap, m->gaps, sizeof(*m->gap), by_begun);
+	for (size_t i = 1; i < m->gaps; i++) {
+		struct gap *last = &m->gap[joined];
+		const struct gap *g = &m->gap[i];
+
+		if (g->begun >= last->ended) {
+			m->gap[++joined] = *g;
+			continue;
+		}
+		last->ended = g->ended > last->ended ? g->ended : last->ended;
+		last->links |= g->links;
+	}
+	m->gaps = joined + 1;
+}
+
 /* A row's place in the account of its link. */
-static int follow(struct missing *m, unsigned link, const struct account *row, int64_t span_ns)
+static int follow(struct missing *m, unsigned link, const struct account *row)
 {
 	struct account *a = &m->account[link], was = *a;
 	bool next = was.known && row->session == was.session && row->dma_epoch == was.dma_epoch &&
-		    row->second == was.second + 1;
-	bool as_time_goes_by =
-		row->time - was.time > SECOND_NS / 5 && row->time - was.time < GAP_NS;
-	int64_t end = next && !as_time_goes_by ? was.end + span_ns : row->time;
+		    row->second == was.second + was.seconds;
+	/* Of more than one second the last was written as time went by. */
+	bool as_time_goes_by = row->seconds > 1 || (row->time - was.time > SECOND_NS / 5 &&
+						    row->time - was.time < GAP_NS);
+	int64_t end = next && !as_time_goes_by ? was.end + row->time - row->begun : row->time;
 
 	*a = *row;
 	a->known = true;
 	a->end = end < row->time ? end : row->time;
 	a->end = was.known && a->end < was.end ? was.end : a->end;
 	if (!was.known) {
-		int64_t begun = row->time - span_ns;
-
-		m->begins = begun < m->begins ? begun : m->begins;
+		m->begins = row->begun < m->begins ? row->begun : m->begins;
 		return 0;
 	}
-	if (next || row->time - span_ns - was.end <= GAP_NS) {
+	if (next || row->begun - was.end <= GAP_NS) {
 		return 0;
 	}
-	return add_gap(m, link, was.end, row->time - span_ns);
+	return add_gap(m, link, was.end, row->begun);
 }
+
+#define ROWS(seconds, begun, table, where)                                                         \
+	"SELECT * FROM (SELECT link, session, dma_epoch, second, " seconds                         \
+	" AS seconds, time, " begun " AS begun FROM " table                                        \
+	" WHERE (?2 < 0 OR link = ?2) AND " where ")"
+/* Of both tables, each by itself: SQLite makes no use of an order in a union of whole tables. */
+#define BOTH(where)                                                                                \
+	ROWS("1", "time - cells * 125000", "ledger_link", where)                                   \
+	" UNION ALL " ROWS("seconds", "begun", "ledger_link_sum", where)
 
 static int read_rows(struct query *q, struct missing *m, int64_t link)
 {
-	static const char sql[] =
-		"SELECT link, session, dma_epoch, second, time, cells FROM (SELECT * FROM "
-		"ledger_link"
-		" WHERE time < ?1 AND (?2 < 0 OR link = ?2) ORDER BY time DESC LIMIT ?3)"
-		" UNION ALL SELECT link, session, dma_epoch, second, time, cells FROM ledger_link"
-		" WHERE time >= ?1 AND (?2 < 0 OR link = ?2) ORDER BY time, second";
+	static const char sql[] = BOTH("time < ?1 ORDER BY time DESC LIMIT ?3") " UNION ALL " BOTH(
+		"time >= ?1 AND time < ?4") " UNION ALL " BOTH("time >= ?4 ORDER BY time "
+							       "LIMIT ?3") " ORDER BY "
+									   "time, second";
 	sqlite3_stmt *s;
-	int r = query_prepare(q, &s, sql, "iii", m->since, link, (int64_t)ROWS_BEFORE);
+	int r = query_prepare(q, &s, sql, "iiii", m->since, link, (int64_t)ROWS_AROUND, m->until);
 
 	if (r < 0) {
 		return r;
@@ -116,11 +143,12 @@ static int read_rows(struct query *q, struct missing *m, int64_t link)
 			.session = sqlite3_column_int64(s, 1),
 			.dma_epoch = sqlite3_column_int64(s, 2),
 			.second = sqlite3_column_int64(s, 3),
-			.time = sqlite3_column_int64(s, 4),
+			.seconds = sqlite3_column_int64(s, 4),
+			.time = sqlite3_column_int64(s, 5),
+			.begun = sqlite3_column_int64(s, 6),
 		};
 
-		if (on >= 0 && on < LINKS &&
-		    follow(m, (unsigned)on, &row, sqlite3_column_int64(s, 5) * FRAME_NS) < 0) {
+		if (on >= 0 && on < LINKS && follow(m, (unsigned)on, &row) < 0) {
 			r = query_no_memory(q);
 			break;
 		}
@@ -154,7 +182,7 @@ static int tell(struct query *q, const struct missing *m, json_t *object)
 	if (json_object_set_new(object, "missing", array) < 0 ||
 	    json_object_set_new(object, "missing_s", json_real((double)sum / 1e9)) < 0 ||
 	    json_object_set_new(object, "begins",
-				m->begins > m->since && m->begins != INT64_MAX
+				m->begins > m->since && m->begins < m->until
 					? json_real((double)m->begins / 1e9)
 					: json_null()) < 0) {
 		return query_no_memory(q);
@@ -162,21 +190,23 @@ static int tell(struct query *q, const struct missing *m, json_t *object)
 	return 0;
 }
 
-int query_missing(struct query *q, int64_t since_ns, int64_t link, json_t *object)
+int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t link, json_t *object)
 {
-	struct missing m = {.since = since_ns, .begins = INT64_MAX};
+	struct missing m = {.since = since_ns, .until = until_ns, .begins = INT64_MAX};
 	struct timespec t;
 	int64_t now;
 	int r = read_rows(q, &m, link);
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	now = (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
+	now = until_ns < now ? until_ns : now;
 	for (unsigned i = 0; r == 0 && i < LINKS; i++) {
 		if (m.account[i].known && now - m.account[i].time > TAIL_NS &&
 		    add_gap(&m, i, m.account[i].end, now) < 0) {
 			r = query_no_memory(q);
 		}
 	}
+	join_gaps(&m);
 	r = r == 0 ? tell(q, &m, object) : r;
 	free(m.gap);
 	return r;

@@ -48,7 +48,8 @@ int query_array(struct query *q, sqlite3_stmt *statement, const struct column *c
 int query_list(struct query *q, sqlite3_stmt *statement, const struct column *columns,
 	       const char *key, json_t **ret_json);
 /* Into `object`: missing, missing_s, begins, as query_ledger() tells them. Negative errno. */
-int query_missing(struct query *q, int64_t since_ns, int64_t link, json_t *object);
+int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t link,
+		  json_t *object);
 /* -ENOMEM when a jansson call failed, with its words kept. */
 int query_no_memory(struct query *q);
 

@@ -312,6 +312,14 @@ def requests(bench):
     bench.run("ledger", "show", "--since", "1h", "--link", "link2")
     bench.check("an hour ago", abs(d.requests[-1]["args"]["since"] - (time.time() - 3600)) < 5 and
                 d.requests[-1]["args"]["link"] == 2, d.requests[-1])
+    bench.run("ledger", "show", "--since", "1h", "--to", "10m", "--by", "minute")
+    a = d.requests[-1]["args"]
+    bench.check("since and to, by minute", abs(a["until"] - a["since"] - 3000) < 1 and a["by_s"] == 60, a)
+    n = len(d.requests)
+    for words in ("--since 10m --to 1h", "--by week", "--to 2999-01-01"):
+        code, _, err = bench.run("ledger", "show", *words.split())
+        bench.check(f"{words} is a usage error, with a hint", code == 2 and "->" in err, f"{code} {err}")
+    bench.equal("none of them asks", len(d.requests), n)
     bench.equal("every request fits the schema", d.complaints, [])
     d.stop()
 

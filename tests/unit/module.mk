@@ -89,3 +89,4 @@ $(eval $(call unit_test,test_engine_random,$(addprefix tests/unit/,test_engine_r
 $(eval $(call unit_test,test_store,$(addprefix tests/unit/,test_store.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query,$(addprefix tests/unit/,test_query.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query_ledger,$(addprefix tests/unit/,test_query_ledger.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_ledger_keep,$(addprefix tests/unit/,test_ledger_keep.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))

@@ -286,7 +286,7 @@ static void test_nearest(void **state)
 static void test_option_rows(void **state)
 {
 	(void)state;
-	assert_true(CTL_OPTIONS <= 32);
+	assert_true(CTL_OPTIONS <= 64);
 	for (int i = 0; i < CTL_OPTIONS; i++) {
 		const struct ctl_option_row *row = ctl_option_row((enum ctl_option)i);
 

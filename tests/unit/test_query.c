@@ -21,6 +21,7 @@
 #include <sqlite3.h>
 
 #include "slowctl/query.h"
+#include "tests/unit/query_rig.h"
 #include "tests/unit/store_rig.h"
 
 static const char *const groups[GROUPS_MAX] = {"trigger", "acoustic"};
@@ -348,7 +349,7 @@ static void test_ledger(void **state)
 	struct query *q = open_query(r);
 	json_t *json = NULL, *total, *loss;
 
-	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), 0);
+	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
 	assert_true(json_is_true(at(json, "balanced")));
 	total = json_array_get(at(at(json, "totals"), "links"), 0);
 	assert_true(number_at(total, "seconds") == 5);
@@ -370,13 +371,13 @@ static void test_ledger(void **state)
 	assert_true(number_at(loss, "last") == 40003);
 	assert_true(json_is_null(at(loss, "group")));
 	json_decref(json);
-	assert_int_equal(query_ledger(q, 0, 1, 0, &json), 0);
+	assert_int_equal(query_account_of(q, 0, 1, 0, &json), 0);
 	assert_int_equal(json_array_size(at(json, "links")), 0);
 	json_decref(json);
 
 	store_put_link_row(r->s, 1, &wrong, INT64_MIN, RIG_UTC + 9, 0, 0);
 	store_rig_flush(r);
-	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 3, &json), 0);
+	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 3, &json), 0);
 	assert_true(json_is_false(at(json, "balanced")));
 	assert_int_equal(json_array_size(at(json, "links")), 3);
 	assert_int_equal(json_array_size(at(json, "unbalanced")), 1);
@@ -438,7 +439,7 @@ static void test_joined_losses(void **state)
 	store_put_loss(r->s, 1, &other, groups, RIG_UTC + 204000000000ll);
 	store_rig_flush(r);
 	q = open_query(r);
-	assert_int_equal(query_ledger(q, RIG_UTC + 100000000000ll, QUERY_ALL, 0, &json), 0);
+	assert_int_equal(query_account_of(q, RIG_UTC + 100000000000ll, QUERY_ALL, 0, &json), 0);
 	assert_int_equal(json_array_size(at(json, "losses")), 5);
 	for (size_t i = 0; i < 5; i++) {
 		const json_t *l = NULL;
@@ -462,7 +463,7 @@ static void test_joined_losses(void **state)
 	}
 	json_decref(json);
 	/* The newest come from all rows, not from the newest rows. */
-	assert_int_equal(query_ledger(q, RIG_UTC + 100000000000ll, 2, 4, &json), 0);
+	assert_int_equal(query_account_of(q, RIG_UTC + 100000000000ll, 2, 4, &json), 0);
 	assert_int_equal(json_array_size(at(json, "losses")), 4);
 	assert_int_equal(number_at(json_array_get(at(json, "losses"), 0), "first"), 1000);
 	json_decref(json);
@@ -534,7 +535,7 @@ static void test_limit(void **state)
 	put_much(r);
 	q = open_query(r);
 	whole = cpu_ms();
-	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), 0);
+	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
 	assert_true(number_at(json_array_get(at(at(json, "totals"), "links"), 0), "seconds") ==
 		    BIG_SECONDS);
 	json_decref(json);
@@ -543,7 +544,7 @@ static void test_limit(void **state)
 
 	cut = cpu_ms();
 	query_limit(q, 10);
-	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), -ETIME);
+	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), -ETIME);
 	cut = cpu_ms() - cut;
 	assert_null(json);
 	assert_string_equal(query_error(q), "not answered within 10 ms");
@@ -553,7 +554,7 @@ static void test_limit(void **state)
 	assert_true(nobody_reads(r));
 
 	query_limit(q, 1000);
-	assert_int_equal(query_ledger(q, RIG_UTC, 2, 0, &json), 0);
+	assert_int_equal(query_account_of(q, RIG_UTC, 2, 0, &json), 0);
 	json_decref(json);
 	query_limit(q, 1000);
 	assert_int_equal(query_commands(q, &nothing, &json), 0);
@@ -561,9 +562,9 @@ static void test_limit(void **state)
 	/* Time that passed between two questions is nobody's. */
 	query_limit(q, 1);
 	usleep(5000);
-	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), -ETIME);
+	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), -ETIME);
 	query_limit(q, 0);
-	assert_int_equal(query_ledger(q, 0, 1, 0, &json), 0);
+	assert_int_equal(query_account_of(q, 0, 1, 0, &json), 0);
 	json_decref(json);
 	query_close(q);
 }
@@ -631,7 +632,7 @@ static void ask_all(const struct store_rig *r)
 	assert_int_equal(query_commands(q, &f, &json), 0);
 	assert_int_equal(json_array_size(at(json, "commands")), 2);
 	json_decref(json);
-	assert_int_equal(query_ledger(q, 0, QUERY_ALL, 0, &json), 0);
+	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
 	json_decref(json);
 	query_close(q);
 }

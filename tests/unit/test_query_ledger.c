@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include "slowctl/query.h"
+#include "tests/unit/query_rig.h"
 #include "tests/unit/store_rig.h"
 
 #define SLACK_S 5 /* a busy host, when it is missing up to now */
@@ -64,7 +65,7 @@ static void expect_missing(const struct store_rig *r, int64_t begin_ns, double s
 	double begin = (double)begin_ns / 1e9;
 
 	assert_int_equal(query_open(r->path, &q, &error), 0);
-	assert_int_equal(query_ledger(q, begin_ns + (int64_t)(since_s * 1e9), 1, 0, &json), 0);
+	assert_int_equal(query_account_of(q, begin_ns + (int64_t)(since_s * 1e9), 1, 0, &json), 0);
 	assert_int_equal(json_array_size(json_object_get(json, "missing")), to_s > from_s);
 	if (to_s > from_s) {
 		gap = json_array_get(json_object_get(json, "missing"), 0);
@@ -188,7 +189,7 @@ static void test_loss_times(void **state)
 			store_put_station(r->s, "tai_utc_s", "37");
 			store_rig_flush(r);
 		}
-		assert_int_equal(query_ledger(q, RIG_UTC + 250000000000ll, 1, 0, &json), 0);
+		assert_int_equal(query_account_of(q, RIG_UTC + 250000000000ll, 1, 0, &json), 0);
 		assert_int_equal(json_array_size(json_object_get(json, "losses")), LOSSES);
 		for (size_t i = 0; i < LOSSES; i++) {
 			const json_t *l = loss_of(json, wanted[i].first);
@@ -264,7 +265,7 @@ static void test_row_times(void **state)
 	}
 	store_rig_flush(r);
 	assert_int_equal(query_open(r->path, &q, NULL), 0);
-	assert_int_equal(query_ledger(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
+	assert_int_equal(query_account_of(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
 	for (unsigned n = 0; n < 8; n++) {
 		const json_t *row = row_of(json, n < 4 ? "links" : "streams", n % 4);
 
@@ -281,61 +282,210 @@ static void run_sql(sqlite3 *db, const char *sql)
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
-static void make_version_1(const char *path)
+static void run_file(sqlite3 *db, const char *path)
 {
 	static char sql[32768];
-	FILE *f = fopen("schemas/sql/0001_initial.sql", "r");
-	sqlite3 *db = NULL;
+	FILE *f = fopen(path, "r");
 
 	assert_non_null(f);
 	sql[fread(sql, 1, sizeof(sql) - 1, f)] = '\0';
 	fclose(f);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	run_sql(db, sql);
-	run_sql(db, "PRAGMA user_version=1");
-	run_sql(db, "INSERT INTO ledger_link VALUES"
-		    "(1,1,2,9,1,3,8000,8000,0,0,0,0,0,0,0,0,1,1795000300000000000)");
-	run_sql(db, "INSERT INTO ledger_stream VALUES"
-		    "(1,1,2,'pmt','trigger',9,8000,7920,80,0,0,0,0,1,1795000300000000000)");
-	run_sql(db, "INSERT INTO loss VALUES"
+}
+
+/* A file as an old daemon has left it, with a second of everything. */
+static void make_version(const char *path, int version)
+{
+	static const char *const files[] = {
+		"schemas/sql/0001_initial.sql", "schemas/sql/0002_row_label.sql",
+		"schemas/sql/0003_loss_until.sql", "schemas/sql/0004_no_time.sql"};
+	char sql[64];
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	for (int n = 0; n < version; n++) {
+		run_file(db, files[n]);
+	}
+	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d", version);
+	run_sql(db, sql);
+	run_sql(db, "INSERT INTO ledger_link(session, dma_epoch, link, second, tower, floor, cells,"
+		    " good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial,"
+		    " restarts, closed, time) VALUES"
+		    "(1,1,2,9,1,3,8000,7992,0,0,0,8,0,0,0,0,1,1795000300000000000)");
+	run_sql(db,
+		"INSERT INTO ledger_stream(session, dma_epoch, link, stream, grp, second, offered,"
+		" acked, no_member, slow, shutdown, pool, in_flight, closed, time) VALUES"
+		"(1,1,2,'pmt','trigger',9,8000,7920,80,0,0,0,0,1,1795000300000000000)");
+	run_sql(db, "INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp,"
+		    " dma_epoch, first, frames, tai_ns, time, open) VALUES"
 		    "(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0)");
+	run_sql(db, "INSERT INTO command(id, time, who, parameter, op, state) VALUES"
+		    "(7,1795000300000000000,'anna','tower1.floor3.om2.hv','set','DONE')");
+	if (version >= 2) {
+		run_sql(db, "UPDATE ledger_link SET tai_ns = 1795000336000000000");
+	}
+	if (version >= 3) {
+		run_sql(db, "UPDATE loss SET until = 72016");
+	}
 	sqlite3_close(db);
 }
 
-/* A file from before rows had labels answers, unchanged; the daemon brings it up to date, its rows stay. */
-static void test_version_1(void **state)
+static void check_version(const struct store_rig *r, int version)
+{
+	struct query *q = NULL;
+	json_t *json = NULL;
+	const json_t *row, *loss, *hop;
+
+	assert_int_equal(query_open(r->path, &q, NULL), 0);
+	assert_int_equal(query_account_of(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
+	assert_true(json_is_true(json_object_get(json, "balanced")));
+	assert_int_equal(json_array_size(json_object_get(json, "links")), 1);
+	assert_int_equal(json_array_size(json_object_get(json, "streams")), 1);
+	row = json_object_get(row_of(json, "streams", 9), "dropped");
+	assert_int_equal(json_integer_value(json_object_get(row, "no-member")), 80);
+	assert_int_equal(json_integer_value(json_object_get(row, "no-time")), 0);
+	row = row_of(json, "links", 9);
+	loss = loss_of(json, 72000);
+	hop = json_array_get(json_object_get(json, "hops"), 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "seconds")), 1);
+	assert_int_equal(json_integer_value(json_object_get(loss, "last")),
+			 version < 3 ? 72007 : 72015);
+	assert_int_equal(json_integer_value(json_object_get(hop, "frames")), 8);
+	assert_int_equal(json_is_null(json_object_get(row, "tai")), version < 2);
+	assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 - 299) <
+		    1e-3);
+	json_decref(json);
+	query_close(q);
+}
+
+/* A file of every version before answers, unchanged; the daemon brings it up to date, its rows stay. */
+static void test_old_versions(void **state)
 {
 	struct store_rig *r = *state;
 
-	store_rig_close(r);
-	unlink(r->path);
-	make_version_1(r->path);
-	for (int migrated = 0; migrated <= 1; migrated++) {
-		struct query *q = NULL;
-		json_t *json = NULL;
-		const json_t *row, *loss;
-
-		assert_int_equal(store_rig_number(r, "PRAGMA user_version"),
-				 migrated ? STORE_SCHEMA : 1);
-		assert_int_equal(query_open(r->path, &q, NULL), 0);
-		assert_int_equal(query_ledger(q, RIG_UTC, QUERY_ALL, 0, &json), 0);
-		assert_int_equal(json_array_size(json_object_get(json, "links")), 1);
-		assert_true(json_is_true(json_object_get(json, "balanced")));
-		row = json_object_get(row_of(json, "streams", 9), "dropped");
-		assert_int_equal(json_integer_value(json_object_get(row, "no-member")), 80);
-		assert_int_equal(json_integer_value(json_object_get(row, "no-time")), 0);
-		row = row_of(json, "links", 9);
-		loss = loss_of(json, 72000);
-		assert_int_equal(json_integer_value(json_object_get(loss, "last")), 72007);
-		assert_true(json_is_null(json_object_get(row, "tai")));
-		assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 -
-				 299) < 1e-3);
-		json_decref(json);
-		query_close(q);
-		if (!migrated) {
-			store_rig_open(r);
-		}
+	for (int version = 1; version < STORE_SCHEMA; version++) {
+		store_rig_close(r);
+		unlink(r->path);
+		make_version(r->path, version);
+		check_version(r, version);
+		assert_int_equal(store_rig_number(r, "PRAGMA user_version"), version);
+		store_rig_open(r);
+		assert_int_equal(store_rig_number(r, "PRAGMA user_version"), STORE_SCHEMA);
+		check_version(r, version);
+		assert_int_equal(store_rig_number(r, "SELECT count(*) FROM command"), 1);
 	}
+}
+
+/* --- from when to when, by what span, where --- */
+
+static json_t *ask(const struct store_rig *r, int64_t since_s, int64_t until_s, unsigned by_s)
+{
+	struct query_account what = {.since_ns = RIG_UTC + since_s * 1000000000,
+				     .until_ns = RIG_UTC + until_s * 1000000000,
+				     .link = QUERY_ALL,
+				     .by_s = by_s};
+	struct query *q = NULL;
+	json_t *json = NULL;
+
+	assert_int_equal(query_open(r->path, &q, NULL), 0);
+	assert_int_equal(query_ledger(q, &what, &json), 0);
+	query_close(q);
+	return json;
+}
+
+static json_int_t total(const json_t *json, const char *kind, const char *key)
+{
+	const json_t *list = json_object_get(json_object_get(json, "totals"), kind);
+
+	return json_integer_value(json_object_get(json_array_get(list, 0), key));
+}
+
+/* Four minutes of seconds; what is asked of the second and third is theirs, and nothing is missing in it. */
+static void test_from_to(void **state)
+{
+	struct store_rig *r = *state;
+	struct ledger_stream_row m = {
+		.dma_epoch = 4, .link = 1, .offered = 8000, .outcome = {0, 8000}, .closed = 1};
+	json_t *json;
+
+	assert_int_equal(RIG_UTC / 1000000000 % 60, 40); /* 20 s to the minute */
+	for (unsigned s = 0; s < 240; s++) {
+		put_second(r, 4, s, RIG_UTC + 20000000000ll, s);
+		m.second = s;
+		store_put_stream_row(r->s, 1, &m, groups, RIG_UTC + (20 + s) * 1000000000ll, 0, 0);
+	}
+	store_rig_flush(r);
+	json = ask(r, 80, 200, 60);
+	assert_int_equal(total(json, "links", "seconds"), 120);
+	assert_int_equal(total(json, "links", "cells"), 120 * 8000);
+	assert_int_equal(total(json, "streams", "offered"), 120 * 8000);
+	assert_int_equal(json_array_size(json_object_get(json, "missing")), 0);
+	assert_int_equal(json_array_size(json_object_get(json, "links")), 2);
+	assert_int_equal(json_array_size(json_object_get(json, "streams")), 2);
+	assert_int_equal(json_integer_value(json_object_get(row_of(json, "links", 60), "seconds")),
+			 60);
+	assert_int_equal(
+		json_integer_value(json_object_get(row_of(json, "streams", 120), "offered")),
+		60 * 8000);
+	json_decref(json);
+	json = ask(r, 80, 200, 3600);
+	assert_int_equal(json_array_size(json_object_get(json, "links")), 1);
+	json_decref(json);
+	json = ask(r, 80, 400, 0); /* beyond its end: missing up to there */
+	assert_int_equal(json_array_size(json_object_get(json, "links")), 180);
+	assert_int_equal((int)json_number_value(json_object_get(json, "missing_s")), 141);
+	json_decref(json);
+}
+
+/* Each place once, with the first and the last frame; the worst first. */
+static void test_hops(void **state)
+{
+	static const struct ledger_loss losses[] = {
+		{.kind = 0, .code = TDM_LOSS_CRC, .first = 800, .next = 801, .frames = 1},
+		{.kind = 0, .code = TDM_LOSS_CRC, .first = 8000, .next = 8010, .frames = 10},
+		{.kind = 0, .code = TDM_LOSS_BOARD_FIFO, .first = 900, .next = 990, .frames = 90},
+		{.kind = 0, .code = TDM_LOSS_RING_FULL, .first = 2000, .next = 2004, .frames = 4},
+		{.kind = 1, .code = OUTCOME_DROP_SLOW, .first = 80, .next = 160, .frames = 80},
+		{.kind = 1, .code = OUTCOME_DROP_POOL, .first = 80, .next = 85, .frames = 5},
+	};
+	static const struct {
+		const char *hop;
+		int frames, losses, first, last;
+	} wanted[] = {{"board", 90, 1, 900, 989},
+		      {"group", 80, 1, 80, 159},
+		      {"link", 11, 2, 800, 8009},
+		      {"daemon", 5, 1, 80, 84},
+		      {"ring", 4, 1, 2000, 2003}};
+	struct store_rig *r = *state;
+	const json_t *hops;
+	json_t *json;
+
+	store_put_station(r->s, "tai_utc_s", "37");
+	for (size_t n = 0; n < sizeof(losses) / sizeof(losses[0]); n++) {
+		struct ledger_loss loss = losses[n];
+
+		loss.link = 1;
+		loss.floor = 2;
+		loss.tai_ns = RIG_UTC + (int64_t)loss.first * 125000;
+		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 5000000000ll);
+	}
+	store_rig_flush(r);
+	json = ask(r, 0, 10, 0);
+	hops = json_object_get(json, "hops");
+	assert_int_equal(json_array_size(hops), 5);
+	for (size_t n = 0; n < 5; n++) {
+		const json_t *hop = json_array_get(hops, n);
+
+		assert_string_equal(json_string_value(json_object_get(hop, "hop")), wanted[n].hop);
+		assert_int_equal(json_integer_value(json_object_get(hop, "frames")),
+				 wanted[n].frames);
+		assert_int_equal(json_integer_value(json_object_get(hop, "losses")),
+				 wanted[n].losses);
+		assert_int_equal(json_integer_value(json_object_get(hop, "first")),
+				 wanted[n].first);
+		assert_int_equal(json_integer_value(json_object_get(hop, "last")), wanted[n].last);
+	}
+	json_decref(json);
 }
 
 int main(void)
@@ -345,7 +495,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing_up_to_now, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loss_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_row_times, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_version_1, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_old_versions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_from_to, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hops, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("ledger and time", tests, NULL, NULL);
