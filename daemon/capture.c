@@ -240,6 +240,10 @@ static void take_commands(struct capture *c)
 		case CAPTURE_SAVED:
 			rows_saved(c, command);
 			break;
+		case CAPTURE_LOSS_SAVED:
+			report_losses_saved(&c->links[command->link % NANET3_LINKS],
+					    command->number);
+			break;
 		default:
 			break;
 		}

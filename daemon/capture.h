@@ -42,13 +42,19 @@ struct capture_config {
 };
 
 /* main -> capture */
-enum capture_command_type { CAPTURE_LABEL = 1, CAPTURE_RUN = 2, CAPTURE_SAVED = 3 };
+enum capture_command_type {
+	CAPTURE_LABEL = 1,
+	CAPTURE_RUN = 2,
+	CAPTURE_SAVED = 3,
+	CAPTURE_LOSS_SAVED = 4,
+};
 struct capture_command {
 	uint8_t type;
 	uint8_t link;	    /* SAVED */
 	uint32_t run;	    /* RUN: from the next slice border on; 0 ends the run */
 	uint32_t dma_epoch; /* SAVED: closed rows of this link up to and including ... */
 	uint64_t second;    /* ... this second lie in the database */
+	uint64_t number;    /* LOSS_SAVED: losses of this link up to and including this number do */
 	struct label label; /* LABEL */
 };
 
@@ -68,8 +74,10 @@ enum capture_report_type {
 struct capture_report {
 	uint8_t type, link, tower, floor;
 	uint32_t dma_epoch;
-	uint64_t count; /* board count */
-	int64_t tai_ns; /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
+	uint64_t count;	 /* board count */
+	int64_t tai_ns;	 /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
+	uint64_t number; /* LOSS: say so when it is saved; 0: no need to */
+	bool urgent;	 /* LOSS: save it soon, the owner page is filling up */
 	union {
 		uint8_t word[TDM_WORD_BYTES];
 		struct tdm_telemetry telemetry;
@@ -110,8 +118,9 @@ struct capture_link_status {
 	uint64_t blocks, resent;
 	uint64_t blocks_dropped;    /* could not be built: no memory; charged as DROP_POOL */
 	uint64_t stale_completions; /* of an older DMA epoch or a count already seen: discarded */
-	uint64_t rows_forgotten; /* closed rows that left the owner page before they were saved */
-	bool blocked;		 /* waits for memory, the publisher or a settled block */
+	uint64_t
+		rows_forgotten; /* rows and losses that left the owner page before they were saved */
+	bool blocked;		/* waits for memory, the publisher or a settled block */
 	uint64_t item_faults;
 	uint64_t hunted_bytes, sequence_gaps, steps;
 	uint64_t ring_write, ring_release, ring_depth; /* positions */

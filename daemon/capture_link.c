@@ -133,6 +133,7 @@ static void reset_state(struct link *l)
 	l->locks = 0;
 	l->unlocks = 0;
 	l->told_second = UINT64_MAX;
+	memset(l->loss_of_place, 0, sizeof(l->loss_of_place));
 	l->next_verdict = 0;
 	l->number_base = l->next_number;
 }
@@ -207,12 +208,40 @@ static void kept_link(void *context, const struct ledger_link_row *row)
 	}
 }
 
+/* What lies beyond the cursor will be met again. (Dropped blocks follow each other without a hole.) */
+static void kept_loss(void *context, const struct ledger_loss *kept)
+{
+	struct link *l = context;
+	const struct assemble_point *cursor = &settle_account(l->settle)->cursor;
+	uint64_t end = kept->kind == 0 ? cursor->count : cursor->frame;
+	struct ledger_loss loss = *kept;
+	const struct label *label = link_label(l, loss.first);
+
+	if (loss.first >= end) {
+		return;
+	}
+	if (loss.kind == 1 && loss.next > end) {
+		loss.frames -= loss.next - end;
+		loss.next = end;
+	}
+	if (label->anchor_tai_ns != FCM_NO_TAI) {
+		loss.tai_ns = label_tai_ns(label, loss.first);
+	}
+	report_loss(l, &loss);
+}
+
 static void report_kept(struct link *l)
 {
 	struct kept kept = {report_sink(l), settle_second(l->settle)};
 	struct ledger_sink sink = {kept_stream, kept_link, &kept};
 
 	owner_each_kept(l->page, l->dma_epoch, l->number, &sink);
+	owner_each_loss(l->page, l->dma_epoch, l->number, kept_loss, l);
+	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
+		if (l->loss_of_place[i] == 0) { /* not told: beyond the cursor */
+			owner_loss_saved(l->page, i);
+		}
+	}
 }
 
 /* Runs that a predecessor has told need not be told again. */

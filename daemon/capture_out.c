@@ -289,9 +289,15 @@ static void on_outcome(void *context, const struct label *label, unsigned stream
 		       uint64_t first_frame, uint32_t frames, enum outcome outcome)
 {
 	struct drops *d = context;
+	struct ledger_loss loss;
 
 	losses_block(d->losses, stream, group, first_frame, frames, outcome, label, report_loss,
 		     d->link);
+	/* Before the commit that has the block behind the cursor. */
+	if (outcome > OUTCOME_ACKED && d->losses == &d->link->losses &&
+	    losses_drop(d->losses, stream, group, &loss)) {
+		report_keep_loss(d->link, &loss);
+	}
 }
 
 static void keep_link(void *context, const struct ledger_link_row *row)

@@ -93,6 +93,8 @@ struct link {
 	bool identity_known;
 	uint8_t tower, floor;
 	uint64_t told_second;
+	uint64_t loss_number;		      /* of the last loss that shall be told when saved */
+	uint64_t loss_of_place[OWNER_LOSSES]; /* what lies there; UINT64_MAX: more than was told */
 	uint64_t next_verdict;
 	struct capture_link_status status;
 };
@@ -134,6 +136,9 @@ void outbox_send(struct outbox *o, const struct capture_report *report, bool mus
 void outbox_flush(struct outbox *o); /* what waits, and the bell; once a tick and more */
 struct ledger_sink report_sink(struct link *l);
 void report_loss(void *link, const struct ledger_loss *loss);
+/* Of this link's epoch: what a successor has to tell if we die now. The place in the page. */
+unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss);
+void report_losses_saved(struct link *l, uint64_t number);
 void report_align(struct link *l, bool aligned, uint32_t offset);
 void report_identity(struct link *l, uint64_t count);
 void report_takeover(struct link *l, unsigned taken_over, uint64_t write_position);

@@ -118,10 +118,52 @@ struct ledger_sink report_sink(struct link *l)
 	return (struct ledger_sink){send_stream_row, send_link_row, l};
 }
 
+/* Whether it lies in the link's page: that speaks of one DMA epoch. An open run of cells is the account's. */
+static bool is_kept(const struct link *l, const struct ledger_loss *loss)
+{
+	return l->claimed && loss->dma_epoch == l->dma_epoch && (loss->kind == 1 || !loss->open);
+}
+
+unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss)
+{
+	bool gave_way;
+	unsigned place = owner_keep_loss(l->page, loss, &gave_way);
+
+	l->status.rows_forgotten += gave_way;
+	l->loss_of_place[place] = UINT64_MAX;
+	return place;
+}
+
+void report_losses_saved(struct link *l, uint64_t number)
+{
+	for (unsigned i = 0; l->claimed && i < OWNER_LOSSES; i++) {
+		if (l->loss_of_place[i] > 0 && l->loss_of_place[i] <= number) {
+			owner_loss_saved(l->page, i);
+			l->loss_of_place[i] = 0;
+		}
+	}
+}
+
+static unsigned losses_kept(const struct link *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
+		n += l->loss_of_place[i] > 0;
+	}
+	return n;
+}
+
 void report_loss(void *link, const struct ledger_loss *loss)
 {
 	struct link *l = link;
 	struct capture_report r = report_of(l, CAPTURE_LOSS, loss->first);
+
+	if (is_kept(l, loss)) {
+		r.number = ++l->loss_number;
+		l->loss_of_place[report_keep_loss(l, loss)] = r.number;
+		r.urgent = losses_kept(l) > OWNER_LOSSES / 2;
+	}
 
 	r.dma_epoch = loss->dma_epoch;
 	r.tower = loss->tower;

@@ -242,6 +242,7 @@ void detector_drain(struct station *s)
 
 void detector_stored(struct station *s)
 {
+	uint64_t losses[NANET3_LINKS] = {0}; /* cookies of the newest */
 	struct store_done done;
 
 	while (store_take_done(s->store, &done)) {
@@ -249,10 +250,15 @@ void detector_stored(struct station *s)
 			if (done.result == 0) {
 				reports_saved(s, done.cookie);
 			}
+		} else if (done.row == ROW_LOSS) {
+			if (done.result == 0) {
+				losses[done.cookie >> 60 & (NANET3_LINKS - 1)] = done.cookie;
+			}
 		} else {
 			engine_stored(s->engine, done.cookie, done.result, now_both());
 		}
 	}
+	reports_losses_saved(s, losses);
 	detector_drain(s);
 }
 

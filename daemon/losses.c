@@ -22,10 +22,10 @@ void losses_identity(struct losses *l, uint8_t tower, uint8_t floor)
 	l->floor = floor;
 }
 
-static void tell_run(const struct losses *l, const struct losses_run *r, unsigned kind,
-		     unsigned stream, unsigned group, losses_tell_fn tell, void *context)
+static struct ledger_loss loss_of(const struct losses *l, const struct losses_run *r, unsigned kind,
+				  unsigned stream, unsigned group)
 {
-	struct ledger_loss loss = {
+	return (struct ledger_loss){
 		.kind = (uint8_t)kind,
 		.code = r->code,
 		.link = l->link,
@@ -40,6 +40,12 @@ static void tell_run(const struct losses *l, const struct losses_run *r, unsigne
 		.frames = r->frames,
 		.tai_ns = r->tai_ns,
 	};
+}
+
+static void tell_run(const struct losses *l, const struct losses_run *r, unsigned kind,
+		     unsigned stream, unsigned group, losses_tell_fn tell, void *context)
+{
+	struct ledger_loss loss = loss_of(l, r, kind, stream, group);
 
 	tell(context, &loss);
 }
@@ -120,6 +126,17 @@ void losses_block(struct losses *l, unsigned stream, unsigned group, uint64_t fi
 	}
 	r->next = first_frame + frames;
 	r->frames += frames;
+}
+
+bool losses_drop(const struct losses *l, unsigned stream, unsigned group,
+		 struct ledger_loss *ret_loss)
+{
+	const struct losses_run *r = &l->drops[stream][group];
+
+	if (r->open) {
+		*ret_loss = loss_of(l, r, 1, stream, group);
+	}
+	return r->open;
 }
 
 static void tick_run(const struct losses *l, struct losses_run *r, bool all, unsigned kind,

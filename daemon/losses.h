@@ -46,6 +46,9 @@ void losses_cell(struct losses *l, uint64_t count, enum tdm_loss loss, const str
 void losses_block(struct losses *l, unsigned stream, unsigned group, uint64_t first_frame,
 		  uint32_t frames, enum outcome outcome, const struct label *label,
 		  losses_tell_fn tell, void *context);
+/* The run of dropped blocks that a group stands in. False: none. */
+bool losses_drop(const struct losses *l, unsigned stream, unsigned group,
+		 struct ledger_loss *ret_loss);
 /* All cells below `head` have been told: end what has ended; tell what is open for the first time, and
  * with `all` every open run. */
 void losses_tick(struct losses *l, uint64_t head, bool all, losses_tell_fn tell, void *context);

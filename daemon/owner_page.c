@@ -18,9 +18,9 @@
 #include "tdm/frame.h"
 
 #define MAGIC	     0x4e574f46u /* "FOWN" */
-#define VERSION	     2u
-#define KEEP_LINKS   8u
-#define KEEP_STREAMS 48u
+#define VERSION	     3u
+#define KEEP_LINKS   6u
+#define KEEP_STREAMS 36u
 
 struct kept_link {
 	struct owner_link_row row;
@@ -28,6 +28,19 @@ struct kept_link {
 };
 struct kept_stream {
 	struct owner_stream_row row;
+	_Atomic uint32_t crc;
+};
+/* 20 bytes: what is kept of a run of lost frames. */
+struct short_loss {
+	uint32_t first_low, first_high;
+	uint32_t span; /* from the first to the last, both included */
+	uint32_t frames;
+	uint8_t what;  /* kind in the high half, code in the low */
+	uint8_t where; /* stream, group */
+	uint8_t tower, floor;
+};
+struct kept_loss {
+	struct short_loss row;
 	_Atomic uint32_t crc;
 };
 struct copy {
@@ -46,11 +59,13 @@ struct page {
 	_Atomic uint64_t sent;
 	struct kept_link links[KEEP_LINKS];
 	struct kept_stream streams[KEEP_STREAMS];
+	struct kept_loss losses[OWNER_LOSSES];
 	struct copy copies[2];
 };
 _Static_assert(sizeof(struct page) <= NANET3_PAGE, "owner page");
 _Static_assert(sizeof(struct owner_link_row) == 24, "no padding");
 _Static_assert(sizeof(struct owner_stream_row) == 20, "no padding");
+_Static_assert(sizeof(struct short_loss) == 20, "no padding");
 _Static_assert(sizeof(struct owner_account) % 8 == 0, "no padding");
 _Static_assert(offsetof(struct page, copies) % 8 == 0, "aligned copies");
 
@@ -358,5 +373,96 @@ void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
 	for (uint64_t from = 0; next_kept(p, from, &second); from = (uint64_t)second + 1) {
 		tell_streams(p, second, dma_epoch, link, sink);
 		tell_links(p, second, dma_epoch, link, sink);
+	}
+}
+
+/* -------------------------------------------------------------------------------------- losses */
+
+static uint32_t whole_of(uint64_t n)
+{
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static struct short_loss shorten(const struct ledger_loss *l)
+{
+	return (struct short_loss){
+		.first_low = (uint32_t)l->first,
+		.first_high = (uint32_t)(l->first >> 32),
+		.span = whole_of(l->next - l->first),
+		.frames = whole_of(l->frames),
+		.what = (uint8_t)(l->kind << 4 | l->code),
+		.where = (uint8_t)(l->stream << 4 | l->group),
+		.tower = l->tower,
+		.floor = l->floor,
+	};
+}
+
+static uint64_t first_of(const struct short_loss *row)
+{
+	return (uint64_t)row->first_high << 32 | row->first_low;
+}
+
+static bool same_loss(const struct short_loss *a, const struct short_loss *b)
+{
+	return first_of(a) == first_of(b) && a->what == b->what && a->where == b->where;
+}
+
+unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_gave_way)
+{
+	struct page *p = page;
+	struct short_loss row = shorten(loss);
+	struct kept_loss *to = NULL;
+
+	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
+		struct kept_loss *k = &p->losses[i];
+		bool empty = k->crc == 0;
+
+		if (!empty && same_loss(&k->row, &row)) {
+			to = k;
+			break;
+		}
+		if (!to || (to->crc != 0 && (empty || first_of(&k->row) < first_of(&to->row)))) {
+			to = k;
+		}
+	}
+	*ret_gave_way = to->crc != 0 && !same_loss(&to->row, &row);
+	atomic_store_explicit(&to->crc, 0, memory_order_release);
+	to->row = row;
+	atomic_store_explicit(&to->crc, crc_of(&row, sizeof(row)), memory_order_release);
+	return (unsigned)(to - p->losses);
+}
+
+void owner_loss_saved(void *page, unsigned place)
+{
+	struct page *p = page;
+
+	atomic_store_explicit(&p->losses[place].crc, 0, memory_order_release);
+}
+
+void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
+		     void (*tell)(void *context, const struct ledger_loss *loss), void *context)
+{
+	const struct page *p = page;
+
+	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
+		const struct short_loss *row = &p->losses[i].row;
+		struct ledger_loss loss = {
+			.kind = row->what >> 4,
+			.code = row->what & 0xf,
+			.link = link,
+			.tower = row->tower,
+			.floor = row->floor,
+			.stream = row->where >> 4,
+			.group = row->where & 0xf,
+			.dma_epoch = dma_epoch,
+			.first = first_of(row),
+			.next = first_of(row) + row->span,
+			.frames = row->frames,
+			.tai_ns = FCM_NO_TAI,
+		};
+
+		if (p->losses[i].crc != 0 && p->losses[i].crc == crc_of(row, sizeof(*row))) {
+			tell(context, &loss);
+		}
 	}
 }

@@ -8,6 +8,7 @@
  *   head      what it is, and whether it fits us: magic, version, configuration, DMA epoch
  *   sent      frames below may have been handed to the publisher: a repeat is flagged RESENT
  *   closed    rows that are closed but not yet in the database, each with its own CRC
+ *   lost      runs of lost frames that are not yet in the database, likewise
  *   copy A/B  the account; `active` says which. A commit writes the other one whole, then switches
  *
  * A kill -9 may fall between any two stores, so the order is everything:
@@ -15,6 +16,8 @@
  *   3. only then are buffers below the cursor released
  *   before a block is handed over: `sent`; before a label or a run is used: a commit with it.
  * Killed after 1: the row is in both places; the account wins, the row closes once more, the same.
+ * A run of losses that ends, and each block that a group drops, goes to `lost` before the commit that has it
+ * behind the cursor. A run that goes on is the account's (cells) or begins anew (drops).
  */
 #ifndef DAEMON_OWNER_PAGE_H
 #define DAEMON_OWNER_PAGE_H
@@ -30,6 +33,7 @@
 #define OWNER_LABELS	4u
 #define OWNER_RUNS	4u
 #define OWNER_ACKED	38u /* words */
+#define OWNER_LOSSES	18u
 
 /* What the account was made with; another configuration cannot go on with it. */
 struct owner_config {
@@ -102,6 +106,17 @@ void owner_saved(void *page, uint64_t second);
  * hold (DMA epoch, link) are as given. */
 void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
 		     const struct ledger_sink *sink);
+
+/*
+ * Runs of lost frames: the same first frame replaces itself. The number of its place, 0..OWNER_LOSSES - 1; when
+ * there is no place the run with the smallest first frame gives way: *ret_gave_way.
+ */
+unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_gave_way);
+/* What lies in this place is in the database. */
+void owner_loss_saved(void *page, unsigned place);
+/* All that are kept and intact, closed, without time; as owner_each_kept(). */
+void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
+		     void (*tell)(void *context, const struct ledger_loss *loss), void *context);
 
 /* Short rows to long ones and back. */
 void owner_pack_link(const struct ledger_link_row *row, struct owner_link_row *ret_row);

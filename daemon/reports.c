@@ -42,6 +42,29 @@ void reports_saved(struct station *s, uint64_t cookie)
 	reports_command(s, &command);
 }
 
+/* The same of losses, by their number. */
+#define LOSS_NUMBER ((1ull << 60) - 1)
+
+static uint64_t loss_cookie(const struct capture_report *r)
+{
+	return (uint64_t)r->link << 60 | (r->number & LOSS_NUMBER);
+}
+
+void reports_losses_saved(struct station *s, const uint64_t *cookies)
+{
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		struct capture_command command = {
+			.type = CAPTURE_LOSS_SAVED,
+			.link = (uint8_t)link,
+			.number = cookies[link] & LOSS_NUMBER,
+		};
+
+		if (cookies[link]) { /* a full queue: the next word says it for both */
+			reports_command(s, &command);
+		}
+	}
+}
+
 static void on_link_row(struct station *s, const struct capture_report *r)
 {
 	const struct ledger_link_row *row = &r->link_row;
@@ -62,7 +85,9 @@ static void on_loss(struct station *s, const struct capture_report *r)
 	/* A floor that has not named itself yet is the configured one. */
 	unsigned floor = loss->floor == 0xff ? s->config.link[loss->link].floor : loss->floor;
 
-	store_put_loss(s->store, s->link[r->link].session, loss, s->group_names, now_utc_ns());
+	store_put_loss(s->store, s->link[r->link].session, loss, s->group_names, now_utc_ns(),
+		       loss_cookie(r),
+		       (r->number ? STORE_ANSWER : 0) | (r->urgent ? STORE_URGENT : 0));
 	if (loss->kind == 0 && s->link[loss->link].accounted) {
 		bursts_span(&s->link[loss->link].bursts, loss->dma_epoch, loss->first, loss->next);
 	} else if (loss->kind == 1) {

@@ -189,6 +189,8 @@ void reports_drain(struct station *s);
 int reports_command(struct station *s, const struct capture_command *command); /* -EAGAIN: full */
 /* A closed ledger row lies in the database: its cookie, as given to the store. */
 void reports_saved(struct station *s, uint64_t cookie);
+void reports_losses_saved(struct station *s,
+			  const uint64_t *cookies); /* of each link the newest, 0: none */
 /* At the next slice border; then `rq` is answered. False: refused, answered. */
 bool run_change(struct station *s, uint32_t number, struct control_request *rq);
 

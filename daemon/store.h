@@ -143,7 +143,7 @@ int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_
 			 unsigned flags);
 /* A run of lost frames; while it is open it is put again as it grows, and replaces itself. */
 int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *loss,
-		   const char *const *group_names, int64_t utc_ns);
+		   const char *const *group_names, int64_t utc_ns, uint64_t cookie, unsigned flags);
 /* A row of the phase's statistics, in ps. */
 int store_put_phase_row(struct store *s, unsigned link, const struct phase_row *row,
 			int64_t utc_ns);

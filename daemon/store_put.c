@@ -83,7 +83,7 @@ int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_
 }
 
 int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *loss,
-		   const char *const *group_names, int64_t utc_ns)
+		   const char *const *group_names, int64_t utc_ns, uint64_t cookie, unsigned flags)
 {
 	bool of_group = loss->kind == 1;
 	struct row r;
@@ -107,7 +107,7 @@ int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *
 	} else {
 		row_null(&r);
 	}
-	return store_submit(s, &r, 0, 0);
+	return store_submit(s, &r, cookie, flags);
 }
 
 int store_put_phase_row(struct store *s, unsigned link, const struct phase_row *row, int64_t utc_ns)

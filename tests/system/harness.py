@@ -6,6 +6,7 @@ that makes stations below a directory of its own and counts checks. A case that 
 host was too slow for the rings' depth the case is run once more, then skipped: neither passed nor failed.
 """
 import argparse
+import collections
 import os
 import re
 import shutil
@@ -77,12 +78,30 @@ class Bench:
         self.equal("the daemon ends with 0", code, 0)
         ledger = st.ledger()
         self.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
+        self.equal("every loss in the ledger has its name and frames, no more and no fewer", *names_and_sums(ledger))
         rc, truth = st.compare()
         self.check("every delivered frame equals the truth, every other is named", rc == 0, truth)
         lost = {(x["link"], x["code"]) for x in after_beginning(ledger)}
         self.check("no other link lost a frame, no other loss", lost <= set(named),
                    f"{sorted(lost)}, expected {sorted(named)}")
         return ledger
+
+
+LINK_LOSSES = ("link-down", "board-fifo", "ring-full", "crc", "alignment", "time-fault")
+
+
+def names_and_sums(ledger):
+    """Frames lost by place and reason: as the rows of losses name them, and as the sums of the ledger have them."""
+    names, sums = collections.Counter(), collections.Counter()
+    for h in ledger["hops"]:
+        names[h["link"], h["stream"], h["group"], h["code"]] += h["frames"]
+    for link in ledger["totals"]["links"]:
+        for code in LINK_LOSSES:
+            sums[link["link"], None, None, code] += link[code]
+    for s in ledger["totals"]["streams"]:
+        for code, frames in s["dropped"].items():
+            sums[s["link"], s["stream"], s["group"], code] += frames
+    return +names, +sums
 
 
 def after_beginning(ledger):

@@ -133,7 +133,7 @@ static void put_loss(const struct writer *w)
 				   .tai_ns = INT64_MIN};
 
 	loss.next = loss.first + loss.frames;
-	store_put_loss(w->r->s, w->session, &loss, groups, w->time);
+	store_put_loss(w->r->s, w->session, &loss, groups, w->time, 0, 0);
 }
 
 /* A link's life: restarts of DMA and of the driver, other floors, rows that come late, pauses, and rows that

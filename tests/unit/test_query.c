@@ -82,7 +82,7 @@ static void put_ledger(struct store_rig *r)
 		store_put_link_row(r->s, 1, &l, INT64_MIN, RIG_UTC + second, 0, 0);
 		store_put_stream_row(r->s, 1, &m, groups, RIG_UTC + second, 0, 0);
 	}
-	store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 3);
+	store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 3, 0, 0);
 }
 
 static void put_commands(struct store_rig *r)
@@ -401,7 +401,7 @@ static void put_drop(struct store_rig *r, unsigned link, unsigned outcome, uint6
 				   .frames = frames,
 				   .tai_ns = first == 1000 ? 77 : INT64_MIN};
 
-	store_put_loss(r->s, 1, &loss, groups, utc_ns);
+	store_put_loss(r->s, 1, &loss, groups, utc_ns, 0, 0);
 }
 
 /* Rows of a loss that follow each other are one; nothing else is joined. */
@@ -436,7 +436,7 @@ static void test_joined_losses(void **state)
 	other.first = 9080;
 	other.frames = 80;
 	other.tai_ns = INT64_MIN;
-	store_put_loss(r->s, 1, &other, groups, RIG_UTC + 204000000000ll);
+	store_put_loss(r->s, 1, &other, groups, RIG_UTC + 204000000000ll, 0, 0);
 	store_rig_flush(r);
 	q = open_query(r);
 	assert_int_equal(query_account_of(q, RIG_UTC + 100000000000ll, QUERY_ALL, 0, &json), 0);

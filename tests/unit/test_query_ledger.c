@@ -179,7 +179,7 @@ static void test_loss_times(void **state)
 					   .frames = 800,
 					   .tai_ns = wanted[i].tai_ns};
 
-		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 300000000000ll);
+		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 300000000000ll, 0, 0);
 	}
 	store_rig_flush(r);
 	assert_int_equal(query_open(r->path, &q, NULL), 0);
@@ -467,7 +467,7 @@ static void test_hops(void **state)
 		loss.link = 1;
 		loss.floor = 2;
 		loss.tai_ns = RIG_UTC + (int64_t)loss.first * 125000;
-		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 5000000000ll);
+		store_put_loss(r->s, 1, &loss, groups, RIG_UTC + 5000000000ll, 0, 0);
 	}
 	store_rig_flush(r);
 	json = ask(r, 0, 10, 0);

@@ -524,21 +524,21 @@ static void test_ledger_rows(void **state)
 	/* another session is another row */
 	store_put_link_row(r.s, 2, &l, INT64_MIN, RIG_UTC + 2, 0, 0);
 	store_put_stream_row(r.s, 1, &m, groups, RIG_UTC, 0, 0);
-	store_put_loss(r.s, 1, &loss, groups, RIG_UTC);
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC, 0, 0);
 	loss.frames = 9;
 	loss.open = 0;
 	loss.tai_ns = 77;
-	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 5);
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 5, 0, 0);
 	loss.next = 40100; /* joined: it has holes */
 	loss.frames = 12;
-	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 5);
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 5, 0, 0);
 	loss.next = 40003;
 	loss.frames = 3; /* an old report again */
-	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 6);
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 6, 0, 0);
 	loss.kind = 1;
 	loss.code = OUTCOME_DROP_SLOW;
 	loss.group = 0;
-	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 6);
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC + 6, 0, 0);
 	store_rig_flush(&r);
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM ledger_link"), 2);
 	assert_int_equal(store_rig_number(&r, "SELECT good FROM ledger_link WHERE session=1"),
