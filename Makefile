@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # FCM-Server: one makefile, a module.mk per folder, everything built below build/.
 #
-# A folder's module.mk says what it builds with three calls:
+# A folder's module.mk says what it builds with four calls:
 #   $(eval $(call library,NAME,SOURCES,PKGS))            -> build/lib/libNAME.a
+#   $(eval $(call shared,NAME,MAJOR,SOURCES,MAP,PKGS))   -> build/lib/libNAME.so.MAJOR, for others; exports what MAP says
 #   $(eval $(call program,NAME,SOURCES,LIBS,PKGS))       -> build/bin/NAME
 #   $(eval $(call unit_test,NAME,SOURCES,LIBS,PKGS))     -> build/tests/NAME, run by check-unit
 # LIBS are names of our own static libraries, in link order; PKGS are pkg-config names.
@@ -11,9 +12,13 @@ SHELL      := /bin/bash
 VERSION    := 0.1.0
 prefix     ?= /usr
 sysconfdir ?= /etc
+libdir     ?= $(prefix)/lib
+includedir ?= $(prefix)/include
+pythondir  ?= $(prefix)/lib/python3/dist-packages
 unitdir    ?= $(prefix)/lib/systemd/system
 B          ?= build
 CC         ?= cc
+OBJCOPY    ?= objcopy
 CFLAGS     ?= -O2 -g
 PYTHON     := /usr/bin/python3
 
@@ -45,6 +50,18 @@ $(B)/lib/lib$(1).a: $(call objs,$(2))
 	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
 endef
 
+define shared
+all_objs += $(patsubst %.c,$(B)/pic/%.o,$(3))
+$(patsubst %.c,$(B)/pic/%.o,$(3)): pkgs += $(5)
+$(B)/lib/lib$(1).so.$(2): $(patsubst %.c,$(B)/pic/%.o,$(3)) $(4)
+	@mkdir -p $$(@D)
+	@echo "  LD      $$@"
+	$$(Q)$$(CC) $$(CFLAGS) $$(SANITIZE) $$(LDFLAGS) -pthread -shared -Wl,-soname,lib$(1).so.$(2) \
+	    -Wl,--version-script=$(4) -o $$@ $(patsubst %.c,$(B)/pic/%.o,$(3)) $$(call pkgl,$(5))
+
+all: $(B)/lib/lib$(1).so.$(2)
+endef
+
 define program
 programs += $(B)/bin/$(1)
 all_objs += $(call objs,$(2))
@@ -70,7 +87,7 @@ endef
 Q := $(if $(V),,@)
 
 modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk driver/perf/module.mk \
-             slowctl/module.mk daemon/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
+             slowctl/module.mk daemon/module.mk daemon/consumer/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
              tests/unit/module.mk tests/system/module.mk tests/bench/module.mk tests/vm/module.mk)
 include $(modules)
 
@@ -81,6 +98,11 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	$(Q)$(CC) $(our_flags) $(CPPFLAGS) $(CFLAGS) $(call pkgc,$(sort $(pkgs))) -c -o $@ $<
+
+$(B)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC PIC  $<"
+	$(Q)$(CC) $(our_flags) -fPIC $(CPPFLAGS) $(CFLAGS) $(call pkgc,$(sort $(pkgs))) -c -o $@ $<
 
 all: $(libraries) $(programs) ## build everything below build/
 tests-build: $(unit_tests)
@@ -207,7 +229,7 @@ install-module: ## the kernel module's sources, where DKMS looks for them
 	@$(MAKE) --no-print-directory -C driver/kernel install VERSION=$(VERSION) \
 	    DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
 
-install: all install-lib install-module ## install below $(DESTDIR)$(prefix)
+install: all install-lib install-fcmdata install-module ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
@@ -216,8 +238,8 @@ install: all install-lib install-module ## install below $(DESTDIR)$(prefix)
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
 	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu \
 	    $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
-	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm_data.h \
-	    schemas/fcm_data.py schemas/fcm.lua $(DESTDIR)$(prefix)/share/fcm-server/
+	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm.lua \
+	    $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
 	install -m 644 README.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/

@@ -6,16 +6,14 @@
     consumer_example.py --endpoint tcp://127.0.0.1:5710       reserved: every block, acknowledged
 """
 import argparse
-import json
 import os
 import sys
 import time
 
-import zmq
-
-# Beside this file in the source tree; installed, in the package's data directory.
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), "/usr/share/fcm-server"]
-from fcm_data import Block  # noqa: E402
+# In the source tree the modules lie here; installed, where Python looks by itself.
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [here, os.path.join(here, "..", "daemon", "consumer")]
+from fcmdata import Member, Monitor, Refused  # noqa: E402
 
 
 def options():
@@ -29,75 +27,42 @@ def options():
     return p.parse_args()
 
 
-class Reserved:
-    """A DEALER that says HELLO, lives, and acknowledges."""
-
-    def __init__(self, context, args):
-        self.hello = json.dumps({"protocol": 1, "name": args.name, "group": args.group,
-                                 "credit": 32}).encode()
-        self.socket = context.socket(zmq.DEALER)
-        self.socket.linger = 100
-        self.socket.connect(args.endpoint)
-        self.socket.send_multipart([b"HELLO", self.hello])
-
-    def receive(self):
-        """The next block, or None after 0.2 s without one."""
-        if not self.socket.poll(200):
-            self.socket.send(b"ALIVE")
-            return None
-        verb, *body = self.socket.recv_multipart()
-        if verb == b"BLOCK":
-            return Block(*body[1:])
-        if verb == b"ERROR":
-            error = json.loads(body[0])
-            if error["error"] not in ("unknown-member", "too-slow"):
-                raise SystemExit(f"refused: {error['error']}: {error['hint']}")
-            self.socket.send_multipart([b"HELLO", self.hello])  # the daemon is a new one, or we were slow
-        return None
-
-    def done(self, block):
-        self.socket.send_multipart([b"ACK", block.ack()])
-
-
-class Monitor:
-    """A SUB that listens."""
-
-    def __init__(self, context, args):
-        self.socket = context.socket(zmq.SUB)
-        self.socket.linger = 0
-        self.socket.subscribe(b"pmt.")
-        self.socket.connect(args.monitor)
-
-    def receive(self):
-        return Block(*self.socket.recv_multipart()[1:]) if self.socket.poll(200) else None
-
-    def done(self, block):
-        pass
-
-
 def show(counts):
     for (tower, floor), hits in sorted(counts.items()):
         print(f"T{tower:02} F{floor:02}  " + " ".join(f"{n:8}" for n in hits), flush=True)
 
 
-def main():
-    args = options()
-    context = zmq.Context()
-    consumer = Reserved(context, args) if args.endpoint else Monitor(context, args)
+def count(counts, block):
+    floor = counts.setdefault((block["tower"], block["floor"]), [0] * 6)
+    for module in range(block.channels):
+        floor[module] += len(block.hit_offsets(module))
+
+
+def consume(data, seconds):
     counts, begin, shown = {}, time.monotonic(), time.monotonic()
-    while time.monotonic() < begin + args.seconds:
-        block = consumer.receive()
-        if block is not None:
-            if block.stream == "pmt":
-                floor = counts.setdefault((block["tower"], block["floor"]), [0] * 6)
-                for module in range(block.channels):
-                    floor[module] += len(block.hit_offsets(module))
-            consumer.done(block)
+    while time.monotonic() < begin + seconds:
+        block = data.receive(timeout=0.2)
+        if block and block.stream == "pmt" and not (block.repeat or block.again):
+            count(counts, block)
+        if block and block.gap_lost:
+            print(f"T{block['tower']:02} F{block['floor']:02}  lost {block.gap_lost} frames from {block.gap_first}",
+                  file=sys.stderr)
+        if block and isinstance(data, Member):
+            data.ack(block.key)
         if time.monotonic() - shown >= 1:
             show(counts)
             counts, shown = {}, time.monotonic()
     show(counts)
-    context.destroy(linger=100)
+
+
+def main():
+    args = options()
+    try:
+        with Member(args.endpoint, args.name, args.group) if args.endpoint else \
+                Monitor(args.monitor, topics=("pmt.",)) as data:
+            consume(data, args.seconds)
+    except (Refused, ValueError) as e:
+        raise SystemExit(f"consumer_example: {e}")
 
 
 if __name__ == "__main__":

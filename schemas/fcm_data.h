@@ -46,6 +46,7 @@
 #ifndef FCM_DATA_H
 #define FCM_DATA_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -143,15 +144,15 @@ struct fcm_block_header {
 	uint32_t payload_crc; /* CRC-32C of the payload */
 	uint32_t header_crc;  /* CRC-32C of the 252 bytes before */
 };
-_Static_assert(sizeof(struct fcm_block_header) == 256, "block header");
-_Static_assert(offsetof(struct fcm_block_header, sequence) == 48, "block header");
-_Static_assert(offsetof(struct fcm_block_header, channel_offset) == 120, "block header");
+static_assert(sizeof(struct fcm_block_header) == 256, "block header");
+static_assert(offsetof(struct fcm_block_header, sequence) == 48, "block header");
+static_assert(offsetof(struct fcm_block_header, channel_offset) == 120, "block header");
 
 struct fcm_ack {
 	uint64_t sequence;
 	uint8_t stream, link, tower, floor;
 	uint32_t reserved;
 };
-_Static_assert(sizeof(struct fcm_ack) == 16, "ack");
+static_assert(sizeof(struct fcm_ack) == 16, "ack");
 
 #endif

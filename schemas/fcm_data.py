@@ -8,6 +8,9 @@ numpy only; a message comes from pyzmq as [topic, header, payload]:
     for module in range(block.channels):
         hits = block.hits(module)            # structured array: t5ns, frame, second, charge, ...
 """
+import ctypes
+import functools
+
 import numpy as np
 
 MAGIC = 0x424D4346
@@ -22,6 +25,9 @@ SAMPLES_PER_FRAME = 24
 
 PMT, HYDROPHONE, INSTRUMENT = 0, 1, 2
 STREAMS = ("pmt", "hydrophone", "instrument")
+CHANNELS = (6, 2, 2)
+FRAMES_MAX = 1600
+LINKS = 4
 
 FLAGS = {
     "resent": 0x001, "gap": 0x002, "no-time": 0x004, "partial": 0x008, "step": 0x010,
@@ -85,6 +91,76 @@ def unpack_hits(raw, offsets):
     return hits
 
 
+def _crc_tables():
+    """The step over four zero bytes as tables of 16 bits, and the one over 64 as tables of 8."""
+    byte = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        byte = byte >> 1 ^ np.where(byte & 1, np.uint32(0x82F63B78), np.uint32(0))
+    values = np.arange(256, dtype=np.uint32)[None, :] << np.array([[0], [8], [16], [24]], np.uint32)
+    over = byte[values & 255] ^ values >> 8  # over one byte
+    two = [over]
+    while len(two) < 7:
+        two.append(_crc_over(two[-1], two[-1]))
+    half = np.arange(65536, dtype=np.uint32)
+    return _crc_over(two[2], half), _crc_over(two[2], half << 16), two[6]
+
+
+def _crc_over(step, crc):
+    """The checksums `crc`, after the zero bytes that `step` is for."""
+    return step[0][crc & 255] ^ step[1][crc >> 8 & 255] ^ step[2][crc >> 16 & 255] ^ step[3][crc >> 24]
+
+
+_CRC_LANE = 64  # bytes
+_CRC_LOW, _CRC_HIGH, _CRC_STEP = _crc_tables()
+try:
+    _isal = ctypes.CDLL("libisal.so.2").crc32_iscsi
+    _isal.argtypes, _isal.restype = (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint), ctypes.c_uint
+except (OSError, AttributeError):
+    _isal = None
+
+
+def crc32c(data):
+    """CRC-32C of bytes: by isa-l where it is installed (libisal2), else by numpy, some hundred times slower."""
+    data = np.frombuffer(data, np.uint8)
+    if _isal:
+        return _isal(data.ctypes.data, len(data), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return crc32c_numpy(data)
+
+
+def crc32c_numpy(data):
+    """In lanes of 64 bytes, side by side, then joined in pairs."""
+    lanes = 1
+    while lanes * _CRC_LANE < max(len(data), 4):
+        lanes *= 2
+    # Zeros in front change nothing in a checksum that begins with 0; to begin with ones is to turn the
+    # first four bytes.
+    padded = np.zeros(lanes * _CRC_LANE, np.uint8)
+    begin = len(padded) - len(data)
+    padded[begin:] = data
+    if len(data) < 4:  # too short for that
+        crc = 0xFFFFFFFF
+        for byte in data.tolist():
+            crc = int(_crc_byte(crc, byte))
+        return crc ^ 0xFFFFFFFF
+    padded[begin:begin + 4] ^= 0xFF
+    crc = np.zeros(lanes, np.uint32)
+    for word in np.ascontiguousarray(padded.view("<u4").reshape(lanes, -1).T):
+        crc = crc ^ word
+        crc = _CRC_LOW[crc & 0xFFFF] ^ _CRC_HIGH[crc >> 16]
+    step = _CRC_STEP
+    while len(crc) > 1:
+        crc = _crc_over(step, crc[0::2]) ^ crc[1::2]
+        step = _crc_over(step, step)
+    return int(crc[0]) ^ 0xFFFFFFFF
+
+
+def _crc_byte(crc, byte):
+    crc ^= byte
+    for _ in range(8):
+        crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc
+
+
 class Block:
     """A received block. ValueError when header and payload are not those of one."""
 
@@ -106,6 +182,29 @@ class Block:
                  len(self.payload)) or max(h["channel_offset"][:self.channels + 1]) > len(self.payload)):
             raise ValueError("offsets outside the payload")
 
+    def verify(self, topic=None):
+        """Both checksums and every number of the header. ValueError says what is wrong."""
+        h = self.header
+        if crc32c(h.tobytes()[:-4]) != h["header_crc"]:
+            raise ValueError("header CRC")
+        if (h["stream"] >= len(STREAMS) or self.channels not in (0, CHANNELS[h["stream"]]) or
+                not 1 <= self.frames <= FRAMES_MAX or int(h["frames_lost"]) + int(h["frames_bad"]) > self.frames or
+                h["link"] >= LINKS or int(h["sequence"]) >> 40 != int(h["dma_epoch"]) & 0xFFFFFF):
+            raise ValueError("header's numbers")
+        if topic is not None and bytes(topic) != self.topic:
+            raise ValueError("topic of another block")
+        if crc32c(self.payload) != h["payload_crc"]:
+            raise ValueError("payload CRC")
+        index = self.index()
+        if self.channels and ((index[:, 0] < h["channel_offset"][:self.channels]).any() or
+                              (index[:, -1] > h["channel_offset"][1:self.channels + 1]).any()):
+            raise ValueError("index outside its channel")
+
+    @property
+    def topic(self):
+        """As bytes: b"pmt.T01.F07"."""
+        return b"%s.T%02d.F%02d" % (self.stream.encode(), self["tower"], self["floor"])
+
     def __getitem__(self, name):
         """A header field as a Python number."""
         return self.header[name].item()
@@ -114,10 +213,13 @@ class Block:
     def stream(self):
         return STREAMS[self["stream"]]
 
-    @property
+    @functools.cached_property
     def key(self):
-        """Recognises a repeat."""
-        return self["link"], self["tower"], self["floor"], self["stream"], self["sequence"]
+        """Recognises a repeat, and is what a reserved consumer acknowledges the block with: 16 bytes."""
+        ack = np.zeros(1, ack_dtype)
+        for name in ("sequence", "stream", "link", "tower", "floor"):
+            ack[name] = self.header[name]
+        return ack.tobytes()
 
     def flags(self):
         """Names of the flags that are set."""
@@ -130,7 +232,8 @@ class Block:
     def index(self):
         """u32[channels, frames + 1]: byte offsets into the payload."""
         count = self.channels * (self.frames + 1)
-        index = np.frombuffer(self.payload, "<u4", count, self["index_offset"]).reshape(self.channels, -1)
+        index = np.frombuffer(self.payload, "<u4", count, self["index_offset"]).reshape(
+            self.channels, self.frames + 1)
         if count and (index.max() > len(self.payload) or (index[:, 1:] < index[:, :-1]).any()):
             raise ValueError("index outside the payload")
         return index
@@ -144,6 +247,8 @@ class Block:
 
     def hit_offsets(self, module):
         """Where the hits of an optical module stand in the payload, in order."""
+        if not self.channels:
+            return np.zeros(0, np.int64)  # a GAP
         if self._offsets is None:
             self._offsets = self._walk()
         return self._offsets[module]
@@ -190,10 +295,3 @@ class Block:
     def samples(self, hydrophone):
         """A hydrophone's samples, i32: 24 for each frame that came with some (see index())."""
         return np.frombuffer(self.channel(hydrophone), "<i4")
-
-    def ack(self):
-        """What a reserved consumer sends back: bytes."""
-        ack = np.zeros(1, ack_dtype)
-        for name in ("sequence", "stream", "link", "tower", "floor"):
-            ack[name] = self.header[name]
-        return ack.tobytes()

@@ -4,24 +4,8 @@
 nanet3_sources := $(addprefix driver/lib/,nanet3.c events.c links.c poller.c sock.c device.c)
 $(eval $(call library,nanet3,$(nanet3_sources)))
 
-nanet3_so   := libnanet3.so.0
-nanet3_pic  := $(patsubst %.c,$(B)/pic/%.o,$(nanet3_sources))
-all_objs    += $(nanet3_pic)
-libdir      ?= $(prefix)/lib
-includedir  ?= $(prefix)/include
-
-$(B)/pic/%.o: %.c
-	@mkdir -p $(@D)
-	@echo "  CC PIC  $<"
-	$(Q)$(CC) $(our_flags) -fPIC $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-
-$(B)/lib/$(nanet3_so): $(nanet3_pic) driver/lib/nanet3.map
-	@mkdir -p $(@D)
-	@echo "  LD      $@"
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-soname,$(nanet3_so) \
-	    -Wl,--version-script=driver/lib/nanet3.map -o $@ $(nanet3_pic)
-
-all: $(B)/lib/$(nanet3_so)
+$(eval $(call shared,nanet3,0,$(nanet3_sources),driver/lib/nanet3.map))
+nanet3_so := libnanet3.so.0
 
 install-lib: $(B)/lib/$(nanet3_so) $(B)/lib/libnanet3.a ## install libnanet3 alone: libraries, headers, pkg-config, manual page
 	install -d $(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/nanet3 \

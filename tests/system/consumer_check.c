@@ -156,13 +156,14 @@ static uint64_t sequences_of(const struct fcm_block_header *h)
 		       : 1;
 }
 
-static bool check_sequence(struct consumer_check *c, const struct fcm_block_header *h)
+static bool check_sequence(struct consumer_check *c, const struct fcmdata_block *b)
 {
+	const struct fcm_block_header *h = &b->header;
 	struct track *t = track_of(c, h);
 	uint64_t sequence = h->sequence & SEQUENCE_MASK, n = sequences_of(h);
 	int before;
 
-	if (!t || h->sequence >> 40 != (h->dma_epoch & 0xffffff)) {
+	if (!t) {
 		c->counts.malformed++;
 		return false;
 	}
@@ -171,6 +172,8 @@ static bool check_sequence(struct consumer_check *c, const struct fcm_block_head
 		track_mark(t, sequence + i);
 	}
 	c->counts.resent += (h->flags & FCM_BLOCK_RESENT) != 0;
+	c->counts.misjudged +=
+		(b->repeat || b->again) != (before == 1 && h->flags & FCM_BLOCK_RESENT);
 	if (before != 1) {
 		c->counts.malformed += before < 0;
 		return false;
@@ -277,18 +280,18 @@ static void check_hits(struct consumer_check *c, const uint8_t *data, size_t byt
 	record->hash[channel] = XXH3_64bits(c->scratch, bytes);
 }
 
-static void check_channels(struct consumer_check *c, const struct block_reader *r, uint32_t f,
+static void check_channels(struct consumer_check *c, const struct fcmdata_block *b, uint32_t f,
 			   struct consumer_record *record)
 {
 	const uint8_t *data;
-	size_t bytes;
 
-	for (unsigned channel = 0; channel < r->header.channels; channel++) {
-		bytes = block_reader_data(r, channel, f, &data);
-		if (r->header.stream == FCM_PMT) {
+	for (unsigned channel = 0; channel < b->header.channels; channel++) {
+		size_t bytes = (size_t)fcmdata_bytes(b, channel, f, &data);
+
+		if (b->header.stream == FCM_PMT) {
 			check_hits(c, data, bytes, record->tai_ns != FCM_NO_TAI, channel, record);
 			c->counts.hits += record->hits[channel];
-		} else if (r->header.stream == FCM_HYDROPHONE && bytes > 0) {
+		} else if (b->header.stream == FCM_HYDROPHONE && bytes > 0) {
 			record->hash[channel] = XXH3_64bits(data, bytes);
 			record->bad_hits =
 				(uint16_t)(record->bad_hits + (bytes != TDM_SAMPLES * 4));
@@ -297,17 +300,17 @@ static void check_channels(struct consumer_check *c, const struct block_reader *
 	}
 }
 
-static void check_frame(struct consumer_check *c, const struct block_reader *r, uint32_t f,
+static void check_frame(struct consumer_check *c, const struct fcmdata_block *b, uint32_t f,
 			bool repeat)
 {
-	const struct fcm_block_header *h = &r->header;
+	const struct fcm_block_header *h = &b->header;
 	struct consumer_record record = {
 		.magic = RECORD_MAGIC,
 		.link = h->link,
 		.tower = h->tower,
 		.floor = h->floor,
 		.stream = h->stream,
-		.status = block_reader_status(r, f),
+		.status = (uint8_t)fcmdata_status(b, f),
 		.flags = (uint8_t)((h->flags & FCM_BLOCK_RESENT ? RECORD_RESENT : 0) |
 				   (repeat ? RECORD_REPEAT : 0)),
 		.floor_frame = h->first_frame + f,
@@ -323,7 +326,7 @@ static void check_frame(struct consumer_check *c, const struct block_reader *r, 
 	if (has_time(h)) {
 		record.tai_ns = block_tai_ns(h) + (int64_t)f * TDM_FRAME_NS;
 	}
-	check_channels(c, r, f, &record);
+	check_channels(c, b, f, &record);
 	c->counts.bad_hits += record.bad_hits;
 	c->counts.time_errors += record.time_errors;
 	if (c->record_fd >= 0 && h->stream != FCM_INSTRUMENT) {
@@ -346,32 +349,23 @@ static void note_latency(struct consumer_counts *n, const struct fcm_block_heade
 	n->latencies++;
 }
 
-bool consumer_check_block(struct consumer_check *c, const void *topic, size_t topic_bytes,
-			  const void *header, size_t header_bytes, const void *payload,
-			  size_t payload_bytes, int64_t tai_now_ns, struct fcm_ack *ret_ack)
+bool consumer_check_block(struct consumer_check *c, const struct fcmdata_block *b,
+			  int64_t tai_now_ns)
 {
 	struct consumer_counts *n = &c->counts;
-	struct block_reader r;
-	enum block_reader_error error = block_reader_open(&r, topic, topic_bytes, header,
-							  header_bytes, payload, payload_bytes);
-	const struct fcm_block_header *h = &r.header;
+	const struct fcm_block_header *h = &b->header;
 	bool repeat;
 
-	if (error != BLOCK_READER_OK) {
-		n->malformed += error == BLOCK_READER_MALFORMED;
-		n->crc_errors += error != BLOCK_READER_MALFORMED;
-		return false;
-	}
 	n->blocks++;
-	n->bytes += header_bytes + payload_bytes;
+	n->bytes += sizeof(*h) + h->payload_bytes;
 	n->frames += h->frames;
 	n->frames_lost += h->frames_lost;
 	n->frames_bad += h->frames_bad;
 	n->instrument_records += h->stream == FCM_INSTRUMENT ? h->items : 0;
-	if (h->stream == FCM_PMT && h->link < 4) {
+	if (h->stream == FCM_PMT) {
 		n->link_frames[h->link] += h->frames;
 	}
-	repeat = check_sequence(c, h);
+	repeat = check_sequence(c, b);
 	check_label(c, h);
 	note_latency(n, h, tai_now_ns);
 	if (has_time(h)) {
@@ -383,13 +377,8 @@ bool consumer_check_block(struct consumer_check *c, const void *topic, size_t to
 		if (c->records == RECORD_BUFFER && consumer_check_flush(c) < 0) {
 			return false;
 		}
-		check_frame(c, &r, f, repeat);
+		check_frame(c, b, f, repeat);
 	}
-	*ret_ack = (struct fcm_ack){.sequence = h->sequence,
-				    .stream = h->stream,
-				    .link = h->link,
-				    .tower = h->tower,
-				    .floor = h->floor};
 	return true;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a consumer finds out about the blocks it gets: repeats and gaps by their sequence, the time of
- * day in every hit, latency; and the record file that truth-compare reads.
+ * day in every hit, latency; and the record file that truth-compare reads. It remembers everything, and
+ * judges libfcmdata, which remembers a while.
  *
  * A record is 128 bytes, little-endian, one per carrying frame and stream (pmt and hydrophone). The
  * hashes are those of driver/emu/truth.h: XXH3_64bits over the hits that start in the frame, their
@@ -14,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/consumer/fcmdata.h"
 #include "tdm/hit.h"
-#include "tests/system/block_reader.h"
 
 #define RECORD_MAGIC 0x5246u /* "FR" */
 
@@ -54,7 +55,8 @@ struct consumer_counts {
 	uint64_t repeats;	    /* blocks that had come before ... */
 	uint64_t repeats_unflagged; /* ... of them without the flag */
 	uint64_t gaps;		    /* blocks missing between the first and the last */
-	uint64_t crc_errors, malformed;
+	uint64_t misjudged; /* blocks that libfcmdata takes for repeats, or not, and we do not */
+	uint64_t malformed; /* their numbers make no sense */
 	uint64_t bad_hits, time_errors;
 	uint64_t label_errors; /* blocks whose slice id does not fit their tai_ns */
 	uint64_t no_time;      /* blocks without time */
@@ -72,11 +74,9 @@ struct consumer_check *consumer_check_create(int32_t tai_utc_s, enum hit_day_ori
 					     int record_fd);
 void consumer_check_destroy(struct consumer_check *c);
 
-/* A message. `tai_now_ns`: when it arrived. `*ret_ack` is its acknowledgement when `true` comes back;
- * false: malformed or damaged, nothing to acknowledge. */
-bool consumer_check_block(struct consumer_check *c, const void *topic, size_t topic_bytes,
-			  const void *header, size_t header_bytes, const void *payload,
-			  size_t payload_bytes, int64_t tai_now_ns, struct fcm_ack *ret_ack);
+/* A block as libfcmdata hands it out. `tai_now_ns`: when it arrived. False: it could not be recorded. */
+bool consumer_check_block(struct consumer_check *c, const struct fcmdata_block *b,
+			  int64_t tai_now_ns);
 /* Records to the file: before the blocks are acknowledged. 0 or negative errno. */
 int consumer_check_flush(struct consumer_check *c);
 /* Gaps are brought up to date. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcm-consumer: a consumer process of the station. As a reserved consumer (--endpoint) it says HELLO,
- * acknowledges in batches what it has checked and recorded, and starts anew when the daemon did; as a
- * monitor (--monitor) it only listens. What it checks is in consumer_check.h. Ends with one line of
- * JSON on SIGTERM, SIGINT or after --seconds.
+ * fcm-consumer: a consumer process of the station, on libfcmdata. As a reserved consumer (--endpoint) it
+ * acknowledges in batches what it has checked and recorded; as a monitor (--monitor) it only listens.
+ * What it checks is in consumer_check.h. Ends with one line of JSON on SIGTERM, SIGINT or after --seconds.
  *
  * Exit: 0; 1 when it was refused, could not record, or --check found something; 2 usage.
  */
@@ -19,16 +18,13 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #include "tests/system/consumer_check.h"
 
 #define CREDIT_DEFAULT 64u
 #define BATCH_MAX      32u /* blocks before an acknowledgement */
-#define ALIVE_MS       250
-#define HELLO_AGAIN_MS 100
+#define BATCH_MS       250 /* a slow consumer lives by its acknowledgements */
 #define WAIT_MS	       50
-#define MONITOR_INPROC "inproc://handshakes"
 
 struct options {
 	const char *endpoint, *monitor, *topic, *name, *group, *record;
@@ -39,14 +35,12 @@ struct options {
 
 struct consumer {
 	struct options o;
-	void *context, *socket, *handshakes;
+	struct fcmdata *data;
 	struct consumer_check *check;
 	int record_fd;
-	struct fcm_ack ack[BATCH_MAX];
-	unsigned acks;
-	uint64_t received; /* BLOCK messages */
-	uint64_t hellos, welcomes, acknowledged, too_slow;
-	int64_t begin_ms, last_sent_ms, last_hello_ms;
+	struct fcm_ack done[BATCH_MAX]; /* checked, not acknowledged yet */
+	unsigned dones;
+	int64_t begin_ms, batch_ms;
 	int failed; /* exit code */
 };
 
@@ -75,29 +69,12 @@ static int64_t tai_now_ns(const struct consumer *c)
 	return ((int64_t)t.tv_sec + c->o.tai_utc_s) * 1000000000 + t.tv_nsec;
 }
 
-/* ---- out ---- */
+/* ---- blocks ---- */
 
-static void send_words(struct consumer *c, const char *verb, const void *body, size_t bytes)
+static void fail(struct consumer *c)
 {
-	if (zmq_send(c->socket, verb, strlen(verb), ZMQ_DONTWAIT | (body ? ZMQ_SNDMORE : 0)) < 0) {
-		return; /* nobody there, and its queue is full: HELLO will begin anew */
-	}
-	if (body) {
-		zmq_send(c->socket, body, bytes, ZMQ_DONTWAIT);
-	}
-	c->last_sent_ms = now_ms();
-}
-
-static void say_hello(struct consumer *c)
-{
-	char text[256];
-	int n = snprintf(text, sizeof(text),
-			 "{\"protocol\":1,\"name\":\"%s\",\"group\":\"%s\",\"credit\":%u}",
-			 c->o.name, c->o.group, c->o.credit);
-
-	c->last_hello_ms = now_ms();
-	c->hellos++;
-	send_words(c, "HELLO", text, (size_t)n);
+	c->failed = 1;
+	ended = 1;
 }
 
 /* What is acknowledged lies in the record. */
@@ -108,146 +85,63 @@ static void acknowledge(struct consumer *c)
 	if (r < 0) {
 		fprintf(stderr, "fcm-consumer: %s: %s: nothing more is acknowledged\n", c->o.record,
 			strerror(-r));
-		c->failed = 1;
-		ended = 1;
+		fail(c);
 		return;
 	}
-	if (c->acks > 0 && !c->o.monitor) {
-		send_words(c, "ACK", c->ack, c->acks * sizeof(c->ack[0]));
-		c->acknowledged += c->acks;
+	for (unsigned i = 0; i < c->dones && !c->o.monitor; i++) {
+		fcmdata_ack(c->data, &c->done[i]);
 	}
-	c->acks = 0;
+	c->dones = 0;
+	c->batch_ms = now_ms();
+	fcmdata_flush(c->data);
 }
 
-/* ---- in ---- */
-
-struct message {
-	zmq_msg_t part[4];
-	unsigned parts; /* more than 4: too many */
-};
-
-static bool receive(void *socket, struct message *m)
+static void on_block(struct consumer *c, const struct fcmdata_block *b)
 {
-	int more = 1;
-	size_t size = sizeof(more);
-	zmq_msg_t rest;
-
-	m->parts = 0;
-	while (more) {
-		zmq_msg_t *to = m->parts < 4 ? &m->part[m->parts] : &rest;
-
-		zmq_msg_init(to);
-		if (zmq_msg_recv(to, socket, ZMQ_DONTWAIT) < 0) {
-			zmq_msg_close(to);
-			return m->parts > 0;
-		}
-		m->parts++;
-		if (to == &rest) {
-			zmq_msg_close(to);
-		}
-		zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size);
+	if (consumer_check_block(c->check, b, tai_now_ns(c))) {
+		c->done[c->dones++] = b->key;
 	}
-	return true;
-}
-
-static void release(struct message *m)
-{
-	for (unsigned i = 0; i < m->parts && i < 4; i++) {
-		zmq_msg_close(&m->part[i]);
-	}
-}
-
-static bool is(zmq_msg_t *part, const char *verb)
-{
-	return zmq_msg_size(part) == strlen(verb) &&
-	       memcmp(zmq_msg_data(part), verb, strlen(verb)) == 0;
-}
-
-static void on_block(struct consumer *c, zmq_msg_t part[3])
-{
-	c->received++;
-	if (consumer_check_block(c->check, zmq_msg_data(&part[0]), zmq_msg_size(&part[0]),
-				 zmq_msg_data(&part[1]), zmq_msg_size(&part[1]),
-				 zmq_msg_data(&part[2]), zmq_msg_size(&part[2]), tai_now_ns(c),
-				 &c->ack[c->acks])) {
-		c->acks++;
-	}
+	fcmdata_release(c->data, b);
 	if (c->o.slow_us > 0) {
 		usleep(c->o.slow_us);
 	}
-	if (c->acks == BATCH_MAX || c->acks * 4 >= c->o.credit) {
+	if (c->dones == BATCH_MAX || c->dones * 4 >= c->o.credit ||
+	    now_ms() - c->batch_ms > BATCH_MS) {
 		acknowledge(c);
 	}
 }
 
-static void on_error(struct consumer *c, zmq_msg_t *body)
+static struct fcmdata_stats stats_of(const struct consumer *c)
 {
-	json_t *root = json_loadb(zmq_msg_data(body), zmq_msg_size(body), 0, NULL);
-	const char *error = json_string_value(json_object_get(root, "error"));
-	const char *hint = json_string_value(json_object_get(root, "hint"));
+	struct fcmdata_stats s;
 
-	if (error && strcmp(error, "too-slow") == 0) {
-		c->too_slow++;
-		say_hello(c);
-	} else if (error && strcmp(error, "unknown-member") == 0) {
-		if (now_ms() - c->last_hello_ms > HELLO_AGAIN_MS) {
-			say_hello(c);
-		}
-	} else {
-		fprintf(stderr, "fcm-consumer: refused by %s: %s: %s\n", c->o.endpoint,
-			error ? error : "no reason given", hint ? hint : "");
-		c->failed = 1;
-		ended = 1;
-	}
-	json_decref(root);
-}
-
-static void on_message(struct consumer *c, struct message *m)
-{
-	if (c->o.monitor && m->parts == 3) {
-		on_block(c, &m->part[0]);
-	} else if (m->parts == 4 && is(&m->part[0], "BLOCK")) {
-		on_block(c, &m->part[1]);
-	} else if (m->parts == 2 && is(&m->part[0], "WELCOME")) {
-		c->welcomes++;
-	} else if (m->parts == 2 && is(&m->part[0], "ERROR")) {
-		on_error(c, &m->part[1]);
-	} else if (m->parts != 1 || !is(&m->part[0], "ALIVE")) {
-		fprintf(stderr,
-			"fcm-consumer: a message of %u parts that is none of the protocol\n",
-			m->parts);
-	}
+	fcmdata_get_stats(c->data, &s);
+	return s;
 }
 
 static bool stalled(const struct consumer *c)
 {
-	return c->o.stall_after > 0 && c->received >= c->o.stall_after;
+	return c->o.stall_after > 0 && stats_of(c).blocks >= c->o.stall_after;
 }
 
-static void serve(struct consumer *c)
+/* A block, or a while without one. */
+static int turn(struct consumer *c)
 {
-	struct message m;
+	const struct fcmdata_block *b;
+	int r;
 
-	while (!ended && !stalled(c) && receive(c->socket, &m)) {
-		on_message(c, &m);
-		release(&m);
-		if (now_ms() - c->last_sent_ms > ALIVE_MS) {
-			acknowledge(c); /* a slow consumer lives by its acknowledgements */
-			break;
-		}
+	if (stalled(c)) {
+		acknowledge(c);
+		usleep(WAIT_MS * 1000);
+		return fcmdata_alive(c->data);
 	}
-	acknowledge(c);
-}
-
-/* A connection stands (again): the daemon at its other end does not know us. */
-static void serve_handshakes(struct consumer *c)
-{
-	struct message m;
-
-	while (receive(c->handshakes, &m)) {
-		release(&m);
-		say_hello(c);
+	r = fcmdata_receive(c->data, c->dones > 0 ? 0 : WAIT_MS, &b);
+	if (r == 1) {
+		on_block(c, b);
+	} else if (r == 0 && c->dones > 0) {
+		acknowledge(c);
 	}
+	return r;
 }
 
 /* ---- summary ---- */
@@ -262,6 +156,7 @@ static json_t *latency_json(const struct consumer_counts *n)
 
 static void print_summary(struct consumer *c, bool final)
 {
+	const struct fcmdata_stats s = stats_of(c);
 	const struct consumer_counts *n = consumer_check_counts(c->check);
 	const struct {
 		const char *name;
@@ -275,21 +170,24 @@ static void print_summary(struct consumer *c, bool final)
 		{"samples", n->samples},
 		{"instrument_records", n->instrument_records},
 		{"bytes", n->bytes},
-		{"acknowledged", c->acknowledged},
+		{"acknowledged", s.acknowledged},
 		{"resent", n->resent},
 		{"repeats", n->repeats},
 		{"repeats_unflagged", n->repeats_unflagged},
 		{"gaps", n->gaps},
-		{"crc_errors", n->crc_errors},
-		{"malformed", n->malformed},
+		{"misjudged", n->misjudged},
+		{"gap_frames", s.gap_frames},
+		{"gap_lost", s.gap_lost},
+		{"crc_errors", s.header_crcs + s.payload_crcs},
+		{"malformed", n->malformed + s.malformed + s.strangers},
 		{"bad_hits", n->bad_hits},
 		{"time_errors", n->time_errors},
 		{"label_errors", n->label_errors},
 		{"no_time", n->no_time},
 		{"fifo_full", n->fifo_full},
-		{"hellos", c->hellos},
-		{"welcomes", c->welcomes},
-		{"too_slow", c->too_slow},
+		{"hellos", s.hellos},
+		{"welcomes", s.welcomes},
+		{"too_slow", s.too_slow},
 	};
 	json_t *root = json_object(), *links = json_array();
 
@@ -316,11 +214,13 @@ static void print_summary(struct consumer *c, bool final)
 static uint64_t faults(struct consumer *c)
 {
 	const struct consumer_counts *n = consumer_check_counts(c->check);
+	const struct fcmdata_stats s = stats_of(c);
 	uint64_t found = 0;
 
 	if (c->o.check) {
-		found = n->crc_errors + n->malformed + n->repeats_unflagged + n->bad_hits +
-			n->time_errors + n->label_errors;
+		found = s.header_crcs + s.payload_crcs + s.malformed + s.strangers + n->malformed +
+			n->repeats_unflagged + n->misjudged + n->bad_hits + n->time_errors +
+			n->label_errors;
 	}
 	return found + (c->o.complete ? n->gaps : 0);
 }
@@ -332,21 +232,16 @@ static void loop(struct consumer *c)
 	int64_t next_print_ms = c->begin_ms + 1000;
 
 	while (!ended) {
-		bool still = stalled(c);
-		zmq_pollitem_t items[] = {
-			{.socket = c->socket, .events = still ? 0 : ZMQ_POLLIN},
-			{.socket = c->handshakes, .events = ZMQ_POLLIN},
-		};
-		int64_t now;
+		int r = turn(c);
+		int64_t now = now_ms();
 
-		zmq_poll(items, c->handshakes ? 2 : 1, WAIT_MS);
-		if (c->handshakes) {
-			serve_handshakes(c);
-		}
-		serve(c);
-		now = now_ms();
-		if (!c->o.monitor && c->hellos > 0 && now - c->last_sent_ms >= ALIVE_MS) {
-			send_words(c, "ALIVE", NULL, 0);
+		if (r == -ECONNREFUSED) {
+			fprintf(stderr, "fcm-consumer: refused by %s: %s\n", c->o.endpoint,
+				fcmdata_refusal(c->data));
+			fail(c);
+		} else if (r < 0 && r != -EINTR) {
+			fprintf(stderr, "fcm-consumer: %s\n", strerror(-r));
+			fail(c);
 		}
 		if (c->o.each_second && now >= next_print_ms) {
 			print_summary(c, false);
@@ -358,39 +253,19 @@ static void loop(struct consumer *c)
 	}
 }
 
-static int set_number(void *socket, int option, int value)
+static int open_data(struct consumer *c)
 {
-	return zmq_setsockopt(socket, option, &value, sizeof(value));
-}
+	const char *const topics[] = {c->o.topic, NULL};
+	const struct fcmdata_config config = {
+		.mode = c->o.monitor ? FCMDATA_MONITOR : FCMDATA_RESERVED,
+		.endpoint = c->o.monitor ? c->o.monitor : c->o.endpoint,
+		.name = c->o.name,
+		.group = c->o.group,
+		.credit = c->o.credit,
+		.topics = topics,
+	};
 
-static int connect_socket(struct consumer *c)
-{
-	const char *endpoint = c->o.monitor ? c->o.monitor : c->o.endpoint;
-	int handshake = ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
-
-	c->context = zmq_ctx_new();
-	c->socket = zmq_socket(c->context, c->o.monitor ? ZMQ_SUB : ZMQ_DEALER);
-	if (!c->socket) {
-		return -1;
-	}
-	set_number(c->socket, ZMQ_LINGER, 500);
-	set_number(c->socket, ZMQ_RECONNECT_IVL, 20);
-	set_number(c->socket, ZMQ_RECONNECT_IVL_MAX, 200);
-	set_number(c->socket, ZMQ_SNDHWM, 1000);
-	/* Never full for what the daemon may send: credit bounds it, not this. */
-	set_number(c->socket, ZMQ_RCVHWM, c->o.monitor ? 64 : 4096);
-	set_number(c->socket, ZMQ_HEARTBEAT_IVL, 1000);
-	set_number(c->socket, ZMQ_HEARTBEAT_TIMEOUT, 3000);
-	if (c->o.monitor) {
-		zmq_setsockopt(c->socket, ZMQ_SUBSCRIBE, c->o.topic, strlen(c->o.topic));
-	} else {
-		c->handshakes = zmq_socket(c->context, ZMQ_PAIR);
-		if (zmq_socket_monitor(c->socket, MONITOR_INPROC, handshake) < 0 ||
-		    zmq_connect(c->handshakes, MONITOR_INPROC) < 0) {
-			return -1;
-		}
-	}
-	return zmq_connect(c->socket, endpoint);
+	return fcmdata_open(&config, &c->data);
 }
 
 static int open_record(struct consumer *c)
@@ -428,9 +303,11 @@ static int start(struct consumer *c)
 		fprintf(stderr, "fcm-consumer: out of memory\n");
 		return -1;
 	}
-	if (connect_socket(c) < 0) {
-		fprintf(stderr, "fcm-consumer: %s: %s\n",
-			c->o.monitor ? c->o.monitor : c->o.endpoint, zmq_strerror(zmq_errno()));
+	r = open_data(c);
+	if (r < 0) {
+		fprintf(stderr, "fcm-consumer: %s, name %s, group %s: %s\n",
+			c->o.monitor ? c->o.monitor : c->o.endpoint, c->o.name, c->o.group,
+			strerror(-r));
 		return -1;
 	}
 	return 0;
@@ -438,20 +315,7 @@ static int start(struct consumer *c)
 
 static void stop(struct consumer *c)
 {
-	if (c->socket && !c->o.monitor && c->welcomes > 0) {
-		send_words(c, "BYE", NULL, 0);
-	}
-	if (c->handshakes) {
-		zmq_socket_monitor(c->socket, NULL, 0);
-		set_number(c->handshakes, ZMQ_LINGER, 0);
-		zmq_close(c->handshakes);
-	}
-	if (c->socket) {
-		zmq_close(c->socket);
-	}
-	if (c->context) {
-		zmq_ctx_term(c->context);
-	}
+	fcmdata_close(c->data);
 	if (c->record_fd >= 0) {
 		close(c->record_fd);
 	}
@@ -565,7 +429,7 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	c.begin_ms = now_ms();
+	c.begin_ms = c.batch_ms = now_ms();
 	if (start(&c) < 0) {
 		c.failed = 1;
 	} else {

@@ -35,6 +35,7 @@ def daemon_killed_under_data(t):
     t.equal("no frame lost", lost, [])
     for name, s in st.summaries().items():
         t.equal(f"{name}: no block twice but those flagged", s["repeats_unflagged"], 0)
+        t.equal(f"{name}: libfcmdata calls nothing lost", s["gap_lost"], 0)
     with sqlite3.connect(f"file:{st.path('station.db')}?mode=ro", uri=True) as db:
         cut = db.execute("SELECT link, second, restarts, cells, partial FROM ledger_link WHERE restarts > 0").fetchall()
         keys = db.execute("SELECT count(*), count(DISTINCT link || ':' || second) FROM ledger_link").fetchone()

@@ -78,7 +78,7 @@ def hits_are_read(t):
               "fifo_full": False}
     t.equal("the test vector", {k: hit[k].item() for k in wanted}, wanted)
     t.equal("flags by name", block.flags(), ["resent", "emulated"])
-    t.equal("the acknowledgement", block.ack(), struct.pack("<QBBBBI", 77, 0, 2, 1, 3, 0))
+    t.equal("the acknowledgement", block.key, struct.pack("<QBBBBI", 77, 0, 2, 1, 3, 0))
     row = block.hits(0)[0]
     t.equal("a hit's samples", block.hit_samples(row).tobytes(), wanted_samples(payload, row))
 

@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""libnanet3 as others meet it: installed below a prefix of its own, found by pkg-config."""
+"""libnanet3 and libfcmdata as others meet them: installed elsewhere, found by pkg-config."""
 import os
 import re
 import subprocess
 import sys
 
+import zmq
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
+import test_pyconsumer  # noqa: E402
 from emulator import Emulator  # noqa: E402
 
 SOURCE = os.path.join(harness.ROOT, "tests", "system", "outsider.c")
+DATA_SOURCE = os.path.join(harness.ROOT, "tests", "system", "outsider_fcmdata.c")
 FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2"]
 
 
@@ -18,12 +22,29 @@ def run(*argv, **kwargs):
     return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **kwargs)
 
 
+def make_install(t, target, where):
+    made = run("make", "-s", "--no-print-directory", "-C", harness.ROOT, target, where,
+               f"B={os.path.relpath(os.path.dirname(os.path.abspath(t.bin)), harness.ROOT)}")
+    t.check(f"make {target}", made.returncode == 0, made.stdout)
+
+
 def install(t):
     prefix = os.path.join(t.base, "installed")
-    made = run("make", "-s", "--no-print-directory", "-C", harness.ROOT, "install-lib", f"prefix={prefix}",
-               f"B={os.path.relpath(os.path.dirname(os.path.abspath(t.bin)), harness.ROOT)}")
-    t.check("make install-lib", made.returncode == 0, made.stdout)
+    make_install(t, "install-lib", f"prefix={prefix}")
     return prefix
+
+
+def install_data(t):
+    """libfcmdata in a system's root of its own, as a package would be made."""
+    root = os.path.join(t.base, "root")
+    make_install(t, "install-fcmdata", f"DESTDIR={root}")
+    return root
+
+
+def data_pkg_config(root, *args):
+    env = {**os.environ, "PKG_CONFIG_PATH": f"{root}/usr/lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": root}
+    return subprocess.run(["pkg-config", *args, "fcmdata"], env=env, capture_output=True, text=True,
+                          check=True).stdout.split()
 
 
 def pkg_config(prefix, *args):
@@ -59,6 +80,37 @@ def built_linked_and_run(t):
         t.equal("without a board", (done.returncode, done.stdout), (1, "nanet3_open: No such file or directory\n"))
 
 
+def a_block_for_a_stranger(t):
+    """libfcmdata, shared and static, by pkg-config, outside of the tree: a block comes and is acknowledged"""
+    if t.sanitized:
+        t.check("an instrumented library is not for others", True)
+        return
+    root = install_data(t)
+    env = {"LD_LIBRARY_PATH": f"{root}/usr/lib", "PYTHONPATH": f"{root}/usr/lib/python3/dist-packages"}
+    flags, libs = data_pkg_config(root, "--cflags"), data_pkg_config(root, "--libs")
+    context = zmq.Context()
+    for name, what in (("shared", libs), ("static", ["-Wl,-Bstatic", *libs, "-Wl,-Bdynamic", "-lzmq", "-ljansson", "-lisal"])):
+        program = os.path.join(t.base, f"data-{name}")
+        made = run("cc", *FLAGS, *flags, "-o", program, DATA_SOURCE, *what, cwd=t.base)
+        if not t.check(f"{name}: built", made.returncode == 0, made.stdout):
+            continue
+        t.equal(f"{name}: needs libfcmdata.so.0", "libfcmdata.so.0" in run("readelf", "-d", program).stdout, name == "shared")
+        daemon = test_pyconsumer.FakeDaemon(context)
+        with subprocess.Popen([program, f"tcp://127.0.0.1:{daemon.port}"], env=env, cwd=t.base, text=True,
+                              stdout=subprocess.PIPE) as process:
+            t.equal(f"{name}: HELLO", daemon.hears(None)[0], b"HELLO")
+            daemon.say(b"WELCOME", b"{}")
+            daemon.block(7)
+            heard = daemon.hears(None)
+            t.equal(f"{name}: ACK", (heard[0], heard[1][:1]), (b"ACK", b"\x07"))
+            t.equal(f"{name}: says", process.communicate(timeout=30)[0], "pmt of floor 2, 80 frames, 0 hits\n")
+        daemon.router.close()
+    context.term()
+    done = run(sys.executable, "-c", "import fcmdata, fcm_data; print(fcmdata.__file__, fcm_data.__file__)", env=env,
+               cwd=t.base)
+    t.check("the Python modules are found", done.returncode == 0 and done.stdout.count(root) == 2, done.stdout)
+
+
 def only_its_own_names(t):
     """the shared library exports what its header declares, the static one takes no other names"""
     with open(os.path.join(harness.ROOT, "driver", "lib", "libnanet3.h")) as f:
@@ -69,21 +121,28 @@ def only_its_own_names(t):
     t.equal("exported", exported, declared)
     t.equal("other names in the static library",
             {n for n in names("-g", "--defined-only", f"{lib}/libnanet3.a") if not re.match("(lib)?nanet3_", n)}, set())
+    with open(os.path.join(harness.ROOT, "daemon", "consumer", "fcmdata.h")) as f:
+        declared = set(re.findall(r"^(?:int|void|const char \*|enum fcmdata_damage) ?(fcmdata_\w+)\(", f.read(), re.M))
+    t.equal("exported by libfcmdata", names("-D", "--defined-only", f"{lib}/libfcmdata.so.0") - {"FCMDATA_0"}, declared)
+    t.equal("names in the static libfcmdata", names("-g", "--defined-only", f"{lib}/libfcmdata.a"), declared)
 
 
 def the_header_suits_cxx(t):
-    """a C++ compiler takes the installed header, where there is one"""
+    """a C++ compiler takes the installed headers, where there is one"""
     if t.sanitized or run("sh", "-c", "command -v g++").returncode != 0:
         t.check("no C++ compiler here", True)
         return
     prefix = install(t)
     source = os.path.join(t.base, "header.cc")
     with open(source, "w") as f:
-        f.write("#include <nanet3/libnanet3.h>\nint main() { nanet3_close(nullptr); }\n")
-    made = run("g++", "-Wall", "-Wextra", "-Werror", *pkg_config(prefix, "--cflags"), "-o",
-               os.path.join(t.base, "header"), source, *pkg_config(prefix, "--libs"))
+        f.write("#include <nanet3/libnanet3.h>\n#include <fcmdata/fcmdata.h>\n"
+                "int main() { nanet3_close(nullptr); fcmdata_close(nullptr); }\n")
+    root = install_data(t)
+    made = run("g++", "-Wall", "-Wextra", "-Werror", *pkg_config(prefix, "--cflags"),
+               *data_pkg_config(root, "--cflags"), "-o", os.path.join(t.base, "header"), source,
+               *pkg_config(prefix, "--libs"), *data_pkg_config(root, "--libs"))
     t.check("compiled and linked", made.returncode == 0, made.stdout)
 
 
 if __name__ == "__main__":
-    harness.main([built_linked_and_run, only_its_own_names, the_header_suits_cxx])
+    harness.main([built_linked_and_run, a_block_for_a_stranger, only_its_own_names, the_header_suits_cxx])

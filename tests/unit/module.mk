@@ -14,10 +14,14 @@ $(eval $(call unit_test,test_deframe_random,$(addprefix tests/unit/,test_deframe
 $(eval $(call unit_test,test_groups,$(addprefix tests/unit/,test_groups.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
 $(eval $(call unit_test,test_groups_policy,$(addprefix tests/unit/,test_groups_policy.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
 $(eval $(call unit_test,test_groups_random,$(addprefix tests/unit/,test_groups_random.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
-$(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tests/system/,consumer_check.c block_reader.c truth_book.c),data tdm,libisal libxxhash sqlite3))
+$(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tests/system/,consumer_check.c truth_book.c),fcmdata data tdm,libzmq jansson libisal libxxhash sqlite3))
 $(eval $(call unit_test,test_feed,$(addprefix tests/unit/,test_feed.c feed_rig.c) $(addprefix daemon/,feed.c feed_line.c feed_socket.c block_pool.c),tdm,libisal))
 $(eval $(call unit_test,test_publisher_feed,$(addprefix tests/unit/,test_publisher_feed.c feed_rig.c),publisher data tdm,libzmq jansson libisal))
 $(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher data tdm,libzmq jansson libisal))
+
+$(eval $(call unit_test,test_fcmdata,tests/unit/test_fcmdata.c,fcmdata tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_fcmdata_block,tests/unit/test_fcmdata_block.c,fcmdata tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_fcmdata_track,tests/unit/test_fcmdata_track.c daemon/consumer/track.c,,))
 
 # driver/: the board's model, its user-space host, the library
 $(eval $(call unit_test,test_board,$(addprefix tests/unit/,test_board.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))

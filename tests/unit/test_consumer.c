@@ -228,19 +228,51 @@ static void seal(struct sent *s)
 		tdm_crc32c(&s->header, offsetof(struct fcm_block_header, header_crc));
 }
 
-static bool receive(const struct sent *s)
+/* The hits of a block lie between the times that its header names, and both are reached. */
+static void hold_times(const struct fcmdata_block *b)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+	struct fcmdata_cursor c;
+	struct fcmdata_hit hit;
+	unsigned hits = 0;
+
+	for (unsigned m = 0; m < b->header.channels; m++) {
+		assert_int_equal(fcmdata_begin(b, m, &c), 0);
+		while (fcmdata_next_hit(&c, &hit) == 1) {
+			first = hit.tai_ns < first ? hit.tai_ns : first;
+			last = hit.tai_ns > last ? hit.tai_ns : last;
+			hits++;
+		}
+	}
+	assert_int_equal(hits, b->header.items);
+	assert_true(first == b->header.first_item_tai_ns && last == b->header.last_item_tai_ns);
+}
+
+/* As libfcmdata would hand it out, were it new. */
+static enum fcmdata_damage look(const struct sent *s, struct fcmdata_block *ret_block)
 {
 	const char *topic = s->header.stream == FCM_PMT ? "pmt.T01.F03" : "hydrophone.T01.F03";
-	struct fcm_ack ack;
-	bool good = consumer_check_block(bench.check, topic, strlen(topic), &s->header,
-					 sizeof(s->header), s->payload, s->header.payload_bytes,
-					 s->header.tai_ns + 11000000, &ack);
 
-	if (good) {
-		assert_int_equal(ack.sequence, s->header.sequence);
-		assert_int_equal(ack.floor, s->header.floor);
+	return fcmdata_check(topic, strlen(topic), &s->header, sizeof(s->header), s->payload,
+			     s->header.payload_bytes, ret_block);
+}
+
+static bool receive_as(const struct sent *s, bool repeat)
+{
+	struct fcmdata_block b;
+
+	if (look(s, &b) != FCMDATA_GOOD) {
+		return false;
 	}
-	return good;
+	b.repeat = repeat;
+	assert_int_equal(b.key.sequence, s->header.sequence);
+	assert_int_equal(b.key.floor, s->header.floor);
+	return consumer_check_block(bench.check, &b, s->header.tai_ns + 11000000);
+}
+
+static bool receive(const struct sent *s)
+{
+	return receive_as(s, false);
 }
 
 static void receive_all(void)
@@ -248,7 +280,12 @@ static void receive_all(void)
 	for (unsigned n = 0; n < BLOCKS; n++) {
 		for (unsigned stream = FCM_PMT; stream <= FCM_HYDROPHONE; stream++) {
 			struct sent s = build(n, stream);
+			struct fcmdata_block b;
 
+			assert_int_equal(look(&s, &b), FCMDATA_GOOD);
+			if (stream == FCM_PMT) {
+				hold_times(&b);
+			}
 			assert_true(receive(&s));
 			free(s.payload);
 		}
@@ -321,7 +358,7 @@ static void test_all_equal(void **state)
 	assert_int_equal(n->link_frames[LINK], FRAMES);
 	assert_int_equal(n->samples, FRAMES * TDM_SAMPLES * TDM_HYDROPHONES);
 	assert_true(n->hits > 20 * FRAMES);
-	assert_int_equal(n->crc_errors + n->malformed + n->bad_hits + n->time_errors, 0);
+	assert_int_equal(n->misjudged + n->malformed + n->bad_hits + n->time_errors, 0);
 	assert_int_equal(n->label_errors + n->repeats + n->gaps + n->no_time, 0);
 	assert_int_equal(n->latency_min_ns, 1000000);
 	assert_int_equal(consumer_check_latency(n, 0.99), 1500000);
@@ -429,10 +466,10 @@ static void test_repeats(void **state)
 	assert_true(receive(&s));
 	s.header.flags |= FCM_BLOCK_RESENT;
 	seal(&s);
-	assert_true(receive(&s));
+	assert_true(receive_as(&s, true));
 	n = consumer_check_counts(bench.check);
 	assert_int_equal(n->repeats, 1);
-	assert_int_equal(n->repeats_unflagged, 0);
+	assert_int_equal(n->repeats_unflagged + n->misjudged, 0);
 	b = judge(false);
 	assert_int_equal(book_tally(b, LINK, FCM_PMT)->repeats, BLOCK_FRAMES);
 	assert_int_equal(book_errors(book_tally(b, LINK, FCM_PMT)), 0);
@@ -444,6 +481,9 @@ static void test_repeats(void **state)
 	b = judge(false);
 	assert_int_equal(book_tally(b, LINK, FCM_PMT)->repeats_unflagged, BLOCK_FRAMES);
 	book_close(b);
+	assert_int_equal(n->misjudged, 0);
+	assert_true(receive_as(&s, true)); /* a library that calls repeat what is not flagged */
+	assert_int_equal(n->misjudged, 1);
 	free(s.payload);
 }
 
@@ -503,22 +543,13 @@ static void test_wrong_times(void **state)
 	book_close(b);
 }
 
+/* Damage that gets past libfcmdata, with CRCs made right, is survived. */
 static void test_damaged_messages(void **state)
 {
-	const struct consumer_counts *n = consumer_check_counts(bench.check);
 	struct sent s = build(0, FCM_PMT), bad;
-	uint64_t seen = 0;
+	unsigned taken = 0;
 
 	(void)state;
-	s.payload[5000] ^= 4;
-	assert_false(receive(&s));
-	assert_int_equal(n->crc_errors, 1);
-	s.payload[5000] ^= 4;
-	s.header.frames_bad = 1;
-	assert_false(receive(&s));
-	assert_int_equal(n->crc_errors, 2);
-	s.header.frames_bad = 0;
-	/* Every field and index wrong in turn, CRCs right: refused or survived. */
 	for (unsigned i = 0; i < 252 + 2048; i++) {
 		uint8_t *byte;
 
@@ -528,15 +559,13 @@ static void test_damaged_messages(void **state)
 		*byte ^= 0x81;
 		if (bad.header.payload_bytes == s.header.payload_bytes) {
 			seal(&bad);
-			receive(&bad);
+			taken += receive(&bad);
 		}
 		if (i >= 252) {
 			*byte ^= 0x81;
 		}
-		seen++;
 	}
-	assert_int_equal(seen, 252 + 2048);
-	assert_true(n->malformed > 1000);
+	assert_in_range(taken, 50, 1000);
 	free(s.payload);
 }
 

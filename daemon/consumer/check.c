@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A data message held against its own header: nothing in it is believed before. Pure.
+ *
+ * What is checked here is what items.c relies on: every index lies inside the payload and inside its
+ * channel, and never goes back.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/consumer/fcmdata_private.h"
+#include "tdm/frame.h"
+#include "tdm/le.h"
+
+#define FRAMES_MAX	1600u
+#define FIRST_FRAME_MAX (1ull << 62)
+#define PAYLOAD_MAX	(1u << 30) /* bytes; the largest real one is 16 MB */
+#define TOPIC_BYTES	64u
+#define SEQUENCE_EPOCHS 0xffffffu /* of the DMA epoch, what fits above the sequence's 40 bits */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are read as they lie in memory");
+
+static bool topic_agrees(const struct fcm_block_header *h, const void *topic, size_t bytes)
+{
+	char expected[TOPIC_BYTES];
+	int n = snprintf(expected, sizeof(expected), "%s.T%02u.F%02u", fcm_stream_name(h->stream),
+			 h->tower, h->floor);
+
+	return (size_t)n == bytes && memcmp(expected, topic, bytes) == 0;
+}
+
+unsigned libfcmdata_channels(unsigned stream)
+{
+	static const uint8_t channels[FCM_STREAMS] = {TDM_MODULES, TDM_HYDROPHONES, 2};
+
+	return stream < FCM_STREAMS ? channels[stream] : 0;
+}
+
+static bool numbers_sane(const struct fcm_block_header *h, size_t payload_bytes)
+{
+	return h->magic == FCM_BLOCK_MAGIC && h->version == FCM_BLOCK_VERSION &&
+	       h->header_bytes == sizeof(*h) && h->stream < FCM_STREAMS &&
+	       (h->channels == 0 || h->channels == libfcmdata_channels(h->stream)) &&
+	       h->link < LIBFCMDATA_LINKS && h->frames >= 1 && h->frames <= FRAMES_MAX &&
+	       h->first_frame <= FIRST_FRAME_MAX && h->payload_bytes == payload_bytes &&
+	       payload_bytes <= PAYLOAD_MAX && h->frames_lost <= h->frames &&
+	       h->frames_bad <= h->frames - h->frames_lost &&
+	       h->sequence >> 40 == (h->dma_epoch & SEQUENCE_EPOCHS);
+}
+
+static bool index_sane(const struct fcmdata_block *b, unsigned channel)
+{
+	const struct fcm_block_header *h = &b->header;
+	const uint8_t *index = b->payload + h->index_offset + (size_t)channel * (h->frames + 1) * 4;
+	uint32_t before = h->channel_offset[channel], end = h->channel_offset[channel + 1];
+
+	if (end > h->payload_bytes) {
+		return false;
+	}
+	for (uint32_t f = 0; f <= h->frames; f++) {
+		uint32_t at = le32_get(index + 4 * (size_t)f);
+
+		if (at < before || at > end) {
+			return false;
+		}
+		before = at;
+	}
+	return true;
+}
+
+/* Status, index and channels lie inside the payload. */
+static bool layout_sane(const struct fcmdata_block *b)
+{
+	const struct fcm_block_header *h = &b->header;
+	uint64_t index_bytes = (uint64_t)h->channels * (h->frames + 1) * 4;
+
+	if ((uint64_t)h->status_offset + h->frames > h->payload_bytes) {
+		return false;
+	}
+	if (h->channels == 0) {
+		return true;
+	}
+	if (h->index_offset + index_bytes > h->payload_bytes || h->data_offset > h->payload_bytes ||
+	    h->channel_offset[0] < h->data_offset) {
+		return false;
+	}
+	for (unsigned c = 0; c < h->channels; c++) {
+		if (!index_sane(b, c)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+enum fcmdata_damage fcmdata_check(const void *topic, size_t topic_bytes, const void *header,
+				  size_t header_bytes, const void *payload, size_t payload_bytes,
+				  struct fcmdata_block *ret_block)
+{
+	struct fcmdata_block b = {.payload = payload};
+	const struct fcm_block_header *h = &b.header;
+
+	if (header_bytes != sizeof(b.header)) {
+		return FCMDATA_MALFORMED;
+	}
+	memcpy(&b.header, header, sizeof(b.header));
+	if (tdm_crc32c(h, offsetof(struct fcm_block_header, header_crc)) != h->header_crc) {
+		return FCMDATA_HEADER_CRC;
+	}
+	if (!numbers_sane(h, payload_bytes) || !topic_agrees(h, topic, topic_bytes)) {
+		return FCMDATA_MALFORMED;
+	}
+	if (tdm_crc32c(payload, payload_bytes) != h->payload_crc) {
+		return FCMDATA_PAYLOAD_CRC;
+	}
+	if (!layout_sane(&b)) {
+		return FCMDATA_MALFORMED;
+	}
+	b.key = (struct fcm_ack){
+		.sequence = h->sequence,
+		.stream = h->stream,
+		.link = h->link,
+		.tower = h->tower,
+		.floor = h->floor,
+	};
+	*ret_block = b;
+	return FCMDATA_GOOD;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libfcmdata: blocks of FCM-Server's data for one consumer. Connects, receives, checks, acknowledges,
+ * and says of each block whether it is a repeat and what is missing before it. fcm_data.h is the format.
+ *
+ * A handle belongs to one thread, and so do its blocks. Nothing is logged, nothing exits, no thread is
+ * started but ZeroMQ's own two a handle. Calls return 0 (or what they say) or a negative errno and leave
+ * ret_ arguments untouched on failure.
+ *
+ * Duty of a reserved consumer: call fcmdata_receive() or fcmdata_alive() at least once a second, or the
+ * daemon takes it for dead (consumer_dead_ms, 3 s) and gives its blocks to other members of its group.
+ * Both acknowledge, say ALIVE when it is time, and say HELLO again where the daemon asks for it, is a
+ * new one, or the connection is.
+ */
+#ifndef FCMDATA_H
+#define FCMDATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schemas/fcm_data.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FCMDATA_NAME_BYTES  48u /* of a member's name, its end included */
+#define FCMDATA_GROUP_BYTES 32u
+#define FCMDATA_CREDIT_MAX  1024u
+#define FCMDATA_SAMPLES	    24u /* of a hydrophone a frame */
+#define FCMDATA_TELEMETRY   64u /* bytes a frame */
+
+struct fcmdata;
+
+enum fcmdata_mode {
+	FCMDATA_RESERVED = 0, /* member of a group: every block, acknowledged */
+	FCMDATA_MONITOR = 1,  /* best effort: listens, acknowledges nothing */
+};
+
+/* Set all of it to 0 first: 0 is each member's default. */
+struct fcmdata_config {
+	enum fcmdata_mode mode;
+	const char
+		*endpoint; /* "tcp://127.0.0.1:5710": the daemon's reserved or monitor endpoint */
+	/* Reserved. Letters, digits and "._:-". No two live members have the same name; one that comes
+	 * back under its old name gets what it had not acknowledged. */
+	const char *name;
+	const char *group;
+	unsigned credit; /* blocks in flight to this member, 1..FCMDATA_CREDIT_MAX; 0: 64 */
+	bool sole;	 /* the group has no other member: then every gap is a loss, see gap_lost */
+	/* Monitor. */
+	const char *const
+		*topics;      /* prefixes, NULL behind the last: "pmt.", "pmt.T01.F07"; NULL: all */
+	unsigned queue;	      /* blocks that may wait here before more are lost; 0: 64 */
+	uint64_t reserved[8]; /* 0 */
+};
+
+struct fcmdata_block {
+	struct fcm_block_header header; /* checked, see fcmdata_check() */
+	const uint8_t *payload; /* header.payload_bytes, where ZeroMQ put them: of any alignment */
+	struct fcm_ack key;	/* for fcmdata_ack(), also after the block's release */
+	/* What this handle has had of it. Of a reserved consumer's repeats too an acknowledgement is owed. */
+	bool repeat; /* handed out and acknowledged before: its data have been processed */
+	bool again; /* handed out before, not acknowledged since. A monitor's repeats are all of this kind */
+	/*
+	 * Frames [gap_first, gap_first + gap_frames) of this link and stream, right before this block, have
+	 * not come to this handle. The first gap_lost of them were this member's for certain and are lost;
+	 * the rest may have gone to other members. With a sole member, and of a monitor, all are lost; before
+	 * a block flagged STEP none for certain, the numbering moved. The daemon's ledger has each by name.
+	 * Told once, when the block behind comes for the first time, and inside a DMA epoch only.
+	 */
+	uint64_t gap_first, gap_frames, gap_lost;
+};
+
+enum fcmdata_state {
+	FCMDATA_CONNECTING = 0, /* no daemon there (yet) */
+	FCMDATA_ASKED = 1,	/* HELLO is said, no answer yet */
+	FCMDATA_MEMBER = 2,	/* of a monitor: connected */
+	FCMDATA_REFUSED = 3,	/* for good: see fcmdata_refusal() */
+};
+
+/* Since fcmdata_open(). */
+struct fcmdata_stats {
+	enum fcmdata_state state;
+	uint64_t connections; /* to a daemon; all but the first are reconnects */
+	uint64_t hellos, welcomes;
+	uint64_t
+		too_slow; /* times that the daemon said so: a membership ended, the next was asked for */
+	uint64_t blocks, bytes, frames;	     /* handed out; bytes of header and payload */
+	uint64_t repeats, agains;	     /* of these blocks */
+	uint64_t gaps, gap_frames, gap_lost; /* gaps, their frames, of them surely lost */
+	uint64_t late;			     /* blocks from before a gap that had been told */
+	uint64_t acknowledged;		     /* sent to the daemon */
+	uint64_t header_crcs, payload_crcs; /* damaged messages: not handed out, not acknowledged */
+	uint64_t malformed;		    /* blocks whose header makes no sense; likewise */
+	uint64_t strangers;		    /* messages that are none of the protocol */
+	uint64_t reserved[8];
+};
+
+/*
+ * A handle for `config`, whose strings are copied. Does not wait for the daemon: that is what receiving
+ * does. -EINVAL: name, group, credit, topic or endpoint make no sense. -ENOMEM, -EMFILE.
+ */
+int fcmdata_open(const struct fcmdata_config *config, struct fcmdata **ret_handle);
+/* Sends what is acknowledged and BYE, takes half a second at most. All blocks are void. NULL is fine. */
+void fcmdata_close(struct fcmdata *h);
+
+/*
+ * Wait up to `timeout_ms` (0: not at all, -1: for ever) for a block: 1 and *ret_block, 0 when the time is
+ * over. -EINTR: a signal came. -ECONNREFUSED: the daemon does not want this member, fcmdata_refusal()
+ * says why; it stays so, to try again open a new handle. -ENOMEM: try again, nothing is lost.
+ * The block is valid until fcmdata_release(). More than one may be held: memory is the caller's credit.
+ * Acknowledgements are sent first, when enough of them wait or no message does.
+ */
+int fcmdata_receive(struct fcmdata *h, int timeout_ms, const struct fcmdata_block **ret_block);
+/* Give the memory back; says nothing to the daemon. NULL is fine. */
+void fcmdata_release(struct fcmdata *h, const struct fcmdata_block *b);
+
+/*
+ * What `key` names is processed: only that is delivered, for the daemon. Sent with others, by the next
+ * receive, alive or flush. Acknowledging twice, or what the daemon has meanwhile given to others, is
+ * harmless: it is noted for `repeat`, and not sent. -EINVAL: a monitor acknowledges nothing. -EAGAIN: too
+ * many wait and cannot be sent; nothing is noted, call again.
+ */
+int fcmdata_ack(struct fcmdata *h, const struct fcm_ack *key);
+/* From the caller's own books, before receiving: an earlier life of this consumer had processed `key`,
+ * perhaps without the daemon's hearing of it. It is a repeat when it comes. Some 65000 blocks of a stream are
+ * remembered, the newest. -ENOMEM. */
+int fcmdata_remember(struct fcmdata *h, const struct fcm_ack *key);
+/* Send what is acknowledged now. 0; -ENOTCONN: not a member at present, what is named will come again, as
+ * a repeat; -EAGAIN: the daemon takes nothing just now, it is kept. */
+int fcmdata_flush(struct fcmdata *h);
+/* For long computations, at least once a second: what is due is said. Cheap when nothing is. Receives no
+ * block. 0 or -ECONNREFUSED. */
+int fcmdata_alive(struct fcmdata *h);
+
+/*
+ * A descriptor for poll loops: readable whenever fcmdata_receive(h, 0, ...) has something to do, a block
+ * or a duty (it then may return 0). The handle's; -EMFILE, -ENOMEM.
+ */
+int fcmdata_fd(struct fcmdata *h);
+/* "error: hint" in the daemon's words, NULL when not refused. The handle's. */
+const char *fcmdata_refusal(const struct fcmdata *h);
+void fcmdata_get_stats(const struct fcmdata *h, struct fcmdata_stats *ret_stats);
+
+/* ---- what is in a block ---- */
+
+/* "good"; or the first check that failed. */
+enum fcmdata_damage {
+	FCMDATA_GOOD = 0,
+	FCMDATA_MALFORMED,   /* sizes, magic, version, numbers, offsets, topic */
+	FCMDATA_HEADER_CRC,  /* header_crc is not that of the header */
+	FCMDATA_PAYLOAD_CRC, /* payload_crc is not that of the payload */
+};
+
+/*
+ * Check a message: sizes, both CRCs, topic against header, every offset and index against the payload.
+ * FCMDATA_GOOD: *ret_block reads it (its facts are 0), as long as `payload` lives. What
+ * fcmdata_receive() hands out is checked so; this is for messages that came otherwise.
+ */
+enum fcmdata_damage fcmdata_check(const void *topic, size_t topic_bytes, const void *header,
+				  size_t header_bytes, const void *payload, size_t payload_bytes,
+				  struct fcmdata_block *ret_block);
+
+/* What became of carrying frame `frame` (from 0): 0 = good, else enum tdm_loss as fcm_data.py names them:
+ * 1 link-down, 2 board-fifo, 3 ring-full, 4 crc, 5 alignment, 6 time-fault. -EINVAL: no such frame. */
+int fcmdata_status(const struct fcmdata_block *b, uint32_t frame);
+
+/* The bytes that `channel` got from carrying frame `frame`: how many, and *ret_bytes where they are. 0
+ * for none, also of a GAP block. -EINVAL: no such channel of this stream, no such frame. */
+int fcmdata_bytes(const struct fcmdata_block *b, unsigned channel, uint32_t frame,
+		  const uint8_t **ret_bytes);
+
+/* Where an iteration stands: fcmdata_begin(), then the same fcmdata_next_...() until it says 0. */
+struct fcmdata_cursor {
+	const struct fcmdata_block *block;
+	unsigned channel;
+	uint32_t frame, at, end;
+};
+/* -EINVAL: no such channel of this stream. */
+int fcmdata_begin(const struct fcmdata_block *b, unsigned channel,
+		  struct fcmdata_cursor *ret_cursor);
+
+/* A TriDAS hit, whole (its layout is public). */
+struct fcmdata_hit {
+	const uint8_t *bytes; /* header of 16, samples behind it; of any alignment */
+	size_t length;
+	uint32_t carrier; /* carrying frame of the block that it starts in, from 0 */
+	int64_t tai_ns; /* TAI since 1970 of the hit, cable delay subtracted as in the header; FCM_NO_TAI */
+	uint8_t pmt, efcm, tower;
+	uint16_t t5ns;	 /* 0..24999, units of 5 ns in its frame */
+	uint16_t frame;	 /* 0..7999 of the second it was born in, at or before its carrier */
+	uint32_t second; /* of the UTC day, as stamped */
+	uint16_t day_bcd;
+	uint8_t year_bcd;
+	uint8_t samples; /* of one byte with `zip`, two without */
+	uint32_t charge; /* 22 bits */
+	bool fifo_full, fragment, zip;
+};
+/* The next hit of a pmt channel (optical module): 1, 0 at the end, -EBADMSG: the bytes there are no hit
+ * (the next frame's hits follow, when called again), -EINVAL: not a pmt block. */
+int fcmdata_next_hit(struct fcmdata_cursor *c, struct fcmdata_hit *ret_hit);
+
+/* The samples of a hydrophone in one frame: FCMDATA_SAMPLES, or 0 when none came. -EINVAL: no such
+ * hydrophone or frame, not a hydrophone block; -EBADMSG: another number of bytes. */
+int fcmdata_samples(const struct fcmdata_block *b, unsigned hydrophone, uint32_t frame,
+		    int32_t ret_samples[FCMDATA_SAMPLES]);
+
+/* The FCM's telemetry of one frame: FCMDATA_TELEMETRY and where it is, or 0 when none came; -EINVAL,
+ * -EBADMSG as above. */
+int fcmdata_telemetry(const struct fcmdata_block *b, uint32_t frame, const uint8_t **ret_bytes);
+
+#define FCMDATA_CHANNEL_TELEMETRY 0u /* of an instrument block */
+#define FCMDATA_CHANNEL_SERIAL	  1u
+
+/* What the serial tunnel carried. */
+struct fcmdata_serial {
+	const uint8_t *bytes;
+	uint8_t length;
+	uint8_t channel; /* of the tunnel */
+	uint16_t sequence;
+	uint32_t carrier; /* carrying frame of the block, from 0 */
+};
+/* The next record of FCMDATA_CHANNEL_SERIAL: 1, 0, -EBADMSG, -EINVAL as for hits. */
+int fcmdata_next_serial(struct fcmdata_cursor *c, struct fcmdata_serial *ret_serial);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Blocks of FCM-Server's data for one consumer: connect, receive, check, acknowledge, in the words of libfcmdata
+(fcmdata(3)) on pyzmq and numpy.
+
+    with Member("tcp://127.0.0.1:5710", name="trigger-1", group="trigger") as data:
+        while True:
+            block = data.receive(timeout=1)
+            if block and not block.repeat:
+                process(block)           # a fcm_data.Block, with what is said below
+            if block:
+                data.ack(block.key)
+
+What `receive` returns is a Block that is checked and has, beside what fcm_data.py says:
+
+    key           for ack(): 16 bytes
+    repeat        handed out and acknowledged before: its data have been processed; acknowledge it again
+    again         handed out before, not acknowledged since
+    gap_first, gap_frames, gap_lost
+                  frames [gap_first, gap_first + gap_frames) of this link and stream, right before this block, have
+                  not come. The first gap_lost of them were this member's for certain and are lost; the rest may
+                  have gone to other members of the group
+
+Duty: call receive() or alive() at least once a second, or the daemon takes the member for dead and gives its blocks to
+others. One object, one thread.
+"""
+import json
+import time
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from fcm_data import Block
+
+CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
+ALIVE_S, ANSWER_S, ANEW_S, WAIT_S = 0.25, 3, 1, 0.1
+ACKS = 32           # that make a message
+WINDOW = 65536      # sequences of a stream that are remembered
+TRACKS = 128        # streams of floors and DMA epochs
+SLICE_FRAMES = 1600
+MESSAGE_BYTES = 64 << 20
+LETTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
+
+
+class Refused(Exception):
+    """The daemon does not want this member: `error` and `hint` in its words. It stays so."""
+
+    def __init__(self, error, hint):
+        super().__init__(f"{error}: {hint}" if hint else error)
+        self.error, self.hint = error, hint
+
+
+# ---- repeats and gaps: daemon/consumer/track.c explains the rules
+
+SEEN, ACKED, OWED = 1, 2, 4
+
+
+class _Track:
+    """What this handle has had of a stream of a floor in a DMA epoch."""
+
+    def __init__(self):
+        self.forget()
+
+    def forget(self):
+        self.bits, self.top, self.block_frames = {}, 0, 0
+
+    def inside(self, n):
+        return n < self.top <= n + WINDOW
+
+    def raise_top(self, n):
+        self.top = max(self.top, n + 1)
+        if len(self.bits) > 2 * WINDOW:
+            self.bits = {k: v for k, v in self.bits.items() if self.inside(k)}
+
+
+class _Line:
+    """Up to which frame blocks of a link and stream have come."""
+
+    def __init__(self, block, membership):
+        self.dma_epoch, self.label = block["dma_epoch"], _label(block)
+        self.resent, self.membership = "resent" in block.flags(), membership
+        self.last_first, self.end = block["first_frame"], block["first_frame"] + block.frames
+
+
+def _label(block):
+    return block["time_epoch"], "no-time" in block.flags()
+
+
+def _split_key(key):
+    """(track, number) of an acknowledgement's bytes."""
+    sequence = int.from_bytes(key[:8], "little")
+    return (sequence >> 40, key[8:12]), sequence & (1 << 40) - 1
+
+
+class _Tracks:
+    def __init__(self, all_ours):
+        self.all_ours, self.membership = all_ours, 0
+        self.tracks, self.lines = {}, {}
+
+    def anew(self):
+        """A membership begins: of what was handed out before, the daemon expects no acknowledgement."""
+        self.membership += 1
+        for t in self.tracks.values():
+            t.bits = {n: bits & ~OWED for n, bits in t.bits.items()}
+
+    def _of(self, name):
+        t = self.tracks.pop(name, None) or _Track()
+        self.tracks[name] = t  # the last used is the last
+        if len(self.tracks) > TRACKS:
+            del self.tracks[next(iter(self.tracks))]
+        return t
+
+    def take(self, block, owed):
+        """A block comes: its facts. Returns whether it lies before a gap's end."""
+        name, n = _split_key(block.key)
+        t, resent = self._of(name), "resent" in block.flags()
+        block.repeat = block.again = False
+        block.gap_first = block.gap_frames = block.gap_lost = 0
+        block_frames = block["first_frame"] // n if n else 0
+        other_life = not resent and n < t.top and (not t.inside(n) or t.bits.get(n, 0) & SEEN)
+        if other_life:
+            self.lines.pop((block["link"], block["stream"]), None)
+        if other_life or (t.block_frames and block_frames and t.block_frames != block_frames):
+            t.forget()
+        t.block_frames = block_frames or t.block_frames
+        t.raise_top(n)
+        if t.inside(n):
+            bits = t.bits.get(n, 0)
+            block.repeat = bool(bits & ACKED)
+            block.again = bool(bits & SEEN) and not block.repeat
+            t.bits[n] = bits & ACKED | SEEN | (OWED if owed else 0)
+        return not (block.repeat or block.again) and self._measure(block, resent)
+
+    def _measure(self, block, resent):
+        at = block["link"], block["stream"]
+        line, first = self.lines.get(at), block["first_frame"]
+        if line and line.dma_epoch == block["dma_epoch"]:
+            if first < line.end and first + block.frames <= line.end:
+                return first < line.last_first
+            if first > line.end:
+                until = self._ours_until(line, block)
+                block.gap_first, block.gap_frames = line.end, first - line.end
+                block.gap_lost = min(until, first) - line.end
+        elif line and resent:
+            return False  # a straggler of a former epoch
+        self.lines[at] = _Line(block, self.membership)
+        return False
+
+    def _ours_until(self, line, block):
+        if "step" in block.flags():
+            return line.end
+        if self.all_ours:
+            return block["first_frame"]
+        if line.membership != self.membership or line.resent or line.label != _label(block):
+            return line.end
+        return -(-line.end // SLICE_FRAMES) * SLICE_FRAMES
+
+    def ack(self, key):
+        """It is processed: whether the daemon is to be told."""
+        name, n = _split_key(key)
+        t = self.tracks.get(name)
+        if not t or (n < t.top and not t.inside(n)):
+            return True
+        if n >= t.top:
+            return False
+        bits = t.bits.get(n, 0)
+        t.bits[n] = bits & ~OWED | ACKED
+        return bool(bits & OWED)
+
+    def remember(self, key):
+        name, n = _split_key(key)
+        t = self._of(name)
+        t.raise_top(n)
+        if t.inside(n):
+            t.bits[n] = t.bits.get(n, 0) | SEEN | ACKED
+
+
+# ---- handles
+
+class _Handle:
+    """What a member and a monitor share: the connection, checked blocks, statistics."""
+
+    def __init__(self, kind, endpoint, queue, all_ours, verify):
+        self.state, self.verify, self.endpoint = CONNECTING, verify, endpoint
+        self.stats = dict.fromkeys(
+            ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",
+             "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers"), 0)
+        self.damage = None  # the last damaged block, in words
+        self._tracks, self._anew = _Tracks(all_ours), False
+        self._context = zmq.Context()
+        self.socket = self._context.socket(kind)
+        for option, value in ((zmq.LINGER, 500), (zmq.RECONNECT_IVL, 20), (zmq.RECONNECT_IVL_MAX, 200),
+                              (zmq.SNDHWM, 1000), (zmq.RCVHWM, queue), (zmq.HEARTBEAT_IVL, 1000),
+                              (zmq.HEARTBEAT_TIMEOUT, 3000), (zmq.MAXMSGSIZE, MESSAGE_BYTES)):
+            self.socket.setsockopt(option, value)
+        self._events = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _connect(self):
+        try:
+            self.socket.connect(self.endpoint)
+        except zmq.ZMQError as e:
+            self.close()
+            raise ValueError(f"endpoint {self.endpoint}: {e}") from e
+
+    def close(self):
+        if self.socket.closed:
+            return
+        self._bye()
+        self.socket.disable_monitor()
+        self._events.close(0)
+        self.socket.close()
+        self._context.term()
+
+    def receive(self, timeout=None):
+        """The next block, or None when `timeout` (s; None: for ever) is over. Raises Refused."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self.alive()
+            block = self._drain()
+            if block:
+                return block
+            self.flush()
+            left = WAIT_S if end is None else min(end - time.monotonic(), WAIT_S)
+            if left <= 0:
+                return None
+            self.socket.poll(left * 1000)
+
+    def _drain(self):
+        while True:
+            try:
+                parts = self.socket.recv_multipart(zmq.DONTWAIT, copy=False)
+            except zmq.Again:
+                return None
+            block = self._take(parts)
+            if block:
+                return block
+
+    def _serve_events(self):
+        while self._events.poll(0):
+            event = recv_monitor_message(self._events)["event"]
+            if self.state == REFUSED:
+                continue
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self.stats["connections"] += 1
+                self._connected()
+            elif event == zmq.EVENT_DISCONNECTED:
+                self.state = CONNECTING
+
+    def _block(self, topic, header, payload, owed):
+        """A checked block with its facts; None for a damaged one, which is counted."""
+        try:
+            block = Block(header.bytes, payload.buffer)
+            if self.verify:
+                block.verify(topic.bytes)
+            if block["stream"] > 2 or block["link"] > 3:
+                raise ValueError("no such stream or link")
+        except ValueError as e:
+            self.stats["damaged"] += 1
+            self.damage, self._anew = f"{topic.bytes!r}: {e}", True
+            return None
+        late = self._tracks.take(block, owed)
+        for name, n in (("blocks", 1), ("bytes", len(header) + len(payload)), ("frames", block.frames),
+                        ("repeats", block.repeat), ("agains", block.again), ("gaps", block.gap_frames > 0),
+                        ("gap_frames", block.gap_frames), ("gap_lost", block.gap_lost), ("late", late)):
+            self.stats[name] += int(n)
+        return block
+
+    def _bye(self):
+        pass
+
+    def flush(self):
+        pass
+
+
+class Monitor(_Handle):
+    """Best effort: blocks of the topics' prefixes, none acknowledged. `queue`: blocks that may wait here."""
+
+    def __init__(self, endpoint, topics=("",), queue=64, verify=True):
+        super().__init__(zmq.SUB, endpoint, queue, True, verify)
+        for topic in topics:
+            self.socket.subscribe(topic)
+        self._connect()
+
+    def alive(self):
+        self._serve_events()
+
+    def _connected(self):
+        self.state = MEMBER
+
+    def _take(self, parts):
+        if len(parts) == 3:
+            return self._block(*parts, False)
+        self.stats["strangers"] += 1
+        return None
+
+
+class Member(_Handle):
+    """A reserved consumer. `credit`: blocks in flight, 1..1024; `sole`: the group has no other member, so that every
+    gap is a loss. ValueError: a name, group, credit or endpoint that makes no sense."""
+
+    def __init__(self, endpoint, name, group, credit=64, sole=False, verify=True):
+        for what, text, most in (("name", name, 47), ("group", group, 31)):
+            if not 1 <= len(text) <= most or set(text) - LETTERS:
+                raise ValueError(f"{what} {text!r}: 1 to {most} letters, digits or ._:-")
+        if not 1 <= credit <= 1024:
+            raise ValueError(f"credit {credit}: 1 to 1024 blocks")
+        super().__init__(zmq.DEALER, endpoint, 4096, sole, verify)
+        self._hello = json.dumps({"protocol": 1, "name": name, "group": group, "credit": credit}).encode()
+        self._batch, self._acks, self._refusal = min(ACKS, (credit + 3) // 4), [], None
+        self._sent = self._asked = time.monotonic()
+        self._connect()
+
+    def ack(self, key):
+        """What `key` names is processed. Sent by the next receive, alive or flush."""
+        if self._tracks.ack(key):
+            self._acks.append(key)
+
+    def remember(self, key):
+        """From the caller's own books: an earlier life of this consumer had processed it. A repeat when it comes."""
+        self._tracks.remember(key)
+
+    def flush(self):
+        """Send what is acknowledged now, when a member."""
+        if self._acks and self.state == MEMBER:
+            acks = self._acks[:4096]
+            if self._say(b"ACK", b"".join(acks)):
+                self.stats["acknowledged"] += len(acks)
+                del self._acks[:4096]
+
+    def alive(self):
+        """What is due is said; for long computations, at least once a second. Raises Refused."""
+        self._serve_events()
+        now = time.monotonic()
+        if self.state == REFUSED:
+            raise self._refusal
+        if len(self._acks) >= self._batch:
+            self.flush()
+        if self.state == ASKED and now - self._asked >= ANSWER_S or \
+                self.state == MEMBER and self._anew and now - self._asked >= ANEW_S:
+            self._say_hello()
+        elif self.state == MEMBER and now - self._sent >= ALIVE_S:
+            self.flush() if self._acks else self._say(b"ALIVE")
+
+    def _say(self, *words):
+        try:
+            self.socket.send_multipart(words, zmq.DONTWAIT)
+        except zmq.Again:
+            return False
+        self._sent = time.monotonic()
+        return True
+
+    def _say_hello(self):
+        self.state, self._asked = ASKED, time.monotonic()
+        self.stats["hellos"] += 1
+        self._say(b"HELLO", self._hello)
+
+    _connected = _say_hello
+
+    def _bye(self):
+        if self.state == MEMBER:
+            self.flush()
+            self._say(b"BYE")
+
+    def _take(self, parts):
+        verb, body = parts[0].bytes, parts[1:]
+        if verb == b"BLOCK" and len(body) == 3:
+            return self._block(*body, self.state == MEMBER)
+        if verb == b"WELCOME" and len(body) == 1:
+            if self.state == ASKED:
+                # Acknowledgements that wait are of the membership that has ended: what they name comes again.
+                self.state, self._acks, self._anew = MEMBER, [], False
+                self.stats["welcomes"] += 1
+                self._tracks.anew()
+        elif verb == b"ERROR" and len(body) == 1:
+            self._on_error(body[0].bytes)
+        elif verb != b"ALIVE" or body:
+            self.stats["strangers"] += 1
+        return None
+
+    def _on_error(self, text):
+        """While asked, unknown-member is about what was said before HELLO."""
+        try:
+            said = json.loads(text)
+            error, hint = said.get("error"), said.get("hint")
+        except (ValueError, AttributeError, RecursionError):
+            error = hint = None
+        if error in ("unknown-member", "too-slow"):
+            self.stats["too_slow"] += error == "too-slow"
+            if self.state == MEMBER:
+                self._say_hello()
+            return
+        self.state = REFUSED
+        self._refusal = Refused(str(error or "no reason given"), str(hint or ""))
+        raise self._refusal

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The inside of libfcmdata.
+ *
+ *   check.c    a message against its own header          } pure
+ *   items.c    what is in a block                        }
+ *   track.c    repeats and gaps                          }
+ *   handle.c   a handle's life: sockets, descriptor, blocks in the caller's hands
+ *   member.c   the words of a member: HELLO, WELCOME, ERROR, ACK, ALIVE, BYE
+ *   receive.c  messages in
+ */
+#ifndef FCMDATA_PRIVATE_H
+#define FCMDATA_PRIVATE_H
+
+#include <sys/queue.h>
+#include <zmq.h>
+
+#include "daemon/consumer/fcmdata.h"
+
+#define LIBFCMDATA_LINKS 4u
+#define LIBFCMDATA_ALIVE_MS                                                                        \
+	250 /* of silence, before ALIVE is said: the daemon wants one a second */
+
+/* Channels of a stream that is no GAP; 0: no such stream. */
+unsigned libfcmdata_channels(unsigned stream);
+
+/* ---- track.c ---- */
+
+struct tracks;
+
+/* `all_ours`: every block of the daemon is for this handle (a sole member, a monitor). */
+struct tracks *libfcmdata_tracks_create(bool all_ours);
+void libfcmdata_tracks_destroy(struct tracks *t);
+/* A membership begins: of what was handed out before, the daemon expects no acknowledgement. */
+void libfcmdata_tracks_anew(struct tracks *t);
+/* A block comes: fill its facts. `owed`: it is sent in the present membership, so an acknowledgement is
+ * expected. *ret_late: it lies before a gap's end. -ENOMEM: it is not noted. */
+int libfcmdata_tracks_take(struct tracks *t, bool owed, struct fcmdata_block *b, bool *ret_late);
+/* It is processed: whether the daemon is to be told. */
+bool libfcmdata_tracks_ack(struct tracks *t, const struct fcm_ack *key);
+/* It was processed in an earlier life of the consumer. -ENOMEM. */
+int libfcmdata_tracks_remember(struct tracks *t, const struct fcm_ack *key);
+
+/* ---- the handle ---- */
+
+/* A block in the caller's hands, or spare. */
+struct received {
+	struct fcmdata_block block; /* first: what the caller has a pointer to */
+	zmq_msg_t payload;
+	LIST_ENTRY(received) next;
+};
+LIST_HEAD(received_list, received);
+
+struct fcmdata {
+	enum fcmdata_mode mode;
+	char hello[256]; /* the text of it */
+	unsigned credit;
+	void *context, *socket;
+	void *events; /* ZeroMQ's, of the connection: handshakes and ends */
+	struct tracks *tracks;
+	struct received_list held, spare;
+	struct fcm_ack ack[FCMDATA_CREDIT_MAX]; /* to be sent */
+	unsigned acks;
+	int64_t now_ms, looked_ms, sent_ms, asked_ms; /* CLOCK_MONOTONIC */
+	int epoll_fd, timer_fd, ready_fd;	      /* -1 until fcmdata_fd() */
+	bool ready;
+	bool anew; /* a block could not be taken: HELLO lets it come again */
+	char refusal[512];
+	struct fcmdata_stats stats;
+};
+
+int64_t libfcmdata_now_ms(void);
+
+/* ---- member.c ---- */
+
+/* What is due: the connection's events, acknowledgements, ALIVE, HELLO again. */
+void libfcmdata_member_serve(struct fcmdata *h);
+/* 0, -ENOTCONN, -EAGAIN: the acknowledgements stay. */
+int libfcmdata_member_flush(struct fcmdata *h);
+void libfcmdata_member_welcome(struct fcmdata *h);
+/* The daemon's ERROR; its text is from outside. */
+void libfcmdata_member_error(struct fcmdata *h, const void *text, size_t bytes);
+void libfcmdata_member_bye(struct fcmdata *h);
+
+/* ---- handle.c ---- */
+
+/* A spare one, or a new; NULL when out of memory. Goes back by libfcmdata_put(). */
+struct received *libfcmdata_get(struct fcmdata *h);
+void libfcmdata_put(struct fcmdata *h, struct received *r);
+/* Before a call returns: is the descriptor to be readable? */
+void libfcmdata_settle_fd(struct fcmdata *h);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The words between a member and the daemon (schemas/fcm_data.h).
+ *
+ *   CONNECTING --connection stands--> ASKED --WELCOME--> MEMBER --unknown-member, too-slow--> ASKED
+ *        ^                              |                   |
+ *        '-------connection ends--------+-------------------+--any other ERROR--> REFUSED
+ *
+ * Only a member sends acknowledgements and ALIVE: what is written to a connection that has ended waits in
+ * ZeroMQ for the next daemon, who would answer each word with unknown-member. Such answers come before
+ * the WELCOME and are about what was said before HELLO: not listened to while ASKED.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/consumer/fcmdata_private.h"
+
+#define ANSWER_MS 3000 /* without an answer to HELLO: say it again */
+#define LOOK_MS	  50   /* between looks at the connection's events, while blocks come */
+#define ANEW_MS	  1000 /* between HELLOs for the sake of damaged blocks */
+
+int64_t libfcmdata_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* `verb` and perhaps a body. Only the first part can find the pipe full: -EAGAIN. */
+static int say(struct fcmdata *h, const char *verb, const void *body, size_t bytes)
+{
+	if (zmq_send(h->socket, verb, strlen(verb), ZMQ_DONTWAIT | (body ? ZMQ_SNDMORE : 0)) < 0 ||
+	    (body && zmq_send(h->socket, body, bytes, ZMQ_DONTWAIT) < 0)) {
+		return -EAGAIN;
+	}
+	h->sent_ms = h->now_ms;
+	return 0;
+}
+
+static void say_hello(struct fcmdata *h)
+{
+	h->stats.state = FCMDATA_ASKED;
+	h->stats.hellos++;
+	h->asked_ms = h->now_ms;
+	(void)say(h, "HELLO", h->hello, strlen(h->hello)); /* unsaid, it is said again when due */
+}
+
+static void on_connected(struct fcmdata *h)
+{
+	h->stats.connections++;
+	if (h->mode == FCMDATA_MONITOR) {
+		h->stats.state = FCMDATA_MEMBER;
+	} else {
+		say_hello(h);
+	}
+}
+
+/* One event of the connection: number and value, then the endpoint. */
+static bool take_event(struct fcmdata *h)
+{
+	uint8_t event[6] = {0}, endpoint[1];
+	uint16_t number;
+
+	if (zmq_recv(h->events, event, sizeof(event), ZMQ_DONTWAIT) < 0) {
+		return false;
+	}
+	(void)zmq_recv(h->events, endpoint, sizeof(endpoint), ZMQ_DONTWAIT);
+	memcpy(&number, event, sizeof(number));
+	if (h->stats.state == FCMDATA_REFUSED) {
+		return true;
+	}
+	if (number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+		on_connected(h);
+	} else if (number == ZMQ_EVENT_DISCONNECTED) {
+		h->stats.state = FCMDATA_CONNECTING;
+	}
+	return true;
+}
+
+int libfcmdata_member_flush(struct fcmdata *h)
+{
+	int r;
+
+	if (h->acks == 0) {
+		return 0;
+	}
+	if (h->stats.state != FCMDATA_MEMBER) {
+		return -ENOTCONN;
+	}
+	r = say(h, "ACK", h->ack, h->acks * sizeof(h->ack[0]));
+	if (r == 0) {
+		h->stats.acknowledged += h->acks;
+		h->acks = 0;
+	}
+	return r;
+}
+
+void libfcmdata_member_serve(struct fcmdata *h)
+{
+	h->now_ms = libfcmdata_now_ms();
+	if (h->now_ms - h->looked_ms >= LOOK_MS) {
+		h->looked_ms = h->now_ms;
+		while (take_event(h)) {
+			/* all of them: they say where we stand */
+		}
+	}
+	if (h->mode == FCMDATA_MONITOR) {
+		return;
+	}
+	if (h->stats.state == FCMDATA_ASKED && h->now_ms - h->asked_ms >= ANSWER_MS) {
+		say_hello(h);
+	}
+	if (h->stats.state == FCMDATA_MEMBER && h->anew && h->now_ms - h->asked_ms >= ANEW_MS) {
+		say_hello(h);
+	}
+	if (h->stats.state == FCMDATA_MEMBER && h->now_ms - h->sent_ms >= LIBFCMDATA_ALIVE_MS &&
+	    (h->acks == 0 || libfcmdata_member_flush(h) < 0)) {
+		(void)say(h, "ALIVE", NULL, 0);
+	}
+}
+
+/* Acknowledgements that wait are of the membership that has ended: what they name comes again. */
+void libfcmdata_member_welcome(struct fcmdata *h)
+{
+	if (h->stats.state != FCMDATA_ASKED) {
+		return; /* of an earlier HELLO, when two were said */
+	}
+	h->stats.state = FCMDATA_MEMBER;
+	h->stats.welcomes++;
+	h->acks = 0;
+	h->anew = false;
+	libfcmdata_tracks_anew(h->tracks);
+}
+
+static void refuse(struct fcmdata *h, const char *error, const char *hint)
+{
+	snprintf(h->refusal, sizeof(h->refusal), "%.200s%s%.300s",
+		 error ? error : "no reason given", hint ? ": " : "", hint ? hint : "");
+	h->stats.state = FCMDATA_REFUSED;
+}
+
+void libfcmdata_member_error(struct fcmdata *h, const void *text, size_t bytes)
+{
+	json_t *root = json_loadb(text, bytes, 0, NULL);
+	const char *error = json_string_value(json_object_get(root, "error"));
+	const char *hint = json_string_value(json_object_get(root, "hint"));
+
+	if (error && (strcmp(error, "unknown-member") == 0 || strcmp(error, "too-slow") == 0)) {
+		h->stats.too_slow += error[0] == 't';
+		if (h->stats.state == FCMDATA_MEMBER) {
+			say_hello(h);
+		}
+	} else {
+		refuse(h, error, hint);
+	}
+	json_decref(root);
+}
+
+void libfcmdata_member_bye(struct fcmdata *h)
+{
+	if (h->mode == FCMDATA_RESERVED && h->stats.state == FCMDATA_MEMBER) {
+		(void)libfcmdata_member_flush(h);
+		(void)say(h, "BYE", NULL, 0);
+	}
+}

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# libfcmdata: the data message for consumers. Hits and checksums are tdm's; both libraries carry their own copy, under
+# no name but fcmdata_*: the static one is linked into one object, whose other names are made local.
+fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c track.c handle.c member.c receive.c) tdm/frame.c tdm/hit.c
+fcmdata_pkgs    := libzmq jansson libisal
+fcmdata_so      := libfcmdata.so.0
+fcmdata_objs    := $(patsubst %.c,$(B)/pic/%.o,$(fcmdata_sources))
+$(eval $(call shared,fcmdata,0,$(fcmdata_sources),daemon/consumer/fcmdata.map,$(fcmdata_pkgs)))
+libraries       += $(B)/lib/libfcmdata.a
+
+$(B)/lib/libfcmdata.a: $(fcmdata_objs)
+	@mkdir -p $(@D)
+	$(Q)$(LD) -r -o $(B)/pic/fcmdata.o $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='fcmdata_*' $(B)/pic/fcmdata.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(B)/pic/fcmdata.o
+
+install-fcmdata: $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a ## install libfcmdata alone: libraries, headers, pkg-config, manual page; Python modules
+	install -d $(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/fcmdata \
+	    $(DESTDIR)$(prefix)/share/man/man3 $(DESTDIR)$(pythondir)
+	install -m 644 $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a $(DESTDIR)$(libdir)/
+	ln -sf $(fcmdata_so) $(DESTDIR)$(libdir)/libfcmdata.so
+	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
+	    daemon/consumer/fcmdata.pc.in > $(DESTDIR)$(libdir)/pkgconfig/fcmdata.pc
+	sed 's|"schemas/fcm_data.h"|"fcm_data.h"|' daemon/consumer/fcmdata.h > $(DESTDIR)$(includedir)/fcmdata/fcmdata.h
+	install -m 644 schemas/fcm_data.h $(DESTDIR)$(includedir)/fcmdata/
+	install -m 644 daemon/consumer/fcmdata.3 $(DESTDIR)$(prefix)/share/man/man3/
+	install -m 644 schemas/fcm_data.py daemon/consumer/fcmdata.py $(DESTDIR)$(pythondir)/
+
+.PHONY: install-fcmdata

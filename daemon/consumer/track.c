@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Repeats and gaps. Pure.
+ *
+ * Repeats, a `track` a stream of a floor and DMA epoch: of the last WINDOW sequences, what this handle
+ * has had (`seen`), what the caller has acknowledged (`acked`), and what the daemon waits for an
+ * acknowledgement of (`owed`). A repeat is always flagged RESENT. A number that comes again without the
+ * flag is of another life of the board, whose counts begin anew when its driver does.
+ *
+ * Gaps, a `line` a link and stream, whatever floor calls itself there: up to which frame blocks have
+ * come. A link's blocks of one stream are sent to a member in order, but for what another member leaves
+ * behind. So a hole that begins in a slice is this member's loss up to the slice's end, if
+ *   - the block before it and the one behind it came in the same membership: else the slice may have
+ *     been given to others between,
+ *   - the block before it was sent to nobody earlier: else others may have acknowledged what follows,
+ *   - and both have the same label: slices are cut by it.
+ * What lies behind the slice's end was for whoever got those slices. Nothing is certain where the floor's
+ * numbering moved (STEP): there may never have been such frames.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/consumer/fcmdata_private.h"
+
+#define WINDOW	      65536u /* sequences: 65 s of 1 ms blocks; rings hold a few s */
+#define WORDS	      (WINDOW / 64)
+#define TRACKS_MAX    128u /* 4 links x 3 streams, swapped floors, former DMA epochs */
+#define SEQUENCE_MASK ((1ull << 40) - 1)
+#define SLICE_FRAMES  1600u
+
+struct map {
+	uint64_t word[WORDS];
+};
+
+struct track {
+	struct fcm_ack key;    /* sequence: only the epoch's bits */
+	uint64_t block_frames; /* frames a sequence stands for; 0: not known */
+	uint64_t top;	       /* sequences [top - WINDOW, top) are remembered */
+	uint64_t used;	       /* when it last was, in blocks */
+	struct map *map;       /* MAPS of them */
+};
+enum { SEEN, ACKED, OWED, MAPS };
+
+struct line {
+	bool known;
+	uint32_t dma_epoch, time_epoch, membership;
+	bool no_time, resent;	  /* of the block at its end */
+	uint64_t last_first, end; /* frames: where that block begins and ends */
+};
+
+struct tracks {
+	bool all_ours;
+	uint32_t membership;
+	uint64_t blocks;
+	unsigned count, last;
+	struct track track[TRACKS_MAX];
+	struct line line[LIBFCMDATA_LINKS][FCM_STREAMS];
+};
+
+struct tracks *libfcmdata_tracks_create(bool all_ours)
+{
+	struct tracks *t = calloc(1, sizeof(*t));
+
+	if (t) {
+		t->all_ours = all_ours;
+	}
+	return t;
+}
+
+void libfcmdata_tracks_destroy(struct tracks *t)
+{
+	for (unsigned i = 0; t && i < t->count; i++) {
+		free(t->track[i].map);
+	}
+	free(t);
+}
+
+void libfcmdata_tracks_anew(struct tracks *t)
+{
+	t->membership++;
+	for (unsigned i = 0; i < t->count; i++) {
+		memset(&t->track[i].map[OWED], 0, sizeof(struct map));
+	}
+}
+
+/* ---- repeats ---- */
+
+static bool of_track(const struct track *t, const struct fcm_ack *key)
+{
+	return t->key.sequence == key->sequence >> 40 && t->key.stream == key->stream &&
+	       t->key.link == key->link && t->key.tower == key->tower && t->key.floor == key->floor;
+}
+
+static struct track *find(struct tracks *t, const struct fcm_ack *key)
+{
+	for (unsigned i = 0; i < t->count; i++) {
+		unsigned k = (t->last + i) % t->count;
+
+		if (of_track(&t->track[k], key)) {
+			t->last = k;
+			return &t->track[k];
+		}
+	}
+	return NULL;
+}
+
+/* Another one, or the one unused for longest. */
+static struct track *find_or_make(struct tracks *t, const struct fcm_ack *key)
+{
+	struct track *found = find(t, key);
+	struct map *map;
+
+	if (found) {
+		return found;
+	}
+	if (t->count < TRACKS_MAX) {
+		map = malloc(MAPS * sizeof(*map));
+		if (!map) {
+			return NULL;
+		}
+		found = &t->track[t->count++];
+	} else {
+		found = &t->track[0];
+		for (unsigned i = 1; i < t->count; i++) {
+			found = t->track[i].used < found->used ? &t->track[i] : found;
+		}
+		map = found->map;
+	}
+	memset(map, 0, MAPS * sizeof(*map));
+	*found = (struct track){.key = *key, .map = map};
+	found->key.sequence = key->sequence >> 40;
+	t->last = (unsigned)(found - t->track);
+	return found;
+}
+
+static bool get(const struct track *t, unsigned map, uint64_t n)
+{
+	return t->map[map].word[n % WINDOW / 64] >> (n % 64) & 1;
+}
+
+static void put(struct track *t, unsigned map, uint64_t n, bool value)
+{
+	uint64_t *word = &t->map[map].word[n % WINDOW / 64], bit = 1ull << (n % 64);
+
+	*word = value ? *word | bit : *word & ~bit;
+}
+
+static void forget(struct track *t)
+{
+	memset(t->map, 0, MAPS * sizeof(*t->map));
+	t->top = 0;
+	t->block_frames = 0;
+}
+
+static bool inside(const struct track *t, uint64_t n)
+{
+	return n < t->top && t->top - n <= WINDOW;
+}
+
+/* Room for sequence `n` at the window's upper end. */
+static void raise_top(struct track *t, uint64_t n)
+{
+	if (n >= t->top + WINDOW || t->top == 0) {
+		memset(t->map, 0, MAPS * sizeof(*t->map));
+		t->top = n + 1;
+	}
+	for (; t->top <= n; t->top++) {
+		for (unsigned map = 0; map < MAPS; map++) {
+			put(t, map, t->top, false);
+		}
+	}
+}
+
+/* The block's number again without RESENT, or from before the window: the board has begun anew. */
+static bool another_life(const struct track *t, const struct fcm_block_header *h, uint64_t n)
+{
+	return !(h->flags & FCM_BLOCK_RESENT) && n < t->top && (!inside(t, n) || get(t, SEEN, n));
+}
+
+/* False: the track, and the line with it, begins anew. */
+static bool note(struct track *t, bool owed, struct fcmdata_block *b)
+{
+	const struct fcm_block_header *h = &b->header;
+	uint64_t n = h->sequence & SEQUENCE_MASK;
+	uint64_t block_frames = n > 0 ? h->first_frame / n : 0;
+	bool goes_on = !another_life(t, h, n);
+
+	if (!goes_on || (t->block_frames && block_frames && t->block_frames != block_frames)) {
+		forget(t); /* another block length numbers otherwise */
+	}
+	t->block_frames = block_frames ? block_frames : t->block_frames;
+	if (n >= t->top) {
+		raise_top(t, n);
+	} else if (!inside(t, n)) {
+		return goes_on; /* too old to know */
+	}
+	b->repeat = get(t, ACKED, n);
+	b->again = !b->repeat && get(t, SEEN, n);
+	put(t, SEEN, n, true);
+	put(t, OWED, n, owed);
+	return goes_on;
+}
+
+bool libfcmdata_tracks_ack(struct tracks *t, const struct fcm_ack *key)
+{
+	struct track *of = find(t, key);
+	uint64_t n = key->sequence & SEQUENCE_MASK;
+	bool owed;
+
+	if (!of || (n < of->top && !inside(of, n))) {
+		return true; /* forgotten: the daemon will know */
+	}
+	if (n >= of->top) {
+		return false; /* never had */
+	}
+	owed = get(of, OWED, n);
+	put(of, ACKED, n, true);
+	put(of, OWED, n, false);
+	return owed;
+}
+
+int libfcmdata_tracks_remember(struct tracks *t, const struct fcm_ack *key)
+{
+	struct track *of = find_or_make(t, key);
+	uint64_t n = key->sequence & SEQUENCE_MASK;
+
+	if (!of) {
+		return -ENOMEM;
+	}
+	if (n >= of->top) {
+		raise_top(of, n);
+	}
+	if (inside(of, n)) {
+		put(of, SEEN, n, true);
+		put(of, ACKED, n, true);
+	}
+	of->used = t->blocks;
+	return 0;
+}
+
+/* ---- gaps ---- */
+
+/* Up to where the frames behind the line's end were this member's for certain. */
+static uint64_t ours_until(const struct tracks *t, const struct line *l,
+			   const struct fcm_block_header *h)
+{
+	if (h->flags & FCM_BLOCK_STEP) {
+		return l->end;
+	}
+	if (t->all_ours) {
+		return UINT64_MAX;
+	}
+	if (l->membership != t->membership || l->resent || l->time_epoch != h->time_epoch ||
+	    l->no_time != ((h->flags & FCM_BLOCK_NO_TIME) != 0)) {
+		return l->end;
+	}
+	return (l->end + SLICE_FRAMES - 1) / SLICE_FRAMES * SLICE_FRAMES;
+}
+
+/* A block from before the line's end: what another member has left, or one of two floors' that share
+ * their frames. Nothing is told of what is missing there. */
+static bool is_behind(const struct line *l, const struct fcm_block_header *h)
+{
+	return l->known && l->dma_epoch == h->dma_epoch && h->first_frame < l->end &&
+	       h->first_frame + h->frames <= l->end;
+}
+
+static void measure(struct tracks *t, struct fcmdata_block *b, bool *ret_late)
+{
+	const struct fcm_block_header *h = &b->header;
+	struct line *l = &t->line[h->link][h->stream];
+	bool resent = h->flags & FCM_BLOCK_RESENT;
+
+	if (is_behind(l, h)) {
+		*ret_late = h->first_frame < l->last_first;
+		return;
+	}
+	if (l->known && l->dma_epoch != h->dma_epoch && resent) {
+		return; /* a straggler of a former epoch */
+	}
+	if (l->known && l->dma_epoch == h->dma_epoch && h->first_frame > l->end) {
+		uint64_t until = ours_until(t, l, h);
+
+		b->gap_first = l->end;
+		b->gap_frames = h->first_frame - l->end;
+		b->gap_lost = (until < h->first_frame ? until : h->first_frame) - l->end;
+	}
+	*l = (struct line){
+		.known = true,
+		.dma_epoch = h->dma_epoch,
+		.time_epoch = h->time_epoch,
+		.membership = t->membership,
+		.no_time = h->flags & FCM_BLOCK_NO_TIME,
+		.resent = resent,
+		.last_first = h->first_frame,
+		.end = h->first_frame + h->frames,
+	};
+}
+
+int libfcmdata_tracks_take(struct tracks *t, bool owed, struct fcmdata_block *b, bool *ret_late)
+{
+	struct track *of = find_or_make(t, &b->key);
+
+	if (!of) {
+		return -ENOMEM;
+	}
+	of->used = ++t->blocks;
+	if (!note(of, owed, b)) {
+		t->line[b->header.link][b->header.stream].known = false;
+	}
+	*ret_late = false;
+	if (!b->repeat && !b->again) {
+		measure(t, b, ret_late);
+	}
+	return 0;
+}

@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Python module fcmdata: its rules against a ROUTER of the test's, its data against the truth."""
+import ctypes
+import json
+import os
+import random
+import sys
+import time
+
+import numpy as np
+import zmq
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+import py_consumer  # noqa: E402
+from py_consumer import fcmdata  # noqa: E402
+from station import Process  # noqa: E402
+
+import fcm_data  # noqa: E402  (py_consumer has set the path)
+
+# tests/system/consumer_check.h: struct consumer_record
+record_dtype = np.dtype([
+    ("magic", "<u2"), ("link", "u1"), ("tower", "u1"), ("floor", "u1"), ("stream", "u1"), ("status", "u1"),
+    ("flags", "u1"), ("floor_frame", "<u8"), ("tai_ns", "<i8"), ("dma_epoch", "<u4"), ("block_flags", "<u4"),
+    ("uncertainty_ns", "<u4"), ("clock_state", "u1"), ("label_source", "u1"), ("time_errors", "<u2"),
+    ("hits", "<u2", (6,)), ("bad_hits", "<u2"), ("reserved", "<u2"), ("hash", "<u8", (6,)), ("sequence", "<u8"),
+    ("reserved2", "<u8", (2,))])
+assert record_dtype.itemsize == 128
+BORN_MASK = 0x1FFFFFFF  # of a hit's time word: what the floor has filled; the rest is time of day
+
+xxhash = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
+xxhash.argtypes, xxhash.restype = (ctypes.c_char_p, ctypes.c_size_t), ctypes.c_uint64
+
+
+def records(block):
+    """What fcm-consumer would write of a block: a record a frame."""
+    r = np.zeros(block.frames, record_dtype)
+    r["magic"] = 0x5246
+    for name in ("link", "tower", "floor", "stream", "dma_epoch", "uncertainty_ns", "clock_state", "label_source",
+                 "sequence"):
+        r[name] = block[name]
+    r["status"], r["block_flags"], r["flags"] = block.status(), block["flags"], block["flags"] & 1
+    frames = np.arange(block.frames)
+    r["floor_frame"] = block["first_frame"] + frames
+    r["tai_ns"] = block["tai_ns"] + block["cable_delay_ns"] + frames * fcm_data.FRAME_NS \
+        if "no-time" not in block.flags() else fcm_data.NO_TAI
+    data = bytearray(block.payload)
+    whole = np.frombuffer(data, np.uint8)
+    index = block.index()
+    for module in range(block.channels):
+        at = block.hit_offsets(module)
+        if not len(at):
+            continue
+        time_word = at[:, None] + np.arange(4, 12)
+        times = np.ascontiguousarray(whole[time_word]).view("<u8") & np.uint64(BORN_MASK)
+        whole[time_word] = times.view(np.uint8).reshape(-1, 8)
+        per_frame = np.diff(np.searchsorted(at, index[module]))
+        r["hits"][:, module] = per_frame
+        for f in np.flatnonzero(per_frame).tolist():
+            begin, end = int(index[module, f]), int(index[module, f + 1])
+            r["hash"][f, module] = xxhash(bytes(data[begin:end]), end - begin)
+    return r
+
+
+# ---- a daemon of the test's own
+
+def message(n, flags=0, floor=2, link=0, epoch=5, frames=80, damage=None):
+    """Topic, header, payload of block `n`: a status and nothing else."""
+    header = np.zeros(1, fcm_data.header_dtype)
+    payload = bytearray(frames)
+    for name, value in {"magic": fcm_data.MAGIC, "version": 1, "header_bytes": 256, "tower": 1, "floor": floor,
+                        "link": link, "flags": flags, "dma_epoch": epoch, "frames": frames, "first_frame": n * 80,
+                        "sequence": epoch << 40 | n, "payload_bytes": frames,
+                        "payload_crc": fcm_data.crc32c(payload)}.items():
+        header[name] = value
+    if damage == "numbers":
+        header["link"] = 9
+    header["header_crc"] = fcm_data.crc32c(header.tobytes()[:-4]) ^ (damage == "header")
+    if damage == "payload":
+        payload[7] ^= 1
+    return [b"pmt.T01.F%02d" % floor, header.tobytes(), bytes(payload)]
+
+
+class FakeDaemon:
+    def __init__(self, context):
+        self.router = context.socket(zmq.ROUTER)
+        self.router.linger = 0
+        self.port = self.router.bind_to_random_port("tcp://127.0.0.1")
+        self.peer = None
+
+    def say(self, *words):
+        self.router.send_multipart([self.peer, *words])
+
+    def block(self, n, **kwargs):
+        self.say(b"BLOCK", *message(n, **kwargs))
+
+    def hears(self, data, patience=10):
+        """The next word that is no ALIVE; meanwhile the consumer lives."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            if data:
+                assert data.receive(timeout=0) is None
+            if self.router.poll(5):
+                self.peer, verb, *body = self.router.recv_multipart()
+                if verb != b"ALIVE":
+                    return verb, *body
+        return None
+
+
+RESENT = 1
+
+
+def facts(block):
+    return (block.repeat, block.again, block.gap_first // 80, block.gap_frames // 80, block.gap_lost // 80)
+
+
+NEW = (False, False, 0, 0, 0)
+# (name, sole, blocks as (number, flags, more), the facts of the last)
+RULES = [
+    ("the first", False, [(1003, 0)], NEW),
+    ("a gap inside a slice", False, [(1003, 0), (1005, 0)], (False, False, 1004, 1, 1)),
+    ("a gap over a slice's end", False, [(1003, 0), (1023, 0)], (False, False, 1004, 19, 16)),
+    ("what another member left", False, [(1003, RESENT), (1005, RESENT)], (False, False, 1004, 1, 0)),
+    ("a gap of a sole member", True, [(1003, RESENT), (1050, 0)], (False, False, 1004, 46, 46)),
+    ("numbers that may never have been", True, [(1003, 0), (1050, 0x10)], (False, False, 1004, 46, 0)),
+    ("between memberships", False, [(1003, 0), "anew", (1005, 0)], (False, False, 1004, 1, 0)),
+    ("handed out before", False, [(1003, 0), (1003, RESENT)], (False, True, 0, 0, 0)),
+    ("acknowledged before", False, [(1003, 0), "ack", (1003, RESENT)], (True, False, 0, 0, 0)),
+    ("late", False, [(1003, 0), (1023, 0), (1010, RESENT)], NEW),
+    ("two floors of one block", False, [(1003, 0), (1003, 0, {"floor": 3})], NEW),
+    ("a GAP block", False, [(1019, 0), (1020, 2, {"frames": 1600}), (1040, 0)], NEW),
+    ("another epoch", False, [(1003, 0), (0, 0, {"epoch": 6})], NEW),
+    ("a straggler", False, [(0, 0, {"epoch": 6}), (1003, RESENT), (1, 0, {"epoch": 6})], NEW),
+    ("the board begins anew", False, [(1003, 0), "ack", (1003, 0)], NEW),
+    ("far behind, flagged", False, [(100000, 0), (1, RESENT)], NEW),
+]
+
+
+def rules(t):
+    """repeats and gaps by the rules of libfcmdata; a checksum of isa-l's and one of numpy's"""
+    for name, sole, steps, wanted in RULES:
+        tracks, block = fcmdata._Tracks(sole), None
+        tracks.anew()
+        for step in steps:
+            if step == "anew":
+                tracks.anew()
+            elif step == "ack":
+                t.equal(f"{name}: acknowledged once", (tracks.ack(block.key), tracks.ack(block.key)), (True, False))
+            else:
+                _, header, payload = message(step[0], flags=step[1], **(step[2] if len(step) > 2 else {}))
+                block = fcmdata.Block(header, payload)
+                tracks.take(block, True)
+        t.equal(name, facts(block), wanted)
+    rng = random.Random(4)
+    texts = [rng.randbytes(n) for n in (*range(9), 63, 64, 65, 252, 1000, 4096, 70000)]
+    t.equal("CRC-32C of 123456789", fcm_data.crc32c(b"123456789"), 0xE3069283)
+    t.equal("numpy's as isa-l's", [fcm_data.crc32c_numpy(np.frombuffer(x, np.uint8)) for x in texts],
+            [fcm_data.crc32c(x) for x in texts])
+
+
+def words(t):
+    """HELLO, ACK, a daemon that forgets, damages, says nonsense, refuses"""
+    context = zmq.Context()
+    daemon = FakeDaemon(context)
+    endpoint = f"tcp://127.0.0.1:{daemon.port}"
+    data = fcmdata.Member(endpoint, name="t-1", group="trigger", credit=8)
+    said = daemon.hears(data)
+    t.equal("HELLO", (said[0], json.loads(said[1])),
+            (b"HELLO", {"protocol": 1, "name": "t-1", "group": "trigger", "credit": 8}))
+    daemon.say(b"WELCOME", b"{}")
+    for words_ in ([b"x"], [b"BLOCK"], [b"BLOCK", b"x"] * 20, [b"WELCOME"], [b"ERROR"], [b""], [b"ALIVE"]):
+        daemon.say(*words_)
+    for damage in ("header", "payload", "numbers"):
+        daemon.block(7, damage=damage)
+    for n in range(3):
+        daemon.block(n)
+    blocks = [data.receive(10) for _ in range(3)]
+    t.equal("the good ones, in order", [b["sequence"] & 0xff for b in blocks], [0, 1, 2])
+    t.equal("damage and nonsense are counted", (data.stats["damaged"], data.stats["strangers"]), (3, 6))
+    for b in blocks[:2]:
+        data.ack(b.key)
+        data.ack(b.key)
+    t.equal("two acknowledgements in a message", daemon.hears(data), (b"ACK", blocks[0].key + blocks[1].key))
+    t.equal("damaged ones are asked for again", daemon.hears(data)[0], b"HELLO")
+    daemon.say(b"ERROR", b'{"error":"unknown-member"}')  # to what was said before
+    daemon.say(b"WELCOME", b"{}")
+    daemon.block(1, flags=RESENT)
+    daemon.block(2, flags=RESENT)
+    t.equal("repeats", [facts(data.receive(10)) for _ in range(2)], [(True, *NEW[1:]), (False, True, *NEW[2:])])
+    data.ack(blocks[1].key)
+    data.ack(blocks[1].key)
+    t.equal("a repeat is acknowledged, once", daemon.hears(data), (b"ACK", blocks[1].key))
+    daemon.say(b"ERROR", b'{"error":"unknown-member"}')
+    t.equal("HELLO again", daemon.hears(data)[0], b"HELLO")
+    daemon.say(b"ERROR", b'{"error":"no-such-group","hint":"groups: a b"}')
+    refused = []
+    for ask in (lambda: data.receive(10), data.alive):
+        try:
+            ask()
+        except fcmdata.Refused as e:
+            refused.append(str(e))
+    t.equal("refused, and it stays so", refused, ["no-such-group: groups: a b"] * 2)
+    data.close()
+    for bad in ({"name": ""}, {"name": "a b"}, {"group": "x" * 32}, {"credit": 0}, {"endpoint": "nonsense"}):
+        try:
+            fcmdata.Member(**{"endpoint": endpoint, "name": "a", "group": "b", **bad})
+            t.check(f"{bad}: refused", False, "taken")
+        except ValueError as e:
+            t.check(f"{bad}: refused", bool(str(e)))
+    daemon.router.close()
+    context.term()
+
+
+def killed_and_back(t):
+    """a Python member, killed and back; the daemon killed, too: every block processed once, all as the truth has it"""
+    st = t.station(load="quiet", emulator_args=["--rate", "100"])  # Python, on a busy machine
+    book = st.path("trigger-1.book")
+
+    def start_member():
+        st.consumers["trigger-1"] = Process("trigger-1", [
+            sys.executable, os.path.join(harness.ROOT, "tests", "system", "py_consumer.py"), st.reserved, "trigger-1",
+            "trigger", book], st.path("trigger-1.log"))
+    st.start_emulator()
+    st.start_gpsd()
+    st.write_config()
+    st.start_consumer("acoustic-1", "acoustic")
+    start_member()
+    st.start_daemon()
+    st.wait_ready()
+    st.consumers["trigger-1"].kill9()
+    start_member()
+    time.sleep(0.7)
+    st.daemon.kill9()
+    st.start_daemon()
+    example = Process("example", [sys.executable, os.path.join(harness.ROOT, "schemas", "consumer_example.py"),
+                                  "--monitor", st.monitor, "--seconds", "2"], st.path("example.log"))
+    t.equal("the example ends well", example.popen.wait(60), 0)
+    t.check("it saw hits of every floor", all(f"F0{f}" in example.tail(50) for f in (1, 2, 3, 4)), example.tail())
+    st.stop()
+    t.equal("the member ends well", st.consumers["trigger-1"].popen.returncode, 0)
+    s = st.summaries()["trigger-1"]
+    t.check("it knew its book", s["known"] > 0, s)
+    t.check("what it had processed unacknowledged came again, as repeats", s["repeats"] > 0, s)
+    t.check("it met both daemons", s["connections"] >= 2 and s["welcomes"] >= 2, s)
+    t.equal("nothing damaged, nothing lost", (s["damaged"], s["strangers"], s["gap_lost"]), (0, 0, 0))
+    blocks, _ = py_consumer.read_book(book)
+    keys = [b.key for b in blocks]
+    t.check("no block is in the book twice", len(keys) == len(set(keys)) > 0, (len(keys), len(set(keys))))
+    with open(st.path("trigger-1.rec"), "wb") as f:
+        for b in blocks:
+            f.write(records(b).tobytes())
+    st.records.append(st.path("trigger-1.rec"))
+    t.account(st)
+
+
+if __name__ == "__main__":
+    harness.main([rules, words, killed_and_back])
