@@ -4,7 +4,7 @@
 acknowledges it some blocks later, so that a kill leaves processed blocks behind that the daemon does not know of. Looks
 its book up when it starts. Ends with a line of JSON on SIGTERM.
 
-    py_consumer.py ENDPOINT NAME GROUP BOOK
+    py_consumer.py ENDPOINT NAME GROUP BOOK [PID]     begins when process PID has ended: its successor, who is quick
 
 A book: for each block its header (256 bytes) and payload, as received.
 """
@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "schemas"), os.path.join(ROOT, "daemon", "consumer")]
@@ -38,10 +39,12 @@ def read_book(path):
 
 
 def main():
-    endpoint, name, group, path = sys.argv[1:]
+    endpoint, name, group, path, *before = sys.argv[1:]
     ended = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     done = collections.deque()
+    while before and os.path.exists(f"/proc/{before[0]}") and not ended:
+        time.sleep(0.01)
     with fcmdata.Member(endpoint, name, group, sole=True) as data, open(path, "ab", buffering=0) as book:
         known, whole = read_book(path)
         book.truncate(whole)

@@ -217,20 +217,20 @@ def killed_and_back(t):
     st = t.station(load="quiet", emulator_args=["--rate", "100"])  # Python, on a busy machine
     book = st.path("trigger-1.book")
 
-    def start_member():
-        st.consumers["trigger-1"] = Process("trigger-1", [
-            sys.executable, os.path.join(harness.ROOT, "tests", "system", "py_consumer.py"), st.reserved, "trigger-1",
-            "trigger", book], st.path("trigger-1.log"))
+    def start_member(*before):
+        return Process("trigger-1", [sys.executable, os.path.join(harness.ROOT, "tests", "system", "py_consumer.py"),
+                                     st.reserved, "trigger-1", "trigger", book, *before], st.path("trigger-1.log"))
     st.start_emulator()
     st.start_gpsd()
     st.write_config()
     st.start_consumer("acoustic-1", "acoustic")
-    start_member()
+    first = start_member()
     st.start_daemon()
+    st.consumers["trigger-1"] = start_member(str(first.pid))
     st.wait_ready()
-    st.consumers["trigger-1"].kill9()
-    start_member()
-    time.sleep(0.7)
+    first.kill9()
+    size = os.path.getsize(book)
+    st.wait_for("blocks for the second life", lambda: os.path.getsize(book) > size, pause=0.01)
     st.daemon.kill9()
     st.start_daemon()
     example = Process("example", [sys.executable, os.path.join(harness.ROOT, "schemas", "consumer_example.py"),
