@@ -171,18 +171,22 @@ def words(t):
     daemon.say(b"WELCOME", b"{}")
     for words_ in ([b"x"], [b"BLOCK"], [b"BLOCK", b"x"] * 20, [b"WELCOME"], [b"ERROR"], [b""], [b"ALIVE"]):
         daemon.say(*words_)
-    for damage in ("header", "payload", "numbers"):
-        daemon.block(7, damage=damage)
     for n in range(3):
         daemon.block(n)
     blocks = [data.receive(10) for _ in range(3)]
     t.equal("the good ones, in order", [b["sequence"] & 0xff for b in blocks], [0, 1, 2])
-    t.equal("damage and nonsense are counted", (data.stats["damaged"], data.stats["strangers"]), (3, 6))
+    t.equal("nonsense is counted", data.stats["strangers"], 6)
     for b in blocks[:2]:
         data.ack(b.key)
         data.ack(b.key)
-    t.equal("two acknowledgements in a message", daemon.hears(data), (b"ACK", blocks[0].key + blocks[1].key))
+    acks = b""
+    while len(acks) < 32:
+        acks += daemon.hears(data)[1]
+    t.equal("acknowledged once each", acks, blocks[0].key + blocks[1].key)
+    for damage in ("header", "payload", "numbers"):
+        daemon.block(7, damage=damage)
     t.equal("damaged ones are asked for again", daemon.hears(data)[0], b"HELLO")
+    t.equal("and counted", data.stats["damaged"], 3)
     daemon.say(b"ERROR", b'{"error":"unknown-member"}')  # to what was said before
     daemon.say(b"WELCOME", b"{}")
     daemon.block(1, flags=RESENT)

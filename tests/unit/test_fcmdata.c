@@ -194,19 +194,22 @@ static void expect_hello(void)
 		body, "{\"protocol\":1,\"name\":\"t-1\",\"group\":\"trigger\",\"credit\":16}");
 }
 
-/* Acknowledgements of blocks `n`.. in one message. */
+/* Acknowledgements of blocks `n`.., in as many messages as a slow machine makes of them. */
 static void expect_acks(uint64_t n, unsigned count)
 {
 	char body[1024];
 	struct fcm_ack ack;
 	int bytes;
 
-	expect("ACK", body, &bytes);
-	assert_int_equal(bytes, count * sizeof(ack));
-	for (unsigned i = 0; i < count; i++) {
-		memcpy(&ack, body + i * sizeof(ack), sizeof(ack));
-		assert_true(ack.sequence == (5ull << 40 | (n + i)));
-		assert_int_equal(ack.floor, 2);
+	while (count > 0) {
+		expect("ACK", body, &bytes);
+		assert_int_equal((size_t)bytes % sizeof(ack), 0);
+		assert_in_range((size_t)bytes / sizeof(ack), 1, count);
+		for (int at = 0; at < bytes; at += (int)sizeof(ack), n++, count--) {
+			memcpy(&ack, body + at, sizeof(ack));
+			assert_true(ack.sequence == (5ull << 40 | n));
+			assert_int_equal(ack.floor, 2);
+		}
 	}
 }
 
@@ -228,6 +231,18 @@ static struct fcmdata_stats stats(void)
 
 	fcmdata_get_stats(rig.h, &s);
 	return s;
+}
+
+/* No block comes, until the connection's end is noticed. */
+static void wait_disconnected(void)
+{
+	const struct fcmdata_block *b;
+	int64_t end = now_ms() + PATIENCE_MS;
+
+	while (stats().state != FCMDATA_CONNECTING && now_ms() < end) {
+		assert_int_equal(fcmdata_receive(rig.h, 20, &b), 0);
+	}
+	assert_int_equal(stats().state, FCMDATA_CONNECTING);
 }
 
 static const struct fcmdata_block *receive(uint64_t n)
@@ -388,8 +403,7 @@ static void test_daemon_comes_back(void **state)
 	b = receive(0);
 	fcmdata_release(rig.h, receive(1));
 	daemon_dies();
-	assert_int_equal(fcmdata_receive(rig.h, 300, &b), 0);
-	assert_int_equal(stats().state, FCMDATA_CONNECTING);
+	wait_disconnected();
 	assert_int_equal(fcmdata_ack(rig.h, &b->key), 0);
 	assert_int_equal(fcmdata_flush(rig.h), -ENOTCONN);
 	assert_int_equal(fcmdata_alive(rig.h), 0);
@@ -580,8 +594,7 @@ static void test_monitor(void **state)
 	assert_int_equal(stats().payload_crcs, 1);
 	assert_int_equal(stats().hellos, 0);
 	daemon_dies();
-	assert_int_equal(fcmdata_receive(rig.h, 200, &b), 0);
-	assert_int_equal(stats().state, FCMDATA_CONNECTING);
+	wait_disconnected();
 	daemon_starts(ZMQ_PUB);
 	for (b = NULL; b == NULL;) {
 		say_block(60, 0, FCMDATA_GOOD);
