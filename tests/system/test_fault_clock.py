@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Faults of the time and of a link's phase: each ends in the right counter, state and message; nobody else loses."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from faults import BEGIN, scenario, events, sees  # noqa: E402
+
+
+def gps_lost_and_back(t):
+    """a silent receiver: holdover, uncertainty grows, data flow; its return locks in the same time epoch"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "gps silent"), (9, "gps ok")))
+    st.start()
+    st.wait_ready()
+    epoch = st.status()["clock"]["time_epoch"]
+    sees(t, st, "clock-holdover", "clock", 30)
+    first = st.status()["clock"]["uncertainty_ns"]
+    time.sleep(3)
+    later = st.status()["clock"]["uncertainty_ns"]
+    t.check("uncertainty grows", later > first, (first, later))
+    st.wait_for("locked again", lambda: st.status()["clock"]["state"] == "locked", 40)
+    t.equal("same time epoch", st.status()["clock"]["time_epoch"], epoch)
+    t.account(st)
+
+
+def gpsd_jumps(t):
+    """gpsd jumps by 2 s and keeps to it: said by how much, given in to, told for long; losses have the data's time"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "gps jump 2"), (42, "link 1 crc 5")), truth=False)
+    st.start()
+    st.wait_ready()
+    epoch = st.status()["clock"]["time_epoch"]
+    t.check("no relabelling is told before", st.status()["clock"]["relabelled"] is None)
+    sees(t, st, "clock-fault", "clock", 30)
+    reason = st.status()["clock"]["reason"]
+    t.check("the fault says by how much", "it is 2 s ahead of the time in use" in reason, reason)
+    sees(t, st, "clock-relabelled", f"time epoch {epoch + 1}", 60)
+    st.wait_for("locked again", lambda: st.status()["clock"]["state"] == "locked", 10)
+    status = st.status()
+    clock = status["clock"]
+    told = "time relabelled by +2.000 s at 20"
+    t.equal("by 2 s, a new time epoch", (clock["relabelled"]["by_s"], clock["relabelled"]["time_epoch"],
+                                         clock["time_epoch"]), (2, epoch + 1, epoch + 1))
+    t.check("the warning stays beside a locked clock", [r for r in status["reasons"] if told in r["text"]],
+            status["reasons"])
+    # An emulator that is late by a second still leaves the most of the 2 s.
+    t.check("the system clock is 2 s behind", -2.5 < clock["system_offset_s"] < -0.5, clock)
+    time.sleep(2)  # rows are written in groups
+    events = st.ask("event", "list")["events"]
+    t.check("an event says it", [e for e in events if told in e["text"] and e["action"] and
+                                 f"time epoch {epoch} -> {epoch + 1}" in e["text"]], events)
+    history = st.ask("clock", "history")["events"]
+    t.check("the clock's history says it", [e for e in history if told in e["reason"]], history)
+    sees(t, st, "link-loss", "link1")
+    time.sleep(2)  # the same
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_ready()
+    status = st.status()
+    t.check("a restarted daemon warns on", [r for r in status["reasons"] if r["code"] == "clock-relabelled" and
+                                            told in r["text"]], status["reasons"])
+    t.check("with the time of the relabelling", abs(status["clock"]["relabelled"].pop("time") -
+                                                    clock["relabelled"].pop("time")) < 0.1 and
+            status["clock"]["relabelled"] == clock["relabelled"], (status["clock"], clock))
+    time.sleep(1)
+    history = st.ask("clock", "history")["events"]
+    t.equal("which is in the history once", sum(told in e["reason"] for e in history), 1)
+    st.stop()
+    losses = [x for x in st.ledger()["losses"] if x["link"] == 1 and x["code"] == "crc"]
+    t.check("a loss begins at its label's time", losses and all(abs(x["begun"] + 37 - x["tai"]) < 1e-3 and
+                                                                0.2 < x["begun"] - x["time"] < 2.5 for x in losses),
+            losses)
+
+
+def gpsd_killed(t):
+    """gpsd itself dies and is started again"""
+    st = t.station()
+    st.start()
+    st.wait_ready()
+    st.gpsd.kill9()
+    sees(t, st, "clock-holdover", "clock", 30)
+    t.check("gpsd not connected", not st.status()["clock"]["gpsd"]["connected"])
+    st.start_gpsd()
+    st.wait_for("locked again", lambda: st.status()["clock"]["state"] == "locked", 40)
+    t.account(st)
+
+
+def soak_finds_the_slips(t):
+    """20 trials of reset and align find exactly the injected bit slips"""
+    slips = [3, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
+    text = "".join(f"at 0.1 link 2 slip-on-align {n}\n" for n in slips)
+    st = t.station(load="quiet", scenario=t.scenario("from data\n" + text.replace("at 0.1", f"at {BEGIN - 2}")))
+    st.start()
+    st.wait_ready()
+    time.sleep(BEGIN)
+    answer = st.request("phase.soak", timeout=300, link=2, trials=20, interval_s=0.5, command="reset")
+    t.check("the soak ends", answer["ok"], answer)
+    found = [x["slip"] % 10 if x["verdict"] == "SLIP" else 0 for x in answer["result"]["trials"]]
+    t.equal("exactly the injected slips", found, slips)
+    t.equal("the rest passed", answer["result"]["passes"], slips.count(0))
+    sees(t, st, "phase-slip", "link2") if slips[-1] else None
+    t.account(st, named=[(2, c) for c in ("link-down", "alignment", "crc", "time-fault")])
+
+
+if __name__ == "__main__":
+    harness.main([gps_lost_and_back, gpsd_jumps, gpsd_killed, soak_finds_the_slips])

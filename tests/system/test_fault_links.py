@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Faults of fibres: each ends in the right counter, state and message; nobody else loses."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from faults import SLICE, scenario, codes, events, sees, lost, lost_later, dark_frames  # noqa: E402
+
+
+def damage_on_the_fibre(t):
+    """bad CRC, dropped frames, lost alignment, false frame numbers: each on a link of its own"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 0 crc 5"), (0.5, "link 1 drop 7"),
+                                                   (1, "link 2 unalign"), (1.5, "link 3 time-fault 4")))
+    st.start()
+    st.wait_ready()
+    for link in range(4):
+        sees(t, st, "link-loss", f"link{link}")
+    slips = [e for e in st.ask("event", "list")["events"] if e["code"] == "byte-slip"]
+    t.check("link 2's frames at another byte: an event says why there is no verdict", len(slips) == 1 and
+            slips[0]["object"] == "link2" and "no new verdict" in slips[0]["text"], slips)
+    code, out, err = st.ctl("link", "align", "2")
+    t.check("which link align brings", code == 0 and "PASS" in out, (code, out, err))
+    ledger = t.account(st, named=[(0, "crc"), (1, "board-fifo"), (2, "link-down"), (2, "alignment"), (2, "crc"), (3, "time-fault")])
+    t.equal("link 0: the 5 frames with a bad CRC", lost(ledger, 0, "crc"), 5)
+    t.equal("link 1: the 7 dropped frames", lost(ledger, 1, "board-fifo"), 7)
+    t.check("link 2: alignment lost and found again within a few frames", 3 <= lost(ledger, 2, "alignment") < 20,
+            lost(ledger, 2, "alignment"))
+    t.check("link 3: the 4 false numbers, and at most 2 to trust them again", 4 <= lost(ledger, 3, "time-fault") <= 8,
+            lost(ledger, 3, "time-fault"))
+    t.check("every loss has its floor and frame range", all(x["floor"] == x["link"] + 1 and x["frames"] > 0
+                                                          for x in ledger["losses"] if x["kind"] == "link" and
+                                                          x["frames"] < 100 and x["floor"]), ledger["losses"])
+
+
+def bursts_of_losses(t):
+    """while losses are shown, each further burst and kind is an event of its own, with an end and its totals"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 2 crc 5"), (6, "link 2 crc 90"), (7, "link 2 drop 40")))
+    st.start()
+    st.wait_ready()
+    st.wait_for("both ends", lambda: sum(e["severity"] == "info" for e in events(st, "link-loss")) == 2, 40)
+    said = [(e["object"], e["severity"], re.sub(r"\d+\.\d s", "S s", e["text"])) for e in events(st, "link-loss")]
+    wanted = [("link2", "warning", "frames are being lost: 5 crc"),
+              ("link2", "info", "is over: 5 frames lost in S s: 5 crc"),
+              ("link2", "warning", "frames are being lost: N crc"),
+              ("link2", "warning", "frames are still being lost, until now: M board-fifo, 90 crc"),
+              ("link2", "info", "is over: 130 frames lost in S s: 40 board-fifo, 90 crc")]
+    said = [(o, s, re.sub(r"lost: \d+ crc$", "lost: N crc", t) if n == 2 else re.sub(r"now: \d+ b", "now: M b", t))
+            for n, (o, s, t) in enumerate(said)]
+    t.equal("begin, end, begin, another kind, end", said, wanted)
+    t.account(st, named=[(2, "crc"), (2, "board-fifo")])
+
+
+def reasons_in_order(t):
+    """what is wrong for longer comes first, red before warnings"""
+    st = t.station(load="quiet", truth=False, scenario=scenario(t, (0, "link 3 unplug 9"), (2, "link 0 unplug 7"),
+                                                                (4, "link 1 unplug 5")))
+    st.start()
+    st.wait_ready()
+
+    def dark():
+        return [r["object"] for r in st.status()["reasons"] if r["code"] == "link-dark"]
+    st.wait_for("three dark links", lambda: len(dark()) == 3, 30)
+    reasons = st.status()["reasons"]
+    t.equal("the first that went dark comes first", dark(), ["link3", "link0", "link1"])
+    t.check("red ones, then the oldest first", all(
+        (a["severity"], b["severity"]) == ("red", "warning") or
+        (a["severity"] == b["severity"] and a["since"] < b["since"] + 0.01) for a, b in zip(reasons, reasons[1:])), reasons)
+    t.check("each tells what is documented, and no more",
+            all(set(r) == {"severity", "code", "object", "text", "action", "since"} for r in reasons), reasons)
+    st.stop()
+
+
+def fibre_unplugged(t):
+    """a fibre out and in again: dark, gap blocks, lock and verdict on return"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 1 unplug 2")))
+    st.start()
+    st.wait_ready()
+    sees(t, st, "link-dark", "link1")
+    st.wait_for("link 1 up again", lambda: st.status()["links"][1]["state"] == "up", 20)
+    st.wait_for("the verdict PASS", lambda: st.status()["phases"][1]["last"]["verdict"] == "PASS", 10)
+    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    t.check("lost in the last minute, of link 1 alone", [x["object"] for x in r] == ["link1"], r)
+    st.wait_for("its end in the events", lambda: len(events(st, "link-loss")) > 1 and
+                events(st, "link-loss")[-1]["severity"] == "info", 15)
+    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    t.check("then it has ended, and is a warning", len(r) == 1 and "ended" in r[0]["text"] and
+            r[0]["severity"] == "warning", r)
+    said = events(st, "link-loss")
+    ledger = t.account(st, named=[(1, "link-down"), (1, "alignment"), (1, "crc")])
+    over = re.fullmatch(r"is over: (\d+) frames lost in (\d+\.\d) s: (.*)", said[-1]["text"])
+    t.check("the event of the end has the losses' own duration", over and 2.0 <= float(over[2]) < 4, said)
+    t.check("and totals by name: the ledger's", over and f"{lost_later(ledger, 1, 'link-down')} link-down" in over[3],
+            (said, ledger["losses"]))
+    t.check("about 2 s of link-down", 15000 <= lost(ledger, 1, "link-down") <= 20000, lost(ledger, 1, "link-down"))
+    named = lost_later(ledger, 1, "link-down")
+    dark, gap = dark_frames(st, "trigger-1", 1)
+    t.equal("the consumer is told of each of them", dark, named)
+    t.check("whole dark slices come as gap blocks", gap % SLICE == 0 and gap > dark - 2 * SLICE, (gap, dark))
+    t.equal("nothing dark on another link", [dark_frames(st, "trigger-1", link) for link in (0, 2, 3)], [(0, 0)] * 3)
+
+
+def fibres_swapped(t):
+    """two fibres swapped and back: found from the floors' own names, writes refused, no false verdict, no false boot"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "swap 0 3"), (10, "swap 0 3")))
+    st.start()
+    st.wait_ready()
+    sees(t, st, "floor-identity", "link0")
+    sees(t, st, "floor-identity", "link3")
+    code, _, err = st.ctl("set", "floor1.om0.threshold", "11")
+    t.check("a write to a swapped floor is refused with what to do", code == 1 and err, (code, err))
+    code, _, err = st.ctl("phase", "accept", "0", "--reason", "test")
+    t.check("the other floor's phase cannot become the reference", code == 1 and "another floor" in err, (code, err))
+    t.equal("no verdict on the other floor", [c for c in codes(st) if c[0].startswith("phase-")], [])
+    st.wait_for("the right floors back", lambda: not any(c == "floor-identity" for c, _ in codes(st)), 20)
+    st.wait_for("judged again", lambda: all(st.status()["phases"][l]["last"]["age_s"] < 9 for l in (0, 3)), 10)
+    phases = st.status()["phases"]
+    t.equal("the right floors pass, no jump is counted", [(phases[l]["last"]["verdict"], phases[l]["jumps"],
+                                                           phases[l]["slips"]) for l in (0, 3)], [("PASS", 0, 0)] * 2)
+    t.equal("no floor has booted, no phase has jumped", [e for e in events(st) if e["code"] == "fcm-booted" or
+                                                         e["code"].startswith("phase-")], [])
+    ledger = t.account(st, named=[(l, c) for l in (0, 3) for c in ("link-down", "alignment", "crc", "time-fault")])
+    t.check("rows after it carry the floor's own name", any(r["link"] == 0 and r["floor"] == 4
+                                                           for r in ledger["links"]), ledger["links"][-4:])
+
+
+if __name__ == "__main__":
+    harness.main([damage_on_the_fibre, bursts_of_losses, reasons_in_order, fibre_unplugged, fibres_swapped])
