@@ -246,9 +246,10 @@ def put_much(path):
     seconds = "WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < ?1 - 1), " \
               "l(k) AS (VALUES (0), (1), (2), (3)) "
     with sqlite3.connect(path) as db:
-        for sql in sorted(glob.glob(os.path.join(harness.ROOT, "schemas", "sql", "*.sql"))):
+        migrations = sorted(glob.glob(os.path.join(harness.ROOT, "schemas", "sql", "*.sql")))
+        for sql in migrations:
             db.executescript(open(sql).read())
-        db.executescript("PRAGMA user_version=4; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF")
+        db.executescript(f"PRAGMA user_version={len(migrations)}; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF")
         db.execute("INSERT INTO dma VALUES (1,0,1,0,1,1)")
         for sql in ("ledger_link SELECT 1,1,k,i,1,k+1,8000,7990,0,0,0,10,0,0,0,0,1,(?2+i)*1000000000,NULL FROM l, s",
                     "ledger_stream SELECT 1,1,k,'pmt','trigger',i,8000,8000,0,0,0,0,0,1,(?2+i)*1000000000,0 FROM l, s",

@@ -134,9 +134,10 @@ def transcripts(bench):
 def make_database(path):
     t = 1795187523_250000000
     with sqlite3.connect(path) as db:
-        for sql in sorted(glob.glob(os.path.join(ROOT, "schemas", "sql", "*.sql"))):
+        migrations = sorted(glob.glob(os.path.join(ROOT, "schemas", "sql", "*.sql")))
+        for sql in migrations:
             db.executescript(open(sql).read())
-        db.execute("PRAGMA user_version=4")
+        db.execute(f"PRAGMA user_version={len(migrations)}")
         db.executemany("INSERT INTO station VALUES (?,?)",
                        [("board", "0"), ("version", "0.1.0"), ("last_alive", str(t))])
         db.execute("INSERT INTO command VALUES (17,'c1',?,'anna',1000,4711,'local','gain matching',2,1,3,"
