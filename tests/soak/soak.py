@@ -296,8 +296,8 @@ def verdict(soak, wall):
     for text in wrong + (lost if not st.host_too_slow else []):
         print(f"NOT WELL: {text}")
     if not wrong and not lost:
-        print(f"\nwell: every frame is accounted; worst lag of the emulator {lag} ms" +
-              (f", more than the rings hold ({DEPTH_MS} ms): this machine did not keep the pace" if st.host_too_slow else ""))
+        late = f", more than the rings hold ({DEPTH_MS} ms): this machine did not keep the pace" if st.host_too_slow else ""
+        print(f"\nwell: every frame is accounted; worst lag of the emulator {lag} ms{late}")
     return 1 if wrong else 0 if not lost else 3 if st.host_too_slow else 1
 
 
