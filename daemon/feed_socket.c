@@ -73,12 +73,16 @@ int feed_socket_listen(const char *address, uint16_t port)
 
 uint16_t feed_socket_port(int fd)
 {
-	struct sockaddr_storage a;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a;
 	socklen_t length = sizeof(a);
 
-	if (getsockname(fd, (struct sockaddr *)&a, &length) < 0) {
+	memset(&a, 0, sizeof(a));
+	if (getsockname(fd, &a.any, &length) < 0) {
 		return 0;
 	}
-	return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
-					     : ((struct sockaddr_in *)&a)->sin_port);
+	return ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
 }
