@@ -137,9 +137,16 @@ void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
 		    text, ended, most == TDM_LOSS_BOARD_FIFO && board_did_it(s) ? board_cause : "");
 }
 
-/* What is not the policy that everybody expects. */
-static const char *policy_words(enum fcm_policy policy)
+/* The last group is the TriDAS feed, if there is one: its readers are told of by floor and address. */
+static bool is_feed(const struct station *s, unsigned group)
 {
+	return s->publisher_status.has_feed && group + 1 == s->publisher_status.groups;
+}
+
+/* What is not the policy that everybody expects. */
+static const char *policy_words(const struct station *s, unsigned group)
+{
+	enum fcm_policy policy = s->publisher_status.group[group].policy;
 	static const char *const words[FCM_POLICIES] = {
 		[FCM_DROP_OLDEST] = "",
 		[FCM_DROP_NEWEST] = " (policy drop-newest)",
@@ -147,7 +154,7 @@ static const char *policy_words(enum fcm_policy policy)
 		[FCM_WAIT] = " (policy wait: 3/4 of the ring, or all its memory, was used)",
 	};
 
-	return policy < FCM_POLICIES ? words[policy] : "";
+	return policy < FCM_POLICIES && !is_feed(s, group) ? words[policy] : "";
 }
 
 /* What the feed withholds for want of a label is told by the clock's own reason; each start brings some. */
@@ -178,8 +185,8 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	}
 	reasons_add(r, going_on, "consumer-dropping", object,
 		    "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list",
-		    "frames dropped in the last minute: %s%s%s", text,
-		    policy_words(s->publisher_status.group[group].policy), ended);
+		    "frames dropped in the last minute: %s%s%s", text, policy_words(s, group),
+		    ended);
 }
 
 /* --- events --- */
@@ -294,8 +301,7 @@ static void group_news(struct station *s, unsigned group, uint64_t now)
 	}
 	snprintf(object, sizeof(object), "group %s", s->publisher_status.group[group].name);
 	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
-	put_news(s, &t, "consumer-dropping", object, names,
-		 policy_words(s->publisher_status.group[group].policy),
+	put_news(s, &t, "consumer-dropping", object, names, policy_words(s, group),
 		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
 }
 
@@ -309,8 +315,8 @@ void reasons_losses_tick(struct station *s)
 	links_news(s, now);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		group_news(s, n, now);
-		if (!s->publisher_status.has_feed || n + 1 < s->publisher_status.groups) {
-			disconnected_news(s, n); /* of the feed: each by its address */
+		if (!is_feed(s, n)) {
+			disconnected_news(s, n);
 		}
 	}
 	reasons_feed_tick(s);
