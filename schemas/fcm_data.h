@@ -23,7 +23,8 @@
  * A block covers `frames` carrying frames from first_frame on; first_frame counts the floor's own
  * frames on the board's count line, is a multiple of the block length, and a block never straddles a
  * slice (1600 frames). A link without alignment sends one GAP block a slice: no channels, status only.
- * schemas/fcm_data.py has the numpy dtype; tests hold the two against each other.
+ * schemas/fcm_data.py has the numpy dtype; tests hold the two against each other. daemon/consumer/ has
+ * libraries for C and Python that speak what follows.
  *
  * Consumers (reserved): a DEALER speaks to the daemon's ROUTER in messages whose first frame is a verb:
  *   -> HELLO   {"protocol":1,"name":"trigger-1","group":"trigger","credit":64}   JSON; credit = blocks

@@ -14,7 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 # These have stations at quiet load, or none, and leave a core to somebody else. `fault_` are the longest: first.
 LIGHT = ("fault_links", "fault_floors", "fault_clock", "board_away", "control_attack", "consumer_attack", "dissector",
-         "fcmctl", "schema", "dtype", "outsider")
+         "fcmctl", "schema", "dtype", "outsider", "pyconsumer")
 
 
 class Result:
