@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What ceilings.py, latencies.py and stalled.py share: a station whose one consumer only acknowledges (bench-consumer),
+"""What ceilings.py, latencies.py and stalled.py share: a station whose one consumer only checks and acknowledges (bench-consumer),
 measured window by window, and bare ZeroMQ (bench-zmq) beside the same emulator."""
 import json
 import os
