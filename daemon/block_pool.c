@@ -64,27 +64,29 @@ static void block_free(struct block_pool *p, struct block *b)
 	free(b);
 }
 
-/* What came back is free: the inbox goes in front of the list. */
+/* What came back is free: the inbox goes in front of the list, what came last in front of all. */
 static void class_collect(struct size_class *c)
 {
-	struct block *b = atomic_exchange_explicit(&c->inbox, NULL, memory_order_acquire);
+	struct block *first, *last;
 
-	while (b) {
-		struct block *next = atomic_load_explicit(&b->next_free, memory_order_relaxed);
-
-		atomic_store_explicit(&b->next_free, c->free, memory_order_relaxed);
-		c->free = b;
-		b = next;
+	if (!atomic_load_explicit(&c->inbox, memory_order_relaxed)) {
+		return;
 	}
+	first = last = atomic_exchange_explicit(&c->inbox, NULL, memory_order_acquire);
+	for (struct block *b = first; b;
+	     b = atomic_load_explicit(&b->next_free, memory_order_relaxed)) {
+		last = b;
+	}
+	atomic_store_explicit(&last->next_free, c->free, memory_order_relaxed);
+	c->free = first;
 }
 
+/* The one that was in use last: the caches know its memory still. */
 static struct block *class_take(struct size_class *c)
 {
 	struct block *b;
 
-	if (!c->free) {
-		class_collect(c);
-	}
+	class_collect(c);
 	b = c->free;
 	if (b) {
 		c->free = atomic_load_explicit(&b->next_free, memory_order_relaxed);

@@ -624,6 +624,28 @@ static void test_pool_budget(void **state)
 #define HANDED 20000u
 static struct block *_Atomic handed[8];
 
+/* What was in use last is used next. */
+static void test_pool_warm(void **state)
+{
+	struct block_pool *p = block_pool_create(16u << 20);
+	struct block *b[4];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		b[i] = block_get(p, 100000);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		block_put(b[i]);
+	}
+	assert_ptr_equal(block_get(p, 100000), b[3]);
+	assert_ptr_equal(block_get(p, 100000), b[2]);
+	block_put(b[3]);
+	assert_ptr_equal(block_get(p, 100000), b[3]);
+	block_put(b[2]);
+	block_put(b[3]);
+	block_pool_destroy(p);
+}
+
 static void *put_thread(void *arg)
 {
 	unsigned done = 0;
@@ -703,6 +725,7 @@ int main(void)
 
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_pool_budget),
+		cmocka_unit_test(test_pool_warm),
 		cmocka_unit_test(test_pool_threads),
 	};
 
