@@ -28,7 +28,7 @@ const struct option config_options[] = {
 	{"data", "block_frames", OPTION_U32, IN(data.block_frames), .value = "80", RANGE(8, 1600),
 	 .restart = true, .unit = "frames",
 	 .help = "Frames of 125 us in a data message; a divisor of 1600."},
-	{"data", "tick_us", OPTION_U32, IN(data.tick_us), .value = "1000", RANGE(1000, 20000),
+	{"data", "tick_us", OPTION_U32, IN(data.tick_us), .value = "2000", RANGE(1000, 20000),
 	 .restart = true, .unit = "us", .help = "How often the capture thread wakes."},
 	{"data", "pool_mb", OPTION_U32, IN(data.pool_mb), .value = "512", RANGE(16, 65536),
 	 .restart = true, .unit = "MiB",

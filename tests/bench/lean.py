@@ -46,6 +46,7 @@ class LeanStation(QuietStation):
         """With the consumer (and `others`: name, group), until all that was asked for is up and the beginning is over.
         Consumers are there first, so that nothing piles up for them."""
         self.config = ["[data]", f"block_frames = {block_ms * FRAMES_PER_MS}",
+                       f"tick_us = {1000 if block_ms == 1 else 2000}",
                        "[group bench]", f"streams = {STREAMS}", *more]
         for link in range(links, 4):
             self.config += [f"[link {link}]", "enabled = no"]

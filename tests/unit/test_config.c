@@ -415,7 +415,7 @@ static void check_and_print(void **state)
 	text = printed(config_print, file, 0);
 	assert_non_null(strstr(text, "drift_ps = 1234.5 ; "));
 	assert_non_null(strstr(text, "board.conf:7\n"));
-	assert_non_null(strstr(text, "tick_us = 1000 ; default\n"));
+	assert_non_null(strstr(text, "tick_us = 2000 ; default\n"));
 	load(text, &b);
 	assert_memory_equal(&a, &b, sizeof(a));
 	again = printed(config_print, file, 0);
@@ -449,7 +449,7 @@ static void reload(void **state)
 	assert_int_equal(config_diff(&a, &a, on_change, &changes), 0);
 	assert_string_equal(changes.text, "");
 	load("[link 0]\nfloor = 2\nname = n\n[daemon]\nlog_level = debug\n[group trigger]\n"
-	     "hold_fraction = 0.4\n[data]\ntick_us = 2000\n",
+	     "hold_fraction = 0.4\n[data]\ntick_us = 3000\n",
 	     &b);
 	assert_int_equal(config_diff(&a, &b, on_change, &changes), 4);
 	assert_string_equal(changes.text,
