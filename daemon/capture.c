@@ -95,6 +95,7 @@ static bool drain_links(struct capture *c)
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		more |= link_drain(&c->links[i]);
+		link_feed(&c->links[i]);
 	}
 	if (c->blocks_queued) {
 		c->blocks_queued = false;
@@ -477,6 +478,9 @@ void capture_stop(struct capture *c, unsigned grace_ms)
 	atomic_store_explicit(&c->stop, 1, memory_order_release);
 	pthread_join(c->thread, NULL);
 	c->running = false;
+	if (c->config.before_close) {
+		c->config.before_close(c->config.context);
+	}
 	nanet3_close(c->board); /* the rings linger */
 	c->board = NULL;
 }

@@ -20,6 +20,7 @@
 #include "daemon/block.h"
 #include "daemon/ledger.h"
 #include "daemon/queue.h"
+#include "daemon/tap.h"
 #include "driver/lib/libnanet3.h"
 
 struct capture_config {
@@ -39,6 +40,11 @@ struct capture_config {
 	size_t pool_bytes;
 	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
 	bool patient; /* a board that waits for us is let wait as long as a consumer takes (policy wait) */
+	struct tap *tap;      /* the recorder's; NULL: nobody records */
+	/* Called by capture_stop() when the thread has ended, before the rings are unmapped: the recorder
+	 * takes what it can. May be NULL. */
+	void (*before_close)(void *context);
+	void *context;
 };
 
 /* main -> capture */

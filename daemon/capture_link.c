@@ -19,7 +19,8 @@
 #define COUNT_LIMIT	 (1ull << 50) /* counts from here on are a board that is not well */
 #define DRAIN_MAX	 32u /* completions a tick: what is settled must not wait for a backlog */
 #define CATCH_UP_LOOK_NS 500000000ull
-#define COUNT_JUMP	 16000u /* a PPS moves the count by less than a second */
+#define COUNT_JUMP	 16000u	       /* a PPS moves the count by less than a second */
+#define CALM_NS		 1000000000ull /* without a loss: the next one is news to the black box */
 
 _Static_assert(GAP_PIECE <= ASSEMBLE_PUSH, "a gap's piece is a push");
 _Static_assert(NANET3_CHUNK_MAX / NANET3_FRAME_BYTES + 2 <= ASSEMBLE_PUSH, "a buffer is a push");
@@ -126,6 +127,9 @@ static void reset_state(struct link *l)
 	l->pushed = false;
 	l->blocked = false;
 	l->dirty = false;
+	l->release_waits = false;
+	l->lost_ns = l->capture->now_ns;
+	l->suspect_at = 0;
 	l->moved_ns = l->capture->now_ns;
 	l->sent = 0;
 	l->resent_below = 0;
@@ -293,6 +297,10 @@ int link_begin(struct link *l, bool taken_over)
 		adopt_runs(l->capture, settle_account(l->settle));
 		resume(l, settle_account(l->settle));
 	}
+	if (l->capture->config.tap) {
+		tap_begin(l->capture->config.tap, l->number, l->dma_epoch, l->capture->serial,
+			  l->capture->boot_count, l->release_position);
+	}
 	l->live = *settle_ledger(l->settle);
 	settle_pack(l->settle);
 	owner_commit(l->page, settle_account(l->settle));
@@ -324,6 +332,9 @@ void link_end(struct link *l)
 {
 	if (!l->claimed) {
 		return;
+	}
+	if (l->capture->config.tap) {
+		tap_end(l->capture->config.tap, l->number);
 	}
 	l->capture->dropping = true;
 	out_spans(l);
@@ -392,6 +403,19 @@ static void note_jump(struct link *l, uint64_t from, uint64_t to)
 	}
 }
 
+/* The first loss after a calm, on a link that has had good frames. That the ring was full is our own doing,
+ * and no time for a black box. */
+static void note_loss(struct link *l, uint64_t count, enum tdm_loss loss)
+{
+	uint64_t now_ns = l->capture->now_ns;
+
+	if (loss != TDM_LOSS_RING_FULL && now_ns - l->lost_ns > CALM_NS &&
+	    l->status.last_good_ns > l->lost_ns) {
+		l->suspect_at = count;
+	}
+	l->lost_ns = now_ns;
+}
+
 static void on_verdict(void *context, const struct tdm_verdict *v)
 {
 	struct link *l = context;
@@ -413,6 +437,7 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 	ledger_verdict(&l->live, second, loss, 1);
 	l->status.cells[loss]++;
 	if (loss != TDM_GOOD) {
+		note_loss(l, v->count, loss);
 		losses_cell(&l->losses, v->count, loss, link_label(l, v->count), report_loss, l);
 	}
 }
@@ -458,8 +483,13 @@ static void first_cell(struct link *l, uint64_t count)
 	}
 }
 
+/* What lies below a predecessor's cursor enters no account, and its seconds may be closed. */
 static bool seconds_fit(const struct link *l, uint64_t first, uint64_t last)
 {
+	if (last < l->skip_below) {
+		return true;
+	}
+	first = first > l->skip_below ? first : l->skip_below;
 	return ledger_room(&l->live, last / TDM_FRAMES_PER_SECOND) &&
 	       (l->live.begun || ledger_room(&l->live, first / TDM_FRAMES_PER_SECOND));
 }
@@ -698,4 +728,35 @@ bool link_drain(struct link *l)
 		renew(l);
 	}
 	return l->claimed && !l->blocked && l->read_position < write;
+}
+
+/* ------------------------------------------------------------------------------- the recorder */
+
+void link_feed(struct link *l)
+{
+	struct capture *c = l->capture;
+	struct tap *tap = c->config.tap;
+	uint64_t at;
+
+	if (!tap || !l->claimed) {
+		return;
+	}
+	if (l->suspect_at) {
+		tap_suspect(tap, l->number, l->suspect_at, c->now_ns);
+		l->suspect_at = 0;
+	}
+	if (!tap_feeding(tap, l->number, l->release_position, c->now_ns, &at)) {
+		return;
+	}
+	for (; at < l->read_position; at++) {
+		const struct nanet3_event *e = nanet3_completion(c->board, l->number, at);
+
+		if (e->dma_epoch != l->dma_epoch || e->frames == 0 ||
+		    e->frame_count >= COUNT_LIMIT) {
+			continue;
+		}
+		tap_offer(tap, l->number, at, e, nanet3_buffer(c->board, l->number, at),
+			  data_cells(l, e) * TDM_FRAME_BYTES, link_label(l, e->frame_count),
+			  account_run(settle_account(l->settle), e->frame_count), c->now_ns);
+	}
 }

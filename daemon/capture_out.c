@@ -332,6 +332,16 @@ static void release(struct link *l)
 		}
 		to++;
 	}
+	l->release_waits = false;
+	if (l->capture->config.tap && to > l->release_position) {
+		uint64_t write = nanet3_write_position(l->capture->board, l->number), own = to;
+		/* A ring that is full because its board waits for us is no danger. */
+		uint64_t used = out_unhurried(l) ? 0 : write - l->release_position;
+
+		to = tap_release(l->capture->config.tap, l->number, own, used, l->depth,
+				 l->capture->now_ns);
+		l->release_waits = to < own;
+	}
 	if (to == l->release_position || nanet3_release(l->capture->board, l->number, to) < 0) {
 		return; /* a board that is gone is noticed by the tick */
 	}
@@ -357,7 +367,7 @@ void out_advance(struct link *l)
 		owner_commit(l->page, settle_account(l->settle));
 		l->dirty = false;
 	}
-	if (moved) {
+	if (moved || l->release_waits) {
 		release(l);
 	}
 }

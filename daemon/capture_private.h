@@ -88,6 +88,8 @@ struct link {
 	uint64_t moved_ns; /* when the cursor moved last */
 	uint64_t sent;	   /* frames below may have been handed over */
 	uint64_t resent_below;
+	bool release_waits;	      /* for the recorder */
+	uint64_t lost_ns, suspect_at; /* the last lost cell; the first of a new loss, 0: none */
 	/* what was told */
 	uint64_t locks, unlocks;
 	bool identity_known;
@@ -157,6 +159,8 @@ int link_begin(struct link *l, bool taken_over);
 void link_end(struct link *l);
 /* Read what has come, or as much of it as a tick may. True: there is more. */
 bool link_drain(struct link *l);
+/* Show the recorder what has been read. */
+void link_feed(struct link *l);
 /* Label of a count or frame on this link. */
 const struct label *link_label(const struct link *l, uint64_t frame);
 

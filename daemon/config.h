@@ -103,6 +103,13 @@ struct config {
 		uint32_t ledger_seconds_days, ledger_minutes_days, losses_days; /* 0: for ever */
 	} store;
 	struct {
+		char directory[CONFIG_STRING]; /* empty: beside the database */
+		uint8_t links;		       /* bit mask: when none are named */
+		uint32_t segment_mb, min_free_mb;
+		uint32_t blackbox_s; /* 0: none */
+		uint32_t blackbox_keep;
+	} record;
+	struct {
 		char name[64]; /* what operators see */
 		int log_level; /* of syslog.h */
 	} daemon;

@@ -12,6 +12,7 @@
 static const char *const day_origins[] = {"0", "1", NULL};
 static const char *const holdovers[] = {"rb", "ocxo-good", "ocxo", "tcxo", NULL};
 static const char *const streams[] = {FCM_STREAM_NAMES, NULL};
+static const char *const links[] = {"0", "1", "2", "3", NULL};
 static const char *const policies[] = {FCM_POLICY_NAMES, NULL};
 
 #define AT(type, field)	 .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
@@ -145,6 +146,25 @@ const struct option config_options[] = {
 	 .help = "Older losses by name and frame range are deleted (their sums are kept in the "
 		 "ledger); 0: never."},
 
+	{"record", "directory", OPTION_STRING, IN(record.directory), .value = "",
+	 .may_be_empty = true, .restart = true,
+	 .help = "Where recordings and black boxes go; empty: recordings, beside the database."},
+	{"record", "links", OPTION_MASK, IN(record.links), .value = "0,1,2,3", .choices = links,
+	 .restart = true, .help = "Links that are recorded when none are named."},
+	{"record", "segment_mb", OPTION_U32, IN(record.segment_mb), .value = "1024",
+	 RANGE(1, 65536), .restart = true, .unit = "MiB",
+	 .help = "A file of a recording is ended when it has become so large; a link at full rate "
+		 "makes 80 MB a second."},
+	{"record", "min_free_mb", OPTION_U32, IN(record.min_free_mb), .value = "2048",
+	 RANGE(0, 16777216), .restart = true, .unit = "MiB",
+	 .help = "So much of the disk stays free, for the database: a recording ends before."},
+	{"record", "blackbox_s", OPTION_U32, IN(record.blackbox_s), .value = "1", RANGE(0, 10),
+	 .restart = true, .unit = "s",
+	 .help = "Seconds of a link's raw data that are kept when its alarm fires; 0: none."},
+	{"record", "blackbox_keep", OPTION_U32, IN(record.blackbox_keep), .value = "20",
+	 RANGE(1, 1000), .restart = true,
+	 .help = "Black boxes that are kept: beyond, the oldest is removed."},
+
 	{"daemon", "name", OPTION_STRING, IN(daemon.name), .value = "board %N",
 	 .help = "What operators see."},
 	{"daemon", "log_level", OPTION_LEVEL, IN(daemon.log_level), .value = "info",
@@ -202,6 +222,7 @@ static const struct {
 	{"slowctl", "Slow control."},
 	{"control", "The control socket."},
 	{"store", "What is kept on disk."},
+	{"record", "Recordings of raw data, and black boxes."},
 	{"daemon", "The daemon itself."},
 };
 

@@ -232,6 +232,9 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 		.day_origin = s->config.data.day_origin,
 		.groups = (uint8_t)s->config.groups,
 		.pool_bytes = (size_t)s->config.data.pool_mb << 20,
+		.tap = &s->tap,
+		.before_close = records_finish,
+		.context = s,
 	};
 	int r;
 
@@ -293,6 +296,7 @@ static int start_data(struct station *s)
 	r = r ? r : ring_frames(s, &frames);
 	r = r ? r : start_feed(s, frames);
 	r = r ? r : start_publisher(s, frames);
+	r = r ? r : records_start(s);
 	return r ? r : start_capture(s, hold_frames(s, frames));
 }
 
@@ -390,6 +394,13 @@ static void on_reports(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	reports_drain(arg);
+}
+
+static void on_recorder(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	records_drain(arg);
 }
 
 static void on_stored(evutil_socket_t fd, short what, void *arg)
@@ -543,6 +554,9 @@ static int run_loop(struct station *s)
 	r |= add_event(&l,
 		       event_new(b, store_done_fd(s->store), EV_READ | EV_PERSIST, on_stored, s),
 		       NULL);
+	r |= add_event(&l,
+		       event_new(b, recorder_fd(s->recorder), EV_READ | EV_PERSIST, on_recorder, s),
+		       NULL);
 	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_10ms, s), &ms10);
 	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_100ms, s), &ms100);
 	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_second, s), &second);
@@ -552,6 +566,7 @@ static int run_loop(struct station *s)
 	r |= add_event(&l, evsignal_new(b, SIGHUP, on_reload, s), NULL);
 	if (r == 0) {
 		store_put_words(s->store, s->params);
+		store_put_station(s->store, "recordings", s->records.directory);
 		life_start(s);
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
 			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
@@ -584,6 +599,7 @@ static void stop_data(struct station *s)
 	publisher_destroy(s->publisher);
 	feed_destroy(s->feed);
 	capture_destroy(s->capture);
+	records_stop(s);
 }
 
 static void stop(struct station *s)
@@ -693,6 +709,7 @@ int main(int argc, char **argv)
 	config_report_destroy(report);
 	s.config_path = o.config;
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on files is a full disk, not our end */
 	log_open(s.config.instance, s.config.daemon.log_level);
 	r = run(&s);
 	log_close();

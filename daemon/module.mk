@@ -9,10 +9,13 @@ $(eval $(call library,common,$(addprefix daemon/,config.c config_table.c config_
 
 # data: the way of the data up to the publisher's queue. Wants tdm, nanet3.
 $(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c ledger.c losses.c assemble.c \
-    owner_page.c settle.c capture.c capture_link.c capture_out.c capture_report.c),libisal))
+    owner_page.c settle.c tap.c capture.c capture_link.c capture_out.c capture_report.c),libisal))
+
+# record: what capture shows, to disk. Wants data, tdm.
+$(eval $(call library,record,$(addprefix daemon/,segment.c record_dir.c recorder.c recorder_box.c),jansson))
 
 # fcm-server: the main thread, where all parts meet.
-$(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c life.c shore.c reports.c timing.c detector.c status.c reasons.c reasons_loss.c reasons_floor.c standing.c bursts.c status_clock.c feed_say.c ops.c control.c watch.c),data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
+$(eval $(call program,fcm-server,$(addprefix daemon/,main.c links.c life.c shore.c reports.c timing.c detector.c status.c reasons.c reasons_loss.c reasons_floor.c standing.c bursts.c status_clock.c feed_say.c records.c ops.c control.c watch.c),record data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
 
 # timing: clock, gpsd, phase; state machines without I/O but for gps.c.
 $(eval $(call library,timing,$(addprefix daemon/,clock.c clock_inputs.c clock_track.c clock_say.c leap.c gps.c phase.c phase_stability.c),libgps))

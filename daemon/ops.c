@@ -652,6 +652,24 @@ static void op_run_show(struct control_request *rq, json_t *args, void *context)
 	}
 }
 
+/* --- recordings --- */
+
+static void op_record_start(struct control_request *rq, json_t *args, void *context)
+{
+	records_op_start(context, rq, args);
+}
+
+static void op_record_stop(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	records_op_stop(context, rq);
+}
+
+static void op_record_list(struct control_request *rq, json_t *args, void *context)
+{
+	records_op_list(context, rq, args);
+}
+
 const struct control_op station_ops[] = {
 	{"info", op_info},
 	{"status", op_status},
@@ -678,6 +696,9 @@ const struct control_op station_ops[] = {
 	{"run.start", op_run_start},
 	{"run.stop", op_run_stop},
 	{"run.show", op_run_show},
+	{"record.start", op_record_start},
+	{"record.stop", op_record_stop},
+	{"record.list", op_record_list},
 	{"event.list", op_event_list},
 	{NULL, NULL},
 };

@@ -40,6 +40,7 @@ static const struct {
 	{"fcm-booted", 0, true},
 	{"link-loss", 0, true},
 	{"consumer-dropping", 0, true},
+	{"record-stopped", 0, true},
 	{"feed-reader-dropped", 0, true},
 };
 
@@ -115,14 +116,19 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 	struct standing_reason *e = standing_see(&s->standing, w->code, w->object, hold_ns(w->code),
 						 w->parts, r->now_ns);
 	uint64_t since_ns = e ? e->since_ns : r->now_ns;
+	bool told;
 
 	if (e && !standing_begun(e)) {
 		return;
 	}
 	/* What every start brings is no event of the station's history. */
-	if (e && !fresh_start(s) && standing_tell(e) && !quiet(w->code)) {
+	told = e && !fresh_start(s) && standing_tell(e);
+	if (told && !quiet(w->code)) {
 		store_put_event(s->store, w->red ? "alarm" : "warning", w->code, w->object, text,
 				w->action, now_utc_ns());
+	}
+	if (told && w->red) {
+		records_alarm(s, w->object, w->code, text);
 	}
 	r->red += w->red;
 	json_array_append_new(r->list,
@@ -537,6 +543,7 @@ struct reasons reasons_collect(struct station *s)
 	clock_reasons(s, &r);
 	consumer_reasons(s, &r);
 	store_reasons(s, &r);
+	records_reasons(&r);
 	reasons_floors(&r);
 	forget_gone(&r);
 	put_in_order(&r);

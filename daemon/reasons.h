@@ -43,6 +43,9 @@ void reasons_losses_tick(struct station *s);
 void reasons_feed(struct reasons *r, bool fresh);
 void reasons_feed_tick(struct station *s);
 
+/* records.c */
+void records_reasons(struct reasons *r);
+
 /* reasons_floor.c: of the floors and the command engine */
 void reasons_floors(struct reasons *r);
 void reasons_floors_tick(struct station *s); /* as often as values may come */

@@ -13,6 +13,7 @@
  *   status.c    everything -> what an operator is shown
  *   reasons.c   everything -> why it is red, and when that began and ended
  *   reasons_loss.c  of it, what was lost; reasons_floor.c what is not well in the floors
+ *   records.c   the recorder: orders to it, black boxes for alarms, what it says
  *   ops.c       control messages -> the above
  *   main.c      start, loop, stop
  */
@@ -36,6 +37,7 @@
 #include "daemon/phase.h"
 #include "daemon/publisher.h"
 #include "daemon/rates.h"
+#include "daemon/recorder.h"
 #include "daemon/standing.h"
 #include "daemon/store.h"
 #include "daemon/watch.h"
@@ -87,6 +89,17 @@ struct station_run {
 	bool changing;
 };
 
+/* The recorder, as the main thread sees it. */
+struct records {
+	char directory[CONFIG_STRING + 16];
+	struct control_request *rq; /* waits for an order to be carried out */
+	char who[128];		    /* who gave it, and from where */
+	bool failed; /* the disk has stopped a recording, and nobody has said that he knows */
+	char failed_text[560];
+	struct recorder_event failure;
+	uint64_t let_go, let_go_ns; /* cells, at the last look; when there were more */
+};
+
 /* An event that has begun and not ended. */
 #define LIFE_OPEN_MAX 128u
 struct life_event {
@@ -108,6 +121,9 @@ struct station {
 	struct capture *capture;
 	struct capture_status capture_status;
 	struct feed *feed; /* NULL: not configured */
+	struct tap tap;
+	struct recorder *recorder;
+	struct records records;
 	struct publisher *publisher;
 	struct publisher_status publisher_status;
 	const char *group_names[GROUPS_MAX];
@@ -193,6 +209,18 @@ void reports_losses_saved(struct station *s,
 			  const uint64_t *cookies); /* of each link the newest, 0: none */
 /* At the next slice border; then `rq` is answered. False: refused, answered. */
 bool run_change(struct station *s, uint32_t number, struct control_request *rq);
+
+/* records.c */
+int records_start(struct station *s);  /* before capture */
+void records_finish(void *station);    /* when capture's thread has ended */
+void records_stop(struct station *s);  /* when nobody uses the tap any more */
+void records_drain(struct station *s); /* what the recorder says */
+json_t *records_status(struct station *s);
+void records_op_start(struct station *s, struct control_request *rq, json_t *args);
+void records_op_stop(struct station *s, struct control_request *rq);
+void records_op_list(struct station *s, struct control_request *rq, json_t *args);
+/* An alarm has fired: a black box, if its object is a link. */
+void records_alarm(struct station *s, const char *object, const char *code, const char *text);
 
 /* timing.c */
 int timing_start(struct station *s);

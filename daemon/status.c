@@ -257,7 +257,7 @@ json_t *status_json(struct station *s)
 	}
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
-		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i}}",
+		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o}",
 		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
@@ -273,7 +273,8 @@ json_t *status_json(struct station *s)
 		c->first_release_ns
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),
-		"commands", "open", (int)commands.open, "unknown", (int)settling);
+		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
+		records_status(s));
 }
 
 void status_line(struct station *s, char *text, size_t size)

@@ -67,6 +67,9 @@ enum ctl_option {
 	CTL_PCAP,
 	CTL_TO,
 	CTL_BY,
+	CTL_LINKS,
+	CTL_NAME,
+	CTL_FOR,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))
@@ -89,8 +92,8 @@ struct ctl_command {
 extern const struct ctl_command *const ctl_tables[];
 extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_param_commands[],
 	ctl_link_commands[], ctl_phase_commands[], ctl_clock_commands[], ctl_journal_commands[],
-	ctl_consumer_commands[], ctl_ledger_commands[], ctl_run_commands[], ctl_data_commands[],
-	ctl_record_dump_commands[], ctl_event_commands[];
+	ctl_consumer_commands[], ctl_ledger_commands[], ctl_run_commands[], ctl_record_commands[],
+	ctl_record_dump_commands[], ctl_data_commands[], ctl_event_commands[];
 
 /* What was typed, checked against the command's row. */
 struct ctl_args {

@@ -61,7 +61,7 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_TRIALS] = {{"trials", 't', "N", "how often (default 20)"}, NUMBER, 1, 100000},
 	[CTL_WITH] = {{"with", 0, "WHAT", "reset or align (default reset)"}, TEXT},
 	[CTL_REASON] = {{"reason", 'r', "TEXT", "why; kept in the journal"}, TEXT},
-	[CTL_NOTE] = {{"note", 0, "TEXT", "kept with the run"}, TEXT},
+	[CTL_NOTE] = {{"note", 0, "TEXT", "kept with the run, or the recording"}, TEXT},
 	[CTL_CLIENT_ID] = {{"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
 			   TEXT},
 	[CTL_YES] = {{"yes", 'y', NULL, "do not ask, even if it is dangerous"}, FLAG},
@@ -77,6 +77,9 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_PCAP] = {{"pcap", 0, "FILE", "write the frames to FILE, for Wireshark"}, TEXT},
 	[CTL_TO] = {{"to", 0, "TIME", "up to TIME (default: now)"}, TIME},
 	[CTL_BY] = {{"by", 0, "SPAN", "rows by second (as kept), minute or hour"}, TEXT},
+	[CTL_LINKS] = {{"links", 0, "LINKS", "these links: 0,2"}, TEXT},
+	[CTL_NAME] = {{"name", 0, "NAME", "its name; a directory's"}, TEXT},
+	[CTL_FOR] = {{"for", 0, "SPAN", "end after SPAN: 90s, 10m, 2h"}, SPAN, 1, 31536000},
 };
 
 const struct ctl_option_row *ctl_option_row(enum ctl_option option)

@@ -116,6 +116,28 @@ static void render_run(struct writer *w, const json_t *run)
 	writer_newline(w);
 }
 
+/* Only while one is going on: what it costs, and how long it can. */
+static void render_recording(struct writer *w, const json_t *recording)
+{
+	long long let_go = value_integer(recording, "let_go_frames", 0);
+	char since[40];
+	char lasts[40];
+
+	if (!value_true(recording, "active")) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "recording ");
+	writer_text(w, WRITER_PLAIN, "%s since %s UTC, %.1f GB by now, room for %s more",
+		    value_string(recording, "name", "?"),
+		    value_text(value_at(recording, "since"), VALUE_TIME, since, sizeof(since)),
+		    value_number(recording, "bytes") / 1e9,
+		    value_text(value_at(recording, "lasts_s"), VALUE_AGE, lasts, sizeof(lasts)));
+	if (let_go > 0) {
+		writer_text(w, WRITER_WARN, "; %lld cells let go", let_go);
+	}
+	writer_newline(w);
+}
+
 static void render_store(struct writer *w, const json_t *s)
 {
 	const char *state = value_string(s, "store.state", "?");
@@ -216,6 +238,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	writer_newline(w);
 	render_clock(w, value_at(s, "clock"));
 	render_run(w, value_at(s, "run"));
+	render_recording(w, value_at(s, "recording"));
 	render_store(w, s);
 	writer_newline(w);
 	render_links(w, s);

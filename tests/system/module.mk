@@ -3,6 +3,7 @@
 
 # consumers: a consumer process, and the judge of what it recorded
 $(eval $(call program,fcm-consumer,$(addprefix tests/system/,fcm-consumer.c consumer_check.c),fcmdata tdm,libzmq jansson libxxhash libisal))
+$(eval $(call program,record-check,tests/system/record_check.c,tdm,libxxhash libisal))
 $(eval $(call program,truth-compare,$(addprefix tests/system/,truth_compare.c truth_book.c),,jansson sqlite3))
 $(eval $(call program,feed-compare,tests/system/feed_compare.c,tdm,libxxhash libisal))
 $(eval $(call program,data-layout,tests/system/data_layout.c,,))

@@ -85,6 +85,11 @@ $(eval $(call unit_test,test_capture,$(addprefix tests/unit/,test_capture.c capt
     data nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))
 
+# daemon/: the recorder
+$(eval $(call unit_test,test_tap,tests/unit/test_tap.c,data tdm,libisal))
+$(eval $(call unit_test,test_segment,tests/unit/test_segment.c,record data tdm,jansson libisal))
+$(eval $(call unit_test,test_recorder,tests/unit/test_recorder.c,record data tdm,jansson libisal))
+
 # slowctl/: parameters, command engine, queries; the store behind them
 $(eval $(call unit_test,test_param,tests/unit/test_param.c,slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine,$(addprefix tests/unit/,test_engine.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))

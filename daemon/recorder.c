@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The recorder's thread: see recorder.h. */
+#include "daemon/recorder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/now.h"
+#include "daemon/recorder_private.h"
+
+#define LOOK_MS	    5	/* between two looks while something is recorded */
+#define IDLE_MS	    500 /* else */
+#define SECOND_NS   1000000000ull
+#define BATCH	    256u /* entries between two looks at the orders */
+#define ORDERS_SIZE 32u
+#define EVENTS_SIZE 64u
+
+void recorder_tell(struct recorder *r, enum recorder_event_type type, int error,
+		   const struct record_spec *spec, const struct segment_counts *counts,
+		   unsigned link)
+{
+	struct recorder_event *e = queue_reserve(&r->events);
+
+	if (!e) {
+		return; /* main has not looked for long: status and recording.json say it too */
+	}
+	memset(e, 0, sizeof(*e));
+	e->type = (uint8_t)type;
+	e->link = (uint8_t)link;
+	e->error = error;
+	if (spec) {
+		e->spec = *spec;
+	}
+	if (counts) {
+		e->counts = *counts;
+	}
+	queue_commit(&r->events);
+	queue_wake(&r->events);
+}
+
+/* ----------------------------------------------------------------------------------- the recording */
+
+static void want_links(struct recorder *r)
+{
+	unsigned links = r->recording ? record_dir_spec(r->recording)->links : 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		atomic_store_explicit(&r->tap->link[link].wanted,
+				      links >> link & 1 || box_wants(r, link),
+				      memory_order_relaxed);
+	}
+}
+
+static bool disk_has_room(struct recorder *r)
+{
+	uint64_t free_bytes = record_dir_free_bytes(r->directory), min = r->config.min_free_bytes;
+
+	r->status.free_bytes = free_bytes > min ? free_bytes - min : 0;
+	return r->status.free_bytes > 0;
+}
+
+static void publish(struct recorder *r)
+{
+	struct recorder_status *s = &r->status;
+
+	s->active = r->recording != NULL;
+	if (r->recording) {
+		s->spec = *record_dir_spec(r->recording);
+		record_dir_counts(r->recording, &s->counts);
+	}
+	pthread_mutex_lock(&r->lock);
+	r->published = *s;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void begin(struct recorder *r, struct record_dir *recording, enum recorder_event_type type)
+{
+	r->recording = recording;
+	r->bytes_before = 0;
+	r->status.bytes_per_s = 0;
+	/* What was told of a link that is fed already. */
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (r->state[link].kind) {
+			record_dir_take(recording, r->tap, &r->state[link]);
+		}
+	}
+	publish(r); /* before anybody who is told looks */
+	recorder_tell(r, type, 0, record_dir_spec(recording), NULL, 0);
+}
+
+static void order_start(struct recorder *r, struct recorder_order *order)
+{
+	struct record_dir *recording = NULL;
+	int e = r->recording ? -EALREADY : disk_has_room(r) ? 0 : -EDQUOT;
+
+	e = e ? e : record_dir_create(&r->config.place, &order->spec, &recording);
+	if (e < 0) {
+		recorder_tell(r, RECORDER_REFUSED, e,
+			      r->recording ? record_dir_spec(r->recording) : &order->spec, NULL, 0);
+		return;
+	}
+	begin(r, recording, RECORDER_STARTED);
+}
+
+/* `error` 0: as somebody wanted it. */
+static void end(struct recorder *r, const char *why, int error)
+{
+	struct record_dir *recording = r->recording;
+	struct segment_counts counts;
+	int e = record_dir_end(recording, why, error);
+
+	error = error ? error : e;
+	record_dir_counts(recording, &counts);
+	publish(r);
+	r->recording = NULL;
+	publish(r); /* before anybody who is told looks */
+	recorder_tell(r, error ? RECORDER_FAILED : RECORDER_STOPPED, error,
+		      record_dir_spec(recording), &counts, 0);
+	record_dir_destroy(recording);
+}
+
+static void order_stop(struct recorder *r, const struct recorder_order *order)
+{
+	char why[96];
+
+	if (!r->recording) {
+		recorder_tell(r, RECORDER_REFUSED, -EBUSY, NULL, NULL, 0);
+		return;
+	}
+	snprintf(why, sizeof(why), "stopped by %s", order->spec.who);
+	end(r, why, 0);
+}
+
+static void take_orders(struct recorder *r)
+{
+	struct recorder_order *order;
+
+	queue_hush(&r->orders);
+	while ((order = queue_peek(&r->orders))) {
+		switch (order->type) {
+		case ORDER_START:
+			order_start(r, order);
+			break;
+		case ORDER_STOP:
+			order_stop(r, order);
+			break;
+		case ORDER_FREEZE:
+			box_freeze(r, order, now_mono_ns());
+			break;
+		default:
+			break;
+		}
+		queue_release(&r->orders);
+	}
+}
+
+/* ------------------------------------------------------------------------------------ the thread */
+
+/* True: there may be more. */
+static bool take_entries(struct recorder *r)
+{
+	const struct tap_entry *e;
+	unsigned n = 0;
+	int error;
+
+	queue_hush(&r->tap->queue);
+	while (n++ < BATCH && (e = queue_peek(&r->tap->queue))) {
+		if (e->kind == TAP_STATE) {
+			r->state[e->link] = *e;
+		}
+		error = r->recording ? record_dir_take(r->recording, r->tap, e) : 0;
+		box_take(r, e, now_mono_ns());
+		tap_done(r->tap, e);
+		queue_release(&r->tap->queue);
+		if (error < 0) {
+			end(r, "the disk", error);
+		}
+	}
+	return n > BATCH;
+}
+
+static void each_second(struct recorder *r, uint64_t now_ns)
+{
+	struct segment_counts c;
+	double s = (double)(now_ns - r->second_ns) / 1e9;
+	int e;
+
+	if (now_ns - r->second_ns < SECOND_NS) {
+		return;
+	}
+	r->second_ns = now_ns;
+	if (r->recording) {
+		record_dir_counts(r->recording, &c);
+		/* Smoothed over some seconds: it says how long the disk will last. */
+		s = (double)(c.bytes - r->bytes_before) / s;
+		r->status.bytes_per_s += (s - r->status.bytes_per_s) * (r->bytes_before ? 0.2 : 1);
+		r->bytes_before = c.bytes;
+		e = record_dir_tick(r->recording);
+		e = e == 0 && !disk_has_room(r) ? -EDQUOT : e;
+		if (e < 0) {
+			end(r, "the disk", e);
+		} else if (record_dir_spec(r->recording)->until_ns &&
+			   now_utc_ns() >= record_dir_spec(r->recording)->until_ns) {
+			end(r, "its time was over", 0);
+		}
+	} else {
+		disk_has_room(r);
+	}
+}
+
+static void wait_for_work(struct recorder *r, bool busy)
+{
+	struct pollfd fds[2] = {{.fd = r->orders.fd, .events = POLLIN},
+				{.fd = r->tap->queue.fd, .events = POLLIN}};
+
+	poll(fds, 2, busy ? LOOK_MS : IDLE_MS);
+}
+
+static bool anything_wanted(const struct recorder *r)
+{
+	bool any = r->recording != NULL;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		any |= r->box[link].state != BOX_NONE;
+	}
+	return any;
+}
+
+static void turn(struct recorder *r)
+{
+	uint64_t now_ns;
+
+	take_orders(r);
+	now_ns = now_mono_ns(); /* not before what an order began */
+	box_tick(r, now_ns);
+	each_second(r, now_ns);
+	want_links(r);
+	publish(r);
+}
+
+static void resume(struct recorder *r)
+{
+	struct record_dir *recording;
+	int e = record_dir_resume(&r->config.place, &recording);
+
+	if (e == 0) {
+		begin(r, recording, RECORDER_RESUMED);
+	} else if (e != -ENOENT) {
+		recorder_tell(r, RECORDER_FAILED, e, NULL, NULL, 0);
+	}
+}
+
+/* The recorder's thread. Owns the recording, the boxes and all files below its directory. */
+static void *recorder_main(void *context)
+{
+	struct recorder *r = context;
+
+	box_begin(r);
+	resume(r);
+	while (!atomic_load_explicit(&r->stop, memory_order_acquire)) {
+		turn(r);
+		if (!take_entries(r)) {
+			wait_for_work(r, anything_wanted(r));
+		}
+	}
+	/* Capture has ended: what it has shown is all there will be. */
+	while (now_mono_ns() < atomic_load(&r->stop_by_ns) && take_entries(r)) {
+	}
+	box_end(r);
+	if (r->recording) {
+		record_dir_pause(r->recording);
+	}
+	publish(r);
+	return NULL;
+}
+
+/* ---------------------------------------------------------------------------------- the contract */
+
+int recorder_start(const struct recorder_config *config, struct tap *tap,
+		   struct recorder **ret_recorder)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	sigset_t all, before;
+	int e;
+
+	if (!r) {
+		return -ENOMEM;
+	}
+	r->config = *config;
+	snprintf(r->directory, sizeof(r->directory), "%s", config->place.directory);
+	r->config.place.directory = r->directory;
+	r->tap = tap;
+	pthread_mutex_init(&r->lock, NULL);
+	r->orders.fd = r->events.fd = -1;
+	e = queue_init(&r->orders, sizeof(struct recorder_order), ORDERS_SIZE, 1);
+	e = e ? e : queue_init(&r->events, sizeof(struct recorder_event), EVENTS_SIZE, 1);
+	for (unsigned link = 0; e == 0 && link < NANET3_LINKS; link++) {
+		atomic_store(&tap->link[link].wanted, config->links >> link & 1);
+	}
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	e = e ? e : -pthread_create(&r->thread, NULL, recorder_main, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (e < 0) {
+		recorder_destroy(r);
+		return e;
+	}
+	pthread_setname_np(r->thread, "recorder");
+	r->running = true;
+	*ret_recorder = r;
+	return 0;
+}
+
+void recorder_finish(struct recorder *r, unsigned grace_ms)
+{
+	if (!r || !r->running) {
+		return;
+	}
+	atomic_store(&r->stop_by_ns, now_mono_ns() + (uint64_t)grace_ms * 1000000);
+	atomic_store_explicit(&r->stop, 1, memory_order_release);
+	queue_wake(&r->orders);
+	pthread_join(r->thread, NULL);
+	r->running = false;
+}
+
+void recorder_destroy(struct recorder *r)
+{
+	if (!r) {
+		return;
+	}
+	recorder_finish(r, 0);
+	record_dir_destroy(r->recording);
+	queue_fini(&r->orders);
+	queue_fini(&r->events);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+static int order(struct recorder *r, enum recorder_order_type type, unsigned link,
+		 const struct record_spec *spec, const char *registers)
+{
+	struct recorder_order *o = queue_reserve(&r->orders);
+
+	if (!o) {
+		return -EAGAIN;
+	}
+	o->type = (uint8_t)type;
+	o->link = (uint8_t)link;
+	o->spec = *spec;
+	snprintf(o->registers, sizeof(o->registers), "%s", registers);
+	queue_commit(&r->orders);
+	queue_wake(&r->orders);
+	return 0;
+}
+
+int recorder_order_start(struct recorder *r, const struct record_spec *spec)
+{
+	return order(r, ORDER_START, 0, spec, "");
+}
+
+int recorder_order_stop(struct recorder *r, const char *who)
+{
+	struct record_spec spec = {.begun_ns = 0};
+
+	snprintf(spec.who, sizeof(spec.who), "%s", who);
+	return order(r, ORDER_STOP, 0, &spec, "");
+}
+
+int recorder_order_freeze(struct recorder *r, unsigned link, const struct record_spec *spec,
+			  const char *registers)
+{
+	return order(r, ORDER_FREEZE, link, spec, registers);
+}
+
+int recorder_fd(const struct recorder *r)
+{
+	return r->events.fd;
+}
+
+int recorder_next_event(struct recorder *r, struct recorder_event *ret_event)
+{
+	struct recorder_event *e;
+
+	queue_hush(&r->events);
+	e = queue_peek(&r->events);
+	if (!e) {
+		return 0;
+	}
+	*ret_event = *e;
+	queue_release(&r->events);
+	return 1;
+}
+
+void recorder_get_status(struct recorder *r, struct recorder_status *ret_status)
+{
+	pthread_mutex_lock(&r->lock);
+	*ret_status = r->published;
+	pthread_mutex_unlock(&r->lock);
+}

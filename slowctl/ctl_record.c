@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl record: recordings of raw data, and black boxes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_time.h"
+#include "slowctl/ctl_value.h"
+#include "slowctl/query.h"
+#include "slowctl/recordings.h"
+
+/* 1.2 GB */
+static const char *size_text(const json_t *value, char *buf, size_t size)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+	double v = json_is_number(value) ? json_number_value(value) : NAN;
+	unsigned u = 0;
+
+	if (!isfinite(v)) {
+		return "-";
+	}
+	for (; v >= 1000 && u < 4; u++) {
+		v /= 1000;
+	}
+	snprintf(buf, size, "%.*f %s", u > 0 && v < 100 ? 1 : 0, v, units[u]);
+	return buf;
+}
+
+static const char *links_text(const json_t *links, char *buf, size_t size)
+{
+	size_t used = 0;
+	size_t i;
+	const json_t *link;
+
+	snprintf(buf, size, "-");
+	json_array_foreach (links, i, link) {
+		if (used < size) {
+			used += (size_t)snprintf(buf + used, size - used, "%s%lld",
+						 i > 0 ? "," : "",
+						 (long long)json_integer_value(link));
+		}
+	}
+	return buf;
+}
+
+static void render_start(struct writer *w, const json_t *result)
+{
+	char links[32];
+	char until[40];
+
+	writer_text(w, WRITER_GOOD, "recording %s", value_string(result, "name", "?"));
+	writer_text(w, WRITER_PLAIN, " of links %s goes to %s/%s",
+		    links_text(value_at(result, "links"), links, sizeof(links)),
+		    value_string(result, "directory", "?"), value_string(result, "name", "?"));
+	writer_newline(w);
+	if (json_is_number(value_at(result, "until"))) {
+		writer_text(
+			w, WRITER_PLAIN, "until %s UTC",
+			value_text(value_at(result, "until"), VALUE_TIME, until, sizeof(until)));
+	} else {
+		writer_text(w, WRITER_PLAIN, "until fcmctl record stop");
+	}
+	writer_newline(w);
+}
+
+static void render_stop(struct writer *w, const json_t *result)
+{
+	char bytes[32];
+
+	writer_text(w, WRITER_PLAIN,
+		    "recording %s has ended: %lld frames, %s; %lld cells without data, %lld let go",
+		    value_string(result, "name", "?"), value_integer(result, "frames", 0),
+		    size_text(value_at(result, "bytes"), bytes, sizeof(bytes)),
+		    value_integer(result, "gap_frames", 0),
+		    value_integer(result, "let_go_frames", 0));
+	writer_newline(w);
+}
+
+/* How it ended, or that it has not. */
+static void end_cell(struct writer *w, const json_t *r, const char *active)
+{
+	const char *name = value_string(r, "name", "");
+	const char *trouble = value_string(r, "trouble", "");
+	char ended[40];
+
+	if (*trouble != '\0') {
+		writer_cell(w, WRITER_BAD, "%s", trouble);
+	} else if (json_is_number(value_at(r, "ended"))) {
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    value_text(value_at(r, "ended"), VALUE_TIME, ended, sizeof(ended)));
+	} else if (active != NULL && strcmp(active, name) == 0) {
+		writer_cell(w, WRITER_GOOD, "goes on");
+	} else {
+		writer_cell(w, WRITER_WARN, "%s",
+			    json_is_null(value_at(r, "kind")) ? "not known" : "not ended");
+	}
+}
+
+static void render_list(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"name",	     "kind",   ">links",
+					      ">size",	     ">files", "begun (UTC)",
+					      "ended (UTC)", "who",    "note"};
+	const char *active = value_string(result, "active", NULL);
+	size_t i;
+	const json_t *r;
+	char text[64];
+
+	writer_text(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
+	writer_newline(w);
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "recordings"), i, r) {
+		const char *alarm = value_string(r, "alarm_text", "");
+
+		value_cell(w, r, "name", VALUE_PLAIN);
+		value_cell(w, r, "kind", VALUE_PLAIN);
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    links_text(value_at(r, "links"), text, sizeof(text)));
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    size_text(value_at(r, "bytes"), text, sizeof(text)));
+		value_cell(w, r, "segments", VALUE_COUNT);
+		value_cell(w, r, "begun", VALUE_TIME);
+		end_cell(w, r, active);
+		value_cell(w, r, "who", VALUE_PLAIN);
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    *alarm != '\0' ? alarm : value_string(r, "note", ""));
+	}
+	writer_table_end(w, "no recordings yet");
+}
+
+static int change(struct ctl *ctl, const char *op, const char *doing, json_t *args,
+		  writer_render_fn render)
+{
+	struct ctl_request request = {
+		.op = op,
+		.args = args,
+		.doing = doing,
+		.look = "record list",
+		.timeout_s = 30.0, /* the disk may have much to write */
+	};
+	json_t *result = NULL;
+	int code = ctl_request(ctl, &request, &result);
+
+	if (code == CTL_DONE) {
+		writer_result(ctl->out, result, render);
+	}
+	json_decref(result);
+	return code;
+}
+
+/* "0,2" */
+static int parse_links(struct ctl *ctl, const char *text, json_t *links)
+{
+	const char *p = text;
+
+	for (;;) {
+		if (*p < '0' || *p > '3' || (p[1] != ',' && p[1] != '\0')) {
+			return ctl_fail(ctl, CTL_USAGE, "usage", "--links 0,2",
+					"'%.60s' is no list of links: they are numbered 0 to 3",
+					text);
+		}
+		json_array_append_new(links, json_integer(*p - '0'));
+		if (p[1] == '\0') {
+			return CTL_DONE;
+		}
+		p += 2;
+	}
+}
+
+static int start_record(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *what = json_object();
+	int code = CTL_DONE;
+
+	if (ctl_given(args, CTL_LINKS)) {
+		json_t *links = json_array();
+
+		code = parse_links(ctl, args->text[CTL_LINKS], links);
+		json_object_set_new(what, "links", links);
+	}
+	if (ctl_given(args, CTL_NAME)) {
+		json_object_set_new(what, "name", json_string(args->text[CTL_NAME]));
+	}
+	if (ctl_given(args, CTL_NOTE)) {
+		json_object_set_new(what, "note", json_string(args->text[CTL_NOTE]));
+	}
+	if (ctl_given(args, CTL_FOR)) {
+		json_object_set_new(what, "seconds", json_real(args->number[CTL_FOR]));
+	}
+	if (code != CTL_DONE) {
+		json_decref(what);
+		return code;
+	}
+	return change(ctl, "record.start", "record start", what, render_start);
+}
+
+static int stop_record(struct ctl *ctl, const struct ctl_args *args)
+{
+	(void)args;
+	return change(ctl, "record.stop", "record stop", NULL, render_stop);
+}
+
+/* Where the daemon keeps them, by what it wrote into its database. */
+static void place_of(const struct ctl *ctl, char *path, size_t size)
+{
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	json_t *station = NULL;
+	const char *told = NULL;
+
+	if (query_open(ctl->station.database, &q, &error) == 0 && query_station(q, &station) == 0) {
+		told = value_string(json_object_get(station, "station"), "recordings", NULL);
+	}
+	if (told != NULL) {
+		snprintf(path, size, "%s", told);
+	} else {
+		recordings_beside(ctl->station.database, path, size);
+	}
+	json_decref(station);
+	query_close(q);
+}
+
+/* The daemon is away. */
+static int list_files(struct ctl *ctl, unsigned limit)
+{
+	char path[PATH_MAX];
+	json_t *list = NULL;
+	json_t *result;
+	int err;
+
+	place_of(ctl, path, sizeof(path));
+	err = recordings_list(path, limit, &list);
+	if (err != 0) {
+		return ctl_fail(ctl, CTL_NOT, "failed", "may you read it?", "%s: %s", path,
+				strerror(-err));
+	}
+	ctl_remark("the daemon is away; this is from the files in %s", path);
+	result = json_pack("{s:s,s:n,s:o}", "directory", path, "active", "recordings", list);
+	writer_result(ctl->out, result, render_list);
+	json_decref(result);
+	return CTL_DONE;
+}
+
+static int list_records(struct ctl *ctl, const struct ctl_args *args)
+{
+	if (ctl_is_away(ctl_connect(ctl))) {
+		return list_files(
+			ctl, ctl_given(args, CTL_LIMIT) ? (unsigned)args->number[CTL_LIMIT] : 20);
+	}
+	return ctl_show(ctl, "record.list", ctl_filter(args, 20), render_list);
+}
+
+const struct ctl_command ctl_record_commands[] = {
+	{
+		.noun = "record",
+		.verb = "start",
+		.arguments = "",
+		.summary = "record raw data of links",
+		.help = "Writes what comes off the fibre, as it comes, below [record] directory. "
+			"It goes on "
+			"through restarts of the daemon until its time is over, it is stopped, or "
+			"the disk has "
+			"no room; it never touches the data. What it could not write in time is "
+			"named in it.\n\n"
+			"  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
+		.options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) |
+			   CTL_BIT(CTL_FOR),
+		.run = start_record,
+	},
+	{
+		.noun = "record",
+		.verb = "stop",
+		.arguments = "",
+		.summary = "end the recording",
+		.help = "Returns when it is on the disk. After a recording that the disk has "
+			"stopped, it says that you have seen that.",
+		.run = stop_record,
+	},
+	{
+		.noun = "record",
+		.verb = "list",
+		.arguments = "",
+		.summary = "recordings, and black boxes of alarms",
+		.help = "A black box is the raw data of a link and its registers when an alarm of "
+			"it fired. Answers while the daemon is away, too, from the files.",
+		.options = CTL_BIT(CTL_LIMIT),
+		.run = list_records,
+	},
+	{0},
+};

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Recordings and black boxes of a station: through a broken link, a kill -9 and a full disk."""
+import json
+import os
+import resource
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+
+def recordings(st):
+    return {r["name"]: r for r in st.ask("record", "list")["recordings"]}
+
+
+def check_cells(t, st, name, links, least=100):
+    """Every recorded cell is the one the floor sent, none twice, none missing without a record of it."""
+    r = subprocess.run([st.program("record-check"), st.path("truth.bin"), st.path(f"recordings/{name}")],
+                       capture_output=True, text=True, timeout=120, check=False)
+    found = json.loads(r.stdout) if r.stdout else {}
+    t.equal(f"{name}: every recorded cell equals the truth, every other is named", (r.returncode, r.stderr), (0, ""))
+    if r.returncode:
+        print(found)
+    for link in links:
+        t.check(f"{name}: link {link} has good frames", found[str(link)]["good"] >= least, found)
+    t.equal(f"{name}: no other link", [l for l, v in found.items() if v["segments"] and int(l) not in links], [])
+    return found
+
+
+def recorded(st):
+    return st.status()["recording"]["frames"]
+
+
+def broken_killed_and_full(t):
+    """two links recorded while one breaks, the daemon is killed and comes back, the disk gets full: no data lost"""
+    st = t.station(gpsd=False, load="quiet", config=["[record]", "min_free_mb = 1"],
+                   scenario=t.scenario("from data\nat 6 link 1 unplug 1\n"))
+    st.start()
+    begun = st.ask("record", "start", "--links", "0,1", "--name", "night", "--note", "noise", "--for", "1h")
+    t.equal("it begins as asked", (begun["name"], begun["links"]), ("night", [0, 1]))
+    code, _, err = st.ctl("record", "start")
+    t.check("a second one is refused, with what to do", code == 1 and "record stop" in err, (code, err))
+    st.wait_for("the dark link's black box, in the events", lambda: any(
+        e["code"] == "black-box" and e["object"] == "link1" for e in st.ask("event", "list")["events"]))
+    st.wait_ready()
+    st.daemon.kill9()
+    code, out, err = st.ctl("record", "list")
+    t.check("while the daemon is away the files tell", code == 0 and "night" in out and "away" in err, (code, out, err))
+    st.start_daemon()
+    st.wait_for("the recording goes on by itself", lambda: recorded(st) > 4000)
+    ended = st.ask("record", "stop")
+    t.check("it ends with frames", ended["name"] == "night" and ended["frames"] > 4000, ended)
+
+    # No room any more in the middle of a record.
+    st.ask("record", "start", "--links", "2", "--name", "full")
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (24 << 20, resource.RLIM_INFINITY))
+    st.wait_for("the alarm", lambda: any(r["code"] == "record-stopped" for r in st.status()["reasons"]))
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    s = st.status()
+    t.check("status is red, says why and what to do", s["state"] == "red" and not s["recording"]["active"] and
+            all(w in json.dumps(s["reasons"]) for w in ("File too large", "fcmctl record start")), s["reasons"])
+    st.ask("record", "stop")
+    t.equal("seen: it is no reason any more", [r for r in st.status()["reasons"] if r["code"] == "record-stopped"], [])
+    events = []
+
+    def told(code, *words):
+        events[:] = st.ask("event", "list", "--limit", "200")["events"]
+        return any(e["code"] == code and all(w in json.dumps(e) for w in words) for e in events)
+    for what in (("record", "night", "(uid", "noise"), ("record", "night", "goes on"),
+                 ("record", "night", "stopped by"), ("record-stopped", "alarm", "File too large"),
+                 ("record-stopped", "is over: seen by")):
+        st.wait_for(f"the event {what}", lambda: told(*what), 5)
+    there = recordings(st)
+    boxes = [r for r in there.values() if r["alarm"] == "link-dark"]
+    t.check("one black box of the dark link, named in an event", len(boxes) == 1 and boxes[0]["links"] == [1] and
+            any(e["code"] == "black-box" and boxes[0]["name"] in e["text"] for e in events), there)
+    t.check("how they ended", there["night"]["why"].startswith("stopped by") and not there["night"]["trouble"] and
+            there["full"]["trouble"] == "File too large", there)
+    t.account(st, named=[(1, c) for c in ("link-down", "alignment", "crc")])
+    found = check_cells(t, st, "night", [0, 1])
+    t.check("night: the dark cells of link 1 are gaps", found["1"]["gaps"] > 4000 and found["0"]["gaps"] < 1000, found)
+    check_cells(t, st, "full", [2])
+    if boxes:
+        check_cells(t, st, boxes[0]["name"], [1], least=0)
+        with open(st.path(f"recordings/{boxes[0]['name']}/registers.txt")) as f:
+            t.check("the box has the registers", "link.locked = 0" in f.read())
+
+
+if __name__ == "__main__":
+    harness.main([broken_killed_and_full])

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The recorder's thread on a tap that the test feeds: recordings that go on after a death, black boxes. */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/now.h"
+#include "daemon/recorder.h"
+#include "tdm/frame.h"
+
+#define FIRST 80000u
+#define LINK  1u
+
+static char directory[64], place[96];
+static struct tap T;
+static struct recorder *R;
+static uint8_t cells[16 * TDM_FRAME_BYTES];
+static uint64_t position, count;
+static struct label label = {.time_epoch = 1};
+
+static struct recorder_config config(void)
+{
+	return (struct recorder_config){
+		.place = {.directory = place, .segment_bytes = 1 << 30},
+		.links = 1u << LINK,
+		.blackbox_s = 1,
+		.blackbox_keep = 2,
+	};
+}
+
+static void start(const struct recorder_config *c)
+{
+	assert_int_equal(tap_init(&T, 1024), 0);
+	tap_begin(&T, LINK, 5, 7, 1, position);
+	assert_int_equal(recorder_start(c, &T, &R), 0);
+}
+
+static void end(void)
+{
+	recorder_finish(R, 5000);
+	recorder_destroy(R);
+	tap_fini(&T);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/test_recorder.XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(place, sizeof(place), "%s/a/b", directory); /* made when needed */
+	position = 0;
+	count = FIRST;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command);
+}
+
+/* As capture does, each millisecond: `n` completions of `frames` cells, data or gap. True while it is
+ * wanted. */
+static bool offer(unsigned n, uint32_t frames, uint32_t bytes)
+{
+	uint64_t at, now_ns = now_mono_ns();
+
+	if (!tap_feeding(&T, LINK, position, now_ns, &at)) {
+		return false;
+	}
+	for (unsigned i = 0; i < n; i++, position++, count += frames) {
+		struct nanet3_event e = {.dma_epoch = 5,
+					 .frame_count = count,
+					 .frames = frames,
+					 .length = bytes,
+					 .reason = (uint8_t)(bytes ? 0 : NANET3_GAP_LINK_DOWN),
+					 .time_ns = now_ns};
+
+		tap_offer(&T, LINK, position, &e, cells, bytes, &label, 0, now_ns);
+	}
+	return true;
+}
+
+static bool feed(unsigned n)
+{
+	return offer(n, 16, sizeof(cells));
+}
+
+static bool feed_gap(void)
+{
+	return offer(1, 1000, 0);
+}
+
+static void wait_event(struct recorder_event *e, enum recorder_event_type type)
+{
+	for (unsigned i = 0; i < 5000; i++) {
+		if (recorder_next_event(R, e)) {
+			assert_int_equal(e->type, type);
+			return;
+		}
+		usleep(1000);
+	}
+	fail_msg("no event %d", type);
+}
+
+static void wait_wanted(bool wanted)
+{
+	for (unsigned i = 0; i < 5000 && atomic_load(&T.link[LINK].wanted) != wanted; i++) {
+		usleep(1000);
+	}
+	assert_int_equal(atomic_load(&T.link[LINK].wanted), wanted);
+}
+
+/* All that was offered is taken. */
+static void wait_taken(void)
+{
+	for (unsigned i = 0; i < 5000 && atomic_load(&T.link[LINK].done) < tap_ticket(1, position);
+	     i++) {
+		usleep(1000);
+	}
+	assert_true(atomic_load(&T.link[LINK].done) >= tap_ticket(1, position));
+}
+
+static void order(const char *name)
+{
+	struct record_spec spec = {.links = 1u << LINK, .begun_ns = now_utc_ns()};
+
+	snprintf(spec.name, sizeof(spec.name), "%s", name);
+	assert_int_equal(recorder_order_start(R, &spec), 0);
+}
+
+static bool there(const char *name, const char *file)
+{
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", place, name, file);
+	return stat(path, &st) == 0;
+}
+
+/* Names that begin so; the last one. */
+static unsigned names(const char *prefix, char *last)
+{
+	DIR *d = opendir(place);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d && (e = readdir(d))) {
+		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0) {
+			n++;
+			if (last) {
+				snprintf(last, 256, "%s", e->d_name);
+			}
+		}
+	}
+	if (d) {
+		closedir(d);
+	}
+	return n;
+}
+
+/* ---- recordings ---- */
+
+static void test_start_stop(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	wait_wanted(false); /* it held the links until it knew that nothing goes on */
+	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -EBUSY);
+	order("one");
+	wait_event(&e, RECORDER_STARTED);
+	order("two");
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -EALREADY);
+	wait_wanted(true);
+	assert_true(feed(20));
+	wait_taken();
+	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.counts.frames, 320);
+	assert_int_equal(e.counts.let_go, 0);
+	assert_true(there("one", "link1-00000.fcmr"));
+	order("one");
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -EEXIST);
+	end();
+}
+
+static void test_time_over(void **state)
+{
+	struct record_spec spec = {.links = 1u << LINK, .name = "short"};
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	spec.begun_ns = now_utc_ns();
+	spec.until_ns = spec.begun_ns + 1;
+	assert_int_equal(recorder_order_start(R, &spec), 0);
+	wait_event(&e, RECORDER_STARTED);
+	wait_event(&e, RECORDER_STOPPED);
+	end();
+}
+
+static void test_no_room(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	c.min_free_bytes = UINT64_MAX;
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -EDQUOT);
+	assert_int_equal(names("one", NULL), 0);
+	end();
+}
+
+/* The directory goes away under it: the recording ends, told as the disk's doing. */
+static void test_disk_fails(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+	char command[200];
+
+	(void)state;
+	c.place.segment_bytes = 1;
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_STARTED);
+	wait_wanted(true);
+	assert_true(feed(2));
+	wait_taken();
+	snprintf(command, sizeof(command), "rm -rf %s/one", place);
+	assert_int_equal(system(command), 0);
+	assert_true(feed(2));
+	wait_event(&e, RECORDER_FAILED);
+	assert_int_equal(e.error, -ENOENT);
+	assert_int_equal(e.counts.frames, 32);
+	wait_wanted(false);
+	end();
+}
+
+/* Killed without a word, and back: it goes on where it was, nothing twice. */
+static void test_death(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		start(&c);
+		order("one");
+		wait_event(&e, RECORDER_STARTED);
+		wait_wanted(true);
+		feed(20);
+		wait_taken();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	position = 15;
+	count = FIRST + 15 * 16; /* five were not released yet: they come again */
+	start(&c);
+	wait_event(&e, RECORDER_RESUMED);
+	assert_string_equal(e.spec.name, "one");
+	assert_true(feed(10));
+	wait_taken();
+	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.counts.frames, 80);
+	assert_int_equal(e.counts.let_go, 0);
+	assert_true(there("one", "link1-00001.fcmr"));
+	end();
+}
+
+/* Ended in order, too: it is no `record stop`. */
+static void test_restart(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_STARTED);
+	wait_wanted(true);
+	feed(20);
+	end(); /* takes what waits */
+	start(&c);
+	wait_event(&e, RECORDER_RESUMED);
+	end();
+	assert_true(there("one", "link1-00000.fcmr"));
+	assert_false(there("one", "link1-00001.fcmr"));
+}
+
+/* ---- black boxes ---- */
+
+static void freeze(const char *code)
+{
+	struct record_spec alarm = {.alarm_ns = now_utc_ns()};
+
+	snprintf(alarm.alarm, sizeof(alarm.alarm), "%s", code);
+	snprintf(alarm.alarm_text, sizeof(alarm.alarm_text), "no light");
+	assert_int_equal(recorder_order_freeze(R, LINK, &alarm, "board.status = 1\n"), 0);
+}
+
+static void wait_armed(bool armed)
+{
+	for (unsigned i = 0; i < 5000 && atomic_load(&T.link[LINK].armed) != armed; i++) {
+		usleep(1000);
+	}
+	assert_int_equal(atomic_load(&T.link[LINK].armed), armed);
+}
+
+/* A loss begins: what the ring holds and a second more; then the alarm comes, and it is kept. */
+static void test_box(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+	char name[256];
+
+	(void)state;
+	start(&c);
+	wait_armed(true);
+	tap_suspect(&T, LINK, FIRST, now_mono_ns());
+	assert_true(feed(10));
+	wait_wanted(true);
+	while (feed_gap() && position < 600) {
+		wait_taken();
+	}
+	assert_int_equal(names(".box-", NULL), 1);
+	assert_int_equal(names("blackbox-", NULL), 0);
+	freeze("link-dark");
+	wait_event(&e, RECORDER_BLACK_BOX);
+	assert_int_equal(e.link, LINK);
+	assert_true(e.counts.frames == 160 && e.counts.gaps >= 7000 && e.counts.gaps < 10000);
+	assert_int_equal(names(".box-", NULL), 0);
+	assert_int_equal(names("blackbox-", name), 1);
+	assert_non_null(strstr(name, "-link1-link-dark"));
+	assert_true(there(name, "registers.txt"));
+	assert_true(there(name, "link1-00000.fcmr"));
+	wait_armed(false); /* not again at once */
+	end();
+}
+
+/* An alarm without a loss: from what the ring holds. The oldest boxes make room, and there are limits. */
+static void test_boxes_are_few(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_status s;
+	struct recorder_event e;
+	char code[32];
+
+	(void)state;
+	start(&c);
+	wait_wanted(false);
+	for (unsigned n = 0; n < BOX_HOURLY; n++) {
+		snprintf(code, sizeof(code), "phase-jump%u", n);
+		freeze(code);
+		wait_wanted(true);
+		while (feed_gap()) {
+			wait_taken();
+			if (recorder_next_event(R, &e)) {
+				assert_int_equal(e.type, RECORDER_BLACK_BOX);
+				break;
+			}
+		}
+		wait_wanted(false);
+	}
+	assert_int_equal(names("blackbox-", NULL), 2);
+	freeze("one-more");
+	for (unsigned i = 0; i < 5000; i++) {
+		recorder_get_status(R, &s);
+		if (s.box_refused) {
+			break;
+		}
+		usleep(1000);
+	}
+	assert_int_equal(s.box_refused, 1);
+	assert_int_equal(s.boxes, BOX_HOURLY);
+	end();
+}
+
+/* What a predecessor left half done goes; the recorder without black boxes arms nobody. */
+static void test_box_left_behind(void **state)
+{
+	struct recorder_config c = config();
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		start(&c);
+		wait_armed(true);
+		tap_suspect(&T, LINK, FIRST, now_mono_ns());
+		feed(10);
+		wait_wanted(true);
+		_exit(names(".box-", NULL) != 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	c.blackbox_s = 0;
+	start(&c);
+	wait_wanted(false);
+	assert_int_equal(names(".box-", NULL), 0);
+	wait_armed(false);
+	end();
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_true(record_dir_name_ok("noise_floor-2.a"));
+	assert_false(record_dir_name_ok(""));
+	assert_false(record_dir_name_ok(".."));
+	assert_false(record_dir_name_ok("a/b"));
+	assert_false(record_dir_name_ok("a b"));
+	assert_false(record_dir_name_ok("0123456789012345678901234567890123456789"
+					"0123456789012345678901234567890123456789"));
+}
+
+int main(void)
+{
+#define ON_DISK(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		ON_DISK(test_start_stop),
+		ON_DISK(test_time_over),
+		ON_DISK(test_no_room),
+		ON_DISK(test_disk_fails),
+		ON_DISK(test_death),
+		ON_DISK(test_restart),
+		ON_DISK(test_box),
+		ON_DISK(test_boxes_are_few),
+		ON_DISK(test_box_left_behind),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests_name("recorder", tests, NULL, NULL);
+}
