@@ -56,7 +56,7 @@ class Bench:
 
     def station(self, name="station", **kwargs):
         # Instrumented programs are many times slower, by the hit: a dark sea, the same ways through the code.
-        if self.sanitized:
+        if self.sanitized and not kwargs.get("play"):
             kwargs["emulator_args"] = [*kwargs.get("emulator_args", ()), "--rate", "2000"]
         # Unix socket paths are at most 107 bytes: a short directory.
         st = Station(self.bin, os.path.join(self.base, name), **kwargs)

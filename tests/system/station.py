@@ -90,11 +90,12 @@ class Station:
     patience = 1  # of every wait: a limit only says when to give up
 
     def __init__(self, bin_dir, directory, scenario=None, seed=1, truth=True, load="design",
-                 emulator_args=(), config=(), gpsd=True, depth_ms=2000, speed=None):
+                 emulator_args=(), config=(), gpsd=True, depth_ms=2000, speed=None, play=None):
         self.bin, self.dir = os.path.abspath(bin_dir), os.path.abspath(directory)
         self.scenario, self.seed, self.load = scenario, seed, load
         self.emulator_args, self.config = list(emulator_args), list(config)
         self.want_truth, self.want_gpsd, self.depth_ms, self.speed = truth, gpsd, depth_ms, speed
+        self.play = play  # a recording in the place of floors and sea
         self.reserved = self.monitor = self.gpsd_port = None
         self.emu = self.gpsd = self.daemon = None
         self.host_too_slow = False  # the emulator fell behind by more than the rings hold
@@ -127,11 +128,13 @@ class Station:
         self.start_daemon()
 
     def start_emulator(self):
-        argv = [self.program("nanet3-emu"), "--socket", self.path("board.sock"),
-                "--gps-pty", self.path("gps.tty"), "--seed", str(self.seed), "--load", self.load,
-                "--depth-ms", str(self.depth_ms), "--executed", self.path("executed.log"),
-                "--leap-seconds", self.leap_table()]
-        if self.want_truth:
+        argv = [self.program("nanet3-emu"), "--socket", self.path("board.sock"), "--depth-ms", str(self.depth_ms)]
+        if self.play:
+            argv += ["--play", self.play]
+        else:
+            argv += ["--gps-pty", self.path("gps.tty"), "--seed", str(self.seed), "--load", self.load,
+                     "--executed", self.path("executed.log"), "--leap-seconds", self.leap_table()]
+        if self.want_truth and not self.play:
             argv += ["--truth", self.path("truth.bin")]
         if self.scenario:
             argv += ["--scenario", self.scenario]
