@@ -76,7 +76,9 @@ static int find(const char *directory, struct found **ret_found, size_t *ret_n)
 		free(found);
 		return r;
 	}
-	qsort(found, n, sizeof(*found), newest_first);
+	if (n > 0) {
+		qsort(found, n, sizeof(*found), newest_first);
+	}
 	*ret_found = found;
 	*ret_n = n;
 	return 0;
