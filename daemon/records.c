@@ -355,7 +355,7 @@ static void on_black_box(struct station *s, const struct recorder_event *e)
 	snprintf(text, sizeof(text),
 		 "%s: black box kept as %s: %llu frames, %llu cells without data, registers",
 		 e->spec.alarm, e->spec.name, (unsigned long long)e->counts.frames,
-		 (unsigned long long)(e->counts.gaps + e->counts.let_go));
+		 (unsigned long long)e->counts.gaps + (unsigned long long)e->counts.let_go);
 	store_put_event(s->store, "info", "black-box", object, text,
 			"fcmctl record list shows where it is", now_utc_ns());
 	log_event(LOG_NOTICE, "recorder", e->link, LOG_ID_RECORD, "%s", text);
