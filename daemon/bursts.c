@@ -106,5 +106,5 @@ enum bursts_news bursts_step(struct bursts *b, const uint64_t counts[BURSTS_NAME
 
 bool bursts_going_on(const struct bursts *b, uint64_t now_ns)
 {
-	return b->grown_ns && now_ns - b->grown_ns < BURSTS_QUIET_NS;
+	return !b->grown_ns || now_ns - b->grown_ns < BURSTS_QUIET_NS;
 }

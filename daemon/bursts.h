@@ -44,7 +44,7 @@ void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next
 /* The counters now, since whenever. `grave`: they are too many; that alone is news, too. */
 enum bursts_news bursts_step(struct bursts *b, const uint64_t counts[BURSTS_NAMES], bool grave,
 			     uint64_t now_ns, struct bursts_report *ret_report);
-/* Losses go on: the last is not BURSTS_QUIET_NS old. */
+/* Asked where there are losses: they go on, the last is not BURSTS_QUIET_NS old, or has yet to be stepped over. */
 bool bursts_going_on(const struct bursts *b, uint64_t now_ns);
 
 #endif

@@ -35,6 +35,8 @@ static void test_one_burst(void **state)
 	(void)state;
 	assert_int_equal(step(1000), BURSTS_NOTHING);
 	counts[1] += 520;
+	assert_true(bursts_going_on(
+		&b, 1100000000)); /* shown before it was stepped over: not "ended" */
 	bursts_span(&b, 4, 8000, 8520);
 	assert_int_equal(step(1100), BURSTS_BEGUN);
 	assert_int_equal(report.lost[1], 520);
