@@ -40,7 +40,7 @@ struct capture_config {
 	size_t pool_bytes;
 	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
 	bool patient; /* a board that waits for us is let wait as long as a consumer takes (policy wait) */
-	struct tap *tap;      /* the recorder's; NULL: nobody records */
+	struct tap *tap; /* the recorder's; NULL: nobody records */
 	/* Called by capture_stop() when the thread has ended, before the rings are unmapped: the recorder
 	 * takes what it can. May be NULL. */
 	void (*before_close)(void *context);

@@ -4,19 +4,9 @@
 #include "slowctl/ctl.h"
 
 const struct ctl_command *const ctl_tables[] = {
-	ctl_status_commands,
-	ctl_top_commands,
-	ctl_event_commands,
-	ctl_link_commands,
-	ctl_phase_commands,
-	ctl_clock_commands,
-	ctl_param_commands,
-	ctl_journal_commands,
-	ctl_consumer_commands,
-	ctl_ledger_commands,
-	ctl_run_commands,
-	ctl_record_commands,
-	ctl_record_dump_commands,
-	ctl_data_commands,
-	NULL,
+	ctl_status_commands,	  ctl_top_commands,	ctl_event_commands,
+	ctl_link_commands,	  ctl_phase_commands,	ctl_clock_commands,
+	ctl_param_commands,	  ctl_journal_commands, ctl_consumer_commands,
+	ctl_ledger_commands,	  ctl_run_commands,	ctl_record_commands,
+	ctl_record_dump_commands, ctl_data_commands,	NULL,
 };
