@@ -69,6 +69,8 @@ def board_killed(t):
         st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
         st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
         flows(t, st, f"{n}: after the board's return")
+    # The links' black boxes are open for some seconds more.
+    st.wait_for("descriptors as before", lambda: open_descriptors(st) <= before + 4, 20)
     t.check("descriptors do not grow", open_descriptors(st) <= before + 4, (before, open_descriptors(st)))
     time.sleep(1)
     t.equal("the daemon ends with 0", st.stop(), 0)
