@@ -98,10 +98,11 @@ def record(t):
     ranges = {}
     for item in map(json.loads, out.splitlines()):
         if item["what"] == "record" and item["kind"] in ("data", "gap", "let-go"):
-            first, _ = ranges.get(item["link"], (item["count"], 0))
-            if first == item["count"] and item["kind"] == "gap":
-                continue  # begun in the dark: the first light counts
-            ranges[item["link"]] = (first, item["count"] + item["frames"])
+            # Begun or ended in the dark: the first and the last light count. Whether a slice that begins in the dark
+            # has blocks or is one gap hangs on the light that comes after it.
+            if item["kind"] != "gap":
+                first, _ = ranges.get(item["link"], (item["count"], 0))
+                ranges[item["link"]] = (first, item["count"] + item["frames"])
     t.check("the losses are in it by name", '"board-fifo"' in out and '"link-down"' in out, out[:2000])
     last = max(end for _, end in ranges.values())
     st.wait_for("the last recorded blocks",
