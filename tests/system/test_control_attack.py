@@ -304,8 +304,9 @@ def too_large(t):
     t.check("fcmctl reads the file instead, and says so", code in (0, 1) and ("BALANCED" in out or "balances" in out) and
             f"reading {st.path('station.db')} instead" in err, (code, out, err))
     code, out, err = st.ctl("ledger", "show", "--since", "1d", "--timeout", "0.1")
-    t.check("within its own limit", code == 1 and "not answered within 100 ms" in err and "--timeout" in err,
-            (code, out, err))
+    # A busy daemon's refusal may take longer than that: then there is no answer at all.
+    t.check("within its own limit", (code == 1 and "not answered within 100 ms" in err and "--timeout" in err) or
+            (code == 3 and "no word from the daemon for 0.1 s" in err), (code, out, err))
     # 25 ms of the 40: a busy host may need several tries.
     t.check("the last minutes are answered by the daemon",
             t.sanitized or any("instead" not in st.ctl("ledger", "show")[2] for _ in range(20)))
