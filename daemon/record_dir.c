@@ -19,12 +19,18 @@
 #include "tdm/frame.h"
 
 #define PASSPORT "recording.json"
+#define KIND_BOX "black-box"
+#define KIND	 "recording"
+/* A passport is so long from the beginning: its end can be written over it when the disk is full. */
+#define PASSPORT_BYTES 4096
 
 struct record_dir {
 	struct record_spec spec;
 	char root[PATH_MAX / 2], path[PATH_MAX];
 	int fd;
 	struct segment *link[NANET3_LINKS];
+	int64_t ended_ns; /* 0: it goes on */
+	char why[96], trouble[128];
 };
 
 /* ------------------------------------------------------------------------------------ the passport */
@@ -49,13 +55,18 @@ static json_t *links_json(unsigned links)
 static json_t *passport(const struct record_dir *r)
 {
 	const struct record_spec *s = &r->spec;
+	json_t *j = json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o}", "version", 1,
+			      "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note", s->note,
+			      "who", s->who, "links", links_json(s->links), "begun",
+			      time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
+			      time_json(r->ended_ns), "alarm", s->alarm, "alarm_text",
+			      s->alarm_text, "alarm_time", time_json(s->alarm_ns));
 
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o}", "version", 1, "name",
-			 s->name, "kind", *s->alarm ? "black-box" : "recording", "note", s->note,
-			 "who", s->who, "links", links_json(s->links), "begun",
-			 time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
-			 json_null(), "alarm", s->alarm, "alarm_text", s->alarm_text, "alarm_time",
-			 time_json(s->alarm_ns));
+	if (r->ended_ns) {
+		json_object_set_new(j, "why", json_string(r->why));
+		json_object_set_new(j, "trouble", json_string(r->trouble));
+	}
+	return j;
 }
 
 static int sync_directory(int fd)
@@ -63,29 +74,43 @@ static int sync_directory(int fd)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
+static void sync_path(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		sync_directory(fd);
+		close(fd);
+	}
+}
+
+static int write_all(int fd, const char *text)
+{
+	size_t length = strlen(text), done = 0;
+
+	while (done < length) {
+		ssize_t n = write(fd, text + done, length - done);
+
+		if (n < 0 && errno != EINTR) {
+			return -errno;
+		}
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
 /* Whole or not at all. */
 static int write_file(int directory, const char *name, const char *text)
 {
-	size_t length = strlen(text), done = 0;
 	char fresh[64];
-	int fd, r = 0;
+	int fd, r;
 
 	snprintf(fresh, sizeof(fresh), ".%s.new", name);
 	fd = openat(directory, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	if (fd < 0) {
 		return -errno;
 	}
-	while (r == 0 && done < length) {
-		ssize_t n = write(fd, text + done, length - done);
-
-		if (n < 0 && errno != EINTR) {
-			r = -errno;
-		}
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (r == 0 && fsync(fd) < 0) {
-		r = -errno;
-	}
+	r = write_all(fd, text);
 	close(fd);
 	if (r == 0 && renameat(directory, fresh, directory, name) < 0) {
 		r = -errno;
@@ -96,12 +121,32 @@ static int write_file(int directory, const char *name, const char *text)
 	return r ? r : sync_directory(directory);
 }
 
-/* Steals `j`. */
-static int write_passport(const struct record_dir *r, json_t *j)
+/* Over what is there: takes no room on the disk. */
+static int write_over(int directory, const char *name, const char *text)
 {
-	char *text = json_dumps(j, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-	int e = text ? write_file(r->fd, PASSPORT, text) : -ENOMEM;
+	int fd = openat(directory, name, O_WRONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : write_all(fd, text);
 
+	if (fd >= 0) {
+		close(fd);
+	}
+	return r;
+}
+
+static int write_passport(const struct record_dir *r)
+{
+	json_t *j = passport(r);
+	char *text = json_dumps(j, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	char *padded = NULL;
+	int e = -ENOMEM;
+
+	if (text && asprintf(&padded, "%-*s\n", PASSPORT_BYTES - 1, text) >= 0) {
+		e = write_file(r->fd, PASSPORT, padded);
+		if (e < 0 && r->ended_ns) {
+			e = write_over(r->fd, PASSPORT, padded) < 0 ? e : 0;
+		}
+		free(padded);
+	}
 	free(text);
 	json_decref(j);
 	return e;
@@ -284,7 +329,7 @@ int record_dir_create(const struct record_place *place, struct record_spec *spec
 		e = -errno;
 	}
 	e = e ? e : open_directory(r);
-	e = e ? e : write_passport(r, passport(r));
+	e = e ? e : write_passport(r);
 	e = e ? e : open_segments(r, place);
 	if (e < 0) {
 		if (r->fd >= 0) { /* it is ours, and of no use */
@@ -297,6 +342,27 @@ int record_dir_create(const struct record_place *place, struct record_spec *spec
 	return 0;
 }
 
+static bool is_kind(const json_t *passport, const char *kind)
+{
+	const char *is = json_string_value(json_object_get(passport, "kind"));
+
+	return is && strcmp(is, kind) == 0;
+}
+
+static bool has_box_name(const char *name)
+{
+	return strncmp(name, RECORD_BOX, strlen(RECORD_BOX)) == 0;
+}
+
+bool record_dir_is_box(const char *directory, const char *name)
+{
+	json_t *j = has_box_name(name) ? read_passport(directory, name) : NULL;
+	bool is = is_kind(j, KIND_BOX);
+
+	json_decref(j);
+	return is;
+}
+
 /* The newest without an end. */
 static bool find_open(const char *directory, struct record_spec *ret_spec)
 {
@@ -305,11 +371,12 @@ static bool find_open(const char *directory, struct record_spec *ret_spec)
 	bool found = false;
 
 	while (d && (e = readdir(d))) {
-		json_t *j =
-			record_dir_name_ok(e->d_name) ? read_passport(directory, e->d_name) : NULL;
+		json_t *j = record_dir_name_ok(e->d_name) && !has_box_name(e->d_name)
+				    ? read_passport(directory, e->d_name)
+				    : NULL;
 		struct record_spec spec;
 
-		if (j && json_is_null(json_object_get(j, "ended"))) {
+		if (is_kind(j, KIND) && json_is_null(json_object_get(j, "ended"))) {
 			spec_of(j, e->d_name, &spec);
 			if (!found || spec.begun_ns > ret_spec->begun_ns) {
 				*ret_spec = spec;
@@ -498,17 +565,21 @@ int record_dir_pause(struct record_dir *r)
 
 int record_dir_end(struct record_dir *r, const char *why, int trouble)
 {
-	int e = record_dir_pause(r), e2;
-	struct segment_counts c;
-	json_t *j = passport(r);
+	int e = record_dir_pause(r);
 
 	trouble = trouble ? trouble : e;
-	record_dir_counts(r, &c);
-	json_object_set_new(j, "ended", time_json(now_utc_ns()));
-	json_object_set_new(j, "why", json_string(why));
-	json_object_set_new(j, "trouble", json_string(trouble ? strerror(-trouble) : ""));
-	e2 = write_passport(r, j);
-	return e ? e : e2;
+	r->ended_ns = now_utc_ns();
+	snprintf(r->why, sizeof(r->why), "%s", why);
+	snprintf(r->trouble, sizeof(r->trouble), "%s", trouble ? strerror(-trouble) : "");
+	return e;
+}
+
+int record_dir_seal(struct record_dir *r)
+{
+	struct stat st;
+
+	/* Removed under our hands: nothing is left that could go on. */
+	return fstat(r->fd, &st) == 0 && st.st_nlink == 0 ? 0 : write_passport(r);
 }
 
 void record_dir_counts(const struct record_dir *r, struct segment_counts *ret_counts)
@@ -533,6 +604,9 @@ int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const
 	char path[PATH_MAX];
 	int e = write_file(r->fd, "registers.txt", registers);
 
+	r->spec = *spec;
+	e = e ? e : record_dir_end(r, "alarm", 0);
+	e = e ? e : record_dir_seal(r);
 	if (e < 0) {
 		return e;
 	}
@@ -540,7 +614,7 @@ int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const
 	if (rename(r->path, path) < 0) {
 		return -errno;
 	}
-	r->spec = *spec;
 	memcpy(r->path, path, sizeof(r->path));
-	return record_dir_end(r, "alarm", 0);
+	sync_path(r->root); /* it is there, whether this goes well or not */
+	return 0;
 }

@@ -15,6 +15,7 @@
 #include "daemon/tap.h"
 
 #define RECORD_NAME 80u
+#define RECORD_BOX  "blackbox-" /* how the names of black boxes begin, and no others */
 
 struct record_place {
 	const char *directory; /* of all recordings */
@@ -43,7 +44,7 @@ bool record_dir_name_ok(const char *name);
 /* -EEXIST: there is one of that name; or the disk's error. *spec: with the name it got. */
 int record_dir_create(const struct record_place *place, struct record_spec *spec,
 		      struct record_dir **ret_recording);
-/* Go on with the recording that has no end. -ENOENT: none. */
+/* Go on with the newest recording that has no end; a black box is none. -ENOENT: none. */
 int record_dir_resume(const struct record_place *place, struct record_dir **ret_recording);
 /* Its files as they are, as after a kill. NULL is fine. */
 void record_dir_destroy(struct record_dir *r);
@@ -55,14 +56,20 @@ int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entr
 int record_dir_tick(struct record_dir *r); /* once a second */
 /* Segments with their index, on disk; the recording itself goes on. */
 int record_dir_pause(struct record_dir *r);
-/* The same, and recording.json says how it ended: `trouble` 0, or the disk's error. */
+/* The same, for good: `trouble` 0, or the disk's error. recording.json says so once it is sealed. */
 int record_dir_end(struct record_dir *r, const char *why, int trouble);
+/* After its end: recording.json says how it ended. As long as it does not, the recording would go on with
+ * the next start of the daemon. 0 or the disk's error: try again. */
+int record_dir_seal(struct record_dir *r);
 /* Sums over its links, of this daemon's writing. */
 void record_dir_counts(const struct record_dir *r, struct segment_counts *ret_counts);
 
-/* A black box: the alarm it is kept for, and its name, from now on. */
+/* A black box whose seconds are over: the alarm it is kept for, its end, and last its name: wherever this
+ * breaks off, nothing of that name is half done. */
 int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const char *registers);
 
+/* DIRECTORY/NAME is a black box, by its name and by what it says itself. */
+bool record_dir_is_box(const char *directory, const char *name);
 /* Remove DIRECTORY/NAME and the files in it. */
 int record_dir_remove(const char *directory, const char *name);
 /* Free for the recorder's user; 0 when it cannot be known. */

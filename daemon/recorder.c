@@ -92,15 +92,29 @@ static void begin(struct recorder *r, struct record_dir *recording, enum recorde
 	recorder_tell(r, type, 0, record_dir_spec(recording), NULL, 0);
 }
 
+/* What has ended is to say so, or it goes on when a daemon starts. 0 or the disk's error. */
+static int seal(struct recorder *r)
+{
+	int e = r->unsealed ? record_dir_seal(r->unsealed) : 0;
+
+	if (e == 0) {
+		record_dir_destroy(r->unsealed);
+		r->unsealed = NULL;
+	}
+	return e;
+}
+
 static void order_start(struct recorder *r, struct recorder_order *order)
 {
 	struct record_dir *recording = NULL;
-	int e = r->recording ? -EALREADY : disk_has_room(r) ? 0 : -EDQUOT;
+	int e = r->recording ? -EALREADY : disk_has_room(r) ? seal(r) : -EDQUOT;
 
 	e = e ? e : record_dir_create(&r->config.place, &order->spec, &recording);
 	if (e < 0) {
+		const struct record_dir *in_the_way = r->recording ? r->recording : r->unsealed;
+
 		recorder_tell(r, RECORDER_REFUSED, e,
-			      r->recording ? record_dir_spec(r->recording) : &order->spec, NULL, 0);
+			      in_the_way ? record_dir_spec(in_the_way) : &order->spec, NULL, 0);
 		return;
 	}
 	begin(r, recording, RECORDER_STARTED);
@@ -110,6 +124,7 @@ static void order_start(struct recorder *r, struct recorder_order *order)
 static void end(struct recorder *r, const char *why, int error)
 {
 	struct record_dir *recording = r->recording;
+	struct record_spec spec = *record_dir_spec(recording);
 	struct segment_counts counts;
 	int e = record_dir_end(recording, why, error);
 
@@ -117,10 +132,11 @@ static void end(struct recorder *r, const char *why, int error)
 	record_dir_counts(recording, &counts);
 	publish(r);
 	r->recording = NULL;
+	r->unsealed = recording; /* no other is: none begins before it is sealed */
+	e = seal(r);
+	error = error ? error : e;
 	publish(r); /* before anybody who is told looks */
-	recorder_tell(r, error ? RECORDER_FAILED : RECORDER_STOPPED, error,
-		      record_dir_spec(recording), &counts, 0);
-	record_dir_destroy(recording);
+	recorder_tell(r, error ? RECORDER_FAILED : RECORDER_STOPPED, error, &spec, &counts, 0);
 }
 
 static void order_stop(struct recorder *r, const struct recorder_order *order)
@@ -193,6 +209,7 @@ static void each_second(struct recorder *r, uint64_t now_ns)
 		return;
 	}
 	r->second_ns = now_ns;
+	seal(r);
 	if (r->recording) {
 		record_dir_counts(r->recording, &c);
 		/* Smoothed over some seconds: it says how long the disk will last. */
@@ -271,6 +288,7 @@ static void *recorder_main(void *context)
 	while (now_mono_ns() < atomic_load(&r->stop_by_ns) && take_entries(r)) {
 	}
 	box_end(r);
+	seal(r);
 	if (r->recording) {
 		record_dir_pause(r->recording);
 	}
@@ -335,6 +353,7 @@ void recorder_destroy(struct recorder *r)
 	}
 	recorder_finish(r, 0);
 	record_dir_destroy(r->recording);
+	record_dir_destroy(r->unsealed);
 	queue_fini(&r->orders);
 	queue_fini(&r->events);
 	pthread_mutex_destroy(&r->lock);

@@ -24,7 +24,6 @@
 #define BOX_SUSPECT_NS 60000000000ull /* between two that were written for nothing */
 #define BOX_SLACK_NS   2000000000ull  /* for its cells to come */
 #define HOUR_NS	       3600000000000ull
-#define PREFIX	       "blackbox-"
 
 static void name_half_done(unsigned link, char *name, size_t size)
 {
@@ -94,22 +93,25 @@ static int start(struct recorder *r, unsigned link, uint64_t now_ns)
 
 /* --------------------------------------------------------------------------------------- keeping */
 
-static int is_box(const struct dirent *e)
+static int is_visible(const struct dirent *e)
 {
-	return strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0;
+	return e->d_name[0] != '.';
 }
 
 /* The oldest go: their names begin with their time. */
 static void remove_oldest(struct recorder *r)
 {
 	struct dirent **names = NULL;
-	int n = scandir(r->directory, &names, is_box, alphasort);
+	int n = scandir(r->directory, &names, is_visible, alphasort);
+	unsigned boxes = 0;
 
-	for (int i = 0; i < n; i++) {
-		if (i + (int)r->config.blackbox_keep < n) {
-			record_dir_remove(r->directory, names[i]->d_name);
+	while (n-- > 0) {
+		const char *name = names[n]->d_name;
+
+		if (record_dir_is_box(r->directory, name) && ++boxes > r->config.blackbox_keep) {
+			record_dir_remove(r->directory, name);
 		}
-		free(names[i]);
+		free(names[n]);
 	}
 	free(names);
 }
@@ -122,7 +124,8 @@ static void name_box(struct record_spec *spec, unsigned link)
 
 	gmtime_r(&t, &tm);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
-	snprintf(spec->name, sizeof(spec->name), PREFIX "%s-link%u-%s", when, link, spec->alarm);
+	snprintf(spec->name, sizeof(spec->name), RECORD_BOX "%s-link%u-%s", when, link,
+		 spec->alarm);
 }
 
 static void keep(struct recorder *r, unsigned link, uint64_t now_ns)

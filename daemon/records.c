@@ -186,6 +186,11 @@ void records_op_start(struct station *s, struct control_request *rq, json_t *arg
 			     "a recording cannot have that name: it is a directory's");
 		return;
 	}
+	if (strncmp(spec.name, RECORD_BOX, strlen(RECORD_BOX)) == 0) {
+		control_fail(rq, "usage", "another name", NULL,
+			     "only black boxes have names that begin with " RECORD_BOX);
+		return;
+	}
 	if (seconds && !json_is_null(seconds) && !(for_s >= 1 && for_s <= 31536000)) {
 		control_fail(rq, "usage", "--for 10m", NULL, "record for 1 s to 365 days");
 		return;
@@ -293,8 +298,8 @@ static void on_refused(struct station *s, const struct recorder_event *e,
 			     e->spec.name);
 		break;
 	default:
-		control_fail(rq, "failed", "may the daemon's user write there?", NULL, "%s: %s",
-			     s->records.directory, strerror(-e->error));
+		control_fail(rq, "failed", "may the daemon's user write there?", NULL, "%s/%s: %s",
+			     s->records.directory, e->spec.name, strerror(-e->error));
 	}
 }
 

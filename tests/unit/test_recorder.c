@@ -174,6 +174,34 @@ static unsigned names(const char *prefix, char *last)
 	return n;
 }
 
+/* DIRECTORY/NAME/FILE, a text or a directory: whoever wants to write a file of that name then fails. */
+static void put(const char *name, const char *file, const char *text)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", place, name);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/%s/%s", place, name, file);
+	if (!text) {
+		unlink(path);
+		assert_int_equal(mkdir(path, 0700), 0);
+		return;
+	}
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void take_away(const char *name, const char *file)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", place, name, file);
+	assert_int_equal(rmdir(path), 0);
+}
+
 /* ---- recordings ---- */
 
 static void test_start_stop(void **state)
@@ -317,6 +345,67 @@ static void test_restart(void **state)
 	assert_false(there("one", "link1-00001.fcmr"));
 }
 
+/* A daemon that starts finds nothing that goes on. */
+static void assert_nothing_goes_on(const struct recorder_config *c)
+{
+	struct recorder_event e;
+
+	start(c);
+	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -EBUSY);
+	end();
+}
+
+/* The disk has no room for a second recording.json. */
+static void test_end_without_room(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_STARTED);
+	put("one", ".recording.json.new", NULL);
+	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	wait_event(&e, RECORDER_STOPPED);
+	end();
+	assert_nothing_goes_on(&c);
+}
+
+/* How it ended cannot be written at all, and later it can. */
+static void test_end_is_not_forgotten(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_STARTED);
+	put("one", ".recording.json.new", NULL);
+	put("one", "recording.json", NULL);
+	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	wait_event(&e, RECORDER_FAILED);
+	assert_int_equal(e.error, -EISDIR);
+	order("two");
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -EISDIR);
+	assert_string_equal(e.spec.name, "one");
+	take_away("one", ".recording.json.new");
+	take_away("one", "recording.json");
+	for (unsigned i = 0; i < 5000 && !there("one", "recording.json"); i++) {
+		usleep(1000);
+	}
+	order("two");
+	wait_event(&e, RECORDER_STARTED);
+	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	wait_event(&e, RECORDER_STOPPED);
+	end();
+	assert_nothing_goes_on(&c);
+}
+
 /* ---- black boxes ---- */
 
 static void freeze(const char *code)
@@ -367,6 +456,53 @@ static void test_box(void **state)
 	end();
 }
 
+/* The disk refuses when all but its end is written: nothing is kept that looks as if it went on. */
+static void test_box_half_kept(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_status s = {0};
+
+	(void)state;
+	start(&c);
+	wait_wanted(false);
+	freeze("link-dark");
+	wait_wanted(true);
+	put(".box-link1", ".recording.json.new", NULL);
+	put(".box-link1", "recording.json", NULL);
+	while (feed_gap()) {
+		wait_taken();
+	}
+	for (unsigned i = 0; i < 5000 && s.box_failed == 0; i++) {
+		usleep(1000);
+		recorder_get_status(R, &s);
+	}
+	assert_int_equal(s.box_failed, 1);
+	assert_int_equal(names("blackbox-", NULL), 0);
+	end();
+	assert_nothing_goes_on(&c);
+}
+
+/* What has a black box's name, or is one, does not go on, whatever it says of its end. */
+static void test_box_is_no_recording(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_STARTED);
+	end();
+	put("blackbox-a", "recording.json",
+	    "{\"kind\": \"recording\", \"begun\": 4000000000, \"ended\": null}");
+	put("a", "recording.json",
+	    "{\"kind\": \"black-box\", \"begun\": 4000000000, \"ended\": null}");
+	start(&c);
+	wait_event(&e, RECORDER_RESUMED);
+	assert_string_equal(e.spec.name, "one");
+	end();
+}
+
 /* An alarm without a loss: from what the ring holds. The oldest boxes make room, and there are limits. */
 static void test_boxes_are_few(void **state)
 {
@@ -390,8 +526,12 @@ static void test_boxes_are_few(void **state)
 			}
 		}
 		wait_wanted(false);
+		/* Somebody's, who has found such a name; and another that knows nothing of itself. */
+		put("blackbox-0", "recording.json", "{\"kind\": \"recording\"}");
+		put("blackbox-1", "note", "");
 	}
-	assert_int_equal(names("blackbox-", NULL), 2);
+	assert_true(there("blackbox-0", "recording.json") && there("blackbox-1", "note"));
+	assert_int_equal(names("blackbox-2", NULL), 2);
 	freeze("one-more");
 	for (unsigned i = 0; i < 5000; i++) {
 		recorder_get_status(R, &s);
@@ -453,7 +593,11 @@ int main(void)
 		ON_DISK(test_disk_fails),
 		ON_DISK(test_death),
 		ON_DISK(test_restart),
+		ON_DISK(test_end_without_room),
+		ON_DISK(test_end_is_not_forgotten),
 		ON_DISK(test_box),
+		ON_DISK(test_box_half_kept),
+		ON_DISK(test_box_is_no_recording),
 		ON_DISK(test_boxes_are_few),
 		ON_DISK(test_box_left_behind),
 		cmocka_unit_test(test_names),
