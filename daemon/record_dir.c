@@ -30,7 +30,7 @@ struct record_dir {
 	int fd;
 	struct segment *link[NANET3_LINKS];
 	int64_t ended_ns; /* 0: it goes on */
-	char why[96], trouble[128];
+	char why[96], trouble[RECORD_TROUBLE];
 };
 
 /* ------------------------------------------------------------------------------------ the passport */
@@ -223,7 +223,7 @@ static int make_directories(const char *path)
 	return 0;
 }
 
-uint64_t record_dir_free_bytes(const char *directory)
+int record_dir_free_bytes(const char *directory, uint64_t *ret_bytes)
 {
 	char path[PATH_MAX];
 	struct statvfs f;
@@ -234,11 +234,12 @@ uint64_t record_dir_free_bytes(const char *directory)
 		char *slash = strrchr(path, '/');
 
 		if (errno != ENOENT || !slash || slash == path) {
-			return 0;
+			return -errno;
 		}
 		*slash = '\0';
 	}
-	return (uint64_t)f.f_bavail * f.f_frsize;
+	*ret_bytes = (uint64_t)f.f_bavail * f.f_frsize;
+	return 0;
 }
 
 int record_dir_remove(const char *directory, const char *name)
@@ -563,23 +564,20 @@ int record_dir_pause(struct record_dir *r)
 	return each(r, segment_end);
 }
 
-int record_dir_end(struct record_dir *r, const char *why, int trouble)
-{
-	int e = record_dir_pause(r);
-
-	trouble = trouble ? trouble : e;
-	r->ended_ns = now_utc_ns();
-	snprintf(r->why, sizeof(r->why), "%s", why);
-	snprintf(r->trouble, sizeof(r->trouble), "%s", trouble ? strerror(-trouble) : "");
-	return e;
-}
-
 int record_dir_seal(struct record_dir *r)
 {
 	struct stat st;
 
 	/* Removed under our hands: nothing is left that could go on. */
 	return fstat(r->fd, &st) == 0 && st.st_nlink == 0 ? 0 : write_passport(r);
+}
+
+int record_dir_end(struct record_dir *r, const char *why, const char *trouble)
+{
+	r->ended_ns = now_utc_ns();
+	snprintf(r->why, sizeof(r->why), "%s", why);
+	snprintf(r->trouble, sizeof(r->trouble), "%s", trouble);
+	return record_dir_seal(r);
 }
 
 void record_dir_counts(const struct record_dir *r, struct segment_counts *ret_counts)
@@ -605,8 +603,7 @@ int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const
 	int e = write_file(r->fd, "registers.txt", registers);
 
 	r->spec = *spec;
-	e = e ? e : record_dir_end(r, "alarm", 0);
-	e = e ? e : record_dir_seal(r);
+	e = e ? e : record_dir_end(r, "alarm", "");
 	if (e < 0) {
 		return e;
 	}

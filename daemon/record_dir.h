@@ -14,8 +14,9 @@
 #include "daemon/segment.h"
 #include "daemon/tap.h"
 
-#define RECORD_NAME 80u
-#define RECORD_BOX  "blackbox-" /* how the names of black boxes begin, and no others */
+#define RECORD_NAME    80u
+#define RECORD_TROUBLE 128u
+#define RECORD_BOX     "blackbox-" /* how the names of black boxes begin, and no others */
 
 struct record_place {
 	const char *directory; /* of all recordings */
@@ -56,10 +57,9 @@ int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entr
 int record_dir_tick(struct record_dir *r); /* once a second */
 /* Segments with their index, on disk; the recording itself goes on. */
 int record_dir_pause(struct record_dir *r);
-/* The same, for good: `trouble` 0, or the disk's error. recording.json says so once it is sealed. */
-int record_dir_end(struct record_dir *r, const char *why, int trouble);
-/* After its end: recording.json says how it ended. As long as it does not, the recording would go on with
- * the next start of the daemon. 0 or the disk's error: try again. */
+/* After a pause: recording.json says how it ended; `trouble`: of the disk, or empty. As long as it does not
+ * say so, the recording would go on with the next start of the daemon: on an error, try again to seal it. */
+int record_dir_end(struct record_dir *r, const char *why, const char *trouble);
 int record_dir_seal(struct record_dir *r);
 /* Sums over its links, of this daemon's writing. */
 void record_dir_counts(const struct record_dir *r, struct segment_counts *ret_counts);
@@ -72,7 +72,7 @@ int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const
 bool record_dir_is_box(const char *directory, const char *name);
 /* Remove DIRECTORY/NAME and the files in it. */
 int record_dir_remove(const char *directory, const char *name);
-/* Free for the recorder's user; 0 when it cannot be known. */
-uint64_t record_dir_free_bytes(const char *directory);
+/* Free for the recorder's user. 0 or errno of statvfs(3). */
+int record_dir_free_bytes(const char *directory, uint64_t *ret_bytes);
 
 #endif

@@ -19,25 +19,14 @@
 #define ORDERS_SIZE 32u
 #define EVENTS_SIZE 64u
 
-void recorder_tell(struct recorder *r, enum recorder_event_type type, int error,
-		   const struct record_spec *spec, const struct segment_counts *counts,
-		   unsigned link)
+void recorder_tell(struct recorder *r, const struct recorder_event *event)
 {
 	struct recorder_event *e = queue_reserve(&r->events);
 
 	if (!e) {
 		return; /* main has not looked for long: status and recording.json say it too */
 	}
-	memset(e, 0, sizeof(*e));
-	e->type = (uint8_t)type;
-	e->link = (uint8_t)link;
-	e->error = error;
-	if (spec) {
-		e->spec = *spec;
-	}
-	if (counts) {
-		e->counts = *counts;
-	}
+	*e = *event;
 	queue_commit(&r->events);
 	queue_wake(&r->events);
 }
@@ -55,12 +44,28 @@ static void want_links(struct recorder *r)
 	}
 }
 
-static bool disk_has_room(struct recorder *r)
+struct recorder_trouble recorder_look_for_room(struct recorder *r)
 {
-	uint64_t free_bytes = record_dir_free_bytes(r->directory), min = r->config.min_free_bytes;
+	uint64_t free_bytes = 0, min = r->config.min_free_bytes;
+	int e = record_dir_free_bytes(r->directory, &free_bytes);
 
 	r->status.free_bytes = free_bytes > min ? free_bytes - min : 0;
-	return r->status.free_bytes > 0;
+	if (e == 0 && r->status.free_bytes == 0) {
+		return (struct recorder_trouble){-ENOSPC, min > 0};
+	}
+	return (struct recorder_trouble){.error = e};
+}
+
+/* The one place where it becomes a text. */
+static void trouble_text(const struct recorder *r, struct recorder_trouble t,
+			 char text[RECORD_TROUBLE])
+{
+	if (t.no_room) {
+		snprintf(text, RECORD_TROUBLE, "less than [record] min_free_mb = %llu MiB are free",
+			 (unsigned long long)(r->config.min_free_bytes >> 20));
+	} else {
+		snprintf(text, RECORD_TROUBLE, "%s", t.error ? strerror(-t.error) : "");
+	}
 }
 
 static void publish(struct recorder *r)
@@ -77,11 +82,21 @@ static void publish(struct recorder *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void begin(struct recorder *r, struct record_dir *recording, enum recorder_event_type type)
+/* Its time is measured from here on: a clock that is set does not end it. */
+static uint64_t until(const struct record_spec *spec)
+{
+	int64_t left_ns = spec->until_ns - now_utc_ns();
+
+	return spec->until_ns ? now_mono_ns() + (uint64_t)(left_ns > 0 ? left_ns : 0) : 0;
+}
+
+/* `order`: by which; 0: none, it goes on. */
+static void begin(struct recorder *r, struct record_dir *recording, uint32_t order)
 {
 	r->recording = recording;
 	r->bytes_before = 0;
 	r->status.bytes_per_s = 0;
+	r->until_ns = until(record_dir_spec(recording));
 	/* What was told of a link that is fed already. */
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (r->state[link].kind) {
@@ -89,7 +104,10 @@ static void begin(struct recorder *r, struct record_dir *recording, enum recorde
 		}
 	}
 	publish(r); /* before anybody who is told looks */
-	recorder_tell(r, type, 0, record_dir_spec(recording), NULL, 0);
+	recorder_tell(r,
+		      &(struct recorder_event){.type = order ? RECORDER_STARTED : RECORDER_RESUMED,
+					       .order = order,
+					       .spec = *record_dir_spec(recording)});
 }
 
 /* What has ended is to say so, or it goes on when a daemon starts. 0 or the disk's error. */
@@ -104,39 +122,69 @@ static int seal(struct recorder *r)
 	return e;
 }
 
+static void refuse(struct recorder *r, const struct recorder_order *order,
+		   struct recorder_trouble t, const struct record_spec *spec)
+{
+	struct recorder_event e = {.type = RECORDER_REFUSED,
+				   .order = order->number,
+				   .error = t.error,
+				   .no_room = t.no_room,
+				   .spec = *spec};
+
+	trouble_text(r, t, e.trouble);
+	recorder_tell(r, &e);
+}
+
 static void order_start(struct recorder *r, struct recorder_order *order)
 {
 	struct record_dir *recording = NULL;
-	int e = r->recording ? -EALREADY : disk_has_room(r) ? seal(r) : -EDQUOT;
+	struct recorder_trouble t;
 
-	e = e ? e : record_dir_create(&r->config.place, &order->spec, &recording);
-	if (e < 0) {
-		const struct record_dir *in_the_way = r->recording ? r->recording : r->unsealed;
-
-		recorder_tell(r, RECORDER_REFUSED, e,
-			      in_the_way ? record_dir_spec(in_the_way) : &order->spec, NULL, 0);
+	if (r->recording) {
+		refuse(r, order, (struct recorder_trouble){.error = -EALREADY},
+		       record_dir_spec(r->recording));
 		return;
 	}
-	begin(r, recording, RECORDER_STARTED);
+	t = recorder_look_for_room(r);
+	if (t.error == 0) {
+		t.error = seal(r);
+	}
+	if (t.error == 0) {
+		t.error = record_dir_create(&r->config.place, &order->spec, &recording);
+	}
+	if (t.error < 0) {
+		refuse(r, order, t, r->unsealed ? record_dir_spec(r->unsealed) : &order->spec);
+		return;
+	}
+	begin(r, recording, order->number);
 }
 
-/* `error` 0: as somebody wanted it. */
-static void end(struct recorder *r, const char *why, int error)
+/* `t` none: as somebody wanted it, by `order`, or as its time was over. */
+static void end(struct recorder *r, const char *why, struct recorder_trouble t, uint32_t order)
 {
 	struct record_dir *recording = r->recording;
-	struct record_spec spec = *record_dir_spec(recording);
-	struct segment_counts counts;
-	int e = record_dir_end(recording, why, error);
+	struct recorder_event event = {.order = order, .spec = *record_dir_spec(recording)};
+	int e = record_dir_pause(recording);
 
-	error = error ? error : e;
-	record_dir_counts(recording, &counts);
+	t.error = t.error ? t.error : e;
+	trouble_text(r, t, event.trouble);
+	record_dir_counts(recording, &event.counts);
+	e = record_dir_end(recording, why, event.trouble);
+	if (e < 0) {
+		r->unsealed = recording; /* no other is: none begins before it is sealed */
+		t.error = t.error ? t.error : e;
+		trouble_text(r, t, event.trouble);
+	}
 	publish(r);
 	r->recording = NULL;
-	r->unsealed = recording; /* no other is: none begins before it is sealed */
-	e = seal(r);
-	error = error ? error : e;
 	publish(r); /* before anybody who is told looks */
-	recorder_tell(r, error ? RECORDER_FAILED : RECORDER_STOPPED, error, &spec, &counts, 0);
+	event.type = t.error ? RECORDER_FAILED : RECORDER_STOPPED;
+	event.error = t.error;
+	event.no_room = t.no_room;
+	recorder_tell(r, &event);
+	if (recording != r->unsealed) {
+		record_dir_destroy(recording);
+	}
 }
 
 static void order_stop(struct recorder *r, const struct recorder_order *order)
@@ -144,11 +192,11 @@ static void order_stop(struct recorder *r, const struct recorder_order *order)
 	char why[96];
 
 	if (!r->recording) {
-		recorder_tell(r, RECORDER_REFUSED, -EBUSY, NULL, NULL, 0);
+		refuse(r, order, (struct recorder_trouble){.error = -EBUSY}, &order->spec);
 		return;
 	}
 	snprintf(why, sizeof(why), "stopped by %s", order->spec.who);
-	end(r, why, 0);
+	end(r, why, (struct recorder_trouble){0}, order->number);
 }
 
 static void take_orders(struct recorder *r)
@@ -193,16 +241,28 @@ static bool take_entries(struct recorder *r)
 		tap_done(r->tap, e);
 		queue_release(&r->tap->queue);
 		if (error < 0) {
-			end(r, "the disk", error);
+			end(r, "the disk", (struct recorder_trouble){.error = error}, 0);
 		}
 	}
 	return n > BATCH;
 }
 
-static void each_second(struct recorder *r, uint64_t now_ns)
+/* Smoothed over some seconds: it says how long the disk will last. */
+static void measure(struct recorder *r, double seconds)
 {
 	struct segment_counts c;
-	double s = (double)(now_ns - r->second_ns) / 1e9;
+	double rate;
+
+	record_dir_counts(r->recording, &c);
+	rate = (double)(c.bytes - r->bytes_before) / seconds;
+	r->status.bytes_per_s += (rate - r->status.bytes_per_s) * (r->bytes_before ? 0.2 : 1);
+	r->bytes_before = c.bytes;
+}
+
+static void each_second(struct recorder *r, uint64_t now_ns)
+{
+	double seconds = (double)(now_ns - r->second_ns) / 1e9;
+	struct recorder_trouble t;
 	int e;
 
 	if (now_ns - r->second_ns < SECOND_NS) {
@@ -210,22 +270,19 @@ static void each_second(struct recorder *r, uint64_t now_ns)
 	}
 	r->second_ns = now_ns;
 	seal(r);
-	if (r->recording) {
-		record_dir_counts(r->recording, &c);
-		/* Smoothed over some seconds: it says how long the disk will last. */
-		s = (double)(c.bytes - r->bytes_before) / s;
-		r->status.bytes_per_s += (s - r->status.bytes_per_s) * (r->bytes_before ? 0.2 : 1);
-		r->bytes_before = c.bytes;
-		e = record_dir_tick(r->recording);
-		e = e == 0 && !disk_has_room(r) ? -EDQUOT : e;
-		if (e < 0) {
-			end(r, "the disk", e);
-		} else if (record_dir_spec(r->recording)->until_ns &&
-			   now_utc_ns() >= record_dir_spec(r->recording)->until_ns) {
-			end(r, "its time was over", 0);
-		}
-	} else {
-		disk_has_room(r);
+	t = recorder_look_for_room(r);
+	if (!r->recording) {
+		return;
+	}
+	measure(r, seconds);
+	e = record_dir_tick(r->recording);
+	if (e < 0) {
+		t = (struct recorder_trouble){.error = e};
+	}
+	if (t.error < 0) {
+		end(r, "the disk", t, 0);
+	} else if (r->until_ns && now_ns >= r->until_ns) {
+		end(r, "its time was over", t, 0);
 	}
 }
 
@@ -265,9 +322,12 @@ static void resume(struct recorder *r)
 	int e = record_dir_resume(&r->config.place, &recording);
 
 	if (e == 0) {
-		begin(r, recording, RECORDER_RESUMED);
+		begin(r, recording, 0);
 	} else if (e != -ENOENT) {
-		recorder_tell(r, RECORDER_FAILED, e, NULL, NULL, 0);
+		struct recorder_event event = {.type = RECORDER_FAILED, .error = e};
+
+		trouble_text(r, (struct recorder_trouble){.error = e}, event.trouble);
+		recorder_tell(r, &event);
 	}
 }
 
@@ -360,7 +420,7 @@ void recorder_destroy(struct recorder *r)
 	free(r);
 }
 
-static int order(struct recorder *r, enum recorder_order_type type, unsigned link,
+static int order(struct recorder *r, enum recorder_order_type type, uint32_t number, unsigned link,
 		 const struct record_spec *spec, const char *registers)
 {
 	struct recorder_order *o = queue_reserve(&r->orders);
@@ -370,6 +430,7 @@ static int order(struct recorder *r, enum recorder_order_type type, unsigned lin
 	}
 	o->type = (uint8_t)type;
 	o->link = (uint8_t)link;
+	o->number = number;
 	o->spec = *spec;
 	snprintf(o->registers, sizeof(o->registers), "%s", registers);
 	queue_commit(&r->orders);
@@ -377,23 +438,23 @@ static int order(struct recorder *r, enum recorder_order_type type, unsigned lin
 	return 0;
 }
 
-int recorder_order_start(struct recorder *r, const struct record_spec *spec)
+int recorder_order_start(struct recorder *r, uint32_t number, const struct record_spec *spec)
 {
-	return order(r, ORDER_START, 0, spec, "");
+	return order(r, ORDER_START, number, 0, spec, "");
 }
 
-int recorder_order_stop(struct recorder *r, const char *who)
+int recorder_order_stop(struct recorder *r, uint32_t number, const char *who)
 {
 	struct record_spec spec = {.begun_ns = 0};
 
 	snprintf(spec.who, sizeof(spec.who), "%s", who);
-	return order(r, ORDER_STOP, 0, &spec, "");
+	return order(r, ORDER_STOP, number, 0, &spec, "");
 }
 
 int recorder_order_freeze(struct recorder *r, unsigned link, const struct record_spec *spec,
 			  const char *registers)
 {
-	return order(r, ORDER_FREEZE, link, spec, registers);
+	return order(r, ORDER_FREEZE, 0, link, spec, registers);
 }
 
 int recorder_fd(const struct recorder *r)

@@ -43,9 +43,11 @@ enum recorder_event_type {
 
 struct recorder_event {
 	uint8_t type;
-	uint8_t link; /* BLACK_BOX */
-	int error; /* REFUSED, FAILED: negative errno; REFUSED -EALREADY: one is going on, -EBUSY: none is;
-		       * -EDQUOT: less than min_free is free */
+	uint8_t link;	/* BLACK_BOX */
+	bool no_room;	/* REFUSED, FAILED: less than min_free is free */
+	uint32_t order; /* that it answers; 0: nobody asked */
+	int error; /* REFUSED, FAILED: negative errno; REFUSED -EALREADY: one is going on, -EBUSY: none is */
+	char trouble[RECORD_TROUBLE]; /* the same as a text, as in recording.json */
 	struct record_spec spec;
 	struct segment_counts counts;
 };
@@ -71,9 +73,10 @@ int recorder_start(const struct recorder_config *config, struct tap *tap,
 void recorder_finish(struct recorder *r, unsigned grace_ms);
 void recorder_destroy(struct recorder *r); /* NULL is fine */
 
-/* Orders; -EAGAIN: too many. An answer comes as an event but for the last. */
-int recorder_order_start(struct recorder *r, const struct record_spec *spec);
-int recorder_order_stop(struct recorder *r, const char *who);
+/* Orders; -EAGAIN: too many. What becomes of one comes as an event with its number, which is not 0; of the
+ * last, as one that nobody asked for. */
+int recorder_order_start(struct recorder *r, uint32_t number, const struct record_spec *spec);
+int recorder_order_stop(struct recorder *r, uint32_t number, const char *who);
 /* An alarm of the link fired; `spec`: alarm, its text and time; `registers`: text. */
 int recorder_order_freeze(struct recorder *r, unsigned link, const struct record_spec *spec,
 			  const char *registers);

@@ -48,7 +48,7 @@ void box_begin(struct recorder *r)
 		name_half_done(link, name, sizeof(name));
 		record_dir_remove(r->directory, name);
 	}
-	r->status.free_bytes = record_dir_free_bytes(r->directory);
+	recorder_look_for_room(r);
 }
 
 bool box_wants(const struct recorder *r, unsigned link)
@@ -149,7 +149,10 @@ static void keep(struct recorder *r, unsigned link, uint64_t now_ns)
 	if (e == 0) {
 		b->kept_ns[b->kept_at++ % BOX_HOURLY] = now_ns;
 		r->status.boxes++;
-		recorder_tell(r, RECORDER_BLACK_BOX, 0, &spec, &counts, link);
+		recorder_tell(r, &(struct recorder_event){.type = RECORDER_BLACK_BOX,
+							  .link = (uint8_t)link,
+							  .spec = spec,
+							  .counts = counts});
 		record_dir_destroy(b->recording);
 		b->recording = NULL;
 		remove_oldest(r);

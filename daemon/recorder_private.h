@@ -16,6 +16,7 @@ enum recorder_order_type { ORDER_START = 1, ORDER_STOP = 2, ORDER_FREEZE = 3 };
 
 struct recorder_order {
 	uint8_t type, link;
+	uint32_t number;
 	struct record_spec spec;
 	char registers[REGISTERS_MAX];
 };
@@ -50,15 +51,22 @@ struct recorder {
 	struct record_dir *unsealed; /* one that has ended, but its files do not say so yet; NULL */
 	struct box box[NANET3_LINKS];
 	struct tap_entry state[NANET3_LINKS]; /* the last one told; kind 0: none */
+	uint64_t until_ns;		      /* CLOCK_MONOTONIC: its time is over; 0: never */
 	uint64_t second_ns, bytes_before;
 	struct recorder_status status; /* under construction */
 	pthread_mutex_t lock;
 	struct recorder_status published; /* under lock */
 };
 
-void recorder_tell(struct recorder *r, enum recorder_event_type type, int error,
-		   const struct record_spec *spec, const struct segment_counts *counts,
-		   unsigned link);
+/* What keeps us from recording; error 0: nothing. */
+struct recorder_trouble {
+	int error;
+	bool no_room; /* less than min_free is free */
+};
+
+void recorder_tell(struct recorder *r, const struct recorder_event *event);
+/* What is free goes into the status. */
+struct recorder_trouble recorder_look_for_room(struct recorder *r);
 
 /* recorder_box.c */
 void box_begin(struct recorder *r); /* what a predecessor left half done is removed */

@@ -156,6 +156,13 @@ static bool busy(struct station *s, struct control_request *rq)
 	return s->records.rq != NULL;
 }
 
+static uint32_t next_order(struct station *s)
+{
+	s->records.order++;
+	s->records.order += s->records.order == 0;
+	return s->records.order;
+}
+
 static void ordered(struct station *s, struct control_request *rq, int e)
 {
 	const struct control_peer *peer = control_peer(rq);
@@ -197,7 +204,7 @@ void records_op_start(struct station *s, struct control_request *rq, json_t *arg
 	}
 	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
 	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
-	ordered(s, rq, recorder_order_start(s->recorder, &spec));
+	ordered(s, rq, recorder_order_start(s->recorder, next_order(s), &spec));
 }
 
 /* Somebody knows that the disk has stopped a recording. */
@@ -222,7 +229,8 @@ void records_op_stop(struct station *s, struct control_request *rq)
 		seen(s, control_peer(rq)->who);
 		control_answer(rq, counts_json(s, &s->records.failure));
 	} else if (!busy(s, rq)) {
-		ordered(s, rq, recorder_order_stop(s->recorder, control_peer(rq)->who));
+		ordered(s, rq,
+			recorder_order_stop(s->recorder, next_order(s), control_peer(rq)->who));
 	}
 }
 
@@ -288,18 +296,15 @@ static void on_refused(struct station *s, const struct recorder_event *e,
 	case -EBUSY:
 		control_fail(rq, "refused", "fcmctl record list", NULL, "no recording is going on");
 		break;
-	case -EDQUOT:
-		control_fail(rq, "refused", "remove old recordings, or another [record] directory",
-			     NULL, "less than [record] min_free_mb = %u MiB are free at %s",
-			     s->config.record.min_free_mb, s->records.directory);
-		break;
 	case -EEXIST:
 		control_fail(rq, "refused", "give another name", NULL, "there is a recording %s",
 			     e->spec.name);
 		break;
 	default:
-		control_fail(rq, "failed", "may the daemon's user write there?", NULL, "%s/%s: %s",
-			     s->records.directory, e->spec.name, strerror(-e->error));
+		control_fail(rq, e->no_room ? "refused" : "failed",
+			     e->no_room ? "remove old recordings, or another [record] directory"
+					: "may the daemon's user write there?",
+			     NULL, "%s/%s: %s", s->records.directory, e->spec.name, e->trouble);
 	}
 }
 
@@ -320,28 +325,16 @@ static void on_stopped(struct station *s, const struct recorder_event *e,
 	}
 }
 
-static const char *trouble(const struct station *s, int error, char *text, size_t size)
-{
-	if (error == -EDQUOT) {
-		snprintf(text, size, "less than [record] min_free_mb = %u MiB are free",
-			 s->config.record.min_free_mb);
-	} else {
-		snprintf(text, size, "%s", strerror(-error));
-	}
-	return text;
-}
-
 /* Its event is written here, so that there is one also in the first seconds of a daemon. */
 static void on_failed(struct station *s, const struct recorder_event *e, struct control_request *rq)
 {
 	struct records *r = &s->records;
-	char why[100];
 
 	snprintf(r->failed_text, sizeof(r->failed_text),
-		 "recording %s was stopped by the disk at %s: %s; %llu frames are good, data and "
+		 "recording %s was stopped by the disk at %s: %s; %llu frames were written, data "
+		 "and "
 		 "consumers are not touched",
-		 e->spec.name, r->directory, trouble(s, e->error, why, sizeof(why)),
-		 (unsigned long long)e->counts.frames);
+		 e->spec.name, r->directory, e->trouble, (unsigned long long)e->counts.frames);
 	r->failed = true;
 	r->failure = *e;
 	store_put_event(s->store, "alarm", "record-stopped", RECORDER, r->failed_text,
@@ -371,15 +364,16 @@ void records_drain(struct station *s)
 	struct recorder_event e;
 
 	while (recorder_next_event(s->recorder, &e)) {
-		struct control_request *rq = s->records.rq;
-		bool answers = e.type == RECORDER_STARTED || e.type == RECORDER_REFUSED ||
-			       e.type == RECORDER_STOPPED || e.type == RECORDER_FAILED;
+		bool answers = e.order && e.order == s->records.order;
+		struct control_request *rq = answers ? s->records.rq : NULL;
 
-		s->records.rq = answers ? NULL : rq;
+		if (answers) {
+			s->records.rq = NULL;
+		}
 		switch (e.type) {
 		case RECORDER_STARTED:
 		case RECORDER_RESUMED:
-			on_started(s, &e, e.type == RECORDER_RESUMED, answers ? rq : NULL);
+			on_started(s, &e, e.type == RECORDER_RESUMED, rq);
 			break;
 		case RECORDER_REFUSED:
 			on_refused(s, &e, rq);
@@ -439,7 +433,9 @@ void records_alarm(struct station *s, const char *object, const char *code, cons
 	snprintf(spec.alarm, sizeof(spec.alarm), "%s", code);
 	snprintf(spec.alarm_text, sizeof(spec.alarm_text), "%s", text);
 	registers_text(s, link, registers, sizeof(registers));
-	recorder_order_freeze(s->recorder, link, &spec, registers);
+	if (recorder_order_freeze(s->recorder, link, &spec, registers) < 0) {
+		s->records.boxes_unasked++;
+	}
 }
 
 /* ----------------------------------------------------------------------------------------- status */
@@ -462,7 +458,8 @@ json_t *records_status(struct station *s)
 		(json_int_t)v.counts.gaps, "let_go_frames", (json_int_t)v.counts.let_go,
 		"bytes_per_s", v.bytes_per_s, "free_bytes", (json_int_t)v.free_bytes, "lasts_s",
 		left >= 0 ? json_real(left) : json_null(), "black_boxes", "kept", (int)v.boxes,
-		"refused", (json_int_t)v.box_refused, "failed", (json_int_t)v.box_failed);
+		"refused", (json_int_t)v.box_refused, "failed",
+		(json_int_t)(v.box_failed + s->records.boxes_unasked));
 }
 
 void records_reasons(struct reasons *r)

@@ -93,11 +93,13 @@ struct station_run {
 struct records {
 	char directory[CONFIG_STRING + 16];
 	struct control_request *rq; /* waits for an order to be carried out */
+	uint32_t order;		    /* its number; the last one's that was given */
 	char who[128];		    /* who gave it, and from where */
 	bool failed; /* the disk has stopped a recording, and nobody has said that he knows */
-	char failed_text[560];
+	char failed_text[600];
 	struct recorder_event failure;
 	uint64_t let_go, let_go_ns; /* cells, at the last look; when there were more */
+	uint64_t boxes_unasked;	    /* black boxes for which the recorder took no order */
 };
 
 /* An event that has begun and not ended. */

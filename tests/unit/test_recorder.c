@@ -26,6 +26,7 @@
 static char directory[64], place[96];
 static struct tap T;
 static struct recorder *R;
+static uint32_t number; /* of the last order */
 static uint8_t cells[16 * TDM_FRAME_BYTES];
 static uint64_t position, count;
 static struct label label = {.time_epoch = 1};
@@ -141,7 +142,7 @@ static void order(const char *name)
 	struct record_spec spec = {.links = 1u << LINK, .begun_ns = now_utc_ns()};
 
 	snprintf(spec.name, sizeof(spec.name), "%s", name);
-	assert_int_equal(recorder_order_start(R, &spec), 0);
+	assert_int_equal(recorder_order_start(R, ++number, &spec), 0);
 }
 
 static bool there(const char *name, const char *file)
@@ -212,7 +213,7 @@ static void test_start_stop(void **state)
 	(void)state;
 	start(&c);
 	wait_wanted(false); /* it held the links until it knew that nothing goes on */
-	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_REFUSED);
 	assert_int_equal(e.error, -EBUSY);
 	order("one");
@@ -220,11 +221,13 @@ static void test_start_stop(void **state)
 	order("two");
 	wait_event(&e, RECORDER_REFUSED);
 	assert_int_equal(e.error, -EALREADY);
+	assert_int_equal(e.order, number);
 	wait_wanted(true);
 	assert_true(feed(20));
 	wait_taken();
-	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.order, number);
 	assert_int_equal(e.counts.frames, 320);
 	assert_int_equal(e.counts.let_go, 0);
 	assert_true(there("one", "link1-00000.fcmr"));
@@ -244,9 +247,11 @@ static void test_time_over(void **state)
 	start(&c);
 	spec.begun_ns = now_utc_ns();
 	spec.until_ns = spec.begun_ns + 1;
-	assert_int_equal(recorder_order_start(R, &spec), 0);
+	assert_int_equal(recorder_order_start(R, ++number, &spec), 0);
 	wait_event(&e, RECORDER_STARTED);
+	assert_int_equal(e.order, number);
 	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.order, 0); /* nobody asked: it is nobody's answer */
 	end();
 }
 
@@ -260,8 +265,32 @@ static void test_no_room(void **state)
 	start(&c);
 	order("one");
 	wait_event(&e, RECORDER_REFUSED);
-	assert_int_equal(e.error, -EDQUOT);
+	assert_int_equal(e.error, -ENOSPC);
+	assert_true(e.no_room);
+	assert_non_null(strstr(e.trouble, "min_free_mb = 17592186044415 MiB"));
 	assert_int_equal(names("one", NULL), 0);
+	end();
+}
+
+/* Where nothing can be known of the disk it is not called full. */
+static void test_room_not_known(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+	char path[96];
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/a", directory);
+	f = fopen(path, "we"); /* in the place of a directory */
+	assert_non_null(f);
+	fclose(f);
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -ENOTDIR);
+	assert_false(e.no_room);
+	assert_string_equal(e.trouble, "Not a directory");
 	end();
 }
 
@@ -317,7 +346,7 @@ static void test_death(void **state)
 	assert_string_equal(e.spec.name, "one");
 	assert_true(feed(10));
 	wait_taken();
-	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_STOPPED);
 	assert_int_equal(e.counts.frames, 80);
 	assert_int_equal(e.counts.let_go, 0);
@@ -351,7 +380,7 @@ static void assert_nothing_goes_on(const struct recorder_config *c)
 	struct recorder_event e;
 
 	start(c);
-	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_REFUSED);
 	assert_int_equal(e.error, -EBUSY);
 	end();
@@ -368,7 +397,7 @@ static void test_end_without_room(void **state)
 	order("one");
 	wait_event(&e, RECORDER_STARTED);
 	put("one", ".recording.json.new", NULL);
-	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_STOPPED);
 	end();
 	assert_nothing_goes_on(&c);
@@ -386,7 +415,7 @@ static void test_end_is_not_forgotten(void **state)
 	wait_event(&e, RECORDER_STARTED);
 	put("one", ".recording.json.new", NULL);
 	put("one", "recording.json", NULL);
-	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_FAILED);
 	assert_int_equal(e.error, -EISDIR);
 	order("two");
@@ -400,7 +429,7 @@ static void test_end_is_not_forgotten(void **state)
 	}
 	order("two");
 	wait_event(&e, RECORDER_STARTED);
-	assert_int_equal(recorder_order_stop(R, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_STOPPED);
 	end();
 	assert_nothing_goes_on(&c);
@@ -590,6 +619,7 @@ int main(void)
 		ON_DISK(test_start_stop),
 		ON_DISK(test_time_over),
 		ON_DISK(test_no_room),
+		ON_DISK(test_room_not_known),
 		ON_DISK(test_disk_fails),
 		ON_DISK(test_death),
 		ON_DISK(test_restart),
