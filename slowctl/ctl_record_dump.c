@@ -30,9 +30,9 @@ static const char *const what_names[WHATS] = {"records", "frames",  "slots",
 
 struct dump_link {
 	struct tdm_deframe *deframe;
-	uint64_t next; /* count behind the last record */
-	uint32_t epoch;
-	uint64_t left; /* cells to show */
+	uint64_t next;			   /* count behind the last record */
+	struct fcm_segment_header segment; /* the last one */
+	uint64_t left;			   /* cells to show */
 	bool labelled;
 	struct fcm_record_label label;
 	struct record_hits hits;
@@ -288,7 +288,7 @@ static int take_up(struct dump *d)
 		l->deframe = tdm_deframe_create(KEEP);
 		return l->deframe != NULL ? 0 : -ENOMEM;
 	}
-	if (l->epoch != s->dma_epoch || l->next != s->count) {
+	if (!tdm_segment_same_epoch(&l->segment, s) || l->next != s->count) {
 		tdm_deframe_reset(l->deframe);
 		memset(&l->hits, 0, sizeof(l->hits));
 		l->labelled = false;
@@ -332,7 +332,7 @@ static void dump_segment(struct dump *d, const char *path)
 		return;
 	}
 	walk_segment(d);
-	d->l->epoch = d->file.walk.segment.dma_epoch;
+	d->l->segment = d->file.walk.segment;
 	recording_close(&d->file);
 }
 

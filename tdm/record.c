@@ -42,6 +42,16 @@ int tdm_segment_check(const void *bytes, struct fcm_segment_header *ret_header)
 	return 0;
 }
 
+bool tdm_segment_same_boot(const struct fcm_segment_header *a, const struct fcm_segment_header *b)
+{
+	return a->serial == b->serial && a->boot_count == b->boot_count;
+}
+
+bool tdm_segment_same_epoch(const struct fcm_segment_header *a, const struct fcm_segment_header *b)
+{
+	return tdm_segment_same_boot(a, b) && a->dma_epoch == b->dma_epoch;
+}
+
 void tdm_record_seal(struct fcm_record_header *h, const void *data)
 {
 	h->magic = FCM_RECORD_MAGIC;

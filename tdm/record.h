@@ -8,6 +8,7 @@
 #ifndef TDM_RECORD_H
 #define TDM_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,6 +19,11 @@
 void tdm_segment_seal(struct fcm_segment_header *header);
 /* 0; -EBADMSG: not a segment, or damaged; -EPROTO: of another version. `bytes`: 128 of them. */
 int tdm_segment_check(const void *bytes, struct fcm_segment_header *ret_header);
+
+/* Both are of one DMA epoch of one boot of one board: their counts are of one series. */
+bool tdm_segment_same_epoch(const struct fcm_segment_header *a, const struct fcm_segment_header *b);
+/* Of one boot: counts that are further on were later. */
+bool tdm_segment_same_boot(const struct fcm_segment_header *a, const struct fcm_segment_header *b);
 
 /* Magic and checksums; `data`: header->bytes of them. */
 void tdm_record_seal(struct fcm_record_header *header, const void *data);

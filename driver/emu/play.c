@@ -176,12 +176,13 @@ static bool read_record(struct play *p, struct play_link *l)
 /* The next record of this link's epoch; false: the epoch is over. */
 static bool next_record(struct play *p, struct play_link *l)
 {
-	const uint32_t epoch = l->file.walk.segment.dma_epoch;
+	const struct fcm_segment_header before = l->file.walk.segment;
 
 	while (!read_record(p, l)) {
 		end_segment(p, l);
 		l->record.frames = 0;
-		if (!open_segment(p, l) || l->file.walk.segment.dma_epoch != epoch) {
+		if (!open_segment(p, l) ||
+		    !tdm_segment_same_epoch(&l->file.walk.segment, &before)) {
 			return false;
 		}
 	}
@@ -220,7 +221,8 @@ static bool together(const struct fcm_segment_header *a, const struct fcm_segmen
 	/* Unsigned: whatever a file says, the difference is some number. */
 	const uint64_t apart = (uint64_t)a->utc_ns - (uint64_t)b->utc_ns;
 
-	return a->dma_epoch == b->dma_epoch || apart + TOGETHER_NS <= 2 * TOGETHER_NS;
+	return tdm_segment_same_boot(a, b) &&
+	       (a->dma_epoch == b->dma_epoch || apart + TOGETHER_NS <= 2 * TOGETHER_NS);
 }
 
 static bool earlier(const struct play_link *a, const struct play_link *b)

@@ -7,8 +7,8 @@
  *                \--play_due_ns(), states--> pace_play.c
  *
  * An *act* is what one DMA epoch of the board played holds: of each link at most one DMA epoch of the
- * recording, those that began together. Between two acts the board goes off the bus and comes back as after
- * power-up, so that every act is a DMA epoch of its own.
+ * recording, those that began together in one boot of the board recorded. Between two acts the board
+ * goes off the bus and comes back as after power-up, so that every act is a DMA epoch of its own.
  *
  *   LEAD --a step--> WAIT --play_go()--> RUN --all is played--> DRAIN --play_next()--> GONE --> LEAD ...
  *                                                                             \--> OVER

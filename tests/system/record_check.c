@@ -30,7 +30,7 @@ struct link {
 	uint32_t *truth; /* record by count - low */
 	uint64_t low, high;
 	struct tdm_deframe *deframe;
-	uint32_t dma_epoch;
+	struct fcm_segment_header segment; /* the last one */
 	uint64_t next, settle_until;
 	unsigned segments, whole;
 	/* what was found */
@@ -165,12 +165,12 @@ static int read_segment(const struct recording_segment *s)
 		fprintf(stderr, "%s: %s\n", s->path, strerror(-r));
 		return r;
 	}
-	if (l->segments++ == 0 || f.walk.segment.dma_epoch != l->dma_epoch) {
+	if (l->segments++ == 0 || !tdm_segment_same_epoch(&f.walk.segment, &l->segment)) {
 		tdm_deframe_reset(l->deframe);
-		l->dma_epoch = f.walk.segment.dma_epoch;
 		l->next = 0;
 		l->settle_until = f.walk.segment.count + SETTLE;
 	}
+	l->segment = f.walk.segment;
 	while ((r = recording_next(&f, &h)) > 0) {
 		if (h.kind == FCM_RECORD_DATA || h.kind == FCM_RECORD_GAP ||
 		    h.kind == FCM_RECORD_LET_GO) {

@@ -93,6 +93,7 @@ void rec_segment(struct rec *r, unsigned link, uint32_t number, uint32_t epoch, 
 		.frame_bytes = TDM_FRAME_BYTES,
 		.count = count,
 		.utc_ns = utc_s * 1000000000,
+		.boot_count = r->boot,
 		.data_bytes_max = REC_FRAMES * TDM_FRAME_BYTES,
 	};
 	tdm_segment_seal(&r->segment);

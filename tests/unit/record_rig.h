@@ -23,6 +23,7 @@ struct rec {
 	char directory[64];
 	char path[PATH_MAX]; /* of the segment being written */
 	int fd;		     /* -1: none */
+	uint32_t boot;	     /* of the board, in the segments to come */
 	struct fcm_segment_header segment;
 	uint64_t count; /* next cell */
 	uint64_t bytes; /* written so far */

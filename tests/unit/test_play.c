@@ -374,6 +374,38 @@ static void epochs(void **state)
 	rec_fini(&r);
 }
 
+/* The host was switched off and on: epochs, and counts, begin anew with each boot of the board. */
+static void boots(void **state)
+{
+	struct rec r;
+	struct play *p;
+
+	(void)state;
+	rec_init(&r);
+	for (unsigned link = 0; link < 2; link++) {
+		r.boot = 1;
+		rec_segment(&r, link, 0, 1, A, REC_UTC_S + 5 * link);
+		rec_data(&r, 32);
+		r.boot = 2;
+		rec_segment(&r, link, 1, 1, 8100, REC_UTC_S + 6);
+		rec_data(&r, 16);
+	}
+	p = begin(&r);
+	assert_int_equal(play_links(p), 3);
+	assert_int_equal(run_act(p, 1), 32);
+	change_act(p);
+	assert_int_equal(play_links(p), 3);
+	assert_int_equal(count_of(p), 8000);
+	assert_int_equal(run_act(p, 0), 16);
+	play_next(p);
+	assert_int_equal(play_state(p), PLAY_OVER);
+	assert_int_equal(stats_of(p).cells, 48);
+	assert_int_equal(stats_of(p).acts, 2);
+	assert_int_equal(remarks, 0);
+	play_destroy(p);
+	rec_fini(&r);
+}
+
 /* The pace: what completions say; never back, never a pause longer than 2 s. */
 static void pace(void **state)
 {
@@ -503,6 +535,7 @@ int main(void)
 		cmocka_unit_test(odd_labels),
 		cmocka_unit_test(holes_in_the_count),
 		cmocka_unit_test(epochs),
+		cmocka_unit_test(boots),
 		cmocka_unit_test(pace),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(a_segment_missing),
