@@ -88,6 +88,29 @@ static int open_board(struct capture *c)
 	return r;
 }
 
+static void take_settled(struct capture *c)
+{
+	struct block **place;
+
+	while ((place = queue_peek(c->settled))) {
+		struct block *b = *place;
+
+		queue_release(c->settled);
+		out_settled(&c->links[b->header.link % NANET3_LINKS], b);
+		block_put(b);
+	}
+}
+
+static void advance_links(struct capture *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (c->links[i].claimed) {
+			out_advance(&c->links[i]);
+		}
+		out_retired(&c->links[i]);
+	}
+}
+
 /* True: a backlog is left, as after a start. */
 static bool drain_links(struct capture *c)
 {
@@ -104,11 +127,17 @@ static bool drain_links(struct capture *c)
 	return more;
 }
 
+/* Every cell that is in the rings gets its account: what finds no room now never will, and is dropped by
+ * name. What comes back meanwhile makes room. */
 static void board_lost(struct capture *c, int error)
 {
 	c->hurried = true;
+	c->dropping = true;
 	while (drain_links(c)) {
+		take_settled(c);
+		advance_links(c);
 	}
+	c->dropping = false;
 	c->hurried = false;
 	close_board(c);
 	c->status.board_gone = true;
@@ -253,29 +282,6 @@ static void take_commands(struct capture *c)
 }
 
 /* ------------------------------------------------------------------------------------ the tick */
-
-static void take_settled(struct capture *c)
-{
-	struct block **place;
-
-	while ((place = queue_peek(c->settled))) {
-		struct block *b = *place;
-
-		queue_release(c->settled);
-		out_settled(&c->links[b->header.link % NANET3_LINKS], b);
-		block_put(b);
-	}
-}
-
-static void advance_links(struct capture *c)
-{
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (c->links[i].claimed) {
-			out_advance(&c->links[i]);
-		}
-		out_retired(&c->links[i]);
-	}
-}
 
 static void report_rows(struct capture *c, bool now)
 {

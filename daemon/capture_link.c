@@ -330,6 +330,8 @@ static void retire(struct link *l)
 
 void link_end(struct link *l)
 {
+	bool dropping = l->capture->dropping;
+
 	if (!l->claimed) {
 		return;
 	}
@@ -342,7 +344,7 @@ void link_end(struct link *l)
 		assemble_end(l->assembler);
 		out_spans(l);
 	}
-	l->capture->dropping = false;
+	l->capture->dropping = dropping;
 	losses_tick(&l->losses, l->head, false, report_loss, l);
 	l->capture->last_head = l->head;
 	l->capture->last_head_ns = l->capture->now_ns;
@@ -584,12 +586,14 @@ static bool catches_up(struct link *l)
 	return l->catch_up.on;
 }
 
-/* Reading on would have the groups drop what nobody is slow for: the next tick looks again. */
+/* Reading on would have the groups drop what nobody is slow for: the next tick looks again. A ring that
+ * goes away has no next tick. */
 static bool held_back(struct link *l)
 {
 	uint64_t hold = l->capture->config.hold_frames;
 
-	return hold > 0 && (out_unhurried(l) || catches_up(l)) && out_frames(l) >= hold / 2;
+	return !l->capture->hurried && hold > 0 && (out_unhurried(l) || catches_up(l)) &&
+	       out_frames(l) >= hold / 2;
 }
 
 /* One completion, from where we are in it. False: blocked in the middle. */
