@@ -124,7 +124,7 @@ def watch(st, windows, seconds):
 
 
 def run_station(name, load, args):
-    """Core shares, threads, links before and after, seconds, the daemon's exit code, consumers' summaries."""
+    """Core shares, threads, the pace over real time, what was wrong, links at the end, consumers' summaries."""
     directory = tempfile.mkdtemp(prefix="fcm-bench-")
     try:
         with QuietStation(args.bin, directory, load=load) as st:
@@ -132,26 +132,29 @@ def run_station(name, load, args):
                 st.start()
                 st.wait_ready()
                 time.sleep(2)  # first use of memory is over
-                before, begin = st.links(), time.monotonic()
+                before, begin, dropped = st.links(), time.monotonic(), st.dropped()
                 shares, threads = watch(st, args.windows, args.seconds)
                 after, wall = st.links(), time.monotonic() - begin
+                wrong, dropped = gone_wrong(before, after), st.dropped() - dropped
+                if dropped:
+                    wrong.append(f"{dropped} frames were dropped for consumers")
+                wrong += [f"{who} ended by itself with {c.popen.returncode}" for who, c in st.consumers.items()
+                          if not c.alive()]
             except Exception:
                 for part in (st.emu, st.daemon):
                     if part:
                         print(f"-- {name}: {part.name} (exit {part.popen.poll()}):\n{part.tail()}", file=sys.stderr)
                 raise
             code = st.stop()
-            return shares, threads, before, after, wall, code, st.summaries()
+            if code != 0:
+                wrong.append(f"the daemon ended with {code}")
+            return shares, threads, frames_between(before, after) / wall / FULL_RATE, wrong, after, st.summaries()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
 def core_share(figures, name, load, args):
-    shares, threads, before, after, wall, code, summaries = run_station(name, load, args)
-    pace = frames_between(before, after) / wall / FULL_RATE
-    wrong = gone_wrong(before, after)
-    if code != 0:
-        wrong.append(f"the daemon ended with {code}")
+    shares, threads, pace, wrong, after, summaries = run_station(name, load, args)
     if pace < 0.98:
         wrong.append(f"only {pace:.1%} of the frames came: host too slow")
     if wrong:

@@ -84,11 +84,6 @@ class LeanStation(QuietStation):
         self.wait_for(f"the window of {name}", there, 10, 0.01)
         return json.loads(text[0])
 
-    def dropped(self, name):
-        """Frames that a group has lost so far, for whatever reason."""
-        group = next(g for g in self.ask("consumer", "list")["groups"] if g["group"] == name)
-        return sum(d["frames"] for d in group["dropped"].values())
-
     def window(self, seconds, links=4):
         """A window of the consumer, with the daemon's CPU time in it. One in which the emulator itself fell behind says
         nothing and is repeated, with a remark; Unmeasured when that goes on, or when frames are missing at full pace."""

@@ -75,6 +75,11 @@ class QuietStation(Station):
     def links(self):
         return self.status()["links"]
 
+    def dropped(self, name=None):
+        """Frames that a group, or all of them, has lost so far, for whatever reason."""
+        return sum(d["frames"] for g in self.ask("consumer", "list")["groups"] if name in (None, g["group"])
+                   for d in g["dropped"].values())
+
 
 def gone_wrong(before, after):
     """What a station lost between two lists of links, as text; empty: nothing."""
