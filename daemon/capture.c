@@ -378,13 +378,33 @@ static uint64_t blocks_out(const struct capture *c)
 	return out;
 }
 
-/* Told to stop: no new data; what is out may still come back. The rings linger with all the rest. */
+/* A ring must have room for what the board brings until a successor reads it. */
+static bool rings_have_room(const struct capture *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct link *l = &c->links[i];
+
+		if (l->claimed && !out_unhurried(l) &&
+		    (nanet3_write_position(c->board, i) - l->release_position) * 8 >
+			    (uint64_t)l->depth * 5) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Told to stop: no new data; what is out may still come back. It is not waited for longer than the rings
+ * have room: a group that holds back its half of a ring because nobody is there would have us wait for nothing
+ * until all links lose frames. What has not come back lingers in the rings with all the rest, and is sent
+ * again.
+ */
 static void settle_down(struct capture *c)
 {
 	uint64_t by = atomic_load_explicit(&c->stop_by_ns, memory_order_relaxed);
 
 	tick(c, false);
-	while (blocks_out(c) > 0 && now_mono_ns() < by) {
+	while (blocks_out(c) > 0 && now_mono_ns() < by && rings_have_room(c)) {
 		sleep_until(now_mono_ns() + SETTLING_TICK_NS);
 		tick(c, false);
 	}

@@ -694,6 +694,35 @@ static void test_stop_and_start(void **state)
 	}
 }
 
+/* A stop that waits for a consumer which does not answer leaves the ring its room for the restart. */
+static void test_stop_with_a_stalled_consumer(void **state)
+{
+	struct capture_config c = config_of(0x1);
+	struct capture_status s;
+	uint64_t used;
+
+	(void)state;
+	host_begin(0x1, 2000, HOST_SPEED_REAL);
+	path_start(&c);
+	wait_frames(0, 800);
+	atomic_store(&P.mode, HOLD);
+	do { /* half the ring, as a group may hold */
+		pump(10);
+		capture_get_status(P.capture, &s);
+		used = s.links[0].ring_write - s.links[0].ring_release;
+	} while (used * 2 < s.links[0].ring_depth);
+	path_stop();
+	path_start(&c);
+	wait_frames(0, 17000); /* a whole ring and more: a gap stands at its end */
+	capture_get_status(P.capture, &s);
+	path_stop();
+	no_complaint();
+	assert_int_equal(P.taken_over, 1);
+	assert_true(s.links[0].resent > 0);
+	assert_int_equal(s.links[0].cells[TDM_LOSS_RING_FULL], 0);
+	assert_int_equal(P.consumer->stream[0][FCM_PMT].holes, 0);
+}
+
 /* A second daemon is told that the links are taken. */
 static void test_busy(void **state)
 {
@@ -1016,6 +1045,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		cmocka_unit_test_setup_teardown(test_board_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board_gone_backlog, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_and_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop_with_a_stalled_consumer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
 	};
