@@ -517,7 +517,9 @@ static void drain_blocks(struct queue *q)
 	struct block **place;
 
 	while ((place = queue_peek(q))) {
-		block_put(*place);
+		if (*place) {
+			block_put(*place);
+		}
 		queue_release(q);
 	}
 }

@@ -145,7 +145,7 @@ struct capture_status {
 
 struct capture;
 
-/* The four queues are the caller's: blocks (capture -> publisher, struct block *), settled (publisher ->
+/* The four queues are the caller's: blocks (capture -> publisher, struct block *; NULL: no memory), settled (publisher ->
  * capture, struct block *), commands (main -> capture), reports (capture -> main, with eventfd). */
 int capture_create(const struct capture_config *config, struct queue *blocks, struct queue *settled,
 		   struct queue *commands, struct queue *reports, struct capture **ret_capture);

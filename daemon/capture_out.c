@@ -4,8 +4,9 @@
  * capture_private.h.
  *
  * When there is no memory for a block, or the publisher's queue is full, the link waits: it reads no
- * further, so its data stay in the ring. That lasts while the ring is less than 3/4 full (the publisher
- * makes its groups let go at 1/2); then the block is charged DROP_POOL to every group that takes it.
+ * further, so its data stay in the ring. For want of memory the publisher is told, by a NULL in its queue: it
+ * drops what is oldest. That lasts while the ring is less than 3/4 full; then, if nobody has given memory back,
+ * the block is charged DROP_POOL to every group that takes it.
  */
 #include <string.h>
 
@@ -126,6 +127,20 @@ static void drop_block(struct link *l, const struct assembled *span, unsigned st
 	l->status.blocks_dropped++;
 }
 
+/* No memory for a block: whoever holds back what is oldest shall pay for the next ones. Said once a tick; a
+ * model that waits for us waits for memory, too. `place`: in the publisher's queue. */
+static void say_pool_empty(struct link *l, struct block **place)
+{
+	struct capture *c = l->capture;
+
+	if (c->pool_said_ns != c->now_ns && !c->dropping && !out_unhurried(l)) {
+		*place = NULL;
+		queue_commit(c->blocks);
+		c->blocks_queued = true;
+		c->pool_said_ns = c->now_ns;
+	}
+}
+
 /* True when it is out, or dropped; false: wait. */
 static bool block_out(struct link *l, const struct assembled *span, unsigned stream)
 {
@@ -135,6 +150,9 @@ static bool block_out(struct link *l, const struct assembled *span, unsigned str
 	struct block *b = place ? block_get(c->pool, block_capacity(&plan)) : NULL;
 
 	if (!b) {
+		if (place) {
+			say_pool_empty(l, place);
+		}
 		if (!may_drop(l)) {
 			return false;
 		}

@@ -645,9 +645,38 @@ static uint64_t budget_weight(const struct config_group *g)
 	return config_stream_bytes(g->streams) + TDM_FRAME_BYTES / 8;
 }
 
+/* What groups and feed may hold together: the rest is for blocks on their way, and for what a block's memory
+ * is larger than its data. */
+static uint64_t most_bytes(const struct config *c)
+{
+	return ((uint64_t)c->data.pool_mb << 20) / 8 * 7;
+}
+
+static uint64_t feed_bytes(const struct config *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		sum += c->feed.enabled && c->link[i].enabled ? c->feed.budget_mb : 0;
+	}
+	return sum << 20;
+}
+
+/* What groups without a budget of their own share: 3/4 of the pool; when a feed needs it less, down to half. */
+static uint64_t auto_bytes(const struct config *c)
+{
+	uint64_t pool = (uint64_t)c->data.pool_mb << 20, feed = feed_bytes(c);
+	uint64_t share = pool / 4 * 3;
+
+	if (share + feed > most_bytes(c)) {
+		share = pool / 2 + feed > most_bytes(c) ? pool / 2 : most_bytes(c) - feed;
+	}
+	return share;
+}
+
 uint64_t config_budget_bytes(const struct config *config, unsigned n)
 {
-	uint64_t all = 0, pool = (uint64_t)config->data.pool_mb << 20;
+	uint64_t all = 0;
 
 	if (config->group[n].budget_mb > 0) {
 		return (uint64_t)config->group[n].budget_mb << 20;
@@ -655,25 +684,21 @@ uint64_t config_budget_bytes(const struct config *config, unsigned n)
 	for (unsigned i = 0; i < config->groups; i++) {
 		all += budget_weight(&config->group[i]);
 	}
-	return pool / 4 * 3 / all * budget_weight(&config->group[n]);
+	return auto_bytes(config) / all * budget_weight(&config->group[n]);
 }
 
 static void check_budgets(const struct config *c, struct config_report *report, const char *where)
 {
-	uint64_t sum = 0;
+	uint64_t sum = feed_bytes(c);
 
 	for (unsigned i = 0; i < c->groups; i++) {
-		sum += config_budget_bytes(c, i) >> 20;
+		sum += config_budget_bytes(c, i);
 	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		sum += c->feed.enabled && c->link[i].enabled ? c->feed.budget_mb : 0;
-	}
-	if (sum > c->data.pool_mb) {
-		complain(
-			report, where, 0,
-			"[data] pool_mb: groups and feed may hold %llu MiB, the pool has %u (lower "
-			"their budget_mb, or raise pool_mb)",
-			(unsigned long long)sum, c->data.pool_mb);
+	if (sum > most_bytes(c)) {
+		complain(report, where, 0,
+			 "[data] pool_mb: groups and feed may hold %llu MiB, more than 7/8 of the "
+			 "pool's %u (lower their budget_mb, or raise pool_mb)",
+			 (unsigned long long)((sum + (1u << 20) - 1) >> 20), c->data.pool_mb);
 	}
 }
 

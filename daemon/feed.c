@@ -35,6 +35,7 @@
 #define TURN_BYTES     (4u << 20) /* written to a reader before the others get theirs */
 #define ACCEPTS_A_TURN 64u
 #define REST_NS	       100000000ull /* from accepting, when there are no descriptors left */
+#define PASSING_NS     100000000ull /* a younger block is on its way, and not what fills the pool */
 
 struct settled {
 	struct block *block;
@@ -405,7 +406,7 @@ static void publish_status(struct feed *f)
 	f->next_status_ns = f->now_ns + STATUS_NS;
 }
 
-/* Who holds the oldest block of all lines is dropped. */
+/* Who holds the oldest block of all lines is dropped, if he is behind at all. */
 static void relieve_pool(struct feed *f)
 {
 	const struct block *oldest = NULL;
@@ -417,7 +418,7 @@ static void relieve_pool(struct feed *f)
 			oldest = b;
 		}
 	}
-	if (oldest) {
+	if (oldest && oldest->monotonic_ns + PASSING_NS < f->now_ns) {
 		drop_last(f, oldest->header.link, OUTCOME_DROP_POOL);
 		return_settled(f);
 	}

@@ -100,7 +100,8 @@ struct block *feed_take(struct feed *f, enum outcome *ret_outcome);
 void feed_hush(struct feed *f);
 /* Of the oldest block that waits for a reader: its monotonic_ns; UINT64_MAX: none. A moment old. */
 uint64_t feed_oldest_ns(const struct feed *f);
-/* There is no block memory left: who holds the oldest block is dropped (POOL). */
+/* There is no block memory left: who holds the oldest block is dropped (POOL), if it is older than what is on
+ * its way in any case. */
 void feed_pool_empty(struct feed *f);
 
 void feed_get_status(struct feed *f, struct feed_status *ret_status); /* any thread */

@@ -374,65 +374,41 @@ int groups_offer(struct groups *g, struct block *b)
 	return 0;
 }
 
-/* The oldest block that anybody still holds. */
-static struct tracked *oldest_held(const struct groups *g)
+/* Any block that anybody still holds: the oldest of a link and stream. */
+static struct tracked *any_held(const struct groups *g)
 {
-	struct tracked *oldest = NULL;
-
 	for (unsigned i = 0; i < g->count; i++) {
 		for (unsigned k = 0; k < NANET3_LINKS * FCM_STREAMS; k++) {
 			const struct entry_list *held =
 				&g->group[i].held[k / FCM_STREAMS][k % FCM_STREAMS];
 			const struct entry *e = TAILQ_FIRST(held);
 
-			if (e &&
-			    (!oldest || e->of->block->monotonic_ns < oldest->block->monotonic_ns)) {
-				oldest = e->of;
+			if (e) {
+				return e->of;
 			}
 		}
 	}
-	return oldest;
-}
-
-static void drop_everywhere(struct groups *g, struct tracked *t, enum outcome outcome)
-{
-	for (unsigned i = 0; i < g->count; i++) {
-		struct entry *e = &t->entry[i];
-
-		if (e->state == WAITING || e->state == FLIGHT) {
-			groups_drop_entry(g, e, outcome);
-		}
-	}
-}
-
-void groups_pool_empty(struct groups *g)
-{
-	struct tracked *t = oldest_held(g);
-
-	if (t) {
-		drop_everywhere(g, t, OUTCOME_DROP_POOL);
-	}
+	return NULL;
 }
 
 void groups_shutdown(struct groups *g)
 {
 	struct tracked *t;
 
-	while ((t = oldest_held(g))) {
-		drop_everywhere(g, t, OUTCOME_DROP_SHUTDOWN);
+	while ((t = any_held(g))) {
+		for (unsigned i = 0; i < g->count; i++) {
+			struct entry *e = &t->entry[i];
+
+			if (e->state == WAITING || e->state == FLIGHT) {
+				groups_drop_entry(g, e, OUTCOME_DROP_SHUTDOWN);
+			}
+		}
 	}
 }
 
 uint64_t groups_held(const struct groups *g)
 {
 	return g->held;
-}
-
-uint64_t groups_oldest_ns(const struct groups *g)
-{
-	const struct tracked *t = oldest_held(g);
-
-	return t ? t->block->monotonic_ns : UINT64_MAX;
 }
 
 /* ---- members ---- */

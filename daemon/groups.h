@@ -86,9 +86,16 @@ const char *groups_member_name(const struct groups *g, unsigned member);
 int groups_offer(struct groups *g, struct block *b);
 /* Time passes: members silent for dead_ns die. Blocked members (groups_unsent) may try again. */
 void groups_tick(struct groups *g, uint64_t now_ns);
-/* Capture found the pool empty: the oldest block is dropped for all who still hold it. */
+/*
+ * Capture found the pool empty: what gives memory back pays, the oldest blocks that nobody has got yet, those
+ * of one moment for all who wait for them. When there are none, what has been on its way for longer than
+ * limit_frames last is dropped: it gives no memory back, but the ring, which nobody judges while no block
+ * is offered.
+ */
 void groups_pool_empty(struct groups *g);
-/* Everything still held is dropped as OUTCOME_DROP_SHUTDOWN. */
+/* The oldest of what groups_pool_empty() would drop: its monotonic_ns (UINT64_MAX: nothing). */
+uint64_t groups_pool_oldest_ns(struct groups *g);
+/* The end: everything still held is let go of, as OUTCOME_DROP_SHUTDOWN. */
 void groups_shutdown(struct groups *g);
 
 /* What is to be done next; false: nothing. An action is carried out before the next call of any
@@ -98,9 +105,8 @@ bool groups_next(struct groups *g, struct groups_action *ret_action);
  * been sent; the member gets nothing until its next acknowledgement or the next tick. */
 void groups_unsent(struct groups *g, const struct groups_action *send);
 
-/* Blocks that are not settled; the oldest one's monotonic_ns (UINT64_MAX: none). */
+/* Blocks that are not settled. */
 uint64_t groups_held(const struct groups *g);
-uint64_t groups_oldest_ns(const struct groups *g);
 const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
 unsigned groups_number_of(const struct groups *g, unsigned member); /* its group's */
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */

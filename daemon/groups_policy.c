@@ -12,6 +12,10 @@
  * nobody has: a message on its way keeps its memory until it is acknowledged, or its member is gone.
  */
 #include "daemon/groups_private.h"
+#include "tdm/frame.h"
+
+#define MOMENT_NS                                                                                  \
+	10000000ull /* of blocks that pay together when the pool is empty: more than a tick brings */
 
 static uint64_t held_bytes(const struct group *group)
 {
@@ -178,5 +182,60 @@ void groups_judge(struct groups *g, struct group *group, struct entry *newest)
 	group->beyond += policy == FCM_DROP_OLDEST ? 0 : dropped;
 	if (newest->state == WAITING) {
 		apply_policy(g, group, newest, policy);
+	}
+}
+
+/* ---- the pool is empty ---- */
+
+static bool older(const struct entry *e, const struct entry *than)
+{
+	return e && (!than || e->of->block->monotonic_ns < than->of->block->monotonic_ns);
+}
+
+/* On its way for longer than the ring lasts that the group may hold at most. */
+static bool outlived_limit(const struct groups *g, const struct group *group, const struct entry *e)
+{
+	uint64_t limit_ns = group->config.limit_frames * TDM_FRAME_NS;
+
+	return limit_ns && e->of->block->monotonic_ns + limit_ns < g->now_ns;
+}
+
+/* Who pays next when there is no memory. NULL: nobody. */
+static struct entry *pool_payer(struct groups *g)
+{
+	struct entry *waiting = NULL, *flight = NULL;
+
+	for (unsigned i = 0; i < g->count; i++) {
+		struct group *group = &g->group[i];
+		struct entry *e = oldest_waiting(g, group);
+
+		waiting = older(e, waiting) ? e : waiting;
+		e = oldest_of(group);
+		flight = older(e, flight) && outlived_limit(g, group, e) ? e : flight;
+	}
+	return waiting ? waiting : flight;
+}
+
+uint64_t groups_pool_oldest_ns(struct groups *g)
+{
+	const struct entry *e = pool_payer(g);
+
+	return e ? e->of->block->monotonic_ns : UINT64_MAX;
+}
+
+void groups_pool_empty(struct groups *g)
+{
+	struct entry *e = pool_payer(g);
+	uint64_t until = e ? e->of->block->monotonic_ns + MOMENT_NS : 0;
+	uint8_t state = e ? e->state : DONE;
+
+	for (; e && e->state == state && e->of->block->monotonic_ns < until; e = pool_payer(g)) {
+		struct tracked *t = e->of;
+
+		for (unsigned i = 0; i < g->count; i++) {
+			if (t->entry[i].state == state) {
+				groups_drop_entry(g, &t->entry[i], OUTCOME_DROP_POOL);
+			}
+		}
 	}
 }

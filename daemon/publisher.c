@@ -422,10 +422,10 @@ static void take_block(struct publisher *p, struct block *b)
 	offer_to_feed(p, b);
 }
 
-/* Who holds the oldest block pays; when both do, both. */
+/* Who holds back what is oldest pays; when both do, both. */
 static void pool_empty(struct publisher *p)
 {
-	uint64_t groups = groups_oldest_ns(p->groups);
+	uint64_t groups = groups_pool_oldest_ns(p->groups);
 	uint64_t feed = p->feed ? feed_oldest_ns(p->feed) : UINT64_MAX;
 
 	if (feed < UINT64_MAX && feed <= groups) {
@@ -439,7 +439,7 @@ static void pool_empty(struct publisher *p)
 static void take_blocks(struct publisher *p)
 {
 	struct block **place;
-	bool any = false;
+	bool any = false, empty = false;
 
 	queue_hush(p->blocks);
 	while ((place = queue_peek(p->blocks))) {
@@ -448,11 +448,14 @@ static void take_blocks(struct publisher *p)
 		queue_release(p->blocks);
 		if (b) {
 			take_block(p, b);
-		} else {
-			pool_empty(p);
+			carry_out(p);
 		}
-		carry_out(p);
 		any = true;
+		empty |= !b;
+	}
+	if (empty) { /* once, however often it was said while we did not run */
+		pool_empty(p);
+		carry_out(p);
 	}
 	if (any && p->feed) {
 		feed_wake(p->feed);

@@ -104,7 +104,7 @@ struct publisher_status {
 struct publisher;
 
 /* Bind and start the thread. `blocks` has an eventfd. -EADDRINUSE, -EINVAL (bad endpoint). A NULL in
- * `blocks` says that capture found the pool empty: the oldest block held is dropped (DROP_POOL). */
+ * `blocks` says that capture found the pool empty: who holds back what is oldest pays (DROP_POOL). */
 int publisher_start(const struct publisher_config *config, struct queue *blocks,
 		    struct queue *settled, struct publisher **ret_publisher);
 /* Settle what is left as SHUTDOWN after `grace_ms` of waiting for acknowledgements; end the thread;

@@ -45,7 +45,7 @@ def exact(t, st, name, dropped):
 def stopped_consumers(t):
     """four groups with a stopped consumer each; a fifth consumer takes over in the one that disconnects"""
     st = t.station(emulator_args=["--rate", "8000"], depth_ms=1000, gpsd=False,
-                   config=["[data]", "pool_mb = 128", "consumer_dead_ms = 20000", *GROUPS])
+                   config=["[data]", "pool_mb = 144", "consumer_dead_ms = 20000", *GROUPS])
     st.start(consumers=False)
     for name in BUDGET_MB:
         st.start_consumer(f"{name}-1", name)

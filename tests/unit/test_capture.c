@@ -42,6 +42,8 @@ static struct path {
 	struct capture *capture;
 	pthread_t publisher;
 	_Atomic int stop, mode, forget;	       /* forget: the consumer shall begin anew */
+	_Atomic unsigned starved;	       /* how often capture said that the pool is empty */
+	_Atomic int relieve;		       /* then the oldest blocks shall pay */
 	_Atomic uint64_t frames[NANET3_LINKS]; /* of hits, delivered */
 	bool running;
 	struct rig_consumer *consumer;
@@ -65,7 +67,7 @@ static void sleep_ms(unsigned ms)
 
 /* --------------------------------------------------------------------------- the publisher */
 
-static void settle(struct block *b)
+static void settle(struct block *b, enum outcome outcome)
 {
 	struct block **place;
 
@@ -73,7 +75,7 @@ static void settle(struct block *b)
 		bool wants =
 			g == 0 ? b->header.stream == FCM_PMT : b->header.stream != FCM_INSTRUMENT;
 
-		b->outcome[g] = wants ? OUTCOME_ACKED : OUTCOME_NOT_OFFERED;
+		b->outcome[g] = (uint8_t)(wants ? outcome : OUTCOME_NOT_OFFERED);
 		if (wants && g == 1 && P.drops && b->header.first_frame / 80 % 40 < 15) {
 			b->outcome[g] = OUTCOME_DROP_SLOW; /* whoever settles it, and when */
 		}
@@ -93,6 +95,19 @@ static void consume(const struct block *b)
 	}
 }
 
+/* There is no memory: the oldest blocks pay, when they shall. Returns how many are held still. */
+static unsigned starve(struct block **held, unsigned n)
+{
+	unsigned pay = atomic_load(&P.relieve) ? (n < 16 ? n : 16) : 0;
+
+	atomic_fetch_add(&P.starved, 1);
+	for (unsigned i = 0; i < pay; i++) {
+		settle(held[i], OUTCOME_DROP_POOL);
+	}
+	memmove(held, held + pay, (n - pay) * sizeof(*held));
+	return n - pay;
+}
+
 static void *publisher_main(void *arg)
 {
 	static struct block *held[20000];
@@ -106,7 +121,10 @@ static void *publisher_main(void *arg)
 		if (atomic_exchange(&P.forget, 0)) {
 			memset(P.consumer, 0, sizeof(*P.consumer));
 		}
-		if (place) {
+		if (place && !*place) {
+			queue_release(&P.blocks);
+			n = starve(held, n);
+		} else if (place) {
 			held[n++] = *place;
 			queue_release(&P.blocks);
 			consume(held[n - 1]);
@@ -115,7 +133,7 @@ static void *publisher_main(void *arg)
 		}
 		for (unsigned i = 0; !holds && i < n; i++) {
 			/* From the newest: they settle in any order. */
-			settle(held[n - 1 - i]);
+			settle(held[n - 1 - i], OUTCOME_ACKED);
 		}
 		n = holds ? n : 0;
 	}
@@ -560,6 +578,7 @@ static void test_no_memory(void **state)
 		capture_get_status(P.capture, &s);
 		assert_true(s.pool_in_use <= s.pool_bytes);
 	} while (s.links[0].blocks_dropped < 30);
+	assert_true(P.starved > 0);
 	atomic_store(&P.mode, ACK);
 	wait_frames(0, 18000);
 	path_stop();
@@ -579,6 +598,38 @@ static void test_no_memory(void **state)
 	assert_int_equal(drop_runs, dropped);
 	assert_int_equal(P.consumer->stream[0][FCM_PMT].bad, 0);
 	assert_true(P.consumer->stream[0][FCM_PMT].holes > 0);
+}
+
+/* No memory, and a publisher that has the oldest blocks pay for it: no newer one is dropped, and the ring never
+ * fills. */
+static void test_pool_empty(void **state)
+{
+	struct capture_config c = config_of(0x1);
+	uint64_t good, lost, dropped = 0;
+	struct capture_status s;
+
+	(void)state;
+	host_begin(0x1, 800, HOST_SPEED_REAL);
+	c.pool_bytes = 4u << 20;
+	path_start(&c);
+	wait_frames(0, 3000);
+	atomic_store(&P.relieve, 1);
+	atomic_store(&P.mode, HOLD);
+	wait_frames(0, 10000); /* more than the ring holds */
+	assert_true(P.starved > 0);
+	atomic_store(&P.mode, ACK);
+	wait_frames(0, 8000);
+	capture_get_status(P.capture, &s);
+	path_stop();
+	no_complaint();
+	assert_int_equal(s.links[0].blocks_dropped, 0);
+	assert_int_equal(s.links[0].cells[TDM_LOSS_RING_FULL], 0);
+	assert_int_equal(P.consumer->stream[0][FCM_PMT].holes, 0);
+	check_rows(0, &good, &lost);
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		dropped += P.rows.stream[0][FCM_PMT][0][i].outcome[OUTCOME_DROP_POOL];
+	}
+	assert_true(dropped > 0);
 }
 
 /* The board goes and comes back: another epoch, nothing of the old one stays open. */
@@ -797,7 +848,7 @@ static void child_publish(int fd)
 		queue_release(&P.blocks);
 		m = (struct message){0, (uint32_t)sizeof(b->header) + b->header.payload_bytes};
 		if (b->already[0] && b->already[1]) {
-			settle(b);
+			settle(b, OUTCOME_ACKED);
 			continue;
 		}
 		if (send_all(fd, &m, sizeof(m)) < 0 ||
@@ -806,7 +857,7 @@ static void child_publish(int fd)
 		    recv(fd, &ack, 1, MSG_WAITALL) != 1) {
 			_exit(2);
 		}
-		settle(b);
+		settle(b, OUTCOME_ACKED);
 	}
 }
 
@@ -1042,6 +1093,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		cmocka_unit_test_setup_teardown(test_losses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_run_label_identity, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pool_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board_gone_backlog, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_and_start, setup, teardown),

@@ -123,6 +123,12 @@ static void budgets(void **state)
 		assert_true(config_budget_bytes(&c, n) > 500000);
 	}
 	assert_true(sum < 12ull << 20);
+	/* A feed of four links and the groups leave an eighth of the pool free. */
+	load(FLOORS "[link 1]\nfloor = 2\n[link 2]\nfloor = 3\n[link 3]\nfloor = 4\n"
+		    "[feed]\nenabled = yes\n",
+	     &c);
+	assert_in_range(config_budget_bytes(&c, 0) + config_budget_bytes(&c, 1), 319ull << 20,
+			320ull << 20);
 }
 
 /* Four ports a board; a feed that is not enabled is not looked at. */
@@ -237,7 +243,7 @@ static void mistakes(void **state)
 		{FLOORS "[group x]\nstreams = pmt\npolicy = never\n", 5, "drop-oldest"},
 		{FLOORS "[group x]\nstreams = pmt\npolicy = never\n", 5, "disconnect, wait"},
 		{FLOORS "[group x]\nstreams = pmt\nbudget_mb = 600\n", 0,
-		 "groups and feed may hold 600 MiB, the pool has 512"},
+		 "groups and feed may hold 600 MiB, more than 7/8 of the pool's 512"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = 0.9\n", 5, "0.05..0.5"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = nan\n", 5, "not a number"},
 		{FLOORS "[link 1]\nfloor = 1\n", 0, "both name tower 1 floor 1"},
@@ -274,7 +280,7 @@ static void mistakes(void **state)
 		{FLOORS "[feed]\nenabled = yes\n[group tridas]\nstreams = pmt\n", 0,
 		 "the feed's own name"},
 		{FLOORS "[feed]\nenabled = yes\nbudget_mb = 200\n", 0,
-		 "MiB, the pool has 512 (lower their budget_mb"},
+		 "may hold 456 MiB, more than 7/8 of the pool's 512 (lower their budget_mb"},
 		{FLOORS "[data\ntick_us = 1000\n", 3, "[ without ]"},
 		{FLOORS "[data]\nnonsense\n", 4, "neither [section] nor key = value: nonsense"},
 		{"", 0, "no link has a floor"},

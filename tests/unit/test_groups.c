@@ -193,16 +193,67 @@ static void test_pool_empty(void **state)
 		{"offer 1.3", "A:1.3"},
 		{"offer 0.1", ""},
 		{"offer 0.2", ""},
-		{"pool", "=0.1/pool,pool"},
-		{"pool", "=0.2/pool,pool"},
-		{"pool", "=1.3/pool,pool"},
-		{"ack A 1.3", ""},
+		{"pool",
+		 "=0.2/pool,pool =0.1/pool,pool"}, /* of one moment, and 1.3 of the second group */
+		{"pool", ""},			   /* what A has gives no memory back */
+		{"ack A 1.3", "=1.3/acked,pool"},
 		{"offer 0.4", "A:0.4"},
 		{NULL},
 	};
 
 	(void)state;
 	groups_script(&config, steps);
+}
+
+/* What is on its way to a member gives no memory back, but the ring: when it has been there for longer than
+ * the group may hold of the ring at most, and nothing is offered that would have it judged. */
+static void test_pool_empty_ring(void **state)
+{
+	struct groups_config limited = config;
+	static const struct groups_step steps[] = {
+		{"hello A trigger 1", ""},
+		{"offer 0.1", "A:0.1"},
+		{"pool", ""},
+		{"alive A 1000", ""},
+		{"tick 1000", ""},
+		{"pool", "=0.1/pool,pool"},
+		{NULL},
+	};
+
+	(void)state;
+	limited.group[0].limit_frames = 8 * BLOCK_FRAMES; /* 0.8 s */
+	groups_script(&limited, steps);
+}
+
+/* The blocks of one moment pay, those of the next have time to. */
+static void test_pool_empty_moment(void **state)
+{
+	struct groups *g = groups_rig_make(&config);
+	struct groups_action a;
+	unsigned settled = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		struct block *b = groups_rig_block(0, i, FCM_PMT);
+
+		b->monotonic_ns = 1000000000u + i * 4000000u;
+		assert_int_equal(groups_offer(g, b), 0);
+	}
+	assert_int_equal(groups_pool_oldest_ns(g), 1000000000u);
+	groups_pool_empty(g);
+	while (groups_next(g, &a)) {
+		assert_int_equal(a.type, GROUPS_SETTLED);
+		free(a.block);
+		settled++;
+	}
+	assert_int_equal(settled, 3);
+	assert_int_equal(groups_pool_oldest_ns(g), 1012000000u);
+	groups_shutdown(g);
+	while (groups_next(g, &a)) {
+		free(a.block);
+	}
+	assert_true(groups_pool_oldest_ns(g) == UINT64_MAX);
+	groups_destroy(g);
 }
 
 static void test_refused(void **state)
@@ -282,6 +333,8 @@ int main(void)
 		cmocka_unit_test(test_silence_is_death),
 		cmocka_unit_test(test_full_pipe),
 		cmocka_unit_test(test_pool_empty),
+		cmocka_unit_test(test_pool_empty_ring),
+		cmocka_unit_test(test_pool_empty_moment),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_status),
 	};
