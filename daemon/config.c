@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading the configuration: file, drop-ins, overrides; then what the table cannot say (rules between
- * values). libinih cuts lines into section, key and value; we feed it line by line, which is how a
+ * Reading the configuration: file, drop-ins, overrides. libinih cuts lines into section, key and value; we feed it line by line, which is how a
  * mistake gets its line number. Mistakes are collected, reading goes on.
  */
 #include "daemon/config_private.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -16,11 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/block.h"
-#include "daemon/feed.h"
 
 _Static_assert(CONFIG_GROUPS == GROUPS_MAX, "groups");
 
@@ -71,8 +67,8 @@ double config_holdover_ppb(enum config_holdover holdover)
 
 /* ------------------------------------------------------------------ the report */
 
-__attribute__((format(printf, 4, 5))) static void
-complain(struct config_report *report, const char *file, unsigned line, const char *format, ...)
+void config_complain(struct config_report *report, const char *file, unsigned line,
+		     const char *format, ...)
 {
 	char what[512], *text = NULL;
 	char **errors;
@@ -144,8 +140,8 @@ static void note_origin(struct reading *r, const char *section, const char *key)
 		goto no_memory;
 	}
 	if (old && old->layer == o.layer && r->file) {
-		complain(report, r->file, r->line, "[%s] %s stands twice: before at %s", section,
-			 key, old->text);
+		config_complain(report, r->file, r->line, "[%s] %s stands twice: before at %s",
+				section, key, old->text);
 	}
 	if (old) {
 		origin_fini(old);
@@ -250,12 +246,12 @@ static void unknown_section(struct reading *r, const char *section)
 	nearer(word, "group", &best, &name);
 	nearer(word, "link", &best, &name);
 	if (!section[0]) {
-		complain(r->report, r->file, r->line, "a key before the first [section]");
+		config_complain(r->report, r->file, r->line, "a key before the first [section]");
 	} else if (!name) {
-		complain(r->report, r->file, r->line, "unknown section [%.40s]", section);
+		config_complain(r->report, r->file, r->line, "unknown section [%.40s]", section);
 	} else {
-		complain(r->report, r->file, r->line,
-			 "unknown section [%.40s] (did you mean [%s]?)", section, name);
+		config_complain(r->report, r->file, r->line,
+				"unknown section [%.40s] (did you mean [%s]?)", section, name);
 	}
 }
 
@@ -276,13 +272,14 @@ static void unknown_key(struct reading *r, const struct option *table, const cha
 		}
 	}
 	if (name) {
-		complain(r->report, r->file, r->line,
-			 "unknown key %.40s in [%s] (did you mean %s?)", key, kind, name);
+		config_complain(r->report, r->file, r->line,
+				"unknown key %.40s in [%s] (did you mean %s?)", key, kind, name);
 	} else if (other) {
-		complain(r->report, r->file, r->line,
-			 "unknown key %.40s in [%s] (it belongs in [%s])", key, kind, other);
+		config_complain(r->report, r->file, r->line,
+				"unknown key %.40s in [%s] (it belongs in [%s])", key, kind, other);
 	} else {
-		complain(r->report, r->file, r->line, "unknown key %.40s in [%s]", key, kind);
+		config_complain(r->report, r->file, r->line, "unknown key %.40s in [%s]", key,
+				kind);
 	}
 }
 
@@ -324,7 +321,7 @@ static struct config_group *find_group(struct reading *r, const char *name)
 		}
 	}
 	if (c->groups == CONFIG_GROUPS) {
-		complain(r->report, r->file, r->line, "more than %u groups", CONFIG_GROUPS);
+		config_complain(r->report, r->file, r->line, "more than %u groups", CONFIG_GROUPS);
 		return NULL;
 	}
 	group_defaults(&c->group[c->groups], name);
@@ -344,8 +341,8 @@ static void *find_section(struct reading *r, const char *section, const struct o
 			*ret_kind = "link";
 			return &r->config->link[rest[0] - '0'];
 		}
-		complain(r->report, r->file, r->line, "[%.40s]: links are 0 to %u", section,
-			 NANET3_LINKS - 1);
+		config_complain(r->report, r->file, r->line, "[%.40s]: links are 0 to %u", section,
+				NANET3_LINKS - 1);
 		return NULL;
 	}
 	if (!strncmp(section, "group", 5) && (section[5] == ' ' || section[5] == '\t')) {
@@ -355,14 +352,15 @@ static void *find_section(struct reading *r, const char *section, const struct o
 			*ret_kind = "group";
 			return find_group(r, rest);
 		}
-		complain(r->report, r->file, r->line,
-			 "[%.40s]: a group's name is 1 to 31 letters, digits, - and _", section);
+		config_complain(r->report, r->file, r->line,
+				"[%.40s]: a group's name is 1 to 31 letters, digits, - and _",
+				section);
 		return NULL;
 	}
 	if (!strcmp(section, "link") || !strcmp(section, "group")) {
-		complain(r->report, r->file, r->line, "[%s] needs a %s: [%s %s]", section,
-			 section[0] == 'l' ? "number" : "name", section,
-			 section[0] == 'l' ? "0" : "trigger");
+		config_complain(r->report, r->file, r->line, "[%s] needs a %s: [%s %s]", section,
+				section[0] == 'l' ? "number" : "name", section,
+				section[0] == 'l' ? "0" : "trigger");
 		return NULL;
 	}
 	for (const struct option *o = config_options; o->section; o++) {
@@ -404,7 +402,8 @@ static void set(struct reading *r, const char *written, const char *key, const c
 			continue;
 		}
 		if (config_value_parse(o, value, r->config->instance, base, why, sizeof(why)) < 0) {
-			complain(r->report, r->file, r->line, "[%s] %s: %s", section, key, why);
+			config_complain(r->report, r->file, r->line, "[%s] %s: %s", section, key,
+					why);
 		}
 		note_origin(r, section, key);
 		return;
@@ -430,32 +429,35 @@ static bool readable(struct reading *r, const char *line, size_t length)
 		p += 3;
 	}
 	if (length >= LINE_BYTES - 2) {
-		complain(r->report, r->file, r->line, "line longer than %u characters",
-			 LINE_BYTES - 3);
+		config_complain(r->report, r->file, r->line, "line longer than %u characters",
+				LINE_BYTES - 3);
 		return false;
 	}
 	if (strlen(line) != length) {
-		complain(r->report, r->file, r->line, "a zero byte: this is not a text file");
+		config_complain(r->report, r->file, r->line,
+				"a zero byte: this is not a text file");
 		return false;
 	}
 	if (!*p || *p == ';' || *p == '#') {
 		return true;
 	}
 	if (*p == '[' && !strchr(p, ']')) {
-		complain(r->report, r->file, r->line, "[ without ]");
+		config_complain(r->report, r->file, r->line, "[ without ]");
 		return false;
 	}
 	if (*p == '[' && strcspn(p, "]") > 48) {
-		complain(r->report, r->file, r->line, "section name longer than 48 characters");
+		config_complain(r->report, r->file, r->line,
+				"section name longer than 48 characters");
 		return false;
 	}
 	if (*p != '[' && !strpbrk(p, "=:")) {
-		complain(r->report, r->file, r->line, "neither [section] nor key = value: %.*s",
-			 (int)strcspn(p, "\r\n"), p);
+		config_complain(r->report, r->file, r->line,
+				"neither [section] nor key = value: %.*s", (int)strcspn(p, "\r\n"),
+				p);
 		return false;
 	}
 	if (*p != '[' && strcspn(p, "=:") > 48) {
-		complain(r->report, r->file, r->line, "key longer than 48 characters");
+		config_complain(r->report, r->file, r->line, "key longer than 48 characters");
 		return false;
 	}
 	return true;
@@ -506,31 +508,32 @@ static void read_file(struct reading *r, const char *path)
 	r->layer++;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
-		complain(r->report, path, 0,
-			 "no such file (copy example.conf there and name the floors)");
+		config_complain(r->report, path, 0,
+				"no such file (copy example.conf there and name the floors)");
 		return;
 	}
 	if (fd < 0) {
-		complain(r->report, path, 0, "cannot be read: %s", strerror(errno));
+		config_complain(r->report, path, 0, "cannot be read: %s", strerror(errno));
 		return;
 	}
 	if (fstat(fd, &st) == 0 &&
 	    (st.st_size > FILE_BYTES || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))) {
-		complain(r->report, path, 0, "is not a configuration file");
+		config_complain(r->report, path, 0, "is not a configuration file");
 		close(fd);
 		return;
 	}
 	r->stream = fdopen(fd, "r");
 	if (!r->stream) {
-		complain(r->report, path, 0, "cannot be read: %s", strerror(errno));
+		config_complain(r->report, path, 0, "cannot be read: %s", strerror(errno));
 		close(fd);
 		return;
 	}
 	read_stream(r);
 	if (ferror(r->stream)) {
-		complain(r->report, path, 0, "cannot be read to its end: %s", strerror(errno));
+		config_complain(r->report, path, 0, "cannot be read to its end: %s",
+				strerror(errno));
 	} else if (r->bytes > FILE_BYTES) {
-		complain(r->report, path, 0, "is longer than %u bytes", FILE_BYTES);
+		config_complain(r->report, path, 0, "is longer than %u bytes", FILE_BYTES);
 	}
 	fclose(r->stream);
 	r->stream = NULL;
@@ -561,13 +564,13 @@ static void read_drop_ins(struct reading *r, const char *path, char **files, siz
 	}
 	n = scandir(directory, &entries, is_drop_in, by_name);
 	if (n < 0 && errno != ENOENT) {
-		complain(r->report, directory, 0, "cannot be read: %s", strerror(errno));
+		config_complain(r->report, directory, 0, "cannot be read: %s", strerror(errno));
 	}
 	for (int i = 0; i < n; i++) {
 		char *file = NULL;
 
 		if (*ret_files == files_max) {
-			complain(r->report, directory, 0, "more than %zu files", files_max);
+			config_complain(r->report, directory, 0, "more than %zu files", files_max);
 		} else if (asprintf(&file, "%s/%s", directory, entries[i]->d_name) < 0) {
 			r->report->out_of_memory = true;
 		} else {
@@ -586,189 +589,17 @@ static void read_override(struct reading *r, const char *text)
 	char section[64], *dot;
 
 	if (name >= sizeof(section) || text[name] != '=') {
-		complain(r->report, NULL, 0, "\"%.80s\" is not section.key=value", text);
+		config_complain(r->report, NULL, 0, "\"%.80s\" is not section.key=value", text);
 		return;
 	}
 	snprintf(section, sizeof(section), "%.*s", (int)name, text);
 	dot = strrchr(section, '.');
 	if (!dot) {
-		complain(r->report, NULL, 0, "\"%.80s\" is not section.key=value", text);
+		config_complain(r->report, NULL, 0, "\"%.80s\" is not section.key=value", text);
 		return;
 	}
 	*dot = '\0';
 	set(r, section, dot + 1, text + name + 1);
-}
-
-/* ------------------------------------------------------------------ rules between values */
-
-static void check_links(const struct config *c, struct config_report *report, const char *where)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		any |= c->link[i].enabled;
-		for (unsigned j = 0; j < i; j++) {
-			if (c->link[i].enabled && c->link[j].enabled &&
-			    c->link[i].tower == c->link[j].tower &&
-			    c->link[i].floor == c->link[j].floor) {
-				complain(report, where, 0,
-					 "[link %u] and [link %u] both name tower %u floor %u", j,
-					 i, c->link[i].tower, c->link[i].floor);
-			}
-		}
-	}
-	if (!any) {
-		complain(report, where, 0,
-			 "no link has a floor (say which hangs where: [link 0] floor = 1)");
-	}
-}
-
-uint32_t config_stream_bytes(uint8_t streams)
-{
-	static const uint32_t bytes[FCM_STREAMS] = {
-		[FCM_PMT] = TDM_MODULES * TDM_PMT_STREAM,
-		[FCM_HYDROPHONE] = TDM_HYDROPHONES * TDM_SAMPLES * 4,
-		[FCM_INSTRUMENT] = TDM_OFF_RESERVED - TDM_OFF_TELEMETRY + TDM_SERIAL_BYTES,
-	};
-	uint32_t sum = 0;
-
-	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
-		sum += streams & 1u << stream ? bytes[stream] : 0;
-	}
-	return sum;
-}
-
-/* Parts of the pool go by what the streams bring, so that all groups hold equally long; the addition
- * keeps the part of a small stream from being too small for anything when the pool is. */
-static uint64_t budget_weight(const struct config_group *g)
-{
-	return config_stream_bytes(g->streams) + TDM_FRAME_BYTES / 8;
-}
-
-/* What groups and feed may hold together: the rest is for blocks on their way, and for what a block's memory
- * is larger than its data. */
-static uint64_t most_bytes(const struct config *c)
-{
-	return ((uint64_t)c->data.pool_mb << 20) / 8 * 7;
-}
-
-static uint64_t feed_bytes(const struct config *c)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		sum += c->feed.enabled && c->link[i].enabled ? c->feed.budget_mb : 0;
-	}
-	return sum << 20;
-}
-
-/* What groups without a budget of their own share: 3/4 of the pool; when a feed needs it less, down to half. */
-static uint64_t auto_bytes(const struct config *c)
-{
-	uint64_t pool = (uint64_t)c->data.pool_mb << 20, feed = feed_bytes(c);
-	uint64_t share = pool / 4 * 3;
-
-	if (share + feed > most_bytes(c)) {
-		share = pool / 2 + feed > most_bytes(c) ? pool / 2 : most_bytes(c) - feed;
-	}
-	return share;
-}
-
-uint64_t config_budget_bytes(const struct config *config, unsigned n)
-{
-	uint64_t all = 0;
-
-	if (config->group[n].budget_mb > 0) {
-		return (uint64_t)config->group[n].budget_mb << 20;
-	}
-	for (unsigned i = 0; i < config->groups; i++) {
-		all += budget_weight(&config->group[i]);
-	}
-	return auto_bytes(config) / all * budget_weight(&config->group[n]);
-}
-
-static void check_budgets(const struct config *c, struct config_report *report, const char *where)
-{
-	uint64_t sum = feed_bytes(c);
-
-	for (unsigned i = 0; i < c->groups; i++) {
-		sum += config_budget_bytes(c, i);
-	}
-	if (sum > most_bytes(c)) {
-		complain(report, where, 0,
-			 "[data] pool_mb: groups and feed may hold %llu MiB, more than 7/8 of the "
-			 "pool's %u (lower their budget_mb, or raise pool_mb)",
-			 (unsigned long long)((sum + (1u << 20) - 1) >> 20), c->data.pool_mb);
-	}
-}
-
-unsigned config_feed_port(const struct config *c, unsigned link)
-{
-	return c->feed.base_port + NANET3_LINKS * c->instance + link;
-}
-
-static void check_feed(const struct config *c, struct config_report *report, const char *where)
-{
-	struct in6_addr address;
-
-	if (!c->feed.enabled) {
-		return;
-	}
-	if (inet_pton(AF_INET, c->feed.address, &address) != 1 &&
-	    inet_pton(AF_INET6, c->feed.address, &address) != 1) {
-		complain(report, where, 0,
-			 "[feed] address: \"%.48s\" is no IPv4 or IPv6 address in numbers "
-			 "(127.0.0.1 is this machine alone)",
-			 c->feed.address);
-	}
-	if (config_feed_port(c, NANET3_LINKS - 1) > UINT16_MAX) {
-		complain(report, where, 0,
-			 "[feed] base_port: %u + 4 x %u (board) + 3 is beyond 65535",
-			 c->feed.base_port, c->instance);
-	}
-	if (c->groups == CONFIG_GROUPS) {
-		complain(report, where, 0,
-			 "[feed] enabled: the feed is a group too, and there are %u already (leave "
-			 "one out)",
-			 CONFIG_GROUPS);
-	}
-	for (unsigned i = 0; i < c->groups; i++) {
-		if (!strcmp(c->group[i].name, FEED_GROUP)) {
-			complain(report, where, 0,
-				 "[group " FEED_GROUP "]: that is the feed's own name (choose "
-				 "another)");
-		}
-	}
-}
-
-static void check_rules(const struct config *c, struct config_report *report, const char *where)
-{
-	struct sockaddr_un address;
-
-	check_links(c, report, where);
-	check_feed(c, report, where);
-	if (1600 % c->data.block_frames) {
-		complain(report, where, 0, "[data] block_frames: %u is not a divisor of 1600",
-			 c->data.block_frames);
-	}
-	if (!strcmp(c->data.reserved_endpoint, c->data.monitor_endpoint)) {
-		complain(report, where, 0,
-			 "[data] reserved_endpoint and monitor_endpoint are the same");
-	}
-	if (strlen(c->control.socket) >= sizeof(address.sun_path)) {
-		complain(report, where, 0, "[control] socket: longer than %zu characters",
-			 sizeof(address.sun_path) - 1);
-	}
-	if (c->phase.drift_ps <= c->phase.tolerance_ps) {
-		complain(report, where, 0, "[phase] drift_ps must be above tolerance_ps");
-	}
-	check_budgets(c, report, where);
-	for (unsigned i = 0; i < c->groups; i++) {
-		if (!c->group[i].streams) {
-			complain(report, where, 0, "[group %s] takes no stream (streams = pmt)",
-				 c->group[i].name);
-		}
-	}
 }
 
 static void defaults(struct config *c, unsigned instance)
@@ -797,8 +628,8 @@ int config_load(const char *path, unsigned instance, const char *const *override
 		return -ENOMEM;
 	}
 	if (instance > INSTANCE_MAX) {
-		complain(r.report, NULL, 0, "instance %u: 0 to %u are possible", instance,
-			 INSTANCE_MAX);
+		config_complain(r.report, NULL, 0, "instance %u: 0 to %u are possible", instance,
+				INSTANCE_MAX);
 		instance = 0;
 	}
 	defaults(&config, instance);
@@ -814,7 +645,7 @@ int config_load(const char *path, unsigned instance, const char *const *override
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		config.link[i].enabled = config.link[i].wanted && config.link[i].floor > 0;
 	}
-	check_rules(&config, r.report, path);
+	config_check_rules(&config, r.report, path);
 	while (files_count) {
 		free(files[--files_count]);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside of the configuration: the typed table (config_table.c), one value in and out (config_value.c),
- * reading (config.c) and printing (config_print.c). Nobody else includes this but its test.
+ * reading (config.c), rules between values (config_rules.c) and printing (config_print.c). Nobody else includes this but its test.
  */
 #ifndef DAEMON_CONFIG_PRIVATE_H
 #define DAEMON_CONFIG_PRIVATE_H
@@ -53,6 +53,13 @@ bool config_value_equal(const struct option *o, const void *a, const void *b);
 void config_value_range(const struct option *o, char *text, size_t size);
 /* Every option of the table to its default. */
 void config_value_defaults(const struct option *table, unsigned instance, void *base);
+
+/* A mistake at `file`:`line` (line 0: in the file; file NULL: on the command line). */
+__attribute__((format(printf, 4, 5))) void config_complain(struct config_report *report,
+							   const char *file, unsigned line,
+							   const char *format, ...);
+/* Rules between values; `where`: the file that has them. */
+void config_check_rules(const struct config *c, struct config_report *report, const char *where);
 
 /* Where the value of `section`.`key` came from: "default", "FILE:LINE", "command line". */
 const char *config_origin(const struct config_report *report, const char *section, const char *key);

@@ -5,7 +5,7 @@
 $(eval $(call library,publisher,$(addprefix daemon/,publisher.c monitors.c groups.c groups_policy.c groups_status.c hello.c router.c feed.c feed_line.c feed_socket.c),libzmq jansson))
 
 # common: configuration and log. Every program may use it.
-$(eval $(call library,common,$(addprefix daemon/,config.c config_table.c config_value.c config_print.c log.c),inih libsystemd))
+$(eval $(call library,common,$(addprefix daemon/,config.c config_rules.c config_table.c config_value.c config_print.c log.c),inih libsystemd))
 
 # data: the way of the data up to the publisher's queue. Wants tdm, nanet3.
 $(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c ledger.c losses.c assemble.c \
