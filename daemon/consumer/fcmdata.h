@@ -9,8 +9,8 @@
  *
  * Duty of a reserved consumer: call fcmdata_receive() or fcmdata_alive() at least once a second, or the
  * daemon takes it for dead (consumer_dead_ms, 3 s) and gives its blocks to other members of its group.
- * Both acknowledge, say ALIVE when it is time, and say HELLO again where the daemon asks for it, is a
- * new one, or the connection is.
+ * Both acknowledge, say ALIVE when it is time, and say HELLO again where the connection is new, or the
+ * daemon is. What the daemon asks for is read by fcmdata_receive() alone.
  */
 #ifndef FCMDATA_H
 #define FCMDATA_H
@@ -118,8 +118,8 @@ int fcmdata_receive(struct fcmdata *h, int timeout_ms, const struct fcmdata_bloc
 void fcmdata_release(struct fcmdata *h, const struct fcmdata_block *b);
 
 /*
- * What `key` names is processed: only that is delivered, for the daemon. Sent with others, by the next
- * receive, alive or flush. Acknowledging twice, or what the daemon has meanwhile given to others, is
+ * What `key` names is processed: only that is delivered, for the daemon. Sent with others, at once when
+ * enough of them wait, else by the next receive, alive or flush. Acknowledging twice, or what the daemon has meanwhile given to others, is
  * harmless: it is noted for `repeat`, and not sent. -EINVAL: a monitor acknowledges nothing. -EAGAIN: too
  * many wait and cannot be sent; nothing is noted, call again.
  */
@@ -136,8 +136,8 @@ int fcmdata_flush(struct fcmdata *h);
 int fcmdata_alive(struct fcmdata *h);
 
 /*
- * A descriptor for poll loops: readable whenever fcmdata_receive(h, 0, ...) has something to do, a block
- * or a duty (it then may return 0). The handle's; -EMFILE, -ENOMEM.
+ * A descriptor for poll loops: readable whenever fcmdata_receive(h, 0, ...) has something to do: a block,
+ * acknowledgements to send, or a duty (it then may return 0). The handle's; -EMFILE, -ENOMEM.
  */
 int fcmdata_fd(struct fcmdata *h);
 /* "error: hint" in the daemon's words, NULL when not refused. The handle's. */

@@ -313,24 +313,28 @@ class Member(_Handle):
         self._hello = json.dumps({"protocol": 1, "name": name, "group": group, "credit": credit}).encode()
         self._batch, self._acks, self._refusal = min(ACKS, (credit + 3) // 4), [], None
         self._sent = self._asked = time.monotonic()
+        self._hello_said = False
         self._connect()
 
     def ack(self, key):
-        """What `key` names is processed. Sent by the next receive, alive or flush."""
+        """What `key` names is processed. Sent when enough of them wait, else by the next receive, alive or flush."""
         if self._tracks.ack(key):
             self._acks.append(key)
+        if len(self._acks) >= self._batch:
+            self.flush()
 
     def remember(self, key):
         """From the caller's own books: an earlier life of this consumer had processed it. A repeat when it comes."""
         self._tracks.remember(key)
 
     def flush(self):
-        """Send what is acknowledged now, when a member."""
-        if self._acks and self.state == MEMBER:
-            acks = self._acks[:4096]
-            if self._say(b"ACK", b"".join(acks)):
-                self.stats["acknowledged"] += len(acks)
-                del self._acks[:4096]
+        """Send what is acknowledged now, when a member. Whether something was sent."""
+        acks = self._acks[:4096]
+        if not acks or self.state != MEMBER or not self._say(b"ACK", b"".join(acks)):
+            return False
+        self.stats["acknowledged"] += len(acks)
+        del self._acks[:4096]
+        return True
 
     def alive(self):
         """What is due is said; for long computations, at least once a second. Raises Refused."""
@@ -340,11 +344,17 @@ class Member(_Handle):
             raise self._refusal
         if len(self._acks) >= self._batch:
             self.flush()
-        if self.state == ASKED and now - self._asked >= ANSWER_S or \
-                self.state == MEMBER and self._anew and now - self._asked >= ANEW_S:
+        if self._hello_due(now):
             self._say_hello()
-        elif self.state == MEMBER and now - self._sent >= ALIVE_S:
-            self.flush() if self._acks else self._say(b"ALIVE")
+        elif (self.state == MEMBER or self.state == ASKED and self._hello_said) and now - self._sent >= ALIVE_S:
+            if not (self._acks and self.flush()):
+                self._say(b"ALIVE")
+
+    def _hello_due(self, now):
+        """Again, only when no answer came: where something waits it may be the answer."""
+        if self.state == ASKED:
+            return not self._hello_said or now - self._asked >= ANSWER_S and not self.socket.poll(0)
+        return self.state == MEMBER and self._anew and now - self._asked >= ANEW_S
 
     def _say(self, *words):
         try:
@@ -356,8 +366,8 @@ class Member(_Handle):
 
     def _say_hello(self):
         self.state, self._asked = ASKED, time.monotonic()
-        self.stats["hellos"] += 1
-        self._say(b"HELLO", self._hello)
+        self._hello_said = self._say(b"HELLO", self._hello)
+        self.stats["hellos"] += self._hello_said
 
     _connected = _say_hello
 
@@ -370,12 +380,16 @@ class Member(_Handle):
         verb, body = parts[0].bytes, parts[1:]
         if verb == b"BLOCK" and len(body) == 3:
             return self._block(*body, self.state == MEMBER)
+        if verb == b"BLOCK":
+            self._anew = True  # whatever it was, it takes a credit
         if verb == b"WELCOME" and len(body) == 1:
+            # Acknowledgements that wait are of the membership that has ended: what they name comes again. Of two
+            # HELLOs each begins one.
+            self._acks = []
+            self.stats["welcomes"] += 1
+            self._tracks.anew()
             if self.state == ASKED:
-                # Acknowledgements that wait are of the membership that has ended: what they name comes again.
-                self.state, self._acks, self._anew = MEMBER, [], False
-                self.stats["welcomes"] += 1
-                self._tracks.anew()
+                self.state, self._anew = MEMBER, False
         elif verb == b"ERROR" and len(body) == 1:
             self._on_error(body[0].bytes)
         elif verb != b"ALIVE" or body:

@@ -64,7 +64,8 @@ struct fcmdata {
 	int64_t now_ms, looked_ms, sent_ms, asked_ms; /* CLOCK_MONOTONIC */
 	int epoll_fd, timer_fd, ready_fd;	      /* -1 until fcmdata_fd() */
 	bool ready;
-	bool anew; /* a block could not be taken: HELLO lets it come again */
+	bool anew;  /* a block could not be taken: HELLO lets it come again */
+	bool asked; /* the last HELLO is out */
 	char refusal[512];
 	struct fcmdata_stats stats;
 };
@@ -87,6 +88,8 @@ void libfcmdata_member_bye(struct fcmdata *h);
 /* A spare one, or a new; NULL when out of memory. Goes back by libfcmdata_put(). */
 struct received *libfcmdata_get(struct fcmdata *h);
 void libfcmdata_put(struct fcmdata *h, struct received *r);
+/* ZMQ_POLLIN and ZMQ_POLLOUT, as they hold for the socket. */
+int libfcmdata_events(void *socket);
 /* Before a call returns: is the descriptor to be readable? */
 void libfcmdata_settle_fd(struct fcmdata *h);
 

@@ -294,12 +294,12 @@ int fcmdata_fd(struct fcmdata *h)
 	return r;
 }
 
-static bool waits(void *socket)
+int libfcmdata_events(void *socket)
 {
 	int events = 0;
 	size_t size = sizeof(events);
 
-	return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 && events & ZMQ_POLLIN;
+	return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
 }
 
 /* Our own calls may take the edge that ZeroMQ's descriptor is readable for: what waits then is said by a
@@ -307,6 +307,7 @@ static bool waits(void *socket)
 void libfcmdata_settle_fd(struct fcmdata *h)
 {
 	uint64_t value = 1;
+	int events;
 	bool ready;
 	ssize_t n;
 
@@ -314,8 +315,10 @@ void libfcmdata_settle_fd(struct fcmdata *h)
 		return;
 	}
 	n = read(h->timer_fd, &value, sizeof(value));
-	ready = h->stats.state == FCMDATA_REFUSED || waits(h->socket);
-	if (waits(h->events)) {
+	events = libfcmdata_events(h->socket);
+	ready = h->stats.state == FCMDATA_REFUSED || events & ZMQ_POLLIN ||
+		(h->acks > 0 && h->stats.state == FCMDATA_MEMBER && events & ZMQ_POLLOUT);
+	if (libfcmdata_events(h->events) & ZMQ_POLLIN) {
 		h->looked_ms = 0; /* the next call looks at once */
 		ready = true;
 	}

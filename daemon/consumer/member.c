@@ -6,9 +6,14 @@
  *        ^                              |                   |
  *        '-------connection ends--------+-------------------+--any other ERROR--> REFUSED
  *
- * Only a member sends acknowledgements and ALIVE: what is written to a connection that has ended waits in
- * ZeroMQ for the next daemon, who would answer each word with unknown-member. Such answers come before
- * the WELCOME and are about what was said before HELLO: not listened to while ASKED.
+ * Only a member sends acknowledgements: what is written to a connection that has ended waits in ZeroMQ for
+ * the next daemon, who would answer each word with unknown-member. Such answers come before the WELCOME
+ * and are about what was said before HELLO: not listened to while ASKED. ALIVE follows the HELLO at once:
+ * for the daemon a member is one from there on, who has to live though it may not read its WELCOME for
+ * long (fcmdata_alive()).
+ *
+ * Each HELLO that arrives begins a membership, with a WELCOME of its own, and the connection keeps their
+ * order: every WELCOME parts what belongs to the membership before it from what belongs to its own.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -30,11 +35,22 @@ int64_t libfcmdata_now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* A signal must not leave half a message standing, which the next word would become a part of. */
+static bool say_part(struct fcmdata *h, const void *bytes, size_t length, int flags)
+{
+	int r;
+
+	do {
+		r = zmq_send(h->socket, bytes, length, ZMQ_DONTWAIT | flags);
+	} while (r < 0 && zmq_errno() == EINTR);
+	return r >= 0;
+}
+
 /* `verb` and perhaps a body. Only the first part can find the pipe full: -EAGAIN. */
 static int say(struct fcmdata *h, const char *verb, const void *body, size_t bytes)
 {
-	if (zmq_send(h->socket, verb, strlen(verb), ZMQ_DONTWAIT | (body ? ZMQ_SNDMORE : 0)) < 0 ||
-	    (body && zmq_send(h->socket, body, bytes, ZMQ_DONTWAIT) < 0)) {
+	if (!say_part(h, verb, strlen(verb), body ? ZMQ_SNDMORE : 0) ||
+	    (body && !say_part(h, body, bytes, 0))) {
 		return -EAGAIN;
 	}
 	h->sent_ms = h->now_ms;
@@ -44,9 +60,9 @@ static int say(struct fcmdata *h, const char *verb, const void *body, size_t byt
 static void say_hello(struct fcmdata *h)
 {
 	h->stats.state = FCMDATA_ASKED;
-	h->stats.hellos++;
+	h->asked = say(h, "HELLO", h->hello, strlen(h->hello)) == 0;
+	h->stats.hellos += h->asked;
 	h->asked_ms = h->now_ms;
-	(void)say(h, "HELLO", h->hello, strlen(h->hello)); /* unsaid, it is said again when due */
 }
 
 static void on_connected(struct fcmdata *h)
@@ -68,7 +84,10 @@ static bool take_event(struct fcmdata *h)
 	if (zmq_recv(h->events, event, sizeof(event), ZMQ_DONTWAIT) < 0) {
 		return false;
 	}
-	(void)zmq_recv(h->events, endpoint, sizeof(endpoint), ZMQ_DONTWAIT);
+	while (zmq_recv(h->events, endpoint, sizeof(endpoint), ZMQ_DONTWAIT) < 0 &&
+	       zmq_errno() == EINTR) {
+		/* a signal: it is there, and must not be taken for the next number */
+	}
 	memcpy(&number, event, sizeof(number));
 	if (h->stats.state == FCMDATA_REFUSED) {
 		return true;
@@ -99,6 +118,19 @@ int libfcmdata_member_flush(struct fcmdata *h)
 	return r;
 }
 
+/* Again, only when no answer came: where something waits it may be the answer, and each HELLO more makes
+ * the daemon send all blocks in flight once more. */
+static bool hello_due(const struct fcmdata *h)
+{
+	int64_t since_ms = h->now_ms - h->asked_ms;
+
+	if (h->stats.state == FCMDATA_ASKED) {
+		return !h->asked ||
+		       (since_ms >= ANSWER_MS && !(libfcmdata_events(h->socket) & ZMQ_POLLIN));
+	}
+	return h->stats.state == FCMDATA_MEMBER && h->anew && since_ms >= ANEW_MS;
+}
+
 void libfcmdata_member_serve(struct fcmdata *h)
 {
 	h->now_ms = libfcmdata_now_ms();
@@ -111,13 +143,11 @@ void libfcmdata_member_serve(struct fcmdata *h)
 	if (h->mode == FCMDATA_MONITOR) {
 		return;
 	}
-	if (h->stats.state == FCMDATA_ASKED && h->now_ms - h->asked_ms >= ANSWER_MS) {
+	if (hello_due(h)) {
 		say_hello(h);
 	}
-	if (h->stats.state == FCMDATA_MEMBER && h->anew && h->now_ms - h->asked_ms >= ANEW_MS) {
-		say_hello(h);
-	}
-	if (h->stats.state == FCMDATA_MEMBER && h->now_ms - h->sent_ms >= LIBFCMDATA_ALIVE_MS &&
+	if ((h->stats.state == FCMDATA_MEMBER || (h->stats.state == FCMDATA_ASKED && h->asked)) &&
+	    h->now_ms - h->sent_ms >= LIBFCMDATA_ALIVE_MS &&
 	    (h->acks == 0 || libfcmdata_member_flush(h) < 0)) {
 		(void)say(h, "ALIVE", NULL, 0);
 	}
@@ -126,14 +156,13 @@ void libfcmdata_member_serve(struct fcmdata *h)
 /* Acknowledgements that wait are of the membership that has ended: what they name comes again. */
 void libfcmdata_member_welcome(struct fcmdata *h)
 {
-	if (h->stats.state != FCMDATA_ASKED) {
-		return; /* of an earlier HELLO, when two were said */
-	}
-	h->stats.state = FCMDATA_MEMBER;
 	h->stats.welcomes++;
 	h->acks = 0;
-	h->anew = false;
 	libfcmdata_tracks_anew(h->tracks);
+	if (h->stats.state == FCMDATA_ASKED) {
+		h->stats.state = FCMDATA_MEMBER;
+		h->anew = false;
+	}
 }
 
 static void refuse(struct fcmdata *h, const char *error, const char *hint)

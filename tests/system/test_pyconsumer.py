@@ -197,6 +197,28 @@ def words(t):
     t.equal("a repeat is acknowledged, once", daemon.hears(data), (b"ACK", blocks[1].key))
     daemon.say(b"ERROR", b'{"error":"unknown-member"}')
     t.equal("HELLO again", daemon.hears(data)[0], b"HELLO")
+    daemon.say(b"WELCOME", b"{}")
+    for n in (20, 21):
+        daemon.block(n)
+    blocks = [data.receive(10) for _ in range(2)]
+    data.ack(blocks[0].key)
+    data.ack(blocks[1].key)
+    t.equal("a quarter of the credit is acknowledged at once", data.stats["acknowledged"], 5)
+    t.equal("so it is", daemon.hears(None), (b"ACK", blocks[0].key + blocks[1].key))
+    daemon.say(b"WELCOME", b"{}")
+    daemon.block(25)
+    t.equal("of two HELLOs each begins a membership: nothing is certain", facts(data.receive(10))[2:], (22, 3, 0))
+    daemon.say(b"BLOCK", b"pmt.T01.F02")
+    t.equal("a block without all its parts is asked for again", daemon.hears(data)[0], b"HELLO")
+    daemon.say(b"WELCOME", b"{}")
+    end = time.monotonic() + fcmdata.ANSWER_S + 0.25
+    while time.monotonic() < end:  # computes, and keeps its duty
+        data.alive()
+        time.sleep(0.05)
+    heard = set()
+    while daemon.router.poll(0):
+        heard.add(daemon.router.recv_multipart()[1])
+    t.equal("a WELCOME that is not read yet is an answer", heard, {b"ALIVE"})
     daemon.say(b"ERROR", b'{"error":"no-such-group","hint":"groups: a b"}')
     refused = []
     for ask in (lambda: data.receive(10), data.alive):
