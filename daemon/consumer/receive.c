@@ -14,6 +14,17 @@ struct message {
 	unsigned parts;
 };
 
+/* A signal in the middle of a message is no end of it. */
+static int take_part(zmq_msg_t *part, void *socket, bool first)
+{
+	int r;
+
+	do {
+		r = zmq_msg_recv(part, socket, ZMQ_DONTWAIT);
+	} while (r < 0 && !first && zmq_errno() == EINTR);
+	return r;
+}
+
 /* A whole message; false: none waits. */
 static bool take(void *socket, struct message *m)
 {
@@ -23,7 +34,7 @@ static bool take(void *socket, struct message *m)
 		zmq_msg_t *to = &m->part[m->parts < PARTS_MAX ? m->parts : PARTS_MAX];
 
 		zmq_msg_init(to);
-		if (zmq_msg_recv(to, socket, ZMQ_DONTWAIT) < 0) {
+		if (take_part(to, socket, m->parts == 0) < 0) {
 			zmq_msg_close(to);
 			return m->parts > 0;
 		}
@@ -113,8 +124,13 @@ static int on_message(struct fcmdata *h, struct message *m, struct received **re
 		h->stats.strangers++;
 		return 0;
 	}
-	if (m->parts == 4 && is(&m->part[0], "BLOCK")) {
-		return on_block(h, &m->part[1], ret_block);
+	if (is(&m->part[0], "BLOCK")) {
+		if (m->parts == 4) {
+			return on_block(h, &m->part[1], ret_block);
+		}
+		h->anew = true; /* whatever it was, it takes a credit */
+		h->stats.strangers++;
+		return 0;
 	}
 	if (m->parts == 2 && is(&m->part[0], "WELCOME")) {
 		libfcmdata_member_welcome(h);
@@ -218,6 +234,11 @@ int fcmdata_ack(struct fcmdata *h, const struct fcm_ack *key)
 	if (libfcmdata_tracks_ack(h->tracks, key)) {
 		h->ack[h->acks] = *key;
 		h->ack[h->acks++].reserved = 0;
+	}
+	if (enough_acks(h)) {
+		(void)fcmdata_flush(h); /* what cannot be sent now is sent by a later call */
+	} else {
+		libfcmdata_settle_fd(h);
 	}
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* libfcmdata against a ROUTER (or PUB) of the test's own, which plays the daemon, well or badly. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -40,6 +41,37 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* ---- ZeroMQ, where a signal comes between two of its calls ---- */
+
+static struct {
+	bool on, now; /* every second call of the consumer's ends so */
+	unsigned times;
+} interrupts;
+
+static bool is_interrupted(const void *socket)
+{
+	interrupts.now = interrupts.on && socket != rig.socket && !interrupts.now;
+	interrupts.times += interrupts.now;
+	errno = interrupts.now ? EINTR : errno;
+	return interrupts.now;
+}
+
+int zmq_msg_recv(zmq_msg_t *part, void *socket, int flags)
+{
+	int (*real)(zmq_msg_t *, void *, int);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "zmq_msg_recv");
+	return is_interrupted(socket) ? -1 : real(part, socket, flags);
+}
+
+int zmq_send(void *socket, const void *bytes, size_t length, int flags)
+{
+	int (*real)(void *, const void *, size_t, int);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "zmq_send");
+	return is_interrupted(socket) ? -1 : real(socket, bytes, length, flags);
+}
+
 /* ---- the daemon's part ---- */
 
 static void daemon_starts(int type)
@@ -62,6 +94,7 @@ static void daemon_dies(void)
 static int set_up_as(int type)
 {
 	memset(&rig, 0, sizeof(rig));
+	interrupts.on = false;
 	strcpy(rig.endpoint, "tcp://127.0.0.1:*");
 	rig.context = zmq_ctx_new();
 	daemon_starts(type);
@@ -421,6 +454,88 @@ static void test_daemon_comes_back(void **state)
 	assert_int_equal(stats().welcomes, 2);
 }
 
+/* The next word of the consumer, which only computes and keeps its duty by fcmdata_alive(). */
+static void next_word(char word[16])
+{
+	int64_t end = now_ms() + PATIENCE_MS;
+	char rest[1024];
+	int n, more = 1;
+	size_t size = sizeof(more);
+
+	while ((rig.id_bytes = zmq_recv(rig.socket, rig.id, sizeof(rig.id), ZMQ_DONTWAIT)) < 0) {
+		assert_true(now_ms() < end);
+		assert_int_equal(fcmdata_alive(rig.h), 0);
+		usleep(5000);
+	}
+	n = zmq_recv(rig.socket, word, 15, 0);
+	assert_in_range(n, 1, 15);
+	word[n] = '\0';
+	zmq_getsockopt(rig.socket, ZMQ_RCVMORE, &more, &size);
+	if (more) {
+		assert_true(zmq_recv(rig.socket, rest, sizeof(rest), 0) >= 0);
+	}
+}
+
+/* The daemon comes back while the consumer computes: one HELLO, and it lives from there on, however long
+ * it does not read its WELCOME. A second HELLO would begin anew, and send all blocks once more. */
+static void test_duty_without_receiving(void **state)
+{
+	char word[16];
+
+	(void)state;
+	open_member();
+	fcmdata_alive(rig.h);
+	daemon_dies();
+	wait_disconnected();
+	daemon_starts(ZMQ_ROUTER);
+	next_word(word);
+	assert_string_equal(word, "HELLO");
+	welcome();
+	for (uint64_t n = 0; n < 4; n++) {
+		say_block(n, 0, FCMDATA_GOOD);
+	}
+	for (unsigned i = 0; i < 13; i++) { /* 3.25 s: longer than an answer is waited for */
+		next_word(word);
+		assert_string_equal(word, "ALIVE");
+	}
+	assert_int_equal(stats().hellos, 2);
+	for (uint64_t n = 0; n < 4; n++) {
+		fcmdata_release(rig.h, receive(n));
+	}
+	assert_int_equal(stats().state, FCMDATA_MEMBER);
+}
+
+/* Two HELLOs have two WELCOMEs: between them others may have had the slice's rest, and what was handed
+ * out before the second is awaited by nobody. */
+static void test_two_welcomes(void **state)
+{
+	const struct fcmdata_block *b[2];
+	char body[1024];
+	int bytes;
+
+	(void)state;
+	open_member();
+	say_block(0, 0, FCMDATA_GOOD);
+	say_block(1, 0, FCMDATA_GOOD);
+	b[0] = receive(0);
+	b[1] = receive(1);
+	welcome();
+	say_block(5, 0, FCMDATA_GOOD);
+	fcmdata_release(rig.h, receive(5));
+	assert_int_equal(stats().welcomes, 2);
+	assert_int_equal(stats().gap_frames, 3 * BLOCK);
+	assert_int_equal(stats().gap_lost, 0);
+	assert_int_equal(fcmdata_ack(rig.h, &b[1]->key), 0);
+	assert_int_equal(fcmdata_flush(rig.h), 0);
+	assert_false(hear("ACK", body, &bytes, 300));
+	assert_int_equal(stats().acknowledged, 0);
+	say_block(7, 0, FCMDATA_GOOD); /* in one membership again */
+	fcmdata_release(rig.h, receive(7));
+	assert_int_equal(stats().gap_lost, BLOCK);
+	fcmdata_release(rig.h, b[0]);
+	fcmdata_release(rig.h, b[1]);
+}
+
 static void test_refusals(void **state)
 {
 	static const struct {
@@ -539,6 +654,64 @@ static void test_descriptor(void **state)
 	}
 }
 
+/* The loop of whoever gives blocks to workers: nothing comes while all credit is out, and what is done is
+ * acknowledged between two polls. It leaves without a flush, and without waiting for a duty's time. */
+static void test_descriptor_and_acknowledgements(void **state)
+{
+	struct pollfd p = {.events = POLLIN};
+	struct fcm_ack key[16];
+	const struct fcmdata_block *b;
+	unsigned n = 0;
+
+	(void)state;
+	open_member();
+	p.fd = fcmdata_fd(rig.h);
+	for (uint64_t k = 0; k < 16; k++) {
+		say_block(k, 0, FCMDATA_GOOD);
+	}
+	while (n < 16) {
+		assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+		while (fcmdata_receive(rig.h, 0, &b) == 1) {
+			key[n++] = b->key;
+			fcmdata_release(rig.h, b);
+		}
+	}
+	for (n = 0; n < 10; n++) { /* one by one: the loop is told */
+		assert_int_equal(fcmdata_ack(rig.h, &key[n]), 0);
+		assert_int_equal(poll(&p, 1, 0), 1);
+		assert_int_equal(fcmdata_receive(rig.h, 0, &b), 0);
+		assert_int_equal(stats().acknowledged, n + 1);
+	}
+	for (; n < 14; n++) { /* a quarter of the credit: at once */
+		assert_int_equal(fcmdata_ack(rig.h, &key[n]), 0);
+	}
+	assert_int_equal(stats().acknowledged, 14);
+	expect_acks(0, 14);
+}
+
+/* A signal may come between the parts of a message, in and out: it stays whole. */
+static void test_signal_inside_a_message(void **state)
+{
+	const struct fcmdata_block *b;
+
+	(void)state;
+	open_member();
+	say_block(0, 0, FCMDATA_GOOD);
+	fcmdata_release(rig.h, receive(0));
+	interrupts.on = true;
+	for (uint64_t n = 1; n < 9; n++) {
+		say_block(n, 0, FCMDATA_GOOD);
+		b = receive(n);
+		assert_int_equal(fcmdata_ack(rig.h, &b->key), 0);
+		fcmdata_release(rig.h, b);
+	}
+	expect_acks(1, 8);
+	interrupts.on = false;
+	assert_true(interrupts.times > 32);
+	assert_int_equal(stats().strangers, 0);
+	assert_int_equal(stats().hellos, 1);
+}
+
 static void on_alarm(int number)
 {
 	(void)number;
@@ -645,9 +818,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unknown_member, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_remembered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_daemon_comes_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_duty_without_receiving, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_two_welcomes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_messages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_descriptor, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_descriptor_and_acknowledgements, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_signal_inside_a_message, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_signal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_monitor, set_up_monitor, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_configurations, set_up, tear_down),
