@@ -527,10 +527,15 @@ local function show_status(tree, tvb, base, s, h)
 	end
 end
 
+-- Where a part is; of one without bytes, its head: behind it the capture may end.
+local function range_of(tvb, part)
+	return part.have > 0 and tvb(part.body, part.have) or tvb(part.head, part.body - part.head)
+end
+
 local function show_payload(tree, tvb, part, h)
 	local base, bytes = part.body, part.bytes
-	local sub = tree:add(tvb(base, math.max(part.have, 1)), "Payload: " .. plural(bytes, "byte"))
-	local s = tvb:raw(base, part.have)
+	local sub = tree:add(range_of(tvb, part), "Payload: " .. plural(bytes, "byte"))
+	local s = part.have > 0 and tvb:raw(base, part.have) or ""
 	if part.have < bytes then
 		return complain(sub, e.truncated, string.format("Payload cut off: %d of %d bytes are here", part.have, bytes))
 	end
@@ -577,9 +582,13 @@ local function flag_names(flags)
 end
 
 local function show_header(tree, tvb, part)
-	local sub = tree:add(tvb(part.body, math.max(part.have, 1)), "Header")
+	local sub = tree:add(range_of(tvb, part), "Header")
 	if part.bytes ~= HEADER_BYTES then
 		complain(sub, e.malformed, string.format("Header of %d bytes, not %d", part.bytes, HEADER_BYTES))
+		return nil
+	end
+	if part.have == 0 then
+		complain(sub, e.truncated, "Header cut off: nothing of it is here")
 		return nil
 	end
 	local view = tvb(part.body, part.have):tvb()

@@ -231,6 +231,33 @@ def damage_is_told(t, flows):
     t.check("what is not in the capture is told", "cut off" in tshark(t, short, "-V", *as_ours(flows)))
 
 
+def wire(parts):
+    """The parts of a message as ZeroMQ frames them."""
+    return b"".join(bytes(((i + 1 < len(parts)) + 2 * (len(p) > 255),)) + len(p).to_bytes(8 if len(p) > 255 else 1, "big") + p
+                    for i, p in enumerate(parts))
+
+
+def empty_parts(t):
+    """messages whose last part has no bytes, and captures that end where a part begins"""
+    header = bytearray(256)
+    struct.pack_into("<IHH", header, 0, fcm_data.MAGIC, 1, 256)
+    struct.pack_into("<I", header, 252, fcm_data.crc32c(header[:252]))
+    topic, whole, verb = b"pmt.T01.F07", bytes(header), b"BLOCK"
+    cases = [([topic, whole, b""], 0, "Status or index outside"), ([verb, topic, whole, b""], 0, "Status or index outside"),
+             ([topic, b""], 0, "Header of 0 bytes"), ([verb, topic, b""], 0, "Header of 0 bytes"),
+             ([topic, whole], 256, "nothing of it is here"), ([topic, whole, bytes(80)], 80, "0 of 80 bytes are here")]
+    flows = [Flow(61_000 + n, 5710, [(1e9 + n, SERVER, wire(parts))]) for n, (parts, _, _) in enumerate(cases)]
+    rows = []
+    for n, cut in enumerate((0, *(c for _, c, _ in cases if c))):
+        of = [f for f, c in zip(flows, cases) if c[1] == cut]
+        packets, path = segments(of, 1448, handshake=False), os.path.join(t.base, f"empty{n}.pcap")
+        write_pcap(path, ETHERNET, packets, snaplen=max(len(p) for _, p in packets) - cut)
+        rows += columns(t, path, ["tcp.dstport", "_ws.expert.message"], *as_ours(flows))
+    for flow, (parts, cut, told) in zip(flows, cases):
+        found = flat(to_client(rows, flow), "_ws.expert.message")
+        t.check(f"parts of {[len(p) for p in parts]} bytes, {cut} cut off: told", any(told in x for x in found), found)
+
+
 # -- frames
 
 def capture(t):
@@ -341,4 +368,4 @@ def names_agree(t):
 
 
 if __name__ == "__main__":
-    harness.main([names_agree, data_messages, raw_frames])
+    harness.main([names_agree, empty_parts, data_messages, raw_frames])
