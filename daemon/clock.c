@@ -456,15 +456,6 @@ void clock_tick(struct clock *c, uint64_t now_ns)
 	clock_evaluate(c);
 }
 
-/* Whether two labels differ in more than how uncertain they are. */
-static bool label_differs(const struct label *a, const struct label *b)
-{
-	return a->time_epoch != b->time_epoch || a->source != b->source || a->state != b->state ||
-	       a->leap != b->leap || a->tai_utc_s != b->tai_utc_s ||
-	       a->anchor_count != b->anchor_count || a->anchor_tai_ns != b->anchor_tai_ns ||
-	       a->leap_tai_ns != b->leap_tai_ns;
-}
-
 bool clock_take_label(struct clock *c, struct label *ret_label)
 {
 	if (c->ever_taken && !label_differs(&c->label, &c->taken) &&

@@ -7,6 +7,7 @@
 #ifndef DAEMON_LABEL_H
 #define DAEMON_LABEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum label_source {
@@ -38,6 +39,21 @@ struct label {
 	uint64_t reserved1[2];
 };
 _Static_assert(sizeof(struct label) == 56, "label");
+
+/* Whether two labels differ in more than how uncertain they are. */
+static inline bool label_differs(const struct label *a, const struct label *b)
+{
+	return a->time_epoch != b->time_epoch || a->source != b->source || a->state != b->state ||
+	       a->leap != b->leap || a->tai_utc_s != b->tai_utc_s ||
+	       a->anchor_count != b->anchor_count || a->anchor_tai_ns != b->anchor_tai_ns ||
+	       a->leap_tai_ns != b->leap_tai_ns;
+}
+
+/* Whether they differ at all: the clock tells of an uncertainty that grows once a second. */
+static inline bool label_changed(const struct label *a, const struct label *b)
+{
+	return label_differs(a, b) || a->uncertainty_ns != b->uncertainty_ns;
+}
 
 /* TAI since 1970 of the start of `count`; only with anchor_tai_ns != INT64_MIN. */
 static inline int64_t label_tai_ns(const struct label *l, uint64_t count)

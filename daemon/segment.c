@@ -28,6 +28,7 @@ struct segment {
 	uint32_t number; /* of the next segment */
 	/* what is written */
 	uint32_t dma_epoch, serial, boot_count;
+	uint32_t run;  /* of the open segment */
 	uint64_t next; /* behind the last cell; 0: none */
 	/* the open segment */
 	int fd; /* -1: none */
@@ -340,6 +341,7 @@ static int open_segment(struct segment *s, uint32_t dma_epoch, uint64_t count, u
 	s->dma_epoch = dma_epoch;
 	s->serial = h.serial;
 	s->boot_count = h.boot_count;
+	s->run = h.run;
 	tdm_segment_seal(&h);
 	r = write_at(s, &v, 1);
 	return r ? r : write_label(s, count, time_ns);
@@ -349,7 +351,7 @@ static int open_segment(struct segment *s, uint32_t dma_epoch, uint64_t count, u
 
 void segment_set_state(struct segment *s, const struct segment_state *state)
 {
-	if (s->stated && s->fd >= 0 && s->state.label.time_epoch != state->label.time_epoch) {
+	if (s->stated && s->fd >= 0 && label_changed(&s->state.label, &state->label)) {
 		s->told = false;
 	}
 	s->state = *state;
@@ -379,8 +381,8 @@ int segment_turn(struct segment *s, uint32_t dma_epoch, uint64_t count, uint64_t
 	uint64_t from = goes_on && !is_pps_hole(s->next, count) ? s->next : count;
 	int r = 0;
 
-	if (s->fd >= 0 &&
-	    (!goes_on || s->offset >= s->config.bytes || s->indexed + 2 >= INDEX_MAX)) {
+	if (s->fd >= 0 && (!goes_on || s->run != s->state.run || s->offset >= s->config.bytes ||
+			   s->indexed + 2 >= INDEX_MAX)) {
 		r = close_segment(s);
 	}
 	if (r == 0 && s->fd < 0) {

@@ -43,17 +43,6 @@ void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, uint32_t serial
 	atomic_store(&l->floor, tap_ticket(l->life, position));
 }
 
-void tap_end(struct tap *t, unsigned link)
-{
-	struct tap_link *l = &t->link[link];
-
-	pthread_mutex_lock(&l->lease);
-	atomic_store(&l->floor, tap_ticket(l->life + 1, 0));
-	pthread_mutex_unlock(&l->lease);
-	l->feeding = false;
-	l->mark = 0;
-}
-
 static struct tap_entry *put(struct tap *t, unsigned link, enum tap_kind kind)
 {
 	struct tap_entry *place = queue_reserve(&t->queue);
@@ -67,6 +56,39 @@ static struct tap_entry *put(struct tap *t, unsigned link, enum tap_kind kind)
 		};
 	}
 	return place;
+}
+
+/* Cells that the queue had no place for go first. False: it has none now either. */
+static bool put_missed(struct tap *t, unsigned link)
+{
+	struct tap_link *l = &t->link[link];
+
+	while (l->missed_n > 0) {
+		struct tap_entry *e = put(t, link, TAP_LET_GO);
+
+		if (!e) {
+			return false;
+		}
+		e->dma_epoch = l->missed[0].dma_epoch;
+		e->count = l->missed[0].count;
+		e->frames = l->missed[0].frames;
+		queue_commit(&t->queue);
+		l->missed_n--;
+		memmove(&l->missed[0], &l->missed[1], l->missed_n * sizeof(l->missed[0]));
+	}
+	return true;
+}
+
+void tap_end(struct tap *t, unsigned link)
+{
+	struct tap_link *l = &t->link[link];
+
+	pthread_mutex_lock(&l->lease);
+	atomic_store(&l->floor, tap_ticket(l->life + 1, 0));
+	pthread_mutex_unlock(&l->lease);
+	put_missed(t, link); /* what finds no place now does in the link's next life */
+	l->feeding = false;
+	l->mark = 0;
 }
 
 void tap_suspect(struct tap *t, unsigned link, uint64_t count, uint64_t now_ns)
@@ -97,32 +119,14 @@ bool tap_feeding(struct tap *t, unsigned link, uint64_t release_position, uint64
 		l->fed_from = tap_ticket(l->life, release_position);
 		l->fed = l->fed_from;
 		l->mark = 0;
-		l->missed = 0;
 		l->told = false;
+	}
+	if (!feeds) { /* nobody misses them */
+		l->missed_n = 0;
 	}
 	l->feeding = feeds;
 	*ret_from = l->fed & POSITION_MASK;
 	return feeds;
-}
-
-/* Cells that the queue had no place for go first. False: it has none now either. */
-static bool put_missed(struct tap *t, unsigned link)
-{
-	struct tap_link *l = &t->link[link];
-	struct tap_entry *e;
-
-	if (l->missed == 0) {
-		return true;
-	}
-	e = put(t, link, TAP_LET_GO);
-	if (!e) {
-		return false;
-	}
-	e->count = l->missed_count;
-	e->frames = l->missed;
-	queue_commit(&t->queue);
-	l->missed = 0;
-	return true;
 }
 
 static bool put_state(struct tap *t, unsigned link, uint64_t count, const struct label *label,
@@ -131,7 +135,7 @@ static bool put_state(struct tap *t, unsigned link, uint64_t count, const struct
 	struct tap_link *l = &t->link[link];
 	struct tap_entry *e;
 
-	if (l->told && l->told_time_epoch == label->time_epoch && l->told_run == run) {
+	if (l->told && !label_changed(&l->told_label, label) && l->told_run == run) {
 		return true;
 	}
 	e = put(t, link, TAP_STATE);
@@ -145,18 +149,25 @@ static bool put_state(struct tap *t, unsigned link, uint64_t count, const struct
 	e->state.boot_count = l->boot_count;
 	queue_commit(&t->queue);
 	l->told = true;
-	l->told_time_epoch = label->time_epoch;
+	l->told_label = *label;
 	l->told_run = run;
 	return true;
 }
 
+/* One range as long as they follow each other: counts in between may never have been. */
 static void miss(struct tap_link *l, uint64_t count, uint64_t frames)
 {
-	if (l->missed == 0) {
-		l->missed_count = count;
+	struct tap_missed *last = l->missed_n > 0 ? &l->missed[l->missed_n - 1] : NULL;
+	bool later = last && last->dma_epoch == l->dma_epoch && last->count < count;
+
+	if (later && last->count + last->frames == count) {
+		last->frames += frames;
+	} else if (later && l->missed_n == TAP_MISSED) { /* they are too many: better than none */
+		last->frames = count + frames - last->count;
+	} else {
+		l->missed_n += l->missed_n < TAP_MISSED;
+		l->missed[l->missed_n - 1] = (struct tap_missed){l->dma_epoch, count, frames};
 	}
-	l->missed += frames;
-	l->missed_end = count + frames;
 }
 
 void tap_offer(struct tap *t, unsigned link, uint64_t position, const struct nanet3_event *e,

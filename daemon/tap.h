@@ -59,6 +59,13 @@ struct tap_entry {
 	};
 };
 
+/* Cells that the queue had no place for. */
+struct tap_missed {
+	uint32_t dma_epoch;
+	uint64_t count, frames;
+};
+#define TAP_MISSED 8u
+
 /* A link's; capture's own but for the atomics and the lease. */
 struct tap_link {
 	_Atomic uint64_t floor; /* capture's: tickets below may be overwritten */
@@ -72,9 +79,11 @@ struct tap_link {
 		fed;	   /* tickets: first and behind the last offered since the feed began */
 	uint64_t until_ns; /* feed until then, whether it is wanted or not */
 	uint32_t dma_epoch, serial, boot_count;
-	uint64_t mark, mark_ns;			   /* an entry, and when it was offered; 0: none */
-	uint64_t missed_count, missed, missed_end; /* cells the queue had no place for */
-	uint32_t told_time_epoch, told_run;
+	uint64_t mark, mark_ns;		      /* an entry, and when it was offered; 0: none */
+	struct tap_missed missed[TAP_MISSED]; /* not told yet, in order */
+	unsigned missed_n;
+	struct label told_label;
+	uint32_t told_run;
 	bool told;
 	uint64_t let_go; /* buffers, since the start */
 };

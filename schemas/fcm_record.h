@@ -12,15 +12,15 @@
  *     GAP       the board has no data for these cells; reason: NANET3_GAP_* of driver/nanet3.h
  *     LET_GO    the recorder did not keep up and let these cells go
  *     LABEL     struct fcm_record_label: which TAI a count is, from this record on; the first record of
- *               every segment, and again with each new time epoch
+ *               every segment, and again whenever something in it has changed
  *     INDEX     the last of a segment: u64 offset[] of its DATA, GAP and LET_GO records, in order, and last
  *               its own: so the last 8 bytes of the file say where it begins; `count` and `frames` as of
  *               the first of them and of all of them together
  *
  * Cells follow each other without a hole inside a DMA epoch: what is not there is a GAP or a LET_GO. (But
  * for counts that never existed: after a PPS that came early the next record begins at a higher multiple
- * of 8000, as in driver/nanet3.h.) A new epoch begins a new segment, and so does a daemon that goes on
- * with a recording; the cells of a series never overlap.
+ * of 8000, as in driver/nanet3.h.) A new epoch begins a new segment, and so do a new run and a daemon that
+ * goes on with a recording; the cells of a series never overlap.
  *
  * A segment may end anywhere: whoever wrote it was killed, or the disk was full. Everything before the
  * first record whose header or data do not match their checksum is good; an INDEX saves the walk, its

@@ -51,6 +51,7 @@ struct play_link {
 	uint64_t told_hole;		 /* count below which holes have been told of */
 	bool labelled;
 	struct fcm_record_label label; /* the last one read */
+	uint64_t label_count;	       /* it holds from here on */
 	struct place now;
 };
 
@@ -72,6 +73,7 @@ struct play {
 	uint64_t origin_ns;	   /* monotonic time of the act's first step, when recorded */
 	bool labelled, relabelled; /* relabelled: the owners do not know yet */
 	struct fcm_record_label label;
+	uint64_t label_count;
 	struct play_stats stats;
 };
 
@@ -98,15 +100,20 @@ static const char *name_of(const struct play_link *l)
 
 /* ------------------------------------------------------------------------ reading */
 
-/* All links carry the same labels: the first that comes to one brings it, nobody brings an old one back. */
+/* All links carry the same labels: the first that comes to one brings it, nobody brings an old one back. In
+ * a time epoch only a leap second may still be announced: nobody need know that at once. */
 static void take_label(struct play *p, const struct play_link *l)
 {
-	if (l->labelled &&
-	    (!p->labelled || (int32_t)(l->label.time_epoch - p->label.time_epoch) > 0)) {
-		p->label = l->label;
-		p->labelled = true;
-		p->relabelled = true;
+	const int32_t ahead = (int32_t)(l->label.time_epoch - p->label.time_epoch);
+
+	if (!l->labelled ||
+	    (p->labelled && (ahead < 0 || (ahead == 0 && l->label_count <= p->label_count)))) {
+		return;
 	}
+	p->relabelled = p->relabelled || !p->labelled || ahead > 0;
+	p->label = l->label;
+	p->label_count = l->label_count;
+	p->labelled = true;
 }
 
 static void end_segment(struct play *p, struct play_link *l)
@@ -159,6 +166,7 @@ static bool read_record(struct play *p, struct play_link *l)
 	while ((n = recording_next(&l->file, &r)) > 0) {
 		if (r.kind == FCM_RECORD_LABEL) {
 			l->label = recording_label(l->file.data);
+			l->label_count = r.count;
 			l->labelled = true;
 		}
 		if (has_cells(&r) && r.count + r.frames <= COUNT_LIMIT) {

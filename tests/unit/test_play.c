@@ -276,6 +276,36 @@ static void odd_labels(void **state)
 	}
 }
 
+/* A leap second may be announced within a time epoch. */
+static void leap_announced(void **state)
+{
+	struct fcm_record_label label = {.time_epoch = 9,
+					 .tai_utc_s = 37,
+					 .anchor_count = A,
+					 .anchor_tai_ns = 1798761636000000000,
+					 .leap_tai_ns = INT64_MAX};
+	struct rec r;
+	struct play *p;
+
+	(void)state;
+	rec_init(&r);
+	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
+	put_label(&r, label);
+	rec_data(&r, 1);
+	label.leap_tai_ns = 1798761637000000000;
+	put_label(&r, label);
+	rec_data(&r, 1);
+	r.count = A + 8000;
+	rec_data(&r, 2);
+	p = begin(&r);
+	play_go(p);
+	expect(p, 0, A, 2, TDM_GOOD); /* nobody waits for it */
+	expect(p, 0, A + 8000, 1, TDM_GOOD);
+	assert_int_equal(roof_of(p).tod_second, 86400);
+	play_destroy(p);
+	rec_fini(&r);
+}
+
 /* A short second: the count goes up to the next, and a PPS is there. Another hole is a loss. */
 static void holes_in_the_count(void **state)
 {
@@ -536,6 +566,7 @@ int main(void)
 		cmocka_unit_test(holes_in_the_count),
 		cmocka_unit_test(epochs),
 		cmocka_unit_test(boots),
+		cmocka_unit_test(leap_announced),
 		cmocka_unit_test(pace),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(a_segment_missing),

@@ -208,9 +208,36 @@ static void test_new_label(void **state)
 	next.label.time_epoch = 2;
 	segment_set_state(s, &next);
 	assert_int_equal(put(s, 5, FIRST + 4, 4), 0);
+	next.label.leap_tai_ns = 1; /* in the same time epoch */
+	segment_set_state(s, &next);
+	assert_int_equal(put(s, 5, FIRST + 8, 4), 0);
+	segment_set_state(s, &next); /* no news */
+	assert_int_equal(put(s, 5, FIRST + 12, 4), 0);
 	assert_int_equal(segment_end(s), 0);
 	segment_destroy(s);
-	assert_segment(0, "L0 D0+4 L4 D4+4 I0+8", RECORD_WHOLE);
+	assert_segment(0, "L0 D0+4 L4 D4+4 L8 D8+4 D12+4 I0+16", RECORD_WHOLE);
+}
+
+static void test_new_run(void **state)
+{
+	struct segment *s = create(1 << 30);
+	struct segment_state next = state_1;
+	struct fcm_segment_header h;
+	char text[100];
+
+	(void)state;
+	assert_int_equal(put(s, 5, FIRST, 4), 0);
+	next.run = 10;
+	segment_set_state(s, &next);
+	assert_int_equal(put(s, 5, FIRST + 4, 4), 0);
+	assert_int_equal(segment_end(s), 0);
+	segment_destroy(s);
+	assert_int_equal(show(0, text, sizeof(text), &h), RECORD_WHOLE);
+	assert_string_equal(text, "L0 D0+4 I0+4");
+	assert_int_equal(h.run, 9);
+	assert_int_equal(show(1, text, sizeof(text), &h), RECORD_WHOLE);
+	assert_string_equal(text, "L4 D4+4 I4+4");
+	assert_int_equal(h.run, 10);
 }
 
 /* What turned out to be nobody's while it was written. */
@@ -349,9 +376,16 @@ int main(void)
 {
 #define ON_DISK(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		ON_DISK(test_series),	 ON_DISK(test_holes),	ON_DISK(test_new_label),
-		ON_DISK(test_undo),	 ON_DISK(test_resumed), ON_DISK(test_resumed_with_hole),
-		ON_DISK(test_full_disk), ON_DISK(test_ticks),	cmocka_unit_test(test_names),
+		ON_DISK(test_series),
+		ON_DISK(test_holes),
+		ON_DISK(test_new_label),
+		ON_DISK(test_new_run),
+		ON_DISK(test_undo),
+		ON_DISK(test_resumed),
+		ON_DISK(test_resumed_with_hole),
+		ON_DISK(test_full_disk),
+		ON_DISK(test_ticks),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests_name("segments", tests, NULL, NULL);

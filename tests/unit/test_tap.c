@@ -43,11 +43,17 @@ static struct nanet3_event completion(uint64_t position)
 				     .length = 160000};
 }
 
-static void offer(uint64_t position, uint64_t now_ns)
+static void offer_at(uint64_t position, uint64_t count, uint64_t now_ns)
 {
 	struct nanet3_event e = completion(position);
 
+	e.frame_count = count;
 	tap_offer(&T, 1, position, &e, data, 160000, &label, 3, now_ns);
+}
+
+static void offer(uint64_t position, uint64_t now_ns)
+{
+	offer_at(position, FIRST + position * 16, now_ns);
 }
 
 /* Positions [from, to) of a wanted link. */
@@ -180,6 +186,104 @@ static void test_full_queue_is_counted(void **state)
 	assert_int_equal(e.count, end + frames);
 }
 
+static void assert_let_go(uint32_t epoch, uint64_t count, uint64_t frames)
+{
+	struct tap_entry e;
+
+	assert_true(next(&e));
+	assert_int_equal(e.kind, TAP_LET_GO);
+	assert_int_equal(e.dma_epoch, epoch);
+	assert_int_equal(e.count, count);
+	assert_int_equal(e.frames, frames);
+}
+
+/* Counts that never were are not let go. */
+static void test_missed_across_hole(void **state)
+{
+	const uint64_t second = FIRST + 8000;
+	struct tap_entry e;
+
+	(void)state;
+	feed(100, 165, 1000); /* a queue of 64: a state and 63 completions */
+	offer_at(165, second, 1000);
+	offer_at(166, second + 16, 1000);
+	while (next(&e)) {
+	}
+	offer_at(167, second + 32, 1000);
+	assert_let_go(5, FIRST + 163 * 16, 32);
+	assert_let_go(5, second, 32);
+	assert_true(next(&e));
+	assert_int_equal(e.kind, TAP_CELLS);
+	assert_int_equal(e.count, second + 32);
+}
+
+/* More holes than there are places: up to the end all is let go, and nothing is told twice. */
+static void test_missed_in_pieces(void **state)
+{
+	uint64_t count = FIRST + 163 * 16, from = 0;
+	struct tap_entry e;
+
+	(void)state;
+	feed(100, 164, 1000);
+	for (unsigned i = 0; i < 2 * TAP_MISSED; i++) {
+		count += 8000;
+		offer_at(164 + i, count, 1000);
+	}
+	while (next(&e)) {
+	}
+	offer_at(400, count + 16, 1000);
+	while (next(&e) && e.kind == TAP_LET_GO) {
+		assert_true(e.count >= from);
+		from = e.count + e.frames;
+	}
+	assert_int_equal(from, count + 16);
+	assert_int_equal(e.kind, TAP_CELLS);
+}
+
+/* What was missed at the end of a DMA epoch is told before what the next one begins with. */
+static void test_missed_over_lives(void **state)
+{
+	struct tap_entry e;
+
+	(void)state;
+	feed(100, 165, 1000);
+	tap_end(&T, 1); /* no place */
+	tap_begin(&T, 1, 6, 7, 1, 0);
+	while (next(&e)) {
+	}
+	feed(0, 1, 2000);
+	assert_let_go(5, FIRST + 163 * 16, 32);
+	assert_true(next(&e));
+	assert_int_equal(e.kind, TAP_STATE);
+	assert_int_equal(e.dma_epoch, 6);
+	for (uint64_t at = 1; at < 100; at++) {
+		offer(at, 2000);
+	}
+	while (next(&e)) {
+	}
+	tap_end(&T, 1); /* at once: it may be long until there is a next */
+	assert_true(next(&e));
+	assert_int_equal(e.kind, TAP_LET_GO);
+	assert_int_equal(e.dma_epoch, 6);
+	assert_false(next(&e));
+}
+
+static void test_missed_by_nobody(void **state)
+{
+	struct tap_entry e;
+	uint64_t at;
+
+	(void)state;
+	feed(100, 165, 1000);
+	atomic_store(&T.link[1].wanted, false);
+	assert_false(tap_feeding(&T, 1, 165, 1000, &at));
+	while (next(&e)) {
+	}
+	feed(165, 166, 2000);
+	assert_true(next(&e));
+	assert_int_equal(e.kind, TAP_STATE);
+}
+
 static void test_lives(void **state)
 {
 	struct tap_entry e, old;
@@ -211,7 +315,10 @@ static void test_new_label(void **state)
 	feed(100, 102, 1000);
 	label.time_epoch = 2;
 	offer(102, 1000);
+	label.uncertainty_ns = 70; /* and so on: in a time epoch, too */
+	offer(103, 1000);
 	label.time_epoch = 1;
+	label.uncertainty_ns = 0;
 	for (unsigned i = 0; i < 3; i++) {
 		assert_true(next(&e));
 	}
@@ -219,6 +326,10 @@ static void test_new_label(void **state)
 	assert_int_equal(e.kind, TAP_STATE);
 	assert_int_equal(e.state.label.time_epoch, 2);
 	assert_int_equal(e.count, FIRST + 102 * 16);
+	assert_true(next(&e));
+	assert_true(next(&e));
+	assert_int_equal(e.kind, TAP_STATE);
+	assert_int_equal(e.state.label.uncertainty_ns, 70);
 }
 
 static void test_suspect(void **state)
@@ -335,6 +446,10 @@ int main(void)
 		ON_TAP(test_crowded_lets_go),
 		ON_TAP(test_one_that_follows),
 		ON_TAP(test_full_queue_is_counted),
+		ON_TAP(test_missed_across_hole),
+		ON_TAP(test_missed_in_pieces),
+		ON_TAP(test_missed_over_lives),
+		ON_TAP(test_missed_by_nobody),
 		ON_TAP(test_lives),
 		ON_TAP(test_new_label),
 		ON_TAP(test_suspect),
