@@ -10,12 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tdm/frame.h"
 
 #define SECOND_NS 1000000000ll
 #define FRAME_NS  (SECOND_NS / TDM_FRAMES_PER_SECOND)
+#define WAIT_NS	  10000000 /* a writer has written the rest of a record by then, or some of it */
+#define WAITS_MAX 100u
+#define FRESH_S	  10	       /* what nobody has written to for so long has no writer */
 #define REACH	  (1ull << 45) /* counts: 139 years, and no sum below overflows */
 
 /* ---------------------------------------------------------------------------------- segments */
@@ -156,6 +160,33 @@ static ssize_t read_file(void *context, uint64_t offset, void *to, size_t length
 	return (ssize_t)done;
 }
 
+/* The file ends early: its writer may be in the middle of it. True: wait()ed, look again. `*size`: at the last
+ * look, first -1. */
+static bool may_grow(int fd, off_t *size)
+{
+	const struct timespec wait = {.tv_nsec = WAIT_NS};
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || st.st_size == *size ||
+	    llabs(time(NULL) - st.st_mtime) > FRESH_S) {
+		return false;
+	}
+	*size = st.st_size;
+	nanosleep(&wait, NULL);
+	return true;
+}
+
+static int begin_walk(struct recording_file *f)
+{
+	off_t size = -1;
+	int err;
+
+	do {
+		err = tdm_walk_begin(&f->walk, read_file, (void *)(intptr_t)f->fd);
+	} while (err == -ENODATA && may_grow(f->fd, &size));
+	return err;
+}
+
 int recording_open(struct recording_file *f, const char *path)
 {
 	/* A pipe in the place of a segment must not hold us up. */
@@ -170,9 +201,7 @@ int recording_open(struct recording_file *f, const char *path)
 	if (err == 0 && !S_ISREG(st.st_mode)) {
 		err = S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
 	}
-	if (err == 0) {
-		err = tdm_walk_begin(&new.walk, read_file, (void *)(intptr_t) new.fd);
-	}
+	err = err ? err : begin_walk(&new);
 	if (err == 0) {
 		new.data = malloc((size_t) new.walk.segment.data_bytes_max + 1);
 		err = new.data ? 0 : -ENOMEM;
@@ -194,7 +223,15 @@ void recording_close(struct recording_file *f)
 
 int recording_next(struct recording_file *f, struct fcm_record_header *ret_header)
 {
-	return tdm_walk_next(&f->walk, ret_header, f->data);
+	unsigned waits = 0;
+	off_t size = -1;
+	int n;
+
+	do { /* damaged, too: a record that is taken back makes place for another */
+		n = tdm_walk_next(&f->walk, ret_header, f->data);
+	} while (n == 0 && (f->walk.end == RECORD_CUT || f->walk.end == RECORD_DAMAGED) &&
+		 waits++ < WAITS_MAX && may_grow(f->fd, &size));
+	return n;
 }
 
 /* ------------------------------------------------------------------------------------- labels */

@@ -46,7 +46,8 @@ struct recording_file {
 /* 0, or what open(2), tdm_walk_begin() or malloc(3) say; *f is then untouched. */
 int recording_open(struct recording_file *f, const char *path);
 void recording_close(struct recording_file *f);
-/* tdm_walk_next() with data in f->data, checked. */
+/* tdm_walk_next() with data in f->data, checked. A segment that is being written is cut, or damaged, only when
+ * it still is after 10 ms without a change. */
 int recording_next(struct recording_file *f, struct fcm_record_header *ret_header);
 
 /* The label of a LABEL record whose data stand at `data`. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -189,4 +190,5 @@ void rec_store(const char *path, const void *bytes, size_t length)
 	assert_non_null(f);
 	assert_int_equal(fwrite(bytes, 1, length, f), length);
 	assert_int_equal(fclose(f), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){{1}, {1}}, 0), 0);
 }

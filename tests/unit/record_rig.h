@@ -56,7 +56,7 @@ void rec_cell(unsigned link, uint64_t count, uint8_t cell[TDM_FRAME_BYTES]);
 /* When the cell was handed over: 8000 a second. */
 uint64_t rec_mono_ns(uint64_t count);
 
-/* The file's bytes, for damage: malloc'ed. */
+/* The file's bytes, for damage: malloc'ed. What is stored is old: nobody is writing to it any more. */
 uint8_t *rec_load(const char *path, size_t *ret_length);
 void rec_store(const char *path, const void *bytes, size_t length);
 

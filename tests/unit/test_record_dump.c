@@ -3,6 +3,8 @@
  * fcmctl record dump: what it says of a recording whose every cell is known, of one that is cut or damaged
  * at any place, and what it writes for Wireshark. Run as the command is, its output read back.
  */
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -418,6 +421,61 @@ static void cut_anywhere(void **state)
 	rec_fini(&r);
 }
 
+struct writer_of_rest {
+	const char *path;
+	const uint8_t *rest;
+	size_t length;
+};
+
+static void *write_rest(void *context)
+{
+	const struct writer_of_rest *w = context;
+	FILE *f = fopen(w->path, "abe");
+
+	for (size_t done = 0; f && done < w->length; done += 2000) {
+		usleep(1000);
+		fwrite(w->rest + done, 1, w->length - done < 2000 ? w->length - done : 2000, f);
+		fflush(f);
+	}
+	if (f) {
+		fclose(f);
+	}
+	return NULL;
+}
+
+/* A record that is just being written is waited for, as long as it grows. */
+static void being_written(void **state)
+{
+	const struct timespec now[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+	int code = CTL_NOT;
+	size_t length;
+	uint8_t *bytes;
+	struct rec r;
+
+	(void)state;
+	rec_init(&r);
+	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
+	rec_data(&r, 1);
+	rec_end(&r);
+	bytes = rec_load(r.path, &length);
+	/* The machine may be too busy for the writer to go on in time. */
+	for (unsigned i = 0; i < 50 && code != CTL_DONE; i++) {
+		struct writer_of_rest w = {r.path, bytes + 300, length - 300};
+		pthread_t writer;
+
+		rec_store(r.path, bytes, 300);
+		assert_int_equal(utimensat(AT_FDCWD, r.path, now, 0), 0);
+		assert_int_equal(pthread_create(&writer, NULL, write_rest, &w), 0);
+		code = dump((struct words){.path = r.directory, .link = -1});
+		pthread_join(writer, NULL);
+	}
+	assert_int_equal(code, CTL_DONE);
+	assert_string_equal(text_of(out.items - 1, "end"), "open");
+	assert_int_equal(number_of(out.items - 1, "byte"), length);
+	free(bytes);
+	rec_fini(&r);
+}
+
 /* Any bytes: no crash, whatever is asked for. */
 static void damaged_anywhere(void **state)
 {
@@ -565,6 +623,7 @@ int main(void)
 		cmocka_unit_test(every_hit),
 		cmocka_unit_test(slots_samples_words),
 		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(being_written),
 		cmocka_unit_test(damaged_anywhere),
 		cmocka_unit_test(hostile),
 		cmocka_unit_test(no_recording),
