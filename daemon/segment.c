@@ -15,6 +15,7 @@
 #include "daemon/now.h"
 #include "driver/nanet3.h"
 #include "tdm/frame.h"
+#include "tdm/recording.h"
 
 #define INDEX_MAX  65536u		 /* records of a segment */
 #define MERGE_MAX  TDM_FRAMES_PER_SECOND /* cells of a merged gap: readers shall not wait longer */
@@ -41,48 +42,27 @@ struct segment {
 	struct segment_counts counts;
 };
 
-int segment_name_parse(const char *name, unsigned *ret_link, uint32_t *ret_number)
-{
-	unsigned link, number;
-	int end = 0;
-
-	if (sscanf(name, "link%1u-%5u" FCM_SEGMENT_SUFFIX "%n", &link, &number, &end) != 2 ||
-	    end == 0 || name[end] || link >= NANET3_LINKS) {
-		return -ENOENT;
-	}
-	*ret_link = link;
-	*ret_number = number;
-	return 0;
-}
-
 /* ------------------------------------------------------------------------------- what is there */
 
-static ssize_t read_file(void *context, uint64_t offset, void *to, size_t length)
+/* The data at `offset` are those that the header is of: a kill, and a power cut, may leave others. */
+static bool is_good(int fd, uint64_t offset, const struct fcm_record_header *h)
 {
-	size_t done = 0;
+	uint8_t *data = malloc(h->bytes + 1ul);
+	ssize_t n = data ? recording_read((void *)(intptr_t)fd, offset, data, h->bytes) : -ENOMEM;
+	bool good = n == (ssize_t)h->bytes && tdm_record_check_data(h, data) == 0;
 
-	while (done < length) {
-		ssize_t n = pread(*(int *)context, (uint8_t *)to + done, length - done,
-				  (off_t)(offset + done));
-
-		if (n < 0) {
-			return -errno;
-		}
-		if (n == 0) {
-			break;
-		}
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
+	free(data);
+	return good;
 }
 
-/* Where the cells of a segment end. */
+/* Where the cells of a segment end: before the last record with cells, if that is not good. */
 static void read_end(struct segment *s, int fd)
 {
+	struct fcm_record_header h, last = {.frames = 0};
 	struct record_walk walk;
-	struct fcm_record_header h;
+	uint64_t data_at = 0;
 
-	if (tdm_walk_begin(&walk, read_file, &fd) < 0) {
+	if (tdm_walk_begin(&walk, recording_read, (void *)(intptr_t)fd) < 0) {
 		return; /* cut before its header was whole: it has no cells */
 	}
 	s->dma_epoch = walk.segment.dma_epoch;
@@ -90,10 +70,13 @@ static void read_end(struct segment *s, int fd)
 	s->boot_count = walk.segment.boot_count;
 	s->next = walk.segment.count;
 	while (tdm_walk_next(&walk, &h, NULL) > 0) {
-		if (h.kind == FCM_RECORD_DATA || h.kind == FCM_RECORD_GAP ||
-		    h.kind == FCM_RECORD_LET_GO) {
-			s->next = h.count + h.frames;
+		if (tdm_record_has_cells(&h)) {
+			last = h;
+			data_at = walk.offset - h.bytes;
 		}
+	}
+	if (last.frames > 0) {
+		s->next = last.count + (is_good(fd, data_at, &last) ? last.frames : 0);
 	}
 }
 
@@ -118,8 +101,8 @@ static int read_series(struct segment *s)
 		unsigned link;
 		uint32_t number;
 
-		if (segment_name_parse(e->d_name, &link, &number) == 0 && link == s->config.link &&
-		    number >= s->number) {
+		if (recording_name_parse(e->d_name, &link, &number) == 0 &&
+		    link == s->config.link && number >= s->number) {
 			s->number = number + 1;
 		}
 	}

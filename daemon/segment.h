@@ -69,7 +69,4 @@ int segment_tick(struct segment *s);
 int segment_end(struct segment *s);
 void segment_get_counts(const struct segment *s, struct segment_counts *ret_counts);
 
-/* -ENOENT: no such name. "link2-00013.fcmr" -> 2, 13. */
-int segment_name_parse(const char *name, unsigned *ret_link, uint32_t *ret_number);
-
 #endif

@@ -177,14 +177,6 @@ static void push_gap(struct dump *d, uint64_t count, uint64_t frames, enum tdm_l
 	}
 }
 
-static enum tdm_loss gap_loss(const struct fcm_record_header *r)
-{
-	return r->kind == FCM_RECORD_GAP && r->reason >= TDM_LOSS_LINK_DOWN &&
-			       r->reason <= TDM_LOSS_RING_FULL
-		       ? (enum tdm_loss)r->reason
-		       : TDM_LOSS_BOARD_FIFO;
-}
-
 static void push(struct dump *d)
 {
 	const struct fcm_record_header *r = &d->record;
@@ -201,14 +193,8 @@ static void push(struct dump *d)
 		tdm_deframe_push(l->deframe, d->file.data, (uint32_t)r->frames, r->count,
 				 on_verdict, d);
 	} else {
-		push_gap(d, r->count, r->frames, gap_loss(r));
+		push_gap(d, r->count, r->frames, tdm_record_loss(r));
 	}
-}
-
-static bool has_cells(const struct fcm_record_header *r)
-{
-	return r->kind == FCM_RECORD_DATA || r->kind == FCM_RECORD_GAP ||
-	       r->kind == FCM_RECORD_LET_GO;
 }
 
 static void show_record(struct dump *d, uint64_t offset)
@@ -216,7 +202,7 @@ static void show_record(struct dump *d, uint64_t offset)
 	const struct record_sink to = {put_item, d};
 	const struct record_place at = place_at(d, d->record.count);
 
-	if (has_cells(&d->record)) {
+	if (tdm_record_has_cells(&d->record)) {
 		if (d->record.count + d->record.frames <= d->from) {
 			return;
 		}
@@ -233,7 +219,7 @@ static void take_record(struct dump *d, uint64_t offset)
 	}
 	if (d->what == RECORDS && d->pcap == NULL) {
 		show_record(d, offset);
-	} else if (has_cells(&d->record)) {
+	} else if (tdm_record_has_cells(&d->record)) {
 		push(d);
 	}
 }

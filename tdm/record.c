@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tdm/frame.h"
-#include "tdm/le.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "headers are written as they lie in memory");
@@ -92,6 +91,20 @@ int tdm_record_check(const void *bytes, const struct fcm_segment_header *segment
 	}
 	*ret_header = h;
 	return 0;
+}
+
+bool tdm_record_has_cells(const struct fcm_record_header *h)
+{
+	return h->kind == FCM_RECORD_DATA || h->kind == FCM_RECORD_GAP ||
+	       h->kind == FCM_RECORD_LET_GO;
+}
+
+enum tdm_loss tdm_record_loss(const struct fcm_record_header *h)
+{
+	return h->kind == FCM_RECORD_GAP && h->reason >= TDM_LOSS_LINK_DOWN &&
+			       h->reason <= TDM_LOSS_RING_FULL
+		       ? (enum tdm_loss)h->reason
+		       : TDM_LOSS_BOARD_FIFO;
 }
 
 int tdm_record_check_data(const struct fcm_record_header *header, const void *data)
@@ -192,67 +205,4 @@ int tdm_walk_next(struct record_walk *walk, struct fcm_record_header *ret_header
 		*ret_header = h;
 	}
 	return r;
-}
-
-/* ----------------------------------------------------------------------------------- the index */
-
-uint64_t tdm_index_offset(const void *data, size_t n)
-{
-	return le64_get((const uint8_t *)data + n * sizeof(uint64_t));
-}
-
-/* Offsets of a file, in order, the index's own last. */
-static int offsets_rise(const void *data, size_t n, uint64_t own)
-{
-	uint64_t before = sizeof(struct fcm_segment_header) - 1;
-
-	for (size_t i = 0; i <= n; i++) {
-		uint64_t offset = tdm_index_offset(data, i);
-
-		if (offset <= before || offset > own) {
-			return 0;
-		}
-		before = offset;
-	}
-	return before == own;
-}
-
-ssize_t tdm_index_read(record_read_fn *read, void *context, uint64_t length,
-		       const struct fcm_segment_header *segment,
-		       struct fcm_record_header *ret_header, void *data)
-{
-	uint8_t bytes[sizeof(struct fcm_record_header)];
-	struct fcm_record_header h;
-	uint64_t at;
-	ssize_t n;
-
-	if (length < sizeof(*segment) + sizeof(h) + sizeof(at)) {
-		return -ENOENT;
-	}
-	n = read(context, length - sizeof(at), bytes, sizeof(at));
-	if (n < (ssize_t)sizeof(at)) {
-		return n < 0 ? n : -ENOENT;
-	}
-	at = le64_get(bytes);
-	if (at < sizeof(*segment) || at > length - sizeof(h) - sizeof(at)) {
-		return -ENOENT;
-	}
-	n = read(context, at, bytes, sizeof(bytes));
-	if (n < (ssize_t)sizeof(bytes)) {
-		return n < 0 ? n : -ENOENT;
-	}
-	if (tdm_record_check(bytes, segment, &h) < 0 || h.kind != FCM_RECORD_INDEX ||
-	    at + sizeof(h) + h.bytes != length) {
-		return -ENOENT;
-	}
-	n = read(context, at + sizeof(h), data, h.bytes);
-	if (n < (ssize_t)h.bytes) {
-		return n < 0 ? n : -ENOENT;
-	}
-	n = (ssize_t)(h.bytes / sizeof(uint64_t)) - 1;
-	if (tdm_record_check_data(&h, data) < 0 || !offsets_rise(data, (size_t)n, at)) {
-		return -ENOENT;
-	}
-	*ret_header = h;
-	return n;
 }

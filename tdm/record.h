@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "schemas/fcm_record.h"
+#include "tdm/deframe.h"
 
 /* Magic, version, sizes and checksum; the rest is the caller's. */
 void tdm_segment_seal(struct fcm_segment_header *header);
@@ -31,6 +32,10 @@ void tdm_record_seal(struct fcm_record_header *header, const void *data);
  * that are not known are well: a reader passes over them. */
 int tdm_record_check(const void *bytes, const struct fcm_segment_header *segment,
 		     struct fcm_record_header *ret_header);
+/* It stands for cells: DATA, GAP or LET_GO. */
+bool tdm_record_has_cells(const struct fcm_record_header *header);
+/* What has become of the cells of one that has them and no data. */
+enum tdm_loss tdm_record_loss(const struct fcm_record_header *header);
 /* The data match their checksum. 0 or -EBADMSG. */
 int tdm_record_check_data(const struct fcm_record_header *header, const void *data);
 
@@ -72,15 +77,5 @@ int tdm_walk_begin(struct record_walk *walk, record_read_fn *read, void *context
  * After an end it may be asked again: a segment that is being written grows.
  */
 int tdm_walk_next(struct record_walk *walk, struct fcm_record_header *ret_header, void *data);
-
-/*
- * The index of a segment of `length` bytes, without a walk. `data`: room for segment->data_bytes_max bytes.
- * Returns how many records it lists, their offsets being tdm_index_offset(data, 0 ...), ascending;
- * -ENOENT: there is none (walk then); errno of `read`.
- */
-ssize_t tdm_index_read(record_read_fn *read, void *context, uint64_t length,
-		       const struct fcm_segment_header *segment,
-		       struct fcm_record_header *ret_header, void *data);
-uint64_t tdm_index_offset(const void *data, size_t n);
 
 #endif

@@ -24,17 +24,19 @@
 
 /* ---------------------------------------------------------------------------------- segments */
 
-/* "link2-00017.fcmr", and nothing behind it. */
-static bool parse_name(const char *name, unsigned *ret_link, uint32_t *ret_number)
+int recording_name_parse(const char *name, unsigned *ret_link, uint32_t *ret_number)
 {
-	int length = 0;
+	unsigned link;
+	uint32_t number;
+	int end = 0;
 
-	/* At most ten digits: whatever is in the directory, it is only looked at. */
-	if (sscanf(name, "link%1u-%9" SCNu32 FCM_SEGMENT_SUFFIX "%n", ret_link, ret_number,
-		   &length) != 2) {
-		return false;
+	if (sscanf(name, "link%1u-%5" SCNu32 FCM_SEGMENT_SUFFIX "%n", &link, &number, &end) != 2 ||
+	    end == 0 || name[end] || link >= RECORDING_LINKS) {
+		return -ENOENT;
 	}
-	return length > 0 && name[length] == '\0' && *ret_link < RECORDING_LINKS;
+	*ret_link = link;
+	*ret_number = number;
+	return 0;
 }
 
 static int add(struct recording *r, const char *path, unsigned link, uint32_t number)
@@ -73,7 +75,7 @@ static int list_directory(struct recording *r, DIR *directory, const char *path)
 	int err = 0;
 
 	while (err == 0 && (entry = readdir(directory))) {
-		if (!parse_name(entry->d_name, &link, &number)) {
+		if (recording_name_parse(entry->d_name, &link, &number) < 0) {
 			continue;
 		}
 		if (snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) >=
@@ -138,7 +140,7 @@ void recording_fini(struct recording *r)
 
 /* ------------------------------------------------------------------------------------- a file */
 
-static ssize_t read_file(void *context, uint64_t offset, void *to, size_t length)
+ssize_t recording_read(void *context, uint64_t offset, void *to, size_t length)
 {
 	const int fd = (int)(intptr_t)context;
 	size_t done = 0;
@@ -182,7 +184,7 @@ static int begin_walk(struct recording_file *f)
 	int err;
 
 	do {
-		err = tdm_walk_begin(&f->walk, read_file, (void *)(intptr_t)f->fd);
+		err = tdm_walk_begin(&f->walk, recording_read, (void *)(intptr_t)f->fd);
 	} while (err == -ENODATA && may_grow(f->fd, &size));
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Recordings as files, for whoever reads them (fcmctl, the emulator): which segments there are, and one of
+ * Recordings as files, for whoever reads them (fcmctl, the emulator, the recorder its own): which segments there are, and one of
  * them opened for tdm/record.h to walk. Beside the pure functions, as a library of its own: this does I/O.
  *
  * Files are read by pread(2), not mapped: one that becomes shorter meanwhile ends early and does no harm.
@@ -27,6 +27,11 @@ struct recording {
 	struct recording_segment *segments; /* by link, then number */
 	size_t count;
 };
+
+/* -ENOENT: not a segment's name. "link2-00013.fcmr" -> 2, 13. */
+int recording_name_parse(const char *name, unsigned *ret_link, uint32_t *ret_number);
+/* pread(2) of all that there is, for a walk: `context` is the descriptor. */
+record_read_fn recording_read;
 
 /*
  * The segments of a recording: those in directory `path` whose names say that they are (linkL-NNNNN.fcmr),

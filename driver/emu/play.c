@@ -151,12 +151,6 @@ static bool open_segment(struct play *p, struct play_link *l)
 	return l->open;
 }
 
-static bool has_cells(const struct fcm_record_header *r)
-{
-	return r->kind == FCM_RECORD_DATA || r->kind == FCM_RECORD_GAP ||
-	       r->kind == FCM_RECORD_LET_GO;
-}
-
 /* The next record with cells of the open segment into l->record; labels on the way are taken. */
 static bool read_record(struct play *p, struct play_link *l)
 {
@@ -169,7 +163,7 @@ static bool read_record(struct play *p, struct play_link *l)
 			l->label_count = r.count;
 			l->labelled = true;
 		}
-		if (has_cells(&r) && r.count + r.frames <= COUNT_LIMIT) {
+		if (tdm_record_has_cells(&r) && r.count + r.frames <= COUNT_LIMIT) {
 			l->record = r;
 			return true;
 		}
@@ -381,13 +375,6 @@ static void tell_let_go(struct play *p, unsigned link, uint64_t count)
 	}
 }
 
-static enum tdm_loss gap_loss(const struct fcm_record_header *r)
-{
-	return r->reason >= NANET3_GAP_LINK_DOWN && r->reason <= NANET3_GAP_RING_FULL
-		       ? (enum tdm_loss)r->reason
-		       : TDM_LOSS_BOARD_FIFO;
-}
-
 static struct place covered_place(struct play *p, unsigned link, uint64_t count)
 {
 	struct play_link *l = &p->links[link];
@@ -399,8 +386,8 @@ static struct place covered_place(struct play *p, unsigned link, uint64_t count)
 				      l->file.data + (count - l->record.count) * TDM_FRAME_BYTES};
 	case FCM_RECORD_GAP:
 		p->stats.gaps++;
-		return (struct place){gap_loss(&l->record) != TDM_LOSS_LINK_DOWN,
-				      gap_loss(&l->record), NULL};
+		return (struct place){tdm_record_loss(&l->record) != TDM_LOSS_LINK_DOWN,
+				      tdm_record_loss(&l->record), NULL};
 	default:
 		p->stats.let_go++;
 		tell_let_go(p, link, count);

@@ -172,8 +172,7 @@ static int read_segment(const struct recording_segment *s)
 	}
 	l->segment = f.walk.segment;
 	while ((r = recording_next(&f, &h)) > 0) {
-		if (h.kind == FCM_RECORD_DATA || h.kind == FCM_RECORD_GAP ||
-		    h.kind == FCM_RECORD_LET_GO) {
+		if (tdm_record_has_cells(&h)) {
 			take(l, &h, f.data);
 		}
 	}

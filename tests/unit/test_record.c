@@ -236,55 +236,6 @@ static void test_unknown_kind_is_passed(void **state)
 	assert_int_equal(got.kind, 77);
 }
 
-static ssize_t index_of(struct sample *s, size_t length, struct fcm_record_header *ret_header)
-{
-	struct record_memory m = {s->bytes, length};
-	struct fcm_segment_header header;
-
-	assert_int_equal(tdm_segment_check(s->bytes, &header), 0);
-	return tdm_index_read(record_read_memory, &m, length, &header, ret_header, data);
-}
-
-static void test_index(void **state)
-{
-	struct sample *s = make();
-	struct fcm_record_header h;
-
-	(void)state;
-	assert_int_equal(index_of(s, s->length, &h), 4);
-	assert_int_equal(h.frames, 8043);
-	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(tdm_index_offset(data, i), s->end[i]);
-	}
-	/* Cut anywhere, or damaged: there is none. */
-	for (size_t length = 0; length < s->length; length++) {
-		assert_int_equal(index_of(s, length, &h), -ENOENT);
-	}
-	for (size_t i = s->end[4]; i < s->length; i++) {
-		s->bytes[i] ^= 0x20;
-		assert_int_equal(index_of(s, s->length, &h), -ENOENT);
-		s->bytes[i] ^= 0x20;
-	}
-}
-
-static void test_index_that_lies(void **state)
-{
-	struct sample *s = make();
-	struct fcm_record_header h = {.kind = FCM_RECORD_INDEX, .frames = 1, .bytes = 40};
-
-	(void)state;
-	for (unsigned bad = 0; bad < 4; bad++) {
-		uint64_t index[8];
-
-		memcpy(index, s->index, sizeof(index));
-		index[bad] = bad % 2 ? index[bad - 1] : s->length + 1;
-		s->length = s->end[4];
-		s->records = 5;
-		add(s, h, index);
-		assert_int_equal(index_of(s, s->length, &h), -ENOENT);
-	}
-}
-
 /* What is asked again goes on where it stopped: a reader may follow a writer. */
 static void test_growing(void **state)
 {
@@ -320,7 +271,6 @@ static void test_read_error(void **state)
 	(void)state;
 	assert_int_equal(tdm_walk_begin(&w, broken_read, &m), 0);
 	assert_int_equal(tdm_walk_next(&w, &h, data), -EIO);
-	assert_int_equal(tdm_index_read(broken_read, &m, m.length, &w.segment, &h, data), -EIO);
 }
 
 int main(void)
@@ -333,8 +283,6 @@ int main(void)
 		cmocka_unit_test(test_zeros),
 		cmocka_unit_test(test_impossible),
 		cmocka_unit_test(test_unknown_kind_is_passed),
-		cmocka_unit_test(test_index),
-		cmocka_unit_test(test_index_that_lies),
 		cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_read_error),
 	};

@@ -19,6 +19,8 @@
 
 #include "daemon/segment.h"
 #include "tdm/frame.h"
+#include "tdm/le.h"
+#include "tdm/recording.h"
 
 #define FIRST 80000u
 
@@ -82,13 +84,6 @@ static int put(struct segment *s, uint32_t epoch, uint64_t count, unsigned n)
 
 /* ---- reading ---- */
 
-static ssize_t read_fd(void *context, uint64_t offset, void *to, size_t length)
-{
-	ssize_t n = pread(*(int *)context, to, length, (off_t)offset);
-
-	return n < 0 ? -errno : n;
-}
-
 /* A segment as a text: "L80000 D80000+16 G80016+4/1 I", and how it ends. Data are checked. */
 static enum record_end show(unsigned number, char *text, size_t size,
 			    struct fcm_segment_header *ret_header)
@@ -96,17 +91,28 @@ static enum record_end show(unsigned number, char *text, size_t size,
 	static const char letters[] = "?DGHLI";
 	static uint8_t data[FCM_RECORD_BYTES_MAX];
 	struct fcm_record_header h;
+	uint64_t offsets[64], offset;
 	struct record_walk w;
-	size_t used = 0;
+	size_t used = 0, n = 0;
 	char name[32];
 	int fd;
 
 	snprintf(name, sizeof(name), "link2-%05u.fcmr", number);
 	fd = openat(dir_fd, name, O_RDONLY);
 	assert_true(fd >= 0);
-	assert_int_equal(tdm_walk_begin(&w, read_fd, &fd), 0);
+	assert_int_equal(tdm_walk_begin(&w, recording_read, (void *)(intptr_t)fd), 0);
 	*text = '\0';
-	while (tdm_walk_next(&w, &h, data) > 0) {
+	for (offset = w.offset; tdm_walk_next(&w, &h, data) > 0; offset = w.offset) {
+		if (h.kind != FCM_RECORD_LABEL) {
+			assert_true(n < 64);
+			offsets[n++] = offset;
+		}
+		if (h.kind == FCM_RECORD_INDEX) {
+			assert_int_equal(h.bytes, n * 8);
+			for (size_t i = 0; i < n; i++) {
+				assert_int_equal(le64_get(data + i * 8), offsets[i]);
+			}
+		}
 		used += (size_t)snprintf(text + used, size - used, "%s%c", used ? " " : "",
 					 letters[h.kind]);
 		if (h.kind == FCM_RECORD_LABEL) {
@@ -145,7 +151,7 @@ static unsigned files(void)
 	DIR *d = opendir(directory);
 
 	while ((e = readdir(d))) {
-		n += segment_name_parse(e->d_name, &link, &number) == 0;
+		n += recording_name_parse(e->d_name, &link, &number) == 0;
 	}
 	closedir(d);
 	return n;
@@ -267,6 +273,7 @@ static void test_resumed(void **state)
 	struct segment *s = create(1 << 30);
 	struct segment_state booted = state_1;
 	char path[128];
+	int fd;
 
 	(void)state;
 	assert_int_equal(put(s, 5, FIRST, 16), 0);
@@ -281,6 +288,18 @@ static void test_resumed(void **state)
 	assert_segment(0, "L0 D0+16", RECORD_CUT);
 	assert_segment(1, "L16 D16+4", RECORD_OPEN);
 
+	/* The bytes of the last record are others than its checksum is of: as if it had not been. */
+	snprintf(path, sizeof(path), "%s/link2-00001.fcmr", directory);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(pwrite(fd, "!", 1, 30000), 1);
+	close(fd);
+	s = create(1 << 30);
+	assert_int_equal(segment_next(s), FIRST + 16);
+	assert_int_equal(put(s, 5, FIRST + 16, 4), 0);
+	segment_destroy(s);
+	assert_segment(1, "L16", RECORD_DAMAGED);
+	assert_segment(2, "L16 D16+4", RECORD_OPEN);
+
 	/* Another boot of the board counts anew. */
 	s = create(1 << 30);
 	assert_int_equal(segment_next(s), FIRST + 20);
@@ -290,17 +309,17 @@ static void test_resumed(void **state)
 	assert_int_equal(put(s, 1, FIRST, 4), 0);
 	assert_int_equal(segment_end(s), 0);
 	segment_destroy(s);
-	assert_segment(2, "L0 D0+4 I0+4", RECORD_WHOLE);
+	assert_segment(3, "L0 D0+4 I0+4", RECORD_WHOLE);
 
 	/* A segment that was cut in its header hides nothing. */
-	snprintf(path, sizeof(path), "%s/link2-00003.fcmr", directory);
+	snprintf(path, sizeof(path), "%s/link2-00004.fcmr", directory);
 	assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
 	s = create(1 << 30);
 	segment_set_state(s, &booted);
 	assert_int_equal(segment_next(s), FIRST + 4);
 	assert_int_equal(put(s, 1, FIRST + 4, 1), 0);
 	segment_destroy(s);
-	assert_segment(4, "L4 D4+1", RECORD_OPEN);
+	assert_segment(5, "L4 D4+1", RECORD_OPEN);
 }
 
 /* After a kill the hole between the last cell written and the first there is is told. */
@@ -363,13 +382,13 @@ static void test_names(void **state)
 	uint32_t number = 9;
 
 	(void)state;
-	assert_int_equal(segment_name_parse("link3-00042.fcmr", &link, &number), 0);
+	assert_int_equal(recording_name_parse("link3-00042.fcmr", &link, &number), 0);
 	assert_int_equal(link, 3);
 	assert_int_equal(number, 42);
-	assert_int_equal(segment_name_parse("link4-00000.fcmr", &link, &number), -ENOENT);
-	assert_int_equal(segment_name_parse("link0-00000.fcmr.gz", &link, &number), -ENOENT);
-	assert_int_equal(segment_name_parse("link0-00000", &link, &number), -ENOENT);
-	assert_int_equal(segment_name_parse("recording.json", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link4-00000.fcmr", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link0-00000.fcmr.gz", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link0-00000", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("recording.json", &link, &number), -ENOENT);
 }
 
 int main(void)
