@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static json_t *time_json(int64_t ns)
 	return ns ? json_real((double)ns / 1e9) : json_null();
 }
 
-static json_t *links_json(unsigned links)
+json_t *record_links_json(unsigned links)
 {
 	json_t *j = json_array();
 
@@ -57,7 +56,7 @@ static json_t *passport(const struct record_dir *r)
 	const struct record_spec *s = &r->spec;
 	json_t *j = json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o}", "version", 1,
 			      "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note", s->note,
-			      "who", s->who, "links", links_json(s->links), "begun",
+			      "who", s->who, "links", record_links_json(s->links), "begun",
 			      time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
 			      time_json(r->ended_ns), "alarm", s->alarm, "alarm_text",
 			      s->alarm_text, "alarm_time", time_json(s->alarm_ns));

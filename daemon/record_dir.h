@@ -9,6 +9,7 @@
 #ifndef DAEMON_RECORD_DIR_H
 #define DAEMON_RECORD_DIR_H
 
+#include <jansson.h>
 #include <limits.h>
 
 #include "daemon/segment.h"
@@ -40,6 +41,8 @@ struct record_spec {
 
 struct record_dir;
 
+/* Links of a bit mask, ascending. */
+json_t *record_links_json(unsigned links);
 /* A name that may be a directory's: letters, digits, . _ -, not beginning with a dot. */
 bool record_dir_name_ok(const char *name);
 /* -EEXIST: there is one of that name; or the disk's error. *spec: with the name it got. */

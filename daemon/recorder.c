@@ -94,6 +94,7 @@ static uint64_t until(const struct record_spec *spec)
 static void begin(struct recorder *r, struct record_dir *recording, uint32_t order)
 {
 	r->recording = recording;
+	r->resumed = order == 0;
 	r->bytes_before = 0;
 	r->status.bytes_per_s = 0;
 	r->until_ns = until(record_dir_spec(recording));
@@ -163,7 +164,8 @@ static void order_start(struct recorder *r, struct recorder_order *order)
 static void end(struct recorder *r, const char *why, struct recorder_trouble t, uint32_t order)
 {
 	struct record_dir *recording = r->recording;
-	struct recorder_event event = {.order = order, .spec = *record_dir_spec(recording)};
+	struct recorder_event event = {
+		.order = order, .resumed = r->resumed, .spec = *record_dir_spec(recording)};
 	int e = record_dir_pause(recording);
 
 	t.error = t.error ? t.error : e;

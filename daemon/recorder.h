@@ -45,6 +45,7 @@ struct recorder_event {
 	uint8_t type;
 	uint8_t link;	/* BLACK_BOX */
 	bool no_room;	/* REFUSED, FAILED: less than min_free is free */
+	bool resumed;	/* not begun by this daemon: the counts are not all */
 	uint32_t order; /* that it answers; 0: nobody asked */
 	int error; /* REFUSED, FAILED: negative errno; REFUSED -EALREADY: one is going on, -EBUSY: none is */
 	char trouble[RECORD_TROUBLE]; /* the same as a text, as in recording.json */

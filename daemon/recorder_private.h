@@ -48,6 +48,7 @@ struct recorder {
 	_Atomic int stop;
 	_Atomic uint64_t stop_by_ns;
 	struct record_dir *recording; /* the one that goes on; NULL */
+	bool resumed;		      /* it was begun by a predecessor */
 	struct record_dir *unsealed; /* one that has ended, but its files do not say so yet; NULL */
 	struct box box[NANET3_LINKS];
 	struct tap_entry state[NANET3_LINKS]; /* the last one told; kind 0: none */

@@ -82,25 +82,20 @@ static void links_text(unsigned links, char *text, size_t size)
 	}
 }
 
-static json_t *links_json(unsigned links)
-{
-	json_t *j = json_array();
-
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (links & 1u << link) {
-			json_array_append_new(j, json_integer(link));
-		}
-	}
-	return j;
-}
-
 static json_t *counts_json(const struct station *s, const struct recorder_event *e)
 {
-	return json_pack("{s:s,s:s,s:o,s:o,s:I,s:I,s:I,s:I}", "name", e->spec.name, "directory",
-			 s->records.directory, "links", links_json(e->spec.links), "until",
-			 json_time(e->spec.until_ns), "bytes", (json_int_t)e->counts.bytes,
-			 "frames", (json_int_t)e->counts.frames, "gap_frames",
-			 (json_int_t)e->counts.gaps, "let_go_frames", (json_int_t)e->counts.let_go);
+	return json_pack("{s:s,s:s,s:o,s:o,s:b,s:I,s:I,s:I,s:I}", "name", e->spec.name, "directory",
+			 s->records.directory, "links", record_links_json(e->spec.links), "until",
+			 json_time(e->spec.until_ns), "resumed", e->resumed, "bytes",
+			 (json_int_t)e->counts.bytes, "frames", (json_int_t)e->counts.frames,
+			 "gap_frames", (json_int_t)e->counts.gaps, "let_go_frames",
+			 (json_int_t)e->counts.let_go);
+}
+
+/* What was written before we were started is not counted. */
+static const char *since(const struct recorder_event *e)
+{
+	return e->resumed ? "since the daemon's start " : "";
 }
 
 static bool take_links(struct station *s, struct control_request *rq, json_t *links,
@@ -314,8 +309,8 @@ static void on_stopped(struct station *s, const struct recorder_event *e,
 	char text[400];
 
 	snprintf(text, sizeof(text),
-		 "%s%s: %llu frames in %llu MB, %llu cells without data, %llu let go",
-		 rq ? "stopped by " : "its time is over", rq ? s->records.who : "",
+		 "%s%s: %s%llu frames in %llu MB, %llu cells without data, %llu let go",
+		 rq ? "stopped by " : "its time is over", rq ? s->records.who : "", since(e),
 		 (unsigned long long)e->counts.frames,
 		 (unsigned long long)(e->counts.bytes / 1000000),
 		 (unsigned long long)e->counts.gaps, (unsigned long long)e->counts.let_go);
@@ -451,7 +446,7 @@ json_t *records_status(struct station *s)
 		"{s:b,s:o,s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:f,s:I,s:o,s:{s:i,s:I,s:I}}",
 		"active", v.active, "name", v.active ? json_string(v.spec.name) : json_null(),
 		"note", v.active ? v.spec.note : "", "who", v.active ? v.spec.who : "", "links",
-		links_json(v.active ? v.spec.links : 0), "since",
+		record_links_json(v.active ? v.spec.links : 0), "since",
 		v.active ? json_time(v.spec.begun_ns) : json_null(), "until",
 		v.active ? json_time(v.spec.until_ns) : json_null(), "bytes",
 		(json_int_t)v.counts.bytes, "frames", (json_int_t)v.counts.frames, "gap_frames",

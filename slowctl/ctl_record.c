@@ -68,12 +68,14 @@ static void render_stop(struct writer *w, const json_t *result)
 {
 	char bytes[32];
 
-	writer_text(w, WRITER_PLAIN,
-		    "recording %s has ended: %lld frames, %s; %lld cells without data, %lld let go",
-		    value_string(result, "name", "?"), value_integer(result, "frames", 0),
-		    size_text(value_at(result, "bytes"), bytes, sizeof(bytes)),
-		    value_integer(result, "gap_frames", 0),
-		    value_integer(result, "let_go_frames", 0));
+	writer_text(
+		w, WRITER_PLAIN,
+		"recording %s has ended: %s%lld frames, %s; %lld cells without data, %lld let go",
+		value_string(result, "name", "?"),
+		value_true(result, "resumed") ? "since the daemon's start " : "",
+		value_integer(result, "frames", 0),
+		size_text(value_at(result, "bytes"), bytes, sizeof(bytes)),
+		value_integer(result, "gap_frames", 0), value_integer(result, "let_go_frames", 0));
 	writer_newline(w);
 }
 

@@ -228,6 +228,7 @@ static void test_start_stop(void **state)
 	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_STOPPED);
 	assert_int_equal(e.order, number);
+	assert_false(e.resumed);
 	assert_int_equal(e.counts.frames, 320);
 	assert_int_equal(e.counts.let_go, 0);
 	assert_true(there("one", "link1-00000.fcmr"));
@@ -348,6 +349,7 @@ static void test_death(void **state)
 	wait_taken();
 	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_STOPPED);
+	assert_true(e.resumed); /* what was written before is not counted */
 	assert_int_equal(e.counts.frames, 80);
 	assert_int_equal(e.counts.let_go, 0);
 	assert_true(there("one", "link1-00001.fcmr"));
