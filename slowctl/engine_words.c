@@ -543,6 +543,9 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 
 void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
+	if (cookie == 0) { /* none of ours: 0 is what waits for nothing */
+		return;
+	}
 	if (end_stored(e, cookie, result) || reservation_stored(e, cookie, result, now)) {
 		return;
 	}

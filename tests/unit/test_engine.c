@@ -115,6 +115,29 @@ static void test_journal_refuses(void **state)
 	rig_destroy(r);
 }
 
+/* The answer to somebody else's row takes no reservation for written. */
+static void test_stray_answer(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	rig_run(r, 10);
+	r->store_result = -ENOSPC;
+	rig_crash(r);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 11, &id), 0);
+	rig_run(r, 100); /* no sequences, and no reservation on its way */
+	r->store_result = 0;
+	engine_stored(r->e, 0, 0, r->now);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+	rig_run(r, 100);
+	assert_int_equal(r->floors[0].writes, 1); /* its sequence is in its row ... */
+	assert_int_equal(r->floors[0].reads, 0);  /* ... that of its read-back is not */
+	rig_run(r, 2000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
 static void test_refused_at_once(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -707,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_never_before_stored),
 		cmocka_unit_test(test_journal_refuses),
+		cmocka_unit_test(test_stray_answer),
 		cmocka_unit_test(test_refused_at_once),
 		cmocka_unit_test(test_refused_by_fcm),
 		cmocka_unit_test(test_told),
