@@ -254,6 +254,8 @@ void detector_stored(struct station *s)
 			if (done.result == 0) {
 				losses[done.cookie >> 60 & (NANET3_LINKS - 1)] = done.cookie;
 			}
+		} else if (done.row == ROW_RUN_BEGIN) {
+			run_journaled(s, done.result);
 		} else {
 			engine_stored(s->engine, done.cookie, done.result, now_both());
 		}

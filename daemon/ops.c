@@ -612,15 +612,7 @@ static void op_run_start(struct control_request *rq, json_t *args, void *context
 			     s->run.number ? s->run.number : s->run.wanted);
 		return;
 	}
-	/* The journal has no run that capture did not take. */
-	if (!run_change(s, s->run.last + 1, rq)) {
-		return;
-	}
-	s->run.last++;
-	snprintf(s->run.note, sizeof(s->run.note), "%s", note ? note : "");
-	s->run.begun_ns = now_utc_ns();
-	store_put_run_begin(s->store, s->run.last, s->run.note, control_peer(rq)->who,
-			    s->run.begun_ns, 0);
+	run_start(s, note ? note : "", rq);
 }
 
 static void op_run_stop(struct control_request *rq, json_t *args, void *context)
@@ -634,7 +626,7 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 					     : "no run is under way");
 		return;
 	}
-	run_change(s, 0, rq);
+	run_stop(s, rq);
 }
 
 static void op_run_show(struct control_request *rq, json_t *args, void *context)

@@ -178,18 +178,74 @@ static void on_reply(struct station *s, const struct capture_report *r)
 
 /* --- runs --- */
 
-bool run_change(struct station *s, uint32_t number, struct control_request *rq)
+/* Asked of capture: at the next slice border. False: not now. */
+static bool run_change(struct station *s, uint32_t number)
 {
 	struct capture_command command = {.type = CAPTURE_RUN, .run = number};
 
 	if (reports_command(s, &command) < 0) {
-		control_fail(rq, "refused", "try again", NULL, "capture is busy");
 		return false;
 	}
 	s->run.wanted = number;
 	s->run.changing = true;
-	s->run.rq = rq;
 	return true;
+}
+
+static void run_refuse(struct station *s, int result)
+{
+	struct control_request *rq = s->run.rq;
+
+	s->run.changing = false;
+	s->run.rq = NULL;
+	if (rq) {
+		control_fail(
+			rq, "refused",
+			"fcmctl status says what is wrong with the database; then start it again",
+			NULL, "run %u is not begun: it could not be journaled in %s: %s",
+			s->run.wanted, s->config.store.database, strerror(-result));
+	}
+}
+
+void run_start(struct station *s, const char *note, struct control_request *rq)
+{
+	int r;
+
+	s->run.wanted = s->run.last + 1;
+	s->run.changing = true;
+	s->run.rq = rq;
+	snprintf(s->run.note, sizeof(s->run.note), "%s", note);
+	s->run.begun_ns = now_utc_ns();
+	r = store_put_run_begin(s->store, s->run.wanted, s->run.note, control_peer(rq)->who,
+				s->run.begun_ns);
+	if (r < 0) {
+		run_refuse(s, r);
+	}
+}
+
+void run_journaled(struct station *s, int result)
+{
+	struct control_request *rq = s->run.rq;
+
+	if (result == 0 || result == -EEXIST) {
+		s->run.last = s->run.wanted; /* given out: now, or it was already */
+	}
+	if (result < 0) {
+		run_refuse(s, result);
+	} else if (!run_change(s, s->run.wanted)) {
+		s->run.changing = false;
+		s->run.rq = NULL;
+		store_put_run_end(s->store, s->run.wanted, now_utc_ns(), 0);
+		control_fail(rq, "refused", "try again", NULL, "capture is busy");
+	}
+}
+
+void run_stop(struct station *s, struct control_request *rq)
+{
+	if (!run_change(s, 0)) {
+		control_fail(rq, "refused", "try again", NULL, "capture is busy");
+		return;
+	}
+	s->run.rq = rq;
 }
 
 static void on_run_begun(struct station *s, const struct capture_report *r)
@@ -205,7 +261,7 @@ static void on_run_begun(struct station *s, const struct capture_report *r)
 		s->run.last = r->run.run;
 		store_put_run_slice(s->store, r->run.run, r->run.slice_id);
 	} else if (ended) {
-		store_put_run_end(s->store, ended, now_utc_ns(), r->run.slice_id, 0);
+		store_put_run_end(s->store, ended, now_utc_ns(), r->run.slice_id);
 	}
 	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN, "run %u %s at slice %llu",
 		  r->run.run ? r->run.run : ended, r->run.run ? "begun" : "ended",

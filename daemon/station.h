@@ -209,8 +209,11 @@ int reports_command(struct station *s, const struct capture_command *command); /
 void reports_saved(struct station *s, uint64_t cookie);
 void reports_losses_saved(struct station *s,
 			  const uint64_t *cookies); /* of each link the newest, 0: none */
-/* At the next slice border; then `rq` is answered. False: refused, answered. */
-bool run_change(struct station *s, uint32_t number, struct control_request *rq);
+/* A run begins: journaled first, then at the next slice border; then `rq` is answered. */
+void run_start(struct station *s, const char *note, struct control_request *rq);
+void run_journaled(struct station *s, int result); /* ROW_RUN_BEGIN's answer */
+/* The run ends at the next slice border; then `rq` is answered. */
+void run_stop(struct station *s, struct control_request *rq);
 
 /* records.c */
 int records_start(struct station *s);  /* before capture */

@@ -327,6 +327,13 @@ static void keep_batch(struct store *s, int result)
 			link = &(*link)->next;
 		}
 	}
+	for (link = &s->first; *link && s->waiting > s->config.keep_rows;) {
+		if ((*link)->flags & STORE_COMES_AGAIN) {
+			list_finish(s, link, result); /* not lost: a newer one is behind it */
+		} else {
+			link = &(*link)->next;
+		}
+	}
 	while (s->first && s->waiting > s->config.keep_rows) {
 		list_finish(s, &s->first, result);
 		count_given_up(s);

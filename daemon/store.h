@@ -7,8 +7,8 @@
  *
  * Group commit: whatever has come is one transaction; at once when something in it is urgent, else
  * every 500 ms. A row that cannot be written (disk full, I/O error, locked) is kept in order and tried
- * again every second, up to a bound beyond which the oldest are given up and counted; a row marked
- * STORE_NOW_OR_NEVER is answered with a negative result instead. A row that breaks a constraint is answered
+ * again every second, up to a bound: beyond it snapshots that come again go first, then the oldest are given
+ * up and counted; a row marked STORE_NOW_OR_NEVER is answered with a negative result instead. A row that breaks a constraint is answered
  * -EEXIST and dropped alone. The thread never ends by itself, and never blocks the main thread.
  *
  * When it has nothing else to do the thread rolls up what is old: a ledger's second that has become part of a
@@ -62,6 +62,8 @@ void store_destroy(struct store *s); /* stops it when still running */
 #define STORE_URGENT	   0x1u /* commit at once */
 #define STORE_ANSWER	   0x2u /* a done item when it is written or given up */
 #define STORE_NOW_OR_NEVER 0x4u /* not kept for a retry */
+#define STORE_COMES_AGAIN                                                                          \
+	0x8u /* a newer one of it will come: the first to go when rows are too many */
 
 /* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table; -ENOMEM. */
 int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags);
@@ -164,13 +166,14 @@ int store_put_station(struct store *s, const char *key, const char *value);
 /* Of every kind of parameter the unit (unit.KIND), and what the values of enumerations and switches mean
  * (words.KIND): the file tells it by itself. */
 void store_put_words(struct store *s, struct params *params);
-/* A run begins, now or never; answered under `cookie`: -EEXIST when the number is in use. */
+/* A run is to begin, now or never: only when the answer (of ROW_RUN_BEGIN) is 0 has the number been given
+ * out; -EEXIST: it is in use. */
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
-			int64_t utc_ns, uint64_t cookie);
+			int64_t utc_ns);
 /* The first slice of a run; urgent. */
 int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice);
-/* A run ends with this slice, now or never; answered under `cookie`. */
-int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
-		      uint64_t cookie);
+/* A run has ended with this slice; urgent. Kept while the disk refuses it: a restart would go on with the
+ * run. */
+int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice);
 
 #endif

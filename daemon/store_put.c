@@ -35,6 +35,11 @@ static void put_tai(struct row *r, int64_t tai_ns)
 	}
 }
 
+static unsigned again(bool open)
+{
+	return open ? STORE_COMES_AGAIN : 0;
+}
+
 int store_put_link_row(struct store *s, uint32_t session, const struct ledger_link_row *row,
 		       int64_t tai_ns, int64_t utc_ns, uint64_t cookie, unsigned flags)
 {
@@ -56,7 +61,7 @@ int store_put_link_row(struct store *s, uint32_t session, const struct ledger_li
 	row_int(&r, row->closed);
 	row_int(&r, utc_ns);
 	put_tai(&r, tai_ns);
-	return store_submit(s, &r, cookie, flags);
+	return store_submit(s, &r, cookie, flags | again(!row->closed));
 }
 
 int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_stream_row *row,
@@ -79,7 +84,7 @@ int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_
 	row_int(&r, row->in_flight);
 	row_int(&r, row->closed);
 	row_int(&r, utc_ns);
-	return store_submit(s, &r, cookie, flags);
+	return store_submit(s, &r, cookie, flags | again(!row->closed));
 }
 
 int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *loss,
@@ -107,7 +112,7 @@ int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *
 	} else {
 		row_null(&r);
 	}
-	return store_submit(s, &r, cookie, flags);
+	return store_submit(s, &r, cookie, flags | again(loss->open));
 }
 
 int store_put_phase_row(struct store *s, unsigned link, const struct phase_row *row, int64_t utc_ns)
@@ -243,7 +248,7 @@ void store_put_words(struct store *s, struct params *params)
 }
 
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
-			int64_t utc_ns, uint64_t cookie)
+			int64_t utc_ns)
 {
 	struct row r;
 
@@ -253,7 +258,7 @@ int store_put_run_begin(struct store *s, uint32_t number, const char *note, cons
 	row_text(&r, who);
 	row_int(&r, utc_ns);
 	row_null(&r);
-	return store_submit(s, &r, cookie, STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER);
+	return store_submit(s, &r, 0, STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER);
 }
 
 int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice)
@@ -266,8 +271,7 @@ int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice)
 	return store_submit(s, &r, 0, STORE_URGENT);
 }
 
-int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
-		      uint64_t cookie)
+int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice)
 {
 	struct row r;
 
@@ -275,5 +279,5 @@ int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t
 	row_int(&r, number);
 	row_int(&r, utc_ns);
 	row_int(&r, (int64_t)slice);
-	return store_submit(s, &r, cookie, STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER);
+	return store_submit(s, &r, 0, STORE_URGENT);
 }

@@ -96,6 +96,7 @@ $(eval $(call unit_test,test_engine,$(addprefix tests/unit/,test_engine.c engine
 $(eval $(call unit_test,test_engine_trip,$(addprefix tests/unit/,test_engine_trip.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_random,$(addprefix tests/unit/,test_engine_random.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_store,$(addprefix tests/unit/,test_store.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_store_life,$(addprefix tests/unit/,test_store_life.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query,$(addprefix tests/unit/,test_query.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query_ledger,$(addprefix tests/unit/,test_query_ledger.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_ledger_keep,$(addprefix tests/unit/,test_ledger_keep.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
