@@ -120,12 +120,16 @@ int store_read_events(struct store *s,
 
 /* --- the driver's life in the key of the ledger ---
  *
- * DMA epochs restart from 1 with the driver (or the emulator), so rows are also keyed by a *session*:
- * a link that starts DMA anew under an epoch that this session has seen already begins a new session.
+ * DMA epochs count up in a register of the board, which begins anew when the board is switched on (or the
+ * emulator started), so rows are also keyed by a *session*: a link that starts DMA anew under an epoch that is
+ * not above its last one in this session begins a new session.
  */
 
-/* To be called for each CAPTURE_TAKEOVER; writes the dma row. Returns the session for the rows of this
- * link and epoch. */
+/*
+ * To be called for each CAPTURE_TAKEOVER; writes the dma row. Returns the session for the rows of this link
+ * and epoch. taken_over: the account of a daemon before us goes on. The first call for a link ends all that
+ * such a daemon left open of other epochs: what was in flight is charged as shutdown.
+ */
 uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
 		       uint32_t serial, uint32_t board_boot, int64_t utc_ns);
 

@@ -26,10 +26,12 @@ MIGRATION(sql_0002_row_label, "schemas/sql/0002_row_label.sql");
 MIGRATION(sql_0003_loss_until, "schemas/sql/0003_loss_until.sql");
 MIGRATION(sql_0004_no_time, "schemas/sql/0004_no_time.sql");
 MIGRATION(sql_0005_ledger_sums, "schemas/sql/0005_ledger_sums.sql");
+MIGRATION(sql_0006_left_open, "schemas/sql/0006_left_open.sql");
 
 /* migrations[n] brings user_version n to n + 1. */
-static const char *const migrations[] = {sql_0001_initial, sql_0002_row_label, sql_0003_loss_until,
-					 sql_0004_no_time, sql_0005_ledger_sums};
+static const char *const migrations[] = {sql_0001_initial,     sql_0002_row_label,
+					 sql_0003_loss_until,  sql_0004_no_time,
+					 sql_0005_ledger_sums, sql_0006_left_open};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 int store_errno(sqlite3 *db, int rc)

@@ -19,8 +19,9 @@
 
 #include "daemon/queue.h"
 #include "daemon/store.h"
+#include "driver/nanet3.h"
 
-#define STORE_STEPS 2u /* statements a row at most */
+#define STORE_STEPS 4u /* statements a row at most */
 
 /* What a row does. */
 struct store_sql {
@@ -41,11 +42,10 @@ struct store_job {
 #define STORE_KEEP_RULES 5u
 #define STORE_KEEP_STEPS 2u /* statements a rule at most */
 
-#define STORE_DMA_SEEN 64u
-
-/* A start of DMA and the session it belongs to. */
+/* The newest start of DMA of a link and the session it belongs to; 0: none yet. */
 struct store_dma {
-	uint32_t session, link, dma_epoch;
+	uint32_t session, dma_epoch;
+	bool told; /* by this daemon: what was before it is over */
 };
 
 struct store {
@@ -60,9 +60,8 @@ struct store {
 	struct queue done; /* struct store_done; written by the thread */
 	uint64_t
 		answers; /* submitted with STORE_ANSWER and not yet taken: never more than `done` holds */
-	uint32_t session;		       /* the newest */
-	struct store_dma seen[STORE_DMA_SEEN]; /* DMA starts known, oldest first */
-	unsigned seen_count;
+	uint32_t session; /* the newest */
+	struct store_dma dma[NANET3_LINKS];
 	bool running;
 	pthread_t thread;
 	_Atomic uint64_t submitted, refused;

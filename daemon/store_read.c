@@ -249,63 +249,61 @@ int store_read_events(struct store *s,
 
 int store_read_session(struct store *s)
 {
-	struct reader r = read_begin(
-		s, "SELECT * FROM (SELECT session, link, dma_epoch, begun FROM dma"
-		   " ORDER BY session DESC, begun DESC LIMIT ?1) ORDER BY session, begun");
+	struct reader r = read_begin(s, "SELECT session, link, dma_epoch FROM dma"
+					" ORDER BY session, link, dma_epoch");
 
-	read_int_is(&r, 1, STORE_DMA_SEEN);
-	s->seen_count = 0;
 	s->session = 1;
-	while (read_next(&r) && s->seen_count < STORE_DMA_SEEN) {
-		struct store_dma *d = &s->seen[s->seen_count++];
+	while (read_next(&r)) {
+		unsigned link = (unsigned)sqlite3_column_int64(r.q, 1);
 
-		d->session = (uint32_t)sqlite3_column_int64(r.q, 0);
-		d->link = (uint32_t)sqlite3_column_int64(r.q, 1);
-		d->dma_epoch = (uint32_t)sqlite3_column_int64(r.q, 2);
-		s->session = d->session;
+		s->session = (uint32_t)sqlite3_column_int64(r.q, 0);
+		if (link < NANET3_LINKS) {
+			s->dma[link] = (struct store_dma){
+				.session = s->session,
+				.dma_epoch = (uint32_t)sqlite3_column_int64(r.q, 2),
+			};
+		}
 	}
 	return read_end(&r);
 }
 
-static const struct store_dma *find_dma(const struct store *s, unsigned link, uint32_t dma_epoch)
+/* What a daemon before us left open of other starts of DMA than this one will not be settled any more. */
+static void end_others(struct store *s, unsigned link)
 {
-	for (unsigned i = s->seen_count; i-- > 0;) {
-		if (s->seen[i].link == link && s->seen[i].dma_epoch == dma_epoch) {
-			return &s->seen[i];
-		}
-	}
-	return NULL;
-}
+	struct row row;
 
-static void remember_dma(struct store *s, struct store_dma d)
-{
-	if (s->seen_count == STORE_DMA_SEEN) {
-		memmove(s->seen, s->seen + 1, (STORE_DMA_SEEN - 1) * sizeof(s->seen[0]));
-		s->seen_count--;
-	}
-	s->seen[s->seen_count++] = d;
+	row_begin(&row, ROW_DMA_OVER);
+	row_int(&row, s->dma[link].session);
+	row_int(&row, link);
+	row_int(&row, s->dma[link].dma_epoch);
+	store_submit(s, &row, 0, STORE_URGENT);
 }
 
 uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
 		       uint32_t serial, uint32_t board_boot, int64_t utc_ns)
 {
-	const struct store_dma *d = find_dma(s, link, dma_epoch);
+	struct store_dma *d = &s->dma[link % NANET3_LINKS];
+	bool first = !d->told;
 	struct row row;
 
-	if (d && taken_over) {
-		return d->session; /* its ring lived on: the same DMA */
+	d->told = true;
+	if (!taken_over || d->dma_epoch != dma_epoch) { /* else its ring lived on: the same DMA */
+		if (d->session == s->session && dma_epoch <= d->dma_epoch) {
+			s->session++; /* the board has begun counting again */
+		}
+		d->session = s->session;
+		d->dma_epoch = dma_epoch;
+		row_begin(&row, ROW_DMA);
+		row_int(&row, s->session);
+		row_int(&row, link);
+		row_int(&row, dma_epoch);
+		row_int(&row, utc_ns);
+		row_int(&row, serial);
+		row_int(&row, board_boot);
+		store_submit(s, &row, 0, STORE_URGENT);
 	}
-	if (d && d->session == s->session) {
-		s->session++; /* the same number anew: the driver has begun counting again */
+	if (first) {
+		end_others(s, link);
 	}
-	remember_dma(s, (struct store_dma){s->session, link, dma_epoch});
-	row_begin(&row, ROW_DMA);
-	row_int(&row, s->session);
-	row_int(&row, link);
-	row_int(&row, dma_epoch);
-	row_int(&row, utc_ns);
-	row_int(&row, serial);
-	row_int(&row, board_boot);
-	store_submit(s, &row, 0, 0);
-	return s->session;
+	return d->session;
 }

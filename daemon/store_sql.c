@@ -5,6 +5,9 @@
  */
 #include "daemon/store_private.h"
 
+/* Left open by another start of DMA of the link than ?1, ?3. */
+#define LEFT_OPEN " WHERE link = ?2 AND NOT closed AND NOT (session = ?1 AND dma_epoch = ?3)"
+
 const struct store_sql store_sql[ROW_IDS] = {
 	[ROW_COMMAND] =
 		{21,
@@ -45,6 +48,24 @@ const struct store_sql store_sql[ROW_IDS] = {
 		{6,
 		 {"INSERT OR IGNORE INTO dma(session, link, dma_epoch, begun, serial, board_boot)"
 		  " VALUES(?1,?2,?3,?4,?5,?6)"}},
+	/* Frames come back in order, nearly: those in flight are the last of their second. */
+	[ROW_DMA_OVER] =
+		{3,
+		 {"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp,"
+		  " dma_epoch, first, frames, tai_ns, time, open)"
+		  " SELECT s.session, 1, 'shutdown', s.link, k.tower, k.floor, s.stream, s.grp,"
+		  " s.dma_epoch, s.second * 8000 + s.offered - s.in_flight, s.in_flight,"
+		  " k.tai_ns + (s.offered - s.in_flight) * 125000, s.time, 0"
+		  " FROM (SELECT * FROM ledger_stream INDEXED BY ledger_stream_open" LEFT_OPEN
+		  " AND in_flight > 0) s LEFT JOIN ledger_link k USING"
+		  " (session, dma_epoch, link, second) WHERE true"
+		  " ON CONFLICT DO UPDATE SET frames = max(frames, excluded.frames)",
+		  "UPDATE ledger_stream INDEXED BY ledger_stream_open SET"
+		  " shutdown = shutdown + in_flight, in_flight = 0, closed = 1" LEFT_OPEN,
+		  "UPDATE ledger_link INDEXED BY ledger_link_open SET"
+		  " partial = max(partial, cells < 8000), closed = 1" LEFT_OPEN,
+		  "UPDATE loss INDEXED BY loss_open SET open = 0"
+		  " WHERE link = ?2 AND open AND NOT (session = ?1 AND dma_epoch = ?3)"}},
 	/* Open rows are written again and again; a closed one is the last word, and one that has been rolled
 	 * up too. A label that was known is kept: the account that had it may be gone. */
 	[ROW_LEDGER_LINK] =

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 5 /* user_version of the database these rows belong to */
+#define ROWS_SCHEMA 6 /* user_version of the database these rows belong to */
 
 enum row_id {
 	ROW_NONE = 0,
@@ -33,6 +33,9 @@ enum row_id {
 			      * reason */
 	ROW_PHASE_REFERENCE, /* link, phase_ps, rtt_frames, rtt_bytes, rtt_bits, time, who, reason */
 	ROW_DMA,	     /* session, link, dma_epoch, begun, serial, board_boot */
+	/* session, link, dma_epoch: all other epochs of the link are over. What they left open is closed, what
+	 * they left in flight is charged as shutdown, named as a loss (to the second: the last of its frames). */
+	ROW_DMA_OVER,
 	ROW_LEDGER_LINK, /* session, dma_epoch, link, second, tower, floor, cells, good, link_down,
 			      * board_fifo, ring_full, crc, alignment, time_fault, partial, restarts,
 			      * closed, time, tai_ns|NULL */

@@ -298,7 +298,8 @@ static void make_version(const char *path, int version)
 {
 	static const char *const files[] = {
 		"schemas/sql/0001_initial.sql", "schemas/sql/0002_row_label.sql",
-		"schemas/sql/0003_loss_until.sql", "schemas/sql/0004_no_time.sql"};
+		"schemas/sql/0003_loss_until.sql", "schemas/sql/0004_no_time.sql",
+		"schemas/sql/0005_ledger_sums.sql"};
 	char sql[64];
 	sqlite3 *db = NULL;
 

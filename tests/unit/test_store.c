@@ -450,34 +450,6 @@ static void test_kill(void **state)
 	store_rig_destroy(&r);
 }
 
-static void test_sessions(void **state)
-{
-	struct store_rig r;
-
-	(void)state;
-	store_rig_create(&r);
-	store_rig_open(&r);
-	assert_int_equal(store_session(r.s, 0, 1, false, 42, 3, RIG_UTC), 1);
-	assert_int_equal(store_session(r.s, 1, 1, false, 42, 3, RIG_UTC), 1);
-	assert_int_equal(store_session(r.s, 0, 2, false, 42, 3, RIG_UTC), 1); /* DMA began anew */
-	store_rig_close(&r);
-	store_rig_open(&r); /* the daemon again: takes over, or begins anew, the driver lives on */
-	assert_int_equal(store_session(r.s, 0, 2, true, 42, 3, RIG_UTC), 1);
-	assert_int_equal(store_session(r.s, 1, 3, false, 42, 3, RIG_UTC), 1);
-	store_rig_close(&r);
-	store_rig_open(&r); /* the driver again: counts from 1 */
-	assert_int_equal(store_session(r.s, 0, 1, false, 42, 4, RIG_UTC), 2);
-	assert_int_equal(store_session(r.s, 1, 1, false, 42, 4, RIG_UTC), 2);
-	store_rig_close(&r);
-	store_rig_open(&r); /* one link lives on, the other begins anew under a number known */
-	assert_int_equal(store_session(r.s, 0, 1, true, 42, 4, RIG_UTC), 2);
-	assert_int_equal(store_session(r.s, 1, 1, false, 42, 4, RIG_UTC), 3);
-	assert_int_equal(store_session(r.s, 0, 1, true, 42, 4, RIG_UTC), 2);
-	store_rig_close(&r);
-	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM dma"), 7);
-	store_rig_destroy(&r);
-}
-
 static void test_ledger_rows(void **state)
 {
 	static const char *const groups[GROUPS_MAX] = {"trigger", "acoustic"};
@@ -754,9 +726,8 @@ int main(void)
 		cmocka_unit_test(test_group_commit),  cmocka_unit_test(test_constraint),
 		cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_locked),
 		cmocka_unit_test(test_stop_refused),  cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_sessions),      cmocka_unit_test(test_ledger_rows),
-		cmocka_unit_test(test_other_rows),    cmocka_unit_test(test_read_events),
-		cmocka_unit_test(test_read_engine),
+		cmocka_unit_test(test_ledger_rows),   cmocka_unit_test(test_other_rows),
+		cmocka_unit_test(test_read_events),   cmocka_unit_test(test_read_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,8 @@
 
 #include "tests/unit/store_rig.h"
 
+static const char *const groups[GROUPS_MAX] = {"trigger", "acoustic"};
+
 /* Somebody else writes in the file: all that is put meets a database that is busy. */
 static sqlite3 *hold(struct store_rig *r)
 {
@@ -100,11 +102,146 @@ static void test_keeps_what_is_said_once(void **state)
 	store_rig_destroy(&r);
 }
 
+static void test_sessions(void **state)
+{
+	struct store_rig r;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	assert_int_equal(store_session(r.s, 0, 1, false, 42, 3, RIG_UTC), 1);
+	assert_int_equal(store_session(r.s, 1, 1, false, 42, 3, RIG_UTC), 1);
+	assert_int_equal(store_session(r.s, 0, 2, false, 42, 3, RIG_UTC), 1); /* DMA began anew */
+	store_rig_close(&r);
+	store_rig_open(&r); /* the daemon again: takes over, or begins anew, the driver lives on */
+	assert_int_equal(store_session(r.s, 0, 2, true, 42, 3, RIG_UTC), 1);
+	assert_int_equal(store_session(r.s, 1, 3, false, 42, 3, RIG_UTC), 1);
+	store_rig_close(&r);
+	store_rig_open(&r); /* the board again: counts from 1 */
+	assert_int_equal(store_session(r.s, 0, 1, false, 42, 4, RIG_UTC), 2);
+	assert_int_equal(store_session(r.s, 1, 1, false, 42, 4, RIG_UTC), 2);
+	store_rig_close(&r);
+	store_rig_open(&r); /* one link lives on, the other begins anew under a number known */
+	assert_int_equal(store_session(r.s, 0, 1, true, 42, 4, RIG_UTC), 2);
+	assert_int_equal(store_session(r.s, 1, 1, false, 42, 4, RIG_UTC), 3);
+	assert_int_equal(store_session(r.s, 0, 1, true, 42, 4, RIG_UTC), 2);
+	store_rig_close(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM dma"), 7);
+	store_rig_destroy(&r);
+}
+
+/* A board that lives long starts DMA often; then it is switched off. */
+static void test_long_life(void **state)
+{
+	struct store_rig r;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	for (uint32_t epoch = 1; epoch <= 40; epoch++) {
+		for (unsigned link = 0; link < 4; link++) {
+			assert_int_equal(store_session(r.s, link, epoch, false, 42, 3, RIG_UTC), 1);
+		}
+	}
+	for (int restart = 0; restart < 2; restart++) {
+		store_rig_close(&r);
+		store_rig_open(&r);
+		for (unsigned link = 0; link < 4; link++) { /* the board again */
+			assert_int_equal(store_session(r.s, link, 1, false, 42, 4, RIG_UTC),
+					 2 + restart);
+		}
+	}
+	store_rig_close(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM dma"), 168);
+	store_rig_destroy(&r);
+}
+
+static void put_stream(struct store_rig *r, uint32_t epoch, uint64_t second, uint32_t in_flight)
+{
+	struct ledger_link_row l = {.dma_epoch = epoch,
+				    .cells = 8000,
+				    .second = second,
+				    .link = 2,
+				    .tower = 1,
+				    .floor = 3,
+				    .closed = in_flight == 0,
+				    .verdicts = {8000}};
+	struct ledger_stream_row m = {.dma_epoch = epoch,
+				      .link = 2,
+				      .second = second,
+				      .closed = in_flight == 0,
+				      .offered = 8000,
+				      .outcome = {0, 8000 - in_flight},
+				      .in_flight = in_flight};
+
+	store_put_link_row(r->s, 1, &l, FCM_NO_TAI, RIG_UTC + (int64_t)second, 0, 0);
+	store_put_stream_row(r->s, 1, &m, groups, RIG_UTC + (int64_t)second, 0, 0);
+}
+
+#define OPEN_ROWS                                                                                  \
+	"SELECT (SELECT count(*) FROM ledger_stream WHERE NOT closed)"                             \
+	" + (SELECT count(*) FROM ledger_link WHERE NOT closed) + (SELECT count(*) FROM loss"      \
+	" WHERE open)"
+#define SHUTDOWN                                                                                   \
+	"SELECT count(*) FROM ledger_stream WHERE closed AND in_flight = 0"                        \
+	" AND offered = acked + shutdown AND shutdown = "
+#define NAMED "SELECT sum(frames) FROM loss WHERE kind = 1 AND code = 'shutdown'"
+
+/* A daemon ends with frames in flight. Taken over they stay so; when the ring is gone they are lost. */
+static void test_left_in_flight(void **state)
+{
+	struct ledger_loss loss = {
+		.kind = 0, .code = TDM_LOSS_CRC, .link = 2, .open = 1, .dma_epoch = 1, .frames = 4};
+	struct store_rig r;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_session(r.s, 2, 1, false, 42, 3, RIG_UTC);
+	put_stream(&r, 1, 4, 0);
+	put_stream(&r, 1, 5, 800);
+	put_stream(&r, 1, 6, 8000);
+	store_put_loss(r.s, 1, &loss, groups, RIG_UTC, 0, 0);
+	store_rig_close(&r);
+	store_rig_open(&r);
+	assert_int_equal(store_session(r.s, 2, 1, true, 42, 3, RIG_UTC), 1);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, OPEN_ROWS), 5);
+	/* DMA anew in the same daemon: what is out still comes back, and closes the rows of the old one. */
+	assert_int_equal(store_session(r.s, 2, 2, false, 42, 3, RIG_UTC), 1);
+	put_stream(&r, 2, 7, 80);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, OPEN_ROWS), 7);
+	store_rig_close(&r);
+	store_rig_open(&r);
+	assert_int_equal(store_session(r.s, 1, 9, false, 42, 3, RIG_UTC), 1); /* another link */
+	assert_int_equal(store_session(r.s, 2, 2, true, 42, 3, RIG_UTC), 1);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, OPEN_ROWS), 2); /* of the epoch that lives on */
+	assert_int_equal(store_rig_number(&r, SHUTDOWN "800"), 1);
+	assert_int_equal(store_rig_number(&r, SHUTDOWN "8000"), 1);
+	assert_int_equal(store_rig_number(&r, NAMED), 8800);
+	assert_int_equal(store_rig_number(&r, NAMED " AND grp = 'trigger' AND floor = 3"
+						    " AND first = 5 * 8000 + 7200"),
+			 800);
+	store_rig_close(&r);
+	store_rig_open(&r); /* the board was off */
+	assert_int_equal(store_session(r.s, 2, 1, false, 42, 4, RIG_UTC), 2);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, OPEN_ROWS), 0);
+	assert_int_equal(store_rig_number(&r, NAMED), 8880);
+	store_rig_close(&r);
+	store_rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run_refused),
 		cmocka_unit_test(test_keeps_what_is_said_once),
+		cmocka_unit_test(test_sessions),
+		cmocka_unit_test(test_long_life),
+		cmocka_unit_test(test_left_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
