@@ -122,8 +122,10 @@ void assemble_resume(struct assembler *a, const struct assemble_point *point)
 	a->at = *point;
 	a->begun = true;
 	a->taken = true;
+	/* On our own grid: the predecessor's may have been another. */
+	a->at.frame = down(point->frame, a->config.block_frames);
 	a->begin = point->frame;
-	a->low = point->frame;
+	a->low = a->at.frame;
 	a->next = point->count;
 	a->delay = point->delay;
 	a->delay_known = point->delay_known;

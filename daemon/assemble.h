@@ -82,7 +82,8 @@ struct assembler;
 struct assembler *assemble_create(const struct assemble_config *config);
 void assemble_destroy(struct assembler *a);
 
-/* Go on behind a predecessor's point: cells below point->count must not be pushed. */
+/* Go on behind a predecessor's point: cells below point->count must not be pushed. Where his blocks were of
+ * another length the first one has his last frames as lost. */
 void assemble_resume(struct assembler *a, const struct assemble_point *point);
 
 /* One cell. Counts rise; a hole in them closes all that is open. Returns the final verdict. `frame`

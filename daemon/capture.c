@@ -248,7 +248,7 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 {
 	const struct link *l = &c->links[command->link % NANET3_LINKS];
 
-	if (l->claimed && l->dma_epoch == command->dma_epoch) {
+	if (l->claimed && l->begun == command->begun) {
 		owner_saved(l->page, command->second);
 	}
 }

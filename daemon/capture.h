@@ -58,8 +58,8 @@ struct capture_command {
 	uint8_t type;
 	uint8_t link;	    /* SAVED */
 	uint32_t run;	    /* RUN: from the next slice border on; 0 ends the run */
-	uint32_t dma_epoch; /* SAVED: closed rows of this link up to and including ... */
-	uint64_t second;    /* ... this second lie in the database */
+	uint32_t begun;	    /* SAVED: closed rows of this beginning of the link up to and ... */
+	uint64_t second;    /* ... including this second lie in the database */
 	uint64_t number;    /* LOSS_SAVED: losses of this link up to and including this number do */
 	struct label label; /* LABEL */
 };
@@ -80,6 +80,7 @@ enum capture_report_type {
 struct capture_report {
 	uint8_t type, link, tower, floor;
 	uint32_t dma_epoch;
+	uint32_t begun;	 /* which beginning of the link it is of, 1, 2, ...; told by TAKEOVER */
 	uint64_t count;	 /* board count */
 	int64_t tai_ns;	 /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
 	uint64_t number; /* LOSS: say so when it is saved; 0: no need to */

@@ -7,6 +7,7 @@
  *   marked cursor   the deframer is told the last good frame and goes on at the cursor
  *   cursor alone    the deframer reads from the release position; verdicts below the cursor are history
  *   no cursor yet   from the release position, as the predecessor began
+ *   another configuration's: the same, without what depends on that (owner_adopt())
  *   no use          from the release position, with a new page; the second begun there is partial
  */
 #include <errno.h>
@@ -281,10 +282,14 @@ int link_begin(struct link *l, bool taken_over)
 		return r;
 	}
 	reset_state(l);
+	l->telling = ++l->begun;
 	losses_init(&l->losses, l->number, l->dma_epoch);
 	losses_identity(&l->losses, l->capture->config.expected[l->number].tower,
 			l->capture->config.expected[l->number].floor); /* until it names itself */
 	loaded = taken_over ? owner_load(l->page, &l->owner, l->dma_epoch, &account) : -ENODATA;
+	if (loaded == -EREMCHG) {
+		loaded = owner_adopt(l->page, &l->owner, l->dma_epoch, &account);
+	}
 	if (loaded == 0) {
 		l->sent = owner_sent(l->page);
 		l->resent_below = l->sent;
@@ -320,7 +325,7 @@ static void retire(struct link *l)
 {
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
 		if (!l->retired[i].settle) {
-			l->retired[i] = (struct retired){l->settle, l->losses};
+			l->retired[i] = (struct retired){l->settle, l->losses, l->begun};
 			l->retired_base[i] = l->number_base;
 			l->settle = NULL;
 			return;

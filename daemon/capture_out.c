@@ -402,6 +402,7 @@ bool out_retired(struct link *l)
 		if (!r->settle) {
 			continue;
 		}
+		l->telling = r->begun;
 		settle_advance(r->settle, on_outcome, &drops);
 		if (settle_out(r->settle) > 0) {
 			none = false;
@@ -412,6 +413,7 @@ bool out_retired(struct link *l)
 		settle_destroy(r->settle);
 		r->settle = NULL;
 	}
+	l->telling = l->begun;
 	return none;
 }
 

@@ -42,12 +42,15 @@ struct outbox {
 struct retired {
 	struct settle *settle;
 	struct losses losses;
+	uint32_t begun;
 };
 
 struct link {
 	struct capture *capture;
 	uint8_t number;
 	bool claimed;
+	/* Its beginnings so far, and the one whose rows and losses are being told: DMA epochs come again. */
+	uint32_t begun, telling;
 	/* the ring */
 	const struct nanet3_ring *ring;
 	void *page;

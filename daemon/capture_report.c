@@ -75,15 +75,16 @@ static struct capture_report report_of(const struct link *l, enum capture_report
 	r.tower = l->tower;
 	r.floor = l->floor;
 	r.dma_epoch = l->dma_epoch;
+	r.begun = l->telling;
 	r.count = count;
 	return r;
 }
 
 /* Rows of a DMA epoch that is over had their label while they were open. */
-static int64_t tai_of_second(const struct link *l, uint32_t dma_epoch, uint64_t second)
+static int64_t tai_of_second(const struct link *l, uint64_t second)
 {
 	uint64_t frame = second * TDM_FRAMES_PER_SECOND;
-	bool goes_on = l->settle && dma_epoch == l->dma_epoch;
+	bool goes_on = l->settle && l->telling == l->begun;
 	const struct label *label = goes_on ? link_label(l, frame) : NULL;
 
 	return label && label->anchor_tai_ns != FCM_NO_TAI ? label_tai_ns(label, frame)
@@ -98,7 +99,7 @@ static void send_link_row(void *context, const struct ledger_link_row *row)
 	r.dma_epoch = row->dma_epoch;
 	r.tower = row->tower;
 	r.floor = row->floor;
-	r.tai_ns = tai_of_second(l, row->dma_epoch, row->second);
+	r.tai_ns = tai_of_second(l, row->second);
 	r.link_row = *row;
 	outbox_send(&l->capture->outbox, &r, row->closed);
 }
@@ -121,7 +122,7 @@ struct ledger_sink report_sink(struct link *l)
 /* Whether it lies in the link's page: that speaks of one DMA epoch. An open run of cells is the account's. */
 static bool is_kept(const struct link *l, const struct ledger_loss *loss)
 {
-	return l->claimed && loss->dma_epoch == l->dma_epoch && (loss->kind == 1 || !loss->open);
+	return l->claimed && l->telling == l->begun && (loss->kind == 1 || !loss->open);
 }
 
 unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss)

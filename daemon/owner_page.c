@@ -3,8 +3,8 @@
  * The owner page's layout and its orderly changes. See owner_page.h.
  *
  * The host's own byte order: the page never leaves the machine. Only a process dies, not the memory, so
- * the order of the program's stores is what counts; release stores keep the compiler to it. The CRCs
- * are for the day when that is not all.
+ * the order of the program's stores is what counts. A release store keeps what is before it there; a signal
+ * fence behind it keeps there what comes later. The CRCs are for the day when that is not all.
  */
 #include "daemon/owner_page.h"
 
@@ -100,33 +100,96 @@ void owner_format(void *page, const struct owner_config *config, uint32_t dma_ep
 	make_head(p, config, dma_epoch);
 }
 
-int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
-	       struct owner_account *ret_account)
+/* A whole page of this DMA epoch, of whatever configuration. The active copy. */
+static int check(const struct page *p, uint32_t dma_epoch, const struct owner_account **ret_account)
 {
-	const struct page *p = page;
 	uint64_t active = atomic_load_explicit(&p->active, memory_order_acquire);
-	struct page wanted;
-	const size_t config_bytes = offsetof(struct page, dma_epoch);
 
 	if (p->magic == 0) {
 		return -ENODATA;
 	}
-	memset(&wanted, 0, offsetof(struct page, active));
-	make_head(&wanted, config, dma_epoch);
 	if (p->magic != MAGIC || p->version != VERSION) {
 		return -EPROTO;
 	}
 	if (p->head_crc != crc_of(p, offsetof(struct page, head_crc)) || active > 1 ||
-	    p->copies[active].crc != crc_of(&p->copies[active].account, sizeof(*ret_account))) {
+	    p->copies[active].crc !=
+		    crc_of(&p->copies[active].account, sizeof(p->copies[active].account))) {
 		return -EBADMSG;
-	}
-	if (memcmp(p, &wanted, config_bytes) != 0) {
-		return -EPROTO;
 	}
 	if (p->dma_epoch != dma_epoch) {
 		return -ESTALE;
 	}
-	*ret_account = p->copies[active].account;
+	*ret_account = &p->copies[active].account;
+	return 0;
+}
+
+int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
+	       struct owner_account *ret_account)
+{
+	const struct owner_account *account;
+	struct page wanted;
+	int r = check(page, dma_epoch, &account);
+
+	if (r < 0) {
+		return r;
+	}
+	memset(&wanted, 0, offsetof(struct page, active));
+	make_head(&wanted, config, dma_epoch);
+	if (memcmp(page, &wanted, offsetof(struct page, dma_epoch)) != 0) {
+		return -EREMCHG;
+	}
+	*ret_account = *account;
+	return 0;
+}
+
+/* Whether it is, as far as the page can tell, the same group: its name is not there. */
+static bool same_group(const struct page *p, const struct owner_config *config, unsigned group)
+{
+	return group < p->groups && group < config->groups && group < GROUPS_MAX &&
+	       p->group_streams[group] == config->group_streams[group];
+}
+
+/* Rows and losses of groups that are others now would get others' names. */
+static void forget_groups(struct page *p, const struct owner_config *config)
+{
+	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
+		if (!same_group(p, config, p->streams[i].row.group)) {
+			atomic_store_explicit(&p->streams[i].crc, 0, memory_order_release);
+		}
+	}
+	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
+		const struct short_loss *row = &p->losses[i].row;
+
+		if (row->what >> 4 == 1 && !same_group(p, config, row->where & 0xf)) {
+			atomic_store_explicit(&p->losses[i].crc, 0, memory_order_release);
+		}
+	}
+}
+
+int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoch,
+		struct owner_account *ret_account)
+{
+	struct page *p = page;
+	const struct owner_account *account;
+	struct owner_account mine;
+	int r = check(page, dma_epoch, &account);
+
+	if (r < 0) {
+		return r;
+	}
+	mine = *account;
+	mine.stream_rows = 0;
+	for (unsigned i = 0; i < account->stream_rows && i < 2 * OWNER_PAIRS; i++) {
+		if (same_group(p, config, account->stream_row[i].group)) {
+			mine.stream_row[mine.stream_rows++] = account->stream_row[i];
+		}
+	}
+	/* Blocks and pairs are others: what was acknowledged beyond the cursor is sent again. */
+	memset(mine.acked, 0, sizeof(mine.acked));
+	forget_groups(p, config);
+	owner_commit(page, &mine); /* killed here: adopted once more, the same */
+	make_head(p, config, dma_epoch);
+	*ret_account = mine;
 	return 0;
 }
 
@@ -233,6 +296,13 @@ void owner_unpack_stream(const struct owner_stream_row *row, uint32_t dma_epoch,
 
 /* --------------------------------------------------------------------------------- closed rows */
 
+/* A place is empty before its row changes: that must not be moved up. */
+static void empty(_Atomic uint32_t *crc)
+{
+	atomic_store_explicit(crc, 0, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 bool owner_keep_link(void *page, const struct ledger_link_row *row)
 {
 	struct page *p = page;
@@ -254,7 +324,7 @@ bool owner_keep_link(void *page, const struct ledger_link_row *row)
 		}
 	}
 	gave_way = to->crc != 0 && to->row.second != packed.second;
-	atomic_store_explicit(&to->crc, 0, memory_order_release);
+	empty(&to->crc);
 	to->row = packed;
 	atomic_store_explicit(&to->crc, crc_of(&packed, sizeof(packed)), memory_order_release);
 	return !gave_way;
@@ -286,7 +356,7 @@ bool owner_keep_stream(void *page, const struct ledger_stream_row *row)
 		}
 	}
 	gave_way = to->crc != 0 && !same_stream(&to->row, &packed);
-	atomic_store_explicit(&to->crc, 0, memory_order_release);
+	empty(&to->crc);
 	to->row = packed;
 	atomic_store_explicit(&to->crc, crc_of(&packed, sizeof(packed)), memory_order_release);
 	return !gave_way;
@@ -426,7 +496,7 @@ unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_g
 		}
 	}
 	*ret_gave_way = to->crc != 0 && !same_loss(&to->row, &row);
-	atomic_store_explicit(&to->crc, 0, memory_order_release);
+	empty(&to->crc);
 	to->row = row;
 	atomic_store_explicit(&to->crc, crc_of(&row, sizeof(row)), memory_order_release);
 	return (unsigned)(to - p->losses);

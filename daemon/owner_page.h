@@ -35,7 +35,7 @@
 #define OWNER_ACKED	38u /* words */
 #define OWNER_LOSSES	18u
 
-/* What the account was made with; another configuration cannot go on with it. */
+/* What the account was made with. */
 struct owner_config {
 	uint32_t block_frames, gap_frames;
 	uint8_t groups;
@@ -85,11 +85,18 @@ struct owner_account {
 /* A fresh account in a fresh page. */
 void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch);
 /*
- * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version or
- * configuration; -ESTALE: of another DMA epoch; -EBADMSG: damaged. The page is not changed.
+ * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version; -ESTALE: of
+ * another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with another configuration. The page is not changed.
  */
 int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
 	       struct owner_account *ret_account);
+/*
+ * After -EREMCHG: make the page one of this configuration. All goes on but what depends on the other one:
+ * acknowledgements beyond the cursor, and the rows of groups that take other streams now or are not there.
+ * Errors as of owner_load().
+ */
+int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoch,
+		struct owner_account *ret_account);
 void owner_commit(void *page, const struct owner_account *account);
 
 /* Floor frames below `frame` may be with consumers. Written at once, without a commit; must never fall. */

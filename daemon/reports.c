@@ -22,11 +22,19 @@ int reports_command(struct station *s, const struct capture_command *command)
 
 /* --- ledger --- */
 
-/* Closed rows come back as "saved" with this cookie: capture may then forget them. */
-static uint64_t saved_cookie(const struct ledger_link_row *row)
+/* DMA epochs come again with the board, while blocks of an old one may still be out. */
+static uint32_t session_of(const struct station *s, const struct capture_report *r)
 {
-	return (uint64_t)row->link << 60 | (uint64_t)(row->dma_epoch & 0xfffff) << 40 |
-	       (row->second & 0xffffffffff);
+	const struct station_link *l = &s->link[r->link];
+
+	return l->session[r->begun % STATION_SESSIONS];
+}
+
+/* Closed rows come back as "saved" with this cookie: capture may then forget them. */
+static uint64_t saved_cookie(const struct capture_report *r)
+{
+	return (uint64_t)r->link << 60 | (uint64_t)(r->begun & 0xfffff) << 40 |
+	       (r->link_row.second & 0xffffffffff);
 }
 
 void reports_saved(struct station *s, uint64_t cookie)
@@ -34,7 +42,7 @@ void reports_saved(struct station *s, uint64_t cookie)
 	struct capture_command command = {
 		.type = CAPTURE_SAVED,
 		.link = (uint8_t)(cookie >> 60),
-		.dma_epoch = cookie >> 40 & 0xfffff,
+		.begun = cookie >> 40 & 0xfffff,
 		.second = cookie & 0xffffffffff,
 	};
 
@@ -69,13 +77,13 @@ static void on_link_row(struct station *s, const struct capture_report *r)
 {
 	const struct ledger_link_row *row = &r->link_row;
 
-	store_put_link_row(s->store, s->link[r->link].session, row, r->tai_ns, now_utc_ns(),
-			   saved_cookie(row), row->closed ? STORE_ANSWER : 0);
+	store_put_link_row(s->store, session_of(s, r), row, r->tai_ns, now_utc_ns(),
+			   saved_cookie(r), row->closed ? STORE_ANSWER : 0);
 }
 
 static void on_stream_row(struct station *s, const struct capture_report *r)
 {
-	store_put_stream_row(s->store, s->link[r->link].session, &r->stream_row, s->group_names,
+	store_put_stream_row(s->store, session_of(s, r), &r->stream_row, s->group_names,
 			     now_utc_ns(), 0, 0);
 }
 
@@ -85,7 +93,7 @@ static void on_loss(struct station *s, const struct capture_report *r)
 	/* A floor that has not named itself yet is the configured one. */
 	unsigned floor = loss->floor == 0xff ? s->config.link[loss->link].floor : loss->floor;
 
-	store_put_loss(s->store, s->link[r->link].session, loss, s->group_names, now_utc_ns(),
+	store_put_loss(s->store, session_of(s, r), loss, s->group_names, now_utc_ns(),
 		       loss_cookie(r),
 		       (r->number ? STORE_ANSWER : 0) | (r->urgent ? STORE_URGENT : 0));
 	if (loss->kind == 0 && s->link[loss->link].accounted) {
@@ -198,11 +206,9 @@ static void run_refuse(struct station *s, int result)
 	s->run.changing = false;
 	s->run.rq = NULL;
 	if (rq) {
-		control_fail(
-			rq, "refused",
-			"fcmctl status says what is wrong with the database; then start it again",
-			NULL, "run %u is not begun: it could not be journaled in %s: %s",
-			s->run.wanted, s->config.store.database, strerror(-result));
+		control_fail(rq, "refused", "fcmctl status", NULL,
+			     "run %u is not begun: it could not be journaled in %s: %s",
+			     s->run.wanted, s->config.store.database, strerror(-result));
 	}
 }
 
@@ -292,8 +298,9 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 {
 	const struct nanet3_info *info = watch_info(s->watch);
 
-	s->link[r->link].session =
-		store_session(s->store, r->link, r->dma_epoch, r->takeover.taken_over,
+	/* A ring whose page was of no use is read again from its release: a new account. */
+	s->link[r->link].session[r->begun % STATION_SESSIONS] =
+		store_session(s->store, r->link, r->dma_epoch, r->takeover.taken_over == 1,
 			      info ? info->serial : 0, info ? info->boot_count : 0, now_utc_ns());
 	life_takeover(s, r->link, r->takeover.taken_over);
 	log_event(LOG_NOTICE, "link", r->link, LOG_ID_TAKEOVER,

@@ -123,7 +123,8 @@ static bool bit_of(const struct settle *s, uint64_t first_frame, unsigned stream
 	if (s->pairs == 0 || first_frame < cursor || s->account.cursor.count == 0) {
 		return false;
 	}
-	block = (first_frame - cursor) / s->config.owner.block_frames;
+	/* The cursor may stand inside a block: where the block time has been changed. */
+	block = first_frame / s->config.owner.block_frames - cursor / s->config.owner.block_frames;
 	if (block >= ACKED_BITS / s->pairs) {
 		return false;
 	}
@@ -331,7 +332,8 @@ bool settle_advance(struct settle *s, settle_block_fn block, void *context)
 		enter_loss(&s->account, span);
 		s->account.cursor = span->behind;
 		if (span->behind.frame > from) {
-			shift_acked(s, (span->behind.frame - from) / s->config.owner.block_frames);
+			shift_acked(s, span->behind.frame / s->config.owner.block_frames -
+					       from / s->config.owner.block_frames);
 		}
 		drop_history(&s->account);
 		s->first++;

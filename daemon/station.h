@@ -46,6 +46,8 @@
 #include "slowctl/query.h"
 
 #define LOSS_WINDOW_S 60u
+/* Few beginnings of a link wait to be settled; one so many older than the last has lost its session. */
+#define STATION_SESSIONS 32u
 
 /* A request that waits for a re-lock to be judged: link.reset, link.align, a trial of a soak. */
 struct relock {
@@ -70,8 +72,9 @@ struct station_link {
 	struct rates rates;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	bool accounted;
-	struct bursts bursts;		/* of losses, by enum tdm_loss */
-	uint32_t session;		/* of the store, for ledger rows */
+	struct bursts bursts; /* of losses, by enum tdm_loss */
+	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
+	uint32_t session[STATION_SESSIONS];
 	struct overflow_floor overflow; /* hits lost in the modules */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */

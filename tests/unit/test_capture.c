@@ -285,10 +285,10 @@ static void path_start(const struct capture_config *c)
 	P.running = true;
 }
 
-static void path_stop(void)
+static void path_stop_within(unsigned grace_ms)
 {
 	P.running = false;
-	capture_stop(P.capture, 3000);
+	capture_stop(P.capture, grace_ms);
 	atomic_store(&P.stop, 1);
 	pthread_join(P.publisher, NULL);
 	pump(0);
@@ -297,6 +297,11 @@ static void path_stop(void)
 	queue_fini(&P.settled);
 	queue_fini(&P.commands);
 	queue_fini(&P.reports);
+}
+
+static void path_stop(void)
+{
+	path_stop_within(3000);
 }
 
 static void host_begin(unsigned links, unsigned depth_ms, enum host_speed speed)
@@ -774,6 +779,62 @@ static void test_stop_with_a_stalled_consumer(void **state)
 	assert_int_equal(P.consumer->stream[0][FCM_PMT].holes, 0);
 }
 
+/* The seconds that are closed are whole, but the epoch's first one. */
+static void check_whole(unsigned link, bool same_blocks)
+{
+	uint64_t good, lost;
+	unsigned partial = 0;
+
+	assert_true(check_rows(link, &good, &lost) >= 1);
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		const struct ledger_link_row *row = &P.rows.link[link][i];
+
+		partial += row->closed && row->partial;
+		if (same_blocks && row->closed && !row->partial) {
+			assert_int_equal(P.rows.stream[link][FCM_PMT][0][i].offered, 8000);
+		}
+	}
+	assert_true(partial <= 1);
+}
+
+/* A daemon with another configuration takes the ring over: the account goes on, repeats are flagged. */
+static void test_other_configuration(void **state)
+{
+	struct capture_config c = config_of(0x3);
+	uint64_t repeats = 0;
+
+	(void)state;
+	host_begin(0x3, 500, HOST_SPEED_REAL);
+	path_start(&c);
+	wait_frames(0, 2000);
+	atomic_store(&P.mode, HOLD);
+	pump(100);
+	path_stop_within(1);
+	c.groups = GROUPS + 1;
+	c.group_streams[GROUPS] = 1u << FCM_HYDROPHONE;
+	path_start(&c);
+	wait_frames(0, 16000);
+	no_complaint();
+	path_stop();
+	assert_int_equal(P.taken_over, 1);
+	assert_int_equal(P.kept_label.time_epoch, 1);
+	for (unsigned link = 0; link < 2; link++) {
+		check_whole(link, true);
+		repeats += P.consumer->stream[link][FCM_PMT].repeats;
+	}
+	assert_true(repeats > 0);
+	memset(P.consumer, 0, sizeof(*P.consumer)); /* its blocks are others now */
+	c.block_frames = 320;
+	path_start(&c);
+	wait_frames(0, 16000);
+	path_stop();
+	no_complaint();
+	assert_int_equal(P.taken_over, 1);
+	for (unsigned link = 0; link < 2; link++) {
+		check_whole(link, false);
+	}
+}
+
 /* A second daemon is told that the links are taken. */
 static void test_busy(void **state)
 {
@@ -1098,6 +1159,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		cmocka_unit_test_setup_teardown(test_board_gone_backlog, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_and_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_with_a_stalled_consumer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
 	};

@@ -70,13 +70,13 @@ static void test_no_use(void **state)
 	owner_commit(page, &a);
 	assert_int_equal(owner_load(page, &config, 4, &a), -ESTALE);
 	other.block_frames = 40;
-	assert_int_equal(owner_load(page, &other, 3, &a), -EPROTO);
+	assert_int_equal(owner_load(page, &other, 3, &a), -EREMCHG);
 	other = config;
 	other.group_streams[1] = 4;
-	assert_int_equal(owner_load(page, &other, 3, &a), -EPROTO);
+	assert_int_equal(owner_load(page, &other, 3, &a), -EREMCHG);
 	other = config;
 	other.groups = 1;
-	assert_int_equal(owner_load(page, &other, 3, &a), -EPROTO);
+	assert_int_equal(owner_load(page, &other, 3, &a), -EREMCHG);
 	assert_int_equal(owner_load(page, &config, 3, &a), 0);
 	page[4]++; /* version */
 	assert_int_equal(owner_load(page, &config, 3, &a), -EPROTO);
@@ -308,14 +308,67 @@ static void test_kept_losses(void **state)
 	}
 }
 
+static unsigned told;
+
+static void count_told(void *context, const struct ledger_loss *loss)
+{
+	(void)context;
+	told += loss->group == 0;
+}
+
+/* Another configuration: the account goes on, without what depends on that. */
+static void test_adopt(void **state)
+{
+	struct owner_config other = config;
+	struct ledger_stream_row row = {
+		.dma_epoch = 3, .link = 2, .closed = 1, .second = 15, .offered = 80};
+	struct ledger_loss loss = {
+		.kind = 1, .code = OUTCOME_DROP_SLOW, .dma_epoch = 3, .frames = 80};
+	struct owner_account a = account(1), b;
+	bool gave_way;
+
+	(void)state;
+	owner_format(page, &config, 3);
+	owner_set_sent(page, 77);
+	a.stream_rows = 2;
+	a.stream_row[0].group = 1;
+	a.stream_row[1].offered = 400;
+	owner_commit(page, &a);
+	for (row.group = 0; row.group < 2; row.group++) {
+		loss.group = row.group;
+		owner_keep_stream(page, &row);
+		owner_keep_loss(page, &loss, &gave_way);
+	}
+	other.block_frames = 40;
+	other.group_streams[1] ^= 4;
+	assert_int_equal(owner_adopt(page, &other, 4, &b), -ESTALE);
+	assert_int_equal(owner_load(page, &config, 3, &b), 0); /* as it was */
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_int_equal(owner_load(page, &other, 3, &b), -EREMCHG);
+	assert_int_equal(owner_adopt(page, &other, 3, &b), 0);
+	assert_int_equal(b.cursor.count, a.cursor.count);
+	assert_int_equal(b.link_rows, 1);
+	assert_int_equal(b.acked[0], 0);
+	/* The group that takes other streams now is another one. */
+	assert_int_equal(b.stream_rows, 1);
+	assert_int_equal(b.stream_row[0].offered, 400);
+	each();
+	assert_int_equal(S.streams, 1);
+	assert_int_equal(S.stream[0].group, 0);
+	told = 0;
+	owner_each_loss(page, 3, 2, count_told, NULL);
+	assert_int_equal(told, 1);
+	assert_int_equal(owner_sent(page), 77);
+	assert_int_equal(owner_load(page, &other, 3, &a), 0);
+	assert_memory_equal(&a, &b, sizeof(a));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),
-		cmocka_unit_test(test_no_use),
-		cmocka_unit_test(test_death_in_commit),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_kept_rows),
+		cmocka_unit_test(test_life),	    cmocka_unit_test(test_no_use),
+		cmocka_unit_test(test_adopt),	    cmocka_unit_test(test_death_in_commit),
+		cmocka_unit_test(test_damage),	    cmocka_unit_test(test_kept_rows),
 		cmocka_unit_test(test_kept_losses),
 	};
 
