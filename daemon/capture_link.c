@@ -657,12 +657,15 @@ static void renew(struct link *l)
 /* ---------------------------------------------------------------------------------- patience */
 
 /* A hint, of bytes that nobody has checked yet. */
+/* Every frame has the places for replies; it counts whether a word stands in one. */
 static bool has_reply(const struct link *l, uint64_t position, uint32_t frames)
 {
 	const uint8_t *frame = nanet3_buffer(l->capture->board, l->number, position);
 
 	for (uint32_t f = 0; f < frames; f++, frame += TDM_FRAME_BYTES) {
-		if (le16_get(frame + TDM_OFF_SLOT_VALID) & TDM_VALID_REPLIES) {
+		const uint8_t *words;
+
+		if (tdm_replies_get(frame, &words) != 0) {
 			return true;
 		}
 	}

@@ -149,7 +149,7 @@ void floor_rig_frame(struct floor_rig *r, uint64_t n, uint8_t *frame)
 				      .floor = r->floor,
 				      .sequence = r->sequence++,
 				      .time = time_of(r, n),
-				      .slot_valid = reply ? 0x7ff : 0x6ff,
+				      .slot_valid = 0x7ff,
 			      });
 }
 

@@ -24,6 +24,7 @@
 
 #include "daemon/capture.h"
 #include "daemon/now.h"
+#include "tests/unit/floor_rig.h"
 #include "tests/unit/capture_rig.h"
 
 #define GROUPS 2u
@@ -482,6 +483,35 @@ static void test_reply(void **state)
 	path_stop();
 	no_complaint();
 	assert_true(early > 0);
+}
+
+/* Nobody waits for anything: a link is read when a block is whole, not buffer by buffer (five a block). A
+ * look that comes too late sees fewer moves, never more. */
+static void test_by_the_block(void **state)
+{
+	struct capture_config c = config_of(0x1);
+	uint64_t first, last, moves = 0;
+	struct capture_status s;
+
+	(void)state;
+	host_begin(0x1, 1000, HOST_SPEED_REAL);
+	path_start(&c);
+	wait_frames(0, 800);
+	capture_get_status(P.capture, &s);
+	first = last = s.links[0].last_good_count;
+	while (last < first + 4000) {
+		pump(0);
+		nanosleep(&(struct timespec){0, 200000}, NULL);
+		capture_get_status(P.capture, &s);
+		moves += s.links[0].last_good_count != last;
+		last = s.links[0].last_good_count;
+	}
+	path_stop();
+	no_complaint();
+	print_message("%llu frames in %llu moves\n", (unsigned long long)(last - first),
+		      (unsigned long long)moves);
+	assert_true(moves <=
+		    (last - first) * 3 / 2 / 80 + 2 * ((last - first) / FLOOR_RIG_REPLY + 1));
 }
 
 static void test_losses(void **state)
@@ -1166,6 +1196,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_steady, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reply, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_by_the_block, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_losses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_run_label_identity, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
