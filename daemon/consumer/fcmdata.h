@@ -48,7 +48,7 @@ struct fcmdata_config {
 	const char *name;
 	const char *group;
 	unsigned credit; /* blocks in flight to this member, 1..FCMDATA_CREDIT_MAX; 0: 64 */
-	bool sole;	 /* the group has no other member: then every gap is a loss, see gap_lost */
+	bool sole;	 /* the group has no other member: then gaps are losses, see gap_lost */
 	/* Monitor. */
 	const char *const
 		*topics;      /* prefixes, NULL behind the last: "pmt.", "pmt.T01.F07"; NULL: all */
@@ -66,8 +66,9 @@ struct fcmdata_block {
 	/*
 	 * Frames [gap_first, gap_first + gap_frames) of this link and stream, right before this block, have
 	 * not come to this handle. The first gap_lost of them were this member's for certain and are lost;
-	 * the rest may have gone to other members. With a sole member, and of a monitor, all are lost; before
-	 * a block flagged STEP none for certain, the numbering moved. The daemon's ledger has each by name.
+	 * the rest may have gone to other members. Of a monitor all are lost, and of a sole member, but for those
+	 * behind a RESENT block, which an earlier life of it may have acknowledged; before a block flagged STEP
+	 * none for certain, the numbering moved. The daemon's ledger has each by name.
 	 * Told once, when the block behind comes for the first time, and inside a DMA epoch only.
 	 */
 	uint64_t gap_first, gap_frames, gap_lost;
@@ -109,7 +110,8 @@ void fcmdata_close(struct fcmdata *h);
 /*
  * Wait up to `timeout_ms` (0: not at all, -1: for ever) for a block: 1 and *ret_block, 0 when the time is
  * over. -EINTR: a signal came. -ECONNREFUSED: the daemon does not want this member, fcmdata_refusal()
- * says why; it stays so, to try again open a new handle. -ENOMEM: try again, nothing is lost.
+ * says why; it stays so, to try again open a new handle. -ENOMEM: try again; a reserved consumer gets the
+ * block again, a monitor has lost it, which shows as a gap.
  * The block is valid until fcmdata_release(). More than one may be held: memory is the caller's credit.
  * Acknowledgements are sent first, when enough of them wait or no message does.
  */

@@ -92,8 +92,8 @@ def _split_key(key):
 
 
 class _Tracks:
-    def __init__(self, all_ours):
-        self.all_ours, self.membership = all_ours, 0
+    def __init__(self, sole=False, monitor=False):
+        self.sole, self.monitor, self.membership = sole, monitor, 0
         self.tracks, self.lines = {}, {}
 
     def anew(self):
@@ -148,7 +148,7 @@ class _Tracks:
     def _ours_until(self, line, block):
         if "step" in block.flags():
             return line.end
-        if self.all_ours:
+        if self.monitor or self.sole and not line.resent:
             return block["first_frame"]
         if line.membership != self.membership or line.resent or line.label != _label(block):
             return line.end
@@ -179,13 +179,13 @@ class _Tracks:
 class _Handle:
     """What a member and a monitor share: the connection, checked blocks, statistics."""
 
-    def __init__(self, kind, endpoint, queue, all_ours, verify):
+    def __init__(self, kind, endpoint, queue, tracks, verify):
         self.state, self.verify, self.endpoint = CONNECTING, verify, endpoint
         self.stats = dict.fromkeys(
             ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",
              "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers"), 0)
         self.damage = None  # the last damaged block, in words
-        self._tracks, self._anew = _Tracks(all_ours), False
+        self._tracks, self._anew = tracks, False
         self._context = zmq.Context()
         self.socket = self._context.socket(kind)
         for option, value in ((zmq.LINGER, 500), (zmq.RECONNECT_IVL, 20), (zmq.RECONNECT_IVL_MAX, 200),
@@ -281,7 +281,7 @@ class Monitor(_Handle):
     """Best effort: blocks of the topics' prefixes, none acknowledged. `queue`: blocks that may wait here."""
 
     def __init__(self, endpoint, topics=("",), queue=64, verify=True):
-        super().__init__(zmq.SUB, endpoint, queue, True, verify)
+        super().__init__(zmq.SUB, endpoint, queue, _Tracks(monitor=True), verify)
         for topic in topics:
             self.socket.subscribe(topic)
         self._connect()
@@ -300,8 +300,8 @@ class Monitor(_Handle):
 
 
 class Member(_Handle):
-    """A reserved consumer. `credit`: blocks in flight, 1..1024; `sole`: the group has no other member, so that every
-    gap is a loss. ValueError: a name, group, credit or endpoint that makes no sense."""
+    """A reserved consumer. `credit`: blocks in flight, 1..1024; `sole`: the group has no other member, so that
+    gaps are losses. ValueError: a name, group, credit or endpoint that makes no sense."""
 
     def __init__(self, endpoint, name, group, credit=64, sole=False, verify=True):
         for what, text, most in (("name", name, 47), ("group", group, 31)):
@@ -309,7 +309,7 @@ class Member(_Handle):
                 raise ValueError(f"{what} {text!r}: 1 to {most} letters, digits or ._:-")
         if not 1 <= credit <= 1024:
             raise ValueError(f"credit {credit}: 1 to 1024 blocks")
-        super().__init__(zmq.DEALER, endpoint, 4096, sole, verify)
+        super().__init__(zmq.DEALER, endpoint, 4096, _Tracks(sole), verify)
         self._hello = json.dumps({"protocol": 1, "name": name, "group": group, "credit": credit}).encode()
         self._batch, self._acks, self._refusal = min(ACKS, (credit + 3) // 4), [], None
         self._sent = self._asked = time.monotonic()

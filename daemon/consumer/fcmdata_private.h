@@ -28,8 +28,9 @@ unsigned libfcmdata_channels(unsigned stream);
 
 struct tracks;
 
-/* `all_ours`: every block of the daemon is for this handle (a sole member, a monitor). */
-struct tracks *libfcmdata_tracks_create(bool all_ours);
+/* A member of a group; one that has no other; a monitor, to which what comes is sent whoever had it. */
+enum tracks_of { TRACKS_MEMBER, TRACKS_SOLE, TRACKS_MONITOR };
+struct tracks *libfcmdata_tracks_create(enum tracks_of of);
 void libfcmdata_tracks_destroy(struct tracks *t);
 /* A membership begins: of what was handed out before, the daemon expects no acknowledgement. */
 void libfcmdata_tracks_anew(struct tracks *t);

@@ -147,7 +147,9 @@ int fcmdata_open(const struct fcmdata_config *c, struct fcmdata **ret_handle)
 			 "{\"protocol\":1,\"name\":\"%s\",\"group\":\"%s\",\"credit\":%u}", c->name,
 			 c->group, h->credit);
 	}
-	h->tracks = libfcmdata_tracks_create(c->sole || c->mode == FCMDATA_MONITOR);
+	h->tracks = libfcmdata_tracks_create(c->mode == FCMDATA_MONITOR ? TRACKS_MONITOR
+					     : c->sole			? TRACKS_SOLE
+									: TRACKS_MEMBER);
 	r = h->tracks ? open_sockets(h, c) : -ENOMEM;
 	if (r < 0) {
 		fcmdata_close(h);

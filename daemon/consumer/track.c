@@ -14,8 +14,10 @@
  *     been given to others between,
  *   - the block before it was sent to nobody earlier: else others may have acknowledged what follows,
  *   - and both have the same label: slices are cut by it.
- * What lies behind the slice's end was for whoever got those slices. Nothing is certain where the floor's
- * numbering moved (STEP): there may never have been such frames.
+ * What lies behind the slice's end was for whoever got those slices. With a sole member the whole hole is
+ * its loss, unless the block before it was sent earlier: an earlier life of the member may have acknowledged
+ * what follows, so that it does not come again. All that a monitor misses is lost to it. Nothing is certain
+ * where the floor's numbering moved (STEP): there may never have been such frames.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +52,7 @@ struct line {
 };
 
 struct tracks {
-	bool all_ours;
+	enum tracks_of of;
 	uint32_t membership;
 	uint64_t blocks;
 	unsigned count, last;
@@ -58,12 +60,12 @@ struct tracks {
 	struct line line[LIBFCMDATA_LINKS][FCM_STREAMS];
 };
 
-struct tracks *libfcmdata_tracks_create(bool all_ours)
+struct tracks *libfcmdata_tracks_create(enum tracks_of of)
 {
 	struct tracks *t = calloc(1, sizeof(*t));
 
 	if (t) {
-		t->all_ours = all_ours;
+		t->of = of;
 	}
 	return t;
 }
@@ -248,7 +250,7 @@ static uint64_t ours_until(const struct tracks *t, const struct line *l,
 	if (h->flags & FCM_BLOCK_STEP) {
 		return l->end;
 	}
-	if (t->all_ours) {
+	if (t->of == TRACKS_MONITOR || (t->of == TRACKS_SOLE && !l->resent)) {
 		return UINT64_MAX;
 	}
 	if (l->membership != t->membership || l->resent || l->time_epoch != h->time_epoch ||

@@ -21,7 +21,7 @@ static bool late;
 static int set_up(void **state)
 {
 	(void)state;
-	tracks = libfcmdata_tracks_create(false);
+	tracks = libfcmdata_tracks_create(TRACKS_MEMBER);
 	if (tracks) {
 		libfcmdata_tracks_anew(tracks);
 	}
@@ -31,7 +31,14 @@ static int set_up(void **state)
 static int set_up_sole(void **state)
 {
 	(void)state;
-	tracks = libfcmdata_tracks_create(true);
+	tracks = libfcmdata_tracks_create(TRACKS_SOLE);
+	return tracks ? 0 : -1;
+}
+
+static int set_up_monitor(void **state)
+{
+	(void)state;
+	tracks = libfcmdata_tracks_create(TRACKS_MONITOR);
 	return tracks ? 0 : -1;
 }
 
@@ -180,7 +187,7 @@ static void test_gaps_that_are_not_certain(void **state)
 static void test_gaps_of_a_sole_member(void **state)
 {
 	(void)state;
-	take_new(1003, RESENT);
+	take_new(1003, 0);
 	take(1050, 0);
 	expect_gap(1004, 46, 46);
 	libfcmdata_tracks_anew(tracks);
@@ -195,6 +202,30 @@ static void test_gaps_of_a_sole_member(void **state)
 	take_new(1053, 0);
 	take(1060, FCM_BLOCK_STEP); /* numbers that may never have been */
 	expect_gap(1054, 6, 0);
+}
+
+/* It was killed with 1002 in hand and 1003 to 1009 acknowledged: the first alone comes again. */
+static void test_a_sole_member_that_was_restarted(void **state)
+{
+	(void)state;
+	take_new(1002, RESENT);
+	take(1010, RESENT);
+	expect_gap(1003, 7, 0);
+	take(1012, 0);
+	expect_gap(1011, 1, 0);
+	take(1014, 0); /* sent to nobody before: so was what follows */
+	expect_gap(1013, 1, 1);
+}
+
+/* What others had acknowledged comes to it all the same. */
+static void test_gaps_of_a_monitor(void **state)
+{
+	(void)state;
+	take_new(1003, RESENT);
+	take(1050, 0);
+	expect_gap(1004, 46, 46);
+	take(1060, FCM_BLOCK_STEP);
+	expect_gap(1051, 9, 0);
 }
 
 /* GAP blocks stand for many sequences; two floors may share a block's frames; what another member left
@@ -324,6 +355,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gaps_of_a_group, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gaps_that_are_not_certain, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gaps_of_a_sole_member, set_up_sole, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_sole_member_that_was_restarted, set_up_sole,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_gaps_of_a_monitor, set_up_monitor, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_gap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_board_begins_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_block_lengths, set_up, tear_down),
