@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 	struct fcmdata_cursor c;
 	struct fcmdata_hit hit;
 	struct fcmdata *h;
-	unsigned hits = 0;
+	unsigned hits = 0, bad = 0;
 	int r;
 
 	config.endpoint = argc == 2 ? argv[1] : NULL;
@@ -30,18 +30,22 @@ int main(int argc, char **argv)
 	if (r < 0) {
 		return failed("fcmdata_open", r);
 	}
-	r = fcmdata_receive(h, 20000, &b);
+	do {
+		r = fcmdata_receive(h, 20000, &b);
+	} while (r == -EINTR);
 	if (r != 1) {
 		return failed("fcmdata_receive", r == 0 ? -ETIMEDOUT : r);
 	}
 	for (unsigned m = 0; m < b->header.channels; m++) {
 		fcmdata_begin(b, m, &c);
-		while (fcmdata_next_hit(&c, &hit) == 1) {
-			hits++;
+		/* -EBADMSG: no hit there, on with the next frame */
+		while ((r = fcmdata_next_hit(&c, &hit)) == 1 || r == -EBADMSG) {
+			hits += r == 1;
+			bad += r < 0;
 		}
 	}
-	printf("%s of floor %d, %u frames, %u hits\n", fcm_stream_name(b->header.stream),
-	       b->header.floor, (unsigned)b->header.frames, hits);
+	printf("%s of floor %d, %u frames, %u hits, %u bad\n", fcm_stream_name(b->header.stream),
+	       b->header.floor, (unsigned)b->header.frames, hits, bad);
 	fcmdata_ack(h, &b->key);
 	fcmdata_release(h, b);
 	fcmdata_close(h);

@@ -103,7 +103,7 @@ def a_block_for_a_stranger(t):
             daemon.block(7)
             heard = daemon.hears(None)
             t.equal(f"{name}: ACK", (heard[0], heard[1][:1]), (b"ACK", b"\x07"))
-            t.equal(f"{name}: says", process.communicate(timeout=30)[0], "pmt of floor 2, 80 frames, 0 hits\n")
+            t.equal(f"{name}: says", process.communicate(timeout=30)[0], "pmt of floor 2, 80 frames, 0 hits, 0 bad\n")
         daemon.router.close()
     context.term()
     done = run(sys.executable, "-c", "import fcmdata, fcm_data; print(fcmdata.__file__, fcm_data.__file__)", env=env,
