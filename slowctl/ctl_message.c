@@ -4,21 +4,53 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tdm/frame.h"
+#include "tdm/le.h"
+
+#define LINKS		4u
+#define FIRST_FRAME_MAX (1ull << 62)
+#define EPOCH_MASK	0xffffffu /* of the DMA epoch, what fits above the sequence's 40 bits */
+#define SLICE_FRAMES	1600u
+#define SLICE_NS	200000000ll
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the header is read as it lies");
 
-static const char *wrong_header(const struct fcm_block_header *h, size_t payload_bytes)
+static const char *wrong_numbers(const struct fcm_block_header *h)
+{
+	static const uint8_t channels[FCM_STREAMS] = {TDM_MODULES, TDM_HYDROPHONES, 2};
+
+	if (h->stream >= FCM_STREAMS || h->link >= LINKS) {
+		return "no such stream or link";
+	}
+	if (h->channels != 0 && h->channels != channels[h->stream]) {
+		return "not the stream's number of channels";
+	}
+	if (h->frames < 1 || h->frames > SLICE_FRAMES || h->first_frame > FIRST_FRAME_MAX ||
+	    h->frames_lost > h->frames || h->frames_bad > h->frames - h->frames_lost) {
+		return "numbers of frames that cannot be";
+	}
+	return h->sequence >> 40 != (h->dma_epoch & EPOCH_MASK) ? "a sequence of another DMA epoch"
+								: NULL;
+}
+
+static bool topic_agrees(const struct fcm_block_header *h, const void *topic, size_t bytes)
+{
+	char expected[32];
+	int n = snprintf(expected, sizeof(expected), "%s.T%02u.F%02u", fcm_stream_name(h->stream),
+			 h->tower, h->floor);
+
+	return (size_t)n == bytes && memcmp(expected, topic, bytes) == 0;
+}
+
+static const char *wrong_layout(const struct fcm_block_header *h, size_t payload_bytes)
 {
 	size_t index_bytes = (size_t)h->channels * ((size_t)h->frames + 1) * 4;
 
 	if (h->payload_bytes != payload_bytes) {
 		return "the payload's length is not the header's";
-	}
-	if (h->channels > FCM_CHANNELS_MAX || h->stream >= FCM_STREAMS) {
-		return "too many channels, or no such stream";
 	}
 	if (h->status_offset > payload_bytes || h->frames > payload_bytes - h->status_offset) {
 		return "the frames' status lies outside";
@@ -40,28 +72,67 @@ static const char *wrong_header(const struct fcm_block_header *h, size_t payload
 	return NULL;
 }
 
-int message_read(const void *header, size_t header_bytes, const void *payload, size_t payload_bytes,
-		 struct message *ret_message, const char **ret_why)
+/* Every place of the index lies inside its channel, none goes back. */
+static const char *wrong_index(const struct message *m)
+{
+	const struct fcm_block_header *h = &m->header;
+	const uint8_t *index = m->payload + h->index_offset;
+
+	for (unsigned c = 0; c < h->channels; c++) {
+		uint32_t before = h->channel_offset[c];
+
+		for (uint32_t f = 0; f <= h->frames; f++, index += 4) {
+			uint32_t at = le32_get(index);
+
+			if (at < before || at > h->channel_offset[c + 1]) {
+				return "the index leads out of its channel";
+			}
+			before = at;
+		}
+	}
+	return NULL;
+}
+
+/* The first check that fails; NULL: none. */
+static const char *wrong(const struct message *m, const void *topic, size_t topic_bytes,
+			 size_t payload_bytes)
+{
+	const struct fcm_block_header *h = &m->header;
+	const char *why;
+
+	if (h->magic != FCM_BLOCK_MAGIC || h->version != FCM_BLOCK_VERSION ||
+	    h->header_bytes != sizeof(*h)) {
+		return "another format or version";
+	}
+	if (h->header_crc != tdm_crc32c(h, offsetof(struct fcm_block_header, header_crc))) {
+		return "the header is damaged";
+	}
+	why = wrong_numbers(h);
+	if (why == NULL && !topic_agrees(h, topic, topic_bytes)) {
+		why = "the topic is not the header's";
+	}
+	if (why == NULL) {
+		why = wrong_layout(h, payload_bytes);
+	}
+	if (why == NULL && h->payload_crc != tdm_crc32c(m->payload, payload_bytes)) {
+		why = "the payload is damaged";
+	}
+	return why != NULL ? why : wrong_index(m);
+}
+
+int message_read(const void *topic, size_t topic_bytes, const void *header, size_t header_bytes,
+		 const void *payload, size_t payload_bytes, struct message *ret_message,
+		 const char **ret_why)
 {
 	struct message m = {.payload = payload};
-	const char *why = NULL;
+	const char *why;
 
 	if (header_bytes != sizeof(m.header)) {
 		*ret_why = "the header has not 256 bytes";
 		return -EBADMSG;
 	}
 	memcpy(&m.header, header, sizeof(m.header));
-	if (m.header.magic != FCM_BLOCK_MAGIC || m.header.version != FCM_BLOCK_VERSION) {
-		why = "another format or version";
-	} else if (m.header.header_crc !=
-		   tdm_crc32c(header, offsetof(struct fcm_block_header, header_crc))) {
-		why = "the header is damaged";
-	} else {
-		why = wrong_header(&m.header, payload_bytes);
-	}
-	if (why == NULL && m.header.payload_crc != tdm_crc32c(payload, payload_bytes)) {
-		why = "the payload is damaged";
-	}
+	why = wrong(&m, topic, topic_bytes, payload_bytes);
 	if (why != NULL) {
 		*ret_why = why;
 		return -EBADMSG;
@@ -91,11 +162,33 @@ int message_next_hit(const struct message *m, unsigned channel, uint32_t *at, st
 
 double message_utc(const struct message *m)
 {
-	int64_t in_slice = m->header.tai_ns % 200000000;
+	const struct fcm_block_header *h = &m->header;
+	int64_t counted_ns = (int64_t)(h->first_frame % SLICE_FRAMES) * TDM_FRAME_NS;
+	int64_t off_ns;
 
-	if ((m->header.flags & FCM_BLOCK_NO_TIME) != 0 || m->header.tai_ns == FCM_NO_TAI) {
+	if ((h->flags & FCM_BLOCK_NO_TIME) != 0 || h->tai_ns == FCM_NO_TAI) {
 		return (double)NAN;
 	}
+	/* The slice goes by the floor's frames, tai_ns is earlier by the cable delay: the frames say which
+	 * slice's beginning is near, tai_ns how far off. */
+	off_ns = (h->tai_ns % SLICE_NS - counted_ns) % SLICE_NS;
+	off_ns += off_ns < -SLICE_NS / 2 ? SLICE_NS : off_ns >= SLICE_NS / 2 ? -SLICE_NS : 0;
 	/* 946684800: 2000-01-01 */
-	return 946684800.0 + (double)m->header.slice_id * 0.2 + (double)in_slice * 1e-9;
+	return 946684800.0 + (double)h->slice_id * 0.2 + (double)(counted_ns + off_ns) * 1e-9;
+}
+
+uint64_t message_missed(struct message_line *line, const struct fcm_block_header *h)
+{
+	bool resent = (h->flags & FCM_BLOCK_RESENT) != 0;
+	bool goes_on = line->known && line->dma_epoch == h->dma_epoch;
+	uint64_t missed = 0;
+
+	if (resent && line->known && (!goes_on || h->first_frame + h->frames <= line->end)) {
+		return 0;
+	}
+	if (goes_on && h->first_frame > line->end && (h->flags & FCM_BLOCK_STEP) == 0) {
+		missed = h->first_frame - line->end;
+	}
+	*line = (struct message_line){true, h->dma_epoch, h->first_frame + h->frames};
+	return missed;
 }

@@ -31,12 +31,9 @@ struct tail {
 	double interval_s, silence_s;
 	uint64_t left; /* blocks to show */
 	struct {
-		bool seen;
-		uint64_t next_frame;
-		uint32_t dma_epoch;
+		struct message_line line;
 		double shown_s;
 	} follow[LINKS][FCM_STREAMS];
-	uint64_t missed; /* frames, here */
 	bool told_silence;
 };
 
@@ -219,28 +216,21 @@ static bool is_wanted(const struct tail *t, const struct fcm_block_header *h)
 /* Whether blocks are missing in front of this one; a monitor's own loss. */
 static void follow(struct tail *t, const struct fcm_block_header *h)
 {
-	if (h->link >= LINKS || h->stream >= FCM_STREAMS) {
-		return;
-	}
-	if (t->follow[h->link][h->stream].seen &&
-	    t->follow[h->link][h->stream].dma_epoch == h->dma_epoch &&
-	    t->follow[h->link][h->stream].next_frame < h->first_frame) {
-		t->missed += h->first_frame - t->follow[h->link][h->stream].next_frame;
+	uint64_t missed = message_missed(&t->follow[h->link][h->stream].line, h);
+
+	if (missed > 0) {
 		ctl_remark("link %u %s: frames %" PRIu64 " to %" PRIu64
 			   " were missed here (a monitor is best effort; no loss of the station)",
-			   h->link, fcm_stream_name(h->stream),
-			   t->follow[h->link][h->stream].next_frame, h->first_frame - 1);
+			   h->link, fcm_stream_name(h->stream), h->first_frame - missed,
+			   h->first_frame - 1);
 	}
-	t->follow[h->link][h->stream].seen = true;
-	t->follow[h->link][h->stream].dma_epoch = h->dma_epoch;
-	t->follow[h->link][h->stream].next_frame = h->first_frame + h->frames;
 }
 
 static bool is_due(struct tail *t, const struct fcm_block_header *h)
 {
 	double now = monotonic_s();
 
-	if (t->interval_s <= 0.0 || h->link >= LINKS) {
+	if (t->interval_s <= 0.0) {
 		return true;
 	}
 	if (now - t->follow[h->link][h->stream].shown_s < t->interval_s) {
@@ -256,8 +246,9 @@ static void take_block(struct tail *t, zmq_msg_t part[3])
 	struct message m;
 	json_t *block;
 
-	if (message_read(zmq_msg_data(&part[1]), zmq_msg_size(&part[1]), zmq_msg_data(&part[2]),
-			 zmq_msg_size(&part[2]), &m, &why) != 0) {
+	if (message_read(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]), zmq_msg_data(&part[1]),
+			 zmq_msg_size(&part[1]), zmq_msg_data(&part[2]), zmq_msg_size(&part[2]), &m,
+			 &why) != 0) {
 		ctl_remark("a message from %s is no data message: %s", t->endpoint, why);
 		return;
 	}

@@ -426,8 +426,9 @@ def block(link, first_frame, flags=0x200, hits=1):
     hit = bytes.fromhex("730 2aa55 3930d711 1e965c15 18dc0580".replace(" ", "")) + bytes(range(24))
     frames, channels = 80, 6
     index_at, data_at = 80, 80 + channels * (frames + 1) * 4
-    payload = bytes(data_at) + hit * hits
-    offsets = [data_at] * 4 + [len(payload)] * 3
+    offsets = [data_at] * 4 + [data_at + len(hit) * hits] * 3
+    index = b"".join(struct.pack(f"<{frames + 1}I", offsets[c], *[offsets[c + 1]] * frames) for c in range(channels))
+    payload = bytes(index_at) + index + hit * hits
     utc = 1795187523.25
     header = struct.pack("<IHHBBBBBBBBIIIIIIIIQQqQqqIIIIII7II96xI", 0x424d4346, 1, 256, 0, 0, link, channels, 1,
                          link + 1, 1, 2, flags, 12, 1, 1, 50, frames, 0, 0, (1 << 40) | first_frame // frames,

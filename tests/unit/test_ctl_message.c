@@ -14,7 +14,11 @@
 #include "slowctl/ctl_message.h"
 #include "tdm/frame.h"
 
-/* Two frames of a floor, two channels: a hit in the first, none in the second. */
+#define HITS   116u	    /* bytes: status, index, the hit of 40 */
+#define UTC_S  1795187523.2 /* 2026-11-20 15:12:03.2, a slice's beginning */
+#define TAI_NS 1795187560200000000ll
+
+/* Two frames of a floor, six channels: a hit in the first frame of the first. */
 struct sample {
 	struct fcm_block_header h;
 	uint8_t payload[128];
@@ -39,27 +43,36 @@ static void make(struct sample *s)
 				.zip = true};
 
 	memset(s, 0, sizeof(*s));
-	s->h = (struct fcm_block_header){.magic = FCM_BLOCK_MAGIC,
-					 .version = FCM_BLOCK_VERSION,
-					 .header_bytes = 256,
-					 .stream = FCM_PMT,
-					 .channels = 2,
-					 .frames = 2,
-					 .payload_bytes = 72,
-					 .status_offset = 0,
-					 .index_offset = 4,
-					 .data_offset = 32,
-					 .channel_offset = {32, 72, 72, 72, 72, 72, 72},
-					 .items = 1};
-	hit_pack(&hit, s->payload + 32);
+	s->h = (struct fcm_block_header){
+		.magic = FCM_BLOCK_MAGIC,
+		.version = FCM_BLOCK_VERSION,
+		.header_bytes = 256,
+		.stream = FCM_PMT,
+		.channels = 6,
+		.tower = 1,
+		.floor = 7,
+		.frames = 2,
+		.dma_epoch = 5,
+		.sequence = 5ull << 40,
+		.payload_bytes = HITS,
+		.status_offset = 0,
+		.index_offset = 4,
+		.data_offset = 76,
+		.channel_offset = {76, HITS, HITS, HITS, HITS, HITS, HITS},
+		.items = 1,
+	};
+	for (unsigned i = 0; i < 18; i++) {
+		s->payload[4 + 4 * i] = i == 0 ? 76 : HITS;
+	}
+	hit_pack(&hit, s->payload + 76);
 	seal(s);
 }
 
 static int read_it(const struct sample *s, struct message *ret_message)
 {
 	const char *why = NULL;
-	int err = message_read(&s->h, sizeof(s->h), s->payload, s->h.payload_bytes, ret_message,
-			       &why);
+	int err = message_read("pmt.T01.F07", 11, &s->h, sizeof(s->h), s->payload,
+			       s->h.payload_bytes, ret_message, &why);
 
 	assert_true((err == 0) == (why == NULL));
 	return err;
@@ -93,7 +106,7 @@ static void test_gap(void **state)
 	make(&s);
 	s.h.channels = 0;
 	s.h.flags = FCM_BLOCK_GAP;
-	s.h.frames = 72;
+	s.h.frames = HITS;
 	seal(&s);
 	assert_int_equal(read_it(&s, &m), 0);
 }
@@ -104,7 +117,7 @@ static void test_lying(void **state)
 	struct message m;
 
 	(void)state;
-	for (int what = 0; what < 12; what++) {
+	for (int what = 0; what < 23; what++) {
 		struct sample s;
 
 		make(&s);
@@ -122,7 +135,7 @@ static void test_lying(void **state)
 			s.h.stream = 3;
 			break;
 		case 4:
-			s.h.frames = 73;
+			s.h.frames = HITS + 1;
 			break;
 		case 5:
 			s.h.frames = UINT32_MAX;
@@ -131,20 +144,56 @@ static void test_lying(void **state)
 			s.h.status_offset = UINT32_MAX;
 			break;
 		case 7:
-			s.h.index_offset = 60;
+			s.h.index_offset = 48;
 			break;
 		case 8:
 			s.h.data_offset = 100;
 			break;
 		case 9:
-			s.h.channel_offset[1] = 73;
+			s.h.channel_offset[1] = HITS + 1;
 			break;
 		case 10:
 			s.h.channel_offset[0] = 0;
 			break;
+		case 11:
+			s.h.channel_offset[1] = 100;
+			s.h.channel_offset[2] = 90;
+			break;
+		case 12:
+			s.h.header_bytes = 252;
+			break;
+		case 13:
+			s.h.link = 4;
+			break;
+		case 14:
+			s.h.channels = 2; /* a hydrophone's */
+			break;
+		case 15:
+			s.h.frames = 0;
+			break;
+		case 16:
+			s.h.channels = 0;
+			s.h.frames = 1601;
+			s.h.payload_bytes = 1601;
+			break;
+		case 17:
+			s.h.first_frame = UINT64_MAX;
+			break;
+		case 18:
+			s.h.frames_lost = 2;
+			s.h.frames_bad = 1;
+			break;
+		case 19:
+			s.h.dma_epoch = 6;
+			break;
+		case 20:
+			s.h.floor = 8; /* of the topic's */
+			break;
+		case 21:
+			s.payload[8] = HITS + 1; /* outside */
+			break;
 		default:
-			s.h.channel_offset[1] = 40;
-			s.h.channel_offset[2] = 36;
+			s.payload[12] = HITS - 1; /* goes back */
 			break;
 		}
 		seal(&s);
@@ -154,29 +203,34 @@ static void test_lying(void **state)
 	}
 }
 
+static int read_bytes(const struct sample *s, size_t header_bytes, size_t payload_bytes)
+{
+	struct message m;
+	const char *why;
+
+	return message_read("pmt.T01.F07", 11, &s->h, header_bytes, s->payload, payload_bytes, &m,
+			    &why);
+}
+
 static void test_damaged(void **state)
 {
 	struct sample s;
-	struct message m;
-	const char *why = NULL;
 
 	(void)state;
 	make(&s);
 	for (size_t i = 0; i < sizeof(s.h); i++) {
 		((uint8_t *)&s.h)[i] ^= 0x10;
-		assert_int_equal(message_read(&s.h, sizeof(s.h), s.payload, 72, &m, &why),
-				 -EBADMSG);
+		assert_int_equal(read_bytes(&s, 256, HITS), -EBADMSG);
 		((uint8_t *)&s.h)[i] ^= 0x10;
 	}
-	for (size_t i = 0; i < 72; i++) {
+	for (size_t i = 0; i < HITS; i++) {
 		s.payload[i] ^= 0x01;
-		assert_int_equal(message_read(&s.h, sizeof(s.h), s.payload, 72, &m, &why),
-				 -EBADMSG);
+		assert_int_equal(read_bytes(&s, 256, HITS), -EBADMSG);
 		s.payload[i] ^= 0x01;
 	}
-	assert_int_equal(message_read(&s.h, sizeof(s.h), s.payload, 71, &m, &why), -EBADMSG);
-	assert_int_equal(message_read(&s.h, 255, s.payload, 72, &m, &why), -EBADMSG);
-	assert_int_equal(message_read(&s.h, sizeof(s.h), s.payload, 72, &m, &why), 0);
+	assert_int_equal(read_bytes(&s, 256, HITS - 1), -EBADMSG);
+	assert_int_equal(read_bytes(&s, 255, HITS), -EBADMSG);
+	assert_int_equal(read_bytes(&s, 256, HITS), 0);
 }
 
 /* A hit that claims more than its channel holds, and bytes that are none. */
@@ -189,35 +243,84 @@ static void test_bad_hits(void **state)
 
 	(void)state;
 	make(&s);
-	s.h.channel_offset[1] = 71;
+	hit_pack(&(struct hit){.pmt = 3, .efcm = 7, .tower = 1, .samples = 26, .zip = true},
+		 s.payload + 76);
 	seal(&s);
 	assert_int_equal(read_it(&s, &m), 0);
 	assert_int_equal(message_next_hit(&m, 0, &at, &hit), -EBADMSG);
 	make(&s);
-	s.payload[34] = 0;
+	s.payload[78] = 0;
 	seal(&s);
 	assert_int_equal(read_it(&s, &m), 0);
 	assert_int_equal(message_next_hit(&m, 0, &at, &hit), -EBADMSG);
 	assert_int_equal(at, 0);
 }
 
+/* The slice is that of the floor's frames; the time is earlier by the cable delay, and may be off the
+ * frames' border. TAI-UTC is 37 s. */
 static void test_utc(void **state)
 {
+	static const struct {
+		uint32_t frame;
+		int64_t in_slice_ns;
+	} cases[] = {
+		{0, 0},
+		{400, 50000000},
+		{0, -250000}, /* a slice's first block, with a delay */
+		{1520, 190000000 - 250000},
+		{0, 40000},
+		{1520, 190000000 + 20000000}, /* beyond the slice's end */
+	};
 	struct sample s;
 	struct message m;
 
 	(void)state;
 	make(&s);
-	/* 2026-11-20 15:12:03.25 UTC, TAI-UTC 37 s */
-	s.h.tai_ns = 1795187560250000000;
-	s.h.slice_id = (uint64_t)((1795187523.2 - 946684800.0) / 0.2 + 0.5);
-	seal(&s);
-	assert_int_equal(read_it(&s, &m), 0);
-	assert_true(fabs(message_utc(&m) - 1795187523.25) < 1e-5);
+	s.h.slice_id = (uint64_t)((UTC_S - 946684800.0) / 0.2 + 0.5);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		s.h.first_frame = 7 * 1600 + cases[i].frame;
+		s.h.tai_ns = TAI_NS + cases[i].in_slice_ns;
+		seal(&s);
+		assert_int_equal(read_it(&s, &m), 0);
+		assert_true(fabs(message_utc(&m) - UTC_S - (double)cases[i].in_slice_ns * 1e-9) <
+			    1e-6);
+	}
 	s.h.flags = FCM_BLOCK_NO_TIME;
 	seal(&s);
 	assert_int_equal(read_it(&s, &m), 0);
 	assert_true(isnan(message_utc(&m)));
+}
+
+/* What a monitor has missed. */
+static void test_missed(void **state)
+{
+	static const struct {
+		uint32_t epoch, flags, first, missed;
+	} cases[] = {
+		{5, 0, 800, 0},
+		{5, 0, 880, 0},
+		{5, 0, 1040, 80},
+		{5, FCM_BLOCK_RESENT, 960, 0}, /* after all */
+		{5, 0, 1120, 0},	       /* the line goes on */
+		{5, FCM_BLOCK_STEP, 1600, 0},  /* there may never have been such frames */
+		{5, FCM_BLOCK_RESENT, 1760, 80},
+		{5, 0, 160, 0}, /* another life of the board */
+		{5, 0, 320, 80},
+		{6, 0, 80000, 0}, /* another DMA epoch */
+		{5, FCM_BLOCK_RESENT, 400, 0},
+		{6, 0, 80080, 0},
+	};
+	struct message_line line = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct fcm_block_header h = {.dma_epoch = cases[i].epoch,
+						   .flags = cases[i].flags,
+						   .first_frame = cases[i].first,
+						   .frames = 80};
+
+		assert_int_equal(message_missed(&line, &h), cases[i].missed);
+	}
 }
 
 int main(void)
@@ -226,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_whole),	 cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_lying),	 cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_bad_hits), cmocka_unit_test(test_utc),
+		cmocka_unit_test(test_missed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
