@@ -9,6 +9,7 @@
  * death the rings are emptied again within a second. What it reports, and who knocks at the control
  * socket, waits until the rest is there.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -19,11 +20,13 @@
 
 #include "daemon/station.h"
 
-#define GRACE_MS 3000u
+#define GRACE_MS  3000u
+#define BOARD_MAX 999u
 
 struct options {
 	unsigned board;
-	char config[CONFIG_STRING];
+	const char *config;
+	char of_board[64]; /* the default, by the board's number */
 	bool check, print, example;
 	const char *overrides[33];
 	unsigned override_count;
@@ -45,6 +48,22 @@ static const char usage_text[] =
 	"\n"
 	"Operate it with fcmctl(1). Manual: fcm-server(8), fcm-server.conf(5).\n";
 
+/* 2: said what is wrong. */
+static int take_board(const char *text, unsigned *ret_board)
+{
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end || errno || number > BOARD_MAX) {
+		fprintf(stderr, "fcm-server: --board %s: a number 0..%u\n", text, BOARD_MAX);
+		return 2;
+	}
+	*ret_board = (unsigned)number;
+	return 0;
+}
+
 /* 0 go on, 1 said what was asked, 2 usage. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
@@ -59,21 +78,17 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	char *end;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "b:c:h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'b':
-			o->board = (unsigned)strtoul(optarg, &end, 10);
-			if (*end || end == optarg || o->board > 999) {
-				fprintf(stderr, "fcm-server: --board %s: a number 0..999\n",
-					optarg);
+			if (take_board(optarg, &o->board)) {
 				return 2;
 			}
 			break;
 		case 'c':
-			snprintf(o->config, sizeof(o->config), "%s", optarg);
+			o->config = optarg;
 			break;
 		case 's':
 			if (o->override_count >= 32) {
@@ -106,8 +121,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 		fprintf(stderr, "fcm-server: what is \"%s\"?\n%s", argv[optind], usage_text);
 		return 2;
 	}
-	if (!*o->config) {
-		snprintf(o->config, sizeof(o->config), "/etc/fcm-server/board-%u.conf", o->board);
+	if (!o->config) {
+		snprintf(o->of_board, sizeof(o->of_board), "/etc/fcm-server/board-%u.conf",
+			 o->board);
+		o->config = o->of_board;
 	}
 	return 0;
 }
@@ -513,14 +530,14 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 	(void)what;
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(now_mono_ns() / 1000));
-	r = config_load(s->config_path, s->config.instance, NULL, &fresh, &report);
+	r = config_load(s->config_path, s->config.instance, s->overrides, &fresh, &report);
 	for (size_t n = 0; r < 0 && n < config_errors(report); n++) {
 		log_event(LOG_ERR, "fcm-server", LOG_NO_LINK, LOG_ID_CONFIG, "%s",
 			  config_error(report, n));
 	}
 	if (r == 0) {
 		config_diff(&s->config, &fresh, say_difference, s);
-		s->config.daemon.log_level = fresh.daemon.log_level;
+		s->config.daemon = fresh.daemon;
 		log_set_level(fresh.daemon.log_level);
 		timing_leaps(s);
 	}
@@ -708,6 +725,7 @@ int main(int argc, char **argv)
 	}
 	config_report_destroy(report);
 	s.config_path = o.config;
+	s.overrides = o.overrides;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on files is a full disk, not our end */
 	log_open(s.config.instance, s.config.daemon.log_level);

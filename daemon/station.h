@@ -117,6 +117,7 @@ struct waiter;
 struct station {
 	struct config config;
 	const char *config_path;
+	const char *const *overrides; /* --set, ends with NULL */
 	struct event_base *base;
 	bool stopping;
 	uint64_t started_ns;

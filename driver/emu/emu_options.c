@@ -5,6 +5,7 @@
  */
 #include "driver/emu/emu_options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -147,7 +148,8 @@ static const char *take_seed(struct emu_options *o, const char *arg)
 
 	errno = 0;
 	o->world.seed = strtoull(arg, &end, 0);
-	return end == arg || *end != '\0' || errno != 0 || arg[0] == '-' ? "a whole number" : NULL;
+	return !isdigit((unsigned char)arg[0]) || *end != '\0' || errno != 0 ? "a whole number"
+									     : NULL;
 }
 
 static const char *take_speed(struct emu_options *o, const char *arg)

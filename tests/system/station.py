@@ -180,9 +180,9 @@ class Station:
         with open(self.path("board.conf"), "w") as f:
             f.write("\n".join(lines) + "\n")
 
-    def start_daemon(self):
+    def start_daemon(self, *args):
         self.daemon = Process("fcm-server", [self.program("fcm-server"), "--board", "0", "--config",
-                                             self.path("board.conf")], self.path("daemon.log"))
+                                             self.path("board.conf"), *args], self.path("daemon.log"))
         self._wait(self.answers, 20, "the daemon's control socket", self.daemon)
 
     def start_consumer(self, name, group, *args):

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The whole way, from the floors to the consumers and back."""
 import os
+import re
+import signal
 import sqlite3
+import subprocess
 import sys
 import time
 
@@ -88,7 +91,7 @@ def life_in_the_events(t):
                 if e["code"] == code and e["object"] in ("daemon", "group trigger")]
     st.wait_for("an open alarm", lambda: said("consumer-none"), 20)
     st.daemon.kill9()
-    st.start_daemon()
+    st.start_daemon("--set", "data.tick_us=3000", "--set", "daemon.log_level=debug")
     st.wait_for("the second start, the alarm again", lambda: len(said("daemon-start")) == 2 and
                 len(said("consumer-none")) == 3, 20)
     starts = [text for _, text in said("daemon-start")]
@@ -98,9 +101,31 @@ def life_in_the_events(t):
     t.equal("the alarm ended with its daemon and is told anew", [(s, x == "ended with the daemon")
                                                                 for s, x in said("consumer-none")],
             [("alarm", False), ("info", True), ("alarm", False)])
+    with open(st.path("board.conf"), "a") as f:
+        f.write("[daemon]\nname = another\n")
+    st.daemon.signal(signal.SIGHUP)
+    st.wait_for("its new name", lambda: st.status()["name"] == "another", 20)
+    with open(st.path("daemon.log"), errors="replace") as f:
+        t.equal("what has changed is what the file says, and no --set", re.findall(r"\[\w+\] \w+ has changed.*", f.read()),
+                ["[daemon] name has changed"])
     t.equal("the daemon ends with 0", st.stop(), 0)
     t.check("the stop is the last event", st.ask("event", "list", "--limit", "1")["events"][0]["code"] == "daemon-stop")
 
 
+def options_that_nobody_means(t):
+    """a board's number is not cut to 32 bits, a file's name not to what a buffer holds"""
+    def told(*args):
+        r = subprocess.run([os.path.join(t.bin, "fcm-server"), "--check-config", *args], capture_output=True, text=True,
+                           timeout=60, check=False)
+        return r.returncode, r.stderr
+    for number in ("4294967296", "18446744073709551617", "-1", " 1", "1x", ""):
+        code, err = told("--board", number)
+        t.check(f"--board '{number}' is none", code == 2 and "a number 0..999" in err, (code, err))
+    far = "/" + "/".join(["somewhere"] * 40) + ".conf"
+    code, err = told("--config", far)
+    t.check("a long name of a file is shown as it is", code == 78 and far in err, (code, err))
+
+
 if __name__ == "__main__":
-    harness.main([all_links_equal_the_truth, a_command_goes_down_and_is_answered, daemon_away, life_in_the_events])
+    harness.main([all_links_equal_the_truth, a_command_goes_down_and_is_answered, daemon_away, life_in_the_events,
+                  options_that_nobody_means])
