@@ -55,6 +55,8 @@ struct assembler {
 	uint64_t good;		  /* behind the last that is GOOD */
 	uint32_t delay;
 	bool delay_known;
+	uint64_t
+		moved_back; /* behind the last frame placed before the floor moved its numbers back */
 
 	bool cut; /* the count jumped (or ended): frames below cut_frame are closed */
 	uint64_t cut_frame, cut_count, resume_count, resume_frame;
@@ -198,8 +200,12 @@ static void move_begin(struct assembler *a, uint64_t frame, uint64_t count)
 static enum tdm_loss good_cell(struct assembler *a, const struct tdm_verdict *v)
 {
 	uint64_t frame = v->floor_frame;
+	uint32_t delay = (uint32_t)(v->count - frame);
 
-	a->delay = (uint32_t)(v->count - frame);
+	if (a->delay_known && delay > a->delay) {
+		a->moved_back = a->top;
+	}
+	a->delay = delay;
 	a->delay_known = true;
 	if (frame < a->low || frame >= a->at.frame + WINDOW || slot_of(a, frame)->state == GOOD) {
 		return TDM_LOSS_TIME;
@@ -260,16 +266,32 @@ void assemble_end(struct assembler *a)
 
 /* ------------------------------------------------------------------------------------ spans out */
 
-/* Whether the frames below `end` are as known as they will ever be. */
-static bool closed(const struct assembler *a, uint64_t end)
+/* What frames [first, end) are late by. A floor that moves its numbers back makes `delay` larger with each
+ * of its frames: the good ones that are there already came with less, and do not wait for that. */
+static uint32_t delay_of(struct assembler *a, uint64_t first, uint64_t end)
+{
+	uint32_t delay = a->delay;
+
+	for (uint64_t f = first; a->moved_back > first && f < end; f++) {
+		const struct slot *s = slot_of(a, f);
+
+		if (s->state == GOOD && s->count - f < delay) {
+			delay = (uint32_t)(s->count - f);
+		}
+	}
+	return delay;
+}
+
+/* Whether frames [first, end) are as known as they will ever be. */
+static bool closed(struct assembler *a, uint64_t first, uint64_t end)
 {
 	if (a->cut && end <= a->cut_frame) {
 		return true;
 	}
-	return a->sure > end || a->head >= end + a->delay + ASSEMBLE_LATE;
+	return a->sure > end || a->head >= end + delay_of(a, first, end) + ASSEMBLE_LATE;
 }
 
-/* A floor that keeps moving its numbers back would hold a block open for ever. */
+/* A floor that keeps moving its numbers back would hold a block without a good frame open for ever. */
 static bool forced(const struct assembler *a)
 {
 	return a->next - a->at.count >= FORCED_CELLS;
@@ -294,7 +316,7 @@ static bool choose(struct assembler *a, uint64_t *ret_end, bool *ret_gap)
 	uint64_t base = a->at.frame, end = base + a->config.block_frames;
 	uint64_t slice_end = down(base, a->config.gap_frames) + a->config.gap_frames;
 
-	if (!closed(a, end) && !forced(a)) {
+	if (!closed(a, base, end) && !forced(a)) {
 		return false;
 	}
 	*ret_end = end;
@@ -305,7 +327,7 @@ static bool choose(struct assembler *a, uint64_t *ret_end, bool *ret_gap)
 	if (a->at.slice_good || a->split || any_good(a, base, slice_end)) {
 		return true;
 	}
-	if (closed(a, slice_end)) {
+	if (closed(a, base, slice_end)) {
 		*ret_end = slice_end;
 		*ret_gap = true;
 		return true;

@@ -21,6 +21,7 @@
 #define START (8000ull * 100)
 #define CELLS 65536u
 #define SPANS 4096u
+#define PUSH  16u /* cells between two looks for spans */
 
 struct kept {
 	struct assembled span;
@@ -37,6 +38,7 @@ static struct rig {
 	uint8_t frames[CELLS][TDM_HEADER_BYTES];
 	uint8_t final[CELLS];	/* verdict of a cell, by count - START */
 	uint64_t placed[CELLS]; /* its floor frame, when good */
+	uint32_t age[CELLS];	/* `sequence` when it came */
 	bool looked[CELLS];	/* spans were taken behind this cell: a completion ended */
 	struct kept spans[SPANS];
 	unsigned count;
@@ -113,6 +115,8 @@ static void check_span(const struct assembled *s)
 			assert_false(s->gap);
 			assert_int_equal(R->placed[cell], s->first_frame + f);
 			R->placed[cell] = UINT64_MAX; /* in no other span */
+			/* A deframer's carry store has room for that many, whatever the floor does. */
+			assert_true(R->sequence - R->age[cell] <= B + ASSEMBLE_LATE + PUSH);
 			assert_int_equal(in->frame[TDM_OFF_TOWER], s->tower);
 			assert_int_equal(in->frame[TDM_OFF_FLOOR], s->floor);
 		}
@@ -157,7 +161,7 @@ static enum tdm_loss cell(enum tdm_loss loss)
 		le64_put(R->frames[i] + TDM_OFF_TIME, tdm_time_pack(&v.header.time));
 		R->placed[i] = v.floor_frame;
 	}
-	R->sequence++;
+	R->age[i] = R->sequence++;
 	R->next++;
 	final = assemble_cell(R->a, &v);
 	R->final[i] = (uint8_t) final;
@@ -165,12 +169,12 @@ static enum tdm_loss cell(enum tdm_loss loss)
 	return final;
 }
 
-/* `n` cells with the same fate, taken as after completions of 16. */
+/* `n` cells with the same fate, taken as after completions. */
 static void cells(unsigned n, enum tdm_loss loss)
 {
 	while (n-- > 0) {
 		cell(loss);
-		if (R->next % 16 == 0) {
+		if (R->next % PUSH == 0) {
 			assemble_clock(R->a, R->next);
 			take();
 		}
@@ -480,6 +484,27 @@ static void test_stuck_number(void **state)
 	}
 }
 
+/* A block half full when the floor begins its numbers anew: it goes out when it is due, and what comes
+ * with numbers that are over is a time fault until they are caught up with. */
+static void test_moved_back(void **state)
+{
+	const uint32_t back[] = {1000, 7900};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		begin();
+		cells(1004, TDM_GOOD);
+		assert_int_equal(R->at.frame, START + 960);
+		R->delay += back[i];
+		cells(B + ASSEMBLE_LATE + PUSH, TDM_GOOD);
+		assert_int_equal(R->at.frame, START + 960 + B);
+		assert_int_equal(count_status(&R->spans[R->count - 1], TDM_GOOD), 40);
+		cells(back[i], TDM_GOOD);
+		cells(2000, TDM_GOOD);
+		assert_int_equal(count_status(&R->spans[R->count - 1], TDM_GOOD), B);
+	}
+}
+
 static bool same(const struct kept *x, const struct kept *y)
 {
 	return x->span.first_frame == y->span.first_frame && x->span.frames == y->span.frames &&
@@ -514,6 +539,7 @@ static void replay(const struct assemble_point *point, uint64_t end)
 			v.floor_frame = v.count - (v.count - time.frame) % 8000;
 			R->placed[n] = v.floor_frame;
 		}
+		R->age[n] = R->sequence++;
 		assemble_cell(R->a, &v);
 		R->next++;
 		if (R->looked[n]) {
@@ -571,7 +597,7 @@ int main(void)
 		cmocka_unit_test(test_late_and_twice), cmocka_unit_test(test_hole),
 		cmocka_unit_test(test_other_floor),    cmocka_unit_test(test_end),
 		cmocka_unit_test(test_random),	       cmocka_unit_test(test_stuck_number),
-		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_moved_back),     cmocka_unit_test(test_resume),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clean);
