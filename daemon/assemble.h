@@ -19,11 +19,11 @@
  * link is not aligned that is a guess, which a good frame overrules.
  *
  * A block is closed when a frame behind it has been seen or is surely lost (the first one behind has
- * the tails of crossing hits), or ASSEMBLE_LATE counts after its end was due, by the delay that its good
- * frames came with: so none of them is held for longer, however the floor moves its numbers. An all-lost block at the
- * start of a slice waits: either a good frame comes and it goes out as a partial block, or the slice
- * ends and is one GAP. A good frame that comes too late, or twice, is a time fault: the assembler has
- * the last word on a cell's verdict.
+ * the tails of crossing hits), or ASSEMBLE_LATE counts after its end was due, by the delay that its
+ * good frames came with: so none of them is held for longer, however the floor moves its numbers. An
+ * all-lost block at the start of a slice waits: either a good frame comes and it goes out as a partial
+ * block, or the slice ends and is one GAP. A good frame that comes too late, or twice, is a time fault:
+ * the assembler has the last word on a cell's verdict.
  */
 #ifndef DAEMON_ASSEMBLE_H
 #define DAEMON_ASSEMBLE_H
