@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#define FRAMES_PER_SECOND 8000.0
+#define FRAMES_PER_SECOND 8000u
+/* Losses of one burst are nearer to each other: it would be over. */
+#define NEAR_FRAMES ((BURSTS_CALM_NS + BURSTS_QUIET_NS) / 1000000000u * FRAMES_PER_SECOND)
 
 void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
 {
@@ -14,14 +16,19 @@ void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
 
 void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next)
 {
-	if (b->epoch != epoch || b->next == 0) {
-		b->before += b->next - b->first;
-		b->epoch = epoch;
-		b->first = first;
-		b->next = next;
+	for (unsigned i = 0; i < 2; i++) {
+		typeof(&b->range[0]) r = &b->range[i];
+
+		if (r->next > 0 && r->epoch == epoch && first <= r->next + NEAR_FRAMES &&
+		    r->first <= next + NEAR_FRAMES) {
+			r->first = first < r->first ? first : r->first;
+			r->next = next > r->next ? next : r->next;
+			return;
+		}
 	}
-	b->first = first < b->first ? first : b->first;
-	b->next = next > b->next ? next : b->next;
+	b->before += b->range[1].next - b->range[1].first;
+	b->range[1] = b->range[0];
+	b->range[0] = (typeof(b->range[0])){epoch, first, next};
 }
 
 /* Which have grown; remembers what they were when a burst begins with it. */
@@ -47,7 +54,9 @@ static void report(const struct bursts *b, struct bursts_report *ret)
 		ret->lost[n] = b->counts[n] - b->base[n];
 		ret->sum += ret->lost[n];
 	}
-	ret->seconds = (double)(b->before + b->next - b->first) / FRAMES_PER_SECOND;
+	ret->seconds = (double)(b->before + b->range[0].next - b->range[0].first +
+				b->range[1].next - b->range[1].first) /
+		       FRAMES_PER_SECOND;
 }
 
 /* A name that this burst has not told yet. */
@@ -99,7 +108,8 @@ enum bursts_news bursts_step(struct bursts *b, const uint64_t counts[BURSTS_NAME
 		report(b, ret_report);
 	}
 	if (news == BURSTS_OVER) {
-		b->first = b->next = b->before = 0;
+		memset(b->range, 0, sizeof(b->range));
+		b->before = 0;
 	}
 	return news;
 }

@@ -26,9 +26,11 @@ struct bursts {
 	uint64_t begun_ns[BURSTS_A_MINUTE];
 	unsigned begun;
 	bool open, grave, joined; /* joined: only a calm minute ends it */
-	/* board counts of the lost frames: [first, next) of one DMA epoch, what lies before in others */
-	uint32_t epoch;
-	uint64_t first, next, before;
+	struct {
+		uint32_t epoch;
+		uint64_t first, next;
+	} range[2]; /* board counts of the lost frames, [first, next): now, and of the epoch before */
+	uint64_t before; /* frames of those before that */
 };
 
 struct bursts_report {
@@ -39,7 +41,9 @@ struct bursts_report {
 
 /* The account begins: what `counts` has is no loss. */
 void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
-/* Frames [first, next) by board count hold a run of losses; may be told again as it grows. */
+/* Frames [first, next) by board count hold a run of losses; may be told again as it grows. What is of
+ * another DMA epoch, or far from all others (the board's counts have begun anew), counts for itself; what
+ * is left to tell of the one before may still come. */
 void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next);
 /* The counters now, since whenever. `grave`: they are too many; that alone is news, too. */
 enum bursts_news bursts_step(struct bursts *b, const uint64_t counts[BURSTS_NAMES], bool grave,

@@ -109,6 +109,40 @@ static void test_epochs(void **state)
 	assert_true(report.seconds > 1.99 && report.seconds < 2.01);
 }
 
+/* The rest of the epoch before is told when the next one has losses already. */
+static void test_epoch_told_late(void **state)
+{
+	(void)state;
+	counts[3] += 100;
+	bursts_span(&b, 7, 800000, 808000);
+	bursts_span(&b, 8, 0, 4000);
+	bursts_span(&b, 7, 800000, 812000);
+	bursts_span(&b, 8, 0, 8000);
+	step(1000);
+	assert_int_equal(step(5000), BURSTS_OVER);
+	assert_true(report.seconds > 2.49 && report.seconds < 2.51);
+}
+
+/* What is told without an epoch: the board has begun to count anew, after an hour or from an hour. */
+static void test_counts_anew(void **state)
+{
+	const uint64_t hour = 3600ull * 8000;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t was = i ? 0 : hour, is = i ? hour : 0;
+
+		counts[3] += 100;
+		bursts_span(&b, 0, was, was + 4000);
+		bursts_span(&b, 0, is, is + 4000);
+		bursts_span(&b, 0, was, was + 8000);
+		bursts_span(&b, 0, is + 50 * 8000, is + 60 * 8000);
+		step(1000 + 10000 * i);
+		assert_int_equal(step(5000 + 10000 * i), BURSTS_OVER);
+		assert_true(report.seconds > 60.99 && report.seconds < 61.01);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +150,8 @@ int main(void)
 		cmocka_unit_test_setup(test_kinds_and_bursts, setup),
 		cmocka_unit_test_setup(test_bounded, setup),
 		cmocka_unit_test_setup(test_epochs, setup),
+		cmocka_unit_test_setup(test_epoch_told_late, setup),
+		cmocka_unit_test_setup(test_counts_anew, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
