@@ -337,6 +337,7 @@ void link_end(struct link *l)
 {
 	bool dropping = l->capture->dropping;
 
+	l->unbegun = false;
 	if (!l->claimed) {
 		return;
 	}
@@ -637,20 +638,25 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 	}
 }
 
+/* Behind what an account that is over has read. Without memory for it the next tick tries again: until
+ * then the data stay in the ring. (A board that is gone is noticed by the tick.) */
+static void begin_anew(struct link *l)
+{
+	l->unbegun = link_begin(l, false) < 0;
+}
+
 /* The count has become another one inside an epoch, which the contract excludes: end the account and
  * begin a new one behind what was read. */
 static void renew(struct link *l)
 {
-	struct capture *c = l->capture;
-
 	l->renew = false;
 	if (!link_can_begin(l)) {
 		l->blocked = true;
 		return;
 	}
 	link_end(l);
-	if (nanet3_release(c->board, l->number, l->read_position) < 0 || link_begin(l, false) < 0) {
-		return; /* a board that is gone is noticed by the tick */
+	if (nanet3_release(l->capture->board, l->number, l->read_position) == 0) {
+		begin_anew(l);
 	}
 }
 
@@ -716,6 +722,9 @@ bool link_drain(struct link *l)
 {
 	uint64_t write, until;
 
+	if (l->unbegun) {
+		begin_anew(l);
+	}
 	if (!l->claimed || !out_spans(l) || held_back(l)) {
 		return false;
 	}

@@ -82,6 +82,7 @@ struct link {
 	unsigned stream; /* next to be built */
 	bool reading;	 /* a completion has been read */
 	bool renew;	 /* the count has become another one */
+	bool unbegun;	 /* ours, and there was no memory to begin: again at the next tick */
 	bool blocked;	 /* waits for memory, for the publisher, or for something to settle */
 	bool dirty;	 /* the account has changed since the last commit */
 	struct {
