@@ -47,8 +47,9 @@ struct feed {
 	struct queue blocks, settled;
 	struct block_pool *pool;
 	struct publisher *publisher;
-	uint64_t made, out;		/* blocks */
-	uint64_t acked, bytes, dropped; /* settled since the last reset */
+	uint64_t made, out;    /* blocks */
+	uint64_t acked, bytes; /* settled since the last reset */
+	uint64_t dropped;      /* settled otherwise, ever */
 };
 
 /* The first block of link 0, of each stream. */
@@ -248,7 +249,8 @@ static void finish(struct feed *f)
 	queue_fini(&f->settled);
 }
 
-/* Dropped blocks are those of the whole life: at the end, all must have been acknowledged. */
+/* Dropped blocks, and those that have not come back, are those of the whole life: at the end, all must have
+ * been acknowledged. */
 static int run(struct feed *f)
 {
 	int r = start(f);
@@ -261,7 +263,8 @@ static int run(struct feed *f)
 		take_back(f);
 	}
 	if (r == 0) {
-		printf(",\"dropped\":%llu}\n", (unsigned long long)f->dropped);
+		printf(",\"dropped\":%llu,\"unsettled\":%llu}\n", (unsigned long long)f->dropped,
+		       (unsigned long long)f->out);
 	}
 	finish(f);
 	return r != 0;

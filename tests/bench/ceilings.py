@@ -102,9 +102,9 @@ def forward(figures, bin_dir):
         for side in ("forward", "bare") if i % 2 else ("bare", "forward"):
             sides[side] = zmq(bin_dir, sizes, FORWARD_S, hwm=CREDIT // 2) if side == "bare" else forward_once(bin_dir)
         rounds.append((sides["forward"], sides["bare"]))
-    dropped = sum(f["dropped"] for f, _ in rounds)
-    if dropped:
-        raise Unmeasured(f"{dropped} blocks were dropped: not lossless")
+    dropped, unsettled = (sum(f[k] for f, _ in rounds) for k in ("dropped", "unsettled"))
+    if dropped or unsettled:
+        raise Unmeasured(f"{dropped} blocks were dropped, {unsettled} never came back: not lossless")
     ratios = [f["bytes_per_s"] / b["bytes_per_s"] for f, b in rounds]
     figures.figure(name, statistics.median(ratios), "ratio", GOALS[name])
     print(f"# {name}: {statistics.median(f['bytes_per_s'] for f, _ in rounds) / 1e9:.2f} GB/s acknowledged, none "
