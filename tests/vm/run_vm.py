@@ -15,6 +15,7 @@ out), emu.log, initramfs.cpio.
 import argparse
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -175,6 +176,7 @@ class Runner:
 
     def boot(self, command, directory):
         guest = report.Guest()
+        print(f"   {shlex.join(command)}", flush=True)
         for leftover in os.listdir(directory):
             if leftover != "initramfs.cpio" and not os.path.isdir(os.path.join(directory, leftover)):
                 os.unlink(os.path.join(directory, leftover))
