@@ -57,6 +57,7 @@ struct phase {
 
 	bool locked;
 	bool judged;
+	uint64_t lock_ns; /* when this lock began */
 	uint32_t aligns, measurements;
 	struct first_sample relock[RELOCK_MAX]; /* of this lock, until they are judged */
 	uint32_t relock_count, whole_off;
@@ -75,6 +76,7 @@ struct phase {
 
 	bool drifting;
 	struct phase_judgement judgement, last;
+	struct phase_judgement of_lock; /* as it was judged; `last` again when a drift is over */
 	bool judgement_ready;
 	uint64_t relocks, passes, slips, jumps, drifts;
 
@@ -231,9 +233,11 @@ static void close_row(struct phase *p)
 	s->samples = 0;
 }
 
-static void begin_lock(struct phase *p)
+static void begin_lock(struct phase *p, uint64_t now_ns)
 {
 	close_row(p);
+	p->lock_ns = now_ns;
+	p->last = (struct phase_judgement){.verdict = PHASE_NONE};
 	p->judged = false;
 	p->relock_count = 0;
 	p->whole_off = 0;
@@ -260,6 +264,9 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 	};
 	p->judgement_ready = true;
 	p->last = p->judgement;
+	if (verdict != PHASE_DRIFT) {
+		p->of_lock = p->judgement;
+	}
 }
 
 static int ascending(const void *a, const void *b)
@@ -335,8 +342,9 @@ static void judge_drift(struct phase *p)
 	moments(p, since(p, REFERENCE_S), &m);
 	mean = mean_over(p, RECENT_S);
 	difference = mean - reference_total_ps(&p->reference);
-	if (fabs(difference) < p->config.drift_ps / 2) {
+	if (p->drifting && fabs(difference) < p->config.drift_ps / 2) {
 		p->drifting = false;
+		p->last = p->of_lock;
 	}
 	/* A lock that was judged as slipped or jumped is out already: that is no drift. */
 	if (p->drifting || fabs(difference) <= p->config.drift_ps || difference * m.slope <= 0 ||
@@ -371,7 +379,7 @@ static bool stepped(struct phase *p, double mean, double variance, uint32_t samp
 
 /* ------------------------------------------------------------------ samples in */
 
-static void close_second(struct phase *p)
+static void close_second(struct phase *p, uint64_t now_ns)
 {
 	const struct second *s = &p->second;
 	double mean = s->base + s->sum / s->samples;
@@ -379,7 +387,7 @@ static void close_second(struct phase *p)
 	close_row(p);
 	stability(p);
 	if (stepped(p, mean, p->row.sigma_ps * p->row.sigma_ps, p->row.samples)) {
-		begin_lock(p);
+		begin_lock(p, now_ns);
 	} else {
 		judge_drift(p);
 	}
@@ -451,10 +459,12 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 {
 	double total = total_ps(reading);
 
-	if (reading->phase_ps >= PHASE_WRAP_PS) {
-		return; /* not a phase: a board that is gone reads all ones */
+	if (reading->phase_ps == UINT32_MAX && reading->aligns == UINT32_MAX) {
+		return; /* a board that is gone reads all ones */
 	}
-	p->reading = *reading;
+	if (reading->phase_ps < PHASE_WRAP_PS) {
+		p->reading = *reading;
+	}
 	if (!reading->locked) {
 		close_row(p);
 		p->locked = false;
@@ -465,19 +475,20 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 		p->aligns = reading->aligns;
 		p->measurements = 0;
 		p->relocks++;
-		begin_lock(p);
+		begin_lock(p, now_ns);
 	}
-	/* A register that the board has not written since the lock, or since the last look, is no sample. */
-	if (reading->measurements == p->measurements) {
+	/* A register that the board has not written since the lock, or since the last look, is no sample,
+	 * nor is one that holds no phase. */
+	if (reading->measurements == p->measurements || reading->phase_ps >= PHASE_WRAP_PS) {
 		return;
 	}
 	p->measurements = reading->measurements;
 	p->last_sample_ns = now_ns;
 	if (p->judged && p->second.samples && p->second.number != now_ns / 1000000000u) {
-		close_second(p);
+		close_second(p, now_ns);
 	}
 	if (p->judged && !follow(p, total)) {
-		begin_lock(p);
+		begin_lock(p, now_ns);
 	}
 	if (p->judged) {
 		keep_sample(p, reading, now_ns);
@@ -508,7 +519,7 @@ struct phase *phase_create(const struct phase_config *config)
 		phase_destroy(p);
 		return NULL;
 	}
-	begin_lock(p);
+	begin_lock(p, 0);
 	return p;
 }
 
@@ -541,6 +552,7 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 					   .mean_ps = p->reference.phase_ps,
 					   .samples = p->count - since(p, REFERENCE_S),
 					   .time_ns = p->last_sample_ns};
+	p->of_lock = p->last;
 	*ret_reference = p->reference;
 	return 0;
 }
@@ -570,14 +582,25 @@ const uint32_t *phase_histogram(const struct phase *p)
 	return p->histogram;
 }
 
+static bool longer_than(uint64_t limit_ns, uint64_t since_ns, uint64_t now_ns)
+{
+	return now_ns > since_ns && now_ns - since_ns > limit_ns;
+}
+
 void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *ret_view)
 {
+	uint64_t heard_ns = p->last_sample_ns > p->lock_ns ? p->last_sample_ns : p->lock_ns;
+	bool silent = p->locked && longer_than(PHASE_SILENT_NS, heard_ns, now_ns);
 	struct moments m;
 
-	(void)now_ns;
 	*ret_view = (struct phase_view){
 		.locked = p->locked,
-		.valid = p->locked && p->count > 0,
+		.valid = p->locked && p->count > 0 && !silent,
+		.silent = silent,
+		.unjudged = p->locked && !p->judged &&
+			    longer_than(PHASE_UNJUDGED_NS, p->lock_ns, now_ns),
+		.lock_ns = p->lock_ns,
+		.heard_ns = heard_ns,
 		.reference = p->reference,
 		.last = p->last,
 		.relocks = p->relocks,

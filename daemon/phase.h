@@ -9,7 +9,8 @@
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
  * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
  * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT. A step inside
- * a lock, which the board did not report, is judged like a re-lock (and is not counted as one).
+ * a lock, which the board did not report, is judged like a re-lock (and is not counted as one). A new
+ * lock has no verdict until it is judged: the one before says nothing about it.
  */
 #ifndef DAEMON_PHASE_H
 #define DAEMON_PHASE_H
@@ -69,10 +70,19 @@ struct phase_config {
 	uint32_t relock_samples; /* samples of a new lock before it is judged (5); 1..64 */
 };
 
+/* How long a lock may go without a measurement (the board makes ten a second), and without a verdict (the
+ * most samples that can be asked for take 6.4 s). */
+#define PHASE_SILENT_NS	  3000000000ull
+#define PHASE_UNJUDGED_NS 10000000000ull
+
 struct phase_view {
-	bool locked, valid;
+	bool locked, valid; /* valid: measured, and not silent */
+	bool silent;	    /* locked, but no measurement for PHASE_SILENT_NS */
+	bool unjudged;	    /* locked for PHASE_UNJUDGED_NS, but not judged */
+	uint64_t lock_ns;   /* monotonic: begin of the lock, or of the step inside it */
+	uint64_t heard_ns;  /* of the last measurement, or lock_ns when that is newer */
 	struct phase_reference reference;
-	struct phase_judgement last; /* verdict on the last re-lock (or drift) */
+	struct phase_judgement last; /* verdict on this lock; DRIFT while it drifts */
 	double mean_ps, sigma_ps, peak_to_peak_ps,
 		slope_ps_per_s; /* since the last lock or 600 s */
 	double difference_ps;	/* of the last 2 s' mean total delay against the reference */

@@ -290,6 +290,30 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 	boot_reason(s, link, object, r);
 }
 
+/* Nothing is known of a phase that nobody measures, however good it was. */
+static void silent_phase(struct station *s, unsigned link, const struct phase_view *v,
+			 const char *object, struct reasons *r)
+{
+	struct advice a = {.text = ""};
+
+	if (!(v->silent || v->unjudged) || just_late(s)) {
+		return;
+	}
+	advise(&a,
+	       "fcmctl link reset %u; if it stays, power-cycle the board; until then nobody "
+	       "sees a slip",
+	       link);
+	if (v->silent) {
+		reasons_add(r, true, "phase-silent", object, a.text,
+			    "locked, but the board has measured no phase for %.1f s",
+			    seconds_since(v->heard_ns));
+	} else {
+		reasons_add(r, true, "phase-silent", object, a.text,
+			    "locked, but too few phases came in %.1f s to judge it",
+			    seconds_since(v->lock_ns));
+	}
+}
+
 static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 {
 	struct phase_view v;
@@ -301,6 +325,7 @@ static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 	}
 	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
 	snprintf(object, sizeof(object), "link%u", link);
+	silent_phase(s, link, &v, object, r);
 	switch (v.last.verdict) {
 	case PHASE_SLIP:
 		reasons_add(r, true, "phase-slip", object,

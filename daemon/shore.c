@@ -43,9 +43,12 @@ static void shore_phase(struct station *s, unsigned link)
 	struct phase_view v;
 
 	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
-	if (v.last.verdict != PHASE_NONE) {
-		put_link(s, link, "phase_verdict", v.last.verdict);
+	/* What the board measured once is not new a second later. */
+	if (v.heard_ns == s->link[link].phase_put_ns) {
+		return;
 	}
+	s->link[link].phase_put_ns = v.heard_ns;
+	put_link(s, link, "phase_verdict", v.last.verdict);
 	if (!v.valid) {
 		return;
 	}

@@ -66,6 +66,7 @@ struct relock {
 struct station_link {
 	bool enabled;
 	struct phase *phase;
+	uint64_t phase_put_ns; /* heard_ns of what the parameters have */
 	struct relock relock;
 	struct capture_link_status data; /* capture's last word */
 	double frames_per_s, bytes_per_s, hits_per_s;

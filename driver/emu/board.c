@@ -212,7 +212,7 @@ static void fibre_step(struct board *b, struct board_link *l, struct world_fibre
 	}
 	LREG(l, NANET3_LREG_RTT) = f->rtt_frames | (uint32_t)(f->rtt_bytes & 0x3fffu) << 8 |
 				   (uint32_t)(f->rtt_bits & 0xfu) << 22;
-	if (b->step % BOARD_PHASE_EVERY == l->index) {
+	if (b->step % BOARD_PHASE_EVERY == l->index && !f->no_phase) {
 		phase_add(l, f->phase_ps);
 	}
 }

@@ -30,6 +30,7 @@ struct receiver {
 	uint32_t code_errors; /* of this step */
 	/* faults ordered */
 	uint32_t crc, drop, insert;
+	bool no_phase;
 	/* a frame that straddles cells */
 	uint8_t frames[2][TDM_FRAME_BYTES];
 	unsigned current;

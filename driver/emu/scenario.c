@@ -60,6 +60,8 @@ static const struct action actions[] = {
 	{"plug", NULL, true, SCENARIO_PLUG, 0, {0}, {{NULL}}},
 	{"phase-drift", NULL, true, SCENARIO_PHASE_DRIFT, 1, {0}, {{"PS_PER_S", -1e4, 1e4, false}}},
 	{"phase-step", NULL, true, SCENARIO_PHASE_STEP, 1, {0}, {{"PS", -1e5, 1e5, false}}},
+	{"phase-stop", NULL, true, SCENARIO_PHASE_STOP, 0, {0}, {{NULL}}},
+	{"phase-go", NULL, true, SCENARIO_PHASE_GO, 0, {0}, {{NULL}}},
 	{"stuck-dma", NULL, true, SCENARIO_STUCK_DMA, 1, {0}, {{"MS", 1, 65533, true}}},
 	{"lose-irqs", NULL, true, SCENARIO_LOSE_IRQS, 1, {0}, {{"COUNT", 1, 65535, true}}},
 	{"mute", NULL, true, SCENARIO_MUTE, 0, {0}, {{NULL}}},

@@ -420,6 +420,10 @@ static void apply_to_link(struct world *w, const struct scenario_event *e)
 	case SCENARIO_PHASE_STEP:
 		l->fibre->drift_ps += x;
 		break;
+	case SCENARIO_PHASE_STOP:
+	case SCENARIO_PHASE_GO:
+		l->receiver.no_phase = e->action == SCENARIO_PHASE_STOP;
+		break;
 	default:
 		break;
 	}
@@ -668,6 +672,7 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 		.signal = r->lit,
 		.tx_power_nw = TX_POWER_NW,
 		.code_errors = r->code_errors,
+		.no_phase = r->no_phase,
 	};
 	fibre_measure(l->fibre, r->slip, ret_fibre);
 	if (r->lit) {

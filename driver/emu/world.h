@@ -48,6 +48,7 @@ uint32_t world_fault(struct world *w);
 struct world_fibre {
 	bool signal; /* light */
 	uint32_t rx_power_nw, tx_power_nw;
+	bool no_phase;	      /* the measurement of the phase has stopped */
 	uint32_t phase_ps;    /* 0..12499, with jitter: one measurement */
 	uint8_t rtt_frames;   /* round trip: whole frames x 125 us */
 	uint16_t rtt_bytes;   /* + bytes x 12.5 ns, 0..9999 */

@@ -11,18 +11,25 @@ from faults import BEGIN, scenario, events, sees  # noqa: E402
 
 
 def gps_lost_and_back(t):
-    """a silent receiver: holdover, uncertainty grows, data flow; its return locks in the same time epoch"""
-    st = t.station(load="quiet", scenario=scenario(t, (0, "gps silent"), (9, "gps ok")))
+    """a silent receiver: holdover, uncertainty grows, data flow; its return locks in the same time epoch.
+    Meanwhile the board stops measuring a phase: said, and no value of it is shown until it is back"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "gps silent"), (0, "link 2 phase-stop"),
+                                                   (8, "link 2 phase-go"), (9, "gps ok")))
     st.start()
     st.wait_ready()
     epoch = st.status()["clock"]["time_epoch"]
     sees(t, st, "clock-holdover", "clock", 30)
     first = st.status()["clock"]["uncertainty_ns"]
+    sees(t, st, "phase-silent", "link2")
+    silent = [p for p in st.status()["phases"] if p["link"] == 2 and p["age_s"] > 3]
+    t.check("a phase that is not measured has no value", all(p["locked"] and p["mean_ps"] is None for p in silent), silent)
     time.sleep(3)
     later = st.status()["clock"]["uncertainty_ns"]
     t.check("uncertainty grows", later > first, (first, later))
     st.wait_for("locked again", lambda: st.status()["clock"]["state"] == "locked", 40)
     t.equal("same time epoch", st.status()["clock"]["time_epoch"], epoch)
+    t.check("the phase is measured again", st.status()["phases"][2]["mean_ps"] is not None and
+            not [r for r in st.status()["reasons"] if r["code"] == "phase-silent"], st.status()["phases"][2])
     t.account(st)
 
 

@@ -63,6 +63,7 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 		.signal = !l->dark,
 		.rx_power_nw = l->dark ? 0 : 200000,
 		.tx_power_nw = 500000,
+		.no_phase = l->no_phase,
 		.phase_ps = l->phase_ps,
 		.rtt_frames = 7,
 		.rtt_bytes = (uint16_t)(1000 + link),

@@ -16,7 +16,7 @@
 #define FAKE_FATES (1u << 16) /* cells whose fate is remembered, a link */
 
 struct fake_link {
-	bool dark, fifo_drop;
+	bool dark, fifo_drop, no_phase;
 	enum tdm_loss lost; /* what each cell is lost to else; TDM_GOOD: to nothing */
 	uint64_t relock_steps, locked_from; /* lock is back so long after a realign */
 	uint32_t phase_ps, code_errors;

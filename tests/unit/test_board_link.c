@@ -326,6 +326,17 @@ static void phase_mean_is_circular(void **state)
 	r->world.links[0].phase_ps = 5000;
 	steps(r, 801);
 	assert_int_equal(lrd(r, 0, NANET3_LREG_PHASE), 5000);
+	/* A measurement that has stopped leaves the registers as they are. */
+	uint32_t number = lrd(r, 0, NANET3_LREG_PHASE_NUMBER);
+
+	r->world.links[0].no_phase = true;
+	r->world.links[0].phase_ps = 7000;
+	steps(r, 801);
+	assert_int_equal(lrd(r, 0, NANET3_LREG_PHASE), 5000);
+	assert_int_equal(lrd(r, 0, NANET3_LREG_PHASE_NUMBER), number);
+	r->world.links[0].no_phase = false;
+	steps(r, 801);
+	assert_int_equal(lrd(r, 0, NANET3_LREG_PHASE), 7000);
 }
 
 int main(void)

@@ -401,7 +401,7 @@ static void drift(void **state)
 
 static void dark_and_nonsense(void **state)
 {
-	struct phase_reading bad = {.phase_ps = 12500, .locked = true, .aligns = 9};
+	struct phase_reading bad = {.phase_ps = 12500, .locked = true, .aligns = 1};
 	struct link l;
 
 	(void)state;
@@ -415,7 +415,7 @@ static void dark_and_nonsense(void **state)
 	l.dark = false;
 	run(&l, 100);
 	phase_sample(l.phase, &bad, l.now_ns);
-	bad.phase_ps = UINT32_MAX;
+	bad.phase_ps = bad.aligns = bad.measurements = UINT32_MAX;
 	phase_sample(l.phase, &bad, l.now_ns);
 	run(&l, 100);
 	assert_int_equal(l.judgements, 1);
@@ -455,14 +455,117 @@ static void not_measured(void **state)
 	teardown(&l);
 }
 
+static void wait(struct link *l, double seconds, struct phase_reading reading)
+{
+	for (unsigned i = 0; i < lround(seconds * 10); i++) {
+		phase_sample(l->phase, &reading, l->now_ns);
+		l->now_ns += TENTH;
+	}
+}
+
+/* The board stops measuring in a lock: what it measured last is no phase of now. */
+static void silent(void **state)
+{
+	struct phase_reading old;
+	struct phase_view v;
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 50);
+	old = view(&l).reading;
+	wait(&l, 2.5, old);
+	assert_true(view(&l).valid);
+	assert_false(view(&l).silent);
+	wait(&l, 1, old);
+	v = view(&l);
+	assert_true(v.locked && v.silent);
+	assert_false(v.valid || v.unjudged);
+	run(&l, 1);
+	assert_true(view(&l).valid);
+	/* What it hands out is no phase: that is no measurement either, and no reading. */
+	old.phase_ps = PHASE_WRAP_PS;
+	old.measurements = l.measurements;
+	for (unsigned i = 0; i < 40; i++) {
+		old.measurements++;
+		wait(&l, 0.1, old);
+	}
+	assert_true(view(&l).silent);
+	assert_true(view(&l).reading.phase_ps < PHASE_WRAP_PS);
+	old.locked = false; /* a link that is dark is not silent */
+	wait(&l, 0.1, old);
+	assert_false(view(&l).locked || view(&l).silent);
+	teardown(&l);
+}
+
+/* A new lock without measurements: the verdict of the one before is not its own. */
+static void silent_relock(void **state)
+{
+	struct phase_reading none = {.locked = true, .aligns = 2};
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 50);
+	relock(&l);
+	run(&l, 50);
+	assert_int_equal(view(&l).last.verdict, PHASE_PASS);
+	none.aligns = ++l.aligns;
+	wait(&l, 1, none);
+	assert_int_equal(view(&l).last.verdict, PHASE_NONE);
+	assert_false(view(&l).silent);
+	wait(&l, 2.5, none);
+	assert_true(view(&l).silent);
+	assert_false(view(&l).unjudged);
+	/* Now and then one: heard of, but never judged. */
+	for (unsigned i = 0; i < 4; i++) {
+		none.measurements++;
+		wait(&l, 2, none);
+	}
+	assert_false(view(&l).silent);
+	assert_true(view(&l).unjudged);
+	l.measurements = 4;
+	run(&l, 1);
+	assert_false(view(&l).unjudged);
+	assert_int_equal(l.judgements, 3);
+	teardown(&l);
+}
+
+static void drift_ends(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 100);
+	l.drift_ps_per_s = 5;
+	run(&l, 800);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
+	l.drift_ps_per_s = -5;
+	run(&l, 400); /* 200 ps: less than the limit, not yet half of it */
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
+	run(&l, 300);
+	assert_int_equal(view(&l).last.verdict, PHASE_FIRST); /* as the lock was judged */
+	assert_int_equal(view(&l).drifts, 1);
+	teardown(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steady),	cmocka_unit_test(around_the_wrap),
-		cmocka_unit_test(slope),	cmocka_unit_test(stability),
-		cmocka_unit_test(verdicts),	cmocka_unit_test(reference_is_kept),
-		cmocka_unit_test(quick_relock), cmocka_unit_test(step_inside_a_lock),
-		cmocka_unit_test(drift),	cmocka_unit_test(dark_and_nonsense),
+		cmocka_unit_test(silent),
+		cmocka_unit_test(silent_relock),
+		cmocka_unit_test(drift_ends),
+		cmocka_unit_test(steady),
+		cmocka_unit_test(around_the_wrap),
+		cmocka_unit_test(slope),
+		cmocka_unit_test(stability),
+		cmocka_unit_test(verdicts),
+		cmocka_unit_test(reference_is_kept),
+		cmocka_unit_test(quick_relock),
+		cmocka_unit_test(step_inside_a_lock),
+		cmocka_unit_test(drift),
+		cmocka_unit_test(dark_and_nonsense),
 		cmocka_unit_test(not_measured),
 	};
 

@@ -97,7 +97,9 @@ static void realign_heals_and_slips(void **state)
 static void phase_is_steady_or_drifts(void **state)
 {
 	struct rig *r =
-		rig_create(NULL, "at 0.5 link 0 phase-drift 1000\nat 0.5 link 1 phase-step 700\n");
+		rig_create(NULL, "at 0.5 link 0 phase-drift 1000\nat 0.5 link 1 phase-step 700\n"
+				 "at 0.5 link 2 phase-stop\nat 0.5 link 3 phase-stop\n"
+				 "at 0.6 link 3 phase-go\n");
 	double sum[RIG_LINKS] = {0}, square = 0;
 	uint32_t before[RIG_LINKS];
 
@@ -123,6 +125,8 @@ static void phase_is_steady_or_drifts(void **state)
 	assert_in_range(r->links[0].fibre.phase_ps, before[0] + 850, before[0] + 1150);
 	assert_in_range(r->links[1].fibre.phase_ps, before[1] + 580, before[1] + 820);
 	assert_in_range(r->links[2].fibre.phase_ps, before[2] - 120, before[2] + 120);
+	assert_false(r->links[1].fibre.no_phase || r->links[3].fibre.no_phase);
+	assert_true(r->links[2].fibre.no_phase);
 	rig_destroy(r);
 }
 
