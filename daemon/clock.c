@@ -9,7 +9,9 @@
  *   a PPS that moved the count                          carry the second over it, new epoch
  *   the board counting anew; uncertainty over the limit void it
  * gpsd contradicting, or naming an impossible date, is FAULT: the label stays, the flag tells. gpsd
- * overrules a label that it gave itself only when it keeps to the new one for long.
+ * overrules a label that it gave itself (to a predecessor, too) only when it keeps to the new one for long,
+ * and none at all that the synchronised system clock sides with, nor while its own count of leap seconds
+ * is not the table's. Without a label, the synchronised system clock's veto keeps gpsd from giving one.
  */
 #include "daemon/clock.h"
 
@@ -26,7 +28,10 @@
 #define LEAP_SETTLED_NS	  (60 * CLOCK_SECOND_NS)
 #define PROVISIONAL_NS	  1e9
 #define SYSTEM_DIFFERS_NS 3000000000ull /* less is a host held up, or a leap second being stepped */
-#define HOLDOVER_NEWS_NS  1000000000ull /* uncertainty alone is news once a second */
+#define SYSTEM_SECOND_NS                                                                           \
+	500000000ll /* nearer than this it names a second, however strict the tolerance */
+#define SYSTEM_SIDES_NS	 3000000000ull /* one reading that a busy host delayed changes no side */
+#define HOLDOVER_NEWS_NS 1000000000ull /* uncertainty alone is news once a second */
 
 const char *clock_state_name(enum clock_state state)
 {
@@ -78,6 +83,7 @@ void clock_void(struct clock *c, const char *why)
 	c->gps_minus_board_ns = INT64_MIN;
 	c->system_minus_label_ns = INT64_MIN;
 	c->system_differs_ns = 0;
+	c->system_sides_ns = 0;
 }
 
 static void confirm_label(struct clock *c, enum label_source source, uint64_t when_ns,
@@ -119,6 +125,7 @@ void clock_relabel(struct clock *c, enum label_source source, uint64_t count, in
 	c->label.anchor_tai_ns = tai_ns;
 	c->relabels++;
 	c->contradictions = 0;
+	c->system_sides_ns = 0;
 	c->void_reason = "";
 	confirm_label(c, source, c->now_ns, uncertainty_ns);
 }
@@ -216,15 +223,66 @@ static bool consider(struct clock *c, enum label_source source, const struct clo
 	return true;
 }
 
+/* How far the system clock may be from a label that it sides with, ns. */
+static int64_t side_ns(const struct clock *c)
+{
+	int64_t tolerance_ns = c->config.system_tolerance_ms * 1000000ll;
+
+	return tolerance_ns > SYSTEM_SECOND_NS ? tolerance_ns : SYSTEM_SECOND_NS;
+}
+
+void clock_note_side(struct clock *c)
+{
+	if (c->system_synced && c->config.system_tolerance_ms && !c->emulated &&
+	    clock_has_label(c) && llabs(c->system_minus_label_ns) <= side_ns(c)) {
+		c->system_sides_ns = c->now_ns;
+	}
+}
+
+int64_t clock_line_minus_system(const struct clock *c, int64_t offset)
+{
+	int64_t tai_ns = offset + (int64_t)c->board_count * TDM_FRAME_NS;
+	int leap;
+
+	return label_utc_ns(&c->label, tai_ns, &leap) - c->realtime_ns;
+}
+
+enum clock_denial clock_denies(const struct clock *c, int64_t offset)
+{
+	if (!clock_has_label(c)) {
+		return c->system_synced && c->config.system_tolerance_ms &&
+				       clock_within(c->board_ns, CLOCK_BOARD_FRESH_NS, c->now_ns) &&
+				       llabs(clock_line_minus_system(c, offset)) > side_ns(c)
+			       ? CLOCK_DENIED_BY_SYSTEM
+			       : CLOCK_NOT_DENIED;
+	}
+	if (offset == clock_label_offset(c)) {
+		return CLOCK_NOT_DENIED;
+	}
+	if (c->gps_leap_mismatch) {
+		return CLOCK_DENIED_BY_LEAPS;
+	}
+	/* Nearer to the label than this, the system clock cannot tell the two apart. */
+	return clock_within(c->system_sides_ns, SYSTEM_SIDES_NS, c->now_ns) &&
+			       llabs(offset - clock_label_offset(c)) >= 2 * side_ns(c)
+		       ? CLOCK_DENIED_BY_SYSTEM
+		       : CLOCK_NOT_DENIED;
+}
+
 /* gpsd's line, when it may speak. Against a label of its own it has to keep to it for long: the board has
- * counted without a flaw since, so gpsd is as likely wrong now as it was then. */
+ * counted without a flaw since, so gpsd is as likely wrong now as it was then. One that it gave to a
+ * predecessor, who was sure of it, is as good. */
 static const struct clock_line *gpsd_line(const struct clock *c)
 {
 	const struct clock_line *line =
 		clock_track_best(&c->gpsd, c->config.confirm, clock_silence_ns(c), c->now_ns);
 
-	if (line && clock_has_label(c) && c->label.source == LABEL_GPSD && !c->adopted &&
-	    !c->provisional && line->offset != clock_label_offset(c) &&
+	if (!line || clock_denies(c, line->offset)) {
+		return NULL;
+	}
+	if (clock_has_label(c) && c->label.source == LABEL_GPSD &&
+	    (!c->adopted || c->open_to_all) && !c->provisional &&
+	    line->offset != clock_label_offset(c) &&
 	    line->agree < CORRECT_FACTOR * c->config.confirm) {
 		return NULL;
 	}
@@ -240,6 +298,10 @@ static void choose_source(struct clock *c)
 	if (c->emulated) { /* the line is its own: see clock_own_time() */
 		consider(c, LABEL_EMULATOR, floors);
 		return;
+	}
+	/* The floors' receiver may be the one that gpsd reads. */
+	if (floors && !clock_has_label(c) && clock_denies(c, floors->offset)) {
+		floors = NULL;
 	}
 	if (consider(c, LABEL_GPSD, gpsd_line(c)) || consider(c, LABEL_FLOORS, floors)) {
 		return;

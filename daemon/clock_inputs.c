@@ -14,7 +14,6 @@
 #define PPS_SLACK_NS	 500000000ll
 #define CARRY_SLACK_NS	 250000000ll
 #define CARRY_REACH_NS	 (1000 * CLOCK_SECOND_NS) /* CLOCK_MONOTONIC is right to 250 us/s at least */
-#define BOARD_FRESH_NS	 2000000000ull
 #define OWN_TIME_LATE	 80 /* counts: the registers are read one after the other, count first */
 
 /* A label that agrees with the running one has one agreement already; as long as that is locked, one is
@@ -44,7 +43,7 @@ static double far_by_s(const struct clock *c, int64_t utc_ns)
 	double by;
 
 	if (!c->config.far_s || !c->system_synced ||
-	    !clock_within(c->board_ns, BOARD_FRESH_NS, c->now_ns)) {
+	    !clock_within(c->board_ns, CLOCK_BOARD_FRESH_NS, c->now_ns)) {
 		return 0;
 	}
 	by = (double)(utc_ns - c->realtime_ns) / 1e9 - (double)(c->now_ns - c->board_ns) / 1e9;
@@ -125,12 +124,14 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 	c->gps_minus_board_ns = clock_has_label(c) ? offset - clock_label_offset(c) : INT64_MIN;
 	if (running) {
 		c->contradictions = 0;
-	} else if (c->gps_minus_board_ns == -CLOCK_SECOND_NS && c->label.source == LABEL_GPSD) {
+	} else if (c->gps_minus_board_ns == -CLOCK_SECOND_NS && c->label.source == LABEL_GPSD &&
+		   !c->gps_leap_mismatch) {
 		/* More likely gpsd was held up than the board counts a second too many. */
 		c->rejects++;
 		c->lates++;
 		c->late_ns = c->now_ns;
-	} else if (clock_has_label(c) && c->label.source == LABEL_GPSD) {
+	} else if (clock_has_label(c) &&
+		   (c->label.source == LABEL_GPSD || clock_denies(c, offset))) {
 		c->rejects++;
 		c->contradictions++;
 		c->contradiction_ns = c->now_ns;
@@ -346,6 +347,7 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 				  label_utc_ns(&c->label, label_tai_ns(&c->label, count), &leap)
 			: INT64_MIN;
 	compare_system(c);
+	clock_note_side(c);
 	if (realtime_synced && !c->emulated) {
 		label_by_system(c);
 	}

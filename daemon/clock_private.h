@@ -13,8 +13,10 @@
 
 #include "daemon/clock.h"
 
-#define CLOCK_SECOND_NS	   1000000000ll
-#define CLOCK_NO_OFFSET	   INT64_MIN
+#define CLOCK_SECOND_NS 1000000000ll
+#define CLOCK_NO_OFFSET INT64_MIN
+#define CLOCK_BOARD_FRESH_NS                                                                       \
+	2000000000ull /* so long the host's clock can be told from its last reading */
 #define CLOCK_PPS_REACH_NS 900000000ull /* a TPV belongs to the PPS at most this long before it */
 
 /* A line that a source draws, and how often it was confirmed. */
@@ -94,6 +96,7 @@ struct clock {
 	int64_t system_minus_label_ns;
 	uint64_t
 		system_differs_ns; /* since when the synchronised one is too far off; 0: it is not */
+	uint64_t system_sides_ns;  /* when it last named the label's second; 0: never */
 
 	struct clock_relabelling relabelled;
 	uint64_t relabels, rejects, voids, lates;
@@ -137,6 +140,14 @@ static inline int64_t clock_label_offset(const struct clock *c)
 	return clock_has_label(c) ? clock_offset_of(c->label.anchor_count, c->label.anchor_tai_ns)
 				  : CLOCK_NO_OFFSET;
 }
+
+/* Why `offset` does not become the label, however long gpsd keeps to it. */
+enum clock_denial { CLOCK_NOT_DENIED, CLOCK_DENIED_BY_SYSTEM, CLOCK_DENIED_BY_LEAPS };
+enum clock_denial clock_denies(const struct clock *c, int64_t offset);
+/* UTC by a line less the system clock, ns, at the last reading of the board's count. */
+int64_t clock_line_minus_system(const struct clock *c, int64_t offset);
+/* The system clock was read: does it side with the label? */
+void clock_note_side(struct clock *c);
 
 /* For the inputs. Every input begins with its time and ends with the evaluation. */
 void clock_at(struct clock *c, uint64_t now_ns);

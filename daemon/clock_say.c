@@ -86,6 +86,26 @@ static const char *system_side(const struct clock *c)
 	return "the synchronised system clock sides with neither";
 }
 
+static void say_contradiction(struct clock *c)
+{
+	switch (clock_denies(c, clock_label_offset(c) + c->gps_minus_board_ns)) {
+	case CLOCK_DENIED_BY_SYSTEM:
+		c->action =
+			"find out with a third clock which is wrong; time is not relabelled while "
+			"the system clock sides with it ([clock] system_tolerance_ms)";
+		break;
+	case CLOCK_DENIED_BY_LEAPS:
+		c->action =
+			"gpsd's leap seconds are not the table's: wait for the receiver's almanac "
+			"(12.5 min), apt-get install tzdata; time is not relabelled till then";
+		break;
+	default:
+		c->action = "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
+			    "seconds (30 by default), time is relabelled";
+		break;
+	}
+}
+
 static void say_fault(struct clock *c)
 {
 	char date[40];
@@ -111,8 +131,7 @@ static void say_fault(struct clock *c)
 			 "time in use; %s",
 			 (long long)llabs(c->gps_minus_board_ns / CLOCK_SECOND_NS),
 			 c->gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
-		c->action = "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
-			    "seconds (30 by default), time is relabelled";
+		say_contradiction(c);
 	}
 }
 
@@ -127,8 +146,32 @@ static void say_no_time(struct clock *c, const struct trouble *t)
 	c->action = t->what ? t->action : "wait some seconds";
 }
 
+/* gpsd's labels agree with each other, but not with the synchronised system clock. */
+static bool say_denied(struct clock *c)
+{
+	const struct clock_line *line =
+		clock_track_best(&c->gpsd, c->config.confirm, clock_silence_ns(c), c->now_ns);
+	double by_s;
+
+	if (!line || clock_has_label(c) || !clock_denies(c, line->offset)) {
+		return false;
+	}
+	by_s = (double)clock_line_minus_system(c, line->offset) / 1e9;
+	snprintf(c->reason, sizeof(c->reason),
+		 "gpsd is %.0f s %s the synchronised system clock: as the first label that is not "
+		 "taken",
+		 fabs(by_s), by_s < 0 ? "behind" : "ahead of");
+	c->action =
+		"reports of the receiver that come a second late? Else find out which is wrong; "
+		"if it is the system clock, correct it or set [clock] system_tolerance_ms = 0";
+	return true;
+}
+
 static void say_acquiring(struct clock *c, const struct trouble *t)
 {
+	if (say_denied(c)) {
+		return;
+	}
 	if (c->provisional) {
 		snprintf(c->reason, sizeof(c->reason),
 			 "a PPS moved the board's count; the second was carried over");

@@ -101,7 +101,7 @@ const struct option config_options[] = {
 	{"clock", "system_tolerance_ms", OPTION_U32, IN(clock.system_tolerance_ms), .value = "500",
 	 RANGE(0, 1000000), .restart = true, .unit = "ms",
 	 .help = "The synchronised system clock may be so far from the time in use before status "
-		 "warns; 0: never."},
+		 "warns, and from the first label; 0: it is not asked."},
 	{"clock", "earliest", OPTION_DATE, IN(clock.earliest_utc_s), .value = "2026-01-01",
 	 RANGE(946684800, 4102444799.0), /* 2000 to 2099 */
 	 .restart = true, .help = "No date before this is believed: receivers jump 1024 weeks."},

@@ -171,6 +171,7 @@ class Station:
                  "[data]", f"reserved_endpoint = {self.reserved}", f"monitor_endpoint = {self.monitor}",
                  "[clock]", "gpsd_host = 127.0.0.1", f"gpsd_port = {self.gpsd_port or 2947}",
                  f"leap_file = {self.leap_table()}",
+                 "system_tolerance_ms = 0",  # on a busy host the emulator's time falls behind the host's
                  "[control]", f"socket = {self.path('control.sock')}",
                  "[store]", f"database = {self.path('station.db')}",
                  "[slowctl]", f"dictionary = {os.path.join(here, 'schemas', 'parameters.conf')}"]

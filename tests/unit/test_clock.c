@@ -251,10 +251,24 @@ static void jump_told(void **state)
 	w.gps_error_s = 2;
 	w.expect_wrong = true;
 	run_until(&w, CLOCK_FAULT, 30);
-	assert_words(&w, "it is 2 s ahead of the time in use", "receiver");
+	assert_words(&w, "it is 2 s ahead of the time in use", "third clock");
 	assert_words(&w, "the synchronised system clock sides with the time in use", "");
+	assert_words(&w, "", "not relabelled while the system clock sides with it");
 	assert_false(view(&w).system_disagrees);
-	run_until(&w, CLOCK_LOCKED, 320);
+	/* However long: the synchronised system clock outvotes gpsd, and is so far from nobody's side. */
+	run(&w, 600);
+	assert_int_equal(view(&w).label.state, CLOCK_FAULT);
+	assert_int_equal(view(&w).label.time_epoch, 1);
+	/* One reading that was delayed changes nothing, one that is not synchronised for long does. */
+	w.system_error_ns = 700000000;
+	run(&w, 2);
+	w.system_error_ns = 0;
+	run(&w, 10);
+	assert_int_equal(view(&w).label.time_epoch, 1);
+	w.system_synced = false;
+	run_until(&w, CLOCK_LOCKED, 60);
+	w.system_synced = true;
+	run(&w, 2);
 	assert_false(view(&w).system_disagrees);
 	run(&w, 40);
 	assert_true(view(&w).system_disagrees);
@@ -286,8 +300,8 @@ static void jump_told(void **state)
 		w.config.system_tolerance_ms = n == 2 ? 0 : 500;
 		w.clock = clock_create(&w.config);
 		w.system_synced = true;
-		w.system_error_ns = n == 0 ? -499000000 : -501000000;
 		run_until(&w, CLOCK_LOCKED, 60);
+		w.system_error_ns = n == 0 ? -499000000 : -501000000;
 		run(&w, 100);
 		assert_int_equal(view(&w).system_disagrees, n == 1);
 		assert_int_equal(view(&w).relabelled.when_ns, 0);
@@ -356,7 +370,65 @@ static void late_reports(void **state)
 	assert_int_equal(view(&w).label.time_epoch, 2);
 	teardown(&w);
 
-	/* The first reports late: nothing is lost but a second's trust. */
+	/* The first reports late, or a receiver with an old count of leap seconds, and a system clock that
+	 * is synchronised: gpsd's is not the first label. */
+	for (unsigned n = 0; n < 4; n++) {
+		setup(&w);
+		w.system_synced = true;
+		clock_destroy(w.clock);
+		w.config.system_clock = n % 2;
+		w.clock = clock_create(&w.config);
+		w.tpv_delay_ns = n < 2 ? 1200000000 : 300000000;
+		w.gps_error_s = n < 2 ? 0 : 3;
+		w.leapseconds = n < 2 ? 18 : 15;
+		run(&w, 100);
+		assert_int_equal(view(&w).label.state, CLOCK_ACQUIRING);
+		assert_words(&w, n < 2 ? "gpsd is 1 s behind" : "gpsd is 3 s ahead of",
+			     "system_tolerance_ms");
+		/* The system clock labels, if it may; gpsd then stays in doubt. */
+		run(&w, 300);
+		assert_int_equal(view(&w).label.state, n % 2 ? CLOCK_FAULT : CLOCK_ACQUIRING);
+		if (n % 2) {
+			assert_int_equal(view(&w).label.source, LABEL_SYSTEM);
+			assert_int_equal(tai_by_label(&w), w.tai_ns);
+		}
+		w.tpv_delay_ns = 300000000;
+		w.gps_error_s = 0;
+		w.leapseconds = 18;
+		run_until(&w, CLOCK_LOCKED, 60);
+		run(&w, 50);
+		assert_int_equal(view(&w).label.source, LABEL_GPSD);
+		assert_int_equal(view(&w).label.time_epoch, 1);
+		teardown(&w);
+	}
+
+	/* A label that runs: a second late for long does not move it against the system clock. */
+	setup(&w);
+	w.system_synced = true;
+	run_until(&w, CLOCK_LOCKED, 60);
+	w.tpv_delay_ns = 1200000000;
+	run(&w, 600);
+	assert_int_equal(view(&w).label.time_epoch, 1);
+	assert_int_equal(tai_by_label(&w), w.tai_ns);
+	teardown(&w);
+
+	/* A receiver that restarts cold with an old count of leap seconds: they betray it. */
+	setup(&w);
+	w.leapseconds = 18;
+	run_until(&w, CLOCK_LOCKED, 60);
+	w.leapseconds = 17;
+	w.gps_error_s = 1;
+	run(&w, 600);
+	assert_int_equal(view(&w).label.state, CLOCK_FAULT);
+	assert_words(&w, "1 s ahead of", "almanac");
+	assert_int_equal(view(&w).label.time_epoch, 1);
+	w.leapseconds = 18;
+	w.gps_error_s = 0;
+	run_until(&w, CLOCK_LOCKED, 60);
+	assert_int_equal(view(&w).label.time_epoch, 1);
+	teardown(&w);
+
+	/* The first reports late, and nobody to tell: nothing is lost but a second's trust. */
 	setup(&w);
 	w.tpv_delay_ns = 1200000000;
 	w.expect_wrong = true;
@@ -410,12 +482,38 @@ static void adopted_label(void **state)
 	assert_int_equal(view(&w).label.anchor_count, label.anchor_count);
 	teardown(&w);
 
-	/* It was wrong: a new epoch. */
+	/* It was wrong: a new epoch, but no sooner than for a label of its own. */
 	setup(&w);
 	label.anchor_tai_ns += 3 * S;
 	clock_adopt(w.clock, &label, w.mono_ns);
+	run(&w, 250);
+	assert_int_equal(view(&w).label.state, CLOCK_FAULT);
+	assert_int_equal(view(&w).label.time_epoch, 7);
+	run_until(&w, CLOCK_LOCKED, 100);
+	assert_int_equal(view(&w).label.time_epoch, 8);
+	teardown(&w);
+
+	/* The predecessor was in doubt itself: gpsd is believed at once. */
+	setup(&w);
+	label.state = CLOCK_HOLDOVER;
+	clock_adopt(w.clock, &label, w.mono_ns);
 	run_until(&w, CLOCK_LOCKED, 60);
 	assert_int_equal(view(&w).label.time_epoch, 8);
+	teardown(&w);
+
+	/* It was right, and gpsd's first reports come late: the synchronised system clock tells. */
+	setup(&w);
+	label.state = CLOCK_LOCKED;
+	label.anchor_tai_ns -= 3 * S;
+	w.system_synced = true;
+	w.tpv_delay_ns = 1200000000;
+	clock_adopt(w.clock, &label, w.mono_ns);
+	run(&w, 600);
+	assert_int_equal(view(&w).label.time_epoch, 7);
+	assert_int_equal(tai_by_label(&w), w.tai_ns);
+	w.tpv_delay_ns = 300000000;
+	run_until(&w, CLOCK_LOCKED, 60);
+	assert_int_equal(view(&w).label.time_epoch, 7);
 	teardown(&w);
 
 	/* A predecessor without time hands on its epoch only. */
