@@ -266,30 +266,70 @@ static void all_is_enodev(int fd)
 	assert_true(p.revents & (POLLHUP | POLLERR));
 }
 
-/* Waits in the kernel, for ever. */
+/* Waits in the kernel, for ever; says through a pipe that it has opened the board. */
 static void wait_in_kernel(void *context)
 {
 	struct nanet3_wait wait = {.timeout_ms = ~0u};
 	int fd = guest_open_raw(), r;
 
-	(void)context;
+	assert_int_equal(write(*(const int *)context, "", 1), 1);
 	do {
 		r = ioctl(fd, NANET3_IOC_WAIT, &wait);
 	} while (r == 0);
 	_exit(errno == ENODEV ? 0 : 1);
 }
 
-/* Removal by the PCI core, which takes the driver off, and the bus scanned anew. */
-static void replug(char *remove)
+static pid_t waiter(void)
 {
-	write_one(remove);
-	assert_int_equal(access(guest_where(), F_OK), -1); /* no board, no node */
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = guest_fork(wait_in_kernel, &ends[1]);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1); /* 0: it has died */
+	close(ends[0]);
+	guest_sleep_ms(100); /* most likely it waits by now */
+	return pid;
+}
+
+static void scan(void)
+{
 	for (unsigned i = 0; i < 100 && access(guest_where(), F_OK) != 0; i++) {
 		write_one("/sys/bus/pci/rescan");
 		guest_sleep_ms(200);
 	}
 	guest_wait_for(can_open, NULL, 1, "the board is back");
 }
+
+/* Removal by the PCI core, which takes the driver off, and the bus scanned anew. */
+static void replug(const char *remove)
+{
+	write_one(remove);
+	assert_int_equal(access(guest_where(), F_OK), -1); /* no board, no node */
+	scan();
+}
+
+/* A test that failed in the middle may have left no board: the next one is not to fail with it. */
+static int plugged_in(void **state)
+{
+	char remove[1024];
+
+	(void)state;
+	if (can_open(NULL)) {
+		return 0;
+	}
+	if (access(guest_where(), F_OK) == 0) {
+		pci_path(remove, sizeof(remove), "remove");
+		replug(remove);
+	} else {
+		scan();
+	}
+	return 0;
+}
+
+#define FAULT_TEST(function) cmocka_unit_test_setup_teardown(function, plugged_in, guest_close_all)
 
 static void back_as_new(void)
 {
@@ -362,8 +402,7 @@ static void gone_and_back(void **state)
 	pci_path(remove, sizeof(remove), "remove");
 	hold(&h);
 	watcher = guest_open();
-	pid = guest_fork(wait_in_kernel, NULL);
-	guest_sleep_ms(100);
+	pid = waiter();
 	guest_fault(watcher, MODEL_FAULT_GONE, 0, 400);
 	assert_int_equal(nanet3_claim(watcher, 1, 0, NULL), -ENODEV);
 	guest_wait_for(says_gone, h.b, 1, "ENODEV");
@@ -471,18 +510,18 @@ static void unbound_under_dma(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GUEST_TEST(interrupts_lost),
-		GUEST_TEST(control_interrupt_lost),
-		GUEST_TEST(interrupts_from_nowhere),
-		GUEST_TEST(flood_of_control_events),
-		GUEST_TEST(events_of_no_sense),
-		GUEST_TEST(stall),
-		GUEST_TEST(slow_to_stop),
-		GUEST_TEST(gone_and_back),
-		GUEST_TEST(starts_anew_unseen),
-		GUEST_TEST(removed_under_dma),
-		GUEST_TEST(removed_with_a_full_ring),
-		GUEST_TEST(unbound_under_dma),
+		FAULT_TEST(interrupts_lost),
+		FAULT_TEST(control_interrupt_lost),
+		FAULT_TEST(interrupts_from_nowhere),
+		FAULT_TEST(flood_of_control_events),
+		FAULT_TEST(events_of_no_sense),
+		FAULT_TEST(stall),
+		FAULT_TEST(slow_to_stop),
+		FAULT_TEST(gone_and_back),
+		FAULT_TEST(starts_anew_unseen),
+		FAULT_TEST(removed_under_dma),
+		FAULT_TEST(removed_with_a_full_ring),
+		FAULT_TEST(unbound_under_dma),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
