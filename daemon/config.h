@@ -101,6 +101,7 @@ struct config {
 	struct {
 		char database[CONFIG_STRING];
 		uint32_t ledger_seconds_days, ledger_minutes_days, losses_days; /* 0: for ever */
+		uint32_t phase_days, samples_days;
 	} store;
 	struct {
 		char directory[CONFIG_STRING]; /* empty: beside the database */

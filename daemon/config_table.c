@@ -145,6 +145,14 @@ const struct option config_options[] = {
 	 .restart = true, .unit = "days",
 	 .help = "Older losses by name and frame range are deleted (their sums are kept in the "
 		 "ledger); 0: never."},
+	{"store", "phase_days", OPTION_U32, IN(store.phase_days), .value = "365", RANGE(0, 36500),
+	 .restart = true, .unit = "days",
+	 .help = "Older rows of the links' phases, one a second and link, are deleted (verdicts "
+		 "and "
+		 "references are kept); 0: never."},
+	{"store", "samples_days", OPTION_U32, IN(store.samples_days), .value = "1825",
+	 RANGE(0, 36500), .restart = true, .unit = "days",
+	 .help = "Older history of parameters is deleted; 0: never."},
 
 	{"record", "directory", OPTION_STRING, IN(record.directory), .value = "",
 	 .may_be_empty = true, .restart = true,

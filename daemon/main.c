@@ -326,6 +326,8 @@ static int start_store(struct station *s)
 		.ledger_seconds_days = s->config.store.ledger_seconds_days,
 		.ledger_minutes_days = s->config.store.ledger_minutes_days,
 		.losses_days = s->config.store.losses_days,
+		.phase_days = s->config.store.phase_days,
+		.samples_days = s->config.store.samples_days,
 	};
 	struct sc_error error = {0};
 	struct store_run run;

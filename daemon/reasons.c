@@ -494,7 +494,8 @@ static void store_reasons(struct station *s, struct reasons *r)
 	}
 	if (v.keep_failing && !v.failing) {
 		reasons_add(r, false, "store-keep", "store",
-			    "look at the disk; the file grows until this is well again",
+			    "a clock: set it right, or restart the daemon if it is; else look at "
+			    "the disk. The file grows until this is well again",
 			    "old rows of %s cannot be rolled up: %s", s->config.store.database,
 			    v.keep_error_text);
 	}

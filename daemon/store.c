@@ -442,7 +442,7 @@ static void *store_thread(void *context)
 {
 	struct store *s = context;
 
-	store_keep_begin(s);
+	store_keep_start(s);
 	while (!atomic_load(&s->stop)) {
 		struct pollfd fd = {.fd = s->jobs.fd, .events = POLLIN};
 		bool urgent;

@@ -44,7 +44,9 @@ struct store_config {
 	 * deleted; 0: never. Looked at every keep_ms (0: a minute); after each step the thread rests from
 	 * it keep_rest times as long (0: 9). store_keep.c */
 	uint32_t ledger_seconds_days, ledger_minutes_days, losses_days;
+	uint32_t phase_days, samples_days; /* likewise: rows of the phase, parameters' history */
 	uint32_t keep_ms, keep_rest;
+	int64_t (*utc_ns)(void); /* a test's system clock; NULL: the host's */
 };
 
 /*

@@ -364,6 +364,7 @@ int store_open(const struct store_config *config, struct store **ret_store, stru
 	r = r == 0 ? store_prepare(s, error) : r;
 	if (r == 0) {
 		r = store_read_session(s);
+		r = r == 0 ? store_read_alive(s) : r;
 		if (r < 0) {
 			file_fail(s, r, error, "cannot be read");
 		}

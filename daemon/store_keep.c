@@ -6,26 +6,34 @@
  * death between any two leaves all of it done or nothing.
  *
  * A rule finds the oldest row that is due and says what becomes of all due rows of that stretch. To keep
- * another table bounded is one more entry.
+ * another table bounded is one more entry. Those without a rule grow with what happens, not with time: the
+ * journal of commands, events, runs, verdicts, states of the clock, starts of DMA; and the ledger's hours.
  *
- * Freed pages stay in the file and are used again: it grows to what the rules keep, and no further. (SQLite's
+ * What is rolled up or deleted by a wrong system clock is gone. So it is believed only as long as it goes with
+ * the monotonic one, and not at all when it has begun far from where the daemon before us was alive.
+ *
+ * Freed pages stay in the file and are used again: it grows to what the rules keep, and to the above. (SQLite's
  * auto_vacuum would give them back to the file system, at the price of a map of all pages, of moving a page
  * for each one freed, and of rewriting an existing file once; a file that is to shrink: VACUUM, daemon down.)
  */
 #include "daemon/store_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/now.h"
 
-#define PERIOD_MS 60000u
-#define SECOND_NS 1000000000ll
-#define MINUTE_NS (60 * SECOND_NS)
-#define HOUR_NS	  (3600 * SECOND_NS)
-#define DAY_NS	  (24 * HOUR_NS)
-#define LOSSES_NS (5 * SECOND_NS) /* of a bad link: up to LOSSES_PER_SECOND a second */
-#define REST	  9u		  /* times as long as it worked ... */
-#define REST_NS	  10000000ull	  /* ... and at least so long */
+#define PERIOD_MS      60000u
+#define SECOND_NS      1000000000ll
+#define MINUTE_NS      (60 * SECOND_NS)
+#define HOUR_NS	       (3600 * SECOND_NS)
+#define DAY_NS	       (24 * HOUR_NS)
+#define LOSSES_NS      (5 * SECOND_NS) /* of a bad link: up to LOSSES_PER_SECOND a second */
+#define CLOCK_MOVED_NS HOUR_NS	       /* against the monotonic one: a wrong clock */
+#define CLOCK_OFF_NS                                                                               \
+	(30 * DAY_NS)	    /* from the last sign of life of the daemon before us: likewise */
+#define REST	9u	    /* times as long as it worked ... */
+#define REST_NS 10000000ull /* ... and at least so long */
 
 /* A row that will not change any more. What does not balance stays as it is, second by second: somebody
  * will want to look at it. So does a second that a dead daemon left open. */
@@ -71,6 +79,12 @@
 #define MINUTE_RUNS                                                                                \
 	"second - (sum(seconds) OVER w - seconds) AS run,"                                         \
 	" lag(second + seconds) OVER w IS NOT second AS head"
+
+/* Those that have samples, each found by the key behind the one before. */
+#define PARAMETERS                                                                                 \
+	"WITH RECURSIVE p(parameter) AS (SELECT min(parameter) FROM sample UNION ALL"              \
+	" SELECT (SELECT min(parameter) FROM sample s WHERE s.parameter > p.parameter) FROM p"     \
+	" WHERE p.parameter IS NOT NULL)"
 
 static const struct rule {
 	const char *name;
@@ -131,6 +145,19 @@ static const struct rule {
 	 LOSSES_NS,
 	 "SELECT time FROM loss INDEXED BY loss_time WHERE time < ?1 ORDER BY time LIMIT 1",
 	 {"DELETE FROM loss WHERE " STRETCH}},
+	{"phases",
+	 offsetof(struct store_config, phase_days),
+	 MINUTE_NS,
+	 "SELECT oldest FROM (SELECT min((SELECT min(time) FROM phase_row WHERE link = column1))"
+	 " AS oldest FROM (VALUES (0), (1), (2), (3))) WHERE oldest < ?1",
+	 {"DELETE FROM phase_row WHERE link IN (0, 1, 2, 3) AND " STRETCH}},
+	{"samples",
+	 offsetof(struct store_config, samples_days),
+	 MINUTE_NS,
+	 PARAMETERS " SELECT oldest FROM (SELECT min((SELECT min(time) FROM sample s"
+		    " WHERE s.parameter = p.parameter)) AS oldest FROM p) WHERE oldest < ?1",
+	 {PARAMETERS
+	  " DELETE FROM sample WHERE parameter IN (SELECT parameter FROM p) AND " STRETCH}},
 };
 
 static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
@@ -164,12 +191,19 @@ void store_keep_unprepare(struct store *s)
 	}
 }
 
-/* Rows of stretches that end before this are old. INT64_MIN: none ever is. */
-static int64_t before(const struct store *s, const struct rule *rule, int64_t utc_ns)
+static uint32_t days_of(const struct store *s, const struct rule *rule)
 {
 	uint32_t days;
 
 	memcpy(&days, (const char *)&s->config + rule->days, sizeof(days));
+	return days;
+}
+
+/* Rows of stretches that end before this are old. INT64_MIN: none ever is. */
+static int64_t before(const struct store *s, const struct rule *rule, int64_t utc_ns)
+{
+	uint32_t days = days_of(s, rule);
+
 	if (days == 0) {
 		return INT64_MIN;
 	}
@@ -211,9 +245,9 @@ static int work(struct store *s, unsigned n, int64_t from_ns, uint64_t *ret_rows
 }
 
 /* One step of one rule, in a transaction of its own. SQLITE_DONE: nothing is due. */
-static int transact(struct store *s, unsigned n, uint64_t *ret_rows)
+static int transact(struct store *s, unsigned n, int64_t utc_ns, uint64_t *ret_rows)
 {
-	int64_t time = 0, before_ns = before(s, &rules[n], s->keep.utc_ns);
+	int64_t time = 0, before_ns = before(s, &rules[n], utc_ns);
 	int rc = before_ns == INT64_MIN ? SQLITE_DONE : find(s->keep.find[n], before_ns, &time);
 
 	if (rc != SQLITE_ROW) {
@@ -250,13 +284,54 @@ static void note(struct store *s, uint64_t rows, uint64_t took_ns, int rc)
 
 void store_keep_begin(struct store *s)
 {
-	bool any = s->config.ledger_seconds_days || s->config.ledger_minutes_days ||
-		   s->config.losses_days;
 	uint64_t period_ms = s->config.keep_ms ? s->config.keep_ms : PERIOD_MS;
+	bool any = false;
 
+	for (unsigned n = 0; n < STORE_KEEP_RULES; n++) {
+		any |= days_of(s, &rules[n]) > 0;
+	}
 	s->keep.rule = 0;
-	s->keep.utc_ns = 0;
 	s->keep.next_ns = any ? now_mono_ns() + period_ms * 1000000 : UINT64_MAX;
+}
+
+static int64_t utc_ns(const struct store *s)
+{
+	return s->config.utc_ns ? s->config.utc_ns() : now_utc_ns();
+}
+
+void store_keep_start(struct store *s)
+{
+	s->keep.begun_utc_ns = utc_ns(s);
+	s->keep.begun_mono_ns = now_mono_ns();
+	store_keep_begin(s);
+}
+
+/* Whether what the clock says may cost rows. */
+static bool clock_is_right(struct store *s, int64_t *ret_utc_ns)
+{
+	int64_t utc = utc_ns(s), begun = s->keep.begun_utc_ns, alive = s->keep.alive_ns;
+	int64_t moved = utc - begun - (int64_t)(now_mono_ns() - s->keep.begun_mono_ns);
+	int64_t off = alive ? begun - alive : 0;
+	bool right = llabs(moved) < CLOCK_MOVED_NS && llabs(off) < CLOCK_OFF_NS;
+
+	*ret_utc_ns = utc;
+	if (right && !s->keep.clock_wrong) {
+		return true;
+	}
+	s->keep.clock_wrong = !right;
+	pthread_mutex_lock(&s->lock);
+	s->status.keep_failing = !right;
+	if (llabs(moved) >= CLOCK_MOVED_NS) {
+		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
+			 "the system clock has moved by %.1f hours since the daemon's start",
+			 (double)moved / (double)HOUR_NS);
+	} else {
+		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
+			 "the system clock is %.0f days from where the last daemon ended",
+			 (double)off / (double)DAY_NS);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return right;
 }
 
 /* Nothing is left for this rule, or it failed. After the last one the next pass is a period away. */
@@ -270,12 +345,14 @@ static void next_rule(struct store *s)
 void store_keep_step(struct store *s)
 {
 	uint64_t began = now_mono_ns(), rows = 0, took, rest;
+	int64_t utc;
 	int rc;
 
-	if (s->keep.utc_ns == 0) {
-		s->keep.utc_ns = now_utc_ns();
+	if (!clock_is_right(s, &utc)) {
+		store_keep_begin(s);
+		return;
 	}
-	rc = transact(s, s->keep.rule, &rows);
+	rc = transact(s, s->keep.rule, utc, &rows);
 	took = now_mono_ns() - began;
 	s->keep.next_ns = began + took;
 	if (rc == SQLITE_DONE) {

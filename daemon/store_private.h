@@ -39,7 +39,7 @@ struct store_job {
 	struct row row;
 };
 
-#define STORE_KEEP_RULES 5u
+#define STORE_KEEP_RULES 7u
 #define STORE_KEEP_STEPS 2u /* statements a rule at most */
 
 /* The newest start of DMA of a link and the session it belongs to; 0: none yet. */
@@ -80,7 +80,10 @@ struct store {
 		sqlite3_stmt *step[STORE_KEEP_RULES][STORE_KEEP_STEPS];
 		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
 		unsigned rule;	  /* the pass is at this one */
-		int64_t utc_ns;	  /* when the pass began; 0: none under way */
+		/* Both clocks when the thread began; when a daemon before us was alive, 0: not known. */
+		int64_t begun_utc_ns, alive_ns;
+		uint64_t begun_mono_ns;
+		bool clock_wrong; /* as told */
 	} keep;
 
 	pthread_mutex_t lock; /* of what follows */
@@ -100,11 +103,14 @@ int store_prepare(struct store *s, struct sc_error *error);
 void store_unprepare(struct store *s);
 /* The sessions known so far. store_read.c */
 int store_read_session(struct store *s);
+/* When a daemon before us was alive last. */
+int store_read_alive(struct store *s);
 
-/* store_keep.c. Prepare: SQLite's result. Begin: a period from now. Step: to be called when keep.next_ns has
+/* store_keep.c. Prepare: SQLite's result. Start: of the thread. Begin: a period from now. Step: to be called when keep.next_ns has
  * come; at most one short transaction. */
 int store_keep_prepare(struct store *s);
 void store_keep_unprepare(struct store *s);
+void store_keep_start(struct store *s);
 void store_keep_begin(struct store *s);
 void store_keep_step(struct store *s);
 

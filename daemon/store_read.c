@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct reader {
@@ -208,6 +209,15 @@ int store_read_station(struct store *s, const char *key, char *ret_value, size_t
 		column_text(r.q, 0, ret_value, size);
 	}
 	return read_end(&r);
+}
+
+int store_read_alive(struct store *s)
+{
+	char text[32];
+	int r = store_read_station(s, "last_alive", text, sizeof(text));
+
+	s->keep.alive_ns = r == 0 ? strtoll(text, NULL, 10) : 0;
+	return r;
 }
 
 /* ------------------------------------------------------------------ events */
