@@ -391,6 +391,10 @@ static int make_question(struct ctl *ctl, const struct ctl_args *args, json_t *f
 	double to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now();
 	double from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : to - 600.0;
 
+	if (from >= to && !ctl_given(args, CTL_TO)) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "say 02:00, 1h or 2026-11-01T02:00 (UTC)",
+				"--since %s has not come yet", args->text[CTL_SINCE]);
+	}
 	if (from >= to) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "say 02:00, 1h or 2026-11-01T02:00 (UTC)",
 				"--to %s is not behind --since %s", args->text[CTL_TO],
