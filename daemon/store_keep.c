@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "daemon/now.h"
+#include "schemas/ledger_sql.h"
 
 #define PERIOD_MS      60000u
 #define SECOND_NS      1000000000ll
@@ -37,13 +38,9 @@
 
 /* A row that will not change any more. What does not balance stays as it is, second by second: somebody
  * will want to look at it. So does a second that a dead daemon left open. */
-#define LINK_DUE                                                                                   \
-	"closed AND cells = good + link_down + board_fifo + ring_full + crc + alignment + "        \
-	"time_fault"
-#define STREAM_DUE                                                                                 \
-	"closed AND in_flight = 0 AND offered = acked + no_member + slow + shutdown + pool + "     \
-	"no_time"
-#define STRETCH "time >= ?1 AND time < ?2"
+#define LINK_DUE   "closed AND " LEDGER_LINK_RIGHT
+#define STREAM_DUE "closed AND in_flight = 0 AND " LEDGER_STREAM_RIGHT
+#define STRETCH	   "time >= ?1 AND time < ?2"
 
 #define LINK_COLUMNS                                                                               \
 	"session, dma_epoch, link, second, span, seconds, tower, floor, cells, good, link_down,"   \
@@ -101,7 +98,7 @@ static const struct rule {
 	 " AND " STREAM_DUE " ORDER BY time LIMIT 1",
 	 {"INSERT INTO ledger_stream_sum(" STREAM_COLUMNS ")"
 	  " SELECT " STREAM_OF ", min(second), 60, count(*), " STREAM_SUMS
-	  ", " TIMES("time - 1000000000") " FROM (SELECT *, " LINKS_TAI " AS tai_ns, " SECOND_RUNS
+	  ", " TIMES(LEDGER_STREAM_BEGUN) " FROM (SELECT *, " LINKS_TAI " AS tai_ns, " SECOND_RUNS
 					  " FROM ledger_stream s INDEXED BY ledger_stream_time "
 					  "WHERE " STRETCH " AND " STREAM_DUE WINDOW_OF(
 						  STREAM_OF) ") GROUP BY " STREAM_OF ", run",
@@ -113,10 +110,10 @@ static const struct rule {
 	 " AND " LINK_DUE " ORDER BY time LIMIT 1",
 	 {"INSERT INTO ledger_link_sum(" LINK_COLUMNS ")"
 	  " SELECT session, dma_epoch, link, min(second), 60, count(*), " LINK_SUMS
-	  ", " TIMES("time - cells * 125000") " FROM (SELECT *, " SECOND_RUNS
-					      " FROM ledger_link INDEXED BY ledger_link_time "
-					      "WHERE " STRETCH " AND " LINK_DUE WINDOW_OF(
-						      LINK_OF) ") GROUP BY " LINK_OF ", run",
+	  ", " TIMES(LEDGER_LINK_BEGUN) " FROM (SELECT *, " SECOND_RUNS
+					" FROM ledger_link INDEXED BY ledger_link_time "
+					"WHERE " STRETCH " AND " LINK_DUE WINDOW_OF(
+						LINK_OF) ") GROUP BY " LINK_OF ", run",
 	  "DELETE FROM ledger_link WHERE " STRETCH " AND " LINK_DUE}},
 	{"minutes of streams",
 	 offsetof(struct store_config, ledger_minutes_days),

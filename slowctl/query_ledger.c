@@ -4,20 +4,19 @@
  * SQLite's; every link row must balance: a cell is counted with its verdict. A stream row may
  * have frames in flight while it is open. See query.h.
  */
+#include "schemas/ledger_sql.h"
 #include "slowctl/query_private.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define LINK_SUM    "(good + link_down + board_fifo + ring_full + crc + alignment + time_fault)"
-#define STREAM_DONE "(acked + no_member + slow + shutdown + pool + no_time)"
 /* Whether a row may stand. */
-#define LINK_RIGHT   "(cells = " LINK_SUM ")"
-#define STREAM_RIGHT "(offered = " STREAM_DONE " + in_flight AND (NOT closed OR in_flight = 0))"
-#define WHERE_LINK   " WHERE time >= ?1 AND time < ?4 AND (?2 < 0 OR link = ?2)"
+#define STREAM_RIGHT                                                                               \
+	"(offered = " LEDGER_STREAM_DONE " + in_flight AND (NOT closed OR in_flight = 0))"
+#define WHERE_LINK " WHERE time >= ?1 AND time < ?4 AND (?2 < 0 OR link = ?2)"
 /* Missing from the account: 0 in every row that is right. */
-#define LINK_OFF "(cells - " LINK_SUM ")"
+#define LINK_OFF "(cells - " LEDGER_LINK_SUM ")"
 
 #define LOSSES                                                                                     \
 	{"link-down", COLUMN_INT}, {"board-fifo", COLUMN_INT}, {"ring-full", COLUMN_INT},          \
@@ -51,10 +50,11 @@ static const struct column link_totals[] = {
 	" sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down,"                    \
 	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc,"            \
 	" sum(alignment) AS alignment, sum(time_fault) AS time_fault,"                             \
-	" min(" LINK_RIGHT ") AS balanced FROM " table WHERE_LINK " GROUP BY link, tower, floor"
+	" min(" LEDGER_LINK_RIGHT ") AS balanced FROM " table WHERE_LINK                           \
+	" GROUP BY link, tower, floor"
 #define LINK_TOTALS_SQL                                                                            \
 	"SELECT link, tower, floor, sum(seconds), max(span), sum(open), sum(partial),"             \
-	" sum(restarts), sum(cells), sum(good), sum(" LINK_SUM " - good), sum(link_down),"         \
+	" sum(restarts), sum(cells), sum(good), sum(" LEDGER_LINK_SUM " - good), sum(link_down),"  \
 	" sum(board_fifo), sum(ring_full), sum(crc), sum(alignment), sum(time_fault),"             \
 	" min(balanced) FROM (" LINK_PART(                                                         \
 		"ledger_link", "1", "1",                                                           \
@@ -76,11 +76,11 @@ static const struct column link_rows[] = {
 #define LINK_ROWS(table, seconds, closed, begun)                                                   \
 	"SELECT session, dma_epoch, link, second, " seconds " AS seconds, tower, floor, cells,"    \
 	" good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial, "           \
-	"restarts, " closed " AS closed, time, " LINK_RIGHT " AS balanced, " LINK_OFF              \
+	"restarts, " closed " AS closed, time, " LEDGER_LINK_RIGHT " AS balanced, " LINK_OFF       \
 	" AS off, tai_ns, " begun " AS by_clock FROM " table WHERE_LINK
 /* Of both tables, each with `tail`: SQLite makes no use of an order in a union of whole tables. */
 #define LINK_ROWS_SQL(tail)                                                                        \
-	"SELECT * FROM (" LINK_ROWS("ledger_link", "1", "closed", "time - cells * 125000") tail    \
+	"SELECT * FROM (" LINK_ROWS("ledger_link", "1", "closed", LEDGER_LINK_BEGUN) tail          \
 		") UNION ALL SELECT * FROM (" LINK_ROWS("ledger_link_sum", "seconds", "1",         \
 							"begun") tail ")"
 
@@ -112,8 +112,8 @@ static const struct column stream_totals[] = {
 		"ledger_stream", "1", "1", "NOT closed", "in_flight",                              \
 		STREAM_RIGHT) " UNION ALL " STREAM_PART("ledger_stream_sum", "seconds", "span",    \
 							"0", "0",                                  \
-							"(offered = " STREAM_DONE                  \
-							")") ") GROUP BY link, stream, grp"
+							LEDGER_STREAM_RIGHT) ") GROUP BY link, "   \
+									     "stream, grp"
 
 static const struct column stream_rows[] = {
 	{"session", COLUMN_INT},   {"dma_epoch", COLUMN_INT}, {"link", COLUMN_INT},
@@ -131,11 +131,11 @@ static const struct column stream_rows[] = {
 	" FROM " table WHERE_LINK
 #define STREAM_ROWS_SQL(tail)                                                                      \
 	"SELECT * FROM (" STREAM_ROWS("ledger_stream", "1", "in_flight", "closed", STREAM_RIGHT,   \
-				      "(offered - " STREAM_DONE " - in_flight)", "NULL",           \
-				      "time - 1000000000") tail                                    \
+				      "(offered - " LEDGER_STREAM_DONE " - in_flight)", "NULL",    \
+				      LEDGER_STREAM_BEGUN) tail                                    \
 		") UNION ALL SELECT * FROM (" STREAM_ROWS(                                         \
-			"ledger_stream_sum", "seconds", "0", "1", "(offered = " STREAM_DONE ")",   \
-			"(offered - " STREAM_DONE ")", "tai_ns", "begun") tail ")"
+			"ledger_stream_sum", "seconds", "0", "1", LEDGER_STREAM_RIGHT,             \
+			"(offered - " LEDGER_STREAM_DONE ")", "tai_ns", "begun") tail ")"
 
 static const struct column losses[] = {
 	{"session", COLUMN_INT}, {"kind", COLUMN_TEXT},	 {"code", COLUMN_TEXT},
@@ -234,139 +234,32 @@ static const char wrong_streams[] =
 	" AND f.dma_epoch = g.dma_epoch AND f.link = g.link AND f.second = g.second" more ")"
 #define OF_LINK	  ""
 #define OF_STREAM " AND f.stream = g.stream AND f.grp = g.grp"
-#define LINK_SPANS                                                                                                           \
-	"SELECT *, coalesce(" OF_FIRST("tai_ns", "ledger_link", OF_LINK) ", " OF_FIRST(                                      \
-		"tai_ns", "ledger_link_sum",                                                                                 \
-		OF_LINK) ") AS tai_ns, coalesce(" OF_FIRST("time - cells * 125000", "ledger_link",                           \
-							   OF_LINK) ", " OF_FIRST("begun",                                   \
-										  "ledger_link_"                             \
-										  "sum",                                     \
-										  OF_LINK) ") AS "                           \
-											   "by_"                             \
-											   "clock"                           \
-											   " FROM"                           \
-											   " ("                              \
-											   "SELEC"                           \
-											   "T "                              \
-											   "sessi"                           \
-											   "on, "                            \
-											   "dma_"                            \
-											   "epoch"                           \
-											   ", "                              \
-											   "link,"                           \
-											   " min("                           \
-											   "secon"                           \
-											   "d) "                             \
-											   "AS "                             \
-											   "secon"                           \
-											   "d, "                             \
-											   "sum("                            \
-											   "secon"                           \
-											   "ds) "                            \
-											   "AS "                             \
-											   "secon"                           \
-											   "ds, "                            \
-											   "tower"                           \
-											   ","                               \
-											   " floo"                           \
-											   "r, "                             \
-											   "sum("                            \
-											   "cells"                           \
-											   ") AS "                           \
-											   "cells"                           \
-											   ", "                              \
-											   "sum("                            \
-											   "good)"                           \
-											   " AS "                            \
-											   "good,"                           \
-											   " sum("                           \
-											   "link_"                           \
-											   "down)"                           \
-											   " AS "                            \
-											   "link_"                           \
-											   "down,"                           \
-											   " sum("                           \
-											   "board"                           \
-											   "_fifo"                           \
-											   ") AS "                           \
-											   "board"                           \
-											   "_fifo"                           \
-											   ", "                              \
-											   "sum("                            \
-											   "ring_"                           \
-											   "full)"                           \
-											   " AS "                            \
-											   "ring_"                           \
-											   "full,"                           \
-											   " sum("                           \
-											   "crc) "                           \
-											   "AS "                             \
-											   "crc,"                            \
-											   " sum("                           \
-											   "align"                           \
-											   "ment)"                           \
-											   " AS "                            \
-											   "align"                           \
-											   "ment,"                           \
-											   " sum("                           \
-											   "time_"                           \
-											   "fault"                           \
-											   ") AS "                           \
-											   "time_"                           \
-											   "fault"                           \
-											   ", "                              \
-											   "sum("                            \
-											   "parti"                           \
-											   "al) "                            \
-											   "AS "                             \
-											   "parti"                           \
-											   "al,"                             \
-											   " sum("                           \
-											   "resta"                           \
-											   "rts) "                           \
-											   "AS "                             \
-											   "resta"                           \
-											   "rts, "                           \
-											   "min("                            \
-											   "close"                           \
-											   "d) "                             \
-											   "AS "                             \
-											   "close"                           \
-											   "d, "                             \
-											   "max("                            \
-											   "time)"                           \
-											   " AS "                            \
-											   "time,"                           \
-											   " min("                           \
-											   "balan"                           \
-											   "ced) "                           \
-											   "AS "                             \
-											   "balan"                           \
-											   "ced, "                           \
-											   "sum("                            \
-											   "off) "                           \
-											   "AS "                             \
-											   "off "                            \
-											   "FROM "                           \
-											   "(" LINK_ROWS_SQL(                \
-												   "") ") GROUP BY " BY_LINK \
-												       ") g"
-#define STREAM_SPANS                                                                                                                                                                                          \
-	"SELECT *, " OF_FIRST(                                                                                                                                                                                \
-		"tai_ns", "ledger_stream_sum",                                                                                                                                                                \
-		OF_STREAM) " AS own_tai, coalesce(" OF_FIRST("time - 1000000000", "ledger_stream",                                                                                                            \
-							     OF_STREAM) ", " OF_FIRST("begun",                                                                                                                \
-										      "ledger_"                                                                                                               \
-										      "stream_"                                                                                                               \
-										      "sum",                                                                                                                  \
-										      OF_STREAM) ") AS by_clock FROM ("                                                                                       \
-												 "SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown,"                          \
-												 " sum(pool) AS pool, sum(no_time) AS no_time, session, dma_epoch, link, stream, grp, min(second) AS second," \
-												 " sum(seconds) AS seconds, sum(offered) AS offered, sum(acked) AS acked,"                                    \
-												 " sum(in_flight) AS in_flight, min(closed) AS closed, max(time) AS time,"                                    \
-												 " min(balanced) AS balanced, sum(off) AS off FROM (" STREAM_ROWS_SQL(                                        \
-													 "") ") GROUP BY " BY_STREAM                                                                          \
-													     ") g"
+/* clang-format off */
+#define LINK_SPANS \
+	"SELECT *," \
+	" coalesce(" OF_FIRST("tai_ns", "ledger_link", OF_LINK) "," \
+	" " OF_FIRST("tai_ns", "ledger_link_sum", OF_LINK) ") AS tai_ns," \
+	" coalesce(" OF_FIRST(LEDGER_LINK_BEGUN, "ledger_link", OF_LINK) "," \
+	" " OF_FIRST("begun", "ledger_link_sum", OF_LINK) ") AS by_clock" \
+	" FROM (SELECT session, dma_epoch, link, min(second) AS second, sum(seconds) AS seconds," \
+	" tower, floor, sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down," \
+	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc," \
+	" sum(alignment) AS alignment, sum(time_fault) AS time_fault, sum(partial) AS partial," \
+	" sum(restarts) AS restarts, min(closed) AS closed, max(time) AS time," \
+	" min(balanced) AS balanced, sum(off) AS off" \
+	" FROM (" LINK_ROWS_SQL("") ") GROUP BY " BY_LINK ") g"
+#define STREAM_SPANS \
+	"SELECT *," \
+	" " OF_FIRST("tai_ns", "ledger_stream_sum", OF_STREAM) " AS own_tai," \
+	" coalesce(" OF_FIRST(LEDGER_STREAM_BEGUN, "ledger_stream", OF_STREAM) "," \
+	" " OF_FIRST("begun", "ledger_stream_sum", OF_STREAM) ") AS by_clock" \
+	" FROM (SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown," \
+	" sum(pool) AS pool, sum(no_time) AS no_time, session, dma_epoch, link, stream, grp," \
+	" min(second) AS second, sum(seconds) AS seconds, sum(offered) AS offered," \
+	" sum(acked) AS acked, sum(in_flight) AS in_flight, min(closed) AS closed," \
+	" max(time) AS time, min(balanced) AS balanced, sum(off) AS off" \
+	" FROM (" STREAM_ROWS_SQL("") ") GROUP BY " BY_STREAM ") g"
+/* clang-format on */
 
 static const char spans_of_links[] = LINK_ROWS_OF(LINK_SPANS NEWEST) LINK_ORDER;
 static const char spans_of_streams[] = STREAM_ROWS_OF(STREAM_SPANS NEWEST) STREAM_ORDER;

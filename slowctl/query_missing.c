@@ -6,6 +6,7 @@
  * by the frames of consecutive seconds of the board, and set by the clock where rows come as time goes by,
  * or where a new count begins; a count that begins later than the account had come leaves a gap.
  */
+#include "schemas/ledger_sql.h"
 #include "slowctl/query_private.h"
 
 #include <errno.h>
@@ -122,7 +123,7 @@ static int follow(struct missing *m, unsigned link, const struct account *row)
 	" WHERE (?2 < 0 OR link = ?2) AND " where ")"
 /* Of both tables, each by itself: SQLite makes no use of an order in a union of whole tables. */
 #define BOTH(where)                                                                                \
-	ROWS("1", "time - cells * 125000", "ledger_link", where)                                   \
+	ROWS("1", LEDGER_LINK_BEGUN, "ledger_link", where)                                         \
 	" UNION ALL " ROWS("seconds", "begun", "ledger_link_sum", where)
 
 static int read_rows(struct query *q, struct missing *m, int64_t link)
