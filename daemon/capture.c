@@ -26,6 +26,8 @@
 #define OPEN_ROWS_NS	 500000000ull
 #define SETTLING_TICK_NS 1000000ull
 #define RUN_AHEAD_SLICES 2u
+#define SPANS_MOST	 (SETTLE_SPANS - SETTLE_SPANS / 8) /* the others: gaps and pieces of blocks */
+#define SECONDS_MOST	 (LEDGER_SECONDS - 2u)
 
 /* -------------------------------------------------------------------------------- the board */
 
@@ -435,6 +437,15 @@ static void *capture_main(void *context)
 }
 
 /* ------------------------------------------------------------------------------- the contract */
+
+uint64_t capture_out_frames(uint64_t ring_frames, uint32_t block_frames)
+{
+	uint64_t spans = (uint64_t)SPANS_MOST * block_frames;
+	uint64_t seconds = (uint64_t)SECONDS_MOST * TDM_FRAMES_PER_SECOND;
+	uint64_t most = spans < seconds ? spans : seconds;
+
+	return ring_frames < most ? ring_frames : most;
+}
 
 int capture_create(const struct capture_config *config, struct queue *blocks, struct queue *settled,
 		   struct queue *commands, struct queue *reports, struct capture **ret_capture)

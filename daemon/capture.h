@@ -146,6 +146,11 @@ struct capture_status {
 
 struct capture;
 
+/* Of a ring of so many frames, how many may be out at a time: what waits for its outcome has a place here.
+ * What groups may hold of a ring is a share of this; of a deeper one all of it would fill the ring while capture
+ * waits for places. */
+uint64_t capture_out_frames(uint64_t ring_frames, uint32_t block_frames);
+
 /* The four queues are the caller's: blocks (capture -> publisher, struct block *; NULL: no memory), settled (publisher ->
  * capture, struct block *), commands (main -> capture), reports (capture -> main, with eventfd). */
 int capture_create(const struct capture_config *config, struct queue *blocks, struct queue *settled,

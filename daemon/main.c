@@ -311,6 +311,7 @@ static int start_data(struct station *s)
 	int r = open_queues(s);
 
 	r = r ? r : ring_frames(s, &frames);
+	frames = capture_out_frames(frames, s->config.data.block_frames);
 	r = r ? r : start_feed(s, frames);
 	r = r ? r : start_publisher(s, frames);
 	r = r ? r : records_start(s);

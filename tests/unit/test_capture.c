@@ -669,6 +669,47 @@ static void test_pool_empty(void **state)
 	assert_true(dropped > 0);
 }
 
+/* Sum of what capture has given a verdict. */
+static uint64_t cells_of(const struct capture_link_status *l)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < TDM_LOSSES; i++) {
+		sum += l->cells[i];
+	}
+	return sum;
+}
+
+/* Short blocks of a deep ring, and nobody settles: what groups may hold of it finds its places, so that they
+ * let go before capture stops to read. */
+static void test_out_frames(void **state)
+{
+	struct capture_config c = config_of(0x1);
+	struct capture_status s;
+	uint64_t most;
+
+	(void)state;
+	host_begin(0x1, 6000, HOST_SPEED_MAX);
+	c.block_frames = 8;
+	c.hold_frames = 0;
+	most = capture_out_frames(6 * 8000, c.block_frames);
+	assert_true(most < 6 * 8000);
+	assert_int_equal(capture_out_frames(2 * 8000, c.block_frames), 2 * 8000);
+	assert_true(capture_out_frames(60 * 8000, 1600) < LEDGER_SECONDS * 8000);
+	path_start(&c);
+	atomic_store(&P.mode, HOLD);
+	do {
+		pump(20);
+		capture_get_status(P.capture, &s);
+	} while (!s.links[0].blocked);
+	assert_int_equal(s.links[0].blocks_dropped, 0);
+	assert_true(cells_of(&s.links[0]) >= most);
+	atomic_store(&P.mode, ACK);
+	wait_frames(0, 1600);
+	path_stop();
+	no_complaint();
+}
+
 /* The board goes and comes back: another epoch, nothing of the old one stays open. */
 static void test_board_gone(void **state)
 {
@@ -712,17 +753,6 @@ static void test_board_gone(void **state)
 	assert_true(P.late_rows > 0);
 	path_stop();
 	no_complaint();
-}
-
-/* Sum of what capture has given a verdict. */
-static uint64_t cells_of(const struct capture_link_status *l)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < TDM_LOSSES; i++) {
-		sum += l->cells[i];
-	}
-	return sum;
 }
 
 /* The ring is full and nobody acknowledges when the board goes: all that it had handed over is accounted,
@@ -1201,6 +1231,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		cmocka_unit_test_setup_teardown(test_run_label_identity, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pool_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_out_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board_gone_backlog, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_and_start, setup, teardown),
