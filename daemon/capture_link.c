@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "daemon/capture_private.h"
-#include "tdm/le.h"
 
 #define GAP_PIECE	 1600u	      /* cells of a gap that are judged at a time */
 #define COUNT_LIMIT	 (1ull << 50) /* counts from here on are a board that is not well */
@@ -662,8 +661,8 @@ static void renew(struct link *l)
 
 /* ---------------------------------------------------------------------------------- patience */
 
-/* A hint, of bytes that nobody has checked yet. */
-/* Every frame has the places for replies; it counts whether a word stands in one. */
+/* A hint, of bytes that nobody has checked yet. Every frame has the places for replies; it counts whether a
+ * word stands in one. */
 static bool has_reply(const struct link *l, uint64_t position, uint32_t frames)
 {
 	const uint8_t *frame = nanet3_buffer(l->capture->board, l->number, position);
