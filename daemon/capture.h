@@ -133,6 +133,14 @@ struct capture_link_status {
 	uint64_t ring_write, ring_release, ring_depth; /* positions */
 	uint64_t cursor_count;
 };
+/* Blocks that could not be built, as a group of consumers is charged for them. */
+struct capture_drops {
+	uint64_t blocks, frames;
+	/* the last one */
+	uint8_t tower, floor, stream;
+	uint64_t first_frame, last_frames;
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
+};
 struct capture_status {
 	uint64_t ticks;
 	uint64_t last_tick_ns;	   /* CLOCK_MONOTONIC: the watchdog looks at it */
@@ -140,6 +148,7 @@ struct capture_status {
 	bool board_gone;
 	int board_error; /* negative errno */
 	size_t pool_in_use, pool_bytes;
+	struct capture_drops pool_drops[GROUPS_MAX]; /* DROP_POOL: the publisher never had them */
 	uint64_t reports_lost; /* queue to main was full: never a loss of data */
 	struct capture_link_status links[NANET3_LINKS];
 };

@@ -108,6 +108,21 @@ static bool may_drop(const struct link *l)
 	return l->capture->dropping || (used * 4 > (uint64_t)l->depth * 3 && !out_unhurried(l));
 }
 
+static void count_drop(struct link *l, const struct assembled *span, unsigned stream,
+		       unsigned group)
+{
+	struct capture_drops *d = &l->capture->status.pool_drops[group];
+
+	d->blocks++;
+	d->frames += span->frames;
+	d->tower = span->tower;
+	d->floor = span->floor;
+	d->stream = (uint8_t)stream;
+	d->first_frame = span->first_frame;
+	d->last_frames = span->frames;
+	d->at_ns = l->capture->now_ns;
+}
+
 /* There is no room for the block: every group that takes it is charged. */
 static void drop_block(struct link *l, const struct assembled *span, unsigned stream)
 {
@@ -121,6 +136,9 @@ static void drop_block(struct link *l, const struct assembled *span, unsigned st
 		if (ledger_takes(&l->live, g, stream)) {
 			ledger_outcome(&l->live, stream, g, span->first_frame, span->frames,
 				       (enum outcome)outcome[g]);
+			if (outcome[g] == OUTCOME_DROP_POOL) {
+				count_drop(l, span, stream, g);
+			}
 		}
 	}
 	settle_block(l->settle, l->span_number - l->number_base, stream, outcome);

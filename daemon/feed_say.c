@@ -40,7 +40,7 @@ json_t *status_feed(struct station *s)
 	const struct feed_status *f = &s->publisher_status.feed;
 	json_t *floors = json_array(), *readers = json_array();
 
-	publisher_get_status(s->publisher, &s->publisher_status);
+	reports_groups(s);
 	if (!s->publisher_status.has_feed) {
 		json_decref(floors);
 		json_decref(readers);

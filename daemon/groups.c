@@ -17,7 +17,6 @@
 #define SLICE_FRAMES 1600u
 #define SLICE_VOID   (1ull << 63) /* key of a slice without time: counted from the board's frames */
 #define SLICES_IDLE  64u	  /* remembered per group: 13 s */
-#define RATE_S	     1.0
 
 struct groups *groups_create(const struct groups_config *config)
 {
@@ -96,6 +95,17 @@ static struct tracked_chain *chain_of(struct groups *g, const struct fcm_ack *ke
 	return &g->chain[mix(key->sequence ^ mix(floor + 1)) >> 20 & (BLOCK_BUCKETS - 1)];
 }
 
+static struct fcm_ack key_of(const struct block *b)
+{
+	return (struct fcm_ack){
+		.sequence = b->header.sequence,
+		.stream = b->header.stream,
+		.link = b->header.link,
+		.tower = b->header.tower,
+		.floor = b->header.floor,
+	};
+}
+
 static bool key_equal(const struct fcm_ack *a, const struct fcm_ack *b)
 {
 	return a->sequence == b->sequence && a->stream == b->stream && a->link == b->link &&
@@ -114,13 +124,7 @@ static struct tracked *tracked_new(struct groups *g, struct block *b)
 	memset(t, 0, sizeof(*t));
 	t->block = b;
 	t->bytes = sizeof(*b) + b->capacity;
-	t->key = (struct fcm_ack){
-		.sequence = b->header.sequence,
-		.stream = b->header.stream,
-		.link = b->header.link,
-		.tower = b->header.tower,
-		.floor = b->header.floor,
-	};
+	t->key = key_of(b);
 	LIST_INSERT_HEAD(chain_of(g, &t->key), t, chain);
 	return t;
 }
@@ -298,10 +302,23 @@ static void entry_settle(struct groups *g, struct entry *e, enum outcome outcome
 	}
 }
 
+static void count_drop(const struct groups *g, struct group *group, const struct block *b,
+		       enum outcome outcome)
+{
+	const struct fcm_block_header *h = &b->header;
+
+	group->dropped[outcome]++;
+	group->dropped_frames[outcome] += h->frames;
+	group->last_drop = key_of(b);
+	group->last_drop_outcome = (uint8_t)outcome;
+	group->last_drop_first_frame = h->first_frame;
+	group->last_drop_frames = h->frames;
+	group->last_drop_ns = g->now_ns;
+}
+
 void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome)
 {
 	struct group *group = group_of(g, e);
-	const struct fcm_block_header *h = &e->of->block->header;
 
 	if (e->state == WAITING) {
 		TAILQ_REMOVE(&e->slice->waiting, e, next);
@@ -316,14 +333,28 @@ void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome)
 		e->state = ZOMBIE;
 		e->of->zombies++;
 	}
-	group->dropped[outcome]++;
-	group->dropped_frames[outcome] += h->frames;
-	group->last_drop = e->of->key;
-	group->last_drop_outcome = (uint8_t)outcome;
-	group->last_drop_first_frame = h->first_frame;
-	group->last_drop_frames = h->frames;
-	group->last_drop_ns = g->now_ns;
+	count_drop(g, group, e->of->block, outcome);
 	entry_settle(g, e, outcome);
+}
+
+/* There is no memory to keep the block's account. */
+static void drop_untracked(struct groups *g, struct block *b)
+{
+	memset(b->outcome, OUTCOME_NOT_OFFERED, sizeof(b->outcome));
+	for (unsigned i = 0; i < g->count; i++) {
+		struct group *group = &g->group[i];
+
+		if (!(group->config.streams & 1u << b->header.stream)) {
+			continue;
+		}
+		if (b->already[i]) {
+			b->outcome[i] = OUTCOME_ACKED;
+			continue;
+		}
+		b->outcome[i] = OUTCOME_DROP_POOL;
+		group->offered++;
+		count_drop(g, group, b, OUTCOME_DROP_POOL);
+	}
 }
 
 int groups_offer(struct groups *g, struct block *b)
@@ -337,13 +368,13 @@ int groups_offer(struct groups *g, struct block *b)
 		if (g->group[i].config.streams & 1u << h->stream && !b->already[i]) {
 			slice[i] = slice_get(g, &g->group[i], slice_key(h));
 			if (!slice[i]) {
-				return -ENOMEM;
+				goto no_memory;
 			}
 		}
 	}
 	t = tracked_new(g, b);
 	if (!t) {
-		return -ENOMEM;
+		goto no_memory;
 	}
 	b->publisher = t;
 	g->held++;
@@ -372,6 +403,10 @@ int groups_offer(struct groups *g, struct block *b)
 		TAILQ_INSERT_TAIL(&g->settled, t, next);
 	}
 	return 0;
+
+no_memory:
+	drop_untracked(g, b);
+	return -ENOMEM;
 }
 
 /* Any block that anybody still holds: the oldest of a link and stream. */
@@ -610,37 +645,16 @@ enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struc
 	return GROUPS_ACKED;
 }
 
-static void rate_step(struct rate *r, uint64_t blocks, uint64_t bytes, uint64_t now_ns)
-{
-	double seconds = (double)(now_ns - r->since_ns) / 1e9;
-
-	if (r->since_ns && seconds < RATE_S) {
-		return;
-	}
-	if (r->since_ns) {
-		r->blocks_per_s = (double)(blocks - r->blocks) / seconds;
-		r->bytes_per_s = (double)(bytes - r->bytes) / seconds;
-	}
-	r->since_ns = now_ns;
-	r->blocks = blocks;
-	r->bytes = bytes;
-}
-
 void groups_tick(struct groups *g, uint64_t now_ns)
 {
 	g->now_ns = now_ns;
-	for (unsigned i = 0; i < g->count; i++) {
-		rate_step(&g->group[i].rate, g->group[i].acked, g->group[i].acked_bytes, now_ns);
-	}
+	groups_measure(g, now_ns);
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		struct member *m = &g->member[i];
 
 		m->blocked = false;
-		if (!groups_alive(g, i)) {
-			continue;
-		}
-		rate_step(&m->rate, m->delivered, m->delivered_bytes, now_ns);
-		if (now_ns > m->last_seen_ns && now_ns - m->last_seen_ns > g->dead_ns) {
+		if (groups_alive(g, i) && now_ns > m->last_seen_ns &&
+		    now_ns - m->last_seen_ns > g->dead_ns) {
 			member_end(g, i, MEMBER_SILENT);
 		}
 	}

@@ -81,8 +81,8 @@ void groups_leave(struct groups *g, unsigned member);
 bool groups_alive(const struct groups *g, unsigned member);
 const char *groups_member_name(const struct groups *g, unsigned member);
 
-/* A new block. Its outcomes and its `publisher` pointer are ours until it is settled. -ENOMEM: the
- * block is not taken, nothing happened. */
+/* A new block. Its outcomes and its `publisher` pointer are ours until it is settled. -ENOMEM: no memory to
+ * keep its account, so it is not taken; its outcomes are set, every group that takes it is charged DROP_POOL. */
 int groups_offer(struct groups *g, struct block *b);
 /* Time passes: members silent for dead_ns die. Blocked members (groups_unsent) may try again. */
 void groups_tick(struct groups *g, uint64_t now_ns);

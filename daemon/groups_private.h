@@ -137,4 +137,7 @@ void groups_judge(struct groups *g, struct group *group, struct entry *newest);
 /* groups_policy.c: nobody is disconnected before hold_frames more have come. */
 void groups_spare(struct group *group);
 
+/* groups_status.c: how much is acknowledged a second; at each tick. */
+void groups_measure(struct groups *g, uint64_t now_ns);
+
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The groups and members as the status shows them. Looks, changes nothing; see groups_private.h. */
+/* The groups and members as the status shows them, and their rates. Settles nothing; see groups_private.h. */
 #include <string.h>
 
 #include "daemon/groups_private.h"
+
+#define RATE_S 1.0
 
 static void group_status(const struct group *group, uint64_t now_ns,
 			 struct publisher_group_status *ret)
@@ -103,5 +105,37 @@ void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher
 		};
 		memcpy(s->name, m->name, sizeof(s->name));
 		memcpy(s->group, g->group[m->group].config.name, sizeof(s->group));
+	}
+}
+
+static void rate_step(struct rate *r, uint64_t blocks, uint64_t bytes, uint64_t now_ns)
+{
+	double seconds = (double)(now_ns - r->since_ns) / 1e9;
+
+	if (r->since_ns && seconds < RATE_S) {
+		return;
+	}
+	if (r->since_ns) {
+		r->blocks_per_s = (double)(blocks - r->blocks) / seconds;
+		r->bytes_per_s = (double)(bytes - r->bytes) / seconds;
+	}
+	r->since_ns = now_ns;
+	r->blocks = blocks;
+	r->bytes = bytes;
+}
+
+void groups_measure(struct groups *g, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		struct group *group = &g->group[i];
+
+		rate_step(&group->rate, group->acked, group->acked_bytes, now_ns);
+	}
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		struct member *m = &g->member[i];
+
+		if (m->state == MEMBER_ALIVE) {
+			rate_step(&m->rate, m->delivered, m->delivered_bytes, now_ns);
+		}
 	}
 }

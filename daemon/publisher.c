@@ -63,6 +63,9 @@ struct publisher {
 	struct router_loans loans;
 	unsigned reserved_groups;
 	struct feed *feed; /* its thread's; NULL: none. Its group is the one behind the reserved */
+	struct {
+		uint64_t blocks, frames;
+	} feed_full;				     /* that its queue had no place for */
 	struct peer peer[MEMBERS_MAX];		     /* by member number */
 	uint64_t out;				     /* blocks that groups or feed have */
 	struct block *returned_head, *returned_tail; /* linked by block->publisher */
@@ -388,6 +391,8 @@ static void offer_to_feed(struct publisher *p, struct block *b)
 		b->holders++;
 	} else {
 		*outcome = OUTCOME_DROP_SLOW;
+		p->feed_full.blocks++;
+		p->feed_full.frames += b->header.frames;
 	}
 }
 
@@ -404,22 +409,18 @@ static void take_from_feed(struct publisher *p)
 
 static void take_block(struct publisher *p, struct block *b)
 {
+	int r;
+
 	p->counters.blocks++;
 	b->holders = 1;
 	router_lend(&p->loans, b);
 	monitors_copy(&p->monitors, b);
-	if (groups_offer(p->groups, b) < 0) {
-		/* No memory to keep its account. */
-		for (unsigned i = 0; i < p->counters.groups; i++) {
-			bool wanted = p->counters.group[i].streams & 1u << b->header.stream;
-
-			b->outcome[i] = wanted ? OUTCOME_DROP_POOL : OUTCOME_NOT_OFFERED;
-		}
-		give_back(p, b);
-		return;
-	}
 	p->out++;
+	r = groups_offer(p->groups, b);
 	offer_to_feed(p, b);
+	if (r < 0) {
+		done_with(p, b);
+	}
 }
 
 /* Who holds back what is oldest pays; when both do, both. */
@@ -495,6 +496,9 @@ static void add_feed_status(struct publisher *p)
 	};
 	memcpy(g->dropped, f->drops, sizeof(g->dropped));
 	memcpy(g->dropped_frames, f->drop_frames, sizeof(g->dropped_frames));
+	g->offered += p->feed_full.blocks;
+	g->dropped[OUTCOME_DROP_SLOW] += p->feed_full.blocks;
+	g->dropped_frames[OUTCOME_DROP_SLOW] += p->feed_full.frames;
 }
 
 static void publish_status(struct publisher *p)

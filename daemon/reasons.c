@@ -444,7 +444,7 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 {
 	bool together;
 
-	publisher_get_status(s->publisher, &s->publisher_status);
+	reports_groups(s);
 	together = all_lag(&s->publisher_status);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		const struct publisher_group_status *g = &s->publisher_status.group[n];

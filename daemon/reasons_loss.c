@@ -311,7 +311,7 @@ void reasons_losses_tick(struct station *s)
 
 	_Static_assert((int)TDM_LOSSES <= (int)BURSTS_NAMES, "a counter for each loss");
 	_Static_assert((int)OUTCOMES <= (int)BURSTS_NAMES, "a counter for each outcome");
-	publisher_get_status(s->publisher, &s->publisher_status);
+	reports_groups(s);
 	links_news(s, now);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		group_news(s, n, now);

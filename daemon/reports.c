@@ -117,6 +117,31 @@ static void on_loss(struct station *s, const struct capture_report *r)
 	}
 }
 
+/* Blocks that capture had no memory for are a group's as well, but the publisher has never seen them. */
+static void add_pool_drops(struct publisher_group_status *g, const struct capture_drops *d)
+{
+	g->offered += d->blocks;
+	g->dropped[OUTCOME_DROP_POOL] += d->blocks;
+	g->dropped_frames[OUTCOME_DROP_POOL] += d->frames;
+	if (d->at_ns > g->last_drop_ns) {
+		g->last_drop_tower = d->tower;
+		g->last_drop_floor = d->floor;
+		g->last_drop_stream = d->stream;
+		g->last_drop_outcome = OUTCOME_DROP_POOL;
+		g->last_drop_first_frame = d->first_frame;
+		g->last_drop_frames = d->last_frames;
+		g->last_drop_ns = d->at_ns;
+	}
+}
+
+void reports_groups(struct station *s)
+{
+	publisher_get_status(s->publisher, &s->publisher_status);
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		add_pool_drops(&s->publisher_status.group[n], &s->capture_status.pool_drops[n]);
+	}
+}
+
 /* --- the floor at the end of a link --- */
 
 static void on_identity(struct station *s, const struct capture_report *r)

@@ -214,6 +214,8 @@ int reports_command(struct station *s, const struct capture_command *command); /
 void reports_saved(struct station *s, uint64_t cookie);
 void reports_losses_saved(struct station *s,
 			  const uint64_t *cookies); /* of each link the newest, 0: none */
+/* s->publisher_status anew, with what capture has dropped for the groups: it counts what the ledger does. */
+void reports_groups(struct station *s);
 /* A run begins: journaled first, then at the next slice border; then `rq` is answered. */
 void run_start(struct station *s, const char *note, struct control_request *rq);
 void run_journaled(struct station *s, int result); /* ROW_RUN_BEGIN's answer */

@@ -179,7 +179,7 @@ json_t *status_groups(struct station *s)
 {
 	json_t *j = json_array();
 
-	publisher_get_status(s->publisher, &s->publisher_status);
+	reports_groups(s);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		json_array_append_new(j, group_json(&s->publisher_status.group[n]));
 	}
@@ -190,7 +190,7 @@ json_t *status_members(struct station *s)
 {
 	json_t *j = json_array();
 
-	publisher_get_status(s->publisher, &s->publisher_status);
+	reports_groups(s);
 	for (unsigned n = 0; n < s->publisher_status.members; n++) {
 		json_array_append_new(j, member_json(&s->publisher_status.member[n]));
 	}

@@ -618,6 +618,7 @@ static void test_no_memory(void **state)
 	assert_true(P.starved > 0);
 	atomic_store(&P.mode, ACK);
 	wait_frames(0, 18000);
+	capture_get_status(P.capture, &s);
 	path_stop();
 	/* The holes that the consumer sees are the ledger's. */
 	check_rows(0, &good, &lost);
@@ -633,6 +634,11 @@ static void test_no_memory(void **state)
 	}
 	assert_true(dropped > 0);
 	assert_int_equal(drop_runs, dropped);
+	assert_int_equal(s.pool_drops[0].frames, dropped); /* and the status counts them */
+	assert_int_equal(s.pool_drops[0].blocks * 80, dropped);
+	assert_int_equal(s.pool_drops[0].stream, FCM_PMT);
+	assert_true(s.pool_drops[1].blocks >= s.pool_drops[0].blocks);
+	assert_int_equal(s.pool_drops[2].blocks, 0);
 	assert_int_equal(P.consumer->stream[0][FCM_PMT].bad, 0);
 	assert_true(P.consumer->stream[0][FCM_PMT].holes > 0);
 }
