@@ -179,13 +179,15 @@ static void say_alive(struct publisher *p)
 
 /* ---- messages in ---- */
 
+static bool same_peer(const struct peer *a, const struct peer *b)
+{
+	return a->id_bytes == b->id_bytes && memcmp(a->id, b->id, a->id_bytes) == 0;
+}
+
 static int find_member(const struct publisher *p, const struct peer *from)
 {
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
-		const struct peer *peer = &p->peer[i];
-
-		if (groups_alive(p->groups, i) && peer->id_bytes == from->id_bytes &&
-		    memcmp(peer->id, from->id, from->id_bytes) == 0) {
+		if (groups_alive(p->groups, i) && same_peer(&p->peer[i], from)) {
 			return (int)i;
 		}
 	}
@@ -218,21 +220,18 @@ static void refuse_hello(struct publisher *p, const struct peer *from, int error
 	p->counters.refused_hellos++;
 }
 
-/* Another connection that carries this name is told so: it may be a second process by mistake. */
-static void oust_namesake(struct publisher *p, const struct peer *from, const char *name)
+/* Another connection that carries this name: perhaps a second process by mistake. */
+static bool find_namesake(const struct publisher *p, const struct peer *from, const char *name,
+			  struct peer *ret_peer)
 {
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
-		const struct peer *peer = &p->peer[i];
-		bool same = peer->id_bytes == from->id_bytes &&
-			    memcmp(peer->id, from->id, from->id_bytes) == 0;
-
-		if (groups_alive(p->groups, i) && !same &&
+		if (groups_alive(p->groups, i) && !same_peer(&p->peer[i], from) &&
 		    strcmp(groups_member_name(p->groups, i), name) == 0) {
-			router_error(
-				p->router, peer, "replaced",
-				"another connection said HELLO with this name: choose another");
+			*ret_peer = p->peer[i];
+			return true;
 		}
 	}
+	return false;
 }
 
 static void on_hello(struct publisher *p, const struct peer *from, const uint8_t *body,
@@ -242,6 +241,8 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	const struct publisher_group_config *group;
 	struct hello hello;
 	char hint[160], text[HELLO_TEXT_MAX];
+	struct peer namesake;
+	bool has_namesake;
 	unsigned member;
 	int r = hello_parse(body, length, &hello, hint, sizeof(hint));
 
@@ -250,7 +251,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 		router_error(p->router, from, "bad-hello", hint);
 		return;
 	}
-	oust_namesake(p, from, hello.name);
+	has_namesake = find_namesake(p, from, hello.name, &namesake);
 	if (known >= 0) {
 		groups_leave(p->groups, (unsigned)known);
 	}
@@ -258,6 +259,10 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	if (r < 0) {
 		refuse_hello(p, from, r);
 		return;
+	}
+	if (has_namesake) {
+		router_error(p->router, &namesake, "replaced",
+			     "another connection said HELLO with this name: choose another");
 	}
 	p->peer[member] = *from;
 	p->peer[member].last_sent_ns = p->now_ns;

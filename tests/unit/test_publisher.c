@@ -422,6 +422,31 @@ static void test_name_taken_over(void **state)
 	finish(&r);
 }
 
+/* Who is refused has replaced nobody: the member of that name goes on. */
+static void test_refused_namesake(void **state)
+{
+	struct publisher_status s;
+	static struct rig r;
+	void *d, *e;
+
+	(void)state;
+	start(&r, 100, 64);
+	d = dealer(r.context, publisher_reserved_endpoint(r.p));
+	e = dealer(r.context, publisher_reserved_endpoint(r.p));
+	say_hello(d, "a", "trigger", 4);
+	expect(d, "WELCOME", "trigger");
+	say_hello(e, "a", "trigggger", 4);
+	expect(e, "ERROR", "no-such-group");
+	WAIT_STATUS(&r, s, s.refused_hellos == 1);
+	offer(&r, FCM_PMT);
+	ack(d, FCM_PMT, expect_block(d, false)); /* nothing was said to it before */
+	wait_back(&r, 1);
+	assert_int_equal(r.outcome[0][0], OUTCOME_ACKED);
+	zmq_close(d);
+	zmq_close(e);
+	finish(&r);
+}
+
 /* A consumer process, made while this one has a single thread. It is told where by `endpoint`, and
  * acknowledges `acks` blocks, then holds what it gets until it is killed. It says so by a byte in `ready`
  * when it holds `hold` more. */
@@ -782,6 +807,7 @@ int main(void)
 		cmocka_unit_test(test_refused_hellos),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_name_taken_over),
+		cmocka_unit_test(test_refused_namesake),
 		cmocka_unit_test(test_killed_consumer),
 		cmocka_unit_test(test_silent_consumer),
 		cmocka_unit_test(test_too_slow),
