@@ -33,7 +33,7 @@ enum outcome {
 	OUTCOME_DROP_NO_MEMBER =
 		2,		   /* nobody there, and the group's share of the ring was used up */
 	OUTCOME_DROP_SLOW = 3,	   /* members there, too slow for the group's share of the ring */
-	OUTCOME_DROP_SHUTDOWN = 4, /* not acknowledged when the daemon was told to stop */
+	OUTCOME_DROP_SHUTDOWN = 4, /* in flight at a stop, and its ring was not taken over */
 	OUTCOME_DROP_POOL = 5,	   /* no block memory left: the oldest blocks that held it paid */
 	OUTCOME_DROP_NO_TIME = 6,  /* without a label: the TriDAS feed withholds it */
 	OUTCOMES = 7,

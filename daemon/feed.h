@@ -81,7 +81,7 @@ struct feed;
 /* Listen and start the thread. -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL (no numeric address), -EACCES. On
  * failure *ret_port is the port that could not be had (0: none in particular). */
 int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_t *ret_port);
-/* Disconnect all; what is held has the outcome SHUTDOWN. feed_take() gives it back as before. */
+/* Disconnect all and let go of what is held (SHUTDOWN, see publisher_stop()). feed_take() gives it back as before. */
 void feed_stop(struct feed *f);
 /* After feed_take() has given all back. NULL is fine. */
 void feed_destroy(struct feed *f);

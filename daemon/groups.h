@@ -95,7 +95,7 @@ void groups_tick(struct groups *g, uint64_t now_ns);
 void groups_pool_empty(struct groups *g);
 /* The oldest of what groups_pool_empty() would drop: its monotonic_ns (UINT64_MAX: nothing). */
 uint64_t groups_pool_oldest_ns(struct groups *g);
-/* The end: everything still held is let go of, as OUTCOME_DROP_SHUTDOWN. */
+/* The end: everything still held is let go of, as OUTCOME_DROP_SHUTDOWN. See publisher_stop(). */
 void groups_shutdown(struct groups *g);
 
 /* What is to be done next; false: nothing. An action is carried out before the next call of any

@@ -610,7 +610,7 @@ static void stop_data(struct station *s)
 		capture_stop(s->capture, GRACE_MS);
 	}
 	if (s->publisher) {
-		publisher_stop(s->publisher, 0);
+		publisher_stop(s->publisher);
 	}
 	if (s->store && s->engine && s->clock) {
 		reports_drain(s);

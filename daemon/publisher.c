@@ -36,8 +36,7 @@
 #define RETRY_MS	1 /* settled queue full */
 #define ALIVE_NS	250000000ull
 #define STATUS_NS	100000000ull
-#define STUCK_NS	1000000000ull /* nobody drains the settled queue */
-#define MESSAGES_A_TURN 256	      /* from consumers, before the blocks get their turn again */
+#define MESSAGES_A_TURN 256 /* from consumers, before the blocks get their turn again */
 #define ROUTER_HWM	(2 * (int)GROUPS_CREDIT_MAX + 64)
 #define ACKS_MAX	4096u
 #define INCOMING_MAX	(ACKS_MAX * sizeof(struct fcm_ack))
@@ -54,7 +53,6 @@ struct publisher {
 	pthread_t thread;
 	bool started, stopped;
 	_Atomic bool stopping;
-	_Atomic unsigned grace_ms;
 
 	/* The thread's own. */
 	void *router;
@@ -69,7 +67,6 @@ struct publisher {
 	struct peer peer[MEMBERS_MAX];		     /* by member number */
 	uint64_t out;				     /* blocks that groups or feed have */
 	struct block *returned_head, *returned_tail; /* linked by block->publisher */
-	uint64_t returned_ns;			     /* when one of them last got away */
 	uint64_t now_ns, next_tick_ns, next_status_ns;
 	struct publisher_status counters; /* the next status */
 	uint64_t bad_messages;
@@ -88,7 +85,6 @@ static void give_back(struct publisher *p, struct block *b)
 		p->returned_tail->publisher = b;
 	} else {
 		p->returned_head = b;
-		p->returned_ns = p->now_ns;
 	}
 	p->returned_tail = b;
 }
@@ -115,7 +111,6 @@ static void return_blocks(struct publisher *p)
 		b->publisher = NULL;
 		*place = b;
 		queue_commit(p->settled);
-		p->returned_ns = p->now_ns;
 		any = true;
 	}
 	if (!p->returned_head) {
@@ -562,15 +557,10 @@ static void turn(struct publisher *p)
 	}
 }
 
-/* Give the members their time to acknowledge, then drop the rest, then hand all back. */
+/* Whatever is held is let go of: capture has ended, and what the settled queue has no place for is
+ * publisher_destroy()'s. */
 static void wind_up(struct publisher *p)
 {
-	uint64_t deadline = p->now_ns + atomic_load(&p->grace_ms) * 1000000ull;
-
-	take_blocks(p);
-	while (p->out > 0 && p->now_ns < deadline) {
-		turn(p);
-	}
 	take_blocks(p);
 	groups_shutdown(p->groups);
 	if (p->feed) {
@@ -578,11 +568,6 @@ static void wind_up(struct publisher *p)
 		take_from_feed(p);
 	}
 	carry_out(p);
-	while (p->returned_head && p->now_ns - p->returned_ns < STUCK_NS) {
-		usleep(RETRY_MS * 1000);
-		p->now_ns = now_mono_ns();
-		return_blocks(p);
-	}
 	publish_status(p);
 }
 
@@ -748,7 +733,7 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 	return 0;
 }
 
-void publisher_stop(struct publisher *p, unsigned grace_ms)
+void publisher_stop(struct publisher *p)
 {
 	uint64_t one = 1;
 
@@ -757,7 +742,6 @@ void publisher_stop(struct publisher *p, unsigned grace_ms)
 	}
 	p->stopped = true;
 	if (p->started) {
-		atomic_store(&p->grace_ms, grace_ms);
 		atomic_store(&p->stopping, true);
 		if (write(p->wake_fd, &one, sizeof(one)) < 0) {
 			assert(errno == EAGAIN);
@@ -782,7 +766,7 @@ void publisher_destroy(struct publisher *p)
 	if (!p) {
 		return;
 	}
-	publisher_stop(p, 0);
+	publisher_stop(p);
 	while (p->returned_head) {
 		struct block *b = p->returned_head;
 

@@ -107,11 +107,12 @@ struct publisher;
  * `blocks` says that capture found the pool empty: who holds back what is oldest pays (DROP_POOL). */
 int publisher_start(const struct publisher_config *config, struct queue *blocks,
 		    struct queue *settled, struct publisher **ret_publisher);
-/* Settle what is left as SHUTDOWN after `grace_ms` of waiting for acknowledgements; end the thread;
- * terminate the ZeroMQ context (blocks are back in their pool afterwards, once `settled` is drained).
- * Capture should still be draining `settled`: when that queue is full and nobody drains it for a
- * second, what does not fit stays here for publisher_destroy(). */
-void publisher_stop(struct publisher *p, unsigned grace_ms);
+/* End the thread, at once, and terminate the ZeroMQ context. After capture_stop(), which waits for
+ * acknowledgements: what is not settled by now is charged to nobody. Its frames are in the ring still, beyond the
+ * cursor, and are sent again by the next start; a ring that nobody takes over within the linger time is lost,
+ * and charged as SHUTDOWN when the next one begins. The blocks lie in `settled`, as far as it has room, or
+ * here for publisher_destroy(). */
+void publisher_stop(struct publisher *p);
 /* After publisher_stop() (called here if it was not) and after the end of capture: puts blocks that
  * nobody settled any more, `blocks`' rest among them, back in their pool. */
 void publisher_destroy(struct publisher *p);

@@ -189,6 +189,17 @@ static unsigned message_bytes(const struct feed *f, unsigned stream)
 	return (unsigned)(sizeof(struct fcm_block_header) + f->model[stream]->header.payload_bytes);
 }
 
+/* What is out at the end may still be acknowledged. */
+static void await_acks(struct feed *f)
+{
+	uint64_t by_ns = bench_now_ns() + GRACE_MS * 1000000ull;
+
+	while (f->out > 0 && bench_now_ns() < by_ns) {
+		take_back(f);
+		usleep(1000);
+	}
+}
+
 static int measure(struct feed *f)
 {
 	uint64_t begin_ns;
@@ -259,7 +270,8 @@ static int run(struct feed *f)
 		fprintf(stderr, "bench-forward: %s\n", strerror(-r));
 	} else {
 		r = measure(f);
-		publisher_stop(f->publisher, GRACE_MS);
+		await_acks(f);
+		publisher_stop(f->publisher);
 		take_back(f);
 	}
 	if (r == 0) {

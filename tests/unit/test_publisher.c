@@ -99,7 +99,7 @@ static void take_back(struct rig *r)
 
 static void finish(struct rig *r)
 {
-	publisher_stop(r->p, 0);
+	publisher_stop(r->p);
 	take_back(r);
 	assert_int_equal(r->back, r->offered);
 	zmq_ctx_term(r->context);
@@ -712,48 +712,6 @@ static void test_pool_empty(void **state)
 	finish(&r);
 }
 
-static void *acknowledge_late(void *arg)
-{
-	struct got g;
-
-	for (unsigned i = 0; i < 3 && receive(arg, &g); i++) {
-		usleep(100000);
-		ack(arg, FCM_PMT, g.header.sequence);
-	}
-	zmq_close(arg);
-	return NULL;
-}
-
-static void test_stop_with_grace(void **state)
-{
-	struct publisher_status s;
-	pthread_t thread;
-	static struct rig r;
-	int64_t begin;
-	void *d;
-
-	(void)state;
-	start(&r, 100, 64);
-	d = dealer(r.context, publisher_reserved_endpoint(r.p));
-	say_hello(d, "a", "trigger", 10);
-	expect(d, "WELCOME", "trigger");
-	for (unsigned i = 0; i < 3; i++) {
-		offer(&r, FCM_PMT);
-	}
-	WAIT_STATUS(&r, s, s.group[0].in_flight == 3);
-	assert_int_equal(pthread_create(&thread, NULL, acknowledge_late, d), 0);
-	begin = now_ms();
-	publisher_stop(r.p, 3000);
-	assert_true(now_ms() - begin < 2500); /* no longer than needed */
-	take_back(&r);
-	assert_int_equal(r.back, 3);
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(r.outcome[i][0], OUTCOME_ACKED);
-	}
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	finish(&r);
-}
-
 static void test_stop_without_answer(void **state)
 {
 	static struct rig r;
@@ -768,7 +726,7 @@ static void test_stop_without_answer(void **state)
 		offer(&r, FCM_PMT);
 	}
 	expect_block(d, false);
-	publisher_stop(r.p, 100);
+	publisher_stop(r.p);
 	take_back(&r);
 	assert_int_equal(r.back, 4); /* all that the queue held: nobody drained it */
 	for (unsigned i = 0; i < 4; i++) {
@@ -803,21 +761,13 @@ static void test_bad_endpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hello_block_ack),
-		cmocka_unit_test(test_refused_hellos),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_name_taken_over),
-		cmocka_unit_test(test_refused_namesake),
-		cmocka_unit_test(test_killed_consumer),
-		cmocka_unit_test(test_silent_consumer),
-		cmocka_unit_test(test_too_slow),
-		cmocka_unit_test(test_stuffed_pipe),
-		cmocka_unit_test(test_monitor),
-		cmocka_unit_test(test_full_settled_queue),
-		cmocka_unit_test(test_pool_empty),
-		cmocka_unit_test(test_stop_with_grace),
-		cmocka_unit_test(test_stop_without_answer),
-		cmocka_unit_test(test_bad_endpoints),
+		cmocka_unit_test(test_hello_block_ack),	    cmocka_unit_test(test_refused_hellos),
+		cmocka_unit_test(test_malformed),	    cmocka_unit_test(test_name_taken_over),
+		cmocka_unit_test(test_refused_namesake),    cmocka_unit_test(test_killed_consumer),
+		cmocka_unit_test(test_silent_consumer),	    cmocka_unit_test(test_too_slow),
+		cmocka_unit_test(test_stuffed_pipe),	    cmocka_unit_test(test_monitor),
+		cmocka_unit_test(test_full_settled_queue),  cmocka_unit_test(test_pool_empty),
+		cmocka_unit_test(test_stop_without_answer), cmocka_unit_test(test_bad_endpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

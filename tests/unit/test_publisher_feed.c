@@ -100,7 +100,7 @@ static void wait_back(unsigned count)
 
 static void finish(void)
 {
-	publisher_stop(p, 0);
+	publisher_stop(p);
 	take_back();
 	publisher_destroy(p);
 	R.hands_off = false;
