@@ -2,7 +2,7 @@
 # The daemon, one block a part. Blocks are independent of each other.
 
 # publisher: blocks to the consumers. Wants block.c, tdm.
-$(eval $(call library,publisher,$(addprefix daemon/,publisher.c monitors.c groups.c groups_policy.c groups_status.c hello.c router.c feed.c feed_line.c feed_socket.c),libzmq jansson))
+$(eval $(call library,publisher,$(addprefix daemon/,publisher.c publisher_members.c monitors.c groups.c groups_policy.c groups_status.c hello.c router.c feed.c feed_line.c feed_socket.c),libzmq jansson))
 
 # common: configuration and log. Every program may use it.
 $(eval $(call library,common,$(addprefix daemon/,config.c config_rules.c config_table.c config_value.c config_print.c log.c),inih libsystemd))

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Inside the publisher: its thread and sockets (publisher.c), what the members say (publisher_members.c). */
+#ifndef DAEMON_PUBLISHER_PRIVATE_H
+#define DAEMON_PUBLISHER_PRIVATE_H
+
+#include <pthread.h>
+
+#include "daemon/feed.h"
+#include "daemon/groups.h"
+#include "daemon/monitors.h"
+#include "daemon/publisher.h"
+#include "daemon/router.h"
+
+#define PUBLISHER_INCOMING_MAX (4096u * sizeof(struct fcm_ack)) /* bytes of an ACK */
+
+struct publisher {
+	unsigned board;
+	struct queue *blocks, *settled;
+	char reserved_endpoint[256], monitor_endpoint[256];
+	int wake_fd; /* publisher_stop() rings it */
+	void *context;
+	pthread_t thread;
+	bool started, stopped;
+	_Atomic bool stopping;
+
+	/* The thread's own. */
+	void *router;
+	struct monitors monitors;
+	struct groups *groups;
+	struct router_loans loans;
+	unsigned reserved_groups;
+	struct feed *feed; /* its thread's; NULL: none. Its group is the one behind the reserved */
+	struct {
+		uint64_t blocks, frames;
+	} feed_full;				     /* that its queue had no place for */
+	struct peer peer[MEMBERS_MAX];		     /* by member number */
+	struct block *returned_head, *returned_tail; /* linked by block->publisher */
+	uint64_t now_ns, next_tick_ns, next_status_ns;
+	struct publisher_status counters; /* the next status */
+	uint64_t bad_messages;
+	uint64_t stray_acks; /* messages of them, from nobody we know */
+
+	pthread_mutex_t lock;
+	struct publisher_status status; /* under lock */
+};
+
+/* publisher_members.c: one message off the ROUTER, and what it asks for. False: there is none. */
+bool publisher_receive(struct publisher *p);
+
+#endif
