@@ -18,7 +18,7 @@ static bool subscribed(const struct monitors *m, const char *topic, size_t lengt
 			return true;
 		}
 	}
-	return m->all_topics;
+	return m->unlisted > 0;
 }
 
 static bool send_part(void *socket, const void *bytes, size_t length, int flags)
@@ -66,7 +66,9 @@ static void note_subscription(struct monitors *m, const uint8_t *bytes, size_t l
 		memcpy(s->prefix, bytes + 1, prefix);
 		s->length = (uint8_t)prefix;
 	} else if (bytes[0] == 1) {
-		m->all_topics = true;
+		m->unlisted++;
+	} else if (m->unlisted > 0) {
+		m->unlisted--;
 	}
 }
 

@@ -24,7 +24,7 @@ struct monitors {
 	void *xpub; /* the owner opens and closes it; NULL: no monitors */
 	struct subscription subscription[SUBSCRIPTIONS];
 	unsigned subscriptions;
-	bool all_topics; /* more subscriptions than we can remember */
+	unsigned unlisted; /* subscriptions beyond those: while there are any, all is copied */
 	uint64_t blocks, dropped, bad_messages;
 };
 

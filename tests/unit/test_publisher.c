@@ -22,6 +22,7 @@
 #include <zmq.h>
 
 #include "daemon/hello.h"
+#include "daemon/monitors.h"
 #include "daemon/publisher.h"
 #include "tdm/frame.h"
 
@@ -644,6 +645,17 @@ static void test_stuffed_pipe(void **state)
 	finish(&r);
 }
 
+/* To topics that there are not. */
+static void set_prefixes(void *sub, int option, unsigned count)
+{
+	for (unsigned n = 0; n < count; n++) {
+		char prefix[16];
+		int length = snprintf(prefix, sizeof(prefix), "nothing.%u", n);
+
+		assert_int_equal(zmq_setsockopt(sub, option, prefix, (size_t)length), 0);
+	}
+}
+
 static void test_monitor(void **state)
 {
 	char topic[64];
@@ -673,6 +685,39 @@ static void test_monitor(void **state)
 	assert_int_equal(header.sequence, 5ull << 40 | 2);
 	assert_int_equal(tdm_crc32c(payload, PAYLOAD), header.payload_crc);
 	WAIT_STATUS(&r, s, s.monitor_blocks == 1);
+	zmq_close(sub);
+	finish(&r);
+}
+
+/* More prefixes than are remembered: all is copied, until they are gone. */
+static void test_many_prefixes(void **state)
+{
+	struct publisher_status s;
+	static struct rig r;
+	uint64_t copied;
+	void *sub;
+
+	(void)state;
+	start(&r, 2, 64);
+	sub = zmq_socket(r.context, ZMQ_SUB);
+	set_number(sub, ZMQ_LINGER, 0);
+	assert_int_equal(zmq_connect(sub, publisher_monitor_endpoint(r.p)), 0);
+	set_prefixes(sub, ZMQ_SUBSCRIBE, SUBSCRIPTIONS + 1);
+	do {
+		offer(&r, FCM_PMT);
+		usleep(10000);
+		publisher_get_status(r.p, &s);
+		take_back(&r);
+	} while (s.monitor_blocks == 0 && r.offered < 1000);
+	assert_true(s.monitor_blocks > 0);
+	set_prefixes(sub, ZMQ_UNSUBSCRIBE, SUBSCRIPTIONS + 1);
+	usleep(200000); /* they are on their way */
+	WAIT_STATUS(&r, s, s.blocks == r.offered);
+	copied = s.monitor_blocks;
+	offer(&r, FCM_PMT);
+	offer(&r, FCM_PMT);
+	WAIT_STATUS(&r, s, s.blocks == r.offered);
+	assert_int_equal(s.monitor_blocks, copied);
 	zmq_close(sub);
 	finish(&r);
 }
@@ -761,13 +806,14 @@ static void test_bad_endpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hello_block_ack),	    cmocka_unit_test(test_refused_hellos),
-		cmocka_unit_test(test_malformed),	    cmocka_unit_test(test_name_taken_over),
-		cmocka_unit_test(test_refused_namesake),    cmocka_unit_test(test_killed_consumer),
-		cmocka_unit_test(test_silent_consumer),	    cmocka_unit_test(test_too_slow),
-		cmocka_unit_test(test_stuffed_pipe),	    cmocka_unit_test(test_monitor),
-		cmocka_unit_test(test_full_settled_queue),  cmocka_unit_test(test_pool_empty),
-		cmocka_unit_test(test_stop_without_answer), cmocka_unit_test(test_bad_endpoints),
+		cmocka_unit_test(test_hello_block_ack),	 cmocka_unit_test(test_refused_hellos),
+		cmocka_unit_test(test_malformed),	 cmocka_unit_test(test_name_taken_over),
+		cmocka_unit_test(test_refused_namesake), cmocka_unit_test(test_killed_consumer),
+		cmocka_unit_test(test_silent_consumer),	 cmocka_unit_test(test_too_slow),
+		cmocka_unit_test(test_stuffed_pipe),	 cmocka_unit_test(test_monitor),
+		cmocka_unit_test(test_many_prefixes),	 cmocka_unit_test(test_full_settled_queue),
+		cmocka_unit_test(test_pool_empty),	 cmocka_unit_test(test_stop_without_answer),
+		cmocka_unit_test(test_bad_endpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
