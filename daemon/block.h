@@ -76,6 +76,11 @@ struct block *block_get(struct block_pool *p, size_t capacity);
 void block_hold(struct block *b);
 void block_put(struct block *b); /* any thread */
 size_t block_pool_in_use(const struct block_pool *p);
+/* Memory of a block, as pool and budgets count it. */
+static inline size_t block_cost(const struct block *b)
+{
+	return sizeof(*b) + b->capacity;
+}
 
 /* One carrying frame of a block to be. */
 struct block_frame {

@@ -42,11 +42,6 @@ static size_t class_bytes(unsigned rank)
 	return rank % 2 ? base + base / 2 : base;
 }
 
-static size_t block_cost(const struct block *b)
-{
-	return sizeof(*b) + b->capacity;
-}
-
 struct block_pool *block_pool_create(size_t bytes)
 {
 	struct block_pool *p = calloc(1, sizeof(*p));

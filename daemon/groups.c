@@ -123,7 +123,7 @@ static struct tracked *tracked_new(struct groups *g, struct block *b)
 	}
 	memset(t, 0, sizeof(*t));
 	t->block = b;
-	t->bytes = sizeof(*b) + b->capacity;
+	t->bytes = block_cost(b);
 	t->key = key_of(b);
 	LIST_INSERT_HEAD(chain_of(g, &t->key), t, chain);
 	return t;

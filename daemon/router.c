@@ -12,11 +12,6 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
 
-static uint64_t memory_of(const struct block *b)
-{
-	return sizeof(*b) + b->capacity;
-}
-
 void router_lend(struct router_loans *loans, struct block *b)
 {
 	for (unsigned i = 0; i < GROUPS_MAX; i++) {
@@ -30,7 +25,7 @@ static void unhold(void *data, void *hint)
 
 	(void)data;
 	annotate_take(hint);
-	atomic_fetch_sub_explicit(loan->bytes, memory_of(loan->block), memory_order_relaxed);
+	atomic_fetch_sub_explicit(loan->bytes, block_cost(loan->block), memory_order_relaxed);
 	block_put(loan->block);
 }
 
@@ -44,7 +39,7 @@ static int payload_message(struct block *b, unsigned group, zmq_msg_t *ret_messa
 		return 0;
 	}
 	block_hold(b);
-	atomic_fetch_add_explicit(loan->bytes, memory_of(b), memory_order_relaxed);
+	atomic_fetch_add_explicit(loan->bytes, block_cost(b), memory_order_relaxed);
 	annotate_give(loan); /* to libzmq's I/O thread */
 	if (zmq_msg_init_data(ret_message, b->payload, b->header.payload_bytes, unhold, loan) < 0) {
 		unhold(NULL, loan);
