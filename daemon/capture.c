@@ -14,13 +14,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "daemon/capture_private.h"
 #include "daemon/now.h"
+#include "daemon/thread.h"
 
 #define RETRY_NS	 500000000ull /* between two attempts to open a board that is gone */
 #define OPEN_ROWS_NS	 500000000ull
@@ -482,7 +482,6 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
 
 int capture_start(struct capture *c)
 {
-	sigset_t all, before;
 	int r;
 
 	c->now_ns = now_mono_ns();
@@ -490,17 +489,12 @@ int capture_start(struct capture *c)
 	if (r < 0) {
 		return r;
 	}
-	/* Signals are the main thread's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&c->thread, NULL, capture_main, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = thread_start(&c->thread, "capture", capture_main, c);
 	if (r < 0) {
 		nanet3_close(c->board); /* the rings linger, nothing was read */
 		c->board = NULL;
 		return r;
 	}
-	pthread_setname_np(c->thread, "capture");
 	c->running = true;
 	return 0;
 }

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "daemon/feed_socket.h"
 #include "daemon/now.h"
 #include "daemon/queue.h"
+#include "daemon/thread.h"
 
 #define TICK_MS	       100
 #define RETRY_MS       1 /* the publisher has not taken what is settled */
@@ -506,7 +506,6 @@ static void *feed_main(void *arg)
 	bool more = false;
 	uint64_t rung;
 
-	pthread_setname_np(pthread_self(), "feed");
 	while (!atomic_load(&f->stopping)) {
 		wait_for_work(f, &polled, more);
 		if (polled.fds[1].revents && read(f->wake_fd, &rung, sizeof(rung)) < 0) {
@@ -547,23 +546,9 @@ static int open_listeners(struct feed *f, uint16_t *ret_port)
 	return 0;
 }
 
-static int start_thread(struct feed *f)
-{
-	sigset_t all, before;
-	int r;
-
-	/* Signals are the main thread's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = pthread_create(&f->thread, NULL, feed_main, f);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	f->started = r == 0;
-	return -r;
-}
-
 int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_t *ret_port)
 {
-	struct feed *f = calloc(1, sizeof(*f));
+	struct feed *f = queue_home_alloc(sizeof(*f));
 	int r;
 
 	*ret_port = 0;
@@ -589,7 +574,8 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 	if (r == 0) {
 		f->now_ns = f->second.ns = now_mono_ns();
 		publish_status(f);
-		r = start_thread(f);
+		r = thread_start(&f->thread, "feed", feed_main, f);
+		f->started = r == 0;
 	}
 	if (r < 0) {
 		feed_destroy(f);

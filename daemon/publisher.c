@@ -18,7 +18,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -27,6 +26,7 @@
 
 #include "daemon/now.h"
 #include "daemon/publisher_private.h"
+#include "daemon/thread.h"
 
 #define TICK_MS		100
 #define RETRY_MS	1 /* settled queue full */
@@ -439,20 +439,6 @@ static int open_sockets(struct publisher *p, const struct publisher_config *conf
 	return r;
 }
 
-static int start_thread(struct publisher *p)
-{
-	sigset_t all, before;
-	int r;
-
-	/* Signals are the main thread's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = pthread_create(&p->thread, NULL, publisher_main, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	p->started = r == 0;
-	return -r;
-}
-
 int publisher_start(const struct publisher_config *config, struct queue *blocks,
 		    struct queue *settled, struct publisher **ret_publisher)
 {
@@ -487,7 +473,8 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 	if (r == 0) {
 		p->now_ns = now_mono_ns();
 		publish_status(p);
-		r = start_thread(p);
+		r = thread_start(&p->thread, "publisher", publisher_main, p);
+		p->started = r == 0;
 	}
 	if (r < 0) {
 		publisher_destroy(p);

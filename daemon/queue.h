@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -51,6 +52,17 @@ static inline int queue_init(struct queue *q, size_t item_bytes, uint32_t size, 
 		}
 	}
 	return 0;
+}
+
+/* Memory for a struct with queues in it, zeroed, to be freed: their cache lines want more than malloc()'s
+ * alignment. NULL when there is none. */
+static inline void *queue_home_alloc(size_t bytes)
+{
+	size_t whole =
+		(bytes + alignof(struct queue) - 1) / alignof(struct queue) * alignof(struct queue);
+	void *home = aligned_alloc(alignof(struct queue), whole);
+
+	return home ? memset(home, 0, whole) : NULL;
 }
 
 /* A queue that was never made (all zero) is fine. */

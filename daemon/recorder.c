@@ -4,13 +4,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/now.h"
 #include "daemon/recorder_private.h"
+#include "daemon/thread.h"
 
 #define LOOK_MS	    5	/* between two looks while something is recorded */
 #define IDLE_MS	    500 /* else */
@@ -363,8 +363,7 @@ static void *recorder_main(void *context)
 int recorder_start(const struct recorder_config *config, struct tap *tap,
 		   struct recorder **ret_recorder)
 {
-	struct recorder *r = calloc(1, sizeof(*r));
-	sigset_t all, before;
+	struct recorder *r = queue_home_alloc(sizeof(*r));
 	int e;
 
 	if (!r) {
@@ -381,16 +380,11 @@ int recorder_start(const struct recorder_config *config, struct tap *tap,
 	for (unsigned link = 0; e == 0 && link < NANET3_LINKS; link++) {
 		atomic_store(&tap->link[link].wanted, config->links >> link & 1);
 	}
-	/* Signals are the main thread's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	e = e ? e : -pthread_create(&r->thread, NULL, recorder_main, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	e = e ? e : thread_start(&r->thread, "recorder", recorder_main, r);
 	if (e < 0) {
 		recorder_destroy(r);
 		return e;
 	}
-	pthread_setname_np(r->thread, "recorder");
 	r->running = true;
 	*ret_recorder = r;
 	return 0;

@@ -12,11 +12,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/now.h"
+#include "daemon/thread.h"
 
 #define JOBS_SIZE 65536u
 #define DONE_SIZE 32768u
@@ -468,13 +468,8 @@ int store_init_queues(struct store *s)
 
 int store_start(struct store *s)
 {
-	sigset_t all, before;
-	int r;
+	int r = thread_start(&s->thread, "store", store_thread, s);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&s->thread, NULL, store_thread, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	s->running = r == 0;
 	return r;
 }

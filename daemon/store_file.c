@@ -337,7 +337,7 @@ static int open_file(struct store *s, struct sc_error *error)
 
 int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error)
 {
-	struct store *s = calloc(1, sizeof(*s));
+	struct store *s = queue_home_alloc(sizeof(*s));
 	int version = 0, r;
 
 	if (!s) {

@@ -129,13 +129,34 @@ static void test_two_threads(void **state)
 	queue_fini(&q);
 }
 
+/* Where queues live on the heap their cache lines are theirs alone. */
+static void test_home(void **state)
+{
+	struct home {
+		char first;
+		struct queue q;
+		char last;
+	} * home[8];
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		home[i] = queue_home_alloc(sizeof(*home[i]));
+		assert_non_null(home[i]);
+		assert_int_equal((uintptr_t)home[i] % alignof(struct queue), 0);
+		assert_int_equal(home[i]->first + home[i]->last, 0);
+		memset(home[i], 0xff, sizeof(*home[i]));
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		free(home[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full_and_empty),
-		cmocka_unit_test(test_bell),
-		cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_two_threads),
+		cmocka_unit_test(test_full_and_empty), cmocka_unit_test(test_bell),
+		cmocka_unit_test(test_wrap),	       cmocka_unit_test(test_two_threads),
+		cmocka_unit_test(test_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
