@@ -281,7 +281,11 @@ static void welcome(struct feed *f, unsigned link, int fd, const struct sockaddr
 	struct reader *r = free_place(f, link);
 
 	if (!r) {
+		struct feed_reader_status *last = &f->counters.refused_last;
+
 		f->counters.refused++;
+		last->link = (uint8_t)link;
+		feed_socket_name(from, length, last->address, sizeof(last->address));
 		f->next_status_ns = 0;
 		close(fd);
 		return;

@@ -58,7 +58,8 @@ struct feed_status {
 	uint16_t port[NANET3_LINKS]; /* 0: none */
 	unsigned readers;
 	struct feed_reader_status reader[FEED_READERS];
-	uint64_t connects, refused;		 /* refused: no place left */
+	uint64_t connects, refused;		 /* refused: FEED_READERS_LINK are there already */
+	struct feed_reader_status refused_last;	 /* address and floor of the last of them */
 	uint64_t left;				 /* went by themselves */
 	uint64_t dropped;			 /* were dropped */
 	uint64_t heard_bytes;			 /* sent by readers, ignored */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The TriDAS feed in the operator's words: its readers (consumer.list), why it is red, and an event for
- * each reader that was dropped, by floor and address.
+ * The TriDAS feed in the operator's words: its readers (consumer.list), why it is red, and events of readers
+ * that were dropped or refused, by floor and address.
  */
 #include <stdio.h>
 
@@ -141,11 +141,37 @@ void reasons_feed(struct reasons *r, bool fresh)
 	}
 }
 
+/* A reader that is refused is closed at once, and tries again: told once a minute. */
+static void refused_news(struct station *s)
+{
+	const struct feed_status *f = &s->publisher_status.feed;
+	uint64_t now = now_mono_ns();
+	char object[48], text[200];
+
+	if (f->refused == s->refused_told ||
+	    (s->refused_told_ns && now - s->refused_told_ns < SHOWN_NS)) {
+		return;
+	}
+	object_of(s, f->refused_last.link, object, sizeof(object));
+	snprintf(text, sizeof(text),
+		 "reader %s was refused: %u readers are there already (%llu refused since this was "
+		 "last told)",
+		 f->refused_last.address, FEED_READERS_LINK,
+		 (unsigned long long)(f->refused - s->refused_told));
+	s->refused_told = f->refused;
+	s->refused_told_ns = now;
+	log_event(LOG_WARNING, "feed", f->refused_last.link, LOG_ID_CONSUMER, "%s: %s", object,
+		  text);
+	store_put_event(s->store, "warning", "feed-reader-refused", object, text,
+			"end a reader that is not needed: fcmctl consumer list", now_utc_ns());
+}
+
 void reasons_feed_tick(struct station *s)
 {
 	const struct feed_status *f = &s->publisher_status.feed;
 	char object[48], text[200];
 
+	refused_news(s);
 	if (f->dropped - s->readers_told > FEED_GONE) {
 		s->readers_told = f->dropped - FEED_GONE; /* the ledger has their frames */
 	}

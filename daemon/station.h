@@ -170,7 +170,8 @@ struct station {
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
 	struct bursts drops[GROUPS_MAX];			   /* of drops, by enum outcome */
 	uint64_t readers_told; /* dropped readers of the feed that an event has told of */
-	uint64_t disconnected[GROUPS_MAX]; /* members, as far as told */
+	uint64_t refused_told, refused_told_ns; /* refused ones; when an event last told of them */
+	uint64_t disconnected[GROUPS_MAX];	/* members, as far as told */
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */

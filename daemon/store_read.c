@@ -226,7 +226,7 @@ int store_read_alive(struct store *s)
 #define OPEN_EVENTS                                                                                \
 	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
 	" AND code NOT IN ('fcm-booted', 'byte-slip', 'consumer-disconnected',"                    \
-	" 'feed-reader-dropped')"                                                                  \
+	" 'feed-reader-dropped', 'feed-reader-refused')"                                           \
 	" AND id IN (SELECT max(id) FROM"                                                          \
 	" (SELECT id, code, object FROM event ORDER BY id DESC LIMIT 5000)"                        \
 	" GROUP BY code, object) ORDER BY id"

@@ -483,6 +483,9 @@ static void test_thousand_connects(void **state)
 		close(fd[i]);
 	}
 	assert_int_equal(open, FEED_READERS_LINK);
+	FEED_RIG_WAIT(&R, s, s.refused > 0);
+	assert_int_equal(s.refused_last.link, 1);
+	assert_memory_equal(s.refused_last.address, "127.0.0.1:", 10);
 	/* Two writes find out who is gone. */
 	for (unsigned i = 0; i < 3; i++) {
 		feed_rig_offer(&R, 1, 1000, 0);

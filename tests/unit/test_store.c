@@ -627,7 +627,8 @@ static void test_read_events(void **state)
 		    {"alarm", "clock-holdover", "clock"},
 		    {"info", "run", "run 5"},
 		    {"warning", "consumer-disconnected", "group trigger"},
-		    {"warning", "feed-reader-dropped", "feed tower1.floor2"}};
+		    {"warning", "feed-reader-dropped", "feed tower1.floor2"},
+		    {"warning", "feed-reader-refused", "feed tower1.floor2"}};
 	struct store_rig r;
 	char all[200] = "";
 	bool crashed = true;
