@@ -30,12 +30,11 @@
 enum outcome {
 	OUTCOME_NOT_OFFERED = 0, /* the group does not take this stream */
 	OUTCOME_ACKED = 1,
-	OUTCOME_DROP_NO_MEMBER =
-		2,		   /* nobody there, and the group's share of the ring was used up */
-	OUTCOME_DROP_SLOW = 3,	   /* members there, too slow for the group's share of the ring */
-	OUTCOME_DROP_SHUTDOWN = 4, /* in flight at a stop, and its ring was not taken over */
-	OUTCOME_DROP_POOL = 5,	   /* no block memory left: the oldest blocks that held it paid */
-	OUTCOME_DROP_NO_TIME = 6,  /* without a label: the TriDAS feed withholds it */
+	OUTCOME_DROP_NO_MEMBER = 2, /* nobody was connected, or who was went before it had it */
+	OUTCOME_DROP_SLOW = 3,	    /* members there, too slow for the group's share of the ring */
+	OUTCOME_DROP_SHUTDOWN = 4,  /* in flight at a stop, and its ring was not taken over */
+	OUTCOME_DROP_POOL = 5,	    /* no block memory left: the oldest blocks that held it paid */
+	OUTCOME_DROP_NO_TIME = 6,   /* without a label: the TriDAS feed withholds it */
 	OUTCOMES = 7,
 };
 /* "not-offered", "acknowledged", "no-member", "slow", "shutdown", "pool", "no-time". */

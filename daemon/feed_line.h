@@ -11,7 +11,7 @@
  * A block is settled when every reader that was there when it came has passed it or is gone:
  * OUTCOME_ACKED          written whole to at least one, and nobody was dropped before it had it
  * OUTCOME_DROP_SLOW, _POOL   a reader was dropped that had not got it, whatever others got
- * OUTCOME_DROP_NO_MEMBER     whoever should have got it went by himself before he had it
+ * OUTCOME_DROP_NO_MEMBER     nobody was connected, or who was went before it had it
  */
 #ifndef DAEMON_FEED_LINE_H
 #define DAEMON_FEED_LINE_H
