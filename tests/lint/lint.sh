@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Format, include order, manual pages, units, cppcheck, clang-tidy. Ends with "N passed, N failed".
+# Format, include order, names of modules, manual pages, units, cppcheck, clang-tidy. Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 passed=0 failed=0
@@ -40,6 +40,14 @@ spdx() {
 		':!schemas/example.conf') || { echo "$files"; return 1; }
 	missing=$(xargs grep -L 'SPDX-License-Identifier: GPL-2.0' <<<"$files")
 	[ -z "$missing" ] || { echo "no SPDX line: $missing"; return 1; }
+}
+
+# Tests import from two folders: of two modules of one name they would get either.
+modules() {
+	local files twice
+	files=$(tracked '*.py') || { echo "$files"; return 1; }
+	twice=$(sed 's|.*/||' <<<"$files" | sort | uniq -d)
+	[ -z "$twice" ] || { echo "two modules of one name: $twice"; return 1; }
 }
 
 manuals() {
@@ -96,6 +104,7 @@ units() {
 
 check "include order" tests/lint/include-order.sh
 check "SPDX lines" spdx
+check "python modules" modules
 check "clang-format" format
 check "manual pages" manuals
 check "units" units

@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(os.path.dirname(HERE), "system"), HERE]
 from station import LINKS, Process, Station, StationError, free_base_port  # noqa: E402
-import faults  # noqa: E402
+import random_faults  # noqa: E402
 from run import LOSSES, fresh, line_of  # noqa: E402
 from usage import Usage  # noqa: E402
 
@@ -309,7 +309,7 @@ def main():
     fresh(args.dir)
     scenario = os.path.join(args.dir, "faults.scn")
     with open(scenario, "w") as f:
-        f.write(faults.scenario(args.seed, LINKS, FAULTS_AFTER_S, args.minutes * 60 - QUIET_S))
+        f.write(random_faults.scenario(args.seed, LINKS, FAULTS_AFTER_S, args.minutes * 60 - QUIET_S))
     feed_port = free_base_port()
     with Station(args.bin, args.dir, scenario=None if args.no_faults else scenario, seed=args.seed, depth_ms=DEPTH_MS,
                  config=["[feed]", "enabled = yes", f"base_port = {feed_port}"], **load_of(args.rate)) as st:
