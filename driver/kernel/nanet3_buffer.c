@@ -316,6 +316,8 @@ static void give_back(struct nanet3_dev *dev, u32 n, struct nanet3_pin **freed)
 	struct nanet3_buffer *b = &dev->buffers[n];
 	struct nanet3_pin *pin = b->pin;
 
+	/* A board that was not asked to let go must not be able to write. */
+	WARN_ON_ONCE(dev->state != NANET3_READY && dev->pdev->is_busmaster);
 	spin_lock(&dev->event_lock);
 	dev->stats.pinned_pages -= pin->count;
 	spin_unlock(&dev->event_lock);

@@ -194,6 +194,7 @@ static void memory_free(struct nanet3_dev *dev)
 	nanet3_rings_free_dma(dev);
 }
 
+/* Set up, and ready. */
 static int start(struct nanet3_dev *dev)
 {
 	int r;
@@ -202,6 +203,8 @@ static int start(struct nanet3_dev *dev)
 	mutex_lock(&dev->tx_mutex);
 	r = nanet3_board_setup(dev);
 	mutex_unlock(&dev->tx_mutex);
+	if (r == 0) /* before anybody could see a board that may write and is not ready */
+		nanet3_set_state(dev, NANET3_READY);
 	mutex_unlock(&dev->mutex);
 	return r;
 }
@@ -266,12 +269,17 @@ static void disown_all(struct nanet3_dev *dev)
 	mutex_unlock(&dev->mutex);
 }
 
-/* Requests under way end before the board is stopped, later ones are refused. */
+/*
+ * Requests under way end before the board is stopped, later ones are refused. Who sees that it is
+ * not ready gives memory back without asking it: it is off the bus by then.
+ */
 static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool answers)
 {
 	down_write(&dev->life);
 	if (answers)
 		stop(dev);
+	else
+		pci_clear_master(dev->pdev);
 	nanet3_set_state(dev, state);
 	if (state == NANET3_FROZEN)
 		disown_all(dev);
@@ -288,7 +296,6 @@ static void take_down(struct nanet3_dev *dev)
 	nanet3_extras_destroy(dev);
 	end_handles(dev, NANET3_GONE, READ_ONCE(dev->state) == NANET3_READY);
 	nanet3_irqs_free(dev);
-	pci_clear_master(pdev);
 
 	mutex_lock(&dev->mutex);
 	nanet3_buffers_drop(dev, NULL, &freed);
@@ -315,7 +322,6 @@ static int nanet3_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return r;
 	}
 	pci_set_drvdata(pdev, dev);
-	nanet3_set_state(dev, NANET3_READY);
 	nanet3_extras_create(dev);
 	cdev_init(&dev->cdev, &nanet3_fops);
 	dev->cdev.owner = THIS_MODULE;
@@ -360,7 +366,6 @@ static int thaw(struct nanet3_dev *dev)
 		nanet3_set_state(dev, NANET3_GONE);
 		return r;
 	}
-	nanet3_set_state(dev, NANET3_READY);
 	nanet3_tick_start(dev);
 	return 0;
 }
@@ -377,8 +382,6 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	bool lost = channel == pci_channel_io_perm_failure;
 
 	dev_err(&dev->device, "PCI error: %s\n", lost ? "gone" : "recovering");
-	/* First of all nobody waits for registers that do not answer. */
-	nanet3_set_state(dev, lost ? NANET3_GONE : NANET3_FROZEN);
 	end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, channel == pci_channel_io_normal);
 	if (lost)
 		return PCI_ERS_RESULT_DISCONNECT;

@@ -88,6 +88,77 @@ static void error_on_the_bus(void **state)
 	}
 }
 
+/* One that stops nothing on the bus: the board is fully alive while its driver is told. */
+static void harmless_error_on_the_bus(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct nanet3 *b = at_work();
+
+		printf("# monitor: pcie_aer_inject_error rp0 POISON_TLP\n");
+		fflush(stdout);
+		begins_anew(b);
+	}
+}
+
+/* Has a registered buffer, puts going round in it, and dies as soon as it is told. */
+static void put_until_gone(void *context)
+{
+	static uint8_t memory[4][64 * NANET3_PAGE];
+	uint32_t buffers[4] = {0};
+	struct nanet3_event ev;
+	struct nanet3 *b = guest_open();
+
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(
+			nanet3_register_buffer(b, memory[i], sizeof(memory[i]), &buffers[i]), 0);
+	}
+	assert_int_equal(write(*(const int *)context, "", 1), 1);
+	while (nanet3_wait(b, 100) >= 0) {
+		for (unsigned i = 0; i < 4; i++) {
+			nanet3_put(b, &(struct nanet3_put){.source = buffers[i],
+							   .destination = buffers[(i + 1) % 4],
+							   .length = sizeof(memory[i])});
+		}
+		while (nanet3_next_event(b, &ev) == 1) {
+		}
+	}
+	nanet3_close(b);
+	_exit(0);
+}
+
+/* Memory that processes give back while the bus is in trouble: the kernel's log tells whether the board
+ * could still write there. */
+static void error_under_puts(void **state)
+{
+	static const char *const errors[] = {"DLP", "POISON_TLP"};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		pid_t pids[4];
+		char bytes[4];
+		int ends[2];
+		struct nanet3 *b = at_work();
+
+		assert_int_equal(pipe(ends), 0);
+		for (unsigned n = 0; n < 4; n++) {
+			pids[n] = guest_fork(put_until_gone, &ends[1]);
+		}
+		close(ends[1]);
+		for (unsigned n = 0; n < 4; n++) {
+			assert_int_equal(read(ends[0], &bytes[n], 1), 1);
+		}
+		close(ends[0]);
+		guest_sleep_ms(100);
+		printf("# monitor: pcie_aer_inject_error rp0 %s\n", errors[i % 2]);
+		fflush(stdout);
+		for (unsigned n = 0; n < 4; n++) {
+			assert_int_equal(guest_join(pids[n]), 0);
+		}
+		begins_anew(b);
+	}
+}
+
 static void function_reset(void **state)
 {
 	(void)state;
@@ -114,8 +185,8 @@ static void sleep_and_wake(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GUEST_TEST(error_on_the_bus),
-		GUEST_TEST(function_reset),
+		GUEST_TEST(error_on_the_bus), GUEST_TEST(harmless_error_on_the_bus),
+		GUEST_TEST(error_under_puts), GUEST_TEST(function_reset),
 		GUEST_TEST(sleep_and_wake),
 	};
 
