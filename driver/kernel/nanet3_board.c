@@ -36,7 +36,7 @@ void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value)
 /**
  * nanet3_set_state() - change the device's state and tell the clients of a bad one
  * @dev: the board
- * @state: the new one; NANET3_GONE is for good
+ * @state: the new one
  *
  * Whoever has a handle open when the board is not ready has lost it: links have stopped, buffers
  * are forgotten. Opening it again is the way on, so that one rule holds for removal, errors and
@@ -48,8 +48,7 @@ void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 	unsigned int i;
 
 	spin_lock(&dev->event_lock);
-	if (dev->state != NANET3_GONE)
-		WRITE_ONCE(dev->state, state);
+	WRITE_ONCE(dev->state, state);
 	if (state != NANET3_READY) {
 		dev->evq_live = false;
 		for (i = 0; i < NANET3_LINKS; i++) {
@@ -64,7 +63,7 @@ void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 
 /**
  * nanet3_set_gone() - the board does not answer any more
- * @dev: the board
+ * @dev: the board; life held
  *
  * What it handed over before is taken first.
  */

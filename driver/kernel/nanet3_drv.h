@@ -264,7 +264,7 @@ struct nanet3_client {
  * enum nanet3_state - of the device; drawn in nanet3_pci.c
  * @NANET3_READY: set up, answering
  * @NANET3_FROZEN: the bus is being recovered, or the machine sleeps
- * @NANET3_GONE: off the bus, or being removed
+ * @NANET3_GONE: off the bus, until it is recovered; or removed
  */
 enum nanet3_state {
 	NANET3_READY,
@@ -307,6 +307,7 @@ struct nanet3_pps_stamp {
  * @device: in class nanet3; everything here lives as long as it
  * @cdev: the node
  * @pdev: the PCI function
+ * @config: its configuration at probe, to be restored whatever has happened to it since
  * @index: N of nanet3-N
  * @bar: the registers
  * @bar_start: their bus address, for doorbells
@@ -355,6 +356,7 @@ struct nanet3_dev {
 	struct device device;
 	struct cdev cdev;
 	struct pci_dev *pdev;
+	struct pci_saved_state *config;
 	int index;
 	void __iomem *bar;
 	resource_size_t bar_start;

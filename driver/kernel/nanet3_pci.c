@@ -2,13 +2,18 @@
 /*
  * nanet3: the module, and a board's life.
  *
- *              probe                      error_detected, suspend, reset
- *   (nothing) -------> READY ---------------------------------------> FROZEN
- *                        |  ^                                           |
- *                        |  +----------- slot_reset + resume -----------+
- *                        |                                              | permanent failure
- *                        |  registers read all ones, remove             v
- *                        +-------------------------------------------> GONE --remove--> (nothing)
+ *              probe                  error_detected, reset, suspend
+ *   (nothing) -------> READY ------------------------------------> FROZEN
+ *                        |  ^                                       | ^  |
+ *                        |  +------ resume, reset done, awake ------+ |  |
+ *                        |                             the same as to |  | does not start,
+ *                        | registers read all ones            FROZEN  |  | permanent failure
+ *                        +----------------------------------> GONE ---+  |
+ *                                                               ^--------+
+ *
+ * Any of them --remove--> (nothing). A board that is gone gets another chance with each recovery of
+ * the bus: reads of all ones often come first, and the error that made them is reported after.
+ * The PCI core calls all of these with the device locked, so no recovery goes on behind a removal.
  *
  * Leaving READY ends every open handle: its requests get ENODEV, its owner opens anew. The
  * struct lives until the last handle has closed; registers and DMA memory go with remove. Bus
@@ -90,6 +95,7 @@ static void device_free(struct device *device)
 	nanet3_rings_free(dev);
 	if (dev->wq)
 		destroy_workqueue(dev->wq);
+	kfree(dev->config);
 	kvfree(dev);
 }
 
@@ -242,7 +248,8 @@ static int hardware_init(struct nanet3_dev *dev)
 	if (r < 0)
 		goto free;
 	pci_save_state(pdev);
-	r = start(dev);
+	dev->config = pci_store_saved_state(pdev);
+	r = dev->config ? start(dev) : -ENOMEM;
 	if (r < 0)
 		goto irqs;
 	return 0;
@@ -353,21 +360,26 @@ static void freeze(struct nanet3_dev *dev)
 	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
 }
 
-/* Begin anew. Links are stopped, old handles are of no use. */
-static int thaw(struct nanet3_dev *dev)
+/*
+ * Begin anew, frozen. Links are stopped, old handles are of no use. What the core has restored may
+ * be what it read from a board without power: configuration is as at probe, no bus master.
+ */
+static void thaw(struct nanet3_dev *dev)
 {
 	int r;
 
-	if (READ_ONCE(dev->state) == NANET3_GONE)
-		return -ENODEV;
+	if (READ_ONCE(dev->state) == NANET3_READY) /* probed between an error and its end */
+		return;
+	pci_load_saved_state(dev->pdev, dev->config);
+	pci_restore_state(dev->pdev);
 	r = start(dev);
 	if (r < 0) {
 		dev_err(&dev->device, "does not start again: %d\n", r);
 		nanet3_set_state(dev, NANET3_GONE);
-		return r;
+		return;
 	}
 	nanet3_tick_start(dev);
-	return 0;
+	dev_info(&dev->device, "recovered\n");
 }
 
 /* Another kernel may follow, in the same memory. */
@@ -394,21 +406,17 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
-	if (pci_enable_device_mem(pdev) < 0) {
+	if (!pci_is_enabled(pdev) && pci_enable_device_mem(pdev) < 0) {
+		dev_err(&dev->device, "cannot be enabled again\n");
 		nanet3_set_state(dev, NANET3_GONE);
 		return PCI_ERS_RESULT_DISCONNECT;
 	}
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
 static void error_resume(struct pci_dev *pdev)
 {
-	struct nanet3_dev *dev = pci_get_drvdata(pdev);
-
-	if (thaw(dev) == 0)
-		dev_info(&dev->device, "recovered\n");
+	thaw(pci_get_drvdata(pdev));
 }
 
 /* Somebody resets the function under us, through sysfs or for a guest: as if it had slept. */
