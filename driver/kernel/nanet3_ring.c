@@ -415,7 +415,9 @@ int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
 		return -EINVAL;
 	l = &dev->links[claim->link];
 	mutex_lock(&dev->mutex);
-	if (l->owner) {
+	if (c->dead) { /* since nanet3_enter() */
+		r = -ENODEV;
+	} else if (l->owner) {
 		r = -EBUSY;
 	} else if (l->ring->status == NANET3_RING_LINGERING && !READ_ONCE(l->broken) &&
 		   !(claim->flags & NANET3_CLAIM_FRESH)) {
@@ -425,7 +427,7 @@ int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
 		spin_unlock(&dev->event_lock);
 		claim->flags = NANET3_CLAIMED_TAKEOVER;
 	} else {
-		link_stop(l);
+		link_stop(l); /* may have reset the board */
 		r = c->dead ? -ENODEV : link_start(l, c);
 		claim->flags = 0;
 	}
@@ -527,6 +529,10 @@ void nanet3_broken_check(struct nanet3_dev *dev)
 		if (!READ_ONCE(l->broken))
 			continue;
 		mutex_lock(&dev->mutex);
+		if (!READ_ONCE(l->broken)) { /* begun anew meanwhile, its owner is innocent */
+			mutex_unlock(&dev->mutex);
+			continue;
+		}
 		owner = l->owner;
 		if (l->ring->status != NANET3_RING_STOPPED)
 			dev_err(&dev->device, "link %u: completions that cannot be: stopped\n", i);
