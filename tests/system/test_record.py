@@ -29,6 +29,20 @@ def check_cells(t, st, name, links, least=100):
     return found
 
 
+def before_the_dark(st, name):
+    """Cells with data in a black box before its first link-down."""
+    code, out, err = st.ctl("--json", "record", "dump", st.path(f"recordings/{name}"))
+    if code != 0:
+        return err
+    cells = 0
+    for item in map(json.loads, out.splitlines()):
+        if item["what"] == "record" and item["kind"] == "data":
+            cells += item["frames"]
+        if item["what"] == "record" and item.get("reason") == "link-down":
+            return cells
+    return "no link-down in it"
+
+
 def recorded(st):
     return st.status()["recording"]["frames"]
 
@@ -81,9 +95,14 @@ def broken_killed_and_full(t):
     t.account(st, named=[(1, c) for c in ("link-down", "alignment", "crc")])
     found = check_cells(t, st, "night", [0, 1])
     t.check("night: the dark cells of link 1 are gaps", found["1"]["gaps"] > 4000 and found["0"]["gaps"] < 1000, found)
+    let_go = sum(v["let_go"] for v in found.values())
+    t.check("night: the recorder lost next to nothing", let_go < (found["0"]["good"] + found["1"]["good"]) / 10, found)
+    st.host_too_slow = st.host_too_slow or let_go > 0
     check_cells(t, st, "full", [2])
     if boxes:
         check_cells(t, st, boxes[0]["name"], [1], least=0)
+        cells = before_the_dark(st, boxes[0]["name"])
+        t.check("the box has what was before the dark", isinstance(cells, int) and cells > 0, cells)
         with open(st.path(f"recordings/{boxes[0]['name']}/registers.txt")) as f:
             t.check("the box has the registers", "link.locked = 0" in f.read())
 
