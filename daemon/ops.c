@@ -659,7 +659,8 @@ static void op_record_stop(struct control_request *rq, json_t *args, void *conte
 
 static void op_record_list(struct control_request *rq, json_t *args, void *context)
 {
-	records_op_list(context, rq, args);
+	(void)args;
+	records_op_list(context, rq);
 }
 
 const struct control_op station_ops[] = {

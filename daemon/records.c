@@ -6,19 +6,36 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/reasons.h"
 #include "slowctl/recordings.h"
 
 #define TAP_SIZE	8192u
 #define LET_GO_SHOWN_NS 60000000000ull
-#define LIST_MAX	1000u
 #define RECORDER	"recorder" /* object of its reasons and events */
 
 static const char failed_action[] = "free space or repair the disk, then fcmctl record start; when "
 				    "you have seen it: fcmctl record stop";
 
 /* ------------------------------------------------------------------------------ start and stop */
+
+/* Others read the files, too, from wherever they are. */
+static void make_absolute(char *path, size_t size)
+{
+	char here[PATH_MAX];
+	size_t length = strlen(path), more;
+
+	if (*path == '/' || !getcwd(here, sizeof(here))) {
+		return;
+	}
+	more = strlen(here) + 1;
+	if (length + more < size) {
+		memmove(path + more, path, length + 1);
+		memcpy(path, here, more - 1);
+		path[more - 1] = '/';
+	}
+}
 
 int records_start(struct station *s)
 {
@@ -37,6 +54,7 @@ int records_start(struct station *s)
 	} else {
 		recordings_beside(s->config.store.database, r->directory, sizeof(r->directory));
 	}
+	make_absolute(r->directory, sizeof(r->directory));
 	c.place.directory = r->directory;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		c.links |= (unsigned)s->config.link[link].enabled << link;
@@ -229,23 +247,14 @@ void records_op_stop(struct station *s, struct control_request *rq)
 	}
 }
 
-void records_op_list(struct station *s, struct control_request *rq, json_t *args)
+/* What lies there is read by who wants to know: on a disk that is stuck he waits, not we. */
+void records_op_list(struct station *s, struct control_request *rq)
 {
-	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
 	struct recorder_status v;
-	json_t *list;
-	int e = recordings_list(s->records.directory,
-				limit > 0 && limit < LIST_MAX ? (unsigned)limit : LIST_MAX, &list);
 
-	if (e < 0) {
-		control_fail(rq, "internal", "may the daemon's user read it?", NULL, "%s: %s",
-			     s->records.directory, strerror(-e));
-		return;
-	}
 	recorder_get_status(s->recorder, &v);
-	control_answer(rq, json_pack("{s:s,s:o,s:o}", "directory", s->records.directory, "active",
-				     v.active ? json_string(v.spec.name) : json_null(),
-				     "recordings", list));
+	control_answer(rq, json_pack("{s:s,s:o}", "directory", s->records.directory, "active",
+				     v.active ? json_string(v.spec.name) : json_null()));
 }
 
 /* ------------------------------------------------------------------------- what the recorder says */

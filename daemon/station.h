@@ -231,7 +231,7 @@ void records_drain(struct station *s); /* what the recorder says */
 json_t *records_status(struct station *s);
 void records_op_start(struct station *s, struct control_request *rq, json_t *args);
 void records_op_stop(struct station *s, struct control_request *rq);
-void records_op_list(struct station *s, struct control_request *rq, json_t *args);
+void records_op_list(struct station *s, struct control_request *rq);
 /* An alarm has fired: a black box, if its object is a link. */
 void records_alarm(struct station *s, const char *object, const char *code, const char *text);
 

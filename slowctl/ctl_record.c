@@ -223,34 +223,41 @@ static void place_of(const struct ctl *ctl, char *path, size_t size)
 	query_close(q);
 }
 
-/* The daemon is away. */
-static int list_files(struct ctl *ctl, unsigned limit)
+/* `place`: directory, and the one that is active; stolen. */
+static int list_files(struct ctl *ctl, json_t *place, unsigned limit)
 {
-	char path[PATH_MAX];
+	const char *path = value_string(place, "directory", "");
 	json_t *list = NULL;
-	json_t *result;
-	int err;
+	int err = recordings_list(path, limit, &list);
 
-	place_of(ctl, path, sizeof(path));
-	err = recordings_list(path, limit, &list);
 	if (err != 0) {
-		return ctl_fail(ctl, CTL_NOT, "failed", "may you read it?", "%s: %s", path,
-				strerror(-err));
+		ctl_fail(ctl, CTL_NOT, "failed", "may you read it?", "%s: %s", path,
+			 strerror(-err));
+		json_decref(place);
+		return CTL_NOT;
 	}
-	ctl_remark("the daemon is away; this is from the files in %s", path);
-	result = json_pack("{s:s,s:n,s:o}", "directory", path, "active", "recordings", list);
-	writer_result(ctl->out, result, render_list);
-	json_decref(result);
+	json_object_set_new(place, "recordings", list);
+	writer_result(ctl->out, place, render_list);
+	json_decref(place);
 	return CTL_DONE;
 }
 
+/* The daemon says where they are; how many and how large is between us and the disk. */
 static int list_records(struct ctl *ctl, const struct ctl_args *args)
 {
+	const unsigned limit = ctl_given(args, CTL_LIMIT) ? (unsigned)args->number[CTL_LIMIT] : 20;
+	char path[PATH_MAX];
+	json_t *place = NULL;
+	int code;
+
 	if (ctl_is_away(ctl_connect(ctl))) {
-		return list_files(
-			ctl, ctl_given(args, CTL_LIMIT) ? (unsigned)args->number[CTL_LIMIT] : 20);
+		place_of(ctl, path, sizeof(path));
+		ctl_remark("the daemon is away; this is from the files in %s", path);
+		place = json_pack("{s:s,s:n}", "directory", path, "active");
+		return list_files(ctl, place, limit);
 	}
-	return ctl_show(ctl, "record.list", ctl_filter(args, 20), render_list);
+	code = ctl_ask(ctl, "record.list", NULL, &place);
+	return code == CTL_DONE ? list_files(ctl, place, limit) : code;
 }
 
 const struct ctl_command ctl_record_commands[] = {
@@ -285,7 +292,7 @@ const struct ctl_command ctl_record_commands[] = {
 		.arguments = "",
 		.summary = "recordings, and black boxes of alarms",
 		.help = "A black box is the raw data of a link and its registers when an alarm of "
-			"it fired. Answers while the daemon is away, too, from the files.",
+			"it fired. From the files: answers while the daemon is away, too.",
 		.options = CTL_BIT(CTL_LIMIT),
 		.run = list_records,
 	},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What lies in the directory of recordings, from its files alone: for the daemon's answer and for fcmctl
- * while the daemon is away. Nothing is changed.
+ * What lies in the directory of recordings, from its files alone, whether the daemon is there or not. Nothing
+ * is changed.
  */
 #ifndef SLOWCTL_RECORDINGS_H
 #define SLOWCTL_RECORDINGS_H

@@ -19,7 +19,7 @@ class FakeDaemon:
         self.path = os.path.join(directory, "control.sock")
         self.schema = Schema()
         with open(answers) as f:
-            self.answers = json.loads(f.read().replace("@MONITOR@", monitor))
+            self.answers = json.loads(f.read().replace("@MONITOR@", monitor).replace("@DIR@", directory))
         self.scene = None
         # What goes wrong: None, or "silent" (no answer at all), "silent-after-progress", "close",
         # "close-after-progress", "garbage", "crumbs" (a byte at a time), "strangers" (answers to others

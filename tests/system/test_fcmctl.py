@@ -125,11 +125,33 @@ def play(bench, path):
 def transcripts(bench):
     """what is typed, what is shown"""
     make_database(os.path.join(bench.dir, "station.db"))
+    make_recordings(os.path.join(bench.dir, "recordings"))
     for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt"))):
         play(bench, path)
 
 
-# --- the database of a daemon that is away ---
+# --- the files of a daemon that may be away ---
+
+def make_recordings(path):
+    def make(name, age, sizes, **passport):
+        os.makedirs(os.path.join(path, name))
+        for n, size in enumerate(sizes):
+            with open(os.path.join(path, name, f"link2-{n:05}.fcmr"), "wb") as f:
+                f.truncate(size)
+        if passport:
+            with open(os.path.join(path, name, "recording.json"), "w") as f:
+                json.dump(passport, f)
+        os.utime(os.path.join(path, name), (1795187523 - age,) * 2)
+
+    make("night", 0, [942857142] * 13 + [942857154], kind="recording", note="noise \033[31mon floor 3", who="anna",
+         links=[0, 2], begun=1795180000, until=1795190000, ended=None, alarm="", alarm_text="")
+    make("blackbox-20261120T151116Z-link2-link-dark", 1, [3200048], kind="black-box", note="", who="the daemon", links=[2],
+         begun=1795187475, until=None, ended=1795187477, why="alarm", trouble="", alarm="link-dark",
+         alarm_text="no light")
+    make("full", 2, [8000000000] * 40, kind="recording", note="", who="bert", links=[0, 1, 2, 3], begun=1795170000,
+         until=None, ended=1795171000, why="the disk", trouble="No space left on device", alarm="", alarm_text="")
+    make("from-elsewhere", 3, [400, 500])
+
 
 def make_database(path):
     t = 1795187523_250000000

@@ -132,7 +132,7 @@ ASKED = [  # operation, args; in this order, on a station that is up
     ("run.start", {"note": "schema"}), ("status", {}), ("run.show", {}), ("run.stop", {}),
     ("record.stop", {}), ("record.start", {"links": [0], "name": "schema", "note": "n", "seconds": 60}), ("status", {}),
     ("record.start", {}), ("record.list", {}), ("record.stop", {}), ("record.start", {"links": [0], "name": "schema"}),
-    ("record.start", {"links": [4]}), ("record.start", {"name": "../x"}), ("record.list", {"limit": 1}),
+    ("record.start", {"links": [4]}), ("record.start", {"name": "../x"}), ("record.list", {}),
     ("param.set", {"name": "floor1.om0.hv", "value": 1405, "reason": "schema"}),
     ("param.set", {"name": "floor1.om1.threshold", "value": "11", "wait": False, "client_id": "schema-1"}),
     ("param.set", {"name": "floor1.om1.threshold", "value": "11", "client_id": "schema-1"}),
