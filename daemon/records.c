@@ -450,6 +450,7 @@ json_t *records_status(struct station *s)
 	double left;
 
 	recorder_get_status(s->recorder, &v);
+	v.box_failed += s->records.boxes_unasked;
 	left = v.active && v.bytes_per_s > 0 ? (double)v.free_bytes / v.bytes_per_s : -1;
 	return json_pack(
 		"{s:b,s:o,s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:f,s:I,s:o,s:{s:i,s:I,s:I}}",
@@ -462,8 +463,7 @@ json_t *records_status(struct station *s)
 		(json_int_t)v.counts.gaps, "let_go_frames", (json_int_t)v.counts.let_go,
 		"bytes_per_s", v.bytes_per_s, "free_bytes", (json_int_t)v.free_bytes, "lasts_s",
 		left >= 0 ? json_real(left) : json_null(), "black_boxes", "kept", (int)v.boxes,
-		"refused", (json_int_t)v.box_refused, "failed",
-		(json_int_t)(v.box_failed + s->records.boxes_unasked));
+		"refused", (json_int_t)v.box_refused, "failed", (json_int_t)v.box_failed);
 }
 
 void records_reasons(struct reasons *r)
