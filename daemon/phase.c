@@ -22,9 +22,11 @@
 #define FRAME_PS    125000000.0
 #define WINDOW_S    600.0
 #define SAMPLES_MAX 6000u /* 600 s at 10 Hz; at a higher rate the window is shorter */
-#define RECENT_S    2.0	  /* mean for drift and difference */
-#define REFERENCE_S 10.0  /* mean for a new reference, and slope of a drift */
-#define DRIFT_MIN_S 5.0	  /* a lock must be so old before its drift is judged */
+#define SLOPE_S	    60.0
+#define SECOND_S    1.0
+#define RECENT_S    2.0	 /* mean for drift and difference */
+#define REFERENCE_S 10.0 /* mean for a new reference, and slope of a drift */
+#define DRIFT_MIN_S 5.0	 /* a lock must be so old before its drift is judged */
 #define RELOCK_MAX  64u
 #define STEP_SIGMAS 6.0
 
@@ -75,6 +77,7 @@ struct phase {
 	bool row_ready;
 
 	bool drifting;
+	double farthest_ps; /* of the drift */
 	struct phase_judgement judgement, last;
 	struct phase_judgement of_lock; /* as it was judged; `last` again when a drift is over */
 	bool judgement_ready;
@@ -346,12 +349,14 @@ static void judge_drift(struct phase *p)
 		p->drifting = false;
 		p->last = p->of_lock;
 	}
+	p->farthest_ps = fmax(p->farthest_ps, fabs(difference));
 	/* A lock that was judged as slipped or jumped is out already: that is no drift. */
 	if (p->drifting || fabs(difference) <= p->config.drift_ps || difference * m.slope <= 0 ||
 	    p->last.verdict == PHASE_SLIP || p->last.verdict == PHASE_JUMP) {
 		return;
 	}
 	p->drifting = true;
+	p->farthest_ps = fabs(difference);
 	p->drifts++;
 	pass_judgement(p, PHASE_DRIFT, 0, difference, mean, m.sigma, p->count - since(p, RECENT_S));
 }
@@ -621,6 +626,9 @@ void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *r
 	ret_view->mean_ps = circle_ps(m.mean, p->reading.rtt_bits);
 	ret_view->sigma_ps = m.sigma;
 	ret_view->peak_to_peak_ps = m.max - m.min;
+	ret_view->second_ps = circle_ps(mean_over(p, SECOND_S), p->reading.rtt_bits);
+	ret_view->farthest_ps = p->drifting ? p->farthest_ps : 0;
+	moments(p, since(p, SLOPE_S), &m);
 	ret_view->slope_ps_per_s = m.slope;
 	if (p->reference.set) {
 		ret_view->difference_ps =

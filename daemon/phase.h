@@ -82,10 +82,12 @@ struct phase_view {
 	uint64_t lock_ns;   /* monotonic: begin of the lock, or of the step inside it */
 	uint64_t heard_ns;  /* of the last measurement, or lock_ns when that is newer */
 	struct phase_reference reference;
-	struct phase_judgement last; /* verdict on this lock; DRIFT while it drifts */
-	double mean_ps, sigma_ps, peak_to_peak_ps,
-		slope_ps_per_s; /* since the last lock or 600 s */
-	double difference_ps;	/* of the last 2 s' mean total delay against the reference */
+	struct phase_judgement last;		   /* verdict on this lock; DRIFT while it drifts */
+	double mean_ps, sigma_ps, peak_to_peak_ps; /* since the last lock or 600 s */
+	double slope_ps_per_s;			   /* least squares, since the last lock or 60 s */
+	double second_ps;			   /* mean phase of the last second */
+	double difference_ps; /* of the last 2 s' mean total delay against the reference */
+	double farthest_ps;   /* largest |difference_ps| of the drift that goes on; 0: none does */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */

@@ -5,6 +5,7 @@
  */
 #include "daemon/reasons.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -314,6 +315,32 @@ static void silent_phase(struct station *s, unsigned link, const struct phase_vi
 	}
 }
 
+/* An event at each doubling of what is tolerated. Red from half a bit on: what is off by more may be
+ * taken for a slip at the next lock. */
+static void drift_reason(struct station *s, unsigned link, const struct phase_view *v,
+			 const char *object, struct reasons *r)
+{
+	struct what w = {.code = "phase-drift", .object = object};
+	struct advice a = {.text = ""};
+	double tolerated_ps = s->config.phase.drift_ps;
+	char text[160];
+
+	w.red = v->farthest_ps > fmax(PHASE_UI_PS / 2.0, 2 * tolerated_ps);
+	w.parts = w.red;
+	for (unsigned n = 1; v->farthest_ps >= ldexp(tolerated_ps, (int)n); n++) {
+		w.parts |= 1u << n;
+	}
+	w.action = advise(&a,
+			  "compare with the fibre's temperature: fcmctl phase history %u; tell the "
+			  "detector expert when it goes on",
+			  link);
+	snprintf(text, sizeof(text),
+		 "the phase drifts: %.0f ps from the reference (%.0f are tolerated), %+.2f ps/s in "
+		 "the last minute",
+		 v->difference_ps, tolerated_ps, v->slope_ps_per_s);
+	reasons_add_parts(r, &w, text);
+}
+
 static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 {
 	struct phase_view v;
@@ -347,13 +374,7 @@ static void phase_reasons(struct station *s, unsigned link, struct reasons *r)
 			    v.last.difference_ps);
 		break;
 	case PHASE_DRIFT:
-		reasons_add(
-			r, false, "phase-drift", object,
-			advise(&a, "compare with the fibre's temperature; fcmctl phase history %u",
-			       link),
-			"the phase drifts: %.0f ps from the reference (%.0f are tolerated), %.2f "
-			"ps/s",
-			v.difference_ps, s->config.phase.drift_ps, v.slope_ps_per_s);
+		drift_reason(s, link, &v, object, r);
 		break;
 	default:
 		break;

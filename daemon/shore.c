@@ -52,7 +52,7 @@ static void shore_phase(struct station *s, unsigned link)
 	if (!v.valid) {
 		return;
 	}
-	put_link(s, link, "phase", v.mean_ps);
+	put_link(s, link, "phase", v.second_ps);
 	if (v.reference.set) {
 		put_link(s, link, "phase_difference", v.difference_ps);
 	}

@@ -69,7 +69,7 @@ static void render_phase(struct writer *w, const json_t *p)
 		    value_text(value_at(p, "peak_to_peak_ps"), VALUE_PS, c, sizeof(c)),
 		    value_integer(p, "samples", 0));
 	if (json_is_number(value_at(p, "slope_ps_per_s"))) {
-		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s",
+		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s in the last minute",
 			    value_number(p, "slope_ps_per_s"));
 	}
 	writer_pair(w, "round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",
@@ -351,7 +351,8 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "[LINK]",
 		.summary = "phase of the links against their references",
 		.help = "Mean (circular, 0 to 12500 ps) and spread of the last 10 minutes of this "
-			"lock, slope,\nround trip, the reference and the last verdict; TDEV and "
+			"lock, slope of\nthe last minute, round trip, the reference and the last "
+			"verdict; TDEV and "
 			"MTIE over 1, 10 and 100 s. Of one\nLINK also the histogram of all "
 			"samples since the last lock.\n\n"
 			"  fcmctl phase show 2",
