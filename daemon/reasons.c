@@ -185,6 +185,7 @@ static void board_reasons(struct station *s, struct reasons *r)
 		return;
 	}
 	if (watch_board(s->watch)->status & NANET3_STATUS_STALLED) {
+		s->stalled_at_ns = r->now_ns;
 		reasons_add(r, true, "board-stalled", "board",
 			    "if it does not recover within seconds, reload the module nanet3 or "
 			    "power-cycle "
@@ -219,6 +220,32 @@ static bool just_late(const struct station *s)
 	return at && now_mono_ns() - at < 3 * SILENT_NS;
 }
 
+/* A board that hands over nothing is one reason, not one a link. */
+static bool just_stalled(const struct station *s)
+{
+	return s->stalled_at_ns && now_mono_ns() - s->stalled_at_ns < 3 * SILENT_NS;
+}
+
+static void dark_reason(unsigned link, const struct watch_link *w, const char *object,
+			struct reasons *r)
+{
+	struct advice a = {.text = ""};
+
+	if (w->status & NANET3_LSTAT_SIGNAL) {
+		reasons_add(r, true, "link-dark", object,
+			    advise(&a,
+				   "fcmctl link reset %u; if it stays: fcmctl link show %u, is "
+				   "there enough received power?",
+				   link, link),
+			    "light, but no lock");
+	} else {
+		reasons_add(r, true, "link-dark", object,
+			    "is the floor powered? Check fibre and SFP; it locks by itself when "
+			    "the light is back",
+			    "no light");
+	}
+}
+
 static void boot_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
 {
 	const struct station_link *l = &s->link[link];
@@ -242,25 +269,20 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 {
 	const struct station_link *l = &s->link[link];
 	const struct config_link *c = &s->config.link[link];
-	const struct watch_link *w = watch_link(s->watch, link);
 	const char *state = status_link_state(s, link);
 	struct advice a = {.text = ""};
 	char object[16];
 
 	snprintf(object, sizeof(object), "link%u", link);
 	if (strcmp(state, "dark") == 0) {
-		reasons_add(
-			r, true, "link-dark", object,
-			advise(&a,
-			       "check fibre, SFP and the floor's power; then fcmctl link reset %u",
-			       link),
-			"%s", w->status & NANET3_LSTAT_SIGNAL ? "light, but no lock" : "no light");
+		dark_reason(link, watch_link(s->watch, link), object, r);
 	} else if (strcmp(state, "aligning") == 0 && !fresh_start(s)) {
 		reasons_add(r, true, "link-unaligned", object,
 			    advise(&a, "fcmctl link align %u; if it stays, fcmctl link reset %u",
 				   link, link),
 			    "locked, but no frame structure is found in the bytes");
-	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !just_late(s)) {
+	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !just_late(s) &&
+		   !just_stalled(s)) {
 		reasons_add(r, true, "link-silent", object,
 			    advise(&a,
 				   "fcmctl link show %u: do bytes come at all? Then fcmctl link "

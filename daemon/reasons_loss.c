@@ -58,8 +58,28 @@ static bool board_did_it(const struct station *s)
 	       now_mono_ns() - last < LOSS_WINDOW_S * 1000000000ull;
 }
 
-static const char board_cause[] =
-	": on all links in the same seconds, so the board did it (its DMA stood still)";
+/* What the board did on all links stands apart: what a link lost besides has other causes. */
+static void list_losses(const struct station *s, const uint64_t lost[TDM_LOSSES], char *text,
+			size_t size)
+{
+	uint64_t own[TDM_LOSSES];
+	size_t used;
+
+	memcpy(own, lost, sizeof(own));
+	own[TDM_GOOD] = 0;
+	if (board_did_it(s)) {
+		own[TDM_LOSS_BOARD_FIFO] = 0;
+	}
+	list_names(own, TDM_LOSSES, loss_name, text, size);
+	used = strlen(text);
+	if (own[TDM_LOSS_BOARD_FIFO] != lost[TDM_LOSS_BOARD_FIFO]) {
+		snprintf(text + used, size - used,
+			 "%s%llu %s on all links in the same seconds, so the board did it (its DMA "
+			 "stood still)",
+			 used ? "; " : "", (unsigned long long)lost[TDM_LOSS_BOARD_FIFO],
+			 loss_name(TDM_LOSS_BOARD_FIFO));
+	}
+}
 
 static unsigned largest(const uint64_t by_name[TDM_LOSSES])
 {
@@ -71,18 +91,20 @@ static unsigned largest(const uint64_t by_name[TDM_LOSSES])
 	return most;
 }
 
-static void loss_action(const struct station *s, unsigned link, unsigned name, bool ended,
-			char *text, size_t size)
+/* Of the reason and of the event, and what the manual says by name. */
+static void loss_action(const struct station *s, unsigned link, unsigned name, char *text,
+			size_t size)
 {
 	static const char *const actions[TDM_LOSSES] = {
 		[TDM_LOSS_LINK_DOWN] = "light or lock went: was it unplugged or reset? Else look "
 				       "at the received power: fcmctl link show %u",
-		[TDM_LOSS_BOARD_FIFO] = "the board overflowed: is this machine overloaded? top; "
-					"counters: fcmctl link show %u",
+		[TDM_LOSS_BOARD_FIFO] = "the board overflowed on this link: watch it, and tell the "
+					"expert if it goes on: fcmctl link show %u",
 		[TDM_LOSS_RING_FULL] = "the daemon emptied the ring too late: was it restarted, is "
 				       "this machine overloaded? top; fcmctl event list",
-		[TDM_LOSS_CRC] = "damaged on the way: look at received power and code errors: "
-				 "fcmctl link show %u; clean the connectors",
+		[TDM_LOSS_CRC] = "damaged on the way; if it goes on or comes again, look at "
+				 "received power and code errors: fcmctl link show %u; then clean "
+				 "the connectors",
 		[TDM_LOSS_ALIGNMENT] = "the frame border moved; if it goes on without a re-lock: "
 				       "fcmctl link align %u",
 		[TDM_LOSS_TIME] = "the floor's frame numbers jumped: has it booted? If it goes "
@@ -93,10 +115,6 @@ static void loss_action(const struct station *s, unsigned link, unsigned name, b
 		snprintf(text, size,
 			 "one cause, nothing to do at the fibres: see board-stalled in fcmctl "
 			 "event list; if it comes again, reload the module nanet3");
-	} else if (ended) {
-		snprintf(text, size,
-			 "a line in the log; fcmctl ledger show --link %u names floor and frames",
-			 link);
 	} else {
 		snprintf(text, size, actions[name], link);
 	}
@@ -109,32 +127,36 @@ static bool grave(const struct station *s, unsigned link, uint64_t by_name[TDM_L
 	return (double)lost > LOSS_RED * (double)(lost + by_name[TDM_GOOD]);
 }
 
-static void ended_text(const struct bursts *b, char *text, size_t size)
+/* That it has ended is only known when nothing was lost for some seconds. */
+static void last_text(const struct bursts *b, char *text, size_t size)
 {
-	snprintf(text, size, "; ended %.0f s ago", (double)(now_mono_ns() - b->grown_ns) / 1e9);
+	uint64_t now = now_mono_ns();
+	double ago_s = b->grown_ns ? (double)(now - b->grown_ns) / 1e9 : 0;
+
+	*text = '\0';
+	if (!bursts_going_on(b, now)) {
+		snprintf(text, size, "; ended %.0f s ago", ago_s);
+	} else if (ago_s >= 1) {
+		snprintf(text, size, "; none for %.0f s", ago_s);
+	}
 }
 
 void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
 {
 	const struct station *s = r->station;
 	const struct bursts *b = &s->link[link].bursts;
-	bool going_on = bursts_going_on(b, now_mono_ns());
 	uint64_t by_name[TDM_LOSSES];
-	bool red = grave(s, link, by_name) && going_on;
-	char text[200], action[200], ended[40] = "";
-	unsigned most = largest(by_name);
+	bool red = grave(s, link, by_name) && bursts_going_on(b, now_mono_ns());
+	char text[300], action[200], last[40];
 
-	by_name[TDM_GOOD] = 0;
-	list_names(by_name, TDM_LOSSES, loss_name, text, sizeof(text));
+	list_losses(s, by_name, text, sizeof(text));
 	if (!*text) {
 		return;
 	}
-	if (!going_on) {
-		ended_text(b, ended, sizeof(ended));
-	}
-	loss_action(s, link, most, !going_on, action, sizeof(action));
-	reasons_add(r, red, "link-loss", object, action, "frames lost in the last minute: %s%s%s",
-		    text, ended, most == TDM_LOSS_BOARD_FIFO && board_did_it(s) ? board_cause : "");
+	last_text(b, last, sizeof(last));
+	loss_action(s, link, largest(by_name), action, sizeof(action));
+	reasons_add(r, red, "link-loss", object, action, "frames lost in the last minute: %s%s",
+		    text, last);
 }
 
 /* The last group is the TriDAS feed, if there is one: its readers are told of by floor and address. */
@@ -171,7 +193,7 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
 	bool going_on = bursts_going_on(&s->drops[group], now_mono_ns());
 	uint64_t dropped[OUTCOMES] = {0};
-	char text[160], ended[40] = "";
+	char text[160], last[40];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
 		dropped[o] = consumers_own(o) ? now[o] - then[o] : 0;
@@ -180,13 +202,11 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	if (!*text) {
 		return;
 	}
-	if (!going_on) {
-		ended_text(&s->drops[group], ended, sizeof(ended));
-	}
+	last_text(&s->drops[group], last, sizeof(last));
 	reasons_add(r, going_on, "consumer-dropping", object,
 		    "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list",
 		    "frames dropped in the last minute: %s%s%s", text, policy_words(s, group),
-		    ended);
+		    last);
 }
 
 /* --- events --- */
@@ -207,7 +227,7 @@ static void put_news(struct station *s, const struct told *t, const char *code, 
 		snprintf(text, sizeof(text), "frames are being lost: %s%s", names, cause);
 		break;
 	case BURSTS_MORE:
-		snprintf(text, sizeof(text), "frames are still being lost, until now: %s%s", names,
+		snprintf(text, sizeof(text), "more frames were lost, until now: %s%s", names,
 			 cause);
 		break;
 	default:
@@ -224,14 +244,12 @@ static void put_news(struct station *s, const struct told *t, const char *code, 
 
 static void say_link(struct station *s, unsigned link, const struct told *t)
 {
-	char object[8], names[200], action[200];
-	unsigned most = largest(t->report.lost);
+	char object[8], names[300], action[200];
 
 	snprintf(object, sizeof(object), "link%u", link);
-	list_names(t->report.lost, TDM_LOSSES, loss_name, names, sizeof(names));
-	loss_action(s, link, most, false, action, sizeof(action));
-	put_news(s, t, "link-loss", object, names,
-		 most == TDM_LOSS_BOARD_FIFO && board_did_it(s) ? board_cause : "", action);
+	list_losses(s, t->report.lost, names, sizeof(names));
+	loss_action(s, link, largest(t->report.lost), action, sizeof(action));
+	put_news(s, t, "link-loss", object, names, "", action);
 }
 
 /* All are counted before one is said: what they have in common is known then. */

@@ -175,6 +175,7 @@ struct station {
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
+	uint64_t stalled_at_ns; /* the last time that the board's DMA was seen stalled; 0: never */
 	struct standing standing;
 	struct {
 		unsigned taken, anew; /* links whose ring was taken over, begun anew */

@@ -24,6 +24,7 @@ def board_stalled(t):
     r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
     t.check("all links name the one cause", len(r) == 4 and all("the board did it" in x["text"] and
                                                                 "one cause" in x["action"] for x in r), r)
+    t.equal("no link is called silent for it", events(st, "link-silent"), [])
     ledger = t.account(st, named=[(l, c) for l in range(4) for c in ("board-fifo", "alignment")])
     t.check("the frames of the stall are named", all(lost(ledger, l, "board-fifo") > 16000 for l in range(4)),
             [lost(ledger, l, "board-fifo") for l in range(4)])

@@ -45,7 +45,7 @@ def bursts_of_losses(t):
     wanted = [("link2", "warning", "frames are being lost: 5 crc"),
               ("link2", "info", "is over: 5 frames lost in S s: 5 crc"),
               ("link2", "warning", "frames are being lost: N crc"),
-              ("link2", "warning", "frames are still being lost, until now: M board-fifo, 90 crc"),
+              ("link2", "warning", "more frames were lost, until now: M board-fifo, 90 crc"),
               ("link2", "info", "is over: 130 frames lost in S s: 40 board-fifo, 90 crc")]
     said = [(o, s, re.sub(r"lost: \d+ crc$", "lost: N crc", t) if n == 2 else re.sub(r"now: \d+ b", "now: M b", t))
             for n, (o, s, t) in enumerate(said)]
