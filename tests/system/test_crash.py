@@ -4,6 +4,7 @@
 import collections
 import os
 import random
+import signal
 import sqlite3
 import sys
 import threading
@@ -59,6 +60,33 @@ def daemon_away_beyond_the_ring(t):
     for link in range(4):
         n = sum(x["frames"] for x in ledger["losses"] if x["code"] == "ring-full" and x["link"] == link)
         t.check(f"link {link}: ring-full losses are named", n > 0, n)
+
+
+def daemon_away_beyond_the_linger_time(t):
+    """kept away until the driver has given the rings up: what was in flight is charged as shutdown, and named"""
+    st = t.station(emulator_args=["--linger-ms", "200"])
+    st.start()
+    st.wait_ready()
+    st.consumers["trigger-1"].signal(signal.SIGSTOP)
+    time.sleep(0.8)  # rows are told twice a second
+    st.daemon.kill9()
+    st.consumers["trigger-1"].signal(signal.SIGCONT)
+    time.sleep(0.5)
+    st.start_daemon()
+    st.wait_ready()
+    t.check("the rings are new", not any(l["taken_over"] for l in st.status()["links"]), st.status()["links"])
+    t.equal("the daemon ends with 0", st.stop(), 0)
+    ledger = st.ledger()
+    t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
+    t.equal("every loss in the ledger has its name and frames, no more and no fewer", *harness.names_and_sums(ledger))
+    with sqlite3.connect(f"file:{st.path('station.db')}?mode=ro", uri=True) as db:
+        left = db.execute("SELECT link, dma_epoch, second FROM ledger_stream s WHERE NOT closed AND EXISTS"
+                          " (SELECT 1 FROM dma d WHERE d.link = s.link AND d.begun > (SELECT begun FROM dma e WHERE"
+                          " e.session = s.session AND e.link = s.link AND e.dma_epoch = s.dma_epoch))").fetchall()
+    t.equal("nothing of the former epoch is in flight", left, [])
+    for link in range(4):
+        n = sum(x["frames"] for x in ledger["losses"] if x["code"] == "shutdown" and x["link"] == link)
+        t.check(f"link {link}: frames lost with the daemon are named", n > 0, n)
 
 
 def consumer_killed(t):
@@ -166,5 +194,5 @@ def daemon_killed_in_commands(t):
 
 
 if __name__ == "__main__":
-    harness.main([daemon_killed_under_data, daemon_away_beyond_the_ring, consumer_killed, all_consumers_killed,
-                  daemon_killed_in_commands])
+    harness.main([daemon_killed_under_data, daemon_away_beyond_the_ring, daemon_away_beyond_the_linger_time,
+                  consumer_killed, all_consumers_killed, daemon_killed_in_commands])
