@@ -21,7 +21,7 @@
 #include "daemon/store.h"
 #include "driver/nanet3.h"
 
-#define STORE_STEPS 4u /* statements a row at most */
+#define STORE_STEPS 8u /* statements a row at most */
 
 /* What a row does. */
 struct store_sql {

@@ -8,6 +8,23 @@
 /* Left open by another start of DMA of the link than ?1, ?3. */
 #define LEFT_OPEN " WHERE link = ?2 AND NOT closed AND NOT (session = ?1 AND dma_epoch = ?3)"
 
+/* What a group has dropped is named at once, its row may have been written before: the name counts. */
+/* clang-format off */
+#define TAKE_NAMED(code, column) \
+	"UPDATE ledger_stream AS s SET " column " = s." column " + n.more," \
+	" in_flight = s.in_flight - n.more" \
+	" FROM (SELECT session, dma_epoch, link, stream, grp, second," \
+	" max(0, min(in_flight, named - " column ")) AS more" \
+	" FROM (SELECT *, (SELECT coalesce(sum(min(l.first + l.frames, o.second * 8000 + 8000)" \
+	" - max(l.first, o.second * 8000)), 0) FROM loss l WHERE l.session = o.session" \
+	" AND l.kind = 1 AND l.code = '" code "' AND l.link = o.link AND l.stream = o.stream" \
+	" AND l.grp = o.grp AND l.dma_epoch = o.dma_epoch AND l.first < o.second * 8000 + 8000" \
+	" AND l.first + l.frames > o.second * 8000) AS named" \
+	" FROM ledger_stream o INDEXED BY ledger_stream_open" LEFT_OPEN ")) n" \
+	" WHERE s.session = n.session AND s.dma_epoch = n.dma_epoch AND s.link = n.link" \
+	" AND s.stream = n.stream AND s.grp = n.grp AND s.second = n.second"
+/* clang-format on */
+
 const struct store_sql store_sql[ROW_IDS] = {
 	[ROW_COMMAND] =
 		{21,
@@ -51,7 +68,9 @@ const struct store_sql store_sql[ROW_IDS] = {
 	/* Frames come back in order, nearly: those in flight are the last of their second. */
 	[ROW_DMA_OVER] =
 		{3,
-		 {"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp,"
+		 {TAKE_NAMED("no-member", "no_member"), TAKE_NAMED("slow", "slow"),
+		  TAKE_NAMED("pool", "pool"), TAKE_NAMED("no-time", "no_time"),
+		  "INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp,"
 		  " dma_epoch, first, frames, tai_ns, time, open)"
 		  " SELECT s.session, 1, 'shutdown', s.link, k.tower, k.floor, s.stream, s.grp,"
 		  " s.dma_epoch, s.second * 8000 + s.offered - s.in_flight, s.in_flight,"
