@@ -386,7 +386,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 		return 0;
 	}
 	c->recovered = c->journaled = true;
-	c->asked_later = j->later + 16 >= FCM_OUTCOMES;
+	c->later = j->later;
 	c->want = WANT_QUERY;
 	open_add(e, c);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,

@@ -345,8 +345,9 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 
 	c->queries = 0;
 	if (w->status == WORD_UNKNOWN) {
-		bool remembers = same_boot(c->boot, w->boot) && !c->asked_later &&
-				 l->sent_writes - c->sent_writes < FCM_OUTCOMES - OUTCOME_MARGIN;
+		uint64_t since = c->later + l->sent_writes - c->sent_writes;
+		bool remembers =
+			same_boot(c->boot, w->boot) && since < FCM_OUTCOMES - OUTCOME_MARGIN;
 
 		if (remembers) {
 			never_executed(e, c, now);

@@ -53,18 +53,16 @@ struct command {
 	int64_t time_ns, changed_ns;
 
 	uint64_t row_cookie, submitted_ns;
-	bool journaled;	  /* its row is stored: its word may leave */
-	bool unwritten;	  /* the journal did not take its row */
-	bool asked_later; /* recovered: too much came after it for the FCM to remember */
+	bool journaled; /* its row is stored: its word may leave */
+	bool unwritten; /* the journal did not take its row */
+	uint64_t later; /* recovered: commands of its floor that the predecessor sent after it */
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
 	uint64_t settle_until, acked_ns;
 	bool was_off; /* its `see` was on when it was acknowledged: no read-back will come */
 	uint64_t read_pause_ns;
 	uint32_t wanted_count; /* action: the counter that proves it, when done */
-	bool count_known;
 	double readback;
-	bool read_once; /* it was read back at least once */
 
 	/* the flight */
 	bool flying, left; /* left: the TX completion came */
@@ -175,8 +173,8 @@ struct trouble journal_trouble(int result);
 /* engine_words.c */
 bool link_usable(const struct link *l);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
-/* A sequence for a command's own word; 0: the 32 bits are used up. */
-uint32_t link_sequence(struct engine *e, struct link *l, struct engine_now now);
+/* Whether a reservation is due, once reserve_again is past. */
+bool link_wants_sequences(const struct engine *e, const struct link *l);
 
 static inline bool state_ends(enum command_state state)
 {

@@ -128,8 +128,7 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 			earlier(due, l->polls[i].deadline);
 		}
 	}
-	if (!l->reserve_cookie && l->reserve_again &&
-	    l->next_sequence + e->config.sequence_block / 2 > l->reserved_until) {
+	if (l->reserve_again && link_wants_sequences(e, l)) {
 		earlier(due, l->reserve_again);
 	}
 }

@@ -21,15 +21,22 @@ bool link_usable(const struct link *l)
 
 /* ------------------------------------------------------------------ sequences */
 
-/* Keep half a block reserved ahead. */
+/* Half a block is kept reserved ahead. While the journal took no row, a reservation asks how it is: no
+ * command may come for hours. */
+bool link_wants_sequences(const struct engine *e, const struct link *l)
+{
+	return l->configured && !l->reserve_cookie && l->reserved_until != UINT32_MAX &&
+	       l->next_sequence <= UINT32_MAX &&
+	       (e->journal_error ||
+		l->next_sequence + e->config.sequence_block / 2 > l->reserved_until);
+}
+
 static void reserve(struct engine *e, struct link *l, struct engine_now now)
 {
 	struct engine_out *o;
 	uint64_t until = l->next_sequence + e->config.sequence_block;
 
-	if (!l->configured || l->reserve_cookie || !past(l->reserve_again, now) ||
-	    l->next_sequence + e->config.sequence_block / 2 <= l->reserved_until ||
-	    l->reserved_until == UINT32_MAX || l->next_sequence > UINT32_MAX) {
+	if (!link_wants_sequences(e, l) || !past(l->reserve_again, now)) {
 		return;
 	}
 	l->reserving_until = until < UINT32_MAX ? until : UINT32_MAX;
@@ -80,6 +87,7 @@ static void own_word(struct link *l, struct command *c, struct word *w)
 	}
 	c->attempts++;
 	c->sent_writes = ++l->sent_writes;
+	c->later = 0;
 	c->left = false;
 }
 

@@ -115,6 +115,81 @@ static void test_journal_refuses(void **state)
 	rig_destroy(r);
 }
 
+static void note_journal_reason(void *context, const struct engine_reason *reason)
+{
+	unsigned *count = context;
+
+	*count += strcmp(reason->code, "journal") == 0;
+}
+
+static unsigned journal_reasons(struct rig *r)
+{
+	unsigned count = 0;
+
+	engine_reasons(r->e, r->now, note_journal_reason, &count);
+	return count;
+}
+
+/* A journal that is well again is found so, though no command comes. */
+static void test_journal_recovers(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	rig_run(r, 10);
+	r->store_result = -ENOSPC;
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+	rig_run(r, 5000);
+	assert_int_equal(journal_reasons(r), 1);
+	r->store_result = 0;
+	rig_run(r, 2000);
+	assert_int_equal(journal_reasons(r), 0);
+	rig_destroy(r);
+}
+
+/* An FCM remembers 256 outcomes: those that it forgot before the restart and after it count together. */
+static void test_forgotten_in_two_parts(void **state)
+{
+	static const char *const others[] = {"hv", "threshold"};
+	struct rig *r = rig_create(1);
+	struct rig_command *c;
+	uint64_t id;
+
+	(void)state;
+	rig_run(r, 10);
+	r->last_id = 231;
+	r->reserved_until[0] = 1000;
+	for (unsigned n = 1; n <= r->last_id; n++) {
+		c = &r->commands[n];
+		*c = (struct rig_command){.known = true,
+					  .id = n,
+					  .ended = n > 1,
+					  .new_value = 1402,
+					  .sequence = n,
+					  .boot = r->floors[0].boot,
+					  .attempts = 1,
+					  .frame = -1};
+		strcpy(c->parameter, "tower1.floor1.om0.hv");
+		strcpy(c->state, n > 1 ? "DONE" : "SENT");
+	}
+	r->floors[0].hv_set[0] = r->floors[0].hv[0] = 14020;
+	r->lose_down = 1000;
+	rig_crash(r);
+	for (unsigned n = 0; n < 10; n++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "floor1.om%u.%s", 1 + n / 2, others[n % 2]);
+		assert_int_equal(rig_set(r, name, n % 2 ? 12 : 1300, &id), 0);
+		rig_run(r, 1000);
+	}
+	r->lose_down = 0;
+	rig_until_end(r, 1, 20000);
+	assert_null(strstr(r->commands[1].detail, "not executed"));
+	assert_string_equal(r->commands[1].state, "DONE");
+	rig_destroy(r);
+}
+
 /* The answer to somebody else's row takes no reservation for written. */
 static void test_stray_answer(void **state)
 {
@@ -730,6 +805,8 @@ int main(void)
 		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_never_before_stored),
 		cmocka_unit_test(test_journal_refuses),
+		cmocka_unit_test(test_journal_recovers),
+		cmocka_unit_test(test_forgotten_in_two_parts),
 		cmocka_unit_test(test_stray_answer),
 		cmocka_unit_test(test_refused_at_once),
 		cmocka_unit_test(test_refused_by_fcm),
