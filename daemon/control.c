@@ -9,9 +9,11 @@
  * The socket's path belongs to who holds the lock on PATH.lock: a second daemon, or one that ends late,
  * never touches it. Who removes files as they please is outside of that: control_tend() looks.
  *
- * No client can take the main thread or its memory for itself: its requests are served a few at a time,
- * not while it leaves its answers unread or has too many open; who reads nothing for long is cut off,
- * and of too many clients the one that has been idle longest goes.
+ * No client can take the main thread or its memory for itself, nor can all of them together: who has
+ * something to be served stands in one line, each is served a few requests, and after TURNS_NS the loop goes
+ * on with its other work. Nobody is served while it leaves its answers unread or has too many requests
+ * open; who reads nothing for long is cut off, and of too many clients the one that has been idle longest
+ * goes.
  */
 #include "daemon/control.h"
 
@@ -39,7 +41,8 @@
 #include "daemon/now.h"
 
 #define REQUESTS_A_TURN 16u
-#define TURN_NS		20000000u  /* after so long no further one in this turn */
+#define TURNS_NS	20000000u  /* all clients together, before other events have their turn */
+#define PAUSE_US	1000	   /* so long, when that was not enough for all */
 #define REQUESTS_OPEN	1000u	   /* of one client */
 #define ANSWERS_UNREAD	(1u << 20) /* of one client, before its next request is looked at */
 #define UNREAD_LIMIT_S	60   /* a client that takes no byte of its answers for so long is gone */
@@ -58,15 +61,16 @@ LIST_HEAD(request_list, control_request);
 
 struct client {
 	TAILQ_ENTRY(client) link;
+	TAILQ_ENTRY(client) place; /* in the line, while `waits` */
 	struct control *control;
 	struct bufferevent *stream;
 	struct control_peer peer;
 	struct request_list requests;
-	unsigned open;	     /* requests */
-	struct event *again; /* its next turn */
-	bool reading;	     /* its turn is now */
-	bool closing;	     /* says its last word */
-	bool lost;	     /* does not even read that */
+	unsigned open; /* requests */
+	bool waits;    /* for its turn */
+	bool reading;  /* its turn is now */
+	bool closing;  /* says its last word */
+	bool lost;     /* does not even read that */
 };
 
 struct control {
@@ -74,6 +78,8 @@ struct control {
 	struct evconnlistener *listener;
 	struct event *listen_again;
 	TAILQ_HEAD(, client) clients; /* who spoke last is the last */
+	TAILQ_HEAD(client_line, client) line;
+	struct event *turns;
 	struct request_list orphans;
 	const struct control_op *ops;
 	void *context;
@@ -93,19 +99,27 @@ static void client_free(struct client *cl)
 		rq->client = NULL;
 		LIST_INSERT_HEAD(&cl->control->orphans, rq, link);
 	}
+	if (cl->waits) {
+		TAILQ_REMOVE(&cl->control->line, cl, place);
+	}
 	TAILQ_REMOVE(&cl->control->clients, cl, link);
 	cl->control->stats.clients--;
-	event_free(cl->again);
 	bufferevent_free(cl->stream);
 	free(cl);
 }
 
-/* From the loop: other events come in between, and nobody is still holding the client. */
-static void turn_later(struct client *cl)
+/* From the loop, when nobody is still holding the client. */
+static void stand_in_line(struct client *cl)
 {
-	static const struct timeval at_once = {0, 0};
+	struct control *c = cl->control;
 
-	event_add(cl->again, &at_once);
+	if (!cl->waits) {
+		cl->waits = true;
+		TAILQ_INSERT_TAIL(&c->line, cl, place);
+		if (!evtimer_pending(c->turns, NULL)) {
+			event_active(c->turns, EV_TIMEOUT, 0);
+		}
+	}
 }
 
 static void client_send(struct client *cl, json_t *message)
@@ -115,7 +129,7 @@ static void client_send(struct client *cl, json_t *message)
 
 	if (evbuffer_get_length(out) > CONTROL_BACKLOG_MAX) {
 		cl->lost = true;
-		turn_later(cl);
+		stand_in_line(cl);
 	} else {
 		text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	}
@@ -137,7 +151,7 @@ static void request_end(struct control_request *rq, json_t *message)
 		cl->open--;
 		client_send(cl, message);
 		if (!cl->reading && evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
-			turn_later(cl); /* it may have waited for this end */
+			stand_in_line(cl); /* it may have waited for this end */
 		}
 	} else {
 		json_decref(message);
@@ -270,11 +284,10 @@ static bool may_ask(const struct client *cl)
 	       evbuffer_get_length(bufferevent_get_output(cl->stream)) <= ANSWERS_UNREAD;
 }
 
-/* Serve what has come, in turns. The client may be freed by it. */
-static void turn(struct client *cl)
+/* Serve what has come, a few requests. The client may be freed by it. */
+static void turn(struct client *cl, uint64_t end_ns)
 {
 	struct evbuffer *in = bufferevent_get_input(cl->stream);
-	uint64_t end_ns = now_mono_ns() + TURN_NS;
 	unsigned served = 0;
 	char *line = NULL;
 	size_t length;
@@ -289,7 +302,7 @@ static void turn(struct client *cl)
 	}
 	cl->reading = false;
 	if (may_ask(cl) && line) {
-		turn_later(cl);
+		stand_in_line(cl);
 	} else if (may_ask(cl) && evbuffer_get_length(in) > CONTROL_LINE_MAX) {
 		cut_off(cl, "the message is longer than 1 MiB");
 	}
@@ -299,11 +312,30 @@ static void turn(struct client *cl)
 	}
 }
 
-static void on_again(evutil_socket_t fd, short what, void *arg)
+/* A turn for each that is in line now, as far as the time goes. */
+static void on_turns(evutil_socket_t fd, short what, void *arg)
 {
+	struct control *c = arg;
+	struct client *last = TAILQ_LAST(&c->line, client_line), *cl;
+	uint64_t end_ns = now_mono_ns() + TURNS_NS;
+	struct timeval pause = {0, 0};
+	bool round = false;
+
 	(void)fd;
 	(void)what;
-	turn(arg);
+	while (!round && (cl = TAILQ_FIRST(&c->line))) {
+		if (now_mono_ns() > end_ns) {
+			pause.tv_usec = PAUSE_US;
+			break;
+		}
+		round = cl == last;
+		TAILQ_REMOVE(&c->line, cl, place);
+		cl->waits = false;
+		turn(cl, end_ns);
+	}
+	if (!TAILQ_EMPTY(&c->line)) {
+		event_add(c->turns, &pause);
+	}
 }
 
 static void on_readable(struct bufferevent *stream, void *arg)
@@ -313,14 +345,14 @@ static void on_readable(struct bufferevent *stream, void *arg)
 	(void)stream;
 	TAILQ_REMOVE(&cl->control->clients, cl, link);
 	TAILQ_INSERT_TAIL(&cl->control->clients, cl, link);
-	turn(cl);
+	stand_in_line(cl);
 }
 
 /* All answers are out: the next may come, or the end. */
 static void on_written(struct bufferevent *stream, void *arg)
 {
 	(void)stream;
-	turn(arg);
+	stand_in_line(arg);
 }
 
 static void on_event(struct bufferevent *stream, short what, void *arg)
@@ -376,12 +408,8 @@ static struct client *client_new(struct control *c, int fd)
 	cl->control = c;
 	LIST_INIT(&cl->requests);
 	name_peer(fd, &cl->peer);
-	cl->again = evtimer_new(c->base, on_again, cl);
-	cl->stream = cl->again ? bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE) : NULL;
+	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!cl->stream) {
-		if (cl->again) {
-			event_free(cl->again);
-		}
 		free(cl);
 		return NULL;
 	}
@@ -570,9 +598,11 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	c->address.sun_family = AF_UNIX;
 	strcpy(c->address.sun_path, path);
 	TAILQ_INIT(&c->clients);
+	TAILQ_INIT(&c->line);
 	LIST_INIT(&c->orphans);
 	c->listen_again = evtimer_new(base, on_listen_again, c);
-	r = c->listen_again ? listen_begin(c) : -ENOMEM;
+	c->turns = evtimer_new(base, on_turns, c);
+	r = c->listen_again && c->turns ? listen_begin(c) : -ENOMEM;
 	if (r < 0) {
 		control_close(c);
 		return r;
@@ -612,6 +642,9 @@ void control_close(struct control *c)
 		bufferevent_flush(cl->stream, EV_WRITE, BEV_FLUSH);
 		evbuffer_write(bufferevent_get_output(cl->stream), bufferevent_getfd(cl->stream));
 		client_free(cl);
+	}
+	if (c->turns) {
+		event_free(c->turns);
 	}
 	while ((rq = LIST_FIRST(&c->orphans))) {
 		LIST_REMOVE(rq, link);

@@ -96,18 +96,24 @@ void detector_wait(struct station *s, uint64_t id, struct control_request *rq, b
 	s->waiters = w;
 }
 
-/* As the journal has it (an end is announced after it is written); from memory when the journal cannot
- * be read. */
-static json_t *command_json(struct station *s, uint64_t id)
+/* As the journal has it; from memory when the journal cannot be read. An end that the journal did not take
+ * in time is announced nevertheless: the state is then the engine's, and `text` says so. */
+static json_t *command_json(struct station *s, uint64_t id, const char *text)
 {
 	struct engine_command_view v;
+	bool known = engine_command(s->engine, id, &v);
 	json_t *j;
 
 	if (station_reader(s, NULL) && query_command(s->query, id, &j) == 0) {
 		json_object_del(j, "transitions");
+		if (known && v.ended && json_is_null(json_object_get(j, "ended"))) {
+			json_object_set_new(j, "state", json_string(command_state_name(v.state)));
+			json_object_set_new(j, "detail", json_string(text));
+			json_object_set_new(j, "ended", json_time(v.changed_ns));
+		}
 		return j;
 	}
-	if (!engine_command(s->engine, id, &v)) {
+	if (!known) {
 		return json_pack("{s:I}", "command", (json_int_t)id);
 	}
 	return json_pack("{s:I,s:s,s:s,s:s}", "command", (json_int_t)id, "parameter", v.parameter,
@@ -117,7 +123,7 @@ static json_t *command_json(struct station *s, uint64_t id)
 static void waiter_end(struct station *s, struct waiter *w, enum command_state state,
 		       const char *text, const char *hint)
 {
-	json_t *command = command_json(s, w->id);
+	json_t *command = command_json(s, w->id, text);
 
 	switch (state) {
 	case COMMAND_REFUSED:

@@ -95,6 +95,7 @@ static void follow_board(struct station *s)
 	if (watch_fd(s->watch) >= 0) {
 		s->watch_event = event_new(s->base, watch_fd(s->watch), EV_READ | EV_PERSIST,
 					   on_board_readable, s);
+		event_priority_set(s->watch_event, EVENTS_URGENT);
 		event_add(s->watch_event, NULL);
 	}
 }

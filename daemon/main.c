@@ -555,7 +555,7 @@ struct loop_events {
 
 static int add_event(struct loop_events *l, struct event *e, const struct timeval *every)
 {
-	if (!e || event_add(e, every) < 0) {
+	if (!e || event_priority_set(e, EVENTS_URGENT) < 0 || event_add(e, every) < 0) {
 		return -ENOMEM;
 	}
 	l->all[l->count++] = e;
@@ -656,7 +656,7 @@ static int run(struct station *s)
 	s->started_ns = now_mono_ns();
 	s->started_utc_ns = now_utc_ns();
 	s->base = event_base_new();
-	r = s->base ? 0 : -ENOMEM;
+	r = s->base && event_base_priority_init(s->base, EVENTS_PRIORITIES) == 0 ? 0 : -ENOMEM;
 	r = r ? r : start_detector(s, detector_load);
 	r = r ? r : start_control(s);
 	r = r ? r : start_data(s);

@@ -247,9 +247,12 @@ static void op_phase_soak(struct control_request *rq, json_t *args, void *contex
 	if (!link_arg(context, rq, args, true, &link)) {
 		return;
 	}
-	if (trials < 1 || trials > 1000000 || !(interval >= 0 && interval <= 86400)) {
-		control_fail(rq, "usage", "the seed's test is --trials 4320 --interval 10", NULL,
-			     "trials are 1..1000000, the interval 0..86400 s");
+	/* All of them are answered in one message. */
+	if (trials < 1 || trials > SOAK_TRIALS_MAX || !(interval >= 0 && interval <= 86400)) {
+		control_fail(
+			rq, "usage",
+			"the seed's test is --trials 4320 --interval 10; for more, run it again",
+			NULL, "trials are 1..%u, the interval 0..86400 s", SOAK_TRIALS_MAX);
 		return;
 	}
 	links_soak(context, (unsigned)link,

@@ -37,6 +37,7 @@ static const struct {
 	{"link-unaligned", 1000000000ull, false},
 	{"ring-fill", 1000000000ull, false},
 	{"store-lag", 1000000000ull, false},
+	{"leap-mismatch", 5000000000ull, false},
 	{"stale", 5000000000ull, false}, /* a link that is back is polled anew within seconds */
 	{"fcm-booted", 0, true},
 	{"link-loss", 0, true},
@@ -428,6 +429,34 @@ static void clock_doubts(const struct clock_view *v, struct reasons *r)
 	}
 }
 
+static void leap_reasons(struct station *s, const struct clock_view *v, struct reasons *r)
+{
+	if (s->leaps_error) {
+		reasons_add(
+			r, false, "leap-table-missing", "clock",
+			"apt-get install tzdata, or name the file in [clock] leap_file; it is read "
+			"again every minute",
+			"%s: %s; TAI-UTC = %d s is taken as it was%s", s->config.clock.leap_file,
+			strerror(-s->leaps_error), v->label.tai_utc_s,
+			v->label.leap ? ", and the leap second that it announced" : "");
+	}
+	if (v->leap_table_expired) {
+		reasons_add(
+			r, false, "leap-table-expired", "clock", "apt-get install tzdata",
+			"the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
+			v->label.tai_utc_s);
+	}
+	if (v->leap_mismatch) {
+		reasons_add(
+			r, false, "leap-mismatch", "clock",
+			"a receiver that started cold: wait 12.5 minutes; if it stays, apt-get "
+			"install tzdata: the table is older than the receiver's almanac",
+			"gpsd or the floors' time words count other leap seconds than the table, "
+			"which says TAI-UTC = %d s",
+			v->label.tai_utc_s);
+	}
+}
+
 static void clock_reasons(struct station *s, struct reasons *r)
 {
 	struct clock_view v;
@@ -458,12 +487,7 @@ static void clock_reasons(struct station *s, struct reasons *r)
 			    v.reason ? v.reason : "");
 	}
 	clock_doubts(&v, r);
-	if (v.leap_table_expired) {
-		reasons_add(
-			r, false, "leap-table-expired", "clock", "apt-get install tzdata",
-			"the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
-			v.label.tai_utc_s);
-	}
+	leap_reasons(s, &v, r);
 }
 
 static bool lags(const struct publisher_group_status *g)

@@ -106,6 +106,11 @@ struct records {
 	uint64_t boxes_unasked;	    /* black boxes for which the recorder took no order */
 };
 
+/* Of the main thread's events: the board, the store, gpsd, the ticks and the watchdog come before clients,
+ * which have libevent's default, the middle one. */
+#define EVENTS_PRIORITIES 3
+#define EVENTS_URGENT	  0
+
 /* An event that has begun and not ended. */
 #define LIFE_OPEN_MAX 128u
 struct life_event {
@@ -147,6 +152,7 @@ struct station {
 	struct gps *gps;
 	struct event *gps_event;
 	uint64_t gps_tried_ns, leaps_read_ns;
+	int leaps_error; /* of the last reading of the leap table; 0: well */
 	enum clock_state logged_clock;
 	uint32_t logged_epoch;
 	uint64_t
@@ -192,6 +198,7 @@ void links_tick(struct station *s);   /* 10 times a second */
 void links_second(struct station *s); /* once a second: rates, loss window */
 void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
 		 const char *reason);
+#define SOAK_TRIALS_MAX 10000u
 void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
 		double interval_s, struct control_request *rq);
 /* Another floor than configured names itself on the link. */

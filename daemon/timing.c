@@ -13,6 +13,7 @@
 
 #define RECONNECT_NS   1000000000ull
 #define LEAPS_EVERY_NS 86400000000000ull
+#define LEAPS_AGAIN_NS 60000000000ull /* after a reading that failed */
 
 static void on_tpv(void *context, const struct clock_gps *gps)
 {
@@ -55,44 +56,44 @@ static void follow_gpsd(struct station *s, uint64_t now)
 	}
 	s->gps_event =
 		event_new(s->base, gps_fd(s->gps), EV_READ | EV_PERSIST, on_gpsd_readable, s);
+	event_priority_set(s->gps_event, EVENTS_URGENT);
 	event_add(s->gps_event, NULL);
 	clock_gpsd(s->clock, true, now);
 	log_info("clock", "gpsd at %s:%u answers", s->config.clock.gpsd_host,
 		 s->config.clock.gpsd_port);
 }
 
-/* A station without leap table runs on what is known in 2026: 37 s, no second announced. */
-static void read_leaps(struct station *s, struct clock_config *c)
+/* False: it cannot be read; `c` is as before. */
+static bool read_leaps(struct station *s, struct clock_config *c)
 {
-	int r;
+	int r = leap_table_read(s->config.clock.leap_file, now_utc_ns() / 1000000000, &c->tai_utc_s,
+				&c->leap_tai_ns, &c->leap_expires_utc_s);
 
 	s->leaps_read_ns = now_mono_ns();
-	r = leap_table_read(s->config.clock.leap_file, now_utc_ns() / 1000000000, &c->tai_utc_s,
-			    &c->leap_tai_ns, &c->leap_expires_utc_s);
-
-	if (r < 0) {
-		c->tai_utc_s = 37;
-		c->leap_tai_ns = INT64_MAX;
-		c->leap_expires_utc_s = 0;
+	if (r < 0 && r != s->leaps_error) {
 		log_warning("clock",
-			    "%s: %s; taking TAI-UTC = 37 s. Install tzdata or name the file in "
+			    "%s: %s; TAI-UTC goes on as known. Install tzdata or name the file in "
 			    "[clock] leap_file",
 			    s->config.clock.leap_file, strerror(-r));
 	}
+	s->leaps_error = r;
+	return r == 0;
 }
 
+/* A table that cannot be read now is no reason to forget what it said. */
 void timing_leaps(struct station *s)
 {
 	struct clock_config c;
 
-	read_leaps(s, &c);
-	clock_leap(s->clock, c.tai_utc_s, c.leap_tai_ns, c.leap_expires_utc_s);
+	if (read_leaps(s, &c)) {
+		clock_leap(s->clock, c.tai_utc_s, c.leap_tai_ns, c.leap_expires_utc_s);
+	}
 }
 
 /* The table is packaged anew while we run: look once a day. */
 void timing_second(struct station *s)
 {
-	if (now_mono_ns() - s->leaps_read_ns > LEAPS_EVERY_NS) {
+	if (now_mono_ns() - s->leaps_read_ns > (s->leaps_error ? LEAPS_AGAIN_NS : LEAPS_EVERY_NS)) {
 		timing_leaps(s);
 	}
 }
@@ -132,6 +133,9 @@ int timing_start(struct station *s)
 		.system_clock = s->config.clock.system_clock,
 		.far_s = s->config.clock.far_s,
 		.system_tolerance_ms = s->config.clock.system_tolerance_ms,
+		/* Without a table: what is known in 2026, no second announced. */
+		.tai_utc_s = 37,
+		.leap_tai_ns = INT64_MAX,
 	};
 	char port[16];
 

@@ -58,7 +58,7 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 		      0,
 		      100000},
 	[CTL_INTERVAL] = {{"interval", 'i', "SPAN", "pause between two"}, SPAN, 0.1, 86400},
-	[CTL_TRIALS] = {{"trials", 't', "N", "how often (default 20)"}, NUMBER, 1, 100000},
+	[CTL_TRIALS] = {{"trials", 't', "N", "how often (default 20)"}, NUMBER, 1, 10000},
 	[CTL_WITH] = {{"with", 0, "WHAT", "reset or align (default reset)"}, TEXT},
 	[CTL_REASON] = {{"reason", 'r', "TEXT", "why; kept in the journal"}, TEXT},
 	[CTL_NOTE] = {{"note", 0, "TEXT", "kept with the run, or the recording"}, TEXT},

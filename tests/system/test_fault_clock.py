@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Faults of the time and of a link's phase: each ends in the right counter, state and message; nobody else loses."""
+import calendar
 import os
+import signal
 import sys
 import time
 
@@ -12,7 +14,8 @@ from faults import BEGIN, scenario, events, sees  # noqa: E402
 
 def gps_lost_and_back(t):
     """a silent receiver: holdover, uncertainty grows, data flow; its return locks in the same time epoch.
-    Meanwhile the board stops measuring a phase: said, and no value of it is shown until it is back"""
+    Meanwhile the board stops measuring a phase: said, and no value of it is shown until it is back. And the table of
+    leap seconds is removed: said, and what it announced is known still"""
     st = t.station(load="quiet", scenario=scenario(t, (0, "gps silent"), (0, "link 2 phase-stop"),
                                                    (8, "link 2 phase-go"), (9, "gps ok")))
     st.start()
@@ -20,6 +23,15 @@ def gps_lost_and_back(t):
     epoch = st.status()["clock"]["time_epoch"]
     sees(t, st, "clock-holdover", "clock", 30)
     first = st.status()["clock"]["uncertainty_ns"]
+    table = st.path("leap-seconds.list")
+    with open(table, "a") as f:
+        f.write(f"{calendar.timegm((time.gmtime().tm_year + 2, 1, 1, 0, 0, 0)) + 2208988800} 38\n")
+    st.daemon.signal(signal.SIGHUP)
+    st.wait_for("a leap second announced", lambda: st.status()["clock"]["leap"]["announced"], 10)
+    os.unlink(table)
+    st.daemon.signal(signal.SIGHUP)
+    sees(t, st, "leap-table-missing", "clock")
+    t.check("the leap second is still announced", st.status()["clock"]["leap"]["announced"], st.status()["clock"])
     sees(t, st, "phase-silent", "link2")
     silent = [p for p in st.status()["phases"] if p["link"] == 2 and p["age_s"] > 3]
     t.check("a phase that is not measured has no value", all(p["locked"] and p["mean_ps"] is None for p in silent), silent)

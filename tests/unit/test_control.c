@@ -54,7 +54,16 @@ static void answer(struct control_request *rq, json_t *args, void *context)
 	control_answer(rq, NULL);
 }
 
-static const struct control_op ops[] = {{"info", answer}, {NULL, NULL}};
+static unsigned served;
+
+static void slow(struct control_request *rq, json_t *args, void *context)
+{
+	served++;
+	usleep(5000);
+	answer(rq, args, context);
+}
+
+static const struct control_op ops[] = {{"info", answer}, {"slow", slow}, {NULL, NULL}};
 
 static int open_at(const char *where, struct control **ret_control)
 {
@@ -226,6 +235,52 @@ static void test_removed(void **state)
 	control_close(c);
 }
 
+/* A crowd that asks for much: in each pass of the loop the other events have their turn after 20 ms of it,
+ * and in the end everybody is served. */
+static void test_crowd(void **state)
+{
+	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"slow\"}\n"
+				  "{\"v\":1,\"id\":2,\"op\":\"slow\"}\n";
+	enum { CROWD = 40 };
+	struct control *c = NULL;
+	struct control_stats stats;
+	unsigned answered = 0;
+	int fd[CROWD];
+
+	(void)state;
+	served = 0;
+	assert_int_equal(open_at(path, &c), 0);
+	for (unsigned n = 0; n < CROWD; n++) {
+		fd[n] = connect_to(path);
+		assert_true(fd[n] >= 0);
+	}
+	do {
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		control_get_stats(c, &stats);
+	} while (stats.clients < CROWD);
+	for (unsigned n = 0; n < CROWD; n++) {
+		assert_int_equal(write(fd[n], ask, sizeof(ask) - 1), sizeof(ask) - 1);
+	}
+	while (served < 2 * CROWD) {
+		unsigned before = served;
+
+		event_base_loop(base, EVLOOP_ONCE);
+		assert_in_range(served - before, 0, 5);
+	}
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	for (unsigned n = 0; n < CROWD; n++) {
+		char text[512];
+		ssize_t got = read(fd[n], text, sizeof(text));
+
+		for (ssize_t i = 0; i < got; i++) {
+			answered += text[i] == '\n';
+		}
+		close(fd[n]);
+	}
+	assert_int_equal(answered, 2 * CROWD);
+	control_close(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +290,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_foreign, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_end, begin, end),
 		cmocka_unit_test_setup_teardown(test_removed, begin, end),
+		cmocka_unit_test_setup_teardown(test_crowd, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
