@@ -51,7 +51,6 @@ struct clock_gps {
 	double ept_s;	     /* NaN: unknown */
 	int32_t leapseconds; /* GPS-UTC as gpsd says; 0 = unknown: a cross-check only */
 	int satellites_used; /* -1 unknown */
-	int64_t toff_ns;     /* receiver's message minus host clock; INT64_MIN unknown */
 };
 
 /* The last time that a running label was replaced by another: not the first one, nor one that was carried

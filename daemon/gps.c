@@ -4,9 +4,6 @@
  * are ours, because gps_open() blocks on a host that is dead and the socket belongs to an event loop.
  * Nothing here waits longer than CONNECT_WAIT_MS: a name is looked up in the background, a connection
  * that is not there yet is gone on with at the next call.
- *
- * libgps 3.22: a TOFF report sets TOFF_SET but is stored in `pps`, `toff` stays zero. Both are looked
- * at; a test tells when the library does better.
  */
 #include "daemon/gps.h"
 
@@ -27,7 +24,7 @@
 #define LINE_BYTES	16384u /* gpsd's longest report is 10 240 */
 #define READS_MAX	16u    /* of a call: gpsd shall not keep the event loop */
 
-static const char watch[] = "?WATCH={\"enable\":true,\"json\":true,\"pps\":true};\n";
+static const char watch[] = "?WATCH={\"enable\":true,\"json\":true};\n";
 
 struct gps {
 	char *host, *port;
@@ -41,7 +38,6 @@ struct gps {
 	char line[LINE_BYTES];
 	size_t length;
 	bool overlong; /* the rest of a line too long to keep is passed over */
-	int64_t toff_ns;
 };
 
 struct gps *gps_create(const char *host, const char *port)
@@ -52,7 +48,6 @@ struct gps *gps_create(const char *host, const char *port)
 		return NULL;
 	}
 	g->fd = -1;
-	g->toff_ns = INT64_MIN;
 	g->host = strdup(host);
 	g->port = strdup(port);
 	if (!g->host || !g->port) {
@@ -79,7 +74,6 @@ static void disconnect(struct gps *g)
 	g->connected = false;
 	g->length = 0;
 	g->overlong = false;
-	g->toff_ns = INT64_MIN;
 }
 
 void gps_destroy(struct gps *g)
@@ -240,15 +234,6 @@ static int64_t ns_of(const timespec_t *t)
 	return t->tv_sec * 1000000000ll + t->tv_nsec;
 }
 
-static void take_toff(struct gps *g)
-{
-	const struct timedelta_t *d = g->data.toff.real.tv_sec ? &g->data.toff : &g->data.pps;
-
-	if (d->real.tv_sec && d->clock.tv_sec) {
-		g->toff_ns = ns_of(&d->real) - ns_of(&d->clock);
-	}
-}
-
 static void take_tpv(struct gps *g, struct clock_gps *ret_gps)
 {
 	const struct gps_data_t *d = &g->data;
@@ -259,7 +244,6 @@ static void take_tpv(struct gps *g, struct clock_gps *ret_gps)
 		.ept_s = d->set & TIMERR_SET ? d->fix.ept : (double)NAN,
 		.leapseconds = d->leap_seconds,
 		.satellites_used = d->satellites_used,
-		.toff_ns = g->toff_ns,
 	};
 	if (ret_gps->has_time) {
 		ret_gps->utc_ns = ns_of(&d->fix.time);
@@ -277,15 +261,11 @@ static bool is_class(const char *line, const char *class)
 
 bool gps_take_line(struct gps *g, char *line, struct clock_gps *ret_gps)
 {
-	bool toff = is_class(line, "TOFF"), tpv = is_class(line, "TPV");
+	bool tpv = is_class(line, "TPV");
 
 	/* Nothing else is of use; what a newer gpsd may say cannot trouble an older library then. */
-	if (!toff && !tpv && !is_class(line, "SKY")) {
+	if (!tpv && !is_class(line, "SKY")) {
 		return false;
-	}
-	if (toff) {
-		memset(&g->data.toff, 0, sizeof(g->data.toff));
-		memset(&g->data.pps, 0, sizeof(g->data.pps));
 	}
 	if (tpv) {
 		g->data.leap_seconds = 0;
@@ -294,9 +274,6 @@ bool gps_take_line(struct gps *g, char *line, struct clock_gps *ret_gps)
 	g->data.set = 0;
 	if (gps_unpack(line, &g->data) < 0) {
 		return false;
-	}
-	if (toff) {
-		take_toff(g);
 	}
 	if (tpv) {
 		take_tpv(g, ret_gps);

@@ -93,7 +93,6 @@ void tell_tpv(struct world *w, int64_t tai_s)
 		.ept_s = 0.005,
 		.leapseconds = w->leapseconds,
 		.satellites_used = w->fix ? 9 : 0,
-		.toff_ns = INT64_MIN,
 	};
 
 	clock_tpv(w->clock, &g, w->mono_ns);

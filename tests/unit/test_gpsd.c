@@ -150,40 +150,6 @@ static void nonsense(void **state)
 	gps_destroy(NULL);
 }
 
-#define TOFF                                                                                       \
-	"{\"class\":\"TOFF\",\"device\":\"/dev/x\",\"real_sec\":1795176001,\"real_nsec\":0,"       \
-	"\"clock_sec\":1795176001,\"clock_nsec\":120000000}"
-
-/* TOFF as libgps stores it, and as we tell it. Says so when the library has been put right. */
-static void toff(void **state)
-{
-	static char line[] = TOFF;
-	struct gps_data_t *data = calloc(1, sizeof(*data));
-	struct gps *g = gps_create("127.0.0.1", "1");
-	struct clock_gps r;
-
-	(void)state;
-	assert_non_null(data);
-	assert_int_equal(gps_unpack(line, data), 0);
-	assert_true(data->set & TOFF_SET);
-	if (data->toff.real.tv_sec) {
-		print_message("libgps stores TOFF where it belongs: the work-around in "
-			      "daemon/gps.c may go\n");
-		assert_int_equal(data->toff.clock.tv_nsec, 120000000);
-	} else {
-		assert_int_equal(data->pps.real.tv_sec, 1795176001);
-		assert_int_equal(data->pps.clock.tv_nsec, 120000000);
-	}
-	free(data);
-
-	assert_true(take(g, "{\"class\":\"TPV\",\"mode\":3}", &r));
-	assert_int_equal(r.toff_ns, INT64_MIN);
-	assert_false(take(g, TOFF, &r));
-	assert_true(take(g, "{\"class\":\"TPV\",\"mode\":3}", &r));
-	assert_int_equal(r.toff_ns, -120000000);
-	gps_destroy(g);
-}
-
 /* ------------------------------------------------------------------ a server of our own */
 
 static int accept_client(int listener, struct gps *g)
@@ -196,7 +162,7 @@ static int accept_client(int listener, struct gps *g)
 	fd = accept(listener, NULL, NULL);
 	assert_true(fd >= 0);
 	assert_true(recv(fd, command, sizeof(command) - 1, 0) > 0);
-	assert_non_null(strstr(command, "?WATCH={\"enable\":true,\"json\":true,\"pps\":true}"));
+	assert_non_null(strstr(command, "?WATCH={\"enable\":true,\"json\":true}"));
 	return fd;
 }
 
@@ -501,13 +467,9 @@ static void real_gpsd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reports),
-		cmocka_unit_test(nonsense),
-		cmocka_unit_test(toff),
-		cmocka_unit_test(pieces_and_heaps),
-		cmocka_unit_test(nobody_there),
-		cmocka_unit_test(dead_host),
-		cmocka_unit_test_teardown(real_gpsd, end_gpsd),
+		cmocka_unit_test(reports),	    cmocka_unit_test(nonsense),
+		cmocka_unit_test(pieces_and_heaps), cmocka_unit_test(nobody_there),
+		cmocka_unit_test(dead_host),	    cmocka_unit_test_teardown(real_gpsd, end_gpsd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
