@@ -34,7 +34,8 @@ def gps_lost_and_back(t):
     t.check("the leap second is still announced", st.status()["clock"]["leap"]["announced"], st.status()["clock"])
     sees(t, st, "phase-silent", "link2")
     silent = [p for p in st.status()["phases"] if p["link"] == 2 and p["age_s"] > 3]
-    t.check("a phase that is not measured has no value", all(p["locked"] and p["mean_ps"] is None for p in silent), silent)
+    t.check("a phase that is not measured has no value",
+            all(p["locked"] and p["mean_ps"] is None for p in silent), silent)
     time.sleep(3)
     later = st.status()["clock"]["uncertainty_ns"]
     t.check("uncertainty grows", later > first, (first, later))
