@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * TriDAS hits: bit fields in and out of their bytes, and the UTC stamp. See hit.h for the layout.
- *
- * The time word of a hit (bytes 4..11) is one little-endian 64-bit number: T5ns in bits 0..15,
- * FrameCounter 16..28, and from bit 29 on what the shore fills. That split makes stamping one mask
- * and one or.
+ * TriDAS hits: bit fields in and out of their bytes, and the UTC stamp. See hit.h for the layout; the few
+ * fields that whoever walks a stream looks at have their home in hit_walk.h.
  */
 #include "tdm/hit.h"
 
 #include "tdm/frame.h"
-#include "tdm/le.h"
+#include "tdm/hit_walk.h"
 
-#define HIT_TIME       4u	     /* offset of the time word */
-#define HIT_SHAPE      12u	     /* offset of samples, charge and flags */
-#define HIT_BORN_MASK  0x1fffffffull /* T5ns and FrameCounter: the FCM's own part of the time word */
+#define HIT_TIME       4u  /* offset of the time word */
+#define HIT_SHAPE      12u /* offset of samples, charge and flags */
 #define HIT_SAMPLES    0x3fu
 #define HIT_FIFO_FULL  (1u << 7)
 #define HIT_FRAGMENT   (1u << 30)
@@ -22,12 +18,6 @@
 #define DAYS_1600_1970 135140 /* days from 1600-01-01 to 1970-01-01 */
 #define DAYS_400_YEARS 146097
 
-static uint64_t stamp_bits(const struct hit_stamp *stamp)
-{
-	return (uint64_t)(stamp->second & 0x1ffffu) << 29 |
-	       (uint64_t)(stamp->day_bcd & 0x3ffu) << 46 | (uint64_t)stamp->year_bcd << 56;
-}
-
 void hit_pack(const struct hit *h, uint8_t bytes[HIT_HEADER_BYTES])
 {
 	struct hit_stamp stamp = {h->second, h->day_bcd, h->year_bcd};
@@ -35,7 +25,7 @@ void hit_pack(const struct hit *h, uint8_t bytes[HIT_HEADER_BYTES])
 	le32_put(bytes, (h->pmt & 0xfu) | (h->efcm & 0x1fu) << 4 | (h->tower & 0x7fu) << 9 |
 				HIT_SYNC << 16);
 	le64_put(bytes + HIT_TIME,
-		 h->t5ns | (uint64_t)(h->frame & 0x1fffu) << 16 | stamp_bits(&stamp));
+		 h->t5ns | (uint64_t)(h->frame & 0x1fffu) << 16 | hit_walk_stamp_bits(&stamp));
 	le32_put(bytes + HIT_SHAPE,
 		 (h->samples & HIT_SAMPLES) | (h->fifo_full ? HIT_FIFO_FULL : 0) |
 			 (h->charge & 0x3fffffu) << 8 | (h->fragment ? HIT_FRAGMENT : 0) |
@@ -66,17 +56,12 @@ void hit_unpack(const uint8_t bytes[HIT_HEADER_BYTES], struct hit *ret_h)
 
 size_t hit_bytes(const uint8_t *bytes)
 {
-	uint32_t shape = le32_get(bytes + HIT_SHAPE);
-
-	return HIT_HEADER_BYTES + ((size_t)(shape & HIT_SAMPLES) << (shape & HIT_ZIP ? 0 : 1));
+	return hit_walk_bytes(bytes);
 }
 
 bool hit_legal(const uint8_t *bytes)
 {
-	uint32_t born = le32_get(bytes + HIT_TIME);
-
-	return le16_get(bytes + 2) == HIT_SYNC && (born & 0xffffu) <= HIT_T5NS_MAX &&
-	       (born >> 16 & 0x1fffu) <= HIT_FRAME_MAX && hit_bytes(bytes) <= HIT_MAX_BYTES;
+	return hit_walk_look(bytes).legal;
 }
 
 static bool bcd_legal(unsigned bcd)
@@ -142,14 +127,12 @@ void hit_stamp_of(int64_t utc_s, enum hit_day_origin origin, struct hit_stamp *r
 
 void hit_stamp(uint8_t *bytes, const struct hit_stamp *stamp)
 {
-	uint64_t time = le64_get(bytes + HIT_TIME);
-
-	le64_put(bytes + HIT_TIME, (time & HIT_BORN_MASK) | stamp_bits(stamp));
+	hit_walk_stamp(bytes, hit_walk_look(bytes).time, hit_walk_stamp_bits(stamp));
 }
 
 void hit_unstamp(uint8_t *bytes)
 {
-	le64_put(bytes + HIT_TIME, le64_get(bytes + HIT_TIME) & HIT_BORN_MASK);
+	hit_walk_stamp(bytes, hit_walk_look(bytes).time, 0);
 }
 
 int hit_second_offset(unsigned born, unsigned carrier)

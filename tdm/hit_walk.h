@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Hits by the million: the few fields of a hit header (tdm/hit.h) that whoever walks a stream of hits
- * needs, inline. Beside hit.c on purpose: one look at the header decides whether it is legal, how long
- * it is and when it was born; stamping is one read-modify-write of the time word. The tests hold the
- * two against each other on random bytes.
+ * needs, inline; hit.c calls them, too. One look at the header decides whether it is legal, how long it is
+ * and when it was born.
+ *
+ * The time word of a hit (bytes 4..11) is one little-endian 64-bit number: T5ns in bits 0..15,
+ * FrameCounter 16..28, and from bit 29 on what the shore fills. That split makes stamping one mask
+ * and one or.
  */
 #ifndef TDM_HIT_WALK_H
 #define TDM_HIT_WALK_H

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "driver/emu/pulse.h"
-#include "tdm/hit.h"
-#include "tdm/le.h"
+#include "tdm/hit_walk.h"
 
 /* Contents move down only behind this much dead space, and only when they are the smaller part: each
  * byte is moved less than once. */
@@ -61,14 +60,6 @@ void hit_fifo_commit(struct hit_fifo *f, uint32_t bytes)
 	f->write += bytes;
 }
 
-/* hit_bytes() of a hit we made ourselves, inlined: this runs for every hit. */
-static uint32_t hit_length(const uint8_t *hit)
-{
-	const uint32_t word = le32_get(hit + 12);
-
-	return HIT_HEADER_BYTES + ((word & 0x3f) << (word >> 31 ? 0 : 1));
-}
-
 void hit_fifo_take(struct hit_fifo *f, uint32_t max, struct hit_take *ret_take)
 {
 	const uint32_t fill = f->write - f->read;
@@ -79,7 +70,7 @@ void hit_fifo_take(struct hit_fifo *f, uint32_t max, struct hit_take *ret_take)
 	uint32_t hits = 0;
 
 	while (end < length) {
-		end += hit_length(bytes + end);
+		end += hit_walk_bytes(bytes + end);
 		hits++;
 	}
 	*ret_take = (struct hit_take){
