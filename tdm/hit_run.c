@@ -12,9 +12,13 @@
  */
 #include "tdm/hit_run.h"
 
+#ifdef __x86_64__
 #include <immintrin.h>
+#endif
 
 #include "tdm/hit_walk.h"
+
+#ifdef __x86_64__
 
 #define WITH_AVX  __attribute__((target("avx,bmi2")))
 #define BORN_LANE 1 /* of 32 bits */
@@ -108,3 +112,15 @@ bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits)
 	}
 	return n == 1 ? one(&runs[0], stamp_bits) : two(runs, stamp_bits);
 }
+
+#else /* hit_walk.h does it hit by hit */
+
+bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits)
+{
+	(void)runs;
+	(void)n;
+	(void)stamp_bits;
+	return false;
+}
+
+#endif
