@@ -73,9 +73,13 @@ static void test_run_is_walk(void **state)
 {
 	static uint8_t from[2][TDM_PMT_STREAM + 2 * HIT_MAX_BYTES], copy[2][sizeof(from[0])],
 		stamped[2][sizeof(from[0])];
+	struct hit_run nothing = {.from = from[0], .copy = copy[0]};
 	unsigned well = 0;
 
 	(void)state;
+	if (!hit_run(&nothing, 1, 0)) {
+		skip(); /* a processor that has not what it takes */
+	}
 	for (unsigned i = 0; i < 40000; i++) {
 		struct hit_stamp stamp = {roll() % 86400, (uint16_t)(roll() % 0x366), 0x26};
 		uint64_t bits = hit_walk_stamp_bits(&stamp);
@@ -105,14 +109,18 @@ static void test_run_is_walk(void **state)
 	assert_in_range(well, 20000, 39999);
 }
 
+/* The fields that are looked at are those that hit_unpack() finds, and a stamp is what it reads back. */
 static void test_walk_is_hit(void **state)
 {
-	uint8_t bytes[HIT_HEADER_BYTES], other[HIT_HEADER_BYTES];
+	unsigned well = 0;
 
 	(void)state;
 	for (unsigned i = 0; i < 200000; i++) {
 		struct hit_stamp stamp = {roll() % 86400, (uint16_t)(roll() % 0x366), 0x26};
+		uint8_t bytes[HIT_HEADER_BYTES], was[HIT_HEADER_BYTES], wanted[HIT_HEADER_BYTES];
 		struct hit_walk w;
+		struct hit h;
+		uint32_t length;
 
 		for (unsigned b = 0; b < sizeof(bytes); b++) {
 			bytes[b] = (uint8_t)roll();
@@ -121,14 +129,26 @@ static void test_walk_is_hit(void **state)
 			le16_put(bytes + 2, HIT_SYNC);
 			le16_put(bytes + 4, (uint16_t)(roll() % 25100));
 		}
+		memcpy(was, bytes, sizeof(bytes));
+		hit_unpack(bytes, &h);
 		w = hit_walk_look(bytes);
-		assert_int_equal(w.legal, hit_legal(bytes));
-		assert_int_equal(w.bytes, hit_bytes(bytes));
-		memcpy(other, bytes, sizeof(bytes));
-		hit_stamp(other, &stamp);
+		length = HIT_HEADER_BYTES + h.samples * (h.zip ? 1u : 2u);
+		assert_int_equal(w.bytes, length);
+		assert_int_equal(w.born, (uint32_t)h.frame << 16 | h.t5ns);
+		assert_int_equal(w.legal,
+				 le16_get(bytes + 2) == HIT_SYNC && h.t5ns <= HIT_T5NS_MAX &&
+					 h.frame <= HIT_FRAME_MAX && length <= HIT_MAX_BYTES);
+		well += w.legal;
 		hit_walk_stamp(bytes, w.time, hit_walk_stamp_bits(&stamp));
-		assert_memory_equal(bytes, other, sizeof(bytes));
+		h.second = stamp.second;
+		h.day_bcd = stamp.day_bcd;
+		h.year_bcd = stamp.year_bcd;
+		hit_pack(&h, wanted);
+		assert_memory_equal(bytes + 4, wanted + 4, 8);
+		assert_memory_equal(bytes, was, 4);
+		assert_memory_equal(bytes + 12, was + 12, 4);
 	}
+	assert_true(well > 1000);
 }
 
 int main(void)
