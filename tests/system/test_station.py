@@ -112,6 +112,26 @@ def life_in_the_events(t):
     t.check("the stop is the last event", st.ask("event", "list", "--limit", "1")["events"][0]["code"] == "daemon-stop")
 
 
+def runs_while_the_database_is_held(t):
+    """a run ends though its row has to wait, and the row comes; none begins that is not in the journal"""
+    st = t.station(load="quiet", gpsd=False)
+    st.start(consumers=False)
+    st.wait_ready()
+    first = st.ask("run", "start", "first").get("run")
+    other = sqlite3.connect(st.path("station.db"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    t.equal("it ends", st.ask("run", "stop").get("run"), first)
+    t.equal("none begins", st.ask("run", "start", "second").get("error", {}).get("code"), "refused")
+    other.execute("COMMIT")
+    other.close()
+    st.wait_for("the end in the journal", lambda: st.ask("run", "show")["runs"][0]["ended"] is not None)
+    third = st.ask("run", "start", "third").get("run")
+    t.equal("the number of the one that was refused is free", third, first + 1)
+    t.equal("the runs in the journal", [(r["number"], r["note"]) for r in st.ask("run", "show")["runs"]],
+            [(third, "third"), (first, "first")])
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 def options_that_nobody_means(t):
     """a board's number is not cut to 32 bits, a file's name not to what a buffer holds"""
     def told(*args):
@@ -128,4 +148,4 @@ def options_that_nobody_means(t):
 
 if __name__ == "__main__":
     harness.main([all_links_equal_the_truth, a_command_goes_down_and_is_answered, daemon_away, life_in_the_events,
-                  options_that_nobody_means])
+                  runs_while_the_database_is_held, options_that_nobody_means])
