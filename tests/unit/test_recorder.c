@@ -429,6 +429,7 @@ static void test_end_is_not_forgotten(void **state)
 	for (unsigned i = 0; i < 5000 && !there("one", "recording.json"); i++) {
 		usleep(1000);
 	}
+	assert_true(there("one", "recording.json")); /* nobody asked */
 	order("two");
 	wait_event(&e, RECORDER_STARTED);
 	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
