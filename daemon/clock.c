@@ -103,6 +103,7 @@ static void note_relabelling(struct clock *c, uint64_t count, int64_t tai_ns)
 	int64_t by_ns = clock_offset_of(count, tai_ns) - clock_label_offset(c);
 	int leap;
 
+	c->relabels++;
 	c->relabelled = (struct clock_relabelling){
 		.when_ns = c->now_ns,
 		.by_ns = by_ns,
@@ -123,7 +124,6 @@ void clock_relabel(struct clock *c, enum label_source source, uint64_t count, in
 	c->label.time_epoch++;
 	c->label.anchor_count = count;
 	c->label.anchor_tai_ns = tai_ns;
-	c->relabels++;
 	c->contradictions = 0;
 	c->system_sides_ns = 0;
 	c->void_reason = "";

@@ -243,7 +243,9 @@ static void take_tpv(struct gps *g, struct clock_gps *ret_gps)
 		.has_time = (d->set & TIME_SET) && d->fix.time.tv_sec > 0,
 		.ept_s = d->set & TIMERR_SET ? d->fix.ept : (double)NAN,
 		.leapseconds = d->leap_seconds,
-		.satellites_used = d->satellites_used,
+		/* A fix by none: gpsd has not said by how many yet. */
+		.satellites_used =
+			d->fix.mode >= 2 && !d->satellites_used ? -1 : d->satellites_used,
 	};
 	if (ret_gps->has_time) {
 		ret_gps->utc_ns = ns_of(&d->fix.time);

@@ -89,6 +89,21 @@ static bool still_mute(struct station *s, const struct standing_reason *e)
 	return false;
 }
 
+/* A group, as the object of a reason, that has no member now. */
+static bool unattended(const struct station *s, const char *object)
+{
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		const struct publisher_group_status *g = &s->publisher_status.group[n];
+		char name[48];
+
+		snprintf(name, sizeof(name), "group %s", g->name);
+		if (strcmp(name, object) == 0) {
+			return g->members == 0;
+		}
+	}
+	return false;
+}
+
 static void forget_gone(struct reasons *r)
 {
 	struct station *s = r->station;
@@ -102,6 +117,12 @@ static void forget_gone(struct reasons *r)
 		if (e->told && !quiet(e->code)) {
 			snprintf(text, sizeof(text), "is over, after %.1f s",
 				 (double)(e->seen_ns - e->since_ns) / 1e9);
+			if (strcmp(e->code, "consumer-lag") == 0 && unattended(s, e->object)) {
+				snprintf(text, sizeof(text),
+					 "is over, after %.1f s: the consumer is gone, not "
+					 "caught up",
+					 (double)(e->seen_ns - e->since_ns) / 1e9);
+			}
 			if (strcmp(e->code, "hits-lost") == 0) {
 				reasons_hits_over(s, e->object, text, sizeof(text));
 			}
@@ -247,15 +268,16 @@ static void dark_reason(unsigned link, const struct watch_link *w, const char *o
 	}
 }
 
-static void boot_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
+static void boot_reason(struct station *s, unsigned link, struct reasons *r)
 {
 	const struct station_link *l = &s->link[link];
 	const struct boots_floor *f = boots_find(&s->boots, l->named_tower, l->named_floor);
-	char action[128];
+	char action[128], object[24];
 
 	if (!f || !f->booted_ns || now_mono_ns() - f->booted_ns > BOOT_SHOWN_NS) {
 		return;
 	}
+	snprintf(object, sizeof(object), "tower%u.floor%u", f->tower, f->floor);
 	snprintf(action, sizeof(action),
 		 "compare what is set: fcmctl get 'floor%u.om*.hv', and set anew what is gone",
 		 f->floor);
@@ -311,7 +333,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 			    (unsigned long long)((l->data.ring_write - l->data.ring_release) * 100 /
 						 l->data.ring_depth));
 	}
-	boot_reason(s, link, object, r);
+	boot_reason(s, link, r);
 }
 
 /* Nothing is known of a phase that nobody measures, however good it was. */
@@ -507,6 +529,24 @@ static bool all_lag(const struct publisher_status *p)
 	return lagging > 1 && lagging == attended;
 }
 
+/* ": acoustic-1 holds it" where a member holds the oldest block, "" where it waits in the group. */
+static const char *slowest(const struct publisher_status *p, unsigned group, char *text,
+			   size_t size)
+{
+	uint64_t oldest_ns = 0;
+
+	*text = '\0';
+	for (unsigned n = 0; n < p->members; n++) {
+		const struct publisher_member_status *m = &p->member[n];
+
+		if (strcmp(m->group, p->group[group].name) == 0 && m->oldest_ns > oldest_ns) {
+			oldest_ns = m->oldest_ns;
+			snprintf(text, size, ": %s holds it", m->name);
+		}
+	}
+	return text;
+}
+
 static void consumer_reasons(struct station *s, struct reasons *r)
 {
 	bool together;
@@ -515,7 +555,7 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 	together = all_lag(&s->publisher_status);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		const struct publisher_group_status *g = &s->publisher_status.group[n];
-		char object[48];
+		char object[48], who[64];
 
 		snprintf(object, sizeof(object), "group %s", g->name);
 		if (s->publisher_status.has_feed && n + 1 == s->publisher_status.groups) {
@@ -535,8 +575,9 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 					       "first, what else runs on it? top, vmstat 1; "
 					       "then fcmctl consumer list"
 					     : "is the consumer busy? fcmctl consumer list",
-				    "the oldest block waits for %.1f s",
-				    (double)g->oldest_ns / 1e9);
+				    "the oldest block waits for %.1f s%s",
+				    (double)g->oldest_ns / 1e9,
+				    slowest(&s->publisher_status, n, who, sizeof(who)));
 		}
 		reasons_drops(r, n, object);
 	}

@@ -179,6 +179,22 @@ static const char *policy_words(const struct station *s, unsigned group)
 	return policy < FCM_POLICIES && !is_feed(s, group) ? words[policy] : "";
 }
 
+/* Frames of a group count once in each stream of each floor: ", of 8 streams". */
+static const char *streams_words(const struct station *s, unsigned group, char *text, size_t size)
+{
+	unsigned kinds = (unsigned)__builtin_popcount(s->publisher_status.group[group].streams);
+	unsigned floors = 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		floors += s->link[link].enabled;
+	}
+	*text = '\0';
+	if (kinds * floors > 1) {
+		snprintf(text, size, ", of %u streams", kinds * floors);
+	}
+	return text;
+}
+
 /* What the feed withholds for want of a label is told by the clock's own reason; each start brings some. */
 static bool consumers_own(unsigned outcome)
 {
@@ -193,7 +209,7 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
 	bool going_on = bursts_going_on(&s->drops[group], now_mono_ns());
 	uint64_t dropped[OUTCOMES] = {0};
-	char text[160], last[40];
+	char text[160], last[40], streams[32];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
 		dropped[o] = consumers_own(o) ? now[o] - then[o] : 0;
@@ -205,7 +221,8 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	last_text(&s->drops[group], last, sizeof(last));
 	reasons_add(r, going_on, "consumer-dropping", object,
 		    "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list",
-		    "frames dropped in the last minute: %s%s%s", text, policy_words(s, group),
+		    "frames dropped in the last minute: %s%s%s%s", text,
+		    streams_words(s, group, streams, sizeof(streams)), policy_words(s, group),
 		    last);
 }
 
@@ -307,7 +324,7 @@ static void group_news(struct station *s, unsigned group, uint64_t now)
 {
 	uint64_t counts[BURSTS_NAMES] = {0};
 	struct told t = {.grave = true};
-	char object[48], names[160];
+	char object[48], names[160], streams[32], cause[160];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
 		counts[o] =
@@ -319,7 +336,9 @@ static void group_news(struct station *s, unsigned group, uint64_t now)
 	}
 	snprintf(object, sizeof(object), "group %s", s->publisher_status.group[group].name);
 	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
-	put_news(s, &t, "consumer-dropping", object, names, policy_words(s, group),
+	snprintf(cause, sizeof(cause), "%s%s", streams_words(s, group, streams, sizeof(streams)),
+		 policy_words(s, group));
+	put_news(s, &t, "consumer-dropping", object, names, cause,
 		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
 }
 

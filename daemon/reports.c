@@ -170,9 +170,9 @@ static void on_identity(struct station *s, const struct capture_report *r)
 /* An event of its own, without an end: status shows it for a while. */
 static void say_boot(struct station *s, const struct capture_report *r, uint32_t before)
 {
-	char object[8], text[128], action[96];
+	char object[24], text[128], action[96];
 
-	snprintf(object, sizeof(object), "link%u", r->link);
+	snprintf(object, sizeof(object), "tower%u.floor%u", r->tower, r->floor);
 	snprintf(text, sizeof(text),
 		 "the FCM of tower %u floor %u has booted (boot count %u, was %u): its settings "
 		 "may be lost",

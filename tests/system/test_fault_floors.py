@@ -92,10 +92,10 @@ def slow_control_faults(t):
     st.wait_for("both trips in one line", lambda: [r["text"][-8:] for r in st.status()["reasons"] if
                                                    r["code"] == "hv-trip"] == ["om2, om4"], 20)
     trip_answered(t, st, "floor2.om2")
-    sees(t, st, "fcm-booted", "link0", 40)
+    sees(t, st, "fcm-booted", "tower1.floor1", 40)
     time.sleep(2)
     t.equal("one boot is one event", [(e["object"], e["severity"]) for e in events(st, "fcm-booted")],
-            [("link0", "warning")])
+            [("tower1.floor1", "warning")])
     t.account(st, named=[(0, "link-down"), (0, "alignment")])
 
 
