@@ -38,7 +38,8 @@ static const struct {
 	{"ring-fill", 1000000000ull, false},
 	{"store-lag", 1000000000ull, false},
 	{"leap-mismatch", 5000000000ull, false},
-	{"stale", 5000000000ull, false}, /* a link that is back is polled anew within seconds */
+	{"stale", 5000000000ull, false},  /* a link that is back is polled anew within seconds */
+	{"hv-low", 3000000000ull, false}, /* a small step of what is set is followed at once */
 	{"fcm-booted", 0, true},
 	{"link-loss", 0, true},
 	{"consumer-dropping", 0, true},

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reasons of the floors: what the command engine says, the modules that have tripped, hits that were lost
- * in the modules' FIFOs. One line a floor, which names its modules.
+ * Reasons of the floors: what the command engine says, the modules that have tripped or whose high voltage
+ * is low, hits that were lost in the modules' FIFOs. One line a floor, which names its modules.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/reasons.h"
+
+#define HV_LOW 0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
 
 /* Modules of a floor, as bits: "om0, om2"; as a pattern "floor3.om[02]", one alone "floor3.om2". */
 static void list_modules(uint32_t modules, char *text, size_t size)
@@ -227,12 +229,62 @@ static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 	reasons_add_parts(r, &w, text);
 }
 
+/* --- modules that see nothing --- */
+
+static bool is_on(struct station *s, const struct param *p, const char *sibling)
+{
+	const struct param *q = params_sibling(s->params, p, sibling);
+
+	return q && q->has_value && q->value != 0;
+}
+
+/* Powered, not tripped (that is a reason of its own), and far below what is set. */
+static bool hv_is_low(struct station *s, const struct param *p, uint64_t now_ns)
+{
+	return strcmp(p->kind->section, "om.hv") == 0 && p->link >= 0 && p->has_setpoint &&
+	       param_quality(p, now_ns) == PARAM_GOOD && p->value < HV_LOW * p->setpoint &&
+	       is_on(s, p, "power") && !is_on(s, p, "trip");
+}
+
+static void hv_reason(struct station *s, unsigned link, struct reasons *r)
+{
+	const struct config_link *c = &s->config.link[link];
+	struct what w = {.code = "hv-low"};
+	char object[24], names[200] = "", text[320], action[200];
+
+	for (unsigned n = 0; n < params_count(s->params); n++) {
+		const struct param *p = params_at(s->params, n);
+		size_t used = strlen(names);
+
+		if (p->link == (int)link && p->index < PARAM_OM_COUNT &&
+		    hv_is_low(s, p, r->now_ns)) {
+			w.parts |= 1u << p->index;
+			snprintf(names + used, sizeof(names) - used, "%som%u %.0f of %.0f V",
+				 used ? ", " : "", p->index, p->value, p->setpoint);
+		}
+	}
+	if (!w.parts) {
+		return;
+	}
+	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
+	snprintf(text, sizeof(text),
+		 "the high voltage is far below what is set, little is seen: %s", names);
+	snprintf(action, sizeof(action),
+		 "wait while it ramps: fcmctl get 'floor%u.om*.hv'; if it does not rise, look at "
+		 "power and trip, and tell the detector expert",
+		 c->floor);
+	w.object = object;
+	w.action = action;
+	reasons_add_parts(r, &w, text);
+}
+
 void reasons_floors(struct reasons *r)
 {
 	engine_all(r->station, r);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (r->station->link[link].enabled) {
 			hits_reason(r->station, link, r);
+			hv_reason(r->station, link, r);
 		}
 	}
 }

@@ -65,6 +65,7 @@ def trip_answered(t, st, om):
     code, out, err = st.ctl("action", f"{om.split('.')[0]}.*.clear_trip")
     t.check("the clear of all its floor's says where the HV goes", code == 0 and "6 of 6 done" in out and
             f"{om}.hv now goes to 1300.0 V, within" in out, (code, out, err))
+    sees(t, st, "hv-low", "tower1.floor2", 20)
     st.wait_for("the HV at its new set value", lambda: abs(value(f"{om}.hv") - 1300) < 3, 30)
 
 
