@@ -424,7 +424,8 @@ struct nanet3_stats {
 };
 
 /*
- * Requests. All are refused with ENODEV once the board is gone.
+ * Requests. All are refused with ENODEV once the board is gone. The device opens 64 times at once, then
+ * EMFILE.
  *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
  *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link

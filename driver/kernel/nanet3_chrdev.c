@@ -374,9 +374,12 @@ static int nanet3_open(struct inode *inode, struct file *file)
 		return PTR_ERR(c);
 	mutex_lock(&dev->mutex);
 	spin_lock(&dev->event_lock);
-	if (dev->state == NANET3_READY) {
+	if (dev->state == NANET3_READY && dev->stats.clients < NANET3_CLIENTS) {
 		list_add_tail(&c->list, &dev->clients);
+		dev->stats.clients++;
 		r = 0;
+	} else if (dev->state == NANET3_READY) {
+		r = -EMFILE;
 	}
 	spin_unlock(&dev->event_lock);
 	mutex_unlock(&dev->mutex);
@@ -412,6 +415,7 @@ static int nanet3_close(struct inode *inode, struct file *file)
 	nanet3_tx_forget(c);
 	spin_lock(&dev->event_lock);
 	list_del(&c->list);
+	dev->stats.clients--;
 	spin_unlock(&dev->event_lock);
 	mutex_unlock(&dev->mutex);
 	up_read(&dev->life);

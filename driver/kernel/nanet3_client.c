@@ -179,11 +179,11 @@ int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms)
  */
 struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *file)
 {
-	struct nanet3_client *c = kzalloc(sizeof(*c), GFP_KERNEL);
+	struct nanet3_client *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
 
 	if (!c)
 		return ERR_PTR(-ENOMEM);
-	c->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	c->sink = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	c->queue =
 		vmalloc_user(NANET3_QUEUE_EVENTS + NANET3_QUEUE_SIZE * sizeof(struct nanet3_event));
 	if (!c->sink || !c->queue) {

@@ -65,6 +65,7 @@ static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are
 #define NANET3_ID	    0x00334e4eu /* NANET3_REG_ID of a board that is there */
 #define NANET3_ALL_ONES	    0xffffffffu /* any register of one that is not */
 #define NANET3_BOARDS	    16u
+#define NANET3_CLIENTS	    64u	  /* open files of a board: each has a queue of 68 KiB */
 #define NANET3_QUEUE_SIZE   1024u /* events of a client's queue */
 #define NANET3_TX_SIZE	    1024u /* descriptors; a chunk of 4 MiB, and puts of as much */
 #define NANET3_SLOTS	    NANET3_TX_SIZE

@@ -75,7 +75,6 @@ const struct attribute_group *nanet3_groups[] = {
  */
 void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats)
 {
-	struct nanet3_client *c;
 	unsigned int i;
 
 	spin_lock(&dev->event_lock);
@@ -85,9 +84,6 @@ void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats)
 		ret_stats->links[i].interrupts = READ_ONCE(dev->vectors[i].interrupts);
 	}
 	ret_stats->control_interrupts = READ_ONCE(dev->vectors[NANET3_LINKS].interrupts);
-	ret_stats->clients = 0;
-	list_for_each_entry(c, &dev->clients, list)
-		ret_stats->clients++;
 	spin_unlock(&dev->event_lock);
 }
 

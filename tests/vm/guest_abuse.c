@@ -418,6 +418,26 @@ static void mappings_of_others(void **state)
 			 EPERM);
 }
 
+/* ------------------------------------------------------------------------ how many */
+
+static void emfile(void **state)
+{
+	int fds[200];
+	unsigned n = 0;
+
+	(void)state;
+	while (n < 200 && (fds[n] = open(guest_where(), O_RDWR | O_CLOEXEC)) >= 0) {
+		n++;
+	}
+	assert_int_equal(errno, EMFILE);
+	assert_in_range(n, 16, 199); /* of this board, not of this process */
+	close(fds[n - 1]);
+	fds[n - 1] = guest_open_raw();
+	while (n > 0) {
+		close(fds[--n]);
+	}
+}
+
 /* ------------------------------------------------------------------------ */
 
 static void nothing_has_changed(void **state)
@@ -457,6 +477,7 @@ int main(void)
 		GUEST_TEST(malformed_mappings),
 		GUEST_TEST(writable_where_it_must_not_be),
 		GUEST_TEST(mappings_of_others),
+		GUEST_TEST(emfile),
 		GUEST_TEST(nothing_has_changed),
 	};
 
