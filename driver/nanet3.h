@@ -420,7 +420,8 @@ struct nanet3_stats {
 	__u32 clients;
 	__u32 buffers;	    /* registered now */
 	__u64 pinned_pages; /* by them */
-	__u64 quarantined;  /* pages never given back: the board would not stop writing */
+	__u64 quarantined;  /* pages never given back, as a board would not stop writing: of all
+			     * boards, since the driver was loaded */
 };
 
 /*
@@ -449,7 +450,7 @@ struct nanet3_stats {
  *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
  *             UNCHECKED), EAGAIN TX ring full, or the source is being written to where DMA is bounced:
  *             nothing was posted, and the doorbell is rung for what MORE held back; E2BIG it will never fit
- *   STATS     counters since the driver was loaded; anyone
+ *   STATS     counters since the driver found the board, anew each time that it comes back; anyone
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
  */

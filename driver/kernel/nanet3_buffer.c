@@ -340,8 +340,8 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 	mmdrop(b->pin->mm);
 	spin_lock(&dev->event_lock);
 	dev->stats.pinned_pages -= b->pin->count;
-	dev->stats.quarantined += b->pin->count;
 	spin_unlock(&dev->event_lock);
+	atomic64_add(b->pin->count, &nanet3_quarantined);
 }
 
 /**

@@ -529,6 +529,7 @@ void nanet3_tx_forget(struct nanet3_client *c);
 
 /* nanet3_sysfs.c */
 extern const struct attribute_group *nanet3_groups[];
+extern atomic64_t nanet3_quarantined;
 void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats);
 void nanet3_extras_create(struct nanet3_dev *dev);
 void nanet3_extras_destroy(struct nanet3_dev *dev);

@@ -309,15 +309,11 @@ bool nanet3_link_wait_idle(struct nanet3_link *l)
  */
 void nanet3_link_quarantine(struct nanet3_link *l)
 {
-	struct nanet3_dev *dev = l->dev;
-
 	if (l->quarantined)
 		return;
 	l->quarantined = true;
-	dev_err(&dev->device, "link %u: DMA does not stop, its memory is lost\n", l->index);
-	spin_lock(&dev->event_lock);
-	dev->stats.quarantined += (u64)l->ring->depth * l->ring->buffer_stride / PAGE_SIZE;
-	spin_unlock(&dev->event_lock);
+	dev_err(&l->dev->device, "link %u: DMA does not stop, its memory is lost\n", l->index);
+	atomic64_add((u64)l->ring->depth * l->ring->buffer_stride / PAGE_SIZE, &nanet3_quarantined);
 }
 
 /* End DMA and ownership. What was completed before is in the ring's state. */

@@ -68,8 +68,11 @@ const struct attribute_group *nanet3_groups[] = {
 
 /* ------------------------------------------------------------------------ counters */
 
+/* Pages that boards never gave back: they outlive the boards. */
+atomic64_t nanet3_quarantined = ATOMIC64_INIT(0);
+
 /**
- * nanet3_stats_get() - the counters since the board was found
+ * nanet3_stats_get() - the counters since the board was found, pages in quarantine since the load
  * @dev: the board
  * @ret_stats: filled in
  */
@@ -85,6 +88,7 @@ void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats)
 	}
 	ret_stats->control_interrupts = READ_ONCE(dev->vectors[NANET3_LINKS].interrupts);
 	spin_unlock(&dev->event_lock);
+	ret_stats->quarantined = atomic64_read(&nanet3_quarantined);
 }
 
 static const char *const status_names[] = {

@@ -96,7 +96,8 @@ int nanet3_reg_read(struct nanet3 *b, uint32_t offset, uint32_t *ret_values, uns
 int nanet3_reg_write(struct nanet3 *b, uint32_t offset, uint32_t value);
 /* NANET3_LINK_RESET, NANET3_LINK_ALIGN or both. */
 int nanet3_link_command(struct nanet3 *b, unsigned link, uint32_t command);
-/* What the driver has counted since it was loaded. */
+/* What the driver has counted since it found the board; `quarantined`, of all boards, since it was
+ * loaded. */
 int nanet3_stats(struct nanet3 *b, struct nanet3_stats *ret_stats);
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
  * own, as the board is not what it was afterwards.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/vm/guest.h"
@@ -117,12 +118,43 @@ static void never_stops(void **state)
 	sound(OTHER);
 }
 
+static uint64_t can_open(void *context)
+{
+	struct nanet3 *b = NULL;
+
+	(void)context;
+	if (nanet3_open(guest_where(), &b) != 0) {
+		return 0;
+	}
+	nanet3_close(b);
+	return 1;
+}
+
+/* What is lost is lost until the machine is restarted, whatever becomes of the board. */
+static void told_beyond_the_board(void **state)
+{
+	struct nanet3 *b = guest_open();
+	uint64_t quarantined = guest_stats(b).quarantined;
+
+	(void)state;
+	guest_close(b);
+	assert_int_equal(system("echo 1 >/sys/class/nanet3/nanet3-0/device/remove && "
+				"echo 1 >/sys/bus/pci/rescan"),
+			 0);
+	guest_wait_for(can_open, NULL, 1, "the board is back");
+	b = guest_open();
+	assert_int_equal(guest_stats(b).quarantined, quarantined);
+	assert_true(quarantined > 0);
+	guest_close(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GUEST_TEST(stops_after_a_reset),
 		GUEST_TEST(reset_swallows_a_put),
 		GUEST_TEST(never_stops),
+		GUEST_TEST(told_beyond_the_board),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
