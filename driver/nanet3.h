@@ -448,8 +448,9 @@ struct nanet3_stats {
  *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board does not write there any
  *             more. While packets from or to it wait on the TX ring, its number is given to nobody
  *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
- *             UNCHECKED), EAGAIN TX ring full, or the source is being written to where DMA is bounced:
- *             nothing was posted, and the doorbell is rung for what MORE held back; E2BIG it will never fit
+ *             UNCHECKED), EAGAIN TX ring full, or the source is being written to where DMA is bounced
+ *             or an IOMMU translates: nothing was posted, and the doorbell is rung for what MORE held back;
+ *             E2BIG it will never fit
  *   STATS     counters since the driver found the board, anew each time that it comes back; anyone
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)

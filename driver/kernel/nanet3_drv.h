@@ -157,7 +157,8 @@ struct nanet3_pin {
  * @length: bytes
  * @table: bus addresses of the pages, for the board
  * @table_dma: bus address of @table
- * @need_sync: the pages are bounced: copy before and after a put
+ * @need_sync: the pages are bounced, or may be as far as we are told: copy before and
+ *	       after a put
  * @stuck: the board was stopped and would not let go of it
  * @parked: given back by its registrant, but packets on the TX ring still name it
  * @quarantined: the board would not let go of it: memory and number are never used again

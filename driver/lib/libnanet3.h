@@ -88,7 +88,8 @@ int nanet3_unregister_buffer(struct nanet3 *b, uint32_t buffer);
 /* Copy from one registered buffer into another, or within one, over the board's loop-back port.
  * Completions, both with the cookie: NANET3_EVENT_TX when it has left, NANET3_EVENT_PUT when it has
  * arrived; reason NANET3_TX_FAULT in either: not all of it did. -EAGAIN the TX ring is full, or the
- * source is being written to where DMA is bounced, -E2BIG it will never fit, -EINVAL outside of the buffers, -ENOENT not ours. */
+ * source is being written to where DMA is bounced or an IOMMU translates, -E2BIG it will never fit,
+ * -EINVAL outside of the buffers, -ENOENT not ours. */
 int nanet3_put(struct nanet3 *b, const struct nanet3_put *put);
 
 /* `count` registers (1..NANET3_REGS_MAX) from `offset` on; pairs are read consistently. */
