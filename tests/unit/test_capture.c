@@ -716,6 +716,15 @@ static void test_out_frames(void **state)
 	no_complaint();
 }
 
+static void wait_gone(struct capture_status *ret_status)
+{
+	do {
+		pump(20);
+		capture_get_status(P.capture, ret_status);
+	} while (!ret_status->board_gone);
+	pump(300); /* what was out comes back, and its rows are told */
+}
+
 /* The board goes and comes back: another epoch, nothing of the old one stays open. */
 static void test_board_gone(void **state)
 {
@@ -728,9 +737,7 @@ static void test_board_gone(void **state)
 	path_start(&c);
 	wait_frames(0, 10000);
 	host_end();
-	pump(300);
-	capture_get_status(P.capture, &s);
-	assert_true(s.board_gone);
+	wait_gone(&s);
 	assert_true(s.board_error < 0);
 	check_rows(0, &good, &lost);
 	assert_true(good > 9000); /* the last second is closed, cut as it is */
@@ -748,7 +755,7 @@ static void test_board_gone(void **state)
 	atomic_store(&P.mode, HOLD);
 	wait_frames(0, 800);
 	host_end();
-	pump(300);
+	wait_gone(&s);
 	atomic_store(&P.forget, 1);
 	host_begin(0x1, 1000, HOST_SPEED_REAL);
 	wait_frames(0, 800);
@@ -782,10 +789,7 @@ static void test_board_gone_backlog(void **state)
 	handed_over = s.links[0].ring_write * frames_per_buffer;
 	assert_true(cells_of(&s.links[0]) < handed_over);
 	host_end();
-	while (!s.board_gone) {
-		pump(20);
-		capture_get_status(P.capture, &s);
-	}
+	wait_gone(&s);
 	assert_int_equal(cells_of(&s.links[0]), handed_over);
 	atomic_store(&P.mode, ACK);
 	pump(300);
