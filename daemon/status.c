@@ -214,6 +214,21 @@ static json_t *value_json(const struct param *p, double value)
 	return json_number_or_null(value);
 }
 
+/* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. */
+static json_t *limits_json(const struct param_kind *k)
+{
+	bool set = k->access == PARAM_RW;
+	double low = set ? k->soft_min : k->alarm_min, high = set ? k->soft_max : k->alarm_max;
+	bool number = k->type == PARAM_FLOAT || k->type == PARAM_INT;
+
+	if (set ? !isfinite(low) || !isfinite(high)
+		: !number || (!isfinite(low) && !isfinite(high))) {
+		return json_null();
+	}
+	return json_pack("{s:o,s:o}", "low", json_number_or_null(low), "high",
+			 json_number_or_null(high));
+}
+
 json_t *status_param(const struct param *p)
 {
 	const struct param_kind *k = p->kind;
@@ -225,11 +240,8 @@ json_t *status_param(const struct param *p)
 			 p->has_value ? value_json(p, p->value) : json_null(), "setpoint",
 			 p->has_setpoint ? value_json(p, p->setpoint) : json_null(), "quality",
 			 param_quality_name(param_quality(p, now_mono_ns())), "age_s",
-			 age < 0 ? json_null() : json_real(age), "limits",
-			 k->access == PARAM_RW && isfinite(k->soft_min) && isfinite(k->soft_max)
-				 ? json_pack("{s:f,s:f}", "low", k->soft_min, "high", k->soft_max)
-				 : json_null(),
-			 "danger", param_danger_name(k->danger), "link",
+			 age < 0 ? json_null() : json_real(age), "limits", limits_json(k), "danger",
+			 param_danger_name(k->danger), "link",
 			 p->link < 0 ? json_null() : json_integer(p->link));
 }
 

@@ -18,9 +18,10 @@ static void limits_text(const json_t *p, char *buf, size_t size)
 		snprintf(buf, size, "-");
 		return;
 	}
-	snprintf(buf, size, "%s..%s",
-		 value_text(value_at(p, "limits.low"), VALUE_PLAIN, low, sizeof(low)),
-		 value_text(value_at(p, "limits.high"), VALUE_PLAIN, high, sizeof(high)));
+	value_text(value_at(p, "limits.low"), VALUE_PLAIN, low, sizeof(low));
+	value_text(value_at(p, "limits.high"), VALUE_PLAIN, high, sizeof(high));
+	snprintf(buf, size, "%s..%s", json_is_number(value_at(p, "limits.low")) ? low : "",
+		 json_is_number(value_at(p, "limits.high")) ? high : "");
 }
 
 /* As it is typed: a switch is on or off. */

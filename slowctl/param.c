@@ -263,7 +263,10 @@ static int not_found(const struct params *p, const char *name, struct sc_error *
 	const char *near = error ? nearest(p, name) : NULL;
 	char hint[128];
 
-	if (near) {
+	if (strpbrk(name, "*?[")) {
+		snprintf(hint, sizeof(hint),
+			 "* stays between dots: floor*.om*.trip, floor3.*, link*.phase.");
+	} else if (near) {
 		snprintf(hint, sizeof(hint), "Did you mean %s?", near);
 	} else {
 		snprintf(hint, sizeof(hint),

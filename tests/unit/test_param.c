@@ -76,6 +76,8 @@ static void test_names(void **state)
 	assert_int_equal(get(p, "tower2.floor3.om2.hv")->tower, 2);
 	assert_int_equal(params_find(p, "tower1.floor3.om2.vh", &found, &error), -ENOENT);
 	assert_non_null(strstr(error.hint, "tower1.floor3.om2.hv"));
+	assert_int_equal(params_find(p, "*.trip", &found, &error), -ENOENT);
+	assert_non_null(strstr(error.hint, "between dots"));
 	assert_int_equal(params_find(p, "", &found, &error), -ENOENT);
 	assert_int_equal(
 		params_find(
