@@ -25,6 +25,8 @@
 #define RETRY_NS	 500000000ull /* between two attempts to open a board that is gone */
 #define OPEN_ROWS_NS	 500000000ull
 #define SETTLING_TICK_NS 1000000ull
+#define SETTLING_IDLE_NS                                                                           \
+	100000000ull /* nothing has come back: who still had to acknowledge is not there */
 #define RUN_AHEAD_SLICES 2u
 #define SPANS_MOST	 (SETTLE_SPANS - SETTLE_SPANS / 8) /* the others: gaps and pieces of blocks */
 #define SECONDS_MOST	 (LEDGER_SECONDS - 2u)
@@ -98,6 +100,7 @@ static void take_settled(struct capture *c)
 		struct block *b = *place;
 
 		queue_release(c->settled);
+		c->returned_ns = c->now_ns;
 		out_settled(&c->links[b->header.link % NANET3_LINKS], b);
 		block_put(b);
 	}
@@ -396,9 +399,9 @@ static bool rings_have_room(const struct capture *c)
 }
 
 /*
- * Told to stop: no new data; what is out may still come back. It is not waited for longer than the rings
- * have room: a group that holds back its half of a ring because nobody is there would have us wait for nothing
- * until all links lose frames. What has not come back lingers in the rings with all the rest, and is sent
+ * Told to stop: no new data; what is out may still come back. It is waited for as long as some does, and the
+ * rings have room: a group that holds back its half of a ring because nobody is there would have us wait for
+ * nothing until all links lose frames. What has not come back lingers in the rings with all the rest, and is sent
  * again.
  */
 static void settle_down(struct capture *c)
@@ -406,7 +409,9 @@ static void settle_down(struct capture *c)
 	uint64_t by = atomic_load_explicit(&c->stop_by_ns, memory_order_relaxed);
 
 	tick(c, false);
-	while (blocks_out(c) > 0 && now_mono_ns() < by && rings_have_room(c)) {
+	c->returned_ns = c->now_ns;
+	while (blocks_out(c) > 0 && now_mono_ns() < by &&
+	       c->now_ns - c->returned_ns < SETTLING_IDLE_NS && rings_have_room(c)) {
 		sleep_until(now_mono_ns() + SETTLING_TICK_NS);
 		tick(c, false);
 	}

@@ -167,10 +167,10 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
 /* Claim the links (taking over what lingers) and start the thread. -EBUSY: another daemon owns a
  * link. */
 int capture_start(struct capture *c);
-/* Stop taking new data; the thread goes on settling until every block is back, `grace_ms` passed or a ring
- * is 5/8 full: a successor needs the rest. It keeps the owner pages, leaves the rings lingering, and ends. Returns when it has ended. The publisher
- * must still run, so that blocks come back; what it returns later is not charged: its frames are still
- * in the ring, beyond the cursor, for the successor. */
+/* Stop taking new data; the thread goes on settling until every block is back, none comes any more, `grace_ms`
+ * passed or a ring is 5/8 full: a successor needs the rest. It keeps the owner pages, leaves the rings
+ * lingering, and ends. Returns when it has ended. The publisher must still run, so that blocks come back; what
+ * it returns later is not charged: its frames are still in the ring, beyond the cursor, for the successor. */
 void capture_stop(struct capture *c, unsigned grace_ms);
 /* Frees the pool: only when the publisher's ZeroMQ context is terminated (publisher_stop). Takes what
  * is left in the queues of blocks. NULL is fine. */
