@@ -562,14 +562,15 @@ static uint64_t backlog(const struct link *l, uint64_t write)
  * one of the board's the gap's blocks are due all at once. Read in one go they would pile up with the
  * publisher and be dropped as if a consumer were slow. So they are read as fast as the consumers
  * acknowledge, with half of what a group may hold in flight. That is given up when it does not help:
- * when less than half a second's reading has shrunk the backlog, or the ring comes close to full by it.
+ * when less than half a second's reading has shrunk the backlog, or the ring comes close to full by it (by
+ * what is read and not settled, too: a group without a member settles nothing until its policy applies).
  * Then the groups' policy decides, as always.
  */
 static bool catches_up(struct link *l)
 {
 	const struct capture *c = l->capture;
 	uint64_t write = nanet3_write_position(c->board, l->number);
-	uint64_t unread = backlog(l, write);
+	uint64_t unread = backlog(l, write), used = write - l->release_position;
 	uint64_t almost_full = l->depth - l->depth / 16;
 
 	if (unread <= l->depth / 16) {
@@ -577,16 +578,17 @@ static bool catches_up(struct link *l)
 	} else if (!l->catch_up.on && !l->catch_up.given_up && unread > l->depth / 8) {
 		l->catch_up.on = true;
 		l->catch_up.unread = unread;
+		l->catch_up.used = used;
 		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
-	} else if (l->catch_up.on &&
-		   (c->now_ns >= l->catch_up.look_ns ||
-		    (unread > almost_full && l->catch_up.unread <= almost_full))) {
+	} else if (l->catch_up.on && used > almost_full && l->catch_up.used <= almost_full) {
+		l->catch_up.on = false;
+		l->catch_up.given_up = true;
+	} else if (l->catch_up.on && c->now_ns >= l->catch_up.look_ns) {
 		l->catch_up.on = unread < l->catch_up.unread;
 		l->catch_up.given_up = !l->catch_up.on;
-		if (c->now_ns >= l->catch_up.look_ns) {
-			l->catch_up.unread = unread;
-			l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
-		}
+		l->catch_up.unread = unread;
+		l->catch_up.used = used;
+		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
 	}
 	return l->catch_up.on;
 }

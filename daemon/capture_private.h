@@ -87,7 +87,8 @@ struct link {
 	bool dirty;	 /* the account has changed since the last commit */
 	struct {
 		bool on, given_up;
-		uint64_t unread, look_ns; /* completions, at the last look; the next one */
+		uint64_t unread, used; /* completions, at the last look: to be read; of the ring */
+		uint64_t look_ns;      /* the next one */
 	} catch_up;
 	uint64_t moved_ns; /* when the cursor moved last */
 	uint64_t sent;	   /* frames below may have been handed over */
