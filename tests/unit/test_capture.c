@@ -237,6 +237,7 @@ static void wait_frames(unsigned link, uint64_t frames)
 			fail_msg("no frames from link %u", link);
 		}
 	}
+	pump(0); /* what was reported before they came */
 }
 
 /* ----------------------------------------------------------------------------- begin and end */
