@@ -571,7 +571,7 @@ static bool catches_up(struct link *l)
 	const struct capture *c = l->capture;
 	uint64_t write = nanet3_write_position(c->board, l->number);
 	uint64_t unread = backlog(l, write), used = write - l->release_position;
-	uint64_t almost_full = l->depth - l->depth / 16;
+	uint64_t almost_full = l->depth - l->depth / 8; /* the rest is for what is read then */
 
 	if (unread <= l->depth / 16) {
 		l->catch_up.on = l->catch_up.given_up = false;
