@@ -5,7 +5,7 @@
  * Repeats, a `track` a stream of a floor and DMA epoch: of the last WINDOW sequences, what this handle
  * has had (`seen`), what the caller has acknowledged (`acked`), and what the daemon waits for an
  * acknowledgement of (`owed`). A repeat is always flagged RESENT. A number that comes again without the
- * flag is of another life of the board, whose counts begin anew when its driver does.
+ * flag is of another life of the board, whose counts begin anew when it is reset or without power.
  *
  * Gaps, a `line` a link and stream, whatever floor calls itself there: up to which frame blocks have
  * come. A link's blocks of one stream are sent to a member in order, but for what another member leaves

@@ -27,6 +27,9 @@ class Schema:
         jsonschema.Draft202012Validator.check_schema(self.whole)
         self.ops = list(self.whole["$defs"]["args"])
 
+    def reason_codes(self):
+        return set(self.whole["$defs"]["reason"]["properties"]["code"]["enum"])
+
     def _errors(self, where, value):
         schema = {"$schema": self.whole["$schema"], "$ref": "#/$defs/" + where, "$defs": self.whole["$defs"]}
         found = jsonschema.Draft202012Validator(schema).iter_errors(value)
@@ -81,8 +84,28 @@ def documented_ops():
     return ops
 
 
+def reason_codes():
+    """Reasons of status that the daemon's sources name literally (some come from tables or the engine)."""
+    codes = set()
+    for name in os.listdir(os.path.join(ROOT, "daemon")):
+        if name.endswith(".c"):
+            with open(os.path.join(ROOT, "daemon", name)) as f:
+                text = f.read()
+            codes |= set(re.findall(r'reasons_add\(\s*[^,;]+,\s*[^,;]+,\s*"([a-z-]+)"', text))
+            codes |= set(re.findall(r'\bcode = "([a-z-]+)"', text))
+    return codes
+
+
 def check_itself(schema):
     passed = failed = 0
+    known, said = schema.reason_codes(), reason_codes()
+    for code in sorted(said):
+        passed, failed = passed + (code in known), failed + (code not in known)
+        if code not in known:
+            print(f"reason {code}: control.schema.json does not know it")
+    if len(said) < 25:
+        failed += 1
+        print(f"only {len(said)} reasons found in daemon/*.c: has reasons_add() another name now?")
     documented = documented_ops()
     for op in sorted(documented | set(schema.ops)):
         good = op in documented and op in schema.ops
