@@ -214,6 +214,9 @@ def stopped_under_load(t):
     code = st.daemon.end(20)
     took = time.monotonic() - begin
     st.consumers["trigger-1"].signal(signal.SIGCONT)
+    # It reads what is left, and that the connection has ended in the middle of a block: libzmq 4.3.4 does not give
+    # back the parts of a message that a socket is closed in the middle of, which a sanitizer would call a leak.
+    time.sleep(1)
     t.check("ends with 0 within 10 s", code == 0 and took < 10, (code, took))
     ledger = t.account(st)
     drops = {x["group"] for x in ledger["losses"] if x["kind"] == "group"}
