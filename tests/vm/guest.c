@@ -195,6 +195,25 @@ void guest_wait_for(uint64_t (*value)(void *context), void *context, uint64_t le
 	}
 }
 
+uint64_t guest_can_open(void *context)
+{
+	struct nanet3 *b = NULL;
+
+	(void)context;
+	if (nanet3_open(guest_where(), &b) != 0) {
+		return 0;
+	}
+	nanet3_close(b);
+	return 1;
+}
+
+uint64_t guest_says_gone(void *context)
+{
+	uint32_t id;
+
+	return nanet3_reg_read(context, NANET3_REG_ID, &id, 1) == -ENODEV;
+}
+
 /* ------------------------------------------------------------------------ the reader */
 
 void guest_reader_init(struct guest_reader *r, unsigned link, uint64_t position)

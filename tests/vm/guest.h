@@ -52,6 +52,9 @@ struct nanet3_event guest_wait_event(struct nanet3 *b, enum nanet3_event_type ty
 /* Until `value(context)` is at least `least`; fails the test with `what` at the limit. */
 void guest_wait_for(uint64_t (*value)(void *context), void *context, uint64_t least,
 		    const char *what);
+/* For guest_wait_for(): whether the board opens, no context; whether the handle `context` says -ENODEV. */
+uint64_t guest_can_open(void *context);
+uint64_t guest_says_gone(void *context);
 
 /*
  * Reads a claimed link: every completion follows the one before without a hole, every frame is found,

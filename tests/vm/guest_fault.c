@@ -212,25 +212,6 @@ static void write_one(const char *path)
 	close(fd);
 }
 
-static uint64_t can_open(void *context)
-{
-	struct nanet3 *b = NULL;
-
-	(void)context;
-	if (nanet3_open(guest_where(), &b) != 0) {
-		return 0;
-	}
-	guest_close(b);
-	return 1;
-}
-
-static uint64_t says_gone(void *context)
-{
-	uint32_t id;
-
-	return nanet3_reg_read(context, NANET3_REG_ID, &id, 1) == -ENODEV;
-}
-
 /* Every request on a handle whose board is gone. */
 static void all_is_enodev(int fd)
 {
@@ -300,7 +281,7 @@ static void scan(void)
 		write_one("/sys/bus/pci/rescan");
 		guest_sleep_ms(200);
 	}
-	guest_wait_for(can_open, NULL, 1, "the board is back");
+	guest_wait_for(guest_can_open, NULL, 1, "the board is back");
 }
 
 /* Removal by the PCI core, which takes the driver off, and the bus scanned anew. */
@@ -317,7 +298,7 @@ static int plugged_in(void **state)
 	char remove[1024];
 
 	(void)state;
-	if (can_open(NULL)) {
+	if (guest_can_open(NULL)) {
 		return 0;
 	}
 	if (access(guest_where(), F_OK) == 0) {
@@ -405,7 +386,7 @@ static void gone_and_back(void **state)
 	pid = waiter();
 	guest_fault(watcher, MODEL_FAULT_GONE, 0, 400);
 	assert_int_equal(nanet3_claim(watcher, 1, 0, NULL), -ENODEV);
-	guest_wait_for(says_gone, h.b, 1, "ENODEV");
+	guest_wait_for(guest_says_gone, h.b, 1, "ENODEV");
 	all_is_enodev(fd);
 	assert_int_equal(guest_join(pid), 0);
 	look(&h);
@@ -430,7 +411,7 @@ static void starts_anew_unseen(void **state)
 	hold(&h);
 	guest_fault(h.b, MODEL_FAULT_GONE, 0, 5);
 	guest_sleep_ms(500);
-	guest_wait_for(says_gone, h.b, 1, "ENODEV");
+	guest_wait_for(guest_says_gone, h.b, 1, "ENODEV");
 	replug(remove);
 	let_go(&h);
 	back_as_new();
@@ -500,7 +481,7 @@ static void unbound_under_dma(void **state)
 	assert_int_equal(write(unbind, name, strlen(name)), strlen(name));
 	look(&h);
 	assert_int_equal(write(bind, name, strlen(name)), strlen(name));
-	guest_wait_for(can_open, NULL, 1, "the board is bound again");
+	guest_wait_for(guest_can_open, NULL, 1, "the board is bound again");
 	let_go(&h);
 	back_as_new();
 	close(unbind);

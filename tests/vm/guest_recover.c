@@ -28,25 +28,6 @@ static int write_to(const char *path, const char *text)
 	return r;
 }
 
-static uint64_t says_gone(void *context)
-{
-	uint32_t id;
-
-	return nanet3_reg_read(context, NANET3_REG_ID, &id, 1) == -ENODEV;
-}
-
-static uint64_t can_open(void *context)
-{
-	struct nanet3 *b = NULL;
-
-	(void)context;
-	if (nanet3_open(guest_where(), &b) != 0) {
-		return 0;
-	}
-	nanet3_close(b);
-	return 1;
-}
-
 static struct nanet3 *at_work(void)
 {
 	struct nanet3 *b = guest_open();
@@ -62,9 +43,9 @@ static void begins_anew(struct nanet3 *old)
 	struct nanet3 *b;
 	struct guest_reader r;
 
-	guest_wait_for(says_gone, old, 1, "ENODEV");
+	guest_wait_for(guest_says_gone, old, 1, "ENODEV");
 	assert_int_equal(nanet3_claim(old, 1, 0, NULL), -ENODEV);
-	guest_wait_for(can_open, NULL, 1, "open afterwards");
+	guest_wait_for(guest_can_open, NULL, 1, "open afterwards");
 	b = guest_open();
 	guest_claim(b, LINK);
 	guest_reader_init(&r, LINK, 0);
@@ -181,7 +162,7 @@ static void until_open(void (*recover)(void))
 	for (unsigned i = 0; i < 20; i++) {
 		recover();
 		for (unsigned n = 0; n < 30; n++) {
-			if (can_open(NULL)) {
+			if (guest_can_open(NULL)) {
 				return;
 			}
 			guest_sleep_ms(100);
@@ -205,8 +186,8 @@ static void gone_before_the_error(void **state)
 		struct nanet3 *b = at_work();
 
 		guest_fault(b, MODEL_FAULT_GONE, 0, 20);
-		guest_wait_for(says_gone, b, 1, "ENODEV");
-		assert_false(can_open(NULL));
+		guest_wait_for(guest_says_gone, b, 1, "ENODEV");
+		assert_false(guest_can_open(NULL));
 		until_open(recover[i]);
 		begins_anew(b);
 	}

@@ -118,18 +118,6 @@ static void never_stops(void **state)
 	sound(OTHER);
 }
 
-static uint64_t can_open(void *context)
-{
-	struct nanet3 *b = NULL;
-
-	(void)context;
-	if (nanet3_open(guest_where(), &b) != 0) {
-		return 0;
-	}
-	nanet3_close(b);
-	return 1;
-}
-
 /* What is lost is lost until the machine is restarted, whatever becomes of the board. */
 static void told_beyond_the_board(void **state)
 {
@@ -141,7 +129,7 @@ static void told_beyond_the_board(void **state)
 	assert_int_equal(system("echo 1 >/sys/class/nanet3/nanet3-0/device/remove && "
 				"echo 1 >/sys/bus/pci/rescan"),
 			 0);
-	guest_wait_for(can_open, NULL, 1, "the board is back");
+	guest_wait_for(guest_can_open, NULL, 1, "the board is back");
 	b = guest_open();
 	assert_int_equal(guest_stats(b).quarantined, quarantined);
 	assert_true(quarantined > 0);
