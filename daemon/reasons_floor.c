@@ -119,24 +119,33 @@ static void engine_reason(void *context, const struct engine_reason *e)
 	reasons_add(t->r, e->red, code, e->object, action, "%s", e->text);
 }
 
+/* About modules of a link's floor. */
+static void add_of_floor(struct reasons *r, unsigned link, struct what w, const char *text)
+{
+	const struct config_link *c = &r->station->config.link[link];
+	char object[24];
+
+	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
+	w.object = object;
+	reasons_add_parts(r, &w, text);
+}
+
 static void trip_reason(struct trips *t, unsigned link)
 {
 	const struct config_link *c = &t->r->station->config.link[link];
-	struct what w = {.red = true, .code = "hv-trip", .parts = t->modules[link]};
-	char object[24], modules[48], which[32], action[400], text[128];
+	char modules[48], which[32], action[400], text[128];
+	struct what w = {
+		.red = true, .code = "hv-trip", .action = action, .parts = t->modules[link]};
 
 	if (!w.parts) {
 		return;
 	}
-	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
 	list_modules(w.parts, modules, sizeof(modules));
 	module_pattern(c->floor, w.parts, which, sizeof(which));
 	name_objects(which, t->advice, action, sizeof(action));
 	snprintf(text, sizeof(text), "the high voltage has tripped on over-current and is off: %s",
 		 modules);
-	w.object = object;
-	w.action = action;
-	reasons_add_parts(t->r, &w, text);
+	add_of_floor(t->r, link, w, text);
 }
 
 static void engine_all(struct station *s, struct reasons *r)
@@ -200,9 +209,8 @@ void reasons_hits_over(const struct station *s, const char *object, char *text, 
 
 static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 {
-	const struct config_link *c = &s->config.link[link];
-	struct what w = {.code = "hits-lost"};
-	char object[24], names[160] = "", text[300], action[200];
+	char names[160] = "", text[300], action[200];
+	struct what w = {.code = "hits-lost", .action = action};
 	uint64_t sum = 0;
 
 	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
@@ -215,7 +223,6 @@ static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 	if (!sum) {
 		return;
 	}
-	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
 	snprintf(text, sizeof(text),
 		 "bioluminescence or rate too high: %llu hits lost by the modules' FIFOs in the "
 		 "last minute: %s",
@@ -223,10 +230,8 @@ static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 	snprintf(action, sizeof(action),
 		 "light passes by itself; if it stays: fcmctl get 'floor%u.om*.rate'; then raise "
 		 "the threshold of the loud ones, or lower their hv",
-		 c->floor);
-	w.object = object;
-	w.action = action;
-	reasons_add_parts(r, &w, text);
+		 s->config.link[link].floor);
+	add_of_floor(r, link, w, text);
 }
 
 /* --- modules that see nothing --- */
@@ -241,16 +246,15 @@ static bool is_on(struct station *s, const struct param *p, const char *sibling)
 /* Powered, not tripped (that is a reason of its own), and far below what is set. */
 static bool hv_is_low(struct station *s, const struct param *p, uint64_t now_ns)
 {
-	return strcmp(p->kind->section, "om.hv") == 0 && p->link >= 0 && p->has_setpoint &&
+	return strcmp(p->kind->section, "om.hv") == 0 && p->has_setpoint &&
 	       param_quality(p, now_ns) == PARAM_GOOD && p->value < HV_LOW * p->setpoint &&
 	       is_on(s, p, "power") && !is_on(s, p, "trip");
 }
 
 static void hv_reason(struct station *s, unsigned link, struct reasons *r)
 {
-	const struct config_link *c = &s->config.link[link];
-	struct what w = {.code = "hv-low"};
-	char object[24], names[200] = "", text[320], action[200];
+	char names[200] = "", text[320], action[200];
+	struct what w = {.code = "hv-low", .action = action};
 
 	for (unsigned n = 0; n < params_count(s->params); n++) {
 		const struct param *p = params_at(s->params, n);
@@ -266,16 +270,13 @@ static void hv_reason(struct station *s, unsigned link, struct reasons *r)
 	if (!w.parts) {
 		return;
 	}
-	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
 	snprintf(text, sizeof(text),
 		 "the high voltage is far below what is set, little is seen: %s", names);
 	snprintf(action, sizeof(action),
 		 "wait while it ramps: fcmctl get 'floor%u.om*.hv'; if it does not rise, look at "
 		 "power and trip, and tell the detector expert",
-		 c->floor);
-	w.object = object;
-	w.action = action;
-	reasons_add_parts(r, &w, text);
+		 s->config.link[link].floor);
+	add_of_floor(r, link, w, text);
 }
 
 void reasons_floors(struct reasons *r)
