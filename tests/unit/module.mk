@@ -81,7 +81,9 @@ $(eval $(call unit_test,test_ledger,tests/unit/test_ledger.c,data tdm,libisal))
 $(eval $(call unit_test,test_queue,tests/unit/test_queue.c,,))
 $(eval $(call unit_test,test_assemble,tests/unit/test_assemble.c,data tdm,libisal))
 $(eval $(call unit_test,test_settle,tests/unit/test_settle.c,data tdm,libisal))
-$(eval $(call unit_test,test_capture,$(addprefix tests/unit/,test_capture.c capture_rig.c floor_rig.c),\
+$(eval $(call unit_test,test_capture,$(addprefix tests/unit/,test_capture.c capture_path.c capture_rig.c floor_rig.c),\
+    data nanet3 emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_capture_killed,$(addprefix tests/unit/,test_capture_killed.c capture_path.c capture_rig.c floor_rig.c),\
     data nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))
 
