@@ -160,8 +160,9 @@ struct capture;
  * waits for places. */
 uint64_t capture_out_frames(uint64_t ring_frames, uint32_t block_frames);
 
-/* The four queues are the caller's: blocks (capture -> publisher, struct block *; NULL: no memory), settled (publisher ->
- * capture, struct block *), commands (main -> capture), reports (capture -> main, with eventfd). */
+/* The four queues are the caller's: blocks (capture -> publisher, struct block *; NULL: no memory), settled
+ * (publisher -> capture, struct block *), commands (main -> capture), reports (capture -> main, with
+ * eventfd). */
 int capture_create(const struct capture_config *config, struct queue *blocks, struct queue *settled,
 		   struct queue *commands, struct queue *reports, struct capture **ret_capture);
 /* Claim the links (taking over what lingers) and start the thread. -EBUSY: another daemon owns a

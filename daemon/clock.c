@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The clock's state machine: see clock.h for the states, clock_private.h for the idea of lines. Inputs
- * (clock_inputs.c) draw lines; after each, clock_evaluate() looks at all of them once and decides label, source and state.
+ * (clock_inputs.c) draw lines; after each, clock_evaluate() looks at all of them once and decides label,
+ * source and state.
  *
  * Who may do what to the running label:
  *   a source as good as the label's own, confirmed      agrees: confirm it; else relabel, new epoch

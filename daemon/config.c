@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading the configuration: file, drop-ins, overrides. libinih cuts lines into section, key and value; we feed it line by line, which is how a
- * mistake gets its line number. Mistakes are collected, reading goes on.
+ * Reading the configuration: file, drop-ins, overrides. libinih cuts lines into section, key and value; we
+ * feed it line by line, which is how a mistake gets its line number. Mistakes are collected, reading goes on.
  */
 #include "daemon/config_private.h"
 

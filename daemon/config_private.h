@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside of the configuration: the typed table (config_table.c), one value in and out (config_value.c),
- * reading (config.c), rules between values (config_rules.c) and printing (config_print.c). Nobody else includes this but its test.
+ * reading (config.c), rules between values (config_rules.c) and printing (config_print.c). Nobody else
+ * includes this but its test.
  */
 #ifndef DAEMON_CONFIG_PRIVATE_H
 #define DAEMON_CONFIG_PRIVATE_H

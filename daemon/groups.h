@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The groups of reserved consumers: who gets which block, who still owes an acknowledgement, who pays
- * when it takes too long (groups_policy.c). A state machine without I/O, clock or thread of its own: events go in by the
- * functions below, what is to be done comes out of groups_next(). The publisher thread owns it.
+ * The groups of reserved consumers: who gets which block, who still owes an acknowledgement, who pays when
+ * it takes too long (groups_policy.c). A state machine without I/O, clock or thread of its own: events go
+ * in by the functions below, what is to be done comes out of groups_next(). The publisher thread owns it.
  *
  *   offered -> WAITING -> FLIGHT -> acknowledged
  *                 ^         |  \--> dropped (the member keeps owing its acknowledgement: a zombie)

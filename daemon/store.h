@@ -5,11 +5,12 @@
  *   main --rows (queue)--> store thread --one transaction--> file (WAL, synchronous=FULL)
  *        <--done (queue, eventfd)--'
  *
- * Group commit: whatever has come is one transaction; at once when something in it is urgent, else
- * every 500 ms. A row that cannot be written (disk full, I/O error, locked) is kept in order and tried
- * again every second, up to a bound: beyond it snapshots that come again go first, then the oldest are given
- * up and counted; a row marked STORE_NOW_OR_NEVER is answered with a negative result instead. A row that breaks a constraint is answered
- * -EEXIST and dropped alone. The thread never ends by itself, and never blocks the main thread.
+ * Group commit: whatever has come is one transaction; at once when something in it is urgent, else every
+ * 500 ms. A row that cannot be written (disk full, I/O error, locked) is kept in order and tried again
+ * every second, up to a bound: beyond it snapshots that come again go first, then the oldest are given up
+ * and counted; a row marked STORE_NOW_OR_NEVER is answered with a negative result instead. A row that
+ * breaks a constraint is answered -EEXIST and dropped alone. The thread never ends by itself, and never
+ * blocks the main thread.
  *
  * When it has nothing else to do the thread rolls up what is old: a ledger's second that has become part of a
  * minute is closed for good, a row of it that comes later is written nowhere (and answered 0).

@@ -106,8 +106,8 @@ int store_read_session(struct store *s);
 /* When a daemon before us was alive last. */
 int store_read_alive(struct store *s);
 
-/* store_keep.c. Prepare: SQLite's result. Start: of the thread. Begin: a period from now. Step: to be called when keep.next_ns has
- * come; at most one short transaction. */
+/* store_keep.c. Prepare: SQLite's result. Start: of the thread. Begin: a period from now. Step: to be
+ * called when keep.next_ns has come; at most one short transaction. */
 int store_keep_prepare(struct store *s);
 void store_keep_unprepare(struct store *s);
 void store_keep_start(struct store *s);

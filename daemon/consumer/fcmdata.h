@@ -121,9 +121,9 @@ void fcmdata_release(struct fcmdata *h, const struct fcmdata_block *b);
 
 /*
  * What `key` names is processed: only that is delivered, for the daemon. Sent with others, at once when
- * enough of them wait, else by the next receive, alive or flush. Acknowledging twice, or what the daemon has meanwhile given to others, is
- * harmless: it is noted for `repeat`, and not sent. -EINVAL: a monitor acknowledges nothing. -EAGAIN: too
- * many wait and cannot be sent; nothing is noted, call again.
+ * enough of them wait, else by the next receive, alive or flush. Acknowledging twice, or what the daemon
+ * has meanwhile given to others, is harmless: it is noted for `repeat`, and not sent. -EINVAL: a monitor
+ * acknowledges nothing. -EAGAIN: too many wait and cannot be sent; nothing is noted, call again.
  */
 int fcmdata_ack(struct fcmdata *h, const struct fcm_ack *key);
 /* From the caller's own books, before receiving: an earlier life of this consumer had processed `key`,

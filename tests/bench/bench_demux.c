@@ -9,8 +9,9 @@
  * Both sides read the same frames: the daemon's a block (10 ms, and the buffer that ends it) of each of
  * four links in turn, as it does (capture_link.c, can_wait()); the copy's a buffer (2 ms) of each. Both
  * write to one block's worth of memory (10 ms of a floor) again and again: consumers acknowledge within
- * milliseconds, so the pool's memory is warm in the daemon too. They are timed in turn in one run; a ratio is copy time / demux time, the median of all rounds is printed. Ratios
- * survive a noisy machine, the absolute figures behind `#` do not.
+ * milliseconds, so the pool's memory is warm in the daemon too. They are timed in turn in one run; a ratio
+ * is copy time / demux time, the median of all rounds is printed. Ratios survive a noisy machine, the
+ * absolute figures behind `#` do not.
  *
  * `_as_it_comes` reads each buffer when it comes: then the frames of four links' blocks have left the
  * core's own cache when they are copied; the difference is what waiting for a whole block saves.

@@ -2,8 +2,9 @@
 /*
  * The command engine under a random campaign: words and answers lost, doubled, late and out of order, FCMs
  * that boot, fall mute or deaf, links that go away, a disk that refuses, and kill -9 of the daemon, all at
- * once. FCM_SEEDS=n runs more of it, FCM_SEED=n one again. At the end everything is healed, and then for every command of the journal: it has ended, it was
- * executed at most once, and what the journal says of it is true.
+ * once. FCM_SEEDS=n runs more of it, FCM_SEED=n one again. At the end everything is healed, and then for
+ * every command of the journal: it has ended, it was executed at most once, and what the journal says of it
+ * is true.
  */
 #include <setjmp.h>
 #include <stdarg.h>
