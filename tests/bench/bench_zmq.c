@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,6 +334,9 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (child == 0) {
+		/* As bench-consumer does: fcmdata(3), Memory. */
+		mallopt(M_MMAP_THRESHOLD, 32 << 20);
+		mallopt(M_TRIM_THRESHOLD, 256 << 20);
 		close(down[1]);
 		return receiver(&o, down[0], up[1]);
 	}
