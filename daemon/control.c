@@ -70,7 +70,9 @@ struct client {
 	bool waits;    /* for its turn */
 	bool reading;  /* its turn is now */
 	bool closing;  /* says its last word */
-	bool lost;     /* does not even read that */
+	bool ended;    /* says no more: what it has said is served still */
+	bool deaf;     /* takes no answer any more */
+	bool lost;     /* does not even read its last word */
 };
 
 struct control {
@@ -122,15 +124,21 @@ static void stand_in_line(struct client *cl)
 	}
 }
 
+/* Bytes of answers that it has yet to take. */
+static size_t unread(const struct client *cl)
+{
+	return cl->deaf ? 0 : evbuffer_get_length(bufferevent_get_output(cl->stream));
+}
+
 static void client_send(struct client *cl, json_t *message)
 {
 	struct evbuffer *out = bufferevent_get_output(cl->stream);
 	char *text = NULL;
 
-	if (evbuffer_get_length(out) > CONTROL_BACKLOG_MAX) {
+	if (unread(cl) > CONTROL_BACKLOG_MAX) {
 		cl->lost = true;
 		stand_in_line(cl);
-	} else {
+	} else if (!cl->deaf) {
 		text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	}
 	json_decref(message);
@@ -150,7 +158,8 @@ static void request_end(struct control_request *rq, json_t *message)
 	if (cl) {
 		cl->open--;
 		client_send(cl, message);
-		if (!cl->reading && evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
+		if (!cl->reading &&
+		    (cl->ended || evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0)) {
 			stand_in_line(cl); /* it may have waited for this end */
 		}
 	} else {
@@ -281,7 +290,7 @@ static void on_line(struct client *cl, const char *line, size_t length)
 static bool may_ask(const struct client *cl)
 {
 	return !cl->closing && !cl->lost && cl->open < REQUESTS_OPEN &&
-	       evbuffer_get_length(bufferevent_get_output(cl->stream)) <= ANSWERS_UNREAD;
+	       unread(cl) <= ANSWERS_UNREAD;
 }
 
 /* Serve what has come, a few requests. The client may be freed by it. */
@@ -305,9 +314,10 @@ static void turn(struct client *cl, uint64_t end_ns)
 		stand_in_line(cl);
 	} else if (may_ask(cl) && evbuffer_get_length(in) > CONTROL_LINE_MAX) {
 		cut_off(cl, "the message is longer than 1 MiB");
+	} else if (may_ask(cl) && cl->ended) {
+		cl->closing = true;
 	}
-	if (cl->lost ||
-	    (cl->closing && evbuffer_get_length(bufferevent_get_output(cl->stream)) == 0)) {
+	if (cl->lost || (cl->closing && unread(cl) == 0)) {
 		client_free(cl);
 	}
 }
@@ -355,15 +365,20 @@ static void on_written(struct bufferevent *stream, void *arg)
 	stand_in_line(arg);
 }
 
+/* One half has come to its end, and libevent has switched it off. What it has asked may stand in line
+ * still, and what is answered may have to get out. */
 static void on_event(struct bufferevent *stream, short what, void *arg)
 {
-	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT)) {
-		if (what & BEV_EVENT_EOF) {
-			/* It may have closed its own half only: what is answered still gets out. */
-			evbuffer_write(bufferevent_get_output(stream), bufferevent_getfd(stream));
-		}
-		client_free(arg);
+	struct client *cl = arg;
+
+	(void)stream;
+	if (what & BEV_EVENT_TIMEOUT) {
+		client_free(cl);
+		return;
 	}
+	cl->ended |= (what & BEV_EVENT_READING) != 0;
+	cl->deaf |= (what & BEV_EVENT_WRITING) != 0;
+	stand_in_line(cl);
 }
 
 static void name_peer(int fd, struct control_peer *ret_peer)
@@ -390,7 +405,7 @@ static struct client *idlest(struct control *c)
 	struct client *cl;
 
 	TAILQ_FOREACH (cl, &c->clients, link) {
-		if (cl->open == 0) {
+		if (cl->open == 0 && !cl->waits) {
 			return cl;
 		}
 	}
@@ -626,6 +641,7 @@ int control_tend(struct control *c)
 void control_close(struct control *c)
 {
 	struct control_request *rq;
+	struct evbuffer *out;
 	struct client *cl;
 
 	if (!c) {
@@ -639,8 +655,9 @@ void control_close(struct control *c)
 		/* What was said last must still get out: the socket buffer takes it, or nobody reads. The
 		 * analyzer does not see that TAILQ_REMOVE moved the head on. */
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-		bufferevent_flush(cl->stream, EV_WRITE, BEV_FLUSH);
-		evbuffer_write(bufferevent_get_output(cl->stream), bufferevent_getfd(cl->stream));
+		out = bufferevent_get_output(cl->stream);
+		evbuffer_unfreeze(out, 1); /* only the loop may take from it else */
+		evbuffer_write(out, bufferevent_getfd(cl->stream));
 		client_free(cl);
 	}
 	if (c->turns) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whose socket lies at the path: daemons that start at once, end late, were killed, and people who remove
- * files. Its conversations are test_control_attack.py's.
+ * files. And whoever asked is served, though the line is long and he does not wait. Its other
+ * conversations are test_control_attack.py's.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,7 +65,16 @@ static void slow(struct control_request *rq, json_t *args, void *context)
 	answer(rq, args, context);
 }
 
-static const struct control_op ops[] = {{"info", answer}, {"slow", slow}, {NULL, NULL}};
+static unsigned marks;
+
+static void mark(struct control_request *rq, json_t *args, void *context)
+{
+	marks++;
+	answer(rq, args, context);
+}
+
+static const struct control_op ops[] = {
+	{"info", answer}, {"slow", slow}, {"mark", mark}, {NULL, NULL}};
 
 static int open_at(const char *where, struct control **ret_control)
 {
@@ -281,6 +292,82 @@ static void test_crowd(void **state)
 	control_close(c);
 }
 
+static unsigned answers_at(int fd)
+{
+	char text[8192];
+	unsigned lines = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text, sizeof(text))) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			lines += text[i] == '\n';
+		}
+	}
+	return lines;
+}
+
+/* While a crowd keeps the line busy: who says all that he has to say and ends his half, or is gone at
+ * once, is served every line as well; and who still listens gets every answer, and the end. */
+static void test_ended(void **state)
+{
+	static const char slowly[] = "{\"v\":1,\"id\":1,\"op\":\"slow\"}\n";
+	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+	enum { CROWD = 12, LINES = 40 }; /* more than a turn's */
+	struct control *c = NULL;
+	struct control_stats stats;
+	int fd[CROWD], half, gone;
+
+	(void)state;
+	served = 0;
+	marks = 0;
+	assert_int_equal(open_at(path, &c), 0);
+	for (unsigned n = 0; n < CROWD; n++) {
+		fd[n] = connect_to(path);
+		assert_int_equal(write(fd[n], slowly, sizeof(slowly) - 1), sizeof(slowly) - 1);
+	}
+	half = connect_to(path);
+	gone = connect_to(path);
+	for (unsigned n = 0; n < LINES; n++) {
+		assert_int_equal(write(half, ask, sizeof(ask) - 1), sizeof(ask) - 1);
+		assert_int_equal(write(gone, ask, sizeof(ask) - 1), sizeof(ask) - 1);
+	}
+	assert_int_equal(write(half, "half a", 6), 6);
+	assert_int_equal(shutdown(half, SHUT_WR), 0);
+	close(gone);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		control_get_stats(c, &stats);
+	} while (served < CROWD || stats.clients > CROWD);
+	assert_int_equal(marks, 2 * LINES);
+	assert_int_equal(answers_at(half), LINES);
+	assert_int_equal(read(half, &stats, 1), 0);
+	close(half);
+	for (unsigned n = 0; n < CROWD; n++) {
+		close(fd[n]);
+	}
+	control_close(c);
+}
+
+/* What was answered last is sent before the server goes. */
+static void test_last_word(void **state)
+{
+	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+	struct control *c = NULL;
+	int fd;
+
+	(void)state;
+	marks = 0;
+	assert_int_equal(open_at(path, &c), 0);
+	fd = connect_to(path);
+	assert_int_equal(write(fd, ask, sizeof(ask) - 1), sizeof(ask) - 1);
+	while (marks == 0) {
+		event_base_loop(base, EVLOOP_ONCE);
+	}
+	control_close(c);
+	assert_int_equal(answers_at(fd), 1);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,7 +378,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_end, begin, end),
 		cmocka_unit_test_setup_teardown(test_removed, begin, end),
 		cmocka_unit_test_setup_teardown(test_crowd, begin, end),
+		cmocka_unit_test_setup_teardown(test_ended, begin, end),
+		cmocka_unit_test_setup_teardown(test_last_word, begin, end),
 	};
 
+	signal(SIGPIPE, SIG_IGN); /* as the daemon does */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
