@@ -22,17 +22,15 @@
 
 #include "daemon/clock_private.h"
 
-#define FRAMES TDM_FRAMES_PER_SECOND
-#define CORRECT_FACTOR                                                                             \
-	10u /* labels, x confirm, that it takes to overrule one that gpsd itself gave */
+#define FRAMES		  TDM_FRAMES_PER_SECOND
+#define CORRECT_FACTOR	  10u  /* labels, x confirm, that it takes to overrule one that gpsd gave */
 #define SYSTEM_NS	  10e6 /* uncertainty of a synchronised system clock, without PPS */
 #define LEAP_SETTLED_NS	  (60 * CLOCK_SECOND_NS)
 #define PROVISIONAL_NS	  1e9
 #define SYSTEM_DIFFERS_NS 3000000000ull /* less is a host held up, or a leap second being stepped */
-#define SYSTEM_SECOND_NS                                                                           \
-	500000000ll /* nearer than this it names a second, however strict the tolerance */
-#define SYSTEM_SIDES_NS	 3000000000ull /* one reading that a busy host delayed changes no side */
-#define HOLDOVER_NEWS_NS 1000000000ull /* uncertainty alone is news once a second */
+#define SYSTEM_SECOND_NS  500000000ll	/* nearer it names a second, however strict the tolerance */
+#define SYSTEM_SIDES_NS	  3000000000ull /* one reading that a busy host delayed changes no side */
+#define HOLDOVER_NEWS_NS  1000000000ull /* uncertainty alone is news once a second */
 
 const char *clock_state_name(enum clock_state state)
 {
@@ -85,6 +83,7 @@ void clock_void(struct clock *c, const char *why)
 	c->system_minus_label_ns = INT64_MIN;
 	c->system_differs_ns = 0;
 	c->system_sides_ns = 0;
+	c->contradictions = 0;
 }
 
 static void confirm_label(struct clock *c, enum label_source source, uint64_t when_ns,
@@ -224,8 +223,7 @@ static bool consider(struct clock *c, enum label_source source, const struct clo
 	return true;
 }
 
-/* How far the system clock may be from a label that it sides with, ns. */
-static int64_t side_ns(const struct clock *c)
+int64_t clock_side_ns(const struct clock *c)
 {
 	int64_t tolerance_ns = c->config.system_tolerance_ms * 1000000ll;
 
@@ -235,7 +233,7 @@ static int64_t side_ns(const struct clock *c)
 void clock_note_side(struct clock *c)
 {
 	if (c->system_synced && c->config.system_tolerance_ms && !c->emulated &&
-	    clock_has_label(c) && llabs(c->system_minus_label_ns) <= side_ns(c)) {
+	    clock_has_label(c) && llabs(c->system_minus_label_ns) <= clock_side_ns(c)) {
 		c->system_sides_ns = c->now_ns;
 	}
 }
@@ -253,7 +251,7 @@ enum clock_denial clock_denies(const struct clock *c, int64_t offset)
 	if (!clock_has_label(c)) {
 		return c->system_synced && c->config.system_tolerance_ms &&
 				       clock_within(c->board_ns, CLOCK_BOARD_FRESH_NS, c->now_ns) &&
-				       llabs(clock_line_minus_system(c, offset)) > side_ns(c)
+				       llabs(clock_line_minus_system(c, offset)) > clock_side_ns(c)
 			       ? CLOCK_DENIED_BY_SYSTEM
 			       : CLOCK_NOT_DENIED;
 	}
@@ -265,7 +263,7 @@ enum clock_denial clock_denies(const struct clock *c, int64_t offset)
 	}
 	/* Nearer to the label than this, the system clock cannot tell the two apart. */
 	return clock_within(c->system_sides_ns, SYSTEM_SIDES_NS, c->now_ns) &&
-			       llabs(offset - clock_label_offset(c)) >= 2 * side_ns(c)
+			       llabs(offset - clock_label_offset(c)) >= 2 * clock_side_ns(c)
 		       ? CLOCK_DENIED_BY_SYSTEM
 		       : CLOCK_NOT_DENIED;
 }

@@ -222,7 +222,6 @@ static void board_anew(struct clock *c)
 	c->pps_seen = false;
 	c->board_seen = false;
 	c->last_pps_ns = 0;
-	c->contradictions = 0;
 }
 
 static void count_was_moved(struct clock *c, uint64_t count, uint64_t now_ns)
@@ -231,7 +230,6 @@ static void count_was_moved(struct clock *c, uint64_t count, uint64_t now_ns)
 	int64_t tai_ns;
 
 	clock_reset_tracks(c);
-	c->contradictions = 0;
 	if (!clock_has_label(c)) {
 		return;
 	}

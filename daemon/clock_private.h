@@ -15,9 +15,9 @@
 
 #define CLOCK_SECOND_NS 1000000000ll
 #define CLOCK_NO_OFFSET INT64_MIN
-#define CLOCK_BOARD_FRESH_NS                                                                       \
-	2000000000ull /* so long the host's clock can be told from its last reading */
-#define CLOCK_PPS_REACH_NS 900000000ull /* a TPV belongs to the PPS at most this long before it */
+/* So long the host's clock can be told from its last reading. */
+#define CLOCK_BOARD_FRESH_NS 2000000000ull
+#define CLOCK_PPS_REACH_NS   900000000ull /* a TPV belongs to the PPS at most this long before it */
 
 /* A line that a source draws, and how often it was confirmed. */
 struct clock_line {
@@ -46,7 +46,7 @@ void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, uint
 const struct clock_line *clock_track_best(const struct clock_track *t, uint32_t confirm,
 					  uint64_t stale_ns, uint64_t now_ns);
 
-enum clock_reject { CLOCK_REJECT_NONE, CLOCK_REJECT_EARLY, CLOCK_REJECT_FAR, CLOCK_REJECT_OTHER };
+enum clock_reject { CLOCK_REJECT_NONE, CLOCK_REJECT_EARLY, CLOCK_REJECT_FAR };
 
 struct clock {
 	struct clock_config config;
@@ -141,6 +141,8 @@ static inline int64_t clock_label_offset(const struct clock *c)
 				  : CLOCK_NO_OFFSET;
 }
 
+/* How far the system clock may be from a label that it sides with, ns. */
+int64_t clock_side_ns(const struct clock *c);
 /* Why `offset` does not become the label, however long gpsd keeps to it. */
 enum clock_denial { CLOCK_NOT_DENIED, CLOCK_DENIED_BY_SYSTEM, CLOCK_DENIED_BY_LEAPS };
 enum clock_denial clock_denies(const struct clock *c, int64_t offset);

@@ -72,15 +72,21 @@ static void say_date(char *text, size_t size, int64_t utc_s)
 /* Gpsd and the running label contradict each other: with whom is the system clock? */
 static const char *system_side(const struct clock *c)
 {
-	int64_t ahead_ns = c->system_minus_label_ns;
+	int64_t ahead_ns = c->system_minus_label_ns, side_ns = clock_side_ns(c);
+	bool with_label, with_gpsd;
 
 	if (!c->system_synced || ahead_ns == INT64_MIN) {
 		return "the system clock is not synchronised and proves nothing";
 	}
-	if (llabs(ahead_ns) < CLOCK_SECOND_NS / 2) {
+	with_label = llabs(ahead_ns) <= side_ns;
+	with_gpsd = llabs(ahead_ns - c->gps_minus_board_ns) <= side_ns;
+	if (with_label && with_gpsd) {
+		return "the synchronised system clock is within its tolerance of both";
+	}
+	if (with_label) {
 		return "the synchronised system clock sides with the time in use";
 	}
-	if (llabs(ahead_ns - c->gps_minus_board_ns) < CLOCK_SECOND_NS / 2) {
+	if (with_gpsd) {
 		return "the synchronised system clock sides with gpsd";
 	}
 	return "the synchronised system clock sides with neither";

@@ -293,6 +293,23 @@ static void jump_told(void **state)
 	assert_non_null(strstr(words, "not synchronised and proves nothing, 2.000000 s behind"));
 	teardown(&w);
 
+	/* It sides with what it tolerates, in words and deeds; with both, it decides nothing. */
+	for (unsigned n = 0; n < 2; n++) {
+		setup(&w);
+		clock_destroy(w.clock);
+		w.config.system_tolerance_ms = 2000;
+		w.clock = clock_create(&w.config);
+		w.system_synced = true;
+		w.system_error_ns = 1200000000;
+		run_until(&w, CLOCK_LOCKED, 60);
+		run(&w, 10);
+		w.gps_error_s = n ? 2 : 7;
+		run_until(&w, CLOCK_FAULT, 30);
+		assert_words(&w, n ? "within its tolerance of both" : "sides with the time in use",
+			     n ? "if gpsd keeps to it" : "not relabelled while");
+		teardown(&w);
+	}
+
 	/* Half a second off is tolerated, a hair more for long is not; 0 switches it off. */
 	for (unsigned n = 0; n < 3; n++) {
 		setup(&w);
@@ -401,6 +418,29 @@ static void late_reports(void **state)
 		assert_int_equal(view(&w).label.time_epoch, 1);
 		teardown(&w);
 	}
+
+	/* A label that was kept in doubt becomes too uncertain: what is in doubt then is gpsd's, as a first
+	 * one. */
+	setup(&w);
+	w.system_synced = true;
+	clock_destroy(w.clock);
+	w.config.system_clock = false;
+	w.config.holdover_ppb = 10000;
+	w.clock = clock_create(&w.config);
+	run_until(&w, CLOCK_LOCKED, 60);
+	w.gps_error_s = 2;
+	run_until(&w, CLOCK_FAULT, 30);
+	assert_int_equal(view(&w).voids, 0);
+	while (view(&w).voids == 0) {
+		run(&w, 1);
+	}
+	assert_int_equal(view(&w).label.state, CLOCK_ACQUIRING);
+	run(&w, 20);
+	assert_int_equal(view(&w).label.state, CLOCK_ACQUIRING);
+	assert_words(&w, "gpsd is 2 s ahead of the synchronised", "system_tolerance_ms");
+	w.gps_error_s = 0;
+	run_until(&w, CLOCK_LOCKED, 60);
+	teardown(&w);
 
 	/* A label that runs: a second late for long does not move it against the system clock. */
 	setup(&w);
