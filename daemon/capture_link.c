@@ -293,8 +293,8 @@ int link_begin(struct link *l, bool taken_over)
 		l->sent = owner_sent(l->page);
 		l->resent_below = l->sent;
 	} else {
-		owner_format(l->page, &l->owner, l->dma_epoch);
 		fresh_account(l, &account);
+		owner_format(l->page, &l->owner, l->dma_epoch, &account);
 	}
 	settle_begin(l->settle, l->dma_epoch, &account);
 	if (loaded == 0) {

@@ -53,7 +53,7 @@ struct page {
 	uint32_t block_frames, gap_frames;
 	uint8_t groups, group_streams[GROUPS_MAX], reserved[3];
 	uint32_t dma_epoch;
-	uint32_t head_crc; /* of the above */
+	uint32_t head_crc; /* of the above; 0: they are being adopted */
 	uint32_t reserved1;
 	_Atomic uint64_t active; /* 0 or 1 */
 	_Atomic uint64_t sent;
@@ -77,6 +77,12 @@ static uint32_t crc_of(const void *bytes, size_t length)
 	return crc ? crc : 1;
 }
 
+/* No store is moved over this. */
+static void in_order(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 static void make_head(struct page *head, const struct owner_config *config, uint32_t dma_epoch)
 {
 	head->magic = MAGIC;
@@ -89,15 +95,16 @@ static void make_head(struct page *head, const struct owner_config *config, uint
 	head->head_crc = crc_of(head, offsetof(struct page, head_crc));
 }
 
-void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch)
+void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch,
+		  const struct owner_account *account)
 {
 	struct page *p = page;
-	struct owner_account none;
 
-	memset(&none, 0, sizeof(none));
 	memset(p, 0, sizeof(*p));
-	owner_commit(page, &none);
+	in_order();
 	make_head(p, config, dma_epoch);
+	in_order();
+	owner_commit(page, account); /* killed before: no copy is whole */
 }
 
 /* A whole page of this DMA epoch, of whatever configuration. The active copy. */
@@ -111,7 +118,8 @@ static int check(const struct page *p, uint32_t dma_epoch, const struct owner_ac
 	if (p->magic != MAGIC || p->version != VERSION) {
 		return -EPROTO;
 	}
-	if (p->head_crc != crc_of(p, offsetof(struct page, head_crc)) || active > 1 ||
+	if ((p->head_crc != 0 && p->head_crc != crc_of(p, offsetof(struct page, head_crc))) ||
+	    active > 1 ||
 	    p->copies[active].crc !=
 		    crc_of(&p->copies[active].account, sizeof(p->copies[active].account))) {
 		return -EBADMSG;
@@ -135,7 +143,9 @@ int owner_load(const void *page, const struct owner_config *config, uint32_t dma
 	}
 	memset(&wanted, 0, offsetof(struct page, active));
 	make_head(&wanted, config, dma_epoch);
-	if (memcmp(page, &wanted, offsetof(struct page, dma_epoch)) != 0) {
+	/* Killed in owner_adopt(): which of its words the head has is not known. */
+	if (((const struct page *)page)->head_crc == 0 ||
+	    memcmp(page, &wanted, offsetof(struct page, dma_epoch)) != 0) {
 		return -EREMCHG;
 	}
 	*ret_account = *account;
@@ -187,7 +197,10 @@ int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoc
 	/* Blocks and pairs are others: what was acknowledged beyond the cursor is sent again. */
 	memset(mine.acked, 0, sizeof(mine.acked));
 	forget_groups(p, config);
-	owner_commit(page, &mine); /* killed here: adopted once more, the same */
+	in_order();
+	p->head_crc = 0; /* killed from here on: adopted once more, the same */
+	in_order();
+	owner_commit(page, &mine);
 	make_head(p, config, dma_epoch);
 	*ret_account = mine;
 	return 0;
@@ -203,7 +216,7 @@ void owner_commit(void *page, const struct owner_account *account)
 	copy->crc = crc_of(account, sizeof(*account));
 	atomic_store_explicit(&p->active, other, memory_order_release);
 	/* Whatever relies on the commit (a release, a hand-over) comes behind it. */
-	atomic_signal_fence(memory_order_seq_cst);
+	in_order();
 }
 
 void owner_set_sent(void *page, uint64_t frame)
@@ -211,7 +224,7 @@ void owner_set_sent(void *page, uint64_t frame)
 	struct page *p = page;
 
 	atomic_store_explicit(&p->sent, frame, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst);
+	in_order();
 }
 
 uint64_t owner_sent(const void *page)
@@ -300,7 +313,7 @@ void owner_unpack_stream(const struct owner_stream_row *row, uint32_t dma_epoch,
 static void empty(_Atomic uint32_t *crc)
 {
 	atomic_store_explicit(crc, 0, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst);
+	in_order();
 }
 
 bool owner_keep_link(void *page, const struct ledger_link_row *row)

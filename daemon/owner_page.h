@@ -82,11 +82,13 @@ struct owner_account {
 	uint64_t acked[OWNER_ACKED];
 };
 
-/* A fresh account in a fresh page. */
-void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch);
+/* A fresh page with this account. Of no use (-EBADMSG and the like) until all of it is there. */
+void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch,
+		  const struct owner_account *account);
 /*
  * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version; -ESTALE: of
- * another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with another configuration. The page is not changed.
+ * another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with another configuration, or its owner died while he
+ * adopted it. The page is not changed.
  */
 int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
 	       struct owner_account *ret_account);

@@ -20,6 +20,7 @@ static const struct owner_config config = {
 	.group_streams = {1, 2},
 };
 
+static const struct owner_account none;
 static uint8_t page[NANET3_PAGE], before[NANET3_PAGE], after[NANET3_PAGE];
 
 /* An account that tells which it is, everywhere. */
@@ -46,7 +47,7 @@ static void test_life(void **state)
 	assert_int_equal(owner_load(page, &config, 3, &a), -ENODATA);
 	memset(page, 0xff, sizeof(page)); /* garbage of another program */
 	assert_int_equal(owner_load(page, &config, 3, &a), -EPROTO);
-	owner_format(page, &config, 3);
+	owner_format(page, &config, 3, &none);
 	assert_int_equal(owner_load(page, &config, 3, &a), 0);
 	assert_int_equal(a.cursor.count, 0);
 	for (unsigned n = 1; n < 50; n++) {
@@ -66,7 +67,7 @@ static void test_no_use(void **state)
 	struct owner_account a = account(1);
 
 	(void)state;
-	owner_format(page, &config, 3);
+	owner_format(page, &config, 3, &none);
 	owner_commit(page, &a);
 	assert_int_equal(owner_load(page, &config, 4, &a), -ESTALE);
 	other.block_frames = 40;
@@ -96,7 +97,7 @@ static void test_death_in_commit(void **state)
 	for (unsigned parity = 0; parity < 2; parity++) {
 		size_t first = NANET3_PAGE, last = 0, active = 0;
 
-		owner_format(page, &config, 3);
+		owner_format(page, &config, 3, &none);
 		for (unsigned i = 0; i <= parity; i++) {
 			owner_commit(page, &old);
 		}
@@ -138,7 +139,7 @@ static void test_damage(void **state)
 	unsigned found = 0;
 
 	(void)state;
-	owner_format(page, &config, 3);
+	owner_format(page, &config, 3, &none);
 	owner_commit(page, &a); /* now copy 0 is in force */
 	owner_commit(page, &a);
 	memcpy(before, page, sizeof(page));
@@ -206,7 +207,7 @@ static void test_kept_rows(void **state)
 					   .outcome = {0, 8000, 10, 20, 30, 40, 50}};
 
 	(void)state;
-	owner_format(page, &config, 3);
+	owner_format(page, &config, 3, &none);
 	for (unsigned n = 20; n > 14; n--) {
 		link.second = n;
 		stream.second = n;
@@ -276,7 +277,7 @@ static void test_kept_losses(void **state)
 	bool gave_way;
 
 	(void)state;
-	owner_format(page, &config, 3);
+	owner_format(page, &config, 3, &none);
 	for (unsigned n = 0; n < OWNER_LOSSES; n++) {
 		loss.first = (1ull << 40) + n;
 		loss.next = loss.first + 100 + n;
@@ -328,7 +329,7 @@ static void test_adopt(void **state)
 	bool gave_way;
 
 	(void)state;
-	owner_format(page, &config, 3);
+	owner_format(page, &config, 3, &none);
 	owner_set_sent(page, 77);
 	a.stream_rows = 2;
 	a.stream_row[0].group = 1;
@@ -363,12 +364,61 @@ static void test_adopt(void **state)
 	assert_memory_equal(&a, &b, sizeof(a));
 }
 
+/*
+ * A death while a page is adopted: the account behind the switch is the new one already, the head is not. With
+ * whatever of the head written, and in whatever order, it is adopted once more, the same.
+ */
+static void test_death_in_adopt(void **state)
+{
+	struct owner_config other = config;
+	struct owner_account a = account(1), b;
+	const size_t head = 28, head_crc = head; /* bytes of it, and where its CRC lies */
+
+	(void)state;
+	other.block_frames = 40;
+	other.gap_frames = 800;
+	other.groups = 1;
+	other.group_streams[1] = 0;
+	owner_format(page, &config, 3, &none);
+	owner_commit(page, &a);
+	memcpy(before, page, sizeof(page));
+	assert_int_equal(owner_adopt(page, &other, 3, &b), 0);
+	memcpy(after, page, sizeof(page));
+	assert_int_not_equal(memcmp(before + head_crc, after + head_crc, 4), 0);
+	for (size_t cut = 0; cut <= 2 * head; cut++) {
+		/* From the first byte on, or up to the last. */
+		size_t from = cut <= head ? 0 : cut - head, to = cut <= head ? cut : head;
+
+		memcpy(page, after, sizeof(page));
+		memcpy(page, before, head);
+		memcpy(page + from, after + from, to - from);
+		memset(page + head_crc, 0, 4);
+		assert_int_equal(owner_load(page, &other, 3, &b), -EREMCHG);
+		assert_int_equal(owner_load(page, &config, 3, &b), -EREMCHG);
+		assert_int_equal(owner_load(page, &config, 4, &b), -ESTALE);
+		assert_int_equal(owner_adopt(page, &other, 3, &b), 0);
+		assert_int_equal(b.cursor.count, a.cursor.count);
+		assert_int_equal(b.acked[0], 0);
+		assert_int_equal(owner_load(page, &other, 3, &a), 0);
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+	/* Before the switch it is the old one's. */
+	memcpy(page, before, sizeof(page));
+	memset(page + head_crc, 0, 4);
+	assert_int_equal(owner_adopt(page, &other, 3, &b), 0);
+	assert_int_equal(b.cursor.count, a.cursor.count);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),	    cmocka_unit_test(test_no_use),
-		cmocka_unit_test(test_adopt),	    cmocka_unit_test(test_death_in_commit),
-		cmocka_unit_test(test_damage),	    cmocka_unit_test(test_kept_rows),
+		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_no_use),
+		cmocka_unit_test(test_adopt),
+		cmocka_unit_test(test_death_in_adopt),
+		cmocka_unit_test(test_death_in_commit),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_kept_rows),
 		cmocka_unit_test(test_kept_losses),
 	};
 
