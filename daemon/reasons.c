@@ -116,14 +116,12 @@ static void forget_gone(struct reasons *r)
 			continue;
 		}
 		if (e->told && !quiet(e->code)) {
-			snprintf(text, sizeof(text), "is over, after %.1f s",
-				 (double)(e->seen_ns - e->since_ns) / 1e9);
-			if (strcmp(e->code, "consumer-lag") == 0 && unattended(s, e->object)) {
-				snprintf(text, sizeof(text),
-					 "is over, after %.1f s: the consumer is gone, not "
-					 "caught up",
-					 (double)(e->seen_ns - e->since_ns) / 1e9);
-			}
+			bool gone =
+				strcmp(e->code, "consumer-lag") == 0 && unattended(s, e->object);
+
+			snprintf(text, sizeof(text), "is over, after %.1f s%s",
+				 (double)(e->seen_ns - e->since_ns) / 1e9,
+				 gone ? ": the consumer is gone, not caught up" : "");
 			if (strcmp(e->code, "hits-lost") == 0) {
 				reasons_hits_over(s, e->object, text, sizeof(text));
 			}
@@ -534,14 +532,13 @@ static bool all_lag(const struct publisher_status *p)
 static const char *slowest(const struct publisher_status *p, unsigned group, char *text,
 			   size_t size)
 {
-	uint64_t oldest_ns = 0;
+	const struct publisher_group_status *g = &p->group[group];
 
 	*text = '\0';
 	for (unsigned n = 0; n < p->members; n++) {
 		const struct publisher_member_status *m = &p->member[n];
 
-		if (strcmp(m->group, p->group[group].name) == 0 && m->oldest_ns > oldest_ns) {
-			oldest_ns = m->oldest_ns;
+		if (strcmp(m->group, g->name) == 0 && m->oldest_ns == g->oldest_ns) {
 			snprintf(text, size, ": %s holds it", m->name);
 		}
 	}

@@ -138,6 +138,7 @@ static void refuse(struct recorder *r, const struct recorder_order *order,
 
 static void order_start(struct recorder *r, struct recorder_order *order)
 {
+	const struct record_spec *about = &order->spec; /* whose trouble it is */
 	struct record_dir *recording = NULL;
 	struct recorder_trouble t;
 
@@ -149,12 +150,13 @@ static void order_start(struct recorder *r, struct recorder_order *order)
 	t = recorder_look_for_room(r);
 	if (t.error == 0) {
 		t.error = seal(r);
+		about = t.error < 0 ? record_dir_spec(r->unsealed) : about;
 	}
 	if (t.error == 0) {
 		t.error = record_dir_create(&r->config.place, &order->spec, &recording);
 	}
 	if (t.error < 0) {
-		refuse(r, order, t, r->unsealed ? record_dir_spec(r->unsealed) : &order->spec);
+		refuse(r, order, t, about);
 		return;
 	}
 	begin(r, recording, order->number);

@@ -83,6 +83,7 @@
 	" SELECT (SELECT min(parameter) FROM sample s WHERE s.parameter > p.parameter) FROM p"     \
 	" WHERE p.parameter IS NOT NULL)"
 
+_Static_assert(NANET3_LINKS == 4, "phases: VALUES and IN name them all");
 static const struct rule {
 	const char *name;
 	size_t days; /* where struct store_config has its age in days; 0 there: for ever */
@@ -318,7 +319,9 @@ static bool clock_is_right(struct store *s, int64_t *ret_utc_ns)
 	s->keep.clock_wrong = !right;
 	pthread_mutex_lock(&s->lock);
 	s->status.keep_failing = !right;
-	if (llabs(moved) >= CLOCK_MOVED_NS) {
+	if (right) {
+		s->status.keep_error_text[0] = '\0';
+	} else if (llabs(moved) >= CLOCK_MOVED_NS) {
 		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
 			 "the system clock has moved by %.1f hours since the daemon's start",
 			 (double)moved / (double)HOUR_NS);

@@ -273,19 +273,26 @@ static void test_no_room(void **state)
 	end();
 }
 
+/* Of the path above the recordings. */
+static void put_file_for_directory(char *path, size_t size)
+{
+	FILE *f;
+
+	snprintf(path, size, "%s/a", directory);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fclose(f);
+}
+
 /* Where nothing can be known of the disk it is not called full. */
 static void test_room_not_known(void **state)
 {
 	struct recorder_config c = config();
 	struct recorder_event e;
 	char path[96];
-	FILE *f;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/a", directory);
-	f = fopen(path, "we"); /* in the place of a directory */
-	assert_non_null(f);
-	fclose(f);
+	put_file_for_directory(path, sizeof(path));
 	start(&c);
 	order("one");
 	wait_event(&e, RECORDER_REFUSED);
@@ -410,6 +417,7 @@ static void test_end_is_not_forgotten(void **state)
 {
 	struct recorder_config c = config();
 	struct recorder_event e;
+	char path[96], away[96];
 
 	(void)state;
 	start(&c);
@@ -424,6 +432,16 @@ static void test_end_is_not_forgotten(void **state)
 	wait_event(&e, RECORDER_REFUSED);
 	assert_int_equal(e.error, -EISDIR);
 	assert_string_equal(e.spec.name, "one");
+	/* A refusal that has another cause is not the old one's. */
+	snprintf(path, sizeof(path), "%s/a", directory);
+	snprintf(away, sizeof(away), "%s/away", directory);
+	assert_int_equal(rename(path, away), 0);
+	put_file_for_directory(path, sizeof(path));
+	order("two");
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -ENOTDIR);
+	assert_string_equal(e.spec.name, "two");
+	assert_int_equal(unlink(path) | rename(away, path), 0);
 	take_away("one", ".recording.json.new");
 	take_away("one", "recording.json");
 	for (unsigned i = 0; i < 5000 && !there("one", "recording.json"); i++) {
