@@ -138,10 +138,10 @@ static void board_lost(struct capture *c, int error)
 {
 	c->hurried = true;
 	c->dropping = true;
-	while (drain_links(c)) {
+	do { /* a link may be blocked until what is back is taken */
 		take_settled(c);
 		advance_links(c);
-	}
+	} while (drain_links(c));
 	c->dropping = false;
 	c->hurried = false;
 	close_board(c);
