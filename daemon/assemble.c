@@ -55,8 +55,8 @@ struct assembler {
 	uint64_t good;		  /* behind the last that is GOOD */
 	uint32_t delay;
 	bool delay_known;
-	uint64_t
-		moved_back; /* behind the last frame placed before the floor moved its numbers back */
+	/* behind the last frame placed before the floor moved its numbers back */
+	uint64_t moved_back;
 
 	bool cut; /* the count jumped (or ended): frames below cut_frame are closed */
 	uint64_t cut_frame, cut_count, resume_count, resume_frame;

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-#define FRAMES_PER_SECOND 8000u
+#include "tdm/frame.h"
+
 /* Losses of one burst are nearer to each other: it would be over. */
-#define NEAR_FRAMES ((BURSTS_CALM_NS + BURSTS_QUIET_NS) / 1000000000u * FRAMES_PER_SECOND)
+#define NEAR_FRAMES ((BURSTS_CALM_NS + BURSTS_QUIET_NS) / 1000000000u * TDM_FRAMES_PER_SECOND)
 
 void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
 {
@@ -17,7 +18,7 @@ void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
 void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		typeof(&b->range[0]) r = &b->range[i];
+		struct bursts_range *r = &b->range[i];
 
 		if (r->next > 0 && r->epoch == epoch && first <= r->next + NEAR_FRAMES &&
 		    r->first <= next + NEAR_FRAMES) {
@@ -28,7 +29,7 @@ void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next
 	}
 	b->before += b->range[1].next - b->range[1].first;
 	b->range[1] = b->range[0];
-	b->range[0] = (typeof(b->range[0])){epoch, first, next};
+	b->range[0] = (struct bursts_range){epoch, first, next};
 }
 
 /* Which have grown; remembers what they were when a burst begins with it. */
@@ -56,7 +57,7 @@ static void report(const struct bursts *b, struct bursts_report *ret)
 	}
 	ret->seconds = (double)(b->before + b->range[0].next - b->range[0].first +
 				b->range[1].next - b->range[1].first) /
-		       FRAMES_PER_SECOND;
+		       TDM_FRAMES_PER_SECOND;
 }
 
 /* A name that this burst has not told yet. */

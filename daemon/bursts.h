@@ -17,6 +17,12 @@
 
 enum bursts_news { BURSTS_NOTHING, BURSTS_BEGUN, BURSTS_MORE, BURSTS_OVER };
 
+/* Board counts of lost frames, [first, next), near to each other and of one DMA epoch. */
+struct bursts_range {
+	uint32_t epoch;
+	uint64_t first, next;
+};
+
 struct bursts {
 	uint64_t counts[BURSTS_NAMES];	/* as given last */
 	uint64_t base[BURSTS_NAMES];	/* before the burst */
@@ -25,12 +31,9 @@ struct bursts {
 	uint64_t grown_ns, told_ns;	/* of any; of the last news */
 	uint64_t begun_ns[BURSTS_A_MINUTE];
 	unsigned begun;
-	bool open, grave, joined; /* joined: only a calm minute ends it */
-	struct {
-		uint32_t epoch;
-		uint64_t first, next;
-	} range[2]; /* board counts of the lost frames, [first, next): now, and of the epoch before */
-	uint64_t before; /* frames of those before that */
+	bool open, grave, joined;     /* joined: only a calm minute ends it */
+	struct bursts_range range[2]; /* the latest, and the one before */
+	uint64_t before;	      /* frames of those before that */
 };
 
 struct bursts_report {

@@ -25,8 +25,7 @@
 #define RETRY_NS	 500000000ull /* between two attempts to open a board that is gone */
 #define OPEN_ROWS_NS	 500000000ull
 #define SETTLING_TICK_NS 1000000ull
-#define SETTLING_IDLE_NS                                                                           \
-	100000000ull /* nothing has come back: who still had to acknowledge is not there */
+#define SETTLING_IDLE_NS 100000000ull /* nothing came back: who had to acknowledge is not there */
 #define RUN_AHEAD_SLICES 2u
 #define SPANS_MOST	 (SETTLE_SPANS - SETTLE_SPANS / 8) /* the others: gaps and pieces of blocks */
 #define SECONDS_MOST	 (LEDGER_SECONDS - 2u)

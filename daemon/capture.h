@@ -125,9 +125,8 @@ struct capture_link_status {
 	uint64_t blocks, resent;
 	uint64_t blocks_dropped;    /* could not be built: no memory; charged as DROP_POOL */
 	uint64_t stale_completions; /* of an older DMA epoch or a count already seen: discarded */
-	uint64_t
-		rows_forgotten; /* rows and losses that left the owner page before they were saved */
-	bool blocked;		/* waits for memory, the publisher or a settled block */
+	uint64_t rows_forgotten;    /* rows and losses that left the owner page unsaved */
+	bool blocked;		    /* waits for memory, the publisher or a settled block */
 	uint64_t item_faults;
 	uint64_t hunted_bytes, sequence_gaps, steps;
 	uint64_t ring_write, ring_release, ring_depth; /* positions */

@@ -122,10 +122,9 @@ struct capture {
 	uint64_t run_told_frame;	  /* RUN_BEGUN was reported for changes up to here */
 	bool run_told;
 	bool blocks_queued;
-	uint64_t returned_ns; /* the last tick in which a block came back */
-	uint64_t
-		pool_said_ns; /* the tick in which the publisher was last told that the pool is empty */
-	bool hurried;	      /* everything is read that is there: the ring is going away */
+	uint64_t returned_ns;  /* the last tick in which a block came back */
+	uint64_t pool_said_ns; /* the last tick in which the publisher was told of an empty pool */
+	bool hurried;	       /* everything is read that is there: the ring is going away */
 	bool dropping; /* blocks that cannot be built are dropped at once: the ring is going away */
 	uint64_t now_ns, next_open_rows_ns, next_retry_ns;
 	struct capture_status status; /* under construction */

@@ -70,8 +70,8 @@ struct clock_view {
 	uint64_t last_gps_ns, last_pps_ns, last_word_ns; /* monotonic, 0 never */
 	uint64_t pps_number;
 	uint64_t state_since_ns;
-	uint64_t relabels,
-		rejects; /* labels that replaced another; rejected labels: date below the floor, contradiction */
+	uint64_t relabels;	       /* labels that replaced another */
+	uint64_t rejects;	       /* labels not taken: date below the floor, contradiction */
 	int64_t gps_minus_board_ns;    /* last label against the running one; INT64_MIN unknown */
 	int64_t system_minus_label_ns; /* the host's clock against ours; INT64_MIN unknown */
 	bool system_synced;

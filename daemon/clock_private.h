@@ -73,8 +73,8 @@ struct clock {
 	bool gps_connected, gps_fix;
 	int satellites_used;
 	uint64_t connected_ns; /* since when gpsd answers */
-	uint64_t last_gps_ns, last_fix_ns, last_whole_ns,
-		last_label_ns; /* label: one that met a PPS */
+	uint64_t last_gps_ns, last_fix_ns, last_whole_ns;
+	uint64_t last_label_ns; /* one that met a PPS */
 	enum clock_reject reject;
 	uint64_t reject_ns;
 	int64_t reject_utc_s;
@@ -94,9 +94,8 @@ struct clock {
 	uint64_t board_count, board_ns;
 	int64_t realtime_ns; /* at board_ns */
 	int64_t system_minus_label_ns;
-	uint64_t
-		system_differs_ns; /* since when the synchronised one is too far off; 0: it is not */
-	uint64_t system_sides_ns;  /* when it last named the label's second; 0: never */
+	uint64_t system_differs_ns; /* since when the synchronised one is too far off; 0: not */
+	uint64_t system_sides_ns;   /* when it last named the label's second; 0: never */
 
 	struct clock_relabelling relabelled;
 	uint64_t relabels, rejects, voids, lates;

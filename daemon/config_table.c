@@ -57,8 +57,7 @@ const struct option config_options[] = {
 		 "floor."},
 	{"feed", "address", OPTION_STRING, IN(feed.address), .value = "127.0.0.1", .restart = true,
 	 .help = "Where to listen: an IPv4 or IPv6 address of this machine, as a number. Anyone "
-		 "who "
-		 "reaches it can read."},
+		 "who reaches it can read."},
 	{"feed", "base_port", OPTION_U32, IN(feed.base_port), .value = "5600", RANGE(1, 65535),
 	 .restart = true,
 	 .help = "The floor on link L of board N has the port base_port + 4 x N + L."},
@@ -148,8 +147,7 @@ const struct option config_options[] = {
 	{"store", "phase_days", OPTION_U32, IN(store.phase_days), .value = "365", RANGE(0, 36500),
 	 .restart = true, .unit = "days",
 	 .help = "Older rows of the links' phases, one a second and link, are deleted (verdicts "
-		 "and "
-		 "references are kept); 0: never."},
+		 "and references are kept); 0: never."},
 	{"store", "samples_days", OPTION_U32, IN(store.samples_days), .value = "1825",
 	 RANGE(0, 36500), .restart = true, .unit = "days",
 	 .help = "Older history of parameters is deleted; 0: never."},

@@ -14,8 +14,8 @@
 #include "daemon/groups_private.h"
 #include "tdm/frame.h"
 
-#define MOMENT_NS                                                                                  \
-	10000000ull /* of blocks that pay together when the pool is empty: more than a tick brings */
+/* Of blocks that pay together when the pool is empty: more than a tick brings. */
+#define MOMENT_NS 10000000ull
 
 static uint64_t held_bytes(const struct group *group)
 {

@@ -61,13 +61,9 @@ static void list_links(const char *what, unsigned links, char *text, size_t size
 
 void life_second(struct station *s)
 {
-	unsigned links = 0;
 	char text[240];
 
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		links |= (unsigned)s->link[link].enabled << link;
-	}
-	if (s->life.said || ((s->life.taken | s->life.anew) != links &&
+	if (s->life.said || ((s->life.taken | s->life.anew) != station_links(s) &&
 			     now_mono_ns() - s->started_ns < TAKEOVER_NS)) {
 		return;
 	}

@@ -38,17 +38,15 @@ static int open_phase(struct station *s, unsigned link)
 int links_start(struct station *s)
 {
 	struct watch_events events = {.on_event = on_board_event, .context = s};
-	unsigned links = 0;
 	int r = 0;
 
 	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
 		r = open_phase(s, link);
-		links |= (unsigned)s->link[link].enabled << link;
 	}
 	if (r < 0) {
 		return r;
 	}
-	r = watch_create(s->config.board.device, links, &events, &s->watch);
+	r = watch_create(s->config.board.device, station_links(s), &events, &s->watch);
 	if (r < 0) {
 		return r;
 	}

@@ -176,6 +176,7 @@ static int start_feed(struct station *s, uint64_t ring_frames)
 		.address = s->config.feed.address,
 		.budget_bytes = (uint64_t)s->config.feed.budget_mb << 20,
 		.hold_frames = ring_frames / 2,
+		.links = station_links(s),
 	};
 	uint16_t port;
 	int r;
@@ -184,7 +185,6 @@ static int start_feed(struct station *s, uint64_t ring_frames)
 		return 0;
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c.links |= (unsigned)s->config.link[link].enabled << link;
 		c.port[link] = (uint16_t)config_feed_port(&s->config, link);
 	}
 	s->group_names[s->config.groups] = FEED_GROUP;
@@ -244,6 +244,7 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 		.hold_frames = hold_frames,
 		.board_where = s->config.board.device,
 		.board = s->config.instance,
+		.links = station_links(s),
 		.block_frames = s->config.data.block_frames,
 		.tick_us = s->config.data.tick_us,
 		.day_origin = s->config.data.day_origin,
@@ -256,7 +257,6 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 	int r;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c.links |= (unsigned)s->config.link[link].enabled << link;
 		c.expected[link].tower = s->config.link[link].tower;
 		c.expected[link].floor = s->config.link[link].floor;
 		c.cable_delay_ns[link] = s->config.link[link].cable_delay_ns;
@@ -282,12 +282,8 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 static uint64_t budget_frames(const struct station *s, unsigned n)
 {
 	uint64_t frame = config_stream_bytes(s->config.group[n].streams);
-	unsigned links = 0;
 
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		links += s->config.link[link].enabled;
-	}
-	return config_budget_bytes(&s->config, n) / 2 / (frame * links);
+	return config_budget_bytes(&s->config, n) / 2 / (frame * station_links_count(s));
 }
 
 /* What every group may hold back: a backlog is read at the pace of the one with the smallest share. */

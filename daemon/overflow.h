@@ -28,8 +28,8 @@ struct overflow_floor {
 	struct overflow module[OVERFLOW_MODULES];
 	/* the spell going on, or the last one */
 	uint64_t lost[OVERFLOW_MODULES];
-	uint64_t begun_ns,
-		grown_ns; /* the readings between which all of it was lost; 0: none yet */
+	/* the readings between which all of it was lost; 0: none yet */
+	uint64_t begun_ns, grown_ns;
 };
 
 static inline void overflow_grown(struct overflow_floor *f, unsigned module, uint64_t lost,

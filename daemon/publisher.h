@@ -23,12 +23,11 @@ struct publisher_group_config {
 	uint8_t streams;      /* bit mask of enum fcm_stream */
 	uint64_t hold_frames; /* its share of a link's ring: beyond, its policy applies */
 	enum fcm_policy policy;
-	uint64_t
-		limit_frames; /* of a link's ring: beyond, the oldest are dropped whatever the policy;
-				* 0: none */
-	uint64_t
-		budget_bytes; /* memory of blocks for it: its policy applies from 3/4, and beyond all of
-				* it the oldest are dropped; 0: none */
+	/* of a link's ring: beyond, the oldest are dropped whatever the policy; 0: none */
+	uint64_t limit_frames;
+	/* memory of blocks for it: its policy applies from 3/4, and beyond all of it the oldest are
+	 * dropped; 0: none */
+	uint64_t budget_bytes;
 };
 
 struct publisher_config {
@@ -86,10 +85,10 @@ struct publisher_group_status {
 	uint64_t last_drop_ns; /* CLOCK_MONOTONIC */
 };
 struct publisher_status {
-	uint64_t blocks, monitor_blocks,
-		monitor_dropped; /* dropped at our own high-water mark: known
-							   * here only as "XPUB would block" */
-	uint64_t bad_messages;	 /* from consumers: malformed, unknown, too large */
+	uint64_t blocks, monitor_blocks;
+	/* at our own high-water mark: known here only as "XPUB would block" */
+	uint64_t monitor_dropped;
+	uint64_t bad_messages; /* from consumers: malformed, unknown, too large */
 	uint64_t refused_hellos;
 	uint64_t late_acks;    /* of blocks that had been dropped meanwhile: not delivered */
 	uint64_t unknown_acks; /* repeated, or of blocks that the member does not hold */

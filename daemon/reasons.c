@@ -227,8 +227,7 @@ static void machine_reason(struct station *s, struct reasons *r)
 	if (s->late_ns && now_mono_ns() - s->late_at_ns < LATE_SHOWN_NS) {
 		reasons_add(r, false, "machine-late", "machine",
 			    "what else runs on this PC? top, vmstat 1. Links seen as silent and "
-			    "consumers "
-			    "dropped as slow in that time are its doing",
+			    "consumers dropped as slow in that time are its doing",
 			    "the daemon did not get to run for %.1f s", (double)s->late_ns / 1e9);
 	}
 }
@@ -317,10 +316,8 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 		reasons_add(r, true, "floor-identity", object,
 			    "swap the fibres back, or correct [link] in the configuration",
 			    "tower %u floor %u is on this fibre, configured is tower %u floor %u: "
-			    "swapped "
-			    "fibres? Its data keep its own name, writes to it are refused, the "
-			    "phase is "
-			    "not judged until the right floor is back",
+			    "swapped fibres? Its data keep its own name, writes to it are refused, "
+			    "the phase is not judged until the right floor is back",
 			    l->named_tower, l->named_floor, c->tower, c->floor);
 	}
 	reasons_link_loss(r, link, object);

@@ -183,11 +183,8 @@ static const char *policy_words(const struct station *s, unsigned group)
 static const char *streams_words(const struct station *s, unsigned group, char *text, size_t size)
 {
 	unsigned kinds = (unsigned)__builtin_popcount(s->publisher_status.group[group].streams);
-	unsigned floors = 0;
+	unsigned floors = station_links_count(s);
 
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		floors += s->link[link].enabled;
-	}
 	*text = '\0';
 	if (kinds * floors > 1) {
 		snprintf(text, size, ", of %u streams", kinds * floors);

@@ -349,14 +349,14 @@ static bool is_kind(const json_t *passport, const char *kind)
 	return is && strcmp(is, kind) == 0;
 }
 
-static bool has_box_name(const char *name)
+bool record_dir_name_is_box(const char *name)
 {
 	return strncmp(name, RECORD_BOX, strlen(RECORD_BOX)) == 0;
 }
 
 bool record_dir_is_box(const char *directory, const char *name)
 {
-	json_t *j = has_box_name(name) ? read_passport(directory, name) : NULL;
+	json_t *j = record_dir_name_is_box(name) ? read_passport(directory, name) : NULL;
 	bool is = is_kind(j, KIND_BOX);
 
 	json_decref(j);
@@ -371,7 +371,7 @@ static bool find_open(const char *directory, struct record_spec *ret_spec)
 	bool found = false;
 
 	while (d && (e = readdir(d))) {
-		json_t *j = record_dir_name_ok(e->d_name) && !has_box_name(e->d_name)
+		json_t *j = record_dir_name_ok(e->d_name) && !record_dir_name_is_box(e->d_name)
 				    ? read_passport(directory, e->d_name)
 				    : NULL;
 		struct record_spec spec;

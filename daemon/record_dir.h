@@ -45,6 +45,8 @@ struct record_dir;
 json_t *record_links_json(unsigned links);
 /* A name that may be a directory's: letters, digits, . _ -, not beginning with a dot. */
 bool record_dir_name_ok(const char *name);
+/* It begins as black boxes' names do. */
+bool record_dir_name_is_box(const char *name);
 /* -EEXIST: there is one of that name; or the disk's error. *spec: with the name it got. */
 int record_dir_create(const struct record_place *place, struct record_spec *spec,
 		      struct record_dir **ret_recording);

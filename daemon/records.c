@@ -56,8 +56,8 @@ int records_start(struct station *s)
 	}
 	make_absolute(r->directory, sizeof(r->directory));
 	c.place.directory = r->directory;
+	c.links = station_links(s);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c.links |= (unsigned)s->config.link[link].enabled << link;
 		c.place.expected[link].tower = s->config.link[link].tower;
 		c.place.expected[link].floor = s->config.link[link].floor;
 	}
@@ -119,13 +119,10 @@ static const char *since(const struct recorder_event *e)
 static bool take_links(struct station *s, struct control_request *rq, json_t *links,
 		       unsigned *ret_links)
 {
-	unsigned there = 0, wanted = 0;
+	unsigned there = station_links(s), wanted = 0;
 	json_t *j;
 	size_t n;
 
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		there |= (unsigned)s->link[link].enabled << link;
-	}
 	json_array_foreach (links, n, j) {
 		json_int_t link = json_is_integer(j) ? json_integer_value(j) : -1;
 
@@ -206,7 +203,7 @@ void records_op_start(struct station *s, struct control_request *rq, json_t *arg
 			     "a recording cannot have that name: it is a directory's");
 		return;
 	}
-	if (strncmp(spec.name, RECORD_BOX, strlen(RECORD_BOX)) == 0) {
+	if (record_dir_name_is_box(spec.name)) {
 		control_fail(rq, "usage", "another name", NULL,
 			     "only black boxes have names that begin with " RECORD_BOX);
 		return;
@@ -336,8 +333,7 @@ static void on_failed(struct station *s, const struct recorder_event *e, struct 
 
 	snprintf(r->failed_text, sizeof(r->failed_text),
 		 "recording %s was stopped by the disk at %s: %s; %llu frames were written, data "
-		 "and "
-		 "consumers are not touched",
+		 "and consumers are not touched",
 		 e->spec.name, r->directory, e->trouble, (unsigned long long)e->counts.frames);
 	r->failed = true;
 	r->failure = *e;

@@ -155,8 +155,8 @@ struct station {
 	int leaps_error; /* of the last reading of the leap table; 0: well */
 	enum clock_state logged_clock;
 	uint32_t logged_epoch;
-	uint64_t
-		kept_relabel_ns; /* CLOCK_MONOTONIC of the relabelling that the database has; 0: none */
+	/* CLOCK_MONOTONIC of the relabelling that the database has; 0: none */
+	uint64_t kept_relabel_ns;
 	int32_t kept_tai_utc_s; /* as the database has it */
 	uint64_t last_pps_count;
 	struct label unsent_label; /* not yet taken by capture's queue */
@@ -285,6 +285,22 @@ void reasons_tick(struct station *s); /* 10 times a second: notes when reasons b
 extern const struct control_op station_ops[];
 /* The reader of the database, opened when first asked for. False: `error` (may be NULL) says why. */
 bool station_reader(struct station *s, struct sc_error *error);
+
+/* The links that are enabled, one bit each. */
+static inline unsigned station_links(const struct station *s)
+{
+	unsigned links = 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		links |= (unsigned)s->config.link[link].enabled << link;
+	}
+	return links;
+}
+
+static inline unsigned station_links_count(const struct station *s)
+{
+	return (unsigned)__builtin_popcount(station_links(s));
+}
 
 /* Numbers that do not exist are null. */
 static inline json_t *json_number_or_null(double v)

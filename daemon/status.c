@@ -292,15 +292,14 @@ json_t *status_json(struct station *s)
 void status_line(struct station *s, char *text, size_t size)
 {
 	struct clock_view v;
-	unsigned up = 0, enabled = 0;
+	unsigned up = 0;
 	char words[64];
 
 	clock_get_view(s->clock, &v);
 	clock_words(&v.label, words, sizeof(words));
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		enabled += s->link[link].enabled;
 		up += strcmp(status_link_state(s, link), "up") == 0;
 	}
-	snprintf(text, size, "%u of %u links up, clock %s, run %u", up, enabled, words,
-		 s->run.number);
+	snprintf(text, size, "%u of %u links up, clock %s, run %u", up, station_links_count(s),
+		 words, s->run.number);
 }

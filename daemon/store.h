@@ -65,8 +65,7 @@ void store_destroy(struct store *s); /* stops it when still running */
 #define STORE_URGENT	   0x1u /* commit at once */
 #define STORE_ANSWER	   0x2u /* a done item when it is written or given up */
 #define STORE_NOW_OR_NEVER 0x4u /* not kept for a retry */
-#define STORE_COMES_AGAIN                                                                          \
-	0x8u /* a newer one of it will come: the first to go when rows are too many */
+#define STORE_COMES_AGAIN  0x8u /* a newer one will come: the first to go when rows are too many */
 
 /* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table; -ENOMEM. */
 int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags);

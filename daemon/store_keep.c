@@ -31,10 +31,9 @@
 #define DAY_NS	       (24 * HOUR_NS)
 #define LOSSES_NS      (5 * SECOND_NS) /* of a bad link: up to LOSSES_PER_SECOND a second */
 #define CLOCK_MOVED_NS HOUR_NS	       /* against the monotonic one: a wrong clock */
-#define CLOCK_OFF_NS                                                                               \
-	(30 * DAY_NS)	    /* from the last sign of life of the daemon before us: likewise */
-#define REST	9u	    /* times as long as it worked ... */
-#define REST_NS 10000000ull /* ... and at least so long */
+#define CLOCK_OFF_NS   (30 * DAY_NS)   /* from our predecessor's last sign of life: likewise */
+#define REST	       9u	       /* times as long as it worked ... */
+#define REST_NS	       10000000ull     /* ... and at least so long */
 
 /* A row that will not change any more. What does not balance stays as it is, second by second: somebody
  * will want to look at it. So does a second that a dead daemon left open. */

@@ -58,9 +58,8 @@ struct store {
 	/* main thread */
 	struct queue jobs; /* struct store_job * */
 	struct queue done; /* struct store_done; written by the thread */
-	uint64_t
-		answers; /* submitted with STORE_ANSWER and not yet taken: never more than `done` holds */
-	uint32_t session; /* the newest */
+	uint64_t answers;  /* STORE_ANSWERs not yet taken: never more than `done` holds */
+	uint32_t session;  /* the newest */
 	struct store_dma dma[NANET3_LINKS];
 	bool running;
 	pthread_t thread;
