@@ -203,16 +203,17 @@ enum nanet3_event_type {
 /* One event, 64 bytes; on the board's queue, in a ring's completions and in a client's queue. */
 struct nanet3_event {
 	__u8 type;   /* enum nanet3_event_type */
-	__u8 link;   /* 0..3; 0xff = the board */
+	__u8 link;   /* 0..3; TX, PUT: also as posted (NANET3_LOOPBACK, 0xff); 0xff = the board */
 	__u8 reason; /* see above */
 	__u8 flags;  /* RX: NANET3_RX_* */
 	__u32 dma_epoch;
-	__u64 position;	   /* RX: of the buffer since DMA start; buffer = position % depth */
-	__u64 frame_count; /* RX: board count of the first cell covered; see the types */
-	__u32 frames;	   /* RX: cells covered */
-	__u32 length;	   /* RX: valid bytes */
-	__u64 time_ns;	   /* CLOCK_MONOTONIC when the driver took the event */
-	__u64 cookie;	   /* TX: the sender's */
+	__u64 position; /* RX: of the buffer since DMA start; buffer = position % depth */
+	__u64 frame_count; /* RX: board count of the first cell covered; see the types; else of the moment,
+			    * or 0: EVQ_FULL, and what the driver made (GONE, TX and PUT of a reset) */
+	__u32 frames;  /* RX: cells covered */
+	__u32 length;  /* RX: valid bytes */
+	__u64 time_ns; /* CLOCK_MONOTONIC when the driver took the event */
+	__u64 cookie;  /* TX, PUT: the sender's */
 	__u32 value;
 	__u32 reserved[2];
 	__u32 sequence; /* on the board's queue: events posted on it before, plus 1; written last */

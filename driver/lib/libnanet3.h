@@ -23,7 +23,7 @@ extern "C" {
 struct nanet3;
 
 /* Open and check the version: -EPROTO when the driver speaks another one, -ENOENT and -ECONNREFUSED
- * when nobody is there, -EMFILE when the device has 64 handles open. */
+ * when nobody is there, -EMFILE when the device has 64 handles open (an emulator then hangs up: -ENODEV). */
 int nanet3_open(const char *where, struct nanet3 **ret_board);
 /* Links that are still claimed go into linger, as if the process had died. NULL is fine. */
 void nanet3_close(struct nanet3 *b);
