@@ -391,14 +391,13 @@ static int make_question(struct ctl *ctl, const struct ctl_args *args, json_t *f
 	double to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now();
 	double from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : to - 600.0;
 
-	if (from >= to && !ctl_given(args, CTL_TO)) {
+	if (from >= to) { /* without --since it is before */
+		bool both = ctl_given(args, CTL_TO);
+
 		return ctl_fail(ctl, CTL_USAGE, "usage", "say 02:00, 1h or 2026-11-01T02:00 (UTC)",
-				"--since %s has not come yet", args->text[CTL_SINCE]);
-	}
-	if (from >= to) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "say 02:00, 1h or 2026-11-01T02:00 (UTC)",
-				"--to %s is not behind --since %s", args->text[CTL_TO],
-				args->text[CTL_SINCE]);
+				"--since %s %s%s", args->text[CTL_SINCE],
+				both ? "is not before --to " : "has not come yet",
+				both ? args->text[CTL_TO] : "");
 	}
 	json_object_set_new(filter, "since", json_real(from));
 	if (ctl_given(args, CTL_TO)) {
@@ -460,8 +459,8 @@ const struct ctl_command ctl_ledger_commands[] = {
 			"ring-full     the daemon was too late    time-fault  the frame's number "
 			"was wrong\n"
 			"no-member     no consumer in the group   slow        consumers too slow\n"
-			"shutdown      not taken before the stop  pool        no memory for "
-			"blocks\n"
+			"shutdown      in flight when the rings were given up\n"
+			"pool          no memory for blocks\n"
 			"no-time       without a label: withheld by the TriDAS feed\n\n"
 			"  fcmctl ledger show --since 02:00 --link 2",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_LIMIT) |
