@@ -188,6 +188,8 @@ bool ctl_is_away(int err);
 const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size);
 const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size);
 int ctl_away_fail(struct ctl *ctl, int err);
+/* What to do about -EACCES: be in the group of `path`, or of the directory that hides it. */
+const char *ctl_access_action(const char *path, char *buf, size_t size);
 
 /* From the database. True: `op` can be asked there. */
 bool ctl_away_can(const char *op);

@@ -158,8 +158,7 @@ const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *bu
 	return buf;
 }
 
-/* Who may: the group of the socket, or of the directory that hides it. */
-static void access_action(const char *path, char *buf, size_t size)
+const char *ctl_access_action(const char *path, char *buf, size_t size)
 {
 	char near[PATH_MAX];
 	char *slash;
@@ -184,6 +183,7 @@ static void access_action(const char *path, char *buf, size_t size)
 	} else {
 		snprintf(buf, size, "ask the administrator for access to %s", path);
 	}
+	return buf;
 }
 
 const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size)
@@ -191,7 +191,7 @@ const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t si
 	unsigned n = ctl->station.board;
 
 	if (err == -EACCES) {
-		access_action(ctl->station.socket, buf, size);
+		ctl_access_action(ctl->station.socket, buf, size);
 	} else if (err == -ENAMETOOLONG) {
 		snprintf(buf, size,
 			 "a socket's path has at most 107 bytes; go nearer with cd and use "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl record: recordings of raw data, and black boxes. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -227,12 +228,15 @@ static void place_of(const struct ctl *ctl, char *path, size_t size)
 static int list_files(struct ctl *ctl, json_t *place, unsigned limit)
 {
 	const char *path = value_string(place, "directory", "");
+	char action[PATH_MAX];
 	json_t *list = NULL;
 	int err = recordings_list(path, limit, &list);
 
 	if (err != 0) {
-		ctl_fail(ctl, CTL_NOT, "failed", "may you read it?", "%s: %s", path,
-			 strerror(-err));
+		ctl_fail(ctl, CTL_NOT, "failed",
+			 err == -EACCES ? ctl_access_action(path, action, sizeof(action))
+					: "is its disk there, and well?",
+			 "%s: %s", path, strerror(-err));
 		json_decref(place);
 		return CTL_NOT;
 	}

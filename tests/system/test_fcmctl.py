@@ -130,6 +130,37 @@ def transcripts(bench):
         play(bench, path)
 
 
+def recordings(bench):
+    """record list: what it adds to the daemon's answer, and who may not read the files"""
+    place = os.path.join(bench.dir, "recordings")
+    make_recordings(place)
+    bench.daemon.start()
+    for daemon in ("there", "away"):
+        if daemon == "away":
+            bench.daemon.stop()
+        code, out, err = bench.run("--json", "record", "list")
+        found = json.loads(out) if code == 0 else {}
+        bench.equal(f"daemon {daemon}: the schema's shape", bench.daemon.schema.result("record.list", found), [])
+        bench.equal(f"daemon {daemon}: every recording", [r["name"][:9] for r in found.get("recordings", [err])],
+                    ["night", "blackbox-", "full", "from-else"])
+    bench.daemon.start()
+    os.chmod(bench.dir, 0o755)
+    os.chmod(bench.daemon.path, 0o666)
+    os.chmod(place, 0o750)
+    # Somebody else: who is root can be anybody, else the owner shuts himself out.
+    if os.geteuid() == 0:
+        other = {"user": 65534, "group": 65534, "extra_groups": []}
+    else:
+        other = {}
+        os.chmod(place, 0)
+    r = subprocess.run([bench.fcmctl, "record", "list"], capture_output=True, stdin=subprocess.DEVNULL, timeout=20,
+                       env=bench.env, check=False, **other)
+    os.chmod(place, 0o750)
+    bench.check("who may not read them is told who may", r.returncode == 1 and b"Permission denied" in r.stderr and
+                f"{place} is for members of group".encode() in r.stderr, r.stderr)
+    bench.daemon.stop()
+
+
 # --- the files of a daemon that may be away ---
 
 def make_recordings(path):
@@ -536,7 +567,7 @@ def helps(bench):
     bench.check("--version", bench.run("--version")[1].startswith("fcmctl "))
 
 
-CASES = [helps, transcripts, requests, faults, interrupt, terminals, tail, away]
+CASES = [helps, transcripts, recordings, requests, faults, interrupt, terminals, tail, away]
 
 
 def main():
