@@ -100,7 +100,8 @@ const struct option config_options[] = {
 	{"clock", "system_tolerance_ms", OPTION_U32, IN(clock.system_tolerance_ms), .value = "500",
 	 RANGE(0, 1000000), .restart = true, .unit = "ms",
 	 .help = "The synchronised system clock may be so far from the time in use before status "
-		 "warns, and from the first label; 0: it is not asked."},
+		 "warns, and (or 500 ms, if that is more) from the first label; 0: it is not "
+		 "asked."},
 	{"clock", "earliest", OPTION_DATE, IN(clock.earliest_utc_s), .value = "2026-01-01",
 	 RANGE(946684800, 4102444799.0), /* 2000 to 2099 */
 	 .restart = true, .help = "No date before this is believed: receivers jump 1024 weeks."},
@@ -191,7 +192,7 @@ const struct option config_group_options[] = {
 	{"group", "budget_mb", OPTION_U32, GROUP(budget_mb), .value = "0", RANGE(0, 65536),
 	 .restart = true, .unit = "MiB",
 	 .help = "Memory of the blocks that are held for the group; 0: its part of 3/4 of "
-		 "pool_mb."},
+		 "pool_mb, or of what a feed leaves of 7/8 (at least half)."},
 	{NULL},
 };
 
