@@ -34,7 +34,7 @@
 #include "daemon/block.h"
 #include "tdm/deframe.h"
 
-#define ASSEMBLE_SLICE	 1600u
+#define ASSEMBLE_SLICE	 FCM_SLICE_FRAMES
 #define ASSEMBLE_LATE	 160u /* counts: 20 ms */
 #define ASSEMBLE_SECONDS 3u   /* seconds that the cells of a span may touch */
 

@@ -23,7 +23,6 @@
 #include "tdm/le.h"
 
 #define SECOND_NS     1000000000ll
-#define SLICE_FRAMES  1600u
 #define SLICE_NS      200000000ll
 #define Y2000_UTC_NS  (946684800ll * SECOND_NS)
 #define TELEMETRY     64u
@@ -103,7 +102,7 @@ static struct second second_of(const struct block_plan *plan)
 /* The slice that the label puts the block's frames in. Rounded: the anchor may be off the border. */
 static uint64_t slice_id(const struct block_plan *plan)
 {
-	uint64_t start = plan->first_frame - plan->first_frame % SLICE_FRAMES;
+	uint64_t start = plan->first_frame - plan->first_frame % FCM_SLICE_FRAMES;
 	int leap;
 	int64_t utc_ns =
 		label_utc_ns(&plan->label, label_tai_ns(&plan->label, start) + SLICE_NS / 2, &leap);
@@ -717,7 +716,8 @@ static void fill_header(struct builder *x)
 	h->run = plan->run;
 	h->dma_epoch = plan->dma_epoch;
 	h->frames = plan->frames;
-	h->sequence = (uint64_t)plan->dma_epoch << 40 | plan->first_frame / plan->block_frames;
+	h->sequence = (uint64_t)plan->dma_epoch << FCM_SEQUENCE_BITS |
+		      plan->first_frame / plan->block_frames;
 	h->first_frame = plan->first_frame;
 	h->index_offset = (uint32_t)index_offset(plan);
 	h->data_offset = (uint32_t)data_offset(plan);
@@ -734,7 +734,7 @@ void block_build(struct block *b, const struct block_plan *plan)
 		.latest = INT32_MIN,
 	};
 
-	assert(plan->frames > 0 && plan->frames <= SLICE_FRAMES);
+	assert(plan->frames > 0 && plan->frames <= FCM_SLICE_FRAMES);
 	memset(h, 0, sizeof(*h));
 	fill_header(&x);
 	memset(b->payload + plan->frames, 0, h->index_offset - plan->frames);

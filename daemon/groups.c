@@ -14,9 +14,8 @@
 
 #include "daemon/groups_private.h"
 
-#define SLICE_FRAMES 1600u
-#define SLICE_VOID   (1ull << 63) /* key of a slice without time: counted from the board's frames */
-#define SLICES_IDLE  64u	  /* remembered per group: 13 s */
+#define SLICE_VOID  (1ull << 63) /* key of a slice without time: counted from the board's frames */
+#define SLICES_IDLE 64u		 /* remembered per group: 13 s */
 
 struct groups *groups_create(const struct groups_config *config)
 {
@@ -142,7 +141,7 @@ static void tracked_release(struct groups *g, struct tracked *t)
 
 static uint64_t slice_key(const struct fcm_block_header *h)
 {
-	return h->flags & FCM_BLOCK_NO_TIME ? SLICE_VOID | h->first_frame / SLICE_FRAMES
+	return h->flags & FCM_BLOCK_NO_TIME ? SLICE_VOID | h->first_frame / FCM_SLICE_FRAMES
 					    : h->slice_id;
 }
 

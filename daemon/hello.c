@@ -11,14 +11,6 @@
 
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-"
 
-size_t stream_topic(const struct fcm_block_header *h, char topic[TOPIC_BYTES])
-{
-	int n = snprintf(topic, TOPIC_BYTES, "%s.T%02u.F%02u", fcm_stream_name(h->stream), h->tower,
-			 h->floor);
-
-	return (size_t)n;
-}
-
 /* A string member of letters that need no quoting anywhere. */
 static int get_name(const json_t *root, const char *key, char *ret, size_t size, char *hint,
 		    size_t hint_bytes)

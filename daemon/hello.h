@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The texts of the consumer protocol (schemas/fcm_data.h): HELLO in, WELCOME, ERROR and topics out. No
+ * The texts of the consumer protocol (schemas/fcm_data.h): HELLO in, WELCOME and ERROR out. No
  * socket; what comes in is from anybody on the network.
  */
 #ifndef DAEMON_HELLO_H
@@ -11,7 +11,6 @@
 
 #include "schemas/fcm_data.h"
 
-#define TOPIC_BYTES	32u /* of a topic, with its 0 */
 #define HELLO_PROTOCOL	1
 #define HELLO_BYTES_MAX 4096u
 #define HELLO_TEXT_MAX	512u /* of a WELCOME or ERROR, with its 0 */
@@ -30,8 +29,5 @@ int hello_parse(const void *bytes, size_t length, struct hello *ret_hello, char 
 size_t hello_welcome(unsigned board, const char *group, uint8_t streams, enum fcm_policy policy,
 		     char text[HELLO_TEXT_MAX]);
 size_t hello_error(const char *error, const char *hint, char text[HELLO_TEXT_MAX]);
-
-/* "pmt.T01.F07"; returns its length. */
-size_t stream_topic(const struct fcm_block_header *h, char topic[TOPIC_BYTES]);
 
 #endif

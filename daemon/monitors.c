@@ -28,8 +28,8 @@ static bool send_part(void *socket, const void *bytes, size_t length, int flags)
 
 void monitors_copy(struct monitors *m, const struct block *b)
 {
-	char topic[TOPIC_BYTES];
-	size_t length = stream_topic(&b->header, topic);
+	char topic[FCM_TOPIC_BYTES];
+	size_t length = fcm_topic(&b->header, topic);
 	bool sent;
 
 	if (!m->xpub || !subscribed(m, topic, length)) {

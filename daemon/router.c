@@ -73,8 +73,8 @@ int router_block(void *router, const struct peer *peer, const struct router_loan
 {
 	uint64_t lent = atomic_load_explicit(&loans->bytes[group], memory_order_relaxed);
 	struct fcm_block_header header = b->header;
-	char topic[TOPIC_BYTES];
-	size_t topic_bytes = stream_topic(&header, topic);
+	char topic[FCM_TOPIC_BYTES];
+	size_t topic_bytes = fcm_topic(&header, topic);
 	zmq_msg_t payload;
 	int r;
 

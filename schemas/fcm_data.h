@@ -50,12 +50,19 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define FCM_BLOCK_MAGIC	   0x424d4346u /* "FCMB" */
 #define FCM_BLOCK_VERSION  1u
 #define FCM_CHANNELS_MAX   6u
+#define FCM_LINKS	   4u	 /* of a board: header.link is below */
+#define FCM_SLICE_FRAMES   1600u /* 200 ms; no block is longer */
 #define FCM_NO_UNCERTAINTY UINT32_MAX
 #define FCM_NO_TAI	   INT64_MIN
+/* A sequence: the block's number in these bits, above them as much of the DMA epoch as there is room for. */
+#define FCM_SEQUENCE_BITS 40u
+#define FCM_SEQUENCE_MASK ((1ull << FCM_SEQUENCE_BITS) - 1)
+#define FCM_EPOCH_MASK	  (UINT32_MAX >> (FCM_SEQUENCE_BITS - 32))
 
 enum fcm_stream { FCM_PMT = 0, FCM_HYDROPHONE = 1, FCM_INSTRUMENT = 2, FCM_STREAMS = 3 };
 /* What topics, HELLO, the database and the configuration call them. */
@@ -148,6 +155,15 @@ struct fcm_block_header {
 static_assert(sizeof(struct fcm_block_header) == 256, "block header");
 static_assert(offsetof(struct fcm_block_header, sequence) == 48, "block header");
 static_assert(offsetof(struct fcm_block_header, channel_offset) == 120, "block header");
+
+#define FCM_TOPIC_BYTES 32u /* with its 0 */
+
+/* "pmt.T01.F07"; returns its length. */
+static inline size_t fcm_topic(const struct fcm_block_header *h, char topic[FCM_TOPIC_BYTES])
+{
+	return (size_t)snprintf(topic, FCM_TOPIC_BYTES, "%s.T%02u.F%02u",
+				fcm_stream_name(h->stream), (unsigned)h->tower, (unsigned)h->floor);
+}
 
 struct fcm_ack {
 	uint64_t sequence;

@@ -4,16 +4,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tdm/frame.h"
 #include "tdm/le.h"
 
-#define LINKS		4u
 #define FIRST_FRAME_MAX (1ull << 62)
-#define EPOCH_MASK	0xffffffu /* of the DMA epoch, what fits above the sequence's 40 bits */
-#define SLICE_FRAMES	1600u
 #define SLICE_NS	200000000ll
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the header is read as it lies");
@@ -22,27 +18,26 @@ static const char *wrong_numbers(const struct fcm_block_header *h)
 {
 	static const uint8_t channels[FCM_STREAMS] = {TDM_MODULES, TDM_HYDROPHONES, 2};
 
-	if (h->stream >= FCM_STREAMS || h->link >= LINKS) {
+	if (h->stream >= FCM_STREAMS || h->link >= FCM_LINKS) {
 		return "no such stream or link";
 	}
 	if (h->channels != 0 && h->channels != channels[h->stream]) {
 		return "not the stream's number of channels";
 	}
-	if (h->frames < 1 || h->frames > SLICE_FRAMES || h->first_frame > FIRST_FRAME_MAX ||
+	if (h->frames < 1 || h->frames > FCM_SLICE_FRAMES || h->first_frame > FIRST_FRAME_MAX ||
 	    h->frames_lost > h->frames || h->frames_bad > h->frames - h->frames_lost) {
 		return "numbers of frames that cannot be";
 	}
-	return h->sequence >> 40 != (h->dma_epoch & EPOCH_MASK) ? "a sequence of another DMA epoch"
-								: NULL;
+	return h->sequence >> FCM_SEQUENCE_BITS != (h->dma_epoch & FCM_EPOCH_MASK)
+		       ? "a sequence of another DMA epoch"
+		       : NULL;
 }
 
 static bool topic_agrees(const struct fcm_block_header *h, const void *topic, size_t bytes)
 {
-	char expected[32];
-	int n = snprintf(expected, sizeof(expected), "%s.T%02u.F%02u", fcm_stream_name(h->stream),
-			 h->tower, h->floor);
+	char expected[FCM_TOPIC_BYTES];
 
-	return (size_t)n == bytes && memcmp(expected, topic, bytes) == 0;
+	return fcm_topic(h, expected) == bytes && memcmp(expected, topic, bytes) == 0;
 }
 
 static const char *wrong_layout(const struct fcm_block_header *h, size_t payload_bytes)
@@ -163,7 +158,7 @@ int message_next_hit(const struct message *m, unsigned channel, uint32_t *at, st
 double message_utc(const struct message *m)
 {
 	const struct fcm_block_header *h = &m->header;
-	int64_t counted_ns = (int64_t)(h->first_frame % SLICE_FRAMES) * TDM_FRAME_NS;
+	int64_t counted_ns = (int64_t)(h->first_frame % FCM_SLICE_FRAMES) * TDM_FRAME_NS;
 	int64_t off_ns;
 
 	if ((h->flags & FCM_BLOCK_NO_TIME) != 0 || h->tai_ns == FCM_NO_TAI) {

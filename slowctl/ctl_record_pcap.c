@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "tdm/le.h"
+#include "tdm/recording.h"
 
-#define LINKS	    4u
 #define DLT_USER0   147u
 #define SECTION	    0x0a0d0d0au
 #define INTERFACE   1u
@@ -24,7 +24,7 @@ struct record_pcap {
 	FILE *file;
 	uint64_t packets;
 	bool failed;
-	int interface[LINKS]; /* -1: not there yet */
+	int interface[RECORDING_LINKS]; /* -1: not there yet */
 	int interfaces;
 };
 
@@ -93,7 +93,7 @@ int record_pcap_create(const char *path, struct record_pcap **ret_pcap)
 		free(p);
 		return err;
 	}
-	for (unsigned i = 0; i < LINKS; i++) {
+	for (unsigned i = 0; i < RECORDING_LINKS; i++) {
 		p->interface[i] = -1;
 	}
 	put_section(p);
@@ -107,7 +107,7 @@ void record_pcap_put(struct record_pcap *p, unsigned link, int64_t utc_ns, const
 	const uint64_t when = utc_ns > 0 ? (uint64_t)utc_ns : 0;
 	uint8_t head[20];
 
-	if (link >= LINKS) {
+	if (link >= RECORDING_LINKS) {
 		return;
 	}
 	if (p->interface[link] < 0) {

@@ -19,7 +19,6 @@
 #include "tdm/le.h"
 
 #define SILENCE_S 5.0
-#define LINKS	  4u
 
 struct tail {
 	struct ctl *ctl;
@@ -33,7 +32,7 @@ struct tail {
 	struct {
 		struct message_line line;
 		double shown_s;
-	} follow[LINKS][FCM_STREAMS];
+	} follow[FCM_LINKS][FCM_STREAMS];
 	bool told_silence;
 };
 

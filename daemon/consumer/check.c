@@ -5,28 +5,22 @@
  * What is checked here is what items.c relies on: every index lies inside the payload and inside its
  * channel, and never goes back.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/consumer/fcmdata_private.h"
 #include "tdm/frame.h"
 #include "tdm/le.h"
 
-#define FRAMES_MAX	1600u
 #define FIRST_FRAME_MAX (1ull << 62)
 #define PAYLOAD_MAX	(1u << 30) /* bytes; the largest real one is 16 MB */
-#define TOPIC_BYTES	64u
-#define SEQUENCE_EPOCHS 0xffffffu /* of the DMA epoch, what fits above the sequence's 40 bits */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are read as they lie in memory");
 
 static bool topic_agrees(const struct fcm_block_header *h, const void *topic, size_t bytes)
 {
-	char expected[TOPIC_BYTES];
-	int n = snprintf(expected, sizeof(expected), "%s.T%02u.F%02u", fcm_stream_name(h->stream),
-			 h->tower, h->floor);
+	char expected[FCM_TOPIC_BYTES];
 
-	return (size_t)n == bytes && memcmp(expected, topic, bytes) == 0;
+	return fcm_topic(h, expected) == bytes && memcmp(expected, topic, bytes) == 0;
 }
 
 unsigned libfcmdata_channels(unsigned stream)
@@ -41,11 +35,11 @@ static bool numbers_sane(const struct fcm_block_header *h, size_t payload_bytes)
 	return h->magic == FCM_BLOCK_MAGIC && h->version == FCM_BLOCK_VERSION &&
 	       h->header_bytes == sizeof(*h) && h->stream < FCM_STREAMS &&
 	       (h->channels == 0 || h->channels == libfcmdata_channels(h->stream)) &&
-	       h->link < LIBFCMDATA_LINKS && h->frames >= 1 && h->frames <= FRAMES_MAX &&
+	       h->link < FCM_LINKS && h->frames >= 1 && h->frames <= FCM_SLICE_FRAMES &&
 	       h->first_frame <= FIRST_FRAME_MAX && h->payload_bytes == payload_bytes &&
 	       payload_bytes <= PAYLOAD_MAX && h->frames_lost <= h->frames &&
 	       h->frames_bad <= h->frames - h->frames_lost &&
-	       h->sequence >> 40 == (h->dma_epoch & SEQUENCE_EPOCHS);
+	       h->sequence >> FCM_SEQUENCE_BITS == (h->dma_epoch & FCM_EPOCH_MASK);
 }
 
 static bool index_sane(const struct fcmdata_block *b, unsigned channel)

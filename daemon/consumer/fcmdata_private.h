@@ -17,7 +17,6 @@
 
 #include "daemon/consumer/fcmdata.h"
 
-#define LIBFCMDATA_LINKS 4u
 #define LIBFCMDATA_ALIVE_MS                                                                        \
 	250 /* of silence, before ALIVE is said: the daemon wants one a second */
 

@@ -25,11 +25,9 @@
 
 #include "daemon/consumer/fcmdata_private.h"
 
-#define WINDOW	      65536u /* sequences: 65 s of 1 ms blocks; rings hold a few s */
-#define WORDS	      (WINDOW / 64)
-#define TRACKS_MAX    128u /* 4 links x 3 streams, swapped floors, former DMA epochs */
-#define SEQUENCE_MASK ((1ull << 40) - 1)
-#define SLICE_FRAMES  1600u
+#define WINDOW	   65536u /* sequences: 65 s of 1 ms blocks; rings hold a few s */
+#define WORDS	   (WINDOW / 64)
+#define TRACKS_MAX 128u /* 4 links x 3 streams, swapped floors, former DMA epochs */
 
 struct map {
 	uint64_t word[WORDS];
@@ -57,7 +55,7 @@ struct tracks {
 	uint64_t blocks;
 	unsigned count, last;
 	struct track track[TRACKS_MAX];
-	struct line line[LIBFCMDATA_LINKS][FCM_STREAMS];
+	struct line line[FCM_LINKS][FCM_STREAMS];
 };
 
 struct tracks *libfcmdata_tracks_create(enum tracks_of of)
@@ -90,8 +88,9 @@ void libfcmdata_tracks_anew(struct tracks *t)
 
 static bool of_track(const struct track *t, const struct fcm_ack *key)
 {
-	return t->key.sequence == key->sequence >> 40 && t->key.stream == key->stream &&
-	       t->key.link == key->link && t->key.tower == key->tower && t->key.floor == key->floor;
+	return t->key.sequence == key->sequence >> FCM_SEQUENCE_BITS &&
+	       t->key.stream == key->stream && t->key.link == key->link &&
+	       t->key.tower == key->tower && t->key.floor == key->floor;
 }
 
 static struct track *find(struct tracks *t, const struct fcm_ack *key)
@@ -131,7 +130,7 @@ static struct track *find_or_make(struct tracks *t, const struct fcm_ack *key)
 	}
 	memset(map, 0, MAPS * sizeof(*map));
 	*found = (struct track){.key = *key, .map = map};
-	found->key.sequence = key->sequence >> 40;
+	found->key.sequence = key->sequence >> FCM_SEQUENCE_BITS;
 	t->last = (unsigned)(found - t->track);
 	return found;
 }
@@ -184,7 +183,7 @@ static bool another_life(const struct track *t, const struct fcm_block_header *h
 static bool note(struct track *t, bool owed, struct fcmdata_block *b)
 {
 	const struct fcm_block_header *h = &b->header;
-	uint64_t n = h->sequence & SEQUENCE_MASK;
+	uint64_t n = h->sequence & FCM_SEQUENCE_MASK;
 	uint64_t block_frames = n > 0 ? h->first_frame / n : 0;
 	bool goes_on = !another_life(t, h, n);
 
@@ -207,7 +206,7 @@ static bool note(struct track *t, bool owed, struct fcmdata_block *b)
 bool libfcmdata_tracks_ack(struct tracks *t, const struct fcm_ack *key)
 {
 	struct track *of = find(t, key);
-	uint64_t n = key->sequence & SEQUENCE_MASK;
+	uint64_t n = key->sequence & FCM_SEQUENCE_MASK;
 	bool owed;
 
 	if (!of || (n < of->top && !inside(of, n))) {
@@ -225,7 +224,7 @@ bool libfcmdata_tracks_ack(struct tracks *t, const struct fcm_ack *key)
 int libfcmdata_tracks_remember(struct tracks *t, const struct fcm_ack *key)
 {
 	struct track *of = find_or_make(t, key);
-	uint64_t n = key->sequence & SEQUENCE_MASK;
+	uint64_t n = key->sequence & FCM_SEQUENCE_MASK;
 
 	if (!of) {
 		return -ENOMEM;
@@ -257,7 +256,7 @@ static uint64_t ours_until(const struct tracks *t, const struct line *l,
 	    l->no_time != ((h->flags & FCM_BLOCK_NO_TIME) != 0)) {
 		return l->end;
 	}
-	return (l->end + SLICE_FRAMES - 1) / SLICE_FRAMES * SLICE_FRAMES;
+	return (l->end + FCM_SLICE_FRAMES - 1) / FCM_SLICE_FRAMES * FCM_SLICE_FRAMES;
 }
 
 /* A block from before the line's end: what another member has left, or one of two floors' that share

@@ -16,11 +16,9 @@
 #include "tdm/frame.h"
 
 #define TRACKS_MAX     256u
-#define SEQUENCE_MASK  ((1ull << 40) - 1)
 #define TRACK_BEFORE   4096u /* sequences kept before the first seen: redelivered ones are older */
 #define TRACK_MAX      (1u << 26) /* sequences: a week of 10 ms blocks; bytes: 8 MiB */
 #define RECORD_BUFFER  8192u
-#define SLICE_FRAMES   1600u
 #define SLICE_MS       200
 #define EPOCH_2000_S   946684800
 #define SECOND_NS      1000000000ll
@@ -82,7 +80,7 @@ static bool track_is(const struct track *t, const struct fcm_block_header *h)
 
 static struct track *track_of(struct consumer_check *c, const struct fcm_block_header *h)
 {
-	uint64_t sequence = h->sequence & SEQUENCE_MASK;
+	uint64_t sequence = h->sequence & FCM_SEQUENCE_MASK;
 	struct track *t;
 
 	for (unsigned i = 0; i < c->tracks; i++) {
@@ -148,7 +146,7 @@ static int track_mark(struct track *t, uint64_t sequence)
 /* How many sequences the block stands for: more than one only for a GAP. */
 static uint64_t sequences_of(const struct fcm_block_header *h)
 {
-	uint64_t sequence = h->sequence & SEQUENCE_MASK;
+	uint64_t sequence = h->sequence & FCM_SEQUENCE_MASK;
 	uint64_t block_frames = sequence > 0 ? h->first_frame / sequence : 0;
 
 	return h->flags & FCM_BLOCK_GAP && block_frames > 0 && h->frames > block_frames
@@ -160,7 +158,7 @@ static bool check_sequence(struct consumer_check *c, const struct fcmdata_block 
 {
 	const struct fcm_block_header *h = &b->header;
 	struct track *t = track_of(c, h);
-	uint64_t sequence = h->sequence & SEQUENCE_MASK, n = sequences_of(h);
+	uint64_t sequence = h->sequence & FCM_SEQUENCE_MASK, n = sequences_of(h);
 	int before;
 
 	if (!t) {
@@ -222,9 +220,10 @@ static void check_label(struct consumer_check *c, const struct fcm_block_header 
 		return;
 	}
 	ms = (block_utc_s(c, h, &off_ns) - EPOCH_2000_S) * 1000 +
-	     (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND / SLICE_FRAMES) * SLICE_MS;
+	     (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND / FCM_SLICE_FRAMES) * SLICE_MS;
 	if (ms < 0 || h->slice_id != (uint64_t)(ms / SLICE_MS) || llabs(off_ns) > LABEL_OFF_NS ||
-	    h->first_frame / SLICE_FRAMES != (h->first_frame + h->frames - 1) / SLICE_FRAMES) {
+	    h->first_frame / FCM_SLICE_FRAMES !=
+		    (h->first_frame + h->frames - 1) / FCM_SLICE_FRAMES) {
 		c->counts.label_errors++;
 	}
 }
