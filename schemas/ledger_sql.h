@@ -10,12 +10,12 @@
 #define LEDGER_LINK_SUM "(good + link_down + board_fifo + ring_full + crc + alignment + time_fault)"
 /* Frames that have come back, acknowledged or dropped. */
 #define LEDGER_STREAM_DONE "(acked + no_member + slow + shutdown + pool + no_time)"
-/* The same, of one that nothing is in flight of. */
+/* Whether a row balances; a stream's, when nothing of it is in flight. */
 #define LEDGER_LINK_RIGHT   "(cells = " LEDGER_LINK_SUM ")"
 #define LEDGER_STREAM_RIGHT "(offered = " LEDGER_STREAM_DONE ")"
 
 /* When a second began by the system clock, UTC ns: its row is written when it is over. */
-#define LEDGER_LINK_BEGUN   "time - cells * 125000"
-#define LEDGER_STREAM_BEGUN "time - 1000000000"
+#define LEDGER_LINK_BEGUN   "(time - cells * 125000)"
+#define LEDGER_STREAM_BEGUN "(time - 1000000000)"
 
 #endif

@@ -108,7 +108,7 @@ static const struct column stream_totals[] = {
 	"SELECT sum(no_member), sum(slow), sum(shutdown), sum(pool), sum(no_time), link, stream, " \
 	"grp,"                                                                                     \
 	" sum(seconds), max(span), sum(open), sum(offered), sum(acked), sum(in_flight),"           \
-	" sum(no_member + slow + shutdown + pool + no_time), min(balanced) FROM (" STREAM_PART(    \
+	" sum(" LEDGER_STREAM_DONE " - acked), min(balanced) FROM (" STREAM_PART(                  \
 		"ledger_stream", "1", "1", "NOT closed", "in_flight",                              \
 		STREAM_RIGHT) " UNION ALL " STREAM_PART("ledger_stream_sum", "seconds", "span",    \
 							"0", "0",                                  \
