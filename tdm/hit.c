@@ -8,9 +8,6 @@
 #include "tdm/frame.h"
 #include "tdm/hit_walk.h"
 
-#define HIT_TIME       4u  /* offset of the time word */
-#define HIT_SHAPE      12u /* offset of samples, charge and flags */
-#define HIT_SAMPLES    0x3fu
 #define HIT_FIFO_FULL  (1u << 7)
 #define HIT_FRAGMENT   (1u << 30)
 #define HIT_ZIP	       (1u << 31)
@@ -127,12 +124,12 @@ void hit_stamp_of(int64_t utc_s, enum hit_day_origin origin, struct hit_stamp *r
 
 void hit_stamp(uint8_t *bytes, const struct hit_stamp *stamp)
 {
-	hit_walk_stamp(bytes, hit_walk_look(bytes).time, hit_walk_stamp_bits(stamp));
+	hit_walk_stamp(bytes, le64_get(bytes + HIT_TIME), hit_walk_stamp_bits(stamp));
 }
 
 void hit_unstamp(uint8_t *bytes)
 {
-	hit_walk_stamp(bytes, hit_walk_look(bytes).time, 0);
+	hit_walk_stamp(bytes, le64_get(bytes + HIT_TIME), 0);
 }
 
 int hit_second_offset(unsigned born, unsigned carrier)

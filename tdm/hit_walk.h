@@ -17,6 +17,10 @@
 #include "tdm/hit.h"
 #include "tdm/le.h"
 
+#define HIT_TIME    4u	  /* offset of the time word */
+#define HIT_SHAPE   12u	  /* offset of samples, charge and flags */
+#define HIT_SAMPLES 0x3fu /* their number in it */
+
 /* T5ns (bits 0-15) and FrameCounter (16-28) of the time word: the FCM's own part. */
 #define HIT_WALK_BORN 0x1fffffffull
 
@@ -30,15 +34,15 @@ struct hit_walk {
 /* Whole length of the hit at `p`, legal or not: HIT_HEADER_BYTES and up to 126 more. */
 static inline uint32_t hit_walk_bytes(const uint8_t *p)
 {
-	uint32_t shape = le32_get(p + 12);
+	uint32_t shape = le32_get(p + HIT_SHAPE);
 
-	return HIT_HEADER_BYTES + ((shape & 0x3fu) << (~shape >> 31));
+	return HIT_HEADER_BYTES + ((shape & HIT_SAMPLES) << (~shape >> 31));
 }
 
 /* Reads HIT_HEADER_BYTES. */
 static inline struct hit_walk hit_walk_look(const uint8_t *p)
 {
-	uint64_t time = le64_get(p + 4);
+	uint64_t time = le64_get(p + HIT_TIME);
 	struct hit_walk w = {
 		.time = time,
 		.born = (uint32_t)(time & HIT_WALK_BORN),
@@ -59,7 +63,7 @@ static inline uint64_t hit_walk_stamp_bits(const struct hit_stamp *stamp)
 
 static inline void hit_walk_stamp(uint8_t *p, uint64_t time, uint64_t stamp_bits)
 {
-	le64_put(p + 4, (time & HIT_WALK_BORN) | stamp_bits);
+	le64_put(p + HIT_TIME, (time & HIT_WALK_BORN) | stamp_bits);
 }
 
 #endif
