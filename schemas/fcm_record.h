@@ -23,8 +23,9 @@
  * goes on with a recording; the cells of a series never overlap.
  *
  * A segment may end anywhere: whoever wrote it was killed, or the disk was full. Everything before the
- * first record whose header or data do not match their checksum is good; an INDEX saves the walk, its
- * absence means nothing else. Readers need no other file.
+ * first record whose header or data do not match their checksum is good; that there is no INDEX means nothing
+ * else. (It is for readers that want one place of many: no program here uses it, all walk, as labels and
+ * alignment come from what is before.) Readers need no other file.
  */
 #ifndef FCM_RECORD_H
 #define FCM_RECORD_H

@@ -5,13 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "schemas/fcm_record.h"
+#include "tdm/recording.h"
 
 const char *recordings_beside(const char *database, char *path, size_t size)
 {
@@ -84,23 +83,19 @@ static int find(const char *directory, struct found **ret_found, size_t *ret_n)
 	return 0;
 }
 
-static bool is_segment(const char *name)
-{
-	size_t n = strlen(name), suffix = strlen(FCM_SEGMENT_SUFFIX);
-
-	return n > suffix && strcmp(name + n - suffix, FCM_SEGMENT_SUFFIX) == 0;
-}
-
 static void count_segments(const char *path, json_t *entry)
 {
 	json_int_t bytes = 0;
 	int segments = 0;
+	uint32_t number;
+	unsigned link;
 	struct dirent *e;
 	struct stat st;
 	DIR *d = opendir(path);
 
 	while (d && (e = readdir(d))) {
-		if (is_segment(e->d_name) && fstatat(dirfd(d), e->d_name, &st, 0) == 0) {
+		if (recording_name_parse(e->d_name, &link, &number) == 0 &&
+		    fstatat(dirfd(d), e->d_name, &st, 0) == 0) {
 			segments++;
 			bytes += (json_int_t)st.st_size;
 		}

@@ -28,10 +28,14 @@ int recording_name_parse(const char *name, unsigned *ret_link, uint32_t *ret_num
 {
 	unsigned link;
 	uint32_t number;
-	int end = 0;
+	char back[32];
 
-	if (sscanf(name, "link%1u-%5" SCNu32 FCM_SEGMENT_SUFFIX "%n", &link, &number, &end) != 2 ||
-	    end == 0 || name[end] || link >= RECORDING_LINKS) {
+	if (sscanf(name, "link%1u-%9" SCNu32, &link, &number) != 2 || link >= RECORDING_LINKS) {
+		return -ENOENT;
+	}
+	/* Only as they are written: scanf takes blanks and signs, too. */
+	snprintf(back, sizeof(back), "link%u-%05" PRIu32 FCM_SEGMENT_SUFFIX, link, number);
+	if (strcmp(name, back) != 0) {
 		return -ENOENT;
 	}
 	*ret_link = link;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Recordings as files, for whoever reads them (fcmctl, the emulator, the recorder its own): which segments
- * there are, and one of them opened for tdm/record.h to walk. Beside the pure functions, as a library of
- * its own: this does I/O.
+ * there are, and one of them opened for tdm/record.h to walk. The one part of tdm/ that does I/O.
  *
  * Files are read by pread(2), not mapped: one that becomes shorter meanwhile ends early and does no harm.
  */

@@ -389,6 +389,16 @@ static void test_names(void **state)
 	assert_int_equal(recording_name_parse("link0-00000.fcmr.gz", &link, &number), -ENOENT);
 	assert_int_equal(recording_name_parse("link0-00000", &link, &number), -ENOENT);
 	assert_int_equal(recording_name_parse("recording.json", &link, &number), -ENOENT);
+	/* Nearly: a number that is none, or not the one that the writer would write. */
+	assert_int_equal(recording_name_parse("link2--1.fcmr", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link2-   -1.fcmr", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link2-+0001.fcmr", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link2- 0001.fcmr", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link 2-00001.fcmr", &link, &number), -ENOENT);
+	assert_int_equal(recording_name_parse("link2-1.fcmr", &link, &number), -ENOENT);
+	assert_int_equal(number, 42); /* untouched */
+	assert_int_equal(recording_name_parse("link2-100000.fcmr", &link, &number), 0);
+	assert_int_equal(number, 100000);
 }
 
 int main(void)
