@@ -36,7 +36,7 @@
 #define REST_NS	       10000000ull     /* ... and at least so long */
 
 /* A row that will not change any more. What does not balance stays as it is, second by second: somebody
- * will want to look at it. So does a second that a dead daemon left open. */
+ * will want to look at it. */
 #define LINK_DUE   "closed AND " LEDGER_LINK_RIGHT
 #define STREAM_DUE "closed AND in_flight = 0 AND " LEDGER_STREAM_RIGHT
 #define STRETCH	   "time >= ?1 AND time < ?2"

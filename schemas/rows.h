@@ -33,9 +33,9 @@ enum row_id {
 			      * reason */
 	ROW_PHASE_REFERENCE, /* link, phase_ps, rtt_frames, rtt_bytes, rtt_bits, time, who, reason */
 	ROW_DMA,	     /* session, link, dma_epoch, begun, serial, board_boot */
-	/* session, link, dma_epoch: all other epochs of the link are over. What they left open is closed, what
-	 * they left in flight is charged as shutdown, named as a loss (to the second: the last of its frames). */
-	ROW_DMA_OVER,
+	ROW_DMA_OVER, /* session, link, dma_epoch: all other epochs of the link are over. What they
+			      * left open is closed, what they left in flight is charged as shutdown, named
+			      * as a loss (to the second: the last of its frames). */
 	ROW_LEDGER_LINK, /* session, dma_epoch, link, second, tower, floor, cells, good, link_down,
 			      * board_fifo, ring_full, crc, alignment, time_fault, partial, restarts,
 			      * closed, time, tai_ns|NULL */
@@ -48,9 +48,9 @@ enum row_id {
 	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
-	/* key, value. last_alive: UTC ns; unit.KIND (unit.om.hv): unit of such a parameter, of every kind;
-	 * words.KIND (words.link.state): what its values 0, 1, ... mean, with blanks between;
-	 * tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers: when (UTC ns by
+	/* key, value. last_alive: UTC ns; recordings: the directory they go to; unit.KIND (unit.om.hv):
+	 * unit of such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ...
+	 * mean, with blanks between; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers: when (UTC ns by
 	 * the system clock), new minus old time in ns, the new time (UTC ns), the new time epoch */
 	ROW_STATION,
 	ROW_IDS,
