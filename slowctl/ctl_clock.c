@@ -148,7 +148,8 @@ const struct ctl_command ctl_clock_commands[] = {
 		.verb = "history",
 		.arguments = "",
 		.summary = "changes of the clock's state",
-		.help = "Newest first, by the system clock; relabellings among them. Answers while "
+		.help = "Newest first, by the system clock; relabellings among them.\nAnswers "
+			"while "
 			"the daemon is away, too.",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
 		.run = history_run,

@@ -352,9 +352,8 @@ const struct ctl_command ctl_phase_commands[] = {
 		.summary = "phase of the links against their references",
 		.help = "Mean (circular, 0 to 12500 ps) and spread of the last 10 minutes of this "
 			"lock, slope of\nthe last minute, round trip, the reference and the last "
-			"verdict; TDEV and "
-			"MTIE over 1, 10 and 100 s. Of one\nLINK also the histogram of all "
-			"samples since the last lock.\n\n"
+			"verdict; TDEV and MTIE over 1, 10\nand 100 s. Of one LINK also the "
+			"histogram of all samples since the last lock.\n\n"
 			"  fcmctl phase show 2",
 		.max_words = 1,
 		.run = show_run,

@@ -271,11 +271,10 @@ const struct ctl_command ctl_record_commands[] = {
 		.arguments = "",
 		.summary = "record raw data of links",
 		.help = "Writes what comes off the fibre, as it comes, below [record] directory. "
-			"It goes on "
-			"through restarts of the daemon until its time is over, it is stopped, or "
-			"the disk has "
-			"no room; it never touches the data. What it could not write in time is "
-			"named in it.\n\n"
+			"It "
+			"goes on\nthrough restarts of the daemon until its time is over, it is "
+			"stopped, or the disk has\nno room; it never touches the data. What it "
+			"could not write in time is named in it.\n\n"
 			"  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
 		.options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) |
 			   CTL_BIT(CTL_FOR),
@@ -287,7 +286,7 @@ const struct ctl_command ctl_record_commands[] = {
 		.arguments = "",
 		.summary = "end the recording",
 		.help = "Returns when it is on the disk. After a recording that the disk has "
-			"stopped, it says that you have seen that.",
+			"stopped, it says\nthat you have seen that.",
 		.run = stop_record,
 	},
 	{
@@ -296,7 +295,8 @@ const struct ctl_command ctl_record_commands[] = {
 		.arguments = "",
 		.summary = "recordings, and black boxes of alarms",
 		.help = "A black box is the raw data of a link and its registers when an alarm of "
-			"it fired. From the files: answers while the daemon is away, too.",
+			"it fired.\nFrom the files, which one must be able to read: answers while "
+			"the daemon is away, too.",
 		.options = CTL_BIT(CTL_LIMIT),
 		.run = list_records,
 	},
