@@ -119,8 +119,8 @@ struct config {
 /* Drift of an oscillator class in holdover, ppb: what 4 h and 24 h cost at most (facts of the field). */
 double config_holdover_ppb(enum config_holdover holdover);
 
-/* Memory that the n-th group may hold: its budget_mb, or its part, among all groups and by what their streams bring,
- * of three quarters of the pool, or of what a feed leaves of seven eighths (at least half). */
+/* Memory that the n-th group may hold: its budget_mb, or its part, among all groups and by what their
+ * streams bring, of three quarters of the pool, or of what a feed leaves of seven eighths (at least half). */
 uint64_t config_budget_bytes(const struct config *config, unsigned n);
 /* Bytes that these streams (bit mask) bring at most, of a link and a frame. */
 uint32_t config_stream_bytes(uint8_t streams);

@@ -73,8 +73,8 @@ static uint64_t feed_bytes(const struct config *c)
 	return sum << 20;
 }
 
-/* What all groups share, by their weights: 3/4 of the pool; with a feed that needs more of it less, down to half. A
- * group with a budget of its own has that in the place of its part. */
+/* What all groups share, by their weights: 3/4 of the pool; with a feed that needs more of it less, down to
+ * half. A group with a budget of its own has that in the place of its part. */
 static uint64_t auto_bytes(const struct config *c)
 {
 	uint64_t pool = (uint64_t)c->data.pool_mb << 20, feed = feed_bytes(c);

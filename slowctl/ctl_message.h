@@ -23,7 +23,8 @@ struct message {
 
 /*
  * Check magic, version, both CRCs, numbers, topic against header, and that every offset and index lies
- * inside the payload, in order. 0 and *ret_message, whose link is below FCM_LINKS and stream below FCM_STREAMS; or -EBADMSG with what is wrong in *ret_why (a literal).
+ * inside the payload, in order. 0 and *ret_message, whose link is below FCM_LINKS and stream below
+ * FCM_STREAMS; or -EBADMSG with what is wrong in *ret_why (a literal).
  */
 int message_read(const void *topic, size_t topic_bytes, const void *header, size_t header_bytes,
 		 const void *payload, size_t payload_bytes, struct message *ret_message,
