@@ -28,6 +28,7 @@ STREAMS = ("pmt", "hydrophone", "instrument")
 CHANNELS = (6, 2, 2)
 FRAMES_MAX = 1600
 LINKS = 4
+SEQUENCE_BITS = 40  # the block's number; above them the DMA epoch's lowest 24
 
 FLAGS = {
     "resent": 0x001, "gap": 0x002, "no-time": 0x004, "partial": 0x008, "step": 0x010,
@@ -189,7 +190,8 @@ class Block:
             raise ValueError("header CRC")
         if (h["stream"] >= len(STREAMS) or self.channels not in (0, CHANNELS[h["stream"]]) or
                 not 1 <= self.frames <= FRAMES_MAX or int(h["frames_lost"]) + int(h["frames_bad"]) > self.frames or
-                h["link"] >= LINKS or int(h["sequence"]) >> 40 != int(h["dma_epoch"]) & 0xFFFFFF):
+                h["link"] >= LINKS or
+                int(h["sequence"]) >> SEQUENCE_BITS != int(h["dma_epoch"]) & (1 << 64 - SEQUENCE_BITS) - 1):
             raise ValueError("header's numbers")
         if topic is not None and bytes(topic) != self.topic:
             raise ValueError("topic of another block")

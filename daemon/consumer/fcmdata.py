@@ -29,7 +29,7 @@ import time
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from fcm_data import Block
+from fcm_data import SEQUENCE_BITS, Block
 
 CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
 ALIVE_S, ANSWER_S, ANEW_S, WAIT_S = 0.25, 3, 1, 0.1
@@ -88,7 +88,7 @@ def _label(block):
 def _split_key(key):
     """(track, number) of an acknowledgement's bytes."""
     sequence = int.from_bytes(key[:8], "little")
-    return (sequence >> 40, key[8:12]), sequence & (1 << 40) - 1
+    return (sequence >> SEQUENCE_BITS, key[8:12]), sequence & (1 << SEQUENCE_BITS) - 1
 
 
 class _Tracks:

@@ -30,8 +30,10 @@ def layout_agrees(t):
             {k: v for k, v in n.items() if k.startswith("flag ")})
     t.equal("streams", list(fcm_data.STREAMS), layout["streams"])
     t.equal("numbers", (fcm_data.MAGIC, fcm_data.VERSION, fcm_data.CHANNELS_MAX, fcm_data.NO_UNCERTAINTY,
-                        fcm_data.HIT_HEADER_BYTES),
-            (n["magic"], n["version"], n["channels_max"], n["no_uncertainty"], n["hit_header_bytes"]))
+                        fcm_data.HIT_HEADER_BYTES, fcm_data.LINKS, fcm_data.FRAMES_MAX, fcm_data.SEQUENCE_BITS,
+                        (1 << 64 - fcm_data.SEQUENCE_BITS) - 1),
+            (n["magic"], n["version"], n["channels_max"], n["no_uncertainty"], n["hit_header_bytes"], n["links"],
+             n["slice_frames"], n["sequence_bits"], n["epoch_mask"]))
 
 
 def make_hit(rng):
