@@ -232,15 +232,16 @@ static const char wrong_streams[] =
 #define OF_FIRST(what, table, more)                                                                \
 	"(SELECT " what " FROM " table " f WHERE f.session = g.session"                            \
 	" AND f.dma_epoch = g.dma_epoch AND f.link = g.link AND f.second = g.second" more ")"
+/* The same of a second as it is kept, or of what it was rolled up into. */
+#define OF_EITHER(kept, rolled, table, more)                                                       \
+	"coalesce(" OF_FIRST(kept, table, more) ", " OF_FIRST(rolled, table "_sum", more) ")"
 #define OF_LINK	  ""
 #define OF_STREAM " AND f.stream = g.stream AND f.grp = g.grp"
 /* clang-format off */
 #define LINK_SPANS \
 	"SELECT *," \
-	" coalesce(" OF_FIRST("tai_ns", "ledger_link", OF_LINK) "," \
-	" " OF_FIRST("tai_ns", "ledger_link_sum", OF_LINK) ") AS tai_ns," \
-	" coalesce(" OF_FIRST(LEDGER_LINK_BEGUN, "ledger_link", OF_LINK) "," \
-	" " OF_FIRST("begun", "ledger_link_sum", OF_LINK) ") AS by_clock" \
+	" " OF_EITHER("tai_ns", "tai_ns", "ledger_link", OF_LINK) " AS tai_ns," \
+	" " OF_EITHER(LEDGER_LINK_BEGUN, "begun", "ledger_link", OF_LINK) " AS by_clock" \
 	" FROM (SELECT session, dma_epoch, link, min(second) AS second, sum(seconds) AS seconds," \
 	" tower, floor, sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down," \
 	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc," \
@@ -251,8 +252,7 @@ static const char wrong_streams[] =
 #define STREAM_SPANS \
 	"SELECT *," \
 	" " OF_FIRST("tai_ns", "ledger_stream_sum", OF_STREAM) " AS own_tai," \
-	" coalesce(" OF_FIRST(LEDGER_STREAM_BEGUN, "ledger_stream", OF_STREAM) "," \
-	" " OF_FIRST("begun", "ledger_stream_sum", OF_STREAM) ") AS by_clock" \
+	" " OF_EITHER(LEDGER_STREAM_BEGUN, "begun", "ledger_stream", OF_STREAM) " AS by_clock" \
 	" FROM (SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown," \
 	" sum(pool) AS pool, sum(no_time) AS no_time, session, dma_epoch, link, stream, grp," \
 	" min(second) AS second, sum(seconds) AS seconds, sum(offered) AS offered," \
