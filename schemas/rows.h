@@ -48,10 +48,11 @@ enum row_id {
 	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
-	/* key, value. last_alive: UTC ns; recordings: the directory they go to; unit.KIND (unit.om.hv):
-	 * unit of such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ...
-	 * mean, with blanks between; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers: when (UTC ns by
-	 * the system clock), new minus old time in ns, the new time (UTC ns), the new time epoch */
+	/* key, value. last_alive: UTC ns; recordings: the directory they go to; unit.KIND (unit.om.hv): unit of
+	 * such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ... mean, with
+	 * blanks between; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers:
+	 * when (UTC ns by the system clock), new minus old time in ns, the new time (UTC ns), the new time
+	 * epoch */
 	ROW_STATION,
 	ROW_IDS,
 };
