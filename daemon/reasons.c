@@ -377,7 +377,7 @@ static void drift_reason(struct station *s, unsigned link, const struct phase_vi
 			  link);
 	snprintf(text, sizeof(text),
 		 "the phase drifts: %.0f ps from the reference (%.0f are tolerated), %+.2f ps/s in "
-		 "the last minute",
+		 "the last minute of this lock",
 		 v->difference_ps, tolerated_ps, v->slope_ps_per_s);
 	reasons_add_parts(r, &w, text);
 }

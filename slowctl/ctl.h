@@ -187,7 +187,8 @@ bool ctl_is_away(int err);
 /* Why the daemon cannot be reached (and since when), and what to do. Return buf. */
 const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size);
 const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size);
-int ctl_away_fail(struct ctl *ctl, int err);
+/* `writes`: it was to change something; that nothing was sent is said first. */
+int ctl_away_fail(struct ctl *ctl, int err, bool writes);
 /* What to do about -EACCES: be in the group of `path`, or of the directory that hides it. */
 const char *ctl_access_action(const char *path, char *buf, size_t size);
 
@@ -200,9 +201,15 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
+/* What the database knew when the daemon was last alive: `known` of schemas/control.md, a new reference; what
+ * cannot be read in a second is null in it. NULL: there is no such time. */
+json_t *ctl_away_known(const struct ctl *ctl);
 
 /* The status screen, for status and top; `result` as of op status. */
 void ctl_status_render(struct writer *w, const json_t *result);
+/* The same while the daemon is away: `err` of ctl_connect(). NULL: out of memory. */
+json_t *ctl_status_away(const struct ctl *ctl, int err);
+void ctl_status_render_away(struct writer *w, const json_t *result);
 /* Recent events, for top and event list. */
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */

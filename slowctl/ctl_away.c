@@ -155,6 +155,140 @@ int ctl_away_since(const struct ctl *ctl, double *ret_time)
 	return 0;
 }
 
+#define KNOWN_LIMIT_MS 1000u /* a question: status must not hang on a slow disk */
+#define KNOWN_LOST_S   600.0 /* losses of so long before, as ledger show has them */
+#define KNOWN_OPEN     1000u /* open commands that are counted */
+
+/* The member `key` of what was answered, null when it was not. */
+static json_t *known_member(int err, json_t *answer, const char *key)
+{
+	json_t *member = err == 0 ? json_incref(json_object_get(answer, key)) : NULL;
+
+	if (err == 0) {
+		json_decref(answer);
+	}
+	return member != NULL ? member : json_null();
+}
+
+static json_t *known_run(struct query *q)
+{
+	json_t *runs;
+	json_t *run = NULL;
+	json_t *found = NULL;
+	int err;
+
+	query_limit(q, KNOWN_LIMIT_MS);
+	err = query_runs(q, 1, &found);
+	runs = known_member(err, found, "runs");
+	run = json_array_get(runs, 0);
+	if (run != NULL && json_is_null(json_object_get(run, "ended"))) {
+		run = json_pack("{s:O,s:O,s:O}", "number", json_object_get(run, "number"), "note",
+				json_object_get(run, "note"), "since",
+				json_object_get(run, "begun"));
+	} else {
+		run = err == 0 ? json_pack("{s:i,s:n,s:n}", "number", 0, "note", "since") : NULL;
+	}
+	json_decref(runs);
+	return run != NULL ? run : json_null();
+}
+
+static json_t *known_open(struct query *q)
+{
+	struct query_filter filter = {.limit = KNOWN_OPEN, .state = "open"};
+	json_t *found = NULL;
+	json_t *commands;
+	json_t *count;
+	int err;
+
+	query_limit(q, KNOWN_LIMIT_MS);
+	err = query_commands(q, &filter, &found);
+	commands = known_member(err, found, "commands");
+	count = json_is_array(commands) ? json_integer((json_int_t)json_array_size(commands))
+					: json_null();
+	json_decref(commands);
+	return count;
+}
+
+static const json_t *word_of(const json_t *history, double value)
+{
+	const json_t *words = json_object_get(history, "words");
+
+	return value >= 0.0 && value < (double)json_array_size(words)
+		       ? json_array_get(words, (size_t)value)
+		       : NULL;
+}
+
+/* The last state of a parameter with words; null: none is kept. */
+static json_t *known_state(struct query *q, const char *name)
+{
+	json_t *found = NULL;
+	json_t *state = NULL;
+	const json_t *row;
+	const json_t *word;
+
+	query_limit(q, KNOWN_LIMIT_MS);
+	if (query_history(q, name, 0, 1, &found) != 0) {
+		return json_null();
+	}
+	row = json_array_get(json_object_get(found, "rows"), 0);
+	word = row != NULL ? word_of(found, value_number(row, "value")) : NULL;
+	if (row != NULL && json_is_string(word)) {
+		state = json_pack("{s:s,s:O,s:O}", "name", name, "state", word, "time",
+				  json_object_get(row, "time"));
+	}
+	json_decref(found);
+	return state != NULL ? state : json_null();
+}
+
+static json_t *known_states(struct query *q)
+{
+	static const char *const names[] = {"clock.state", "link0.state", "link1.state",
+					    "link2.state", "link3.state"};
+	json_t *states = json_array();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		json_t *state = known_state(q, names[i]);
+
+		if (json_is_object(state)) {
+			json_array_append(states, state);
+		}
+		json_decref(state);
+	}
+	return states;
+}
+
+static json_t *known_hops(struct query *q, double last)
+{
+	struct query_account what = {
+		.since_ns = (int64_t)((last - KNOWN_LOST_S) * 1e9),
+		.link = QUERY_ALL,
+		.limit = 1,
+	};
+	json_t *found = NULL;
+	int err;
+
+	query_limit(q, KNOWN_LIMIT_MS);
+	err = query_ledger(q, &what, &found);
+	return known_member(err, found, "hops");
+}
+
+json_t *ctl_away_known(const struct ctl *ctl)
+{
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	json_t *known;
+	double last;
+
+	if (ctl_away_since(ctl, &last) != 0 || query_open(ctl->station.database, &q, &error) != 0) {
+		return NULL;
+	}
+	known = json_pack("{s:f,s:o,s:o,s:o,s:f,s:o}", "time", last, "run", known_run(q), "states",
+			  known_states(q), "open", known_open(q), "since", last - KNOWN_LOST_S,
+			  "hops", known_hops(q, last));
+	query_close(q);
+	return known;
+}
+
 /* Open commands have nobody who waits for them now. */
 static void mark_unattended(json_t *command)
 {

@@ -212,14 +212,15 @@ const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t si
 	return buf;
 }
 
-int ctl_away_fail(struct ctl *ctl, int err)
+int ctl_away_fail(struct ctl *ctl, int err, bool writes)
 {
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
 	bool away = ctl_is_away(err) || err == -EAGAIN;
 
 	return ctl_fail(ctl, away ? CTL_UNKNOWN : CTL_NOT, away ? "daemon-away" : "no-access",
-			ctl_away_action(ctl, err, action, sizeof(action)), "%s",
+			ctl_away_action(ctl, err, action, sizeof(action)), "%s%s",
+			writes ? "nothing was sent: " : "",
 			ctl_away_reason(ctl, err, true, reason, sizeof(reason)));
 }
 
@@ -395,7 +396,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 	int code = CTL_DONE;
 
 	if (err != 0) {
-		code = ctl_away_fail(ctl, err);
+		code = ctl_away_fail(ctl, err, request->look != NULL);
 		goto out;
 	}
 	err = call_once(&call, args, &answer);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "slowctl/ctl.h"
+#include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 
 void ctl_event_render(struct writer *w, const json_t *result)
@@ -27,9 +28,32 @@ void ctl_event_render(struct writer *w, const json_t *result)
 	writer_table_end(w, "no events");
 }
 
+/* That no event is newer has no meaning while nobody writes any. */
+static void say_end(const struct ctl *ctl)
+{
+	char when[32];
+	char span[32];
+	double last;
+
+	if (ctl_away_since(ctl, &last) == 0) {
+		writer_text(ctl->out, WRITER_WARN,
+			    "-- the daemon is away since %s UTC (%s); nothing later is known",
+			    ctl_time_text(last, 0, when, sizeof(when)),
+			    ctl_span_text(ctl_now() - last, span, sizeof(span)));
+	} else {
+		writer_text(ctl->out, WRITER_WARN, "-- the daemon is away; nothing later is known");
+	}
+	writer_newline(ctl->out);
+}
+
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return ctl_show(ctl, "event.list", ctl_filter(args, 30), ctl_event_render);
+	int code = ctl_show(ctl, "event.list", ctl_filter(args, 30), ctl_event_render);
+
+	if (code == CTL_DONE && ctl->client == NULL) { /* the database has answered */
+		say_end(ctl);
+	}
+	return code;
 }
 
 const struct ctl_command ctl_event_commands[] = {

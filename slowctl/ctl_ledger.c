@@ -287,12 +287,29 @@ static void render_span(struct writer *w, const json_t *result)
 	}
 }
 
+/* Several losses with good frames between them: from the first to the last is not how long it was lost. */
+static bool is_apart(const json_t *hop)
+{
+	long long range = value_integer(hop, "last", 0) + 1 - value_integer(hop, "first", 0);
+
+	return value_integer(hop, "losses", 1) > 1 && value_integer(hop, "frames", 0) != range;
+}
+
 /* Each place where frames were lost, the worst first. */
 static void render_hops(struct writer *w, const json_t *hops)
 {
-	static const char *const columns[] = {"at",	"what",	 ">link",	"floor",
-					      "stream", "group", ">frames",	">losses",
-					      ">first", ">last", "begun (UTC)", "ended (UTC)"};
+	static const char *const columns[] = {"at",
+					      "what",
+					      ">link",
+					      "floor",
+					      "stream",
+					      "group",
+					      ">frames",
+					      ">losses",
+					      ">first",
+					      ">last",
+					      "first begun (UTC)",
+					      "last ended (UTC)"};
 	size_t i;
 	const json_t *hop;
 
@@ -311,10 +328,11 @@ static void render_hops(struct writer *w, const json_t *hops)
 		value_cell(w, hop, "stream", VALUE_PLAIN);
 		value_cell(w, hop, "group", VALUE_PLAIN);
 		value_cell(w, hop, "frames", VALUE_COUNT);
-		value_cell(w, hop, "losses", VALUE_COUNT);
+		writer_cell(w, WRITER_PLAIN, "%lld%s", value_integer(hop, "losses", 1),
+			    is_apart(hop) ? " apart" : "");
 		value_cell(w, hop, "first", VALUE_COUNT);
 		value_cell(w, hop, "last", VALUE_COUNT);
-		value_cell(w, hop, "begun", VALUE_TIME_MS);
+		cell_begun(w, hop);
 		value_cell(w, hop, "ended", VALUE_TIME_MS);
 	}
 	writer_table_end(w, "none");

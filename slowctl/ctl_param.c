@@ -110,8 +110,14 @@ static int get_run(struct ctl *ctl, const struct ctl_args *args)
 
 static int history_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_t *filter = ctl_filter(args, 60);
+	json_t *filter;
 
+	if (strpbrk(args->word[0], "*?[") != NULL) {
+		return ctl_fail(ctl, CTL_USAGE, "usage",
+				"fcmctl get takes patterns, and lists the names",
+				"history takes one name, no pattern such as '%s'", args->word[0]);
+	}
+	filter = ctl_filter(args, 60);
 	json_object_set_new(filter, "name", json_string(args->word[0]));
 	return ctl_show(ctl, "param.history", filter, render_history);
 }

@@ -33,6 +33,9 @@ static void render_verdicts(struct writer *w, const json_t *p)
 {
 	const char *verdict = value_string(p, "last.verdict", "none");
 	long long slip = value_integer(p, "last.slip", 0);
+	long long passes = value_integer(p, "passes", 0);
+	long long slips = value_integer(p, "slips", 0);
+	long long jumps = value_integer(p, "jumps", 0);
 	char a[48] = "";
 	char b[48];
 	char c[48];
@@ -43,10 +46,10 @@ static void render_verdicts(struct writer *w, const json_t *p)
 	writer_pair(w, "last verdict", value_style(verdict), "%s%s, %s ps, %s ago", verdict, a,
 		    value_text(value_at(p, "last.difference_ps"), VALUE_PS_SIGNED, b, sizeof(b)),
 		    value_text(value_at(p, "last.age_s"), VALUE_AGE, c, sizeof(c)));
-	writer_pair(w, "re-locks", WRITER_PLAIN,
-		    "%lld: %lld passed, %lld slipped, %lld jumped; %lld drifts",
-		    value_integer(p, "relocks", 0), value_integer(p, "passes", 0),
-		    value_integer(p, "slips", 0), value_integer(p, "jumps", 0),
+	/* Not judged are locks that made the reference or had too few samples; a step inside one is. */
+	writer_pair(w, "locks", WRITER_PLAIN,
+		    "%lld; judged %lld: %lld passed, %lld slipped, %lld jumped; %lld drifts",
+		    value_integer(p, "relocks", 0), passes + slips + jumps, passes, slips, jumps,
 		    value_integer(p, "drifts", 0));
 }
 
@@ -69,7 +72,7 @@ static void render_phase(struct writer *w, const json_t *p)
 		    value_text(value_at(p, "peak_to_peak_ps"), VALUE_PS, c, sizeof(c)),
 		    value_integer(p, "samples", 0));
 	if (json_is_number(value_at(p, "slope_ps_per_s"))) {
-		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s in the last minute",
+		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s in the last minute of this lock",
 			    value_number(p, "slope_ps_per_s"));
 	}
 	writer_pair(w, "round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",

@@ -178,8 +178,13 @@ static int names_of(struct ctl *ctl, const struct ctl_args *args, const char *op
 	json_t *result = NULL;
 	size_t i;
 	const json_t *p;
-	int code = ctl_ask(ctl, "param.get", json_pack("{s:[s]}", "names", args->word[0]), &result);
+	int err = ctl_connect(ctl);
+	int code;
 
+	if (err != 0) {
+		return ctl_away_fail(ctl, err, true);
+	}
+	code = ctl_ask(ctl, "param.get", json_pack("{s:[s]}", "names", args->word[0]), &result);
 	if (code != CTL_DONE) {
 		return code;
 	}

@@ -207,8 +207,9 @@ static void render_links(struct writer *w, const json_t *s)
 
 static void render_groups(struct writer *w, const json_t *s)
 {
-	static const char *const columns[] = {"group",	    ">members", ">offered", ">acknowledged",
-					      ">in flight", ">waiting", ">dropped", ">oldest"};
+	static const char *const columns[] = {"group",		 ">members",   ">blocks offered",
+					      ">acknowledged",	 ">in flight", ">waiting",
+					      ">blocks dropped", ">oldest"};
 	size_t i;
 	const json_t *group;
 
@@ -246,7 +247,74 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_groups(w, s);
 }
 
-static void render_away(struct writer *w, const json_t *s)
+#define HOPS_SHOWN 8u
+
+static void render_known_hops(struct writer *w, const json_t *hops)
+{
+	bool some = json_array_size(hops) > 0;
+	char text[512] = "";
+	size_t used = 0;
+	size_t i;
+	const json_t *hop;
+
+	writer_text(w, WRITER_DIM, "lost      ");
+	writer_text(w, WRITER_PLAIN, "%s",
+		    some		  ? "in the 10 minutes before, frames:"
+		    : json_is_array(hops) ? "nothing in the 10 minutes before"
+					  : "-");
+	writer_newline(w);
+	json_array_foreach (hops, i, hop) {
+		const char *group = value_string(hop, "group", NULL);
+
+		if (i == HOPS_SHOWN || used >= sizeof(text)) {
+			break;
+		}
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%lld %s of link %lld%s%s",
+			i > 0 ? ", " : "", value_integer(hop, "frames", 0),
+			value_string(hop, "code", "?"), value_integer(hop, "link", -1),
+			group != NULL ? " for group " : "", group != NULL ? group : "");
+	}
+	if (some) {
+		writer_paragraph(w, 10, WRITER_WARN, "%s%s", text,
+				 i < json_array_size(hops) ? ", ..." : "");
+	}
+}
+
+/* As it was, with its time: nothing of it is to be taken for now. */
+static void render_known(struct writer *w, const json_t *known)
+{
+	long long open = value_integer(known, "open", -1);
+	char when[40];
+	size_t i;
+	const json_t *state;
+
+	writer_newline(w);
+	writer_heading(w, "Last known, at %s UTC",
+		       value_text(value_at(known, "time"), VALUE_TIME, when, sizeof(when)));
+	if (json_is_object(value_at(known, "run"))) {
+		render_run(w, value_at(known, "run"));
+	}
+	writer_text(w, WRITER_DIM, "state     ");
+	json_array_foreach (value_at(known, "states"), i, state) {
+		writer_text(w, WRITER_PLAIN, "%s%s %s", i > 0 ? ", " : "",
+			    value_string(state, "name", "?"), value_string(state, "state", "?"));
+	}
+	writer_text(w, WRITER_PLAIN, "%s", i == 0 ? "-" : "");
+	writer_newline(w);
+	if (open != 0) {
+		writer_text(w, WRITER_DIM, "commands  ");
+		if (open > 0) {
+			writer_text(w, WRITER_WARN, "%lld left open", open);
+		}
+		writer_text(w, WRITER_PLAIN, "%s",
+			    open > 0 ? ": fcmctl command list --state open" : "-");
+		writer_newline(w);
+	}
+	render_known_hops(w, value_at(known, "hops"));
+}
+
+void ctl_status_render_away(struct writer *w, const json_t *s)
 {
 	const json_t *reason = json_array_get(value_at(s, "reasons"), 0);
 
@@ -254,35 +322,45 @@ static void render_away(struct writer *w, const json_t *s)
 	writer_text(w, WRITER_PLAIN, "  1 red, 0 warnings");
 	writer_newline(w);
 	render_reason(w, reason, value_number(s, "time"));
-	writer_paragraph(w, 11, WRITER_PLAIN,
-			 "Nobody takes the data now: the ring holds about 2 s, what the sea sends "
-			 "after that is lost and counted by the board.");
-	if (json_is_number(json_object_get(reason, "since"))) {
+	writer_paragraph(
+		w, 11, WRITER_PLAIN,
+		"Nobody takes the data now. While the board runs, its ring keeps about 2 "
+		"s; a daemon that is back by then loses nothing. What comes later is lost: "
+		"counted by the board for 10 s, after that by nobody, and ledger show "
+		"tells that time as missing.");
+	if (json_is_object(value_at(s, "known"))) {
 		writer_paragraph(w, 11, WRITER_PLAIN,
 				 "The database still answers: event list, command list, history, "
 				 "ledger show, run show.");
+		render_known(w, value_at(s, "known"));
 	}
 }
 
-/* Nobody answers: said as a status of its own, exit 3. */
-static int status_away(struct ctl *ctl, int err)
+/* Nobody answers: said as a status of its own. */
+json_t *ctl_status_away(const struct ctl *ctl, int err)
 {
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
-	double since = 0.0;
-	bool known = ctl_away_since(ctl, &since) == 0;
-	json_t *result =
-		json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}]}", "board",
-			  (int)ctl->station.board, "state", "away", "time", ctl_now(), "reasons",
-			  "severity", "red", "code", "daemon-away", "object", "daemon", "text",
-			  ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
-			  ctl_away_action(ctl, err, action, sizeof(action)), "since",
-			  known ? json_real(since) : json_null());
+	json_t *known = ctl_away_known(ctl);
+	json_t *since = json_object_get(known, "time");
+
+	return json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}],s:o}", "board",
+			 (int)ctl->station.board, "state", "away", "time", ctl_now(), "reasons",
+			 "severity", "red", "code", "daemon-away", "object", "daemon", "text",
+			 ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
+			 ctl_away_action(ctl, err, action, sizeof(action)), "since",
+			 since != NULL ? json_incref(since) : json_null(), "known",
+			 known != NULL ? known : json_null());
+}
+
+static int status_away(struct ctl *ctl, int err)
+{
+	json_t *result = ctl_status_away(ctl, err);
 
 	if (result == NULL) {
 		return ctl_fail(ctl, CTL_UNKNOWN, "internal", "", "out of memory");
 	}
-	writer_result(ctl->out, result, render_away);
+	writer_result(ctl->out, result, ctl_status_render_away);
 	json_decref(result);
 	return CTL_UNKNOWN;
 }
@@ -316,7 +394,7 @@ const struct ctl_command ctl_status_commands[] = {
 			"'moved' "
 			"is the phase against\nthe link's reference.\n\n"
 			"Exit 0 well (warnings are well), 1 red, 3 no daemon answers: then it says "
-			"since when.",
+			"since when,\nand what the database knew last.",
 		.run = status_run,
 	},
 	{0},

@@ -134,6 +134,13 @@ static void round_render(const struct ctl *ctl, struct writer *w, const struct r
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
 
+	if (ctl_is_away(r->err)) {
+		json_t *away = ctl_status_away(ctl, r->err);
+
+		ctl_status_render_away(w, away);
+		json_decref(away);
+		return;
+	}
 	if (r->err != 0) {
 		writer_text(w, WRITER_BAD, "RED");
 		writer_newline(w);
@@ -352,9 +359,10 @@ static int plain_round(struct ctl *ctl, bool first)
 
 	round_ask(ctl, &r);
 	code = exit_of_round(&r);
-	if (r.err != 0) {
-		ctl_away_fail(ctl, r.err);
+	if (r.err != 0 && !ctl_is_away(r.err)) {
+		ctl_away_fail(ctl, r.err, false);
 	} else if (ctl->json) {
+		r.status = r.err != 0 ? ctl_status_away(ctl, r.err) : r.status;
 		writer_result(ctl->out, r.status, NULL);
 	} else {
 		if (!first) {

@@ -64,7 +64,8 @@ struct query_account {
  *   "link-down", ..., balanced}], streams:[{link, stream, group, seconds, span, open, offered, acknowledged,
  *   in_flight, lost, dropped:{...}, balanced}]},
  *  links:[LinkRow], streams:[StreamRow], losses:[Loss],
- *  hops:[{hop, code, link, tower, floor, stream, group, frames, losses, first, last, dma_epoch, begun, ended}],
+ *  hops:[{hop, code, link, tower, floor, stream, group, frames, losses, first, last, dma_epoch, tai, begun,
+ *   ended}],
  *  missing:[{begun, ended, links:[n]}], missing_s, begins}
  * Totals and balance are over all rows; links, streams and losses hold the newest `limit`, oldest
  * first, and `unbalanced`: every row that does not balance (at most 100), `off`: frames that it lacks. Rows

@@ -184,7 +184,8 @@ static const struct column hop_columns[] = {
 	{"tower", COLUMN_INT},	{"floor", COLUMN_INT},	{"stream", COLUMN_TEXT},
 	{"group", COLUMN_TEXT}, {"frames", COLUMN_INT}, {"losses", COLUMN_INT},
 	{"first", COLUMN_INT},	{"last", COLUMN_INT},	{"dma_epoch", COLUMN_INT},
-	{"begun", COLUMN_TIME}, {"ended", COLUMN_TIME}, {NULL, COLUMN_END},
+	{"tai", COLUMN_TIME},	{"begun", COLUMN_TIME}, {"ended", COLUMN_TIME},
+	{NULL, COLUMN_END},
 };
 #define PLACE "kind, code, link, tower, floor, stream, grp"
 #define HOPS(behind)                                                                               \
@@ -192,7 +193,8 @@ static const struct column hop_columns[] = {
 	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END,"       \
 	" code, link, tower, floor, stream, grp, sum(frames), count(*),"                           \
 	" max(CASE WHEN up = 1 THEN first END), max(CASE WHEN down = 1 THEN last END),"            \
-	" max(CASE WHEN up = 1 THEN dma_epoch END), min(begun),"                                   \
+	" max(CASE WHEN up = 1 THEN dma_epoch END), max(CASE WHEN up = 1 THEN tai_ns END),"        \
+	" min(begun),"                                                                             \
 	" max(begun + (last + 1 - first) * 125000) FROM (SELECT *,"                                \
 	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun, first) AS up,"                 \
 	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun DESC, first DESC) AS down"      \

@@ -225,6 +225,10 @@ def make_database(path):
         db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,1,?,0)", (t,))
         db.execute("INSERT INTO loss VALUES (1,0,'crc',1,1,2,'','',1,63920017,13,?,?,0,NULL)",
                    (t + 6_500000000, t - 30_500000000))
+        # Two losses far from each other, of which the first has no label.
+        db.executemany("INSERT INTO loss VALUES (1,0,'alignment',1,1,2,'','',1,?,?,?,?,0,NULL)",
+                       [(63920040, 3, None, t - 30_400000000),
+                        (63920440, 4, t + 6_650000000, t - 30_350000000)])
         # One loss in two rows (the daemon was restarted in it), and one of another reason right behind.
         db.executemany("INSERT INTO loss VALUES (1,1,?,1,1,2,'pmt','trigger',1,?,?,NULL,?,?,NULL)",
                        [("slow", 63920080, 80, t - 30_000000000, 1),
@@ -245,7 +249,14 @@ def away(bench):
         bench.check("and says what to do", "make run" in out and "is away" in out, out)
     code, out, _ = bench.run("status", "--json")
     bench.check("status --json says away", code == 3 and json.loads(out)["state"] == "away", out)
-    bench.equal("set exits 3", bench.run("set", "floor3.om2.hv", "1450")[0], 3)
+    bench.equal("in its shape, with nothing known", (bench.daemon.schema.away(json.loads(out)),
+                                                     json.loads(out)["known"]), ([], None))
+    for words in ("set floor3.om2.hv 1450", "set floor3.om*.hv 1450", "action floor3.fcm.reset --yes", "run start",
+                  "record start", "link reset 2", "command cancel 17"):
+        code, out, err = bench.run("--json", *words.split())
+        bench.check(f"{words} exits 3: nothing was sent", code == 3 and "fcmctl: nothing was sent: the daemon" in err and
+                    json.loads(out)["error"]["code"] == "daemon-away", f"{code} {err}")
+    bench.check("of a question that is not said", "nothing was sent" not in bench.run("link", "list")[2])
     code, _, err = bench.run("command", "list")
     bench.check("without a database, command list exits 3 and says both", code == 3 and "there is no such file" in
                 err, err)
@@ -275,6 +286,21 @@ def away(bench):
     bench.equal("a parameter never seen exits 2", bench.run("history", "floor9.om0.hv")[0], 2)
     code, out, _ = bench.run("status")
     bench.check("status says since when", code == 3 and "since 2026-11-20 15:12:03 UTC" in out, out)
+    known = out.split("Last known, at 2026-11-20 15:12:03 UTC\n")[-1].splitlines()
+    bench.equal("and what was known then", known,
+                ["run       12 since 2026-11-20 14:12:03 UTC  physics", "state     link2.state dark",
+                 "commands  1 left open: fcmctl command list --state open",
+                 "lost      in the 10 minutes before, frames:",
+                 "          240 slow of link 1 for group trigger, 80 no-member of link 1 for group trigger, 13 crc of",
+                 "          link 1, 7 alignment of link 1"])
+    bench.equal("top --once shows the same", [re.sub(r"\([^)]*\)", "", x) for x in bench.run("top", "--once")[1:]],
+                [re.sub(r"\([^)]*\)", "", out), ""])
+    for words in ("status", "top --once"):
+        code, out, _ = bench.run("--json", *words.split())
+        found = json.loads(out)
+        bench.equal(f"{words} --json: in its shape", (code, bench.daemon.schema.away(found), found["known"]["open"],
+                                                      found["known"]["run"]["number"], len(found["known"]["hops"])),
+                    (3, [], 1, 12, 4))
     bench.equal("the database is untouched", (os.stat(db).st_mtime_ns, open(db, "rb").read(),
                                               sorted(os.listdir(bench.dir))), before)
     open(db, "w").write("not a database")
@@ -299,7 +325,7 @@ def faults(bench):
         bench.check(f"{fault} is said", code == 3 and "fcmctl: status: " in err, err)
         code, _, err = bench.run("set", "floor3.om2.hv", "1450")
         bench.check(f"{fault} in a set: outcome unknown, how to find out", code == 3 and "not known" in err and
-                    "command list" in err and "--client-id fcmctl-" in err, err)
+                    "command list" in err and "--client-id fcmctl-" in err and "nothing was sent" not in err, err)
     for fault in ("crumbs", "strangers"):
         d.fault = fault
         code, out, err = bench.run("status")

@@ -42,6 +42,10 @@ class Schema:
     def result(self, op, result):
         return self._errors("result/" + op, result)
 
+    def away(self, result):
+        """What status is while no daemon answers: fcmctl's own."""
+        return self._errors("away", result)
+
     def answer(self, op, message):
         """An answer to `op`, whichever kind it is."""
         if not isinstance(message, dict):
