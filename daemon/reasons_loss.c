@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What was lost, as reasons of status and as events: frames of a link, frames that a group's policy
- * dropped. Each burst is an event at its beginning, with each further kind, and at its end, with totals
+ * dropped, and the members that go or come back. Each burst is an event at its beginning, with each further kind, and at its end, with totals
  * and the time from the first to the last lost frame.
  */
 #include <stdio.h>
@@ -317,6 +317,22 @@ static void disconnected_news(struct station *s, unsigned group)
 			"is the consumer busy, is its machine? fcmctl consumer list", now_utc_ns());
 }
 
+/* Who is there after our own start has been there before. */
+static void members_news(struct station *s, uint64_t now)
+{
+	bool quiet = now - s->started_ns < START_GRACE_NS;
+	struct coming coming;
+	char object[48];
+
+	while (comings_next(&s->comings, &s->publisher_status, quiet, now, &coming)) {
+		snprintf(object, sizeof(object), "group %s", coming.group);
+		log_event(LOG_NOTICE, "consumer", LOG_NO_LINK, LOG_ID_CONSUMER, "%s: %s", object,
+			  coming.text);
+		store_put_event(s->store, "info", "consumer-member", object, coming.text, "",
+				now_utc_ns());
+	}
+}
+
 static void group_news(struct station *s, unsigned group, uint64_t now)
 {
 	uint64_t counts[BURSTS_NAMES] = {0};
@@ -353,5 +369,6 @@ void reasons_losses_tick(struct station *s)
 			disconnected_news(s, n);
 		}
 	}
+	members_news(s, now);
 	reasons_feed_tick(s);
 }

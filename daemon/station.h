@@ -27,6 +27,7 @@
 #include "daemon/bursts.h"
 #include "daemon/capture.h"
 #include "daemon/clock.h"
+#include "daemon/comings.h"
 #include "daemon/config.h"
 #include "daemon/control.h"
 #include "daemon/gps.h"
@@ -178,6 +179,7 @@ struct station {
 	uint64_t readers_told; /* dropped readers of the feed that an event has told of */
 	uint64_t refused_told, refused_told_ns; /* refused ones; when an event last told of them */
 	uint64_t disconnected[GROUPS_MAX];	/* members, as far as told */
+	struct comings comings;
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */

@@ -100,6 +100,9 @@ def consumer_killed(t):
     time.sleep(1.5)
     st.consumers["trigger-1"].kill9()
     time.sleep(3)
+    st.wait_for("an event that names it", lambda: [e for e in st.ask("event", "list")["events"] if (
+        e["code"], e["severity"], e["object"]) == ("consumer-member", "info", "group trigger") and
+        e["text"].startswith("member trigger-1 is gone: ")])
     ledger = t.account(st)
     t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
 
