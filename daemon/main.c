@@ -605,6 +605,9 @@ static void stop_data(struct station *s)
 	if (s->capture) {
 		capture_stop(s->capture, GRACE_MS);
 	}
+	if (s->recorder && s->store && s->control) {
+		records_drain(s);
+	}
 	if (s->publisher) {
 		publisher_stop(s->publisher);
 	}

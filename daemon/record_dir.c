@@ -28,7 +28,10 @@ struct record_dir {
 	char root[PATH_MAX / 2], path[PATH_MAX];
 	int fd;
 	struct segment *link[NANET3_LINKS];
-	int64_t ended_ns; /* 0: it goes on */
+	uint64_t let_go_before; /* cells, by predecessors */
+	bool let_go_at_least;	/* one of them was killed: there may be more */
+	bool left;		/* its writer ends, it goes on */
+	int64_t ended_ns;	/* 0: it goes on */
 	char why[96], trouble[RECORD_TROUBLE];
 };
 
@@ -54,6 +57,7 @@ json_t *record_links_json(unsigned links)
 static json_t *passport(const struct record_dir *r)
 {
 	const struct record_spec *s = &r->spec;
+	struct segment_counts counts;
 	json_t *j = json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o}", "version", 1,
 			      "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note", s->note,
 			      "who", s->who, "links", record_links_json(s->links), "begun",
@@ -64,6 +68,12 @@ static json_t *passport(const struct record_dir *r)
 	if (r->ended_ns) {
 		json_object_set_new(j, "why", json_string(r->why));
 		json_object_set_new(j, "trouble", json_string(r->trouble));
+	}
+	if (r->ended_ns || r->left) { /* who is killed later leaves no number that is too small */
+		record_dir_counts(r, &counts);
+		json_object_set_new(j, "let_go_frames",
+				    json_integer((json_int_t)(r->let_go_before + counts.let_go)));
+		json_object_set_new(j, "let_go_at_least", json_boolean(r->let_go_at_least));
 	}
 	return j;
 }
@@ -141,7 +151,7 @@ static int write_passport(const struct record_dir *r)
 
 	if (text && asprintf(&padded, "%-*s\n", PASSPORT_BYTES - 1, text) >= 0) {
 		e = write_file(r->fd, PASSPORT, padded);
-		if (e < 0 && r->ended_ns) {
+		if (e < 0 && (r->ended_ns || r->left)) {
 			e = write_over(r->fd, PASSPORT, padded) < 0 ? e : 0;
 		}
 		free(padded);
@@ -391,6 +401,21 @@ static bool find_open(const char *directory, struct record_spec *ret_spec)
 	return found;
 }
 
+/* What the predecessors let go; a number that stayed would be too small when we are killed. */
+static void take_up_let_go(struct record_dir *r)
+{
+	json_t *j = read_passport(r->root, r->spec.name);
+	const json_t *n = json_object_get(j, "let_go_frames");
+	const bool told = json_is_integer(n);
+
+	r->let_go_before = told ? (uint64_t)json_integer_value(n) : 0;
+	r->let_go_at_least = !told || !json_is_false(json_object_get(j, "let_go_at_least"));
+	json_decref(j);
+	if (told && write_passport(r) < 0) {
+		r->let_go_at_least = true; /* the disk refuses: this will end soon */
+	}
+}
+
 int record_dir_resume(const struct record_place *place, struct record_dir **ret_recording)
 {
 	struct record_spec spec;
@@ -407,6 +432,7 @@ int record_dir_resume(const struct record_place *place, struct record_dir **ret_
 		record_dir_destroy(r);
 		return e;
 	}
+	take_up_let_go(r);
 	*ret_recording = r;
 	return 0;
 }
@@ -456,7 +482,7 @@ static int take_data(struct segment *s, struct tap *tap, const struct tap_entry 
 	};
 	int r;
 
-	if (!tap_lend(tap, e)) {
+	if (!tap || !tap_lend(tap, e)) {
 		return let_go(s, e, h.count, frames);
 	}
 	tdm_record_seal(&h, data);
@@ -561,6 +587,15 @@ int record_dir_tick(struct record_dir *r)
 int record_dir_pause(struct record_dir *r)
 {
 	return each(r, segment_end);
+}
+
+int record_dir_leave(struct record_dir *r)
+{
+	int e = record_dir_pause(r), e2;
+
+	r->left = true;
+	e2 = record_dir_seal(r);
+	return e ? e : e2;
 }
 
 int record_dir_seal(struct record_dir *r)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A recording: a directory with a series of segments a link and recording.json, which says what it is, who
- * asked for it, and how it ended. One that has no end there is going on: a daemon that starts takes it
- * up. One thread (the recorder's).
+ * asked for it, how it ended, and how many of its cells were let go by all daemons that wrote it (one that was
+ * killed has not counted its own: then they are at least so many). One that has no end there is going on:
+ * a daemon that starts takes it up. One thread (the recorder's).
  *
  *   DIRECTORY/NAME/recording.json, link0-00000.fcmr, ...
  */
@@ -57,11 +58,13 @@ void record_dir_destroy(struct record_dir *r);
 
 const struct record_spec *record_dir_spec(const struct record_dir *r);
 const char *record_dir_path(const struct record_dir *r);
-/* An entry of a link that it has, or has not. 0 or the disk's error. */
+/* An entry of a link that it has, or has not. `tap` NULL: cells with data are let go. 0 or the disk's error. */
 int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entry *e);
 int record_dir_tick(struct record_dir *r); /* once a second */
 /* Segments with their index, on disk; the recording itself goes on. */
 int record_dir_pause(struct record_dir *r);
+/* The same at the end of a daemon: recording.json says how many cells were let go until now, for a successor. */
+int record_dir_leave(struct record_dir *r);
 /* After a pause: recording.json says how it ended; `trouble`: of the disk, or empty. As long as it does not
  * say so, the recording would go on with the next start of the daemon: on an error, try again to seal it. */
 int record_dir_end(struct record_dir *r, const char *why, const char *trouble);

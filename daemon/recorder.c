@@ -15,7 +15,10 @@
 #define LOOK_MS	    5	/* between two looks while something is recorded */
 #define IDLE_MS	    500 /* else */
 #define SECOND_NS   1000000000ull
-#define BATCH	    256u /* entries between two looks at the orders */
+#define BATCH	    256u	  /* entries between two looks at the orders */
+#define SETTLE_NS   250000000ull  /* at its end a recording waits for links that show nothing */
+#define HURRY_NS    4000000000ull /* and for the disk: what is left then is let go */
+#define CLAIM_NS    2000000000ull /* capture shows after a start what the rings have kept */
 #define ORDERS_SIZE 32u
 #define EVENTS_SIZE 64u
 
@@ -85,9 +88,9 @@ static void publish(struct recorder *r)
 /* Its time is measured from here on: a clock that is set does not end it. */
 static uint64_t until(const struct record_spec *spec)
 {
-	int64_t left_ns = spec->until_ns - now_utc_ns();
+	int64_t at_ns = (int64_t)now_mono_ns() + (spec->until_ns - now_utc_ns());
 
-	return spec->until_ns ? now_mono_ns() + (uint64_t)(left_ns > 0 ? left_ns : 0) : 0;
+	return spec->until_ns == 0 ? 0 : at_ns > 1 ? (uint64_t)at_ns : 1;
 }
 
 /* `order`: by which; 0: none, it goes on. */
@@ -97,7 +100,10 @@ static void begin(struct recorder *r, struct record_dir *recording, uint32_t ord
 	r->resumed = order == 0;
 	r->bytes_before = 0;
 	r->status.bytes_per_s = 0;
-	r->until_ns = until(record_dir_spec(recording));
+	memset(&r->ending, 0, sizeof(r->ending));
+	r->ending.at_ns = until(record_dir_spec(recording));
+	r->ending.asked_ns = now_mono_ns() + (order ? 0 : CLAIM_NS);
+	snprintf(r->ending.why, sizeof(r->ending.why), "its time was over");
 	/* What was told of a link that is fed already. */
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (r->state[link].kind) {
@@ -162,12 +168,13 @@ static void order_start(struct recorder *r, struct recorder_order *order)
 	begin(r, recording, order->number);
 }
 
-/* `t` none: as somebody wanted it, by `order`, or as its time was over. */
-static void end(struct recorder *r, const char *why, struct recorder_trouble t, uint32_t order)
+/* `t` none: as somebody wanted it, or as its time was over. */
+static void end(struct recorder *r, const char *why, struct recorder_trouble t)
 {
 	struct record_dir *recording = r->recording;
-	struct recorder_event event = {
-		.order = order, .resumed = r->resumed, .spec = *record_dir_spec(recording)};
+	struct recorder_event event = {.order = r->ending.order,
+				       .resumed = r->resumed,
+				       .spec = *record_dir_spec(recording)};
 	int e = record_dir_pause(recording);
 
 	t.error = t.error ? t.error : e;
@@ -191,16 +198,18 @@ static void end(struct recorder *r, const char *why, struct recorder_trouble t, 
 	}
 }
 
+/* It ends when what came before the order is written. */
 static void order_stop(struct recorder *r, const struct recorder_order *order)
 {
-	char why[96];
-
-	if (!r->recording) {
+	if (!r->recording || r->ending.order) {
 		refuse(r, order, (struct recorder_trouble){.error = -EBUSY}, &order->spec);
 		return;
 	}
-	snprintf(why, sizeof(why), "stopped by %s", order->spec.who);
-	end(r, why, (struct recorder_trouble){0}, order->number);
+	if (!r->ending.at_ns || order->given_ns < r->ending.at_ns) {
+		r->ending.at_ns = r->ending.asked_ns = order->given_ns;
+		snprintf(r->ending.why, sizeof(r->ending.why), "stopped by %s", order->spec.who);
+	}
+	r->ending.order = order->number;
 }
 
 static void take_orders(struct recorder *r)
@@ -228,8 +237,41 @@ static void take_orders(struct recorder *r)
 
 /* ------------------------------------------------------------------------------------ the thread */
 
-/* True: there may be more. */
-static bool take_entries(struct recorder *r)
+static uint64_t ends_since_ns(const struct recorder *r)
+{
+	return r->ending.at_ns > r->ending.asked_ns ? r->ending.at_ns : r->ending.asked_ns;
+}
+
+/* Its time is over, or somebody has stopped it: what belongs to it is still being written. */
+static bool is_ending(const struct recorder *r, uint64_t now_ns)
+{
+	return r->recording && r->ending.at_ns && now_ns >= r->ending.at_ns;
+}
+
+/* All that came before its end has been taken. */
+static bool is_over(struct recorder *r, uint64_t now_ns)
+{
+	return is_ending(r, now_ns) &&
+	       ((record_dir_spec(r->recording)->links & ~r->ending.over) == 0 ||
+		(!queue_peek(&r->tap->queue) && now_ns >= ends_since_ns(r) + SETTLE_NS));
+}
+
+/* An entry of the tap. `let_go`: without its data. 0 or the disk's error. */
+static int take(struct recorder *r, const struct tap_entry *e, bool let_go)
+{
+	if (!r->recording) {
+		return 0;
+	}
+	if (e->kind == TAP_CELLS && r->ending.at_ns && e->cells.time_ns >= r->ending.at_ns) {
+		r->ending.over |= 1u << e->link;
+	}
+	return r->ending.over >> e->link & 1
+		       ? 0
+		       : record_dir_take(r->recording, let_go ? NULL : r->tap, e);
+}
+
+/* `let_go`: there is no time to write what is recorded. True: there may be more. */
+static bool take_entries(struct recorder *r, bool let_go)
 {
 	const struct tap_entry *e;
 	unsigned n = 0;
@@ -240,12 +282,12 @@ static bool take_entries(struct recorder *r)
 		if (e->kind == TAP_STATE) {
 			r->state[e->link] = *e;
 		}
-		error = r->recording ? record_dir_take(r->recording, r->tap, e) : 0;
+		error = take(r, e, let_go);
 		box_take(r, e, now_mono_ns());
 		tap_done(r->tap, e);
 		queue_release(&r->tap->queue);
 		if (error < 0) {
-			end(r, "the disk", (struct recorder_trouble){.error = error}, 0);
+			end(r, "the disk", (struct recorder_trouble){.error = error});
 		}
 	}
 	return n > BATCH;
@@ -284,10 +326,13 @@ static void each_second(struct recorder *r, uint64_t now_ns)
 		t = (struct recorder_trouble){.error = e};
 	}
 	if (t.error < 0) {
-		end(r, "the disk", t, 0);
-	} else if (r->until_ns && now_ns >= r->until_ns) {
-		end(r, "its time was over", t, 0);
+		end(r, "the disk", t);
 	}
+}
+
+static bool must_hurry(const struct recorder *r, uint64_t now_ns)
+{
+	return is_ending(r, now_ns) && now_ns >= ends_since_ns(r) + HURRY_NS;
 }
 
 static void wait_for_work(struct recorder *r, bool busy)
@@ -316,6 +361,9 @@ static void turn(struct recorder *r)
 	now_ns = now_mono_ns(); /* not before what an order began */
 	box_tick(r, now_ns);
 	each_second(r, now_ns);
+	if (is_over(r, now_ns)) {
+		end(r, r->ending.why, (struct recorder_trouble){0});
+	}
 	want_links(r);
 	publish(r);
 }
@@ -344,17 +392,25 @@ static void *recorder_main(void *context)
 	resume(r);
 	while (!atomic_load_explicit(&r->stop, memory_order_acquire)) {
 		turn(r);
-		if (!take_entries(r)) {
+		if (!take_entries(r, must_hurry(r, now_mono_ns()))) {
 			wait_for_work(r, anything_wanted(r));
 		}
 	}
 	/* Capture has ended: what it has shown is all there will be. */
-	while (now_mono_ns() < atomic_load(&r->stop_by_ns) && take_entries(r)) {
+	take_orders(r);
+	while (now_mono_ns() < atomic_load(&r->stop_by_ns) && take_entries(r, false)) {
+	}
+	if (is_ending(r, now_mono_ns())) { /* no successor goes on with it */
+		while (take_entries(r, true)) {
+		}
+	}
+	if (is_ending(r, now_mono_ns())) {
+		end(r, r->ending.why, (struct recorder_trouble){0});
 	}
 	box_end(r);
 	seal(r);
 	if (r->recording) {
-		record_dir_pause(r->recording);
+		record_dir_leave(r->recording);
 	}
 	publish(r);
 	return NULL;
@@ -429,6 +485,7 @@ static int order(struct recorder *r, enum recorder_order_type type, uint32_t num
 	o->type = (uint8_t)type;
 	o->link = (uint8_t)link;
 	o->number = number;
+	o->given_ns = now_mono_ns();
 	o->spec = *spec;
 	snprintf(o->registers, sizeof(o->registers), "%s", registers);
 	queue_commit(&r->orders);

@@ -13,6 +13,10 @@
  * A recording goes on until it is stopped, its time is over, or the disk refuses; not ended by a restart
  * of the daemon, in order or not: its directory knows, and the ring has kept what was not written.
  *
+ * Its cells are those that the driver had taken when its time was over, or the order to stop it was given: it
+ * ends when these are written. What the disk has not taken some seconds later, or when the daemon ends
+ * before, is let go, and named like all that is.
+ *
  * A black box is `blackbox_s` seconds of a link's cells, from the oldest that the ring still held for us
  * when a loss began (or, if none did, when the alarm came). It is written at the first loss and forgotten
  * again if no alarm of the link follows within BOX_WAIT_NS.

@@ -17,6 +17,7 @@ enum recorder_order_type { ORDER_START = 1, ORDER_STOP = 2, ORDER_FREEZE = 3 };
 struct recorder_order {
 	uint8_t type, link;
 	uint32_t number;
+	uint64_t given_ns; /* CLOCK_MONOTONIC */
 	struct record_spec spec;
 	char registers[REGISTERS_MAX];
 };
@@ -52,7 +53,13 @@ struct recorder {
 	struct record_dir *unsealed; /* one that has ended, but its files do not say so yet; NULL */
 	struct box box[NANET3_LINKS];
 	struct tap_entry state[NANET3_LINKS]; /* the last one told; kind 0: none */
-	uint64_t until_ns;		      /* CLOCK_MONOTONIC: its time is over; 0: never */
+	struct {
+		uint64_t at_ns;	   /* CLOCK_MONOTONIC: later cells are not its; 0: not known yet */
+		uint64_t asked_ns; /* since when that is known: earlier cells may still come */
+		char why[96];
+		uint32_t order; /* that it answers; 0: its time was over */
+		unsigned over;	/* links that have shown a later cell: bit mask */
+	} ending;		/* of the recording */
 	uint64_t second_ns, bytes_before;
 	struct recorder_status status; /* under construction */
 	pthread_mutex_t lock;

@@ -2,6 +2,7 @@
 /* The recorder's thread on a tap that the test feeds: recordings that go on after a death, black boxes. */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -28,7 +29,7 @@ static struct tap T;
 static struct recorder *R;
 static uint32_t number; /* of the last order */
 static uint8_t cells[16 * TDM_FRAME_BYTES];
-static uint64_t position, count;
+static uint64_t position, count, age_ns; /* what is offered was taken so long ago */
 static struct label label = {.time_epoch = 1};
 
 static struct recorder_config config(void)
@@ -90,7 +91,7 @@ static bool offer(unsigned n, uint32_t frames, uint32_t bytes)
 					 .frames = frames,
 					 .length = bytes,
 					 .reason = (uint8_t)(bytes ? 0 : NANET3_GAP_LINK_DOWN),
-					 .time_ns = now_ns};
+					 .time_ns = now_ns - age_ns};
 
 		tap_offer(&T, LINK, position, &e, cells, bytes, &label, 0, now_ns);
 	}
@@ -152,6 +153,36 @@ static bool there(const char *name, const char *file)
 
 	snprintf(path, sizeof(path), "%s/%s/%s", place, name, file);
 	return stat(path, &st) == 0;
+}
+
+static json_t *passport(const char *name)
+{
+	char path[512];
+	json_t *j;
+
+	snprintf(path, sizeof(path), "%s/%s/recording.json", place, name);
+	j = json_load_file(path, 0, NULL);
+	assert_non_null(j);
+	return j;
+}
+
+/* Cells, by recording.json; -1: it does not say. */
+static long long let_go_told(const char *name)
+{
+	json_t *j = passport(name), *n = json_object_get(j, "let_go_frames");
+	long long told = n ? json_integer_value(n) : -1;
+
+	json_decref(j);
+	return told;
+}
+
+static bool at_least_told(const char *name)
+{
+	json_t *j = passport(name);
+	bool told = json_is_true(json_object_get(j, "let_go_at_least"));
+
+	json_decref(j);
+	return told;
 }
 
 /* Names that begin so; the last one. */
@@ -256,6 +287,116 @@ static void test_time_over(void **state)
 	end();
 }
 
+/* Of the end of a recording nothing is missing that is not named, however far behind the recorder is: it stands
+ * still as long as somebody has the lease, with more in its queue than it takes between two looks at
+ * its orders. */
+#define WAITING 300u
+
+static void stand_still(const char *name, int64_t until_ns)
+{
+	struct record_spec spec = {.links = 1u << LINK, .begun_ns = now_utc_ns()};
+	struct recorder_event e;
+
+	spec.until_ns = until_ns;
+	snprintf(spec.name, sizeof(spec.name), "%s", name);
+	assert_int_equal(recorder_order_start(R, ++number, &spec), 0);
+	wait_event(&e, RECORDER_STARTED);
+	wait_wanted(true);
+	pthread_mutex_lock(&T.link[LINK].lease);
+	assert_true(feed(WAITING));
+}
+
+static void go_on(void)
+{
+	pthread_mutex_unlock(&T.link[LINK].lease);
+}
+
+static void test_stop_when_behind(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	stand_still("one", 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
+	assert_true(feed(20)); /* too late to be its */
+	go_on();
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.order, number);
+	assert_int_equal(e.counts.frames, WAITING * 16);
+	assert_int_equal(e.counts.let_go, 0);
+	/* The same when capture has not waited for it. */
+	wait_wanted(false);
+	assert_false(feed(1));
+	stand_still("two", 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me too"), 0);
+	tap_release(&T, LINK, position, WAITING, 1024, now_mono_ns() + 2 * TAP_BEHIND_NS);
+	go_on();
+	wait_event(&e, RECORDER_REFUSED);
+	assert_int_equal(e.error, -EBUSY);
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.order, number - 1);
+	assert_int_equal(e.counts.frames, 0);
+	assert_int_equal(e.counts.let_go, WAITING * 16);
+	end();
+}
+
+static void test_time_over_when_behind(void **state)
+{
+	int64_t until_ns = now_utc_ns() + 1000000000;
+	struct recorder_config c = config();
+	struct recorder_event e;
+	bool in_time;
+
+	(void)state;
+	start(&c);
+	stand_still("one", until_ns);
+	in_time = now_utc_ns() < until_ns;
+	usleep(1300000);
+	assert_true(feed(20)); /* too late to be its */
+	go_on();
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.order, 0);
+	if (in_time) { /* else the host was too slow to prove it */
+		assert_int_equal(e.counts.frames, WAITING * 16);
+	}
+	end();
+}
+
+static void *finish_now(void *context)
+{
+	(void)context;
+	recorder_finish(R, 0);
+	return NULL;
+}
+
+static void assert_nothing_goes_on(const struct recorder_config *c);
+
+/* Stopped, and then the daemon ends and has no time for what is left: it is named, and it stays stopped. */
+static void test_daemon_ends_behind(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+	pthread_t t;
+
+	(void)state;
+	start(&c);
+	stand_still("one", 0);
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
+	/* Whoever has locked it unlocks it: the end is another's matter here. */
+	assert_int_equal(pthread_create(&t, NULL, finish_now, NULL), 0);
+	usleep(50000);
+	go_on();
+	pthread_join(t, NULL);
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.order, number);
+	assert_int_equal(e.counts.frames + e.counts.let_go, WAITING * 16);
+	end();
+	assert_nothing_goes_on(&c);
+}
+
 static void test_no_room(void **state)
 {
 	struct recorder_config c = config();
@@ -357,6 +498,8 @@ static void test_death(void **state)
 	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
 	wait_event(&e, RECORDER_STOPPED);
 	assert_true(e.resumed); /* what was written before is not counted */
+	assert_int_equal(let_go_told("one"), 0);
+	assert_true(at_least_told("one")); /* nor is what the dead one let go */
 	assert_int_equal(e.counts.frames, 80);
 	assert_int_equal(e.counts.let_go, 0);
 	assert_true(there("one", "link1-00001.fcmr"));
@@ -381,6 +524,71 @@ static void test_restart(void **state)
 	end();
 	assert_true(there("one", "link1-00000.fcmr"));
 	assert_false(there("one", "link1-00001.fcmr"));
+}
+
+/* Its time was over while there was no daemon: what belongs to it is in the ring. */
+static void test_time_over_meanwhile(void **state)
+{
+	struct record_spec spec = {.links = 1u << LINK, .name = "one", .begun_ns = now_utc_ns()};
+	struct recorder_config c = config();
+	struct recorder_event e;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	spec.until_ns = spec.begun_ns + 500000000;
+	pid = fork();
+	if (pid == 0) {
+		start(&c);
+		assert_int_equal(recorder_order_start(R, ++number, &spec), 0);
+		wait_event(&e, RECORDER_STARTED);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	usleep(600000);
+	start(&c);
+	wait_event(&e, RECORDER_RESUMED);
+	usleep(400000); /* capture is on its way */
+	age_ns = 10000000000;
+	assert_true(feed(20));
+	age_ns = 0;
+	assert_true(feed(20)); /* too late to be its */
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.counts.frames, 320);
+	end();
+}
+
+/* What was let go is counted through restarts. */
+static void test_let_go_is_told(void **state)
+{
+	struct recorder_config c = config();
+	struct recorder_event e;
+
+	(void)state;
+	start(&c);
+	order("one");
+	wait_event(&e, RECORDER_STARTED);
+	wait_wanted(true);
+	feed(20);
+	count += 160; /* these are nobody's any more */
+	feed(1);
+	end();
+	assert_int_equal(let_go_told("one"), 160);
+	assert_false(at_least_told("one"));
+	start(&c);
+	wait_event(&e, RECORDER_RESUMED);
+	assert_int_equal(let_go_told("one"), -1); /* killed now, nobody knew */
+	wait_wanted(true);
+	count += 32;
+	feed(1);
+	wait_taken();
+	assert_int_equal(recorder_order_stop(R, ++number, "me"), 0);
+	wait_event(&e, RECORDER_STOPPED);
+	assert_int_equal(e.counts.let_go, 32);
+	assert_int_equal(let_go_told("one"), 192);
+	assert_false(at_least_told("one"));
+	end();
 }
 
 /* A daemon that starts finds nothing that goes on. */
@@ -639,11 +847,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_DISK(test_start_stop),
 		ON_DISK(test_time_over),
+		ON_DISK(test_stop_when_behind),
+		ON_DISK(test_time_over_when_behind),
+		ON_DISK(test_daemon_ends_behind),
 		ON_DISK(test_no_room),
 		ON_DISK(test_room_not_known),
 		ON_DISK(test_disk_fails),
 		ON_DISK(test_death),
 		ON_DISK(test_restart),
+		ON_DISK(test_time_over_meanwhile),
+		ON_DISK(test_let_go_is_told),
 		ON_DISK(test_end_without_room),
 		ON_DISK(test_end_is_not_forgotten),
 		ON_DISK(test_box),
