@@ -191,6 +191,8 @@ const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t si
 int ctl_away_fail(struct ctl *ctl, int err, bool writes);
 /* What to do about -EACCES: be in the group of `path`, or of the directory that hides it. */
 const char *ctl_access_action(const char *path, char *buf, size_t size);
+/* Where the daemon keeps its recordings, by what it wrote into its database. */
+void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
 
 /* From the database. True: `op` can be asked there. */
 bool ctl_away_can(const char *op);

@@ -109,9 +109,10 @@ static void count_segments(const char *path, json_t *entry)
 
 static json_t *entry_of(const char *directory, const char *name)
 {
-	static const char *const keys[] = {"kind",    "note",  "who",	    "links",
-					   "begun",   "until", "ended",	    "why",
-					   "trouble", "alarm", "alarm_text"};
+	static const char *const keys[] = {"kind",	     "note",  "who",	    "links",
+					   "begun",	     "until", "ended",	    "why",
+					   "trouble",	     "alarm", "alarm_text", "let_go_frames",
+					   "let_go_at_least"};
 	char path[PATH_MAX], passport[PATH_MAX + 32];
 	json_t *entry = json_object(), *j;
 

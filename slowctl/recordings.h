@@ -14,7 +14,7 @@ const char *recordings_beside(const char *database, char *path, size_t size);
 
 /*
  * The newest `limit` (0: all), newest first: [{name, kind, note, who, links, begun, until, ended, why,
- * trouble, alarm, alarm_text, segments, bytes}]; what recording.json does not say is null. No directory
+ * trouble, alarm, alarm_text, let_go_frames, let_go_at_least, segments, bytes}]; what recording.json does not say is null. No directory
  * is an empty list. -EACCES and the like; -ENOMEM.
  */
 int recordings_list(const char *directory, unsigned limit, json_t **ret_list);

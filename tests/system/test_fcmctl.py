@@ -178,9 +178,10 @@ def make_recordings(path):
          links=[0, 2], begun=1795180000, until=1795190000, ended=None, alarm="", alarm_text="")
     make("blackbox-20261120T151116Z-link2-link-dark", 1, [3200048], kind="black-box", note="", who="the daemon",
          links=[2], begun=1795187475, until=None, ended=1795187477, why="alarm", trouble="", alarm="link-dark",
-         alarm_text="no light")
+         alarm_text="no light", let_go_frames=0, let_go_at_least=False)
     make("full", 2, [8000000000] * 40, kind="recording", note="", who="bert", links=[0, 1, 2, 3], begun=1795170000,
-         until=None, ended=1795171000, why="the disk", trouble="No space left on device", alarm="", alarm_text="")
+         until=None, ended=1795171000, why="the disk", trouble="No space left on device", alarm="", alarm_text="",
+         let_go_frames=8624, let_go_at_least=True)
     make("from-elsewhere", 3, [400, 500])
 
 
