@@ -8,10 +8,12 @@
  * two of them is one. Nothing in a file is trusted.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "slowctl/ctl.h"
 #include "slowctl/ctl_record_items.h"
@@ -129,10 +131,12 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 {
 	struct dump *d = context;
 	const struct record_sink to = {put_item, d};
-	const struct record_place at = place_at(d, v->count);
+	struct record_place at = place_at(d, v->count);
 	const bool show = v->count >= d->from && d->l->left > 0;
 	struct tdm_verdict whole = *v;
 
+	/* The deframer knows the board's losses only. */
+	at.let_go = d->record.kind == FCM_RECORD_LET_GO && v->loss == tdm_record_loss(&d->record);
 	if (v->loss != TDM_GOOD) {
 		whole.frame = NULL;
 	}
@@ -347,6 +351,27 @@ static int end_pcap(struct dump *d, const char *path)
 	return CTL_DONE;
 }
 
+/* A black box has them beside its segments. */
+static void show_registers(struct dump *d, const char *path)
+{
+	const struct record_sink to = {put_item, d};
+	char file[2 * PATH_MAX + 16], text[4096];
+	ssize_t n;
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/registers.txt", path);
+	fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		return;
+	}
+	n = recording_read((void *)(intptr_t)fd, 0, text, sizeof(text) - 1);
+	close(fd);
+	if (n >= 0) {
+		text[n] = '\0';
+		record_show_registers(&to, file, text);
+	}
+}
+
 static int dump_all(struct dump *d, const struct recording *r, const char *pcap_path)
 {
 	int code = CTL_DONE;
@@ -377,10 +402,43 @@ static enum what what_of(const struct ctl_args *args)
 	return (enum what)what;
 }
 
+/* The segments of `word`, a path or the name of a recording. `path`: where they are. CTL_DONE, or the exit
+ * code, everything said. */
+static int find_recording(struct ctl *ctl, const char *word, char *path, size_t size,
+			  struct recording *ret_recording)
+{
+	char place[PATH_MAX], action[PATH_MAX];
+	const bool name = strchr(word, '/') == NULL;
+	int err = recording_init(ret_recording, word);
+
+	snprintf(path, size, "%s", word);
+	if (err == -ENOENT && name) {
+		ctl_recordings_place(ctl, place, sizeof(place));
+		snprintf(path, size, "%s/%s", place, word);
+		err = recording_init(ret_recording, path);
+	}
+	if (err == 0) {
+		return CTL_DONE;
+	}
+	if (err == -ENOENT && name) {
+		return ctl_fail(ctl, CTL_NOT, "failed", "fcmctl record list shows their names",
+				"%s: there is no such file or directory here, and no recording of "
+				"that name in %s",
+				word, place);
+	}
+	return ctl_fail(ctl, CTL_NOT, "failed",
+			err == -EACCES ? ctl_access_action(path, action, sizeof(action))
+				       : "name a recording, its directory, or a segment in it "
+					 "(*.fcmr)",
+			"%s: %s", path,
+			err == -ENODATA ? "there is no segment in it" : open_fault(err));
+}
+
 static int dump_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 	const char *pcap_path = args->text[CTL_PCAP];
+	char path[2 * PATH_MAX];
 	struct recording recording;
 	int code, err;
 
@@ -395,17 +453,17 @@ static int dump_run(struct ctl *ctl, const struct ctl_args *args)
 		d->links[i].left = ctl_given(args, CTL_FRAMES) ? (uint64_t)args->number[CTL_FRAMES]
 							       : UINT64_MAX;
 	}
-	err = d->what == WHATS ? 0 : recording_init(&recording, args->word[0]);
 	if (d->what == WHATS) {
 		code = ctl_fail(ctl, CTL_USAGE, "usage",
 				"records, frames, slots, hits, samples or words",
 				"there is no --what %.40s", args->text[CTL_WHAT]);
-	} else if (err < 0) {
-		code = ctl_fail(ctl, CTL_NOT, "failed",
-				"name a recording's directory, or a segment in it (*.fcmr)",
-				"%s: %s", args->word[0],
-				err == -ENODATA ? "there is no segment in it" : open_fault(err));
 	} else {
+		code = find_recording(ctl, args->word[0], path, sizeof(path), &recording);
+	}
+	if (code == CTL_DONE) {
+		if (d->what == RECORDS) {
+			show_registers(d, path);
+		}
 		err = pcap_path != NULL ? record_pcap_create(pcap_path, &d->pcap) : 0;
 		code = err < 0 ? ctl_fail(ctl, CTL_NOT, "failed", NULL, "%s: %s", pcap_path,
 					  strerror(-err))
@@ -422,11 +480,11 @@ const struct ctl_command ctl_record_dump_commands[] = {
 		.verb = "dump",
 		.arguments = "PATH",
 		.summary = "what is in a recording: records, frames, hits, ...",
-		.help = "PATH is a recording's directory or one segment of it. Reads the files: no "
-			"daemon is needed,\nnothing is changed. One line each, or with --json an "
-			"object a line:\n\n"
+		.help = "PATH is a recording's name as in record list, its directory, or one "
+			"segment of it. Reads the\nfiles: no daemon is needed, nothing is "
+			"changed. One line each, or with --json an object a\nline:\n\n"
 			"records   what was written: data, gaps, labels of time; how each segment "
-			"ends (default)\n"
+			"ends (default);\n          of a black box first the registers\n"
 			"frames    of each cell the verdict, the frame's checks and header\n"
 			"slots     what the modules and hydrophones had in each good frame\n"
 			"hits      TriDAS hits with their UTC by the recorded label\n"
@@ -434,10 +492,16 @@ const struct ctl_command ctl_record_dump_commands[] = {
 			"words     slow-control replies\n\n"
 			"--pcap FILE writes the frames for Wireshark instead. The first three "
 			"frames of a link only\nconfirm the alignment: their verdict is "
-			"alignment. Exit 1 when a segment is cut off or\ndamaged, or something "
-			"shown is bad.\n\n"
-			"  fcmctl record dump /var/lib/fcm-server/0/recordings/storm --link 2\n"
-			"  fcmctl record dump storm/link2-00000.fcmr --what hits --from 80001600 "
+			"alignment. let-go: the recorder did not keep up, which\nis no loss of "
+			"the station's. A record's time is that of the board's count; "
+			"that\nof a frame, and of what is in it, of the floor's own number, "
+			"earlier by the link's delay.\nExit 1 when a segment is cut off or "
+			"damaged, or something shown is "
+			"bad.\n\n"
+			"  fcmctl record dump storm --link 2\n"
+			"  fcmctl record dump "
+			"/var/lib/fcm-server/0/recordings/storm/link2-00000.fcmr --what hits "
+			"--from 80001600 "
 			"--frames 80\n"
 			"  fcmctl record dump storm --pcap storm.pcapng --frames 8000",
 		.options = CTL_BIT(CTL_LINK) | CTL_BIT(CTL_FROM) | CTL_BIT(CTL_FRAMES) |

@@ -225,6 +225,32 @@ void record_show_end(const struct record_sink *to, const char *name, enum record
 	     render_segment_end, end == RECORD_CUT || end == RECORD_DAMAGED);
 }
 
+/* ---------------------------------------------------------------- registers */
+
+static void render_registers(struct writer *w, const json_t *i)
+{
+	const char *line = value_string(i, "text", "");
+
+	writer_text(w, WRITER_BOLD, "%s", value_string(i, "file", "?"));
+	writer_newline(w);
+	while (*line != '\0') {
+		const size_t length = strcspn(line, "\n");
+
+		writer_text(w, WRITER_PLAIN, "  %.*s", (int)length, line);
+		writer_newline(w);
+		line += length + (line[length] != '\0');
+	}
+}
+
+void record_show_registers(const struct record_sink *to, const char *file, const char *text)
+{
+	/* No text: it is none. */
+	pass(to,
+	     json_pack("{s:s,s:s,s:o*}", "what", "registers", "file", file, "text",
+		       json_string(text)),
+	     render_registers, false);
+}
+
 /* ---------------------------------------------------------------- frames */
 
 static const char *check_name(enum tdm_check check)
@@ -297,7 +323,8 @@ void record_show_frame(const struct record_sink *to, const struct record_place *
 		check = tdm_frame_check(cell, &header);
 		has_header = has_header || check == TDM_OK;
 	}
-	json_object_set_new(item, "verdict", json_string(tdm_loss_name(v->loss)));
+	json_object_set_new(item, "verdict",
+			    json_string(at->let_go ? "let-go" : tdm_loss_name(v->loss)));
 	json_object_set_new(item, "check",
 			    v->loss == TDM_GOOD || cell != NULL ? json_string(check_name(check))
 								: json_null());
@@ -309,7 +336,8 @@ void record_show_frame(const struct record_sink *to, const struct record_place *
 		json_object_set_new(item, "floor_frame", json_integer((json_int_t)v->floor_frame));
 		json_object_set_new(item, "utc", count_json(at->label, v->floor_frame));
 	}
-	/* Sound frames that only confirm the alignment are not bad, nor is what the board lost. */
+	/* Sound frames that only confirm the alignment are not bad, nor is what the board lost, or
+	 * the recorder let go. */
 	pass(to, item, render_frame,
 	     v->loss == TDM_LOSS_CRC || v->loss == TDM_LOSS_TIME ||
 		     (v->loss == TDM_LOSS_ALIGNMENT && check != TDM_OK));

@@ -23,6 +23,7 @@ struct record_place {
 	unsigned link;
 	uint64_t count;			      /* of the cell */
 	const struct fcm_record_label *label; /* NULL: none yet */
+	bool let_go; /* the recorder let the cell go: its loss is none of the station's */
 };
 
 /* A hit that a slot's end has cut, of each module. */
@@ -47,6 +48,9 @@ void record_show_record(const struct record_sink *to, const struct record_place 
 /* How the segment ends: at `offset` of `size` bytes, behind so many records. */
 void record_show_end(const struct record_sink *to, const char *name, enum record_end end,
 		     uint64_t offset, uint64_t size, uint64_t records);
+
+/* A black box's registers, lines of text in a file. */
+void record_show_registers(const struct record_sink *to, const char *file, const char *text);
 
 /* The verdict on a cell, and of the frame in it what can be read. `cell`: its bytes; NULL: there are none,
  * or they are gone. */

@@ -51,6 +51,16 @@ struct words {
 	double from, frames; /* 0: not given */
 };
 
+static char database[96]; /* of the station */
+
+static struct ctl ctl_of(struct writer *to, bool json)
+{
+	struct ctl ctl = {.out = to, .json = json};
+
+	snprintf(ctl.station.database, sizeof(ctl.station.database), "%s", database);
+	return ctl;
+}
+
 static struct ctl_args args_of(const struct words *w, char *path[1])
 {
 	struct ctl_args args = {.command = &ctl_record_dump_commands[0], .words = 1, .word = path};
@@ -80,7 +90,7 @@ static char *dump_text(const struct words *w, int *ret_code)
 	const struct ctl_args args = args_of(w, path);
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
-	struct ctl ctl = {.out = writer_create_text(f, false)};
+	struct ctl ctl = ctl_of(writer_create_text(f, false), false);
 
 	*ret_code = args.command->run(&ctl, &args);
 	writer_destroy(ctl.out);
@@ -95,7 +105,7 @@ static int dump(struct words w)
 	const struct ctl_args args = args_of(&w, path);
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
-	struct ctl ctl = {.out = writer_create_json(f, false), .json = true};
+	struct ctl ctl = ctl_of(writer_create_json(f, false), true);
 	int code = args.command->run(&ctl, &args);
 
 	writer_destroy(ctl.out);
@@ -277,6 +287,40 @@ static void bad_frames(void **state)
 								   : "good");
 		assert_true(n == 10 || !value_true(out.item[n], "bad"));
 	}
+	rec_fini(&r);
+}
+
+/* What the recorder let go the board has not lost. */
+static void frames_let_go(void **state)
+{
+	struct rec r;
+	int code;
+	char *text;
+
+	(void)state;
+	make_frames();
+	rec_init(&r);
+	rec_segment(&r, 2, 0, 7, A, REC_UTC_S);
+	rec_cells(&r, frames[0], 16);
+	rec_let_go(&r, 4);
+	rec_gap(&r, TDM_LOSS_BOARD_FIFO, 4);
+	rec_cells(&r, frames[24], 16);
+	rec_end(&r);
+	assert_int_equal(dump((struct words){.path = r.path, .what = "frames", .link = -1}),
+			 CTL_DONE);
+	assert_int_equal(out.items, 40);
+	for (unsigned n = 3; n < 40; n++) {
+		assert_string_equal(text_of(n, "verdict"), n < 16 || n >= 24 ? "good"
+							   : n < 20	     ? "let-go"
+									     : "board-fifo");
+	}
+	text = dump_text(
+		&(struct words){
+			.path = r.path, .what = "frames", .link = -1, .from = A + 16, .frames = 4},
+		&code);
+	assert_non_null(strstr(text, "link2        80016  let-go "));
+	assert_null(strstr(text, "board-fifo"));
+	free(text);
 	rec_fini(&r);
 }
 
@@ -567,6 +611,63 @@ static void no_recording(void **state)
 	rec_fini(&r);
 }
 
+/* The name that record list shows will do; where there is none both places are named. */
+static void by_name(void **state)
+{
+	char beside[96];
+	struct rec r;
+
+	(void)state;
+	rec_init(&r);
+	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
+	rec_data(&r, 1);
+	rec_end(&r);
+	snprintf(database, sizeof(database), "%s/station.db", r.directory);
+	snprintf(beside, sizeof(beside), "%s/recordings", r.directory);
+	assert_int_equal(symlink("..", beside), 0);
+	assert_int_equal(dump((struct words){.path = strrchr(r.directory, '/') + 1, .link = -1}),
+			 CTL_DONE);
+	assert_int_equal(out.items, 4);
+	assert_int_equal(dump((struct words){.path = "nightshift", .link = -1}), CTL_NOT);
+	assert_non_null(strstr(text_of(0, "error.message"), "nightshift"));
+	assert_non_null(strstr(text_of(0, "error.message"), beside));
+	*database = '\0';
+	rec_fini(&r);
+}
+
+/* A black box's registers come first, with where they are. */
+static void registers(void **state)
+{
+	static const char lines[] = "link.locked = 0\nlink.signal = 1\n";
+	char path[96];
+	struct rec r;
+	int code;
+	char *text;
+
+	(void)state;
+	rec_init(&r);
+	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
+	rec_data(&r, 1);
+	rec_end(&r);
+	snprintf(path, sizeof(path), "%s/registers.txt", r.directory);
+	rec_store(path, lines, strlen(lines));
+	assert_int_equal(dump((struct words){.path = r.directory, .link = -1}), CTL_DONE);
+	assert_int_equal(out.items, 1 + 4);
+	assert_string_equal(text_of(0, "what"), "registers");
+	assert_string_equal(text_of(0, "file"), path);
+	assert_string_equal(text_of(0, "text"), lines);
+	text = dump_text(&(struct words){.path = r.directory, .link = -1}, &code);
+	assert_int_equal(code, CTL_DONE);
+	assert_non_null(strstr(text, "/registers.txt\n  link.locked = 0\n  link.signal = 1\n"
+				     "link0-00000.fcmr"));
+	free(text);
+	/* Whatever stands there */
+	rec_store(path, "\xff\033[31m", 6);
+	assert_int_equal(dump((struct words){.path = r.directory, .link = -1}), CTL_DONE);
+	assert_int_equal(out.items, 1 + 4);
+	rec_fini(&r);
+}
+
 /* ---------------------------------------------------------------- Wireshark */
 
 static void capture_file(void **state)
@@ -617,17 +718,13 @@ static void capture_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records),
-		cmocka_unit_test(frames_and_their_checks),
-		cmocka_unit_test(bad_frames),
-		cmocka_unit_test(every_hit),
-		cmocka_unit_test(slots_samples_words),
-		cmocka_unit_test(cut_anywhere),
-		cmocka_unit_test(being_written),
-		cmocka_unit_test(damaged_anywhere),
-		cmocka_unit_test(hostile),
-		cmocka_unit_test(no_recording),
-		cmocka_unit_test(capture_file),
+		cmocka_unit_test(records),	    cmocka_unit_test(frames_and_their_checks),
+		cmocka_unit_test(bad_frames),	    cmocka_unit_test(frames_let_go),
+		cmocka_unit_test(every_hit),	    cmocka_unit_test(slots_samples_words),
+		cmocka_unit_test(cut_anywhere),	    cmocka_unit_test(being_written),
+		cmocka_unit_test(damaged_anywhere), cmocka_unit_test(hostile),
+		cmocka_unit_test(no_recording),	    cmocka_unit_test(by_name),
+		cmocka_unit_test(registers),	    cmocka_unit_test(capture_file),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
