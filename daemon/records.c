@@ -480,7 +480,12 @@ void records_reasons(struct reasons *r)
 	if (rec->let_go_ns && r->now_ns - rec->let_go_ns < LET_GO_SHOWN_NS) {
 		reasons_add(
 			r, false, "record-let-go", "recorder",
-			"the disk is too slow for so many links: iostat; record fewer",
+			v.spec.links & (v.spec.links - 1)
+				? "the disk or the machine is too slow, each link is 80 MB/s: "
+				  "iostat -x 1, top; another disk ([record] directory), or fewer "
+				  "links"
+				: "the disk or the machine is too slow, a link is 80 MB/s: "
+				  "iostat -x 1, top; another disk ([record] directory)",
 			"the recorder did not keep up and has let go of %llu cells of recording "
 			"%s; data and consumers are not touched",
 			(unsigned long long)v.counts.let_go, v.spec.name);
