@@ -62,6 +62,7 @@ static int set_up(void **state)
 	snprintf(directory, sizeof(directory), "/tmp/test_recorder.XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	snprintf(place, sizeof(place), "%s/a/b", directory); /* made when needed */
+	age_ns = 0;
 	position = 0;
 	count = FIRST;
 	return 0;
