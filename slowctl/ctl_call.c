@@ -462,13 +462,32 @@ int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
 	return ctl_request(ctl, &request, ret_result);
 }
 
+/* A list that is as long as it may be says that it may go on. */
+static void say_limit(struct ctl *ctl, const json_t *result, json_int_t limit)
+{
+	json_t *member;
+	const char *name;
+
+	json_object_foreach ((json_t *)(uintptr_t)result, name, member) {
+		if (limit > 0 && json_array_size(member) == (size_t)limit) {
+			writer_text(ctl->out, WRITER_DIM,
+				    "-- the newest %lld: --limit shows more, --since fewer",
+				    (long long)limit);
+			writer_newline(ctl->out);
+			return;
+		}
+	}
+}
+
 int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn render)
 {
+	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
 	json_t *result = NULL;
 	int code = ctl_ask(ctl, op, args, &result);
 
 	if (code == CTL_DONE) {
 		writer_result(ctl->out, result, render);
+		say_limit(ctl, result, limit);
 	}
 	json_decref(result);
 	return code;

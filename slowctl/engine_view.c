@@ -262,6 +262,12 @@ static void alarmed_values(struct engine *e, struct engine_now now, struct reaso
 				 param_format(p, low ? p->kind->alarm_min : p->kind->alarm_max,
 					      limit, sizeof(limit)));
 		}
+		if (param_quality(p, now.mono_ns) == PARAM_STALE) {
+			size_t used = strlen(reason.text);
+
+			snprintf(reason.text + used, sizeof(reason.text) - used,
+				 " (not read for %.0f s)", param_age_s(p, now.mono_ns));
+		}
 		snprintf(reason.action, sizeof(reason.action), "%s", p->kind->on_alarm);
 		give(r, &reason);
 	}

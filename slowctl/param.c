@@ -414,7 +414,9 @@ double param_age_s(const struct param *p, uint64_t mono_ns)
 
 bool param_alarmed(const struct param *p, uint64_t mono_ns)
 {
-	return param_quality(p, mono_ns) == PARAM_GOOD &&
+	enum param_quality quality = param_quality(p, mono_ns);
+
+	return (quality == PARAM_GOOD || quality == PARAM_STALE) &&
 	       (p->value < p->kind->alarm_min || p->value > p->kind->alarm_max);
 }
 

@@ -138,7 +138,8 @@ void param_put_bad(struct param *p, uint64_t mono_ns); /* it cannot be had; the 
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns);
 /* Seconds since the value; negative: never. */
 double param_age_s(const struct param *p, uint64_t mono_ns);
-/* Whether the value is outside its alarm limits (only good values are). */
+/* Whether the value was outside its alarm limits when it was read last: nothing is well again because nobody can
+ * look. Bad values are not. */
 bool param_alarmed(const struct param *p, uint64_t mono_ns);
 
 /* A text of the operator ("1450", "1450 V", "on", "locked") as a value of this parameter, checked
