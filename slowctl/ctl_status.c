@@ -326,8 +326,8 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 		w, 11, WRITER_PLAIN,
 		"Nobody takes the data now. While the board runs, its ring keeps about 2 "
 		"s; a daemon that is back by then loses nothing. What comes later is lost: "
-		"counted by the board for 10 s, after that by nobody, and ledger show "
-		"tells that time as missing.");
+		"counted by the board for its linger time (10 s by default), after that by "
+		"nobody, and ledger show tells that time as missing.");
 	if (json_is_object(value_at(s, "known"))) {
 		writer_paragraph(w, 11, WRITER_PLAIN,
 				 "The database still answers: event list, command list, history, "
