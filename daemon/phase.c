@@ -460,6 +460,12 @@ static void collect(struct phase *p, double total, uint64_t now_ns)
 	}
 }
 
+void phase_lose(struct phase *p)
+{
+	close_row(p);
+	p->locked = false;
+}
+
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns)
 {
 	double total = total_ps(reading);
@@ -471,8 +477,7 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 		p->reading = *reading;
 	}
 	if (!reading->locked) {
-		close_row(p);
-		p->locked = false;
+		phase_lose(p);
 		return;
 	}
 	if (!p->locked || reading->aligns != p->aligns) {

@@ -103,6 +103,8 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 /* The mean of the last 10 s as a new reference; -EAGAIN when not locked or too few samples. */
 int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns);
+/* The board is gone: the next lock is another one, although a board counts its locks anew. */
+void phase_lose(struct phase *p);
 /* Since the last call: a judgement was passed (true, at most one). */
 bool phase_take_judgement(struct phase *p, struct phase_judgement *ret_judgement);
 /* A second is complete. */

@@ -450,6 +450,26 @@ static void dark_and_nonsense(void **state)
 	teardown(&l);
 }
 
+/* A board that is gone and comes back locks anew: that is judged, also when it has counted as far as before. */
+static void board_anew(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 100);
+	phase_lose(l.phase);
+	assert_false(view(&l).locked);
+	l.measurements = 0;
+	l.total_ps += 1250;
+	l.bits = 1;
+	run(&l, 100);
+	assert_int_equal(l.judgements, 2);
+	assert_int_equal(l.judgement.verdict, PHASE_SLIP);
+	assert_int_equal(view(&l).relocks, 2);
+	teardown(&l);
+}
+
 /* A board that has not measured since its lock, or stands still, shows an old phase: none of it counts. */
 static void not_measured(void **state)
 {
@@ -593,6 +613,7 @@ int main(void)
 		cmocka_unit_test(drift),
 		cmocka_unit_test(drift_as_it_is_now),
 		cmocka_unit_test(dark_and_nonsense),
+		cmocka_unit_test(board_anew),
 		cmocka_unit_test(not_measured),
 	};
 
