@@ -71,8 +71,8 @@ static json_t *passport(const struct record_dir *r)
 	}
 	if (r->ended_ns || r->left) { /* who is killed later leaves no number that is too small */
 		record_dir_counts(r, &counts);
-		json_object_set_new(j, "let_go_frames",
-				    json_integer((json_int_t)(r->let_go_before + counts.let_go)));
+		counts.let_go += r->let_go_before;
+		json_object_set_new(j, "let_go_frames", json_integer((json_int_t)counts.let_go));
 		json_object_set_new(j, "let_go_at_least", json_boolean(r->let_go_at_least));
 	}
 	return j;
