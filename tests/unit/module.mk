@@ -91,7 +91,8 @@ $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,li
 # daemon/: the recorder
 $(eval $(call unit_test,test_tap,tests/unit/test_tap.c,data tdm,libisal))
 $(eval $(call unit_test,test_segment,tests/unit/test_segment.c,record data tdm,jansson libisal))
-$(eval $(call unit_test,test_recorder,tests/unit/test_recorder.c,record data tdm,jansson libisal))
+$(eval $(call unit_test,test_recorder,$(addprefix tests/unit/,test_recorder.c recorder_rig.c),record data tdm,jansson libisal))
+$(eval $(call unit_test,test_recorder_box,$(addprefix tests/unit/,test_recorder_box.c recorder_rig.c),record data tdm,jansson libisal))
 
 # slowctl/: parameters, command engine, queries; the store behind them
 $(eval $(call unit_test,test_param,tests/unit/test_param.c,slowctl tdm,inih jansson sqlite3 libisal))
