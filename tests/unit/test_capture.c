@@ -551,7 +551,7 @@ static void test_restart_without_a_member(void **state)
 	capture_get_status(path.capture, &s);
 	path_stop();
 	path_no_complaint();
-	assert_int_equal(s.links[0].cells[TDM_LOSS_RING_FULL], 0);
+	assert_true(!PATH_KEEPS_PACE || s.links[0].cells[TDM_LOSS_RING_FULL] == 0);
 }
 
 /* A second daemon is told that the links are taken. */
