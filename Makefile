@@ -158,8 +158,8 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 # those run in which the daemon need not be back within the rings' two seconds: instrumented, it is not.
 # tdm/ knows no threads, it works on what its caller owns; instrumented, it does not keep real time.
 tsan_make   = $(MAKE) --no-print-directory B=build/tsan PLAIN=tdm SANITIZE="-fsanitize=thread" CFLAGS="-O2 -g" \
-              unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_feed test_log test_publisher \
-              test_publisher_feed test_queue test_store)"
+              unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_capture_killed test_feed test_log \
+              test_publisher test_publisher_feed test_queue test_store)"
 tsan_supp   = suppressions=$(CURDIR)/tests/tsan.supp
 tsan: ## the daemon's threads under the thread sanitizer (tests/tsan.supp names libraries), and a seeded race
 	@tests/setup/setup.sh check
