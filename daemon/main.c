@@ -589,7 +589,7 @@ static int run_loop(struct station *s)
 			  s->config.board.device);
 		sd_notify(0, "READY=1");
 		event_base_dispatch(b);
-		life_stop(s);
+		s->served = true;
 	}
 	while (l.count) {
 		event_free(l.all[--l.count]);
@@ -626,6 +626,9 @@ static void stop(struct station *s)
 	unsigned unwritten;
 
 	stop_data(s);
+	if (s->served) {
+		life_stop(s); /* behind what the others had to say last */
+	}
 	detector_stop(s);
 	control_close(s->control);
 	timing_stop(s);

@@ -129,6 +129,7 @@ struct station {
 	bool stopping;
 	uint64_t started_ns;
 	int64_t started_utc_ns;
+	bool served; /* the main loop has run: the end is an event */
 
 	struct queue blocks, settled, commands, reports;
 	struct capture *capture;
