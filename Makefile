@@ -88,7 +88,7 @@ Q := $(if $(V),,@)
 
 modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk driver/perf/module.mk \
              slowctl/module.mk daemon/module.mk daemon/consumer/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
-             tests/unit/module.mk tests/system/module.mk tests/bench/module.mk tests/vm/module.mk)
+             tests/unit/module.mk tests/fuzz/module.mk tests/system/module.mk tests/bench/module.mk tests/vm/module.mk)
 include $(modules)
 
 # PLAIN: a folder that is built without SANITIZE.
@@ -142,6 +142,9 @@ check-unit: $(unit_tests) ## the cmocka unit tests
 check-system: all tests-build ## real processes: daemon, emulator, gpsd, consumers; TEST=name for one
 	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests $(TEST)
 
+check-long: all tests-build ## the system tests that take minutes each
+	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests --long
+
 lint: all ## format, include order, clang-tidy, cppcheck, manual pages, units
 	@B=$(B) tests/lint/lint.sh
 
@@ -152,6 +155,7 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 	    TEST_ENV="env ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1" \
 	    check-unit
 	@$(PYTHON) tests/system/run_all.py --bin build/asan/bin --tests build/asan/tests --sanitized
+	@$(MAKE) --no-print-directory fuzz SECONDS=5
 
 # Only the daemon has threads, and the unit tests named here: the rest would run slowly for nothing. The
 # emulator must keep real time beside the instrumented daemon and is taken as it is. Of the system tests
@@ -195,6 +199,17 @@ soak: ## everything at once for MINUTES=5: full line rate, random faults by SEED
 	@$(PYTHON) tests/soak/soak.py --bin $(B)/bin --dir $(B)/soak $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE)) $(SOAK_ARGS)
 
+fuzz: ## the parsers of what comes from clients, floors and administrators, each for SECONDS=60: tests/fuzz/README.md; TEST=name
+	@tests/setup/setup.sh fuzz
+	@$(MAKE) --no-print-directory -j2 B=build/fuzz CC=clang WERROR= CFLAGS="-O1 -g" \
+	    SANITIZE="$(asan_flags) -fsanitize=fuzzer-no-link" fuzz-build
+	@$(PYTHON) tests/fuzz/fuzz.py --bin build/fuzz/bin --seconds $(or $(SECONDS),60) $(TEST)
+
+crash: ## the daemon killed -9 under commands, KILLS=500 SEED=1: nothing executed twice, nothing lost, nothing left open
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 all
+	@$(PYTHON) tests/soak/crash.py --bin $(B)/bin --kills $(or $(KILLS),500) --seed $(or $(SEED),1)
+
 # The kernel module; not part of `all`: it needs a kernel's headers.
 module: ## the kernel module, for KVERSION=... with headers in /lib/modules
 	@$(MAKE) --no-print-directory -C driver/kernel module VERSION=$(VERSION) \
@@ -234,7 +249,9 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
 	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
-	    $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server
+	    $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server \
+	    $(DESTDIR)$(prefix)/share/bash-completion/completions \
+	    $(DESTDIR)$(prefix)/share/zsh/vendor-completions
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
 	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu \
 	    $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
@@ -242,9 +259,12 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
 	install -m 644 README.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
+	    schemas/datamanager_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
 	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 \
 	    $(DESTDIR)$(prefix)/share/man/man1/
+	$(B)/bin/fcmctl completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fcmctl
+	$(B)/bin/fcmctl completion zsh > $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_fcmctl
 	install -m 644 daemon/fcm-server.conf.5 $(DESTDIR)$(prefix)/share/man/man5/
 	install -m 644 daemon/fcm-server.8 $(DESTDIR)$(prefix)/share/man/man8/
 	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
@@ -255,6 +275,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system lint asan tsan bench bench-vm bench-memory soak install install-module tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long lint asan tsan bench bench-vm bench-memory soak fuzz crash install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -91,6 +91,7 @@ struct config {
 	} phase;
 	struct {
 		char dictionary[CONFIG_STRING];
+		char site_dictionary[CONFIG_STRING]; /* "" none */
 		bool poll;
 		uint32_t reply_timeout_ms;
 	} slowctl;
@@ -99,9 +100,16 @@ struct config {
 		char socket_group[64]; /* empty: the daemon's own */
 	} control;
 	struct {
+		char endpoint[CONFIG_STRING]; /* empty: none */
+		char key_file[CONFIG_STRING], allow_list[CONFIG_STRING];
+		uint32_t rate, burst; /* requests a second and key; at once */
+	} network;
+	struct {
 		char database[CONFIG_STRING];
 		uint32_t ledger_seconds_days, ledger_minutes_days, losses_days; /* 0: for ever */
 		uint32_t phase_days, samples_days;
+		uint32_t samples_full_days, samples_minutes_days;
+		uint32_t journal_days;
 	} store;
 	struct {
 		char directory[CONFIG_STRING]; /* empty: beside the database */

@@ -119,6 +119,10 @@ const struct option config_options[] = {
 	{"slowctl", "dictionary", OPTION_STRING, IN(slowctl.dictionary),
 	 .value = FCM_DATADIR "/parameters.conf", .restart = true,
 	 .help = "The parameter dictionary."},
+	{"slowctl", "site_dictionary", OPTION_STRING, IN(slowctl.site_dictionary), .value = "",
+	 .may_be_empty = true, .restart = true,
+	 .help = "What this site has otherwise than the dictionary: a file, or a directory of "
+		 "*.conf; empty: nothing."},
 	{"slowctl", "poll", OPTION_BOOL, IN(slowctl.poll), .value = "yes", .restart = true,
 	 .help = "Whether the floors' parameters are read regularly."},
 	{"slowctl", "reply_timeout_ms", OPTION_U32, IN(slowctl.reply_timeout_ms), .value = "500",
@@ -131,6 +135,21 @@ const struct option config_options[] = {
 	{"control", "socket_group", OPTION_STRING, IN(control.socket_group), .value = "",
 	 .may_be_empty = true, .restart = true,
 	 .help = "Group that may operate the daemon; empty: the daemon's own."},
+
+	{"network", "endpoint", OPTION_ENDPOINT, IN(network.endpoint), .value = "",
+	 .may_be_empty = true, .restart = true,
+	 .help = "Where clients with a key connect, for instance tcp://10.0.0.5:5750; always "
+		 "encrypted; empty: nowhere."},
+	{"network", "key_file", OPTION_STRING, IN(network.key_file),
+	 .value = "/etc/fcm-server/network-%N.key", .restart = true,
+	 .help = "The daemon's own secret key, of its user and mode 600: fcmctl key server FILE."},
+	{"network", "allow_list", OPTION_STRING, IN(network.allow_list),
+	 .value = "/etc/fcm-server/network-%N.allow", .restart = true,
+	 .help = "Whose keys may what, NAME ROLE PUBLICKEY a line; read again by a reload."},
+	{"network", "rate", OPTION_U32, IN(network.rate), .value = "50", RANGE(1, 10000),
+	 .unit = "1/s", .help = "Requests of one key that are served in the long run."},
+	{"network", "burst", OPTION_U32, IN(network.burst), .value = "200", RANGE(1, 10000),
+	 .help = "Requests of one key that are served at once, after a rest."},
 
 	{"store", "database", OPTION_STRING, IN(store.database),
 	 .value = "/var/lib/fcm-server/%N/station.db", .restart = true,
@@ -149,9 +168,20 @@ const struct option config_options[] = {
 	 .restart = true, .unit = "days",
 	 .help = "Older rows of the links' phases, one a second and link, are deleted (verdicts "
 		 "and references are kept); 0: never."},
+	{"store", "samples_full_days", OPTION_U32, IN(store.samples_full_days), .value = "30",
+	 RANGE(0, 36500), .restart = true, .unit = "days",
+	 .help = "Older history of parameters is rolled up to minutes (mean, least, greatest); "
+		 "states and switches are kept as they are; 0: never."},
+	{"store", "samples_minutes_days", OPTION_U32, IN(store.samples_minutes_days),
+	 .value = "365", RANGE(0, 36500), .restart = true, .unit = "days",
+	 .help = "Older minutes of that history are rolled up to hours; 0: never."},
 	{"store", "samples_days", OPTION_U32, IN(store.samples_days), .value = "1825",
 	 RANGE(0, 36500), .restart = true, .unit = "days",
 	 .help = "Older history of parameters is deleted; 0: never."},
+	{"store", "journal_days", OPTION_U32, IN(store.journal_days), .value = "1825",
+	 RANGE(0, 36500), .restart = true, .unit = "days",
+	 .help = "Older commands and events are moved to a file a year beside the database; 0: "
+		 "never."},
 
 	{"record", "directory", OPTION_STRING, IN(record.directory), .value = "",
 	 .may_be_empty = true, .restart = true,
@@ -228,6 +258,7 @@ static const struct {
 	{"phase", "Phase of the links."},
 	{"slowctl", "Slow control."},
 	{"control", "The control socket."},
+	{"network", "Control over the network: CURVE keys and an allow list."},
 	{"store", "What is kept on disk."},
 	{"record", "Recordings of raw data, and black boxes."},
 	{"daemon", "The daemon itself."},

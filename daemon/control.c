@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The control socket's server: connections, lines, envelopes. The operations are in ops.c.
- *
- * Open requests hang on their client's list, so that a client that goes away orphans them (client =
- * NULL) instead of leaving them with a dead pointer; orphans hang on the server's list, so that closing
- * the server frees what nobody will answer any more.
+ * The control socket's server: connections and lines. What becomes of a line: control_desk.c.
  *
  * The socket's path belongs to who holds the lock on PATH.lock: a second daemon, or one that ends late,
  * never touches it. Who removes files as they please is outside of that: control_tend() looks.
@@ -21,7 +17,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +33,7 @@
 
 #include <sys/queue.h>
 
+#include "daemon/control_desk.h"
 #include "daemon/now.h"
 
 #define REQUESTS_A_TURN 16u
@@ -46,33 +42,22 @@
 #define REQUESTS_OPEN	1000u	   /* of one client */
 #define ANSWERS_UNREAD	(1u << 20) /* of one client, before its next request is looked at */
 #define UNREAD_LIMIT_S	60   /* a client that takes no byte of its answers for so long is gone */
+#define HALF_LIMIT_S	30   /* a message must go on within so long */
 #define LISTEN_BACKLOG	1024 /* a crowd at the door must not turn away who is behind it */
 
-struct client;
-
-struct control_request {
-	LIST_ENTRY(control_request) link;
-	struct control *control;
-	struct client *client; /* NULL: gone */
-	struct control_peer peer;
-	json_t *id;
-};
-LIST_HEAD(request_list, control_request);
-
 struct client {
+	struct control_client base;
 	TAILQ_ENTRY(client) link;
 	TAILQ_ENTRY(client) place; /* in the line, while `waits` */
 	struct control *control;
 	struct bufferevent *stream;
-	struct control_peer peer;
-	struct request_list requests;
-	unsigned open; /* requests */
-	bool waits;    /* for its turn */
-	bool reading;  /* its turn is now */
-	bool closing;  /* says its last word */
-	bool ended;    /* says no more: what it has said is served still */
-	bool deaf;     /* takes no answer any more */
-	bool lost;     /* does not even read its last word */
+	uint64_t heard_ns; /* when its last bytes came */
+	bool waits;	   /* for its turn */
+	bool reading;	   /* its turn is now */
+	bool closing;	   /* says its last word */
+	bool ended;	   /* says no more: what it has said is served still */
+	bool deaf;	   /* takes no answer any more */
+	bool lost;	   /* does not even read its last word */
 };
 
 struct control {
@@ -82,9 +67,7 @@ struct control {
 	TAILQ_HEAD(, client) clients; /* who spoke last is the last */
 	TAILQ_HEAD(client_line, client) line;
 	struct event *turns;
-	struct request_list orphans;
-	const struct control_op *ops;
-	void *context;
+	struct control_desk *desk;
 	struct control_stats stats;
 	const char *group;
 	struct sockaddr_un address;
@@ -94,13 +77,7 @@ struct control {
 
 static void client_free(struct client *cl)
 {
-	struct control_request *rq;
-
-	while ((rq = LIST_FIRST(&cl->requests))) {
-		LIST_REMOVE(rq, link);
-		rq->client = NULL;
-		LIST_INSERT_HEAD(&cl->control->orphans, rq, link);
-	}
+	control_client_fini(&cl->base);
 	if (cl->waits) {
 		TAILQ_REMOVE(&cl->control->line, cl, place);
 	}
@@ -130,8 +107,14 @@ static size_t unread(const struct client *cl)
 	return cl->deaf ? 0 : evbuffer_get_length(bufferevent_get_output(cl->stream));
 }
 
-static void client_send(struct client *cl, json_t *message)
+static struct client *client_of(struct control_client *base)
 {
+	return (struct client *)((char *)base - offsetof(struct client, base));
+}
+
+static void client_say(struct control_client *base, json_t *message)
+{
+	struct client *cl = client_of(base);
 	struct evbuffer *out = bufferevent_get_output(cl->stream);
 	char *text = NULL;
 
@@ -150,122 +133,24 @@ static void client_send(struct client *cl, json_t *message)
 	free(text);
 }
 
-static void request_end(struct control_request *rq, json_t *message)
+static void client_answered(struct control_client *base)
 {
-	struct client *cl = rq->client;
+	struct client *cl = client_of(base);
 
-	LIST_REMOVE(rq, link);
-	if (cl) {
-		cl->open--;
-		client_send(cl, message);
-		if (!cl->reading &&
-		    (cl->ended || evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0)) {
-			stand_in_line(cl); /* it may have waited for this end */
-		}
-	} else {
-		json_decref(message);
+	if (!cl->reading &&
+	    (cl->ended || evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0)) {
+		stand_in_line(cl); /* it may have waited for this end */
 	}
-	json_decref(rq->id);
-	free(rq);
 }
 
-const struct control_peer *control_peer(const struct control_request *rq)
-{
-	return &rq->peer;
-}
-
-bool control_alive(const struct control_request *rq)
-{
-	return rq->client != NULL;
-}
-
-void control_answer(struct control_request *rq, json_t *result)
-{
-	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", rq->id, "ok", 1, "result",
-				  result ? result : json_object()));
-}
-
-void control_fail(struct control_request *rq, const char *code, const char *hint, json_t *extra,
-		  const char *format, ...)
-{
-	char text[512];
-	va_list ap;
-	json_t *error;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint ? hint : "");
-	if (extra) {
-		json_object_update(error, extra);
-		json_decref(extra);
-	}
-	request_end(rq,
-		    json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", rq->id, "ok", 0, "error", error));
-}
-
-void control_progress(struct control_request *rq, json_t *progress)
-{
-	if (!rq->client) {
-		json_decref(progress);
-		return;
-	}
-	client_send(rq->client,
-		    json_pack("{s:i,s:O,s:o}", "v", 1, "id", rq->id, "progress", progress));
-}
-
-static struct control_request *request_new(struct client *cl, json_t *id)
-{
-	struct control_request *rq = calloc(1, sizeof(*rq));
-
-	if (!rq) {
-		return NULL;
-	}
-	rq->control = cl->control;
-	rq->client = cl;
-	rq->peer = cl->peer;
-	rq->id = id ? json_incref(id) : json_null();
-	LIST_INSERT_HEAD(&cl->requests, rq, link);
-	cl->open++;
-	return rq;
-}
-
-static void run_request(struct client *cl, json_t *message)
-{
-	json_t *args = json_object_get(message, "args");
-	const char *op = json_string_value(json_object_get(message, "op"));
-	struct control_request *rq = request_new(cl, json_object_get(message, "id"));
-
-	if (!rq) {
-		return;
-	}
-	if (json_integer_value(json_object_get(message, "v")) != 1) {
-		control_fail(rq, "usage", "send \"v\":1", NULL, "this daemon speaks version 1");
-		return;
-	}
-	if (!op || (args && !json_is_object(args))) {
-		control_fail(rq, "usage", "see schemas/control.md", NULL,
-			     "a request is {\"v\":1,\"id\":...,\"op\":\"...\",\"args\":{...}}");
-		return;
-	}
-	for (const struct control_op *o = cl->control->ops; o->name; o++) {
-		if (strcmp(o->name, op) == 0) {
-			o->run(rq, args, cl->control->context);
-			return;
-		}
-	}
-	control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"", op);
-}
+static const struct control_transport transport = {client_say, client_answered};
 
 /* Say why and close once it is said. */
 static void cut_off(struct client *cl, const char *why)
 {
-	struct control_request *rq = request_new(cl, NULL);
-
 	cl->control->stats.bad_messages++;
-	if (rq) {
-		control_fail(rq, "usage", "one JSON object a line, at most 1 MiB", NULL, "%s", why);
-	}
+	control_desk_refuse(&cl->base, NULL, "usage", "one JSON object a line, at most 1 MiB", NULL,
+			    why);
 	cl->closing = true;
 	bufferevent_disable(cl->stream, EV_READ);
 }
@@ -280,7 +165,7 @@ static void on_line(struct client *cl, const char *line, size_t length)
 	}
 	message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
 	if (json_is_object(message)) {
-		run_request(cl, message);
+		control_desk_take(&cl->base, message);
 	} else {
 		cut_off(cl, message ? "not a JSON object" : error.text);
 	}
@@ -289,8 +174,17 @@ static void on_line(struct client *cl, const char *line, size_t length)
 
 static bool may_ask(const struct client *cl)
 {
-	return !cl->closing && !cl->lost && cl->open < REQUESTS_OPEN &&
+	return !cl->closing && !cl->lost && cl->base.open < REQUESTS_OPEN &&
 	       unread(cl) <= ANSWERS_UNREAD;
+}
+
+/* It has ended. What it began to say and did not finish is a message all the same, if no good one. */
+static void turn_last(struct client *cl)
+{
+	if (evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
+		cl->control->stats.bad_messages++;
+	}
+	cl->closing = true;
 }
 
 /* Serve what has come, a few requests. The client may be freed by it. */
@@ -315,7 +209,7 @@ static void turn(struct client *cl, uint64_t end_ns)
 	} else if (may_ask(cl) && evbuffer_get_length(in) > CONTROL_LINE_MAX) {
 		cut_off(cl, "the message is longer than 1 MiB");
 	} else if (may_ask(cl) && cl->ended) {
-		cl->closing = true;
+		turn_last(cl);
 	}
 	if (cl->lost || (cl->closing && unread(cl) == 0)) {
 		client_free(cl);
@@ -353,6 +247,7 @@ static void on_readable(struct bufferevent *stream, void *arg)
 	struct client *cl = arg;
 
 	(void)stream;
+	cl->heard_ns = now_mono_ns();
 	TAILQ_REMOVE(&cl->control->clients, cl, link);
 	TAILQ_INSERT_TAIL(&cl->control->clients, cl, link);
 	stand_in_line(cl);
@@ -389,6 +284,8 @@ static void name_peer(int fd, struct control_peer *ret_peer)
 	char room[1024];
 
 	memset(ret_peer, 0, sizeof(*ret_peer));
+	strcpy(ret_peer->origin, "local");
+	ret_peer->role = ACCESS_EXPERT;
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length);
 	ret_peer->uid = cred.uid;
 	ret_peer->pid = cred.pid;
@@ -405,7 +302,7 @@ static struct client *idlest(struct control *c)
 	struct client *cl;
 
 	TAILQ_FOREACH (cl, &c->clients, link) {
-		if (cl->open == 0 && !cl->waits) {
+		if (cl->base.open == 0 && !cl->waits) {
 			return cl;
 		}
 	}
@@ -421,8 +318,8 @@ static struct client *client_new(struct control *c, int fd)
 		return NULL;
 	}
 	cl->control = c;
-	LIST_INIT(&cl->requests);
-	name_peer(fd, &cl->peer);
+	control_client_init(&cl->base, c->desk, &transport);
+	name_peer(fd, &cl->base.peer);
 	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!cl->stream) {
 		free(cl);
@@ -593,7 +490,7 @@ static int listen_begin(struct control *c)
 }
 
 int control_open(struct event_base *base, const char *path, const char *group,
-		 const struct control_op *ops, void *context, struct control **ret_control)
+		 struct control_desk *desk, struct control **ret_control)
 {
 	struct control *c;
 	int r;
@@ -606,15 +503,13 @@ int control_open(struct event_base *base, const char *path, const char *group,
 		return -ENOMEM;
 	}
 	c->base = base;
-	c->ops = ops;
-	c->context = context;
+	c->desk = desk;
 	c->group = group;
 	c->lock_fd = -1;
 	c->address.sun_family = AF_UNIX;
 	strcpy(c->address.sun_path, path);
 	TAILQ_INIT(&c->clients);
 	TAILQ_INIT(&c->line);
-	LIST_INIT(&c->orphans);
 	c->listen_again = evtimer_new(base, on_listen_again, c);
 	c->turns = evtimer_new(base, on_turns, c);
 	r = c->listen_again && c->turns ? listen_begin(c) : -ENOMEM;
@@ -626,10 +521,26 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	return 0;
 }
 
-int control_tend(struct control *c)
+/* Who has said half a message and no more is cut off: it would sit on its place for ever. */
+static void end_halves(struct control *c, uint64_t now_ns)
+{
+	struct client *cl;
+
+	TAILQ_FOREACH (cl, &c->clients, link) {
+		if (!cl->waits && may_ask(cl) &&
+		    now_ns > cl->heard_ns + HALF_LIMIT_S * 1000000000ull &&
+		    evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
+			cut_off(cl, "half a message, and nothing more for 30 s");
+			stand_in_line(cl);
+		}
+	}
+}
+
+int control_tend(struct control *c, uint64_t now_ns)
 {
 	int r;
 
+	end_halves(c, now_ns);
 	if (is_ours(c)) {
 		return 0;
 	}
@@ -640,7 +551,6 @@ int control_tend(struct control *c)
 
 void control_close(struct control *c)
 {
-	struct control_request *rq;
 	struct evbuffer *out;
 	struct client *cl;
 
@@ -662,11 +572,6 @@ void control_close(struct control *c)
 	}
 	if (c->turns) {
 		event_free(c->turns);
-	}
-	while ((rq = LIST_FIRST(&c->orphans))) {
-		LIST_REMOVE(rq, link);
-		json_decref(rq->id);
-		free(rq);
 	}
 	free(c);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The control socket: JSON messages (schemas/control.md), one a line, on a Unix socket whose group may
- * operate the station. Frames lines, checks the envelope, names the peer, finds the operation in a table;
- * knows nothing of what the operations do. Main thread, libevent.
+ * operate the station; and what an operation sees of a request, whoever brought it (control_desk.h). Knows
+ * nothing of what the operations do. Main thread, libevent.
  *
  * A request lives until control_answer() or control_fail() is called on it, exactly once, now or later.
  * Its client may be gone by then: the answer is dropped, the work was done.
@@ -11,29 +11,53 @@
 #define DAEMON_CONTROL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <jansson.h>
 
+#include "slowctl/access.h"
+
 struct event_base;
 struct control;
+struct control_desk;
 struct control_request;
 
 struct control_op {
 	const char *name;
+	enum access_role role; /* who may */
 	void (*run)(struct control_request *rq, json_t *args, void *context);
+	/* The arguments there are, "name:type ...": s string, i integer, n number, b true or false, v string or
+	 * number, S and I lists of strings and integers. NULL: none. What is named otherwise or of another
+	 * type is refused before run(); null is as good as nothing. */
+	const char *args;
 };
 
 struct control_peer {
-	uid_t uid;
-	pid_t pid;
-	char who[64]; /* the peer's user name, or its number */
+	int64_t uid, pid;      /* -1: not known */
+	char who[64];	       /* the peer's user name, or its number; its key's name */
+	char origin[80];       /* "local", "curve:NAME" */
+	enum access_role role; /* who is in the socket's group may all */
 };
 
+/* The role of the peer of `rq` does not allow it, as `text` says: write it down. Returns what belongs into
+ * the error of its answer, a new object. */
+typedef json_t *(*control_refused_fn)(void *context, const struct control_request *rq,
+				      const char *op, json_t *args, const char *text);
+
+/* `tables` ends with NULL, each of them with a NULL name; they must outlive the desk. `refused` may be NULL.
+ * NULL: out of memory. */
+struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,
+					 control_refused_fn refused);
+/* After all transports. Requests that are open may be answered until then, not after. NULL is fine. */
+void control_desk_destroy(struct control_desk *desk);
+/* Requests that their peers' roles did not allow. */
+uint64_t control_desk_refused(const struct control_desk *desk);
+
 struct control_stats {
-	uint64_t clients;      /* now */
-	uint64_t bad_messages; /* since the start: not JSON, not an object, too long: cut off */
+	uint64_t clients; /* now */
+	/* since the start: not JSON, not an object, too long, half: cut off */
+	uint64_t bad_messages;
 };
 
 /* Largest request; a longer one is answered with `usage` and its connection closed. */
@@ -45,18 +69,27 @@ struct control_stats {
 
 /* `path` is made with mode 0660 and, when `group` is not empty, that group; a stale socket of a dead
  * daemon is taken over, a live one is -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies
- * PATH.lock. `ops` ends with a NULL name; it and `group` must outlive the server. */
+ * PATH.lock. `group` and `desk` must outlive the server. */
 int control_open(struct event_base *base, const char *path, const char *group,
-		 const struct control_op *ops, void *context, struct control **ret_control);
-/* Now and then: 0 when all is well; when somebody has removed the socket it is made anew, 1, or cannot be,
- * negative as of control_open(). Clients that are connected notice nothing. */
-int control_tend(struct control *c);
-/* Closes all clients; open requests may still be answered into the void until control_close returns,
- * not after. Removes the socket, if it is still ours. NULL is fine. */
+		 struct control_desk *desk, struct control **ret_control);
+/* Now and then, `now_ns` by CLOCK_MONOTONIC: who has said half a message and nothing more for 30 s is cut off.
+ * 0 when the socket is well; when somebody has removed it, it is made anew, 1, or cannot be, negative as of
+ * control_open(). Clients that are connected notice nothing of that. */
+int control_tend(struct control *c, uint64_t now_ns);
+/* Closes all clients. Removes the socket, if it is still ours. NULL is fine. */
 void control_close(struct control *c);
 void control_get_stats(const struct control *c, struct control_stats *ret_stats);
 
 const struct control_peer *control_peer(const struct control_request *rq);
+/* "anna (uid 1000, pid 4711, local)", "daq (curve:daq)" */
+void control_peer_words(const struct control_peer *peer, char *text, size_t size);
+/* Whether the peer's role is enough for what the operation's role alone does not tell (`what`: dangerous
+ * parameters, force). False: refused, counted, written down and answered. */
+bool control_may(struct control_request *rq, json_t *args, enum access_role needs,
+		 const char *what);
+/* The argument `key` into `to`, "" when there is none. False: too long, refused and answered. */
+bool control_take_text(struct control_request *rq, json_t *args, const char *key, char *to,
+		       size_t size);
 /* Whether the client is still there. */
 bool control_alive(const struct control_request *rq);
 /* `result` is stolen. */

@@ -13,8 +13,6 @@
 
 #include "daemon/station.h"
 
-#define RECENT_COMMANDS 1000u
-
 struct waiter {
 	struct waiter *next;
 	uint64_t id;
@@ -27,10 +25,25 @@ static struct engine_now now_both(void)
 	return (struct engine_now){now_mono_ns(), now_utc_ns()};
 }
 
+/* What the site has otherwise; said, as who wonders about a limit has to find it. */
+static int override(struct station *s, struct sc_error *error)
+{
+	const char *path = s->config.slowctl.site_dictionary;
+	unsigned sections = 0;
+	int r = params_override(s->params, path, &sections, error);
+
+	if (r == 0) {
+		log_event(LOG_NOTICE, "parameters", LOG_NO_LINK, LOG_ID_CONFIG,
+			  "%s: %u sections go before the dictionary", path, sections);
+	}
+	return r;
+}
+
 int detector_load(struct station *s, struct sc_error *error)
 {
 	struct param_floor floors[NANET3_LINKS];
 	unsigned n = 0;
+	int r;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		const struct config_link *c = &s->config.link[link];
@@ -39,36 +52,32 @@ int detector_load(struct station *s, struct sc_error *error)
 			floors[n++] = (struct param_floor){(uint8_t)link, c->tower, c->floor};
 		}
 	}
-	return params_load(s->config.slowctl.dictionary, floors, n, &s->params, error);
+	r = params_load(s->config.slowctl.dictionary, floors, n, &s->params, error);
+	if (r == 0 && s->config.slowctl.site_dictionary[0]) {
+		r = override(s, error);
+	}
+	return r;
 }
 
 int detector_start(struct station *s, struct sc_error *error)
 {
 	struct engine_config config;
-	int r;
 
 	engine_config_default(&config);
 	config.poll = s->config.slowctl.poll;
 	config.timeout_ms = s->config.slowctl.reply_timeout_ms;
 	config.journal = s->config.store.database;
 	s->engine = engine_create(s->params, &config);
-	if (!s->engine) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
-	}
-	r = store_read_engine(s->store, s->engine, RECENT_COMMANDS, now_both());
-	if (r < 0) {
-		return sc_fail(error, r, "journal",
-			       "restore the database from a copy, or move it away",
-			       "the command journal in %s cannot be read: %s", config.journal,
-			       strerror(-r));
-	}
-	return 0;
+	return s->engine ? 0 : sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 }
 
 void detector_stop(struct station *s)
 {
 	struct waiter *w;
 
+	snapshots_stop(s);
+	safing_stop(s);
+	serial_stop(s);
 	while ((w = s->waiters)) {
 		s->waiters = w->next;
 		control_fail(w->rq, "unknown", "fcmctl command list tells how it ended",
@@ -148,6 +157,7 @@ static void on_progress(struct station *s, const struct engine_out *o)
 {
 	struct waiter **at = &s->waiters;
 
+	safing_progress(s, o);
 	if (o->progress.alarm || o->progress.state == COMMAND_FAILED) {
 		log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND,
 			  "command %llu: %s: %s", (unsigned long long)o->progress.id,
@@ -251,6 +261,7 @@ void detector_stored(struct station *s)
 	uint64_t losses[NANET3_LINKS] = {0}; /* cookies of the newest */
 	struct store_done done;
 
+	inherit(s);
 	while (store_take_done(s->store, &done)) {
 		if (done.row == ROW_LEDGER_LINK) {
 			if (done.result == 0) {
@@ -262,6 +273,8 @@ void detector_stored(struct station *s)
 			}
 		} else if (done.row == ROW_RUN_BEGIN) {
 			run_journaled(s, done.result);
+		} else if (done.row == ROW_SNAPSHOT) {
+			snapshots_stored(s, done.result);
 		} else {
 			engine_stored(s->engine, done.cookie, done.result, now_both());
 		}

@@ -10,28 +10,16 @@
 
 #define TAKEOVER_NS 5000000000ull /* after our start all rings have told what became of them */
 
-static void keep_open(void *context, const char *code, const char *object)
+void life_inherit(struct station *s, const struct store_past *past)
 {
-	struct station *s = context;
-	struct life_event *e = &s->life.open[s->life.opens];
+	s->life.crashed = past->crashed;
+	for (unsigned n = 0; n < past->event_count; n++) {
+		const struct store_event *e = &past->events[n];
 
-	if (s->life.opens < LIFE_OPEN_MAX) {
-		snprintf(e->code, sizeof(e->code), "%s", code);
-		snprintf(e->object, sizeof(e->object), "%s", object);
-		s->life.opens++;
-	}
-}
-
-int life_read(struct station *s)
-{
-	return store_read_events(s->store, keep_open, s, &s->life.crashed);
-}
-
-void life_start(struct station *s)
-{
-	for (unsigned n = 0; n < s->life.opens; n++) {
-		store_put_event(s->store, "info", s->life.open[n].code, s->life.open[n].object,
-				"ended with the daemon", "", s->started_utc_ns);
+		if (!standing_told(&s->standing, e->code, e->object)) {
+			store_put_event(s->store, "info", e->code, e->object,
+					"ended with the daemon", "", s->started_utc_ns);
+		}
 	}
 }
 
@@ -63,8 +51,9 @@ void life_second(struct station *s)
 {
 	char text[240];
 
-	if (s->life.said || ((s->life.taken | s->life.anew) != station_links(s) &&
-			     now_mono_ns() - s->started_ns < TAKEOVER_NS)) {
+	if (!s->inherited || s->life.said ||
+	    ((s->life.taken | s->life.anew) != station_links(s) &&
+	     now_mono_ns() - s->started_ns < TAKEOVER_NS)) {
 		return;
 	}
 	s->life.said = true;

@@ -20,19 +20,32 @@ static int open_phase(struct station *s, unsigned link)
 		.drift_ps = s->config.phase.drift_ps,
 		.relock_samples = s->config.phase.relock_samples,
 	};
-	struct phase_reference reference;
 	struct station_link *l = &s->link[link];
 
 	l->named_tower = l->named_floor = 0xff;
 	l->enabled = s->config.link[link].enabled;
 	l->phase = phase_create(&config);
-	if (!l->phase) {
-		return -ENOMEM;
+	return l->phase ? 0 : -ENOMEM;
+}
+
+static void keep_reference(struct station *s, unsigned link, const struct phase_reference *r)
+{
+	store_put_phase_reference(s->store, link, r, "fcm-server", "first lock");
+}
+
+/* A lock that came before the reference was known is judged by it as a drift. */
+void links_inherit(struct station *s, const struct store_past *past)
+{
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		struct phase_view view;
+
+		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
+		if (past->reference[link].set && !s->inherited) {
+			phase_set_reference(s->link[link].phase, &past->reference[link]);
+		} else if (!past->reference[link].set && view.reference.set) {
+			keep_reference(s, link, &view.reference);
+		}
 	}
-	if (store_read_phase_reference(s->store, link, &reference) == 0 && reference.set) {
-		phase_set_reference(l->phase, &reference);
-	}
-	return 0;
 }
 
 int links_start(struct station *s)
@@ -172,15 +185,18 @@ static void judge(struct station *s, unsigned link)
 	if (!phase_take_judgement(s->link[link].phase, &j)) {
 		return;
 	}
-	store_put_phase_event(s->store, link, &j, "", "", now_utc_ns());
+	if (j.verdict != PHASE_FIRST || s->inherited) {
+		store_put_phase_event(s->store, link, &j, "", "", now_utc_ns());
+	}
 	if (j.verdict == PHASE_FIRST) {
 		struct phase_view view;
 
 		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
 		view.reference.time_ns = now_utc_ns();
 		phase_set_reference(s->link[link].phase, &view.reference);
-		store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
-					  "first lock");
+		if (s->inherited) { /* else the journal's own may be there */
+			keep_reference(s, link, &view.reference);
+		}
 	}
 	log_event(j.verdict == PHASE_PASS || j.verdict == PHASE_FIRST ? LOG_INFO : LOG_WARNING,
 		  "phase", (int)link, LOG_ID_PHASE, "link %u: %s%s%.0d, %.1f ps from the reference",

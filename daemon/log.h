@@ -42,10 +42,11 @@
 #define LOG_ID_DROP	"bcf1df2857e44caab93da6202594393e" /* a group's policy dropped blocks */
 #define LOG_ID_COMMAND                                                                             \
 	"fb04dd8a1ec247e9ae585a61a875509d" /* slow-control command unsettled or failed */
-#define LOG_ID_ALARM  "342e57af6d504e4cad713be4de777822"
-#define LOG_ID_RUN    "9b3996a4481749a4ab220489e2d3cee1" /* run begun or ended */
-#define LOG_ID_RECORD "5d0c0f7f2f0b4b7a9a3c3f3b8a1e6d52" /* recordings, black boxes */
-#define LOG_ID_STORE  "7f1b5f57f2ac4672b03ea28bc82ee9da" /* database trouble */
+#define LOG_ID_ALARM   "342e57af6d504e4cad713be4de777822"
+#define LOG_ID_RUN     "9b3996a4481749a4ab220489e2d3cee1" /* run begun or ended */
+#define LOG_ID_RECORD  "5d0c0f7f2f0b4b7a9a3c3f3b8a1e6d52" /* recordings, black boxes */
+#define LOG_ID_REFUSED "c1f0e4f59a6b4f0c8d4e0f6a2b7c9d13" /* a client that may not */
+#define LOG_ID_STORE   "7f1b5f57f2ac4672b03ea28bc82ee9da" /* database trouble */
 
 /* The state of one call site; log_* macros make it. Slot 0 is "no link", 1 + n is link n. */
 struct log_site {

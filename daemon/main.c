@@ -18,6 +18,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/alarms_say.h"
 #include "daemon/station.h"
 
 #define GRACE_MS  3000u
@@ -325,31 +326,26 @@ static int start_store(struct station *s)
 		.losses_days = s->config.store.losses_days,
 		.phase_days = s->config.store.phase_days,
 		.samples_days = s->config.store.samples_days,
+		.samples_full_days = s->config.store.samples_full_days,
+		.samples_minutes_days = s->config.store.samples_minutes_days,
+		.journal_days = s->config.store.journal_days,
+		.patient = true,
 	};
 	struct sc_error error = {0};
-	struct store_run run;
 	int r = store_open(&c, &s->store, &error);
 
 	if (r < 0) {
 		log_event(LOG_ERR, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error.message,
 			  error.hint);
-		return r;
 	}
-	r = store_read_run(s->store, &run);
-	if (r < 0) {
-		return r;
-	}
-	r = life_read(s);
-	if (r < 0) {
-		return r;
-	}
-	s->run.last = run.last_number;
-	if (run.open) {
-		s->run.number = run.last_number;
-		s->run.begun_ns = run.begun_ns;
-		snprintf(s->run.note, sizeof(s->run.note), "%s", run.note);
-	}
-	return 0;
+	return r ? r : alarms_say_start(s);
+}
+
+/* With it, all that goes on has its beginning. */
+static int start_store_thread(struct station *s)
+{
+	inherit(s);
+	return store_start(s->store);
 }
 
 static int start_detector(struct station *s, int (*step)(struct station *, struct sc_error *))
@@ -393,9 +389,12 @@ static const char *control_trouble(int r)
 
 static int start_control(struct station *s)
 {
-	int r = control_open(s->base, s->config.control.socket, s->config.control.socket_group,
-			     station_ops, s, &s->control);
+	int r;
 
+	s->desk = control_desk_create(station_op_tables, s, station_refused);
+	r = s->desk ? control_open(s->base, s->config.control.socket,
+				   s->config.control.socket_group, s->desk, &s->control)
+		    : -ENOMEM;
 	if (r < 0) {
 		log_error("control", "%s: %s: [control] in %s", s->config.control.socket,
 			  control_trouble(r), s->config_path);
@@ -440,6 +439,7 @@ static void on_100ms(evutil_socket_t fd, short what, void *arg)
 	links_tick(arg);
 	timing_tick(arg);
 	reasons_tick(arg);
+	serial_tick(arg);
 }
 
 /* systemd's watchdog is fed only while capture ticks. */
@@ -459,7 +459,7 @@ static void feed_watchdog(struct station *s)
 /* Without its socket the daemon goes on, but nobody can ask it anything. */
 static void tend_control(struct station *s)
 {
-	int r = control_tend(s->control);
+	int r = control_tend(s->control, now_mono_ns());
 
 	if (r > 0) {
 		log_error("control", "%s was removed by somebody; it has been made anew",
@@ -481,6 +481,8 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	tend_control(s);
 	links_second(s);
 	life_second(s);
+	alarms_say_second(s);
+	network_second(s);
 	shore_second(s);
 	timing_second(s);
 	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
@@ -539,6 +541,7 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 		s->config.daemon = fresh.daemon;
 		log_set_level(fresh.daemon.log_level);
 		timing_leaps(s);
+		network_reload(s, &fresh);
 	}
 	config_report_destroy(report);
 	sd_notify(0, "READY=1");
@@ -583,7 +586,6 @@ static int run_loop(struct station *s)
 	if (r == 0) {
 		store_put_words(s->store, s->params);
 		store_put_station(s->store, "recordings", s->records.directory);
-		life_start(s);
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
 			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
 			  s->config.board.device);
@@ -630,7 +632,10 @@ static void stop(struct station *s)
 		life_stop(s); /* behind what the others had to say last */
 	}
 	detector_stop(s);
+	alarms_say_stop(s);
+	network_close(s->network);
 	control_close(s->control);
+	control_desk_destroy(s->desk);
 	timing_stop(s);
 	links_stop(s);
 	query_close(s->query);
@@ -666,7 +671,8 @@ static int run(struct station *s)
 	r = r ? r : start_detector(s, detector_start);
 	r = r ? r : start_links(s);
 	r = r ? r : timing_start(s);
-	r = r ? r : store_start(s->store);
+	r = r ? r : start_store_thread(s);
+	r = r ? r : network_start(s);
 	r = r ? r : run_loop(s);
 	stop(s);
 	return r;
@@ -691,6 +697,9 @@ static int check(const struct options *o)
 		r = CONFIG_EX_CONFIG;
 	}
 	params_destroy(s.params);
+	if (network_check(&s.config, stderr) < 0) {
+		r = CONFIG_EX_CONFIG;
+	}
 	if (leap_table_read(s.config.clock.leap_file, now_utc_ns() / 1000000000, &leaps.tai_utc_s,
 			    &leaps.leap_tai_ns, &leaps.leap_expires_utc_s) < 0) {
 		fprintf(stderr,

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/station.h"
@@ -22,7 +23,15 @@ static int64_t since_arg(json_t *args)
 	return ns >= 9.2e18 ? INT64_MAX : ns <= 0 ? 0 : (int64_t)ns;
 }
 
-/* More than ROWS_MAX is refused by reader(). */
+/* 0: there is none. */
+static int64_t until_arg(json_t *args)
+{
+	double until = json_number_value(json_object_get(args, "until"));
+
+	return until > 0 && until < 9e9 ? (int64_t)(until * 1e9) : 0;
+}
+
+/* More than ROWS_MAX is refused by station_ask(). */
 #define ROWS_MAX 10000
 
 static unsigned limit_arg(json_t *args)
@@ -218,6 +227,9 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 			     "link %d: another floor than configured is on it", link);
 		return;
 	}
+	if (!inherit_done(s, rq, "a new reference")) {
+		return;
+	}
 	error = phase_accept(s->link[link].phase, now_utc_ns(), &r);
 	if (error < 0) {
 		control_fail(rq, "refused", "wait until the link is locked and has been sampled",
@@ -293,36 +305,71 @@ static void op_param_list(struct control_request *rq, json_t *args, void *contex
 /* Each is held against every parameter, on the thread that everybody else waits for. */
 #define PATTERNS_MAX 256u
 
-static void op_param_get(struct control_request *rq, json_t *args, void *context)
+struct match {
+	json_t *found;
+	json_t *(*item)(const struct param *p);
+	bool *seen; /* by the parameter's number */
+};
+
+static void match_once(void *context, struct param *p)
 {
-	struct station *s = context;
-	json_t *names = json_object_get(args, "names"), *name, *found;
+	struct match *m = context;
+	json_t *item = m->seen[p->number] ? NULL : m->item(p);
+
+	m->seen[p->number] = true;
+	if (item) {
+		json_array_append_new(m->found, item);
+	}
+}
+
+json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
+		      json_t *(*item)(const struct param *p))
+{
+	struct match m = {.item = item};
 	struct sc_error error = {0};
 	struct param *p;
+	json_t *pattern;
 	size_t n;
 
-	if (!json_is_array(names) || json_array_size(names) == 0) {
+	if (json_array_size(patterns) > PATTERNS_MAX) {
+		control_fail(rq, "usage", "name many by one pattern: floor3.*", NULL,
+			     "at most %u patterns at once", PATTERNS_MAX);
+		return NULL;
+	}
+	m.found = json_array();
+	m.seen = calloc(params_count(s->params) + 1, sizeof(*m.seen));
+	if (!m.seen) {
+		control_fail(rq, "internal", "try again", NULL, "out of memory");
+		json_decref(m.found);
+		return NULL;
+	}
+	json_array_foreach (patterns, n, pattern) {
+		const char *text = json_string_value(pattern);
+
+		if (params_match(s->params, text, match_once, &m) == 0) {
+			params_find(s->params, text, &p, &error);
+			control_fail(rq, "usage", error.hint, NULL, "%s", error.message);
+			json_decref(m.found);
+			m.found = NULL;
+			break;
+		}
+	}
+	free(m.seen);
+	return m.found;
+}
+
+static void op_param_get(struct control_request *rq, json_t *args, void *context)
+{
+	json_t *names = json_object_get(args, "names"), *found;
+
+	if (json_array_size(names) == 0) {
 		control_fail(rq, "usage", "fcmctl get floor3.om2.hv", NULL, "which parameters?");
 		return;
 	}
-	if (json_array_size(names) > PATTERNS_MAX) {
-		control_fail(rq, "usage", "name many by one pattern: floor3.*", NULL,
-			     "at most %u patterns at once", PATTERNS_MAX);
-		return;
+	found = station_match(context, rq, names, status_param);
+	if (found) {
+		control_answer(rq, json_pack("{s:o}", "parameters", found));
 	}
-	found = json_array();
-	json_array_foreach (names, n, name) {
-		const char *pattern = json_string_value(name);
-
-		if (pattern && params_match(s->params, pattern, list_param, found) > 0) {
-			continue;
-		}
-		params_find(s->params, pattern ? pattern : "", &p, &error);
-		control_fail(rq, "usage", error.hint, NULL, "%s", error.message);
-		json_decref(found);
-		return;
-	}
-	control_answer(rq, json_pack("{s:o}", "parameters", found));
 }
 
 static void refuse(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
@@ -331,7 +378,7 @@ static void refuse(struct control_request *rq, int r, const struct sc_error *err
 
 	control_fail(rq, usage ? "usage" : "refused", error->hint,
 		     id ? json_pack("{s:I,s:s}", "command", (json_int_t)id, "detail", error->code)
-			: NULL,
+			: json_pack("{s:s}", "detail", error->code),
 		     "%s", error->message);
 }
 
@@ -351,21 +398,94 @@ static int value_arg(const struct param *p, json_t *args, double *ret_value, str
 		       p->name);
 }
 
-static void submit(struct station *s, struct control_request *rq, json_t *args, bool action)
+static struct engine_request request_of(const struct control_request *rq, json_t *args, bool action)
 {
 	const struct control_peer *peer = control_peer(rq);
-	json_t *wait = json_object_get(args, "wait");
-	struct engine_request request = {
+
+	return (struct engine_request){
 		.parameter = text_arg(args, "name"),
 		.action = action,
+		.value = NAN,
 		.force = json_is_true(json_object_get(args, "force")),
 		.who = peer->who,
-		.origin = "local",
+		.origin = peer->origin,
 		.reason = text_arg(args, "reason"),
 		.uid = peer->uid,
 		.pid = peer->pid,
 		.client_id = text_arg(args, "client_id"),
 	};
+}
+
+#define REFUSED_A_SECOND 0.2
+#define REFUSED_BURST	 100
+
+json_t *station_refused(void *context, const struct control_request *rq, const char *op,
+			json_t *args, const char *text)
+{
+	struct station *s = context;
+	bool set = strcmp(op, "param.set") == 0;
+	struct engine_request request = request_of(rq, args, !set);
+	struct param *p;
+	uint64_t id;
+	int r = -ENOENT;
+
+	snprintf(s->access.origin, sizeof(s->access.origin), "%s", control_peer(rq)->origin);
+	snprintf(s->access.text, sizeof(s->access.text), "%s", text);
+	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "refused to %s: %s",
+		  control_peer(rq)->origin, text);
+	if (json_is_true(json_object_get(args, "dry_run"))) {
+		return json_object(); /* nothing was tried */
+	}
+	/* Who tries without end does not fill the disk: an event tells how often. */
+	if ((set || strcmp(op, "param.action") == 0) && request.parameter &&
+	    params_find(s->params, request.parameter, &p, NULL) == 0 &&
+	    bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
+		if (set) {
+			value_arg(p, args, &request.value, NULL);
+		}
+		r = engine_refuse(s->engine, &request, text,
+				  (struct engine_now){now_mono_ns(), now_utc_ns()}, &id);
+		detector_drain(s);
+	}
+	return r == 0 ? json_pack("{s:I}", "command", (json_int_t)id) : json_object();
+}
+
+/* Beyond what the operation itself needs. False: refused, answered. */
+static bool may_submit(struct control_request *rq, json_t *args, const struct param *p)
+{
+	char what[PARAM_NAME_MAX + 32];
+
+	if (p->kind->danger == PARAM_DANGEROUS) {
+		snprintf(what, sizeof(what), "%s is dangerous", p->name);
+		return control_may(rq, args, ACCESS_EXPERT, what);
+	}
+	return !json_is_true(json_object_get(args, "force")) ||
+	       control_may(rq, args, ACCESS_EXPERT, "force, beyond the soft limits");
+}
+
+static void try_dry(struct station *s, struct control_request *rq, json_t *args,
+		    const struct engine_request *request, const struct param *p)
+{
+	struct sc_error error = {0};
+	json_t *would = NULL;
+	int r = dry_run(s, request, p, json_is_true(json_object_get(args, "yes")), &would, &error);
+
+	if (r < 0 && would) {
+		control_fail(rq, "refused", error.hint,
+			     json_pack("{s:s,s:o}", "detail", error.code, "would", would), "%s",
+			     error.message);
+	} else if (r < 0) {
+		refuse(rq, r, &error, 0);
+	} else {
+		control_answer(rq, would);
+	}
+}
+
+static void submit(struct station *s, struct control_request *rq, json_t *args, bool action)
+{
+	json_t *wait = json_object_get(args, "wait");
+	json_t *rate = action ? NULL : json_object_get(args, "rate");
+	struct engine_request request = request_of(rq, args, action);
 	struct engine_command_view view;
 	struct sc_error error = {0};
 	struct param *p;
@@ -379,13 +499,22 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 		refuse(rq, r, &error, 0);
 		return;
 	}
+	if (!may_submit(rq, args, p)) {
+		return;
+	}
+	if (json_is_true(json_object_get(args, "dry_run"))) {
+		try_dry(s, rq, args, &request, p);
+		return;
+	}
 	if (p->kind->danger == PARAM_DANGEROUS && !json_is_true(json_object_get(args, "yes"))) {
 		control_fail(rq, "needs-yes", "repeat it with --yes", NULL, "%s is dangerous: %s",
 			     p->name, p->kind->description);
 		return;
 	}
-	r = engine_submit(s->engine, &request, (struct engine_now){now_mono_ns(), now_utc_ns()},
-			  &id, &error);
+	r = rate ? ramp_rate_first(s, p, json_number_value(rate), &request, &id, &error) : 0;
+	r = r ? r
+	      : engine_submit(s->engine, &request, (struct engine_now){now_mono_ns(), now_utc_ns()},
+			      &id, &error);
 	if (r < 0) {
 		refuse(rq, r, &error, id);
 	} else {
@@ -407,16 +536,21 @@ static void op_param_action(struct control_request *rq, json_t *args, void *cont
 	submit(context, rq, args, true);
 }
 
+/* Taken back at once; or a ramp is stopped, which has an end of its own. */
 static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	json_int_t id = json_integer_value(json_object_get(args, "command"));
+	struct engine_request by = request_of(rq, args, false);
 	struct sc_error error = {0};
-	int r = engine_cancel(s->engine, (uint64_t)id, control_peer(rq)->who,
-			      (struct engine_now){now_mono_ns(), now_utc_ns()}, &error);
+	uint64_t stop;
+	int r = engine_cancel(s->engine, (uint64_t)id, &by,
+			      (struct engine_now){now_mono_ns(), now_utc_ns()}, &stop, &error);
 
 	if (r < 0) {
 		refuse(rq, r, &error, (uint64_t)id);
+	} else if (stop) {
+		detector_wait(s, stop, rq, true);
 	} else {
 		control_answer(rq, json_pack("{s:I}", "command", id));
 	}
@@ -447,8 +581,7 @@ static void refuse_too_much(struct control_request *rq, const char *what)
 		     "%s: that is more than the daemon reads while all else waits", what);
 }
 
-/* False: refused, answered. */
-static bool reader(struct station *s, struct control_request *rq, json_t *args, const char *what)
+bool station_ask(struct station *s, struct control_request *rq, json_t *args, const char *what)
 {
 	struct sc_error error = {0};
 
@@ -463,7 +596,7 @@ static bool reader(struct station *s, struct control_request *rq, json_t *args, 
 	return true;
 }
 
-static void tell(struct control_request *rq, int r, json_t *result, const char *what)
+void station_tell(struct control_request *rq, int r, json_t *result, const char *what)
 {
 	if (r == 0) {
 		control_answer(rq, result);
@@ -490,13 +623,15 @@ static void op_param_history(struct control_request *rq, json_t *args, void *con
 
 	if (r < 0) {
 		refuse(rq, r, &error, 0);
-	} else if (reader(s, rq, args, p->name)) {
-		r = query_history(s->query, p->name, since_arg(args), limit_arg(args), &j);
+	} else if (station_ask(s, rq, args, p->name)) {
+		r = query_history(s->query, p->name, since_arg(args), until_arg(args),
+				  limit_arg(args), &j);
 		if (r == 0) {
 			json_object_set_new(j, "unit", json_string(p->kind->unit));
 			json_object_set_new(j, "kept", json_boolean(p->kind->history_s > 0));
+			json_object_set_new(j, "limits", status_limits(p->kind));
 		}
-		tell(rq, r, j, p->name);
+		station_tell(rq, r, j, p->name);
 	}
 }
 
@@ -513,10 +648,10 @@ static void op_command_list(struct control_request *rq, json_t *args, void *cont
 	};
 	json_t *j = NULL;
 
-	if (reader(s, rq, args, "commands")) {
+	if (station_ask(s, rq, args, "commands")) {
 		int r = query_commands(s->query, &filter, &j);
 
-		tell(rq, r, j, "commands");
+		station_tell(rq, r, j, "commands");
 	}
 }
 
@@ -525,11 +660,11 @@ static void op_command_show(struct control_request *rq, json_t *args, void *cont
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq, args, "command")) {
+	if (station_ask(s, rq, args, "command")) {
 		json_int_t id = json_integer_value(json_object_get(args, "command"));
 		int r = query_command(s->query, (uint64_t)id, &j);
 
-		tell(rq, r, j, "command");
+		station_tell(rq, r, j, "command");
 	}
 }
 
@@ -539,10 +674,10 @@ static void op_phase_history(struct control_request *rq, json_t *args, void *con
 	json_t *j = NULL;
 	int link;
 
-	if (link_arg(s, rq, args, true, &link) && reader(s, rq, args, "phase history")) {
+	if (link_arg(s, rq, args, true, &link) && station_ask(s, rq, args, "phase history")) {
 		int r = query_phase_history(s->query, link, since_arg(args), limit_arg(args), &j);
 
-		tell(rq, r, j, "phase history");
+		station_tell(rq, r, j, "phase history");
 	}
 }
 
@@ -551,10 +686,10 @@ static void op_clock_history(struct control_request *rq, json_t *args, void *con
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq, args, "clock history")) {
+	if (station_ask(s, rq, args, "clock history")) {
 		int r = query_clock_history(s->query, since_arg(args), limit_arg(args), &j);
 
-		tell(rq, r, j, "clock history");
+		station_tell(rq, r, j, "clock history");
 	}
 }
 
@@ -569,18 +704,17 @@ static void op_ledger_show(struct control_request *rq, json_t *args, void *conte
 		control_fail(rq, "usage", "by_s: 1, 60 or 3600", NULL, "no rows of such a span");
 		return;
 	}
-	if (link_arg(s, rq, args, false, &link) && reader(s, rq, args, "ledger")) {
-		double until = json_number_value(json_object_get(args, "until"));
+	if (link_arg(s, rq, args, false, &link) && station_ask(s, rq, args, "ledger")) {
 		struct query_account what = {
 			.since_ns = since_arg(args),
-			.until_ns = until > 0 && until < 9e9 ? (int64_t)(until * 1e9) : 0,
+			.until_ns = until_arg(args),
 			.link = link,
 			.limit = limit_arg(args),
 			.by_s = (unsigned)by_s,
 		};
 		int r = query_ledger(s->query, &what, &j);
 
-		tell(rq, r, j, "ledger");
+		station_tell(rq, r, j, "ledger");
 	}
 }
 
@@ -589,10 +723,10 @@ static void op_event_list(struct control_request *rq, json_t *args, void *contex
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq, args, "events")) {
+	if (station_ask(s, rq, args, "events")) {
 		int r = query_events(s->query, since_arg(args), limit_arg(args), &j);
 
-		tell(rq, r, j, "events");
+		station_tell(rq, r, j, "events");
 	}
 }
 
@@ -615,7 +749,9 @@ static void op_run_start(struct control_request *rq, json_t *args, void *context
 			     s->run.number ? s->run.number : s->run.wanted);
 		return;
 	}
-	run_start(s, note ? note : "", rq);
+	if (inherit_done(s, rq, "the beginning of a run")) {
+		run_start(s, note ? note : "", rq);
+	}
 }
 
 static void op_run_stop(struct control_request *rq, json_t *args, void *context)
@@ -629,7 +765,9 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 					     : "no run is under way");
 		return;
 	}
-	run_stop(s, rq);
+	if (inherit_done(s, rq, "the end of a run")) {
+		run_stop(s, rq);
+	}
 }
 
 static void op_run_show(struct control_request *rq, json_t *args, void *context)
@@ -637,13 +775,13 @@ static void op_run_show(struct control_request *rq, json_t *args, void *context)
 	struct station *s = context;
 	json_t *j = NULL;
 
-	if (reader(s, rq, args, "runs")) {
+	if (station_ask(s, rq, args, "runs")) {
 		int r = query_runs(s->query, limit_arg(args), &j);
 
 		if (r == 0) {
 			json_object_set_new(j, "current", json_integer(s->run.number));
 		}
-		tell(rq, r, j, "runs");
+		station_tell(rq, r, j, "runs");
 	}
 }
 
@@ -666,35 +804,43 @@ static void op_record_list(struct control_request *rq, json_t *args, void *conte
 	records_op_list(context, rq);
 }
 
-const struct control_op station_ops[] = {
-	{"info", op_info},
-	{"status", op_status},
-	{"link.list", op_link_list},
-	{"link.show", op_link_show},
-	{"link.reset", op_link_reset},
-	{"link.align", op_link_align},
-	{"phase.show", op_phase_show},
-	{"phase.history", op_phase_history},
-	{"phase.accept", op_phase_accept},
-	{"phase.soak", op_phase_soak},
-	{"clock.show", op_clock_show},
-	{"clock.history", op_clock_history},
-	{"param.list", op_param_list},
-	{"param.get", op_param_get},
-	{"param.set", op_param_set},
-	{"param.action", op_param_action},
-	{"param.history", op_param_history},
-	{"command.list", op_command_list},
-	{"command.show", op_command_show},
-	{"command.cancel", op_command_cancel},
-	{"consumer.list", op_consumer_list},
-	{"ledger.show", op_ledger_show},
-	{"run.start", op_run_start},
-	{"run.stop", op_run_stop},
-	{"run.show", op_run_show},
-	{"record.start", op_record_start},
-	{"record.stop", op_record_stop},
-	{"record.list", op_record_list},
-	{"event.list", op_event_list},
-	{NULL, NULL},
+static const struct control_op station_ops[] = {
+	{"info", ACCESS_READER, op_info, NULL},
+	{"status", ACCESS_READER, op_status, NULL},
+	{"link.list", ACCESS_READER, op_link_list, NULL},
+	{"link.show", ACCESS_READER, op_link_show, "link:i"},
+	{"link.reset", ACCESS_OPERATOR, op_link_reset, "link:i reason:s"},
+	{"link.align", ACCESS_OPERATOR, op_link_align, "link:i reason:s"},
+	{"phase.show", ACCESS_READER, op_phase_show, "link:i"},
+	{"phase.history", ACCESS_READER, op_phase_history, "link:i since:n limit:i"},
+	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "link:i reason:s"},
+	{"phase.soak", ACCESS_EXPERT, op_phase_soak, "link:i trials:i interval_s:n command:s"},
+	{"clock.show", ACCESS_READER, op_clock_show, NULL},
+	{"clock.history", ACCESS_READER, op_clock_history, "since:n limit:i"},
+	{"param.list", ACCESS_READER, op_param_list, "pattern:s"},
+	{"param.get", ACCESS_READER, op_param_get, "names:S"},
+	{"param.set", ACCESS_OPERATOR, op_param_set,
+	 "name:s value:v reason:s client_id:s wait:b yes:b force:b dry_run:b rate:n"},
+	{"param.action", ACCESS_OPERATOR, op_param_action,
+	 "name:s reason:s client_id:s wait:b yes:b force:b dry_run:b"},
+	{"param.history", ACCESS_READER, op_param_history, "name:s since:n until:n limit:i"},
+	{"command.list", ACCESS_READER, op_command_list,
+	 "limit:i state:s floor:i since:n parameter:s who:s"},
+	{"command.show", ACCESS_READER, op_command_show, "command:i"},
+	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "command:i"},
+	{"consumer.list", ACCESS_READER, op_consumer_list, NULL},
+	{"ledger.show", ACCESS_READER, op_ledger_show, "since:n until:n link:i limit:i by_s:i"},
+	{"run.start", ACCESS_OPERATOR, op_run_start, "note:s"},
+	{"run.stop", ACCESS_OPERATOR, op_run_stop, NULL},
+	{"run.show", ACCESS_READER, op_run_show, "limit:i"},
+	{"record.start", ACCESS_OPERATOR, op_record_start, "links:I name:s note:s seconds:n"},
+	{"record.stop", ACCESS_OPERATOR, op_record_stop, NULL},
+	{"record.list", ACCESS_READER, op_record_list, NULL},
+	{"event.list", ACCESS_READER, op_event_list, "limit:i since:n"},
+	{0},
 };
+
+/* A noun with many operations has a file and a table of its own: ops_NOUN.c. */
+const struct control_op *const station_op_tables[] = {
+	station_ops,	  alarm_ops, station_history_ops, station_serial_ops, station_plan_ops,
+	station_safe_ops, NULL};

@@ -4,6 +4,7 @@
  * command in an advice can be typed as it stands: test_advice reads them from here.
  */
 #include "daemon/reasons.h"
+#include "daemon/alarms_say.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -105,6 +106,11 @@ static bool unattended(const struct station *s, const char *object)
 	return false;
 }
 
+static struct engine_now now_of(const struct reasons *r)
+{
+	return (struct engine_now){r->now_ns, now_utc_ns()};
+}
+
 static void forget_gone(struct reasons *r)
 {
 	struct station *s = r->station;
@@ -128,8 +134,25 @@ static void forget_gone(struct reasons *r)
 			store_put_event(s->store, "info", e->code, e->object, text, "",
 					now_utc_ns());
 		}
+		alarms_over(s->alarms, e->object, e->code, now_of(r));
 		standing_forget(e);
 	}
+}
+
+/* What stands, as people see it: its level may be held, and it counts unless it is paused. */
+static void list_reason(struct reasons *r, const struct what *w, const char *text,
+			const struct alarm *alarm, uint64_t since_ns)
+{
+	bool red = alarm ? alarm->level == LEVEL_ALARM : w->red;
+	bool paused = alarm && alarm_is_paused(alarm);
+	json_t *reason =
+		json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:I}", "severity", red ? "red" : "warning",
+			  "code", w->code, "object", w->object, "text", text, "action", w->action,
+			  "since", json_time_of(since_ns), SINCE_NS, (json_int_t)since_ns);
+
+	alarms_say_reason(reason, alarm);
+	r->red += red && !paused;
+	json_array_append_new(r->list, reason);
 }
 
 void reasons_add_parts(struct reasons *r, const struct what *w, const char *text)
@@ -137,7 +160,13 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 	struct station *s = r->station;
 	struct standing_reason *e = standing_see(&s->standing, w->code, w->object, hold_ns(w->code),
 						 w->parts, r->now_ns);
-	uint64_t since_ns = e ? e->since_ns : r->now_ns;
+	struct alarm_sight sight = {.object = w->object,
+				    .code = w->code,
+				    .text = text,
+				    .action = w->action,
+				    .level = w->red ? LEVEL_ALARM : LEVEL_WARNING,
+				    .latch = w->latch,
+				    .parts = w->parts};
 	bool told;
 
 	if (e && !standing_begun(e)) {
@@ -152,12 +181,28 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 	if (told && w->red) {
 		records_alarm(s, w->object, w->code, text);
 	}
-	r->red += w->red;
-	json_array_append_new(r->list,
-			      json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:I}", "severity",
-					w->red ? "red" : "warning", "code", w->code, "object",
-					w->object, "text", text, "action", w->action, "since",
-					json_time_of(since_ns), SINCE_NS, (json_int_t)since_ns));
+	list_reason(r, w, text, e ? alarms_see(s->alarms, &sight, now_of(r)) : NULL,
+		    e ? e->since_ns : r->now_ns);
+}
+
+/* Over, but nobody has acknowledged it. */
+static void list_latched(struct reasons *r)
+{
+	const struct alarm *a = NULL;
+	char text[sizeof(a->text) + 80];
+
+	while ((a = alarms_next(r->station->alarms, a))) {
+		struct what w = {.code = a->code, .object = a->object, .action = a->action};
+		struct engine_now now = now_of(r);
+
+		if (a->state != ALARM_LATCHED) {
+			continue;
+		}
+		snprintf(text, sizeof(text),
+			 "is over for %.0f s, and waits to be acknowledged; it was: %s",
+			 (double)(now.utc_ns - a->over_ns) / 1e9, a->text);
+		list_reason(r, &w, text, a, now.mono_ns - (uint64_t)(now.utc_ns - a->since_ns));
+	}
 }
 
 void reasons_add(struct reasons *r, bool red, const char *code, const char *object,
@@ -584,7 +629,15 @@ static void store_reasons(struct station *s, struct reasons *r)
 	struct statvfs f;
 
 	store_get_status(s->store, &v);
-	if (v.failing) {
+	if (v.away) {
+		struct advice a = {.text = ""};
+
+		reasons_add(r, true, "store-failing", "store",
+			    advise(&a, "%s It is tried again by itself", v.last_error_hint),
+			    "%s; commands are refused%s; %llu rows wait in memory",
+			    v.last_error_text, s->inherited ? "" : ", no floor is read",
+			    (unsigned long long)v.queued);
+	} else if (v.failing) {
 		reasons_add(
 			r, true, "store-failing", "store",
 			"free space or repair the disk; writes to the detector are refused until "
@@ -626,15 +679,22 @@ static uint64_t since_of(const json_t *reason)
 	return (uint64_t)json_integer_value(json_object_get(reason, SINCE_NS));
 }
 
-static bool is_red(const json_t *reason)
+/* 0: red and counts, 1: a warning, 2: paused. */
+static int rank(const json_t *reason)
 {
-	return strcmp(json_string_value(json_object_get(reason, "severity")), "red") == 0;
+	const json_t *covers = json_object_get(json_object_get(reason, "paused"), "covers");
+	bool red = strcmp(json_string_value(json_object_get(reason, "severity")), "red") == 0;
+
+	if (covers && (!red || strcmp(json_string_value(covers), "red") == 0)) {
+		return 2;
+	}
+	return red ? 0 : 1;
 }
 
-/* Red ones first, then the oldest; as collected where both are the same. */
+/* Red ones first, paused ones last, then the oldest; as collected where both are the same. */
 static bool comes_before(const json_t *a, const json_t *b)
 {
-	return is_red(a) != is_red(b) ? is_red(a) : since_of(a) < since_of(b);
+	return rank(a) != rank(b) ? rank(a) < rank(b) : since_of(a) < since_of(b);
 }
 
 static void put_in_order(struct reasons *r)
@@ -675,6 +735,7 @@ struct reasons reasons_collect(struct station *s)
 	records_reasons(&r);
 	reasons_floors(&r);
 	forget_gone(&r);
+	list_latched(&r);
 	put_in_order(&r);
 	return r;
 }
@@ -688,4 +749,7 @@ void reasons_tick(struct station *s)
 	reasons_floors_tick(s);
 	r = reasons_collect(s);
 	json_decref(r.list);
+	alarms_say_drain(s);
+	alarms_tick(s->alarms, (struct engine_now){now_mono_ns(), now_utc_ns()});
+	alarms_say_drain(s);
 }

@@ -24,6 +24,7 @@ struct reasons reasons_collect(struct station *s);
 /* What is not well: `parts` of the object (bits), of which a new one is an event. */
 struct what {
 	bool red;
+	bool latch; /* it stays until somebody has acknowledged it */
 	const char *code, *object, *action;
 	uint32_t parts;
 };

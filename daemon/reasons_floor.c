@@ -106,6 +106,7 @@ static void engine_reason(void *context, const struct engine_reason *e)
 	const char *code = e->code, *last = strrchr(e->object, '.');
 	struct trips *t = context;
 	char action[400], object[sizeof(e->object)];
+	struct what w = {.red = e->red, .latch = e->latch, .object = e->object, .action = action};
 
 	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
 		return; /* floor-identity says it; trips are said together */
@@ -116,7 +117,10 @@ static void engine_reason(void *context, const struct engine_reason *e)
 	snprintf(object, sizeof(object), "%.*s",
 		 last ? (int)(last - e->object) : (int)sizeof(object) - 1, e->object);
 	name_objects(object, e->action, action, sizeof(action));
-	reasons_add(t->r, e->red, code, e->object, action, "%s", e->text);
+	w.code = code;
+	/* A warning that becomes an alarm is an event. Others have one level, and may be told by two. */
+	w.parts = strcmp(code, "alarm") == 0 && e->red;
+	reasons_add_parts(t->r, &w, e->text);
 }
 
 /* About modules of a link's floor. */

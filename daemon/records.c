@@ -141,21 +141,6 @@ static bool take_links(struct station *s, struct control_request *rq, json_t *li
 	return *ret_links != 0;
 }
 
-/* False: refused, answered. */
-static bool take_text(struct control_request *rq, json_t *args, const char *key, char *to,
-		      size_t size)
-{
-	const char *text = json_string_value(json_object_get(args, key));
-
-	if (text && strlen(text) >= size) {
-		control_fail(rq, "usage", "make it shorter", NULL, "%s: at most %zu bytes", key,
-			     size - 1);
-		return false;
-	}
-	snprintf(to, size, "%s", text ? text : "");
-	return true;
-}
-
 /* One order at a time. */
 static bool busy(struct station *s, struct control_request *rq)
 {
@@ -175,16 +160,13 @@ static uint32_t next_order(struct station *s)
 
 static void ordered(struct station *s, struct control_request *rq, int e)
 {
-	const struct control_peer *peer = control_peer(rq);
-
 	if (e < 0) {
 		control_fail(rq, "refused", "the disk may be stuck: iostat; repeat it later", NULL,
 			     "the recorder does not answer");
 		return;
 	}
 	s->records.rq = rq;
-	snprintf(s->records.who, sizeof(s->records.who), "%s (uid %u, pid %d, local)", peer->who,
-		 (unsigned)peer->uid, (int)peer->pid);
+	control_peer_words(control_peer(rq), s->records.who, sizeof(s->records.who));
 }
 
 void records_op_start(struct station *s, struct control_request *rq, json_t *args)
@@ -194,8 +176,8 @@ void records_op_start(struct station *s, struct control_request *rq, json_t *arg
 	double for_s = json_number_value(seconds);
 
 	if (busy(s, rq) || !take_links(s, rq, json_object_get(args, "links"), &spec.links) ||
-	    !take_text(rq, args, "name", spec.name, sizeof(spec.name)) ||
-	    !take_text(rq, args, "note", spec.note, sizeof(spec.note))) {
+	    !control_take_text(rq, args, "name", spec.name, sizeof(spec.name)) ||
+	    !control_take_text(rq, args, "note", spec.note, sizeof(spec.note))) {
 		return;
 	}
 	if (*spec.name && !record_dir_name_ok(spec.name)) {

@@ -288,6 +288,7 @@ static void on_run_begun(struct station *s, const struct capture_report *r)
 	s->run.changing = false;
 	s->run.rq = NULL;
 	s->run.number = r->run.run;
+	engine_run(s->engine, s->run.number);
 	if (r->run.run) {
 		s->run.last = r->run.run;
 		store_put_run_slice(s->store, r->run.run, r->run.slice_id);
@@ -319,6 +320,35 @@ static void resume_run(struct station *s, uint32_t capture_has)
 	}
 }
 
+void run_inherit(struct station *s, const struct store_past *past)
+{
+	if (past->run.last_number > s->run.last) {
+		s->run.last = past->run.last_number;
+	}
+	if (s->inherited) {
+		return; /* we know better */
+	}
+	s->run.number = past->run.open ? past->run.last_number : 0;
+	s->run.begun_ns = past->run.begun_ns;
+	snprintf(s->run.note, sizeof(s->run.note), "%s", past->run.open ? past->run.note : "");
+	engine_run(s->engine, s->run.number);
+	if (s->run.carries) {
+		resume_run(s, s->run.carried);
+	}
+}
+
+/* Until the journal is known, the run of a ring taken over goes on. */
+static void go_on(struct station *s, uint32_t run)
+{
+	if (s->inherited) {
+		resume_run(s, run);
+	} else {
+		s->run.number = s->run.carried = run;
+		engine_run(s->engine, run);
+		s->run.carries = true;
+	}
+}
+
 static void on_takeover(struct station *s, const struct capture_report *r)
 {
 	const struct nanet3_info *info = watch_info(s->watch);
@@ -336,7 +366,7 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 	if (r->takeover.taken_over) {
 		clock_adopt(s->clock, &r->takeover.label, now_mono_ns());
 	}
-	resume_run(s, r->takeover.run);
+	go_on(s, r->takeover.run);
 }
 
 /*

@@ -53,6 +53,19 @@ bool standing_tell(struct standing_reason *e)
 	return tell;
 }
 
+bool standing_told(const struct standing *t, const char *code, const char *object)
+{
+	for (unsigned n = 0; n < STANDING_MAX; n++) {
+		const struct standing_reason *e = &t->reason[n];
+
+		if (e->since_ns && e->told && strcmp(e->code, code) == 0 &&
+		    strcmp(e->object, object) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 struct standing_reason *standing_over(struct standing *t, const struct standing_reason *after,
 				      uint64_t now_ns)
 {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STANDING_MAX 64u
+#define STANDING_MAX 256u
 
 struct standing_reason {
 	char code[32], object[64];
@@ -31,6 +31,8 @@ struct standing_reason *standing_see(struct standing *t, const char *code, const
 bool standing_begun(const struct standing_reason *e);
 /* True once: at its beginning, and when a part is new. */
 bool standing_tell(struct standing_reason *e);
+/* It has been told, and is not over. */
+bool standing_told(const struct standing *t, const char *code, const char *object);
 /* One that is over, behind `after` (NULL: the first); NULL: no more. The caller forgets it, or keeps it. */
 struct standing_reason *standing_over(struct standing *t, const struct standing_reason *after,
 				      uint64_t now_ns);

@@ -8,12 +8,18 @@
  *   reports.c   what capture reports -> store, engine, clock, run
  *   timing.c    gpsd, PPS, system clock -> clock -> labels for capture
  *   life.c      our own start and stop -> events
+ *   inherit.c   what the database knows of those before us -> everything that goes on with it
  *   shore.c     the shore's own parameters
  *   detector.c  engine <-> board words, journal, waiting clients
+ *   dry_run.c   what a command would do
+ *   ramp.c      the rate before a ramp
  *   status.c    everything -> what an operator is shown
  *   reasons.c   everything -> why it is red, and when that began and ended
  *   reasons_loss.c  of it, what was lost; reasons_floor.c what is not well in the floors
+ *   alarms_say.c  what operators did about reasons -> database, events, those who watch
  *   records.c   the recorder: orders to it, black boxes for alarms, what it says
+ *   snapshots.c set values under a name
+ *   network_say.c  the network's control server: its start, who was refused
  *   ops.c       control messages -> the above
  *   main.c      start, loop, stop
  */
@@ -24,6 +30,7 @@
 #include <jansson.h>
 
 #include "daemon/boots.h"
+#include "daemon/bucket.h"
 #include "daemon/bursts.h"
 #include "daemon/capture.h"
 #include "daemon/clock.h"
@@ -33,6 +40,7 @@
 #include "daemon/gps.h"
 #include "daemon/late.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/now.h"
 #include "daemon/overflow.h"
 #include "daemon/phase.h"
@@ -42,6 +50,7 @@
 #include "daemon/standing.h"
 #include "daemon/store.h"
 #include "daemon/watch.h"
+#include "slowctl/alarm.h"
 #include "slowctl/engine.h"
 #include "slowctl/param.h"
 #include "slowctl/query.h"
@@ -89,7 +98,9 @@ struct station_run {
 	uint32_t number, last; /* 0: outside a run */
 	char note[160];
 	int64_t begun_ns;
-	uint32_t wanted;	    /* what capture has been asked for */
+	uint32_t wanted;  /* what capture has been asked for */
+	uint32_t carried; /* that of a ring taken over, before the journal was known */
+	bool carries;
 	struct control_request *rq; /* waits for the slice border */
 	bool changing;
 };
@@ -107,19 +118,36 @@ struct records {
 	uint64_t boxes_unasked;	    /* black boxes for which the recorder took no order */
 };
 
+/* The snapshot that is being saved, or was last. */
+struct snapshots {
+	struct control_request *rq; /* waits for it; NULL: none is being saved */
+	int64_t id;		    /* UTC ns */
+	char name[64], who[64], note[200], pattern[64];
+	unsigned parameters, unknown;
+};
+
 /* Of the main thread's events: the board, the store, gpsd, the ticks and the watchdog come before clients,
  * which have libevent's default, the middle one. */
 #define EVENTS_PRIORITIES 3
 #define EVENTS_URGENT	  0
 
-/* An event that has begun and not ended. */
-#define LIFE_OPEN_MAX 128u
-struct life_event {
-	char code[32], object[PARAM_NAME_MAX];
+/* A count that is told of by events, now and then. */
+struct told_count {
+	uint64_t count, at_ns; /* 0: never */
+};
+
+/* Who may not, and tried. */
+struct access_news {
+	struct told_count connections, requests;
+	struct bucket rows;	    /* of refused commands in the journal */
+	char origin[80], text[320]; /* of the last request that its peer's role did not allow */
 };
 
 /* A client that waits for a command's end. */
 struct waiter;
+
+/* Modules that are being made safe. */
+struct safing;
 
 struct station {
 	struct config config;
@@ -138,6 +166,7 @@ struct station {
 	struct tap tap;
 	struct recorder *recorder;
 	struct records records;
+	struct snapshots snapshots;
 	struct publisher *publisher;
 	struct publisher_status publisher_status;
 	const char *group_names[GROUPS_MAX];
@@ -167,11 +196,17 @@ struct station {
 	struct params *params;
 	struct engine *engine;
 	struct waiter *waiters;
+	struct safing *safings; /* under way */
+	struct serial_session *serials;
 
 	struct store *store;
 	struct query *query; /* read-only; NULL until first used */
-	bool store_failing;
+	struct control_desk *desk;
+	bool inherited;	   /* what the database knows is known here */
+	bool journal_away; /* told: it cannot be opened */
 	struct control *control;
+	struct network *network; /* NULL: not configured */
+	struct access_news access;
 	bool control_lost; /* somebody has removed its socket, and it cannot be made anew */
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
@@ -186,16 +221,25 @@ struct station {
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
 	uint64_t stalled_at_ns; /* the last time that the board's DMA was seen stalled; 0: never */
 	struct standing standing;
+	struct alarms *alarms;
+	struct alarm_watcher *alarm_watchers;
+	uint64_t alarms_alive_ns; /* when those who watch were last told that we live */
 	struct {
 		unsigned taken, anew; /* links whose ring was taken over, begun anew */
-		struct life_event open[LIFE_OPEN_MAX]; /* left so by the daemon before us */
-		unsigned opens;
-		bool said, crashed; /* crashed: the daemon before us did not end as told */
+		bool said, crashed;   /* crashed: the daemon before us did not end as told */
 	} life;
 };
 
+/* inherit.c */
+/* Go on with what the database knows, when it has been opened; where it is away, say so. */
+void inherit(struct station *s);
+/* Whether an order that the journal must know of can be taken; else it is refused, answered. */
+bool inherit_done(struct station *s, struct control_request *rq, const char *what);
+
 /* links.c */
-int links_start(struct station *s); /* phases with their references, watch */
+int links_start(struct station *s); /* phases, watch */
+/* The references of the phase: the database's; where it has none, ours go there. */
+void links_inherit(struct station *s, const struct store_past *past);
 void links_stop(struct station *s);
 void links_tick(struct station *s);   /* 10 times a second */
 void links_second(struct station *s); /* once a second: rates, loss window */
@@ -210,8 +254,8 @@ bool links_other_floor(const struct station *s, unsigned link);
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
 
 /* life.c */
-int life_read(struct station *s);   /* before the store's thread runs */
-void life_start(struct station *s); /* when it does */
+/* What a predecessor left open ended with it; what stands now is ours. */
+void life_inherit(struct station *s, const struct store_past *past);
 void life_takeover(struct station *s, unsigned link, bool taken_over);
 void life_second(struct station *s);
 void life_stop(struct station *s);
@@ -231,6 +275,8 @@ void reports_groups(struct station *s);
 /* A run begins: journaled first, then at the next slice border; then `rq` is answered. */
 void run_start(struct station *s, const char *note, struct control_request *rq);
 void run_journaled(struct station *s, int result); /* ROW_RUN_BEGIN's answer */
+/* The run of the journal goes on. */
+void run_inherit(struct station *s, const struct store_past *past);
 /* The run ends at the next slice border; then `rq` is answered. */
 void run_stop(struct station *s, struct control_request *rq);
 
@@ -246,18 +292,25 @@ void records_op_list(struct station *s, struct control_request *rq);
 /* An alarm has fired: a black box, if its object is a link. */
 void records_alarm(struct station *s, const char *object, const char *code, const char *text);
 
+/* snapshots.c */
+void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args);
+void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args);
+void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args);
+void snapshots_stored(struct station *s, int result); /* ROW_SNAPSHOT's answer */
+void snapshots_stop(struct station *s);		      /* while clients can still be answered */
+
 /* timing.c */
 int timing_start(struct station *s);
 void timing_stop(struct station *s);
 void timing_tick(struct station *s); /* 10 times a second */
 void timing_second(struct station *s);
+void timing_inherit(struct station *s, const struct store_past *past);
 void timing_leaps(struct station *s); /* read the table of leap seconds again */
 void timing_pps(struct station *s, const struct nanet3_event *event);
 
 /* detector.c */
-int detector_load(struct station *s, struct sc_error *error); /* the dictionary */
-/* The engine, with what the journal remembers. */
-int detector_start(struct station *s, struct sc_error *error);
+int detector_load(struct station *s, struct sc_error *error);  /* the dictionary */
+int detector_start(struct station *s, struct sc_error *error); /* the engine */
 void detector_stop(struct station *s);
 void detector_tick(struct station *s);
 /* Carry out all that the engine has put out. After every call of the engine. */
@@ -268,6 +321,11 @@ void detector_wait(struct station *s, uint64_t id, struct control_request *rq, b
 void detector_repeat(struct station *s, const struct engine_command_view *view);
 void detector_stored(struct station *s); /* done rows of the store */
 
+/* dry_run.c: what the request, of parameter `p`, would do. 0 and the answer, or as engine_submit()
+ * would fail; of -EPERM, an interlock, the answer is there as well: what it would be once that is over. */
+int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
+	    json_t **ret_json, struct sc_error *error);
+
 /* status.c: objects of schemas/control.md; new references */
 json_t *status_json(struct station *s);
 json_t *status_link(struct station *s, unsigned link);
@@ -277,6 +335,10 @@ json_t *status_groups(struct station *s);
 json_t *status_members(struct station *s);
 json_t *status_feed(struct station *s); /* feed_say.c; null: not configured */
 json_t *status_param(const struct param *p);
+/* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. Null: none. */
+json_t *status_limits(const struct param_kind *k);
+/* A value of it as Parameter has it: a number, a bool, the word of an enum. */
+json_t *status_value(const struct param *p, double value);
 const char *status_link_state(const struct station *s, unsigned link);
 /* One line for systemctl status. */
 void status_line(struct station *s, char *text, size_t size);
@@ -284,10 +346,51 @@ void status_line(struct station *s, char *text, size_t size);
 /* reasons.c */
 void reasons_tick(struct station *s); /* 10 times a second: notes when reasons begin and end */
 
-/* ops.c */
-extern const struct control_op station_ops[];
+/* network_say.c */
+int network_start(struct station *s); /* when the store runs */
+/* Key and list of a configuration: 0, or negative, told to `err`. */
+int network_check(const struct config *c, FILE *err);
+void network_reload(struct station *s, const struct config *fresh);
+void network_second(struct station *s);
+json_t *network_status_json(struct station *s); /* Status.control of schemas/control.md */
+
+/* ops.c, ops_NOUN.c */
+extern const struct control_op alarm_ops[];
+extern const struct control_op *const station_op_tables[]; /* ends with NULL */
+/* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
+json_t *station_refused(void *context, const struct control_request *rq, const char *op,
+			json_t *args, const char *text);
+/* Tables of nouns that have a file of their own. */
+extern const struct control_op station_plan_ops[]; /* ops_plan.c */
+/* What `patterns` (of an operation's arguments) match, each parameter once, in their order, made into JSON by `item`;
+ * it leaves out what it gives NULL for. NULL: refused (too many, one that matches nothing), answered. */
+json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
+		      json_t *(*item)(const struct param *p));
 /* The reader of the database, opened when first asked for. False: `error` (may be NULL) says why. */
 bool station_reader(struct station *s, struct sc_error *error);
+/* The same for an operation, which then asks s->query at once. False: refused (too many rows asked for, no
+ * database), answered. */
+bool station_ask(struct station *s, struct control_request *rq, json_t *args, const char *what);
+/* The answer to it: `result` (taken over), or in words what the query returned. */
+void station_tell(struct control_request *rq, int r, json_t *result, const char *what);
+
+/* ops_history.c */
+extern const struct control_op station_history_ops[];
+
+/* ops_serial.c. Tick: sessions whose clients are gone are closed. Stop: all of them. */
+extern const struct control_op station_serial_ops[];
+void serial_tick(struct station *s);
+void serial_stop(struct station *s);
+
+/* ramp.c: `request` is a set of `p`. If it is another one than there is, the rate is set by a command of its own
+ * first (*ret_id, 0: none), for which `request` will wait. 0, -EINVAL it does not ramp, or as engine_submit(). */
+int ramp_rate_first(struct station *s, const struct param *p, double rate,
+		    struct engine_request *request, uint64_t *ret_id, struct sc_error *error);
+
+/* ops_safe.c */
+extern const struct control_op station_safe_ops[];
+void safing_progress(struct station *s, const struct engine_out *out);
+void safing_stop(struct station *s);
 
 /* The links that are enabled, one bit each. */
 static inline unsigned station_links(const struct station *s)

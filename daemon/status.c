@@ -197,7 +197,7 @@ json_t *status_members(struct station *s)
 	return j;
 }
 
-static json_t *value_json(const struct param *p, double value)
+json_t *status_value(const struct param *p, double value)
 {
 	const char *name;
 
@@ -214,11 +214,11 @@ static json_t *value_json(const struct param *p, double value)
 	return json_number_or_null(value);
 }
 
-/* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. */
-static json_t *limits_json(const struct param_kind *k)
+json_t *status_limits(const struct param_kind *k)
 {
 	bool set = k->access == PARAM_RW;
-	double low = set ? k->soft_min : k->alarm_min, high = set ? k->soft_max : k->alarm_max;
+	double low = set ? k->soft_min : k->limits.alarm_min,
+	       high = set ? k->soft_max : k->limits.alarm_max;
 	bool number = k->type == PARAM_FLOAT || k->type == PARAM_INT;
 
 	if (set ? !isfinite(low) || !isfinite(high)
@@ -237,11 +237,11 @@ json_t *status_param(const struct param *p)
 	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", p->name,
 			 "description", k->description, "unit", k->unit, "type",
 			 param_type_name(k->type), "access", param_access_name(k->access), "value",
-			 p->has_value ? value_json(p, p->value) : json_null(), "setpoint",
-			 p->has_setpoint ? value_json(p, p->setpoint) : json_null(), "quality",
+			 p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
+			 p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "quality",
 			 param_quality_name(param_quality(p, now_mono_ns())), "age_s",
-			 age < 0 ? json_null() : json_real(age), "limits", limits_json(k), "danger",
-			 param_danger_name(k->danger), "link",
+			 age < 0 ? json_null() : json_real(age), "limits", status_limits(k),
+			 "danger", param_danger_name(k->danger), "link",
 			 p->link < 0 ? json_null() : json_integer(p->link));
 }
 
@@ -269,7 +269,7 @@ json_t *status_json(struct station *s)
 	}
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
-		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o}",
+		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o}",
 		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
@@ -286,7 +286,7 @@ json_t *status_json(struct station *s)
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),
 		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
-		records_status(s));
+		records_status(s), "control", network_status_json(s));
 }
 
 void status_line(struct station *s, char *text, size_t size)

@@ -98,6 +98,20 @@ bool store_take_done(struct store *s, struct store_done *ret_done)
 	return true;
 }
 
+struct store_past *store_take_past(struct store *s)
+{
+	struct store_past *past;
+
+	pthread_mutex_lock(&s->lock);
+	past = s->past;
+	s->past = NULL;
+	pthread_mutex_unlock(&s->lock);
+	if (past) {
+		queue_wake(&s->jobs); /* it may write now */
+	}
+	return past;
+}
+
 void store_get_status(struct store *s, struct store_status *ret_status)
 {
 	uint64_t now = now_mono_ns();
@@ -117,6 +131,23 @@ static void list_append(struct store *s, struct store_job *j)
 	*s->last = j;
 	s->last = &j->next;
 	s->waiting++;
+}
+
+void store_put_first(struct store *s, const struct row *row)
+{
+	struct store_job *j = job_new(row, 0, STORE_URGENT);
+
+	if (!j) {
+		refuse(s, -ENOMEM);
+		return;
+	}
+	j->next = s->first;
+	s->first = j;
+	if (!j->next) {
+		s->last = &j->next;
+	}
+	s->waiting++;
+	atomic_fetch_add(&s->submitted, 1);
 }
 
 /* Take the job at *link out of the list and be done with it. */
@@ -212,6 +243,7 @@ int store_run_plain(sqlite3_stmt *step)
  * transaction is returned. */
 static int write_row(struct store *s, struct store_job *j)
 {
+	store_settle_session(s, &j->row);
 	for (unsigned n = 0; n < STORE_STEPS && s->steps[j->row.id][n]; n++) {
 		int rc = run_step(s->steps[j->row.id][n], &j->row);
 		int r = store_errno(s->db, rc);
@@ -235,12 +267,15 @@ static bool chosen(const struct store_job *j, unsigned only)
 static void note_failure(struct store *s, int rc)
 {
 	uint64_t now = now_mono_ns();
+	int r = store_errno(s->db, rc);
 
 	s->retry_at_ns = now + s->config.retry_ms * MS;
+	s->doubt = r == -EUCLEAN || r == -EIO;
 	pthread_mutex_lock(&s->lock);
 	s->status.errors++;
 	s->status.failing = true;
-	s->status.last_error = store_errno(s->db, rc);
+	s->status.last_error = r;
+	s->status.last_error_hint[0] = '\0';
 	snprintf(s->status.last_error_text, sizeof(s->status.last_error_text), "%s",
 		 sqlite3_errmsg(s->db));
 	pthread_mutex_unlock(&s->lock);
@@ -316,7 +351,7 @@ static void finish_batch(struct store *s, unsigned only, unsigned rows, uint64_t
 }
 
 /* The disk refuses: "now or never" is answered, the rest kept up to the bound. */
-static void keep_batch(struct store *s, int result)
+void store_refuse(struct store *s, int result)
 {
 	struct store_job **link = &s->first;
 
@@ -338,6 +373,8 @@ static void keep_batch(struct store *s, int result)
 		list_finish(s, &s->first, result);
 		count_given_up(s);
 	}
+	publish(s);
+	queue_wake(&s->done);
 }
 
 /* 0 or negative errno. */
@@ -349,11 +386,11 @@ static int write_batch(struct store *s, unsigned only)
 
 	if (rc == SQLITE_OK) {
 		finish_batch(s, only, rows, began);
+		publish(s);
+		queue_wake(&s->done);
 	} else {
-		keep_batch(s, r);
+		store_refuse(s, r);
 	}
-	publish(s);
-	queue_wake(&s->done);
 	return r;
 }
 
@@ -418,7 +455,9 @@ static void drain_to_the_end(struct store *s)
 		uint64_t now;
 
 		list_drain(s);
-		write_due(s, true);
+		if (store_at_file(s, true)) {
+			write_due(s, true);
+		}
 		now = now_mono_ns();
 		if (!s->first || now >= atomic_load(&s->stop_by_ns)) {
 			break;
@@ -432,7 +471,7 @@ static void drain_to_the_end(struct store *s)
 	}
 	publish(s);
 	queue_wake(&s->done);
-	if (!s->left) {
+	if (s->db && !s->left) {
 		sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	}
 }
@@ -450,6 +489,9 @@ static void *store_thread(void *context)
 		poll(&fd, 1, wait_ms(s));
 		urgent = list_drain(s);
 		publish(s);
+		if (!store_at_file(s, urgent)) {
+			continue;
+		}
 		write_due(s, urgent);
 		if (!s->retry_at_ns && now_mono_ns() >= s->keep.next_ns) {
 			store_keep_step(s);
@@ -505,13 +547,12 @@ void store_destroy(struct store *s)
 	}
 	store_stop(s, 0);
 	drop_jobs(s);
-	store_unprepare(s);
-	sqlite3_close(s->db);
+	store_file_close(s);
+	store_past_free(s->past);
+	free(s->beginnings);
+	free(s->path);
 	queue_fini(&s->jobs);
 	queue_fini(&s->done);
 	pthread_mutex_destroy(&s->lock);
-	if (s->lock_fd >= 0) {
-		close(s->lock_fd);
-	}
 	free(s);
 }

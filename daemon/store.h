@@ -15,10 +15,15 @@
  * When it has nothing else to do the thread rolls up what is old: a ledger's second that has become part of a
  * minute is closed for good, a row of it that comes later is written nowhere (and answered 0).
  *
- * store_open() runs in the caller: opens or creates, checks, migrates. The store_read_*() functions read
- * what a restart needs and may be called between store_open() and store_start() only. From store_open()
- * on, store_submit(), store_take_done(), store_session() belong to the main thread; store_get_status() to
- * any. Rows that come before store_start() wait for it.
+ * store_open() runs in the caller: opens or creates, checks, migrates, and reads what a restart takes over
+ * (struct store_past). A patient store may be *away*: the file cannot be opened (disk full, read-only,
+ * damaged, held by another program), or it is not there any more, or it failed as a broken disk or file does.
+ * Then the thread tries to open it again every few seconds; meanwhile rows are kept or refused as while the
+ * disk refuses. Once it is open its past is read anew, and nothing is written until main has taken it: what
+ * the journal knows comes before anything that a command may do.
+ *
+ * From store_open() on, store_submit(), store_take_done(), store_take_past(), store_session() belong to the
+ * main thread; store_get_status() to any. Rows that come before store_start() wait for it.
  */
 #ifndef DAEMON_STORE_H
 #define DAEMON_STORE_H
@@ -28,7 +33,9 @@
 
 #include "daemon/ledger.h"
 #include "daemon/phase.h"
+#include "driver/nanet3.h"
 #include "schemas/rows.h"
+#include "slowctl/alarm.h"
 #include "slowctl/engine.h"
 #include "slowctl/error.h"
 
@@ -46,14 +53,19 @@ struct store_config {
 	 * it keep_rest times as long (0: 9). store_keep.c */
 	uint32_t ledger_seconds_days, ledger_minutes_days, losses_days;
 	uint32_t phase_days, samples_days; /* likewise: rows of the phase, parameters' history */
+	uint32_t samples_full_days, samples_minutes_days; /* older history is rolled up; 0: never */
+	uint32_t journal_days; /* older commands and events go to a file a year. store_archive.c */
 	uint32_t keep_ms, keep_rest;
+	uint32_t recent; /* ended commands with a client id that the past has; 0: 1000 */
+	bool patient; /* what cannot be opened now is tried again; false: store_open() refuses it */
 	int64_t (*utc_ns)(void); /* a test's system clock; NULL: the host's */
 };
 
 /*
  * Open or create and bring to STORE_SCHEMA. -EPROTONOSUPPORT: made by a newer program; -EUCLEAN: damaged,
  * or no database of ours; -EACCES, -ENOSPC, -EROFS, -EBUSY (another daemon holds it), -EIO. `error` says
- * it for the operator.
+ * it for the operator. A patient store refuses only what waiting cannot mend: a newer program's file,
+ * another program's, a directory, another daemon's; else it returns 0, is away, and `error` says why.
  */
 int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error);
 int store_start(struct store *s); /* start the thread: negative errno */
@@ -90,7 +102,9 @@ struct store_status {
 	uint64_t commit_max_ns, commit_last_ns; /* duration */
 	bool failing;				/* the last commit failed */
 	int last_error;				/* negative errno of the last failure */
-	char last_error_text[160];
+	char last_error_text[320];
+	bool away; /* the file is not open: last_error_text says what and which ... */
+	char last_error_hint[240]; /* ... and this what to do */
 	/* old rows: transactions, rows that are gone, those that failed, the longest */
 	uint64_t keep_steps, keep_rows, keep_errors, keep_max_ns;
 	bool keep_failing; /* the last one failed */
@@ -98,27 +112,43 @@ struct store_status {
 };
 void store_get_status(struct store *s, struct store_status *ret_status);
 
-/* --- reading at start --- */
+/* --- what a restart takes over --- */
 
-/* Command ids, sequences, open commands, the last `recent` ended ones, straight into the engine. */
-int store_read_engine(struct store *s, struct engine *e, unsigned recent, struct engine_now now);
-/* ret_reference->set is false when there is none. */
-int store_read_phase_reference(struct store *s, unsigned link,
-			       struct phase_reference *ret_reference);
 struct store_run {
 	uint32_t last_number; /* 0: none yet */
 	bool open;	      /* the last one has not ended */
 	char note[160], who[64];
 	int64_t begun_ns;
 };
-int store_read_run(struct store *s, struct store_run *ret_run);
-/* A setting of the station as it was put last; "" when there is none. */
-int store_read_station(struct store *s, const char *key, char *ret_value, size_t size);
-/* Calls fn for each event that the daemon before us began and did not end (by code and object);
- * *ret_crashed: it has not told its own end either. */
-int store_read_events(struct store *s,
-		      void (*fn)(void *context, const char *code, const char *object),
-		      void *context, bool *ret_crashed);
+struct store_sequence {
+	uint8_t tower, floor;
+	uint32_t reserved_until;
+};
+/* An event that a daemon before us began and did not end. */
+#define STORE_EVENTS_MAX 128u
+struct store_event {
+	char code[32], object[PARAM_NAME_MAX];
+};
+struct store_past {
+	uint64_t last_command; /* the largest id */
+	struct store_sequence *sequences;
+	struct engine_journal *commands; /* the last ended ones, then the open ones; each by id */
+	size_t sequence_count, command_count;
+	struct phase_reference reference[NANET3_LINKS]; /* set is false when there is none */
+	struct store_run run;
+	char relabelled[96]; /* the station's setting of this name; "": none */
+	struct store_event events[STORE_EVENTS_MAX];
+	unsigned event_count;
+	struct alarm *alarms; /* what lasts of them */
+	size_t alarm_count;
+	bool crashed; /* the daemon before us has not told its end */
+};
+/* What the file knew when it was opened: once after each opening, NULL else. From then on a file that was
+ * opened later is written. The caller frees it. */
+struct store_past *store_take_past(struct store *s);
+void store_past_free(struct store_past *p); /* NULL is accepted */
+/* Ids, sequences, commands: into the engine. -ENOMEM. */
+int store_past_engine(const struct store_past *p, struct engine *e, struct engine_now now);
 
 /* --- the driver's life in the key of the ledger ---
  *
@@ -129,7 +159,8 @@ int store_read_events(struct store *s,
 
 /*
  * To be called for each CAPTURE_TAKEOVER; writes the dma row. Returns the session for the rows of this link
- * and epoch. taken_over: the account of a daemon before us goes on. The first call for a link ends all that
+ * and epoch: while no file was open yet a number that stands for it, and is replaced in rows when they are
+ * written. taken_over: the account of a daemon before us goes on. The first call for a link ends all that
  * such a daemon left open of other epochs: what was in flight is charged as shutdown.
  */
 uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
@@ -167,6 +198,9 @@ int store_put_clock_event(struct store *s, const struct label *label, const char
 /* Something for the operator. severity: "info", "warning", "alarm". */
 int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
 		    const char *text, const char *action, int64_t utc_ns);
+/* An alarm as it is now, or that there is nothing to remember of it; urgent. */
+int store_put_alarm(struct store *s, const struct alarm *alarm);
+int store_put_alarm_forget(struct store *s, const struct alarm *alarm);
 /* A setting of the station; replaces the key's last value. */
 int store_put_station(struct store *s, const char *key, const char *value);
 /* Of every kind of parameter the unit (unit.KIND), and what the values of enumerations and switches mean

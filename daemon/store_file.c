@@ -12,8 +12,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define BUSY_MS 2000
+#include "slowctl/kind_key.h"
+
+/* Who waits for store_open() has other work, and the thread tries again. */
+#define BUSY_MAIN_MS 200
 
 /* The text of schemas/sql/NAME.sql as a zero-terminated array. */
 #define MIGRATION(symbol, file)                                                                    \
@@ -27,11 +31,15 @@ MIGRATION(sql_0003_loss_until, "schemas/sql/0003_loss_until.sql");
 MIGRATION(sql_0004_no_time, "schemas/sql/0004_no_time.sql");
 MIGRATION(sql_0005_ledger_sums, "schemas/sql/0005_ledger_sums.sql");
 MIGRATION(sql_0006_left_open, "schemas/sql/0006_left_open.sql");
+MIGRATION(sql_0007_sample_sums, "schemas/sql/0007_sample_sums.sql");
+MIGRATION(sql_0008_alarm, "schemas/sql/0008_alarm.sql");
+MIGRATION(sql_0009_snapshot, "schemas/sql/0009_snapshot.sql");
 
 /* migrations[n] brings user_version n to n + 1. */
-static const char *const migrations[] = {sql_0001_initial,     sql_0002_row_label,
-					 sql_0003_loss_until,  sql_0004_no_time,
-					 sql_0005_ledger_sums, sql_0006_left_open};
+static const char *const migrations[] = {
+	sql_0001_initial,     sql_0002_row_label,   sql_0003_loss_until,
+	sql_0004_no_time,     sql_0005_ledger_sums, sql_0006_left_open,
+	sql_0007_sample_sums, sql_0008_alarm,	    sql_0009_snapshot};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 int store_errno(sqlite3 *db, int rc)
@@ -75,17 +83,22 @@ int store_errno(sqlite3 *db, int rc)
 	return -EIO;
 }
 
+#define DAMAGED_HINT                                                                               \
+	"Move the file away with its -wal and -shm (sqlite3 FILE .recover repairs); then mv a "    \
+	"good copy there, or restart the daemon to begin a new one."
+
 static int file_fail(struct store *s, int r, struct sc_error *error, const char *doing)
 {
 	static const struct {
 		int r;
 		const char *hint;
 	} hints[] = {
-		{-EUCLEAN, "Move the file away (with its -wal and -shm) and start again; keep it "
-			   "for repair: sqlite3 FILE .recover"},
+		{-EUCLEAN, DAMAGED_HINT},
 		{-EACCES, "Give the daemon's user the directory and the file."},
 		{-EROFS, "Make the file system writable."},
 		{-ENOENT, "Make its directory, or name another file: [store] database."},
+		{-ESTALE, "mv it back, or a good copy there; or restart the daemon to begin a new "
+			  "one."},
 		{-EISDIR, "That is a directory: name a file in it: [store] database."},
 		{-ENOSPC, "Free space on that disk."},
 		{-EBUSY, "Another daemon, or a program that writes, has it open: end it."},
@@ -169,10 +182,8 @@ static int check(struct store *s, struct sc_error *error)
 		return 0;
 	}
 	if (r == 0 && strcmp(answer, "ok") != 0) {
-		r = sc_fail(error, -EUCLEAN, "database",
-			    "Move the file away (with its -wal and -shm) and start again; keep it "
-			    "for repair: sqlite3 FILE .recover",
-			    "database %s is damaged: %s", s->config.path, answer);
+		r = sc_fail(error, -EUCLEAN, "database", DAMAGED_HINT, "database %s is damaged: %s",
+			    s->config.path, answer);
 		return r;
 	}
 	return r < 0 ? file_fail(s, r, error, "check") : 0;
@@ -185,6 +196,7 @@ static int check_new(struct store *s, struct sc_error *error)
 	int r = one_text(s, "SELECT count(*) FROM sqlite_schema", tables, sizeof(tables));
 
 	if (r == 0 && strcmp(tables, "0") != 0) {
+		s->final = true;
 		return sc_fail(error, -EUCLEAN, "database",
 			       "Name another file in the configuration.",
 			       "%s is a database of another program", s->config.path);
@@ -192,22 +204,45 @@ static int check_new(struct store *s, struct sc_error *error)
 	return r < 0 ? file_fail(s, r, error, "cannot be read") : 0;
 }
 
-static int migrate_step(struct store *s, int version)
+static int migrate_step(sqlite3 *db, int version)
 {
 	char set[64];
-	int r = run_sql(s, "BEGIN IMMEDIATE");
+	int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
 
-	if (r == 0) {
-		r = run_sql(s, migrations[version]);
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_exec(db, migrations[version], NULL, NULL, NULL);
 	}
-	if (r == 0) {
+	if (rc == SQLITE_OK) {
 		snprintf(set, sizeof(set), "PRAGMA user_version=%d", version + 1);
-		r = run_sql(s, set);
+		rc = sqlite3_exec(db, set, NULL, NULL, NULL);
 	}
-	if (r == 0) {
-		r = run_sql(s, "COMMIT");
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	}
-	return r;
+	return store_errno(db, rc);
+}
+
+int store_file_migrate(sqlite3 *db)
+{
+	sqlite3_stmt *q = NULL;
+	int version = -1, rc = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &q, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(q);
+		version = rc == SQLITE_ROW ? sqlite3_column_int(q, 0) : -1;
+	}
+	sqlite3_finalize(q);
+	if (version < 0 || version > STORE_SCHEMA) {
+		return version < 0 ? store_errno(db, rc) : -EPROTONOSUPPORT;
+	}
+	for (; version < STORE_SCHEMA; version++) {
+		int r = migrate_step(db, version);
+
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
 }
 
 /* Before anything is changed: is it ours, and not newer than we are? */
@@ -221,6 +256,7 @@ static int check_version(struct store *s, int *ret_version, struct sc_error *err
 	}
 	*ret_version = atoi(text);
 	if (*ret_version > STORE_SCHEMA || *ret_version < 0) {
+		s->final = true;
 		return sc_fail(error, -EPROTONOSUPPORT, "schema",
 			       "Install the newer FCM-Server again, or give this one another state "
 			       "directory.",
@@ -231,13 +267,10 @@ static int check_version(struct store *s, int *ret_version, struct sc_error *err
 	return *ret_version == 0 ? check_new(s, error) : 0;
 }
 
-static int migrate(struct store *s, int version, struct sc_error *error)
+static int migrate(struct store *s, struct sc_error *error)
 {
-	int r = 0;
+	int r = store_file_migrate(s->db);
 
-	for (; r == 0 && version < STORE_SCHEMA; version++) {
-		r = migrate_step(s, version);
-	}
 	if (r < 0) {
 		file_fail(s, r, error, "migration");
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
@@ -245,7 +278,7 @@ static int migrate(struct store *s, int version, struct sc_error *error)
 	return r;
 }
 
-int store_prepare(struct store *s, struct sc_error *error)
+static int prepare(struct store *s, struct sc_error *error)
 {
 	static const struct {
 		const char *sql;
@@ -268,12 +301,15 @@ int store_prepare(struct store *s, struct sc_error *error)
 		}
 	}
 	if (rc == SQLITE_OK) {
+		rc = kind_key_register(s->db);
+	}
+	if (rc == SQLITE_OK) {
 		rc = store_keep_prepare(s);
 	}
 	return rc == SQLITE_OK ? 0 : file_fail(s, store_errno(s->db, rc), error, "statement");
 }
 
-void store_unprepare(struct store *s)
+static void unprepare(struct store *s)
 {
 	store_keep_unprepare(s);
 	for (unsigned id = 0; id < ROW_IDS; id++) {
@@ -305,6 +341,7 @@ static int take_lock(struct store *s, struct sc_error *error)
 	}
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
 		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		s->final = r == -EBUSY;
 		return sc_fail(error, r, "database",
 			       "Another daemon of this board runs: end it, or give each board its "
 			       "own directory.",
@@ -313,16 +350,70 @@ static int take_lock(struct store *s, struct sc_error *error)
 	return 0;
 }
 
-static int open_file(struct store *s, struct sc_error *error)
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int stat_beside(const struct store *s, const char *end, char *path, size_t size,
+		       struct stat *ret_st)
+{
+	snprintf(path, size, "%s%s", s->config.path, end);
+	return stat(path, ret_st);
+}
+
+static void note_log(struct store *s)
+{
+	char path[4096];
+
+	if (stat_beside(s, "-wal", path, sizeof(path), &s->wal) < 0) {
+		s->wal = (struct stat){0};
+	}
+}
+
+/* Another file lies there beside the log of the last one, which SQLite would write into it. */
+static void drop_old_log(struct store *s, const struct stat *file)
+{
+	char path[4096];
+	struct stat wal;
+
+	if (s->opened.st_ino && !same_file(&s->opened, file) &&
+	    stat_beside(s, "-wal", path, sizeof(path), &wal) == 0 && same_file(&s->wal, &wal)) {
+		unlink(path);
+		snprintf(path, sizeof(path), "%s-shm", s->config.path);
+		unlink(path);
+	}
+}
+
+/* What is at its place: a file of before, another one, none, something else. */
+static int look(struct store *s, struct sc_error *error)
 {
 	struct stat st;
-	int rc;
 
-	if (stat(s->config.path, &st) == 0 && S_ISDIR(st.st_mode)) {
+	if (stat(s->config.path, &st) < 0) {
+		return s->seen && errno == ENOENT
+			       ? file_fail(s, -ESTALE, error, "is not there any more")
+			       : 0;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		s->final = true;
 		return file_fail(s, -EISDIR, error, "cannot be opened");
 	}
+	s->seen |= st.st_size > 0;
+	drop_old_log(s, &st);
+	return 0;
+}
+
+static int open_file(struct store *s, int busy_ms, struct sc_error *error)
+{
+	int rc, r = look(s, error);
+
+	if (r < 0) {
+		return r;
+	}
 	rc = sqlite3_open_v2(s->config.path, &s->db,
-			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+			     SQLITE_OPEN_READWRITE | (s->seen ? 0 : SQLITE_OPEN_CREATE) |
+				     SQLITE_OPEN_NOMUTEX,
 			     NULL);
 
 	if (rc != SQLITE_OK) {
@@ -331,15 +422,85 @@ static int open_file(struct store *s, struct sc_error *error)
 		return file_fail(s, e > 0 ? -e : -EACCES, error, "cannot be opened");
 	}
 	sqlite3_extended_result_codes(s->db, 1);
-	sqlite3_busy_timeout(s->db, BUSY_MS);
+	sqlite3_busy_timeout(s->db, busy_ms);
+	/* SQLite opens for reading what it may not write, and would never try again. */
+	if (sqlite3_db_readonly(s->db, "main") == 1) {
+		return file_fail(s, access(s->config.path, W_OK) < 0 ? -errno : -EROFS, error,
+				 "cannot be written");
+	}
+	if (stat(s->config.path, &s->opened) < 0) {
+		return file_fail(s, -errno, error, "cannot be opened");
+	}
 	return 0;
+}
+
+bool store_file_replaced(const struct store *s)
+{
+	struct stat st;
+
+	return stat(s->config.path, &st) < 0 ? errno == ENOENT : !same_file(&s->opened, &st);
+}
+
+static int read_all(struct store *s, struct sc_error *error)
+{
+	struct store_sessions sessions;
+	struct store_past *past = NULL;
+	int r = store_read_sessions(s, &sessions);
+
+	r = r == 0 ? store_read_alive(s) : r;
+	r = r == 0 ? store_read_past(s, &past) : r;
+	if (r < 0) {
+		return file_fail(s, r, error, "cannot be read");
+	}
+	store_adopt(s, &sessions, past);
+	return 0;
+}
+
+int store_file_open(struct store *s, int busy_ms, struct sc_error *error)
+{
+	int version = 0, r;
+
+	s->final = false;
+	r = take_lock(s, error);
+	r = r == 0 ? open_file(s, busy_ms, error) : r;
+	r = r == 0 ? check_version(s, &version, error) : r;
+	r = r == 0 ? set_modes(s, error) : r;
+	r = r == 0 ? check(s, error) : r;
+	r = r == 0 ? migrate(s, error) : r;
+	r = r == 0 ? prepare(s, error) : r;
+	r = r == 0 ? read_all(s, error) : r;
+	if (r < 0) {
+		store_file_close(s);
+	} else {
+		s->seen = true;
+		note_log(s);
+		sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
+	}
+	return r;
+}
+
+void store_file_close(struct store *s)
+{
+	if (s->db && !store_file_replaced(s)) {
+		note_log(s);
+	}
+	unprepare(s);
+	sqlite3_close(s->db);
+	s->db = NULL;
+	s->doubt = false;
+	if (s->lock_fd >= 0) {
+		close(s->lock_fd);
+		s->lock_fd = -1;
+	}
 }
 
 int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error)
 {
 	struct store *s = queue_home_alloc(sizeof(*s));
-	int version = 0, r;
+	struct sc_error own = {0};
+	int r;
 
+	error = error ? error : &own;
 	if (!s) {
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
@@ -347,26 +508,21 @@ int store_open(const struct store_config *config, struct store **ret_store, stru
 	s->config.commit_ms = config->commit_ms ? config->commit_ms : 500;
 	s->config.retry_ms = config->retry_ms ? config->retry_ms : 1000;
 	s->config.keep_rows = config->keep_rows ? config->keep_rows : 20000;
+	s->config.recent = config->recent ? config->recent : 1000;
 	s->last = &s->first;
 	s->lock_fd = -1;
 	s->jobs.fd = s->done.fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
-	r = store_init_queues(s);
+	s->path = strdup(config->path);
+	s->config.path = s->path;
+	r = s->path ? store_init_queues(s) : -ENOMEM;
 	if (r < 0) {
 		sc_fail(error, r, "memory", "", "no room for the store's queues: %s", strerror(-r));
-	}
-	r = r == 0 ? take_lock(s, error) : r;
-	r = r == 0 ? open_file(s, error) : r;
-	r = r == 0 ? check_version(s, &version, error) : r;
-	r = r == 0 ? set_modes(s, error) : r;
-	r = r == 0 ? check(s, error) : r;
-	r = r == 0 ? migrate(s, version, error) : r;
-	r = r == 0 ? store_prepare(s, error) : r;
-	if (r == 0) {
-		r = store_read_session(s);
-		r = r == 0 ? store_read_alive(s) : r;
-		if (r < 0) {
-			file_fail(s, r, error, "cannot be read");
+	} else {
+		r = store_file_open(s, config->patient ? BUSY_MAIN_MS : STORE_BUSY_MS, error);
+		if (r < 0 && config->patient && !s->final && r != -ENOMEM) {
+			store_note_away(s, r, error);
+			r = 0;
 		}
 	}
 	if (r < 0) {

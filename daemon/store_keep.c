@@ -7,7 +7,7 @@
  *
  * A rule finds the oldest row that is due and says what becomes of all due rows of that stretch. To keep
  * another table bounded is one more entry. Those without a rule grow with what happens, not with time: the
- * journal of commands, events, runs, verdicts, states of the clock, starts of DMA; and the ledger's hours.
+ * runs, verdicts, states of the clock, starts of DMA; and the ledger's hours.
  *
  * What is rolled up or deleted by a wrong system clock is gone. So it is believed only as long as it goes with
  * the monotonic one, and not at all when it has begun far from where the daemon before us was alive.
@@ -82,6 +82,17 @@
 	" SELECT (SELECT min(parameter) FROM sample s WHERE s.parameter > p.parameter) FROM p"     \
 	" WHERE p.parameter IS NOT NULL)"
 
+/* States and switches have words, not means. */
+#define AVERAGED                                                                                   \
+	"(SELECT parameter FROM p WHERE parameter IS NOT NULL AND NOT EXISTS"                      \
+	" (SELECT 1 FROM station WHERE key = kind_key('words.', p.parameter)))"
+#define SAMPLE_SUM_COLUMNS                                                                         \
+	"sample_sum(parameter, time, span, until, samples, mean, low, high, setpoint)"
+/* Samples that follow each other with the same set point have the same `run`. */
+#define SAMPLE_RUNS                                                                                \
+	"row_number() OVER (PARTITION BY parameter ORDER BY time) - row_number()"                  \
+	" OVER (PARTITION BY parameter, setpoint ORDER BY time) AS run"
+
 _Static_assert(NANET3_LINKS == 4, "phases: VALUES and IN name them all");
 static const struct rule {
 	const char *name;
@@ -148,6 +159,34 @@ static const struct rule {
 	 "SELECT oldest FROM (SELECT min((SELECT min(time) FROM phase_row WHERE link = column1))"
 	 " AS oldest FROM (VALUES (0), (1), (2), (3))) WHERE oldest < ?1",
 	 {"DELETE FROM phase_row WHERE link IN (0, 1, 2, 3) AND " STRETCH}},
+	{"samples into minutes",
+	 offsetof(struct store_config, samples_full_days),
+	 MINUTE_NS,
+	 PARAMETERS " SELECT oldest FROM (SELECT min((SELECT min(time) FROM sample s"
+		    " WHERE s.parameter = a.parameter)) AS oldest FROM " AVERAGED
+		    " a) WHERE oldest < ?1",
+	 {PARAMETERS " INSERT INTO " SAMPLE_SUM_COLUMNS
+		     " SELECT parameter, min(time), 60, max(time), count(*),"
+		     " avg(value), min(value), max(value), setpoint FROM (SELECT *, " SAMPLE_RUNS
+		     " FROM sample WHERE parameter IN " AVERAGED " AND " STRETCH
+		     ") GROUP BY parameter, setpoint, run",
+	  PARAMETERS " DELETE FROM sample WHERE parameter IN " AVERAGED " AND " STRETCH}},
+	{"minutes of samples",
+	 offsetof(struct store_config, samples_minutes_days),
+	 HOUR_NS,
+	 "SELECT time FROM sample_sum INDEXED BY sample_sum_minute WHERE span = 60 AND time < ?1"
+	 " ORDER BY time LIMIT 1",
+	 {"INSERT INTO " SAMPLE_SUM_COLUMNS " SELECT parameter, min(time), 3600, max(until),"
+	  " sum(samples), sum(mean * samples) / sum(samples), min(low), max(high), setpoint"
+	  " FROM (SELECT *, " SAMPLE_RUNS " FROM sample_sum WHERE span = 60 AND " STRETCH
+	  ") GROUP BY parameter, setpoint, run",
+	  "DELETE FROM sample_sum WHERE span = 60 AND " STRETCH}},
+	{"samples rolled up",
+	 offsetof(struct store_config, samples_days),
+	 HOUR_NS,
+	 "SELECT time FROM sample_sum INDEXED BY sample_sum_time WHERE time < ?1"
+	 " ORDER BY time LIMIT 1",
+	 {"DELETE FROM sample_sum WHERE " STRETCH}},
 	{"samples",
 	 offsetof(struct store_config, samples_days),
 	 MINUTE_NS,
@@ -156,6 +195,8 @@ static const struct rule {
 	 {PARAMETERS
 	  " DELETE FROM sample WHERE parameter IN (SELECT parameter FROM p) AND " STRETCH}},
 };
+
+#define ARCHIVE STORE_KEEP_RULES /* comes behind the rules */
 
 static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
 {
@@ -271,7 +312,9 @@ static void note(struct store *s, uint64_t rows, uint64_t took_ns, int rc)
 	} else {
 		s->status.keep_errors++;
 		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text), "%s: %s",
-			 rules[s->keep.rule].name, sqlite3_errmsg(s->db));
+			 s->keep.rule == ARCHIVE ? "archive of the journal"
+						 : rules[s->keep.rule].name,
+			 sqlite3_errmsg(s->db));
 	}
 	if (took_ns > s->status.keep_max_ns) {
 		s->status.keep_max_ns = took_ns;
@@ -282,7 +325,7 @@ static void note(struct store *s, uint64_t rows, uint64_t took_ns, int rc)
 void store_keep_begin(struct store *s)
 {
 	uint64_t period_ms = s->config.keep_ms ? s->config.keep_ms : PERIOD_MS;
-	bool any = false;
+	bool any = s->config.journal_days > 0;
 
 	for (unsigned n = 0; n < STORE_KEEP_RULES; n++) {
 		any |= days_of(s, &rules[n]) > 0;
@@ -336,7 +379,7 @@ static bool clock_is_right(struct store *s, int64_t *ret_utc_ns)
 /* Nothing is left for this rule, or it failed. After the last one the next pass is a period away. */
 static void next_rule(struct store *s)
 {
-	if (++s->keep.rule == STORE_KEEP_RULES) {
+	if (++s->keep.rule > ARCHIVE) {
 		store_keep_begin(s);
 	}
 }
@@ -351,7 +394,8 @@ void store_keep_step(struct store *s)
 		store_keep_begin(s);
 		return;
 	}
-	rc = transact(s, s->keep.rule, utc, &rows);
+	rc = s->keep.rule == ARCHIVE ? store_archive_step(s, utc, &rows)
+				     : transact(s, s->keep.rule, utc, &rows);
 	took = now_mono_ns() - began;
 	s->keep.next_ns = began + took;
 	if (rc == SQLITE_DONE) {

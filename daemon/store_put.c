@@ -203,6 +203,58 @@ int store_put_event(struct store *s, const char *severity, const char *code, con
 	return store_submit(s, &r, 0, 0);
 }
 
+static void row_hand(struct row *r, const struct alarm_hand *hand)
+{
+	row_text(r, hand->who);
+	row_text(r, hand->origin);
+	row_text(r, hand->text);
+}
+
+static void row_time(struct row *r, bool known, int64_t utc_ns)
+{
+	if (known) {
+		row_int(r, utc_ns);
+	} else {
+		row_null(r);
+	}
+}
+
+int store_put_alarm(struct store *s, const struct alarm *alarm)
+{
+	struct row r;
+
+	row_begin(&r, ROW_ALARM);
+	row_text(&r, alarm->object);
+	row_text(&r, alarm->code);
+	row_text(&r, alarm_state_name(alarm->state));
+	row_int(&r, alarm->level);
+	row_int(&r, alarm->highest);
+	row_int(&r, alarm->latch);
+	row_int(&r, alarm->parts);
+	row_int(&r, alarm->count);
+	row_int(&r, alarm->since_ns);
+	row_time(&r, alarm->over_ns != 0, alarm->over_ns);
+	row_text(&r, alarm->text);
+	row_text(&r, alarm->action);
+	row_time(&r, alarm->acknowledged, alarm->ack.utc_ns);
+	row_hand(&r, &alarm->ack);
+	row_time(&r, alarm->paused_until_ns != 0, alarm->pause.utc_ns);
+	row_int(&r, alarm->paused_until_ns);
+	row_int(&r, alarm->paused_level);
+	row_hand(&r, &alarm->pause);
+	return store_submit(s, &r, 0, STORE_URGENT);
+}
+
+int store_put_alarm_forget(struct store *s, const struct alarm *alarm)
+{
+	struct row r;
+
+	row_begin(&r, ROW_ALARM_FORGET);
+	row_text(&r, alarm->object);
+	row_text(&r, alarm->code);
+	return store_submit(s, &r, 0, STORE_URGENT);
+}
+
 int store_put_station(struct store *s, const char *key, const char *value)
 {
 	struct row r;
@@ -227,7 +279,7 @@ void store_put_words(struct store *s, struct params *params)
 {
 	for (unsigned n = 0; n < params_count(params); n++) {
 		const struct param_kind *k = params_at(params, n)->kind;
-		char key[sizeof(k->section) + 8], words[PARAM_ENUM_MAX * sizeof(k->enum_names[0])];
+		char key[sizeof(k->section) + 12], words[PARAM_ENUM_MAX * sizeof(k->enum_names[0])];
 		size_t used = 0;
 
 		if (!first_of_kind(params, n)) {
@@ -235,6 +287,9 @@ void store_put_words(struct store *s, struct params *params)
 		}
 		snprintf(key, sizeof(key), "unit.%s", k->section);
 		store_put_station(s, key, k->unit);
+		snprintf(key, sizeof(key), "deadband.%s", k->section);
+		snprintf(words, sizeof(words), "%g", k->deadband);
+		store_put_station(s, key, words);
 		if (!param_enum_name(k, 0)) {
 			continue;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a restart reads from the store, before its thread runs: the journal's open commands, sequences,
- * phase references, the run, settings, and which sessions of DMA there were.
+ * What is read of a file when it has been opened, for those who go on with it: the journal's commands, sequences,
+ * phase references, the run, settings, events left open, and which sessions of DMA there were.
  */
 #include "daemon/store_private.h"
 
@@ -61,42 +61,76 @@ static void column_text(sqlite3_stmt *q, int n, char *text, size_t size)
 	snprintf(text, size, "%s", got ? (const char *)got : "");
 }
 
-/* ------------------------------------------------------------------ the engine */
+/* ------------------------------------------------------------------ the journal */
 
-static int read_ids(struct store *s, struct engine *e)
+/* Room for one more at *items. */
+static int grow(void **items, size_t count, size_t bytes)
+{
+	void *more;
+
+	if (count & (count - 1)) { /* there is, up to the next power of two */
+		return 0;
+	}
+	more = realloc(*items, (count ? 2 * count : 1) * bytes);
+	if (!more) {
+		return -ENOMEM;
+	}
+	*items = more;
+	return 0;
+}
+
+static int read_ids(struct store *s, struct store_past *p)
 {
 	struct reader r = read_begin(s, "SELECT max(id) FROM command");
 
 	if (read_next(&r)) {
-		engine_recover_id(e, (uint64_t)sqlite3_column_int64(r.q, 0));
+		p->last_command = (uint64_t)sqlite3_column_int64(r.q, 0);
 	}
 	return read_end(&r);
 }
 
 /* Both what was reserved and what commands really used: the larger counts. */
-static int read_sequences(struct store *s, struct engine *e)
+static int read_sequences(struct store *s, struct store_past *p)
 {
 	struct reader r = read_begin(
 		s, "SELECT tower, floor, reserved_until FROM sequence UNION ALL"
 		   " SELECT tower, floor, max(sequence) FROM command WHERE sequence IS NOT NULL"
 		   " GROUP BY tower, floor");
+	int room = 0;
 
-	while (read_next(&r)) {
-		engine_recover_sequence(e, (uint8_t)sqlite3_column_int(r.q, 0),
-					(uint8_t)sqlite3_column_int(r.q, 1),
-					(uint32_t)sqlite3_column_int64(r.q, 2));
+	while (room == 0 && read_next(&r)) {
+		room = grow((void **)&p->sequences, p->sequence_count, sizeof(*p->sequences));
+		if (room == 0) {
+			p->sequences[p->sequence_count++] = (struct store_sequence){
+				(uint8_t)sqlite3_column_int(r.q, 0),
+				(uint8_t)sqlite3_column_int(r.q, 1),
+				(uint32_t)sqlite3_column_int64(r.q, 2),
+			};
+		}
 	}
-	return read_end(&r);
+	return room < 0 ? (read_end(&r), room) : read_end(&r);
 }
 
 #define COMMAND_COLUMNS                                                                            \
 	"id, client_id, parameter, op, old_value, new_value, sequence, boot, attempts, state, "    \
 	"ended,"                                                                                   \
-	" detail, time"
+	" detail, time, reason"
+
+/* The `safe` that a command was part of, as its reason begins (slowctl/safe.h); 0: of none. */
+static uint64_t job_of(const char *reason, uint64_t id)
+{
+	unsigned long long job = 0;
+	int end = 0;
+
+	if (sscanf(reason, "safe %llu%n", &job, &end) != 1 || (reason[end] && reason[end] != ':')) {
+		return 0;
+	}
+	return job <= id && id - job < 1000 ? job : 0;
+}
 
 static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
 {
-	char op[16];
+	char op[16], reason[64];
 
 	*ret_j = (struct engine_journal){.id = (uint64_t)sqlite3_column_int64(q, 0)};
 	column_text(q, 1, ret_j->client_id, sizeof(ret_j->client_id));
@@ -112,92 +146,108 @@ static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
 	ret_j->ended = sqlite3_column_type(q, 10) != SQLITE_NULL;
 	column_text(q, 11, ret_j->detail, sizeof(ret_j->detail));
 	ret_j->time_ns = sqlite3_column_int64(q, 12);
-	ret_j->later = (uint64_t)sqlite3_column_int64(q, 13);
+	column_text(q, 13, reason, sizeof(reason));
+	ret_j->job = job_of(reason, ret_j->id);
+	ret_j->later = (uint64_t)sqlite3_column_int64(q, 14);
 }
 
-static int read_commands(struct store *s, const char *sql, unsigned limit, struct engine *e,
-			 struct engine_now now)
+static int read_commands(struct store *s, const char *sql, unsigned limit, struct store_past *p)
 {
 	struct reader r = read_begin(s, sql);
-	int out_of_memory = 0;
+	int room = 0;
 
 	if (limit) {
 		read_int_is(&r, 1, limit);
 	}
-	while (read_next(&r)) {
-		struct engine_journal j;
-
-		journal_of(r.q, &j);
-		if (engine_recover_command(e, &j, now) == -ENOMEM) {
-			out_of_memory = -ENOMEM;
+	while (room == 0 && read_next(&r)) {
+		room = grow((void **)&p->commands, p->command_count, sizeof(*p->commands));
+		if (room == 0) {
+			journal_of(r.q, &p->commands[p->command_count++]);
 		}
 	}
-	return out_of_memory ? (read_end(&r), -ENOMEM) : read_end(&r);
+	return room < 0 ? (read_end(&r), room) : read_end(&r);
 }
 
-int store_read_engine(struct store *s, struct engine *e, unsigned recent, struct engine_now now)
+static int read_journal(struct store *s, struct store_past *p)
 {
-	int r = read_ids(s, e);
+	int r = read_ids(s, p);
 
-	if (r == 0) {
-		r = read_sequences(s, e);
+	r = r == 0 ? read_sequences(s, p) : r;
+	r = r == 0 ? read_commands(s,
+				   "SELECT * FROM (SELECT " COMMAND_COLUMNS ", 0 FROM command"
+				   " WHERE ended IS NOT NULL AND client_id IS NOT NULL"
+				   " ORDER BY id DESC LIMIT ?1) ORDER BY 1",
+				   s->config.recent, p)
+		   : r;
+	return r == 0 ? read_commands(s,
+				      "SELECT " COMMAND_COLUMNS ", (SELECT count(*) FROM command d"
+				      " WHERE d.tower = c.tower AND d.floor = c.floor"
+				      " AND d.id > c.id AND d.sequence IS NOT NULL)"
+				      " FROM command c WHERE ended IS NULL ORDER BY id",
+				      0, p)
+		      : r;
+}
+
+int store_past_engine(const struct store_past *p, struct engine *e, struct engine_now now)
+{
+	int r = 0;
+
+	engine_recover_id(e, p->last_command);
+	for (size_t n = 0; n < p->sequence_count; n++) {
+		const struct store_sequence *q = &p->sequences[n];
+
+		engine_recover_sequence(e, q->tower, q->floor, q->reserved_until);
 	}
-	if (r == 0 && recent > 0) {
-		r = read_commands(s,
-				  "SELECT * FROM (SELECT " COMMAND_COLUMNS ", 0 FROM command"
-				  " WHERE ended IS NOT NULL AND client_id IS NOT NULL"
-				  " ORDER BY id DESC LIMIT ?1) ORDER BY 1",
-				  recent, e, now);
-	}
-	if (r == 0) {
-		r = read_commands(s,
-				  "SELECT " COMMAND_COLUMNS ", (SELECT count(*) FROM command d"
-				  " WHERE d.tower = c.tower AND d.floor = c.floor AND d.id > c.id"
-				  " AND d.sequence IS NOT NULL)"
-				  " FROM command c WHERE ended IS NULL ORDER BY id",
-				  0, e, now);
+	for (size_t n = 0; n < p->command_count; n++) {
+		if (engine_recover_command(e, &p->commands[n], now) == -ENOMEM) {
+			r = -ENOMEM;
+		}
 	}
 	return r;
 }
 
 /* ------------------------------------------------------------------ phase, run, settings */
 
-int store_read_phase_reference(struct store *s, unsigned link,
-			       struct phase_reference *ret_reference)
+static int read_phase_references(struct store *s, struct store_past *p)
 {
-	struct reader r = read_begin(s, "SELECT phase_ps, rtt_frames, rtt_bytes, rtt_bits, time"
-					" FROM phase_reference WHERE link = ?1");
+	struct reader r =
+		read_begin(s, "SELECT link, phase_ps, rtt_frames, rtt_bytes, rtt_bits, time"
+			      " FROM phase_reference");
 
-	*ret_reference = (struct phase_reference){0};
-	read_int_is(&r, 1, link);
-	if (read_next(&r)) {
-		ret_reference->set = true;
-		ret_reference->phase_ps = sqlite3_column_double(r.q, 0);
-		ret_reference->rtt_frames = (uint8_t)sqlite3_column_int(r.q, 1);
-		ret_reference->rtt_bytes = (uint16_t)sqlite3_column_int(r.q, 2);
-		ret_reference->rtt_bits = (uint8_t)sqlite3_column_int(r.q, 3);
-		ret_reference->time_ns = sqlite3_column_int64(r.q, 4);
+	while (read_next(&r)) {
+		unsigned link = (unsigned)sqlite3_column_int(r.q, 0);
+
+		if (link < NANET3_LINKS) {
+			p->reference[link] = (struct phase_reference){
+				.set = true,
+				.phase_ps = sqlite3_column_double(r.q, 1),
+				.rtt_frames = (uint8_t)sqlite3_column_int(r.q, 2),
+				.rtt_bytes = (uint16_t)sqlite3_column_int(r.q, 3),
+				.rtt_bits = (uint8_t)sqlite3_column_int(r.q, 4),
+				.time_ns = sqlite3_column_int64(r.q, 5),
+			};
+		}
 	}
 	return read_end(&r);
 }
 
-int store_read_run(struct store *s, struct store_run *ret_run)
+static int read_run(struct store *s, struct store_run *run)
 {
 	struct reader r = read_begin(s, "SELECT number, ended, note, who, begun FROM run"
 					" ORDER BY number DESC LIMIT 1");
 
-	*ret_run = (struct store_run){0};
 	if (read_next(&r)) {
-		ret_run->last_number = (uint32_t)sqlite3_column_int64(r.q, 0);
-		ret_run->open = sqlite3_column_type(r.q, 1) == SQLITE_NULL;
-		column_text(r.q, 2, ret_run->note, sizeof(ret_run->note));
-		column_text(r.q, 3, ret_run->who, sizeof(ret_run->who));
-		ret_run->begun_ns = sqlite3_column_int64(r.q, 4);
+		run->last_number = (uint32_t)sqlite3_column_int64(r.q, 0);
+		run->open = sqlite3_column_type(r.q, 1) == SQLITE_NULL;
+		column_text(r.q, 2, run->note, sizeof(run->note));
+		column_text(r.q, 3, run->who, sizeof(run->who));
+		run->begun_ns = sqlite3_column_int64(r.q, 4);
 	}
 	return read_end(&r);
 }
 
-int store_read_station(struct store *s, const char *key, char *ret_value, size_t size)
+/* A setting of the station as it was put last; "" when there is none. */
+static int read_station(struct store *s, const char *key, char *ret_value, size_t size)
 {
 	struct reader r = read_begin(s, "SELECT value FROM station WHERE key = ?1");
 
@@ -214,7 +264,7 @@ int store_read_station(struct store *s, const char *key, char *ret_value, size_t
 int store_read_alive(struct store *s)
 {
 	char text[32];
-	int r = store_read_station(s, "last_alive", text, sizeof(text));
+	int r = read_station(s, "last_alive", text, sizeof(text));
 
 	s->keep.alive_ns = r == 0 ? strtoll(text, NULL, 10) : 0;
 	return r;
@@ -226,23 +276,22 @@ int store_read_alive(struct store *s)
 #define OPEN_EVENTS                                                                                \
 	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
 	" AND code NOT IN ('fcm-booted', 'byte-slip', 'consumer-disconnected',"                    \
-	" 'feed-reader-dropped', 'feed-reader-refused')"                                           \
+	" 'feed-reader-dropped', 'feed-reader-refused', 'network-refused',"                        \
+	" 'access-refused', 'network-allow-list')"                                                 \
 	" AND id IN (SELECT max(id) FROM"                                                          \
 	" (SELECT id, code, object FROM event ORDER BY id DESC LIMIT 5000)"                        \
 	" GROUP BY code, object) ORDER BY id"
 
-int store_read_events(struct store *s,
-		      void (*fn)(void *context, const char *code, const char *object),
-		      void *context, bool *ret_crashed)
+static int read_events(struct store *s, struct store_past *p)
 {
 	struct reader r = read_begin(s, OPEN_EVENTS);
-	char code[64], object[128];
 	int result;
 
-	while (read_next(&r)) {
-		column_text(r.q, 0, code, sizeof(code));
-		column_text(r.q, 1, object, sizeof(object));
-		fn(context, code, object);
+	while (p->event_count < STORE_EVENTS_MAX && read_next(&r)) {
+		struct store_event *e = &p->events[p->event_count++];
+
+		column_text(r.q, 0, e->code, sizeof(e->code));
+		column_text(r.q, 1, e->object, sizeof(e->object));
 	}
 	result = read_end(&r);
 	if (result < 0) {
@@ -251,69 +300,127 @@ int store_read_events(struct store *s,
 	r = read_begin(s,
 		       "SELECT code = 'daemon-start' FROM event"
 		       " WHERE code IN ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1");
-	*ret_crashed = read_next(&r) && sqlite3_column_int(r.q, 0);
+	p->crashed = read_next(&r) && sqlite3_column_int(r.q, 0);
 	return read_end(&r);
+}
+
+/* ------------------------------------------------------------------ alarms */
+
+#define ALARM_COLUMNS                                                                              \
+	"object, code, state, level, highest, latch, parts, count, since, ended, text, action,"    \
+	" acknowledged, ack_who, ack_origin, ack_text, paused, paused_until, paused_level,"        \
+	" pause_who, pause_origin, pause_reason"
+
+static enum limits_level column_level(sqlite3_stmt *q, int n)
+{
+	int level = sqlite3_column_int(q, n);
+
+	return level < LEVEL_NORMAL || level > LEVEL_ALARM ? LEVEL_ALARM : (enum limits_level)level;
+}
+
+static void column_hand(sqlite3_stmt *q, int n, struct alarm_hand *ret_hand)
+{
+	column_text(q, n, ret_hand->who, sizeof(ret_hand->who));
+	column_text(q, n + 1, ret_hand->origin, sizeof(ret_hand->origin));
+	column_text(q, n + 2, ret_hand->text, sizeof(ret_hand->text));
+}
+
+static void read_alarm(sqlite3_stmt *q, struct alarm *ret_alarm)
+{
+	char state[16];
+
+	*ret_alarm = (struct alarm){
+		.level = column_level(q, 3),
+		.highest = column_level(q, 4),
+		.latch = sqlite3_column_int(q, 5) != 0,
+		.parts = (uint32_t)sqlite3_column_int64(q, 6),
+		.count = (uint32_t)sqlite3_column_int64(q, 7),
+		.since_ns = sqlite3_column_int64(q, 8),
+		.over_ns = sqlite3_column_int64(q, 9),
+		.acknowledged = sqlite3_column_type(q, 12) != SQLITE_NULL,
+		.ack.utc_ns = sqlite3_column_int64(q, 12),
+		.pause.utc_ns = sqlite3_column_int64(q, 16),
+		.paused_level = column_level(q, 18),
+	};
+	column_text(q, 0, ret_alarm->object, sizeof(ret_alarm->object));
+	column_text(q, 1, ret_alarm->code, sizeof(ret_alarm->code));
+	column_text(q, 2, state, sizeof(state));
+	column_text(q, 10, ret_alarm->text, sizeof(ret_alarm->text));
+	column_text(q, 11, ret_alarm->action, sizeof(ret_alarm->action));
+	column_hand(q, 13, &ret_alarm->ack);
+	column_hand(q, 19, &ret_alarm->pause);
+	ret_alarm->state = strcmp(state, "over") == 0 ? ALARM_OVER : ALARM_RAISED;
+	if (sqlite3_column_type(q, 16) != SQLITE_NULL) {
+		ret_alarm->paused_until_ns = sqlite3_column_int64(q, 17);
+	}
+}
+
+static int read_alarms(struct store *s, struct store_past *p)
+{
+	struct reader r = read_begin(s, "SELECT " ALARM_COLUMNS " FROM alarm");
+	int room = 0;
+
+	while (room == 0 && read_next(&r)) {
+		room = grow((void **)&p->alarms, p->alarm_count, sizeof(*p->alarms));
+		if (room == 0) {
+			read_alarm(r.q, &p->alarms[p->alarm_count++]);
+		}
+	}
+	return room < 0 ? (read_end(&r), room) : read_end(&r);
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+int store_read_past(struct store *s, struct store_past **ret_past)
+{
+	struct store_past *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p) {
+		return -ENOMEM;
+	}
+	r = read_journal(s, p);
+	r = r == 0 ? read_phase_references(s, p) : r;
+	r = r == 0 ? read_run(s, &p->run) : r;
+	r = r == 0 ? read_station(s, "relabelled", p->relabelled, sizeof(p->relabelled)) : r;
+	r = r == 0 ? read_events(s, p) : r;
+	r = r == 0 ? read_alarms(s, p) : r;
+	if (r < 0) {
+		store_past_free(p);
+		return r;
+	}
+	*ret_past = p;
+	return 0;
+}
+
+void store_past_free(struct store_past *p)
+{
+	if (p) {
+		free(p->sequences);
+		free(p->commands);
+		free(p->alarms);
+		free(p);
+	}
 }
 
 /* ------------------------------------------------------------------ sessions */
 
-int store_read_session(struct store *s)
+int store_read_sessions(struct store *s, struct store_sessions *ret_sessions)
 {
 	struct reader r = read_begin(s, "SELECT session, link, dma_epoch FROM dma"
 					" ORDER BY session, link, dma_epoch");
 
-	s->session = 1;
+	*ret_sessions = (struct store_sessions){.newest = 1};
 	while (read_next(&r)) {
 		unsigned link = (unsigned)sqlite3_column_int64(r.q, 1);
 
-		s->session = (uint32_t)sqlite3_column_int64(r.q, 0);
+		ret_sessions->newest = (uint32_t)sqlite3_column_int64(r.q, 0);
 		if (link < NANET3_LINKS) {
-			s->dma[link] = (struct store_dma){
-				.session = s->session,
+			ret_sessions->dma[link] = (struct store_dma){
+				.session = ret_sessions->newest,
 				.dma_epoch = (uint32_t)sqlite3_column_int64(r.q, 2),
 			};
 		}
 	}
 	return read_end(&r);
-}
-
-/* What a daemon before us left open of other starts of DMA than this one will not be settled any more. */
-static void end_others(struct store *s, unsigned link)
-{
-	struct row row;
-
-	row_begin(&row, ROW_DMA_OVER);
-	row_int(&row, s->dma[link].session);
-	row_int(&row, link);
-	row_int(&row, s->dma[link].dma_epoch);
-	store_submit(s, &row, 0, STORE_URGENT);
-}
-
-uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
-		       uint32_t serial, uint32_t board_boot, int64_t utc_ns)
-{
-	struct store_dma *d = &s->dma[link % NANET3_LINKS];
-	bool first = !d->told;
-	struct row row;
-
-	d->told = true;
-	if (!taken_over || d->dma_epoch != dma_epoch) { /* else its ring lived on: the same DMA */
-		if (d->session == s->session && dma_epoch <= d->dma_epoch) {
-			s->session++; /* the board has begun counting again */
-		}
-		d->session = s->session;
-		d->dma_epoch = dma_epoch;
-		row_begin(&row, ROW_DMA);
-		row_int(&row, s->session);
-		row_int(&row, link);
-		row_int(&row, dma_epoch);
-		row_int(&row, utc_ns);
-		row_int(&row, serial);
-		row_int(&row, board_boot);
-		store_submit(s, &row, 0, STORE_URGENT);
-	}
-	if (first) {
-		end_others(s, link);
-	}
-	return d->session;
 }

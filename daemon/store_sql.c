@@ -139,5 +139,31 @@ const struct store_sql store_sql[ROW_IDS] = {
 	[ROW_EVENT] = {6,
 		       {"INSERT INTO event(time, severity, code, object, text, action)"
 			" VALUES(?1,?2,?3,?4,?5,?6)"}},
+	[ROW_ALARM] = {22,
+		       {"INSERT OR REPLACE INTO alarm(object, code, state, level, highest, latch,"
+			" parts, count, since, ended, text, action, acknowledged, ack_who,"
+			" ack_origin, ack_text, paused, paused_until, paused_level, pause_who,"
+			" pause_origin, pause_reason) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,"
+			"?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22)"}},
+	[ROW_ALARM_FORGET] = {2, {"DELETE FROM alarm WHERE object = ?1 AND code = ?2"}},
+	[ROW_SNAPSHOT_VALUES] = {1 + 2 * ROW_SNAPSHOT_PAIRS,
+				 {"INSERT INTO snapshot_value(snapshot, parameter, value)"
+				  " SELECT ?1, column1, column2 FROM "
+				  "(VALUES(?2,?3),(?4,?5),(?6,?7),(?8,?9),(?10,?11),"
+				  "(?12,?13),(?14,?15),(?16,?17),(?18,?19),(?20,?21),(?22,?23))"
+				  " WHERE column1 IS NOT NULL"}},
+	/* Of a snapshot that lacks values `parameters` would be NULL, which it must not be. */
+	[ROW_SNAPSHOT] =
+		{8,
+		 {"INSERT INTO snapshot(id, name, time, who, note, pattern, parameters, unknown)"
+		  " VALUES(?1,?2,?3,?4,?5,?6,"
+		  "CASE WHEN (SELECT count(*) FROM snapshot_value WHERE snapshot = ?1) = ?7 THEN "
+		  "?7 END,"
+		  "?8)",
+		  "DELETE FROM snapshot_value WHERE snapshot < ?1"
+		  " AND snapshot NOT IN (SELECT id FROM snapshot)"}},
+	[ROW_SNAPSHOT_REMOVE] = {1,
+				 {"DELETE FROM snapshot WHERE id = ?1",
+				  "DELETE FROM snapshot_value WHERE snapshot = ?1"}},
 	[ROW_STATION] = {2, {"INSERT OR REPLACE INTO station(key, value) VALUES(?1, ?2)"}},
 };

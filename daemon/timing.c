@@ -98,27 +98,25 @@ void timing_second(struct station *s)
 	}
 }
 
-/* A predecessor's relabelling is told on, until its hour is over. */
-static int restore_relabelling(struct station *s)
+/* A predecessor's relabelling is told on, until its hour is over, or another one comes. */
+void timing_inherit(struct station *s, const struct store_past *past)
 {
 	struct clock_relabelling relabelled;
 	long long when, by, utc, age;
-	char text[96];
-	int r = store_read_station(s->store, "relabelled", text, sizeof(text));
 
-	if (r < 0 || sscanf(text, "%lld %lld %lld %u", &when, &by, &utc, &relabelled.epoch) != 4) {
-		return r;
+	if (s->kept_relabel_ns || sscanf(past->relabelled, "%lld %lld %lld %u", &when, &by, &utc,
+					 &relabelled.epoch) != 4) {
+		return;
 	}
 	age = now_utc_ns() - when;
 	if (age < 0 || (uint64_t)age >= RELABEL_SHOWN_NS) {
-		return 0;
+		return;
 	}
 	relabelled.when_ns = now_mono_ns() - (uint64_t)age;
 	relabelled.by_ns = by;
 	relabelled.utc_ns = utc;
 	clock_restore_relabelling(s->clock, &relabelled);
 	s->kept_relabel_ns = relabelled.when_ns;
-	return 0;
 }
 
 int timing_start(struct station *s)
@@ -143,7 +141,7 @@ int timing_start(struct station *s)
 	read_leaps(s, &c);
 	s->clock = clock_create(&c);
 	s->gps = gps_create(s->config.clock.gpsd_host, port);
-	return s->clock && s->gps ? restore_relabelling(s) : -ENOMEM;
+	return s->clock && s->gps ? 0 : -ENOMEM;
 }
 
 void timing_stop(struct station *s)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 6 /* user_version of the database these rows belong to */
+#define ROWS_SCHEMA 9 /* user_version of the database these rows belong to */
 
 enum row_id {
 	ROW_NONE = 0,
@@ -48,19 +48,32 @@ enum row_id {
 	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
+	/* An alarm as a restart has to know it; replaces itself. object, code, state, level, highest, latch,
+	 * parts, count, since, ended|NULL, text, action, acknowledged|NULL, ack_who, ack_origin, ack_text,
+	 * paused|NULL, paused_until, paused_level, pause_who, pause_origin, pause_reason */
+	ROW_ALARM,
+	ROW_ALARM_FORGET, /* object, code */
 	/* key, value. last_alive: UTC ns; recordings: the directory they go to; unit.KIND (unit.om.hv): unit of
 	 * such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ... mean, with
-	 * blanks between; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers:
+	 * blanks between; deadband.KIND: a change up to this is none, in its unit; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers:
 	 * when (UTC ns by the system clock), new minus old time in ns, the new time (UTC ns), the new time
 	 * epoch */
 	ROW_STATION,
+	/* snapshot (its id), then ROW_SNAPSHOT_PAIRS times parameter|NULL, value|NULL */
+	ROW_SNAPSHOT_VALUES,
+	/* id, name, time, who, note, pattern, parameters, unknown: when its values are there; -EEXIST: they are not
+	 * all there, or the name is in use */
+	ROW_SNAPSHOT,
+	ROW_SNAPSHOT_REMOVE, /* id */
 	ROW_IDS,
 };
 
 enum row_type { ROW_NULL = 0, ROW_INT, ROW_REAL, ROW_TEXT };
 
+#define ROW_SNAPSHOT_PAIRS 11u
+
 #define ROW_VALUES_MAX 24u
-#define ROW_ARENA      1400u
+#define ROW_ARENA      1600u
 
 struct row_value {
 	uint8_t type;  /* enum row_type */

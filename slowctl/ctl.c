@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "slowctl/ctl_args.h"
+#include "slowctl/ctl_complete.h"
 
 static void help_option(enum ctl_option option)
 {
@@ -145,6 +146,16 @@ static int run(struct ctl *ctl, const char *program, const struct ctl_args *args
 	return code;
 }
 
+static bool typed_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct ctl ctl = {
@@ -156,11 +167,19 @@ int main(int argc, char **argv)
 	struct ctl_fault fault = {.text = ""};
 	int code = CTL_DONE;
 
+	if (argc > 2 && strcmp(argv[1], "__complete") == 0) {
+		free(words);
+		return ctl_complete(argc - 2, argv + 2);
+	}
 	if (words == NULL) {
 		return ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
 	}
 	if (ctl_args_parse(argc, argv, ctl_now(), words, &args, &fault) != 0) {
-		code = ctl_fail(NULL, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
+		/* Not understood, so not known for sure: who typed it wants it. */
+		ctl.json = typed_json(argc, argv);
+		ctl.out = ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0) : NULL;
+		ctl.json = ctl.out != NULL;
+		code = ctl_fail(&ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
 		goto out;
 	}
 	if (ctl_given(&args, CTL_VERSION)) {

@@ -70,6 +70,16 @@ enum ctl_option {
 	CTL_LINKS,
 	CTL_NAME,
 	CTL_FOR,
+	CTL_DRY_RUN,
+	CTL_RATE,
+	CTL_JOB,
+	CTL_KEEP_GOING,
+	CTL_ROLL_BACK,
+	CTL_PLAN,
+	CTL_AT,
+	CTL_AT_AGAIN, /* the second --at of a command that takes two */
+	CTL_PLOT,
+	CTL_CSV,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))
@@ -93,7 +103,10 @@ extern const struct ctl_command *const ctl_tables[];
 extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_param_commands[],
 	ctl_link_commands[], ctl_phase_commands[], ctl_clock_commands[], ctl_journal_commands[],
 	ctl_consumer_commands[], ctl_ledger_commands[], ctl_run_commands[], ctl_record_commands[],
-	ctl_record_dump_commands[], ctl_data_commands[], ctl_event_commands[];
+	ctl_record_dump_commands[], ctl_data_commands[], ctl_key_commands[], ctl_event_commands[],
+	ctl_alarm_commands[], ctl_at_commands[], ctl_history_commands[], ctl_complete_commands[],
+	ctl_serial_commands[], ctl_batch_commands[], ctl_plan_commands[], ctl_snapshot_commands[],
+	ctl_safe_commands[];
 
 /* What was typed, checked against the command's row. */
 struct ctl_args {
@@ -212,10 +225,17 @@ void ctl_status_render(struct writer *w, const json_t *result);
 /* The same while the daemon is away: `err` of ctl_connect(). NULL: out of memory. */
 json_t *ctl_status_away(const struct ctl *ctl, int err);
 void ctl_status_render_away(struct writer *w, const json_t *result);
+/* Whether the pause of an alarm, or of a reason of status, covers what it is now. */
+bool ctl_alarm_paused(const json_t *alarm);
+/* "acknowledged by anna: ...; paused until ... by ...: ...", "" when nothing was done. Returns buf. */
+const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
 /* Recent events, for top and event list. */
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
 const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
+
+/* Where one connects to what the daemon has bound (tcp, every address): here. */
+void ctl_connect_address(const char *bound, char *buf, size_t size);
 
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);

@@ -22,7 +22,8 @@ enum value_type { FLAG, TEXT, NUMBER, SPAN, TIME };
 struct option_type {
 	struct ctl_option_row row;
 	enum value_type type;
-	double low, high; /* of NUMBER (whole) and SPAN (s) */
+	double low, high;      /* of NUMBER (whole) and SPAN (s) */
+	enum ctl_option again; /* of an option that may be given twice: where the second goes */
 };
 
 #define FCMCTL_OPTIONS                                                                             \
@@ -65,7 +66,7 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_CLIENT_ID] = {{"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
 			   TEXT},
 	[CTL_YES] = {{"yes", 'y', NULL, "do not ask, even if it is dangerous"}, FLAG},
-	[CTL_FORCE] = {{"force", 0, NULL, "beyond the soft limits"}, FLAG},
+	[CTL_FORCE] = {{"force", 0, NULL, "beyond the soft limits, past the interlocks"}, FLAG},
 	[CTL_NO_WAIT] = {{"no-wait", 0, NULL,
 			  "do not wait for the end, print the command's number"},
 			 FLAG},
@@ -79,7 +80,26 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_BY] = {{"by", 0, "SPAN", "rows by second (as kept), minute or hour"}, TEXT},
 	[CTL_LINKS] = {{"links", 0, "LINKS", "these links: 0,2"}, TEXT},
 	[CTL_NAME] = {{"name", 0, "NAME", "its name; a directory's"}, TEXT},
+	[CTL_DRY_RUN] = {{"dry-run", 0, NULL, "only say what would be done: nothing is sent"},
+			 FLAG},
+	[CTL_RATE] = {{"rate", 0, "RATE", "so fast, per second; it stays set (default: as it is)"},
+		      NUMBER,
+		      1,
+		      10000},
+	[CTL_JOB] = {{"job", 0, "ID", "go on with a job: what it has done is not done again"},
+		     TEXT},
+	[CTL_KEEP_GOING] = {{"keep-going", 0, NULL, "do not stop at the first failure"}, FLAG},
+	[CTL_ROLL_BACK] = {{"roll-back", 0, NULL,
+			    "after a failure set back what was changed, in reverse order"},
+			   FLAG},
+	[CTL_PLAN] = {{"plan", 0, NULL, "what is set now, as a file for plan and apply"}, FLAG},
 	[CTL_FOR] = {{"for", 0, "SPAN", "end after SPAN: 90s, 10m, 2h"}, SPAN, 1, 31536000},
+	[CTL_AT] = {{"at", 0, "TIME", "as it was at TIME: 02:00, 3h, 2026-11-01T02:00"},
+		    TIME,
+		    .again = CTL_AT_AGAIN},
+	[CTL_PLOT] = {{"plot", 0, NULL, "as a plot, also where the output is no terminal"}, FLAG},
+	[CTL_CSV] = {{"csv", 0, NULL, "as CSV, all of it"}, FLAG},
+	[CTL_AT_AGAIN] = {{"at", 0, "TIME", "a second time; default now"}, TIME},
 };
 
 const struct ctl_option_row *ctl_option_row(enum ctl_option option)
@@ -331,6 +351,12 @@ static int option_value(enum ctl_option option, const char *text, double now,
 			 type->low, type->high);
 		return fault(ret_fault, hint, "--%s '%.60s' will not do", name, text);
 	}
+	if (ret_args->text[option] != NULL && type->again != 0) {
+		option = type->again;
+		if (ret_args->text[option] != NULL) {
+			return fault(ret_fault, "leave one out", "--%s is given three times", name);
+		}
+	}
 	ret_args->text[option] = text;
 	ret_args->number[option] = value;
 	return 0;
@@ -345,7 +371,10 @@ static void getopt_tables(struct option *longs, char *shorts)
 		const struct ctl_option_row *row = &option_table[i].row;
 		bool value = option_table[i].type != FLAG;
 
-		longs[i] = (struct option){.name = row->name,
+		if (i == CTL_AT_AGAIN) {
+			continue; /* getopt knows a name once */
+		}
+		*longs++ = (struct option){.name = row->name,
 					   .has_arg = value ? required_argument : no_argument,
 					   .val = 256 + i};
 		if (row->letter != 0) {
@@ -355,7 +384,7 @@ static void getopt_tables(struct option *longs, char *shorts)
 			}
 		}
 	}
-	longs[CTL_OPTIONS] = (struct option){0};
+	*longs = (struct option){0};
 	*shorts = '\0';
 }
 
@@ -408,9 +437,10 @@ static int take_options(int argc, char **argv, double now, char **words, struct 
 
 	getopt_tables(longs, shorts);
 	opterr = 0;
-	optind = 0; /* glibc: start anew */
+	optind = 0; /* glibc: start anew; at once, not when the first word is one of getopt's */
+	getopt_long(1, argv, shorts, longs, NULL);
 	for (;;) {
-		int at = optind == 0 ? 1 : optind;
+		int at = optind;
 		int c;
 
 		if (at < argc && is_negative_number(argv[at])) {
@@ -466,6 +496,10 @@ static int check_command(const struct ctl_args *args, struct ctl_fault *ret_faul
 	for (int i = 0; i < CTL_OPTIONS; i++) {
 		if (args->text[i] != NULL &&
 		    ((command->options | FCMCTL_OPTIONS) & CTL_BIT(i)) == 0) {
+			if ((command->options & CTL_BIT(CTL_AT)) != 0 && i == CTL_AT_AGAIN) {
+				return fault(ret_fault, "fcmctl diff compares two times",
+					     "'%s' takes one --%s", name, option_table[i].row.name);
+			}
 			snprintf(hint, sizeof(hint), "fcmctl %s --help lists its options", name);
 			return fault(ret_fault, hint, "'%s' has no option --%s", name,
 				     option_table[i].row.name);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schemas/fcm_data.h"
 #include "slowctl/ctl.h"
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
@@ -56,8 +57,28 @@ static int ask_command(struct query *q, const json_t *args, json_t **ret_json)
 
 static int ask_history(struct query *q, const json_t *args, json_t **ret_json)
 {
-	return query_history(q, value_string(args, "name", ""), since_ns(args), limit_of(args),
-			     ret_json);
+	return query_history(q, value_string(args, "name", ""), since_ns(args),
+			     time_ns(args, "until"), limit_of(args), ret_json);
+}
+
+static int ask_at(struct query *q, const json_t *args, json_t **ret_json)
+{
+	json_t *names = NULL;
+	int r = query_names(q, json_object_get(args, "names"), &names);
+
+	r = r == 0 ? query_at(q, names, time_ns(args, "time"), ret_json) : r;
+	json_decref(names);
+	return r;
+}
+
+static int ask_diff(struct query *q, const json_t *args, json_t **ret_json)
+{
+	json_t *names = NULL;
+	int r = query_names(q, json_object_get(args, "names"), &names);
+
+	r = r == 0 ? query_diff(q, names, time_ns(args, "from"), time_ns(args, "to"), ret_json) : r;
+	json_decref(names);
+	return r;
 }
 
 static int ask_ledger(struct query *q, const json_t *args, json_t **ret_json)
@@ -99,7 +120,8 @@ static const struct {
 	int (*ask)(struct query *q, const json_t *args, json_t **ret_json);
 } questions[] = {
 	{"command.list", ask_commands}, {"command.show", ask_command},
-	{"param.history", ask_history}, {"ledger.show", ask_ledger},
+	{"param.history", ask_history}, {"param.at", ask_at},
+	{"param.diff", ask_diff},	{"ledger.show", ask_ledger},
 	{"phase.history", ask_phase},	{"clock.history", ask_clock},
 	{"run.show", ask_runs},		{"event.list", ask_events},
 };
@@ -227,7 +249,7 @@ static json_t *known_state(struct query *q, const char *name)
 	const json_t *word;
 
 	query_limit(q, KNOWN_LIMIT_MS);
-	if (query_history(q, name, 0, 1, &found) != 0) {
+	if (query_history(q, name, 0, 0, 1, &found) != 0) {
 		return json_null();
 	}
 	row = json_array_get(json_object_get(found, "rows"), 0);
@@ -240,19 +262,25 @@ static json_t *known_state(struct query *q, const char *name)
 	return state != NULL ? state : json_null();
 }
 
+static void add_state(json_t *states, struct query *q, const char *name)
+{
+	json_t *state = known_state(q, name);
+
+	if (json_is_object(state)) {
+		json_array_append(states, state);
+	}
+	json_decref(state);
+}
+
 static json_t *known_states(struct query *q)
 {
-	static const char *const names[] = {"clock.state", "link0.state", "link1.state",
-					    "link2.state", "link3.state"};
 	json_t *states = json_array();
+	char name[32];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		json_t *state = known_state(q, names[i]);
-
-		if (json_is_object(state)) {
-			json_array_append(states, state);
-		}
-		json_decref(state);
+	add_state(states, q, "clock.state");
+	for (unsigned link = 0; link < FCM_LINKS; link++) {
+		snprintf(name, sizeof(name), "link%u.state", link);
+		add_state(states, q, name);
 	}
 	return states;
 }
@@ -332,6 +360,12 @@ static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int e
 			"when the daemon is back); else: is there such a floor?",
 			"there are no samples of '%s' in %s", value_string(args, "name", ""),
 			ctl->station.database);
+	}
+	if (err == -ENOENT && (strcmp(op, "param.at") == 0 || strcmp(op, "param.diff") == 0)) {
+		return ctl_fail(ctl, CTL_USAGE, "usage",
+				"names are like tower1.floor3.om2.hv, link2.phase, clock.state; "
+				"of what is not recorded nothing is known later",
+				"%s", words);
 	}
 	if (err == -ENOTUNIQ) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "say the tower: tower1.floor3...",

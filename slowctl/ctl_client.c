@@ -244,15 +244,6 @@ static int next_message(struct client *c, double deadline, bool (*interrupted)(v
 	}
 }
 
-/* Whether the message is for request `id`. One without an id is: the daemon did not understand ours. */
-static bool is_ours(const json_t *message, const char *id)
-{
-	const json_t *theirs = json_object_get(message, "id");
-
-	return theirs == NULL || json_is_null(theirs) ||
-	       (json_is_string(theirs) && strcmp(json_string_value(theirs), id) == 0);
-}
-
 static bool is_answer(const json_t *message)
 {
 	const json_t *ok = json_object_get(message, "ok");
@@ -260,6 +251,45 @@ static bool is_answer(const json_t *message)
 	return json_is_true(ok)
 		       ? json_object_get(message, "result") != NULL
 		       : json_is_false(ok) && json_is_object(json_object_get(message, "error"));
+}
+
+int client_ask(struct client *c, const char *op, json_t *args, double timeout_s,
+	       bool (*interrupted)(void), unsigned *ret_id)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "%u", ++c->last_id);
+	*ret_id = c->last_id;
+	return send_request(c, id, op, args, monotonic_s() + timeout_s, interrupted);
+}
+
+int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), unsigned *ret_id,
+		json_t **ret_message)
+{
+	json_t *message = NULL;
+	const char *id;
+	int err = next_message(c, monotonic_s() + timeout_s, interrupted, &message);
+
+	if (err != 0) {
+		return err;
+	}
+	id = json_string_value(json_object_get(message, "id"));
+	if (id == NULL || (json_object_get(message, "progress") == NULL && !is_answer(message))) {
+		json_decref(message);
+		return -EPROTO;
+	}
+	*ret_id = (unsigned)strtoul(id, NULL, 10);
+	*ret_message = message;
+	return 0;
+}
+
+/* Whether the message is for request `id`. One without an id is: the daemon did not understand ours. */
+static bool is_ours(const json_t *message, const char *id)
+{
+	const json_t *theirs = json_object_get(message, "id");
+
+	return theirs == NULL || json_is_null(theirs) ||
+	       (json_is_string(theirs) && strcmp(json_string_value(theirs), id) == 0);
 }
 
 int client_call(struct client *c, const char *op, json_t *args, double timeout_s,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The client's end of the control socket: JSON messages of schemas/control.md, one a line. One request
- * at a time; answers to abandoned ones are skipped by their id. Knows nothing of what is asked.
+ * at a time (client_call(); answers to abandoned ones are skipped by their id), or many side by side. Knows nothing of what is asked.
  *
  * Signals: while it waits, SIGINT and SIGTERM are blocked except inside ppoll(), so that a handler's flag,
  * asked for through `interrupted`, is never missed.
@@ -34,5 +34,14 @@ void client_close(struct client *c);
 int client_call(struct client *c, const char *op, json_t *args, double timeout_s,
 		void (*progress)(void *context, const json_t *progress), void *context,
 		bool (*interrupted)(void), json_t **ret_answer);
+
+/*
+ * Many at once: send a request, *ret_id is its number (set even on failure); later take the next message, whose
+ * number says to which request it belongs: a progress, or the answer. Errors as of client_call().
+ */
+int client_ask(struct client *c, const char *op, json_t *args, double timeout_s,
+	       bool (*interrupted)(void), unsigned *ret_id);
+int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), unsigned *ret_id,
+		json_t **ret_message);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "slowctl/ctl.h"
+#include "slowctl/ctl_send.h"
 #include "slowctl/ctl_value.h"
 
 /* Below what is read while the daemon is away. */
@@ -139,6 +140,11 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 
 static void render_cancel(struct writer *w, const json_t *result)
 {
+	if (json_is_string(value_at(result, "state"))) { /* the command that holds the value */
+		writer_text(w, WRITER_PLAIN, "stopped on its way: ");
+		ctl_send_outcome(w, result);
+		return;
+	}
 	writer_text(w, WRITER_PLAIN, "command %lld is cancelled: it never left",
 		    value_integer(result, "command", 0));
 	writer_newline(w);
@@ -199,9 +205,13 @@ const struct ctl_command ctl_journal_commands[] = {
 		.noun = "command",
 		.verb = "cancel",
 		.arguments = "COMMAND",
-		.summary = "take back a command that has not been sent",
-		.help = "Only a command that still waits (QUEUED) can be taken back; what has left "
-			"cannot.",
+		.summary = "take back a command that waits, or stop a ramp",
+		.help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
+			"way "
+			"(ACKED) is\nstopped where it is, by a command of its own, whose end is "
+			"waited for; "
+			"the first is then\nCANCELLED and says where. What else has left cannot be "
+			"taken back.",
 		.min_words = 1,
 		.max_words = 1,
 		.run = cancel_run,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl get, set, action, history: everything with a value and an age. Writes are sent by ctl_send.c.
+ * fcmctl get, set, action: everything with a value and an age. Writes are sent by ctl_send.c, what was
+ * at a time is ctl_at.c's.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "slowctl/ctl.h"
+#include "slowctl/ctl_at.h"
+#include "slowctl/ctl_plan.h"
 #include "slowctl/ctl_send.h"
 #include "slowctl/ctl_value.h"
 
@@ -73,58 +76,45 @@ static void render_parameters(struct writer *w, const json_t *result)
 	}
 }
 
-static void render_history(struct writer *w, const json_t *result)
+static void render_lines(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"time (UTC)", ">value", ">set to"};
 	size_t i;
-	const json_t *row;
-	const json_t *words = value_at(result, "words");
-	const char *unit = value_string(result, "unit", "");
+	const json_t *p;
 
-	writer_heading(w, "%s%s%s", value_string(result, "name", "?"), *unit != '\0' ? " in " : "",
-		       unit);
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		value_cell(w, row, "time", VALUE_TIME_MS);
-		value_word_cell(w, row, "value", words);
-		value_word_cell(w, row, "setpoint", words);
+	json_array_foreach (value_at(result, "parameters"), i, p) {
+		plan_line(w, p);
 	}
-	writer_table_end(w, json_is_false(value_at(result, "kept"))
-				    ? "no history of it is kept: fcmctl get shows its value"
-				    : "no samples in this time");
 }
 
 static int get_run(struct ctl *ctl, const struct ctl_args *args)
 {
+	writer_render_fn render = ctl_given(args, CTL_PLAN) ? render_lines : render_parameters;
 	json_t *names;
 
+	if (ctl_given(args, CTL_AT)) {
+		return ctl_get_at(ctl, args);
+	}
 	if (args->words == 0) {
-		return ctl_show(ctl, "param.list", NULL, render_parameters);
+		return ctl_show(ctl, "param.list", NULL, render);
 	}
 	names = json_array();
 	for (int i = 0; i < args->words; i++) {
 		json_array_append_new(names, json_string(args->word[i]));
 	}
-	return ctl_show(ctl, "param.get", json_pack("{s:o}", "names", names), render_parameters);
-}
-
-static int history_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	json_t *filter;
-
-	if (strpbrk(args->word[0], "*?[") != NULL) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"fcmctl get takes patterns, and lists the names",
-				"history takes one name, no pattern such as '%s'", args->word[0]);
-	}
-	filter = ctl_filter(args, 60);
-	json_object_set_new(filter, "name", json_string(args->word[0]));
-	return ctl_show(ctl, "param.history", filter, render_history);
+	return ctl_show(ctl, "param.get", json_pack("{s:o}", "names", names), render);
 }
 
 static int set_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	return ctl_send(ctl, args, "param.set", json_pack("{s:s}", "value", args->word[1]));
+}
+
+/* A set, with the rate before it; 0: as it is. */
+static int ramp_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_send(ctl, args, "param.set",
+			json_pack("{s:s,s:f}", "value", args->word[1], "rate",
+				  ctl_given(args, CTL_RATE) ? args->number[CTL_RATE] : 0.0));
 }
 
 static int action_run(struct ctl *ctl, const struct ctl_args *args)
@@ -133,7 +123,8 @@ static int action_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 #define COMMAND_OPTIONS                                                                            \
-	(CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) | CTL_BIT(CTL_CLIENT_ID))
+	(CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) | CTL_BIT(CTL_CLIENT_ID) |  \
+	 CTL_BIT(CTL_FORCE) | CTL_BIT(CTL_DRY_RUN))
 
 const struct ctl_command ctl_param_commands[] = {
 	{
@@ -145,9 +136,14 @@ const struct ctl_command ctl_param_commands[] = {
 			"out "
 			"where it is unambiguous. In a\npattern, * stays between dots; quote it "
 			"from "
-			"the shell.\n\n"
+			"the shell.\nWith --at: what they were then, how old that was, and who had "
+			"set it; 'not known' when\nnothing was kept before. That answers while the "
+			"daemon is away, too. With --plan: what is\nset now, as a file for plan "
+			"and apply.\n\n"
 			"  fcmctl get floor3.om2.hv\n  fcmctl get 'floor*.om*.hv' link2\n"
-			"  fcmctl get clock.state",
+			"  fcmctl get clock.state\n"
+			"  fcmctl get floor3.om2.hv --at 2026-11-01T02:00",
+		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_PLAN),
 		.max_words = 64,
 		.run = get_run,
 	},
@@ -162,13 +158,34 @@ const struct ctl_command ctl_param_commands[] = {
 			"outcome "
 			"unknown.\nA pattern with * (quoted from the shell) is as many commands: "
 			"all sent, then waited for;\na line each, a summary, and the worst exit "
-			"status.\n\n"
+			"status.\n--dry-run: the daemon checks all and says what it would do; "
+			"nothing is sent.\n\n"
 			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
 			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
-		.options = COMMAND_OPTIONS | CTL_BIT(CTL_FORCE),
+		.options = COMMAND_OPTIONS,
 		.min_words = 2,
 		.max_words = 2,
 		.run = set_run,
+	},
+	{
+		.verb = "ramp",
+		.arguments = "NAME|PATTERN VALUE",
+		.summary = "take a high voltage there at a rate, with progress",
+		.help = "A set of what ramps. The module ramps by itself, at its own rate, which "
+			"--rate sets first (a\ncommand of its own, and it stays so): so it goes on "
+			"as "
+			"told while the shore is away. On a\nterminal: how far it is, and how long "
+			"it "
+			"takes. A trip on the way ends it, FAILED. Ctrl-C\nends the waiting only; "
+			"fcmctl command cancel stops it where it is.\nExit 0 done, 1 refused, "
+			"failed or "
+			"stopped, 3 outcome unknown.\n\n"
+			"  fcmctl ramp floor3.om2.hv 1450 --rate 20\n"
+			"  fcmctl ramp 'floor3.om*.hv' 1450",
+		.options = COMMAND_OPTIONS | CTL_BIT(CTL_RATE),
+		.min_words = 2,
+		.max_words = 2,
+		.run = ramp_run,
 	},
 	{
 		.verb = "action",
@@ -187,18 +204,6 @@ const struct ctl_command ctl_param_commands[] = {
 		.min_words = 1,
 		.max_words = 1,
 		.run = action_run,
-	},
-	{
-		.verb = "history",
-		.arguments = "NAME",
-		.summary = "what a parameter was",
-		.help = "The newest 60 samples of the history. Answers while the daemon is away, "
-			"too.\n\n"
-			"  fcmctl history floor3.om2.hv --since 2h --limit 500",
-		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.min_words = 1,
-		.max_words = 1,
-		.run = history_run,
 	},
 	{0},
 };

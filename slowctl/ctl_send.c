@@ -21,7 +21,7 @@
 #define COMMAND_S 120.0
 
 /* DONE, or what became of it, in one line. */
-static void render_outcome(struct writer *w, const json_t *c)
+void ctl_send_outcome(struct writer *w, const json_t *c)
 {
 	const char *state = value_string(c, "state", "?");
 	const char *detail = value_string(c, "detail", "");
@@ -48,11 +48,28 @@ static void render_outcome(struct writer *w, const json_t *c)
 	writer_newline(w);
 }
 
+/* --dry-run. */
+static void render_would(struct writer *w, const json_t *would)
+{
+	writer_text(w, WRITER_PLAIN, "%s%s", value_string(would, "text", "?"),
+		    value_true(would, "needs_yes") ? "; it is dangerous: needs --yes" : "");
+	writer_newline(w);
+}
+
 /* --no-wait: the number alone, for a script. */
 static void render_number(struct writer *w, const json_t *c)
 {
 	writer_text(w, WRITER_PLAIN, "%lld", value_integer(c, "command", 0));
 	writer_newline(w);
+}
+
+static void render_done(struct writer *w, const json_t *result)
+{
+	if (value_true(result, "dry_run")) {
+		render_would(w, result);
+	} else {
+		ctl_send_outcome(w, result);
+	}
 }
 
 static int exit_of_state(const char *state, bool wait)
@@ -70,15 +87,20 @@ static int exit_of_state(const char *state, bool wait)
 	return CTL_NOT;
 }
 
-static void new_client_id(char *buf, size_t size)
+uint64_t ctl_send_random(void)
 {
 	uint64_t random = 0;
 
-	/* Never fails for 8 bytes once the kernel is up; the pid alone would repeat. */
+	/* Never fails for 8 bytes once the kernel is up. */
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
 		random = 0;
 	}
-	snprintf(buf, size, "fcmctl-%ld-%016" PRIx64, (long)getpid(), random);
+	return random;
+}
+
+static void new_client_id(char *buf, size_t size)
+{
+	snprintf(buf, size, "fcmctl-%ld-%016" PRIx64, (long)getpid(), ctl_send_random());
 }
 
 /* What was typed, as a request for one parameter. `what` has the value already. */
@@ -95,6 +117,9 @@ static void fill_request(const struct ctl_args *args, json_t *what, const char *
 	}
 	if (ctl_given(args, CTL_FORCE)) {
 		json_object_set_new(what, "force", json_true());
+	}
+	if (ctl_given(args, CTL_DRY_RUN)) {
+		json_object_set_new(what, "dry_run", json_true());
 	}
 }
 
@@ -126,7 +151,8 @@ static int send_request(struct ctl *ctl, const char *op, json_t *what, const cha
 
 static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)
 {
-	bool wait = !ctl_given(args, CTL_NO_WAIT);
+	bool dry = ctl_given(args, CTL_DRY_RUN);
+	bool wait = !ctl_given(args, CTL_NO_WAIT) || dry;
 	char client_id[64];
 	char doing[256];
 	json_t *result = NULL;
@@ -146,8 +172,8 @@ static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op
 	code = send_request(ctl, op, what, doing_text(args, args->word[0], doing, sizeof(doing)),
 			    wait, &result);
 	if (code == CTL_DONE) {
-		writer_result(ctl->out, result, wait ? render_outcome : render_number);
-		code = exit_of_state(value_string(result, "state", ""), wait);
+		writer_result(ctl->out, result, wait ? render_done : render_number);
+		code = dry ? CTL_DONE : exit_of_state(value_string(result, "state", ""), wait);
 	}
 	json_decref(result);
 	return code;
@@ -218,7 +244,8 @@ static int ask_danger(struct ctl *ctl, const struct ctl_args *args, const json_t
 	size_t i;
 	const json_t *text;
 
-	if (json_array_size(dangerous) == 0 || ctl_given(args, CTL_YES)) {
+	if (json_array_size(dangerous) == 0 || ctl_given(args, CTL_YES) ||
+	    ctl_given(args, CTL_DRY_RUN)) {
 		return CTL_DONE;
 	}
 	ctl_remark("dangerous:");
@@ -241,8 +268,8 @@ static int ask_danger(struct ctl *ctl, const struct ctl_args *args, const json_t
 			json_array_size(dangerous));
 }
 
-/* The numbers are known at once, the end is not. */
-static void send_all(struct ctl *ctl, const char *op, struct one *all, size_t count, bool wait)
+/* The numbers are known at once, the end is not. A dry run has no other end. */
+static void send_all(struct ctl *ctl, const char *op, struct one *all, size_t count, bool tell)
 {
 	bool broken = false;
 
@@ -257,8 +284,9 @@ static void send_all(struct ctl *ctl, const char *op, struct one *all, size_t co
 			send_request(ctl, op, json_copy(all[i].what), all[i].doing, false, &result);
 		all[i].sent = all[i].code == CTL_DONE;
 		broken = all[i].code == CTL_UNKNOWN;
-		if (all[i].sent && !wait) {
-			writer_result(ctl->out, result, render_number);
+		if (all[i].sent && tell) {
+			writer_result(ctl->out, result,
+				      value_true(result, "dry_run") ? render_would : render_number);
 		}
 		json_decref(result);
 	}
@@ -282,15 +310,15 @@ static void wait_for_all(struct ctl *ctl, const char *op, struct one *all, size_
 			send_request(ctl, op, json_copy(all[i].what), all[i].doing, true, &result);
 		left = ctl_interrupted() || ctl->client == NULL;
 		if (all[i].code == CTL_DONE) {
-			writer_result(ctl->out, result, render_outcome);
+			writer_result(ctl->out, result, ctl_send_outcome);
 			all[i].code = exit_of_state(value_string(result, "state", ""), true);
 		}
 		json_decref(result);
 	}
 }
 
-/* The worst of their exit codes; a person gets a line that counts them. */
-static int sum_up(struct ctl *ctl, const struct one *all, size_t count, bool wait)
+/* The worst of their exit codes; a person gets a line that counts them, `done` is what they are then. */
+static int sum_up(struct ctl *ctl, const struct one *all, size_t count, const char *done)
 {
 	size_t of[CTL_UNKNOWN + 1] = {0};
 	size_t unsent = 0;
@@ -304,11 +332,11 @@ static int sum_up(struct ctl *ctl, const struct one *all, size_t count, bool wai
 	if (unsent > 1) { /* of the first of them it is not known */
 		ctl_remark("%zu of them were not sent any more", unsent - 1);
 	}
-	if (!ctl->json && wait) {
+	if (!ctl->json && done != NULL) {
 		struct writer *w = ctl->out;
 
-		writer_text(w, worst == CTL_DONE ? WRITER_GOOD : WRITER_BAD, "%zu of %zu done",
-			    of[CTL_DONE], count);
+		writer_text(w, worst == CTL_DONE ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
+			    of[CTL_DONE], count, done);
 		if (of[CTL_NOT] + of[CTL_USAGE] > 0) {
 			writer_text(w, WRITER_PLAIN, ", %zu refused or failed",
 				    of[CTL_NOT] + of[CTL_USAGE]);
@@ -326,7 +354,8 @@ static int sum_up(struct ctl *ctl, const struct one *all, size_t count, bool wai
 static int send_each(struct ctl *ctl, const struct ctl_args *args, const char *op,
 		     const json_t *what, const json_t *names, bool dangerous)
 {
-	bool wait = !ctl_given(args, CTL_NO_WAIT);
+	bool dry = ctl_given(args, CTL_DRY_RUN);
+	bool wait = !ctl_given(args, CTL_NO_WAIT) && !dry;
 	size_t count = json_array_size(names);
 	struct one *all = calloc(count, sizeof(*all));
 	int code;
@@ -341,16 +370,19 @@ static int send_each(struct ctl *ctl, const struct ctl_args *args, const char *o
 		all[i].name = json_string_value(json_array_get(names, i));
 		all[i].what = json_copy((json_t *)what);
 		fill_request(args, all[i].what, all[i].name, client_id);
-		if (dangerous) { /* it was asked */
+		if (dangerous && !dry) { /* it was asked */
 			json_object_set_new(all[i].what, "yes", json_true());
 		}
 		doing_text(args, all[i].name, all[i].doing, sizeof(all[i].doing));
 	}
-	send_all(ctl, op, all, count, wait);
+	send_all(ctl, op, all, count, !wait);
 	if (wait) {
 		wait_for_all(ctl, op, all, count);
 	}
-	code = sum_up(ctl, all, count, wait);
+	code = sum_up(ctl, all, count,
+		      dry    ? "would be done; nothing was sent"
+		      : wait ? "done"
+			     : NULL);
 	for (size_t i = 0; i < count; i++) {
 		json_decref(all[i].what);
 	}

@@ -12,4 +12,9 @@
  */
 int ctl_send(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what);
 
+/* A command's end in one line: what, from, to, state, time taken. */
+void ctl_send_outcome(struct writer *w, const json_t *command);
+/* A number that nobody else has. */
+uint64_t ctl_send_random(void);
+
 #endif

@@ -33,11 +33,13 @@ static void render_head(struct writer *w, const json_t *s)
 static void render_reason(struct writer *w, const json_t *reason, double now)
 {
 	const char *severity = value_string(reason, "severity", "red");
+	bool paused = ctl_alarm_paused(reason);
+	char dealt[400];
 	double since = value_number(reason, "since");
 	char when[32];
 	char span[32];
 
-	writer_text(w, value_style(severity), "  %-9s", severity);
+	writer_text(w, paused ? WRITER_DIM : value_style(severity), "  %-9s", severity);
 	writer_text(w, WRITER_BOLD, "%s", value_string(reason, "object", ""));
 	writer_text(w, WRITER_PLAIN, "  %s", value_string(reason, "code", ""));
 	if (isfinite(since)) {
@@ -46,9 +48,20 @@ static void render_reason(struct writer *w, const json_t *reason, double now)
 			    ctl_span_text(now - since, span, sizeof(span)));
 	}
 	writer_newline(w);
+	if (*ctl_alarm_dealt(reason, dealt, sizeof(dealt)) != '\0') {
+		writer_paragraph(w, 11, WRITER_DIM, "%s", dealt);
+	}
 	writer_paragraph(w, 11, WRITER_PLAIN, "%s", value_string(reason, "text", ""));
 	if (*value_string(reason, "action", "") != '\0') {
 		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(reason, "action", ""));
+	}
+}
+
+/* ", 1 acknowledged" */
+static void render_count(struct writer *w, size_t count, const char *word)
+{
+	if (count > 0) {
+		writer_text(w, WRITER_PLAIN, ", %zu %s", count, word);
 	}
 }
 
@@ -56,12 +69,21 @@ static void render_reasons(struct writer *w, const json_t *s)
 {
 	const json_t *reasons = value_at(s, "reasons");
 	const char *state = value_string(s, "state", "unknown");
-	size_t red = 0;
+	size_t red = 0, warnings = 0, paused = 0, seen = 0;
 	size_t i;
 	const json_t *reason;
 
 	json_array_foreach (reasons, i, reason) {
-		red += strcmp(value_string(reason, "severity", "red"), "red") == 0;
+		if (ctl_alarm_paused(reason)) {
+			paused++;
+			continue;
+		}
+		seen += json_is_object(value_at(reason, "acknowledged"));
+		if (strcmp(value_string(reason, "severity", "red"), "red") == 0) {
+			red++;
+		} else {
+			warnings++;
+		}
 	}
 	if (strcmp(state, "well") == 0) {
 		writer_text(w, WRITER_GOOD, "WELL");
@@ -69,9 +91,10 @@ static void render_reasons(struct writer *w, const json_t *s)
 		writer_text(w, WRITER_BAD, "%s", strcmp(state, "red") == 0 ? "RED" : state);
 	}
 	if (json_array_size(reasons) > 0) {
-		writer_text(w, WRITER_PLAIN, "  %zu red, %zu warning%s", red,
-			    json_array_size(reasons) - red,
-			    json_array_size(reasons) - red == 1 ? "" : "s");
+		writer_text(w, WRITER_PLAIN, "  %zu red, %zu warning%s", red, warnings,
+			    warnings == 1 ? "" : "s");
+		render_count(w, seen, "acknowledged");
+		render_count(w, paused, "paused");
 	}
 	writer_newline(w);
 	json_array_foreach (reasons, i, reason) {
@@ -154,6 +177,25 @@ static void render_store(struct writer *w, const json_t *s)
 		    "%lld unknown",
 		    value_integer(s, "store.queued", 0), lag, tick,
 		    value_integer(s, "commands.open", 0), value_integer(s, "commands.unknown", 0));
+	writer_newline(w);
+}
+
+/* Only where control is on the network. */
+static void render_network(struct writer *w, const json_t *s)
+{
+	const json_t *n = value_at(s, "control.network");
+	long long role = value_integer(s, "control.refused_role", 0);
+
+	if (!json_is_object(n)) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "network   ");
+	writer_text(w, WRITER_PLAIN,
+		    "control at %s: %lld keys, %lld connected; refused: %lld connections, "
+		    "%lld requests by role, %lld by rate; %lld bad messages",
+		    value_string(n, "endpoint", "?"), value_integer(n, "keys", 0),
+		    value_integer(n, "connections", 0), value_integer(n, "refused", 0), role,
+		    value_integer(n, "refused_rate", 0), value_integer(n, "bad_messages", 0));
 	writer_newline(w);
 }
 
@@ -241,6 +283,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_run(w, value_at(s, "run"));
 	render_recording(w, value_at(s, "recording"));
 	render_store(w, s);
+	render_network(w, s);
 	writer_newline(w);
 	render_links(w, s);
 	writer_newline(w);

@@ -381,8 +381,7 @@ static int parse_stream(const char *text)
 	return strcmp(text, "all") == 0 ? -1 : -EINVAL;
 }
 
-/* Where the daemon binds is not always where one connects. */
-static void connect_address(const char *bound, char *buf, size_t size)
+void ctl_connect_address(const char *bound, char *buf, size_t size)
 {
 	static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
 
@@ -428,7 +427,7 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 	if (code != CTL_DONE) {
 		return code;
 	}
-	connect_address(value_string(info, "monitor_endpoint", ""), endpoint, sizeof(endpoint));
+	ctl_connect_address(value_string(info, "monitor_endpoint", ""), endpoint, sizeof(endpoint));
 	json_decref(info);
 	if (*endpoint == '\0') {
 		return ctl_fail(ctl, CTL_NOT, "refused",

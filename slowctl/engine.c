@@ -256,6 +256,23 @@ void engine_shore(struct engine *e, struct param *p, double value, struct engine
 
 /* ------------------------------------------------------------------ recovery */
 
+void engine_journal_lost(struct engine *e, int result)
+{
+	e->journal_lost = true;
+	e->journal_error = result;
+}
+
+/* What was reserved may not stand in this file. */
+void engine_journal_found(struct engine *e)
+{
+	e->journal_lost = false;
+	e->journal_error = 0;
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		e->links[i].reserved_until = 0;
+		e->links[i].reserve_again = 0;
+	}
+}
+
 void engine_recover_id(struct engine *e, uint64_t last_id)
 {
 	if (last_id > e->last_id) {
@@ -315,6 +332,8 @@ static void open_add(struct engine *e, struct command *c)
 	TAILQ_INSERT_TAIL(&l->open, c, next);
 	l->open_count++;
 	e->open_count++;
+	e->urgent_count += c->urgent;
+	l->urgent_count += c->urgent;
 	if (!e->writers[c->param->number]) {
 		e->writers[c->param->number] = c;
 	}
@@ -353,11 +372,15 @@ static void recover_ended(struct engine *e, struct command *c, const struct engi
 
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now)
 {
+	struct engine_command_view view;
 	struct param *p = NULL;
 	struct command *c;
 	struct link *l;
 
 	engine_recover_id(e, j->id);
+	if (engine_command(e, j->id, &view)) {
+		return 0;
+	}
 	if (params_find(e->params, j->parameter, &p, NULL) < 0 || !p->floor) {
 		if (!j->ended) {
 			orphan_end(e, j, now);
@@ -387,7 +410,9 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	}
 	c->recovered = c->journaled = true;
 	c->later = j->later;
+	c->job = j->job;
 	c->want = WANT_QUERY;
+	c->urgent = !c->action && rules_safer(e, p, c->new_value);
 	open_add(e, c);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
 		     "the daemon was restarted when this was %.16s; asking the FCM", j->state);
@@ -447,49 +472,13 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 	return 1;
 }
 
-/* What the parameter itself says to the request. */
-static int check_param(const struct engine_request *q, const struct param *p,
-		       struct sc_error *error)
+static void row_int_if(struct row *r, bool known, int64_t value)
 {
-	if (!p->floor) {
-		return sc_fail(error, -EACCES, "read-only",
-			       "It is the shore's own: it can be read.", "%s cannot be set",
-			       p->name);
+	if (known) {
+		row_int(r, value);
+	} else {
+		row_null(r);
 	}
-	if (!q->action) {
-		return param_check_set(p, q->value, q->force, error);
-	}
-	if (p->kind->access != PARAM_ACTION) {
-		return sc_fail(error, -EINVAL, "no-action",
-			       p->kind->access == PARAM_RW ? "It takes a value: set it."
-							   : "It can be read only.",
-			       "%s is no action", p->name);
-	}
-	return 0;
-}
-
-/* Whether the link can carry anything to the floor the parameter belongs to. */
-static int check_link(const struct link *l, const struct param *p, struct sc_error *error)
-{
-	if (!l->locked) {
-		return sc_fail(error, -ENOLINK, "not-locked",
-			       "Look at the fibre and the floor's power: fcmctl link list; try "
-			       "again when it is up.",
-			       "%s: link %u is not locked; nothing was sent", p->name, l->number);
-	}
-	if (l->named_floor == 0xff) {
-		return sc_fail(error, -ENOLINK, "not-identified",
-			       "Wait for its first good frames: fcmctl link list.",
-			       "%s: the floor on link %u has not said who it is; nothing was sent",
-			       p->name, l->number);
-	}
-	if (!link_usable(l)) {
-		return sc_fail(error, -EXDEV, "swapped",
-			       "Put the fibres right, or correct the configuration ([links]).",
-			       "%s: link %u ends at tower %u floor %u; nothing was sent", p->name,
-			       l->number, l->named_tower, l->named_floor);
-	}
-	return 0;
 }
 
 /* The journal's row of a command; `state` REFUSED: it never became one. */
@@ -505,15 +494,11 @@ static void put_command_row(struct engine_out *o, const struct engine_request *q
 	row_text(r, c->client_id);
 	row_int(r, now.utc_ns);
 	row_text(r, q->who ? q->who : "unknown");
-	row_int(r, q->uid);
-	row_int(r, q->pid);
+	row_int_if(r, q->uid >= 0, q->uid);
+	row_int_if(r, q->pid >= 0, q->pid);
 	row_text(r, q->origin);
 	row_text(r, q->reason);
-	if (p->link >= 0) {
-		row_int(r, p->link);
-	} else {
-		row_null(r);
-	}
+	row_int_if(r, p->link >= 0, p->link);
 	row_int(r, p->tower);
 	row_int(r, p->floor);
 	row_text(r, p->name);
@@ -521,60 +506,62 @@ static void put_command_row(struct engine_out *o, const struct engine_request *q
 	row_real(r, c->old_value);
 	row_real(r, c->new_value);
 	row_text(r, p->kind->unit);
-	if (c->sequence) {
-		row_int(r, c->sequence);
-	} else {
-		row_null(r);
-	}
-	if (c->boot != BOOT_UNKNOWN) {
-		row_int(r, c->boot);
-	} else {
-		row_null(r);
-	}
+	row_int_if(r, c->sequence != 0, c->sequence);
+	row_int_if(r, c->boot != BOOT_UNKNOWN, c->boot);
 	row_text(r, command_state_name(state));
 	row_text(r, detail);
-	if (state_ends(state)) {
-		row_int(r, now.utc_ns);
-	} else {
-		row_null(r);
-	}
+	row_int_if(r, state_ends(state), now.utc_ns);
 }
 
 /* A refusal is written down too: who tried what. Without the client id, so that the same request may
  * be tried again when its cause is gone. */
 static void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
-			    const struct sc_error *error, struct engine_now now, uint64_t *ret_id)
+			    const char *text, struct engine_now now, uint64_t *ret_id)
 {
 	struct command c = {.param = p, .old_value = NAN, .new_value = q->action ? NAN : q->value};
-	struct engine_out *o = engine_out(e, ENGINE_STORE);
+	struct engine_out *o;
 
+	*ret_id = 0;
+	if (e->journal_lost) {
+		return; /* numbers come from it */
+	}
+	o = engine_out(e, ENGINE_STORE);
 	c.id = ++e->last_id;
 	if (p->has_value) {
 		c.old_value = p->value;
 	}
 	o->store.flags = 0;
-	put_command_row(o, q, &c, COMMAND_REFUSED, error->message, now);
+	put_command_row(o, q, &c, COMMAND_REFUSED, text, now);
 	e->by_state[COMMAND_REFUSED]++;
 	*ret_id = c.id;
 }
 
-static int check_room(struct engine *e, struct link *l, struct sc_error *error)
+static int check_journal(const struct engine *e, const struct param *p, struct sc_error *error)
 {
-	if (e->open_count >= e->config.commands_max) {
-		return sc_fail(error, -EAGAIN, "too-many",
-			       "Wait for some to end: fcmctl command list.",
-			       "%u commands are open already", e->open_count);
+	struct trouble t = journal_trouble(e->journal_error);
+
+	if (!e->journal_lost) {
+		return 0;
 	}
-	if (l->next_sequence > UINT32_MAX) {
-		return sc_fail(error, -EOVERFLOW, "sequences",
-			       "Tell the maintainer: this floor needs a new numbering.",
-			       "tower %u floor %u: all sequence numbers are used up", l->tower,
-			       l->floor);
-	}
-	return 0;
+	return sc_fail(error, -EIO, "journal", t.action,
+		       "%s: nothing was sent: the command journal in %s cannot be read: %s",
+		       p->name, e->config.journal, t.what);
 }
 
-static int take(struct engine *e, const struct engine_request *q, struct param *p,
+int engine_refuse(struct engine *e, const struct engine_request *q, const char *text,
+		  struct engine_now now, uint64_t *ret_id)
+{
+	struct param *p;
+	int r = params_find(e->params, q->parameter, &p, NULL);
+
+	if (r == 0) {
+		journal_refusal(e, q, p, text, now, ret_id);
+	}
+	return r;
+}
+
+/* `stops`: as in struct command. */
+static int take(struct engine *e, const struct engine_request *q, struct param *p, uint64_t stops,
 		struct engine_now now, uint64_t *ret_id, struct sc_error *error)
 {
 	struct link *l = &e->links[p->link];
@@ -586,9 +573,14 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
 	c->action = q->action;
+	c->force = q->force;
+	c->after = q->after;
+	c->job = q->job;
 	if (!q->action) {
 		c->raw = param_to_raw(p->kind, q->value);
 		c->new_value = param_from_raw(p->kind, c->raw);
+		c->urgent = stops || rules_safer(e, p, c->new_value);
+		c->stops = stops;
 	}
 	if (p->has_value) {
 		c->old_value = p->value;
@@ -615,6 +607,28 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	return 0;
 }
 
+int engine_check(struct engine *e, const struct engine_request *q, struct engine_now now,
+		 uint64_t *ret_id, struct sc_error *error)
+{
+	struct param *p = NULL;
+	int r = params_find(e->params, q->parameter, &p, error);
+
+	*ret_id = 0;
+	r = r == 0 ? check_journal(e, p, error) : r;
+	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
+	return r == 0 ? rules_check(e, q, p, now, error) : r;
+}
+
+uint64_t engine_next_id(const struct engine *e)
+{
+	return e->last_id + 1;
+}
+
+void engine_run(struct engine *e, uint32_t number)
+{
+	e->run = number;
+}
+
 int engine_submit(struct engine *e, const struct engine_request *q, struct engine_now now,
 		  uint64_t *ret_id, struct sc_error *error)
 {
@@ -628,22 +642,17 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 	if (r < 0) {
 		return r;
 	}
-	r = check_repeat(e, q, p, ret_id, error);
+	r = check_journal(e, p, error); /* not even a refusal has a number without it */
+	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
 	if (r != 0) {
 		return r;
 	}
-	r = check_param(q, p, error);
-	if (r == 0) {
-		r = check_link(&e->links[p->link], p, error);
-	}
-	if (r == 0) {
-		r = check_room(e, &e->links[p->link], error);
-	}
+	r = rules_check(e, q, p, now, error);
 	if (r < 0) {
-		journal_refusal(e, q, p, error, now, ret_id);
+		journal_refusal(e, q, p, error->message, now, ret_id);
 		return r;
 	}
-	return take(e, q, p, now, ret_id, error);
+	return take(e, q, p, 0, now, ret_id, error);
 }
 
 static struct command *find_open(const struct engine *e, uint64_t id)
@@ -660,12 +669,53 @@ static struct command *find_open(const struct engine *e, uint64_t id)
 	return NULL;
 }
 
-int engine_cancel(struct engine *e, uint64_t id, const char *who, struct engine_now now,
-		  struct sc_error *error)
+/* A set that was executed and whose value is on its way there. */
+static bool on_its_way(const struct command *c)
+{
+	return c->acked_ns && !c->action && c->param->kind->settle_by[0] && !isnan(c->readback);
+}
+
+/* Where a ramp is now: what was read last, and how far it has gone since. */
+static double ramp_now(struct engine *e, const struct command *c, struct engine_now now)
+{
+	const struct param *p = c->param;
+	const struct param *ramp = params_sibling(e->params, p, p->kind->settle_by);
+	double since_s = (double)(now.mono_ns - p->mono_ns) / 1e9;
+	double further = ramp && ramp->has_value ? ramp->value * since_s : 0;
+
+	if (c->new_value >= p->value) {
+		return fmin(p->value + further, c->new_value);
+	}
+	return fmax(p->value - further, c->new_value);
+}
+
+/* The value where it is becomes the set value, by a command of its own. */
+static int stop_ramp(struct engine *e, struct command *c, const struct engine_request *by,
+		     struct engine_now now, uint64_t *ret_stop, struct sc_error *error)
+{
+	struct engine_request q = *by;
+	char reason[80];
+	int r;
+
+	snprintf(reason, sizeof(reason), "stops command %llu", (unsigned long long)c->id);
+	q.parameter = c->param->name;
+	q.action = false;
+	q.value = ramp_now(e, c, now);
+	q.reason = reason;
+	q.client_id = NULL;
+	q.after = q.job = 0;
+	r = check_journal(e, c->param, error);
+	r = r == 0 ? rules_check_stop(e, c, q.value, error) : r;
+	return r < 0 ? r : take(e, &q, c->param, c->id, now, ret_stop, error);
+}
+
+int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
+		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error)
 {
 	struct command *c = find_open(e, id);
 	struct engine_command_view view;
 
+	*ret_stop = 0;
 	if (!c && engine_command(e, id, &view)) {
 		return sc_fail(error, -EALREADY, "ended", "", "command %llu has ended: %s",
 			       (unsigned long long)id, command_state_name(view.state));
@@ -674,12 +724,15 @@ int engine_cancel(struct engine *e, uint64_t id, const char *who, struct engine_
 		return sc_fail(error, -ENOENT, "no-such-command", "fcmctl command list shows them.",
 			       "there is no open command %llu", (unsigned long long)id);
 	}
+	if (on_its_way(c) && !c->job && !c->stops) {
+		return stop_ramp(e, c, by, now, ret_stop, error);
+	}
 	if (c->attempts > 0 || c->flying || c->recovered) {
 		return sc_fail(error, -EBUSY, "sent", "To undo it, set the old value.",
 			       "command %llu has been sent and cannot be taken back",
 			       (unsigned long long)id);
 	}
 	command_end(e, c, COMMAND_CANCELLED, "", now, "cancelled by %.60s before it was sent",
-		    who ? who : "unknown");
+		    by->who ? by->who : "unknown");
 	return 0;
 }

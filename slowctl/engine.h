@@ -18,7 +18,8 @@
  *  - UNKNOWN is an end only where nobody can tell any more (then an alarm says so); otherwise the engine
  *    goes on asking, also after a crash of the daemon or a boot of the FCM;
  *  - a floor with one write outstanding on a parameter takes no second one on it; others go in parallel up
- *    to a window; polling waits for commands, never the other way round.
+ *    to a window; polling waits for commands, never the other way round;
+ *  - what makes safer (HV down, power off) goes before all else, and ends older commands that it undoes.
  *
  * One thread (main). Time is given with every call. After any call, drain engine_next().
  */
@@ -77,6 +78,14 @@ void engine_destroy(struct engine *e);
 
 /* --- what the journal knows, before anything else --- */
 
+/* It cannot be read, for this reason (negative errno): until engine_journal_found() every request is refused
+ * and nothing is reserved. Numbers come from it; so an engine that has never known it sends nothing, not even a
+ * read. One that has goes on reading with what it had reserved. */
+void engine_journal_lost(struct engine *e, int result);
+/* It is known now, or lies in another file: all that it knows has been told by what follows. Sequences are
+ * reserved anew. */
+void engine_journal_found(struct engine *e);
+
 /* The largest command id there is. */
 void engine_recover_id(struct engine *e, uint64_t last_id);
 /* Sequences of this floor up to and including `reserved_until` may have been used. */
@@ -96,8 +105,9 @@ struct engine_journal {
 	uint64_t
 		later; /* commands of the same floor after it: how much the FCM may have forgotten */
 	int64_t time_ns;
+	uint64_t job; /* as of engine_request */
 };
-/* A command as the journal has it. Open ones are taken up and settled; ended ones (the last thousand
+/* A command as the journal has it; one that we know is left as it is. Open ones are taken up and settled; ended ones (the last thousand
  * or so) only make repeats of their client id harmless. -ENOENT: its parameter is no longer configured;
  * an open one is then ended as UNKNOWN by a row. */
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now);
@@ -108,10 +118,16 @@ struct engine_request {
 	const char *parameter; /* name, tower optional */
 	bool action;	       /* an action; otherwise a set of `value` */
 	double value;
-	bool force;			   /* beyond the soft limits */
+	bool force;			   /* beyond the soft limits, past the interlocks */
 	const char *who, *origin, *reason; /* name; "local", "curve:KEY"; free text or NULL */
 	int64_t uid, pid;		   /* -1 unknown */
 	const char *client_id;		   /* at most 63 bytes; NULL: none */
+	/* An open command of the same floor: this one leaves when that is done, and is cancelled when that ends
+	 * otherwise. What makes safer goes also when the FCM refused that as not possible now, if a read after it
+	 * shows that it is as safe already. 0: none */
+	uint64_t after;
+	uint64_t
+		job; /* what it is a part of: the number of the first command of a `safe`. 0: none */
 };
 
 /*
@@ -119,14 +135,35 @@ struct engine_request {
  * 1: a repeat: *ret_id is the command that this client id made before (open or ended).
  * Negative: refused, `error` says why, what to do; *ret_id is the journal's number of the refusal or 0.
  * -ENOENT no such parameter, -ENOTUNIQ, -EACCES read-only, -EINVAL, -ERANGE, -ENOLINK not locked, -EXDEV
- * another floor on the link, -EAGAIN too many open, -EOVERFLOW no sequences left. A journal that cannot be
- * written is told by ENGINE_PROGRESS: REFUSED, nothing was sent.
+ * another floor on the link, -EPERM an interlock, -EAGAIN too many open, -EOVERFLOW no sequences left. A journal
+ * that cannot be written is told by ENGINE_PROGRESS: REFUSED, nothing was sent.
  */
 int engine_submit(struct engine *e, const struct engine_request *request, struct engine_now now,
 		  uint64_t *ret_id, struct sc_error *error);
-/* Take back a command that has not been sent. -ENOENT, -EALREADY (ended), -EBUSY (sent). */
-int engine_cancel(struct engine *e, uint64_t id, const char *who, struct engine_now now,
-		  struct sc_error *error);
+/* The number that the next command or refusal will have. */
+uint64_t engine_next_id(const struct engine *e);
+/* Somebody may not do it (`text` says why): into the journal as refused, nothing else. 0 and the journal's
+ * number; negative: no such parameter, as of engine_submit(). */
+int engine_refuse(struct engine *e, const struct engine_request *request, const char *text,
+		  struct engine_now now, uint64_t *ret_id);
+/*
+ * Whether engine_submit() would take it now: the same checks, the same results (0, 1 with *ret_id, negative with
+ * `error`), and nothing happens, but that what an interlock wants to know is polled soon. *ret_id is 0 but for a
+ * repeat: this refusal is not journaled.
+ */
+int engine_check(struct engine *e, const struct engine_request *request, struct engine_now now,
+		 uint64_t *ret_id, struct sc_error *error);
+/*
+ * Take back a command that has not been sent; or stop a ramp that is on its way: *ret_stop is then the command
+ * that holds the value where it is, and `id` ends CANCELLED when that is in the journal; else it is 0. `by`: who,
+ * origin, uid, pid. -ENOENT, -EALREADY (ended), -EBUSY (sent, and no ramp; part of making safe; or a safer one
+ * takes over already); a ramp's stop also as engine_submit().
+ */
+int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
+		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error);
+
+/* The run under way, 0: none. Meanwhile what is dangerous is refused without force, unless it makes safer. */
+void engine_run(struct engine *e, uint32_t number);
 
 /* --- events --- */
 
@@ -226,8 +263,10 @@ void engine_counters(const struct engine *e, struct engine_counters *ret_counter
 /* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
  * Calls fn for each; returns how many. */
 struct engine_reason {
-	const char *code; /* "unknown-command", "stale", "alarm", "swapped", "mute", "journal" */
-	bool red;	  /* else yellow */
+	const char *
+		code; /* "unknown-command", "safe-cut", "stale", "alarm", "swapped", "mute", "journal" */
+	bool red;   /* else yellow */
+	bool latch; /* it stays until somebody has acknowledged it */
 	char object[PARAM_NAME_MAX];
 	char text[320];
 	char action[240];

@@ -26,6 +26,26 @@
 	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
 #define HINT_MUTE "Look at the link and the floor: fcmctl link list. The daemon goes on asking."
 
+/* What waited for its end may go, or will be ended by rules_follow(), as what was to stop it. */
+static void release_followers(struct link *l, const struct command *c)
+{
+	struct command *d;
+
+	TAILQ_FOREACH (d, &l->open, next) {
+		if (d->after == c->id) {
+			bool look = d->urgent && c->refused == WORD_REFUSED;
+
+			d->after = 0;
+			d->look_first = look ? c->id : 0;
+			d->after_failed = c->state == COMMAND_DONE || look ? 0 : c->id;
+			d->after_state = c->state;
+		} else if (d->stops == c->id && !d->holds) {
+			d->after_failed = c->id;
+			d->after_state = c->state;
+		}
+	}
+}
+
 static void put_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
 			   struct engine_now now)
 {
@@ -99,11 +119,14 @@ static void unlock(struct engine *e, struct command *c)
 	}
 }
 
-static void land(struct engine *e, struct command *c)
+void command_land(struct engine *e, struct command *c)
 {
+	struct link *l = engine_link_of(e, c);
+
 	if (c->flying) {
 		c->flying = false;
-		engine_link_of(e, c)->flights--;
+		l->flights--;
+		l->urgent_flights -= c->urgent;
 	}
 }
 
@@ -132,7 +155,7 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	vsnprintf(c->detail, sizeof(c->detail), format, args);
 	va_end(args);
 	snprintf(c->hint, sizeof(c->hint), "%s", hint);
-	land(e, c);
+	command_land(e, c);
 	c->state = state;
 	c->ended = true;
 	c->alarm = state == COMMAND_UNKNOWN;
@@ -146,7 +169,10 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	TAILQ_REMOVE(&l->open, c, next);
 	l->open_count--;
 	e->open_count--;
+	e->urgent_count -= c->urgent;
+	l->urgent_count -= c->urgent;
 	e->by_state[state]++;
+	release_followers(l, c);
 	unlock(e, c);
 	if (c->attempts > 0 || c->recovered) {
 		refresh_module(e, c, now);
@@ -211,12 +237,21 @@ static void look_at_see(struct engine *e, struct command *c, struct engine_now n
 	}
 }
 
+/* It has left at least once, whatever a predecessor that was killed could still write down: who sees only the
+ * journal must not take it for never sent. */
+static void has_left(struct command *c)
+{
+	c->attempts = c->attempts > 0 ? c->attempts : 1;
+}
+
 static void acked(struct engine *e, struct command *c, int32_t value, const char *how,
 		  struct engine_now now)
 {
 	struct param *p = c->param;
 
+	has_left(c);
 	look_at_see(e, c, now);
+	c->ramp_from = p->has_value ? p->value : NAN;
 	if (c->action) {
 		c->wanted_count = (uint32_t)value;
 	} else {
@@ -274,6 +309,7 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 {
 	const struct param *q;
 
+	has_left(c);
 	if (w->status == WORD_OK) {
 		acked(e, c, w->value, how, now);
 		return;
@@ -285,6 +321,7 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 		c->not_before = now.mono_ns;
 		return;
 	}
+	c->refused = w->status;
 	q = kept_off_by(e, c, 0);
 	if (q && w->status == WORD_REFUSED) {
 		command_end(e, c, COMMAND_REFUSED,
@@ -442,13 +479,31 @@ static void disagrees(struct engine *e, struct command *c, struct engine_now now
 		    (double)(now.mono_ns - c->acked_ns) / 1e9, see);
 }
 
+/* ", 57 % of the way, about 6 s to go"; of what does not ramp nothing. Returns buf. */
+static const char *ramp_text(struct engine *e, const struct command *c, char *buf, size_t size)
+{
+	const struct param *p = c->param;
+	const struct param *ramp =
+		p->kind->settle_by[0] ? params_sibling(e->params, p, p->kind->settle_by) : NULL;
+	double all = c->new_value - c->ramp_from, left = c->new_value - p->value;
+
+	buf[0] = 0;
+	if (!ramp || !ramp->has_value || ramp->value <= 0 || !(fabs(all) > p->kind->tolerance)) {
+		return buf;
+	}
+	snprintf(buf, size, ", %.0f %% of the way, about %.0f s to go",
+		 100 * fmin(fmax(1 - left / all, 0), 1), ceil(fabs(left) / ramp->value));
+	return buf;
+}
+
 static void readback_value(struct engine *e, struct command *c, int32_t raw, struct engine_now now)
 {
 	struct param *p = c->param;
-	char text[32];
+	char text[32], way[64];
 
 	param_put_raw(p, raw, now.utc_ns, now.mono_ns);
 	c->readback = p->value;
+	c->ramp_from = isnan(c->ramp_from) ? p->value : c->ramp_from;
 	if (p->kind->readback_reg == p->kind->reg) {
 		p->setpoint = p->value;
 		p->has_setpoint = true;
@@ -471,8 +526,9 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 		return;
 	}
 	read_again(c, now);
-	snprintf(c->detail, sizeof(c->detail), "read-back %s %s",
-		 param_format(p, p->value, text, sizeof(text)), p->kind->unit);
+	snprintf(c->detail, sizeof(c->detail), "read-back %s %s%s",
+		 param_format(p, p->value, text, sizeof(text)), p->kind->unit,
+		 ramp_text(e, c, way, sizeof(way)));
 	command_announce(e, c, NULL);
 }
 
@@ -544,6 +600,20 @@ void command_readback(struct engine *e, struct command *c, const struct word *w,
 	}
 }
 
+/* The FCM refuses the HV of a module that is off. It refuses it for other reasons too, and then the power is not cut
+ * under it. */
+void command_look_reply(struct command *c, const struct word *w, struct engine_now now)
+{
+	c->queries = 0;
+	if (w->status == WORD_OK && w->value == c->raw) {
+		c->want = WANT_COMMAND;
+		c->not_before = now.mono_ns;
+	} else {
+		c->after_failed = c->look_first;
+	}
+	c->look_first = 0;
+}
+
 /* ------------------------------------------------------------------ silence, boots, dark links */
 
 /* It has asked often enough for an operator to know. */
@@ -556,14 +626,15 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 	c->alarm = true;
 	snprintf(c->hint, sizeof(c->hint), "%s", HINT_MUTE);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
-		     c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
+		     c->look_first ? "not sent yet: its value has to be read first"
+		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
 			     ? "acknowledged, but whether it is complete is not known yet"
 			     : "whether it was executed is not known yet");
 }
 
 void command_timeout(struct engine *e, struct command *c, struct engine_now now)
 {
-	land(e, c);
+	command_land(e, c);
 	c->want = c->flight;
 	c->not_before = now.mono_ns;
 	if (c->flight == WANT_COMMAND) {
@@ -604,7 +675,7 @@ void command_stranded(struct engine *e, struct command *c, struct engine_now now
 /* The TX ring did not take its word: it has certainly not left. */
 void command_not_sent(struct engine *e, struct command *c, int result, struct engine_now now)
 {
-	land(e, c);
+	command_land(e, c);
 	c->want = c->flight;
 	c->not_before = now.mono_ns + (result == -EAGAIN ? 2 * MS : 50 * MS);
 	if (c->flight != WANT_COMMAND) {

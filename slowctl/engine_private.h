@@ -4,6 +4,7 @@
  *
  *   engine.c          create, recover, submit, cancel; the outputs
  *   engine_command.c  what becomes of a command: transitions, outcomes, settling
+ *   engine_rules.c    which request is taken: limits, link, interlocks
  *   engine_words.c    words: which leaves next, what came back, what did not; polling
  *   engine_view.c     views and reasons
  *
@@ -32,6 +33,7 @@
 enum purpose {
 	WANT_NOTHING,
 	WANT_COMMAND,  /* send the command's own word */
+	WANT_LOOK,     /* read the value before that: it is sent only when it stands already */
 	WANT_QUERY,    /* ask for its outcome */
 	WANT_SETTING,  /* read the register it writes: the FCM has forgotten the outcome */
 	WANT_READBACK, /* read the value, or the counter that proves it */
@@ -43,6 +45,9 @@ struct command {
 	char *client_id; /* NULL: none */
 	struct param *param;
 	bool action, recovered;
+	bool way_made; /* urgent: what had not been sent before it is ended */
+	bool force;    /* past soft limits and interlocks */
+	bool urgent;   /* makes safer: goes first, whatever is full */
 	double old_value, new_value;
 	int32_t raw; /* of new_value */
 	uint32_t sequence, boot, attempts, queries;
@@ -52,6 +57,15 @@ struct command {
 	char detail[320], hint[240];
 	int64_t time_ns, changed_ns;
 
+	uint64_t job;
+	uint64_t stops;			/* ends this command, a ramp, where it is; 0: none */
+	bool holds;			/* it has ended that */
+	uint64_t after;			/* waits for the end of this command; 0: for none */
+	uint64_t after_failed;		/* that command has ended, but not as it had to; 0: no */
+	enum command_state after_state; /* as this */
+	uint64_t look_first; /* the FCM refused that: it goes only when not needed; 0: no */
+	uint8_t refused;     /* by the FCM, with this status; WORD_OK: not */
+
 	uint64_t row_cookie, submitted_ns;
 	bool journaled; /* its row is stored: its word may leave */
 	bool unwritten; /* the journal did not take its row */
@@ -59,7 +73,8 @@ struct command {
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
 	uint64_t settle_until, acked_ns;
-	bool was_off; /* its `see` was on when it was acknowledged: no read-back will come */
+	double ramp_from; /* the value when it was acknowledged */
+	bool was_off;	  /* its `see` was on when it was acknowledged: no read-back will come */
 	uint64_t read_pause_ns;
 	uint32_t wanted_count; /* action: the counter that proves it, when done */
 	double readback;
@@ -95,7 +110,7 @@ struct link {
 	uint64_t sent_writes;		   /* words of commands that have left */
 	uint64_t down_since, usable_since; /* monotonic; 0: not down, not usable */
 	struct command_list open;
-	unsigned open_count, flights;
+	unsigned open_count, urgent_count, flights, urgent_flights; /* urgent ones are among all */
 	struct poll polls[POLL_SLOTS];
 	unsigned polls_flying;
 	unsigned first_param, params; /* its floor's stretch of the table */
@@ -118,13 +133,15 @@ struct engine {
 	uint64_t *next_setting_ns; /* by parameter number: when to poll its set value */
 	struct command_list recent;
 	struct command_list ending; /* ended, the journal has not said so yet */
-	unsigned recent_count, open_count;
+	uint32_t run;		    /* under way; 0: none */
+	unsigned recent_count, open_count, urgent_count; /* urgent ones are among the open */
 	uint64_t last_id, last_cookie;
 	STAILQ_HEAD(, output) outputs;
 	struct output *current;
 	uint64_t lost_outputs;	 /* out of memory */
 	struct engine_out scrap; /* what they are written to */
 	int journal_error;	 /* of the last refused row; 0: well */
+	bool journal_lost;	 /* nothing of it is known */
 	uint64_t by_state[COMMAND_UNKNOWN + 1];
 };
 
@@ -148,6 +165,8 @@ __attribute__((format(printf, 6, 7))) void command_end(struct engine *e, struct 
 						       struct engine_now now, const char *format,
 						       ...);
 void command_announce(struct engine *e, struct command *c, const char *note);
+/* Its word is no longer in flight. */
+void command_land(struct engine *e, struct command *c);
 /* What the FCM made of it, told by a reply to its word or to a QUERY. */
 void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
 		     struct engine_now now);
@@ -157,11 +176,29 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 			   struct engine_now now);
 void command_readback(struct engine *e, struct command *c, const struct word *w,
 		      struct engine_now now);
+void command_look_reply(struct command *c, const struct word *w, struct engine_now now);
 void command_timeout(struct engine *e, struct command *c, struct engine_now now);
 void command_not_sent(struct engine *e, struct command *c, int result, struct engine_now now);
 void command_booted(struct engine *e, struct command *c, struct engine_now now);
 /* Its link has been unusable for a while. */
 void command_stranded(struct engine *e, struct command *c, struct engine_now now);
+
+/* engine_rules.c */
+/* Whether the request may be taken; engine_submit()'s errors. */
+int rules_check(struct engine *e, const struct engine_request *q, const struct param *p,
+		struct engine_now now, struct sc_error *error);
+/* Whether `value` is nearer to the parameter's safest one than all that it is and is to become, or is that. */
+bool rules_safer(struct engine *e, const struct param *p, double value);
+/* Whether the ramp may be held at `value`, by a command that is to stop it. -EBUSY: a safer one takes over; else as
+ * engine_submit(). */
+int rules_check_stop(struct engine *e, const struct command *ramp, double value,
+		     struct sc_error *error);
+/* Whether a command that has waited may still be sent; else it is ended as refused. */
+bool rules_still(struct engine *e, struct command *c, struct engine_now now);
+/* End what waited for commands that have not ended as they had to. */
+void rules_follow(struct engine *e, struct link *l, struct engine_now now);
+/* End what stands in the way of the link's urgent commands, where that is certain to do no harm. */
+void rules_make_way(struct engine *e, struct link *l, struct engine_now now);
 
 /* engine_view.c */
 /* What the store's refusal means, and what to do about it. */
@@ -175,6 +212,13 @@ bool link_usable(const struct link *l);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
 /* Whether a reservation is due, once reserve_again is past. */
 bool link_wants_sequences(const struct engine *e, const struct link *l);
+
+/* Whether one more word of this command may be in flight: urgent ones have a window of their own. */
+static inline bool window_free(const struct engine *e, const struct link *l,
+			       const struct command *c)
+{
+	return (c->urgent ? l->urgent_flights : l->flights - l->urgent_flights) < e->config.window;
+}
 
 static inline bool state_ends(enum command_state state)
 {

@@ -118,8 +118,12 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 	TAILQ_FOREACH (c, &l->open, next) {
 		if (c->flying) {
 			earlier(due, c->deadline);
-		} else if (c->want != WANT_NOTHING && link_usable(l) &&
-			   l->flights < e->config.window && e->writers[c->param->number] == c) {
+		} else if (c->after_failed) {
+			earlier(due, 0);
+		} else if (c->after) {
+			continue;
+		} else if (c->want != WANT_NOTHING && link_usable(l) && window_free(e, l, c) &&
+			   e->writers[c->param->number] == c) {
 			earlier(due, c->not_before);
 		}
 	}
@@ -239,35 +243,74 @@ static void unknown_commands(struct engine *e, struct reasons *r)
 	}
 }
 
-static void alarmed_values(struct engine *e, struct engine_now now, struct reasons *r)
+/* What a daemon before us was to make safe, and had not: until a later command on it is done. */
+static void safe_cut(struct engine *e, struct reasons *r)
+{
+	struct engine_reason reason = {.code = "safe-cut", .red = true, .object = "safe"};
+	const struct command *c, *first = NULL;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (c, &e->recent, next) {
+		if (c->job && c->recovered && c->state != COMMAND_DONE && !superseded(e, c)) {
+			first = first ? first : c;
+			count++;
+		}
+	}
+	if (count == 0) {
+		return;
+	}
+	snprintf(reason.text, sizeof(reason.text),
+		 "safe %llu was cut off by the daemon's end: %u of its commands were not done, %s "
+		 "among them",
+		 (unsigned long long)first->job, count, first->param->name);
+	snprintf(reason.action, sizeof(reason.action),
+		 "If it is still wanted: fcmctl safe. If not, set what it left undone as you want "
+		 "it: fcmctl command list shows it.");
+	give(r, &reason);
+}
+
+/* "floor3.fcm.temperature is 41.2 degC, above 40.0 (not read for 12 s)" */
+static void limits_text(const struct param *p, enum limits_level level, struct engine_now now,
+			char *text, size_t size)
+{
+	const struct limits *l = &p->kind->limits;
+	double passed = limits_passed(l, level, p->value);
+	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
+	bool inside = low ? p->value >= passed : p->value <= passed;
+	char v[32], limit[32];
+	size_t used;
+
+	param_format(p, p->value, v, sizeof(v));
+	if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
+		snprintf(text, size, "%s is %s: %s", p->name, v, p->kind->description);
+	} else {
+		snprintf(text, size, "%s is %s %s, %s %s", p->name, v, p->kind->unit,
+			 inside ? "not yet well inside"
+			 : low	? "below"
+				: "above",
+			 param_format(p, passed, limit, sizeof(limit)));
+	}
+	used = strlen(text);
+	if (param_quality(p, now.mono_ns) == PARAM_STALE && used < size) {
+		snprintf(text + used, size - used, " (not read for %.0f s)",
+			 param_age_s(p, now.mono_ns));
+	}
+}
+
+static void values_beyond_limits(struct engine *e, struct engine_now now, struct reasons *r)
 {
 	for (unsigned i = 0; i < params_count(e->params); i++) {
 		const struct param *p = params_at(e->params, i);
-		struct engine_reason reason = {.code = "alarm", .red = true};
-		char v[32], limit[32];
-		bool low;
+		enum limits_level level = param_level(p, now.mono_ns);
+		struct engine_reason reason = {.code = "alarm"};
 
-		if (!param_alarmed(p, now.mono_ns)) {
+		if (level == LEVEL_NORMAL) {
 			continue;
 		}
-		low = p->value < p->kind->alarm_min;
+		reason.red = level == LEVEL_ALARM;
+		reason.latch = p->kind->latch;
 		snprintf(reason.object, sizeof(reason.object), "%s", p->name);
-		if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
-			snprintf(reason.text, sizeof(reason.text), "%s is %s: %s", p->name,
-				 param_format(p, p->value, v, sizeof(v)), p->kind->description);
-		} else {
-			snprintf(reason.text, sizeof(reason.text), "%s is %s %s, %s %s", p->name,
-				 param_format(p, p->value, v, sizeof(v)), p->kind->unit,
-				 low ? "below" : "above",
-				 param_format(p, low ? p->kind->alarm_min : p->kind->alarm_max,
-					      limit, sizeof(limit)));
-		}
-		if (param_quality(p, now.mono_ns) == PARAM_STALE) {
-			size_t used = strlen(reason.text);
-
-			snprintf(reason.text + used, sizeof(reason.text) - used,
-				 " (not read for %.0f s)", param_age_s(p, now.mono_ns));
-		}
+		limits_text(p, level, now, reason.text, sizeof(reason.text));
 		snprintf(reason.action, sizeof(reason.action), "%s", p->kind->on_alarm);
 		give(r, &reason);
 	}
@@ -372,7 +415,7 @@ struct trouble journal_trouble(int result)
 		{-EBUSY, {"another program holds it", "End what writes to it: fuser -v FILE."}},
 		{-EUCLEAN,
 		 {"it is damaged",
-		  "Stop the daemon, move the file away (with its -wal and -shm), start it."}},
+		  "Put a good copy in its place, or move it away (with its -wal and -shm)."}},
 		{-EIO, {"the disk fails", "Look at the disk: dmesg, smartctl."}},
 		{-ENOBUFS, {"too many rows wait for a slow disk", "Is the disk slow? iostat."}},
 	};
@@ -409,6 +452,7 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 	char object[PARAM_NAME_MAX];
 
 	unknown_commands(e, &r);
+	safe_cut(e, &r);
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		struct link *l = &e->links[i];
 
@@ -421,7 +465,7 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 		shore += l->params;
 	}
 	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", now, &r);
-	alarmed_values(e, now, &r);
+	values_beyond_limits(e, now, &r);
 	journal_reason(e, &r);
 	return r.count;
 }

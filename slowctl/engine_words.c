@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Words: which one leaves next on a link, what has come back, what has not. Commands go first, up to
- * their window, oldest first and one at a time on a parameter; polling takes places that are left, so
- * that all replies of a round fit in one upstream frame. See engine_private.h.
+ * Words: which one leaves next on a link, what has come back, what has not. Urgent commands go first, then
+ * the others, each up to a window of their own, oldest first and one at a time on a parameter; polling takes
+ * places that are left, so that all replies of a round fit in one upstream frame. See engine_private.h.
  */
 #include "slowctl/engine_private.h"
 
@@ -25,8 +25,8 @@ bool link_usable(const struct link *l)
  * command may come for hours. */
 bool link_wants_sequences(const struct engine *e, const struct link *l)
 {
-	return l->configured && !l->reserve_cookie && l->reserved_until != UINT32_MAX &&
-	       l->next_sequence <= UINT32_MAX &&
+	return l->configured && !e->journal_lost && !l->reserve_cookie &&
+	       l->reserved_until != UINT32_MAX && l->next_sequence <= UINT32_MAX &&
 	       (e->journal_error ||
 		l->next_sequence + e->config.sequence_block / 2 > l->reserved_until);
 }
@@ -99,6 +99,9 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	if (c->want == WANT_COMMAND && c->attempts > 0 && (uint16_t)l->boot != (uint16_t)c->boot) {
 		c->want = WANT_QUERY; /* booted since the FCM denied it: ask anew, do not repeat */
 	}
+	if (c->want == WANT_COMMAND && c->look_first) {
+		c->want = WANT_LOOK;
+	}
 	if (c->want == WANT_COMMAND) {
 		own_word(l, c, &w);
 	} else {
@@ -108,7 +111,8 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 			return;
 		}
 		w.op = c->want == WANT_QUERY ? WORD_QUERY : WORD_READ;
-		w.reg = (uint8_t)(c->want == WANT_READBACK ? k->readback_reg : k->reg);
+		w.reg = (uint8_t)(c->want == WANT_READBACK || c->want == WANT_LOOK ? k->readback_reg
+										   : k->reg);
 		w.value = c->want == WANT_QUERY ? (int32_t)c->sequence : 0;
 		l->queries += c->want == WANT_QUERY;
 	}
@@ -119,12 +123,13 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	c->deadline = now.mono_ns + e->config.timeout_ms * MS;
 	c->flight_cookie = send_word(e, l, &w);
 	l->flights++;
+	l->urgent_flights += c->urgent;
 }
 
 static bool command_ready(struct engine *e, const struct command *c, struct engine_now now)
 {
-	return c->want != WANT_NOTHING && !c->flying && c->journaled && past(c->not_before, now) &&
-	       e->writers[c->param->number] == c;
+	return c->want != WANT_NOTHING && !c->flying && c->journaled && !c->after &&
+	       !c->after_failed && past(c->not_before, now) && e->writers[c->param->number] == c;
 }
 
 static struct poll *free_slot(struct engine *e, struct link *l)
@@ -220,27 +225,50 @@ static void pump_polls(struct engine *e, struct link *l, struct engine_now now)
 	}
 }
 
-/* Send what may leave now. */
-void link_pump(struct engine *e, struct link *l, struct engine_now now)
+static void pump_commands(struct engine *e, struct link *l, bool urgent, struct engine_now now)
 {
-	struct command *c;
+	struct command *c, *next;
 
-	reserve(e, l, now);
-	if (!link_usable(l)) {
-		return;
-	}
-	TAILQ_FOREACH (c, &l->open, next) {
-		if (l->flights >= e->config.window) {
+	for (c = TAILQ_FIRST(&l->open); c; c = next) {
+		next = TAILQ_NEXT(c, next);
+		if (c->urgent == urgent && !window_free(e, l, c)) {
 			return;
 		}
-		if (command_ready(e, c, now)) {
+		if (c->urgent == urgent && command_ready(e, c, now) && rules_still(e, c, now)) {
 			send_command(e, l, c, now);
 		}
 	}
+}
+
+/* Send what may leave now. */
+void link_pump(struct engine *e, struct link *l, struct engine_now now)
+{
+	reserve(e, l, now);
+	rules_follow(e, l, now);
+	if (!link_usable(l)) {
+		return;
+	}
+	rules_make_way(e, l, now);
+	pump_commands(e, l, true, now);
+	pump_commands(e, l, false, now);
 	pump_polls(e, l, now);
 }
 
 /* ------------------------------------------------------------------ replies */
+
+/* What its parameters were set to says nothing any more: it is read anew. */
+static void forget_setpoints(struct engine *e, const struct link *l, struct engine_now now)
+{
+	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
+		struct param *p = params_at(e->params, i);
+
+		if (p->has_setpoint) {
+			p->has_setpoint = false;
+			p->next_poll_ns = now.mono_ns;
+			e->next_setting_ns[i] = now.mono_ns;
+		}
+	}
+}
 
 static void link_booted(struct engine *e, struct link *l, uint32_t boot, struct engine_now now)
 {
@@ -248,6 +276,7 @@ static void link_booted(struct engine *e, struct link *l, uint32_t boot, struct 
 
 	l->boots++;
 	l->boot = boot;
+	forget_setpoints(e, l, now);
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
 		command_booted(e, c, now);
@@ -291,10 +320,7 @@ static void own_reply(struct engine *e, struct link *l, struct command *c, const
 		l->strays++;
 		return;
 	}
-	if (c->flying) {
-		c->flying = false;
-		l->flights--;
-	}
+	command_land(e, c);
 	if (c->state == COMMAND_QUEUED) { /* its TX completion is late, it has left nevertheless */
 		command_move(e, c, COMMAND_SENT, UINT64_MAX, now, "sent, attempt %u", c->attempts);
 	}
@@ -315,8 +341,7 @@ static void command_reply(struct engine *e, struct link *l, struct command *c, c
 		l->strays++;
 		return;
 	}
-	c->flying = false;
-	l->flights--;
+	command_land(e, c);
 	switch (c->flight) {
 	case WANT_QUERY:
 		command_query_reply(e, c, w, now);
@@ -326,6 +351,9 @@ static void command_reply(struct engine *e, struct link *l, struct command *c, c
 		break;
 	case WANT_READBACK:
 		command_readback(e, c, w, now);
+		break;
+	case WANT_LOOK:
+		command_look_reply(c, w, now);
 		break;
 	case WANT_NOTHING:
 	case WANT_COMMAND:
@@ -337,6 +365,7 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 		       struct engine_now now)
 {
 	struct param *p = slot->param;
+	bool of_now = w->boot == (uint16_t)l->boot; /* else late: its set values are gone */
 
 	p->polling = false;
 	slot->param = NULL;
@@ -345,13 +374,16 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 		param_put_bad(p, now.mono_ns);
 		return;
 	}
+	if (slot->setting && !of_now) {
+		return;
+	}
 	if (slot->setting) {
 		p->setpoint = param_from_raw(p->kind, w->value);
 		p->has_setpoint = true;
 		return; /* kept with the next value */
 	}
 	param_put_raw(p, w->value, now.utc_ns, now.mono_ns);
-	if (p->kind->access == PARAM_RW && p->kind->reg == p->kind->readback_reg) {
+	if (of_now && p->kind->access == PARAM_RW && p->kind->reg == p->kind->readback_reg) {
 		p->setpoint = p->value;
 		p->has_setpoint = true;
 	}
@@ -543,7 +575,8 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 	} else {
 		c->want = WANT_COMMAND;
 		c->not_before = now.mono_ns;
-		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
+		snprintf(c->detail, sizeof(c->detail), "journaled; %s",
+			 c->after ? "waits for the command before it" : "to be sent");
 		command_announce(e, c, NULL);
 	}
 	link_pump(e, l, now);
@@ -571,9 +604,12 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
 
 /* ------------------------------------------------------------------ links */
 
-static void note_usable(struct link *l, struct engine_now now)
+static void note_usable(struct engine *e, struct link *l, struct engine_now now)
 {
 	if (!link_usable(l)) {
+		if (l->usable_since) {
+			forget_setpoints(e, l, now);
+		}
 		l->usable_since = 0;
 		l->down_since = l->down_since ? l->down_since : now.mono_ns;
 	} else if (!l->usable_since) {
@@ -599,7 +635,7 @@ void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, ui
 	l->locked = locked;
 	l->named_tower = tower;
 	l->named_floor = floor;
-	note_usable(l, now);
+	note_usable(e, l, now);
 	if (!was && link_usable(l)) {
 		TAILQ_FOREACH (c, &l->open, next) { /* what waited for it need not wait longer */
 			if (c->want != WANT_NOTHING && c->not_before > now.mono_ns) {
@@ -723,7 +759,7 @@ void engine_tick(struct engine *e, struct engine_now now)
 		if (!l->configured) {
 			continue;
 		}
-		note_usable(l, now);
+		note_usable(e, l, now);
 		tick_polls(l, now);
 		tick_commands(e, l, now);
 		link_pump(e, l, now);

@@ -188,8 +188,14 @@ int params_load(const char *path, const struct param_floor *floors, unsigned flo
 
 void params_destroy(struct params *p)
 {
+	struct param_own *own;
+
 	if (!p) {
 		return;
+	}
+	while ((own = p->own)) {
+		p->own = own->next;
+		free(own);
 	}
 	free(p->kinds);
 	free(p->table);
@@ -373,6 +379,7 @@ void param_put(struct param *p, double value, int64_t utc_ns, uint64_t mono_ns)
 		param_put_bad(p, mono_ns);
 		return;
 	}
+	limits_see(&p->kind->limits, &p->beyond, value, mono_ns);
 	p->value = value;
 	p->has_value = true;
 	p->bad = false;
@@ -390,6 +397,7 @@ void param_put_bad(struct param *p, uint64_t mono_ns)
 {
 	(void)mono_ns; /* the age stays that of the last good value */
 	p->bad = true;
+	p->beyond = (struct limits_state){0};
 }
 
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns)
@@ -412,12 +420,16 @@ double param_age_s(const struct param *p, uint64_t mono_ns)
 	return mono_ns > p->mono_ns ? (double)(mono_ns - p->mono_ns) / 1e9 : 0;
 }
 
-bool param_alarmed(const struct param *p, uint64_t mono_ns)
+enum limits_level param_level(const struct param *p, uint64_t mono_ns)
 {
-	enum param_quality quality = param_quality(p, mono_ns);
-
-	return (quality == PARAM_GOOD || quality == PARAM_STALE) &&
-	       (p->value < p->kind->alarm_min || p->value > p->kind->alarm_max);
+	switch (param_quality(p, mono_ns)) {
+	case PARAM_GOOD:
+		return limits_level(&p->kind->limits, &p->beyond, p->mono_ns);
+	case PARAM_STALE:
+		return limits_level(&p->kind->limits, &p->beyond, mono_ns);
+	default:
+		return LEVEL_NORMAL;
+	}
 }
 
 int32_t param_to_raw(const struct param_kind *k, double value)

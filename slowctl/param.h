@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "slowctl/error.h"
+#include "slowctl/limits.h"
 
 #define PARAM_NAME_MAX	       64u
 #define PARAM_LINKS	       4u
@@ -66,16 +67,23 @@ struct param_kind {
 	double settle_s;	   /* time allowed from ACK to done, besides the ramp */
 	char settle_by[32];	   /* sibling that ramps it, in unit/s ("ramp"); "" none */
 	char see[32];		   /* rw: sibling that, while on, keeps it off ("trip"); "" none */
-	char moves[32];	  /* action: sibling that goes to its set value then ("hv"); "" none */
-	double poll_s;	  /* period of polling; 0: never */
-	double stale_s;	  /* older is stale; 0: never stale */
-	double history_s; /* mean time between two samples kept; 0: no history */
-	double deadband;  /* a change up to this is no new sample before the heartbeat */
-	double alarm_min, alarm_max; /* outside: alarm; -/+INFINITY: none */
-	char on_alarm[200];	     /* what to do */
+	char needs
+		[32]; /* sibling that must be on for it ("power"), unless it makes safer; "" none */
+	double safest;	/* rw: sets towards it make safer: no interlock holds them; NaN: no such */
+	char moves[32]; /* action: sibling that goes to its set value then ("hv"); "" none */
+	/* In which step a plan lowers it (switches it off) and raises it; small ones first. */
+	double order_lower, order_raise;
+	double poll_s;	      /* period of polling; 0: never */
+	double stale_s;	      /* older is stale; 0: never stale */
+	double history_s;     /* mean time between two samples kept; 0: no history */
+	double deadband;      /* a change up to this is no new sample before the heartbeat */
+	struct limits limits; /* beyond: warning, alarm */
+	bool latch;	      /* it stays until somebody has acknowledged it */
+	char on_alarm[200];   /* what to do */
 	unsigned enum_count;
 	char enum_names[PARAM_ENUM_MAX][24]; /* of values 0, 1, ... */
 	int line;			     /* where it stands in the file */
+	uint64_t given;			     /* which keys were, a bit each */
 };
 
 struct param {
@@ -92,6 +100,7 @@ struct param {
 	int32_t raw;
 	int64_t time_ns;  /* UTC of the value */
 	uint64_t mono_ns; /* the same instant, CLOCK_MONOTONIC */
+	struct limits_state beyond;
 	/* The engine's own. */
 	uint64_t next_poll_ns;
 	uint64_t sampled_mono_ns;
@@ -112,6 +121,14 @@ struct params;
  */
 int params_load(const char *path, const struct param_floor *floors, unsigned floor_count,
 		struct params **ret_params, struct sc_error *error);
+/*
+ * What the site has otherwise: a file, or the files *.conf of a directory in the order of their names. A
+ * section [om.hv] changes a kind, [floor3.om2.hv] or [link2.loss] one parameter; later ones go before earlier
+ * ones, those of a parameter before those of its kind. What the hardware is cannot be changed. *ret_count (may
+ * be NULL): sections read. -ENOENT, -EINVAL (the error says file:line), -ENOMEM; then `p` is of no use.
+ */
+int params_override(struct params *p, const char *path, unsigned *ret_count,
+		    struct sc_error *error);
 void params_destroy(struct params *p);
 
 unsigned params_count(const struct params *p);
@@ -138,9 +155,9 @@ void param_put_bad(struct param *p, uint64_t mono_ns); /* it cannot be had; the 
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns);
 /* Seconds since the value; negative: never. */
 double param_age_s(const struct param *p, uint64_t mono_ns);
-/* Whether the value was outside its alarm limits when it was read last: nothing is well again because nobody can
+/* How far beyond its limits the value was when it was read last: nothing is well again because nobody can
  * look. Bad values are not. */
-bool param_alarmed(const struct param *p, uint64_t mono_ns);
+enum limits_level param_level(const struct param *p, uint64_t mono_ns);
 
 /* A text of the operator ("1450", "1450 V", "on", "locked") as a value of this parameter, checked
  * against type and unit. -EINVAL. */

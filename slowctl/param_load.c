@@ -16,32 +16,26 @@
 #define HINT	       "Correct the parameter dictionary; schemas/README.md explains its keys."
 
 struct loader {
-	const char *path;
-	FILE *file;
-	int line;    /* being parsed */
-	int section; /* where the last [section] stood; 0: none yet */
+	struct param_file file;
 	struct params *params;
 	struct param_kind *kind; /* of the section being parsed */
-	unsigned seen;		 /* its keys met so far, a bit each */
-	int result;
-	struct sc_error *error;
+	uint64_t seen;		 /* its keys met so far, a bit each */
 };
 
-__attribute__((format(printf, 3, 4))) static int complain(struct loader *l, int line,
-							  const char *format, ...)
+int param_file_complain(struct param_file *f, int line, const char *format, ...)
 {
 	char text[240];
 	va_list args;
 
-	if (l->result < 0) { /* the first error is the one to read */
-		return l->result;
+	if (f->result < 0) { /* the first error is the one to read */
+		return f->result;
 	}
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	l->result =
-		sc_fail(l->error, -EINVAL, "dictionary", HINT, "%s:%d: %s", l->path, line, text);
-	return l->result;
+	f->result =
+		sc_fail(f->error, -EINVAL, "dictionary", HINT, "%s:%d: %s", f->path, line, text);
+	return f->result;
 }
 
 /* ------------------------------------------------------------------ values of keys */
@@ -118,6 +112,21 @@ static int key_range(double *low, const char *value)
 	return 0;
 }
 
+/* "10 40" */
+static int key_order(double *steps, const char *value)
+{
+	int end = 0;
+	unsigned lower, raise;
+
+	if (sscanf(value, "%3u %3u%n", &lower, &raise, &end) != 2 || value[end] ||
+	    strchr(value, '-')) {
+		return -EINVAL;
+	}
+	steps[0] = lower;
+	steps[1] = raise;
+	return 0;
+}
+
 static int key_enums(struct param_kind *k, const char *value)
 {
 	char text[200];
@@ -146,6 +155,9 @@ enum key_type {
 	KEY_RANGE,
 	KEY_NUMBER,
 	KEY_POSITIVE,
+	KEY_ORDER,
+	KEY_YES,
+	KEY_VALUE,
 	KEY_ENUMS
 };
 
@@ -160,6 +172,9 @@ static const char *const key_wants[] = {
 	[KEY_RANGE] = "a range: LOW..HIGH, ..HIGH or LOW..",
 	[KEY_NUMBER] = "a number other than 0",
 	[KEY_POSITIVE] = "a number from 0 on",
+	[KEY_ORDER] = "two numbers from 0 on: of lowering it, of raising it",
+	[KEY_YES] = "yes or no",
+	[KEY_VALUE] = "a number",
 	[KEY_ENUMS] = "up to 16 words of up to 23 bytes",
 };
 
@@ -182,12 +197,19 @@ static const struct key {
 	{"scale", KEY_NUMBER, AT(scale), 0},
 	{"range", KEY_RANGE, AT(hard_min), 0},
 	{"soft", KEY_RANGE, AT(soft_min), 0},
-	{"alarm", KEY_RANGE, AT(alarm_min), 0},
+	{"warn", KEY_RANGE, AT(limits.warn_min), 0},
+	{"alarm", KEY_RANGE, AT(limits.alarm_min), 0},
+	{"hysteresis", KEY_POSITIVE, AT(limits.hysteresis), 0},
+	{"delay", KEY_POSITIVE, AT(limits.delay_s), 0},
+	{"latch", KEY_YES, AT(latch), 0},
 	{"tolerance", KEY_POSITIVE, AT(tolerance), 0},
 	{"settle", KEY_POSITIVE, AT(settle_s), 0},
 	{"settle_by", KEY_TEXT, AT(settle_by), SIZE(settle_by)},
 	{"see", KEY_TEXT, AT(see), SIZE(see)},
+	{"needs", KEY_TEXT, AT(needs), SIZE(needs)},
+	{"safest", KEY_VALUE, AT(safest), 0},
 	{"moves", KEY_TEXT, AT(moves), SIZE(moves)},
+	{"order", KEY_ORDER, AT(order_lower), 0},
 	{"poll", KEY_POSITIVE, AT(poll_s), 0},
 	{"stale", KEY_POSITIVE, AT(stale_s), 0},
 	{"history", KEY_POSITIVE, AT(history_s), 0},
@@ -196,10 +218,13 @@ static const struct key {
 	{"values", KEY_ENUMS, 0, 0},
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
+_Static_assert(KEYS <= 64, "a bit for each");
 
 _Static_assert(AT(hard_max) == AT(hard_min) + sizeof(double), "a range is a pair");
 _Static_assert(AT(soft_max) == AT(soft_min) + sizeof(double), "a range is a pair");
-_Static_assert(AT(alarm_max) == AT(alarm_min) + sizeof(double), "a range is a pair");
+_Static_assert(AT(order_raise) == AT(order_lower) + sizeof(double), "an order is a pair");
+_Static_assert(AT(limits.warn_max) == AT(limits.warn_min) + sizeof(double), "a range is a pair");
+_Static_assert(AT(limits.alarm_max) == AT(limits.alarm_min) + sizeof(double), "a range is a pair");
 _Static_assert(sizeof(enum param_type) == sizeof(int), "key_name() writes an int");
 
 static const char *const type_names[] = {"float", "int", "bool", "enum", NULL};
@@ -235,6 +260,13 @@ static int key_set(struct param_kind *k, const struct key *key, const char *valu
 		}
 		*(double *)(void *)place = number;
 		return 0;
+	case KEY_ORDER:
+		return key_order((double *)(void *)place, value);
+	case KEY_YES:
+		*(bool *)place = strcmp(value, "yes") == 0;
+		return *(bool *)place || strcmp(value, "no") == 0 ? 0 : -EINVAL;
+	case KEY_VALUE:
+		return to_double(value, (double *)(void *)place);
 	case KEY_ENUMS:
 		return key_enums(k, value);
 	}
@@ -271,9 +303,13 @@ static void kind_default(struct param_kind *k, int line)
 		.hard_max = INFINITY,
 		.soft_min = -INFINITY,
 		.soft_max = INFINITY,
-		.alarm_min = -INFINITY,
-		.alarm_max = INFINITY,
-		.stale_s = NAN, /* not given: made from the period at the end */
+		.order_lower = 30,
+		.order_raise = 30,
+		.limits = {.warn_min = -INFINITY,
+			   .warn_max = INFINITY,
+			   .alarm_min = -INFINITY,
+			   .alarm_max = INFINITY},
+		.safest = NAN,
 		.line = line,
 	};
 }
@@ -301,12 +337,13 @@ static int kind_add(struct loader *l, const char *section)
 	struct params *p = l->params;
 	struct param_kind *k;
 	const char *dot = strchr(section, '.');
-	int line = l->section ? l->section : l->line;
+	int line = l->file.section ? l->file.section : l->file.line;
 
 	for (unsigned i = 0; i < p->kind_count; i++) {
 		if (strcmp(p->kinds[i].section, section) == 0) {
-			return complain(l, line, "[%s] stands twice, first in line %d", section,
-					p->kinds[i].line);
+			return param_file_complain(&l->file, line,
+						   "[%s] stands twice, first in line %d", section,
+						   p->kinds[i].line);
 		}
 	}
 	if (p->kind_count == p->kind_room) {
@@ -314,8 +351,8 @@ static int kind_add(struct loader *l, const char *section)
 
 		k = realloc(p->kinds, room * sizeof(*k));
 		if (!k) {
-			return l->result =
-				       sc_fail(l->error, -ENOMEM, "memory", "", "out of memory");
+			return l->file.result = sc_fail(l->file.error, -ENOMEM, "memory", "",
+							"out of memory");
 		}
 		p->kinds = k;
 		p->kind_room = room;
@@ -325,13 +362,15 @@ static int kind_add(struct loader *l, const char *section)
 	if (!dot || strlen(section) >= sizeof(k->section) ||
 	    (size_t)(dot - section) >= sizeof(k->object_name) ||
 	    strlen(dot + 1) >= sizeof(k->name)) {
-		return complain(l, line, "[%s] is not of the form [object.name]", section);
+		return param_file_complain(&l->file, line, "[%s] is not of the form [object.name]",
+					   section);
 	}
 	strcpy(k->section, section);
 	memcpy(k->object_name, section, (size_t)(dot - section));
 	strcpy(k->name, dot + 1);
 	if (!word_legal(k->object_name) || !word_legal(k->name)) {
-		return complain(l, line, "[%s]: small letters, digits and _ only", section);
+		return param_file_complain(&l->file, line, "[%s]: small letters, digits and _ only",
+					   section);
 	}
 	k->object = object_of(k->object_name);
 	p->kind_count++;
@@ -339,9 +378,43 @@ static int kind_add(struct loader *l, const char *section)
 	return 0;
 }
 
-static unsigned key_bit(const struct key *key)
+static uint64_t key_bit(const struct key *key)
 {
-	return 1u << (unsigned)(key - keys);
+	return 1ull << (unsigned)(key - keys);
+}
+
+bool param_key_fixed(const char *name)
+{
+	static const char *const fixed[] = {"unit",   "type",	  "access", "source", "register",
+					    "values", "readback", "scale",  "range",  "settle_by",
+					    "see",    "needs",	  "safest", "moves"};
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		if (strcmp(fixed[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void param_key_put(struct param_file *f, struct param_kind *k, const char *section,
+		   const char *name, const char *value, uint64_t *seen)
+{
+	for (const struct key *key = keys; key < keys + KEYS; key++) {
+		if (strcmp(key->name, name) != 0) {
+			continue;
+		}
+		if (*seen & key_bit(key)) {
+			param_file_complain(f, f->line, "[%s] has %s twice", section, name);
+		} else if (key_set(k, key, value) < 0) {
+			param_file_complain(f, f->line, "[%s] %s = %s: wanted %s", section, name,
+					    value, key_wants[key->type]);
+		}
+		*seen |= key_bit(key);
+		k->given |= key_bit(key);
+		return;
+	}
+	param_file_complain(f, f->line, "[%s] knows no key \"%s\"", section, name);
 }
 
 /* libinih's handler: 1 goes on. All errors are kept in the loader. */
@@ -349,7 +422,7 @@ static int on_key(void *user, const char *section, const char *name, const char 
 {
 	struct loader *l = user;
 
-	if (l->result < 0) {
+	if (l->file.result < 0) {
 		return 1;
 	}
 	if (!l->kind || strcmp(l->kind->section, section) != 0) {
@@ -358,41 +431,50 @@ static int on_key(void *user, const char *section, const char *name, const char 
 		}
 		l->seen = 0;
 	}
-	for (const struct key *key = keys; key < keys + KEYS; key++) {
-		if (strcmp(key->name, name) != 0) {
-			continue;
-		}
-		if (l->seen & key_bit(key)) {
-			complain(l, l->line, "[%s] has %s twice", section, name);
-		} else if (key_set(l->kind, key, value) < 0) {
-			complain(l, l->line, "[%s] %s = %s: wanted %s", section, name, value,
-				 key_wants[key->type]);
-		}
-		l->seen |= key_bit(key);
-		return 1;
-	}
-	complain(l, l->line, "[%s] knows no key \"%s\"", section, name);
+	param_key_put(&l->file, l->kind, section, name, value, &l->seen);
 	return 1;
 }
 
 /* libinih's reader: counts lines, and refuses those it would cut. */
 static char *on_line(char *str, int num, void *stream)
 {
-	struct loader *l = stream;
-	char *got = fgets(str, num, l->file);
+	struct param_file *f = stream;
+	char *got = fgets(str, num, f->file);
 
 	if (!got) {
 		return NULL;
 	}
-	l->line++;
+	f->line++;
 	if (got[strspn(got, " \t")] == '[') {
-		l->section = l->line;
+		f->section = f->line;
 	}
 	if (strlen(got) > LINE_MAX_BYTES && got[strlen(got) - 1] != '\n') {
-		complain(l, l->line, "line is longer than %d bytes", LINE_MAX_BYTES);
+		param_file_complain(f, f->line, "line is longer than %d bytes", LINE_MAX_BYTES);
 		return NULL;
 	}
 	return got;
+}
+
+int param_file_read(struct param_file *f,
+		    int (*on_key_of)(void *user, const char *section, const char *name,
+				     const char *value),
+		    void *user)
+{
+	int bad_line;
+
+	f->file = fopen(f->path, "re");
+	if (!f->file) {
+		f->result = -errno;
+		return f->result;
+	}
+	bad_line = ini_parse_stream(on_line, f, on_key_of, user);
+	if (bad_line > 0) {
+		param_file_complain(f, bad_line, "neither [section] nor key = value");
+	} else if (ferror(f->file)) {
+		param_file_complain(f, f->line, "cannot be read");
+	}
+	fclose(f->file);
+	return f->result;
 }
 
 /* ------------------------------------------------------------------ checks */
@@ -413,8 +495,23 @@ static bool on_floor(const struct param_kind *k)
 	return k->object == PARAM_OM || k->object == PARAM_HYDROPHONE || k->object == PARAM_FCM;
 }
 
-/* What a kind misses or has too much; NULL: nothing. */
-static const char *kind_fault(const struct params *p, const struct param_kind *k)
+static const char *limits_of_kind_fault(const struct param_kind *k)
+{
+	bool given = limits_given(&k->limits);
+
+	if (given && !k->on_alarm[0]) {
+		return "has limits, but on_alarm does not say what to do";
+	}
+	if (!given && k->latch) {
+		return "latch belongs to alarm or warn, and it has neither";
+	}
+	if (k->limits.hysteresis > 0 && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
+		return "hysteresis is for numbers: a switch is on or off";
+	}
+	return limits_fault(&k->limits);
+}
+
+const char *param_kind_fault(const struct params *p, const struct param_kind *k)
 {
 	if (!k->description[0]) {
 		return "has no description";
@@ -457,17 +554,30 @@ static const char *kind_fault(const struct params *p, const struct param_kind *k
 	if (k->see[0] && !kind_has(p, k->object_name, k->see)) {
 		return "see names no kind of the same object";
 	}
+	if (k->needs[0] && (k->access == PARAM_RO || !kind_has(p, k->object_name, k->needs))) {
+		return "needs: of what can be written, and names a kind of the same object";
+	}
+	if (!isnan(k->safest) &&
+	    (k->access != PARAM_RW || k->safest < k->hard_min || k->safest > k->hard_max)) {
+		return "safest: of what can be set, inside its range";
+	}
 	if (k->moves[0] && !kind_has(p, k->object_name, k->moves)) {
 		return "moves names no kind of the same object";
 	}
-	if ((isfinite(k->alarm_min) || isfinite(k->alarm_max)) && !k->on_alarm[0]) {
-		return "has alarm limits, but on_alarm does not say what to do";
-	}
-	return NULL;
+	return limits_of_kind_fault(k);
 }
 
-/* What was left out is made from what was said. */
-static void kind_complete(struct param_kind *k)
+static bool is_given(const struct param_kind *k, const char *name)
+{
+	for (const struct key *key = keys; key < keys + KEYS; key++) {
+		if (strcmp(key->name, name) == 0) {
+			return (k->given & key_bit(key)) != 0;
+		}
+	}
+	return false;
+}
+
+void param_kind_complete(struct param_kind *k)
 {
 	if (k->readback_reg < 0) {
 		k->readback_reg = k->reg;
@@ -479,7 +589,7 @@ static void kind_complete(struct param_kind *k)
 	if (k->access == PARAM_RW && k->tolerance == 0) {
 		k->tolerance = k->type == PARAM_FLOAT ? k->scale / 2 : 0;
 	}
-	if (isnan(k->stale_s)) {
+	if (!is_given(k, "stale")) {
 		k->stale_s = k->source == PARAM_TELEMETRY ? 5 : 3 * k->poll_s;
 	}
 }
@@ -489,42 +599,29 @@ static int kinds_check(struct loader *l)
 	struct params *p = l->params;
 
 	if (p->kind_count == 0) {
-		return complain(l, 1, "no parameters in it");
+		return param_file_complain(&l->file, 1, "no parameters in it");
 	}
 	for (unsigned i = 0; i < p->kind_count; i++) {
 		struct param_kind *k = &p->kinds[i];
-		const char *fault = kind_fault(p, k);
+		const char *fault = param_kind_fault(p, k);
 
 		if (fault) {
-			return complain(l, k->line, "[%s] %s", k->section, fault);
+			return param_file_complain(&l->file, k->line, "[%s] %s", k->section, fault);
 		}
-		kind_complete(k);
+		param_kind_complete(k);
 	}
 	return 0;
 }
 
 int param_load_kinds(const char *path, struct params *p, struct sc_error *error)
 {
-	struct loader l = {.path = path, .params = p, .error = error};
-	int bad_line;
+	struct loader l = {.file = {.path = path, .error = error}, .params = p};
+	int r = param_file_read(&l.file, on_key, &l);
 
-	l.file = fopen(path, "re");
-	if (!l.file) {
-		int r = -errno;
-
+	if (!l.file.file) {
 		return sc_fail(error, r, "dictionary",
 			       "Name the file in the configuration ([slowctl] dictionary).",
 			       "parameter dictionary %s: %s", path, strerror(-r));
 	}
-	bad_line = ini_parse_stream(on_line, &l, on_key, &l);
-	if (bad_line > 0) {
-		complain(&l, bad_line, "neither [section] nor key = value");
-	} else if (ferror(l.file)) {
-		complain(&l, l.line, "cannot be read");
-	}
-	fclose(l.file);
-	if (l.result == 0) {
-		kinds_check(&l);
-	}
-	return l.result;
+	return r == 0 ? kinds_check(&l) : r;
 }

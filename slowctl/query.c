@@ -5,7 +5,6 @@
  */
 #include "slowctl/query_private.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "schemas/rows.h"
+#include "slowctl/kind_key.h"
 #include "slowctl/param.h"
 
 #define BUSY_MS 1000
@@ -109,44 +109,13 @@ static void on_name_matches(sqlite3_context *context, int count, sqlite3_value *
 				   param_name_matches((const char *)pattern, (const char *)name));
 }
 
-/*
- * Where the station table keeps what is known of a parameter's kind (the name without tower, floor and the
- * number of its object): kind_key('words.', 'tower1.floor3.om2.trip') is 'words.om.trip'.
- */
-static void on_kind_key(sqlite3_context *context, int count, sqlite3_value **values)
-{
-	const char *prefix_text = (const char *)sqlite3_value_text(values[0]);
-	const char *name = (const char *)sqlite3_value_text(values[1]);
-	char key[PARAM_NAME_MAX + 8];
-	size_t n = (size_t)snprintf(key, sizeof(key), "%.7s", prefix_text ? prefix_text : "");
-	bool object = true;
-
-	(void)count;
-	for (unsigned level = 0; name && level < 2; level++) {
-		size_t prefix = strlen("tower"); /* as long as "floor" */
-
-		if (strncmp(name, level == 0 ? "tower" : "floor", prefix) == 0 &&
-		    isdigit((unsigned char)name[prefix]) && strchr(name, '.')) {
-			name = strchr(name, '.') + 1;
-		}
-	}
-	for (; name && *name && n < sizeof(key) - 1; name++) {
-		object = object && *name != '.';
-		if (!object || !isdigit((unsigned char)*name)) {
-			key[n++] = *name;
-		}
-	}
-	sqlite3_result_text(context, key, (int)n, SQLITE_TRANSIENT);
-}
-
 static int add_functions(sqlite3 *db)
 {
 	int rc = sqlite3_create_function(db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
 					 NULL, NULL);
 
 	if (rc == SQLITE_OK) {
-		rc = sqlite3_create_function(db, "kind_key", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
-					     NULL, on_kind_key, NULL, NULL);
+		rc = kind_key_register(db);
 	}
 	return rc == SQLITE_OK ? 0 : -ENOMEM;
 }
@@ -161,6 +130,11 @@ static const char before_5[] =
 	" FROM ledger_link WHERE 0;"
 	"CREATE TEMP VIEW ledger_stream_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun,"
 	" NULL AS tai_ns FROM ledger_stream WHERE 0";
+
+static const char before_7[] =
+	"CREATE TEMP VIEW sample_sum AS SELECT parameter, time, 60 AS span, time AS until, 1 AS "
+	"samples,"
+	" value AS mean, value AS low, value AS high, setpoint FROM main.sample WHERE 0";
 
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
@@ -190,6 +164,9 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 		r = -ENOMEM;
 	}
 	if (r == 0 && version < 5 && sqlite3_exec(q->db, before_5, NULL, NULL, NULL) != SQLITE_OK) {
+		r = -ENOMEM;
+	}
+	if (r == 0 && version < 7 && sqlite3_exec(q->db, before_7, NULL, NULL, NULL) != SQLITE_OK) {
 		r = -ENOMEM;
 	}
 	return r;
@@ -529,15 +506,7 @@ static int full_name(struct query *q, const char *name, char *full, size_t size)
 	int found = 0;
 	int r = query_prepare(
 		q, &s,
-		"WITH RECURSIVE sampled(n) AS ("
-		" SELECT (SELECT min(parameter) FROM sample)"
-		" UNION SELECT (SELECT min(parameter) FROM sample WHERE parameter > n) FROM sampled"
-		" WHERE n IS NOT NULL),"
-		" asked(n) AS ("
-		" SELECT (SELECT min(parameter) FROM command)"
-		" UNION SELECT (SELECT min(parameter) FROM command WHERE parameter > n) FROM asked"
-		" WHERE n IS NOT NULL)"
-		" SELECT n FROM (SELECT n FROM sampled UNION SELECT n FROM asked)"
+		QUERY_KNOWN_NAMES
 		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1)",
 		"s", name);
 
@@ -572,38 +541,65 @@ static bool kind_known(struct query *q, const char *name)
 	return known;
 }
 
-static int history_rows(struct query *q, const char *name, int64_t since_ns, unsigned limit,
-			json_t **ret_array)
-{
-	static const struct column columns[] = {{"time", COLUMN_TIME},
-						{"value", COLUMN_REAL},
-						{"setpoint", COLUMN_REAL},
-						{NULL, COLUMN_END}};
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s,
-			      "SELECT * FROM (SELECT time, value, setpoint FROM sample"
-			      " WHERE parameter = ?1 AND time >= ?2 ORDER BY time DESC LIMIT ?3)"
-			      " ORDER BY time",
-			      "sii", name, since_ns, (int64_t)limit);
+#define SUM_MAX_NS 3600000000000ll /* the longest span that is rolled up */
 
-	return r < 0 ? r : query_array(q, s, columns, ret_array);
+/* A sample that is one says nothing of others. */
+static void tell_sums_only(json_t *rows)
+{
+	static const char *const keys[] = {"until", "min", "max", "samples", "span_s"};
+	json_t *row;
+	size_t n;
+
+	json_array_foreach (rows, n, row) {
+		bool sum = !json_is_null(json_object_get(row, "span_s"));
+
+		for (size_t i = 0; !sum && i < sizeof(keys) / sizeof(keys[0]); i++) {
+			json_object_del(row, keys[i]);
+		}
+	}
 }
 
-static int history_sets(struct query *q, const char *name, int64_t since_ns, unsigned limit,
-			json_t **ret_array)
+static int history_rows(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+			unsigned limit, json_t **ret_array)
+{
+	static const struct column columns[] = {
+		{"time", COLUMN_TIME},	 {"value", COLUMN_REAL}, {"setpoint", COLUMN_REAL},
+		{"until", COLUMN_TIME},	 {"min", COLUMN_REAL},	 {"max", COLUMN_REAL},
+		{"samples", COLUMN_INT}, {"span_s", COLUMN_INT}, {NULL, COLUMN_END},
+	};
+	sqlite3_stmt *s;
+	int r = query_prepare(
+		q, &s,
+		"SELECT * FROM ("
+		"SELECT time, value, setpoint, NULL AS until, NULL AS low, NULL AS high,"
+		" NULL AS samples, NULL AS span FROM sample"
+		" WHERE parameter = ?1 AND time >= ?2 AND time < ?3 UNION ALL"
+		" SELECT time, mean, setpoint, until, low, high, samples, span"
+		" FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
+		" AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
+		"siiii", name, since_ns, until_ns, (int64_t)limit, since_ns - SUM_MAX_NS);
+
+	r = r < 0 ? r : query_array(q, s, columns, ret_array);
+	if (r == 0) {
+		tell_sums_only(*ret_array);
+	}
+	return r;
+}
+
+static int history_sets(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+			unsigned limit, json_t **ret_array)
 {
 	sqlite3_stmt *s;
 	int r = query_prepare(q, &s,
 			      "SELECT * FROM (SELECT " QUERY_COMMAND_COLUMNS " FROM command"
-			      " WHERE parameter = ?1 AND time >= ?2 ORDER BY id DESC LIMIT ?3)"
-			      " ORDER BY id",
-			      "sii", name, since_ns, (int64_t)limit);
+			      " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
+			      " LIMIT ?4) ORDER BY id",
+			      "siii", name, since_ns, until_ns, (int64_t)limit);
 
 	return r < 0 ? r : query_array(q, s, query_command_columns, ret_array);
 }
 
-/* {name, unit, words}. A file of an earlier daemon has units only in commands: else null. */
-static int history_head(struct query *q, const char *name, json_t **ret_head)
+int query_head(struct query *q, const char *name, json_t **ret_head)
 {
 	static const struct column columns[] = {{"name", COLUMN_TEXT},
 						{"unit", COLUMN_TEXT},
@@ -630,8 +626,8 @@ static int history_head(struct query *q, const char *name, json_t **ret_head)
 	return r;
 }
 
-int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
-		  json_t **ret_json)
+int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+		  unsigned limit, json_t **ret_json)
 {
 	json_t *rows = NULL, *sets = NULL, *head = NULL;
 	char full[PARAM_NAME_MAX];
@@ -641,9 +637,10 @@ int query_history(struct query *q, const char *name, int64_t since_ns, unsigned 
 		r = -ENODATA;
 	}
 	limit = limit ? limit : 1000;
-	r = r == 0 ? history_head(q, full, &head) : r;
-	r = r == 0 ? history_rows(q, full, since_ns, limit, &rows) : r;
-	r = r == 0 ? history_sets(q, full, since_ns, limit, &sets) : r;
+	until_ns = until_ns ? until_ns : INT64_MAX;
+	r = r == 0 ? query_head(q, full, &head) : r;
+	r = r == 0 ? history_rows(q, full, since_ns, until_ns, limit, &rows) : r;
+	r = r == 0 ? history_sets(q, full, since_ns, until_ns, limit, &sets) : r;
 	if (r == 0 &&
 	    (json_object_set(head, "rows", rows) < 0 || json_object_set(head, "sets", sets) < 0)) {
 		r = query_no_memory(q);

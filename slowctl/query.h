@@ -46,12 +46,38 @@ struct query_filter {
 int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
 /* Command with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
 int query_command(struct query *q, uint64_t id, json_t **ret_json);
-/* Oldest first, the newest `limit` (0: 1000). {name, unit|null, words:[..]|null, rows:[{time, value,
- * setpoint}], sets:[Command] (that asked for another value in that time)}. words[n] is what value n
+/* {snapshots:[{name, time, who, note, pattern, parameters, unknown}]}, newest first. */
+int query_snapshots(struct query *q, unsigned limit, json_t **ret_json);
+/* One of them, with `id` and values:[{parameter, value}] by name; -ENOENT. */
+int query_snapshot(struct query *q, const char *name, json_t **ret_json);
+/* The commands of a job (client ids JOB.N...), by client id, at most 1000 from behind client id `after` (NULL: the
+ * first) on: {job, commands:[{command, client_id, parameter, op, new, state, detail, attempts, ended}], more}. */
+int query_job(struct query *q, const char *job, const char *after, json_t **ret_json);
+/* Oldest first, the newest `limit` (0: 1000) before until_ns (0: all). {name, unit|null, words:[..]|null,
+ * rows:[{time, value, setpoint}] (and of old samples, rolled up, value is their mean: {.., until (time of the
+ * last of them), min, max, samples, span_s (60, 3600)}), sets:[Command] (that asked for another value in that
+ * time)}. words[n] is what value n
  * means. The tower may be left out where that is unambiguous: -ENOTUNIQ; never sampled nor set: -ENODATA of a
  * kind that the dictionary has, else -ENOENT. */
-int query_history(struct query *q, const char *name, int64_t since_ns, unsigned limit,
-		  json_t **ret_json);
+int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+		  unsigned limit, json_t **ret_json);
+/* Full names of all parameters that have samples or were set, and match one of the patterns (an array of texts;
+ * NULL or empty: all), in order. -ENOENT: nothing matches one of them. */
+int query_names(struct query *q, const json_t *patterns, json_t **ret_names);
+/*
+ * What the parameters of these full names were at time_ns: {time, parameters:[{name, unit|null, words|null, value,
+ * sampled, age_s, quality, setpoint, mean_of, author, open}]}. value is that of the last sample before (taken at
+ * `sampled`, age_s before time_ns), null and quality "never" when there is none. An unchanged value is kept
+ * every 10 minutes: behind 15 the quality is "stale". mean_of: {span_s, samples, min, max} where old samples were
+ * rolled up and value is their mean (`sampled` the last of them, or time_ns when it is among them), else null. setpoint: as the sample has it, or what was executed since.
+ * author: {command, who, origin, reason, op, new, state (as it ended), time (asked), executed} of the last command
+ * that the floor had executed by then, null: none in the journal; open: number of one under way then, or null.
+ */
+int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret_json);
+/* {from, to, compared, differences:[{name, unit, words, from:{value, ... as above}, to:{..}}]}: those whose set
+ * point differs, or whose value by more than the dictionary's deadband. */
+int query_diff(struct query *q, const json_t *names, int64_t from_ns, int64_t to_ns,
+	       json_t **ret_json);
 struct query_account {
 	int64_t since_ns, until_ns; /* until_ns 0: now */
 	int link;		    /* 0..3 or QUERY_ALL */

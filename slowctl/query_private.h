@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside the queries: from SQLite's rows to JSON. query.c has opening, commands and history;
- * query_station.c the rest of the station, query_ledger.c the ledger.
+ * query_station.c the rest of the station, query_ledger.c the ledger, query_at.c what was at a time.
  */
 #ifndef SLOWCTL_QUERY_PRIVATE_H
 #define SLOWCTL_QUERY_PRIVATE_H
@@ -50,8 +50,27 @@ int query_list(struct query *q, sqlite3_stmt *statement, const struct column *co
 /* Into `object`: missing, missing_s, begins, as query_ledger() tells them. Negative errno. */
 int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t link,
 		  json_t *object);
+/* {name, unit, words} of a full name. A file of an earlier daemon has units only in commands: else null. */
+int query_head(struct query *q, const char *name, json_t **ret_head);
 /* -ENOMEM when a jansson call failed, with its words kept. */
 int query_no_memory(struct query *q);
+
+/* sampled(n), summed(n), asked(n): the names of all parameters that have samples, old ones, commands, and a null.
+ * Skips from name to name over the keys, so that the length of history and journal does not matter. known(n): all
+ * of them. */
+#define QUERY_NEXT_NAMES(name, table)                                                              \
+	name "(n) AS (SELECT (SELECT min(parameter) FROM " table ") UNION"                         \
+	     " SELECT (SELECT min(parameter) FROM " table " WHERE parameter > n) FROM " name       \
+	     " WHERE n IS NOT NULL)"
+#define QUERY_KNOWN_NAMES                                                                          \
+	"WITH RECURSIVE " QUERY_NEXT_NAMES("sampled", "sample") ", " QUERY_NEXT_NAMES(             \
+		"summed",                                                                          \
+		"sample_sum") ", " QUERY_NEXT_NAMES("asked",                                       \
+						    "command") ", known(n) AS (SELECT n FROM "     \
+							       "sampled UNION SELECT n FROM "      \
+							       "summed UNION"                      \
+							       " SELECT n FROM asked) SELECT n "   \
+							       "FROM known"
 
 /* The words of a parameter's values as the daemon left them (schemas/rows.h): NULL where it has none. */
 #define QUERY_WORDS(parameter)                                                                     \

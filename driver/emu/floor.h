@@ -74,6 +74,8 @@ void floor_trip(struct floor *f, unsigned module);
 void floor_lose_replies(struct floor *f, uint32_t count,
 			double share); /* share 0..1: from now on */
 void floor_duplicate_replies(struct floor *f, uint32_t count);
+/* Each of the next `count` waits for the one behind it and leaves after it. */
+void floor_reorder_replies(struct floor *f, uint32_t count);
 void floor_refuse(struct floor *f, uint32_t count);
 void floor_storm(struct floor *f, double rate_hz, uint32_t ms);
 void floor_time_fault(struct floor *f, uint32_t frames);

@@ -137,10 +137,19 @@ static const struct outcome *find_outcome(const struct control *c, uint32_t sequ
 	return NULL;
 }
 
+/* No room: the reply is lost, as on a real FCM; the shore asks again. */
+static void put_reply(struct control *c, const uint8_t bytes[TDM_WORD_BYTES])
+{
+	if (c->reply_count < REPLIES) {
+		memcpy(c->replies[c->reply_count++], bytes, TDM_WORD_BYTES);
+	}
+}
+
 static void reply(struct floor *f, const struct word *w, int status, int32_t value)
 {
 	struct control *c = &f->control;
 	struct word r = *w;
+	uint8_t bytes[TDM_WORD_BYTES];
 	unsigned copies = 1;
 
 	r.op = (uint8_t)(w->op | WORD_REPLY);
@@ -158,9 +167,19 @@ static void reply(struct floor *f, const struct word *w, int status, int32_t val
 		c->duplicate--;
 		copies = 2;
 	}
-	/* No room: the reply is lost, as on a real FCM; the shore asks again. */
-	for (unsigned i = 0; i < copies && c->reply_count < REPLIES; i++) {
-		word_pack(&r, c->replies[c->reply_count++]);
+	word_pack(&r, bytes);
+	if (c->reorder > 0 && !c->holds) {
+		c->reorder--;
+		c->holds = true;
+		memcpy(c->held, bytes, sizeof(c->held));
+		return;
+	}
+	for (unsigned i = 0; i < copies; i++) {
+		put_reply(c, bytes);
+	}
+	if (c->holds) {
+		c->holds = false;
+		put_reply(c, c->held);
 	}
 }
 
@@ -275,6 +294,7 @@ void control_boot(struct floor *f)
 	memset(c->outcomes, 0, sizeof(c->outcomes));
 	c->outcome_next = 0;
 	c->reply_count = 0;
+	c->holds = false;
 	c->executed = 0;
 	c->rejected = 0;
 }
@@ -295,6 +315,11 @@ void floor_lose_replies(struct floor *f, uint32_t count, double share)
 void floor_duplicate_replies(struct floor *f, uint32_t count)
 {
 	f->control.duplicate = count;
+}
+
+void floor_reorder_replies(struct floor *f, uint32_t count)
+{
+	f->control.reorder = count;
 }
 
 void floor_refuse(struct floor *f, uint32_t count)

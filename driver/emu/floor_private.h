@@ -25,8 +25,10 @@ struct control {
 	uint32_t executed, rejected;
 	/* faults */
 	bool mute;
-	uint32_t lose, duplicate, refuse;
+	uint32_t lose, duplicate, reorder, refuse;
 	double lose_share;
+	uint8_t held[TDM_WORD_BYTES]; /* until the next reply has been put before it */
+	bool holds;
 };
 
 struct serial_port {

@@ -45,6 +45,10 @@ struct action {
 	{                                                                                          \
 		"COUNT", 1, 1e9, true                                                              \
 	}
+#define COUNT_OR_NONE_ARG                                                                          \
+	{                                                                                          \
+		"COUNT", 0, 1e9, true                                                              \
+	}
 #define SECONDS_ARG                                                                                \
 	{                                                                                          \
 		"SECONDS", 0.001, SECONDS_MAX, false                                               \
@@ -68,9 +72,10 @@ static const struct action actions[] = {
 	{"unmute", NULL, true, SCENARIO_UNMUTE, 0, {0}, {{NULL}}},
 	{"fcm-boot", NULL, true, SCENARIO_BOOT, 0, {0}, {{NULL}}},
 	{"hv-trip", NULL, true, SCENARIO_TRIP, 1, {0}, {{"MODULE", 0, 5, true}}},
-	{"lose-replies", NULL, true, SCENARIO_LOSE_REPLIES, 1, {0}, {{"COUNT", 0, 1e9, true}}},
-	{"duplicate-replies", NULL, true, SCENARIO_DUPLICATE_REPLIES, 1, {0}, {COUNT_ARG}},
-	{"refuse", NULL, true, SCENARIO_REFUSE, 1, {0}, {COUNT_ARG}},
+	{"lose-replies", NULL, true, SCENARIO_LOSE_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
+	{"duplicate-replies", NULL, true, SCENARIO_DUPLICATE_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
+	{"reorder-replies", NULL, true, SCENARIO_REORDER_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
+	{"refuse", NULL, true, SCENARIO_REFUSE, 1, {0}, {COUNT_OR_NONE_ARG}},
 	{"burst", NULL, true, SCENARIO_BURST, 2, {0}, {{"HZ", 1, 2e7, false}, SECONDS_ARG}},
 	{"time-fault", NULL, true, SCENARIO_TIME_FAULT, 1, {0}, {COUNT_ARG}},
 	{"temperature", NULL, true, SCENARIO_TEMPERATURE, 1, {0}, {{"CELSIUS", -20, 120, false}}},

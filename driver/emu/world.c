@@ -455,6 +455,9 @@ static void apply_to_floor(struct floor *f, const struct scenario_event *e)
 	case SCENARIO_DUPLICATE_REPLIES:
 		floor_duplicate_replies(f, (uint32_t)x);
 		break;
+	case SCENARIO_REORDER_REPLIES:
+		floor_reorder_replies(f, (uint32_t)x);
+		break;
 	case SCENARIO_REFUSE:
 		floor_refuse(f, (uint32_t)x);
 		break;

@@ -11,10 +11,15 @@
  * write to one block's worth of memory (10 ms of a floor) again and again: consumers acknowledge within
  * milliseconds, so the pool's memory is warm in the daemon too. They are timed in turn in one run; a ratio
  * is copy time / demux time, the median of all rounds is printed. Ratios survive a noisy machine, the
- * absolute figures behind `#` do not.
+ * absolute figures behind `#` do not. Beside them `least_over_memcpy...`: the same ratio of a loop that
+ * does only what nobody can leave out (least.h), as a bound on what this machine allows.
  *
  * `_as_it_comes` reads each buffer when it comes: then the frames of four links' blocks have left the
  * core's own cache when they are copied; the difference is what waiting for a whole block saves.
+ *
+ * `_rested_over_steady` is the same work as a station asks for it: a block of each link, then asleep until
+ * 10 ms have passed; over the same without a rest. What a core costs more that has slept is in every core
+ * share, and no program's to save.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +30,7 @@
 #include "daemon/block.h"
 #include "tdm/deframe.h"
 #include "tdm/le.h"
+#include "tests/bench/least.h"
 #include "tests/bench/sea_frames.h"
 
 #define BLOCK_FRAMES  80u
@@ -35,6 +41,8 @@
 #define CACHE_LAPS    16u /* a lap of the small set is too short to time */
 #define ROUNDS_MAX    101u
 #define POOL_BYTES    ((size_t)64 << 20)
+#define REST_ROUNDS   7u /* at most: a lap is as long as the frames took at sea */
+#define BLOCK_NS      (BLOCK_FRAMES * TDM_FRAME_NS)
 
 /* What the daemon keeps for a link: a block's frames until the block is whole. */
 struct lane {
@@ -47,6 +55,7 @@ struct lane {
 struct demux {
 	const struct sea_frames *set;
 	unsigned turn; /* buffers of a link that are read in one go */
+	bool rested;   /* the next block of all links when its time has come, not at once */
 	struct lane lanes[SEA_LINKS];
 	unsigned link; /* being pushed */
 	struct block_pool *pool;
@@ -57,14 +66,16 @@ struct figure {
 	const char *name, *goal;
 	double mbps; /* 0: full */
 	unsigned frames, turn;
+	bool rested; /* a ratio of demux with rests over demux without */
 };
 
 static const struct figure figures[] = {
-	{"demux_over_memcpy_memory", "0.75/0.9", DESIGN_MBPS, MEMORY_FRAMES, BLOCK},
-	{"demux_over_memcpy_cache", "0.50/0.6", DESIGN_MBPS, CACHE_FRAMES, BLOCK},
-	{"demux_over_memcpy_memory_full", "0.50/0.6", 0, MEMORY_FRAMES, BLOCK},
-	{"demux_over_memcpy_cache_full", "0.32/0.4", 0, CACHE_FRAMES, BLOCK},
-	{"demux_over_memcpy_memory_as_it_comes", "-", DESIGN_MBPS, MEMORY_FRAMES, 1},
+	{"demux_over_memcpy_memory", "0.75/0.9", DESIGN_MBPS, MEMORY_FRAMES, BLOCK, false},
+	{"demux_over_memcpy_cache", "0.50/0.6", DESIGN_MBPS, CACHE_FRAMES, BLOCK, false},
+	{"demux_over_memcpy_memory_full", "0.50/0.6", 0, MEMORY_FRAMES, BLOCK, false},
+	{"demux_over_memcpy_cache_full", "0.32/0.4", 0, CACHE_FRAMES, BLOCK, false},
+	{"demux_over_memcpy_memory_as_it_comes", "-", DESIGN_MBPS, MEMORY_FRAMES, 1, false},
+	{"demux_rested_over_steady", "-", 0, MEMORY_FRAMES, BLOCK, true},
 };
 
 /* Of this thread alone: who else runs is not to be in it. */
@@ -74,6 +85,16 @@ static double cpu_s(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Asleep until the time of a block has passed since `*at`. */
+static void rest(struct timespec *at)
+{
+	at->tv_nsec += BLOCK_NS;
+	at->tv_sec += at->tv_nsec / 1000000000;
+	at->tv_nsec %= 1000000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, at, NULL) == EINTR) {
+	}
 }
 
 /* ---------------------------------------------------------------------------- the demux side */
@@ -160,7 +181,9 @@ static void begin_lane(struct demux *d, unsigned link)
 static void demux_lap(struct demux *d)
 {
 	unsigned buffers = d->set->frames / SEA_BUFFER_FRAMES;
+	struct timespec at;
 
+	clock_gettime(CLOCK_MONOTONIC, &at);
 	for (unsigned link = 0; link < SEA_LINKS; link++) {
 		begin_lane(d, link);
 	}
@@ -171,6 +194,9 @@ static void demux_lap(struct demux *d)
 			for (unsigned b = first; b < end; b++) {
 				push_buffer(d, link, b);
 			}
+		}
+		if (d->rested) {
+			rest(&at);
 		}
 	}
 	for (unsigned link = 0; link < SEA_LINKS; link++) {
@@ -233,9 +259,12 @@ static int demux_sound(const struct demux *d, uint64_t laps)
 /* ----------------------------------------------------------------------------- the copy side */
 
 /* A frame to its place in a block of frames. */
-static void copy_lap(const struct sea_frames *set, uint8_t *to)
+static void copy_lap(const struct sea_frames *set, uint8_t *to, bool rested)
 {
+	struct timespec at;
 	unsigned place = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
 
 	for (unsigned b = 0; b < set->frames / SEA_BUFFER_FRAMES; b++) {
 		for (unsigned link = 0; link < SEA_LINKS; link++) {
@@ -247,6 +276,9 @@ static void copy_lap(const struct sea_frames *set, uint8_t *to)
 				place = place + 1 == BLOCK_FRAMES ? 0 : place + 1;
 			}
 		}
+		if (rested && (b + 1) % BLOCK == 0) {
+			rest(&at);
+		}
 	}
 }
 
@@ -254,10 +286,11 @@ static void copy_lap(const struct sea_frames *set, uint8_t *to)
 
 struct race {
 	struct demux demux;
+	struct least least;
 	uint8_t *to;
 	double bytes; /* of frames, a lap */
 	unsigned laps;
-	double copy_s, demux_s; /* of the last round, a lap */
+	double copy_s, demux_s, least_s; /* of the last round, a lap */
 };
 
 static double time_copy(struct race *r)
@@ -265,7 +298,7 @@ static double time_copy(struct race *r)
 	double begin = cpu_s();
 
 	for (unsigned i = 0; i < r->laps; i++) {
-		copy_lap(r->demux.set, r->to);
+		copy_lap(r->demux.set, r->to, r->demux.rested);
 		__asm__ volatile("" ::"r"(r->to) : "memory"); /* it is wanted */
 	}
 	return (cpu_s() - begin) / r->laps;
@@ -281,6 +314,17 @@ static double time_demux(struct race *r)
 	return (cpu_s() - begin) / r->laps;
 }
 
+static double time_least(struct race *r)
+{
+	double begin = cpu_s();
+
+	for (unsigned i = 0; i < r->laps; i++) {
+		least_lap(&r->least);
+		__asm__ volatile("" ::"r"(r->to) : "memory");
+	}
+	return (cpu_s() - begin) / r->laps;
+}
+
 /* Who goes first changes, so that neither always finds what the other left in the caches. */
 static void round_of(struct race *r, unsigned number)
 {
@@ -291,6 +335,7 @@ static void round_of(struct race *r, unsigned number)
 		r->copy_s = time_copy(r);
 		r->demux_s = time_demux(r);
 	}
+	r->least_s = time_least(r);
 }
 
 static int by_value(const void *a, const void *b)
@@ -308,17 +353,21 @@ static double median(double *values, unsigned n)
 
 static int run_race(struct race *r, const struct figure *f, unsigned rounds)
 {
-	double ratio[ROUNDS_MAX], copy[ROUNDS_MAX], demux[ROUNDS_MAX], middle;
+	double ratio[ROUNDS_MAX], least[ROUNDS_MAX], copy[ROUNDS_MAX], demux[ROUNDS_MAX], middle;
 	int err;
 
 	round_of(r, 0); /* touch all memory */
 	for (unsigned i = 0; i < rounds; i++) {
 		round_of(r, i);
 		ratio[i] = r->copy_s / r->demux_s;
+		least[i] = r->copy_s / r->least_s;
 		copy[i] = r->bytes / r->copy_s / 1e9;
 		demux[i] = r->bytes / r->demux_s / 1e9;
 	}
 	err = demux_sound(&r->demux, (uint64_t)(rounds + 1) * r->laps);
+	if (err == 0 && r->least.bad > 0) {
+		err = -EBADMSG;
+	}
 	if (err < 0) {
 		return err;
 	}
@@ -328,6 +377,50 @@ static int run_race(struct race *r, const struct figure *f, unsigned rounds)
 	       "a floor %.0f Mbps, a module %.0f kHz\n",
 	       f->name, median(demux, rounds), median(copy, rounds), rounds, ratio[0],
 	       ratio[rounds - 1], r->demux.set->fill_mbps, r->demux.set->hit_khz);
+	printf("bench least_%s %.3f ratio goal -\n", strchr(f->name, '_') + 1,
+	       median(least, rounds));
+	fflush(stdout);
+	return 0;
+}
+
+/* A lap's time over the frames in it. */
+static double frame_us(const struct race *r, double lap_s)
+{
+	return lap_s * 1e6 * TDM_FRAME_BYTES / r->bytes;
+}
+
+/* Both sides without a rest and with, in turn. */
+static int run_rested(struct race *r, const struct figure *f, unsigned rounds)
+{
+	enum { STEADY, RESTED, WAYS };
+	double copy[WAYS][ROUNDS_MAX], demux[WAYS][ROUNDS_MAX], copied[WAYS], done[WAYS];
+	unsigned n = rounds < REST_ROUNDS ? rounds : REST_ROUNDS;
+	int err;
+
+	round_of(r, 0); /* touch all memory */
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned way = STEADY; way < WAYS; way++) {
+			r->demux.rested = way == RESTED;
+			round_of(r, i);
+			copy[way][i] = frame_us(r, r->copy_s);
+			demux[way][i] = frame_us(r, r->demux_s);
+		}
+	}
+	err = demux_sound(&r->demux, (uint64_t)WAYS * n + 1);
+	if (err < 0) {
+		return err;
+	}
+	for (unsigned way = STEADY; way < WAYS; way++) {
+		copied[way] = median(copy[way], n);
+		done[way] = median(demux[way], n);
+	}
+	printf("bench %s %.3f ratio goal %s\n", f->name, done[RESTED] / done[STEADY], f->goal);
+	printf("bench memcpy_rested_over_steady %.3f ratio goal -\n",
+	       copied[RESTED] / copied[STEADY]);
+	printf("# %s: a full frame takes %.2f us rested, %.2f us steady; memcpy of it %.2f and "
+	       "%.2f us; "
+	       "%u rounds\n",
+	       f->name, done[RESTED], done[STEADY], copied[RESTED], copied[STEADY], n);
 	fflush(stdout);
 	return 0;
 }
@@ -343,9 +436,10 @@ static int measure(const struct figure *f, unsigned rounds)
 	}
 	r.bytes = (double)SEA_LINKS * set.frames * TDM_FRAME_BYTES;
 	r.to = malloc((size_t)BLOCK_FRAMES * TDM_FRAME_BYTES);
+	r.least = (struct least){.set = &set, .turn = f->turn, .to = r.to};
 	err = r.to ? demux_init(&r.demux, &set, f->turn) : -ENOMEM;
 	if (err == 0) {
-		err = run_race(&r, f, rounds);
+		err = f->rested ? run_rested(&r, f, rounds) : run_race(&r, f, rounds);
 	}
 	demux_fini(&r.demux);
 	free(r.to);
@@ -362,10 +456,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-		int err = measure(&figures[i], rounds);
+		const struct figure *f = &figures[i];
+		int err = measure(f, rounds);
 
 		if (err < 0) {
-			fprintf(stderr, "bench-demux: %s: %s\n", figures[i].name, strerror(-err));
+			fprintf(stderr, "bench-demux: %s: %s\n", f->name, strerror(-err));
 			return 1;
 		}
 	}

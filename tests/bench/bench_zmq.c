@@ -11,8 +11,9 @@
  *   --hwm N         messages at either end (64)
  *   --seconds S     measured (2), after a fifth of it for warming up
  *
- * Prints one line of JSON: bytes a second at the receiver, CPU seconds of both ends per GB, and the
- * latency from just before zmq_msg_send() to zmq_msg_recv(), by a stamp in the message.
+ * Prints one line of JSON: bytes a second at the receiver, CPU seconds of both ends per GB, the latency
+ * from just before zmq_msg_send() to zmq_msg_recv(), by a stamp in the message; and, with a period, how
+ * late the sender itself woke for its turns: what this host adds to everything that waits for a time.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -148,6 +149,7 @@ struct sender {
 	void *context, *socket;
 	struct block_pool *pool;
 	uint64_t sent; /* messages */
+	struct samples late;
 };
 
 static void unhold(void *data, void *hint)
@@ -206,6 +208,7 @@ static bool send_for(struct sender *s, double seconds, enum phase phase)
 	while (bench_now_ns() < end) {
 		if (s->o->period_ns > 0) {
 			sleep_until(next);
+			samples_add(&s->late, bench_now_ns() - next);
 			next += s->o->period_ns;
 		}
 		if (!send_turn(s, phase)) {
@@ -215,14 +218,17 @@ static bool send_for(struct sender *s, double seconds, enum phase phase)
 	return true;
 }
 
-static void print_report(const struct options *o, const struct report *r, double sender_s)
+static void print_report(const struct options *o, const struct report *r, double sender_s,
+			 struct samples *late)
 {
 	double seconds = (double)(r->end_ns - r->begin_ns) * 1e-9, gb = (double)r->bytes * 1e-9;
 
 	printf(",\"seconds\":%.6f,\"messages\":%llu,\"bytes_per_s\":%.0f,\"paced\":%s,"
-	       "\"sender_cpu_s\":%.6f,\"receiver_cpu_s\":%.6f,\"cpu_s_per_GB\":%.6f}\n",
+	       "\"sender_cpu_s\":%.6f,\"receiver_cpu_s\":%.6f,\"cpu_s_per_GB\":%.6f,\"late\":",
 	       seconds, (unsigned long long)r->messages, (double)r->bytes / seconds,
 	       o->period_ns > 0 ? "true" : "false", sender_s, r->cpu_s, (sender_s + r->cpu_s) / gb);
+	bench_print_latency(late);
+	printf("}\n");
 }
 
 static int sender(const struct options *o, int to, int from, pid_t child)
@@ -237,7 +243,8 @@ static int sender(const struct options *o, int to, int from, pid_t child)
 
 	s.socket = open_socket(o, s.context, ZMQ_PUSH);
 	s.pool = block_pool_create(POOL_BYTES);
-	good = s.socket && s.pool && zmq_bind(s.socket, "tcp://127.0.0.1:*") == 0 &&
+	good = s.socket && s.pool && samples_create(&s.late, SAMPLES_MAX) == 0 &&
+	       zmq_bind(s.socket, "tcp://127.0.0.1:*") == 0 &&
 	       zmq_getsockopt(s.socket, ZMQ_LAST_ENDPOINT, endpoint, &length) == 0 &&
 	       write(to, endpoint, length) == (ssize_t)length;
 	good = good && send_for(&s, o->seconds / 5, WARMING);
@@ -260,7 +267,8 @@ static int sender(const struct options *o, int to, int from, pid_t child)
 	if (!good || status != 0 || r.messages == 0) {
 		return 1;
 	}
-	print_report(o, &r, cpu_s);
+	print_report(o, &r, cpu_s, &s.late);
+	samples_destroy(&s.late);
 	return 0;
 }
 

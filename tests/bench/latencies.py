@@ -13,7 +13,7 @@ from lean import LeanStation, Unmeasured, message_sizes, spread, zmq
 
 LOADS, BLOCKS_MS = ("design", "full"), (1, 5, 10)
 WINDOW_S = 4
-RATIO_ROUNDS, RATIO_WINDOWS, RATIO_WINDOW_S = 2, 2, 2
+RATIO_ROUNDS, RATIO_WINDOWS, RATIO_WINDOW_S = 4, 2, 2
 LOGGING_PAIRS, LOGGING_WINDOW_S = 4, 2
 COMMANDS_PER_S = 100
 FRAMES_PER_BUFFER = 8  # 1 ms: the board hands over a buffer when it is full
@@ -100,6 +100,9 @@ def over_zmq(figures, windows, bare, sizes):
         figures.figure(name, statistics.median(ours) / statistics.median(theirs), "ratio", goal)
         print(f"# {name}: {statistics.median(ours):.0f} us ({spread(ours, 0)}) over {statistics.median(theirs):.0f} us "
               f"({spread(theirs, 0)}); from the block's own last frame {statistics.median(last):.0f} us; messages of {', '.join(map(str, sizes))} bytes a link each ms")
+    late = {column: [b["late"][column] for b in bare] for column in ("p50", "p99", "p999")}
+    print("# a thread that only sleeps till the next ms wakes late by " +
+          ", ".join(f"{column} {statistics.median(v):.0f} us ({spread(v, 0)})" for column, v in late.items()))
 
 
 def logging(figures, st):

@@ -2,7 +2,7 @@
 # Programs that measure. bench.py and memory.py are what `make bench` and `make bench-memory` run.
 
 # frames of the emulator's floors through the daemon's own code, against memcpy
-$(eval $(call program,bench-demux,$(addprefix tests/bench/,bench_demux.c sea_frames.c),data emuworld emuplay tdm,libisal libxxhash))
+$(eval $(call program,bench-demux,$(addprefix tests/bench/,bench_demux.c least.c sea_frames.c),data emuworld emuplay tdm,libisal libxxhash))
 
 # the way of a block to a consumer: bare ZeroMQ, the publisher alone, a consumer that only acknowledges
 $(eval $(call library,benchusage,tests/bench/usage.c,))

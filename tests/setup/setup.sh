@@ -3,7 +3,8 @@
 # Install the Debian packages that are missing, by name. Says which; uses sudo only when not root.
 #   setup.sh run     what building and running a station needs
 #   setup.sh check   that, and what the tests and lint need
-#   setup.sh bench   that, and the peer that make bench compares with where it is installed: libavformat
+#   setup.sh fuzz    what building and running needs, and clang with libFuzzer
+#   setup.sh bench   as check, and the peer that make bench compares with where it is installed: libavformat
 #   setup.sh vm      what the tests of the kernel module need: a guest's kernel is downloaded, not installed
 #   setup.sh vm-debug   that, and what building the instrumented kernel needs
 set -eu
@@ -12,8 +13,9 @@ run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgp
  libjansson-dev libsystemd-dev libinih-dev libbsd-dev libxxhash-dev libncurses-dev
  gpsd tzdata python3"
 check="$run libcmocka-dev sqlite3 python3-zmq python3-numpy python3-jsonschema gnuplot-nox clang-format
- clang-tidy cppcheck mandoc systemd tshark"
+ clang-tidy cppcheck mandoc systemd tshark zsh"
 
+fuzz="$run clang libclang-rt-14-dev"
 bench="$check libavformat-dev libavcodec-dev"
 vm="$run libcmocka-dev qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
@@ -21,10 +23,11 @@ debug="$vm flex bison bc libelf-dev libssl-dev zstd"
 case "${1:-}" in
 run) want=$run ;;
 check) want=$check ;;
+fuzz) want=$fuzz ;;
 bench) want=$bench ;;
 vm) want=$vm ;;
 vm-debug) want=$debug ;;
-*) echo "usage: setup.sh run|check|bench|vm|vm-debug" >&2; exit 2 ;;
+*) echo "usage: setup.sh run|check|fuzz|bench|vm|vm-debug" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null 2>&1; then

@@ -31,6 +31,7 @@ LINK_FAULTS = [
     (1, lambda r: [(0, f"down-crc {_number(r, 1, 50)}")]),
     (1, lambda r: [(0, f"lose-replies {_number(r, 1, 5)}")]),
     (1, lambda r: [(0, f"duplicate-replies {_number(r, 1, 20)}")]),
+    (1, lambda r: [(0, f"reorder-replies {_number(r, 1, 20)}")]),
     (1, lambda r: [(0, "mute"), (float(_span(r, 0.5, 6)), "unmute")]),
     (1, lambda r: [(0, f"temperature {_number(r, 15, 60)}")]),
     (1, lambda r: [(0, f"phase-drift {_number(r, 1, 50)}"), (float(_span(r, 1, 6)), "phase-drift 0")]),

@@ -13,3 +13,12 @@ $(eval $(call program,tdm-capture,tests/system/tdm_capture.c tests/bench/sea_fra
 
 # the thread sanitizer: a race on purpose, for seeded_race.sh
 $(eval $(call program,seeded_race,tests/system/seeded_race.c,,))
+
+# crash campaign: preloaded into the daemon, kills it at named points
+all_objs += $(B)/pic/tests/system/kill_at.o
+$(B)/lib/kill-at.so: $(B)/pic/tests/system/kill_at.o
+	@mkdir -p $(@D)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -shared -o $@ $<
+
+all: $(B)/lib/kill-at.so

@@ -101,6 +101,7 @@ class Station:
         self.host_too_slow = False  # the emulator fell behind by more than the rings hold
         self.consumers = {}
         self.records = []
+        self.database = self.path("station.db")
         os.makedirs(self.dir, exist_ok=True)
 
     # -- paths
@@ -173,7 +174,7 @@ class Station:
                  f"leap_file = {self.leap_table()}",
                  "system_tolerance_ms = 0",  # on a busy host the emulator's time falls behind the host's
                  "[control]", f"socket = {self.path('control.sock')}",
-                 "[store]", f"database = {self.path('station.db')}",
+                 "[store]", f"database = {self.database}",
                  "[slowctl]", f"dictionary = {os.path.join(here, 'schemas', 'parameters.conf')}"]
         for link in range(LINKS):
             lines += [f"[link {link}]", "tower = 1", f"floor = {link + 1}"]
@@ -181,9 +182,13 @@ class Station:
         with open(self.path("board.conf"), "w") as f:
             f.write("\n".join(lines) + "\n")
 
-    def start_daemon(self, *args):
+    def launch_daemon(self, *args, env=None):
+        """Without waiting for it to answer."""
         self.daemon = Process("fcm-server", [self.program("fcm-server"), "--board", "0", "--config",
-                                             self.path("board.conf"), *args], self.path("daemon.log"))
+                                             self.path("board.conf"), *args], self.path("daemon.log"), env)
+
+    def start_daemon(self, *args):
+        self.launch_daemon(*args)
         self._wait(self.answers, 20, "the daemon's control socket", self.daemon)
 
     def start_consumer(self, name, group, *args):
@@ -223,7 +228,7 @@ class Station:
 
     def ctl(self, *args, timeout=60):
         """fcmctl as a user types it: (exit code, stdout, stderr)."""
-        r = subprocess.run([self.program("fcmctl"), "--dir", self.dir, *args], capture_output=True, text=True,
+        r = subprocess.run([self.program("fcmctl"), "--dir", self.dir, "--database", self.database, *args], capture_output=True, text=True,
                            timeout=timeout, stdin=subprocess.DEVNULL, check=False)
         return r.returncode, r.stdout, r.stderr
 
@@ -290,7 +295,7 @@ class Station:
     # -- the account, after stop()
     def compare(self, group=None, records=None, timeout=300):
         """truth-compare over all records, or over those of one group: (exit code, its JSON)."""
-        argv = [self.program("truth-compare"), "--json", "--ledger", self.path("station.db"),
+        argv = [self.program("truth-compare"), "--json", "--ledger", self.database,
                 *(["--group", group] if group else []), self.path("truth.bin")]
         r = subprocess.run(argv + [p for p in records or self.records if os.path.exists(p)], capture_output=True,
                            text=True, timeout=timeout, check=False)

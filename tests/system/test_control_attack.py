@@ -237,6 +237,50 @@ def gone_in_the_middle(t):
     t.account(st, named=resets)
 
 
+def pour(st, first, piece, total):
+    """Send `first`, then `piece` again and again up to `total` bytes; how many went before the daemon cut it off."""
+    sent = 0
+    with connect(st) as s:
+        try:
+            sent += s.send(first)
+            while sent < total:
+                sent += s.send(piece)
+        except OSError:
+            pass
+    return sent
+
+
+def too_long_and_half(t):
+    """1 GB in one message, as garbage and as half a message: cut off at once, each counted, memory as before"""
+    st = started(t)
+    gigabyte, mega = 1 << 30, 1 << 20
+
+    def bad():
+        return st.ask("get", "control.bad_messages")["parameters"][0]["value"]
+    st.wait_for("the first count", lambda: bad() is not None, 10)
+    before, memory, wanted = bad(), resident_mb(st), 0
+    for what, first, piece in (("zeros", b"", bytes(mega)), ("text", b"x", b"x" * mega),
+                               ("one string", b'{"v":1,"op":"info","id":"', b"y" * mega),
+                               ("one array", b'{"v":1,"op":"info","args":{"names":[', b'"*",' * (mega // 4))):
+        sent = pour(st, first, piece, gigabyte)
+        wanted += 1
+        t.check(f"1 GB of {what} is cut off", sent < 64 * mega, sent)
+    for data in (b'{"v":1,"id":1,"op":"sta', b"{", b"\0", b'{"v":1,"id":1,"op":"info"}\n{"v":1'):
+        talk_half(st, data)
+        wanted += 1
+    st.wait_for("each is counted", lambda: bad() - before >= wanted, 10)
+    time.sleep(1.5)  # counts are told once a second: one too many would show now
+    t.equal("each is counted, once", bad() - before, wanted)
+    t.check("none of it is kept", t.sanitized or resident_mb(st) < memory + 40, (memory, resident_mb(st)))
+    alive(t, st, "after gigabytes")
+    t.account(st)
+
+
+def talk_half(st, data):
+    with connect(st) as s:
+        s.sendall(data)
+
+
 BIG_SECONDS = 40000  # of four links: half a day, 0.3 GB a day
 
 
@@ -314,4 +358,4 @@ def too_large(t):
 
 
 if __name__ == "__main__":
-    harness.main([garbage, crowds, gone_in_the_middle, too_large])
+    harness.main([garbage, crowds, gone_in_the_middle, too_long_and_half, too_large])

@@ -55,7 +55,7 @@ class Bench:
 
     def run(self, *args, env=None, timeout=20):
         r = subprocess.run([self.fcmctl, *args], capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
-                           env=dict(self.env, **(env or {})), check=False)
+                           cwd=os.path.join(TRANSCRIPTS, "files"), env=dict(self.env, **(env or {})), check=False)
         return r.returncode, r.stdout.decode(), r.stderr.decode()
 
     def start(self, *args):
@@ -85,6 +85,8 @@ def free_port():
 def masked(text, bench):
     text = text.replace(bench.fcmctl, "fcmctl").replace(bench.dir, "DIR")
     text = re.sub(r"fcmctl-\d+-[0-9a-f]{16}", "CLIENT", text)
+    text = re.sub(r"\d{8}T\d{6}-[0-9a-f]{8}", "JOB", text)
+    text = re.sub(r" in [^()]* \(job", " in SPAN (job", text)
     text = re.sub(r"(missing  \S+ \S+ to )\S+ \S+ \([^)]*\)", r"\1TIME (SPAN)", text)
     text = re.sub(r"but of [^,]* of this", "but of SPAN of this", text)
     return re.sub(r"away since \d{4}-\d\d-\d\d [\d:]+ UTC \([^)]*\)", "away since TIME (SPAN)", text)
@@ -215,6 +217,8 @@ def make_database(path):
                         (t - 58_000000000, "DONE", None, "reads 1449.8 V")])
         db.executemany("INSERT INTO sample VALUES ('tower1.floor3.om2.hv',?,?,?)",
                        [(t - 60_000000000, 1400.1, 1400.0), (t - 57_000000000, 1449.8, 1450.0)])
+        db.execute("INSERT INTO sample_sum VALUES ('tower1.floor3.om1.hv',1785542403250000000,3600,1785545995500000000,"
+                   "9,1399.75,1398.5,1401.25,1400.0)")
         db.execute("INSERT INTO phase_event VALUES (2,?,'SLIP',2,2500.4,8713.2,22.0,5,'','')", (t - 90_000000000,))
         db.execute("INSERT INTO phase_row VALUES (2,?,6213.4,21.5,-60.2,70.1,10,6,7012,3)", (t - 2_000000000,))
         db.execute("INSERT INTO run VALUES (12,'physics','anna',?,4242482000,NULL,NULL)", (t - 3600_000000000,))
@@ -264,14 +268,15 @@ def away(bench):
     make_database(db)
     before = (os.stat(db).st_mtime_ns, open(db, "rb").read(), sorted(os.listdir(bench.dir)))
     for words in ("command list", "command show 17", "history floor3.om2.hv", "ledger show --since 30d",
-                  "phase history 2", "clock history", "run show", "event list"):
+                  "phase history 2", "clock history", "run show", "event list",
+                  "get floor3 --at 2026-11-20T15:12", "diff --at 2026-11-20T15:11:04"):
         code, out, err = bench.run(*words.split())
         # Of the time since then the ledger has nothing.
         done = 1 if words.startswith("ledger") else 0
         bench.check(f"{words} from the database", code == done and "the daemon is away since 2026-11-20 15:12:03 UTC"
                     in err, f"exit {code}: {err}{out}")
         code, out, err = bench.run("--json", *words.split())
-        op = {"history": "param.history"}.get(words.split()[0], ".".join(words.split()[:2]))
+        op = {"history": "param.history", "get": "param.at", "diff": "param.diff"}.get(words.split()[0], ".".join(words.split()[:2]))
         errors = bench.daemon.schema.result(op, json.loads(out)) if code == done else [err]
         bench.check(f"{words} --json is the daemon's shape", not errors, errors[:3])
     with sqlite3.connect(db) as base:
@@ -413,8 +418,8 @@ def on_terminal(bench, words, keys="", until=None, env=None, rows=50, columns=15
     import termios
     pid, fd = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execve(bench.fcmctl, [bench.fcmctl, *words], {**bench.env, "TERM": "xterm", **(env or {})})
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     seen, end, sent, code = b"", time.monotonic() + seconds, False, None
     while time.monotonic() < end:
         if fd in select.select([fd], [], [], 0.05)[0]:
@@ -474,6 +479,14 @@ def terminals(bench):
     code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="q", until="quit",
                             env={"NO_COLOR": "1"})
     bench.check("no colours in top with NO_COLOR", code == 0 and "\033[32m" not in out, out)
+    code, out = on_terminal(bench, ["history", "floor3.om2.hv", "--since", "2026-11-20T15:05"], rows=24, columns=100)
+    plain = re.sub("\033\\[[0-9;]*m", "", out)
+    bench.check("history on a terminal is a plot, as wide as that", code == 0 and "least " in plain and
+                any(0x2800 < ord(c) < 0x2900 for c in plain) and max(len(x) for x in plain.splitlines()) == 100, out)
+    code, out = on_terminal(bench, ["history", "floor3.om2.hv"], env={"LC_ALL": "C"})
+    bench.check("in ASCII where the locale knows no more", code == 0 and "*" in out and out.isascii(), out)
+    code, out = on_terminal(bench, ["history", "floor3.om2.hv", "--rows"])
+    bench.check("with --rows the table", code == 0 and "time (UTC)" in out and "least" not in out, out)
     code, out = on_terminal(bench, ["top"], env={"TERM": "no-such-terminal"})
     bench.check("an unknown terminal is said", code == 1 and "not known" in out, out)
 
@@ -594,7 +607,103 @@ def helps(bench):
     bench.check("--version", bench.run("--version")[1].startswith("fcmctl "))
 
 
-CASES = [helps, transcripts, recordings, requests, faults, interrupt, terminals, tail, away]
+# --- completion, as the shells ask for it ---
+
+def completion(bench):
+    """bash and zsh complete by our scripts: from the tables, and from the daemon; silent when it is away"""
+    def script(shell):
+        path = os.path.join(bench.dir, "completion." + shell)
+        code, out, err = bench.run("completion", shell)
+        bench.check(f"the script of {shell}", code == 0 and "__complete" in out and not err, err)
+        with open(path, "w") as f:
+            f.write(out)
+        return path
+
+    def asked(shell, program, words):
+        env = dict(bench.env, PATH=os.path.dirname(bench.fcmctl) + ":" + os.environ["PATH"])
+        r = subprocess.run([shell, *(["--norc"] if shell == "bash" else ["-f"]), "-c", program, shell, *words],
+                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20, env=env, check=False)
+        bench.equal(f"{shell} {words}: nothing on stderr", r.stderr, "")
+        return sorted(r.stdout.split())
+    bash, zsh = script("bash"), script("zsh")
+    in_bash = f'. {bash}; COMP_WORDS=(fcmctl "$@"); COMP_CWORD=$#; _fcmctl; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    # Outside of its line editor zsh has no compadd: ours prints what it is given.
+    in_zsh = ('compdef() { : }; _files() { : }; compadd() { print -l -- "${(@P)argv[-1]}" }; '
+              f'. {zsh}; words=(fcmctl "$@"); CURRENT=${{#words}}; _fcmctl; true')
+    cases = [
+        (["l"], ["ledger", "link"]), (["link", ""], ["align", "list", "reset", "show"]),
+        (["link", "reset", ""], ["0", "1", "2", "3"]), (["command", "list", "--st"], ["--state"]),
+        (["command", "list", "--state", "D"], ["DONE"]), (["command", "list", "--state", "=", "D"], ["DONE"]),
+        (["status", "--si"], []), (["--js"], ["--json"]), (["--json", "run", "st"], ["start", "stop"]),
+        (["completion", ""], ["bash", "zsh"]), (["no", "such", ""], []), (["get", "--at", "yest"], ["yesterday"]),
+        # From here on by the daemon.
+        (["get", "fl"], ["floor3.", "floor4."]), (["get", "floor3."], ["floor3.fcm.", "floor3.om2."]),
+        (["get", "clock", "floor3.om2.h"], ["floor3.om2.hv"]), (["get", "tower1.fl"], ["tower1.floor3.", "tower1.floor4."]),
+        (["set", "floor3."], ["floor3.om2."]), (["action", "floor3."], ["floor3.fcm."]),
+        (["set", "floor3.om2.power", "o"], ["off", "on"]), (["history", "cl"], ["clock."]),
+        (["command", "show", ""], ["17", "18"]), (["command", "list", "--floor", ""], ["1", "2", "3", "4"]),
+        (["get", "$(touch x)"], []), (["get", "'"], []),
+    ]
+    bench.daemon.start()
+    for words, wanted in cases:
+        bench.equal(f"bash: fcmctl {' '.join(words)}<Tab>", asked("bash", in_bash, words), wanted)
+        bench.equal(f"zsh: fcmctl {' '.join(words)}<Tab>", asked("zsh", in_zsh, words), wanted)
+    r = subprocess.run(["zsh", "-n", zsh], capture_output=True, check=False)
+    bench.equal("zsh -n", (r.returncode, r.stderr), (0, b""))
+    bench.daemon.fault = "silent"
+    begun = time.monotonic()
+    bench.equal("a daemon that says nothing", asked("bash", in_bash, ["get", "fl"]), [])
+    bench.check("is not waited for", time.monotonic() - begun < 5, time.monotonic() - begun)
+    bench.daemon.fault = None
+    bench.daemon.stop()
+    bench.equal("nor one that is away", asked("bash", in_bash, ["get", "fl"]), [])
+    bench.equal("the tables are there", asked("bash", in_bash, ["li"]), ["link"])
+    bench.equal("an unknown shell", bench.run("completion", "fish")[0], 2)
+
+
+# --- every command has a transcript, and a version in its JSON ---
+
+def every_command(bench):
+    """each command of the tables has a transcript, the daemon being there, and its JSON says its version"""
+    bench.daemon.start()
+    make_database(os.path.join(bench.dir, "station.db"))
+    make_recordings(os.path.join(bench.dir, "recordings"))
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)(?= |$)", bench.run("--help")[1].split("Options:")[0], re.M)
+    done = {}
+    for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt"))):
+        scene, there, words = None, True, []
+        for line in open(path):
+            line = line.rstrip("\n")
+            if line.startswith("[scene "):
+                scene = None if line == "[scene well]" else line[7:-1]
+            elif line.startswith("[daemon "):
+                there = line == "[daemon on]"
+            elif line.startswith("$ fcmctl"):
+                words = shlex.split(line)[2:]
+            elif re.fullmatch(r"\[exit [013]\]", line) and there and "--help" not in words:
+                verbs = [w for w in words if not w.startswith("-")]
+                for command in commands:
+                    if verbs[:len(command.split())] == command.split():
+                        worse = 0 if line == "[exit 0]" else 1
+                        done[command] = min(done.get(command, (2,)), (worse, words, scene), key=lambda x: x[0])
+    # Their transcripts are elsewhere: what they need is no canned answer.
+    elsewhere = ("data tail", "record dump", "key server")
+    for command in commands:
+        if not bench.check(f"{command} has a transcript with the daemon there", command in done or command in elsewhere):
+            continue
+        _, words, bench.daemon.scene = done.get(command, (0, None, None))
+        if words is not None:
+            words = [w for w in words if w not in ("--csv", "--plot", "--json")]
+            code, out, err = bench.run("--json", *words)
+            found = [json.loads(x) for x in out.splitlines()]
+            bench.check(f"{command}: its JSON has a version", found and
+                        all(x.get("v") == 1 for x in found), (words, code, out[:200], err[:200]))
+            bench.check(f"{command}: no colours among it", "\033" not in out, out[:200])
+    bench.daemon.scene = None
+    bench.daemon.stop()
+
+
+CASES = [completion, every_command, helps, transcripts, recordings, requests, faults, interrupt, terminals, tail, away]
 
 
 def main():

@@ -11,7 +11,9 @@
 #include "tests/unit/engine_rig.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +134,7 @@ static void floor_step(struct rig_floor *f, uint64_t now)
 	}
 	for (unsigned m = 0; m < 6; m++) {
 		int32_t target = f->power[m] && !f->trip[m] ? f->hv_set[m] : 0;
-		int32_t most = f->ramp[m] / 2000 + 1, d = target - f->hv[m];
+		int32_t most = f->ramp[m] > 2000 ? f->ramp[m] / 2000 : 1, d = target - f->hv[m];
 
 		f->hv[m] += d > most ? most : d < -most ? -most : d;
 		if (!f->power[m] || f->trip[m]) {
@@ -155,6 +157,9 @@ static uint8_t floor_write(struct rig_floor *f, const struct word *w, int32_t *r
 		}
 		return WORD_OK;
 	case REG_OM_HV_SET:
+		if (f->hv_refusal != WORD_OK) {
+			return f->hv_refusal;
+		}
 		if (!f->power[w->module] ||
 		    (f->trip[w->module] && w->value > f->hv_set[w->module])) {
 			return WORD_REFUSED;
@@ -365,6 +370,7 @@ static int store_command(struct rig *r, const struct row *row)
 	c->id = id;
 	c->frame = -1;
 	snprintf(c->client_id, sizeof(c->client_id), "%s", text_of(row, 1));
+	snprintf(c->reason, sizeof(c->reason), "%s", text_of(row, 7));
 	c->link = (uint32_t)row->values[8].i;
 	snprintf(c->parameter, sizeof(c->parameter), "%s", text_of(row, 11));
 	c->action = strcmp(text_of(row, 12), "action") == 0;
@@ -439,7 +445,7 @@ static void on_send(struct rig *r, const struct engine_out *o)
 	}
 }
 
-static void drain(struct rig *r)
+void rig_drain(struct rig *r)
 {
 	const struct engine_out *o;
 
@@ -458,6 +464,9 @@ static void drain(struct rig *r)
 			i->cookie = copy.cookie;
 			break;
 		case ENGINE_PROGRESS:
+			if (r->on_progress) {
+				r->on_progress(r->context, &copy);
+			}
 			r->progress++;
 			r->finals += copy.progress.final;
 			r->last_state = copy.progress.state;
@@ -466,6 +475,23 @@ static void drain(struct rig *r)
 			memcpy(r->text, copy.progress.text, sizeof(r->text));
 			memcpy(r->hint, copy.progress.hint, sizeof(r->hint));
 			break;
+		}
+	}
+}
+
+/* What polling would have brought: interlocks want to know it. */
+static void tell_power(struct rig *r)
+{
+	if (r->power_unknown || r->now.mono_ns < r->power_told + 1000 * RIG_MS) {
+		return;
+	}
+	r->power_told = r->now.mono_ns;
+	for (unsigned i = 0; i < params_count(r->params); i++) {
+		struct param *p = params_at(r->params, i);
+
+		if (p->kind->object == PARAM_OM && strcmp(p->kind->name, "power") == 0) {
+			param_put_raw(p, r->floors[p->link].power[p->module], r->now.utc_ns,
+				      r->now.mono_ns);
 		}
 	}
 }
@@ -487,7 +513,7 @@ static void step(struct rig *r)
 			engine_stored(r->e, i->cookie, result, r->now);
 		}
 		free(i);
-		drain(r);
+		rig_drain(r);
 	}
 	while ((i = wire_take(r->down, r->now.mono_ns, true))) {
 		floor_hear(r, i->link, &i->word);
@@ -496,17 +522,18 @@ static void step(struct rig *r)
 	while ((i = wire_take(r->up, r->now.mono_ns, false))) {
 		engine_reply(r->e, i->link, &i->word, r->now);
 		free(i);
-		drain(r);
+		rig_drain(r);
 	}
+	tell_power(r);
 	engine_tick(r->e, r->now);
-	drain(r);
+	rig_drain(r);
 }
 
 void rig_run(struct rig *r, unsigned ms)
 {
 	uint64_t end = r->now.mono_ns + ms * RIG_MS;
 
-	drain(r);
+	rig_drain(r);
 	while (r->now.mono_ns < end) {
 		step(r);
 	}
@@ -516,7 +543,7 @@ void rig_until_end(struct rig *r, uint64_t id, unsigned ms)
 {
 	uint64_t end = r->now.mono_ns + ms * RIG_MS;
 
-	drain(r);
+	rig_drain(r);
 	while (r->now.mono_ns < end && !(r->commands[id].known && r->commands[id].ended)) {
 		step(r);
 	}
@@ -529,7 +556,7 @@ void rig_link(struct rig *r, unsigned link, bool locked)
 	if (locked) {
 		engine_boot(r->e, link, r->floors[link].boot, r->now);
 	}
-	drain(r);
+	rig_drain(r);
 }
 
 void rig_boot(struct rig *r, unsigned link)
@@ -567,6 +594,7 @@ static void start(struct rig *r)
 		j.boot = c->boot;
 		j.attempts = c->attempts;
 		j.ended = c->ended;
+		sscanf(c->reason, "safe %" SCNu64, &j.job);
 		for (uint64_t k = id + 1; k <= r->last_id; k++) {
 			j.later += r->commands[k].known && r->commands[k].link == c->link &&
 				   r->commands[k].sequence;
@@ -576,7 +604,9 @@ static void start(struct rig *r)
 	for (unsigned f = 0; f < RIG_FLOORS; f++) {
 		rig_link(r, f, true);
 	}
-	drain(r);
+	r->power_told = 0;
+	tell_power(r);
+	rig_drain(r);
 }
 
 void rig_crash(struct rig *r)
@@ -626,32 +656,29 @@ void rig_destroy(struct rig *r)
 	free(r);
 }
 
+int rig_submit(struct rig *r, struct engine_request q, uint64_t *ret_id, struct sc_error *error)
+{
+	int result;
+
+	q.who = "test";
+	q.uid = 1;
+	q.pid = 2;
+	q.origin = "local";
+	result = engine_submit(r->e, &q, r->now, ret_id, error);
+	rig_drain(r);
+	return result;
+}
+
 int rig_set(struct rig *r, const char *name, double value, uint64_t *ret_id)
 {
-	struct engine_request q = {.parameter = name,
-				   .value = value,
-				   .who = "test",
-				   .uid = 1,
-				   .pid = 2,
-				   .origin = "local"};
-	int result = engine_submit(r->e, &q, r->now, ret_id, NULL);
-
-	drain(r);
-	return result;
+	return rig_submit(r, (struct engine_request){.parameter = name, .value = value}, ret_id,
+			  NULL);
 }
 
 int rig_action(struct rig *r, const char *name, uint64_t *ret_id)
 {
-	struct engine_request q = {.parameter = name,
-				   .action = true,
-				   .who = "test",
-				   .uid = 1,
-				   .pid = 2,
-				   .origin = "local"};
-	int result = engine_submit(r->e, &q, r->now, ret_id, NULL);
-
-	drain(r);
-	return result;
+	return rig_submit(r, (struct engine_request){.parameter = name, .action = true}, ret_id,
+			  NULL);
 }
 
 unsigned rig_executed(const struct rig *r, uint64_t id)

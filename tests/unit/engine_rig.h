@@ -26,6 +26,7 @@ struct rig_floor {
 	int32_t power[6], hv_set[6], hv[6], threshold[6], ramp[6], trip[6];
 	int32_t clears[6], resets[6], cycles[6];
 	int32_t hv_offset;	   /* read-back error, 0.1 V */
+	uint8_t hv_refusal;	   /* of every write of the HV; WORD_OK: none */
 	uint8_t executed[RIG_SEQ]; /* times a sequence was executed, over all boots */
 	struct {
 		uint32_t sequence;
@@ -43,6 +44,7 @@ struct rig_command {
 	uint64_t id;
 	char client_id[64], parameter[PARAM_NAME_MAX], state[16], detail[320];
 	double old_value, new_value;
+	char reason[100];
 	uint32_t sequence, boot, attempts, link;
 	bool ended;
 	unsigned transitions;
@@ -69,8 +71,12 @@ struct rig {
 	unsigned delay_us, jitter_us, store_us;
 	int store_result, send_result;
 	bool no_completions;
+	bool power_unknown; /* nobody has polled the modules' power; else a second ago at most */
+	uint64_t power_told;
 
 	/* What came out. */
+	void (*on_progress)(void *context, const struct engine_out *out);
+	void *context;
 	enum command_state last_state; /* of the last progress */
 	bool final, alarm;
 	char text[320], hint[240];
@@ -79,6 +85,8 @@ struct rig {
 
 struct rig *rig_create(uint64_t seed);
 void rig_destroy(struct rig *r);
+/* After a call of the engine by the test itself. */
+void rig_drain(struct rig *r);
 /* Let time pass. */
 void rig_run(struct rig *r, unsigned ms);
 /* Until the command has ended, at most `ms`. */
@@ -87,6 +95,8 @@ void rig_until_end(struct rig *r, uint64_t id, unsigned ms);
 void rig_crash(struct rig *r);
 void rig_link(struct rig *r, unsigned link, bool locked);
 void rig_boot(struct rig *r, unsigned link);
+/* Submit it as "test". */
+int rig_submit(struct rig *r, struct engine_request q, uint64_t *ret_id, struct sc_error *error);
 int rig_set(struct rig *r, const char *name, double value, uint64_t *ret_id);
 int rig_action(struct rig *r, const char *name, uint64_t *ret_id);
 unsigned rig_random(struct rig *r, unsigned below);

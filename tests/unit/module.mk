@@ -53,10 +53,12 @@ $(eval $(call unit_test,test_gps,tests/unit/test_gps.c,emuworld emuplay tdm,libi
 # fcmctl
 $(eval $(call unit_test,test_ctl_time,tests/unit/test_ctl_time.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_writer,tests/unit/test_ctl_writer.c,fcmctl,jansson))
+$(eval $(call unit_test,test_ctl_plot,tests/unit/test_ctl_plot.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_histogram,tests/unit/test_ctl_histogram.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_args,tests/unit/test_ctl_args.c,fcmctl,jansson))
 $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl tdm,jansson libisal))
 
+$(eval $(call unit_test,test_ctl_job,tests/unit/test_ctl_job.c,fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
 $(eval $(call unit_test,test_record_dump,$(addprefix tests/unit/,test_record_dump.c record_rig.c floor_rig.c),fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
 $(eval $(call unit_test,test_advice,tests/unit/test_advice.c,fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
 
@@ -74,7 +76,10 @@ $(eval $(call unit_test,test_comings,tests/unit/test_comings.c daemon/comings.c,
 $(eval $(call unit_test,test_overflow,tests/unit/test_overflow.c,,))
 $(eval $(call unit_test,test_rates,tests/unit/test_rates.c,,))
 $(eval $(call unit_test,test_boots,tests/unit/test_boots.c,,))
-$(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c,,libevent jansson))
+$(eval $(call unit_test,test_access,tests/unit/test_access.c,slowctl,libzmq))
+$(eval $(call unit_test,test_network,tests/unit/test_network.c $(addprefix daemon/,network.c network_door.c control_desk.c),slowctl,libevent jansson libzmq))
+$(eval $(call unit_test,test_control_desk,tests/unit/test_control_desk.c daemon/control_desk.c,slowctl,jansson libzmq))
+$(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c daemon/control_desk.c,slowctl,libevent jansson libzmq))
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
@@ -95,12 +100,22 @@ $(eval $(call unit_test,test_recorder,$(addprefix tests/unit/,test_recorder.c re
 $(eval $(call unit_test,test_recorder_box,$(addprefix tests/unit/,test_recorder_box.c recorder_rig.c),record data tdm,jansson libisal))
 
 # slowctl/: parameters, command engine, queries; the store behind them
+$(eval $(call unit_test,test_alarm,tests/unit/test_alarm.c,slowctl tdm,inih jansson sqlite3 libisal))
+$(eval $(call unit_test,test_limits,tests/unit/test_limits.c slowctl/limits.c,,))
+$(eval $(call unit_test,test_param_site,tests/unit/test_param_site.c,slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_param,tests/unit/test_param.c,slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine,$(addprefix tests/unit/,test_engine.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_trip,$(addprefix tests/unit/,test_engine_trip.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_random,$(addprefix tests/unit/,test_engine_random.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
+$(eval $(call unit_test,test_safe,$(addprefix tests/unit/,test_safe.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
+$(eval $(call unit_test,test_engine_rules,$(addprefix tests/unit/,test_engine_rules.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_store,$(addprefix tests/unit/,test_store.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_store_life,$(addprefix tests/unit/,test_store_life.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_store_away,$(addprefix tests/unit/,test_store_away.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_store_migrate,$(addprefix tests/unit/,test_store_migrate.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_store_archive,$(addprefix tests/unit/,test_store_archive.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query,$(addprefix tests/unit/,test_query.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_query_at,$(addprefix tests/unit/,test_query_at.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_sample_keep,$(addprefix tests/unit/,test_sample_keep.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query_ledger,$(addprefix tests/unit/,test_query_ledger.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_ledger_keep,$(addprefix tests/unit/,test_ledger_keep.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))

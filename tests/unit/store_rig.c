@@ -77,6 +77,8 @@ void store_rig_flush(struct store_rig *r)
 	struct store_status status;
 
 	for (int i = 0; i < 500; i++) {
+		store_past_free(
+			store_take_past(r->s)); /* as main would, when it was opened again */
 		store_get_status(r->s, &status);
 		if (status.queued == 0) {
 			return;

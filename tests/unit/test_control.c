@@ -18,36 +18,18 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "daemon/control.h"
+#include "daemon/control_desk.h"
 
 static char directory[] = "/tmp/test_control.XXXXXX";
 static char path[64], lock[72];
 static struct event_base *base;
-
-static int begin(void **state)
-{
-	(void)state;
-	strcpy(directory + strlen(directory) - 6, "XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/control.sock", directory);
-	snprintf(lock, sizeof(lock), "%s.lock", path);
-	base = event_base_new();
-	return base ? 0 : -1;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	event_base_free(base);
-	unlink(path);
-	unlink(lock);
-	return rmdir(directory);
-}
+static struct control_desk *desk;
 
 static void answer(struct control_request *rq, json_t *args, void *context)
 {
@@ -74,11 +56,35 @@ static void mark(struct control_request *rq, json_t *args, void *context)
 }
 
 static const struct control_op ops[] = {
-	{"info", answer}, {"slow", slow}, {"mark", mark}, {NULL, NULL}};
+	{"info", ACCESS_READER, answer}, {"slow", ACCESS_READER, slow}, {0}};
+static const struct control_op more_ops[] = {{"mark", ACCESS_OPERATOR, mark}, {0}};
+static const struct control_op *const tables[] = {ops, more_ops, NULL};
+
+static int begin(void **state)
+{
+	(void)state;
+	strcpy(directory + strlen(directory) - 6, "XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/control.sock", directory);
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	base = event_base_new();
+	desk = control_desk_create(tables, NULL, NULL);
+	return base && desk ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	control_desk_destroy(desk);
+	event_base_free(base);
+	unlink(path);
+	unlink(lock);
+	return rmdir(directory);
+}
 
 static int open_at(const char *where, struct control **ret_control)
 {
-	return control_open(base, where, "", ops, NULL, ret_control);
+	return control_open(base, where, "", desk, ret_control);
 }
 
 /* A connected client's descriptor, or negative errno. */
@@ -132,7 +138,7 @@ static void test_one_daemon(void **state)
 	assert_int_equal(open_at(path, &second), -EADDRINUSE);
 	assert_null(second);
 	assert_true(can_connect(path)); /* the first one's is untouched */
-	assert_int_equal(control_tend(first), 0);
+	assert_int_equal(control_tend(first, 0), 0);
 	control_close(first);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(open_at(path, &second), 0);
@@ -204,11 +210,11 @@ static void test_late_end(void **state)
 	assert_int_equal(unlink(path) | unlink(lock) | rmdir(directory) | mkdir(directory, 0700),
 			 0);
 	assert_int_equal(open_at(path, &new), 0);
-	assert_int_equal(control_tend(old), -EADDRINUSE);
-	assert_int_equal(control_tend(old), -EADDRINUSE);
+	assert_int_equal(control_tend(old, 0), -EADDRINUSE);
+	assert_int_equal(control_tend(old, 0), -EADDRINUSE);
 	control_close(old);
 	assert_true(can_connect(path));
-	assert_int_equal(control_tend(new), 0);
+	assert_int_equal(control_tend(new, 0), 0);
 	control_close(new);
 }
 
@@ -223,8 +229,8 @@ static void test_removed(void **state)
 	before = connect_to(path);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	unlink(path);
-	assert_int_equal(control_tend(c), 1);
-	assert_int_equal(control_tend(c), 0);
+	assert_int_equal(control_tend(c, 0), 1);
+	assert_int_equal(control_tend(c, 0), 0);
 	fd = connect_to(path);
 	assert_true(fd >= 0);
 	event_base_loop(base, EVLOOP_NONBLOCK);
@@ -237,9 +243,9 @@ static void test_removed(void **state)
 	assert_int_equal(stats.bad_messages, 1);
 	/* Its directory too: told, tried again, found. */
 	assert_int_equal(unlink(path) | unlink(lock) | rmdir(directory), 0);
-	assert_int_equal(control_tend(c), -ENOENT);
+	assert_int_equal(control_tend(c, 0), -ENOENT);
 	assert_int_equal(mkdir(directory, 0700), 0);
-	assert_int_equal(control_tend(c), 1);
+	assert_int_equal(control_tend(c, 0), 1);
 	assert_true(can_connect(path));
 	close(fd);
 	close(before);
@@ -341,10 +347,59 @@ static void test_ended(void **state)
 	assert_int_equal(marks, 2 * LINES);
 	assert_int_equal(answers_at(half), LINES);
 	assert_int_equal(read(half, &stats, 1), 0);
+	assert_int_equal(stats.bad_messages, 1);
 	close(half);
 	for (unsigned n = 0; n < CROWD; n++) {
 		close(fd[n]);
 	}
+	control_close(c);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Half a message is a bad one when its client goes, or says nothing more for long. */
+static void test_half(void **state)
+{
+	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+	struct control *c = NULL;
+	struct control_stats stats;
+	int whole, half, slow;
+	char text[512] = "";
+
+	(void)state;
+	assert_int_equal(open_at(path, &c), 0);
+	whole = connect_to(path);
+	half = connect_to(path);
+	slow = connect_to(path);
+	assert_int_equal(write(whole, ask, sizeof(ask) - 1), sizeof(ask) - 1);
+	assert_int_equal(write(half, ask, 9), 9);
+	assert_int_equal(write(slow, ask, 9), 9);
+	close(half);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		control_get_stats(c, &stats);
+	} while (stats.clients != 2 || answers_at(whole) == 0);
+	assert_int_equal(stats.bad_messages, 1);
+	assert_int_equal(control_tend(c, now_ns() + 20 * 1000000000ull), 0);
+	control_get_stats(c, &stats);
+	assert_int_equal(stats.bad_messages, 1);
+	assert_int_equal(control_tend(c, now_ns() + 40 * 1000000000ull), 0);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		control_get_stats(c, &stats);
+	} while (stats.clients != 1);
+	assert_int_equal(stats.bad_messages, 2);
+	assert_true(read(slow, text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "half a message"));
+	assert_int_equal(read(slow, text, 1), 0);
+	close(slow);
+	close(whole);
 	control_close(c);
 }
 
@@ -379,6 +434,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_removed, begin, end),
 		cmocka_unit_test_setup_teardown(test_crowd, begin, end),
 		cmocka_unit_test_setup_teardown(test_ended, begin, end),
+		cmocka_unit_test_setup_teardown(test_half, begin, end),
 		cmocka_unit_test_setup_teardown(test_last_word, begin, end),
 	};
 

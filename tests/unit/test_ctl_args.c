@@ -24,7 +24,11 @@ static int run_nothing(struct ctl *ctl, const struct ctl_args *args)
 
 static const struct ctl_command bare[] = {
 	{.verb = "status", .arguments = "", .run = run_nothing},
-	{.verb = "get", .arguments = "[PATTERN...]", .max_words = 64, .run = run_nothing},
+	{.verb = "get",
+	 .arguments = "[PATTERN...]",
+	 .options = CTL_BIT(CTL_AT),
+	 .max_words = 64,
+	 .run = run_nothing},
 	{.verb = "set",
 	 .arguments = "NAME VALUE",
 	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_NO_WAIT),
@@ -44,7 +48,8 @@ static const struct ctl_command nouns[] = {
 	{.noun = "ledger",
 	 .verb = "show",
 	 .arguments = "",
-	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_INTERVAL),
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_INTERVAL) |
+		    CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN),
 	 .run = run_nothing},
 	{0},
 };
@@ -135,6 +140,12 @@ static void test_options(void **state)
 	assert_false(ctl_given(&args, CTL_YES));
 	assert_int_equal(parse("set a 1 --reason shift_change", &args, &fault), 0);
 	assert_string_equal(args.text[CTL_REASON], "shift change");
+	/* Two times where a command compares, in their order. */
+	assert_int_equal(parse("ledger show --at 2h --at 1h", &args, &fault), 0);
+	assert_true(args.number[CTL_AT] == NOW - 7200.0);
+	assert_true(args.number[CTL_AT_AGAIN] == NOW - 3600.0);
+	assert_int_equal(parse("get a --at 2h", &args, &fault), 0);
+	assert_true(ctl_given(&args, CTL_AT) && !ctl_given(&args, CTL_AT_AGAIN));
 }
 
 static void test_faults(void **state)
@@ -157,6 +168,8 @@ static void test_faults(void **state)
 		{"status --since 1h", "'status' has no option --since", "status --help"},
 		{"--jsno status", "there is no option '--jsno'", "did you mean --json?"},
 		{"-x status", "there is no option '-x'", "--help"},
+		{"ledger show --at 3h --at 2h --at 1h", "--at is given three times", "leave one"},
+		{"get a --at 3h --at 2h", "'get' takes one --at", "fcmctl diff"},
 		{"ledger show --since", "needs a value", ""},
 		{"ledger show --since 5", "is no time", "30m, 1h"},
 		{"ledger show --since 2026-11-21", "in the future", "UTC"},
@@ -295,10 +308,25 @@ static void test_option_rows(void **state)
 		for (int k = 0; k < i; k++) {
 			const struct ctl_option_row *other = ctl_option_row((enum ctl_option)k);
 
-			assert_string_not_equal(row->name, other->name);
+			/* The second of one that may be given twice has its name. */
+			if (i != CTL_AT_AGAIN || k != CTL_AT) {
+				assert_string_not_equal(row->name, other->name);
+			}
 			assert_true(row->letter == 0 || row->letter != other->letter);
 		}
 	}
+}
+
+/* A parse begins anew whatever the one before broke off in, also when the first word is a negative number. */
+static void begins_anew(void **state)
+{
+	struct ctl_args args;
+	struct ctl_fault fault = {0};
+
+	(void)state;
+	assert_int_equal(parse("-Zxyz", &args, &fault), -EINVAL);
+	assert_int_equal(parse("-55 status", &args, &fault), -EINVAL);
+	assert_null(strstr(fault.text, "option"));
 }
 
 int main(void)
@@ -307,7 +335,7 @@ int main(void)
 		cmocka_unit_test(test_commands),    cmocka_unit_test(test_options),
 		cmocka_unit_test(test_faults),	    cmocka_unit_test(test_help),
 		cmocka_unit_test(test_station),	    cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_option_rows),
+		cmocka_unit_test(test_option_rows), cmocka_unit_test(begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,6 +246,94 @@ static void test_refused_at_once(void **state)
 	rig_destroy(r);
 }
 
+/* Who may not is in the journal as well, and nothing else comes of it. */
+static void test_refused_by_role(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {.parameter = "floor1.om0.hv",
+				   .value = 1400,
+				   .who = "grafana",
+				   .origin = "curve:grafana",
+				   .uid = -1,
+				   .pid = -1};
+	uint64_t id = 0;
+
+	(void)state;
+	assert_int_equal(engine_refuse(r->e, &q, "that is for operators", r->now, &id), 0);
+	rig_run(r, 500);
+	expect(r, id, "REFUSED", 0);
+	assert_string_equal(r->commands[id].detail, "that is for operators");
+	assert_int_equal(r->floors[0].writes, 0);
+	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), 0);
+	rig_run(r, 2000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	q.parameter = "floor9.om0.hv";
+	assert_int_equal(engine_refuse(r->e, &q, "", r->now, &id), -ENOENT);
+	rig_destroy(r);
+}
+
+/* What a dry run says and what becomes of the same request is the same, and a dry run leaves no trace. */
+static int as_checked(struct rig *r, const struct engine_request *q)
+{
+	struct sc_error dry = {0}, wet = {0};
+	uint64_t dry_id, id;
+	int would = engine_check(r->e, q, r->now, &dry_id, &dry);
+	int did;
+
+	assert_int_equal(engine_check(r->e, q, r->now, &dry_id, NULL), would);
+	did = engine_submit(r->e, q, r->now, &id, &wet);
+	assert_int_equal(would, did);
+	assert_string_equal(dry.message, wet.message);
+	assert_string_equal(dry.hint, wet.hint);
+	if (did == 1) {
+		assert_int_equal(dry_id, id);
+	} else {
+		assert_int_equal(dry_id, 0);
+	}
+	return did;
+}
+
+static void test_check_is_submit(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_counters before, after;
+	struct engine_request good = {
+		.parameter = "floor1.om0.hv", .value = 1410, .who = "t", .client_id = "once"};
+	struct engine_request q = good;
+	uint64_t id;
+
+	(void)state;
+	engine_counters(r->e, &before);
+	assert_int_equal(engine_check(r->e, &good, r->now, &id, NULL), 0);
+	engine_counters(r->e, &after);
+	assert_memory_equal(before.by_state, after.by_state, sizeof(before.by_state));
+	assert_int_equal(after.open, 0);
+	rig_run(r, 500);
+	assert_int_equal(r->floors[0].writes, 0);
+	assert_int_equal(as_checked(r, &good), 0);
+	assert_int_equal(as_checked(r, &good), 1);
+	q.value = 1420;
+	assert_int_equal(as_checked(r, &q), -EINVAL); /* that client id is another's */
+	q.client_id = NULL;
+	q.value = 1900;
+	assert_int_equal(as_checked(r, &q), -ERANGE);
+	q.force = true;
+	assert_int_equal(as_checked(r, &q), 0);
+	q.parameter = "floor1.om0.trips";
+	assert_int_equal(as_checked(r, &q), -EACCES);
+	q.parameter = "floor1.om9.hv";
+	assert_int_equal(as_checked(r, &q), -ENOENT);
+	q.parameter = "floor1.om0.hv";
+	q.action = true;
+	assert_int_equal(as_checked(r, &q), -EINVAL);
+	rig_link(r, 0, false);
+	assert_int_equal(as_checked(r, &(struct engine_request){.parameter = "floor1.om0.hv",
+								.value = 1300,
+								.who = "t"}),
+			 -ENOLINK);
+	rig_destroy(r);
+}
+
 static void test_refused_by_fcm(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -462,6 +550,30 @@ static void test_client_id(void **state)
 	rig_destroy(r);
 }
 
+/* Killed after its word left and before that was written down: the journal must not say that it never left, or
+ * `fcmctl action --job` would do it again. */
+static void test_crash_before_sent_is_stored(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(rig_action(r, "floor1.om2.reset", &id), 0);
+	r->store_us = 60000000; /* of all rows after its first */
+	r->floors[0].mute = true;
+	rig_run(r, 50);
+	assert_int_equal(rig_executed(r, id), 1);
+	assert_string_equal(r->commands[id].states, "QUEUED");
+	r->floors[0].resets[2] = 0; /* its counter never comes */
+	r->floors[0].mute = false;
+	r->store_us = 1000;
+	rig_crash(r);
+	rig_run(r, 60000);
+	expect(r, id, "QUEUED UNKNOWN ACKED FAILED", 1);
+	assert_int_equal(r->commands[id].attempts, 1);
+	rig_destroy(r);
+}
+
 /* kill -9 at each point of a command's life. */
 static void test_crash(void **state)
 {
@@ -549,16 +661,20 @@ static void test_cancel(void **state)
 {
 	struct rig *r = rig_create(1);
 	struct sc_error error = {0};
-	uint64_t a, b;
+	struct engine_request me = {.who = "me"};
+	uint64_t a, b, sent, stop;
 
 	(void)state;
 	rig_set(r, "floor1.om0.hv", 1450, &a);
 	rig_set(r, "floor1.om0.hv", 1460, &b);
 	rig_run(r, 50);
-	assert_int_equal(engine_cancel(r->e, a, "me", r->now, &error), -EBUSY);
-	assert_int_equal(engine_cancel(r->e, b, "me", r->now, &error), 0);
-	assert_int_equal(engine_cancel(r->e, b, "me", r->now, &error), -EALREADY);
-	assert_int_equal(engine_cancel(r->e, 77, "me", r->now, &error), -ENOENT);
+	rig_set(r, "floor1.om0.threshold", 20, &sent);
+	rig_run(r, 2);
+	assert_int_equal(engine_cancel(r->e, sent, &me, r->now, &stop, &error), -EBUSY);
+	assert_int_equal(engine_cancel(r->e, b, &me, r->now, &stop, &error), 0);
+	assert_int_equal(stop, 0);
+	assert_int_equal(engine_cancel(r->e, b, &me, r->now, &stop, &error), -EALREADY);
+	assert_int_equal(engine_cancel(r->e, 77, &me, r->now, &stop, &error), -ENOENT);
 	rig_until_end(r, a, 20000);
 	rig_run(r, 100);
 	expect(r, b, "QUEUED CANCELLED", 0);
@@ -643,7 +759,7 @@ static void test_polling(void **state)
 	/* A trip is seen within its period. */
 	r->floors[0].trip[1] = 1;
 	rig_run(r, 2200);
-	assert_true(param_alarmed(get(r, "floor1.om1.trip"), r->now.mono_ns));
+	assert_int_equal(param_level(get(r, "floor1.om1.trip"), r->now.mono_ns), LEVEL_ALARM);
 	/* A mute floor is probed slowly and its values grow stale; then it is back. */
 	r->floors[0].mute = true;
 	rig_run(r, 30000);
@@ -799,9 +915,99 @@ static void test_history_noise(void **state)
 	rig_destroy(r);
 }
 
+/* Until the journal is known: nothing leaves, not even a read, nothing is reserved. */
+static void silent(struct engine *e, struct engine_now *now)
+{
+	const struct engine_out *o;
+
+	for (unsigned n = 0; n < 50; n++) {
+		now->mono_ns += 100000000;
+		engine_tick(e, *now);
+		assert_false(engine_next(e, &o));
+	}
+}
+
+/* Numbers come from the journal: without it a request has none. What it knows comes first. */
+static void test_journal_unknown(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct sc_error error = {0};
+	struct engine_request q = {.parameter = "floor1.om0.threshold", .value = 12, .who = "t"};
+	struct engine_command_view v;
+	const struct engine_out *o;
+	struct engine_now now = r->now;
+	struct engine *e;
+	uint64_t id = 7;
+
+	(void)state;
+	r->config.poll = true;
+	e = engine_create(r->params, &r->config);
+	engine_journal_lost(e, -EUCLEAN);
+	engine_link(e, 0, true, 1, 1, now);
+	silent(e, &now);
+	assert_true(engine_submit(e, &q, now, &id, &error) < 0);
+	assert_int_equal(id, 0);
+	assert_non_null(strstr(error.message, "nothing was sent"));
+	assert_true(error.hint[0]);
+	silent(e, &now);
+	engine_journal_found(e);
+	engine_recover_id(e, 40);
+	engine_recover_sequence(e, 1, 1, 100000);
+	assert_int_equal(engine_submit(e, &q, now, &id, &error), 0);
+	assert_int_equal(id, 41);
+	assert_true(engine_command(e, id, &v) && v.sequence == 100001);
+	engine_tick(e, now);
+	while (engine_next(e, &o)) {
+		assert_int_equal(o->type, ENGINE_STORE); /* its row, reservations */
+	}
+	engine_destroy(e);
+	rig_destroy(r);
+}
+
+/* It goes away while we run and comes back, perhaps as another file. */
+static void test_journal_lost(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_command_view v;
+	uint64_t id;
+
+	(void)state;
+	rig_run(r, 10);
+	engine_journal_lost(r->e, -EUCLEAN);
+	assert_true(rig_set(r, "floor1.om0.threshold", 12, &id) < 0);
+	/* It is opened, and knows more than we: from then on. */
+	engine_journal_found(r->e);
+	engine_recover_id(r->e, 40);
+	engine_recover_sequence(r->e, 1, 1, 100000);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+	assert_int_equal(id, 41);
+	rig_until_end(r, id, 10000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	assert_true(engine_command(r->e, id, &v) && v.sequence > 100000);
+	assert_true(r->reserved_until[0] > 100000);
+	/* Again, while commands are known: they stay as they are. */
+	engine_journal_lost(r->e, -ENOENT);
+	engine_journal_found(r->e);
+	assert_int_equal(engine_recover_command(r->e,
+						&(struct engine_journal){
+							.id = 41,
+							.parameter = "tower1.floor1.om0.threshold",
+							.state = "SENT",
+							.sequence = 100001},
+						r->now),
+			 0);
+	assert_true(engine_command(r->e, id, &v) && v.ended && v.state == COMMAND_DONE);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 13, &id), 0);
+	rig_until_end(r, id, 10000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_journal_unknown),
+		cmocka_unit_test(test_journal_lost),
 		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_never_before_stored),
 		cmocka_unit_test(test_journal_refuses),
@@ -809,6 +1015,8 @@ int main(void)
 		cmocka_unit_test(test_forgotten_in_two_parts),
 		cmocka_unit_test(test_stray_answer),
 		cmocka_unit_test(test_refused_at_once),
+		cmocka_unit_test(test_refused_by_role),
+		cmocka_unit_test(test_check_is_submit),
 		cmocka_unit_test(test_refused_by_fcm),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_readback_disagrees),
@@ -820,6 +1028,7 @@ int main(void)
 		cmocka_unit_test(test_actions),
 		cmocka_unit_test(test_client_id),
 		cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_crash_before_sent_is_stored),
 		cmocka_unit_test(test_one_write_a_parameter),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_link_lost),

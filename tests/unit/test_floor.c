@@ -403,6 +403,34 @@ static void slow_control_faults(void **state)
 	rig_destroy(r);
 }
 
+/* Each changes places with the one behind it; what a boot finds held back is forgotten. */
+static void replies_reordered(void **state)
+{
+	static const uint32_t order[] = {2, 1, 4, 3, 5};
+	struct rig *r =
+		settled("at 0.05 link 0 reorder-replies 2\nat 0.1 link 0 reorder-replies 1\n"
+			"at 0.15 link 0 fcm-boot\n");
+	struct rig_reply reply;
+
+	(void)state;
+	rig_run(r, (unsigned)(420 - r->step));
+	for (uint32_t sequence = 1; sequence <= 5; sequence++) {
+		rig_send(r, 0, WORD_READ, 1, REG_OM_HV_SET, 0, sequence);
+	}
+	for (unsigned n = 0; n < 5; n++) {
+		assert_true(rig_reply(r, 0, &reply));
+		assert_int_equal(reply.word.sequence, order[n]);
+	}
+	rig_run(r, (unsigned)(820 - r->step));
+	assert_int_equal(rig_ask(r, 0, WORD_WRITE, 1, REG_OM_HV_SET, 14001, 6, NULL), -1);
+	rig_run(r, (unsigned)(1200 - r->step));
+	rig_seconds(r, 0.7);
+	assert_int_equal(rig_ask(r, 0, WORD_READ, 1, REG_OM_HV_SET, 0, 7, NULL), WORD_OK);
+	assert_int_equal(executed_lines(r, 1, 6), 1);
+	assert_false(rig_reply(r, 0, &reply));
+	rig_destroy(r);
+}
+
 static void broadcast_timing(void **state)
 {
 	struct rig *r = settled(NULL);
@@ -432,6 +460,7 @@ int main(void)
 		cmocka_unit_test(power),
 		cmocka_unit_test(boots),
 		cmocka_unit_test(slow_control_faults),
+		cmocka_unit_test(replies_reordered),
 		cmocka_unit_test(broadcast_timing),
 	};
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "slowctl/param.h"
+#include "tdm/registers.h"
 
 #define DICTIONARY "schemas/parameters.conf"
 #define S	   1000000000ull
@@ -62,6 +63,37 @@ static void test_shipped(void **state)
 	assert_null(params_sibling(p, hv, "nothing"));
 	params_destroy(p);
 	params_destroy(NULL);
+}
+
+/* Every register and action of a floor is somebody's; FCM's power cycle of a module is the module's own. */
+static void test_complete(void **state)
+{
+	static const struct {
+		const char *object;
+		unsigned registers, actions;
+	} floor[] = {{"om", REG_OM_POWER_CYCLES, REG_OM_ACTION_POWER_CYCLE},
+		     {"hydrophone", REG_HYDRO_RMS, 0},
+		     {"fcm", REG_FCM_RX_POWER, REG_FCM_ACTION_RESET}};
+	struct params *p = load(one_tower, 4);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(floor) / sizeof(floor[0]); i++) {
+		uint32_t registers = 0, actions = 0;
+
+		for (unsigned n = 0; n < params_count(p); n++) {
+			const struct param_kind *k = params_at(p, n)->kind;
+
+			if (strcmp(k->object_name, floor[i].object) != 0) {
+				continue;
+			}
+			*(k->access == PARAM_ACTION ? &actions : &registers) |= 1u << k->reg;
+			registers |= 1u << k->readback_reg;
+			assert_true(k->access == PARAM_ACTION || k->stale_s > 0);
+		}
+		assert_int_equal(registers, (2u << floor[i].registers) - 2);
+		assert_int_equal(actions, (2u << floor[i].actions) - 2);
+	}
+	params_destroy(p);
 }
 
 static void test_names(void **state)
@@ -186,10 +218,13 @@ static void test_quality(void **state)
 	assert_true(hv->value == 1400.1);
 	param_put(hv, NAN, 78, 7 * S);
 	assert_int_equal(param_quality(hv, 7 * S), PARAM_BAD);
-	assert_false(param_alarmed(trip, 7 * S));
+	assert_int_equal(param_level(trip, 7 * S), LEVEL_NORMAL);
 	param_put_raw(trip, 1, 79, 7 * S);
-	assert_true(param_alarmed(trip, 7 * S));
-	assert_true(param_alarmed(trip, 70 * S)); /* stale: nobody has seen that it is over */
+	assert_int_equal(param_level(trip, 7 * S), LEVEL_ALARM);
+	/* stale: nobody has seen that it is over */
+	assert_int_equal(param_level(trip, 70 * S), LEVEL_ALARM);
+	param_put_bad(trip, 71 * S);
+	assert_int_equal(param_level(trip, 71 * S), LEVEL_NORMAL);
 	params_destroy(p);
 }
 
@@ -208,6 +243,9 @@ static void test_errors(void **state)
 		{"[om.x]\nregister = 256\n", ":2: [om.x] register = 256: wanted"},
 		{OM "scale = 0\n", ":4: [om.x] scale = 0: wanted"},
 		{OM "range = 5..1\n", ":4: [om.x] range = 5..1: wanted"},
+		{OM "order = 10\n", ":4: [om.x] order = 10: wanted"},
+		{OM "order = -1 2\n", ":4: [om.x] order = -1 2: wanted"},
+		{OM "order = 1 2 3\n", ":4: [om.x] order = 1 2 3: wanted"},
 		{OM "poll = -1\n", ":4: [om.x] poll = -1: wanted"},
 		{OM "type = colour\n", ":4: [om.x] type = colour: wanted"},
 		{OM "type = enum\n", "values belong to type = enum"},
@@ -225,6 +263,18 @@ static void test_errors(void **state)
 		{"[om.X!]\nunit = V\n", ":1: [om.X!]: small letters"},
 		{"[om.x]\nrubbish\n", ":2: neither [section] nor key = value"},
 		{"unit = V\n", "is not of the form"},
+		{OM "alarm = ..5\n", ":1: [om.x] has limits, but on_alarm"},
+		{OM "warn = ..5\n", ":1: [om.x] has limits, but on_alarm"},
+		{OM "alarm = ..5\nwarn = ..5\non_alarm = a\n",
+		 "[om.x] warn does not lie inside alarm"},
+		{OM "alarm = 0..5\nwarn = -1..4\non_alarm = a\n", "warn does not lie inside alarm"},
+		{OM "warn = 2..4\nhysteresis = 1.1\non_alarm = a\n", "hysteresis leaves no room"},
+		{OM "hysteresis = 1\n", ":1: [om.x] hysteresis and delay belong"},
+		{OM "delay = 1\n", ":1: [om.x] hysteresis and delay belong"},
+		{OM "latch = yes\n", ":1: [om.x] latch belongs"},
+		{OM "latch = maybe\n", ":4: [om.x] latch = maybe: wanted yes or no"},
+		{OM "type = bool\nalarm = ..0\nhysteresis = 0.1\non_alarm = a\n",
+		 "hysteresis is for numbers"},
 	};
 
 	(void)state;
@@ -274,10 +324,10 @@ static void test_bad_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shipped),	  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_patterns),  cmocka_unit_test(test_values),
-		cmocka_unit_test(test_quality),	  cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_shipped), cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_values),	cmocka_unit_test(test_quality),
+		cmocka_unit_test(test_errors),	cmocka_unit_test(test_bad_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

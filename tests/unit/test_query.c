@@ -272,7 +272,7 @@ static void test_words(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const json_t *words;
 
-		assert_int_equal(query_history(q, cases[i].parameter, 0, 0, &json), 0);
+		assert_int_equal(query_history(q, cases[i].parameter, 0, 0, 0, &json), 0);
 		words = at(json, "words");
 		assert_int_equal(json_array_size(words), cases[i].count);
 		if (cases[i].unit) {
@@ -286,8 +286,8 @@ static void test_words(void **state)
 		}
 		json_decref(json);
 	}
-	assert_int_equal(query_history(q, "floor3.fcm.uptime", 0, 0, &json), -ENODATA);
-	assert_int_equal(query_history(q, "floor3.fcm.uptme", 0, 0, &json), -ENOENT);
+	assert_int_equal(query_history(q, "floor3.fcm.uptime", 0, 0, 0, &json), -ENODATA);
+	assert_int_equal(query_history(q, "floor3.fcm.uptme", 0, 0, 0, &json), -ENOENT);
 	query_close(q);
 }
 
@@ -296,7 +296,7 @@ static void test_history(void **state)
 	struct query *q = open_query(*state);
 	json_t *json = NULL, *rows;
 
-	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 5, &json), 0);
+	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 5, &json), 0);
 	assert_string_equal(text_at(json, "name"), "tower1.floor3.om2.hv");
 	assert_string_equal(text_at(json, "unit"), "V");
 	rows = at(json, "rows");
@@ -305,11 +305,11 @@ static void test_history(void **state)
 	assert_true(number_at(json_array_get(rows, 4), "value") == 1419);
 	assert_int_equal(json_array_size(at(json, "sets")), 2);
 	json_decref(json);
-	assert_int_equal(query_history(q, "clock.state", 0, 0, &json), 0);
+	assert_int_equal(query_history(q, "clock.state", 0, 0, 0, &json), 0);
 	assert_true(json_is_null(at(json, "unit")));
 	assert_true(json_is_null(at(json_array_get(at(json, "rows"), 0), "setpoint")));
 	json_decref(json);
-	assert_int_equal(query_history(q, "floor3.om2", 0, 0, &json), -ENOENT);
+	assert_int_equal(query_history(q, "floor3.om2", 0, 0, 0, &json), -ENOENT);
 	assert_true(query_error(q)[0]);
 	query_close(q);
 }
@@ -329,8 +329,8 @@ static void test_ambiguous(void **state)
 	store_submit(r->s, &row, 0, 0);
 	store_rig_flush(r);
 	q = open_query(r);
-	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, &json), -ENOTUNIQ);
-	assert_int_equal(query_history(q, "tower2.floor3.om2.hv", 0, 0, &json), 0);
+	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 0, &json), -ENOTUNIQ);
+	assert_int_equal(query_history(q, "tower2.floor3.om2.hv", 0, 0, 0, &json), 0);
 	json_decref(json);
 	query_close(q);
 }

@@ -297,13 +297,15 @@ static void run_file(sqlite3 *db, const char *path)
 static void make_version(const char *path, int version)
 {
 	static const char *const files[] = {
-		"schemas/sql/0001_initial.sql", "schemas/sql/0002_row_label.sql",
-		"schemas/sql/0003_loss_until.sql", "schemas/sql/0004_no_time.sql",
-		"schemas/sql/0005_ledger_sums.sql"};
+		"schemas/sql/0001_initial.sql",	    "schemas/sql/0002_row_label.sql",
+		"schemas/sql/0003_loss_until.sql",  "schemas/sql/0004_no_time.sql",
+		"schemas/sql/0005_ledger_sums.sql", "schemas/sql/0006_left_open.sql",
+		"schemas/sql/0007_sample_sums.sql", "schemas/sql/0008_alarm.sql"};
 	char sql[64];
 	sqlite3 *db = NULL;
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_true((size_t)version <= sizeof(files) / sizeof(files[0]));
 	for (int n = 0; n < version; n++) {
 		run_file(db, files[n]);
 	}
@@ -355,6 +357,9 @@ static void check_version(const struct store_rig *r, int version)
 	assert_int_equal(json_is_null(json_object_get(row, "tai")), version < 2);
 	assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 - 299) <
 		    1e-3);
+	json_decref(json);
+	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 0, &json), 0);
+	assert_int_equal(json_array_size(json_object_get(json, "rows")), 0);
 	json_decref(json);
 	query_close(q);
 }

@@ -203,7 +203,7 @@ static void test_arena(void **state)
 	assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
 	store_rig_close(&r);
 	assert_int_equal(store_rig_number(&r, "SELECT length(value) FROM station WHERE key = 'x'"),
-			 698);
+			 (ROW_ARENA - 3) / 2);
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM station"), 2);
 	store_rig_destroy(&r);
 }
@@ -535,7 +535,6 @@ static void test_ledger_rows(void **state)
 
 static void test_other_rows(void **state)
 {
-	char text[32];
 	struct phase_row row = {.mean_ps = 3000.5,
 				.sigma_ps = 20,
 				.min_ps = -60,
@@ -556,7 +555,7 @@ static void test_other_rows(void **state)
 			      .source = LABEL_GPSD,
 			      .state = CLOCK_LOCKED,
 			      .uncertainty_ns = UINT32_MAX};
-	struct store_run run;
+	struct store_past *past;
 	struct store_rig r;
 
 	(void)state;
@@ -569,23 +568,23 @@ static void test_other_rows(void **state)
 	store_put_event(r.s, "alarm", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
 	store_put_station(r.s, "board", "nanet3-0");
 	store_put_station(r.s, "board", "nanet3-1");
+	store_put_station(r.s, "relabelled", "1 2 3 4");
 	store_put_run_begin(r.s, 5, "physics", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, 0);
 	store_put_run_slice(r.s, 5, 4200);
 	store_rig_close(&r);
 
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
-	assert_int_equal(store_read_phase_reference(r.s, 1, &got), 0);
+	past = store_take_past(r.s);
+	assert_non_null(past);
+	assert_null(store_take_past(r.s));
+	got = past->reference[1];
 	assert_true(got.set && got.phase_ps == 3000.5 && got.rtt_bytes == 1234);
-	assert_int_equal(store_read_phase_reference(r.s, 0, &got), 0);
-	assert_false(got.set);
-	assert_int_equal(store_read_run(r.s, &run), 0);
-	assert_true(run.open && run.last_number == 5);
-	assert_string_equal(run.note, "physics");
-	assert_int_equal(store_read_station(r.s, "board", text, sizeof(text)), 0);
-	assert_string_equal(text, "nanet3-1");
-	assert_int_equal(store_read_station(r.s, "relabelled", text, sizeof(text)), 0);
-	assert_string_equal(text, "");
+	assert_false(past->reference[0].set);
+	assert_true(past->run.open && past->run.last_number == 5);
+	assert_string_equal(past->run.note, "physics");
+	assert_string_equal(past->relabelled, "1 2 3 4");
+	store_past_free(past);
 	assert_int_equal(store_rig_number(&r, "SELECT value = 'nanet3-1' FROM station"
 					      " WHERE key = 'board'"),
 			 1);
@@ -603,12 +602,22 @@ static void test_other_rows(void **state)
 	store_rig_destroy(&r);
 }
 
-static void note_open(void *context, const char *code, const char *object)
+/* "CODE OBJECT;" of each event left open, and whether it crashed. */
+static bool read_events(struct store *s, char *all, size_t size)
 {
-	char *all = context;
-	size_t used = strlen(all);
+	struct store_past *past = store_take_past(s);
+	size_t used = 0;
+	bool crashed;
 
-	snprintf(all + used, 200 - used, "%s %s;", code, object);
+	assert_non_null(past);
+	*all = '\0';
+	for (unsigned n = 0; n < past->event_count; n++) {
+		used += (size_t)snprintf(all + used, size - used, "%s %s;", past->events[n].code,
+					 past->events[n].object);
+	}
+	crashed = past->crashed;
+	store_past_free(past);
+	return crashed;
 }
 
 /* What a daemon left open in the events, and whether it told its own end. */
@@ -631,14 +640,12 @@ static void test_read_events(void **state)
 		    {"warning", "feed-reader-refused", "feed tower1.floor2"}};
 	struct store_rig r;
 	char all[200] = "";
-	bool crashed = true;
 
 	(void)state;
 	store_rig_create(&r);
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
-	assert_int_equal(store_read_events(r.s, note_open, all, &crashed), 0);
+	assert_false(read_events(r.s, all, sizeof(all))); /* there was none */
 	assert_string_equal(all, "");
-	assert_false(crashed); /* there was none */
 	assert_int_equal(store_start(r.s), 0);
 	for (size_t n = 0; n < sizeof(told) / sizeof(told[0]); n++) {
 		store_put_event(r.s, told[n].severity, told[n].code, told[n].object, "", "",
@@ -646,18 +653,15 @@ static void test_read_events(void **state)
 	}
 	store_rig_close(&r);
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
-	assert_int_equal(store_read_events(r.s, note_open, all, &crashed), 0);
+	assert_true(read_events(r.s, all, sizeof(all)));
 	assert_string_equal(all, "link-dark link1;clock-holdover clock;");
-	assert_true(crashed);
 	assert_int_equal(store_start(r.s), 0);
 	store_put_event(r.s, "info", "link-dark", "link1", "ended with the daemon", "", RIG_UTC);
 	store_put_event(r.s, "info", "daemon-stop", "daemon", "", "", RIG_UTC);
 	store_rig_close(&r);
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
-	*all = '\0';
-	assert_int_equal(store_read_events(r.s, note_open, all, &crashed), 0);
+	assert_false(read_events(r.s, all, sizeof(all)));
 	assert_string_equal(all, "clock-holdover clock;");
-	assert_false(crashed);
 	assert_int_equal(store_start(r.s), 0);
 	store_rig_destroy(&r);
 }
@@ -673,6 +677,7 @@ static void test_read_engine(void **state)
 	struct params *p = NULL;
 	struct engine *e;
 	struct store_rig r;
+	struct store_past *past;
 	struct row row;
 	uint64_t id;
 
@@ -698,7 +703,9 @@ static void test_read_engine(void **state)
 	assert_int_equal(params_load("schemas/parameters.conf", floors, 1, &p, NULL), 0);
 	engine_config_default(&config);
 	e = engine_create(p, &config);
-	assert_int_equal(store_read_engine(r.s, e, 100, now), 0);
+	past = store_take_past(r.s);
+	assert_int_equal(store_past_engine(past, e, now), 0);
+	store_past_free(past);
 	assert_true(engine_command(e, 1, &v));
 	assert_true(v.ended && v.state == COMMAND_DONE);
 	assert_true(engine_command(e, 2, &v));
@@ -715,17 +722,76 @@ static void test_read_engine(void **state)
 	store_rig_destroy(&r);
 }
 
+static void put_snapshot(struct store *st, int64_t id, const char *name, int values, int counted)
+{
+	struct row row;
+
+	row_begin(&row, ROW_SNAPSHOT_VALUES);
+	row_int(&row, id);
+	for (unsigned n = 0; n < ROW_SNAPSHOT_PAIRS; n++) {
+		char parameter[16];
+
+		snprintf(parameter, sizeof(parameter), "p%u", n);
+		row_text(&row, (int)n < values ? parameter : NULL);
+		row_real(&row, n);
+	}
+	assert_int_equal(store_submit(st, &row, 0, STORE_URGENT | STORE_NOW_OR_NEVER), 0);
+	row_begin(&row, ROW_SNAPSHOT);
+	row_int(&row, id);
+	row_text(&row, name);
+	row_int(&row, id);
+	row_text(&row, "who");
+	row_text(&row, "");
+	row_text(&row, "");
+	row_int(&row, counted);
+	row_int(&row, 0);
+	assert_int_equal(store_submit(st, &row, 0, STORE_URGENT | STORE_NOW_OR_NEVER), 0);
+}
+
+/* A snapshot is there with all its values or not at all; what was cut short is cleared away by the next one. */
+static void test_snapshot(void **state)
+{
+	struct store_rig r;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	put_snapshot(r.s, 100, "whole", 3, 3);
+	put_snapshot(r.s, 200, "torn", 3, 4);
+	put_snapshot(r.s, 300, "whole", 2, 2); /* the name is in use */
+	put_snapshot(r.s, 400, "next", 11, 11);
+	row_begin(&row, ROW_SNAPSHOT_REMOVE);
+	row_int(&row, 100);
+	assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
+	store_rig_close(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM snapshot"), 1);
+	assert_int_equal(store_rig_number(&r, "SELECT parameters FROM snapshot WHERE id = 400"),
+			 11);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM snapshot_value"), 11);
+	store_rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open),	      cmocka_unit_test(test_put_before_start),
-		cmocka_unit_test(test_refuses_files), cmocka_unit_test(test_finds_damage),
-		cmocka_unit_test(test_bad_rows),      cmocka_unit_test(test_arena),
-		cmocka_unit_test(test_group_commit),  cmocka_unit_test(test_constraint),
-		cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_locked),
-		cmocka_unit_test(test_stop_refused),  cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_ledger_rows),   cmocka_unit_test(test_other_rows),
-		cmocka_unit_test(test_read_events),   cmocka_unit_test(test_read_engine),
+		cmocka_unit_test(test_snapshot),
+		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_put_before_start),
+		cmocka_unit_test(test_refuses_files),
+		cmocka_unit_test(test_finds_damage),
+		cmocka_unit_test(test_bad_rows),
+		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_group_commit),
+		cmocka_unit_test(test_constraint),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_locked),
+		cmocka_unit_test(test_stop_refused),
+		cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_ledger_rows),
+		cmocka_unit_test(test_other_rows),
+		cmocka_unit_test(test_read_events),
+		cmocka_unit_test(test_read_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

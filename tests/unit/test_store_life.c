@@ -50,6 +50,7 @@ static void test_run_refused(void **state)
 {
 	struct store_rig r;
 	struct store_run run;
+	struct store_past *past;
 	struct store_done done;
 	sqlite3 *db;
 
@@ -68,7 +69,9 @@ static void test_run_refused(void **state)
 	let_go(db);
 	store_rig_close(&r);
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
-	assert_int_equal(store_read_run(r.s, &run), 0);
+	past = store_take_past(r.s);
+	run = past->run;
+	store_past_free(past);
 	assert_true(run.last_number == 5 && !run.open);
 	store_rig_destroy(&r);
 }
@@ -242,14 +245,77 @@ static void test_left_in_flight(void **state)
 	store_rig_destroy(&r);
 }
 
+/* What lasts of alarms is as it was put last; what is forgotten is gone. */
+static void test_alarms(void **state)
+{
+	struct alarm paused = {.object = "group trigger",
+			       .code = "consumer-none",
+			       .state = ALARM_OVER,
+			       .paused_until_ns = RIG_UTC + 3600000000000,
+			       .paused_level = LEVEL_WARNING,
+			       .pause = {"anna", "curve:daq", "farm is down", RIG_UTC}};
+	struct alarm seen = {.object = "tower1.floor3",
+			     .code = "hv-trip",
+			     .state = ALARM_RAISED,
+			     .level = LEVEL_WARNING,
+			     .highest = LEVEL_ALARM,
+			     .parts = 0x80000001,
+			     .count = 7,
+			     .since_ns = RIG_UTC - 5,
+			     .text = "tripped",
+			     .action = "clear it"};
+	const struct engine_now now = {1, RIG_UTC + 1000000000};
+	struct alarms *a = alarms_create();
+	const struct alarm *got;
+	struct store_past *past;
+	struct store_rig r;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_put_alarm(r.s, &paused);
+	store_put_alarm(r.s, &seen);
+	seen.acknowledged = true;
+	seen.ack = (struct alarm_hand){"bert", "local", "", RIG_UTC + 1};
+	store_put_alarm(r.s, &seen);
+	snprintf(seen.code, sizeof(seen.code), "other");
+	store_put_alarm(r.s, &seen);
+	store_put_alarm_forget(r.s, &seen);
+	store_rig_close(&r);
+
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	past = store_take_past(r.s);
+	for (size_t n = 0; n < past->alarm_count; n++) {
+		alarms_recover(a, &past->alarms[n], now);
+	}
+	store_past_free(past);
+	assert_null(alarms_find(a, "tower1.floor3", "other"));
+	got = alarms_find(a, "tower1.floor3", "hv-trip");
+	assert_true(got && got->state == ALARM_AWAITED && got->acknowledged &&
+		    got->ack.utc_ns == RIG_UTC + 1 && got->parts == 0x80000001 && got->count == 7 &&
+		    got->level == LEVEL_WARNING && got->highest == LEVEL_ALARM &&
+		    got->since_ns == RIG_UTC - 5 && !got->paused_until_ns);
+	assert_string_equal(got->ack.who, "bert");
+	assert_string_equal(got->text, "tripped");
+	assert_string_equal(got->action, "clear it");
+	got = alarms_find(a, "group trigger", "consumer-none");
+	assert_true(got && got->state == ALARM_OVER && !got->acknowledged &&
+		    got->paused_until_ns == paused.paused_until_ns &&
+		    got->paused_level == LEVEL_WARNING && got->pause.utc_ns == RIG_UTC);
+	assert_string_equal(got->pause.text, "farm is down");
+	assert_string_equal(got->pause.origin, "curve:daq");
+	alarms_destroy(a);
+	store_destroy(r.s);
+	r.s = NULL;
+	store_rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run_refused),
-		cmocka_unit_test(test_keeps_what_is_said_once),
-		cmocka_unit_test(test_sessions),
-		cmocka_unit_test(test_long_life),
-		cmocka_unit_test(test_left_in_flight),
+		cmocka_unit_test(test_run_refused), cmocka_unit_test(test_keeps_what_is_said_once),
+		cmocka_unit_test(test_sessions),    cmocka_unit_test(test_long_life),
+		cmocka_unit_test(test_alarms),	    cmocka_unit_test(test_left_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The desk, see control_desk.h. Open requests hang on their client's list, so that a client that goes away
+ * leaves nobody with a dead pointer (client = NULL); orphans hang on the desk's list, so that its end frees
+ * what nobody will answer any more.
+ */
+#include "daemon/control_desk.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct control_request {
+	LIST_ENTRY(control_request) link;
+	struct control_desk *desk;
+	struct control_client *client; /* NULL: gone */
+	struct control_peer peer;
+	const struct control_op *op; /* NULL: none was found */
+	json_t *id;
+};
+
+struct control_desk {
+	LIST_HEAD(, control_request) orphans;
+	const struct control_op *const *tables;
+	control_refused_fn refused;
+	void *context;
+	uint64_t refused_role;
+};
+
+struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,
+					 control_refused_fn refused)
+{
+	struct control_desk *d = calloc(1, sizeof(*d));
+
+	if (d) {
+		LIST_INIT(&d->orphans);
+		d->tables = tables;
+		d->context = context;
+		d->refused = refused;
+	}
+	return d;
+}
+
+static void request_free(struct control_request *rq)
+{
+	LIST_REMOVE(rq, link);
+	json_decref(rq->id);
+	free(rq);
+}
+
+void control_desk_destroy(struct control_desk *d)
+{
+	struct control_request *next;
+
+	if (!d) {
+		return;
+	}
+	for (struct control_request *rq = LIST_FIRST(&d->orphans); rq; rq = next) {
+		next = LIST_NEXT(rq, link);
+		json_decref(rq->id);
+		free(rq);
+	}
+	free(d);
+}
+
+uint64_t control_desk_refused(const struct control_desk *d)
+{
+	return d->refused_role;
+}
+
+void control_client_init(struct control_client *client, struct control_desk *desk,
+			 const struct control_transport *transport)
+{
+	memset(client, 0, sizeof(*client));
+	client->desk = desk;
+	client->transport = transport;
+	LIST_INIT(&client->requests);
+}
+
+void control_client_fini(struct control_client *client)
+{
+	struct control_request *rq;
+
+	while ((rq = LIST_FIRST(&client->requests))) {
+		LIST_REMOVE(rq, link);
+		rq->client = NULL;
+		LIST_INSERT_HEAD(&client->desk->orphans, rq, link);
+	}
+	client->open = 0;
+}
+
+/* --- answers --- */
+
+static void request_end(struct control_request *rq, json_t *message)
+{
+	struct control_client *cl = rq->client;
+
+	request_free(rq);
+	if (cl) {
+		cl->open--;
+		cl->transport->say(cl, message);
+		cl->transport->answered(cl);
+	} else {
+		json_decref(message);
+	}
+}
+
+const struct control_peer *control_peer(const struct control_request *rq)
+{
+	return &rq->peer;
+}
+
+void control_peer_words(const struct control_peer *peer, char *text, size_t size)
+{
+	if (peer->uid >= 0) {
+		snprintf(text, size, "%s (uid %lld, pid %lld, %s)", peer->who, (long long)peer->uid,
+			 (long long)peer->pid, peer->origin);
+	} else {
+		snprintf(text, size, "%s (%s)", peer->who, peer->origin);
+	}
+}
+
+bool control_alive(const struct control_request *rq)
+{
+	return rq->client != NULL;
+}
+
+void control_answer(struct control_request *rq, json_t *result)
+{
+	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", rq->id, "ok", 1, "result",
+				  result ? result : json_object()));
+}
+
+static json_t *failure(json_t *id, const char *code, const char *hint, const char *text,
+		       json_t *extra)
+{
+	json_t *error =
+		json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint ? hint : "");
+
+	if (extra) {
+		json_object_update(error, extra);
+		json_decref(extra);
+	}
+	return json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", id, "ok", 0, "error", error);
+}
+
+void control_fail(struct control_request *rq, const char *code, const char *hint, json_t *extra,
+		  const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	request_end(rq, failure(rq->id, code, hint, text, extra));
+}
+
+void control_progress(struct control_request *rq, json_t *progress)
+{
+	if (!rq->client) {
+		json_decref(progress);
+		return;
+	}
+	rq->client->transport->say(
+		rq->client, json_pack("{s:i,s:O,s:o}", "v", 1, "id", rq->id, "progress", progress));
+}
+
+void control_desk_refuse(struct control_client *client, json_t *id, const char *code,
+			 const char *hint, const char *detail, const char *why)
+{
+	json_t *whose = id ? json_incref(id) : json_null();
+
+	client->transport->say(client,
+			       failure(whose, code, hint, why,
+				       detail ? json_pack("{s:s}", "detail", detail) : NULL));
+	json_decref(whose);
+}
+
+/* --- who may --- */
+
+bool control_may(struct control_request *rq, json_t *args, enum access_role needs, const char *what)
+{
+	char text[320];
+	json_t *extra;
+
+	if (rq->peer.role >= needs) {
+		return true;
+	}
+	snprintf(text, sizeof(text), "%s: that is for %ss; the key \"%s\" is %s %s's", what,
+		 access_role_name(needs), rq->peer.who, rq->peer.role == ACCESS_READER ? "a" : "an",
+		 access_role_name(rq->peer.role));
+	rq->desk->refused_role++;
+	extra = rq->desk->refused
+			? rq->desk->refused(rq->desk->context, rq, rq->op->name, args, text)
+			: json_object();
+	json_object_set_new(extra, "detail", json_string("role"));
+	control_fail(rq, "refused",
+		     "ask who keeps the allow list, or somebody whose key may: fcmctl key list",
+		     extra, "%s", text);
+	return false;
+}
+
+/* --- arguments --- */
+
+static bool all_of(const json_t *list, bool (*is)(const json_t *item))
+{
+	size_t i;
+	json_t *item;
+
+	if (!json_is_array(list)) {
+		return false;
+	}
+	json_array_foreach (list, i, item) {
+		if (!is(item)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool is_text(const json_t *j)
+{
+	return json_is_string(j);
+}
+
+static bool is_integer(const json_t *j)
+{
+	return json_is_integer(j);
+}
+
+/* What an argument of this type has to be, if this one is not; NULL: it is well. */
+static const char *type_fault(char type, const json_t *j)
+{
+	switch (type) {
+	case 's':
+		return json_is_string(j) ? NULL : "a string";
+	case 'i':
+		return json_is_integer(j) ? NULL : "an integer";
+	case 'n':
+		return json_is_number(j) ? NULL : "a number";
+	case 'b':
+		return json_is_boolean(j) ? NULL : "true or false";
+	case 'v':
+		return json_is_string(j) || json_is_number(j) ? NULL : "a string or a number";
+	case 'S':
+		return all_of(j, is_text) ? NULL : "a list of strings";
+	default:
+		return all_of(j, is_integer) ? NULL : "a list of integers";
+	}
+}
+
+/* The type of an argument of this name; 0: there is none. */
+static char type_of(const char *spec, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (spec && *spec) {
+		size_t this = strcspn(spec, ":");
+
+		if (this == length && memcmp(spec, name, length) == 0) {
+			return spec[this + 1];
+		}
+		spec += this + 2;
+		spec += strspn(spec, " ");
+	}
+	return 0;
+}
+
+/* Whether the arguments are of the operation, each of its type: one that is overlooked would be one that was
+ * not given, all floors instead of one. False: answered. */
+static bool args_fit(struct control_request *rq, json_t *args)
+{
+	const char *name, *want;
+	json_t *j;
+
+	json_object_foreach (args, name, j) {
+		char type = type_of(rq->op->args, name);
+
+		if (!type) {
+			control_fail(rq, "usage", "see schemas/control.md", NULL,
+				     "%s: it takes no argument \"%.60s\"", rq->op->name, name);
+			return false;
+		}
+		want = json_is_null(j) ? NULL : type_fault(type, j);
+		if (want) {
+			control_fail(rq, "usage", "see schemas/control.md", NULL,
+				     "%s: \"%s\" has to be %s", rq->op->name, name, want);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool control_take_text(struct control_request *rq, json_t *args, const char *key, char *to,
+		       size_t size)
+{
+	const char *text = json_string_value(json_object_get(args, key));
+
+	if (text && strlen(text) >= size) {
+		control_fail(rq, "usage", "make it shorter", NULL, "%s: at most %zu bytes", key,
+			     size - 1);
+		return false;
+	}
+	snprintf(to, size, "%s", text ? text : "");
+	return true;
+}
+
+/* --- requests --- */
+
+static const struct control_op *find_op(const struct control_desk *d, const char *name)
+{
+	for (const struct control_op *const *table = d->tables; *table; table++) {
+		for (const struct control_op *o = *table; o->name; o++) {
+			if (strcmp(o->name, name) == 0) {
+				return o;
+			}
+		}
+	}
+	return NULL;
+}
+
+static struct control_request *request_new(struct control_client *cl, json_t *id)
+{
+	struct control_request *rq = calloc(1, sizeof(*rq));
+
+	if (!rq) {
+		return NULL;
+	}
+	rq->desk = cl->desk;
+	rq->client = cl;
+	rq->peer = cl->peer;
+	rq->id = id ? json_incref(id) : json_null();
+	LIST_INSERT_HEAD(&cl->requests, rq, link);
+	cl->open++;
+	return rq;
+}
+
+void control_desk_take(struct control_client *client, json_t *message)
+{
+	json_t *args = json_object_get(message, "args");
+	const char *op = json_string_value(json_object_get(message, "op"));
+	struct control_request *rq = request_new(client, json_object_get(message, "id"));
+	struct control_desk *d = client->desk;
+
+	if (!rq) {
+		return;
+	}
+	if (json_integer_value(json_object_get(message, "v")) != 1) {
+		control_fail(rq, "usage", "send \"v\":1", NULL, "this daemon speaks version 1");
+		return;
+	}
+	if (!op || (args && !json_is_object(args))) {
+		control_fail(rq, "usage", "see schemas/control.md", NULL,
+			     "a request is {\"v\":1,\"id\":...,\"op\":\"...\",\"args\":{...}}");
+		return;
+	}
+	rq->op = find_op(d, op);
+	if (!rq->op) {
+		control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"",
+			     op);
+	} else if (args_fit(rq, args) && control_may(rq, args, rq->op->role, op)) {
+		rq->op->run(rq, args, d->context);
+	}
+}

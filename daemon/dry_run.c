@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a command would do, without doing it: the engine's own checks, then the answer in words. Nothing is
+ * journaled, nothing is sent. A plan asks this for each of its rows.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/station.h"
+
+/* Set so already, and it reads so. */
+static bool is_so(const struct param *p, double wanted)
+{
+	return p->has_setpoint && p->has_value &&
+	       param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted) &&
+	       param_quality(p, now_mono_ns()) == PARAM_GOOD &&
+	       fabs(p->value - wanted) <= p->kind->tolerance + 1e-9;
+}
+
+static double now_set(const struct param *p)
+{
+	return p->has_setpoint ? p->setpoint : p->has_value ? p->value : NAN;
+}
+
+/* The step of a plan. Of what nobody knows how it stands, that of raising it: the late one of what is dangerous. */
+static double step_of(const struct param *p, double wanted)
+{
+	return wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
+}
+
+/* "on": without a unit; "1450.0 V" */
+static void value_words(const struct param *p, double value, char *text, size_t size)
+{
+	char number[32];
+
+	snprintf(text, size, "%s%s%s", param_format(p, value, number, sizeof(number)),
+		 p->kind->unit[0] ? " " : "", p->kind->unit);
+}
+
+static void set_words(const struct param *p, double wanted, bool unchanged, char *text, size_t size)
+{
+	char to[64], from[64] = "what is not known", reads[96] = "";
+
+	value_words(p, wanted, to, sizeof(to));
+	if (unchanged) {
+		snprintf(text, size, "%s is %s already", p->name, to);
+		return;
+	}
+	if (!isnan(now_set(p))) {
+		value_words(p, now_set(p), from, sizeof(from));
+	}
+	if (p->has_setpoint && p->has_value &&
+	    param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted)) {
+		char is[64];
+
+		value_words(p, p->value, is, sizeof(is));
+		snprintf(reads, sizeof(reads), ": it is set so, but reads %s", is);
+	}
+	snprintf(text, size, "would set %s from %s to %s%s", p->name, from, to, reads);
+}
+
+static json_t *repeat_json(const struct param *p, uint64_t id)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "a repeat: nothing, its client id is that of command %llu",
+		 (unsigned long long)id);
+	return json_pack("{s:b,s:s,s:I,s:s}", "dry_run", 1, "parameter", p->name, "command",
+			 (json_int_t)id, "text", text);
+}
+
+static json_t *would_json(struct params *params, const struct engine_request *q,
+			  const struct param *p, bool yes)
+{
+	bool dangerous = p->kind->danger == PARAM_DANGEROUS;
+	double wanted = q->action ? NAN : param_from_raw(p->kind, param_to_raw(p->kind, q->value));
+	bool unchanged = !q->action && is_so(p, wanted);
+	const struct param *needs =
+		p->kind->needs[0] ? params_sibling(params, p, p->kind->needs) : NULL;
+	char text[400];
+
+	if (q->action) {
+		snprintf(text, sizeof(text), "would do %s: %s", p->name, p->kind->description);
+	} else {
+		set_words(p, wanted, unchanged, text, sizeof(text));
+	}
+	return json_pack("{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:f,s:n,s:o,s:s,s:s}",
+			 "dry_run", 1, "parameter", p->name, "op", q->action ? "action" : "set",
+			 "value", p->has_value ? status_value(p, p->value) : json_null(),
+			 "setpoint", p->has_setpoint ? status_value(p, p->setpoint) : json_null(),
+			 "new", q->action ? json_null() : status_value(p, wanted), "unit",
+			 p->kind->unit, "link", p->link, "danger",
+			 param_danger_name(p->kind->danger), "needs_yes", dangerous && !yes,
+			 "unchanged", unchanged, "step",
+			 q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
+			 needs ? json_string(needs->name) : json_null(), "description",
+			 p->kind->description, "text", text);
+}
+
+int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
+	    json_t **ret_json, struct sc_error *error)
+{
+	uint64_t id;
+	int r = engine_check(s->engine, q, (struct engine_now){now_mono_ns(), now_utc_ns()}, &id,
+			     error);
+
+	if (r < 0 && r != -EPERM) {
+		return r;
+	}
+	*ret_json = r == 1 ? repeat_json(p, id) : would_json(s->params, q, p, yes);
+	return r < 0 ? r : 0;
+}

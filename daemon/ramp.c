@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A ramp: a set of what the FCM ramps by itself (the HV, by the module's own ramp register), with the rate set
+ * first when one is given. The steps are the FCM's, so it goes on as told when the shore is away.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/station.h"
+
+/* It stands at that already. */
+static bool is_rate(const struct param *ramp, double rate, uint64_t now_ns)
+{
+	return param_quality(ramp, now_ns) == PARAM_GOOD &&
+	       fabs(ramp->value - rate) <= ramp->kind->tolerance;
+}
+
+int ramp_rate_first(struct station *s, const struct param *p, double rate,
+		    struct engine_request *request, uint64_t *ret_id, struct sc_error *error)
+{
+	struct param *ramp =
+		p->kind->settle_by[0] ? params_sibling(s->params, p, p->kind->settle_by) : NULL;
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_request first = *request;
+	uint64_t id;
+	int r;
+
+	*ret_id = 0;
+	if (!ramp) {
+		return sc_fail(error, -EINVAL, "no-ramp", "Set it without a rate.",
+			       "%s does not ramp: it is there at once", p->name);
+	}
+	if (rate == 0 || is_rate(ramp, rate, now.mono_ns)) {
+		return 0;
+	}
+	if (engine_check(s->engine, request, now, &id, NULL) != 0) {
+		return 0; /* a repeat, or what will be refused: no rate for that */
+	}
+	first.parameter = ramp->name;
+	first.value = rate;
+	first.client_id = NULL;
+	r = engine_submit(s->engine, &first, now, ret_id, error);
+	request->after = r == 0 ? *ret_id : 0;
+	return r;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Snapshots: what is set now, into the database under a name, so that every operator finds it. The values go
+ * first, then the row that makes them a snapshot; who asked is answered when that one is on the disk.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/record_dir.h"
+#include "daemon/station.h"
+
+struct gather {
+	const struct param **found;
+	unsigned count, unknown;
+};
+
+static void gather_one(void *context, struct param *p)
+{
+	struct gather *g = context;
+
+	if (p->kind->access != PARAM_RW) {
+		return;
+	}
+	if (p->has_setpoint) {
+		g->found[g->count++] = p;
+	} else {
+		g->unknown++;
+	}
+}
+
+static void gather_all(struct station *s, const char *pattern, struct gather *g)
+{
+	if (*pattern) {
+		params_match(s->params, pattern, gather_one, g);
+		return;
+	}
+	for (unsigned n = 0; n < params_count(s->params); n++) {
+		gather_one(g, params_at(s->params, n));
+	}
+}
+
+#define FLAGS (STORE_URGENT | STORE_NOW_OR_NEVER)
+
+static int put_values(struct store *store, int64_t id, const struct gather *g)
+{
+	int r = 0;
+
+	for (unsigned at = 0; at < g->count && r == 0; at += ROW_SNAPSHOT_PAIRS) {
+		struct row row;
+
+		row_begin(&row, ROW_SNAPSHOT_VALUES);
+		row_int(&row, id);
+		for (unsigned n = at; n < at + ROW_SNAPSHOT_PAIRS; n++) {
+			row_text(&row, n < g->count ? g->found[n]->name : NULL);
+			row_real(&row, n < g->count ? g->found[n]->setpoint : NAN);
+		}
+		r = store_submit(store, &row, 0, FLAGS);
+	}
+	return r;
+}
+
+static int put_snapshot(struct station *s, const struct gather *g)
+{
+	const struct snapshots *w = &s->snapshots;
+	struct row row;
+	int r = put_values(s->store, w->id, g);
+
+	row_begin(&row, ROW_SNAPSHOT);
+	row_int(&row, w->id);
+	row_text(&row, w->name);
+	row_int(&row, w->id);
+	row_text(&row, w->who);
+	row_text(&row, w->note);
+	row_text(&row, w->pattern);
+	row_int(&row, w->parameters);
+	row_int(&row, w->unknown);
+	return r < 0 ? r : store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
+}
+
+static void put_event(struct station *s, const char *name, const char *text)
+{
+	char object[80];
+
+	snprintf(object, sizeof(object), "snapshot %s", name);
+	store_put_event(s->store, "info", "snapshot", object, text, "", now_utc_ns());
+	log_event(LOG_NOTICE, "snapshot", LOG_NO_LINK, LOG_ID_RECORD, "%s: %s", object, text);
+}
+
+static json_t *snapshot_json(const struct snapshots *w)
+{
+	return json_pack("{s:s,s:o,s:s,s:s,s:s,s:i,s:i}", "name", w->name, "time", json_time(w->id),
+			 "who", w->who, "note", w->note, "pattern", w->pattern, "parameters",
+			 (int)w->parameters, "unknown", (int)w->unknown);
+}
+
+void snapshots_stored(struct station *s, int result)
+{
+	struct snapshots *w = &s->snapshots;
+	struct control_request *rq = w->rq;
+	char text[400];
+
+	w->rq = NULL;
+	if (result == 0) {
+		snprintf(text, sizeof(text), "saved by %s: %u parameters%s%s", w->who,
+			 w->parameters, *w->note ? ": " : "", w->note);
+		put_event(s, w->name, text);
+		control_answer(rq, snapshot_json(w));
+	} else {
+		control_fail(rq, "failed", "look at the disk of the database: df, dmesg; try again",
+			     NULL, "snapshot %s was not saved: the database did not take it: %s",
+			     w->name, strerror(-result));
+	}
+}
+
+/* Whether there is one of that name; false: answered. */
+static bool name_is_free(struct station *s, struct control_request *rq, const char *name)
+{
+	struct sc_error error = {0};
+	json_t *found = NULL;
+	int r;
+
+	if (!station_reader(s, &error)) {
+		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
+		return false;
+	}
+	r = query_snapshot(s->query, name, &found);
+	json_decref(found);
+	if (r == 0) {
+		control_fail(rq, "refused",
+			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
+			     NULL, "there is a snapshot %s", name);
+	} else if (r != -ENOENT) {
+		control_fail(rq, "internal", "try again", NULL, "the database says: %s",
+			     query_error(s->query));
+	}
+	return r == -ENOENT;
+}
+
+static void save(struct station *s, struct control_request *rq, const struct gather *g)
+{
+	struct snapshots *w = &s->snapshots;
+	int64_t now = now_utc_ns();
+	int r;
+
+	if (g->count == 0) {
+		control_fail(rq, "refused", "fcmctl get lists what can be set", NULL,
+			     g->unknown ? "to what is set now is known of none of %u parameters yet"
+					: "nothing of that name can be set",
+			     g->unknown);
+		return;
+	}
+	w->id = now > w->id ? now : w->id + 1;
+	w->parameters = g->count;
+	w->unknown = g->unknown;
+	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
+	r = put_snapshot(s, g);
+	if (r < 0) {
+		control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
+			     "the store takes no more rows: %s", strerror(-r));
+		return;
+	}
+	w->rq = rq;
+}
+
+void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args)
+{
+	struct snapshots *w = &s->snapshots;
+	struct gather g = {0};
+
+	if (w->rq) {
+		control_fail(rq, "refused", "repeat it in a moment", NULL,
+			     "another snapshot is just being saved");
+		return;
+	}
+	if (!control_take_text(rq, args, "name", w->name, sizeof(w->name)) ||
+	    !control_take_text(rq, args, "pattern", w->pattern, sizeof(w->pattern)) ||
+	    !control_take_text(rq, args, "note", w->note, sizeof(w->note))) {
+		return;
+	}
+	if (!record_dir_name_ok(w->name)) {
+		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
+			     "a snapshot cannot have that name");
+		return;
+	}
+	if (!name_is_free(s, rq, w->name)) {
+		return;
+	}
+	g.found = calloc(params_count(s->params) + 1, sizeof(*g.found));
+	if (!g.found) {
+		control_fail(rq, "internal", "", NULL, "out of memory");
+		return;
+	}
+	gather_all(s, w->pattern, &g);
+	save(s, rq, &g);
+	free(g.found);
+}
+
+/* The snapshot named; NULL: there is none, answered. */
+static json_t *find(struct station *s, struct control_request *rq, json_t *args)
+{
+	const char *name = json_string_value(json_object_get(args, "name"));
+	json_t *found = NULL;
+	int r;
+
+	if (!name) {
+		control_fail(rq, "usage", "fcmctl snapshot list", NULL, "which snapshot?");
+	} else if (station_ask(s, rq, args, "snapshot")) {
+		r = query_snapshot(s->query, name, &found);
+		if (r == -ENOENT) {
+			control_fail(rq, "usage", "fcmctl snapshot list shows them", NULL,
+				     "there is no snapshot %.60s", name);
+		} else if (r < 0) {
+			station_tell(rq, r, NULL, "snapshot");
+		}
+	}
+	return found;
+}
+
+/* Values as of Parameter, as far as there still are such parameters. */
+void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args)
+{
+	json_t *found = find(s, rq, args), *value;
+	size_t n;
+
+	if (!found) {
+		return;
+	}
+	json_array_foreach (json_object_get(found, "values"), n, value) {
+		const char *name = json_string_value(json_object_get(value, "parameter"));
+		struct param *p = NULL;
+		bool there = name && params_find(s->params, name, &p, NULL) == 0 &&
+			     p->kind->access == PARAM_RW;
+
+		if (there) {
+			double number = json_number_value(json_object_get(value, "value"));
+
+			json_object_set_new(value, "value", status_value(p, number));
+		}
+		json_object_set_new(value, "unit", json_string(there ? p->kind->unit : ""));
+		json_object_set_new(value, "configured", json_boolean(there));
+	}
+	json_object_del(found, "id");
+	control_answer(rq, found);
+}
+
+void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args)
+{
+	json_t *found = find(s, rq, args);
+	struct row row;
+	char text[160];
+	int r;
+
+	if (!found) {
+		return;
+	}
+	row_begin(&row, ROW_SNAPSHOT_REMOVE);
+	row_int(&row, json_integer_value(json_object_get(found, "id")));
+	r = store_submit(s->store, &row, 0, STORE_URGENT);
+	if (r < 0) {
+		control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
+			     "the store takes no more rows: %s", strerror(-r));
+	} else {
+		snprintf(text, sizeof(text), "removed by %s", control_peer(rq)->who);
+		put_event(s, json_string_value(json_object_get(found, "name")), text);
+		control_answer(rq, json_pack("{s:O}", "name", json_object_get(found, "name")));
+	}
+	json_decref(found);
+}
+
+void snapshots_stop(struct station *s)
+{
+	if (s->snapshots.rq) {
+		control_fail(s->snapshots.rq, "unknown", "fcmctl snapshot list tells", NULL,
+			     "the daemon was stopped while snapshot %s was being saved",
+			     s->snapshots.name);
+		s->snapshots.rq = NULL;
+	}
+}

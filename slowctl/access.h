@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who may do what by the control protocol: roles, and the allow list of the network's keys.
+ *
+ * The list is a text file: `NAME ROLE PUBLICKEY` a line, empty lines, and comments that begin with '#'. It is
+ * read whole or not at all: one mistake, and nothing of it holds.
+ */
+#ifndef SLOWCTL_ACCESS_H
+#define SLOWCTL_ACCESS_H
+
+#include <stddef.h>
+
+/* A role may all that the ones before it may. */
+enum access_role {
+	ACCESS_READER, /* asks */
+	ACCESS_OPERATOR, /* sets what is not dangerous, makes safe, aligns and resets links, records, starts runs */
+	ACCESS_EXPERT, /* what is dangerous, what goes beyond limits, new references */
+	ACCESS_ROLES,  /* how many */
+};
+
+const char *access_role_name(enum access_role role);		     /* "reader", ... */
+int access_role_parse(const char *name, enum access_role *ret_role); /* -EINVAL */
+
+#define ACCESS_NAME_MAX 32  /* of a key, with its zero */
+#define ACCESS_KEY_TEXT 41  /* a key as Z85 text, with its zero */
+#define ACCESS_KEYS_MAX 256 /* in one list */
+
+struct access_key {
+	char name[ACCESS_NAME_MAX];
+	enum access_role role;
+	char key[ACCESS_KEY_TEXT]; /* public */
+};
+
+struct access_list {
+	struct access_key key[ACCESS_KEYS_MAX];
+	unsigned count;
+};
+
+/* Letters, digits, and . _ - (not first), 31 at most. */
+int access_name_check(const char *name); /* -EINVAL */
+/* 40 characters of Z85. */
+int access_key_check(const char *text); /* -EINVAL */
+
+/* Calls `complain` for every mistake, "FILE:LINE: what is wrong (what to do)". 0, or -EINVAL: *ret_list is
+ * untouched then. */
+int access_list_read(const char *path, struct access_list *ret_list,
+		     void (*complain)(void *context, const char *text), void *context);
+/* NULL: not in the list. */
+const struct access_key *access_list_find(const struct access_list *list, const char *key);
+
+#endif

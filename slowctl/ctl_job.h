@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A job: the commands of a file (a plan or a batch), each under a client id JOB.LINE.INDEX.ATTEMPT, so that the
+ * journal knows what became of each and a job that was interrupted can go on: what was executed is not executed
+ * again. Nothing of a job is kept outside of the journal.
+ */
+#ifndef SLOWCTL_CTL_JOB_H
+#define SLOWCTL_CTL_JOB_H
+
+#include "slowctl/ctl.h"
+#include "slowctl/ctl_job_file.h"
+#include "slowctl/ctl_many.h"
+
+#define JOB_ID_MAX 32u
+
+/* One command of it. */
+struct job_row {
+	unsigned line, index; /* of the file; of the names of a line's pattern */
+	double step;	      /* rows of a smaller one have ended before it goes */
+	bool by_pattern;
+	const json_t *parameter; /* as of op param.list */
+	const char *value;	 /* as typed; NULL: an action */
+	json_t *would;		 /* plan: what a dry run said; NULL: it was refused */
+	json_t *refusal;	 /* the error it said; NULL: none */
+	const json_t *before;	 /* as of op job.show: its last attempt; NULL: none */
+	unsigned attempt;	 /* of this run, from 1 */
+};
+
+struct job {
+	struct ctl *ctl;
+	const struct ctl_args *args;
+	const char *source; /* the file, or the snapshot, for messages */
+	char id[JOB_ID_MAX + 1];
+	bool goes_on;
+	struct job_file file;
+	json_t *parameters; /* as of op param.list */
+	struct job_row *rows;
+	size_t count;
+	json_t *commands; /* of earlier runs */
+};
+
+/* The file of args->word[0], understood, each name found; with --job what has become of it. CTL_DONE, or the exit
+ * code, everything said; nothing is sent. To be closed in any case. */
+int job_open_batch(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job);
+int job_open_plan(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job);
+/* A plan's lines as `text` (malloc'ed, taken over), of `source`. */
+int job_open_text(struct ctl *ctl, const struct ctl_args *args, const char *source, char *text,
+		  struct job *ret_job);
+void job_close(struct job *job);
+
+/* A request for each row, in their order; `dry`: only asked. With the options typed, `yes`: that was asked for. What
+ * an earlier run has settled is so already. NULL: out of memory. */
+struct many_row *job_requests(const struct job *job, bool dry, bool yes);
+/* "set tower1.floor3.om2.hv 1450" */
+const char *job_doing(const struct job_row *row, char *buf, size_t size);
+/* Whether an attempt of an earlier run settles the row; else its `attempt` is set. Pure. */
+enum many_state job_settled(const json_t *before, bool action, unsigned *ret_attempt);
+
+/* The names of what is dangerous among the rows of state MANY_WAITS are told and asked about once. CTL_DONE: go on. */
+int job_ask_danger(const struct job *job, const struct many_row *rows, size_t count);
+/* A run that did not come to its end: what goes on, what was not sent, how to go on. */
+void job_tell_end(const struct job *job, const struct many *m, enum many_end end);
+/* Of the states of all rows, the worst. */
+int job_exit(const struct many_row *rows, size_t count);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files with secret keys, see keyfile.h. */
+#include "slowctl/keyfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zmq.h>
+
+#define FILE_BYTES 4096
+
+int keyfile_can(struct sc_error *error)
+{
+	if (zmq_has("curve")) {
+		return 0;
+	}
+	return sc_fail(error, -ENOTSUP, "no-curve",
+		       "install Debian's libzmq5, or one built with libsodium",
+		       "this libzmq was built without CURVE: it cannot encrypt");
+}
+
+/* All of `text`, on the disk. */
+static int write_out(int fd, const char *text)
+{
+	size_t length = strlen(text);
+	ssize_t n = write(fd, text, length);
+
+	if (n != (ssize_t)length) {
+		return n < 0 ? -errno : -ENOSPC;
+	}
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY_TEXT],
+		 struct sc_error *error)
+{
+	char public[ACCESS_KEY_TEXT], secret[ACCESS_KEY_TEXT], text[512];
+	int fd, r = keyfile_can(error);
+
+	if (r < 0) {
+		return r;
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		r = -errno;
+		return sc_fail(error, r, "file",
+			       r == -EEXIST ? "a key is never written over: name another file, or "
+					      "move that one away"
+					    : "name a file that can be made",
+			       "%s: %s", path, strerror(-r));
+	}
+	r = zmq_curve_keypair(public, secret) < 0 ? -zmq_errno() : 0;
+	if (r == 0) {
+		snprintf(text, sizeof(text),
+			 "# secret key of %s, made by fcmctl: who has it may do what the key may\n"
+			 "# its public half: %s\n"
+			 "secret %s\n",
+			 owner, public, secret);
+		r = fchmod(fd, 0600) < 0 ? -errno : write_out(fd, text);
+	}
+	explicit_bzero(secret, sizeof(secret));
+	explicit_bzero(text, sizeof(text));
+	close(fd);
+	if (r < 0) {
+		unlink(path);
+		return sc_fail(error, r, "file", "free space, or name another file", "%s: %s", path,
+			       strerror(-r));
+	}
+	memcpy(ret_public, public, sizeof(public));
+	return 0;
+}
+
+/* The key behind "secret". */
+static int find_secret(char *text, char ret_secret[ACCESS_KEY_TEXT])
+{
+	char *rest = NULL;
+
+	for (char *line = strtok_r(text, "\r\n", &rest); line;
+	     line = strtok_r(NULL, "\r\n", &rest)) {
+		if (strncmp(line, "secret ", 7) == 0 && access_key_check(line + 7) == 0) {
+			strcpy(ret_secret, line + 7);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int check_file(const char *path, int fd, struct sc_error *error)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size >= FILE_BYTES) {
+		return sc_fail(error, -EINVAL, "file", "make one: fcmctl key server",
+			       "%s: is no file with a key", path);
+	}
+	if (st.st_uid != geteuid() && st.st_uid != 0) {
+		return sc_fail(error, -EACCES, "owner", "chown it to who uses it",
+			       "%s: belongs to uid %u, and a secret key must be its user's own",
+			       path, (unsigned)st.st_uid);
+	}
+	if (st.st_mode & 0077) {
+		return sc_fail(error, -EACCES, "mode",
+			       "chmod 600; if somebody may have seen it, make a new one",
+			       "%s: others than its owner may read or write it (mode %03o)", path,
+			       (unsigned)st.st_mode & 0777);
+	}
+	return 0;
+}
+
+int keyfile_read(const char *path, char ret_secret[ACCESS_KEY_TEXT],
+		 char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
+{
+	char text[FILE_BYTES] = "", secret[ACCESS_KEY_TEXT];
+	ssize_t n;
+	int r = keyfile_can(error), fd;
+
+	if (r < 0) {
+		return r;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		r = -errno;
+		return sc_fail(error, r, "file",
+			       r == -ENOENT ? "make it: fcmctl key server"
+					    : "it must belong to who uses it, mode 600",
+			       "%s: %s", path, strerror(-r));
+	}
+	r = check_file(path, fd, error);
+	if (r == 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		r = n < 0 ? -errno : find_secret(text, secret);
+		if (r < 0) {
+			sc_fail(error, r, "file", "make one: fcmctl key server",
+				"%s: has no line \"secret KEY\"", path);
+		}
+	}
+	close(fd);
+	explicit_bzero(text, sizeof(text));
+	if (r == 0 && zmq_curve_public(ret_public, secret) < 0) {
+		r = sc_fail(error, -EINVAL, "file", "make another: fcmctl key server",
+			    "%s: what it has is no key", path);
+	}
+	if (r == 0) {
+		memcpy(ret_secret, secret, sizeof(secret));
+	}
+	explicit_bzero(secret, sizeof(secret));
+	return r;
+}

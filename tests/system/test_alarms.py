@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Alarms on a real station: two levels, acknowledged and paused by name, watched, over a restart of the daemon."""
+import getpass
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from faults import scenario, events  # noqa: E402
+from test_schema import Schema  # noqa: E402
+
+TRIP = "tower1.floor2/hv-trip"
+HOT = "tower1.floor3.fcm.temperature/alarm"
+
+
+class Watch:
+    """A client that watches the alarms, until it is closed or the daemon goes away."""
+
+    def __init__(self, st):
+        self.news, self.ended, self.complaints = [], False, []
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(st.path("control.sock"))
+        self.socket.sendall(b'{"v":1,"id":"w","op":"alarm.watch"}\n')
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        schema = Schema()
+        try:
+            for line in self.socket.makefile():
+                message = json.loads(line)
+                self.complaints += schema.answer("alarm.watch", message)
+                if "progress" in message:
+                    self.news.append(message["progress"])
+        except (OSError, ValueError):
+            pass
+        self.ended = True
+
+    def told(self, change, name):
+        return [n["alarm"] for n in list(self.news) if n["change"] == change and n["alarm"]["name"] == name]
+
+    def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def alarms(st):
+    return {a["name"]: a for a in st.ask("alarm", "list")["alarms"]}
+
+
+def stands(st, name, **wanted):
+    """The alarm as listed, once it stands and is as wanted."""
+    found = {}
+
+    def there():
+        found["a"] = alarms(st).get(name, {})
+        return found["a"].get("standing") == "raised" and all(found["a"][k] == v for k, v in wanted.items())
+    st.wait_for(f"{name} {wanted}", there, 40)
+    return found["a"]
+
+
+def reason(st, name):
+    return next((r for r in st.status()["reasons"] if r.get("name") == name), {})
+
+
+def counts(s):
+    """What makes status red, by name; on a slow host there may be other reasons than the test's."""
+    return [r.get("name") for r in s["reasons"] if r["severity"] == "red" and
+            (r.get("paused") or {}).get("covers") != "red"]
+
+
+def acknowledged_and_paused(t):
+    """a trip: acknowledged it is no longer new, but red; another module is; paused it does not count; all of it lasts"""
+    me = getpass.getuser()
+    st = t.station(load="quiet", scenario=scenario(t, (5, "link 1 hv-trip 2"), (6, "link 2 hv-trip 1")))
+    st.start()
+    st.wait_ready()
+    watch = Watch(st)
+    st.wait_for("all there is, at first", lambda: watch.news, 10)
+    t.equal("what watches begins with all there is", watch.news[0]["change"], "snapshot")
+    a = stands(st, TRIP, new=True)
+    t.check("it is red and says what to do", a["severity"] == "red" and "clear_trip" in a["action"] and
+            a["acknowledged"] is None and a["paused"] is None, a)
+    st.wait_for("what watches is told", lambda: watch.told("began", TRIP), 10)
+    stands(st, "tower1.floor3/hv-trip", new=True)
+
+    answer = st.request("alarm.pause", name="floor2/hv-trip", seconds=60, reason="")
+    t.check("a pause without a reason is refused", answer["error"]["code"] == "usage" and "reason" in
+            answer["error"]["message"], answer)
+    code, out, err = st.ctl("alarm", "ack", "floor2/hv-trip", "--reason", "daylight will do")
+    t.check("acknowledged by name, without its tower", code == 0 and out == f"{TRIP}: acknowledged by {me}: daylight "
+            "will do\n", (code, out, err))
+    r = reason(st, TRIP)
+    t.check("it stands as before, and says by whom and from where", r["severity"] == "red" and not r["new"] and
+            (r["acknowledged"]["who"], r["acknowledged"]["origin"]) == (me, "local"), r)
+    t.check("the other one is not", reason(st, "tower1.floor3/hv-trip")["new"], st.status()["reasons"])
+    code, out, _ = st.ctl("status")
+    t.check("status is as red as before, and marks it", code == 1 and ", 1 acknowledged" in out.splitlines()[1] and
+            f"acknowledged by {me}: daylight will do" in out, (code, out))
+    st.wait_for("what watches is told of that", lambda: watch.told("acknowledged", TRIP), 10)
+    for words, exit_code, wanted in (
+            (["ack", "floor2/hv-trip"], 1, f"was acknowledged by {me}"),
+            (["ack", "floor2/hv-tripp"], 2, 'no alarm "floor2/hv-tripp" stands'),
+            (["ack", "floor3", "nowhere"], 2, 'no alarm "nowhere" stands'),
+            (["ack"], 2, "needs ALARM"),
+            (["pause", "floor2/hv-trip", "--for", "25h", "--reason", "x"], 2, "1 s to 24 h"),
+            (["pause", "floor2/hv-trip", "--for", "2h"], 2, "needs its end and a reason"),
+            (["pause", "flor2/hv-trip", "--for", "2h", "--reason", "x"], 2, 'there is no "flor2"'),
+            (["pause", "floor2/HV", "--for", "2h", "--reason", "x"], 2, 'no alarm "floor2/HV"'),
+            (["resume", "floor2/hv-trip"], 2, 'no alarm "floor2/hv-trip" is paused')):
+        code, out, err = st.ctl("alarm", *words)
+        t.check(f"alarm {' '.join(words)}: exit {exit_code}, says why", code == exit_code and wanted in err and
+                "->" in err, (code, out, err))
+    t.check("of a list with a slip nothing was acknowledged", reason(st, "tower1.floor3/hv-trip")["new"])
+
+    st.ask("alarm", "pause", "floor2/hv-trip", "--for", "2h", "--reason", "spare module")
+    st.ask("alarm", "pause", "floor3/hv-trip", "--for", "1h", "--reason", "the same")
+    s = st.status()
+    t.check("paused it does not count", (s["state"] == "red") == bool(counts(s)) and TRIP not in counts(s) and len([r for r in s["reasons"] if r.get("paused")]) == 2,
+            s["reasons"])
+    code, out, _ = st.ctl("status")
+    t.check("but it is listed, with its end", code == 0 and re.search(r"0 red, \d+ warnings?, 2 paused", out) and
+            "paused until " in out and "spare module" in out, (code, out))
+    st.ask("alarm", "pause", "link3/link-dark", "--for", "30m", "--reason", "fibre is exchanged")
+    a = alarms(st)["link3/link-dark"]
+    t.check("one that does not stand can be paused", a["standing"] == "over" and a["since"] is None, a)
+
+    st.daemon.kill9()
+    t.check("what watches sees the end", st.wait_for("the end", lambda: watch.ended, 10) is None)
+    st.start_daemon()
+    a = stands(st, TRIP, new=False)
+    t.check("over a restart it is acknowledged and paused as it was", a["acknowledged"]["text"] == "daylight will do" and
+            a["paused"]["text"] == "spare module" and a["paused"]["origin"] == "local", a)
+    t.check("so is what did not stand", alarms(st)["link3/link-dark"]["paused"]["text"] == "fibre is exchanged",
+            alarms(st))
+    st.wait_for("well again", lambda: st.status()["state"] == "well", 30)
+    watch = Watch(st)
+    st.wait_for("all there is", lambda: watch.news, 10)
+    st.ask("alarm", "resume", "floor2/hv-trip")
+    t.equal("resumed it counts again", st.status()["state"], "red")
+    st.wait_for("that is told", lambda: watch.told("resumed", TRIP), 10)
+
+    st.ask("action", "floor2.om2.clear_trip")
+    st.wait_for("its end", lambda: TRIP not in alarms(st), 30)
+    st.wait_for("the end is told", lambda: watch.told("over", TRIP), 10)
+    said = [(e["code"], e["object"], e["severity"]) for e in events(st) if e["code"].startswith("alarm-")]
+    t.equal("each is an event", said, [
+        ("alarm-acknowledged", TRIP, "info"), ("alarm-paused", TRIP, "info"),
+        ("alarm-paused", "tower1.floor3/hv-trip", "info"), ("alarm-paused", "link3/link-dark", "info"),
+        ("alarm-resumed", TRIP, "info")])
+    text = next(e["text"] for e in events(st, "alarm-acknowledged"))
+    t.check("which names who and from where", f"by {me} (local): daylight will do" in text, text)
+    st.wait_for("a sign of life", lambda: any(n["change"] == "alive" for n in watch.news), 15)
+    t.equal("all that was told fits the schema", watch.complaints, [])
+    watch.close()
+    st.ask("alarm", "resume", "link3")
+    t.check("nothing is left of what is over and not paused", "link3/link-dark" not in alarms(st), alarms(st))
+
+
+def two_levels(t):
+    """a temperature that rises: a warning, then an alarm, which is new though the warning was seen and paused"""
+    st = t.station(load="quiet", scenario=scenario(t, (5, "link 2 temperature 37"), (20, "link 2 temperature 55"),
+                                                   (35, "link 2 temperature 24")))
+    st.start()
+    st.wait_ready()
+    t.equal("nothing of a well station is beyond its limits",
+            [n for n, a in alarms(st).items() if a["code"] == "alarm" and n != HOT], [])
+    a = stands(st, HOT, severity="warning")
+    t.check("the warning says the limit that was passed", "above 35" in a["text"] and HOT not in counts(st.status()), a)
+    st.ask("alarm", "ack", "floor3.fcm.temperature")
+    st.ask("alarm", "pause", "floor3.fcm.temperature", "--for", "1h", "--reason", "pump is off")
+    a = stands(st, HOT, severity="red")
+    t.check("as an alarm it is new, and its pause does not cover it", a["new"] and "above 40" in a["text"] and
+            a["paused"]["covers"] == "warning", a)
+    s = st.status()
+    t.check("status is red because of it", s["state"] == "red" and HOT in counts(s), s["reasons"])
+    st.wait_for("cooler: a paused warning again", lambda: alarms(st).get(HOT, {}).get("severity") == "warning", 60)
+    t.check("that does not count", HOT not in counts(st.status()), st.status()["reasons"])
+    st.wait_for("cool", lambda: alarms(st)[HOT]["standing"] == "over", 60)
+    t.equal("it was both, and nothing else of this station was", sorted({
+        (e["severity"], e["object"]) for e in events(st, "alarm")}),
+        [("alarm", HOT[:-6]), ("info", HOT[:-6]), ("warning", HOT[:-6])])
+    t.equal("each once", len([e for e in events(st, "alarm") if e["severity"] != "info"]), 2)
+
+
+def light(t):
+    """a storm of light: its trips are one alarm, its lost hits one warning, seen by one word; no value fires"""
+    st = t.station(load="quiet", scenario=scenario(t, (5, "link 2 burst 3000000 2")))
+    st.start()
+    st.wait_ready()
+    lost, trip = "tower1.floor3/hits-lost", "tower1.floor3/hv-trip"
+    for name in (trip, lost):
+        st.wait_for(f"all modules in {name}", lambda n=name: all(
+            f"om{m}" in alarms(st).get(n, {}).get("text", "") for m in range(6)), 60)
+    a = alarms(st)
+    t.check("the trips count, the lost hits warn", (a[trip]["severity"], a[lost]["severity"]) == ("red", "warning"), a)
+    t.equal("red comes first", [n for n in a if n in (trip, lost)], [trip, lost])
+    seen = st.ask("alarm", "ack", "floor3", "--reason", "a storm of light")["alarms"]
+    t.check("one word acknowledges both", {lost, trip} <= {x["name"] for x in seen}, seen)
+    time.sleep(3)
+    t.check("they stay so while they stand", all(x["acknowledged"] for n, x in alarms(st).items() if n in (lost, trip)),
+            alarms(st))
+    t.equal("all trips are cleared", st.ctl("action", "floor3.*.clear_trip")[0], 0)
+    st.wait_for("the ends of all", lambda: not {lost, trip} & set(alarms(st)), 120)
+    t.equal("no value of a well station passes its limits, all the time", events(st, "alarm"), [])
+
+
+def site_and_latch(t):
+    """a site's own limits, of a kind and of one floor; a latching alarm stays over its end and a restart, until seen"""
+    site = os.path.join(t.base, "parameters.d")
+    os.mkdir(site)
+
+    def put(name, text):
+        with open(os.path.join(site, name), "w") as f:
+            f.write(text)
+
+    def check():
+        r = subprocess.run([st.program("fcm-server"), "--board", "0", "--config", st.path("board.conf"),
+                            "--check-config"], capture_output=True, text=True, check=False)
+        return r.returncode, r.stdout + r.stderr
+    put("10-limits.conf", "[fcm.temperature]\nlatch = yes\n[floor3.fcm.temperature]\nwarn = ..150\nalarm = ..200\n")
+    st = t.station(load="quiet", config=["[slowctl]", f"site_dictionary = {site}"],
+                   scenario=scenario(t, (5, "link 1 temperature 55"), (5, "link 2 temperature 60"),
+                                     (20, "link 1 temperature 24")))
+    st.start()
+    t.equal("the check of the configuration is content", check()[0], 0)
+    put("20-wrong.conf", "[om.hv]\nsoft = 0..2500\n")
+    code, out = check()
+    t.check("it names file and line of what is wrong", code == 78 and "20-wrong.conf:1: [om.hv] soft limits" in out,
+            (code, out))
+    os.unlink(os.path.join(site, "20-wrong.conf"))
+    st.wait_ready()
+    name = "tower1.floor2.fcm.temperature/alarm"
+    stands(st, name, severity="red")
+    st.wait_for("it is held", lambda: alarms(st).get(name, {}).get("standing") == "latched", 60)
+    r = reason(st, name)
+    t.check("status says that it is over and waits", r.get("severity") == "red" and
+            "waits to be acknowledged" in r["text"] and st.status()["state"] == "red", r)
+    hot = st.ask("get", "floor3.fcm.temperature")["parameters"][0]
+    t.check("the floor with limits of its own has no alarm", hot["value"] > 50 and
+            "tower1.floor3.fcm.temperature/alarm" not in alarms(st), (hot, alarms(st)))
+    t.equal("the daemon ends with 0", st.daemon.end(30), 0)
+    st.start_daemon()
+    st.wait_for("the same after a restart", lambda: reason(st, name).get("standing") == "latched", 30)
+    st.ask("alarm", "ack", "floor2.fcm.temperature")
+    st.wait_for("gone once it is seen", lambda: name not in alarms(st) and st.status()["state"] == "well", 30)
+    t.check("and not back after another restart", st.daemon.end(30) == 0)
+    st.start_daemon()
+    st.wait_ready(60)
+    t.check("nothing is left of it", name not in alarms(st), alarms(st))
+
+
+def watchers(t):
+    """many that watch: all are told the same; one more than there is room for is refused; those that go leave nothing"""
+    st = t.station(load="quiet", scenario=scenario(t, (8, "link 1 hv-trip 2")))
+    st.start()
+    st.wait_ready()
+    crowd = [Watch(st) for _ in range(32)]
+    st.wait_for("all there is, to all", lambda: all(w.news for w in crowd), 20)
+    answer = st.request("alarm.watch")
+    t.check("one more is refused, and told why", not answer["ok"] and answer["error"]["code"] == "refused", answer)
+    for w in crowd[16:]:
+        w.close()
+    st.wait_for("the trip, to all that are left", lambda: all(w.told("began", TRIP) for w in crowd[:16]), 40)
+
+    def room():
+        w = Watch(st)
+        time.sleep(0.5)
+        ended = w.ended or not w.news
+        w.close()
+        return not ended
+    st.wait_for("room again", room, 20)
+    code, out, err = st.ctl("--json", "--timeout", "0.5", "alarm", "list")
+    t.check("the daemon answers others", code == 0, (code, out, err))
+    t.equal("the daemon ends with 0 while they watch", st.stop(), 0)
+    st.wait_for("the end, to all", lambda: all(w.ended for w in crowd), 10)
+
+
+if __name__ == "__main__":
+    harness.main([acknowledged_and_paused, two_levels, light, site_and_latch, watchers])

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Commands that must not be sent, and those that must come through: the engine's rules on a real station."""
+import json
+import os
+import re
+import socket
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from faults import codes, events, scenario  # noqa: E402
+
+
+def interlocks(t):
+    """no HV without power, nothing dangerous in a run, each refusal journaled; what makes safer always goes"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    t.equal("HV down", st.ctl("set", "floor2.om3.hv", "0")[0], 0)
+    t.equal("power off", st.ctl("set", "floor2.om3.power", "off", "--yes")[0], 0)
+    code, _, err = st.ctl("set", "floor2.om3.hv", "1000")
+    t.check("HV on a module without power is refused, and says what to do", code == 1 and
+            "needs tower1.floor2.om3.power, which is off; nothing was sent" in err and
+            "set tower1.floor2.om3.power on" in err, (code, err))
+    st.wait_for("the refusal in the journal", lambda: [c["state"] for c in st.ask(
+        "command", "list", "--limit", "1")["commands"] if c["parameter"].endswith("om3.hv")] == ["REFUSED"], 10)
+    code, _, err = st.ctl("set", "floor2.om3.hv", "1000", "--force")
+    t.check("with --force it is the FCM that refuses", code == 1 and "refused by the FCM" in err, (code, err))
+    t.equal("a run", st.ctl("run", "start")[0], 0)
+    for words in (["set", "floor2.om3.power", "on"], ["action", "floor2.om1.power_cycle"]):
+        code, _, err = st.ctl(*words, "--yes")
+        t.check(f"{words[1]}: dangerous in a run is refused", code == 1 and "is dangerous, and run 1 is under way" in err
+                and "--force" in err, (code, err))
+    t.equal("power off in a run", st.ctl("set", "floor2.om4.power", "off", "--yes")[0], 0)
+    t.equal("dangerous in a run with --force", st.ctl("set", "floor2.om4.power", "on", "--yes", "--force")[0], 0)
+    t.equal("the run's end", st.ctl("run", "stop")[0], 0)
+    t.equal("power on after it", st.ctl("set", "floor2.om3.power", "on", "--yes")[0], 0)
+    t.equal("HV", st.ctl("set", "floor2.om3.hv", "1000")[0], 0)
+
+
+def fill(st, wanted):
+    """As many commands as are taken, of floor 1, which is mute: they stay. How many were taken."""
+    taken = refused = 0
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(120)
+        s.connect(st.path("control.sock"))
+        with s.makefile() as f:
+            for begin in range(0, wanted, 200):
+                lines = [json.dumps({"v": 1, "id": str(n), "op": "param.set", "args": {
+                    "name": f"floor1.om{n % 6}.threshold", "value": 10 + n % 50, "wait": False}})
+                    for n in range(begin, min(begin + 200, wanted))]
+                s.sendall(("\n".join(lines) + "\n").encode())
+                for _ in lines:
+                    answer = json.loads(f.readline())
+                    taken, refused = taken + answer["ok"], refused + (not answer["ok"])
+                if refused:
+                    break
+    return taken, refused
+
+
+def safe_while_full(t):
+    """the queue is full and a floor mute: HV goes down and the modules off all the same, and what is not known is said"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 0 mute")))
+    st.start(consumers=False)
+    st.wait_ready()
+    st.wait_for("floor 1 mute", lambda: any(c == "floor-mute" for c, _ in codes(st)), 40)
+    taken, refused = fill(st, 4400)
+    t.check("the queue is full", taken == 4096 and refused > 0, (taken, refused))
+    code, _, err = st.ctl("set", "floor2.om0.threshold", "12")
+    t.check("what is ordinary is refused", code == 1 and "4096 commands are open already" in err, (code, err))
+    code, _, err = st.ctl("safe", "floor2")
+    t.check("it asks", code == 1 and "--yes" in err, (code, err))
+    t.equal("a client that goes away", client_leaves(st), None)
+    code, out, err = st.ctl("safe", "floor[234]", "--yes", "--reason", "test", timeout=120)
+    t.check("the floors that answer are down and off", code == 0 and "18 of 18 modules off" in out, (code, out, err))
+    for p in st.ask("get", "floor[234].om*.power", "floor[234].om*.hv")["parameters"]:
+        t.check(f"{p['name']} is 0", abs(p["value"]) <= 2, p)
+    rows = st.ask("command", "list", "--limit", "100")["commands"]
+    number = re.search(r"\(safe (\d+)\)", out).group(1)
+    ours = [c for c in rows if c["reason"] == f"safe {number}: test"]
+    t.check("each command is in the journal, sent once", len(ours) == 36 and all(
+        c["attempts"] == 1 and (c["state"] == "DONE" or c["parameter"] == "tower1.floor3.om0.hv")  # it was off already
+        for c in ours), [(c["parameter"], c["state"]) for c in ours])
+    t.check("the one whose client went away is done, too", all(c["state"] == "DONE" for c in rows
+                                                               if (c["reason"] or "").endswith("gone")), rows)
+    code, out, err = st.ctl("safe", "--yes", timeout=120)
+    t.check("of the mute floor it is not known", code == 3 and "18 of 24 modules off, 6 NOT" in out and
+            out.count("UNKNOWN") == 6, (code, out, err))
+    t.equal("events of it", sorted({e["severity"] for e in events(st, "safe")}), ["info", "warning"])
+
+
+def client_leaves(st):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(st.path("control.sock"))
+        s.sendall(b'{"v":1,"id":"1","op":"safe","args":{"pattern":"floor3.om0","yes":true,"reason":"gone"}}\n')
+        s.recv(1)  # it is under way
+
+
+def safe_cut(t):
+    """kill -9 in the middle: what was sent is settled, what was not is not sent, and status says so until it is done"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    code, _, err = st.ctl("safe", "floor2", "--yes", "--no-wait")
+    t.equal("begun", code, 0) or print(err)
+    st.wait_for("HV on its way", lambda: st.ask("get", "floor2.om0.hv")["parameters"][0]["value"] < 1300, 20)
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_for("the reason", lambda: ("safe-cut", "safe") in codes(st), 60)
+    st.wait_for("all settled", lambda: not st.ask("command", "list", "--state", "open")["commands"], 60)
+    power = st.ask("get", "floor2.om*.power")["parameters"]
+    t.check("no module was switched off late", all(p["value"] for p in power), power)
+    t.equal("the power offs were not sent", {c["state"] for c in st.ask("command", "list")["commands"]
+                                            if c["parameter"].endswith("power")}, {"FAILED"})
+    r = [r for r in st.status()["reasons"] if r["code"] == "safe-cut"]
+    t.check("it says what is left", len(r) == 1 and r[0]["severity"] == "red" and "6 of its commands" in r[0]["text"], r)
+    code, out, err = st.ctl("safe", "floor2", "--yes")
+    t.check("again, and done", code == 0 and "6 of 6 modules off" in out, (code, out, err))
+    st.wait_for("well again", lambda: ("safe-cut", "safe") not in codes(st), 20)
+
+
+def ramps(t):
+    """a ramp at the rate asked for, with progress; stopped where it is; ended by a trip that it names"""
+    st = t.station(load="quiet", scenario=scenario(t, (25, "link 2 hv-trip 1")))
+    st.start(consumers=False)
+    st.wait_ready()
+    code, out, err = st.ctl("ramp", "floor1.om0.hv", "1500", "--rate", "50")
+    t.check("done", code == 0 and "-> 1500 V DONE" in out, (code, out, err))
+    commands = st.ask("command", "list")["commands"]
+    t.equal("the rate first, then the value", [(c["parameter"].split(".")[-1], c["new"], c["state"]) for c in commands[::-1]],
+            [("ramp", 50, "DONE"), ("hv", 1500, "DONE")])
+    took = commands[0]["ended"] - commands[0]["time"]
+    t.check("not faster than that", took > 1.5, took)
+    number = st.ctl("ramp", "floor1.om0.hv", "100", "--rate", "50", "--no-wait")[1].strip()
+    texts = []
+
+    def on_its_way():
+        texts.append(st.ask("get", "floor1.om0.hv")["parameters"][0]["value"])
+        return texts[-1] < 1450
+    st.wait_for("it is on its way", on_its_way, 20)
+    code, out, err = st.ctl("command", "cancel", number)
+    held = st.ask("get", "floor1.om0.hv")["parameters"][0]
+    t.check("stopped", code == 0 and "stopped on its way" in out and 150 < held["value"] < 1450 and
+            abs(held["value"] - held["setpoint"]) <= 2, (code, out, err, held))
+    c = st.ask("command", "show", number)
+    t.check("the ramp is cancelled and says where", c["state"] == "CANCELLED" and "holds it at" in c["detail"], c)
+    code, out, err = st.ctl("ramp", "floor1.om0.threshold", "12", "--rate", "5")
+    t.check("what does not ramp", code == 2 and "does not ramp" in err, (code, err))
+    st.ctl("set", "floor3.om1.ramp", "5")
+    code, out, err = st.ctl("ramp", "floor3.om1.hv", "1000", timeout=200)
+    t.check("a trip on the way ends it", code == 1 and "tower1.floor3.om1.trip is on" in err, (code, out, err))
+
+
+if __name__ == "__main__":
+    harness.main([interlocks, ramps, safe_while_full, safe_cut])

@@ -1,0 +1,306 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Many commands as one job: batches, plans, roll-back, snapshots, against a real station. The emulator's list of
+what every floor has executed is the truth that nothing is executed twice.
+
+    test_plan.py [--bin build/bin] [CASE...]      FCM_BATCH=10000 makes the batch under data load that long
+"""
+import collections
+import json
+import os
+import signal
+import subprocess
+import time
+
+import harness
+from command_book import Book
+from faults import scenario
+
+
+def write(st, name, text):
+    with open(st.path(name), "w") as f:
+        f.write(text)
+    return st.path(name)
+
+
+def value(st, name):
+    return st.ask("get", name)["parameters"][0]
+
+
+def judged(bench, st):
+    """The journal and the FCMs tell the same; nothing was executed twice."""
+    book = Book(st)
+    book.wait_settled()
+    bench.equal("the journal is what the FCMs have executed, each once", book.faults(), [])
+
+
+def commands(st, job):
+    found, after = [], ""
+    while True:
+        result = st.request("job.show", job=job, after=after)["result"]
+        found += result["commands"]
+        if not result["more"]:
+            return found
+        after = result["commands"][-1]["client_id"]
+
+
+def job_of(text):
+    return next(w.rstrip(":)") for line in text.splitlines() for a, w in zip(line.split(), line.split()[1:])
+                if a.endswith("job") or a == "(job")
+
+
+def dark_sea(bench, **kwargs):
+    """A station that is up, with next to no data: slow control is looked at."""
+    st = bench.station(truth=False, emulator_args=["--rate", "2000"], **kwargs)
+    st.start(consumers=False)
+    st.wait_ready(60)
+    return st
+
+
+def dry_run(bench):
+    """what a command would do, and nothing is journaled or sent"""
+    st = dark_sea(bench)
+    before = st.ask("command", "list")["commands"]
+    now = value(st, "floor2.om1.threshold")["setpoint"]
+    code, out, err = st.ctl("set", "floor2.om1.threshold", "17", "--dry-run")
+    bench.check("a set says from where to where", code == 0 and "would set tower1.floor2.om1.threshold from" in out and
+                "to 17 mV" in out, (code, out, err))
+    code, out, err = st.ctl("set", "floor2.om1.hv", "1900", "--dry-run")
+    bench.check("a limit is told as by the set itself", code == 1 and "soft limits" in err, (code, out, err))
+    bench.equal("and passed with --force", st.ctl("set", "floor2.om1.hv", "1900", "--force", "--dry-run")[0], 0)
+    code, out, err = st.ctl("action", "floor2.om1.power_cycle", "--dry-run")
+    bench.check("what is dangerous is said to be", code == 0 and "needs --yes" in out, (code, out, err))
+    code, out, err = st.ctl("set", "floor*.om*.threshold", "17", "--dry-run")
+    bench.check("a pattern is as many", code == 0 and "24 of 24 would be done" in out, (code, out, err))
+    bench.equal("nothing is in the journal", st.ask("command", "list")["commands"], before)
+    bench.equal("nothing was set", value(st, "floor2.om1.threshold")["setpoint"], now)
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def batch(bench):
+    """a batch: lines side by side, order of one parameter, failures with their line, nothing twice"""
+    st = dark_sea(bench)
+    lines = [f"set floor{i % 4 + 1}.om{i // 4 % 6}.threshold {10 + i // 10}" for i in range(400)]
+    lines[100] = "set floor1.om0.hv 2500"
+    lines += ["wait", "action 'floor3.om*.reset'"]
+    resets = [value(st, f"floor3.om{m}.resets")["value"] or 0 for m in range(6)]
+    path = write(st, "b.txt", "\n".join(lines) + "\n")
+    code, out, err = st.ctl("batch", path, "--reason", "test")
+    bench.check("all but one are done", code == 1 and "405 of 406 done, 1 refused or failed" in out, (code, out, err))
+    bench.check("the failed line is told with its number and why", f"{path}:101: set tower1.floor1.om0.hv 2500" in err
+                and "hardware's range" in err, err)
+    bench.equal("the last of a parameter's lines counts", value(st, "floor4.om3.threshold")["value"], 49)
+    found = commands(st, job_of(err))
+    bench.equal("each is in the journal under its line", len({c["client_id"] for c in found}), 405)
+    judged(bench, st)
+    code, out, err = st.ctl("batch", path, "--job", job_of(err))
+    bench.check("a job that goes on does nothing again", "405 done before" in out and code == 1, (code, out, err))
+    bench.equal("one reset each", [c["state"] for c in commands(st, job_of(err)) if c["op"] == "action"], ["DONE"] * 6)
+    st.wait_for("the counters of resets", lambda: [value(st, f"floor3.om{m}.resets")["value"] for m in range(6)] ==
+                [n + 1 for n in resets], 90, 1)
+    faults(bench, st)
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def newest(st):
+    """The last command that was taken."""
+    return next(c for c in st.ask("command", "list")["commands"] if c["state"] != "REFUSED")
+
+
+def faults(bench, st):
+    last = newest(st)
+    for text, says in [("set floor1.om0.hv 1400\nset floor9.om0.hv 1\n", ":2: there is no parameter floor9.om0.hv"),
+                       ("set floor1.om0.hv 1400\nhello\n", ":2: there is no 'hello' in a batch"),
+                       ("action floor1.om0.hv\n", ":1: 'floor1.om0.hv' is no action"),
+                       ("set floor1.om0.power off\n", "1 of them are dangerous"), ("# nothing\n", "nothing is in it")]:
+        code, _, err = st.ctl("batch", write(st, "bad.txt", text))
+        bench.check(f"{text!r}: {says}", code in (1, 2) and says in err, (code, err))
+    bench.equal("nothing of it was sent", newest(st), last)
+    r = subprocess.run([st.program("fcmctl"), "--dir", st.dir, "--json", "batch", "-"], text=True, capture_output=True,
+                       input="set floor1.om0.threshold 12\nset floor1.om0.hv 2500\n", check=False, timeout=60)
+    docs = sorted((json.loads(x) for x in r.stdout.splitlines()), key=lambda d: d["line"])
+    bench.check("as JSON, from the standard input, a document a line", [d["ok"] for d in docs] == [True, False] and
+                docs[0]["result"]["state"] == "DONE" and docs[1]["error"]["code"] == "refused", r.stdout)
+    code, _, err = st.ctl("batch", write(st, "c.txt", "set floor1.om0.threshold 12\n"), "--job", "nobody")
+    bench.check("a job that there never was", code == 2 and "knows no command of a job nobody" in err, (code, err))
+
+
+def interrupted(bench):
+    """Ctrl-C, and a daemon that dies: the job says where it stands, goes on, and nothing is executed twice"""
+    st = dark_sea(bench)
+    text = "".join(f"action floor{i % 4 + 1}.om{i // 4 % 6}.reset\n" for i in range(3000))
+    path = write(st, "b.txt", text)
+    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "batch", path], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    st.wait_for("half of it", lambda: len(st.ask("command", "list", "--limit", "400")["commands"]) == 400)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    job = job_of(err)
+    bench.check("Ctrl-C: exit 3, what goes on, what was not sent, how to go on", p.returncode == 3 and
+                "interrupted" in err and "were not sent" in err and f"--job {job}" in err, (p.returncode, out, err))
+    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "batch", path, "--job", job], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    st.wait_for("more of it", lambda: len(commands(st, job)) > 1200)
+    st.daemon.kill9()
+    out, err = p.communicate(timeout=60)
+    bench.check("a dead daemon: exit 3, how to go on", p.returncode == 3 and f"--job {job}" in err,
+                (p.returncode, out, err))
+    st.start_daemon()
+    st.wait_ready(60)
+    code, out, err = st.ctl("batch", path, "--job", job, timeout=240)
+    found = commands(st, job)
+    states = collections.Counter(c["state"] for c in found)
+    done = {c["client_id"].split(".")[1] for c in found if c["state"] == "DONE"}
+    left = {c["client_id"].split(".")[1] for c in found if c["ended"] and c["state"] != "DONE"} - done
+    bench.check("the rest is done; what may have been executed is not repeated", len(done) + len(left) == 3000 and
+                code == (0 if not left else code) and len(left) <= 64, (code, states, out[-300:], err[-500:]))
+    judged(bench, st)
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+PLAN = """\
+# gains of the shift
+floor1.om0.hv = 1350 V
+floor1.om*.threshold = 12      # all, but
+floor1.om1.threshold = 14
+floor2.om1.hv = 1420
+floor2.om2.hv = 0
+floor2.om2.power = off
+"""
+
+
+def plan(bench):
+    """a plan tells what would change; apply does it in a safe order, once; get --plan is such a file"""
+    st = dark_sea(bench)
+    st.wait_for("all set values", lambda: all(p["setpoint"] is not None for p in st.ask("get", "floor*.om*.threshold",
+                                                                                       "floor*.om*.hv")["parameters"]))
+    before = write(st, "before.plan", st.ctl("get", "--plan", "floor1", "floor2")[1])
+    path = write(st, "a.plan", PLAN)
+    told = st.ask("plan", path)
+    bench.equal("ten change", (told["changes"], told["unchanged"], told["impossible"]), (10, 0, 0))
+    bench.equal("HV down first, then settings, HV up, power off", [r["step"] for r in told["rows"]],
+                [10] * 2 + [30] * 6 + [40, 50])
+    bench.check("now and then", [(r["now"], r["then"]) for r in told["rows"] if r["parameter"].endswith("om0.hv")] ==
+                [(1400, 1350)], told["rows"])
+    code, out, err = st.ctl("apply", path)
+    bench.check("nobody to ask: it needs --yes", code == 1 and "nothing was sent" in err, (code, out, err))
+    bench.equal("a dry run is the plan", st.ctl("apply", path, "--dry-run")[0], 0)
+    bench.equal("nothing of all that is in the journal", st.ask("command", "list")["commands"], [])
+    done = st.ask("apply", path, "--yes")
+    rows = [r for r in done["rows"] if r["state"] == "done"]
+    bench.check("all are done", done["done"] and len(rows) == 10, done)
+    down = [r["result"]["ended"] for r in rows if r["result"]["new"] in (0, 1350) and "hv" in r["parameter"]]
+    bench.check("each step begins when the one before has ended",
+                max(down) <= min(r["result"]["time"] for r in rows if "threshold" in r["parameter"]) and
+                max(r["result"]["ended"] for r in rows[:-1]) <= rows[-1]["result"]["time"], rows)
+    bench.check("done again: nothing changes", "0 to change, 10 unchanged" in st.ctl("apply", path, "--yes")[1])
+    told = st.ask("plan", before)
+    bench.check("what an interlock holds until the module is on is asked again",
+                ("tower1.floor2.om2.hv", "later") in [(r["parameter"], r["fate"]) for r in told["rows"]], told)
+    code, out, err = st.ctl("apply", before, "--yes")
+    bench.check("what get --plan has written brings it back", code == 0 and "10 of 10 done" in out, (code, out, err))
+    bench.check("all of it", "0 to change" in st.ctl("plan", before)[1])
+    impossible(bench, st)
+    judged(bench, st)
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def impossible(bench, st):
+    path = write(st, "i.plan", "floor1.om0.threshold = 20\nfloor1.om0.hv = 2500\n")
+    code, out, err = st.ctl("plan", path)
+    bench.check("out of its range: exit 1, and why", code == 1 and "1 cannot be done" in out and "range" in out,
+                (code, out, err))
+    code, out, err = st.ctl("apply", path, "--yes")
+    bench.check("nothing of it is sent", code == 1 and "nothing was sent" in err and
+                value(st, "floor1.om0.threshold")["setpoint"] == 10, (code, out, err))
+    code, out, err = st.ctl("apply", path, "--yes", "--keep-going")
+    bench.check("but for --keep-going", code == 1 and "1 of 2 done, 1 refused" in out and
+                value(st, "floor1.om0.threshold")["setpoint"] == 20, (code, out, err))
+    for text, says in [("floor1.om0.hv = 1\nfloor1.om0.hv = 2\n", ":2: tower1.floor1.om0.hv is in line 1 already"),
+                       ("floor1.om0.hv 3\n", ":1: 'floor1.om0.hv 3' is not NAME = VALUE"),
+                       ("floor1.om0.rate = 3\n", ":1: 'floor1.om0.rate' cannot be set")]:
+        code, _, err = st.ctl("plan", write(st, "bad.plan", text))
+        bench.check(f"{text!r}: {says}", code == 2 and says in err, (code, err))
+
+
+def snapshots(bench):
+    """what is set is kept under a name, over a restart; held against now; restored in a safe order"""
+    st = dark_sea(bench)
+    st.wait_for("all set values", lambda: all(p["setpoint"] is not None for p in
+                                              st.request("param.list")["result"]["parameters"] if p["access"] == "rw"))
+    saved = st.ask("snapshot", "save", "all", "--note", "at nominal")
+    bench.check("all that can be set", saved["parameters"] == 4 * (6 * 4 + 2 * 2) and saved["unknown"] == 0, saved)
+    bench.equal("of some", st.ask("snapshot", "save", "some", "floor1.om*.hv")["parameters"], 6)
+    code, _, err = st.ctl("snapshot", "save", "all")
+    bench.check("a name is used once", code == 1 and "there is a snapshot all" in err, (code, err))
+    bench.equal("nothing differs", st.ask("snapshot", "diff", "all")["rows"], [])
+    st.ctl("batch", write(st, "b.txt", "set floor1.om0.hv 1390\nset floor2.om1.threshold 20\nwait\n"
+                                       "set floor2.om1.power off\n"), "--yes")
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_ready(60)
+    st.wait_for("all set values", lambda: all(p["setpoint"] is not None for p in
+                                              st.request("param.list")["result"]["parameters"] if p["access"] == "rw"))
+    bench.equal("both are there after a crash", [s["name"] for s in st.ask("snapshot", "list")["snapshots"]],
+                ["some", "all"])
+    differ = {r["parameter"] for r in st.ask("snapshot", "diff", "all")["rows"]}
+    bench.equal("what differs", differ, {"tower1.floor1.om0.hv", "tower1.floor2.om1.threshold", "tower1.floor2.om1.hv",
+                                         "tower1.floor2.om1.power"})
+    bench.equal("of some, only that", [r["parameter"] for r in st.ask("snapshot", "diff", "some")["rows"]],
+                ["tower1.floor1.om0.hv"])
+    code, out, err = st.ctl("snapshot", "restore", "all", "floor1.*.*", "--dry-run")
+    bench.check("restored in part, tried dry", code == 0 and "1 to change, 27 unchanged" in out, (code, out, err))
+    done = st.ask("snapshot", "restore", "all", "--yes", "--reason", "test")
+    bench.equal("restored: the module on, then what it may have forgotten, then HV",
+                [r["parameter"].split(".", 1)[1] for r in sorted(done["rows"], key=lambda r: r.get("result", {}).get(
+                    "time", 0) if r.get("result") else 0) if r["state"] == "done"][0], "floor2.om1.power")
+    bench.equal("nothing differs any more", st.ask("snapshot", "diff", "all")["rows"], [])
+    shown = write(st, "all.plan", st.ctl("snapshot", "show", "all")[1])
+    bench.check("what show writes is a plan", "0 to change, 112 unchanged" in st.ctl("plan", shown)[1])
+    bench.equal("removed", (st.ctl("snapshot", "remove", "some")[0], st.ctl("snapshot", "show", "some")[0]), (0, 2))
+    st.wait_for("saved, saved and removed in the events", lambda: [
+        e["object"] for e in st.ask("event", "list", "-n", "1000")["events"] if e["code"] == "snapshot"] ==
+        ["snapshot some", "snapshot some", "snapshot all"])
+    judged(bench, st)
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def roll_back(bench):
+    """a module trips in the middle of a job: what was changed is set back, in reverse order"""
+    st = dark_sea(bench, scenario=scenario(bench, (40, "link 1 hv-trip 2")))
+    st.ctl("set", "floor2.om2.ramp", "2")
+    path = write(st, "a.plan", "floor2.om2.hv = 1600\nfloor1.om0.hv = 1350\nfloor1.om0.threshold = 12\n"
+                 "floor3.om0.power = off\nfloor2.om3.hv = 1420\n")
+    done = st.ask("apply", path, "--yes", "--roll-back", timeout=200)
+    forth = {r["parameter"]: r["state"] for r in done["rows"] if not r["roll_back"]}
+    back = [r["parameter"] for r in done["rows"] if r["roll_back"]]
+    bench.equal("what tripped has failed, what came after it was not sent", forth,
+                {"tower1.floor1.om0.hv": "done", "tower1.floor1.om0.threshold": "done", "tower1.floor2.om3.hv": "done",
+                 "tower1.floor2.om2.hv": "failed", "tower1.floor3.om0.power": "not-sent"})
+    bench.check("set back: HV down, then settings, then HV up", sorted(back[:2]) ==
+                ["tower1.floor2.om2.hv", "tower1.floor2.om3.hv"] and
+                back[2:] == ["tower1.floor1.om0.threshold", "tower1.floor1.om0.hv"], back)
+    bench.equal("all as it was", [value(st, n)["setpoint"] for n in
+                ("floor1.om0.hv", "floor1.om0.threshold", "floor2.om2.hv", "floor2.om3.hv", "floor3.om0.power")],
+                [1400, 10, 1400, 1400, True])
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def under_load(bench):
+    """a long batch under full data load, and no data is lost"""
+    count = int(os.environ.get("FCM_BATCH", "600"))
+    st = bench.station()
+    st.start()
+    st.wait_ready(60)
+    path = write(st, "b.txt", "".join(f"set floor{i % 4 + 1}.om{i // 4 % 6}.threshold {20 + i // 24 % 50}\n"
+                                      for i in range(count)))
+    began = time.monotonic()
+    code, out, err = st.ctl("batch", path, timeout=3600)
+    print(f"  {count} commands in {time.monotonic() - began:.1f} s: {out.strip()}")
+    bench.check("all are done", code == 0 and f"{count} of {count} done" in out, (code, out, err[-2000:]))
+    judged(bench, st)
+    bench.account(st)
+
+
+if __name__ == "__main__":
+    harness.main([dry_run, batch, interrupted, plan, snapshots, roll_back, under_load])

@@ -1,0 +1,346 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The database's disk is full, read-only or away, its file damaged, replaced or held: at the start and while the
+daemon runs. Each time data flow and balance, nothing is sent to the detector, status says what to do, and it
+recovers by itself. What needs a disk of its own (root) is left out where there is none."""
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+NO_LIMIT = resource.RLIM_INFINITY
+RESTARTED = [(link, "ring-full") for link in range(4)]  # a busy host may start a daemon later than the rings hold
+
+
+def good(st):
+    return [l["cells"]["good"] for l in st.status()["links"]]
+
+
+def flows(t, st, what):
+    before = good(st)
+    time.sleep(1)
+    after = good(st)
+    t.check(f"{what}: data flow on every link", all(b > a for a, b in zip(before, after)), (before, after))
+
+
+def store_reason(st):
+    return next((r for r in st.status()["reasons"] if r["code"] == "store-failing"), None)
+
+
+def until_told(t, st, what, *words):
+    """The alarm: red, and says what and which file, and what to do."""
+    st.wait_for("store-failing", lambda: store_reason(st), 30)
+    status, reason = st.status(), store_reason(st) or {}
+    t.check(f"{what}: red, with the file, what it is, and what to do",
+            status["state"] == "red" and status["store"]["state"] == "failing" and reason["action"] and
+            all(w in reason["text"] + " " + reason["action"] for w in (st.database, *words)), reason)
+
+
+def refused(t, st, what, value=41):
+    code, out, err = st.ctl("set", "floor1.om0.threshold", str(value))
+    t.check(f"{what}: a set is refused, with the file and what to do", code == 1 and st.database in err and
+            "nothing was sent" in err and "\n" in err.strip(), (code, out, err))
+
+
+def recovers(t, st, what, value=42):
+    st.wait_for("a set after it", lambda: st.request("param.set", name="floor1.om0.threshold", value=value)["ok"], 60,
+                1)
+    st.wait_for("no store-failing", lambda: not store_reason(st), 30)
+    t.check(f"{what}: by itself it is well again", st.status()["store"]["state"] == "well", st.status()["store"])
+
+
+def rows(st, sql):
+    with sqlite3.connect(f"file:{st.database}?mode=ro", uri=True) as db:
+        return db.execute(sql).fetchall()
+
+
+def none_missing(t, ledger):
+    for link in range(4):
+        seconds = sorted(r["second"] for r in ledger["links"] if r["link"] == link)
+        t.equal(f"link {link}: no second is missing in the ledger", seconds, list(range(seconds[0], seconds[-1] + 1)))
+
+
+def prepare(t, **kwargs):
+    """All but the daemon runs."""
+    st = t.station(load="quiet", **kwargs)
+    st.start_emulator()
+    return st
+
+
+def copy_of(st, name):
+    """A good copy, as an administrator makes it."""
+    with sqlite3.connect(st.database) as db, sqlite3.connect(st.path(name)) as to:
+        db.backup(to)
+    return st.path(name)
+
+
+def damage(path, first=1):
+    """Pages behind the first are overwritten."""
+    with open(path, "r+b") as f:
+        f.seek(4096 * first)
+        while f.tell() < os.path.getsize(path):
+            f.write(os.urandom(4096))
+
+
+def forget_log(st):
+    for end in ("-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(st.database + end)
+
+
+def began_without(t, st, what, *words):
+    """The daemon has been started without its database."""
+    st.wait_ready()
+    until_told(t, st, what, *words)
+    refused(t, st, what)
+    flows(t, st, what)
+    p = st.request("param.get", names=["floor1.om0.hv"])
+    t.check(f"{what}: nothing is read from the floors either", p["ok"] and
+            p["result"]["parameters"][0]["value"] is None, p)
+    verb = "stop" if st.status()["run"]["number"] else "start"
+    code, out, err = st.ctl("run", verb)
+    t.check(f"{what}: a run does not {verb} without the journal", code == 1 and st.database in err, (code, out, err))
+
+
+def damaged_at_start(t):
+    """the file is damaged when the daemon starts; a good copy takes its place: numbers and the run go on"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    for n in range(3):
+        st.ctl("set", f"floor{n + 1}.om0.threshold", "33")
+    t.equal("a run", st.ctl("run", "start", "--note", "night")[0], 0)
+    reference = {p["link"]: p["reference"] for p in st.status()["phases"]}
+    t.equal("it ends", st.daemon.end(30), 0)
+    copy = copy_of(st, "copy.db")
+    before = rows(st, "SELECT max(id), max(sequence) FROM command")[0]
+    damage(st.database)
+    forget_log(st)
+    st.start_daemon()
+    began_without(t, st, "damaged", "malformed", "-wal", "restart")
+    t.equal("the run that the rings carry goes on", st.status()["run"]["number"], 1)
+    time.sleep(3)
+    os.rename(st.database, st.path("damaged.db"))
+    st.wait_for("it says that the file is gone", lambda: "not there" in store_reason(st)["text"], 20)
+    t.check("none is begun in its place", not os.path.exists(st.database))
+    os.rename(copy, st.database)
+    recovers(t, st, "damaged")
+    after = rows(st, "SELECT id, sequence FROM command ORDER BY id DESC LIMIT 1")[0]
+    t.check("ids and sequences go on behind those of before", after[0] > before[0] and after[1] > before[1],
+            (before, after))
+    status = st.status()
+    t.equal("so does the run", (status["run"]["number"], status["run"]["note"]), (1, "night"))
+    t.equal("and the phase's references", {p["link"]: p["reference"] for p in status["phases"]}, reference)
+    t.equal("the next run has the next number", (st.ctl("run", "stop")[0], st.ctl("run", "start")[0],
+                                                 st.status()["run"]["number"]), (0, 0, 2))
+    starts = rows(st, "SELECT count(*) FROM event WHERE code = 'daemon-start'")[0][0]
+    t.equal("both starts are events", starts, 2)
+    sessions = rows(st, "SELECT count(DISTINCT session) FROM ledger_link")[0][0]
+    t.equal("the rings lived on: one session", sessions, 1)
+    none_missing(t, t.account(st, named=RESTARTED))
+
+
+def missing_at_start(t):
+    """the directory is not there when the daemon starts, as when its disk is not mounted"""
+    st = prepare(t)
+    st.database = st.path("disk/station.db")
+    started(st)
+    began_without(t, st, "no directory")
+    os.mkdir(st.path("disk"))
+    recovers(t, st, "no directory")
+    none_missing(t, t.account(st))
+
+
+def started(st, *prefix):
+    """What start() does behind the emulator, with a prefix to the daemon's command line."""
+    st.start_gpsd()
+    st.write_config()
+    st.start_consumer("trigger-1", "trigger")
+    st.start_consumer("acoustic-1", "acoustic")
+    program = st.program
+    try:
+        if prefix:
+            st.program = lambda name: wrapper(st, prefix, program(name)) if name == "fcm-server" else program(name)
+        st.start_daemon()
+    finally:
+        st.program = program
+
+
+def wrapper(st, prefix, program):
+    """A program that runs it behind the prefix, with the same pid."""
+    path = st.path("behind.sh")
+    with open(path, "w") as f:
+        f.write(f"#!/bin/sh\nexec {' '.join(prefix)} {program} \"$@\"\n")
+    os.chmod(path, 0o755)
+    return path
+
+
+def full_at_start(t):
+    """no file may grow when the daemon starts for the first time; then it may"""
+    st = prepare(t)
+    started(st, "prlimit", "--fsize=8192:unlimited")
+    began_without(t, st, "full")
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
+    recovers(t, st, "full")
+    none_missing(t, t.account(st))
+
+
+def held_at_start(t):
+    """another program has the file for itself when the daemon starts"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    st.daemon.end(30)
+    db = sqlite3.connect(st.database, isolation_level=None)
+    db.execute("PRAGMA locking_mode=EXCLUSIVE")
+    db.execute("BEGIN EXCLUSIVE")
+    db.execute("UPDATE station SET value = value")
+    st.start_daemon()
+    began_without(t, st, "held", "locked")
+    db.execute("ROLLBACK")
+    db.close()
+    recovers(t, st, "held")
+    none_missing(t, t.account(st, named=RESTARTED))
+
+
+def newer_at_start(t):
+    """a file of a newer program: the daemon does not start, says so, and leaves it as it is"""
+    st = prepare(t)
+    with sqlite3.connect(st.database) as db:
+        db.executescript("CREATE TABLE later(x); PRAGMA user_version=99")
+    st.write_config()
+    r = subprocess.run([st.program("fcm-server"), "--config", st.path("board.conf")], capture_output=True, text=True,
+                       stdin=subprocess.DEVNULL, timeout=30, check=False)
+    said = [l for l in r.stderr.splitlines() if " error " in l]
+    t.check("it ends with 1 and one line: which file, which schema, what to do", r.returncode == 1 and
+            len(said) == 1 and all(w in said[0] for w in (st.database, "schema 99", "newer", "Install")),
+            (r.returncode, r.stderr))
+    t.equal("the file is as it was", rows(st, "PRAGMA user_version")[0][0], 99)
+    st.emu.end()
+
+
+def full_while_running(t):
+    """no file may grow any more while the daemon runs; then it may"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (4096, NO_LIMIT))
+    until_told(t, st, "full")
+    refused(t, st, "full")
+    flows(t, st, "full")
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
+    recovers(t, st, "full")
+    none_missing(t, t.account(st))
+
+
+def damaged_while_running(t):
+    """pages are overwritten under the running daemon; a good copy takes the file's place"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    st.ctl("set", "floor1.om0.threshold", "33")
+    copy = copy_of(st, "copy.db")
+    # What is not in the log any more is read from the file.
+    with sqlite3.connect(st.database) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    damage(st.database)
+    with open(st.database + "-wal", "r+b") as f:
+        f.write(b"\0" * 32)
+    until_told(t, st, "damaged")
+    refused(t, st, "damaged")
+    flows(t, st, "damaged")
+    for end in ("", "-wal", "-shm"):
+        if os.path.exists(st.database + end):
+            os.rename(st.database + end, st.path("damaged.db" + end))
+    os.rename(copy, st.database)
+    recovers(t, st, "damaged")
+    t.equal("the journal has both sets", rows(st, "SELECT count(*) FROM command WHERE state = 'DONE'")[0][0], 2)
+    t.account(st)
+
+
+def moved_while_running(t):
+    """the file is moved away under the running daemon: it says so and begins none; then it is moved back"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    st.ctl("set", "floor1.om0.threshold", "33")
+    os.rename(st.database, st.path("away.db"))
+    until_told(t, st, "moved away", "not there")
+    refused(t, st, "moved away")
+    flows(t, st, "moved away")
+    t.check("none is begun in its place", not os.path.exists(st.database))
+    os.rename(st.path("away.db"), st.database)
+    recovers(t, st, "moved back")
+    t.equal("the journal has both sets", rows(st, "SELECT count(*) FROM command WHERE state = 'DONE'")[0][0], 2)
+    none_missing(t, t.account(st))
+
+
+@contextlib.contextmanager
+def disk_of_its_own(st, size="24m"):
+    """A small file system at st.path("disk"); None where that is not permitted."""
+    where = st.path("disk")
+    os.makedirs(where, exist_ok=True)
+    r = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},nr_inodes=64", "fcm-test", where],
+                       capture_output=True, check=False)
+    if r.returncode:
+        yield None
+        return
+    try:
+        yield where
+    finally:
+        if st.daemon and st.daemon.alive():
+            st.daemon.kill9()
+        subprocess.run(["umount", "-l", where], check=False)
+
+
+def fill(where):
+    fd = os.open(os.path.join(where, "filler"), os.O_WRONLY | os.O_CREAT, 0o600)
+    with contextlib.suppress(OSError):
+        while True:
+            os.write(fd, b"x" * 4096)
+    os.close(fd)
+
+
+def a_real_disk(t):
+    """a small disk: read-only at the start, then writable, then really full, then with room again"""
+    st = prepare(t)
+    with disk_of_its_own(st) as where:
+        if not where:
+            t.check("no disk of its own may be mounted here: left out", True)
+            st.emu.end()
+            return
+        st.database = os.path.join(where, "station.db")
+        subprocess.run(["mount", "-o", "remount,ro", where], check=True)
+        started(st)
+        began_without(t, st, "read-only", "Read-only")
+        subprocess.run(["mount", "-o", "remount,rw", where], check=True)
+        recovers(t, st, "read-only")
+        fill(where)
+        until_told(t, st, "full")
+        refused(t, st, "full", 43)
+        flows(t, st, "full")
+        os.unlink(os.path.join(where, "filler"))
+        recovers(t, st, "full", 44)
+        t.equal("the daemon ends with 0", st.stop(), 0)
+        kept = st.path("kept.db")
+        shutil.copy(st.database, kept)
+    st.database = kept
+    ledger = st.ledger()
+    t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
+    none_missing(t, ledger)
+    rc, truth = st.compare()
+    t.check("every delivered frame equals the truth, every other is named", rc == 0, truth)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    harness.main([damaged_at_start, missing_at_start, full_at_start, held_at_start, newer_at_start, full_while_running,
+                  damaged_while_running, moved_while_running, a_real_disk])
