@@ -24,6 +24,19 @@ static void op_job_show(struct control_request *rq, json_t *args, void *context)
 	}
 }
 
+static void op_job_list(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
+	json_t *j = NULL;
+
+	if (station_ask(s, rq, args, "jobs")) {
+		int r = query_jobs(s->query, limit > 0 ? (unsigned)limit : 0, &j);
+
+		station_tell(rq, r, j, "jobs");
+	}
+}
+
 static void op_snapshot_save(struct control_request *rq, json_t *args, void *context)
 {
 	snapshots_op_save(context, rq, args);
@@ -58,10 +71,11 @@ static void op_snapshot_remove(struct control_request *rq, json_t *args, void *c
 }
 
 const struct control_op station_plan_ops[] = {
+	{"job.list", ACCESS_READER, op_job_list, "limit:i"},
 	{"job.show", ACCESS_READER, op_job_show, "job:s after:s"},
-	{"snapshot.save", ACCESS_OPERATOR, op_snapshot_save, "name:s pattern:s note:s"},
+	{"snapshot.save", ACCESS_OPERATOR, op_snapshot_save, "name:s pattern:s note:s dry_run:b"},
 	{"snapshot.list", ACCESS_READER, op_snapshot_list, "limit:i"},
 	{"snapshot.show", ACCESS_READER, op_snapshot_show, "name:s"},
-	{"snapshot.remove", ACCESS_EXPERT, op_snapshot_remove, "name:s"},
+	{"snapshot.remove", ACCESS_EXPERT, op_snapshot_remove, "name:s dry_run:b"},
 	{0},
 };

@@ -106,7 +106,7 @@ extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_p
 	ctl_record_dump_commands[], ctl_data_commands[], ctl_key_commands[], ctl_event_commands[],
 	ctl_alarm_commands[], ctl_at_commands[], ctl_history_commands[], ctl_complete_commands[],
 	ctl_serial_commands[], ctl_batch_commands[], ctl_plan_commands[], ctl_snapshot_commands[],
-	ctl_safe_commands[];
+	ctl_safe_commands[], ctl_job_commands[];
 
 /* What was typed, checked against the command's row. */
 struct ctl_args {
@@ -144,6 +144,7 @@ struct ctl {
 	bool terminal;	       /* stderr is one: progress is shown */
 	bool can_ask;	       /* stdin and stderr are */
 	struct client *client; /* NULL: not connected */
+	bool told_away;	       /* that the answers are the database's */
 };
 
 /*
@@ -154,6 +155,10 @@ int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint,
 	     ...) __attribute__((format(printf, 5, 6)));
 /* UTC s since 1970. */
 double ctl_now(void);
+
+/* --dry-run: into the request; and, when its answer says what would be done, that is told: true. */
+void ctl_put_dry(const struct ctl_args *args, json_t *what);
+bool ctl_told_would(struct ctl *ctl, const json_t *result);
 
 /* A remark on stderr. */
 void ctl_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -82,157 +82,12 @@ static void sum_up(const struct apply *a)
 	wanted = a->many.count - of[MANY_SKIPPED];
 	writer_text(w, of[MANY_DONE] == wanted ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
 		    of[MANY_DONE], wanted, a->back ? "set back" : "done");
+	if (a->back && of[MANY_SKIPPED] > 0) {
+		writer_text(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
+	}
 	many_say_rest(w, of);
 	writer_text(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
 	writer_newline(w);
-}
-
-/* ------------------------------------------------------------------ roll-back */
-
-/* Whether the FCM may have another value than before. */
-static bool was_changed(const struct many_row *row)
-{
-	const json_t *is = value_at(row->answer, "is");
-
-	return row->state == MANY_DONE ||
-	       (row->state == MANY_FAILED && value_integer(is, "attempts", 0) > 0 &&
-		strcmp(value_string(is, "state", ""), "FAILED") == 0);
-}
-
-/* What cannot be set back is said. */
-static bool can_be_set_back(const struct many_row *row)
-{
-	const struct job_row *item = row->item;
-	const json_t *was = value_at(item->would, "setpoint");
-	const char *name = value_string(item->parameter, "name", "?");
-
-	if (row->state == MANY_UNKNOWN || row->state == MANY_SENT) {
-		ctl_remark("could not be set back: %s: the outcome of command %lld is not known",
-			   name, row->command);
-		return false;
-	}
-	if (was_changed(row) && (was == NULL || json_is_null(was))) {
-		ctl_remark("could not be set back: %s: to what it was set before is not known",
-			   name);
-		return false;
-	}
-	return was_changed(row);
-}
-
-static json_t *back_args(const struct job *job, const struct job_row *item, const char *id)
-{
-	char value[64];
-	char client_id[64];
-
-	snprintf(client_id, sizeof(client_id), "%s.%u.%u.1", id, item->line, item->index);
-	plan_value_text(value_at(item->would, "setpoint"), value, sizeof(value));
-	return json_pack("{s:s,s:s,s:s,s:o,s:b,s:b}", "name",
-			 value_string(item->parameter, "name", ""), "value", value, "client_id",
-			 client_id, "reason", json_sprintf("roll-back of job %s", job->id), "yes",
-			 1, "force", ctl_given(job->args, CTL_FORCE));
-}
-
-/* In reverse order of what was done; the old values are those of the plan. The exit code. */
-static int roll_back(struct apply *done)
-{
-	struct apply a = {.plan = done->plan, .ctl = done->ctl, .back = true, .told = done->told};
-	const struct job *job = done->plan->job;
-	struct many_row *rows = calloc(done->many.count + 1, sizeof(*rows));
-	size_t count = 0;
-	char id[48];
-	int code;
-
-	if (rows == NULL) {
-		return ctl_fail(done->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
-	snprintf(id, sizeof(id), "%s-b%04x", job->id, (unsigned)(ctl_send_random() & 0xffff));
-	for (size_t i = done->many.count; i-- > 0;) {
-		struct many_row *row = &done->many.rows[i];
-
-		if (!can_be_set_back(row)) {
-			continue;
-		}
-		rows[count].op = "param.set";
-		rows[count].args = back_args(job, row->item, id);
-		rows[count].step = -row->step;
-		rows[count++].item = row->item;
-	}
-	ctl_remark("setting back %zu, in reverse order", count);
-	a.many = (struct many){
-		.ctl = done->ctl,
-		.rows = rows,
-		.count = count,
-		.ended = on_end,
-		.context = &a,
-	};
-	job_tell_end(job, &a.many, many_run(&a.many));
-	sum_up(&a);
-	code = job_exit(rows, count);
-	many_rows_free(rows, count);
-	return code;
-}
-
-/* ------------------------------------------------------------------ apply */
-
-static int by_order(const void *a, const void *b)
-{
-	const struct many_row *x = a;
-	const struct many_row *y = b;
-	const struct job_row *p = x->item;
-	const struct job_row *q = y->item;
-
-	if (x->step != y->step) {
-		return x->step < y->step ? -1 : 1;
-	}
-	return p < q ? -1 : p > q;
-}
-
-/* Of each row what is to become of it; in the order in which it is done. */
-static struct many_row *requests_of(const struct plan *plan)
-{
-	struct many_row *rows = job_requests(plan->job, false, true);
-
-	for (size_t i = 0; rows != NULL && i < plan->job->count; i++) {
-		const struct job_row *row = plan->rows[i];
-		struct many_row *r = &rows[row - plan->job->rows];
-		enum plan_fate fate = plan_fate(plan->rows, i);
-
-		if (r->state != MANY_WAITS) {
-			continue; /* an earlier run settled it */
-		}
-		if (fate == PLAN_UNCHANGED) {
-			r->state = MANY_SKIPPED;
-		} else if (fate == PLAN_IMPOSSIBLE) {
-			r->state = MANY_FAILED;
-			r->answer = json_incref(row->refusal);
-		}
-	}
-	if (rows != NULL) {
-		qsort(rows, plan->job->count, sizeof(*rows), by_order);
-	}
-	return rows;
-}
-
-static int ask(const struct plan *plan, size_t changes)
-{
-	struct ctl *ctl = plan->job->ctl;
-	char line[16] = "";
-
-	if (ctl_given(plan->job->args, CTL_YES)) {
-		return CTL_DONE;
-	}
-	if (ctl->can_ask) {
-		fprintf(stderr, "%s: type yes to change these %zu: ", plan->job->source, changes);
-		fflush(stderr);
-		if (fgets(line, sizeof(line), stdin) == NULL) {
-			fputc('\n', stderr);
-		}
-	}
-	if (strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0) {
-		return CTL_DONE;
-	}
-	return ctl_fail(ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
-			"%s: %zu to change; nothing was sent", plan->job->source, changes);
 }
 
 /* What was settled before anything is sent: impossible, or by an earlier run. */
@@ -256,6 +111,225 @@ static void tell_rest(struct apply *a)
 	}
 }
 
+/* ------------------------------------------------------------------ roll-back */
+
+static bool has_failed(const json_t *command)
+{
+	return strcmp(value_string(command, "state", ""), "FAILED") == 0 &&
+	       value_integer(command, "attempts", 0) > 0;
+}
+
+/* Whether the FCM may have another value than before: by this run, or by an earlier one. */
+static bool was_changed(const struct many_row *row)
+{
+	const json_t *before = ((const struct job_row *)row->item)->before;
+
+	return row->state == MANY_DONE ||
+	       (row->state == MANY_FAILED && has_failed(value_at(row->answer, "is"))) ||
+	       strcmp(value_string(before, "state", ""), "DONE") == 0 || has_failed(before);
+}
+
+/* To what it was set: when the plan was made, or before an earlier run began. NULL: not known. */
+static const json_t *set_before(const struct job_row *item)
+{
+	const json_t *was = item->before != NULL ? item->was : value_at(item->would, "setpoint");
+
+	return was != NULL && !json_is_null(was) ? was : NULL;
+}
+
+/* What cannot be set back is said. */
+static bool can_be_set_back(const struct many_row *row)
+{
+	const struct job_row *item = row->item;
+	const char *name = value_string(item->parameter, "name", "?");
+
+	if (row->state == MANY_UNKNOWN || row->state == MANY_SENT || row->open) {
+		ctl_remark("could not be set back: %s: the outcome of command %lld is not known",
+			   name, row->command);
+		return false;
+	}
+	if (was_changed(row) && set_before(item) == NULL) {
+		ctl_remark("could not be set back: %s: to what it was set before is not known",
+			   name);
+		return false;
+	}
+	return was_changed(row);
+}
+
+/* The request that sets `done` back, or what an earlier roll-back came to. */
+static void set_back(const struct job *job, const struct many_row *done, struct many_row *row)
+{
+	struct job_row *item = done->item;
+	char value[64];
+	unsigned attempt = 1;
+
+	if (item->back != NULL) {
+		row->state = job_settled(item->back, false, &attempt);
+		row->open = row->state == MANY_WAITS && !job_is_over(item->back);
+		row->command = value_integer(item->back, "command", 0);
+		row->answer = row->state == MANY_UNKNOWN ? job_earlier_answer(item->back) : NULL;
+	}
+	plan_value_text(set_before(item), value, sizeof(value));
+	row->op = "param.set";
+	row->args = json_pack(
+		"{s:s,s:s,s:o,s:o,s:b,s:b}", "name", value_string(item->parameter, "name", ""),
+		"value", value, "client_id",
+		json_sprintf("%s" JOB_BACK ".%u.%u.%u", job->id, item->line, item->index, attempt),
+		"reason", json_sprintf("roll-back of job %s", job->id), "yes", 1, "force",
+		ctl_given(job->args, CTL_FORCE));
+	row->step = -done->step;
+	row->item = item;
+}
+
+/* --dry-run of a roll-back that goes on. */
+static void tell_back(struct apply *a)
+{
+	for (size_t i = 0; i < a->many.count; i++) {
+		const struct many_row *row = &a->many.rows[i];
+
+		if (row->state == MANY_WAITS && !a->ctl->json) {
+			writer_text(a->ctl->out, WRITER_PLAIN, "would set back %s to %s",
+				    value_string(row->args, "name", "?"),
+				    value_string(row->args, "value", "?"));
+			writer_newline(a->ctl->out);
+		}
+		tell_row(a, row);
+	}
+}
+
+/* Whether it came to its end. */
+static bool run_back(struct apply *a)
+{
+	const struct job *job = a->plan->job;
+	enum many_end end;
+
+	tell_settled(a);
+	end = many_run(&a->many);
+	job_tell_end(job, &a->many, end);
+	sum_up(a);
+	tell_rest(a);
+	return end == MANY_ALL;
+}
+
+/* In reverse order of what was done; the old values are those of the plan, or of the journal. The exit code. */
+static int roll_back(struct apply *done)
+{
+	struct apply a = {.plan = done->plan, .ctl = done->ctl, .back = true, .told = done->told};
+	const struct job *job = done->plan->job;
+	struct many_row *rows = calloc(done->many.count + 1, sizeof(*rows));
+	size_t count = 0;
+	size_t to_do = 0;
+	int code;
+
+	if (rows == NULL) {
+		return ctl_fail(done->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	for (size_t i = done->many.count; i-- > 0;) {
+		if (can_be_set_back(&done->many.rows[i])) {
+			set_back(job, &done->many.rows[i], &rows[count]);
+			to_do += rows[count++].state == MANY_WAITS;
+		}
+	}
+	a.many = (struct many){
+		.ctl = done->ctl,
+		.rows = rows,
+		.count = count,
+		.ended = on_end,
+		.context = &a,
+	};
+	if (ctl_given(job->args, CTL_DRY_RUN)) {
+		tell_back(&a);
+		code = CTL_DONE;
+	} else {
+		ctl_remark("setting back %zu, in reverse order", to_do);
+		code = run_back(&a) ? job_exit(rows, count) : CTL_UNKNOWN;
+	}
+	many_rows_free(rows, count);
+	return code;
+}
+
+/* ------------------------------------------------------------------ apply */
+
+static int by_order(const void *a, const void *b)
+{
+	const struct many_row *x = a;
+	const struct many_row *y = b;
+	const struct job_row *p = x->item;
+	const struct job_row *q = y->item;
+
+	if (x->step != y->step) {
+		return x->step < y->step ? -1 : 1;
+	}
+	return p < q ? -1 : p > q;
+}
+
+/* It was done, and somebody has set it otherwise since: that is said. */
+static void tell_undone(const struct job_row *row, long long command)
+{
+	const json_t *set = value_at(row->would, "setpoint");
+	char doing[200];
+	char now[64];
+
+	if (set == NULL || json_is_null(set) || json_equal(set, value_at(row->would, "new"))) {
+		return;
+	}
+	ctl_remark("%s: done by command %lld, set to %s since: it is not set again",
+		   job_doing(row, doing, sizeof(doing)), command,
+		   plan_value_text(set, now, sizeof(now)));
+}
+
+/* Of each row what is to become of it; in the order in which it is done. */
+static struct many_row *requests_of(const struct plan *plan)
+{
+	struct many_row *rows = job_requests(plan->job, false, true);
+
+	for (size_t i = 0; rows != NULL && i < plan->job->count; i++) {
+		const struct job_row *row = plan->rows[i];
+		struct many_row *r = &rows[row - plan->job->rows];
+		enum plan_fate fate = plan_fate(plan->rows, i);
+
+		if (r->state == MANY_SKIPPED) {
+			tell_undone(row, r->command);
+		}
+		if (r->state != MANY_WAITS || r->open) {
+			continue; /* an earlier run settled it, or will have */
+		}
+		if (fate == PLAN_UNCHANGED) {
+			r->state = MANY_SKIPPED;
+		} else if (fate == PLAN_IMPOSSIBLE) {
+			r->state = MANY_FAILED;
+			r->answer = json_incref(row->refusal);
+		}
+	}
+	if (rows != NULL) {
+		qsort(rows, plan->job->count, sizeof(*rows), by_order);
+	}
+	return rows;
+}
+
+/* `what` becomes of so many: "change", "set back". */
+static int ask(const struct plan *plan, size_t changes, const char *what)
+{
+	struct ctl *ctl = plan->job->ctl;
+	char line[16] = "";
+
+	if (ctl_given(plan->job->args, CTL_YES)) {
+		return CTL_DONE;
+	}
+	if (ctl->can_ask) {
+		fprintf(stderr, "%s: type yes to %s these %zu: ", plan->job->source, what, changes);
+		fflush(stderr);
+		if (fgets(line, sizeof(line), stdin) == NULL) {
+			fputc('\n', stderr);
+		}
+	}
+	if (strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0) {
+		return CTL_DONE;
+	}
+	return ctl_fail(ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
+			"%s: %zu to %s; nothing was sent", plan->job->source, changes, what);
+}
+
 static int run_and_tell(struct apply *a)
 {
 	const struct job *job = a->plan->job;
@@ -274,11 +348,40 @@ static int run_and_tell(struct apply *a)
 		return CTL_UNKNOWN;
 	}
 	if (code != CTL_DONE && back) {
-		int set_back = roll_back(a);
+		int back_code = roll_back(a);
 
-		return set_back > code ? set_back : code;
+		return back_code > code ? back_code : code;
 	}
 	job_tell_end(job, &a->many, end);
+	return code;
+}
+
+static void tell_result(const struct apply *a, int code)
+{
+	json_t *result;
+
+	if (a->ctl->json) {
+		result = json_pack("{s:s,s:b,s:O}", "job", a->plan->job->id, "done",
+				   code == CTL_DONE, "rows", a->told);
+		writer_result(a->ctl->out, result, NULL);
+		json_decref(result);
+	}
+}
+
+/* An earlier run has begun to roll back: that goes on, nothing else. What the file wants is not set: exit 1. */
+static int go_on_back(struct apply *a)
+{
+	const struct plan *plan = a->plan;
+	bool dry = ctl_given(plan->job->args, CTL_DRY_RUN);
+	int code = dry ? CTL_DONE : ask(plan, plan->job->count, "set back");
+
+	if (code != CTL_DONE) {
+		return code;
+	}
+	ctl_remark("job %s", plan->job->id);
+	code = roll_back(a);
+	code = code == CTL_DONE && !dry ? CTL_NOT : code;
+	tell_result(a, code);
 	return code;
 }
 
@@ -286,7 +389,6 @@ static int run_apply(struct apply *a)
 {
 	const struct plan *plan = a->plan;
 	size_t of[MANY_UNKNOWN + 1];
-	json_t *result;
 	int code;
 
 	count_states(&a->many, of);
@@ -297,18 +399,54 @@ static int run_apply(struct apply *a)
 	if (!a->ctl->json) {
 		plan_show(plan, false);
 	}
-	code = ask(plan, of[MANY_WAITS]);
+	code = ask(plan, of[MANY_WAITS], "change");
 	if (code != CTL_DONE) {
 		return code;
 	}
 	code = run_and_tell(a);
-	if (a->ctl->json) {
-		result = json_pack("{s:s,s:b,s:O}", "job", plan->job->id, "done", code == CTL_DONE,
-				   "rows", a->told);
-		writer_result(a->ctl->out, result, NULL);
-		json_decref(result);
-	}
+	tell_result(a, code);
 	return code;
+}
+
+/* What is to be said before anything is asked or sent. CTL_DONE: go on. */
+static int may_apply(const struct plan *plan)
+{
+	const struct job *job = plan->job;
+
+	if (job_goes_back(job) && !ctl_given(job->args, CTL_ROLL_BACK)) {
+		return ctl_fail(
+			job->ctl, CTL_USAGE, "usage",
+			"go on with that: --roll-back; to set it all again begin a new job: "
+			"leave --job out",
+			"job %s was rolled back; nothing was sent", job->id);
+	}
+	if (plan->of[PLAN_IMPOSSIBLE] == 0 || ctl_given(job->args, CTL_KEEP_GOING) ||
+	    job_goes_back(job)) {
+		return CTL_DONE;
+	}
+	if (!job->ctl->json) {
+		plan_show(plan, false);
+	}
+	return ctl_fail(
+		job->ctl, CTL_NOT, "refused", "put them right, or do the others with --keep-going",
+		"%s: %zu cannot be done; nothing was sent", job->source, plan->of[PLAN_IMPOSSIBLE]);
+}
+
+static int apply(struct apply *a)
+{
+	struct job *job = a->plan->job;
+	int code = CTL_DONE;
+
+	if (a->many.rows == NULL) {
+		return ctl_fail(a->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	if (job->goes_on && ctl_given(job->args, CTL_ROLL_BACK)) {
+		code = job_read_was(job);
+	}
+	if (code != CTL_DONE) {
+		return code;
+	}
+	return job_goes_back(job) ? go_on_back(a) : run_apply(a);
 }
 
 int plan_apply(struct plan *plan)
@@ -317,18 +455,13 @@ int plan_apply(struct plan *plan)
 	struct apply a = {.plan = plan, .ctl = plan->job->ctl};
 	int code;
 
-	if (ctl_given(args, CTL_DRY_RUN)) {
+	if (ctl_given(args, CTL_DRY_RUN) && !job_goes_back(plan->job)) {
 		plan_show(plan, false);
 		return plan->of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
 	}
-	if (plan->of[PLAN_IMPOSSIBLE] > 0 && !ctl_given(args, CTL_KEEP_GOING)) {
-		if (!a.ctl->json) {
-			plan_show(plan, false);
-		}
-		return ctl_fail(a.ctl, CTL_NOT, "refused",
-				"put them right, or do the others with --keep-going",
-				"%s: %zu cannot be done; nothing was sent", plan->job->source,
-				plan->of[PLAN_IMPOSSIBLE]);
+	code = may_apply(plan);
+	if (code != CTL_DONE) {
+		return code;
 	}
 	a.told = json_array();
 	a.many = (struct many){
@@ -340,8 +473,7 @@ int plan_apply(struct plan *plan)
 		.ended = on_end,
 		.context = &a,
 	};
-	code = a.many.rows != NULL ? run_apply(&a)
-				   : ctl_fail(a.ctl, CTL_NOT, "internal", "", "out of memory");
+	code = apply(&a);
 	many_rows_free(a.many.rows, a.many.count);
 	json_decref(a.told);
 	return code;

@@ -55,6 +55,17 @@ static int ask_command(struct query *q, const json_t *args, json_t **ret_json)
 	return query_command(q, (uint64_t)value_integer(args, "command", 0), ret_json);
 }
 
+static int ask_job(struct query *q, const json_t *args, json_t **ret_json)
+{
+	return query_job(q, value_string(args, "job", ""), value_string(args, "after", ""),
+			 ret_json);
+}
+
+static int ask_jobs(struct query *q, const json_t *args, json_t **ret_json)
+{
+	return query_jobs(q, limit_of(args), ret_json);
+}
+
 static int ask_history(struct query *q, const json_t *args, json_t **ret_json)
 {
 	return query_history(q, value_string(args, "name", ""), since_ns(args),
@@ -120,6 +131,7 @@ static const struct {
 	int (*ask)(struct query *q, const json_t *args, json_t **ret_json);
 } questions[] = {
 	{"command.list", ask_commands}, {"command.show", ask_command},
+	{"job.list", ask_jobs},		{"job.show", ask_job},
 	{"param.history", ask_history}, {"param.at", ask_at},
 	{"param.diff", ask_diff},	{"ledger.show", ask_ledger},
 	{"phase.history", ask_phase},	{"clock.history", ask_clock},
@@ -430,6 +442,10 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 		return code;
 	}
 	mark_all_unattended(*ret_result);
+	if (ctl->told_away) {
+		return CTL_DONE;
+	}
+	ctl->told_away = true;
 	if (ctl_away_since(ctl, &last) == 0) {
 		ctl_remark("the daemon is away since %s UTC (%s); this is from %s",
 			   ctl_time_text(last, 0, when, sizeof(when)),

@@ -66,16 +66,21 @@ static void sum_up(const struct batch *b, double took_s)
 {
 	struct writer *w = b->job.ctl->out;
 	size_t of[MANY_UNKNOWN + 1] = {0};
+	size_t overtaken = 0;
 	char span[32];
 
 	for (size_t i = 0; i < b->many.count; i++) {
 		of[b->many.rows[i].state]++;
+		overtaken += ((const struct job_row *)b->many.rows[i].item)->overtaken > 0;
 	}
 	writer_text(w, of[MANY_DONE] + of[MANY_SKIPPED] == b->many.count ? WRITER_GOOD : WRITER_BAD,
 		    "%zu of %zu %s", of[MANY_DONE], b->many.count,
 		    b->dry ? "would be done; nothing was sent" : "done");
-	if (of[MANY_SKIPPED] > 0) {
-		writer_text(w, WRITER_PLAIN, ", %zu done before", of[MANY_SKIPPED]);
+	if (of[MANY_SKIPPED] > overtaken) {
+		writer_text(w, WRITER_PLAIN, ", %zu done before", of[MANY_SKIPPED] - overtaken);
+	}
+	if (overtaken > 0) {
+		writer_text(w, WRITER_PLAIN, ", %zu overtaken by later lines", overtaken);
 	}
 	many_say_rest(w, of);
 	if (!b->dry) {
@@ -85,12 +90,35 @@ static void sum_up(const struct batch *b, double took_s)
 	writer_newline(w);
 }
 
-/* What an earlier run has left that cannot be done again. */
+static void tell_overtaken(const struct batch *b, const struct job_row *item)
+{
+	char doing[200];
+
+	if (b->job.ctl->json) {
+		json_t *line =
+			json_pack("{s:i,s:s,s:s,s:b,s:i}", "line", (int)item->line, "parameter",
+				  value_string(item->parameter, "name", "?"), "op", "set", "ok", 1,
+				  "overtaken_by", (int)item->overtaken);
+
+		writer_result(b->job.ctl->out, line, NULL);
+		json_decref(line);
+		return;
+	}
+	ctl_remark("%s:%u: %s: not sent: an earlier run has sent line %u, which counts",
+		   b->job.source, item->line, job_doing(item, doing, sizeof(doing)),
+		   item->overtaken);
+}
+
+/* What an earlier run has left that cannot be done again, or must not be. */
 static void tell_settled(struct batch *b)
 {
 	for (size_t i = 0; i < b->many.count; i++) {
+		const struct job_row *item = b->many.rows[i].item;
+
 		if (b->many.rows[i].answer != NULL) {
 			on_end(b, &b->many.rows[i]);
+		} else if (item->overtaken > 0) {
+			tell_overtaken(b, item);
 		}
 	}
 }
@@ -154,7 +182,8 @@ const struct ctl_command ctl_batch_commands[] = {
 			"with its\nline, the others go on. Ctrl-C says what is under way and what "
 			"was not sent.\n"
 			"What was interrupted goes on with --job: what was executed is not "
-			"executed again.\n\n"
+			"executed again, nor is\na value set behind one that stands later in the "
+			"file.\n\n"
 			"  fcmctl batch gains.txt --reason 'gain matching' --dry-run\n"
 			"  generate | fcmctl --json batch -\n"
 			"  fcmctl batch gains.txt --job 20261122T074512-3fa29c01",

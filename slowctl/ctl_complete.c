@@ -245,6 +245,18 @@ static void offer_commands(struct typed *t)
 	json_decref(result);
 }
 
+static void offer_jobs(struct typed *t)
+{
+	json_t *result = asked(t, "job.list", NULL);
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach (value_at(result, "jobs"), i, job) {
+		offer(t, value_string(job, "job", ""));
+	}
+	json_decref(result);
+}
+
 static void offer_floors(struct typed *t)
 {
 	json_t *result = asked(t, "link.list", NULL);
@@ -344,6 +356,8 @@ static void offer_argument(struct typed *t)
 		offer_alarms(t);
 	} else if (strcmp(name, "COMMAND") == 0) {
 		offer_commands(t);
+	} else if (strcmp(name, "JOB") == 0) {
+		offer_jobs(t);
 	} else if (strcmp(name, "FLOOR") == 0) {
 		offer_floors(t);
 	} else if (strcmp(name, "PATH") == 0) {
@@ -378,6 +392,8 @@ static void offer_option_value(struct typed *t)
 
 	if (t->option == CTL_FLOOR) {
 		offer_floors(t);
+	} else if (t->option == CTL_JOB) {
+		offer_jobs(t);
 	} else if (t->option == CTL_DIR || t->option == CTL_SOCKET || t->option == CTL_DATABASE ||
 		   t->option == CTL_PCAP) {
 		puts(":files");

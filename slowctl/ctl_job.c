@@ -33,7 +33,7 @@ static bool is_named(const char *full, const char *name)
 	return strcmp(full, name) == 0 || (dot != NULL && strcmp(dot + 1, name) == 0);
 }
 
-static int fail_line(const struct job *job, unsigned line, const char *hint, const char *text)
+int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text)
 {
 	char at[32] = "";
 
@@ -65,7 +65,7 @@ static int fail_name(const struct job *job, const struct job_line *line)
 	}
 	snprintf(text, sizeof(text), "'%.80s' %s", line->name,
 		 line->value != NULL ? "cannot be set" : "is no action");
-	return fail_line(job, line->line, "fcmctl get lists the names with their access", text);
+	return job_fail_line(job, line->line, "fcmctl get lists the names with their access", text);
 }
 
 static int add_row(struct job *job, size_t *room, const struct job_row *row)
@@ -98,9 +98,9 @@ static int add_once(struct job *job, size_t *room, const struct job_row *row)
 		if (other->by_pattern == row->by_pattern) {
 			snprintf(text, sizeof(text), "%s is in line %u already",
 				 value_string(row->parameter, "name", "?"), other->line);
-			return fail_line(job, row->line,
-					 "one value each; a line of its own overrides a pattern",
-					 text);
+			return job_fail_line(
+				job, row->line,
+				"one value each; a line of its own overrides a pattern", text);
 		}
 		if (other->by_pattern) {
 			*other = *row;
@@ -164,113 +164,6 @@ static int find_names(struct job *job, bool once)
 	return code;
 }
 
-/* ------------------------------------------------------------------ earlier runs */
-
-enum many_state job_settled(const json_t *before, bool action, unsigned *ret_attempt)
-{
-	const char *state = value_string(before, "state", "");
-	bool over = json_is_number(json_object_get(before, "ended"));
-	const char *client_id = value_string(before, "client_id", "");
-	const char *last = strrchr(client_id, '.');
-
-	*ret_attempt = last != NULL ? (unsigned)strtoul(last + 1, NULL, 10) : 1;
-	if (strcmp(state, "DONE") == 0) {
-		return MANY_SKIPPED;
-	}
-	if (!over) {
-		return MANY_WAITS; /* the same client id: its end is waited for */
-	}
-	if (strcmp(state, "UNKNOWN") == 0) {
-		return MANY_UNKNOWN;
-	}
-	if (action && value_integer(before, "attempts", 0) > 0 && strcmp(state, "FAILED") == 0) {
-		return MANY_FAILED; /* it may have been executed, and would be twice */
-	}
-	++*ret_attempt;
-	return MANY_WAITS;
-}
-
-/* Which row of the job a client id belongs to: JOB.LINE.INDEX.ATTEMPT */
-static struct job_row *row_of(struct job *job, const char *client_id)
-{
-	unsigned line;
-	unsigned index;
-
-	if (sscanf(client_id + strlen(job->id), ".%u.%u.", &line, &index) != 2) {
-		return NULL;
-	}
-	for (size_t i = 0; i < job->count; i++) {
-		if (job->rows[i].line == line && job->rows[i].index == index) {
-			return &job->rows[i];
-		}
-	}
-	return NULL;
-}
-
-static unsigned attempt_of(const json_t *command)
-{
-	const char *last = strrchr(value_string(command, "client_id", ""), '.');
-
-	return last != NULL ? (unsigned)strtoul(last + 1, NULL, 10) : 0;
-}
-
-static int take_history(struct job *job, const json_t *commands)
-{
-	char text[200];
-	size_t i;
-	json_t *c;
-
-	json_array_foreach (commands, i, c) {
-		struct job_row *row = row_of(job, value_string(c, "client_id", ""));
-
-		if (row == NULL || strcmp(value_string(row->parameter, "name", ""),
-					  value_string(c, "parameter", "?")) != 0) {
-			snprintf(text, sizeof(text),
-				 "job %s is of another file: it has %.64s (%.63s)", job->id,
-				 value_string(c, "parameter", "?"),
-				 value_string(c, "client_id", "?"));
-			return fail_line(job, 0, "begin a new job: leave --job out", text);
-		}
-		if (row->before == NULL || attempt_of(c) > attempt_of(row->before)) {
-			row->before = c;
-		}
-		json_array_append(job->commands, c);
-	}
-	return CTL_DONE;
-}
-
-static int read_history(struct job *job)
-{
-	char after[64] = "";
-	bool more = true;
-	int code = CTL_DONE;
-
-	job->commands = json_array();
-	while (code == CTL_DONE && more) {
-		json_t *result = NULL;
-		const json_t *commands;
-
-		code = ctl_ask(job->ctl, "job.show",
-			       json_pack("{s:s,s:s}", "job", job->id, "after", after), &result);
-		commands = value_at(result, "commands");
-		more = value_true(result, "more");
-		if (code == CTL_DONE) {
-			snprintf(after, sizeof(after), "%s",
-				 value_string(
-					 json_array_get(commands, json_array_size(commands) - 1),
-					 "client_id", ""));
-			code = take_history(job, commands);
-		}
-		json_decref(result);
-	}
-	if (code == CTL_DONE && json_array_size(job->commands) == 0) {
-		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"fcmctl command list shows client ids, which begin with it",
-				"the journal knows no command of a job %s", job->id);
-	}
-	return code;
-}
-
 /* ------------------------------------------------------------------ opening */
 
 static bool id_ok(const char *id)
@@ -290,8 +183,13 @@ static int name_job(struct job *job)
 
 	if (given != NULL && !id_ok(given)) {
 		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"as it was told: letters, digits, - and _, at most 32",
+				"as it was told: letters, digits, - and _, at most 30",
 				"'%.40s' is no job", given);
+	}
+	if (given != NULL && job_is_back(given)) {
+		return ctl_fail(job->ctl, CTL_USAGE, "usage",
+				"go on with the job's own name, and --roll-back",
+				"%s is the roll-back of a job", given);
 	}
 	job->goes_on = given != NULL;
 	if (given != NULL) {
@@ -328,16 +226,16 @@ static int open_job(struct job *job, char *text, size_t length, bool plan)
 		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	if (err != 0) {
-		return fail_line(job, fault.line, fault.hint, fault.text);
+		return job_fail_line(job, fault.line, fault.hint, fault.text);
 	}
 	if (job->file.count == 0) {
-		return fail_line(job, 0,
-				 plan ? "NAME = VALUE, one a line" : "set NAME VALUE, one a line",
-				 "nothing is in it");
+		return job_fail_line(
+			job, 0, plan ? "NAME = VALUE, one a line" : "set NAME VALUE, one a line",
+			"nothing is in it");
 	}
 	code = name_job(job);
 	code = code == CTL_DONE ? find_names(job, plan) : code;
-	return code == CTL_DONE && job->goes_on ? read_history(job) : code;
+	return code == CTL_DONE && job->goes_on ? job_read_past(job, plan) : code;
 }
 
 static void begin(struct job *job, struct ctl *ctl, const struct ctl_args *args, const char *source)
@@ -359,7 +257,13 @@ static int open_file(struct ctl *ctl, const struct ctl_args *args, bool plan, st
 
 int job_open_batch(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job)
 {
-	return open_file(ctl, args, false, ret_job);
+	int code = open_file(ctl, args, false, ret_job);
+
+	if (code != CTL_DONE || !ret_job->goes_on || ctl_given(args, CTL_DRY_RUN)) {
+		return code;
+	}
+	code = job_ask(ret_job, true);
+	return code == CTL_DONE ? job_check_same(ret_job) : code;
 }
 
 int job_open_plan(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job)
@@ -383,6 +287,8 @@ void job_close(struct job *job)
 	free(job->rows);
 	json_decref(job->parameters);
 	json_decref(job->commands);
+	json_decref(job->back_commands);
+	json_decref(job->values);
 	job_file_free(&job->file);
 	*job = (struct job){0};
 }
@@ -421,7 +327,7 @@ static json_t *request_args(const struct job *job, const struct job_row *row, bo
 }
 
 /* What an earlier run came to, as an answer of this one. */
-static json_t *earlier_answer(const json_t *before)
+json_t *job_earlier_answer(const json_t *before)
 {
 	return json_pack("{s:s,s:o,s:s,s:o}", "code",
 			 strcmp(value_string(before, "state", ""), "UNKNOWN") == 0 ? "unknown"
@@ -433,6 +339,40 @@ static json_t *earlier_answer(const json_t *before)
 			 json_integer(value_integer(before, "command", 0)));
 }
 
+/* What an earlier run has settled of the row. */
+static void settle(struct job_row *row, struct many_row *r)
+{
+	r->state = job_settled(row->before, row->value == NULL, &row->attempt);
+	r->open = r->state == MANY_WAITS && !job_is_over(row->before);
+	r->command = value_integer(row->before, "command", 0);
+	if (r->state == MANY_FAILED || r->state == MANY_UNKNOWN) {
+		r->answer = job_earlier_answer(row->before);
+	}
+}
+
+/* What stands later in the file wins: a value is not set behind a later one that an earlier run has sent for good. */
+static void pass_overtaken(const struct job *job, struct many_row *rows)
+{
+	json_t *later = json_object(); /* by parameter: the line */
+
+	for (size_t i = job->count; i-- > 0;) {
+		struct job_row *row = &job->rows[i];
+		const char *name = value_string(row->parameter, "name", "");
+		json_int_t line = json_integer_value(json_object_get(later, name));
+
+		if (row->value == NULL) {
+			continue;
+		}
+		if (rows[i].state != MANY_WAITS || rows[i].open) {
+			json_object_set_new(later, name, json_integer(row->line));
+		} else if (line > 0) {
+			rows[i].state = MANY_SKIPPED;
+			row->overtaken = (unsigned)line;
+		}
+	}
+	json_decref(later);
+}
+
 struct many_row *job_requests(const struct job *job, bool dry, bool yes)
 {
 	struct many_row *rows = calloc(job->count + 1, sizeof(*rows));
@@ -441,19 +381,54 @@ struct many_row *job_requests(const struct job *job, bool dry, bool yes)
 		struct job_row *row = &job->rows[i];
 
 		if (row->before != NULL && !dry) {
-			rows[i].state = job_settled(row->before, row->value == NULL, &row->attempt);
-			rows[i].command = value_integer(row->before, "command", 0);
-			rows[i].answer =
-				rows[i].state == MANY_FAILED || rows[i].state == MANY_UNKNOWN
-					? earlier_answer(row->before)
-					: NULL;
+			settle(row, &rows[i]);
 		}
 		rows[i].op = row->value != NULL ? "param.set" : "param.action";
 		rows[i].args = request_args(job, row, dry, yes);
 		rows[i].step = row->step;
 		rows[i].item = row;
 	}
+	if (rows != NULL && job->goes_on && !dry) {
+		pass_overtaken(job, rows);
+	}
 	return rows;
+}
+
+int job_ask(struct job *job, bool only_past)
+{
+	struct many many = {
+		.ctl = job->ctl,
+		.rows = job_requests(job, true, ctl_given(job->args, CTL_YES)),
+		.count = job->count,
+	};
+	enum many_end end;
+
+	if (many.rows == NULL) {
+		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	for (size_t i = 0; i < many.count; i++) {
+		if (only_past && !job_stands(&job->rows[i])) {
+			many.rows[i].state = MANY_SKIPPED;
+		}
+	}
+	end = many_run(&many);
+	for (size_t i = 0; end == MANY_ALL && i < many.count; i++) {
+		struct job_row *row = many.rows[i].item;
+		json_t *would = many.rows[i].answer;
+
+		if (many.rows[i].state != MANY_DONE) {
+			row->refusal = json_incref(would);
+			would = json_object_get(would, "would");
+		}
+		row->would = json_incref(would);
+	}
+	many_rows_free(many.rows, many.count);
+	if (end != MANY_ALL) {
+		return ctl_fail(job->ctl, CTL_UNKNOWN, "broken", "",
+				"%s: the daemon did not say what it would do; nothing was sent",
+				job->source);
+	}
+	return CTL_DONE;
 }
 
 int job_ask_danger(const struct job *job, const struct many_row *rows, size_t count)
@@ -529,6 +504,24 @@ static void tell_under_way(const struct many *m)
 	}
 }
 
+static const char *given(const struct job *job, enum ctl_option option, const char *text)
+{
+	return ctl_given(job->args, option) ? text : "";
+}
+
+/* At what an earlier run has left, and nothing is done about. */
+static bool stopped_before(const struct many *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		const struct job_row *row = m->rows[i].item;
+
+		if (m->rows[i].state == MANY_UNKNOWN && m->rows[i].id == 0 && row->before != NULL) {
+			return m->stop_at_failure;
+		}
+	}
+	return false;
+}
+
 void job_tell_end(const struct job *job, const struct many *m, enum many_end end)
 {
 	const char *pattern = job->args->words > 1 ? job->args->word[1] : NULL;
@@ -553,10 +546,11 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 	}
 	tell_under_way(m);
 	ctl_remark("%zu were not sent", unsent);
-	ctl_remark("to go on: fcmctl %s %s%s%s%s%s --job %s", job->ctl->doing, job->args->word[0],
-		   pattern != NULL ? " '" : "", pattern != NULL ? pattern : "",
-		   pattern != NULL ? "'" : "", ctl_given(job->args, CTL_YES) ? " --yes" : "",
-		   job->id);
+	ctl_remark("to go on: fcmctl %s %s%s%s%s%s%s%s --job %s%s", job->ctl->doing,
+		   job->args->word[0], pattern != NULL ? " '" : "", pattern != NULL ? pattern : "",
+		   pattern != NULL ? "'" : "", given(job, CTL_YES, " --yes"),
+		   given(job, CTL_FORCE, " --force"), given(job, CTL_ROLL_BACK, " --roll-back"),
+		   job->id, stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }
 
 int job_exit(const struct many_row *rows, size_t count)

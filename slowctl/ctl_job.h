@@ -11,7 +11,8 @@
 #include "slowctl/ctl_job_file.h"
 #include "slowctl/ctl_many.h"
 
-#define JOB_ID_MAX 32u
+#define JOB_ID_MAX 30u
+#define JOB_BACK   "-b" /* behind a job's name: its roll-back */
 
 /* One command of it. */
 struct job_row {
@@ -23,7 +24,10 @@ struct job_row {
 	json_t *would;		 /* plan: what a dry run said; NULL: it was refused */
 	json_t *refusal;	 /* the error it said; NULL: none */
 	const json_t *before;	 /* as of op job.show: its last attempt; NULL: none */
-	unsigned attempt;	 /* of this run, from 1 */
+	const json_t *back;	 /* the same of its roll-back */
+	const json_t *was;  /* to what it was set before the job; NULL: not asked, or not known */
+	unsigned attempt;   /* of this run, from 1 */
+	unsigned overtaken; /* by this line, which an earlier run has sent; 0: by none */
 };
 
 struct job {
@@ -37,6 +41,8 @@ struct job {
 	struct job_row *rows;
 	size_t count;
 	json_t *commands; /* of earlier runs */
+	json_t *back_commands;
+	json_t *values; /* as of op param.at, before its first command */
 };
 
 /* The file of args->word[0], understood, each name found; with --job what has become of it. CTL_DONE, or the exit
@@ -53,8 +59,34 @@ void job_close(struct job *job);
 struct many_row *job_requests(const struct job *job, bool dry, bool yes);
 /* "set tower1.floor3.om2.hv 1450" */
 const char *job_doing(const struct job_row *row, char *buf, size_t size);
+/* What a dry run says to the rows, into `would` and `refusal`; only_past: to those of which an earlier run has sent a
+ * command that stands. CTL_DONE, or the exit code, everything said. */
+int job_ask(struct job *job, bool only_past);
+
+/* Every command of a job, as of op job.show. CTL_DONE, or the exit code, everything said. */
+int job_read(struct ctl *ctl, const char *id, json_t **ret_commands);
+/* What the journal has of the job, into the rows; of a plan, its roll-back too. As above. */
+int job_read_past(struct job *job, bool plan);
+/* The values of a plan's rows before the job began, into `was`. As above. */
+int job_read_was(struct job *job);
+/* After job_ask(): what earlier runs have set is what the file has, else it is another file. As above. */
+int job_check_same(const struct job *job);
+/* Whether the journal has a roll-back of it. */
+bool job_goes_back(const struct job *job);
+/* Whether it is the name of a roll-back. Pure. */
+bool job_is_back(const char *id);
 /* Whether an attempt of an earlier run settles the row; else its `attempt` is set. Pure. */
 enum many_state job_settled(const json_t *before, bool action, unsigned *ret_attempt);
+/* What an attempt that settles a row came to, as an answer of this run. A new reference. */
+json_t *job_earlier_answer(const json_t *before);
+/* Whether a command has ended. Pure. */
+bool job_is_over(const json_t *command);
+/* Whether an earlier run has sent a command of the row that is not to be sent anew. Pure. */
+bool job_stands(const struct job_row *row);
+/* Whether what an earlier run has set is what the row has. `would` or its value. Pure. */
+bool job_is_same(const struct job_row *row);
+/* The `line` of the file is wrong (0: all of it): the exit code. */
+int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text);
 
 /* The names of what is dangerous among the rows of state MANY_WAITS are told and asked about once. CTL_DONE: go on. */
 int job_ask_danger(const struct job *job, const struct many_row *rows, size_t count);

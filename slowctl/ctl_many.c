@@ -60,16 +60,23 @@ static double patience(const struct many *m)
 	return m->ctl->timeout_s > 0.0 ? m->ctl->timeout_s : SILENCE_S;
 }
 
+static bool to_send(const struct run *r, const struct many_row *row)
+{
+	return row->state == MANY_WAITS && (!r->stopped || row->open);
+}
+
 /* Rows that are not to be sent are passed by. False: there is none, or it has to wait. */
 static bool may_send(struct run *r)
 {
 	const struct many *m = r->m;
 
-	while (r->next < m->count && m->rows[r->next].state != MANY_WAITS) {
-		r->ended++;
-		r->next++;
+	while (r->next < m->count && !to_send(r, &m->rows[r->next])) {
+		const struct many_row *row = &m->rows[r->next++];
+
+		r->stopped |= m->stop_at_failure && failed(row);
+		r->ended += row->state != MANY_WAITS;
 	}
-	return r->next < m->count && !r->stopped && r->flights < MANY_WINDOW &&
+	return r->next < m->count && r->flights < MANY_WINDOW &&
 	       (r->flights == 0 || r->flying[0]->step == m->rows[r->next].step);
 }
 
@@ -131,6 +138,16 @@ static int take_message(struct run *r)
 	return 0;
 }
 
+static bool all_ended(const struct many *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->rows[i].state == MANY_WAITS) {
+			return false;
+		}
+	}
+	return true;
+}
+
 enum many_end many_run(struct many *m)
 {
 	struct run r = {.m = m, .begun = ctl_now()};
@@ -150,7 +167,7 @@ enum many_end many_run(struct many *m)
 	ctl_release_interrupt();
 	many_clear_progress(m);
 	if (err == 0) {
-		return r.next < m->count ? MANY_STOPPED : MANY_ALL;
+		return all_ended(m) ? MANY_ALL : MANY_STOPPED;
 	}
 	ctl_disconnect(m->ctl); /* half a message may be on its way */
 	m->err = err;

@@ -30,6 +30,7 @@ struct many_row {
 	json_t *args; /* of the request; the row's */
 	double step;
 	enum many_state state;
+	bool open;	   /* WAITS: an earlier run has sent it, asking only waits for its end */
 	json_t *answer;	   /* result or error object; NULL: none yet */
 	long long command; /* the journal's number as far as it is known; 0: not */
 	unsigned id;	   /* of the request */
@@ -47,7 +48,7 @@ struct many {
 	struct ctl *ctl;
 	struct many_row *rows;
 	size_t count;
-	bool stop_at_failure;
+	bool stop_at_failure; /* also at a row that has failed before: nothing behind it is sent */
 	const char *progress; /* on a terminal: "of 312 done"; NULL: none is shown */
 	/* An answer came. */
 	void (*ended)(void *context, struct many_row *row);

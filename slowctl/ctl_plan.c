@@ -128,44 +128,12 @@ enum plan_fate plan_fate(struct job_row *const *rows, size_t at)
 
 /* ------------------------------------------------------------------ making */
 
-static int ask_daemon(struct job *job)
-{
-	struct many many = {
-		.ctl = job->ctl,
-		.rows = job_requests(job, true, ctl_given(job->args, CTL_YES)),
-		.count = job->count,
-	};
-	enum many_end end;
-
-	if (many.rows == NULL) {
-		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
-	end = many_run(&many);
-	for (size_t i = 0; end == MANY_ALL && i < many.count; i++) {
-		struct job_row *row = many.rows[i].item;
-		json_t *would = many.rows[i].answer;
-
-		if (many.rows[i].state != MANY_DONE) {
-			row->refusal = json_incref(would);
-			would = json_object_get(would, "would");
-		}
-		row->would = json_incref(would);
-		row->step = would != NULL ? value_number(would, "step") : 0.0;
-	}
-	many_rows_free(many.rows, many.count);
-	if (end != MANY_ALL) {
-		return ctl_fail(job->ctl, CTL_UNKNOWN, "broken", "",
-				"%s: the daemon did not say what it would do; nothing was sent",
-				job->source);
-	}
-	return CTL_DONE;
-}
-
 int plan_make(struct job *job, struct plan *ret_plan)
 {
-	int code = ask_daemon(job);
+	int code = job_ask(job, false);
 
 	*ret_plan = (struct plan){.job = job};
+	code = code == CTL_DONE ? job_check_same(job) : code;
 	if (code != CTL_DONE) {
 		return code;
 	}
@@ -174,7 +142,10 @@ int plan_make(struct job *job, struct plan *ret_plan)
 		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	for (size_t i = 0; i < job->count; i++) {
-		ret_plan->rows[i] = &job->rows[i];
+		struct job_row *row = &job->rows[i];
+
+		row->step = row->would != NULL ? value_number(row->would, "step") : 0.0;
+		ret_plan->rows[i] = row;
 	}
 	plan_sort(ret_plan->rows, job->count);
 	for (size_t i = 0; i < job->count; i++) {

@@ -513,12 +513,13 @@ static void put_command_row(struct engine_out *o, const struct engine_request *q
 	row_int_if(r, state_ends(state), now.utc_ns);
 }
 
-/* A refusal is written down too: who tried what. Without the client id, so that the same request may
- * be tried again when its cause is gone. */
+/* A refusal is written down too: who tried what. Its client id is not used up, so that the same request may be tried
+ * again when its cause is gone: the number stands behind it. */
 static void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
 			    const char *text, struct engine_now now, uint64_t *ret_id)
 {
 	struct command c = {.param = p, .old_value = NAN, .new_value = q->action ? NAN : q->value};
+	char client_id[96];
 	struct engine_out *o;
 
 	*ret_id = 0;
@@ -527,6 +528,11 @@ static void journal_refusal(struct engine *e, const struct engine_request *q, st
 	}
 	o = engine_out(e, ENGINE_STORE);
 	c.id = ++e->last_id;
+	if (q->client_id && q->client_id[0]) {
+		snprintf(client_id, sizeof(client_id), "%.63s!%llu", q->client_id,
+			 (unsigned long long)c.id);
+		c.client_id = client_id;
+	}
 	if (p->has_value) {
 		c.old_value = p->value;
 	}
@@ -695,7 +701,6 @@ static int stop_ramp(struct engine *e, struct command *c, const struct engine_re
 {
 	struct engine_request q = *by;
 	char reason[80];
-	int r;
 
 	snprintf(reason, sizeof(reason), "stops command %llu", (unsigned long long)c->id);
 	q.parameter = c->param->name;
@@ -704,18 +709,17 @@ static int stop_ramp(struct engine *e, struct command *c, const struct engine_re
 	q.reason = reason;
 	q.client_id = NULL;
 	q.after = q.job = 0;
-	r = check_journal(e, c->param, error);
-	r = r == 0 ? rules_check_stop(e, c, q.value, error) : r;
-	return r < 0 ? r : take(e, &q, c->param, c->id, now, ret_stop, error);
+	return take(e, &q, c->param, c->id, now, ret_stop, error);
 }
 
-int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
-		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error)
+int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bool *ret_ramp,
+			struct sc_error *error)
 {
 	struct command *c = find_open(e, id);
 	struct engine_command_view view;
+	int r;
 
-	*ret_stop = 0;
+	*ret_ramp = false;
 	if (!c && engine_command(e, id, &view)) {
 		return sc_fail(error, -EALREADY, "ended", "", "command %llu has ended: %s",
 			       (unsigned long long)id, command_state_name(view.state));
@@ -725,12 +729,31 @@ int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by
 			       "there is no open command %llu", (unsigned long long)id);
 	}
 	if (on_its_way(c) && !c->job && !c->stops) {
-		return stop_ramp(e, c, by, now, ret_stop, error);
+		*ret_ramp = true;
+		r = check_journal(e, c->param, error);
+		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c, now), error) : r;
 	}
 	if (c->attempts > 0 || c->flying || c->recovered) {
 		return sc_fail(error, -EBUSY, "sent", "To undo it, set the old value.",
 			       "command %llu has been sent and cannot be taken back",
 			       (unsigned long long)id);
+	}
+	return 0;
+}
+
+int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
+		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error)
+{
+	struct command *c = find_open(e, id);
+	bool ramp;
+	int r = engine_check_cancel(e, id, now, &ramp, error);
+
+	*ret_stop = 0;
+	if (r < 0) {
+		return r;
+	}
+	if (ramp) {
+		return stop_ramp(e, c, by, now, ret_stop, error);
 	}
 	command_end(e, c, COMMAND_CANCELLED, "", now, "cancelled by %.60s before it was sent",
 		    by->who ? by->who : "unknown");

@@ -161,6 +161,9 @@ int engine_check(struct engine *e, const struct engine_request *request, struct 
  */
 int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
 		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error);
+/* What engine_cancel() would come to; *ret_ramp: it would stop a ramp. */
+int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bool *ret_ramp,
+			struct sc_error *error);
 
 /* The run under way, 0: none. Meanwhile what is dangerous is refused without force, unless it makes safer. */
 void engine_run(struct engine *e, uint32_t number);

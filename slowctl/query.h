@@ -51,8 +51,11 @@ int query_snapshots(struct query *q, unsigned limit, json_t **ret_json);
 /* One of them, with `id` and values:[{parameter, value}] by name; -ENOENT. */
 int query_snapshot(struct query *q, const char *name, json_t **ret_json);
 /* The commands of a job (client ids JOB.N...), by client id, at most 1000 from behind client id `after` (NULL: the
- * first) on: {job, commands:[{command, client_id, parameter, op, new, state, detail, attempts, ended}], more}. */
+ * first) on: {job, commands:[Command], more}. */
 int query_job(struct query *q, const char *job, const char *after, json_t **ret_json);
+/* The last jobs, those that began last first, at most `limit` (0: 20): {jobs:[{job, time, who, reason, ended|null,
+ * commands, open, back (commands of its roll-back), states:{STATE: commands}}]}. Names of jobs begin with the year. */
+int query_jobs(struct query *q, unsigned limit, json_t **ret_json);
 /* Oldest first, the newest `limit` (0: 1000) before until_ns (0: all). {name, unit|null, words:[..]|null,
  * rows:[{time, value, setpoint}] (and of old samples, rolled up, value is their mean: {.., until (time of the
  * last of them), min, max, samples, span_s (60, 3600)}), sets:[Command] (that asked for another value in that

@@ -203,6 +203,15 @@ def make_database(path):
         db.execute("INSERT INTO command VALUES (18,'c2',?,'anna',1000,4712,'local',NULL,2,1,3,"
                    "'tower1.floor3.om2.power','set',0.0,1.0,'',102,3,'SENT','sent, attempt 1',1,NULL)",
                    (t - 1_000000000,))
+        # A job of three lines, of which one is open.
+        for n, row in enumerate([("1.0.1", "DONE", "reads 12.0 mV", 1, t - 59_000000000),
+                                 ("2.0.1!6", "REFUSED", "beyond the soft limits", 0, t - 59_000000000),
+                                 ("3.0.1", "SENT", "sent, attempt 1", 1, None)]):
+            line, state, detail, attempts, ended = row
+            db.execute("INSERT INTO command VALUES (?,?,?,'anna',1000,4711,'local','gains.batch',2,1,3,"
+                       f"'tower1.floor3.om{n}.threshold','set',10.0,12.0,'mV',?,3,?,?,?,?)",
+                       (5 + n, "20261120T151103-3fa29c01." + line, t - 60_000000000, 90 + n, state, detail, attempts,
+                        ended))
         db.executemany("INSERT INTO transition VALUES (18,?,?,?,?)",
                        [(t - 1_000000000, "QUEUED", None, ""),
                         (t - 900000000, "SENT", 64391345, "sent, attempt 1")])
@@ -267,7 +276,7 @@ def away(bench):
                 err, err)
     make_database(db)
     before = (os.stat(db).st_mtime_ns, open(db, "rb").read(), sorted(os.listdir(bench.dir)))
-    for words in ("command list", "command show 17", "history floor3.om2.hv", "ledger show --since 30d",
+    for words in ("command list", "command show 17", "job list", "history floor3.om2.hv", "ledger show --since 30d",
                   "phase history 2", "clock history", "run show", "event list",
                   "get floor3 --at 2026-11-20T15:12", "diff --at 2026-11-20T15:11:04"):
         code, out, err = bench.run(*words.split())
@@ -295,7 +304,7 @@ def away(bench):
     known = out.split("Last known, at 2026-11-20 15:12:03 UTC\n")[-1].splitlines()
     bench.equal("and what was known then", known,
                 ["run       12 since 2026-11-20 14:12:03 UTC  physics", "state     link2.state dark",
-                 "commands  1 left open: fcmctl command list --state open",
+                 "commands  2 left open: fcmctl command list --state open",
                  "lost      in the 10 minutes before, frames:",
                  "          240 slow of link 1 for group trigger, 80 no-member of link 1 for group trigger, 13 crc of",
                  "          link 1, 7 alignment of link 1"])
@@ -306,7 +315,7 @@ def away(bench):
         found = json.loads(out)
         bench.equal(f"{words} --json: in its shape", (code, bench.daemon.schema.away(found), found["known"]["open"],
                                                       found["known"]["run"]["number"], len(found["known"]["hops"])),
-                    (3, [], 1, 12, 4))
+                    (3, [], 2, 12, 4))
     bench.equal("the database is untouched", (os.stat(db).st_mtime_ns, open(db, "rb").read(),
                                               sorted(os.listdir(bench.dir))), before)
     open(db, "w").write("not a database")

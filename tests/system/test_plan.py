@@ -72,9 +72,37 @@ def dry_run(bench):
     bench.check("what is dangerous is said to be", code == 0 and "needs --yes" in out, (code, out, err))
     code, out, err = st.ctl("set", "floor*.om*.threshold", "17", "--dry-run")
     bench.check("a pattern is as many", code == 0 and "24 of 24 would be done" in out, (code, out, err))
+    every_write(bench, st)
     bench.equal("nothing is in the journal", st.ask("command", "list")["commands"], before)
     bench.equal("nothing was set", value(st, "floor2.om1.threshold")["setpoint"], now)
     bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def every_write(bench, st):
+    """What would be done is said of whatever can be done, by the checks of doing it."""
+    st.wait_for("a mean phase of link 1", lambda: st.ctl("phase", "accept", "1", "--reason", "x", "--dry-run")[0] == 0)
+    before = (st.ask("event", "list", "-n", "1000")["events"], st.ask("link", "show", "1")["registers"]["aligns"])
+    for words, says in [("link reset 1", "would reset link 1"), ("link align 1", "would align link 1"),
+                        ("phase accept 1 --reason x", "as the reference of link 1"),
+                        ("phase soak 1 --trials 3", "would reset link 1 3 times"),
+                        ("run start physics", "would begin run 1"), ("record start --links 0", "would record links 0"),
+                        ("snapshot save all", "parameters as snapshot all"),
+                        ("alarm pause link1/link-dark --for 1h --reason x", "would pause link1/link-dark"),
+                        ("safe", "would take the high voltage of 24 modules down"),
+                        ("safe floor2", "high voltage of 6 modules")]:
+        code, out, err = st.ctl(*words.split(), "--dry-run")
+        bench.check(f"{words}: {says}", code == 0 and says in out, (code, out, err))
+    for words, says in [("run stop", "no run is under way"), ("record stop", "no recording is going on"),
+                        ("command cancel 999999", "no open command"), ("snapshot remove all", "no snapshot all"),
+                        ("alarm ack link1/link-dark", "no alarm"), ("safe floor9", "has a high voltage"),
+                        ("record start --links 0 --name ../x", "cannot have that name")]:
+        code, out, err = st.ctl(*words.split(), "--dry-run")
+        bench.check(f"{words} would not be taken: {says}", code in (1, 2) and says in err, (code, out, err))
+    bench.equal("no event, no reset", (st.ask("event", "list", "-n", "1000")["events"],
+                                       st.ask("link", "show", "1")["registers"]["aligns"]), before)
+    bench.equal("no run, no recording, no snapshot, no alarm", (
+        st.ask("run", "show")["runs"], st.ask("record", "list")["recordings"], st.ask("snapshot", "list")["snapshots"],
+        [a["name"] for a in st.ask("alarm", "list")["alarms"] if a["name"] == "link1/link-dark"]), ([], [], [], []))
 
 
 def batch(bench):
@@ -91,7 +119,12 @@ def batch(bench):
                 and "hardware's range" in err, err)
     bench.equal("the last of a parameter's lines counts", value(st, "floor4.om3.threshold")["value"], 49)
     found = commands(st, job_of(err))
-    bench.equal("each is in the journal under its line", len({c["client_id"] for c in found}), 405)
+    bench.equal("each is in the journal under its line", len({c["client_id"] for c in found}), 406)
+    shown = st.ask("job", "show", job_of(err))
+    bench.equal("the job tells what its rows became", (shown["states"], [r["line"] for r in shown["rows"]]),
+                ({"DONE": 405, "REFUSED": 1}, list(range(1, 401)) + [402] * 6))
+    bench.equal("and is in the list", [(j["job"], j["commands"], j["states"]) for j in st.ask("job", "list")["jobs"]],
+                [(job_of(err), 406, shown["states"])])
     judged(bench, st)
     code, out, err = st.ctl("batch", path, "--job", job_of(err))
     bench.check("a job that goes on does nothing again", "405 done before" in out and code == 1, (code, out, err))
@@ -156,6 +189,54 @@ def interrupted(bench):
                 code == (0 if not left else code) and len(left) <= 64, (code, states, out[-300:], err[-500:]))
     judged(bench, st)
     bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def sent(st, job, row, name, value):
+    """As an earlier run of a job has sent a row of it."""
+    answer = st.request("param.set", name=name, value=value, client_id=f"{job}.{row}.0.1")
+    return answer.get("result", {}).get("state") == "DONE"
+
+
+def again(bench):
+    """what an earlier run of a job has left: order on a parameter, another file, a roll-back that goes on"""
+    st = dark_sea(bench)
+    names = [f"tower1.floor{f}.om{m}.threshold" for f in (1, 2) for m in (0, 1)]
+    st.wait_for("all set values", lambda: all(value(st, n)["setpoint"] == 10 for n in names))
+    job = "20261122T000000-0000000a"
+    path = write(st, "b.txt", f"set {names[0]} 20\nset {names[1]} 21\nset {names[0]} 22\nset {names[2]} 23\n")
+    bench.check("the third line was done, the first was not sent", sent(st, job, 3, names[0], 22))
+    code, out, err = st.ctl("batch", path, "--job", job)
+    bench.check("the first is told as overtaken", code == 0 and "2 of 4 done, 1 done before, 1 overtaken" in out and
+                ":1: set" in err and "line 3" in err, (code, out, err))
+    bench.equal("what stands later in the file is in force", [value(st, n)["setpoint"] for n in names], [22, 21, 23, 10])
+    code, out, err = st.ctl("batch", write(st, "b.txt", open(path).read().replace(" 21", " 31")), "--job", job)
+    bench.check("another file is no part of the job", code == 2 and ":2: job" in err and "nothing was sent" in err,
+                (code, out, err))
+    bench.equal("nothing of it was set", value(st, names[1])["setpoint"], 21)
+    backwards(bench, st, names)
+    judged(bench, st)
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def backwards(bench, st, names):
+    job = "20261122T000001-0000000b"
+    path = write(st, "a.plan", "".join(f"{n} = {40 + i}\n" for i, n in enumerate(names)))
+    for i, name in enumerate(names[:3]):
+        bench.check("a row of the plan was done", sent(st, job, i + 1, name, 40 + i))
+    bench.check("one of them was set back", sent(st, job + "-b", 3, names[2], 23))
+    code, out, err = st.ctl("apply", path, "--yes", "--job", job)
+    bench.check("it does not go forward any more", code == 2 and "was rolled back" in err and "--roll-back" in err,
+                (code, out, err))
+    code, out, err = st.ctl("apply", path, "--job", job, "--roll-back", "--dry-run")
+    bench.check("what would be set back", code == 0 and f"would set back {names[0]} to 22" in out and
+                names[2] not in out, (code, out, err))
+    code, out, err = st.ctl("apply", path, "--yes", "--job", job, "--roll-back")
+    bench.check("the roll-back goes on", code == 1 and "2 of 2 set back, 1 before" in out, (code, out, err))
+    bench.equal("all is as before the job", [value(st, n)["setpoint"] for n in names], [22, 21, 23, 10])
+    shown = st.ask("job", "show", job)
+    bench.equal("the job tells both ways", (shown["states"], shown["back"]), ({"DONE": 3}, {"DONE": 3}))
+    bench.check("once more: nothing is left", "0 of 0 set back, 3 before" in
+                st.ctl("apply", path, "--yes", "--job", job, "--roll-back")[1])
 
 
 PLAN = """\
@@ -303,4 +384,4 @@ def under_load(bench):
 
 
 if __name__ == "__main__":
-    harness.main([dry_run, batch, interrupted, plan, snapshots, roll_back, under_load])
+    harness.main([dry_run, batch, again, interrupted, plan, snapshots, roll_back, under_load])

@@ -115,6 +115,7 @@ $(eval $(call unit_test,test_store_away,$(addprefix tests/unit/,test_store_away.
 $(eval $(call unit_test,test_store_migrate,$(addprefix tests/unit/,test_store_migrate.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_store_archive,$(addprefix tests/unit/,test_store_archive.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query,$(addprefix tests/unit/,test_query.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
+$(eval $(call unit_test,test_query_job,$(addprefix tests/unit/,test_query_job.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query_at,$(addprefix tests/unit/,test_query_at.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_sample_keep,$(addprefix tests/unit/,test_sample_keep.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_query_ledger,$(addprefix tests/unit/,test_query_ledger.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))

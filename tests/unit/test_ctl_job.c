@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -202,6 +203,108 @@ static void test_settled(void **state)
 	assert_int_equal(attempt, 4);
 }
 
+/* The commands of an earlier run; a client id says the line. */
+static json_t *journaled(unsigned line, const char *command_state, bool ended, double new)
+{
+	char id[64];
+
+	snprintf(id, sizeof(id), "20261122T074512-3fa29c01.%u.0.1", line);
+	return json_pack("{s:i,s:s,s:s,s:i,s:o,s:f}", "command", 17, "client_id", id, "state",
+			 command_state, "attempts", 1, "ended", ended ? json_real(1) : json_null(),
+			 "new", new);
+}
+
+/* What stands later in the file wins also when only an earlier line is left to be sent. */
+static void test_overtaken(void **state)
+{
+	static const struct {
+		const char *name, *value, *before; /* before NULL: none; small: still open */
+		enum many_state becomes;
+		unsigned overtaken;
+		bool open;
+	} cases[] = {
+		{"f1.hv", "1400", "FAILED", MANY_SKIPPED, 2, false},
+		{"f1.hv", "1450", "DONE", MANY_SKIPPED, 0, false},
+		{"f1.hv", "1500", NULL, MANY_WAITS, 0, false}, /* nothing later was sent */
+		{"f2.hv", "1400", NULL, MANY_SKIPPED, 5, false},
+		{"f2.hv", "1450", "sent", MANY_WAITS, 0, true}, /* its end is waited for */
+		{"f3.hv", "1400", "CANCELLED", MANY_SKIPPED, 7, false},
+		{"f3.hv", "1450", "UNKNOWN", MANY_UNKNOWN, 0, false}, /* it may count */
+		{"f4.hv", "1400", NULL, MANY_WAITS, 0, false},
+		{"f4.hv", "1450", "FAILED", MANY_WAITS, 0, false}, /* sent anew, behind it */
+		{"f5.reset", NULL, "CANCELLED", MANY_WAITS, 0, false},
+		{"f5.reset", NULL, "DONE", MANY_SKIPPED, 0, false}, /* an action is no value */
+	};
+	enum { COUNT = sizeof(cases) / sizeof(cases[0]) };
+	const struct ctl_command verb = {.verb = "batch"};
+	const struct ctl_args args = {.command = &verb};
+	struct job_row rows[COUNT] = {0};
+	struct job job = {
+		.args = &args, .source = "x", .goes_on = true, .rows = rows, .count = COUNT};
+	struct many_row *sent;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT; i++) {
+		bool open = cases[i].before != NULL && cases[i].before[0] == 's';
+
+		rows[i] = (struct job_row){.line = i + 1, .value = cases[i].value, .attempt = 1};
+		rows[i].parameter = json_pack("{s:s}", "name", cases[i].name);
+		rows[i].before =
+			cases[i].before == NULL
+				? NULL
+				: journaled(i + 1, open ? "SENT" : cases[i].before, !open, 1450);
+	}
+	sent = job_requests(&job, false, true);
+	for (unsigned i = 0; i < COUNT; i++) {
+		if (sent[i].state != cases[i].becomes || sent[i].open != cases[i].open ||
+		    rows[i].overtaken != cases[i].overtaken) {
+			fail_msg("line %u: state %d, open %d, overtaken by %u", i + 1,
+				 (int)sent[i].state, sent[i].open, rows[i].overtaken);
+		}
+		json_decref((json_t *)(uintptr_t)rows[i].parameter);
+		json_decref((json_t *)(uintptr_t)rows[i].before);
+	}
+	many_rows_free(sent, COUNT);
+}
+
+/* Another file under a job's name is told by what the journal has. */
+static void test_same(void **state)
+{
+	static const struct {
+		const char *value, *would; /* NULL: the daemon refuses it now */
+		double journal;
+		bool same;
+	} cases[] = {
+		{"1450 V", "{\"new\":1450}", 1450, true},
+		{"1450 V", "{\"new\":1450.0}", 1400, false},
+		{"12.34", "{\"new\":12.3}", 12.3, true}, /* what its register can tell apart */
+		{"on", "{\"new\":true}", 1, true},
+		{"off", "{\"new\":false}", 1, false},
+		{"1450 V", NULL, 1450, true},
+		{"1500 V", NULL, 1450, false},
+		{"on", NULL, 1, true},
+		{"much", NULL, 1, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *before = journaled(1, "DONE", true, cases[i].journal);
+		json_t *would = cases[i].would != NULL ? json_loads(cases[i].would, 0, NULL) : NULL;
+		const struct job_row row = {
+			.value = cases[i].value, .before = before, .would = would};
+
+		if (job_is_same(&row) != cases[i].same) {
+			fail_msg("%s, %g in the journal", cases[i].value, cases[i].journal);
+		}
+		assert_true(job_stands(&row));
+		json_decref(before);
+		json_decref(would);
+	}
+	assert_true(job_is_back("20261122T074512-3fa29c01-b"));
+	assert_false(job_is_back("20261122T074512-3fa29c0b"));
+	assert_false(job_is_back("-b"));
+}
+
 /* A row: `would` of a dry run as JSON text; `refused`: by an interlock, or (would NULL) for good. */
 static void make_row(struct job_row *row, unsigned line, const char *name, const char *would,
 		     bool refused)
@@ -348,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_order),	   cmocka_unit_test(test_fate),
 		cmocka_unit_test(test_value_text), cmocka_unit_test(test_snapshot_diff),
 		cmocka_unit_test(test_read),	   cmocka_unit_test(test_settled),
+		cmocka_unit_test(test_overtaken),  cmocka_unit_test(test_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -550,6 +550,32 @@ static void test_client_id(void **state)
 	rig_destroy(r);
 }
 
+/* The journal tells whose refusal it was, and the id stays free for the same command when it can be done. */
+static void test_client_id_refused(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {.parameter = "floor1.om0.threshold",
+				   .value = 1e6,
+				   .who = "t",
+				   .client_id = "job.1"};
+	struct sc_error error = {0};
+	uint64_t refused, id;
+	char wanted[32];
+
+	(void)state;
+	assert_int_equal(engine_submit(r->e, &q, r->now, &refused, &error), -ERANGE);
+	rig_run(r, 200);
+	snprintf(wanted, sizeof(wanted), "job.1!%u", (unsigned)refused);
+	assert_string_equal(r->commands[refused].client_id, wanted);
+	assert_int_equal(engine_submit(r->e, &q, r->now, &refused, &error), -ERANGE); /* again */
+	q.value = 12;
+	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), 0);
+	rig_run(r, 200);
+	assert_string_equal(r->commands[id].client_id, "job.1");
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
 /* Killed after its word left and before that was written down: the journal must not say that it never left, or
  * `fcmctl action --job` would do it again. */
 static void test_crash_before_sent_is_stored(void **state)
@@ -1027,6 +1053,7 @@ int main(void)
 		cmocka_unit_test(test_boot_before_answer),
 		cmocka_unit_test(test_actions),
 		cmocka_unit_test(test_client_id),
+		cmocka_unit_test(test_client_id_refused),
 		cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_crash_before_sent_is_stored),
 		cmocka_unit_test(test_one_write_a_parameter),
