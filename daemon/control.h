@@ -90,6 +90,11 @@ bool control_may(struct control_request *rq, json_t *args, enum access_role need
 /* The argument `key` into `to`, "" when there is none. False: too long, refused and answered. */
 bool control_take_text(struct control_request *rq, json_t *args, const char *key, char *to,
 		       size_t size);
+/* Whether it is only asked what would be done, and whether it would be taken now ("dry_run"). */
+bool control_is_dry(const json_t *args);
+/* If so, answered in these words: nothing stands in the way any more. False: do it. */
+bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Whether the client is still there. */
 bool control_alive(const struct control_request *rq);
 /* `result` is stolen. */

@@ -307,6 +307,26 @@ bool control_take_text(struct control_request *rq, json_t *args, const char *key
 	return true;
 }
 
+bool control_is_dry(const json_t *args)
+{
+	return json_is_true(json_object_get(args, "dry_run"));
+}
+
+bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
+{
+	char text[600];
+	va_list ap;
+
+	if (!control_is_dry(args)) {
+		return false;
+	}
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	control_answer(rq, json_pack("{s:b,s:s}", "dry_run", 1, "text", text));
+	return true;
+}
+
 /* --- requests --- */
 
 static const struct control_op *find_op(const struct control_desk *d, const char *name)

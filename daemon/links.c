@@ -346,15 +346,33 @@ static bool may_relock(struct station *s, unsigned link, struct control_request 
 	return true;
 }
 
+/* Answered if it is only asked. */
+static bool relock_dry(const struct station *s, unsigned link, struct control_request *rq,
+		       const json_t *args, const char *doing)
+{
+	if (control_is_dry(args) && !s->board_present) {
+		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
+			     "link %u: there is no board", link);
+		return true;
+	}
+	return control_dry(rq, args, "would %s: its frames are lost until it is locked again",
+			   doing);
+}
+
 void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
-		 const char *reason)
+		 json_t *args)
 {
 	const char *verb = command & NANET3_LINK_RESET ? "reset" : "align";
+	const char *reason = json_string_value(json_object_get(args, "reason"));
 	struct relock *k = &s->link[link].relock;
 	char text[256], object[8];
 	int r;
 
 	if (!may_relock(s, link, rq)) {
+		return;
+	}
+	snprintf(text, sizeof(text), "%s link %u", verb, link);
+	if (relock_dry(s, link, rq, args, text)) {
 		return;
 	}
 	snprintf(object, sizeof(object), "link%u", link);
@@ -373,11 +391,17 @@ void links_reset(struct station *s, unsigned link, uint32_t command, struct cont
 }
 
 void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
-		double interval_s, struct control_request *rq)
+		double interval_s, struct control_request *rq, json_t *args)
 {
 	struct relock *k = &s->link[link].relock;
+	char doing[80];
 
 	if (!may_relock(s, link, rq)) {
+		return;
+	}
+	snprintf(doing, sizeof(doing), "%s link %u %u times, every %.10g s",
+		 command & NANET3_LINK_RESET ? "reset" : "align", link, trials, interval_s);
+	if (relock_dry(s, link, rq, args, doing)) {
 		return;
 	}
 	*k = (struct relock){

@@ -153,7 +153,7 @@ static void op_link_reset(struct control_request *rq, json_t *args, void *contex
 
 	if (link_arg(context, rq, args, true, &link)) {
 		links_reset(context, (unsigned)link, NANET3_LINK_RESET | NANET3_LINK_ALIGN, rq,
-			    text_arg(args, "reason"));
+			    args);
 	}
 }
 
@@ -162,8 +162,7 @@ static void op_link_align(struct control_request *rq, json_t *args, void *contex
 	int link;
 
 	if (link_arg(context, rq, args, true, &link)) {
-		links_reset(context, (unsigned)link, NANET3_LINK_ALIGN, rq,
-			    text_arg(args, "reason"));
+		links_reset(context, (unsigned)link, NANET3_LINK_ALIGN, rq, args);
 	}
 }
 
@@ -230,12 +229,17 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 	if (!inherit_done(s, rq, "a new reference")) {
 		return;
 	}
-	error = phase_accept(s->link[link].phase, now_utc_ns(), &r);
+	error = phase_candidate(s->link[link].phase, now_utc_ns(), &r);
 	if (error < 0) {
 		control_fail(rq, "refused", "wait until the link is locked and has been sampled",
 			     NULL, "link %d has no mean phase to accept", link);
 		return;
 	}
+	if (control_dry(rq, args, "would take %.1f ps as the reference of link %d", r.phase_ps,
+			link)) {
+		return;
+	}
+	phase_accept(s->link[link].phase, now_utc_ns(), &r);
 	store_put_phase_reference(s->store, (unsigned)link, &r, control_peer(rq)->who, why);
 	j = (struct phase_judgement){.verdict = PHASE_FIRST, .mean_ps = r.phase_ps};
 	store_put_phase_event(s->store, (unsigned)link, &j, control_peer(rq)->who, why,
@@ -270,7 +274,7 @@ static void op_phase_soak(struct control_request *rq, json_t *args, void *contex
 	links_soak(context, (unsigned)link,
 		   command && strcmp(command, "align") == 0 ? NANET3_LINK_ALIGN
 							    : NANET3_LINK_RESET | NANET3_LINK_ALIGN,
-		   (unsigned)trials, interval, rq);
+		   (unsigned)trials, interval, rq, args);
 }
 
 static void op_clock_show(struct control_request *rq, json_t *args, void *context)
@@ -543,10 +547,18 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 	json_int_t id = json_integer_value(json_object_get(args, "command"));
 	struct engine_request by = request_of(rq, args, false);
 	struct sc_error error = {0};
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	bool ramp;
 	uint64_t stop;
-	int r = engine_cancel(s->engine, (uint64_t)id, &by,
-			      (struct engine_now){now_mono_ns(), now_utc_ns()}, &stop, &error);
+	int r = engine_check_cancel(s->engine, (uint64_t)id, now, &ramp, &error);
 
+	if (r == 0 && control_dry(rq, args,
+				  ramp ? "would stop command %lld where its value is now"
+				       : "would take command %lld back: it has not left",
+				  (long long)id)) {
+		return;
+	}
+	r = r == 0 ? engine_cancel(s->engine, (uint64_t)id, &by, now, &stop, &error) : r;
 	if (r < 0) {
 		refuse(rq, r, &error, (uint64_t)id);
 	} else if (stop) {
@@ -749,7 +761,9 @@ static void op_run_start(struct control_request *rq, json_t *args, void *context
 			     s->run.number ? s->run.number : s->run.wanted);
 		return;
 	}
-	if (inherit_done(s, rq, "the beginning of a run")) {
+	if (inherit_done(s, rq, "the beginning of a run") &&
+	    !control_dry(rq, args, "would begin run %u at the next slice border",
+			 s->run.last + 1)) {
 		run_start(s, note ? note : "", rq);
 	}
 }
@@ -758,14 +772,14 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 
-	(void)args;
 	if (!s->run.number || s->run.changing) {
 		control_fail(rq, "refused", "fcmctl run show", NULL, "%s",
 			     s->run.changing ? "a run is just beginning or ending"
 					     : "no run is under way");
 		return;
 	}
-	if (inherit_done(s, rq, "the end of a run")) {
+	if (inherit_done(s, rq, "the end of a run") &&
+	    !control_dry(rq, args, "would end run %u at the next slice border", s->run.number)) {
 		run_stop(s, rq);
 	}
 }
@@ -794,8 +808,7 @@ static void op_record_start(struct control_request *rq, json_t *args, void *cont
 
 static void op_record_stop(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
-	records_op_stop(context, rq);
+	records_op_stop(context, rq, args);
 }
 
 static void op_record_list(struct control_request *rq, json_t *args, void *context)
@@ -809,12 +822,13 @@ static const struct control_op station_ops[] = {
 	{"status", ACCESS_READER, op_status, NULL},
 	{"link.list", ACCESS_READER, op_link_list, NULL},
 	{"link.show", ACCESS_READER, op_link_show, "link:i"},
-	{"link.reset", ACCESS_OPERATOR, op_link_reset, "link:i reason:s"},
-	{"link.align", ACCESS_OPERATOR, op_link_align, "link:i reason:s"},
+	{"link.reset", ACCESS_OPERATOR, op_link_reset, "link:i reason:s dry_run:b"},
+	{"link.align", ACCESS_OPERATOR, op_link_align, "link:i reason:s dry_run:b"},
 	{"phase.show", ACCESS_READER, op_phase_show, "link:i"},
 	{"phase.history", ACCESS_READER, op_phase_history, "link:i since:n limit:i"},
-	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "link:i reason:s"},
-	{"phase.soak", ACCESS_EXPERT, op_phase_soak, "link:i trials:i interval_s:n command:s"},
+	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "link:i reason:s dry_run:b"},
+	{"phase.soak", ACCESS_EXPERT, op_phase_soak,
+	 "link:i trials:i interval_s:n command:s dry_run:b"},
 	{"clock.show", ACCESS_READER, op_clock_show, NULL},
 	{"clock.history", ACCESS_READER, op_clock_history, "since:n limit:i"},
 	{"param.list", ACCESS_READER, op_param_list, "pattern:s"},
@@ -827,14 +841,15 @@ static const struct control_op station_ops[] = {
 	{"command.list", ACCESS_READER, op_command_list,
 	 "limit:i state:s floor:i since:n parameter:s who:s"},
 	{"command.show", ACCESS_READER, op_command_show, "command:i"},
-	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "command:i"},
+	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "command:i dry_run:b"},
 	{"consumer.list", ACCESS_READER, op_consumer_list, NULL},
 	{"ledger.show", ACCESS_READER, op_ledger_show, "since:n until:n link:i limit:i by_s:i"},
-	{"run.start", ACCESS_OPERATOR, op_run_start, "note:s"},
-	{"run.stop", ACCESS_OPERATOR, op_run_stop, NULL},
+	{"run.start", ACCESS_OPERATOR, op_run_start, "note:s dry_run:b"},
+	{"run.stop", ACCESS_OPERATOR, op_run_stop, "dry_run:b"},
 	{"run.show", ACCESS_READER, op_run_show, "limit:i"},
-	{"record.start", ACCESS_OPERATOR, op_record_start, "links:I name:s note:s seconds:n"},
-	{"record.stop", ACCESS_OPERATOR, op_record_stop, NULL},
+	{"record.start", ACCESS_OPERATOR, op_record_start,
+	 "links:I name:s note:s seconds:n dry_run:b"},
+	{"record.stop", ACCESS_OPERATOR, op_record_stop, "dry_run:b"},
 	{"record.list", ACCESS_READER, op_record_list, NULL},
 	{"event.list", ACCESS_READER, op_event_list, "limit:i since:n"},
 	{0},

@@ -158,13 +158,28 @@ static void answer(struct station *s, struct control_request *rq, const struct c
 	control_answer(rq, json_pack("{s:o}", "alarms", list));
 }
 
+/* Answered if it is only asked: "would acknowledge link2/link-dark, floor3/hv-trip". */
+static bool dry(struct control_request *rq, const json_t *args, const char *doing,
+		const struct chosen *c)
+{
+	char names[400] = "";
+	size_t used = 0;
+
+	for (unsigned n = 0; n < c->count && used < sizeof(names); n++) {
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s/%s",
+					 n > 0 ? ", " : "", c->alarm[n]->object, c->alarm[n]->code);
+	}
+	return control_dry(rq, args, "would %s %s", doing, names);
+}
+
 static void op_ack(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	struct chosen c = {.count = 0};
 	struct alarm_hand hand;
 
-	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, NEW_ONES, &c)) {
+	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, NEW_ONES, &c) ||
+	    dry(rq, args, "acknowledge", &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
@@ -221,8 +236,8 @@ static bool complete_object(struct station *s, char object[ALARM_OBJECT_BYTES])
 }
 
 /* Before it stands. The name has to say all. */
-static void pause_ahead(struct station *s, struct control_request *rq, const char *name,
-			double seconds, const struct alarm_hand *hand)
+static void pause_ahead(struct station *s, struct control_request *rq, const json_t *args,
+			const char *name, double seconds, const struct alarm_hand *hand)
 {
 	char object[ALARM_OBJECT_BYTES], code[ALARM_CODE_BYTES];
 	struct chosen c = {.count = 1};
@@ -237,6 +252,8 @@ static void pause_ahead(struct station *s, struct control_request *rq, const cha
 		control_fail(rq, "usage",
 			     "objects are like floor3.fcm.humidity, floor3, link2, clock", NULL,
 			     "there is no \"%.64s\"", object);
+	} else if (control_dry(rq, args, "would pause %s/%s, which does not stand", object, code)) {
+		return;
 	} else if (alarms_pause(s->alarms, object, code, seconds, hand, now_both(), &error) < 0) {
 		control_fail(rq, "refused", error.hint, NULL, "%s", error.message);
 	} else {
@@ -276,7 +293,10 @@ static void op_pause(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	if (choose(s, name, STANDING_ONES, &c) == 0) {
-		pause_ahead(s, rq, name, seconds, &hand);
+		pause_ahead(s, rq, args, name, seconds, &hand);
+		return;
+	}
+	if (dry(rq, args, "pause", &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
@@ -292,7 +312,8 @@ static void op_resume(struct control_request *rq, json_t *args, void *context)
 	struct chosen c = {.count = 0};
 	struct alarm_hand hand;
 
-	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, PAUSED_ONES, &c)) {
+	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, PAUSED_ONES, &c) ||
+	    dry(rq, args, "end the pause of", &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
@@ -303,9 +324,9 @@ static void op_resume(struct control_request *rq, json_t *args, void *context)
 
 const struct control_op alarm_ops[] = {
 	{"alarm.list", ACCESS_READER, op_list, NULL},
-	{"alarm.ack", ACCESS_OPERATOR, op_ack, "names:S reason:s"},
-	{"alarm.pause", ACCESS_OPERATOR, op_pause, "name:s seconds:n reason:s"},
-	{"alarm.resume", ACCESS_OPERATOR, op_resume, "names:S"},
+	{"alarm.ack", ACCESS_OPERATOR, op_ack, "names:S reason:s dry_run:b"},
+	{"alarm.pause", ACCESS_OPERATOR, op_pause, "name:s seconds:n reason:s dry_run:b"},
+	{"alarm.resume", ACCESS_OPERATOR, op_resume, "names:S dry_run:b"},
 	{"alarm.watch", ACCESS_READER, op_watch, NULL},
 	{0},
 };

@@ -160,6 +160,44 @@ static bool room(const struct station *s)
 	return count < AT_ONCE;
 }
 
+static void fail(struct control_request *rq, int r, const struct sc_error *error)
+{
+	control_fail(rq, r == -ENOENT ? "usage" : "internal", error->hint, NULL, "%s",
+		     error->message);
+}
+
+/* How many modules it means, and what would be refused of it now. */
+static void try_dry(struct station *s, struct control_request *rq, const json_t *args,
+		    const char *pattern)
+{
+	const struct safe_row *first = NULL;
+	struct sc_error error = {0};
+	struct safe *safe;
+	char but[400] = "";
+	unsigned refused = 0;
+	int r = safe_try(s->engine, s->params, pattern,
+			 (struct engine_now){now_mono_ns(), now_utc_ns()}, &safe, &error);
+
+	if (r < 0) {
+		fail(rq, r, &error);
+		return;
+	}
+	for (unsigned n = safe_count(safe); n-- > 0;) {
+		if (safe_row(safe, n)->settled) {
+			first = safe_row(safe, n);
+			refused++;
+		}
+	}
+	if (first) {
+		snprintf(but, sizeof(but), "; of %u it would be refused now: %s", refused,
+			 first->text);
+	}
+	control_dry(rq, args,
+		    "would take the high voltage of %u modules down and switch them off%s",
+		    safe_count(safe), but);
+	safe_destroy(safe);
+}
+
 static void op_safe(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
@@ -176,6 +214,10 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 	struct safing *g;
 	int r;
 
+	if (control_is_dry(args)) {
+		try_dry(s, rq, args, pattern);
+		return;
+	}
 	if (!json_is_true(json_object_get(args, "yes"))) {
 		control_fail(rq, "needs-yes", "repeat it with --yes", NULL,
 			     "safe takes the high voltage down and switches off the modules of %s",
@@ -192,8 +234,7 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 		       (struct engine_now){now_mono_ns(), now_utc_ns()}, &g->safe, &error);
 	if (r < 0) {
 		free(g);
-		control_fail(rq, r == -ENOENT ? "usage" : "internal", error.hint, NULL, "%s",
-			     error.message);
+		fail(rq, r, &error);
 		return;
 	}
 	g->rq = rq;
@@ -205,6 +246,6 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 }
 
 const struct control_op station_safe_ops[] = {
-	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s wait:b yes:b"},
+	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s wait:b yes:b dry_run:b"},
 	{0},
 };

@@ -549,13 +549,23 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 	p->drifting = false;
 }
 
-int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
+int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
 {
 	if (!p->locked || !p->judged || p->count < p->config.relock_samples) {
 		return -EAGAIN;
 	}
-	p->reference = (struct phase_reference){.set = true, .time_ns = utc_ns};
-	split_total(mean_over(p, REFERENCE_S), p->reading.rtt_bits, &p->reference);
+	*ret_reference = (struct phase_reference){.set = true, .time_ns = utc_ns};
+	split_total(mean_over(p, REFERENCE_S), p->reading.rtt_bits, ret_reference);
+	return 0;
+}
+
+int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
+{
+	int r = phase_candidate(p, utc_ns, &p->reference);
+
+	if (r < 0) {
+		return r;
+	}
 	p->drifting = false;
 	/* What the last verdict was about is settled. */
 	p->last = (struct phase_judgement){.verdict = PHASE_FIRST,

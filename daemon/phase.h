@@ -100,7 +100,9 @@ struct phase;
 struct phase *phase_create(const struct phase_config *config);
 void phase_destroy(struct phase *p);
 void phase_set_reference(struct phase *p, const struct phase_reference *reference);
-/* The mean of the last 10 s as a new reference; -EAGAIN when not locked or too few samples. */
+/* The mean of the last 10 s as a reference; -EAGAIN when not locked or too few samples. */
+int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
+/* From now on it is the reference. */
 int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns);
 /* The board is gone: the next lock is another one, although a board counts its locks anew. */

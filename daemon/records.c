@@ -169,6 +169,27 @@ static void ordered(struct station *s, struct control_request *rq, int e)
 	control_peer_words(control_peer(rq), s->records.who, sizeof(s->records.who));
 }
 
+/* What the disk says to it is not tried. */
+static void start_dry(struct station *s, struct control_request *rq, const json_t *args,
+		      const struct record_spec *spec, double for_s)
+{
+	struct recorder_status v;
+	char links[32], span[40] = "until it is stopped";
+
+	recorder_get_status(s->recorder, &v);
+	if (v.active) {
+		control_fail(rq, "refused", "fcmctl record stop", NULL, "recording %s is going on",
+			     v.spec.name);
+		return;
+	}
+	if (for_s > 0) {
+		snprintf(span, sizeof(span), "for %.10g s", for_s);
+	}
+	links_text(spec->links, links, sizeof(links));
+	control_dry(rq, args, "would record links %s %s%s%s", links, span,
+		    *spec->name ? ", as " : "", spec->name);
+}
+
 void records_op_start(struct station *s, struct control_request *rq, json_t *args)
 {
 	struct record_spec spec = {.begun_ns = now_utc_ns()};
@@ -194,6 +215,10 @@ void records_op_start(struct station *s, struct control_request *rq, json_t *arg
 		control_fail(rq, "usage", "--for 10m", NULL, "record for 1 s to 365 days");
 		return;
 	}
+	if (control_is_dry(args)) {
+		start_dry(s, rq, args, &spec, for_s);
+		return;
+	}
 	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
 	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
 	ordered(s, rq, recorder_order_start(s->recorder, next_order(s), &spec));
@@ -212,10 +237,29 @@ static void seen(struct station *s, const char *who)
 	s->records.failed = false;
 }
 
-void records_op_stop(struct station *s, struct control_request *rq)
+static void stop_dry(struct station *s, struct control_request *rq, const json_t *args)
 {
 	struct recorder_status v;
 
+	recorder_get_status(s->recorder, &v);
+	if (v.active) {
+		control_dry(rq, args, "would end recording %s", v.spec.name);
+	} else if (s->records.failed) {
+		control_dry(rq, args, "would take note that the disk has stopped recording %s",
+			    s->records.failure.spec.name);
+	} else {
+		control_fail(rq, "refused", "fcmctl record list", NULL, "no recording is going on");
+	}
+}
+
+void records_op_stop(struct station *s, struct control_request *rq, json_t *args)
+{
+	struct recorder_status v;
+
+	if (control_is_dry(args)) {
+		stop_dry(s, rq, args);
+		return;
+	}
 	recorder_get_status(s->recorder, &v);
 	if (s->records.failed && !v.active) { /* the disk has done it already */
 		seen(s, control_peer(rq)->who);

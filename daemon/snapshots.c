@@ -193,7 +193,11 @@ void snapshots_op_save(struct station *s, struct control_request *rq, json_t *ar
 		return;
 	}
 	gather_all(s, w->pattern, &g);
-	save(s, rq, &g);
+	if (g.count == 0 ||
+	    !control_dry(rq, args, "would save %u parameters as snapshot %s, %u are not known",
+			 g.count, w->name, g.unknown)) {
+		save(s, rq, &g);
+	}
 	free(g.found);
 }
 
@@ -253,6 +257,11 @@ void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *
 	int r;
 
 	if (!found) {
+		return;
+	}
+	if (control_dry(rq, args, "would remove snapshot %s",
+			json_string_value(json_object_get(found, "name")))) {
+		json_decref(found);
 		return;
 	}
 	row_begin(&row, ROW_SNAPSHOT_REMOVE);

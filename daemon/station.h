@@ -244,10 +244,10 @@ void links_stop(struct station *s);
 void links_tick(struct station *s);   /* 10 times a second */
 void links_second(struct station *s); /* once a second: rates, loss window */
 void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
-		 const char *reason);
+		 json_t *args);
 #define SOAK_TRIALS_MAX 10000u
 void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
-		double interval_s, struct control_request *rq);
+		double interval_s, struct control_request *rq, json_t *args);
 /* Another floor than configured names itself on the link. */
 bool links_other_floor(const struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
@@ -287,7 +287,7 @@ void records_stop(struct station *s);  /* when nobody uses the tap any more */
 void records_drain(struct station *s); /* what the recorder says */
 json_t *records_status(struct station *s);
 void records_op_start(struct station *s, struct control_request *rq, json_t *args);
-void records_op_stop(struct station *s, struct control_request *rq);
+void records_op_stop(struct station *s, struct control_request *rq, json_t *args);
 void records_op_list(struct station *s, struct control_request *rq);
 /* An alarm has fired: a black box, if its object is a link. */
 void records_alarm(struct station *s, const char *object, const char *code, const char *text);

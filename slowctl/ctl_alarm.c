@@ -148,8 +148,9 @@ static int change(struct ctl *ctl, const char *op, json_t *what, const struct ct
 	if (ctl_given(args, CTL_REASON)) {
 		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
 	}
+	ctl_put_dry(args, what);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render_done);
 	}
 	json_decref(result);
@@ -306,7 +307,7 @@ const struct ctl_command ctl_alarm_commands[] = {
 			"all of it and below it; * stays between\ndots.\n\n"
 			"  fcmctl alarm ack floor3/hv-trip --reason 'clearing it at daylight'\n"
 			"  fcmctl alarm ack floor3",
-		.options = CTL_BIT(CTL_REASON),
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 64,
 		.run = ack_run,
@@ -322,7 +323,7 @@ const struct ctl_command ctl_alarm_commands[] = {
 			"becomes an alarm.\n\n"
 			"  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is "
 			"exchanged'",
-		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON),
+		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 1,
 		.run = pause_run,
@@ -333,6 +334,7 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.arguments = "ALARM...",
 		.summary = "end a pause before its time",
 		.help = "From now on it counts again.",
+		.options = CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 64,
 		.run = resume_run,

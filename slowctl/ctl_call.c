@@ -505,6 +505,29 @@ int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
 	return CTL_DONE;
 }
 
+void ctl_put_dry(const struct ctl_args *args, json_t *what)
+{
+	if (ctl_given(args, CTL_DRY_RUN)) {
+		json_object_set_new(what, "dry_run", json_true());
+	}
+}
+
+static void render_would(struct writer *w, const json_t *would)
+{
+	writer_text(w, WRITER_PLAIN, "%s%s", value_string(would, "text", "?"),
+		    value_true(would, "needs_yes") ? "; it is dangerous: needs --yes" : "");
+	writer_newline(w);
+}
+
+bool ctl_told_would(struct ctl *ctl, const json_t *result)
+{
+	if (!value_true(result, "dry_run")) {
+		return false;
+	}
+	writer_result(ctl->out, result, render_would);
+	return true;
+}
+
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 {
 	json_t *filter = json_object();

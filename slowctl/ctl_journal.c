@@ -165,8 +165,9 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 	snprintf(doing, sizeof(doing), "command cancel %lld", (long long)command);
 	snprintf(look, sizeof(look), "command show %lld", (long long)command);
 	request.args = json_pack("{s:I}", "command", command);
+	ctl_put_dry(args, request.args);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render_cancel);
 	}
 	json_decref(result);
@@ -212,6 +213,7 @@ const struct ctl_command ctl_journal_commands[] = {
 			"waited for; "
 			"the first is then\nCANCELLED and says where. What else has left cannot be "
 			"taken back.",
+		.options = CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 1,
 		.run = cancel_run,

@@ -169,8 +169,9 @@ static int relock_run(struct ctl *ctl, const struct ctl_args *args)
 	if (ctl_given(args, CTL_REASON)) {
 		json_object_set_new(request.args, "reason", json_string(args->text[CTL_REASON]));
 	}
+	ctl_put_dry(args, request.args);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render_relock);
 		verdict = value_string(result, "verdict", "");
 		code = strcmp(verdict, "PASS") == 0 || strcmp(verdict, "first") == 0 ? CTL_DONE
@@ -220,7 +221,7 @@ const struct ctl_command ctl_link_commands[] = {
 			"JUMP: it\nmoved otherwise; fcmctl phase show, then repair, or phase "
 			"accept.\n"
 			"Exit 0 PASS, 1 anything else.",
-		.options = CTL_BIT(CTL_REASON),
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 1,
 		.run = relock_run,
@@ -232,7 +233,7 @@ const struct ctl_command ctl_link_commands[] = {
 		.summary = "align a link's words anew; wait for the verdict",
 		.help = "As link reset, but only the search for the word border is done again. The "
 			"milder\nremedy after a SLIP.",
-		.options = CTL_BIT(CTL_REASON),
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 1,
 		.run = relock_run,

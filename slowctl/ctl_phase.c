@@ -290,8 +290,9 @@ static int accept_run(struct ctl *ctl, const struct ctl_args *args)
 				"phase accept needs --reason");
 	}
 	request.args = json_pack("{s:i,s:s}", "link", link, "reason", args->text[CTL_REASON]);
+	ctl_put_dry(args, request.args);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render_accept);
 	}
 	json_decref(result);
@@ -338,8 +339,9 @@ static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	request.args = json_pack("{s:i,s:i,s:f,s:s}", "link", link, "trials", trials, "interval_s",
 				 interval, "command", with);
+	ctl_put_dry(args, request.args);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render_soak);
 		code = soak_is_well(result) ? CTL_DONE : CTL_NOT;
 	}
@@ -386,7 +388,7 @@ const struct ctl_command ctl_phase_commands[] = {
 			"this only\nwhen the new phase is known to be right (fibre exchanged, "
 			"floor "
 			"replaced): it ends the\ncomparison with all earlier data.",
-		.options = CTL_BIT(CTL_REASON),
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 1,
 		.run = accept_run,
@@ -404,7 +406,8 @@ const struct ctl_command ctl_phase_commands[] = {
 			"  fcmctl phase soak 2                           20 trials, one every 10 "
 			"s\n"
 			"  fcmctl phase soak 2 --trials 4320 > soak.txt  the 12 hours' test",
-		.options = CTL_BIT(CTL_TRIALS) | CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_WITH),
+		.options = CTL_BIT(CTL_TRIALS) | CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_WITH) |
+			   CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 1,
 		.run = soak_run,

@@ -147,8 +147,8 @@ static void render_list(struct writer *w, const json_t *result)
 	writer_table_end(w, "no recordings yet");
 }
 
-static int change(struct ctl *ctl, const char *op, const char *doing, json_t *args,
-		  writer_render_fn render)
+static int change(struct ctl *ctl, const struct ctl_args *typed, const char *op, const char *doing,
+		  json_t *args, writer_render_fn render)
 {
 	struct ctl_request request = {
 		.op = op,
@@ -158,9 +158,11 @@ static int change(struct ctl *ctl, const char *op, const char *doing, json_t *ar
 		.timeout_s = 30.0, /* the disk may have much to write */
 	};
 	json_t *result = NULL;
-	int code = ctl_request(ctl, &request, &result);
+	int code;
 
-	if (code == CTL_DONE) {
+	ctl_put_dry(typed, args);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render);
 	}
 	json_decref(result);
@@ -210,13 +212,12 @@ static int start_record(struct ctl *ctl, const struct ctl_args *args)
 		json_decref(what);
 		return code;
 	}
-	return change(ctl, "record.start", "record start", what, render_start);
+	return change(ctl, args, "record.start", "record start", what, render_start);
 }
 
 static int stop_record(struct ctl *ctl, const struct ctl_args *args)
 {
-	(void)args;
-	return change(ctl, "record.stop", "record stop", NULL, render_stop);
+	return change(ctl, args, "record.stop", "record stop", json_object(), render_stop);
 }
 
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
@@ -292,7 +293,7 @@ const struct ctl_command ctl_record_commands[] = {
 			"in time is named in it, and counted by record list.\n\n"
 			"  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
 		.options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) |
-			   CTL_BIT(CTL_FOR),
+			   CTL_BIT(CTL_FOR) | CTL_BIT(CTL_DRY_RUN),
 		.run = start_record,
 	},
 	{
@@ -302,6 +303,7 @@ const struct ctl_command ctl_record_commands[] = {
 		.summary = "end the recording",
 		.help = "Returns when it is on the disk. After a recording that the disk has "
 			"stopped, it says\nthat you have seen that.",
+		.options = CTL_BIT(CTL_DRY_RUN),
 		.run = stop_record,
 	},
 	{

@@ -47,8 +47,8 @@ static void render_show(struct writer *w, const json_t *result)
 	writer_table_end(w, "no runs yet");
 }
 
-static int change(struct ctl *ctl, const char *op, const char *doing, json_t *args,
-		  writer_render_fn render)
+static int change(struct ctl *ctl, const struct ctl_args *typed, const char *op, const char *doing,
+		  json_t *args, writer_render_fn render)
 {
 	struct ctl_request request = {
 		.op = op,
@@ -58,9 +58,11 @@ static int change(struct ctl *ctl, const char *op, const char *doing, json_t *ar
 		.timeout_s = 10.0,
 	};
 	json_t *result = NULL;
-	int code = ctl_request(ctl, &request, &result);
+	int code;
 
-	if (code == CTL_DONE) {
+	ctl_put_dry(typed, args);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render);
 	}
 	json_decref(result);
@@ -81,13 +83,12 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 	if (note != NULL) {
 		json_object_set_new(what, "note", json_string(note));
 	}
-	return change(ctl, "run.start", "run start", what, render_start);
+	return change(ctl, args, "run.start", "run start", what, render_start);
 }
 
 static int stop_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	(void)args;
-	return change(ctl, "run.stop", "run stop", NULL, render_stop);
+	return change(ctl, args, "run.stop", "run stop", json_object(), render_stop);
 }
 
 static int show_run(struct ctl *ctl, const struct ctl_args *args)
@@ -104,7 +105,7 @@ const struct ctl_command ctl_run_commands[] = {
 		.help = "The run gets the next number; every block carries it. Kept across "
 			"restarts of "
 			"the daemon.\n\n  fcmctl run start 'physics, 4 floors'",
-		.options = CTL_BIT(CTL_NOTE),
+		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
 		.max_words = 1,
 		.run = start_run,
 	},
@@ -114,6 +115,7 @@ const struct ctl_command ctl_run_commands[] = {
 		.arguments = "",
 		.summary = "end the run at the next slice border",
 		.help = "Data flow on as run 0.",
+		.options = CTL_BIT(CTL_DRY_RUN),
 		.run = stop_run,
 	},
 	{

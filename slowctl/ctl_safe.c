@@ -67,8 +67,9 @@ static int safe_run(struct ctl *ctl, const struct ctl_args *args)
 	if (ctl_given(args, CTL_YES)) {
 		json_object_set_new(request.args, "yes", json_true());
 	}
+	ctl_put_dry(args, request.args);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, wait ? render : render_number);
 		code = exit_of(value_string(result, "state", ""));
 	}
@@ -90,7 +91,8 @@ const struct ctl_command ctl_safe_commands[] = {
 			"Exit 0 all down and off, 1 not all, 3 of some it is not known.\n\n"
 			"  fcmctl safe --yes --reason 'light in the dark room'\n"
 			"  fcmctl safe floor3\n  fcmctl safe 'floor*.om[0-2]'",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT),
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) |
+			   CTL_BIT(CTL_DRY_RUN),
 		.max_words = 1,
 		.run = safe_run,
 	},

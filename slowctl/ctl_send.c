@@ -48,28 +48,11 @@ void ctl_send_outcome(struct writer *w, const json_t *c)
 	writer_newline(w);
 }
 
-/* --dry-run. */
-static void render_would(struct writer *w, const json_t *would)
-{
-	writer_text(w, WRITER_PLAIN, "%s%s", value_string(would, "text", "?"),
-		    value_true(would, "needs_yes") ? "; it is dangerous: needs --yes" : "");
-	writer_newline(w);
-}
-
 /* --no-wait: the number alone, for a script. */
 static void render_number(struct writer *w, const json_t *c)
 {
 	writer_text(w, WRITER_PLAIN, "%lld", value_integer(c, "command", 0));
 	writer_newline(w);
-}
-
-static void render_done(struct writer *w, const json_t *result)
-{
-	if (value_true(result, "dry_run")) {
-		render_would(w, result);
-	} else {
-		ctl_send_outcome(w, result);
-	}
 }
 
 static int exit_of_state(const char *state, bool wait)
@@ -118,9 +101,7 @@ static void fill_request(const struct ctl_args *args, json_t *what, const char *
 	if (ctl_given(args, CTL_FORCE)) {
 		json_object_set_new(what, "force", json_true());
 	}
-	if (ctl_given(args, CTL_DRY_RUN)) {
-		json_object_set_new(what, "dry_run", json_true());
-	}
+	ctl_put_dry(args, what);
 }
 
 static const char *doing_text(const struct ctl_args *args, const char *name, char *buf, size_t size)
@@ -151,8 +132,7 @@ static int send_request(struct ctl *ctl, const char *op, json_t *what, const cha
 
 static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)
 {
-	bool dry = ctl_given(args, CTL_DRY_RUN);
-	bool wait = !ctl_given(args, CTL_NO_WAIT) || dry;
+	bool wait = !ctl_given(args, CTL_NO_WAIT) || ctl_given(args, CTL_DRY_RUN);
 	char client_id[64];
 	char doing[256];
 	json_t *result = NULL;
@@ -171,9 +151,9 @@ static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op
 	fill_request(args, what, args->word[0], client_id);
 	code = send_request(ctl, op, what, doing_text(args, args->word[0], doing, sizeof(doing)),
 			    wait, &result);
-	if (code == CTL_DONE) {
-		writer_result(ctl->out, result, wait ? render_done : render_number);
-		code = dry ? CTL_DONE : exit_of_state(value_string(result, "state", ""), wait);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+		writer_result(ctl->out, result, wait ? ctl_send_outcome : render_number);
+		code = exit_of_state(value_string(result, "state", ""), wait);
 	}
 	json_decref(result);
 	return code;
@@ -284,9 +264,8 @@ static void send_all(struct ctl *ctl, const char *op, struct one *all, size_t co
 			send_request(ctl, op, json_copy(all[i].what), all[i].doing, false, &result);
 		all[i].sent = all[i].code == CTL_DONE;
 		broken = all[i].code == CTL_UNKNOWN;
-		if (all[i].sent && tell) {
-			writer_result(ctl->out, result,
-				      value_true(result, "dry_run") ? render_would : render_number);
+		if (all[i].sent && tell && !ctl_told_would(ctl, result)) {
+			writer_result(ctl->out, result, render_number);
 		}
 		json_decref(result);
 	}

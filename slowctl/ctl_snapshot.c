@@ -246,8 +246,9 @@ static int save_run(struct ctl *ctl, const struct ctl_args *args)
 	if (ctl_given(args, CTL_NOTE)) {
 		json_object_set_new(what, "note", json_string(args->text[CTL_NOTE]));
 	}
+	ctl_put_dry(args, what);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE) {
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render_saved);
 	}
 	json_decref(result);
@@ -272,9 +273,11 @@ static int remove_run(struct ctl *ctl, const struct ctl_args *args)
 				      .args = json_pack("{s:s}", "name", args->word[0]),
 				      .doing = ctl->doing,
 				      .look = "snapshot list"};
-	int code = ctl_request(ctl, &request, &result);
+	int code;
 
-	if (code == CTL_DONE) {
+	ctl_put_dry(args, request.args);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render_removed);
 	}
 	json_decref(result);
@@ -385,7 +388,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 			"that was\nnot read since the daemon's start) is not in it, and is "
 			"counted.\n\n"
 			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
-		.options = CTL_BIT(CTL_NOTE),
+		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 2,
 		.run = save_run,
@@ -445,6 +448,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.summary = "forget one",
 		.help = "It cannot be brought back; the events keep who removed it.\n\n"
 			"  fcmctl snapshot remove before-gain-run",
+		.options = CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
 		.max_words = 1,
 		.run = remove_run,

@@ -66,6 +66,21 @@ static int submit(struct engine *e, struct safe_row *row, struct param *p, uint6
 	return r;
 }
 
+/* The same without doing it. */
+static int check(struct engine *e, struct safe_row *row, const struct param *p,
+		 struct engine_now now)
+{
+	const struct engine_request q = {.parameter = p->name, .value = p->kind->safest};
+	struct sc_error error = {0};
+	uint64_t id;
+	int r = engine_check(e, &q, now, &id, &error);
+
+	if (r < 0) {
+		refused(row, &error);
+	}
+	return r;
+}
+
 /* A module known to be off takes no HV, not even 0; that it is off is shown by switching it off once more. */
 static bool known_off(const struct safe_row *row, struct engine_now now)
 {
@@ -92,14 +107,11 @@ static void submit_all(struct safe *s, struct engine *e, const struct engine_req
 	}
 }
 
-int safe_begin(struct engine *e, struct params *params, const char *pattern,
-	       const struct engine_request *who, struct engine_now now, struct safe **ret_safe,
-	       struct sc_error *error)
+/* All modules meant, nothing asked of them yet. */
+static int gather(struct params *params, const char *pattern, struct safe **ret_safe,
+		  struct sc_error *error)
 {
 	struct safe *s = calloc(1, sizeof(*s));
-	struct engine_request q = {
-		.who = who->who, .origin = who->origin, .uid = who->uid, .pid = who->pid};
-	char reason[400];
 
 	if (!s) {
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
@@ -114,6 +126,43 @@ int safe_begin(struct engine *e, struct params *params, const char *pattern,
 			       "fcmctl safe floor3, fcmctl safe.",
 			       "nothing that matches '%.80s' has a high voltage",
 			       pattern ? pattern : "");
+	}
+	*ret_safe = s;
+	return 0;
+}
+
+int safe_try(struct engine *e, struct params *params, const char *pattern, struct engine_now now,
+	     struct safe **ret_safe, struct sc_error *error)
+{
+	struct safe *s = NULL;
+	int r = gather(params, pattern, &s, error);
+
+	for (unsigned n = 0; s && n < s->count; n++) {
+		struct safe_row *row = &s->rows[n];
+
+		row->down = known_off(row, now);
+		if (row->down || check(e, row, row->load, now) == 0) {
+			check(e, row, row->power, now);
+		}
+	}
+	if (s) {
+		*ret_safe = s;
+	}
+	return r;
+}
+
+int safe_begin(struct engine *e, struct params *params, const char *pattern,
+	       const struct engine_request *who, struct engine_now now, struct safe **ret_safe,
+	       struct sc_error *error)
+{
+	struct safe *s = NULL;
+	struct engine_request q = {
+		.who = who->who, .origin = who->origin, .uid = who->uid, .pid = who->pid};
+	char reason[400];
+	int r = gather(params, pattern, &s, error);
+
+	if (!s) {
+		return r;
 	}
 	s->number = engine_next_id(e);
 	snprintf(reason, sizeof(reason), "safe %llu%s%s", (unsigned long long)s->number,

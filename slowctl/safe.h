@@ -36,6 +36,9 @@ struct safe;
 int safe_begin(struct engine *e, struct params *params, const char *pattern,
 	       const struct engine_request *who, struct engine_now now, struct safe **ret_safe,
 	       struct sc_error *error);
+/* Nothing is done: the rows that would be refused now have settled. */
+int safe_try(struct engine *e, struct params *params, const char *pattern, struct engine_now now,
+	     struct safe **ret_safe, struct sc_error *error);
 void safe_destroy(struct safe *s);
 
 /* The progress of any command. True: it was one of these, and a row has changed. */
