@@ -549,7 +549,7 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 	struct sc_error error = {0};
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	bool ramp;
-	uint64_t stop;
+	uint64_t stop = 0;
 	int r = engine_check_cancel(s->engine, (uint64_t)id, now, &ramp, &error);
 
 	if (r == 0 && control_dry(rq, args,

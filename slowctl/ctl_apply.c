@@ -408,10 +408,22 @@ static int run_apply(struct apply *a)
 	return code;
 }
 
+/* Rows that cannot be done; what an earlier run has done need not be done. */
+static size_t count_impossible(const struct plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->job->count; i++) {
+		count += plan_fate(plan->rows, i) == PLAN_IMPOSSIBLE && !job_stands(plan->rows[i]);
+	}
+	return count;
+}
+
 /* What is to be said before anything is asked or sent. CTL_DONE: go on. */
 static int may_apply(const struct plan *plan)
 {
 	const struct job *job = plan->job;
+	size_t impossible = count_impossible(plan);
 
 	if (job_goes_back(job) && !ctl_given(job->args, CTL_ROLL_BACK)) {
 		return ctl_fail(
@@ -420,16 +432,15 @@ static int may_apply(const struct plan *plan)
 			"leave --job out",
 			"job %s was rolled back; nothing was sent", job->id);
 	}
-	if (plan->of[PLAN_IMPOSSIBLE] == 0 || ctl_given(job->args, CTL_KEEP_GOING) ||
-	    job_goes_back(job)) {
+	if (impossible == 0 || ctl_given(job->args, CTL_KEEP_GOING) || job_goes_back(job)) {
 		return CTL_DONE;
 	}
 	if (!job->ctl->json) {
 		plan_show(plan, false);
 	}
-	return ctl_fail(
-		job->ctl, CTL_NOT, "refused", "put them right, or do the others with --keep-going",
-		"%s: %zu cannot be done; nothing was sent", job->source, plan->of[PLAN_IMPOSSIBLE]);
+	return ctl_fail(job->ctl, CTL_NOT, "refused",
+			"put them right, or do the others with --keep-going",
+			"%s: %zu cannot be done; nothing was sent", job->source, impossible);
 }
 
 static int apply(struct apply *a)
