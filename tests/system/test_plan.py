@@ -216,6 +216,7 @@ def again(bench):
                 (code, out, err))
     bench.equal("nothing of it was set", value(st, names[1])["setpoint"], 21)
     backwards(bench, st, names)
+    interrupted_back(bench, st)
     judged(bench, st)
     bench.equal("the daemon ends with 0", st.stop(), 0)
 
@@ -239,6 +240,27 @@ def backwards(bench, st, names):
     bench.equal("the job tells both ways", (shown["states"], shown["back"]), ({"DONE": 3}, {"DONE": 3}))
     bench.check("once more: nothing is left", "0 of 0 set back, 3 before" in
                 st.ctl("apply", path, "--yes", "--job", job, "--roll-back")[1])
+
+
+def interrupted_back(bench, st):
+    """Ctrl-C while a high voltage is being set back: what is told to be typed goes on with that."""
+    name = "tower1.floor3.om4.hv"
+    bench.equal("a slow ramp", st.ctl("set", "floor3.om4.ramp", "5")[0], 0)
+    path = write(st, "i.plan", f"{name} = 1380\nfloor3.om5.hv = 2500\n")
+    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "apply", path, "--yes", "--keep-going", "--roll-back"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    st.wait_for("the way back", lambda: [c for c in st.ask("command", "list")["commands"] if c["parameter"] == name and
+                                         c["new"] == 1400 and c["state"] == "ACKED"])
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    hint = [line.split("fcmctl ", 1)[1] for line in err.splitlines() if "to go on: " in line]
+    bench.check("exit 3, and how to go on", p.returncode == 3 and len(hint) == 1 and "--roll-back" in hint[0],
+                (p.returncode, out, err))
+    code, out, err = st.ctl(*hint[0].split(": fcmctl ")[-1].split(), timeout=120)
+    bench.check("that goes on with the roll-back", code == 1 and "1 of 1 set back" in out, (code, out, err))
+    bench.equal("by the command that was under way", [c["state"] for c in st.ask("command", "list")["commands"]
+                                                      if c["parameter"] == name], ["DONE", "DONE"])
+    bench.check("it is as it was", value(st, name)["setpoint"] == 1400 and abs(value(st, name)["value"] - 1400) < 10)
 
 
 PLAN = """\
