@@ -650,7 +650,8 @@ def completion(bench):
         (["get", "clock", "floor3.om2.h"], ["floor3.om2.hv"]), (["get", "tower1.fl"], ["tower1.floor3.", "tower1.floor4."]),
         (["set", "floor3."], ["floor3.om2."]), (["action", "floor3."], ["floor3.fcm."]),
         (["set", "floor3.om2.power", "o"], ["off", "on"]), (["history", "cl"], ["clock."]),
-        (["command", "show", ""], ["17", "18"]), (["command", "list", "--floor", ""], ["1", "2", "3", "4"]),
+        (["command", "show", ""], ["17", "18"]), (["job", "show", "20261119"], ["20261119T091000-77aa22bb"]),
+        (["apply", "x.plan", "--job", "20261119"], ["20261119T091000-77aa22bb"]), (["command", "list", "--floor", ""], ["1", "2", "3", "4"]),
         (["get", "$(touch x)"], []), (["get", "'"], []),
     ]
     bench.daemon.start()
