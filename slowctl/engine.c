@@ -185,6 +185,12 @@ uint64_t engine_cookie(struct engine *e)
 	return COOKIE_MARK | ++e->last_cookie;
 }
 
+/* Rows that are written now or never tell how the journal is; the others may be written later. */
+void engine_note_journal(struct engine *e, int result)
+{
+	e->journal_error = result < 0 && result != -EEXIST ? result : 0;
+}
+
 struct link *engine_link_of(struct engine *e, const struct command *c)
 {
 	return &e->links[c->param->link];

@@ -25,6 +25,8 @@
 #define HINT_LOOK                                                                                  \
 	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
 #define HINT_MUTE "Look at the link and the floor: fcmctl link list. The daemon goes on asking."
+#define HINT_SILENT                                                                                \
+	"Send it again when the floor answers: fcmctl get shows whether its values are renewed."
 
 /* What waited for its end may go, or will be ended by rules_follow(), as what was to stop it. */
 static void release_followers(struct link *l, const struct command *c)
@@ -660,12 +662,16 @@ void command_stranded(struct engine *e, struct command *c, struct engine_now now
 	char why[64];
 
 	snprintf(why, sizeof(why), "link %u %s", l->number,
-		 l->locked ? "ends at another floor" : "is not locked");
+		 link_usable(l) ? "is up, but its floor does not answer"
+		 : l->locked	? "ends at another floor"
+				: "is not locked");
 	if (c->attempts == 0 && !c->recovered) {
 		if (c->journaled) {
 			command_end(e, c, COMMAND_FAILED,
-				    "Send it again when the link is up: fcmctl link list.", now,
-				    "not sent: %s", why);
+				    link_usable(l) ? HINT_SILENT
+						   : "Send it again when the link is up: "
+						     "fcmctl link list.",
+				    now, "not sent: %s", why);
 		}
 		return;
 	}

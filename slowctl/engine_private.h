@@ -6,6 +6,7 @@
  *   engine_command.c  what becomes of a command: transitions, outcomes, settling
  *   engine_rules.c    which request is taken: limits, link, interlocks
  *   engine_words.c    words: which leaves next, what came back, what did not; polling
+ *   engine_sequence.c sequences: reserved, asked for, used once
  *   engine_view.c     views and reasons
  *
  * A *flight* is a word that has left and has not been answered. A command has at most one; what it
@@ -107,7 +108,15 @@ struct link {
 	uint64_t reserved_until; /* stored: may be used for reads */
 	uint64_t reserve_cookie; /* a reservation is on its way; 0: none */
 	uint64_t reserving_until, reserve_again;
-	uint64_t sent_writes;		   /* words of commands that have left */
+	/* The largest sequence that the FCM remembers is asked for, each time the link becomes usable. */
+	bool numbered; /* it has said */
+	uint64_t
+		others_until; /* sequences up to it are others', though our journal gave them to us */
+	uint32_t number_flight; /* the sequence of the question; 0: not asked */
+	uint64_t number_cookie;
+	uint64_t asked_since,
+		number_again; /* monotonic: it has not answered since, 0: answered; ask (again) */
+	uint64_t sent_writes; /* words of commands that have left */
 	uint64_t down_since, usable_since; /* monotonic; 0: not down, not usable */
 	struct command_list open;
 	unsigned open_count, urgent_count, flights, urgent_flights; /* urgent ones are among all */
@@ -152,6 +161,8 @@ void engine_value(struct engine *e, struct param *p, struct engine_now now);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
+/* How the journal took a row that is written now or never: it tells how it is. */
+void engine_note_journal(struct engine *e, int result);
 
 /* engine_command.c */
 /* A new state and its row. `frame`: UINT64_MAX: none. */
@@ -210,8 +221,29 @@ struct trouble journal_trouble(int result);
 /* engine_words.c */
 bool link_usable(const struct link *l);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
+/* The word on its way; its cookie. */
+uint64_t link_send(struct engine *e, struct link *l, const struct word *w);
+
+/* engine_sequence.c */
 /* Whether a reservation is due, once reserve_again is past. */
 bool link_wants_sequences(const struct engine *e, const struct link *l);
+void sequences_reserve(struct engine *e, struct link *l, struct engine_now now);
+/* The journal's answer to a reservation; false: it is none. */
+bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
+/* For a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last ones to commands. */
+uint32_t sequence_for_read(struct link *l, bool poll);
+/* Whether the FCM is to be asked what it remembers, and can be: the question has a sequence, too. */
+bool sequences_wait(const struct link *l);
+/* Ask it, when that is due. */
+void sequences_ask(struct engine *e, struct link *l, struct engine_now now);
+/* Its answer, or that the question was not sent; false: it is none of this. */
+bool sequences_reply(struct link *l, const struct word *w);
+bool sequences_not_sent(struct link *l, uint64_t cookie, struct engine_now now);
+/* The link is unusable: others may use the floor meanwhile. */
+void sequences_forget(struct link *l);
+/* Whether the command that is to leave has its sequence for itself; else it is ended. */
+bool sequence_free(struct engine *e, const struct link *l, struct command *c,
+		   struct engine_now now);
 
 /* Whether one more word of this command may be in flight: urgent ones have a window of their own. */
 static inline bool window_free(const struct engine *e, const struct link *l,
@@ -224,6 +256,12 @@ static inline bool state_ends(enum command_state state)
 {
 	return state == COMMAND_DONE || state == COMMAND_REFUSED || state == COMMAND_FAILED ||
 	       state == COMMAND_CANCELLED;
+}
+
+/* Its own word waits until the FCM has said which sequences it remembers. */
+static inline bool waits_for_number(const struct link *l, const struct command *c)
+{
+	return !l->numbered && c->want == WANT_COMMAND;
 }
 
 static inline bool past(uint64_t when, struct engine_now now)

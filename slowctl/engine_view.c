@@ -122,10 +122,16 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 			earlier(due, 0);
 		} else if (c->after) {
 			continue;
+		} else if (link_usable(l) && waits_for_number(l, c)) {
+			earlier(due,
+				l->asked_since ? l->asked_since + STRANDED_NS + MS : UINT64_MAX);
 		} else if (c->want != WANT_NOTHING && link_usable(l) && window_free(e, l, c) &&
 			   e->writers[c->param->number] == c) {
 			earlier(due, c->not_before);
 		}
+	}
+	if (link_usable(l) && sequences_wait(l)) {
+		earlier(due, l->number_again);
 	}
 	for (unsigned i = 0; i < POLL_SLOTS; i++) {
 		if (l->polls[i].param) {

@@ -19,52 +19,9 @@ bool link_usable(const struct link *l)
 	       l->named_floor == l->floor;
 }
 
-/* ------------------------------------------------------------------ sequences */
-
-/* Half a block is kept reserved ahead. While the journal took no row, a reservation asks how it is: no
- * command may come for hours. */
-bool link_wants_sequences(const struct engine *e, const struct link *l)
-{
-	return l->configured && !e->journal_lost && !l->reserve_cookie &&
-	       l->reserved_until != UINT32_MAX && l->next_sequence <= UINT32_MAX &&
-	       (e->journal_error ||
-		l->next_sequence + e->config.sequence_block / 2 > l->reserved_until);
-}
-
-static void reserve(struct engine *e, struct link *l, struct engine_now now)
-{
-	struct engine_out *o;
-	uint64_t until = l->next_sequence + e->config.sequence_block;
-
-	if (!link_wants_sequences(e, l) || !past(l->reserve_again, now)) {
-		return;
-	}
-	l->reserving_until = until < UINT32_MAX ? until : UINT32_MAX;
-	l->reserve_cookie = engine_cookie(e);
-	o = engine_out(e, ENGINE_STORE);
-	o->cookie = l->reserve_cookie;
-	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
-	row_begin(&o->store.row, ROW_SEQUENCE);
-	row_int(&o->store.row, l->tower);
-	row_int(&o->store.row, l->floor);
-	row_int(&o->store.row, (int64_t)l->reserving_until);
-}
-
-/* A sequence for a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last
- * ones to commands. */
-static uint32_t read_sequence(struct link *l, bool poll)
-{
-	uint64_t kept = poll ? READS_KEPT : 0;
-
-	if (l->next_sequence + kept > l->reserved_until) {
-		return 0;
-	}
-	return (uint32_t)l->next_sequence++;
-}
-
 /* ------------------------------------------------------------------ sending */
 
-static uint64_t send_word(struct engine *e, struct link *l, const struct word *w)
+uint64_t link_send(struct engine *e, struct link *l, const struct word *w)
 {
 	struct engine_out *o = engine_out(e, ENGINE_SEND);
 
@@ -105,7 +62,7 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	if (c->want == WANT_COMMAND) {
 		own_word(l, c, &w);
 	} else {
-		w.sequence = read_sequence(l, false);
+		w.sequence = sequence_for_read(l, false);
 		if (w.sequence == 0) {
 			c->not_before = now.mono_ns + 100 * MS;
 			return;
@@ -121,7 +78,7 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	c->flying = true;
 	c->flight_sequence = w.sequence;
 	c->deadline = now.mono_ns + e->config.timeout_ms * MS;
-	c->flight_cookie = send_word(e, l, &w);
+	c->flight_cookie = link_send(e, l, &w);
 	l->flights++;
 	l->urgent_flights += c->urgent;
 }
@@ -129,7 +86,8 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 static bool command_ready(struct engine *e, const struct command *c, struct engine_now now)
 {
 	return c->want != WANT_NOTHING && !c->flying && c->journaled && !c->after &&
-	       !c->after_failed && past(c->not_before, now) && e->writers[c->param->number] == c;
+	       !c->after_failed && past(c->not_before, now) &&
+	       !waits_for_number(engine_link_of(e, c), c) && e->writers[c->param->number] == c;
 }
 
 static struct poll *free_slot(struct engine *e, struct link *l)
@@ -184,7 +142,7 @@ static void send_poll(struct engine *e, struct link *l, struct poll *slot, struc
 	struct word w = {.op = WORD_READ, .module = p->module};
 	uint64_t next = now.mono_ns + (uint64_t)(k->poll_s * 1e9);
 
-	w.sequence = read_sequence(l, true);
+	w.sequence = sequence_for_read(l, true);
 	if (w.sequence == 0) {
 		l->poll_pause = now.mono_ns + SECOND;
 		return;
@@ -200,7 +158,7 @@ static void send_poll(struct engine *e, struct link *l, struct poll *slot, struc
 			      .setting = setting,
 			      .sequence = w.sequence,
 			      .deadline = now.mono_ns + e->config.timeout_ms * MS};
-	slot->cookie = send_word(e, l, &w);
+	slot->cookie = link_send(e, l, &w);
 	l->polls_flying++;
 	if (l->silent >= MUTE_TIMEOUTS) {
 		l->poll_pause = now.mono_ns + SECOND;
@@ -234,7 +192,8 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent, struct 
 		if (c->urgent == urgent && !window_free(e, l, c)) {
 			return;
 		}
-		if (c->urgent == urgent && command_ready(e, c, now) && rules_still(e, c, now)) {
+		if (c->urgent == urgent && command_ready(e, c, now) && rules_still(e, c, now) &&
+		    sequence_free(e, l, c, now)) {
 			send_command(e, l, c, now);
 		}
 	}
@@ -243,11 +202,12 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent, struct 
 /* Send what may leave now. */
 void link_pump(struct engine *e, struct link *l, struct engine_now now)
 {
-	reserve(e, l, now);
+	sequences_reserve(e, l, now);
 	rules_follow(e, l, now);
 	if (!link_usable(l)) {
 		return;
 	}
+	sequences_ask(e, l, now);
 	rules_make_way(e, l, now);
 	pump_commands(e, l, true, now);
 	pump_commands(e, l, false, now);
@@ -413,6 +373,9 @@ static void one_reply(struct engine *e, struct link *l, const struct word *w, st
 	l->silent = 0;
 	l->last_reply_ns = now.mono_ns;
 	note_boot(e, l, w->boot, now);
+	if (sequences_reply(l, w)) {
+		return;
+	}
 	slot = find_poll(l, w->sequence);
 	if (slot && w->op == (WORD_READ | WORD_REPLY)) {
 		poll_reply(e, l, slot, w, now);
@@ -485,6 +448,9 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		if (sequences_not_sent(&e->links[i], cookie, now)) {
+			return;
+		}
 		for (unsigned s = 0; s < POLL_SLOTS; s++) {
 			struct poll *slot = &e->links[i].polls[s];
 
@@ -501,33 +467,6 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 }
 
 /* ------------------------------------------------------------------ the store's answers */
-
-/* Rows that are written now or never tell how the journal is; the others may be written later. */
-static void note_journal(struct engine *e, int result)
-{
-	e->journal_error = result < 0 && result != -EEXIST ? result : 0;
-}
-
-static bool reservation_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
-{
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
-		if (l->reserve_cookie != cookie) {
-			continue;
-		}
-		l->reserve_cookie = 0;
-		note_journal(e, result);
-		if (result < 0) {
-			l->reserve_again = now.mono_ns + SECOND;
-		} else {
-			l->reserved_until = l->reserving_until;
-		}
-		link_pump(e, l, now);
-		return true;
-	}
-	return false;
-}
 
 static bool end_stored(struct engine *e, uint64_t cookie, int result)
 {
@@ -562,7 +501,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 {
 	c->journaled = true;
 	c->unwritten = result < 0;
-	note_journal(e, result);
+	engine_note_journal(e, result);
 	if (result == -EEXIST) {
 		command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
 			    now, "nothing was sent: its client id was used before");
@@ -587,7 +526,7 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
 	if (cookie == 0) { /* none of ours: 0 is what waits for nothing */
 		return;
 	}
-	if (end_stored(e, cookie, result) || reservation_stored(e, cookie, result, now)) {
+	if (end_stored(e, cookie, result) || sequences_stored(e, cookie, result, now)) {
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -611,6 +550,7 @@ static void note_usable(struct engine *e, struct link *l, struct engine_now now)
 			forget_setpoints(e, l, now);
 		}
 		l->usable_since = 0;
+		sequences_forget(l);
 		l->down_since = l->down_since ? l->down_since : now.mono_ns;
 	} else if (!l->usable_since) {
 		l->usable_since = now.mono_ns;
@@ -736,6 +676,7 @@ static void tick_commands(struct engine *e, struct link *l, struct engine_now no
 	struct command *c, *next;
 	bool stranded =
 		!link_usable(l) && l->down_since && now.mono_ns - l->down_since > STRANDED_NS;
+	bool unheard = l->asked_since && now.mono_ns - l->asked_since > STRANDED_NS;
 
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
@@ -743,7 +684,7 @@ static void tick_commands(struct engine *e, struct link *l, struct engine_now no
 			l->timeouts++;
 			l->silent++;
 			command_timeout(e, c, now);
-		} else if (stranded && !c->flying) {
+		} else if ((stranded && !c->flying) || (unheard && waits_for_number(l, c))) {
 			command_stranded(e, c, now);
 		}
 	}

@@ -14,6 +14,7 @@
  *   WRITE, ACTION again  nothing is done; status WORD_DUPLICATE, value = the outcome's value
  *   QUERY, kept          status, value, module and reg of the outcome; sequence = the QUERY's own
  *   QUERY, not kept      WORD_UNKNOWN, value = the sequence asked for
+ *   QUERY of 0           WORD_OK, value = the largest sequence kept; none is kept: WORD_UNKNOWN
  * The value of a good WRITE's outcome is what the register holds now, of a good ACTION's the counter
  * that proves it, as it will be when done. A word with a wrong CRC is counted and not answered.
  */

@@ -7,12 +7,13 @@
  *   2  u8   reg       register of that module (schemas/parameters.conf names them)
  *   3  u8   status    0 in a request; enum word_status in a reply
  *   4  s32  value     in the register's raw units
- *   8  u32  sequence  given by the journal, per floor, never reused; 0 is not used
+ *   8  u32  sequence  given by the journal, per floor, rising, never reused; 0 is not used
  *   12 u16  boot      low 16 bits of the FCM's boot count in a reply, 0 in a request
  *   14 u16  CRC-16/T10-DIF of bytes 0..13
  *
  * An FCM executes a sequence once, keeps the outcome of its last 256 and answers QUERY (value = the
- * sequence asked for) with the outcome kept, or WORD_UNKNOWN.
+ * sequence asked for) with the outcome kept, or WORD_UNKNOWN. QUERY of 0 asks for the largest sequence of which it
+ * has the outcome: a journal that does not know what others have sent begins behind it.
  */
 #ifndef TDM_WORD_H
 #define TDM_WORD_H

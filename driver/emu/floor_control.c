@@ -183,12 +183,29 @@ static void reply(struct floor *f, const struct word *w, int status, int32_t val
 	}
 }
 
+/* The outcome of the largest sequence; NULL: there is none. */
+static const struct outcome *newest_outcome(const struct control *c)
+{
+	const struct outcome *newest = NULL;
+
+	for (unsigned i = 0; i < OUTCOMES; i++) {
+		if (c->outcomes[i].sequence > (newest ? newest->sequence : 0)) {
+			newest = &c->outcomes[i];
+		}
+	}
+	return newest;
+}
+
 static void answer_query(struct floor *f, const struct word *w)
 {
-	const struct outcome *o =
-		w->value != 0 ? find_outcome(&f->control, (uint32_t)w->value) : NULL;
+	const struct outcome *o = w->value != 0 ? find_outcome(&f->control, (uint32_t)w->value)
+						: newest_outcome(&f->control);
 	struct word r = *w;
 
+	if (o && w->value == 0) {
+		reply(f, w, WORD_OK, (int32_t)o->sequence);
+		return;
+	}
 	if (!o) {
 		reply(f, w, WORD_UNKNOWN, w->value);
 		return;

@@ -15,6 +15,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
+from command_book import Book  # noqa: E402
 
 NO_LIMIT = resource.RLIM_INFINITY
 RESTARTED = [(link, "ring-full") for link in range(4)]  # a busy host may start a daemon later than the rings hold
@@ -283,6 +284,37 @@ def moved_while_running(t):
     none_missing(t, t.account(st))
 
 
+def begun_anew(t):
+    """the file is moved away, and a restarted daemon begins another while the FCMs remember what they executed: what is
+    set then is executed, too, under sequences that they have not seen"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+
+    def set_many(values):
+        return [st.request("param.set", name="floor1.om0.threshold", value=v)["ok"] for v in values]
+    t.check("sets of a register", all(set_many(range(20, 140))))
+    before = Book(st)
+    before.read()
+    t.equal("the first journal is right", (before.faults(), len(before.commands)), ([], 120))
+    for end in ("", "-wal", "-shm"):
+        os.rename(st.database + end, st.path("away.db" + end))
+    until_told(t, st, "moved away", "not there")
+    st.daemon.end(30)
+    st.start_daemon()
+    st.wait_ready()
+    t.check("sets after it, to their ends", all(set_many(range(150, 30, -1))))
+    after = Book(st)
+    after.wait_settled()
+    known = set(before.executed)
+    t.equal("the new journal has these only", len(after.commands), 120)
+    t.equal("none under a sequence that its FCM had executed", sorted(set(after.by_word) & known), [])
+    t.equal("each was executed once", [c for c in after.commands.values() if after.times(c) != 1 or after.value_fault(c)],
+            [])
+    t.equal("the floor has the last one", after.register_faults(), [])
+    t.account(st, named=RESTARTED)
+
+
 @contextlib.contextmanager
 def disk_of_its_own(st, size="24m"):
     """A small file system at st.path("disk"); None where that is not permitted."""
@@ -343,4 +375,4 @@ def a_real_disk(t):
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     harness.main([damaged_at_start, missing_at_start, full_at_start, held_at_start, newer_at_start, full_while_running,
-                  damaged_while_running, moved_while_running, a_real_disk])
+                  damaged_while_running, moved_while_running, begun_anew, a_real_disk])

@@ -253,10 +253,28 @@ static int find_outcome(const struct rig_floor *f, uint32_t sequence)
 	return -1;
 }
 
+static void floor_newest(const struct rig_floor *f, struct word *a)
+{
+	unsigned kept = f->outcome_count < 256 ? f->outcome_count : 256;
+	uint32_t newest = 0;
+
+	for (unsigned n = 0; n < kept; n++) {
+		if (f->outcomes[n].sequence > newest) {
+			newest = f->outcomes[n].sequence;
+		}
+	}
+	a->status = newest ? WORD_OK : WORD_UNKNOWN;
+	a->value = (int32_t)newest;
+}
+
 static void floor_query(struct rig_floor *f, const struct word *w, struct word *a)
 {
 	int n = find_outcome(f, (uint32_t)w->value);
 
+	if (w->value == 0) {
+		floor_newest(f, a);
+		return;
+	}
 	f->queries++;
 	if (n < 0) {
 		a->status = WORD_UNKNOWN;
@@ -295,7 +313,8 @@ static void floor_hear(struct rig *r, unsigned link, const struct word *w)
 	uint64_t now = r->now.mono_ns;
 	struct word a = *w;
 
-	if (f->deaf || now < f->away_until) {
+	if (f->deaf || now < f->away_until ||
+	    (f->no_queries && w->op == WORD_QUERY && w->value != 0)) {
 		return;
 	}
 	a.op = w->op | WORD_REPLY;
@@ -617,6 +636,16 @@ void rig_crash(struct rig *r)
 	start(r);
 }
 
+void rig_journal_back(struct rig *r, uint64_t last_id, const uint64_t reserved_until[RIG_FLOORS])
+{
+	for (uint64_t id = last_id + 1; id <= r->last_id; id++) {
+		r->commands[id] = (struct rig_command){0};
+	}
+	r->last_id = last_id;
+	memcpy(r->reserved_until, reserved_until, sizeof(r->reserved_until));
+	rig_crash(r);
+}
+
 struct rig *rig_create(uint64_t seed)
 {
 	struct rig *r = calloc(1, sizeof(*r));
@@ -641,6 +670,7 @@ struct rig *rig_create(uint64_t seed)
 	r->config.sequence_block = 2048;
 	r->config.poll = false;
 	start(r);
+	rig_run(r, 10); /* the FCMs are asked what they remember */
 	return r;
 }
 

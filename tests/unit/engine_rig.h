@@ -22,6 +22,7 @@ struct rig_floor {
 	uint32_t boot;
 	bool mute;	     /* hears and does, does not answer */
 	bool deaf;	     /* does not hear */
+	bool no_queries;     /* nor the QUERY of a sequence */
 	uint64_t away_until; /* booting */
 	int32_t power[6], hv_set[6], hv[6], threshold[6], ramp[6], trip[6];
 	int32_t clears[6], resets[6], cycles[6];
@@ -93,6 +94,8 @@ void rig_run(struct rig *r, unsigned ms);
 void rig_until_end(struct rig *r, uint64_t id, unsigned ms);
 /* kill -9 and start again: what was not stored is gone, the wires keep their words. */
 void rig_crash(struct rig *r);
+/* As a crash, and the journal is as it was at that command, or new (0). */
+void rig_journal_back(struct rig *r, uint64_t last_id, const uint64_t reserved_until[RIG_FLOORS]);
 void rig_link(struct rig *r, unsigned link, bool locked);
 void rig_boot(struct rig *r, unsigned link);
 /* Submit it as "test". */

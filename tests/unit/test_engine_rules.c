@@ -517,6 +517,7 @@ static void test_full(void **state)
 	(void)state;
 	r->config.commands_max = 100;
 	rig_crash(r);
+	rig_run(r, 10);
 	r->delay_us = 100000;
 	for (unsigned n = 0; n < r->config.commands_max; n++) {
 		snprintf(name, sizeof(name), "floor1.om%u.%s", n % 6, names[n / 6 % 2]);

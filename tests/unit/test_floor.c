@@ -94,7 +94,7 @@ static void statuses(void **state)
 		{WORD_ACTION, FCM, REG_FCM_ACTION_POWER_CYCLE, 4, WORD_OK},
 		{WORD_ACTION, FCM, 9, 4, WORD_BAD_REG},
 		{WORD_QUERY, FCM, 0, 4711, WORD_UNKNOWN},
-		{WORD_QUERY, FCM, 0, 0, WORD_UNKNOWN},
+		{WORD_QUERY, FCM, 0, 0, WORD_OK}, /* the largest of the above */
 	};
 	struct rig *r = settled(NULL);
 
@@ -181,6 +181,25 @@ static void queries_tell_the_outcome(void **state)
 	assert_int_equal(rig_ask(r, 0, WORD_QUERY, 0, 0, 20, 22, NULL), WORD_BAD_VALUE);
 	assert_int_equal(rig_ask(r, 0, WORD_WRITE, 4, REG_OM_THRESHOLD, 20, 2000, NULL), WORD_OK);
 	assert_int_equal(rig_ask(r, 0, WORD_QUERY, 0, 0, 20, 23, NULL), WORD_UNKNOWN);
+	rig_destroy(r);
+}
+
+static void queries_tell_the_largest_sequence(void **state)
+{
+	struct rig *r = settled(NULL);
+	struct rig_reply reply;
+
+	(void)state;
+	rig_ask(r, 0, WORD_WRITE, 4, REG_OM_THRESHOLD, 20, 4000000000u, NULL);
+	rig_ask(r, 0, WORD_WRITE, 4, REG_OM_HV_SET, 99999, 4000000007u, NULL); /* refused: kept */
+	rig_ask(r, 0, WORD_WRITE, 4, REG_OM_THRESHOLD, 20, 300, NULL);
+	rig_ask(r, 0, WORD_READ, 4, REG_OM_THRESHOLD, 0, 4000000009u, NULL);
+	rig_send(r, 0, WORD_QUERY, WORD_MODULE_FCM, 0, 0, 21);
+	assert_true(rig_reply(r, 0, &reply));
+	assert_int_equal(reply.word.status, WORD_OK);
+	assert_int_equal((uint32_t)reply.word.value, 4000000007u);
+	assert_int_equal(reply.word.sequence, 21);
+	assert_int_equal(rig_ask(r, 1, WORD_QUERY, 0, 0, 0, 22, NULL), WORD_UNKNOWN);
 	rig_destroy(r);
 }
 
@@ -358,6 +377,7 @@ static void boots(void **state)
 	assert_true(r->links[1].header.flags & TDM_FLAG_BOOTED);
 	/* it has forgotten what it did */
 	assert_int_equal(rig_ask(r, 1, WORD_QUERY, 0, 0, 8, 10, NULL), WORD_UNKNOWN);
+	assert_int_equal(rig_ask(r, 1, WORD_QUERY, 0, 0, 0, 11, NULL), WORD_UNKNOWN);
 	rig_seconds(r, 1);
 	assert_false(r->links[1].header.flags & TDM_FLAG_BOOTED);
 	rig_compare(r, 1, NULL);
@@ -452,6 +472,7 @@ int main(void)
 		cmocka_unit_test(statuses),
 		cmocka_unit_test(once_and_only_once),
 		cmocka_unit_test(queries_tell_the_outcome),
+		cmocka_unit_test(queries_tell_the_largest_sequence),
 		cmocka_unit_test(words_that_are_none),
 		cmocka_unit_test(many_words_at_once),
 		cmocka_unit_test(hv_ramps),

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sequences: each is used once on a floor, whatever becomes of the journal. Commands take theirs with their row;
+ * those of reads are reserved ahead, in blocks. A journal that was begun anew, or put back from a copy, does not
+ * know what was sent since: before the first word of a command leaves, the FCM is asked for the largest sequence
+ * that it remembers, and what follows goes on behind that. See engine_private.h.
+ */
+#include "slowctl/engine_private.h"
+
+/* ------------------------------------------------------------------ reserved in the journal */
+
+/* Half a block is kept reserved ahead. While the journal took no row, a reservation asks how it is: no
+ * command may come for hours. */
+bool link_wants_sequences(const struct engine *e, const struct link *l)
+{
+	return l->configured && !e->journal_lost && !l->reserve_cookie &&
+	       l->reserved_until != UINT32_MAX && l->next_sequence <= UINT32_MAX &&
+	       (e->journal_error ||
+		l->next_sequence + e->config.sequence_block / 2 > l->reserved_until);
+}
+
+void sequences_reserve(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct engine_out *o;
+	uint64_t until = l->next_sequence + e->config.sequence_block;
+
+	if (!link_wants_sequences(e, l) || !past(l->reserve_again, now)) {
+		return;
+	}
+	l->reserving_until = until < UINT32_MAX ? until : UINT32_MAX;
+	l->reserve_cookie = engine_cookie(e);
+	o = engine_out(e, ENGINE_STORE);
+	o->cookie = l->reserve_cookie;
+	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
+	row_begin(&o->store.row, ROW_SEQUENCE);
+	row_int(&o->store.row, l->tower);
+	row_int(&o->store.row, l->floor);
+	row_int(&o->store.row, (int64_t)l->reserving_until);
+}
+
+/* A sequence for a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last
+ * ones to commands. */
+uint32_t sequence_for_read(struct link *l, bool poll)
+{
+	uint64_t kept = poll ? READS_KEPT : 0;
+
+	if (l->next_sequence + kept > l->reserved_until) {
+		return 0;
+	}
+	return (uint32_t)l->next_sequence++;
+}
+
+bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		if (l->reserve_cookie != cookie) {
+			continue;
+		}
+		l->reserve_cookie = 0;
+		engine_note_journal(e, result);
+		if (result < 0) {
+			l->reserve_again = now.mono_ns + SECOND;
+		} else {
+			l->reserved_until = l->reserving_until;
+		}
+		link_pump(e, l, now);
+		return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------ what the FCM remembers */
+
+bool sequences_wait(const struct link *l)
+{
+	return !l->numbered && l->next_sequence <= l->reserved_until;
+}
+
+void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct word w = {.op = WORD_QUERY, .module = WORD_MODULE_FCM};
+
+	if (!sequences_wait(l) || !past(l->number_again, now)) {
+		return;
+	}
+	if (l->number_flight) {
+		l->timeouts++;
+		l->silent++;
+	}
+	w.sequence = l->number_flight = sequence_for_read(l, false);
+	l->number_cookie = link_send(e, l, &w);
+	l->asked_since = l->asked_since ? l->asked_since : now.mono_ns;
+	l->number_again =
+		now.mono_ns + (l->silent >= MUTE_TIMEOUTS ? SECOND : e->config.timeout_ms * MS);
+}
+
+/* Sequences rise, whoever gives them: what is beyond the largest it remembers, it does not remember. Another
+ * journal was here when that is one that ours has not given. */
+static void told(struct link *l, const struct word *w)
+{
+	uint32_t newest = w->status == WORD_OK ? (uint32_t)w->value : 0;
+
+	l->number_flight = 0;
+	l->asked_since = 0;
+	l->numbered = true;
+	if (newest >= l->next_sequence) {
+		l->others_until = newest;
+		l->next_sequence = (uint64_t)newest + 1;
+	}
+}
+
+bool sequence_free(struct engine *e, const struct link *l, struct command *c, struct engine_now now)
+{
+	if (c->want != WANT_COMMAND || c->attempts > 0 || c->sequence > l->others_until) {
+		return true;
+	}
+	command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+		    "not sent: the FCM has executed another command under its sequence %u",
+		    c->sequence);
+	return false;
+}
+
+bool sequences_reply(struct link *l, const struct word *w)
+{
+	if (w->op != (WORD_QUERY | WORD_REPLY) || !l->number_flight ||
+	    w->sequence != l->number_flight) {
+		return false;
+	}
+	told(l, w);
+	return true;
+}
+
+bool sequences_not_sent(struct link *l, uint64_t cookie, struct engine_now now)
+{
+	if (!l->number_flight || l->number_cookie != cookie) {
+		return false;
+	}
+	l->send_failures++;
+	l->number_flight = 0;
+	l->number_again = now.mono_ns + 50 * MS;
+	return true;
+}
+
+void sequences_forget(struct link *l)
+{
+	l->numbered = false;
+	l->number_flight = 0;
+	l->asked_since = 0;
+	l->number_again = 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sequences when the journal does not know what an FCM has executed: it is new, an old copy, or another's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/engine_rig.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SETS 40u
+
+static const uint64_t none[RIG_FLOORS];
+
+static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
+{
+	assert_string_equal(r->commands[id].states, states);
+	assert_int_equal(rig_executed(r, id), executed);
+}
+
+/* Sets of one register, so that a remembered outcome looks like the answer to any of them. */
+static void set_many(struct rig *r, unsigned first_value)
+{
+	for (unsigned n = 0; n < SETS; n++) {
+		uint64_t id;
+
+		assert_int_equal(rig_set(r, "floor1.om0.threshold", first_value + n, &id), 0);
+		rig_until_end(r, id, 2000);
+		expect(r, id, "QUEUED SENT ACKED DONE", 1);
+		assert_int_equal(r->floors[0].threshold[0], first_value + n);
+	}
+}
+
+static void test_new_journal(void **state)
+{
+	struct rig *r = rig_create(1);
+
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		uint64_t writes = r->floors[0].writes;
+
+		set_many(r, 20 + 50 * round);
+		assert_int_equal(r->floors[0].writes, writes + SETS);
+		rig_journal_back(r, 0, none);
+		rig_run(r, 10);
+	}
+	rig_destroy(r);
+}
+
+static void test_copy_of_the_journal(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t reserved[RIG_FLOORS], last_id;
+
+	(void)state;
+	set_many(r, 20);
+	last_id = r->last_id;
+	memcpy(reserved, r->reserved_until, sizeof(reserved));
+	rig_crash(r); /* sequences behind all that was reserved by then */
+	set_many(r, 70);
+	rig_journal_back(r, last_id, reserved);
+	rig_run(r, 10);
+	set_many(r, 120);
+	rig_destroy(r);
+}
+
+/* What was taken before the FCM has said what it remembers has a sequence of others'. */
+static void test_taken_too_early(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	set_many(r, 20);
+	rig_journal_back(r, 0, none);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 150, &id), 0);
+	rig_until_end(r, id, 2000);
+	assert_string_equal(r->commands[id].states, "QUEUED FAILED");
+	assert_non_null(strstr(r->commands[id].detail, "not sent"));
+	assert_int_equal(r->floors[0].threshold[0], 20 + SETS - 1);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 150, &id), 0);
+	rig_until_end(r, id, 2000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
+/* Nothing is sent blindly: it waits while answers are lost, and ends when none comes. */
+static void test_no_answer(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	set_many(r, 20);
+	r->lose_up = 1000;
+	rig_journal_back(r, 0, none);
+	rig_run(r, 1000);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 150, &id), 0);
+	rig_run(r, 500);
+	expect(r, id, "QUEUED", 0);
+	rig_until_end(r, id, 5000);
+	assert_string_equal(r->commands[id].states, "QUEUED FAILED");
+	assert_non_null(
+		strstr(r->commands[id].detail, "not sent: link 0 is up, but its floor does"));
+	assert_int_equal(r->floors[0].threshold[0], 20 + SETS - 1);
+	r->lose_up = 0;
+	rig_run(r, 2000);
+	set_many(r, 70);
+	rig_destroy(r);
+}
+
+/* The floor was at another shore for a while, whose journal knows nothing of ours. */
+static void test_another_shore(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct rig_floor *f = &r->floors[0];
+	uint64_t id;
+
+	(void)state;
+	set_many(r, 20);
+	rig_link(r, 0, false);
+	rig_run(r, 100);
+	for (unsigned n = 0; n < 256; n++) { /* of the register that we set */
+		f->outcomes[n] = f->outcomes[0];
+		f->outcomes[n].sequence = r->commands[r->last_id].sequence + 1 + n;
+		f->outcomes[n].value = 77;
+	}
+	f->outcome_count = 256;
+	f->threshold[0] = 77;
+	rig_link(r, 0, true);
+	rig_run(r, 10);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 77, &id), 0);
+	rig_until_end(r, id, 2000);
+	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	set_many(r, 120);
+	rig_destroy(r);
+}
+
+/* As long as the link is up nobody else can have used the floor: it is not asked again. */
+static void test_asked_once(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_link_view before, after;
+
+	(void)state;
+	set_many(r, 20);
+	engine_link_view(r->e, 0, &before);
+	rig_run(r, 10000);
+	engine_link_view(r->e, 0, &after);
+	assert_int_equal(after.words, before.words);
+	rig_link(r, 0, false);
+	rig_link(r, 0, true);
+	rig_run(r, 10000);
+	engine_link_view(r->e, 0, &after);
+	assert_int_equal(after.words, before.words + 1);
+	rig_destroy(r);
+}
+
+/* The last sequences of all: none is left behind them, and none is begun at 1. */
+static void test_last_sequence(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct rig_floor *f = &r->floors[0];
+	struct sc_error error = {0};
+	uint64_t id;
+
+	(void)state;
+	set_many(r, 20);
+	f->outcomes[0].sequence = UINT32_MAX;
+	rig_journal_back(r, 0, none);
+	rig_run(r, 10);
+	assert_int_equal(rig_submit(r,
+				    (struct engine_request){.parameter = "floor1.om0.threshold",
+							    .value = 150},
+				    &id, &error),
+			 -EOVERFLOW);
+	assert_string_equal(error.code, "sequences");
+	rig_destroy(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_new_journal),	cmocka_unit_test(test_copy_of_the_journal),
+		cmocka_unit_test(test_taken_too_early), cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_another_shore),	cmocka_unit_test(test_asked_once),
+		cmocka_unit_test(test_last_sequence),
+	};
+
+	return cmocka_run_group_tests_name("engine, sequences", tests, NULL, NULL);
+}
