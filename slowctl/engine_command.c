@@ -21,6 +21,8 @@
 #define READ_PAUSE_MAX (200 * MS)
 #define RAMP_UNKNOWN_S 60.0 /* allowed for a ramp whose rate is not known */
 #define OUTCOME_MARGIN 16u  /* words in flight, retries: the FCM may remember less than we count */
+#define BUSY_TRIES     10u  /* an FCM that is busy is given what makes safe so often again ... */
+#define BUSY_PAUSE     (300 * MS) /* ... after so long */
 
 #define HINT_LOOK                                                                                  \
 	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
@@ -49,13 +51,13 @@ static void release_followers(struct link *l, const struct command *c)
 }
 
 static void put_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
-			   struct engine_now now)
+			   uint64_t cookie, struct engine_now now)
 {
 	struct engine_out *o = engine_out(e, ENGINE_STORE);
 	struct row *r = &o->store.row;
 
 	o->store.flags = flags;
-	o->cookie = flags & ENGINE_STORE_ANSWER ? c->end_cookie : 0;
+	o->cookie = cookie;
 	row_begin(r, ROW_TRANSITION);
 	row_int(r, (int64_t)c->id);
 	row_int(r, now.utc_ns);
@@ -100,7 +102,7 @@ void command_move(struct engine *e, struct command *c, enum command_state state,
 	va_end(args);
 	c->state = state;
 	c->changed_ns = now.utc_ns;
-	put_transition(e, c, frame, 0, now);
+	put_transition(e, c, frame, 0, 0, now);
 	command_announce(e, c, NULL);
 }
 
@@ -166,7 +168,8 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	c->end_cookie = engine_cookie(e);
 	c->announce_by = now.mono_ns + e->config.store_wait_ms * MS;
 	if (!c->unwritten) {
-		put_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, now);
+		put_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER,
+			       c->end_cookie, now);
 	}
 	TAILQ_REMOVE(&l->open, c, next);
 	l->open_count--;
@@ -306,6 +309,34 @@ static const char *refusal_hint(uint8_t status)
 	}
 }
 
+/* Making safe does not give up half way because an FCM was busy: the command goes once more, under a sequence of its
+ * own, which is journaled before it is used as any. False: it does not, any more. */
+static bool once_more(struct engine *e, struct command *c, struct engine_now now)
+{
+	struct link *l = engine_link_of(e, c);
+
+	if (!c->job || c->recovered || c->busy >= BUSY_TRIES || l->next_sequence > UINT32_MAX) {
+		return false;
+	}
+	snprintf(c->detail, sizeof(c->detail),
+		 "the FCM was busy (sequence %u): not executed; once more, %u of %u", c->sequence,
+		 ++c->busy, BUSY_TRIES);
+	c->sequence = (uint32_t)l->next_sequence++;
+	c->attempts = 0;
+	c->state = COMMAND_QUEUED;
+	c->changed_ns = now.utc_ns;
+	c->journaled = false;
+	c->want = WANT_NOTHING;
+	c->not_before = now.mono_ns + BUSY_PAUSE;
+	c->submitted_ns = now.mono_ns;
+	c->row_cookie = engine_cookie(e);
+	put_transition(e, c, UINT64_MAX,
+		       ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
+		       c->row_cookie, now);
+	command_announce(e, c, NULL);
+	return true;
+}
+
 void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
 		     struct engine_now now)
 {
@@ -321,6 +352,9 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 		engine_link_of(e, c)->duplicates++;
 		c->want = WANT_QUERY;
 		c->not_before = now.mono_ns;
+		return;
+	}
+	if (w->status == WORD_BUSY && once_more(e, c, now)) {
 		return;
 	}
 	c->refused = w->status;

@@ -66,6 +66,7 @@ struct command {
 	enum command_state after_state; /* as this */
 	uint64_t look_first; /* the FCM refused that: it goes only when not needed; 0: no */
 	uint8_t refused;     /* by the FCM, with this status; WORD_OK: not */
+	unsigned busy;	     /* times that the FCM was busy, and it was sent once more */
 
 	uint64_t row_cookie, submitted_ns;
 	bool journaled; /* its row is stored: its word may leave */

@@ -500,7 +500,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 			   struct engine_now now)
 {
 	c->journaled = true;
-	c->unwritten = result < 0;
+	c->unwritten = result < 0 && !c->busy;
 	engine_note_journal(e, result);
 	if (result == -EEXIST) {
 		command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
@@ -513,9 +513,11 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 			    (double)(now.mono_ns - c->submitted_ns) / 1e9);
 	} else {
 		c->want = WANT_COMMAND;
-		c->not_before = now.mono_ns;
-		snprintf(c->detail, sizeof(c->detail), "journaled; %s",
-			 c->after ? "waits for the command before it" : "to be sent");
+		if (!c->busy) {
+			c->not_before = now.mono_ns;
+			snprintf(c->detail, sizeof(c->detail), "journaled; %s",
+				 c->after ? "waits for the command before it" : "to be sent");
+		}
 		command_announce(e, c, NULL);
 	}
 	link_pump(e, l, now);

@@ -149,6 +149,10 @@ static uint8_t floor_write(struct rig_floor *f, const struct word *w, int32_t *r
 	if (w->module >= 6) {
 		return WORD_BAD_REG;
 	}
+	if (f->busy > 0) {
+		f->busy--;
+		return WORD_BUSY;
+	}
 	switch (w->reg) {
 	case REG_OM_POWER:
 		f->power[w->module] = w->value;
@@ -416,6 +420,7 @@ static void store_transition(struct rig *r, const struct row *row)
 		c->frame = row->values[3].i;
 	}
 	snprintf(c->detail, sizeof(c->detail), "%s", text_of(row, 4));
+	c->sequence = (uint32_t)row->values[5].i;
 	c->boot = (uint32_t)row->values[6].i;
 	c->attempts = (uint32_t)row->values[7].i;
 	c->ended = row->values[8].type == ROW_INT;

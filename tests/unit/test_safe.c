@@ -252,6 +252,87 @@ static void test_refused_under_hv(void **state)
 	}
 }
 
+/* A busy FCM gets the row again, HV and power off, each under a sequence of its own; others it does not. */
+static void test_busy(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct safe *s = begin(r, "floor1.om3");
+	struct sc_error error = {0};
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].busy = 3;
+	while (!strstr(r->commands[1].states, "ACKED")) {
+		assert_true(rig_submit(r,
+				       (struct engine_request){.parameter = "floor1.om3.hv",
+							       .value = 1500,
+							       .force = true},
+				       &id, &error) < 0); /* it is held as safe meanwhile */
+		rig_run(r, 20);
+	}
+	assert_string_equal(r->commands[1].states,
+			    "QUEUED SENT QUEUED SENT QUEUED SENT QUEUED SENT ACKED");
+	r->floors[0].busy = 1;
+	rig_run(r, 20000);
+	row_is(s, 0, "tower1.floor1.om3", COMMAND_DONE, "down, and off");
+	assert_string_equal(r->commands[2].states, "QUEUED SENT QUEUED SENT ACKED DONE");
+	assert_int_equal(rig_executed(r, 1), 1);
+	assert_int_equal(rig_executed(r, 2), 1);
+	assert_int_equal(r->floors[0].power[3], 0);
+	r->floors[0].busy = 1;
+	assert_int_equal(rig_set(r, "floor1.om4.hv", 1300, &id), 0);
+	rig_until_end(r, id, 1000);
+	assert_string_equal(r->commands[id].states, "QUEUED SENT REFUSED");
+	end(r, s);
+}
+
+/* The journal takes no row while the FCM is busy: nothing is sent that it does not know. */
+static void test_busy_without_journal(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct safe *s = begin(r, "floor1.om3");
+
+	(void)state;
+	r->floors[0].busy = 1;
+	while (r->floors[0].outcome_count == 0) {
+		rig_run(r, 1);
+	}
+	r->store_result = -ENOSPC;
+	rig_run(r, 1000);
+	r->store_result = 0;
+	rig_run(r, 20000);
+	row_is(s, 0, "tower1.floor1.om3", COMMAND_REFUSED, "could not be journaled");
+	assert_string_equal(r->commands[1].states, "QUEUED SENT REFUSED");
+	assert_int_equal(r->floors[0].outcome_count, 1);
+	assert_int_equal(r->floors[0].hv[3], 14000);
+	end(r, s);
+}
+
+/* Killed between: what was to go once more is settled as any, never sent late. */
+static void test_busy_and_killed(void **state)
+{
+	for (unsigned ms = 0; ms < 12; ms++) {
+		struct rig *r = rig_create(1);
+		struct safe *s = begin(r, "floor1.om3");
+
+		(void)state;
+		r->floors[0].busy = 1;
+		while (r->floors[0].outcome_count == 0) {
+			rig_run(r, 1);
+		}
+		rig_run(r, ms);
+		r->on_progress = NULL;
+		rig_crash(r);
+		rig_run(r, 20000);
+		assert_true(r->commands[1].ended);
+		assert_true(r->commands[2].ended);
+		assert_string_not_equal(r->commands[1].state, "DONE");
+		assert_int_equal(r->floors[0].hv[3], 14000);
+		assert_int_equal(r->floors[0].power[3], 1);
+		end(r, s);
+	}
+}
+
 /* Off without our knowing, and its floor does not say so at first: it goes on when it does. */
 static void test_refused_and_mute(void **state)
 {
@@ -384,6 +465,9 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_refused_under_hv),
 		cmocka_unit_test(test_refused_and_mute),
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_busy_without_journal),
+		cmocka_unit_test(test_busy_and_killed),
 		cmocka_unit_test(test_stays_up),
 		cmocka_unit_test(test_mute),
 		cmocka_unit_test(test_killed),
