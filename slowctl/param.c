@@ -6,7 +6,6 @@
 #include "slowctl/param_private.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +71,7 @@ static int add_object(struct params *p, enum param_object object, const struct p
 		const struct param_kind *k = &p->kinds[i];
 		struct param *param;
 		char name[2 * PARAM_NAME_MAX];
+		int r;
 
 		if (k->object != object) {
 			continue;
@@ -95,6 +95,10 @@ static int add_object(struct params *p, enum param_object object, const struct p
 			return -ENOMEM;
 		}
 		strcpy(param->name, name);
+		r = param_note_parts(p, param);
+		if (r < 0) {
+			return r;
+		}
 		param->index = (uint8_t)index;
 		param->module = module;
 		if (f) {
@@ -197,6 +201,7 @@ void params_destroy(struct params *p)
 		p->own = own->next;
 		free(own);
 	}
+	free(p->parts);
 	free(p->kinds);
 	free(p->table);
 	free(p);
@@ -323,52 +328,6 @@ struct param *params_sibling(struct params *p, const struct param *param, const 
 		}
 	}
 	return NULL;
-}
-
-/* Dots as slashes, so that fnmatch's path rules hold: * and ? stay between dots. */
-static int as_path(const char *name, char *path, size_t size)
-{
-	size_t i;
-
-	for (i = 0; name[i]; i++) {
-		if (i + 1 >= size || name[i] == '/') {
-			return -EINVAL;
-		}
-		path[i] = name[i] == '.' ? '/' : name[i];
-	}
-	path[i] = 0;
-	return 0;
-}
-
-bool param_name_matches(const char *pattern, const char *name)
-{
-	char glob[2 * PARAM_NAME_MAX], path[PARAM_NAME_MAX];
-	const char *rest;
-
-	if (as_path(pattern, glob, sizeof(glob)) < 0 || as_path(name, path, sizeof(path)) < 0) {
-		return false;
-	}
-	if (fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0) {
-		return true;
-	}
-	rest = strncmp(path, "tower", 5) == 0 ? strchr(path, '/') : NULL;
-	return rest && fnmatch(glob, rest + 1, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
-}
-
-unsigned params_match(struct params *p, const char *pattern,
-		      void (*fn)(void *context, struct param *param), void *context)
-{
-	unsigned matches = 0;
-
-	for (unsigned i = 0; i < p->count; i++) {
-		if (param_name_matches(pattern, p->table[i].name)) {
-			matches++;
-			if (fn) {
-				fn(context, &p->table[i]);
-			}
-		}
-	}
-	return matches;
 }
 
 /* ------------------------------------------------------------------ values */

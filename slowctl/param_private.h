@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the parameters: the table, shared by param.c (values, look-up), param_load.c (dictionary) and
- * param_site.c (what a site has otherwise).
+ * Inside the parameters: the table, shared by param.c (values, look-up), param_match.c (patterns), param_load.c
+ * (dictionary) and param_site.c (what a site has otherwise).
  */
 #ifndef SLOWCTL_PARAM_PRIVATE_H
 #define SLOWCTL_PARAM_PRIVATE_H
@@ -22,6 +22,8 @@ struct params {
 	struct param_own *own;
 	struct param *table;
 	unsigned count, room;
+	char (*parts)[PARAM_NAME_MAX]; /* all different parts of names */
+	unsigned part_count;
 };
 
 /* A file of sections being read. The first error is kept: in `result` and, said, in `error`. */
@@ -33,6 +35,11 @@ struct param_file {
 	int result;
 	struct sc_error *error;
 };
+
+/* param_match.c */
+
+/* The parts of its name. -ENOMEM, -ENAMETOOLONG. */
+int param_note_parts(struct params *p, struct param *param);
 
 /* param_load.c */
 

@@ -4,10 +4,12 @@
  * patterns, values and limits.
  */
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,6 +154,69 @@ static void test_patterns(void **state)
 	}
 	assert_int_equal(params_match(p, "*", NULL, NULL), params_count(p));
 	assert_true(params_match(p, "floor3.om2", NULL, NULL) >= 10);
+	params_destroy(p);
+}
+
+/* The rules of the C library, which knows no parts. */
+static bool library_matches(const char *pattern, const char *name)
+{
+	char glob[2 * PARAM_NAME_MAX], path[PARAM_NAME_MAX];
+
+	snprintf(glob, sizeof(glob), "%s", pattern);
+	snprintf(path, sizeof(path), "%s", name);
+	for (char *c = glob; (c = strchr(c, '.'));) {
+		*c = '/';
+	}
+	for (char *c = path; (c = strchr(c, '.'));) {
+		*c = '/';
+	}
+	return fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0 ||
+	       (strncmp(name, "tower", 5) == 0 &&
+		fnmatch(glob, strchr(path, '/') + 1, FNM_PATHNAME | FNM_LEADING_DIR) == 0);
+}
+
+static void note_number(void *context, struct param *param)
+{
+	bool *found = context;
+
+	found[param->number] = true;
+}
+
+static void test_patterns_as_the_library(void **state)
+{
+	static const char *const words[] = {"floor", "1",     "2",	"*",	"*",	  "?",
+					    "[0-2]", "[!12]", "[^a-o]", "[]x]", "[ho]",	  ".",
+					    ".",     ".",     "om",	"hv",	"tower1", "link",
+					    "phase", "fcm",   "e",	"r",	"-"};
+	struct params *p = load(one_tower, 4);
+	bool *found = calloc(params_count(p), sizeof(*found));
+	unsigned matched = 0;
+
+	(void)state;
+	assert_non_null(found);
+	srandom(1);
+	for (unsigned round = 0; round < 3000; round++) {
+		char pattern[PARAM_NAME_MAX] = "";
+
+		for (long n = random() % 7; n >= 0; n--) {
+			strcat(pattern,
+			       words[(size_t)random() % (sizeof(words) / sizeof(words[0]))]);
+		}
+		memset(found, 0, params_count(p) * sizeof(*found));
+		params_match(p, pattern, note_number, found);
+		for (unsigned i = 0; i < params_count(p); i++) {
+			const char *name = params_at(p, i)->name;
+			bool wanted = library_matches(pattern, name);
+
+			matched += wanted;
+			if (found[i] != wanted || param_name_matches(pattern, name) != wanted) {
+				fail_msg("'%s' and %s: %d, %d", pattern, name, found[i],
+					 param_name_matches(pattern, name));
+			}
+		}
+	}
+	assert_true(matched > 10000);
+	free(found);
 	params_destroy(p);
 }
 
@@ -324,10 +389,15 @@ static void test_bad_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shipped), cmocka_unit_test(test_complete),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_values),	cmocka_unit_test(test_quality),
-		cmocka_unit_test(test_errors),	cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_patterns_as_the_library),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_quality),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_bad_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
