@@ -1,45 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The operations of schemas/control.md, one function each, in the order of that page.
+ * Operations of schemas/control.md, one function each, in the order of that page; param.* and command.* are in
+ * ops_param.c. What operations ask of the database.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/ops.h"
 #include "daemon/station.h"
 
 /* --- arguments --- */
-
-static const char *text_arg(json_t *args, const char *key)
-{
-	return json_string_value(json_object_get(args, key));
-}
-
-static int64_t since_arg(json_t *args)
-{
-	double ns = json_number_value(json_object_get(args, "since")) * 1e9;
-
-	return ns >= 9.2e18 ? INT64_MAX : ns <= 0 ? 0 : (int64_t)ns;
-}
-
-/* 0: there is none. */
-static int64_t until_arg(json_t *args)
-{
-	double until = json_number_value(json_object_get(args, "until"));
-
-	return until > 0 && until < 9e9 ? (int64_t)(until * 1e9) : 0;
-}
-
-/* More than ROWS_MAX is refused by station_ask(). */
-#define ROWS_MAX 10000
-
-static unsigned limit_arg(json_t *args)
-{
-	json_int_t n = json_integer_value(json_object_get(args, "limit"));
-
-	return n < 0 || n > ROWS_MAX ? 0 : (unsigned)n;
-}
 
 /* The link asked for; QUERY_ALL when none is named. False: refused, answered. */
 static bool link_arg(struct station *s, struct control_request *rq, json_t *args, bool must,
@@ -283,292 +254,6 @@ static void op_clock_show(struct control_request *rq, json_t *args, void *contex
 	control_answer(rq, status_clock(context));
 }
 
-/* --- parameters --- */
-
-static void list_param(void *context, struct param *p)
-{
-	json_array_append_new(context, status_param(p));
-}
-
-static void op_param_list(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	const char *pattern = text_arg(args, "pattern");
-	json_t *found = json_array();
-
-	if (pattern) {
-		params_match(s->params, pattern, list_param, found);
-	} else {
-		for (unsigned n = 0; n < params_count(s->params); n++) {
-			list_param(found, params_at(s->params, n));
-		}
-	}
-	control_answer(rq, json_pack("{s:o}", "parameters", found));
-}
-
-/* Each is held against every parameter, on the thread that everybody else waits for. */
-#define PATTERNS_MAX 256u
-
-struct match {
-	json_t *found;
-	json_t *(*item)(const struct param *p);
-	bool *seen; /* by the parameter's number */
-};
-
-static void match_once(void *context, struct param *p)
-{
-	struct match *m = context;
-	json_t *item = m->seen[p->number] ? NULL : m->item(p);
-
-	m->seen[p->number] = true;
-	if (item) {
-		json_array_append_new(m->found, item);
-	}
-}
-
-json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
-		      json_t *(*item)(const struct param *p))
-{
-	struct match m = {.item = item};
-	struct sc_error error = {0};
-	struct param *p;
-	json_t *pattern;
-	size_t n;
-
-	if (json_array_size(patterns) > PATTERNS_MAX) {
-		control_fail(rq, "usage", "name many by one pattern: floor3.*", NULL,
-			     "at most %u patterns at once", PATTERNS_MAX);
-		return NULL;
-	}
-	m.found = json_array();
-	m.seen = calloc(params_count(s->params) + 1, sizeof(*m.seen));
-	if (!m.seen) {
-		control_fail(rq, "internal", "try again", NULL, "out of memory");
-		json_decref(m.found);
-		return NULL;
-	}
-	json_array_foreach (patterns, n, pattern) {
-		const char *text = json_string_value(pattern);
-
-		if (params_match(s->params, text, match_once, &m) == 0) {
-			params_find(s->params, text, &p, &error);
-			control_fail(rq, "usage", error.hint, NULL, "%s", error.message);
-			json_decref(m.found);
-			m.found = NULL;
-			break;
-		}
-	}
-	free(m.seen);
-	return m.found;
-}
-
-static void op_param_get(struct control_request *rq, json_t *args, void *context)
-{
-	json_t *names = json_object_get(args, "names"), *found;
-
-	if (json_array_size(names) == 0) {
-		control_fail(rq, "usage", "fcmctl get floor3.om2.hv", NULL, "which parameters?");
-		return;
-	}
-	found = station_match(context, rq, names, status_param);
-	if (found) {
-		control_answer(rq, json_pack("{s:o}", "parameters", found));
-	}
-}
-
-static void refuse(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
-{
-	bool usage = r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL;
-
-	control_fail(rq, usage ? "usage" : "refused", error->hint,
-		     id ? json_pack("{s:I,s:s}", "command", (json_int_t)id, "detail", error->code)
-			: json_pack("{s:s}", "detail", error->code),
-		     "%s", error->message);
-}
-
-/* The value asked for, as text or number. 0 or a negative errno with `error` filled. */
-static int value_arg(const struct param *p, json_t *args, double *ret_value, struct sc_error *error)
-{
-	json_t *value = json_object_get(args, "value");
-
-	if (json_is_string(value)) {
-		return param_parse(p, json_string_value(value), ret_value, error);
-	}
-	if (json_is_number(value)) {
-		*ret_value = json_number_value(value);
-		return 0;
-	}
-	return sc_fail(error, -EINVAL, "usage", "give it as text or number", "%s: which value?",
-		       p->name);
-}
-
-static struct engine_request request_of(const struct control_request *rq, json_t *args, bool action)
-{
-	const struct control_peer *peer = control_peer(rq);
-
-	return (struct engine_request){
-		.parameter = text_arg(args, "name"),
-		.action = action,
-		.value = NAN,
-		.force = json_is_true(json_object_get(args, "force")),
-		.who = peer->who,
-		.origin = peer->origin,
-		.reason = text_arg(args, "reason"),
-		.uid = peer->uid,
-		.pid = peer->pid,
-		.client_id = text_arg(args, "client_id"),
-	};
-}
-
-#define REFUSED_A_SECOND 0.2
-#define REFUSED_BURST	 100
-
-json_t *station_refused(void *context, const struct control_request *rq, const char *op,
-			json_t *args, const char *text)
-{
-	struct station *s = context;
-	bool set = strcmp(op, "param.set") == 0;
-	struct engine_request request = request_of(rq, args, !set);
-	struct param *p;
-	uint64_t id;
-	int r = -ENOENT;
-
-	snprintf(s->access.origin, sizeof(s->access.origin), "%s", control_peer(rq)->origin);
-	snprintf(s->access.text, sizeof(s->access.text), "%s", text);
-	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "refused to %s: %s",
-		  control_peer(rq)->origin, text);
-	if (json_is_true(json_object_get(args, "dry_run"))) {
-		return json_object(); /* nothing was tried */
-	}
-	/* Who tries without end does not fill the disk: an event tells how often. */
-	if ((set || strcmp(op, "param.action") == 0) && request.parameter &&
-	    params_find(s->params, request.parameter, &p, NULL) == 0 &&
-	    bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
-		if (set) {
-			value_arg(p, args, &request.value, NULL);
-		}
-		r = engine_refuse(s->engine, &request, text,
-				  (struct engine_now){now_mono_ns(), now_utc_ns()}, &id);
-		detector_drain(s);
-	}
-	return r == 0 ? json_pack("{s:I}", "command", (json_int_t)id) : json_object();
-}
-
-/* Beyond what the operation itself needs. False: refused, answered. */
-static bool may_submit(struct control_request *rq, json_t *args, const struct param *p)
-{
-	char what[PARAM_NAME_MAX + 32];
-
-	if (p->kind->danger == PARAM_DANGEROUS) {
-		snprintf(what, sizeof(what), "%s is dangerous", p->name);
-		return control_may(rq, args, ACCESS_EXPERT, what);
-	}
-	return !json_is_true(json_object_get(args, "force")) ||
-	       control_may(rq, args, ACCESS_EXPERT, "force, beyond the soft limits");
-}
-
-static void try_dry(struct station *s, struct control_request *rq, json_t *args,
-		    const struct engine_request *request, const struct param *p)
-{
-	struct sc_error error = {0};
-	json_t *would = NULL;
-	int r = dry_run(s, request, p, json_is_true(json_object_get(args, "yes")), &would, &error);
-
-	if (r < 0 && would) {
-		control_fail(rq, "refused", error.hint,
-			     json_pack("{s:s,s:o}", "detail", error.code, "would", would), "%s",
-			     error.message);
-	} else if (r < 0) {
-		refuse(rq, r, &error, 0);
-	} else {
-		control_answer(rq, would);
-	}
-}
-
-static void submit(struct station *s, struct control_request *rq, json_t *args, bool action)
-{
-	json_t *wait = json_object_get(args, "wait");
-	json_t *rate = action ? NULL : json_object_get(args, "rate");
-	struct engine_request request = request_of(rq, args, action);
-	struct engine_command_view view;
-	struct sc_error error = {0};
-	struct param *p;
-	uint64_t id = 0;
-	int r = params_find(s->params, request.parameter ? request.parameter : "", &p, &error);
-
-	if (r == 0 && !action) {
-		r = value_arg(p, args, &request.value, &error);
-	}
-	if (r < 0) {
-		refuse(rq, r, &error, 0);
-		return;
-	}
-	if (!may_submit(rq, args, p)) {
-		return;
-	}
-	if (json_is_true(json_object_get(args, "dry_run"))) {
-		try_dry(s, rq, args, &request, p);
-		return;
-	}
-	if (p->kind->danger == PARAM_DANGEROUS && !json_is_true(json_object_get(args, "yes"))) {
-		control_fail(rq, "needs-yes", "repeat it with --yes", NULL, "%s is dangerous: %s",
-			     p->name, p->kind->description);
-		return;
-	}
-	r = rate ? ramp_rate_first(s, p, json_number_value(rate), &request, &id, &error) : 0;
-	r = r ? r
-	      : engine_submit(s->engine, &request, (struct engine_now){now_mono_ns(), now_utc_ns()},
-			      &id, &error);
-	if (r < 0) {
-		refuse(rq, r, &error, id);
-	} else {
-		detector_wait(s, id, rq, !json_is_false(wait));
-	}
-	if (r == 1 && engine_command(s->engine, id, &view) && view.told) {
-		detector_repeat(s, &view); /* it has ended, perhaps long ago */
-	}
-	detector_drain(s);
-}
-
-static void op_param_set(struct control_request *rq, json_t *args, void *context)
-{
-	submit(context, rq, args, false);
-}
-
-static void op_param_action(struct control_request *rq, json_t *args, void *context)
-{
-	submit(context, rq, args, true);
-}
-
-/* Taken back at once; or a ramp is stopped, which has an end of its own. */
-static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	json_int_t id = json_integer_value(json_object_get(args, "command"));
-	struct engine_request by = request_of(rq, args, false);
-	struct sc_error error = {0};
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
-	bool ramp;
-	uint64_t stop = 0;
-	int r = engine_check_cancel(s->engine, (uint64_t)id, now, &ramp, &error);
-
-	if (r == 0 && control_dry(rq, args,
-				  ramp ? "would stop command %lld where its value is now"
-				       : "would take command %lld back: it has not left",
-				  (long long)id)) {
-		return;
-	}
-	r = r == 0 ? engine_cancel(s->engine, (uint64_t)id, &by, now, &stop, &error) : r;
-	if (r < 0) {
-		refuse(rq, r, &error, (uint64_t)id);
-	} else if (stop) {
-		detector_wait(s, stop, rq, true);
-	} else {
-		control_answer(rq, json_pack("{s:I}", "command", id));
-	}
-	detector_drain(s);
-}
-
 /* --- from the database --- */
 
 /* All that the main thread does waits while a question is answered. With ROWS_MAX, and what it takes to
@@ -621,62 +306,6 @@ void station_tell(struct control_request *rq, int r, json_t *result, const char 
 	} else {
 		control_fail(rq, "internal", "journalctl -u fcm-server@N", NULL,
 			     "%s: the database says: %s", what, strerror(-r));
-	}
-}
-
-static void op_param_history(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	const char *name = text_arg(args, "name");
-	struct sc_error error = {0};
-	struct param *p;
-	json_t *j = NULL;
-	int r = params_find(s->params, name ? name : "", &p, &error);
-
-	if (r < 0) {
-		refuse(rq, r, &error, 0);
-	} else if (station_ask(s, rq, args, p->name)) {
-		r = query_history(s->query, p->name, since_arg(args), until_arg(args),
-				  limit_arg(args), &j);
-		if (r == 0) {
-			json_object_set_new(j, "unit", json_string(p->kind->unit));
-			json_object_set_new(j, "kept", json_boolean(p->kind->history_s > 0));
-			json_object_set_new(j, "limits", status_limits(p->kind));
-		}
-		station_tell(rq, r, j, p->name);
-	}
-}
-
-static void op_command_list(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	struct query_filter filter = {
-		.limit = limit_arg(args),
-		.since_ns = since_arg(args),
-		.parameter = text_arg(args, "parameter"),
-		.state = text_arg(args, "state"),
-		.who = text_arg(args, "who"),
-		.floor = (int)json_integer_value(json_object_get(args, "floor")),
-	};
-	json_t *j = NULL;
-
-	if (station_ask(s, rq, args, "commands")) {
-		int r = query_commands(s->query, &filter, &j);
-
-		station_tell(rq, r, j, "commands");
-	}
-}
-
-static void op_command_show(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	json_t *j = NULL;
-
-	if (station_ask(s, rq, args, "command")) {
-		json_int_t id = json_integer_value(json_object_get(args, "command"));
-		int r = query_command(s->query, (uint64_t)id, &j);
-
-		station_tell(rq, r, j, "command");
 	}
 }
 
@@ -831,17 +460,6 @@ static const struct control_op station_ops[] = {
 	 "link:i trials:i interval_s:n command:s dry_run:b"},
 	{"clock.show", ACCESS_READER, op_clock_show, NULL},
 	{"clock.history", ACCESS_READER, op_clock_history, "since:n limit:i"},
-	{"param.list", ACCESS_READER, op_param_list, "pattern:s"},
-	{"param.get", ACCESS_READER, op_param_get, "names:S"},
-	{"param.set", ACCESS_OPERATOR, op_param_set,
-	 "name:s value:v reason:s client_id:s wait:b yes:b force:b dry_run:b rate:n"},
-	{"param.action", ACCESS_OPERATOR, op_param_action,
-	 "name:s reason:s client_id:s wait:b yes:b force:b dry_run:b"},
-	{"param.history", ACCESS_READER, op_param_history, "name:s since:n until:n limit:i"},
-	{"command.list", ACCESS_READER, op_command_list,
-	 "limit:i state:s floor:i since:n parameter:s who:s"},
-	{"command.show", ACCESS_READER, op_command_show, "command:i"},
-	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "command:i dry_run:b"},
 	{"consumer.list", ACCESS_READER, op_consumer_list, NULL},
 	{"ledger.show", ACCESS_READER, op_ledger_show, "since:n until:n link:i limit:i by_s:i"},
 	{"run.start", ACCESS_OPERATOR, op_run_start, "note:s dry_run:b"},
@@ -857,5 +475,5 @@ static const struct control_op station_ops[] = {
 
 /* A noun with many operations has a file and a table of its own: ops_NOUN.c. */
 const struct control_op *const station_op_tables[] = {
-	station_ops,	  alarm_ops, station_history_ops, station_serial_ops, station_plan_ops,
-	station_safe_ops, NULL};
+	station_ops,	    station_param_ops, alarm_ops,	 station_history_ops,
+	station_serial_ops, station_plan_ops,  station_safe_ops, NULL};

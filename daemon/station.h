@@ -361,7 +361,8 @@ extern const struct control_op *const station_op_tables[]; /* ends with NULL */
 json_t *station_refused(void *context, const struct control_request *rq, const char *op,
 			json_t *args, const char *text);
 /* Tables of nouns that have a file of their own. */
-extern const struct control_op station_plan_ops[]; /* ops_plan.c */
+extern const struct control_op station_param_ops[]; /* ops_param.c */
+extern const struct control_op station_plan_ops[];  /* ops_plan.c */
 /* What `patterns` (of an operation's arguments) match, each parameter once, in their order, made into JSON by `item`;
  * it leaves out what it gives NULL for. NULL: refused (too many, one that matches nothing), answered. */
 json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,

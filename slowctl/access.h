@@ -13,9 +13,13 @@
 /* A role may all that the ones before it may. */
 enum access_role {
 	ACCESS_READER, /* asks */
-	ACCESS_OPERATOR, /* sets what is not dangerous, makes safe, aligns and resets links, records, starts runs */
-	ACCESS_EXPERT, /* what is dangerous, what goes beyond limits, new references */
-	ACCESS_ROLES,  /* how many */
+	/* A shift's daily work: sets within the soft limits what is not dangerous (HV up, too) and whatever makes
+	 * safer, aligns and resets links, acknowledges alarms, records, starts runs, keeps snapshots. */
+	ACCESS_OPERATOR,
+	/* What is dangerous (power on, power cycles, a reset of the FCM), force, the phase's references and soaks,
+	 * the instruments' serial lines, snapshots removed. */
+	ACCESS_EXPERT,
+	ACCESS_ROLES, /* how many */
 };
 
 const char *access_role_name(enum access_role role);		     /* "reader", ... */

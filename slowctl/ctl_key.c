@@ -222,7 +222,8 @@ const struct ctl_command ctl_key_commands[] = {
 		.summary = "a new key for control over the network",
 		.help = "Writes the secret into FILE (NAME.key), which nobody else may read, and "
 			"prints the line\nfor the daemon's allow list. ROLE: reader (asks), "
-			"operator (sets, records, runs; nothing\ndangerous), expert (all).\n\n"
+			"operator (sets, records, runs; of\nwhat is dangerous only what makes "
+			"safer), expert (all).\n\n"
 			"  fcmctl key make datamanager operator >> network-0.allow",
 		.min_words = 2,
 		.max_words = 3,

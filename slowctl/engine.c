@@ -636,6 +636,11 @@ uint64_t engine_next_id(const struct engine *e)
 	return e->last_id + 1;
 }
 
+bool engine_safer(struct engine *e, const struct param *p, double value)
+{
+	return p->floor && p->kind->access == PARAM_RW && rules_safer(e, p, value);
+}
+
 void engine_run(struct engine *e, uint32_t number)
 {
 	e->run = number;

@@ -167,6 +167,9 @@ int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by
 int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bool *ret_ramp,
 			struct sc_error *error);
 
+/* Whether setting it to `value` makes safer: interlocks, soft limits and roles are not for that. */
+bool engine_safer(struct engine *e, const struct param *p, double value);
+
 /* The run under way, 0: none. Meanwhile what is dangerous is refused without force, unless it makes safer. */
 void engine_run(struct engine *e, uint32_t number);
 

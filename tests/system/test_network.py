@@ -201,7 +201,10 @@ def roles(t):
         (reader, "run.start", {}), (reader, "record.start", {}), (reader, "phase.accept", {"link": 0, "reason": "x"}),
         (reader, "command.cancel", {"command": 1}),
         (operator, "param.action", {"name": DANGEROUS, "yes": True}),
-        (operator, "param.set", {"name": "floor1.om0.hv", "value": 1300, "force": True}),
+        (operator, "param.set", {"name": "floor1.om0.hv", "value": 1850, "force": True}),
+        (operator, "param.set", {"name": "floor1.om0.power", "value": "on", "yes": True}),
+        (operator, "param.action", {"name": "floor1.om0.power_cycle", "yes": True}),
+        (operator, "serial.open", {"floor": 1, "channel": 1}), (operator, "snapshot.remove", {"name": "x"}),
         (operator, "phase.accept", {"link": 0, "reason": "x"}),
         (operator, "phase.soak", {"link": 0, "trials": 1, "interval_s": 0, "command": "align"}),
     ]
@@ -211,12 +214,14 @@ def roles(t):
                 answer["id"] == "7" and answer["error"]["hint"], answer)
     t.equal("all are counted", n.counts()["refused_role"], len(refused))
     # Rows that nobody waits for are written within a moment.
-    n.st.wait_for("the journal's rows", lambda: len(n.st.ask("command", "list", "--limit", "50")["commands"]) >= 4)
+    n.st.wait_for("the journal's rows", lambda: len(n.st.ask("command", "list", "--limit", "50")["commands"]) >= 6)
     rows = [(c["who"], c["origin"], c["parameter"], c["state"]) for c in n.st.ask("command", "list", "--limit", "50")["commands"]]
     t.equal("commands are in the journal, as refused", sorted(rows), sorted([
         ("grafana", "curve:grafana", "tower1.floor1.om0.hv", "REFUSED"),
         ("grafana", "curve:grafana", "tower1.floor1.om0.reset", "REFUSED"),
         ("datamanager", "curve:datamanager", "tower1." + DANGEROUS, "REFUSED"),
+        ("datamanager", "curve:datamanager", "tower1.floor1.om0.power", "REFUSED"),
+        ("datamanager", "curve:datamanager", "tower1.floor1.om0.power_cycle", "REFUSED"),
         ("datamanager", "curve:datamanager", "tower1.floor1.om0.hv", "REFUSED")]))
     t.check("an event tells of it", (why := n.wait_event("access-refused", "curve:")) == "", why)
     for op in ("info", "status", "link.list", "param.list", "command.list", "event.list", "ledger.show", "run.show"):
@@ -229,9 +234,31 @@ def roles(t):
             not a["ok"] and a["error"]["code"] == "needs-yes", a)
     t.check("an expert may beyond the soft limits", (a := ask(expert, "param.set", 60, name="floor1.om1.threshold",
                                                               value=12, force=True)) and a["ok"], a)
+    makes_safer(t, operator)
     for s in (reader, operator, expert):
         s.close()
     t.equal("the daemon ends with 0", n.st.stop(), 0)
+
+
+def makes_safer(t, operator):
+    """No expert is waited for: HV within the limits either way, down and off whatever else is said; then not on."""
+    for value in (1350, 1380):
+        a = ask(operator, "param.set", 60, name="floor2.om1.hv", value=value)
+        t.check(f"an operator sets an HV to {value}", a and a["ok"], a)
+    a = ask(operator, "param.set", 60, name="floor2.om1.hv", value=1300, force=True)
+    t.check("an operator lowers it, with a force that is not needed", a and a["ok"], a)
+    a = ask(operator, "param.set", name="floor2.om1.power", value="off")
+    t.check("it still has to say yes to the power off", a and not a["ok"] and a["error"]["code"] == "needs-yes", a)
+    a = ask(operator, "param.set", name="floor2.om1.power", value="off", dry_run=True)
+    t.check("it may ask what that would do", a and a["ok"], a)
+    a = ask(operator, "param.set", 60, name="floor2.om1.power", value="off", yes=True)
+    t.check("an operator switches a module off", a and a["ok"] and a["result"]["state"] == "DONE", a)
+    a = ask(operator, "param.set", 60, name="floor2.om1.power", value="on", yes=True)
+    t.check("and not on again", is_refused(a, "role"), a)
+    a = ask(operator, "safe", 60, pattern="floor2.om0", yes=True)
+    t.check("an operator makes safe", a and a["ok"] and a["result"]["state"] == "DONE", a)
+    a = ask(operator, "alarm.ack", names=["nothing/at-all"])
+    t.check("alarms are an operator's", a and not a["ok"] and a["error"]["code"] == "usage", a)
 
 
 def memory_kb(pid):
