@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions to the ledger, as most tests ask them. */
+/* Questions to a store's file, as most tests ask them. Behind cmocka.h. */
 #ifndef TESTS_QUERY_RIG_H
 #define TESTS_QUERY_RIG_H
 
 #include "slowctl/query.h"
+#include "tests/unit/store_rig.h"
+
+static inline struct query *query_rig_open(const struct store_rig *r)
+{
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	int result = query_open(r->path, &q, &error);
+
+	if (result < 0) {
+		fail_msg("%d: %s", result, error.message);
+	}
+	return q;
+}
 
 /* From since_ns up to now, rows as they are kept. */
 static inline int query_account_of(struct query *q, int64_t since_ns, int link, unsigned limit,

@@ -10,6 +10,7 @@
 
 #include "tests/unit/store_rig.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -105,6 +106,52 @@ int64_t store_rig_number(const struct store_rig *r, const char *sql)
 	sqlite3_finalize(q);
 	sqlite3_close(db);
 	return number;
+}
+
+char *store_rig_migration(unsigned number)
+{
+	struct dirent *entry;
+	char prefix[8], path[300], *text = calloc(1, 65536);
+	DIR *dir = opendir("schemas/sql");
+	FILE *f = NULL;
+
+	assert_non_null(dir);
+	assert_non_null(text);
+	snprintf(prefix, sizeof(prefix), "%04u_", number);
+	while (!f && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, prefix, 5) == 0) {
+			snprintf(path, sizeof(path), "schemas/sql/%s", entry->d_name);
+			f = fopen(path, "r");
+		}
+	}
+	closedir(dir);
+	assert_non_null(f);
+	assert_true(fread(text, 1, 65535, f) > 0);
+	fclose(f);
+	return text;
+}
+
+void store_rig_sql(sqlite3 *db, const char *sql)
+{
+	char *error = NULL;
+
+	if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
+		fail_msg("%.200s: %s", sql, error);
+	}
+}
+
+void store_rig_schema(sqlite3 *db, unsigned version)
+{
+	char set[64];
+
+	for (unsigned n = 1; n <= version; n++) {
+		char *sql = store_rig_migration(n);
+
+		store_rig_sql(db, sql);
+		free(sql);
+	}
+	snprintf(set, sizeof(set), "PRAGMA user_version=%u", version);
+	store_rig_sql(db, set);
 }
 
 void store_rig_command(struct row *row, uint64_t id, const char *client_id, uint32_t sequence)

@@ -7,6 +7,8 @@
 
 #include "daemon/store.h"
 
+struct sqlite3;
+
 #define RIG_UTC 1795000000000000000ll
 
 struct store_rig {
@@ -25,6 +27,13 @@ struct store_done store_rig_wait(struct store_rig *r);
 void store_rig_flush(struct store_rig *r);
 /* One number of the file, read by a connection of its own. */
 int64_t store_rig_number(const struct store_rig *r, const char *sql);
+
+/* Run it, on a connection of the test's own. */
+void store_rig_sql(struct sqlite3 *db, const char *sql);
+/* schemas/sql/NNNN_*.sql as text, to be freed. */
+char *store_rig_migration(unsigned number);
+/* Empty tables as that schema had them. */
+void store_rig_schema(struct sqlite3 *db, unsigned version);
 
 /* A command row: QUEUED, set of floor3.om2.hv to 1450 V. */
 void store_rig_command(struct row *row, uint64_t id, const char *client_id, uint32_t sequence);

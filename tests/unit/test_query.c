@@ -157,21 +157,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct query *open_query(const struct store_rig *r)
-{
-	struct sc_error error = {0};
-	struct query *q = NULL;
-	int result = query_open(r->path, &q, &error);
-
-	if (result < 0) {
-		fail_msg("%d: %s", result, error.message);
-	}
-	return q;
-}
-
 static void test_commands(void **state)
 {
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 	struct query_filter f = {0};
 	json_t *json = NULL, *c, *t;
 
@@ -215,7 +203,7 @@ static void test_filters(void **state)
 		{{.floor = 4}, 0},
 		{{.since_ns = RIG_UTC + 2}, 1},
 	};
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *json = NULL;
@@ -268,7 +256,7 @@ static void test_words(void **state)
 		store_submit(r->s, &row, 0, 0);
 	}
 	store_rig_flush(r);
-	q = open_query(r);
+	q = query_rig_open(r);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const json_t *words;
 
@@ -293,7 +281,7 @@ static void test_words(void **state)
 
 static void test_history(void **state)
 {
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 	json_t *json = NULL, *rows;
 
 	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 5, &json), 0);
@@ -328,7 +316,7 @@ static void test_ambiguous(void **state)
 	row_null(&row);
 	store_submit(r->s, &row, 0, 0);
 	store_rig_flush(r);
-	q = open_query(r);
+	q = query_rig_open(r);
 	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 0, &json), -ENOTUNIQ);
 	assert_int_equal(query_history(q, "tower2.floor3.om2.hv", 0, 0, 0, &json), 0);
 	json_decref(json);
@@ -346,7 +334,7 @@ static void test_ledger(void **state)
 					.floor = 3,
 					.closed = 1,
 					.verdicts = {7999}};
-	struct query *q = open_query(r);
+	struct query *q = query_rig_open(r);
 	json_t *json = NULL, *total, *loss;
 
 	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
@@ -438,7 +426,7 @@ static void test_joined_losses(void **state)
 	other.tai_ns = INT64_MIN;
 	store_put_loss(r->s, 1, &other, groups, RIG_UTC + 204000000000ll, 0, 0);
 	store_rig_flush(r);
-	q = open_query(r);
+	q = query_rig_open(r);
 	assert_int_equal(query_account_of(q, RIG_UTC + 100000000000ll, QUERY_ALL, 0, &json), 0);
 	assert_int_equal(json_array_size(at(json, "losses")), 5);
 	for (size_t i = 0; i < 5; i++) {
@@ -533,7 +521,7 @@ static void test_limit(void **state)
 	double whole, cut;
 
 	put_much(r);
-	q = open_query(r);
+	q = query_rig_open(r);
 	whole = cpu_ms();
 	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
 	assert_true(number_at(json_array_get(at(at(json, "totals"), "links"), 0), "seconds") ==
@@ -571,7 +559,7 @@ static void test_limit(void **state)
 
 static void test_station(void **state)
 {
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 	json_t *json = NULL;
 
 	assert_int_equal(query_phase_history(q, 1, 0, 3, &json), 0);
@@ -625,7 +613,7 @@ static uint64_t fingerprint(const struct store_rig *r, bool with_shm)
 
 static void ask_all(const struct store_rig *r)
 {
-	struct query *q = open_query(r);
+	struct query *q = query_rig_open(r);
 	struct query_filter f = {0};
 	json_t *json = NULL;
 
@@ -680,7 +668,7 @@ static void test_after_kill(void **state)
 	close(fds[1]);
 	before = fingerprint(r, false);
 	for (int i = 0; i < 3; i++) {
-		struct query *q = open_query(r);
+		struct query *q = query_rig_open(r);
 		json_t *json = NULL;
 
 		assert_int_equal(query_events(q, 0, 1, &json), 0);
@@ -696,7 +684,7 @@ static void test_after_kill(void **state)
 static void test_beside_writer(void **state)
 {
 	struct store_rig *r = *state;
-	struct query *q = open_query(r);
+	struct query *q = query_rig_open(r);
 	json_t *json = NULL;
 
 	for (int i = 0; i < 50; i++) {

@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "slowctl/query.h"
+#include "tests/unit/query_rig.h"
 #include "tests/unit/store_rig.h"
 
 #define HV "tower1.floor3.om2.hv"
@@ -82,18 +83,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct query *open_query(const struct store_rig *r)
-{
-	struct sc_error error = {0};
-	struct query *q = NULL;
-	int result = query_open(r->path, &q, &error);
-
-	if (result < 0) {
-		fail_msg("%d: %s", result, error.message);
-	}
-	return q;
-}
-
 /* The one parameter at `seconds`; a new reference. */
 static json_t *at(struct query *q, const char *name, double seconds)
 {
@@ -137,7 +126,7 @@ static void test_at(void **state)
 		{410 + 900, 1459, 1450, 900, "good", 4, 0},
 		{410 + 901, 1459, 1450, 901, "stale", 4, 0},
 	};
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *one = at(q, HV, cases[i].at);
@@ -160,7 +149,7 @@ static void test_at(void **state)
 
 static void test_author(void **state)
 {
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 	json_t *one = at(q, HV, 1000);
 	const json_t *author = json_object_get(one, "author");
 
@@ -177,7 +166,7 @@ static void test_author(void **state)
 /* Before the first sample, and of what nobody ever kept: null, not 0. */
 static void test_not_known(void **state)
 {
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 	static const struct {
 		const char *name;
 		double at;
@@ -199,7 +188,7 @@ static void test_not_known(void **state)
 
 static void test_words(void **state)
 {
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 	json_t *one = at(q, "clock.state", 100);
 
 	assert_true(number_at(one, "value") == 2);
@@ -222,7 +211,7 @@ static void test_names(void **state)
 		{{"clock", "floor4"}, NULL},
 		{{"'; DROP TABLE sample; --"}, NULL},
 	};
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *patterns = json_array(), *names = NULL;
@@ -258,7 +247,7 @@ static void test_diff(void **state)
 		{390, 501, "clock.state " HV " "}, /* a state is another one */
 		{501, 100000, ""},		   /* stale is not another value */
 	};
-	struct query *q = open_query(*state);
+	struct query *q = query_rig_open(*state);
 	json_t *names = NULL;
 
 	assert_int_equal(query_names(q, NULL, &names), 0);

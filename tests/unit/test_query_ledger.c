@@ -277,63 +277,38 @@ static void test_row_times(void **state)
 	query_close(q);
 }
 
-static void run_sql(sqlite3 *db, const char *sql)
-{
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-}
-
-static void run_file(sqlite3 *db, const char *path)
-{
-	static char sql[32768];
-	FILE *f = fopen(path, "r");
-
-	assert_non_null(f);
-	sql[fread(sql, 1, sizeof(sql) - 1, f)] = '\0';
-	fclose(f);
-	run_sql(db, sql);
-}
-
 /* A file as an old daemon has left it, with a second of everything. */
-static void make_version(const char *path, int version)
+static void make_version(const char *path, unsigned version)
 {
-	static const char *const files[] = {
-		"schemas/sql/0001_initial.sql",	    "schemas/sql/0002_row_label.sql",
-		"schemas/sql/0003_loss_until.sql",  "schemas/sql/0004_no_time.sql",
-		"schemas/sql/0005_ledger_sums.sql", "schemas/sql/0006_left_open.sql",
-		"schemas/sql/0007_sample_sums.sql", "schemas/sql/0008_alarm.sql"};
-	char sql[64];
 	sqlite3 *db = NULL;
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_true((size_t)version <= sizeof(files) / sizeof(files[0]));
-	for (int n = 0; n < version; n++) {
-		run_file(db, files[n]);
-	}
-	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d", version);
-	run_sql(db, sql);
-	run_sql(db, "INSERT INTO ledger_link(session, dma_epoch, link, second, tower, floor, cells,"
+	store_rig_schema(db, version);
+	store_rig_sql(
+		db, "INSERT INTO ledger_link(session, dma_epoch, link, second, tower, floor, cells,"
 		    " good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial,"
 		    " restarts, closed, time) VALUES"
 		    "(1,1,2,9,1,3,8000,7992,0,0,0,8,0,0,0,0,1,1795000300000000000)");
-	run_sql(db,
+	store_rig_sql(
+		db,
 		"INSERT INTO ledger_stream(session, dma_epoch, link, stream, grp, second, offered,"
 		" acked, no_member, slow, shutdown, pool, in_flight, closed, time) VALUES"
 		"(1,1,2,'pmt','trigger',9,8000,7920,80,0,0,0,0,1,1795000300000000000)");
-	run_sql(db, "INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp,"
-		    " dma_epoch, first, frames, tai_ns, time, open) VALUES"
-		    "(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0)");
-	run_sql(db, "INSERT INTO command(id, time, who, parameter, op, state) VALUES"
-		    "(7,1795000300000000000,'anna','tower1.floor3.om2.hv','set','DONE')");
+	store_rig_sql(db, "INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp,"
+			  " dma_epoch, first, frames, tai_ns, time, open) VALUES"
+			  "(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0)");
+	store_rig_sql(db, "INSERT INTO command(id, time, who, parameter, op, state) VALUES"
+			  "(7,1795000300000000000,'anna','tower1.floor3.om2.hv','set','DONE')");
 	if (version >= 2) {
-		run_sql(db, "UPDATE ledger_link SET tai_ns = 1795000336000000000");
+		store_rig_sql(db, "UPDATE ledger_link SET tai_ns = 1795000336000000000");
 	}
 	if (version >= 3) {
-		run_sql(db, "UPDATE loss SET until = 72016");
+		store_rig_sql(db, "UPDATE loss SET until = 72016");
 	}
 	sqlite3_close(db);
 }
 
-static void check_version(const struct store_rig *r, int version)
+static void check_version(const struct store_rig *r, unsigned version)
 {
 	struct query *q = NULL;
 	json_t *json = NULL;
@@ -369,7 +344,7 @@ static void test_old_versions(void **state)
 {
 	struct store_rig *r = *state;
 
-	for (int version = 1; version < STORE_SCHEMA; version++) {
+	for (unsigned version = 1; version < STORE_SCHEMA; version++) {
 		store_rig_close(r);
 		unlink(r->path);
 		make_version(r->path, version);

@@ -16,6 +16,7 @@
 
 #include "daemon/now.h"
 #include "slowctl/query.h"
+#include "tests/unit/query_rig.h"
 #include "tests/unit/store_rig.h"
 
 #define SECOND 1000000000ll
@@ -115,15 +116,6 @@ static void keep(struct keep_rig *k, unsigned full, unsigned minutes, unsigned d
 
 #define OLD "time < (unixepoch() - 20 * 86400) * 1000000000"
 
-static struct query *open_query(const struct store_rig *r)
-{
-	struct sc_error error = {0};
-	struct query *q = NULL;
-
-	assert_int_equal(query_open(r->path, &q, &error), 0);
-	return q;
-}
-
 static double number_at(const json_t *json, const char *key)
 {
 	const json_t *number = json_object_get(json, key);
@@ -137,7 +129,7 @@ static double number_at(const json_t *json, const char *key)
 /* All samples are there once: in which row, with which set point, of which mean. */
 static void check_rows(const struct keep_rig *k, unsigned span_s)
 {
-	struct query *q = open_query(&k->store);
+	struct query *q = query_rig_open(&k->store);
 	json_t *json = NULL;
 	const json_t *row;
 	unsigned next = 0;
@@ -184,7 +176,7 @@ static json_t *at(struct query *q, const char *name, int64_t time_ns)
 
 static void check_at(const struct keep_rig *k)
 {
-	struct query *q = open_query(&k->store);
+	struct query *q = query_rig_open(&k->store);
 	json_t *one = at(q, HV, k->from + 1034 * SECOND);
 
 	assert_true(number_at(one, "setpoint") == 1450);

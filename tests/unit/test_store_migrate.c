@@ -4,7 +4,6 @@
  * by the store: each row is there as it was, and rows of today can be written. Killed in the middle of a
  * migration, nothing is lost, and the next start brings it to its end.
  */
-#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,39 +21,6 @@
 
 #define ROWS	  5	/* in each table */
 #define TEXT_SIZE 65536 /* all rows of one file as text */
-
-/* schemas/sql/NNNN_*.sql as text, to be freed. */
-static char *migration(unsigned number)
-{
-	struct dirent *entry;
-	char prefix[8], path[300], *text = calloc(1, 65536);
-	DIR *dir = opendir("schemas/sql");
-	FILE *f = NULL;
-
-	assert_non_null(dir);
-	assert_non_null(text);
-	snprintf(prefix, sizeof(prefix), "%04u_", number);
-	while (!f && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, prefix, 5) == 0) {
-			snprintf(path, sizeof(path), "schemas/sql/%s", entry->d_name);
-			f = fopen(path, "r");
-		}
-	}
-	closedir(dir);
-	assert_non_null(f);
-	assert_true(fread(text, 1, 65535, f) > 0);
-	fclose(f);
-	return text;
-}
-
-static void run_sql(sqlite3 *db, const char *sql)
-{
-	char *error = NULL;
-
-	if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
-		fail_msg("%.200s: %s", sql, error);
-	}
-}
 
 static sqlite3 *open_db(const char *path)
 {
@@ -117,7 +83,7 @@ static void fill_table(sqlite3 *db, const char *table, void *context)
 	for (int n = 1; n <= ROWS; n++) {
 		columns_of(db, table, n, names, values, sizeof(names));
 		snprintf(sql, sizeof(sql), "INSERT INTO %s(%s) VALUES(%s)", table, names, values);
-		run_sql(db, sql);
+		store_rig_sql(db, sql);
 	}
 }
 
@@ -168,17 +134,9 @@ static void note_table(sqlite3 *db, const char *table, void *context)
 static void make(const char *path, unsigned version, struct content *ret_content)
 {
 	sqlite3 *db = open_db(path);
-	char set[64];
 
-	run_sql(db, "PRAGMA journal_mode=WAL");
-	for (unsigned n = 1; n <= version; n++) {
-		char *sql = migration(n);
-
-		run_sql(db, sql);
-		free(sql);
-	}
-	snprintf(set, sizeof(set), "PRAGMA user_version=%u", version);
-	run_sql(db, set);
+	store_rig_sql(db, "PRAGMA journal_mode=WAL");
+	store_rig_schema(db, version);
 	each_table(db, fill_table, NULL);
 	*ret_content = (struct content){0};
 	each_table(db, note_table, ret_content);
@@ -254,7 +212,7 @@ static void test_every_schema(void **state)
 static void die_in_migration(const char *path, unsigned version)
 {
 	sqlite3 *db = NULL;
-	char *sql = migration(version + 1);
+	char *sql = store_rig_migration(version + 1);
 
 	if (sqlite3_open(path, &db) != SQLITE_OK ||
 	    sqlite3_exec(db, "PRAGMA cache_size=1; PRAGMA cache_spill=1; BEGIN IMMEDIATE", NULL,
