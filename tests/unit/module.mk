@@ -17,9 +17,11 @@ $(eval $(call unit_test,test_groups_random,$(addprefix tests/unit/,test_groups_r
 $(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tests/system/,consumer_check.c truth_book.c),fcmdata data tdm,libzmq jansson libisal libxxhash sqlite3))
 $(eval $(call unit_test,test_feed,$(addprefix tests/unit/,test_feed.c feed_rig.c) $(addprefix daemon/,feed.c feed_line.c feed_socket.c block_pool.c),tdm,libisal))
 $(eval $(call unit_test,test_publisher_feed,$(addprefix tests/unit/,test_publisher_feed.c feed_rig.c),publisher data tdm,libzmq jansson libisal))
-$(eval $(call unit_test,test_publisher,tests/unit/test_publisher.c,publisher data tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_publisher,$(addprefix tests/unit/,test_publisher.c publisher_rig.c),publisher data tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_publisher_slow,$(addprefix tests/unit/,test_publisher_slow.c publisher_rig.c),publisher data tdm,libzmq jansson libisal))
 
-$(eval $(call unit_test,test_fcmdata,tests/unit/test_fcmdata.c,fcmdata tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_fcmdata,$(addprefix tests/unit/,test_fcmdata.c fcmdata_rig.c),fcmdata tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_fcmdata_wait,$(addprefix tests/unit/,test_fcmdata_wait.c fcmdata_rig.c),fcmdata tdm,libzmq jansson libisal))
 $(eval $(call unit_test,test_fcmdata_block,tests/unit/test_fcmdata_block.c,fcmdata tdm,libzmq jansson libisal))
 $(eval $(call unit_test,test_fcmdata_track,tests/unit/test_fcmdata_track.c daemon/consumer/track.c,,))
 
