@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ID_BYTES_MAX 128u /* it is kept, and comes back with every answer */
+
 struct control_request {
 	LIST_ENTRY(control_request) link;
 	struct control_desk *desk;
@@ -132,11 +134,29 @@ void control_answer(struct control_request *rq, json_t *result)
 				  result ? result : json_object()));
 }
 
+/* A character that a limit has cut in two must not cost the answer. */
+static json_t *text_json(const char *text)
+{
+	json_t *j = json_string(text), *ascii;
+	char *copy;
+
+	if (j) {
+		return j;
+	}
+	copy = strdup(text);
+	for (char *p = copy; p && *p; p++) {
+		*p = *p & 0x80 ? '?' : *p;
+	}
+	ascii = json_string(copy ? copy : "?");
+	free(copy);
+	return ascii;
+}
+
 static json_t *failure(json_t *id, const char *code, const char *hint, const char *text,
 		       json_t *extra)
 {
-	json_t *error =
-		json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint ? hint : "");
+	json_t *error = json_pack("{s:s,s:o,s:o}", "code", code, "message", text_json(text), "hint",
+				  text_json(hint ? hint : ""));
 
 	if (extra) {
 		json_object_update(error, extra);
@@ -357,14 +377,25 @@ static struct control_request *request_new(struct control_client *cl, json_t *id
 	return rq;
 }
 
+static bool is_id(const json_t *id)
+{
+	return !id || json_is_null(id) || json_is_number(id) ||
+	       (json_is_string(id) && json_string_length(id) <= ID_BYTES_MAX);
+}
+
 void control_desk_take(struct control_client *client, json_t *message)
 {
-	json_t *args = json_object_get(message, "args");
+	json_t *args = json_object_get(message, "args"), *id = json_object_get(message, "id");
 	const char *op = json_string_value(json_object_get(message, "op"));
-	struct control_request *rq = request_new(client, json_object_get(message, "id"));
+	struct control_request *rq = request_new(client, is_id(id) ? id : NULL);
 	struct control_desk *d = client->desk;
 
 	if (!rq) {
+		return;
+	}
+	if (!is_id(id)) {
+		control_fail(rq, "usage", "see schemas/control.md", NULL,
+			     "an id is a number, or a string of at most %u bytes", ID_BYTES_MAX);
 		return;
 	}
 	if (json_integer_value(json_object_get(message, "v")) != 1) {

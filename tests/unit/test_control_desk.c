@@ -173,6 +173,56 @@ static void test_envelope(void **state)
 	assert_true(json_is_null(json_object_get(said, "id")));
 }
 
+/* It is kept until the end, and comes back with every step on the way: a name, and no goods. */
+static void test_ids(void **state)
+{
+	static const char *const good[] = {"\"a\"", "7", "0.5", "null"};
+	static const char *const bad[] = {"[\"a\"]", "{}", "true"};
+	char text[400], much[200];
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
+		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%s,\"op\":\"ask\"}", good[n]);
+		take(text);
+		assert_true(json_is_true(json_object_get(said, "ok")));
+	}
+	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++) {
+		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%s,\"op\":\"ask\"}", bad[n]);
+		take(text);
+		assert_string_equal(error_text("code"), "usage");
+		assert_true(json_is_null(json_object_get(said, "id")));
+	}
+	for (int bytes = 128; bytes <= 129; bytes++) {
+		memset(much, 'x', sizeof(much));
+		snprintf(text, sizeof(text), "{\"v\":1,\"id\":\"%.*s\",\"op\":\"ask\"}", bytes,
+			 much);
+		take(text);
+		assert_int_equal(json_is_true(json_object_get(said, "ok")), bytes == 128);
+	}
+	assert_int_equal(ran, sizeof(good) / sizeof(good[0]) + 1);
+	assert_int_equal(client.open, 0);
+}
+
+/* Names are cut to what is sensible in an answer, in the middle of a character perhaps. */
+static void test_cut_names(void **state)
+{
+	char text[200];
+
+	(void)state;
+	for (unsigned ascii = 56; ascii <= 61; ascii++) {
+		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%u,\"op\":\"%.*s\xe2\x82\xac\"}",
+			 ascii, (int)ascii,
+			 "------------------------------------------------------------------");
+		take(text);
+		assert_string_equal(error_text("code"), "usage");
+		assert_non_null(strstr(error_text("message"), "no operation \"---"));
+		assert_int_equal(json_integer_value(json_object_get(said, "id")), ascii);
+	}
+	control_desk_refuse(&client, NULL, "refused", "hint \xe2\x82", NULL, "why \xff");
+	assert_string_equal(error_text("message"), "why ?");
+	assert_string_equal(error_text("hint"), "hint ??");
+}
+
 static void take_args(const char *args)
 {
 	char text[256];
@@ -265,6 +315,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_roles, begin, end),
 		cmocka_unit_test_setup_teardown(test_envelope, begin, end),
+		cmocka_unit_test_setup_teardown(test_ids, begin, end),
+		cmocka_unit_test_setup_teardown(test_cut_names, begin, end),
 		cmocka_unit_test_setup_teardown(test_arguments, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_words, begin, end),
