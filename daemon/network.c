@@ -97,6 +97,9 @@ static void client_say(struct control_client *base, json_t *message)
 		n->status.unsent++;
 		cl->gone |= r == -EHOSTUNREACH;
 	}
+	if (r == -EAGAIN) { /* it would go on with a hole in its answers, and not know */
+		door_cut(n, cl->fd);
+	}
 	look_again(n);
 }
 

@@ -66,12 +66,24 @@ static void op_much(struct control_request *rq, json_t *args, void *unused)
 	control_answer(rq, json_pack("{s:s}", "much", text));
 }
 
+/* Says more than anybody keeps for it, at once. */
+static void op_chatter(struct control_request *rq, json_t *args, void *unused)
+{
+	struct network_status v = {.unsent = 0};
+
+	(void)args;
+	(void)unused;
+	for (unsigned n = 0; n < 1000000 && v.unsent == 0; n++) {
+		control_progress(rq, json_pack("{s:i}", "n", n));
+		network_get_status(network, &v);
+	}
+	kept = rq;
+}
+
 static const struct control_op ops[] = {
-	{"ask", ACCESS_READER, op_ask},
-	{"keep", ACCESS_READER, op_keep},
-	{"much", ACCESS_READER, op_much},
-	{"set", ACCESS_OPERATOR, op_ask},
-	{0},
+	{"ask", ACCESS_READER, op_ask},	  {"chatter", ACCESS_READER, op_chatter},
+	{"keep", ACCESS_READER, op_keep}, {"much", ACCESS_READER, op_much},
+	{"set", ACCESS_OPERATOR, op_ask}, {0},
 };
 static const struct control_op *const tables[] = {ops, NULL};
 
@@ -287,6 +299,20 @@ static void test_unread(void **state)
 	}
 }
 
+/* What does not fit into its queue any more is not left out in silence: its connection ends. */
+static void test_hole(void **state)
+{
+	void *a = client(&reader);
+
+	(void)state;
+	ask(a, "chatter");
+	WAIT(kept != NULL);
+	assert_true(status().unsent > 0);
+	WAIT(status().clients == 0);
+	assert_false(control_alive(kept));
+	control_answer(kept, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_rate, begin, end),
 		cmocka_unit_test_setup_teardown(test_unread, begin, end),
+		cmocka_unit_test_setup_teardown(test_hole, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
