@@ -311,10 +311,12 @@ static void note(struct store *s, uint64_t rows, uint64_t took_ns, int rc)
 		s->status.keep_rows += rows;
 	} else {
 		s->status.keep_errors++;
-		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text), "%s: %s",
-			 s->keep.rule == ARCHIVE ? "archive of the journal"
-						 : rules[s->keep.rule].name,
-			 sqlite3_errmsg(s->db));
+		if (s->keep.rule == ARCHIVE) {
+			memcpy(s->status.keep_error_text, s->keep.why, sizeof(s->keep.why));
+		} else {
+			snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
+				 "%s: %s", rules[s->keep.rule].name, sqlite3_errmsg(s->db));
+		}
 	}
 	if (took_ns > s->status.keep_max_ns) {
 		s->status.keep_max_ns = took_ns;

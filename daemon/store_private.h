@@ -110,6 +110,7 @@ struct store {
 		int64_t begun_utc_ns, alive_ns;
 		uint64_t begun_mono_ns;
 		bool clock_wrong; /* as told */
+		char why[160];	  /* the archive failed last */
 	} keep;
 
 	pthread_mutex_t lock; /* of what follows */
