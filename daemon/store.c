@@ -271,6 +271,7 @@ static void note_failure(struct store *s, int rc)
 
 	s->retry_at_ns = now + s->config.retry_ms * MS;
 	s->doubt = r == -EUCLEAN || r == -EIO;
+	s->away_result = r;
 	pthread_mutex_lock(&s->lock);
 	s->status.errors++;
 	s->status.failing = true;

@@ -241,9 +241,11 @@ bool store_at_file(struct store *s, bool urgent)
 {
 	bool due;
 
-	if (s->db && (s->doubt || store_file_replaced(s))) {
+	if (s->db && store_file_replaced(s)) {
 		store_file_close(s);
 		s->retry_at_ns = 0;
+	} else if (s->db && s->doubt) {
+		store_file_close(s); /* opened again when a commit would have been tried again */
 	}
 	due = now_mono_ns() >= s->retry_at_ns;
 	if (!s->db && due) {

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "daemon/now.h"
 #include "tests/unit/store_rig.h"
 
 #define JOURNAL (STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER)
@@ -289,6 +290,46 @@ static void test_final(void **state)
 	store_rig_destroy(&r);
 }
 
+/* What is damaged lies where no opening sees it: the file is not opened again for every row that comes. */
+static void test_damaged_inside(void **state)
+{
+	struct store_rig r;
+	struct store_past *past;
+	unsigned opened = 0, urgent = 0;
+	uint64_t began;
+	struct row row;
+
+	(void)state;
+	create(&r);
+	r.config.retry_ms = 100;
+	store_rig_open(&r);
+	store_rig_close(&r);
+	run_sql(r.path, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
+			" replace(sql, 'ended IS NULL', 'ended = 0') WHERE name = 'command_open'");
+	run_sql(r.path, "INSERT INTO command(id, time, who, parameter, op, state)"
+			" VALUES(1, 1, 'w', 'p', 'set', 'QUEUED')");
+	run_sql(r.path, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
+			" replace(sql, 'ended = 0', 'ended IS NULL') WHERE name = 'command_open'");
+	store_rig_open(&r);
+	store_past_free(store_take_past(r.s));
+	store_rig_transition(&row, 1, "DONE", 5, "", true);
+	assert_int_equal(store_submit(r.s, &row, 0, STORE_URGENT), 0);
+	for (began = now_mono_ns(); opened < 5 && now_mono_ns() - began < 20000000000ull;) {
+		past = store_take_past(r.s);
+		opened += past != NULL;
+		store_past_free(past);
+		usleep(1000);
+		store_put_event(r.s, "info", "x", "y", "z", "", RIG_UTC);
+		assert_int_equal(store_put_run_slice(r.s, 1, ++urgent), 0);
+	}
+	assert_int_equal(opened, 5);
+	assert_true(now_mono_ns() - began > 4 * 100 * 1000000ull); /* 5 openings, 4 rests */
+	assert_int_equal(status(&r).last_error, -EUCLEAN);
+	assert_true(journal(&r, 2) < 0);
+	assert_true(store_stop(r.s, 0) > 0);
+	store_rig_destroy(&r);
+}
+
 /* It ends in time though there is no file, and says how many rows are lost. */
 static void test_ends(void **state)
 {
@@ -310,7 +351,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_later), cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_moved), cmocka_unit_test(test_other_file),
-		cmocka_unit_test(test_final), cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_final), cmocka_unit_test(test_damaged_inside),
+		cmocka_unit_test(test_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
