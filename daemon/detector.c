@@ -275,6 +275,8 @@ void detector_stored(struct station *s)
 			run_journaled(s, done.result);
 		} else if (done.row == ROW_SNAPSHOT) {
 			snapshots_stored(s, done.result);
+		} else if (done.row == ROW_SNAPSHOT_REMOVE) {
+			snapshots_removed(s, done.result);
 		} else {
 			engine_stored(s->engine, done.cookie, done.result, now_both());
 		}

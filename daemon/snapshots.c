@@ -95,6 +95,30 @@ static json_t *snapshot_json(const struct snapshots *w)
 			 (int)w->parameters, "unknown", (int)w->unknown);
 }
 
+static void fail_disk(struct control_request *rq, const char *name, const char *what, int result)
+{
+	control_fail(rq, "failed", "look at the disk of the database: df, dmesg; try again", NULL,
+		     "snapshot %s was not %s: the database did not take it: %s", name, what,
+		     strerror(-result));
+}
+
+static void refuse_full(struct control_request *rq, int r)
+{
+	control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
+		     "the store takes no more rows: %s", strerror(-r));
+}
+
+/* One at a time; false: answered. */
+static bool is_free(struct station *s, struct control_request *rq)
+{
+	if (s->snapshots.rq) {
+		control_fail(rq, "refused", "repeat it in a moment", NULL,
+			     "another snapshot is just being saved or removed");
+		return false;
+	}
+	return true;
+}
+
 void snapshots_stored(struct station *s, int result)
 {
 	struct snapshots *w = &s->snapshots;
@@ -108,9 +132,7 @@ void snapshots_stored(struct station *s, int result)
 		put_event(s, w->name, text);
 		control_answer(rq, snapshot_json(w));
 	} else {
-		control_fail(rq, "failed", "look at the disk of the database: df, dmesg; try again",
-			     NULL, "snapshot %s was not saved: the database did not take it: %s",
-			     w->name, strerror(-result));
+		fail_disk(rq, w->name, "saved", result);
 	}
 }
 
@@ -157,8 +179,7 @@ static void save(struct station *s, struct control_request *rq, const struct gat
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
 	r = put_snapshot(s, g);
 	if (r < 0) {
-		control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
-			     "the store takes no more rows: %s", strerror(-r));
+		refuse_full(rq, r);
 		return;
 	}
 	w->rq = rq;
@@ -169,12 +190,7 @@ void snapshots_op_save(struct station *s, struct control_request *rq, json_t *ar
 	struct snapshots *w = &s->snapshots;
 	struct gather g = {0};
 
-	if (w->rq) {
-		control_fail(rq, "refused", "repeat it in a moment", NULL,
-			     "another snapshot is just being saved");
-		return;
-	}
-	if (!control_take_text(rq, args, "name", w->name, sizeof(w->name)) ||
+	if (!is_free(s, rq) || !control_take_text(rq, args, "name", w->name, sizeof(w->name)) ||
 	    !control_take_text(rq, args, "pattern", w->pattern, sizeof(w->pattern)) ||
 	    !control_take_text(rq, args, "note", w->note, sizeof(w->note))) {
 		return;
@@ -251,9 +267,9 @@ void snapshots_op_show(struct station *s, struct control_request *rq, json_t *ar
 
 void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args)
 {
-	json_t *found = find(s, rq, args);
+	struct snapshots *w = &s->snapshots;
+	json_t *found = is_free(s, rq) ? find(s, rq, args) : NULL;
 	struct row row;
-	char text[160];
 	int r;
 
 	if (!found) {
@@ -264,25 +280,40 @@ void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *
 		json_decref(found);
 		return;
 	}
+	snprintf(w->name, sizeof(w->name), "%s", json_string_value(json_object_get(found, "name")));
+	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
 	row_begin(&row, ROW_SNAPSHOT_REMOVE);
 	row_int(&row, json_integer_value(json_object_get(found, "id")));
-	r = store_submit(s->store, &row, 0, STORE_URGENT);
+	r = store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
 	if (r < 0) {
-		control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
-			     "the store takes no more rows: %s", strerror(-r));
+		refuse_full(rq, r);
 	} else {
-		snprintf(text, sizeof(text), "removed by %s", control_peer(rq)->who);
-		put_event(s, json_string_value(json_object_get(found, "name")), text);
-		control_answer(rq, json_pack("{s:O}", "name", json_object_get(found, "name")));
+		w->rq = rq;
 	}
 	json_decref(found);
+}
+
+void snapshots_removed(struct station *s, int result)
+{
+	struct snapshots *w = &s->snapshots;
+	struct control_request *rq = w->rq;
+	char text[160];
+
+	w->rq = NULL;
+	if (result == 0) {
+		snprintf(text, sizeof(text), "removed by %s", w->who);
+		put_event(s, w->name, text);
+		control_answer(rq, json_pack("{s:s}", "name", w->name));
+	} else {
+		fail_disk(rq, w->name, "removed", result);
+	}
 }
 
 void snapshots_stop(struct station *s)
 {
 	if (s->snapshots.rq) {
 		control_fail(s->snapshots.rq, "unknown", "fcmctl snapshot list tells", NULL,
-			     "the daemon was stopped while snapshot %s was being saved",
+			     "the daemon was stopped in the middle of snapshot %s",
 			     s->snapshots.name);
 		s->snapshots.rq = NULL;
 	}

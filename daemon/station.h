@@ -118,9 +118,9 @@ struct records {
 	uint64_t boxes_unasked;	    /* black boxes for which the recorder took no order */
 };
 
-/* The snapshot that is being saved, or was last. */
+/* The snapshot that is being saved or removed, or was last. */
 struct snapshots {
-	struct control_request *rq; /* waits for it; NULL: none is being saved */
+	struct control_request *rq; /* waits for it; NULL: none is */
 	int64_t id;		    /* UTC ns */
 	char name[64], who[64], note[200], pattern[64];
 	unsigned parameters, unknown;
@@ -296,8 +296,9 @@ void records_alarm(struct station *s, const char *object, const char *code, cons
 void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args);
 void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args);
 void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args);
-void snapshots_stored(struct station *s, int result); /* ROW_SNAPSHOT's answer */
-void snapshots_stop(struct station *s);		      /* while clients can still be answered */
+void snapshots_stored(struct station *s, int result);  /* ROW_SNAPSHOT's answer */
+void snapshots_removed(struct station *s, int result); /* ROW_SNAPSHOT_REMOVE's */
+void snapshots_stop(struct station *s);		       /* while clients can still be answered */
 
 /* timing.c */
 int timing_start(struct station *s);

@@ -233,12 +233,20 @@ def full_while_running(t):
     st = t.station(load="quiet")
     st.start()
     st.wait_ready()
+    # Of none there is one: a set value has to be known first.
+    st.wait_for("a snapshot", lambda: st.ctl("snapshot", "save", "night") and st.ask("snapshot", "list")["snapshots"])
     resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (4096, NO_LIMIT))
     until_told(t, st, "full")
     refused(t, st, "full")
+    code, out, err = st.ctl("snapshot", "remove", "night")
+    t.check("full: a snapshot is not removed, and not said to be", code == 1 and "was not removed" in err,
+            (code, out, err))
     flows(t, st, "full")
     resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
     recovers(t, st, "full")
+    t.equal("it is there still", [s["name"] for s in st.ask("snapshot", "list")["snapshots"]], ["night"])
+    t.equal("then it is removed", (st.ctl("snapshot", "remove", "night")[0], st.ask("snapshot", "list")["snapshots"]),
+            (0, []))
     none_missing(t, t.account(st))
 
 
