@@ -23,6 +23,7 @@
 #define WAIT_S	    10.0
 #define LINGER_S    1.0 /* behind the end of what is not typed, for the answer */
 #define RECORD_HEAD 4u
+#define PAUSE_NS    2000000 /* 16 frames: room for as many words */
 
 struct serial {
 	struct ctl *ctl;
@@ -166,6 +167,7 @@ static int write_some(struct serial *x, const unsigned char *bytes, size_t lengt
 
 static int write_all(struct serial *x, const unsigned char *bytes, size_t length)
 {
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	double begun = monotonic_s();
 	int code = CTL_DONE;
 
@@ -178,6 +180,9 @@ static int write_all(struct serial *x, const unsigned char *bytes, size_t length
 		if (code == CTL_DONE && sent == 0 && monotonic_s() - begun > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "refused", "fcmctl link list",
 					"serial: the board takes no bytes");
+		}
+		if (sent == 0) {
+			nanosleep(&pause, NULL);
 		}
 	}
 	return code;
