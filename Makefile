@@ -163,7 +163,8 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 # tdm/ knows no threads, it works on what its caller owns; instrumented, it does not keep real time.
 tsan_make   = $(MAKE) --no-print-directory B=build/tsan PLAIN=tdm SANITIZE="-fsanitize=thread" CFLAGS="-O2 -g" \
               unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_capture_killed test_feed test_log \
-              test_publisher test_publisher_feed test_queue test_store)"
+              test_network test_publisher test_publisher_feed test_queue test_store test_store_archive test_store_away \
+              test_store_life)"
 tsan_supp   = suppressions=$(CURDIR)/tests/tsan.supp
 tsan: ## the daemon's threads under the thread sanitizer (tests/tsan.supp names libraries), and a seeded race
 	@tests/setup/setup.sh check
@@ -174,7 +175,7 @@ tsan: ## the daemon's threads under the thread sanitizer (tests/tsan.supp names 
 	@rm -rf build/tsan/station && mkdir build/tsan/station && cp build/bin/* build/tsan/station/ && \
 	    cp build/tsan/bin/fcm-server build/tsan/station/
 	@TSAN_OPTIONS=$(tsan_supp) setarch -R $(PYTHON) tests/system/run_all.py \
-	    --bin build/tsan/station --tests build/tests --sanitized station consumer_attack control_attack feed
+	    --bin build/tsan/station --tests build/tests --sanitized station consumer_attack control_attack network feed
 
 asan_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
