@@ -31,7 +31,7 @@ def what_was_at_a_time(t):
     st.wait_ready()
     schema = Schema()
     before = time.time()
-    st.wait_for("a first sample", lambda: st.ask("history", HV)["rows"])
+    st.wait_for("first samples", lambda: st.ask("history", HV)["rows"] and st.ask("history", THRESHOLD)["rows"])
     first = time.time()
     t.equal("set to 1440", st.ctl("set", "floor3.om2.hv", "1440", "--reason", "the first")[0], 0)
     st.wait_for("its sample", lambda: st.ask("history", HV)["rows"][-1]["setpoint"] == 1440)
