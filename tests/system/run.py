@@ -47,6 +47,24 @@ def daemon_of(directory):
         return struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
+def keep_earlier(directory):
+    """The run before this one stays readable, without its data; the one before that goes."""
+    if not os.path.isdir(directory):
+        return
+    before = directory.rstrip("/") + ".before"
+    shutil.rmtree(before, ignore_errors=True)
+    remove_data(directory)
+    os.rename(directory, before)
+    if os.path.exists(os.path.join(before, "station.db")):
+        print(f"the run before is kept: fcmctl --dir {os.path.relpath(before)} reads its database", flush=True)
+
+
+def remove_data(directory):
+    for name in os.listdir(directory):
+        if name.endswith(".rec") or name == "truth.bin":
+            os.remove(os.path.join(directory, name))
+
+
 def fresh(directory):
     pid_file = os.path.join(directory, "run.pid")
     try:
@@ -57,7 +75,7 @@ def fresh(directory):
         pass
     if pid := daemon_of(directory):
         die(f"make run: a daemon is running below {directory}, whatever started it has gone; end it first: kill {pid}")
-    shutil.rmtree(directory, ignore_errors=True)
+    keep_earlier(directory)
     os.makedirs(directory)
     with open(pid_file, "w") as f:
         f.write(str(os.getpid()))
@@ -73,6 +91,20 @@ def line_of(status):
     return text
 
 
+def now_of(st):
+    """A station that does not answer now may do so later: a busy host's pause ends no run."""
+    try:
+        return line_of(st.status())
+    except StationError as e:
+        return str(e).splitlines()[0]
+
+
+def last_status(st):
+    answers = []
+    st.wait_for("the daemon's last status", lambda: answers.append(st.status()) or True, 60)
+    return answers[0]
+
+
 def cells(status):
     return [l["cells"] for l in status["links"]]
 
@@ -84,12 +116,12 @@ def counted(st, seconds, kill_consumer):
     killed = False
     while (left := begin + seconds - time.monotonic()) > 0:
         time.sleep(min(1, left))
-        print(f"{time.monotonic() - begin:5.1f} s  {line_of(st.status())}", flush=True)
+        print(f"{time.monotonic() - begin:5.1f} s  {now_of(st)}", flush=True)
         if kill_consumer and not killed and time.monotonic() - begin > seconds / 2:
             st.consumers[kill_consumer].kill9()
             killed = True
             print(f"         killed -9 {kill_consumer}", flush=True)
-    final = st.status()
+    final = last_status(st)
     return before, cells(final), final
 
 
@@ -157,9 +189,7 @@ def timed(st, args):
         print(f"fcm-server ended with {code}:\n{st.daemon.tail()}")
     good = summary(st, before, after, final) and code == 0
     if not args.keep and good:
-        for name in os.listdir(st.dir):
-            if name.endswith(".rec") or name == "truth.bin":
-                os.remove(st.path(name))
+        remove_data(st.dir)
     return 0 if good else 1
 
 
@@ -199,10 +229,7 @@ def keep_alive(st, ended):
 def print_lines(st):
     while True:
         time.sleep(1)
-        try:
-            print(line_of(st.status()), flush=True)
-        except StationError as e:
-            print(str(e).splitlines()[0], flush=True)
+        print(now_of(st), flush=True)
 
 
 def main():

@@ -94,6 +94,33 @@ def a_run_that_was_killed(t):
     t.equal("the daemon ends with 0", st.stop(), 0)
 
 
+def a_silent_daemon(t):
+    """a daemon that is not heard for a while ends no run; what the run before has left stays readable"""
+    st = t.station("silent", load="quiet")
+    os.makedirs(st.dir, exist_ok=True)
+    kept = {"station.db": "the journal", "truth.bin": "large", "trigger-1.rec": "large"}
+    for name, text in kept.items():
+        with open(st.path(name), "w") as f:
+            f.write(text)
+    with subprocess.Popen([sys.executable, os.path.join(harness.ROOT, "tests", "system", "run.py"), "--bin", t.bin,
+                           "--dir", st.dir, "--keep", "--load", "quiet", "--seconds", "10"], text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as r:
+        lines = [r.stdout.readline()]
+        while lines[-1] and " s  " not in lines[-1]:
+            lines.append(r.stdout.readline())
+        pid = run.daemon_of(st.dir)
+        os.kill(pid, signal.SIGSTOP)
+        while lines[-1] and "no word from the daemon" not in lines[-1]:
+            lines.append(r.stdout.readline())
+        os.kill(pid, signal.SIGCONT)
+        out = "".join(lines) + r.stdout.read()
+    t.check("it is told, and the run goes on to its balance", "no word from the daemon" in out and
+            "both balances right" in out, out[-3000:])
+    t.equal("exit status", r.returncode, 0) or print(out[-3000:])
+    t.equal("of the run before all but its data is there", sorted(os.listdir(f"{st.dir}.before")), ["station.db"])
+    t.check("and it is said how to read it", f"fcmctl --dir {os.path.relpath(st.dir)}.before" in out, out[:500])
+
+
 def make(t, *words, **kwargs):
     return subprocess.Popen(["make", *words], cwd=t.base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, env={**os.environ, "MAKEFLAGS": ""}, **kwargs)
@@ -135,4 +162,4 @@ def clean_beside_a_run(t):
 
 if __name__ == "__main__":
     harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance, a_run_that_was_killed,
-                  clean_beside_a_run])
+                  a_silent_daemon, clean_beside_a_run])
