@@ -22,6 +22,11 @@ static void value_then_cell(struct writer *w, const json_t *at, const json_t *wo
 	}
 }
 
+static bool by_fcm(const json_t *at)
+{
+	return strcmp(value_string(at, "set_by", ""), "fcm") == 0;
+}
+
 static void author_cell(struct writer *w, const json_t *at, const char *otherwise)
 {
 	const json_t *author = value_at(at, "author");
@@ -31,7 +36,9 @@ static void author_cell(struct writer *w, const json_t *at, const char *otherwis
 	char when[32];
 	size_t used;
 
-	if (!json_is_object(author)) {
+	if (by_fcm(at)) {
+		snprintf(text, sizeof(text), "the FCM, not by a command");
+	} else if (!json_is_object(author)) {
 		snprintf(text, sizeof(text), "%s", otherwise);
 	} else {
 		snprintf(text, sizeof(text), "%s %s (command %lld%s%s)",
@@ -41,7 +48,7 @@ static void author_cell(struct writer *w, const json_t *at, const char *otherwis
 			 strcmp(state, "DONE") == 0 ? "" : state);
 	}
 	used = strlen(text);
-	if (open > 0 && !json_is_object(author)) {
+	if (open > 0 && !json_is_object(author) && !by_fcm(at)) {
 		snprintf(text, sizeof(text), "command %lld under way", open);
 	} else if (open > 0 && open != value_integer(author, "command", 0)) {
 		snprintf(text + used, sizeof(text) - used, ", command %lld under way", open);
@@ -117,7 +124,8 @@ static void render_diff(struct writer *w, const json_t *result)
 	json_array_foreach (differences, i, p) {
 		const json_t *words = value_at(p, "words");
 		bool same = value_integer(p, "from.author.command", 0) ==
-			    value_integer(p, "to.author.command", 0);
+				    value_integer(p, "to.author.command", 0) &&
+			    (!by_fcm(value_at(p, "to")) || by_fcm(value_at(p, "from")));
 
 		value_cell(w, p, "name", VALUE_PLAIN);
 		value_cell(w, p, "unit", VALUE_PLAIN);

@@ -69,12 +69,13 @@ int query_history(struct query *q, const char *name, int64_t since_ns, int64_t u
 int query_names(struct query *q, const json_t *patterns, json_t **ret_names);
 /*
  * What the parameters of these full names were at time_ns: {time, parameters:[{name, unit|null, words|null, value,
- * sampled, age_s, quality, setpoint, mean_of, author, open}]}. value is that of the last sample before (taken at
+ * sampled, age_s, quality, setpoint, mean_of, set_by, author, open}]}. value is that of the last sample before (taken at
  * `sampled`, age_s before time_ns), null and quality "never" when there is none. An unchanged value is kept
  * every 10 minutes: behind 15 the quality is "stale". mean_of: {span_s, samples, min, max} where old samples were
  * rolled up and value is their mean (`sampled` the last of them, or time_ns when it is among them), else null. setpoint: as the sample has it, or what was executed since.
  * author: {command, who, origin, reason, op, new, state (as it ended), time (asked), executed} of the last command
- * that the floor had executed by then, null: none in the journal; open: number of one under way then, or null.
+ * that the floor had executed by then; set_by: "command" (author), "fcm" where the set register read since holds what
+ * that command did not set (a module without power has HV 0), author is null then; null: none in the journal; open: number of one under way then, or null.
  */
 int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret_json);
 /* {from, to, compared, differences:[{name, unit, words, from:{value, ... as above}, to:{..}}]}: those whose set

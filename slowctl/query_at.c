@@ -31,7 +31,8 @@
 	" WHERE executed <= ?2 ORDER BY id DESC LIMIT 1"
 /* One that was under way; a parameter has one open at a time, those behind it are refused. */
 #define OPEN_SQL                                                                                   \
-	"SELECT id FROM (SELECT id, ended FROM command WHERE parameter = ?1 AND time <= ?2"        \
+	"SELECT id, new_value FROM (SELECT id, new_value, ended FROM command WHERE parameter = "   \
+	"?1 AND time <= ?2"                                                                        \
 	" ORDER BY id DESC LIMIT 16) WHERE ended IS NULL OR ended > ?2 ORDER BY id DESC LIMIT 1"
 
 /* ------------------------------------------------------------------ which */
@@ -130,6 +131,22 @@ static json_t *setpoint_of(const json_t *sample, const json_t *author)
 	return set ? json_incref(set) : json_null();
 }
 
+static bool sets_to(const json_t *command, double setpoint)
+{
+	return fabs(number_of(command, "new") - setpoint) < 1e-6;
+}
+
+/* Whose set point it is: a module that loses its power is set to 0 by its FCM, whatever the last command was. */
+static const char *set_by(const json_t *setpoint, const json_t *author, const json_t *open)
+{
+	double set = json_is_number(setpoint) ? json_number_value(setpoint) : NAN;
+
+	if (!json_is_object(author) || isnan(set)) {
+		return NULL;
+	}
+	return sets_to(author, set) ? "command" : sets_to(open, set) ? NULL : "fcm";
+}
+
 /* Of how many samples the value is the mean; null: it is one. */
 static json_t *sum_of(const json_t *sample)
 {
@@ -158,8 +175,11 @@ static int at_object(struct query *q, const char *name, int64_t time_ns, json_t 
 		{"state", COLUMN_TEXT},	 {"time", COLUMN_TIME}, {"executed", COLUMN_TIME},
 		{NULL, COLUMN_END},
 	};
-	static const struct column open_columns[] = {{"command", COLUMN_INT}, {NULL, COLUMN_END}};
+	static const struct column open_columns[] = {
+		{"command", COLUMN_INT}, {"new", COLUMN_REAL}, {NULL, COLUMN_END}};
 	json_t *sample = NULL, *author = NULL, *open = NULL, *value, *sampled, *under_way;
+	json_t *setpoint;
+	const char *by;
 	double age_s;
 	int r = one_row(q, SAMPLE_SQL, sample_columns, name, time_ns, &sample);
 
@@ -170,14 +190,17 @@ static int at_object(struct query *q, const char *name, int64_t time_ns, json_t 
 		value = json_object_get(sample, "value");
 		sampled = json_object_get(sample, "sampled");
 		under_way = json_object_get(open, "command");
-		*ret_json = json_pack(
-			"{s:O?,s:O?,s:o,s:s,s:o,s:o,s:O,s:O?}", "value", value, "sampled", sampled,
-			"age_s", isfinite(age_s) ? json_real(age_s) : json_null(), "quality",
-			!isfinite(age_s)  ? "never"
-			: age_s > FRESH_S ? "stale"
-					  : "good",
-			"mean_of", sum_of(sample), "setpoint", setpoint_of(sample, author),
-			"author", author, "open", under_way);
+		setpoint = setpoint_of(sample, author);
+		by = set_by(setpoint, author, open);
+		*ret_json = json_pack("{s:O?,s:O?,s:o,s:s,s:o,s:o,s:s?,s:O?,s:O?}", "value", value,
+				      "sampled", sampled, "age_s",
+				      isfinite(age_s) ? json_real(age_s) : json_null(), "quality",
+				      !isfinite(age_s)	? "never"
+				      : age_s > FRESH_S ? "stale"
+							: "good",
+				      "mean_of", sum_of(sample), "setpoint", setpoint, "set_by", by,
+				      "author", by && strcmp(by, "command") == 0 ? author : NULL,
+				      "open", under_way);
 		r = *ret_json ? 0 : query_no_memory(q);
 	}
 	json_decref(sample);

@@ -40,6 +40,11 @@ def what_was_at_a_time(t):
     t.equal("refused", st.ctl("set", "floor3.om2.hv", "9999")[0], 1)
     st.wait_for("its sample", lambda: st.ask("history", HV)["rows"][-1]["setpoint"] == 1430)
     third = time.time()
+    t.equal("a module switched off", st.ctl("set", "floor4.om2.hv", "1390")[0] + st.ctl("set", "floor4.om2.power", "off",
+                                                                                       "--yes")[0], 0)
+    st.wait_for("its HV is set to 0 by the FCM",
+                lambda: st.ask("history", "floor4.om2.hv")["rows"][-1]["setpoint"] == 0, 20)
+    fourth = time.time()
 
     def at(seconds, *words):
         return st.ask("get", *words, "--at", f"@{seconds:.3f}")
@@ -56,6 +61,9 @@ def what_was_at_a_time(t):
         early = at(before - 86400, HV)["parameters"][0]
         t.equal("a day before nothing is known", (early["value"], early["quality"], early["setpoint"], early["author"]),
                 (None, "never", None, None))
+        dark = at(fourth, "floor4.om2.hv")["parameters"][0]
+        t.equal("what no command has set is not said of one", (dark["setpoint"], dark["set_by"], dark["author"]),
+                (0, "fcm", None))
         both = at(third, "floor3.om2.hv", "floor3.om2.threshold")["parameters"]
         t.equal("several at once", [p["name"] for p in both], [HV, THRESHOLD])
         found = st.ask("diff", "--at", f"@{first:.3f}", "--at", f"@{third:.3f}", "floor3.om2")
@@ -73,6 +81,8 @@ def what_was_at_a_time(t):
     there = seen()
     t.equal("what is only done was nothing at any time", st.ctl("get", "floor3.fcm.reset", "--at", "1s")[0], 2)
     code, out, err = st.ctl("get", "floor3.om2.hv", "--at", f"@{third:.3f}")
+    found = st.ctl("diff", "floor4.om2.hv", "--at", f"@{third:.3f}", "--at", f"@{fourth:.3f}")[1]
+    t.check("nor in words", "the FCM, not by a command" in found, found)
     t.check("for people", code == 0 and "1430" in out and "the second" in out, out + err)
     code, out, err = st.ctl("history", HV, "--csv", "--since", "1h")
     rows = [x.split(",") for x in out.splitlines()]

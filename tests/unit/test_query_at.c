@@ -122,9 +122,9 @@ static void test_at(void **state)
 		{250, 1449.8, 1450, 140, "good", 1, 0}, /* a refusal sets nothing */
 		{350, 1449.8, 1450, 240, "good", 1, 0}, /* nor does an action */
 		{405, 1449.8, 1460, 295, "good", 4, 4},
-		{421, 1459, 1450, 11, "good", 4, 0}, /* the sample knows better */
-		{410 + 900, 1459, 1450, 900, "good", 4, 0},
-		{410 + 901, 1459, 1450, 901, "stale", 4, 0},
+		{421, 1459, 1450, 11, "good", 0, 0}, /* the sample knows better: not command 4 */
+		{410 + 900, 1459, 1450, 900, "good", 0, 0},
+		{410 + 901, 1459, 1450, 901, "stale", 0, 0},
 	};
 	struct query *q = query_rig_open(*state);
 
@@ -132,6 +132,7 @@ static void test_at(void **state)
 		json_t *one = at(q, HV, cases[i].at);
 		const json_t *author = json_object_get(one, "author");
 		const json_t *open = json_object_get(one, "open");
+		const char *by;
 
 		print_message("at %g\n", cases[i].at);
 		assert_true(number_at(one, "value") == cases[i].value);
@@ -142,6 +143,10 @@ static void test_at(void **state)
 		assert_int_equal(json_integer_value(json_object_get(author, "command")),
 				 cases[i].author);
 		assert_int_equal(json_integer_value(open), cases[i].open);
+		by = json_string_value(json_object_get(one, "set_by"));
+		assert_string_equal(by ? by : "-", cases[i].author     ? "command"
+						   : cases[i].at > 420 ? "fcm"
+								       : "-");
 		json_decref(one);
 	}
 	query_close(q);
@@ -150,7 +155,7 @@ static void test_at(void **state)
 static void test_author(void **state)
 {
 	struct query *q = query_rig_open(*state);
-	json_t *one = at(q, HV, 1000);
+	json_t *one = at(q, HV, 405);
 	const json_t *author = json_object_get(one, "author");
 
 	assert_string_equal(json_string_value(json_object_get(author, "who")), "anna");
@@ -173,8 +178,8 @@ static void test_not_known(void **state)
 	} cases[] = {{HV, 49}, {HV, -1e9}, {"tower1.floor9.om0.hv", 1000}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		static const char *const keys[] = {"value",    "sampled", "age_s",
-						   "setpoint", "author",  "open"};
+		static const char *const keys[] = {"value",  "sampled", "age_s", "setpoint",
+						   "set_by", "author",	"open"};
 		json_t *one = at(q, cases[i].name, cases[i].at);
 
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
