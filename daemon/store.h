@@ -132,7 +132,7 @@ struct store_event {
 struct store_past {
 	uint64_t last_command; /* the largest id */
 	struct store_sequence *sequences;
-	struct engine_journal *commands; /* the last ended ones, then the open ones; each by id */
+	struct engine_journal *commands; /* the last ended, the undone, the open ones; each by id */
 	size_t sequence_count, command_count;
 	struct phase_reference reference[NANET3_LINKS]; /* set is false when there is none */
 	struct store_run run;

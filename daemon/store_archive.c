@@ -9,7 +9,7 @@
  * there is a mistake, told, and nothing moves until that file is elsewhere; an older row gives its client's id up.
  *
  * The newest ones stay whatever their age: the next command's number comes from them, and what a daemon left open
- * among the events. What sequences the others used is noted before they go.
+ * among the events. So do commands that are a reason still. What sequences the others used is noted before they go.
  */
 #include "daemon/store_private.h"
 
@@ -27,7 +27,7 @@
 #define STEPS	  5u
 #define OLD_COMMAND                                                                                \
 	"id >= ?1 AND id < ?1 + 500 AND ended IS NOT NULL AND time >= ?2 AND time < ?3"            \
-	" AND id <= (SELECT max(id) FROM main.command) - " COMMANDS
+	" AND id <= (SELECT max(id) FROM main.command) - " COMMANDS " AND NOT " STORE_UNDONE
 #define OLD_EVENT                                                                                  \
 	"id >= ?1 AND id < ?1 + 500 AND time >= ?2 AND time < ?3"                                  \
 	" AND id <= (SELECT max(id) FROM main.event) - " EVENTS
@@ -42,9 +42,9 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-	{"SELECT id, time FROM (SELECT id, time FROM command WHERE ended IS NOT NULL AND id <="
-	 " (SELECT max(id) FROM command) - " COMMANDS " ORDER BY id LIMIT " LOOKED_AT
-	 ") WHERE time < ?1 ORDER BY id LIMIT 1",
+	{"SELECT id, time FROM (SELECT id, time FROM main.command WHERE ended IS NOT NULL AND id <="
+	 " (SELECT max(id) FROM main.command) - " COMMANDS " AND NOT " STORE_UNDONE
+	 " ORDER BY id LIMIT " LOOKED_AT ") WHERE time < ?1 ORDER BY id LIMIT 1",
 	 {"DELETE FROM archive.command AS a WHERE id IN " OLD_ONES
 	  " AND EXISTS (SELECT 1 FROM main.command m WHERE m.id = a.id AND m.time = a.time"
 	  " AND m.parameter = a.parameter)",

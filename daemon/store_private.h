@@ -147,6 +147,19 @@ int store_read_sessions(struct store *s, struct store_sessions *ret_sessions);
 int store_read_alive(struct store *s);
 int store_read_past(struct store *s, struct store_past **ret_past);
 
+/*
+ * Of a row of main.command: it ended UNKNOWN, or was cut off as part of a `safe` and is not done (STORE_CUT), and no
+ * later one on its parameter is done. Its first words are those of the index command_undone.
+ */
+#define STORE_CUT                                                                                  \
+	"(command.reason LIKE 'safe %' AND EXISTS (SELECT 1 FROM main.transition AS t"             \
+	" WHERE t.command = command.id AND t.detail LIKE '" ENGINE_TAKEN_UP "%'))"
+#define STORE_UNDONE                                                                               \
+	"(ended IS NOT NULL AND state <> 'DONE' AND sequence IS NOT NULL"                          \
+	" AND (state = 'UNKNOWN' OR " STORE_CUT                                                    \
+	") AND NOT EXISTS (SELECT 1 FROM main.command AS d"                                        \
+	" WHERE d.parameter = command.parameter AND d.id > command.id AND d.state = 'DONE'))"
+
 /* store_away.c */
 /* The file is open, its past read: sessions that began while there was none are settled. */
 void store_adopt(struct store *s, const struct store_sessions *known, struct store_past *past);

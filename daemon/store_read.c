@@ -115,6 +115,7 @@ static int read_sequences(struct store *s, struct store_past *p)
 	"id, client_id, parameter, op, old_value, new_value, sequence, boot, attempts, state, "    \
 	"ended,"                                                                                   \
 	" detail, time, reason"
+#define NOT_UNDONE ", 0, 0"
 
 /* The `safe` that a command was part of, as its reason begins (slowctl/safe.h); 0: of none. */
 static uint64_t job_of(const char *reason, uint64_t id)
@@ -149,6 +150,8 @@ static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
 	column_text(q, 13, reason, sizeof(reason));
 	ret_j->job = job_of(reason, ret_j->id);
 	ret_j->later = (uint64_t)sqlite3_column_int64(q, 14);
+	ret_j->undone = sqlite3_column_int(q, 15) != 0;
+	ret_j->cut = sqlite3_column_int(q, 16) != 0;
 }
 
 static int read_commands(struct store *s, const char *sql, unsigned limit, struct store_past *p)
@@ -174,15 +177,21 @@ static int read_journal(struct store *s, struct store_past *p)
 
 	r = r == 0 ? read_sequences(s, p) : r;
 	r = r == 0 ? read_commands(s,
-				   "SELECT * FROM (SELECT " COMMAND_COLUMNS ", 0 FROM command"
+				   "SELECT * FROM (SELECT " COMMAND_COLUMNS ", 0" NOT_UNDONE
+				   " FROM command"
 				   " WHERE ended IS NOT NULL AND client_id IS NOT NULL"
 				   " ORDER BY id DESC LIMIT ?1) ORDER BY 1",
 				   s->config.recent, p)
 		   : r;
+	r = r == 0 ? read_commands(s,
+				   "SELECT " COMMAND_COLUMNS ", 0, 1, " STORE_CUT " FROM command"
+				   " WHERE " STORE_UNDONE " ORDER BY id",
+				   0, p)
+		   : r;
 	return r == 0 ? read_commands(s,
 				      "SELECT " COMMAND_COLUMNS ", (SELECT count(*) FROM command d"
 				      " WHERE d.tower = c.tower AND d.floor = c.floor"
-				      " AND d.id > c.id AND d.sequence IS NOT NULL)"
+				      " AND d.id > c.id AND d.sequence IS NOT NULL)" NOT_UNDONE
 				      " FROM command c WHERE ended IS NULL ORDER BY id",
 				      0, p)
 		      : r;

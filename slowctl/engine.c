@@ -91,6 +91,7 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	}
 	e->writers = calloc(count + 1, sizeof(*e->writers));
 	e->next_setting_ns = calloc(count + 1, sizeof(*e->next_setting_ns));
+	e->undone = calloc(count + 1, sizeof(*e->undone));
 	STAILQ_INIT(&e->outputs);
 	TAILQ_INIT(&e->recent);
 	TAILQ_INIT(&e->ending);
@@ -102,7 +103,7 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 		l->next_sequence = 1;
 		TAILQ_INIT(&l->open);
 	}
-	if (!e->writers || !e->next_setting_ns) {
+	if (!e->writers || !e->next_setting_ns || !e->undone) {
 		engine_destroy(e);
 		return NULL;
 	}
@@ -145,6 +146,7 @@ void engine_destroy(struct engine *e)
 	free(e->current);
 	free(e->writers);
 	free(e->next_setting_ns);
+	free(e->undone);
 	free(e);
 }
 
@@ -183,12 +185,6 @@ bool engine_next(struct engine *e, const struct engine_out **ret_out)
 uint64_t engine_cookie(struct engine *e)
 {
 	return COOKIE_MARK | ++e->last_cookie;
-}
-
-/* Rows that are written now or never tell how the journal is; the others may be written later. */
-void engine_note_journal(struct engine *e, int result)
-{
-	e->journal_error = result < 0 && result != -EEXIST ? result : 0;
 }
 
 struct link *engine_link_of(struct engine *e, const struct command *c)
@@ -331,6 +327,41 @@ void engine_retire(struct engine *e, struct command *c)
 	}
 }
 
+static void note_unknown(struct undone *u, uint64_t id, const char *detail, const char *hint)
+{
+	if (id > u->unknown && id > u->done) {
+		u->unknown = id;
+		snprintf(u->detail, sizeof(u->detail), "%s", detail);
+		snprintf(u->hint, sizeof(u->hint), "%s", hint);
+	}
+}
+
+static void note_cut(struct undone *u, uint64_t id, uint64_t job)
+{
+	if (id > u->cut && id > u->done) {
+		u->cut = id;
+		u->cut_job = job;
+	}
+}
+
+void engine_note_end(struct engine *e, const struct command *c)
+{
+	struct undone *u = &e->undone[c->param->number];
+
+	if (c->state == COMMAND_DONE) {
+		u->done = c->id > u->done ? c->id : u->done;
+		u->unknown = u->unknown > u->done ? u->unknown : 0;
+		u->cut = u->cut > u->done ? u->cut : 0;
+		return;
+	}
+	if (c->state == COMMAND_UNKNOWN) {
+		note_unknown(u, c->id, c->detail, c->hint);
+	}
+	if (c->job && c->recovered) {
+		note_cut(u, c->id, c->job);
+	}
+}
+
 static void open_add(struct engine *e, struct command *c)
 {
 	struct link *l = engine_link_of(e, c);
@@ -372,8 +403,23 @@ static void recover_ended(struct engine *e, struct command *c, const struct engi
 	}
 	snprintf(c->detail, sizeof(c->detail), "%s", j->detail);
 	c->changed_ns = j->time_ns;
-	c->alarm = false; /* it has been told; the event table keeps it */
 	engine_retire(e, c);
+}
+
+static int recover_undone(struct engine *e, const struct engine_journal *j)
+{
+	struct param *p = NULL;
+
+	if (params_find(e->params, j->parameter, &p, NULL) < 0) {
+		return -ENOENT;
+	}
+	if (strcmp(j->state, command_state_name(COMMAND_UNKNOWN)) == 0) {
+		note_unknown(&e->undone[p->number], j->id, j->detail, HINT_LOOK);
+	}
+	if (j->cut && j->job) {
+		note_cut(&e->undone[p->number], j->id, j->job);
+	}
+	return 0;
 }
 
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now)
@@ -384,6 +430,9 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	struct link *l;
 
 	engine_recover_id(e, j->id);
+	if (j->undone) {
+		return recover_undone(e, j);
+	}
 	if (engine_command(e, j->id, &view)) {
 		return 0;
 	}
@@ -421,7 +470,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	c->urgent = !c->action && rules_safer(e, p, c->new_value);
 	open_add(e, c);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
-		     "the daemon was restarted when this was %.16s; asking the FCM", j->state);
+		     ENGINE_TAKEN_UP " %.16s; asking the FCM", j->state);
 	return 0;
 }
 
@@ -550,7 +599,7 @@ static void journal_refusal(struct engine *e, const struct engine_request *q, st
 
 static int check_journal(const struct engine *e, const struct param *p, struct sc_error *error)
 {
-	struct trouble t = journal_trouble(e->journal_error);
+	struct journal_trouble t = journal_trouble(e->journal_error);
 
 	if (!e->journal_lost) {
 		return 0;

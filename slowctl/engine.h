@@ -108,10 +108,16 @@ struct engine_journal {
 		later; /* commands of the same floor after it: how much the FCM may have forgotten */
 	int64_t time_ns;
 	uint64_t job; /* as of engine_request */
+	/* It has ended UNKNOWN, or was cut off as part of a `safe` and is not done, and no later one on its parameter
+	 * is done: a reason until one is. */
+	bool undone;
+	bool cut; /* it was open when a daemon before us ended */
 };
-/* A command as the journal has it; one that we know is left as it is. Open ones are taken up and settled; ended ones (the last thousand
- * or so) only make repeats of their client id harmless. -ENOENT: its parameter is no longer configured;
- * an open one is then ended as UNKNOWN by a row. */
+/* How the journal's text begins when a daemon takes up what one before it left open: `cut` is told by it. */
+#define ENGINE_TAKEN_UP "the daemon was restarted when this was"
+/* A command as the journal has it; one that we know is left as it is. Open ones are taken up and settled; ended ones
+ * (the last thousand or so) only make repeats of their client id harmless, undone ones only are reasons. -ENOENT: its
+ * parameter is no longer configured; an open one is then ended as UNKNOWN by a row. */
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now);
 
 /* --- requests --- */
@@ -268,13 +274,19 @@ struct engine_counters {
 };
 void engine_counters(const struct engine *e, struct engine_counters *ret_counters);
 
+/* What the store's refusal (negative errno) means, and what to do about it. */
+struct journal_trouble {
+	const char *what, *action;
+};
+struct journal_trouble journal_trouble(int result);
+
 /* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
  * Calls fn for each; returns how many. */
 struct engine_reason {
-	const char *
-		code; /* "unknown-command", "safe-cut", "stale", "alarm", "swapped", "mute", "journal" */
-	bool red;   /* else yellow */
-	bool latch; /* it stays until somebody has acknowledged it */
+	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "swapped", "mute" */
+	bool red;	  /* else yellow */
+	bool latch;	  /* it stays until somebody has acknowledged it */
+	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */
 	char object[PARAM_NAME_MAX];
 	char text[320];
 	char action[240];

@@ -24,8 +24,6 @@
 #define BUSY_TRIES     10u  /* an FCM that is busy is given what makes safe so often again ... */
 #define BUSY_PAUSE     (300 * MS) /* ... after so long */
 
-#define HINT_LOOK                                                                                  \
-	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
 #define HINT_MUTE "Look at the link and the floor: fcmctl link list. The daemon goes on asking."
 #define HINT_SILENT                                                                                \
 	"Send it again when the floor answers: fcmctl get shows whether its values are renewed."
@@ -177,6 +175,7 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	e->urgent_count -= c->urgent;
 	l->urgent_count -= c->urgent;
 	e->by_state[state]++;
+	engine_note_end(e, c);
 	release_followers(l, c);
 	unlock(e, c);
 	if (c->attempts > 0 || c->recovered) {

@@ -19,6 +19,9 @@
 
 #include "slowctl/engine.h"
 
+#define HINT_LOOK                                                                                  \
+	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
+
 #define COOKIE_MARK   (1ull << 63) /* tells the engine's cookies from others' */
 #define MS	      1000000ull
 #define SECOND	      1000000000ull
@@ -130,6 +133,15 @@ struct link {
 	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;
 };
 
+/* Of a parameter: commands, by id, that are reasons until a later one on it is done; 0: none. */
+struct undone {
+	uint64_t done;	  /* the last that was */
+	uint64_t unknown; /* ended UNKNOWN: whether it was executed is not known */
+	uint64_t cut;	  /* of a `safe` that the end of a daemon before us cut off */
+	uint64_t cut_job;
+	char detail[320], hint[240]; /* of `unknown` */
+};
+
 struct output {
 	STAILQ_ENTRY(output) next;
 	struct engine_out out;
@@ -141,6 +153,7 @@ struct engine {
 	struct link links[PARAM_LINKS];
 	struct command **writers;  /* by parameter number: who may send on it */
 	uint64_t *next_setting_ns; /* by parameter number: when to poll its set value */
+	struct undone *undone;	   /* by parameter number */
 	struct command_list recent;
 	struct command_list ending; /* ended, the journal has not said so yet */
 	uint32_t run;		    /* under way; 0: none */
@@ -150,7 +163,7 @@ struct engine {
 	struct output *current;
 	uint64_t lost_outputs;	 /* out of memory */
 	struct engine_out scrap; /* what they are written to */
-	int journal_error;	 /* of the last refused row; 0: well */
+	int journal_error;	 /* why it is lost */
 	bool journal_lost;	 /* nothing of it is known */
 	uint64_t by_state[COMMAND_UNKNOWN + 1];
 };
@@ -161,9 +174,9 @@ uint64_t engine_cookie(struct engine *e);
 void engine_value(struct engine *e, struct param *p, struct engine_now now);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
+/* What its end means for the reasons of its parameter. */
+void engine_note_end(struct engine *e, const struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
-/* How the journal took a row that is written now or never: it tells how it is. */
-void engine_note_journal(struct engine *e, int result);
 
 /* engine_command.c */
 /* A new state and its row. `frame`: UINT64_MAX: none. */
@@ -211,13 +224,6 @@ bool rules_still(struct engine *e, struct command *c, struct engine_now now);
 void rules_follow(struct engine *e, struct link *l, struct engine_now now);
 /* End what stands in the way of the link's urgent commands, where that is certain to do no harm. */
 void rules_make_way(struct engine *e, struct link *l, struct engine_now now);
-
-/* engine_view.c */
-/* What the store's refusal means, and what to do about it. */
-struct trouble {
-	const char *what, *action;
-};
-struct trouble journal_trouble(int result);
 
 /* engine_words.c */
 bool link_usable(const struct link *l);

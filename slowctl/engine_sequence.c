@@ -9,14 +9,12 @@
 
 /* ------------------------------------------------------------------ reserved in the journal */
 
-/* Half a block is kept reserved ahead. While the journal took no row, a reservation asks how it is: no
- * command may come for hours. */
+/* Half a block is kept reserved ahead. */
 bool link_wants_sequences(const struct engine *e, const struct link *l)
 {
 	return l->configured && !e->journal_lost && !l->reserve_cookie &&
 	       l->reserved_until != UINT32_MAX && l->next_sequence <= UINT32_MAX &&
-	       (e->journal_error ||
-		l->next_sequence + e->config.sequence_block / 2 > l->reserved_until);
+	       l->next_sequence + e->config.sequence_block / 2 > l->reserved_until;
 }
 
 void sequences_reserve(struct engine *e, struct link *l, struct engine_now now)
@@ -59,7 +57,6 @@ bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engi
 			continue;
 		}
 		l->reserve_cookie = 0;
-		engine_note_journal(e, result);
 		if (result < 0) {
 			l->reserve_again = now.mono_ns + SECOND;
 		} else {

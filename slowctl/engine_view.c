@@ -202,35 +202,19 @@ static void give(struct reasons *r, const struct engine_reason *reason)
 	}
 }
 
-/* A command that ended UNKNOWN stays a reason until a later one on its parameter is done. */
-static bool superseded(const struct engine *e, const struct command *c)
-{
-	const struct command *d = c;
-
-	while ((d = TAILQ_NEXT(d, next))) {
-		if (d->param == c->param && d->state == COMMAND_DONE) {
-			return true;
-		}
-	}
-	TAILQ_FOREACH (d, &e->ending, next) {
-		if (d->param == c->param && d->state == COMMAND_DONE) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static void unknown_reason(struct reasons *r, const struct command *c)
+static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id,
+			   const char *detail, const char *hint)
 {
 	struct engine_reason reason = {.code = "unknown-command", .red = true};
 
-	snprintf(reason.object, sizeof(reason.object), "%s", c->param->name);
-	snprintf(reason.text, sizeof(reason.text), "command %llu: %.280s",
-		 (unsigned long long)c->id, c->detail);
-	snprintf(reason.action, sizeof(reason.action), "%s", c->hint);
+	snprintf(reason.object, sizeof(reason.object), "%s", p->name);
+	snprintf(reason.text, sizeof(reason.text), "command %llu: %.280s", (unsigned long long)id,
+		 detail);
+	snprintf(reason.action, sizeof(reason.action), "%s", hint);
 	give(r, &reason);
 }
 
+/* Open ones, and those that ended so and that no later one has made good. */
 static void unknown_commands(struct engine *e, struct reasons *r)
 {
 	const struct command *c;
@@ -238,27 +222,28 @@ static void unknown_commands(struct engine *e, struct reasons *r)
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		TAILQ_FOREACH (c, &e->links[i].open, next) {
 			if (c->alarm) {
-				unknown_reason(r, c);
+				unknown_reason(r, c->param, c->id, c->detail, c->hint);
 			}
 		}
 	}
-	TAILQ_FOREACH (c, &e->recent, next) {
-		if (c->alarm && !superseded(e, c)) {
-			unknown_reason(r, c);
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		const struct undone *u = &e->undone[i];
+
+		if (u->unknown) {
+			unknown_reason(r, params_at(e->params, i), u->unknown, u->detail, u->hint);
 		}
 	}
 }
 
-/* What a daemon before us was to make safe, and had not: until a later command on it is done. */
+/* What a daemon before us was to make safe, and had not. */
 static void safe_cut(struct engine *e, struct reasons *r)
 {
 	struct engine_reason reason = {.code = "safe-cut", .red = true, .object = "safe"};
-	const struct command *c, *first = NULL;
-	unsigned count = 0;
+	unsigned count = 0, first = 0;
 
-	TAILQ_FOREACH (c, &e->recent, next) {
-		if (c->job && c->recovered && c->state != COMMAND_DONE && !superseded(e, c)) {
-			first = first ? first : c;
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		if (e->undone[i].cut) {
+			first = count == 0 || e->undone[i].cut < e->undone[first].cut ? i : first;
 			count++;
 		}
 	}
@@ -268,14 +253,15 @@ static void safe_cut(struct engine *e, struct reasons *r)
 	snprintf(reason.text, sizeof(reason.text),
 		 "safe %llu was cut off by the daemon's end: %u of its commands were not done, %s "
 		 "among them",
-		 (unsigned long long)first->job, count, first->param->name);
+		 (unsigned long long)e->undone[first].cut_job, count,
+		 params_at(e->params, first)->name);
 	snprintf(reason.action, sizeof(reason.action),
 		 "If it is still wanted: fcmctl safe. If not, set what it left undone as you want "
 		 "it: fcmctl command list shows it.");
 	give(r, &reason);
 }
 
-/* "floor3.fcm.temperature is 41.2 degC, above 40.0 (not read for 12 s)" */
+/* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)" */
 static void limits_text(const struct param *p, enum limits_level level, struct engine_now now,
 			char *text, size_t size)
 {
@@ -283,23 +269,26 @@ static void limits_text(const struct param *p, enum limits_level level, struct e
 	double passed = limits_passed(l, level, p->value);
 	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
 	bool inside = low ? p->value >= passed : p->value <= passed;
+	enum param_quality quality = param_quality(p, now.mono_ns);
+	const char *is = quality == PARAM_GOOD ? "is" : "was";
 	char v[32], limit[32];
 	size_t used;
 
 	param_format(p, p->value, v, sizeof(v));
 	if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
-		snprintf(text, size, "%s is %s: %s", p->name, v, p->kind->description);
+		snprintf(text, size, "%s %s %s: %s", p->name, is, v, p->kind->description);
 	} else {
-		snprintf(text, size, "%s is %s %s, %s %s", p->name, v, p->kind->unit,
+		snprintf(text, size, "%s %s %s %s, %s %s", p->name, is, v, p->kind->unit,
 			 inside ? "not yet well inside"
 			 : low	? "below"
 				: "above",
 			 param_format(p, passed, limit, sizeof(limit)));
 	}
 	used = strlen(text);
-	if (param_quality(p, now.mono_ns) == PARAM_STALE && used < size) {
-		snprintf(text + used, size - used, " (not read for %.0f s)",
-			 param_age_s(p, now.mono_ns));
+	if (quality != PARAM_GOOD && used < size) {
+		snprintf(text + used, size - used, " (not %s for %.0f s%s)",
+			 quality == PARAM_BAD ? "known" : "read", param_age_s(p, now.mono_ns),
+			 quality == PARAM_BAD ? ": it cannot be measured" : "");
 	}
 }
 
@@ -315,6 +304,9 @@ static void values_beyond_limits(struct engine *e, struct engine_now now, struct
 		}
 		reason.red = level == LEVEL_ALARM;
 		reason.latch = p->kind->latch;
+		reason.unknown_s = param_quality(p, now.mono_ns) == PARAM_GOOD
+					   ? 0
+					   : param_age_s(p, now.mono_ns);
 		snprintf(reason.object, sizeof(reason.object), "%s", p->name);
 		limits_text(p, level, now, reason.text, sizeof(reason.text));
 		snprintf(reason.action, sizeof(reason.action), "%s", p->kind->on_alarm);
@@ -407,11 +399,11 @@ static void link_reasons(const struct link *l, struct engine_now now, struct rea
 	}
 }
 
-struct trouble journal_trouble(int result)
+struct journal_trouble journal_trouble(int result)
 {
 	static const struct {
 		int result;
-		struct trouble trouble;
+		struct journal_trouble trouble;
 	} known[] = {
 		{-ENOSPC, {"the disk is full", "Free space on its disk: df -h."}},
 		{-EDQUOT, {"the disk quota is used up", "Free space, or raise the quota."}},
@@ -431,22 +423,7 @@ struct trouble journal_trouble(int result)
 			return known[n].trouble;
 		}
 	}
-	return (struct trouble){strerror(-result), "Look at the disk and the system log."};
-}
-
-static void journal_reason(const struct engine *e, struct reasons *r)
-{
-	struct engine_reason reason = {.code = "journal", .red = true, .object = "store"};
-	struct trouble t = journal_trouble(e->journal_error);
-
-	if (e->journal_error == 0) {
-		return;
-	}
-	snprintf(reason.text, sizeof(reason.text),
-		 "the command journal cannot be written: %s: %s; commands are refused",
-		 e->config.journal, t.what);
-	snprintf(reason.action, sizeof(reason.action), "%s It recovers by itself.", t.action);
-	give(r, &reason);
+	return (struct journal_trouble){strerror(-result), "Look at the disk and the system log."};
 }
 
 unsigned engine_reasons(struct engine *e, struct engine_now now,
@@ -472,6 +449,5 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 	}
 	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", now, &r);
 	values_beyond_limits(e, now, &r);
-	journal_reason(e, &r);
 	return r.count;
 }

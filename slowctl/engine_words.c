@@ -487,7 +487,7 @@ static bool end_stored(struct engine *e, uint64_t cookie, int result)
 
 static void not_journaled(struct engine *e, struct command *c, int result, struct engine_now now)
 {
-	struct trouble t = journal_trouble(result);
+	struct journal_trouble t = journal_trouble(result);
 	char hint[sizeof(c->hint)];
 
 	snprintf(hint, sizeof(hint), "%s Then send it again.", t.action);
@@ -501,7 +501,6 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 {
 	c->journaled = true;
 	c->unwritten = result < 0 && !c->busy;
-	engine_note_journal(e, result);
 	if (result == -EEXIST) {
 		command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
 			    now, "nothing was sent: its client id was used before");

@@ -2,7 +2,7 @@
 /*
  * The limits of a value, two levels of them: beyond the inner ones it is a warning, beyond the outer ones
  * an alarm. A value has to be beyond for `delay_s` before the level begins, and to be back inside by
- * `hysteresis` before it is over: one that trembles on its limit is told once. Pure; time is given.
+ * `hysteresis` before it is over: one that trembles on its limit is told once. What is not known is not over. Pure; time is given.
  */
 #ifndef SLOWCTL_LIMITS_H
 #define SLOWCTL_LIMITS_H

@@ -354,9 +354,8 @@ void param_put_raw(struct param *p, int32_t raw, int64_t utc_ns, uint64_t mono_n
 
 void param_put_bad(struct param *p, uint64_t mono_ns)
 {
-	(void)mono_ns; /* the age stays that of the last good value */
+	(void)mono_ns; /* age and limits stay those of the last good value */
 	p->bad = true;
-	p->beyond = (struct limits_state){0};
 }
 
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns)
@@ -385,6 +384,7 @@ enum limits_level param_level(const struct param *p, uint64_t mono_ns)
 	case PARAM_GOOD:
 		return limits_level(&p->kind->limits, &p->beyond, p->mono_ns);
 	case PARAM_STALE:
+	case PARAM_BAD:
 		return limits_level(&p->kind->limits, &p->beyond, mono_ns);
 	default:
 		return LEVEL_NORMAL;

@@ -159,8 +159,8 @@ void param_put_bad(struct param *p, uint64_t mono_ns); /* it cannot be had; the 
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns);
 /* Seconds since the value; negative: never. */
 double param_age_s(const struct param *p, uint64_t mono_ns);
-/* How far beyond its limits the value was when it was read last: nothing is well again because nobody can
- * look. Bad values are not. */
+/* How far beyond its limits the value was when it was known last: nothing is well again because nobody can
+ * look, or because the sensor tells nonsense. */
 enum limits_level param_level(const struct param *p, uint64_t mono_ns);
 
 /* A text of the operator ("1450", "1450 V", "on", "locked") as a value of this parameter, checked

@@ -421,6 +421,7 @@ static void store_transition(struct rig *r, const struct row *row)
 	}
 	snprintf(c->detail, sizeof(c->detail), "%s", text_of(row, 4));
 	c->sequence = (uint32_t)row->values[5].i;
+	c->taken_up |= strncmp(c->detail, ENGINE_TAKEN_UP, strlen(ENGINE_TAKEN_UP)) == 0;
 	c->boot = (uint32_t)row->values[6].i;
 	c->attempts = (uint32_t)row->values[7].i;
 	c->ended = row->values[8].type == ROW_INT;
@@ -588,6 +589,25 @@ void rig_boot(struct rig *r, unsigned link)
 	floor_boot(&r->floors[link], r->now.mono_ns);
 }
 
+/* As the store finds it: STORE_UNDONE. */
+static bool is_undone(const struct rig *r, uint64_t id)
+{
+	const struct rig_command *c = &r->commands[id];
+	bool cut = c->taken_up && strncmp(c->reason, "safe ", 5) == 0;
+
+	if (!c->ended || strcmp(c->state, "DONE") == 0 ||
+	    !(cut || strcmp(c->state, "UNKNOWN") == 0)) {
+		return false;
+	}
+	for (uint64_t k = id + 1; k <= r->last_id; k++) {
+		if (strcmp(r->commands[k].parameter, c->parameter) == 0 &&
+		    strcmp(r->commands[k].state, "DONE") == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static void start(struct rig *r)
 {
 	static const struct param_floor floors[RIG_FLOORS] = {{0, 1, 1}, {1, 1, 2}};
@@ -624,6 +644,11 @@ static void start(struct rig *r)
 				   r->commands[k].sequence;
 		}
 		assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
+		j.undone = is_undone(r, id);
+		j.cut = c->taken_up;
+		if (j.undone) {
+			assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
+		}
 	}
 	for (unsigned f = 0; f < RIG_FLOORS; f++) {
 		rig_link(r, f, true);

@@ -49,6 +49,7 @@ struct rig_command {
 	char reason[100];
 	uint32_t sequence, boot, attempts, link;
 	bool ended;
+	bool taken_up; /* it was open when an engine before ended */
 	unsigned transitions;
 	int64_t frame;	  /* of the last SENT; -1 none */
 	char states[160]; /* "QUEUED SENT ACKED DONE" */

@@ -340,6 +340,107 @@ static void test_boot_before_answer(void **state)
 	rig_destroy(r);
 }
 
+struct wanted_reason {
+	const char *code;
+	struct engine_reason found;
+	unsigned count;
+};
+
+static void note_wanted(void *context, const struct engine_reason *reason)
+{
+	struct wanted_reason *w = context;
+
+	if (strcmp(reason->code, w->code) == 0) {
+		w->found = *reason;
+		w->count++;
+	}
+}
+
+static struct wanted_reason reasons_of(struct rig *r, const char *code)
+{
+	struct wanted_reason w = {.code = code};
+
+	engine_reasons(r->e, r->now, note_wanted, &w);
+	return w;
+}
+
+/* Nobody knows whether it was executed: so it is however many commands and engines come after it. */
+static void test_unknown_stays(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_command_view v = {.ended = false};
+	uint64_t act, id;
+
+	(void)state;
+	r->floors[0].mute = true;
+	rig_action(r, "floor1.om2.reset", &act);
+	rig_run(r, 50);
+	r->floors[0].mute = false;
+	rig_boot(r, 0);
+	r->store_us = 500000;
+	for (unsigned n = 0; n < 4000 && !v.ended; n++) {
+		rig_run(r, 1);
+		assert_true(engine_command(r->e, act, &v));
+	}
+	assert_int_equal(v.state, COMMAND_UNKNOWN);
+	assert_false(v.told); /* the journal does not have it yet */
+	assert_int_equal(reasons_of(r, "unknown-command").count, 1);
+	r->store_us = 1000;
+	rig_run(r, 1000);
+	for (unsigned n = 0; n < 1200; n++) {
+		assert_int_equal(rig_set(r, "floor1.om0.threshold", 12 + n % 2, &id), 0);
+		rig_until_end(r, id, 1000);
+		assert_string_equal(r->commands[id].state, "DONE");
+	}
+	assert_int_equal(reasons_of(r, "unknown-command").count, 1);
+	for (unsigned n = 0; n < 2; n++) {
+		rig_crash(r);
+		rig_run(r, 100);
+		assert_int_equal(reasons_of(r, "unknown-command").count, 1);
+	}
+	assert_string_equal(reasons_of(r, "unknown-command").found.object,
+			    "tower1.floor1.om2.reset");
+	rig_action(r, "floor1.om2.reset", &act);
+	rig_run(r, 1000);
+	expect(r, act, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(reasons_of(r, "unknown-command").count, 0);
+	rig_crash(r);
+	rig_run(r, 100);
+	assert_int_equal(reasons_of(r, "unknown-command").count, 0);
+	rig_destroy(r);
+}
+
+/* A sensor that breaks does not end the alarm of its value. */
+static void test_alarm_unknown(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct wanted_reason w;
+	struct param *p;
+
+	(void)state;
+	rig_run(r, 10);
+	assert_int_equal(params_find(r->params, "floor1.fcm.humidity", &p, NULL), 0);
+	param_put(p, 90, r->now.utc_ns, r->now.mono_ns);
+	rig_run(r, 10000);
+	param_put(p, 90, r->now.utc_ns, r->now.mono_ns);
+	w = reasons_of(r, "alarm");
+	assert_int_equal(w.count, 1);
+	assert_true(w.found.red && w.found.unknown_s == 0);
+	assert_null(strstr(w.found.text, "not known"));
+	rig_run(r, 12000);
+	param_put_bad(p, r->now.mono_ns);
+	w = reasons_of(r, "alarm");
+	assert_int_equal(w.count, 1);
+	assert_true(w.found.red && w.found.latch);
+	assert_non_null(strstr(w.found.text, "was 90"));
+	assert_non_null(strstr(w.found.text, "(not known for 12 s: it cannot be measured)"));
+	param_put(p, 59, r->now.utc_ns, r->now.mono_ns); /* not yet inside by the hysteresis */
+	assert_int_equal(reasons_of(r, "alarm").count, 1);
+	param_put(p, 30, r->now.utc_ns, r->now.mono_ns);
+	assert_int_equal(reasons_of(r, "alarm").count, 0);
+	rig_destroy(r);
+}
+
 static void test_actions(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -713,6 +814,8 @@ int main(void)
 		cmocka_unit_test(test_mute_floor),
 		cmocka_unit_test(test_doubles),
 		cmocka_unit_test(test_boot_before_answer),
+		cmocka_unit_test(test_unknown_stays),
+		cmocka_unit_test(test_alarm_unknown),
 		cmocka_unit_test(test_actions),
 		cmocka_unit_test(test_client_id),
 		cmocka_unit_test(test_client_id_refused),

@@ -69,45 +69,11 @@ static void test_journal_refuses(void **state)
 		assert_non_null(strstr(r->hint, refusals[n].hint));
 		assert_non_null(strstr(r->hint, "Then send it again."));
 		assert_int_equal(r->floors[0].writes, 0);
-		assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
 	}
 	r->store_result = 0;
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
 	rig_run(r, 100);
 	expect(r, id, "QUEUED SENT ACKED DONE", 1);
-	rig_destroy(r);
-}
-
-static void note_journal_reason(void *context, const struct engine_reason *reason)
-{
-	unsigned *count = context;
-
-	*count += strcmp(reason->code, "journal") == 0;
-}
-
-static unsigned journal_reasons(struct rig *r)
-{
-	unsigned count = 0;
-
-	engine_reasons(r->e, r->now, note_journal_reason, &count);
-	return count;
-}
-
-/* A journal that is well again is found so, though no command comes. */
-static void test_journal_recovers(void **state)
-{
-	struct rig *r = rig_create(1);
-	uint64_t id;
-
-	(void)state;
-	rig_run(r, 10);
-	r->store_result = -ENOSPC;
-	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
-	rig_run(r, 5000);
-	assert_int_equal(journal_reasons(r), 1);
-	r->store_result = 0;
-	rig_run(r, 2000);
-	assert_int_equal(journal_reasons(r), 0);
 	rig_destroy(r);
 }
 
@@ -361,7 +327,6 @@ int main(void)
 		cmocka_unit_test(test_journal_lost),
 		cmocka_unit_test(test_never_before_stored),
 		cmocka_unit_test(test_journal_refuses),
-		cmocka_unit_test(test_journal_recovers),
 		cmocka_unit_test(test_forgotten_in_two_parts),
 		cmocka_unit_test(test_stray_answer),
 		cmocka_unit_test(test_crash),

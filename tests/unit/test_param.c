@@ -288,8 +288,11 @@ static void test_quality(void **state)
 	assert_int_equal(param_level(trip, 7 * S), LEVEL_ALARM);
 	/* stale: nobody has seen that it is over */
 	assert_int_equal(param_level(trip, 70 * S), LEVEL_ALARM);
+	/* bad: nor can anybody */
 	param_put_bad(trip, 71 * S);
-	assert_int_equal(param_level(trip, 71 * S), LEVEL_NORMAL);
+	assert_int_equal(param_level(trip, 71 * S), LEVEL_ALARM);
+	param_put_raw(trip, 0, 80, 72 * S);
+	assert_int_equal(param_level(trip, 72 * S), LEVEL_NORMAL);
 	params_destroy(p);
 }
 

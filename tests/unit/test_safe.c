@@ -442,6 +442,11 @@ static void test_killed(void **state)
 	assert_true(reason.red);
 	assert_non_null(strstr(reason.text, "safe 1 was cut off"));
 	assert_non_null(strstr(reason.text, "6 of its commands were not done"));
+	rig_crash(r); /* those who come after know it, too */
+	rig_run(r, 1000);
+	assert_true(cut(r, &reason));
+	assert_non_null(strstr(reason.text, "safe 1 was cut off"));
+	assert_non_null(strstr(reason.text, "6 of its commands were not done"));
 	s = begin(r, "floor1.om[0-4]");
 	rig_run(r, 20000);
 	assert_true(cut(r, &reason));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store over lives: of the board's driver (sessions), of daemons that ended with frames in flight, of runs
- * while the disk refuses.
+ * The store over lives: of the board's driver (sessions), of daemons that ended with frames in flight or commands
+ * left undone, of runs while the disk refuses.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -310,12 +310,94 @@ static void test_alarms(void **state)
 	store_rig_destroy(&r);
 }
 
+static void note_undone(void *context, const struct engine_reason *reason)
+{
+	char *all = context;
+	size_t used = strlen(all);
+
+	if (strcmp(reason->code, "unknown-command") == 0 || strcmp(reason->code, "safe-cut") == 0) {
+		snprintf(all + used, 400 - used, "%s of %s: %.46s;", reason->code, reason->object,
+			 reason->text);
+	}
+}
+
+/* What was left undone is found however much came after it, until a later command on its parameter is done. */
+static void test_read_undone(void **state)
+{
+	static const struct param_floor floors[] = {{2, 1, 3}};
+	struct engine_config config;
+	struct engine_now now = {1000, RIG_UTC};
+	struct params *p = NULL;
+	struct store_past *past;
+	struct store_rig r;
+	struct engine *e;
+	sqlite3 *db = NULL;
+	char all[400] = "";
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_rig_close(&r);
+	assert_int_equal(sqlite3_open(r.path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(
+			db,
+			"WITH c(id, parameter, state, reason) AS (VALUES"
+			" (1, 'om0.reset', 'UNKNOWN', NULL), (2, 'om1.reset', 'UNKNOWN', NULL),"
+			" (3, 'om1.reset', 'UNKNOWN', NULL), (4, 'om0.reset', 'DONE', NULL),"
+			" (5, 'om2.power', 'FAILED', 'safe 5'), (6, 'om3.power', 'FAILED', 'safe "
+			"5: x'),"
+			" (7, 'om4.power', 'FAILED', 'safe 5'), (8, 'om3.power', 'DONE', 'on "
+			"again'),"
+			" (9, 'om5.power', 'FAILED', 'safety first'))"
+			" INSERT INTO command(id, time, who, tower, floor, parameter, op, "
+			"sequence, state,"
+			" reason, detail, ended) SELECT id, 1, 'w', 1, 3, 'tower1.floor3.' || "
+			"parameter,"
+			" iif(parameter LIKE '%reset', 'action', 'set'), id, state, reason, 'as "
+			"told', 2"
+			" FROM c;"
+			/* All but the fifth were cut off. */
+			"INSERT INTO transition(command, time, state, detail) SELECT id, 2, "
+			"'UNKNOWN', "
+			"'" ENGINE_TAKEN_UP " QUEUED; asking the FCM' FROM command WHERE id <> 5;"
+			"WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < "
+			"3000)"
+			" INSERT INTO command(id, client_id, time, who, tower, floor, parameter, "
+			"op,"
+			" new_value, sequence, state, ended) SELECT i, 'c' || i, 1, 'w', 1, 3,"
+			" 'tower1.floor3.om0.threshold', 'set', 12, i, 'DONE', 2 FROM n",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	assert_int_equal(params_load("schemas/parameters.conf", floors, 1, &p, NULL), 0);
+	engine_config_default(&config);
+	e = engine_create(p, &config);
+	past = store_take_past(r.s);
+	assert_int_equal(store_past_engine(past, e, now), 0);
+	store_past_free(past);
+	engine_reasons(e, now, note_undone, all);
+	assert_string_equal(all,
+			    "unknown-command of tower1.floor3.om1.reset: command 3: as told;"
+			    "safe-cut of safe: safe 5 was cut off by the daemon's end: 1 of i;");
+	engine_destroy(e);
+	params_destroy(p);
+	store_destroy(r.s);
+	r.s = NULL;
+	store_rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run_refused), cmocka_unit_test(test_keeps_what_is_said_once),
-		cmocka_unit_test(test_sessions),    cmocka_unit_test(test_long_life),
-		cmocka_unit_test(test_alarms),	    cmocka_unit_test(test_left_in_flight),
+		cmocka_unit_test(test_read_undone),
+		cmocka_unit_test(test_run_refused),
+		cmocka_unit_test(test_keeps_what_is_said_once),
+		cmocka_unit_test(test_sessions),
+		cmocka_unit_test(test_long_life),
+		cmocka_unit_test(test_alarms),
+		cmocka_unit_test(test_left_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
