@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/alarms_say.h"
+#include "daemon/reason_kinds.h"
 
 #define NAMES_MAX 64u
 
@@ -190,17 +191,8 @@ static void op_ack(struct control_request *rq, json_t *args, void *context)
 
 /* --- pauses --- */
 
-/* Things of the station that are no parameter's object. */
-static bool is_thing(const struct station *s, const char *object)
+static bool is_group(const struct station *s, const char *object)
 {
-	static const char *const things[] = {"capture", "machine", "recorder",
-					     "daemon",	"shore",   "feed"};
-
-	for (unsigned n = 0; n < sizeof(things) / sizeof(things[0]); n++) {
-		if (strcmp(things[n], object) == 0) {
-			return true;
-		}
-	}
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
 		if (strncmp(object, "group ", 6) == 0 &&
 		    strcmp(s->publisher_status.group[n].name, object + 6) == 0) {
@@ -215,24 +207,74 @@ static void note_param(void *context, struct param *p)
 	*(struct param **)context = p;
 }
 
-/* The object of a name in full: with its tower. False: there is no such thing. */
-static bool complete_object(struct station *s, char object[ALARM_OBJECT_BYTES])
+/* A parameter, or what parameters are of, with its tower. False: there is no such thing. */
+static bool complete_part(struct station *s, char *object, size_t size, enum reason_of *ret_of)
 {
 	struct param *p = NULL;
-	char full[2 * ALARM_OBJECT_BYTES];
+	size_t length = strlen(object);
+	const char *at;
+	unsigned dots = 0;
 
-	if (is_thing(s, object)) {
-		return true;
-	}
 	params_match(s->params, object, note_param, &p);
 	if (!p) {
 		return false;
 	}
-	if (p->tower && strncmp(object, "tower", 5) != 0) {
-		snprintf(full, sizeof(full), "tower%u.%s", p->tower, object);
-		snprintf(object, ALARM_OBJECT_BYTES, "%.*s", (int)ALARM_OBJECT_BYTES - 1, full);
+	at = strncmp(p->name, object, length) == 0 ? p->name : strchr(p->name, '.') + 1;
+	if (strncmp(at, object, length) != 0 || (at[length] && at[length] != '.')) {
+		return false; /* it is meant, but written otherwise: one thing has one name */
 	}
+	length += (size_t)(at - p->name);
+	snprintf(object, size, "%.*s", (int)length, p->name);
+	for (const char *c = object; *c; c++) {
+		dots += *c == '.';
+	}
+	*ret_of = !p->name[length]	      ? OF_VALUE
+		  : p->tower && dots == 1     ? OF_FLOOR
+		  : !p->tower && p->link >= 0 ? OF_LINK
+					      : OF_NOTHING;
 	return true;
+}
+
+/* The object of a name in full, and of what sort it is. False: there is no such thing. */
+static bool complete_object(struct station *s, char object[ALARM_OBJECT_BYTES],
+			    enum reason_of *ret_of)
+{
+	static const char feed[] = "feed ";
+	size_t before = sizeof(feed) - 1;
+
+	if (reason_thing(object)) {
+		*ret_of = OF_THING;
+		return true;
+	}
+	if (is_group(s, object)) {
+		*ret_of = OF_GROUP;
+		return true;
+	}
+	if (strncmp(object, feed, before) == 0) {
+		bool found = complete_part(s, object + before, ALARM_OBJECT_BYTES - before, ret_of);
+
+		found = found && *ret_of == OF_FLOOR;
+		*ret_of = OF_FEED;
+		return found;
+	}
+	return complete_part(s, object, ALARM_OBJECT_BYTES, ret_of);
+}
+
+/* What never stands is not waited for. */
+static void refuse_code(struct control_request *rq, const char *object, enum reason_of of,
+			const char *code)
+{
+	char codes[400], hint[sizeof(codes) + ALARM_OBJECT_BYTES + 40];
+
+	reason_kinds_of(of, object, codes, sizeof(codes));
+	if (*codes) {
+		snprintf(hint, sizeof(hint), "of %s there may be: %s", object, codes);
+	} else {
+		snprintf(hint, sizeof(hint),
+			 "alarms are of floors, links, groups and single values: floor3/hv-trip, "
+			 "link2/link-dark, floor3.fcm.humidity/alarm");
+	}
+	control_fail(rq, "usage", hint, NULL, "there is no alarm \"%s\" of %s", code, object);
 }
 
 /* Before it stands. The name has to say all. */
@@ -240,18 +282,27 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 			const char *name, double seconds, const struct alarm_hand *hand)
 {
 	char object[ALARM_OBJECT_BYTES], code[ALARM_CODE_BYTES];
+	const struct reason_kind *kind;
 	struct chosen c = {.count = 1};
 	struct sc_error error = {0};
+	enum reason_of of = OF_NOTHING;
 
 	if (alarm_name_split(name, object, code) < 0) {
 		control_fail(rq, "usage",
 			     "fcmctl alarm list shows what stands; before it does, name it in "
 			     "full: link2/link-dark",
 			     NULL, "no alarm \"%.80s\" stands", name);
-	} else if (!complete_object(s, object)) {
+		return;
+	}
+	if (!complete_object(s, object, &of)) {
 		control_fail(rq, "usage",
 			     "objects are like floor3.fcm.humidity, floor3, link2, clock", NULL,
 			     "there is no \"%.64s\"", object);
+		return;
+	}
+	kind = reason_kind(code);
+	if (!kind || !reason_kind_is_of(kind, of, object)) {
+		refuse_code(rq, object, of, code);
 	} else if (control_dry(rq, args, "would pause %s/%s, which does not stand", object, code)) {
 		return;
 	} else if (alarms_pause(s->alarms, object, code, seconds, hand, now_both(), &error) < 0) {

@@ -5,6 +5,7 @@
  */
 #include "daemon/reasons.h"
 #include "daemon/alarms_say.h"
+#include "daemon/reason_kinds.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 #define LATE_SHOWN_NS 60000000000ull
 #define DISK_LOW      0.05
 
-/* Of a reason while they are collected: exact, which `since` is not from one reading to the next. */
+/* Of a reason while they are collected. */
 #define SINCE_NS "since_ns"
 
 static bool fresh_start(const struct station *s)
@@ -26,50 +27,18 @@ static bool fresh_start(const struct station *s)
 	return now_mono_ns() - s->started_ns < START_GRACE_NS;
 }
 
-/* How long a reason must hold before it begins; all others begin at once. Quiet ones write their events
- * themselves. */
-static const struct {
-	const char *code;
-	uint64_t hold_ns;
-	bool quiet;
-} kinds[] = {
-	{"consumer-lag", 1000000000ull, false},
-	{"consumer-none", 1000000000ull, false},
-	{"link-unaligned", 1000000000ull, false},
-	{"ring-fill", 1000000000ull, false},
-	{"store-lag", 1000000000ull, false},
-	{"leap-mismatch", 5000000000ull, false},
-	{"stale", 5000000000ull, false},  /* a link that is back is polled anew within seconds */
-	{"hv-low", 3000000000ull, false}, /* a small step of what is set is followed at once */
-	{"fcm-booted", 0, true},
-	{"link-loss", 0, true},
-	{"consumer-dropping", 0, true},
-	{"record-stopped", 0, true},
-	{"feed-reader-dropped", 0, true},
-};
-
-static unsigned kind_of(const char *code)
-{
-	unsigned n = 0;
-
-	while (n < sizeof(kinds) / sizeof(kinds[0]) && strcmp(kinds[n].code, code) != 0) {
-		n++;
-	}
-	return n;
-}
-
 static uint64_t hold_ns(const char *code)
 {
-	unsigned n = kind_of(code);
+	const struct reason_kind *k = reason_kind(code);
 
-	return n < sizeof(kinds) / sizeof(kinds[0]) ? kinds[n].hold_ns : 0;
+	return k ? k->hold_ns : 0;
 }
 
 static bool quiet(const char *code)
 {
-	unsigned n = kind_of(code);
+	const struct reason_kind *k = reason_kind(code);
 
-	return n < sizeof(kinds) / sizeof(kinds[0]) && kinds[n].quiet;
+	return k && k->quiet;
 }
 
 /* A mute floor whose link has gone dark is not over: it is when the floor has answered. */
@@ -111,6 +80,59 @@ static struct engine_now now_of(const struct reasons *r)
 	return (struct engine_now){r->now_ns, now_utc_ns()};
 }
 
+/* What is not seen any more because nobody can look is not over. Why not; NULL: it is. */
+static const char *unseen(struct station *s, const struct standing_reason *e)
+{
+	const struct reason_kind *k = reason_kind(e->code);
+	unsigned link;
+
+	if (still_mute(s, e)) {
+		return "it cannot be asked";
+	}
+	if (k && k->board && !s->board_present) {
+		return "the board is gone";
+	}
+	if (strncmp(e->code, "phase-", 6) == 0 && sscanf(e->object, "link%u", &link) == 1 &&
+	    link < NANET3_LINKS && links_other_floor(s, link)) {
+		return "another floor is on its fibre";
+	}
+	return reasons_floor_unseen(s, e);
+}
+
+/* What stands, as people see it: its level may be held, and it counts unless it is paused. It began when its
+ * event and its alarm say; `since_ns` (UTC) is of one that has no alarm. */
+static void list_reason(struct reasons *r, const struct what *w, const char *text,
+			const struct alarm *alarm, int64_t since_ns)
+{
+	bool red = alarm ? alarm->level == LEVEL_ALARM : w->red;
+	bool paused = alarm && alarm_is_paused(alarm);
+	json_t *reason;
+
+	since_ns = alarm ? alarm->since_ns : since_ns;
+	reason = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:I}", "severity", red ? "red" : "warning",
+			   "code", w->code, "object", w->object, "text", text, "action", w->action,
+			   "since", json_time(since_ns), SINCE_NS, (json_int_t)since_ns);
+
+	alarms_say_reason(reason, alarm);
+	r->red += red && !paused;
+	json_array_append_new(r->list, reason);
+}
+
+/* As it was seen last. */
+static void list_unseen(struct reasons *r, const struct standing_reason *e, const char *why)
+{
+	const struct alarm *a = alarms_find(r->station->alarms, e->object, e->code);
+	struct what w = {.code = e->code, .object = e->object};
+	char text[sizeof(a->text) + 80];
+
+	if (a && a->state == ALARM_RAISED) {
+		w.action = a->action;
+		snprintf(text, sizeof(text), "%s (not known for %.0f s: %s)", a->text,
+			 (double)(r->now_ns - e->seen_ns) / 1e9, why);
+		list_reason(r, &w, text, a, a->since_ns);
+	}
+}
+
 static void forget_gone(struct reasons *r)
 {
 	struct station *s = r->station;
@@ -118,7 +140,10 @@ static void forget_gone(struct reasons *r)
 	char text[256];
 
 	while ((e = standing_over(&s->standing, e, r->now_ns))) {
-		if (still_mute(s, e)) {
+		const char *why = unseen(s, e);
+
+		if (why) {
+			list_unseen(r, e, why);
 			continue;
 		}
 		if (e->told && !quiet(e->code)) {
@@ -139,22 +164,6 @@ static void forget_gone(struct reasons *r)
 	}
 }
 
-/* What stands, as people see it: its level may be held, and it counts unless it is paused. */
-static void list_reason(struct reasons *r, const struct what *w, const char *text,
-			const struct alarm *alarm, uint64_t since_ns)
-{
-	bool red = alarm ? alarm->level == LEVEL_ALARM : w->red;
-	bool paused = alarm && alarm_is_paused(alarm);
-	json_t *reason =
-		json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:I}", "severity", red ? "red" : "warning",
-			  "code", w->code, "object", w->object, "text", text, "action", w->action,
-			  "since", json_time_of(since_ns), SINCE_NS, (json_int_t)since_ns);
-
-	alarms_say_reason(reason, alarm);
-	r->red += red && !paused;
-	json_array_append_new(r->list, reason);
-}
-
 void reasons_add_parts(struct reasons *r, const struct what *w, const char *text)
 {
 	struct station *s = r->station;
@@ -167,14 +176,15 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 				    .level = w->red ? LEVEL_ALARM : LEVEL_WARNING,
 				    .latch = w->latch,
 				    .parts = w->parts};
+	const struct reason_kind *kind = reason_kind(w->code);
 	bool told;
 
 	if (e && !standing_begun(e)) {
 		return;
 	}
-	/* What every start brings is no event of the station's history. */
-	told = e && !fresh_start(s) && standing_tell(e);
-	if (told && !quiet(w->code)) {
+	/* What every start brings is no event of the station's history; what has outlived a daemon is. */
+	told = e && (!fresh_start(s) || (kind && kind->outlives)) && standing_tell(e);
+	if (told && !(kind && kind->quiet)) {
 		store_put_event(s->store, w->red ? "alarm" : "warning", w->code, w->object, text,
 				w->action, now_utc_ns());
 	}
@@ -182,7 +192,7 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 		records_alarm(s, w->object, w->code, text);
 	}
 	list_reason(r, w, text, e ? alarms_see(s->alarms, &sight, now_of(r)) : NULL,
-		    e ? e->since_ns : r->now_ns);
+		    now_of(r).utc_ns - (e ? (int64_t)(r->now_ns - e->since_ns - e->hold_ns) : 0));
 }
 
 /* Over, but nobody has acknowledged it. */
@@ -201,7 +211,7 @@ static void list_latched(struct reasons *r)
 		snprintf(text, sizeof(text),
 			 "is over for %.0f s, and waits to be acknowledged; it was: %s",
 			 (double)(now.utc_ns - a->over_ns) / 1e9, a->text);
-		list_reason(r, &w, text, a, now.mono_ns - (uint64_t)(now.utc_ns - a->since_ns));
+		list_reason(r, &w, text, a, a->since_ns);
 	}
 }
 
@@ -277,8 +287,7 @@ static void machine_reason(struct station *s, struct reasons *r)
 	}
 }
 
-/* Until the capture thread has caught up, what we know of the links may be older than it looks. */
-static bool just_late(const struct station *s)
+bool reasons_just_late(const struct station *s)
 {
 	uint64_t at = s->late_at_ns > s->held_at_ns ? s->late_at_ns : s->held_at_ns;
 
@@ -347,7 +356,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 			    advise(&a, "fcmctl link align %u; if it stays, fcmctl link reset %u",
 				   link, link),
 			    "locked, but no frame structure is found in the bytes");
-	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !just_late(s) &&
+	} else if (strcmp(state, "silent") == 0 && !fresh_start(s) && !reasons_just_late(s) &&
 		   !just_stalled(s)) {
 		reasons_add(r, true, "link-silent", object,
 			    advise(&a,
@@ -383,7 +392,7 @@ static void silent_phase(struct station *s, unsigned link, const struct phase_vi
 {
 	struct advice a = {.text = ""};
 
-	if (!(v->silent || v->unjudged) || just_late(s)) {
+	if (!(v->silent || v->unjudged) || reasons_just_late(s)) {
 		return;
 	}
 	advise(&a,
@@ -638,12 +647,13 @@ static void store_reasons(struct station *s, struct reasons *r)
 			    v.last_error_text, s->inherited ? "" : ", no floor is read",
 			    (unsigned long long)v.queued);
 	} else if (v.failing) {
-		reasons_add(
-			r, true, "store-failing", "store",
-			"free space or repair the disk; writes to the detector are refused until "
-			"then",
-			"the database %s cannot be written: %s", s->config.store.database,
-			v.last_error_text);
+		struct journal_trouble t = journal_trouble(v.last_error);
+		struct advice a = {.text = ""};
+
+		reasons_add(r, true, "store-failing", "store",
+			    advise(&a, "%s It is tried again by itself", t.action),
+			    "the database %s cannot be written: %s; commands are refused",
+			    s->config.store.database, t.what);
 	} else if (v.lag_ns > 5000000000ull) {
 		reasons_add(r, true, "store-lag", "store", "is the disk slow? iostat",
 			    "rows wait for %.1f s to be written", (double)v.lag_ns / 1e9);
@@ -674,9 +684,9 @@ static void store_reasons(struct station *s, struct reasons *r)
 	}
 }
 
-static uint64_t since_of(const json_t *reason)
+static json_int_t since_of(const json_t *reason)
 {
-	return (uint64_t)json_integer_value(json_object_get(reason, SINCE_NS));
+	return json_integer_value(json_object_get(reason, SINCE_NS));
 }
 
 /* 0: red and counts, 1: a warning, 2: paused. */

@@ -21,6 +21,9 @@ struct reasons {
 /* All that stands now. The caller's: list. */
 struct reasons reasons_collect(struct station *s);
 
+/* Until the capture thread has caught up, what we know of links and floors may be older than it looks. */
+bool reasons_just_late(const struct station *s);
+
 /* What is not well: `parts` of the object (bits), of which a new one is an event. */
 struct what {
 	bool red;
@@ -49,6 +52,8 @@ void records_reasons(struct reasons *r);
 
 /* reasons_floor.c: of the floors and the command engine */
 void reasons_floors(struct reasons *r);
+/* Of a floor's reason that is not seen any more: why nobody can tell; NULL: it is over. */
+const char *reasons_floor_unseen(const struct station *s, const struct standing_reason *e);
 void reasons_floors_tick(struct station *s); /* as often as values may come */
 /* The end of hits-lost of a floor: how many, in which time, where. */
 void reasons_hits_over(const struct station *s, const char *object, char *text, size_t size);

@@ -3,6 +3,7 @@
  * Reasons of the floors: what the command engine says, the modules that have tripped or whose high voltage
  * is low, hits that were lost in the modules' FIFOs. One line a floor, which names its modules.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +69,11 @@ static void name_objects(const char *which, const char *advice, char *text, size
 
 struct trips {
 	struct reasons *r;
-	uint32_t modules[NANET3_LINKS];
+	struct {
+		uint32_t modules, unknown; /* tripped; of them, those that cannot be asked now */
+		double unknown_s;
+		bool latch;
+	} link[NANET3_LINKS];
 	char advice[sizeof(((struct engine_reason *)0)->action)];
 };
 
@@ -87,7 +92,10 @@ static bool note_trip(struct trips *t, const struct engine_reason *e)
 		const struct config_link *c = &s->config.link[link];
 
 		if (c->enabled && c->tower == tower && c->floor == floor) {
-			t->modules[link] |= 1u << module;
+			t->link[link].modules |= 1u << module;
+			t->link[link].unknown |= (unsigned)(e->unknown_s > 0) << module;
+			t->link[link].unknown_s = fmax(t->link[link].unknown_s, e->unknown_s);
+			t->link[link].latch |= e->latch;
 		}
 	}
 	snprintf(t->advice, sizeof(t->advice), "%s", e->action);
@@ -101,7 +109,6 @@ static void engine_reason(void *context, const struct engine_reason *e)
 	} names[] = {
 		{"unknown-command", "command-unknown"},
 		{"mute", "floor-mute"},
-		{"journal", "store-failing"},
 	};
 	const char *code = e->code, *last = strrchr(e->object, '.');
 	struct trips *t = context;
@@ -110,6 +117,9 @@ static void engine_reason(void *context, const struct engine_reason *e)
 
 	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
 		return; /* floor-identity says it; trips are said together */
+	}
+	if (strcmp(e->code, "mute") == 0 && reasons_just_late(t->r->station)) {
+		return; /* it was we who did not listen */
 	}
 	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
 		code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : code;
@@ -137,9 +147,13 @@ static void add_of_floor(struct reasons *r, unsigned link, struct what w, const 
 static void trip_reason(struct trips *t, unsigned link)
 {
 	const struct config_link *c = &t->r->station->config.link[link];
-	char modules[48], which[32], action[400], text[128];
-	struct what w = {
-		.red = true, .code = "hv-trip", .action = action, .parts = t->modules[link]};
+	char modules[48], which[32], action[400], text[200];
+	struct what w = {.red = true,
+			 .latch = t->link[link].latch,
+			 .code = "hv-trip",
+			 .action = action,
+			 .parts = t->link[link].modules};
+	size_t used;
 
 	if (!w.parts) {
 		return;
@@ -147,8 +161,14 @@ static void trip_reason(struct trips *t, unsigned link)
 	list_modules(w.parts, modules, sizeof(modules));
 	module_pattern(c->floor, w.parts, which, sizeof(which));
 	name_objects(which, t->advice, action, sizeof(action));
-	snprintf(text, sizeof(text), "the high voltage has tripped on over-current and is off: %s",
-		 modules);
+	used = (size_t)snprintf(text, sizeof(text),
+				"the high voltage has tripped on over-current and is off: %s",
+				modules);
+	if (t->link[link].unknown) {
+		list_modules(t->link[link].unknown, modules, sizeof(modules));
+		snprintf(text + used, sizeof(text) - used, " (not known of %s for %.0f s)", modules,
+			 t->link[link].unknown_s);
+	}
 	add_of_floor(t->r, link, w, text);
 }
 
@@ -221,7 +241,8 @@ static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 		uint64_t lost = overflow_recent(&s->link[link].overflow.module[m], r->now_ns);
 
 		sum += lost;
-		w.parts |= (unsigned)(lost > 0) << m;
+		/* Light comes and goes: a module is told once a spell. */
+		w.parts |= (unsigned)(s->link[link].overflow.lost[m] > 0) << m;
 		list_lost(m, lost, names, sizeof(names));
 	}
 	if (!sum) {
@@ -240,11 +261,18 @@ static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 
 /* --- modules that see nothing --- */
 
-static bool is_on(struct station *s, const struct param *p, const char *sibling)
+static bool is_on(const struct station *s, const struct param *p, const char *sibling)
 {
 	const struct param *q = params_sibling(s->params, p, sibling);
 
 	return q && q->has_value && q->value != 0;
+}
+
+static bool is_off(const struct station *s, const struct param *p, const char *sibling)
+{
+	const struct param *q = params_sibling(s->params, p, sibling);
+
+	return q && q->has_value && q->value == 0;
 }
 
 /* Powered, not tripped (that is a reason of its own), and far below what is set. */
@@ -281,6 +309,27 @@ static void hv_reason(struct station *s, unsigned link, struct reasons *r)
 		 "power and trip, and tell the detector expert",
 		 s->config.link[link].floor);
 	add_of_floor(r, link, w, text);
+}
+
+/* Whether the modules' values that would tell are known; of one that is off or tripped nobody asks. */
+const char *reasons_floor_unseen(const struct station *s, const struct standing_reason *e)
+{
+	bool hv = strcmp(e->code, "hv-low") == 0;
+	const char *section = hv ? "om.hv" : strcmp(e->code, "hits-lost") == 0 ? "om.lost" : NULL;
+	uint64_t now_ns = now_mono_ns();
+
+	for (unsigned n = 0; section && n < params_count(s->params); n++) {
+		const struct param *p = params_at(s->params, n);
+		char floor[24];
+
+		snprintf(floor, sizeof(floor), "tower%u.floor%u", p->tower, p->floor);
+		if (strcmp(p->kind->section, section) == 0 && strcmp(floor, e->object) == 0 &&
+		    (e->parts & 1u << p->index) && !is_off(s, p, "power") && !is_on(s, p, "trip") &&
+		    (param_quality(p, now_ns) != PARAM_GOOD || (hv && !p->has_setpoint))) {
+			return "its modules cannot be asked";
+		}
+	}
+	return NULL;
 }
 
 void reasons_floors(struct reasons *r)

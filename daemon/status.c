@@ -45,19 +45,26 @@ static json_t *cells_json(const uint64_t cells[TDM_LOSSES])
 	return j;
 }
 
+/* Of a board that is gone nobody knows. */
+static json_t *rate_json(const struct station *s, double per_s)
+{
+	return s->board_present ? json_real(per_s) : json_null();
+}
+
 json_t *status_link(struct station *s, unsigned link)
 {
 	const struct station_link *l = &s->link[link];
 	const struct watch_link *w = watch_link(s->watch, link);
 	const struct config_link *c = &s->config.link[link];
 	json_t *j = json_pack(
-		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:f,s:f,s:f,s:o}", "link", (int)link, "name",
+		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "link", (int)link, "name",
 		c->name, "enabled", l->enabled, "state", status_link_state(s, link), "expected",
 		identity(c->tower, c->floor), "signal", (w->status & NANET3_LSTAT_SIGNAL) != 0,
 		"locked", (w->status & NANET3_LSTAT_LOCKED) != 0, "aligned",
 		l->data.aligned == TDM_LOCKED, "age_s", json_age(l->data.last_good_ns),
-		"frames_per_s", l->frames_per_s, "bytes_per_s", l->bytes_per_s, "hits_per_s",
-		l->hits_per_s, "cells", cells_json(l->data.cells));
+		"frames_per_s", rate_json(s, l->frames_per_s), "bytes_per_s",
+		rate_json(s, l->bytes_per_s), "hits_per_s", rate_json(s, l->hits_per_s), "cells",
+		cells_json(l->data.cells));
 
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
 	json_object_update_new(

@@ -291,6 +291,17 @@ int alarms_acknowledge(struct alarms *a, const char *object, const char *code,
 	return 0;
 }
 
+/* Whether one more that does not stand may be paused. */
+static bool room_ahead(const struct alarms *a)
+{
+	unsigned ahead = 0;
+
+	for (unsigned n = 0; n < ALARMS_MAX; n++) {
+		ahead += a->alarm[n].used && a->alarm[n].state == ALARM_OVER;
+	}
+	return ahead < ALARMS_AHEAD_MAX;
+}
+
 int alarms_pause(struct alarms *a, const char *object, const char *code, double seconds,
 		 const struct alarm_hand *hand, struct engine_now now, struct sc_error *error)
 {
@@ -304,9 +315,17 @@ int alarms_pause(struct alarms *a, const char *object, const char *code, double 
 		return sc_fail(error, -EINVAL, "usage", "--for 2h; at most 24h, then say it again",
 			       "a pause is of 1 s to 24 h");
 	}
-	e = find_or_make(a, object, code);
+	e = find(a, object, code);
+	if (!e && !room_ahead(a)) {
+		return sc_fail(error, -ENOSPC, "too-many",
+			       "fcmctl alarm list shows them: resume what is not needed any more",
+			       "%u alarms are paused that do not stand: there is no room for more",
+			       ALARMS_AHEAD_MAX);
+	}
+	e = e ? e : find_or_make(a, object, code);
 	if (!e) {
-		return sc_fail(error, -ENOSPC, "too-many", "resume what is not needed any more",
+		return sc_fail(error, -ENOSPC, "too-many",
+			       "fcmctl alarm list shows them: resume what is not needed any more",
 			       "%u alarms stand or are paused: there is no room for more",
 			       ALARMS_MAX);
 	}

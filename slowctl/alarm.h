@@ -29,6 +29,7 @@
 #include "slowctl/limits.h"
 
 #define ALARMS_MAX	   256u
+#define ALARMS_AHEAD_MAX   64u /* paused ones that do not stand: the room is for those that do */
 #define ALARM_PAUSE_MAX_S  86400.0
 #define ALARM_AWAITED_NS   120000000000ull /* after a restart an alarm is back by then, or over */
 #define ALARM_OBJECT_BYTES 64u

@@ -114,6 +114,12 @@ def acknowledged_and_paused(t):
             (["pause", "floor2/hv-trip", "--for", "2h"], 2, "needs its end and a reason"),
             (["pause", "flor2/hv-trip", "--for", "2h", "--reason", "x"], 2, 'there is no "flor2"'),
             (["pause", "floor2/HV", "--for", "2h", "--reason", "x"], 2, 'no alarm "floor2/HV"'),
+            (["pause", "floor2/hv-tripp", "--for", "2h", "--reason", "x"], 2,
+             "of tower1.floor2 there may be: floor-mute, fcm-booted, hv-trip, "),
+            (["pause", "floor2.om2.hv/hv-trip", "--for", "2h", "--reason", "x"], 2,
+             "of tower1.floor2.om2.hv there may be: alarm, command-unknown"),
+            (["pause", "link3/hv-trip", "--for", "2h", "--reason", "x"], 2, 'no alarm "hv-trip" of link3'),
+            (["pause", "floor\\2/hv-low", "--for", "2h", "--reason", "x"], 2, 'there is no "floor\\2"'),
             (["resume", "floor2/hv-trip"], 2, 'no alarm "floor2/hv-trip" is paused')):
         code, out, err = st.ctl("alarm", *words)
         t.check(f"alarm {' '.join(words)}: exit {exit_code}, says why", code == exit_code and wanted in err and
@@ -164,6 +170,64 @@ def acknowledged_and_paused(t):
     t.check("nothing is left of what is over and not paused", "link3/link-dark" not in alarms(st), alarms(st))
 
 
+def room(t):
+    """pauses of what does not stand: one of a name, and not so many that nothing else has room"""
+    st = t.station(load="quiet", scenario=scenario(t, (5, "link 1 hv-trip 2")))
+    st.start()
+    st.wait_ready()
+
+    def pause(name, seconds=600):
+        return st.request("alarm.pause", name=name, seconds=seconds, reason="tests")
+    for name in ("floor3/hv-low", "tower1.floor3/hv-low", "floor3/hv-low"):
+        t.check(f"{name} is paused", pause(name)["ok"])
+    t.equal("which is one", [n for n in alarms(st) if n.endswith("/hv-low")], ["tower1.floor3/hv-low"])
+    names = [p["name"] for p in st.ask("get", "floor*.om*")["parameters"]]
+    answer = {}
+    for n, name in enumerate(names):
+        answer = pause(f"{name}/alarm")
+        if not answer["ok"]:
+            break
+    t.equal("after so many there is no room", (n + 1, answer["ok"]), (64, False))
+    t.check("which is said, with what to do", answer["error"]["code"] == "refused" and "no room" in
+            answer["error"]["message"] and "alarm list" in answer["error"]["hint"], answer)
+    stands(st, TRIP, new=True)
+    st.ask("alarm", "ack", TRIP)
+    t.check("what stands has room, and can be paused", pause(TRIP)["ok"])
+    t.equal("all are resumed by a pattern", st.ctl("alarm", "resume", "floor*")[0], 0)
+    t.check("then there is room again", pause(f"{names[n]}/alarm")["ok"])
+
+
+def not_known(t):
+    """what stood when nobody could look any more is not over: the trip of a mute floor, the slip of a board that is gone"""
+    st = t.station(load="quiet", truth=False,
+                   scenario=scenario(t, (0, "link 2 slip-on-align 3"), (5, "link 1 hv-trip 2"), (14, "link 1 mute")))
+    st.start()
+    st.wait_ready()
+    st.wait_for("a slip", lambda: st.ctl("link", "align", "2") and "link2/phase-slip" in alarms(st), 60)
+    stands(st, TRIP)
+    st.wait_for("the trip of a mute floor is not known", lambda: "not known of om2 for" in reason(st, TRIP).get("text", ""),
+                90)
+    st.emu.kill9()
+    st.wait_for("board-gone", lambda: "board/board-gone" in alarms(st), 10)
+    time.sleep(1)
+    r = reason(st, "link2/phase-slip")
+    t.check("the slip stands, and is not known", r.get("severity") == "red" and "the board is gone" in r["text"], r)
+    t.equal("no rate is known", {(k["frames_per_s"], k["bytes_per_s"], k["hits_per_s"]) for k in st.status()["links"]},
+            {(None, None, None)})
+    shown = st.ctl("link", "list")[1].splitlines()
+    t.equal("nor shown", len([line for line in shown if re.search(r" dark .*floor\d +- ", line)]), 4)
+    t.equal("neither is told as over", [e for e in events(st) if e["code"] in ("phase-slip", "hv-trip") and
+                                        e["severity"] == "info"], [])
+    s, listed = st.status(), alarms(st)
+    t.equal("status and alarm list say the same since", [], [
+        (r["name"], r["since"], listed[r["name"]]["since"]) for r in s["reasons"]
+        if r.get("name") in listed and r["since"] != listed[r["name"]]["since"]])
+    os.unlink(st.path("board.sock"))
+    st.start_emulator()
+    st.wait_for("the slip's end, when it is judged anew", lambda: "link2/phase-slip" not in alarms(st), 60)
+    t.equal("told once", [e["severity"] for e in events(st, "phase-slip")], ["alarm", "info"])
+
+
 def two_levels(t):
     """a temperature that rises: a warning, then an alarm, which is new though the warning was seen and paused"""
     st = t.station(load="quiet", scenario=scenario(t, (5, "link 2 temperature 37"), (20, "link 2 temperature 55"),
@@ -205,6 +269,9 @@ def light(t):
     seen = st.ask("alarm", "ack", "floor3", "--reason", "a storm of light")["alarms"]
     t.check("one word acknowledges both", {lost, trip} <= {x["name"] for x in seen}, seen)
     time.sleep(3)
+    loss = [e for e in events(st, "hits-lost") if e["object"] == "tower1.floor3"]
+    t.check("of each module the lost hits are new once", len(loss) <= 6 and all(e["severity"] == "warning" for e in loss),
+            loss)
     t.check("they stay so while they stand", all(x["acknowledged"] for n, x in alarms(st).items() if n in (lost, trip)),
             alarms(st))
     t.equal("all trips are cleared", st.ctl("action", "floor3.*.clear_trip")[0], 0)
@@ -225,10 +292,11 @@ def site_and_latch(t):
         r = subprocess.run([st.program("fcm-server"), "--board", "0", "--config", st.path("board.conf"),
                             "--check-config"], capture_output=True, text=True, check=False)
         return r.returncode, r.stdout + r.stderr
-    put("10-limits.conf", "[fcm.temperature]\nlatch = yes\n[floor3.fcm.temperature]\nwarn = ..150\nalarm = ..200\n")
+    put("10-limits.conf", "[fcm.temperature]\nlatch = yes\n[floor3.fcm.temperature]\nwarn = ..150\nalarm = ..200\n"
+        "[floor2.om4.trip]\nlatch = yes\n")
     st = t.station(load="quiet", config=["[slowctl]", f"site_dictionary = {site}"],
                    scenario=scenario(t, (5, "link 1 temperature 55"), (5, "link 2 temperature 60"),
-                                     (20, "link 1 temperature 24")))
+                                     (6, "link 1 hv-trip 4"), (20, "link 1 temperature 24")))
     st.start()
     t.equal("the check of the configuration is content", check()[0], 0)
     put("20-wrong.conf", "[om.hv]\nsoft = 0..2500\n")
@@ -249,6 +317,10 @@ def site_and_latch(t):
     t.equal("the daemon ends with 0", st.daemon.end(30), 0)
     st.start_daemon()
     st.wait_for("the same after a restart", lambda: reason(st, name).get("standing") == "latched", 30)
+    stands(st, TRIP)
+    st.ask("action", "floor2.om4.clear_trip")
+    st.wait_for("a trip latches as well, where a site wants it", lambda: alarms(st)[TRIP]["standing"] == "latched", 30)
+    st.ask("alarm", "ack", TRIP)
     st.ask("alarm", "ack", "floor2.fcm.temperature")
     st.wait_for("gone once it is seen", lambda: name not in alarms(st) and st.status()["state"] == "well", 30)
     t.check("and not back after another restart", st.daemon.end(30) == 0)
@@ -284,4 +356,4 @@ def watchers(t):
 
 
 if __name__ == "__main__":
-    harness.main([acknowledged_and_paused, two_levels, light, site_and_latch, watchers])
+    harness.main([acknowledged_and_paused, room, not_known, two_levels, light, site_and_latch, watchers])

@@ -115,6 +115,13 @@ def safe_cut(t):
                                             if c["parameter"].endswith("power")}, {"FAILED"})
     r = [r for r in st.status()["reasons"] if r["code"] == "safe-cut"]
     t.check("it says what is left", len(r) == 1 and r[0]["severity"] == "red" and "6 of its commands" in r[0]["text"], r)
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_for("the reason after another restart", lambda: ("safe-cut", "safe") in codes(st), 30)
+    again = [r for r in st.status()["reasons"] if r["code"] == "safe-cut"]
+    t.check("it still says what is left", "6 of its commands" in again[0]["text"], again)
+    st.wait_ready()
+    t.equal("and nobody can read that it was over", events(st, "safe-cut")[-1]["severity"], "alarm")
     code, out, err = st.ctl("safe", "floor2", "--yes")
     t.check("again, and done", code == 0 and "6 of 6 modules off" in out, (code, out, err))
     st.wait_for("well again", lambda: ("safe-cut", "safe") not in codes(st), 20)

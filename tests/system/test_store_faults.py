@@ -43,6 +43,8 @@ def until_told(t, st, what, *words):
     t.check(f"{what}: red, with the file, what it is, and what to do",
             status["state"] == "red" and status["store"]["state"] == "failing" and reason["action"] and
             all(w in reason["text"] + " " + reason["action"] for w in (st.database, *words)), reason)
+    t.equal(f"{what}: by one reason", [r["code"] for r in status["reasons"] if r["object"] == "store"].count(
+        "store-failing"), 1)
 
 
 def refused(t, st, what, value=41):

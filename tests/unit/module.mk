@@ -72,6 +72,7 @@ $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsyst
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
 $(eval $(call unit_test,test_gpsd,tests/unit/test_gpsd.c,timing,libgps))
 $(eval $(call unit_test,test_late,tests/unit/test_late.c,,))
+$(eval $(call unit_test,test_reason_kinds,tests/unit/test_reason_kinds.c daemon/reason_kinds.c,,jansson))
 $(eval $(call unit_test,test_standing,tests/unit/test_standing.c daemon/standing.c,,))
 $(eval $(call unit_test,test_bursts,tests/unit/test_bursts.c daemon/bursts.c,,))
 $(eval $(call unit_test,test_comings,tests/unit/test_comings.c daemon/comings.c,,))

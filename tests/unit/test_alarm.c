@@ -211,6 +211,32 @@ static void test_pause(void **state)
 	assert_true(alarm_stands(it()));
 }
 
+/* Pauses of what does not stand leave room for what does; one name has one place. */
+static void test_room_ahead(void **state)
+{
+	struct alarm_sight sight = {"tower1.floor3", "hv-trip", "tripped", "clear it",
+				    LEVEL_ALARM,     false,	0};
+	struct sc_error error = {0};
+	char object[32];
+
+	(void)state;
+	for (unsigned n = 0; n < 2 * ALARMS_AHEAD_MAX; n++) {
+		snprintf(object, sizeof(object), "tower1.floor%u", n / 2);
+		assert_int_equal(alarms_pause(a, object, "hits-lost", 60, &eva, now(), NULL), 0);
+	}
+	assert_int_equal(pause_for(60), -ENOSPC);
+	assert_int_equal(alarms_pause(a, "tower1.floor99", "hits-lost", 60, &eva, now(), &error),
+			 -ENOSPC);
+	assert_non_null(strstr(error.message, "no room"));
+	assert_non_null(strstr(error.hint, "fcmctl alarm list"));
+	for (unsigned n = 100; n < 100 + ALARMS_MAX - ALARMS_AHEAD_MAX; n++) {
+		snprintf(object, sizeof(object), "tower1.floor%u", n);
+		sight.object = object;
+		assert_non_null(alarms_see(a, &sight, now()));
+		assert_int_equal(alarms_pause(a, object, "hv-trip", 60, &eva, now(), NULL), 0);
+	}
+}
+
 /* A daemon ends and another begins with what lasts. */
 static void restart(void)
 {
@@ -391,6 +417,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_life, begin, finish),
 		cmocka_unit_test_setup_teardown(test_worse, begin, finish),
 		cmocka_unit_test_setup_teardown(test_latch, begin, finish),
+		cmocka_unit_test_setup_teardown(test_room_ahead, begin, finish),
 		cmocka_unit_test_setup_teardown(test_pause, begin, finish),
 		cmocka_unit_test_setup_teardown(test_restart, begin, finish),
 		cmocka_unit_test_setup_teardown(test_restart_latched, begin, finish),
