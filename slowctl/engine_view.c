@@ -314,6 +314,19 @@ static void values_beyond_limits(struct engine *e, struct engine_now now, struct
 	}
 }
 
+/* Too old, or never come. A floor's that is bad grows old as well; of the shore's that says that there is none. */
+static bool is_stale(const struct param *p, uint64_t never_since, struct engine_now now)
+{
+	const struct param_kind *k = p->kind;
+	enum param_quality q = param_quality(p, now.mono_ns);
+
+	if (q == PARAM_STALE || q == PARAM_GOOD || !never_since || k->stale_s <= 0) {
+		return q == PARAM_STALE;
+	}
+	return p->has_value ? param_age_s(p, now.mono_ns) > k->stale_s
+			    : k->poll_s > 0 && now.mono_ns - never_since > NEVER_NS;
+}
+
 /* Stale and missing values of a stretch of the table, as one reason. */
 static void stale_values(struct engine *e, unsigned first, unsigned count, uint64_t never_since,
 			 const char *object, struct engine_now now, struct reasons *r)
@@ -325,11 +338,8 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 
 	for (unsigned i = first; i < first + count; i++) {
 		const struct param *p = params_at(e->params, i);
-		enum param_quality q = param_quality(p, now.mono_ns);
-		bool never = q == PARAM_NEVER && p->kind->stale_s > 0 && p->kind->poll_s > 0 &&
-			     never_since && now.mono_ns - never_since > NEVER_NS;
 
-		if (q != PARAM_STALE && !never) {
+		if (!is_stale(p, never_since, now)) {
 			continue;
 		}
 		stale++;

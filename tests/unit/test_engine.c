@@ -414,10 +414,12 @@ static void test_unknown_stays(void **state)
 static void test_alarm_unknown(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct wanted_reason w;
+	struct wanted_reason w, stale;
 	struct param *p;
 
 	(void)state;
+	r->config.poll = true;
+	rig_crash(r); /* begin anew with polling */
 	rig_run(r, 10);
 	assert_int_equal(params_find(r->params, "floor1.fcm.humidity", &p, NULL), 0);
 	param_put(p, 90, r->now.utc_ns, r->now.mono_ns);
@@ -428,7 +430,10 @@ static void test_alarm_unknown(void **state)
 	assert_true(w.found.red && w.found.unknown_s == 0);
 	assert_null(strstr(w.found.text, "not known"));
 	rig_run(r, 12000);
+	stale = reasons_of(r, "stale");
+	assert_non_null(strstr(stale.found.text, "values are stale"));
 	param_put_bad(p, r->now.mono_ns);
+	assert_string_equal(reasons_of(r, "stale").found.text, stale.found.text);
 	w = reasons_of(r, "alarm");
 	assert_int_equal(w.count, 1);
 	assert_true(w.found.red && w.found.latch);
