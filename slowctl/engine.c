@@ -327,41 +327,6 @@ void engine_retire(struct engine *e, struct command *c)
 	}
 }
 
-static void note_unknown(struct undone *u, uint64_t id, const char *detail, const char *hint)
-{
-	if (id > u->unknown && id > u->done) {
-		u->unknown = id;
-		snprintf(u->detail, sizeof(u->detail), "%s", detail);
-		snprintf(u->hint, sizeof(u->hint), "%s", hint);
-	}
-}
-
-static void note_cut(struct undone *u, uint64_t id, uint64_t job)
-{
-	if (id > u->cut && id > u->done) {
-		u->cut = id;
-		u->cut_job = job;
-	}
-}
-
-void engine_note_end(struct engine *e, const struct command *c)
-{
-	struct undone *u = &e->undone[c->param->number];
-
-	if (c->state == COMMAND_DONE) {
-		u->done = c->id > u->done ? c->id : u->done;
-		u->unknown = u->unknown > u->done ? u->unknown : 0;
-		u->cut = u->cut > u->done ? u->cut : 0;
-		return;
-	}
-	if (c->state == COMMAND_UNKNOWN) {
-		note_unknown(u, c->id, c->detail, c->hint);
-	}
-	if (c->job && c->recovered) {
-		note_cut(u, c->id, c->job);
-	}
-}
-
 static void open_add(struct engine *e, struct command *c)
 {
 	struct link *l = engine_link_of(e, c);
@@ -406,22 +371,6 @@ static void recover_ended(struct engine *e, struct command *c, const struct engi
 	engine_retire(e, c);
 }
 
-static int recover_undone(struct engine *e, const struct engine_journal *j)
-{
-	struct param *p = NULL;
-
-	if (params_find(e->params, j->parameter, &p, NULL) < 0) {
-		return -ENOENT;
-	}
-	if (strcmp(j->state, command_state_name(COMMAND_UNKNOWN)) == 0) {
-		note_unknown(&e->undone[p->number], j->id, j->detail, HINT_LOOK);
-	}
-	if (j->cut && j->job) {
-		note_cut(&e->undone[p->number], j->id, j->job);
-	}
-	return 0;
-}
-
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now)
 {
 	struct engine_command_view view;
@@ -431,7 +380,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 
 	engine_recover_id(e, j->id);
 	if (j->undone) {
-		return recover_undone(e, j);
+		return engine_recover_undone(e, j);
 	}
 	if (engine_command(e, j->id, &view)) {
 		return 0;

@@ -4,6 +4,7 @@
  *
  *   engine.c          create, recover, submit, cancel; the outputs
  *   engine_command.c  what becomes of a command: transitions, outcomes, settling
+ *   engine_undone.c   commands that stay a reason after their end
  *   engine_rules.c    which request is taken: limits, link, interlocks
  *   engine_words.c    words: which leaves next, what came back, what did not; polling
  *   engine_sequence.c sequences: reserved, asked for, used once
@@ -174,8 +175,6 @@ uint64_t engine_cookie(struct engine *e);
 void engine_value(struct engine *e, struct param *p, struct engine_now now);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
-/* What its end means for the reasons of its parameter. */
-void engine_note_end(struct engine *e, const struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
 
 /* engine_command.c */
@@ -224,6 +223,12 @@ bool rules_still(struct engine *e, struct command *c, struct engine_now now);
 void rules_follow(struct engine *e, struct link *l, struct engine_now now);
 /* End what stands in the way of the link's urgent commands, where that is certain to do no harm. */
 void rules_make_way(struct engine *e, struct link *l, struct engine_now now);
+
+/* engine_undone.c */
+/* What its end means for the reasons of its parameter. */
+void engine_note_end(struct engine *e, const struct command *c);
+/* One that the journal calls undone. -ENOENT: its parameter is no longer configured. */
+int engine_recover_undone(struct engine *e, const struct engine_journal *j);
 
 /* engine_words.c */
 bool link_usable(const struct link *l);
