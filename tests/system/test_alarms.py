@@ -200,7 +200,7 @@ def room(t):
 def not_known(t):
     """what stood when nobody could look any more is not over: the trip of a mute floor, the slip of a board that is gone"""
     st = t.station(load="quiet", truth=False,
-                   scenario=scenario(t, (0, "link 2 slip-on-align 3"), (5, "link 1 hv-trip 2"), (14, "link 1 mute")))
+                   scenario=scenario(t, (0, "link 2 slip-on-align 3"), (5, "link 1 hv-trip 2"), (35, "link 1 mute")))
     st.start()
     st.wait_ready()
     st.wait_for("a slip", lambda: st.ctl("link", "align", "2") and "link2/phase-slip" in alarms(st), 60)
