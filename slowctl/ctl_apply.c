@@ -16,8 +16,9 @@ struct apply {
 	const struct plan *plan;
 	struct ctl *ctl;
 	struct many many;
-	bool back;    /* it is the roll-back */
-	json_t *told; /* with --json: what became of each row */
+	bool back;	 /* it is the roll-back */
+	size_t not_back; /* changed, or perhaps, and cannot be set back */
+	json_t *told;	 /* with --json: what became of each row */
 };
 
 static const char *const state_names[] = {
@@ -79,7 +80,7 @@ static void sum_up(const struct apply *a)
 	size_t wanted;
 
 	count_states(&a->many, of);
-	wanted = a->many.count - of[MANY_SKIPPED];
+	wanted = a->many.count - of[MANY_SKIPPED] + a->not_back;
 	writer_text(w, of[MANY_DONE] == wanted ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
 		    of[MANY_DONE], wanted, a->back ? "set back" : "done");
 	if (a->back && of[MANY_SKIPPED] > 0) {
@@ -113,20 +114,28 @@ static void tell_rest(struct apply *a)
 
 /* ------------------------------------------------------------------ roll-back */
 
-static bool has_failed(const json_t *command)
+/* Whether the FCM may have another value by it than before: a ramp that was stopped is somewhere on its way. */
+static bool had_effect(const json_t *command)
 {
-	return strcmp(value_string(command, "state", ""), "FAILED") == 0 &&
-	       value_integer(command, "attempts", 0) > 0;
+	return strcmp(value_string(command, "state", ""), "DONE") == 0 ||
+	       (job_is_over(command) && value_integer(command, "attempts", 0) > 0);
 }
 
-/* Whether the FCM may have another value than before: by this run, or by an earlier one. */
+/* By this run, or by an earlier one. */
 static bool was_changed(const struct many_row *row)
 {
-	const json_t *before = ((const struct job_row *)row->item)->before;
+	return row->state == MANY_DONE || had_effect(value_at(row->answer, "is")) ||
+	       had_effect(((const struct job_row *)row->item)->before);
+}
 
-	return row->state == MANY_DONE ||
-	       (row->state == MANY_FAILED && has_failed(value_at(row->answer, "is"))) ||
-	       strcmp(value_string(before, "state", ""), "DONE") == 0 || has_failed(before);
+/* It may yet have an effect, or none. */
+static bool is_not_known(const struct many_row *row)
+{
+	const struct job_row *item = row->item;
+	const json_t *last = row->id != 0 ? value_at(row->answer, "is") : item->before;
+
+	return row->state == MANY_SENT || row->open ||
+	       (row->state == MANY_UNKNOWN && !job_is_over(last));
 }
 
 /* To what it was set: when the plan was made, or before an earlier run began. NULL: not known. */
@@ -137,18 +146,20 @@ static const json_t *set_before(const struct job_row *item)
 	return was != NULL && !json_is_null(was) ? was : NULL;
 }
 
-/* What cannot be set back is said. */
-static bool can_be_set_back(const struct many_row *row)
+/* What cannot be set back is said, and counted. */
+static bool can_be_set_back(struct apply *a, const struct many_row *row)
 {
 	const struct job_row *item = row->item;
 	const char *name = value_string(item->parameter, "name", "?");
 
-	if (row->state == MANY_UNKNOWN || row->state == MANY_SENT || row->open) {
+	if (is_not_known(row)) {
+		a->not_back++;
 		ctl_remark("could not be set back: %s: the outcome of command %lld is not known",
 			   name, row->command);
 		return false;
 	}
 	if (was_changed(row) && set_before(item) == NULL) {
+		a->not_back++;
 		ctl_remark("could not be set back: %s: to what it was set before is not known",
 			   name);
 		return false;
@@ -225,7 +236,7 @@ static int roll_back(struct apply *done)
 		return ctl_fail(done->ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	for (size_t i = done->many.count; i-- > 0;) {
-		if (can_be_set_back(&done->many.rows[i])) {
+		if (can_be_set_back(&a, &done->many.rows[i])) {
 			set_back(job, &done->many.rows[i], &rows[count]);
 			to_do += rows[count++].state == MANY_WAITS;
 		}

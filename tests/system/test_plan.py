@@ -388,7 +388,24 @@ def roll_back(bench):
     bench.equal("all as it was", [value(st, n)["setpoint"] for n in
                 ("floor1.om0.hv", "floor1.om0.threshold", "floor2.om2.hv", "floor2.om3.hv", "floor3.om0.power")],
                 [1400, 10, 1400, 1400, True])
+    stopped(bench, st)
     bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def stopped(bench, st):
+    """A ramp that somebody stops on its way has had an effect."""
+    before = [value(st, n)["setpoint"] for n in ("floor4.om0.hv", "floor4.om0.ramp")]
+    path = write(st, "s.plan", "floor4.om0.ramp = 2\nfloor4.om0.hv = 1450\n")
+    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "apply", path, "--yes", "--roll-back"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    st.wait_for("the HV on its way", lambda: value(st, "floor4.om0.hv")["value"] > 1410, timeout=60)
+    ramp = next(c for c in st.ask("command", "list", "--state", "open")["commands"] if c["parameter"].endswith("om0.hv"))
+    code, out, err = st.ctl("command", "cancel", str(ramp["command"]))
+    bench.check("the ramp is stopped", code == 0 and "stopped on its way" in out, (code, out, err))
+    out, err = p.communicate(timeout=120)
+    bench.check("it is set back, too", p.returncode == 1 and "2 of 2 set back" in out, (p.returncode, out, err))
+    bench.equal("all as it was before", [value(st, n)["setpoint"] for n in ("floor4.om0.hv", "floor4.om0.ramp")],
+                before)
 
 
 def under_load(bench):
