@@ -9,10 +9,10 @@
 
 #include "daemon/station.h"
 
-/* Set so already, and it reads so. */
-static bool is_so(const struct param *p, double wanted)
+/* Set so already, and it reads so; nobody is about to change it. */
+static bool is_so(const struct param *p, double wanted, uint64_t behind)
 {
-	return p->has_setpoint && p->has_value &&
+	return behind == 0 && p->has_setpoint && p->has_value &&
 	       param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted) &&
 	       param_quality(p, now_mono_ns()) == PARAM_GOOD &&
 	       fabs(p->value - wanted) <= p->kind->tolerance + 1e-9;
@@ -38,7 +38,8 @@ static void value_words(const struct param *p, double value, char *text, size_t 
 		 p->kind->unit[0] ? " " : "", p->kind->unit);
 }
 
-static void set_words(const struct param *p, double wanted, bool unchanged, char *text, size_t size)
+static void set_words(const struct param *p, double wanted, bool unchanged, uint64_t behind,
+		      char *text, size_t size)
 {
 	char to[64], from[64] = "what is not known", reads[96] = "";
 
@@ -50,8 +51,10 @@ static void set_words(const struct param *p, double wanted, bool unchanged, char
 	if (!isnan(now_set(p))) {
 		value_words(p, now_set(p), from, sizeof(from));
 	}
-	if (p->has_setpoint && p->has_value &&
-	    param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted)) {
+	if (behind > 0) {
+		snprintf(reads, sizeof(reads), ", behind command %llu", (unsigned long long)behind);
+	} else if (p->has_setpoint && p->has_value &&
+		   param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted)) {
 		char is[64];
 
 		value_words(p, p->value, is, sizeof(is));
@@ -70,29 +73,31 @@ static json_t *repeat_json(const struct param *p, uint64_t id)
 			 (json_int_t)id, "text", text);
 }
 
-static json_t *would_json(struct params *params, const struct engine_request *q,
-			  const struct param *p, bool yes)
+static json_t *would_json(struct station *s, const struct engine_request *q, const struct param *p,
+			  bool yes)
 {
 	bool dangerous = p->kind->danger == PARAM_DANGEROUS;
 	double wanted = q->action ? NAN : param_from_raw(p->kind, param_to_raw(p->kind, q->value));
-	bool unchanged = !q->action && is_so(p, wanted);
+	uint64_t behind = q->action ? 0 : engine_last_set(s->engine, p);
+	bool unchanged = !q->action && is_so(p, wanted, behind);
 	const struct param *needs =
-		p->kind->needs[0] ? params_sibling(params, p, p->kind->needs) : NULL;
+		p->kind->needs[0] ? params_sibling(s->params, p, p->kind->needs) : NULL;
 	char text[400];
 
 	if (q->action) {
 		snprintf(text, sizeof(text), "would do %s: %s", p->name, p->kind->description);
 	} else {
-		set_words(p, wanted, unchanged, text, sizeof(text));
+		set_words(p, wanted, unchanged, behind, text, sizeof(text));
 	}
-	return json_pack("{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:f,s:n,s:o,s:s,s:s}",
+	return json_pack("{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:o,s:s,s:s}",
 			 "dry_run", 1, "parameter", p->name, "op", q->action ? "action" : "set",
 			 "value", p->has_value ? status_value(p, p->value) : json_null(),
 			 "setpoint", p->has_setpoint ? status_value(p, p->setpoint) : json_null(),
 			 "new", q->action ? json_null() : status_value(p, wanted), "unit",
 			 p->kind->unit, "link", p->link, "danger",
 			 param_danger_name(p->kind->danger), "needs_yes", dangerous && !yes,
-			 "unchanged", unchanged, "step",
+			 "unchanged", unchanged, "behind",
+			 behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
 			 q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
 			 needs ? json_string(needs->name) : json_null(), "description",
 			 p->kind->description, "text", text);
@@ -108,6 +113,6 @@ int dry_run(struct station *s, const struct engine_request *q, const struct para
 	if (r < 0 && r != -EPERM) {
 		return r;
 	}
-	*ret_json = r == 1 ? repeat_json(p, id) : would_json(s->params, q, p, yes);
+	*ret_json = r == 1 ? repeat_json(p, id) : would_json(s, q, p, yes);
 	return r < 0 ? r : 0;
 }

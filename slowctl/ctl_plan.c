@@ -113,10 +113,13 @@ static bool works_on_its_object(const struct job_row *before, const struct job_r
 enum plan_fate plan_fate(struct job_row *const *rows, size_t at)
 {
 	const struct job_row *row = rows[at];
+	bool again = is_set_again(rows, at);
 
+	if (value_true(row->would, "unchanged") && !again) {
+		return PLAN_UNCHANGED; /* it need not be possible now */
+	}
 	if (row->refusal == NULL) {
-		return changes_something(row) || is_set_again(rows, at) ? PLAN_CHANGE
-									: PLAN_UNCHANGED;
+		return PLAN_CHANGE;
 	}
 	for (size_t i = 0; row->would != NULL && i < at; i++) {
 		if (works_on_its_object(rows[i], row)) {
@@ -179,6 +182,9 @@ static const char *remark(const struct job_row *row, enum plan_fate fate, char *
 			 value_string(row->would, "needs", "?"));
 	} else if (plan_now(row) == NULL || json_is_null(plan_now(row))) {
 		snprintf(buf, size, "what it is now is not known");
+	} else if (value_integer(row->would, "behind", 0) > 0) {
+		snprintf(buf, size, "command %lld is still setting it",
+			 value_integer(row->would, "behind", 0));
 	} else if (set != NULL && json_equal(set, value_at(row->would, "new"))) {
 		snprintf(buf, size, "set so, but reads %s",
 			 plan_value_text(value_at(row->would, "value"), reads, sizeof(reads)));

@@ -254,6 +254,8 @@ struct engine_command_view {
 };
 /* An open command, or one of the recently ended. False: not in memory, ask the journal. */
 bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view);
+/* The last open set of it; 0: there is none, it stays what it is set to. */
+uint64_t engine_last_set(const struct engine *e, const struct param *p);
 
 struct engine_link_view {
 	bool configured, locked, identified, swapped; /* swapped: another floor than configured */

@@ -59,6 +59,17 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 	return true;
 }
 
+uint64_t engine_last_set(const struct engine *e, const struct param *p)
+{
+	const struct command *c;
+	uint64_t id = 0;
+
+	TAILQ_FOREACH (c, &e->links[p->link].open, next) {
+		id = c->param == p && !c->action ? c->id : id;
+	}
+	return id;
+}
+
 void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view)
 {
 	const struct link *l = &e->links[link < PARAM_LINKS ? link : 0];

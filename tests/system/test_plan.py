@@ -360,6 +360,7 @@ def snapshots(bench):
                 [r["parameter"].split(".", 1)[1] for r in sorted(done["rows"], key=lambda r: r.get("result", {}).get(
                     "time", 0) if r.get("result") else 0) if r["state"] == "done"][0], "floor2.om1.power")
     bench.equal("nothing differs any more", st.ask("snapshot", "diff", "all")["rows"], [])
+    during_run(bench, st)
     shown = write(st, "all.plan", st.ctl("snapshot", "show", "all")[1])
     bench.check("what show writes is a plan", "0 to change, 112 unchanged" in st.ctl("plan", shown)[1])
     bench.equal("removed", (st.ctl("snapshot", "remove", "some")[0], st.ctl("snapshot", "show", "some")[0]), (0, 2))
@@ -368,6 +369,17 @@ def snapshots(bench):
         ["snapshot some", "snapshot some", "snapshot all"])
     judged(bench, st)
     bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def during_run(bench, st):
+    """What changes nothing is no write: that a run forbids what is dangerous is nothing to it."""
+    st.ctl("set", "floor1.om0.threshold", "11")
+    bench.equal("a run begins", st.ctl("run", "start", "physics")[0], 0)
+    code, out, err = st.ctl("snapshot", "restore", "all", "--dry-run")
+    bench.check("in a run: 1 row changes", code == 0 and "1 to change, 111 unchanged" in out, (code, out, err))
+    code, out, err = st.ctl("snapshot", "restore", "all", "--yes")
+    bench.check("and is done", code == 0 and "1 of 1 done" in out, (code, out, err))
+    bench.equal("the run ends", st.ctl("run", "stop")[0], 0)
 
 
 def roll_back(bench):

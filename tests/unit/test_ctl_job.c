@@ -351,11 +351,12 @@ static void test_order(void **state)
 /* An interlock that an earlier row of the same object may lift is asked again; all else is final. */
 static void test_fate(void **state)
 {
-	struct job_row rows[9];
-	struct job_row *all[9];
+	struct job_row rows[11];
+	struct job_row *all[11];
 	static const enum plan_fate wanted[] = {PLAN_CHANGE,	 PLAN_UNCHANGED,  PLAN_LATER,
 						PLAN_IMPOSSIBLE, PLAN_IMPOSSIBLE, PLAN_IMPOSSIBLE,
-						PLAN_IMPOSSIBLE, PLAN_CHANGE,	  PLAN_UNCHANGED};
+						PLAN_IMPOSSIBLE, PLAN_CHANGE,	  PLAN_UNCHANGED,
+						PLAN_UNCHANGED,	 PLAN_LATER};
 
 	(void)state;
 	make_row(&rows[0], 1, "f1.om2.power", "{\"step\":20,\"unchanged\":false}", false);
@@ -370,13 +371,17 @@ static void test_fate(void **state)
 		 "{\"step\":30,\"unchanged\":true,\"needs\":\"f1.om2.power\"}", false);
 	make_row(&rows[8], 9, "f1.om3.gain",
 		 "{\"step\":30,\"unchanged\":true,\"needs\":\"f1.om3.power\"}", false);
-	for (size_t i = 0; i < 9; i++) {
+	/* What changes nothing need not be possible now, unless it is to be set again. */
+	make_row(&rows[9], 10, "f1.om4.power", "{\"step\":20,\"unchanged\":true}", true);
+	make_row(&rows[10], 11, "f1.om2.rate",
+		 "{\"step\":30,\"unchanged\":true,\"needs\":\"f1.om2.power\"}", true);
+	for (size_t i = 0; i < 11; i++) {
 		all[i] = &rows[i];
 	}
-	for (size_t i = 0; i < 9; i++) {
+	for (size_t i = 0; i < 11; i++) {
 		assert_int_equal(plan_fate(all, i), wanted[i]);
 	}
-	drop_rows(rows, 9);
+	drop_rows(rows, 11);
 }
 
 static void test_value_text(void **state)
