@@ -201,10 +201,16 @@ static bool may_submit(struct station *s, struct control_request *rq, json_t *ar
 static void try_dry(struct station *s, struct control_request *rq, json_t *args,
 		    const struct engine_request *request, const struct param *p)
 {
+	const json_t *rate = request->action ? NULL : json_object_get(args, "rate");
 	struct sc_error error = {0};
 	json_t *would = NULL;
 	int r = dry_run(s, request, p, json_is_true(json_object_get(args, "yes")), &would, &error);
 
+	if (r == 0 && rate) {
+		r = ramp_try(s, p, json_number_value(rate), request, would, &error);
+		json_decref(r < 0 ? would : NULL);
+		would = r < 0 ? NULL : would;
+	}
 	if (r < 0 && would) {
 		control_fail(rq, "refused", error.hint,
 			     json_pack("{s:s,s:o}", "detail", error.code, "would", would), "%s",

@@ -23,6 +23,12 @@ struct safing {
 
 /* ------------------------------------------------------------------ answers */
 
+static const char *modules(unsigned count, char *buf, size_t size)
+{
+	snprintf(buf, size, "%u module%s", count, count == 1 ? "" : "s");
+	return buf;
+}
+
 static json_t *row_json(const struct safe_row *row)
 {
 	json_t *commands = json_array();
@@ -137,10 +143,11 @@ void safing_stop(struct station *s)
 static void begun(struct station *s, struct safing *g, const struct engine_request *who,
 		  const char *pattern, bool wait)
 {
-	char text[400];
+	char text[400], count[32];
 
-	snprintf(text, sizeof(text), "begun by %s for %s, %u modules%s%s", who->who,
-		 pattern ? pattern : "all floors", safe_count(g->safe), who->reason ? ": " : "",
+	snprintf(text, sizeof(text), "begun by %s for %s, %s%s%s", who->who,
+		 pattern ? pattern : "all floors",
+		 modules(safe_count(g->safe), count, sizeof(count)), who->reason ? ": " : "",
 		 who->reason ? who->reason : "");
 	note(s, g, "warning", text, "wait for its end: fcmctl event list");
 	g->next = s->safings;
@@ -166,36 +173,81 @@ static void fail(struct control_request *rq, int r, const struct sc_error *error
 		     error->message);
 }
 
-/* How many modules it means, and what would be refused of it now. */
-static void try_dry(struct station *s, struct control_request *rq, const json_t *args,
-		    const char *pattern)
+/* What would be done to each module, in the order of the commands: all HV first. */
+static json_t *plan_json(const struct safe *safe)
 {
-	const struct safe_row *first = NULL;
+	json_t *rows = json_array();
+	char is[48], text[400];
+
+	for (unsigned n = 0; n < safe_count(safe); n++) {
+		const struct safe_row *row = safe_row(safe, n);
+		const struct param *load = row->load;
+
+		if (row->settled) {
+			snprintf(text, sizeof(text), "refused now: %s", row->text);
+		} else if (row->down) {
+			snprintf(text, sizeof(text), "it is off: the power off once more");
+		} else {
+			snprintf(text, sizeof(text),
+				 "high voltage from %s%s%s down, then the power off",
+				 load->has_value ? param_format(load, load->value, is, sizeof(is))
+						 : "what is not known",
+				 load->has_value ? " " : "",
+				 load->has_value ? load->kind->unit : "");
+		}
+		json_array_append_new(rows,
+				      json_pack("{s:s,s:b,s:b,s:s}", "module", row->module, "off",
+						row->down, "refused", row->settled, "text", text));
+	}
+	return rows;
+}
+
+static void tell_plan(struct control_request *rq, const struct safe *safe)
+{
+	unsigned refused = 0, off = 0;
+	char count[32];
+	json_t *text;
+
+	for (unsigned n = 0; n < safe_count(safe); n++) {
+		refused += safe_row(safe, n)->settled;
+		off += safe_row(safe, n)->down;
+	}
+	text = json_sprintf("would take the high voltage of %s down and switch them off; %u off "
+			    "already, %u refused now",
+			    modules(safe_count(safe), count, sizeof(count)), off, refused);
+	control_answer(rq, json_pack("{s:b,s:o,s:o}", "dry_run", 1, "text", text, "rows",
+				     plan_json(safe)));
+}
+
+/* Whether there is anything to do, before it is asked for; with dry_run that is all. True: go on, do it. */
+static bool asked_for(struct station *s, struct control_request *rq, const json_t *args,
+		      const char *pattern)
+{
+	bool dry = control_is_dry(args), yes = json_is_true(json_object_get(args, "yes"));
 	struct sc_error error = {0};
 	struct safe *safe;
-	char but[400] = "";
-	unsigned refused = 0;
-	int r = safe_try(s->engine, s->params, pattern,
-			 (struct engine_now){now_mono_ns(), now_utc_ns()}, &safe, &error);
+	char count[32];
+	int r;
 
+	if (yes && !dry) {
+		return true;
+	}
+	r = safe_try(s->engine, s->params, pattern,
+		     (struct engine_now){now_mono_ns(), now_utc_ns()}, &safe, &error);
 	if (r < 0) {
 		fail(rq, r, &error);
-		return;
+		return false;
 	}
-	for (unsigned n = safe_count(safe); n-- > 0;) {
-		if (safe_row(safe, n)->settled) {
-			first = safe_row(safe, n);
-			refused++;
-		}
+	if (dry) {
+		tell_plan(rq, safe);
+	} else {
+		control_fail(rq, "needs-yes", "repeat it with --yes", NULL,
+			     "it takes the high voltage down and switches off %s of %s",
+			     modules(safe_count(safe), count, sizeof(count)),
+			     pattern ? pattern : "all floors");
 	}
-	if (first) {
-		snprintf(but, sizeof(but), "; of %u it would be refused now: %s", refused,
-			 first->text);
-	}
-	control_dry(rq, args,
-		    "would take the high voltage of %u modules down and switch them off%s",
-		    safe_count(safe), but);
 	safe_destroy(safe);
+	return false;
 }
 
 static void op_safe(struct control_request *rq, json_t *args, void *context)
@@ -214,14 +266,7 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 	struct safing *g;
 	int r;
 
-	if (control_is_dry(args)) {
-		try_dry(s, rq, args, pattern);
-		return;
-	}
-	if (!json_is_true(json_object_get(args, "yes"))) {
-		control_fail(rq, "needs-yes", "repeat it with --yes", NULL,
-			     "safe takes the high voltage down and switches off the modules of %s",
-			     pattern ? pattern : "all floors");
+	if (!asked_for(s, rq, args, pattern)) {
 		return;
 	}
 	g = room(s) ? calloc(1, sizeof(*g)) : NULL;

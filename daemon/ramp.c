@@ -16,20 +16,43 @@ static bool is_rate(const struct param *ramp, double rate, uint64_t now_ns)
 	       fabs(ramp->value - rate) <= ramp->kind->tolerance;
 }
 
-int ramp_rate_first(struct station *s, const struct param *p, double rate,
-		    struct engine_request *request, uint64_t *ret_id, struct sc_error *error)
+/* Its ramp register; NULL: it has none. */
+static struct param *ramp_of(struct station *s, const struct param *p, struct sc_error *error)
 {
 	struct param *ramp =
 		p->kind->settle_by[0] ? params_sibling(s->params, p, p->kind->settle_by) : NULL;
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+
+	if (!ramp) {
+		sc_fail(error, -EINVAL, "no-ramp", "Set it without a rate.",
+			"%s does not ramp: it is there at once", p->name);
+	}
+	return ramp;
+}
+
+/* The set of it that goes before `request`. */
+static struct engine_request rate_request(const struct param *ramp, double rate,
+					  const struct engine_request *request)
+{
 	struct engine_request first = *request;
+
+	first.parameter = ramp->name;
+	first.value = rate;
+	first.client_id = NULL;
+	return first;
+}
+
+int ramp_rate_first(struct station *s, const struct param *p, double rate,
+		    struct engine_request *request, uint64_t *ret_id, struct sc_error *error)
+{
+	struct param *ramp = ramp_of(s, p, error);
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_request first;
 	uint64_t id;
 	int r;
 
 	*ret_id = 0;
 	if (!ramp) {
-		return sc_fail(error, -EINVAL, "no-ramp", "Set it without a rate.",
-			       "%s does not ramp: it is there at once", p->name);
+		return -EINVAL;
 	}
 	if (rate == 0 || is_rate(ramp, rate, now.mono_ns)) {
 		return 0;
@@ -37,10 +60,39 @@ int ramp_rate_first(struct station *s, const struct param *p, double rate,
 	if (engine_check(s->engine, request, now, &id, NULL) != 0) {
 		return 0; /* a repeat, or what will be refused: no rate for that */
 	}
-	first.parameter = ramp->name;
-	first.value = rate;
-	first.client_id = NULL;
+	first = rate_request(ramp, rate, request);
 	r = engine_submit(s->engine, &first, now, ret_id, error);
 	request->after = r == 0 ? *ret_id : 0;
 	return r;
+}
+
+int ramp_try(struct station *s, const struct param *p, double rate,
+	     const struct engine_request *request, json_t *would, struct sc_error *error)
+{
+	const struct param *ramp = ramp_of(s, p, error);
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_request first;
+	uint64_t id;
+	char to[32];
+	int r;
+
+	if (!ramp) {
+		return -EINVAL;
+	}
+	if (rate == 0 || is_rate(ramp, rate, now.mono_ns) ||
+	    json_is_integer(json_object_get(would, "command"))) {
+		return 0; /* there is none to set, also for a repeat */
+	}
+	first = rate_request(ramp, rate, request);
+	r = engine_check(s->engine, &first, now, &id, error);
+	if (r < 0) {
+		return r;
+	}
+	json_object_set_new(would, "rate", json_real(rate));
+	json_object_set_new(would, "text",
+			    json_sprintf("%s; before that %s to %s %s, where it stays",
+					 json_string_value(json_object_get(would, "text")),
+					 ramp->name, param_format(ramp, rate, to, sizeof(to)),
+					 ramp->kind->unit));
+	return 0;
 }

@@ -388,6 +388,9 @@ void serial_stop(struct station *s);
  * first (*ret_id, 0: none), for which `request` will wait. 0, -EINVAL it does not ramp, or as engine_submit(). */
 int ramp_rate_first(struct station *s, const struct param *p, double rate,
 		    struct engine_request *request, uint64_t *ret_id, struct sc_error *error);
+/* What that would come to, into what dry_run() has said of `request`. Nothing is done; the same results. */
+int ramp_try(struct station *s, const struct param *p, double rate,
+	     const struct engine_request *request, json_t *would, struct sc_error *error);
 
 /* ops_safe.c */
 extern const struct control_op station_safe_ops[];

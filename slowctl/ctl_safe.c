@@ -30,6 +30,24 @@ static void render(struct writer *w, const json_t *result)
 	writer_newline(w);
 }
 
+/* --dry-run */
+static void render_plan(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"module", "would be done"};
+	size_t i;
+	const json_t *row;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "rows"), i, row) {
+		value_cell(w, row, "module", VALUE_PLAIN);
+		writer_cell(w, value_true(row, "refused") ? WRITER_BAD : WRITER_PLAIN, "%s",
+			    value_string(row, "text", "?"));
+	}
+	writer_table_end(w, "no modules");
+	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "text", ""));
+	writer_newline(w);
+}
+
 /* --no-wait: the number alone, for a script. */
 static void render_number(struct writer *w, const json_t *result)
 {
@@ -69,7 +87,9 @@ static int safe_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	ctl_put_dry(args, request.args);
 	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+	if (code == CTL_DONE && value_true(result, "dry_run")) {
+		writer_result(ctl->out, result, render_plan);
+	} else if (code == CTL_DONE) {
 		writer_result(ctl->out, result, wait ? render : render_number);
 		code = exit_of(value_string(result, "state", ""));
 	}

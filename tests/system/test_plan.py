@@ -72,6 +72,13 @@ def dry_run(bench):
     bench.check("what is dangerous is said to be", code == 0 and "needs --yes" in out, (code, out, err))
     code, out, err = st.ctl("set", "floor*.om*.threshold", "17", "--dry-run")
     bench.check("a pattern is as many", code == 0 and "24 of 24 would be done" in out, (code, out, err))
+    code, out, err = st.ctl("ramp", "floor2.om1.hv", "1410", "--rate", "7", "--dry-run")
+    bench.check("a ramp says what becomes of the rate", code == 0 and "floor2.om1.ramp to 7.0 V/s, where it stays" in out,
+                (code, out, err))
+    bench.check("and not of one that it has already", "before that" not in st.ctl(
+        "ramp", "floor2.om1.hv", "1410", "--rate", f"{value(st, 'floor2.om1.ramp')['setpoint']:.0f}", "--dry-run")[1])
+    code, out, err = st.ctl("ramp", "floor2.om1.hv", "1410", "--rate", "5000", "--dry-run")
+    bench.check("a rate that would be refused is", code == 1 and "floor2.om1.ramp" in err, (code, out, err))
     every_write(bench, st)
     bench.equal("nothing is in the journal", st.ask("command", "list")["commands"], before)
     bench.equal("nothing was set", value(st, "floor2.om1.threshold")["setpoint"], now)
@@ -89,9 +96,15 @@ def every_write(bench, st):
                         ("snapshot save all", "parameters as snapshot all"),
                         ("alarm pause link1/link-dark --for 1h --reason x", "would pause link1/link-dark"),
                         ("safe", "would take the high voltage of 24 modules down"),
-                        ("safe floor2", "high voltage of 6 modules")]:
+                        ("safe floor2", "high voltage of 6 modules"), ("safe floor2.om1", "of 1 module down")]:
         code, out, err = st.ctl(*words.split(), "--dry-run")
         bench.check(f"{words}: {says}", code == 0 and says in out, (code, out, err))
+    rows = st.ask("safe", "floor2", "--dry-run")["rows"]
+    bench.equal("safe says it of each module", [(r["module"], r["off"], r["refused"]) for r in rows],
+                [(f"tower1.floor2.om{m}", False, False) for m in range(6)])
+    for words, says in [("safe floor9", "has a high voltage"), ("safe floor2", "switches off 6 modules of floor2")]:
+        code, out, err = st.ctl(*words.split())
+        bench.check(f"{words} without --yes: {says}", code in (1, 2) and says in err, (code, out, err))
     for words, says in [("run stop", "no run is under way"), ("record stop", "no recording is going on"),
                         ("command cancel 999999", "no open command"), ("snapshot remove all", "no snapshot all"),
                         ("alarm ack link1/link-dark", "no alarm"), ("safe floor9", "has a high voltage"),
