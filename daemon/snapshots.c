@@ -14,7 +14,10 @@
 struct gather {
 	const struct param **found;
 	unsigned count, unknown;
+	json_t *missing; /* names of the unknown */
 };
+
+#define NAMED 3u /* of them in a line of text */
 
 static void gather_one(void *context, struct param *p)
 {
@@ -27,6 +30,7 @@ static void gather_one(void *context, struct param *p)
 		g->found[g->count++] = p;
 	} else {
 		g->unknown++;
+		json_array_append_new(g->missing, json_string(p->name));
 	}
 }
 
@@ -39,6 +43,24 @@ static void gather_all(struct station *s, const char *pattern, struct gather *g)
 	for (unsigned n = 0; n < params_count(s->params); n++) {
 		gather_one(g, params_at(s->params, n));
 	}
+}
+
+/* "; of 5 it is not known: a, b, c and 2 more", or nothing. */
+static const char *missing_text(const struct gather *g, char *buf, size_t size)
+{
+	size_t used;
+
+	snprintf(buf, size, g->unknown > 0 ? "; of %u it is not known" : "", g->unknown);
+	for (unsigned n = 0; n < g->unknown && n < NAMED; n++) {
+		used = strlen(buf);
+		snprintf(buf + used, size - used, "%s %s", n > 0 ? "," : ":",
+			 json_string_value(json_array_get(g->missing, n)));
+	}
+	used = strlen(buf);
+	if (g->unknown > NAMED) {
+		snprintf(buf + used, size - used, " and %u more", g->unknown - NAMED);
+	}
+	return buf;
 }
 
 #define FLAGS (STORE_URGENT | STORE_NOW_OR_NEVER)
@@ -90,9 +112,10 @@ static void put_event(struct station *s, const char *name, const char *text)
 
 static json_t *snapshot_json(const struct snapshots *w)
 {
-	return json_pack("{s:s,s:o,s:s,s:s,s:s,s:i,s:i}", "name", w->name, "time", json_time(w->id),
-			 "who", w->who, "note", w->note, "pattern", w->pattern, "parameters",
-			 (int)w->parameters, "unknown", (int)w->unknown);
+	return json_pack("{s:s,s:o,s:s,s:s,s:s,s:i,s:i,s:O}", "name", w->name, "time",
+			 json_time(w->id), "who", w->who, "note", w->note, "pattern", w->pattern,
+			 "parameters", (int)w->parameters, "unknown", (int)w->unknown, "missing",
+			 w->missing);
 }
 
 static void fail_disk(struct control_request *rq, const char *name, const char *what, int result)
@@ -127,8 +150,9 @@ void snapshots_stored(struct station *s, int result)
 
 	w->rq = NULL;
 	if (result == 0) {
-		snprintf(text, sizeof(text), "saved by %s: %u parameters%s%s", w->who,
-			 w->parameters, *w->note ? ": " : "", w->note);
+		snprintf(text, sizeof(text), "saved by %s: %u parameter%s%s%s", w->who,
+			 w->parameters, w->parameters == 1 ? "" : "s", *w->note ? ": " : "",
+			 w->note);
 		put_event(s, w->name, text);
 		control_answer(rq, snapshot_json(w));
 	} else {
@@ -176,6 +200,8 @@ static void save(struct station *s, struct control_request *rq, const struct gat
 	w->id = now > w->id ? now : w->id + 1;
 	w->parameters = g->count;
 	w->unknown = g->unknown;
+	json_decref(w->missing);
+	w->missing = json_incref(g->missing);
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
 	r = put_snapshot(s, g);
 	if (r < 0) {
@@ -189,6 +215,7 @@ void snapshots_op_save(struct station *s, struct control_request *rq, json_t *ar
 {
 	struct snapshots *w = &s->snapshots;
 	struct gather g = {0};
+	char text[4 * PARAM_NAME_MAX];
 
 	if (!is_free(s, rq) || !control_take_text(rq, args, "name", w->name, sizeof(w->name)) ||
 	    !control_take_text(rq, args, "pattern", w->pattern, sizeof(w->pattern)) ||
@@ -204,16 +231,19 @@ void snapshots_op_save(struct station *s, struct control_request *rq, json_t *ar
 		return;
 	}
 	g.found = calloc(params_count(s->params) + 1, sizeof(*g.found));
-	if (!g.found) {
+	g.missing = json_array();
+	if (!g.found || !g.missing) {
 		control_fail(rq, "internal", "", NULL, "out of memory");
-		return;
+		goto out;
 	}
 	gather_all(s, w->pattern, &g);
 	if (g.count == 0 ||
-	    !control_dry(rq, args, "would save %u parameters as snapshot %s, %u are not known",
-			 g.count, w->name, g.unknown)) {
+	    !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s", g.count,
+			 g.count == 1 ? "" : "s", w->name, missing_text(&g, text, sizeof(text)))) {
 		save(s, rq, &g);
 	}
+out:
+	json_decref(g.missing);
 	free(g.found);
 }
 
@@ -317,4 +347,6 @@ void snapshots_stop(struct station *s)
 			     s->snapshots.name);
 		s->snapshots.rq = NULL;
 	}
+	json_decref(s->snapshots.missing);
+	s->snapshots.missing = NULL;
 }

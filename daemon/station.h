@@ -124,6 +124,7 @@ struct snapshots {
 	int64_t id;		    /* UTC ns */
 	char name[64], who[64], note[200], pattern[64];
 	unsigned parameters, unknown;
+	json_t *missing; /* the names of the unknown */
 };
 
 /* Of the main thread's events: the board, the store, gpsd, the ticks and the watchdog come before clients,

@@ -14,6 +14,8 @@
 #include "slowctl/ctl_value.h"
 #include "slowctl/param.h"
 
+#define MISSING_NAMED 5u
+
 /* ------------------------------------------------------------------ values */
 
 static void keep(json_t *values, const char *name, const json_t *value, const char *unit)
@@ -136,12 +138,25 @@ char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
 
 static void render_saved(struct writer *w, const json_t *s)
 {
-	writer_text(w, WRITER_GOOD, "%s: %lld parameters", value_string(s, "name", "?"),
-		    value_integer(s, "parameters", 0));
-	if (value_integer(s, "unknown", 0) > 0) {
+	const json_t *missing = value_at(s, "missing");
+	size_t unknown = json_array_size(missing);
+	size_t i;
+	const json_t *name;
+
+	writer_text(w, WRITER_GOOD, "%s: %lld parameter%s", value_string(s, "name", "?"),
+		    value_integer(s, "parameters", 0),
+		    value_integer(s, "parameters", 0) == 1 ? "" : "s");
+	if (unknown > 0) {
 		writer_text(w, WRITER_WARN,
-			    "; %lld are not in it: to what they are set is not known",
-			    value_integer(s, "unknown", 0));
+			    "; %zu %s not in it, to what %s set is not known: ", unknown,
+			    unknown == 1 ? "is" : "are", unknown == 1 ? "it is" : "they are");
+	}
+	json_array_foreach (missing, i, name) {
+		if (i == MISSING_NAMED) {
+			writer_text(w, WRITER_WARN, " and %zu more", unknown - i);
+			break;
+		}
+		writer_text(w, WRITER_WARN, "%s%s", i > 0 ? ", " : "", json_string_value(name));
 	}
 	writer_newline(w);
 }
@@ -386,7 +401,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 			"and\na note; the daemon keeps them for every operator. What nobody knows "
 			"yet (a floor "
 			"that was\nnot read since the daemon's start) is not in it, and is "
-			"counted.\n\n"
+			"named.\n\n"
 			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
 		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,

@@ -357,6 +357,7 @@ def snapshots(bench):
     st.daemon.kill9()
     st.start_daemon()
     st.wait_ready(60)
+    early(bench, st)
     st.wait_for("all set values", lambda: all(p["setpoint"] is not None for p in
                                               st.request("param.list")["result"]["parameters"] if p["access"] == "rw"))
     bench.equal("both are there after a crash", [s["name"] for s in st.ask("snapshot", "list")["snapshots"]],
@@ -379,9 +380,22 @@ def snapshots(bench):
     bench.equal("removed", (st.ctl("snapshot", "remove", "some")[0], st.ctl("snapshot", "show", "some")[0]), (0, 2))
     st.wait_for("saved, saved and removed in the events", lambda: [
         e["object"] for e in st.ask("event", "list", "-n", "1000")["events"] if e["code"] == "snapshot"] ==
-        ["snapshot some", "snapshot some", "snapshot all"])
+        ["snapshot some"] + ["snapshot early"] * 4 + ["snapshot some", "snapshot all"])
     judged(bench, st)
     bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def early(bench, st):
+    """Right after a start: what is not known yet is named, and is not in it."""
+    st.wait_for("something is known", lambda: "result" in st.request("snapshot.save", name="early"))
+    saved = st.request("snapshot.list")["result"]["snapshots"][0]
+    st.ctl("snapshot", "remove", "early")
+    again = st.request("snapshot.save", name="early")["result"]
+    held = {v["parameter"] for v in st.ask("snapshot", "show", "early")["values"]}
+    bench.check("what is not known is named, nothing else", len(again["missing"]) == again["unknown"] and
+                len(held) + again["unknown"] == saved["parameters"] + saved["unknown"] and
+                not held & set(again["missing"]), again)
+    st.ctl("snapshot", "remove", "early")
 
 
 def during_run(bench, st):
