@@ -44,11 +44,23 @@ static void sum_cells(struct writer *w, const json_t *row)
 	}
 }
 
+/* What stood when --since began is the first row, with its own time. A new reference. */
+static json_t *rows_with_before(const json_t *result)
+{
+	json_t *rows = json_copy(json_object_get(result, "rows"));
+	json_t *before = json_object_get(result, "before");
+
+	if (json_is_object(before)) {
+		json_array_insert(rows, 0, before);
+	}
+	return rows;
+}
+
 static void render_table(struct writer *w, const json_t *result)
 {
 	static const char *const columns[] = {"time (UTC)", ">value",	 ">set to",
 					      ">least",	    ">greatest", "value is"};
-	const json_t *rows = value_at(result, "rows");
+	json_t *rows = rows_with_before(result);
 	bool sums = any_sums(rows);
 	size_t i;
 	const json_t *row;
@@ -69,6 +81,11 @@ static void render_table(struct writer *w, const json_t *result)
 	writer_table_end(w, json_is_false(value_at(result, "kept"))
 				    ? "no history of it is kept: fcmctl get shows its value"
 				    : "no samples in this time");
+	if (json_is_object(value_at(result, "before"))) {
+		writer_text(w, WRITER_DIM, "the first is from before --since, and stood then");
+		writer_newline(w);
+	}
+	json_decref(rows);
 }
 
 /* ------------------------------------------------------------------ CSV */
@@ -102,12 +119,13 @@ static const char *csv_time(const json_t *row, const char *key, char *buf, size_
 static void render_csv(struct writer *w, const json_t *result)
 {
 	const json_t *words = value_at(result, "words");
+	json_t *rows = rows_with_before(result);
 	const json_t *row;
 	size_t i;
 
 	writer_text(w, WRITER_PLAIN, "time,value,unit,word,set_to,until,min,max,samples");
 	writer_newline(w);
-	json_array_foreach (value_at(result, "rows"), i, row) {
+	json_array_foreach (rows, i, row) {
 		char time[40];
 		char until[40];
 		char text[5][40];
@@ -127,6 +145,7 @@ static void render_csv(struct writer *w, const json_t *result)
 			    csv_value(row, "samples", text[4], sizeof(text[4])));
 		writer_newline(w);
 	}
+	json_decref(rows);
 }
 
 /* ------------------------------------------------------------------ the command */
@@ -158,7 +177,8 @@ static struct plot_frame frame_of(const struct ctl_args *args)
 /* That it was cut must not be among the rows. */
 static void say_cut(const json_t *result, unsigned limit)
 {
-	if (json_array_size(value_at(result, "rows")) == limit) {
+	if (json_array_size(value_at(result, "rows")) == limit &&
+	    !json_is_object(value_at(result, "before"))) {
 		ctl_remark("these are the newest %u samples: --limit shows more, --since fewer",
 			   limit);
 	}
@@ -214,6 +234,7 @@ static int history_run(struct ctl *ctl, const struct ctl_args *args)
 	} else if (code == CTL_DONE) {
 		struct plot_frame frame = frame_of(args);
 
+		json_object_set_new(result, "rows", rows_with_before(result));
 		plot_history(ctl->out, result, &frame);
 	}
 	if (code == CTL_DONE) {

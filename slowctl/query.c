@@ -626,10 +626,24 @@ int query_head(struct query *q, const char *name, json_t **ret_head)
 	return r;
 }
 
+/* What stood when the rows begin, null where they were cut to `limit`, or one of them says it. */
+static int history_before(struct query *q, const char *name, int64_t since_ns, unsigned limit,
+			  const json_t *rows, json_t **ret_before)
+{
+	const json_t *first = json_object_get(json_array_get(rows, 0), "time");
+
+	if (since_ns <= 0 || json_array_size(rows) >= limit ||
+	    (first && json_number_value(first) <= (double)since_ns / 1e9)) {
+		*ret_before = json_null();
+		return 0;
+	}
+	return query_standing(q, name, since_ns, ret_before);
+}
+
 int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
 		  unsigned limit, json_t **ret_json)
 {
-	json_t *rows = NULL, *sets = NULL, *head = NULL;
+	json_t *rows = NULL, *sets = NULL, *head = NULL, *before = NULL;
 	char full[PARAM_NAME_MAX];
 	int r = full_name(q, name, full, sizeof(full));
 
@@ -640,11 +654,14 @@ int query_history(struct query *q, const char *name, int64_t since_ns, int64_t u
 	until_ns = until_ns ? until_ns : INT64_MAX;
 	r = r == 0 ? query_head(q, full, &head) : r;
 	r = r == 0 ? history_rows(q, full, since_ns, until_ns, limit, &rows) : r;
+	r = r == 0 ? history_before(q, full, since_ns, limit, rows, &before) : r;
 	r = r == 0 ? history_sets(q, full, since_ns, until_ns, limit, &sets) : r;
 	if (r == 0 &&
-	    (json_object_set(head, "rows", rows) < 0 || json_object_set(head, "sets", sets) < 0)) {
+	    (json_object_set(head, "before", before) < 0 ||
+	     json_object_set(head, "rows", rows) < 0 || json_object_set(head, "sets", sets) < 0)) {
 		r = query_no_memory(q);
 	}
+	json_decref(before);
 	json_decref(rows);
 	json_decref(sets);
 	if (r < 0) {

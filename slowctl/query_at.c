@@ -163,12 +163,30 @@ static json_t *sum_of(const json_t *sample)
 	return sum;
 }
 
+static const struct column sample_columns[] = {
+	{"value", COLUMN_REAL},	   {"sampled", COLUMN_TIME}, {"age_s", COLUMN_TIME},
+	{"setpoint", COLUMN_REAL}, {"span_s", COLUMN_INT},   {"min", COLUMN_REAL},
+	{"max", COLUMN_REAL},	   {"samples", COLUMN_INT},  {NULL, COLUMN_END}};
+
+int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
+{
+	json_t *sample = NULL;
+	int r = one_row(q, SAMPLE_SQL, sample_columns, name, time_ns, &sample);
+
+	if (r < 0) {
+		return r;
+	}
+	*ret_json = number_of(sample, "age_s") <= FRESH_S && isfinite(number_of(sample, "value"))
+			    ? json_pack("{s:O,s:O,s:O}", "time", json_object_get(sample, "sampled"),
+					"value", json_object_get(sample, "value"), "setpoint",
+					json_object_get(sample, "setpoint"))
+			    : json_null();
+	json_decref(sample);
+	return *ret_json ? 0 : query_no_memory(q);
+}
+
 static int at_object(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
 {
-	static const struct column sample_columns[] = {
-		{"value", COLUMN_REAL},	   {"sampled", COLUMN_TIME}, {"age_s", COLUMN_TIME},
-		{"setpoint", COLUMN_REAL}, {"span_s", COLUMN_INT},   {"min", COLUMN_REAL},
-		{"max", COLUMN_REAL},	   {"samples", COLUMN_INT},  {NULL, COLUMN_END}};
 	static const struct column author_columns[] = {
 		{"command", COLUMN_INT}, {"who", COLUMN_TEXT},	{"origin", COLUMN_TEXT},
 		{"reason", COLUMN_TEXT}, {"op", COLUMN_TEXT},	{"new", COLUMN_REAL},

@@ -91,6 +91,8 @@ def what_was_at_a_time(t):
     t.equal("with the rows of JSON", [float(r[1]) for r in rows[1:]][:3],
             [round(r["value"], 6) for r in st.ask("history", HV)["rows"]][:3])
     code, out, err = st.ctl("history", HV, "--plot", "--since", "10m")
+    quiet = st.ask("history", "floor3.om4.threshold", "--since", "1s")
+    t.check("what stood when it begins", quiet["rows"] != [] or quiet["before"]["time"] < time.time() - 1, quiet)
     t.check("as a plot, with the limits of the dictionary", code == 0 and "limits            0 to 1800 V" in out and
             "greatest" in out, out + err)
     st.daemon.kill9()

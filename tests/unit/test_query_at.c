@@ -191,6 +191,38 @@ static void test_not_known(void **state)
 	query_close(q);
 }
 
+/* What stood when a history begins: as fresh as at() would have it, and only where no row says it. */
+static void test_before(void **state)
+{
+	static const struct {
+		double since, before; /* 0: not known */
+		unsigned limit, rows;
+	} cases[] = {
+		{49, 0, 0, 4},	{51, 1400.1, 0, 3},	 {104, 0, 0, 3},       {105, 1420, 0, 2},
+		{105, 0, 1, 1}, {410 + 900, 1459, 0, 0}, {410 + 901, 0, 0, 0},
+	};
+	struct query *q = query_rig_open(*state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *json = NULL;
+		const json_t *before;
+
+		assert_int_equal(query_history(q, HV, RIG_UTC + (int64_t)(cases[i].since * 1e9), 0,
+					       cases[i].limit, &json),
+				 0);
+		before = json_object_get(json, "before");
+		print_message("since %g\n", cases[i].since);
+		assert_int_equal(json_array_size(json_object_get(json, "rows")), cases[i].rows);
+		assert_int_equal(json_is_null(before), cases[i].before == 0);
+		if (cases[i].before != 0) {
+			assert_true(number_at(before, "value") == cases[i].before);
+			assert_true(number_at(before, "time") < 1795000000 + cases[i].since);
+		}
+		json_decref(json);
+	}
+	query_close(q);
+}
+
 static void test_words(void **state)
 {
 	struct query *q = query_rig_open(*state);
@@ -285,6 +317,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_at, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_author, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_known, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_words, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_diff, setup, teardown),
