@@ -170,8 +170,12 @@ struct engine_out *engine_out(struct engine *e, enum engine_out_type type)
 
 bool engine_next(struct engine *e, const struct engine_out **ret_out)
 {
-	struct output *o = STAILQ_FIRST(&e->outputs);
+	struct output *o;
 
+	if (STAILQ_EMPTY(&e->outputs)) {
+		words_behind(e);
+	}
+	o = STAILQ_FIRST(&e->outputs);
 	free(e->current);
 	e->current = o;
 	if (!o) {

@@ -222,6 +222,7 @@ struct engine_out {
 		} store;
 		struct {
 			unsigned link;
+			bool awaited; /* by who gave the command; a READ is not */
 			uint8_t bytes[TDM_WORD_BYTES];
 		} send;
 		struct {

@@ -124,12 +124,14 @@ static void unlock(struct engine *e, struct command *c)
 void command_land(struct engine *e, struct command *c)
 {
 	struct link *l = engine_link_of(e, c);
+	unsigned words = 0;
 
-	if (c->flying) {
-		c->flying = false;
-		l->flights--;
-		l->urgent_flights -= c->urgent;
-	}
+	words += c->flying;
+	words += c->behind_sequence != 0;
+	c->flying = false;
+	c->behind_sequence = 0;
+	l->flights -= words;
+	l->urgent_flights -= c->urgent ? words : 0;
 }
 
 /* Something was done to this module: its other values may have changed. */

@@ -11,7 +11,8 @@
  *   engine_view.c     views and reasons
  *
  * A *flight* is a word that has left and has not been answered. A command has at most one; what it
- * wants to send next stands in `want`.
+ * wants to send next stands in `want`. Behind the word of a set goes the READ of its value, which becomes
+ * its flight when that word is acknowledged.
  */
 #ifndef SLOWCTL_ENGINE_PRIVATE_H
 #define SLOWCTL_ENGINE_PRIVATE_H
@@ -90,6 +91,9 @@ struct command {
 	enum purpose flight;
 	uint32_t flight_sequence;
 	uint64_t flight_cookie, deadline;
+	bool fresh;		  /* its own word has just left, nothing behind it yet */
+	uint32_t behind_sequence; /* of the READ behind it; 0: none is on its way */
+	uint64_t behind_cookie;
 
 	/* the end */
 	uint64_t end_cookie, announce_by; /* waiting for the journal to have its end */
@@ -124,6 +128,7 @@ struct link {
 	uint64_t sent_writes; /* words of commands that have left */
 	uint64_t down_since, usable_since; /* monotonic; 0: not down, not usable */
 	struct command_list open;
+	bool fresh;						    /* one of them is */
 	unsigned open_count, urgent_count, flights, urgent_flights; /* urgent ones are among all */
 	struct poll polls[POLL_SLOTS];
 	unsigned polls_flying;
@@ -189,7 +194,7 @@ __attribute__((format(printf, 6, 7))) void command_end(struct engine *e, struct 
 						       struct engine_now now, const char *format,
 						       ...);
 void command_announce(struct engine *e, struct command *c, const char *note);
-/* Its word is no longer in flight. */
+/* Its word is no longer in flight, nor what went behind it. */
 void command_land(struct engine *e, struct command *c);
 /* What the FCM made of it, told by a reply to its word or to a QUERY. */
 void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
@@ -235,6 +240,8 @@ bool link_usable(const struct link *l);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
 /* The word on its way; its cookie. */
 uint64_t link_send(struct engine *e, struct link *l, const struct word *w);
+/* When all else is out: the READs behind the words that have just left. */
+void words_behind(struct engine *e);
 
 /* engine_sequence.c */
 /* Whether a reservation is due, once reserve_again is past. */

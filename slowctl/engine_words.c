@@ -27,6 +27,7 @@ uint64_t link_send(struct engine *e, struct link *l, const struct word *w)
 
 	o->cookie = engine_cookie(e);
 	o->send.link = l->number;
+	o->send.awaited = w->op != WORD_READ;
 	word_pack(w, o->send.bytes);
 	l->words++;
 	return o->cookie;
@@ -81,6 +82,8 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	c->flight_cookie = link_send(e, l, &w);
 	l->flights++;
 	l->urgent_flights += c->urgent;
+	c->fresh = c->flight == WANT_COMMAND && !c->action;
+	l->fresh |= c->fresh;
 }
 
 static bool command_ready(struct engine *e, const struct command *c, struct engine_now now)
@@ -214,6 +217,41 @@ void link_pump(struct engine *e, struct link *l, struct engine_now now)
 	pump_polls(e, l, now);
 }
 
+static void link_behind(struct engine *e, struct link *l)
+{
+	struct command *c;
+
+	TAILQ_FOREACH (c, &l->open, next) {
+		struct word w = {.op = WORD_READ, .module = c->param->module};
+		bool follow = c->fresh && c->flying && c->flight == WANT_COMMAND;
+
+		c->fresh = false;
+		w.sequence = follow && window_free(e, l, c) ? sequence_for_read(l, false) : 0;
+		if (w.sequence == 0) {
+			continue;
+		}
+		w.reg = (uint8_t)c->param->kind->readback_reg;
+		c->behind_sequence = w.sequence;
+		c->behind_cookie = link_send(e, l, &w);
+		l->flights++;
+		l->urgent_flights += c->urgent;
+	}
+}
+
+/*
+ * The FCM executes in the order in which words leave: a READ behind the word of a set shows what became of it,
+ * and both answers come in one trip. Only in places that commands leave: a word that waits for one is of more use.
+ */
+void words_behind(struct engine *e)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		if (e->links[i].fresh) {
+			e->links[i].fresh = false;
+			link_behind(e, &e->links[i]);
+		}
+	}
+}
+
 /* ------------------------------------------------------------------ replies */
 
 /* What its parameters were set to says nothing any more: it is read anew. */
@@ -260,11 +298,26 @@ static struct command *find_flight(struct link *l, uint32_t sequence)
 	struct command *c;
 
 	TAILQ_FOREACH (c, &l->open, next) {
-		if ((c->flying && c->flight_sequence == sequence) || c->sequence == sequence) {
+		if ((c->flying && c->flight_sequence == sequence) || c->sequence == sequence ||
+		    (c->behind_sequence && c->behind_sequence == sequence)) {
 			return c;
 		}
 	}
 	return NULL;
+}
+
+/* What went behind its word is its read-back. */
+static void await_behind(struct engine *e, struct link *l, struct command *c, uint32_t sequence,
+			 struct engine_now now)
+{
+	c->flight = WANT_READBACK;
+	c->want = WANT_NOTHING;
+	c->flying = true;
+	c->flight_sequence = sequence;
+	c->flight_cookie = c->behind_cookie;
+	c->deadline = now.mono_ns + e->config.timeout_ms * MS;
+	l->flights++;
+	l->urgent_flights += c->urgent;
 }
 
 /* A reply to the command's own word, perhaps to an earlier sending of it, perhaps late: it is proof in
@@ -275,6 +328,7 @@ static void own_reply(struct engine *e, struct link *l, struct command *c, const
 	bool beyond = c->state == COMMAND_ACKED || c->want == WANT_READBACK ||
 		      (c->flying && c->flight == WANT_READBACK) ||
 		      (c->attempts == 0 && !c->recovered);
+	uint32_t behind = c->behind_sequence;
 
 	if (beyond || (w->status == WORD_DUPLICATE && c->flying && c->flight != WANT_COMMAND)) {
 		l->strays++;
@@ -285,6 +339,17 @@ static void own_reply(struct engine *e, struct link *l, struct command *c, const
 		command_move(e, c, COMMAND_SENT, UINT64_MAX, now, "sent, attempt %u", c->attempts);
 	}
 	command_outcome(e, c, w, "acknowledged; waiting for the read-back", now);
+	if (behind && c->want == WANT_READBACK) {
+		await_behind(e, l, c, behind, now);
+	}
+}
+
+/* What went behind its word is answered before that, or failed to leave: its value is read again later. */
+static void behind_lost(struct link *l, struct command *c)
+{
+	c->behind_sequence = 0;
+	l->flights--;
+	l->urgent_flights -= c->urgent;
 }
 
 static void command_reply(struct engine *e, struct link *l, struct command *c, const struct word *w,
@@ -294,6 +359,10 @@ static void command_reply(struct engine *e, struct link *l, struct command *c, c
 
 	if (op == (c->action ? WORD_ACTION : WORD_WRITE) && w->sequence == c->sequence) {
 		own_reply(e, l, c, w, now);
+		return;
+	}
+	if (w->sequence == c->behind_sequence) {
+		behind_lost(l, c);
 		return;
 	}
 	if (!c->flying || w->sequence != c->flight_sequence ||
@@ -415,7 +484,8 @@ static struct command *find_sent(struct engine *e, uint64_t cookie, struct link 
 			continue;
 		}
 		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if (c->flying && c->flight_cookie == cookie) {
+			if ((c->flying && c->flight_cookie == cookie) ||
+			    (c->behind_sequence && c->behind_cookie == cookie)) {
 				*ret_link = &e->links[i];
 				return c;
 			}
@@ -429,7 +499,7 @@ void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engin
 	struct link *l;
 	struct command *c = find_sent(e, cookie, &l);
 
-	if (!c || c->flight != WANT_COMMAND || c->left) {
+	if (!c || c->flight_cookie != cookie || c->flight != WANT_COMMAND || c->left) {
 		return;
 	}
 	c->left = true;
@@ -444,7 +514,11 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 
 	if (c) {
 		l->send_failures++;
-		command_not_sent(e, c, result, now);
+		if (c->behind_sequence && c->behind_cookie == cookie) {
+			behind_lost(l, c);
+		} else {
+			command_not_sent(e, c, result, now);
+		}
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {

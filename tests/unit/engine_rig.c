@@ -538,8 +538,8 @@ static void step(struct rig *r)
 			engine_stored(r->e, i->cookie, result, r->now);
 		}
 		free(i);
-		rig_drain(r);
 	}
+	rig_drain(r);
 	while ((i = wire_take(r->down, r->now.mono_ns, true))) {
 		floor_hear(r, i->link, &i->word);
 		free(i);
