@@ -26,6 +26,7 @@
 #define OPEN_ROWS_NS	 500000000ull
 #define SETTLING_TICK_NS 1000000ull
 #define SETTLING_IDLE_NS 100000000ull /* nothing came back: who had to acknowledge is not there */
+#define ATTEND_NS	 10000000ull /* nine frames there and back, and a buffer's deadline of 5 ms */
 #define RUN_AHEAD_SLICES 2u
 #define SPANS_MOST	 (SETTLE_SPANS - SETTLE_SPANS / 8) /* the others: gaps and pieces of blocks */
 #define SECONDS_MOST	 (LEDGER_SECONDS - 2u)
@@ -122,6 +123,7 @@ static bool drain_links(struct capture *c)
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		more |= link_drain(&c->links[i]);
+		outbox_flush(&c->outbox); /* a reply need not wait for the other links' blocks */
 		link_feed(&c->links[i]);
 	}
 	if (c->blocks_queued) {
@@ -372,6 +374,16 @@ static void sleep_until(uint64_t ns)
 	}
 }
 
+/* Until the next tick; while a reply is awaited, or until the board has handed something over. */
+static void rest(struct capture *c, uint64_t until_ns, uint64_t now_ns)
+{
+	if (c->board && now_ns < atomic_load_explicit(&c->attend_until_ns, memory_order_relaxed)) {
+		nanet3_wait(c->board, (int)((until_ns - now_ns + 999999) / 1000000));
+	} else {
+		sleep_until(until_ns);
+	}
+}
+
 static uint64_t blocks_out(const struct capture *c)
 {
 	uint64_t out = 0;
@@ -426,15 +438,18 @@ static void *capture_main(void *context)
 	uint64_t tick_ns = (uint64_t)c->config.tick_us * 1000, next = now_mono_ns();
 
 	while (!atomic_load_explicit(&c->stop, memory_order_acquire)) {
+		uint64_t now;
+
 		if (tick(c, true)) {
 			next = now_mono_ns();
 			continue;
 		}
-		next += tick_ns;
-		if (next < now_mono_ns()) { /* late: no two ticks at once */
-			next = now_mono_ns();
+		now = now_mono_ns();
+		if (now >= next) {
+			next += tick_ns;
+			next = next < now ? now : next; /* late: no two ticks at once */
 		}
-		sleep_until(next);
+		rest(c, next, now);
 	}
 	settle_down(c);
 	return NULL;
@@ -550,6 +565,11 @@ void capture_destroy(struct capture *c)
 	pthread_mutex_destroy(&c->lock);
 	free(c->board_where);
 	free(c);
+}
+
+void capture_attend(struct capture *c)
+{
+	atomic_store_explicit(&c->attend_until_ns, now_mono_ns() + ATTEND_NS, memory_order_relaxed);
 }
 
 void capture_get_status(struct capture *c, struct capture_status *ret_status)

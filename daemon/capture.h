@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture: the one thread that owns the board's rings. Per tick (1 ms and more), for all links:
+ * Capture: the one thread that owns the board's rings. Per tick (1 ms and more; while a reply is awaited also
+ * when the board hands over), for all links:
  * completions -> tdm deframer -> blocks -> publisher; settled blocks -> ledger -> owner page ->
  * release of buffers. It also hands slow-control replies and telemetry to the main thread.
  *
@@ -175,6 +176,9 @@ void capture_stop(struct capture *c, unsigned grace_ms);
 /* Frees the pool: only when the publisher's ZeroMQ context is terminated (publisher_stop). Takes what
  * is left in the queues of blocks. NULL is fine. */
 void capture_destroy(struct capture *c);
+/* A reply is awaited: what the board hands over in the next 10 ms is looked at when it comes, not at the next tick.
+ * Any thread. */
+void capture_attend(struct capture *c);
 /* Any thread. */
 void capture_get_status(struct capture *c, struct capture_status *ret_status);
 

@@ -133,6 +133,7 @@ struct capture {
 	bool running;
 	_Atomic int stop;
 	_Atomic uint64_t stop_by_ns;
+	_Atomic uint64_t attend_until_ns; /* a reply is awaited */
 	pthread_mutex_t lock;
 	struct capture_status published; /* under lock */
 };

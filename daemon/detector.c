@@ -231,6 +231,8 @@ static void on_send(struct station *s, const struct engine_out *o)
 	r = watch_send(s->watch, &tx);
 	if (r < 0) {
 		engine_send_failed(s->engine, tx.cookie, r, now_both());
+	} else if (o->send.awaited) {
+		capture_attend(s->capture);
 	}
 }
 
