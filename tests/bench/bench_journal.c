@@ -8,6 +8,8 @@
  *   hundred   a hundred of them submitted together, until all are answered
  *   pair      intent and outcome: the row, its answer, the last transition, its answer
  *   bare      pwrite() and fdatasync() into a file that has its length already, as the WAL has
+ *   least     the least that SQLite can make of a command's row: one insert into one table without any index, a commit
+ *             of its own, WAL and synchronous=FULL, no other thread
  *
  *   bench-journal DIR [ROUNDS]     makes a database and a file in DIR
  *
@@ -16,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +30,7 @@
 #define HUNDRED	     100u
 #define ONES	     10u /* a round, of each kind but the hundred */
 #define ROUNDS_MAX   1000u
+#define WARM	     1100u /* commands: more than a checkpoint's 1000 pages */
 #define BARE_BYTES   512u
 #define BARE_FILE    (4u << 20) /* about the WAL's own length between checkpoints */
 #define PATIENCE_MS  5000
@@ -38,7 +42,9 @@ struct journal {
 	uint64_t bare_at;
 	uint64_t commands;
 	uint8_t bytes[BARE_BYTES];
-	struct samples one, hundred, pair, bare, commit;
+	sqlite3 *least_db;
+	sqlite3_stmt *least_insert;
+	struct samples one, hundred, pair, bare, commit, least;
 };
 
 /* A set as an operator types it. */
@@ -155,6 +161,44 @@ static int time_bare(struct journal *j)
 	return 0;
 }
 
+static int bind_row(sqlite3_stmt *q, const struct row *row)
+{
+	int rc = SQLITE_OK;
+
+	for (unsigned n = 0; rc == SQLITE_OK && n < row->count; n++) {
+		const struct row_value *v = &row->values[n];
+		int place = (int)n + 1;
+
+		rc = v->type == ROW_INT	   ? sqlite3_bind_int64(q, place, v->i)
+		     : v->type == ROW_REAL ? sqlite3_bind_double(q, place, v->d)
+		     : v->type == ROW_TEXT
+			     ? sqlite3_bind_text(q, place, row->arena + v->text, -1, SQLITE_STATIC)
+			     : sqlite3_bind_null(q, place);
+	}
+	return rc;
+}
+
+static int insert_least(struct journal *j)
+{
+	struct row row;
+	int rc;
+
+	command_row(j, &row);
+	rc = bind_row(j->least_insert, &row);
+	rc = rc == SQLITE_OK ? sqlite3_step(j->least_insert) : rc; /* commits by itself */
+	sqlite3_reset(j->least_insert);
+	return rc == SQLITE_DONE ? 0 : -EIO;
+}
+
+static int time_least(struct journal *j)
+{
+	uint64_t begin = bench_now_ns();
+	int r = insert_least(j);
+
+	samples_add(&j->least, bench_now_ns() - begin);
+	return r;
+}
+
 static int round_of(struct journal *j)
 {
 	struct store_status status;
@@ -162,6 +206,7 @@ static int round_of(struct journal *j)
 
 	for (unsigned i = 0; r == 0 && i < ONES; i++) {
 		r = time_bare(j);
+		r = r ? r : time_least(j);
 		r = r ? r : time_commands(j, 1, &j->one);
 		store_get_status(j->store, &status);
 		samples_add(&j->commit, status.commit_last_ns);
@@ -183,6 +228,31 @@ static int open_bare(struct journal *j, const char *directory)
 	return j->bare_fd < 0 || fsync(j->bare_fd) < 0 ? -errno : r;
 }
 
+/* A place a value of the row, the first one the key. */
+static int open_least(struct journal *j, const char *directory)
+{
+	char path[4096], columns[512] = "c1 INTEGER PRIMARY KEY", places[128] = "?1", sql[1024];
+	struct row row;
+	size_t at = strlen(columns), put = strlen(places);
+	int rc;
+
+	command_row(j, &row);
+	for (unsigned n = 2; n <= row.count; n++) {
+		at += (size_t)snprintf(columns + at, sizeof(columns) - at, ",c%u", n);
+		put += (size_t)snprintf(places + put, sizeof(places) - put, ",?%u", n);
+	}
+	snprintf(path, sizeof(path), "%s/least.db", directory);
+	snprintf(sql, sizeof(sql),
+		 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE least(%s)",
+		 columns);
+	rc = sqlite3_open(path, &j->least_db);
+	rc = rc == SQLITE_OK ? sqlite3_exec(j->least_db, sql, NULL, NULL, NULL) : rc;
+	snprintf(sql, sizeof(sql), "INSERT INTO least VALUES(%s)", places);
+	rc = rc == SQLITE_OK ? sqlite3_prepare_v2(j->least_db, sql, -1, &j->least_insert, NULL)
+			     : rc;
+	return rc == SQLITE_OK ? 0 : -EIO;
+}
+
 static int open_journal(struct journal *j, const char *directory)
 {
 	char path[4096];
@@ -201,7 +271,7 @@ static int open_journal(struct journal *j, const char *directory)
 
 static int make_room(struct journal *j, unsigned rounds)
 {
-	struct samples *all[] = {&j->one, &j->hundred, &j->pair, &j->bare, &j->commit};
+	struct samples *all[] = {&j->one, &j->hundred, &j->pair, &j->bare, &j->commit, &j->least};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		int r = samples_create(all[i], (size_t)rounds * ONES);
@@ -231,19 +301,25 @@ int main(int argc, char **argv)
 	}
 	r = make_room(&j, rounds);
 	r = r ? r : open_bare(&j, argv[1]);
+	r = r ? r : open_least(&j, argv[1]);
 	r = r ? r : open_journal(&j, argv[1]);
-	r = r ? r : submit_commands(&j, 10 * HUNDRED); /* the WAL has grown */
+	r = r ? r : submit_commands(&j, WARM); /* the WAL has grown */
+	for (unsigned i = 0; r == 0 && i < WARM; i++) {
+		r = insert_least(&j);
+	}
 	for (unsigned i = 0; r == 0 && i < rounds; i++) {
 		r = round_of(&j);
 	}
 	store_destroy(j.store);
+	sqlite3_finalize(j.least_insert);
+	sqlite3_close(j.least_db);
 	if (r < 0) {
 		fprintf(stderr, "bench-journal: %s: %s\n", argv[1], strerror(-r));
 		return 1;
 	}
-	printf("{\"one\":%.1f,\"hundred\":%.1f,\"pair\":%.1f,\"bare\":%.1f,\"commit\":%.1f,"
-	       "\"rounds\":%u}\n",
+	printf("{\"one\":%.1f,\"hundred\":%.1f,\"pair\":%.1f,\"bare\":%.1f,\"least\":%.1f,"
+	       "\"commit\":%.1f,\"rounds\":%u}\n",
 	       median_us(&j.one), median_us(&j.hundred), median_us(&j.pair), median_us(&j.bare),
-	       median_us(&j.commit), rounds);
+	       median_us(&j.least), median_us(&j.commit), rounds);
 	return 0;
 }

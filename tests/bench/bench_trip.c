@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * bench-trip: a slow-control word's own way down and its reply's way up, without a daemon: from nanet3_send() to the
- * completion that brings the reply, by the driver's stamp. It reads a register of link 0's floor again and again.
+ * completion that brings the reply, by the driver's stamp. It reads a register of link 0's floor again and again, each
+ * time from anywhere in a buffer.
  *
  *   bench-trip WHERE [COUNT]     claims link 0 and gives it back
  *
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver/lib/libnanet3.h"
 #include "tdm/frame.h"
@@ -23,6 +25,7 @@
 #define FIRST_SEQUENCE 0xf0000000u /* of a journal that is never ours: a daemon's begins low */
 #define WAIT_MS	       100
 #define PATIENCE_NS    10000000000ull
+#define PHASE_US       4000u /* two buffers: a trip's length depends on where in one it begins */
 
 struct trip {
 	struct nanet3 *board;
@@ -123,6 +126,7 @@ static int run(struct trip *t, const char *where, unsigned count)
 	r = r ? r : nanet3_claim(t->board, LINK, NANET3_CLAIM_FRESH, &taken_over);
 	r = r ? r : ask_first(t);
 	for (unsigned i = 0; r == 0 && i < count; i++) {
+		usleep((useconds_t)random() % PHASE_US);
 		r = ask(t);
 	}
 	if (r == 0) {

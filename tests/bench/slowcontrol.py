@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The journal of commands against the least that makes 512 bytes durable; a set against its parts; fcmctl against starting
-any program."""
+"""The journal of commands against the least that makes 512 bytes durable; a set against its parts; many sets side by side
+against one after the other; fcmctl against starting any program."""
+import json
 import os
+import random
 import shutil
+import socket
 import statistics
 import tempfile
 import time
@@ -10,13 +13,19 @@ import time
 from lean import LeanStation, Unmeasured, program, spread
 
 SET, ONE, HUNDRED, GET = "set_overhead_over_link", "journal_over_fdatasync", "journal_100_over_1", "fcmctl_get_over_exec"
-GOALS = {SET: "2/1.2", ONE: "1.5/1.25", HUNDRED: "5/3", GET: "10/5"}
+LEAST = "least_journal_over_fdatasync"
+OUTSTANDING = (1, 16, 256)
+RATES = [f"set_rate_{n}_over_1" for n in OUTSTANDING[1:]]
+GOALS = {SET: "2/1.2", ONE: "1.5/1.25", LEAST: "-", HUNDRED: "5/3", GET: "10/5", **dict.fromkeys(RATES, "-")}
 RUNS = 3  # of bench-journal
 STARTS = 60  # of either program
 PARAMETER = "floor1.om0.hv"
 SETS = 60
 SET_PARAMETER = "floor1.om0.threshold"  # settles at once: no ramp
-TRIPS = 2  # of a set: the write and its read-back
+PHASE_S = 0.004  # sets begin anywhere in the board's buffers, as the trips of bench-trip do
+RATE_PARAMETERS = [f"floor{floor}.om{om}.{what}" for what in ("threshold", "ramp") for floor in range(1, 5) for om in range(6)]
+RATE_S = 4  # of a window
+RATE_ROUNDS = 3
 
 
 def beside_programs(bin_dir, prefix):
@@ -32,11 +41,54 @@ def run_journal(bin_dir):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def timed_set(st, value):
+class Client:
+    """Sets over one connection, any number of them under way."""
+
+    def __init__(self, st):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        self.socket.connect(st.path("control.sock"))
+        self.rest = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def set(self, *pairs):
+        self.socket.sendall("".join(
+            json.dumps({"v": 1, "id": "b", "op": "param.set", "args": {"name": name, "value": value, "yes": True}}) + "\n"
+            for name, value in pairs).encode())
+
+    def ends(self):
+        """How many have ended since the last look, at least one; all of them DONE."""
+        ended = 0
+        while not ended:
+            got = self.socket.recv(1 << 18)
+            if not got:
+                raise Unmeasured("the daemon closed the connection")
+            *lines, self.rest = (self.rest + got).split(b"\n")
+            for line in lines:
+                if b'"progress"' in line:
+                    continue
+                answer = json.loads(line)
+                if not answer["ok"]:
+                    raise Unmeasured(answer["error"]["message"])
+                ended += 1
+        return ended
+
+
+def setpoints(st, names):
+    found = st.request("param.get", names=names)["result"]["parameters"]
+    return {p["name"]: p["setpoint"] for p in found}
+
+
+def timed_set(client, value):
+    time.sleep(random.random() * PHASE_S)
     begin = time.perf_counter()
-    answer = st.request("param.set", name=SET_PARAMETER, value=value, yes=True)
-    if not answer["ok"]:
-        raise Unmeasured(f"{SET_PARAMETER}: {answer['error']['message']}")
+    client.set((SET_PARAMETER, value))
+    client.ends()
     return (time.perf_counter() - begin) * 1e6
 
 
@@ -49,15 +101,16 @@ def overhead(figures, bin_dir, _wanted):
             trip = program(bin_dir, "bench-trip", f"unix:{st.path('board.sock')}")["trip"]["p50"]
             pairs = [run_journal(bin_dir)["pair"]]
             st.run_daemon()
-            value = st.request("param.get", names=[SET_PARAMETER])["result"]["parameters"][0]["setpoint"]
-            sets = [timed_set(st, value + i % 2) for i in range(SETS)]
+            value, = setpoints(st, [SET_PARAMETER]).values()
+            with Client(st) as client:
+                sets = [timed_set(client, value + i % 2) for i in range(SETS)]
             st.end_daemon()
             pairs.append(run_journal(bin_dir)["pair"])
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     pair = statistics.fmean(pairs)
-    figures.figure(SET, (statistics.median(sets) - TRIPS * trip) / pair, "ratio", GOALS[SET])
-    print(f"# {SET}: set {SET_PARAMETER} {statistics.median(sets):.0f} us from request to its end, less {TRIPS} trips of "
+    figures.figure(SET, (statistics.median(sets) - trip) / pair, "ratio", GOALS[SET])
+    print(f"# {SET}: set {SET_PARAMETER} {statistics.median(sets):.0f} us from request to its end, less a trip of "
           f"{trip:.0f} us on the link, over intent and outcome in the journal {pair:.0f} us ({spread(pairs, 0)})")
 
 
@@ -66,13 +119,57 @@ def journal(figures, bin_dir, wanted):
 
     def us(what):
         return statistics.median(r[what] for r in runs)
-    for name, over, under in ((ONE, "one", "bare"), (HUNDRED, "hundred", "one")):
+    for name, over, under in ((ONE, "one", "bare"), (LEAST, "least", "bare"), (HUNDRED, "hundred", "one")):
         if wanted(name):
             ratios = [r[over] / r[under] for r in runs]
             figures.figure(name, statistics.median(ratios), "ratio", GOALS[name])
             print(f"# {name}: {us(over):.0f} us over {us(under):.0f} us; {spread(ratios)} in {RUNS} runs")
     print(f"# journal: from the row's submission to its answer; the commit alone {us('commit'):.0f} us, intent and outcome "
           f"{us('pair'):.0f} us")
+
+
+def rate(client, values, outstanding):
+    """Sets that ended a second, so many of them under way all the time."""
+    names, given, ended = list(values), 0, 0
+
+    def give(n):
+        nonlocal given
+        client.set(*((names[i % len(names)], values[names[i % len(names)]]) for i in range(given, given + n)))
+        given += n
+    begin = time.monotonic()
+    give(outstanding)
+    while time.monotonic() - begin < RATE_S:
+        n = client.ends()
+        ended += n
+        give(n)
+    seconds = time.monotonic() - begin
+    left = given - ended
+    while left:
+        left -= client.ends()
+    return ended / seconds
+
+
+def rates(figures, bin_dir, wanted):
+    directory = beside_programs(bin_dir, "rate-")
+    found = {n: [] for n in OUTSTANDING}
+    try:
+        with LeanStation(bin_dir, directory, "quiet") as st:
+            st.start_board()
+            st.run_daemon()
+            values = setpoints(st, RATE_PARAMETERS)
+            with Client(st) as client:
+                for _ in range(RATE_ROUNDS):
+                    for n, to in found.items():
+                        to.append(rate(client, values, n))
+            st.end_daemon()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    for name, n in zip(RATES, OUTSTANDING[1:]):
+        if wanted(name):
+            ratios = [many / one for many, one in zip(found[n], found[1])]
+            figures.figure(name, statistics.median(ratios), "ratio", GOALS[name])
+            print(f"# {name}: {statistics.median(found[n]):.0f} sets a second ({spread(found[n], 0)}), each DONE, over "
+                  f"{statistics.median(found[1]):.0f} ({spread(found[1], 0)}); {len(values)} parameters of four floors")
 
 
 def start(argv, devnull):
@@ -109,7 +206,7 @@ def get(figures, bin_dir, _wanted):
 
 
 def measure(figures, bin_dir, wanted):
-    for names, function in (((ONE, HUNDRED), journal), ((SET,), overhead), ((GET,), get)):
+    for names, function in (((ONE, HUNDRED, LEAST), journal), ((SET,), overhead), (RATES, rates), ((GET,), get)):
         if any(map(wanted, names)):
             try:
                 function(figures, bin_dir, wanted)
