@@ -25,6 +25,7 @@ FAULTS = {
 FIRST_S, ON_S, REST_S, ROUNDS = 8, 3, 2, 20
 PERIOD_S = len(FAULTS) * (ON_S + REST_S)
 ENOUGH = 20  # commands, to compare how long they took
+TIMEOUT_S = 0.5  # reply_timeout_ms: who waits for floor 1 waits for its time-outs
 
 
 def scenario():
@@ -105,12 +106,13 @@ def judge(t, book, operators):
 
 
 def compare_times(t, took):
-    """Commands of the other floors, while floor 1 had a fault and while it had none: in turns, on the same station."""
+    """Commands of the other floors, while floor 1 had a fault and while it had none: in turns, on the same station. A disk
+    that is slow for a moment is not floor 1."""
     quiet = took[None]
     for fault in FAULTS:
         t.check(f"{fault}: no command of another floor waits for it",
-                statistics.median(took[fault]) < 3 * statistics.median(quiet) and
-                ninetieth(took[fault]) < 5 * ninetieth(quiet),
+                statistics.median(took[fault]) < max(3 * statistics.median(quiet), TIMEOUT_S / 8) and
+                ninetieth(took[fault]) < max(5 * ninetieth(quiet), TIMEOUT_S / 4),
                 [(len(x), statistics.median(x), ninetieth(x)) for x in (took[fault], quiet)])
     print(f"  of other floors in ms, median and 90 %: quiet {statistics.median(quiet) * 1e3:.0f} {ninetieth(quiet) * 1e3:.0f}, " +
           ", ".join(f"{f} {statistics.median(took[f]) * 1e3:.0f} {ninetieth(took[f]) * 1e3:.0f}" for f in FAULTS))
