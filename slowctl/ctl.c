@@ -95,27 +95,15 @@ static void help(const struct ctl_args *args)
 	}
 }
 
-/* " --option word" (without option: the word alone), quoted where a shell would take it apart. */
-static void append_word(char *text, size_t size, const char *option, const char *word)
-{
-	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "0123456789/._-+:@%";
-	const char *quote = strspn(word, harmless) == strlen(word) ? "" : "'";
-	size_t used = strlen(text);
-
-	snprintf(text + used, size - used, "%s%s%s%s%s%s", *option != '\0' ? " --" : "", option,
-		 *option != '\0' ? " " : "", quote, word, quote);
-}
-
 static void name_self(struct ctl *ctl, const char *program, const struct ctl_args *args)
 {
 	static const enum ctl_option naming[] = {CTL_BOARD, CTL_DIR, CTL_SOCKET, CTL_DATABASE};
 
-	append_word(ctl->self, sizeof(ctl->self), "", program);
+	ctl_append_word(ctl->self, sizeof(ctl->self), "", program);
 	for (size_t i = 0; i < sizeof(naming) / sizeof(naming[0]); i++) {
 		if (ctl_given(args, naming[i])) {
-			append_word(ctl->self, sizeof(ctl->self), ctl_option_row(naming[i])->name,
-				    args->text[naming[i]]);
+			ctl_append_word(ctl->self, sizeof(ctl->self),
+					ctl_option_row(naming[i])->name, args->text[naming[i]]);
 		}
 	}
 }

@@ -45,6 +45,7 @@ static void on_end(void *context, struct many_row *row)
 	struct apply *a = context;
 	const struct job_row *item = row->item;
 	const char *hint = value_string(row->answer, "hint", "");
+	char typed[900];
 	char doing[200];
 
 	if (a->ctl->json) {
@@ -61,7 +62,7 @@ static void on_end(void *context, struct many_row *row)
 		   job_doing(item, doing, sizeof(doing)),
 		   value_string(row->answer, "message", "?"));
 	if (*hint != '\0') {
-		ctl_remark("       -> %s", hint);
+		ctl_remark("       -> %s", ctl_typed(a->ctl, hint, typed, sizeof(typed)));
 	}
 }
 
@@ -86,7 +87,7 @@ static void sum_up(const struct apply *a)
 	if (a->back && of[MANY_SKIPPED] > 0) {
 		writer_text(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
 	}
-	many_say_rest(w, of);
+	many_say_rest(a->ctl, of);
 	writer_text(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
 	writer_newline(w);
 }
@@ -322,19 +323,9 @@ static struct many_row *requests_of(const struct plan *plan)
 static int ask(const struct plan *plan, size_t changes, const char *what)
 {
 	struct ctl *ctl = plan->job->ctl;
-	char line[16] = "";
 
-	if (ctl_given(plan->job->args, CTL_YES)) {
-		return CTL_DONE;
-	}
-	if (ctl->can_ask) {
-		fprintf(stderr, "%s: type yes to %s these %zu: ", plan->job->source, what, changes);
-		fflush(stderr);
-		if (fgets(line, sizeof(line), stdin) == NULL) {
-			fputc('\n', stderr);
-		}
-	}
-	if (strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0) {
+	if (ctl_given(plan->job->args, CTL_YES) ||
+	    ctl_ask_yes(ctl, "%s: type yes to %s these %zu: ", plan->job->source, what, changes)) {
 		return CTL_DONE;
 	}
 	return ctl_fail(ctl, CTL_NOT, "needs-yes", "repeat it with --yes",

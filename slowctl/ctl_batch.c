@@ -36,6 +36,7 @@ static void on_end(void *context, struct many_row *row)
 	struct batch *b = context;
 	const struct job_row *item = row->item;
 	const char *hint = value_string(row->answer, "hint", "");
+	char typed[900];
 	char doing[200];
 
 	if (b->job.ctl->json) {
@@ -58,7 +59,7 @@ static void on_end(void *context, struct many_row *row)
 		   job_doing(item, doing, sizeof(doing)),
 		   value_string(row->answer, "message", "?"));
 	if (*hint != '\0') {
-		ctl_remark("       -> %s", hint);
+		ctl_remark("       -> %s", ctl_typed(b->job.ctl, hint, typed, sizeof(typed)));
 	}
 }
 
@@ -82,7 +83,7 @@ static void sum_up(const struct batch *b, double took_s)
 	if (overtaken > 0) {
 		writer_text(w, WRITER_PLAIN, ", %zu overtaken by later lines", overtaken);
 	}
-	many_say_rest(w, of);
+	many_say_rest(b->job.ctl, of);
 	if (!b->dry) {
 		writer_text(w, WRITER_PLAIN, ", in %s (job %s)",
 			    ctl_span_text(took_s, span, sizeof(span)), b->job.id);

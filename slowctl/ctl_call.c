@@ -3,6 +3,7 @@
  * Asking the daemon, and saying what went wrong: the bridge between commands (ctl_*.c) and the socket
  * (ctl_client.c). Every failure ends in ctl_fail(): one sentence what, which and why, one what to do.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
@@ -74,15 +75,86 @@ static void print_line(const char *before, const char *text)
 	writer_destroy(w);
 }
 
+void ctl_append_word(char *text, size_t size, const char *option, const char *word)
+{
+	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "0123456789/._-+:@%";
+	bool plain = *word != '\0' && strspn(word, harmless) == strlen(word);
+	size_t used = strlen(text);
+	size_t quoted;
+
+	snprintf(text + used, size - used, "%s%s%s%s", *option != '\0' ? " --" : "", option,
+		 *option != '\0' ? " " : "", plain ? word : "'");
+	while (!plain) {
+		used = strlen(text);
+		quoted = strcspn(word, "'");
+		snprintf(text + used, size - used, "%.*s'%s", (int)quoted, word,
+			 word[quoted] == '\'' ? "\\''" : "");
+		plain = word[quoted] == '\0';
+		word += quoted + 1;
+	}
+}
+
+static bool is_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(text, word, length) == 0 && !isalpha((unsigned char)text[length]);
+}
+
+/* The first word of a command: a noun, or the verb of what has none. */
+static bool is_command(const char *text)
+{
+	for (const struct ctl_command *const *table = ctl_tables; *table != NULL; table++) {
+		for (const struct ctl_command *c = *table; c->verb != NULL; c++) {
+			if (is_word(text, c->noun != NULL ? c->noun : c->verb)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Something to be typed begins here, not a word of the sentence, nor of a path. */
+static bool begins_command(const char *hint, const char *at)
+{
+	return (at == hint || strchr(" (;:\n", at[-1]) != NULL) &&
+	       is_command(at + strlen("fcmctl "));
+}
+
+const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t size)
+{
+	const char *from = hint;
+	const char *at = hint;
+	size_t used = 0;
+
+	buf[0] = '\0';
+	while ((at = strstr(at, "fcmctl ")) != NULL) {
+		if (ctl->self[0] != '\0' && begins_command(hint, at) && used < size) {
+			snprintf(buf + used, size - used, "%.*s%s", (int)(at - from), from,
+				 ctl->self);
+			used += strlen(buf + used);
+			from = at + strlen("fcmctl");
+		}
+		at += strlen("fcmctl ");
+	}
+	if (used < size) {
+		snprintf(buf + used, size - used, "%s", from);
+	}
+	return buf;
+}
+
 /* On stderr for people, and `error` on stdout for programs. */
 static void tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
 {
 	json_t *whole = json_pack("{s:O}", "error", error);
+	char typed[4 * PATH_MAX];
 
 	fflush(stdout);
 	print_line("fcmctl: ", text);
 	if (*hint != '\0') {
-		print_line("        -> ", hint);
+		print_line("        -> ",
+			   ctl != NULL ? ctl_typed(ctl, hint, typed, sizeof(typed)) : hint);
 	}
 	if (ctl != NULL && ctl->json && whole != NULL) {
 		writer_result(ctl->out, whole, NULL);
@@ -109,14 +181,16 @@ int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint,
 
 void ctl_remark(const char *format, ...)
 {
-	char text[1024];
+	char *text = NULL;
 	va_list ap;
+	int length;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
+	length = vasprintf(&text, format, ap);
 	va_end(ap);
 	fflush(stdout);
-	print_line("fcmctl: ", text);
+	print_line("fcmctl: ", length >= 0 ? text : format);
+	free(length >= 0 ? text : NULL);
 }
 
 int ctl_connect(struct ctl *ctl)
@@ -320,8 +394,9 @@ static int fail_refused(const struct call *call, json_t *error)
 			 call->ctl->self, command, *hint ? ")" : "");
 		hint = look;
 	}
-	snprintf(text, sizeof(text), "%s: %s", call->request->doing,
-		 value_string(error, "message", "no reason was given"));
+	snprintf(text, sizeof(text), "%s: %s%s", call->request->doing,
+		 value_string(error, "message", "no reason was given"),
+		 strcmp(code, "needs-yes") == 0 ? "; nothing was sent" : "");
 	tell_failure(call->ctl, text, hint, error);
 	return exit_of_code(code);
 }
@@ -349,21 +424,33 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 	return ctl_away_read(ctl, call->request->op, args, ret_result);
 }
 
-/* Somebody is there to answer, and said yes. */
-static bool asked_yes(const struct call *call, const json_t *error)
+bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 {
 	char line[16] = "";
+	va_list ap;
 
-	if (!call->ctl->can_ask) {
+	if (!ctl->can_ask) {
 		return false;
 	}
-	print_line("", value_string(error, "message", "this is dangerous"));
-	fprintf(stderr, "%s: type yes to go on: ", call->request->doing);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
 	fflush(stderr);
+	ctl_catch_interrupt();
 	if (fgets(line, sizeof(line), stdin) == NULL) {
 		fputc('\n', stderr);
 	}
+	ctl_release_interrupt();
 	return strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0;
+}
+
+/* Somebody is there to answer, and said yes. */
+static bool asked_yes(const struct call *call, const json_t *error)
+{
+	if (call->ctl->can_ask) {
+		print_line("", value_string(error, "message", "this is dangerous"));
+	}
+	return ctl_ask_yes(call->ctl, "%s: type yes to go on: ", call->request->doing);
 }
 
 static int call_once(struct call *call, json_t *args, json_t **ret_answer)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "slowctl/ctl_args.h"
 #include "slowctl/ctl_send.h"
 #include "slowctl/ctl_value.h"
 #include "slowctl/param.h"
@@ -434,7 +435,6 @@ int job_ask(struct job *job, bool only_past)
 int job_ask_danger(const struct job *job, const struct many_row *rows, size_t count)
 {
 	size_t dangerous = 0;
-	char line[16] = "";
 
 	if (ctl_given(job->args, CTL_YES)) {
 		return CTL_DONE;
@@ -458,14 +458,7 @@ int job_ask_danger(const struct job *job, const struct many_row *rows, size_t co
 	if (dangerous > NAMES_SHOWN) {
 		ctl_remark("and %zu more", dangerous - NAMES_SHOWN);
 	}
-	if (job->ctl->can_ask) {
-		fprintf(stderr, "%s: type yes to go on with all: ", job->source);
-		fflush(stderr);
-		if (fgets(line, sizeof(line), stdin) == NULL) {
-			fputc('\n', stderr);
-		}
-	}
-	if (strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0) {
+	if (ctl_ask_yes(job->ctl, "%s: type yes to go on with all: ", job->source)) {
 		return CTL_DONE;
 	}
 	return ctl_fail(job->ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
@@ -504,9 +497,31 @@ static void tell_under_way(const struct many *m)
 	}
 }
 
-static const char *given(const struct job *job, enum ctl_option option, const char *text)
+/* The command that goes on with the job: as it was typed. */
+static const char *command_on(const struct job *job, char *buf, size_t size)
 {
-	return ctl_given(job->args, option) ? text : "";
+	static const enum ctl_option options[] = {CTL_REASON, CTL_YES, CTL_FORCE, CTL_KEEP_GOING,
+						  CTL_ROLL_BACK};
+
+	snprintf(buf, size, "%s %s ", job->ctl->self, job->ctl->doing);
+	for (int i = 0; i < job->args->words; i++) {
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s", i > 0 ? " " : "");
+		ctl_append_word(buf, size, "", job->args->word[i]);
+	}
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		const struct ctl_option_row *row = ctl_option_row(options[i]);
+
+		if (!ctl_given(job->args, options[i])) {
+			continue;
+		}
+		if (row->value != NULL) {
+			ctl_append_word(buf, size, row->name, job->args->text[options[i]]);
+		} else {
+			snprintf(buf + strlen(buf), size - strlen(buf), " --%s", row->name);
+		}
+	}
+	ctl_append_word(buf, size, "job", job->id);
+	return buf;
 }
 
 /* At what an earlier run has left, and nothing is done about. */
@@ -524,7 +539,7 @@ static bool stopped_before(const struct many *m)
 
 void job_tell_end(const struct job *job, const struct many *m, enum many_end end)
 {
-	const char *pattern = job->args->words > 1 ? job->args->word[1] : NULL;
+	char command[3 * PATH_MAX];
 	size_t unsent = 0;
 
 	if (end == MANY_ALL) {
@@ -546,11 +561,8 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 	}
 	tell_under_way(m);
 	ctl_remark("%zu were not sent", unsent);
-	ctl_remark("to go on: fcmctl %s %s%s%s%s%s%s%s --job %s%s", job->ctl->doing,
-		   job->args->word[0], pattern != NULL ? " '" : "", pattern != NULL ? pattern : "",
-		   pattern != NULL ? "'" : "", given(job, CTL_YES, " --yes"),
-		   given(job, CTL_FORCE, " --force"), given(job, CTL_ROLL_BACK, " --roll-back"),
-		   job->id, stopped_before(m) ? "; it stops there again without --keep-going" : "");
+	ctl_remark("to go on: %s%s", command_on(job, command, sizeof(command)),
+		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }
 
 int job_exit(const struct many_row *rows, size_t count)

@@ -183,15 +183,16 @@ void many_rows_free(struct many_row *rows, size_t count)
 	free(rows);
 }
 
-void many_say_rest(struct writer *w, const size_t of[MANY_UNKNOWN + 1])
+void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1])
 {
+	struct writer *w = ctl->out;
+
 	if (of[MANY_FAILED] > 0) {
 		writer_text(w, WRITER_PLAIN, ", %zu refused or failed", of[MANY_FAILED]);
 	}
 	if (of[MANY_UNKNOWN] + of[MANY_SENT] > 0) {
-		writer_text(w, WRITER_PLAIN,
-			    ", of %zu the outcome is not known: fcmctl command list",
-			    of[MANY_UNKNOWN] + of[MANY_SENT]);
+		writer_text(w, WRITER_PLAIN, ", of %zu the outcome is not known: %s command list",
+			    of[MANY_UNKNOWN] + of[MANY_SENT], ctl->self);
 	}
 	if (of[MANY_WAITS] > 0) {
 		writer_text(w, WRITER_PLAIN, ", %zu not sent", of[MANY_WAITS]);

@@ -58,7 +58,7 @@ struct many {
 
 enum many_end many_run(struct many *m);
 /* Behind "N of M done": of[], by enum many_state, those that are not done. */
-void many_say_rest(struct writer *w, const size_t of[MANY_UNKNOWN + 1]);
+void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1]);
 /* Take the line of progress away before something else is printed. */
 void many_clear_progress(const struct many *m);
 void many_rows_free(struct many_row *rows, size_t count);

@@ -220,7 +220,6 @@ static int names_of(struct ctl *ctl, const struct ctl_args *args, const char *op
 static int ask_danger(struct ctl *ctl, const struct ctl_args *args, const json_t *dangerous)
 {
 	char doing[256];
-	char line[16] = "";
 	size_t i;
 	const json_t *text;
 
@@ -233,14 +232,7 @@ static int ask_danger(struct ctl *ctl, const struct ctl_args *args, const json_t
 		ctl_remark("  %s", json_string_value(text));
 	}
 	doing_text(args, args->word[0], doing, sizeof(doing));
-	if (ctl->can_ask) {
-		fprintf(stderr, "%s: type yes to go on with all: ", doing);
-		fflush(stderr);
-		if (fgets(line, sizeof(line), stdin) == NULL) {
-			fputc('\n', stderr);
-		}
-	}
-	if (strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0) {
+	if (ctl_ask_yes(ctl, "%s: type yes to go on with all: ", doing)) {
 		return CTL_DONE;
 	}
 	return ctl_fail(ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
@@ -322,8 +314,8 @@ static int sum_up(struct ctl *ctl, const struct one *all, size_t count, const ch
 		}
 		if (of[CTL_UNKNOWN] > 0) {
 			writer_text(w, WRITER_PLAIN,
-				    ", of %zu the outcome is not known: fcmctl command list",
-				    of[CTL_UNKNOWN]);
+				    ", of %zu the outcome is not known: %s command list",
+				    of[CTL_UNKNOWN], ctl->self);
 		}
 		writer_newline(w);
 	}

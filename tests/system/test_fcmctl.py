@@ -465,7 +465,14 @@ def terminals(bench):
     ids = {r["args"]["client_id"] for r in d.requests}
     bench.check("under one client id", len(ids) == 1 and len(d.requests) == 2, d.requests)
     code, out = on_terminal(bench, ["action", "floor3.fcm.reset"], keys="no\n", until="type yes")
-    bench.check("and ends with anything else", code == 1 and "--yes" in out, out)
+    bench.check("and ends with anything else", code == 1 and "--yes" in out and "nothing was sent" in out, out)
+    path = os.path.join(TRANSCRIPTS, "files", "")
+    for words in (["action", "floor3.fcm.reset"], ["set", "floor3.om[01].p*", "on"], ["safe"],
+                  ["batch", path + "dangerous.batch"], ["apply", path + "gains.plan"]):
+        d.requests.clear()
+        code, out = on_terminal(bench, words, keys="\x03", until="type yes")
+        bench.check(f"{words[0]}: Ctrl-C is a no, and says so", code == 1 and "nothing was sent" in out and not [
+            r for r in d.requests if r["args"].get("yes") and not r["args"].get("dry_run")], (code, out, d.requests))
     d.requests.clear()
     code, out = on_terminal(bench, ["set", "floor3.om[01].p*", "on"], keys="yes\n", until="type yes")
     bench.check("many dangerous ones ask once, with the list", code == 0 and "om0.power: power" in out and

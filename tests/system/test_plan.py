@@ -178,14 +178,16 @@ def interrupted(bench):
     st = dark_sea(bench)
     text = "".join(f"action floor{i % 4 + 1}.om{i // 4 % 6}.reset\n" for i in range(3000))
     path = write(st, "b.txt", text)
-    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "batch", path], stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True)
+    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "batch", path, "-r", "so that", "--yes"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     st.wait_for("half of it", lambda: len(st.ask("command", "list", "--limit", "400")["commands"]) == 400)
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=60)
     job = job_of(err)
     bench.check("Ctrl-C: exit 3, what goes on, what was not sent, how to go on", p.returncode == 3 and
-                "interrupted" in err and "were not sent" in err and f"--job {job}" in err, (p.returncode, out, err))
+                "interrupted" in err and "were not sent" in err and
+                f"fcmctl --dir {st.dir} batch {path} --reason 'so that' --yes --job {job}" in err,
+                (p.returncode, out, err))
     p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "batch", path, "--job", job], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
     st.wait_for("more of it", lambda: len(commands(st, job)) > 1200)
