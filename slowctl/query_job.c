@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JOB_PAGE      1000
+#define JOB_PAGE      250
 #define JOBS_DEFAULT  20u
 #define CLIENT_ID_MAX 96
 
