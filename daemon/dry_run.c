@@ -103,6 +103,27 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 			 p->kind->description, "text", text);
 }
 
+/*
+ * That its FCM refuses it is said beforehand where it is known: higher while the module has tripped. The request itself
+ * is left to the FCM, which knows of the trip as it is now.
+ */
+static int check_fcm(struct params *params, const struct engine_request *q, const struct param *p,
+		     struct sc_error *error)
+{
+	struct param *see = p->kind->see[0] ? params_sibling(params, p, p->kind->see) : NULL;
+	double safest = p->kind->safest;
+
+	if (q->action || !see || !p->has_setpoint || see->value == 0 ||
+	    param_quality(see, now_mono_ns()) != PARAM_GOOD ||
+	    !(fabs(q->value - safest) > fabs(p->setpoint - safest))) {
+		return 0;
+	}
+	see->next_poll_ns = now_mono_ns();
+	return sc_fail(error, -EPERM, "interlock", see->kind->on_alarm,
+		       "%s: %s is on, and its FCM takes no higher value until that is cleared",
+		       p->name, see->name);
+}
+
 int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
 	    json_t **ret_json, struct sc_error *error)
 {
@@ -110,6 +131,9 @@ int dry_run(struct station *s, const struct engine_request *q, const struct para
 	int r = engine_check(s->engine, q, (struct engine_now){now_mono_ns(), now_utc_ns()}, &id,
 			     error);
 
+	if (r == 0) {
+		r = check_fcm(s->params, q, p, error);
+	}
 	if (r < 0 && r != -EPERM) {
 		return r;
 	}

@@ -231,13 +231,12 @@ static struct param *kept_off_by(struct engine *e, const struct command *c, uint
 /* What keeps it off is read anew: it decides what the read-back can show. */
 static void look_at_see(struct engine *e, struct command *c, struct engine_now now)
 {
-	struct param *q = NULL;
+	const struct param *p =
+		c->action ? params_sibling(e->params, c->param, c->param->kind->moves) : c->param;
+	struct param *q = p && p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
 
 	c->acked_ns = now.mono_ns;
 	c->was_off = kept_off_by(e, c, 0) != NULL;
-	if (!c->action && c->param->kind->see[0]) {
-		q = params_sibling(e->params, c->param, c->param->kind->see);
-	}
 	if (q && q->next_poll_ns > now.mono_ns) {
 		q->next_poll_ns = now.mono_ns;
 	}

@@ -157,6 +157,18 @@ def ramps(t):
     st.ctl("set", "floor3.om1.ramp", "5")
     code, out, err = st.ctl("ramp", "floor3.om1.hv", "1000", timeout=200)
     t.check("a trip on the way ends it", code == 1 and "tower1.floor3.om1.trip is on" in err, (code, out, err))
+    code, out, err = st.ctl("set", "floor3.om1.hv", "1450", "--dry-run")
+    t.check("what the FCM would refuse is not promised", code == 1 and "tower1.floor3.om1.trip is on" in err and
+            "clear_trip" in err, (code, out, err))
+    t.equal("nor to those who force", st.ctl("set", "floor3.om1.hv", "1450", "--dry-run", "--force")[0], 1)
+    plan = st.path("higher.plan")
+    with open(plan, "w") as f:
+        f.write("floor3.om1.hv = 1450\n")
+    code, out, err = st.ctl("plan", plan)
+    t.check("nor by a plan", code == 1 and "takes no higher value" in out + err, (code, out, err))
+    t.equal("lower it is", st.ctl("set", "floor3.om1.hv", "900", "--dry-run")[0], 0)
+    t.equal("cleared", st.ctl("action", "floor3.om1.clear_trip")[0], 0)
+    st.wait_for("higher again", lambda: st.ctl("set", "floor3.om1.hv", "1450", "--dry-run")[0] == 0)
 
 
 if __name__ == "__main__":
