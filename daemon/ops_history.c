@@ -10,8 +10,9 @@
 #include "daemon/station.h"
 
 /* What is only done has no value. */
-static json_t *name_of(const struct param *p)
+static json_t *name_of(struct station *s, const struct param *p)
 {
+	(void)s;
 	return p->kind->access == PARAM_ACTION ? NULL : json_string(p->name);
 }
 
@@ -20,7 +21,7 @@ static json_t *all_names(struct station *s)
 	json_t *names = json_array();
 
 	for (unsigned n = 0; n < params_count(s->params); n++) {
-		json_t *name = name_of(params_at(s->params, n));
+		json_t *name = name_of(s, params_at(s->params, n));
 
 		if (name) {
 			json_array_append_new(names, name);

@@ -12,40 +12,43 @@
 #include "daemon/ops.h"
 #include "daemon/station.h"
 
+struct match {
+	struct station *s;
+	json_t *found;
+	json_t *(*item)(struct station *s, const struct param *p);
+	bool *seen; /* by the parameter's number */
+};
+
 static void list_param(void *context, struct param *p)
 {
-	json_array_append_new(context, status_param(p));
+	struct match *m = context;
+
+	json_array_append_new(m->found, status_param(m->s, p));
 }
 
 static void op_param_list(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	const char *pattern = text_arg(args, "pattern");
-	json_t *found = json_array();
+	struct match m = {.s = s, .found = json_array()};
 
 	if (pattern) {
-		params_match(s->params, pattern, list_param, found);
+		params_match(s->params, pattern, list_param, &m);
 	} else {
 		for (unsigned n = 0; n < params_count(s->params); n++) {
-			list_param(found, params_at(s->params, n));
+			list_param(&m, params_at(s->params, n));
 		}
 	}
-	control_answer(rq, json_pack("{s:o}", "parameters", found));
+	control_answer(rq, json_pack("{s:o}", "parameters", m.found));
 }
 
 /* Each is held against every part of a name, on the thread that everybody else waits for. */
 #define PATTERNS_MAX 256u
 
-struct match {
-	json_t *found;
-	json_t *(*item)(const struct param *p);
-	bool *seen; /* by the parameter's number */
-};
-
 static void match_once(void *context, struct param *p)
 {
 	struct match *m = context;
-	json_t *item = m->seen[p->number] ? NULL : m->item(p);
+	json_t *item = m->seen[p->number] ? NULL : m->item(m->s, p);
 
 	m->seen[p->number] = true;
 	if (item) {
@@ -54,9 +57,9 @@ static void match_once(void *context, struct param *p)
 }
 
 json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
-		      json_t *(*item)(const struct param *p))
+		      json_t *(*item)(struct station *s, const struct param *p))
 {
-	struct match m = {.item = item};
+	struct match m = {.s = s, .item = item};
 	struct sc_error error = {0};
 	struct param *p;
 	json_t *pattern;
@@ -360,7 +363,12 @@ static void op_command_show(struct control_request *rq, json_t *args, void *cont
 		json_int_t id = json_integer_value(json_object_get(args, "command"));
 		int r = query_command(s->query, (uint64_t)id, &j);
 
-		station_tell(rq, r, j, "command");
+		if (r == -ENOENT) {
+			control_fail(rq, "usage", "fcmctl command list shows the numbers", NULL,
+				     "there is no command %lld", (long long)id);
+		} else {
+			station_tell(rq, r, j, "command");
+		}
 	}
 }
 

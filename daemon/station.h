@@ -336,7 +336,7 @@ json_t *status_clock(struct station *s);
 json_t *status_groups(struct station *s);
 json_t *status_members(struct station *s);
 json_t *status_feed(struct station *s); /* feed_say.c; null: not configured */
-json_t *status_param(const struct param *p);
+json_t *status_param(struct station *s, const struct param *p);
 /* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. Null: none. */
 json_t *status_limits(const struct param_kind *k);
 /* A value of it as Parameter has it: a number, a bool, the word of an enum. */
@@ -368,7 +368,7 @@ extern const struct control_op station_plan_ops[];  /* ops_plan.c */
 /* What `patterns` (of an operation's arguments) match, each parameter once, in their order, made into JSON by `item`;
  * it leaves out what it gives NULL for. NULL: refused (too many, one that matches nothing), answered. */
 json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
-		      json_t *(*item)(const struct param *p));
+		      json_t *(*item)(struct station *s, const struct param *p));
 /* The reader of the database, opened when first asked for. False: `error` (may be NULL) says why. */
 bool station_reader(struct station *s, struct sc_error *error);
 /* The same for an operation, which then asks s->query at once. False: refused (too many rows asked for, no

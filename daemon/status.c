@@ -236,17 +236,18 @@ json_t *status_limits(const struct param_kind *k)
 			 json_number_or_null(high));
 }
 
-json_t *status_param(const struct param *p)
+json_t *status_param(struct station *s, const struct param *p)
 {
 	const struct param_kind *k = p->kind;
-	double age = param_age_s(p, now_mono_ns());
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	double age = param_age_s(p, now.mono_ns);
 
 	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", p->name,
 			 "description", k->description, "unit", k->unit, "type",
 			 param_type_name(k->type), "access", param_access_name(k->access), "value",
 			 p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
 			 p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "quality",
-			 param_quality_name(param_quality(p, now_mono_ns())), "age_s",
+			 param_quality_name(engine_quality(s->engine, p, now)), "age_s",
 			 age < 0 ? json_null() : json_real(age), "limits", status_limits(k),
 			 "danger", param_danger_name(k->danger), "link",
 			 p->link < 0 ? json_null() : json_integer(p->link));

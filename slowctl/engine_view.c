@@ -375,6 +375,24 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 	give(r, &reason);
 }
 
+static bool is_mute(const struct link *l, struct engine_now now)
+{
+	uint64_t since = l->last_reply_ns > l->usable_since ? l->last_reply_ns : l->usable_since;
+
+	return link_usable(l) && l->silent >= MUTE_TIMEOUTS && now.mono_ns - since > MUTE_NS;
+}
+
+enum param_quality engine_quality(const struct engine *e, const struct param *p,
+				  struct engine_now now)
+{
+	enum param_quality quality = param_quality(p, now.mono_ns);
+
+	return quality == PARAM_GOOD && p->kind->source == PARAM_POLLED && p->link >= 0 &&
+			       is_mute(&e->links[p->link], now)
+		       ? PARAM_STALE
+		       : quality;
+}
+
 static void link_reasons(const struct link *l, struct engine_now now, struct reasons *r)
 {
 	struct engine_reason reason = {.red = true};
@@ -390,10 +408,7 @@ static void link_reasons(const struct link *l, struct engine_now now, struct rea
 			 "Put the fibres right, or correct the configuration and restart.");
 		give(r, &reason);
 	}
-	if (link_usable(l) && l->silent >= MUTE_TIMEOUTS &&
-	    now.mono_ns - (l->last_reply_ns > l->usable_since ? l->last_reply_ns
-							      : l->usable_since) >
-		    MUTE_NS) {
+	if (is_mute(l, now)) {
 		reason.code = "mute";
 		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
 			 l->floor);

@@ -653,12 +653,17 @@ static void test_polling(void **state)
 	r->floors[0].mute = true;
 	rig_run(r, 30000);
 	assert_int_equal(param_quality(get(r, "floor1.om1.trip"), r->now.mono_ns), PARAM_STALE);
+	/* Of what is read rarely, too: nobody answers for it now. */
+	assert_int_equal(param_quality(get(r, "floor1.om1.threshold"), r->now.mono_ns), PARAM_GOOD);
+	assert_int_equal(engine_quality(r->e, get(r, "floor1.om1.threshold"), r->now), PARAM_STALE);
+	assert_int_equal(engine_quality(r->e, get(r, "floor2.om1.threshold"), r->now), PARAM_GOOD);
 	assert_int_equal(param_quality(get(r, "floor2.om1.trip"), r->now.mono_ns), PARAM_GOOD);
 	assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
 	r->floors[0].mute = false;
 	r->floors[0].trip[1] = 0;
 	rig_run(r, 10000);
 	assert_int_equal(param_quality(get(r, "floor1.om1.trip"), r->now.mono_ns), PARAM_GOOD);
+	assert_int_equal(engine_quality(r->e, get(r, "floor1.om1.threshold"), r->now), PARAM_GOOD);
 	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
 	/* Polling leaves room for commands. */
 	rig_set(r, "floor1.om0.threshold", 12, &id);
