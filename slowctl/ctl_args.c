@@ -62,7 +62,7 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_TRIALS] = {{"trials", 't', "N", "how often (default 20)"}, NUMBER, 1, 10000},
 	[CTL_WITH] = {{"with", 0, "WHAT", "reset or align (default reset)"}, TEXT},
 	[CTL_REASON] = {{"reason", 'r', "TEXT", "why; kept in the journal"}, TEXT},
-	[CTL_NOTE] = {{"note", 0, "TEXT", "kept with the run, or the recording"}, TEXT},
+	[CTL_NOTE] = {{"note", 0, "TEXT", "kept with the run, the recording or the snapshot"}, TEXT},
 	[CTL_CLIENT_ID] = {{"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
 			   TEXT},
 	[CTL_YES] = {{"yes", 'y', NULL, "do not ask, even if it is dangerous"}, FLAG},
