@@ -254,6 +254,8 @@ void ctl_connect_address(const char *bound, char *buf, size_t size);
 
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);
+/* That --state, where it was given, is one: says what is wrong (CTL_USAGE) or CTL_DONE. */
+int ctl_check_state(struct ctl *ctl, const struct ctl_args *args);
 /* {since, limit, link, ...} of the options that were given; `limit` 0: only if given. */
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "slowctl/ctl_job.h"
 #include "slowctl/ctl_value.h"
@@ -155,8 +156,8 @@ static json_t *job_json(const char *id, json_t *const commands[2], const char *s
 			continue; /* an attempt behind it counts */
 		}
 		count_state(states[all[i].back], became);
-		if (state == NULL || strcmp(state, became) == 0 ||
-		    (strcmp(state, "open") == 0 && !job_is_over(all[i].command))) {
+		if (state == NULL || strcasecmp(state, became) == 0 ||
+		    (strcasecmp(state, "open") == 0 && !job_is_over(all[i].command))) {
 			json_array_append_new(rows, row_json(&all[i]));
 		}
 	}
@@ -228,7 +229,8 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 				"'%.40s' is no job", id);
 	}
 	snprintf(back, sizeof(back), "%s" JOB_BACK, id);
-	code = job_read(ctl, id, &commands[0]);
+	code = ctl_check_state(ctl, args);
+	code = code == CTL_DONE ? job_read(ctl, id, &commands[0]) : code;
 	code = code == CTL_DONE ? job_read(ctl, back, &commands[1]) : code;
 	if (code == CTL_DONE && json_array_size(commands[0]) == 0) {
 		code = ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "slowctl/ctl.h"
 #include "slowctl/ctl_send.h"
@@ -107,9 +108,35 @@ static void command_render(struct writer *w, const json_t *c)
 	}
 }
 
+#define STATES "QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, CANCELLED, UNKNOWN"
+
+static bool is_state(const char *word)
+{
+	static const char *const states[] = {"open",	"QUEUED", "SENT",      "ACKED",	 "DONE",
+					     "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcasecmp(word, states[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
+{
+	return !ctl_given(args, CTL_STATE) || is_state(args->text[CTL_STATE])
+		       ? CTL_DONE
+		       : ctl_fail(ctl, CTL_USAGE, "usage", "open, or one of " STATES,
+				  "'%.40s' is no state of a command", args->text[CTL_STATE]);
+}
+
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return ctl_show(ctl, "command.list", ctl_filter(args, 20), render_list);
+	int code = ctl_check_state(ctl, args);
+
+	return code != CTL_DONE ? code
+				: ctl_show(ctl, "command.list", ctl_filter(args, 20), render_list);
 }
 
 /* The command's number, or CTL_USAGE, said. */

@@ -530,6 +530,10 @@ int param_check_set(const struct param *p, double value, bool force, struct sc_e
 		return sc_fail(error, -EINVAL, "not-a-value", "Give a number.",
 			       "%s takes %s values", p->name, param_type_name(k->type));
 	}
+	if (k->scale == 1 && value != floor(value)) {
+		return sc_fail(error, -EINVAL, "not-a-value", "Give a whole number.",
+			       "%s has steps of 1 %s", p->name, k->unit);
+	}
 	if ((k->type == PARAM_BOOL || k->type == PARAM_ENUM) && !param_enum_name(k, value)) {
 		return sc_fail(error, -ERANGE, "out-of-range",
 			       k->type == PARAM_BOOL ? "Say on or off." : "Give one of its names.",

@@ -250,6 +250,12 @@ static void test_values(void **state)
 	assert_int_equal(param_check_set(hv, 1900, true, &error), 0);
 	assert_int_equal(param_check_set(hv, 2001, true, &error), -ERANGE);
 	assert_int_equal(param_check_set(hv, NAN, true, &error), -EINVAL);
+	assert_int_equal(param_check_set(hv, 1450.05, true, &error),
+			 0); /* its read-back says 1450.1 */
+	assert_int_equal(param_check_set(get(p, "floor3.om2.threshold"), 10.5, true, &error),
+			 -EINVAL);
+	assert_non_null(strstr(error.message, "steps of 1 mV"));
+	assert_int_equal(param_check_set(get(p, "floor3.om2.threshold"), 10, false, &error), 0);
 	assert_int_equal(param_check_set(power, 2, true, &error), -ERANGE);
 	assert_int_equal(param_check_set(clock, 1, true, &error), -EACCES);
 	assert_int_equal(param_check_set(get(p, "floor3.om2.reset"), 1, true, &error), -EACCES);
