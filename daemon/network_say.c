@@ -9,6 +9,7 @@
 
 #include "daemon/station.h"
 #include "slowctl/keyfile.h"
+#include "slowctl/plural.h"
 
 #define TOLD_NS 60000000000ull /* refusals come again and again: told once a minute */
 
@@ -48,8 +49,8 @@ int network_start(struct station *s)
 	}
 	store_put_station(s->store, "allow_list", s->config.network.allow_list);
 	log_event(LOG_INFO, "network", LOG_NO_LINK, LOG_ID_CONFIG,
-		  "control at %s, CURVE, %u keys in %s", c.endpoint, list.count,
-		  s->config.network.allow_list);
+		  "control at %s, CURVE, %u key%s in %s", c.endpoint, list.count,
+		  plural(list.count), s->config.network.allow_list);
 	return 0;
 }
 
@@ -96,8 +97,8 @@ void network_reload(struct station *s, const struct config *fresh)
 		return;
 	}
 	network_allow(s->network, &list, s->config.network.rate, s->config.network.burst);
-	log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%u keys in %s", list.count,
-		  s->config.network.allow_list);
+	log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%u key%s in %s", list.count,
+		  plural(list.count), s->config.network.allow_list);
 }
 
 /* --- who was refused --- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/station.h"
+#include "slowctl/plural.h"
 #include "slowctl/safe.h"
 
 #define AT_ONCE	    32u		 /* several people may want several floors safe */
@@ -25,7 +26,7 @@ struct safing {
 
 static const char *modules(unsigned count, char *buf, size_t size)
 {
-	snprintf(buf, size, "%u module%s", count, count == 1 ? "" : "s");
+	snprintf(buf, size, "%u module%s", count, plural(count));
 	return buf;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/reasons.h"
+#include "slowctl/plural.h"
 
 #define HV_LOW 0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
 
@@ -226,8 +227,9 @@ void reasons_hits_over(const struct station *s, const char *object, char *text, 
 			sum += f->lost[m];
 			list_lost(m, f->lost[m], names, sizeof(names));
 		}
-		snprintf(text, size, "is over: %llu hits lost within %.0f s: %s",
-			 (unsigned long long)sum, (double)(f->grown_ns - f->begun_ns) / 1e9, names);
+		snprintf(text, size, "is over: %llu hit%s lost within %.0f s: %s",
+			 (unsigned long long)sum, plural(sum),
+			 (double)(f->grown_ns - f->begun_ns) / 1e9, names);
 	}
 }
 
@@ -249,9 +251,9 @@ static void hits_reason(struct station *s, unsigned link, struct reasons *r)
 		return;
 	}
 	snprintf(text, sizeof(text),
-		 "bioluminescence or rate too high: %llu hits lost by the modules' FIFOs in the "
+		 "bioluminescence or rate too high: %llu hit%s lost by the modules' FIFOs in the "
 		 "last minute: %s",
-		 (unsigned long long)sum, names);
+		 (unsigned long long)sum, plural(sum), names);
 	snprintf(action, sizeof(action),
 		 "light passes by itself; if it stays: fcmctl get 'floor%u.om*.rate'; then raise "
 		 "the threshold of the loud ones, or lower their hv",

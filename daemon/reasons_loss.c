@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/reasons.h"
+#include "slowctl/plural.h"
 
 #define LOSS_RED     0.001	   /* of a minute's frames: more is red, less a warning */
 #define SAME_TIME_NS 2000000000ull /* losses on all links so close have one cause */
@@ -245,8 +246,9 @@ static void put_news(struct station *s, const struct told *t, const char *code, 
 			 cause);
 		break;
 	default:
-		snprintf(text, sizeof(text), "is over: %llu frames lost in %.1f s: %s%s",
-			 (unsigned long long)t->report.sum, t->report.seconds, names, cause);
+		snprintf(text, sizeof(text), "is over: %llu frame%s lost in %.1f s: %s%s",
+			 (unsigned long long)t->report.sum, plural(t->report.sum),
+			 t->report.seconds, names, cause);
 		break;
 	}
 	store_put_event(s->store,

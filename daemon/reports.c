@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/station.h"
+#include "slowctl/plural.h"
 
 int reports_command(struct station *s, const struct capture_command *command)
 {
@@ -106,14 +107,15 @@ static void on_loss(struct station *s, const struct capture_report *r)
 	}
 	if (loss->kind == 0) {
 		log_event(LOG_WARNING, "link", (int)loss->link, LOG_ID_LOSS,
-			  "link %u floor %u: %llu frames lost, %s, from board count %llu on",
-			  loss->link, floor, (unsigned long long)loss->frames,
+			  "link %u floor %u: %llu frame%s lost, %s, from board count %llu on",
+			  loss->link, floor, (unsigned long long)loss->frames, plural(loss->frames),
 			  tdm_loss_name(loss->code), (unsigned long long)loss->first);
 	} else {
 		log_event(LOG_WARNING, "consumer", (int)loss->link, LOG_ID_DROP,
-			  "group %s, floor %u: %llu frames dropped, %s, from frame %llu on",
+			  "group %s, floor %u: %llu frame%s dropped, %s, from frame %llu on",
 			  s->group_names[loss->group], floor, (unsigned long long)loss->frames,
-			  outcome_name(loss->code), (unsigned long long)loss->first);
+			  plural(loss->frames), outcome_name(loss->code),
+			  (unsigned long long)loss->first);
 	}
 }
 

@@ -10,6 +10,7 @@
 
 #include "daemon/record_dir.h"
 #include "daemon/station.h"
+#include "slowctl/plural.h"
 
 struct gather {
 	const struct param **found;
@@ -151,8 +152,7 @@ void snapshots_stored(struct station *s, int result)
 	w->rq = NULL;
 	if (result == 0) {
 		snprintf(text, sizeof(text), "saved by %s: %u parameter%s%s%s", w->who,
-			 w->parameters, w->parameters == 1 ? "" : "s", *w->note ? ": " : "",
-			 w->note);
+			 w->parameters, plural(w->parameters), *w->note ? ": " : "", w->note);
 		put_event(s, w->name, text);
 		control_answer(rq, snapshot_json(w));
 	} else {
@@ -239,7 +239,7 @@ void snapshots_op_save(struct station *s, struct control_request *rq, json_t *ar
 	gather_all(s, w->pattern, &g);
 	if (g.count == 0 ||
 	    !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s", g.count,
-			 g.count == 1 ? "" : "s", w->name, missing_text(&g, text, sizeof(text)))) {
+			 plural(g.count), w->name, missing_text(&g, text, sizeof(text)))) {
 		save(s, rq, &g);
 	}
 out:

@@ -10,6 +10,7 @@
 #include "slowctl/ctl_send.h"
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
+#include "slowctl/plural.h"
 
 struct batch {
 	struct job job;
@@ -145,7 +146,8 @@ static int run_batch(struct batch *b)
 	code = b->dry ? CTL_DONE : job_ask_danger(&b->job, b->many.rows, b->many.count);
 	if (code == CTL_DONE) {
 		if (!b->dry) {
-			ctl_remark("job %s: %zu commands", b->job.id, b->job.count);
+			ctl_remark("job %s: %zu command%s", b->job.id, b->job.count,
+				   plural(b->job.count));
 		}
 		tell_settled(b);
 		end = many_run(&b->many);

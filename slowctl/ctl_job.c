@@ -560,7 +560,7 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 						   : strerror(-m->err));
 	}
 	tell_under_way(m);
-	ctl_remark("%zu were not sent", unsent);
+	ctl_remark("%zu %s not sent", unsent, unsent == 1 ? "was" : "were");
 	ctl_remark("to go on: %s%s", command_on(job, command, sizeof(command)),
 		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }

@@ -8,6 +8,7 @@
 #include "slowctl/ctl_histogram.h"
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
+#include "slowctl/plural.h"
 
 static void render_reference(struct writer *w, const json_t *p)
 {
@@ -226,9 +227,10 @@ static void render_soak(struct writer *w, const json_t *result)
 	render_trials(w, value_at(result, "trials"));
 	writer_newline(w);
 	writer_text(w, well ? WRITER_GOOD : WRITER_BAD,
-		    "%zu trials: %lld passed, %lld slipped, %lld jumped, %lld failed", trials,
-		    value_integer(result, "passes", 0), value_integer(result, "slips", 0),
-		    value_integer(result, "jumps", 0), value_integer(result, "failed", 0));
+		    "%zu trial%s: %lld passed, %lld slipped, %lld jumped, %lld failed", trials,
+		    plural(trials), value_integer(result, "passes", 0),
+		    value_integer(result, "slips", 0), value_integer(result, "jumps", 0),
+		    value_integer(result, "failed", 0));
 	writer_newline(w);
 	writer_text(
 		w, WRITER_PLAIN, "moved %s ps on average, sigma %s ps",

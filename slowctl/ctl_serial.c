@@ -16,6 +16,7 @@
 #include "slowctl/ctl_client.h"
 #include "slowctl/ctl_message.h"
 #include "slowctl/ctl_value.h"
+#include "slowctl/plural.h"
 #include "tdm/le.h"
 
 #define ESCAPE	    0x1d /* Ctrl-] */
@@ -78,8 +79,8 @@ static void take(struct serial *x, zmq_msg_t part[3])
 	}
 	missed = message_missed(&x->line, &m.header);
 	if (missed > 0) {
-		ctl_remark("%llu frames were missed here: bytes may be missing",
-			   (unsigned long long)missed);
+		ctl_remark("missed here: %llu frame%s; bytes may be missing",
+			   (unsigned long long)missed, plural(missed));
 	}
 	show_records(x, &m);
 }

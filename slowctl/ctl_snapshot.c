@@ -13,6 +13,7 @@
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 #include "slowctl/param.h"
+#include "slowctl/plural.h"
 
 #define MISSING_NAMED 5u
 
@@ -145,7 +146,7 @@ static void render_saved(struct writer *w, const json_t *s)
 
 	writer_text(w, WRITER_GOOD, "%s: %lld parameter%s", value_string(s, "name", "?"),
 		    value_integer(s, "parameters", 0),
-		    value_integer(s, "parameters", 0) == 1 ? "" : "s");
+		    plural((unsigned long long)value_integer(s, "parameters", 0)));
 	if (unknown > 0) {
 		writer_text(w, WRITER_WARN,
 			    "; %zu %s not in it, to what %s set is not known: ", unknown,
@@ -385,7 +386,8 @@ static int restore_run(struct ctl *ctl, const struct ctl_args *args)
 		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	if (left > 0) {
-		ctl_remark("%zu parameters of it are no longer configured: left out", left);
+		ctl_remark("no longer configured: %zu parameter%s of it, left out", left,
+			   plural(left));
 	}
 	return restore(ctl, args, text);
 }

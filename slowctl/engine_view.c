@@ -364,11 +364,12 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 	}
 	snprintf(reason.object, sizeof(reason.object), "%s", object);
 	if (age < 0) {
-		snprintf(reason.text, sizeof(reason.text),
-			 "%u values have never come, %s among them", stale, worst->name);
+		snprintf(reason.text, sizeof(reason.text), "%u value%s never come: %s%s", stale,
+			 stale == 1 ? " has" : "s have", worst->name,
+			 stale > 1 ? " and others" : "");
 	} else {
-		snprintf(reason.text, sizeof(reason.text), "%u values are stale; %s is %.0f s old",
-			 stale, worst->name, age);
+		snprintf(reason.text, sizeof(reason.text), "%u value%s stale; %s is %.0f s old",
+			 stale, stale == 1 ? " is" : "s are", worst->name, age);
 	}
 	snprintf(reason.action, sizeof(reason.action),
 		 "Do not trust them; fcmctl get %s shows how old one is.", worst->name);

@@ -4,6 +4,8 @@
  */
 #include "slowctl/safe.h"
 
+#include "slowctl/plural.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -276,7 +278,7 @@ const char *safe_text(const struct safe *s, char *buf, size_t size)
 		down += !s->rows[n].settled && s->rows[n].down;
 		not_done += s->rows[n].settled && !row_done(&s->rows[n]);
 	}
-	snprintf(buf, size, "%u of %u modules off", off, s->count);
+	snprintf(buf, size, "%u of %u module%s off", off, s->count, plural(s->count));
 	if (down > 0) {
 		snprintf(buf + strlen(buf), size - strlen(buf), ", %u more down", down);
 	}

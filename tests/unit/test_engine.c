@@ -431,7 +431,7 @@ static void test_alarm_unknown(void **state)
 	assert_null(strstr(w.found.text, "not known"));
 	rig_run(r, 12000);
 	stale = reasons_of(r, "stale");
-	assert_non_null(strstr(stale.found.text, "values are stale"));
+	assert_non_null(strstr(stale.found.text, "1 value is stale; "));
 	param_put_bad(p, r->now.mono_ns);
 	assert_string_equal(reasons_of(r, "stale").found.text, stale.found.text);
 	w = reasons_of(r, "alarm");
