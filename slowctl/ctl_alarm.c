@@ -86,7 +86,11 @@ static void render_alarm(struct writer *w, const json_t *alarm)
 		writer_paragraph(w, 9, WRITER_DIM, "%s", dealt);
 	}
 	if (*value_string(alarm, "text", "") != '\0') {
-		writer_paragraph(w, 9, WRITER_PLAIN, "%s", value_string(alarm, "text", ""));
+		writer_paragraph(w, 9, WRITER_PLAIN, "%s%s",
+				 strcmp(value_string(alarm, "standing", "raised"), "raised") == 0
+					 ? ""
+					 : "last: ",
+				 value_string(alarm, "text", ""));
 	}
 	if (*value_string(alarm, "action", "") != '\0') {
 		writer_paragraph(w, 9, WRITER_PLAIN, "-> %s", value_string(alarm, "action", ""));
@@ -209,8 +213,9 @@ static void render_change(struct writer *w, const json_t *news)
 	writer_text(w, value_style(severity), "%-13s", change);
 	writer_text(w, WRITER_BOLD, "%s", value_string(alarm, "name", "?"));
 	ctl_alarm_dealt(alarm, dealt, sizeof(dealt));
-	writer_text(w, WRITER_PLAIN, "  %s%s%s%s", value_string(alarm, "text", ""),
-		    *dealt != '\0' ? " (" : "", dealt, *dealt != '\0' ? ")" : "");
+	writer_text(w, WRITER_PLAIN, "  %s%s%s%s%s", strcmp(change, "over") == 0 ? "last: " : "",
+		    value_string(alarm, "text", ""), *dealt != '\0' ? " (" : "", dealt,
+		    *dealt != '\0' ? ")" : "");
 	writer_newline(w);
 	if (*value_string(alarm, "action", "") != '\0' && value_true(alarm, "new")) {
 		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(alarm, "action", ""));
