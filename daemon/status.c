@@ -242,9 +242,10 @@ json_t *status_param(struct station *s, const struct param *p)
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	double age = param_age_s(p, now.mono_ns);
 
-	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", p->name,
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", p->name,
 			 "description", k->description, "unit", k->unit, "type",
-			 param_type_name(k->type), "access", param_access_name(k->access), "value",
+			 param_type_name(k->type), "access", param_access_name(k->access), "ramps",
+			 k->settle_by[0] != '\0', "value",
 			 p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
 			 p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "quality",
 			 param_quality_name(engine_quality(s->engine, p, now)), "age_s",

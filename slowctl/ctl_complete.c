@@ -155,6 +155,12 @@ static json_t *asked(struct typed *t, const char *op, json_t *args)
 	return result;
 }
 
+/* It takes floors and modules, which end without a dot. */
+static bool is_safe(const struct typed *t)
+{
+	return strcmp(t->command->verb, "safe") == 0;
+}
+
 /* Up to the next dot behind what is begun; the tower only where it is begun. Names come in order: one that is the
  * same as the last is not said again. */
 static void offer_name(const struct typed *t, const char *name, char *last, size_t size)
@@ -170,8 +176,8 @@ static void offer_name(const struct typed *t, const char *name, char *last, size
 		return;
 	}
 	end = strchr(name + strlen(t->begun), '.');
-	snprintf(cut, sizeof(cut), "%.*s", end != NULL ? (int)(end - name) + 1 : (int)strlen(name),
-		 name);
+	snprintf(cut, sizeof(cut), "%.*s",
+		 end != NULL ? (int)(end - name) + !is_safe(t) : (int)strlen(name), name);
 	if (strcmp(cut, last) != 0) {
 		puts(cut);
 		snprintf(last, size, "%s", cut);
@@ -179,9 +185,14 @@ static void offer_name(const struct typed *t, const char *name, char *last, size
 }
 
 /* Of a command that sets only what can be set, of one that does only what can be done. */
-static bool fits(const struct typed *t, const char *access)
+static bool fits(const struct typed *t, const json_t *p)
 {
-	if (strcmp(t->command->verb, "set") == 0 || strcmp(t->command->verb, "ramp") == 0) {
+	const char *access = value_string(p, "access", "");
+
+	if (strcmp(t->command->verb, "ramp") == 0 || is_safe(t)) {
+		return value_true(p, "ramps");
+	}
+	if (strcmp(t->command->verb, "set") == 0) {
 		return strcmp(access, "rw") == 0;
 	}
 	if (strcmp(t->command->verb, "action") == 0) {
@@ -198,7 +209,7 @@ static void offer_parameters(struct typed *t)
 	size_t i;
 
 	json_array_foreach (value_at(result, "parameters"), i, p) {
-		if (fits(t, value_string(p, "access", ""))) {
+		if (fits(t, p)) {
 			offer_name(t, value_string(p, "name", ""), last, sizeof(last));
 		}
 	}
@@ -253,6 +264,18 @@ static void offer_jobs(struct typed *t)
 
 	json_array_foreach (value_at(result, "jobs"), i, job) {
 		offer(t, value_string(job, "job", ""));
+	}
+	json_decref(result);
+}
+
+static void offer_snapshots(struct typed *t)
+{
+	json_t *result = asked(t, "snapshot.list", NULL);
+	const json_t *snapshot;
+	size_t i;
+
+	json_array_foreach (value_at(result, "snapshots"), i, snapshot) {
+		offer(t, value_string(snapshot, "name", ""));
 	}
 	json_decref(result);
 }
@@ -345,10 +368,21 @@ static void argument_name(const struct ctl_command *c, int n, char *name, size_t
 
 static void offer_argument(struct typed *t)
 {
+	const char *noun = t->command->noun != NULL ? t->command->noun : "";
 	char name[32];
 
 	argument_name(t->command, t->count - t->named, name, sizeof(name));
-	if (strcmp(name, "NAME") == 0 || strcmp(name, "PATTERN") == 0) {
+	if (strcmp(noun, "snapshot") == 0 && strcmp(name, "PATTERN") != 0) {
+		if (strcmp(t->command->verb, "save") != 0) {
+			offer_snapshots(t);
+		}
+	} else if (strcmp(noun, "key") == 0 && strcmp(name, "NAME") == 0) {
+		return; /* anybody's */
+	} else if (strcmp(name, "ROLE") == 0) {
+		offer_all(t, "reader operator expert");
+	} else if (strcmp(name, "CHANNEL") == 0) {
+		offer_all(t, "loop ctd");
+	} else if (strcmp(name, "NAME") == 0 || strcmp(name, "PATTERN") == 0) {
 		offer_parameters(t);
 	} else if (strcmp(name, "LINK") == 0) {
 		offer_all(t, "0 1 2 3");

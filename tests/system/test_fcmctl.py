@@ -659,6 +659,10 @@ def completion(bench):
         (["set", "floor3.om2.power", "o"], ["off", "on"]), (["history", "cl"], ["clock."]),
         (["command", "show", ""], ["17", "18"]), (["job", "show", "20261119"], ["20261119T091000-77aa22bb"]),
         (["apply", "x.plan", "--job", "20261119"], ["20261119T091000-77aa22bb"]), (["command", "list", "--floor", ""], ["1", "2", "3", "4"]),
+        (["ramp", "floor3.om2."], ["floor3.om2.hv"]), (["safe", "fl"], ["floor3", "floor4"]),
+        (["safe", "floor4."], ["floor4.om0"]), (["snapshot", "restore", ""], ["low", "nominal"]),
+        (["snapshot", "diff", "low", "n"], ["nominal"]), (["snapshot", "save", ""], []),
+        (["key", "make", "anna", ""], ["expert", "operator", "reader"]), (["serial", "floor3", ""], ["ctd", "loop"]),
         (["get", "$(touch x)"], []), (["get", "'"], []),
     ]
     bench.daemon.start()
