@@ -23,6 +23,7 @@
 #define WRITE_MAX   240u
 #define WAIT_S	    10.0
 #define LINGER_S    1.0 /* behind the end of what is not typed, for the answer */
+#define SILENT_S    5.0
 #define RECORD_HEAD 4u
 #define PAUSE_NS    2000000 /* 16 frames: room for as many words */
 
@@ -31,6 +32,7 @@ struct serial {
 	void *context, *socket;
 	char session[32];
 	unsigned channel;
+	bool heard, silence_said;
 	bool raw, escaped, done, ended; /* done: Ctrl-] q; ended: nothing more will be typed */
 	struct termios before;
 	struct message_line line;
@@ -46,7 +48,7 @@ static double monotonic_s(void)
 
 /* ------------------------------------------------------------------ up */
 
-static void show_records(const struct serial *x, const struct message *m)
+static void show_records(struct serial *x, const struct message *m)
 {
 	uint32_t at = m->header.channel_offset[1];
 	uint32_t end = m->header.channel_offset[2];
@@ -60,6 +62,7 @@ static void show_records(const struct serial *x, const struct message *m)
 		}
 		if (record[0] == x->channel) {
 			fwrite(record + RECORD_HEAD, 1, length, stdout);
+			x->heard = x->heard || length > 0;
 		}
 		at += RECORD_HEAD + length;
 	}
@@ -236,6 +239,20 @@ static int still_open(struct serial *x)
 						  : fail_link(x, err == 0 ? -ECONNRESET : err);
 }
 
+/* No floor says which instruments it has. */
+static void say_silence(struct serial *x)
+{
+	if (x->heard || x->silence_said) {
+		return;
+	}
+	x->silence_said = true;
+	ctl_remark("nothing has come from channel %u: no instrument is there, or it is silent",
+		   x->channel);
+	if (x->raw) {
+		fputc('\r', stderr);
+	}
+}
+
 static int talk(struct serial *x, double for_s)
 {
 	double begun = monotonic_s();
@@ -256,8 +273,14 @@ static int talk(struct serial *x, double for_s)
 		} else {
 			code = still_open(x);
 		}
+		if (monotonic_s() - begun > SILENT_S) {
+			say_silence(x);
+		}
 	}
 	take_all(x);
+	if (code == CTL_DONE && !ctl_interrupted()) {
+		say_silence(x);
+	}
 	return code;
 }
 

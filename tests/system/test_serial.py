@@ -39,8 +39,12 @@ def instruments(t):
     t.check("the CTD's lines, and nothing else", p.returncode == 0 and
             re.search(rb"(\r\n|^)[0-9.]+,[0-9.]+,[0-9.]+\r\n", out) and b"hello" not in out, (out, err))
 
+    t.check("who has answered is not called silent", b"nothing has come" not in err, err)
+    code, out, err = st.ctl("serial", "floor3", "7", "--for", "2s")
+    t.check("a channel where nobody is says so", code == 0 and "nothing has come from channel 7" in err, (code, err))
+
     first = start(st, "floor3", "ctd", "--for", "600s", stdin=subprocess.DEVNULL)
-    opened(st, 3)
+    opened(st, 4)
     code, out, err = st.ctl("serial", "floor3", "1")
     t.check("a second one is told who holds it", code == 1 and "floor3 serial 1 is held by" in err, err)
     t.equal("another channel, another floor is free",
@@ -73,9 +77,9 @@ def instruments(t):
     os.close(fd)
 
     last = start(st, "floor1", "ctd", "--for", "600s", stdin=subprocess.DEVNULL)
-    opened(st, 8)
+    opened(st, 9)
     st.wait_for("the others are closed", lambda: [e["code"] for e in st.ask("event", "list", "--limit", "200")["events"]
-                                                 ].count("serial-closed") >= 7)
+                                                 ].count("serial-closed") >= 8)
     events = [e for e in st.ask("event", "list", "--limit", "200")["events"] if e["code"] == "serial-closed"]
     t.check("events say who and how many bytes went down", any(f"{len(text)} bytes went down" in e["text"] and
                                                                e["object"] == "floor3 serial 0" for e in events), events)
