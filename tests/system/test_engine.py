@@ -132,6 +132,8 @@ def ramps(t):
     st = t.station(load="quiet", scenario=scenario(t, (25, "link 2 hv-trip 1")))
     st.start(consumers=False)
     st.wait_ready()
+    st.wait_for("what an HV needs is known", lambda: all(
+        st.ask("get", f"floor{n}.om{m}.power")["parameters"][0]["value"] for n, m in ((1, 0), (3, 1))))
     code, out, err = st.ctl("ramp", "floor1.om0.hv", "1500", "--rate", "50")
     t.check("done", code == 0 and "-> 1500 V DONE" in out, (code, out, err))
     commands = st.ask("command", "list")["commands"]
