@@ -441,6 +441,9 @@ def stopped(bench, st):
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     st.wait_for("the HV on its way", lambda: value(st, "floor4.om0.hv")["value"] > 1410, timeout=60)
     ramp = next(c for c in st.ask("command", "list", "--state", "open")["commands"] if c["parameter"].endswith("om0.hv"))
+    code, out, err = st.ctl("plan", path)
+    bench.check("meanwhile a plan names the command that sets it", code == 0 and
+                f"command {ramp['command']} is still setting it" in out, (code, out, err))
     code, out, err = st.ctl("command", "cancel", str(ramp["command"]))
     bench.check("the ramp is stopped", code == 0 and "stopped on its way" in out, (code, out, err))
     out, err = p.communicate(timeout=120)
