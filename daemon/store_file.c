@@ -35,12 +35,13 @@ MIGRATION(sql_0007_sample_sums, "schemas/sql/0007_sample_sums.sql");
 MIGRATION(sql_0008_alarm, "schemas/sql/0008_alarm.sql");
 MIGRATION(sql_0009_snapshot, "schemas/sql/0009_snapshot.sql");
 MIGRATION(sql_0010_undone, "schemas/sql/0010_undone.sql");
+MIGRATION(sql_0011_fewer_pages, "schemas/sql/0011_fewer_pages.sql");
 
 /* migrations[n] brings user_version n to n + 1. */
 static const char *const migrations[] = {
 	sql_0001_initial,     sql_0002_row_label, sql_0003_loss_until,	sql_0004_no_time,
 	sql_0005_ledger_sums, sql_0006_left_open, sql_0007_sample_sums, sql_0008_alarm,
-	sql_0009_snapshot,    sql_0010_undone};
+	sql_0009_snapshot,    sql_0010_undone,	  sql_0011_fewer_pages};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 int store_errno(sqlite3 *db, int rc)

@@ -33,11 +33,12 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " state, detail, ended)"
 		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
 		  "?19,?20,?21)",
-		  "INSERT INTO transition(command, time, state, detail)"
-		  " VALUES(?1, ?3, ?19, ?20)"}},
+		  "INSERT INTO transition(command, number, time, state, detail)"
+		  " VALUES(?1, 1, ?3, ?19, ?20)"}},
 	[ROW_TRANSITION] = {9,
-			    {"INSERT INTO transition(command, time, state, frame, detail)"
-			     " VALUES(?1, ?2, ?3, ?4, ?5)",
+			    {"INSERT INTO transition(command, number, time, state, frame, detail)"
+			     " SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5"
+			     " FROM transition WHERE command = ?1",
 			     "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
 			     " attempts = ?8, ended = ?9 WHERE id = ?1"}},
 	[ROW_SEQUENCE] = {3,

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 10 /* user_version of the database these rows belong to */
+#define ROWS_SCHEMA 11 /* user_version of the database these rows belong to */
 
 enum row_id {
 	ROW_NONE = 0,

@@ -451,7 +451,7 @@ static int add_transitions(struct query *q, json_t *command, int64_t id)
 	sqlite3_stmt *s;
 	int r = query_prepare(q, &s,
 			      "SELECT time, state, frame, detail FROM transition WHERE command = ?1"
-			      " ORDER BY rowid",
+			      " ORDER BY number",
 			      "i", id);
 
 	if (r == 0) {

@@ -40,7 +40,8 @@ static void put(const struct store_rig *r, const char *sql)
 	" VALUES (" #id ", " AT(asked) ", 'anna', 'local', 'why " #id "', '" HV "', '" op          \
 				       "', " #value ", '" state "', " ended ");"
 #define STEP(id, at, state)                                                                        \
-	"INSERT INTO transition(command, time, state) VALUES (" #id ", " AT(at) ", '" state "');"
+	"INSERT INTO transition(command, number, time, state) SELECT " #id ", count(*) + 1, "      \
+	"" AT(at) ", '" state "' FROM transition WHERE command = " #id ";"
 #define SAMPLE(name, at, value, setpoint)                                                          \
 	"INSERT INTO sample VALUES ('" name "', " AT(at) ", " #value ", " #setpoint ");"
 

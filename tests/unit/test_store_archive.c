@@ -43,20 +43,21 @@ static void fill(struct store_rig *r)
 {
 	store_rig_open(r);
 	store_rig_close(r);
-	run_sql(r, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-		   " WHERE i < 2600) INSERT INTO command(id, time, who, tower, floor,"
-		   " parameter, op, sequence, state, ended) SELECT i,"
-		   " 1530000000000000000 + i * 28800000000000, 'w', 1, 1 + i % 4, 'p', 'set',"
-		   " i + 10000, 'DONE', CASE WHEN i <> 700 THEN 1 END FROM n;"
-		   "INSERT INTO transition(command, time, state) SELECT id, time, 'QUEUED'"
-		   " FROM command UNION ALL SELECT id, time + 1, 'DONE' FROM command;"
-		   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-		   " WHERE i < 6200) INSERT INTO event(id, time, severity, code, text)"
-		   " SELECT i, 1530000000000000000 + i, 'info', 'c', 't' FROM n;"
-		   "UPDATE command SET state = 'UNKNOWN', parameter = 'q' || id"
-		   " WHERE id IN (500, 600);"
-		   "UPDATE command SET parameter = 'q600' WHERE id = 650;"
-		   "DELETE FROM sequence");
+	run_sql(r,
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+		" WHERE i < 2600) INSERT INTO command(id, time, who, tower, floor,"
+		" parameter, op, sequence, state, ended) SELECT i,"
+		" 1530000000000000000 + i * 28800000000000, 'w', 1, 1 + i % 4, 'p', 'set',"
+		" i + 10000, 'DONE', CASE WHEN i <> 700 THEN 1 END FROM n;"
+		"INSERT INTO transition(command, number, time, state) SELECT id, 1, time, 'QUEUED'"
+		" FROM command UNION ALL SELECT id, 2, time + 1, 'DONE' FROM command;"
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+		" WHERE i < 6200) INSERT INTO event(id, time, severity, code, text)"
+		" SELECT i, 1530000000000000000 + i, 'info', 'c', 't' FROM n;"
+		"UPDATE command SET state = 'UNKNOWN', parameter = 'q' || id"
+		" WHERE id IN (500, 600);"
+		"UPDATE command SET parameter = 'q600' WHERE id = 650;"
+		"DELETE FROM sequence");
 }
 
 static void create(struct store_rig *r)

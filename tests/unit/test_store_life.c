@@ -358,7 +358,8 @@ static void test_read_undone(void **state)
 			"told', 2"
 			" FROM c;"
 			/* All but the fifth were cut off. */
-			"INSERT INTO transition(command, time, state, detail) SELECT id, 2, "
+			"INSERT INTO transition(command, number, time, state, detail) SELECT id, "
+			"1, 2, "
 			"'UNKNOWN', "
 			"'" ENGINE_TAKEN_UP " QUEUED; asking the FCM' FROM command WHERE id <> 5;"
 			"WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < "

@@ -208,6 +208,33 @@ static void test_every_schema(void **state)
 	free(was);
 }
 
+/* Until version 11 the file's order was the only one of transitions at the same time. */
+static void test_transitions_in_order(void **state)
+{
+	struct store_rig r;
+	sqlite3 *db;
+
+	(void)state;
+	store_rig_create(&r);
+	db = open_db(r.path);
+	store_rig_sql(db, "PRAGMA journal_mode=WAL");
+	store_rig_schema(db, 10);
+	store_rig_sql(db, "INSERT INTO transition(command, time, state) VALUES (1, 5, 'QUEUED'),"
+			  " (2, 5, 'QUEUED'), (1, 7, 'SENT'), (1, 7, 'ACKED'), (2, 6, 'SENT'), (1, "
+			  "7, 'DONE')");
+	sqlite3_close(db);
+	store_rig_open(&r);
+	assert_int_equal(
+		store_rig_number(&r,
+				 "SELECT group_concat(state, ' ') = 'QUEUED SENT ACKED DONE'"
+				 " AND group_concat(number) = '1,2,3,4' FROM"
+				 " (SELECT * FROM transition WHERE command = 1 ORDER BY number)"),
+		1);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition"), 6);
+	store_rig_close(&r);
+	store_rig_destroy(&r);
+}
+
 /* Dies with all of a migration done but for its end. */
 static void die_in_migration(const char *path, unsigned version)
 {
@@ -286,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_schema),
+		cmocka_unit_test(test_transitions_in_order),
 		cmocka_unit_test(test_killed_inside),
 		cmocka_unit_test(test_killed_anywhere),
 	};
