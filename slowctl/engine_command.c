@@ -217,24 +217,31 @@ static double settle_time_s(struct engine *e, const struct command *c)
 	return k->settle_s + 1.1 * way / ramp->value;
 }
 
-/* Its sibling (a trip) that keeps the output off, as read since `since_ns` (monotonic); NULL: it does not. */
+/* Its sibling (a trip) that may keep the output off; NULL: it has none. */
+static struct param *keeper_of(struct engine *e, const struct param *p)
+{
+	return p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
+}
+
+/* The one that keeps the output off, as read since `since_ns` (monotonic); NULL: none does. */
 static struct param *kept_off_by(struct engine *e, const struct command *c, uint64_t since_ns)
 {
-	struct param *q = NULL;
+	struct param *q = c->action ? NULL : keeper_of(e, c->param);
 
-	if (!c->action && c->param->kind->see[0]) {
-		q = params_sibling(e->params, c->param, c->param->kind->see);
-	}
 	return q && q->has_value && q->value != 0 && q->mono_ns >= since_ns ? q : NULL;
 }
 
 /* What keeps it off is read anew: it decides what the read-back can show. */
 static void look_at_see(struct engine *e, struct command *c, struct engine_now now)
 {
-	const struct param *p =
-		c->action ? params_sibling(e->params, c->param, c->param->kind->moves) : c->param;
-	struct param *q = p && p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
+	const struct param *moved;
+	struct param *q = NULL;
 
+	if (!c->action) {
+		q = keeper_of(e, c->param);
+	} else if ((moved = params_sibling(e->params, c->param, c->param->kind->moves)) != NULL) {
+		q = keeper_of(e, moved);
+	}
 	c->acked_ns = now.mono_ns;
 	c->was_off = kept_off_by(e, c, 0) != NULL;
 	if (q && q->next_poll_ns > now.mono_ns) {
