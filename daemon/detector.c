@@ -113,8 +113,7 @@ static json_t *command_json(struct station *s, uint64_t id, const char *text)
 	bool known = engine_command(s->engine, id, &v);
 	json_t *j;
 
-	if (station_reader(s, NULL) && query_command(s->query, id, &j) == 0) {
-		json_object_del(j, "transitions");
+	if (station_reader(s, NULL) && query_command_now(s->query, id, &j) == 0) {
 		if (known && v.ended && json_is_null(json_object_get(j, "ended"))) {
 			json_object_set_new(j, "state", json_string(command_state_name(v.state)));
 			json_object_set_new(j, "detail", json_string(text));

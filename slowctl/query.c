@@ -121,20 +121,34 @@ static int add_functions(sqlite3 *db)
 }
 
 /* A file that this version's daemon has not had yet: what it lacks is not known. */
-static const char before_2[] =
-	"CREATE TEMP VIEW ledger_link AS SELECT *, NULL AS tai_ns FROM main.ledger_link";
-static const char before_4[] =
-	"CREATE TEMP VIEW ledger_stream AS SELECT *, 0 AS no_time FROM main.ledger_stream";
-static const char before_5[] =
-	"CREATE TEMP VIEW ledger_link_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun"
-	" FROM ledger_link WHERE 0;"
-	"CREATE TEMP VIEW ledger_stream_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun,"
-	" NULL AS tai_ns FROM ledger_stream WHERE 0";
+static const struct {
+	int version; /* files before it want this */
+	const char *sql;
+} views[] = {
+	{2, "CREATE TEMP VIEW ledger_link AS SELECT *, NULL AS tai_ns FROM main.ledger_link"},
+	{4, "CREATE TEMP VIEW ledger_stream AS SELECT *, 0 AS no_time FROM main.ledger_stream"},
+	{5,
+	 "CREATE TEMP VIEW ledger_link_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun"
+	 " FROM ledger_link WHERE 0;"
+	 "CREATE TEMP VIEW ledger_stream_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun,"
+	 " NULL AS tai_ns FROM ledger_stream WHERE 0"},
+	{7, "CREATE TEMP VIEW sample_sum AS SELECT parameter, time, 60 AS span, time AS until,"
+	    " 1 AS samples, value AS mean, value AS low, value AS high, setpoint"
+	    " FROM main.sample WHERE 0"},
+	{11, "CREATE TEMP VIEW transition AS SELECT command, rowid AS number, time, state, frame,"
+	     " detail FROM main.transition"},
+};
 
-static const char before_7[] =
-	"CREATE TEMP VIEW sample_sum AS SELECT parameter, time, 60 AS span, time AS until, 1 AS "
-	"samples,"
-	" value AS mean, value AS low, value AS high, setpoint FROM main.sample WHERE 0";
+static int add_views(struct query *q)
+{
+	for (size_t n = 0; n < sizeof(views) / sizeof(views[0]); n++) {
+		if (q->version < views[n].version &&
+		    sqlite3_exec(q->db, views[n].sql, NULL, NULL, NULL) != SQLITE_OK) {
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
 
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
@@ -157,19 +171,7 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 	}
 	q->version = version;
 	r = add_functions(q->db);
-	if (r == 0 && version < 2 && sqlite3_exec(q->db, before_2, NULL, NULL, NULL) != SQLITE_OK) {
-		r = -ENOMEM;
-	}
-	if (r == 0 && version < 4 && sqlite3_exec(q->db, before_4, NULL, NULL, NULL) != SQLITE_OK) {
-		r = -ENOMEM;
-	}
-	if (r == 0 && version < 5 && sqlite3_exec(q->db, before_5, NULL, NULL, NULL) != SQLITE_OK) {
-		r = -ENOMEM;
-	}
-	if (r == 0 && version < 7 && sqlite3_exec(q->db, before_7, NULL, NULL, NULL) != SQLITE_OK) {
-		r = -ENOMEM;
-	}
-	return r;
+	return r == 0 ? add_views(q) : r;
 }
 
 static int open_fail(int r, const char *path, struct query *q, struct sc_error *error)
@@ -463,37 +465,45 @@ static int add_transitions(struct query *q, json_t *command, int64_t id)
 	return r;
 }
 
-/* The one command of `s`, with its transitions. */
-static int one_command(struct query *q, sqlite3_stmt *s, json_t **ret_json)
+int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
 {
+	sqlite3_stmt *s;
 	json_t *command = NULL;
-	int64_t id = 0;
-	int r = query_step(q, s);
+	int r = query_prepare(q, &s, "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE id = ?1",
+			      "i", (int64_t)id);
 
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, s);
 	if (r > 0) {
-		id = sqlite3_column_int64(s, 0);
 		command = query_object(s, 0, query_command_columns);
-		r = command ? add_transitions(q, command, id) : query_no_memory(q);
+		r = command ? 0 : query_no_memory(q);
 	} else if (r == 0) {
 		snprintf(q->error, sizeof(q->error), "no such command");
 		r = -ENOENT;
 	}
 	sqlite3_finalize(s);
+	if (r == 0) {
+		*ret_json = command;
+	}
+	return r;
+}
+
+int query_command(struct query *q, uint64_t id, json_t **ret_json)
+{
+	json_t *command = NULL;
+	int r = query_command_now(q, id, &command);
+
+	if (r == 0) {
+		r = add_transitions(q, command, (int64_t)id);
+	}
 	if (r < 0) {
 		json_decref(command);
 		return r;
 	}
 	*ret_json = command;
 	return 0;
-}
-
-int query_command(struct query *q, uint64_t id, json_t **ret_json)
-{
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s, "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE id = ?1",
-			      "i", (int64_t)id);
-
-	return r < 0 ? r : one_command(q, s, ret_json);
 }
 
 /* ------------------------------------------------------------------ history */

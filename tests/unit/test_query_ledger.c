@@ -299,6 +299,12 @@ static void make_version(const char *path, unsigned version)
 			  "(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0)");
 	store_rig_sql(db, "INSERT INTO command(id, time, who, parameter, op, state) VALUES"
 			  "(7,1795000300000000000,'anna','tower1.floor3.om2.hv','set','DONE')");
+	store_rig_sql(
+		db, version < 11
+			    ? "INSERT INTO transition(command, time, state) VALUES"
+			      "(7,1795000300000000000,'SENT'),(7,1795000300000000000,'DONE')"
+			    : "INSERT INTO transition(command, number, time, state) VALUES"
+			      "(7,1,1795000300000000000,'SENT'),(7,2,1795000300000000000,'DONE')");
 	if (version >= 2) {
 		store_rig_sql(db, "UPDATE ledger_link SET tai_ns = 1795000336000000000");
 	}
@@ -335,6 +341,12 @@ static void check_version(const struct store_rig *r, unsigned version)
 	json_decref(json);
 	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 0, &json), 0);
 	assert_int_equal(json_array_size(json_object_get(json, "rows")), 0);
+	json_decref(json);
+	assert_int_equal(query_command(q, 7, &json), 0);
+	row = json_object_get(json, "transitions");
+	assert_int_equal(json_array_size(row), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(row, 1), "state")),
+			    "DONE");
 	json_decref(json);
 	query_close(q);
 }
