@@ -445,8 +445,10 @@ def stopped(bench, st):
     bench.check("meanwhile a plan names the command that sets it", code == 0 and
                 f"command {ramp['command']} is still setting it" in out, (code, out, err))
     code, out, err = st.ctl("command", "cancel", str(ramp["command"]))
-    bench.check("the ramp is stopped", code == 0 and "stopped on its way" in out, (code, out, err))
+    # The roll-back, which sees the ramp's end at once, may take over from the stop before that is read back.
+    bench.check("the ramp is stopped", code == 0 and "stopped on its way" in out or "took over" in err, (code, out, err))
     out, err = p.communicate(timeout=120)
+    bench.equal("the ramp's end", st.ask("command", "show", str(ramp["command"]))["state"], "CANCELLED")
     bench.check("it is set back, too", p.returncode == 1 and "2 of 2 set back" in out, (p.returncode, out, err))
     bench.equal("all as it was before", [value(st, n)["setpoint"] for n in ("floor4.om0.hv", "floor4.om0.ramp")],
                 before)
