@@ -250,18 +250,24 @@ static void host_irq(void *context, unsigned vector)
 	}
 }
 
-/* Tell owners of data: one event a link, however many buffers there are. */
+/* Tell owners of data: one event a link, however many buffers there are. The next time is counted from when there was
+ * something to tell. */
 static void announce(struct host *h)
 {
+	bool told = false;
+
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		struct host_link *l = &h->links[i];
 
 		if (l->latest.type != NANET3_EVENT_NONE && l->owner != NULL && !l->owner->polling) {
 			client_post(h, l->owner, &l->latest);
+			told = true;
 		}
 		l->latest.type = NANET3_EVENT_NONE;
 	}
-	h->announced_ns = host_now_ns();
+	if (told) {
+		h->announced_ns = host_now_ns();
+	}
 }
 
 /* ------------------------------------------------------------------------ the board itself */

@@ -3,9 +3,10 @@
  * The pace of the user-space host: model time against the monotonic clock.
  *
  * By the clock, at `factor` seconds of model time in one of the wall's (1: real time): a timer wakes the
- * loop once a millisecond; as many steps are made as are due. A late loop catches up in bursts and serves
- * clients in between, so that they can release what the burst brings. No step is ever skipped: model time
- * is part of the data's meaning.
+ * loop once a millisecond; as many turns of 8 steps are made as are due, whole ones, also when a client's request
+ * has woken it in between: a ring begins with a turn, and its buffers are complete when the timer looks, not up to
+ * a turn before. A late loop catches up in bursts and serves clients in between, so that they can release what
+ * the burst brings. No step is ever skipped: model time is part of the data's meaning.
  *
  * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
  * for want of room; while no ring runs at all, model time stands still.
@@ -61,6 +62,7 @@ static uint64_t steps_due(const struct pace *p)
 	double passed = (double)(host_now_ns() - p->start_ns) * p->h->config.factor;
 	uint64_t due = p->start_step + (uint64_t)(passed / NANET3_FRAME_NS);
 
+	due -= (due - p->start_step) % PACE_TURN_STEPS;
 	return due > p->h->stats.steps ? due - p->h->stats.steps : 0;
 }
 

@@ -38,6 +38,29 @@ static void woken_once_a_tick(void **state)
 	nanet3_close(b);
 }
 
+/* A ring that is claimed between two looks at the clock begins with a turn of the loop, as if nobody had asked: else its
+ * buffers would be handed over up to a turn late, for as long as it runs. */
+static void rings_begin_with_a_turn(void **state)
+{
+	const uint32_t turn = 1000000u / NANET3_FRAME_NS;
+
+	(void)state;
+	for (unsigned i = 0; i < 30; i++) {
+		struct nanet3 *b = open_board();
+
+		nanosleep(&(struct timespec){.tv_nsec = 137000 * (i % 8)}, NULL);
+		assert_int_equal(nanet3_claim(b, 0, NANET3_CLAIM_FRESH, NULL), 0);
+		while (nanet3_write_position(b, 0) < 1) {
+			assert_true(nanet3_wait(b, 1000) >= 0);
+			for (struct nanet3_event ev; nanet3_next_event(b, &ev) == 1;) {
+			}
+		}
+		assert_int_equal(nanet3_completion(b, 0, 0)->frame_count % turn, 0);
+		assert_int_equal(nanet3_yield(b, 0), 0);
+		nanet3_close(b);
+	}
+}
+
 /* Model time at a tenth of the wall's: everything but time is as ever, and the board says so. */
 static void slow_motion(void **state)
 {
@@ -416,6 +439,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(woken_once_a_tick),
+		T(rings_begin_with_a_turn),
 		T(slow_motion),
 		T(queue_and_doorbell_by_hand),
 		T(full_speed_waits_for_the_doorbell),
