@@ -374,13 +374,27 @@ static void sleep_until(uint64_t ns)
 	}
 }
 
-/* Until the next tick; while a reply is awaited, or until the board has handed something over. */
-static void rest(struct capture *c, uint64_t until_ns, uint64_t now_ns)
+/*
+ * Until the next tick. Short blocks, of which a tick is a large part, do not wait for our clock, which knows nothing of the
+ * board's: then the tick comes with what the board hands over, but not before half a tick has passed, so that four links
+ * that hand over one after the other do not wake us four times. So it does, and at once, while a reply is awaited.
+ */
+static void rest(struct capture *c)
 {
-	if (c->board && now_ns < atomic_load_explicit(&c->attend_until_ns, memory_order_relaxed)) {
-		nanet3_wait(c->board, (int)((until_ns - now_ns + 999999) / 1000000));
-	} else {
-		sleep_until(until_ns);
+	uint64_t tick_ns = (uint64_t)c->config.tick_us * 1000, due = c->now_ns + tick_ns, now;
+	bool attended =
+		now_mono_ns() < atomic_load_explicit(&c->attend_until_ns, memory_order_relaxed);
+
+	if (!c->board || !(attended || c->short_blocks)) {
+		sleep_until(due);
+		return;
+	}
+	if (!attended) {
+		sleep_until(due - tick_ns / 2);
+	}
+	now = now_mono_ns();
+	if (now < due) {
+		nanet3_wait(c->board, (int)((due - now + 999999) / 1000000));
 	}
 }
 
@@ -435,21 +449,11 @@ static void settle_down(struct capture *c)
 static void *capture_main(void *context)
 {
 	struct capture *c = context;
-	uint64_t tick_ns = (uint64_t)c->config.tick_us * 1000, next = now_mono_ns();
 
 	while (!atomic_load_explicit(&c->stop, memory_order_acquire)) {
-		uint64_t now;
-
-		if (tick(c, true)) {
-			next = now_mono_ns();
-			continue;
+		if (!tick(c, true)) {
+			rest(c);
 		}
-		now = now_mono_ns();
-		if (now >= next) {
-			next += tick_ns;
-			next = next < now ? now : next; /* late: no two ticks at once */
-		}
-		rest(c, next, now);
 	}
 	settle_down(c);
 	return NULL;
@@ -481,6 +485,7 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
 		return -ENOMEM;
 	}
 	c->config = *config;
+	c->short_blocks = config->block_frames * (NANET3_FRAME_NS / 1000) <= 2 * config->tick_us;
 	c->blocks = blocks;
 	c->settled = settled;
 	c->commands = commands;

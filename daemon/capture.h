@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture: the one thread that owns the board's rings. Per tick (1 ms and more; while a reply is awaited also
- * when the board hands over), for all links:
+ * Capture: the one thread that owns the board's rings. Per tick (1 ms and more; with blocks of two ticks at most, and
+ * while a reply is awaited, also when the board hands over), for all links:
  * completions -> tdm deframer -> blocks -> publisher; settled blocks -> ledger -> owner page ->
  * release of buffers. It also hands slow-control replies and telemetry to the main thread.
  *

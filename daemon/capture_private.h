@@ -134,6 +134,7 @@ struct capture {
 	_Atomic int stop;
 	_Atomic uint64_t stop_by_ns;
 	_Atomic uint64_t attend_until_ns; /* a reply is awaited */
+	bool short_blocks;		  /* of two ticks at most: see rest() */
 	pthread_mutex_t lock;
 	struct capture_status published; /* under lock */
 };

@@ -122,6 +122,42 @@ static void test_by_the_block(void **state)
 		    (last - first) * 3 / 2 / 80 + 2 * ((last - first) / FLOOR_RIG_REPLY + 1));
 }
 
+/* Ticks of 20 ms that 4000 frames took: 25 by the clock alone. */
+static uint64_t ticks_of(uint32_t block_frames)
+{
+	struct capture_config c = path_config(0x1);
+	struct capture_status from, to;
+
+	c.block_frames = block_frames;
+	c.tick_us = 20000;
+	path_start(&c);
+	path_wait_frames(0, 1600);
+	capture_get_status(path.capture, &from);
+	do {
+		path_sleep_ms(1);
+		path_pump(0);
+		capture_get_status(path.capture, &to);
+	} while (to.links[0].last_good_count < from.links[0].last_good_count + 4000);
+	path_stop();
+	return to.ticks - from.ticks;
+}
+
+/* Of blocks of two ticks at most a tick comes when the board hands over, once half of it is over; longer ones wait for the
+ * clock. */
+static void test_short_blocks_do_not_wait(void **state)
+{
+	uint64_t shorter, longer;
+
+	(void)state;
+	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
+	shorter = ticks_of(80);
+	longer = ticks_of(400);
+	print_message("%llu ticks with short blocks, %llu with long ones\n",
+		      (unsigned long long)shorter, (unsigned long long)longer);
+	assert_true(shorter * 5 > longer * 6);
+	assert_true(shorter < longer * 3);
+}
+
 static void test_losses(void **state)
 {
 	struct capture_config c = path_config(0x3);
@@ -587,6 +623,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		PATH_TEST(test_steady),
 		PATH_TEST(test_reply),
 		PATH_TEST(test_by_the_block),
+		PATH_TEST(test_short_blocks_do_not_wait),
 		PATH_TEST(test_losses),
 		PATH_TEST(test_run_label_identity),
 		PATH_TEST(test_no_memory),
