@@ -219,6 +219,7 @@ void query_close(struct query *q)
 	if (!q) {
 		return;
 	}
+	sqlite3_finalize(q->command_now);
 	sqlite3_close(q->db);
 	free(q);
 }
@@ -465,25 +466,36 @@ static int add_transitions(struct query *q, json_t *command, int64_t id)
 	return r;
 }
 
-int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
+/* Its statement, compiled when first asked for. Whoever has stepped it resets it, or it holds its snapshot. */
+static int command_now_statement(struct query *q, uint64_t id)
 {
-	sqlite3_stmt *s;
-	json_t *command = NULL;
-	int r = query_prepare(q, &s, "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE id = ?1",
-			      "i", (int64_t)id);
+	static const char sql[] = "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE id = ?1";
+	int rc, r = q->command_now ? 0 : query_prepare(q, &q->command_now, sql, "");
 
 	if (r < 0) {
 		return r;
 	}
-	r = query_step(q, s);
+	rc = sqlite3_bind_int64(q->command_now, 1, (int64_t)id);
+	return rc == SQLITE_OK ? 0 : query_fail(q, rc);
+}
+
+int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
+{
+	json_t *command = NULL;
+	int r = command_now_statement(q, id);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, q->command_now);
 	if (r > 0) {
-		command = query_object(s, 0, query_command_columns);
+		command = query_object(q->command_now, 0, query_command_columns);
 		r = command ? 0 : query_no_memory(q);
 	} else if (r == 0) {
 		snprintf(q->error, sizeof(q->error), "no such command");
 		r = -ENOENT;
 	}
-	sqlite3_finalize(s);
+	sqlite3_reset(q->command_now);
 	if (r == 0) {
 		*ret_json = command;
 	}

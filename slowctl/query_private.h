@@ -12,7 +12,8 @@
 
 struct query {
 	sqlite3 *db;
-	uint64_t deadline_ns; /* monotonic; 0: none */
+	sqlite3_stmt *command_now; /* query_command_now()'s, kept for all; NULL: not asked yet */
+	uint64_t deadline_ns;	   /* monotonic; 0: none */
 	unsigned limit_ms;
 	int version; /* of the file */
 	char error[200];

@@ -557,6 +557,55 @@ static void test_limit(void **state)
 	query_close(q);
 }
 
+static void check_state(struct query *q, const struct store_rig *r, uint64_t id, const char *wanted)
+{
+	json_t *json = NULL;
+
+	assert_int_equal(query_command_now(q, id, &json), 0);
+	assert_string_equal(text_at(json, "state"), wanted);
+	json_decref(json);
+	assert_true(nobody_reads(r));
+}
+
+static void change(const struct store_rig *r, const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(r->path, &db), SQLITE_OK);
+	store_rig_sql(db, sql);
+	sqlite3_close(db);
+}
+
+/* Of one reader, again and again: each answer is of its moment, none holds a snapshot, a failure neither. */
+static void test_command_again(void **state)
+{
+	struct store_rig *r = *state;
+	struct query *q = query_rig_open(r);
+	json_t *json = NULL;
+	struct row row;
+
+	check_state(q, r, 2, "QUEUED");
+	store_rig_transition(&row, 2, "SENT", 12345, "sent, attempt 1", false);
+	store_submit(r->s, &row, 0, 0);
+	store_rig_flush(r);
+	check_state(q, r, 2, "SENT");
+	check_state(q, r, 1, "DONE");
+	assert_int_equal(query_command_now(q, 99, &json), -ENOENT);
+	assert_string_equal(query_error(q), "no such command");
+	assert_true(nobody_reads(r));
+
+	change(r, "ALTER TABLE command ADD COLUMN later TEXT");
+	check_state(q, r, 2, "SENT");
+	change(r, "ALTER TABLE command RENAME TO elsewhere");
+	assert_int_equal(query_command_now(q, 2, &json), -EIO);
+	assert_string_equal(query_error(q), "no such table: command");
+	assert_true(nobody_reads(r));
+	change(r, "ALTER TABLE elsewhere RENAME TO command; UPDATE command SET state = 'DONE'");
+	check_state(q, r, 2, "DONE");
+	assert_null(json);
+	query_close(q);
+}
+
 static void test_station(void **state)
 {
 	struct query *q = query_rig_open(*state);
@@ -732,6 +781,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ledger, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_joined_losses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_command_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_orderly_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_kill, setup, teardown),
