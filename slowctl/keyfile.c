@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,23 +37,36 @@ static int write_out(int fd, const char *text)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
+/* A new file under its name only when it is whole: who is killed on the way leaves the name free. */
+static int write_new(const char *path, const char *text)
+{
+	char beside[PATH_MAX];
+	int fd, r;
+
+	if (snprintf(beside, sizeof(beside), "%s.XXXXXX", path) >= (int)sizeof(beside)) {
+		return -ENAMETOOLONG;
+	}
+	fd = mkostemp(beside, O_CLOEXEC); /* mode 600 */
+	if (fd < 0) {
+		return -errno;
+	}
+	r = write_out(fd, text);
+	close(fd);
+	if (r == 0 && link(beside, path) < 0) {
+		r = -errno;
+	}
+	unlink(beside);
+	return r;
+}
+
 int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY_TEXT],
 		 struct sc_error *error)
 {
 	char public[ACCESS_KEY_TEXT], secret[ACCESS_KEY_TEXT], text[512];
-	int fd, r = keyfile_can(error);
+	int r = keyfile_can(error);
 
 	if (r < 0) {
 		return r;
-	}
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0) {
-		r = -errno;
-		return sc_fail(error, r, "file",
-			       r == -EEXIST ? "a key is never written over: name another file, or "
-					      "move that one away"
-					    : "name a file that can be made",
-			       "%s: %s", path, strerror(-r));
 	}
 	r = zmq_curve_keypair(public, secret) < 0 ? -zmq_errno() : 0;
 	if (r == 0) {
@@ -61,15 +75,17 @@ int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY
 			 "# its public half: %s\n"
 			 "secret %s\n",
 			 owner, public, secret);
-		r = fchmod(fd, 0600) < 0 ? -errno : write_out(fd, text);
+		r = write_new(path, text);
 	}
 	explicit_bzero(secret, sizeof(secret));
 	explicit_bzero(text, sizeof(text));
-	close(fd);
 	if (r < 0) {
-		unlink(path);
-		return sc_fail(error, r, "file", "free space, or name another file", "%s: %s", path,
-			       strerror(-r));
+		return sc_fail(error, r, "file",
+			       r == -EEXIST ? "a key is never written over: name another file, or "
+					      "move that one away"
+			       : r == -ENOSPC ? "free space, or name another file"
+					      : "name a file that can be made",
+			       "%s: %s", path, strerror(-r));
 	}
 	memcpy(ret_public, public, sizeof(public));
 	return 0;

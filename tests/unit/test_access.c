@@ -4,14 +4,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -202,6 +206,38 @@ static void test_keyfile(void **state)
 	assert_int_equal(keyfile_make("/nowhere/file", "daq", again, &error), -ENOENT);
 }
 
+/* Killed while it writes (a limit on files ends the process): the name is still free. */
+static void test_keyfile_killed(void **state)
+{
+	char public[ACCESS_KEY_TEXT], pattern[80];
+	struct sc_error error = {0};
+	glob_t left;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		struct rlimit none = {0, 0};
+
+		signal(SIGXFSZ, SIG_DFL);
+		setrlimit(RLIMIT_FSIZE, &none);
+		keyfile_make(path, "daq", public, &error);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGXFSZ);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(keyfile_make(path, "daq", public, &error), 0);
+	unlink(path);
+	snprintf(pattern, sizeof(pattern), "%s.??????", path);
+	assert_int_equal(glob(pattern, 0, NULL, &left), 0);
+	assert_int_equal(left.gl_pathc, 1);
+	unlink(left.gl_pathv[0]);
+	globfree(&left);
+}
+
 static void test_bucket(void **state)
 {
 	struct bucket b = {0};
@@ -233,6 +269,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_list, begin, end),
 		cmocka_unit_test_setup_teardown(test_any_key, begin, end),
 		cmocka_unit_test_setup_teardown(test_keyfile, begin, end),
+		cmocka_unit_test_setup_teardown(test_keyfile_killed, begin, end),
 		cmocka_unit_test(test_bucket),
 	};
 
