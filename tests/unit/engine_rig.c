@@ -747,3 +747,17 @@ unsigned rig_executed(const struct rig *r, uint64_t id)
 
 	return c->known && c->sequence ? r->floors[c->link].executed[c->sequence] : 0;
 }
+
+void rig_expect(const struct rig *r, uint64_t id, const char *states, unsigned executed)
+{
+	const struct rig_command *c = &r->commands[id];
+
+	if (strcmp(c->states, states) != 0) {
+		fail_msg("command %" PRIu64 " went %s (%s), wanted %s", id, c->states, c->detail,
+			 states);
+	}
+	if (rig_executed(r, id) != executed) {
+		fail_msg("command %" PRIu64 " was executed %u times, wanted %u", id,
+			 rig_executed(r, id), executed);
+	}
+}

@@ -107,5 +107,7 @@ int rig_action(struct rig *r, const char *name, uint64_t *ret_id);
 unsigned rig_random(struct rig *r, unsigned below);
 /* How often the command's word was executed. */
 unsigned rig_executed(const struct rig *r, uint64_t id);
+/* The states that the journal has of it, in order, and how often its word was executed; else the test fails. */
+void rig_expect(const struct rig *r, uint64_t id, const char *states, unsigned executed);
 
 #endif

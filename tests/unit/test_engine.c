@@ -13,15 +13,6 @@
 
 #include "tests/unit/engine_rig.h"
 
-static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
-{
-	if (strcmp(r->commands[id].states, states) != 0) {
-		fail_msg("command %llu went %s (%s), wanted %s", (unsigned long long)id,
-			 r->commands[id].states, r->commands[id].detail, states);
-	}
-	assert_int_equal(rig_executed(r, id), executed);
-}
-
 static struct param *get(struct rig *r, const char *name)
 {
 	struct param *p = NULL;
@@ -41,7 +32,7 @@ static void test_set(void **state)
 	assert_int_equal(id, 1);
 	assert_int_equal(r->floors[1].writes, 0); /* not before the row is stored */
 	rig_until_end(r, id, 30000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->floors[1].hv_set[2], 14500);
 	assert_in_range(r->floors[1].hv[2], 14480, 14520);
 	assert_true(r->commands[id].frame > 0);
@@ -79,7 +70,7 @@ static void test_refused_at_once(void **state)
 	rig_link(r, 0, false);
 	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), -ENOLINK);
 	rig_run(r, 10);
-	expect(r, id, "REFUSED", 0);
+	rig_expect(r, id, "REFUSED", 0);
 	/* Locked again, but another floor answers. */
 	engine_link(r->e, 0, true, 1, 2, r->now);
 	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), -EXDEV);
@@ -105,12 +96,12 @@ static void test_refused_by_role(void **state)
 	(void)state;
 	assert_int_equal(engine_refuse(r->e, &q, "that is for operators", r->now, &id), 0);
 	rig_run(r, 500);
-	expect(r, id, "REFUSED", 0);
+	rig_expect(r, id, "REFUSED", 0);
 	assert_string_equal(r->commands[id].detail, "that is for operators");
 	assert_int_equal(r->floors[0].writes, 0);
 	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), 0);
 	rig_run(r, 2000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	q.parameter = "floor9.om0.hv";
 	assert_int_equal(engine_refuse(r->e, &q, "", r->now, &id), -ENOENT);
 	rig_destroy(r);
@@ -187,7 +178,7 @@ static void test_refused_by_fcm(void **state)
 	r->floors[0].power[3] = 0;
 	rig_set(r, "floor1.om3.hv", 1500, &id);
 	rig_run(r, 200);
-	expect(r, id, "QUEUED SENT REFUSED", 0);
+	rig_expect(r, id, "QUEUED SENT REFUSED", 0);
 	assert_non_null(strstr(r->commands[id].detail, "not possible now"));
 	rig_destroy(r);
 }
@@ -223,7 +214,7 @@ static void test_readback_disagrees(void **state)
 	r->floors[0].hv_offset = -900;
 	rig_set(r, "floor1.om3.hv", 1450, &id);
 	rig_until_end(r, id, 120000);
-	expect(r, id, "QUEUED SENT ACKED FAILED", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED FAILED", 1);
 	assert_non_null(strstr(r->commands[id].detail, "read-back 1360.0 V, wanted 1450.0 V"));
 	rig_destroy(r);
 }
@@ -241,7 +232,7 @@ static void test_lost_reply(void **state)
 	assert_int_equal(r->floors[0].writes, 1);
 	r->floors[0].mute = false;
 	rig_run(r, 500);
-	expect(r, id, "QUEUED SENT UNKNOWN ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT UNKNOWN ACKED DONE", 1);
 	assert_int_equal(r->floors[0].queries, 1);
 	rig_destroy(r);
 }
@@ -259,7 +250,7 @@ static void test_lost_request(void **state)
 	rig_run(r, 100);
 	r->floors[0].deaf = false;
 	rig_run(r, 800);
-	expect(r, id, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
 	engine_link_view(r->e, 0, &v);
 	assert_int_equal(v.retries, 1);
 	assert_int_equal(r->commands[id].attempts, 2);
@@ -276,15 +267,15 @@ static void test_mute_floor(void **state)
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_set(r, "floor2.om0.threshold", 14, &other);
 	rig_run(r, 3000);
-	expect(r, other, "QUEUED SENT ACKED DONE", 1); /* nobody waits for another floor */
-	expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN", 1);
+	rig_expect(r, other, "QUEUED SENT ACKED DONE", 1); /* nobody waits for another floor */
+	rig_expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN", 1);
 	assert_false(r->commands[id].ended);
 	assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
 	rig_run(r, 60000);
 	assert_false(r->commands[id].ended);
 	r->floors[0].mute = false;
 	rig_run(r, 3000);
-	expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN ACKED DONE", 1);
 	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
 	rig_destroy(r);
 }
@@ -299,7 +290,7 @@ static void test_doubles(void **state)
 	r->double_up = 1000;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 200);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	r->late_up = 1000;
 	rig_set(r, "floor1.om0.threshold", 15, &id);
 	rig_run(r, 100);
@@ -325,7 +316,7 @@ static void test_boot_before_answer(void **state)
 	r->floors[0].threshold[1] = 10; /* as if it had not been executed */
 	rig_boot(r, 0);
 	rig_run(r, 4000);
-	expect(r, held, "QUEUED SENT UNKNOWN ACKED DONE", 1);
+	rig_expect(r, held, "QUEUED SENT UNKNOWN ACKED DONE", 1);
 	assert_string_equal(r->commands[gone].state, "FAILED");
 	assert_non_null(strstr(r->commands[gone].detail, "not in effect"));
 	assert_string_equal(r->commands[act].state, "UNKNOWN");
@@ -335,7 +326,7 @@ static void test_boot_before_answer(void **state)
 	/* Done again, the alarm is over. */
 	rig_action(r, "floor1.om2.reset", &act);
 	rig_run(r, 1000);
-	expect(r, act, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, act, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
 	rig_destroy(r);
 }
@@ -402,7 +393,7 @@ static void test_unknown_stays(void **state)
 			    "tower1.floor1.om2.reset");
 	rig_action(r, "floor1.om2.reset", &act);
 	rig_run(r, 1000);
-	expect(r, act, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, act, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(reasons_of(r, "unknown-command").count, 0);
 	rig_crash(r);
 	rig_run(r, 100);
@@ -455,11 +446,11 @@ static void test_actions(void **state)
 	r->floors[0].trip[4] = 1;
 	rig_action(r, "floor1.om4.clear_trip", &id);
 	rig_run(r, 200);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->floors[0].trip[4], 0);
 	rig_action(r, "floor1.fcm.reset", &id);
 	rig_until_end(r, id, 5000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->floors[0].boot, 8);
 	/* The answer to a reset is lost: the boot itself is the proof. */
 	r->floors[0].mute = true;
@@ -522,7 +513,7 @@ static void test_client_id_refused(void **state)
 	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), 0);
 	rig_run(r, 200);
 	assert_string_equal(r->commands[id].client_id, "job.1");
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
 
@@ -541,8 +532,8 @@ static void test_one_write_a_parameter(void **state)
 	assert_string_equal(r->commands[b].state, "QUEUED");
 	assert_int_equal(r->floors[0].hv_set[0], 14500);
 	rig_until_end(r, b, 20000);
-	expect(r, a, "QUEUED SENT ACKED DONE", 1);
-	expect(r, b, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, a, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, b, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
 
@@ -566,7 +557,7 @@ static void test_cancel(void **state)
 	assert_int_equal(engine_cancel(r->e, 77, &me, r->now, &stop, &error), -ENOENT);
 	rig_until_end(r, a, 20000);
 	rig_run(r, 100);
-	expect(r, b, "QUEUED CANCELLED", 0);
+	rig_expect(r, b, "QUEUED CANCELLED", 0);
 	rig_destroy(r);
 }
 
@@ -584,12 +575,12 @@ static void test_link_lost(void **state)
 	rig_run(r, 4000);
 	assert_string_equal(r->commands[waiting].state, "FAILED");
 	assert_non_null(strstr(r->commands[waiting].detail, "not sent: link 0 is not locked"));
-	expect(r, sent, "QUEUED SENT ACKED UNKNOWN", 1);
+	rig_expect(r, sent, "QUEUED SENT ACKED UNKNOWN", 1);
 	assert_false(r->commands[sent].ended);
 	r->floors[0].deaf = false;
 	rig_link(r, 0, true);
 	rig_run(r, 200);
-	expect(r, sent, "QUEUED SENT ACKED UNKNOWN DONE", 1);
+	rig_expect(r, sent, "QUEUED SENT ACKED UNKNOWN DONE", 1);
 	rig_destroy(r);
 }
 
@@ -605,11 +596,11 @@ static void test_send_fails(void **state)
 	assert_string_equal(r->commands[id].state, "QUEUED");
 	r->send_result = 0;
 	rig_run(r, 100);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	r->send_result = -ENODEV;
 	rig_set(r, "floor1.om0.threshold", 13, &id);
 	rig_run(r, 100);
-	expect(r, id, "QUEUED FAILED", 0);
+	rig_expect(r, id, "QUEUED FAILED", 0);
 	rig_destroy(r);
 }
 
@@ -623,7 +614,7 @@ static void test_no_completion(void **state)
 	r->no_completions = true;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 200);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->commands[id].frame, -1);
 	rig_destroy(r);
 }
@@ -668,7 +659,7 @@ static void test_polling(void **state)
 	/* Polling leaves room for commands. */
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 20);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	engine_link_view(r->e, 0, &v);
 	assert_true(v.sequences_left > 1000000);
 	assert_true(engine_next_due(r->e) < r->now.mono_ns + 10000000000ull);

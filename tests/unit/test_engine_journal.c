@@ -11,15 +11,6 @@
 
 #include "tests/unit/engine_rig.h"
 
-static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
-{
-	if (strcmp(r->commands[id].states, states) != 0) {
-		fail_msg("command %llu went %s (%s), wanted %s", (unsigned long long)id,
-			 r->commands[id].states, r->commands[id].detail, states);
-	}
-	assert_int_equal(rig_executed(r, id), executed);
-}
-
 static void test_never_before_stored(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -36,7 +27,7 @@ static void test_never_before_stored(void **state)
 	r->store_us = 11000000;
 	rig_set(r, "floor1.om0.threshold", 13, &id);
 	rig_run(r, 40000);
-	expect(r, id, "QUEUED FAILED", 0);
+	rig_expect(r, id, "QUEUED FAILED", 0);
 	rig_destroy(r);
 }
 
@@ -73,7 +64,7 @@ static void test_journal_refuses(void **state)
 	r->store_result = 0;
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
 	rig_run(r, 100);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
 
@@ -141,7 +132,7 @@ static void test_stray_answer(void **state)
 	assert_int_equal(r->floors[0].writes, 0); /* the FCM is asked first what it remembers */
 	assert_int_equal(r->floors[0].reads, 0);
 	rig_run(r, 2000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
 
@@ -164,7 +155,7 @@ static void test_crash_before_sent_is_stored(void **state)
 	r->store_us = 1000;
 	rig_crash(r);
 	rig_run(r, 60000);
-	expect(r, id, "QUEUED UNKNOWN ACKED FAILED", 1);
+	rig_expect(r, id, "QUEUED UNKNOWN ACKED FAILED", 1);
 	assert_int_equal(r->commands[id].attempts, 1);
 	rig_destroy(r);
 }
@@ -299,7 +290,7 @@ static void test_journal_lost(void **state)
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
 	assert_int_equal(id, 41);
 	rig_until_end(r, id, 10000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	assert_true(engine_command(r->e, id, &v) && v.sequence > 100000);
 	assert_true(r->reserved_until[0] > 100000);
 	/* Again, while commands are known: they stay as they are. */
@@ -316,7 +307,7 @@ static void test_journal_lost(void **state)
 	assert_true(engine_command(r->e, id, &v) && v.ended && v.state == COMMAND_DONE);
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 13, &id), 0);
 	rig_until_end(r, id, 10000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
 

@@ -5,21 +5,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 #include "tdm/registers.h"
 #include "tests/unit/engine_rig.h"
-
-static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
-{
-	if (strcmp(r->commands[id].states, states) != 0) {
-		fail_msg("command %llu went %s (%s), wanted %s", (unsigned long long)id,
-			 r->commands[id].states, r->commands[id].detail, states);
-	}
-	assert_int_equal(rig_executed(r, id), executed);
-}
 
 /* The READ of its value goes behind the word: one trip, both answers. */
 static void test_one_trip(void **state)
@@ -32,7 +23,7 @@ static void test_one_trip(void **state)
 	r->delay_us = 50000;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 150);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->floors[0].reads, 1);
 	/* Not of an action, whose counter moves later. */
 	rig_action(r, "floor1.om0.reset", &id);
@@ -62,7 +53,7 @@ static void test_early_read(void **state)
 	rig_run(r, 10);
 	assert_string_equal(r->commands[id].states, "QUEUED SENT");
 	rig_run(r, 300);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->floors[0].reads, 2); /* read anew */
 	/* Of a word that was lost it says nothing either, nor of that word's repeat. */
 	r->delay_us = 1000;
@@ -78,7 +69,7 @@ static void test_early_read(void **state)
 	rig_run(r, 10);
 	assert_string_equal(r->commands[id].states, "QUEUED SENT UNKNOWN");
 	rig_run(r, 800);
-	expect(r, id, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
 	engine_link_view(r->e, 0, &v);
 	assert_int_equal(v.in_flight, 0);
 	rig_destroy(r);

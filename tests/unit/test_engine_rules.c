@@ -159,15 +159,6 @@ static void test_safer_than_the_queue(void **state)
 	rig_destroy(r);
 }
 
-static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
-{
-	if (strcmp(r->commands[id].states, states) != 0) {
-		fail_msg("command %llu went %s (%s), wanted %s", (unsigned long long)id,
-			 r->commands[id].states, r->commands[id].detail, states);
-	}
-	assert_int_equal(rig_executed(r, id), executed);
-}
-
 static void says(struct rig *r, uint64_t id, const char *words)
 {
 	if (!strstr(r->commands[id].detail, words)) {
@@ -198,10 +189,10 @@ static void test_asked_again(void **state)
 	engine_run(r->e, 41);
 	r->floors[0].deaf = false;
 	rig_run(r, 5000);
-	expect(r, rate, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
-	expect(r, reset, "QUEUED REFUSED", 0);
+	rig_expect(r, rate, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
+	rig_expect(r, reset, "QUEUED REFUSED", 0);
 	says(r, reset, "is dangerous, and run 41 is under way; nothing was sent");
-	expect(r, forced_on, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, forced_on, "QUEUED SENT ACKED DONE", 1);
 	engine_run(r->e, 0);
 	/* Its module was switched off while it waited behind a ramp. */
 	rig_set(r, HV, 1700, &up);
@@ -210,8 +201,8 @@ static void test_asked_again(void **state)
 	rig_run(r, 10);
 	r->floors[0].power[2] = 0;
 	rig_run(r, 40000);
-	expect(r, up, "QUEUED SENT ACKED FAILED", 1);
-	expect(r, higher, "QUEUED REFUSED", 0);
+	rig_expect(r, up, "QUEUED SENT ACKED FAILED", 1);
+	rig_expect(r, higher, "QUEUED REFUSED", 0);
 	says(r, higher, "which is off; nothing was sent");
 	rig_destroy(r);
 }
@@ -261,13 +252,13 @@ static void test_gives_way(void **state)
 	assert_string_equal(r->commands[up].state, "ACKED");
 	rig_set(r, HV, 1750, &higher);
 	rig_run(r, 100);
-	expect(r, higher, "QUEUED", 0);
+	rig_expect(r, higher, "QUEUED", 0);
 	rig_set(r, HV, 300, &lower);
 	rig_run(r, 20);
-	expect(r, up, "QUEUED SENT ACKED FAILED", 1);
+	rig_expect(r, up, "QUEUED SENT ACKED FAILED", 1);
 	says(r, up, "took over: read-back 15"); /* how far it had come */
 	says(r, up, "command 3, which makes it safer,");
-	expect(r, higher, "QUEUED CANCELLED", 0);
+	rig_expect(r, higher, "QUEUED CANCELLED", 0);
 	says(r, higher, "cancelled by command 3");
 	assert_int_equal(r->floors[0].hv_set[2], 3000);
 	/* The same or more waits for its turn, as ever; less does not. */
@@ -275,13 +266,13 @@ static void test_gives_way(void **state)
 	rig_set(r, HV, 0, &down);
 	rig_set(r, HV, 0, &again);
 	rig_run(r, 20);
-	expect(r, lower, "QUEUED SENT ACKED FAILED", 1);
-	expect(r, as_low, "QUEUED CANCELLED", 0);
+	rig_expect(r, lower, "QUEUED SENT ACKED FAILED", 1);
+	rig_expect(r, as_low, "QUEUED CANCELLED", 0);
 	assert_string_equal(r->commands[down].state, "ACKED");
-	expect(r, again, "QUEUED", 0);
+	rig_expect(r, again, "QUEUED", 0);
 	rig_run(r, 30000);
-	expect(r, down, "QUEUED SENT ACKED DONE", 1);
-	expect(r, again, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, down, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, again, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
 
@@ -298,12 +289,12 @@ static void test_lost_gives_way(void **state)
 	r->lose_down = 0;
 	rig_set(r, HV, 0, &down);
 	rig_run(r, 100);
-	expect(r, up, "QUEUED SENT", 0); /* it may have been executed: it is asked for */
+	rig_expect(r, up, "QUEUED SENT", 0); /* it may have been executed: it is asked for */
 	rig_run(r, 1000);
-	expect(r, up, "QUEUED SENT UNKNOWN CANCELLED", 0);
+	rig_expect(r, up, "QUEUED SENT UNKNOWN CANCELLED", 0);
 	says(r, up, "not executed, and not sent again: command 2");
 	rig_run(r, 30000);
-	expect(r, down, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, down, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->floors[0].hv[2], 0);
 	rig_destroy(r);
 }
@@ -337,11 +328,11 @@ static void test_stop_ramp(void **state)
 	stop(r, up, &by);
 	assert_true(by > 0);
 	rig_run(r, 20000);
-	expect(r, up, "QUEUED SENT ACKED CANCELLED", 1);
+	rig_expect(r, up, "QUEUED SENT ACKED CANCELLED", 1);
 	says(r, up, "stopped on its way: command 4 holds it at 15");
-	expect(r, behind, "QUEUED CANCELLED", 0);
+	rig_expect(r, behind, "QUEUED CANCELLED", 0);
 	says(r, behind, "cancelled by command 4, which holds the value where it is");
-	expect(r, by, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, by, "QUEUED SENT ACKED DONE", 1);
 	assert_string_equal(r->commands[by].reason, "stops command 2");
 	assert_in_range(r->floors[0].hv[2], at - 20, at + 20); /* 2 V */
 	/* Down as well. */
@@ -350,8 +341,8 @@ static void test_stop_ramp(void **state)
 	at = r->floors[0].hv[2];
 	stop(r, down, &by);
 	rig_run(r, 20000);
-	expect(r, down, "QUEUED SENT ACKED CANCELLED", 1);
-	expect(r, by, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, down, "QUEUED SENT ACKED CANCELLED", 1);
+	rig_expect(r, by, "QUEUED SENT ACKED DONE", 1);
 	assert_in_range(r->floors[0].hv[2], at - 20, at + 20);
 	rig_destroy(r);
 }
@@ -382,7 +373,7 @@ static void test_stop_never_undoes_safer(void **state)
 	assert_int_equal(try_stop(r, up, &error), -EBUSY);
 	assert_non_null(strstr(error.message, "command 2, which makes it safer, takes over"));
 	rig_run(r, 30000);
-	expect(r, down, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, down, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(r->floors[0].hv[2], 0);
 	assert_int_equal(r->last_id, down);
 	rig_destroy(r);
@@ -401,8 +392,8 @@ static void test_stop_too_late(void **state)
 	r->store_us = 5000000;
 	stop(r, up, &by);
 	rig_run(r, 30000);
-	expect(r, up, "QUEUED SENT ACKED DONE", 1);
-	expect(r, by, "QUEUED CANCELLED", 0);
+	rig_expect(r, up, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, by, "QUEUED CANCELLED", 0);
 	says(r, by, "command 1, which it was to stop, has ended DONE");
 	assert_int_equal(r->floors[0].hv_set[2], 17000);
 	rig_destroy(r);
@@ -469,7 +460,7 @@ static void test_trip_on_the_ramp(void **state)
 	r->floors[0].trip[2] = 1;
 	param_put_raw(trip, 1, r->now.utc_ns, r->now.mono_ns);
 	rig_run(r, 500);
-	expect(r, up, "QUEUED SENT ACKED FAILED", 1);
+	rig_expect(r, up, "QUEUED SENT ACKED FAILED", 1);
 	says(r, up, "tower1.floor1.om2.trip is on");
 	rig_destroy(r);
 }
@@ -487,7 +478,7 @@ static void test_after(void **state)
 	q.after = rate;
 	assert_int_equal(rig_submit(r, q, &hv, NULL), 0);
 	rig_run(r, 20000);
-	expect(r, hv, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, hv, "QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(rig_submit(r, q, &hv, &error), -ECANCELED); /* that one has ended */
 	r->floors[0].deaf = true;
 	rig_set(r, "floor1.om2.ramp", 60, &rate);
@@ -495,12 +486,12 @@ static void test_after(void **state)
 	q.value = 1600;
 	assert_int_equal(rig_submit(r, q, &hv, NULL), 0);
 	rig_run(r, 3000);
-	expect(r, hv, "QUEUED", 0);
+	rig_expect(r, hv, "QUEUED", 0);
 	rig_boot(r, 0);
 	r->floors[0].deaf = false;
 	rig_run(r, 5000); /* it cannot remember: the register is read, and is not as set */
 	assert_string_equal(r->commands[rate].state, "FAILED");
-	expect(r, hv, "QUEUED CANCELLED", 0);
+	rig_expect(r, hv, "QUEUED CANCELLED", 0);
 	says(r, hv, "before it ended FAILED");
 	rig_destroy(r);
 }

@@ -15,12 +15,6 @@
 
 static const uint64_t none[RIG_FLOORS];
 
-static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
-{
-	assert_string_equal(r->commands[id].states, states);
-	assert_int_equal(rig_executed(r, id), executed);
-}
-
 /* Sets of one register, so that a remembered outcome looks like the answer to any of them. */
 static void set_many(struct rig *r, unsigned first_value)
 {
@@ -29,7 +23,7 @@ static void set_many(struct rig *r, unsigned first_value)
 
 		assert_int_equal(rig_set(r, "floor1.om0.threshold", first_value + n, &id), 0);
 		rig_until_end(r, id, 2000);
-		expect(r, id, "QUEUED SENT ACKED DONE", 1);
+		rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 		assert_int_equal(r->floors[0].threshold[0], first_value + n);
 	}
 }
@@ -83,7 +77,7 @@ static void test_taken_too_early(void **state)
 	assert_int_equal(r->floors[0].threshold[0], 20 + SETS - 1);
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 150, &id), 0);
 	rig_until_end(r, id, 2000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
 
@@ -100,7 +94,7 @@ static void test_no_answer(void **state)
 	rig_run(r, 1000);
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 150, &id), 0);
 	rig_run(r, 500);
-	expect(r, id, "QUEUED", 0);
+	rig_expect(r, id, "QUEUED", 0);
 	rig_until_end(r, id, 5000);
 	assert_string_equal(r->commands[id].states, "QUEUED FAILED");
 	assert_non_null(
@@ -134,7 +128,7 @@ static void test_another_shore(void **state)
 	rig_run(r, 10);
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 77, &id), 0);
 	rig_until_end(r, id, 2000);
-	expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	set_many(r, 120);
 	rig_destroy(r);
 }

@@ -9,12 +9,6 @@
 
 #include "tests/unit/engine_rig.h"
 
-static void expect(struct rig *r, uint64_t id, const char *states, unsigned executed)
-{
-	assert_string_equal(r->commands[id].states, states);
-	assert_int_equal(rig_executed(r, id), executed);
-}
-
 static struct rig *polled_rig(void)
 {
 	struct rig *r = rig_create(1);
@@ -37,7 +31,7 @@ static void test_set_while_tripped(void **state)
 	rig_run(r, 3000); /* polled */
 	rig_set(r, "floor1.om3.hv", 1300, &lower);
 	rig_until_end(r, lower, 2000);
-	expect(r, lower, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, lower, "QUEUED SENT ACKED DONE", 1);
 	assert_non_null(strstr(r->commands[lower].detail, "the FCM holds 1300.0 V"));
 	assert_non_null(
 		strstr(r->commands[lower].detail, "off until tower1.floor1.om3.trip is cleared"));
@@ -45,11 +39,11 @@ static void test_set_while_tripped(void **state)
 	assert_int_equal(r->floors[0].hv[3], 0);
 	rig_set(r, "floor1.om3.hv", 1400, &higher);
 	rig_until_end(r, higher, 2000);
-	expect(r, higher, "QUEUED SENT REFUSED", 0);
+	rig_expect(r, higher, "QUEUED SENT REFUSED", 0);
 	assert_non_null(strstr(r->commands[higher].detail, "while tower1.floor1.om3.trip is on"));
 	rig_action(r, "floor1.om3.clear_trip", &clear);
 	rig_until_end(r, clear, 2000);
-	expect(r, clear, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, clear, "QUEUED SENT ACKED DONE", 1);
 	assert_non_null(strstr(r->commands[clear].detail, "om3.hv now goes to 1300.0 V, within"));
 	rig_run(r, 20000);
 	assert_int_equal(r->floors[0].hv[3], 13000);
@@ -74,7 +68,7 @@ static void test_set_while_tripped_not_held(void **state)
 	}
 	r->floors[0].hv_set[3] = 12000;
 	rig_until_end(r, id, 2000);
-	expect(r, id, "QUEUED SENT ACKED FAILED", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED FAILED", 1);
 	assert_non_null(strstr(r->commands[id].detail, "holds 1200.0 V, not 1300.0 V"));
 	rig_destroy(r);
 }
@@ -90,7 +84,7 @@ static void test_trips_on_the_way(void **state)
 	rig_run(r, 500);
 	r->floors[0].trip[3] = 1;
 	rig_until_end(r, id, 2500);
-	expect(r, id, "QUEUED SENT ACKED FAILED", 1);
+	rig_expect(r, id, "QUEUED SENT ACKED FAILED", 1);
 	assert_non_null(strstr(r->commands[id].detail, "tower1.floor1.om3.trip is on"));
 	rig_destroy(r);
 }
