@@ -26,28 +26,6 @@
 
 static const char *const groups[GROUPS_MAX] = {"trigger", "acoustic"};
 
-static json_t *at(const json_t *json, const char *key)
-{
-	json_t *got = json_object_get(json, key);
-
-	if (!got) {
-		fail_msg("no \"%s\" in %s", key, json_dumps(json, 0));
-	}
-	return got;
-}
-
-static double number_at(const json_t *json, const char *key)
-{
-	return json_number_value(at(json, key));
-}
-
-static const char *text_at(const json_t *json, const char *key)
-{
-	const char *text = json_string_value(at(json, key));
-
-	return text ? text : "(null)";
-}
-
 static void put_ledger(struct store_rig *r)
 {
 	struct ledger_link_row l = {.dma_epoch = 1,
@@ -164,21 +142,21 @@ static void test_commands(void **state)
 	json_t *json = NULL, *c, *t;
 
 	assert_int_equal(query_commands(q, &f, &json), 0);
-	assert_int_equal(json_array_size(at(json, "commands")), 2);
-	c = json_array_get(at(json, "commands"), 1);
-	assert_true(number_at(c, "command") == 1);
-	assert_string_equal(text_at(c, "client_id"), "one");
-	assert_string_equal(text_at(c, "state"), "DONE");
-	assert_true(number_at(c, "new") == 1450);
-	assert_true(number_at(c, "time") == 1795000000);
-	assert_true(json_is_null(at(json_array_get(at(json, "commands"), 0), "ended")));
+	assert_int_equal(json_array_size(json_at(json, "commands")), 2);
+	c = json_array_get(json_at(json, "commands"), 1);
+	assert_true(json_number_at(c, "command") == 1);
+	assert_string_equal(json_text_at(c, "client_id"), "one");
+	assert_string_equal(json_text_at(c, "state"), "DONE");
+	assert_true(json_number_at(c, "new") == 1450);
+	assert_true(json_number_at(c, "time") == 1795000000);
+	assert_true(json_is_null(json_at(json_array_get(json_at(json, "commands"), 0), "ended")));
 	json_decref(json);
 
 	assert_int_equal(query_command(q, 1, &json), 0);
-	t = at(json, "transitions");
+	t = json_at(json, "transitions");
 	assert_int_equal(json_array_size(t), 3);
-	assert_string_equal(text_at(json_array_get(t, 0), "state"), "QUEUED");
-	assert_true(number_at(json_array_get(t, 1), "frame") == 12345);
+	assert_string_equal(json_text_at(json_array_get(t, 0), "state"), "QUEUED");
+	assert_true(json_number_at(json_array_get(t, 1), "frame") == 12345);
 	json_decref(json);
 	assert_int_equal(query_command(q, 99, &json), -ENOENT);
 	query_close(q);
@@ -209,8 +187,9 @@ static void test_filters(void **state)
 		json_t *json = NULL;
 
 		assert_int_equal(query_commands(q, &cases[i].filter, &json), 0);
-		if (json_array_size(at(json, "commands")) != cases[i].found) {
-			fail_msg("case %zu: %zu found", i, json_array_size(at(json, "commands")));
+		if (json_array_size(json_at(json, "commands")) != cases[i].found) {
+			fail_msg("case %zu: %zu found", i,
+				 json_array_size(json_at(json, "commands")));
 		}
 		json_decref(json);
 	}
@@ -261,10 +240,10 @@ static void test_words(void **state)
 		const json_t *words;
 
 		assert_int_equal(query_history(q, cases[i].parameter, 0, 0, 0, &json), 0);
-		words = at(json, "words");
+		words = json_at(json, "words");
 		assert_int_equal(json_array_size(words), cases[i].count);
 		if (cases[i].unit) {
-			assert_string_equal(text_at(json, "unit"), cases[i].unit);
+			assert_string_equal(json_text_at(json, "unit"), cases[i].unit);
 		}
 		assert_true(cases[i].word ? true : json_is_null(words));
 		if (cases[i].word) {
@@ -285,17 +264,17 @@ static void test_history(void **state)
 	json_t *json = NULL, *rows;
 
 	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 5, &json), 0);
-	assert_string_equal(text_at(json, "name"), "tower1.floor3.om2.hv");
-	assert_string_equal(text_at(json, "unit"), "V");
-	rows = at(json, "rows");
+	assert_string_equal(json_text_at(json, "name"), "tower1.floor3.om2.hv");
+	assert_string_equal(json_text_at(json, "unit"), "V");
+	rows = json_at(json, "rows");
 	assert_int_equal(json_array_size(rows), 5); /* the newest, oldest first */
-	assert_true(number_at(json_array_get(rows, 0), "value") == 1415);
-	assert_true(number_at(json_array_get(rows, 4), "value") == 1419);
-	assert_int_equal(json_array_size(at(json, "sets")), 2);
+	assert_true(json_number_at(json_array_get(rows, 0), "value") == 1415);
+	assert_true(json_number_at(json_array_get(rows, 4), "value") == 1419);
+	assert_int_equal(json_array_size(json_at(json, "sets")), 2);
 	json_decref(json);
 	assert_int_equal(query_history(q, "clock.state", 0, 0, 0, &json), 0);
-	assert_true(json_is_null(at(json, "unit")));
-	assert_true(json_is_null(at(json_array_get(at(json, "rows"), 0), "setpoint")));
+	assert_true(json_is_null(json_at(json, "unit")));
+	assert_true(json_is_null(json_at(json_array_get(json_at(json, "rows"), 0), "setpoint")));
 	json_decref(json);
 	assert_int_equal(query_history(q, "floor3.om2", 0, 0, 0, &json), -ENOENT);
 	assert_true(query_error(q)[0]);
@@ -338,38 +317,38 @@ static void test_ledger(void **state)
 	json_t *json = NULL, *total, *loss;
 
 	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
-	assert_true(json_is_true(at(json, "balanced")));
-	total = json_array_get(at(at(json, "totals"), "links"), 0);
-	assert_true(number_at(total, "seconds") == 5);
-	assert_true(number_at(total, "open") == 1);
-	assert_true(number_at(total, "cells") == 39010);
-	assert_true(number_at(total, "crc") == 50);
-	assert_true(number_at(total, "alignment") == 0);
-	assert_true(number_at(total, "lost") == 50);
-	total = json_array_get(at(at(json, "totals"), "streams"), 0);
-	assert_string_equal(text_at(total, "group"), "trigger");
-	assert_true(number_at(at(total, "dropped"), "no-member") == 2950);
-	assert_true(number_at(at(total, "dropped"), "no-time") == 50);
-	assert_true(number_at(total, "lost") == 3000);
-	assert_int_equal(json_array_size(at(json, "links")), 5);
-	assert_int_equal(json_array_size(at(json, "unbalanced")), 0);
-	loss = json_array_get(at(json, "losses"), 0);
-	assert_string_equal(text_at(loss, "code"), "crc");
-	assert_string_equal(text_at(loss, "kind"), "link");
-	assert_true(number_at(loss, "last") == 40003);
-	assert_true(json_is_null(at(loss, "group")));
+	assert_true(json_is_true(json_at(json, "balanced")));
+	total = json_array_get(json_at(json_at(json, "totals"), "links"), 0);
+	assert_true(json_number_at(total, "seconds") == 5);
+	assert_true(json_number_at(total, "open") == 1);
+	assert_true(json_number_at(total, "cells") == 39010);
+	assert_true(json_number_at(total, "crc") == 50);
+	assert_true(json_number_at(total, "alignment") == 0);
+	assert_true(json_number_at(total, "lost") == 50);
+	total = json_array_get(json_at(json_at(json, "totals"), "streams"), 0);
+	assert_string_equal(json_text_at(total, "group"), "trigger");
+	assert_true(json_number_at(json_at(total, "dropped"), "no-member") == 2950);
+	assert_true(json_number_at(json_at(total, "dropped"), "no-time") == 50);
+	assert_true(json_number_at(total, "lost") == 3000);
+	assert_int_equal(json_array_size(json_at(json, "links")), 5);
+	assert_int_equal(json_array_size(json_at(json, "unbalanced")), 0);
+	loss = json_array_get(json_at(json, "losses"), 0);
+	assert_string_equal(json_text_at(loss, "code"), "crc");
+	assert_string_equal(json_text_at(loss, "kind"), "link");
+	assert_true(json_number_at(loss, "last") == 40003);
+	assert_true(json_is_null(json_at(loss, "group")));
 	json_decref(json);
 	assert_int_equal(query_account_of(q, 0, 1, 0, &json), 0);
-	assert_int_equal(json_array_size(at(json, "links")), 0);
+	assert_int_equal(json_array_size(json_at(json, "links")), 0);
 	json_decref(json);
 
 	store_put_link_row(r->s, 1, &wrong, INT64_MIN, RIG_UTC + 9, 0, 0);
 	store_rig_flush(r);
 	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 3, &json), 0);
-	assert_true(json_is_false(at(json, "balanced")));
-	assert_int_equal(json_array_size(at(json, "links")), 3);
-	assert_int_equal(json_array_size(at(json, "unbalanced")), 1);
-	assert_true(number_at(json_array_get(at(json, "unbalanced"), 0), "second") == 9);
+	assert_true(json_is_false(json_at(json, "balanced")));
+	assert_int_equal(json_array_size(json_at(json, "links")), 3);
+	assert_int_equal(json_array_size(json_at(json, "unbalanced")), 1);
+	assert_true(json_number_at(json_array_get(json_at(json, "unbalanced"), 0), "second") == 9);
 	json_decref(json);
 	query_close(q);
 }
@@ -428,32 +407,32 @@ static void test_joined_losses(void **state)
 	store_rig_flush(r);
 	q = query_rig_open(r);
 	assert_int_equal(query_account_of(q, RIG_UTC + 100000000000ll, QUERY_ALL, 0, &json), 0);
-	assert_int_equal(json_array_size(at(json, "losses")), 5);
+	assert_int_equal(json_array_size(json_at(json, "losses")), 5);
 	for (size_t i = 0; i < 5; i++) {
 		const json_t *l = NULL;
 		size_t n;
 		json_t *found;
 
-		json_array_foreach (at(json, "losses"), n, found) {
-			bool same = strcmp(text_at(found, "code"), wanted[i].code) == 0 &&
-				    number_at(found, "first") == (double)wanted[i].first;
+		json_array_foreach (json_at(json, "losses"), n, found) {
+			bool same = strcmp(json_text_at(found, "code"), wanted[i].code) == 0 &&
+				    json_number_at(found, "first") == (double)wanted[i].first;
 
 			l = same ? found : l;
 		}
 		assert_non_null(l);
-		assert_int_equal(number_at(l, "link"), wanted[i].link);
-		assert_int_equal(number_at(l, "last"), wanted[i].last);
-		assert_int_equal(number_at(l, "frames"), wanted[i].frames);
-		assert_true(fabs(number_at(l, "begun") - 1795000000 - wanted[i].begun) < 1e-3);
-		assert_true(fabs(number_at(l, "time") - 1795000000 - wanted[i].time) < 1e-3);
-		assert_int_equal(json_is_true(at(l, "open")), wanted[i].open);
-		assert_int_equal(json_integer_value(at(l, "tai_ns")), wanted[i].tai_ns);
+		assert_int_equal(json_number_at(l, "link"), wanted[i].link);
+		assert_int_equal(json_number_at(l, "last"), wanted[i].last);
+		assert_int_equal(json_number_at(l, "frames"), wanted[i].frames);
+		assert_true(fabs(json_number_at(l, "begun") - 1795000000 - wanted[i].begun) < 1e-3);
+		assert_true(fabs(json_number_at(l, "time") - 1795000000 - wanted[i].time) < 1e-3);
+		assert_int_equal(json_is_true(json_at(l, "open")), wanted[i].open);
+		assert_int_equal(json_integer_value(json_at(l, "tai_ns")), wanted[i].tai_ns);
 	}
 	json_decref(json);
 	/* The newest come from all rows, not from the newest rows. */
 	assert_int_equal(query_account_of(q, RIG_UTC + 100000000000ll, 2, 4, &json), 0);
-	assert_int_equal(json_array_size(at(json, "losses")), 4);
-	assert_int_equal(number_at(json_array_get(at(json, "losses"), 0), "first"), 1000);
+	assert_int_equal(json_array_size(json_at(json, "losses")), 4);
+	assert_int_equal(json_number_at(json_array_get(json_at(json, "losses"), 0), "first"), 1000);
 	json_decref(json);
 	query_close(q);
 }
@@ -524,8 +503,8 @@ static void test_limit(void **state)
 	q = query_rig_open(r);
 	whole = cpu_ms();
 	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
-	assert_true(number_at(json_array_get(at(at(json, "totals"), "links"), 0), "seconds") ==
-		    BIG_SECONDS);
+	assert_true(json_number_at(json_array_get(json_at(json_at(json, "totals"), "links"), 0),
+				   "seconds") == BIG_SECONDS);
 	json_decref(json);
 	json = NULL;
 	whole = cpu_ms() - whole;
@@ -562,7 +541,7 @@ static void check_state(struct query *q, const struct store_rig *r, uint64_t id,
 	json_t *json = NULL;
 
 	assert_int_equal(query_command_now(q, id, &json), 0);
-	assert_string_equal(text_at(json, "state"), wanted);
+	assert_string_equal(json_text_at(json, "state"), wanted);
 	json_decref(json);
 	assert_true(nobody_reads(r));
 }
@@ -612,26 +591,29 @@ static void test_station(void **state)
 	json_t *json = NULL;
 
 	assert_int_equal(query_phase_history(q, 1, 0, 3, &json), 0);
-	assert_int_equal(json_array_size(at(json, "rows")), 3);
-	assert_string_equal(text_at(json_array_get(at(json, "events"), 0), "verdict"), "SLIP");
-	assert_string_equal(text_at(at(json, "reference"), "who"), "expert");
+	assert_int_equal(json_array_size(json_at(json, "rows")), 3);
+	assert_string_equal(json_text_at(json_array_get(json_at(json, "events"), 0), "verdict"),
+			    "SLIP");
+	assert_string_equal(json_text_at(json_at(json, "reference"), "who"), "expert");
 	json_decref(json);
 	assert_int_equal(query_phase_history(q, 0, 0, 0, &json), 0);
-	assert_true(json_is_null(at(json, "reference")));
+	assert_true(json_is_null(json_at(json, "reference")));
 	json_decref(json);
 	assert_int_equal(query_runs(q, 0, &json), 0);
-	assert_true(number_at(json, "current") == 5);
+	assert_true(json_number_at(json, "current") == 5);
 	json_decref(json);
 	assert_int_equal(query_events(q, 0, 0, &json), 0);
-	assert_int_equal(json_array_size(at(json, "events")), 2);
-	assert_string_equal(text_at(json_array_get(at(json, "events"), 1), "action"), "clear it");
+	assert_int_equal(json_array_size(json_at(json, "events")), 2);
+	assert_string_equal(json_text_at(json_array_get(json_at(json, "events"), 1), "action"),
+			    "clear it");
 	json_decref(json);
 	assert_int_equal(query_clock_history(q, 0, 0, &json), 0);
-	assert_string_equal(text_at(json_array_get(at(json, "events"), 0), "source"), "gpsd");
+	assert_string_equal(json_text_at(json_array_get(json_at(json, "events"), 0), "source"),
+			    "gpsd");
 	json_decref(json);
 	assert_int_equal(query_station(q, &json), 0);
-	assert_string_equal(text_at(at(json, "station"), "last_alive"), "1795000000");
-	assert_true(number_at(json, "last_write") > 1794999999);
+	assert_string_equal(json_text_at(json_at(json, "station"), "last_alive"), "1795000000");
+	assert_true(json_number_at(json, "last_write") > 1794999999);
 	json_decref(json);
 	query_close(q);
 }
@@ -667,7 +649,7 @@ static void ask_all(const struct store_rig *r)
 	json_t *json = NULL;
 
 	assert_int_equal(query_commands(q, &f, &json), 0);
-	assert_int_equal(json_array_size(at(json, "commands")), 2);
+	assert_int_equal(json_array_size(json_at(json, "commands")), 2);
 	json_decref(json);
 	assert_int_equal(query_account_of(q, 0, QUERY_ALL, 0, &json), 0);
 	json_decref(json);
@@ -721,8 +703,9 @@ static void test_after_kill(void **state)
 		json_t *json = NULL;
 
 		assert_int_equal(query_events(q, 0, 1, &json), 0);
-		assert_string_equal(text_at(json_array_get(at(json, "events"), 0), "text"),
-				    "the last word");
+		assert_string_equal(
+			json_text_at(json_array_get(json_at(json, "events"), 0), "text"),
+			"the last word");
 		json_decref(json);
 		query_close(q);
 	}
@@ -740,7 +723,7 @@ static void test_beside_writer(void **state)
 		store_put_event(r->s, "info", "n", "x", "y", NULL, RIG_UTC + 100 + i);
 		store_rig_flush(r);
 		assert_int_equal(query_events(q, RIG_UTC + 100, 1000, &json), 0);
-		assert_int_equal(json_array_size(at(json, "events")), i + 1);
+		assert_int_equal(json_array_size(json_at(json, "events")), i + 1);
 		json_decref(json);
 	}
 	query_close(q);

@@ -98,16 +98,6 @@ static json_t *at(struct query *q, const char *name, double seconds)
 	return one;
 }
 
-static double number_at(const json_t *json, const char *key)
-{
-	const json_t *number = json_object_get(json, key);
-
-	if (!json_is_number(number)) {
-		fail_msg("no %s in %s", key, json_dumps(json, 0));
-	}
-	return json_number_value(number);
-}
-
 static void test_at(void **state)
 {
 	static const struct {
@@ -136,9 +126,9 @@ static void test_at(void **state)
 		const char *by;
 
 		print_message("at %g\n", cases[i].at);
-		assert_true(number_at(one, "value") == cases[i].value);
-		assert_true(number_at(one, "setpoint") == cases[i].setpoint);
-		assert_true(number_at(one, "age_s") == cases[i].age_s);
+		assert_true(json_number_at(one, "value") == cases[i].value);
+		assert_true(json_number_at(one, "setpoint") == cases[i].setpoint);
+		assert_true(json_number_at(one, "age_s") == cases[i].age_s);
 		assert_string_equal(json_string_value(json_object_get(one, "quality")),
 				    cases[i].quality);
 		assert_int_equal(json_integer_value(json_object_get(author, "command")),
@@ -162,9 +152,9 @@ static void test_author(void **state)
 	assert_string_equal(json_string_value(json_object_get(author, "who")), "anna");
 	assert_string_equal(json_string_value(json_object_get(author, "reason")), "why 4");
 	assert_string_equal(json_string_value(json_object_get(author, "state")), "FAILED");
-	assert_true(number_at(author, "new") == 1460);
-	assert_true(number_at(author, "time") == 1795000400);
-	assert_true(number_at(author, "executed") == 1795000402);
+	assert_true(json_number_at(author, "new") == 1460);
+	assert_true(json_number_at(author, "time") == 1795000400);
+	assert_true(json_number_at(author, "executed") == 1795000402);
 	json_decref(one);
 	query_close(q);
 }
@@ -216,8 +206,8 @@ static void test_before(void **state)
 		assert_int_equal(json_array_size(json_object_get(json, "rows")), cases[i].rows);
 		assert_int_equal(json_is_null(before), cases[i].before == 0);
 		if (cases[i].before != 0) {
-			assert_true(number_at(before, "value") == cases[i].before);
-			assert_true(number_at(before, "time") < 1795000000 + cases[i].since);
+			assert_true(json_number_at(before, "value") == cases[i].before);
+			assert_true(json_number_at(before, "time") < 1795000000 + cases[i].since);
 		}
 		json_decref(json);
 	}
@@ -229,7 +219,7 @@ static void test_words(void **state)
 	struct query *q = query_rig_open(*state);
 	json_t *one = at(q, "clock.state", 100);
 
-	assert_true(number_at(one, "value") == 2);
+	assert_true(json_number_at(one, "value") == 2);
 	assert_int_equal(json_array_size(json_object_get(one, "words")), 5);
 	assert_true(json_is_null(json_object_get(one, "setpoint")));
 	json_decref(one);

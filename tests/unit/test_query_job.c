@@ -8,29 +8,8 @@
 #include <cmocka.h>
 
 #include "slowctl/query.h"
+#include "tests/unit/query_rig.h"
 #include "tests/unit/store_rig.h"
-
-static json_t *at(const json_t *json, const char *key)
-{
-	json_t *got = json_object_get(json, key);
-
-	if (!got) {
-		fail_msg("no \"%s\" in %s", key, json_dumps(json, 0));
-	}
-	return got;
-}
-
-static double number_at(const json_t *json, const char *key)
-{
-	return json_number_value(at(json, key));
-}
-
-static const char *text_at(const json_t *json, const char *key)
-{
-	const char *text = json_string_value(at(json, key));
-
-	return text ? text : "(null)";
-}
 
 /* Jobs by their client ids: newest first, a roll-back goes with its job, what is no job is left out. */
 static void test_jobs(void **state)
@@ -71,27 +50,28 @@ static void test_jobs(void **state)
 	store_rig_flush(&r);
 	assert_int_equal(query_open(r.path, &q, &error), 0);
 	assert_int_equal(query_jobs(q, 0, &json), 0);
-	assert_int_equal(json_array_size(at(json, "jobs")), 3);
+	assert_int_equal(json_array_size(json_at(json, "jobs")), 3);
 	for (unsigned n = 0; n < 3; n++) {
-		job = json_array_get(at(json, "jobs"), n);
-		assert_string_equal(text_at(job, "job"), wanted[n]);
-		assert_int_equal(number_at(job, "back"), n == 1);
-		assert_int_equal(number_at(job, "open"), n == 0);
-		assert_int_equal(number_at(job, "commands"), n == 2 ? 3 : 1);
-		assert_int_equal(json_is_null(at(job, "ended")), n == 0);
+		job = json_array_get(json_at(json, "jobs"), n);
+		assert_string_equal(json_text_at(job, "job"), wanted[n]);
+		assert_int_equal(json_number_at(job, "back"), n == 1);
+		assert_int_equal(json_number_at(job, "open"), n == 0);
+		assert_int_equal(json_number_at(job, "commands"), n == 2 ? 3 : 1);
+		assert_int_equal(json_is_null(json_at(job, "ended")), n == 0);
 	}
-	assert_int_equal(number_at(at(job, "states"), "DONE"), 2);
-	assert_int_equal(number_at(at(job, "states"), "REFUSED"), 1);
+	assert_int_equal(json_number_at(json_at(job, "states"), "DONE"), 2);
+	assert_int_equal(json_number_at(json_at(job, "states"), "REFUSED"), 1);
 	json_decref(json);
 	assert_int_equal(query_jobs(q, 2, &json), 0);
-	assert_int_equal(json_array_size(at(json, "jobs")), 2);
+	assert_int_equal(json_array_size(json_at(json, "jobs")), 2);
 	json_decref(json);
 	assert_int_equal(query_job(q, wanted[1], NULL, &json), 0); /* without its roll-back */
-	assert_int_equal(json_array_size(at(json, "commands")), 1);
+	assert_int_equal(json_array_size(json_at(json, "commands")), 1);
 	json_decref(json);
 	assert_int_equal(query_job(q, wanted[2], "", &json), 0);
-	assert_int_equal(json_array_size(at(json, "commands")), 3);
-	assert_string_equal(text_at(json_array_get(at(json, "commands"), 0), "unit"), "V");
+	assert_int_equal(json_array_size(json_at(json, "commands")), 3);
+	assert_string_equal(json_text_at(json_array_get(json_at(json, "commands"), 0), "unit"),
+			    "V");
 	json_decref(json);
 	query_close(q);
 	store_rig_destroy(&r);

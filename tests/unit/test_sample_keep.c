@@ -116,16 +116,6 @@ static void keep(struct keep_rig *k, unsigned full, unsigned minutes, unsigned d
 
 #define OLD "time < (unixepoch() - 20 * 86400) * 1000000000"
 
-static double number_at(const json_t *json, const char *key)
-{
-	const json_t *number = json_object_get(json, key);
-
-	if (!json_is_number(number)) {
-		fail_msg("no %s in %s", key, json_dumps(json, 0));
-	}
-	return json_number_value(number);
-}
-
 /* All samples are there once: in which row, with which set point, of which mean. */
 static void check_rows(const struct keep_rig *k, unsigned span_s)
 {
@@ -137,23 +127,23 @@ static void check_rows(const struct keep_rig *k, unsigned span_s)
 
 	assert_int_equal(query_history(q, HV, 0, k->from + DAY, 100000, &json), 0);
 	json_array_foreach (json_object_get(json, "rows"), n, row) {
-		unsigned samples = (unsigned)number_at(row, "samples"), end = next + samples;
+		unsigned samples = (unsigned)json_number_at(row, "samples"), end = next + samples;
 		double low = INFINITY, high = -INFINITY, sum = 0;
 
-		assert_true(number_at(row, "span_s") == span_s);
-		assert_true(fabs(number_at(row, "time") - ((double)k->from / 1e9 + next * 10)) <
-			    1e-3);
-		assert_true(fabs(number_at(row, "until") -
+		assert_true(json_number_at(row, "span_s") == span_s);
+		assert_true(fabs(json_number_at(row, "time") -
+				 ((double)k->from / 1e9 + next * 10)) < 1e-3);
+		assert_true(fabs(json_number_at(row, "until") -
 				 ((double)k->from / 1e9 + (end - 1) * 10)) < 1e-3);
 		for (; next < end; next++) {
-			assert_true(number_at(row, "setpoint") == setpoint_of(next));
+			assert_true(json_number_at(row, "setpoint") == setpoint_of(next));
 			low = fmin(low, value_of(next));
 			high = fmax(high, value_of(next));
 			sum += value_of(next);
 		}
-		assert_true(number_at(row, "min") == low);
-		assert_true(number_at(row, "max") == high);
-		assert_true(fabs(number_at(row, "value") - sum / samples) < 1e-9);
+		assert_true(json_number_at(row, "min") == low);
+		assert_true(json_number_at(row, "max") == high);
+		assert_true(fabs(json_number_at(row, "value") - sum / samples) < 1e-9);
 	}
 	assert_int_equal(next, N);
 	/* Two hours of rows, and two that a change of the set point begins: in the midst of minutes 16, 17. */
@@ -179,13 +169,13 @@ static void check_at(const struct keep_rig *k)
 	struct query *q = query_rig_open(&k->store);
 	json_t *one = at(q, HV, k->from + 1034 * SECOND);
 
-	assert_true(number_at(one, "setpoint") == 1450);
-	assert_true(number_at(json_object_get(one, "mean_of"), "samples") >= 2);
-	assert_true(number_at(one, "age_s") < 10);
+	assert_true(json_number_at(one, "setpoint") == 1450);
+	assert_true(json_number_at(json_object_get(one, "mean_of"), "samples") >= 2);
+	assert_true(json_number_at(one, "age_s") < 10);
 	assert_string_equal(json_string_value(json_object_get(one, "quality")), "good");
 	json_decref(one);
 	one = at(q, HV, k->from + 2 * HOUR + 600 * SECOND);
-	assert_true(number_at(one, "age_s") == 610);
+	assert_true(json_number_at(one, "age_s") == 610);
 	json_decref(one);
 	one = at(q, HV, k->from + 3 * HOUR);
 	assert_string_equal(json_string_value(json_object_get(one, "quality")), "stale");
@@ -194,7 +184,7 @@ static void check_at(const struct keep_rig *k)
 	assert_true(json_is_null(json_object_get(one, "value")));
 	json_decref(one);
 	one = at(q, HV, now_utc_ns()); /* of yesterday, and one sample */
-	assert_true(number_at(one, "value") == 1399);
+	assert_true(json_number_at(one, "value") == 1399);
 	assert_true(json_is_null(json_object_get(one, "mean_of")));
 	json_decref(one);
 	query_close(q);
