@@ -256,26 +256,15 @@ static void offer_commands(struct typed *t)
 	json_decref(result);
 }
 
-static void offer_jobs(struct typed *t)
+/* `key` of each in the `list` of the answer to `op`. */
+static void offer_each(struct typed *t, const char *op, const char *list, const char *key)
 {
-	json_t *result = asked(t, "job.list", NULL);
-	const json_t *job;
+	json_t *result = asked(t, op, NULL);
+	const json_t *one;
 	size_t i;
 
-	json_array_foreach (value_at(result, "jobs"), i, job) {
-		offer(t, value_string(job, "job", ""));
-	}
-	json_decref(result);
-}
-
-static void offer_snapshots(struct typed *t)
-{
-	json_t *result = asked(t, "snapshot.list", NULL);
-	const json_t *snapshot;
-	size_t i;
-
-	json_array_foreach (value_at(result, "snapshots"), i, snapshot) {
-		offer(t, value_string(snapshot, "name", ""));
+	json_array_foreach (value_at(result, list), i, one) {
+		offer(t, value_string(one, key, ""));
 	}
 	json_decref(result);
 }
@@ -374,7 +363,7 @@ static void offer_argument(struct typed *t)
 	argument_name(t->command, t->count - t->named, name, sizeof(name));
 	if (strcmp(noun, "snapshot") == 0 && strcmp(name, "PATTERN") != 0) {
 		if (strcmp(t->command->verb, "save") != 0) {
-			offer_snapshots(t);
+			offer_each(t, "snapshot.list", "snapshots", "name");
 		}
 	} else if (strcmp(noun, "key") == 0 && strcmp(name, "NAME") == 0) {
 		return; /* anybody's */
@@ -391,7 +380,7 @@ static void offer_argument(struct typed *t)
 	} else if (strcmp(name, "COMMAND") == 0) {
 		offer_commands(t);
 	} else if (strcmp(name, "JOB") == 0) {
-		offer_jobs(t);
+		offer_each(t, "job.list", "jobs", "job");
 	} else if (strcmp(name, "FLOOR") == 0) {
 		offer_floors(t);
 	} else if (strcmp(name, "PATH") == 0) {
@@ -427,7 +416,7 @@ static void offer_option_value(struct typed *t)
 	if (t->option == CTL_FLOOR) {
 		offer_floors(t);
 	} else if (t->option == CTL_JOB) {
-		offer_jobs(t);
+		offer_each(t, "job.list", "jobs", "job");
 	} else if (t->option == CTL_DIR || t->option == CTL_SOCKET || t->option == CTL_DATABASE ||
 		   t->option == CTL_PCAP) {
 		puts(":files");
