@@ -10,9 +10,10 @@ $(eval $(call program,bench-zmq,tests/bench/bench_zmq.c,benchusage perf data tdm
 $(eval $(call program,bench-forward,$(addprefix tests/bench/,bench_forward.c sea_frames.c),benchusage perf publisher data emuworld emuplay tdm,libzmq jansson libisal libxxhash))
 $(eval $(call program,bench-consumer,tests/bench/bench_consumer.c,fcmdata benchusage perf nanet3,libzmq jansson libisal))
 
-# the journal of commands against a bare fdatasync; a word's own way
+# the journal of commands against a bare fdatasync; a word's own way; a set as its client sees it
 $(eval $(call program,bench-journal,tests/bench/bench_journal.c,benchusage perf store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call program,bench-trip,tests/bench/bench_trip.c,benchusage perf nanet3 tdm,libisal))
+$(eval $(call program,bench-set,tests/bench/bench_set.c,benchusage perf,jansson))
 
 # the peer, where it is installed: tests/setup/setup.sh bench
 ifeq ($(shell pkg-config --exists libavformat libavcodec libavutil && echo yes),yes)
