@@ -3,7 +3,6 @@
 against one after the other; fcmctl against starting any program."""
 import json
 import os
-import random
 import shutil
 import socket
 import statistics
@@ -21,11 +20,11 @@ GOALS = {SET: "2/1.2", ONE: "1.5/1.25", LEAST: "-", HUNDRED: "5/3", GET: "10/5",
 RUNS = 3  # of bench-journal
 STARTS = 60  # of either program
 PARAMETER = "floor1.om0.hv"
-SETS = 40  # a round
-SET_ROUNDS = 7
+SETS = TRIPS = 200  # a round, a life: a trip's length is anything in a buffer of 2 ms, the middle of few is anywhere
+SET_LIVES = 3  # of the daemon: trips want its link
+SET_ROUNDS = 3  # a life
 SET_JOURNAL_ROUNDS = 4
 SET_PARAMETER = "floor1.om0.threshold"  # settles at once: no ramp
-PHASE_S = 0.004  # sets begin anywhere in the board's buffers, as the trips of bench-trip do
 RATE_PARAMETERS = [f"floor{floor}.om{om}.{what}" for what in ("threshold", "ramp") for floor in range(1, 5) for om in range(6)]
 RATE_S = 4  # of a window
 RATE_ROUNDS = 3
@@ -87,35 +86,35 @@ def setpoints(st, names):
     return {p["name"]: p["setpoint"] for p in found}
 
 
-def timed_set(client, value):
-    time.sleep(random.random() * PHASE_S)
-    begin = time.perf_counter()
-    client.set((SET_PARAMETER, value))
-    client.ends()
-    return (time.perf_counter() - begin) * 1e6
+def set_life(st):
+    """A trip, and [(pair, set)], us: the word's own way on the bare board, then journal and sets of a daemon in turn."""
+    trip = program(st.bin, "bench-trip", f"unix:{st.path('board.sock')}", TRIPS)["trip"]["p50"]
+    st.run_daemon()
+    value, = setpoints(st, [SET_PARAMETER]).values()
+    rounds = [(run_journal(st.bin, SET_JOURNAL_ROUNDS)["pair"],
+               program(st.bin, "bench-set", st.path("control.sock"), SET_PARAMETER, value + 1, value, SETS)["set"]["p50"])
+              for _ in range(SET_ROUNDS)]
+    st.end_daemon()
+    return trip, rounds
 
 
 def overhead(figures, bin_dir, _wanted):
-    """The word's own way on the bare board, then the journal and sets on a station in turn, on one disk and one emulator."""
+    """Trips, journal and sets in turn, on one disk and one emulator."""
     directory = beside_programs(bin_dir, "set-")
-    pairs, sets = [], []
     try:
         with LeanStation(bin_dir, directory, "quiet") as st:
             st.start_board()
-            trip = program(bin_dir, "bench-trip", f"unix:{st.path('board.sock')}")["trip"]["p50"]
-            st.run_daemon()
-            value, = setpoints(st, [SET_PARAMETER]).values()
-            with Client(st) as client:
-                for _ in range(SET_ROUNDS):
-                    pairs.append(run_journal(bin_dir, SET_JOURNAL_ROUNDS)["pair"])
-                    sets.append(statistics.median(timed_set(client, value + i % 2) for i in range(SETS)))
-            st.end_daemon()
+            lives = [set_life(st) for _ in range(SET_LIVES)]
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    ratios = [(taken - trip) / pair for taken, pair in zip(sets, pairs)]
+    trips = [trip for trip, _ in lives]
+    pairs, sets = zip(*(r for _, rounds in lives for r in rounds))
+    ratios = [(taken - trip) / pair for trip, rounds in lives for pair, taken in rounds]
     figures.figure(SET, statistics.median(ratios), "ratio", GOALS[SET])
     print(f"# {SET}: {statistics.median(sets):.0f} us ({spread(sets, 0)}) from request to end of {SET_PARAMETER}, less a trip of "
-          f"{trip:.0f} us on the link, over intent and outcome in the journal {statistics.median(pairs):.0f} us ({spread(pairs, 0)})")
+          f"{statistics.median(trips):.0f} us ({spread(trips, 0)}) on the link, over intent and outcome in the journal "
+          f"{statistics.median(pairs):.0f} us ({spread(pairs, 0)}); {spread(ratios)} in {len(ratios)} rounds, "
+          f"{SET_LIVES} lives of the daemon")
 
 
 def journal(figures, bin_dir, wanted):
