@@ -33,6 +33,8 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " state, detail, ended)"
 		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
 		  "?19,?20,?21)",
+		  /* of a command that had this number and whose row is not here: refused, or in another file */
+		  "DELETE FROM transition WHERE command = ?1",
 		  "INSERT INTO transition(command, number, time, state, detail)"
 		  " VALUES(?1, 1, ?3, ?19, ?20)"}},
 	[ROW_TRANSITION] = {9,

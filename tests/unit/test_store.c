@@ -275,6 +275,32 @@ static void test_constraint(void **state)
 	store_rig_destroy(&r);
 }
 
+/* A transition outlives its command: its row was refused, or a copy from before it was put in the file's place. The
+ * number is given anew later, and what is written there speaks of that command only. */
+static void test_number_again(void **state)
+{
+	struct store_rig r;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_rig_transition(&row, 1, "CANCELLED", -1, "taken back", true);
+	assert_int_equal(store_submit(r.s, &row, 1, STORE_URGENT | STORE_ANSWER), 0);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	run_sql(r.path, "INSERT OR REPLACE INTO transition(command, number, time, state)"
+			" VALUES(1, 1, 5, 'CANCELLED'), (1, 2, 6, 'DONE'), (2, 1, 7, 'SENT')");
+	store_rig_command(&row, 1, "abc", 1);
+	assert_int_equal(store_submit(r.s, &row, 2, JOURNAL), 0);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition WHERE command = 1"),
+			 1);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition WHERE state ="
+					      " 'QUEUED' AND number = 1"),
+			 1);
+	store_rig_destroy(&r);
+}
+
 static void limit_files(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -790,6 +816,7 @@ int main(void)
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_group_commit),
 		cmocka_unit_test(test_constraint),
+		cmocka_unit_test(test_number_again),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_locked),
 		cmocka_unit_test(test_stop_refused),
