@@ -152,16 +152,10 @@ static void waiter_end(struct station *s, struct waiter *w, enum command_state s
 	free(w);
 }
 
-static void on_progress(struct station *s, const struct engine_out *o)
+static void tell_waiters(struct station *s, const struct engine_out *o)
 {
 	struct waiter **at = &s->waiters;
 
-	safing_progress(s, o);
-	if (o->progress.alarm || o->progress.state == COMMAND_FAILED) {
-		log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND,
-			  "command %llu: %s: %s", (unsigned long long)o->progress.id,
-			  command_state_name(o->progress.state), o->progress.text);
-	}
 	while (*at) {
 		struct waiter *w = *at;
 
@@ -186,20 +180,32 @@ static void on_progress(struct station *s, const struct engine_out *o)
 	}
 }
 
+static void on_progress(struct station *s, const struct engine_out *o)
+{
+	safing_progress(s, o);
+	if (o->progress.alarm || o->progress.state == COMMAND_FAILED) {
+		log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND,
+			  "command %llu: %s: %s", (unsigned long long)o->progress.id,
+			  command_state_name(o->progress.state), o->progress.text);
+	}
+	tell_waiters(s, o);
+}
+
 void detector_repeat(struct station *s, const struct engine_command_view *view)
 {
 	struct engine_out o = {.type = ENGINE_PROGRESS};
 
-	if (!view->ended) {
-		return; /* its end will come */
+	if (!view->journaled || (view->ended && !view->told)) {
+		return; /* the engine will say it */
 	}
 	o.progress.id = view->id;
 	o.progress.state = view->state;
-	o.progress.final = true;
+	o.progress.final = view->ended;
+	o.progress.alarm = view->alarm;
 	o.progress.readback = view->readback;
 	snprintf(o.progress.text, sizeof(o.progress.text), "%s", view->detail);
 	snprintf(o.progress.hint, sizeof(o.progress.hint), "%s", view->hint);
-	on_progress(s, &o);
+	tell_waiters(s, &o);
 }
 
 static void on_store(struct station *s, const struct engine_out *o)

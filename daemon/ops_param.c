@@ -264,8 +264,8 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	} else {
 		detector_wait(s, id, rq, !json_is_false(wait));
 	}
-	if (r == 1 && engine_command(s->engine, id, &view) && view.told) {
-		detector_repeat(s, &view); /* it has ended, perhaps long ago */
+	if (r == 1 && engine_command(s->engine, id, &view)) {
+		detector_repeat(s, &view);
 	}
 	detector_drain(s);
 }

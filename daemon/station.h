@@ -319,7 +319,7 @@ void detector_tick(struct station *s);
 void detector_drain(struct station *s);
 /* The client of `rq` waits for the end of command `id` (wait), or for its journal row. */
 void detector_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
-/* The client repeated a command that has perhaps ended: tell the waiters what is known now. */
+/* A client repeated this command: what its waiters wait for has perhaps been said already, and is said again. */
 void detector_repeat(struct station *s, const struct engine_command_view *view);
 void detector_stored(struct station *s); /* done rows of the store */
 

@@ -246,7 +246,8 @@ struct engine_command_view {
 	const char *client_id; /* "" none */
 	const char *parameter;
 	bool action, ended, alarm;
-	bool told; /* ended, and ENGINE_PROGRESS has said so: it will not say it again */
+	bool told;	/* ended, and ENGINE_PROGRESS has said so: it will not say it again */
+	bool journaled; /* its row is stored, or was refused */
 	double old_value, new_value, readback; /* NaN: none */
 	uint32_t sequence, attempts;
 	enum command_state state;

@@ -40,6 +40,7 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 	*ret_view = (struct engine_command_view){
 		.id = c->id,
 		.told = c->ended && !untold,
+		.journaled = c->journaled || c->ended,
 		.client_id = c->client_id ? c->client_id : "",
 		.parameter = c->param->name,
 		.action = c->action,

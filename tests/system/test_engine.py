@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
@@ -97,6 +98,26 @@ def client_leaves(st):
         s.recv(1)  # it is under way
 
 
+def asked_again(t):
+    """a mute floor: who asks again for a command of which nobody can tell yet is told that at once; so are many"""
+    st = t.station(load="quiet", scenario=scenario(t, (6, "link 0 mute")))
+    st.start(consumers=False)
+    st.wait_ready()
+    st.wait_for("floor 1 mute", lambda: any(c == "floor-mute" for c, _ in codes(st)), 60)
+    command = ["set", "--client-id", "again", "floor1.om0.threshold", "15"]
+    code, _, err = st.ctl(*command, timeout=60)
+    t.check("it is not known", code == 3 and "does not answer" in err, (code, err))
+    for way in ([], ["--no-wait"]):
+        begun = time.monotonic()
+        code, out, err = st.ctl(*command, *way, timeout=150)
+        t.check(f"asked again {' '.join(way)}: the same, at once", code == 3 and "does not answer" in err and
+                time.monotonic() - begun < 5, (code, out, err, time.monotonic() - begun))
+    begun = time.monotonic()
+    code, out, err = st.ctl("set", "floor1.om[1-4].threshold", "16", timeout=600)
+    t.check("many: each is told when it is known", code == 3 and "of 4 the outcome is not known" in out and
+            time.monotonic() - begun < 30, (code, out, err, time.monotonic() - begun))
+
+
 def safe_cut(t):
     """kill -9 in the middle: what was sent is settled, what was not is not sent, and status says so until it is done"""
     st = t.station(load="quiet")
@@ -174,4 +195,4 @@ def ramps(t):
 
 
 if __name__ == "__main__":
-    harness.main([interlocks, ramps, safe_while_full, safe_cut])
+    harness.main([asked_again, interlocks, ramps, safe_while_full, safe_cut])
