@@ -37,12 +37,14 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  "DELETE FROM transition WHERE command = ?1",
 		  "INSERT INTO transition(command, number, time, state, detail)"
 		  " VALUES(?1, 1, ?3, ?19, ?20)"}},
+	/* A row that waited for the disk may come after one that could not: that has a later sequence. */
 	[ROW_TRANSITION] = {9,
 			    {"INSERT INTO transition(command, number, time, state, frame, detail)"
 			     " SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5"
 			     " FROM transition WHERE command = ?1",
 			     "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
-			     " attempts = ?8, ended = ?9 WHERE id = ?1"}},
+			     " attempts = ?8, ended = ?9 WHERE id = ?1"
+			     " AND coalesce(sequence, 0) <= ?6"}},
 	[ROW_SEQUENCE] = {3,
 			  {"INSERT INTO sequence(tower, floor, reserved_until) VALUES(?1, ?2, ?3)"
 			   " ON CONFLICT DO UPDATE SET"

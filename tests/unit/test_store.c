@@ -301,6 +301,42 @@ static void test_number_again(void **state)
 	store_rig_destroy(&r);
 }
 
+/* What was busy goes once more under a sequence that is journaled now or never: before rows that have waited for the
+ * disk. Those say nothing of the command as it is now. */
+static void test_sequence_ahead(void **state)
+{
+	struct store_rig r;
+	struct store_status status = {0};
+	struct row row;
+	sqlite3 *db;
+
+	(void)state;
+	store_rig_create(&r);
+	r.config.retry_ms = 10000; /* only what is now or never is tried meanwhile */
+	store_rig_open(&r);
+	store_rig_command(&row, 1, NULL, 101);
+	store_submit(r.s, &row, 1, JOURNAL);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	assert_int_equal(sqlite3_open(r.path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	store_rig_transition(&row, 1, "SENT", 5, "sent, attempt 1", false);
+	store_submit(r.s, &row, 0, STORE_URGENT);
+	for (int i = 0; i < 1000 && !status.failing; i++) {
+		usleep(10000);
+		store_get_status(r.s, &status);
+	}
+	assert_true(status.failing);
+	sqlite3_close(db);
+	store_rig_transition(&row, 1, "QUEUED", -1, "once more", false);
+	row.values[5].i = 102;
+	store_submit(r.s, &row, 2, JOURNAL);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition"), 3);
+	assert_int_equal(store_rig_number(&r, "SELECT sequence FROM command"), 102);
+	store_rig_destroy(&r);
+}
+
 static void limit_files(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -817,6 +853,7 @@ int main(void)
 		cmocka_unit_test(test_group_commit),
 		cmocka_unit_test(test_constraint),
 		cmocka_unit_test(test_number_again),
+		cmocka_unit_test(test_sequence_ahead),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_locked),
 		cmocka_unit_test(test_stop_refused),
