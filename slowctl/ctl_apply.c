@@ -58,9 +58,14 @@ static void on_end(void *context, struct many_row *row)
 		ctl_send_outcome(a->ctl->out, row->answer);
 		return;
 	}
-	ctl_remark("%s%s: %s", a->back ? "could not be set back: " : "",
-		   job_doing(item, doing, sizeof(doing)),
-		   value_string(row->answer, "message", "?"));
+	if (a->back) {
+		ctl_remark("could not be set back: %s to %s: %s", value_string(row->args, "name", "?"),
+			   value_string(row->args, "value", "?"),
+			   value_string(row->answer, "message", "?"));
+	} else {
+		ctl_remark("%s: %s", job_doing(item, doing, sizeof(doing)),
+			   value_string(row->answer, "message", "?"));
+	}
 	if (*hint != '\0') {
 		ctl_remark("       -> %s", ctl_typed(a->ctl, hint, typed, sizeof(typed)));
 	}
@@ -115,11 +120,19 @@ static void tell_rest(struct apply *a)
 
 /* ------------------------------------------------------------------ roll-back */
 
+/* It was not executed; of an attempt before it, of which the journal's last one says nothing, that is not known. */
+static bool was_refused(const json_t *command)
+{
+	return strcmp(value_string(command, "state", ""), "REFUSED") == 0 &&
+	       job_attempt(command) == 1;
+}
+
 /* Whether the FCM may have another value by it than before: a ramp that was stopped is somewhere on its way. */
 static bool had_effect(const json_t *command)
 {
 	return strcmp(value_string(command, "state", ""), "DONE") == 0 ||
-	       (job_is_over(command) && value_integer(command, "attempts", 0) > 0);
+	       (job_is_over(command) && value_integer(command, "attempts", 0) > 0 &&
+		!was_refused(command));
 }
 
 /* By this run, or by an earlier one. */
@@ -251,6 +264,9 @@ static int roll_back(struct apply *done)
 	};
 	if (ctl_given(job->args, CTL_DRY_RUN)) {
 		tell_back(&a);
+		code = CTL_DONE;
+	} else if (count + a.not_back == 0) {
+		ctl_remark("nothing was changed: there is nothing to set back");
 		code = CTL_DONE;
 	} else {
 		ctl_remark("setting back %zu, in reverse order", to_do);

@@ -467,7 +467,8 @@ int job_ask_danger(const struct job *job, const struct many_row *rows, size_t co
 
 /* ------------------------------------------------------------------ ends */
 
-static void tell_under_way(const struct many *m)
+/* A daemon that is away does not go on with them: when it is back it asks the floors what became of them. */
+static void tell_under_way(const struct many *m, bool away)
 {
 	size_t shown = 0;
 	size_t under_way = 0;
@@ -478,7 +479,9 @@ static void tell_under_way(const struct many *m)
 	if (under_way == 0) {
 		return;
 	}
-	ctl_remark("%zu under way go on in the daemon:", under_way);
+	ctl_remark("%zu under way %s:", under_way,
+		   away ? "are settled by the daemon when it is back, and never sent again"
+			: "go on in the daemon");
 	for (size_t i = 0; i < m->count && shown < NAMES_SHOWN; i++) {
 		char doing[200];
 		char command[32] = "";
@@ -559,7 +562,7 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 			   : m->err == -ECONNRESET ? "the daemon went away"
 						   : strerror(-m->err));
 	}
-	tell_under_way(m);
+	tell_under_way(m, end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
 	ctl_remark("%zu %s not sent", unsent, unsent == 1 ? "was" : "were");
 	ctl_remark("to go on: %s%s", command_on(job, command, sizeof(command)),
 		   stopped_before(m) ? "; it stops there again without --keep-going" : "");

@@ -79,6 +79,8 @@ bool job_is_back(const char *id);
 enum many_state job_settled(const json_t *before, bool action, unsigned *ret_attempt);
 /* What an attempt that settles a row came to, as an answer of this run. A new reference. */
 json_t *job_earlier_answer(const json_t *before);
+/* Which attempt at its row a command is: 1 the first. Pure. */
+unsigned job_attempt(const json_t *command);
 /* Whether a command has ended. Pure. */
 bool job_is_over(const json_t *command);
 /* Whether an earlier run has sent a command of the row that is not to be sent anew. Pure. */

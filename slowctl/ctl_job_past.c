@@ -25,7 +25,7 @@ bool job_is_back(const char *id)
 	return length > tail && strcmp(id + length - tail, JOB_BACK) == 0;
 }
 
-static unsigned attempt_of(const json_t *command)
+unsigned job_attempt(const json_t *command)
 {
 	const char *last = strrchr(value_string(command, "client_id", ""), '.');
 
@@ -36,7 +36,7 @@ enum many_state job_settled(const json_t *before, bool action, unsigned *ret_att
 {
 	const char *state = value_string(before, "state", "");
 
-	*ret_attempt = attempt_of(before);
+	*ret_attempt = job_attempt(before);
 	if (strcmp(state, "DONE") == 0) {
 		return MANY_SKIPPED;
 	}
@@ -133,7 +133,7 @@ static int take_commands(struct job *job, const json_t *commands, bool back)
 				 value_string(c, "client_id", "?"));
 			return fail_other(job, 0, text);
 		}
-		if (*last == NULL || attempt_of(c) > attempt_of(*last)) {
+		if (*last == NULL || job_attempt(c) > job_attempt(*last)) {
 			*last = c;
 		}
 	}

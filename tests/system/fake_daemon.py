@@ -100,7 +100,7 @@ class FakeDaemon:
             send(dict(head, progress=p))
         if fault == "silent-after-progress":
             time.sleep(30)
-        if fault == "close-after-progress":
+        if fault == "close-after-progress" and canned.get("progress"):
             return False
         if fault == "huge" and "commands" in canned.get("result", {}):
             canned = dict(canned, result={"commands": canned["result"]["commands"] * 8000})

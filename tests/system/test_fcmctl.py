@@ -353,6 +353,9 @@ def faults(bench):
     bench.check("daemon killed while we wait: the command is named", code == 3 and "command show 17" in err, err)
     code, out, _ = bench.run("set", "floor3.om2.hv", "1450", "--json")
     bench.check("the same for programs", code == 3 and json.loads(out)["error"]["code"] == "unknown", out)
+    code, _, err = bench.run("batch", "gains.batch")
+    bench.check("of a batch: nobody goes on with it now", code == 3 and "the daemon went away" in err and
+                "settled by the daemon when it is back" in err and "go on in the daemon" not in err, err)
     d.fault = None
     d.stop()
 
