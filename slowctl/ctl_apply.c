@@ -59,7 +59,8 @@ static void on_end(void *context, struct many_row *row)
 		return;
 	}
 	if (a->back) {
-		ctl_remark("could not be set back: %s to %s: %s", value_string(row->args, "name", "?"),
+		ctl_remark("could not be set back: %s to %s: %s",
+			   value_string(row->args, "name", "?"),
 			   value_string(row->args, "value", "?"),
 			   value_string(row->answer, "message", "?"));
 	} else {

@@ -260,9 +260,24 @@ const char *ctl_access_action(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+/* The emulated board of a make run beside the socket: that goes on when its daemon is gone, and would not begin twice.
+ * Into `ret_config` the file that its daemon is started with. */
+static bool board_runs(const struct ctl *ctl, char *ret_config, size_t size)
+{
+	const char *socket = ctl->station.socket;
+	const char *slash = strrchr(socket, '/');
+	int dir = slash != NULL ? (int)(slash + 1 - socket) : 0;
+	char board[PATH_MAX];
+
+	return snprintf(board, sizeof(board), "%.*sboard.sock", dir, socket) < (int)sizeof(board) &&
+	       snprintf(ret_config, size, "%.*sboard.conf", dir, socket) < (int)size &&
+	       access(board, F_OK) == 0 && access(ret_config, R_OK) == 0;
+}
+
 const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size)
 {
 	unsigned n = ctl->station.board;
+	char config[PATH_MAX / 2];
 
 	if (err == -EACCES) {
 		ctl_access_action(ctl->station.socket, buf, size);
@@ -278,6 +293,11 @@ const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t si
 			 "systemctl "
 			 "start fcm-server@%u (a station of make run: fcmctl --dir build/run ...)",
 			 n, n, n);
+	} else if (board_runs(ctl, config, sizeof(config))) {
+		snprintf(buf, size,
+			 "its make run goes on without it; start the daemon again: fcm-server "
+			 "--board %u --config %s",
+			 n, config);
 	} else {
 		snprintf(buf, size,
 			 "start the station (make run), or name the right one: --dir DIR, --board "

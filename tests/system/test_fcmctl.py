@@ -260,7 +260,15 @@ def away(bench):
         bench.daemon.stop(leave)
         code, out, _ = bench.run("status")
         bench.equal("status exits 3", code, 3)
-        bench.check("and says what to do", "make run" in out and "is away" in out, out)
+        bench.check("and says what to do", "start the station (make run)" in out and "is away" in out, out)
+    beside = [os.path.join(bench.dir, name) for name in ("board.sock", "board.conf")]
+    for path in beside:
+        open(path, "w").close()
+    code, out, _ = bench.run("status")
+    bench.check("of a make run that goes on it names what starts its daemon", code == 3 and "goes on without it" in out
+                and "fcm-server --board 0 --config" in out and "start the station" not in out, out)
+    for path in beside:
+        os.unlink(path)
     code, out, _ = bench.run("status", "--json")
     bench.check("status --json says away", code == 3 and json.loads(out)["state"] == "away", out)
     bench.equal("in its shape, with nothing known", (bench.daemon.schema.away(json.loads(out)),
