@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What the database knows of the daemons before us, carried to all that goes on with it: commands and their
- * numbers, the run, the phase's references, the clock's relabelling, events left open. At the start; where the
+ * numbers, the run, the phase's references, the FCMs' boots, the clock's relabelling, events left open. At the start; where the
  * database could not be opened then, when it can; and again when another file has taken its place: what this
  * daemon knows itself then comes before what the file says.
  */
@@ -49,6 +49,7 @@ static void take(struct station *s, const struct store_past *past)
 	run_inherit(s, past);
 	links_inherit(s, past);
 	if (!s->inherited) {
+		boots_read(&s->boots, past->boots);
 		timing_inherit(s, past);
 		life_inherit(s, past);
 		alarms_say_inherit(s, past);

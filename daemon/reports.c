@@ -189,13 +189,21 @@ static void on_telemetry(struct station *s, const struct capture_report *r)
 {
 	struct station_link *l = &s->link[r->link];
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	const struct boots_floor *f = boots_find(&s->boots, r->tower, r->floor);
+	bool known = f && f->count == r->telemetry.boot_count;
 	uint32_t before = 0;
 
 	l->telemetry = r->telemetry;
 	l->telemetry_ns = now.mono_ns;
-	if (boots_heard(&s->boots, r->tower, r->floor, r->telemetry.boot_count, now.mono_ns,
-			&before)) {
+	if (boots_heard(&s->boots, r->tower, r->floor, r->telemetry.boot_count,
+			r->telemetry.uptime_s, now.mono_ns, &before)) {
 		say_boot(s, r, before);
+	}
+	if (!known) {
+		char text[BOOTS_TEXT_MAX];
+
+		boots_write(&s->boots, text);
+		store_put_station(s->store, "boots", text);
 	}
 	engine_boot(s->engine, r->link, r->telemetry.boot_count, now);
 	engine_telemetry(s->engine, r->link, &r->telemetry, now);

@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/boots.h"
 #include "daemon/ledger.h"
 #include "daemon/phase.h"
 #include "driver/nanet3.h"
@@ -136,7 +137,8 @@ struct store_past {
 	size_t sequence_count, command_count;
 	struct phase_reference reference[NANET3_LINKS]; /* set is false when there is none */
 	struct store_run run;
-	char relabelled[96]; /* the station's setting of this name; "": none */
+	char relabelled[96];	    /* the station's setting of this name; "": none */
+	char boots[BOOTS_TEXT_MAX]; /* as above */
 	struct store_event events[STORE_EVENTS_MAX];
 	unsigned event_count;
 	struct alarm *alarms; /* what lasts of them */

@@ -392,6 +392,7 @@ int store_read_past(struct store *s, struct store_past **ret_past)
 	r = r == 0 ? read_phase_references(s, p) : r;
 	r = r == 0 ? read_run(s, &p->run) : r;
 	r = r == 0 ? read_station(s, "relabelled", p->relabelled, sizeof(p->relabelled)) : r;
+	r = r == 0 ? read_station(s, "boots", p->boots, sizeof(p->boots)) : r;
 	r = r == 0 ? read_events(s, p) : r;
 	r = r == 0 ? read_alarms(s, p) : r;
 	if (r < 0) {

@@ -100,6 +100,24 @@ def slow_control_faults(t):
     t.account(st, named=[(0, "link-down"), (0, "alignment")])
 
 
+def boot_unheard(t):
+    """an FCM boots while no daemon runs: the next one tells it, once; it is still shown by the one behind that"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 1 fcm-boot")))
+    st.start()
+    began = time.monotonic()
+    st.wait_ready()
+    before = int(st.ask("get", "floor2.fcm.boot_count")["parameters"][0]["value"])
+    for _ in range(2):
+        st.daemon.kill9()
+        time.sleep(max(0.5, began + 14 - time.monotonic()))
+        st.start_daemon()
+        sees(t, st, "fcm-booted", "tower1.floor2", 20)
+    told = events(st, "fcm-booted")
+    t.check("one boot is one event, with both counts", [e["object"] for e in told] == ["tower1.floor2"] and
+            f"(boot count {before + 1}, was {before})" in told[0]["text"], told)
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 def mute_then_dark(t):
     """a mute floor whose link goes dark is still mute: over when it has answered"""
     st = t.station(load="quiet", scenario=scenario(t, (0, "link 3 mute"), (12, "link 3 unplug 2"), (20, "link 3 unmute")))
@@ -152,4 +170,4 @@ def consumers_lag(t):
 
 
 if __name__ == "__main__":
-    harness.main([board_stalled, bioluminescence, slow_control_faults, mute_then_dark, consumers_lag])
+    harness.main([board_stalled, bioluminescence, slow_control_faults, boot_unheard, mute_then_dark, consumers_lag])

@@ -637,6 +637,7 @@ static void test_other_rows(void **state)
 	store_put_station(r.s, "board", "nanet3-0");
 	store_put_station(r.s, "board", "nanet3-1");
 	store_put_station(r.s, "relabelled", "1 2 3 4");
+	store_put_station(r.s, "boots", "1.3 29, ");
 	store_put_run_begin(r.s, 5, "physics", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, 0);
 	store_put_run_slice(r.s, 5, 4200);
@@ -652,6 +653,7 @@ static void test_other_rows(void **state)
 	assert_true(past->run.open && past->run.last_number == 5);
 	assert_string_equal(past->run.note, "physics");
 	assert_string_equal(past->relabelled, "1 2 3 4");
+	assert_string_equal(past->boots, "1.3 29, ");
 	store_past_free(past);
 	assert_int_equal(store_rig_number(&r, "SELECT value = 'nanet3-1' FROM station"
 					      " WHERE key = 'board'"),
