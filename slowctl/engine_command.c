@@ -389,6 +389,11 @@ static void never_executed(struct engine *e, struct command *c, struct engine_no
 	if (c->recovered) {
 		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
 			    "not executed: the daemon stopped before its word reached the FCM");
+	} else if (!never_late(c) && now.mono_ns - c->sent_ns > TOO_LATE) {
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+			    "not executed: its word was lost, and the floor did not answer for "
+			    "%.0f s",
+			    (double)(now.mono_ns - c->sent_ns) / 1e9);
 	} else if (c->attempts >= e->config.attempts) {
 		command_end(e, c, COMMAND_FAILED,
 			    "Look at the link: fcmctl link list. Send it again.", now,

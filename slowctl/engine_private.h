@@ -33,6 +33,7 @@
 #define BOOT_UNKNOWN  0u
 #define STRANDED_NS   (2 * SECOND)  /* a link may be away so long before its commands are told */
 #define JOURNAL_LIMIT (10 * SECOND) /* a command stored later than this is not sent any more */
+#define TOO_LATE      (30 * SECOND) /* so long after it was wanted nothing is sent to who was mute */
 #define READS_KEPT    1024u	    /* sequences that polling leaves to QUERY and read-back */
 #define MUTE_TIMEOUTS 3u	    /* words unanswered in a row: probe slowly, say so */
 
@@ -57,7 +58,8 @@ struct command {
 	double old_value, new_value;
 	int32_t raw; /* of new_value */
 	uint32_t sequence, boot, attempts, queries;
-	uint64_t sent_writes; /* of the link, when its word last left */
+	uint64_t sent_writes; /* of the link, when its word last left ... */
+	uint64_t sent_ns;     /* ... monotonic */
 	enum command_state state;
 	bool ended, alarm;
 	char detail[320], hint[240];
@@ -275,6 +277,12 @@ static inline bool state_ends(enum command_state state)
 {
 	return state == COMMAND_DONE || state == COMMAND_REFUSED || state == COMMAND_FAILED ||
 	       state == COMMAND_CANCELLED;
+}
+
+/* Better late than never; nothing else is. */
+static inline bool never_late(const struct command *c)
+{
+	return c->urgent && !c->stops;
 }
 
 /* Its own word waits until the FCM has said which sequences it remembers. */

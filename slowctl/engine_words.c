@@ -34,7 +34,7 @@ uint64_t link_send(struct engine *e, struct link *l, const struct word *w)
 }
 
 /* The command's own word. Its boot is that in which it was sent first. */
-static void own_word(struct link *l, struct command *c, struct word *w)
+static void own_word(struct link *l, struct command *c, struct word *w, struct engine_now now)
 {
 	w->op = c->action ? WORD_ACTION : WORD_WRITE;
 	w->reg = (uint8_t)c->param->kind->reg;
@@ -45,6 +45,7 @@ static void own_word(struct link *l, struct command *c, struct word *w)
 	}
 	c->attempts++;
 	c->sent_writes = ++l->sent_writes;
+	c->sent_ns = now.mono_ns;
 	c->later = 0;
 	c->left = false;
 }
@@ -61,7 +62,7 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 		c->want = WANT_LOOK;
 	}
 	if (c->want == WANT_COMMAND) {
-		own_word(l, c, &w);
+		own_word(l, c, &w, now);
 	} else {
 		w.sequence = sequence_for_read(l, false);
 		if (w.sequence == 0) {
@@ -746,6 +747,15 @@ static void tick_polls(struct link *l, struct engine_now now)
 	}
 }
 
+/* What was wanted while nobody was heard is not done when somebody is. What waits for its `after` has that one's fate. */
+static bool too_late(const struct link *l, const struct command *c, struct engine_now now)
+{
+	uint64_t since = l->last_reply_ns > c->submitted_ns ? l->last_reply_ns : c->submitted_ns;
+
+	return l->silent >= MUTE_TIMEOUTS && c->attempts == 0 && !c->recovered && !c->after &&
+	       !never_late(c) && now.mono_ns - since > TOO_LATE;
+}
+
 static void tick_commands(struct engine *e, struct link *l, struct engine_now now)
 {
 	struct command *c, *next;
@@ -759,7 +769,8 @@ static void tick_commands(struct engine *e, struct link *l, struct engine_now no
 			l->timeouts++;
 			l->silent++;
 			command_timeout(e, c, now);
-		} else if ((stranded && !c->flying) || (unheard && waits_for_number(l, c))) {
+		} else if ((stranded && !c->flying) || (unheard && waits_for_number(l, c)) ||
+			   too_late(l, c, now)) {
 			command_stranded(e, c, now);
 		}
 	}

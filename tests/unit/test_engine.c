@@ -280,6 +280,50 @@ static void test_mute_floor(void **state)
 	rig_destroy(r);
 }
 
+/* A floor that nobody has heard of for long: what an operator wanted then is not done when it is back; what makes
+ * safer is. */
+static void test_too_late(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t sent, behind, hv, safer, anew, ramp, stop;
+
+	(void)state;
+	r->floors[1].ramp[0] = 10;
+	rig_set(r, "floor2.om0.hv", 1500, &ramp);
+	rig_run(r, 200);
+	r->floors[0].deaf = r->floors[1].deaf = true;
+	assert_int_equal(engine_cancel(r->e, ramp, &(struct engine_request){.who = "test"}, r->now,
+				       &stop, NULL),
+			 0);
+	rig_set(r, "floor1.om0.threshold", 12, &sent);
+	rig_run(r, 5000);
+	rig_set(r, "floor1.om0.threshold", 14, &behind);
+	rig_set(r, "floor1.om1.hv", 1410, &hv);
+	rig_set(r, "floor1.om1.hv", 0, &safer);
+	rig_run(r, 20000);
+	assert_string_equal(r->commands[behind].state, "QUEUED"); /* it may be booting */
+	rig_run(r, 20000);
+	assert_string_equal(r->commands[behind].state, "FAILED");
+	assert_string_equal(r->commands[behind].detail,
+			    "not sent: link 0 is up, but its floor does not answer");
+	assert_false(r->commands[sent].ended);
+	assert_false(r->commands[safer].ended);
+	rig_run(r, 3600000);
+	r->floors[0].deaf = r->floors[1].deaf = false;
+	rig_run(r, 30000);
+	rig_expect(r, stop, "QUEUED SENT UNKNOWN UNKNOWN FAILED", 0); /* at what the HV was then */
+	rig_expect(r, sent, "QUEUED SENT UNKNOWN UNKNOWN FAILED", 0);
+	assert_non_null(strstr(r->commands[sent].detail, "not executed"));
+	assert_int_equal(rig_executed(r, behind), 0);
+	assert_int_equal(rig_executed(r, hv), 0);
+	assert_string_equal(r->commands[safer].state, "DONE");
+	assert_int_equal(rig_executed(r, safer), 1);
+	rig_set(r, "floor1.om0.threshold", 16, &anew);
+	rig_run(r, 1000);
+	assert_string_equal(r->commands[anew].state, "DONE");
+	rig_destroy(r);
+}
+
 /* Answers in doubles, and one that comes only when the command is long over. */
 static void test_doubles(void **state)
 {
@@ -813,6 +857,7 @@ int main(void)
 		cmocka_unit_test(test_lost_reply),
 		cmocka_unit_test(test_lost_request),
 		cmocka_unit_test(test_mute_floor),
+		cmocka_unit_test(test_too_late),
 		cmocka_unit_test(test_doubles),
 		cmocka_unit_test(test_boot_before_answer),
 		cmocka_unit_test(test_unknown_stays),
