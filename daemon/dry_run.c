@@ -29,27 +29,18 @@ static double step_of(const struct param *p, double wanted)
 	return wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
 }
 
-/* "on": without a unit; "1450.0 V" */
-static void value_words(const struct param *p, double value, char *text, size_t size)
-{
-	char number[32];
-
-	snprintf(text, size, "%s%s%s", param_format(p, value, number, sizeof(number)),
-		 p->kind->unit[0] ? " " : "", p->kind->unit);
-}
-
 static void set_words(const struct param *p, double wanted, bool unchanged, uint64_t behind,
 		      char *text, size_t size)
 {
 	char to[64], from[64] = "what is not known", reads[96] = "";
 
-	value_words(p, wanted, to, sizeof(to));
+	param_text(p, wanted, to, sizeof(to));
 	if (unchanged) {
 		snprintf(text, size, "%s is %s already", p->name, to);
 		return;
 	}
 	if (!isnan(now_set(p))) {
-		value_words(p, now_set(p), from, sizeof(from));
+		param_text(p, now_set(p), from, sizeof(from));
 	}
 	if (behind > 0) {
 		snprintf(reads, sizeof(reads), ", behind command %llu", (unsigned long long)behind);
@@ -57,7 +48,7 @@ static void set_words(const struct param *p, double wanted, bool unchanged, uint
 		   param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted)) {
 		char is[64];
 
-		value_words(p, p->value, is, sizeof(is));
+		param_text(p, p->value, is, sizeof(is));
 		snprintf(reads, sizeof(reads), ": it is set so, but reads %s", is);
 	}
 	snprintf(text, size, "would set %s from %s to %s%s", p->name, from, to, reads);

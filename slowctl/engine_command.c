@@ -472,7 +472,7 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 			   struct engine_now now)
 {
 	struct param *p = c->param;
-	char is[32], want[32];
+	char is[64], want[64];
 
 	if (w->status != WORD_OK) {
 		command_end(e, c, COMMAND_UNKNOWN, HINT_LOOK, now,
@@ -495,10 +495,10 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 	p->setpoint = param_from_raw(p->kind, w->value);
 	p->has_setpoint = true;
 	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.", now,
-		    "not in effect: %s, and the FCM holds %s %s, not %s %s",
+		    "not in effect: %s, and the FCM holds %s, not %s",
 		    c->acked_ns ? "acknowledged" : "no answer came",
-		    param_format(p, p->setpoint, is, sizeof(is)), p->kind->unit,
-		    param_format(p, c->new_value, want, sizeof(want)), p->kind->unit);
+		    param_text(p, p->setpoint, is, sizeof(is)),
+		    param_text(p, c->new_value, want, sizeof(want)));
 }
 
 /* ------------------------------------------------------------------ settled by read-back */
@@ -514,15 +514,15 @@ static void read_again(struct command *c, struct engine_now now)
 static void disagrees(struct engine *e, struct command *c, struct engine_now now)
 {
 	const struct param *p = c->param, *q = kept_off_by(e, c, 0);
-	char is[32], want[32], tolerance[32], see[PARAM_NAME_MAX + 64] = "";
+	char is[64], want[64], tolerance[32], see[PARAM_NAME_MAX + 64] = "";
 
 	if (q) {
 		snprintf(see, sizeof(see), "; %s is on, the FCM keeps the set value", q->name);
 	}
 	command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
-		    "read-back %s %s, wanted %s %s within %s after %.1f s%s",
-		    param_format(p, c->readback, is, sizeof(is)), p->kind->unit,
-		    param_format(p, c->new_value, want, sizeof(want)), p->kind->unit,
+		    "read-back %s, wanted %s within %s after %.1f s%s",
+		    param_text(p, c->readback, is, sizeof(is)),
+		    param_text(p, c->new_value, want, sizeof(want)),
 		    param_format(p, p->kind->tolerance, tolerance, sizeof(tolerance)),
 		    (double)(now.mono_ns - c->acked_ns) / 1e9, see);
 }
@@ -547,7 +547,7 @@ static const char *ramp_text(struct engine *e, const struct command *c, char *bu
 static void readback_value(struct engine *e, struct command *c, int32_t raw, struct engine_now now)
 {
 	struct param *p = c->param;
-	char text[32], way[64];
+	char text[64], way[64];
 
 	param_put_raw(p, raw, now.utc_ns, now.mono_ns);
 	c->readback = p->value;
@@ -559,8 +559,8 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 	if (fabs(p->value - c->new_value) <= p->kind->tolerance + 1e-9) {
 		p->sampled = false; /* the new value belongs in the history at once */
 		engine_value(e, p, now);
-		command_end(e, c, COMMAND_DONE, "", now, "read-back %s %s",
-			    param_format(p, p->value, text, sizeof(text)), p->kind->unit);
+		command_end(e, c, COMMAND_DONE, "", now, "read-back %s",
+			    param_text(p, p->value, text, sizeof(text)));
 		return;
 	}
 	engine_value(e, p, now);
@@ -574,9 +574,8 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 		return;
 	}
 	read_again(c, now);
-	snprintf(c->detail, sizeof(c->detail), "read-back %s %s%s",
-		 param_format(p, p->value, text, sizeof(text)), p->kind->unit,
-		 ramp_text(e, c, way, sizeof(way)));
+	snprintf(c->detail, sizeof(c->detail), "read-back %s%s",
+		 param_text(p, p->value, text, sizeof(text)), ramp_text(e, c, way, sizeof(way)));
 	command_announce(e, c, NULL);
 }
 

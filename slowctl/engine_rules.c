@@ -368,20 +368,19 @@ static void end_on_its_way(struct engine *e, struct command *c, const struct com
 			   struct engine_now now)
 {
 	unsigned long long id = (unsigned long long)urgent->id;
-	const char *unit = c->param->kind->unit;
-	char is[32], to[32];
+	char is[64], to[64];
 
-	param_format(c->param, c->readback, is, sizeof(is));
+	param_text(c->param, c->readback, is, sizeof(is));
 	if (urgent->stops == c->id) {
 		command_end(e, c, COMMAND_CANCELLED, "", now,
-			    "stopped on its way: command %llu holds it at %s %s (read last: %s %s)",
-			    id, param_format(c->param, urgent->new_value, to, sizeof(to)), unit, is,
-			    unit);
+			    "stopped on its way: command %llu holds it at %s (read last: %s)", id,
+			    param_text(c->param, urgent->new_value, to, sizeof(to)), is);
 	} else {
-		command_end(e, c, COMMAND_FAILED, "", now,
-			    "acknowledged, but command %llu, which %s, took over: read-back %s %s "
-			    "by then",
-			    id, urgent->stops ? "stops a ramp" : "makes it safer", is, unit);
+		command_end(
+			e, c, COMMAND_FAILED, "", now,
+			"acknowledged, but command %llu, which %s, took over: read-back %s by then",
+			id, urgent->stops ? "stops a ramp" : "makes it safer",
+			isnan(c->readback) ? "not known" : is);
 	}
 }
 

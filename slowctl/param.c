@@ -448,6 +448,16 @@ const char *param_format(const struct param *p, double value, char *buf, size_t 
 	return buf;
 }
 
+const char *param_text(const struct param *p, double value, char *buf, size_t size)
+{
+	const char *unit = isnan(value) ? "" : p->kind->unit;
+	char number[32];
+
+	snprintf(buf, size, "%s%s%s", param_format(p, value, number, sizeof(number)),
+		 *unit ? " " : "", unit);
+	return buf;
+}
+
 static int parse_word(const struct param_kind *k, const char *text, double *ret_value)
 {
 	static const struct {

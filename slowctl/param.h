@@ -171,6 +171,8 @@ int param_parse(const struct param *p, const char *text, double *ret_value, stru
 int param_check_set(const struct param *p, double value, bool force, struct sc_error *error);
 /* "1450.0", "on", "locked"; without unit. At most 32 bytes. Returns buf. */
 const char *param_format(const struct param *p, double value, char *buf, size_t size);
+/* The same with its unit, if it has one: "1450.0 V", "on"; "-" is NAN. At most 64 bytes. */
+const char *param_text(const struct param *p, double value, char *buf, size_t size);
 int32_t param_to_raw(const struct param_kind *k, double value); /* rounded, saturated */
 double param_from_raw(const struct param_kind *k, int32_t raw);
 

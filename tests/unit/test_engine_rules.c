@@ -64,6 +64,7 @@ static void test_unpowered(void **state)
 	(void)state;
 	done(r, HV, 1450, false);
 	done(r, POWER, 0, false);
+	assert_string_equal(r->commands[r->last_id].detail, "read-back off");
 	refused(r, HV, 1460, "needs tower1.floor1.om2.power, which is off");
 	done(r, "floor1.om3.hv", 1460, false); /* the neighbour's business */
 	done(r, "floor1.om2.threshold", 12, false);

@@ -269,6 +269,9 @@ static void test_values(void **state)
 	assert_string_equal(param_format(clock, 2, text, sizeof(text)), "locked");
 	assert_string_equal(param_format(clock, 77, text, sizeof(text)), "77");
 	assert_string_equal(param_format(hv, NAN, text, sizeof(text)), "-");
+	assert_string_equal(param_text(hv, 1450, text, sizeof(text)), "1450.0 V");
+	assert_string_equal(param_text(power, 0, text, sizeof(text)), "off");
+	assert_string_equal(param_text(hv, NAN, text, sizeof(text)), "-");
 	params_destroy(p);
 }
 
