@@ -126,6 +126,10 @@ def counted(st, seconds, kill_consumer):
 
 
 def show_links(before, after, final):
+    """A daemon that somebody has started again counts from its start."""
+    if any(now[k] < was[k] for was, now in zip(before, after) for k in now):
+        print("\nThe daemon was started again; of each link since then (the ledger below has all):", end="")
+        before = [dict.fromkeys(now, 0) for now in after]
     print(f"\n{'link':>4} {'floor':>5} {'frames':>8} {'good':>8}  lost, by name")
     lost_any = False
     for link in range(LINKS):

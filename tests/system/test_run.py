@@ -71,6 +71,19 @@ def a_ledger_that_does_not_balance(t):
             text.getvalue()[-1500:])
 
 
+def a_daemon_started_again(t):
+    """somebody has killed the daemon meanwhile and started it again: no count below 0, and it is said since when it is"""
+    names = ["good", *run.LOSSES]
+    before = [dict.fromkeys(names, 80)] * run.LINKS
+    after = [{**dict.fromkeys(names, 0), "good": 50000} for _ in range(run.LINKS)]
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        run.show_links(before, after, {"links": [{"floor": n + 1} for n in range(run.LINKS)]})
+    rows = [line.split() for line in text.getvalue().splitlines() if line.endswith("none")]
+    t.equal("all that it counted, nothing lost", [r[2:] for r in rows], [["50000", "50000", "none"]] * run.LINKS)
+    t.check("it is said", "started again" in text.getvalue(), text.getvalue())
+
+
 def a_run_that_was_killed(t):
     """kill -9 of the run ends its programs too; a station that still runs is not run over"""
     st = t.station(load="quiet", gpsd=False, truth=False)
@@ -161,5 +174,5 @@ def clean_beside_a_run(t):
 
 
 if __name__ == "__main__":
-    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance, a_run_that_was_killed,
+    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance, a_daemon_started_again, a_run_that_was_killed,
                   a_silent_daemon, clean_beside_a_run])
