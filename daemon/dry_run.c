@@ -95,11 +95,29 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 }
 
 /*
- * That its FCM refuses it is said beforehand where it is known: higher while the module has tripped. The request itself
- * is left to the FCM, which knows of the trip as it is now.
+ * That its FCM refuses it is said beforehand where it is known: higher while the module has tripped, or a setting while
+ * it is off. The request itself is left to the FCM, which knows of trip and power as they are now.
  */
-static int check_fcm(struct params *params, const struct engine_request *q, const struct param *p,
-		     struct sc_error *error)
+static int check_power(struct params *params, const struct engine_request *q, const struct param *p,
+		       struct sc_error *error)
+{
+	struct param *power =
+		p->kind->powered_by[0] ? params_sibling(params, p, p->kind->powered_by) : NULL;
+	char hint[200];
+
+	if (q->action || !power || power->value != 0 ||
+	    param_quality(power, now_mono_ns()) != PARAM_GOOD) {
+		return 0;
+	}
+	power->next_poll_ns = now_mono_ns();
+	snprintf(hint, sizeof(hint), "Switch it on first: fcmctl set %s on.", power->name);
+	return sc_fail(error, -EPERM, "interlock", hint,
+		       "%s: %s is off, and its FCM takes no setting until it is on", p->name,
+		       power->name);
+}
+
+static int check_trip(struct params *params, const struct engine_request *q, const struct param *p,
+		      struct sc_error *error)
 {
 	struct param *see = p->kind->see[0] ? params_sibling(params, p, p->kind->see) : NULL;
 	double safest = p->kind->safest;
@@ -123,7 +141,10 @@ int dry_run(struct station *s, const struct engine_request *q, const struct para
 			     error);
 
 	if (r == 0) {
-		r = check_fcm(s->params, q, p, error);
+		r = check_trip(s->params, q, p, error);
+	}
+	if (r == 0) {
+		r = check_power(s->params, q, p, error);
 	}
 	if (r < 0 && r != -EPERM) {
 		return r;

@@ -207,6 +207,7 @@ static const struct key {
 	{"settle_by", KEY_TEXT, AT(settle_by), SIZE(settle_by)},
 	{"see", KEY_TEXT, AT(see), SIZE(see)},
 	{"needs", KEY_TEXT, AT(needs), SIZE(needs)},
+	{"powered_by", KEY_TEXT, AT(powered_by), SIZE(powered_by)},
 	{"safest", KEY_VALUE, AT(safest), 0},
 	{"moves", KEY_TEXT, AT(moves), SIZE(moves)},
 	{"order", KEY_ORDER, AT(order_lower), 0},
@@ -385,9 +386,10 @@ static uint64_t key_bit(const struct key *key)
 
 bool param_key_fixed(const char *name)
 {
-	static const char *const fixed[] = {"unit",   "type",	  "access", "source", "register",
-					    "values", "readback", "scale",  "range",  "settle_by",
-					    "see",    "needs",	  "safest", "moves"};
+	static const char *const fixed[] = {"unit",	  "type",      "access",   "source",
+					    "register",	  "values",    "readback", "scale",
+					    "range",	  "settle_by", "see",	   "needs",
+					    "powered_by", "safest",    "moves"};
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
 		if (strcmp(fixed[i], name) == 0) {
@@ -556,6 +558,10 @@ const char *param_kind_fault(const struct params *p, const struct param_kind *k)
 	}
 	if (k->needs[0] && (k->access == PARAM_RO || !kind_has(p, k->object_name, k->needs))) {
 		return "needs: of what can be written, and names a kind of the same object";
+	}
+	if (k->powered_by[0] &&
+	    (k->access != PARAM_RW || !kind_has(p, k->object_name, k->powered_by))) {
+		return "powered_by: of what can be set, and names a kind of the same object";
 	}
 	if (!isnan(k->safest) &&
 	    (k->access != PARAM_RW || k->safest < k->hard_min || k->safest > k->hard_max)) {

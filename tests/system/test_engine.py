@@ -190,8 +190,25 @@ def ramps(t):
     code, out, err = st.ctl("plan", plan)
     t.check("nor by a plan", code == 1 and "takes no higher value" in out + err, (code, out, err))
     t.equal("lower it is", st.ctl("set", "floor3.om1.hv", "900", "--dry-run")[0], 0)
+    off(t, st, plan)
     t.equal("cleared", st.ctl("action", "floor3.om1.clear_trip")[0], 0)
     st.wait_for("higher again", lambda: st.ctl("set", "floor3.om1.hv", "1450", "--dry-run")[0] == 0)
+
+
+def off(t, st, plan):
+    """Of a module that is off no plan promises settings; of one that it switches on it does."""
+    t.equal("off", st.ctl("set", "floor2.om4.power", "off", "--yes")[0], 0)
+    code, out, err = st.ctl("set", "floor2.om4.ramp", "60", "--dry-run")
+    t.check("its FCM takes no settings, and how it does", code == 1 and "takes no setting until it is on" in err and
+            "set tower1.floor2.om4.power on" in err, (code, out, err))
+    for lines, good in (("", False), ("floor2.om4.power = on\n", True)):
+        with open(plan, "w") as f:
+            f.write(lines + "floor2.om4.threshold = 12\n")
+        code, out, err = st.ctl("plan", plan)
+        t.check(f"a plan with {lines.strip() or 'no power'}", code == (0 if good else 1) and
+                "takes no setting" in out + err, (code, out, err))
+    code, out, err = st.ctl("apply", plan, "--yes")
+    t.check("which is done", code == 0 and "2 of 2 done" in out, (code, out, err))
 
 
 if __name__ == "__main__":

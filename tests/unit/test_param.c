@@ -333,6 +333,7 @@ static void test_errors(void **state)
 		{OM "access = action\nsettle = 1\n", "the counter that proves it"},
 		{OM "alarm = 0..1\n", "on_alarm does not say what to do"},
 		{OM "settle_by = ramp\n", "settle_by names no kind"},
+		{OM "powered_by = power\n", "powered_by: of what can be set"},
 		{OM "source = daemon\n", "poll or telemetry on a floor"},
 		{"[clock.x]\ndescription = d\n", "daemon on the shore"},
 		{OM "[om.y]\ndescription = d\nregister = 2\n" OM, ":7: [om.x] stands twice"},
