@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/station.h"
+#include "daemon/reasons.h"
 
 /* Set so already, and it reads so; nobody is about to change it. */
 static bool is_so(const struct param *p, double wanted, uint64_t behind)
@@ -121,6 +121,7 @@ static int check_trip(struct params *params, const struct engine_request *q, con
 {
 	struct param *see = p->kind->see[0] ? params_sibling(params, p, p->kind->see) : NULL;
 	double safest = p->kind->safest;
+	char which[PARAM_NAME_MAX], hint[256];
 
 	if (q->action || !see || !p->has_setpoint || see->value == 0 ||
 	    param_quality(see, now_mono_ns()) != PARAM_GOOD ||
@@ -128,7 +129,11 @@ static int check_trip(struct params *params, const struct engine_request *q, con
 		return 0;
 	}
 	see->next_poll_ns = now_mono_ns();
-	return sc_fail(error, -EPERM, "interlock", see->kind->on_alarm,
+	/* "tower1.floor3.om2.trip": what stands in the middle. */
+	snprintf(which, sizeof(which), "%.*s", (int)(strrchr(see->name, '.') - see->name),
+		 see->name);
+	reasons_name_objects(strchr(which, '.') + 1, see->kind->on_alarm, hint, sizeof(hint));
+	return sc_fail(error, -EPERM, "interlock", hint,
 		       "%s: %s is on, and its FCM takes no higher value until that is cleared",
 		       p->name, see->name);
 }

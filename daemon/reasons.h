@@ -54,6 +54,9 @@ void records_reasons(struct reasons *r);
 void reasons_floors(struct reasons *r);
 /* Of a floor's reason that is not seen any more: why nobody can tell; NULL: it is over. */
 const char *reasons_floor_unseen(const struct station *s, const struct standing_reason *e);
+/* The dictionary's advice is for all ("floorN.omM.hv", "floorN.hydrophoneM.power"): say which ones these
+ * are. `which` stands for the first two parts; a pattern is quoted for the shell. */
+void reasons_name_objects(const char *which, const char *advice, char *text, size_t size);
 void reasons_floors_tick(struct station *s); /* as often as values may come */
 /* The end of hits-lost of a floor: how many, in which time, where. */
 void reasons_hits_over(const struct station *s, const char *object, char *text, size_t size);

@@ -40,9 +40,7 @@ static void module_pattern(unsigned floor, uint32_t modules, char *text, size_t 
 	snprintf(text, size, several ? "floor%u.om[%s]" : "floor%u.om%s", floor, digits);
 }
 
-/* The dictionary's advice is for all ("floorN.omM.hv", "floorN.hydrophoneM.power"): say which ones these
- * are. `which` stands for the first two parts; a pattern is quoted for the shell. */
-static void name_objects(const char *which, const char *advice, char *text, size_t size)
+void reasons_name_objects(const char *which, const char *advice, char *text, size_t size)
 {
 	static const char any[] = "floorN.";
 	const char *quote = strchr(which, '[') ? "'" : "";
@@ -127,7 +125,7 @@ static void engine_reason(void *context, const struct engine_reason *e)
 	}
 	snprintf(object, sizeof(object), "%.*s",
 		 last ? (int)(last - e->object) : (int)sizeof(object) - 1, e->object);
-	name_objects(object, e->action, action, sizeof(action));
+	reasons_name_objects(object, e->action, action, sizeof(action));
 	w.code = code;
 	/* A warning that becomes an alarm is an event. Others have one level, and may be told by two. */
 	w.parts = strcmp(code, "alarm") == 0 && e->red;
@@ -161,7 +159,7 @@ static void trip_reason(struct trips *t, unsigned link)
 	}
 	list_modules(w.parts, modules, sizeof(modules));
 	module_pattern(c->floor, w.parts, which, sizeof(which));
-	name_objects(which, t->advice, action, sizeof(action));
+	reasons_name_objects(which, t->advice, action, sizeof(action));
 	used = (size_t)snprintf(text, sizeof(text),
 				"the high voltage has tripped on over-current and is off: %s",
 				modules);

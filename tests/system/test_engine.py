@@ -182,7 +182,7 @@ def ramps(t):
     t.check("a trip on the way ends it", code == 1 and "tower1.floor3.om1.trip is on" in err, (code, out, err))
     code, out, err = st.ctl("set", "floor3.om1.hv", "1450", "--dry-run")
     t.check("what the FCM would refuse is not promised", code == 1 and "tower1.floor3.om1.trip is on" in err and
-            "clear_trip" in err, (code, out, err))
+            "action floor3.om1.clear_trip" in err, (code, out, err))
     t.equal("nor to those who force", st.ctl("set", "floor3.om1.hv", "1450", "--dry-run", "--force")[0], 1)
     plan = st.path("higher.plan")
     with open(plan, "w") as f:
