@@ -17,8 +17,12 @@ struct waiter {
 	struct waiter *next;
 	uint64_t id;
 	struct control_request *rq;
+	uint64_t told_ns; /* monotonic: its last word */
 	bool to_end;
 };
+
+#define WORD_NS	   5000000000ull /* a client takes a long silence for ours */
+#define WORDS_TICK 16u		 /* of thousands that wait not all at once */
 
 static struct engine_now now_both(void)
 {
@@ -101,7 +105,8 @@ void detector_wait(struct station *s, uint64_t id, struct control_request *rq, b
 			     json_pack("{s:I}", "command", (json_int_t)id), "out of memory");
 		return;
 	}
-	*w = (struct waiter){.next = s->waiters, .id = id, .rq = rq, .to_end = to_end};
+	*w = (struct waiter){
+		.next = s->waiters, .id = id, .rq = rq, .told_ns = now_mono_ns(), .to_end = to_end};
 	s->waiters = w;
 }
 
@@ -152,6 +157,30 @@ static void waiter_end(struct station *s, struct waiter *w, enum command_state s
 	free(w);
 }
 
+static void waiter_progress(struct waiter *w, enum command_state state, const char *text,
+			    double readback)
+{
+	w->told_ns = now_mono_ns();
+	control_progress(w->rq, json_pack("{s:I,s:s,s:s,s:o}", "command", (json_int_t)w->id,
+					  "state", command_state_name(state), "text", text,
+					  "readback", json_number_or_null(readback)));
+}
+
+/* What waits behind another makes no progress for as long as that takes. */
+static void tell_still(struct station *s, uint64_t now)
+{
+	struct engine_command_view v;
+	unsigned words = WORDS_TICK;
+
+	for (struct waiter *w = s->waiters; w && words > 0; w = w->next) {
+		if (w->to_end && now >= w->told_ns + WORD_NS &&
+		    engine_command(s->engine, w->id, &v)) {
+			waiter_progress(w, v.state, v.detail, v.readback);
+			words--;
+		}
+	}
+}
+
 static void tell_waiters(struct station *s, const struct engine_out *o)
 {
 	struct waiter **at = &s->waiters;
@@ -172,10 +201,7 @@ static void tell_waiters(struct station *s, const struct engine_out *o)
 			waiter_end(s, w, end, o->progress.text, o->progress.hint);
 			continue;
 		}
-		control_progress(w->rq, json_pack("{s:I,s:s,s:s,s:o}", "command", (json_int_t)w->id,
-						  "state", command_state_name(o->progress.state),
-						  "text", o->progress.text, "readback",
-						  json_number_or_null(o->progress.readback)));
+		waiter_progress(w, o->progress.state, o->progress.text, o->progress.readback);
 		at = &w->next;
 	}
 }
@@ -299,5 +325,6 @@ void detector_tick(struct station *s)
 	if (engine_next_due(s->engine) <= now) {
 		engine_tick(s->engine, now_both());
 	}
+	tell_still(s, now);
 	detector_drain(s);
 }

@@ -571,6 +571,20 @@ static void not_journaled(struct engine *e, struct command *c, int result, struc
 		    t.what);
 }
 
+/* What makes safer waits for nobody on its parameter (rules_make_way()). */
+static void say_journaled(struct engine *e, struct command *c)
+{
+	const struct command *writer = e->writers[c->param->number];
+	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
+
+	if (before && (c->after || !c->urgent)) {
+		snprintf(c->detail, sizeof(c->detail), "journaled; waits for command %llu",
+			 (unsigned long long)before);
+	} else {
+		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
+	}
+}
+
 static void command_stored(struct engine *e, struct link *l, struct command *c, int result,
 			   struct engine_now now)
 {
@@ -589,8 +603,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 		c->want = WANT_COMMAND;
 		if (!c->busy) {
 			c->not_before = now.mono_ns;
-			snprintf(c->detail, sizeof(c->detail), "journaled; %s",
-				 c->after ? "waits for the command before it" : "to be sent");
+			say_journaled(e, c);
 		}
 		command_announce(e, c, NULL);
 	}

@@ -118,6 +118,27 @@ def asked_again(t):
             time.monotonic() - begun < 30, (code, out, err, time.monotonic() - begun))
 
 
+def waits_behind(t):
+    """who waits behind a long ramp hears of it all the time, and what it is that it waits for"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    st.wait_for("what an HV needs is known", lambda: st.ctl("set", "floor2.om0.hv", "1450", "--dry-run")[0] == 0)
+    t.equal("a slow one", st.ctl("set", "floor2.om0.ramp", "2")[0], 0)
+    ramp = st.ctl("set", "floor2.om0.hv", "1450", "--no-wait")[1].strip()
+    number = st.ctl("set", "floor2.om0.hv", "1460", "--no-wait", "--client-id", "behind")[1].strip()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(60)
+        s.connect(st.path("control.sock"))
+        s.sendall(b'{"v":1,"id":"1","op":"param.set","args":{"name":"floor2.om0.hv","value":1460,"client_id":"behind"}}\n')
+        with s.makefile() as f:
+            words = [json.loads(f.readline())["progress"] for _ in range(2)]
+    t.check("two words of it", {(w["command"], w["state"], w["text"]) for w in words} == {
+        (int(number), "QUEUED", f"journaled; waits for command {ramp}")}, words)
+    code, out, err = st.ctl("set", "floor2.om0.hv", "1460", "--client-id", "behind", "--timeout", "15", timeout=120)
+    t.check("it is waited for", code == 0 and "DONE" in out, (code, out, err))
+
+
 def safe_cut(t):
     """kill -9 in the middle: what was sent is settled, what was not is not sent, and status says so until it is done"""
     st = t.station(load="quiet")
@@ -212,4 +233,4 @@ def off(t, st, plan):
 
 
 if __name__ == "__main__":
-    harness.main([asked_again, interlocks, ramps, safe_while_full, safe_cut])
+    harness.main([asked_again, waits_behind, interlocks, ramps, safe_while_full, safe_cut])
