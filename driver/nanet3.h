@@ -47,7 +47,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define NANET3_VERSION		 2u /* of both halves; open fails on another one */
+#define NANET3_VERSION		 3u /* of both halves; open fails on another one */
 #define NANET3_LINKS		 4u
 #define NANET3_FRAME_BYTES	 10000u
 #define NANET3_FRAMES_PER_SECOND 8000u
@@ -236,12 +236,13 @@ struct nanet3_tx {
 	__u8 link; /* 0..3; 0xff with TIMING: broadcast; NANET3_LOOPBACK with PUT */
 	__u8 kind; /* NANET3_TX_* */
 	__u16 reserved0;
-	__u32 reserved1;
+	__u32 flags;	/* NANET3_TX_MORE, for the driver; on the ring 0 */
 	__u64 at_frame; /* board count to leave in; 0 or past = the next one with room */
 	__u64 cookie;	/* comes back in the completion event */
 	__u8 bytes[32];
 	__u64 reserved2;
 };
+#define NANET3_TX_MORE 0x1u /* ring the doorbell with the next one: words that belong together leave together */
 
 /*
  * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the
@@ -437,7 +438,8 @@ struct nanet3_stats {
  *             mapped stays mapped and is of no meaning any more
  *   RELEASE   EPERM when not the owner, EINVAL beyond write_position or backwards
  *   SEND      one downstream word: EAGAIN when the TX ring is full, EINVAL malformed, ENOLINK when the
- *             link is not locked (broadcast: none is)
+ *             link is not locked (broadcast: none is). Refused, it rings the doorbell for what MORE held back;
+ *             so does the end of who holds back
  *   REG_READ  EINVAL out of range or not aligned. Bus addresses read as 0 unless the caller is privileged
  *   REG_WRITE EPERM unless it is harmless (SCRATCH, DEADLINE within its limits) or the caller privileged
  *   LINK_CMD  reset, align: EINVAL when neither, or no such link

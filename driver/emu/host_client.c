@@ -171,6 +171,7 @@ void client_drop(struct host *h, struct client *c)
 		}
 	}
 	buffers_drop(h, c);
+	host_tx_flush(h);
 	close(c->fd);
 	close(c->event_fd);
 	shared_destroy(&c->queue);

@@ -161,6 +161,8 @@ void doorbell_follow(struct host *h, unsigned link);
 
 /* host_tx.c */
 int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx);
+/* Ring for what has been held back. */
+void host_tx_flush(struct host *h);
 int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put);
 /* A TX or PUT event: give it its own cookie and its client. */
 void host_tx_event(struct host *h, struct nanet3_event *ev);

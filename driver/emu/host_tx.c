@@ -102,8 +102,9 @@ static bool tx_sound(struct host *h, const struct nanet3_tx *tx)
 {
 	bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
 
-	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 != 0 || tx->reserved1 != 0 ||
-	    tx->reserved2 != 0 || tx->at_frame > board_count(h->board) + NANET3_TX_AHEAD) {
+	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 != 0 ||
+	    tx->flags & ~NANET3_TX_MORE || tx->reserved2 != 0 ||
+	    tx->at_frame > board_count(h->board) + NANET3_TX_AHEAD) {
 		return false;
 	}
 	switch (tx->kind) {
@@ -132,7 +133,7 @@ static bool tx_reaches(struct host *h, const struct nanet3_tx *tx)
 	return any;
 }
 
-int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx)
+static int word_post(struct host *h, const struct client *c, struct nanet3_tx *tx)
 {
 	struct tx_slot *slot;
 
@@ -150,10 +151,28 @@ int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx)
 		return -EAGAIN;
 	}
 	tx->cookie = slot_cookie(h, slot);
+	tx->flags = 0;
 	*descriptor(h, h->tx_write++) = *tx;
-	ring_bell(h);
 	h->counts.tx_words++;
 	return 0;
+}
+
+int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx)
+{
+	bool more = tx->flags & NANET3_TX_MORE;
+	int r = word_post(h, c, tx);
+
+	if (r < 0 || !more) {
+		ring_bell(h);
+	}
+	return r;
+}
+
+void host_tx_flush(struct host *h)
+{
+	if (h->tx_rung != h->tx_write) {
+		ring_bell(h);
+	}
 }
 
 /* ------------------------------------------------------------------------ puts */

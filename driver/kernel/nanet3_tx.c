@@ -263,7 +263,8 @@ static bool word_sound(const struct nanet3_tx *tx)
 {
 	bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
 
-	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 || tx->reserved1 ||
+	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 ||
+	    tx->flags & ~NANET3_TX_MORE ||
 	    tx->reserved2)
 		return false;
 	switch (tx->kind) {
@@ -314,16 +315,12 @@ int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
 {
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_tx word = *tx;
-	int r = -EAGAIN;
+	int r = -EINVAL;
 	u32 n;
 
-	if (!word_sound(tx))
-		return -EINVAL;
 	mutex_lock(&dev->tx_mutex);
-	if (!in_time(dev, tx->at_frame)) {
-		r = -EINVAL;
+	if (!word_sound(tx) || !in_time(dev, tx->at_frame))
 		goto unlock;
-	}
 	r = reaches(dev, tx->link);
 	if (r < 0)
 		goto unlock;
@@ -334,10 +331,11 @@ int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
 	if (n == NANET3_SLOTS)
 		goto unlock;
 	word.cookie = slot_cookie(dev, n);
+	word.flags = 0;
 	append(dev, &word, NANET3_BUFFERS, NANET3_BUFFERS);
 	r = 0;
 unlock:
-	if (r == 0 || r == -EAGAIN)
+	if (r || !(tx->flags & NANET3_TX_MORE))
 		ring_doorbell(dev);
 	mutex_unlock(&dev->tx_mutex);
 	if (!r) {

@@ -40,6 +40,49 @@ static void words_are_sent_and_completed(void **state)
 	close_board(b);
 }
 
+/* Held back until one comes without MORE, then all in one frame. A word that is refused, and the end of who holds
+ * back, let them go, too. */
+static void words_that_belong_together(void **state)
+{
+	struct nanet3 *a = open_board(), *b = open_board();
+	struct nanet3_tx tx = {.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}};
+	struct nanet3_event ev;
+	uint64_t count, left;
+
+	(void)state;
+	wait_locked(a, 0);
+	tx.flags = NANET3_TX_MORE;
+	for (tx.cookie = 1; tx.cookie <= 3; tx.cookie++) {
+		assert_int_equal(nanet3_send(a, &tx), 0);
+	}
+	for (count = board_count_now(a); board_count_now(a) < count + 100;) {
+		sleep_ms(1);
+	}
+	assert_int_equal(nanet3_wait(a, 0), 0);
+	tx.flags = 0;
+	assert_int_equal(nanet3_send(a, &tx), 0);
+	ev = next_tx(a);
+	left = ev.frame_count;
+	assert_true(left >= count + 100);
+	for (uint64_t cookie = 2; cookie <= 4; cookie++) {
+		ev = next_tx(a);
+		assert_int_equal(ev.cookie, cookie);
+		assert_int_equal(ev.frame_count, left);
+		assert_int_equal(ev.reason, 0);
+	}
+	tx.flags = NANET3_TX_MORE;
+	assert_int_equal(nanet3_send(a, &tx), 0);
+	tx.kind = 0;
+	assert_int_equal(nanet3_send(a, &tx), -EINVAL);
+	assert_int_equal(next_tx(a).cookie, tx.cookie);
+	tx.kind = NANET3_TX_REQUEST;
+	assert_int_equal(nanet3_send(a, &tx), 0);
+	assert_int_equal(nanet3_send(b, &tx), 0);
+	close_board(b);
+	assert_int_equal(next_tx(a).cookie, tx.cookie);
+	close_board(a);
+}
+
 static void malformed_words_are_refused(void **state)
 {
 	struct nanet3 *b = open_board();
@@ -56,7 +99,7 @@ static void malformed_words_are_refused(void **state)
 		{.link = 0, .kind = NANET3_TX_TIMING, .bytes = {1, 1}},
 		{.link = 0, .kind = NANET3_TX_SERIAL, .bytes = {0, 31}},
 		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .reserved0 = 1},
-		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .reserved1 = 1},
+		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .flags = 2},
 		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .reserved2 = 1},
 		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .at_frame = ~0ull},
 	};
@@ -293,6 +336,7 @@ static void waits(void **state)
 
 const struct CMUnitTest contract_word[] = {
 	CONTRACT_TEST(words_are_sent_and_completed),
+	CONTRACT_TEST(words_that_belong_together),
 	CONTRACT_TEST(malformed_words_are_refused),
 	CONTRACT_TEST(unlocked_link_takes_no_words),
 	CONTRACT_TEST(full_tx_ring_says_again),

@@ -290,7 +290,7 @@ static void einval_words(void **state)
 		 .bytes = {1}}, /* the driver's own */
 		{.link = 0, .kind = NANET3_TX_PUT, .bytes = {1}},
 		{.link = 0, .kind = NANET3_TX_SERIAL, .bytes = {0, 31}},
-		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .reserved1 = 1},
+		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .flags = 2},
 		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .at_frame = ~0ull},
 	};
 
