@@ -254,6 +254,7 @@ static void on_send(struct station *s, const struct engine_out *o)
 	struct nanet3_tx tx = {
 		.link = (uint8_t)o->send.link,
 		.kind = NANET3_TX_REQUEST,
+		.flags = o->send.more ? NANET3_TX_MORE : 0,
 		.cookie = o->cookie,
 	};
 	int r;

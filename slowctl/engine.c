@@ -170,18 +170,21 @@ struct engine_out *engine_out(struct engine *e, enum engine_out_type type)
 
 bool engine_next(struct engine *e, const struct engine_out **ret_out)
 {
-	struct output *o;
+	struct output *o = STAILQ_FIRST(&e->outputs), *behind;
 
-	if (STAILQ_EMPTY(&e->outputs)) {
-		words_behind(e);
-	}
-	o = STAILQ_FIRST(&e->outputs);
 	free(e->current);
 	e->current = o;
 	if (!o) {
 		return false;
 	}
 	STAILQ_REMOVE_HEAD(&e->outputs, next);
+	if (STAILQ_EMPTY(&e->outputs)) {
+		words_behind(e);
+	}
+	behind = STAILQ_FIRST(&e->outputs);
+	if (o->out.type == ENGINE_SEND) {
+		o->out.send.more = behind && behind->out.type == ENGINE_SEND;
+	}
 	*ret_out = &o->out;
 	return true;
 }

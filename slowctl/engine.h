@@ -223,6 +223,7 @@ struct engine_out {
 		struct {
 			unsigned link;
 			bool awaited; /* by who gave the command; a READ is not */
+			bool more;    /* the next output is a word, too: they may leave together */
 			uint8_t bytes[TDM_WORD_BYTES];
 		} send;
 		struct {

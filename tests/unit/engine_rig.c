@@ -106,7 +106,7 @@ static bool chance(struct rig *r, unsigned per_mille)
 
 static void floor_start(struct rig_floor *f)
 {
-	f->boot = 7;
+	f->boot = RIG_FIRST_BOOT;
 	for (unsigned m = 0; m < 6; m++) {
 		f->power[m] = 1;
 		f->hv_set[m] = f->hv[m] = 14000;
@@ -456,6 +456,11 @@ static void on_send(struct rig *r, const struct engine_out *o)
 
 	if (r->send_result < 0) {
 		engine_send_failed(r->e, o->cookie, r->send_result, r->now);
+		return;
+	}
+	if (r->refuse_words > 0) {
+		r->refuse_words--;
+		engine_send_failed(r->e, o->cookie, -EAGAIN, r->now);
 		return;
 	}
 	assert_int_equal(word_unpack(o->send.bytes, &w), 0);

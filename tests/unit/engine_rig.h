@@ -12,14 +12,15 @@
 
 #include "slowctl/engine.h"
 
-#define RIG_FLOORS   2u
-#define RIG_COMMANDS 4096u
-#define RIG_SEQ	     (1u << 20)
-#define RIG_MS	     1000000ull
+#define RIG_FLOORS     2u
+#define RIG_COMMANDS   4096u
+#define RIG_FIRST_BOOT 7u
+#define RIG_SEQ	       (1u << 20)
+#define RIG_MS	       1000000ull
 
 /* One FCM. */
 struct rig_floor {
-	uint32_t boot;
+	uint32_t boot;	     /* RIG_FIRST_BOOT and up */
 	bool mute;	     /* hears and does, does not answer */
 	bool deaf;	     /* does not hear */
 	bool no_queries;     /* nor the QUERY of a sequence */
@@ -73,6 +74,7 @@ struct rig {
 	unsigned lose_down, lose_up, double_up, late_up;
 	unsigned delay_us, jitter_us, store_us;
 	int store_result, send_result;
+	unsigned refuse_words; /* the board has no room for the next so many */
 	bool no_completions;
 	bool power_unknown; /* nobody has polled the modules' power; else a second ago at most */
 	uint64_t power_told;

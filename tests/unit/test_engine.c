@@ -648,6 +648,21 @@ static void test_send_fails(void **state)
 	rig_destroy(r);
 }
 
+/* The word of a set finds no room, the READ behind it does: its answer is nothing to the set, which goes once more. */
+static void test_send_fails_alone(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->refuse_words = 1;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 500);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(r->refuse_words, 0);
+	rig_destroy(r);
+}
+
 /* TX completions that never come change nothing but the frame number. */
 static void test_no_completion(void **state)
 {
@@ -869,6 +884,7 @@ int main(void)
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_link_lost),
 		cmocka_unit_test(test_send_fails),
+		cmocka_unit_test(test_send_fails_alone),
 		cmocka_unit_test(test_no_completion),
 		cmocka_unit_test(test_polling),
 		cmocka_unit_test(test_telemetry),

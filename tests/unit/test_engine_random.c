@@ -100,6 +100,9 @@ static void misfortune(struct rig *r, struct tally *t)
 	case 7:
 		r->send_result = -11;
 		break;
+	case 14:
+		r->refuse_words = 1 + rig_random(r, 3);
+		break;
 	case 8:
 	case 9:
 	case 10:
@@ -158,8 +161,11 @@ static void judge(struct rig *r, const struct rig_command *c, uint64_t seed, str
 	} else if (right && !strcmp(c->state, "FAILED")) {
 		right = says(c, "read-back") || says(c, "not in effect") || says(c, "counter");
 	} else if (right) {
-		/* The end that nobody can avoid: an action, and a boot that wiped the traces. */
-		right = !strcmp(c->state, "UNKNOWN") && c->action && t->boots > 0;
+		/* The end that nobody can avoid: an action, and a boot that wiped the traces, or too many words
+		 * since. */
+		right = !strcmp(c->state, "UNKNOWN") && c->action &&
+			(r->floors[c->link].boot > RIG_FIRST_BOOT ||
+			 says(c, "the FCM no longer remembers"));
 	}
 	if (!right) {
 		fail_msg("seed %llu: command %llu %s: %s (%s), executed %u times",
