@@ -7,6 +7,8 @@
  *   one       a command's row, from store_submit() to its answer
  *   hundred   a hundred of them submitted together, until all are answered
  *   pair      intent and outcome: the row, its answer, the last transition, its answer
+ *   paced     the same at the pace of a set: after a rest of up to 4 ms, and with a trip of 2 ms between the two; the
+ *             rests are not counted
  *   bare      pwrite() and fdatasync() into a file that has its length already, as the WAL has
  *   least     the least that SQLite can make of a command's row: one insert into one table without any index, a commit
  *             of its own, WAL and synchronous=FULL, no other thread
@@ -34,6 +36,8 @@
 #define BARE_BYTES   512u
 #define BARE_FILE    (4u << 20) /* about the WAL's own length between checkpoints */
 #define PATIENCE_MS  5000
+#define REST_US	     4000u
+#define TRIP_US	     2000u
 #define COMMAND_FLAG (STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER)
 
 struct journal {
@@ -44,7 +48,7 @@ struct journal {
 	uint8_t bytes[BARE_BYTES];
 	sqlite3 *least_db;
 	sqlite3_stmt *least_insert;
-	struct samples one, hundred, pair, bare, commit, least;
+	struct samples one, hundred, pair, paced, bare, commit, least;
 };
 
 /* A set as an operator types it. */
@@ -134,16 +138,39 @@ static int time_commands(struct journal *j, unsigned n, struct samples *to)
 	return r;
 }
 
+static int outcome(struct journal *j)
+{
+	struct row row;
+	int r;
+
+	outcome_row(j, &row);
+	r = store_submit(j->store, &row, j->commands, COMMAND_FLAG);
+	return r < 0 ? r : await(j, 1);
+}
+
 static int time_pair(struct journal *j)
 {
 	uint64_t begin = bench_now_ns();
-	struct row row;
 	int r = submit_commands(j, 1);
 
-	outcome_row(j, &row);
-	r = r ? r : store_submit(j->store, &row, j->commands, COMMAND_FLAG);
-	r = r ? r : await(j, 1);
+	r = r ? r : outcome(j);
 	samples_add(&j->pair, bench_now_ns() - begin);
+	return r;
+}
+
+static int time_paced(struct journal *j)
+{
+	uint64_t begin, first_ns;
+	int r;
+
+	usleep((useconds_t)random() % REST_US);
+	begin = bench_now_ns();
+	r = submit_commands(j, 1);
+	first_ns = bench_now_ns() - begin;
+	usleep(TRIP_US);
+	begin = bench_now_ns();
+	r = r ? r : outcome(j);
+	samples_add(&j->paced, first_ns + bench_now_ns() - begin);
 	return r;
 }
 
@@ -211,6 +238,7 @@ static int round_of(struct journal *j)
 		store_get_status(j->store, &status);
 		samples_add(&j->commit, status.commit_last_ns);
 		r = r ? r : time_pair(j);
+		r = r ? r : time_paced(j);
 	}
 	return r ? r : time_commands(j, HUNDRED, &j->hundred);
 }
@@ -271,7 +299,8 @@ static int open_journal(struct journal *j, const char *directory)
 
 static int make_room(struct journal *j, unsigned rounds)
 {
-	struct samples *all[] = {&j->one, &j->hundred, &j->pair, &j->bare, &j->commit, &j->least};
+	struct samples *all[] = {&j->one,  &j->hundred, &j->pair, &j->paced,
+				 &j->bare, &j->commit,	&j->least};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		int r = samples_create(all[i], (size_t)rounds * ONES);
@@ -317,9 +346,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench-journal: %s: %s\n", argv[1], strerror(-r));
 		return 1;
 	}
-	printf("{\"one\":%.1f,\"hundred\":%.1f,\"pair\":%.1f,\"bare\":%.1f,\"least\":%.1f,"
+	printf("{\"one\":%.1f,\"hundred\":%.1f,\"pair\":%.1f,\"paced\":%.1f,\"bare\":%.1f,"
+	       "\"least\":%.1f,"
 	       "\"commit\":%.1f,\"rounds\":%u}\n",
-	       median_us(&j.one), median_us(&j.hundred), median_us(&j.pair), median_us(&j.bare),
-	       median_us(&j.least), median_us(&j.commit), rounds);
+	       median_us(&j.one), median_us(&j.hundred), median_us(&j.pair), median_us(&j.paced),
+	       median_us(&j.bare), median_us(&j.least), median_us(&j.commit), rounds);
 	return 0;
 }
