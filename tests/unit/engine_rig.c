@@ -413,6 +413,9 @@ static void store_transition(struct rig *r, const struct row *row)
 	struct rig_command *c = &r->commands[row->values[0].i];
 
 	assert_int_equal(row->count, 9);
+	if (!c->known && r->store_keeps) { /* taken back before its row was refused */
+		return;
+	}
 	assert_true(c->known);
 	assert_false(c->ended); /* an end is an end */
 	note_state(c, text_of(row, 2));
@@ -464,6 +467,13 @@ static void on_send(struct rig *r, const struct engine_out *o)
 		return;
 	}
 	assert_int_equal(word_unpack(o->send.bytes, &w), 0);
+	if (chance(r, r->not_taken)) {
+		struct item *i = wire_put(r->refusals, r->now.mono_ns + rig_random(r, 5) * RIG_MS);
+
+		i->cookie = o->cookie;
+		i->link = o->send.link;
+		return;
+	}
 	if (!r->no_completions) {
 		engine_sent(r->e, o->cookie, ++r->frame, r->now);
 	}
@@ -526,6 +536,29 @@ static void tell_power(struct rig *r)
 	}
 }
 
+static bool keeps_rows(const struct rig *r)
+{
+	return r->store_keeps && r->store_result < 0;
+}
+
+/* Of the rows that the store keeps those that are now or never. */
+static void refuse_rows(struct rig *r)
+{
+	struct rig_wire *w = r->stores;
+
+	for (unsigned n = 0; keeps_rows(r) && n < w->count;) {
+		struct item *i = w->items[n];
+
+		if (i->due > r->now.mono_ns || !(i->flags & ENGINE_STORE_NOW_OR_NEVER)) {
+			n++;
+			continue;
+		}
+		memmove(w->items + n, w->items + n + 1, (--w->count - n) * sizeof(*w->items));
+		engine_stored(r->e, i->cookie, r->store_result, r->now);
+		free(i);
+	}
+}
+
 static void step(struct rig *r)
 {
 	struct item *i;
@@ -535,7 +568,13 @@ static void step(struct rig *r)
 	for (unsigned f = 0; f < RIG_FLOORS; f++) {
 		floor_step(&r->floors[f], r->now.mono_ns);
 	}
-	while ((i = wire_take(r->stores, r->now.mono_ns, true))) {
+	while ((i = wire_take(r->refusals, r->now.mono_ns, false))) {
+		engine_send_failed(r->e, i->cookie, chance(r, 500) ? -EAGAIN : -ENOLINK, r->now);
+		free(i);
+	}
+	rig_drain(r);
+	refuse_rows(r);
+	while (!keeps_rows(r) && (i = wire_take(r->stores, r->now.mono_ns, true))) {
 		int result = i->flags & ENGINE_STORE_NOW_OR_NEVER ? r->store_result : 0;
 
 		result = result == 0 ? store_row(r, &i->row) : result;
@@ -668,6 +707,7 @@ void rig_crash(struct rig *r)
 	engine_destroy(r->e);
 	params_destroy(r->params);
 	wire_empty(r->stores);
+	wire_empty(r->refusals);
 	start(r);
 }
 
@@ -697,6 +737,7 @@ struct rig *rig_create(uint64_t seed)
 	r->down = wire_create();
 	r->up = wire_create();
 	r->stores = wire_create();
+	r->refusals = wire_create();
 	r->delay_us = 1000;
 	r->store_us = 1000;
 	r->now.mono_ns = 1000000000ull;
@@ -716,6 +757,7 @@ void rig_destroy(struct rig *r)
 	wire_destroy(r->down);
 	wire_destroy(r->up);
 	wire_destroy(r->stores);
+	wire_destroy(r->refusals);
 	free(r->floors);
 	free(r->commands);
 	free(r);

@@ -67,7 +67,7 @@ struct rig {
 	struct rig_command *commands; /* by id */
 	uint64_t last_id;
 	uint64_t reserved_until[RIG_FLOORS];
-	struct rig_wire *down, *up, *stores;
+	struct rig_wire *down, *up, *stores, *refusals;
 	uint64_t random, frame;
 
 	/* What the links and the store do; probabilities in 1/1000. */
@@ -75,6 +75,8 @@ struct rig {
 	unsigned delay_us, jitter_us, store_us;
 	int store_result, send_result;
 	unsigned refuse_words; /* the board has no room for the next so many */
+	bool store_keeps; /* while it refuses it keeps what is not now or never, and writes it later */
+	unsigned not_taken; /* words that the board gives back some ms later; 1/1000 */
 	bool no_completions;
 	bool power_unknown; /* nobody has polled the modules' power; else a second ago at most */
 	uint64_t power_told;

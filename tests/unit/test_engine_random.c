@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The command engine under a random campaign: words and answers lost, doubled, late and out of order, FCMs
- * that boot, fall mute or deaf, links that go away, a disk that refuses, and kill -9 of the daemon, all at
- * once. FCM_SEEDS=n runs more of it, FCM_SEED=n one again. At the end everything is healed, and then for
- * every command of the journal: it has ended, it was executed at most once, and what the journal says of it
- * is true.
+ * that boot, are busy, fall mute or deaf, links that go away, a board that gives words back, a disk that
+ * refuses and keeps, and kill -9 of the daemon, all at once. FCM_SEEDS=n runs more of it, FCM_SEED=n one again.
+ * At the end everything is healed, and then for every command of the journal: it has ended, it was executed at
+ * most once, and what the journal says of it is true.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +24,34 @@ struct tally {
 	unsigned ended[COMMAND_UNKNOWN + 1], executed, crashes, boots;
 };
 
+/* As a safe does: HV down, then power off; its FCM may be busy. */
+static void make_safe(struct rig *r, unsigned floor, unsigned om)
+{
+	char name[64], reason[40];
+	struct engine_request q = {.parameter = name, .reason = reason};
+	uint64_t id;
+
+	q.job = engine_next_id(r->e);
+	snprintf(reason, sizeof(reason), "safe %llu", (unsigned long long)q.job);
+	snprintf(name, sizeof(name), "floor%u.om%u.hv", floor, om);
+	r->floors[floor - 1].busy += rig_random(r, 2) ? rig_random(r, 8) : 0;
+	if (rig_submit(r, q, &q.after, NULL) == 0) {
+		snprintf(name, sizeof(name), "floor%u.om%u.power", floor, om);
+		rig_submit(r, q, &id, NULL);
+	}
+}
+
+static void switch_on(struct rig *r, unsigned floor)
+{
+	char name[64];
+	uint64_t id;
+
+	for (unsigned om = 0; om < 6; om++) {
+		snprintf(name, sizeof(name), "floor%u.om%u.power", floor, om);
+		rig_set(r, name, 1, &id);
+	}
+}
+
 /* Sets take a value of their own each, so that a value tells who wrote it. */
 static void submit(struct rig *r, unsigned n)
 {
@@ -32,7 +60,10 @@ static void submit(struct rig *r, unsigned n)
 	unsigned floor = 1 + rig_random(r, 2), om = rig_random(r, 6);
 	uint64_t id, stop;
 
-	switch (rig_random(r, 9)) {
+	switch (rig_random(r, 10)) {
+	case 9:
+		make_safe(r, floor, om);
+		break;
 	case 0:
 		snprintf(name, sizeof(name), "floor%u.om%u.%s", floor, om,
 			 actions[rig_random(r, 3)]);
@@ -55,8 +86,10 @@ static void submit(struct rig *r, unsigned n)
 		rig_set(r, name, 1399 - n * 0.1, &id);
 		break;
 	case 5: /* takes back, or stops on its way, one of the last */
-		if (r->last_id > 0) {
-			id = r->last_id - rig_random(r, r->last_id < 8 ? (unsigned)r->last_id : 8);
+		if (engine_next_id(r->e) > 1) {
+			uint64_t last = engine_next_id(r->e) - 1;
+
+			id = last - rig_random(r, last < 8 ? (unsigned)last : 8);
 			engine_cancel(r->e, id, &(struct engine_request){.who = "test"}, r->now,
 				      &stop, NULL);
 			rig_drain(r);
@@ -112,6 +145,7 @@ static void misfortune(struct rig *r, struct tally *t)
 		r->floors[f].mute = r->floors[f].deaf = false;
 		r->store_result = r->send_result = 0;
 		r->store_us = 1000;
+		switch_on(r, f + 1);
 		rig_link(r, f, true);
 		break;
 	default:
@@ -121,7 +155,7 @@ static void misfortune(struct rig *r, struct tally *t)
 
 static void heal(struct rig *r)
 {
-	r->lose_down = r->lose_up = r->double_up = r->late_up = 0;
+	r->lose_down = r->lose_up = r->double_up = r->late_up = r->not_taken = 0;
 	r->store_us = 1000;
 	r->store_result = r->send_result = 0;
 	for (unsigned f = 0; f < RIG_FLOORS; f++) {
@@ -153,7 +187,8 @@ static void judge(struct rig *r, const struct rig_command *c, uint64_t seed, str
 	if (right && !strcmp(c->state, "DONE")) {
 		/* Of a reset the boot itself is the proof, whoever caused it. */
 		right = executed == 1 || says(c, "the FCM has booted since") ||
-			says_why(c, "stops command"); /* where it had come to already */
+			(c->new_value <= 1 && t->boots > 0) || /* others set 0 and on, too */
+			says_why(c, "stops command");	       /* where it had come to already */
 	} else if (right && never) {
 		right = executed == 0;
 	} else if (right && !strcmp(c->state, "CANCELLED")) {
@@ -182,6 +217,8 @@ static void campaign(uint64_t seed, struct tally *t)
 	uint64_t journaled = 0, seen = 0;
 
 	r->jitter_us = 3000;
+	r->store_keeps = true;
+	r->not_taken = rig_random(r, 2) ? rig_random(r, 100) : 0;
 	r->lose_down = rig_random(r, 200);
 	r->lose_up = rig_random(r, 200);
 	r->double_up = rig_random(r, 200);
