@@ -131,8 +131,8 @@ struct engine_request {
 	int64_t uid, pid;		   /* -1 unknown */
 	const char *client_id;		   /* at most 63 bytes; NULL: none */
 	/* An open command of the same floor: this one leaves when that is done, and is cancelled when that ends
-	 * otherwise. What makes safer goes also when the FCM refused that as not possible now, if a read after it
-	 * shows that it is as safe already. 0: none */
+	 * otherwise; it waits no longer than any for a floor that nobody hears. What makes safer goes also when the FCM
+	 * refused that as not possible now, if a read after it shows that it is as safe already. 0: none */
 	uint64_t after;
 	uint64_t
 		job; /* what it is a part of: the number of the first command of a `safe`. 0: none */

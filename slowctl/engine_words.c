@@ -760,13 +760,13 @@ static void tick_polls(struct link *l, struct engine_now now)
 	}
 }
 
-/* What was wanted while nobody was heard is not done when somebody is. What waits for its `after` has that one's fate. */
+/* What was wanted while nobody was heard is not done when somebody is, whatever becomes of what it waits for. */
 static bool too_late(const struct link *l, const struct command *c, struct engine_now now)
 {
 	uint64_t since = l->last_reply_ns > c->submitted_ns ? l->last_reply_ns : c->submitted_ns;
 
-	return l->silent >= MUTE_TIMEOUTS && c->attempts == 0 && !c->recovered && !c->after &&
-	       !never_late(c) && now.mono_ns - since > TOO_LATE;
+	return l->silent >= MUTE_TIMEOUTS && c->attempts == 0 && !c->recovered && !never_late(c) &&
+	       now.mono_ns - since > TOO_LATE;
 }
 
 static void tick_commands(struct engine *e, struct link *l, struct engine_now now)

@@ -497,6 +497,29 @@ static void test_after(void **state)
 	rig_destroy(r);
 }
 
+/* The one before it was executed, as is known an hour later: too late for what waited for that. */
+static void test_after_too_late(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {.parameter = HV, .value = 1600};
+	uint64_t rate, hv;
+
+	(void)state;
+	rig_run(r, 1000);
+	r->floors[0].mute = true;
+	rig_set(r, "floor1.om2.ramp", 60, &rate);
+	q.after = rate;
+	assert_int_equal(rig_submit(r, q, &hv, NULL), 0);
+	rig_run(r, 3600000);
+	assert_false(r->commands[rate].ended);
+	r->floors[0].mute = false;
+	rig_run(r, 30000);
+	assert_string_equal(r->commands[rate].state, "DONE");
+	rig_expect(r, hv, "QUEUED FAILED", 0);
+	says(r, hv, "its floor does not answer");
+	rig_destroy(r);
+}
+
 /* All is full, the window and the queue: what makes safer is taken, and is the next word. */
 static void test_full(void **state)
 {
@@ -548,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_stop_ramp),
 		cmocka_unit_test(test_trip_on_the_ramp),
 		cmocka_unit_test(test_after),
+		cmocka_unit_test(test_after_too_late),
 		cmocka_unit_test(test_lost_gives_way),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_stop_never_undoes_safer),
