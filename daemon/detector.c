@@ -166,7 +166,7 @@ static void waiter_progress(struct waiter *w, enum command_state state, const ch
 					  "readback", json_number_or_null(readback)));
 }
 
-/* What waits behind another makes no progress for as long as that takes. */
+/* What waits behind another makes no progress for as long as that takes. Its end is told when it is journaled. */
 static void tell_still(struct station *s, uint64_t now)
 {
 	struct engine_command_view v;
@@ -174,7 +174,7 @@ static void tell_still(struct station *s, uint64_t now)
 
 	for (struct waiter *w = s->waiters; w && words > 0; w = w->next) {
 		if (w->to_end && now >= w->told_ns + WORD_NS &&
-		    engine_command(s->engine, w->id, &v)) {
+		    engine_command(s->engine, w->id, &v) && !v.ended) {
 			waiter_progress(w, v.state, v.detail, v.readback);
 			words--;
 		}

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import sys
 import time
 
@@ -135,8 +136,36 @@ def waits_behind(t):
             words = [json.loads(f.readline())["progress"] for _ in range(2)]
     t.check("two words of it", {(w["command"], w["state"], w["text"]) for w in words} == {
         (int(number), "QUEUED", f"journaled; waits for command {ramp}")}, words)
+    end_unwritten(t, st)
     code, out, err = st.ctl("set", "floor2.om0.hv", "1460", "--client-id", "behind", "--timeout", "15", timeout=120)
     t.check("it is waited for", code == 0 and "DONE" in out, (code, out, err))
+
+
+def end_unwritten(t, st):
+    """What waits is cancelled while the journal cannot be written and a word of it is due: that is not its end yet."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(60)
+        s.connect(st.path("control.sock"))
+        s.sendall(b'{"v":1,"id":"set","op":"param.set","args":{"name":"floor2.om0.hv","value":1470}}\n')
+        with s.makefile() as f:
+            words = [json.loads(f.readline())["progress"]]
+            time.sleep(4)
+            other = sqlite3.connect(st.database, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            s.sendall(json.dumps({"v": 1, "id": "cancel", "op": "command.cancel",
+                                  "args": {"command": words[0]["command"]}}).encode() + b"\n")
+            end = None
+            while not end:
+                line = json.loads(f.readline())
+                if line["id"] == "set" and "progress" in line:
+                    words.append(line["progress"])
+                elif line["id"] == "set":
+                    end = line
+            other.execute("ROLLBACK")
+            other.close()
+    t.check("its end is told though the journal has not taken it", not end["ok"] and
+            "has not taken this" in end["error"]["message"], end)
+    t.equal("no word of an end that is not in the journal", {w["state"] for w in words}, {"QUEUED"})
 
 
 def safe_cut(t):
