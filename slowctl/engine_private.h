@@ -242,7 +242,7 @@ bool link_usable(const struct link *l);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
 /* The word on its way; its cookie. */
 uint64_t link_send(struct engine *e, struct link *l, const struct word *w);
-/* When all else is out: the READs behind the words that have just left. */
+/* With the last of all else: the READs behind the words that are leaving. */
 void words_behind(struct engine *e);
 
 /* engine_sequence.c */
