@@ -242,7 +242,8 @@ struct nanet3_tx {
 	__u8 bytes[32];
 	__u64 reserved2;
 };
-#define NANET3_TX_MORE 0x1u /* ring the doorbell with the next one: words that belong together leave together */
+#define NANET3_TX_MORE                                                                             \
+	0x1u /* ring the doorbell with the next one: words that belong together leave together */
 
 /*
  * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the

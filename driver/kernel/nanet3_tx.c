@@ -264,8 +264,7 @@ static bool word_sound(const struct nanet3_tx *tx)
 	bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
 
 	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 ||
-	    tx->flags & ~NANET3_TX_MORE ||
-	    tx->reserved2)
+	    tx->flags & ~NANET3_TX_MORE || tx->reserved2)
 		return false;
 	switch (tx->kind) {
 	case NANET3_TX_REQUEST: /* op 0 is an empty place */
