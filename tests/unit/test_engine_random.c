@@ -158,6 +158,7 @@ static void heal(struct rig *r)
 	r->lose_down = r->lose_up = r->double_up = r->late_up = r->not_taken = 0;
 	r->store_us = 1000;
 	r->store_result = r->send_result = 0;
+	r->refuse_words = 0;
 	for (unsigned f = 0; f < RIG_FLOORS; f++) {
 		r->floors[f].mute = r->floors[f].deaf = false;
 		rig_link(r, f, true);
@@ -187,8 +188,9 @@ static void judge(struct rig *r, const struct rig_command *c, uint64_t seed, str
 	if (right && !strcmp(c->state, "DONE")) {
 		/* Of a reset the boot itself is the proof, whoever caused it. */
 		right = executed == 1 || says(c, "the FCM has booted since") ||
-			(c->new_value <= 1 && t->boots > 0) || /* others set 0 and on, too */
-			says_why(c, "stops command");	       /* where it had come to already */
+			/* others set 0 and on, too: the register holds it when it has to be asked */
+			(c->new_value <= 1 && strstr(c->states, "UNKNOWN")) ||
+			says_why(c, "stops command"); /* where it had come to already */
 	} else if (right && never) {
 		right = executed == 0;
 	} else if (right && !strcmp(c->state, "CANCELLED")) {
