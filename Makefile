@@ -155,6 +155,7 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 	    TEST_ENV="env ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1" \
 	    check-unit
 	@$(PYTHON) tests/system/run_all.py --bin build/asan/bin --tests build/asan/tests --sanitized
+	@$(PYTHON) tests/system/run_all.py --bin build/asan/bin --tests build/asan/tests --sanitized store_faults
 	@$(MAKE) --no-print-directory fuzz SECONDS=5
 
 # Only the daemon has threads, and the unit tests named here: the rest would run slowly for nothing. The
