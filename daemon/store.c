@@ -170,17 +170,29 @@ static void list_finish(struct store *s, struct store_job **link, int result)
 	free(j);
 }
 
+/* The next of what has come; NULL: that was all. */
+static struct store_job *list_take(struct store *s)
+{
+	struct store_job **place = queue_peek(&s->jobs), *j;
+
+	if (!place) {
+		return NULL;
+	}
+	j = *place;
+	list_append(s, j);
+	queue_release(&s->jobs);
+	return j;
+}
+
 /* Take what has come; true when something of it is urgent. */
 static bool list_drain(struct store *s)
 {
-	struct store_job **place;
+	struct store_job *j;
 	bool urgent = false;
 
 	queue_hush(&s->jobs);
-	while ((place = queue_peek(&s->jobs))) {
-		urgent |= ((*place)->flags & STORE_URGENT) != 0;
-		list_append(s, *place);
-		queue_release(&s->jobs);
+	while ((j = list_take(s))) {
+		urgent |= (j->flags & STORE_URGENT) != 0;
 	}
 	return urgent;
 }
@@ -307,13 +319,15 @@ static void count_given_up(struct store *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Write up to BATCH rows (with one of the flags `only`; 0: all) in one transaction. */
+/* Write up to BATCH rows (with one of the flags `only`; 0: all, also those that come meanwhile: the first of a
+ * hundred would else have a commit of its own) in one transaction. */
 static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 {
 	unsigned rows = 0;
 	int rc = store_run_plain(s->begin);
 
-	for (struct store_job *j = s->first; j && rows < BATCH && rc == SQLITE_OK; j = j->next) {
+	for (struct store_job *j = s->first; j && rows < BATCH && rc == SQLITE_OK;
+	     j = j->next || only ? j->next : list_take(s)) {
 		if (chosen(j, only)) {
 			j->result = 0;
 			rc = write_row(s, j);
