@@ -474,7 +474,7 @@ static void tend_control(struct station *s)
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct station *s = arg;
-	char line[160], alive[32];
+	char line[160];
 
 	(void)fd;
 	(void)what;
@@ -485,8 +485,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	network_second(s);
 	shore_second(s);
 	timing_second(s);
-	snprintf(alive, sizeof(alive), "%lld", (long long)now_utc_ns());
-	store_put_station(s->store, "last_alive", alive);
+	store_put_alive(s->store, now_utc_ns());
 	status_line(s, line, sizeof(line));
 	sd_notifyf(0, "STATUS=%s", line);
 }

@@ -205,6 +205,8 @@ int store_put_alarm(struct store *s, const struct alarm *alarm);
 int store_put_alarm_forget(struct store *s, const struct alarm *alarm);
 /* A setting of the station; replaces the key's last value. */
 int store_put_station(struct store *s, const char *key, const char *value);
+/* A sign of life: when. For who comes after us, and for how far back they have to look for open commands. */
+int store_put_alive(struct store *s, int64_t utc_ns);
 /* Of every kind of parameter the unit (unit.KIND), and what the values of enumerations and switches mean
  * (words.KIND): the file tells it by itself. */
 void store_put_words(struct store *s, struct params *params);

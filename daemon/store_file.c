@@ -36,12 +36,13 @@ MIGRATION(sql_0008_alarm, "schemas/sql/0008_alarm.sql");
 MIGRATION(sql_0009_snapshot, "schemas/sql/0009_snapshot.sql");
 MIGRATION(sql_0010_undone, "schemas/sql/0010_undone.sql");
 MIGRATION(sql_0011_fewer_pages, "schemas/sql/0011_fewer_pages.sql");
+MIGRATION(sql_0012_intent, "schemas/sql/0012_intent.sql");
 
 /* migrations[n] brings user_version n to n + 1. */
 static const char *const migrations[] = {
 	sql_0001_initial,     sql_0002_row_label, sql_0003_loss_until,	sql_0004_no_time,
 	sql_0005_ledger_sums, sql_0006_left_open, sql_0007_sample_sums, sql_0008_alarm,
-	sql_0009_snapshot,    sql_0010_undone,	  sql_0011_fewer_pages};
+	sql_0009_snapshot,    sql_0010_undone,	  sql_0011_fewer_pages, sql_0012_intent};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 int store_errno(sqlite3 *db, int rc)
@@ -443,6 +444,21 @@ bool store_file_replaced(const struct store *s)
 	return stat(s->config.path, &st) < 0 ? errno == ENOENT : !same_file(&s->opened, &st);
 }
 
+/* A transition outlives its command when that one's row was refused, or is in another file: it would be taken for
+ * one of the next command that gets this number. */
+#define LEFT_OVER "FROM transition WHERE command > coalesce((SELECT max(id) FROM command), 0)"
+
+static int drop_left_over(struct store *s, struct sc_error *error)
+{
+	char there[8];
+	int r = one_text(s, "SELECT EXISTS (SELECT 1 " LEFT_OVER ")", there, sizeof(there));
+
+	if (r == 0 && strcmp(there, "1") == 0) {
+		r = run_sql(s, "DELETE " LEFT_OVER);
+	}
+	return r < 0 ? file_fail(s, r, error, "transitions of commands that are not there") : 0;
+}
+
 static int read_all(struct store *s, struct sc_error *error)
 {
 	struct store_sessions sessions;
@@ -470,6 +486,7 @@ int store_file_open(struct store *s, int busy_ms, struct sc_error *error)
 	r = r == 0 ? check(s, error) : r;
 	r = r == 0 ? migrate(s, error) : r;
 	r = r == 0 ? prepare(s, error) : r;
+	r = r == 0 ? drop_left_over(s, error) : r;
 	r = r == 0 ? read_all(s, error) : r;
 	if (r < 0) {
 		store_file_close(s);

@@ -158,7 +158,8 @@ int store_read_past(struct store *s, struct store_past **ret_past);
 	"(ended IS NOT NULL AND state <> 'DONE' AND sequence IS NOT NULL"                          \
 	" AND (state = 'UNKNOWN' OR " STORE_CUT                                                    \
 	") AND NOT EXISTS (SELECT 1 FROM main.command AS d"                                        \
-	" WHERE d.parameter = command.parameter AND d.id > command.id AND d.state = 'DONE'))"
+	" WHERE d.parameter = command.parameter AND d.id > command.id AND d.state = 'DONE'"        \
+	" AND d.ended IS NOT NULL))"
 
 /* store_away.c */
 /* The file is open, its past read: sessions that began while there was none are settled. */

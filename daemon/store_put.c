@@ -265,6 +265,15 @@ int store_put_station(struct store *s, const char *key, const char *value)
 	return store_submit(s, &r, 0, 0);
 }
 
+int store_put_alive(struct store *s, int64_t utc_ns)
+{
+	struct row r;
+
+	row_begin(&r, ROW_ALIVE);
+	row_int(&r, utc_ns);
+	return store_submit(s, &r, 0, 0);
+}
+
 static bool first_of_kind(struct params *params, unsigned number)
 {
 	unsigned n = 0;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schemas/journal_sql.h"
+
 struct reader {
 	sqlite3 *db;
 	sqlite3_stmt *q;
@@ -189,10 +191,11 @@ static int read_journal(struct store *s, struct store_past *p)
 				   0, p)
 		   : r;
 	return r == 0 ? read_commands(s,
-				      "SELECT " COMMAND_COLUMNS ", (SELECT count(*) FROM command d"
-				      " WHERE d.tower = c.tower AND d.floor = c.floor"
-				      " AND d.id > c.id AND d.sequence IS NOT NULL)" NOT_UNDONE
-				      " FROM command c WHERE ended IS NULL ORDER BY id",
+				      "SELECT " COMMAND_COLUMNS ", later" NOT_UNDONE " FROM ("
+				      "SELECT *, count(sequence) OVER (PARTITION BY tower, floor"
+				      " ORDER BY id DESC ROWS BETWEEN UNBOUNDED PRECEDING"
+				      " AND 1 PRECEDING) AS later FROM command WHERE id "
+				      "> " JOURNAL_SETTLED ") WHERE ended IS NULL ORDER BY id",
 				      0, p)
 		      : r;
 }

@@ -5,6 +5,8 @@
  */
 #include "daemon/store_private.h"
 
+#include "schemas/journal_sql.h"
+
 /* Left open by another start of DMA of the link than ?1, ?3. */
 #define LEFT_OPEN " WHERE link = ?2 AND NOT closed AND NOT (session = ?1 AND dma_epoch = ?3)"
 
@@ -32,16 +34,14 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " tower, floor, parameter, op, old_value, new_value, unit, sequence, boot,"
 		  " state, detail, ended)"
 		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-		  "?19,?20,?21)",
-		  /* of a command that had this number and whose row is not here: refused, or in another file */
-		  "DELETE FROM transition WHERE command = ?1",
-		  "INSERT INTO transition(command, number, time, state, detail)"
-		  " VALUES(?1, 1, ?3, ?19, ?20)"}},
-	/* A row that waited for the disk may come after one that could not: that has a later sequence. */
+		  "?19,?20,?21)"}},
+	/* Number 1 is the command's own row. (VALUES, not SELECT: that one may write many rows, and SQLite would
+	 * keep a copy of each page for the case that it fails halfway.) A row that waited for the disk may come
+	 * after one that could not: that has a later sequence. */
 	[ROW_TRANSITION] = {9,
 			    {"INSERT INTO transition(command, number, time, state, frame, detail)"
-			     " SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5"
-			     " FROM transition WHERE command = ?1",
+			     " VALUES(?1, (SELECT coalesce(max(number), 1) + 1 FROM transition"
+			     " WHERE command = ?1), ?2, ?3, ?4, ?5)",
 			     "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
 			     " attempts = ?8, ended = ?9 WHERE id = ?1"
 			     " AND coalesce(sequence, 0) <= ?6"}},
@@ -171,4 +171,10 @@ const struct store_sql store_sql[ROW_IDS] = {
 				 {"DELETE FROM snapshot WHERE id = ?1",
 				  "DELETE FROM snapshot_value WHERE snapshot = ?1"}},
 	[ROW_STATION] = {2, {"INSERT OR REPLACE INTO station(key, value) VALUES(?1, ?2)"}},
+	[ROW_ALIVE] = {1,
+		       {"INSERT OR REPLACE INTO station(key, value) VALUES('last_alive', ?1)",
+			"INSERT OR REPLACE INTO station(key, value) SELECT 'settled_until', n FROM"
+			" (SELECT coalesce((SELECT min(id) - 1 FROM command WHERE " JOURNAL_OPEN
+			"),"
+			" (SELECT max(id) FROM command)) AS n) WHERE n IS NOT NULL"}},
 };

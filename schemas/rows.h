@@ -14,11 +14,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 11 /* user_version of the database these rows belong to */
+#define ROWS_SCHEMA 12 /* user_version of the database these rows belong to */
 
 enum row_id {
 	ROW_NONE = 0,
-	/* A command and its first transition. id, client_id|NULL, time, who, uid, pid, origin, reason,
+	/* A command, and what it begins with. id, client_id|NULL, time, who, uid, pid, origin, reason,
 	 * link, tower, floor, parameter, op, old_value|NULL, new_value|NULL, unit, sequence|NULL, boot|NULL,
 	 * state, detail, ended|NULL. An id or client_id used before: result -EEXIST. */
 	ROW_COMMAND,
@@ -53,12 +53,15 @@ enum row_id {
 	 * paused|NULL, paused_until, paused_level, pause_who, pause_origin, pause_reason */
 	ROW_ALARM,
 	ROW_ALARM_FORGET, /* object, code */
-	/* key, value. last_alive: UTC ns; recordings: the directory they go to; unit.KIND (unit.om.hv): unit of
+	/* key, value. recordings: the directory they go to; unit.KIND (unit.om.hv): unit of
 	 * such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ... mean, with
 	 * blanks between; deadband.KIND: a change up to this is none, in its unit; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers:
 	 * when (UTC ns by the system clock), new minus old time in ns, the new time (UTC ns), the new time
 	 * epoch */
 	ROW_STATION,
+	/* utc_ns: a sign of life. The station's last_alive is that, and settled_until (a number; none of the
+	 * commands up to it is open) goes on. */
+	ROW_ALIVE,
 	/* snapshot (its id), then ROW_SNAPSHOT_PAIRS times parameter|NULL, value|NULL */
 	ROW_SNAPSHOT_VALUES,
 	/* id, name, time, who, note, pattern, parameters, unknown: when its values are there; -EEXIST: they are not

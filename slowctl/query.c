@@ -137,6 +137,8 @@ static const struct {
 	    " FROM main.sample WHERE 0"},
 	{11, "CREATE TEMP VIEW transition AS SELECT command, rowid AS number, time, state, frame,"
 	     " detail FROM main.transition"},
+	{12, "CREATE TEMP VIEW command_life AS SELECT command, number, time, state, frame, detail"
+	     " FROM transition"},
 };
 
 static int add_views(struct query *q)
@@ -432,9 +434,9 @@ int query_commands(struct query *q, const struct query_filter *f, json_t **ret_j
 {
 	bool open = f->state && strcmp(f->state, "open") == 0;
 	sqlite3_stmt *s;
-	/* The open ones have an index: the length of the journal does not matter. */
+	/* The open ones are near its end: the length of the journal does not matter. */
 	int r = query_prepare(q, &s,
-			      open ? COMMANDS_SQL("ended IS NULL")
+			      open ? COMMANDS_SQL(JOURNAL_OPEN)
 				   : COMMANDS_SQL("(?3 IS NULL OR state = ?3 COLLATE NOCASE)"),
 			      "isssiii", f->since_ns, f->parameter, open ? NULL : f->state, f->who,
 			      (int64_t)f->tower, (int64_t)f->floor,
@@ -452,10 +454,11 @@ static int add_transitions(struct query *q, json_t *command, int64_t id)
 						{NULL, COLUMN_END}};
 	json_t *array = NULL;
 	sqlite3_stmt *s;
-	int r = query_prepare(q, &s,
-			      "SELECT time, state, frame, detail FROM transition WHERE command = ?1"
-			      " ORDER BY number",
-			      "i", id);
+	int r = query_prepare(
+		q, &s,
+		"SELECT time, state, frame, detail FROM command_life WHERE command = ?1"
+		" ORDER BY number",
+		"i", id);
 
 	if (r == 0) {
 		r = query_array(q, s, columns, &array);
@@ -613,7 +616,8 @@ static int history_sets(struct query *q, const char *name, int64_t since_ns, int
 {
 	sqlite3_stmt *s;
 	int r = query_prepare(q, &s,
-			      "SELECT * FROM (SELECT " QUERY_COMMAND_COLUMNS " FROM command"
+			      "SELECT * FROM (SELECT " QUERY_COMMAND_COLUMNS
+			      " FROM " JOURNAL_BY_PARAMETER
 			      " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
 			      " LIMIT ?4) ORDER BY id",
 			      "siii", name, since_ns, until_ns, (int64_t)limit);
@@ -631,7 +635,7 @@ int query_head(struct query *q, const char *name, json_t **ret_head)
 	int r = query_prepare(
 		q, &s,
 		"SELECT ?1, coalesce(" QUERY_UNIT(
-			"?1") ", (SELECT unit FROM command"
+			"?1") ", (SELECT unit FROM " JOURNAL_BY_PARAMETER
 			      " WHERE parameter = ?1 ORDER BY id DESC LIMIT 1)), " QUERY_WORDS(
 				      "?1"),
 		"s", name);

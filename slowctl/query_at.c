@@ -26,13 +26,13 @@
 #define AUTHOR_SQL                                                                                 \
 	"SELECT id, who, origin, reason, op, new_value, state, time, executed FROM ("              \
 	"SELECT *, (SELECT min(t.time) FROM transition t WHERE t.command = c.id"                   \
-	" AND t.state IN ('ACKED', 'DONE')) AS executed FROM command c"                            \
+	" AND t.state IN ('ACKED', 'DONE')) AS executed FROM " JOURNAL_BY_PARAMETER " c"           \
 	" WHERE parameter = ?1 AND op <> 'action' AND time <= ?2)"                                 \
 	" WHERE executed <= ?2 ORDER BY id DESC LIMIT 1"
 /* One that was under way; a parameter has one open at a time, those behind it are refused. */
 #define OPEN_SQL                                                                                   \
-	"SELECT id, new_value FROM (SELECT id, new_value, ended FROM command WHERE parameter = "   \
-	"?1 AND time <= ?2"                                                                        \
+	"SELECT id, new_value FROM (SELECT id, new_value, ended FROM " JOURNAL_BY_PARAMETER        \
+	" WHERE parameter = ?1 AND time <= ?2"                                                     \
 	" ORDER BY id DESC LIMIT 16) WHERE ended IS NULL OR ended > ?2 ORDER BY id DESC LIMIT 1"
 
 /* ------------------------------------------------------------------ which */
@@ -40,8 +40,8 @@
 /* What is only done has commands, but no value. */
 #define NAMES_SQL                                                                                  \
 	QUERY_KNOWN_NAMES " WHERE n IS NOT NULL AND (?1 IS NULL OR name_matches(?1, n))"           \
-			  " AND coalesce((SELECT op FROM command WHERE parameter = n LIMIT 1), "   \
-			  "'set') <> 'action'"                                                     \
+			  " AND coalesce((SELECT op FROM " JOURNAL_BY_PARAMETER                    \
+			  " WHERE parameter = n LIMIT 1), 'set') <> 'action'"                      \
 			  " ORDER BY n"
 
 static int add_names(struct query *q, const char *pattern, json_t *names)

@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include "schemas/journal_sql.h"
 #include "slowctl/query.h"
 
 struct query {
@@ -58,22 +59,20 @@ int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **
 /* -ENOMEM when a jansson call failed, with its words kept. */
 int query_no_memory(struct query *q);
 
-/* sampled(n), summed(n), asked(n): the names of all parameters that have samples, old ones, commands, and a null.
- * Skips from name to name over the keys, so that the length of history and journal does not matter. known(n): all
- * of them. */
-#define QUERY_NEXT_NAMES(name, table)                                                              \
-	name "(n) AS (SELECT (SELECT min(parameter) FROM " table ") UNION"                         \
-	     " SELECT (SELECT min(parameter) FROM " table " WHERE parameter > n) FROM " name       \
+/* sampled(n), summed(n), asked(n): the names of all parameters that have samples, old ones, ended commands, and a
+ * null. Skips from name to name over the keys, so that the length of history and journal does not matter. known(n):
+ * all of them, and those of the open commands. */
+#define QUERY_NEXT_NAMES(name, rows)                                                               \
+	name "(n) AS (SELECT (SELECT min(parameter) FROM " rows ") UNION"                          \
+	     " SELECT (SELECT min(parameter) FROM " rows " AND parameter > n) FROM " name          \
 	     " WHERE n IS NOT NULL)"
+#define QUERY_SAMPLED QUERY_NEXT_NAMES("sampled", "sample WHERE true")
+#define QUERY_SUMMED  QUERY_NEXT_NAMES("summed", "sample_sum WHERE true")
+#define QUERY_ASKED   QUERY_NEXT_NAMES("asked", "command WHERE ended IS NOT NULL")
 #define QUERY_KNOWN_NAMES                                                                          \
-	"WITH RECURSIVE " QUERY_NEXT_NAMES("sampled", "sample") ", " QUERY_NEXT_NAMES(             \
-		"summed",                                                                          \
-		"sample_sum") ", " QUERY_NEXT_NAMES("asked",                                       \
-						    "command") ", known(n) AS (SELECT n FROM "     \
-							       "sampled UNION SELECT n FROM "      \
-							       "summed UNION"                      \
-							       " SELECT n FROM asked) SELECT n "   \
-							       "FROM known"
+	"WITH RECURSIVE " QUERY_SAMPLED ", " QUERY_SUMMED ", " QUERY_ASKED                         \
+	", known(n) AS (SELECT n FROM sampled UNION SELECT n FROM summed UNION SELECT n FROM"      \
+	" asked UNION SELECT parameter FROM command WHERE " JOURNAL_OPEN ") SELECT n FROM known"
 
 /* The words of a parameter's values as the daemon left them (schemas/rows.h): NULL where it has none. */
 #define QUERY_WORDS(parameter)                                                                     \

@@ -199,6 +199,8 @@ static int last_write(struct query *q, json_t **ret_time)
 			      " UNION ALL SELECT max(time) FROM phase_row WHERE link = 1"
 			      " UNION ALL SELECT max(time) FROM phase_row WHERE link = 2"
 			      " UNION ALL SELECT max(time) FROM phase_row WHERE link = 3"
+			      " UNION ALL SELECT time FROM command"
+			      " WHERE id = (SELECT max(id) FROM command)"
 			      " UNION ALL SELECT max(time) FROM transition"
 			      " WHERE command = (SELECT max(command) FROM transition))",
 			      "");

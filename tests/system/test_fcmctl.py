@@ -213,8 +213,7 @@ def make_database(path):
                        (5 + n, "20261120T151103-3fa29c01." + line, t - 60_000000000, 90 + n, state, detail, attempts,
                         ended))
         db.executemany("INSERT INTO transition VALUES (18,?,?,?,?,?)",
-                       [(1, t - 1_000000000, "QUEUED", None, ""),
-                        (2, t - 900000000, "SENT", 64391345, "sent, attempt 1")])
+                       [(2, t - 900000000, "SENT", 64391345, "sent, attempt 1")])
         db.executemany("INSERT INTO station VALUES (?,?)",
                        [("unit.fcm.uptime", "s"), ("unit.om.power", ""), ("unit.link.rate", "frames/s"),
                         ("words.om.power", "off on"), ("words.link.state", "off silent dark aligning up")])
@@ -222,7 +221,7 @@ def make_database(path):
         db.executemany("INSERT INTO sample VALUES ('link2.state',?,?,NULL)",
                        [(t - 60_000000000, 4), (t - 47_000000000, 2)])
         db.executemany("INSERT INTO transition VALUES (17,?,?,?,?,?)",
-                       [(1, t - 60_000000000, "QUEUED", None, ""), (2, t - 59_900000000, "SENT", 63912345, "attempt 1"),
+                       [(2, t - 59_900000000, "SENT", 63912345, "attempt 1"),
                         (3, t - 58_000000000, "DONE", None, "reads 1449.8 V")])
         db.executemany("INSERT INTO sample VALUES ('tower1.floor3.om2.hv',?,?,?)",
                        [(t - 60_000000000, 1400.1, 1400.0), (t - 57_000000000, 1449.8, 1450.0)])

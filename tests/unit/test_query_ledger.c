@@ -302,9 +302,14 @@ static void make_version(const char *path, unsigned version)
 	store_rig_sql(
 		db, version < 11
 			    ? "INSERT INTO transition(command, time, state) VALUES"
-			      "(7,1795000300000000000,'SENT'),(7,1795000300000000000,'DONE')"
+			      "(7,1795000300000000000,'QUEUED'),(7,1795000300000000000,'SENT'),"
+			      "(7,1795000300000000000,'DONE')"
 			    : "INSERT INTO transition(command, number, time, state) VALUES"
-			      "(7,1,1795000300000000000,'SENT'),(7,2,1795000300000000000,'DONE')");
+			      "(7,2,1795000300000000000,'SENT'),(7,3,1795000300000000000,'DONE')");
+	if (version == 11) {
+		store_rig_sql(db, "INSERT INTO transition(command, number, time, state) VALUES"
+				  "(7,1,1795000300000000000,'QUEUED')");
+	}
 	if (version >= 2) {
 		store_rig_sql(db, "UPDATE ledger_link SET tai_ns = 1795000336000000000");
 	}
@@ -344,8 +349,10 @@ static void check_version(const struct store_rig *r, unsigned version)
 	json_decref(json);
 	assert_int_equal(query_command(q, 7, &json), 0);
 	row = json_object_get(json, "transitions");
-	assert_int_equal(json_array_size(row), 2);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(row, 1), "state")),
+	assert_int_equal(json_array_size(row), 3);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(row, 0), "state")),
+			    "QUEUED");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(row, 2), "state")),
 			    "DONE");
 	json_decref(json);
 	query_close(q);

@@ -241,8 +241,82 @@ static void test_group_commit(void **state)
 	}
 	store_get_status(r.s, &status);
 	assert_in_range(status.commits, 2, 60);
-	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition"), 200);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command_life"), 200);
 	assert_false(store_take_done(r.s, &done));
+	store_rig_destroy(&r);
+}
+
+/* What comes while the first is being written goes with it. */
+static void test_commit_gathers(void **state)
+{
+	struct store_rig r;
+	struct store_status status;
+	struct row row;
+	sqlite3 *db;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	assert_int_equal(sqlite3_open(r.path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	for (uint64_t id = 1; id <= 100; id++) {
+		store_rig_command(&row, id, NULL, (uint32_t)id);
+		assert_int_equal(store_submit(r.s, &row, id, JOURNAL), 0);
+		usleep(id == 1 ? 50000 : 0); /* it has been taken, and waits for the lock */
+	}
+	sqlite3_close(db);
+	for (uint64_t id = 1; id <= 100; id++) {
+		assert_int_equal(store_rig_wait(&r).result, 0);
+	}
+	store_get_status(r.s, &status);
+	assert_int_equal(status.commits, 1);
+	assert_int_equal(status.errors, 0);
+	store_rig_destroy(&r);
+}
+
+/* All up to settled_until have ended, and no open one is behind it. */
+static void test_settled(void **state)
+{
+	static const char settled[] = "SELECT value FROM station WHERE key = 'settled_until'";
+	struct store_past *past;
+	struct store_rig r;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_put_alive(r.s, RIG_UTC);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM station"), 1); /* no command */
+	for (uint64_t id = 1; id <= 4; id++) {
+		store_rig_command(&row, id, NULL, (uint32_t)id + 100);
+		store_submit(r.s, &row, id, 0);
+	}
+	store_rig_transition(&row, 1, "DONE", -1, "", true);
+	store_submit(r.s, &row, 0, 0);
+	store_rig_transition(&row, 3, "DONE", -1, "", true);
+	store_submit(r.s, &row, 0, 0);
+	store_put_alive(r.s, RIG_UTC + 1);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, settled), 1);
+	store_rig_transition(&row, 2, "DONE", -1, "", true);
+	store_submit(r.s, &row, 0, 0);
+	store_put_alive(r.s, RIG_UTC + 2);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, settled), 3);
+	store_rig_close(&r);
+	store_rig_open(&r);
+	past = store_take_past(r.s);
+	assert_int_equal(past->command_count, 1);
+	assert_int_equal(past->commands[0].id, 4);
+	store_past_free(past);
+	store_rig_transition(&row, 4, "DONE", -1, "", true);
+	store_submit(r.s, &row, 0, 0);
+	store_put_alive(r.s, RIG_UTC + 3);
+	store_rig_flush(&r);
+	assert_int_equal(store_rig_number(&r, settled), 4);
+	assert_int_equal(store_rig_number(&r, "SELECT value FROM station WHERE key = 'last_alive'"),
+			 RIG_UTC + 3);
 	store_rig_destroy(&r);
 }
 
@@ -268,7 +342,6 @@ static void test_constraint(void **state)
 	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
 	assert_int_equal(store_rig_wait(&r).result, 0);
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command"), 2);
-	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition"), 2);
 	store_get_status(r.s, &status);
 	assert_int_equal(status.given_up, 2);
 	assert_false(status.failing);
@@ -290,14 +363,16 @@ static void test_number_again(void **state)
 	assert_int_equal(store_rig_wait(&r).result, 0);
 	run_sql(r.path, "INSERT OR REPLACE INTO transition(command, number, time, state)"
 			" VALUES(1, 1, 5, 'CANCELLED'), (1, 2, 6, 'DONE'), (2, 1, 7, 'SENT')");
+	store_rig_close(&r);
+	store_rig_open(&r); /* whoever gives numbers has read the last one from the file */
 	store_rig_command(&row, 1, "abc", 1);
 	assert_int_equal(store_submit(r.s, &row, 2, JOURNAL), 0);
 	assert_int_equal(store_rig_wait(&r).result, 0);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command_life WHERE command = 1"
+					      " AND state = 'QUEUED' AND number = 1"),
+			 1);
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition WHERE command = 1"),
-			 1);
-	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition WHERE state ="
-					      " 'QUEUED' AND number = 1"),
-			 1);
+			 0);
 	store_rig_destroy(&r);
 }
 
@@ -332,7 +407,7 @@ static void test_sequence_ahead(void **state)
 	store_submit(r.s, &row, 2, JOURNAL);
 	assert_int_equal(store_rig_wait(&r).result, 0);
 	store_rig_flush(&r);
-	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM transition"), 3);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command_life"), 3);
 	assert_int_equal(store_rig_number(&r, "SELECT sequence FROM command"), 102);
 	store_rig_destroy(&r);
 }
@@ -500,8 +575,9 @@ static void test_kill(void **state)
 		close(fds[0]);
 		store_rig_open(&r); /* checks the file */
 		assert_int_equal(
-			store_rig_number(&r, "SELECT count(*) FROM command c WHERE NOT EXISTS "
-					     "(SELECT 1 FROM transition WHERE command = c.id)"),
+			store_rig_number(&r, "SELECT count(*) FROM command c WHERE"
+					     " (state = 'SENT') <> EXISTS"
+					     " (SELECT 1 FROM transition WHERE command = c.id)"),
 			0);
 		snprintf(sql, sizeof(sql),
 			 "SELECT count(*) FROM command WHERE id BETWEEN %llu AND %llu",
@@ -853,6 +929,8 @@ int main(void)
 		cmocka_unit_test(test_bad_rows),
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_group_commit),
+		cmocka_unit_test(test_commit_gathers),
+		cmocka_unit_test(test_settled),
 		cmocka_unit_test(test_constraint),
 		cmocka_unit_test(test_number_again),
 		cmocka_unit_test(test_sequence_ahead),

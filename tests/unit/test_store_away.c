@@ -304,12 +304,14 @@ static void test_damaged_inside(void **state)
 	r.config.retry_ms = 100;
 	store_rig_open(&r);
 	store_rig_close(&r);
-	run_sql(r.path, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
-			" replace(sql, 'ended IS NULL', 'ended = 0') WHERE name = 'command_open'");
-	run_sql(r.path, "INSERT INTO command(id, time, who, parameter, op, state)"
-			" VALUES(1, 1, 'w', 'p', 'set', 'QUEUED')");
-	run_sql(r.path, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
-			" replace(sql, 'ended = 0', 'ended IS NULL') WHERE name = 'command_open'");
+	run_sql(r.path,
+		"PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
+		" replace(sql, 'ended IS NOT NULL', 'ended = 0') WHERE name = 'command_undone'");
+	run_sql(r.path, "INSERT INTO command(id, time, who, parameter, op, sequence, state, ended)"
+			" VALUES(1, 1, 'w', 'p', 'set', 1, 'UNKNOWN', 1)");
+	run_sql(r.path,
+		"PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
+		" replace(sql, 'ended = 0', 'ended IS NOT NULL') WHERE name = 'command_undone'");
 	store_rig_open(&r);
 	store_past_free(store_take_past(r.s));
 	store_rig_transition(&row, 1, "DONE", 5, "", true);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How the journal's commands are found without reading all of them, as SQL: for who writes them (daemon/) and who
+ * reads them (slowctl/).
+ */
+#ifndef SCHEMAS_JOURNAL_SQL_H
+#define SCHEMAS_JOURNAL_SQL_H
+
+/* None of the commands up to this number is open (schemas/rows.h). */
+#define JOURNAL_SETTLED                                                                            \
+	"coalesce((SELECT CAST(value AS INTEGER) FROM station WHERE key = 'settled_until'), 0)"
+/* Of a row of command: it is open. */
+#define JOURNAL_OPEN "(ended IS NULL AND id > " JOURNAL_SETTLED ")"
+
+/* All commands, for who asks WHERE parameter = ...: the ended ones have an index, the open ones are few. */
+#define JOURNAL_BY_PARAMETER                                                                       \
+	"(SELECT * FROM command WHERE ended IS NOT NULL"                                           \
+	" UNION ALL SELECT * FROM command WHERE " JOURNAL_OPEN ")"
+
+#endif
