@@ -317,6 +317,13 @@ static int start_data(struct station *s)
 
 /* --- store, detector, links --- */
 
+/* A start that takes long for an old database is none that hangs. */
+static void tell_systemd(void)
+{
+	sd_notify(0,
+		  "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=the database is brought to this version");
+}
+
 static int start_store(struct station *s)
 {
 	struct store_config c = {
@@ -330,6 +337,7 @@ static int start_store(struct station *s)
 		.samples_minutes_days = s->config.store.samples_minutes_days,
 		.journal_days = s->config.store.journal_days,
 		.patient = true,
+		.at_work = tell_systemd,
 	};
 	struct sc_error error = {0};
 	int r = store_open(&c, &s->store, &error);

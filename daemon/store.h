@@ -59,6 +59,9 @@ struct store_config {
 	uint32_t keep_ms, keep_rest;
 	uint32_t recent; /* ended commands with a client id that the past has; 0: 1000 */
 	bool patient; /* what cannot be opened now is tried again; false: store_open() refuses it */
+	/* Called again and again while an older file is brought to STORE_SCHEMA, for whoever waits for the opening;
+	 * may be NULL. Of the thread that opens. */
+	void (*at_work)(void);
 	int64_t (*utc_ns)(void); /* a test's system clock; NULL: the host's */
 };
 

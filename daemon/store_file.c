@@ -270,10 +270,26 @@ static int check_version(struct store *s, int *ret_version, struct sc_error *err
 	return *ret_version == 0 ? check_new(s, error) : 0;
 }
 
+/* Years of commands take seconds. */
+#define AT_WORK_STEPS 1000000 /* of SQLite's machine: about 20 ms */
+
+static int tell_at_work(void *context)
+{
+	const struct store *s = context;
+
+	s->config.at_work();
+	return 0;
+}
+
 static int migrate(struct store *s, struct sc_error *error)
 {
-	int r = store_file_migrate(s->db);
+	int r;
 
+	if (s->config.at_work) {
+		sqlite3_progress_handler(s->db, AT_WORK_STEPS, tell_at_work, s);
+	}
+	r = store_file_migrate(s->db);
+	sqlite3_progress_handler(s->db, 0, NULL, NULL);
 	if (r < 0) {
 		file_fail(s, r, error, "migration");
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);

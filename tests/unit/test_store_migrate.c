@@ -248,6 +248,40 @@ static void test_transitions_in_order(void **state)
 	store_rig_destroy(&r);
 }
 
+static unsigned signs;
+
+static void sign(void)
+{
+	signs++;
+}
+
+/* Who waits for a long migration hears that it goes on; who opens a file of today hears nothing. */
+static void test_at_work(void **state)
+{
+	struct store_rig r;
+	sqlite3 *db;
+
+	(void)state;
+	store_rig_create(&r);
+	r.config.at_work = sign;
+	db = open_db(r.path);
+	store_rig_sql(db, "PRAGMA journal_mode=WAL");
+	store_rig_schema(db, 10);
+	store_rig_sql(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+			  " WHERE i < 50000) INSERT INTO transition(command, time, state)"
+			  " SELECT i, i, 'QUEUED' FROM n");
+	sqlite3_close(db);
+	signs = 0;
+	store_rig_open(&r);
+	assert_true(signs > 0);
+	store_rig_close(&r);
+	signs = 0;
+	store_rig_open(&r);
+	assert_int_equal(signs, 0);
+	store_rig_close(&r);
+	store_rig_destroy(&r);
+}
+
 /* Dies with all of a migration done but for its end. */
 static void die_in_migration(const char *path, unsigned version)
 {
@@ -325,9 +359,8 @@ static void test_killed_anywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_schema),
-		cmocka_unit_test(test_transitions_in_order),
-		cmocka_unit_test(test_killed_inside),
+		cmocka_unit_test(test_every_schema),	cmocka_unit_test(test_transitions_in_order),
+		cmocka_unit_test(test_at_work),		cmocka_unit_test(test_killed_inside),
 		cmocka_unit_test(test_killed_anywhere),
 	};
 
