@@ -269,14 +269,23 @@ static bool row_done(const struct safe_row *row)
 	return row->settled && row->state == COMMAND_DONE;
 }
 
+/* The floor does not answer: it may be off, or it is switched off when the floor is back. */
+static bool row_unknown(const struct safe_row *row)
+{
+	return row->settled && row->state == COMMAND_UNKNOWN;
+}
+
 const char *safe_text(const struct safe *s, char *buf, size_t size)
 {
-	unsigned off = 0, down = 0, not_done = 0;
+	unsigned off = 0, down = 0, not_done = 0, unknown = 0;
 
 	for (unsigned n = 0; n < s->count; n++) {
-		off += row_done(&s->rows[n]);
-		down += !s->rows[n].settled && s->rows[n].down;
-		not_done += s->rows[n].settled && !row_done(&s->rows[n]);
+		const struct safe_row *row = &s->rows[n];
+
+		off += row_done(row);
+		down += !row->settled && row->down;
+		unknown += row_unknown(row);
+		not_done += row->settled && !row_done(row) && !row_unknown(row);
 	}
 	snprintf(buf, size, "%u of %u module%s off", off, s->count, plural(s->count));
 	if (down > 0) {
@@ -284,6 +293,9 @@ const char *safe_text(const struct safe *s, char *buf, size_t size)
 	}
 	if (not_done > 0) {
 		snprintf(buf + strlen(buf), size - strlen(buf), ", %u NOT", not_done);
+	}
+	if (unknown > 0) {
+		snprintf(buf + strlen(buf), size - strlen(buf), ", %u not known yet", unknown);
 	}
 	return buf;
 }
@@ -293,7 +305,7 @@ enum command_state safe_state(const struct safe *s)
 	enum command_state worst = COMMAND_DONE;
 
 	for (unsigned n = 0; n < s->count; n++) {
-		if (s->rows[n].settled && s->rows[n].state == COMMAND_UNKNOWN) {
+		if (row_unknown(&s->rows[n])) {
 			return COMMAND_UNKNOWN;
 		}
 		worst = row_done(&s->rows[n]) ? worst : COMMAND_FAILED;

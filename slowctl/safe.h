@@ -49,7 +49,7 @@ unsigned safe_count(const struct safe *s);
 const struct safe_row *safe_row(const struct safe *s, unsigned n);
 /* All rows are settled. */
 bool safe_settled(const struct safe *s);
-/* "12 of 24 off, 6 HV down": for progress. Returns buf. */
+/* "12 of 24 modules off, 6 more down, 2 NOT, 4 not known yet": for progress and the end. Returns buf. */
 const char *safe_text(const struct safe *s, char *buf, size_t size);
 /* DONE, or the worst of what became of the rows: UNKNOWN, FAILED. */
 enum command_state safe_state(const struct safe *s);
