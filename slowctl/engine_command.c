@@ -402,6 +402,8 @@ static void never_executed(struct engine *e, struct command *c, struct engine_no
 		engine_link_of(e, c)->retries++;
 		c->want = WANT_COMMAND;
 		c->not_before = now.mono_ns;
+		command_move(e, c, c->state, UINT64_MAX, now,
+			     "the FCM never got it (attempt %u): to be sent again", c->attempts);
 	}
 }
 

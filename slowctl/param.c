@@ -6,7 +6,9 @@
 #include "slowctl/param_private.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -249,6 +251,33 @@ static unsigned edits(const char *a, const char *b)
 	return row[n];
 }
 
+/* Another number is another floor or module: that is no slip of a letter, and is not guessed. */
+static bool same_numbers(const char *a, const char *b)
+{
+	static const char digits[] = "0123456789";
+
+	for (;;) {
+		a += strcspn(a, digits);
+		b += strcspn(b, digits);
+		size_t n = strspn(a, digits);
+
+		if (n != strspn(b, digits) || strncmp(a, b, n) != 0) {
+			return false;
+		}
+		if (n == 0) {
+			return true;
+		}
+		a += n;
+		b += n;
+	}
+}
+
+/* How far a typed name is from one that there is; UINT_MAX: it means another thing. */
+static unsigned distance(const char *typed, const char *name)
+{
+	return same_numbers(typed, name) ? edits(typed, name) : UINT_MAX;
+}
+
 static const char *nearest(const struct params *p, const char *name)
 {
 	const char *best = NULL;
@@ -259,7 +288,8 @@ static const char *nearest(const struct params *p, const char *name)
 	}
 	for (unsigned i = 0; i < p->count; i++) {
 		const struct param *param = &p->table[i];
-		unsigned full = edits(name, param->name), brief = edits(name, short_name(param));
+		unsigned full = distance(name, param->name);
+		unsigned brief = distance(name, short_name(param));
 
 		if (full < least || brief < least) {
 			least = full < brief ? full : brief;
@@ -267,6 +297,35 @@ static const char *nearest(const struct params *p, const char *name)
 		}
 	}
 	return best;
+}
+
+/* "The floors here: tower1.floor1 tower1.floor2", when the name is of a floor that there is not. False: it is not. */
+static bool floors_hint(const struct params *p, const char *name, char *buf, size_t size)
+{
+	unsigned floor, tower = 0;
+	size_t used;
+
+	if (sscanf(name, "tower%u.floor%u", &tower, &floor) != 2 &&
+	    sscanf(name, "floor%u", &floor) != 1) {
+		return false;
+	}
+	used = (size_t)snprintf(buf, size, "The floors here:");
+	for (unsigned i = 0; i < p->count; i++) {
+		const struct param *q = &p->table[i], *before = i > 0 ? q - 1 : NULL;
+
+		if (!q->floor ||
+		    (before && before->tower == q->tower && before->floor == q->floor)) {
+			continue;
+		}
+		if (q->floor == floor && (tower == 0 || q->tower == tower)) {
+			return false;
+		}
+		if (used < size) {
+			used += (size_t)snprintf(buf + used, size - used, " tower%u.floor%u",
+						 q->tower, q->floor);
+		}
+	}
+	return true;
 }
 
 static int not_found(const struct params *p, const char *name, struct sc_error *error)
@@ -279,7 +338,7 @@ static int not_found(const struct params *p, const char *name, struct sc_error *
 			 "* stays between dots: floor*.om*.trip, floor3.*, link*.phase.");
 	} else if (near) {
 		snprintf(hint, sizeof(hint), "Did you mean %s?", near);
-	} else {
+	} else if (!floors_hint(p, name, hint, sizeof(hint))) {
 		snprintf(hint, sizeof(hint),
 			 "Names are like floor3.om2.hv, link2.phase, clock.state.");
 	}
@@ -555,7 +614,8 @@ int param_check_set(const struct param *p, double value, bool force, struct sc_e
 	}
 	if (!force && (value < k->soft_min || value > k->soft_max)) {
 		return out_of(p, value, "soft limits", k->soft_min, k->soft_max,
-			      "Choose a value inside; an expert may go beyond with force.", error);
+			      "Choose a value inside; an expert may go beyond with --force.",
+			      error);
 	}
 	return 0;
 }

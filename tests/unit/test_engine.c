@@ -237,11 +237,20 @@ static void test_lost_reply(void **state)
 	rig_destroy(r);
 }
 
+static void on_denied(void *context, const struct engine_out *out)
+{
+	bool *ret_denied = context;
+
+	*ret_denied |= strcmp(out->progress.text,
+			      "the FCM never got it (attempt 1): to be sent again") == 0;
+}
+
 /* The word does not arrive: sent again under the same sequence, because the FCM denied it. */
 static void test_lost_request(void **state)
 {
 	struct rig *r = rig_create(1);
 	struct engine_link_view v;
+	bool denied = false;
 	uint64_t id;
 
 	(void)state;
@@ -249,8 +258,11 @@ static void test_lost_request(void **state)
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 100);
 	r->floors[0].deaf = false;
+	r->on_progress = on_denied;
+	r->context = &denied;
 	rig_run(r, 800);
-	rig_expect(r, id, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
+	assert_true(denied);
+	rig_expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN SENT ACKED DONE", 1);
 	engine_link_view(r->e, 0, &v);
 	assert_int_equal(v.retries, 1);
 	assert_int_equal(r->commands[id].attempts, 2);

@@ -190,7 +190,7 @@ static void test_asked_again(void **state)
 	engine_run(r->e, 41);
 	r->floors[0].deaf = false;
 	rig_run(r, 5000);
-	rig_expect(r, rate, "QUEUED SENT UNKNOWN SENT ACKED DONE", 1);
+	rig_expect(r, rate, "QUEUED SENT UNKNOWN UNKNOWN SENT ACKED DONE", 1);
 	rig_expect(r, reset, "QUEUED REFUSED", 0);
 	says(r, reset, "is dangerous, and run 41 is under way; nothing was sent");
 	rig_expect(r, forced_on, "QUEUED SENT ACKED DONE", 1);
@@ -292,7 +292,7 @@ static void test_lost_gives_way(void **state)
 	rig_run(r, 100);
 	rig_expect(r, up, "QUEUED SENT", 0); /* it may have been executed: it is asked for */
 	rig_run(r, 1000);
-	rig_expect(r, up, "QUEUED SENT UNKNOWN CANCELLED", 0);
+	rig_expect(r, up, "QUEUED SENT UNKNOWN UNKNOWN CANCELLED", 0);
 	says(r, up, "not executed, and not sent again: command 2");
 	rig_run(r, 30000);
 	rig_expect(r, down, "QUEUED SENT ACKED DONE", 1);

@@ -110,6 +110,10 @@ static void test_names(void **state)
 	assert_int_equal(get(p, "tower2.floor3.om2.hv")->tower, 2);
 	assert_int_equal(params_find(p, "tower1.floor3.om2.vh", &found, &error), -ENOENT);
 	assert_non_null(strstr(error.hint, "tower1.floor3.om2.hv"));
+	assert_int_equal(params_find(p, "floor9.om2.hv", &found, &error), -ENOENT);
+	assert_string_equal(error.hint, "The floors here: tower1.floor3 tower2.floor3");
+	assert_int_equal(params_find(p, "tower1.floor3.om7.hv", &found, &error), -ENOENT);
+	assert_null(strstr(error.hint, "mean")); /* another module is no slip */
 	assert_int_equal(params_find(p, "*.trip", &found, &error), -ENOENT);
 	assert_non_null(strstr(error.hint, "between dots"));
 	assert_int_equal(params_find(p, "", &found, &error), -ENOENT);
