@@ -141,7 +141,7 @@ int query_events(struct query *q, int64_t since_ns, unsigned limit, json_t **ret
 	sqlite3_stmt *s;
 	int r = query_prepare(q, &s,
 			      "SELECT time, severity, code, object, text, action FROM event"
-			      " WHERE time >= ?1 ORDER BY id DESC LIMIT ?2",
+			      " WHERE time >= ?1 ORDER BY time DESC, id DESC LIMIT ?2",
 			      "ii", since_ns, limit_or(limit, 100));
 
 	return r < 0 ? r : query_list(q, s, columns, "events", ret_json);
