@@ -131,11 +131,11 @@ static void render_done(struct writer *w, const json_t *result)
 
 	json_array_foreach (value_at(result, "alarms"), i, alarm) {
 		char dealt[400];
+		bool is_dealt = *ctl_alarm_dealt(alarm, dealt, sizeof(dealt)) != '\0';
 
-		ctl_alarm_dealt(alarm, dealt, sizeof(dealt));
 		writer_text(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
-			    *dealt != '\0' ? dealt : state_words(alarm),
-			    strcmp(value_string(alarm, "standing", ""), "over") == 0
+			    is_dealt ? dealt : state_words(alarm),
+			    is_dealt && strcmp(value_string(alarm, "standing", ""), "over") == 0
 				    ? "; it does not stand"
 				    : "");
 		writer_newline(w);

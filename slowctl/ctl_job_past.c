@@ -146,8 +146,11 @@ int job_read_past(struct job *job, bool plan)
 	int code = job_read(job->ctl, job->id, &job->commands);
 
 	if (code == CTL_DONE && json_array_size(job->commands) == 0) {
-		return ctl_fail(job->ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",
-				"the journal knows no command of a job %s", job->id);
+		return ctl_fail(
+			job->ctl, CTL_USAGE, "usage",
+			"to begin a new job leave --job out: it gets its id then; fcmctl job "
+			"list shows the last ones",
+			"the journal knows no command of a job %s", job->id);
 	}
 	code = code == CTL_DONE ? take_commands(job, job->commands, false) : code;
 	if (code == CTL_DONE && plan) {

@@ -165,16 +165,31 @@ void plan_free(struct plan *plan)
 
 /* ------------------------------------------------------------------ showing */
 
+/* Why it would be refused. What every refusal of a set says is no news of a plan, and apply may yet send it. */
+static const char *why_refused(const struct job_row *row, char *buf, size_t size)
+{
+	static const char sent[] = "; nothing was sent";
+	size_t length;
+
+	snprintf(buf, size, "%s", value_string(row->refusal, "message", "refused"));
+	length = strlen(buf);
+	if (length >= sizeof(sent) && strcmp(buf + length - (sizeof(sent) - 1), sent) == 0) {
+		buf[length - (sizeof(sent) - 1)] = '\0';
+	}
+	return buf;
+}
+
 static const char *remark(const struct job_row *row, enum plan_fate fate, char *buf, size_t size)
 {
 	const json_t *set = value_at(row->would, "setpoint");
 	char reads[64];
+	char why[500];
 
 	if (fate == PLAN_IMPOSSIBLE) {
-		snprintf(buf, size, "%s", value_string(row->refusal, "message", "refused"));
+		why_refused(row, buf, size);
 	} else if (fate == PLAN_LATER) {
 		snprintf(buf, size, "asked again when its turn comes: now %s",
-			 value_string(row->refusal, "message", "refused"));
+			 why_refused(row, why, sizeof(why)));
 	} else if (fate == PLAN_UNCHANGED) {
 		snprintf(buf, size, "unchanged");
 	} else if (!changes_something(row)) {

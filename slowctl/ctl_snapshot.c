@@ -55,6 +55,23 @@ json_t *snapshot_values_now(const json_t *listed)
 	return values;
 }
 
+json_t *snapshot_unknown_now(const json_t *listed, const json_t *values)
+{
+	json_t *unknown = json_array();
+	size_t i;
+	const json_t *p;
+
+	json_array_foreach (value_at(listed, "parameters"), i, p) {
+		const char *name = value_string(p, "name", "?");
+		const json_t *set = value_at(p, "setpoint");
+
+		if (json_object_get(values, name) != NULL && (set == NULL || json_is_null(set))) {
+			json_array_append_new(unknown, json_string(name));
+		}
+	}
+	return unknown;
+}
+
 /* As typed they are the same: a switch may be 1 where it was no longer configured, true where it is. */
 static bool same(const json_t *a, const json_t *b)
 {
@@ -221,6 +238,7 @@ static void render_diff(struct writer *w, const json_t *result)
 	const char *columns[] = {"parameter", NULL, NULL, "unit"};
 	char a[80];
 	char b[80];
+	size_t unknown = json_array_size(value_at(result, "unknown"));
 	size_t i;
 	const json_t *row;
 
@@ -241,6 +259,14 @@ static void render_diff(struct writer *w, const json_t *result)
 		writer_cell(w, WRITER_PLAIN, "%s", *unit != '\0' ? unit : "-");
 	}
 	writer_table_end(w, "no difference");
+	if (unknown > 0) {
+		writer_text(
+			w, WRITER_WARN,
+			"of %zu it is not known now to what %s set: not read since the link was "
+			"away or the FCM has booted",
+			unknown, unknown == 1 ? "it is" : "they are");
+		writer_newline(w);
+	}
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -300,16 +326,13 @@ static int remove_run(struct ctl *ctl, const struct ctl_args *args)
 	return code;
 }
 
-/* The values of a snapshot; name NULL: those that are set now. */
 static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
 {
 	json_t *result = NULL;
-	int code = name != NULL ? ctl_ask(ctl, "snapshot.show", json_pack("{s:s}", "name", name),
-					  &result)
-				: ctl_ask(ctl, "param.list", NULL, &result);
+	int code = ctl_ask(ctl, "snapshot.show", json_pack("{s:s}", "name", name), &result);
 
 	if (code == CTL_DONE) {
-		*ret_values = name != NULL ? snapshot_values(result) : snapshot_values_now(result);
+		*ret_values = snapshot_values(result);
 	}
 	json_decref(result);
 	return code;
@@ -330,21 +353,38 @@ static void only_those_of(json_t *now, const json_t *snapshot)
 	}
 }
 
+/* What is set now of the parameters of a snapshot; and the names of those of which that is not known. */
+static int values_now(struct ctl *ctl, const json_t *snapshot, json_t **ret_values,
+		      json_t **ret_unknown)
+{
+	json_t *result = NULL;
+	int code = ctl_ask(ctl, "param.list", NULL, &result);
+
+	if (code == CTL_DONE) {
+		*ret_values = snapshot_values_now(result);
+		*ret_unknown = snapshot_unknown_now(result, snapshot);
+		only_those_of(*ret_values, snapshot);
+	}
+	json_decref(result);
+	return code;
+}
+
 static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *other = args->words > 1 ? args->word[1] : NULL;
 	json_t *a = NULL;
 	json_t *b = NULL;
+	json_t *unknown = NULL;
 	json_t *result;
 	int code = values_of(ctl, args->word[0], &a);
 
-	code = code == CTL_DONE ? values_of(ctl, other, &b) : code;
 	if (code == CTL_DONE) {
-		if (other == NULL) {
-			only_those_of(b, a);
-		}
-		result = json_pack("{s:s,s:s,s:o}", "a", args->word[0], "b",
-				   other != NULL ? other : "now", "rows", snapshot_diff(a, b));
+		code = other != NULL ? values_of(ctl, other, &b) : values_now(ctl, a, &b, &unknown);
+	}
+	if (code == CTL_DONE) {
+		result = json_pack("{s:s,s:s,s:o,s:o}", "a", args->word[0], "b",
+				   other != NULL ? other : "now", "rows", snapshot_diff(a, b),
+				   "unknown", unknown != NULL ? unknown : json_array());
 		writer_result(ctl->out, result, render_diff);
 		json_decref(result);
 	}

@@ -9,6 +9,8 @@
  * are set now (what is not known is left out). New references. */
 json_t *snapshot_values(const json_t *shown);
 json_t *snapshot_values_now(const json_t *listed);
+/* Names of `values` that are among parameters:[Parameter], but to what they are set is not known now. A new reference. */
+json_t *snapshot_unknown_now(const json_t *listed, const json_t *values);
 /* [{parameter, unit, a|null, b|null}] of all names in which they differ, by name. null: it is not in that one. */
 json_t *snapshot_diff(const json_t *a, const json_t *b);
 /* A plan of those values whose names match `pattern` (NULL: all): malloc'ed. *ret_left: how many there are of parameters

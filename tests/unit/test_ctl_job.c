@@ -424,6 +424,7 @@ static void test_snapshot_diff(void **state)
 	json_t *b = snapshot_values_now(listed);
 	json_t *rows = snapshot_diff(a, b);
 	json_t *none = snapshot_diff(a, a);
+	json_t *unknown = snapshot_unknown_now(listed, a);
 	char *said = json_dumps(rows, JSON_COMPACT);
 	size_t left;
 	char *plan_text = snapshot_plan(shown, NULL, &left);
@@ -433,6 +434,13 @@ static void test_snapshot_diff(void **state)
 				  "{\"parameter\":\"f1.gone\",\"unit\":\"\",\"a\":3.0,\"b\":null},"
 				  "{\"parameter\":\"f1.new\",\"unit\":\"V\",\"a\":null,\"b\":5}]");
 	assert_int_equal(json_array_size(none), 0);
+	assert_int_equal(json_array_size(unknown), 0); /* f1.gone is no longer configured */
+	json_decref(unknown);
+	json_object_set_new(a, "f1.c", json_integer(3));
+	unknown = snapshot_unknown_now(listed, a);
+	assert_int_equal(json_array_size(unknown), 1);
+	assert_string_equal(json_string_value(json_array_get(unknown, 0)), "f1.c");
+	json_decref(unknown);
 	assert_string_equal(plan_text, "f1.b = 1400\nf1.a = on\n");
 	assert_int_equal(left, 1);
 	free(plan_text);
