@@ -107,7 +107,8 @@ struct query_account {
  * A total with rows of several floors (fibre swapped) is one entry per floor. Losses of one kind, floor,
  * group and reason that follow each other frame by frame are one entry, however many rows they have (a
  * daemon that is restarted begins a new one). `hops`: where frames were lost, of all losses of that time, most
- * frames first: hop is "link" (fibre), "board", "ring", "daemon" or "group". `missing` are the times from
+ * frames first: hop is "link" (fibre), "board", "ring", "daemon" or "group"; a board that was opened anew counts
+ * anew, and what was lost in either count is an entry of its own. `missing` are the times from
  * since_ns (but not before the ledger's first row, `begins`, null when that is earlier) to until_ns that no row
  * accounts for, a gap of less than 2 s (at the end 5 s) left out, oldest first; missing_s their sum.
  */

@@ -178,7 +178,7 @@ static const struct column losses[] = {
 static const char newest_losses[] = NEWEST_LOSSES("coalesce(until, first + frames)");
 static const char newest_losses_before_3[] = NEWEST_LOSSES("(first + frames)");
 
-/* Where frames were lost, each place once, with the first and the last of them. */
+/* Where frames were lost, each place once in each count of the board, with the first and the last of them. */
 static const struct column hop_columns[] = {
 	{"hop", COLUMN_TEXT},	{"code", COLUMN_TEXT},	{"link", COLUMN_INT},
 	{"tower", COLUMN_INT},	{"floor", COLUMN_INT},	{"stream", COLUMN_TEXT},
@@ -187,18 +187,19 @@ static const struct column hop_columns[] = {
 	{"tai", COLUMN_TIME},	{"begun", COLUMN_TIME}, {"ended", COLUMN_TIME},
 	{NULL, COLUMN_END},
 };
-#define PLACE "kind, code, link, tower, floor, stream, grp"
+#define PLACE "kind, code, link, tower, floor, stream, grp, session, dma_epoch"
 #define HOPS(behind)                                                                               \
 	"SELECT CASE WHEN code = 'board-fifo' THEN 'board' WHEN code = 'ring-full' THEN 'ring'"    \
 	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END,"       \
 	" code, link, tower, floor, stream, grp, sum(frames), count(*),"                           \
 	" max(CASE WHEN up = 1 THEN first END), max(CASE WHEN down = 1 THEN last END),"            \
-	" max(CASE WHEN up = 1 THEN dma_epoch END), max(CASE WHEN up = 1 THEN tai_ns END),"        \
+	" dma_epoch, max(CASE WHEN up = 1 THEN tai_ns END),"                                       \
 	" min(begun),"                                                                             \
 	" max(begun + (last + 1 - first) * 125000) FROM (SELECT *,"                                \
 	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun, first) AS up,"                 \
 	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun DESC, first DESC) AS down"      \
-	" FROM (" LOSSES_SQL(behind) ")) GROUP BY " PLACE " ORDER BY sum(frames) DESC, link"       \
+	" FROM (" LOSSES_SQL(behind) ")) GROUP BY " PLACE                                          \
+				     " ORDER BY sum(frames) DESC, link, min(begun)"                \
 				     " LIMIT max(?3, 256)"
 static const char hops[] = HOPS("coalesce(until, first + frames)");
 static const char hops_before_3[] = HOPS("(first + frames)");

@@ -493,6 +493,42 @@ static void test_hops(void **state)
 	json_decref(json);
 }
 
+/* A board that came back counts anew: its numbers do not go with those before. */
+static void test_hops_of_epochs(void **state)
+{
+	static const uint64_t firsts[] = {2704000, 8000};
+	struct store_rig *r = *state;
+	const json_t *hops;
+	json_t *json;
+
+	store_put_station(r->s, "tai_utc_s", "37");
+	for (unsigned n = 0; n < 2; n++) {
+		struct ledger_loss loss = {.code = TDM_LOSS_LINK_DOWN,
+					   .link = 1,
+					   .floor = 2,
+					   .dma_epoch = 4 + n,
+					   .first = firsts[n],
+					   .next = firsts[n] + 160,
+					   .frames = 160,
+					   .tai_ns = RIG_UTC + 1000000000ll * (n + 1)};
+
+		store_put_loss(r->s, 1 + n, &loss, groups, RIG_UTC + 5000000000ll, 0, 0);
+	}
+	store_rig_flush(r);
+	json = ask(r, 0, 10, 0);
+	hops = json_object_get(json, "hops");
+	assert_int_equal(json_array_size(hops), 2);
+	for (unsigned n = 0; n < 2; n++) {
+		const json_t *hop = json_array_get(hops, n);
+
+		assert_int_equal(json_integer_value(json_object_get(hop, "dma_epoch")), 4 + n);
+		assert_int_equal(json_integer_value(json_object_get(hop, "losses")), 1);
+		assert_int_equal(json_integer_value(json_object_get(hop, "first")), firsts[n]);
+		assert_int_equal(json_integer_value(json_object_get(hop, "last")), firsts[n] + 159);
+	}
+	json_decref(json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +539,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_old_versions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_from_to, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hops, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hops_of_epochs, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("ledger and time", tests, NULL, NULL);
