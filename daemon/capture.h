@@ -74,9 +74,10 @@ enum capture_report_type {
 	CAPTURE_LOSS = 5,	/* loss: when it begins (open) and when it has ended */
 	CAPTURE_ALIGN = 6,	/* aligned or lost, slip offset */
 	CAPTURE_IDENTITY = 7,	/* the floor at the end of the link named itself anew */
-	CAPTURE_RUN_BEGUN = 8,	/* run took effect at slice_id */
+	CAPTURE_RUN_BEGUN = 8,	/* run took effect at slice_id; 0: there is no time to say it */
 	CAPTURE_TAKEOVER = 9,	/* after start, a link: taken over or fresh, label and run kept */
 	CAPTURE_TIME_WORD = 10, /* once a second and link: the floors' own label */
+	CAPTURE_RUN_TIMED = 11, /* run began without a time: slice_id is its first that has one */
 };
 struct capture_report {
 	uint8_t type, link, tower, floor;

@@ -222,6 +222,17 @@ static void tell_runs(struct link *l, const struct assembled *span)
 	}
 }
 
+/* Of a run that began without a time, and once of one that a predecessor began. */
+static void tell_run_time(struct link *l, uint64_t frame)
+{
+	const struct capture *c = l->capture;
+
+	if (c->run && c->run != c->run_timed &&
+	    account_run(settle_account(l->settle), frame) == c->run) {
+		report_run_timed(l, frame, c->run, link_label(l, frame));
+	}
+}
+
 /* The span enters the accounts. False: no room there, wait. */
 static bool span_begin(struct link *l, const struct assembled *span)
 {
@@ -239,6 +250,7 @@ static bool span_begin(struct link *l, const struct assembled *span)
 	}
 	if (span->frames > 0) {
 		tell_runs(l, span);
+		tell_run_time(l, span->first_frame);
 	}
 	l->pushed = true;
 	l->stream = 0;

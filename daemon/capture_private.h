@@ -121,6 +121,7 @@ struct capture {
 	uint32_t run;			  /* the last one commanded */
 	uint64_t run_told_frame;	  /* RUN_BEGUN was reported for changes up to here */
 	bool run_told;
+	uint32_t run_timed; /* the run of which a slice was reported last */
 	bool blocks_queued;
 	uint64_t returned_ns;  /* the last tick in which a block came back */
 	uint64_t pool_said_ns; /* the last tick in which the publisher was told of an empty pool */
@@ -154,6 +155,8 @@ void report_align(struct link *l, bool aligned, uint32_t offset);
 void report_identity(struct link *l, uint64_t count);
 void report_takeover(struct link *l, unsigned taken_over, uint64_t write_position);
 void report_run(struct link *l, uint64_t frame, uint32_t run, const struct label *label);
+/* Nothing while the label has no time. */
+void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct label *label);
 void report_frame(struct link *l, const struct tdm_verdict *v); /* once a second */
 void report_reply(struct link *l, const uint8_t *word, uint64_t count);
 

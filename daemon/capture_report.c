@@ -203,18 +203,43 @@ void report_takeover(struct link *l, unsigned taken_over, uint64_t write_positio
 	outbox_send(&l->capture->outbox, &r, true);
 }
 
-void report_run(struct link *l, uint64_t frame, uint32_t run, const struct label *label)
+/* As block_build() has it, rounded: the anchor may be off the border. 0: no time. */
+static uint64_t slice_of_frame(const struct label *label, uint64_t frame)
 {
-	struct capture_report r = report_of(l, CAPTURE_RUN_BEGUN, frame);
+	uint64_t start = frame - frame % ASSEMBLE_SLICE;
 	int leap;
 
+	return label && label->anchor_tai_ns != FCM_NO_TAI
+		       ? slice_of_utc_ns(
+				 label_utc_ns(label, label_tai_ns(label, start) + 100000000, &leap))
+		       : 0;
+}
+
+static void send_run(struct link *l, enum capture_report_type type, uint64_t frame, uint32_t run,
+		     uint64_t slice_id)
+{
+	struct capture_report r = report_of(l, type, frame);
+
 	r.run.run = run;
-	if (label && label->anchor_tai_ns != FCM_NO_TAI) {
-		/* As block_build() rounds it: the anchor may be off the border. */
-		r.run.slice_id = slice_of_utc_ns(
-			label_utc_ns(label, label_tai_ns(label, frame) + 100000000, &leap));
+	r.run.slice_id = slice_id;
+	if (slice_id) {
+		l->capture->run_timed = run;
 	}
 	outbox_send(&l->capture->outbox, &r, true);
+}
+
+void report_run(struct link *l, uint64_t frame, uint32_t run, const struct label *label)
+{
+	send_run(l, CAPTURE_RUN_BEGUN, frame, run, slice_of_frame(label, frame));
+}
+
+void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct label *label)
+{
+	uint64_t slice_id = slice_of_frame(label, frame);
+
+	if (slice_id) {
+		send_run(l, CAPTURE_RUN_TIMED, frame, run, slice_id);
+	}
 }
 
 void report_frame(struct link *l, const struct tdm_verdict *v)

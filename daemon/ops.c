@@ -380,6 +380,17 @@ static void op_consumer_list(struct control_request *rq, json_t *args, void *con
 
 /* --- runs --- */
 
+/* What a dry run of either adds while no slice can be told. */
+static const char *slice_words(const struct station *s)
+{
+	struct clock_view v;
+
+	clock_get_view(s->clock, &v);
+	return v.label.anchor_tai_ns == FCM_NO_TAI
+		       ? "; which one that is is not known: there is no time yet"
+		       : "";
+}
+
 static void op_run_start(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
@@ -391,8 +402,8 @@ static void op_run_start(struct control_request *rq, json_t *args, void *context
 		return;
 	}
 	if (inherit_done(s, rq, "the beginning of a run") &&
-	    !control_dry(rq, args, "would begin run %u at the next slice border",
-			 s->run.last + 1)) {
+	    !control_dry(rq, args, "would begin run %u at the next slice border%s", s->run.last + 1,
+			 slice_words(s))) {
 		run_start(s, note ? note : "", rq);
 	}
 }
@@ -408,7 +419,8 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	if (inherit_done(s, rq, "the end of a run") &&
-	    !control_dry(rq, args, "would end run %u at the next slice border", s->run.number)) {
+	    !control_dry(rq, args, "would end run %u at the next slice border%s", s->run.number,
+			 slice_words(s))) {
 		run_stop(s, rq);
 	}
 }

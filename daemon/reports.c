@@ -293,31 +293,44 @@ static void on_run_begun(struct station *s, const struct capture_report *r)
 {
 	struct control_request *rq = s->run.rq;
 	uint32_t ended = s->run.number;
-	char text[64], object[24];
+	json_t *slice = r->run.slice_id ? json_integer((json_int_t)r->run.slice_id) : json_null();
+	char text[64], object[24], at[48] = ", at a slice not known: there is no time";
 
+	if (r->run.slice_id) {
+		snprintf(at, sizeof(at), " at slice %llu", (unsigned long long)r->run.slice_id);
+	}
 	s->run.changing = false;
 	s->run.rq = NULL;
 	s->run.number = r->run.run;
 	engine_run(s->engine, s->run.number);
 	if (r->run.run) {
 		s->run.last = r->run.run;
-		store_put_run_slice(s->store, r->run.run, r->run.slice_id);
+		if (r->run.slice_id) {
+			store_put_run_slice(s->store, r->run.run, r->run.slice_id);
+		}
 	} else if (ended) {
 		store_put_run_end(s->store, ended, now_utc_ns(), r->run.slice_id);
 	}
-	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN, "run %u %s at slice %llu",
-		  r->run.run ? r->run.run : ended, r->run.run ? "begun" : "ended",
-		  (unsigned long long)r->run.slice_id);
-	snprintf(text, sizeof(text), "%s at slice %llu", r->run.run ? "begun" : "ended",
-		 (unsigned long long)r->run.slice_id);
+	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN, "run %u %s%s",
+		  r->run.run ? r->run.run : ended, r->run.run ? "begun" : "ended", at);
+	snprintf(text, sizeof(text), "%s%s", r->run.run ? "begun" : "ended", at);
 	snprintf(object, sizeof(object), "run %u", r->run.run ? r->run.run : ended);
 	store_put_event(s->store, "info", "run", object, text, "", now_utc_ns());
 	if (rq) {
-		control_answer(rq, json_pack("{s:I,s:I}", "run",
+		control_answer(rq, json_pack("{s:I,s:O}", "run",
 					     (json_int_t)(r->run.run ? r->run.run : ended),
-					     r->run.run ? "from_slice" : "to_slice",
-					     (json_int_t)r->run.slice_id));
+					     r->run.run ? "from_slice" : "to_slice", slice));
 	}
+	json_decref(slice);
+}
+
+/* What is known of its beginning already stays: a run that a predecessor began is told, too. */
+static void on_run_timed(struct station *s, const struct capture_report *r)
+{
+	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN,
+		  "run %u: data with a time from slice %llu on", r->run.run,
+		  (unsigned long long)r->run.slice_id);
+	store_put_run_slice(s->store, r->run.run, r->run.slice_id);
 }
 
 /* The run of the journal goes on after a restart, also when the ring (and its page) were new. */
@@ -436,6 +449,9 @@ static void take(struct station *s, const struct capture_report *r)
 		break;
 	case CAPTURE_RUN_BEGUN:
 		on_run_begun(s, r);
+		break;
+	case CAPTURE_RUN_TIMED:
+		on_run_timed(s, r);
 		break;
 	case CAPTURE_TAKEOVER:
 		on_takeover(s, r);

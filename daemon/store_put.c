@@ -342,6 +342,10 @@ int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t
 	row_begin(&r, ROW_RUN_END);
 	row_int(&r, number);
 	row_int(&r, utc_ns);
-	row_int(&r, (int64_t)slice);
+	if (slice) {
+		row_int(&r, (int64_t)slice);
+	} else {
+		row_null(&r);
+	}
 	return store_submit(s, &r, 0, STORE_URGENT);
 }

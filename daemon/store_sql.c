@@ -132,8 +132,9 @@ const struct store_sql store_sql[ROW_IDS] = {
 	[ROW_RUN_BEGIN] = {5,
 			   {"INSERT INTO run(number, note, who, begun, begun_slice)"
 			    " VALUES(?1,?2,?3,?4,?5)"}},
-	[ROW_RUN_SLICE] =
-		{2, {"UPDATE run SET begun_slice = coalesce(begun_slice, ?2) WHERE number = ?1"}},
+	[ROW_RUN_SLICE] = {2,
+			   {"UPDATE run SET begun_slice = coalesce(nullif(begun_slice, 0), ?2)"
+			    " WHERE number = ?1"}},
 	[ROW_RUN_END] = {3,
 			 {"UPDATE run SET ended = ?2, ended_slice = coalesce(?3, ended_slice)"
 			  " WHERE number = ?1"}},

@@ -43,9 +43,9 @@ enum row_id {
 			      * slow, shutdown, pool, no_time, in_flight, closed, time */
 	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,
 			      * tai_ns|NULL, time (when it last grew), open, until|NULL */
-	ROW_RUN_BEGIN,	 /* number, note, who, begun, begun_slice|NULL */
-	ROW_RUN_SLICE,	 /* number, begun_slice: the slice at which the run took effect */
-	ROW_RUN_END,	 /* number, ended, ended_slice|NULL */
+	ROW_RUN_BEGIN, /* number, note, who, begun, begun_slice|NULL */
+	ROW_RUN_SLICE, /* number, begun_slice: where it took effect, or the first that has a time */
+	ROW_RUN_END,   /* number, ended, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
 	/* An alarm as a restart has to know it; replaces itself. object, code, state, level, highest, latch,

@@ -8,15 +8,34 @@
 
 static void render_start(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_PLAIN, "run %lld begins at slice %lld",
-		    value_integer(result, "run", 0), value_integer(result, "from_slice", 0));
+	long long run = value_integer(result, "run", 0);
+	long long slice = value_integer(result, "from_slice", 0);
+
+	if (slice > 0) {
+		writer_text(w, WRITER_PLAIN, "run %lld begins at slice %lld", run, slice);
+	} else {
+		writer_text(w, WRITER_WARN,
+			    "run %lld begins, at a slice not known: there is no time yet; run show "
+			    "tells its first slice when there is",
+			    run);
+	}
 	writer_newline(w);
 }
 
 static void render_stop(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_PLAIN, "run %lld ends at slice %lld; data flow on as run 0",
-		    value_integer(result, "run", 0), value_integer(result, "to_slice", 0));
+	long long run = value_integer(result, "run", 0);
+	long long slice = value_integer(result, "to_slice", 0);
+
+	if (slice > 0) {
+		writer_text(w, WRITER_PLAIN, "run %lld ends at slice %lld; data flow on as run 0",
+			    run, slice);
+	} else {
+		writer_text(w, WRITER_WARN,
+			    "run %lld ends, at a slice not known: there is no time; data flow on "
+			    "as run 0",
+			    run);
+	}
 	writer_newline(w);
 }
 

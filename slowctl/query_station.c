@@ -113,11 +113,12 @@ int query_runs(struct query *q, unsigned limit, json_t **ret_json)
 	sqlite3_stmt *s;
 	const json_t *last;
 	json_int_t current = 0;
-	int r = query_prepare(
-		q, &s,
-		"SELECT number, note, who, begun, ended, begun_slice, ended_slice FROM run"
-		" ORDER BY number DESC LIMIT ?1",
-		"i", limit_or(limit, 100));
+	int r = query_prepare(q, &s,
+			      "SELECT number, note, who, begun, ended, nullif(begun_slice, 0), "
+			      "nullif(ended_slice, 0)"
+			      " FROM run"
+			      " ORDER BY number DESC LIMIT ?1",
+			      "i", limit_or(limit, 100));
 
 	r = r < 0 ? r : query_list(q, s, columns, "runs", ret_json);
 	if (r < 0) {

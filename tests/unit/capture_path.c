@@ -158,6 +158,10 @@ void path_take_report(const struct capture_report *r)
 		path.run = r->run.run;
 		path.run_slice = r->run.slice_id;
 		break;
+	case CAPTURE_RUN_TIMED:
+		path.timed++;
+		path.timed_slice = r->run.slice_id;
+		break;
 	case CAPTURE_TELEMETRY:
 		path.telemetry++;
 		break;

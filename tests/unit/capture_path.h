@@ -47,7 +47,8 @@ struct capture_path {
 	unsigned taken_over;
 	uint8_t last_tower, last_floor;
 	uint32_t run;
-	uint64_t run_slice;
+	uint64_t run_slice, timed_slice; /* timed: of RUN_TIMED */
+	unsigned timed;
 	struct label kept_label;
 	unsigned labelled_rows, late_rows; /* late: of a beginning before the last */
 	bool drops;			   /* group 1 drops */

@@ -241,6 +241,35 @@ static void test_run_label_identity(void **state)
 	path_no_complaint();
 }
 
+/* No slice is told of it until there is one; then its first, once. */
+static void test_run_without_time(void **state)
+{
+	struct capture_config c = path_config(0x3);
+	struct capture_command run = {.type = CAPTURE_RUN, .run = 42};
+	struct capture_command label = path_label_command(2);
+
+	(void)state;
+	label.label.anchor_tai_ns = FCM_NO_TAI;
+	path_host_begin(0x3, 500, HOST_SPEED_MAX);
+	path_start(&c);
+	path_command(&label);
+	path_wait_frames(0, 8000);
+	path_command(&run);
+	path_wait_frames(0, 12000);
+	assert_int_equal(path.runs, 1);
+	assert_int_equal(path.run_slice, 0);
+	assert_int_equal(path.timed, 0);
+	label = path_label_command(3);
+	path_command(&label);
+	path_wait_frames(0, 16000);
+	path_wait_frames(1, 1600);
+	path_stop();
+	assert_int_equal(path.runs, 1);
+	assert_int_equal(path.timed, 1);
+	assert_true(path.timed_slice >= (uint64_t)((RIG_UTC_ZERO - 946684800) * 5));
+	path_no_complaint();
+}
+
 /* A path with little memory for blocks. */
 static void begin_small(unsigned depth_ms, enum host_speed speed)
 {
@@ -626,6 +655,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		PATH_TEST(test_short_blocks_do_not_wait),
 		PATH_TEST(test_losses),
 		PATH_TEST(test_run_label_identity),
+		PATH_TEST(test_run_without_time),
 		PATH_TEST(test_no_memory),
 		PATH_TEST(test_pool_empty),
 		PATH_TEST(test_out_frames),

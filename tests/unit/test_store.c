@@ -350,8 +350,21 @@ static void test_other_rows(void **state)
 	store_put_run_end(r.s, 5, RIG_UTC + 9, 4300);
 	store_put_run_begin(r.s, 5, "again", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
-	assert_int_equal(store_rig_number(&r, "SELECT begun_slice FROM run"), 4200);
-	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run"), 4300);
+	assert_int_equal(store_rig_number(&r, "SELECT begun_slice FROM run WHERE number = 5"),
+			 4200);
+	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run WHERE number = 5"),
+			 4300);
+	store_put_run_begin(r.s, 6, "no time", "shift", RIG_UTC);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	store_put_run_end(r.s, 6, RIG_UTC + 9, 0);
+	store_put_run_slice(r.s, 6, 4301);
+	store_put_run_slice(r.s, 6, 4302); /* a successor says it again */
+	store_put_run_begin(r.s, 6, "again", "shift", RIG_UTC);
+	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
+	assert_int_equal(store_rig_number(&r, "SELECT begun_slice FROM run WHERE number = 6"),
+			 4301);
+	assert_int_equal(
+		store_rig_number(&r, "SELECT ended_slice IS NULL FROM run WHERE number = 6"), 1);
 	assert_int_equal(store_rig_number(&r, "SELECT uncertainty_ns IS NULL FROM clock_event "
 					      "WHERE state='locked' AND source='gpsd'"),
 			 1);
