@@ -10,12 +10,11 @@
 #include "daemon/reasons.h"
 
 /* Set so already, and it reads so; nobody is about to change it. */
-static bool is_so(const struct param *p, double wanted, uint64_t behind)
+static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)
 {
 	return behind == 0 && p->has_setpoint && p->has_value &&
 	       param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted) &&
-	       param_quality(p, now_mono_ns()) == PARAM_GOOD &&
-	       fabs(p->value - wanted) <= p->kind->tolerance + 1e-9;
+	       quality == PARAM_GOOD && fabs(p->value - wanted) <= p->kind->tolerance + 1e-9;
 }
 
 static double now_set(const struct param *p)
@@ -30,7 +29,7 @@ static double step_of(const struct param *p, double wanted)
 }
 
 static void set_words(const struct param *p, double wanted, bool unchanged, uint64_t behind,
-		      char *text, size_t size)
+		      enum param_quality quality, char *text, size_t size)
 {
 	char to[64], from[64] = "what is not known", reads[96] = "";
 
@@ -49,9 +48,26 @@ static void set_words(const struct param *p, double wanted, bool unchanged, uint
 		char is[64];
 
 		param_text(p, p->value, is, sizeof(is));
-		snprintf(reads, sizeof(reads), ": it is set so, but reads %s", is);
+		if (quality == PARAM_GOOD) {
+			snprintf(reads, sizeof(reads), ": it is set so, but reads %s", is);
+		} else {
+			snprintf(reads, sizeof(reads),
+				 ": it is set so, and was last read %.0f s ago",
+				 param_age_s(p, now_mono_ns()));
+		}
 	}
 	snprintf(text, size, "would set %s from %s to %s%s", p->name, from, to, reads);
+}
+
+/* It is sent all the same: whether it was executed is not known until the floor answers. */
+static void say_mute(double mute_s, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	if (!isnan(mute_s) && used < size) {
+		snprintf(text + used, size - used, "; the floor has not answered for %.0f s",
+			 mute_s);
+	}
 }
 
 static json_t *repeat_json(const struct param *p, uint64_t id)
@@ -70,7 +86,10 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 	bool dangerous = p->kind->danger == PARAM_DANGEROUS;
 	double wanted = q->action ? NAN : param_from_raw(p->kind, param_to_raw(p->kind, q->value));
 	uint64_t behind = q->action ? 0 : engine_last_set(s->engine, p);
-	bool unchanged = !q->action && is_so(p, wanted, behind);
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	enum param_quality quality = engine_quality(s->engine, p, now);
+	double age_s = param_age_s(p, now.mono_ns), mute_s = engine_mute_s(s->engine, p, now);
+	bool unchanged = !q->action && is_so(p, wanted, behind, quality);
 	const struct param *needs =
 		p->kind->needs[0] ? params_sibling(s->params, p, p->kind->needs) : NULL;
 	char text[400];
@@ -78,20 +97,23 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 	if (q->action) {
 		snprintf(text, sizeof(text), "would do %s: %s", p->name, p->kind->description);
 	} else {
-		set_words(p, wanted, unchanged, behind, text, sizeof(text));
+		set_words(p, wanted, unchanged, behind, quality, text, sizeof(text));
 	}
-	return json_pack("{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:o,s:s,s:s}",
-			 "dry_run", 1, "parameter", p->name, "op", q->action ? "action" : "set",
-			 "value", p->has_value ? status_value(p, p->value) : json_null(),
-			 "setpoint", p->has_setpoint ? status_value(p, p->setpoint) : json_null(),
-			 "new", q->action ? json_null() : status_value(p, wanted), "unit",
-			 p->kind->unit, "link", p->link, "danger",
-			 param_danger_name(p->kind->danger), "needs_yes", dangerous && !yes,
-			 "unchanged", unchanged, "behind",
-			 behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
-			 q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
-			 needs ? json_string(needs->name) : json_null(), "description",
-			 p->kind->description, "text", text);
+	say_mute(mute_s, text, sizeof(text));
+	return json_pack(
+		"{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:o,s:s,s:s,s:s,s:o,s:o}",
+		"dry_run", 1, "parameter", p->name, "op", q->action ? "action" : "set", "value",
+		p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
+		p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "new",
+		q->action ? json_null() : status_value(p, wanted), "unit", p->kind->unit, "link",
+		p->link, "danger", param_danger_name(p->kind->danger), "needs_yes",
+		dangerous && !yes, "unchanged", unchanged, "behind",
+		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
+		q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
+		needs ? json_string(needs->name) : json_null(), "description", p->kind->description,
+		"text", text, "quality", param_quality_name(quality), "age_s",
+		age_s < 0 ? json_null() : json_real(age_s), "mute_s",
+		isnan(mute_s) ? json_null() : json_real(mute_s));
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 
 /* ------------------------------------------------------------------ values */
@@ -179,11 +180,34 @@ static const char *why_refused(const struct job_row *row, char *buf, size_t size
 	return buf;
 }
 
+static bool is_mute(const struct job_row *row)
+{
+	return json_is_number(value_at(row->would, "mute_s"));
+}
+
+/* It is set so already, but what it reads is old: whether it differs is not known. */
+static const char *last_read(const struct job_row *row, char *buf, size_t size)
+{
+	const json_t *age = value_at(row->would, "age_s");
+	char span[32];
+
+	if (age == NULL || json_is_null(age)) {
+		snprintf(buf, size, "set so, but what it reads is not known");
+	} else {
+		snprintf(buf, size, "set so, last read %s ago%s",
+			 ctl_span_text(json_number_value(age), span, sizeof(span)),
+			 is_mute(row) ? ": the floor does not answer" : "");
+	}
+	return buf;
+}
+
 static const char *remark(const struct job_row *row, enum plan_fate fate, char *buf, size_t size)
 {
 	const json_t *set = value_at(row->would, "setpoint");
 	char reads[64];
 	char why[500];
+	bool is_set_so = set != NULL && json_equal(set, value_at(row->would, "new"));
+	bool needs_yes = value_true(row->would, "needs_yes");
 
 	if (fate == PLAN_IMPOSSIBLE) {
 		why_refused(row, buf, size);
@@ -200,11 +224,15 @@ static const char *remark(const struct job_row *row, enum plan_fate fate, char *
 	} else if (value_integer(row->would, "behind", 0) > 0) {
 		snprintf(buf, size, "command %lld is still setting it",
 			 value_integer(row->would, "behind", 0));
-	} else if (set != NULL && json_equal(set, value_at(row->would, "new"))) {
+	} else if (is_set_so && strcmp(value_string(row->would, "quality", "good"), "good") != 0) {
+		last_read(row, buf, size);
+	} else if (is_set_so) {
 		snprintf(buf, size, "set so, but reads %s",
 			 plan_value_text(value_at(row->would, "value"), reads, sizeof(reads)));
 	} else {
-		snprintf(buf, size, "%s", value_true(row->would, "needs_yes") ? "needs yes" : "");
+		snprintf(buf, size, "%s%s%s", needs_yes ? "needs yes" : "",
+			 needs_yes && is_mute(row) ? "; " : "",
+			 is_mute(row) ? "the floor does not answer" : "");
 	}
 	return buf;
 }

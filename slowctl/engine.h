@@ -258,6 +258,8 @@ struct engine_command_view {
 /* As param_quality(); of what is polled stale as soon as its floor is known not to answer. */
 enum param_quality engine_quality(const struct engine *e, const struct param *p,
 				  struct engine_now now);
+/* For how long its floor has not answered, in s; NAN: it is not known to be mute. */
+double engine_mute_s(const struct engine *e, const struct param *p, struct engine_now now);
 /* An open command, or one of the recently ended. False: not in memory, ask the journal. */
 bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view);
 /* The last open set of it; 0: there is none, it stays what it is set to. */

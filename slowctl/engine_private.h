@@ -239,6 +239,8 @@ int engine_recover_undone(struct engine *e, const struct engine_journal *j);
 
 /* engine_words.c */
 bool link_usable(const struct link *l);
+/* For how long its floor has not answered; NAN: it is not known to be mute. */
+double link_mute_s(const struct link *l, struct engine_now now);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
 /* The word on its way; its cookie. */
 uint64_t link_send(struct engine *e, struct link *l, const struct word *w);

@@ -377,11 +377,22 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 	give(r, &reason);
 }
 
-static bool is_mute(const struct link *l, struct engine_now now)
+double link_mute_s(const struct link *l, struct engine_now now)
 {
 	uint64_t since = l->last_reply_ns > l->usable_since ? l->last_reply_ns : l->usable_since;
+	bool mute = link_usable(l) && l->silent >= MUTE_TIMEOUTS && now.mono_ns - since > MUTE_NS;
 
-	return link_usable(l) && l->silent >= MUTE_TIMEOUTS && now.mono_ns - since > MUTE_NS;
+	return mute ? (double)(now.mono_ns - since) / 1e9 : (double)NAN;
+}
+
+static bool is_mute(const struct link *l, struct engine_now now)
+{
+	return !isnan(link_mute_s(l, now));
+}
+
+double engine_mute_s(const struct engine *e, const struct param *p, struct engine_now now)
+{
+	return p->link >= 0 ? link_mute_s(&e->links[p->link], now) : (double)NAN;
 }
 
 enum param_quality engine_quality(const struct engine *e, const struct param *p,

@@ -572,14 +572,19 @@ static void not_journaled(struct engine *e, struct command *c, int result, struc
 }
 
 /* What makes safer waits for nobody on its parameter (rules_make_way()). */
-static void say_journaled(struct engine *e, struct command *c)
+static void say_journaled(struct engine *e, struct command *c, struct engine_now now)
 {
+	double mute_s = link_mute_s(engine_link_of(e, c), now);
 	const struct command *writer = e->writers[c->param->number];
 	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
 
 	if (before && (c->after || !c->urgent)) {
 		snprintf(c->detail, sizeof(c->detail), "journaled; waits for command %llu",
 			 (unsigned long long)before);
+	} else if (!isnan(mute_s)) {
+		snprintf(c->detail, sizeof(c->detail),
+			 "journaled; to be sent, though the floor has not answered for %.0f s",
+			 mute_s);
 	} else {
 		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
 	}
@@ -603,7 +608,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 		c->want = WANT_COMMAND;
 		if (!c->busy) {
 			c->not_before = now.mono_ns;
-			say_journaled(e, c);
+			say_journaled(e, c, now);
 		}
 		command_announce(e, c, NULL);
 	}

@@ -67,6 +67,11 @@ def safe_while_full(t):
     st.start(consumers=False)
     st.wait_ready()
     st.wait_for("floor 1 mute", lambda: any(c == "floor-mute" for c, _ in codes(st)), 40)
+    code, out, err = st.ctl("set", "floor1.om0.ramp", "100", "--dry-run")
+    t.check("a dry run says that it does not answer", code == 0 and "the floor has not answered for" in out, (code, out, err))
+    would = [st.request("param.set", name=f"floor{n}.om0.ramp", value=100, dry_run=True)["result"] for n in (1, 2)]
+    t.check("in JSON since when, and how old the value is", would[0]["mute_s"] > 5 and would[0]["quality"] != "good" and
+            would[1]["mute_s"] is None and would[1]["quality"] == "good" and would[1]["age_s"] is not None, would)
     taken, refused = fill(st, 4400)
     t.check("the queue is full", taken == 4096 and refused > 0, (taken, refused))
     code, _, err = st.ctl("set", "floor2.om0.threshold", "12")

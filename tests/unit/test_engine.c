@@ -237,12 +237,17 @@ static void test_lost_reply(void **state)
 	rig_destroy(r);
 }
 
-static void on_denied(void *context, const struct engine_out *out)
-{
-	bool *ret_denied = context;
+/* Whether a progress has had these words. */
+struct listener {
+	const char *words;
+	bool heard;
+};
 
-	*ret_denied |= strcmp(out->progress.text,
-			      "the FCM never got it (attempt 1): to be sent again") == 0;
+static void listen_to(void *context, const struct engine_out *out)
+{
+	struct listener *l = context;
+
+	l->heard |= strstr(out->progress.text, l->words) != NULL;
 }
 
 /* The word does not arrive: sent again under the same sequence, because the FCM denied it. */
@@ -250,7 +255,7 @@ static void test_lost_request(void **state)
 {
 	struct rig *r = rig_create(1);
 	struct engine_link_view v;
-	bool denied = false;
+	struct listener denied = {.words = "the FCM never got it (attempt 1): to be sent again"};
 	uint64_t id;
 
 	(void)state;
@@ -258,10 +263,10 @@ static void test_lost_request(void **state)
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 100);
 	r->floors[0].deaf = false;
-	r->on_progress = on_denied;
+	r->on_progress = listen_to;
 	r->context = &denied;
 	rig_run(r, 800);
-	assert_true(denied);
+	assert_true(denied.heard);
 	rig_expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN SENT ACKED DONE", 1);
 	engine_link_view(r->e, 0, &v);
 	assert_int_equal(v.retries, 1);
@@ -272,6 +277,7 @@ static void test_lost_request(void **state)
 static void test_mute_floor(void **state)
 {
 	struct rig *r = rig_create(1);
+	struct listener mute = {"to be sent, though the floor has not answered for 6", false};
 	uint64_t id, other;
 
 	(void)state;
@@ -285,6 +291,13 @@ static void test_mute_floor(void **state)
 	assert_true(engine_reasons(r->e, r->now, NULL, NULL) >= 1);
 	rig_run(r, 60000);
 	assert_false(r->commands[id].ended);
+	assert_true(engine_mute_s(r->e, get(r, "floor1.om0.threshold"), r->now) > 60);
+	assert_true(isnan(engine_mute_s(r->e, get(r, "floor2.om0.threshold"), r->now)));
+	rig_set(r, "floor1.om1.threshold", 12, &other);
+	r->on_progress = listen_to;
+	r->context = &mute;
+	rig_run(r, 20);
+	assert_true(mute.heard);
 	r->floors[0].mute = false;
 	rig_run(r, 3000);
 	rig_expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN ACKED DONE", 1);
