@@ -122,8 +122,9 @@ struct capture_link_status {
 	uint32_t dma_epoch;
 	uint64_t last_good_count, last_good_ns; /* CLOCK_MONOTONIC */
 	uint64_t cells[TDM_LOSSES];		/* since this daemon started */
-	uint64_t bytes;				/* valid bytes forwarded */
-	uint64_t items[FCM_STREAMS];		/* hits, samples, records */
+	uint64_t downlink_errors;    /* our frames that the floor received damaged, by its count */
+	uint64_t bytes;		     /* valid bytes forwarded */
+	uint64_t items[FCM_STREAMS]; /* hits, samples, records */
 	uint64_t blocks, resent;
 	uint64_t blocks_dropped;    /* could not be built: no memory; charged as DROP_POOL */
 	uint64_t stale_completions; /* of an older DMA epoch or a count already seen: discarded */

@@ -124,6 +124,7 @@ static void reset_state(struct link *l)
 	l->reading = false;
 	l->renew = false;
 	memset(l->recent, 0, sizeof(l->recent));
+	l->downlink.known = false;
 	l->pushed = false;
 	l->blocked = false;
 	l->dirty = false;

@@ -251,6 +251,8 @@ static bool span_begin(struct link *l, const struct assembled *span)
 	if (span->frames > 0) {
 		tell_runs(l, span);
 		tell_run_time(l, span->first_frame);
+		downlink_block(&l->downlink, span->tower, span->floor, span->in, span->frames);
+		l->status.downlink_errors = l->downlink.errors;
 	}
 	l->pushed = true;
 	l->stream = 0;

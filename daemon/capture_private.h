@@ -22,6 +22,7 @@
 
 #include "daemon/assemble.h"
 #include "daemon/capture.h"
+#include "daemon/downlink.h"
 #include "daemon/losses.h"
 #include "daemon/owner_page.h"
 #include "daemon/settle.h"
@@ -71,6 +72,7 @@ struct link {
 	struct settle *settle;
 	struct ledger live;
 	struct losses losses;
+	struct downlink downlink;
 	struct owner_config owner;
 	struct retired retired[CAPTURE_RETIRED];
 	uint64_t next_number; /* of the spans of all epochs, to tell their blocks apart */

@@ -451,6 +451,7 @@ static void begin_account(struct station_link *l)
 
 	for (unsigned n = 0; n <= LOSS_WINDOW_S; n++) {
 		memcpy(l->loss_at[n], l->data.cells, sizeof(l->data.cells));
+		l->downlink_at[n] = l->data.downlink_errors;
 	}
 	memcpy(counts, l->data.cells, sizeof(l->data.cells));
 	counts[TDM_GOOD] = 0;
@@ -559,6 +560,7 @@ void links_second(struct station *s)
 		}
 		rate_link(l);
 		memcpy(l->loss_at[s->loss_second], l->data.cells, sizeof(l->data.cells));
+		l->downlink_at[s->loss_second] = l->data.downlink_errors;
 	}
 }
 
@@ -574,4 +576,11 @@ uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t re
 		sum += n == TDM_GOOD ? 0 : ret[n];
 	}
 	return sum;
+}
+
+uint64_t links_recent_downlink(const struct station *s, unsigned link)
+{
+	const struct station_link *l = &s->link[link];
+
+	return l->data.downlink_errors - l->downlink_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)];
 }

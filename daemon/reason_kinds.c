@@ -22,6 +22,7 @@ const struct reason_kind reason_kinds[] = {
 	{"link-unaligned", LINK, NULL, SECOND_NS, false, true, false},
 	{"link-silent", LINK, NULL, 0, false, true, false},
 	{"link-loss", LINK, NULL, 0, true, false, false},
+	{"downlink-errors", LINK, NULL, 0, false, true, false},
 	{"ring-fill", LINK, NULL, SECOND_NS, false, false, false},
 	{"floor-identity", LINK, NULL, 0, false, true, false},
 	{"phase-slip", LINK, NULL, 0, false, true, false},

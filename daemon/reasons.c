@@ -340,6 +340,28 @@ static void boot_reason(struct station *s, unsigned link, struct reasons *r)
 		f->tower, f->floor, seconds_since(f->booted_ns), f->count);
 }
 
+/* The way down is another fibre and another laser: nothing of what comes up need be wrong. */
+static void downlink_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
+{
+	const struct config_link *c = &s->config.link[link];
+	uint64_t damaged = links_recent_downlink(s, link);
+	struct advice a = {.text = ""};
+
+	if (!damaged) {
+		return;
+	}
+	reasons_add(
+		r, false, "downlink-errors", object,
+		advise(&a,
+		       "if it goes on: fcmctl get floor%u.fcm.rx_power; fcmctl link show %u, its "
+		       "tx_power_nw; then clean the connectors of the fibre down",
+		       c->floor, link),
+		"the floor hears us badly: %llu of our frames came damaged there in the last "
+		"minute; commands in them are lost and asked again, a floor that seems mute may "
+		"only not hear",
+		(unsigned long long)damaged);
+}
+
 static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 {
 	const struct station_link *l = &s->link[link];
@@ -375,6 +397,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 			    l->named_tower, l->named_floor, c->tower, c->floor);
 	}
 	reasons_link_loss(r, link, object);
+	downlink_reason(s, link, object, r);
 	if (l->data.ring_depth &&
 	    (l->data.ring_write - l->data.ring_release) * 4 > l->data.ring_depth * 3) {
 		reasons_add(r, true, "ring-fill", object,

@@ -82,6 +82,7 @@ struct station_link {
 	double frames_per_s, bytes_per_s, hits_per_s;
 	struct rates rates;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
+	uint64_t downlink_at[LOSS_WINDOW_S + 1];
 	bool accounted;
 	struct bursts bursts; /* of losses, by enum tdm_loss */
 	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
@@ -253,6 +254,8 @@ void links_soak(struct station *s, unsigned link, uint32_t command, unsigned tri
 bool links_other_floor(const struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
+/* Frames to its floor that arrived damaged there, of the last minute. */
+uint64_t links_recent_downlink(const struct station *s, unsigned link);
 
 /* life.c */
 /* What a predecessor left open ended with it; what stands now is ours. */

@@ -84,6 +84,8 @@ static void render_show(struct writer *w, const json_t *link)
 	writer_pair(w, "rx power uW", WRITER_PLAIN, "%s",
 		    value_text(value_at(link, "rx_power_uw"), VALUE_PLAIN, text, sizeof(text)));
 	writer_pair(w, "code errors", WRITER_PLAIN, "%lld", value_integer(link, "code_errors", 0));
+	writer_pair(w, "downlink errors", WRITER_PLAIN, "%lld",
+		    value_integer(link, "downlink_errors", 0));
 	writer_pair(w, "lost locks", WRITER_PLAIN, "%lld", value_integer(link, "lost_locks", 0));
 	writer_pair(w, "alignments", WRITER_PLAIN, "%lld", value_integer(link, "aligns", 0));
 	writer_pair(w, "ring", WRITER_PLAIN, "%lld of %lld buffers",

@@ -11,13 +11,17 @@ from faults import SLICE, scenario, codes, events, sees, lost, lost_later, dark_
 
 
 def damage_on_the_fibre(t):
-    """bad CRC, dropped frames, lost alignment, false frame numbers: each on a link of its own"""
+    """bad CRC up and down, dropped frames, lost alignment, false frame numbers: each on a link of its own"""
     st = t.station(load="quiet", scenario=scenario(t, (0, "link 0 crc 5"), (0.5, "link 1 drop 7"),
-                                                   (1, "link 2 unalign"), (1.5, "link 3 time-fault 4")))
+                                                   (1, "link 2 unalign"), (1.5, "link 3 time-fault 4"),
+                                                   (2, "link 0 down-crc 400")))
     st.start()
     st.wait_ready()
     for link in range(4):
         sees(t, st, "link-loss", f"link{link}")
+    sees(t, st, "downlink-errors", "link0")
+    st.wait_for("the 400 frames damaged on the way down", lambda: st.status()["links"][0]["downlink_errors"] >= 400, 10)
+    t.equal("by the floors' own count", [l["downlink_errors"] for l in st.status()["links"]], [400, 0, 0, 0])
     slips = [e for e in st.ask("event", "list")["events"] if e["code"] == "byte-slip"]
     t.check("link 2's frames at another byte: an event says why there is no verdict", len(slips) == 1 and
             slips[0]["object"] == "link2" and "no new verdict" in slips[0]["text"], slips)

@@ -73,11 +73,15 @@ void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
 static void next_frame(struct world *w, unsigned link, uint64_t n, uint8_t *frame)
 {
 	struct rig_control *c = w->control;
-	unsigned every = c->crc_every[link];
+	unsigned every = c->crc_every[link], down = c->down_every[link];
 
 	if (w->links[link].floor.floor != c->floor[link]) { /* another one, with hits of its own */
 		memset(w->links[link].floor.module, 0, sizeof(w->links[link].floor.module));
 		w->links[link].floor.floor = (uint8_t)c->floor[link];
+	}
+	if (down > 0 && w->links[link].frames % down == down - 1) {
+		w->links[link].floor.crc_errors++;
+		c->damaged_down[link]++;
 	}
 	floor_rig_frame(&w->links[link].floor, n, frame);
 	if (every > 0 && w->links[link].frames % every == every - 1) {

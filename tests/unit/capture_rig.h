@@ -28,10 +28,12 @@ struct rig_control {
 	_Atomic unsigned links; /* bit mask; the others are dark */
 	_Atomic unsigned dark;	/* bit mask */
 	_Atomic unsigned fifo_drop;
-	_Atomic unsigned crc_every[NANET3_LINKS]; /* every n-th frame is damaged; 0 none */
-	_Atomic unsigned floor[NANET3_LINKS];	  /* how the floor names itself */
-	_Atomic unsigned offset[NANET3_LINKS];	  /* where its frames begin in the board's cells */
-	_Atomic uint64_t damaged[NANET3_LINKS];	  /* frames so far */
+	_Atomic unsigned crc_every[NANET3_LINKS];  /* every n-th frame is damaged; 0 none */
+	_Atomic unsigned down_every[NANET3_LINKS]; /* of those it receives; 0 none */
+	_Atomic unsigned floor[NANET3_LINKS];	   /* how the floor names itself */
+	_Atomic unsigned offset[NANET3_LINKS];	   /* where its frames begin in the board's cells */
+	_Atomic uint64_t damaged[NANET3_LINKS];	   /* frames so far */
+	_Atomic uint64_t damaged_down[NANET3_LINKS];
 };
 
 /* Shared with all children. */

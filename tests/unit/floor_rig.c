@@ -150,6 +150,7 @@ void floor_rig_frame(struct floor_rig *r, uint64_t n, uint8_t *frame)
 				      .sequence = r->sequence++,
 				      .time = time_of(r, n),
 				      .slot_valid = 0x7ff,
+				      .crc_errors = r->crc_errors,
 			      });
 }
 

@@ -18,6 +18,7 @@
 
 struct floor_rig {
 	uint8_t tower, floor;
+	uint8_t crc_errors; /* of its downlink, as its frames tell */
 	uint32_t sequence;
 	int64_t utc_s;	     /* of frame 0's second; its time word */
 	unsigned slot_limit; /* bytes of a module's slot at most */

@@ -77,6 +77,7 @@ $(eval $(call unit_test,test_standing,tests/unit/test_standing.c daemon/standing
 $(eval $(call unit_test,test_bursts,tests/unit/test_bursts.c daemon/bursts.c,,))
 $(eval $(call unit_test,test_comings,tests/unit/test_comings.c daemon/comings.c,,))
 $(eval $(call unit_test,test_overflow,tests/unit/test_overflow.c,,))
+$(eval $(call unit_test,test_downlink,tests/unit/test_downlink.c,,))
 $(eval $(call unit_test,test_rates,tests/unit/test_rates.c,,))
 $(eval $(call unit_test,test_boots,tests/unit/test_boots.c,,))
 $(eval $(call unit_test,test_access,tests/unit/test_access.c,slowctl,libzmq))

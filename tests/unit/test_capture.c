@@ -208,6 +208,32 @@ static void test_losses(void **state)
 			 path.consumer->stream[1][FCM_HYDROPHONE].frames_missing);
 }
 
+/* Frames that the floor did not understand are counted by it; what it counted in the dark nobody knows. */
+static void test_downlink(void **state)
+{
+	struct capture_config c = path_config(0x3);
+	struct capture_status s;
+	uint64_t damaged;
+
+	(void)state;
+	path_host_begin(0x3, 500, HOST_SPEED_MAX);
+	path_start(&c);
+	path_wait_frames(1, 1600);
+	capture_get_status(path.capture, &s);
+	assert_int_equal(s.links[1].downlink_errors, 0);
+	path_control->down_every[1] = 3; /* the counter wraps every 768 frames */
+	path_wait_frames(1, 8000);
+	path_control->down_every[1] = 0;
+	path_wait_frames(1, 8000);
+	capture_get_status(path.capture, &s);
+	damaged = path_control->damaged_down[1];
+	assert_true(damaged > 2000);
+	assert_int_equal(s.links[1].downlink_errors, damaged);
+	assert_int_equal(s.links[0].downlink_errors, 0);
+	path_stop();
+	path_no_complaint();
+}
+
 static void test_run_label_identity(void **state)
 {
 	struct capture_config c = path_config(0x3);
@@ -654,6 +680,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		PATH_TEST(test_by_the_block),
 		PATH_TEST(test_short_blocks_do_not_wait),
 		PATH_TEST(test_losses),
+		PATH_TEST(test_downlink),
 		PATH_TEST(test_run_label_identity),
 		PATH_TEST(test_run_without_time),
 		PATH_TEST(test_no_memory),
