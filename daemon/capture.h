@@ -119,6 +119,7 @@ struct capture_link_status {
 	bool claimed, taken_over;
 	uint8_t tower, floor; /* of the last good frame; 0xff none yet */
 	uint8_t aligned;      /* enum tdm_align_state */
+	uint32_t offset;      /* aligned: where frames begin in the board's cells, bytes */
 	uint32_t dma_epoch;
 	uint64_t last_good_count, last_good_ns; /* CLOCK_MONOTONIC */
 	uint64_t cells[TDM_LOSSES];		/* since this daemon started */

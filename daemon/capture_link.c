@@ -466,6 +466,7 @@ static void note_alignment(struct link *l)
 	l->unlocks = stats.unlocks;
 	l->in_step = stats.state == TDM_LOCKED && stats.offset == 0;
 	l->status.aligned = (uint8_t)stats.state;
+	l->status.offset = stats.offset;
 	l->status.hunted_bytes = stats.hunted_bytes;
 	l->status.sequence_gaps = stats.sequence_gaps;
 	l->status.steps = stats.steps;

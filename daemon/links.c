@@ -584,3 +584,10 @@ uint64_t links_recent_downlink(const struct station *s, unsigned link)
 
 	return l->data.downlink_errors - l->downlink_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)];
 }
+
+uint32_t links_offset(const struct station *s, unsigned link)
+{
+	bool locked = watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED;
+
+	return locked && s->link[link].data.aligned == TDM_LOCKED ? s->link[link].data.offset : 0;
+}

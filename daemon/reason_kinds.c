@@ -20,6 +20,7 @@ const struct reason_kind reason_kinds[] = {
 	{"machine-late", THING, "machine", 0, false, false, false},
 	{"link-dark", LINK, NULL, 0, false, true, false},
 	{"link-unaligned", LINK, NULL, SECOND_NS, false, true, false},
+	{"byte-slip", LINK, NULL, SECOND_NS, false, true, false},
 	{"link-silent", LINK, NULL, 0, false, true, false},
 	{"link-loss", LINK, NULL, 0, true, false, false},
 	{"downlink-errors", LINK, NULL, 0, false, true, false},

@@ -340,6 +340,32 @@ static void boot_reason(struct station *s, unsigned link, struct reasons *r)
 		f->tower, f->floor, seconds_since(f->booted_ns), f->count);
 }
 
+/*
+ * Frames off the board's grid: bytes came in or went while the board held its lock (a new lock begins at
+ * byte 0). The board measures the phase below that, so there is no re-lock to judge: say so, and how it is.
+ * Each further slip is an event.
+ */
+static void slip_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
+{
+	struct what w = {.code = "byte-slip", .object = object};
+	uint32_t offset = links_offset(s, link);
+	struct advice a = {.text = ""};
+	struct phase_view v;
+	char text[256];
+
+	if (!offset) {
+		return;
+	}
+	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	snprintf(text, sizeof(text),
+		 "frames begin at byte %u of the board's cells: bytes slipped in while its lock "
+		 "held, so the phase gets no new verdict; it stands %+.0f ps from the reference",
+		 offset, v.difference_ps);
+	w.parts = 1u << s->link[link].slips % 32;
+	w.action = advise(&a, "fcmctl link align %u brings them back, and a verdict", link);
+	reasons_add_parts(r, &w, text);
+}
+
 /* The way down is another fibre and another laser: nothing of what comes up need be wrong. */
 static void downlink_reason(struct station *s, unsigned link, const char *object, struct reasons *r)
 {
@@ -396,6 +422,7 @@ static void link_reasons(struct station *s, unsigned link, struct reasons *r)
 			    "the phase is not judged until the right floor is back",
 			    l->named_tower, l->named_floor, c->tower, c->floor);
 	}
+	slip_reason(s, link, object, r);
 	reasons_link_loss(r, link, object);
 	downlink_reason(s, link, object, r);
 	if (l->data.ring_depth &&

@@ -116,6 +116,11 @@ static void loss_action(const struct station *s, unsigned link, unsigned name, c
 		snprintf(text, size,
 			 "one cause, nothing to do at the fibres: see board-stalled in fcmctl "
 			 "event list; if it comes again, reload the module nanet3");
+	} else if (name == TDM_LOSS_ALIGNMENT && links_offset(s, link) != 0) {
+		snprintf(text, size,
+			 "the frame border has moved (byte-slip): fcmctl link align %u brings it "
+			 "back, and a verdict of the phase",
+			 link);
 	} else {
 		snprintf(text, size, actions[name], link);
 	}

@@ -392,31 +392,9 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 	go_on(s, r->takeover.run);
 }
 
-/*
- * Frames off the board's grid: bytes came in or went while the board held its lock (a new lock begins at
- * byte 0). The board measures the phase below that, so there is no re-lock to judge: say so, and how it is.
- */
-static void on_byte_slip(struct station *s, unsigned link, uint32_t offset)
-{
-	struct phase_view v;
-	char object[16], text[256], action[64];
-
-	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
-	snprintf(object, sizeof(object), "link%u", link);
-	snprintf(text, sizeof(text),
-		 "frames begin at byte %u of the board's cells: bytes slipped in while its lock "
-		 "held, so the phase gets no new verdict; it stands %+.0f ps from the reference",
-		 offset, v.difference_ps);
-	snprintf(action, sizeof(action), "fcmctl link align %u brings them back, and a verdict",
-		 link);
-	store_put_event(s->store, "warning", "byte-slip", object, text, action, now_utc_ns());
-}
-
 static void on_align(struct station *s, const struct capture_report *r)
 {
-	if (r->align.aligned && r->align.offset != 0) {
-		on_byte_slip(s, r->link, r->align.offset);
-	}
+	s->link[r->link].slips += r->align.aligned && r->align.offset != 0;
 	log_event(r->align.aligned ? LOG_INFO : LOG_WARNING, "link", r->link, LOG_ID_LINK,
 		  r->align.aligned ? "link %u: frames found at byte %u of the board's grid"
 				   : "link %u: frame alignment lost (was at byte %u)",

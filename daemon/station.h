@@ -92,6 +92,7 @@ struct station_link {
 	uint64_t telemetry_ns; /* 0: none yet */
 	uint64_t dark_since_ns, silent_since_ns;
 	uint8_t named_tower, named_floor; /* what the floor calls itself; 0xff: nothing yet */
+	unsigned slips; /* frames were found off the board's grid, since the start */
 	uint32_t last_status;
 };
 
@@ -254,6 +255,8 @@ void links_soak(struct station *s, unsigned link, uint32_t command, unsigned tri
 bool links_other_floor(const struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
+/* Where frames begin in the board's cells, bytes: 0, unless bytes slipped in while it held its lock. */
+uint32_t links_offset(const struct station *s, unsigned link);
 /* Frames to its floor that arrived damaged there, of the last minute. */
 uint64_t links_recent_downlink(const struct station *s, unsigned link);
 

@@ -68,9 +68,10 @@ json_t *status_link(struct station *s, unsigned link)
 
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
 	json_object_update_new(
-		j, json_pack("{s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}", "rx_power_uw",
-			     w->rx_power_nw / 1e3, "code_errors", (json_int_t)w->code_errors,
-			     "downlink_errors", (json_int_t)l->data.downlink_errors, "lost_locks",
+		j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}", "offset_bytes",
+			     (json_int_t)links_offset(s, link), "rx_power_uw", w->rx_power_nw / 1e3,
+			     "code_errors", (json_int_t)w->code_errors, "downlink_errors",
+			     (json_int_t)l->data.downlink_errors, "lost_locks",
 			     (json_int_t)w->lost_locks, "aligns", (json_int_t)w->phase.aligns,
 			     "ring", "depth", (json_int_t)l->data.ring_depth, "used",
 			     (json_int_t)(l->data.ring_write - l->data.ring_release), "dma_epoch",

@@ -287,7 +287,7 @@ int store_read_alive(struct store *s)
 /* Those of the last life are among the last thousands. Some are over when they are told. */
 #define OPEN_EVENTS                                                                                \
 	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
-	" AND code NOT IN ('fcm-booted', 'byte-slip', 'consumer-disconnected',"                    \
+	" AND code NOT IN ('fcm-booted', 'consumer-disconnected',"                                 \
 	" 'feed-reader-dropped', 'feed-reader-refused', 'network-refused',"                        \
 	" 'access-refused', 'network-allow-list')"                                                 \
 	" AND id IN (SELECT max(id) FROM"                                                          \

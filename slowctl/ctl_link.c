@@ -62,14 +62,18 @@ static void render_members(struct writer *w, const json_t *object)
 static void render_show(struct writer *w, const json_t *link)
 {
 	const char *state = value_string(link, "state", "?");
-	char text[64];
+	long long offset = value_integer(link, "offset_bytes", 0);
+	char text[64], aligned[32] = "aligned";
 
+	if (offset != 0) {
+		snprintf(aligned, sizeof(aligned), "aligned at byte %lld", offset);
+	}
 	writer_heading(w, "Link %lld  %s", value_integer(link, "link", -1),
 		       value_string(link, "name", ""));
-	writer_pair(w, "state", value_style(state), "%s%s%s%s", state,
+	writer_pair(w, "state", value_style(state), "%s%s%s, %s", state,
 		    value_true(link, "signal") ? ", light" : ", no light",
 		    value_true(link, "locked") ? ", locked" : ", not locked",
-		    value_true(link, "aligned") ? ", aligned" : ", not aligned");
+		    value_true(link, "aligned") ? aligned : "not aligned");
 	writer_pair(w, "floor", WRITER_PLAIN, "%s", value_floor(link, text, sizeof(text)));
 	writer_pair(w, "expected", WRITER_PLAIN, "%s",
 		    value_floor(value_at(link, "expected"), text, sizeof(text)));

@@ -22,11 +22,21 @@ def damage_on_the_fibre(t):
     sees(t, st, "downlink-errors", "link0")
     st.wait_for("the 400 frames damaged on the way down", lambda: st.status()["links"][0]["downlink_errors"] >= 400, 10)
     t.equal("by the floors' own count", [l["downlink_errors"] for l in st.status()["links"]], [400, 0, 0, 0])
+    sees(t, st, "byte-slip", "link2")
+    st.wait_for("link 3's losses to be over", lambda: any(e["object"] == "link3" and e["severity"] == "info"
+                                                          for e in events(st, "link-loss")), 20)
+    t.check("link 2's frames stay at another byte: it stands on", ("byte-slip", "link2") in codes(st) and
+            st.status()["links"][2]["offset_bytes"] > 0, st.status()["reasons"])
+    out = st.ctl("link", "show", "2")[1]
+    t.check("and link show says it", "aligned at byte" in out, out)
     slips = [e for e in st.ask("event", "list")["events"] if e["code"] == "byte-slip"]
     t.check("link 2's frames at another byte: an event says why there is no verdict", len(slips) == 1 and
             slips[0]["object"] == "link2" and "no new verdict" in slips[0]["text"], slips)
     code, out, err = st.ctl("link", "align", "2")
     t.check("which link align brings", code == 0 and "PASS" in out, (code, out, err))
+    st.wait_for("link 2's frames back at byte 0", lambda: ("byte-slip", "link2") not in codes(st), 10)
+    st.wait_for("and the event of its end", lambda: [e["severity"] for e in events(st, "byte-slip")] ==
+                ["warning", "info"], 10)
     ledger = t.account(st, named=[(0, "crc"), (1, "board-fifo"), (2, "link-down"), (2, "alignment"), (2, "crc"), (3, "time-fault")])
     t.equal("link 0: the 5 frames with a bad CRC", lost(ledger, 0, "crc"), 5)
     t.equal("link 1: the 7 dropped frames", lost(ledger, 1, "board-fifo"), 7)

@@ -40,6 +40,8 @@ static void test_steady(void **state)
 		assert_int_equal(s.links[link].item_faults, pmt->faults);
 		assert_int_equal(s.links[link].tower, 1);
 		assert_int_equal(s.links[link].floor, link + 1);
+		assert_int_equal(s.links[link].aligned, TDM_LOCKED);
+		assert_int_equal(s.links[link].offset, link == 1 ? 3333 : 0);
 	}
 	assert_true(s.first_release_ns > 0);
 	assert_false(s.board_gone);
