@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define MINUTE_NS 60000000000ull
 
@@ -67,4 +68,31 @@ bool comings_next(struct comings *c, const struct publisher_status *now, bool qu
 		return true;
 	}
 	return false;
+}
+
+bool comings_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
+		    int64_t utc_ns, char *text, size_t size)
+{
+	const struct publisher_member_status *last = NULL;
+	char since[32] = "";
+	time_t since_s;
+	struct tm tm;
+
+	for (unsigned n = 0; n < now->members; n++) {
+		const struct publisher_member_status *m = &now->member[n];
+
+		if (strcmp(m->group, group) == 0 &&
+		    (!last || m->last_seen_ns > last->last_seen_ns)) {
+			last = m;
+		}
+	}
+	if (!last || last->state != MEMBER_SILENT) {
+		return false;
+	}
+	since_s = (time_t)((utc_ns - (int64_t)(now_ns - last->last_seen_ns)) / 1000000000);
+	if (gmtime_r(&since_s, &tm)) {
+		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
+	}
+	snprintf(text, size, "%s has been silent since %s UTC", last->name, since);
+	return true;
 }

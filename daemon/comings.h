@@ -9,6 +9,7 @@
 #define DAEMON_COMINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/publisher.h"
@@ -30,5 +31,11 @@ struct coming {
  * own start). One that its group's policy has sent away is told elsewhere, with what it means. */
 bool comings_next(struct comings *c, const struct publisher_status *now, bool quiet,
 		  uint64_t now_ns, struct coming *ret_coming);
+
+/* Of a group without a member: who was there last, if it did not leave but gives no sign of life any more:
+ * "trigger-1 has been silent since 2026-11-22 18:36:54 UTC". False: nobody like that. Now is `now_ns`
+ * (CLOCK_MONOTONIC), which is `utc_ns`. */
+bool comings_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
+		    int64_t utc_ns, char *text, size_t size);
 
 #endif

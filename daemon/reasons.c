@@ -646,6 +646,30 @@ static const char *slowest(const struct publisher_status *p, unsigned group, cha
 	return text;
 }
 
+/* One that was stopped is there still: a second one beside it is not what helps. */
+static void nobody_reason(struct station *s, const char *group, const char *object,
+			  struct reasons *r)
+{
+	static const char loses[] = "its data are dropped once its share of ring or memory is used";
+	const char *endpoint = s->config.data.reserved_endpoint;
+	char action[CONFIG_STRING + 160], silent[120];
+
+	if (comings_silent(&s->publisher_status, group, r->now_ns, now_utc_ns(), silent,
+			   sizeof(silent))) {
+		snprintf(action, sizeof(action),
+			 "is that program hung, or its machine or network gone? It goes on by "
+			 "itself when it runs again; start it anew only where it has ended: it "
+			 "connects to %s",
+			 endpoint);
+		reasons_add(r, true, "consumer-none", object, action,
+			    "%s: is it stopped? No other consumer is connected: %s", silent, loses);
+		return;
+	}
+	snprintf(action, sizeof(action), "start the consumer; it connects to %s", endpoint);
+	reasons_add(r, true, "consumer-none", object, action, "no consumer is connected: %s",
+		    loses);
+}
+
 static void consumer_reasons(struct station *s, struct reasons *r)
 {
 	bool together;
@@ -660,14 +684,7 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 		if (s->publisher_status.has_feed && n + 1 == s->publisher_status.groups) {
 			reasons_feed(r, fresh_start(s));
 		} else if (g->members == 0 && !fresh_start(s)) {
-			char action[CONFIG_STRING + 64];
-
-			snprintf(action, sizeof(action), "start the consumer; it connects to %s",
-				 s->config.data.reserved_endpoint);
-			reasons_add(
-				r, true, "consumer-none", object, action,
-				"no consumer is connected: its data are dropped once its share of "
-				"ring or memory is used");
+			nobody_reason(s, g->name, object, r);
 		} else if (lags(g) && !fresh_start(s)) {
 			reasons_add(r, false, "consumer-lag", object,
 				    together ? "all groups lag together: look at this machine "

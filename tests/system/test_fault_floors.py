@@ -169,5 +169,21 @@ def consumers_lag(t):
     t.account(st)
 
 
+def consumer_stopped(t):
+    """a group whose only consumer is stopped: which, since when, not that a second one is wanted; it comes back by itself"""
+    st = t.station(load="quiet", depth_ms=8000, config=["[data]", "consumer_dead_ms = 2000"])
+    st.start()
+    st.wait_ready()
+    st.consumers["trigger-1"].signal(signal.SIGSTOP)
+    sees(t, st, "consumer-none", "group trigger")
+    r = [r for r in st.status()["reasons"] if r["code"] == "consumer-none"]
+    st.consumers["trigger-1"].signal(signal.SIGCONT)
+    t.check("the stopped one is named", len(r) == 1 and r[0]["text"].startswith("trigger-1 has been silent since 2") and
+            "start it anew only where it has ended" in r[0]["action"], r)
+    st.wait_for("it to be back", lambda: "consumer-none" not in {c for c, _ in codes(st)}, 15)
+    t.account(st)
+
+
 if __name__ == "__main__":
-    harness.main([board_stalled, bioluminescence, slow_control_faults, boot_unheard, mute_then_dark, consumers_lag])
+    harness.main([board_stalled, bioluminescence, slow_control_faults, boot_unheard, mute_then_dark, consumers_lag,
+                  consumer_stopped])

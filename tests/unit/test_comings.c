@@ -110,13 +110,31 @@ static void flood(void **state)
 	assert_non_null(strstr(coming.text, "; 50 more came or went before"));
 }
 
+/* A group has no member: is one that was not ended still there? */
+static void silent(void **state)
+{
+	int64_t utc_ns = 1795372620ll * 1000000000; /* 2026-11-22 18:37:00 */
+	char text[120] = "";
+
+	(void)state;
+	assert_false(comings_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
+	member(0, "a", MEMBER_SILENT);
+	now.member[0].last_seen_ns = 94 * S;
+	member(1, "b", MEMBER_LEFT);
+	now.member[1].last_seen_ns = 90 * S;
+	assert_true(comings_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
+	assert_string_equal(text, "a has been silent since 2026-11-22 18:36:54 UTC");
+	assert_false(comings_silent(&now, "trigger", 100 * S, utc_ns, text, sizeof(text)));
+	now.member[1].last_seen_ns = 95 * S; /* it took over, and has left since */
+	assert_false(comings_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(comes_and_goes, setup),
-		cmocka_unit_test_setup(rows, setup),
-		cmocka_unit_test_setup(start, setup),
-		cmocka_unit_test_setup(flood, setup),
+		cmocka_unit_test_setup(comes_and_goes, setup), cmocka_unit_test_setup(rows, setup),
+		cmocka_unit_test_setup(start, setup),	       cmocka_unit_test_setup(flood, setup),
+		cmocka_unit_test_setup(silent, setup),
 	};
 
 	return cmocka_run_group_tests_name("comings", tests, NULL, NULL);
