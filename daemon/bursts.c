@@ -15,6 +15,14 @@ void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
 	memcpy(b->counts, counts, sizeof(b->counts));
 }
 
+void bursts_skip(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
+{
+	for (unsigned n = 0; n < BURSTS_NAMES; n++) {
+		b->base[n] += counts[n] - b->counts[n];
+		b->counts[n] = counts[n];
+	}
+}
+
 void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next)
 {
 	for (unsigned i = 0; i < 2; i++) {

@@ -44,6 +44,8 @@ struct bursts_report {
 
 /* The account begins: what `counts` has is no loss. */
 void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
+/* What has been added up to `counts` is no loss either; a burst that is open goes on to its end. */
+void bursts_skip(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
 /* Frames [first, next) by board count hold a run of losses; may be told again as it grows. What is of
  * another DMA epoch, or far from all others (the board's counts have begun anew), counts for itself; what
  * is left to tell of the one before may still come. */

@@ -470,6 +470,11 @@ void clock_adopt(struct clock *c, const struct label *label, uint64_t now_ns)
 	clock_evaluate(c);
 }
 
+void clock_board_gone(struct clock *c, bool gone)
+{
+	c->board_gone = gone;
+}
+
 void clock_emulated(struct clock *c, bool own_labels)
 {
 	if (c->emulated == own_labels) {

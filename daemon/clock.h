@@ -102,6 +102,8 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 /* A floor's time word: frame `floor_frame` (on the board's count line) carries this label. */
 void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floor_frame,
 		     uint64_t now_ns);
+/* There is no board: no count, no PPS, and nothing is wrong with the receiver for that. */
+void clock_board_gone(struct clock *c, bool gone);
 /* The emulator at --speed max, or of a recording, labels itself: nothing but clock_own_time() labels. */
 void clock_emulated(struct clock *c, bool own_labels);
 /* Its board's time of day: the second that `count` lies in carries this label. It needs no confirmation. */

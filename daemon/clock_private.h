@@ -53,6 +53,7 @@ struct clock {
 	uint64_t now_ns; /* the latest monotonic time seen */
 	uint64_t created_ns;
 	bool emulated;
+	bool board_gone;
 
 	struct label label; /* running; anchor_tai_ns INT64_MIN: none */
 	bool adopted;	    /* a predecessor's, no source has confirmed it yet */

@@ -143,7 +143,7 @@ static void say_fault(struct clock *c)
 
 static void say_no_time(struct clock *c, const struct trouble *t)
 {
-	snprintf(c->reason, sizeof(c->reason), "no source of time: %s%s%s%s",
+	snprintf(c->reason, sizeof(c->reason), "%s%s%s%s",
 		 t->what ? t->what : "labels do not agree yet",
 		 c->config.system_clock && !c->system_synced
 			 ? "; the system clock is not synchronised"
@@ -237,6 +237,12 @@ void clock_say(struct clock *c)
 {
 	struct trouble t = gps_trouble(c);
 
+	if (c->board_gone && c->label.state != CLOCK_LOCKED && c->label.state != CLOCK_FAULT) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the board is gone, and with it its count and its PPS");
+		c->action = "see board-gone: time comes back with the board";
+		return;
+	}
 	if (c->emulated && c->label.state != CLOCK_LOCKED) {
 		snprintf(c->reason, sizeof(c->reason),
 			 "the emulator labels itself, but its floors' time words are not there");

@@ -118,7 +118,7 @@ static void say_board(struct station *s, bool present)
 	}
 	s->board_present = present;
 	if (present) {
-		s->board_gone_ns = 0;
+		s->board_back_ns = now_mono_ns();
 		log_event(LOG_NOTICE, "board", LOG_NO_LINK, LOG_ID_BOARD, "board is there: %s",
 			  s->config.board.device);
 	} else {
@@ -455,8 +455,25 @@ static void begin_account(struct station_link *l)
 	}
 	memcpy(counts, l->data.cells, sizeof(l->data.cells));
 	counts[TDM_GOOD] = 0;
-	bursts_init(&l->bursts, counts);
+	if (l->anew_ns) {
+		bursts_skip(&l->bursts, counts);
+	} else {
+		bursts_init(&l->bursts, counts);
+	}
 	l->accounted = true;
+}
+
+/* A good frame of this ring has been seen, or the ring is a predecessor's. */
+static bool has_begun(const struct station_link *l)
+{
+	return l->anew_ns ? l->data.last_good_ns > l->anew_ns
+			  : l->data.taken_over || l->data.last_good_ns;
+}
+
+void links_anew(struct station *s, unsigned link)
+{
+	s->counts_anew_ns = s->link[link].anew_ns = now_mono_ns();
+	s->link[link].accounted = false;
 }
 
 /* A tick is due every 100 ms. */
@@ -507,7 +524,7 @@ void links_tick(struct station *s)
 			continue;
 		}
 		l->data = s->capture_status.links[link];
-		if (!l->accounted && (l->data.taken_over || l->data.last_good_ns)) {
+		if (!l->accounted && has_begun(l)) {
 			begin_account(l);
 		}
 		if (r == 0) {

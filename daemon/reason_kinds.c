@@ -15,6 +15,7 @@
 
 const struct reason_kind reason_kinds[] = {
 	{"board-gone", THING, "board", 0, false, false, false},
+	{"board-back", THING, "board", 0, true, false, false},
 	{"board-stalled", THING, "board", 0, false, true, false},
 	{"capture-stuck", THING, "capture", 0, false, false, false},
 	{"machine-late", THING, "machine", 0, false, false, false},

@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 
 #define BOOT_SHOWN_NS 600000000000ull
+#define BACK_SHOWN_NS 600000000000ull
 #define LAG_NS	      500000000ull
 #define TICK_STUCK_NS 1000000000ull
 #define LATE_SHOWN_NS 60000000000ull
@@ -249,6 +250,30 @@ static double seconds_since(uint64_t then_ns)
 	return (double)(now_mono_ns() - then_ns) / 1e9;
 }
 
+/* It counts anew since it was away: the rings, and what the floors sent meanwhile, are in no account. */
+static void back_reason(struct station *s, struct reasons *r)
+{
+	static const char action[] =
+		"nothing to do at the fibres; which time: fcmctl ledger show; why "
+		"it went: dmesg";
+	char text[128];
+
+	if (s->counts_anew_ns < s->board_gone_ns || !s->board_gone_ns ||
+	    r->now_ns - s->board_back_ns > BACK_SHOWN_NS) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "the board was gone and counts anew: about %.1f s of all links are not accounted "
+		 "for",
+		 (double)(s->board_back_ns - s->board_gone_ns) / 1e9);
+	if (s->board_back_told_ns != s->board_back_ns) {
+		s->board_back_told_ns = s->board_back_ns;
+		store_put_event(s->store, "warning", "board-back", "board", text, action,
+				now_utc_ns());
+	}
+	reasons_add(r, false, "board-back", "board", action, "%s", text);
+}
+
 static void board_reasons(struct station *s, struct reasons *r)
 {
 	double tick_s = seconds_since(s->capture_status.last_tick_ns);
@@ -260,6 +285,7 @@ static void board_reasons(struct station *s, struct reasons *r)
 			    "the board at %s is gone", s->config.board.device);
 		return;
 	}
+	back_reason(s, r);
 	if (watch_board(s->watch)->status & NANET3_STATUS_STALLED) {
 		s->stalled_at_ns = r->now_ns;
 		reasons_add(r, true, "board-stalled", "board",

@@ -10,8 +10,9 @@
 #include "daemon/reasons.h"
 #include "slowctl/plural.h"
 
-#define LOSS_RED     0.001	   /* of a minute's frames: more is red, less a warning */
-#define SAME_TIME_NS 2000000000ull /* losses on all links so close have one cause */
+#define LOSS_RED     0.001	    /* of a minute's frames: more is red, less a warning */
+#define FIRST_PPS_NS 10000000000ull /* of a board that is back: it comes within so long */
+#define SAME_TIME_NS 2000000000ull  /* losses on all links so close have one cause */
 
 typedef const char *(*name_fn)(unsigned n);
 
@@ -40,14 +41,14 @@ static void list_names(const uint64_t *lost, unsigned count, name_fn name, char 
 	}
 }
 
-/* All links lose in the board at the same time: that is the board, or its way into this machine. */
-static bool board_did_it(const struct station *s)
+/* All links lost frames so in the same seconds. When the first of them did; 0: they did not. */
+static uint64_t all_lost(const struct station *s, enum tdm_loss name)
 {
 	uint64_t first = UINT64_MAX, last = 0;
 	unsigned links = 0;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		uint64_t at = s->link[link].bursts.grew_ns[TDM_LOSS_BOARD_FIFO];
+		uint64_t at = s->link[link].bursts.grew_ns[name];
 
 		if (s->link[link].enabled) {
 			links++;
@@ -56,7 +57,24 @@ static bool board_did_it(const struct station *s)
 		}
 	}
 	return links > 1 && first > 0 && last - first < SAME_TIME_NS &&
-	       now_mono_ns() - last < LOSS_WINDOW_S * 1000000000ull;
+			       now_mono_ns() - last < LOSS_WINDOW_S * 1000000000ull
+		       ? first
+		       : 0;
+}
+
+/* All links lose in the board at the same time: that is the board, or its way into this machine. */
+static bool board_did_it(const struct station *s)
+{
+	return all_lost(s, TDM_LOSS_BOARD_FIFO) > 0;
+}
+
+/* The first PPS of a board that counts anew moves its count, and with it every floor's numbers. */
+static bool board_counted_anew(const struct station *s)
+{
+	uint64_t at = all_lost(s, TDM_LOSS_TIME);
+
+	return s->counts_anew_ns && at >= s->counts_anew_ns &&
+	       at - s->counts_anew_ns < FIRST_PPS_NS;
 }
 
 /* What the board did on all links stands apart: what a link lost besides has other causes. */
@@ -71,6 +89,9 @@ static void list_losses(const struct station *s, const uint64_t lost[TDM_LOSSES]
 	if (board_did_it(s)) {
 		own[TDM_LOSS_BOARD_FIFO] = 0;
 	}
+	if (board_counted_anew(s)) {
+		own[TDM_LOSS_TIME] = 0;
+	}
 	list_names(own, TDM_LOSSES, loss_name, text, size);
 	used = strlen(text);
 	if (own[TDM_LOSS_BOARD_FIFO] != lost[TDM_LOSS_BOARD_FIFO]) {
@@ -79,6 +100,14 @@ static void list_losses(const struct station *s, const uint64_t lost[TDM_LOSSES]
 			 "stood still)",
 			 used ? "; " : "", (unsigned long long)lost[TDM_LOSS_BOARD_FIFO],
 			 loss_name(TDM_LOSS_BOARD_FIFO));
+		used = strlen(text);
+	}
+	if (own[TDM_LOSS_TIME] != lost[TDM_LOSS_TIME]) {
+		snprintf(text + used, size - used,
+			 "%s%llu %s on all links in the same seconds: the board is back and counts "
+			 "anew",
+			 used ? "; " : "", (unsigned long long)lost[TDM_LOSS_TIME],
+			 loss_name(TDM_LOSS_TIME));
 	}
 }
 
@@ -121,6 +150,9 @@ static void loss_action(const struct station *s, unsigned link, unsigned name, c
 			 "the frame border has moved (byte-slip): fcmctl link align %u brings it "
 			 "back, and a verdict of the phase",
 			 link);
+	} else if (name == TDM_LOSS_TIME && board_counted_anew(s)) {
+		snprintf(text, size,
+			 "one cause, nothing to do at fibres or floors: see board-back");
 	} else {
 		snprintf(text, size, actions[name], link);
 	}
@@ -147,6 +179,12 @@ static void last_text(const struct bursts *b, char *text, size_t size)
 	}
 }
 
+/* What it loses now is its beginning, until a good frame has come; of one that has none this is told again. */
+static bool just_anew(const struct station *s, unsigned link)
+{
+	return s->link[link].anew_ns && now_mono_ns() - s->link[link].anew_ns < START_GRACE_NS;
+}
+
 void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
 {
 	const struct station *s = r->station;
@@ -156,7 +194,7 @@ void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
 	char text[300], action[200], last[40];
 
 	list_losses(s, by_name, text, sizeof(text));
-	if (!*text) {
+	if (!*text || (!s->link[link].accounted && just_anew(s, link))) {
 		return;
 	}
 	last_text(b, last, sizeof(last));

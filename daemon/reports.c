@@ -381,6 +381,9 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 		store_session(s->store, r->link, r->dma_epoch, r->takeover.taken_over == 1,
 			      info ? info->serial : 0, info ? info->boot_count : 0, now_utc_ns());
 	life_takeover(s, r->link, r->takeover.taken_over);
+	if (r->begun > 1 && r->takeover.taken_over == 0) {
+		links_anew(s, r->link);
+	}
 	log_event(LOG_NOTICE, "link", r->link, LOG_ID_TAKEOVER,
 		  "link %u: %s, DMA epoch %u, %llu of %llu buffers waiting", r->link,
 		  r->takeover.taken_over ? "ring taken over" : "ring begun anew", r->dma_epoch,

@@ -83,6 +83,7 @@ struct station_link {
 	struct rates rates;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	uint64_t downlink_at[LOSS_WINDOW_S + 1];
+	uint64_t anew_ns; /* the ring was begun anew, later than at our start; 0: not so */
 	bool accounted;
 	struct bursts bursts; /* of losses, by enum tdm_loss */
 	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
@@ -178,7 +179,9 @@ struct station {
 	struct event *watch_event;
 	unsigned watch_generation;
 	bool board_present;
-	uint64_t board_gone_ns;
+	uint64_t board_gone_ns, board_back_ns; /* when it was seen to go, to come back; 0: never */
+	uint64_t counts_anew_ns;     /* when a ring was begun anew, later than at our start */
+	uint64_t board_back_told_ns; /* the board_back_ns that an event has told of */
 	struct station_link link[NANET3_LINKS];
 	struct boots boots;
 
@@ -253,6 +256,9 @@ void links_soak(struct station *s, unsigned link, uint32_t command, unsigned tri
 		double interval_s, struct control_request *rq, json_t *args);
 /* Another floor than configured names itself on the link. */
 bool links_other_floor(const struct station *s, unsigned link);
+/* The link's ring was begun anew, as the board counts anew: what is lost until its first good frame is its
+ * beginning, as at our start. */
+void links_anew(struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
 /* Where frames begin in the board's cells, bytes: 0, unless bytes slipped in while it held its lock. */

@@ -250,6 +250,7 @@ void timing_tick(struct station *s)
 		clock_emulated(s->clock, watch_info(s->watch)->emulated == NANET3_EMULATED_UNPACED);
 		clock_own_time(s->clock, &b->time, b->count, b->read_ns);
 	}
+	clock_board_gone(s->clock, !s->board_present);
 	clock_tick(s->clock, now);
 	hand_over_label(s);
 	say_clock(s);

@@ -85,9 +85,22 @@ def board_off_the_bus(t):
     """the board is off the bus for 3 s and comes back counting anew: said, re-opened, both accounts kept"""
     st = started(t, truth=False, scenario=t.scenario("from data\nat 12 board-gone 3\n"))
     st.wait_for("board-gone", lambda: "board-gone" in codes(st), 20)
+    actions = []
+    while "board-gone" in (now := {r["code"]: r["action"] for r in st.status()["reasons"]}):
+        actions += [a for c, a in now.items() if c.startswith("clock-")]
+        time.sleep(0.1)
+    t.check("meanwhile nobody is sent to the PPS cable", all("board-gone" in a for a in actions), set(actions))
     st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
     st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
     flows(t, st, "after the board's return")
+    told = {r["code"]: r["text"] for r in st.status()["reasons"]}
+    t.check("what it cost stays in sight", re.search(r"about [23]\.\d s of all links", told.get("board-back", "")), told)
+    events = [(e["code"], e["text"]) for e in st.request("event.list", limit=100)["result"]["events"]]
+    t.equal("an event tells it, once", sum(c == "board-back" for c, _ in events), 1)
+    losses = [(e["text"], e["action"]) for e in st.request("event.list", limit=100)["result"]["events"]
+              if e["code"] == "link-loss" and "lost:" in e["text"]]
+    t.check("the rings' beginning is no loss; that the board's first PPS moved its count is its doing, not the floors'",
+            losses and all("alignment" not in x and "counts anew" in x and "board-back" in a for x, a in losses), losses)
     t.equal("the daemon ends with 0", st.stop(), 0)
     ledger = st.ledger()
     t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))

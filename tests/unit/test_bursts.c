@@ -57,6 +57,23 @@ static void test_one_burst(void **state)
 	assert_int_equal(step(9100), BURSTS_NOTHING);
 }
 
+/* What is left out is none of the burst that it comes in, which ends as it would have. */
+static void test_left_out(void **state)
+{
+	(void)state;
+	counts[1] += 520;
+	assert_int_equal(step(1000), BURSTS_BEGUN);
+	counts[2] += 9;
+	bursts_skip(&b, counts);
+	assert_int_equal(step(2000), BURSTS_NOTHING);
+	assert_int_equal(step(5000), BURSTS_OVER);
+	assert_int_equal(report.sum, 520);
+	assert_int_equal(report.lost[2], 0);
+	counts[2] += 9;
+	bursts_skip(&b, counts);
+	assert_int_equal(step(6000), BURSTS_NOTHING);
+}
+
 /* A kind that joins is told at once; a second burst is one of its own, with its own totals. */
 static void test_kinds_and_bursts(void **state)
 {
@@ -147,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_one_burst, setup),
+		cmocka_unit_test_setup(test_left_out, setup),
 		cmocka_unit_test_setup(test_kinds_and_bursts, setup),
 		cmocka_unit_test_setup(test_bounded, setup),
 		cmocka_unit_test_setup(test_epochs, setup),

@@ -326,6 +326,39 @@ static void jump_told(void **state)
 	}
 }
 
+/* No advice for receiver or cable while it is the board that is not there. */
+static void board_gone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	run_until(&w, CLOCK_LOCKED, 300);
+	clock_board_gone(w.clock, true);
+	w.pps = false;
+	run_until(&w, CLOCK_HOLDOVER, 300);
+	assert_words(&w, "the board is gone", "board-gone");
+	assert_null(strstr(view(&w).action, "PPS cable"));
+	clock_board_gone(w.clock, false);
+	run(&w, 1);
+	assert_words(&w, "no PPS", "PPS cable");
+	teardown(&w);
+}
+
+/* Behind clock_words() it says why, and not again that there is none. */
+static void no_time_says_why(void **state)
+{
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	w.gpsd = w.pps = w.floors = w.system_synced = false;
+	run(&w, 20);
+	assert_int_equal(view(&w).label.state, CLOCK_NO_TIME);
+	assert_null(strstr(view(&w).reason, "no source"));
+	teardown(&w);
+}
+
 static void words_of_states(void **state)
 {
 	static const struct {
@@ -685,6 +718,8 @@ int main(void)
 		cmocka_unit_test(fractions),	     cmocka_unit_test(adopted_label),
 		cmocka_unit_test(adopted_holdover),  cmocka_unit_test(moved_count),
 		cmocka_unit_test(host_is_late),	     cmocka_unit_test(board_boots),
+		cmocka_unit_test(jump_told),	     cmocka_unit_test(board_gone),
+		cmocka_unit_test(jump_told),	     cmocka_unit_test(no_time_says_why),
 		cmocka_unit_test(jump_told),	     cmocka_unit_test(words_of_states),
 	};
 
