@@ -49,6 +49,16 @@ def a_broken_run(t):
     t.check("the ledger balances all the same: exit 0", r.returncode == 0, (r.returncode, r.stdout[-1500:], r.stderr))
 
 
+def a_board_that_was_gone(t):
+    """the board is off the bus: its counts begin anew, the truth is of no use, and the rest is judged without it"""
+    path = t.scenario("from data\nat 8 board-gone 1 # as after power-up\n")
+    _, r = run_it(t, "gone", "--seconds", "12", "--scenario", path, "--load", "quiet")
+    t.check("it says that it cannot be compared", "cannot be compared" in r.stdout and "DISAGREES" not in r.stdout,
+            r.stdout[-2000:])
+    t.check("the ledger balances: well, exit 0", r.returncode == 0 and "both balances right" in r.stdout,
+            (r.returncode, r.stdout[-2000:], r.stderr))
+
+
 def a_ledger_that_does_not_balance(t):
     """one frame taken out of one row: the row is named, the summary says so, the exit status is not 0"""
     st = t.station(load="quiet")
@@ -174,5 +184,5 @@ def clean_beside_a_run(t):
 
 
 if __name__ == "__main__":
-    harness.main([a_good_run, a_broken_run, a_ledger_that_does_not_balance, a_daemon_started_again, a_run_that_was_killed,
-                  a_silent_daemon, clean_beside_a_run])
+    harness.main([a_good_run, a_broken_run, a_board_that_was_gone, a_ledger_that_does_not_balance,
+                  a_daemon_started_again, a_run_that_was_killed, a_silent_daemon, clean_beside_a_run])
