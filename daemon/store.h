@@ -219,8 +219,8 @@ int store_put_run_begin(struct store *s, uint32_t number, const char *note, cons
 			int64_t utc_ns);
 /* The first slice of a run that has a time, unless one is known; urgent. */
 int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice);
-/* A run has ended with this slice (0: not known, there was no time); urgent. Kept while the disk refuses it: a restart would go on with the
- * run. */
+/* A run has ended with this slice (0: not known, there was no time); urgent. Kept while the disk refuses it: a
+ * restart would go on with the run. */
 int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice);
 
 #endif

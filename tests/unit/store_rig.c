@@ -140,6 +140,15 @@ void store_rig_sql(sqlite3 *db, const char *sql)
 	}
 }
 
+void store_rig_run(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
 void store_rig_schema(sqlite3 *db, unsigned version)
 {
 	char set[64];

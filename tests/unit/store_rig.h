@@ -30,6 +30,8 @@ int64_t store_rig_number(const struct store_rig *r, const char *sql);
 
 /* Run it, on a connection of the test's own. */
 void store_rig_sql(struct sqlite3 *db, const char *sql);
+/* The same on a connection of its own. */
+void store_rig_run(const char *path, const char *sql);
 /* schemas/sql/NNNN_*.sql as text, to be freed. */
 char *store_rig_migration(unsigned number);
 /* Empty tables as that schema had them. */

@@ -19,15 +19,6 @@
 
 #include "tests/unit/store_rig.h"
 
-static void run_sql(const char *path, const char *sql)
-{
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
 static off_t size_of(const char *path)
 {
 	struct stat st;
@@ -97,7 +88,7 @@ static void test_refuses_files(void **state)
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_rig_close(&r);
-	run_sql(r.path, "PRAGMA user_version=99");
+	store_rig_run(r.path, "PRAGMA user_version=99");
 	size = size_of(r.path);
 	assert_int_equal(store_open(&r.config, &r.s, &error), -EPROTONOSUPPORT);
 	assert_non_null(strstr(error.message, "schema 99"));
@@ -105,7 +96,7 @@ static void test_refuses_files(void **state)
 	assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), 99);
 
 	unlink(r.path);
-	run_sql(r.path, "CREATE TABLE mine(x)");
+	store_rig_run(r.path, "CREATE TABLE mine(x)");
 	assert_int_equal(store_open(&r.config, &r.s, &error), -EUCLEAN);
 	assert_non_null(strstr(error.message, "another program"));
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM sqlite_schema"), 1);

@@ -258,15 +258,6 @@ static void test_other_file(void **state)
 	store_rig_destroy(&r);
 }
 
-static void run_sql(const char *path, const char *sql)
-{
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
 /* What waiting does not mend is refused at once, and left as it is. */
 static void test_final(void **state)
 {
@@ -280,10 +271,10 @@ static void test_final(void **state)
 	assert_int_equal(store_open(&r.config, &other, &error), -EBUSY);
 	assert_non_null(strstr(error.hint, "daemon"));
 	store_rig_close(&r);
-	run_sql(r.path, "PRAGMA user_version=99");
+	store_rig_run(r.path, "PRAGMA user_version=99");
 	assert_int_equal(store_open(&r.config, &r.s, &error), -EPROTONOSUPPORT);
 	unlink(r.path);
-	run_sql(r.path, "CREATE TABLE mine(x)");
+	store_rig_run(r.path, "CREATE TABLE mine(x)");
 	assert_int_equal(store_open(&r.config, &r.s, &error), -EUCLEAN);
 	assert_null(other);
 	assert_null(r.s);
@@ -304,12 +295,15 @@ static void test_damaged_inside(void **state)
 	r.config.retry_ms = 100;
 	store_rig_open(&r);
 	store_rig_close(&r);
-	run_sql(r.path,
+	store_rig_run(
+		r.path,
 		"PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
 		" replace(sql, 'ended IS NOT NULL', 'ended = 0') WHERE name = 'command_undone'");
-	run_sql(r.path, "INSERT INTO command(id, time, who, parameter, op, sequence, state, ended)"
-			" VALUES(1, 1, 'w', 'p', 'set', 1, 'UNKNOWN', 1)");
-	run_sql(r.path,
+	store_rig_run(r.path,
+		      "INSERT INTO command(id, time, who, parameter, op, sequence, state, ended)"
+		      " VALUES(1, 1, 'w', 'p', 'set', 1, 'UNKNOWN', 1)");
+	store_rig_run(
+		r.path,
 		"PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
 		" replace(sql, 'ended = 0', 'ended IS NOT NULL') WHERE name = 'command_undone'");
 	store_rig_open(&r);

@@ -25,15 +25,6 @@
 
 #define JOURNAL (STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER)
 
-static void run_sql(const char *path, const char *sql)
-{
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
 static void test_group_commit(void **state)
 {
 	struct store_rig r;
@@ -167,6 +158,7 @@ static void test_constraint(void **state)
 	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
 	assert_int_equal(store_rig_wait(&r).result, 0);
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command"), 2);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command_life"), 2);
 	store_get_status(r.s, &status);
 	assert_int_equal(status.given_up, 2);
 	assert_false(status.failing);
@@ -186,8 +178,9 @@ static void test_number_again(void **state)
 	store_rig_transition(&row, 1, "CANCELLED", -1, "taken back", true);
 	assert_int_equal(store_submit(r.s, &row, 1, STORE_URGENT | STORE_ANSWER), 0);
 	assert_int_equal(store_rig_wait(&r).result, 0);
-	run_sql(r.path, "INSERT OR REPLACE INTO transition(command, number, time, state)"
-			" VALUES(1, 1, 5, 'CANCELLED'), (1, 2, 6, 'DONE'), (2, 1, 7, 'SENT')");
+	store_rig_run(r.path,
+		      "INSERT OR REPLACE INTO transition(command, number, time, state)"
+		      " VALUES(1, 1, 5, 'CANCELLED'), (1, 2, 6, 'DONE'), (2, 1, 7, 'SENT')");
 	store_rig_close(&r);
 	store_rig_open(&r); /* whoever gives numbers has read the last one from the file */
 	store_rig_command(&row, 1, "abc", 1);
