@@ -184,33 +184,71 @@ json_t *station_refused(void *context, const struct control_request *rq, const c
 	return r == 0 ? json_pack("{s:I}", "command", (json_int_t)id) : json_object();
 }
 
-/* Beyond what the operation itself needs; nobody who may set is refused what makes safer. False: refused, answered. */
+/* What param.set or param.action asks for: a request, and the rate that goes before it. */
+struct asked {
+	struct engine_request request, rate;
+	struct param *p, *ramp; /* ramp: NULL: no rate is to be set */
+};
+
+/*
+ * Beyond what the operation itself needs, of each request by itself. Nobody who may set is refused what makes safer:
+ * that needs no force, and goes without it where force is not his. False: refused, answered.
+ */
 static bool may_submit(struct station *s, struct control_request *rq, json_t *args,
-		       const struct engine_request *request, const struct param *p)
+		       struct engine_request *request, const struct param *p)
 {
 	char what[PARAM_NAME_MAX + 32];
 
 	if (!request->action && engine_safer(s->engine, p, request->value)) {
+		request->force = request->force && control_peer(rq)->role >= ACCESS_EXPERT;
 		return true;
 	}
 	if (p->kind->danger == PARAM_DANGEROUS) {
 		snprintf(what, sizeof(what), "%s is dangerous", p->name);
 		return control_may(rq, args, ACCESS_EXPERT, what);
 	}
-	return !json_is_true(json_object_get(args, "force")) ||
+	return !request->force ||
 	       control_may(rq, args, ACCESS_EXPERT, "force, beyond the soft limits");
 }
 
-static void try_dry(struct station *s, struct control_request *rq, json_t *args,
-		    const struct engine_request *request, const struct param *p)
+/* Read, found, and allowed to who asks. False: it is not, answered. */
+static bool read_asked(struct station *s, struct control_request *rq, json_t *args, bool action,
+		       struct asked *ret)
 {
-	const json_t *rate = request->action ? NULL : json_object_get(args, "rate");
+	const json_t *rate = action ? NULL : json_object_get(args, "rate");
+	struct engine_request *q = &ret->request;
+	struct sc_error error = {0};
+	int r;
+
+	*ret = (struct asked){.request = request_of(rq, args, action)};
+	r = params_find(s->params, q->parameter ? q->parameter : "", &ret->p, &error);
+	if (r == 0 && !action) {
+		r = value_arg(ret->p, args, &q->value, &error);
+	}
+	if (r == 0 && !may_submit(s, rq, args, q, ret->p)) {
+		return false;
+	}
+	if (r == 0 && rate) {
+		r = ramp_rate(s, ret->p, json_number_value(rate), q, &ret->ramp, &ret->rate,
+			      &error);
+	}
+	if (r < 0) {
+		refuse(rq, r, &error, 0);
+		return false;
+	}
+	return !ret->ramp || may_submit(s, rq, args, &ret->rate, ret->ramp);
+}
+
+static void try_dry(struct station *s, struct control_request *rq, json_t *args,
+		    const struct asked *a)
+{
 	struct sc_error error = {0};
 	json_t *would = NULL;
-	int r = dry_run(s, request, p, json_is_true(json_object_get(args, "yes")), &would, &error);
+	int r = dry_run(s, &a->request, a->p, json_is_true(json_object_get(args, "yes")), &would,
+			&error);
 
-	if (r == 0 && rate) {
-		r = ramp_try(s, p, json_number_value(rate), request, would, &error);
+	if (r == 0 && a->ramp) {
+		r = ramp_try(s, a->ramp, &a->rate, would, &error);
 		json_decref(r < 0 ? would : NULL);
 		would = r < 0 ? NULL : would;
 	}
@@ -225,44 +263,46 @@ static void try_dry(struct station *s, struct control_request *rq, json_t *args,
 	}
 }
 
+/* False: it is dangerous and was not confirmed, answered. */
+static bool confirmed(struct control_request *rq, json_t *args, const struct param *p)
+{
+	if (!p || p->kind->danger != PARAM_DANGEROUS ||
+	    json_is_true(json_object_get(args, "yes"))) {
+		return true;
+	}
+	control_fail(rq, "needs-yes", "repeat it with --yes", NULL, "%s is dangerous: %s", p->name,
+		     p->kind->description);
+	return false;
+}
+
 static void submit(struct station *s, struct control_request *rq, json_t *args, bool action)
 {
-	json_t *wait = json_object_get(args, "wait");
-	json_t *rate = action ? NULL : json_object_get(args, "rate");
-	struct engine_request request = request_of(rq, args, action);
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	struct engine_command_view view;
 	struct sc_error error = {0};
-	struct param *p;
+	struct asked a;
 	uint64_t id = 0;
-	int r = params_find(s->params, request.parameter ? request.parameter : "", &p, &error);
+	int r = 0;
 
-	if (r == 0 && !action) {
-		r = value_arg(p, args, &request.value, &error);
-	}
-	if (r < 0) {
-		refuse(rq, r, &error, 0);
-		return;
-	}
-	if (!may_submit(s, rq, args, &request, p)) {
+	if (!read_asked(s, rq, args, action, &a)) {
 		return;
 	}
 	if (json_is_true(json_object_get(args, "dry_run"))) {
-		try_dry(s, rq, args, &request, p);
+		try_dry(s, rq, args, &a);
 		return;
 	}
-	if (p->kind->danger == PARAM_DANGEROUS && !json_is_true(json_object_get(args, "yes"))) {
-		control_fail(rq, "needs-yes", "repeat it with --yes", NULL, "%s is dangerous: %s",
-			     p->name, p->kind->description);
+	if (!confirmed(rq, args, a.p) || !confirmed(rq, args, a.ramp)) {
 		return;
 	}
-	r = rate ? ramp_rate_first(s, p, json_number_value(rate), &request, &id, &error) : 0;
-	r = r ? r
-	      : engine_submit(s->engine, &request, (struct engine_now){now_mono_ns(), now_utc_ns()},
-			      &id, &error);
+	if (a.ramp) {
+		r = engine_submit(s->engine, &a.rate, now, &id, &error);
+		a.request.after = id;
+	}
+	r = r ? r : engine_submit(s->engine, &a.request, now, &id, &error);
 	if (r < 0) {
 		refuse(rq, r, &error, id);
 	} else {
-		detector_wait(s, id, rq, !json_is_false(wait));
+		detector_wait(s, id, rq, !json_is_false(json_object_get(args, "wait")));
 	}
 	if (r == 1 && engine_command(s->engine, id, &view)) {
 		detector_repeat(s, &view);

@@ -29,70 +29,46 @@ static struct param *ramp_of(struct station *s, const struct param *p, struct sc
 	return ramp;
 }
 
-/* The set of it that goes before `request`. */
-static struct engine_request rate_request(const struct param *ramp, double rate,
-					  const struct engine_request *request)
-{
-	struct engine_request first = *request;
-
-	first.parameter = ramp->name;
-	first.value = rate;
-	first.client_id = NULL;
-	return first;
-}
-
-int ramp_rate_first(struct station *s, const struct param *p, double rate,
-		    struct engine_request *request, uint64_t *ret_id, struct sc_error *error)
+int ramp_rate(struct station *s, const struct param *p, double rate,
+	      const struct engine_request *request, struct param **ret_ramp,
+	      struct engine_request *ret_first, struct sc_error *error)
 {
 	struct param *ramp = ramp_of(s, p, error);
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
-	struct engine_request first;
 	uint64_t id;
-	int r;
 
-	*ret_id = 0;
-	if (!ramp) {
-		return -EINVAL;
-	}
-	if (rate == 0 || is_rate(ramp, rate, now.mono_ns)) {
-		return 0;
-	}
-	if (engine_check(s->engine, request, now, &id, NULL) != 0) {
-		return 0; /* a repeat, or what will be refused: no rate for that */
-	}
-	first = rate_request(ramp, rate, request);
-	r = engine_submit(s->engine, &first, now, ret_id, error);
-	request->after = r == 0 ? *ret_id : 0;
-	return r;
-}
-
-int ramp_try(struct station *s, const struct param *p, double rate,
-	     const struct engine_request *request, json_t *would, struct sc_error *error)
-{
-	const struct param *ramp = ramp_of(s, p, error);
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
-	struct engine_request first;
-	uint64_t id;
-	char to[32];
-	int r;
-
+	*ret_ramp = NULL;
 	if (!ramp) {
 		return -EINVAL;
 	}
 	if (rate == 0 || is_rate(ramp, rate, now.mono_ns) ||
-	    json_is_integer(json_object_get(would, "command"))) {
-		return 0; /* there is none to set, also for a repeat */
+	    engine_check(s->engine, request, now, &id, NULL) != 0) {
+		return 0; /* a repeat, or what will be refused: no rate for that */
 	}
-	first = rate_request(ramp, rate, request);
-	r = engine_check(s->engine, &first, now, &id, error);
+	*ret_ramp = ramp;
+	*ret_first = *request;
+	ret_first->parameter = ramp->name;
+	ret_first->value = rate;
+	ret_first->client_id = NULL;
+	return 0;
+}
+
+int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
+	     json_t *would, struct sc_error *error)
+{
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	uint64_t id;
+	char to[32];
+	int r = engine_check(s->engine, first, now, &id, error);
+
 	if (r < 0) {
 		return r;
 	}
-	json_object_set_new(would, "rate", json_real(rate));
-	json_object_set_new(would, "text",
-			    json_sprintf("%s; before that %s to %s %s, where it stays",
-					 json_string_value(json_object_get(would, "text")),
-					 ramp->name, param_format(ramp, rate, to, sizeof(to)),
-					 ramp->kind->unit));
+	json_object_set_new(would, "rate", json_real(first->value));
+	json_object_set_new(
+		would, "text",
+		json_sprintf("%s; before that %s to %s %s, where it stays",
+			     json_string_value(json_object_get(would, "text")), ramp->name,
+			     param_format(ramp, first->value, to, sizeof(to)), ramp->kind->unit));
 	return 0;
 }

@@ -397,13 +397,14 @@ extern const struct control_op station_serial_ops[];
 void serial_tick(struct station *s);
 void serial_stop(struct station *s);
 
-/* ramp.c: `request` is a set of `p`. If it is another one than there is, the rate is set by a command of its own
- * first (*ret_id, 0: none), for which `request` will wait. 0, -EINVAL it does not ramp, or as engine_submit(). */
-int ramp_rate_first(struct station *s, const struct param *p, double rate,
-		    struct engine_request *request, uint64_t *ret_id, struct sc_error *error);
-/* What that would come to, into what dry_run() has said of `request`. Nothing is done; the same results. */
-int ramp_try(struct station *s, const struct param *p, double rate,
-	     const struct engine_request *request, json_t *would, struct sc_error *error);
+/* ramp.c: the rate that goes before `request`, a set of `p` that may be sent: *ret_first, a set of *ret_ramp (NULL: no
+ * rate is to be set) by whoever asks, with his force. 0, -EINVAL it does not ramp. */
+int ramp_rate(struct station *s, const struct param *p, double rate,
+	      const struct engine_request *request, struct param **ret_ramp,
+	      struct engine_request *ret_first, struct sc_error *error);
+/* What that would come to, into what dry_run() has said of the set behind it. Nothing is done; as engine_check(). */
+int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
+	     json_t *would, struct sc_error *error);
 
 /* ops_safe.c */
 extern const struct control_op station_safe_ops[];

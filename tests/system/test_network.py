@@ -247,6 +247,7 @@ def makes_safer(t, operator):
         t.check(f"an operator sets an HV to {value}", a and a["ok"], a)
     a = ask(operator, "param.set", 60, name="floor2.om1.hv", value=1300, force=True)
     t.check("an operator lowers it, with a force that is not needed", a and a["ok"], a)
+    rate_is_its_own(t, operator)
     a = ask(operator, "param.set", name="floor2.om1.power", value="off")
     t.check("it still has to say yes to the power off", a and not a["ok"] and a["error"]["code"] == "needs-yes", a)
     a = ask(operator, "param.set", name="floor2.om1.power", value="off", dry_run=True)
@@ -259,6 +260,21 @@ def makes_safer(t, operator):
     t.check("an operator makes safe", a and a["ok"] and a["result"]["state"] == "DONE", a)
     a = ask(operator, "alarm.ack", names=["nothing/at-all"])
     t.check("alarms are an operator's", a and not a["ok"] and a["error"]["code"] == "usage", a)
+
+
+def rate_is_its_own(t, operator):
+    """Lowering an HV needs no expert, a rate beyond the soft limits does, also as a part of that."""
+    before = ask(operator, "param.get", names=["floor2.om1.ramp"])["result"]["parameters"][0]["value"]
+    for more in ({"dry_run": True}, {}, {"client_id": "fast"}):
+        a = ask(operator, "param.set", 60, name="floor2.om1.hv", value=1250, rate=300, force=True, **more)
+        t.check(f"an operator's force does not set a rate beyond the soft limits {more}", a and not a["ok"] and
+                a["error"]["code"] == "refused" and "soft limits" in a["error"]["message"], a)
+    a = ask(operator, "param.get", names=["floor2.om1.ramp", "floor2.om1.hv"])["result"]["parameters"]
+    t.check("rate and HV are as they were", a[0]["value"] == before and a[1]["setpoint"] == 1300, a)
+    a = ask(operator, "param.set", 60, name="floor2.om1.hv", value=1250, rate=150, force=True)
+    t.check("one inside them is set, with a force that is not needed", a and a["ok"] and a["result"]["state"] == "DONE", a)
+    a = ask(operator, "param.set", 60, name="floor2.om1.hv", value=0, force=True)
+    t.check("and the HV goes down, as ever", a and a["ok"] and a["result"]["state"] == "DONE", a)
 
 
 def memory_kb(pid):
