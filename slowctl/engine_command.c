@@ -25,6 +25,8 @@
 #define BUSY_PAUSE     (300 * MS) /* ... after so long */
 
 #define HINT_MUTE "Look at the link and the floor: fcmctl link list. The daemon goes on asking."
+#define HINT_WAITS                                                                                 \
+	"Look at the link and the floor: fcmctl link list. It is sent when they are back."
 #define HINT_SILENT                                                                                \
 	"Send it again when the floor answers: fcmctl get shows whether its values are renewed."
 
@@ -673,9 +675,10 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 		return;
 	}
 	c->alarm = true;
-	snprintf(c->hint, sizeof(c->hint), "%s", HINT_MUTE);
+	snprintf(c->hint, sizeof(c->hint), "%s", unsent(c) ? HINT_WAITS : HINT_MUTE);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
+		     : unsent(c)   ? "not sent yet: it goes as soon as it can"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
 			     ? "acknowledged, but whether it is complete is not known yet"
 			     : "whether it was executed is not known yet");
@@ -703,26 +706,36 @@ void command_timeout(struct engine *e, struct command *c, struct engine_now now)
 	}
 }
 
+/* What makes safer is kept for later, and an alarm until then. */
 void command_stranded(struct engine *e, struct command *c, struct engine_now now)
 {
-	const struct link *l = engine_link_of(e, c);
+	struct link *l = engine_link_of(e, c);
 	char why[64];
 
 	snprintf(why, sizeof(why), "link %u %s", l->number,
 		 link_usable(l) ? "is up, but its floor does not answer"
 		 : l->locked	? "ends at another floor"
 				: "is not locked");
-	if (c->attempts == 0 && !c->recovered) {
-		if (c->journaled) {
-			command_end(e, c, COMMAND_FAILED,
-				    link_usable(l) ? HINT_SILENT
-						   : "Send it again when the link is up: "
-						     "fcmctl link list.",
-				    now, "not sent: %s", why);
-		}
+	if (unsent(c) && !c->journaled) {
 		return;
 	}
+	if (unsent(c) && !never_late(c)) {
+		command_end(e, c, COMMAND_FAILED,
+			    link_usable(l) ? HINT_SILENT
+					   : "Send it again when the link is up: "
+					     "fcmctl link list.",
+			    now, "not sent: %s", why);
+		return;
+	}
+	l->holds_back |= unsent(c);
 	alarm_unknown(e, c, why, now);
+}
+
+static const char *send_trouble(int result)
+{
+	return result == -ENOLINK  ? "the link is not locked"
+	       : result == -ENODEV ? "the board is gone"
+				   : strerror(-result);
 }
 
 /* The TX ring did not take its word: it has certainly not left. */
@@ -742,12 +755,13 @@ void command_not_sent(struct engine *e, struct command *c, int result, struct en
 		c->want = WANT_QUERY;
 		return;
 	}
+	if (never_late(c)) {
+		alarm_unknown(e, c, send_trouble(result), now);
+		return;
+	}
 	command_end(e, c, COMMAND_FAILED,
 		    "Look at link and board: fcmctl link list; then send it again.", now,
-		    "not sent: %s",
-		    result == -ENOLINK	? "the link is not locked"
-		    : result == -ENODEV ? "the board is gone"
-					: strerror(-result));
+		    "not sent: %s", send_trouble(result));
 }
 
 /* Counters begin anew with the FCM's boot; what waited for one cannot be proved any more. */

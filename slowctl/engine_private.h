@@ -129,6 +129,7 @@ struct link {
 		number_again; /* monotonic: it has not answered since, 0: answered; ask (again) */
 	uint64_t sent_writes; /* words of commands that have left */
 	uint64_t down_since, usable_since; /* monotonic; 0: not down, not usable */
+	bool holds_back; /* commands that make safer: they go when its floor is heard again */
 	struct command_list open;
 	bool fresh;						    /* one of them is */
 	unsigned open_count, urgent_count, flights, urgent_flights; /* urgent ones are among all */
@@ -285,6 +286,12 @@ static inline bool state_ends(enum command_state state)
 static inline bool never_late(const struct command *c)
 {
 	return c->urgent && !c->stops;
+}
+
+/* It has not left yet: neither we nor a daemon before us can have sent its word. */
+static inline bool unsent(const struct command *c)
+{
+	return c->attempts == 0 && !c->recovered;
 }
 
 /* Its own word waits until the FCM has said which sequences it remembers. */

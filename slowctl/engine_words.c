@@ -203,6 +203,30 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent, struct 
 	}
 }
 
+static void say_journaled(struct engine *e, struct command *c, struct engine_now now);
+
+/* The floor is heard again: what makes safer and was kept for that goes on. */
+static void release_held(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct command *c;
+
+	if (!l->holds_back || !l->numbered) {
+		return;
+	}
+	l->holds_back = false;
+	TAILQ_FOREACH (c, &l->open, next) {
+		if (c->alarm && unsent(c) && !c->look_first) {
+			char text[sizeof(c->detail)];
+
+			c->alarm = false;
+			c->hint[0] = 0;
+			say_journaled(e, c, now);
+			memcpy(text, c->detail, sizeof(text));
+			command_move(e, c, COMMAND_QUEUED, UINT64_MAX, now, "%s", text);
+		}
+	}
+}
+
 /* Send what may leave now. */
 void link_pump(struct engine *e, struct link *l, struct engine_now now)
 {
@@ -213,6 +237,7 @@ void link_pump(struct engine *e, struct link *l, struct engine_now now)
 	}
 	sequences_ask(e, l, now);
 	rules_make_way(e, l, now);
+	release_held(e, l, now);
 	pump_commands(e, l, true, now);
 	pump_commands(e, l, false, now);
 	pump_polls(e, l, now);

@@ -404,6 +404,94 @@ static void test_mute(void **state)
 	end(r, s);
 }
 
+/* What the parts of it have in the journal while nothing can be sent; they are open. */
+static void waits_unsent(struct rig *r, const char *words)
+{
+	for (uint64_t id = 7; id <= 12; id++) {
+		if (r->commands[id].ended ||
+		    strcmp(r->commands[id].states, "QUEUED UNKNOWN") != 0 ||
+		    !strstr(r->commands[id].detail, words)) {
+			fail_msg("%s: %s", r->commands[id].states, r->commands[id].detail);
+		}
+	}
+}
+
+static void all_off(struct rig *r, struct safe *s, const char *states)
+{
+	rig_run(r, 20000);
+	assert_int_equal(safe_state(s), COMMAND_DONE);
+	for (unsigned m = 0; m < 6; m++) {
+		assert_int_equal(r->floors[0].power[m], 0);
+		rig_expect(r, 7 + m, states, 1);
+	}
+}
+
+/* The link is away for longer than others are kept for it: the power offs wait, say so, and go when it is back. */
+static void test_link_away_on_the_way(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct safe *s = begin(r, "floor1");
+
+	(void)state;
+	rig_run(r, 1000);
+	rig_link(r, 0, false);
+	rig_run(r, 3000);
+	waits_unsent(r, "link 0 is not locked: not sent yet");
+	assert_int_equal(safe_state(s), COMMAND_UNKNOWN);
+	rig_run(r, 3600000);
+	waits_unsent(r, "link 0 is not locked: not sent yet");
+	rig_link(r, 0, true);
+	all_off(r, s, "QUEUED UNKNOWN QUEUED SENT ACKED DONE");
+	end(r, s);
+}
+
+/* The link is back and its floor is not heard: they go on waiting. */
+static void test_floor_away_on_the_way(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct safe *s;
+
+	(void)state;
+	s = begin(r, "floor1");
+	rig_run(r, 1000);
+	rig_link(r, 0, false);
+	r->floors[0].deaf = true;
+	rig_run(r, 1000);
+	rig_link(r, 0, true);
+	rig_run(r, 60000);
+	assert_non_null(strstr(r->commands[7].states, "QUEUED"));
+	assert_false(r->commands[7].ended);
+	r->floors[0].deaf = false;
+	rig_run(r, 20000);
+	assert_int_equal(safe_state(s), COMMAND_DONE);
+	for (unsigned m = 0; m < 6; m++) {
+		assert_int_equal(r->floors[0].power[m], 0);
+	}
+	end(r, s);
+}
+
+/* No link, or no board, just when their words are to leave: they leave when there is one. */
+static void test_not_taken_by_the_board(void **state)
+{
+	static const int results[] = {-ENOLINK, -ENODEV};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(results) / sizeof(results[0]); n++) {
+		struct rig *r = rig_create(1);
+		struct safe *s;
+
+		r->send_result = results[n];
+		s = begin(r, "floor1");
+		rig_run(r, 10000);
+		for (uint64_t id = 1; id <= 6; id++) {
+			rig_expect(r, id, "QUEUED UNKNOWN", 0);
+		}
+		r->send_result = 0;
+		all_off(r, s, "QUEUED SENT ACKED DONE");
+		end(r, s);
+	}
+}
+
 static void note_cut(void *context, const struct engine_reason *reason)
 {
 	if (strcmp(reason->code, "safe-cut") == 0) {
@@ -477,6 +565,9 @@ int main(void)
 		cmocka_unit_test(test_stays_up),
 		cmocka_unit_test(test_mute),
 		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_link_away_on_the_way),
+		cmocka_unit_test(test_floor_away_on_the_way),
+		cmocka_unit_test(test_not_taken_by_the_board),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
