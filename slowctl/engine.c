@@ -744,7 +744,12 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 		return sc_fail(error, -ENOENT, "no-such-command", "fcmctl command list shows them.",
 			       "there is no open command %llu", (unsigned long long)id);
 	}
-	if (on_its_way(c) && !c->job && !c->stops) {
+	if (c->job) {
+		return sc_fail(error, -EBUSY, "safe", "Wait for its end, then set what you want.",
+			       "command %llu is part of safe %llu, of which nothing is taken back",
+			       (unsigned long long)id, (unsigned long long)c->job);
+	}
+	if (on_its_way(c) && !c->stops) {
 		*ret_ramp = true;
 		r = check_journal(e, c->param, error);
 		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c, now), error) : r;

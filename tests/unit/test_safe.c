@@ -143,6 +143,43 @@ static void test_keeps_others_away(void **state)
 	end(r, s);
 }
 
+static void not_cancelled(struct rig *r, uint64_t id)
+{
+	struct engine_request by = {.who = "me", .origin = "local"};
+	struct sc_error error = {0};
+	uint64_t stop;
+	bool ramp;
+
+	assert_int_equal(engine_check_cancel(r->e, id, r->now, &ramp, &error), -EBUSY);
+	assert_string_equal(error.code, "safe");
+	assert_int_equal(engine_cancel(r->e, id, &by, r->now, &stop, &error), -EBUSY);
+	assert_non_null(strstr(error.message, "is part of safe 1"));
+	assert_int_equal(stop, 0);
+}
+
+/* No part of it is taken back or stopped: not sent, on its way, waiting for the other, with the link away. */
+static void test_not_cancelled(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct safe *s = begin(r, "floor1.om0");
+
+	(void)state;
+	not_cancelled(r, 1);
+	not_cancelled(r, 2);
+	rig_run(r, 1000);
+	assert_string_equal(r->commands[1].states, "QUEUED SENT ACKED");
+	not_cancelled(r, 1);
+	not_cancelled(r, 2);
+	rig_link(r, 0, false);
+	rig_run(r, 3000);
+	not_cancelled(r, 1);
+	not_cancelled(r, 2);
+	rig_link(r, 0, true);
+	rig_run(r, 20000);
+	row_is(s, 0, "tower1.floor1.om0", COMMAND_DONE, "down, and off");
+	end(r, s);
+}
+
 /* Ramps up, and what waits behind them, are ended; what is sent after it is refused until it is off. */
 static void test_takes_over(void **state)
 {
@@ -555,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_some),
 		cmocka_unit_test(test_takes_over),
 		cmocka_unit_test(test_keeps_others_away),
+		cmocka_unit_test(test_not_cancelled),
 		cmocka_unit_test(test_full_queue),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_refused_under_hv),
