@@ -201,22 +201,74 @@ static bool proof_is_boot_count(const struct command *c)
 	       c->param->kind->readback_reg == (int)REG_FCM_BOOT_COUNT;
 }
 
-/* Time from the acknowledgement to a right read-back: the settle time, and the ramp when there is one. */
-static double settle_time_s(struct engine *e, const struct command *c)
+/* What ramps its value; NULL: it does not ramp. */
+static struct param *ramp_of(struct engine *e, const struct command *c)
 {
 	const struct param_kind *k = c->param->kind;
-	const struct param *ramp;
-	double way;
 
-	if (!k->settle_by[0] || c->action) {
-		return k->settle_s;
+	return c->action || !k->settle_by[0] ? NULL
+					     : params_sibling(e->params, c->param, k->settle_by);
+}
+
+static bool rate_known(const struct param *ramp)
+{
+	return ramp->has_value && ramp->value > 0;
+}
+
+/* Time from the acknowledgement to a right read-back: the settle time, and the ramp when there is one. By what is
+ * known now: rate and value may have been read only since. */
+static double settle_time_s(struct engine *e, const struct command *c)
+{
+	const struct param *ramp = ramp_of(e, c);
+	double settle_s = c->param->kind->settle_s;
+
+	if (!ramp) {
+		return settle_s;
 	}
-	ramp = params_sibling(e->params, c->param, k->settle_by);
-	if (!ramp || !ramp->has_value || ramp->value <= 0) {
-		return k->settle_s + RAMP_UNKNOWN_S;
+	if (!rate_known(ramp) || isnan(c->ramp_from)) {
+		return settle_s + RAMP_UNKNOWN_S;
 	}
-	way = fabs(c->new_value - (c->param->has_value ? c->param->value : 0));
-	return k->settle_s + 1.1 * way / ramp->value;
+	return settle_s + 1.1 * fabs(c->new_value - c->ramp_from) / ramp->value;
+}
+
+/* What ramps is on its way as long as it comes nearer, at the slowest rate there is. */
+static bool moves(struct engine *e, const struct command *c, struct engine_now now)
+{
+	const struct param_kind *k = c->param->kind;
+	const struct param *ramp = ramp_of(e, c);
+	double slowest = ramp ? ramp->kind->hard_min : 0;
+	double still_s = k->settle_s + (slowest > 0 ? 2 * k->tolerance / slowest : 0);
+
+	return ramp && (double)(now.mono_ns - c->moved_ns) / 1e9 < still_s;
+}
+
+/* Its read-back should be right by now, and it is not going there. */
+static bool overdue(struct engine *e, const struct command *c, struct engine_now now)
+{
+	return (double)(now.mono_ns - c->acked_ns) / 1e9 >= settle_time_s(e, c) &&
+	       !moves(e, c, now);
+}
+
+static void note_way(struct command *c, struct engine_now now)
+{
+	const struct param *p = c->param;
+	double left = fabs(c->new_value - p->value);
+
+	c->ramp_from = isnan(c->ramp_from) ? p->value : c->ramp_from;
+	if (isnan(c->nearest) || left < c->nearest - p->kind->tolerance) {
+		c->nearest = left;
+		c->moved_ns = now.mono_ns;
+	}
+}
+
+/* How long it may take hangs on its rate: that is read at once if it is not known. */
+static void look_at_rate(struct engine *e, const struct command *c, struct engine_now now)
+{
+	struct param *ramp = ramp_of(e, c);
+
+	if (ramp && param_quality(ramp, now.mono_ns) != PARAM_GOOD) {
+		ramp->next_poll_ns = 0; /* before all that is due */
+	}
 }
 
 /* Its sibling (a trip) that may keep the output off; NULL: it has none. */
@@ -265,7 +317,10 @@ static void acked(struct engine *e, struct command *c, int32_t value, const char
 
 	has_left(c);
 	look_at_see(e, c, now);
+	look_at_rate(e, c, now);
 	c->ramp_from = p->has_value ? p->value : NAN;
+	c->nearest = NAN;
+	c->moved_ns = now.mono_ns;
 	if (c->action) {
 		c->wanted_count = (uint32_t)value;
 	} else {
@@ -275,7 +330,6 @@ static void acked(struct engine *e, struct command *c, int32_t value, const char
 	c->alarm = false;
 	c->hint[0] = 0;
 	c->queries = 0;
-	c->settle_until = now.mono_ns + (uint64_t)(settle_time_s(e, c) * 1e9);
 	c->read_pause_ns = READ_PAUSE_MIN;
 	c->want = WANT_READBACK;
 	c->not_before = now.mono_ns;
@@ -462,6 +516,7 @@ static void held(struct engine *e, struct command *c, struct engine_now now)
 	char v[32];
 
 	if (!q) { /* cleared meanwhile: it is on its way */
+		c->nearest = NAN;
 		c->want = WANT_READBACK;
 		c->not_before = now.mono_ns;
 		return;
@@ -534,13 +589,11 @@ static void disagrees(struct engine *e, struct command *c, struct engine_now now
 /* ", 57 % of the way, about 6 s to go"; of what does not ramp nothing. Returns buf. */
 static const char *ramp_text(struct engine *e, const struct command *c, char *buf, size_t size)
 {
-	const struct param *p = c->param;
-	const struct param *ramp =
-		p->kind->settle_by[0] ? params_sibling(e->params, p, p->kind->settle_by) : NULL;
+	const struct param *p = c->param, *ramp = ramp_of(e, c);
 	double all = c->new_value - c->ramp_from, left = c->new_value - p->value;
 
 	buf[0] = 0;
-	if (!ramp || !ramp->has_value || ramp->value <= 0 || !(fabs(all) > p->kind->tolerance)) {
+	if (!ramp || !rate_known(ramp) || !(fabs(all) > p->kind->tolerance)) {
 		return buf;
 	}
 	snprintf(buf, size, ", %.0f %% of the way, about %.0f s to go",
@@ -555,7 +608,7 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 
 	param_put_raw(p, raw, now.utc_ns, now.mono_ns);
 	c->readback = p->value;
-	c->ramp_from = isnan(c->ramp_from) ? p->value : c->ramp_from;
+	note_way(c, now);
 	if (p->kind->readback_reg == p->kind->reg) {
 		p->setpoint = p->value;
 		p->has_setpoint = true;
@@ -573,7 +626,7 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 		c->not_before = now.mono_ns;
 		return;
 	}
-	if (kept_off_by(e, c, c->acked_ns) || past(c->settle_until, now)) {
+	if (kept_off_by(e, c, c->acked_ns) || overdue(e, c, now)) {
 		disagrees(e, c, now);
 		return;
 	}
@@ -605,7 +658,7 @@ static const char *moves_text(struct engine *e, const struct command *c, char *b
 		snprintf(buf, size, "; %s now goes to its set value", p->name);
 		return buf;
 	}
-	if (ramp && ramp->has_value && ramp->value > 0) {
+	if (ramp && rate_known(ramp)) {
 		snprintf(within, sizeof(within), ", within %.0f s",
 			 ceil(fabs(p->setpoint) / ramp->value + p->kind->settle_s));
 	}
@@ -622,7 +675,7 @@ static void readback_count(struct engine *e, struct command *c, uint32_t count,
 
 		command_end(e, c, COMMAND_DONE, "", now, "its counter stands at %u%s", count,
 			    moves_text(e, c, moves, sizeof(moves)));
-	} else if (past(c->settle_until, now)) {
+	} else if (overdue(e, c, now)) {
 		command_end(e, c, COMMAND_FAILED,
 			    "Look at the module's values; do it again if needed.", now,
 			    "acknowledged, but its counter stands at %u, not %u, after %.1f s",
@@ -637,7 +690,7 @@ void command_readback(struct engine *e, struct command *c, const struct word *w,
 {
 	c->queries = 0;
 	if (w->status != WORD_OK) {
-		if (past(c->settle_until, now)) {
+		if (overdue(e, c, now)) {
 			command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
 				    "acknowledged, but its read-back cannot be read: %s",
 				    refusal_text(w->status));
@@ -696,7 +749,7 @@ void command_timeout(struct engine *e, struct command *c, struct engine_now now)
 			     e->config.timeout_ms, c->attempts);
 		return;
 	}
-	if (c->flight == WANT_READBACK && !past(c->settle_until, now)) {
+	if (c->flight == WANT_READBACK && !overdue(e, c, now)) {
 		read_again(c, now);
 		return;
 	}

@@ -81,9 +81,11 @@ struct command {
 	uint64_t later; /* recovered: commands of its floor that the predecessor sent after it */
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
-	uint64_t settle_until, acked_ns;
-	double ramp_from; /* the value when it was acknowledged */
-	bool was_off;	  /* its `see` was on when it was acknowledged: no read-back will come */
+	uint64_t acked_ns;
+	double ramp_from;  /* the value when it was acknowledged; NaN: not yet read */
+	double nearest;	   /* how near to its value it has been read; NaN: not yet */
+	uint64_t moved_ns; /* monotonic: since when no nearer */
+	bool was_off;	   /* its `see` was on when it was acknowledged: no read-back will come */
 	uint64_t read_pause_ns;
 	uint32_t wanted_count; /* action: the counter that proves it, when done */
 	double readback;

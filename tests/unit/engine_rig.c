@@ -136,11 +136,14 @@ static void floor_step(struct rig_floor *f, uint64_t now)
 		int32_t target = f->power[m] && !f->trip[m] ? f->hv_set[m] : 0;
 		int32_t most = f->ramp[m] > 2000 ? f->ramp[m] / 2000 : 1, d = target - f->hv[m];
 
+		most = f->slow && f->steps % f->slow ? 0 : most;
+
 		f->hv[m] += d > most ? most : d < -most ? -most : d;
 		if (!f->power[m] || f->trip[m]) {
 			f->hv[m] = 0;
 		}
 	}
+	f->steps++;
 }
 
 static uint8_t floor_write(struct rig_floor *f, const struct word *w, int32_t *ret_value)

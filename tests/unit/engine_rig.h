@@ -28,6 +28,7 @@ struct rig_floor {
 	int32_t power[6], hv_set[6], hv[6], threshold[6], ramp[6], trip[6];
 	int32_t clears[6], resets[6], cycles[6];
 	int32_t hv_offset;	   /* read-back error, 0.1 V */
+	unsigned slow, steps;	   /* 0, or its ramps go at 200/slow V/s; of them */
 	uint8_t hv_refusal;	   /* of every write of the HV; WORD_OK: none */
 	unsigned busy;		   /* so many writes are refused as busy */
 	uint8_t executed[RIG_SEQ]; /* times a sequence was executed, over all boots */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The READ that goes behind the word of a set: what it saves, and when its answer counts.
+ * The READ that goes behind the word of a set: what it saves, and when its answer counts; how long a value may
+ * take to get there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -104,12 +106,121 @@ static void test_writes_first(void **state)
 	rig_destroy(r);
 }
 
+static struct param *find(struct rig *r, const char *name)
+{
+	struct param *p = NULL;
+
+	assert_int_equal(params_find(r->params, name, &p, NULL), 0);
+	return p;
+}
+
+/* A ramp of 140 s goes to its end, whatever is known of its rate (0.1 V/s; 0: nothing) when it begins. */
+static void slow_ramp(int32_t rate)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	r->floors[0].slow = 20;
+	r->floors[0].ramp[2] = 100;
+	if (rate) {
+		param_put_raw(find(r, "floor1.om2.ramp"), rate, r->now.utc_ns, r->now.mono_ns);
+	}
+	rig_set(r, "floor1.om2.hv", 0, &id);
+	rig_run(r, 130000);
+	rig_expect(r, id, "QUEUED SENT ACKED", 1);
+	rig_run(r, 20000);
+	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
+/* At the acknowledgement neither value nor rate has been read. */
+static void test_slow_ramp_of_unknown_rate(void **state)
+{
+	(void)state;
+	slow_ramp(0);
+}
+
+/* Nor has the value, and so not how far it is. */
+static void test_slow_ramp_from_unknown_value(void **state)
+{
+	(void)state;
+	slow_ramp(100);
+}
+
+/* The rate was another when it was read last. */
+static void test_slow_ramp_of_a_rate_of_before(void **state)
+{
+	(void)state;
+	slow_ramp(1000);
+}
+
+/* What decides how long it may take is read at once. */
+static void test_rate_is_read(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct param *ramp;
+	uint64_t id;
+
+	(void)state;
+	r->config.poll = true;
+	rig_crash(r);
+	rig_run(r, 2000);
+	ramp = find(r, "floor1.om2.ramp");
+	assert_true(ramp->has_value);
+	ramp->has_value = false;
+	ramp->next_poll_ns = UINT64_MAX;
+	rig_set(r, "floor1.om2.hv", 1300, &id);
+	rig_run(r, 20);
+	assert_string_equal(r->commands[id].states, "QUEUED SENT ACKED");
+	assert_true(ramp->has_value);
+	rig_destroy(r);
+}
+
+/* It stops on its way: that is no progress, and ends as it should. */
+static void test_stuck_on_the_way(void **state)
+{
+	static const struct {
+		int32_t rate;
+		unsigned stops_ms, open_ms, failed_ms;
+	} cases[] = {
+		{100, 40000, 150000, 160000}, /* known: 140 s, and a tenth, and 3 s */
+		{0, 40000, 60000, 70000},     /* a minute */
+		{0, 80000, 81000, 90000},     /* it moved after that, too */
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct rig *r = rig_create(1);
+		uint64_t id;
+
+		r->floors[0].slow = 20;
+		if (cases[n].rate) {
+			param_put_raw(find(r, "floor1.om2.ramp"), cases[n].rate, r->now.utc_ns,
+				      r->now.mono_ns);
+		}
+		rig_set(r, "floor1.om2.hv", 0, &id);
+		rig_run(r, cases[n].stops_ms);
+		r->floors[0].slow = 2000000000;
+		rig_run(r, cases[n].open_ms - cases[n].stops_ms);
+		rig_expect(r, id, "QUEUED SENT ACKED", 1);
+		rig_run(r, cases[n].failed_ms - cases[n].open_ms);
+		rig_expect(r, id, "QUEUED SENT ACKED FAILED", 1);
+		assert_non_null(strstr(r->commands[id].detail, "wanted 0.0 V"));
+		rig_destroy(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_trip),
 		cmocka_unit_test(test_early_read),
 		cmocka_unit_test(test_writes_first),
+		cmocka_unit_test(test_slow_ramp_of_unknown_rate),
+		cmocka_unit_test(test_slow_ramp_from_unknown_value),
+		cmocka_unit_test(test_slow_ramp_of_a_rate_of_before),
+		cmocka_unit_test(test_rate_is_read),
+		cmocka_unit_test(test_stuck_on_the_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

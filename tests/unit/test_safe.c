@@ -463,6 +463,22 @@ static void all_off(struct rig *r, struct safe *s, const char *states)
 	}
 }
 
+/* Ramps down that take longer than is known beforehand: the power goes off at their end. */
+static void test_slow_ramps(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct safe *s;
+
+	(void)state;
+	r->floors[0].slow = 20;
+	s = begin(r, "floor1");
+	rig_run(r, 100000);
+	assert_false(safe_settled(s));
+	rig_run(r, 30000);
+	all_off(r, s, "QUEUED SENT ACKED DONE");
+	end(r, s);
+}
+
 /* The link is away for longer than others are kept for it: the power offs wait, say so, and go when it is back. */
 static void test_link_away_on_the_way(void **state)
 {
@@ -603,6 +619,7 @@ int main(void)
 		cmocka_unit_test(test_stays_up),
 		cmocka_unit_test(test_mute),
 		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_slow_ramps),
 		cmocka_unit_test(test_link_away_on_the_way),
 		cmocka_unit_test(test_floor_away_on_the_way),
 		cmocka_unit_test(test_not_taken_by_the_board),
