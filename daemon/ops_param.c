@@ -197,9 +197,10 @@ struct asked {
 static bool may_submit(struct station *s, struct control_request *rq, json_t *args,
 		       struct engine_request *request, const struct param *p)
 {
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	char what[PARAM_NAME_MAX + 32];
 
-	if (!request->action && engine_safer(s->engine, p, request->value)) {
+	if (!request->action && engine_safer(s->engine, p, request->value, now)) {
 		request->force = request->force && control_peer(rq)->role >= ACCESS_EXPERT;
 		return true;
 	}

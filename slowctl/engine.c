@@ -423,7 +423,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	c->later = j->later;
 	c->job = j->job;
 	c->want = WANT_QUERY;
-	c->urgent = !c->action && rules_safer(e, p, c->new_value);
+	c->urgent = !c->action && rules_safer(e, p, c->new_value, now);
 	open_add(e, c);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
 		     ENGINE_TAKEN_UP " %.16s; asking the FCM", j->state);
@@ -596,7 +596,7 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	if (!q->action) {
 		c->raw = param_to_raw(p->kind, q->value);
 		c->new_value = param_from_raw(p->kind, c->raw);
-		c->urgent = stops || rules_safer(e, p, c->new_value);
+		c->urgent = stops || rules_safer(e, p, c->new_value, now);
 		c->stops = stops;
 	}
 	if (p->has_value) {
@@ -641,9 +641,9 @@ uint64_t engine_next_id(const struct engine *e)
 	return e->last_id + 1;
 }
 
-bool engine_safer(struct engine *e, const struct param *p, double value)
+bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
 {
-	return p->floor && p->kind->access == PARAM_RW && rules_safer(e, p, value);
+	return p->floor && p->kind->access == PARAM_RW && rules_safer(e, p, value, now);
 }
 
 void engine_run(struct engine *e, uint32_t number)

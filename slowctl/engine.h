@@ -174,7 +174,7 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 			struct sc_error *error);
 
 /* Whether setting it to `value` makes safer: interlocks, soft limits and roles are not for that. */
-bool engine_safer(struct engine *e, const struct param *p, double value);
+bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now);
 
 /* The run under way, 0: none. Meanwhile what is dangerous is refused without force, unless it makes safer. */
 void engine_run(struct engine *e, uint32_t number);

@@ -324,8 +324,7 @@ static void acked(struct engine *e, struct command *c, int32_t value, const char
 	if (c->action) {
 		c->wanted_count = (uint32_t)value;
 	} else {
-		p->setpoint = param_from_raw(p->kind, value);
-		p->has_setpoint = true;
+		param_put_setpoint(p, param_from_raw(p->kind, value), now.mono_ns);
 	}
 	c->alarm = false;
 	c->hint[0] = 0;
@@ -551,8 +550,7 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 		      now);
 		return;
 	}
-	p->setpoint = param_from_raw(p->kind, w->value);
-	p->has_setpoint = true;
+	param_put_setpoint(p, param_from_raw(p->kind, w->value), now.mono_ns);
 	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.", now,
 		    "not in effect: %s, and the FCM holds %s, not %s",
 		    c->acked_ns ? "acknowledged" : "no answer came",
@@ -610,8 +608,7 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 	c->readback = p->value;
 	note_way(c, now);
 	if (p->kind->readback_reg == p->kind->reg) {
-		p->setpoint = p->value;
-		p->has_setpoint = true;
+		param_put_setpoint(p, p->value, now.mono_ns);
 	}
 	if (fabs(p->value - c->new_value) <= p->kind->tolerance + 1e-9) {
 		p->sampled = false; /* the new value belongs in the history at once */

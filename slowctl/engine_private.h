@@ -221,8 +221,9 @@ void command_stranded(struct engine *e, struct command *c, struct engine_now now
 /* Whether the request may be taken; engine_submit()'s errors. */
 int rules_check(struct engine *e, const struct engine_request *q, const struct param *p,
 		struct engine_now now, struct sc_error *error);
-/* Whether `value` is nearer to the parameter's safest one than all that it is and is to become, or is that. */
-bool rules_safer(struct engine *e, const struct param *p, double value);
+/* Whether `value` is nearer to the parameter's safest one than all that it is, as read and not stale, and is to become,
+ * or is that. */
+bool rules_safer(struct engine *e, const struct param *p, double value, struct engine_now now);
 /* Whether the ramp may be held at `value`, by a command that is to stop it. -EBUSY: a safer one takes over; else as
  * engine_submit(). */
 int rules_check_stop(struct engine *e, const struct command *ramp, double value,

@@ -11,7 +11,7 @@
 
 /* What the parameter itself says to the request. What makes safer passes the soft limits. */
 static int check_param(struct engine *e, const struct engine_request *q, const struct param *p,
-		       struct sc_error *error)
+		       struct engine_now now, struct sc_error *error)
 {
 	if (!p->floor) {
 		return sc_fail(error, -EACCES, "read-only",
@@ -19,7 +19,8 @@ static int check_param(struct engine *e, const struct engine_request *q, const s
 			       p->name);
 	}
 	if (!q->action) {
-		return param_check_set(p, q->value, q->force || rules_safer(e, p, q->value), error);
+		return param_check_set(p, q->value, q->force || rules_safer(e, p, q->value, now),
+				       error);
 	}
 	if (p->kind->access != PARAM_ACTION) {
 		return sc_fail(error, -EINVAL, "no-action",
@@ -108,7 +109,7 @@ static const struct command *being_switched_off(const struct link *l, const stru
 	return NULL;
 }
 
-bool rules_safer(struct engine *e, const struct param *p, double value)
+bool rules_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
 {
 	double safest = p->kind->safest, way = fabs(value - safest);
 	const struct command *c;
@@ -116,8 +117,10 @@ bool rules_safer(struct engine *e, const struct param *p, double value)
 	if (isnan(safest) || way == 0) {
 		return !isnan(safest);
 	}
-	if (!p->has_setpoint) {
-		return false; /* what it was before a boot, or while nobody could ask, says nothing */
+	if (!param_setpoint_good(p, now.mono_ns)) {
+		/* What it was before a boot, or while nobody could ask, says nothing: it is read. */
+		e->next_setting_ns[p->number] = 0;
+		return false;
 	}
 	TAILQ_FOREACH (c, &e->links[p->link].open, next) { /* all that it is to become */
 		if (c->param == p && !c->action && way >= fabs(c->new_value - safest)) {
@@ -202,7 +205,7 @@ static int check_interlocks(struct engine *e, const struct engine_request *q, co
 {
 	int r;
 
-	if (!q->action && rules_safer(e, p, q->value)) {
+	if (!q->action && rules_safer(e, p, q->value, now)) {
 		return 0;
 	}
 	r = check_safing(&e->links[p->link], q, p, error);
@@ -218,7 +221,7 @@ static int check_interlocks(struct engine *e, const struct engine_request *q, co
 int rules_check(struct engine *e, const struct engine_request *q, const struct param *p,
 		struct engine_now now, struct sc_error *error)
 {
-	int r = check_param(e, q, p, error);
+	int r = check_param(e, q, p, now, error);
 
 	if (r == 0) {
 		r = check_link(&e->links[p->link], p, error);
@@ -230,7 +233,7 @@ int rules_check(struct engine *e, const struct engine_request *q, const struct p
 		r = check_after(&e->links[p->link], q, p, error);
 	}
 	if (r == 0) {
-		bool urgent = !q->action && rules_safer(e, p, q->value);
+		bool urgent = !q->action && rules_safer(e, p, q->value, now);
 
 		r = check_room(e, &e->links[p->link], urgent, error);
 	}

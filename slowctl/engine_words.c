@@ -433,14 +433,12 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 		return;
 	}
 	if (slot->setting) {
-		p->setpoint = param_from_raw(p->kind, w->value);
-		p->has_setpoint = true;
+		param_put_setpoint(p, param_from_raw(p->kind, w->value), now.mono_ns);
 		return; /* kept with the next value */
 	}
 	param_put_raw(p, w->value, now.utc_ns, now.mono_ns);
 	if (of_now && p->kind->access == PARAM_RW && p->kind->reg == p->kind->readback_reg) {
-		p->setpoint = p->value;
-		p->has_setpoint = true;
+		param_put_setpoint(p, p->value, now.mono_ns);
 	}
 	engine_value(e, p, now);
 }

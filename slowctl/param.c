@@ -417,6 +417,21 @@ void param_put_bad(struct param *p, uint64_t mono_ns)
 	p->bad = true;
 }
 
+void param_put_setpoint(struct param *p, double setpoint, uint64_t mono_ns)
+{
+	p->setpoint = setpoint;
+	p->has_setpoint = true;
+	p->setpoint_ns = mono_ns;
+}
+
+/* As long as a value of its kind. */
+bool param_setpoint_good(const struct param *p, uint64_t mono_ns)
+{
+	double age_s = mono_ns > p->setpoint_ns ? (double)(mono_ns - p->setpoint_ns) / 1e9 : 0;
+
+	return p->has_setpoint && !p->bad && (p->kind->stale_s <= 0 || age_s <= p->kind->stale_s);
+}
+
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns)
 {
 	if (p->bad) {

@@ -103,8 +103,9 @@ struct param {
 	bool has_value, has_setpoint, bad;
 	double value, setpoint; /* in unit; setpoint: what was last set and acknowledged */
 	int32_t raw;
-	int64_t time_ns;  /* UTC of the value */
-	uint64_t mono_ns; /* the same instant, CLOCK_MONOTONIC */
+	int64_t time_ns;      /* UTC of the value */
+	uint64_t mono_ns;     /* the same instant, CLOCK_MONOTONIC */
+	uint64_t setpoint_ns; /* of the setpoint: when it was acknowledged or read */
 	struct limits_state beyond;
 	/* The engine's own. */
 	uint64_t next_poll_ns;
@@ -157,6 +158,9 @@ bool param_name_matches(const char *pattern, const char *name);
 void param_put(struct param *p, double value, int64_t utc_ns, uint64_t mono_ns);
 void param_put_raw(struct param *p, int32_t raw, int64_t utc_ns, uint64_t mono_ns);
 void param_put_bad(struct param *p, uint64_t mono_ns); /* it cannot be had; the last value stays */
+void param_put_setpoint(struct param *p, double setpoint, uint64_t mono_ns);
+/* Whether it is known to what it is set, by a reading that is not stale. */
+bool param_setpoint_good(const struct param *p, uint64_t mono_ns);
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns);
 /* Seconds since the value; negative: never. */
 double param_age_s(const struct param *p, uint64_t mono_ns);

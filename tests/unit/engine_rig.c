@@ -523,19 +523,26 @@ void rig_drain(struct rig *r)
 }
 
 /* What polling would have brought: interlocks want to know it. */
+static void tell_module(struct rig *r, struct param *p)
+{
+	const struct rig_floor *f = &r->floors[p->link];
+
+	if (strcmp(p->kind->section, "om.power") == 0 && !r->power_unknown) {
+		param_put_raw(p, f->power[p->module], r->now.utc_ns, r->now.mono_ns);
+	} else if (strcmp(p->kind->section, "om.hv") == 0 && !r->settings_unknown &&
+		   p->has_setpoint) {
+		param_put_setpoint(p, f->hv_set[p->module] / 10.0, r->now.mono_ns);
+	}
+}
+
 static void tell_power(struct rig *r)
 {
-	if (r->power_unknown || r->now.mono_ns < r->power_told + 1000 * RIG_MS) {
+	if (r->now.mono_ns < r->power_told + 1000 * RIG_MS) {
 		return;
 	}
 	r->power_told = r->now.mono_ns;
 	for (unsigned i = 0; i < params_count(r->params); i++) {
-		struct param *p = params_at(r->params, i);
-
-		if (p->kind->object == PARAM_OM && strcmp(p->kind->name, "power") == 0) {
-			param_put_raw(p, r->floors[p->link].power[p->module], r->now.utc_ns,
-				      r->now.mono_ns);
-		}
+		tell_module(r, params_at(r->params, i));
 	}
 }
 

@@ -79,7 +79,8 @@ struct rig {
 	bool store_keeps; /* while it refuses it keeps what is not now or never, and writes it later */
 	unsigned not_taken; /* words that the board gives back some ms later; 1/1000 */
 	bool no_completions;
-	bool power_unknown; /* nobody has polled the modules' power; else a second ago at most */
+	bool power_unknown;    /* nobody has polled the modules' power; else a second ago at most */
+	bool settings_unknown; /* nor what their HV is set to */
 	uint64_t power_told;
 
 	/* What came out. */

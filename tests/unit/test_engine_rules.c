@@ -128,6 +128,28 @@ static void test_forgotten_setpoint(void **state)
 	rig_destroy(r);
 }
 
+/* What it was set to when it was read last, long ago, makes no raise safer: another shore may have set it since. */
+static void test_stale_setpoint(void **state)
+{
+	struct rig *r = rig_create(1);
+
+	(void)state;
+	r->power_unknown = r->settings_unknown = true;
+	done(r, HV, 1450, true);
+	rig_run(r, 60000);
+	r->floors[0].hv_set[2] = 0;
+	refused(r, HV, 1400, "is not known");
+	done(r, HV, 0, false); /* the safest value, whatever it is */
+	r->power_unknown = r->settings_unknown = false;
+	rig_run(r, 2000);
+	done(r, HV, 1400, false);
+	r->power_unknown = true;
+	rig_run(r, 60000);
+	refused(r, HV, 1450, "is not known");
+	done(r, HV, 1300, false); /* it is read as set to more */
+	rig_destroy(r);
+}
+
 /* The refusal asks for what was not known: the next try a moment later may pass. */
 static void test_asks(void **state)
 {
@@ -564,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_not_known),
 		cmocka_unit_test(test_asks),
 		cmocka_unit_test(test_forgotten_setpoint),
+		cmocka_unit_test(test_stale_setpoint),
 		cmocka_unit_test(test_safer_than_the_queue),
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_asked_again),
