@@ -122,7 +122,8 @@ int query_runs(struct query *q, unsigned limit,
 int query_events(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
 /* {events:[..]}, newest first. */
 int query_clock_history(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
-/* {station:{key:value, ...}, schema, last_write} last_write: time of the newest row anywhere, null: none. */
+/* {station:{key:value, ...}, schema, program_schema, last_write} schema: of the file, when it was opened; program_schema:
+ * what this program knows up to; last_write: time of the newest row anywhere, null: none. */
 int query_station(struct query *q, json_t **ret_json);
 
 #endif

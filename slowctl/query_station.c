@@ -230,7 +230,7 @@ int query_station(struct query *q, json_t **ret_json)
 		json_decref(values);
 		return r;
 	}
-	*ret_json =
-		json_pack("{sosiso}", "station", values, "schema", ROWS_SCHEMA, "last_write", time);
+	*ret_json = json_pack("{sosisiso}", "station", values, "schema", q->version,
+			      "program_schema", ROWS_SCHEMA, "last_write", time);
 	return *ret_json ? 0 : query_no_memory(q);
 }
