@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "daemon/log.h"
+#include "slowctl/number.h"
 
 static_assert(sizeof(enum config_holdover) == sizeof(int), "choices are int");
 
@@ -127,17 +128,20 @@ static int parse_endpoint(const struct option *o, const char *text, unsigned ins
 static int parse_number(const struct option *o, const char *text, double *ret_value, char *why,
 			size_t why_size)
 {
-	char range[64], *end = NULL;
+	char range[64], *whole_end = NULL;
+	const char *end = NULL;
 	double value = 0;
 
 	config_value_range(o, range, sizeof(range));
 	errno = 0;
 	if (o->type != OPTION_DOUBLE) {
-		value = isdigit((unsigned char)text[0]) ? (double)strtoull(text, &end, 10) : -1;
+		value = isdigit((unsigned char)text[0]) ? (double)strtoull(text, &whole_end, 10)
+							: -1;
+		end = whole_end;
 	} else if (isdigit((unsigned char)text[0]) || text[0] == '.') {
-		value = strtod(text, &end);
+		number_parse(text, &value, &end);
 	}
-	if (!end || end == text || *end || errno || !isfinite(value)) {
+	if (!end || *end || errno) {
 		snprintf(why, why_size, "\"%.40s\" is not a number; expected %s", text, range);
 		return -EINVAL;
 	}

@@ -7,6 +7,7 @@
 
 #include "slowctl/ctl_job.h"
 #include "slowctl/ctl_value.h"
+#include "slowctl/number.h"
 
 #define NAMES_AT_ONCE 200u /* the daemon takes 256 */
 
@@ -172,7 +173,7 @@ bool job_goes_back(const struct job *job)
 static double wanted(const struct job_row *row)
 {
 	const json_t *then = value_at(row->would, "new");
-	char *end;
+	const char *end;
 	double number;
 
 	if (json_is_boolean(then)) {
@@ -184,8 +185,8 @@ static double wanted(const struct job_row *row)
 	if (strcmp(row->value, "on") == 0 || strcmp(row->value, "off") == 0) {
 		return strcmp(row->value, "on") == 0 ? 1.0 : 0.0;
 	}
-	number = strtod(row->value, &end); /* refused now; it was not then */
-	return end != row->value ? number : (double)NAN;
+	/* refused now; it was not then */
+	return number_parse(row->value, &number, &end) == 0 ? number : (double)NAN;
 }
 
 bool job_is_same(const struct job_row *row)

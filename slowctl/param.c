@@ -5,6 +5,7 @@
  */
 #include "slowctl/param_private.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "slowctl/number.h"
 #include "tdm/registers.h"
 
 const char *param_type_name(enum param_type type)
@@ -554,24 +556,32 @@ static int parse_word(const struct param_kind *k, const char *text, double *ret_
 	return -EINVAL;
 }
 
+/* A unit, right or wrong, or nothing. */
+static bool is_unit(const char *text)
+{
+	return !*text || *text == '%' || isalpha((unsigned char)*text);
+}
+
 int param_parse(const struct param *p, const char *text, double *ret_value, struct sc_error *error)
 {
 	const struct param_kind *k = p->kind;
+	const char *end;
 	double value;
-	char *end;
 
 	if (parse_word(k, text, ret_value) == 0) {
 		return 0;
 	}
-	value = strtod(text, &end);
-	if (end == text || !isfinite(value)) {
-		return sc_fail(error, -EINVAL, "not-a-value",
-			       k->type == PARAM_BOOL ? "Say on or off."
-						     : "Give a number, with its unit if you like.",
-			       "%s: \"%.40s\" is no %s value", p->name, text,
-			       param_type_name(k->type));
+	end = text;
+	if (number_parse(text, &value, &end) == 0) {
+		end += strspn(end, " \t");
 	}
-	end += strspn(end, " \t");
+	if (end == text || !is_unit(end)) {
+		return sc_fail(
+			error, -EINVAL, "not-a-value",
+			k->type == PARAM_BOOL ? "Say on or off."
+					      : "Give a decimal number, with its unit if you like.",
+			"%s: \"%.40s\" is no %s value", p->name, text, param_type_name(k->type));
+	}
 	if (*end && strcmp(end, k->unit) != 0) {
 		char hint[64];
 

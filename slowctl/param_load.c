@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slowctl/number.h"
+
 #define LINE_MAX_BYTES 197 /* libinih cuts longer lines in two without a word */
 #define HINT	       "Correct the parameter dictionary; schemas/README.md explains its keys."
 
@@ -42,12 +44,10 @@ int param_file_complain(struct param_file *f, int line, const char *format, ...)
 
 static int to_double(const char *text, double *ret_value)
 {
-	char *end;
+	const char *end;
 	double value;
 
-	errno = 0;
-	value = strtod(text, &end);
-	if (end == text || *end || errno == ERANGE || !isfinite(value)) {
+	if (number_parse(text, &value, &end) < 0 || *end) {
 		return -EINVAL;
 	}
 	*ret_value = value;

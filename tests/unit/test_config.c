@@ -246,6 +246,7 @@ static void mistakes(void **state)
 		 "groups and feed may hold 600 MiB, more than 7/8 of the pool's 512"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = 0.9\n", 5, "0.05..0.5"},
 		{FLOORS "[group x]\nstreams = pmt\nhold_fraction = nan\n", 5, "not a number"},
+		{FLOORS "[phase]\ntolerance_ps = 0x64\n", 4, "not a number"},
 		{FLOORS "[link 1]\nfloor = 1\n", 0, "both name tower 1 floor 1"},
 		{FLOORS "floor = 2\n", 3, "stands twice"},
 		{FLOORS "[clock]\nearliest = 2026-02-30\n", 4, "YYYY-MM-DD"},

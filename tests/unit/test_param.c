@@ -224,6 +224,78 @@ static void test_patterns_as_the_library(void **state)
 	params_destroy(p);
 }
 
+/* Numbers are decimal and whole words: what a program could read as another number is no value. */
+static void test_numbers_are_decimal(void **state)
+{
+	static const struct {
+		const char *text;
+		double value; /* NaN: refused */
+	} cases[] = {
+		{"1450", 1450},
+		{"1450.5", 1450.5},
+		{"0001450", 1450},
+		{"1450.", 1450},
+		{".5", 0.5},
+		{"+12.25", 12.25},
+		{"-3", -3},
+		{"1.45e3", 1450},
+		{"1450V", 1450},
+		{"1450 V", 1450},
+		{" 1450", 1450},
+		{"0", 0},
+		{"0x5aa", NAN},
+		{"0X5AA V", NAN},
+		{"0x1.8p3", NAN},
+		{"1p3", NAN},
+		{"nan", NAN},
+		{"NAN(1)", NAN},
+		{"inf", NAN},
+		{"-infinity", NAN},
+		{"1e999", NAN},
+		{"1e-999", NAN},
+		{"", NAN},
+		{" ", NAN},
+		{"+", NAN},
+		{"-", NAN},
+		{".", NAN},
+		{"e3", NAN},
+		{"1e", NAN},
+		{"14,5", NAN},
+		{"1.450,5", NAN},
+		{"1 450", NAN},
+		{"1450 V x", NAN},
+		{"1450 1450", NAN},
+		{"1.2.3", NAN},
+		{"--5", NAN},
+		{"1450\n", NAN},
+		{"0b101", NAN},
+		{"1'450", NAN},
+		{"1_450", NAN},
+		{"\xd9\xa1\xd9\xa2", NAN},
+		{"1450 v", NAN},
+	};
+	struct params *p = load(one_tower, 4);
+	struct param *hv = get(p, "floor3.om2.hv");
+	struct sc_error comma = {0};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct sc_error error = {0};
+		double v = 77;
+		int r = param_parse(hv, cases[n].text, &v, &error);
+
+		if (isnan(cases[n].value) ? r != -EINVAL || v != 77 || !error.hint[0]
+					  : r != 0 || v != cases[n].value) {
+			fail_msg("'%s': %d, %g", cases[n].text, r, v);
+		}
+	}
+	assert_int_equal(param_parse(hv, "14,5", &(double){0}, &comma), -EINVAL);
+	assert_string_equal(comma.code, "not-a-value"); /* no other unit */
+	assert_int_equal(param_parse(get(p, "floor3.om2.power"), "0x1", &(double){0}, NULL),
+			 -EINVAL);
+	params_destroy(p);
+}
+
 static void test_values(void **state)
 {
 	struct params *p = load(one_tower, 4);
@@ -411,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_patterns_as_the_library),
+		cmocka_unit_test(test_numbers_are_decimal),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_quality),
 		cmocka_unit_test(test_errors),

@@ -104,6 +104,7 @@ static void test_errors(void **state)
 		{"[om.hv]\nsoft = 0..2500\n", ":1: [om.hv] soft limits lie outside"},
 		{"\n[om.hv]\nrange = 0..2500\n", ":3: [om.hv] range is the hardware's"},
 		{"[om.hv]\nregister = 9\n", ":2: [om.hv] register is the hardware's"},
+		{"[om.hv]\nsoft = 0..0x5aa\n", ":2: [om.hv] soft = 0..0x5aa: wanted a range"},
 		{"[floor3.om2.hv]\nsoft = high\n",
 		 ":2: [floor3.om2.hv] soft = high: wanted a range"},
 		{"[floor3.om2.hv]\nsofter = 1..2\n", ":2: [floor3.om2.hv] knows no key"},
