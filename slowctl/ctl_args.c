@@ -16,13 +16,14 @@
 #include <string.h>
 
 #include "slowctl/ctl_time.h"
+#include "slowctl/number.h"
 
-enum value_type { FLAG, TEXT, NUMBER, SPAN, TIME };
+enum value_type { FLAG, TEXT, NUMBER, DECIMAL, SPAN, TIME };
 
 struct option_type {
 	struct ctl_option_row row;
 	enum value_type type;
-	double low, high;      /* of NUMBER (whole) and SPAN (s) */
+	double low, high;      /* of NUMBER (whole), DECIMAL and SPAN (s) */
 	enum ctl_option again; /* of an option that may be given twice: where the second goes */
 };
 
@@ -84,8 +85,8 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_DRY_RUN] = {{"dry-run", 0, NULL, "only say what would be done: nothing is sent"},
 			 FLAG},
 	[CTL_RATE] = {{"rate", 0, "RATE", "so fast, per second; it stays set (default: as it is)"},
-		      NUMBER,
-		      1,
+		      DECIMAL,
+		      0.1,
 		      10000},
 	[CTL_JOB] = {{"job", 0, "ID", "go on with a job: what it has done is not done again"},
 		     TEXT},
@@ -308,6 +309,7 @@ static int option_value(enum ctl_option option, const char *text, double now,
 	const struct option_type *type = &option_table[option];
 	const char *name = type->row.name;
 	double value = 0.0;
+	const char *rest;
 	char *end;
 	int err = 0;
 
@@ -327,6 +329,10 @@ static int option_value(enum ctl_option option, const char *text, double now,
 		value = (double)strtol(text, &end, 10);
 		err = !isdigit((unsigned char)*text) || *end != '\0' ? -EINVAL : 0;
 		break;
+	case DECIMAL:
+		err = isdigit((unsigned char)*text) ? number_parse(text, &value, &rest) : -EINVAL;
+		err = err == 0 && *rest != '\0' ? -EINVAL : err;
+		break;
 	case SPAN:
 		err = ctl_span_parse(text, &value);
 		break;
@@ -343,12 +349,13 @@ static int option_value(enum ctl_option option, const char *text, double now,
 		}
 		break;
 	}
-	if (err != 0 || ((type->type == NUMBER || type->type == SPAN) &&
-			 (value < type->low || value > type->high))) {
+	if (err != 0 || (type->high > 0.0 && (value < type->low || value > type->high))) {
 		char hint[96];
 
 		snprintf(hint, sizeof(hint), "%s from %g to %g",
-			 type->type == SPAN ? "a span such as 10s or 1m30s," : "a whole number",
+			 type->type == SPAN	 ? "a span such as 10s or 1m30s,"
+			 : type->type == DECIMAL ? "a number"
+						 : "a whole number",
 			 type->low, type->high);
 		return fault(ret_fault, hint, "--%s '%.60s' will not do", name, text);
 	}

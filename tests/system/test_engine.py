@@ -215,6 +215,10 @@ def ramps(t):
     commands = st.ask("command", "list")["commands"]
     t.equal("the rate first, then the value", [(c["parameter"].split(".")[-1], c["new"], c["state"]) for c in commands[::-1]],
             [("ramp", 50, "DONE"), ("hv", 1500, "DONE")])
+    code, out, err = st.ctl("ramp", "floor1.om0.hv", "100", "--rate", "12.5", "--dry-run")
+    t.check("a rate has the tenths of its register", code == 0 and "ramp to 12.5 V/s" in out, (code, out, err))
+    code, out, err = st.ctl("set", "floor1.om0.hv", "0x5aa", "--dry-run")
+    t.check("a number is decimal", code == 2 and '"0x5aa" is no float value' in err, (code, out, err))
     took = commands[0]["ended"] - commands[0]["time"]
     t.check("not faster than that", took > 1.5, took)
     number = st.ctl("ramp", "floor1.om0.hv", "100", "--rate", "50", "--no-wait")[1].strip()

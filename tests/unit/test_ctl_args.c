@@ -31,7 +31,7 @@ static const struct ctl_command bare[] = {
 	 .run = run_nothing},
 	{.verb = "set",
 	 .arguments = "NAME VALUE",
-	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_NO_WAIT),
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_NO_WAIT) | CTL_BIT(CTL_RATE),
 	 .min_words = 2,
 	 .max_words = 2,
 	 .run = run_nothing},
@@ -148,6 +148,21 @@ static void test_options(void **state)
 	assert_true(ctl_given(&args, CTL_AT) && !ctl_given(&args, CTL_AT_AGAIN));
 }
 
+/* The step of a ramp's register is 0.1 V/s. */
+static void test_rate_has_tenths(void **state)
+{
+	struct ctl_args args;
+	struct ctl_fault fault;
+
+	(void)state;
+	assert_int_equal(parse("set a 1 --rate 12.5", &args, &fault), 0);
+	assert_true(args.number[CTL_RATE] == 12.5);
+	assert_int_equal(parse("set a 1 --rate 20", &args, &fault), 0);
+	assert_true(args.number[CTL_RATE] == 20);
+	assert_int_equal(parse("set a 1 --rate=0.1", &args, &fault), 0);
+	assert_true(args.number[CTL_RATE] == 0.1);
+}
+
 static void test_faults(void **state)
 {
 	static const struct {
@@ -180,6 +195,16 @@ static void test_faults(void **state)
 		{"--board 1000 status", "will not do", "from 0 to 999"},
 		{"--board -1 status", "will not do", "from 0 to 999"},
 		{"set a 1 --reason=", "is empty", ""},
+		{"set a 1 --rate fast", "will not do", "a number from 0.1 to 10000"},
+		{"set a 1 --rate 0x14", "will not do", "a number from"},
+		{"set a 1 --rate nan", "will not do", "a number from"},
+		{"set a 1 --rate inf", "will not do", "a number from"},
+		{"set a 1 --rate 12,5", "will not do", "a number from"},
+		{"set a 1 --rate 12.5V", "will not do", "a number from"},
+		{"set a 1 --rate _12", "will not do", "a number from"},
+		{"set a 1 --rate 0", "will not do", "a number from"},
+		{"set a 1 --rate -5", "will not do", "a number from"},
+		{"set a 1 --rate=", "will not do", "a number from"},
 		{"--json=yes status", "", ""},
 	};
 
@@ -332,10 +357,15 @@ static void begins_anew(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commands),    cmocka_unit_test(test_options),
-		cmocka_unit_test(test_faults),	    cmocka_unit_test(test_help),
-		cmocka_unit_test(test_station),	    cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_option_rows), cmocka_unit_test(begins_anew),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_rate_has_tenths),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_station),
+		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_option_rows),
+		cmocka_unit_test(begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
