@@ -508,6 +508,12 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back", now);
 }
 
+/* What it rests on, before what was read: no outcome, but the value. */
+static const char *basis(const struct command *c)
+{
+	return c->held ? FORGOTTEN_HELD "; " : "";
+}
+
 /* The FCM has the set value, and what keeps the output off does so still: that is all that can be done. */
 static void held(struct engine *e, struct command *c, struct engine_now now)
 {
@@ -522,7 +528,8 @@ static void held(struct engine *e, struct command *c, struct engine_now now)
 	}
 	command_end(
 		e, c, COMMAND_DONE, "", now,
-		"the FCM holds %s %s; the output stays off until %s is cleared, then goes there",
+		"%sthe FCM holds %s %s; the output stays off until %s is cleared, then goes there",
+		c->held ? "the FCM had forgotten the outcome; " : "",
 		param_format(c->param, c->new_value, v, sizeof(v)), c->param->kind->unit, q->name);
 }
 
@@ -544,6 +551,7 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 		return;
 	}
 	if (w->value == c->raw) {
+		c->held = true;
 		acked(e, c, w->value,
 		      "the FCM has forgotten the outcome, but holds the value; waiting for the "
 		      "read-back",
@@ -553,7 +561,7 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 	param_put_setpoint(p, param_from_raw(p->kind, w->value), now.mono_ns);
 	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.", now,
 		    "not in effect: %s, and the FCM holds %s, not %s",
-		    c->acked_ns ? "acknowledged" : "no answer came",
+		    c->acked_ns && !c->held ? "acknowledged" : "no answer came",
 		    param_text(p, p->setpoint, is, sizeof(is)),
 		    param_text(p, c->new_value, want, sizeof(want)));
 }
@@ -577,7 +585,7 @@ static void disagrees(struct engine *e, struct command *c, struct engine_now now
 		snprintf(see, sizeof(see), "; %s is on, the FCM keeps the set value", q->name);
 	}
 	command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
-		    "read-back %s, wanted %s within %s after %.1f s%s",
+		    "%sread-back %s, wanted %s within %s after %.1f s%s", basis(c),
 		    param_text(p, c->readback, is, sizeof(is)),
 		    param_text(p, c->new_value, want, sizeof(want)),
 		    param_format(p, p->kind->tolerance, tolerance, sizeof(tolerance)),
@@ -613,7 +621,7 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw, str
 	if (fabs(p->value - c->new_value) <= p->kind->tolerance + 1e-9) {
 		p->sampled = false; /* the new value belongs in the history at once */
 		engine_value(e, p, now);
-		command_end(e, c, COMMAND_DONE, "", now, "read-back %s",
+		command_end(e, c, COMMAND_DONE, "", now, "%sread-back %s", basis(c),
 			    param_text(p, p->value, text, sizeof(text)));
 		return;
 	}
@@ -689,7 +697,7 @@ void command_readback(struct engine *e, struct command *c, const struct word *w,
 	if (w->status != WORD_OK) {
 		if (overdue(e, c, now)) {
 			command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
-				    "acknowledged, but its read-back cannot be read: %s",
+				    "%s, but its read-back cannot be read: %s", evidence(c),
 				    refusal_text(w->status));
 		} else {
 			read_again(c, now);
@@ -729,6 +737,7 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
 		     : unsent(c)   ? "not sent yet: it goes as soon as it can"
+		     : c->held	   ? FORGOTTEN_HELD ", but whether it is there is not known yet"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
 			     ? "acknowledged, but whether it is complete is not known yet"
 			     : "whether it was executed is not known yet");

@@ -82,6 +82,7 @@ struct command {
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
 	uint64_t acked_ns;
+	bool held;	   /* nobody acknowledged it: the FCM had forgotten, and holds the value */
 	double ramp_from;  /* the value when it was acknowledged; NaN: not yet read */
 	double nearest;	   /* how near to its value it has been read; NaN: not yet */
 	uint64_t moved_ns; /* monotonic: since when no nearer */
@@ -295,6 +296,14 @@ static inline bool never_late(const struct command *c)
 static inline bool unsent(const struct command *c)
 {
 	return c->attempts == 0 && !c->recovered;
+}
+
+#define FORGOTTEN_HELD "the FCM had forgotten the outcome and holds the value"
+
+/* What says that it was executed. */
+static inline const char *evidence(const struct command *c)
+{
+	return c->held ? FORGOTTEN_HELD : "acknowledged";
 }
 
 /* Its own word waits until the FCM has said which sequences it remembers. */

@@ -379,11 +379,10 @@ static void end_on_its_way(struct engine *e, struct command *c, const struct com
 			    "stopped on its way: command %llu holds it at %s (read last: %s)", id,
 			    param_text(c->param, urgent->new_value, to, sizeof(to)), is);
 	} else {
-		command_end(
-			e, c, COMMAND_FAILED, "", now,
-			"acknowledged, but command %llu, which %s, took over: read-back %s by then",
-			id, urgent->stops ? "stops a ramp" : "makes it safer",
-			isnan(c->readback) ? "not known" : is);
+		command_end(e, c, COMMAND_FAILED, "", now,
+			    "%s, but command %llu, which %s, took over: read-back %s by then",
+			    evidence(c), id, urgent->stops ? "stops a ramp" : "makes it safer",
+			    isnan(c->readback) ? "not known" : is);
 	}
 }
 

@@ -210,6 +210,40 @@ static void test_stuck_on_the_way(void **state)
 	}
 }
 
+/* It was never executed: the FCM has booted and forgotten, and holds the value for another reason. The end says what
+ * it rests on. */
+static void forgotten(int32_t offset, const char *state, const char *text)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	rig_run(r, 10);
+	r->floors[0].deaf = true;
+	rig_set(r, "floor1.om2.hv", 1300, &id);
+	rig_run(r, 1000);
+	r->floors[0].hv_set[2] = r->floors[0].hv[2] = 13000;
+	r->floors[0].hv_offset = offset;
+	rig_boot(r, 0);
+	r->floors[0].deaf = false;
+	rig_run(r, 90000);
+	assert_int_equal(rig_executed(r, id), 0);
+	assert_string_equal(r->commands[id].state, state);
+	if (strstr(r->commands[id].detail, text) != r->commands[id].detail) {
+		fail_msg("'%s', wanted '%s'", r->commands[id].detail, text);
+	}
+	rig_destroy(r);
+}
+
+static void test_done_by_the_value_held(void **state)
+{
+	(void)state;
+	forgotten(0, "DONE",
+		  "the FCM had forgotten the outcome and holds the value; read-back 1300.0 V");
+	forgotten(100, "FAILED",
+		  "the FCM had forgotten the outcome and holds the value; read-back 1310.0 V, "
+		  "wanted 1300.0 V");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_slow_ramp_of_a_rate_of_before),
 		cmocka_unit_test(test_rate_is_read),
 		cmocka_unit_test(test_stuck_on_the_way),
+		cmocka_unit_test(test_done_by_the_value_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
