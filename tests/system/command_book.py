@@ -22,7 +22,7 @@ from station import StationError
 HERE = os.path.dirname(os.path.abspath(__file__))
 DICTIONARY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "schemas", "parameters.conf")
 NEVER_LEFT = ("not executed", "not sent", "nothing was sent")
-BY_VALUE = "forgotten the outcome, but holds the value"
+BY_VALUE = "forgotten the outcome and holds the value"
 BOOTED = "the FCM has booted since"
 
 Execution = collections.namedtuple("Execution", "time floor sequence op module reg value status")
@@ -170,7 +170,7 @@ class Book:
             return f"executed {n} times"
         never = any(text in (c.detail or "") for text in NEVER_LEFT)
         if c.state == "DONE":
-            good = n == 1 or (boots and is_action and BOOTED in c.detail)
+            good = n == 1 or (BOOTED in c.detail if is_action and boots else BY_VALUE in c.detail and not is_action)
         elif c.state in ("REFUSED", "CANCELLED") or never:
             good = n == 0
         elif c.state == "FAILED":

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
-from command_book import Book, Operator  # noqa: E402
+from command_book import BY_VALUE, Book, Operator  # noqa: E402
 
 THRESHOLD, RESET = "tower1.floor1.om0.threshold", "tower1.floor1.om0.reset"
 SET = (1, "a1-1", THRESHOLD, "set", 15, 7, "DONE", "read-back 15 mV", 2)
@@ -38,12 +38,14 @@ def sees(t):
     """each kind of untruth is a fault, and what is true is none"""
     good = book(t, "good", [SET, row(id=2, client_id=None, sequence=8, state="REFUSED", detail="refused by the FCM"),
                             row(id=3, client_id=None, sequence=9, state="FAILED", detail="not executed: the daemon"),
-                            row(id=4, client_id=None, sequence=10, state="FAILED", detail="read-back 3 mV, wanted 15 mV")],
+                            row(id=4, client_id=None, sequence=10, state="FAILED", detail="read-back 3 mV, wanted 15 mV"),
+                            row(id=5, client_id=None, sequence=11, detail=f"the FCM had {BY_VALUE}; read-back 15 mV")],
                 [WRITE, "1.1 1 8 write 0 4 15 refused", "1.2 1 10 write 0 4 15 ok"])
     t.equal("what is true is no fault", good.faults(), [])
     for n, (what, rows, executed) in enumerate((
             ("executed twice", [SET], [WRITE, WRITE]),
             ("DONE, not executed", [SET], []),
+            ("DONE by a value, an action", [row(op="action", parameter=RESET, detail=f"the FCM had {BY_VALUE}")], []),
             ("executed, not in the journal", [], [WRITE]),
             ("REFUSED, executed", [row(state="REFUSED")], [WRITE]),
             ("CANCELLED, executed", [row(state="CANCELLED")], [WRITE]),
