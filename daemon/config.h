@@ -105,7 +105,7 @@ struct config {
 		uint32_t rate, burst; /* requests a second and key; at once */
 	} network;
 	struct {
-		char database[CONFIG_STRING];
+		char database[CONFIG_STRING], emergency[CONFIG_STRING];
 		uint32_t ledger_seconds_days, ledger_minutes_days, losses_days; /* 0: for ever */
 		uint32_t phase_days, samples_days;
 		uint32_t samples_full_days, samples_minutes_days;

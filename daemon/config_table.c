@@ -154,6 +154,11 @@ const struct option config_options[] = {
 	{"store", "database", OPTION_STRING, IN(store.database),
 	 .value = "/var/lib/fcm-server/%N/station.db", .restart = true,
 	 .help = "SQLite database: command journal, ledger, history."},
+	{"store", "emergency", OPTION_STRING, IN(store.emergency),
+	 .value = "/run/fcm-server/%N/emergency.journal", .restart = true,
+	 .help = "Emergency journal, in memory (a tmpfs): of what makes safer and is sent while "
+		 "the "
+		 "database does not answer."},
 	{"store", "ledger_seconds_days", OPTION_U32, IN(store.ledger_seconds_days), .value = "7",
 	 RANGE(0, 36500), .restart = true, .unit = "days",
 	 .help = "Older seconds of the ledger are summed up to minutes; 0: never."},

@@ -17,6 +17,7 @@
 #include <jansson.h>
 
 #include "slowctl/access.h"
+#include "slowctl/error.h"
 
 struct event_base;
 struct control;
@@ -40,13 +41,10 @@ struct control_peer {
 	enum access_role role; /* who is in the socket's group may all */
 };
 
-/* The role of the peer of `rq` does not allow it, as `text` says: write it down. Returns what belongs into
- * the error of its answer, a new object. */
-typedef json_t *(*control_refused_fn)(void *context, const struct control_request *rq,
-				      const char *op, json_t *args, const char *text);
-
-/* `tables` ends with NULL, each of them with a NULL name; they must outlive the desk. `refused` may be NULL.
- * NULL: out of memory. */
+/* The role of the peer of `rq` does not allow it, as `error` says: write it down. True: it will answer the request,
+ * when that is written. */
+typedef bool (*control_refused_fn)(void *context, struct control_request *rq, const char *op,
+				   json_t *args, const struct sc_error *error);
 struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,
 					 control_refused_fn refused);
 /* After all transports. Requests that are open may be answered until then, not after. NULL is fine. */

@@ -6,6 +6,7 @@
  */
 #include "daemon/control_desk.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,23 +203,22 @@ void control_desk_refuse(struct control_client *client, json_t *id, const char *
 
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs, const char *what)
 {
-	char text[320];
-	json_t *extra;
+	struct control_desk *d = rq->desk;
+	struct sc_error error = {0};
 
 	if (rq->peer.role >= needs) {
 		return true;
 	}
-	snprintf(text, sizeof(text), "%s: that is for %ss; the key \"%s\" is %s %s's", what,
-		 access_role_name(needs), rq->peer.who, rq->peer.role == ACCESS_READER ? "a" : "an",
-		 access_role_name(rq->peer.role));
-	rq->desk->refused_role++;
-	extra = rq->desk->refused
-			? rq->desk->refused(rq->desk->context, rq, rq->op->name, args, text)
-			: json_object();
-	json_object_set_new(extra, "detail", json_string("role"));
-	control_fail(rq, "refused",
-		     "ask who keeps the allow list, or somebody whose key may: fcmctl key list",
-		     extra, "%s", text);
+	sc_fail(&error, -EACCES, "role",
+		"ask who keeps the allow list, or somebody whose key may: fcmctl key list",
+		"%s: that is for %ss; the key \"%s\" is %s %s's", what, access_role_name(needs),
+		rq->peer.who, rq->peer.role == ACCESS_READER ? "a" : "an",
+		access_role_name(rq->peer.role));
+	d->refused_role++;
+	if (!d->refused || !d->refused(d->context, rq, rq->op->name, args, &error)) {
+		control_fail(rq, "refused", error.hint, json_pack("{s:s}", "detail", error.code),
+			     "%s", error.message);
+	}
 	return false;
 }
 
@@ -271,8 +271,9 @@ static const char *type_fault(char type, const json_t *j)
 	}
 }
 
-/* The type of an argument of this name; 0: there is none. */
-static char type_of(const char *spec, const char *name)
+/* What the specification says of an argument of this name: its type, and behind it the bytes of a text that is
+ * written down. NULL: there is none. */
+static const char *spec_of(const char *spec, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -280,12 +281,27 @@ static char type_of(const char *spec, const char *name)
 		size_t this = strcspn(spec, ":");
 
 		if (this == length && memcmp(spec, name, length) == 0) {
-			return spec[this + 1];
+			return spec + this + 1;
 		}
 		spec += this + 2;
-		spec += strspn(spec, " ");
+		spec += strspn(spec, "0123456789 ");
 	}
-	return 0;
+	return NULL;
+}
+
+/* False: the text is too long, answered. */
+static bool text_fits(struct control_request *rq, const char *name, const char *spec,
+		      const json_t *j)
+{
+	size_t most = strtoul(spec + 1, NULL, 10), bytes = json_string_length(j);
+
+	if (*spec != 's' || most == 0 || bytes <= most) {
+		return true;
+	}
+	control_fail(rq, "usage", "make it shorter", json_pack("{s:s}", "detail", "too-long"),
+		     "%s: \"%s\" has %zu bytes (UTF-8), at most %zu; nothing was done",
+		     rq->op->name, name, bytes, most);
+	return false;
 }
 
 /* Whether the arguments are of the operation, each of its type: one that is overlooked would be one that was
@@ -296,17 +312,20 @@ static bool args_fit(struct control_request *rq, json_t *args)
 	json_t *j;
 
 	json_object_foreach (args, name, j) {
-		char type = type_of(rq->op->args, name);
+		const char *spec = spec_of(rq->op->args, name);
 
-		if (!type) {
+		if (!spec) {
 			control_fail(rq, "usage", "see schemas/control.md", NULL,
 				     "%s: it takes no argument \"%.60s\"", rq->op->name, name);
 			return false;
 		}
-		want = json_is_null(j) ? NULL : type_fault(type, j);
+		want = json_is_null(j) ? NULL : type_fault(*spec, j);
 		if (want) {
 			control_fail(rq, "usage", "see schemas/control.md", NULL,
 				     "%s: \"%s\" has to be %s", rq->op->name, name, want);
+			return false;
+		}
+		if (!text_fits(rq, name, spec, j)) {
 			return false;
 		}
 	}

@@ -19,6 +19,12 @@ struct waiter {
 	struct control_request *rq;
 	uint64_t told_ns; /* monotonic: its last word */
 	bool to_end;
+	struct refused *refused; /* it waits for the number of its refusal; NULL: for a command */
+};
+
+struct refused {
+	const char *code; /* "usage", "refused" */
+	struct sc_error error;
 };
 
 #define WORD_NS	   5000000000ull /* a client takes a long silence for ours */
@@ -63,6 +69,29 @@ int detector_load(struct station *s, struct sc_error *error)
 	return r;
 }
 
+/* What a daemon before us has sent without the database, and the numbers it has given: before all that is read. */
+static int emergency_start(struct station *s, struct sc_error *error)
+{
+	char copy[CONFIG_STRING + 32];
+	int r;
+
+	snprintf(copy, sizeof(copy), "%.*s/emergency.journal",
+		 (int)(strrchr(s->config.store.database, '/') - s->config.store.database),
+		 s->config.store.database);
+	r = emergency_open(s->config.store.emergency, copy, &s->emergency, error);
+	if (r < 0) {
+		return sc_fail(error, r, "memory", "", "out of memory");
+	}
+	if (r > 0) {
+		log_event(LOG_WARNING, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error->message,
+			  error->hint);
+	}
+	engine_marks(s->engine, emergency_marks(s->emergency));
+	r = emergency_recover(s->emergency, s->engine, now_both());
+	r = r ? r : disk_start(s->config.store.database, copy, &s->disk);
+	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
+}
+
 int detector_start(struct station *s, struct sc_error *error)
 {
 	struct engine_config config;
@@ -72,7 +101,24 @@ int detector_start(struct station *s, struct sc_error *error)
 	config.timeout_ms = s->config.slowctl.reply_timeout_ms;
 	config.journal = s->config.store.database;
 	s->engine = engine_create(s->params, &config);
-	return s->engine ? 0 : sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	if (!s->engine) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	return emergency_start(s, error);
+}
+
+/* The number is given out when the journal has it. */
+static void waiter_refused(struct waiter *w, bool numbered)
+{
+	const struct sc_error *error = &w->refused->error;
+	json_t *extra = json_pack("{s:s}", "detail", error->code);
+
+	if (numbered) {
+		json_object_set_new(extra, "command", json_integer((json_int_t)w->id));
+	}
+	control_fail(w->rq, w->refused->code, error->hint, extra, "%s", error->message);
+	free(w->refused);
+	free(w);
 }
 
 void detector_stop(struct station *s)
@@ -84,6 +130,10 @@ void detector_stop(struct station *s)
 	serial_stop(s);
 	while ((w = s->waiters)) {
 		s->waiters = w->next;
+		if (w->refused) {
+			waiter_refused(w, false);
+			continue;
+		}
 		control_fail(w->rq, "unknown", "fcmctl command list tells how it ended",
 			     json_pack("{s:I}", "command", (json_int_t)w->id),
 			     "the daemon was stopped while command %llu was under way",
@@ -92,6 +142,9 @@ void detector_stop(struct station *s)
 	}
 	engine_destroy(s->engine);
 	s->engine = NULL;
+	if (disk_stop(s->disk)) { /* else the end of the process takes it */
+		emergency_close(s->emergency);
+	}
 	params_destroy(s->params);
 	s->params = NULL;
 }
@@ -110,49 +163,109 @@ void detector_wait(struct station *s, uint64_t id, struct control_request *rq, b
 	s->waiters = w;
 }
 
-/* As the journal has it; from memory when the journal cannot be read. An end that the journal did not take
- * in time is announced nevertheless: the state is then the engine's, and `text` says so. */
-static json_t *command_json(struct station *s, uint64_t id, const char *text)
+void detector_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
+		      const struct sc_error *error)
+{
+	struct waiter *w = id ? calloc(1, sizeof(*w)) : NULL;
+	struct refused *f = w ? calloc(1, sizeof(*f)) : NULL;
+
+	if (!f) {
+		control_fail(rq, code, error->hint, json_pack("{s:s}", "detail", error->code), "%s",
+			     error->message);
+		free(w);
+		return;
+	}
+	*f = (struct refused){.code = code, .error = *error};
+	*w = (struct waiter){.next = s->waiters, .id = id, .rq = rq, .refused = f};
+	s->waiters = w;
+}
+
+/* From memory, so that an end needs no disk. Of what a daemon before us began the journal knows more, if it answers. */
+static json_t *known_json(struct station *s, uint64_t id)
 {
 	struct engine_command_view v;
 	bool known = engine_command(s->engine, id, &v);
 	json_t *j;
 
-	if (station_reader(s, NULL) && query_command_now(s->query, id, &j) == 0) {
-		if (known && v.ended && json_is_null(json_object_get(j, "ended"))) {
-			json_object_set_new(j, "state", json_string(command_state_name(v.state)));
-			json_object_set_new(j, "detail", json_string(text));
-			json_object_set_new(j, "ended", json_time(v.changed_ns));
-		}
+	if ((!known || !v.row) && station_reader(s, NULL) &&
+	    query_command_now(s->query, id, &j) == 0) {
 		return j;
 	}
-	if (!known) {
-		return json_pack("{s:I}", "command", (json_int_t)id);
-	}
-	return json_pack("{s:I,s:s,s:s,s:s}", "command", (json_int_t)id, "parameter", v.parameter,
-			 "state", command_state_name(v.state), "detail", v.detail);
+	return known ? command_json(s, &v) : json_pack("{s:I}", "command", (json_int_t)id);
 }
 
-static void waiter_end(struct station *s, struct waiter *w, enum command_state state,
+static bool state_bad(enum command_state state)
+{
+	return state == COMMAND_REFUSED || state == COMMAND_FAILED || state == COMMAND_CANCELLED ||
+	       state == COMMAND_UNKNOWN;
+}
+
+/* The end of a command: `command` says how it is (taken over). */
+static void answer_end(struct control_request *rq, enum command_state state, json_t *command,
 		       const char *text, const char *hint)
 {
-	json_t *command = command_json(s, w->id, text);
+	json_t *id = json_object_get(command, "command"), *extra;
 
-	switch (state) {
-	case COMMAND_REFUSED:
-	case COMMAND_FAILED:
-	case COMMAND_CANCELLED:
-	case COMMAND_UNKNOWN:
-		control_fail(w->rq,
-			     state == COMMAND_UNKNOWN  ? "unknown"
-			     : state == COMMAND_FAILED ? "failed"
-						       : "refused",
-			     hint,
-			     json_pack("{s:I,s:o}", "command", (json_int_t)w->id, "is", command),
-			     "%s", text);
-		break;
-	default:
-		control_answer(w->rq, command);
+	if (!state_bad(state)) {
+		control_answer(rq, command);
+		return;
+	}
+	extra = json_pack("{s:O,s:O}", "command", id, "is", command);
+	json_decref(command);
+	control_fail(rq,
+		     state == COMMAND_UNKNOWN  ? "unknown"
+		     : state == COMMAND_FAILED ? "failed"
+					       : "refused",
+		     hint, extra, "%s", text);
+}
+
+/* It is what the journal has under its client id, if that is the same request. */
+static void answer_repeat(struct station *s, struct control_request *rq, const struct engine_out *o)
+{
+	struct engine_command_view v;
+	enum command_state state;
+	json_t *j = NULL, *value;
+	bool same;
+
+	if (!engine_command(s->engine, o->progress.id, &v) || !station_reader(s, NULL) ||
+	    query_client(s->query, o->progress.repeats, &j) < 0) {
+		control_fail(rq, "refused", o->progress.hint, NULL, "%s", o->progress.text);
+		return;
+	}
+	value = json_object_get(j, "new");
+	same = strcmp(json_string_value(json_object_get(j, "parameter")), v.parameter) == 0 &&
+	       strcmp(json_string_value(json_object_get(j, "op")), v.action ? "action" : "set") ==
+		       0 &&
+	       (v.action || json_real_value(value) == v.new_value);
+	if (same &&
+	    command_state_parse(json_string_value(json_object_get(j, "state")), &state) == 0) {
+		char text[320];
+
+		snprintf(text, sizeof(text), "%s", json_string_value(json_object_get(j, "detail")));
+		answer_end(rq, state, j, text, "");
+		return;
+	}
+	control_fail(rq, "refused", o->progress.hint, json_pack("{s:s}", "detail", "client-id"),
+		     "client id %s belongs to command %lld, which is another one; nothing was sent",
+		     o->progress.repeats, json_integer_value(json_object_get(j, "command")));
+	json_decref(j);
+}
+
+static void waiter_end(struct station *s, struct waiter *w, const struct engine_out *o,
+		       enum command_state state)
+{
+	if (w->refused) {
+		waiter_refused(w, o->progress.numbered);
+		return;
+	}
+	if (o->progress.repeats[0]) {
+		answer_repeat(s, w->rq, o);
+	} else if (
+		!o->progress
+			 .numbered) { /* there is no such command, and the number may be another's */
+		control_fail(w->rq, "refused", o->progress.hint, NULL, "%s", o->progress.text);
+	} else {
+		answer_end(w->rq, state, known_json(s, w->id), o->progress.text, o->progress.hint);
 	}
 	free(w);
 }
@@ -198,7 +311,7 @@ static void tell_waiters(struct station *s, const struct engine_out *o)
 						 : o->progress.alarm ? COMMAND_UNKNOWN
 								     : COMMAND_DONE;
 			*at = w->next;
-			waiter_end(s, w, end, o->progress.text, o->progress.hint);
+			waiter_end(s, w, o, end);
 			continue;
 		}
 		waiter_progress(w, o->progress.state, o->progress.text, o->progress.readback);
@@ -229,6 +342,7 @@ void detector_repeat(struct station *s, const struct engine_command_view *view)
 	o.progress.final = view->ended;
 	o.progress.alarm = view->alarm;
 	o.progress.readback = view->readback;
+	o.progress.numbered = view->numbered;
 	snprintf(o.progress.text, sizeof(o.progress.text), "%s", view->detail);
 	snprintf(o.progress.hint, sizeof(o.progress.hint), "%s", view->hint);
 	tell_waiters(s, &o);
@@ -246,6 +360,24 @@ static void on_store(struct station *s, const struct engine_out *o)
 	r = store_submit(s->store, &o->store.row, cookie, flags);
 	if (r < 0 && flags & STORE_ANSWER) {
 		engine_stored(s->engine, cookie, r, now_both());
+	}
+}
+
+/* It is sent all the same when there is no room: what makes safer waits for nothing. */
+static void on_emergency(struct station *s, const struct engine_out *o)
+{
+	const struct row *row = &o->store.row;
+
+	if (row->id == ROW_COMMAND) {
+		log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND,
+			  "command %lld goes without the database, into the emergency journal",
+			  (long long)row->values[0].i);
+	}
+	if (emergency_put(s->emergency, row) < 0) {
+		log_event(LOG_ERR, "command", LOG_NO_LINK, LOG_ID_COMMAND,
+			  "the emergency journal is full: what became of command %lld is written "
+			  "down nowhere",
+			  (long long)row->values[0].i);
 	}
 }
 
@@ -280,6 +412,9 @@ void detector_drain(struct station *s)
 		case ENGINE_STORE:
 			on_store(s, &out);
 			break;
+		case ENGINE_EMERGENCY:
+			on_emergency(s, &out);
+			break;
 		case ENGINE_SEND:
 			on_send(s, &out);
 			break;
@@ -307,6 +442,8 @@ void detector_stored(struct station *s)
 			}
 		} else if (done.row == ROW_RUN_BEGIN) {
 			run_journaled(s, done.result);
+		} else if (done.row == ROW_COMMAND_BROUGHT || done.row == ROW_TRANSITION_BROUGHT) {
+			emergency_brought(s->emergency, done.cookie, done.result, now_both());
 		} else if (done.row == ROW_SNAPSHOT) {
 			snapshots_stored(s, done.result);
 		} else if (done.row == ROW_SNAPSHOT_REMOVE) {
@@ -327,5 +464,18 @@ void detector_tick(struct station *s)
 		engine_tick(s->engine, now_both());
 	}
 	tell_still(s, now);
+	if (s->inherited) { /* what the file knows comes first */
+		emergency_bring(s->emergency, s->store, now_both());
+	}
 	detector_drain(s);
+}
+
+void detector_second(struct station *s)
+{
+	uint64_t generation = s->emergency_copied;
+
+	if (emergency_changed(s->emergency, &generation) &&
+	    disk_offer(s->disk, emergency_image(s->emergency), emergency_bytes())) {
+		s->emergency_copied = generation;
+	}
 }

@@ -31,9 +31,9 @@ static void say_away(struct station *s)
 		s->journal_away = true;
 		forget_reader(s);
 		log_event(LOG_ERR, "store", LOG_NO_LINK, LOG_ID_STORE,
-			  "%s. %s Until then data flow, but commands are refused%s",
-			  v.last_error_text, v.last_error_hint,
-			  s->inherited ? "" : " and no floor is read");
+			  "%s. %s Until then data flow and floors are read, but commands are "
+			  "refused, except what makes safer",
+			  v.last_error_text, v.last_error_hint);
 	}
 }
 

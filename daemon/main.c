@@ -493,6 +493,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	network_second(s);
 	shore_second(s);
 	timing_second(s);
+	detector_second(s);
 	store_put_alive(s->store, now_utc_ns());
 	status_line(s, line, sizeof(line));
 	sd_notifyf(0, "STATUS=%s", line);

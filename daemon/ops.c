@@ -260,8 +260,26 @@ static void op_clock_show(struct control_request *rq, json_t *args, void *contex
  * write an answer out, nobody waits for more than some 100 ms. */
 #define QUERY_LIMIT_MS 40
 
+/* Reading a disk that hangs would hang this thread. */
+static bool disk_answers(struct station *s)
+{
+	uint64_t now = now_mono_ns();
+	struct store_status v;
+	struct disk_status disk;
+
+	disk_get_status(s->disk, &disk);
+	store_get_status(s->store, &v);
+	return (!disk.asked_ns || now - disk.asked_ns < DISK_HANGS_NS) &&
+	       (v.failing || v.lag_ns < 2 * DISK_HANGS_NS);
+}
+
 bool station_reader(struct station *s, struct sc_error *error)
 {
+	if (!disk_answers(s)) {
+		sc_fail(error, -EIO, "disk", "Look at the disk: fcmctl status.",
+			"the disk of %s does not answer", s->config.store.database);
+		return false;
+	}
 	if (!s->query && query_open(s->config.store.database, &s->query, error) < 0) {
 		return false;
 	}
@@ -463,11 +481,11 @@ static const struct control_op station_ops[] = {
 	{"status", ACCESS_READER, op_status, NULL},
 	{"link.list", ACCESS_READER, op_link_list, NULL},
 	{"link.show", ACCESS_READER, op_link_show, "link:i"},
-	{"link.reset", ACCESS_OPERATOR, op_link_reset, "link:i reason:s dry_run:b"},
-	{"link.align", ACCESS_OPERATOR, op_link_align, "link:i reason:s dry_run:b"},
+	{"link.reset", ACCESS_OPERATOR, op_link_reset, "link:i reason:s400 dry_run:b"},
+	{"link.align", ACCESS_OPERATOR, op_link_align, "link:i reason:s400 dry_run:b"},
 	{"phase.show", ACCESS_READER, op_phase_show, "link:i"},
 	{"phase.history", ACCESS_READER, op_phase_history, "link:i since:n limit:i"},
-	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "link:i reason:s dry_run:b"},
+	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "link:i reason:s400 dry_run:b"},
 	{"phase.soak", ACCESS_EXPERT, op_phase_soak,
 	 "link:i trials:i interval_s:n command:s dry_run:b"},
 	{"clock.show", ACCESS_READER, op_clock_show, NULL},

@@ -375,8 +375,8 @@ static void op_resume(struct control_request *rq, json_t *args, void *context)
 
 const struct control_op alarm_ops[] = {
 	{"alarm.list", ACCESS_READER, op_list, NULL},
-	{"alarm.ack", ACCESS_OPERATOR, op_ack, "names:S reason:s dry_run:b"},
-	{"alarm.pause", ACCESS_OPERATOR, op_pause, "name:s seconds:n reason:s dry_run:b"},
+	{"alarm.ack", ACCESS_OPERATOR, op_ack, "names:S reason:s400 dry_run:b"},
+	{"alarm.pause", ACCESS_OPERATOR, op_pause, "name:s seconds:n reason:s400 dry_run:b"},
 	{"alarm.resume", ACCESS_OPERATOR, op_resume, "names:S dry_run:b"},
 	{"alarm.watch", ACCESS_READER, op_watch, NULL},
 	{0},

@@ -106,11 +106,15 @@ static void op_param_get(struct control_request *rq, json_t *args, void *context
 	}
 }
 
+static const char *code_of(int r)
+{
+	return r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL || r == -E2BIG ? "usage" : "refused";
+}
+
+/* `id`: of a command that there is; 0: none. */
 static void refuse(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
 {
-	bool usage = r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL;
-
-	control_fail(rq, usage ? "usage" : "refused", error->hint,
+	control_fail(rq, code_of(r), error->hint,
 		     id ? json_pack("{s:I,s:s}", "command", (json_int_t)id, "detail", error->code)
 			: json_pack("{s:s}", "detail", error->code),
 		     "%s", error->message);
@@ -153,35 +157,38 @@ static struct engine_request request_of(const struct control_request *rq, json_t
 #define REFUSED_A_SECOND 0.2
 #define REFUSED_BURST	 100
 
-json_t *station_refused(void *context, const struct control_request *rq, const char *op,
-			json_t *args, const char *text)
+bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
+		     const struct sc_error *error)
 {
 	struct station *s = context;
 	bool set = strcmp(op, "param.set") == 0;
 	struct engine_request request = request_of(rq, args, !set);
 	struct param *p;
 	uint64_t id;
-	int r = -ENOENT;
 
 	snprintf(s->access.origin, sizeof(s->access.origin), "%s", control_peer(rq)->origin);
-	snprintf(s->access.text, sizeof(s->access.text), "%s", text);
+	snprintf(s->access.text, sizeof(s->access.text), "%s", error->message);
 	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "refused to %s: %s",
-		  control_peer(rq)->origin, text);
+		  control_peer(rq)->origin, error->message);
 	if (json_is_true(json_object_get(args, "dry_run"))) {
-		return json_object(); /* nothing was tried */
+		return false; /* nothing was tried */
 	}
 	/* Who tries without end does not fill the disk: an event tells how often. */
-	if ((set || strcmp(op, "param.action") == 0) && request.parameter &&
-	    params_find(s->params, request.parameter, &p, NULL) == 0 &&
-	    bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
-		if (set) {
-			value_arg(p, args, &request.value, NULL);
-		}
-		r = engine_refuse(s->engine, &request, text,
-				  (struct engine_now){now_mono_ns(), now_utc_ns()}, &id);
-		detector_drain(s);
+	if ((!set && strcmp(op, "param.action") != 0) || !request.parameter ||
+	    params_find(s->params, request.parameter, &p, NULL) < 0 ||
+	    !bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
+		return false;
 	}
-	return r == 0 ? json_pack("{s:I}", "command", (json_int_t)id) : json_object();
+	if (set) {
+		value_arg(p, args, &request.value, NULL);
+	}
+	if (engine_refuse(s->engine, &request, error->message,
+			  (struct engine_now){now_mono_ns(), now_utc_ns()}, &id) < 0) {
+		return false;
+	}
+	detector_refused(s, id, rq, "refused", error);
+	detector_drain(s);
+	return true;
 }
 
 /* What param.set or param.action asks for: a request, and the rate that goes before it. */
@@ -301,7 +308,7 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	}
 	r = r ? r : engine_submit(s->engine, &a.request, now, &id, &error);
 	if (r < 0) {
-		refuse(rq, r, &error, id);
+		detector_refused(s, id, rq, code_of(r), &error);
 	} else {
 		detector_wait(s, id, rq, !json_is_false(json_object_get(args, "wait")));
 	}
@@ -417,9 +424,9 @@ const struct control_op station_param_ops[] = {
 	{"param.list", ACCESS_READER, op_param_list, "pattern:s"},
 	{"param.get", ACCESS_READER, op_param_get, "names:S"},
 	{"param.set", ACCESS_OPERATOR, op_param_set,
-	 "name:s value:v reason:s client_id:s wait:b yes:b force:b dry_run:b rate:n"},
+	 "name:s value:v reason:s400 client_id:s wait:b yes:b force:b dry_run:b rate:n"},
 	{"param.action", ACCESS_OPERATOR, op_param_action,
-	 "name:s reason:s client_id:s wait:b yes:b force:b dry_run:b"},
+	 "name:s reason:s400 client_id:s wait:b yes:b force:b dry_run:b"},
 	{"param.history", ACCESS_READER, op_param_history, "name:s since:n until:n limit:i"},
 	{"command.list", ACCESS_READER, op_command_list,
 	 "limit:i state:s floor:i since:n parameter:s who:s"},

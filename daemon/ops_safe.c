@@ -18,6 +18,7 @@ struct safing {
 	struct safing *next;
 	struct safe *safe;
 	struct control_request *rq; /* NULL: answered already */
+	bool no_wait;		    /* it is answered when all commands are in a journal */
 	uint64_t told_ns;
 	char told[120];
 };
@@ -66,13 +67,21 @@ static void answer(struct safing *g)
 	}
 }
 
+static void answer_early(struct safing *g)
+{
+	if (g->no_wait && safe_journaled(g->safe)) {
+		answer(g);
+	}
+}
+
 static void tell(struct safing *g)
 {
 	uint64_t now = now_mono_ns();
 	char text[sizeof(g->told)];
 
 	safe_text(g->safe, text, sizeof(text));
-	if (!g->rq || (strcmp(text, g->told) == 0 && now - g->told_ns < PROGRESS_NS)) {
+	if (!g->rq || g->no_wait ||
+	    (strcmp(text, g->told) == 0 && now - g->told_ns < PROGRESS_NS)) {
 		return;
 	}
 	memcpy(g->told, text, sizeof(text));
@@ -114,6 +123,7 @@ void safing_progress(struct station *s, const struct engine_out *o)
 	while (*at) {
 		if (safe_progress((*at)->safe, o)) {
 			tell(*at);
+			answer_early(*at);
 		}
 		if (safe_settled((*at)->safe)) {
 			finish(s, at);
@@ -142,20 +152,17 @@ void safing_stop(struct station *s)
 }
 
 static void begun(struct station *s, struct safing *g, const struct engine_request *who,
-		  const char *pattern, bool wait)
+		  const char *pattern)
 {
-	char text[400], count[32];
+	char text[ROW_WHO_MAX + ROW_REASON_MAX + 200], count[32];
 
-	snprintf(text, sizeof(text), "begun by %s for %s, %s%s%s", who->who,
+	snprintf(text, sizeof(text), "begun by %s for %.100s, %s%s%s", who->who,
 		 pattern ? pattern : "all floors",
 		 modules(safe_count(g->safe), count, sizeof(count)), who->reason ? ": " : "",
 		 who->reason ? who->reason : "");
 	note(s, g, "warning", text, "wait for its end: fcmctl event list");
 	g->next = s->safings;
 	s->safings = g;
-	if (!wait) {
-		answer(g);
-	}
 }
 
 static bool room(const struct station *s)
@@ -284,7 +291,8 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	g->rq = rq;
-	begun(s, g, &who, pattern, !json_is_false(json_object_get(args, "wait")));
+	g->no_wait = json_is_false(json_object_get(args, "wait"));
+	begun(s, g, &who, pattern);
 	if (safe_settled(g->safe)) { /* all refused: no progress will come */
 		finish(s, &s->safings);
 	}
@@ -292,6 +300,6 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 }
 
 const struct control_op station_safe_ops[] = {
-	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s wait:b yes:b dry_run:b"},
+	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s400 wait:b yes:b dry_run:b"},
 	{0},
 };

@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #define BOOT_SHOWN_NS 600000000000ull
 #define BACK_SHOWN_NS 600000000000ull
@@ -725,10 +724,59 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 	}
 }
 
+/* As its own thread has found it (disk.h): this one asks no disk. */
+static void disk_reasons(struct station *s, struct reasons *r)
+{
+	uint64_t now = now_mono_ns();
+	struct disk_status v;
+
+	disk_get_status(s->disk, &v);
+	if (v.asked_ns && now - v.asked_ns > DISK_HANGS_NS) {
+		reasons_add(
+			r, true, "disk-hangs", "disk",
+			"look at the disk: dmesg, iostat. What makes safer (fcmctl safe) does "
+			"not need it",
+			"the disk of %s has not answered for %.1f s; other commands wait for it",
+			s->config.store.database, (double)(now - v.asked_ns) / 1e9);
+	}
+	if (v.known && v.free_bytes < DISK_LOW * v.size_bytes) {
+		reasons_add(r, true, "disk-low", "disk", "free space",
+			    "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
+			    s->config.store.database);
+	}
+}
+
+static void emergency_reasons(struct station *s, struct reasons *r)
+{
+	struct emergency_status v;
+
+	emergency_get_status(s->emergency, &v);
+	if (v.rows > 0 || v.folded > 0) {
+		reasons_add(r, false, "emergency-rows", "store",
+			    "none for these: they go into the database when that answers",
+			    "what made safer was sent before it was journaled: %u rows and %llu "
+			    "commands without rows wait in the emergency journal",
+			    v.rows, (unsigned long long)v.folded);
+	}
+	if (v.own_memory) {
+		reasons_add(
+			r, false, "emergency-memory", "store",
+			"make its directory, of the daemon's user, on a tmpfs: [store] emergency",
+			"the emergency journal cannot be mapped (%s): what it holds does not "
+			"survive the daemon",
+			v.error);
+	}
+	if (v.dropped > 0) {
+		reasons_add(r, true, "emergency-full", "store", "the system log names the commands",
+			    "%llu rows did not fit into the emergency journal and are written down "
+			    "nowhere",
+			    (unsigned long long)v.dropped);
+	}
+}
+
 static void store_reasons(struct station *s, struct reasons *r)
 {
 	struct store_status v;
-	struct statvfs f;
 
 	store_get_status(s->store, &v);
 	if (v.away) {
@@ -736,16 +784,17 @@ static void store_reasons(struct station *s, struct reasons *r)
 
 		reasons_add(r, true, "store-failing", "store",
 			    advise(&a, "%s It is tried again by itself", v.last_error_hint),
-			    "%s; commands are refused%s; %llu rows wait in memory",
-			    v.last_error_text, s->inherited ? "" : ", no floor is read",
-			    (unsigned long long)v.queued);
+			    "%s; commands are refused, except what makes safer; %llu rows wait in "
+			    "memory",
+			    v.last_error_text, (unsigned long long)v.queued);
 	} else if (v.failing) {
 		struct journal_trouble t = journal_trouble(v.last_error);
 		struct advice a = {.text = ""};
 
 		reasons_add(r, true, "store-failing", "store",
 			    advise(&a, "%s It is tried again by itself", t.action),
-			    "the database %s cannot be written: %s; commands are refused",
+			    "the database %s cannot be written: %s; commands are refused, except "
+			    "what makes safer",
 			    s->config.store.database, t.what);
 	} else if (v.lag_ns > 5000000000ull) {
 		reasons_add(r, true, "store-lag", "store", "is the disk slow? iostat",
@@ -769,12 +818,8 @@ static void store_reasons(struct station *s, struct reasons *r)
 			(unsigned long long)v.given_up, (unsigned long long)v.refused,
 			(unsigned long long)s->capture_status.reports_lost);
 	}
-	if (statvfs(s->config.store.database, &f) == 0 &&
-	    (double)f.f_bavail < DISK_LOW * (double)f.f_blocks) {
-		reasons_add(r, true, "disk-low", "disk", "free space",
-			    "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
-			    s->config.store.database);
-	}
+	disk_reasons(s, r);
+	emergency_reasons(s, r);
 }
 
 static json_int_t since_of(const json_t *reason)

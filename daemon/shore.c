@@ -6,7 +6,6 @@
  */
 #include <math.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "daemon/station.h"
 
@@ -110,13 +109,14 @@ static void shore_board(struct station *s)
 static void shore_store(struct station *s)
 {
 	struct store_status v;
-	struct statvfs f;
+	struct disk_status disk;
 
 	store_get_status(s->store, &v);
 	put(s, "store.lag", (double)v.lag_ns / 1e9);
 	put(s, "store.queued", (double)v.queued);
-	if (statvfs(s->config.store.database, &f) == 0) {
-		put(s, "disk.free", (double)f.f_bavail * (double)f.f_frsize / 1e6);
+	disk_get_status(s->disk, &disk);
+	if (disk.known) {
+		put(s, "disk.free", disk.free_bytes / 1e6);
 	}
 }
 

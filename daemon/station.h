@@ -11,6 +11,7 @@
  *   inherit.c   what the database knows of those before us -> everything that goes on with it
  *   shore.c     the shore's own parameters
  *   detector.c  engine <-> board words, journal, waiting clients
+ *   command_json.c  a command, from memory
  *   dry_run.c   what a command would do
  *   ramp.c      the rate before a ramp
  *   status.c    everything -> what an operator is shown
@@ -37,6 +38,8 @@
 #include "daemon/comings.h"
 #include "daemon/config.h"
 #include "daemon/control.h"
+#include "daemon/disk.h"
+#include "daemon/emergency.h"
 #include "daemon/gps.h"
 #include "daemon/late.h"
 #include "daemon/log.h"
@@ -205,6 +208,9 @@ struct station {
 	struct safing *safings; /* under way */
 	struct serial_session *serials;
 
+	struct emergency *emergency;
+	uint64_t emergency_copied; /* its generation that the disk has been offered */
+	struct disk *disk;
 	struct store *store;
 	struct query *query; /* read-only; NULL until first used */
 	struct control_desk *desk;
@@ -331,9 +337,17 @@ void detector_tick(struct station *s);
 void detector_drain(struct station *s);
 /* The client of `rq` waits for the end of command `id` (wait), or for its journal row. */
 void detector_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
+/* A refusal of engine_submit() is answered when it is known whether the journal has it, with its number if it has.
+ * `id` 0: at once. `code`: of schemas/control.md. */
+void detector_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
+		      const struct sc_error *error);
+void detector_second(struct station *s);
 /* A client repeated this command: what its waiters wait for has perhaps been said already, and is said again. */
 void detector_repeat(struct station *s, const struct engine_command_view *view);
 void detector_stored(struct station *s); /* done rows of the store */
+
+/* command_json.c: as schemas/control.md has it; of one that a daemon before us began only what it is now. */
+json_t *command_json(struct station *s, const struct engine_command_view *v);
 
 /* dry_run.c: what the request, of parameter `p`, would do. 0 and the answer, or as engine_submit()
  * would fail; of -EPERM, an interlock, the answer is there as well: what it would be once that is over. */
@@ -372,8 +386,8 @@ json_t *network_status_json(struct station *s); /* Status.control of schemas/con
 extern const struct control_op alarm_ops[];
 extern const struct control_op *const station_op_tables[]; /* ends with NULL */
 /* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
-json_t *station_refused(void *context, const struct control_request *rq, const char *op,
-			json_t *args, const char *text);
+bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
+		     const struct sc_error *error);
 /* Tables of nouns that have a file of their own. */
 extern const struct control_op station_param_ops[]; /* ops_param.c */
 extern const struct control_op station_plan_ops[];  /* ops_plan.c */

@@ -52,7 +52,7 @@ int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsign
 	struct store_job **place, *j;
 
 	if (row->id == ROW_NONE || row->id >= ROW_IDS || row->count != store_sql[row->id].values ||
-	    row->used > ROW_ARENA) {
+	    row->used > ROW_ARENA || (row->cut && row->id == ROW_COMMAND)) {
 		return refuse(s, -EINVAL);
 	}
 	if ((flags & STORE_ANSWER) && s->answers >= DONE_SIZE) {

@@ -83,7 +83,8 @@ void store_destroy(struct store *s); /* stops it when still running */
 #define STORE_NOW_OR_NEVER 0x4u /* not kept for a retry */
 #define STORE_COMES_AGAIN  0x8u /* a newer one will come: the first to go when rows are too many */
 
-/* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table; -ENOMEM. */
+/* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table, or of a command and cut;
+ * -ENOMEM. */
 int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags);
 
 struct store_done {

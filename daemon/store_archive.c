@@ -18,6 +18,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "schemas/journal_sql.h"
+
 #define SECOND_NS 1000000000ll
 #define DAY_NS	  (86400 * SECOND_NS)
 #define BATCH	  500 /* rows a step: urgent ones wait for it */
@@ -27,7 +29,8 @@
 #define STEPS	  5u
 #define OLD_COMMAND                                                                                \
 	"id >= ?1 AND id < ?1 + 500 AND ended IS NOT NULL AND time >= ?2 AND time < ?3"            \
-	" AND id <= (SELECT max(id) FROM main.command) - " COMMANDS " AND NOT " STORE_UNDONE
+	" AND id <= (SELECT max(id) FROM main.command WHERE id < " JOURNAL_OWN_IDS ") - " COMMANDS \
+	" AND NOT " STORE_UNDONE
 #define OLD_EVENT                                                                                  \
 	"id >= ?1 AND id < ?1 + 500 AND time >= ?2 AND time < ?3"                                  \
 	" AND id <= (SELECT max(id) FROM main.event) - " EVENTS
@@ -43,8 +46,9 @@ struct kind {
 
 static const struct kind kinds[] = {
 	{"SELECT id, time FROM (SELECT id, time FROM main.command WHERE ended IS NOT NULL AND id <="
-	 " (SELECT max(id) FROM main.command) - " COMMANDS " AND NOT " STORE_UNDONE
-	 " ORDER BY id LIMIT " LOOKED_AT ") WHERE time < ?1 ORDER BY id LIMIT 1",
+	 " (SELECT max(id) FROM main.command WHERE id < " JOURNAL_OWN_IDS ") - " COMMANDS
+	 " AND NOT " STORE_UNDONE " ORDER BY id LIMIT " LOOKED_AT
+	 ") WHERE time < ?1 ORDER BY id LIMIT 1",
 	 {"DELETE FROM archive.command AS a WHERE id IN " OLD_ONES
 	  " AND EXISTS (SELECT 1 FROM main.command m WHERE m.id = a.id AND m.time = a.time"
 	  " AND m.parameter = a.parameter)",

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "schemas/journal_sql.h"
+#include "slowctl/safe.h"
 
 struct reader {
 	sqlite3 *db;
@@ -83,7 +84,7 @@ static int grow(void **items, size_t count, size_t bytes)
 
 static int read_ids(struct store *s, struct store_past *p)
 {
-	struct reader r = read_begin(s, "SELECT max(id) FROM command");
+	struct reader r = read_begin(s, "SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS);
 
 	if (read_next(&r)) {
 		p->last_command = (uint64_t)sqlite3_column_int64(r.q, 0);
@@ -119,18 +120,6 @@ static int read_sequences(struct store *s, struct store_past *p)
 	" detail, time, reason"
 #define NOT_UNDONE ", 0, 0"
 
-/* The `safe` that a command was part of, as its reason begins (slowctl/safe.h); 0: of none. */
-static uint64_t job_of(const char *reason, uint64_t id)
-{
-	unsigned long long job = 0;
-	int end = 0;
-
-	if (sscanf(reason, "safe %llu%n", &job, &end) != 1 || (reason[end] && reason[end] != ':')) {
-		return 0;
-	}
-	return job <= id && id - job < 1000 ? job : 0;
-}
-
 static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
 {
 	char op[16], reason[64];
@@ -150,7 +139,7 @@ static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
 	column_text(q, 11, ret_j->detail, sizeof(ret_j->detail));
 	ret_j->time_ns = sqlite3_column_int64(q, 12);
 	column_text(q, 13, reason, sizeof(reason));
-	ret_j->job = job_of(reason, ret_j->id);
+	ret_j->job = safe_of(reason, ret_j->id);
 	ret_j->later = (uint64_t)sqlite3_column_int64(q, 14);
 	ret_j->undone = sqlite3_column_int(q, 15) != 0;
 	ret_j->cut = sqlite3_column_int(q, 16) != 0;

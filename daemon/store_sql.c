@@ -45,6 +45,26 @@ const struct store_sql store_sql[ROW_IDS] = {
 			     "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
 			     " attempts = ?8, ended = ?9 WHERE id = ?1"
 			     " AND coalesce(sequence, 0) <= ?6"}},
+	[ROW_COMMAND_BROUGHT] =
+		{21,
+		 {"INSERT INTO command(id, client_id, time, who, uid, pid, origin, reason, link,"
+		  " tower, floor, parameter, op, old_value, new_value, unit, sequence, boot,"
+		  " state, detail, ended)"
+		  " VALUES(?1, CASE WHEN NOT EXISTS (SELECT 1 FROM command WHERE client_id = ?2)"
+		  " THEN ?2 END,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
+		  "?19,?20,?21) ON CONFLICT(id) DO NOTHING",
+		  /* it may be open, and lie below what has been counted as settled meanwhile */
+		  "UPDATE station SET value = CAST(?1 - 1 AS TEXT) WHERE key = 'settled_until'"
+		  " AND CAST(value AS INTEGER) >= ?1"}},
+	[ROW_TRANSITION_BROUGHT] =
+		{9,
+		 {"INSERT INTO transition(command, number, time, state, frame, detail)"
+		  " SELECT ?1, (SELECT coalesce(max(number), 1) + 1 FROM transition"
+		  " WHERE command = ?1), ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM transition"
+		  " WHERE command = ?1 AND time = ?2 AND state = ?3 AND detail IS ?5)",
+		  "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
+		  " attempts = ?8, ended = ?9 WHERE id = ?1 AND ended IS NULL"
+		  " AND coalesce(sequence, 0) <= ?6"}},
 	[ROW_SEQUENCE] = {3,
 			  {"INSERT INTO sequence(tower, floor, reserved_until) VALUES(?1, ?2, ?3)"
 			   " ON CONFLICT DO UPDATE SET"
@@ -176,6 +196,7 @@ const struct store_sql store_sql[ROW_IDS] = {
 		       {"INSERT OR REPLACE INTO station(key, value) VALUES('last_alive', ?1)",
 			"INSERT OR REPLACE INTO station(key, value) SELECT 'settled_until', n FROM"
 			" (SELECT coalesce((SELECT min(id) - 1 FROM command WHERE " JOURNAL_OPEN
-			"),"
-			" (SELECT max(id) FROM command)) AS n) WHERE n IS NOT NULL"}},
+			" AND id < " JOURNAL_OWN_IDS "),"
+			" (SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS
+			")) AS n) WHERE n IS NOT NULL"}},
 };

@@ -6,6 +6,9 @@
 #ifndef SCHEMAS_JOURNAL_SQL_H
 #define SCHEMAS_JOURNAL_SQL_H
 
+/* Commands of a daemon that has never read the journal have numbers from here on (ENGINE_OWN_IDS). */
+#define JOURNAL_OWN_IDS "1000000000000"
+
 /* None of the commands up to this number is open (schemas/rows.h). */
 #define JOURNAL_SETTLED                                                                            \
 	"coalesce((SELECT CAST(value AS INTEGER) FROM station WHERE key = 'settled_until'), 0)"

@@ -11,6 +11,7 @@
 #define SCHEMAS_ROWS_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,6 +26,10 @@ enum row_id {
 	/* A transition, and the command as it is after it. command, time, state, frame|NULL, detail, sequence,
 	 * boot, attempts, ended|NULL */
 	ROW_TRANSITION,
+	/* The same of what was sent before it was journaled: as often as it is written, it is there once. A client id that
+	 * another command has is left out. */
+	ROW_COMMAND_BROUGHT,
+	ROW_TRANSITION_BROUGHT,
 	ROW_SEQUENCE,	 /* tower, floor, reserved_until: only ever grows */
 	ROW_SAMPLE,	 /* parameter, time, value, setpoint|NULL */
 	ROW_PHASE_ROW,	 /* link, time, mean_ps, sigma_ps, min_ps, max_ps, samples, rtt_frames,
@@ -75,6 +80,13 @@ enum row_type { ROW_NULL = 0, ROW_INT, ROW_REAL, ROW_TEXT };
 
 #define ROW_SNAPSHOT_PAIRS 11u
 
+/* Bytes of a command's texts (UTF-8), the last zero among them; the tables hold them to it. A client may give reasons
+ * of 400 bytes: what it is a part of ("safe 17: ") goes before them. */
+#define ROW_CLIENT_ID_MAX 96u
+#define ROW_WHO_MAX	  96u
+#define ROW_ORIGIN_MAX	  128u
+#define ROW_REASON_MAX	  433u
+
 #define ROW_VALUES_MAX 24u
 #define ROW_ARENA      1600u
 
@@ -91,6 +103,7 @@ struct row {
 	uint16_t id; /* enum row_id */
 	uint16_t count;
 	uint16_t used; /* of the arena */
+	bool cut;      /* a text did not fit */
 	struct row_value values[ROW_VALUES_MAX];
 	char arena[ROW_ARENA];
 };
@@ -100,6 +113,7 @@ static inline void row_begin(struct row *r, enum row_id id)
 	r->id = (uint16_t)id;
 	r->count = 0;
 	r->used = 0;
+	r->cut = false;
 }
 
 /* A value too many is kept in `count` alone; the store refuses such a row (-EINVAL). */
@@ -138,6 +152,7 @@ static inline void row_text(struct row *r, const char *text)
 	if (!text) {
 		return;
 	}
+	r->cut = r->cut || length >= room;
 	if (room == 0) { /* full to the last byte: its last zero is an empty text */
 		v->text = ROW_ARENA - 1;
 		return;

@@ -86,6 +86,7 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	}
 	e->params = params;
 	e->config = *config;
+	e->marks = &e->own_marks;
 	if (e->config.poll_window > POLL_SLOTS) {
 		e->config.poll_window = POLL_SLOTS;
 	}
@@ -93,6 +94,7 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	e->next_setting_ns = calloc(count + 1, sizeof(*e->next_setting_ns));
 	e->undone = calloc(count + 1, sizeof(*e->undone));
 	STAILQ_INIT(&e->outputs);
+	STAILQ_INIT(&e->refusals);
 	TAILQ_INIT(&e->recent);
 	TAILQ_INIT(&e->ending);
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -114,6 +116,7 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 static void command_free(struct command *c)
 {
 	free(c->client_id);
+	free(c->row);
 	free(c);
 }
 
@@ -129,6 +132,7 @@ static void list_free(struct command_list *list)
 
 void engine_destroy(struct engine *e)
 {
+	struct refusal *f;
 	struct output *o;
 
 	if (!e) {
@@ -142,6 +146,10 @@ void engine_destroy(struct engine *e)
 	while ((o = STAILQ_FIRST(&e->outputs))) {
 		STAILQ_REMOVE_HEAD(&e->outputs, next);
 		free(o);
+	}
+	while ((f = STAILQ_FIRST(&e->refusals))) {
+		STAILQ_REMOVE_HEAD(&e->refusals, next);
+		free(f);
 	}
 	free(e->current);
 	free(e->writers);
@@ -269,6 +277,9 @@ void engine_journal_lost(struct engine *e, int result)
 {
 	e->journal_lost = true;
 	e->journal_error = result;
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		e->links[i].unreserved = true;
+	}
 }
 
 /* What was reserved may not stand in this file. */
@@ -277,15 +288,9 @@ void engine_journal_found(struct engine *e)
 	e->journal_lost = false;
 	e->journal_error = 0;
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		e->links[i].unreserved = false;
 		e->links[i].reserved_until = 0;
 		e->links[i].reserve_again = 0;
-	}
-}
-
-void engine_recover_id(struct engine *e, uint64_t last_id)
-{
-	if (last_id > e->last_id) {
-		e->last_id = last_id;
 	}
 }
 
@@ -420,6 +425,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 		return 0;
 	}
 	c->recovered = c->journaled = true;
+	c->emergency = j->emergency;
 	c->later = j->later;
 	c->job = j->job;
 	c->want = WANT_QUERY;
@@ -483,81 +489,13 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 	return 1;
 }
 
-static void row_int_if(struct row *r, bool known, int64_t value)
-{
-	if (known) {
-		row_int(r, value);
-	} else {
-		row_null(r);
-	}
-}
-
-/* The journal's row of a command; `state` REFUSED: it never became one. */
-static void put_command_row(struct engine_out *o, const struct engine_request *q,
-			    const struct command *c, enum command_state state, const char *detail,
-			    struct engine_now now)
-{
-	struct row *r = &o->store.row;
-	const struct param *p = c->param;
-
-	row_begin(r, ROW_COMMAND);
-	row_int(r, (int64_t)c->id);
-	row_text(r, c->client_id);
-	row_int(r, now.utc_ns);
-	row_text(r, q->who ? q->who : "unknown");
-	row_int_if(r, q->uid >= 0, q->uid);
-	row_int_if(r, q->pid >= 0, q->pid);
-	row_text(r, q->origin);
-	row_text(r, q->reason);
-	row_int_if(r, p->link >= 0, p->link);
-	row_int(r, p->tower);
-	row_int(r, p->floor);
-	row_text(r, p->name);
-	row_text(r, q->action ? "action" : "set");
-	row_real(r, c->old_value);
-	row_real(r, c->new_value);
-	row_text(r, p->kind->unit);
-	row_int_if(r, c->sequence != 0, c->sequence);
-	row_int_if(r, c->boot != BOOT_UNKNOWN, c->boot);
-	row_text(r, command_state_name(state));
-	row_text(r, detail);
-	row_int_if(r, state_ends(state), now.utc_ns);
-}
-
-/* A refusal is written down too: who tried what. Its client id is not used up, so that the same request may be tried
- * again when its cause is gone: the number stands behind it. */
-static void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
-			    const char *text, struct engine_now now, uint64_t *ret_id)
-{
-	struct command c = {.param = p, .old_value = NAN, .new_value = q->action ? NAN : q->value};
-	char client_id[96];
-	struct engine_out *o;
-
-	*ret_id = 0;
-	if (e->journal_lost) {
-		return; /* numbers come from it */
-	}
-	o = engine_out(e, ENGINE_STORE);
-	c.id = ++e->last_id;
-	if (q->client_id && q->client_id[0]) {
-		snprintf(client_id, sizeof(client_id), "%.63s!%llu", q->client_id,
-			 (unsigned long long)c.id);
-		c.client_id = client_id;
-	}
-	if (p->has_value) {
-		c.old_value = p->value;
-	}
-	o->store.flags = 0;
-	put_command_row(o, q, &c, COMMAND_REFUSED, text, now);
-	e->by_state[COMMAND_REFUSED]++;
-	*ret_id = c.id;
-}
-
-static int check_journal(const struct engine *e, const struct param *p, struct sc_error *error)
+/* What makes safer does not need it. */
+static int check_journal(struct engine *e, const struct param *p, bool safer,
+			 struct sc_error *error)
 {
 	struct journal_trouble t = journal_trouble(e->journal_error);
 
-	if (!e->journal_lost) {
+	if (!e->journal_lost || safer) {
 		return 0;
 	}
 	return sc_fail(error, -EIO, "journal", t.action,
@@ -565,29 +503,58 @@ static int check_journal(const struct engine *e, const struct param *p, struct s
 		       p->name, e->config.journal, t.what);
 }
 
+/* A row that was cut would be another one. */
+static int check_texts(const struct engine_request *q, struct sc_error *error)
+{
+	const struct {
+		const char *what, *text;
+		size_t room;
+	} texts[] = {{"reason", q->reason, ROW_REASON_MAX},
+		     {"who", q->who, ROW_WHO_MAX},
+		     {"origin", q->origin, ROW_ORIGIN_MAX}};
+
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		size_t bytes = texts[i].text ? strlen(texts[i].text) : 0;
+
+		if (bytes >= texts[i].room) {
+			return sc_fail(error, -E2BIG, "too-long", "Make it shorter.",
+				       "%s: %zu bytes, at most %zu; nothing was sent",
+				       texts[i].what, bytes, texts[i].room - 1);
+		}
+	}
+	return 0;
+}
+
+static bool makes_safer(struct engine *e, const struct engine_request *q, const struct param *p,
+			struct engine_now now)
+{
+	return !q->action && engine_safer(e, p, q->value, now);
+}
+
 int engine_refuse(struct engine *e, const struct engine_request *q, const char *text,
 		  struct engine_now now, uint64_t *ret_id)
 {
+	struct sc_error error = {0};
 	struct param *p;
 	int r = params_find(e->params, q->parameter, &p, NULL);
 
+	r = r == 0 ? check_texts(q, &error) : r;
+	snprintf(error.message, sizeof(error.message), "%s", text);
 	if (r == 0) {
-		journal_refusal(e, q, p, text, now, ret_id);
+		journal_refusal(e, q, p, &error, now, ret_id);
 	}
 	return r;
 }
 
-/* `stops`: as in struct command. */
-static int take(struct engine *e, const struct engine_request *q, struct param *p, uint64_t stops,
-		struct engine_now now, uint64_t *ret_id, struct sc_error *error)
+/* `stops`: as in struct command. NULL: out of memory. */
+static struct command *command_of(struct engine *e, const struct engine_request *q, struct param *p,
+				  uint64_t stops, struct engine_now now)
 {
 	struct link *l = &e->links[p->link];
 	struct command *c = command_new(p, q->client_id);
-	uint64_t lost = e->lost_outputs;
-	struct engine_out *o;
 
 	if (!c) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+		return NULL;
 	}
 	c->action = q->action;
 	c->force = q->force;
@@ -602,25 +569,36 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	if (p->has_value) {
 		c->old_value = p->value;
 	}
-	c->id = e->last_id + 1;
-	c->sequence = (uint32_t)l->next_sequence;
+	c->id = journal_new_id(e, now);
+	c->sequence = journal_new_sequence(e, l);
 	c->boot = l->boot;
 	c->time_ns = c->changed_ns = now.utc_ns;
-	c->submitted_ns = now.mono_ns;
 	snprintf(c->detail, sizeof(c->detail), "waiting for the journal");
-	o = engine_out(e, ENGINE_STORE);
-	if (e->lost_outputs != lost) {
-		command_free(c);
+	return c;
+}
+
+static int take(struct engine *e, const struct engine_request *q, struct param *p, uint64_t stops,
+		struct engine_now now, uint64_t *ret_id, struct sc_error *error)
+{
+	struct command *c = command_of(e, q, p, stops, now);
+	struct row row;
+
+	if (c) {
+		journal_command_row(&row, q, c, COMMAND_QUEUED, NULL, now);
+	}
+	if (!c || journal_begin(e, c, &row, now) < 0) {
+		if (c) {
+			command_free(c);
+		}
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
-	e->last_id++;
-	l->next_sequence++;
-	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
-	o->cookie = c->row_cookie = engine_cookie(e);
-	put_command_row(o, q, c, COMMAND_QUEUED, NULL, now);
 	e->by_state[COMMAND_QUEUED]++;
 	open_add(e, c);
 	*ret_id = c->id;
+	if (e->journal_lost) {
+		journal_emergency(e, c, journal_trouble(e->journal_error).what, now);
+		link_pump(e, engine_link_of(e, c), now);
+	}
 	return 0;
 }
 
@@ -631,14 +609,10 @@ int engine_check(struct engine *e, const struct engine_request *q, struct engine
 	int r = params_find(e->params, q->parameter, &p, error);
 
 	*ret_id = 0;
-	r = r == 0 ? check_journal(e, p, error) : r;
+	r = r == 0 ? check_journal(e, p, makes_safer(e, q, p, now), error) : r;
+	r = r == 0 ? check_texts(q, error) : r;
 	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
 	return r == 0 ? rules_check(e, q, p, now, error) : r;
-}
-
-uint64_t engine_next_id(const struct engine *e)
-{
-	return e->last_id + 1;
 }
 
 bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
@@ -664,14 +638,15 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 	if (r < 0) {
 		return r;
 	}
-	r = check_journal(e, p, error); /* not even a refusal has a number without it */
+	r = check_journal(e, p, makes_safer(e, q, p, now), error); /* nor has a refusal a number */
+	r = r == 0 ? check_texts(q, error) : r;
 	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
 	if (r != 0) {
 		return r;
 	}
 	r = rules_check(e, q, p, now, error);
 	if (r < 0) {
-		journal_refusal(e, q, p, error->message, now, ret_id);
+		journal_refusal(e, q, p, error, now, ret_id);
 		return r;
 	}
 	return take(e, q, p, 0, now, ret_id, error);
@@ -751,7 +726,7 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 	}
 	if (on_its_way(c) && !c->stops) {
 		*ret_ramp = true;
-		r = check_journal(e, c->param, error);
+		r = check_journal(e, c->param, false, error);
 		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c, now), error) : r;
 	}
 	if (c->attempts > 0 || c->flying || c->recovered) {

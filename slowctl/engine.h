@@ -12,7 +12,9 @@
  *                                      executed it; set value or proving counter if it cannot tell
  *
  * Invariants:
- *  - a command's word leaves only after its row came back stored;
+ *  - a command's word leaves only after its row came back stored. What makes safer waits 100 ms for that, then its
+ *    row goes into the emergency journal (ENGINE_EMERGENCY), and it leaves;
+ *  - a number is given once: what was given is noted in memory that survives us (struct engine_marks) before it is used;
  *  - a sequence is used for one command of one floor only, for ever; a retry repeats it, and only after
  *    the FCM, in the same boot, has said that it never executed it: at most one execution;
  *  - no command's word leaves before the FCM has said which sequences it remembers, and its own is beyond them:
@@ -80,9 +82,24 @@ void engine_destroy(struct engine *e);
 
 /* --- what the journal knows, before anything else --- */
 
-/* It cannot be read, for this reason (negative errno): until engine_journal_found() every request is refused
- * and nothing is reserved. Numbers come from it; so an engine that has never known it sends nothing, not even a
- * read. One that has goes on reading with what it had reserved. */
+/* Commands of a journal that was never read have numbers from here on, by the time (UTC s x 1000). */
+#define ENGINE_OWN_IDS 1000000000000ull
+
+/* The numbers that have been given. Each is noted before it is used. Zeros: nothing is known. */
+struct engine_marks {
+	uint64_t last_id;     /* the largest number of a command */
+	uint64_t last_own_id; /* of those from ENGINE_OWN_IDS on */
+	struct {
+		uint8_t tower, floor;
+		uint32_t sequence; /* the largest that was used on this floor */
+	} floor[PARAM_LINKS];
+};
+/* Go on behind these numbers, and keep them there: `marks` outlives the engine, best in memory that survives the
+ * process. Without this call they are kept in the engine. */
+void engine_marks(struct engine *e, struct engine_marks *marks);
+
+/* The journal cannot be read, for this reason (negative errno): until engine_journal_found() every request is refused
+ * but what makes safer, which goes into the emergency journal. Floors are polled all the same. */
 void engine_journal_lost(struct engine *e, int result);
 /* It is known now, or lies in another file: all that it knows has been told by what follows. Sequences are
  * reserved anew. */
@@ -111,7 +128,8 @@ struct engine_journal {
 	/* It has ended UNKNOWN, or was cut off as part of a `safe` and is not done, and no later one on its parameter
 	 * is done: a reason until one is. */
 	bool undone;
-	bool cut; /* it was open when a daemon before us ended */
+	bool cut;	/* it was open when a daemon before us ended */
+	bool emergency; /* it is in the emergency journal: what becomes of it goes there */
 };
 /* How the journal's text begins when a daemon takes up what one before it left open: `cut` is told by it. */
 #define ENGINE_TAKEN_UP "the daemon was restarted when this was"
@@ -141,17 +159,19 @@ struct engine_request {
 /*
  * 0: taken, *ret_id is the command; follow it by ENGINE_PROGRESS.
  * 1: a repeat: *ret_id is the command that this client id made before (open or ended).
- * Negative: refused, `error` says why, what to do; *ret_id is the journal's number of the refusal or 0.
+ * Negative: refused, `error` says why, what to do; *ret_id is 0, or the number of the refusal: ENGINE_PROGRESS of it
+ * says whether that is in the journal (`numbered`). Before that nobody may be given it.
  * -ENOENT no such parameter, -ENOTUNIQ, -EACCES read-only, -EINVAL, -ERANGE, -ENOLINK not locked, -EXDEV
- * another floor on the link, -EPERM an interlock, -EAGAIN too many open, -EOVERFLOW no sequences left. A journal
- * that cannot be written is told by ENGINE_PROGRESS: REFUSED, nothing was sent.
+ * another floor on the link, -EPERM an interlock, -EAGAIN too many open, -EOVERFLOW no sequences left, -E2BIG a
+ * text is too long. A journal that cannot be written is told by ENGINE_PROGRESS: REFUSED, nothing was sent; what
+ * makes safer is sent without it.
  */
 int engine_submit(struct engine *e, const struct engine_request *request, struct engine_now now,
 		  uint64_t *ret_id, struct sc_error *error);
 /* The number that the next command or refusal will have. */
-uint64_t engine_next_id(const struct engine *e);
-/* Somebody may not do it (`text` says why): into the journal as refused, nothing else. 0 and the journal's
- * number; negative: no such parameter, as of engine_submit(). */
+uint64_t engine_next_id(const struct engine *e, struct engine_now now);
+/* Somebody may not do it (`text` says why): into the journal as refused, nothing else. 0 and its number, as that of a
+ * refusal of engine_submit(); negative: no such parameter, as of engine_submit(). */
 int engine_refuse(struct engine *e, const struct engine_request *request, const char *text,
 		  struct engine_now now, uint64_t *ret_id);
 /*
@@ -205,7 +225,8 @@ uint64_t engine_next_due(const struct engine *e);
 
 /* --- what comes out --- */
 
-enum engine_out_type { ENGINE_STORE, ENGINE_SEND, ENGINE_PROGRESS };
+/* ENGINE_EMERGENCY: store.row goes into the emergency journal, before any later output is carried out. */
+enum engine_out_type { ENGINE_STORE, ENGINE_EMERGENCY, ENGINE_SEND, ENGINE_PROGRESS };
 /* How the row of ENGINE_STORE is to be written. */
 #define ENGINE_STORE_URGENT	  0x1u /* commit at once */
 #define ENGINE_STORE_ANSWER	  0x2u /* engine_stored(cookie) when it is written */
@@ -229,8 +250,12 @@ struct engine_out {
 		struct {
 			uint64_t id;
 			enum command_state state;
-			bool final;	 /* it has ended; for UNKNOWN: nobody can tell any more */
-			bool alarm;	 /* an operator should look */
+			bool final;    /* it has ended; for UNKNOWN: nobody can tell any more */
+			bool alarm;    /* an operator should look */
+			bool numbered; /* the journal has it: its number may be given out */
+			/* Its client id was used before, by a command that is not known any more: it is a repeat of
+			 * that one, for which the journal has to be asked. "": it is not so. */
+			char repeats[64];
 			double readback; /* NaN: none; while it settles */
 			char text[320];
 			char hint[240];
@@ -249,11 +274,14 @@ struct engine_command_view {
 	bool action, ended, alarm;
 	bool told;	/* ended, and ENGINE_PROGRESS has said so: it will not say it again */
 	bool journaled; /* its row is stored, or was refused */
+	bool numbered;	/* as in ENGINE_PROGRESS */
 	double old_value, new_value, readback; /* NaN: none */
 	uint32_t sequence, attempts;
 	enum command_state state;
 	const char *detail, *hint;
 	int64_t time_ns, changed_ns;
+	uint32_t boot;
+	const struct row *row; /* ROW_COMMAND as it began; NULL: it is of a daemon before us */
 };
 /* As param_quality(); of what is polled stale as soon as its floor is known not to answer. */
 enum param_quality engine_quality(const struct engine *e, const struct param *p,

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tdm/registers.h"
@@ -50,34 +51,6 @@ static void release_followers(struct link *l, const struct command *c)
 	}
 }
 
-static void put_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
-			   uint64_t cookie, struct engine_now now)
-{
-	struct engine_out *o = engine_out(e, ENGINE_STORE);
-	struct row *r = &o->store.row;
-
-	o->store.flags = flags;
-	o->cookie = cookie;
-	row_begin(r, ROW_TRANSITION);
-	row_int(r, (int64_t)c->id);
-	row_int(r, now.utc_ns);
-	row_text(r, command_state_name(c->state));
-	if (frame == UINT64_MAX) {
-		row_null(r);
-	} else {
-		row_int(r, (int64_t)frame);
-	}
-	row_text(r, c->detail);
-	row_int(r, c->sequence);
-	row_int(r, c->boot);
-	row_int(r, c->attempts);
-	if (c->ended) {
-		row_int(r, now.utc_ns);
-	} else {
-		row_null(r);
-	}
-}
-
 /* Tell who waits. `note` is added to the text; NULL: nothing. */
 void command_announce(struct engine *e, struct command *c, const char *note)
 {
@@ -88,6 +61,9 @@ void command_announce(struct engine *e, struct command *c, const char *note)
 	o->progress.final = c->ended;
 	o->progress.alarm = c->alarm;
 	o->progress.readback = c->readback;
+	o->progress.numbered = c->journaled && !c->unwritten;
+	snprintf(o->progress.repeats, sizeof(o->progress.repeats), "%s",
+		 c->repeat && c->client_id ? c->client_id : "");
 	snprintf(o->progress.text, sizeof(o->progress.text), "%s%s", c->detail, note ? note : "");
 	snprintf(o->progress.hint, sizeof(o->progress.hint), "%s", c->hint);
 }
@@ -102,7 +78,7 @@ void command_move(struct engine *e, struct command *c, enum command_state state,
 	va_end(args);
 	c->state = state;
 	c->changed_ns = now.utc_ns;
-	put_transition(e, c, frame, 0, 0, now);
+	journal_transition(e, c, frame, 0, 0, now);
 	command_announce(e, c, NULL);
 }
 
@@ -160,6 +136,12 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	va_start(args, format);
 	vsnprintf(c->detail, sizeof(c->detail), format, args);
 	va_end(args);
+	if (c->emergency && c->attempts > 0) {
+		size_t used = strlen(c->detail);
+
+		snprintf(c->detail + used, sizeof(c->detail) - used,
+			 "; sent before it was journaled");
+	}
 	snprintf(c->hint, sizeof(c->hint), "%s", hint);
 	command_land(e, c);
 	c->state = state;
@@ -170,8 +152,8 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	c->end_cookie = engine_cookie(e);
 	c->announce_by = now.mono_ns + e->config.store_wait_ms * MS;
 	if (!c->unwritten) {
-		put_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER,
-			       c->end_cookie, now);
+		journal_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER,
+				   c->end_cookie, now);
 	}
 	TAILQ_REMOVE(&l->open, c, next);
 	l->open_count--;
@@ -185,8 +167,12 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	if (c->attempts > 0 || c->recovered) {
 		refresh_module(e, c, now);
 	}
-	if (c->unwritten) { /* no row of it, so none of its end */
+	if (c->unwritten || c->emergency) { /* no row of its end, or it is there already */
 		command_announce(e, c, NULL);
+		if (c->unwritten) { /* its client id is free */
+			free(c->client_id);
+			c->client_id = NULL;
+		}
 		engine_retire(e, c);
 	} else {
 		TAILQ_INSERT_TAIL(&e->ending, c, next);
@@ -383,20 +369,26 @@ static bool once_more(struct engine *e, struct command *c, struct engine_now now
 	snprintf(c->detail, sizeof(c->detail),
 		 "the FCM was busy (sequence %u): not executed; once more, %u of %u", c->sequence,
 		 ++c->busy, BUSY_TRIES);
-	c->sequence = (uint32_t)l->next_sequence++;
+	c->not_before = now.mono_ns + BUSY_PAUSE;
+	command_renumber(e, c, now);
+	return true;
+}
+
+void command_renumber(struct engine *e, struct command *c, struct engine_now now)
+{
+	c->sequence = journal_new_sequence(e, engine_link_of(e, c));
 	c->attempts = 0;
 	c->state = COMMAND_QUEUED;
 	c->changed_ns = now.utc_ns;
-	c->journaled = false;
-	c->want = WANT_NOTHING;
-	c->not_before = now.mono_ns + BUSY_PAUSE;
 	c->submitted_ns = now.mono_ns;
 	c->row_cookie = engine_cookie(e);
-	put_transition(e, c, UINT64_MAX,
-		       ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
-		       c->row_cookie, now);
+	c->journaled = c->emergency; /* that has it at once */
+	c->want = c->emergency ? WANT_COMMAND : WANT_NOTHING;
+	c->again = true;
+	journal_transition(e, c, UINT64_MAX,
+			   ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
+			   c->row_cookie, now);
 	command_announce(e, c, NULL);
-	return true;
 }
 
 void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,

@@ -4,6 +4,7 @@
  *
  *   engine.c          create, recover, submit, cancel; the outputs
  *   engine_command.c  what becomes of a command: transitions, outcomes, settling
+ *   engine_journal.c  rows of commands and refusals; the numbers given; the emergency journal
  *   engine_undone.c   commands that stay a reason after their end
  *   engine_rules.c    which request is taken: limits, link, interlocks
  *   engine_words.c    words: which leaves next, what came back, what did not; polling
@@ -33,6 +34,7 @@
 #define BOOT_UNKNOWN  0u
 #define STRANDED_NS   (2 * SECOND)  /* a link may be away so long before its commands are told */
 #define JOURNAL_LIMIT (10 * SECOND) /* a command stored later than this is not sent any more */
+#define JOURNAL_WAIT  (100 * MS)    /* what makes safer waits no longer for the database */
 #define TOO_LATE      (30 * SECOND) /* so long after it was wanted nothing is sent to who was mute */
 #define READS_KEPT    1024u	    /* sequences that polling leaves to QUERY and read-back */
 #define MUTE_TIMEOUTS 3u	    /* words unanswered in a row: probe slowly, say so */
@@ -74,9 +76,13 @@ struct command {
 	uint64_t look_first; /* the FCM refused that: it goes only when not needed; 0: no */
 	uint8_t refused;     /* by the FCM, with this status; WORD_OK: not */
 	unsigned busy;	     /* times that the FCM was busy, and it was sent once more */
+	bool repeat;	     /* of an earlier command's client id: it was never one itself */
+	bool again;	     /* it goes under another sequence than it began with */
 
+	struct row *row; /* as it began; NULL: a daemon before us wrote it */
 	uint64_t row_cookie, submitted_ns;
 	bool journaled; /* its row is stored: its word may leave */
+	bool emergency; /* in the emergency journal, and all that becomes of it */
 	bool unwritten; /* the journal did not take its row */
 	uint64_t later; /* recovered: commands of its floor that the predecessor sent after it */
 	enum purpose want;
@@ -120,8 +126,9 @@ struct link {
 	uint64_t boots;
 	uint64_t next_sequence;	 /* not yet used; beyond UINT32_MAX: there are no more */
 	uint64_t reserved_until; /* stored: may be used for reads */
+	bool unreserved; /* the journal takes no reservations: what is used is noted in the marks alone */
 	uint64_t reserve_cookie; /* a reservation is on its way; 0: none */
-	uint64_t reserving_until, reserve_again;
+	uint64_t reserving_until, reserve_again, reserve_by;
 	/* The largest sequence that the FCM remembers is asked for, each time the link becomes usable. */
 	bool numbered; /* it has said */
 	uint64_t
@@ -154,6 +161,13 @@ struct undone {
 	char detail[320], hint[240]; /* of `unknown` */
 };
 
+/* A refusal whose row is on its way to the disk: its number is not given out before. */
+struct refusal {
+	STAILQ_ENTRY(refusal) next;
+	uint64_t id, cookie, announce_by;
+	char text[320], hint[240];
+};
+
 struct output {
 	STAILQ_ENTRY(output) next;
 	struct engine_out out;
@@ -170,7 +184,10 @@ struct engine {
 	struct command_list ending; /* ended, the journal has not said so yet */
 	uint32_t run;		    /* under way; 0: none */
 	unsigned recent_count, open_count, urgent_count; /* urgent ones are among the open */
-	uint64_t last_id, last_cookie;
+	STAILQ_HEAD(, refusal) refusals;
+	struct engine_marks *marks, own_marks;
+	bool ids_known; /* a journal has been read, or the marks say so */
+	uint64_t last_cookie;
 	STAILQ_HEAD(, output) outputs;
 	struct output *current;
 	uint64_t lost_outputs;	 /* out of memory */
@@ -188,6 +205,33 @@ void engine_value(struct engine *e, struct param *p, struct engine_now now);
 void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
 
+/* engine_journal.c */
+/* Each is noted in the marks before it is given out. */
+uint64_t journal_new_id(struct engine *e, struct engine_now now);
+uint32_t journal_new_sequence(struct engine *e, struct link *l);
+/* ROW_COMMAND of it, in `row`. */
+void journal_command_row(struct row *row, const struct engine_request *q, const struct command *c,
+			 enum command_state state, const char *detail, struct engine_now now);
+/* The row is kept with the command, and goes to the database, or at once into the emergency journal. -ENOMEM: it is
+ * nowhere. */
+int journal_begin(struct engine *e, struct command *c, const struct row *row,
+		  struct engine_now now);
+/* A transition. `frame`: UINT64_MAX: none. */
+void journal_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
+			uint64_t cookie, struct engine_now now);
+/* It goes without the database, which `why` says. */
+void journal_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now);
+/* It has waited long enough for the database. */
+bool journal_overdue(const struct command *c, struct engine_now now);
+/* 0: none; else the monotonic time when it has. */
+uint64_t journal_due(const struct command *c);
+/* A refusal: its row, *ret_id 0 when the journal is not known. Its client id is not used up. */
+void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
+		     const struct sc_error *error, struct engine_now now, uint64_t *ret_id);
+/* The store's answer to one; false: it is none of these. */
+bool journal_refused(struct engine *e, uint64_t cookie, int result);
+void journal_tick(struct engine *e, struct engine_now now);
+
 /* engine_command.c */
 /* A new state and its row. `frame`: UINT64_MAX: none. */
 __attribute__((format(printf, 6, 7))) void command_move(struct engine *e, struct command *c,
@@ -200,6 +244,8 @@ __attribute__((format(printf, 6, 7))) void command_end(struct engine *e, struct 
 						       struct engine_now now, const char *format,
 						       ...);
 void command_announce(struct engine *e, struct command *c, const char *note);
+/* Once more, under a sequence of its own, which is journaled before it is used as any; c->detail says why. */
+void command_renumber(struct engine *e, struct command *c, struct engine_now now);
 /* Its word is no longer in flight, nor what went behind it. */
 void command_land(struct engine *e, struct command *c);
 /* What the FCM made of it, told by a reply to its word or to a QUERY. */
@@ -256,10 +302,12 @@ void words_behind(struct engine *e);
 /* Whether a reservation is due, once reserve_again is past. */
 bool link_wants_sequences(const struct engine *e, const struct link *l);
 void sequences_reserve(struct engine *e, struct link *l, struct engine_now now);
+/* A journal that does not answer takes no reservations. */
+void sequences_tick(struct link *l, struct engine_now now);
 /* The journal's answer to a reservation; false: it is none. */
 bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
 /* For a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last ones to commands. */
-uint32_t sequence_for_read(struct link *l, bool poll);
+uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll);
 /* Whether the FCM is to be asked what it remembers, and can be: the question has a sequence, too. */
 bool sequences_wait(const struct link *l);
 /* Ask it, when that is due. */

@@ -27,6 +27,7 @@ void sequences_reserve(struct engine *e, struct link *l, struct engine_now now)
 	}
 	l->reserving_until = until < UINT32_MAX ? until : UINT32_MAX;
 	l->reserve_cookie = engine_cookie(e);
+	l->reserve_by = now.mono_ns + JOURNAL_WAIT;
 	o = engine_out(e, ENGINE_STORE);
 	o->cookie = l->reserve_cookie;
 	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
@@ -38,14 +39,19 @@ void sequences_reserve(struct engine *e, struct link *l, struct engine_now now)
 
 /* A sequence for a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last
  * ones to commands. */
-uint32_t sequence_for_read(struct link *l, bool poll)
+static bool sequence_left(const struct link *l, uint64_t kept)
 {
-	uint64_t kept = poll ? READS_KEPT : 0;
+	return l->next_sequence + kept <= (l->unreserved ? UINT32_MAX : l->reserved_until);
+}
 
-	if (l->next_sequence + kept > l->reserved_until) {
-		return 0;
-	}
-	return (uint32_t)l->next_sequence++;
+uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll)
+{
+	return sequence_left(l, poll ? READS_KEPT : 0) ? journal_new_sequence(e, l) : 0;
+}
+
+void sequences_tick(struct link *l, struct engine_now now)
+{
+	l->unreserved = l->unreserved || (l->reserve_cookie && past(l->reserve_by, now));
 }
 
 bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
@@ -57,6 +63,7 @@ bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engi
 			continue;
 		}
 		l->reserve_cookie = 0;
+		l->unreserved = result < 0;
 		if (result < 0) {
 			l->reserve_again = now.mono_ns + SECOND;
 		} else {
@@ -72,7 +79,7 @@ bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engi
 
 bool sequences_wait(const struct link *l)
 {
-	return !l->numbered && l->next_sequence <= l->reserved_until;
+	return !l->numbered && sequence_left(l, 0);
 }
 
 void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
@@ -86,7 +93,7 @@ void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
 		l->timeouts++;
 		l->silent++;
 	}
-	w.sequence = l->number_flight = sequence_for_read(l, false);
+	w.sequence = l->number_flight = sequence_for_read(e, l, false);
 	l->number_cookie = link_send(e, l, &w);
 	l->asked_since = l->asked_since ? l->asked_since : now.mono_ns;
 	l->number_again =
@@ -112,6 +119,14 @@ bool sequence_free(struct engine *e, const struct link *l, struct command *c, st
 {
 	if (c->want != WANT_COMMAND || c->attempts > 0 || c->sequence > l->others_until) {
 		return true;
+	}
+	if (never_late(c) && !c->recovered && l->next_sequence <= UINT32_MAX) {
+		snprintf(c->detail, sizeof(c->detail),
+			 "the FCM has executed another command under its sequence %u: it gets "
+			 "another one",
+			 c->sequence);
+		command_renumber(e, c, now);
+		return c->emergency;
 	}
 	command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
 		    "not sent: the FCM has executed another command under its sequence %u",

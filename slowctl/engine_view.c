@@ -56,6 +56,9 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 		.hint = c->hint,
 		.time_ns = c->time_ns,
 		.changed_ns = c->changed_ns,
+		.boot = c->boot,
+		.numbered = c->journaled && !c->unwritten,
+		.row = c->row,
 	};
 	return true;
 }
@@ -128,7 +131,9 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 	const struct command *c;
 
 	TAILQ_FOREACH (c, &l->open, next) {
-		if (c->flying) {
+		if (journal_due(c)) {
+			earlier(due, journal_due(c));
+		} else if (c->flying) {
 			earlier(due, c->deadline);
 		} else if (c->after_failed) {
 			earlier(due, 0);
@@ -149,6 +154,9 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 		if (l->polls[i].param) {
 			earlier(due, l->polls[i].deadline);
 		}
+	}
+	if (l->reserve_cookie && !l->unreserved) {
+		earlier(due, l->reserve_by);
 	}
 	if (l->reserve_again && link_wants_sequences(e, l)) {
 		earlier(due, l->reserve_again);
@@ -194,6 +202,9 @@ uint64_t engine_next_due(const struct engine *e)
 		if (c->announce_by) {
 			earlier(&due, c->announce_by);
 		}
+	}
+	if (!STAILQ_EMPTY(&e->refusals)) {
+		earlier(&due, STAILQ_FIRST(&e->refusals)->announce_by);
 	}
 	return due;
 }

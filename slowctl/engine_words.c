@@ -64,7 +64,7 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	if (c->want == WANT_COMMAND) {
 		own_word(l, c, &w, now);
 	} else {
-		w.sequence = sequence_for_read(l, false);
+		w.sequence = sequence_for_read(e, l, false);
 		if (w.sequence == 0) {
 			c->not_before = now.mono_ns + 100 * MS;
 			return;
@@ -146,7 +146,7 @@ static void send_poll(struct engine *e, struct link *l, struct poll *slot, struc
 	struct word w = {.op = WORD_READ, .module = p->module};
 	uint64_t next = now.mono_ns + (uint64_t)(k->poll_s * 1e9);
 
-	w.sequence = sequence_for_read(l, true);
+	w.sequence = sequence_for_read(e, l, true);
 	if (w.sequence == 0) {
 		l->poll_pause = now.mono_ns + SECOND;
 		return;
@@ -252,7 +252,7 @@ static void link_behind(struct engine *e, struct link *l)
 		bool follow = c->fresh && c->flying && c->flight == WANT_COMMAND;
 
 		c->fresh = false;
-		w.sequence = follow && window_free(e, l, c) ? sequence_for_read(l, false) : 0;
+		w.sequence = follow && window_free(e, l, c) ? sequence_for_read(e, l, false) : 0;
 		if (w.sequence == 0) {
 			continue;
 		}
@@ -594,6 +594,14 @@ static void not_journaled(struct engine *e, struct command *c, int result, struc
 		    t.what);
 }
 
+/* Its client id is that of an earlier command, of which only the journal knows: it has never been one itself. */
+static void used_before(struct engine *e, struct command *c, struct engine_now now)
+{
+	c->repeat = true;
+	command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.", now,
+		    "nothing was sent: its client id was used before");
+}
+
 /* What makes safer waits for nobody on its parameter (rules_make_way()). */
 static void say_journaled(struct engine *e, struct command *c, struct engine_now now)
 {
@@ -617,19 +625,20 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 			   struct engine_now now)
 {
 	c->journaled = true;
-	c->unwritten = result < 0 && !c->busy;
+	c->unwritten = result < 0 && !c->again && (!never_late(c) || result == -EEXIST);
 	if (result == -EEXIST) {
-		command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
-			    now, "nothing was sent: its client id was used before");
+		used_before(e, c, now);
+	} else if (result < 0 && never_late(c)) {
+		journal_emergency(e, c, journal_trouble(result).what, now);
 	} else if (result < 0) {
 		not_journaled(e, c, result, now);
-	} else if (now.mono_ns - c->submitted_ns > JOURNAL_LIMIT) {
+	} else if (now.mono_ns - c->submitted_ns > JOURNAL_LIMIT && !never_late(c)) {
 		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
 			    "not sent: the journal took %.1f s to take it",
 			    (double)(now.mono_ns - c->submitted_ns) / 1e9);
 	} else {
 		c->want = WANT_COMMAND;
-		if (!c->busy) {
+		if (!c->again) {
 			c->not_before = now.mono_ns;
 			say_journaled(e, c, now);
 		}
@@ -643,7 +652,8 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
 	if (cookie == 0) { /* none of ours: 0 is what waits for nothing */
 		return;
 	}
-	if (end_stored(e, cookie, result) || sequences_stored(e, cookie, result, now)) {
+	if (end_stored(e, cookie, result) || sequences_stored(e, cookie, result, now) ||
+	    journal_refused(e, cookie, result)) {
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -806,7 +816,9 @@ static void tick_commands(struct engine *e, struct link *l, struct engine_now no
 
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
-		if (c->flying && past(c->deadline, now)) {
+		if (journal_overdue(c, now)) {
+			journal_emergency(e, c, "it has not answered for 100 ms", now);
+		} else if (c->flying && past(c->deadline, now)) {
 			l->timeouts++;
 			l->silent++;
 			command_timeout(e, c, now);
@@ -828,10 +840,12 @@ void engine_tick(struct engine *e, struct engine_now now)
 			continue;
 		}
 		note_usable(e, l, now);
+		sequences_tick(l, now);
 		tick_polls(l, now);
 		tick_commands(e, l, now);
 		link_pump(e, l, now);
 	}
+	journal_tick(e, now);
 	for (c = TAILQ_FIRST(&e->ending); c; c = next) {
 		next = TAILQ_NEXT(c, next);
 		if (c->announce_by && past(c->announce_by, now)) {

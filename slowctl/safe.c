@@ -64,6 +64,7 @@ static int submit(struct engine *e, struct safe_row *row, struct param *p, uint6
 	r = engine_submit(e, &q, now, ret_id, &error);
 	if (r < 0) {
 		refused(row, &error);
+		*ret_id = 0; /* its number is not the journal's yet */
 	}
 	return r;
 }
@@ -160,13 +161,13 @@ int safe_begin(struct engine *e, struct params *params, const char *pattern,
 	struct safe *s = NULL;
 	struct engine_request q = {
 		.who = who->who, .origin = who->origin, .uid = who->uid, .pid = who->pid};
-	char reason[400];
+	char reason[ROW_REASON_MAX];
 	int r = gather(params, pattern, &s, error);
 
 	if (!s) {
 		return r;
 	}
-	s->number = engine_next_id(e);
+	s->number = engine_next_id(e, now);
 	snprintf(reason, sizeof(reason), "safe %llu%s%s", (unsigned long long)s->number,
 		 who->reason && who->reason[0] ? ": " : "", who->reason ? who->reason : "");
 	q.reason = reason;
@@ -226,10 +227,12 @@ bool safe_progress(struct safe *s, const struct engine_out *o)
 		struct safe_row *row = &s->rows[n];
 
 		if (row->load_taken && row->load_command == o->progress.id) {
+			row->load_journaled = true;
 			on_load(row, o);
 			return true;
 		}
 		if (row->power_taken && row->power_command == o->progress.id) {
+			row->power_journaled = true;
 			on_power(row, o);
 			return true;
 		}
@@ -238,6 +241,17 @@ bool safe_progress(struct safe *s, const struct engine_out *o)
 }
 
 /* ------------------------------------------------------------------ views */
+
+uint64_t safe_of(const char *reason, uint64_t id)
+{
+	unsigned long long job = 0;
+	int end = 0;
+
+	if (sscanf(reason, "safe %llu%n", &job, &end) != 1 || (reason[end] && reason[end] != ':')) {
+		return 0;
+	}
+	return job <= id && id - job < 1000 ? job : 0;
+}
 
 uint64_t safe_number(const struct safe *s)
 {
@@ -258,6 +272,19 @@ bool safe_settled(const struct safe *s)
 {
 	for (unsigned n = 0; n < s->count; n++) {
 		if (!s->rows[n].settled) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool safe_journaled(const struct safe *s)
+{
+	for (unsigned n = 0; n < s->count; n++) {
+		const struct safe_row *row = &s->rows[n];
+
+		if ((row->load_taken && !row->load_journaled) ||
+		    (row->power_taken && !row->power_journaled)) {
 			return false;
 		}
 	}

@@ -18,12 +18,13 @@
 struct safe_row {
 	struct param *load, *power; /* the HV, and the power that it needs */
 	char module[PARAM_NAME_MAX];
-	uint64_t load_command, power_command; /* numbers of the journal, of refusals too; 0: none */
+	uint64_t load_command, power_command; /* numbers of the commands; 0: none, or refused */
 	bool down;		  /* the load has been read at its safest value, or is off */
 	bool settled;		  /* it has ended, or nobody can say now how it will */
 	enum command_state state; /* of all, once settled; DONE: down and off */
 	char text[320], hint[240];
 	bool load_taken, power_taken; /* by the engine: an end will be told */
+	bool load_journaled, power_journaled;
 };
 
 struct safe;
@@ -44,9 +45,14 @@ void safe_destroy(struct safe *s);
 /* The progress of any command. True: it was one of these, and a row has changed. */
 bool safe_progress(struct safe *s, const struct engine_out *progress);
 
+/* The `safe` that a command was part of, as its reason begins; 0: of none. */
+uint64_t safe_of(const char *reason, uint64_t id);
+
 uint64_t safe_number(const struct safe *s);
 unsigned safe_count(const struct safe *s);
 const struct safe_row *safe_row(const struct safe *s, unsigned n);
+/* A journal has all commands: their numbers may be given out. */
+bool safe_journaled(const struct safe *s);
 /* All rows are settled. */
 bool safe_settled(const struct safe *s);
 /* "12 of 24 modules off, 6 more down, 2 NOT, 4 not known yet": for progress and the end. Returns buf. */

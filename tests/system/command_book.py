@@ -102,6 +102,10 @@ class Operator(threading.Thread):
         self.socket = self.lines = None
 
 
+LATE = 5000  # commands that may be given numbers before one that was sent without the database is in it
+FIRST_OWN_ID = 10**12  # of a daemon that never read its database
+
+
 class Book:
     """What the FCMs executed, by (floor, sequence), and what the journal has, by number; read on with every read()."""
 
@@ -131,7 +135,7 @@ class Book:
                 self.newest = e.time
 
     def sql(self, query, *args):
-        with sqlite3.connect(f"file:{self.st.path('station.db')}?mode=ro", uri=True, timeout=10) as db:
+        with sqlite3.connect(f"file:{self.st.database}?mode=ro", uri=True, timeout=10) as db:
             return db.execute(query, args).fetchall()
 
     def read_journal(self):
@@ -141,8 +145,10 @@ class Book:
             self.commands[c.id] = c
             if c.sequence is not None:
                 self.by_word[c.floor, c.sequence] = c
-        while self.low + 1 in self.commands and self.commands[self.low + 1].ended:
-            self.low += 1
+        # Numbers of what was never written are missing, and what was sent before it was journaled comes later.
+        open_ones = self.open()
+        newest = max((i for i in self.commands if i < FIRST_OWN_ID), default=0)
+        self.low = max(self.low, min(open_ones, default=newest + 1) - 1 - LATE)
 
     def open(self, up_to=None):
         """Numbers of commands that have not ended, up to and including one."""

@@ -182,7 +182,7 @@ class Station:
                  f"leap_file = {self.leap_table()}",
                  "system_tolerance_ms = 0",  # on a busy host the emulator's time falls behind the host's
                  "[control]", f"socket = {self.path('control.sock')}",
-                 "[store]", f"database = {self.database}",
+                 "[store]", f"database = {self.database}", f"emergency = {self.path('emergency.journal')}",
                  "[slowctl]", f"dictionary = {os.path.join(here, 'schemas', 'parameters.conf')}"]
         for link in range(LINKS):
             lines += [f"[link {link}]", "tower = 1", f"floor = {link + 1}"]

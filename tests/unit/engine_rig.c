@@ -384,6 +384,9 @@ static int store_command(struct rig *r, const struct row *row)
 
 	assert_true(id > 0 && id < RIG_COMMANDS);
 	c = &r->commands[id];
+	if (c->known && c->emergency) { /* the store was late, or is told once more */
+		return -EEXIST;
+	}
 	assert_false(c->known);
 	assert_int_equal(row->count, 21);
 	for (uint64_t i = 1; i <= r->last_id && text_of(row, 1)[0]; i++) {
@@ -431,6 +434,23 @@ static void store_transition(struct rig *r, const struct row *row)
 	c->boot = (uint32_t)row->values[6].i;
 	c->attempts = (uint32_t)row->values[7].i;
 	c->ended = row->values[8].type == ROW_INT;
+}
+
+/* What is not in the database goes there later, in the same words. */
+static void store_emergency(struct rig *r, const struct row *row)
+{
+	struct rig_command *c = &r->commands[row->values[0].i];
+
+	if (row->id == ROW_COMMAND) {
+		if (!c->known) { /* else it is the end of one that the store has */
+			assert_int_equal(store_command(r, row), 0);
+		}
+		c->emergency = true;
+	} else {
+		assert_int_equal(row->id, ROW_TRANSITION);
+		assert_true(c->emergency);
+		store_transition(r, row);
+	}
 }
 
 static int store_row(struct rig *r, const struct row *row)
@@ -506,6 +526,9 @@ void rig_drain(struct rig *r)
 			i->flags = copy.store.flags;
 			i->cookie = copy.cookie;
 			break;
+		case ENGINE_EMERGENCY:
+			store_emergency(r, &copy.store.row);
+			break;
 		case ENGINE_PROGRESS:
 			if (r->on_progress) {
 				r->on_progress(r->context, &copy);
@@ -515,6 +538,7 @@ void rig_drain(struct rig *r)
 			r->last_state = copy.progress.state;
 			r->final = copy.progress.final;
 			r->alarm = copy.progress.alarm;
+			r->numbered = copy.progress.numbered;
 			memcpy(r->text, copy.progress.text, sizeof(r->text));
 			memcpy(r->hint, copy.progress.hint, sizeof(r->hint));
 			break;
@@ -584,7 +608,8 @@ static void step(struct rig *r)
 	}
 	rig_drain(r);
 	refuse_rows(r);
-	while (!keeps_rows(r) && (i = wire_take(r->stores, r->now.mono_ns, true))) {
+	while (!keeps_rows(r) && !r->store_hangs &&
+	       (i = wire_take(r->stores, r->now.mono_ns, true))) {
 		int result = i->flags & ENGINE_STORE_NOW_OR_NEVER ? r->store_result : 0;
 
 		result = result == 0 ? store_row(r, &i->row) : result;
@@ -672,6 +697,8 @@ static void start(struct rig *r)
 	}
 	r->e = engine_create(r->params, &r->config);
 	assert_non_null(r->e);
+	engine_marks(r->e, &r->marks);
+	engine_recover_id(r->e, r->last_id);
 	for (unsigned f = 0; f < RIG_FLOORS; f++) {
 		engine_recover_sequence(r->e, 1, (uint8_t)(f + 1), (uint32_t)r->reserved_until[f]);
 	}
@@ -692,6 +719,7 @@ static void start(struct rig *r)
 		j.boot = c->boot;
 		j.attempts = c->attempts;
 		j.ended = c->ended;
+		j.emergency = c->emergency;
 		sscanf(c->reason, "safe %" SCNu64, &j.job);
 		for (uint64_t k = id + 1; k <= r->last_id; k++) {
 			j.later += r->commands[k].known && r->commands[k].link == c->link &&
@@ -728,6 +756,7 @@ void rig_journal_back(struct rig *r, uint64_t last_id, const uint64_t reserved_u
 	}
 	r->last_id = last_id;
 	memcpy(r->reserved_until, reserved_until, sizeof(r->reserved_until));
+	r->marks = (struct engine_marks){0};
 	rig_crash(r);
 }
 

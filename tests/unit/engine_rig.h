@@ -5,6 +5,7 @@
  * that outlives the engine.
  *
  *   engine --STORE--> journal --answer--> engine
+ *          --EMERGENCY--> the journal as well, at once (the daemon brings it there later)
  *          --SEND---> wire down (FIFO) --> FCM --> wire up (delay, loss, doubles) --> engine
  */
 #ifndef TESTS_ENGINE_RIG_H
@@ -51,7 +52,8 @@ struct rig_command {
 	char reason[100];
 	uint32_t sequence, boot, attempts, link;
 	bool ended;
-	bool taken_up; /* it was open when an engine before ended */
+	bool emergency; /* it was sent before the store had it */
+	bool taken_up;	/* it was open when an engine before ended */
 	unsigned transitions;
 	int64_t frame;	  /* of the last SENT; -1 none */
 	char states[160]; /* "QUEUED SENT ACKED DONE" */
@@ -67,6 +69,7 @@ struct rig {
 	struct rig_floor *floors;
 	struct rig_command *commands; /* by id */
 	uint64_t last_id;
+	struct engine_marks marks; /* survive a crash */
 	uint64_t reserved_until[RIG_FLOORS];
 	struct rig_wire *down, *up, *stores, *refusals;
 	uint64_t random, frame;
@@ -75,6 +78,7 @@ struct rig {
 	unsigned lose_down, lose_up, double_up, late_up;
 	unsigned delay_us, jitter_us, store_us;
 	int store_result, send_result;
+	bool store_hangs;      /* it takes rows and does not answer */
 	unsigned refuse_words; /* the board has no room for the next so many */
 	bool store_keeps; /* while it refuses it keeps what is not now or never, and writes it later */
 	unsigned not_taken; /* words that the board gives back some ms later; 1/1000 */
@@ -87,7 +91,7 @@ struct rig {
 	void (*on_progress)(void *context, const struct engine_out *out);
 	void *context;
 	enum command_state last_state; /* of the last progress */
-	bool final, alarm;
+	bool final, alarm, numbered;
 	char text[320], hint[240];
 	uint64_t progress, finals, samples;
 };

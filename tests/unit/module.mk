@@ -110,6 +110,7 @@ $(eval $(call unit_test,test_param_site,tests/unit/test_param_site.c,slowctl tdm
 $(eval $(call unit_test,test_param,tests/unit/test_param.c,slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine,$(addprefix tests/unit/,test_engine.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_journal,$(addprefix tests/unit/,test_engine_journal.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
+$(eval $(call unit_test,test_engine_emergency,$(addprefix tests/unit/,test_engine_emergency.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_sequence,$(addprefix tests/unit/,test_engine_sequence.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_trip,$(addprefix tests/unit/,test_engine_trip.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_readback,$(addprefix tests/unit/,test_engine_readback.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))

@@ -61,16 +61,19 @@ static void op_set(struct control_request *rq, json_t *args, void *context)
 	}
 }
 
-static json_t *on_refused(void *context, const struct control_request *rq, const char *op,
-			  json_t *args, const char *text)
+static bool on_refused(void *context, struct control_request *rq, const char *op, json_t *args,
+		       const struct sc_error *error)
 {
 	assert_ptr_equal(context, &ran);
 	assert_string_equal(control_peer(rq)->origin, "curve:daq");
 	assert_string_equal(op, "set");
 	assert_true(json_is_object(args));
-	assert_non_null(strstr(text, "daq"));
+	assert_non_null(strstr(error->message, "daq"));
 	refused++;
-	return json_pack("{s:i}", "command", 17);
+	control_fail(rq, "refused", error->hint,
+		     json_pack("{s:i,s:s}", "command", 17, "detail", error->code), "%s",
+		     error->message);
+	return true;
 }
 
 static const struct control_op ops[] = {

@@ -31,7 +31,7 @@ static void make_safe(struct rig *r, unsigned floor, unsigned om)
 	struct engine_request q = {.parameter = name, .reason = reason};
 	uint64_t id;
 
-	q.job = engine_next_id(r->e);
+	q.job = engine_next_id(r->e, r->now);
 	snprintf(reason, sizeof(reason), "safe %llu", (unsigned long long)q.job);
 	snprintf(name, sizeof(name), "floor%u.om%u.hv", floor, om);
 	r->floors[floor - 1].busy += rig_random(r, 2) ? rig_random(r, 8) : 0;
@@ -86,8 +86,8 @@ static void submit(struct rig *r, unsigned n)
 		rig_set(r, name, 1399 - n * 0.1, &id);
 		break;
 	case 5: /* takes back, or stops on its way, one of the last */
-		if (engine_next_id(r->e) > 1) {
-			uint64_t last = engine_next_id(r->e) - 1;
+		if (engine_next_id(r->e, r->now) > 1) {
+			uint64_t last = engine_next_id(r->e, r->now) - 1;
 
 			id = last - rig_random(r, last < 8 ? (unsigned)last : 8);
 			engine_cancel(r->e, id, &(struct engine_request){.who = "test"}, r->now,

@@ -390,9 +390,9 @@ static void test_stop_never_undoes_safer(void **state)
 	(void)state;
 	rig_set(r, HV, 1700, &up);
 	rig_run(r, 500);
-	r->store_us = 200000;
+	r->store_us = 80000;
 	rig_set(r, HV, 0, &down); /* waits for the journal */
-	rig_run(r, 100);
+	rig_run(r, 50);
 	assert_int_equal(try_stop(r, up, &error), -EBUSY);
 	assert_non_null(strstr(error.message, "command 2, which makes it safer, takes over"));
 	rig_run(r, 30000);

@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""High voltage goes down and modules go off whatever the database's disk does: it hangs, is full, or the file was
+damaged at the start. What was sent without it is in the database when that answers, once, and says so; everything
+else waits for it, as ever."""
+import contextlib
+import os
+import re
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from command_book import Book  # noqa: E402
+
+NO_LIMIT = resource.RLIM_INFINITY
+FIRST_OWN_ID = 10**12
+
+
+@contextlib.contextmanager
+def disk_that_hangs(st):
+    """A file system at st.path("disk") whose server can be stopped: its process; None where that is not permitted."""
+    behind, where = st.path("behind"), st.path("disk")
+    os.makedirs(behind, exist_ok=True)
+    os.makedirs(where, exist_ok=True)
+    p = subprocess.Popen(["bindfs", "-f", behind, where], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            if os.path.ismount(where) or p.poll() is not None:
+                break
+            time.sleep(0.05)
+        yield p if os.path.ismount(where) else None
+    finally:
+        if p.poll() is None:
+            p.send_signal(signal.SIGCONT)
+        if st.daemon and st.daemon.alive():
+            st.daemon.kill9()
+        subprocess.run(["umount", "-l", where], check=False, stderr=subprocess.DEVNULL)
+        p.terminate()
+        p.wait(10)
+
+
+def rows(st, sql):
+    with sqlite3.connect(f"file:{st.database}?mode=ro", uri=True) as db:
+        return db.execute(sql).fetchall()
+
+
+def down_and_off(t, st, what, timeout=120):
+    """safe of everything, and the floors' own word for it. Returns what it said."""
+    code, out, err = st.ctl("safe", "--yes", "--reason", what, timeout=timeout)
+    t.check(f"{what}: safe takes all modules down and off", code == 0 and "24 of 24 modules off" in out, (code, out, err))
+    st.wait_for("the floors' values", lambda: all(
+        p["value"] is not None and abs(p["value"]) <= 2 for p in st.request(
+            "param.get", names=["floor*.om*.hv", "floor*.om*.power"])["result"]["parameters"]), 60, 0.5)
+    t.check(f"{what}: every HV and power reads 0", True)
+
+
+def brought(t, st, what, least=48):
+    """All that was sent without the database is there, ended well, executed once, and says how it was sent."""
+    st.wait_for("the database is well", lambda: st.status()["store"]["state"] == "well", 60, 0.5)
+    st.wait_for("the emergency journal is in the database", lambda: not any(
+        r["code"] == "emergency-rows" for r in st.status()["reasons"]), 60, 0.5)
+    found = rows(st, "SELECT id, parameter, state, detail FROM command WHERE detail LIKE '%sent before it was journaled%'")
+    t.check(f"{what}: their rows are in the database, all DONE", len(found) >= least and
+            all(r[2] == "DONE" for r in found), found)
+    book = Book(st)
+    book.wait_settled()
+    t.equal(f"{what}: nothing was executed twice, nothing without a row", book.faults(), [])
+    shown = st.ask("command", "show", str(found[0][0]))
+    t.check(f"{what}: command show says why", any("to be sent before it is in the database" in (x["detail"] or "")
+                                                  for x in shown["transitions"]), shown)
+
+
+def hung(t):
+    """the disk of the database hangs: safe goes all the same, and the thread that sends asks nothing of that disk"""
+    st = t.station(load="quiet")
+    with disk_that_hangs(st) as disk:
+        if not disk:
+            t.check("no file system of one's own may be mounted here: left out", True)
+            return
+        st.database = st.path("disk/station.db")
+        st.start(consumers=False)
+        st.wait_ready()
+        t.equal("a set while it is well", st.ctl("set", "floor1.om0.threshold", "33")[0], 0)
+        trace = subprocess.Popen(["strace", "-y", "-qq", "-o", st.path("trace"), "-e", "trace=%file,%desc", "-p",
+                                  str(st.daemon.pid)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        os.kill(disk.pid, signal.SIGSTOP)
+        try:
+            down_and_off(t, st, "hung")
+            with open(st.path("trace"), errors="replace") as f:
+                seen = f.readlines()
+            t.equal("hung: no call of the thread that sends is on that disk", [l for l in seen if st.path("disk") in l], [])
+            t.check("what it did is in the trace", sum("control.sock" in l or "socket:" in l for l in seen) > 10, len(seen))
+            st.wait_for("it says that the disk hangs", lambda: "disk-hangs" in [
+                r["code"] for r in st.status()["reasons"]], 20)
+            code, _, err = st.ctl("command", "list")
+            t.check("a question to the database is refused, not waited for", code != 0 and "does not answer" in err,
+                    (code, err))
+        finally:
+            os.kill(disk.pid, signal.SIGCONT)
+            trace.terminate()
+            trace.wait(10)
+        brought(t, st, "hung")
+        t.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def full(t):
+    """no file may grow: safe goes, a threshold waits; killed -9 in between, nothing is lost or done twice"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (4096, NO_LIMIT))
+    st.wait_for("store-failing", lambda: "store-failing" in [r["code"] for r in st.status()["reasons"]], 30)
+    code, _, err = st.ctl("set", "floor1.om0.threshold", "41")
+    t.check("full: a threshold is refused, without a number", code == 1 and "nothing was sent" in err and
+            "command " not in err.replace("command journal", ""), (code, err))
+    down_and_off(t, st, "full")
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_ready()
+    brought(t, st, "full")
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def damaged(t):
+    """the database was damaged when the daemon started: floors are read, safe goes, and its rows are in the good copy
+    that takes the file's place, under numbers that are nobody else's"""
+    for fresh in (False, True):
+        what = f"damaged, {'nothing' if fresh else 'the emergency journal'} known"
+        st = t.station("fresh" if fresh else "known", load="quiet")
+        st.start(consumers=False)
+        st.wait_ready()
+        for n in range(3):
+            st.ctl("set", f"floor{n + 1}.om0.threshold", "33")
+        st.daemon.end(30)
+        last = rows(st, "SELECT max(id) FROM command")[0][0]
+        os.rename(st.database, st.path("good.db"))
+        with open(st.database, "wb") as f:
+            f.write(os.urandom(65536))
+        if fresh:
+            os.unlink(st.path("emergency.journal"))
+        st.start_daemon()
+        st.wait_for("store-failing", lambda: "store-failing" in [r["code"] for r in st.status()["reasons"]], 30)
+        st.wait_for("floors are read", lambda: st.request("param.get", names=["floor1.om0.hv"])["result"]["parameters"][0][
+            "value"] is not None, 30)
+        down_and_off(t, st, what)
+        os.rename(st.database, st.path("damaged.db"))
+        shutil.copy(st.path("good.db"), st.database)
+        brought(t, st, what)
+        st.request("param.set", name="floor1.om0.power", value="on", yes=True)
+        ids = [r[0] for r in rows(st, "SELECT id FROM command ORDER BY id") if r[0] > last]
+        own = [i for i in ids if i >= FIRST_OWN_ID]
+        t.check(f"{what}: their numbers are {'a range of their own' if fresh else 'the next ones'}",
+                (len(own) >= 48) if fresh else not own, ids)
+        t.equal(f"{what}: the next command has the next number", [i for i in ids if i < FIRST_OWN_ID][-1] < last + 200, True)
+        st.stop()
+
+
+def long_reason(t):
+    """a reason beyond its limit is refused with the limit; one at the limit is kept to the last byte, through kill -9"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    for op, args in (("param.set", {"name": "floor1.om0.threshold", "value": 20}), ("safe", {"pattern": "floor1.om0", "yes": True})):
+        a = st.request(op, reason="\u00e9" * 201, **args)
+        t.check(f"{op}: a reason of 402 bytes is refused, with the limit", not a["ok"] and "402 bytes" in a["error"]["message"]
+                and "at most 400" in a["error"]["message"], a)
+        a = st.request(op, reason="\u00e9" * 200, **args)
+        t.check(f"{op}: one of 400 bytes is taken", a["ok"], a)
+    kept = rows(st, "SELECT reason, parameter, unit, state FROM command")
+    t.check("the journal has every row whole", len(kept) == 3 and all(
+        r[0].endswith("\u00e9" * 200) and re.fullmatch(r"tower1\.floor1\.om0\.\w+", r[1]) and r[3] == "DONE" for r in kept), kept)
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_ready()
+    t.equal("after kill -9, too", rows(st, "SELECT reason, parameter, unit, state FROM command"), kept)
+
+
+def repeats(t):
+    """a client id of a command long ended is answered with that command, not with "nothing was sent"; for another
+    value it is refused, with the number"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    first = st.request("param.set", name="floor1.om0.threshold", value=20, client_id="night-1")
+    for n in range(1100):
+        st.request("param.set", name=f"floor{n % 4 + 1}.om1.threshold", value=20 + n % 2, wait=False)
+    st.wait_for("all ended", lambda: rows(st, "SELECT count(*) FROM command WHERE ended IS NULL")[0][0] == 0, 60, 0.5)
+    again = st.request("param.set", name="floor1.om0.threshold", value=20, client_id="night-1")
+    t.equal("the repeat is that command, DONE", again.get("result", again)["command"], first["result"]["command"])
+    other = st.request("param.set", name="floor1.om0.threshold", value=21, client_id="night-1")
+    t.check("for another value it is refused and names the command", not other["ok"] and
+            f"belongs to command {first['result']['command']}" in other["error"]["message"], other)
+    t.equal("it was set once", rows(st, "SELECT count(*) FROM command WHERE parameter LIKE '%floor1.om0.threshold'")[0][0], 1)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    harness.main([hung, full, damaged, long_reason, repeats])
