@@ -505,6 +505,28 @@ int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
 	return r;
 }
 
+int query_client(struct query *q, const char *client_id, json_t **ret_json)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE client_id = ?1",
+			      "s", client_id);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, s);
+	if (r > 0) {
+		*ret_json = query_object(s, 0, query_command_columns);
+		r = *ret_json ? 0 : query_no_memory(q);
+	} else if (r == 0) {
+		snprintf(q->error, sizeof(q->error), "no such command");
+		r = -ENOENT;
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
 int query_command(struct query *q, uint64_t id, json_t **ret_json)
 {
 	json_t *command = NULL;

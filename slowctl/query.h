@@ -44,6 +44,8 @@ struct query_filter {
 };
 /* Newest first. {commands:[Command]} */
 int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
+/* The command of that client id; -ENOENT. */
+int query_client(struct query *q, const char *client_id, json_t **ret_json);
 /* Command as it stands; -ENOENT. */
 int query_command_now(struct query *q, uint64_t id, json_t **ret_json);
 /* Command with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
