@@ -17,7 +17,7 @@
  *  - a number is given once: what was given is noted in memory that survives us (struct engine_marks) before it is used;
  *  - a sequence is used for one command of one floor only, for ever; a retry repeats it, and only after
  *    the FCM, in the same boot, has said that it never executed it: at most one execution;
- *  - no command's word leaves before the FCM has said which sequences it remembers, and its own is beyond them:
+ *  - no command's word leaves before the FCM has said which sequences it remembers, and its own is none of them:
  *    an old outcome is never taken for a new one, whatever file the journal lies in;
  *  - UNKNOWN is an end only where nobody can tell any more (then an alarm says so); otherwise the engine
  *    goes on asking, also after a crash of the daemon or a boot of the FCM;

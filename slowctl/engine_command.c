@@ -357,38 +357,69 @@ static const char *refusal_hint(uint8_t status)
 	}
 }
 
-/* Making safe does not give up half way because an FCM was busy: the command goes once more, under a sequence of its
- * own, which is journaled before it is used as any. False: it does not, any more. */
-static bool once_more(struct engine *e, struct command *c, struct engine_now now)
+/* It goes on under another sequence, which is journaled before it is used as any. */
+__attribute__((format(printf, 4, 5))) static void
+under_another(struct engine *e, struct command *c, struct engine_now now, const char *format, ...)
 {
-	struct link *l = engine_link_of(e, c);
+	va_list args;
 
-	if (!c->job || c->recovered || c->busy >= BUSY_TRIES || l->next_sequence > UINT32_MAX) {
-		return false;
-	}
-	snprintf(c->detail, sizeof(c->detail),
-		 "the FCM was busy (sequence %u): not executed; once more, %u of %u", c->sequence,
-		 ++c->busy, BUSY_TRIES);
-	c->not_before = now.mono_ns + BUSY_PAUSE;
-	command_renumber(e, c, now);
-	return true;
-}
-
-void command_renumber(struct engine *e, struct command *c, struct engine_now now)
-{
+	va_start(args, format);
+	vsnprintf(c->detail, sizeof(c->detail), format, args);
+	va_end(args);
+	c->busy++;
 	c->sequence = journal_new_sequence(e, engine_link_of(e, c));
 	c->attempts = 0;
 	c->state = COMMAND_QUEUED;
 	c->changed_ns = now.utc_ns;
+	c->not_before = now.mono_ns;
 	c->submitted_ns = now.mono_ns;
 	c->row_cookie = engine_cookie(e);
 	c->journaled = c->emergency; /* that has it at once */
 	c->want = c->emergency ? WANT_COMMAND : WANT_NOTHING;
-	c->again = true;
 	journal_transition(e, c, UINT64_MAX,
 			   ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
 			   c->row_cookie, now);
 	command_announce(e, c, NULL);
+}
+
+static bool may_go_on(struct engine *e, const struct command *c)
+{
+	return !c->recovered && c->busy < BUSY_TRIES &&
+	       engine_link_of(e, c)->next_sequence <= UINT32_MAX;
+}
+
+/* Making safe does not give up half way because an FCM was busy: the command goes once more. False: it does not, any
+ * more. */
+static bool once_more(struct engine *e, struct command *c, struct engine_now now)
+{
+	if (!c->job || !may_go_on(e, c)) {
+		return false;
+	}
+	under_another(e, c, now,
+		      "the FCM was busy (sequence %u): not executed; once more, %u of %u",
+		      c->sequence, c->busy + 1, BUSY_TRIES);
+	c->not_before = now.mono_ns + BUSY_PAUSE;
+	return true;
+}
+
+/* Then it was not executed: the FCM executes a sequence once. What makes safer goes all the same. */
+void command_number_taken(struct engine *e, struct command *c, struct engine_now now)
+{
+	if (never_late(c) && may_go_on(e, c)) {
+		under_another(e, c, now,
+			      "the FCM has executed another command under its sequence %u; it goes "
+			      "under another",
+			      c->sequence);
+	} else if (unsent(c)) {
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+			    "not sent: the FCM has executed another command under its sequence %u",
+			    c->sequence);
+	} else {
+		command_end(e, c, COMMAND_UNKNOWN,
+			    "Tell the maintainer: sequence numbers were used twice on this floor.",
+			    now, "the FCM remembers another command under its sequence %u",
+			    c->sequence);
+	}
 }
 
 void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
@@ -472,12 +503,25 @@ static void forgotten(struct engine *e, struct command *c, uint16_t boot, struct
 	}
 }
 
+/* The outcome that the FCM has under its sequence is not of what it was to do. */
+static bool is_of_another(const struct command *c, const struct word *w)
+{
+	return w->module != c->param->module || w->reg != (uint8_t)c->param->kind->reg ||
+	       (!c->action && w->status == WORD_OK && w->value != c->raw);
+}
+
 void command_query_reply(struct engine *e, struct command *c, const struct word *w,
 			 struct engine_now now)
 {
 	struct link *l = engine_link_of(e, c);
 
 	c->queries = 0;
+	if (w->status == WORD_UNKNOWN && unsent(c)) {
+		c->free = true;
+		c->want = WANT_COMMAND;
+		c->not_before = now.mono_ns;
+		return;
+	}
 	if (w->status == WORD_UNKNOWN) {
 		uint64_t since = c->later + l->sent_writes - c->sent_writes;
 		bool remembers =
@@ -490,11 +534,8 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 		}
 		return;
 	}
-	if (w->module != c->param->module || w->reg != (uint8_t)c->param->kind->reg) {
-		command_end(e, c, COMMAND_UNKNOWN,
-			    "Tell the maintainer: sequence numbers were used twice on this floor.",
-			    now, "the FCM remembers another command under its sequence %u",
-			    c->sequence);
+	if (unsent(c) || is_of_another(c, w)) {
+		command_number_taken(e, c, now);
 		return;
 	}
 	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back", now);

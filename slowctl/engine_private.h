@@ -75,9 +75,9 @@ struct command {
 	enum command_state after_state; /* as this */
 	uint64_t look_first; /* the FCM refused that: it goes only when not needed; 0: no */
 	uint8_t refused;     /* by the FCM, with this status; WORD_OK: not */
-	unsigned busy;	     /* times that the FCM was busy, and it was sent once more */
-	bool repeat;	     /* of an earlier command's client id: it was never one itself */
-	bool again;	     /* it goes under another sequence than it began with */
+	unsigned busy; /* times it went on under another sequence: busy, or the old one others' */
+	bool free;     /* the FCM does not remember its sequence: asked in this time of the link */
+	bool repeat;   /* of an earlier command's client id: it was never one itself */
 
 	struct row *row; /* as it began; NULL: a daemon before us wrote it */
 	uint64_t row_cookie, submitted_ns;
@@ -130,9 +130,10 @@ struct link {
 	uint64_t reserve_cookie; /* a reservation is on its way; 0: none */
 	uint64_t reserving_until, reserve_again, reserve_by;
 	/* The largest sequence that the FCM remembers is asked for, each time the link becomes usable. */
-	bool numbered; /* it has said */
+	bool numbered;	     /* it has said */
+	uint64_t remembered; /* the largest, as it said: sequences up to it may be others' ... */
 	uint64_t
-		others_until; /* sequences up to it are others', though our journal gave them to us */
+		others_until; /* ... and those up to this are, though our journal gave them to us */
 	uint32_t number_flight; /* the sequence of the question; 0: not asked */
 	uint64_t number_cookie;
 	uint64_t asked_since,
@@ -244,8 +245,6 @@ __attribute__((format(printf, 6, 7))) void command_end(struct engine *e, struct 
 						       struct engine_now now, const char *format,
 						       ...);
 void command_announce(struct engine *e, struct command *c, const char *note);
-/* Once more, under a sequence of its own, which is journaled before it is used as any; c->detail says why. */
-void command_renumber(struct engine *e, struct command *c, struct engine_now now);
 /* Its word is no longer in flight, nor what went behind it. */
 void command_land(struct engine *e, struct command *c);
 /* What the FCM made of it, told by a reply to its word or to a QUERY. */
@@ -257,6 +256,8 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 			   struct engine_now now);
 void command_readback(struct engine *e, struct command *c, const struct word *w,
 		      struct engine_now now);
+/* The FCM remembers another command under its sequence. */
+void command_number_taken(struct engine *e, struct command *c, struct engine_now now);
 void command_look_reply(struct command *c, const struct word *w, struct engine_now now);
 void command_timeout(struct engine *e, struct command *c, struct engine_now now);
 void command_not_sent(struct engine *e, struct command *c, int result, struct engine_now now);
@@ -317,7 +318,8 @@ bool sequences_reply(struct link *l, const struct word *w);
 bool sequences_not_sent(struct link *l, uint64_t cookie, struct engine_now now);
 /* The link is unusable: others may use the floor meanwhile. */
 void sequences_forget(struct link *l);
-/* Whether the command that is to leave has its sequence for itself; else it is ended. */
+/* Whether the command that is to leave may, or ask first: its sequence is others' for certain, then it is ended or gets
+ * another; or it may be, then it asks the FCM for that before it is sent. */
 bool sequence_free(struct engine *e, const struct link *l, struct command *c,
 		   struct engine_now now);
 

@@ -100,38 +100,41 @@ void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
 		now.mono_ns + (l->silent >= MUTE_TIMEOUTS ? SECOND : e->config.timeout_ms * MS);
 }
 
-/* Sequences rise, whoever gives them: what is beyond the largest it remembers, it does not remember. Another
- * journal was here when that is one that ours has not given. */
+/* What is beyond the largest it remembers, it does not remember. If that one is beyond what ours has given, another
+ * journal was here. It may have been here unnoticed as well: where words of ours were lost, and where reads have used
+ * sequences, others begin below our next one. So what has not been sent yet and is not beyond the largest is asked for
+ * by itself; and what overtakes (urgent ones do) makes it so, too. */
 static void told(struct link *l, const struct word *w)
 {
 	uint32_t newest = w->status == WORD_OK ? (uint32_t)w->value : 0;
+	struct command *c;
 
 	l->number_flight = 0;
 	l->asked_since = 0;
 	l->numbered = true;
+	l->remembered = newest;
 	if (newest >= l->next_sequence) {
 		l->others_until = newest;
 		l->next_sequence = (uint64_t)newest + 1;
+	}
+	TAILQ_FOREACH (c, &l->open, next) {
+		c->free = false;
 	}
 }
 
 bool sequence_free(struct engine *e, const struct link *l, struct command *c, struct engine_now now)
 {
-	if (c->want != WANT_COMMAND || c->attempts > 0 || c->sequence > l->others_until) {
+	if (c->want != WANT_COMMAND || !unsent(c)) {
 		return true;
 	}
-	if (never_late(c) && !c->recovered && l->next_sequence <= UINT32_MAX) {
-		snprintf(c->detail, sizeof(c->detail),
-			 "the FCM has executed another command under its sequence %u: it gets "
-			 "another one",
-			 c->sequence);
-		command_renumber(e, c, now);
-		return c->emergency;
+	if (c->sequence <= l->others_until) {
+		command_number_taken(e, c, now);
+		return false;
 	}
-	command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
-		    "not sent: the FCM has executed another command under its sequence %u",
-		    c->sequence);
-	return false;
+	if (!c->free && c->sequence <= l->remembered) {
+		c->want = WANT_QUERY;
+	}
+	return true;
 }
 
 bool sequences_reply(struct link *l, const struct word *w)

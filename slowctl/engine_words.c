@@ -625,7 +625,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 			   struct engine_now now)
 {
 	c->journaled = true;
-	c->unwritten = result < 0 && !c->again && (!never_late(c) || result == -EEXIST);
+	c->unwritten = result < 0 && !c->busy && (!never_late(c) || result == -EEXIST);
 	if (result == -EEXIST) {
 		used_before(e, c, now);
 	} else if (result < 0 && never_late(c)) {
@@ -638,7 +638,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 			    (double)(now.mono_ns - c->submitted_ns) / 1e9);
 	} else {
 		c->want = WANT_COMMAND;
-		if (!c->again) {
+		if (!c->busy) {
 			c->not_before = now.mono_ns;
 			say_journaled(e, c, now);
 		}

@@ -138,6 +138,8 @@ static void test_never_read(void **state)
 	assert_int_equal(marks.last_own_id, id);
 	assert_int_equal(marks.last_id, 0);
 	answer_newest(e, now, 4711);
+	now.mono_ns += 10 * RIG_MS;
+	engine_tick(e, now);
 	while (engine_next(e, &o)) {
 		row = row || (o->type == ENGINE_EMERGENCY && o->store.row.id == ROW_TRANSITION &&
 			      o->store.row.values[5].i > 4711);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tdm/registers.h"
 #include "tests/unit/engine_rig.h"
 
 #include <errno.h>
@@ -133,6 +134,85 @@ static void test_another_shore(void **state)
 	rig_destroy(r);
 }
 
+/* What the FCM remembers of another shore, which began behind the largest that the FCM told it. */
+static void put_outcome(struct rig *r, uint64_t id, uint8_t reg, int32_t value)
+{
+	struct rig_floor *f = &r->floors[0];
+	unsigned n = f->outcome_count++ % 256;
+
+	f->outcomes[n].sequence = r->commands[id].sequence;
+	f->outcomes[n].status = WORD_OK;
+	f->outcomes[n].module = 0;
+	f->outcomes[n].reg = reg;
+	f->outcomes[n].value = value;
+}
+
+/* One that makes safer has overtaken what waits, all their words are lost with the link, and another shore uses their
+ * sequences: its outcomes are taken for none of ours that could not have been executed. */
+static void test_another_shore_in_the_queue(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t sent, waits, lower, down;
+
+	(void)state;
+	set_many(r, 20);
+	r->lose_down = 1000;
+	assert_int_equal(rig_action(r, "floor1.om0.reset", &sent), 0);
+	assert_int_equal(rig_action(r, "floor1.om0.reset", &waits), 0);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 99, &lower), 0);
+	assert_int_equal(rig_set(r, "floor1.om0.hv", 0, &down), 0);
+	rig_run(r, 20);
+	rig_expect(r, waits, "QUEUED", 0);
+	rig_link(r, 0, false);
+	rig_run(r, 1000);
+	put_outcome(r, sent, REG_OM_THRESHOLD, 98);
+	put_outcome(r, waits, REG_OM_ACTION_RESET, 1);
+	put_outcome(r, lower, REG_OM_THRESHOLD, 98);
+	put_outcome(r, down, REG_OM_HV_SET, 14500);
+	r->floors[0].threshold[0] = 98;
+	r->floors[0].hv_set[0] = 14500;
+	r->lose_down = 0;
+	rig_link(r, 0, true);
+	rig_run(r, 20000);
+	assert_string_equal(r->commands[sent].state, "UNKNOWN");
+	assert_string_equal(r->commands[waits].states, "QUEUED FAILED");
+	assert_non_null(strstr(r->commands[waits].detail,
+			       "not sent: the FCM has executed another command under its"));
+	assert_string_equal(r->commands[lower].state, "UNKNOWN"); /* another value */
+	assert_non_null(strstr(r->commands[lower].detail, "another command under its sequence"));
+	assert_string_equal(r->commands[down].state, "DONE");
+	assert_int_equal(rig_executed(r, down), 1);
+	assert_int_equal(r->floors[0].hv[0], 0);
+	assert_int_equal(r->floors[0].resets[0], 0);
+	rig_destroy(r);
+}
+
+/* The same without another shore: what was overtaken is sent after the link was away, once. */
+static void test_overtaken_then_link_away(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t first, waits, down;
+
+	(void)state;
+	set_many(r, 20);
+	r->delay_us = 50000;
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 98, &first), 0);
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 99, &waits), 0);
+	assert_int_equal(rig_set(r, "floor1.om0.hv", 0, &down), 0);
+	rig_run(r, 70); /* executed, and nothing heard of that */
+	assert_int_equal(rig_executed(r, down), 1);
+	assert_true(r->commands[down].sequence > r->commands[waits].sequence);
+	rig_link(r, 0, false);
+	rig_run(r, 1000);
+	rig_link(r, 0, true);
+	rig_run(r, 20000);
+	assert_string_equal(r->commands[first].state, "DONE");
+	rig_expect(r, waits, "QUEUED SENT ACKED DONE", 1);
+	assert_string_equal(r->commands[down].state, "DONE");
+	assert_int_equal(rig_executed(r, down), 1);
+	rig_destroy(r);
+}
+
 /* As long as the link is up nobody else can have used the floor: it is not asked again. */
 static void test_asked_once(void **state)
 {
@@ -178,10 +258,15 @@ static void test_last_sequence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_journal),	cmocka_unit_test(test_copy_of_the_journal),
-		cmocka_unit_test(test_taken_too_early), cmocka_unit_test(test_no_answer),
-		cmocka_unit_test(test_another_shore),	cmocka_unit_test(test_asked_once),
+		cmocka_unit_test(test_new_journal),
+		cmocka_unit_test(test_copy_of_the_journal),
+		cmocka_unit_test(test_taken_too_early),
+		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_another_shore),
+		cmocka_unit_test(test_asked_once),
 		cmocka_unit_test(test_last_sequence),
+		cmocka_unit_test(test_another_shore_in_the_queue),
+		cmocka_unit_test(test_overtaken_then_link_away),
 	};
 
 	return cmocka_run_group_tests_name("engine, sequences", tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "slowctl/safe.h"
+#include "tdm/registers.h"
 #include "tests/unit/engine_rig.h"
 
 static void on_progress(void *context, const struct engine_out *out)
@@ -501,6 +502,31 @@ static void test_link_away_on_the_way(void **state)
 	end(r, s);
 }
 
+/* Another shore had the floor meanwhile and used the sequences of what waits: it goes under others. */
+static void test_another_shore_on_the_way(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct safe *s = begin(r, "floor1");
+	struct rig_floor *f = &r->floors[0];
+
+	(void)state;
+	rig_run(r, 1000);
+	rig_link(r, 0, false);
+	rig_run(r, 60000);
+	for (uint64_t id = 7; id <= 12; id++) { /* it switched them on */
+		unsigned n = f->outcome_count++ % 256;
+
+		f->outcomes[n].sequence = r->commands[id].sequence;
+		f->outcomes[n].status = WORD_OK;
+		f->outcomes[n].module = (uint8_t)(id - 7);
+		f->outcomes[n].reg = REG_OM_POWER;
+		f->outcomes[n].value = id == 12 ? 0 : 1; /* and off and on */
+	}
+	rig_link(r, 0, true);
+	all_off(r, s, "QUEUED UNKNOWN QUEUED QUEUED SENT ACKED DONE");
+	end(r, s);
+}
+
 /* The link is back and its floor is not heard: they go on waiting. */
 static void test_floor_away_on_the_way(void **state)
 {
@@ -624,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_slow_ramps),
 		cmocka_unit_test(test_link_away_on_the_way),
+		cmocka_unit_test(test_another_shore_on_the_way),
 		cmocka_unit_test(test_floor_away_on_the_way),
 		cmocka_unit_test(test_not_taken_by_the_board),
 	};
