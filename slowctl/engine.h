@@ -121,8 +121,9 @@ struct engine_journal {
 	char state[16];
 	bool ended;
 	char detail[320];
-	uint64_t
-		later; /* commands of the same floor after it: how much the FCM may have forgotten */
+	/* How many commands of the same floor may have left after it: so much the FCM may have forgotten. Beyond 256
+	 * it need not be counted. */
+	uint64_t later;
 	int64_t time_ns;
 	uint64_t job; /* as of engine_request */
 	/* It has ended UNKNOWN, or was cut off as part of a `safe` and is not done, and no later one on its parameter

@@ -398,6 +398,7 @@ static int store_command(struct rig *r, const struct row *row)
 	c->known = true;
 	c->id = id;
 	c->frame = -1;
+	c->time_ns = row->values[2].i;
 	snprintf(c->client_id, sizeof(c->client_id), "%s", text_of(row, 1));
 	snprintf(c->reason, sizeof(c->reason), "%s", text_of(row, 7));
 	c->link = (uint32_t)row->values[8].i;
@@ -434,6 +435,7 @@ static void store_transition(struct rig *r, const struct row *row)
 	c->boot = (uint32_t)row->values[6].i;
 	c->attempts = (uint32_t)row->values[7].i;
 	c->ended = row->values[8].type == ROW_INT;
+	c->ended_ns = c->ended ? row->values[8].i : 0;
 }
 
 /* What is not in the database goes there later, in the same words. */
@@ -687,6 +689,13 @@ static bool is_undone(const struct rig *r, uint64_t id)
 	return true;
 }
 
+/* As the store finds it: its word may have left after that of the other. */
+static bool may_be_later(const struct rig_command *c, const struct rig_command *than)
+{
+	return c->known && c->link == than->link && c->sequence &&
+	       (c->id > than->id || !c->ended || c->ended_ns >= than->time_ns);
+}
+
 static void start(struct rig *r)
 {
 	static const struct param_floor floors[RIG_FLOORS] = {{0, 1, 1}, {1, 1, 2}};
@@ -721,9 +730,8 @@ static void start(struct rig *r)
 		j.ended = c->ended;
 		j.emergency = c->emergency;
 		sscanf(c->reason, "safe %" SCNu64, &j.job);
-		for (uint64_t k = id + 1; k <= r->last_id; k++) {
-			j.later += r->commands[k].known && r->commands[k].link == c->link &&
-				   r->commands[k].sequence;
+		for (uint64_t k = 1; k <= r->last_id; k++) {
+			j.later += k != id && may_be_later(&r->commands[k], c);
 		}
 		assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
 		j.undone = is_undone(r, id);

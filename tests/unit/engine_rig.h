@@ -54,6 +54,7 @@ struct rig_command {
 	bool ended;
 	bool emergency; /* it was sent before the store had it */
 	bool taken_up;	/* it was open when an engine before ended */
+	int64_t time_ns, ended_ns;
 	unsigned transitions;
 	int64_t frame;	  /* of the last SENT; -1 none */
 	char states[160]; /* "QUEUED SENT ACKED DONE" */

@@ -113,6 +113,32 @@ static void test_forgotten_in_two_parts(void **state)
 	rig_destroy(r);
 }
 
+/* More than an FCM remembers were executed after it, though asked for before it: that it does not remember it any more
+ * does not mean that it was not executed. */
+static void test_overtakes_and_killed(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id, ramp;
+
+	(void)state;
+	r->floors[0].slow = 20;
+	for (unsigned n = 0; n < 300; n++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "floor1.om%u.threshold", n % 6);
+		assert_int_equal(rig_set(r, name, 10 + n % 50, &id), 0);
+	}
+	assert_int_equal(rig_set(r, "floor1.om2.hv", 0, &ramp), 0);
+	rig_until_end(r, id, 20000);
+	rig_run(r, 1000);
+	assert_int_equal(r->floors[0].writes, 301);
+	rig_expect(r, ramp, "QUEUED SENT ACKED", 1);
+	rig_crash(r);
+	rig_run(r, 200000);
+	rig_expect(r, ramp, "QUEUED SENT ACKED UNKNOWN ACKED DONE", 1);
+	rig_destroy(r);
+}
+
 /* The answer to somebody else's row takes no reservation for written. */
 static void test_stray_answer(void **state)
 {
@@ -326,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_never_before_stored),
 		cmocka_unit_test(test_journal_refuses),
 		cmocka_unit_test(test_forgotten_in_two_parts),
+		cmocka_unit_test(test_overtakes_and_killed),
 		cmocka_unit_test(test_stray_answer),
 		cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_crash_before_sent_is_stored),

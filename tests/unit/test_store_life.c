@@ -310,6 +310,54 @@ static void test_alarms(void **state)
 	store_rig_destroy(&r);
 }
 
+/* How many commands of its floor may have been sent after an open one: those asked for later, and those asked for
+ * before that had not ended by then; words overtake. */
+static void test_read_later(void **state)
+{
+	static const struct {
+		uint64_t id, later;
+	} wanted[] = {{300, 210}, {400, 111}, {501, 1}, {502, 1}};
+	struct store_past *past;
+	struct store_rig r;
+	size_t found = 0;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_rig_close(&r);
+	/* One a second: 1..500 on floor 3, taken at their number; 300 and 400 are open, others ended 10 s later. 501 and
+	 * 502 are on floor 4, and 600 was refused: it had no sequence. */
+	store_rig_run(
+		r.path,
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 502)"
+		" INSERT INTO command(id, client_id, time, who, tower, floor, parameter, op,"
+		" new_value, sequence, state, ended) SELECT i, 'c' || i, i, 'w', 1,"
+		" iif(i > 500, 4, 3), 'tower1.floor3.om0.threshold', 'set', 12, i, 'SENT',"
+		" iif(i IN (300, 400) OR i > 500, NULL, i + 10) FROM n;"
+		"INSERT INTO command(id, time, who, tower, floor, parameter, op, new_value,"
+		" state, ended) VALUES(600, 600, 'w', 1, 3, 'tower1.floor3.om0.threshold',"
+		" 'set', 12, 'REFUSED', 600);"
+		"INSERT OR REPLACE INTO station(key, value) VALUES('settled_until', '299')");
+	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
+	past = store_take_past(r.s);
+	for (size_t n = 0; n < past->command_count; n++) {
+		const struct engine_journal *j = &past->commands[n];
+
+		if (j->ended || j->undone) {
+			continue;
+		}
+		assert_true(found < sizeof(wanted) / sizeof(wanted[0]));
+		assert_int_equal(j->id, wanted[found].id);
+		assert_int_equal(j->later, wanted[found].later);
+		found++;
+	}
+	assert_int_equal(found, sizeof(wanted) / sizeof(wanted[0]));
+	store_past_free(past);
+	store_destroy(r.s);
+	r.s = NULL;
+	store_rig_destroy(&r);
+}
+
 static void note_undone(void *context, const struct engine_reason *reason)
 {
 	char *all = context;
@@ -392,13 +440,10 @@ static void test_read_undone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read_undone),
-		cmocka_unit_test(test_run_refused),
-		cmocka_unit_test(test_keeps_what_is_said_once),
-		cmocka_unit_test(test_sessions),
-		cmocka_unit_test(test_long_life),
-		cmocka_unit_test(test_alarms),
-		cmocka_unit_test(test_left_in_flight),
+		cmocka_unit_test(test_read_undone), cmocka_unit_test(test_read_later),
+		cmocka_unit_test(test_run_refused), cmocka_unit_test(test_keeps_what_is_said_once),
+		cmocka_unit_test(test_sessions),    cmocka_unit_test(test_long_life),
+		cmocka_unit_test(test_alarms),	    cmocka_unit_test(test_left_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
