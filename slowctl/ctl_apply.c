@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slowctl/ctl_confirm.h"
 #include "slowctl/ctl_send.h"
 #include "slowctl/ctl_value.h"
 
@@ -340,12 +341,14 @@ static struct many_row *requests_of(const struct plan *plan)
 static int ask(const struct plan *plan, size_t changes, const char *what)
 {
 	struct ctl *ctl = plan->job->ctl;
+	char hint[2 * PATH_MAX];
 
 	if (ctl_given(plan->job->args, CTL_YES) ||
 	    ctl_ask_yes(ctl, "%s: type yes to %s these %zu: ", plan->job->source, what, changes)) {
 		return CTL_DONE;
 	}
-	return ctl_fail(ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
+	return ctl_fail(ctl, CTL_NOT, "needs-yes",
+			ctl_yes_hint(ctl, plan->job->args, hint, sizeof(hint)),
 			"%s: %zu to %s; nothing was sent", plan->job->source, changes, what);
 }
 

@@ -67,7 +67,7 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 		      TEXT},
 	[CTL_CLIENT_ID] = {{"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
 			   TEXT},
-	[CTL_YES] = {{"yes", 'y', NULL, "do not ask, even if it is dangerous"}, FLAG},
+	[CTL_YES] = {{"yes", 'y', NULL, "do not ask, even if it is dangerous or many"}, FLAG},
 	[CTL_FORCE] = {{"force", 0, NULL, "beyond the soft limits, past the interlocks"}, FLAG},
 	[CTL_NO_WAIT] = {{"no-wait", 0, NULL,
 			  "do not wait for the end, print the command's number"},

@@ -143,7 +143,7 @@ static int run_batch(struct batch *b)
 	if (b->many.rows == NULL) {
 		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
 	}
-	code = b->dry ? CTL_DONE : job_ask_danger(&b->job, b->many.rows, b->many.count);
+	code = b->dry ? CTL_DONE : job_confirm(&b->job, b->many.rows, b->many.count);
 	if (code == CTL_DONE) {
 		if (!b->dry) {
 			ctl_remark("job %s: %zu command%s", b->job.id, b->job.count,
@@ -184,11 +184,14 @@ const struct ctl_command ctl_batch_commands[] = {
 			"failed is told "
 			"with its\nline, the others go on. Ctrl-C says what is under way and what "
 			"was not sent.\n"
+			"What more than one parameter would change is shown and asked about once, "
+			"unless "
+			"it is\nharmless; or say --yes.\n"
 			"What was interrupted goes on with --job: what was executed is not "
 			"executed again, nor is\na value set behind one that stands later in the "
 			"file.\n\n"
 			"  fcmctl batch gains.txt --reason 'gain matching' --dry-run\n"
-			"  generate | fcmctl --json batch -\n"
+			"  generate | fcmctl --json batch - --yes\n"
 			"  fcmctl batch gains.txt --job 20261122T074512-3fa29c01",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
 			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB),

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "slowctl/ctl.h"
+#include "slowctl/ctl_args.h"
 #include "slowctl/ctl_client.h"
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
@@ -93,6 +94,27 @@ void ctl_append_word(char *text, size_t size, const char *option, const char *wo
 			 word[quoted] == '\'' ? "\\''" : "");
 		plain = word[quoted] == '\0';
 		word += quoted + 1;
+	}
+}
+
+void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const struct ctl_args *args)
+{
+	snprintf(text + strlen(text), size - strlen(text), "%s %s", ctl->self, ctl->doing);
+	for (int i = 0; i < args->words; i++) {
+		snprintf(text + strlen(text), size - strlen(text), " ");
+		ctl_append_word(text, size, "", args->word[i]);
+	}
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		const struct ctl_option_row *row = ctl_option_row((enum ctl_option)i);
+
+		if (!ctl_given(args, i) || (args->command->options & CTL_BIT(i)) == 0) {
+			continue;
+		}
+		if (row->value != NULL) {
+			ctl_append_word(text, size, row->name, args->text[i]);
+		} else {
+			snprintf(text + strlen(text), size - strlen(text), " --%s", row->name);
+		}
 	}
 }
 
@@ -478,7 +500,7 @@ bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 		fputc('\n', stderr);
 	}
 	ctl_release_interrupt();
-	return strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0;
+	return strcmp(line, "yes\n") == 0;
 }
 
 /* Somebody is there to answer, and said yes. */

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "slowctl/ctl_args.h"
+#include "slowctl/ctl_confirm.h"
 #include "slowctl/ctl_send.h"
 #include "slowctl/ctl_value.h"
 #include "slowctl/param.h"
@@ -296,11 +297,6 @@ void job_close(struct job *job)
 
 /* ------------------------------------------------------------------ requests */
 
-static bool is_dangerous(const struct job_row *row)
-{
-	return strcmp(value_string(row->parameter, "danger", ""), "dangerous") == 0;
-}
-
 static json_t *request_args(const struct job *job, const struct job_row *row, bool dry, bool yes)
 {
 	const char *reason = job->args->text[CTL_REASON];
@@ -313,7 +309,7 @@ static json_t *request_args(const struct job *job, const struct job_row *row, bo
 	if (ctl_given(job->args, CTL_FORCE)) {
 		json_object_set_new(what, "force", json_true());
 	}
-	if (is_dangerous(row) && yes) {
+	if (ctl_is_dangerous(row->parameter) && yes) {
 		json_object_set_new(what, "yes", json_true());
 	}
 	if (dry) {
@@ -432,37 +428,27 @@ int job_ask(struct job *job, bool only_past)
 	return CTL_DONE;
 }
 
-int job_ask_danger(const struct job *job, const struct many_row *rows, size_t count)
+int job_confirm(const struct job *job, const struct many_row *rows, size_t count)
 {
-	size_t dangerous = 0;
+	struct many_row *would = calloc(count + 1, sizeof(*would));
+	size_t asked = 0;
+	int code;
 
-	if (ctl_given(job->args, CTL_YES)) {
-		return CTL_DONE;
+	if (would == NULL) {
+		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct job_row *row = rows[i].item;
 
-		if (rows[i].state != MANY_WAITS || !is_dangerous(row)) {
-			continue;
-		}
-		if (dangerous++ < NAMES_SHOWN) {
-			char doing[200];
-
-			ctl_remark("dangerous: %s: %s", job_doing(row, doing, sizeof(doing)),
-				   value_string(row->parameter, "description", ""));
+		if (rows[i].state == MANY_WAITS && ctl_is_careful(row->parameter)) {
+			would[asked].op = rows[i].op;
+			would[asked].args = request_args(job, row, true, false);
+			would[asked++].item = (json_t *)(uintptr_t)row->parameter;
 		}
 	}
-	if (dangerous == 0) {
-		return CTL_DONE;
-	}
-	if (dangerous > NAMES_SHOWN) {
-		ctl_remark("and %zu more", dangerous - NAMES_SHOWN);
-	}
-	if (ctl_ask_yes(job->ctl, "%s: type yes to go on with all: ", job->source)) {
-		return CTL_DONE;
-	}
-	return ctl_fail(job->ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
-			"%s: %zu of them are dangerous; nothing was sent", job->source, dangerous);
+	code = ctl_confirm(job->ctl, job->args, job->source, would, asked);
+	many_rows_free(would, asked);
+	return code;
 }
 
 /* ------------------------------------------------------------------ ends */
@@ -503,27 +489,11 @@ static void tell_under_way(const struct many *m, bool away)
 /* The command that goes on with the job: as it was typed. */
 static const char *command_on(const struct job *job, char *buf, size_t size)
 {
-	static const enum ctl_option options[] = {CTL_REASON, CTL_YES, CTL_FORCE, CTL_KEEP_GOING,
-						  CTL_ROLL_BACK};
-
-	snprintf(buf, size, "%s %s ", job->ctl->self, job->ctl->doing);
-	for (int i = 0; i < job->args->words; i++) {
-		snprintf(buf + strlen(buf), size - strlen(buf), "%s", i > 0 ? " " : "");
-		ctl_append_word(buf, size, "", job->args->word[i]);
+	buf[0] = '\0';
+	ctl_append_typed(buf, size, job->ctl, job->args);
+	if (!job->goes_on) {
+		ctl_append_word(buf, size, "job", job->id);
 	}
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		const struct ctl_option_row *row = ctl_option_row(options[i]);
-
-		if (!ctl_given(job->args, options[i])) {
-			continue;
-		}
-		if (row->value != NULL) {
-			ctl_append_word(buf, size, row->name, job->args->text[options[i]]);
-		} else {
-			snprintf(buf + strlen(buf), size - strlen(buf), " --%s", row->name);
-		}
-	}
-	ctl_append_word(buf, size, "job", job->id);
 	return buf;
 }
 

@@ -158,7 +158,9 @@ const struct ctl_command ctl_param_commands[] = {
 			"outcome "
 			"unknown.\nA pattern with * (quoted from the shell) is as many commands: "
 			"all sent, then waited for;\na line each, a summary, and the worst exit "
-			"status.\n--dry-run: the daemon checks all and says what it would do; "
+			"status. What more than one would change is shown\nand asked about, unless "
+			"it is harmless; or say --yes.\n--dry-run: the daemon checks all and says "
+			"what it would do; "
 			"nothing is sent.\n\n"
 			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
 			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
@@ -195,8 +197,8 @@ const struct ctl_command ctl_param_commands[] = {
 			"One "
 			"is done when\nthe counter that proves it has moved. What is dangerous "
 			"asks "
-			"first, or needs --yes. A\npattern is as many commands, as with set; it "
-			"asks once.\n\n"
+			"first, or needs --yes. A\npattern is as many commands, as with set, "
+			"shown and asked about once.\n\n"
 			"  fcmctl action floor3.om2.clear_trip\n"
 			"  fcmctl action 'floor3.*.clear_trip'\n"
 			"  fcmctl action floor3.fcm.reset --yes --reason 'mute since 02:10'",

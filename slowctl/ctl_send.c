@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "slowctl/ctl_confirm.h"
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 
@@ -91,7 +92,9 @@ static void fill_request(const struct ctl_args *args, json_t *what, const char *
 			 const char *client_id)
 {
 	json_object_set_new(what, "name", json_string(name));
-	json_object_set_new(what, "client_id", json_string(client_id));
+	if (client_id != NULL) {
+		json_object_set_new(what, "client_id", json_string(client_id));
+	}
 	if (ctl_given(args, CTL_REASON)) {
 		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
 	}
@@ -175,15 +178,14 @@ static bool is_pattern(const char *name)
 	return strpbrk(name, "*?[") != NULL;
 }
 
-/* The names that a pattern stands for: of all that match, those that take a value, or the actions.
- * *ret_dangerous: the descriptions of those to be asked about. CTL_DONE, or the exit code. */
-static int names_of(struct ctl *ctl, const struct ctl_args *args, const char *op,
-		    json_t **ret_names, json_t **ret_dangerous)
+/* What a pattern stands for: of all that match, those that take a value, or the actions. CTL_DONE, or the exit code. */
+static int find_all(struct ctl *ctl, const struct ctl_args *args, const char *op,
+		    json_t **ret_found)
 {
 	const char *wanted = strcmp(op, "param.action") == 0 ? "action" : "rw";
 	json_t *result = NULL;
 	size_t i;
-	const json_t *p;
+	json_t *p;
 	int err = ctl_connect(ctl);
 	int code;
 
@@ -194,21 +196,14 @@ static int names_of(struct ctl *ctl, const struct ctl_args *args, const char *op
 	if (code != CTL_DONE) {
 		return code;
 	}
-	*ret_names = json_array();
-	*ret_dangerous = json_array();
+	*ret_found = json_array();
 	json_array_foreach (value_at(result, "parameters"), i, p) {
-		if (strcmp(value_string(p, "access", ""), wanted) != 0) {
-			continue;
-		}
-		json_array_append(*ret_names, json_object_get(p, "name"));
-		if (strcmp(value_string(p, "danger", ""), "dangerous") == 0) {
-			json_array_append_new(*ret_dangerous,
-					      json_sprintf("%s: %s", value_string(p, "name", "?"),
-							   value_string(p, "description", "")));
+		if (strcmp(value_string(p, "access", ""), wanted) == 0) {
+			json_array_append(*ret_found, p);
 		}
 	}
 	json_decref(result);
-	if (json_array_size(*ret_names) == 0) {
+	if (json_array_size(*ret_found) == 0) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl get lists them with their access",
 				"nothing that matches '%s' %s", args->word[0],
 				*wanted == 'a' ? "is an action" : "can be set");
@@ -216,28 +211,33 @@ static int names_of(struct ctl *ctl, const struct ctl_args *args, const char *op
 	return CTL_DONE;
 }
 
-/* Asked once, with the list. CTL_DONE: go on. */
-static int ask_danger(struct ctl *ctl, const struct ctl_args *args, const json_t *dangerous)
+/* Asked once, about all. CTL_DONE: go on. */
+static int confirm_all(struct ctl *ctl, const struct ctl_args *args, const char *op,
+		       const json_t *what, const json_t *found)
 {
+	struct many_row *would = calloc(json_array_size(found), sizeof(*would));
+	size_t count = 0;
 	char doing[256];
 	size_t i;
-	const json_t *text;
+	json_t *p;
+	int code;
 
-	if (json_array_size(dangerous) == 0 || ctl_given(args, CTL_YES) ||
-	    ctl_given(args, CTL_DRY_RUN)) {
-		return CTL_DONE;
+	if (would == NULL) {
+		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
 	}
-	ctl_remark("dangerous:");
-	json_array_foreach (dangerous, i, text) {
-		ctl_remark("  %s", json_string_value(text));
+	json_array_foreach (found, i, p) {
+		if (ctl_is_careful(p)) {
+			would[count].op = op;
+			would[count].args = json_copy((json_t *)(uintptr_t)what);
+			would[count].item = p;
+			fill_request(args, would[count].args, value_string(p, "name", ""), NULL);
+			json_object_set_new(would[count++].args, "dry_run", json_true());
+		}
 	}
-	doing_text(args, args->word[0], doing, sizeof(doing));
-	if (ctl_ask_yes(ctl, "%s: type yes to go on with all: ", doing)) {
-		return CTL_DONE;
-	}
-	return ctl_fail(ctl, CTL_NOT, "needs-yes", "repeat it with --yes",
-			"%s: %zu of them are dangerous; nothing was sent", doing,
-			json_array_size(dangerous));
+	code = ctl_confirm(ctl, args, doing_text(args, args->word[0], doing, sizeof(doing)), would,
+			   count);
+	many_rows_free(would, count);
+	return code;
 }
 
 /* The numbers are known at once, the end is not. A dry run has no other end. */
@@ -323,11 +323,11 @@ static int sum_up(struct ctl *ctl, const struct one *all, size_t count, const ch
 }
 
 static int send_each(struct ctl *ctl, const struct ctl_args *args, const char *op,
-		     const json_t *what, const json_t *names, bool dangerous)
+		     const json_t *what, const json_t *found)
 {
 	bool dry = ctl_given(args, CTL_DRY_RUN);
 	bool wait = !ctl_given(args, CTL_NO_WAIT) && !dry;
-	size_t count = json_array_size(names);
+	size_t count = json_array_size(found);
 	struct one *all = calloc(count, sizeof(*all));
 	int code;
 
@@ -335,13 +335,14 @@ static int send_each(struct ctl *ctl, const struct ctl_args *args, const char *o
 		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	for (size_t i = 0; i < count; i++) {
+		const json_t *p = json_array_get(found, i);
 		char client_id[64];
 
 		new_client_id(client_id, sizeof(client_id));
-		all[i].name = json_string_value(json_array_get(names, i));
+		all[i].name = value_string(p, "name", "");
 		all[i].what = json_copy((json_t *)what);
 		fill_request(args, all[i].what, all[i].name, client_id);
-		if (dangerous && !dry) { /* it was asked */
+		if (ctl_is_dangerous(p) && !dry) { /* it was asked */
 			json_object_set_new(all[i].what, "yes", json_true());
 		}
 		doing_text(args, all[i].name, all[i].doing, sizeof(all[i].doing));
@@ -364,21 +365,17 @@ static int send_each(struct ctl *ctl, const struct ctl_args *args, const char *o
 static int send_many(struct ctl *ctl, const struct ctl_args *args, const char *op,
 		     const json_t *what)
 {
-	json_t *names = NULL;
-	json_t *dangerous = NULL;
+	json_t *found = NULL;
 	int code;
 
 	if (ctl_given(args, CTL_CLIENT_ID)) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "each of many gets one of its own",
 				"--client-id is for one command, '%s' may be many", args->word[0]);
 	}
-	code = names_of(ctl, args, op, &names, &dangerous);
-	code = code == CTL_DONE ? ask_danger(ctl, args, dangerous) : code;
-	if (code == CTL_DONE) {
-		code = send_each(ctl, args, op, what, names, json_array_size(dangerous) > 0);
-	}
-	json_decref(names);
-	json_decref(dangerous);
+	code = find_all(ctl, args, op, &found);
+	code = code == CTL_DONE ? confirm_all(ctl, args, op, what, found) : code;
+	code = code == CTL_DONE ? send_each(ctl, args, op, what, found) : code;
+	json_decref(found);
 	return code;
 }
 

@@ -4,7 +4,7 @@ $(eval $(call library,slowctl,$(addprefix slowctl/,access.c keyfile.c alarm.c li
 
 # fcmctl, the command line; as a library, so that its parts can be tested one by one.
 ctl_sources := $(addprefix slowctl/, \
-  ctl_alarm.c ctl_args.c ctl_at.c ctl_away.c ctl_call.c ctl_client.c ctl_clock.c ctl_commands.c ctl_complete.c ctl_consumer.c ctl_event.c ctl_histogram.c ctl_history.c \
+  ctl_alarm.c ctl_args.c ctl_at.c ctl_away.c ctl_call.c ctl_client.c ctl_clock.c ctl_commands.c ctl_confirm.c ctl_complete.c ctl_consumer.c ctl_event.c ctl_histogram.c ctl_history.c \
   ctl_apply.c ctl_batch.c ctl_job.c ctl_job_file.c ctl_job_past.c ctl_job_show.c ctl_many.c ctl_plan.c ctl_snapshot.c \
   ctl_journal.c ctl_key.c ctl_ledger.c ctl_link.c ctl_message.c ctl_param.c ctl_phase.c ctl_plot.c ctl_record.c ctl_record_dump.c \
   ctl_record_items.c ctl_record_pcap.c ctl_run.c ctl_safe.c ctl_send.c ctl_serial.c ctl_status.c \

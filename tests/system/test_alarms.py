@@ -274,7 +274,7 @@ def light(t):
             loss)
     t.check("they stay so while they stand", all(x["acknowledged"] for n, x in alarms(st).items() if n in (lost, trip)),
             alarms(st))
-    t.equal("all trips are cleared", st.ctl("action", "floor3.*.clear_trip")[0], 0)
+    t.equal("all trips are cleared", st.ctl("action", "floor3.*.clear_trip", "--yes")[0], 0)
     st.wait_for("the ends of all", lambda: not {lost, trip} & set(alarms(st)), 120)
     t.equal("no value of a well station passes its limits, all the time", events(st, "alarm"), [])
 

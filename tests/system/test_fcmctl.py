@@ -460,6 +460,33 @@ def on_terminal(bench, words, keys="", until=None, env=None, rows=50, columns=15
     return code if code is not None else os.waitstatus_to_exitcode(status), seen.decode(errors="replace")
 
 
+def sent(d):
+    """Requests that are no dry run, and no question that the daemon answers by needs-yes."""
+    return [r for r in d.requests if r["op"] in ("param.set", "param.action", "safe") and not r["args"].get("dry_run") and
+            (r["args"].get("yes") or (r["op"] != "safe" and r["args"]["name"] != "floor3.fcm.reset"))]
+
+
+def careful_ones(bench, d, path):
+    """A write of more than one careful parameter shows what would change, and asks once; of one it does not."""
+    for words in (["set", "floor*.om*.hv", "1800"], ["ramp", "floor*.om*.hv", "1800"], ["batch", path + "two.batch"]):
+        d.requests.clear()
+        code, out = on_terminal(bench, words, keys="yes\n", until="type yes")
+        bench.check(f"{words[0]}: it shows what would change, and asks once", code == 0 and out.count("type yes") == 1 and
+                    "would set tower1.floor3.om2.hv from 1400.0 V" in out and "refused now: tower1.floor4.om0.hv" in out and
+                    "2 of 2 done" in out, (code, out))
+        first = [r["args"].get("dry_run", False) for r in d.requests if r["op"] == "param.set"]
+        bench.check(f"{words[0]}: all was asked for before the first was sent", first[:2] == [True, True] and
+                    True not in first[2:] and len({r["args"]["name"] for r in sent(d)}) == 2, first)
+        bench.check(f"{words[0]}: the yes is not for what is dangerous", not [r for r in sent(d) if r["args"].get("yes")], d.requests)
+        d.requests.clear()
+        code, out, err = bench.run(*words, "--yes")
+        bench.check(f"{words[0]}: with --yes it asks nothing", code == 0 and not [
+            r for r in d.requests if r["args"].get("dry_run")], (code, out, err, d.requests))
+    for words in (["set", "floor3.om2.hv", "1450"], ["batch", path + "gains.batch"], ["set", "floor*.om*.hv", "1800", "--dry-run"]):
+        code, out = on_terminal(bench, words)
+        bench.check(f"{words}: that is one, or none: it does not ask", "type yes" not in out and code != -1, (code, out))
+
+
 def terminals(bench):
     """colour, questions, the full screen"""
     d = bench.daemon.start()
@@ -477,20 +504,29 @@ def terminals(bench):
     code, out = on_terminal(bench, ["action", "floor3.fcm.reset"], keys="no\n", until="type yes")
     bench.check("and ends with anything else", code == 1 and "--yes" in out and "nothing was sent" in out, out)
     path = os.path.join(TRANSCRIPTS, "files", "")
-    for words in (["action", "floor3.fcm.reset"], ["set", "floor3.om[01].p*", "on"], ["safe"],
-                  ["batch", path + "dangerous.batch"], ["apply", path + "gains.plan"]):
+    asking = (["action", "floor3.fcm.reset"], ["set", "floor3.om[01].p*", "on"], ["safe"],
+              ["set", "floor*.om*.hv", "1800"], ["ramp", "floor*.om*.hv", "1800", "--rate", "12.5"],
+              ["action", "floor3.*.clear_trip"], ["batch", path + "two.batch"],
+              ["batch", path + "dangerous.batch"], ["apply", path + "gains.plan"])
+    for words in asking:
+        for no in ("y", "Y", "YES", "yes!", "yes yes", "yesyesyesyesyesyes", "no", ""):
+            d.requests.clear()
+            code, out = on_terminal(bench, words, keys=no + "\n", until="type yes")
+            bench.check(f"{words[0]}: '{no}' is not the word", code == 1 and "nothing was sent" in out and "--yes" in out and
+                        not sent(d), (code, out, d.requests))
+    careful_ones(bench, d, path)
+    for words in asking:
         d.requests.clear()
         code, out = on_terminal(bench, words, keys="\x03", until="type yes")
-        bench.check(f"{words[0]}: Ctrl-C is a no, and says so", code == 1 and "nothing was sent" in out and not [
-            r for r in d.requests if r["args"].get("yes") and not r["args"].get("dry_run")], (code, out, d.requests))
+        bench.check(f"{words[0]}: Ctrl-C is a no, and says so", code == 1 and "nothing was sent" in out and not sent(d),
+                    (code, out, d.requests))
     d.requests.clear()
     code, out = on_terminal(bench, ["set", "floor3.om[01].p*", "on"], keys="yes\n", until="type yes")
     bench.check("many dangerous ones ask once, with the list", code == 0 and "om0.power: power" in out and
                 "om1.power: power" in out and out.count("type yes") == 1 and "2 of 2 done" in out, out)
-    ids = {r["args"]["client_id"] for r in d.requests if r["op"] == "param.set"}
+    ids = {r["args"]["client_id"] for r in sent(d)}
     bench.equal("all sent before one is waited for, each under its own id",
-                (len(ids), [r["args"]["wait"] for r in d.requests if r["op"] == "param.set"]),
-                (2, [False, False, True, True]))
+                (len(ids), [r["args"]["wait"] for r in sent(d)]), (2, [False, False, True, True]))
     bench.equal("without terminal it needs --yes", bench.run("action", "floor3.fcm.reset")[0], 1)
     bench.equal("with it, it goes", bench.run("action", "floor3.fcm.reset", "--yes")[0], 0)
 

@@ -128,7 +128,10 @@ def batch(bench):
     lines += ["wait", "action 'floor3.om*.reset'"]
     resets = [value(st, f"floor3.om{m}.resets")["value"] or 0 for m in range(6)]
     path = write(st, "b.txt", "\n".join(lines) + "\n")
-    code, out, err = st.ctl("batch", path, "--reason", "test")
+    nobody_asked(bench, st, ["batch", path, "--reason", "test"])
+    nobody_asked(bench, st, ["set", "floor*.om*.hv", "1800"])
+    nobody_asked(bench, st, ["ramp", "floor1.om*.hv", "1450", "--rate", "12.5"])
+    code, out, err = st.ctl("batch", path, "--reason", "test", "--yes")
     bench.check("all but one are done", code == 1 and "405 of 406 done, 1 refused or failed" in out, (code, out, err))
     bench.check("the failed line is told with its number and why", f"{path}:101: set tower1.floor1.om0.hv 2500" in err
                 and "hardware's range" in err, err)
@@ -150,6 +153,16 @@ def batch(bench):
     bench.equal("the daemon ends with 0", st.stop(), 0)
 
 
+def nobody_asked(bench, st, words):
+    """Many careful ones and nobody to be asked: shown, refused with the words to type, nothing is sent."""
+    before = st.ask("command", "list")["commands"]
+    code, out, err = st.ctl(*words)
+    bench.check(f"{words[0]}: refused, shown, with the words to type", code == 1 and "tower1.floor1.om0." in err and
+                "parameters at once; nothing was sent" in err and "repeat it with --yes: " in err and
+                err.rstrip().endswith(" --yes"), (code, out, err))
+    bench.equal(f"{words[0]}: nothing is sent", st.ask("command", "list")["commands"], before)
+
+
 def newest(st):
     """The last command that was taken."""
     return next(c for c in st.ask("command", "list")["commands"] if c["state"] != "REFUSED")
@@ -164,7 +177,7 @@ def faults(bench, st):
         code, _, err = st.ctl("batch", write(st, "bad.txt", text))
         bench.check(f"{text!r}: {says}", code in (1, 2) and says in err, (code, err))
     bench.equal("nothing of it was sent", newest(st), last)
-    r = subprocess.run([st.program("fcmctl"), "--dir", st.dir, "--json", "batch", "-"], text=True, capture_output=True,
+    r = subprocess.run([st.program("fcmctl"), "--dir", st.dir, "--json", "batch", "-", "--yes"], text=True, capture_output=True,
                        input="set floor1.om0.threshold 12\nset floor1.om0.hv 2500\n", check=False, timeout=60)
     docs = sorted((json.loads(x) for x in r.stdout.splitlines()), key=lambda d: d["line"])
     bench.check("as JSON, from the standard input, a document a line", [d["ok"] for d in docs] == [True, False] and
@@ -188,7 +201,7 @@ def interrupted(bench):
                 "interrupted" in err and "were not sent" in err and
                 f"fcmctl --dir {st.dir} batch {path} --reason 'so that' --yes --job {job}" in err,
                 (p.returncode, out, err))
-    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "batch", path, "--job", job], stdout=subprocess.PIPE,
+    p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "batch", path, "--yes", "--job", job], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
     st.wait_for("more of it", lambda: len(commands(st, job)) > 1200)
     st.daemon.kill9()
@@ -197,7 +210,7 @@ def interrupted(bench):
                 (p.returncode, out, err))
     st.start_daemon()
     st.wait_ready(60)
-    code, out, err = st.ctl("batch", path, "--job", job, timeout=240)
+    code, out, err = st.ctl("batch", path, "--yes", "--job", job, timeout=240)
     found = commands(st, job)
     states = collections.Counter(c["state"] for c in found)
     done = {c["client_id"].split(".")[1] for c in found if c["state"] == "DONE"}
@@ -222,7 +235,7 @@ def again(bench):
     job = "20261122T000000-0000000a"
     path = write(st, "b.txt", f"set {names[0]} 20\nset {names[1]} 21\nset {names[0]} 22\nset {names[2]} 23\n")
     bench.check("the third line was done, the first was not sent", sent(st, job, 3, names[0], 22))
-    code, out, err = st.ctl("batch", path, "--job", job)
+    code, out, err = st.ctl("batch", path, "--yes", "--job", job)
     bench.check("the first is told as overtaken", code == 0 and "2 of 4 done, 1 done before, 1 overtaken" in out and
                 ":1: set" in err and "line 3" in err, (code, out, err))
     bench.equal("what stands later in the file is in force", [value(st, n)["setpoint"] for n in names], [22, 21, 23, 10])
@@ -463,7 +476,7 @@ def under_load(bench):
     path = write(st, "b.txt", "".join(f"set floor{i % 4 + 1}.om{i // 4 % 6}.threshold {20 + i // 24 % 50}\n"
                                       for i in range(count)))
     began = time.monotonic()
-    code, out, err = st.ctl("batch", path, timeout=3600)
+    code, out, err = st.ctl("batch", path, "--yes", timeout=3600)
     print(f"  {count} commands in {time.monotonic() - began:.1f} s: {out.strip()}")
     bench.check("all are done", code == 0 and f"{count} of {count} done" in out, (code, out, err[-2000:]))
     judged(bench, st)
