@@ -51,7 +51,6 @@ struct settle *settle_create(const struct settle_config *config)
 			}
 		}
 	}
-	ledger_init(&s->ledger, config->link, config->owner.groups, config->owner.group_streams, 0);
 	return s;
 }
 
@@ -164,10 +163,6 @@ static void shift_acked(struct settle *s, uint64_t blocks)
 	uint64_t words = bits / 64;
 	unsigned rest = bits % 64;
 
-	if (words >= OWNER_ACKED || blocks > ACKED_BITS) {
-		memset(w, 0, sizeof(s->account.acked));
-		return;
-	}
 	for (uint64_t i = 0; i < OWNER_ACKED; i++) {
 		uint64_t low = i + words < OWNER_ACKED ? w[i + words] : 0;
 		uint64_t high = i + words + 1 < OWNER_ACKED ? w[i + words + 1] : 0;
@@ -374,8 +369,6 @@ void settle_pack(struct settle *s)
 	struct owner_account *a = &s->account;
 	const struct ledger_sink sink = {pack_stream, pack_link, a};
 
-	memset(a->link_row, 0, sizeof(a->link_row));
-	memset(a->stream_row, 0, sizeof(a->stream_row));
 	a->link_rows = 0;
 	a->stream_rows = 0;
 	ledger_each_open(&s->ledger, &sink);

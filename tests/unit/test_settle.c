@@ -25,7 +25,8 @@ static const struct settle_config config = {
 	.owner = {.block_frames = B,
 		  .gap_frames = 1600,
 		  .groups = GROUPS,
-		  .group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE}},
+		  .group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
+				    7 /* there is no third group */}},
 };
 
 static uint64_t dice;
@@ -231,7 +232,7 @@ static void test_nonsense_outcome(void **state)
 {
 	struct owner_account account;
 	struct settle *s = settle_create(&config);
-	uint8_t outcome[GROUPS_MAX] = {OUTCOME_NOT_OFFERED, 200};
+	uint8_t outcome[GROUPS_MAX] = {OUTCOME_NOT_OFFERED, OUTCOMES};
 	struct assembled span = span_of(0);
 
 	(void)state;
@@ -282,6 +283,382 @@ static void test_labels_and_runs(void **state)
 	assert_int_equal(account_run(&a, UINT64_MAX), 10 + OWNER_RUNS - 1);
 }
 
+/* ------------------------------------------------------------------------- cells and their losses */
+
+#define SECOND 50u /* of START */
+
+/* Cells [first, end), of no block, of which the last `lost` were lost as `loss`. */
+static struct assembled cells_of(uint64_t first, uint64_t end, enum tdm_loss loss, uint32_t lost)
+{
+	return (struct assembled){
+		.tower = 1,
+		.floor = 2,
+		.first_count = first,
+		.end_count = end,
+		.first_second = first / 8000,
+		.tail_loss = (uint8_t)loss,
+		.tail_cells = lost,
+		.behind = {.count = end, .frame = end},
+	};
+}
+
+static struct settle *begun(void)
+{
+	struct settle *s = settle_create(&config);
+	struct owner_account account = {.cursor = {.count = START, .frame = START}};
+
+	assert_non_null(s);
+	settle_begin(s, 3, &account);
+	return s;
+}
+
+static void go_over(struct settle *s, const struct assembled *span)
+{
+	settle_push(s, span, 0);
+	assert_true(settle_advance(s, NULL, NULL));
+}
+
+static void come_back(struct settle *s, uint64_t number)
+{
+	uint8_t outcome[GROUPS_MAX];
+
+	memset(outcome, OUTCOME_ACKED, sizeof(outcome));
+	for (unsigned st = 0; st < FCM_STREAMS; st++) {
+		settle_block(s, number, st, outcome);
+	}
+}
+
+static void test_a_loss_over_many_spans_is_one_run(void **state)
+{
+	static const struct {
+		unsigned first, end, loss, lost;
+		bool hole;
+		unsigned run_loss, run_first, run_frames;
+	} table[] = {
+		{0, 80, TDM_LOSS_CRC, 30, false, TDM_LOSS_CRC, 50, 30},
+		{80, 160, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 50, 110},
+		{160, 240, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 50, 190},
+		{240, 240, TDM_GOOD, 0, false, TDM_LOSS_CRC, 50, 190}, /* no cell, no end of it */
+		{240, 320, TDM_LOSS_CRC, 10, false, TDM_LOSS_CRC, 310, 10},
+		{320, 400, TDM_LOSS_ALIGNMENT, 80, false, TDM_LOSS_ALIGNMENT, 320, 80},
+		{400, 480, TDM_GOOD, 80, false, TDM_GOOD, 0, 0},
+		{480, 560, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 480, 80},
+		{560, 640, TDM_LOSS_CRC, 80, true, TDM_GOOD, 0, 0},
+		{640, 720, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 640, 80},
+		{720, 720, TDM_LOSS_CRC, 0, true, TDM_GOOD, 0, 0},
+	};
+	struct settle *s = begun();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct assembled span = cells_of(START + table[i].first, START + table[i].end,
+						 table[i].loss, table[i].lost);
+		const struct owner_account *a = settle_account(s);
+
+		span.hole = table[i].hole;
+		go_over(s, &span);
+		assert_int_equal(a->loss, table[i].run_loss);
+		assert_int_equal(a->loss_first,
+				 table[i].run_frames ? START + table[i].run_first : 0);
+		assert_int_equal(a->loss_frames, table[i].run_frames);
+	}
+	settle_destroy(s);
+}
+
+/* A second is cut where the count jumps out of it, and where it jumps into it. */
+static void test_seconds_that_a_jump_cuts_are_partial(void **state)
+{
+	static const struct {
+		bool hole;
+		unsigned end, behind;
+		bool partial[4];
+	} table[] = {
+		{true, 100, 16007, {true, false, true, false}},
+		{true, 8000, 16007, {false, false, true, false}},
+		{true, 100, 24000, {true, false, false, false}},
+		{true, 8000, 24000, {false, false, false, false}},
+		{false, 100, 100, {false, false, false, false}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct assembled span = cells_of(START, START + table[i].end, TDM_GOOD, 0);
+		struct settle *s = begun();
+
+		span.hole = table[i].hole;
+		span.behind.count = START + table[i].behind;
+		go_over(s, &span);
+		for (unsigned n = 0; n < 4; n++) {
+			assert_int_equal(
+				settle_ledger(s)->links[(SECOND + n) % LEDGER_SECONDS].partial,
+				table[i].partial[n]);
+		}
+		settle_destroy(s);
+	}
+}
+
+static void test_rows_name_the_floor_of_the_span(void **state)
+{
+	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
+	struct settle *s = begun();
+	const struct ledger_link_row *row = &settle_ledger(s)->links[SECOND % LEDGER_SECONDS];
+
+	(void)state;
+	span.tower = 4;
+	span.floor = 6;
+	go_over(s, &span);
+	assert_int_equal(row->tower, 4);
+	assert_int_equal(row->floor, 6);
+	settle_destroy(s);
+}
+
+/* ------------------------------------------------------------------------------------ successors */
+
+/* What lies beyond the rows of the account is not read. */
+static void test_a_successor_takes_the_rows_and_no_more(void **state)
+{
+	struct owner_account account = {
+		.cursor = {.count = 8000 * 3 + 500, .frame = 8000 * 3, .tower = 1, .floor = 7},
+		.link_rows = 1,
+		.stream_rows = 1,
+		.link_row = {{.second = 3, .cells = 500, .verdicts = {500}, .tower = 1, .floor = 2},
+			     {.second = 2, .cells = 77}},
+		.stream_row = {{.second = 3, .offered = 80, .outcome = {80}, .stream = FCM_PMT},
+			       {.second = 2, .offered = 7, .outcome = {7}, .stream = FCM_PMT}},
+	};
+	struct settle *s = settle_create(&config);
+	const struct ledger *l = settle_ledger(s);
+
+	(void)state;
+	settle_begin(s, 3, &account);
+	assert_int_equal(l->links[3].cells, 500);
+	assert_int_equal(l->links[3].restarts, 1);
+	assert_int_equal(l->links[3].floor, 7);
+	assert_int_equal(l->streams[3][FCM_PMT][0].offered, 80);
+	assert_int_equal(l->links[2].cells, 0);
+	assert_int_equal(l->streams[2][FCM_PMT][0].offered, 0);
+	settle_destroy(s);
+}
+
+/* A full list is one; one that is longer than can be is not believed. */
+static void test_lists_of_impossible_length_are_dropped(void **state)
+{
+	static const struct {
+		uint8_t labels, runs;
+		bool kept;
+	} table[] = {
+		{OWNER_LABELS, OWNER_RUNS, true},
+		{OWNER_LABELS + 1, OWNER_RUNS, false},
+		{OWNER_LABELS, OWNER_RUNS + 1, false},
+	};
+	struct settle *s = settle_create(&config);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct owner_account account = {.labels = table[i].labels, .runs = table[i].runs};
+
+		settle_begin(s, 3, &account);
+		assert_int_equal(settle_account(s)->labels, table[i].kept ? OWNER_LABELS : 0);
+		assert_int_equal(settle_account(s)->runs, table[i].kept ? OWNER_RUNS : 0);
+	}
+	settle_destroy(s);
+}
+
+/* A gap of `blocks` goes out behind block `at`, then block after block; some are acknowledged. */
+#define REACH (OWNER_ACKED * 64 / 3) /* blocks: three pairs of stream and group take part */
+#define FAR   25000u
+
+static bool acked_blocks[FAR][FCM_STREAMS];
+
+static void jump(struct settle *s, unsigned at, unsigned blocks)
+{
+	static const uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
+	struct assembled span = {.gap = true,
+				 .first_frame = START + (uint64_t)at * B,
+				 .frames = blocks * B,
+				 .behind = {.count = START + 1}};
+
+	span.behind.frame = span.first_frame + span.frames;
+	settle_push(s, &span, 0);
+	span = span_of(0);
+	for (unsigned block = at + blocks; block < at + blocks + 1000; block++) {
+		unsigned st = roll(FCM_STREAMS);
+		uint64_t number;
+
+		span.first_frame = START + (uint64_t)block * B;
+		number = settle_push(s, &span, 7);
+		if (roll(2)) {
+			settle_block(s, number, st, outcome);
+			acked_blocks[block][st] |= block < at + REACH;
+		}
+	}
+	assert_true(settle_advance(s, NULL, NULL));
+}
+
+static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **state)
+{
+	static const unsigned jumps[] = {0,   1,   7,	21,    22,	64,	 100, 128,
+					 405, 640, 809, REACH, 811,	5000,	 1,   63,
+					 300, 2,   1,	REACH, 85 * 64, 86 * 64, 1,   500};
+	struct settle *s = begun();
+	unsigned at = 0;
+
+	(void)state;
+	dice = 5;
+	for (size_t i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
+		struct assembled span = span_of(0);
+		struct owner_account account;
+
+		jump(s, at, jumps[i]);
+		at += jumps[i];
+		for (unsigned block = at; block < at + REACH + 100; block++) {
+			span.first_frame = START + (uint64_t)block * B;
+			for (unsigned st = 0; st < FCM_STREAMS; st++) {
+				for (unsigned g = 0; g < GROUPS; g++) {
+					assert_int_equal(settle_acked(s, &span, st, g),
+							 takes(st, g) && acked_blocks[block][st]);
+				}
+			}
+		}
+		account = *settle_account(s);
+		settle_destroy(s);
+		s = settle_create(&config);
+		settle_begin(s, 3, &account);
+	}
+	settle_destroy(s);
+}
+
+/* --------------------------------------------------------------------------------- room, and ends */
+
+static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
+{
+	static const uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
+	struct assembled span = span_of(0);
+	struct settle *s = begun();
+
+	(void)state;
+	for (unsigned n = 0; n < SETTLE_SPANS; n++) {
+		assert_true(settle_room(s));
+		assert_int_equal(settle_out(s), n);
+		settle_push(s, &span, 1u << FCM_PMT);
+	}
+	assert_false(settle_room(s));
+	settle_block(s, SETTLE_SPANS, FCM_PMT, outcome); /* is not out: nobody else's comes back */
+	assert_false(settle_advance(s, NULL, NULL));
+	for (unsigned n = 0; n < 10; n++) {
+		settle_block(s, n, FCM_PMT, outcome);
+		assert_true(settle_advance(s, NULL, NULL));
+		assert_true(settle_room(s));
+		assert_int_equal(settle_out(s), SETTLE_SPANS - 1);
+		settle_push(s, &span, 1u << FCM_PMT);
+		assert_false(settle_room(s));
+	}
+	settle_destroy(s);
+}
+
+/* More seconds and pairs than the account has places for: the oldest are in it. */
+static void test_the_account_holds_what_it_has_room_for(void **state)
+{
+	static const struct settle_config all = {
+		.owner = {.block_frames = B,
+			  .gap_frames = 1600,
+			  .groups = GROUPS_MAX,
+			  .group_streams = {7, 7, 7, 7}},
+	};
+	struct settle *s = settle_create(&all);
+	const struct owner_account *a = settle_account(s);
+	struct owner_account fresh = {0};
+
+	(void)state;
+	settle_begin(s, 3, &fresh);
+	for (unsigned n = 0; n < 6; n++) {
+		struct assembled span =
+			cells_of(START + n * 8000, START + (n + 1) * 8000, TDM_GOOD, 8000);
+
+		span.first_frame = span.first_count;
+		span.frames = 8000;
+		come_back(s, settle_push(s, &span, 7));
+		assert_true(settle_advance(s, NULL, NULL));
+	}
+	settle_pack(s);
+	assert_int_equal(a->link_rows, OWNER_LINK_ROWS);
+	assert_int_equal(a->stream_rows, 2 * OWNER_PAIRS);
+	for (unsigned i = 0; i < OWNER_LINK_ROWS; i++) {
+		assert_int_equal(a->link_row[i].second, SECOND + i);
+		assert_int_equal(a->link_row[i].cells, 8000);
+	}
+	for (unsigned i = 0; i < 2 * OWNER_PAIRS; i++) {
+		assert_int_equal(a->stream_row[i].second, SECOND + i / OWNER_PAIRS);
+		assert_int_equal(a->stream_row[i].outcome[0], 8000);
+	}
+	settle_destroy(s);
+}
+
+/* ---------------------------------------------------------------------------------------- history */
+
+/* The label and the run of the block before the cursor stay; a run that was not told stays too. */
+static void test_history_goes_when_the_cursor_has_left_it(void **state)
+{
+	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
+	struct owner_account account = {.cursor = {.count = START, .frame = START}};
+	struct settle *s = settle_create(&config);
+	struct owner_account *a = settle_account(s);
+	struct label label;
+
+	(void)state;
+	memset(&label, 0, sizeof(label));
+	for (unsigned i = 0; i < 3; i++) {
+		label.time_epoch = i + 1;
+		account_add_label(&account, START + i * 80, &label);
+		account_add_run(&account, START + i * 80, i + 1);
+	}
+	settle_begin(s, 3, &account);
+	a->run[2].told = true;
+	go_over(s, &span); /* to the second label's first frame */
+	assert_int_equal(a->labels, 3);
+	assert_int_equal(a->runs, 3); /* the second run was not told */
+	a->run[1].told = true;
+	span = cells_of(START + 80, START + 80, TDM_GOOD, 0);
+	go_over(s, &span);
+	assert_int_equal(a->runs, 2);
+	assert_int_equal(account_run(a, START + 80), 2);
+	assert_int_equal(account_run(a, START + 160), 3);
+	span = cells_of(START + 80, START + 81, TDM_GOOD, 0);
+	go_over(s, &span);
+	assert_int_equal(a->labels, 2);
+	assert_int_equal(account_label(a, START + 80)->time_epoch, 2);
+	assert_int_equal(account_label(a, START + 160)->time_epoch, 3);
+	for (unsigned n = 2; n < 8; n++) { /* the last ones stay for ever */
+		span = cells_of(START + n * 80, START + n * 80 + 80, TDM_GOOD, 0);
+		go_over(s, &span);
+	}
+	assert_int_equal(a->labels, 1);
+	assert_int_equal(a->runs, 1);
+	assert_int_equal(account_label(a, START + 800)->time_epoch, 3);
+	assert_int_equal(account_run(a, START + 800), 3);
+	settle_destroy(s);
+}
+
+static void test_labels_leave_runs_alone(void **state)
+{
+	struct owner_account a;
+	struct label label;
+
+	(void)state;
+	memset(&a, 0, sizeof(a));
+	memset(&label, 0, sizeof(label));
+	for (unsigned i = 0; i < OWNER_RUNS; i++) {
+		account_add_run(&a, i * 1600, i + 10);
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		label.time_epoch = i;
+		account_add_label(&a, i * 100, &label);
+	}
+	for (unsigned i = 0; i < OWNER_RUNS; i++) {
+		assert_int_equal(account_run(&a, i * 1600), i + 10);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +666,16 @@ int main(void)
 		cmocka_unit_test(test_before_the_first),
 		cmocka_unit_test(test_nonsense_outcome),
 		cmocka_unit_test(test_labels_and_runs),
+		cmocka_unit_test(test_a_loss_over_many_spans_is_one_run),
+		cmocka_unit_test(test_seconds_that_a_jump_cuts_are_partial),
+		cmocka_unit_test(test_rows_name_the_floor_of_the_span),
+		cmocka_unit_test(test_a_successor_takes_the_rows_and_no_more),
+		cmocka_unit_test(test_lists_of_impossible_length_are_dropped),
+		cmocka_unit_test(test_acknowledged_is_what_was_however_far_the_cursor_jumps),
+		cmocka_unit_test(test_as_many_spans_as_there_is_room_for_are_out),
+		cmocka_unit_test(test_the_account_holds_what_it_has_room_for),
+		cmocka_unit_test(test_history_goes_when_the_cursor_has_left_it),
+		cmocka_unit_test(test_labels_leave_runs_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
