@@ -107,6 +107,59 @@ static void test_no_room(void **state)
 	assert_non_null(see("code63", 0, 200));
 }
 
+/* Known by code and object both, as long as it stands; not before it was told. */
+static void test_only_what_was_told_and_stands_is_told(void **state)
+{
+	struct standing_reason *e = see("link-dark", 1000, 1000);
+
+	(void)state;
+	assert_false(standing_told(&t, "link-dark", "link0"));
+	for (uint64_t at = 1400; at <= 2000; at += 300) {
+		e = see("link-dark", 1000, at);
+	}
+	assert_true(standing_tell(e));
+	assert_true(standing_told(&t, "link-dark", "link0"));
+	assert_false(standing_told(&t, "link-dark", "link1"));
+	assert_false(standing_told(&t, "link-down", "link0"));
+	standing_forget(e);
+	assert_false(standing_told(&t, "link-dark", "link0"));
+}
+
+/* Away for half its hold and no longer, it is still the one that is about to begin. */
+static void test_half_the_hold_may_be_missed(void **state)
+{
+	(void)state;
+	see("consumer-lag", 1000, 1000);
+	assert_int_equal(see("consumer-lag", 1000, 1500)->since_ns, 1000 * MS);
+	assert_int_equal(see("consumer-lag", 1000, 2001)->since_ns, 2001 * MS);
+}
+
+/* All that are over are found, each once; what lies behind the table is none of them. */
+static void test_each_that_is_over_is_found_once(void **state)
+{
+	static struct {
+		struct standing t;
+		struct standing_reason behind;
+	} table;
+	struct standing_reason *e = NULL;
+	char code[16];
+
+	(void)state;
+	memset(&table, 0, sizeof(table));
+	for (unsigned n = 0; n < STANDING_MAX; n++) {
+		snprintf(code, sizeof(code), "code%u", n);
+		assert_true(standing_tell(standing_see(&table.t, code, "", 0, 0, 100 * MS)));
+	}
+	table.behind = table.t.reason[0];
+	snprintf(table.behind.code, sizeof(table.behind.code), "behind");
+	assert_false(standing_told(&table.t, "behind", ""));
+	for (unsigned n = 0; n < STANDING_MAX; n++) {
+		e = standing_over(&table.t, e, 200 * MS);
+		assert_ptr_equal(e, &table.t.reason[n]);
+	}
+	assert_null(standing_over(&table.t, e, 200 * MS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +168,9 @@ int main(void)
 		cmocka_unit_test_setup(test_it_holds, clear),
 		cmocka_unit_test_setup(test_parts, clear),
 		cmocka_unit_test_setup(test_no_room, clear),
+		cmocka_unit_test_setup(test_only_what_was_told_and_stands_is_told, clear),
+		cmocka_unit_test_setup(test_half_the_hold_may_be_missed, clear),
+		cmocka_unit_test_setup(test_each_that_is_over_is_found_once, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
