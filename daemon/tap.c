@@ -37,9 +37,6 @@ void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, uint32_t serial
 	l->dma_epoch = dma_epoch;
 	l->serial = serial;
 	l->boot_count = boot_count;
-	l->feeding = false;
-	l->mark = 0;
-	l->told = false;
 	atomic_store(&l->floor, tap_ticket(l->life, position));
 }
 
@@ -88,7 +85,6 @@ void tap_end(struct tap *t, unsigned link)
 	pthread_mutex_unlock(&l->lease);
 	put_missed(t, link); /* what finds no place now does in the link's next life */
 	l->feeding = false;
-	l->mark = 0;
 }
 
 void tap_suspect(struct tap *t, unsigned link, uint64_t count, uint64_t now_ns)

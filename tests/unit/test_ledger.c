@@ -237,13 +237,52 @@ static void test_drops(void **state)
 	assert_int_equal(S.loss[2].frames, 80);
 }
 
+/* Of what was in the memory before, and of groups that are not there, nothing is left. */
+static void test_a_fresh_ledger_is_empty(void **state)
+{
+	static const uint8_t more[GROUPS_MAX] = {1u << FCM_PMT, 0, 1u << FCM_PMT};
+	struct ledger l;
+
+	(void)state;
+	memset(&S, 0, sizeof(S));
+	memset(&l, 0xa5, sizeof(l));
+	ledger_init(&l, 3, 2, more, 7);
+	assert_true(ledger_takes(&l, 0, FCM_PMT));
+	assert_false(ledger_takes(&l, 1, FCM_PMT));
+	assert_false(ledger_takes(&l, 2, FCM_PMT));
+	assert_true(ledger_room(&l, 0));
+	ledger_each_open(&l, &sink);
+	assert_int_equal(S.rows, 0);
+}
+
+static void test_each_open_second_is_told_once(void **state)
+{
+	struct ledger l;
+
+	(void)state;
+	memset(&S, 0, sizeof(S));
+	ledger_init(&l, 3, 2, streams, 7);
+	ledger_cells(&l, 8000 * 100, 8000 * LEDGER_SECONDS);
+	ledger_each_open(&l, &sink);
+	assert_int_equal(S.links, LEDGER_SECONDS);
+	for (unsigned i = 0; i < LEDGER_SECONDS; i++) {
+		assert_int_equal(S.link[i].second, 100 + i);
+		assert_int_equal(S.link[i].cells, 8000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_balances), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_room),	 cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_crowd),	 cmocka_unit_test(test_restored_run),
+		cmocka_unit_test(test_balances),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_restored_run),
 		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_a_fresh_ledger_is_empty),
+		cmocka_unit_test(test_each_open_second_is_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

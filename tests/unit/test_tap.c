@@ -32,6 +32,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	tap_fini(&T);
+	assert_null(T.queue.items);
 	return 0;
 }
 
@@ -349,6 +350,116 @@ static void test_suspect(void **state)
 	assert_false(tap_feeding(&T, 1, 100, 1000 + TAP_BEHIND_NS, &at));
 }
 
+/* The suspect wakes the recorder, and is offered data for 0.3 s; ordinary cells wake nobody. */
+static void test_a_suspect_wakes_the_recorder_for_a_moment(void **state)
+{
+	uint64_t at, rung;
+
+	(void)state;
+	atomic_store(&T.link[1].armed, true);
+	feed(100, 110, 1000);
+	atomic_store(&T.link[1].wanted, false);
+	assert_int_equal(read(T.queue.fd, &rung, sizeof(rung)), -1);
+	tap_suspect(&T, 1, 90000, 1000);
+	assert_int_equal(read(T.queue.fd, &rung, sizeof(rung)), sizeof(rung));
+	assert_true(tap_feeding(&T, 1, 110, 1000 + 300000000 - 1, &at));
+	assert_false(tap_feeding(&T, 1, 110, 1000 + 300000000, &at));
+}
+
+/* Buffers are released while the recorder reads on: what it is offered next follows what it had last. */
+static void test_a_feed_goes_on_where_it_was(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	feed(100, 110, 1000);
+	assert_true(tap_feeding(&T, 1, 105, 2000, &at));
+	assert_int_equal(at, 110);
+}
+
+/* Of a full list the last place is lost to a new life; told is no more than there are places for. */
+static void test_missed_lists_stay_in_their_place(void **state)
+{
+	unsigned told = 0;
+	struct tap_entry e;
+
+	(void)state;
+	feed(100, 163, 1000);
+	for (unsigned i = 0; i < TAP_MISSED; i++) {
+		offer_at(163 + i, FIRST + (i + 1) * 8000, 1000);
+	}
+	tap_end(&T, 1);
+	tap_begin(&T, 1, 6, 7, 1, 0);
+	feed(0, 1, 2000); /* no place yet */
+	while (next(&e)) {
+	}
+	offer(1, 2000);
+	while (next(&e) && e.kind == TAP_LET_GO) {
+		told++;
+		assert_int_equal(e.dma_epoch, told < TAP_MISSED ? 5 : 6);
+	}
+	assert_int_equal(told, TAP_MISSED);
+	assert_int_equal(e.kind, TAP_STATE);
+}
+
+/* Finished with in time: what comes later has time of its own. */
+static void test_each_entry_has_its_own_time(void **state)
+{
+	struct tap_entry e;
+
+	(void)state;
+	feed(100, 110, 1000);
+	do {
+		assert_true(next(&e));
+		tap_done(&T, &e);
+	} while (e.kind != TAP_CELLS);
+	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 2000), 101);
+	offer(110, 2000);
+	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 1001 + TAP_BEHIND_NS), 101);
+	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 2001 + TAP_BEHIND_NS), 108);
+}
+
+/* Nothing to release yet: the recorder is as late as before when there is. */
+static void test_late_stays_late(void **state)
+{
+	(void)state;
+	feed(100, 110, 1000);
+	assert_int_equal(tap_release(&T, 1, 100, 10, DEPTH, 1001 + TAP_BEHIND_NS), 100);
+	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 1001 + TAP_BEHIND_NS), 108);
+}
+
+static _Atomic int ended;
+
+static void *end_link(void *context)
+{
+	(void)context;
+	tap_end(&T, 1);
+	atomic_store(&ended, 1);
+	return NULL;
+}
+
+/* What is lent stays mapped: the end of the link waits for its return. */
+static void test_the_end_waits_for_what_is_lent(void **state)
+{
+	pthread_t capture;
+	struct tap_entry e;
+
+	(void)state;
+	atomic_store(&ended, 0);
+	feed(100, 101, 1000);
+	assert_true(next(&e));
+	assert_true(next(&e));
+	assert_true(tap_lend(&T, &e));
+	pthread_create(&capture, NULL, end_link, NULL);
+	usleep(20000);
+	assert_true(tap_holds(&T, &e));
+	assert_int_equal(atomic_load(&ended), 0);
+	tap_return(&T, &e);
+	pthread_join(capture, NULL);
+	assert_int_equal(atomic_load(&ended), 1);
+	assert_false(tap_lend(&T, &e));
+}
+
 /* ------------------------------------------------------------------------------------- the race */
 
 #define RACE_DEPTH 16u
@@ -454,6 +565,12 @@ int main(void)
 		ON_TAP(test_new_label),
 		ON_TAP(test_suspect),
 		ON_TAP(test_never_wrong),
+		ON_TAP(test_a_suspect_wakes_the_recorder_for_a_moment),
+		ON_TAP(test_a_feed_goes_on_where_it_was),
+		ON_TAP(test_missed_lists_stay_in_their_place),
+		ON_TAP(test_each_entry_has_its_own_time),
+		ON_TAP(test_late_stays_late),
+		ON_TAP(test_the_end_waits_for_what_is_lent),
 	};
 
 	return cmocka_run_group_tests_name("tap", tests, NULL, NULL);
