@@ -204,7 +204,8 @@ static void follow_line(struct clock *c, enum label_source source, const struct 
 	clock_relabel(c, source, line->count, tai_ns, uncertainty);
 }
 
-/* Whether `line` of `source` has a say; if so it takes effect. */
+/* `line` of `source` takes effect if it has a say. True: worse sources have none. (Floors without receiver
+ * confirm nothing, so a worse one may.) */
 static bool consider(struct clock *c, enum label_source source, const struct clock_line *line)
 {
 	if (!line) {
@@ -220,7 +221,7 @@ static bool consider(struct clock *c, enum label_source source, const struct clo
 		return false;
 	}
 	follow_line(c, source, line);
-	return true;
+	return c->source_good;
 }
 
 int64_t clock_side_ns(const struct clock *c)
