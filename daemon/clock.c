@@ -75,8 +75,6 @@ void clock_void(struct clock *c, const char *why)
 	c->label.anchor_tai_ns = INT64_MIN;
 	c->label.source = LABEL_NONE;
 	c->adopted = false;
-	c->open_to_all = false;
-	c->provisional = false;
 	c->unlabelled_ns = c->now_ns;
 	c->void_reason = why;
 	c->gps_minus_board_ns = INT64_MIN;
