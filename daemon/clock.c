@@ -157,8 +157,7 @@ static bool may_label(const struct clock *c, enum label_source source)
 
 	switch (source) {
 	case LABEL_FLOORS:
-		return !(c->floors_spent && c->word_quality < TDM_TIME_LOCKED) &&
-		       waited > (gpsd_coming ? 4 : 2) * silence;
+		return !c->floors_spent && waited > (gpsd_coming ? 4 : 2) * silence;
 	case LABEL_SYSTEM:
 		return waited > (gpsd_coming || floors_coming ? 5 : 3) * silence;
 	default:

@@ -12,6 +12,8 @@
 #define BLOCK_MEMORY 1000u /* bytes, as a group's budget counts them */
 #define LARGE_MEMORY 3500u
 
+/* Bytes that are allocated, of anything in this program. */
+size_t groups_rig_memory(void);
 struct groups *groups_rig_make(const struct groups_config *config);
 /* The index-th block of a link and stream; the caller frees it. */
 struct block *groups_rig_block(unsigned link, unsigned index, unsigned stream);

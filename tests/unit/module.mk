@@ -69,6 +69,7 @@ $(eval $(call unit_test,test_clock,$(addprefix tests/unit/,test_clock.c clock_ri
 $(eval $(call unit_test,test_clock_sources,$(addprefix tests/unit/,test_clock_sources.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_clock_rules,$(addprefix tests/unit/,test_clock_rules.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
+$(eval $(call unit_test,test_phase_stability,tests/unit/test_phase_stability.c,timing,libgps))
 $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsystemd))
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
 $(eval $(call unit_test,test_gpsd,tests/unit/test_gpsd.c,timing,libgps))

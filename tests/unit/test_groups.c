@@ -3,6 +3,8 @@
  * The groups of reserved consumers: scripts of events with what must come out of each. Random
  * events: test_groups_random.c.
  */
+#include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -322,6 +324,186 @@ static void test_status(void **state)
 	groups_destroy(g);
 }
 
+/* ---- what is remembered, and for how long ---- */
+
+static void settle_all(struct groups *g)
+{
+	struct groups_action a;
+
+	while (groups_next(g, &a)) {
+		if (a.type == GROUPS_SETTLED) {
+			free(a.block);
+		}
+	}
+}
+
+enum ending { ACKED, ACKED_LATE, LEFT_LATE };
+
+/* However they end: blocks that are settled and acknowledged, or owed by nobody, take no memory. */
+static void test_what_is_over_takes_no_memory(void **state)
+{
+	(void)state;
+	for (unsigned ending = ACKED; ending <= LEFT_LATE; ending++) {
+		struct groups *g = groups_rig_make(&config);
+		size_t memory = 0;
+		unsigned member;
+
+		mallopt(M_PERTURB, 0xa5); /* nothing is cleared by chance */
+		groups_hello(g, "A", "trigger", 2, 0, &member);
+		for (unsigned i = 0; i < 1000; i++) {
+			struct fcm_ack ack = groups_rig_ack(0, i, FCM_PMT);
+
+			memory = i == 300 ? groups_rig_memory() : memory;
+			assert_int_equal(groups_offer(g, groups_rig_block(0, i, FCM_PMT)), 0);
+			settle_all(g);
+			if (ending == ACKED) {
+				assert_int_equal(groups_ack(g, member, &ack), GROUPS_ACKED);
+			}
+			groups_shutdown(g);
+			settle_all(g);
+			if (ending == ACKED_LATE) {
+				assert_int_equal(groups_ack(g, member, &ack), GROUPS_ACK_LATE);
+			} else if (ending == LEFT_LATE) {
+				groups_leave(g, member);
+				groups_hello(g, "A", "trigger", 2, 0, &member);
+			}
+		}
+		assert_int_equal(groups_rig_memory(), memory);
+		assert_int_equal(groups_held(g), 0);
+		groups_destroy(g);
+		mallopt(M_PERTURB, 0);
+	}
+}
+
+/* 64 slices that are through are remembered: a late floor's blocks find the member that had the rest. */
+static void test_a_late_floor_finds_its_slices_member(void **state)
+{
+	(void)state;
+	for (unsigned others = 63; others <= 64; others++) {
+		struct groups *g = groups_rig_make(&config);
+		struct groups_action a;
+		unsigned first, second;
+
+		groups_hello(g, "A", "trigger", 4, 0, &first);
+		for (unsigned slice = 0; slice <= others; slice++) {
+			struct fcm_ack ack = groups_rig_ack(0, 2 * slice, FCM_PMT);
+			struct block *b = groups_rig_block(0, 2 * slice, FCM_PMT);
+
+			b->already[1] = 1;
+			assert_int_equal(groups_offer(g, b), 0);
+			assert_true(groups_next(g, &a));
+			assert_int_equal(a.type, GROUPS_SEND);
+			assert_int_equal(a.member, slice == 0 ? first : second);
+			assert_int_equal(groups_ack(g, a.member, &ack), GROUPS_ACKED);
+			settle_all(g);
+			groups_hello(g, "B", "trigger", 100, 0, &second);
+		}
+		assert_int_equal(groups_offer(g, groups_rig_block(1, 0, FCM_PMT)), 0);
+		assert_true(groups_next(g, &a));
+		assert_int_equal(a.member, others == 63 ? first : second);
+		groups_shutdown(g);
+		settle_all(g);
+		groups_destroy(g);
+	}
+}
+
+static void test_limits_of_a_member(void **state)
+{
+	struct groups_config all = config;
+	char name[49];
+	struct groups *g;
+	unsigned member;
+
+	(void)state;
+	all.groups = GROUPS_MAX;
+	g = groups_rig_make(&all);
+	memset(name, 'x', sizeof(name));
+	name[48] = '\0';
+	assert_int_equal(groups_hello(g, name, "trigger", GROUPS_CREDIT_MAX, 0, &member), -EINVAL);
+	name[47] = '\0';
+	assert_int_equal(groups_hello(g, name, "trigger", GROUPS_CREDIT_MAX, 0, &member), 0);
+	assert_string_equal(groups_member_name(g, member), name);
+	for (unsigned i = 0; i < 3 * MEMBERS_MAX; i++) {
+		assert_int_equal(groups_alive(g, i), i == member);
+	}
+	groups_destroy(g);
+}
+
+/* What could not be sent is the next to be sent, and was not sent: the order is kept. */
+static void test_a_refused_block_is_the_next(void **state)
+{
+	static const struct groups_step steps[] = {
+		{"offer 0.0", ""},
+		{"offer 0.1", ""},
+		{"full A", ""},
+		{"hello A trigger 3", ""},
+		{"tick 1", "A:0.0 A:0.1"},
+		{NULL},
+	};
+
+	(void)state;
+	groups_script(&config, steps);
+}
+
+/* ---- the status ---- */
+
+static void test_rates_are_of_the_last_second(void **state)
+{
+	struct groups *g = groups_rig_make(&config);
+	struct publisher_status s = {0};
+	unsigned member;
+
+	(void)state;
+	groups_hello(g, "A", "trigger", 100, 0, &member);
+	for (unsigned i = 0; i < 60; i++) { /* ten blocks a second, then twenty */
+		groups_seen(g, member, (i + 1) * 100000000ull);
+		groups_tick(g, (i + 1) * 100000000ull);
+		for (unsigned n = 0; n < (i < 30 ? 1 : 2); n++) {
+			struct fcm_ack ack = groups_rig_ack(0, 2 * i + n, FCM_PMT);
+
+			groups_offer(g, groups_rig_block(0, 2 * i + n, FCM_PMT));
+			settle_all(g);
+			groups_ack(g, member, &ack);
+		}
+	}
+	groups_get_status(g, 6000000000ull, &s);
+	assert_int_equal(s.group[0].blocks_per_s, 20);
+	assert_int_equal(s.group[0].bytes_per_s, 2000);
+	assert_int_equal(s.member[0].blocks_per_s, 20);
+	assert_int_equal(s.member[0].bytes_per_s, 2000);
+	assert_string_equal(s.group[0].name, "trigger");
+	assert_string_equal(s.member[0].name, "A");
+	assert_string_equal(s.member[0].group, "trigger");
+	groups_shutdown(g);
+	settle_all(g);
+	groups_destroy(g);
+}
+
+static void test_redelivered_is_what_was_sent_again(void **state)
+{
+	struct groups *g = groups_rig_make(&config);
+	struct publisher_status s = {0};
+	struct groups_action a;
+	unsigned first, second;
+
+	(void)state;
+	groups_hello(g, "A", "trigger", 2, 0, &first);
+	groups_offer(g, groups_rig_block(0, 0, FCM_PMT));
+	settle_all(g);
+	groups_leave(g, first);
+	groups_hello(g, "B", "trigger", 2, 0, &second);
+	assert_true(groups_next(g, &a));
+	assert_true(a.resent);
+	groups_get_status(g, 1, &s);
+	assert_int_equal(s.member[second].redelivered, 1);
+	groups_unsent(g, &a);
+	groups_get_status(g, 1, &s);
+	assert_int_equal(s.member[second].redelivered, 0);
+	groups_shutdown(g);
+	settle_all(g);
+	groups_destroy(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +519,12 @@ int main(void)
 		cmocka_unit_test(test_pool_empty_moment),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_what_is_over_takes_no_memory),
+		cmocka_unit_test(test_a_late_floor_finds_its_slices_member),
+		cmocka_unit_test(test_limits_of_a_member),
+		cmocka_unit_test(test_a_refused_block_is_the_next),
+		cmocka_unit_test(test_rates_are_of_the_last_second),
+		cmocka_unit_test(test_redelivered_is_what_was_sent_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
