@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The phase of a link: statistics against known series, verdicts against scripted locks. Seeded. */
 #include <errno.h>
+#include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -596,6 +597,175 @@ static void drift_ends(void **state)
 	teardown(&l);
 }
 
+/* ------------------------------------------------------------------ known numbers */
+
+/* A sample of `total_ps` behind six frames, `ns` after the last one. */
+static void tell(struct link *l, double total_ps, uint64_t ns)
+{
+	l->total_ps = 6 * FRAME_PS + total_ps;
+	l->now_ns += ns - TENTH;
+	run(l, 1);
+}
+
+static void a_second_and_a_lock_are_summed_up_as_they_were(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 0, 0);
+	for (unsigned i = 0; i < 10; i++) {
+		tell(&l, 5000 + 10 * i, TENTH);
+	}
+	assert_int_equal(l.judgement.verdict, PHASE_FIRST);
+	assert_int_equal(l.judgement.samples, 5);
+	assert_near(l.judgement.mean_ps, 5020, 0.001);
+	assert_near(l.judgement.sigma_ps, 10 * sqrt(2.5), 0.001);
+	assert_int_equal(l.rows, 0);
+	tell(&l, 5000, TENTH);
+	assert_int_equal(l.rows, 1);
+	assert_int_equal(l.row.samples, 10);
+	assert_near(l.row.mean_ps, 5045, 0.001);
+	assert_near(l.row.min_ps, -45, 0.001);
+	assert_near(l.row.max_ps, 45, 0.001);
+	assert_near(l.row.sigma_ps, 10 * sqrt(82.5 / 9), 0.001);
+	assert_int_equal(l.row.rtt_frames, 6);
+	/* The next lock leaves no sample of this one without a row, nor in the histogram. */
+	l.aligns++;
+	tell(&l, 5000, TENTH);
+	assert_int_equal(l.rows, 2);
+	assert_int_equal(l.row.samples, 1);
+	assert_int_equal(phase_histogram(l.phase)[500], 0);
+	for (unsigned i = 0; i < 4; i++) {
+		tell(&l, 5000, TENTH);
+	}
+	assert_int_equal(phase_histogram(l.phase)[500], 5);
+	teardown(&l);
+}
+
+static void the_window_is_ten_minutes(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 0, 0);
+	for (unsigned i = 0; i < 700; i++) {
+		tell(&l, i < 99 ? 5000 : 5050, 10 * TENTH); /* both ends are inside */
+	}
+	assert_int_equal(view(&l).samples, 601);
+	assert_near(view(&l).peak_to_peak_ps, 0, 0);
+	teardown(&l);
+}
+
+/* Bytes and phase are read at different moments: whichever of the first five are a byte off. */
+static void two_torn_readings_of_five_move_no_lock(void **state)
+{
+	(void)state;
+	for (unsigned a = 0; a < 5; a++) {
+		for (unsigned b = 0; b < a; b++) {
+			for (double byte = -PHASE_WRAP_PS; byte <= PHASE_WRAP_PS;
+			     byte += 2 * PHASE_WRAP_PS) {
+				struct link l;
+
+				setup(&l, 0, 0);
+				for (unsigned i = 0; i < 5; i++) {
+					tell(&l, 25000 + i + (i == a || i == b ? byte : 0), TENTH);
+				}
+				assert_int_equal(view(&l).reference.rtt_bytes, 2);
+				assert_near(view(&l).reference.phase_ps, 2, 0.001);
+				teardown(&l);
+			}
+		}
+	}
+}
+
+static void tolerance_is_meant_to_the_picosecond(void **state)
+{
+	static const struct {
+		double move_ps;
+		enum phase_verdict verdict;
+	} cases[] = {
+		{100, PHASE_PASS},   {101, PHASE_JUMP},	  {-100, PHASE_PASS}, {-101, PHASE_JUMP},
+		{1149, PHASE_JUMP},  {1150, PHASE_SLIP},  {1350, PHASE_SLIP}, {1351, PHASE_JUMP},
+		{-1350, PHASE_SLIP}, {-1351, PHASE_JUMP},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 25000, 0);
+		run(&l, 10);
+		relock(&l);
+		l.total_ps += cases[i].move_ps;
+		run(&l, 5);
+		assert_int_equal(l.judgement.verdict, cases[i].verdict);
+		assert_near(l.judgement.difference_ps, cases[i].move_ps, 0);
+		teardown(&l);
+	}
+}
+
+/* The noise of ten minutes does not add up: a step is seen as on the first day. */
+static void a_step_after_long_noise_is_seen(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 15);
+	run(&l, 6000);
+	assert_int_equal(l.judgements, 1);
+	l.total_ps += 400;
+	run(&l, 40);
+	assert_int_equal(l.judgement.verdict, PHASE_JUMP);
+	teardown(&l);
+}
+
+/* The mean that is accepted is of ten seconds, a drift's of two; what is accepted drifts no more. */
+static void an_accepted_drift_is_over(void **state)
+{
+	struct phase_reference accepted;
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 0);
+	run(&l, 300);
+	l.drift_ps_per_s = 5;
+	run(&l, 800);
+	assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
+	assert_in_range(l.judgement.samples, 20, 21);
+	assert_true(view(&l).farthest_ps > 300);
+	assert_int_equal(phase_accept(l.phase, 7, &accepted), 0);
+	assert_in_range(view(&l).last.samples, 100, 101);
+	assert_near(view(&l).farthest_ps, 0, 0);
+	teardown(&l);
+}
+
+static void without_samples_there_is_no_stability(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 0, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(isnan(view(&l).tdev_ps[i]));
+		assert_true(isnan(view(&l).mtie_ps[i]));
+	}
+	teardown(&l);
+}
+
+static void a_link_gives_its_memory_back(void **state)
+{
+	size_t memory = 0;
+	struct link l;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		memory = i == 10 ? mallinfo2().uordblks : memory;
+		setup(&l, 0, 0);
+		teardown(&l);
+	}
+	assert_int_equal(mallinfo2().uordblks, memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -615,6 +785,14 @@ int main(void)
 		cmocka_unit_test(dark_and_nonsense),
 		cmocka_unit_test(board_anew),
 		cmocka_unit_test(not_measured),
+		cmocka_unit_test(a_second_and_a_lock_are_summed_up_as_they_were),
+		cmocka_unit_test(the_window_is_ten_minutes),
+		cmocka_unit_test(two_torn_readings_of_five_move_no_lock),
+		cmocka_unit_test(tolerance_is_meant_to_the_picosecond),
+		cmocka_unit_test(a_step_after_long_noise_is_seen),
+		cmocka_unit_test(an_accepted_drift_is_over),
+		cmocka_unit_test(without_samples_there_is_no_stability),
+		cmocka_unit_test(a_link_gives_its_memory_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
