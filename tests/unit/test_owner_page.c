@@ -409,6 +409,167 @@ static void test_death_in_adopt(void **state)
 	assert_int_equal(b.cursor.count, a.cursor.count);
 }
 
+/* ---- what is kept beside each other ---- */
+
+static uint64_t dice;
+static uint32_t roll(uint32_t n)
+{
+	dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(dice >> 33) % n;
+}
+
+/* The model: `places` different seconds; a known one is replaced, else the smallest gives way. */
+static bool keep(uint64_t *seconds, unsigned *count, unsigned places, uint64_t second)
+{
+	unsigned oldest = 0;
+
+	for (unsigned i = 0; i < *count; i++) {
+		if (seconds[i] == second) {
+			return true;
+		}
+		oldest = seconds[i] < seconds[oldest] ? i : oldest;
+	}
+	if (*count < places) {
+		seconds[(*count)++] = second;
+		return true;
+	}
+	seconds[oldest] = second;
+	return false;
+}
+
+static void forget(uint64_t *seconds, unsigned *count, uint64_t second)
+{
+	for (unsigned i = 0; i < *count;) {
+		if (seconds[i] <= second) {
+			seconds[i] = seconds[--*count];
+		} else {
+			i++;
+		}
+	}
+}
+
+static bool has(const uint64_t *seconds, unsigned count, uint64_t second)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (seconds[i] == second) {
+			return true;
+		}
+	}
+	return false;
+}
+
+#define LINK_PLACES   6u
+#define STREAM_PLACES 36u
+
+/* Rows in any order, saved now and then: as many as there are places for are kept, without gaps in telling,
+ * and neither kind takes a place of the other's, or of a loss. */
+static void test_the_youngest_rows_are_kept(void **state)
+{
+	(void)state;
+	for (unsigned seed = 0; seed < 50; seed++) {
+		uint64_t links[LINK_PLACES], streams[STREAM_PLACES];
+		unsigned link_count = 0, stream_count = 0;
+		struct ledger_loss loss = {.dma_epoch = 3, .first = 1, .next = 3, .frames = 2};
+		bool gave_way;
+
+		dice = seed;
+		owner_format(page, &config, 3, &none);
+		owner_keep_loss(page, &loss, &gave_way);
+		for (unsigned i = 0; i < 400; i++) {
+			struct ledger_link_row link = {.second = i / 10 + roll(12), .cells = 1};
+			struct ledger_stream_row stream = {.second = i / 10 + roll(60),
+							   .offered = 1};
+
+			if (seed % 3 != 0) {
+				assert_int_equal(
+					owner_keep_link(page, &link),
+					keep(links, &link_count, LINK_PLACES, link.second));
+			}
+			if (seed % 3 != 1) {
+				assert_int_equal(
+					owner_keep_stream(page, &stream),
+					keep(streams, &stream_count, STREAM_PLACES, stream.second));
+			}
+			if (roll(20) == 0) {
+				owner_saved(page, i / 10 + 3);
+				forget(links, &link_count, i / 10 + 3);
+				forget(streams, &stream_count, i / 10 + 3);
+			}
+			each();
+			assert_int_equal(S.links, link_count);
+			assert_int_equal(S.streams, stream_count);
+			for (unsigned n = 0; n < S.links; n++) {
+				assert_true(has(links, link_count, S.link[n].second));
+			}
+			for (unsigned n = 0; n < S.streams; n++) {
+				assert_true(has(streams, stream_count, S.stream[n].second));
+			}
+			assert_int_equal(losses(), 1);
+		}
+	}
+}
+
+/* What a row's outcomes leave open is in flight. */
+static void test_what_is_not_settled_is_in_flight(void **state)
+{
+	struct ledger_stream_row row = {.offered = 100, .outcome = {0, 40, 5, 5, 5, 5}}, back;
+	struct owner_stream_row packed;
+
+	(void)state;
+	owner_pack_stream(&row, &packed);
+	owner_unpack_stream(&packed, 3, 2, &back);
+	assert_int_equal(back.in_flight, 40);
+	packed.offered = 50; /* nonsense: nothing less than nothing is */
+	owner_unpack_stream(&packed, 3, 2, &back);
+	assert_int_equal(back.in_flight, 0);
+}
+
+/* With another configuration lost cells are still the link's; what other groups lost would get their names. */
+static void test_adopted_losses_are_of_the_same_groups(void **state)
+{
+	struct owner_config other = config;
+	struct ledger_loss loss = {.dma_epoch = 3, .code = TDM_LOSS_CRC, .first = 10, .frames = 1};
+	struct owner_account a;
+	bool gave_way;
+
+	(void)state;
+	owner_format(page, &config, 3, &none);
+	owner_keep_loss(page, &loss, &gave_way);
+	loss.group = 1; /* of cells: nobody's */
+	loss.first = 20;
+	owner_keep_loss(page, &loss, &gave_way);
+	loss.kind = 1;
+	loss.code = OUTCOME_DROP_SLOW;
+	loss.first = 30;
+	owner_keep_loss(page, &loss, &gave_way);
+	assert_int_equal(losses(), 3);
+	other.group_streams[1] = 4;
+	assert_int_equal(owner_adopt(page, &other, 3, &a), 0);
+	assert_int_equal(losses(), 2);
+	assert_int_equal(L.loss[0].first, 10);
+	assert_int_equal(L.loss[1].first, 20);
+}
+
+static __attribute__((noinline)) void leave_junk_on_the_stack(void)
+{
+	volatile uint8_t junk[3 * NANET3_PAGE];
+
+	for (size_t i = 0; i < sizeof(junk); i++) {
+		junk[i] = 0xa5;
+	}
+}
+
+/* The same configuration is the same, whatever lay in memory where the two are compared. */
+static void test_the_same_configuration_is_the_same(void **state)
+{
+	struct owner_account a;
+
+	(void)state;
+	owner_format(page, &config, 3, &none);
+	leave_junk_on_the_stack();
+	assert_int_equal(owner_load(page, &config, 3, &a), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +581,10 @@ int main(void)
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_kept_rows),
 		cmocka_unit_test(test_kept_losses),
+		cmocka_unit_test(test_the_youngest_rows_are_kept),
+		cmocka_unit_test(test_what_is_not_settled_is_in_flight),
+		cmocka_unit_test(test_adopted_losses_are_of_the_same_groups),
+		cmocka_unit_test(test_the_same_configuration_is_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
