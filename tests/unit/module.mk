@@ -7,6 +7,7 @@ $(eval $(call unit_test,test_hit,tests/unit/test_hit.c,tdm,libisal))
 $(eval $(call unit_test,test_hit_run,tests/unit/test_hit_run.c,tdm,libisal))
 $(eval $(call unit_test,test_word,tests/unit/test_word.c,tdm,libisal))
 $(eval $(call unit_test,test_record,tests/unit/test_record.c,tdm,libisal))
+$(eval $(call unit_test,test_recording,tests/unit/test_recording.c,tdm,libisal))
 $(eval $(call unit_test,test_deframe,$(addprefix tests/unit/,test_deframe.c deframe_rig.c),tdm,libisal))
 $(eval $(call unit_test,test_deframe_random,$(addprefix tests/unit/,test_deframe_random.c deframe_rig.c),tdm,libisal))
 

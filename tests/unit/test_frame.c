@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "tdm/frame.h"
 #include "tdm/le.h"
 #include "tdm/word.h"
+#include "tests/unit/dies.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -447,15 +449,154 @@ static void test_telemetry(void **state)
 	assert_int_equal((int32_t)le32_get(frame + TDM_OFF_TELEMETRY + 8), -1500);
 }
 
+/* ---- what is put ---- */
+
+static const uint8_t some_bytes[TDM_FRAME_BYTES] = {1, 2, 3};
+
+static void put_pmt(uint8_t *frame)
+{
+	tdm_pmt_slot_put(frame, 2, &(struct tdm_pmt_slot){.stream = some_bytes, .length = 20});
+}
+
+static void put_hydrophone(uint8_t *frame)
+{
+	tdm_hydro_slot_put(frame, 1, &(struct tdm_hydro_slot){.samples = some_bytes});
+}
+
+static void put_replies(uint8_t *frame)
+{
+	static const uint8_t words[1][TDM_WORD_BYTES] = {{7}};
+
+	tdm_replies_put(frame, words, 1);
+}
+
+static void put_serial(uint8_t *frame)
+{
+	tdm_serial_put(frame, false, &(struct tdm_serial){.bytes = some_bytes, .length = 3});
+}
+
+static void put_serial_down(uint8_t *frame)
+{
+	tdm_serial_put(frame, true, &(struct tdm_serial){.bytes = some_bytes, .length = 3});
+}
+
+static void put_telemetry(uint8_t *frame)
+{
+	tdm_telemetry_put(frame, &(struct tdm_telemetry){.boot_count = 5});
+}
+
+static void put_timing(uint8_t *frame)
+{
+	tdm_timing_put(frame, &(struct tdm_timing){.command = 5});
+}
+
+/* Each has a place of its own: nothing of what lay there stays, nothing beside it changes. */
+static void test_what_is_put_fills_its_place_and_no_more(void **state)
+{
+	static const struct {
+		void (*put)(uint8_t *frame);
+		size_t from, bytes;
+	} places[] = {
+		{put_pmt, TDM_OFF_PMT + 2 * TDM_PMT_SLOT, TDM_PMT_SLOT},
+		{put_hydrophone, TDM_OFF_HYDRO + TDM_HYDRO_SLOT, TDM_HYDRO_SLOT},
+		{put_replies, TDM_OFF_REPLIES, 8 + TDM_REPLIES * TDM_WORD_BYTES},
+		{put_serial, TDM_OFF_SERIAL, 8 + TDM_SERIAL_BYTES},
+		{put_serial_down, TDM_OFF_DOWN_SERIAL, 8 + TDM_SERIAL_BYTES},
+		{put_telemetry, TDM_OFF_TELEMETRY, 64},
+		{put_timing, TDM_OFF_TIMING, 32},
+	};
+	static uint8_t clean[TDM_FRAME_BYTES], used[TDM_FRAME_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		memset(clean, 0, sizeof(clean));
+		memset(used, 0xa5, sizeof(used));
+		places[i].put(clean);
+		places[i].put(used);
+		for (size_t b = 0; b < TDM_FRAME_BYTES; b++) {
+			bool inside = b >= places[i].from && b < places[i].from + places[i].bytes;
+
+			assert_int_equal(used[b], inside ? clean[b] : 0xa5);
+			assert_true(inside || clean[b] == 0);
+		}
+	}
+}
+
+/* One beyond the last place. */
+static void get_module(void *frame)
+{
+	tdm_pmt_slot_get(frame, TDM_MODULES, &(struct tdm_pmt_slot){0});
+}
+
+static void put_module(void *frame)
+{
+	tdm_pmt_slot_put(frame, TDM_MODULES, &(struct tdm_pmt_slot){0});
+}
+
+static void get_hydrophone(void *frame)
+{
+	tdm_hydro_slot_get(frame, TDM_HYDROPHONES, &(struct tdm_hydro_slot){0});
+}
+
+static void put_no_hydrophone(void *frame)
+{
+	tdm_hydro_slot_put(frame, TDM_HYDROPHONES, &(struct tdm_hydro_slot){.samples = some_bytes});
+}
+
+static void put_too_many_replies(void *frame)
+{
+	static const uint8_t words[TDM_REPLIES + 1][TDM_WORD_BYTES];
+
+	tdm_replies_put(frame, words, TDM_REPLIES + 1);
+}
+
+static void get_request(void *frame)
+{
+	tdm_request(frame, TDM_WORDS);
+}
+
+static void put_request(void *frame)
+{
+	tdm_request_put(frame, TDM_WORDS, some_bytes);
+}
+
+static void put_too_long_serial(void *frame)
+{
+	tdm_serial_put(frame, false,
+		       &(struct tdm_serial){.bytes = some_bytes, .length = TDM_SERIAL_BYTES + 1});
+}
+
+static void test_places_that_are_not_there_are_our_bug(void **state)
+{
+	static void (*const calls[])(void *frame) = {
+		get_module,	      put_module,  get_hydrophone, put_no_hydrophone,
+		put_too_many_replies, get_request, put_request,	   put_too_long_serial,
+	};
+	static uint8_t frame[2 * TDM_FRAME_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		assert_true(dies(calls[i], frame));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crc),	 cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_damage),	 cmocka_unit_test(test_parity),
-		cmocka_unit_test(test_time),	 cmocka_unit_test(test_header_extremes),
-		cmocka_unit_test(test_pmt_slot), cmocka_unit_test(test_hydrophones),
-		cmocka_unit_test(test_replies),	 cmocka_unit_test(test_downstream),
-		cmocka_unit_test(test_serial),	 cmocka_unit_test(test_telemetry),
+		cmocka_unit_test(test_crc),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_parity),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_header_extremes),
+		cmocka_unit_test(test_pmt_slot),
+		cmocka_unit_test(test_hydrophones),
+		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_downstream),
+		cmocka_unit_test(test_serial),
+		cmocka_unit_test(test_telemetry),
+		cmocka_unit_test(test_what_is_put_fills_its_place_and_no_more),
+		cmocka_unit_test(test_places_that_are_not_there_are_our_bug),
 	};
 
 	return cmocka_run_group_tests_name("tdm frame", tests, NULL, NULL);

@@ -266,6 +266,18 @@ static void test_every_day(void **state)
 	}
 }
 
+/* The calendar goes on before the year that it counts from. */
+static void test_last_day_of_1599(void **state)
+{
+	struct hit_stamp s;
+
+	(void)state;
+	hit_stamp_of(-11676096000ll - 1, HIT_DAY_FROM_1, &s);
+	assert_int_equal(s.second, 86399);
+	assert_int_equal(s.day_bcd, 0x365);
+	assert_int_equal(s.year_bcd, 0x99);
+}
+
 static void test_born(void **state)
 {
 	static const struct {
@@ -288,10 +300,15 @@ static void test_born(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vector),	  cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_length),	  cmocka_unit_test(test_legal),
-		cmocka_unit_test(test_stamp),	  cmocka_unit_test(test_borders),
-		cmocka_unit_test(test_every_day), cmocka_unit_test(test_born),
+		cmocka_unit_test(test_vector),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_legal),
+		cmocka_unit_test(test_stamp),
+		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_every_day),
+		cmocka_unit_test(test_born),
+		cmocka_unit_test(test_last_day_of_1599),
 	};
 
 	return cmocka_run_group_tests_name("tdm hit", tests, NULL, NULL);

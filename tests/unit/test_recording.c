@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Recordings as files: read whole through a file system that gives it in pieces; nothing stays open. */
+#include <errno.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tdm/frame.h"
+#include "tdm/recording.h"
+
+static char directory[] = "/tmp/test_recording.XXXXXX";
+static size_t piece;   /* what one read gives at most */
+static unsigned turn;  /* every third read is interrupted */
+static int fails_with; /* errno of every read */
+
+/* The file system that is read from. */
+ssize_t pread(int fd, void *to, size_t length, off_t offset)
+{
+	if (fails_with || (piece && turn++ % 3 == 1)) {
+		errno = fails_with ? fails_with : EINTR;
+		return -1;
+	}
+	errno = EINTR; /* of long ago */
+	return syscall(SYS_pread64, fd, to, piece && length > piece ? piece : length, offset);
+}
+
+static const char *in_directory(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+static void write_file(const char *name, const void *bytes, size_t length)
+{
+	FILE *f = fopen(in_directory(name), "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, length, f), length);
+	fclose(f);
+}
+
+static void write_segment(const char *name, uint8_t link)
+{
+	struct fcm_segment_header h = {.link = link, .segment = 7, .frame_bytes = TDM_FRAME_BYTES};
+
+	tdm_segment_seal(&h);
+	write_file(name, &h, sizeof(h));
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	write_segment("link1-00007.fcmr", 1);
+	write_segment("link4-00007.other", RECORDING_LINKS);
+	write_file("link0-00002.fcmr", "", 0);
+	write_file("link0-00001.fcmr", "", 0);
+	write_file("bytes", "0123456789", 10);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	static const char *const names[] = {"link1-00007.fcmr", "link4-00007.other",
+					    "link0-00002.fcmr", "link0-00001.fcmr", "bytes"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unlink(in_directory(names[i]));
+	}
+	rmdir(directory);
+	return 0;
+}
+
+static void pieces_make_the_whole(void **state)
+{
+	FILE *f = fopen(in_directory("bytes"), "r");
+	void *fd = (void *)(intptr_t)fileno(f);
+	char text[16];
+
+	(void)state;
+	for (piece = 1; piece < 12; piece++) {
+		memset(text, 'x', sizeof(text));
+		assert_int_equal(recording_read(fd, 1, text + 2, 8), 8);
+		assert_memory_equal(text, "xx12345678xxxxxx", 16);
+		assert_int_equal(recording_read(fd, 7, text, 8), 3); /* its end */
+		assert_int_equal(recording_read(fd, 20, text, 8), 0);
+		assert_int_equal(recording_read(fd, 1ull << 63, text, 8), 0);
+	}
+	piece = 0;
+	fails_with = EIO;
+	assert_int_equal(recording_read(fd, 0, text, 8), -EIO);
+	fails_with = 0;
+	fclose(f);
+}
+
+static void segments_are_in_order(void **state)
+{
+	struct recording r;
+
+	(void)state;
+	assert_int_equal(recording_init(&r, directory), 0);
+	assert_int_equal(r.count, 3);
+	assert_int_equal(r.segments[0].number, 1);
+	assert_int_equal(r.segments[1].number, 2);
+	assert_int_equal(r.segments[2].link, 1);
+	recording_fini(&r);
+}
+
+/* A segment by its path is of the link that it names inside, if there is such a link. */
+static void one_segment_is_a_recording(void **state)
+{
+	struct recording r;
+
+	(void)state;
+	assert_int_equal(recording_init(&r, in_directory("link1-00007.fcmr")), 0);
+	assert_int_equal(r.count, 1);
+	assert_int_equal(r.segments[0].link, 1);
+	assert_int_equal(r.segments[0].number, 7);
+	recording_fini(&r);
+	assert_int_equal(recording_init(&r, in_directory("link4-00007.other")), -EBADMSG);
+}
+
+static void nothing_stays_open_or_allocated(void **state)
+{
+	struct rlimit was, few = {.rlim_cur = 32};
+	size_t memory = 0;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few.rlim_max = was.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (unsigned i = 0; i < 60; i++) {
+		struct recording r;
+
+		memory = i == 20 ? mallinfo2().uordblks : memory;
+		assert_int_equal(recording_init(&r, directory), 0);
+		recording_fini(&r);
+		assert_int_equal(recording_init(&r, in_directory("link1-00007.fcmr")), 0);
+		recording_fini(&r);
+		assert_true(recording_init(&r, in_directory("bytes")) < 0);
+	}
+	assert_int_equal(mallinfo2().uordblks, memory);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pieces_make_the_whole),
+		cmocka_unit_test(segments_are_in_order),
+		cmocka_unit_test(one_segment_is_a_recording),
+		cmocka_unit_test(nothing_stays_open_or_allocated),
+	};
+
+	return cmocka_run_group_tests_name("recording", tests, set_up, tear_down);
+}
