@@ -4,6 +4,7 @@
  * Every rule is tried with several ways of cutting the stream into pushes: the verdicts are the same.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/deframe_rig.h"
+#include "tests/unit/dies.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define FIRST	 16384u
@@ -685,6 +687,133 @@ static void test_names(void **state)
 	assert_string_equal(tdm_loss_name(TDM_LOSSES), "unknown");
 }
 
+/* ---- at the edges ---- */
+
+/* Numbers go from 0 to 7999: 8000 in the place of 0 is none. */
+static void test_number_8000_is_none(void **state)
+{
+	struct rig *r = rig_create(8000 * 3 + RIG_LAG - 5, 1);
+
+	(void)state;
+	rig_lay(r, 5);
+	rig_lay_numbered(r, 8000);
+	rig_lay(r, 2);
+	rig_feed(r, RIG_ALL, RIG_ALL);
+	rig_assert_verdicts(r, "AAAGGTGG");
+	rig_destroy(r);
+}
+
+/* Behind a reset the floor's numbers are as good as any. */
+static void test_a_reset_forgets_the_numbering(void **state)
+{
+	struct rig *r = rig_create(8000 * 3, 1);
+
+	(void)state;
+	rig_lay(r, 6);
+	rig_feed(r, RIG_ALL, RIG_ALL);
+	tdm_deframe_reset(r->d);
+	r->number_base += 3;
+	rig_lay(r, 6);
+	rig_feed(r, RIG_ALL, RIG_ALL);
+	rig_assert_verdicts(r, "AAAGGGAAAGGG");
+	rig_destroy(r);
+}
+
+/* Bytes that a search has left behind are counted, those of a frame that a gap cuts are not. */
+static void test_bytes_are_hunted_outside_of_a_lock_only(void **state)
+{
+	struct tdm_deframe_stats before, behind;
+	struct rig *r = rig_create(8000 * 3, 1);
+
+	(void)state;
+	rig_lay_bytes(r, NULL, 2 * TDM_FRAME_BYTES);
+	rig_feed(r, 1, 1);
+	rig_gap(r, 1, TDM_LOSS_BOARD_FIFO);
+	tdm_deframe_stats(r->d, &behind);
+	assert_int_equal(behind.hunted_bytes, TDM_FRAME_BYTES);
+	rig_lay_bytes(r, NULL, 4000);
+	rig_lay(r, 8);
+	rig_feed(r, 6, RIG_ALL);
+	tdm_deframe_stats(r->d, &before);
+	assert_int_equal(before.state, TDM_LOCKED);
+	rig_gap(r, 1, TDM_LOSS_BOARD_FIFO);
+	tdm_deframe_stats(r->d, &behind);
+	assert_int_equal(behind.hunted_bytes, before.hunted_bytes);
+	rig_destroy(r);
+}
+
+/* A false header whose next frame ends some bytes before the window does: frames that begin around there are
+ * found, however the stream comes. */
+static void test_a_search_that_resumes_at_a_windows_end(void **state)
+{
+	(void)state;
+	for (unsigned left = 1; left <= 40; left += 3) {
+		for (unsigned start = 29960; start <= 30005; start += 5) {
+			struct rig *r[2];
+
+			for (unsigned i = 0; i < 2; i++) {
+				uint8_t header[TDM_HEADER_BYTES];
+
+				r[i] = rig_create(8000 * 3, left);
+				rig_lay(r[i], 1);
+				memcpy(header, r[i]->stream, sizeof(header));
+				rig_cut(r[i], TDM_FRAME_BYTES);
+				rig_lay_bytes(r[i], NULL, TDM_FRAME_BYTES - left);
+				rig_lay_bytes(r[i], header, sizeof(header));
+				rig_lay_bytes(r[i], NULL, start - r[i]->bytes);
+				rig_lay(r[i], 6);
+				rig_lay_bytes(r[i], NULL, TDM_FRAME_BYTES);
+				rig_feed(r[i], RIG_ALL, i ? 3 : RIG_ALL);
+				assert_int_equal(r[i]->goods, 3);
+			}
+			assert_int_equal(r[0]->verdicts, r[1]->verdicts);
+			for (unsigned n = 0; n < r[0]->verdicts; n++) {
+				assert_int_equal(r[0]->log[n].loss, r[1]->log[n].loss);
+			}
+			rig_destroy(r[0]);
+			rig_destroy(r[1]);
+		}
+	}
+}
+
+static void test_a_deframer_gives_its_memory_back(void **state)
+{
+	size_t memory = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		memory = i == 10 ? mallinfo2().uordblks : memory;
+		tdm_deframe_destroy(tdm_deframe_create(8));
+	}
+	assert_int_equal(mallinfo2().uordblks, memory);
+}
+
+static void no_loss(void *context, const struct tdm_verdict *v)
+{
+	(void)context;
+	(void)v;
+}
+
+static void gap_that_is_good(void *d)
+{
+	tdm_deframe_gap(d, 1, 5, TDM_GOOD, no_loss, NULL);
+}
+
+static void gap_without_name(void *d)
+{
+	tdm_deframe_gap(d, 1, 5, TDM_LOSSES, no_loss, NULL);
+}
+
+static void test_a_gap_without_a_loss_is_our_bug(void **state)
+{
+	struct tdm_deframe *d = tdm_deframe_create(8);
+
+	(void)state;
+	assert_true(dies(gap_that_is_good, d));
+	assert_true(dies(gap_without_name, d));
+	tdm_deframe_destroy(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -704,6 +833,12 @@ int main(void)
 		cmocka_unit_test(test_hole),
 		cmocka_unit_test(test_count_of_a_dead_board),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_number_8000_is_none),
+		cmocka_unit_test(test_a_reset_forgets_the_numbering),
+		cmocka_unit_test(test_bytes_are_hunted_outside_of_a_lock_only),
+		cmocka_unit_test(test_a_search_that_resumes_at_a_windows_end),
+		cmocka_unit_test(test_a_deframer_gives_its_memory_back),
+		cmocka_unit_test(test_a_gap_without_a_loss_is_our_bug),
 	};
 
 	struct CMUnitTest by_rule[COUNT(rules)];
