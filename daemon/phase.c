@@ -183,7 +183,7 @@ static void moments(const struct phase *p, uint32_t from, struct moments *ret)
 	ret->sigma = n > 1 ? sqrt(fmax(0, (sxx - sx * sx / n) / (n - 1))) : 0;
 	ret->min = base->x + min;
 	ret->max = base->x + max;
-	ret->slope = n > 1 && stt * n > st * st ? (n * stx - st * sx) / (n * stt - st * st) : 0;
+	ret->slope = stt * n > st * st ? (n * stx - st * sx) / (n * stt - st * st) : 0;
 }
 
 /* Mean total of the last `seconds`. */

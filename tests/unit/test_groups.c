@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "driver/nanet3.h"
+#include "tests/unit/dies.h"
 #include "tests/unit/groups_rig.h"
 
 #define HOLD_BLOCKS 5u
@@ -433,12 +435,8 @@ static void test_limits_of_a_member(void **state)
 static void test_a_refused_block_is_the_next(void **state)
 {
 	static const struct groups_step steps[] = {
-		{"offer 0.0", ""},
-		{"offer 0.1", ""},
-		{"full A", ""},
-		{"hello A trigger 3", ""},
-		{"tick 1", "A:0.0 A:0.1"},
-		{NULL},
+		{"offer 0.0", ""},	   {"offer 0.1", ""},	      {"full A", ""},
+		{"hello A trigger 3", ""}, {"tick 1", "A:0.0 A:0.1"}, {NULL},
 	};
 
 	(void)state;
@@ -504,6 +502,53 @@ static void test_redelivered_is_what_was_sent_again(void **state)
 	groups_destroy(g);
 }
 
+static void too_many_groups(void *context)
+{
+	struct groups_config all = config;
+
+	(void)context;
+	all.groups = GROUPS_MAX + 1;
+	groups_create(&all);
+}
+
+static void block_of_no_link(void *g)
+{
+	groups_offer(g, groups_rig_block(NANET3_LINKS, 0, FCM_PMT));
+}
+
+static void block_of_no_stream(void *g)
+{
+	groups_offer(g, groups_rig_block(0, 0, FCM_STREAMS));
+}
+
+static void unsent_twice(void *g)
+{
+	struct groups_action a;
+
+	while (groups_next(g, &a) && a.type != GROUPS_SEND) {
+	}
+	groups_unsent(g, &a);
+	groups_unsent(g, &a);
+}
+
+static void test_what_cannot_be_is_our_bug(void **state)
+{
+	static void (*const calls[])(void *g) = {too_many_groups, block_of_no_link,
+						 block_of_no_stream, unsent_twice};
+	struct groups *g = groups_rig_make(&config);
+	unsigned member;
+
+	(void)state;
+	groups_hello(g, "A", "trigger", 2, 0, &member);
+	groups_offer(g, groups_rig_block(0, 0, FCM_PMT));
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		assert_true(dies(calls[i], g));
+	}
+	groups_shutdown(g);
+	settle_all(g);
+	groups_destroy(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -525,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_a_refused_block_is_the_next),
 		cmocka_unit_test(test_rates_are_of_the_last_second),
 		cmocka_unit_test(test_redelivered_is_what_was_sent_again),
+		cmocka_unit_test(test_what_cannot_be_is_our_bug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "daemon/ledger.h"
 #include "daemon/losses.h"
+#include "tests/unit/dies.h"
 
 static const uint8_t streams[GROUPS_MAX] = {1u << FCM_PMT, 1u << FCM_HYDROPHONE | 1u << FCM_PMT};
 
@@ -271,6 +272,41 @@ static void test_each_open_second_is_told_once(void **state)
 	}
 }
 
+static void no_room(void *l)
+{
+	ledger_cells(l, 8000ull * (100 + LEDGER_SECONDS), 1);
+}
+
+static void more_than_was_offered(void *l)
+{
+	ledger_outcome(l, FCM_PMT, 0, 8000 * 100, 81, OUTCOME_ACKED);
+}
+
+static void not_offered_after_all(void *l)
+{
+	ledger_outcome(l, FCM_PMT, 0, 8000 * 100, 80, OUTCOME_NOT_OFFERED);
+}
+
+static void no_outcome(void *l)
+{
+	ledger_outcome(l, FCM_PMT, 0, 8000 * 100, 80, OUTCOMES);
+}
+
+static void test_what_cannot_be_entered_is_our_bug(void **state)
+{
+	static void (*const calls[])(void *l) = {no_room, more_than_was_offered,
+						 not_offered_after_all, no_outcome};
+	struct ledger l;
+
+	(void)state;
+	ledger_init(&l, 3, 2, streams, 7);
+	ledger_offer(&l, FCM_PMT, 8000 * 100, 80);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		assert_true(dies(calls[i], &l));
+	}
+	ledger_outcome(&l, FCM_PMT, 0, 8000 * 100, 80, OUTCOME_ACKED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_drops),
 		cmocka_unit_test(test_a_fresh_ledger_is_empty),
 		cmocka_unit_test(test_each_open_second_is_told_once),
+		cmocka_unit_test(test_what_cannot_be_entered_is_our_bug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -642,6 +642,20 @@ static void a_second_and_a_lock_are_summed_up_as_they_were(void **state)
 	teardown(&l);
 }
 
+static void a_locks_spread_is_about_its_mean(void **state)
+{
+	struct link l;
+
+	(void)state;
+	setup(&l, 0, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		tell(&l, 5000 + 10 * i * i, TENTH); /* 0 10 40 90 160, of mean 60 */
+	}
+	assert_near(l.judgement.mean_ps, 5060, 0.001);
+	assert_near(l.judgement.sigma_ps, sqrt(17400.0 / 4), 0.001);
+	teardown(&l);
+}
+
 static void the_window_is_ten_minutes(void **state)
 {
 	struct link l;
@@ -787,6 +801,7 @@ int main(void)
 		cmocka_unit_test(not_measured),
 		cmocka_unit_test(a_second_and_a_lock_are_summed_up_as_they_were),
 		cmocka_unit_test(the_window_is_ten_minutes),
+		cmocka_unit_test(a_locks_spread_is_about_its_mean),
 		cmocka_unit_test(two_torn_readings_of_five_move_no_lock),
 		cmocka_unit_test(tolerance_is_meant_to_the_picosecond),
 		cmocka_unit_test(a_step_after_long_noise_is_seen),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "daemon/settle.h"
+#include "tests/unit/dies.h"
 
 #define B      80u
 #define START  (8000ull * 50)
@@ -530,6 +531,20 @@ static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **st
 
 /* --------------------------------------------------------------------------------- room, and ends */
 
+static void push_one_more(void *s)
+{
+	const struct assembled span = span_of(0);
+
+	settle_push(s, &span, 0);
+}
+
+static void begin_too_early(void *s)
+{
+	const struct owner_account fresh = {0};
+
+	settle_begin(s, 4, &fresh);
+}
+
 static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 {
 	static const uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
@@ -543,6 +558,8 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 		settle_push(s, &span, 1u << FCM_PMT);
 	}
 	assert_false(settle_room(s));
+	assert_true(dies(push_one_more, s));
+	assert_true(dies(begin_too_early, s));
 	settle_block(s, SETTLE_SPANS, FCM_PMT, outcome); /* is not out: nobody else's comes back */
 	assert_false(settle_advance(s, NULL, NULL));
 	for (unsigned n = 0; n < 10; n++) {
