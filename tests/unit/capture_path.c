@@ -274,6 +274,7 @@ void path_stop_within(unsigned grace_ms)
 	atomic_store(&path.stop, 1);
 	pthread_join(path.publisher, NULL);
 	path_pump(0);
+	capture_get_status(path.capture, &path.ended);
 	capture_destroy(path.capture);
 	queue_fini(&path.blocks);
 	queue_fini(&path.settled);

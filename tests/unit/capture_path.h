@@ -33,6 +33,7 @@ enum path_mode { PATH_ACK, PATH_HOLD, PATH_SHARE };
 struct capture_path {
 	struct queue blocks, settled, commands, reports;
 	struct capture *capture;
+	struct capture_status ended; /* the status when it had been stopped */
 	pthread_t publisher;
 	_Atomic int stop, mode, forget;	       /* forget: the consumer shall begin anew */
 	_Atomic unsigned starved;	       /* how often capture said that the pool is empty */

@@ -330,6 +330,10 @@ void rig_consume(struct rig_consumer *c, const struct fcm_block_header *h, const
 		complain(c, h, "CRC");
 		return;
 	}
+	if (!(h->flags & FCM_BLOCK_IDENTITY) == (h->tower != 1 || h->floor != h->link + 1)) {
+		complain(c, h, "of another floor, or not");
+	}
+	c->bytes[h->link] += h->payload_bytes;
 	if (repeated(c, s, h)) {
 		return;
 	}
