@@ -23,8 +23,12 @@ bool real_hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits);
 #include "tdm/hit_run.c"
 #undef hit_run
 static bool careful;
+static uint64_t walked; /* bytes that the real one was given */
 bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits)
 {
+	for (unsigned i = 0; i < n; i++) {
+		walked += runs[i].bytes;
+	}
 	return !careful && real_hit_run(runs, n, stamp_bits);
 }
 
@@ -702,6 +706,77 @@ static int clean(void **state)
 	return 0;
 }
 
+/* A clean block costs no more than it has to: no byte is walked over twice, but those of hits that cross. */
+static void test_a_clean_block_is_walked_once(void **state)
+{
+	uint64_t bytes = 0;
+
+	(void)state;
+	make(FIRST, UTC_ZERO);
+	for (unsigned f = 0; f < FRAMES; f++) {
+		for (unsigned m = 0; m < TDM_MODULES; m++) {
+			struct tdm_pmt_slot slot;
+
+			assert_int_equal(tdm_pmt_slot_get(R.bytes[f], m, &slot), 0);
+			bytes += (uint64_t)(slot.length - slot.first);
+		}
+	}
+	walked = 0;
+	build();
+	assert_int_equal(walked, bytes);
+}
+
+/* A module that the floor has not: nothing of it, and nothing wrong with that. */
+static void test_a_slot_that_is_not_valid_is_no_fault(void **state)
+{
+	const struct fcm_block_header *h;
+
+	(void)state;
+	make(FIRST, UTC_ZERO);
+	for (unsigned f = 0; f <= FRAMES; f++) {
+		uint8_t *valid = R.bytes[f] + TDM_OFF_SLOT_VALID;
+
+		le16_put(valid, (uint16_t)(le16_get(valid) & ~TDM_VALID_MODULE(3)));
+	}
+	h = build();
+	assert_int_equal(h->item_faults, 0);
+	assert_int_equal(index_of(3, FRAMES) - index_of(3, 0), 0);
+	assert_true(index_of(2, FRAMES) - index_of(2, 0) > 0);
+	check_hits(0);
+}
+
+static void test_instrument_items_have_the_times_of_their_frames(void **state)
+{
+	const struct fcm_block_header *h = &R.block.header;
+
+	(void)state;
+	make(FIRST, UTC_ZERO);
+	R.plan.stream = FCM_INSTRUMENT;
+	for (unsigned f = 0; f < 3; f++) {
+		lose(f, TDM_LOSS_CRC);
+		lose(FRAMES - 1 - f, TDM_LOSS_CRC);
+	}
+	build();
+	assert_int_equal(h->item_faults, 0);
+	assert_int_equal(h->first_item_tai_ns, h->tai_ns + 3 * 125000ll);
+	assert_int_equal(h->last_item_tai_ns, h->tai_ns + (FRAMES - 4) * 125000ll);
+}
+
+/* Between the frames' fates and the index there may be some bytes of nothing: they are that. */
+static void test_padding_is_zero(void **state)
+{
+	(void)state;
+	for (unsigned frames = FRAMES - 7; frames <= FRAMES; frames++) {
+		make(FIRST, UTC_ZERO);
+		R.plan.frames = frames;
+		R.plan.after = R.bytes[frames];
+		build();
+		for (unsigned i = 0; i < R.block.header.index_offset; i++) {
+			assert_int_equal(R.block.payload[i], 0); /* TDM_GOOD is, too */
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -727,6 +802,10 @@ int main(void)
 		cmocka_unit_test(test_pool_budget),
 		cmocka_unit_test(test_pool_warm),
 		cmocka_unit_test(test_pool_threads),
+		cmocka_unit_test(test_a_clean_block_is_walked_once),
+		cmocka_unit_test(test_a_slot_that_is_not_valid_is_no_fault),
+		cmocka_unit_test(test_instrument_items_have_the_times_of_their_frames),
+		cmocka_unit_test(test_padding_is_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clean);

@@ -200,6 +200,9 @@ static void test_pool_empty(void **state)
 		{"pool",
 		 "=0.2/pool,pool =0.1/pool,pool"}, /* of one moment, and 1.3 of the second group */
 		{"pool", ""},			   /* what A has gives no memory back */
+		{"alive A 1000", ""},
+		{"tick 1000", ""},
+		{"pool", ""}, /* nor later: without a limit it may keep it */
 		{"ack A 1.3", "=1.3/acked,pool"},
 		{"offer 0.4", "A:0.4"},
 		{NULL},
