@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A link of capture in virtual time: a board of a few lines lays completions into a ring, a publisher of a
+ * few lines settles blocks, tick by tick. What becomes of each cell is known beforehand. With the thread and
+ * a real board's model: test_capture.c.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/capture_private.h"
+#include "tests/unit/capture_rig.h"
+#include "tests/unit/floor_rig.h"
+
+#define DEPTH	128u
+#define PER	16u /* cells of a buffer */
+#define FIRST	(8000ull * 5 + 4000)
+#define TICK_NS 2000000ull
+#define BLOCK	80u
+#define HELD	4096u
+
+/* ------------------------------------------------------------------------------------- the board */
+
+static struct {
+	struct nanet3_ring ring;
+	struct nanet3_info info;
+	struct nanet3_event done[DEPTH];
+	uint8_t cells[DEPTH][PER * TDM_FRAME_BYTES];
+	uint64_t page[NANET3_PAGE / 8];
+	uint64_t count;
+	struct floor_rig floor;
+} B;
+
+int nanet3_open(const char *where, struct nanet3 **ret_board)
+{
+	(void)where;
+	(void)ret_board;
+	return -ENODEV;
+}
+
+void nanet3_close(struct nanet3 *b)
+{
+	(void)b;
+}
+
+int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_taken_over)
+{
+	(void)b;
+	(void)link;
+	(void)flags;
+	(void)ret_taken_over;
+	return -ENODEV;
+}
+
+int nanet3_wait(struct nanet3 *b, int timeout_ms)
+{
+	(void)b;
+	(void)timeout_ms;
+	return 0;
+}
+
+int nanet3_next_event(struct nanet3 *b, struct nanet3_event *ret_event)
+{
+	(void)b;
+	(void)ret_event;
+	return 0;
+}
+
+const struct nanet3_info *nanet3_info(const struct nanet3 *b)
+{
+	(void)b;
+	return &B.info;
+}
+
+const struct nanet3_ring *nanet3_ring(const struct nanet3 *b, unsigned link)
+{
+	(void)b;
+	(void)link;
+	return &B.ring;
+}
+
+uint64_t nanet3_write_position(const struct nanet3 *b, unsigned link)
+{
+	(void)b;
+	(void)link;
+	return B.ring.write_position;
+}
+
+uint64_t nanet3_release_position(const struct nanet3 *b, unsigned link)
+{
+	(void)b;
+	(void)link;
+	return B.ring.release_position;
+}
+
+const struct nanet3_event *nanet3_completion(const struct nanet3 *b, unsigned link,
+					     uint64_t position)
+{
+	(void)b;
+	(void)link;
+	assert_true(position < B.ring.write_position && position >= B.ring.release_position);
+	return &B.done[position % DEPTH];
+}
+
+const uint8_t *nanet3_buffer(const struct nanet3 *b, unsigned link, uint64_t position)
+{
+	(void)b;
+	(void)link;
+	assert_true(position < B.ring.write_position && position >= B.ring.release_position);
+	return B.cells[position % DEPTH];
+}
+
+void *nanet3_owner_page(const struct nanet3 *b, unsigned link)
+{
+	(void)b;
+	(void)link;
+	return B.page;
+}
+
+int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position)
+{
+	(void)b;
+	(void)link;
+	assert_true(position >= B.ring.release_position && position <= B.ring.write_position);
+	B.ring.release_position = position;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------- the link's rig */
+
+static struct {
+	struct capture c;
+	struct queue blocks, settled, commands, reports;
+	struct block_pool *pool;
+	struct tap tap;
+	struct rig_consumer *consumer;
+	struct rig_rows rows;
+	bool holds; /* the publisher settles nothing */
+	struct block *held[HELD];
+	unsigned held_count;
+	uint64_t block_count;
+	/* what was reported */
+	struct capture_report aligns[64];
+	unsigned align_count;
+	uint64_t lost_frames[TDM_LOSSES]; /* of ended runs */
+} * R;
+
+static struct link *the_link(void)
+{
+	return &R->c.links[0];
+}
+
+static void new_daemon(bool taken_over)
+{
+	struct capture *c = &R->c;
+	const struct label label = rig_label(1);
+
+	memset(c, 0, sizeof(*c));
+	c->config = (struct capture_config){
+		.links = 1,
+		.block_frames = BLOCK,
+		.groups = 2,
+		.group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE},
+		.expected = {{1, 1}},
+		.tap = &R->tap,
+	};
+	c->blocks = &R->blocks;
+	c->settled = &R->settled;
+	c->commands = &R->commands;
+	c->pool = R->pool;
+	c->board = (struct nanet3 *)&B;
+	assert_int_equal(outbox_init(&c->outbox, &R->reports), 0);
+	c->now_ns = B.count * TDM_FRAME_NS + 1;
+	link_init(the_link(), c, 0);
+	assert_int_equal(link_begin(the_link(), taken_over), 0);
+	if (settle_account(the_link()->settle)->labels == 0) {
+		account_add_label(settle_account(the_link()->settle), 0, &label);
+	}
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&B, 0, sizeof(B));
+	B.ring.frames_per_buffer = PER;
+	B.ring.depth = DEPTH;
+	B.ring.dma_epoch = 3;
+	B.ring.start_count = FIRST;
+	B.count = FIRST;
+	floor_rig_init(&B.floor, 1, 1);
+	B.floor.utc_s = RIG_UTC_ZERO;
+	R = calloc(1, sizeof(*R));
+	assert_non_null(R);
+	R->consumer = calloc(1, sizeof(*R->consumer));
+	R->pool = block_pool_create(64u << 20);
+	assert_int_equal(queue_init(&R->blocks, sizeof(struct block *), 1024, 0), 0);
+	assert_int_equal(queue_init(&R->settled, sizeof(struct block *), 1024, 0), 0);
+	assert_int_equal(queue_init(&R->commands, sizeof(struct capture_command), 64, 0), 0);
+	assert_int_equal(queue_init(&R->reports, sizeof(struct capture_report), 1024, 0), 0);
+	assert_int_equal(tap_init(&R->tap, 1024), 0);
+	new_daemon(false);
+	return 0;
+}
+
+static void forget_daemon(void)
+{
+	struct block **place;
+
+	while ((place = queue_peek(&R->blocks))) {
+		block_put(*place);
+		queue_release(&R->blocks);
+	}
+	for (unsigned i = 0; i < R->held_count; i++) {
+		block_put(R->held[i]);
+	}
+	R->held_count = 0;
+	tap_end(&R->tap, 0);
+	link_fini(the_link());
+	outbox_fini(&R->c.outbox);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	forget_daemon();
+	tap_fini(&R->tap);
+	queue_fini(&R->blocks);
+	queue_fini(&R->settled);
+	queue_fini(&R->commands);
+	queue_fini(&R->reports);
+	block_pool_destroy(R->pool);
+	free(R->consumer);
+	free(R);
+	return 0;
+}
+
+static void take_reports(void)
+{
+	const struct capture_report *r;
+
+	outbox_flush(&R->c.outbox);
+	while ((r = queue_peek(&R->reports))) {
+		if (r->type == CAPTURE_LINK_ROW) {
+			assert_true(!r->link_row.closed || ledger_link_balances(&r->link_row));
+			rig_link_row(&R->rows, &r->link_row);
+		} else if (r->type == CAPTURE_STREAM_ROW) {
+			assert_true(ledger_stream_balances(&r->stream_row));
+			rig_stream_row(&R->rows, &r->stream_row);
+		} else if (r->type == CAPTURE_LOSS && r->loss.kind == 0 && !r->loss.open) {
+			R->lost_frames[r->loss.code] += r->loss.frames;
+		} else if (r->type == CAPTURE_ALIGN) {
+			R->aligns[R->align_count++] = *r;
+		}
+		queue_release(&R->reports);
+	}
+}
+
+/* When the completion that has this cell was handed over; 0: its place has another by now. */
+static uint64_t handed_over(uint64_t count)
+{
+	for (unsigned i = 0; i < DEPTH; i++) {
+		if (B.done[i].dma_epoch == B.ring.dma_epoch && count >= B.done[i].frame_count &&
+		    count < B.done[i].frame_count + B.done[i].frames) {
+			return B.done[i].time_ns;
+		}
+	}
+	return 0;
+}
+
+static void publish(void)
+{
+	struct block **place;
+
+	while ((place = queue_peek(&R->blocks))) {
+		struct block *b = *place;
+
+		queue_release(&R->blocks);
+		assert_true(R->held_count < HELD);
+		R->held[R->held_count++] = b;
+		R->block_count++;
+		if (b->header.frames_lost + b->header.frames_bad == 0 &&
+		    handed_over(b->end_count - 1) > 0) {
+			assert_int_equal(b->monotonic_ns, handed_over(b->end_count - 1));
+		}
+		rig_consume(R->consumer, &b->header, b->payload);
+	}
+	for (unsigned i = 0; i < R->held_count && !R->holds; i++) {
+		struct block *b = R->held[i];
+
+		for (unsigned g = 0; g < 2; g++) {
+			b->outcome[g] = R->c.config.group_streams[g] & 1u << b->header.stream
+						? OUTCOME_ACKED
+						: OUTCOME_NOT_OFFERED;
+		}
+		out_settled(the_link(), b);
+		block_put(b);
+	}
+	R->held_count = R->holds ? R->held_count : 0;
+}
+
+static void tick(void)
+{
+	publish();
+	if (the_link()->claimed) {
+		out_advance(the_link());
+	}
+	out_retired(the_link());
+	while (link_drain(the_link())) {
+	}
+	link_feed(the_link());
+	take_reports();
+}
+
+static struct nanet3_event *complete(uint32_t frames, uint32_t length)
+{
+	struct nanet3_event *e = &B.done[B.ring.write_position % DEPTH];
+
+	assert_true(B.ring.write_position - B.ring.release_position < DEPTH);
+	R->c.now_ns += frames * TDM_FRAME_NS;
+	*e = (struct nanet3_event){
+		.dma_epoch = B.ring.dma_epoch,
+		.position = B.ring.write_position,
+		.frame_count = B.count,
+		.frames = frames,
+		.length = length,
+		.time_ns = R->c.now_ns,
+	};
+	B.ring.write_position++;
+	B.count += frames;
+	return e;
+}
+
+/* A tick for each buffer; in each the cells of `damaged` (bit mask) are. */
+static void data(unsigned buffers, unsigned damaged)
+{
+	while (buffers-- > 0) {
+		uint8_t *cells = B.cells[B.ring.write_position % DEPTH];
+
+		for (unsigned i = 0; i < PER; i++) {
+			uint8_t *frame = cells + (size_t)i * TDM_FRAME_BYTES;
+
+			floor_rig_frame(&B.floor, B.count + i - RIG_DELAY, frame);
+			frame[5000] ^= (uint8_t)(damaged >> i & 1);
+		}
+		complete(PER, PER * TDM_FRAME_BYTES);
+		tick();
+	}
+}
+
+static void gap(uint32_t cells, uint8_t reason)
+{
+	complete(cells, 0)->reason = reason;
+	tick();
+}
+
+/* All that has come is settled and told. */
+static void finish(void)
+{
+	R->c.hurried = true;
+	tick();
+	link_end(the_link());
+	tick();
+	tick();
+	losses_tick(&the_link()->losses, UINT64_MAX, true, report_loss, the_link());
+	take_reports();
+}
+
+static uint64_t cells_lost_as(enum tdm_loss loss)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		n += R->rows.link[0][i].closed ? R->rows.link[0][i].verdicts[loss] : 0;
+	}
+	return n;
+}
+
+static uint64_t cells_counted(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		n += R->rows.link[0][i].closed ? R->rows.link[0][i].cells : 0;
+	}
+	return n;
+}
+
+static const struct ledger_link_row *row_of(uint64_t second)
+{
+	return &R->rows.link[0][second % RIG_ROWS];
+}
+
+static void no_complaint(void)
+{
+	assert_string_equal(R->consumer->complaint, "");
+	assert_int_equal(R->rows.closed_twice, 0);
+}
+
+/* ----------------------------------------------------------------------------------------- cases */
+
+static void every_cell_is_accounted_for_by_its_name(void **state)
+{
+	const struct rig_stream *pmt = &R->consumer->stream[0][FCM_PMT];
+
+	(void)state;
+	data(600, 0);
+	data(1, 1u << 5);
+	data(100, 0);
+	gap(37, NANET3_GAP_BOARD_FIFO);
+	data(100, 0);
+	gap(53, NANET3_GAP_RING_FULL);
+	data(100, 0);
+	gap(11, 9); /* a reason that no board has */
+	data(100, 0);
+	gap(2000, NANET3_GAP_LINK_DOWN);
+	data(600, 0);
+	finish();
+	no_complaint();
+	assert_int_equal(cells_counted(), B.count - FIRST);
+	assert_int_equal(cells_lost_as(TDM_LOSS_CRC), 1);
+	assert_int_equal(cells_lost_as(TDM_LOSS_BOARD_FIFO), 37 + 11);
+	assert_int_equal(cells_lost_as(TDM_LOSS_RING_FULL), 53);
+	assert_int_equal(cells_lost_as(TDM_LOSS_LINK_DOWN), 2000);
+	assert_int_equal(cells_lost_as(TDM_LOSS_ALIGNMENT), 2 * 3); /* to find the alignment */
+	assert_int_equal(cells_lost_as(TDM_LOSS_TIME), 0);
+	for (unsigned i = 1; i < TDM_LOSSES; i++) {
+		assert_int_equal(R->lost_frames[i], cells_lost_as((enum tdm_loss)i));
+		assert_int_equal(the_link()->status.cells[i], cells_lost_as((enum tdm_loss)i));
+	}
+	assert_true(pmt->blocks > 300 && pmt->gaps >= 1);
+	assert_int_equal(the_link()->status.stale_completions, 0);
+}
+
+/* A second is partial where the account begins, ends or jumps in it, and nowhere else. */
+static void seconds_are_partial_where_they_are_cut(void **state)
+{
+	(void)state;
+	data(1000, 0);
+	B.count += 100; /* a PPS */
+	data(1500, 0);
+	finish();
+	no_complaint();
+	assert_int_equal(B.count, FIRST + 40100);
+	assert_int_equal(row_of(5)->partial, 1);
+	assert_int_equal(row_of(6)->partial, 0);
+	assert_int_equal(row_of(7)->partial, 1); /* the jump */
+	assert_int_equal(row_of(8)->partial, 0);
+	assert_int_equal(row_of(9)->partial, 0);
+	assert_int_equal(row_of(10)->partial, 1);
+	assert_int_equal(row_of(6)->cells, 8000);
+	assert_int_equal(cells_counted(), 40000);
+}
+
+static void open_rows_are_partial_like_closed_ones(void **state)
+{
+	(void)state;
+	data(10, 0);
+	assert_int_equal(the_link()->live.links[5].partial, 1);
+	data(300, 0);
+	assert_int_equal(the_link()->live.links[6].partial, 0);
+	B.count += 9000;
+	data(10, 0);
+	assert_int_equal(the_link()->live.links[6].partial, 1);
+	assert_int_equal(the_link()->live.links[7].partial, 1);
+}
+
+static void alignment_is_told_when_it_comes_and_goes(void **state)
+{
+	(void)state;
+	data(10, 0);
+	assert_int_equal(R->align_count, 1);
+	assert_int_equal(R->aligns[0].align.aligned, 1);
+	assert_int_equal(R->aligns[0].align.offset, 0);
+	data(100, 0);
+	assert_int_equal(R->align_count, 1);
+	gap(2000, NANET3_GAP_LINK_DOWN);
+	assert_int_equal(R->align_count, 2);
+	assert_int_equal(R->aligns[1].align.aligned, 0);
+	data(10, 0);
+	assert_int_equal(R->align_count, 3);
+	assert_int_equal(R->aligns[2].align.aligned, 1);
+	assert_int_equal(the_link()->status.aligned, TDM_LOCKED);
+}
+
+static unsigned suspects(uint64_t *ret_count)
+{
+	const struct tap_entry *e;
+	unsigned n = 0;
+
+	while ((e = queue_peek(&R->tap.queue))) {
+		n += e->kind == TAP_SUSPECT;
+		*ret_count = e->kind == TAP_SUSPECT ? e->count : *ret_count;
+		queue_release(&R->tap.queue);
+	}
+	return n;
+}
+
+/* The black box wants the first loss after a second of calm, but for what we lost ourselves. */
+static void the_first_loss_after_a_calm_is_a_suspect(void **state)
+{
+	uint64_t at = 0, lost;
+
+	(void)state;
+	atomic_store(&R->tap.link[0].armed, true);
+	data(500, 0); /* 1 s */
+	data(1, 1);
+	data(6, 0);			    /* it is read by the block */
+	assert_int_equal(suspects(&at), 0); /* not yet calm: the alignment was lost at first */
+	data(510, 0);
+	lost = B.count + 7;
+	data(1, 1u << 7 | 1u << 9);
+	data(6, 0);
+	assert_int_equal(suspects(&at), 1);
+	assert_int_equal(at, lost);
+	data(400, 0);
+	data(1, 1);
+	data(6, 0);
+	assert_int_equal(suspects(&at), 0);
+	data(510, 0);
+	gap(5, NANET3_GAP_RING_FULL);
+	data(6, 0);
+	assert_int_equal(suspects(&at), 0);
+}
+
+/* Completions of another epoch, and cells that were read already, are told and change nothing. */
+static void stale_completions_change_nothing(void **state)
+{
+	struct nanet3_event *e;
+
+	(void)state;
+	data(100, 0);
+	B.count -= 32; /* twice the same */
+	complete(PER, PER * TDM_FRAME_BYTES);
+	complete(PER, PER * TDM_FRAME_BYTES);
+	e = complete(PER, PER * TDM_FRAME_BYTES);
+	e->dma_epoch--;
+	B.count -= PER;
+	e = complete(0, 0);
+	tick();
+	assert_int_equal(the_link()->status.stale_completions, 3);
+	data(100, 0);
+	finish();
+	no_complaint();
+	assert_int_equal(cells_counted(), 3200);
+	assert_int_equal(cells_lost_as(TDM_LOSS_ALIGNMENT), 3);
+}
+
+/* What is not settled stays in the ring; what is goes, but for the last frames that a successor needs. */
+static void the_ring_is_released_behind_what_is_settled(void **state)
+{
+	uint64_t release;
+
+	(void)state;
+	data(200, 0);
+	release = B.ring.release_position;
+	assert_in_range(B.ring.write_position - release, 1, 16);
+	assert_true(R->c.status.first_release_ns > 0);
+	R->holds = true;
+	data(60, 0);
+	assert_in_range(B.ring.release_position - release, 0, 5);
+	release = B.ring.release_position;
+	data(20, 0);
+	assert_int_equal(B.ring.release_position, release);
+	assert_true(out_waiting(the_link()) >= 15);
+	assert_in_range(out_frames(the_link()), 15 * BLOCK, 17 * BLOCK);
+	R->holds = false;
+	data(20, 0);
+	assert_in_range(B.ring.write_position - B.ring.release_position, 1, 16);
+	assert_true(out_waiting(the_link()) <= 1);
+	no_complaint();
+}
+
+/* The count is another one altogether: that account ends, the next one begins where it goes on. */
+static void another_count_is_another_account(void **state)
+{
+	(void)state;
+	data(200, 0);
+	B.count += 8000 * 20;
+	B.ring.start_count = B.count;
+	data(200, 0);
+	assert_int_equal(the_link()->begun, 2);
+	finish();
+	assert_int_equal(cells_counted(), 2 * 200 * PER);
+	assert_int_equal(R->consumer->stream[0][FCM_PMT].bad, 0);
+}
+
+static uint64_t dice;
+static uint32_t roll(uint32_t n)
+{
+	dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(dice >> 33) % n;
+}
+
+/* Killed at any tick, with blocks out, among losses: the rows are those of one life, repeats are flagged. */
+static void deaths_change_no_account(void **state)
+{
+	uint64_t lost[TDM_LOSSES] = {0};
+
+	(void)state;
+	dice = 7;
+	for (unsigned life = 0; life < 60; life++) {
+		for (unsigned steps = 1 + roll(40); steps > 0; steps--) {
+			unsigned what = roll(20);
+
+			R->holds = roll(4) == 0 &&
+				   B.ring.write_position - B.ring.release_position < DEPTH / 2;
+			if (what == 0) {
+				data(1, 1u << 3);
+				lost[TDM_LOSS_CRC]++;
+			} else if (what == 1) {
+				gap(20, NANET3_GAP_BOARD_FIFO);
+				lost[TDM_LOSS_BOARD_FIFO] += 20;
+			} else {
+				data(1 + roll(8), 0);
+			}
+		}
+		forget_daemon();
+		new_daemon(true);
+		R->holds = false;
+		data(1, 0);
+	}
+	data(20, 0);
+	finish();
+	no_complaint();
+	assert_int_equal(R->consumer->stream[0][FCM_PMT].holes, 0);
+	assert_int_equal(cells_counted(), B.count - FIRST);
+	assert_int_equal(cells_lost_as(TDM_LOSS_CRC), lost[TDM_LOSS_CRC]);
+	assert_int_equal(cells_lost_as(TDM_LOSS_BOARD_FIFO), lost[TDM_LOSS_BOARD_FIFO]);
+	assert_int_equal(cells_lost_as(TDM_LOSS_TIME), 0);
+}
+
+int main(void)
+{
+#define ON_LINK(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		ON_LINK(every_cell_is_accounted_for_by_its_name),
+		ON_LINK(seconds_are_partial_where_they_are_cut),
+		ON_LINK(open_rows_are_partial_like_closed_ones),
+		ON_LINK(alignment_is_told_when_it_comes_and_goes),
+		ON_LINK(the_first_loss_after_a_calm_is_a_suspect),
+		ON_LINK(stale_completions_change_nothing),
+		ON_LINK(the_ring_is_released_behind_what_is_settled),
+		ON_LINK(another_count_is_another_account),
+		ON_LINK(deaths_change_no_account),
+	};
+
+	return cmocka_run_group_tests_name("capture link", tests, NULL, NULL);
+}
