@@ -5,12 +5,14 @@
  * a real board's model: test_capture.c.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -142,6 +144,7 @@ static struct {
 	struct rig_consumer *consumer;
 	struct rig_rows rows;
 	bool holds; /* the publisher settles nothing */
+	uint32_t run;
 	struct block *held[HELD];
 	unsigned held_count;
 	uint64_t block_count;
@@ -149,6 +152,11 @@ static struct {
 	struct capture_report aligns[64];
 	unsigned align_count;
 	uint64_t lost_frames[TDM_LOSSES]; /* of ended runs */
+	struct capture_report takeover;
+	unsigned type_count[16]; /* reports, by type */
+	unsigned late_replies;	 /* told when more cells had come */
+	unsigned starved;	 /* how often capture said that the pool is empty */
+	unsigned moves;		 /* ticks in which something was read */
 } * R;
 
 static struct link *the_link(void)
@@ -170,6 +178,7 @@ static void new_daemon(bool taken_over)
 		.expected = {{1, 1}},
 		.tap = &R->tap,
 	};
+	c->run = R->run;
 	c->blocks = &R->blocks;
 	c->settled = &R->settled;
 	c->commands = &R->commands;
@@ -213,7 +222,9 @@ static void forget_daemon(void)
 	struct block **place;
 
 	while ((place = queue_peek(&R->blocks))) {
-		block_put(*place);
+		if (*place) {
+			block_put(*place);
+		}
 		queue_release(&R->blocks);
 	}
 	for (unsigned i = 0; i < R->held_count; i++) {
@@ -246,7 +257,12 @@ static void take_reports(void)
 
 	outbox_flush(&R->c.outbox);
 	while ((r = queue_peek(&R->reports))) {
-		if (r->type == CAPTURE_LINK_ROW) {
+		R->type_count[r->type]++;
+		if (r->type == CAPTURE_REPLY) {
+			R->late_replies += B.count - r->count > PER;
+		} else if (r->type == CAPTURE_TAKEOVER) {
+			R->takeover = *r;
+		} else if (r->type == CAPTURE_LINK_ROW) {
 			assert_true(!r->link_row.closed || ledger_link_balances(&r->link_row));
 			rig_link_row(&R->rows, &r->link_row);
 		} else if (r->type == CAPTURE_STREAM_ROW) {
@@ -281,6 +297,10 @@ static void publish(void)
 		struct block *b = *place;
 
 		queue_release(&R->blocks);
+		if (!b) {
+			R->starved++;
+			continue;
+		}
 		assert_true(R->held_count < HELD);
 		R->held[R->held_count++] = b;
 		R->block_count++;
@@ -306,6 +326,8 @@ static void publish(void)
 
 static void tick(void)
 {
+	uint64_t head = the_link()->head;
+
 	publish();
 	if (the_link()->claimed) {
 		out_advance(the_link());
@@ -313,6 +335,7 @@ static void tick(void)
 	out_retired(the_link());
 	while (link_drain(the_link())) {
 	}
+	R->moves += the_link()->head != head;
 	link_feed(the_link());
 	take_reports();
 }
@@ -635,6 +658,183 @@ static void deaths_change_no_account(void **state)
 	assert_int_equal(cells_lost_as(TDM_LOSS_TIME), 0);
 }
 
+/* A reply is told when it comes; all else is read by the block. */
+static void replies_are_told_at_once_and_blocks_are_read_whole(void **state)
+{
+	unsigned replies = 0;
+
+	(void)state;
+	data(50, 0);
+	R->moves = 0;
+	R->type_count[CAPTURE_REPLY] = 0;
+	for (uint64_t n = B.count - RIG_DELAY; n < B.count - RIG_DELAY + 500 * PER; n++) {
+		replies += n % FLOOR_RIG_REPLY == 0;
+	}
+	data(500, 0);
+	assert_true(replies >= 7);
+	assert_int_equal(R->type_count[CAPTURE_REPLY], replies);
+	assert_int_equal(R->late_replies, 0);
+	assert_in_range(R->moves, 500 / 5, 500 / 5 + 2 * replies);
+}
+
+static void a_beginning_says_what_it_found(void **state)
+{
+	(void)state;
+	take_reports();
+	assert_int_equal(R->takeover.takeover.taken_over, 0);
+	forget_daemon(); /* before its first tick */
+	new_daemon(true);
+	take_reports();
+	assert_int_equal(R->takeover.takeover.taken_over, 1);
+	assert_int_equal(R->takeover.begun, 1);
+	assert_int_equal(R->takeover.takeover.depth, DEPTH);
+	data(300, 0);
+	forget_daemon();
+	B.page[200] ^= 1; /* damage */
+	B.page[400] ^= 1;
+	new_daemon(true);
+	take_reports();
+	assert_int_equal(R->takeover.takeover.taken_over, 2);
+	forget_daemon();
+	R->run = 42;
+	new_daemon(false);
+	take_reports();
+	assert_int_equal(R->takeover.takeover.taken_over, 0);
+	assert_int_equal(R->takeover.takeover.run, 42);
+}
+
+/* Rows that nobody saves leave the page in the end: each is counted. */
+static void rows_that_leave_the_page_are_counted(void **state)
+{
+	unsigned links = 0, streams = 0;
+
+	(void)state;
+	data(14 * 500, 0);
+	links = 14; /* seconds 5 to 18 have been left behind, 5 is a half */
+	streams = 3 * links;
+	assert_int_equal(row_of(18)->closed, 1);
+	assert_int_equal(the_link()->status.rows_forgotten, (links - 6) + (streams - 36));
+}
+
+/* There is no memory and nobody gives any back: the link waits, and drops by name when its ring fills. */
+static void without_memory_blocks_are_dropped_when_the_ring_fills(void **state)
+{
+	uint64_t dropped = 0, frames[GROUPS_MAX] = {0};
+	unsigned buffers;
+
+	(void)state;
+	data(20, 0);
+	forget_daemon();
+	block_pool_destroy(R->pool);
+	R->pool = block_pool_create(2u << 20);
+	new_daemon(true);
+	R->holds = true;
+	for (buffers = 0; the_link()->status.blocks_dropped == 0; buffers++) {
+		assert_true(buffers < DEPTH);
+		data(1, 0);
+	}
+	assert_true(R->starved > 0);
+	assert_in_range(B.ring.write_position - B.ring.release_position, DEPTH * 3 / 4,
+			DEPTH * 3 / 4 + 2);
+	data(10, 0);
+	R->holds = false;
+	data(100, 0);
+	dropped = the_link()->status.blocks_dropped;
+	R->c.dropping = false;
+	finish();
+	for (unsigned g = 0; g < GROUPS_MAX; g++) {
+		for (unsigned st = 0; st < FCM_STREAMS; st++) {
+			for (unsigned i = 0; i < RIG_ROWS; i++) {
+				frames[g] += R->rows.stream[0][st][g][i].outcome[OUTCOME_DROP_POOL];
+			}
+		}
+		assert_int_equal(R->c.status.pool_drops[g].frames, frames[g]);
+		assert_int_equal(R->c.status.pool_drops[g].blocks * BLOCK, frames[g]);
+	}
+	assert_true(dropped > 0 && frames[0] > 0 && frames[1] >= 2 * frames[0]);
+	assert_int_equal(cells_counted(), B.count - FIRST);
+}
+
+/* Blocks of an account that is over come back when the next one has begun: each finds its own. */
+static void late_blocks_find_their_account(void **state)
+{
+	(void)state;
+	data(100, 0);
+	R->holds = true;
+	data(30, 0);
+	B.count += 8000 * 20;
+	B.ring.start_count = B.count;
+	data(30, 0);
+	assert_int_equal(the_link()->begun, 2);
+	assert_false(out_retired(the_link()));
+	assert_true(out_waiting(the_link()) > 6);
+	R->holds = false;
+	data(100, 0);
+	assert_true(out_retired(the_link()));
+	finish();
+	assert_int_equal(cells_counted(), 260 * PER);
+}
+
+static void a_link_gives_its_memory_back(void **state)
+{
+	size_t memory = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		memory = i == 6 ? mallinfo2().uordblks + mallinfo2().hblkhd : memory;
+		data(10, 0);
+		link_end(the_link()); /* retired, never settled */
+		forget_daemon();
+		new_daemon(true);
+		data(10, 0);
+		forget_daemon();
+		new_daemon(true);
+	}
+	/* The pool's blocks grow a little; a machine that stays is larger. */
+	assert_true(mallinfo2().uordblks + mallinfo2().hblkhd < memory + 200000);
+}
+
+/* ------------------------------------------------------------------------------------- the outbox */
+
+/* What must arrive waits, in order; what comes again anyway is lost, and counted. */
+static void what_must_arrive_waits_in_order(void **state)
+{
+	struct capture_report r = {.type = CAPTURE_ALIGN};
+	const struct capture_report *next;
+	struct queue small;
+	struct outbox o;
+	uint64_t rung;
+
+	(void)state;
+	assert_int_equal(queue_init(&small, sizeof(r), 8, 1), 0);
+	assert_int_equal(outbox_init(&o, &small), 0);
+	outbox_flush(&o);
+	assert_int_equal(read(small.fd, &rung, sizeof(rung)), -1); /* nothing to ring for */
+	for (r.count = 0; r.count < 20; r.count++) {
+		outbox_send(&o, &r, true);
+	}
+	outbox_send(&o, &r, false);
+	assert_int_equal(o.lost, 1);
+	for (uint64_t n = 0; n < 20;) {
+		outbox_flush(&o);
+		assert_int_equal(read(small.fd, &rung, sizeof(rung)), sizeof(rung));
+		while ((next = queue_peek(&small))) {
+			assert_int_equal(next->count, n++);
+			queue_release(&small);
+		}
+	}
+	outbox_send(&o, &r, false);
+	assert_int_equal(o.lost, 1);
+	for (unsigned n = 0; n < 7 + o.size; n++) {
+		outbox_send(&o, &r, true);
+	}
+	assert_int_equal(o.lost, 1);
+	outbox_send(&o, &r, true); /* more than can wait */
+	assert_int_equal(o.lost, 2);
+	outbox_fini(&o);
+	queue_fini(&small);
+}
+
 int main(void)
 {
 #define ON_LINK(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -648,6 +848,13 @@ int main(void)
 		ON_LINK(the_ring_is_released_behind_what_is_settled),
 		ON_LINK(another_count_is_another_account),
 		ON_LINK(deaths_change_no_account),
+		ON_LINK(replies_are_told_at_once_and_blocks_are_read_whole),
+		ON_LINK(a_beginning_says_what_it_found),
+		ON_LINK(rows_that_leave_the_page_are_counted),
+		ON_LINK(without_memory_blocks_are_dropped_when_the_ring_fills),
+		ON_LINK(late_blocks_find_their_account),
+		ON_LINK(a_link_gives_its_memory_back),
+		ON_LINK(what_must_arrive_waits_in_order),
 	};
 
 	return cmocka_run_group_tests_name("capture link", tests, NULL, NULL);
