@@ -154,7 +154,7 @@ static struct {
 	uint64_t lost_frames[TDM_LOSSES]; /* of ended runs */
 	struct capture_report takeover;
 	unsigned type_count[16]; /* reports, by type */
-	unsigned late_replies;	 /* told when more cells had come */
+	unsigned late_replies;	 /* reported after further cells had come */
 	unsigned starved;	 /* how often capture said that the pool is empty */
 	unsigned moves;		 /* ticks in which something was read */
 } * R;
@@ -382,7 +382,7 @@ static void gap(uint32_t cells, uint8_t reason)
 	tick();
 }
 
-/* All that has come is settled and told. */
+/* Everything received is settled and reported. */
 static void finish(void)
 {
 	R->c.hurried = true;
@@ -493,7 +493,7 @@ static void open_rows_are_partial_like_closed_ones(void **state)
 	assert_int_equal(the_link()->live.links[7].partial, 1);
 }
 
-static void alignment_is_told_when_it_comes_and_goes(void **state)
+static void alignment_is_reported_when_gained_and_lost(void **state)
 {
 	(void)state;
 	data(10, 0);
@@ -551,7 +551,7 @@ static void the_first_loss_after_a_calm_is_a_suspect(void **state)
 	assert_int_equal(suspects(&at), 0);
 }
 
-/* Completions of another epoch, and cells that were read already, are told and change nothing. */
+/* Completions of another epoch and cells already read are counted as stale and change nothing. */
 static void stale_completions_change_nothing(void **state)
 {
 	struct nanet3_event *e;
@@ -658,8 +658,8 @@ static void deaths_change_no_account(void **state)
 	assert_int_equal(cells_lost_as(TDM_LOSS_TIME), 0);
 }
 
-/* A reply is told when it comes; all else is read by the block. */
-static void replies_are_told_at_once_and_blocks_are_read_whole(void **state)
+/* A reply is reported in the tick in which it arrives; everything else is read one block at a time. */
+static void replies_are_reported_at_once_and_blocks_are_read_whole(void **state)
 {
 	unsigned replies = 0;
 
@@ -703,7 +703,7 @@ static void a_beginning_says_what_it_found(void **state)
 	assert_int_equal(R->takeover.takeover.run, 42);
 }
 
-/* Rows that nobody saves leave the page in the end: each is counted. */
+/* Without CAPTURE_SAVED the page overflows: each row that gives way is counted. */
 static void rows_that_leave_the_page_are_counted(void **state)
 {
 	unsigned links = 0, streams = 0;
@@ -716,7 +716,7 @@ static void rows_that_leave_the_page_are_counted(void **state)
 	assert_int_equal(the_link()->status.rows_forgotten, (links - 6) + (streams - 36));
 }
 
-/* There is no memory and nobody gives any back: the link waits, and drops by name when its ring fills. */
+/* Without memory for blocks the link waits; when its ring is 3/4 full, blocks are dropped and charged. */
 static void without_memory_blocks_are_dropped_when_the_ring_fills(void **state)
 {
 	uint64_t dropped = 0, frames[GROUPS_MAX] = {0};
@@ -755,7 +755,7 @@ static void without_memory_blocks_are_dropped_when_the_ring_fills(void **state)
 	assert_int_equal(cells_counted(), B.count - FIRST);
 }
 
-/* Blocks of an account that is over come back when the next one has begun: each finds its own. */
+/* Blocks of an ended account that return after the next one has started are charged to their own. */
 static void late_blocks_find_their_account(void **state)
 {
 	(void)state;
@@ -842,13 +842,13 @@ int main(void)
 		ON_LINK(every_cell_is_accounted_for_by_its_name),
 		ON_LINK(seconds_are_partial_where_they_are_cut),
 		ON_LINK(open_rows_are_partial_like_closed_ones),
-		ON_LINK(alignment_is_told_when_it_comes_and_goes),
+		ON_LINK(alignment_is_reported_when_gained_and_lost),
 		ON_LINK(the_first_loss_after_a_calm_is_a_suspect),
 		ON_LINK(stale_completions_change_nothing),
 		ON_LINK(the_ring_is_released_behind_what_is_settled),
 		ON_LINK(another_count_is_another_account),
 		ON_LINK(deaths_change_no_account),
-		ON_LINK(replies_are_told_at_once_and_blocks_are_read_whole),
+		ON_LINK(replies_are_reported_at_once_and_blocks_are_read_whole),
 		ON_LINK(a_beginning_says_what_it_found),
 		ON_LINK(rows_that_leave_the_page_are_counted),
 		ON_LINK(without_memory_blocks_are_dropped_when_the_ring_fills),

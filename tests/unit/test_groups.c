@@ -344,8 +344,8 @@ static void settle_all(struct groups *g)
 
 enum ending { ACKED, ACKED_LATE, LEFT_LATE };
 
-/* However they end: blocks that are settled and acknowledged, or owed by nobody, take no memory. */
-static void test_what_is_over_takes_no_memory(void **state)
+/* Settled blocks that no member owes an acknowledgement take no memory, whichever way they ended. */
+static void test_settled_blocks_take_no_memory(void **state)
 {
 	(void)state;
 	for (unsigned ending = ACKED; ending <= LEFT_LATE; ending++) {
@@ -567,7 +567,7 @@ int main(void)
 		cmocka_unit_test(test_pool_empty_moment),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_status),
-		cmocka_unit_test(test_what_is_over_takes_no_memory),
+		cmocka_unit_test(test_settled_blocks_take_no_memory),
 		cmocka_unit_test(test_a_late_floor_finds_its_slices_member),
 		cmocka_unit_test(test_limits_of_a_member),
 		cmocka_unit_test(test_a_refused_block_is_the_next),

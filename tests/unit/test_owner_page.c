@@ -535,7 +535,7 @@ static void test_adopted_losses_are_of_the_same_groups(void **state)
 	(void)state;
 	owner_format(page, &config, 3, &none);
 	owner_keep_loss(page, &loss, &gave_way);
-	loss.group = 1; /* of cells: nobody's */
+	loss.group = 1; /* a loss of cells has no group */
 	loss.first = 20;
 	owner_keep_loss(page, &loss, &gave_way);
 	loss.kind = 1;

@@ -734,7 +734,7 @@ static void a_step_after_long_noise_is_seen(void **state)
 }
 
 /* The mean that is accepted is of ten seconds, a drift's of two; what is accepted drifts no more. */
-static void an_accepted_drift_is_over(void **state)
+static void an_accepted_drift_is_cleared(void **state)
 {
 	struct phase_reference accepted;
 	struct link l;
@@ -805,7 +805,7 @@ int main(void)
 		cmocka_unit_test(two_torn_readings_of_five_move_no_lock),
 		cmocka_unit_test(tolerance_is_meant_to_the_picosecond),
 		cmocka_unit_test(a_step_after_long_noise_is_seen),
-		cmocka_unit_test(an_accepted_drift_is_over),
+		cmocka_unit_test(an_accepted_drift_is_cleared),
 		cmocka_unit_test(without_samples_there_is_no_stability),
 		cmocka_unit_test(a_link_gives_its_memory_back),
 	};

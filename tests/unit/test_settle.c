@@ -303,7 +303,7 @@ static struct assembled cells_of(uint64_t first, uint64_t end, enum tdm_loss los
 	};
 }
 
-static struct settle *begun(void)
+static struct settle *started(void)
 {
 	struct settle *s = settle_create(&config);
 	struct owner_account account = {.cursor = {.count = START, .frame = START}};
@@ -348,7 +348,7 @@ static void test_a_loss_over_many_spans_is_one_run(void **state)
 		{640, 720, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 640, 80},
 		{720, 720, TDM_LOSS_CRC, 0, true, TDM_GOOD, 0, 0},
 	};
-	struct settle *s = begun();
+	struct settle *s = started();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -384,7 +384,7 @@ static void test_seconds_that_a_jump_cuts_are_partial(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct assembled span = cells_of(START, START + table[i].end, TDM_GOOD, 0);
-		struct settle *s = begun();
+		struct settle *s = started();
 
 		span.hole = table[i].hole;
 		span.behind.count = START + table[i].behind;
@@ -401,7 +401,7 @@ static void test_seconds_that_a_jump_cuts_are_partial(void **state)
 static void test_rows_name_the_floor_of_the_span(void **state)
 {
 	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
-	struct settle *s = begun();
+	struct settle *s = started();
 	const struct ledger_link_row *row = &settle_ledger(s)->links[SECOND % LEDGER_SECONDS];
 
 	(void)state;
@@ -501,7 +501,7 @@ static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **st
 	static const unsigned jumps[] = {0,   1,   7,	21,    22,	64,	 100, 128,
 					 405, 640, 809, REACH, 811,	5000,	 1,   63,
 					 300, 2,   1,	REACH, 85 * 64, 86 * 64, 1,   500};
-	struct settle *s = begun();
+	struct settle *s = started();
 	unsigned at = 0;
 
 	(void)state;
@@ -549,7 +549,7 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 {
 	static const uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
 	struct assembled span = span_of(0);
-	struct settle *s = begun();
+	struct settle *s = started();
 
 	(void)state;
 	for (unsigned n = 0; n < SETTLE_SPANS; n++) {
@@ -560,7 +560,7 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 	assert_false(settle_room(s));
 	assert_true(dies(push_one_more, s));
 	assert_true(dies(begin_too_early, s));
-	settle_block(s, SETTLE_SPANS, FCM_PMT, outcome); /* is not out: nobody else's comes back */
+	settle_block(s, SETTLE_SPANS, FCM_PMT, outcome); /* not out: no other one is settled */
 	assert_false(settle_advance(s, NULL, NULL));
 	for (unsigned n = 0; n < 10; n++) {
 		settle_block(s, n, FCM_PMT, outcome);
@@ -613,7 +613,7 @@ static void test_the_account_holds_what_it_has_room_for(void **state)
 
 /* ---------------------------------------------------------------------------------------- history */
 
-/* The label and the run of the block before the cursor stay; a run that was not told stays too. */
+/* The label and the run of the block before the cursor are kept, and so is a run not yet reported. */
 static void test_history_goes_when_the_cursor_has_left_it(void **state)
 {
 	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
@@ -633,7 +633,7 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 	a->run[2].told = true;
 	go_over(s, &span); /* to the second label's first frame */
 	assert_int_equal(a->labels, 3);
-	assert_int_equal(a->runs, 3); /* the second run was not told */
+	assert_int_equal(a->runs, 3); /* the second run has not been reported */
 	a->run[1].told = true;
 	span = cells_of(START + 80, START + 80, TDM_GOOD, 0);
 	go_over(s, &span);

@@ -107,8 +107,8 @@ static void test_no_room(void **state)
 	assert_non_null(see("code63", 0, 200));
 }
 
-/* Known by code and object both, as long as it stands; not before it was told. */
-static void test_only_what_was_told_and_stands_is_told(void **state)
+/* True for code and object together, from the report until the reason is cleared. */
+static void test_told_is_true_between_report_and_clearing(void **state)
 {
 	struct standing_reason *e = see("link-dark", 1000, 1000);
 
@@ -125,7 +125,7 @@ static void test_only_what_was_told_and_stands_is_told(void **state)
 	assert_false(standing_told(&t, "link-dark", "link0"));
 }
 
-/* Away for half its hold and no longer, it is still the one that is about to begin. */
+/* Missing for at most half its hold, a reason that has not begun keeps its start. */
 static void test_half_the_hold_may_be_missed(void **state)
 {
 	(void)state;
@@ -134,8 +134,8 @@ static void test_half_the_hold_may_be_missed(void **state)
 	assert_int_equal(see("consumer-lag", 1000, 2001)->since_ns, 2001 * MS);
 }
 
-/* All that are over are found, each once; what lies behind the table is none of them. */
-static void test_each_that_is_over_is_found_once(void **state)
+/* All cleared reasons are found, each once; memory behind the table is not searched. */
+static void test_each_cleared_reason_is_found_once(void **state)
 {
 	static struct {
 		struct standing t;
@@ -168,9 +168,9 @@ int main(void)
 		cmocka_unit_test_setup(test_it_holds, clear),
 		cmocka_unit_test_setup(test_parts, clear),
 		cmocka_unit_test_setup(test_no_room, clear),
-		cmocka_unit_test_setup(test_only_what_was_told_and_stands_is_told, clear),
+		cmocka_unit_test_setup(test_told_is_true_between_report_and_clearing, clear),
 		cmocka_unit_test_setup(test_half_the_hold_may_be_missed, clear),
-		cmocka_unit_test_setup(test_each_that_is_over_is_found_once, clear),
+		cmocka_unit_test_setup(test_each_cleared_reason_is_found_once, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -350,7 +350,7 @@ static void test_suspect(void **state)
 	assert_false(tap_feeding(&T, 1, 100, 1000 + TAP_BEHIND_NS, &at));
 }
 
-/* The suspect wakes the recorder, and is offered data for 0.3 s; ordinary cells wake nobody. */
+/* The suspect wakes the recorder, and is offered data for 0.3 s; ordinary cells do not wake it. */
 static void test_a_suspect_wakes_the_recorder_for_a_moment(void **state)
 {
 	uint64_t at, rung;
@@ -377,10 +377,10 @@ static void test_a_feed_goes_on_where_it_was(void **state)
 	assert_int_equal(at, 110);
 }
 
-/* Of a full list the last place is lost to a new life; told is no more than there are places for. */
+/* When the list is full a new life takes its last place; no more entries are reported than it has places. */
 static void test_missed_lists_stay_in_their_place(void **state)
 {
-	unsigned told = 0;
+	unsigned reported = 0;
 	struct tap_entry e;
 
 	(void)state;
@@ -395,10 +395,10 @@ static void test_missed_lists_stay_in_their_place(void **state)
 	}
 	offer(1, 2000);
 	while (next(&e) && e.kind == TAP_LET_GO) {
-		told++;
-		assert_int_equal(e.dma_epoch, told < TAP_MISSED ? 5 : 6);
+		reported++;
+		assert_int_equal(e.dma_epoch, reported < TAP_MISSED ? 5 : 6);
 	}
-	assert_int_equal(told, TAP_MISSED);
+	assert_int_equal(reported, TAP_MISSED);
 	assert_int_equal(e.kind, TAP_STATE);
 }
 
