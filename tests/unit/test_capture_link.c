@@ -794,6 +794,24 @@ static void a_link_gives_its_memory_back(void **state)
 	assert_true(mallinfo2().uordblks + mallinfo2().hblkhd < memory + 200000);
 }
 
+/* A run is reported together with the first block that carries it. */
+static void a_run_is_reported_with_its_first_block(void **state)
+{
+	uint64_t border;
+
+	(void)state;
+	data(50, 0);
+	border = (B.count / ASSEMBLE_SLICE + 2) * ASSEMBLE_SLICE;
+	assert_true(account_add_run(settle_account(the_link()->settle), border, 7));
+	while (R->type_count[CAPTURE_RUN_BEGUN] == 0) {
+		assert_true(B.count < border + ASSEMBLE_SLICE);
+		data(1, 0);
+	}
+	assert_int_equal(owner_sent(B.page), border + BLOCK);
+	data(100, 0);
+	assert_int_equal(R->type_count[CAPTURE_RUN_BEGUN], 1);
+}
+
 /* ------------------------------------------------------------------------------------- the outbox */
 
 /* What must arrive waits, in order; what comes again anyway is lost, and counted. */
@@ -854,6 +872,7 @@ int main(void)
 		ON_LINK(without_memory_blocks_are_dropped_when_the_ring_fills),
 		ON_LINK(late_blocks_find_their_account),
 		ON_LINK(a_link_gives_its_memory_back),
+		ON_LINK(a_run_is_reported_with_its_first_block),
 		ON_LINK(what_must_arrive_waits_in_order),
 	};
 
