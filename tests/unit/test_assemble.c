@@ -625,7 +625,12 @@ static void test_a_link_that_goes_down_behind_a_block_was_aligned_in_it(void **s
 {
 	(void)state;
 	begin();
+	assert_int_equal(assemble_due(R->a), 0);
+	cells(3, TDM_LOSS_LINK_DOWN);
+	assert_int_equal(assemble_due(R->a), 0); /* how late frames are is unknown */
+	begin();
 	cells(4 + B, TDM_GOOD);
+	assert_int_equal(assemble_due(R->a), START + B + 4);
 	cells(B, TDM_LOSS_LINK_DOWN);
 	cells(2000, TDM_GOOD);
 	assert_int_equal(R->spans[1].span.end_count, START + 4 + B);

@@ -753,6 +753,39 @@ static void an_accepted_drift_is_cleared(void **state)
 	teardown(&l);
 }
 
+static void another_reference_ends_a_drift(void **state)
+{
+	struct phase_reference reference;
+	struct link l;
+
+	(void)state;
+	setup(&l, 6 * FRAME_PS + 5000, 0);
+	run(&l, 300);
+	l.drift_ps_per_s = 5;
+	run(&l, 800);
+	assert_true(view(&l).farthest_ps > 300);
+	assert_int_equal(phase_candidate(l.phase, 7, &reference), 0);
+	phase_set_reference(l.phase, &reference);
+	assert_near(view(&l).farthest_ps, 0, 0);
+	teardown(&l);
+}
+
+/* A register without a phase says nothing about the lock; all ones in both are a board that is gone. */
+static void a_lock_without_a_phase_is_a_lock(void **state)
+{
+	struct phase_reading r = {.phase_ps = UINT32_MAX, .aligns = UINT32_MAX, .locked = true};
+	struct link l;
+
+	(void)state;
+	setup(&l, 0, 0);
+	phase_sample(l.phase, &r, l.now_ns);
+	assert_false(view(&l).locked);
+	r.aligns = 1;
+	phase_sample(l.phase, &r, l.now_ns);
+	assert_true(view(&l).locked);
+	teardown(&l);
+}
+
 static void without_samples_there_is_no_stability(void **state)
 {
 	struct link l;
@@ -806,6 +839,8 @@ int main(void)
 		cmocka_unit_test(tolerance_is_meant_to_the_picosecond),
 		cmocka_unit_test(a_step_after_long_noise_is_seen),
 		cmocka_unit_test(an_accepted_drift_is_cleared),
+		cmocka_unit_test(another_reference_ends_a_drift),
+		cmocka_unit_test(a_lock_without_a_phase_is_a_lock),
 		cmocka_unit_test(without_samples_there_is_no_stability),
 		cmocka_unit_test(a_link_gives_its_memory_back),
 	};

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -133,6 +134,18 @@ static void one_segment_is_a_recording(void **state)
 	assert_int_equal(recording_init(&r, in_directory("link4-00007.other")), -EBADMSG);
 }
 
+/* A pipe in the place of a segment is refused, and does not hold the reader up. */
+static void only_regular_files_are_segments(void **state)
+{
+	struct recording_file f;
+
+	(void)state;
+	assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
+	assert_int_equal(recording_open(&f, in_directory("pipe")), -EBADMSG);
+	unlink(in_directory("pipe"));
+	assert_int_equal(recording_open(&f, directory), -EISDIR);
+}
+
 static void nothing_stays_open_or_allocated(void **state)
 {
 	struct rlimit was, few = {.rlim_cur = 32};
@@ -162,6 +175,7 @@ int main(void)
 		cmocka_unit_test(pieces_make_the_whole),
 		cmocka_unit_test(segments_are_in_order),
 		cmocka_unit_test(one_segment_is_a_recording),
+		cmocka_unit_test(only_regular_files_are_segments),
 		cmocka_unit_test(nothing_stays_open_or_allocated),
 	};
 
