@@ -666,10 +666,11 @@ static void fill_channels(struct builder *x)
 	}
 }
 
+/* A floor numbers its frames by what it receives: true time is its label's plus the delay down. */
 static int64_t item_tai_ns(const struct builder *x, int32_t when)
 {
 	/* The shift of a negative number rounds down, as it must. */
-	return label_tai_ns(&x->plan->label, x->second.start) - x->plan->cable_delay_ns +
+	return label_tai_ns(&x->plan->label, x->second.start) + x->plan->cable_delay_ns +
 	       (int64_t)(when >> 16) * TDM_FRAME_NS + (int64_t)(when & 0xffff) * 5;
 }
 
@@ -690,7 +691,7 @@ static void fill_time(struct builder *x)
 		x->flags |= FCM_BLOCK_NO_TIME;
 		return;
 	}
-	h->tai_ns = label_tai_ns(&plan->label, plan->first_frame) - plan->cable_delay_ns;
+	h->tai_ns = label_tai_ns(&plan->label, plan->first_frame) + plan->cable_delay_ns;
 	h->cable_delay_ns = plan->cable_delay_ns;
 	h->slice_id = slice_id(plan);
 	if (x->items > 0) {

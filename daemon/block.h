@@ -102,7 +102,7 @@ struct block_plan {
 			       * crossing hits are dropped as faults of their own (counted) */
 	struct label label;
 	enum hit_day_origin day_origin;
-	uint32_t cable_delay_ns; /* to subtract from the header's times; 0 = none */
+	uint32_t cable_delay_ns; /* added to the header's times; 0 = none */
 };
 /* Upper bound of the payload of such a block. */
 size_t block_capacity(const struct block_plan *plan);

@@ -34,7 +34,7 @@ struct capture_config {
 	struct {
 		uint8_t tower, floor;
 	} expected[NANET3_LINKS];	       /* which floor hangs on which link */
-	uint32_t cable_delay_ns[NANET3_LINKS]; /* to subtract from the blocks' times; 0 = none */
+	uint32_t cable_delay_ns[NANET3_LINKS]; /* added to the blocks' times; 0 = none */
 	uint8_t groups;			       /* groups of reserved consumers ... */
 	uint8_t group_streams
 		[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */

@@ -242,7 +242,7 @@ const struct option config_link_options[] = {
 	 .help = "A word for the operator, for instance the cable."},
 	{"link", "cable_delay_ns", OPTION_U32, LINK(cable_delay_ns), .value = "0",
 	 RANGE(0, 2000000), .restart = true, .unit = "ns",
-	 .help = "One-way delay subtracted from block times and told in their header; 0: none."},
+	 .help = "One-way cable delay, added to block times and said in their header; 0: none."},
 	{NULL},
 };
 

@@ -87,7 +87,7 @@ local HEADER = structure("fcm.block.", {
 	{56, "uint64", "first_frame", "First frame"}, {64, "int64", "tai_ns", "TAI of the first frame in ns"},
 	{72, "uint64", "slice_id", "Slice"}, {80, "int64", "first_item_tai_ns", "Earliest item, TAI in ns"},
 	{88, "int64", "last_item_tai_ns", "Latest item, TAI in ns"},
-	{96, "uint32", "cable_delay_ns", "Cable delay subtracted, in ns"}, {100, "uint32", "items", "Items"},
+	{96, "uint32", "cable_delay_ns", "Cable delay added to the label, in ns"}, {100, "uint32", "items", "Items"},
 	{104, "uint32", "payload_bytes", "Payload bytes"}, {108, "uint32", "status_offset", "Offset of the status"},
 	{112, "uint32", "index_offset", "Offset of the index"}, {116, "uint32", "data_offset", "Offset of the data"},
 	{120, "uint32", "channel_offset", "Offset of channel 0"}, {124, "uint32", "channel_offset", "Offset of channel 1"},

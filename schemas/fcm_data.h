@@ -20,6 +20,10 @@
  * instrument: channel 0 = telemetry (64 bytes a frame), channel 1 = serial tunnel: records of u8
  *   channel, u8 length, u16 sequence, bytes.
  *
+ * Time: a floor numbers its frames by what it receives, so its label lags true time by the one-way delay
+ * of the cable. tai_ns and the item times are true time, label + cable_delay_ns. The slice and the stamps
+ * in hits are those of the label.
+ *
  * A block covers `frames` carrying frames from first_frame on; first_frame counts the floor's own
  * frames on the board's count line, is a multiple of the block length, and a block never straddles a
  * slice (1600 frames). A link without alignment sends one GAP block a slice: no channels, status only.
@@ -138,11 +142,11 @@ struct fcm_block_header {
 	uint64_t
 		sequence; /* dma_epoch << 40 | first_frame / block length: computed, never counted */
 	uint64_t first_frame;
-	int64_t tai_ns;	   /* TAI since 1970 of the start of first_frame as labelled; FCM_NO_TAI */
-	uint64_t slice_id; /* UTC ms since 2000-01-01 (no leap seconds) / 200 */
+	int64_t tai_ns; /* TAI since 1970 of the start of first_frame: label + delay; FCM_NO_TAI */
+	uint64_t slice_id; /* of the label: UTC ms since 2000-01-01 (no leap seconds) / 200 */
 	int64_t first_item_tai_ns,
 		last_item_tai_ns; /* earliest and latest hit (or sample); FCM_NO_TAI */
-	uint32_t cable_delay_ns;  /* subtracted from tai_ns and the item times: 0 = none */
+	uint32_t cable_delay_ns;  /* added to the label in tai_ns and the item times: 0 = none */
 	uint32_t items;		  /* hits, samples, or records */
 	uint32_t payload_bytes;
 	uint32_t status_offset, index_offset, data_offset;

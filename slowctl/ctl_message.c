@@ -164,7 +164,7 @@ double message_utc(const struct message *m)
 	if ((h->flags & FCM_BLOCK_NO_TIME) != 0 || h->tai_ns == FCM_NO_TAI) {
 		return (double)NAN;
 	}
-	/* The slice goes by the floor's frames, tai_ns is earlier by the cable delay: the frames say which
+	/* The slice goes by the floor's frames, tai_ns is later by the cable delay: the frames say which
 	 * slice's beginning is near, tai_ns how far off. */
 	off_ns = (h->tai_ns % SLICE_NS - counted_ns) % SLICE_NS;
 	off_ns += off_ns < -SLICE_NS / 2 ? SLICE_NS : off_ns >= SLICE_NS / 2 ? -SLICE_NS : 0;

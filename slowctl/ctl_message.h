@@ -34,7 +34,7 @@ int message_read(const void *topic, size_t topic_bytes, const void *header, size
  * the end, -EBADMSG when the bytes there are no hit. */
 int message_next_hit(const struct message *m, unsigned channel, uint32_t *at, struct hit *ret_hit);
 
-/* UTC of the block's first frame, cable delay subtracted as in tai_ns, s since 1970; NaN without time.
+/* UTC of the block's first frame, cable delay added as in tai_ns, s since 1970; NaN without time.
  * TAI-UTC is whole seconds, so a slice's UTC and the TAI inside it are enough. */
 double message_utc(const struct message *m);
 

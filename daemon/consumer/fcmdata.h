@@ -189,11 +189,11 @@ struct fcmdata_hit {
 	const uint8_t *bytes; /* header of 16, samples behind it; of any alignment */
 	size_t length;
 	uint32_t carrier; /* carrying frame of the block that it starts in, from 0 */
-	int64_t tai_ns; /* TAI since 1970 of the hit, cable delay subtracted as in the header; FCM_NO_TAI */
+	int64_t tai_ns; /* TAI since 1970 of the hit, cable delay added as in the header; FCM_NO_TAI */
 	uint8_t pmt, efcm, tower;
 	uint16_t t5ns;	 /* 0..24999, units of 5 ns in its frame */
 	uint16_t frame;	 /* 0..7999 of the second it was born in, at or before its carrier */
-	uint32_t second; /* of the UTC day, as stamped */
+	uint32_t second; /* of the UTC day, as stamped: without the cable delay */
 	uint16_t day_bcd;
 	uint8_t year_bcd;
 	uint8_t samples; /* of one byte with `zip`, two without */

@@ -183,11 +183,10 @@ static bool check_sequence(struct consumer_check *c, const struct fcmdata_block 
 
 /* ---- time ---- */
 
-/* TAI of the block's first frame as labelled, without the cable delay that the header says was
- * subtracted. */
-static int64_t block_tai_ns(const struct fcm_block_header *h)
+/* TAI of the block's first frame as labelled, without the cable delay that the header says was added. */
+static int64_t labelled_tai_ns(const struct fcm_block_header *h)
 {
-	return h->tai_ns + h->cable_delay_ns;
+	return h->tai_ns - h->cable_delay_ns;
 }
 
 /* UTC since 1970 of the second of the board's count in which the block lies. A label may be off the
@@ -195,8 +194,8 @@ static int64_t block_tai_ns(const struct fcm_block_header *h)
 static int64_t block_utc_s(const struct consumer_check *c, const struct fcm_block_header *h,
 			   int64_t *ret_off_ns)
 {
-	int64_t begin_ns =
-		block_tai_ns(h) - (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND) * TDM_FRAME_NS;
+	int64_t begin_ns = labelled_tai_ns(h) -
+			   (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND) * TDM_FRAME_NS;
 	int64_t tai_s = (begin_ns + SECOND_NS / 2) / SECOND_NS;
 
 	*ret_off_ns = begin_ns - tai_s * SECOND_NS;
@@ -208,7 +207,7 @@ static bool has_time(const struct fcm_block_header *h)
 	return !(h->flags & FCM_BLOCK_NO_TIME) && h->tai_ns != FCM_NO_TAI;
 }
 
-/* The slice id is that of tai_ns, seconds begin where the frame counter does, and no slice's border
+/* The slice id is the label's, seconds begin where the frame counter does, and no slice's border
  * lies inside. */
 static void check_label(struct consumer_check *c, const struct fcm_block_header *h)
 {
@@ -323,7 +322,7 @@ static void check_frame(struct consumer_check *c, const struct fcmdata_block *b,
 	};
 
 	if (has_time(h)) {
-		record.tai_ns = block_tai_ns(h) + (int64_t)f * TDM_FRAME_NS;
+		record.tai_ns = h->tai_ns + (int64_t)f * TDM_FRAME_NS;
 	}
 	check_channels(c, b, f, &record);
 	c->counts.bad_hits += record.bad_hits;

@@ -30,11 +30,11 @@ struct consumer_record {
 	uint8_t status; /* enum tdm_loss: what became of the frame */
 	uint8_t flags;
 	uint64_t floor_frame; /* first_frame + f */
-	int64_t tai_ns;	      /* of that frame; FCM_NO_TAI */
+	int64_t tai_ns;	      /* of that frame, as the block says it; FCM_NO_TAI */
 	uint32_t dma_epoch, block_flags;
 	uint32_t uncertainty_ns;
 	uint8_t clock_state, label_source;
-	uint16_t time_errors; /* hits whose time of day is not the one of tai_ns */
+	uint16_t time_errors; /* hits whose time of day is not the label's */
 	uint16_t hits[6];
 	uint16_t bad_hits; /* illegal ones, or bytes behind the last whole one */
 	uint16_t reserved;
@@ -58,7 +58,7 @@ struct consumer_counts {
 	uint64_t misjudged; /* blocks that libfcmdata takes for repeats, or not, and we do not */
 	uint64_t malformed; /* their numbers make no sense */
 	uint64_t bad_hits, time_errors;
-	uint64_t label_errors; /* blocks whose slice id does not fit their tai_ns */
+	uint64_t label_errors; /* blocks whose slice id does not fit their label */
 	uint64_t no_time;      /* blocks without time */
 	uint64_t fifo_full;    /* blocks with hits lost in the FCM */
 	uint64_t link_frames[4];

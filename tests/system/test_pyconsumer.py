@@ -43,8 +43,7 @@ def records(block):
     r["status"], r["block_flags"], r["flags"] = block.status(), block["flags"], block["flags"] & 1
     frames = np.arange(block.frames)
     r["floor_frame"] = block["first_frame"] + frames
-    r["tai_ns"] = block["tai_ns"] + block["cable_delay_ns"] + frames * fcm_data.FRAME_NS \
-        if "no-time" not in block.flags() else fcm_data.NO_TAI
+    r["tai_ns"] = block["tai_ns"] + frames * fcm_data.FRAME_NS if "no-time" not in block.flags() else fcm_data.NO_TAI
     data = bytearray(block.payload)
     whole = np.frombuffer(data, np.uint8)
     index = block.index()

@@ -232,12 +232,48 @@ static void test_anchor_off(void **state)
 	assert_int_equal(R.block.header.slice_id,
 			 ((UTC_ZERO + 4000) * 1000 + 990 - 946684800000ll) / 200);
 	assert_int_equal(R.block.header.tai_ns,
-			 (UTC_ZERO + TAI_UTC + 4000) * 1000000000ll + 7920 * 125000ll - 1150);
+			 (UTC_ZERO + TAI_UTC + 4000) * 1000000000ll + 7920 * 125000ll + 850);
 	assert_int_equal(R.block.header.cable_delay_ns, 1000);
 	R.plan.label.anchor_tai_ns += 150;
 	R.plan.cable_delay_ns = 0;
 	build();
 	check_stamps(FIRST, UTC_ZERO, HIT_DAY_FROM_0);
+}
+
+/* The floor's label lags true time by the delay down: 490 us are added, over the border of frames, of a
+ * second and of a year. Stamps and slice stay those of the label. */
+static void test_delay_is_added_to_the_label(void **state)
+{
+	static const struct {
+		uint64_t first;
+		uint32_t frames;
+		int64_t utc_zero, tai_ns;
+	} rows[] = {
+		{4000 * 8000, FRAMES, 1700000000, 1700004037000490004},
+		{4000 * 8000 + 7920, FRAMES, 1700000000, 1700004037990490004},
+		{4000 * 8000 + 7999, 1, 1700000000, 1700004038000365004},
+		/* the last frame of 2024: 23:59:59 UTC, TAI 37 s ahead */
+		{4000 * 8000 + 7999, 1, 1735689599 - 4000, 1735689637000365004},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fcm_block_header h[2];
+
+		make(rows[i].first, rows[i].utc_zero);
+		R.plan.frames = R.plan.block_frames = rows[i].frames;
+		h[0] = *build();
+		R.plan.cable_delay_ns = 490004;
+		h[1] = *build();
+		assert_int_equal(h[1].tai_ns, rows[i].tai_ns);
+		assert_int_equal(h[1].cable_delay_ns, 490004);
+		assert_int_equal(h[1].tai_ns - h[0].tai_ns, 490004);
+		assert_int_equal(h[1].first_item_tai_ns - h[0].first_item_tai_ns, 490004);
+		assert_int_equal(h[1].last_item_tai_ns - h[0].last_item_tai_ns, 490004);
+		assert_int_equal(h[1].slice_id, h[0].slice_id);
+		assert_int_equal(h[1].payload_crc, h[0].payload_crc);
+		assert_int_equal(h[1].flags, h[0].flags);
+	}
 }
 
 static void test_no_time(void **state)
@@ -783,6 +819,7 @@ int main(void)
 		cmocka_unit_test(test_all_good),
 		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_anchor_off),
+		cmocka_unit_test(test_delay_is_added_to_the_label),
 		cmocka_unit_test(test_no_time),
 		cmocka_unit_test(test_leap_second),
 		cmocka_unit_test(test_word_disagrees),

@@ -33,6 +33,7 @@
 #define LINK	     2u
 #define UTC_S	     1797638400ll /* 2026-12-18 */
 #define TAI_UTC_S    37
+#define CABLE_NS     490004 /* one way, 100 km */
 
 struct floor_model {
 	uint64_t rng;
@@ -121,7 +122,7 @@ static void fill_frame(struct floor_model *w, unsigned n)
 	*t = (struct truth_record){
 		.count = FIRST + n + COUNT_AHEAD,
 		.floor_frame = FIRST + n,
-		.tai_ns = label_tai_ns(&bench.label, FIRST + n),
+		.tai_ns = label_tai_ns(&bench.label, FIRST + n) + CABLE_NS,
 		.link = LINK,
 		.tower = 1,
 		.floor = 3,
@@ -204,6 +205,7 @@ static struct sent build(unsigned n, enum fcm_stream stream)
 		.in = in,
 		.after = bench.loss[next] ? NULL : bench.frame[next],
 		.label = bench.label,
+		.cable_delay_ns = CABLE_NS,
 	};
 	struct block b = {.capacity = 0};
 

@@ -256,7 +256,7 @@ static void test_bad_hits(void **state)
 	assert_int_equal(at, 0);
 }
 
-/* The slice is that of the floor's frames; the time is earlier by the cable delay, and may be off the
+/* The slice is that of the floor's frames; the time is later by the cable delay, and may be off the
  * frames' border. TAI-UTC is 37 s. */
 static void test_utc(void **state)
 {
@@ -266,7 +266,9 @@ static void test_utc(void **state)
 	} cases[] = {
 		{0, 0},
 		{400, 50000000},
-		{0, -250000}, /* a slice's first block, with a delay */
+		{0, 490004}, /* a slice's first block, with a delay; its last frame */
+		{1599, 199875000 + 490004},
+		{0, -250000},
 		{1520, 190000000 - 250000},
 		{0, 40000},
 		{1520, 190000000 + 20000000}, /* beyond the slice's end */
