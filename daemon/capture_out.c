@@ -44,6 +44,19 @@ static uint32_t plan_flags(const struct link *l, const struct assembled *span,
 	return flags;
 }
 
+/* A delay is that of the cable to a floor, whichever link it hangs on now. */
+static uint32_t cable_delay_ns(const struct link *l, const struct assembled *span)
+{
+	const struct capture_config *c = &l->capture->config;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (c->expected[i].tower == span->tower && c->expected[i].floor == span->floor) {
+			return c->cable_delay_ns[i];
+		}
+	}
+	return c->cable_delay_ns[l->number];
+}
+
 static struct block_plan plan_of(const struct link *l, const struct assembled *span,
 				 unsigned stream)
 {
@@ -66,7 +79,7 @@ static struct block_plan plan_of(const struct link *l, const struct assembled *s
 		.after = span->after,
 		.label = *label,
 		.day_origin = config->day_origin,
-		.cable_delay_ns = config->cable_delay_ns[l->number],
+		.cable_delay_ns = cable_delay_ns(l, span),
 	};
 }
 

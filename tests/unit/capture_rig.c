@@ -352,6 +352,7 @@ void rig_consume(struct rig_consumer *c, const struct fcm_block_header *h, const
 	s->items += h->items;
 	s->faults += h->item_faults;
 	s->frames += h->frames;
+	s->cable_delay_ns = h->cable_delay_ns;
 	s->frames_missing += h->frames_lost + h->frames_bad;
 	if (h->stream == FCM_PMT && h->channels > 0) {
 		check_hits(c, s, h, payload);

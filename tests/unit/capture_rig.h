@@ -54,7 +54,8 @@ struct rig_stream {
 	uint64_t next_hit[6];
 	uint64_t blocks, repeats, unflagged, different, holes, bad, gaps, items, faults;
 	uint64_t frames, frames_missing;
-	uint32_t crc[RIG_SEEN]; /* of the block first_frame / block length */
+	uint32_t cable_delay_ns; /* of the last block */
+	uint32_t crc[RIG_SEEN];	 /* of the block first_frame / block length */
 	uint64_t number[RIG_SEEN];
 };
 struct rig_consumer {

@@ -290,6 +290,33 @@ static void test_run_label_identity(void **state)
 	path_no_complaint();
 }
 
+/* Two fibres swapped: a delay is that of the cable to a floor. A floor that no link has keeps its link's. */
+static void test_delay_goes_with_the_floor(void **state)
+{
+	static const unsigned floors[] = {2, 1, 9};
+	static const uint32_t wanted_ns[] = {424828, 392002, 457172};
+	struct capture_config c = path_config(0x7);
+
+	(void)state;
+	path_host_begin(0x7, 500, HOST_SPEED_MAX);
+	for (unsigned link = 0; link < 3; link++) {
+		path_control->floor[link] = floors[link];
+	}
+	c.cable_delay_ns[0] = 392002;
+	c.cable_delay_ns[1] = 424828;
+	c.cable_delay_ns[2] = 457172;
+	path_start(&c);
+	path_wait_frames(0, 4000);
+	path_wait_frames(2, 4000);
+	path_stop();
+	path_no_complaint();
+	for (unsigned link = 0; link < 3; link++) {
+		assert_int_equal(path.consumer->stream[link][FCM_PMT].floor, floors[link]);
+		assert_int_equal(path.consumer->stream[link][FCM_PMT].cable_delay_ns,
+				 wanted_ns[link]);
+	}
+}
+
 /* No slice is told of it until there is one; then its first, once. */
 static void test_run_without_time(void **state)
 {
@@ -705,6 +732,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		PATH_TEST(test_losses),
 		PATH_TEST(test_downlink),
 		PATH_TEST(test_run_label_identity),
+		PATH_TEST(test_delay_goes_with_the_floor),
 		PATH_TEST(test_run_without_time),
 		PATH_TEST(test_no_memory),
 		PATH_TEST(test_pool_empty),
