@@ -55,6 +55,11 @@ unsigned fibre_delay(const struct fibre *f)
 	return (unsigned)((f->base_ps + FRAME_PS - 1) / FRAME_PS);
 }
 
+int64_t fibre_down_ns(const struct fibre *f)
+{
+	return llround(((double)f->base_ps + f->phase_ps) / 2000);
+}
+
 void fibre_send(struct fibre *f, uint64_t step, const uint8_t *frame)
 {
 	const unsigned i = step % FIBRE_RING;

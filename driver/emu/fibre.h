@@ -45,6 +45,8 @@ void fibre_slow(struct fibre *f); /* a millisecond */
 /* Cell borders from a downstream frame's departure to the arrival of the answer's frame: the round
  * trip, rounded up to the receiver's grid. */
 unsigned fibre_delay(const struct fibre *f);
+/* The way down alone, with the slow part of the phase. */
+int64_t fibre_down_ns(const struct fibre *f);
 /* A downstream frame leaves at `step`; NULL: no light. */
 void fibre_send(struct fibre *f, uint64_t step, const uint8_t *frame);
 /* What the floor receives of the frame that left at `step`. */

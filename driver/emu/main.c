@@ -103,6 +103,16 @@ static int await_second(const struct emu_options *o, const struct service *s, st
 	return err < 0 || o->start_utc_s >= 0 ? err : world_start_at(w, start);
 }
 
+/* What a shore has to be told of the fibres. */
+static void say_delays(const struct world *w)
+{
+	fputs("nanet3-emu: cable_delay_ns of links 0 to 3:", stderr);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		fprintf(stderr, " %" PRId64, world_delay_ns(w, link));
+	}
+	fputc('\n', stderr);
+}
+
 static int fail(const char *what, int err)
 {
 	fprintf(stderr, "nanet3-emu: %s: %s\n", what, strerror(-err));
@@ -261,6 +271,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "nanet3-emu: %s\n", error);
 		return options.world.scenario_path != NULL && err == -EINVAL ? EXIT_USAGE
 									     : EXIT_FAILURE;
+	}
+	if (world_play(world) == NULL) {
+		say_delays(world);
 	}
 	return options.host.socket_path != NULL ? run_socket(&options, world)
 						: run_guest(&options, world);

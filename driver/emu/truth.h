@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define TRUTH_MAGIC   0x48545552u /* "RUTH" */
-#define TRUTH_VERSION 1u
+#define TRUTH_VERSION 2u
 
 struct truth_head {
 	uint32_t magic, version, record_bytes, links;
@@ -33,8 +33,9 @@ struct truth_head {
 struct truth_record {
 	uint64_t count;	      /* board count of the cell the frame begins in */
 	uint64_t floor_frame; /* the floor's own frame on the board's count line */
-	int64_t tai_ns;	      /* true TAI since 1970 of the start of the floor's frame, as the floor
-			       * numbers it: of board count floor_frame */
+	int64_t tai_ns;	      /* TAI since 1970 of the light at the start of the floor's frame: when
+			       * the downstream frame that began it left the shore, plus the fibre's
+			       * delay down at that time. No correction of a shore's is in it */
 	uint8_t link, tower, floor;
 	uint8_t fate; /* enum tdm_loss the world expects: GOOD, or why it cannot arrive */
 	uint16_t flags;

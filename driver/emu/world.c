@@ -689,6 +689,11 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 	}
 }
 
+int64_t world_delay_ns(const struct world *w, unsigned link)
+{
+	return w->play != NULL ? 0 : fibre_down_ns(w->links[link].fibre);
+}
+
 void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
 {
 	struct link *l = &w->links[link];
@@ -699,16 +704,17 @@ void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
 	fibre_send(l->fibre, w->step, w->step >= l->dark_until ? frame : NULL);
 }
 
-/* The record of the frame that begins in this cell. `number` is the floor's, 0..7999. */
+/* The record of the frame that begins in this cell. `number` is the floor's, 0..7999; `sent`: step of the
+ * downstream frame that it began with. */
 static void complete_truth(const struct world *w, struct truth_record *truth, unsigned link,
-			   uint64_t count, unsigned number)
+			   uint64_t count, unsigned number, int64_t sent)
 {
 	const uint64_t back = (count + TDM_FRAMES_PER_SECOND - number) % TDM_FRAMES_PER_SECOND;
 
 	truth->link = (uint8_t)link;
 	truth->count = count;
 	truth->floor_frame = count - back;
-	truth->tai_ns = w->config.tai_start_ns + ((int64_t)w->step - (int64_t)back) * TDM_FRAME_NS;
+	truth->tai_ns = w->config.tai_start_ns + sent * TDM_FRAME_NS + world_delay_ns(w, link);
 }
 
 static void emit_truth(void *context, const struct truth_record *truth)
@@ -738,7 +744,7 @@ static void floor_uplink(struct world *w, unsigned link, uint64_t count, enum td
 
 	l->delivered = fate == TDM_GOOD;
 	number = floor_frame(f, fibre_received(l->fibre, sent), frame, &truth);
-	complete_truth(w, &truth, link, count, number);
+	complete_truth(w, &truth, link, count, number, (int64_t)sent);
 	receiver_cell(&l->receiver, cell != NULL ? cell : w->dark_cell, &truth, emit_truth, w);
 }
 

@@ -59,6 +59,9 @@ struct world_fibre {
 };
 void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre);
 
+/* One-way delay of the fibre on a link, as it is now; 0 for a recording. */
+int64_t world_delay_ns(const struct world *w, unsigned link);
+
 /* The downstream frame of this step leaves for `link` (NULL: transmitter off). It arrives after the
  * fibre's one-way delay. */
 void world_downlink(struct world *w, unsigned link, const uint8_t *frame);

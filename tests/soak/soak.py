@@ -20,7 +20,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(os.path.dirname(HERE), "system"), HERE]
-from station import LINKS, Process, Station, StationError, free_base_port  # noqa: E402
+from station import DRIFT_NS, LINKS, Process, Station, StationError, free_base_port  # noqa: E402
 import random_faults  # noqa: E402
 from run import LOSSES, fresh, line_of  # noqa: E402
 from usage import Usage  # noqa: E402
@@ -254,7 +254,7 @@ def account(soak, wall):
     """Print the summary. What is wrong; and what found the rings full, for which a host that is too slow is an excuse."""
     st, wrong, lost = soak.st, soak.wrong + judge_memory(soak), []
     ledger = st.ask("ledger", "show", "--since", "1000d", "--limit", "1")
-    code, truth = st.compare(timeout=60 + 20 * soak.args.minutes)
+    code, truth = st.compare(timeout=60 + 20 * soak.args.minutes, drift_ns=DRIFT_NS)
     show_links(ledger)
     show_cpu(soak, wall)
     print(f"\nkilled    the daemon {len(soak.away)} times, back after at most {max(soak.away, default=0):.2f} s; "

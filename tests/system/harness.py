@@ -83,7 +83,7 @@ class Bench:
         self.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
         self.equal("every loss in the ledger has its name and frames, no more and no fewer", *names_and_sums(ledger))
         rc, truth = st.compare()
-        self.check("every delivered frame equals the truth, every other is named", rc == 0, truth)
+        self.check("every delivered frame equals the truth, its time is that of the light, every other is named", rc == 0, truth)
         self.equal("libfcmdata knows repeats as the consumers' own books do",
                    {n: s["misjudged"] for n, s in st.summaries().items() if s.get("misjudged")}, {})
         lost = {(x["link"], x["code"]) for x in after_beginning(ledger)}

@@ -18,7 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from station import LINKS, Station, StationError, die  # noqa: E402
+from station import DRIFT_NS, LINKS, Station, StationError, die  # noqa: E402
 
 LOSSES = ["link-down", "board-fifo", "ring-full", "crc", "alignment", "time-fault"]
 
@@ -166,6 +166,7 @@ def counted_anew(scenario, ledger):
 
 def truth_words(code, truth):
     return (f"{'every delivered frame equals it, every other is named' if code == 0 else 'DISAGREES'}"
+            f"; times {truth['tai_max_difference_locked_ns']} ns off at most"
             f" ({truth['equal']} equal, {truth['different']} different, {truth['missing_named']} missing by "
             f"name, {truth['missing_unnamed']} missing without a name)")
 
@@ -175,7 +176,7 @@ def summary(st, before, after, final):
     ledger = st.ledger()
     code, words = 0, "cannot be compared: the board was gone, and has counted anew since"
     if not counted_anew(st.scenario, ledger):
-        code, truth = st.compare()
+        code, truth = st.compare(drift_ns=DRIFT_NS)
         words = truth_words(code, truth)
     show_links(before, after, final)
     show_losses(ledger)

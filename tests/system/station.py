@@ -13,6 +13,7 @@ that were free a moment ago. Processes are ended by their own pid, the emulator 
 """
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ import sys
 import time
 
 LINKS = 4
+DRIFT_NS = 10  # of a fibre that a scenario warms: the configured cable delay is a constant
 
 
 def free_base_port(count=LINKS):
@@ -98,12 +100,13 @@ class Station:
     patience = 1  # of every wait: a limit only says when to give up
 
     def __init__(self, bin_dir, directory, scenario=None, seed=1, truth=True, load="design",
-                 emulator_args=(), config=(), gpsd=True, depth_ms=2000, speed=None, play=None):
+                 emulator_args=(), config=(), gpsd=True, depth_ms=2000, speed=None, play=None, delays=None):
         self.bin, self.dir = os.path.abspath(bin_dir), os.path.abspath(directory)
         self.scenario, self.seed, self.load = scenario, seed, load
         self.emulator_args, self.config = list(emulator_args), list(config)
         self.want_truth, self.want_gpsd, self.depth_ms, self.speed = truth, gpsd, depth_ms, speed
         self.play = play  # a recording in the place of floors and sea
+        self.delays = delays  # cable_delay_ns by link; None: the emulator's
         self.reserved = self.monitor = self.gpsd_port = None
         self.emu = self.gpsd = self.daemon = None
         self.host_too_slow = False  # the emulator fell behind by more than the rings hold
@@ -172,6 +175,13 @@ class Station:
                 return s.connect_ex(("127.0.0.1", self.gpsd_port)) == 0
         self._wait(answers, 10, "gpsd", self.gpsd)
 
+    def cable_delays(self):
+        """Of the emulator's fibres, one way, as it has said them: ns by link."""
+        if self.delays is None:
+            with open(self.path("emu.log")) as f:
+                self.delays = re.search(r"cable_delay_ns of links 0 to 3: (\d+) (\d+) (\d+) (\d+)\n", f.read()).groups()
+        return self.delays
+
     def write_config(self):
         self.reserved = self.reserved or f"tcp://127.0.0.1:{free_port()}"
         self.monitor = self.monitor or f"tcp://127.0.0.1:{free_port()}"
@@ -184,8 +194,8 @@ class Station:
                  "[control]", f"socket = {self.path('control.sock')}",
                  "[store]", f"database = {self.database}", f"emergency = {self.path('emergency.journal')}",
                  "[slowctl]", f"dictionary = {os.path.join(here, 'schemas', 'parameters.conf')}"]
-        for link in range(LINKS):
-            lines += [f"[link {link}]", "tower = 1", f"floor = {link + 1}"]
+        for link, delay in enumerate(self.cable_delays()):
+            lines += [f"[link {link}]", "tower = 1", f"floor = {link + 1}", f"cable_delay_ns = {delay}"]
         lines += self.config
         with open(self.path("board.conf"), "w") as f:
             f.write("\n".join(lines) + "\n")
@@ -301,9 +311,9 @@ class Station:
             time.sleep(pause)
 
     # -- the account, after stop()
-    def compare(self, group=None, records=None, timeout=300):
+    def compare(self, group=None, records=None, timeout=300, drift_ns=0):
         """truth-compare over all records, or over those of one group: (exit code, its JSON)."""
-        argv = [self.program("truth-compare"), "--json", "--ledger", self.database,
+        argv = [self.program("truth-compare"), "--json", "--ledger", self.database, "--drift", str(drift_ns),
                 *(["--group", group] if group else []), self.path("truth.bin")]
         r = subprocess.run(argv + [p for p in records or self.records if os.path.exists(p)], capture_output=True,
                            text=True, timeout=timeout, check=False)

@@ -113,9 +113,10 @@ def record(t):
     return st, blocks, path, ranges
 
 
-def play(t, name, path, speed):
+def play(t, name, path, speed, delays):
     """Its blocks, and the line that the emulator says at the end."""
-    st = t.station(name, play=path, speed=speed, truth=False, gpsd=False, emulator_args=["--play-once"], config=WAIT)
+    st = t.station(name, play=path, speed=speed, truth=False, gpsd=False, emulator_args=["--play-once"], config=WAIT,
+                   delays=delays)
     st.start_emulator()
     st.write_config()
     collector = Collector(st.reserved)
@@ -176,7 +177,7 @@ def hits_of_a_block(t, st, live, path, ranges):
     hits = [h for h in map(json.loads, out.splitlines()) if h["count"] < key[2] + delay + 80]
     t.equal("record dump: the hits of a block", (code, len(hits)), (0, int(live[key][0]["items"]))) or print(err)
     utc = min(h["utc"] for h in hits)
-    tai = int(live[key][0]["first_item_tai_ns"])
+    tai = int(live[key][0]["first_item_tai_ns"]) - int(live[key][0]["cable_delay_ns"])  # what the frames say
     t.equal("and the time of the first one", utc.split(".")[1], f"{tai % 10**9:09d}")
 
 
@@ -186,7 +187,7 @@ def a_recording_is_the_same_data(t):
     t.equal("the links asked for are recorded", sorted(ranges), [1, 3])
     hits_of_a_block(t, st, live, path, ranges)
     for name, speed in (("pace", None), ("max", "max")):
-        compare(t, name, live, play(t, name, path, speed), ranges)
+        compare(t, name, live, play(t, name, path, speed, st.cable_delays()), ranges)
 
 
 if __name__ == "__main__":

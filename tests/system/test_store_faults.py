@@ -378,7 +378,7 @@ def a_real_disk(t):
     t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))
     none_missing(t, ledger)
     rc, truth = st.compare()
-    t.check("every delivered frame equals the truth, every other is named", rc == 0, truth)
+    t.check("every delivered frame equals the truth, its time is that of the light, every other is named", rc == 0, truth)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ struct book {
 	const struct truth_record *truth;
 	uint32_t records;
 	bool ledger; /* there is one: what a block says of a frame must stand in it */
+	int64_t drift_ns;
 	struct page page[BOOK_LINKS];
 	struct book_tally tally[BOOK_LINKS][BOOK_STREAMS];
 	struct consumer_record *differing;
@@ -319,6 +320,11 @@ int book_add_ledger(struct book *b, const char *path, const char *group, const c
 
 /* ---- records ---- */
 
+void book_allow_drift(struct book *b, int64_t ns)
+{
+	b->drift_ns = ns;
+}
+
 static int keep_differing(struct book *b, const struct consumer_record *r)
 {
 	if (b->differ == b->differ_room) {
@@ -364,7 +370,7 @@ static void compare_time(struct book *b, struct book_tally *tally, const struct 
 		tally->tai_max_locked_ns = difference > tally->tai_max_locked_ns
 						   ? difference
 						   : tally->tai_max_locked_ns;
-		if (difference > 0) {
+		if (difference > b->drift_ns) {
 			tally->tai_errors++;
 			show(b, "clock locked, time not the truth's", r->link, r->stream,
 			     r->floor_frame, r, t);

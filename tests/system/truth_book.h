@@ -44,7 +44,7 @@ struct book_tally {
 	uint64_t unknown;	    /* error: delivered, and not in the truth */
 	uint64_t unexpected;	    /* delivered equal although the world had damaged it */
 	uint64_t charged;    /* delivered although the ledger charges the link with its loss */
-	uint64_t tai_errors; /* error: clock locked, and the time is not the truth's */
+	uint64_t tai_errors; /* error: clock locked, and the time is not that of the light */
 	int64_t tai_max_locked_ns, tai_max_ns; /* largest difference, without its sign */
 	uint64_t time_errors, bad_hits;	       /* error: as the consumers found them */
 };
@@ -66,6 +66,9 @@ void book_close(struct book *b);
 /* Losses of the database, read-only; of those that groups dropped, only the ones of `group` (NULL: all).
  * -EIO when SQLite refuses; `ret_reason` (static) says why. */
 int book_add_ledger(struct book *b, const char *path, const char *group, const char **ret_reason);
+/* Before the records: with the clock locked, times may differ from the truth's by so many ns (0 at first).
+ * A configured cable delay is a constant, that of a fibre drifts. */
+void book_allow_drift(struct book *b, int64_t ns);
 /* -errno of the file; -EBADMSG: not a record file; -ENOMEM. */
 int book_add_record(struct book *b, const char *path);
 void book_judge(struct book *b);

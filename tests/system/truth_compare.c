@@ -17,11 +17,13 @@
 #include "tests/system/truth_book.h"
 
 static const char usage[] =
-	"usage: truth-compare [--json] [--ledger DATABASE] [--group NAME] TRUTH RECORD...\n"
+	"usage: truth-compare [--json] [--ledger DATABASE] [--group NAME] [--drift NS] TRUTH "
+	"RECORD...\n"
 	"  TRUTH     of nanet3-emu --truth\n"
 	"  RECORD    of fcm-consumer --record\n"
 	"  --ledger  the daemon's database: what it names as lost is explained\n"
-	"  --group   the records are this group's: what others dropped explains nothing\n";
+	"  --group   the records are this group's: what others dropped explains nothing\n"
+	"  --drift   what times may be off with the clock locked (0)\n";
 
 static const char *const streams[BOOK_STREAMS] = {"pmt", "hydrophone"};
 
@@ -175,7 +177,7 @@ static void print_notes(const struct book_tally *t, unsigned link, unsigned stre
 		{"repeats", t->repeats},
 		{"ERROR: repeats without RESENT", t->repeats_unflagged},
 		{"ERROR: not in the truth", t->unknown},
-		{"ERROR: time differs with the clock locked", t->tai_errors},
+		{"ERROR: clock locked, time not that of the light", t->tai_errors},
 		{"ERROR: hits with a wrong time of day", t->time_errors},
 		{"ERROR: hits illegal", t->bad_hits},
 	};
@@ -249,8 +251,8 @@ static void print_text(const struct book *b, bool ok)
 
 /* ---- main ---- */
 
-static int load(struct book **ret_book, const char *ledger, const char *group, char **files,
-		int count)
+static int load(struct book **ret_book, const char *ledger, const char *group, int64_t drift_ns,
+		char **files, int count)
 {
 	const char *reason = "";
 	int r = book_open(files[0], ret_book);
@@ -264,6 +266,7 @@ static int load(struct book **ret_book, const char *ledger, const char *group, c
 		fprintf(stderr, "truth-compare: %s: %s\n", ledger, reason);
 		return r;
 	}
+	book_allow_drift(*ret_book, drift_ns);
 	for (int i = 1; i < count; i++) {
 		r = book_add_record(*ret_book, files[i]);
 		if (r < 0) {
@@ -293,15 +296,14 @@ static bool all_well(const struct book *b)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"ledger", required_argument, NULL, 'l'},
-		{"group", required_argument, NULL, 'g'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL},
+		{"json", no_argument, NULL, 'j'},	 {"ledger", required_argument, NULL, 'l'},
+		{"group", required_argument, NULL, 'g'}, {"drift", required_argument, NULL, 'd'},
+		{"help", no_argument, NULL, 'h'},	 {NULL},
 	};
 	const char *ledger = NULL, *group = NULL;
 	struct book *b = NULL;
 	bool json = false, ok;
+	int64_t drift_ns = 0;
 	int k;
 
 	while ((k = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -311,6 +313,8 @@ int main(int argc, char **argv)
 			ledger = optarg;
 		} else if (k == 'g') {
 			group = optarg;
+		} else if (k == 'd') {
+			drift_ns = atoll(optarg);
 		} else {
 			fputs(usage, k == 'h' ? stdout : stderr);
 			return k == 'h' ? 0 : 2;
@@ -320,7 +324,7 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	if (load(&b, ledger, group, argv + optind, argc - optind) < 0) {
+	if (load(&b, ledger, group, drift_ns, argv + optind, argc - optind) < 0) {
 		book_close(b);
 		return 2;
 	}

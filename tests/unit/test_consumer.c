@@ -323,7 +323,7 @@ static void write_ledger(const struct loss_row *rows, unsigned count)
 	sqlite3_close(db);
 }
 
-static struct book *judge(bool with_ledger)
+static struct book *judge_drift(bool with_ledger, int64_t drift_ns)
 {
 	struct truth_head head = {.magic = TRUTH_MAGIC,
 				  .version = TRUTH_VERSION,
@@ -342,9 +342,15 @@ static struct book *judge(bool with_ledger)
 	if (with_ledger) {
 		assert_int_equal(book_add_ledger(b, bench.ledger_path, bench.group, &reason), 0);
 	}
+	book_allow_drift(b, drift_ns);
 	assert_int_equal(book_add_record(b, bench.record_path), 0);
 	book_judge(b);
 	return b;
+}
+
+static struct book *judge(bool with_ledger)
+{
+	return judge_drift(with_ledger, 0);
 }
 
 static void test_all_equal(void **state)
@@ -545,6 +551,35 @@ static void test_wrong_times(void **state)
 	book_close(b);
 }
 
+/* Times are held against those of the light to the ns; a drift of the fibre only where it is allowed. */
+static void test_times_of_the_light(void **state)
+{
+	static const struct {
+		int64_t off_ns, drift_ns;
+		bool wrong;
+	} rows[] = {{1, 0, true}, {5, 5, false}, {6, 5, true}, {-2 * CABLE_NS, 10, true}};
+	struct sent s = build(0, FCM_PMT);
+
+	(void)state;
+	assert_true(receive(&s));
+	free(s.payload);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct book *b;
+
+		for (unsigned n = 0; n < SAID; n++) {
+			bench.truth[n].tai_ns -= rows[i].off_ns;
+		}
+		b = judge_drift(false, rows[i].drift_ns);
+		assert_int_equal(book_tally(b, LINK, FCM_PMT)->tai_errors,
+				 rows[i].wrong ? BLOCK_FRAMES : 0);
+		assert_int_equal(book_tally(b, LINK, FCM_PMT)->tai_max_ns, llabs(rows[i].off_ns));
+		book_close(b);
+		for (unsigned n = 0; n < SAID; n++) {
+			bench.truth[n].tai_ns += rows[i].off_ns;
+		}
+	}
+}
+
 /* Damage that gets past libfcmdata, with CRCs made right, is survived. */
 static void test_damaged_messages(void **state)
 {
@@ -612,6 +647,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_repeats, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_content, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_times_of_the_light, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_messages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_files, setup, teardown),
 	};

@@ -116,8 +116,36 @@ static void numbers_follow_the_shore(void **state)
 	assert_int_equal(head.tai_start_ns, r->config.tai_start_ns);
 	assert_int_equal(t[1000].count, RIG_COUNT + 1000);
 	assert_int_equal(t[1000].floor_frame, RIG_COUNT + 1000 - 8);
-	assert_int_equal(t[1000].tai_ns, head.tai_start_ns + (1000 - 8) * 125000);
 	free(t);
+	rig_destroy(r);
+}
+
+/* A frame's light is later than the label it left the shore with: by the fibre's delay down, warm or cold. */
+static void truth_says_when_the_light_was(void **state)
+{
+	static const char faults[] = "at 0.05 link 3 phase-step 2000\n";
+	static const unsigned frames[RIG_LINKS] = {7, 7, 8, 8};
+	static const uint32_t delay_ns[RIG_LINKS] = {392002, 424828, 457172, 490004};
+	struct rig *r = rig_create(NULL, faults);
+
+	(void)state;
+	rig_run(r, 2000);
+	for (unsigned link = 0; link < RIG_LINKS; link++) {
+		assert_int_equal(world_delay_ns(r->world, link), delay_ns[link] + (link == 3));
+	}
+	for (unsigned link = 0; link < RIG_LINKS; link++) {
+		struct truth_head head;
+		uint32_t n;
+		struct truth_record *t = rig_truth(r, link, &n, &head);
+		int64_t left_ns = head.tai_start_ns + (200 - (int64_t)frames[link]) * 125000;
+
+		assert_int_equal(head.version, 2);
+		assert_int_equal(t[200].floor_frame, RIG_COUNT + 200 - frames[link]);
+		assert_int_equal(t[200].tai_ns, left_ns + delay_ns[link]);
+		assert_int_equal(t[1200].tai_ns,
+				 left_ns + delay_ns[link] + (link == 3 ? 1 : 0) + 125000000);
+		free(t);
+	}
 	rig_destroy(r);
 }
 
@@ -243,10 +271,15 @@ static void bad_configurations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(truth_equals_what_came),   cmocka_unit_test(loads),
-		cmocka_unit_test(numbers_follow_the_shore), cmocka_unit_test(counts_on_in_the_dark),
-		cmocka_unit_test(same_seed_same_sea),	    cmocka_unit_test(cold_floors_are_dark),
-		cmocka_unit_test(swapped_floors_say_so),    cmocka_unit_test(bad_configurations),
+		cmocka_unit_test(truth_equals_what_came),
+		cmocka_unit_test(loads),
+		cmocka_unit_test(numbers_follow_the_shore),
+		cmocka_unit_test(truth_says_when_the_light_was),
+		cmocka_unit_test(counts_on_in_the_dark),
+		cmocka_unit_test(same_seed_same_sea),
+		cmocka_unit_test(cold_floors_are_dark),
+		cmocka_unit_test(swapped_floors_say_so),
+		cmocka_unit_test(bad_configurations),
 	};
 
 	return cmocka_run_group_tests_name("world", tests, NULL, NULL);

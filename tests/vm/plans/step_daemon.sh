@@ -30,6 +30,7 @@ links_up() { [ "$(ctl --json status 2>/dev/null | grep -o '"state": *"up"' | wc 
 clock_locked() { ctl --json status 2>/dev/null | grep -q '"state": *"locked"'; }
 
 echo 1..11
+# The delays are those of the emulator's fibres, which it prints when it starts.
 mkdir -p $station
 cat >$station/board.conf <<END
 [board]
@@ -48,12 +49,16 @@ database = $station/station.db
 dictionary = /vm/parameters.conf
 [link 0]
 floor = 1
+cable_delay_ns = 392002
 [link 1]
 floor = 2
+cable_delay_ns = 424828
 [link 2]
 floor = 3
+cable_delay_ns = 457172
 [link 3]
 floor = 4
+cable_delay_ns = 490004
 END
 
 start_consumer trigger
