@@ -40,8 +40,14 @@ struct slot {
 	bool step, placed;
 };
 
+struct lengths {
+	uint32_t block, gap;
+};
+
 struct assembler {
 	struct assemble_config config;
+	struct lengths lengths[2]; /* of frames below change_at, and from it on */
+	uint64_t change_at;
 	struct assemble_point at; /* behind the last span taken */
 	bool begun;		  /* `at` holds, `next` holds */
 	bool taken;		  /* a span has been taken: at.frame is final */
@@ -81,9 +87,20 @@ static uint64_t down(uint64_t value, uint32_t step)
 	return value - value % step;
 }
 
-static uint64_t up(uint64_t value, uint32_t step)
+static const struct lengths *lengths_at(const struct assembler *a, uint64_t frame)
 {
-	return down(value + step - 1, step);
+	return &a->lengths[frame >= a->change_at];
+}
+
+/* First frame of the block, or gap, that `frame` is in. */
+static uint64_t block_of(const struct assembler *a, uint64_t frame)
+{
+	return down(frame, lengths_at(a, frame)->block);
+}
+
+static uint64_t gap_of(const struct assembler *a, uint64_t frame)
+{
+	return down(frame, lengths_at(a, frame)->gap);
 }
 
 /* -------------------------------------------------------------------------- life of the thing */
@@ -95,6 +112,7 @@ static void assemble_begin(struct assembler *a)
 
 	memset(a, 0, sizeof(*a));
 	a->config = config;
+	a->lengths[1] = (struct lengths){config.block_frames, config.gap_frames};
 	a->at.tower = config.tower;
 	a->at.floor = config.floor;
 }
@@ -124,13 +142,21 @@ void assemble_resume(struct assembler *a, const struct assemble_point *point)
 	a->at = *point;
 	a->begun = true;
 	a->taken = true;
-	/* On our own grid: the predecessor's may have been another. */
-	a->at.frame = down(point->frame, a->config.block_frames);
 	a->begin = point->frame;
-	a->low = a->at.frame;
+	a->low = point->frame;
 	a->next = point->count;
 	a->delay = point->delay;
 	a->delay_known = point->delay_known;
+}
+
+void assemble_change(struct assembler *a, uint64_t from, uint32_t block_frames, uint32_t gap_frames)
+{
+	assert(ASSEMBLE_SLICE % gap_frames == 0 && gap_frames % block_frames == 0);
+	assert(from % ASSEMBLE_SLICE == 0 && from >= assemble_border(a));
+	assert(a->change_at <= a->at.frame);
+	a->lengths[0] = a->lengths[1];
+	a->lengths[1] = (struct lengths){block_frames, gap_frames};
+	a->change_at = from;
 }
 
 /* ------------------------------------------------------------------------------------ cells in */
@@ -142,14 +168,15 @@ static void cut(struct assembler *a, uint64_t count)
 
 	assert(!a->cut); /* spans are taken between two pushes */
 	a->cut = true;
-	a->cut_frame = a->top > a->low ? up(a->top, a->config.block_frames) : a->low;
+	a->cut_frame = a->top > a->low ? block_of(a, a->top - 1) + lengths_at(a, a->top - 1)->block
+				       : a->low;
 	a->cut_count = a->next;
 	a->resume_count = count;
 	a->resume_frame = a->cut_frame;
 	/* A PPS moves the count by less than a second: the frames that never were are declared
 	 * lost. More is another count altogether. */
 	if (first > a->cut_frame + PER_SECOND) {
-		a->resume_frame = down(first, a->config.block_frames);
+		a->resume_frame = block_of(a, first);
 	}
 	a->low = a->resume_frame;
 }
@@ -187,12 +214,12 @@ static void move_begin(struct assembler *a, uint64_t frame, uint64_t count)
 		a->at.count = count;
 		a->next = count;
 		a->begin = frame;
-		a->low = down(frame, a->config.block_frames);
+		a->low = block_of(a, frame);
 		a->at.frame = a->low;
 	} else if (!a->taken && !a->current && !a->cut && frame < a->begin &&
-		   a->top - down(frame, a->config.block_frames) < PER_SECOND) {
+		   a->top - block_of(a, frame) < PER_SECOND) {
 		a->begin = frame;
-		a->low = down(frame, a->config.block_frames);
+		a->low = block_of(a, frame);
 		a->at.frame = a->low;
 	}
 }
@@ -313,8 +340,9 @@ static bool any_good(struct assembler *a, uint64_t first, uint64_t end)
 /* Which frames go out next, if any may. */
 static bool choose(struct assembler *a, uint64_t *ret_end, bool *ret_gap)
 {
-	uint64_t base = a->at.frame, end = base + a->config.block_frames;
-	uint64_t slice_end = down(base, a->config.gap_frames) + a->config.gap_frames;
+	const struct lengths *lengths = lengths_at(a, a->at.frame);
+	uint64_t base = a->at.frame, end = base + lengths->block;
+	uint64_t slice_end = gap_of(a, base) + lengths->gap;
 
 	if (!closed(a, base, end) && !forced(a)) {
 		return false;
@@ -459,7 +487,7 @@ static void point_behind(struct assembler *a, struct assembled *s)
 		p->count = a->resume_count;
 		p->frame = a->resume_frame;
 	}
-	if (down(p->frame, a->config.gap_frames) != down(s->first_frame, a->config.gap_frames)) {
+	if (gap_of(a, p->frame) != gap_of(a, s->first_frame)) {
 		p->slice_good = 0;
 	}
 }
@@ -577,10 +605,22 @@ void assemble_take(struct assembler *a)
 
 uint64_t assemble_due(const struct assembler *a)
 {
-	return a->begun && a->delay_known ? a->at.frame + a->config.block_frames + a->delay : 0;
+	return a->begun && a->delay_known
+		       ? a->at.frame + lengths_at(a, a->at.frame)->block + a->delay
+		       : 0;
 }
 
 uint64_t assemble_frontier(const struct assembler *a)
 {
 	return a->current ? a->at.frame + a->span.frames : a->at.frame;
+}
+
+uint64_t assemble_border(const struct assembler *a)
+{
+	uint64_t from = assemble_frontier(a);
+
+	if (a->cut && from < a->resume_frame) {
+		from = a->resume_frame; /* found by the lengths that there were */
+	}
+	return down(from + ASSEMBLE_SLICE - 1, ASSEMBLE_SLICE);
 }

@@ -83,9 +83,13 @@ struct assembler;
 struct assembler *assemble_create(const struct assemble_config *config);
 void assemble_destroy(struct assembler *a);
 
-/* Go on behind a predecessor's point: cells below point->count must not be pushed. Where his blocks were of
- * another length the first one has his last frames as lost. */
+/* Go on behind a predecessor's point, with the length of block that he had there: cells below point->count
+ * must not be pushed. */
 void assemble_resume(struct assembler *a, const struct assemble_point *point);
+/* Blocks and gaps from frame `from` on have these lengths. It is a slice's first, not before the border; spans
+ * have come to where the change before this one was. */
+void assemble_change(struct assembler *a, uint64_t from, uint32_t block_frames,
+		     uint32_t gap_frames);
 
 /* One cell. Counts rise; a hole in them closes all that is open. Returns the final verdict. `frame`
  * must stay valid until the span it went into is taken. At most ASSEMBLE_PUSH cells between two times
@@ -106,5 +110,7 @@ uint64_t assemble_due(const struct assembler *a);
 
 /* First frame that is in no span yet: where a new label or run may begin. */
 uint64_t assemble_frontier(const struct assembler *a);
+/* The next slice's first frame: where blocks may get another length. */
+uint64_t assemble_border(const struct assembler *a);
 
 #endif

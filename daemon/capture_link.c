@@ -7,7 +7,7 @@
  *   marked cursor   the deframer is told the last good frame and goes on at the cursor
  *   cursor alone    the deframer reads from the release position; verdicts below the cursor are history
  *   no cursor yet   from the release position, as the predecessor began
- *   another configuration's: the same, without what depends on that (owner_adopt())
+ *   other groups': the same, without what depends on them (owner_adopt())
  *   no use          from the release position, with a new page; the second begun there is partial
  */
 #include <errno.h>
@@ -58,10 +58,10 @@ const struct label *link_label(const struct link *l, uint64_t frame)
 }
 
 /* A slice, or less where the ring cannot hold the data of an unaligned one that long. */
-static uint32_t gap_frames(const struct link *l)
+static uint32_t gap_frames(const struct link *l, uint32_t block)
 {
 	uint64_t cells = (uint64_t)l->depth * l->frames_per_buffer;
-	uint32_t block = l->capture->config.block_frames, frames = ASSEMBLE_SLICE;
+	uint32_t frames = ASSEMBLE_SLICE;
 
 	while (frames > block && frames > cells / 4) {
 		do {
@@ -71,21 +71,24 @@ static uint32_t gap_frames(const struct link *l)
 	return frames;
 }
 
-static int make_machines(struct link *l)
+static int make_machines(struct link *l, const struct owner_account *a)
 {
 	const struct capture_config *config = &l->capture->config;
+	uint32_t block = account_block_frames(a, a->cursor.frame);
+	uint32_t next = account_block_frames(a, a->change_frame), longest = config->block_frames;
 	struct assemble_config assemble = {
-		.block_frames = config->block_frames,
-		.gap_frames = l->owner.gap_frames,
+		.block_frames = block,
+		.gap_frames = gap_frames(l, block),
 		.tower = config->expected[l->number].tower,
 		.floor = config->expected[l->number].floor,
 	};
 	struct settle_config settle = {.link = l->number, .owner = l->owner};
 
+	longest = block > longest ? block : longest;
+	longest = next > longest ? next : longest;
 	/* A carried frame waits for its block to close, at worst ASSEMBLE_LATE after its end, and
 	 * while the link is blocked for the rest of a push. */
-	l->deframe = tdm_deframe_create(config->block_frames + ASSEMBLE_LATE +
-					2 * l->frames_per_buffer + 64);
+	l->deframe = tdm_deframe_create(longest + ASSEMBLE_LATE + 2 * l->frames_per_buffer + 64);
 	l->assembler = assemble_create(&assemble);
 	l->settle = settle_create(&settle);
 	if (!l->deframe || !l->assembler || !l->settle) {
@@ -109,11 +112,7 @@ static void read_geometry(struct link *l)
 	l->looked = l->read_position;
 	l->patient_until_ns = 0;
 	l->in_step = false;
-	l->owner = (struct owner_config){
-		.block_frames = config->block_frames,
-		.groups = config->groups,
-	};
-	l->owner.gap_frames = gap_frames(l);
+	l->owner = (struct owner_config){.groups = config->groups};
 	memcpy(l->owner.group_streams, config->group_streams, sizeof(l->owner.group_streams));
 }
 
@@ -158,7 +157,7 @@ static void fresh_account(struct link *l, struct owner_account *a)
 {
 	const struct capture *c = l->capture;
 
-	memset(a, 0, sizeof(*a));
+	account_begin(a, c->config.block_frames);
 	if (label_holds(l)) {
 		account_add_label(a, 0, &c->label);
 	}
@@ -187,6 +186,40 @@ static void resume(struct link *l, const struct owner_account *a)
 		losses_restore(&l->losses, (enum tdm_loss)a->loss, a->loss_first, cursor->count,
 			       a->loss_frames);
 	}
+}
+
+void link_change_length(struct link *l)
+{
+	uint64_t in_flight = (uint64_t)l->depth * l->frames_per_buffer + TDM_FRAMES_PER_SECOND;
+	uint32_t wanted = l->capture->config.block_frames;
+	struct owner_account *a = settle_account(l->settle);
+	uint32_t now = account_block_frames(a, UINT64_MAX);
+	uint64_t from = assemble_border(l->assembler);
+
+	if (now == wanted) {
+		return;
+	}
+	from = l->sent > from ? l->sent : from;
+	/* Frames f and f x wanted / now begin blocks of one number: both shall not be in flight. */
+	if (wanted > now && from < in_flight * wanted / (wanted - now)) {
+		from = in_flight * wanted / (wanted - now);
+	}
+	from = (from + ASSEMBLE_SLICE - 1) / ASSEMBLE_SLICE * ASSEMBLE_SLICE;
+	if (account_change_length(a, from, wanted)) {
+		assemble_change(l->assembler, from, wanted, gap_frames(l, wanted));
+	}
+}
+
+/* What was sent comes again in blocks as it was: longer or shorter ones would be partly repeats. A predecessor's
+ * change that lies ahead stays where it is; ours comes behind it. */
+static void keep_lengths(struct link *l, const struct owner_account *a)
+{
+	uint32_t next = account_block_frames(a, a->change_frame);
+
+	if (a->change_frame > a->cursor.frame) {
+		assemble_change(l->assembler, a->change_frame, next, gap_frames(l, next));
+	}
+	link_change_length(l);
 }
 
 /* Rows that a predecessor closed but did not see saved; those still open will close once more. */
@@ -271,13 +304,32 @@ bool link_can_begin(const struct link *l)
 	return false;
 }
 
+/* Behind the last frame of the ring: a predecessor whose page is of no use may have sent all of them. */
+static uint64_t frames_that_came(const struct link *l)
+{
+	uint64_t write = nanet3_write_position(l->capture->board, l->number);
+	const struct nanet3_event *last =
+		write > l->release_position
+			? nanet3_completion(l->capture->board, l->number, write - 1)
+			: NULL;
+
+	return last && last->dma_epoch == l->dma_epoch ? last->frame_count + last->frames : 0;
+}
+
 int link_begin(struct link *l, bool taken_over)
 {
 	struct owner_account account;
 	int r, loaded;
 
 	read_geometry(l);
-	r = make_machines(l);
+	loaded = taken_over ? owner_load(l->page, &l->owner, l->dma_epoch, &account) : -ENODATA;
+	if (loaded == -EREMCHG) {
+		loaded = owner_adopt(l->page, &l->owner, l->dma_epoch, &account);
+	}
+	if (loaded < 0) {
+		fresh_account(l, &account);
+	}
+	r = make_machines(l, &account);
 	if (r < 0) {
 		return r;
 	}
@@ -286,21 +338,18 @@ int link_begin(struct link *l, bool taken_over)
 	losses_init(&l->losses, l->number, l->dma_epoch);
 	losses_identity(&l->losses, l->capture->config.expected[l->number].tower,
 			l->capture->config.expected[l->number].floor); /* until it names itself */
-	loaded = taken_over ? owner_load(l->page, &l->owner, l->dma_epoch, &account) : -ENODATA;
-	if (loaded == -EREMCHG) {
-		loaded = owner_adopt(l->page, &l->owner, l->dma_epoch, &account);
-	}
 	if (loaded == 0) {
 		l->sent = owner_sent(l->page);
 		l->resent_below = l->sent;
 	} else {
-		fresh_account(l, &account);
+		l->resent_below = loaded == -EPROTO || loaded == -EBADMSG ? frames_that_came(l) : 0;
 		owner_format(l->page, &l->owner, l->dma_epoch, &account);
 	}
 	settle_begin(l->settle, l->dma_epoch, &account);
 	if (loaded == 0) {
 		adopt_runs(l->capture, settle_account(l->settle));
 		resume(l, settle_account(l->settle));
+		keep_lengths(l, settle_account(l->settle));
 	}
 	if (l->capture->config.tap) {
 		tap_begin(l->capture->config.tap, l->number, l->dma_epoch, l->capture->serial,

@@ -26,10 +26,9 @@ static uint32_t plan_flags(const struct link *l, const struct assembled *span,
 			   const struct label *label)
 {
 	const struct capture *c = l->capture;
-	uint64_t end = span->first_frame + span->frames;
 	uint32_t flags = 0;
 
-	flags |= end <= l->resent_below ? FCM_BLOCK_RESENT : 0;
+	flags |= span->first_frame < l->resent_below ? FCM_BLOCK_RESENT : 0;
 	flags |= span->gap ? FCM_BLOCK_GAP : 0;
 	flags |= span->step ? FCM_BLOCK_STEP : 0;
 	flags |= span->tower != c->config.expected[l->number].tower ||
@@ -74,7 +73,7 @@ static struct block_plan plan_of(const struct link *l, const struct assembled *s
 		.flags = plan_flags(l, span, label),
 		.first_frame = span->first_frame,
 		.frames = span->frames,
-		.block_frames = config->block_frames,
+		.block_frames = account_block_frames(settle_account(l->settle), span->first_frame),
 		.in = span->in,
 		.after = span->after,
 		.label = *label,
@@ -425,6 +424,9 @@ void out_advance(struct link *l)
 		ledger_close(settle_ledger(l->settle), settle_second(l->settle), &keep);
 		ledger_close(&l->live, settle_second(l->settle), NULL);
 	}
+	if (moved) {
+		link_change_length(l);
+	}
 	if (moved || l->dirty) {
 		settle_pack(l->settle);
 		owner_commit(l->page, settle_account(l->settle));
@@ -468,7 +470,8 @@ uint64_t out_frames(const struct link *l)
 	uint64_t frontier = assemble_frontier(l->assembler);
 
 	if (cursor->count == 0) { /* nothing has come back yet */
-		return settle_out(l->settle) * l->capture->config.block_frames;
+		return settle_out(l->settle) *
+		       account_block_frames(settle_account(l->settle), frontier);
 	}
 	return frontier > cursor->frame ? frontier - cursor->frame : 0;
 }

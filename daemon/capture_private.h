@@ -175,6 +175,9 @@ void link_end(struct link *l);
 bool link_drain(struct link *l);
 /* Show the recorder what has been read. */
 void link_feed(struct link *l);
+/* Blocks get the configured length at a slice that nothing handed out reaches: if not now, when the cursor has
+ * moved on. The account is to be committed. */
+void link_change_length(struct link *l);
 /* Label of a count or frame on this link. */
 const struct label *link_label(const struct link *l, uint64_t frame);
 

@@ -18,7 +18,7 @@
 #include "tdm/frame.h"
 
 #define MAGIC	     0x4e574f46u /* "FOWN" */
-#define VERSION	     3u
+#define VERSION	     4u
 #define KEEP_LINKS   6u
 #define KEEP_STREAMS 36u
 
@@ -50,7 +50,6 @@ struct copy {
 };
 struct page {
 	uint32_t magic, version;
-	uint32_t block_frames, gap_frames;
 	uint8_t groups, group_streams[GROUPS_MAX], reserved[3];
 	uint32_t dma_epoch;
 	uint32_t head_crc; /* of the above; 0: they are being adopted */
@@ -87,8 +86,6 @@ static void make_head(struct page *head, const struct owner_config *config, uint
 {
 	head->magic = MAGIC;
 	head->version = VERSION;
-	head->block_frames = config->block_frames;
-	head->gap_frames = config->gap_frames;
 	head->groups = config->groups;
 	memcpy(head->group_streams, config->group_streams, sizeof(head->group_streams));
 	head->dma_epoch = dma_epoch;
@@ -107,7 +104,7 @@ void owner_format(void *page, const struct owner_config *config, uint32_t dma_ep
 	owner_commit(page, account); /* killed before: no copy is whole */
 }
 
-/* A whole page of this DMA epoch, of whatever configuration. The active copy. */
+/* A whole page of this DMA epoch, of whatever groups. The active copy. */
 static int check(const struct page *p, uint32_t dma_epoch, const struct owner_account **ret_account)
 {
 	uint64_t active = atomic_load_explicit(&p->active, memory_order_acquire);
@@ -194,7 +191,7 @@ int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoc
 			mine.stream_row[mine.stream_rows++] = account->stream_row[i];
 		}
 	}
-	/* Blocks and pairs are others: what was acknowledged beyond the cursor is sent again. */
+	/* Pairs are others: what was acknowledged beyond the cursor is sent again. */
 	memset(mine.acked, 0, sizeof(mine.acked));
 	forget_groups(p, config);
 	in_order();

@@ -5,7 +5,7 @@
  * will be read again from the ring. Only settle.c and capture_link.c write it; only one process at a
  * time can (the owner of the link).
  *
- *   head      what it is, and whether it fits us: magic, version, configuration, DMA epoch
+ *   head      what it is, and whether it fits us: magic, version, groups, DMA epoch
  *   sent      frames below may have been handed to the publisher: a repeat is flagged RESENT
  *   closed    rows that are closed but not yet in the database, each with its own CRC
  *   lost      runs of lost frames that are not yet in the database, likewise
@@ -37,7 +37,6 @@
 
 /* What the account was made with. */
 struct owner_config {
-	uint32_t block_frames, gap_frames;
 	uint8_t groups;
 	uint8_t group_streams[GROUPS_MAX];
 };
@@ -72,7 +71,9 @@ struct owner_account {
 	uint64_t loss_first, loss_frames; /* the run of lost cells that the cursor stands in */
 	uint8_t loss;			  /* enum tdm_loss; TDM_GOOD: none */
 	uint8_t link_rows, stream_rows, labels, runs;
-	uint8_t reserved[3];
+	uint8_t slice_blocks[2]; /* blocks of a slice: before change_frame, and from it on */
+	uint8_t reserved;
+	uint64_t change_frame; /* a slice's first: blocks have another length from here on; or 0 */
 	struct owner_link_row link_row[OWNER_LINK_ROWS];
 	struct owner_stream_row stream_row[2 * OWNER_PAIRS];
 	struct owner_label label[OWNER_LABELS]; /* the last one from_frame <= n is frame n's */
@@ -87,13 +88,13 @@ void owner_format(void *page, const struct owner_config *config, uint32_t dma_ep
 		  const struct owner_account *account);
 /*
  * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version; -ESTALE: of
- * another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with another configuration, or its owner died while he
- * adopted it. The page is not changed.
+ * another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with other groups, or its owner died while he adopted
+ * it. The page is not changed.
  */
 int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
 	       struct owner_account *ret_account);
 /*
- * After -EREMCHG: make the page one of this configuration. All goes on but what depends on the other one:
+ * After -EREMCHG: make the page one of these groups. All goes on but what depends on the others:
  * acknowledgements beyond the cursor, and the rows of groups that take other streams now or are not there.
  * Errors as of owner_load().
  */

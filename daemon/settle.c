@@ -113,6 +113,15 @@ void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_accou
 
 /* --------------------------------------------------------------------------- acknowledged bits */
 
+/* Blocks before `frame`, were they always as long as they are now. */
+static uint64_t blocks_before(const struct owner_account *a, uint64_t frame)
+{
+	uint64_t early = frame < a->change_frame ? frame : a->change_frame;
+
+	return (early * a->slice_blocks[0] + (frame - early) * a->slice_blocks[1]) /
+	       FCM_SLICE_FRAMES;
+}
+
 /* The bit of a block, counted from the cursor; false when it lies beyond what is remembered. */
 static bool bit_of(const struct settle *s, uint64_t first_frame, unsigned stream, unsigned group,
 		   uint64_t *ret_bit)
@@ -122,8 +131,7 @@ static bool bit_of(const struct settle *s, uint64_t first_frame, unsigned stream
 	if (s->pairs == 0 || first_frame < cursor || s->account.cursor.count == 0) {
 		return false;
 	}
-	/* The cursor may stand inside a block: where the block time has been changed. */
-	block = first_frame / s->config.owner.block_frames - cursor / s->config.owner.block_frames;
+	block = blocks_before(&s->account, first_frame) - blocks_before(&s->account, cursor);
 	if (block >= ACKED_BITS / s->pairs) {
 		return false;
 	}
@@ -327,8 +335,8 @@ bool settle_advance(struct settle *s, settle_block_fn block, void *context)
 		enter_loss(&s->account, span);
 		s->account.cursor = span->behind;
 		if (span->behind.frame > from) {
-			shift_acked(s, span->behind.frame / s->config.owner.block_frames -
-					       from / s->config.owner.block_frames);
+			shift_acked(s, blocks_before(&s->account, span->behind.frame) -
+					       blocks_before(&s->account, from));
 		}
 		drop_history(&s->account);
 		s->first++;
@@ -372,6 +380,28 @@ void settle_pack(struct settle *s)
 	a->link_rows = 0;
 	a->stream_rows = 0;
 	ledger_each_open(&s->ledger, &sink);
+}
+
+void account_begin(struct owner_account *a, uint32_t block_frames)
+{
+	memset(a, 0, sizeof(*a));
+	a->slice_blocks[1] = (uint8_t)(FCM_SLICE_FRAMES / block_frames);
+}
+
+uint32_t account_block_frames(const struct owner_account *a, uint64_t frame)
+{
+	return FCM_SLICE_FRAMES / a->slice_blocks[frame >= a->change_frame];
+}
+
+bool account_change_length(struct owner_account *a, uint64_t frame, uint32_t block_frames)
+{
+	if (account_block_frames(a, frame) == block_frames || a->cursor.frame < a->change_frame) {
+		return false;
+	}
+	a->slice_blocks[0] = a->slice_blocks[1];
+	a->slice_blocks[1] = (uint8_t)(FCM_SLICE_FRAMES / block_frames);
+	a->change_frame = frame;
+	return true;
 }
 
 const struct label *account_label(const struct owner_account *a, uint64_t frame)

@@ -67,6 +67,13 @@ uint64_t settle_out(const struct settle *s);
 /* The settled ledger's open rows into the account, before a commit. */
 void settle_pack(struct settle *s);
 
+/* Of a link's first blocks: nothing but their length is known. */
+void account_begin(struct owner_account *a, uint32_t block_frames);
+/* Length of the block that `frame` is in. */
+uint32_t account_block_frames(const struct owner_account *a, uint64_t frame);
+/* Blocks get this length at `frame`, a slice's first, beyond all that was handed out. False: they have it there,
+ * or the cursor has not come to the change before this one, try again later. */
+bool account_change_length(struct owner_account *a, uint64_t frame, uint32_t block_frames);
 /* The label and the run of a frame. */
 const struct label *account_label(const struct owner_account *a, uint64_t frame);
 uint32_t account_run(const struct owner_account *a, uint64_t frame);

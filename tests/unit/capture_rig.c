@@ -297,27 +297,38 @@ static void check_samples(struct rig_consumer *c, const struct fcm_block_header 
 /* True when the block has been here before. */
 static bool repeated(struct rig_consumer *c, struct rig_stream *s, const struct fcm_block_header *h)
 {
-	uint64_t number = (h->sequence & 0xffffffffff) | (uint64_t)h->floor << 48;
-	uint32_t crc = h->payload_crc;
+	uint64_t which = h->first_frame | (uint64_t)h->floor << 48 |
+			 (h->flags & FCM_BLOCK_GAP ? 1ull << 62 : 0);
+	unsigned i = (unsigned)(h->first_frame / 8 % RIG_SEEN); /* none is shorter */
 
-	if (h->flags & FCM_BLOCK_GAP) {
-		number |= 1ull << 62;
-	}
-	if (s->number[number % RIG_SEEN] == number) {
+	if (s->seen[i].which == which) {
 		s->repeats++;
 		if (!(h->flags & FCM_BLOCK_RESENT)) {
 			s->unflagged++;
 			complain(c, h, "twice, and not flagged");
 		}
-		if (s->crc[number % RIG_SEEN] != crc) {
+		if (s->seen[i].crc != h->payload_crc || s->seen[i].frames != h->frames) {
 			s->different++;
 			complain(c, h, "again, and different");
 		}
 		return true;
 	}
-	s->number[number % RIG_SEEN] = number;
-	s->crc[number % RIG_SEEN] = crc;
+	s->seen[i].which = which;
+	s->seen[i].frames = h->frames;
+	s->seen[i].crc = h->payload_crc;
 	return false;
+}
+
+/* Of blocks that may be in flight together, those of other lengths among them, no two have one number. */
+static void check_number(struct rig_consumer *c, struct rig_stream *s,
+			 const struct fcm_block_header *h)
+{
+	uint64_t *first = &s->first[h->sequence % RIG_SEEN];
+
+	if (*first < h->first_frame && h->first_frame - *first < RIG_IN_FLIGHT) {
+		complain(c, h, "the number of another block");
+	}
+	*first = h->first_frame;
 }
 
 void rig_consume(struct rig_consumer *c, const struct fcm_block_header *h, const uint8_t *payload)
@@ -337,6 +348,7 @@ void rig_consume(struct rig_consumer *c, const struct fcm_block_header *h, const
 	if (repeated(c, s, h)) {
 		return;
 	}
+	check_number(c, s, h);
 	/* Where one floor takes another one's place a block comes for both. */
 	if (s->begun && h->first_frame != s->next_frame &&
 	    (h->floor == s->floor || h->first_frame + h->frames != s->next_frame)) {
@@ -353,6 +365,7 @@ void rig_consume(struct rig_consumer *c, const struct fcm_block_header *h, const
 	s->faults += h->item_faults;
 	s->frames += h->frames;
 	s->cable_delay_ns = h->cable_delay_ns;
+	s->block_frames = h->frames;
 	s->frames_missing += h->frames_lost + h->frames_bad;
 	if (h->stream == FCM_PMT && h->channels > 0) {
 		check_hits(c, s, h, payload);

@@ -46,7 +46,8 @@ void rig_host_end(pid_t pid, int signal);
 struct label rig_label(uint32_t time_epoch);
 
 /* What a consumer has seen of a link's stream. */
-#define RIG_SEEN 16384u
+#define RIG_SEEN      16384u
+#define RIG_IN_FLIGHT 4000u /* frames: a ring of 500 ms */
 struct rig_stream {
 	bool begun, clean; /* clean: no hit is missing up to here */
 	uint8_t floor;
@@ -54,9 +55,13 @@ struct rig_stream {
 	uint64_t next_hit[6];
 	uint64_t blocks, repeats, unflagged, different, holes, bad, gaps, items, faults;
 	uint64_t frames, frames_missing;
-	uint32_t cable_delay_ns; /* of the last block */
-	uint32_t crc[RIG_SEEN];	 /* of the block first_frame / block length */
-	uint64_t number[RIG_SEEN];
+	uint32_t cable_delay_ns, block_frames; /* of the last block */
+	/* Of the last blocks, whatever their length: where they begin, are they gaps, and of whom. */
+	struct {
+		uint64_t which;
+		uint32_t frames, crc;
+	} seen[RIG_SEEN];
+	uint64_t first[RIG_SEEN]; /* frame, of the last block with a number */
 };
 struct rig_consumer {
 	struct rig_stream stream[NANET3_LINKS][FCM_STREAMS];

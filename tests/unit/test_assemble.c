@@ -24,8 +24,16 @@
 #define SPANS 4096u
 #define PUSH  16u /* cells between two looks for spans */
 
+/* Lengths of blocks: of frames below `from`, and from it on. */
+struct change {
+	uint64_t from;
+	uint32_t block[2];
+	unsigned turn;
+};
+
 struct kept {
 	struct assembled span;
+	struct change change;		/* as it stood behind the span */
 	uint8_t status[ASSEMBLE_SLICE]; /* 0: good */
 	bool after;
 };
@@ -44,8 +52,10 @@ static struct rig {
 	struct kept spans[SPANS];
 	unsigned count;
 	struct assemble_point at;
+	struct change change;
 	bool began;
 } * R;
+static bool changing; /* the lengths change again and again */
 
 static struct assemble_config config = {
 	.block_frames = B,
@@ -66,6 +76,27 @@ static void begin(void)
 	R->delay = 4;
 	R->tower = 1;
 	R->floor = 4;
+	R->change.block[1] = B;
+}
+
+static uint32_t length_at(uint64_t frame)
+{
+	return R->change.block[frame >= R->change.from];
+}
+
+/* A change is behind: the next one lies some slices ahead. */
+static void change_length(void)
+{
+	static const uint32_t turns[] = {16, 80, 1600, 8, 320};
+	struct change *c = &R->change;
+
+	if (!changing || R->at.frame < c->from) {
+		return;
+	}
+	c->block[0] = c->block[1];
+	c->block[1] = turns[c->turn++ % 5];
+	c->from = assemble_border(R->a) + ASSEMBLE_SLICE * (c->turn % 3);
+	assemble_change(R->a, c->from, c->block[1], ASSEMBLE_SLICE);
 }
 
 static void check_span(const struct assembled *s)
@@ -83,8 +114,8 @@ static void check_span(const struct assembled *s)
 	assert_true(s->end_count >= s->first_count && s->end_count <= R->next);
 	assert_true(s->frames <= ASSEMBLE_SLICE);
 	if (!s->gap && s->frames > 0) {
-		assert_int_equal(s->frames, B);
-		assert_int_equal(s->first_frame % B, 0);
+		assert_int_equal(s->frames, length_at(s->first_frame));
+		assert_int_equal(s->first_frame % s->frames, 0);
 	}
 	if (s->frames > 0) {
 		assert_int_equal(s->first_frame / ASSEMBLE_SLICE,
@@ -117,7 +148,8 @@ static void check_span(const struct assembled *s)
 			assert_int_equal(R->placed[cell], s->first_frame + f);
 			R->placed[cell] = UINT64_MAX; /* in no other span */
 			/* A deframer's carry store has room for that many, whatever the floor does. */
-			assert_true(R->sequence - R->age[cell] <= B + ASSEMBLE_LATE + PUSH);
+			assert_true(R->sequence - R->age[cell] <=
+				    length_at(s->first_frame) + ASSEMBLE_LATE + PUSH);
 			assert_int_equal(in->frame[TDM_OFF_TOWER], s->tower);
 			assert_int_equal(in->frame[TDM_OFF_FLOOR], s->floor);
 		}
@@ -135,6 +167,8 @@ static void take(void)
 		assert_ptr_equal(assemble_next(R->a), s);
 		check_span(s);
 		assemble_take(R->a);
+		change_length();
+		R->spans[R->count - 1].change = R->change;
 	}
 }
 
@@ -448,9 +482,8 @@ static void live(bool tame)
 	}
 }
 
-static void test_random(void **state)
+static void random_lives(void)
 {
-	(void)state;
 	for (unsigned seed = 0; seed < 150; seed++) {
 		uint64_t last;
 
@@ -466,6 +499,21 @@ static void test_random(void **state)
 		last = R->spans[R->count - 1].span.end_count;
 		assert_int_equal(last, R->next);
 	}
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	random_lives();
+}
+
+static void test_random_with_other_lengths(void **state)
+{
+	(void)state;
+	changing = true;
+	random_lives();
+	assert_true(R->change.turn > 3);
+	changing = false;
 }
 
 /* A floor that steps back again and again cannot hold a block, or memory, for ever. */
@@ -518,11 +566,19 @@ static bool same(const struct kept *x, const struct kept *y)
 }
 
 /* The cells of a life once more, for a successor that goes on from `point`. */
-static void replay(const struct assemble_point *point, uint64_t end)
+static void replay(const struct kept *behind, uint64_t end)
 {
+	const struct assemble_point *point = &behind->span.behind;
+	struct assemble_config mine = config;
+
+	R->change = behind->change;
+	mine.block_frames = length_at(point->frame);
 	assemble_destroy(R->a);
-	R->a = assemble_create(&config);
+	R->a = assemble_create(&mine);
 	assemble_resume(R->a, point);
+	if (R->change.from > point->frame) {
+		assemble_change(R->a, R->change.from, R->change.block[1], ASSEMBLE_SLICE);
+	}
 	R->at = *point;
 	R->count = 0;
 	for (R->next = point->count; R->next < end;) {
@@ -551,12 +607,11 @@ static void replay(const struct assemble_point *point, uint64_t end)
 }
 
 /* Killed behind any span: a successor that goes on from its point makes the same spans. */
-static void test_resume(void **state)
+static void resume_lives(void)
 {
 	static struct kept first[SPANS];
 	unsigned compared = 0;
 
-	(void)state;
 	for (unsigned seed = 0; seed < 25; seed++) {
 		unsigned count;
 
@@ -568,7 +623,7 @@ static void test_resume(void **state)
 		count = R->count;
 		memcpy(first, R->spans, sizeof(first));
 		for (unsigned k = 0; k + 1 < count; k += 1 + count / 40) {
-			replay(&first[k].span.behind, R->next);
+			replay(&first[k], R->next);
 			assert_int_equal(R->count, count - k - 1);
 			for (unsigned n = 0; n < R->count; n++, compared++) {
 				if (!same(&R->spans[n], &first[k + 1 + n])) {
@@ -579,6 +634,21 @@ static void test_resume(void **state)
 		}
 	}
 	assert_true(compared > 1000);
+}
+
+static void test_resume(void **state)
+{
+	(void)state;
+	resume_lives();
+}
+
+/* Whatever lengths a successor's predecessors had: what comes again comes in the same blocks. */
+static void test_resume_with_other_lengths(void **state)
+{
+	(void)state;
+	changing = true;
+	resume_lives();
+	changing = false;
 }
 
 static int clean(void **state)
@@ -715,6 +785,8 @@ int main(void)
 		cmocka_unit_test(test_a_good_frame_overrules_a_guess),
 		cmocka_unit_test(test_a_slice_without_a_good_frame_is_a_gap),
 		cmocka_unit_test(test_to_take_what_is_not_there_is_our_bug),
+		cmocka_unit_test(test_random_with_other_lengths),
+		cmocka_unit_test(test_resume_with_other_lengths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clean);

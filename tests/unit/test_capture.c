@@ -661,7 +661,6 @@ static void test_other_configuration(void **state)
 		repeats += path.consumer->stream[link][FCM_PMT].repeats;
 	}
 	assert_true(repeats > 0);
-	memset(path.consumer, 0, sizeof(*path.consumer)); /* its blocks are others now */
 	c.block_frames = 320;
 	path_start(&c);
 	path_wait_frames(0, 16000);
@@ -669,7 +668,70 @@ static void test_other_configuration(void **state)
 	path_no_complaint();
 	assert_int_equal(path.taken_over, 1);
 	for (unsigned link = 0; link < 2; link++) {
-		check_whole(link, false);
+		check_whole(link, true);
+		assert_int_equal(path.consumer->stream[link][FCM_PMT].block_frames, 320);
+	}
+}
+
+/* Whatever block length the next daemon has: what comes again comes as it was, flagged, no block is partly old. */
+static void test_other_block_lengths(void **state)
+{
+	static const uint32_t lengths[] = {16, 80, 8, 1600, 320, 80};
+	struct capture_config c = path_config(0x3);
+
+	(void)state;
+	path_host_begin(0x3, 500, HOST_SPEED_REAL);
+	path_start(&c);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		path_wait_frames(0, 2000);
+		atomic_store(&path.mode, PATH_HOLD);
+		path_pump(60);
+		path_stop_within(1);
+		c.block_frames = lengths[i];
+		path_start(&c);
+	}
+	path_wait_frames(0, 20000);
+	path_stop();
+	path_no_complaint();
+	for (unsigned link = 0; link < 2; link++) {
+		const struct rig_stream *pmt = &path.consumer->stream[link][FCM_PMT];
+
+		assert_true(pmt->repeats > 20);
+		assert_int_equal(pmt->unflagged + pmt->different + pmt->holes + pmt->bad, 0);
+		assert_int_equal(pmt->block_frames, 80);
+		check_whole(link, true);
+	}
+}
+
+/* A page that says nothing, for instance another version's: whatever is in the ring may have been sent. */
+static void test_page_of_no_use(void **state)
+{
+	struct capture_config c = path_config(0x1);
+	struct nanet3 *board;
+	bool taken_over;
+
+	(void)state;
+	path_host_begin(0x1, 500, HOST_SPEED_REAL);
+	path_start(&c);
+	path_wait_frames(0, 2000);
+	atomic_store(&path.mode, PATH_HOLD);
+	path_pump(100);
+	path_stop_within(1);
+	assert_int_equal(nanet3_open(c.board_where, &board), 0);
+	assert_int_equal(nanet3_claim(board, 0, 0, &taken_over), 0);
+	((uint8_t *)nanet3_owner_page(board, 0))[4]++; /* its version */
+	nanet3_close(board);
+	path.consumer->stream[0][FCM_PMT].begun = false; /* it goes back to where the ring begins */
+	path.consumer->stream[0][FCM_HYDROPHONE].begun = false;
+	path.consumer->stream[0][FCM_INSTRUMENT].begun = false;
+	path_start(&c);
+	path_wait_frames(0, 4000);
+	assert_int_equal(path.taken_over, 2);
+	path_stop();
+	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
+		assert_true(path.consumer->stream[0][stream].repeats > 0);
+		assert_int_equal(path.consumer->stream[0][stream].unflagged, 0);
+		assert_true(path.consumer->stream[0][stream].different <= 1); /* the first, cut */
 	}
 }
 
@@ -742,6 +804,8 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		PATH_TEST(test_stop_and_start),
 		PATH_TEST(test_stop_with_a_stalled_consumer),
 		PATH_TEST(test_other_configuration),
+		PATH_TEST(test_other_block_lengths),
+		PATH_TEST(test_page_of_no_use),
 		PATH_TEST(test_restart_without_a_member),
 		PATH_TEST(test_busy),
 	};

@@ -94,7 +94,7 @@ static void *child_reports(void *arg)
 	return NULL;
 }
 
-static pid_t child_start(int *ret_blocks, int *ret_reports)
+static pid_t child_start(uint32_t block_frames, int *ret_blocks, int *ret_reports)
 {
 	static int reports_fd;
 	int blocks[2], reports[2];
@@ -108,6 +108,7 @@ static pid_t child_start(int *ret_blocks, int *ret_reports)
 		struct capture_config c = path_config(0x3);
 		struct capture_command label = path_label_command(1);
 
+		c.block_frames = block_frames;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		path_queues();
 		path_command(&label);
@@ -165,14 +166,14 @@ static uint32_t roll(uint32_t n)
 	return (uint32_t)(dice >> 33) % n;
 }
 
-/* Of a run: its frames that count in a second. Dropped ones do in that of their block. */
+/* Of a run: its frames that count in a second, which no block straddles. */
 static uint64_t frames_of(const struct ledger_loss *l, uint64_t second)
 {
-	uint64_t frames = 0, step = l->kind == 1 ? 80 : 1;
+	uint64_t frames = 0;
 
 	assert_int_equal(l->next - l->first, l->frames);
-	for (uint64_t f = l->first; f < l->next; f += step) {
-		frames += f / TDM_FRAMES_PER_SECOND == second ? step : 0;
+	for (uint64_t f = l->first; f < l->next; f++) {
+		frames += f / TDM_FRAMES_PER_SECOND == second;
 	}
 	return frames;
 }
@@ -237,14 +238,14 @@ static unsigned rows_closed(void)
 	return a < b ? a : b;
 }
 
-static void test_killed(void **state)
+/* Each life has the next of these block lengths. */
+static void killed_again_and_again(const uint32_t *lengths, unsigned count)
 {
 	const unsigned lives = 14;
 	int blocks, reports, status;
 	unsigned restarts = 0;
 	pid_t pid;
 
-	(void)state;
 	memset(&path, 0, sizeof(path));
 	path.consumer = calloc(1, sizeof(*path.consumer));
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
@@ -254,7 +255,7 @@ static void test_killed(void **state)
 		bool last = life == lives - 1;
 		uint64_t until = now_mono_ns() + (last ? 60000 : 100 + roll(300)) * 1000000ull;
 
-		pid = child_start(&blocks, &reports);
+		pid = child_start(lengths[life % count], &blocks, &reports);
 		while (now_mono_ns() < until && !(last && rows_closed() >= 4)) {
 			/* Sometimes it dies with a block that was taken but not acknowledged. */
 			bool acknowledge = last || roll(200) > 0;
@@ -296,10 +297,23 @@ static void test_killed(void **state)
 	assert_true(restarts > 0);
 }
 
+static void test_killed(void **state)
+{
+	(void)state;
+	killed_again_and_again((const uint32_t[]){80}, 1);
+}
+
+static void test_killed_and_another_block_length(void **state)
+{
+	(void)state;
+	killed_again_and_again((const uint32_t[]){80, 16, 320, 16, 80}, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PATH_TEST(test_killed),
+		PATH_TEST(test_killed_and_another_block_length),
 	};
 
 	return cmocka_run_group_tests(tests, path_group_setup, path_group_teardown);

@@ -23,9 +23,7 @@
 
 static const struct settle_config config = {
 	.link = 1,
-	.owner = {.block_frames = B,
-		  .gap_frames = 1600,
-		  .groups = GROUPS,
+	.owner = {.groups = GROUPS,
 		  .group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
 				    7 /* there is no third group */}},
 };
@@ -42,20 +40,47 @@ static bool takes(unsigned stream, unsigned group)
 	return config.owner.group_streams[group] & 1u << stream;
 }
 
+/* Lengths of the blocks of a life's slices. */
+struct lengths {
+	unsigned slices;
+	uint32_t frames;
+};
+static const struct lengths one_length[] = {{1000, B}},
+			    many_lengths[] = {{3, B},	 {2, 16}, {1, 1600},
+					      {10, 320}, {7, 40}, {1000, B}};
+static const struct lengths *lengths = one_length;
+
+/* Where span n begins; how long it is. */
+static uint64_t first_of(unsigned n, uint32_t *ret_frames)
+{
+	const struct lengths *of = lengths;
+	uint64_t frame = START;
+
+	while (n >= of->slices * 1600 / of->frames) {
+		n -= of->slices * 1600 / of->frames;
+		frame += (uint64_t)of->slices * 1600;
+		of++;
+	}
+	*ret_frames = of->frames;
+	return frame + (uint64_t)n * of->frames;
+}
+
 /* Span n: block n, cells 4 behind; some are gaps or split blocks. */
 static struct assembled span_of(unsigned n)
 {
+	uint32_t frames;
+	uint64_t first = first_of(n, &frames);
 	struct assembled s = {
-		.first_frame = START + (uint64_t)n * B,
-		.frames = B,
+		.first_frame = first,
+		.frames = frames,
 		.tower = 1,
 		.floor = 2,
-		.first_count = START + (uint64_t)n * B + 4,
-		.end_count = START + (uint64_t)(n + 1) * B + 4,
+		.first_count = first + 4,
+		.end_count = first + frames + 4,
 		.gap = n % 97 == 50,
 		.split = n % 61 == 33,
 		.tail_loss = n % 10 == 3 ? TDM_LOSS_CRC : TDM_GOOD,
-		.tail_cells = n % 10 == 3 ? 5 : B,
+		.tail_cells = n % 10 == 3 ? 5 : frames,
 	};
 	uint64_t second = s.first_count / 8000;
 
@@ -67,7 +92,7 @@ static struct assembled span_of(unsigned n)
 	}
 	s.behind = (struct assemble_point){
 		.count = s.end_count,
-		.frame = s.first_frame + B,
+		.frame = s.first_frame + frames,
 		.delay = 4,
 		.delay_known = 1,
 		.tower = 1,
@@ -107,16 +132,33 @@ static void on_stream(void *context, const struct ledger_stream_row *row)
 
 static const struct ledger_sink sink = {on_stream, on_link, NULL};
 
+/* The span may go out: the account knows its length, or takes it. That it does as soon as the cursor has come
+ * to the change before, and not earlier. */
+static bool has_length(struct owner_account *a, const struct assembled *span)
+{
+	uint64_t changed = a->change_frame;
+
+	if (account_block_frames(a, span->first_frame) == span->frames) {
+		return true;
+	}
+	assert_int_equal(account_change_length(a, span->first_frame, span->frames),
+			 a->cursor.frame >= changed);
+	return a->cursor.frame >= changed;
+}
+
 /* One life: goes on from the account, dies at any time (or ends when all is settled). */
 static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS][GROUPS],
 		 unsigned steps)
 {
 	struct settle *s = settle_create(&config);
-	unsigned first =
-		account->cursor.count ? (unsigned)((account->cursor.frame - START) / B) : 0;
-	unsigned next = first;
 	uint8_t out[SPANS][FCM_STREAMS];
+	unsigned first = 0, next;
 	bool all;
+
+	while (account->cursor.count && span_of(first).first_frame < account->cursor.frame) {
+		first++;
+	}
+	next = first;
 
 	memset(out, 0, sizeof(out));
 	settle_begin(s, 3, account);
@@ -124,6 +166,9 @@ static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS
 		if (next < SPANS && next - first < 300 && roll(3) == 0) {
 			struct assembled span = span_of(next);
 
+			if (!has_length(settle_account(s), &span)) {
+				continue;
+			}
 			for (unsigned st = 0; st < FCM_STREAMS; st++) {
 				for (unsigned g = 0; g < GROUPS; g++) {
 					bool plain = !span.gap && !span.split;
@@ -166,34 +211,72 @@ static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS
 		settle_pack(s);
 		*account = *settle_account(s);
 	}
-	all = account->cursor.count && account->cursor.frame == START + (uint64_t)SPANS * B;
+	all = account->cursor.count && account->cursor.frame == span_of(SPANS).first_frame;
 	settle_destroy(s);
 	return all;
 }
 
-static void test_lives(void **state)
+static void lives_of(const struct lengths *of)
 {
-	(void)state;
+	uint64_t end;
+
+	lengths = of;
+	end = span_of(SPANS).first_frame;
 	for (unsigned seed = 0; seed < 20; seed++) {
 		static uint8_t acked[SPANS][FCM_STREAMS][GROUPS];
 		struct owner_account account;
 		unsigned lives = 0;
 
 		dice = seed + 1;
-		memset(&account, 0, sizeof(account));
+		account_begin(&account, B);
 		memset(acked, 0, sizeof(acked));
 		memset(&rows, 0, sizeof(rows));
 		while (!live(&account, acked, 50 + roll(6000))) {
 			assert_true(++lives < 3000);
 			/* What is before the cursor is done with; bits beyond speak of the rest. */
 		}
-		for (unsigned i = 0; i < SPANS * B / 8000; i++) {
+		for (unsigned i = 0; i < (end - START) / 8000; i++) {
 			assert_true(rows.closed[i]);
 			assert_int_equal(rows.cells[i], i == 0 ? 7996 : 8000);
-			assert_int_equal(rows.cells[i] - rows.good[i], 50);
+			assert_true(of != one_length || rows.cells[i] - rows.good[i] == 50);
 			assert_int_equal(rows.offered[i], 3 * 8000);
 		}
 	}
+	lengths = one_length;
+}
+
+static void test_lives(void **state)
+{
+	(void)state;
+	lives_of(one_length);
+}
+
+/* Daemons with blocks of other lengths: acknowledgements beyond the cursor are remembered all the same. */
+static void test_lives_with_other_lengths(void **state)
+{
+	(void)state;
+	lives_of(many_lengths);
+}
+
+static void test_change_of_length(void **state)
+{
+	struct owner_account a;
+
+	(void)state;
+	account_begin(&a, 80);
+	assert_int_equal(account_block_frames(&a, 0), 80);
+	assert_int_equal(account_block_frames(&a, UINT64_MAX), 80);
+	a.cursor.frame = 16080;
+	assert_false(account_change_length(&a, 17600, 80));
+	assert_true(account_change_length(&a, 17600, 8));
+	assert_int_equal(account_block_frames(&a, 17599), 80);
+	assert_int_equal(account_block_frames(&a, 17600), 8);
+	assert_false(account_change_length(&a, 19200, 320)); /* one at a time */
+	assert_int_equal(account_block_frames(&a, 19200), 8);
+	a.cursor.frame = 17600;
+	assert_true(account_change_length(&a, 19200, 1600));
+	assert_int_equal(account_block_frames(&a, 17600), 8);
+	assert_int_equal(account_block_frames(&a, 19200), 1600);
 }
 
 /* The first account has no cursor: nothing can be remembered, and nothing is. */
@@ -205,7 +288,7 @@ static void test_before_the_first(void **state)
 	struct assembled span;
 
 	(void)state;
-	memset(&account, 0, sizeof(account));
+	account_begin(&account, B);
 	settle_begin(s, 3, &account);
 	for (unsigned n = 0; n < 3; n++) {
 		span = span_of(n);
@@ -237,7 +320,7 @@ static void test_nonsense_outcome(void **state)
 	struct assembled span = span_of(0);
 
 	(void)state;
-	memset(&account, 0, sizeof(account));
+	account_begin(&account, B);
 	settle_begin(s, 3, &account);
 	settle_push(s, &span, 7);
 	for (unsigned st = 0; st < FCM_STREAMS; st++) {
@@ -680,6 +763,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_lives_with_other_lengths),
+		cmocka_unit_test(test_change_of_length),
 		cmocka_unit_test(test_before_the_first),
 		cmocka_unit_test(test_nonsense_outcome),
 		cmocka_unit_test(test_labels_and_runs),
