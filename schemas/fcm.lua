@@ -102,7 +102,7 @@ local HEADER_FLAGS = bits("fcm.block.flags", 32, BLOCK_FLAGS)
 local ACK_BYTES = 16
 local ACK = structure("fcm.ack.", {
 	{0, "uint64", "sequence", "Sequence"}, {8, "uint8", "stream", "Stream", STREAMS}, {9, "uint8", "link", "Link"},
-	{10, "uint8", "tower", "Tower"}, {11, "uint8", "floor", "Floor"}, {12, "uint32", "reserved", "Reserved"}})
+	{10, "uint8", "tower", "Tower"}, {11, "uint8", "floor", "Floor"}, {12, "uint32", "block_frames", "Block length in frames"}})
 
 local TELEMETRY_BYTES = 64
 local TELEMETRY = structure("fcm.telemetry.", {

@@ -26,7 +26,10 @@
  *
  * A block covers `frames` carrying frames from first_frame on; first_frame counts the floor's own
  * frames on the board's count line, is a multiple of the block length, and a block never straddles a
- * slice (1600 frames). A link without alignment sends one GAP block a slice: no channels, status only.
+ * slice (1600 frames). A daemon that is started with another block length uses it from a slice on that
+ * nothing sent before reaches. So what is sent again comes in blocks as they were, and no block is partly
+ * a repeat. The length is first_frame / number; blocks of two lengths may have the same number. A link
+ * without alignment sends one GAP block a slice: no channels, status only.
  * schemas/fcm_data.py has the numpy dtype; tests hold the two against each other. daemon/consumer/ has
  * libraries for C and Python that speak what follows.
  *
@@ -109,8 +112,8 @@ static inline const char *fcm_policy_name(unsigned policy)
 
 /* flags */
 #define FCM_BLOCK_RESENT                                                                           \
-	0x001u /* may have been sent before: recognise it by (link, floor, stream,
-				    * sequence) */
+	0x001u /* may have been sent before, with the same frames: recognise it by (link,
+				    * floor, stream, sequence, block length) */
 #define FCM_BLOCK_GAP	    0x002u /* nothing came: the link is down or not aligned */
 #define FCM_BLOCK_NO_TIME   0x004u /* tai_ns and slice_id are void */
 #define FCM_BLOCK_PARTIAL   0x008u /* frames are missing: see status */
@@ -172,7 +175,7 @@ static inline size_t fcm_topic(const struct fcm_block_header *h, char topic[FCM_
 struct fcm_ack {
 	uint64_t sequence;
 	uint8_t stream, link, tower, floor;
-	uint32_t reserved;
+	uint32_t block_frames; /* the blocks' length, for a consumer's own books; 0: not said */
 };
 static_assert(sizeof(struct fcm_ack) == 16, "ack");
 

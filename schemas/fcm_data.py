@@ -56,7 +56,7 @@ assert header_dtype.itemsize == HEADER_BYTES
 
 ack_dtype = np.dtype([
     ("sequence", "<u8"), ("stream", "u1"), ("link", "u1"), ("tower", "u1"), ("floor", "u1"),
-    ("reserved", "<u4"),
+    ("block_frames", "<u4"),
 ])
 
 """The header of a hit as it stands in the stream: three little-endian words with bit fields."""
@@ -221,6 +221,8 @@ class Block:
         ack = np.zeros(1, ack_dtype)
         for name in ("sequence", "stream", "link", "tower", "floor"):
             ack[name] = self.header[name]
+        number = self["sequence"] & (1 << SEQUENCE_BITS) - 1
+        ack["block_frames"] = self["first_frame"] // number & 0xFFFFFFFF if number else 0
         return ack.tobytes()
 
     def flags(self):

@@ -86,6 +86,14 @@ static bool layout_sane(const struct fcmdata_block *b)
 	return true;
 }
 
+/* Length of the blocks that are numbered as this one; a GAP is longer. 0: not to be told from number 0. */
+static uint32_t block_frames(const struct fcm_block_header *h)
+{
+	uint64_t number = h->sequence & FCM_SEQUENCE_MASK;
+
+	return number > 0 ? (uint32_t)(h->first_frame / number) : 0;
+}
+
 enum fcmdata_damage fcmdata_check(const void *topic, size_t topic_bytes, const void *header,
 				  size_t header_bytes, const void *payload, size_t payload_bytes,
 				  struct fcmdata_block *ret_block)
@@ -115,6 +123,7 @@ enum fcmdata_damage fcmdata_check(const void *topic, size_t topic_bytes, const v
 		.link = h->link,
 		.tower = h->tower,
 		.floor = h->floor,
+		.block_frames = block_frames(h),
 	};
 	*ret_block = b;
 	return FCMDATA_GOOD;

@@ -60,7 +60,8 @@ struct fcmdata_block {
 	struct fcm_block_header header; /* checked, see fcmdata_check() */
 	const uint8_t *payload; /* header.payload_bytes, where ZeroMQ put them: of any alignment */
 	struct fcm_ack key;	/* for fcmdata_ack(), also after the block's release */
-	/* What this handle has had of it. Of a reserved consumer's repeats too an acknowledgement is owed. */
+	/* What this handle has had of it: all of it, or nothing. Of a reserved consumer's repeats too an
+	 * acknowledgement is owed. */
 	bool repeat; /* handed out and acknowledged before: its data have been processed */
 	bool again; /* handed out before, not acknowledged since. A monitor's repeats are all of this kind */
 	/*
@@ -127,8 +128,8 @@ void fcmdata_release(struct fcmdata *h, const struct fcmdata_block *b);
  */
 int fcmdata_ack(struct fcmdata *h, const struct fcm_ack *key);
 /* From the caller's own books, before receiving: an earlier life of this consumer had processed `key`,
- * perhaps without the daemon's hearing of it. It is a repeat when it comes. Some 65000 blocks of a stream are
- * remembered, the newest. -ENOMEM. */
+ * perhaps without the daemon's hearing of it. It is a repeat when it comes. Some 65000 blocks of a stream and
+ * length are remembered, the newest. -ENOMEM. */
 int fcmdata_remember(struct fcmdata *h, const struct fcm_ack *key);
 /* Send what is acknowledged now. 0; -ENOTCONN: not a member at present, what is named will come again, as
  * a repeat; -EAGAIN: the daemon takes nothing just now, it is kept. */

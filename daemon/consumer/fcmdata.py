@@ -35,7 +35,7 @@ CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
 ALIVE_S, ANSWER_S, ANEW_S, WAIT_S = 0.25, 3, 1, 0.1
 ACKS = 32           # that make a message
 WINDOW = 65536      # sequences of a stream that are remembered
-TRACKS = 128        # streams of floors and DMA epochs
+TRACKS = 128        # streams of floors, DMA epochs and block lengths
 SLICE_FRAMES = 1600
 MESSAGE_BYTES = 64 << 20
 LETTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
@@ -55,13 +55,13 @@ SEEN, ACKED, OWED = 1, 2, 4
 
 
 class _Track:
-    """What this handle has had of a stream of a floor in a DMA epoch."""
+    """What this handle has had of a stream of a floor in a DMA epoch, in blocks of one length."""
 
     def __init__(self):
         self.forget()
 
     def forget(self):
-        self.bits, self.top, self.block_frames = {}, 0, 0
+        self.bits, self.top = {}, 0
 
     def inside(self, n):
         return n < self.top <= n + WINDOW
@@ -86,9 +86,9 @@ def _label(block):
 
 
 def _split_key(key):
-    """(track, number) of an acknowledgement's bytes."""
-    sequence = int.from_bytes(key[:8], "little")
-    return (sequence >> SEQUENCE_BITS, key[8:12]), sequence & (1 << SEQUENCE_BITS) - 1
+    """(stream of a floor and epoch, number, block length; 0: not said) of an acknowledgement's bytes."""
+    sequence, length = int.from_bytes(key[:8], "little"), int.from_bytes(key[12:16], "little")
+    return (sequence >> SEQUENCE_BITS, key[8:12]), sequence & (1 << SEQUENCE_BITS) - 1, length
 
 
 class _Tracks:
@@ -102,26 +102,32 @@ class _Tracks:
         for t in self.tracks.values():
             t.bits = {n: bits & ~OWED for n, bits in t.bits.items()}
 
-    def _of(self, name):
-        t = self.tracks.pop(name, None) or _Track()
-        self.tracks[name] = t  # the last used is the last
+    def _find(self, name, length):
+        """The track's own key. Where one of the two does not say its length, the one used last that may be meant."""
+        if (name, length) in self.tracks:
+            return name, length
+        return next((k for k in reversed(self.tracks) if k[0] == name and not (k[1] and length)), None)
+
+    def _of(self, name, length):
+        found = self._find(name, length)
+        t = self.tracks.pop(found, None) or _Track()
+        self.tracks[name, length or (found[1] if found else 0)] = t  # the last used is the last
         if len(self.tracks) > TRACKS:
             del self.tracks[next(iter(self.tracks))]
         return t
 
     def take(self, block, owed):
         """A block comes: its facts. Returns whether it lies before a gap's end."""
-        name, n = _split_key(block.key)
-        t, resent = self._of(name), "resent" in block.flags()
+        name, n, length = _split_key(block.key)
+        t, resent = self._of(name, length), "resent" in block.flags()
         block.repeat = block.again = False
         block.gap_first = block.gap_frames = block.gap_lost = 0
-        block_frames = block["first_frame"] // n if n else 0
         other_life = not resent and n < t.top and (not t.inside(n) or t.bits.get(n, 0) & SEEN)
         if other_life:
             self.lines.pop((block["link"], block["stream"]), None)
-        if other_life or (t.block_frames and block_frames and t.block_frames != block_frames):
-            t.forget()
-        t.block_frames = block_frames or t.block_frames
+            for key, track in self.tracks.items():
+                if key[0] == name:
+                    track.forget()
         t.raise_top(n)
         if t.inside(n):
             bits = t.bits.get(n, 0)
@@ -156,8 +162,8 @@ class _Tracks:
 
     def ack(self, key):
         """It is processed: whether the daemon is to be told."""
-        name, n = _split_key(key)
-        t = self.tracks.get(name)
+        name, n, length = _split_key(key)
+        t = self.tracks.get(self._find(name, length))
         if not t or (n < t.top and not t.inside(n)):
             return True
         if n >= t.top:
@@ -167,8 +173,8 @@ class _Tracks:
         return bool(bits & OWED)
 
     def remember(self, key):
-        name, n = _split_key(key)
-        t = self._of(name)
+        name, n, length = _split_key(key)
+        t = self._of(name, length)
         t.raise_top(n)
         if t.inside(n):
             t.bits[n] = t.bits.get(n, 0) | SEEN | ACKED

@@ -232,8 +232,7 @@ int fcmdata_ack(struct fcmdata *h, const struct fcm_ack *key)
 		return -EAGAIN;
 	}
 	if (libfcmdata_tracks_ack(h->tracks, key)) {
-		h->ack[h->acks] = *key;
-		h->ack[h->acks++].reserved = 0;
+		h->ack[h->acks++] = *key;
 	}
 	if (enough_acks(h)) {
 		(void)fcmdata_flush(h); /* what cannot be sent now is sent by a later call */

@@ -2,10 +2,11 @@
 /*
  * Repeats and gaps. Pure.
  *
- * Repeats, a `track` a stream of a floor and DMA epoch: of the last WINDOW sequences, what this handle
- * has had (`seen`), what the caller has acknowledged (`acked`), and what the daemon waits for an
- * acknowledgement of (`owed`). A repeat is always flagged RESENT. A number that comes again without the
- * flag is of another life of the board, whose counts begin anew when it is reset or without power.
+ * Repeats, a `track` for each stream of a floor, DMA epoch and block length: of the last WINDOW sequences,
+ * what this handle has had (`seen`), what the caller has acknowledged (`acked`), and what the daemon waits
+ * for an acknowledgement of (`owed`). A repeat is always flagged RESENT, and has the frames that it had: no
+ * block is partly one, also where the length was changed. A number that comes again without the flag is of
+ * another life of the board, whose counts begin anew when it is reset or without power.
  *
  * Gaps, a `line` a link and stream, whatever floor calls itself there: up to which frame blocks have
  * come. A link's blocks of one stream are sent to a member in order, but for what another member leaves
@@ -27,18 +28,17 @@
 
 #define WINDOW	   65536u /* sequences: 65 s of 1 ms blocks; rings hold a few s */
 #define WORDS	   (WINDOW / 64)
-#define TRACKS_MAX 128u /* 4 links x 3 streams, swapped floors, former DMA epochs */
+#define TRACKS_MAX 128u /* 4 links x 3 streams, swapped floors, former DMA epochs and lengths */
 
 struct map {
 	uint64_t word[WORDS];
 };
 
 struct track {
-	struct fcm_ack key;    /* sequence: only the epoch's bits */
-	uint64_t block_frames; /* frames a sequence stands for; 0: not known */
-	uint64_t top;	       /* sequences [top - WINDOW, top) are remembered */
-	uint64_t used;	       /* when it last was, in blocks */
-	struct map *map;       /* MAPS of them */
+	struct fcm_ack key; /* sequence: only the epoch's bits; block_frames 0: not known */
+	uint64_t top;	    /* sequences [top - WINDOW, top) are remembered */
+	uint64_t used;	    /* when it last was, in blocks */
+	struct map *map;    /* MAPS of them */
 };
 enum { SEEN, ACKED, OWED, MAPS };
 
@@ -86,24 +86,39 @@ void libfcmdata_tracks_anew(struct tracks *t)
 
 /* ---- repeats ---- */
 
-static bool of_track(const struct track *t, const struct fcm_ack *key)
+/* Of whatever length. */
+static bool of_stream(const struct track *t, const struct fcm_ack *key)
 {
 	return t->key.sequence == key->sequence >> FCM_SEQUENCE_BITS &&
 	       t->key.stream == key->stream && t->key.link == key->link &&
 	       t->key.tower == key->tower && t->key.floor == key->floor;
 }
 
+/* Where one of the two does not say its length, the one used last that may be meant. */
 static struct track *find(struct tracks *t, const struct fcm_ack *key)
 {
+	struct track *meant = NULL;
+
 	for (unsigned i = 0; i < t->count; i++) {
 		unsigned k = (t->last + i) % t->count;
+		struct track *it = &t->track[k];
 
-		if (of_track(&t->track[k], key)) {
+		if (!of_stream(it, key)) {
+			continue;
+		}
+		if (it->key.block_frames == key->block_frames) {
 			t->last = k;
-			return &t->track[k];
+			return it;
+		}
+		if ((!it->key.block_frames || !key->block_frames) &&
+		    (!meant || it->used > meant->used)) {
+			meant = it;
 		}
 	}
-	return NULL;
+	if (meant && !meant->key.block_frames) {
+		meant->key.block_frames = key->block_frames;
+	}
+	return meant;
 }
 
 /* Another one, or the one unused for longest. */
@@ -147,11 +162,15 @@ static void put(struct track *t, unsigned map, uint64_t n, bool value)
 	*word = value ? *word | bit : *word & ~bit;
 }
 
-static void forget(struct track *t)
+/* Blocks of every length. */
+static void forget_stream(struct tracks *t, const struct fcm_ack *key)
 {
-	memset(t->map, 0, MAPS * sizeof(*t->map));
-	t->top = 0;
-	t->block_frames = 0;
+	for (unsigned i = 0; i < t->count; i++) {
+		if (of_stream(&t->track[i], key)) {
+			memset(t->track[i].map, 0, MAPS * sizeof(struct map));
+			t->track[i].top = 0;
+		}
+	}
 }
 
 static bool inside(const struct track *t, uint64_t n)
@@ -179,18 +198,16 @@ static bool another_life(const struct track *t, const struct fcm_block_header *h
 	return !(h->flags & FCM_BLOCK_RESENT) && n < t->top && (!inside(t, n) || get(t, SEEN, n));
 }
 
-/* False: the track, and the line with it, begins anew. */
-static bool note(struct track *t, bool owed, struct fcmdata_block *b)
+/* False: the stream's tracks, and the line with them, begin anew. */
+static bool note(struct tracks *all, struct track *t, bool owed, struct fcmdata_block *b)
 {
 	const struct fcm_block_header *h = &b->header;
 	uint64_t n = h->sequence & FCM_SEQUENCE_MASK;
-	uint64_t block_frames = n > 0 ? h->first_frame / n : 0;
 	bool goes_on = !another_life(t, h, n);
 
-	if (!goes_on || (t->block_frames && block_frames && t->block_frames != block_frames)) {
-		forget(t); /* another block length numbers otherwise */
+	if (!goes_on) {
+		forget_stream(all, &b->key);
 	}
-	t->block_frames = block_frames ? block_frames : t->block_frames;
 	if (n >= t->top) {
 		raise_top(t, n);
 	} else if (!inside(t, n)) {
@@ -307,7 +324,7 @@ int libfcmdata_tracks_take(struct tracks *t, bool owed, struct fcmdata_block *b,
 		return -ENOMEM;
 	}
 	of->used = ++t->blocks;
-	if (!note(of, owed, b)) {
+	if (!note(t, of, owed, b)) {
 		t->line[b->header.link][b->header.stream].known = false;
 	}
 	*ret_late = false;

@@ -66,7 +66,7 @@ static const struct field header[] = {
 
 static const struct field ack[] = {
 	FIELD(fcm_ack, sequence), FIELD(fcm_ack, stream), FIELD(fcm_ack, link),
-	FIELD(fcm_ack, tower),	  FIELD(fcm_ack, floor),  FIELD(fcm_ack, reserved),
+	FIELD(fcm_ack, tower),	  FIELD(fcm_ack, floor),  FIELD(fcm_ack, block_frames),
 };
 
 static const struct {

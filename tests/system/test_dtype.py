@@ -60,7 +60,7 @@ def make_block(rng, frames, channels):
     for name, value in {"magic": fcm_data.MAGIC, "version": 1, "header_bytes": 256, "channels": channels,
                         "frames": frames, "payload_bytes": len(payload), "index_offset": status_bytes,
                         "data_offset": data_offset, "channel_offset": offsets, "link": 2, "tower": 1,
-                        "floor": 3, "sequence": 77, "flags": 0x201}.items():
+                        "floor": 3, "sequence": 77, "first_frame": 77 * 80, "flags": 0x201}.items():
         header[name] = value
     return header.tobytes(), payload, [[h for frame in channel for h in frame] for channel in hits]
 
@@ -80,7 +80,7 @@ def hits_are_read(t):
               "fifo_full": False}
     t.equal("the test vector", {k: hit[k].item() for k in wanted}, wanted)
     t.equal("flags by name", block.flags(), ["resent", "emulated"])
-    t.equal("the acknowledgement", block.key, struct.pack("<QBBBBI", 77, 0, 2, 1, 3, 0))
+    t.equal("the acknowledgement", block.key, struct.pack("<QBBBBI", 77, 0, 2, 1, 3, 80))
     row = block.hits(0)[0]
     t.equal("a hit's samples", block.hit_samples(row).tobytes(), wanted_samples(payload, row))
 

@@ -15,18 +15,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 import py_consumer  # noqa: E402
 from py_consumer import fcmdata  # noqa: E402
+from consumer_record import MAGIC, record_dtype  # noqa: E402
 from station import Process  # noqa: E402
 
 import fcm_data  # noqa: E402  (py_consumer has set the path)
 
-# tests/system/consumer_check.h: struct consumer_record
-record_dtype = np.dtype([
-    ("magic", "<u2"), ("link", "u1"), ("tower", "u1"), ("floor", "u1"), ("stream", "u1"), ("status", "u1"),
-    ("flags", "u1"), ("floor_frame", "<u8"), ("tai_ns", "<i8"), ("dma_epoch", "<u4"), ("block_flags", "<u4"),
-    ("uncertainty_ns", "<u4"), ("clock_state", "u1"), ("label_source", "u1"), ("time_errors", "<u2"),
-    ("hits", "<u2", (6,)), ("bad_hits", "<u2"), ("reserved", "<u2"), ("hash", "<u8", (6,)), ("sequence", "<u8"),
-    ("reserved2", "<u8", (2,))])
-assert record_dtype.itemsize == 128
 BORN_MASK = 0x1FFFFFFF  # of a hit's time word: what the floor has filled; the rest is time of day
 
 xxhash = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
@@ -36,7 +29,7 @@ xxhash.argtypes, xxhash.restype = (ctypes.c_char_p, ctypes.c_size_t), ctypes.c_u
 def records(block):
     """What fcm-consumer would write of a block: a record a frame."""
     r = np.zeros(block.frames, record_dtype)
-    r["magic"] = 0x5246
+    r["magic"] = MAGIC
     for name in ("link", "tower", "floor", "stream", "dma_epoch", "uncertainty_ns", "clock_state", "label_source",
                  "sequence"):
         r[name] = block[name]
@@ -64,12 +57,13 @@ def records(block):
 
 # ---- a daemon of the test's own
 
-def message(n, flags=0, floor=2, link=0, epoch=5, frames=80, damage=None):
+def message(n, flags=0, floor=2, link=0, epoch=5, length=80, frames=None, damage=None):
     """Topic, header, payload of block `n`: a status and nothing else."""
+    frames = frames or length
     header = np.zeros(1, fcm_data.header_dtype)
     payload = bytearray(frames)
     for name, value in {"magic": fcm_data.MAGIC, "version": 1, "header_bytes": 256, "tower": 1, "floor": floor,
-                        "link": link, "flags": flags, "dma_epoch": epoch, "frames": frames, "first_frame": n * 80,
+                        "link": link, "flags": flags, "dma_epoch": epoch, "frames": frames, "first_frame": n * length,
                         "sequence": epoch << 40 | n, "payload_bytes": frames,
                         "payload_crc": fcm_data.crc32c(payload)}.items():
         header[name] = value
@@ -115,6 +109,7 @@ def facts(block):
 
 
 NEW = (False, False, 0, 0, 0)
+SHORT = {"length": 16}
 # (name, sole, blocks as (number, flags, more), the facts of the last)
 RULES = [
     ("the first", False, [(1003, 0)], NEW),
@@ -134,6 +129,11 @@ RULES = [
     ("a straggler", False, [(0, 0, {"epoch": 6}), (1003, RESENT), (1, 0, {"epoch": 6})], NEW),
     ("the board begins anew", False, [(1003, 0), "ack", (1003, 0)], NEW),
     ("far behind, flagged", False, [(100000, 0), (1, RESENT)], NEW),
+    ("over a change of length", False, [(1001, 0), "ack", (5010, 0, SHORT), (1001, RESENT)], (True, *NEW[1:])),
+    ("over two changes", False, [(5010, 0, SHORT), "ack", (1003, 0), (5010, RESENT, SHORT)], (True, *NEW[1:])),
+    ("the same number, another length", False, [(5010, 0), "ack", (5010, RESENT, SHORT)], NEW),
+    ("the board begins anew with another length before", False,
+     [(5009, 0, SHORT), "ack", (1002, 0), (1002, 0), (5009, RESENT, SHORT)], NEW),
 ]
 
 

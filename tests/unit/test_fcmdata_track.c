@@ -64,6 +64,17 @@ static struct fcmdata_block block(uint32_t epoch, uint64_t n, uint32_t frames, u
 
 	b.key = (struct fcm_ack){
 		.sequence = b.header.sequence, .link = 1, .tower = 1, .floor = b.header.floor};
+	b.key.block_frames = n > 0 ? BLOCK : 0;
+	return b;
+}
+
+/* One of another length. */
+static struct fcmdata_block long_block(uint64_t n, uint32_t frames, uint32_t flags)
+{
+	struct fcmdata_block b = block(5, n, frames, flags);
+
+	b.header.first_frame = n * frames;
+	b.key.block_frames = frames;
 	return b;
 }
 
@@ -300,13 +311,69 @@ static void test_other_block_lengths(void **state)
 	take_new(1000, 0);
 	b.header.first_frame = 80080; /* block 10010 of 8 frames: right behind */
 	b.header.sequence = b.key.sequence = 5ull << 40 | 10010;
+	b.key.block_frames = 8;
 	take_it(b);
 	assert_false(taken.repeat || taken.again || late);
 	expect_gap(0, 0, 0);
 	b.header.sequence = b.key.sequence = 5ull << 40 | 1001; /* and back again */
-	b.header.frames = BLOCK;
+	b.header.frames = b.key.block_frames = BLOCK;
 	take_it(b);
 	assert_false(taken.repeat || taken.again);
+}
+
+/* Of a number and a length: what comes again is known whatever came between, and nothing else is called so. */
+static void test_repeats_over_a_change_of_length(void **state)
+{
+	struct fcmdata_block b = long_block(5010, 16, 0); /* right behind 1001 of 80 frames */
+
+	(void)state;
+	take_new(1000, 0);
+	take_new(1001, 0);
+	assert_true(ack(1000));
+	take_it(b);
+	assert_false(taken.repeat || taken.again || late);
+	expect_gap(0, 0, 0);
+	assert_true(libfcmdata_tracks_ack(tracks, &b.key));
+	assert_false(libfcmdata_tracks_ack(tracks, &b.key));
+	take(1000, RESENT);
+	assert_true(taken.repeat);
+	take(1001, RESENT);
+	assert_true(taken.again);
+	assert_true(ack(1001));
+	b.header.flags = RESENT;
+	take_it(b);
+	assert_true(taken.repeat);
+	take_it(long_block(5011, 16, RESENT));
+	assert_false(taken.repeat || taken.again);
+	take(5010, 0); /* the same number, other frames */
+	assert_false(taken.repeat || taken.again);
+	take(5011, RESENT);
+	assert_false(taken.repeat || taken.again);
+	assert_true(ack(5011));
+	take_it(long_block(5011, 16, RESENT)); /* that one was not acknowledged */
+	assert_true(taken.again && !taken.repeat);
+	take(1001, 0); /* not flagged: the board's counts from anew, whatever the length */
+	assert_false(taken.repeat || taken.again);
+	take_it(b);
+	assert_false(taken.repeat || taken.again);
+}
+
+/* Books of before keys had a length: they are of whatever length comes first. */
+static void test_keys_without_a_length(void **state)
+{
+	struct fcm_ack key = block(5, 1000, BLOCK, 0).key;
+
+	(void)state;
+	key.block_frames = 0;
+	assert_int_equal(libfcmdata_tracks_remember(tracks, &key), 0);
+	take(1000, RESENT);
+	assert_true(taken.repeat);
+	assert_true(libfcmdata_tracks_ack(tracks, &key));
+	take_new(1001, 0);
+	key.sequence++;
+	assert_true(libfcmdata_tracks_ack(tracks, &key));
+	take(1001, RESENT);
+	assert_true(taken.repeat);
 }
 
 /* Old things are forgotten, not mistaken. */
@@ -361,6 +428,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_no_gap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_board_begins_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_block_lengths, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_repeats_over_a_change_of_length, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_keys_without_a_length, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_window, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_tracks, set_up, tear_down),
 	};
