@@ -2,8 +2,8 @@
 /*
  * A consumer's checks, see consumer_check.h.
  *
- * A track per link, floor, stream and DMA epoch holds one bit per block sequence ever seen: repeats are
- * found however late they come. A GAP block covers several sequences, of which it fills all.
+ * A track per link, floor, stream and DMA epoch holds one bit per frame ever seen: repeats are found however
+ * late they come, and whatever the blocks' length.
  */
 #include "tests/system/consumer_check.h"
 
@@ -16,8 +16,8 @@
 #include "tdm/frame.h"
 
 #define TRACKS_MAX     256u
-#define TRACK_BEFORE   4096u /* sequences kept before the first seen: redelivered ones are older */
-#define TRACK_MAX      (1u << 26) /* sequences: a week of 10 ms blocks; bytes: 8 MiB */
+#define TRACK_BEFORE   (1u << 19) /* frames kept before the first seen: redelivered ones are older */
+#define TRACK_MAX      (1ull << 30) /* frames: a day and a half; bytes: 128 MiB */
 #define RECORD_BUFFER  8192u
 #define SLICE_MS       200
 #define EPOCH_2000_S   946684800
@@ -28,8 +28,8 @@
 struct track {
 	uint8_t link, tower, floor, stream;
 	uint32_t dma_epoch;
-	uint64_t base; /* sequence of bit 0 */
-	uint64_t lowest, highest, seen;
+	uint64_t base; /* frame of bit 0 */
+	uint64_t first, end, seen;
 	uint64_t bits; /* allocated */
 	uint8_t *map;
 };
@@ -70,7 +70,7 @@ void consumer_check_destroy(struct consumer_check *c)
 	free(c);
 }
 
-/* ---- sequences ---- */
+/* ---- repeats ---- */
 
 static bool track_is(const struct track *t, const struct fcm_block_header *h)
 {
@@ -80,7 +80,6 @@ static bool track_is(const struct track *t, const struct fcm_block_header *h)
 
 static struct track *track_of(struct consumer_check *c, const struct fcm_block_header *h)
 {
-	uint64_t sequence = h->sequence & FCM_SEQUENCE_MASK;
 	struct track *t;
 
 	for (unsigned i = 0; i < c->tracks; i++) {
@@ -100,17 +99,18 @@ static struct track *track_of(struct consumer_check *c, const struct fcm_block_h
 			    .floor = h->floor,
 			    .stream = h->stream,
 			    .dma_epoch = h->dma_epoch,
-			    .base = sequence > TRACK_BEFORE ? sequence - TRACK_BEFORE : 0,
-			    .lowest = UINT64_MAX};
+			    .base = h->first_frame > TRACK_BEFORE ? h->first_frame - TRACK_BEFORE
+								  : 0,
+			    .first = UINT64_MAX};
 	return t;
 }
 
-static bool track_grow(struct track *t, uint64_t bit)
+static bool track_grow(struct track *t, uint64_t needed)
 {
 	uint64_t bits = t->bits ? t->bits : 1u << 16;
 	uint8_t *map;
 
-	while (bits <= bit) {
+	while (bits < needed) {
 		bits *= 2;
 	}
 	if (bits > TRACK_MAX) {
@@ -126,59 +126,39 @@ static bool track_grow(struct track *t, uint64_t bit)
 	return true;
 }
 
-/* Whether the sequence was there before; -1 when it is too far off to be remembered. */
-static int track_mark(struct track *t, uint64_t sequence)
+/* How many of the frames were there before; -1 when they are too far off to be remembered. */
+static int track_mark(struct track *t, uint64_t first, uint32_t frames)
 {
-	uint64_t bit = sequence - t->base;
-	bool before;
+	uint64_t bit = first - t->base;
+	int before = 0;
 
-	if (sequence < t->base || (bit >= t->bits && !track_grow(t, bit))) {
+	if (first < t->base || (bit + frames > t->bits && !track_grow(t, bit + frames))) {
 		return -1;
 	}
-	before = t->map[bit / 8] >> (bit % 8) & 1;
-	t->map[bit / 8] |= (uint8_t)(1u << (bit % 8));
-	t->seen += !before;
-	t->lowest = sequence < t->lowest ? sequence : t->lowest;
-	t->highest = sequence > t->highest ? sequence : t->highest;
+	for (uint64_t end = bit + frames; bit < end; bit++) {
+		before += t->map[bit / 8] >> (bit % 8) & 1;
+		t->map[bit / 8] |= (uint8_t)(1u << (bit % 8));
+	}
+	t->seen += frames - (uint32_t)before;
+	t->first = first < t->first ? first : t->first;
+	t->end = first + frames > t->end ? first + frames : t->end;
 	return before;
 }
 
-/* How many sequences the block stands for: more than one only for a GAP. */
-static uint64_t sequences_of(const struct fcm_block_header *h)
-{
-	uint64_t sequence = h->sequence & FCM_SEQUENCE_MASK;
-	uint64_t block_frames = sequence > 0 ? h->first_frame / sequence : 0;
-
-	return h->flags & FCM_BLOCK_GAP && block_frames > 0 && h->frames > block_frames
-		       ? h->frames / block_frames
-		       : 1;
-}
-
-static bool check_sequence(struct consumer_check *c, const struct fcmdata_block *b)
+static void check_repeat(struct consumer_check *c, const struct fcmdata_block *b)
 {
 	const struct fcm_block_header *h = &b->header;
+	bool flagged = h->flags & FCM_BLOCK_RESENT;
 	struct track *t = track_of(c, h);
-	uint64_t sequence = h->sequence & FCM_SEQUENCE_MASK, n = sequences_of(h);
-	int before;
+	int before = t ? track_mark(t, h->first_frame, h->frames) : -1;
+	bool repeat = before == (int)h->frames;
 
-	if (!t) {
-		c->counts.malformed++;
-		return false;
-	}
-	before = track_mark(t, sequence);
-	for (uint64_t i = 1; i < n; i++) {
-		track_mark(t, sequence + i);
-	}
-	c->counts.resent += (h->flags & FCM_BLOCK_RESENT) != 0;
-	c->counts.misjudged +=
-		(b->repeat || b->again) != (before == 1 && h->flags & FCM_BLOCK_RESENT);
-	if (before != 1) {
-		c->counts.malformed += before < 0;
-		return false;
-	}
-	c->counts.repeats++;
-	c->counts.repeats_unflagged += !(h->flags & FCM_BLOCK_RESENT);
-	return true;
+	c->counts.malformed += before < 0;
+	c->counts.resent += flagged;
+	c->counts.repeats += repeat;
+	c->counts.partly += before > 0 && !repeat;
+	c->counts.repeats_unflagged += before > 0 && !flagged;
+	c->counts.misjudged += (b->repeat || b->again) != (repeat && flagged);
 }
 
 /* ---- time ---- */
@@ -352,7 +332,7 @@ bool consumer_check_block(struct consumer_check *c, const struct fcmdata_block *
 {
 	struct consumer_counts *n = &c->counts;
 	const struct fcm_block_header *h = &b->header;
-	bool repeat;
+	bool repeat = b->repeat || b->again;
 
 	n->blocks++;
 	n->bytes += sizeof(*h) + h->payload_bytes;
@@ -363,7 +343,7 @@ bool consumer_check_block(struct consumer_check *c, const struct fcmdata_block *
 	if (h->stream == FCM_PMT) {
 		n->link_frames[h->link] += h->frames;
 	}
-	repeat = check_sequence(c, b);
+	check_repeat(c, b);
 	check_label(c, h);
 	note_latency(n, h, tai_now_ns);
 	if (has_time(h)) {
@@ -407,7 +387,7 @@ const struct consumer_counts *consumer_check_counts(struct consumer_check *c)
 		const struct track *t = &c->track[i];
 
 		if (t->seen > 0) {
-			c->counts.gaps += t->highest - t->lowest + 1 - t->seen;
+			c->counts.gaps += t->end - t->first - t->seen;
 		}
 	}
 	return &c->counts;

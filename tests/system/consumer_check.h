@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a consumer finds out about the blocks it gets: repeats and gaps by their sequence, the time of
+ * What a consumer finds out about the blocks it gets: repeats and gaps by their frames, the time of
  * day in every hit, latency; and the record file that truth-compare reads. It remembers everything, and
  * judges libfcmdata, which remembers a while.
  *
@@ -22,7 +22,7 @@
 
 /* record flags */
 #define RECORD_RESENT 0x1u /* came in a block flagged so */
-#define RECORD_REPEAT 0x2u /* this consumer had had the block */
+#define RECORD_REPEAT 0x2u /* libfcmdata says so of the block: its data have been counted */
 
 struct consumer_record {
 	uint16_t magic;
@@ -52,9 +52,10 @@ struct consumer_counts {
 	uint64_t frames, frames_lost, frames_bad;
 	uint64_t hits, samples, instrument_records;
 	uint64_t resent;	    /* blocks flagged RESENT */
-	uint64_t repeats;	    /* blocks that had come before ... */
-	uint64_t repeats_unflagged; /* ... of them without the flag */
-	uint64_t gaps;		    /* blocks missing between the first and the last */
+	uint64_t repeats;	    /* blocks of which all frames had come before ... */
+	uint64_t partly;	    /* ... or some: no block may be so */
+	uint64_t repeats_unflagged; /* ... of both without the flag */
+	uint64_t gaps;		    /* frames missing between the first and the last */
 	uint64_t misjudged; /* blocks that libfcmdata takes for repeats, or not, and we do not */
 	uint64_t malformed; /* their numbers make no sense */
 	uint64_t bad_hits, time_errors;

@@ -4,13 +4,11 @@
 Every fault of a scenario ends in the right counter, state and message, and the other links lose nothing."""
 import re
 import shlex
-import struct
 
+import consumer_record
 import harness
 
-# struct consumer_record of consumer_check.h: magic, link, status, block_flags. FCM_BLOCK_GAP, enum tdm_loss.
-RECORD = struct.Struct("<HB3xB21xI96x")
-RECORD_MAGIC, BLOCK_GAP, GOOD, LINK_DOWN = 0x5246, 0x002, 0, 1
+BLOCK_GAP, LINK_DOWN = 0x002, 1  # FCM_BLOCK_GAP, enum tdm_loss
 SLICE = 1600  # frames
 # Seconds of data before the first fault: time for the links to align and the clock to lock.
 BEGIN = 10
@@ -62,13 +60,9 @@ def lost_later(ledger, link, code):
 
 def dark_frames(st, consumer, link):
     """Frames that the consumer was told to be link-down, behind the link's first good one: (all, in gap blocks)."""
-    dark = gap = 0
-    begun = False
-    with open(st.path(f"{consumer}.rec"), "rb") as f:
-        for magic, on, status, flags in RECORD.iter_unpack(f.read()):
-            if magic == RECORD_MAGIC and on == link:
-                begun = begun or status == GOOD
-                if begun and status == LINK_DOWN:
-                    dark += 1
-                    gap += flags & BLOCK_GAP != 0
-    return dark, gap
+    records = consumer_record.read(st.path(f"{consumer}.rec"))
+    of_link = records[records["link"] == link]
+    good = (of_link["status"] == consumer_record.GOOD).nonzero()[0]
+    dark = of_link[good[0]:] if len(good) else of_link[:0]
+    dark = dark[dark["status"] == LINK_DOWN]
+    return len(dark), int((dark["block_flags"] & BLOCK_GAP != 0).sum())

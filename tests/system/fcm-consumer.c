@@ -174,6 +174,7 @@ static void print_summary(struct consumer *c, bool final)
 		{"acknowledged", s.acknowledged},
 		{"resent", n->resent},
 		{"repeats", n->repeats},
+		{"partly_repeated", n->partly},
 		{"repeats_unflagged", n->repeats_unflagged},
 		{"gaps", n->gaps},
 		{"misjudged", n->misjudged},
@@ -220,8 +221,8 @@ static uint64_t faults(struct consumer *c)
 
 	if (c->o.check) {
 		found = s.header_crcs + s.payload_crcs + s.malformed + s.strangers + n->malformed +
-			n->repeats_unflagged + n->misjudged + n->bad_hits + n->time_errors +
-			n->label_errors;
+			n->partly + n->repeats_unflagged + n->misjudged + n->bad_hits +
+			n->time_errors + n->label_errors;
 	}
 	return found + (c->o.complete ? n->gaps : 0);
 }

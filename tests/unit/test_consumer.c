@@ -437,7 +437,7 @@ static void test_dropped_blocks(void **state)
 		assert_true(n == 1 || receive(&s));
 		free(s.payload);
 	}
-	assert_int_equal(consumer_check_counts(bench.check)->gaps, 1);
+	assert_int_equal(consumer_check_counts(bench.check)->gaps, BLOCK_FRAMES);
 	write_ledger(NULL, 0);
 	b = judge(true);
 	assert_int_equal(book_tally(b, LINK, FCM_PMT)->unnamed, BLOCK_FRAMES);
@@ -493,6 +493,35 @@ static void test_repeats(void **state)
 	assert_true(receive_as(&s, true)); /* a library that calls repeat what is not flagged */
 	assert_int_equal(n->misjudged, 1);
 	free(s.payload);
+}
+
+/* Frames that came in blocks of one length and come again in longer ones: no block may be partly old. */
+static void test_partly_repeated(void **state)
+{
+	const struct consumer_counts *n;
+	struct sent s = build(0, FCM_PMT), next = build(1, FCM_PMT);
+
+	(void)state;
+	assert_true(receive(&s));
+	assert_true(receive(&next));
+	n = consumer_check_counts(bench.check);
+	assert_int_equal(n->repeats + n->partly + n->gaps, 0);
+	next.header.first_frame -= BLOCK_FRAMES / 2; /* all of it had */
+	next.header.flags |= FCM_BLOCK_RESENT;
+	seal(&next);
+	assert_true(receive_as(&next, true));
+	assert_int_equal(n->repeats, 1);
+	next.header.first_frame += BLOCK_FRAMES; /* half of it */
+	next.header.flags &= ~FCM_BLOCK_RESENT;
+	seal(&next);
+	assert_true(receive(&next));
+	assert_int_equal(n->repeats, 1);
+	assert_int_equal(n->partly, 1);
+	assert_int_equal(n->repeats_unflagged, 1);
+	assert_int_equal(n->misjudged, 0);
+	assert_int_equal(consumer_check_counts(bench.check)->gaps, 0);
+	free(s.payload);
+	free(next.payload);
 }
 
 /* Wrong bytes with right CRCs: only the comparison can tell. */
@@ -645,6 +674,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dropped_blocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_repeats, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_partly_repeated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_content, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_times_of_the_light, setup, teardown),
