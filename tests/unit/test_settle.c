@@ -389,9 +389,11 @@ static struct assembled cells_of(uint64_t first, uint64_t end, enum tdm_loss los
 static struct settle *started(void)
 {
 	struct settle *s = settle_create(&config);
-	struct owner_account account = {.cursor = {.count = START, .frame = START}};
+	struct owner_account account;
 
 	assert_non_null(s);
+	account_begin(&account, B);
+	account.cursor.count = account.cursor.frame = START;
 	settle_begin(s, 3, &account);
 	return s;
 }
@@ -660,10 +662,7 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 static void test_the_account_holds_what_it_has_room_for(void **state)
 {
 	static const struct settle_config all = {
-		.owner = {.block_frames = B,
-			  .gap_frames = 1600,
-			  .groups = GROUPS_MAX,
-			  .group_streams = {7, 7, 7, 7}},
+		.owner = {.groups = GROUPS_MAX, .group_streams = {7, 7, 7, 7}},
 	};
 	struct settle *s = settle_create(&all);
 	const struct owner_account *a = settle_account(s);
