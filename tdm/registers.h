@@ -17,6 +17,15 @@
  *   QUERY of 0           WORD_OK, value = the largest sequence kept; none is kept: WORD_UNKNOWN
  * The value of a good WRITE's outcome is what the register holds now, of a good ACTION's the counter
  * that proves it, as it will be when done. A word with a wrong CRC is counted and not answered.
+ *
+ * Silence timer: off at boot. While it is on, the FCM counts the time since the last valid word from
+ * the shore: right CRC, a known op, and a sequence where WRITE and ACTION need one. What it asks, and
+ * whether it is refused, does not matter. Frames, serial bytes and timing commands are no words. After
+ * SILENCE_S the timer fires: the HV set value of every optical module becomes 0, that of a tripped one
+ * too, and each HV ramps down at its module's RAMP. Power, threshold and ramp stay. SILENCED counts it.
+ * With all set values 0 there is nothing to ramp down, and it does not fire. Words that come back change
+ * nothing: the set values stay 0 until they are written, and the timer stays on. An FCM without the
+ * timer answers its registers with WORD_BAD_REG, as any that it does not have.
  */
 #ifndef TDM_REGISTERS_H
 #define TDM_REGISTERS_H
@@ -91,6 +100,15 @@
 #define REG_FCM_EXECUTED    11u /* RO requests executed since boot (READ and QUERY excluded) */
 #define REG_FCM_REJECTED    12u /* RO requests refused or malformed since boot */
 #define REG_FCM_RX_POWER    13u /* RO nW at the FCM's receiver */
+#define REG_FCM_SILENCE	    14u /* rw 0/1   0. The silence timer (above). A good write sets
+				 * SILENCED to 0 */
+#define REG_FCM_SILENCE_S   15u /* rw s     20..3600       120. After so much silence it fires */
+#define REG_FCM_SILENCED    16u /* RO times it fired since SILENCE was written or the FCM's boot */
+#define REG_FCM_SILENCED_AGO 17u /* RO s since it fired last; 0 while SILENCED is 0 */
+
+#define REG_FCM_SILENCE_S_MIN	  20
+#define REG_FCM_SILENCE_S_MAX	  3600
+#define REG_FCM_SILENCE_S_DEFAULT 120
 
 #define REG_FCM_ACTION_RESET       1u /* the FCM boots: answers first (the reply leaves before the
 				       * boot), is away for 0.5 s, forgets its 256 outcomes, the

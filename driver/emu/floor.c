@@ -108,6 +108,7 @@ struct floor *floor_create(const struct floor_config *config, const struct pulse
 		floor_destroy(f);
 		return NULL;
 	}
+	control_boot(f);
 	/* It has been down there for a while. */
 	f->boot_count = 10 + rng_below(&f->rng, 20);
 	f->uptime_frames = (3600u + rng_below(&f->rng, 864000)) * (uint64_t)TDM_FRAMES_PER_SECOND;
@@ -399,6 +400,7 @@ unsigned floor_frame(struct floor *f, const struct floor_down *down, uint8_t *fr
 	take_time(f, down);
 	number = f->time.frame;
 	send_frame(f, frame, ret_truth);
+	control_frame(f);
 	obey(f, down);
 	if (f->boot_in > 0 && --f->boot_in == 0) {
 		floor_boot(f);

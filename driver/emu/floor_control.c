@@ -2,7 +2,8 @@
 /*
  * Slow control in the FCM: words in, registers moved, replies out, by the rules at the head of
  * tdm/registers.h. A reply never leaves in the frame that is being sent while its request arrives:
- * with the fibre both ways an answer takes eight to nine frames.
+ * with the fibre both ways an answer takes eight to nine frames. And the silence timer, which counts
+ * the time without words.
  */
 #include <string.h>
 
@@ -54,10 +55,46 @@ static int fcm_read(struct floor *f, unsigned reg, int32_t *ret_value)
 	case REG_FCM_RX_POWER:
 		*ret_value = (int32_t)f->rx_power_nw;
 		break;
+	case REG_FCM_SILENCE:
+		*ret_value = f->silence.on;
+		break;
+	case REG_FCM_SILENCE_S:
+		*ret_value = f->silence.limit_s;
+		break;
+	case REG_FCM_SILENCED:
+		*ret_value = f->silence.fired;
+		break;
+	case REG_FCM_SILENCED_AGO:
+		*ret_value = (int32_t)(f->silence.fired_frames / TDM_FRAMES_PER_SECOND);
+		break;
 	default:
 		return WORD_BAD_REG;
 	}
 	return WORD_OK;
+}
+
+static int fcm_write(struct floor *f, unsigned reg, int32_t *value)
+{
+	struct silence *s = &f->silence;
+
+	switch (reg) {
+	case REG_FCM_SILENCE:
+		if (*value != 0 && *value != 1) {
+			return WORD_BAD_VALUE;
+		}
+		s->on = *value;
+		s->fired = 0;
+		s->fired_frames = 0;
+		return WORD_OK;
+	case REG_FCM_SILENCE_S:
+		if (*value < REG_FCM_SILENCE_S_MIN || *value > REG_FCM_SILENCE_S_MAX) {
+			return WORD_BAD_VALUE;
+		}
+		s->limit_s = *value;
+		return WORD_OK;
+	default:
+		return fcm_read(f, reg, value) == WORD_OK ? WORD_READ_ONLY : WORD_BAD_REG;
+	}
 }
 
 static struct hydrophone *hydrophone_of(struct floor *f, unsigned module)
@@ -91,10 +128,7 @@ static int do_write(struct floor *f, const struct word *w, int32_t *value)
 	if (h) {
 		return hydrophone_write(h, w->reg, value);
 	}
-	if (w->module == WORD_MODULE_FCM && fcm_read(f, w->reg, value) == WORD_OK) {
-		return WORD_READ_ONLY;
-	}
-	return WORD_BAD_REG;
+	return w->module == WORD_MODULE_FCM ? fcm_write(f, w->reg, value) : WORD_BAD_REG;
 }
 
 static int fcm_action(struct floor *f, const struct word *w, int32_t *value)
@@ -247,11 +281,24 @@ static void execute(struct floor *f, const struct word *w)
 	reply(f, w, status, value);
 }
 
+/* Whether the word is one at all: a known op, with the sequence that it needs. */
+static bool is_request(const struct word *w)
+{
+	bool once = w->op == WORD_WRITE || w->op == WORD_ACTION;
+
+	return w->op == WORD_READ || w->op == WORD_QUERY || (once && w->sequence != 0);
+}
+
 static void take_word(struct floor *f, const struct word *w)
 {
 	int32_t value = w->value;
 	int status;
 
+	if (!is_request(w)) {
+		f->control.rejected++;
+		return;
+	}
+	f->silence.frames = 0;
 	switch (w->op) {
 	case WORD_READ:
 		status = do_read(f, w, &value);
@@ -260,17 +307,10 @@ static void take_word(struct floor *f, const struct word *w)
 		break;
 	case WORD_WRITE:
 	case WORD_ACTION:
-		if (w->sequence != 0) {
-			execute(f, w);
-		} else {
-			f->control.rejected++;
-		}
+		execute(f, w);
 		break;
-	case WORD_QUERY:
+	default:
 		answer_query(f, w);
-		break;
-	default: /* a reply, or no op we know */
-		f->control.rejected++;
 		break;
 	}
 }
@@ -289,6 +329,25 @@ void control_receive(struct floor *f, const uint8_t *down)
 			continue;
 		}
 		take_word(f, &w);
+	}
+}
+
+void control_frame(struct floor *f)
+{
+	struct silence *s = &f->silence;
+	bool down = false;
+
+	s->frames++;
+	s->fired_frames += s->fired > 0;
+	if (!s->on || s->frames < (uint64_t)s->limit_s * TDM_FRAMES_PER_SECOND) {
+		return;
+	}
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		down |= pmt_ramp_down(f->pmts[m]);
+	}
+	if (down) {
+		s->fired++;
+		s->fired_frames = 0;
 	}
 }
 
@@ -314,6 +373,7 @@ void control_boot(struct floor *f)
 	c->holds = false;
 	c->executed = 0;
 	c->rejected = 0;
+	f->silence = (struct silence){.limit_s = REG_FCM_SILENCE_S_DEFAULT};
 }
 
 /* ---------------------------------------------------------------- faults */

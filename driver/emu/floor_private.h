@@ -31,6 +31,15 @@ struct control {
 	bool holds;
 };
 
+/* The silence timer of tdm/registers.h. */
+struct silence {
+	bool on;
+	int32_t limit_s;
+	uint64_t frames; /* since the last valid word */
+	int32_t fired;
+	uint64_t fired_frames; /* since it fired last */
+};
+
 struct serial_port {
 	uint8_t bytes[TDM_SERIAL_BYTES];
 	uint8_t length, channel;
@@ -43,6 +52,7 @@ struct floor {
 	struct hydrophone hydrophones[TDM_HYDROPHONES];
 	struct sea sea;
 	struct control control;
+	struct silence silence;
 	struct rng rng; /* sensors */
 	struct rng fault_rng;
 
@@ -75,7 +85,9 @@ struct floor {
 void control_receive(struct floor *f, const uint8_t *down);
 /* Put the waiting replies into the upstream frame. */
 void control_send(struct floor *f, uint8_t *frame);
-/* Boot: outcomes and waiting replies are forgotten. */
+/* A frame period has passed, whether requests came or not: the silence timer. */
+void control_frame(struct floor *f);
+/* Boot: outcomes and waiting replies are forgotten, the silence timer is off. Also how a floor begins. */
 void control_boot(struct floor *f);
 uint32_t floor_power_mask(const struct floor *f);
 

@@ -414,6 +414,14 @@ int pmt_write(struct pmt *p, unsigned reg, int32_t *value)
 	}
 }
 
+bool pmt_ramp_down(struct pmt *p)
+{
+	const bool was_up = p->hv_set > 0;
+
+	p->hv_set = 0;
+	return was_up;
+}
+
 int pmt_power_cycle(struct pmt *p, int32_t *ret_value)
 {
 	if (!p->powered) {

@@ -53,6 +53,9 @@ int pmt_action(struct pmt *p, unsigned action, int32_t *ret_value);
 /* Off for 0.2 s, then on as before; the counter that will prove it. */
 int pmt_power_cycle(struct pmt *p, int32_t *ret_value);
 
+/* The set value becomes 0, and the HV ramps down. Returns whether it was above. */
+bool pmt_ramp_down(struct pmt *p);
+
 /* Scenario and FCM. */
 void pmt_trip(struct pmt *p);
 void pmt_boot(

@@ -48,6 +48,7 @@ $(eval $(call unit_test,test_emu_options,tests/unit/test_emu_options.c driver/em
 # the emulator's world
 $(eval $(call unit_test,test_world,$(addprefix tests/unit/,test_world.c world_rig.c),emuworld emuplay tdm,libisal libxxhash))
 $(eval $(call unit_test,test_floor,$(addprefix tests/unit/,test_floor.c world_rig.c),emuworld emuplay tdm,libisal libxxhash))
+$(eval $(call unit_test,test_silence,tests/unit/test_silence.c,emuworld emuplay tdm,libisal libxxhash))
 $(eval $(call unit_test,test_world_faults,$(addprefix tests/unit/,test_world_faults.c world_rig.c),emuworld emuplay tdm,libisal libxxhash))
 $(eval $(call unit_test,test_scenario,tests/unit/test_scenario.c,emuworld emuplay tdm,libisal libxxhash))
 $(eval $(call unit_test,test_play,$(addprefix tests/unit/,test_play.c record_rig.c),emuplay tdm,libisal))
