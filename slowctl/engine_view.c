@@ -337,12 +337,16 @@ static void values_beyond_limits(struct engine *e, struct engine_now now, struct
 	}
 }
 
-/* Too old, or never come. A floor's that is bad grows old as well; of the shore's that says that there is none. */
+/* Too old, or never come. A floor's that is bad grows old as well, unless its FCM may lack it; of the shore's that says
+ * that there is none. */
 static bool is_stale(const struct param *p, uint64_t never_since, struct engine_now now)
 {
 	const struct param_kind *k = p->kind;
 	enum param_quality q = param_quality(p, now.mono_ns);
 
+	if (q == PARAM_BAD && k->optional) {
+		return false;
+	}
 	if (q == PARAM_STALE || q == PARAM_GOOD || !never_since || k->stale_s <= 0) {
 		return q == PARAM_STALE;
 	}

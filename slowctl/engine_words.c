@@ -11,6 +11,7 @@
 
 #include "tdm/registers.h"
 
+#define ABSENT_NS (60 * SECOND) /* what an FCM lacks is asked for so often */
 #define NOT_TAKEN " (the journal has not taken this)"
 
 bool link_usable(const struct link *l)
@@ -427,6 +428,9 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 	l->polls_flying--;
 	if (w->status != WORD_OK) {
 		param_put_bad(p, now.mono_ns);
+		if (p->kind->optional) { /* not there: the FCM counts what it refuses */
+			p->next_poll_ns = now.mono_ns + ABSENT_NS;
+		}
 		return;
 	}
 	if (slot->setting && !of_now) {
@@ -463,6 +467,10 @@ static void one_reply(struct engine *e, struct link *l, const struct word *w, st
 		return;
 	}
 	l->replies++;
+	/* It may not have heard us either, and its silence timer may have fired. */
+	if (!isnan(link_mute_s(l, now))) {
+		forget_setpoints(e, l, now);
+	}
 	l->silent = 0;
 	l->last_reply_ns = now.mono_ns;
 	note_boot(e, l, w->boot, now);

@@ -71,6 +71,7 @@ struct param_kind {
 		[32]; /* sibling that must be on for it ("power"), unless it makes safer; "" none */
 	char powered_by[32]; /* rw: sibling without which its FCM refuses a set; "" none */
 	double safest;	/* rw: sets towards it make safer: no interlock holds them; NaN: no such */
+	bool optional;	/* an FCM may lack it: then it is bad, and that is no reason */
 	char moves[32]; /* action: sibling that goes to its set value then ("hv"); "" none */
 	/* In which step a plan lowers it (switches it off) and raises it; small ones first. */
 	double order_lower, order_raise;

@@ -209,6 +209,7 @@ static const struct key {
 	{"needs", KEY_TEXT, AT(needs), SIZE(needs)},
 	{"powered_by", KEY_TEXT, AT(powered_by), SIZE(powered_by)},
 	{"safest", KEY_VALUE, AT(safest), 0},
+	{"optional", KEY_YES, AT(optional), 0},
 	{"moves", KEY_TEXT, AT(moves), SIZE(moves)},
 	{"order", KEY_ORDER, AT(order_lower), 0},
 	{"poll", KEY_POSITIVE, AT(poll_s), 0},
@@ -389,7 +390,7 @@ bool param_key_fixed(const char *name)
 	static const char *const fixed[] = {"unit",	  "type",      "access",   "source",
 					    "register",	  "values",    "readback", "scale",
 					    "range",	  "settle_by", "see",	   "needs",
-					    "powered_by", "safest",    "moves"};
+					    "powered_by", "safest",    "moves",	   "optional"};
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
 		if (strcmp(fixed[i], name) == 0) {
@@ -566,6 +567,9 @@ const char *param_kind_fault(const struct params *p, const struct param_kind *k)
 	if (!isnan(k->safest) &&
 	    (k->access != PARAM_RW || k->safest < k->hard_min || k->safest > k->hard_max)) {
 		return "safest: of what can be set, inside its range";
+	}
+	if (k->optional && k->source != PARAM_POLLED) {
+		return "optional: of what is polled";
 	}
 	if (k->moves[0] && !kind_has(p, k->object_name, k->moves)) {
 		return "moves names no kind of the same object";

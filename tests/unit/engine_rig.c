@@ -226,6 +226,10 @@ static uint8_t floor_read(const struct rig_floor *f, const struct word *w, int32
 	};
 
 	*ret_value = 0;
+	if ((f->no_timer && w->module == WORD_MODULE_FCM && w->reg >= REG_FCM_SILENCE) ||
+	    (f->no_rate && w->module < 6 && w->reg == REG_OM_RATE)) {
+		return WORD_BAD_REG;
+	}
 	if (w->module == WORD_MODULE_FCM) {
 		*ret_value = w->reg == REG_FCM_BOOT_COUNT ? (int32_t)f->boot : 1;
 	} else if (w->module < 6 && w->reg < sizeof(regs) / sizeof(regs[0]) && regs[w->reg]) {
@@ -331,6 +335,7 @@ static void floor_hear(struct rig *r, unsigned link, const struct word *w)
 	} else if (w->op == WORD_READ) {
 		f->reads++;
 		a.status = floor_read(f, w, &a.value);
+		f->rejected += a.status != WORD_OK;
 	} else {
 		floor_execute(f, w, &a, now);
 	}

@@ -25,6 +25,8 @@ struct rig_floor {
 	bool mute;	     /* hears and does, does not answer */
 	bool deaf;	     /* does not hear */
 	bool no_queries;     /* nor the QUERY of a sequence */
+	bool no_timer;	     /* an FCM without the registers of the silence timer */
+	bool no_rate;	     /* nor of the modules' rates */
 	uint64_t away_until; /* booting */
 	int32_t power[6], hv_set[6], hv[6], threshold[6], ramp[6], trip[6];
 	int32_t clears[6], resets[6], cycles[6];
@@ -41,6 +43,7 @@ struct rig_floor {
 	unsigned outcome_count;
 	uint64_t reset_at; /* 0: none pending */
 	uint64_t writes, reads, queries;
+	uint64_t rejected; /* reads of registers that it does not have */
 };
 
 /* The journal's view of a command. */

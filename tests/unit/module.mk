@@ -119,6 +119,7 @@ $(eval $(call unit_test,test_engine_emergency,$(addprefix tests/unit/,test_engin
 $(eval $(call unit_test,test_engine_sequence,$(addprefix tests/unit/,test_engine_sequence.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_trip,$(addprefix tests/unit/,test_engine_trip.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_readback,$(addprefix tests/unit/,test_engine_readback.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
+$(eval $(call unit_test,test_engine_silence,$(addprefix tests/unit/,test_engine_silence.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_random,$(addprefix tests/unit/,test_engine_random.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_safe,$(addprefix tests/unit/,test_safe.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_rules,$(addprefix tests/unit/,test_engine_rules.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))

@@ -75,7 +75,7 @@ static void test_complete(void **state)
 		unsigned registers, actions;
 	} floor[] = {{"om", REG_OM_POWER_CYCLES, REG_OM_ACTION_POWER_CYCLE},
 		     {"hydrophone", REG_HYDRO_RMS, 0},
-		     {"fcm", REG_FCM_RX_POWER, REG_FCM_ACTION_RESET}};
+		     {"fcm", REG_FCM_SILENCED_AGO, REG_FCM_ACTION_RESET}};
 	struct params *p = load(one_tower, 4);
 
 	(void)state;
@@ -95,6 +95,42 @@ static void test_complete(void **state)
 		assert_int_equal(registers, (2u << floor[i].registers) - 2);
 		assert_int_equal(actions, (2u << floor[i].actions) - 2);
 	}
+	params_destroy(p);
+}
+
+/* The dictionary says of the silence timer what the registers say; it may be set to nothing else. */
+static void test_silence_timer(void **state)
+{
+	struct params *p = load(one_tower, 4);
+	const struct param *timer = get(p, "floor3.fcm.silence_timer");
+	const struct param *limit = get(p, "floor3.fcm.silence_time");
+	const struct param *fired = get(p, "floor3.fcm.silenced");
+	double shortest = INFINITY;
+
+	(void)state;
+	assert_int_equal(timer->kind->reg, REG_FCM_SILENCE);
+	assert_true(timer->kind->safest == 1 && timer->kind->danger == PARAM_CAREFUL);
+	assert_int_equal(limit->kind->reg, REG_FCM_SILENCE_S);
+	assert_true(limit->kind->hard_min == REG_FCM_SILENCE_S_MIN);
+	assert_true(limit->kind->hard_max == REG_FCM_SILENCE_S_MAX);
+	assert_true(isnan(limit->kind->safest) && limit->kind->danger == PARAM_CAREFUL);
+	assert_int_equal(fired->kind->reg, REG_FCM_SILENCED);
+	assert_int_equal(param_check_set(limit, REG_FCM_SILENCE_S_MIN - 1, true, NULL), -ERANGE);
+	assert_int_equal(param_check_set(limit, 0, true, NULL), -ERANGE);
+	assert_int_equal(param_check_set(limit, 30.5, true, NULL), -EINVAL);
+	assert_int_equal(param_check_set(limit, REG_FCM_SILENCE_S_MIN, false, NULL), 0);
+	assert_int_equal(param_check_set(timer, 2, true, NULL), -ERANGE);
+	assert_int_equal(param_check_set(fired, 0, true, NULL), -EACCES);
+	/* What is polled most often keeps it from firing, with room to spare. */
+	for (unsigned n = 0; n < params_count(p); n++) {
+		const struct param_kind *k = params_at(p, n)->kind;
+
+		if (k->source == PARAM_POLLED && k->poll_s > 0) {
+			shortest = fmin(shortest, k->poll_s);
+		}
+		assert_true(!k->optional || strncmp(k->name, "silence", 7) == 0);
+	}
+	assert_true(shortest <= REG_FCM_SILENCE_S_MIN / 10.0);
 	params_destroy(p);
 }
 
@@ -426,6 +462,8 @@ static void test_errors(void **state)
 		{OM "hysteresis = 1\n", ":1: [om.x] hysteresis and delay belong"},
 		{OM "delay = 1\n", ":1: [om.x] hysteresis and delay belong"},
 		{OM "latch = yes\n", ":1: [om.x] latch belongs"},
+		{OM "optional = maybe\n", ":4: [om.x] optional = maybe: wanted yes or no"},
+		{OM "source = telemetry\noptional = yes\n", "optional: of what is polled"},
 		{OM "latch = maybe\n", ":4: [om.x] latch = maybe: wanted yes or no"},
 		{OM "type = bool\nalarm = ..0\nhysteresis = 0.1\non_alarm = a\n",
 		 "hysteresis is for numbers"},
@@ -480,6 +518,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shipped),
 		cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_silence_timer),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_patterns_as_the_library),
