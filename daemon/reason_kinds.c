@@ -34,6 +34,7 @@ const struct reason_kind reason_kinds[] = {
 	{"floor-mute", FLOOR, NULL, 0, false, false, false},
 	{"fcm-booted", FLOOR, NULL, 0, true, false, false},
 	{"hv-trip", FLOOR, NULL, 0, false, false, false},
+	{"hv-silenced", FLOOR, NULL, 0, false, false, true},
 	{"hv-low", FLOOR, NULL, 3 * SECOND_NS, false, false,
 	 false}, /* a small step is followed at once */
 	{"hits-lost", FLOOR, NULL, 0, false, false, false},

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Reasons of the floors: what the command engine says, the modules that have tripped or whose high voltage
- * is low, hits that were lost in the modules' FIFOs. One line a floor, which names its modules.
+ * is low, silence timers that have fired, hits that were lost in the modules' FIFOs. One line a floor, which names
+ * its modules.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/reasons.h"
+#include "daemon/silence.h"
 #include "slowctl/plural.h"
 
 #define HV_LOW 0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
@@ -311,6 +313,21 @@ static void hv_reason(struct station *s, unsigned link, struct reasons *r)
 	add_of_floor(r, link, w, text);
 }
 
+static void silence_reason(struct station *s, unsigned link, struct reasons *r)
+{
+	char text[320], action[320];
+	struct what w = {.red = true, .code = "hv-silenced", .action = action};
+	struct silence_view v;
+
+	silence_get(s->params, link, r->now_ns, &v);
+	if (v.fired) {
+		w.parts = 1u << v.fired % 32; /* each time is an event */
+		silence_say(&v, s->config.link[link].floor, text, sizeof(text), action,
+			    sizeof(action));
+		add_of_floor(r, link, w, text);
+	}
+}
+
 /* Whether the modules' values that would tell are known; of one that is off or tripped nobody asks. */
 const char *reasons_floor_unseen(const struct station *s, const struct standing_reason *e)
 {
@@ -337,6 +354,7 @@ void reasons_floors(struct reasons *r)
 	engine_all(r->station, r);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (r->station->link[link].enabled) {
+			silence_reason(r->station, link, r);
 			hits_reason(r->station, link, r);
 			hv_reason(r->station, link, r);
 		}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/reasons.h"
+#include "daemon/silence.h"
 
 const char *status_link_state(const struct station *s, unsigned link)
 {
@@ -255,6 +256,29 @@ json_t *status_param(struct station *s, const struct param *p)
 			 p->link < 0 ? json_null() : json_integer(p->link));
 }
 
+/* Of each floor. */
+static json_t *silence_json(struct station *s)
+{
+	json_t *floors = json_array();
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		const struct config_link *c = &s->config.link[link];
+		struct silence_view v;
+
+		if (!s->link[link].enabled) {
+			continue;
+		}
+		silence_get(s->params, link, now_mono_ns(), &v);
+		json_array_append_new(
+			floors, json_pack("{s:i,s:i,s:s,s:o,s:i,s:o}", "tower", c->tower, "floor",
+					  c->floor, "timer", silence_timer_name(v.timer), "time_s",
+					  v.time_s < 0 ? json_null() : json_integer(v.time_s),
+					  "fired", (int)v.fired, "fired_at",
+					  v.fired_ns ? json_time(v.fired_ns) : json_null()));
+	}
+	return floors;
+}
+
 json_t *status_json(struct station *s)
 {
 	struct reasons r = reasons_collect(s);
@@ -279,7 +303,7 @@ json_t *status_json(struct station *s)
 	}
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
-		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o}",
+		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o}",
 		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
@@ -296,7 +320,7 @@ json_t *status_json(struct station *s)
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),
 		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
-		records_status(s), "control", network_status_json(s));
+		records_status(s), "control", network_status_json(s), "silence", silence_json(s));
 }
 
 void status_line(struct station *s, char *text, size_t size)

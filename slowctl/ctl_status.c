@@ -199,6 +199,64 @@ static void render_network(struct writer *w, const json_t *s)
 	writer_newline(w);
 }
 
+/* Floors whose silence timer is `timer`: "tower1.floor1 (120 s), tower1.floor2 (60 s)"; returns how many. */
+static size_t timers_text(const json_t *floors, const char *timer, char *text, size_t size)
+{
+	size_t count = 0, used = 0, i;
+	const json_t *floor;
+
+	*text = '\0';
+	json_array_foreach (floors, i, floor) {
+		long long time_s = value_integer(floor, "time_s", -1);
+		char name[48];
+
+		if (strcmp(value_string(floor, "timer", ""), timer) != 0 || used >= size) {
+			continue;
+		}
+		used += (size_t)snprintf(text + used, size - used, "%s%s", count++ > 0 ? ", " : "",
+					 value_floor(floor, name, sizeof(name)));
+		if (strcmp(timer, "on") == 0 && time_s >= 0 && used < size) {
+			used += (size_t)snprintf(text + used, size - used, " (%lld s)", time_s);
+		}
+	}
+	return count;
+}
+
+/* What becomes of the HV of a floor to which the shore does not speak any more. */
+static void render_silence(struct writer *w, const json_t *floors)
+{
+	static const struct {
+		const char *timer, *words;
+		bool stays; /* the HV */
+	} kinds[] = {{"on", "on", false},
+		     {"off", "off", true},
+		     {"none", "not in the FCM", true},
+		     {"unknown", "not known", false}};
+	bool some = false, stays = false;
+
+	if (json_array_size(floors) == 0) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "silence   ");
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		char names[320];
+		size_t count = timers_text(floors, kinds[n].timer, names, sizeof(names));
+		bool all = count == json_array_size(floors) && n > 0;
+
+		if (count > 0) {
+			writer_text(w, WRITER_PLAIN, "%s%s: %s", some ? "; " : "timer ",
+				    kinds[n].words, all ? "all floors" : names);
+			some = true;
+			stays = stays || kinds[n].stays;
+		}
+	}
+	if (stays) {
+		writer_text(w, WRITER_PLAIN,
+			    "; without it the HV stays as it is when the shore falls silent");
+	}
+	writer_newline(w);
+}
+
 static const json_t *phase_of(const json_t *s, long long link)
 {
 	size_t i;
@@ -284,6 +342,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_recording(w, value_at(s, "recording"));
 	render_store(w, s);
 	render_network(w, s);
+	render_silence(w, value_at(s, "silence"));
 	writer_newline(w);
 	render_links(w, s);
 	writer_newline(w);
@@ -371,6 +430,9 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 		"s; a daemon that is back by then loses nothing. What comes later is lost: "
 		"counted by the board for its linger time (10 s by default), after that by "
 		"nobody, and ledger show tells that time as missing.");
+	writer_paragraph(w, 11, WRITER_PLAIN,
+			 "The high voltage of the floors stays as it is, but where a floor's "
+			 "silence timer is on: fcmctl history floorN.fcm.silence_timer.");
 	if (json_is_object(value_at(s, "known"))) {
 		writer_paragraph(w, 11, WRITER_PLAIN,
 				 "The database still answers: event list, command list, history, "

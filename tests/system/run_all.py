@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # These have stations at quiet load, or none, and leave a core to somebody else. The longest first.
-LIGHT = ("alarms", "engine", "fault_floors", "plan", "fault_clock", "board_away", "fault_links", "store_faults", "network",
+LIGHT = ("alarms", "engine", "fault_floors", "plan", "silence", "fault_clock", "board_away", "fault_links", "store_faults", "network",
          "command_faults", "control_attack", "consumer_attack", "dissector", "history", "serial", "fcmctl", "schema", "dtype",
          "outsider", "pyconsumer", "bench_set", "command_book")
 LANES = 3
