@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The shore dies: a floor whose silence timer is on ramps its high voltage down, another leaves it as it was."""
 import os
+import re
 import struct
 import sys
 import time
@@ -143,5 +144,34 @@ def back_up(t, st):
     t.equal("on and off", [timers(st)[f][0] for f in (1, 2)], ["on", "off"])
 
 
+def an_fcm_without_the_timer(t):
+    """firmware of before: the parameters are bad, status says so once, and all else goes on"""
+    st = t.station(load="quiet", truth=False)
+    path, name = st.path("before.conf"), ""
+    with open(os.path.join(harness.ROOT, "schemas", "parameters.conf")) as f, open(path, "w") as copy:
+        for line in f:
+            # Registers that the emulated FCM does not have.
+            name = line.strip() if line.startswith("[") else name
+            copy.write(re.sub("^register = ", "register = 1", line) if name.startswith("[fcm.silence") else line)
+    st.start_emulator()
+    st.start_gpsd()
+    st.write_config()
+    st.start_daemon("--set", f"slowctl.dictionary={path}")
+    st.wait_ready()
+    st.wait_for("they are asked for", lambda: {timer[0] for timer in timers(st).values()} == {"none"}, 30)
+    st.wait_for("all else is read", lambda: all(p["setpoint"] is not None for p in st.request("param.list")["result"][
+        "parameters"] if p["access"] == "rw" and ".fcm.silence" not in p["name"]), 60)
+    silent = st.ask("get", "floor*.fcm.silence*")["parameters"]
+    t.check("they are bad", len(silent) == 16 and all(p["quality"] == "bad" for p in silent), silent)
+    out = st.ctl("status")[1]
+    t.check("status says so", "timer not in the FCM: all floors; without it the HV stays" in out, out)
+    time.sleep(22)  # what never comes is a reason after 20 s
+    t.equal("it is no reason of its own", {c for c, _ in codes(st)} & {"stale", "hv-silenced", "alarm"}, set())
+    code, _, err = st.ctl("set", "floor1.fcm.silence_timer", "on")
+    t.check("setting it is refused by the FCM", code == 1 and "it knows no such register" in err, (code, err))
+    t.equal("nothing is missing in a snapshot", st.ask("snapshot", "save", "all")["unknown"], 0)
+    st.stop()
+
+
 if __name__ == "__main__":
-    harness.main([a_dead_shore_ramps_down_what_is_armed_and_nothing_else])
+    harness.main([a_dead_shore_ramps_down_what_is_armed_and_nothing_else, an_fcm_without_the_timer])
