@@ -29,6 +29,11 @@
  * registered buffer and, through the board's loop-back port, into another, in packets of at most a
  * page: the papers' RDMA calls, and what nanet3-perf measures.
  *
+ * Rights. A handle that is not open for writing changes nothing. To act on a link (a word down, a reset,
+ * its deadline) a handle must *act for* it: it owns the link's ring, or the owner has granted it the right
+ * (as one thread of a daemon to another). Else only a privileged process may. A link without an owner has
+ * to be claimed first. Room that clients share is limited: NANET3_LINK_WORDS and its neighbours.
+ *
  * Polling. Each event on the board's queue carries its own sequence number, written last. A process
  * that owns a link may map that queue for reading and the link's doorbell page for writing, and then
  * needs neither interrupt nor system call for a buffer: it follows the sequence numbers and writes
@@ -47,7 +52,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define NANET3_VERSION		 3u /* of both halves; open fails on another one */
+#define NANET3_VERSION		 4u /* of both halves; open fails on another one */
 #define NANET3_LINKS		 4u
 #define NANET3_FRAME_BYTES	 10000u
 #define NANET3_FRAMES_PER_SECOND 8000u
@@ -246,6 +251,18 @@ struct nanet3_tx {
 	0x1u /* ring the doorbell with the next one: words that belong together leave together */
 
 /*
+ * Room that clients share, and what is kept for those who act for a link: no other client can use up
+ * their words, their part of the TX ring or all registered buffers.
+ */
+#define NANET3_LINK_WORDS   64u /* on their way to a link; a broadcast counts on each */
+#define NANET3_OTHERS_WORDS 16u /* of them, from all handles that do not act for the link */
+#define NANET3_TX_WORDS                                                                            \
+	(NANET3_LINKS * NANET3_LINK_WORDS) /* descriptors of the TX ring that puts leave free */
+#define NANET3_HANDLE_BUFFERS 16u	   /* registered by one handle */
+#define NANET3_OTHERS_BUFFERS                                                                      \
+	48u /* registered in all, from where on a handle has to act for a link */
+
+/*
  * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the
  * source. All packets of a put carry its cookie; the LAST one's TX and PUT events stand for all, with
  * reason NANET3_TX_FAULT when any packet of it did. Packets leave in order, at once, not by frames.
@@ -330,11 +347,10 @@ struct nanet3_info {
 	__u32 links;
 	__u32 serial;
 	__u32 boot_count;
-	__u32 driver_abi; /* NANET3_VERSION */
-	__u32 queue_size; /* events of this client's queue */
+	__u64 handle;	  /* number of this handle, for GRANT; not 0, never used again */
 	__u32 emulated;	  /* 0: a board; else a model: NANET3_EMULATED_* */
-	__u32 reserved;
-	char name[32]; /* "nanet3-0" */
+	__u32 queue_size; /* events of this client's queue */
+	char name[32];	  /* "nanet3-0" */
 };
 
 struct nanet3_claim {
@@ -345,6 +361,12 @@ struct nanet3_claim {
 };
 #define NANET3_CLAIM_FRESH	0x1u   /* do not take over a lingering ring: start DMA anew */
 #define NANET3_CLAIMED_TAKEOVER 0x100u /* ring, positions and owner page are the last owner's */
+
+struct nanet3_grant {
+	__u32 link;
+	__u32 reserved;
+	__u64 handle; /* nanet3_info.handle of another handle that acts for the link; 0: none */
+};
 
 struct nanet3_release {
 	__u32 link;
@@ -429,7 +451,7 @@ struct nanet3_stats {
 
 /*
  * Requests. All are refused with ENODEV once the board is gone. The device opens 64 times at once, then
- * EMFILE.
+ * EMFILE. A handle that is not open for writing gets EBADF for all but INFO, REG_READ, STATS and WAIT.
  *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
  *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link
@@ -437,24 +459,30 @@ struct nanet3_stats {
  *             handle: GONE, then ENODEV, as if the board had gone
  *   YIELD     give it back (u32 link): DMA stops at once, no linger. EPERM when not the owner. What it has
  *             mapped stays mapped and is of no meaning any more
+ *   GRANT     let one other handle act for the link, instead of the last one: EPERM when not the owner, ENOENT
+ *             when no such handle is open. Ends with the ownership, and with that handle
  *   RELEASE   EPERM when not the owner, EINVAL beyond write_position or backwards
- *   SEND      one downstream word: EAGAIN when the TX ring is full, EINVAL malformed, ENOLINK when the
- *             link is not locked (broadcast: none is). Refused, it rings the doorbell for what MORE held back;
- *             so does the end of who holds back
+ *   SEND      one downstream word: EINVAL malformed, EPERM when the caller does not act for the link (broadcast:
+ *             for all of them) and has no CAP_SYS_ADMIN, ENOLINK when the link is not locked (broadcast: none is),
+ *             EAGAIN when the TX ring or the link's room for words is full. Refused, it rings the doorbell for
+ *             what MORE held back; so does the end of who holds back
  *   REG_READ  EINVAL out of range or not aligned. Bus addresses read as 0 unless the caller is privileged
- *   REG_WRITE EPERM unless it is harmless (SCRATCH, DEADLINE within its limits) or the caller privileged
- *   LINK_CMD  reset, align: EINVAL when neither, or no such link
+ *   REG_WRITE EPERM unless it is SCRATCH, or a DEADLINE within its limits of a link that the caller acts for, or
+ *             the caller has CAP_SYS_RAWIO
+ *   LINK_CMD  reset, align: EINVAL when neither, or no such link; EPERM when the caller does not act for the link
+ *             and has no CAP_SYS_ADMIN
  *   SUBSCRIBE which control events this client wants: EINVAL for others than those three
  *   POLLING   EPERM when the caller owns no link. Off: ring state has caught up when it returns. Ends with
  *             the last link that the caller gives back
  *   REGISTER  EINVAL length, EFAULT memory not the caller's or not writable, ENOMEM over its
- *             RLIMIT_MEMLOCK, ENOSPC no buffer is free. Memory stays pinned until UNREGISTER or close
+ *             RLIMIT_MEMLOCK, ENOSPC no buffer is free for this handle. Memory stays pinned until UNREGISTER
+ *             or close
  *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board does not write there any
  *             more. While packets from or to it wait on the TX ring, its number is given to nobody
  *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
- *             UNCHECKED), EAGAIN TX ring full, or the source is being written to where DMA is bounced
- *             or an IOMMU translates: nothing was posted, and the doorbell is rung for what MORE held back;
- *             E2BIG it will never fit
+ *             UNCHECKED), EAGAIN the puts' part of the TX ring is full, or the source is being written to where
+ *             DMA is bounced or an IOMMU translates: nothing was posted, and the doorbell is rung for what MORE
+ *             held back; E2BIG it will never fit
  *   STATS     counters since the driver found the board, anew each time that it comes back; anyone
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
@@ -474,5 +502,6 @@ struct nanet3_stats {
 #define NANET3_IOC_UNREGISTER _IOW('N', 0x0c, __u32)
 #define NANET3_IOC_PUT	      _IOW('N', 0x0d, struct nanet3_put)
 #define NANET3_IOC_STATS      _IOR('N', 0x0e, struct nanet3_stats)
+#define NANET3_IOC_GRANT      _IOW('N', 0x0f, struct nanet3_grant)
 
 #endif

@@ -14,6 +14,9 @@
  * signalled when events have been put on the client's queue. End of file on the socket = the board is
  * gone (ENODEV); end of file at the other end = the client died, its links linger.
  *
+ * What a process may is looked up in /proc when it asks, CAP_SYS_ADMIN among it. A handle is open for writing
+ * unless its first packet, INFO, carries NANET3_SOCK_READ_ONLY; the queue's mapping is then read-only too.
+ *
  * The doorbell is a page of memory: the host looks at its first u64, the release position, at every
  * frame period. A registered buffer stays the client's memory: the host reads and writes it with
  * process_vm_readv(2) and process_vm_writev(2), which the client allows it (PR_SET_PTRACER).
@@ -27,8 +30,9 @@ struct nanet3_sock_head {
 	__u32 request; /* NANET3_IOC_* or NANET3_SOCK_MAP */
 	__s32 result;
 	__u32 size;
-	__u32 reserved;
+	__u32 flags; /* of the first INFO: NANET3_SOCK_READ_ONLY; else 0 */
 };
+#define NANET3_SOCK_READ_ONLY 0x1u
 
 struct nanet3_sock_map {
 	__u64 what;   /* in: NANET3_MAP_* */

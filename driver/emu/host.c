@@ -59,7 +59,7 @@ void link_stop(struct host *h, unsigned link)
 	board_reg_write(h->board, NANET3_REG_LINK(link, NANET3_LREG_CONTROL), 0);
 	l->ring->status = NANET3_RING_STOPPED;
 	l->ring->owner_pid = 0;
-	l->owner = NULL;
+	l->owner = l->delegate = NULL;
 	l->broken = false;
 	l->latest.type = NANET3_EVENT_NONE;
 	polling_follow(h);
@@ -70,7 +70,7 @@ void link_linger(struct host *h, unsigned link)
 	struct host_link *l = &h->links[link];
 
 	doorbell_follow(h, link); /* the last it said */
-	l->owner = NULL;
+	l->owner = l->delegate = NULL;
 	l->ring->owner_pid = 0;
 	h->counts.links[link].lingers++;
 	l->ring->status = NANET3_RING_LINGERING;
@@ -116,6 +116,19 @@ int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim)
 	claim->dma_epoch = l->ring->dma_epoch;
 	polling_follow(h);
 	return 0;
+}
+
+bool link_acts(const struct host *h, const struct client *c, unsigned link)
+{
+	bool acts = true;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct host_link *l = &h->links[i];
+
+		acts = acts &&
+		       ((i != link && link < NANET3_LINKS) || l->owner == c || l->delegate == c);
+	}
+	return acts;
 }
 
 static void linger_check(struct host *h)

@@ -80,14 +80,32 @@ static bool within_limit(struct host *h, const struct client *c, uint64_t pages)
 	return pages <= memlock_limit(c->pid) / NANET3_PAGE;
 }
 
-static struct host_buffer *free_buffer(struct host *h)
+static bool acts_for_any(const struct host *h, const struct client *c)
 {
-	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
-		if (h->buffers[i].client == NULL) {
-			return &h->buffers[i];
-		}
+	bool acts = false;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		acts = acts || link_acts(h, c, i);
 	}
-	return NULL;
+	return acts;
+}
+
+/* One more for the client, or NULL. */
+static struct host_buffer *free_buffer(struct host *h, const struct client *c)
+{
+	struct host_buffer *first = NULL;
+	unsigned used = 0, own = 0;
+
+	for (unsigned i = NANET3_BUFFERS; i-- > 0;) {
+		used += h->buffers[i].client != NULL;
+		own += h->buffers[i].client == c;
+		first = h->buffers[i].client == NULL ? &h->buffers[i] : first;
+	}
+	if (own >= NANET3_HANDLE_BUFFERS ||
+	    (used >= NANET3_OTHERS_BUFFERS && !acts_for_any(h, c))) {
+		return NULL;
+	}
+	return first;
 }
 
 /* ------------------------------------------------------------------------ register, unregister */
@@ -111,7 +129,7 @@ static void tell_board(struct host *h, unsigned n)
 
 int buffer_register(struct host *h, struct client *c, struct nanet3_register *r)
 {
-	struct host_buffer *u = free_buffer(h);
+	struct host_buffer *u = free_buffer(h, c);
 	uint64_t pages;
 	unsigned n;
 

@@ -8,7 +8,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -112,6 +115,9 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 		memcpy(&head, bytes, sizeof(head));
 	}
 	head.result = -EINVAL;
+	if (head.request == NANET3_IOC_INFO && !c->greeted) {
+		c->read_only = head.flags & NANET3_SOCK_READ_ONLY;
+	}
 	if (!truncated && length >= sizeof(head) && head.size == length - sizeof(head)) {
 		head.result = request_execute(h, c, head.request, arg, head.size, &fd);
 	}
@@ -119,8 +125,26 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 		h->stats.refused++;
 		head.size = 0;
 	}
-	head.reserved = 0;
+	head.flags = 0;
 	return answer(c, &head, arg, fd);
+}
+
+bool client_is_admin(const struct client *c)
+{
+	char path[64], line[256];
+	uint64_t effective = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/status", c->pid);
+	status = fopen(path, "re");
+	if (status == NULL) {
+		return false;
+	}
+	while (fgets(line, sizeof(line), status) != NULL &&
+	       sscanf(line, "CapEff: %" SCNx64, &effective) != 1) {
+	}
+	fclose(status);
+	return effective & 1ull << CAP_SYS_ADMIN;
 }
 
 bool client_hung_up(const struct client *c)
@@ -168,6 +192,9 @@ void client_drop(struct host *h, struct client *c)
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		if (h->links[i].owner == c) {
 			link_linger(h, i);
+		}
+		if (h->links[i].delegate == c) {
+			h->links[i].delegate = NULL;
 		}
 	}
 	buffers_drop(h, c);

@@ -28,8 +28,7 @@
 #define HOST_CLIENTS 64u
 #define HOST_TX_SLOTS                                                                              \
 	1024u /* words and puts on their way, all clients; also descriptors in the TX ring */
-#define HOST_TX_WORDS                                                                              \
-	256u /* words among them: what waits for its frame must not stop the ring for puts */
+#define HOST_TX_PUTS	  (HOST_TX_SLOTS - NANET3_TX_WORDS) /* packets of puts; and puts on their way */
 #define HOST_DEPTH_MIN	  8u	  /* buffers: half of them may be held back and a step still fits */
 #define HOST_TICK_NS	  900000u /* owners are woken for data once a millisecond, less the jitter */
 #define HOST_FOLLOW_STEPS 16u /* the board's queue is looked at that often without an interrupt */
@@ -71,6 +70,7 @@ struct client {
 	int32_t pid;
 	uint32_t uid;
 	bool privileged, greeted; /* greeted: INFO was answered */
+	bool read_only;		  /* not open for writing */
 	bool polling;		  /* reads the board's queue by itself, for all links it owns */
 	bool wake;		  /* something was put on the queue since it was last woken */
 	uint32_t subscribed;
@@ -87,6 +87,8 @@ struct host_link {
 	struct nanet3_ring *ring;
 	struct nanet3_event *completions;
 	struct client *owner;
+	struct client *delegate;      /* acts for the link too, by the owner's grant; NULL: none */
+	unsigned words, others_words; /* on their way; from clients that did not act for the link */
 	uint64_t linger_until_ns;
 	bool broken;		    /* the board has told what cannot be */
 	struct nanet3_event latest; /* RX event not yet announced; type NONE: there is none */
@@ -96,7 +98,9 @@ struct tx_slot {
 	uint64_t cookie;    /* the client's */
 	uint32_t client_id; /* 0: slot is free */
 	uint32_t generation;
-	bool put; /* two events come */
+	uint8_t link;
+	bool put;    /* two events come */
+	bool others; /* a word whose sender did not act for the link */
 };
 
 /* A registered buffer. Its bus addresses: REGION_BUFFER + its number, offset in its first page on. */
@@ -119,7 +123,7 @@ struct host {
 	uint8_t *tx_ring;
 	uint32_t tx_write, tx_rung; /* descriptors posted; those that the board was told of */
 	struct tx_slot tx[HOST_TX_SLOTS];
-	unsigned tx_next, tx_words; /* where to look for a free slot; words on their way */
+	unsigned tx_next, tx_puts; /* where to look for a free slot; puts on their way */
 	struct host_buffer buffers[NANET3_BUFFERS];
 	bool irq;	     /* the board has posted events */
 	bool gone;	     /* the board is off the bus */
@@ -145,6 +149,8 @@ void *host_map(void *context, uint64_t bus, uint32_t length);
 /* host.c */
 int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
 void link_stop(struct host *h, unsigned link);
+/* The client owns the link, or acts for its owner; link 0xff, a broadcast: all of them. */
+bool link_acts(const struct host *h, const struct client *c, unsigned link);
 /* The owner is gone without a word. */
 void link_linger(struct host *h, unsigned link);
 /* Take everything off the board's event queue. */
@@ -191,6 +197,8 @@ void clients_gone(struct host *h);
 void client_service(struct host *h, struct client *c);
 void client_drop(struct host *h, struct client *c);
 bool client_hung_up(const struct client *c);
+/* Its process has CAP_SYS_ADMIN now. */
+bool client_is_admin(const struct client *c);
 /* Put an event on a client's queue. Control events that do not fit are counted. */
 void client_post(struct host *h, struct client *c, const struct nanet3_event *ev);
 void clients_wake(struct host *h);

@@ -21,7 +21,7 @@ static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
 		.links = NANET3_LINKS,
 		.serial = board_reg_read(h->board, NANET3_REG_SERIAL),
 		.boot_count = board_reg_read(h->board, NANET3_REG_BOOT_COUNT),
-		.driver_abi = NANET3_VERSION,
+		.handle = c->id,
 		.queue_size = h->config.queue_events,
 		.emulated = board_reg_read(h->board, NANET3_REG_MODEL),
 	};
@@ -54,6 +54,26 @@ static int yield(struct host *h, struct client *c, void *arg, int *ret_fd)
 		return -EPERM;
 	}
 	link_stop(h, link);
+	return 0;
+}
+
+static int grant(struct host *h, struct client *c, void *arg, int *ret_fd)
+{
+	const struct nanet3_grant *r = arg;
+	struct client *delegate =
+		r->handle <= UINT32_MAX ? client_by_id(h, (uint32_t)r->handle) : NULL;
+
+	(void)ret_fd;
+	if (r->link >= NANET3_LINKS || r->reserved != 0) {
+		return -EINVAL;
+	}
+	if (h->links[r->link].owner != c) {
+		return -EPERM;
+	}
+	if (r->handle != 0 && delegate == NULL) {
+		return -ENOENT;
+	}
+	h->links[r->link].delegate = delegate;
 	return 0;
 }
 
@@ -176,13 +196,14 @@ static int reg_read(struct host *h, struct client *c, void *arg, int *ret_fd)
 	return 0;
 }
 
-/* What anyone may write: it disturbs nothing but at most somebody's latency. A deadline shorter than a
- * frame would fill a ring with next to nothing. */
-static bool harmless(uint32_t offset, uint32_t value)
+/* What needs no privilege. A short deadline fills a ring with little data: it is for the handles that act
+ * for the link. One shorter than a frame would fill it with next to nothing. */
+static bool harmless(const struct host *h, const struct client *c, uint32_t offset, uint32_t value)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE)) {
-			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US;
+			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US &&
+			       link_acts(h, c, i);
 		}
 	}
 	return offset == NANET3_REG_SCRATCH;
@@ -197,7 +218,7 @@ static int reg_write(struct host *h, struct client *c, void *arg, int *ret_fd)
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < r->count; i++) {
-		if (!c->privileged && !harmless(r->offset + i * 4, r->values[i])) {
+		if (!c->privileged && !harmless(h, c, r->offset + i * 4, r->values[i])) {
 			return -EPERM;
 		}
 	}
@@ -216,11 +237,13 @@ static int link_command(struct host *h, struct client *c, void *arg, int *ret_fd
 	const struct nanet3_link_command *r = arg;
 	uint32_t control;
 
-	(void)c;
 	(void)ret_fd;
 	if (r->link >= NANET3_LINKS || r->command == 0 ||
 	    r->command & ~(NANET3_LINK_RESET | NANET3_LINK_ALIGN)) {
 		return -EINVAL;
+	}
+	if (!link_acts(h, c, r->link) && !client_is_admin(c)) {
+		return -EPERM;
 	}
 	control = NANET3_REG_LINK(r->link, NANET3_LREG_CONTROL);
 	board_reg_write(h->board, control,
@@ -279,8 +302,8 @@ static int map(struct host *h, struct client *c, void *arg, int *ret_fd)
 	m->reserved = 0;
 	if (m->what == NANET3_MAP_QUEUE) {
 		m->bytes = c->queue.bytes;
-		m->writable = 1;
-		*ret_fd = c->queue.fd;
+		m->writable = !c->read_only;
+		*ret_fd = c->read_only ? c->queue.read_fd : c->queue.fd;
 		return 0;
 	}
 	if (link >= NANET3_LINKS) {
@@ -324,13 +347,15 @@ static int map(struct host *h, struct client *c, void *arg, int *ret_fd)
 static const struct {
 	uint32_t request; /* its struct's size is in the code */
 	int (*execute)(struct host *h, struct client *c, void *arg, int *ret_fd);
+	bool reads; /* it changes nothing, and needs no handle that is open for writing */
 } requests[] = {
 	{NANET3_IOC_RELEASE, release},
 	{NANET3_IOC_PUT, put},
-	{NANET3_IOC_REG_READ, reg_read},
+	{NANET3_IOC_REG_READ, reg_read, .reads = true},
 	{NANET3_IOC_SEND, send_word},
-	{NANET3_IOC_INFO, info},
+	{NANET3_IOC_INFO, info, .reads = true},
 	{NANET3_IOC_CLAIM, claim},
+	{NANET3_IOC_GRANT, grant},
 	{NANET3_IOC_YIELD, yield},
 	{NANET3_IOC_REG_WRITE, reg_write},
 	{NANET3_IOC_LINK_CMD, link_command},
@@ -338,8 +363,8 @@ static const struct {
 	{NANET3_IOC_POLLING, polling},
 	{NANET3_IOC_REGISTER, register_buffer},
 	{NANET3_IOC_UNREGISTER, unregister_buffer},
-	{NANET3_IOC_STATS, stats},
-	{NANET3_SOCK_MAP, map},
+	{NANET3_IOC_STATS, stats, .reads = true},
+	{NANET3_SOCK_MAP, map, .reads = true},
 };
 
 int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
@@ -356,6 +381,9 @@ int request_execute(struct host *h, struct client *c, uint32_t request, void *ar
 		}
 		if (size != _IOC_SIZE(request)) {
 			return -EINVAL;
+		}
+		if (c->read_only && !requests[i].reads) {
+			return -EBADF;
 		}
 		if (!c->greeted && request != NANET3_IOC_INFO) {
 			return -EPROTO;

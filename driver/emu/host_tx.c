@@ -14,18 +14,51 @@
 
 /* ------------------------------------------------------------------------ slots and doorbell */
 
-static struct tx_slot *slot_take(struct host *h, const struct client *c, uint64_t cookie, bool put)
+/* A word to `link` goes there; a broadcast to all. */
+static bool goes_to(uint8_t link, unsigned i)
 {
-	for (unsigned i = 0; i < HOST_TX_SLOTS; i++) {
+	return link == i || link >= NANET3_LINKS;
+}
+
+/* Has each link room for this word, or has the board for this put? */
+static bool slot_fits(const struct host *h, const struct tx_slot *like)
+{
+	bool fits = !like->put || h->tx_puts < HOST_TX_PUTS;
+
+	for (unsigned i = 0; i < NANET3_LINKS && !like->put; i++) {
+		const struct host_link *l = &h->links[i];
+
+		fits = fits && (!goes_to(like->link, i) ||
+				(l->words < NANET3_LINK_WORDS &&
+				 (!like->others || l->others_words < NANET3_OTHERS_WORDS)));
+	}
+	return fits;
+}
+
+/* One more on its way, or one less. */
+static void slot_count(struct host *h, const struct tx_slot *slot, bool more)
+{
+	const unsigned by = more ? 1u : ~0u;
+
+	h->tx_puts += slot->put ? by : 0;
+	for (unsigned i = 0; i < NANET3_LINKS && !slot->put; i++) {
+		h->links[i].words += goes_to(slot->link, i) ? by : 0;
+		h->links[i].others_words += goes_to(slot->link, i) && slot->others ? by : 0;
+	}
+}
+
+/* A slot like that one, whose generation is the next; NULL when there is no room. */
+static struct tx_slot *slot_take(struct host *h, const struct tx_slot *like)
+{
+	for (unsigned i = 0; i < HOST_TX_SLOTS && slot_fits(h, like); i++) {
 		struct tx_slot *slot = &h->tx[(h->tx_next + i) % HOST_TX_SLOTS];
+		uint32_t generation = slot->generation + 1;
 
 		if (slot->client_id == 0) {
 			h->tx_next = (unsigned)(slot - h->tx + 1) % HOST_TX_SLOTS;
-			slot->client_id = c->id;
-			slot->cookie = cookie;
-			slot->generation++;
-			slot->put = put;
-			h->tx_words += put ? 0 : 1;
+			*slot = *like;
+			slot->generation = generation;
+			slot_count(h, slot, true);
 			return slot;
 		}
 	}
@@ -35,7 +68,7 @@ static struct tx_slot *slot_take(struct host *h, const struct client *c, uint64_
 static void slot_free(struct host *h, struct tx_slot *slot)
 {
 	slot->client_id = 0;
-	h->tx_words -= slot->put ? 0 : 1;
+	slot_count(h, slot, false);
 }
 
 static uint64_t slot_cookie(const struct host *h, const struct tx_slot *slot)
@@ -49,9 +82,10 @@ static struct nanet3_tx *descriptor(struct host *h, uint32_t index)
 				    (size_t)(index % HOST_TX_SLOTS) * NANET3_TX_STRIDE);
 }
 
-static uint32_t room(struct host *h)
+/* Descriptors that the board has not taken. */
+static uint32_t pending(struct host *h)
 {
-	return HOST_TX_SLOTS - (h->tx_write - board_reg_read(h->board, NANET3_REG_TX_READ));
+	return h->tx_write - board_reg_read(h->board, NANET3_REG_TX_READ);
 }
 
 static void ring_bell(struct host *h)
@@ -84,7 +118,10 @@ void host_tx_reset(struct host *h)
 	for (unsigned i = 0; i < HOST_TX_SLOTS; i++) {
 		h->tx[i].client_id = 0;
 	}
-	h->tx_words = 0;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		h->links[i].words = h->links[i].others_words = 0;
+	}
+	h->tx_puts = 0;
 	h->tx_write = 0;
 	h->tx_rung = 0;
 }
@@ -135,18 +172,19 @@ static bool tx_reaches(struct host *h, const struct nanet3_tx *tx)
 
 static int word_post(struct host *h, const struct client *c, struct nanet3_tx *tx)
 {
-	struct tx_slot *slot;
+	struct tx_slot *slot, like = {.client_id = c->id, .cookie = tx->cookie, .link = tx->link};
 
 	if (!tx_sound(h, tx)) {
 		return -EINVAL;
 	}
+	like.others = !link_acts(h, c, tx->link);
+	if (like.others && !client_is_admin(c)) {
+		return -EPERM;
+	}
 	if (!tx_reaches(h, tx)) {
 		return -ENOLINK;
 	}
-	if (h->tx_words >= HOST_TX_WORDS || room(h) == 0) {
-		return -EAGAIN;
-	}
-	slot = slot_take(h, c, tx->cookie, false);
+	slot = pending(h) < HOST_TX_SLOTS ? slot_take(h, &like) : NULL;
 	if (slot == NULL) {
 		return -EAGAIN;
 	}
@@ -235,7 +273,8 @@ static void put_post(struct host *h, const struct nanet3_put *put, uint64_t cook
 
 int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put)
 {
-	struct tx_slot *slot = NULL;
+	struct tx_slot *slot = NULL,
+		       like = {.client_id = c->id, .cookie = put->cookie, .put = true};
 	uint64_t first, packets;
 	int r = put_check(h, c, put);
 
@@ -244,11 +283,11 @@ int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put)
 	}
 	first = (h->buffers[put->source].address + put->source_offset) % NANET3_PAGE;
 	packets = (first + put->length + NANET3_PAGE - 1) / NANET3_PAGE;
-	if (packets > HOST_TX_SLOTS) {
+	if (packets > HOST_TX_PUTS) {
 		return -E2BIG;
 	}
-	if (packets <= room(h)) {
-		slot = slot_take(h, c, put->cookie, true);
+	if (pending(h) + packets <= HOST_TX_PUTS) {
+		slot = slot_take(h, &like);
 	}
 	if (slot == NULL) {
 		ring_bell(h);

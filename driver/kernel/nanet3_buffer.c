@@ -460,15 +460,32 @@ void nanet3_buffers_free(struct nanet3_dev *dev)
 
 /* ------------------------------------------------------------------------ requests */
 
-static int number_free(struct nanet3_dev *dev)
+static bool acts_for_any(struct nanet3_client *c)
 {
-	int n;
+	bool acts = false;
+	u32 i;
 
-	for (n = 0; n < (int)NANET3_BUFFERS; n++) {
-		if (!dev->buffers[n].pin)
-			return n;
+	for (i = 0; i < NANET3_LINKS; i++)
+		acts |= nanet3_acts_for(c, i);
+	return acts;
+}
+
+/* A number for one more buffer of the client's, or -ENOSPC. mutex held. */
+static int number_free(struct nanet3_client *c)
+{
+	const struct nanet3_dev *dev = c->dev;
+	u32 n, used = 0, own = 0;
+	int r = -ENOSPC;
+
+	for (n = 0; n < NANET3_BUFFERS; n++) {
+		used += dev->buffers[n].pin ? 1 : 0;
+		own += dev->buffers[n].client == c ? 1 : 0;
+		if (!dev->buffers[n].pin && r < 0)
+			r = n;
 	}
-	return -ENOSPC;
+	if (own >= NANET3_HANDLE_BUFFERS || (used >= NANET3_OTHERS_BUFFERS && !acts_for_any(c)))
+		return -ENOSPC;
+	return r;
 }
 
 /* Pinned memory becomes a buffer. Return: its number or -errno. */
@@ -481,7 +498,7 @@ static int attach(struct nanet3_client *c, struct nanet3_buffer *b)
 	if (r < 0)
 		return r;
 	mutex_lock(&dev->mutex);
-	n = number_free(dev);
+	n = number_free(c);
 	if (n >= 0) {
 		r = map(dev, b);
 		if (r < 0) {

@@ -52,7 +52,7 @@ static int do_info(struct nanet3_client *c, void *arg)
 	info->links = NANET3_LINKS;
 	info->serial = nanet3_read(dev, NANET3_REG_SERIAL);
 	info->boot_count = nanet3_read(dev, NANET3_REG_BOOT_COUNT);
-	info->driver_abi = NANET3_VERSION;
+	info->handle = c->number;
 	info->queue_size = NANET3_QUEUE_SIZE;
 	info->emulated = nanet3_read(dev, NANET3_REG_MODEL);
 	if (!nanet3_answers(dev))
@@ -133,16 +133,17 @@ static int do_reg_read(struct nanet3_client *c, void *arg)
 }
 
 /*
- * What anyone may write: it disturbs nothing but at most somebody's latency. A deadline shorter
- * than a frame would fill a ring with next to nothing.
+ * What needs no privilege. A short deadline fills a ring with little data: it is for the handles
+ * that act for the link. One shorter than a frame would fill it with next to nothing.
  */
-static bool harmless(u32 offset, u32 value)
+static bool harmless(struct nanet3_client *c, u32 offset, u32 value)
 {
 	unsigned int i;
 
 	for (i = 0; i < NANET3_LINKS; i++) {
 		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE))
-			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US;
+			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US &&
+			       nanet3_acts_for(c, i);
 	}
 	return offset == NANET3_REG_SCRATCH;
 }
@@ -156,7 +157,7 @@ static int do_reg_write(struct nanet3_client *c, void *arg)
 	if (!regs_in_range(r))
 		return -EINVAL;
 	for (i = 0; i < r->count; i++) {
-		if (!harmless(r->offset + i * 4, r->values[i]) &&
+		if (!harmless(c, r->offset + i * 4, r->values[i]) &&
 		    (!capable(CAP_SYS_RAWIO) || security_locked_down(LOCKDOWN_PCI_ACCESS)))
 			return -EPERM;
 	}
@@ -182,6 +183,8 @@ static int do_link_command(struct nanet3_client *c, void *arg)
 	if (r->link >= NANET3_LINKS || !r->command ||
 	    r->command & ~(NANET3_LINK_RESET | NANET3_LINK_ALIGN))
 		return -EINVAL;
+	if (!nanet3_acts_for(c, r->link) && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	offset = NANET3_REG_LINK(r->link, NANET3_LREG_CONTROL);
 	mutex_lock(&dev->mutex);
 	control = nanet3_read(dev, offset);
@@ -237,10 +240,16 @@ static int do_stats(struct nanet3_client *c, void *arg)
 	return 0;
 }
 
+static int do_grant(struct nanet3_client *c, void *arg)
+{
+	return nanet3_grant(c, arg);
+}
+
 /* Large enough for every request's struct. */
 union request_arg {
 	struct nanet3_info info;
 	struct nanet3_claim claim;
+	struct nanet3_grant grant;
 	struct nanet3_release release;
 	struct nanet3_tx tx;
 	struct nanet3_regs regs;
@@ -280,30 +289,33 @@ static void undo_register(struct nanet3_client *c, void *arg)
  * @execute: on the request's struct, which is copied back if the code says so; 0 or -errno
  * @outside: life is not held: it waits, or takes it itself
  * @undo: when the answer could not be copied back; life is not held
+ * @reads: it changes nothing, and needs no handle that is open for writing
  */
 struct request {
 	u32 code;
 	int (*execute)(struct nanet3_client *c, void *arg);
 	bool outside;
 	void (*undo)(struct nanet3_client *c, void *arg);
+	bool reads;
 };
 
 static const struct request requests[] = {
 	{NANET3_IOC_RELEASE, do_release},
-	{NANET3_IOC_REG_READ, do_reg_read},
+	{NANET3_IOC_REG_READ, do_reg_read, .reads = true},
 	{NANET3_IOC_SEND, do_send},
 	{NANET3_IOC_PUT, do_put},
-	{NANET3_IOC_WAIT, do_wait, true},
-	{NANET3_IOC_INFO, do_info},
-	{NANET3_IOC_CLAIM, do_claim, false, undo_claim},
+	{NANET3_IOC_WAIT, do_wait, .outside = true, .reads = true},
+	{NANET3_IOC_INFO, do_info, .reads = true},
+	{NANET3_IOC_CLAIM, do_claim, .undo = undo_claim},
 	{NANET3_IOC_YIELD, do_yield},
+	{NANET3_IOC_GRANT, do_grant},
 	{NANET3_IOC_REG_WRITE, do_reg_write},
 	{NANET3_IOC_LINK_CMD, do_link_command},
 	{NANET3_IOC_SUBSCRIBE, do_subscribe},
 	{NANET3_IOC_POLLING, do_polling},
-	{NANET3_IOC_REGISTER, do_register, true, undo_register},
-	{NANET3_IOC_UNREGISTER, do_unregister, true},
-	{NANET3_IOC_STATS, do_stats},
+	{NANET3_IOC_REGISTER, do_register, .outside = true, .undo = undo_register},
+	{NANET3_IOC_UNREGISTER, do_unregister, .outside = true},
+	{NANET3_IOC_STATS, do_stats, .reads = true},
 };
 
 static const struct request *request_find(unsigned int code)
@@ -327,6 +339,8 @@ static long nanet3_ioctl(struct file *file, unsigned int code, unsigned long use
 
 	if (!request)
 		return -ENOTTY;
+	if (!request->reads && !(file->f_mode & FMODE_WRITE))
+		return -EBADF;
 	memset(&arg, 0, sizeof(arg));
 	if (_IOC_DIR(code) & _IOC_WRITE && copy_from_user(&arg, p, _IOC_SIZE(code)))
 		return -EFAULT;
@@ -375,6 +389,7 @@ static int nanet3_open(struct inode *inode, struct file *file)
 	mutex_lock(&dev->mutex);
 	spin_lock(&dev->event_lock);
 	if (dev->state == NANET3_READY && dev->stats.clients < NANET3_CLIENTS) {
+		c->number = ++dev->last_number;
 		list_add_tail(&c->list, &dev->clients);
 		dev->stats.clients++;
 		r = 0;
@@ -411,6 +426,7 @@ static int nanet3_close(struct inode *inode, struct file *file)
 		else
 			nanet3_link_disown(l, NANET3_RING_STOPPED);
 	}
+	nanet3_delegate_drop(c);
 	nanet3_buffers_drop(dev, c, &freed);
 	nanet3_tx_forget(c);
 	spin_lock(&dev->event_lock);

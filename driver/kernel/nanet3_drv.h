@@ -67,10 +67,10 @@ static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are
 #define NANET3_BOARDS	    16u
 #define NANET3_CLIENTS	    64u	  /* open files of a board: each has a queue of 68 KiB */
 #define NANET3_QUEUE_SIZE   1024u /* events of a client's queue */
-#define NANET3_TX_SIZE	    1024u /* descriptors; a chunk of 4 MiB, and puts of as much */
+#define NANET3_TX_SIZE	    1024u /* descriptors; a chunk of 4 MiB */
 #define NANET3_SLOTS	    NANET3_TX_SIZE
-#define NANET3_WORDS_MAX    256u  /* on their way: more would hold up the puts behind them */
-#define NANET3_DEPTH_MIN    8u	  /* buffers in a ring */
+#define NANET3_PUTS_MAX	    (NANET3_TX_SIZE - NANET3_TX_WORDS) /* their packets; and on their way */
+#define NANET3_DEPTH_MIN    8u				       /* buffers in a ring */
 #define NANET3_EVQ_CONTROL  1024u /* places for control events, beside one a buffer */
 #define NANET3_EVQ_SIZE_MAX (NANET3_CHUNK_MAX / sizeof(struct nanet3_event))
 #define NANET3_CHUNKS_MAX   4096u   /* as many as NANET3_MAP_CHUNK can name */
@@ -111,6 +111,10 @@ struct nanet3_area {
  * @owner: who has claimed the link, or NULL; by mutex, map_lock and event_lock: hold all three to
  *	   change it, any to read it
  * @lost: the last owner lost it with the board, and may still read what it has mapped; by mutex
+ * @delegate: who else acts for the link, by the owner's grant, or NULL; by mutex and event_lock:
+ *	      hold both to change it, any to read it
+ * @words: on their way to the link; by event_lock
+ * @others_words: of them, those whose senders did not act for the link
  * @linger_until: jiffies at which a lingering ring stops
  * @broken: the board has told what cannot be; by event_lock
  * @quarantined: the board would not stop writing here: the memory is never given back or used again
@@ -126,6 +130,9 @@ struct nanet3_link {
 	dma_addr_t table_dma;
 	struct page *owner_page;
 	struct nanet3_client *owner;
+	struct nanet3_client *delegate;
+	u32 words;
+	u32 others_words;
 	unsigned long linger_until;
 	bool lost;
 	bool broken;
@@ -194,6 +201,7 @@ struct nanet3_page {
  * @generation: makes the board's cookie differ from the slot's last one
  * @link: where to, for the event of one that a reset swallowed
  * @put: a put: two events come, TX and PUT
+ * @others: a word whose sender did not act for the link
  * @told: the TX event of a put has come
  * @buffer: where a put goes, for its PUT event if a reset swallows it
  * @length: of a put
@@ -205,6 +213,7 @@ struct nanet3_slot {
 	u32 generation;
 	u8 link;
 	bool put;
+	bool others;
 	bool told;
 	u32 buffer;
 	u32 length;
@@ -226,6 +235,7 @@ struct nanet3_tx_use {
  * @dev: the board
  * @file: the file, for its mappings
  * @list: among dev->clients, by event_lock
+ * @number: of the handle, for NANET3_IOC_GRANT
  * @greeted: INFO has been answered
  * @dead: the board has gone, or has been reset under it: every request gets ENODEV. By event_lock
  * @polling: NANET3_IOC_POLLING is on; by mutex and event_lock: hold both to change it
@@ -245,6 +255,7 @@ struct nanet3_client {
 	struct nanet3_dev *dev;
 	struct file *file;
 	struct list_head list;
+	u64 number;
 	bool greeted;
 	bool dead;
 	bool polling;
@@ -340,11 +351,12 @@ struct nanet3_pps_stamp {
  * @tx_uses: buffers that the descriptors name, by tx_mutex
  * @slots: what is on its way, by event_lock
  * @slots_busy: which of them
- * @words: how many of these are words
+ * @puts: how many of these are puts
  * @buffers: registered buffers by number
  * @parked: buffers that wait for the TX ring, by mutex
  * @pages: struct nanet3_page by page frame number, of all buffers; by mutex
  * @clients: open files
+ * @last_number: of a handle that was given
  * @wq: for the tick
  * @tick: finds events whose interrupt was lost, follows polled links, ends lingering
  * @tick_head: @evq_read at the last tick if an event waited there, or ~0
@@ -393,12 +405,13 @@ struct nanet3_dev {
 	struct nanet3_tx_use tx_uses[NANET3_TX_SIZE];
 	struct nanet3_slot slots[NANET3_SLOTS];
 	DECLARE_BITMAP(slots_busy, NANET3_SLOTS);
-	u32 words;
+	u32 puts;
 
 	struct nanet3_buffer buffers[NANET3_BUFFERS];
 	u32 parked;
 	struct xarray pages;
 	struct list_head clients;
+	u64 last_number;
 
 	struct workqueue_struct *wq;
 	struct delayed_work tick;
@@ -468,6 +481,9 @@ void nanet3_rings_free(struct nanet3_dev *dev);
 int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim);
 int nanet3_yield(struct nanet3_client *c, u32 link);
 int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release);
+int nanet3_grant(struct nanet3_client *c, const struct nanet3_grant *grant);
+bool nanet3_acts_for(struct nanet3_client *c, u32 link);
+void nanet3_delegate_drop(struct nanet3_client *c);
 int nanet3_polling(struct nanet3_client *c, struct nanet3_polling *polling);
 void nanet3_link_linger(struct nanet3_link *l);
 void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status);

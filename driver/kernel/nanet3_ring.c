@@ -240,6 +240,7 @@ static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
 	down_write(&dev->map_lock);
 	spin_lock(&dev->event_lock);
 	l->owner = owner;
+	l->delegate = NULL;
 	WRITE_ONCE(l->ring->status, status);
 	WRITE_ONCE(l->ring->owner_pid, owner ? task_tgid_nr(current) : 0);
 	spin_unlock(&dev->event_lock);
@@ -455,6 +456,86 @@ int nanet3_yield(struct nanet3_client *c, u32 link)
 		r = -EPERM;
 	mutex_unlock(&dev->mutex);
 	return r;
+}
+
+/* A client's open handle by its number, or NULL. event_lock held. */
+static struct nanet3_client *client_find(struct nanet3_dev *dev, u64 number)
+{
+	struct nanet3_client *c, *found = NULL;
+
+	list_for_each_entry(c, &dev->clients, list)
+		found = c->number == number ? c : found;
+	return found;
+}
+
+/**
+ * nanet3_grant() - NANET3_IOC_GRANT
+ * @c: the owner; life held
+ * @grant: of which link, to which handle
+ *
+ * Return: 0 or -errno, see nanet3.h
+ */
+int nanet3_grant(struct nanet3_client *c, const struct nanet3_grant *grant)
+{
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_client *delegate;
+	int r = 0;
+
+	if (grant->link >= NANET3_LINKS || grant->reserved)
+		return -EINVAL;
+	mutex_lock(&dev->mutex);
+	spin_lock(&dev->event_lock);
+	delegate = client_find(dev, grant->handle);
+	if (dev->links[grant->link].owner != c)
+		r = -EPERM;
+	else if (grant->handle && !delegate)
+		r = -ENOENT;
+	else
+		dev->links[grant->link].delegate = delegate;
+	spin_unlock(&dev->event_lock);
+	mutex_unlock(&dev->mutex);
+	return r;
+}
+
+/**
+ * nanet3_acts_for() - does the client own the link, or has the owner granted it the right?
+ * @c: the client; life held, not event_lock
+ * @link: which; 0xff, a broadcast: all of them
+ *
+ * Return: true if so
+ */
+bool nanet3_acts_for(struct nanet3_client *c, u32 link)
+{
+	struct nanet3_dev *dev = c->dev;
+	bool acts = true;
+	u32 i;
+
+	spin_lock(&dev->event_lock);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		const struct nanet3_link *l = &dev->links[i];
+
+		if (i == link || link >= NANET3_LINKS)
+			acts &= l->owner == c || l->delegate == c;
+	}
+	spin_unlock(&dev->event_lock);
+	return acts;
+}
+
+/**
+ * nanet3_delegate_drop() - a client closes: it acts for no owner any more
+ * @c: the client; mutex held
+ */
+void nanet3_delegate_drop(struct nanet3_client *c)
+{
+	struct nanet3_dev *dev = c->dev;
+	unsigned int i;
+
+	spin_lock(&dev->event_lock);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].delegate == c)
+			dev->links[i].delegate = NULL;
+	}
+	spin_unlock(&dev->event_lock);
 }
 
 /**

@@ -10,6 +10,7 @@
  * known. A client's slots outlive it: their events go nowhere.
  */
 #include <linux/bitmap.h>
+#include <linux/capability.h>
 #include <linux/dma-mapping.h>
 
 #include "nanet3_drv.h"
@@ -45,34 +46,62 @@ void nanet3_tx_free(struct nanet3_dev *dev)
 
 /* ------------------------------------------------------------------------ slots */
 
-/* A slot for one word of @c, or for @put; NANET3_SLOTS when all are taken. */
-static u32 slot_get(struct nanet3_client *c, u64 cookie, u8 link, const struct nanet3_put *put)
+/* A word to @link goes there; a broadcast to all. */
+static bool goes_to(u8 link, u32 i)
 {
-	struct nanet3_dev *dev = c->dev;
-	struct nanet3_slot *slot;
-	u32 n;
+	return link == i || link >= NANET3_LINKS;
+}
+
+/* Has each link room for this word, or has the board for this put? event_lock held. */
+static bool slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *slot)
+{
+	bool fits = true;
+	u32 i;
+
+	if (slot->put)
+		return dev->puts < NANET3_PUTS_MAX;
+	for (i = 0; i < NANET3_LINKS; i++) {
+		const struct nanet3_link *l = &dev->links[i];
+
+		if (goes_to(slot->link, i))
+			fits &= l->words < NANET3_LINK_WORDS &&
+				!(slot->others && l->others_words >= NANET3_OTHERS_WORDS);
+	}
+	return fits;
+}
+
+/* event_lock held. @by: 1 or -1. */
+static void slot_count(struct nanet3_dev *dev, const struct nanet3_slot *slot, int by)
+{
+	u32 i;
+
+	if (slot->put) {
+		dev->puts += by;
+		return;
+	}
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (!goes_to(slot->link, i))
+			continue;
+		dev->links[i].words += by;
+		dev->links[i].others_words += slot->others ? by : 0;
+	}
+}
+
+/* A slot like @like, whose generation is the next; NANET3_SLOTS when there is no room. */
+static u32 slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
+{
+	u32 n = NANET3_SLOTS;
 
 	spin_lock(&dev->event_lock);
-	n = find_first_zero_bit(dev->slots_busy, NANET3_SLOTS);
-	if (!put && dev->words >= NANET3_WORDS_MAX)
-		n = NANET3_SLOTS;
+	if (slot_fits(dev, like))
+		n = find_first_zero_bit(dev->slots_busy, NANET3_SLOTS);
 	if (n < NANET3_SLOTS) {
+		u32 generation = dev->slots[n].generation + 1;
+
 		__set_bit(n, dev->slots_busy);
-		slot = &dev->slots[n];
-		*slot = (struct nanet3_slot){
-			.client = c,
-			.cookie = cookie,
-			.link = link,
-			.put = put,
-			.generation = slot->generation + 1,
-		};
-		if (put) {
-			slot->buffer = put->destination;
-			slot->position = put->destination_offset;
-			slot->length = put->length;
-		} else {
-			dev->words++;
-		}
+		dev->slots[n] = *like;
+		dev->slots[n].generation = generation;
+		slot_count(dev, like, 1);
 	}
 	spin_unlock(&dev->event_lock);
 	return n;
@@ -82,8 +111,7 @@ static u32 slot_get(struct nanet3_client *c, u64 cookie, u8 link, const struct n
 static void slot_free(struct nanet3_dev *dev, u32 n)
 {
 	__clear_bit(n, dev->slots_busy);
-	if (!dev->slots[n].put)
-		dev->words--;
+	slot_count(dev, &dev->slots[n], -1);
 }
 
 static u64 slot_cookie(const struct nanet3_dev *dev, u32 n)
@@ -236,12 +264,15 @@ bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer)
 	return uses;
 }
 
-/* Room for @count descriptors? Else what is held back goes out, to make some. tx_mutex held. */
-static bool room(struct nanet3_dev *dev, u32 count)
+/*
+ * Room for @count descriptors in a ring of which @size may be in use? Else what is held back goes
+ * out, to make some. tx_mutex held.
+ */
+static bool room(struct nanet3_dev *dev, u32 count, u32 size)
 {
-	if (dev->tx_write - dev->tx_read + count > NANET3_TX_SIZE)
+	if (dev->tx_write - dev->tx_read + count > size)
 		dev->tx_read = nanet3_read(dev, NANET3_REG_TX_READ);
-	if (dev->tx_write - dev->tx_read + count <= NANET3_TX_SIZE)
+	if (dev->tx_write - dev->tx_read + count <= size)
 		return true;
 	ring_doorbell(dev);
 	return false;
@@ -288,13 +319,14 @@ static bool in_time(struct nanet3_dev *dev, u64 at_frame)
 /* Is the link locked, or any of them for a broadcast? */
 static int reaches(struct nanet3_dev *dev, u8 link)
 {
-	u32 from = link < NANET3_LINKS ? link : 0;
-	u32 to = link < NANET3_LINKS ? link + 1u : NANET3_LINKS;
 	u32 i;
 
-	for (i = from; i < to; i++) {
-		u32 status = nanet3_read(dev, NANET3_REG_LINK(i, NANET3_LREG_STATUS));
+	for (i = 0; i < NANET3_LINKS; i++) {
+		u32 status;
 
+		if (!goes_to(link, i))
+			continue;
+		status = nanet3_read(dev, NANET3_REG_LINK(i, NANET3_LREG_STATUS));
 		if (status == NANET3_ALL_ONES && !nanet3_answers(dev))
 			return -ENODEV;
 		if (status & NANET3_LSTAT_LOCKED)
@@ -314,19 +346,28 @@ int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
 {
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_tx word = *tx;
+	struct nanet3_slot like = {
+		.client = c,
+		.cookie = tx->cookie,
+		.link = tx->link,
+	};
 	int r = -EINVAL;
 	u32 n;
 
 	mutex_lock(&dev->tx_mutex);
 	if (!word_sound(tx) || !in_time(dev, tx->at_frame))
 		goto unlock;
+	r = -EPERM;
+	like.others = !nanet3_acts_for(c, tx->link);
+	if (like.others && !capable(CAP_SYS_ADMIN))
+		goto unlock;
 	r = reaches(dev, tx->link);
 	if (r < 0)
 		goto unlock;
 	r = -EAGAIN;
-	if (!room(dev, 1))
+	if (!room(dev, 1, NANET3_TX_SIZE))
 		goto unlock;
-	n = slot_get(c, tx->cookie, tx->link, NULL);
+	n = slot_get(dev, &like);
 	if (n == NANET3_SLOTS)
 		goto unlock;
 	word.cookie = slot_cookie(dev, n);
@@ -375,7 +416,7 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 		return -EINVAL;
 	in_page = (source->offset + put->source_offset) % NANET3_PAGE;
 	packets = DIV_ROUND_UP_ULL(in_page + put->length, NANET3_PAGE);
-	return packets <= NANET3_TX_SIZE ? (int)packets : -E2BIG;
+	return packets <= NANET3_PUTS_MAX ? (int)packets : -E2BIG;
 }
 
 /*
@@ -442,6 +483,15 @@ static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64
 int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
 {
 	struct nanet3_dev *dev = c->dev;
+	struct nanet3_slot like = {
+		.client = c,
+		.cookie = put->cookie,
+		.link = NANET3_LOOPBACK,
+		.put = true,
+		.buffer = put->destination,
+		.position = put->destination_offset,
+		.length = put->length,
+	};
 	int packets, r = 0;
 	u32 n;
 
@@ -452,8 +502,8 @@ int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
 		goto unlock;
 	}
 	n = NANET3_SLOTS;
-	if (room(dev, packets) && !arriving(c, put->source))
-		n = slot_get(c, put->cookie, NANET3_LOOPBACK, put);
+	if (room(dev, packets, NANET3_PUTS_MAX) && !arriving(c, put->source))
+		n = slot_get(dev, &like);
 	if (n == NANET3_SLOTS) {
 		ring_doorbell(dev);
 		r = -EAGAIN;

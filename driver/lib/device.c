@@ -79,7 +79,7 @@ static const struct transport_ops device_ops = {
 	.close = device_close,
 };
 
-int libnanet3_device_open(const char *path, struct transport **ret_transport)
+int libnanet3_device_open(const char *path, bool read_only, struct transport **ret_transport)
 {
 	struct device *d = calloc(1, sizeof(*d));
 	int r;
@@ -88,7 +88,7 @@ int libnanet3_device_open(const char *path, struct transport **ret_transport)
 		return -ENOMEM;
 	}
 	d->base.ops = &device_ops;
-	d->fd = open(path, O_RDWR | O_CLOEXEC);
+	d->fd = open(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 	if (d->fd < 0) {
 		r = -errno;
 		free(d);

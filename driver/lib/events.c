@@ -18,7 +18,8 @@ int nanet3_fd(const struct nanet3 *b)
 
 static bool queue_empty(const struct nanet3 *b)
 {
-	return __atomic_load_n(&b->queue->write, __ATOMIC_ACQUIRE) == b->queue_read;
+	return b->queue == NULL ||
+	       __atomic_load_n(&b->queue->write, __ATOMIC_ACQUIRE) == b->queue_read;
 }
 
 static const struct nanet3_event *queue_head(const struct nanet3 *b)
@@ -133,6 +134,9 @@ int nanet3_wait(struct nanet3 *b, int timeout_ms)
 {
 	int64_t until = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
 
+	if (b->queue == NULL) {
+		return -EBADF;
+	}
 	if (b->polling != NULL) {
 		return polling_wait(b, timeout_ms);
 	}
@@ -175,7 +179,7 @@ int nanet3_next_event(struct nanet3 *b, struct nanet3_event *ret_event)
 
 uint64_t nanet3_events_lost(const struct nanet3 *b)
 {
-	return __atomic_load_n(&b->queue->lost, __ATOMIC_RELAXED);
+	return b->queue != NULL ? __atomic_load_n(&b->queue->lost, __ATOMIC_RELAXED) : 0;
 }
 
 int nanet3_subscribe(struct nanet3 *b, uint32_t mask)

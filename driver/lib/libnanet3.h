@@ -5,7 +5,8 @@
  *
  * All calls return 0 or a negative errno (-ENODEV once the board is gone) and leave ret_ arguments
  * untouched on failure. A handle belongs to one thread; open a second one for a second thread: many
- * handles may read registers and send, one handle owns a link's ring. No logging, no exit, no threads.
+ * handles may read registers, one handle owns a link's ring, and that one, and another that it grants it
+ * to, act for the link: send words, reset it. No logging, no exit, no threads.
  */
 #ifndef LIBNANET3_H
 #define LIBNANET3_H
@@ -25,6 +26,9 @@ struct nanet3;
 /* Open and check the version: -EPROTO when the driver speaks another one, -ENOENT and -ECONNREFUSED
  * when nobody is there, -EMFILE when the device has 64 handles open (an emulator then hangs up: -ENODEV). */
 int nanet3_open(const char *where, struct nanet3 **ret_board);
+/* The same for a handle that changes nothing and has no events: what would, and nanet3_wait(), is -EBADF. Reading the
+ * device's file is enough for it. */
+int nanet3_open_read_only(const char *where, struct nanet3 **ret_board);
 /* Links that are still claimed go into linger, as if the process had died. NULL is fine. */
 void nanet3_close(struct nanet3 *b);
 const struct nanet3_info *nanet3_info(const struct nanet3 *b);
@@ -45,6 +49,9 @@ int nanet3_subscribe(struct nanet3 *b, uint32_t mask);
 int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_taken_over);
 /* Give it back; its DMA stops. */
 int nanet3_yield(struct nanet3 *b, unsigned link);
+/* Let another handle (nanet3_info.handle) act for a link that this one owns, until this one gives it back or the other
+ * is closed; it takes the place of the last one, 0: none. -EPERM not the owner, -ENOENT no such handle is open. */
+int nanet3_grant(struct nanet3 *b, unsigned link, uint64_t handle);
 /* Map a ring's state for reading only, without owning it: for nanet3_ring(). */
 int nanet3_observe(struct nanet3 *b, unsigned link);
 
@@ -75,13 +82,14 @@ int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position);
  */
 int nanet3_polling(struct nanet3 *b, bool on);
 
-/* Send one downstream word. Completion: NANET3_EVENT_TX with the cookie. -EAGAIN ring full, -ENOLINK
- * link not locked. */
+/* Send one downstream word. Completion: NANET3_EVENT_TX with the cookie. -EPERM neither owner of the link (broadcast: of
+ * all) nor granted it, and no CAP_SYS_ADMIN; -EAGAIN no room on the ring, or for the link; -ENOLINK link not locked. */
 int nanet3_send(struct nanet3 *b, const struct nanet3_tx *tx);
 
 /* Let the board read and write `length` bytes of the caller's memory, of any alignment, until
  * nanet3_unregister_buffer() or nanet3_close(); it must stay mapped that long. *ret_buffer: its number.
- * -EFAULT not writable memory of ours, -ENOMEM over RLIMIT_MEMLOCK, -ENOSPC no buffer is free. */
+ * -EFAULT not writable memory of ours, -ENOMEM over RLIMIT_MEMLOCK, -ENOSPC no buffer is free, or the handle has as many
+ * as one may have. */
 int nanet3_register_buffer(struct nanet3 *b, void *address, size_t length, uint32_t *ret_buffer);
 /* Returns when the board has let go of it. -ENOENT not ours. */
 int nanet3_unregister_buffer(struct nanet3 *b, uint32_t buffer);
@@ -95,7 +103,7 @@ int nanet3_put(struct nanet3 *b, const struct nanet3_put *put);
 /* `count` registers (1..NANET3_REGS_MAX) from `offset` on; pairs are read consistently. */
 int nanet3_reg_read(struct nanet3 *b, uint32_t offset, uint32_t *ret_values, unsigned count);
 int nanet3_reg_write(struct nanet3 *b, uint32_t offset, uint32_t value);
-/* NANET3_LINK_RESET, NANET3_LINK_ALIGN or both. */
+/* NANET3_LINK_RESET, NANET3_LINK_ALIGN or both. -EPERM as nanet3_send(). */
 int nanet3_link_command(struct nanet3 *b, unsigned link, uint32_t command);
 /* What the driver has counted since it found the board; `quarantined`, of all boards, since it was
  * loaded. */

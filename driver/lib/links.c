@@ -282,6 +282,13 @@ int nanet3_yield(struct nanet3 *b, unsigned link)
 	return 0;
 }
 
+int nanet3_grant(struct nanet3 *b, unsigned link, uint64_t handle)
+{
+	struct nanet3_grant arg = {.link = link, .handle = handle};
+
+	return libnanet3_request(b, NANET3_IOC_GRANT, &arg, sizeof(arg));
+}
+
 int nanet3_observe(struct nanet3 *b, unsigned link)
 {
 	return link < NANET3_LINKS ? map_state(b, link) : -EINVAL;

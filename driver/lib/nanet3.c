@@ -28,7 +28,7 @@ static int queue_map(struct nanet3 *b)
 	return 0;
 }
 
-int nanet3_open(const char *where, struct nanet3 **ret_board)
+static int open_board(const char *where, bool read_only, struct nanet3 **ret_board)
 {
 	struct nanet3 *b = calloc(1, sizeof(*b));
 	int r;
@@ -37,9 +37,9 @@ int nanet3_open(const char *where, struct nanet3 **ret_board)
 		return -ENOMEM;
 	}
 	if (strncmp(where, "unix:", 5) == 0) {
-		r = libnanet3_sock_open(where + 5, &b->transport);
+		r = libnanet3_sock_open(where + 5, read_only, &b->transport);
 	} else {
-		r = libnanet3_device_open(where, &b->transport);
+		r = libnanet3_device_open(where, read_only, &b->transport);
 	}
 	if (r < 0) {
 		goto fail;
@@ -51,7 +51,7 @@ int nanet3_open(const char *where, struct nanet3 **ret_board)
 	}
 	if (r == 0) {
 		b->info.name[sizeof(b->info.name) - 1] = '\0';
-		r = queue_map(b);
+		r = read_only ? 0 : queue_map(b);
 	}
 	if (r < 0) {
 		goto fail;
@@ -62,6 +62,16 @@ int nanet3_open(const char *where, struct nanet3 **ret_board)
 fail:
 	nanet3_close(b);
 	return r;
+}
+
+int nanet3_open(const char *where, struct nanet3 **ret_board)
+{
+	return open_board(where, false, ret_board);
+}
+
+int nanet3_open_read_only(const char *where, struct nanet3 **ret_board)
+{
+	return open_board(where, true, ret_board);
 }
 
 void nanet3_close(struct nanet3 *b)

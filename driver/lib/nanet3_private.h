@@ -66,7 +66,7 @@ struct lib_polling {
 struct nanet3 {
 	struct transport *transport;
 	struct nanet3_info info;
-	struct nanet3_queue *queue;
+	struct nanet3_queue *queue; /* NULL: not open for writing */
 	size_t queue_bytes;
 	uint64_t queue_read; /* ours */
 	struct lib_link links[NANET3_LINKS];
@@ -93,7 +93,7 @@ static inline size_t libnanet3_pages(size_t bytes)
 /* Unmap all that links.c has mapped, before the transport is closed. */
 void libnanet3_links_unmap(struct nanet3 *b);
 
-int libnanet3_sock_open(const char *path, struct transport **ret_transport);
-int libnanet3_device_open(const char *path, struct transport **ret_transport);
+int libnanet3_sock_open(const char *path, bool read_only, struct transport **ret_transport);
+int libnanet3_device_open(const char *path, bool read_only, struct transport **ret_transport);
 
 #endif

@@ -28,6 +28,7 @@
 struct sock {
 	struct transport base;
 	int fd, event_fd, epoll_fd;
+	uint32_t info_flags; /* NANET3_SOCK_READ_ONLY or 0 */
 	bool gone;
 };
 
@@ -81,6 +82,7 @@ static int exchange(struct sock *s, uint32_t request, void *arg, size_t size, in
 	ssize_t n;
 	int r;
 
+	head.flags = request == NANET3_IOC_INFO ? s->info_flags : 0;
 	*ret_fd = -1;
 	if (s->gone) {
 		return -ENODEV;
@@ -273,7 +275,7 @@ static const struct transport_ops sock_ops = {
 	.close = sock_close,
 };
 
-int libnanet3_sock_open(const char *path, struct transport **ret_transport)
+int libnanet3_sock_open(const char *path, bool read_only, struct transport **ret_transport)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct sock *s;
@@ -288,6 +290,7 @@ int libnanet3_sock_open(const char *path, struct transport **ret_transport)
 		return -ENOMEM;
 	}
 	s->base.ops = &sock_ops;
+	s->info_flags = read_only ? NANET3_SOCK_READ_ONLY : 0;
 	s->event_fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

@@ -281,9 +281,10 @@ static void statistics_move(void **state)
 		assert_int_equal(nanet3_put(b, &put), 0);
 		next_tx(b);
 	}
+	claim(other, 3, NANET3_CLAIM_FRESH, false);
+	assert_int_equal(nanet3_grant(other, 3, nanet3_info(b)->handle), 0);
 	assert_int_equal(nanet3_send(b, &tx), 0);
 	next_tx(b);
-	claim(other, 3, NANET3_CLAIM_FRESH, false);
 	completed(other, 3, 3);
 	close_board(other);
 	claim(b, 3, 0, true);

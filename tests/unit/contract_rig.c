@@ -15,6 +15,7 @@
 #include "tests/unit/contract_host.h"
 #include "tests/unit/contract_rig.h"
 #include "tests/unit/fake_world.h"
+#include "tests/unit/privilege.h"
 
 #define BOARDS_MAX 16u
 
@@ -53,6 +54,7 @@ int contract_tidy(void **state)
 	struct nanet3 *b = NULL;
 
 	(void)state;
+	(void)privilege_admin(true);
 	for (unsigned i = 0; i < BOARDS_MAX; i++) {
 		close_board(boards[i]);
 	}
@@ -116,6 +118,15 @@ void claim(struct nanet3 *b, unsigned link, uint32_t flags, bool expect_taken_ov
 
 	assert_int_equal(nanet3_claim(b, link, flags, &taken_over), 0);
 	assert_int_equal(taken_over, expect_taken_over);
+}
+
+struct nanet3 *may_send(struct nanet3 *b, unsigned link)
+{
+	struct nanet3 *owner = open_board();
+
+	claim(owner, link, NANET3_CLAIM_FRESH, false);
+	assert_int_equal(nanet3_grant(owner, link, nanet3_info(b)->handle), 0);
+	return owner;
 }
 
 const struct nanet3_event *completed(struct nanet3 *b, unsigned link, uint64_t position)
@@ -196,6 +207,11 @@ uint64_t board_count_now(struct nanet3 *b)
 }
 
 /* ------------------------------------------------------------------------ privilege */
+
+void privilege_drop(void)
+{
+	assert_int_equal(privilege_admin(false), 0);
+}
 
 int as_nobody(int (*act)(struct nanet3 *b))
 {

@@ -23,8 +23,8 @@ extern char where[128]; /* for nanet3_open() */
 extern bool ours;	/* the host is ours: fake pattern, short linger time */
 
 /* The parts, each a list that ends with an empty entry. */
-extern const struct CMUnitTest contract_ring[], contract_owner[], contract_word[],
-	contract_buffer[], contract_polling[], contract_fault[];
+extern const struct CMUnitTest contract_ring[], contract_owner[], contract_rights[],
+	contract_word[], contract_buffer[], contract_polling[], contract_fault[];
 #define CONTRACT_TEST(f) cmocka_unit_test_teardown(f, contract_tidy)
 
 /* Set-up and tear-down of all: a host of ours unless NANET3_WHERE names a board. */
@@ -51,6 +51,10 @@ const struct nanet3_event *completed(struct nanet3 *b, unsigned link, uint64_t p
 void check_completion(struct nanet3 *b, unsigned link, uint64_t position, uint64_t *count);
 struct nanet3_event next_tx(struct nanet3 *b);
 
+/* Let the handle act for a link, for a new handle that claims it, which is returned: its data wake that one. */
+struct nanet3 *may_send(struct nanet3 *b, unsigned link);
+/* For the rest of the test this process has no CAP_SYS_ADMIN in effect. */
+void privilege_drop(void);
 /* Run this in a process of nobody's, with a handle of its own: what it returns, 0..76. */
 int as_nobody(int (*act)(struct nanet3 *b));
 /* Break the model; skips on a board, and for the unprivileged. */

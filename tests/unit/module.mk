@@ -31,7 +31,7 @@ $(eval $(call unit_test,test_board,$(addprefix tests/unit/,test_board.c board_ri
 $(eval $(call unit_test,test_board_link,$(addprefix tests/unit/,test_board_link.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_board_put,$(addprefix tests/unit/,test_board_put.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_board_fault,$(addprefix tests/unit/,test_board_fault.c board_rig.c fake_world.c),emuboard emuplay tdm,libisal))
-$(eval $(call unit_test,test_contract,$(addprefix tests/unit/,test_contract.c contract_rig.c contract_ring.c contract_owner.c \
+$(eval $(call unit_test,test_contract,$(addprefix tests/unit/,test_contract.c contract_rig.c contract_ring.c contract_owner.c contract_rights.c \
     contract_word.c contract_buffer.c contract_polling.c contract_fault.c contract_host.c fake_world.c),nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_contract_socket,$(addprefix tests/unit/,test_contract_socket.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_host,$(addprefix tests/unit/,test_host.c socket_rig.c contract_host.c fake_world.c),nanet3 emuboard emuplay tdm,libisal))

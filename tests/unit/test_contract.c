@@ -15,8 +15,9 @@
 
 #include "tests/unit/contract_rig.h"
 
-static const struct CMUnitTest *const parts[] = {contract_ring,	  contract_owner,   contract_word,
-						 contract_buffer, contract_polling, contract_fault};
+static const struct CMUnitTest *const parts[] = {contract_ring, contract_owner,	 contract_rights,
+						 contract_word, contract_buffer, contract_polling,
+						 contract_fault};
 
 int main(int argc, char **argv)
 {

@@ -24,10 +24,38 @@ static void version_is_checked(void **state)
 	(void)state;
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), -EPROTO);
 	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &info, sizeof(info), &info), -EPROTO);
+	info.version = NANET3_VERSION - 1; /* had no owners of words */
+	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &info, sizeof(info), &info), -EPROTO);
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), -EPROTO);
 	greet(fd);
 	greet(fd); /* again does no harm */
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), 0);
+	close(fd);
+}
+
+/* As with a file: what it was opened for holds to its end. */
+static void read_only_holds_to_the_end(void **state)
+{
+	struct {
+		struct nanet3_sock_head head;
+		struct nanet3_info info;
+	} first = {{.request = NANET3_IOC_INFO,
+		    .size = sizeof(struct nanet3_info),
+		    .flags = NANET3_SOCK_READ_ONLY},
+		   {.version = NANET3_VERSION}};
+	struct nanet3_regs scratch = {.offset = NANET3_REG_SCRATCH, .count = 1};
+	struct nanet3_sock_map map;
+	int shared, fd = raw_open();
+
+	(void)state;
+	assert_int_equal(raw(fd, &first, sizeof(first), &first.info), 0);
+	greet(fd);
+	assert_int_equal(raw_request(fd, NANET3_IOC_REG_WRITE, &scratch, sizeof(scratch), NULL),
+			 -EBADF);
+	shared = raw_map(fd, NANET3_MAP_QUEUE, &map);
+	assert_int_equal(map.writable, 0);
+	assert_true(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0) == MAP_FAILED);
+	close(shared);
 	close(fd);
 }
 
@@ -39,7 +67,8 @@ static void malformed_packets(void **state)
 			       NANET3_IOC_SEND,	      NANET3_IOC_REG_READ, NANET3_IOC_REG_WRITE,
 			       NANET3_IOC_SUBSCRIBE,  NANET3_IOC_LINK_CMD, NANET3_SOCK_MAP,
 			       NANET3_IOC_INFO,	      NANET3_IOC_POLLING,  NANET3_IOC_REGISTER,
-			       NANET3_IOC_UNREGISTER, NANET3_IOC_PUT,	   NANET3_IOC_STATS};
+			       NANET3_IOC_UNREGISTER, NANET3_IOC_PUT,	   NANET3_IOC_STATS,
+			       NANET3_IOC_GRANT};
 	int fd = raw_open();
 
 	(void)state;
@@ -233,14 +262,23 @@ static void memory_cannot_be_spoilt(void **state)
 /* Random bytes behind sound and unsound heads: an answer to each, and life goes on. */
 static void random_packets(void **state)
 {
-	uint32_t requests[] = {NANET3_IOC_CLAIM,      NANET3_IOC_YIELD,
-			       NANET3_IOC_RELEASE,    NANET3_IOC_SEND,
-			       NANET3_IOC_REG_READ,   NANET3_IOC_SUBSCRIBE,
-			       NANET3_IOC_LINK_CMD,   NANET3_SOCK_MAP,
-			       NANET3_IOC_INFO,	      NANET3_IOC_REG_WRITE,
-			       NANET3_IOC_POLLING,    NANET3_IOC_REGISTER,
-			       NANET3_IOC_UNREGISTER, NANET3_IOC_PUT,
-			       NANET3_IOC_STATS,      0};
+	uint32_t requests[] = {NANET3_IOC_CLAIM,
+			       NANET3_IOC_YIELD,
+			       NANET3_IOC_RELEASE,
+			       NANET3_IOC_SEND,
+			       NANET3_IOC_REG_READ,
+			       NANET3_IOC_SUBSCRIBE,
+			       NANET3_IOC_LINK_CMD,
+			       NANET3_SOCK_MAP,
+			       NANET3_IOC_INFO,
+			       NANET3_IOC_REG_WRITE,
+			       NANET3_IOC_POLLING,
+			       NANET3_IOC_REGISTER,
+			       NANET3_IOC_UNREGISTER,
+			       NANET3_IOC_PUT,
+			       NANET3_IOC_STATS,
+			       NANET3_IOC_GRANT,
+			       0};
 	uint8_t bytes[NANET3_SOCK_MAX];
 	int fd = raw_open();
 	struct nanet3 *b;
@@ -273,6 +311,7 @@ int main(void)
 		T(reserved_fields_are_checked), T(mappings),
 		T(clients_without_number),	T(client_that_takes_no_answers),
 		T(memory_cannot_be_spoilt),	T(random_packets),
+		T(read_only_holds_to_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
