@@ -51,6 +51,7 @@ struct fuzz {
 	struct mapping maps[MAPS];
 	uint8_t *arena;
 	uint64_t requests, accepted;
+	uint64_t number; /* of one of our handles, open or not */
 };
 
 struct totals { /* shared between the processes */
@@ -142,6 +143,17 @@ static void do_yield(struct fuzz *f)
 	__u32 link = link_number(f);
 
 	request(f, NANET3_IOC_YIELD, &link);
+}
+
+/* To one of our handles, to one beside it, to anything. */
+static void do_grant(struct fuzz *f)
+{
+	struct nanet3_grant grant = {.link = link_number(f), .handle = f->number};
+
+	if (below(f, 3) == 0) {
+		grant.handle = below(f, 2) == 0 ? number(f) : f->number + below(f, 4) - 2;
+	}
+	request(f, NANET3_IOC_GRANT, &grant);
 }
 
 static void do_release(struct fuzz *f)
@@ -283,6 +295,7 @@ static void do_random(struct fuzz *f)
 			NANET3_IOC_RELEASE,  NANET3_IOC_SEND,	 NANET3_IOC_REG_READ,
 			NANET3_IOC_LINK_CMD, NANET3_IOC_POLLING, NANET3_IOC_REGISTER,
 			NANET3_IOC_PUT,	     NANET3_IOC_STATS,	 NANET3_IOC_UNREGISTER,
+			NANET3_IOC_GRANT,
 		};
 
 		code = known[below(f, sizeof(known) / sizeof(known[0]))];
@@ -303,9 +316,10 @@ static void do_reopen(struct fuzz *f)
 	struct nanet3_info info = {.version = NANET3_VERSION};
 
 	close(*fd);
-	*fd = open("/dev/nanet3-0", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	if (below(f, 8) > 0) {
-		ioctl(*fd, NANET3_IOC_INFO, &info);
+	*fd = open("/dev/nanet3-0",
+		   (below(f, 10) > 0 ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
+	if (below(f, 8) > 0 && ioctl(*fd, NANET3_IOC_INFO, &info) == 0) {
+		f->number = info.handle;
 	}
 }
 
@@ -434,7 +448,7 @@ static void (*const deeds[])(struct fuzz *f) = {
 	do_subscribe,  do_register, do_register,  do_put,   do_put,	do_put,
 	do_unregister, do_stats,    do_random,	  do_map,   do_map,	do_touch,
 	do_touch,      do_remap,    do_poll,	  do_fork,  do_arena,	do_reopen,
-	do_random,     do_random,
+	do_random,     do_random,   do_grant,
 };
 
 /* ------------------------------------------------------------------------ processes */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/privilege.h"
 #include "tests/vm/guest.h"
 
 #define NOBODY	65534
@@ -25,6 +26,18 @@ static int owner = -1, other = -1; /* two handles; the first owns a link */
 static int request(int fd, unsigned long code, void *arg)
 {
 	return ioctl(fd, code, arg) < 0 ? errno : 0;
+}
+
+/* 0, or the errno of the refusal; what was mapped is unmapped. */
+static int map(int fd, uint64_t what, size_t bytes, int protection, int flags)
+{
+	void *p = mmap(NULL, bytes, protection, flags, fd, (off_t)what);
+
+	if (p == MAP_FAILED) {
+		return errno;
+	}
+	munmap(p, bytes);
+	return 0;
 }
 
 static int open_both(void **state)
@@ -60,6 +73,8 @@ static void enotty(void **state)
 		_IO('N', 0x0f),
 		_IO('N', 0xff),
 		_IOWR('N', 0x0f, struct nanet3_info),
+		_IO('N', 0x10),
+		_IOW('N', 0x10, struct nanet3_grant),
 		_IOWR('O', 0x00, struct nanet3_info),
 		_IOR('N', 0x00, struct nanet3_info),   /* wrong direction */
 		_IOWR('N', 0x00, struct nanet3_claim), /* wrong size */
@@ -74,15 +89,17 @@ static void enotty(void **state)
 	}
 }
 
+/* All there are; the first four change nothing. */
+static const unsigned long codes[] = {
+	NANET3_IOC_INFO,    NANET3_IOC_REG_READ, NANET3_IOC_STATS,	NANET3_IOC_WAIT,
+	NANET3_IOC_CLAIM,   NANET3_IOC_YIELD,	 NANET3_IOC_GRANT,	NANET3_IOC_RELEASE,
+	NANET3_IOC_SEND,    NANET3_IOC_LINK_CMD, NANET3_IOC_REG_WRITE,	NANET3_IOC_SUBSCRIBE,
+	NANET3_IOC_POLLING, NANET3_IOC_REGISTER, NANET3_IOC_UNREGISTER, NANET3_IOC_PUT,
+};
+#define LOOKS 4u
+
 static void efault(void **state)
 {
-	static const unsigned long codes[] = {
-		NANET3_IOC_INFO,       NANET3_IOC_CLAIM,    NANET3_IOC_YIELD,
-		NANET3_IOC_RELEASE,    NANET3_IOC_SEND,	    NANET3_IOC_REG_READ,
-		NANET3_IOC_REG_WRITE,  NANET3_IOC_LINK_CMD, NANET3_IOC_SUBSCRIBE,
-		NANET3_IOC_WAIT,       NANET3_IOC_POLLING,  NANET3_IOC_REGISTER,
-		NANET3_IOC_UNREGISTER, NANET3_IOC_PUT,	    NANET3_IOC_STATS,
-	};
 	uint8_t *gone = mmap(NULL, 2 * NANET3_PAGE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -125,6 +142,7 @@ static void eproto(void **state)
 {
 	struct nanet3_info info = {.version = NANET3_VERSION - 1};
 	struct nanet3_claim claim = {.link = ANOTHER};
+	struct nanet3_grant grant = {.link = ANOTHER};
 	struct nanet3_stats stats;
 	struct nanet3_wait wait = {0};
 	__u32 word = ANOTHER;
@@ -135,6 +153,7 @@ static void eproto(void **state)
 	assert_int_equal(request(fd, NANET3_IOC_CLAIM, &claim), EPROTO);
 	assert_int_equal(request(fd, NANET3_IOC_YIELD, &word), EPROTO);
 	assert_int_equal(request(fd, NANET3_IOC_STATS, &stats), EPROTO);
+	assert_int_equal(request(fd, NANET3_IOC_GRANT, &grant), EPROTO);
 	assert_int_equal(request(fd, NANET3_IOC_WAIT, &wait), EPROTO);
 	assert_int_equal(request(fd, NANET3_IOC_UNREGISTER, &word), EPROTO);
 	assert_int_equal(request(fd, NANET3_IOC_INFO, &info), EPROTO);
@@ -147,23 +166,118 @@ static void eproto(void **state)
 	close(fd);
 }
 
+/* A file that is not open for writing changes nothing, whoever has it: not for root, not by a grant. */
+static void ebadf(void **state)
+{
+	union {
+		struct nanet3_info info;
+		struct nanet3_regs regs;
+		uint8_t bytes[sizeof(struct nanet3_stats)];
+	} arg;
+	struct nanet3_grant grant = {.link = OWNED};
+	int fd = open(guest_where(), O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		const int expected = i < LOOKS ? 0 : EBADF;
+
+		memset(&arg, 0, sizeof(arg));
+		if (codes[i] == NANET3_IOC_INFO) {
+			arg.info.version = NANET3_VERSION;
+		} else if (codes[i] == NANET3_IOC_REG_READ) {
+			arg.regs.count = 1;
+		}
+		assert_int_equal(request(fd, codes[i], &arg),
+				 codes[i] == NANET3_IOC_WAIT ? ETIMEDOUT : expected);
+		if (codes[i] == NANET3_IOC_INFO) {
+			grant.handle = arg.info.handle;
+			assert_int_equal(request(owner, NANET3_IOC_GRANT, &grant), 0);
+		}
+	}
+	assert_int_equal(map(fd, NANET3_MAP_RING(OWNED), NANET3_PAGE, PROT_READ, MAP_SHARED), 0);
+	assert_int_equal(map(fd, NANET3_MAP_QUEUE, NANET3_PAGE, PROT_READ, MAP_SHARED), 0);
+	assert_int_equal(map(fd, NANET3_MAP_QUEUE, NANET3_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED),
+			 EACCES);
+	assert_int_equal(map(fd, NANET3_MAP_DOORBELL(OWNED), NANET3_PAGE, PROT_WRITE, MAP_SHARED),
+			 EACCES);
+	close(fd);
+}
+
 static void eperm(void **state)
 {
 	struct nanet3_release release = {.link = OWNED};
 	struct nanet3_polling polling = {.on = 1};
+	struct nanet3_grant grant = {.link = OWNED};
 	__u32 link = OWNED;
 
 	(void)state;
 	assert_int_equal(request(other, NANET3_IOC_YIELD, &link), EPERM);
 	assert_int_equal(request(other, NANET3_IOC_RELEASE, &release), EPERM);
 	assert_int_equal(request(other, NANET3_IOC_POLLING, &polling), EPERM);
+	assert_int_equal(request(other, NANET3_IOC_GRANT, &grant), EPERM);
 	link = ANOTHER;
 	assert_int_equal(request(owner, NANET3_IOC_YIELD, &link), EPERM);
 	release.link = ANOTHER;
 	assert_int_equal(request(owner, NANET3_IOC_RELEASE, &release), EPERM);
+	grant.link = ANOTHER;
+	assert_int_equal(request(owner, NANET3_IOC_GRANT, &grant), EPERM);
 }
 
-/* Registers that only the privileged may write; two that anyone may. */
+/* 0, or the errno of a word and of an align, which must be the same. */
+static int act_on(int fd, unsigned link)
+{
+	struct nanet3_tx tx = {.link = (uint8_t)link, .kind = NANET3_TX_REQUEST, .bytes = {1}};
+	struct nanet3_link_command command = {link, NANET3_LINK_ALIGN};
+	struct nanet3 *b = guest_open();
+	int r;
+
+	guest_wait_locked(b, link);
+	r = request(fd, NANET3_IOC_SEND, &tx);
+	assert_int_equal(request(fd, NANET3_IOC_LINK_CMD, &command), r);
+	guest_wait_locked(b, link);
+	guest_close(b);
+	return r;
+}
+
+/* Neither the user nor the right to the node's file makes a link one's own: the owner's handle does, and
+ * CAP_SYS_ADMIN of who asks. */
+static void acts_by_owner_or_capability(void **state)
+{
+	(void)state;
+	assert_int_equal(privilege_admin(false), 0);
+	assert_int_equal(geteuid(), 0);
+	assert_int_equal(act_on(owner, OWNED), 0);
+	assert_int_equal(act_on(other, OWNED), EPERM);
+	assert_int_equal(act_on(other, ANOTHER), EPERM);
+	assert_int_equal(act_on(owner, ANOTHER), EPERM);
+	assert_int_equal(privilege_admin(true), 0);
+	assert_int_equal(act_on(other, OWNED), 0);
+	assert_int_equal(act_on(other, ANOTHER), 0);
+}
+
+/* What counts is the thread that asks, not the one that has opened. */
+static void act_without_capability(void *context)
+{
+	(void)context;
+	assert_int_equal(setgid(NOBODY), 0);
+	assert_int_equal(setuid(NOBODY), 0);
+	assert_int_equal(act_on(other, OWNED), EPERM);
+	assert_int_equal(act_on(owner, OWNED), 0);
+}
+
+static void capability_is_the_callers(void **state)
+{
+	struct stat s;
+
+	(void)state;
+	assert_int_equal(stat(guest_where(), &s), 0);
+	assert_int_equal(chmod(guest_where(), 0666), 0);
+	assert_int_equal(guest_join(guest_fork(act_without_capability, NULL)), 0);
+	assert_int_equal(chmod(guest_where(), s.st_mode & 0777), 0);
+}
+
+/* Registers that only the privileged may write; one that anyone may, and one who acts for its link. */
 static void write_as_nobody(void *context)
 {
 	static const uint32_t forbidden[] = {
@@ -180,7 +294,9 @@ static void write_as_nobody(void *context)
 		NANET3_REG_LINK(0, NANET3_LREG_TABLE),
 		NANET3_REG_LINK(0, NANET3_LREG_RELEASE),
 	};
+	struct nanet3_claim claim = {.link = 3, .flags = NANET3_CLAIM_FRESH};
 	struct nanet3_regs regs = {.count = 1};
+	__u32 link = 3;
 	int fd;
 
 	(void)context;
@@ -199,9 +315,12 @@ static void write_as_nobody(void *context)
 	assert_int_equal(request(fd, NANET3_IOC_REG_WRITE, &regs), 0);
 	regs.offset = NANET3_REG_LINK(3, NANET3_LREG_DEADLINE);
 	regs.values[0] = 5000;
+	assert_int_equal(request(fd, NANET3_IOC_REG_WRITE, &regs), EPERM);
+	assert_int_equal(request(fd, NANET3_IOC_CLAIM, &claim), 0);
 	assert_int_equal(request(fd, NANET3_IOC_REG_WRITE, &regs), 0);
 	regs.values[0] = 0; /* a ring full of single frames */
 	assert_int_equal(request(fd, NANET3_IOC_REG_WRITE, &regs), EPERM);
+	assert_int_equal(request(fd, NANET3_IOC_YIELD, &link), 0);
 	close(fd);
 }
 
@@ -332,18 +451,6 @@ static void read_write_seek(void **state)
 
 /* ------------------------------------------------------------------------ mappings */
 
-/* 0, or the errno of the refusal; what was mapped is unmapped. */
-static int map(int fd, uint64_t what, size_t bytes, int protection, int flags)
-{
-	void *p = mmap(NULL, bytes, protection, flags, fd, (off_t)what);
-
-	if (p == MAP_FAILED) {
-		return errno;
-	}
-	munmap(p, bytes);
-	return 0;
-}
-
 static void malformed_mappings(void **state)
 {
 	static const uint64_t nowhere[] = {
@@ -466,7 +573,10 @@ int main(void)
 		GUEST_TEST(efault),
 		GUEST_TEST(efault_on_the_way_back),
 		GUEST_TEST(eproto),
+		GUEST_TEST(ebadf),
 		GUEST_TEST(eperm),
+		GUEST_TEST(acts_by_owner_or_capability),
+		GUEST_TEST(capability_is_the_callers),
 		GUEST_TEST(eperm_registers),
 		GUEST_TEST(einval_links),
 		GUEST_TEST(einval_fields),

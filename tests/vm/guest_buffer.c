@@ -327,12 +327,29 @@ static void refused_registers(void **state)
 		assert_true(++n <= NANET3_BUFFERS);
 	}
 	assert_int_equal(r, -ENOSPC);
-	assert_int_equal(n, NANET3_BUFFERS);
-	assert_int_equal(nanet3_unregister_buffer(b, buffers[17]), 0);
-	assert_int_equal(nanet3_unregister_buffer(b, buffers[17]), -ENOENT);
+	assert_int_equal(n, NANET3_HANDLE_BUFFERS);
+	assert_int_equal(nanet3_unregister_buffer(b, buffers[7]), 0);
+	assert_int_equal(nanet3_unregister_buffer(b, buffers[7]), -ENOENT);
 	assert_int_equal(nanet3_unregister_buffer(b, 4711), -ENOENT);
-	assert_int_equal(nanet3_register_buffer(b, p, 100, &buffers[17]), 0);
-	guest_close(b);
+	assert_int_equal(nanet3_register_buffer(b, p, 100, &buffers[7]), 0);
+	/* All of them are in use only with an owner among the handles. */
+	for (unsigned k = 1; k <= 4; k++) {
+		struct nanet3 *more = guest_open();
+
+		if (k == 4) {
+			guest_claim(more, 3);
+		}
+		while ((r = nanet3_register_buffer(more, many + n % NANET3_BUFFERS * NANET3_PAGE,
+						   100, &buffers[n])) == 0) {
+			assert_true(++n <= NANET3_BUFFERS);
+		}
+		assert_int_equal(r, -ENOSPC);
+		assert_int_equal(n, k < 3    ? (k + 1) * NANET3_HANDLE_BUFFERS
+				    : k == 3 ? NANET3_OTHERS_BUFFERS
+					     : NANET3_BUFFERS);
+	}
+	assert_int_equal(guest_stats(b).buffers, NANET3_BUFFERS);
+	guest_close_all(state);
 	munmap(p, 3 * NANET3_PAGE);
 	munmap(text, NANET3_PAGE);
 }
@@ -547,10 +564,10 @@ static void unmapped_and_unregistered_while_putting(void **state)
 
 /* ------------------------------------------------------------------------ a ring that stands still */
 
-/* Words for later fill their share of the ring, behind which puts and their ends go on. */
+/* Words for later fill their part of the ring, behind which puts and their ends go on. */
 static void words_hold_up_no_puts(void **state)
 {
-	struct nanet3 *b = guest_open();
+	struct nanet3 *b = guest_open(), *owner = guest_open();
 	uint64_t resets = guest_stats(b).resets;
 	struct nanet3_put put = {.length = 9000, .cookie = 30};
 	struct nanet3_tx word = {.kind = NANET3_TX_REQUEST, .bytes = {1}, .cookie = 31};
@@ -564,12 +581,19 @@ static void words_hold_up_no_puts(void **state)
 	area_fill(&s, 30);
 	put.source = area_register(b, &s);
 	put.destination = area_register(b, &d);
-	guest_wait_locked(b, 0);
-	word.at_frame = guest_reg(b, NANET3_REG_COUNT) + 3000;
-	while ((r = nanet3_send(b, &word)) == 0) {
-		assert_true(++sent < 1000);
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		guest_claim(owner, i);
+		assert_int_equal(nanet3_grant(owner, i, nanet3_info(b)->handle), 0);
 	}
-	assert_int_equal(r, -EAGAIN);
+	word.at_frame = guest_reg(b, NANET3_REG_COUNT) + 3000;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		word.link = (uint8_t)i;
+		while ((r = nanet3_send(b, &word)) == 0) {
+			assert_true(++sent < 1000);
+		}
+		assert_int_equal(r, -EAGAIN);
+	}
+	assert_int_equal(sent, NANET3_TX_WORDS);
 	put_and_finish(b, &put);
 	check_area(&d, 0, 9000, 30, 0);
 	assert_int_equal(nanet3_unregister_buffer(b, put.source), 0);
@@ -579,6 +603,7 @@ static void words_hold_up_no_puts(void **state)
 		assert_true(guest_wait_event(b, NANET3_EVENT_TX).cookie == word.cookie);
 	}
 	assert_true(guest_stats(b).resets == resets);
+	guest_close(owner);
 	guest_close(b);
 	area_destroy(&s);
 	area_destroy(&d);

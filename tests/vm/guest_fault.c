@@ -216,6 +216,7 @@ static void write_one(const char *path)
 static void all_is_enodev(int fd)
 {
 	struct nanet3_claim claim = {.link = 3};
+	struct nanet3_grant grant = {.link = LINK};
 	struct nanet3_release release = {.link = LINK};
 	struct nanet3_regs regs = {.offset = 0, .count = 1};
 	struct nanet3_link_command command = {LINK, NANET3_LINK_ALIGN};
@@ -234,7 +235,7 @@ static void all_is_enodev(int fd)
 		{NANET3_IOC_REG_WRITE, &regs},	{NANET3_IOC_LINK_CMD, &command},
 		{NANET3_IOC_SEND, &tx},		{NANET3_IOC_WAIT, &wait},
 		{NANET3_IOC_REGISTER, &reg},	{NANET3_IOC_UNREGISTER, &word},
-		{NANET3_IOC_STATS, &stats},
+		{NANET3_IOC_STATS, &stats},	{NANET3_IOC_GRANT, &grant},
 	};
 
 	for (unsigned i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
