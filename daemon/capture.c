@@ -51,6 +51,22 @@ static void close_board(struct capture *c)
 	c->board = NULL;
 }
 
+/* A handle that has been closed meanwhile is replaced by its owner. */
+static void grant_links(struct capture *c)
+{
+	uint64_t handle = atomic_load_explicit(&c->delegate, memory_order_relaxed);
+
+	if (!c->board || handle == c->granted) {
+		return;
+	}
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (c->links[i].claimed) {
+			(void)nanet3_grant(c->board, i, handle);
+		}
+	}
+	c->granted = handle;
+}
+
 static bool links_ready(const struct capture *c)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -81,6 +97,7 @@ static int open_board(struct capture *c)
 	}
 	c->serial = info->serial;
 	c->boot_count = info->boot_count;
+	c->granted = 0;
 	for (unsigned i = 0; r == 0 && i < NANET3_LINKS; i++) {
 		if (c->config.links & 1u << i) {
 			r = claim(c, i);
@@ -351,6 +368,7 @@ static bool tick(struct capture *c, bool take_data)
 	if (!c->board && take_data) {
 		board_retry(c);
 	}
+	grant_links(c);
 	take_commands(c);
 	take_settled(c);
 	advance_links(c);
@@ -570,6 +588,11 @@ void capture_destroy(struct capture *c)
 	pthread_mutex_destroy(&c->lock);
 	free(c->board_where);
 	free(c);
+}
+
+void capture_grant(struct capture *c, uint64_t handle)
+{
+	atomic_store_explicit(&c->delegate, handle, memory_order_relaxed);
 }
 
 void capture_attend(struct capture *c)

@@ -179,6 +179,9 @@ void capture_stop(struct capture *c, unsigned grace_ms);
 /* Frees the pool: only when the publisher's ZeroMQ context is terminated (publisher_stop). Takes what
  * is left in the queues of blocks. NULL is fine. */
 void capture_destroy(struct capture *c);
+/* Let another handle of the board (nanet3_info.handle; 0: none) act for all links that capture owns, with the next tick
+ * and after each claim to come: words down are not ours to send. Any thread. */
+void capture_grant(struct capture *c, uint64_t handle);
 /* A reply is awaited: what the board hands over in the next 10 ms is looked at when it comes, not at the next tick.
  * Any thread. */
 void capture_attend(struct capture *c);

@@ -137,6 +137,8 @@ struct capture {
 	_Atomic int stop;
 	_Atomic uint64_t stop_by_ns;
 	_Atomic uint64_t attend_until_ns; /* a reply is awaited */
+	_Atomic uint64_t delegate;	  /* the handle that acts for our links */
+	uint64_t granted;		  /* the one that the driver was last told */
 	bool short_blocks;		  /* of two ticks at most: see rest() */
 	pthread_mutex_t lock;
 	struct capture_status published; /* under lock */

@@ -48,6 +48,39 @@ void links_inherit(struct station *s, const struct store_past *past)
 	}
 }
 
+static void on_board_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct station *s = arg;
+
+	(void)fd;
+	(void)what;
+	watch_dispatch(s->watch);
+	detector_drain(s);
+}
+
+/* The board's descriptor changes with every re-opening, and capture's grant with it. */
+static void follow_board(struct station *s)
+{
+	const struct nanet3_info *info;
+
+	if (watch_generation(s->watch) == s->watch_generation) {
+		return;
+	}
+	s->watch_generation = watch_generation(s->watch);
+	info = watch_info(s->watch);
+	capture_grant(s->capture, info ? info->handle : 0);
+	if (s->watch_event) {
+		event_free(s->watch_event);
+		s->watch_event = NULL;
+	}
+	if (watch_fd(s->watch) >= 0) {
+		s->watch_event = event_new(s->base, watch_fd(s->watch), EV_READ | EV_PERSIST,
+					   on_board_readable, s);
+		event_priority_set(s->watch_event, EVENTS_URGENT);
+		event_add(s->watch_event, NULL);
+	}
+}
+
 int links_start(struct station *s)
 {
 	struct watch_events events = {.on_event = on_board_event, .context = s};
@@ -63,7 +96,9 @@ int links_start(struct station *s)
 	if (r < 0) {
 		return r;
 	}
-	return watch_poll(s->watch, now_mono_ns());
+	r = watch_poll(s->watch, now_mono_ns());
+	follow_board(s);
+	return r;
 }
 
 void links_stop(struct station *s)
@@ -79,35 +114,6 @@ void links_stop(struct station *s)
 		s->link[link].relock.results = NULL;
 		phase_destroy(s->link[link].phase);
 		s->link[link].phase = NULL;
-	}
-}
-
-static void on_board_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct station *s = arg;
-
-	(void)fd;
-	(void)what;
-	watch_dispatch(s->watch);
-	detector_drain(s);
-}
-
-/* The board's descriptor changes with every re-opening. */
-static void follow_board(struct station *s)
-{
-	if (watch_generation(s->watch) == s->watch_generation) {
-		return;
-	}
-	s->watch_generation = watch_generation(s->watch);
-	if (s->watch_event) {
-		event_free(s->watch_event);
-		s->watch_event = NULL;
-	}
-	if (watch_fd(s->watch) >= 0) {
-		s->watch_event = event_new(s->base, watch_fd(s->watch), EV_READ | EV_PERSIST,
-					   on_board_readable, s);
-		event_priority_set(s->watch_event, EVENTS_URGENT);
-		event_add(s->watch_event, NULL);
 	}
 }
 

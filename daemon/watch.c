@@ -11,6 +11,7 @@
 #include "daemon/now.h"
 
 #define REOPEN_NS 500000000ull
+#define GRANT_NS  2000000000ull /* capture claims again twice a second */
 
 struct watch {
 	char *where;
@@ -22,6 +23,7 @@ struct watch {
 	unsigned generation;
 	uint64_t tried_ns;
 	uint64_t waited_ns;
+	uint64_t denied_ns[NANET3_LINKS]; /* since when the link is not granted to us; 0: it is */
 	struct watch_board now;
 	struct watch_link link[NANET3_LINKS];
 };
@@ -231,17 +233,33 @@ const struct nanet3_info *watch_info(const struct watch *w)
 	return w->board ? nanet3_info(w->board) : NULL;
 }
 
+/* What acts on a link has been asked for. */
+static int granted(struct watch *w, unsigned link, int result)
+{
+	uint64_t *denied_ns = &w->denied_ns[link % NANET3_LINKS], now = now_mono_ns();
+
+	if (result != -EPERM) {
+		*denied_ns = 0;
+		return result;
+	}
+	if (*denied_ns == 0) {
+		*denied_ns = now;
+	}
+	return now - *denied_ns < GRANT_NS ? -EAGAIN : result;
+}
+
 int watch_send(struct watch *w, const struct nanet3_tx *tx)
 {
 	uint64_t begin = now_mono_ns();
+	int r = w->board ? nanet3_send(w->board, tx) : -ENODEV;
 
-	return answered(w, begin, w->board ? nanet3_send(w->board, tx) : -ENODEV);
+	return granted(w, tx->link, answered(w, begin, r));
 }
 
 int watch_link_command(struct watch *w, unsigned link, uint32_t command)
 {
 	uint64_t begin = now_mono_ns();
+	int r = w->board ? nanet3_link_command(w->board, link, command) : -ENODEV;
 
-	return answered(w, begin,
-			w->board ? nanet3_link_command(w->board, link, command) : -ENODEV);
+	return granted(w, link, answered(w, begin, r));
 }

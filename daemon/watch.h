@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The main thread's own look at the board, through a handle of its own: registers ten times a second,
- * control events (PPS, link changes, errors, words that have left), downstream words. Capture has the
- * rings on another handle; the two do not meet here.
+ * control events (PPS, link changes, errors, words that have left), downstream words. Capture owns the
+ * rings on another handle, and grants the links to this one (capture_grant()).
  *
  * When the board goes away, watch_poll() says -ENODEV until it is back, and tries to open it twice a
  * second.
@@ -62,7 +62,8 @@ const struct watch_board *watch_board(const struct watch *w);
 const struct watch_link *watch_link(const struct watch *w, unsigned link);
 const struct nanet3_info *watch_info(const struct watch *w); /* NULL while away */
 
-/* -ENODEV, -EAGAIN, -ENOLINK; see nanet3_send(). */
+/* -ENODEV, -EAGAIN, -ENOLINK; see nanet3_send(). A link that is not granted to us is -EAGAIN for 2 s, in which capture
+ * claims it again after a board that was away; then -EPERM: another program has it. */
 int watch_send(struct watch *w, const struct nanet3_tx *tx);
 int watch_link_command(struct watch *w, unsigned link, uint32_t command);
 

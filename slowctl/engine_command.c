@@ -827,6 +827,7 @@ static const char *send_trouble(int result)
 {
 	return result == -ENOLINK  ? "the link is not locked"
 	       : result == -ENODEV ? "the board is gone"
+	       : result == -EPERM  ? "another program owns the link"
 				   : strerror(-result);
 }
 

@@ -55,14 +55,19 @@ class StationError(Exception):
     pass
 
 
+# Also of root's: the daemon may send words because it owns the links, not because of who started it.
+UNPRIVILEGED = ["--bounding-set", "-sys_admin"] if os.geteuid() == 0 else []
+
+
 class Process:
     """One child: its log below the station's directory, ended by pid, or by our own death."""
 
     def __init__(self, name, argv, log, env=None):
         self.name, self.argv, self.log = name, argv, log
         with open(log, "ab") as f:
-            self.popen = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *argv], stdin=subprocess.DEVNULL,
-                                          stdout=f, stderr=f, env=env, start_new_session=True)
+            self.popen = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *UNPRIVILEGED, *argv],
+                                          stdin=subprocess.DEVNULL, stdout=f, stderr=f, env=env,
+                                          start_new_session=True)
 
     @property
     def pid(self):

@@ -11,6 +11,7 @@
 
 #include "daemon/now.h"
 #include "tests/unit/floor_rig.h"
+#include "tests/unit/privilege.h"
 
 /* The status counts what was handed over, no more and no less. */
 static void assert_counted(unsigned link)
@@ -527,6 +528,69 @@ static void test_board_gone(void **state)
 	path_no_complaint();
 }
 
+/* Another handle's word for link 0, until the answer is the expected one. */
+static void wait_answer(struct nanet3 *b, int expected)
+{
+	const struct nanet3_tx tx = {.kind = NANET3_TX_REQUEST, .bytes = {1}};
+	uint64_t until = now_mono_ns() + 20000000000ull;
+	int r = nanet3_send(b, &tx);
+
+	while (r != expected) {
+		assert_true(r == 0 || r == -EPERM || r == -ENOLINK || r == -EAGAIN);
+		if (now_mono_ns() > until) {
+			fail_msg("%d, not %d", r, expected);
+		}
+		path_pump(5);
+		r = nanet3_send(b, &tx);
+	}
+}
+
+static struct nanet3 *open_another(const struct capture_config *c)
+{
+	struct nanet3 *b = NULL;
+
+	assert_int_equal(nanet3_open(c->board_where, &b), 0);
+	return b;
+}
+
+/* The main thread's handle sends words because capture, who owns the links, lets it: again after each claim. */
+static void test_grant(void **state)
+{
+	struct capture_config c = path_config(0x1);
+	struct capture_status s;
+	struct nanet3 *b;
+
+	(void)state;
+	assert_int_equal(privilege_admin(false), 0);
+	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
+	b = open_another(&c);
+	path_start(&c);
+	wait_answer(b, -EPERM);
+	capture_grant(path.capture, nanet3_info(b)->handle);
+	wait_answer(b, 0);
+	path_host_end();
+	nanet3_close(b);
+	wait_gone(&s);
+	atomic_store(&path.forget, 1);
+	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
+	b = open_another(&c);
+	capture_grant(path.capture, nanet3_info(b)->handle);
+	wait_answer(b, 0);
+	capture_grant(path.capture, 0);
+	wait_answer(b, -EPERM);
+	capture_grant(path.capture, nanet3_info(b)->handle);
+	wait_answer(b, 0);
+	path_stop(); /* the ring lingers, nobody's */
+	wait_answer(b, -EPERM);
+	path_start(&c);
+	capture_grant(path.capture, nanet3_info(b)->handle);
+	wait_answer(b, 0);
+	path_stop();
+	nanet3_close(b);
+	path_no_complaint();
+	assert_int_equal(privilege_admin(true), 0);
+}
+
 /* The ring is full and nobody acknowledges when the board goes: all that it had handed over is accounted,
  * what finds no memory any more by its name. */
 static void test_board_gone_backlog(void **state)
@@ -807,6 +871,7 @@ int main(int argc, char **argv) /* names of cases, as a pattern */
 		PATH_TEST(test_other_block_lengths),
 		PATH_TEST(test_page_of_no_use),
 		PATH_TEST(test_restart_without_a_member),
+		PATH_TEST(test_grant),
 		PATH_TEST(test_busy),
 	};
 

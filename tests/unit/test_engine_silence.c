@@ -89,11 +89,11 @@ static void switching_it_on_makes_safer_switching_it_off_does_not(void **state)
 	struct rig *r = polling_rig();
 
 	(void)state;
-	assert_true(engine_safer(r->e, get(r, TIMER), 1));
-	assert_false(engine_safer(r->e, get(r, TIMER), 0));
+	assert_true(engine_safer(r->e, get(r, TIMER), 1, r->now));
+	assert_false(engine_safer(r->e, get(r, TIMER), 0, r->now));
 	for (unsigned s = 20; s <= 3600;
 	     s += 1790) { /* neither early nor late is safer for the data and the HV */
-		assert_false(engine_safer(r->e, get(r, LIMIT), s));
+		assert_false(engine_safer(r->e, get(r, LIMIT), s, r->now));
 	}
 	rig_destroy(r);
 }
@@ -159,7 +159,7 @@ static void after_a_mute_time_set_values_are_read_again(void **state)
 
 	(void)state;
 	assert_true(get(r, HV)->has_setpoint && get(r, HV)->setpoint == 1400);
-	assert_true(engine_safer(r->e, get(r, HV), 1000));
+	assert_true(engine_safer(r->e, get(r, HV), 1000, r->now));
 	r->floors[0].deaf = true;
 	rig_run(r, 30000);
 	r->floors[0].hv_set[2] = 0;
@@ -168,7 +168,7 @@ static void after_a_mute_time_set_values_are_read_again(void **state)
 		rig_run(r, 1);
 	}
 	assert_true(isnan(engine_mute_s(r->e, get(r, HV), r->now)));
-	assert_false(engine_safer(r->e, get(r, HV), 1000)); /* it would raise the HV */
+	assert_false(engine_safer(r->e, get(r, HV), 1000, r->now)); /* it would raise the HV */
 	rig_run(r, 2500);
 	assert_true(get(r, HV)->has_setpoint && get(r, HV)->setpoint == 0);
 	rig_destroy(r);
