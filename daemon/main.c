@@ -141,6 +141,24 @@ static int open_queues(struct station *s)
 	return r ? r : queue_init(&s->reports, sizeof(struct capture_report), 8192, 1);
 }
 
+static void say_no_board(const struct station *s, int r)
+{
+	const char *device = s->config.board.device;
+
+	if (r == -EPROTO) {
+		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+			  "%s: driver or emulator of another version (the daemon speaks %u). Load "
+			  "the nanet3 module of this release, see modinfo nanet3, or start its "
+			  "emulator",
+			  device, NANET3_VERSION);
+		return;
+	}
+	log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+		  "%s: %s. Is the module nanet3 loaded, or the emulator started? See [board] "
+		  "device in %s",
+		  device, strerror(-r), s->config_path);
+}
+
 /* How many frames a ring holds: asked from the board, never compiled in. */
 static int ring_frames(struct station *s, uint64_t *ret_frames)
 {
@@ -161,11 +179,7 @@ static int ring_frames(struct station *s, uint64_t *ret_frames)
 	}
 	nanet3_close(board);
 	if (r < 0) {
-		log_event(
-			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-			"%s: %s. Is the module nanet3 loaded, or the emulator started? See [board] "
-			"device in %s",
-			s->config.board.device, strerror(-r), s->config_path);
+		say_no_board(s, r);
 	}
 	return r;
 }

@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The board dies, stops or comes back; the daemon is stopped or started twice; the database is held."""
+import errno
 import os
 import re
 import signal
+import socket
 import sqlite3
+import struct
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -69,6 +73,8 @@ def board_killed(t):
         st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
         st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
         flows(t, st, f"{n}: after the board's return")
+        st.wait_for("a set: the links are granted again", lambda: st.request(
+            "param.set", name="floor1.om0.threshold", value=30 + n)["ok"], 20, 1)
     # The links' black boxes are open for some seconds more.
     st.wait_for("descriptors as before", lambda: open_descriptors(st) <= before + 4, 20)
     t.check("descriptors do not grow", open_descriptors(st) <= before + 4, (before, open_descriptors(st)))
@@ -174,6 +180,36 @@ def second_daemon(t):
     t.account(st)
 
 
+def refuse_version(server):
+    """What a driver of another version answers to everybody's INFO."""
+    while True:
+        try:
+            s, _ = server.accept()
+        except OSError:
+            return
+        with s:
+            request = struct.unpack_from("<I", s.recv(1024))[0]
+            s.send(struct.pack("<IiII", request, -errno.EPROTO, 0, 0))
+            s.recv(1024)
+
+
+def driver_of_another_version(t):
+    """daemon and nanet3-perf say what is wrong, and what to load"""
+    st = t.station(load="quiet", gpsd=False, truth=False)
+    st.write_config()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        server.bind(st.path("board.sock"))
+        server.listen()
+        threading.Thread(target=refuse_version, args=(server,), daemon=True).start()
+        for argv in (["fcm-server", "--config", st.path("board.conf")],
+                     ["nanet3-perf", "selftest", f"unix:{st.path('board.sock')}"]):
+            r = subprocess.run([st.program(argv[0]), *argv[1:]], capture_output=True, text=True, check=False,
+                               stdin=subprocess.DEVNULL, timeout=30)
+            t.check(argv[0], r.returncode == 1 and "another version" in r.stderr and "modinfo nanet3" in r.stderr,
+                    (r.returncode, r.stderr))
+        server.shutdown(socket.SHUT_RDWR)
+
+
 def board_of_its_own_with_our_files(t):
     """a daemon of another board with our database, or our socket, is refused; ours are untouched"""
     st, other = started(t), t.station("other", load="quiet", gpsd=False, truth=False)
@@ -258,5 +294,5 @@ def stopped_while_starting(t):
 
 if __name__ == "__main__":
     harness.main([board_killed, board_off_the_bus, board_stopped, daemon_stopped_within_the_ring,
-                  daemon_stopped_beyond_the_ring, second_daemon, board_of_its_own_with_our_files, database_held,
-                  stopped_under_load, stopped_while_starting])
+                  daemon_stopped_beyond_the_ring, second_daemon, driver_of_another_version,
+                  board_of_its_own_with_our_files, database_held, stopped_under_load, stopped_while_starting])
