@@ -214,7 +214,7 @@ crash: ## the daemon killed -9 under commands, KILLS=500 SEED=1: nothing execute
 
 # The kernel module; not part of `all`: it needs a kernel's headers.
 module: ## the kernel module, for KVERSION=... with headers in /lib/modules
-	@$(MAKE) --no-print-directory -C driver/kernel module VERSION=$(VERSION) \
+	@$(MAKE) --no-print-directory -C driver/kernel module \
 	    OUT=$(abspath $(B))/module/$(or $(KVERSION),$(shell uname -r))
 
 module-check: ## the module against kernel headers (W=1, sparse), checkpatch, kernel-doc, DKMS; HEADERS=DIR fetches every Debian kernel's
@@ -243,7 +243,7 @@ fuzz-ioctl: ## requests to the driver at random in that kernel; SECONDS=600 SEED
 	@$(run_vm) --debug --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) fuzz
 
 install-module: ## the kernel module's sources, where DKMS looks for them
-	@$(MAKE) --no-print-directory -C driver/kernel install VERSION=$(VERSION) \
+	@$(MAKE) --no-print-directory -C driver/kernel install \
 	    DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
 
 install: all install-lib install-fcmdata install-module ## install below $(DESTDIR)$(prefix)

@@ -96,9 +96,10 @@ kernel_doc() {
 # In trees of its own, whatever modules this machine has. dkms takes a release and looks for its headers.
 dkms_builds() { # build directory
 	local t=$work/dkms version
-	version=$(sed -n 's/^VERSION *:= *//p' ../../Makefile)
 	mkdir -p "$t/tree" "$t/install"
 	make -s install DESTDIR="$t" || return 1
+	version=$(basename "$t"/usr/src/nanet3-*)
+	version=${version#nanet3-}
 	mok_signing_key=$t/key mok_certificate=$t/cert dkms build -m nanet3 -v "$version" -k "$(basename "$(realpath "$1")" | sed 's/^linux-headers-//')" \
 		--kernelsourcedir "$1" --sourcetree "$t/usr/src" --dkmstree "$t/tree" \
 		--installtree "$t/install" --no-depmod

@@ -85,6 +85,9 @@ units() {
 	make -s --no-print-directory install B="${B:-build}" DESTDIR="$tree" >/dev/null || return 1
 	grep -q "^PACKAGE_VERSION=\"[0-9.]*\"" "$tree"/usr/src/nanet3-*/dkms.conf ||
 		{ echo "no sources for DKMS"; rc=1; }
+	page="dkms install nanet3/$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$tree"/usr/src/nanet3-*/dkms.conf) "
+	[ "$(grep -lF "$page" README.md driver/kernel/README.md | wc -l)" = 2 ] ||
+		{ echo "a README names another version of the module"; rc=1; }
 	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
 	install -D /bin/kill "$tree/bin/kill"
 	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
