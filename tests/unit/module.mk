@@ -76,6 +76,7 @@ $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsyst
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
 $(eval $(call unit_test,test_gpsd,tests/unit/test_gpsd.c,timing,libgps))
 $(eval $(call unit_test,test_late,tests/unit/test_late.c,,))
+$(eval $(call unit_test,test_watch,$(addprefix tests/unit/,test_watch.c socket_rig.c contract_host.c fake_world.c) daemon/watch.c,nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_reason_kinds,tests/unit/test_reason_kinds.c daemon/reason_kinds.c,,jansson))
 $(eval $(call unit_test,test_silence_say,tests/unit/test_silence_say.c daemon/silence.c,slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_standing,tests/unit/test_standing.c daemon/standing.c,,))
