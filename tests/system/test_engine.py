@@ -173,6 +173,25 @@ def end_unwritten(t, st):
     t.equal("no word of an end that is not in the journal", {w["state"] for w in words}, {"QUEUED"})
 
 
+def safe_through_a_flap(t):
+    """the link is away for seconds while the HV goes down: the power offs wait, say so, and go when it is back"""
+    st = t.station(load="quiet", scenario=scenario(t, (30, "link 1 unplug 3")))
+    st.start(consumers=False)
+    st.wait_ready()
+    t.equal("a slow rate", st.ctl("set", "floor2.om*.ramp", "25", "--yes")[0], 0)
+    t.equal("begun", st.ctl("safe", "floor2", "--yes", "--no-wait")[0], 0)
+    number = st.ask("command", "list")["commands"][0]["command"]
+    code, _, err = st.ctl("command", "cancel", str(number))
+    t.check("no part of it is taken back", code == 1 and "is part of safe" in err, (code, err))
+    st.wait_for("it has gone on", lambda: not st.ask("command", "list", "--state", "open")["commands"], 150, 1)
+    rows = [c for c in st.ask("command", "list")["commands"] if (c["reason"] or "").startswith("safe ")]
+    t.equal("all is done", {(c["parameter"].split(".")[-1], c["state"]) for c in rows}, {("hv", "DONE"), ("power", "DONE")})
+    texts = [x["detail"] or "" for c in rows if c["parameter"].endswith("power")
+             for x in st.ask("command", "show", str(c["command"]))["transitions"]]
+    t.equal("each power off said that it waits", sum("not sent yet" in x for x in texts), 6)
+    t.check("all modules are off", not any(p["value"] for p in st.ask("get", "floor2.om*.power")["parameters"]))
+
+
 def safe_cut(t):
     """kill -9 in the middle: what was sent is settled, what was not is not sent, and status says so until it is done"""
     st = t.station(load="quiet")
@@ -271,4 +290,4 @@ def off(t, st, plan):
 
 
 if __name__ == "__main__":
-    harness.main([asked_again, waits_behind, interlocks, ramps, safe_while_full, safe_cut])
+    harness.main([asked_again, waits_behind, interlocks, ramps, safe_while_full, safe_through_a_flap, safe_cut])
