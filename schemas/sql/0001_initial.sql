@@ -5,13 +5,13 @@
 -- Slow-control commands, as they stand now. old_value: read-back when asked; new_value: what was asked for.
 CREATE TABLE command (
 	id INTEGER PRIMARY KEY,
-	client_id TEXT UNIQUE,          -- given by the client, makes its repeat harmless
+	client_id TEXT UNIQUE CHECK (length(CAST(client_id AS BLOB)) < 96), -- given by the client, makes its repeat harmless
 	time INTEGER NOT NULL,
-	who TEXT NOT NULL,
+	who TEXT NOT NULL CHECK (length(CAST(who AS BLOB)) < 96),
 	uid INTEGER,
 	pid INTEGER,
-	origin TEXT,                    -- "local", "curve:KEY"
-	reason TEXT,
+	origin TEXT CHECK (length(CAST(origin AS BLOB)) < 128), -- "local", "curve:KEY"
+	reason TEXT CHECK (length(CAST(reason AS BLOB)) < 433), -- a client's 400 bytes behind "safe N: "
 	link INTEGER,
 	tower INTEGER,
 	floor INTEGER,
