@@ -352,7 +352,7 @@ static void test_repeats_over_a_change_of_length(void **state)
 	assert_true(ack(5011));
 	take_it(long_block(5011, 16, RESENT)); /* that one was not acknowledged */
 	assert_true(taken.again && !taken.repeat);
-	take(1001, 0); /* not flagged: the board's counts from anew, whatever the length */
+	take(1001, 0); /* not flagged: another life of the board, whatever the length */
 	assert_false(taken.repeat || taken.again);
 	take_it(b);
 	assert_false(taken.repeat || taken.again);
