@@ -182,14 +182,14 @@ bool disk_stop(struct disk *d)
 
 bool disk_offer(struct disk *d, const void *bytes, size_t count)
 {
-	bool taken = false;
+	bool taken;
 
 	pthread_mutex_lock(&d->lock);
-	if (!d->offered) {
-		void *room = realloc(d->bytes, count);
-
-		taken = room != NULL;
-		d->bytes = room ? room : d->bytes;
+	taken = !d->offered;
+	if (taken) {
+		free(d->bytes);
+		d->bytes = malloc(count);
+		taken = d->bytes != NULL;
 	}
 	if (taken) {
 		memcpy(d->bytes, bytes, count);

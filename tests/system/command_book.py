@@ -21,7 +21,7 @@ from station import StationError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DICTIONARY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "schemas", "parameters.conf")
-NEVER_LEFT = ("not executed", "not sent", "nothing was sent")
+NEVER_LEFT = ("not executed", "not sent", "nothing was sent", "not in effect: no answer came")
 BY_VALUE = "forgotten the outcome and holds the value"
 BOOTED = "the FCM has booted since"
 
@@ -65,6 +65,8 @@ class Operator(threading.Thread):
         om = f"floor{self.floor}.om{self.rng.choice(self.modules)}"
         what = self.rng.random()
         n = self.asked
+        if what < 0.04:  # refused by the daemon: it has a number when that is on the disk
+            return "param.set", {"name": f"{om}.threshold", "value": "100000"}
         if what < 0.1 and self.actions:
             return "param.action", {"name": f"{om}.{self.rng.choice(['reset', 'clear_trip'])}"}
         if what < 0.3:
@@ -74,8 +76,10 @@ class Operator(threading.Thread):
         return "param.set", {"name": f"{om}.threshold", "value": str(5 + n % 190)}
 
     def answer_to(self, client_id, op, args):
-        message = {"v": 1, "id": client_id, "op": op, "args": {**args, "client_id": client_id, "wait": True}}
-        line = (json.dumps(message) + "\n").encode()
+        return self.ask(op, {**args, "client_id": client_id, "wait": True})
+
+    def ask(self, op, args):
+        line = (json.dumps({"v": 1, "id": "1", "op": op, "args": args}) + "\n").encode()
         while True:
             try:
                 self.connect()
@@ -104,6 +108,44 @@ class Operator(threading.Thread):
 
 LATE = 5000  # commands that may be given numbers before one that was sent without the database is in it
 FIRST_OWN_ID = 10**12  # of a daemon that never read its database
+
+
+class Safer(Operator):
+    """Takes one module down and up again, for as long as it lives. Nobody else touches it: what `safe` says of it has to
+    be so until it is switched on again."""
+
+    def __init__(self, st, floor, module, seed):
+        super().__init__(st, "safe", floor, [module], seed)
+        self.om, self.safes, self.lies = f"floor{floor}.om{module}", 0, []
+
+    def run(self):
+        up = [("param.set", {"name": f"{self.om}.power", "value": "on", "yes": True}),
+              ("param.set", {"name": f"{self.om}.hv", "value": "1200"})]
+        while not self.stop.is_set():
+            answer = self.ask("safe", {"pattern": self.om, "yes": True})
+            if not answer["ok"] or answer["result"]["state"] != "DONE":
+                time.sleep(0.05)
+                continue
+            self.safes += 1
+            self.look()
+            for op, args in up:
+                self.asked += 1
+                client_id = f"{self.name}-{self.asked}"
+                answer = self.answer_to(client_id, op, args)
+                result = answer["result"] if answer["ok"] else answer["error"]
+                self.told[client_id] = (result.get("command"), "DONE" if answer["ok"] else result["code"])
+        self.close()
+
+    def look(self):
+        begin = time.monotonic()
+        while True:
+            answer = self.ask("param.get", {"names": [f"{self.om}.hv", f"{self.om}.power"]})
+            values = answer["result"]["parameters"]
+            if all(p["quality"] == "good" and p["age_s"] < time.monotonic() - begin for p in values):
+                break
+            time.sleep(0.05)
+        if any(abs(p["value"]) > 2 for p in values):
+            self.lies.append(f"safe {self.safes} was DONE, and {[(p['name'], p['value']) for p in values]}")
 
 
 class Book:
@@ -219,12 +261,16 @@ class Book:
         """Where the journal has another end than a client was told, or does not know what was asked."""
         by_client = {c.client_id: c for c in self.commands.values()}
         code = {"DONE": "DONE", "refused": "REFUSED", "failed": "FAILED"}
-        found = []
+        given = collections.Counter(number for o in operators for number, _ in o.told.values() if number is not None)
+        found = [f"number {number} was given to {n}" for number, n in given.items() if n > 1]
         for o in operators:
             for client_id, (number, told) in o.told.items():
                 c = by_client.get(client_id)
-                if not c and told == "refused":
-                    continue  # by the daemon itself: journaled without the client id, so that it may be asked again
+                if not c and told == "refused":  # by the daemon itself: its client id may be asked again
+                    row = self.commands.get(number)
+                    if number is not None and (not row or row.client_id != f"{client_id}!{number}" or row.state != "REFUSED"):
+                        found.append(f"{client_id}: told refused with number {number}, the journal has {row}")
+                    continue
                 if not c or c.id != number:
                     found.append(f"{client_id}: told {told} of command {number}, the journal has {c}")
                 elif told in code and c.state != code[told]:
@@ -254,7 +300,7 @@ class Book:
         if not wanted:
             raise StationError("nothing was set")
         self.st.wait_for("the floors read anew", read_anew, 60, 0.5)
-        tolerance = {"hv": 5.0, "ramp": 0.05, "threshold": 0.5}
+        tolerance = {"hv": 5.0, "ramp": 0.05, "threshold": 0.5, "power": 0.5}
         return [f"{name}: {found[name]['value']}, last set {c.new_value}, {c.state}" for name, c in sorted(wanted.items())
                 if abs(found[name]["value"] - c.new_value) > tolerance[name.split(".")[3]] or
                 (done and c.state != "DONE" and not self.late(c))]
