@@ -27,7 +27,6 @@
 #define SETTLING_TICK_NS 1000000ull
 #define SETTLING_IDLE_NS 100000000ull /* nothing came back: who had to acknowledge is not there */
 #define ATTEND_NS	 10000000ull /* nine frames there and back, and a buffer's deadline of 5 ms */
-#define RUN_AHEAD_SLICES 2u
 #define SPANS_MOST	 (SETTLE_SPANS - SETTLE_SPANS / 8) /* the others: gaps and pieces of blocks */
 #define SECONDS_MOST	 (LEDGER_SECONDS - 2u)
 
@@ -77,9 +76,44 @@ static bool links_ready(const struct capture *c)
 	return true;
 }
 
+/* The links as runs see them. */
+static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct link *l = &c->links[i];
+
+		links[i] = (struct run_link){.account = NULL};
+		if (l->claimed) {
+			links[i].account = settle_account(l->settle);
+			links[i].front = link_front(l);
+			links[i].read = link_is_read(l);
+			links[i].kept = l->kept;
+		}
+	}
+}
+
+/* For reports that are no link's own. */
+static struct link *a_link(struct capture *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (c->links[i].claimed) {
+			return &c->links[i];
+		}
+	}
+	return &c->links[0];
+}
+
+static void runs_changed(struct capture *c, const struct run_link links[NANET3_LINKS])
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		c->links[i].dirty |= links[i].changed;
+	}
+}
+
 /* Open it and claim all links, or none. */
 static int open_board(struct capture *c)
 {
+	struct run_link links[NANET3_LINKS];
 	const struct nanet3_info *info;
 	int r;
 
@@ -105,8 +139,12 @@ static int open_board(struct capture *c)
 	}
 	if (r < 0) {
 		close_board(c);
+		return r;
 	}
-	return r;
+	look_at_runs(c, links);
+	run_border_agree(&c->runs, links, report_run, a_link(c));
+	runs_changed(c, links);
+	return 0;
 }
 
 static void take_settled(struct capture *c)
@@ -214,59 +252,6 @@ static void set_label(struct capture *c, const struct label *label)
 	}
 }
 
-/* The slice border from which the next run counts: the same for all links, ahead of all of them. */
-static uint64_t run_border(const struct capture *c)
-{
-	uint64_t ahead = 0, border;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		const struct link *l = &c->links[i];
-
-		if (l->claimed && l->head > ahead) {
-			ahead = l->head;
-		}
-	}
-	border = (ahead / ASSEMBLE_SLICE + RUN_AHEAD_SLICES + 1) * ASSEMBLE_SLICE;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		const struct link *l = &c->links[i];
-		const struct owner_account *a = l->claimed ? settle_account(l->settle) : NULL;
-
-		if (a && a->runs > 0 && a->run[a->runs - 1].from_frame >= border) {
-			border = a->run[a->runs - 1].from_frame + ASSEMBLE_SLICE;
-		}
-	}
-	return border;
-}
-
-/* False: too many changes under way, later. */
-static bool set_run(struct capture *c, uint32_t run)
-{
-	uint64_t border = run_border(c);
-	struct link *any = NULL;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		struct link *l = &c->links[i];
-
-		if (l->claimed && settle_account(l->settle)->runs == OWNER_RUNS) {
-			return false;
-		}
-	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		struct link *l = &c->links[i];
-
-		if (l->claimed) {
-			account_add_run(settle_account(l->settle), border, run);
-			l->dirty = true;
-			any = l;
-		}
-	}
-	c->run = run;
-	if (!any) { /* no link, no border: it holds from now on */
-		report_run(&c->links[0], 0, run, NULL);
-	}
-	return true;
-}
-
 static void rows_saved(struct capture *c, const struct capture_command *command)
 {
 	const struct link *l = &c->links[command->link % NANET3_LINKS];
@@ -276,19 +261,51 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 	}
 }
 
+/* What is said of runs. */
+static void take_run(struct capture *c, const struct capture_command *command)
+{
+	struct run_link links[NANET3_LINKS];
+
+	look_at_runs(c, links);
+	if (command->type == CAPTURE_RUN) {
+		run_border_change(&c->runs, links, command->run, report_run, a_link(c));
+	} else if (command->type == CAPTURE_RUN_JOURNAL) {
+		run_border_journal(&c->runs, links, command->run, report_run, a_link(c));
+	} else if (command->type == CAPTURE_RUN_ENDING) {
+		run_border_ending(&c->runs, links, command->run, report_run, a_link(c));
+	} else {
+		run_border_saved(&c->runs, links, (uint32_t)command->number);
+	}
+	runs_changed(c, links);
+}
+
+/* What makes room for a change that found none comes through the queue. */
+static void retry_run(struct capture *c)
+{
+	struct run_link links[NANET3_LINKS];
+
+	look_at_runs(c, links);
+	run_border_retry(&c->runs, links, report_run, a_link(c));
+	runs_changed(c, links);
+}
+
 static void take_commands(struct capture *c)
 {
 	const struct capture_command *command;
 
+	if (c->runs.waits) {
+		retry_run(c);
+	}
 	while ((command = queue_peek(c->commands))) {
 		switch (command->type) {
 		case CAPTURE_LABEL:
 			set_label(c, &command->label);
 			break;
 		case CAPTURE_RUN:
-			if (!set_run(c, command->run)) {
-				return;
-			}
+		case CAPTURE_RUN_JOURNAL:
+		case CAPTURE_RUN_ENDING:
+		case CAPTURE_RUN_SAVED:
+			take_run(c, command);
 			break;
 		case CAPTURE_SAVED:
 			rows_saved(c, command);
@@ -356,6 +373,21 @@ static void publish_status(struct capture *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* The first data of new rings carry the run that goes on, if the journal is not too slow. A ring that a predecessor
+ * has read knows its run. */
+static bool awaits_journal(const struct capture *c)
+{
+	if (c->runs.known || c->now_ns >= c->journal_by_ns) {
+		return false;
+	}
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (c->links[i].claimed && link_is_read(&c->links[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool tick(struct capture *c, bool take_data)
 {
 	bool more = false;
@@ -372,7 +404,7 @@ static bool tick(struct capture *c, bool take_data)
 	take_commands(c);
 	take_settled(c);
 	advance_links(c);
-	if (take_data) {
+	if (take_data && !awaits_journal(c)) {
 		more = drain_links(c);
 	}
 	report_rows(c, false);
@@ -527,6 +559,7 @@ int capture_start(struct capture *c)
 	int r;
 
 	c->now_ns = now_mono_ns();
+	c->journal_by_ns = c->now_ns + c->config.journal_wait_ms * 1000000ull;
 	r = open_board(c);
 	if (r < 0) {
 		return r;

@@ -40,6 +40,8 @@ struct capture_config {
 		[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
 	size_t pool_bytes;
 	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
+	/* New rings are not read before the journal's run is known, at most so long; 0: at once. */
+	unsigned journal_wait_ms;
 	bool patient; /* a board that waits for us is let wait as long as a consumer takes (policy wait) */
 	struct tap *tap; /* the recorder's; NULL: nobody records */
 	/* Called by capture_stop() when the thread has ended, before the rings are unmapped: the recorder
@@ -54,14 +56,19 @@ enum capture_command_type {
 	CAPTURE_RUN = 2,
 	CAPTURE_SAVED = 3,
 	CAPTURE_LOSS_SAVED = 4,
+	CAPTURE_RUN_JOURNAL = 5,
+	CAPTURE_RUN_ENDING = 6,
+	CAPTURE_RUN_SAVED = 7,
 };
 struct capture_command {
 	uint8_t type;
 	uint8_t link;	    /* SAVED */
 	uint32_t run;	    /* RUN: from the next slice border on; 0 ends the run */
+			    /* RUN_JOURNAL: the one open there; RUN_ENDING: whose end was planned */
 	uint32_t begun;	    /* SAVED: closed rows of this beginning of the link up to and ... */
 	uint64_t second;    /* ... including this second lie in the database */
 	uint64_t number;    /* LOSS_SAVED: losses of this link up to and including this number do */
+			    /* RUN_SAVED: the run change of this number does */
 	struct label label; /* LABEL */
 };
 
@@ -71,13 +78,14 @@ enum capture_report_type {
 	CAPTURE_TELEMETRY = 2, /* telemetry: once a second and link */
 	CAPTURE_LINK_ROW = 3,  /* link_row: open rows twice a second, closed ones once */
 	CAPTURE_STREAM_ROW = 4,
-	CAPTURE_LOSS = 5,	/* loss: when it begins (open) and when it has ended */
-	CAPTURE_ALIGN = 6,	/* aligned or lost, slip offset */
-	CAPTURE_IDENTITY = 7,	/* the floor at the end of the link named itself anew */
-	CAPTURE_RUN_BEGUN = 8,	/* run took effect at slice_id; 0: there is no time to say it */
-	CAPTURE_TAKEOVER = 9,	/* after start, a link: taken over or fresh, label and run kept */
-	CAPTURE_TIME_WORD = 10, /* once a second and link: the floors' own label */
-	CAPTURE_RUN_TIMED = 11, /* run began without a time: slice_id is its first that has one */
+	CAPTURE_LOSS = 5,      /* loss: when it begins (open) and when it has ended */
+	CAPTURE_ALIGN = 6,     /* aligned or lost, slip offset */
+	CAPTURE_IDENTITY = 7,  /* the floor at the end of the link named itself anew */
+	CAPTURE_RUN_BEGUN = 8, /* a run change took effect; again by a successor, until RUN_SAVED */
+	CAPTURE_TAKEOVER = 9,  /* after start, a link: taken over or fresh, label and run kept */
+	CAPTURE_TIME_WORD = 10,	  /* once a second and link: the floors' own label */
+	CAPTURE_RUN_TIMED = 11,	  /* run began without a time: slice_id is its first that has one */
+	CAPTURE_RUN_PLANNED = 12, /* a run change will take effect at slice_id */
 };
 struct capture_report {
 	uint8_t type, link, tower, floor;
@@ -98,8 +106,12 @@ struct capture_report {
 			uint32_t offset;
 		} align;
 		struct {
-			uint32_t run;
-			uint64_t slice_id;
+			uint32_t run, ended; /* ended: the run before */
+			uint32_t change;     /* its number */
+			/* An owner page keeps it until RUN_SAVED; else it holds from the next data on. */
+			bool bordered;
+			bool resumed;	   /* nobody asked for it: the journal's run goes on */
+			uint64_t slice_id; /* of the border; 0: there is no border or no time */
 		} run;
 		struct {
 			uint8_t taken_over; /* 0 fresh, 1 yes, 2 the ring, but its page was of no use */

@@ -57,6 +57,29 @@ const struct label *link_label(const struct link *l, uint64_t frame)
 	return account_label(settle_account(l->settle), frame);
 }
 
+bool link_is_read(const struct link *l)
+{
+	bool lost = l->status.taken_over && !l->kept;
+
+	return lost || l->head > 0 || l->sent > 0 || settle_account(l->settle)->cursor.count > 0;
+}
+
+uint64_t link_front(const struct link *l)
+{
+	uint64_t front = l->head > l->sent ? l->head : l->sent;
+	uint64_t write = nanet3_write_position(l->capture->board, l->number);
+	const struct nanet3_event *e;
+
+	if (write == l->release_position) {
+		return front;
+	}
+	e = nanet3_completion(l->capture->board, l->number, write - 1);
+	return e->dma_epoch == l->dma_epoch && e->frame_count < COUNT_LIMIT &&
+			       e->frame_count + e->frames > front
+		       ? e->frame_count + e->frames
+		       : front;
+}
+
 /* A slice, or less where the ring cannot hold the data of an unaligned one that long. */
 static uint32_t gap_frames(const struct link *l, uint32_t block)
 {
@@ -161,8 +184,7 @@ static void fresh_account(struct link *l, struct owner_account *a)
 	if (label_holds(l)) {
 		account_add_label(a, 0, &c->label);
 	}
-	account_add_run(a, 0, c->run);
-	a->run[0].told = 1;
+	run_border_fresh(&c->runs, a);
 }
 
 /* The machines go on where the account stands. */
@@ -282,18 +304,6 @@ static void report_kept(struct link *l)
 	}
 }
 
-/* Runs that a predecessor has told need not be told again. */
-static void adopt_runs(struct capture *c, const struct owner_account *a)
-{
-	for (unsigned i = 0; i < a->runs; i++) {
-		if (a->run[i].told && (!c->run_told || a->run[i].from_frame > c->run_told_frame)) {
-			c->run_told = true;
-			c->run_told_frame = a->run[i].from_frame;
-		}
-	}
-	c->run = account_run(a, UINT64_MAX);
-}
-
 bool link_can_begin(const struct link *l)
 {
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
@@ -345,9 +355,9 @@ int link_begin(struct link *l, bool taken_over)
 		l->resent_below = loaded == -EPROTO || loaded == -EBADMSG ? frames_that_came(l) : 0;
 		owner_format(l->page, &l->owner, l->dma_epoch, &account);
 	}
+	l->kept = loaded == 0;
 	settle_begin(l->settle, l->dma_epoch, &account);
 	if (loaded == 0) {
-		adopt_runs(l->capture, settle_account(l->settle));
 		resume(l, settle_account(l->settle));
 		keep_lengths(l, settle_account(l->settle));
 	}
@@ -400,6 +410,7 @@ void link_end(struct link *l)
 		out_spans(l);
 	}
 	l->capture->dropping = dropping;
+	run_border_tell_rest(&l->capture->runs, settle_account(l->settle), report_run, l);
 	losses_tick(&l->losses, l->head, false, report_loss, l);
 	l->capture->last_head = l->head;
 	l->capture->last_head_ns = l->capture->now_ns;

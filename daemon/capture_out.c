@@ -212,36 +212,14 @@ static bool block_out(struct link *l, const struct assembled *span, unsigned str
 	return true;
 }
 
-/* Runs that take effect with this span or before: told once, by the link that comes first. */
-static void tell_runs(struct link *l, const struct assembled *span)
-{
-	struct owner_account *a = settle_account(l->settle);
-	struct capture *c = l->capture;
-
-	for (unsigned i = 0; i < a->runs; i++) {
-		struct owner_run *run = &a->run[i];
-
-		if (run->told || run->from_frame > span->first_frame) {
-			continue;
-		}
-		run->told = 1;
-		l->dirty = true;
-		if (!c->run_told || c->run_told_frame < run->from_frame) {
-			c->run_told = true;
-			c->run_told_frame = run->from_frame;
-			report_run(l, run->from_frame, run->run, link_label(l, run->from_frame));
-		}
-	}
-}
-
 /* Of a run that began without a time, and once of one that a predecessor began. */
 static void tell_run_time(struct link *l, uint64_t frame)
 {
 	const struct capture *c = l->capture;
 
-	if (c->run && c->run != c->run_timed &&
-	    account_run(settle_account(l->settle), frame) == c->run) {
-		report_run_timed(l, frame, c->run, link_label(l, frame));
+	if (c->runs.run && c->runs.run != c->run_timed &&
+	    account_run(settle_account(l->settle), frame) == c->runs.run) {
+		report_run_timed(l, frame, c->runs.run, link_label(l, frame));
 	}
 }
 
@@ -261,7 +239,8 @@ static bool span_begin(struct link *l, const struct assembled *span)
 		ledger_offer(&l->live, s, span->first_frame, span->frames);
 	}
 	if (span->frames > 0) {
-		tell_runs(l, span);
+		run_border_tell(&l->capture->runs, settle_account(l->settle), span->first_frame,
+				report_run, l);
 		tell_run_time(l, span->first_frame);
 		downlink_block(&l->downlink, span->tower, span->floor, span->in, span->frames);
 		l->status.downlink_errors = l->downlink.errors;

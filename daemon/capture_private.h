@@ -25,6 +25,7 @@
 #include "daemon/downlink.h"
 #include "daemon/losses.h"
 #include "daemon/owner_page.h"
+#include "daemon/run_border.h"
 #include "daemon/settle.h"
 
 #define CAPTURE_RETIRED 4u /* DMA epochs of a link that are over but not settled */
@@ -50,6 +51,7 @@ struct link {
 	struct capture *capture;
 	uint8_t number;
 	bool claimed;
+	bool kept; /* the account is a predecessor's */
 	/* Its beginnings so far, and the one whose rows and losses are being told: DMA epochs come again. */
 	uint32_t begun, telling;
 	/* the ring */
@@ -120,10 +122,9 @@ struct capture {
 	struct label label; /* the last one commanded */
 	bool label_known;
 	uint64_t last_head, last_head_ns; /* count and time when a link ended last */
-	uint32_t run;			  /* the last one commanded */
-	uint64_t run_told_frame;	  /* RUN_BEGUN was reported for changes up to here */
-	bool run_told;
-	uint32_t run_timed; /* the run of which a slice was reported last */
+	struct run_border runs;
+	uint32_t run_timed;	/* the run of which a slice was reported last */
+	uint64_t journal_by_ns; /* new rings wait until then for the journal's run */
 	bool blocks_queued;
 	uint64_t returned_ns;  /* the last tick in which a block came back */
 	uint64_t pool_said_ns; /* the last tick in which the publisher was told of an empty pool */
@@ -158,7 +159,7 @@ void report_losses_saved(struct link *l, uint64_t number);
 void report_align(struct link *l, bool aligned, uint32_t offset);
 void report_identity(struct link *l, uint64_t count);
 void report_takeover(struct link *l, unsigned taken_over, uint64_t write_position);
-void report_run(struct link *l, uint64_t frame, uint32_t run, const struct label *label);
+void report_run(void *link, const struct run_change *change);
 /* Nothing while the label has no time. */
 void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct label *label);
 void report_frame(struct link *l, const struct tdm_verdict *v); /* once a second */
@@ -180,6 +181,10 @@ void link_feed(struct link *l);
 /* Blocks get the configured length at a slice that nothing handed out reaches: if not now, when the cursor has
  * moved on. The account is to be committed. */
 void link_change_length(struct link *l);
+/* Data of its ring have been read, perhaps by a predecessor: so too where that is unknown, its page is of no use. */
+bool link_is_read(const struct link *l);
+/* Frames below are in the ring, or were. */
+uint64_t link_front(const struct link *l);
 /* Label of a count or frame on this link. */
 const struct label *link_label(const struct link *l, uint64_t frame);
 

@@ -215,22 +215,24 @@ static uint64_t slice_of_frame(const struct label *label, uint64_t frame)
 		       : 0;
 }
 
-static void send_run(struct link *l, enum capture_report_type type, uint64_t frame, uint32_t run,
-		     uint64_t slice_id)
+void report_run(void *link, const struct run_change *change)
 {
-	struct capture_report r = report_of(l, type, frame);
+	struct link *l = link;
+	struct capture_report r = report_of(
+		l, change->planned ? CAPTURE_RUN_PLANNED : CAPTURE_RUN_BEGUN, change->frame);
 
-	r.run.run = run;
-	r.run.slice_id = slice_id;
-	if (slice_id) {
-		l->capture->run_timed = run;
+	r.run.run = change->run;
+	r.run.ended = change->ended;
+	r.run.change = change->number;
+	r.run.bordered = change->bordered;
+	r.run.resumed = change->resumed;
+	if (change->bordered) {
+		r.run.slice_id = slice_of_frame(link_label(l, change->frame), change->frame);
+	}
+	if (r.run.slice_id && !change->planned) {
+		l->capture->run_timed = r.run.run;
 	}
 	outbox_send(&l->capture->outbox, &r, true);
-}
-
-void report_run(struct link *l, uint64_t frame, uint32_t run, const struct label *label)
-{
-	send_run(l, CAPTURE_RUN_BEGUN, frame, run, slice_of_frame(label, frame));
 }
 
 void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct label *label)
@@ -238,7 +240,12 @@ void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct
 	uint64_t slice_id = slice_of_frame(label, frame);
 
 	if (slice_id) {
-		send_run(l, CAPTURE_RUN_TIMED, frame, run, slice_id);
+		struct capture_report r = report_of(l, CAPTURE_RUN_TIMED, frame);
+
+		r.run.run = run;
+		r.run.slice_id = slice_id;
+		l->capture->run_timed = run;
+		outbox_send(&l->capture->outbox, &r, true);
 	}
 }
 

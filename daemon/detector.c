@@ -441,7 +441,9 @@ void detector_stored(struct station *s)
 				losses[done.cookie >> 60 & (NANET3_LINKS - 1)] = done.cookie;
 			}
 		} else if (done.row == ROW_RUN_BEGIN) {
-			run_journaled(s, done.result);
+			run_state_journaled(&s->run.state, done.result);
+		} else if (done.row == ROW_RUN_SLICE || done.row == ROW_RUN_END) {
+			run_state_written(&s->run.state, done.cookie, done.result);
 		} else if (done.row == ROW_COMMAND_BROUGHT || done.row == ROW_TRANSITION_BROUGHT) {
 			emergency_brought(s->emergency, done.cookie, done.result, now_both());
 		} else if (done.row == ROW_SNAPSHOT) {

@@ -46,7 +46,7 @@ static void take(struct station *s, const struct store_past *past)
 		engine_journal_lost(s->engine, -ENOMEM);
 		return;
 	}
-	run_inherit(s, past);
+	runs_inherit(s, past);
 	links_inherit(s, past);
 	if (!s->inherited) {
 		boots_read(&s->boots, past->boots);

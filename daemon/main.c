@@ -21,8 +21,9 @@
 #include "daemon/alarms_say.h"
 #include "daemon/station.h"
 
-#define GRACE_MS  3000u
-#define BOARD_MAX 999u
+#define GRACE_MS   3000u
+#define BOARD_MAX  999u
+#define JOURNAL_MS 500u /* new rings hold four times as much */
 
 struct options {
 	unsigned board;
@@ -265,6 +266,7 @@ static int start_capture(struct station *s, uint64_t hold_frames)
 		.day_origin = s->config.data.day_origin,
 		.groups = (uint8_t)s->config.groups,
 		.pool_bytes = (size_t)s->config.data.pool_mb << 20,
+		.journal_wait_ms = JOURNAL_MS,
 		.tap = &s->tap,
 		.before_close = records_finish,
 		.context = s,
@@ -460,6 +462,7 @@ static void on_100ms(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	links_tick(arg);
 	timing_tick(arg);
+	runs_tick(arg);
 	reasons_tick(arg);
 	serial_tick(arg);
 }
@@ -653,6 +656,7 @@ static void stop(struct station *s)
 	if (s->served) {
 		life_stop(s); /* behind what the others had to say last */
 	}
+	runs_end(s);
 	detector_stop(s);
 	alarms_say_stop(s);
 	network_close(s->network);
@@ -682,6 +686,7 @@ static int run(struct station *s)
 {
 	int r;
 
+	runs_begin(s);
 	s->started_ns = now_mono_ns();
 	s->started_utc_ns = now_utc_ns();
 	s->base = event_base_new();

@@ -9,13 +9,13 @@ $(eval $(call library,common,$(addprefix daemon/,config.c config_rules.c config_
 
 # data: the way of the data up to the publisher's queue. Wants tdm, nanet3.
 $(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c ledger.c losses.c assemble.c \
-    owner_page.c settle.c tap.c capture.c capture_link.c capture_out.c capture_report.c),libisal))
+    owner_page.c settle.c tap.c run_border.c capture.c capture_link.c capture_out.c capture_report.c),libisal))
 
 # record: what capture shows, to disk. Wants data, tdm.
 $(eval $(call library,record,$(addprefix daemon/,segment.c record_dir.c recorder.c recorder_box.c),jansson))
 
 # fcm-server: the main thread, where all parts meet.
-$(eval $(call program,fcm-server,$(addprefix daemon/,main.c inherit.c emergency.c disk.c command_json.c links.c life.c shore.c reports.c timing.c detector.c dry_run.c ramp.c status.c reasons.c reasons_loss.c reasons_floor.c silence.c reason_kinds.c standing.c alarms_say.c ops_alarm.c bursts.c comings.c status_clock.c feed_say.c records.c ops.c ops_param.c ops_history.c ops_serial.c ops_plan.c snapshots.c ops_safe.c control.c control_desk.c network.c network_door.c network_say.c watch.c),record data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
+$(eval $(call program,fcm-server,$(addprefix daemon/,main.c inherit.c emergency.c disk.c command_json.c links.c life.c shore.c reports.c runs.c run_state.c timing.c detector.c dry_run.c ramp.c status.c reasons.c reasons_loss.c reasons_floor.c silence.c reason_kinds.c standing.c alarms_say.c ops_alarm.c bursts.c comings.c status_clock.c feed_say.c records.c ops.c ops_param.c ops_history.c ops_serial.c ops_plan.c snapshots.c ops_safe.c control.c control_desk.c network.c network_door.c network_say.c watch.c),record data publisher store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
 
 # timing: clock, gpsd, phase; state machines without I/O but for gps.c.
 $(eval $(call library,timing,$(addprefix daemon/,clock.c clock_inputs.c clock_track.c clock_say.c leap.c gps.c phase.c phase_stability.c),libgps))

@@ -414,15 +414,10 @@ static void op_run_start(struct control_request *rq, json_t *args, void *context
 	struct station *s = context;
 	const char *note = text_arg(args, "note");
 
-	if (s->run.number || s->run.changing) {
-		control_fail(rq, "refused", "fcmctl run stop", NULL, "run %u is under way",
-			     s->run.number ? s->run.number : s->run.wanted);
-		return;
-	}
-	if (inherit_done(s, rq, "the beginning of a run") &&
-	    !control_dry(rq, args, "would begin run %u at the next slice border%s", s->run.last + 1,
-			 slice_words(s))) {
-		run_start(s, note ? note : "", rq);
+	if (runs_may_start(s, rq) && inherit_done(s, rq, "the beginning of a run") &&
+	    !control_dry(rq, args, "would begin run %u at the next slice border%s",
+			 s->run.state.last + 1, slice_words(s))) {
+		runs_start(s, note ? note : "", rq);
 	}
 }
 
@@ -430,16 +425,10 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 
-	if (!s->run.number || s->run.changing) {
-		control_fail(rq, "refused", "fcmctl run show", NULL, "%s",
-			     s->run.changing ? "a run is just beginning or ending"
-					     : "no run is under way");
-		return;
-	}
-	if (inherit_done(s, rq, "the end of a run") &&
-	    !control_dry(rq, args, "would end run %u at the next slice border%s", s->run.number,
-			 slice_words(s))) {
-		run_stop(s, rq);
+	if (runs_may_stop(s, rq) && inherit_done(s, rq, "the end of a run") &&
+	    !control_dry(rq, args, "would end run %u at the next slice border%s",
+			 s->run.state.number, slice_words(s))) {
+		runs_stop(s, rq);
 	}
 }
 
@@ -452,7 +441,7 @@ static void op_run_show(struct control_request *rq, json_t *args, void *context)
 		int r = query_runs(s->query, limit_arg(args), &j);
 
 		if (r == 0) {
-			json_object_set_new(j, "current", json_integer(s->run.number));
+			json_object_set_new(j, "current", json_integer(s->run.state.number));
 		}
 		station_tell(rq, r, j, "runs");
 	}

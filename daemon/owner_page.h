@@ -48,7 +48,7 @@ struct owner_label {
 struct owner_run {
 	uint64_t from_frame;
 	uint32_t run;
-	uint32_t told; /* RUN_BEGUN has been reported */
+	uint32_t change; /* its number (run_border.h) until the journal has it, then 0 */
 };
 
 /* Rows, as short as they can be: a second has 8000 cells. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What capture reports, carried to who cares: slow-control replies and telemetry to the engine, ledger
- * rows and losses to the store, the floors' time words to the clock, runs to whoever asked for them.
+ * rows and losses to the store, the floors' time words to the clock. Run changes: runs.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -219,159 +219,6 @@ static void on_reply(struct station *s, const struct capture_report *r)
 	engine_reply(s->engine, r->link, &word, (struct engine_now){now_mono_ns(), now_utc_ns()});
 }
 
-/* --- runs --- */
-
-/* Asked of capture: at the next slice border. False: not now. */
-static bool run_change(struct station *s, uint32_t number)
-{
-	struct capture_command command = {.type = CAPTURE_RUN, .run = number};
-
-	if (reports_command(s, &command) < 0) {
-		return false;
-	}
-	s->run.wanted = number;
-	s->run.changing = true;
-	return true;
-}
-
-static void run_refuse(struct station *s, int result)
-{
-	struct control_request *rq = s->run.rq;
-
-	s->run.changing = false;
-	s->run.rq = NULL;
-	if (rq) {
-		control_fail(rq, "refused", "fcmctl status", NULL,
-			     "run %u is not begun: it could not be journaled in %s: %s",
-			     s->run.wanted, s->config.store.database, strerror(-result));
-	}
-}
-
-void run_start(struct station *s, const char *note, struct control_request *rq)
-{
-	int r;
-
-	s->run.wanted = s->run.last + 1;
-	s->run.changing = true;
-	s->run.rq = rq;
-	snprintf(s->run.note, sizeof(s->run.note), "%s", note);
-	s->run.begun_ns = now_utc_ns();
-	r = store_put_run_begin(s->store, s->run.wanted, s->run.note, control_peer(rq)->who,
-				s->run.begun_ns);
-	if (r < 0) {
-		run_refuse(s, r);
-	}
-}
-
-void run_journaled(struct station *s, int result)
-{
-	struct control_request *rq = s->run.rq;
-
-	if (result == 0 || result == -EEXIST) {
-		s->run.last = s->run.wanted; /* given out: now, or it was already */
-	}
-	if (result < 0) {
-		run_refuse(s, result);
-	} else if (!run_change(s, s->run.wanted)) {
-		s->run.changing = false;
-		s->run.rq = NULL;
-		store_put_run_end(s->store, s->run.wanted, now_utc_ns(), 0);
-		control_fail(rq, "refused", "try again", NULL, "capture is busy");
-	}
-}
-
-void run_stop(struct station *s, struct control_request *rq)
-{
-	if (!run_change(s, 0)) {
-		control_fail(rq, "refused", "try again", NULL, "capture is busy");
-		return;
-	}
-	s->run.rq = rq;
-}
-
-static void on_run_begun(struct station *s, const struct capture_report *r)
-{
-	struct control_request *rq = s->run.rq;
-	uint32_t ended = s->run.number;
-	json_t *slice = r->run.slice_id ? json_integer((json_int_t)r->run.slice_id) : json_null();
-	char text[64], object[24], at[48] = ", at a slice not known: there is no time";
-
-	if (r->run.slice_id) {
-		snprintf(at, sizeof(at), " at slice %llu", (unsigned long long)r->run.slice_id);
-	}
-	s->run.changing = false;
-	s->run.rq = NULL;
-	s->run.number = r->run.run;
-	engine_run(s->engine, s->run.number);
-	if (r->run.run) {
-		s->run.last = r->run.run;
-		if (r->run.slice_id) {
-			store_put_run_slice(s->store, r->run.run, r->run.slice_id);
-		}
-	} else if (ended) {
-		store_put_run_end(s->store, ended, now_utc_ns(), r->run.slice_id);
-	}
-	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN, "run %u %s%s",
-		  r->run.run ? r->run.run : ended, r->run.run ? "begun" : "ended", at);
-	snprintf(text, sizeof(text), "%s%s", r->run.run ? "begun" : "ended", at);
-	snprintf(object, sizeof(object), "run %u", r->run.run ? r->run.run : ended);
-	store_put_event(s->store, "info", "run", object, text, "", now_utc_ns());
-	if (rq) {
-		control_answer(rq, json_pack("{s:I,s:O}", "run",
-					     (json_int_t)(r->run.run ? r->run.run : ended),
-					     r->run.run ? "from_slice" : "to_slice", slice));
-	}
-	json_decref(slice);
-}
-
-/* What is known of its beginning already stays: a run that a predecessor began is told, too. */
-static void on_run_timed(struct station *s, const struct capture_report *r)
-{
-	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN,
-		  "run %u: data with a time from slice %llu on", r->run.run,
-		  (unsigned long long)r->run.slice_id);
-	store_put_run_slice(s->store, r->run.run, r->run.slice_id);
-}
-
-/* The run of the journal goes on after a restart, also when the ring (and its page) were new. */
-static void resume_run(struct station *s, uint32_t capture_has)
-{
-	struct capture_command command = {.type = CAPTURE_RUN, .run = s->run.number};
-
-	if (capture_has != s->run.number && !s->run.changing && reports_command(s, &command) == 0) {
-		s->run.changing = true;
-	}
-}
-
-void run_inherit(struct station *s, const struct store_past *past)
-{
-	if (past->run.last_number > s->run.last) {
-		s->run.last = past->run.last_number;
-	}
-	if (s->inherited) {
-		return; /* we know better */
-	}
-	s->run.number = past->run.open ? past->run.last_number : 0;
-	s->run.begun_ns = past->run.begun_ns;
-	snprintf(s->run.note, sizeof(s->run.note), "%s", past->run.open ? past->run.note : "");
-	engine_run(s->engine, s->run.number);
-	if (s->run.carries) {
-		resume_run(s, s->run.carried);
-	}
-}
-
-/* Until the journal is known, the run of a ring taken over goes on. */
-static void go_on(struct station *s, uint32_t run)
-{
-	if (s->inherited) {
-		resume_run(s, run);
-	} else {
-		s->run.number = s->run.carried = run;
-		engine_run(s->engine, run);
-		s->run.carries = true;
-	}
-}
-
 static void on_takeover(struct station *s, const struct capture_report *r)
 {
 	const struct nanet3_info *info = watch_info(s->watch);
@@ -392,7 +239,8 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 	if (r->takeover.taken_over) {
 		clock_adopt(s->clock, &r->takeover.label, now_mono_ns());
 	}
-	go_on(s, r->takeover.run);
+	run_state_carried(&s->run.state, r->takeover.run);
+	engine_run(s->engine, s->run.state.number);
 }
 
 static void on_align(struct station *s, const struct capture_report *r)
@@ -429,10 +277,13 @@ static void take(struct station *s, const struct capture_report *r)
 		on_identity(s, r);
 		break;
 	case CAPTURE_RUN_BEGUN:
-		on_run_begun(s, r);
+		runs_effect(s, r);
+		break;
+	case CAPTURE_RUN_PLANNED:
+		run_state_plan(&s->run.state, r);
 		break;
 	case CAPTURE_RUN_TIMED:
-		on_run_timed(s, r);
+		runs_timed(s, r);
 		break;
 	case CAPTURE_TAKEOVER:
 		on_takeover(s, r);

@@ -307,18 +307,6 @@ static void enter_loss(struct owner_account *a, const struct span *span)
 	}
 }
 
-/* Labels and runs before the cursor's own are history; the one before it is kept, for whether the next
- * block is the first of its time epoch. */
-static void drop_history(struct owner_account *a)
-{
-	while (a->labels > 1 && a->label[1].from_frame < a->cursor.frame) {
-		memmove(&a->label[0], &a->label[1], sizeof(a->label[0]) * --a->labels);
-	}
-	while (a->runs > 1 && a->run[1].from_frame <= a->cursor.frame && a->run[1].told) {
-		memmove(&a->run[0], &a->run[1], sizeof(a->run[0]) * --a->runs);
-	}
-}
-
 bool settle_advance(struct settle *s, settle_block_fn block, void *context)
 {
 	bool moved = false;
@@ -338,7 +326,7 @@ bool settle_advance(struct settle *s, settle_block_fn block, void *context)
 			shift_acked(s, blocks_before(&s->account, span->behind.frame) -
 					       blocks_before(&s->account, from));
 		}
-		drop_history(&s->account);
+		account_forget(&s->account);
 		s->first++;
 		moved = true;
 	}
@@ -447,11 +435,28 @@ void account_add_label(struct owner_account *a, uint64_t frame, const struct lab
 	a->label[a->labels++] = (struct owner_label){.from_frame = frame, .label = *label};
 }
 
-bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run)
+bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint32_t change)
 {
 	if (a->runs == OWNER_RUNS) {
 		return false;
 	}
-	a->run[a->runs++] = (struct owner_run){.from_frame = frame, .run = run};
+	a->run[a->runs++] = (struct owner_run){frame, run, change};
 	return true;
+}
+
+void account_forget(struct owner_account *a)
+{
+	uint64_t needed = a->cursor.frame;
+
+	while (a->runs > 1 && a->run[1].from_frame <= a->cursor.frame && a->run[1].change == 0) {
+		memmove(&a->run[0], &a->run[1], sizeof(a->run[0]) * --a->runs);
+	}
+	for (unsigned i = 0; i < a->runs; i++) {
+		if (a->run[i].change && a->run[i].from_frame < needed) {
+			needed = a->run[i].from_frame;
+		}
+	}
+	while (a->labels > 1 && a->label[1].from_frame < needed) {
+		memmove(&a->label[0], &a->label[1], sizeof(a->label[0]) * --a->labels);
+	}
 }

@@ -79,7 +79,11 @@ const struct label *account_label(const struct owner_account *a, uint64_t frame)
 uint32_t account_run(const struct owner_account *a, uint64_t frame);
 /* From `frame` on (not before the last one's). When there is no place the second oldest gives way. */
 void account_add_label(struct owner_account *a, uint64_t frame, const struct label *label);
-/* False: no place, try again later. */
-bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run);
+/* `change`: its number until the journal has it, 0: it has. False: no place, try again later. */
+bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint32_t change);
+/* Labels and runs before the cursor's own are history; the label before it is kept, for whether the next block is the
+ * first of its time epoch, and what a run change that is not in the journal yet needs to be reported again: the run
+ * before it, the label of its border. */
+void account_forget(struct owner_account *a);
 
 #endif

@@ -140,6 +140,6 @@ void shore_second(struct station *s)
 	shore_board(s);
 	shore_store(s);
 	shore_control(s);
-	put(s, "run.number", s->run.number);
+	put(s, "run.number", s->run.state.number);
 	detector_drain(s);
 }

@@ -6,6 +6,7 @@
  *
  *   links.c     registers and board events -> phase, link state, resets, soak
  *   reports.c   what capture reports -> store, engine, clock, run
+ *   runs.c      runs: clients, capture, journal
  *   timing.c    gpsd, PPS, system clock -> clock -> labels for capture
  *   life.c      our own start and stop -> events
  *   inherit.c   what the database knows of those before us -> everything that goes on with it
@@ -50,6 +51,7 @@
 #include "daemon/publisher.h"
 #include "daemon/rates.h"
 #include "daemon/recorder.h"
+#include "daemon/run_state.h"
 #include "daemon/standing.h"
 #include "daemon/store.h"
 #include "daemon/watch.h"
@@ -101,14 +103,11 @@ struct station_link {
 };
 
 struct station_run {
-	uint32_t number, last; /* 0: outside a run */
+	struct run_state state;
 	char note[160];
 	int64_t begun_ns;
-	uint32_t wanted;  /* what capture has been asked for */
-	uint32_t carried; /* that of a ring taken over, before the journal was known */
-	bool carries;
-	struct control_request *rq; /* waits for the slice border */
-	bool changing;
+	struct control_request *rq; /* waits for run_state's answer ... */
+	bool begins;		    /* ... to run.start; else to run.stop */
 };
 
 /* The recorder, as the main thread sees it. */
@@ -291,13 +290,22 @@ void reports_losses_saved(struct station *s,
 			  const uint64_t *cookies); /* of each link the newest, 0: none */
 /* s->publisher_status anew, with what capture has dropped for the groups: it counts what the ledger does. */
 void reports_groups(struct station *s);
+/* runs.c */
+void runs_begin(struct station *s);
+void runs_end(struct station *s); /* who waits is answered */
 /* A run begins: journaled first, then at the next slice border; then `rq` is answered. */
-void run_start(struct station *s, const char *note, struct control_request *rq);
-void run_journaled(struct station *s, int result); /* ROW_RUN_BEGIN's answer */
+void runs_start(struct station *s, const char *note, struct control_request *rq);
+/* The run ends at the next slice border; `rq` is answered when it is journaled. */
+void runs_stop(struct station *s, struct control_request *rq);
+/* Whether one may be begun, ended, now. False: refused, answered. */
+bool runs_may_start(struct station *s, struct control_request *rq);
+bool runs_may_stop(struct station *s, struct control_request *rq);
+/* CAPTURE_RUN_BEGUN, CAPTURE_RUN_TIMED. */
+void runs_effect(struct station *s, const struct capture_report *r);
+void runs_timed(struct station *s, const struct capture_report *r);
 /* The run of the journal goes on. */
-void run_inherit(struct station *s, const struct store_past *past);
-/* The run ends at the next slice border; then `rq` is answered. */
-void run_stop(struct station *s, struct control_request *rq);
+void runs_inherit(struct station *s, const struct store_past *past);
+void runs_tick(struct station *s); /* every 100 ms */
 
 /* records.c */
 int records_start(struct station *s);  /* before capture */

@@ -308,14 +308,14 @@ json_t *status_json(struct station *s)
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
 		"reasons", r.list, "clock", status_clock(s), "links", links, "phases", phases,
-		"groups", status_groups(s), "run", "number", (int)s->run.number, "note",
-		s->run.note, "since", s->run.number ? json_time(s->run.begun_ns) : json_null(),
-		"store", "state", store.failing ? "failing" : "well", "lag_s",
-		(double)store.lag_ns / 1e9, "queued", (json_int_t)store.queued, "errors",
-		(json_int_t)store.errors, "last_error", store.last_error_text, "capture",
-		"tick_age_s", json_age(c->last_tick_ns), "pool_in_use", (json_int_t)c->pool_in_use,
-		"pool_bytes", (json_int_t)c->pool_bytes, "reports_lost",
-		(json_int_t)c->reports_lost, "first_release_s",
+		"groups", status_groups(s), "run", "number", (int)s->run.state.number, "note",
+		s->run.note, "since",
+		s->run.state.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",
+		store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9, "queued",
+		(json_int_t)store.queued, "errors", (json_int_t)store.errors, "last_error",
+		store.last_error_text, "capture", "tick_age_s", json_age(c->last_tick_ns),
+		"pool_in_use", (json_int_t)c->pool_in_use, "pool_bytes", (json_int_t)c->pool_bytes,
+		"reports_lost", (json_int_t)c->reports_lost, "first_release_s",
 		c->first_release_ns
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),
@@ -335,5 +335,5 @@ void status_line(struct station *s, char *text, size_t size)
 		up += strcmp(status_link_state(s, link), "up") == 0;
 	}
 	snprintf(text, size, "%u of %u links up, clock %s, run %u", up, station_links_count(s),
-		 words, s->run.number);
+		 words, s->run.state.number);
 }

@@ -121,7 +121,8 @@ void store_get_status(struct store *s, struct store_status *ret_status);
 
 struct store_run {
 	uint32_t last_number; /* 0: none yet */
-	bool open;	      /* the last one has not ended */
+	bool open;	      /* the last one has not ended ... */
+	bool ending;	      /* ... but that was planned */
 	char note[160], who[64];
 	int64_t begun_ns;
 };
@@ -218,10 +219,14 @@ void store_put_words(struct store *s, struct params *params);
  * out; -EEXIST: it is in use. */
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
 			int64_t utc_ns);
-/* The first slice of a run that has a time, unless one is known; urgent. */
-int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice);
-/* A run has ended with this slice (0: not known, there was no time); urgent. Kept while the disk refuses it: a
- * restart would go on with the run. */
-int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice);
+/* The slice with which a run has begun (exact); or that is planned, or the first that has a time, unless one is known.
+ * Urgent. `cookie`: answered, 0: not. */
+int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice, bool exact,
+			uint64_t cookie);
+/* A run has ended with this slice (0: unknown, the planned one stays); what is known of its end already stays. utc_ns 0:
+ * it is planned, the run is open still. Urgent. `cookie` as above. Kept while the disk refuses it: a restart would go on
+ * with the run. */
+int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
+		      uint64_t cookie);
 
 #endif

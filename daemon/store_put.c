@@ -325,27 +325,34 @@ int store_put_run_begin(struct store *s, uint32_t number, const char *note, cons
 	return store_submit(s, &r, 0, STORE_URGENT | STORE_ANSWER | STORE_NOW_OR_NEVER);
 }
 
-int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice)
+int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice, bool exact,
+			uint64_t cookie)
 {
 	struct row r;
 
 	row_begin(&r, ROW_RUN_SLICE);
 	row_int(&r, number);
 	row_int(&r, (int64_t)slice);
-	return store_submit(s, &r, 0, STORE_URGENT);
+	row_int(&r, exact);
+	return store_submit(s, &r, cookie, STORE_URGENT | (cookie ? STORE_ANSWER : 0));
 }
 
-int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice)
+int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
+		      uint64_t cookie)
 {
 	struct row r;
 
 	row_begin(&r, ROW_RUN_END);
 	row_int(&r, number);
-	row_int(&r, utc_ns);
+	if (utc_ns) {
+		row_int(&r, utc_ns);
+	} else {
+		row_null(&r);
+	}
 	if (slice) {
 		row_int(&r, (int64_t)slice);
 	} else {
 		row_null(&r);
 	}
-	return store_submit(s, &r, 0, STORE_URGENT);
+	return store_submit(s, &r, cookie, STORE_URGENT | (cookie ? STORE_ANSWER : 0));
 }

@@ -248,8 +248,9 @@ static int read_phase_references(struct store *s, struct store_past *p)
 
 static int read_run(struct store *s, struct store_run *run)
 {
-	struct reader r = read_begin(s, "SELECT number, ended, note, who, begun FROM run"
-					" ORDER BY number DESC LIMIT 1");
+	struct reader r =
+		read_begin(s, "SELECT number, ended, note, who, begun, ended_slice FROM run"
+			      " ORDER BY number DESC LIMIT 1");
 
 	if (read_next(&r)) {
 		run->last_number = (uint32_t)sqlite3_column_int64(r.q, 0);
@@ -257,6 +258,7 @@ static int read_run(struct store *s, struct store_run *run)
 		column_text(r.q, 2, run->note, sizeof(run->note));
 		column_text(r.q, 3, run->who, sizeof(run->who));
 		run->begun_ns = sqlite3_column_int64(r.q, 4);
+		run->ending = run->open && sqlite3_column_type(r.q, 5) != SQLITE_NULL;
 	}
 	return read_end(&r);
 }

@@ -152,11 +152,13 @@ const struct store_sql store_sql[ROW_IDS] = {
 	[ROW_RUN_BEGIN] = {5,
 			   {"INSERT INTO run(number, note, who, begun, begun_slice)"
 			    " VALUES(?1,?2,?3,?4,?5)"}},
-	[ROW_RUN_SLICE] = {2,
-			   {"UPDATE run SET begun_slice = coalesce(nullif(begun_slice, 0), ?2)"
-			    " WHERE number = ?1"}},
+	[ROW_RUN_SLICE] = {3,
+			   {"UPDATE run SET begun_slice = CASE WHEN ?3 THEN ?2"
+			    " ELSE coalesce(nullif(begun_slice, 0), ?2) END WHERE number = ?1"}},
 	[ROW_RUN_END] = {3,
-			 {"UPDATE run SET ended = ?2, ended_slice = coalesce(?3, ended_slice)"
+			 {"UPDATE run SET ended = coalesce(ended, ?2), ended_slice ="
+			  " CASE WHEN ended IS NULL THEN coalesce(?3, ended_slice)"
+			  " ELSE coalesce(ended_slice, ?3) END"
 			  " WHERE number = ?1"}},
 	[ROW_CLOCK_EVENT] =
 		{6,

@@ -49,8 +49,9 @@ enum row_id {
 	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,
 			      * tai_ns|NULL, time (when it last grew), open, until|NULL */
 	ROW_RUN_BEGIN, /* number, note, who, begun, begun_slice|NULL */
-	ROW_RUN_SLICE, /* number, begun_slice: where it took effect, or the first that has a time */
-	ROW_RUN_END,   /* number, ended, ended_slice|NULL */
+	/* number, begun_slice, exact: 1 where it took effect; 0 planned, or the first that has a time */
+	ROW_RUN_SLICE,
+	ROW_RUN_END,	 /* number, ended|NULL: it is planned, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
 	/* An alarm as a restart has to know it; replaces itself. object, code, state, level, highest, latch,

@@ -15,8 +15,8 @@ static void render_start(struct writer *w, const json_t *result)
 		writer_text(w, WRITER_PLAIN, "run %lld begins at slice %lld", run, slice);
 	} else {
 		writer_text(w, WRITER_WARN,
-			    "run %lld begins, at a slice not known: there is no time yet; run show "
-			    "tells its first slice when there is",
+			    "run %lld begins at an unknown slice: there is no time, or no board; "
+			    "run show has its first slice when there is",
 			    run);
 	}
 	writer_newline(w);
@@ -32,8 +32,8 @@ static void render_stop(struct writer *w, const json_t *result)
 			    run, slice);
 	} else {
 		writer_text(w, WRITER_WARN,
-			    "run %lld ends, at a slice not known: there is no time; data flow on "
-			    "as run 0",
+			    "run %lld ends at an unknown slice: there is no time, or no board; data "
+			    "flow on as run 0",
 			    run);
 	}
 	writer_newline(w);

@@ -52,7 +52,10 @@ static void consume(const struct block *b)
 {
 	rig_consume(path.consumer, &b->header, b->payload);
 	if (b->header.stream == FCM_PMT) {
-		atomic_fetch_add(&path.frames[b->header.link], b->header.frames);
+		if (atomic_fetch_add(&path.frames[b->header.link], b->header.frames) == 0) {
+			atomic_store(&path.first_run[b->header.link], b->header.run);
+		}
+		atomic_store(&path.last_run[b->header.link], b->header.run);
 	}
 }
 
@@ -157,6 +160,11 @@ void path_take_report(const struct capture_report *r)
 		path.runs++;
 		path.run = r->run.run;
 		path.run_slice = r->run.slice_id;
+		path.run_change = r->run.change;
+		break;
+	case CAPTURE_RUN_PLANNED:
+		path.planned++;
+		path.planned_slice = r->run.slice_id;
 		break;
 	case CAPTURE_RUN_TIMED:
 		path.timed++;

@@ -39,6 +39,7 @@ struct capture_path {
 	_Atomic unsigned starved;	       /* how often capture said that the pool is empty */
 	_Atomic int relieve;		       /* then the oldest blocks shall pay */
 	_Atomic uint64_t frames[NANET3_LINKS]; /* of hits, delivered */
+	_Atomic uint32_t first_run[NANET3_LINKS], last_run[NANET3_LINKS]; /* of blocks of hits */
 	bool running;
 	struct rig_consumer *consumer;
 	/* what was reported */
@@ -48,7 +49,10 @@ struct capture_path {
 	unsigned taken_over;
 	uint8_t last_tower, last_floor;
 	uint32_t run;
+	uint32_t run_change;
 	uint64_t run_slice, timed_slice; /* timed: of RUN_TIMED */
+	unsigned planned;
+	uint64_t planned_slice;
 	unsigned timed;
 	struct label kept_label;
 	unsigned labelled_rows, late_rows; /* late: of a beginning before the last */

@@ -99,6 +99,10 @@ $(eval $(call unit_test,test_assemble,tests/unit/test_assemble.c,data tdm,libisa
 $(eval $(call unit_test,test_settle,tests/unit/test_settle.c,data tdm,libisal))
 $(eval $(call unit_test,test_capture,$(addprefix tests/unit/,test_capture.c capture_path.c capture_rig.c floor_rig.c),\
     data nanet3 emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_run_border,tests/unit/test_run_border.c,data tdm,libisal))
+$(eval $(call unit_test,test_runs,$(addprefix tests/unit/,test_runs.c runs_rig.c) daemon/run_state.c,data tdm,libisal))
+$(eval $(call unit_test,test_capture_runs,$(addprefix tests/unit/,test_capture_runs.c capture_path.c capture_rig.c floor_rig.c),\
+    data nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_capture_killed,$(addprefix tests/unit/,test_capture_killed.c capture_path.c capture_rig.c floor_rig.c),\
     data nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))

@@ -359,9 +359,9 @@ static void test_labels_and_runs(void **state)
 	assert_int_equal(account_label(&a, 600)->time_epoch, 7);
 	assert_int_equal(account_label(&a, 599)->time_epoch, 5);
 	for (unsigned i = 0; i < OWNER_RUNS; i++) {
-		assert_true(account_add_run(&a, i * 1600, i + 10));
+		assert_true(account_add_run(&a, i * 1600, i + 10, 0));
 	}
-	assert_false(account_add_run(&a, 9999, 1));
+	assert_false(account_add_run(&a, 9999, 1, 0));
 	assert_int_equal(account_run(&a, 1599), 10);
 	assert_int_equal(account_run(&a, 1600), 11);
 	assert_int_equal(account_run(&a, UINT64_MAX), 10 + OWNER_RUNS - 1);

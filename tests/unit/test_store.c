@@ -319,7 +319,7 @@ static void test_other_rows(void **state)
 	store_put_station(r.s, "boots", "1.3 29, ");
 	store_put_run_begin(r.s, 5, "physics", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, 0);
-	store_put_run_slice(r.s, 5, 4200);
+	store_put_run_slice(r.s, 5, 4200, false, 0);
 	store_rig_close(&r);
 
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
@@ -338,7 +338,7 @@ static void test_other_rows(void **state)
 					      " WHERE key = 'board'"),
 			 1);
 	assert_int_equal(store_start(r.s), 0);
-	store_put_run_end(r.s, 5, RIG_UTC + 9, 4300);
+	store_put_run_end(r.s, 5, RIG_UTC + 9, 4300, 0);
 	store_put_run_begin(r.s, 5, "again", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
 	assert_int_equal(store_rig_number(&r, "SELECT begun_slice FROM run WHERE number = 5"),
@@ -347,20 +347,83 @@ static void test_other_rows(void **state)
 			 4300);
 	store_put_run_begin(r.s, 6, "no time", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, 0);
-	store_put_run_end(r.s, 6, RIG_UTC + 9, 0);
-	store_put_run_slice(r.s, 6, 4301);
-	store_put_run_slice(r.s, 6, 4302); /* a successor says it again */
+	store_put_run_end(r.s, 6, RIG_UTC + 9, 0, 0);
+	store_put_run_slice(r.s, 6, 4301, false, 0);
+	store_put_run_slice(r.s, 6, 4302, false, 0); /* a successor says it again */
 	store_put_run_begin(r.s, 6, "again", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
 	assert_int_equal(store_rig_number(&r, "SELECT begun_slice FROM run WHERE number = 6"),
 			 4301);
 	assert_int_equal(
 		store_rig_number(&r, "SELECT ended_slice IS NULL FROM run WHERE number = 6"), 1);
+	store_put_run_end(r.s, 6, RIG_UTC + 10, 4309, 0); /* he knows the slice */
+	store_put_run_begin(r.s, 6, "again", "shift", RIG_UTC);
+	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
+	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run WHERE number = 6"),
+			 4309);
+	assert_int_equal(store_rig_number(&r, "SELECT ended FROM run WHERE number = 6"),
+			 RIG_UTC + 9);
 	assert_int_equal(store_rig_number(&r, "SELECT uncertainty_ns IS NULL FROM clock_event "
 					      "WHERE state='locked' AND source='gpsd'"),
 			 1);
 	assert_int_equal(store_rig_number(&r, "SELECT slip FROM phase_event WHERE verdict='SLIP'"),
 			 -2);
+	store_rig_destroy(&r);
+}
+
+static struct store_run past_run(struct store_rig *r)
+{
+	struct store_past *past;
+	struct store_run run;
+
+	store_rig_close(r);
+	assert_int_equal(store_open(&r->config, &r->s, NULL), 0);
+	past = store_take_past(r->s);
+	assert_non_null(past);
+	run = past->run;
+	store_past_free(past);
+	assert_int_equal(store_start(r->s), 0);
+	return run;
+}
+
+/* The slices of a run are there before any data carry it; what really happened has the last word. */
+static void test_planned_run(void **state)
+{
+	struct store_rig r;
+	struct store_run run;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_put_run_begin(r.s, 5, "physics", "shift", RIG_UTC);
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	store_put_run_slice(r.s, 5, 4200, false, 0);
+	store_put_run_slice(r.s, 5, 4201, true, 7);
+	assert_true(store_rig_wait(&r).cookie == 7);
+	store_put_run_slice(r.s, 5, 4300, false, 8);
+	assert_true(store_rig_wait(&r).cookie == 8);
+	assert_int_equal(store_rig_number(&r, "SELECT begun_slice FROM run"), 4201);
+	run = past_run(&r);
+	assert_true(run.open && !run.ending);
+	store_put_run_end(r.s, 5, 0, 4400, 9);
+	assert_true(store_rig_wait(&r).cookie == 9);
+	run = past_run(&r);
+	assert_true(run.open && run.ending);
+	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run"), 4400);
+	store_put_run_end(r.s, 5, RIG_UTC + 9, 4401, 10);
+	assert_true(store_rig_wait(&r).cookie == 10);
+	store_put_run_end(r.s, 5, RIG_UTC + 10, 4402, 11);
+	assert_true(store_rig_wait(&r).cookie == 11);
+	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run"), 4401);
+	run = past_run(&r);
+	assert_true(!run.open && !run.ending);
+	store_put_run_begin(r.s, 6, "", "shift", RIG_UTC); /* its border never came */
+	assert_int_equal(store_rig_wait(&r).result, 0);
+	store_put_run_end(r.s, 6, 0, 4500, 0);
+	store_put_run_end(r.s, 6, RIG_UTC + 9, 0, 12);
+	assert_true(store_rig_wait(&r).cookie == 12);
+	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run WHERE number = 6"),
+			 4500);
 	store_rig_destroy(&r);
 }
 
@@ -490,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_ledger_rows),
 		cmocka_unit_test(test_other_rows),
+		cmocka_unit_test(test_planned_run),
 		cmocka_unit_test(test_read_events),
 	};
 

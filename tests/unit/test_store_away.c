@@ -316,7 +316,7 @@ static void test_damaged_inside(void **state)
 		store_past_free(past);
 		usleep(1000);
 		store_put_event(r.s, "info", "x", "y", "z", "", RIG_UTC);
-		assert_int_equal(store_put_run_slice(r.s, 1, ++urgent), 0);
+		assert_int_equal(store_put_run_slice(r.s, 1, ++urgent, false, 0), 0);
 	}
 	assert_int_equal(opened, 5);
 	assert_true(now_mono_ns() - began > 4 * 100 * 1000000ull); /* 5 openings, 4 rests */

@@ -61,7 +61,7 @@ static void test_run_refused(void **state)
 	done = store_rig_wait(&r);
 	assert_true(done.row == ROW_RUN_BEGIN && done.result == 0);
 	db = hold(&r);
-	store_put_run_end(r.s, 5, RIG_UTC + 9, 4300);
+	store_put_run_end(r.s, 5, RIG_UTC + 9, 4300, 0);
 	until_failing(&r);
 	store_put_run_begin(r.s, 6, "more", "shift", RIG_UTC);
 	done = store_rig_wait(&r);
