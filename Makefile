@@ -163,7 +163,7 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 # those run in which the daemon need not be back within the rings' two seconds: instrumented, it is not.
 # tdm/ knows no threads, it works on what its caller owns; instrumented, it does not keep real time.
 tsan_make   = $(MAKE) --no-print-directory B=build/tsan PLAIN=tdm SANITIZE="-fsanitize=thread" CFLAGS="-O2 -g" \
-              unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_capture_killed test_feed test_log \
+              unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_capture_killed test_capture_runs test_feed test_log \
               test_network test_publisher test_publisher_feed test_queue test_store test_store_archive test_store_away \
               test_store_journal test_store_life)"
 tsan_supp   = suppressions=$(CURDIR)/tests/tsan.supp
@@ -211,6 +211,11 @@ crash: ## the daemon killed -9 under commands, KILLS=500 SEED=1: nothing execute
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/soak/crash.py --bin $(B)/bin --kills $(or $(KILLS),500) --seed $(or $(SEED),1)
+
+runs: ## run changes among reboots, losses, new rings and kills, CHANGES=300 SEED=1: all answered; journal, blocks and status agree
+	@tests/setup/setup.sh check
+	@$(MAKE) --no-print-directory -j2 all
+	@$(PYTHON) tests/soak/runs.py --bin $(B)/bin --changes $(or $(CHANGES),300) --seed $(or $(SEED),1)
 
 # The kernel module; not part of `all`: it needs a kernel's headers.
 module: ## the kernel module, for KVERSION=... with headers in /lib/modules
@@ -277,6 +282,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long lint asan tsan bench bench-vm bench-memory soak fuzz crash install install-module tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long lint asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

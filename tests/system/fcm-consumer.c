@@ -28,10 +28,16 @@
 #define WAIT_MS	       50
 
 struct options {
-	const char *endpoint, *monitor, *topic, *name, *group, *record;
+	const char *endpoint, *monitor, *topic, *name, *group, *record, *runs;
 	unsigned credit, seconds, stall_after, slow_us;
 	int tai_utc_s, day_origin;
 	bool check, complete, quiet, each_second;
+};
+
+/* Of a slice: which run its blocks carry. */
+struct run_line {
+	uint32_t dma_epoch, run;
+	uint64_t frames, slice_id; /* frames: the slice's number on the board's count line */
 };
 
 struct consumer {
@@ -39,7 +45,9 @@ struct consumer {
 	struct fcmdata *data;
 	struct consumer_check *check;
 	int record_fd;
-	struct fcm_ack done[BATCH_MAX]; /* checked, not acknowledged yet */
+	FILE *runs;
+	struct run_line line[FCM_LINKS][FCM_STREAMS]; /* the last ones */
+	struct fcm_ack done[BATCH_MAX];		      /* checked, not acknowledged yet */
 	unsigned dones;
 	int64_t begin_ms, batch_ms;
 	int failed; /* exit code */
@@ -78,14 +86,33 @@ static void fail(struct consumer *c)
 	ended = 1;
 }
 
+/* A line where it is another one than before: link, stream, DMA epoch, slice by count, slice by time (0: none), run. */
+static void write_run(struct consumer *c, const struct fcm_block_header *h)
+{
+	struct run_line *last = &c->line[h->link][h->stream], line;
+
+	memset(&line, 0, sizeof(line));
+	line.dma_epoch = h->dma_epoch;
+	line.run = h->run;
+	line.frames = h->first_frame / FCM_SLICE_FRAMES;
+	line.slice_id = h->flags & FCM_BLOCK_NO_TIME ? 0 : h->slice_id;
+	if (c->runs && memcmp(&line, last, sizeof(line)) != 0) {
+		*last = line;
+		fprintf(c->runs, "%u %u %u %llu %llu %u\n", h->link, h->stream, line.dma_epoch,
+			(unsigned long long)line.frames, (unsigned long long)line.slice_id,
+			line.run);
+	}
+}
+
 /* What is acknowledged lies in the record. */
 static void acknowledge(struct consumer *c)
 {
 	int r = consumer_check_flush(c->check);
 
+	r = r == 0 && c->runs && fflush(c->runs) != 0 ? -errno : r;
 	if (r < 0) {
-		fprintf(stderr, "fcm-consumer: %s: %s: nothing more is acknowledged\n", c->o.record,
-			strerror(-r));
+		fprintf(stderr, "fcm-consumer: %s: %s: nothing more is acknowledged\n",
+			c->o.record ? c->o.record : c->o.runs, strerror(-r));
 		fail(c);
 		return;
 	}
@@ -102,6 +129,7 @@ static void on_block(struct consumer *c, const struct fcmdata_block *b)
 	if (consumer_check_block(c->check, b, tai_now_ns(c))) {
 		c->done[c->dones++] = b->key;
 	}
+	write_run(c, &b->header);
 	fcmdata_release(c->data, b);
 	if (c->o.slow_us > 0) {
 		usleep(c->o.slow_us);
@@ -275,6 +303,10 @@ static int open_record(struct consumer *c)
 	struct stat st;
 
 	c->record_fd = -1;
+	c->runs = c->o.runs ? fopen(c->o.runs, "ae") : NULL;
+	if (c->o.runs && !c->runs) {
+		return -errno;
+	}
 	if (!c->o.record) {
 		return 0;
 	}
@@ -296,7 +328,8 @@ static int start(struct consumer *c)
 	int r = open_record(c);
 
 	if (r < 0) {
-		fprintf(stderr, "fcm-consumer: %s: %s\n", c->o.record, strerror(-r));
+		fprintf(stderr, "fcm-consumer: %s: %s\n",
+			c->o.runs && !c->runs ? c->o.runs : c->o.record, strerror(-r));
 		return -1;
 	}
 	c->check = consumer_check_create(c->o.tai_utc_s, (enum hit_day_origin)c->o.day_origin,
@@ -321,6 +354,9 @@ static void stop(struct consumer *c)
 	if (c->record_fd >= 0) {
 		close(c->record_fd);
 	}
+	if (c->runs) {
+		fclose(c->runs);
+	}
 	consumer_check_destroy(c->check);
 }
 
@@ -335,6 +371,7 @@ static const char usage[] =
 	"  --group GROUP     its group (default trigger)\n"
 	"  --credit N        blocks in flight, 1..1024 (default 64)\n"
 	"  --record FILE     append a record per frame and stream for truth-compare\n"
+	"  --runs FILE       append a line per link, stream, slice and run\n"
 	"  --check           exit 1 when something is wrong in what came\n"
 	"  --complete        exit 1 when blocks are missing as well\n"
 	"  --seconds N       end after N seconds\n"
@@ -376,6 +413,7 @@ static bool parse_options(int argc, char **argv, struct options *o)
 		{"name", TEXT, &o->name},
 		{"group", TEXT, &o->group},
 		{"record", TEXT, &o->record},
+		{"runs", TEXT, &o->runs},
 		{"credit", NUMBER, &o->credit, 1, 1024},
 		{"seconds", NUMBER, &o->seconds, 1, 1000000000},
 		{"stall-after", NUMBER, &o->stall_after, 1, 1000000000},

@@ -178,7 +178,7 @@ static void new_daemon(bool taken_over)
 		.expected = {{1, 1}},
 		.tap = &R->tap,
 	};
-	c->run = R->run;
+	c->runs.run = R->run;
 	c->blocks = &R->blocks;
 	c->settled = &R->settled;
 	c->commands = &R->commands;
@@ -802,7 +802,7 @@ static void a_run_is_reported_with_its_first_block(void **state)
 	(void)state;
 	data(50, 0);
 	border = (B.count / ASSEMBLE_SLICE + 2) * ASSEMBLE_SLICE;
-	assert_true(account_add_run(settle_account(the_link()->settle), border, 7));
+	assert_true(account_add_run(settle_account(the_link()->settle), border, 7, 1));
 	while (R->type_count[CAPTURE_RUN_BEGUN] == 0) {
 		assert_true(B.count < border + ASSEMBLE_SLICE);
 		data(1, 0);

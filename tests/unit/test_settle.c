@@ -709,14 +709,14 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		label.time_epoch = i + 1;
 		account_add_label(&account, START + i * 80, &label);
-		account_add_run(&account, START + i * 80, i + 1);
+		account_add_run(&account, START + i * 80, i + 1, i + 1);
 	}
 	settle_begin(s, 3, &account);
-	a->run[2].told = true;
+	a->run[2].change = 0;
 	go_over(s, &span); /* to the second label's first frame */
 	assert_int_equal(a->labels, 3);
 	assert_int_equal(a->runs, 3); /* the second run has not been reported */
-	a->run[1].told = true;
+	a->run[1].change = 0;
 	span = cells_of(START + 80, START + 80, TDM_GOOD, 0);
 	go_over(s, &span);
 	assert_int_equal(a->runs, 2);
@@ -747,7 +747,7 @@ static void test_labels_leave_runs_alone(void **state)
 	memset(&a, 0, sizeof(a));
 	memset(&label, 0, sizeof(label));
 	for (unsigned i = 0; i < OWNER_RUNS; i++) {
-		account_add_run(&a, i * 1600, i + 10);
+		account_add_run(&a, i * 1600, i + 10, 0);
 	}
 	for (unsigned i = 0; i < 20; i++) {
 		label.time_epoch = i;
