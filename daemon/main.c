@@ -50,6 +50,29 @@ static const char usage_text[] =
 	"\n"
 	"Operate it with fcmctl(1). Manual: fcm-server(8), fcm-server.conf(5).\n";
 
+/* Those that the main loop takes. Until it runs, and when it has ended, they wait: a stop while starting is noticed
+ * between two steps, a reload is done after the start, neither ends the process where it stands. */
+static const int loop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+
+static void take_signals(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t n = 0; n < sizeof(loop_signals) / sizeof(loop_signals[0]); n++) {
+		sigaddset(&set, loop_signals[n]);
+	}
+	pthread_sigmask(how, &set, NULL);
+}
+
+static bool is_told_to_stop(void)
+{
+	sigset_t set;
+
+	return sigpending(&set) == 0 &&
+	       (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
+}
+
 /* 2: said what is wrong. */
 static int take_board(const char *text, unsigned *ret_board)
 {
@@ -383,6 +406,16 @@ static int start_detector(struct station *s, int (*step)(struct station *, struc
 	return r;
 }
 
+static int load_detector(struct station *s)
+{
+	return start_detector(s, detector_load);
+}
+
+static int run_detector(struct station *s)
+{
+	return start_detector(s, detector_start);
+}
+
 static int start_links(struct station *s)
 {
 	int r = links_start(s);
@@ -615,7 +648,9 @@ static int run_loop(struct station *s)
 			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
 			  s->config.board.device);
 		sd_notify(0, "READY=1");
+		take_signals(SIG_UNBLOCK);
 		event_base_dispatch(b);
+		take_signals(SIG_BLOCK);
 		s->served = true;
 	}
 	while (l.count) {
@@ -682,27 +717,42 @@ static void stop(struct station *s)
 	}
 }
 
-static int run(struct station *s)
+static int start_base(struct station *s)
 {
-	int r;
-
 	runs_begin(s);
 	s->started_ns = now_mono_ns();
 	s->started_utc_ns = now_utc_ns();
 	s->base = event_base_new();
-	r = s->base && event_base_priority_init(s->base, EVENTS_PRIORITIES) == 0 ? 0 : -ENOMEM;
-	r = r ? r : start_detector(s, detector_load);
-	r = r ? r : start_control(s);
-	r = r ? r : start_data(s);
-	r = r ? r : start_store(s);
-	r = r ? r : start_detector(s, detector_start);
-	r = r ? r : start_links(s);
-	r = r ? r : timing_start(s);
-	r = r ? r : start_store_thread(s);
-	r = r ? r : network_start(s);
+	return s->base && event_base_priority_init(s->base, EVENTS_PRIORITIES) == 0 ? 0 : -ENOMEM;
+}
+
+/* -ECANCELED: a signal said stop meanwhile. */
+static int start(struct station *s)
+{
+	static int (*const steps[])(struct station *) = {
+		start_base,   load_detector, start_control, start_data,		start_store,
+		run_detector, start_links,   timing_start,  start_store_thread, network_start,
+	};
+	int r = 0;
+
+	for (size_t n = 0; r == 0 && n < sizeof(steps) / sizeof(steps[0]); n++) {
+		r = is_told_to_stop() ? -ECANCELED : steps[n](s);
+	}
+	if (r == -ECANCELED) {
+		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_STOP,
+			  "stopped while starting");
+		sd_notify(0, "STOPPING=1");
+	}
+	return r;
+}
+
+static int run(struct station *s)
+{
+	int r = start(s);
+
 	r = r ? r : run_loop(s);
 	stop(s);
-	return r;
+	return r == -ECANCELED ? 0 : r;
 }
 
 /* --check-config: the configuration, and the files that it names. */
@@ -738,25 +788,32 @@ static int check(const struct options *o)
 	return r;
 }
 
+/* What is only asked. The exit code. */
+static int answer(const struct options *o)
+{
+	if (o->example) {
+		config_print_example(stdout);
+		return 0;
+	}
+	return o->check ? check(o)
+			: config_print(o->config, o->board, o->overrides, stdout, stderr);
+}
+
 int main(int argc, char **argv)
 {
 	static struct station s;
 	struct options o = {0};
 	struct config_report *report = NULL;
-	int r = parse_options(argc, argv, &o);
+	int r;
 
+	take_signals(SIG_BLOCK);
+	r = parse_options(argc, argv, &o);
 	if (r) {
 		return r == 1 ? 0 : 2;
 	}
-	if (o.example) {
-		config_print_example(stdout);
-		return 0;
-	}
-	if (o.check) {
-		return check(&o);
-	}
-	if (o.print) {
-		return config_print(o.config, o.board, o.overrides, stdout, stderr);
+	if (o.example || o.check || o.print) {
+		take_signals(SIG_UNBLOCK);
+		return answer(&o);
 	}
 	r = config_load(o.config, o.board, o.overrides, &s.config, &report);
 	if (r < 0) {

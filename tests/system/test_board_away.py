@@ -3,6 +3,7 @@
 """The board dies, stops or comes back; the daemon is stopped or started twice; the database is held."""
 import errno
 import os
+import random
 import re
 import signal
 import socket
@@ -272,27 +273,78 @@ def stopped_under_load(t):
     t.check("drops are the stopped group's", drops <= {"trigger"}, drops)
 
 
+def holds_signals(process):
+    with open(f"/proc/{process.pid}/status") as f:
+        mask = int(re.search(r"^SigBlk:\t(\w+)", f.read(), re.M)[1], 16)
+    return mask >> (signal.SIGTERM - 1) & mask >> (signal.SIGHUP - 1) & 1
+
+
+def starting(st, n, number, rng):
+    """A daemon that gets a signal at some moment of its start. Its first act is to hold back those of the main loop;
+    before that there is nothing to be ended in order."""
+    daemon = Process("fcm-server", st.daemon.argv, st.path(f"daemon-{n}.log"))
+    st.wait_for("signals that are held back", lambda: holds_signals(daemon), 2, 0.0005)
+    time.sleep(rng.uniform(0, 0.25))
+    daemon.signal(number)
+    return daemon
+
+
+def text_of(process):
+    with open(process.log) as f:
+        return f.read()
+
+
 def stopped_while_starting(t):
-    """SIGTERM at any moment of the start: ends soon, no crash; the next start is a whole one"""
+    """SIGTERM or SIGINT at any moment of the start: ends soon and with 0, the rings stay for the next one"""
     st = started(t)
     st.daemon.end(20)
-    for n in range(12):
-        daemon = Process(
-            "fcm-server", st.daemon.argv, st.path(f"daemon-{n}.log"))
-        time.sleep(n * 0.03)
+    rng = random.Random(1)
+    for n in range(24):
+        number = rng.choice([signal.SIGTERM, signal.SIGINT])
+        daemon = starting(st, n, number, rng)
         begin = time.monotonic()
-        code = daemon.end(20)
-        with open(st.path(f"daemon-{n}.log")) as f:
-            said = f.read()
-        t.check(f"after {n * 30} ms", code in (0, -signal.SIGTERM) and time.monotonic() - begin < 10 and
-                "Sanitizer" not in said and "runtime error" not in said, (code, time.monotonic() - begin, said[-500:]))
+        code = daemon.popen.wait(30)
+        said = text_of(daemon)
+        t.check(f"{n}: {number.name} ends it in order", code == 0 and time.monotonic() - begin < 10 and
+                "stopp" in said and "Sanitizer" not in said and "runtime error" not in said,
+                (code, time.monotonic() - begin, said[-500:]))
     st.start_daemon()
+    t.check("the rings are taken over", all(l["taken_over"] for l in st.status()["links"]), st.status()["links"])
     st.wait_ready()
     time.sleep(1)
     t.account(st, named=[(l, c) for l in range(4) for c in ("ring-full", "link-down", "alignment")])
 
 
+def hung_up_while_starting(t):
+    """SIGHUP at any moment of the start: the daemon starts, and has read its configuration anew"""
+    st = started(t, truth=False)
+    rng = random.Random(2)
+    for n in range(12):
+        st.daemon.end(20)
+        st.config = ["[daemon]", f"name = name-{n}"]
+        st.write_config()
+        st.daemon = starting(st, n, signal.SIGHUP, rng)
+        st.wait_for("the daemon", lambda: st.request("status")["result"]["name"] == f"name-{n}", 20)
+        t.check(f"{n}: it starts and reloads", st.daemon.alive() and text_of(st.daemon).count("ready") == 1, st.daemon.tail())
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def hung_up_while_stopping(t):
+    """signals of every kind while the daemon stops change nothing: it ends in order"""
+    st = started(t, truth=False)
+    st.consumers["trigger-1"].signal(signal.SIGSTOP)  # the stop takes its time
+    time.sleep(1)
+    st.daemon.signal(signal.SIGTERM)
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT) * 3:
+        time.sleep(0.02)
+        st.daemon.signal(number)
+    t.equal("the daemon ends with 0", st.daemon.popen.wait(30), 0)
+    st.consumers["trigger-1"].signal(signal.SIGCONT)
+    st.stop()
+
+
 if __name__ == "__main__":
     harness.main([board_killed, board_off_the_bus, board_stopped, daemon_stopped_within_the_ring,
                   daemon_stopped_beyond_the_ring, second_daemon, driver_of_another_version,
-                  board_of_its_own_with_our_files, database_held, stopped_under_load, stopped_while_starting])
+                  board_of_its_own_with_our_files, database_held, stopped_under_load, stopped_while_starting,
+                  hung_up_while_starting, hung_up_while_stopping])
