@@ -619,6 +619,14 @@ static int add_event(struct loop_events *l, struct event *e, const struct timeva
 	return 0;
 }
 
+/* What is asked first is answered by what is true, not by what nobody has looked at yet. */
+static void first_look(struct station *s)
+{
+	reports_drain(s);
+	links_tick(s);
+	timing_tick(s);
+}
+
 static int run_loop(struct station *s)
 {
 	static const struct timeval ms10 = {0, 10000}, ms100 = {0, 100000}, second = {1, 0},
@@ -642,6 +650,7 @@ static int run_loop(struct station *s)
 	r |= add_event(&l, evsignal_new(b, SIGINT, on_stop, s), NULL);
 	r |= add_event(&l, evsignal_new(b, SIGHUP, on_reload, s), NULL);
 	if (r == 0) {
+		first_look(s);
 		store_put_words(s->store, s->params);
 		store_put_station(s->store, "recordings", s->records.directory);
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,

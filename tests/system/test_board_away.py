@@ -343,8 +343,26 @@ def hung_up_while_stopping(t):
     st.stop()
 
 
+def first_status(t):
+    """the first answer after a start does not call a board gone that is there"""
+    st = started(t, truth=False)
+    for n in range(8):
+        (st.daemon.kill9 if n % 2 else st.daemon.end)()
+        st.launch_daemon()
+        first = None
+        while first is None and st.daemon.alive():
+            try:
+                first = st.request("status")["result"]
+            except OSError:
+                time.sleep(0.001)
+        said = {r["code"] for r in first["reasons"]}
+        t.check(f"{n}: board there, its links not dark", "board-gone" not in said and
+                "dark" not in {l["state"] for l in first["links"]}, (said, [l["state"] for l in first["links"]]))
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 if __name__ == "__main__":
     harness.main([board_killed, board_off_the_bus, board_stopped, daemon_stopped_within_the_ring,
                   daemon_stopped_beyond_the_ring, second_daemon, driver_of_another_version,
                   board_of_its_own_with_our_files, database_held, stopped_under_load, stopped_while_starting,
-                  hung_up_while_starting, hung_up_while_stopping])
+                  hung_up_while_starting, hung_up_while_stopping, first_status])
