@@ -198,8 +198,8 @@ struct asked {
 };
 
 /*
- * Beyond what the operation itself needs, of each request by itself. Nobody who may set is refused what makes safer:
- * that needs no force, and goes without it where force is not his. False: refused, answered.
+ * The role beyond the operation's own, for each request separately. A set that makes safer needs no more, and no force:
+ * it goes without force where the role is not enough for that. False: refused, answered.
  */
 static bool may_submit(struct station *s, struct control_request *rq, json_t *args,
 		       struct engine_request *request, const struct param *p)

@@ -89,7 +89,7 @@ const char *ctl_yes_hint(const struct ctl *ctl, const struct ctl_args *args, cha
 	return buf;
 }
 
-/* Nobody has said yes. */
+/* It was not confirmed. */
 static int refuse(struct ctl *ctl, const struct ctl_args *args, const char *what, size_t dangerous,
 		  size_t parameters)
 {

@@ -247,7 +247,7 @@ static void note_way(struct command *c, struct engine_now now)
 	}
 }
 
-/* How long it may take hangs on its rate: that is read at once if it is not known. */
+/* How long it may take depends on its rate: an unknown rate is read at once. */
 static void look_at_rate(struct engine *e, const struct command *c, struct engine_now now)
 {
 	struct param *ramp = ramp_of(e, c);
@@ -770,7 +770,7 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
 		     : unsent(c)   ? "not sent yet: it goes as soon as it can"
-		     : c->held	   ? FORGOTTEN_HELD ", but whether it is there is not known yet"
+		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is unknown yet"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
 			     ? "acknowledged, but whether it is complete is not known yet"
 			     : "whether it was executed is not known yet");

@@ -88,7 +88,7 @@ struct command {
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
 	uint64_t acked_ns;
-	bool held;	   /* nobody acknowledged it: the FCM had forgotten, and holds the value */
+	bool held;	   /* it was not acknowledged: the FCM had forgotten, and holds the value */
 	double ramp_from;  /* the value when it was acknowledged; NaN: not yet read */
 	double nearest;	   /* how near to its value it has been read; NaN: not yet */
 	uint64_t moved_ns; /* monotonic: since when no nearer */

@@ -118,7 +118,7 @@ bool rules_safer(struct engine *e, const struct param *p, double value, struct e
 		return !isnan(safest);
 	}
 	if (!param_setpoint_good(p, now.mono_ns)) {
-		/* What it was before a boot, or while nobody could ask, says nothing: it is read. */
+		/* What it was before a boot, or long ago, says nothing: it is read. */
 		e->next_setting_ns[p->number] = 0;
 		return false;
 	}

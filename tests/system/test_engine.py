@@ -179,7 +179,7 @@ def safe_through_a_flap(t):
     st.start(consumers=False)
     st.wait_ready()
     t.equal("a slow rate", st.ctl("set", "floor2.om*.ramp", "25", "--yes")[0], 0)
-    t.equal("begun", st.ctl("safe", "floor2", "--yes", "--no-wait")[0], 0)
+    t.equal("safe starts", st.ctl("safe", "floor2", "--yes", "--no-wait")[0], 0)
     number = st.ask("command", "list")["commands"][0]["command"]
     code, _, err = st.ctl("command", "cancel", str(number))
     t.check("no part of it is taken back", code == 1 and "is part of safe" in err, (code, err))

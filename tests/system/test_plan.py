@@ -128,9 +128,9 @@ def batch(bench):
     lines += ["wait", "action 'floor3.om*.reset'"]
     resets = [value(st, f"floor3.om{m}.resets")["value"] or 0 for m in range(6)]
     path = write(st, "b.txt", "\n".join(lines) + "\n")
-    nobody_asked(bench, st, ["batch", path, "--reason", "test"])
-    nobody_asked(bench, st, ["set", "floor*.om*.hv", "1800"])
-    nobody_asked(bench, st, ["ramp", "floor1.om*.hv", "1450", "--rate", "12.5"])
+    not_confirmed(bench, st, ["batch", path, "--reason", "test"])
+    not_confirmed(bench, st, ["set", "floor*.om*.hv", "1800"])
+    not_confirmed(bench, st, ["ramp", "floor1.om*.hv", "1450", "--rate", "12.5"])
     code, out, err = st.ctl("batch", path, "--reason", "test", "--yes")
     bench.check("all but one are done", code == 1 and "405 of 406 done, 1 refused or failed" in out, (code, out, err))
     bench.check("the failed line is told with its number and why", f"{path}:101: set tower1.floor1.om0.hv 2500" in err
@@ -153,8 +153,8 @@ def batch(bench):
     bench.equal("the daemon ends with 0", st.stop(), 0)
 
 
-def nobody_asked(bench, st, words):
-    """Many careful ones and nobody to be asked: shown, refused with the words to type, nothing is sent."""
+def not_confirmed(bench, st, words):
+    """Many careful ones without a terminal: shown, refused with the words to type, nothing is sent."""
     before = st.ask("command", "list")["commands"]
     code, out, err = st.ctl(*words)
     bench.check(f"{words[0]}: refused, shown, with the words to type", code == 1 and "tower1.floor1.om0." in err and

@@ -134,7 +134,7 @@ static void test_another_shore(void **state)
 	rig_destroy(r);
 }
 
-/* What the FCM remembers of another shore, which began behind the largest that the FCM told it. */
+/* What the FCM remembers of another shore, which began behind the largest that the FCM remembered. */
 static void put_outcome(struct rig *r, uint64_t id, uint8_t reg, int32_t value)
 {
 	struct rig_floor *f = &r->floors[0];

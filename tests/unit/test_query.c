@@ -619,7 +619,7 @@ static void test_station(void **state)
 	query_close(q);
 }
 
-/* The schema told is that of the file, not the one that this program would write. */
+/* The schema reported is that of the file, not the one that this program would write. */
 static void test_schema_is_the_files(void **state)
 {
 	static const unsigned versions[] = {ROWS_SCHEMA - 1, ROWS_SCHEMA};
