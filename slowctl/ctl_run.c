@@ -31,10 +31,11 @@ static void render_stop(struct writer *w, const json_t *result)
 		writer_text(w, WRITER_PLAIN, "run %lld ends at slice %lld; data flow on as run 0",
 			    run, slice);
 	} else {
-		writer_text(w, WRITER_WARN,
-			    "run %lld ends at an unknown slice: there is no time, or no board; data "
-			    "flow on as run 0",
-			    run);
+		writer_text(
+			w, WRITER_WARN,
+			"run %lld ends at an unknown slice: there is no time, or no board; data "
+			"flow on as run 0",
+			run);
 	}
 	writer_newline(w);
 }
