@@ -89,7 +89,9 @@ class Campaign:
         self.open_at_kill += len(self.book.open())
 
     def judge(self, settled=False):
-        """What was sent before it was journaled comes into the database when a daemon runs and that answers. All that has ended against the record, and the record against the journal, as the killed daemon has left it."""
+        """All that has ended against the record, and the record against the journal, as the killed daemon has left it;
+        what was sent before it was journaled is there when a daemon runs and its database answers (`settled`)."""
+        self.book.read_executed()  # behind the journal, which may have been read once more
         found = [f for f in self.book.faults(after=self.judged) if settled or NOT_YET not in f]
         self.judged = self.book.low
         if found:
