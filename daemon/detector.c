@@ -229,7 +229,11 @@ static void answer_repeat(struct station *s, struct control_request *rq, const s
 
 	if (!engine_command(s->engine, o->progress.id, &v) || !station_reader(s, NULL) ||
 	    query_client(s->query, o->progress.repeats, &j) < 0) {
-		control_fail(rq, "refused", o->progress.hint, NULL, "%s", o->progress.text);
+		control_fail(
+			rq, "refused", "ask again when the database answers: fcmctl status",
+			json_pack("{s:s}", "detail", "journal"),
+			"nothing was sent: its client id was used before, and the journal cannot "
+			"be read now");
 		return;
 	}
 	value = json_object_get(j, "new");
