@@ -264,13 +264,10 @@ static void op_clock_show(struct control_request *rq, json_t *args, void *contex
 static bool disk_answers(struct station *s)
 {
 	uint64_t now = now_mono_ns();
-	struct store_status v;
 	struct disk_status disk;
 
 	disk_get_status(s->disk, &disk);
-	store_get_status(s->store, &v);
-	return (!disk.asked_ns || now - disk.asked_ns < DISK_HANGS_NS) &&
-	       (v.failing || v.lag_ns < 2 * DISK_HANGS_NS);
+	return !disk.asked_ns || now - disk.asked_ns < DISK_HANGS_NS;
 }
 
 bool station_reader(struct station *s, struct sc_error *error)

@@ -374,7 +374,7 @@ static void orphan_end(struct engine *e, const struct engine_journal *j, struct 
 
 static void recover_ended(struct engine *e, struct command *c, const struct engine_journal *j)
 {
-	c->ended = true;
+	c->ended = c->journaled = true;
 	if (command_state_parse(j->state, &c->state) < 0) {
 		c->state = COMMAND_UNKNOWN;
 	}

@@ -274,6 +274,26 @@ static void test_not_journaled_has_no_number(void **state)
 	rig_destroy(r);
 }
 
+/* One that a daemon before us has ended: its repeat is that command, with its number. */
+static void test_repeat_after_a_restart_has_its_number(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {
+		.parameter = "floor1.om0.threshold", .value = 12, .client_id = "c1"};
+	struct engine_command_view v;
+	uint64_t id, again;
+
+	(void)state;
+	rig_submit(r, q, &id, NULL);
+	rig_run(r, 100);
+	rig_crash(r);
+	assert_int_equal(rig_submit(r, q, &again, NULL), 1);
+	assert_int_equal(again, id);
+	assert_true(engine_command(r->e, again, &v));
+	assert_true(v.ended && v.numbered && v.state == COMMAND_DONE);
+	rig_destroy(r);
+}
+
 /* A client id of a command that is no longer in memory: it is told as a repeat of that, not as "nothing was sent". */
 static void test_repeat_of_the_forgotten(void **state)
 {
@@ -351,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_refusal_is_stored_first),
 		cmocka_unit_test(test_number_of_killed_refusal),
 		cmocka_unit_test(test_not_journaled_has_no_number),
+		cmocka_unit_test(test_repeat_after_a_restart_has_its_number),
 		cmocka_unit_test(test_repeat_of_the_forgotten),
 		cmocka_unit_test(test_long_texts),
 	};
