@@ -309,7 +309,7 @@ def stopped_while_starting(t):
                 "stopp" in said and "Sanitizer" not in said and "runtime error" not in said,
                 (code, time.monotonic() - begin, said[-500:]))
     st.start_daemon()
-    t.check("the rings are taken over", all(l["taken_over"] for l in st.status()["links"]), st.status()["links"])
+    st.wait_for("the rings are taken over", lambda: all(l["taken_over"] for l in st.status()["links"]))
     st.wait_ready()
     time.sleep(1)
     t.account(st, named=[(l, c) for l in range(4) for c in ("ring-full", "link-down", "alignment")])

@@ -62,7 +62,7 @@ def trip_answered(t, st, om):
     t.equal("it is off", value(f"{om}.hv"), 0)
     code, out, err = st.ctl("set", f"{om}.hv", "1310")
     t.check("a higher one is refused, with what to do", code == 1 and "trip is on" in err, (code, out, err))
-    code, out, err = st.ctl("action", f"{om.split('.')[0]}.*.clear_trip")
+    code, out, err = st.ctl("action", f"{om.split('.')[0]}.*.clear_trip", "--yes")
     t.check("the clear of all its floor's says where the HV goes", code == 0 and "6 of 6 done" in out and
             f"{om}.hv now goes to 1300.0 V, within" in out, (code, out, err))
     sees(t, st, "hv-low", "tower1.floor2", 20)
