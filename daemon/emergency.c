@@ -519,7 +519,7 @@ int emergency_open(const char *path, const char *copy, struct emergency **ret_jo
 			path, strerror(-r));
 		snprintf(j->error, sizeof(j->error), "%s: %s", path, strerror(-r));
 	}
-	if (j->image == MAP_FAILED) {
+	if (!j->image || j->image == MAP_FAILED) {
 		free(j);
 		return -ENOMEM;
 	}

@@ -119,13 +119,13 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 			     run, begins ? "begun" : "ended");
 		break;
 	case RUN_NO_DATA:
-		control_fail(rq, "unknown", "fcmctl status says why; fcmctl run show", NULL,
+		control_fail(rq, "unknown", "fcmctl status; fcmctl run show", NULL,
 			     "run %u has not %s within %d s because no data come. It does with "
 			     "the next data",
 			     run, begins ? "begun" : "ended", ANSWER_S);
 		break;
 	case RUN_END_UNSAVED:
-		control_fail(rq, "unknown", "fcmctl status says why; fcmctl run show", NULL,
+		control_fail(rq, "unknown", "fcmctl status; fcmctl run show", NULL,
 			     "run %u has ended, but the database %s does not take it. If the "
 			     "daemon is restarted before it does, the run goes on",
 			     run, s->config.store.database);
