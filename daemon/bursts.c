@@ -23,8 +23,17 @@ void bursts_skip(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
 	}
 }
 
+void bursts_from(struct bursts *b, uint32_t epoch, uint64_t count)
+{
+	b->from_epoch = epoch;
+	b->from = count;
+}
+
 void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next)
 {
+	if (epoch == b->from_epoch && next <= b->from) {
+		return;
+	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct bursts_range *r = &b->range[i];
 

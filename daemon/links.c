@@ -466,6 +466,7 @@ static void begin_account(struct station_link *l)
 	} else {
 		bursts_init(&l->bursts, counts);
 	}
+	bursts_from(&l->bursts, l->data.dma_epoch, l->data.last_good_count);
 	l->accounted = true;
 }
 

@@ -57,6 +57,24 @@ static void test_one_burst(void **state)
 	assert_int_equal(step(9100), BURSTS_NOTHING);
 }
 
+/* A run from before the account may be reported after it begins: it does not lengthen the first burst. */
+static void test_before_the_account(void **state)
+{
+	(void)state;
+	bursts_from(&b, 4, 8083);
+	bursts_span(&b, 4, 8000, 8080);
+	bursts_span(&b, 4, 8080, 8083);
+	counts[1] += 16000;
+	bursts_span(&b, 4, 88000, 104000);
+	assert_int_equal(step(1000), BURSTS_BEGUN);
+	assert_true(report.seconds > 1.99 && report.seconds < 2.01);
+	bursts_span(&b, 5, 0, 8000); /* a later epoch counts from 0 again */
+	counts[1] += 8000;
+	assert_int_equal(step(1100), BURSTS_NOTHING);
+	assert_int_equal(step(5000), BURSTS_OVER);
+	assert_true(report.seconds > 2.99 && report.seconds < 3.01);
+}
+
 /* What is left out is none of the burst that it comes in, which ends as it would have. */
 static void test_left_out(void **state)
 {
@@ -164,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_one_burst, setup),
+		cmocka_unit_test_setup(test_before_the_account, setup),
 		cmocka_unit_test_setup(test_left_out, setup),
 		cmocka_unit_test_setup(test_kinds_and_bursts, setup),
 		cmocka_unit_test_setup(test_bounded, setup),
