@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`make crash KILLS=n SEED=s`: the daemon killed (-9) n times under commands to all floors, at random moments and at
 named points of a command's way (tests/system/kill_at.c), each restart checked against the emulator's own record of
-what the FCMs executed. Ends with `N passed, N failed`.
+what the FCMs executed. Runs begin and end meanwhile, blocks change their length, the disk is full, read-only or hung.
+Ends with `N passed, N failed`.
 """
 import argparse
 import collections
@@ -20,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(os.path.dirname(HERE), "system")]
 import harness  # noqa: E402
 from command_book import BY_VALUE, Book, Operator, Safer  # noqa: E402
+from run_book import ANSWER_S, RunBook  # noqa: E402
 from test_safe_disk import disk_that_hangs  # noqa: E402
 
 NOT_YET = "executed, and not in the journal"
@@ -29,24 +31,67 @@ POINT_LIMIT_S = 30
 
 
 class Disk(threading.Thread):
-    """The disk of the database: full or hung now and then, for up to two seconds."""
+    """The disk of the database: full or hung now and then, for up to two seconds, and read-only when a daemon starts."""
 
     def __init__(self, st, server, seed):
         super().__init__(daemon=True)
         self.st, self.server, self.rng, self.stop = st, server, random.Random(f"{seed} disk"), threading.Event()
-        self.faults = collections.Counter()
+        self.faults, self.lock, self.timer = collections.Counter(), threading.Lock(), None
 
     def run(self):
         while not self.stop.wait(self.rng.uniform(1, 4)):
-            how = self.rng.choice(["full", "hung"] if self.server else ["full"])
-            self.faults[how] += 1
-            self.full(4096) if how == "full" else os.kill(self.server.pid, signal.SIGSTOP)
-            self.stop.wait(self.rng.uniform(0.2, 2))
-            self.full(resource.RLIM_INFINITY) if how == "full" else os.kill(self.server.pid, signal.SIGCONT)
+            with self.lock:
+                self.fault(self.rng.choice(["full", "hung"] if self.server else ["full"]))
+
+    def fault(self, how):
+        self.faults[how] += 1
+        self.full(4096) if how == "full" else os.kill(self.server.pid, signal.SIGSTOP)
+        self.stop.wait(self.rng.uniform(0.2, 2))
+        self.full(resource.RLIM_INFINITY) if how == "full" else os.kill(self.server.pid, signal.SIGCONT)
 
     def full(self, limit):
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(self.st.daemon.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    def remount(self, how):
+        return subprocess.run(["mount", "-i", "-o", f"remount,{how}", os.path.dirname(self.st.database)], check=False,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
+    def make_read_only(self, seconds):
+        """Only while no daemon holds its files open for writing."""
+        if not self.server:
+            return
+        with self.lock:
+            self.st.wait_for("the disk is read-only", lambda: self.remount("ro"), 10, 0.02)
+        self.faults["read-only"] += 1
+        self.timer = threading.Timer(seconds, self.make_writable)
+        self.timer.start()
+
+    def make_writable(self):
+        with self.lock:
+            self.remount("rw")
+
+    def wait_writable(self, now=False):
+        if self.timer:
+            if now:
+                self.timer.cancel()
+                self.make_writable()
+            self.timer.join()
+            self.timer = None
+
+
+class Runner(threading.Thread):
+    """Begins and ends runs, one after the other, whatever becomes of the daemon."""
+
+    def __init__(self, book, seed):
+        super().__init__(daemon=True)
+        self.book, self.rng, self.stop = book, random.Random(f"{seed} runs"), threading.Event()
+
+    def run(self):
+        start = True
+        while not self.stop.wait(self.rng.uniform(0, 1)):
+            if self.book.ask(start, lives=lambda: False):
+                start = not start
 
 
 class Campaign:
@@ -60,10 +105,14 @@ class Campaign:
                           for name, modules in (("a", range(3)), ("b", range(3, 5)))]
         self.operators += [Safer(st, floor, 5, seed) for floor in FLOORS]
         self.disk = Disk(st, server, seed)
+        self.runs = RunBook(st)
+        self.runner = Runner(self.runs, seed)
 
     def begin(self):
         self.st.start(consumers=False)
+        self.runs.start_consumers()
         self.st.wait_ready()
+        self.runner.start()
         for o in self.operators:
             o.start()
         self.disk.start()
@@ -73,17 +122,21 @@ class Campaign:
         how = self.rng.choices(["moment", "start", "point"], [45, 10, 45])[0]
         if self.t.sanitized and how == "point":
             how = "moment"  # nothing can be preloaded before the sanitizers
+        if self.rng.random() < 0.15:
+            self.disk.make_read_only(self.rng.uniform(0.2, 2))
         if how == "point":
             self.kill_at_point(self.rng.choice(POINTS))
         else:
             self.st.launch_daemon("--set", f"data.block_frames={self.rng.choice([16, 80, 320])}")
             if how == "moment":
+                self.disk.wait_writable()
                 self.wait_settled()
                 time.sleep(self.rng.uniform(0, 0.8))
             else:
                 time.sleep(self.rng.uniform(0, 0.5))
             self.st.daemon.kill9()
             self.kills[how] += 1
+        self.disk.wait_writable(now=True)
         self.book.read()
         self.judge()
         self.open_at_kill += len(self.book.open())
@@ -109,7 +162,7 @@ class Campaign:
 
     def wait_settled(self):
         """What the kill before has left open ends, and truly."""
-        self.book.wait_settled(max(self.book.commands, default=0))
+        self.book.wait_settled(only=set(self.book.open()))
         self.st.wait_for("all that was executed is in the journal", lambda: not self.missing(), 60, 0.2)
         self.settled += 1
         self.judge(settled=True)
@@ -142,6 +195,7 @@ class Campaign:
         safers = [o for o in self.operators if isinstance(o, Safer)]
         t.check("modules were made safe", all(o.safes > 0 for o in safers), [o.safes for o in safers])
         t.equal("HV was down and the module off whenever safe said so", [lie for o in safers for lie in o.lies], [])
+        print(f"  safes that were asked for again: {dict(sum((o.failures for o in safers), collections.Counter()))}")
         by_value = [c for c in book.commands.values() if c.state == "DONE" and BY_VALUE in c.detail]
         t.equal("each DONE was executed exactly once, or the FCM held its value",
                 [c for c in book.commands.values() if c.state == "DONE" and c not in by_value and book.times(c) != 1], [])
@@ -150,13 +204,35 @@ class Campaign:
         t.equal("each word that was executed ended DONE, or its proof came too late",
                 sum(map(book.times, book.commands.values())), done + len(late))
         t.check("few came late", len(late) <= 3 + done / 100, [c.detail for c in late])
-        t.equal("the daemon ends with 0", self.st.stop(), 0)
+        self.end_runs()
         print(f"  {sum(self.kills.values()) + self.late_points} kills: {dict(self.kills)}, {self.late_points} more that came"
               f" before their point; each judged, {self.settled} when all had ended; {self.open_at_kill} commands open at"
               f" a kill; disk {dict(self.disk.faults)}; {sum(o.safes for o in safers)} modules made safe,"
               f" {sum('before it was journaled' in (c.detail or '') for c in book.commands.values())} commands sent before"
               f" they were journaled\n  {len(book.commands)} commands: {dict(states)}; {sum(map(len, book.executed.values()))} words"
               f" decided by the FCMs; {sum(o.repeats for o in self.operators)} repeats by clients", flush=True)
+
+
+    def end_runs(self):
+        """Runs, blocks and what consumers know of them."""
+        t, runs = self.t, self.runs
+        self.runner.stop.set()
+        self.runner.join(60)
+        t.check("the client that changes runs does not wait for ever", not self.runner.is_alive())
+        runs.reach(True)
+        runs.reach(False)
+        time.sleep(1.5)
+        t.equal("the daemon ends with 0", self.st.stop(), 0)
+        t.equal("runs: journal, blocks and answers agree", runs.faults()[:20], [])
+        slow = [a for a in runs.answers if a.seconds > 2 * ANSWER_S]
+        t.equal("run changes are answered within the daemon's limit", slow, [])
+        summaries = self.st.summaries()
+        t.equal("no repeat is unflagged, none is only part of a block", {
+            (name, what): s[what] for name, s in summaries.items()
+            for what in ("repeats_unflagged", "partly_repeated", "misjudged") if s[what]}, {})
+        t.check("blocks were sent again", sum(s["repeats"] for s in summaries.values()) > 0)
+        print(f"  {len(runs.rows()[0])} runs, {len(runs.answers)} answers, {runs.unanswered} connections broke with the"
+              f" daemon; {sum(s['repeats'] for s in summaries.values())} repeated blocks", flush=True)
 
 
 def campaign(t, kills, seed, say=False):

@@ -9,6 +9,7 @@ what its FCMs executed, the daemon's journal, and what each must say of the othe
 """
 import collections
 import configparser
+import contextlib
 import json
 import os
 import random
@@ -114,13 +115,20 @@ LATE = 5000  # commands that may be given numbers before one that was sent witho
 FIRST_OWN_ID = 10**12  # of a daemon that never read its database
 
 
+def why_not(answer):
+    """Of a `safe` that was answered and is not DONE."""
+    if not answer["ok"]:
+        return answer["error"]["message"]
+    return "; ".join(str(answer["result"].get(k)) for k in ("state", "text"))
+
+
 class Safer(Operator):
     """Takes one module down and up again, for as long as it lives. Nobody else touches it: what `safe` says of it has to
     be so until it is switched on again."""
 
     def __init__(self, st, floor, module, seed):
         super().__init__(st, "safe", floor, [module], seed)
-        self.om, self.safes, self.lies = f"floor{floor}.om{module}", 0, []
+        self.om, self.safes, self.lies, self.failures = f"floor{floor}.om{module}", 0, [], collections.Counter()
 
     def run(self):
         up = [("param.set", {"name": f"{self.om}.power", "value": "on", "yes": True}),
@@ -128,6 +136,7 @@ class Safer(Operator):
         while not self.stop.is_set():
             answer = self.ask("safe", {"pattern": self.om, "yes": True})
             if not answer["ok"] or answer["result"]["state"] != "DONE":
+                self.failures[why_not(answer)] += 1
                 time.sleep(0.05)
                 continue
             self.safes += 1
@@ -181,7 +190,7 @@ class Book:
                 self.newest = e.time
 
     def sql(self, query, *args):
-        with sqlite3.connect(f"file:{self.st.database}?mode=ro", uri=True, timeout=10) as db:
+        with contextlib.closing(sqlite3.connect(f"file:{self.st.database}?mode=ro", uri=True, timeout=10)) as db:
             return db.execute(query, args).fetchall()
 
     def read_journal(self):
@@ -196,14 +205,15 @@ class Book:
         newest = max((i for i in self.commands if i < FIRST_OWN_ID), default=0)
         self.low = max(self.low, min(open_ones, default=newest + 1) - 1 - LATE)
 
-    def open(self, up_to=None):
-        """Numbers of commands that have not ended, up to and including one."""
-        return [c.id for c in self.commands.values() if not c.ended and (up_to is None or c.id <= up_to)]
+    def open(self):
+        """Numbers of commands that have not ended."""
+        return [c.id for c in self.commands.values() if not c.ended]
 
-    def wait_settled(self, up_to=None, timeout=60):
+    def wait_settled(self, only=None, timeout=60):
+        """Until all commands have ended, or `only` these numbers."""
         def settled():
             self.read_journal()
-            return not self.open(up_to)
+            return not self.open() if only is None else not only.intersection(self.open())
         self.st.wait_for("all commands settled", settled, timeout)
         self.read_executed()
 

@@ -8,6 +8,7 @@ other. The blocks' run numbers are as consumers recorded them (`fcm-consumer --r
     st.stop(); book.faults()                 [] when all agree
 """
 import collections
+import contextlib
 import sqlite3
 import time
 
@@ -69,7 +70,7 @@ class RunBook:
 
     # -- the judge
     def rows(self):
-        with sqlite3.connect(f"file:{self.st.path('station.db')}?mode=ro", uri=True) as db:
+        with contextlib.closing(sqlite3.connect(f"file:{self.st.database}?mode=ro", uri=True)) as db:
             loose = {int(o.split()[1]) for o, in db.execute(
                 "SELECT object FROM event WHERE code = 'run' AND text LIKE 'begun at an unknown slice%'")}
             return [Row(*r) for r in db.execute(
