@@ -75,9 +75,8 @@ static int emergency_start(struct station *s, struct sc_error *error)
 	char copy[CONFIG_STRING + 32];
 	int r;
 
-	snprintf(copy, sizeof(copy), "%.*s/emergency.journal",
-		 (int)(strrchr(s->config.store.database, '/') - s->config.store.database),
-		 s->config.store.database);
+	/* The database is of one instance only; its directory need not be. */
+	snprintf(copy, sizeof(copy), "%s.emergency", s->config.store.database);
 	r = emergency_open(s->config.store.emergency, copy, &s->emergency, error);
 	if (r < 0) {
 		return sc_fail(error, r, "memory", "", "out of memory");
@@ -479,8 +478,10 @@ void detector_tick(struct station *s)
 void detector_second(struct station *s)
 {
 	uint64_t generation = s->emergency_copied;
+	struct disk_status disk;
 
-	if (emergency_changed(s->emergency, &generation) &&
+	disk_get_status(s->disk, &disk);
+	if ((emergency_changed(s->emergency, &generation) || disk.copy_error < 0) &&
 	    disk_offer(s->disk, emergency_image(s->emergency), emergency_bytes())) {
 		s->emergency_copied = generation;
 	}

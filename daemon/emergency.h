@@ -2,7 +2,8 @@
 /*
  * The emergency journal: rows of what makes safer, when the database does not answer, and the numbers that the
  * engine has given. A file below /run, mapped and locked: writing to it is writing to memory, so it waits for no
- * disk. It survives kill -9, not a power cut; disk.c copies it to the state directory when that answers.
+ * disk. It survives kill -9, not a power cut; disk.c copies it to the state directory, under the database's name, when
+ * that answers.
  *
  *   engine --ENGINE_EMERGENCY--> rows --bring--> store --answer--> brought: forgotten when their command has ended
  *                                 '--recover--> the engine of the next daemon

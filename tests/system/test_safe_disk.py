@@ -162,6 +162,30 @@ def damaged(t):
         st.stop()
 
 
+def own_copy(t):
+    """the copy of the emergency journal has a name of its own, after the database: beside the live one it does not take
+    its place, and stations whose databases share a directory have one each"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    st.daemon.end(30)
+    with open(st.database, "wb") as f:
+        f.write(os.urandom(65536))
+    st.start_daemon()
+    os.mkdir(st.database + ".emergency.new")  # so the copy fails, as on a disk that takes nothing
+    live = os.stat(st.path("emergency.journal")).st_ino
+    t.equal("safe of a module", st.ctl("safe", "floor1.om0", "--yes", timeout=120)[0], 0)
+    time.sleep(2)  # it is copied once a second
+    t.equal("the live file is the one that the daemon has mapped", os.stat(st.path("emergency.journal")).st_ino, live)
+    os.rmdir(st.database + ".emergency.new")
+    st.wait_for("its copy beside the database, once that can be written", lambda: os.path.exists(st.database + ".emergency"), 20)
+    st.daemon.kill9()
+    st.start_daemon()
+    st.wait_for("after kill -9 its rows are there", lambda: "emergency-rows" in [
+        r["code"] for r in st.status()["reasons"]], 20)
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 def long_reason(t):
     """a reason beyond its limit is refused with the limit; one at the limit is kept to the last byte, through kill -9"""
     st = t.station(load="quiet")
@@ -202,4 +226,4 @@ def repeats(t):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    harness.main([hung, full, damaged, long_reason, repeats])
+    harness.main([hung, full, damaged, own_copy, long_reason, repeats])
