@@ -467,7 +467,11 @@ static bool read_copy(const char *path, struct image *m)
 
 static void begin(struct image *m, const char *copy)
 {
-	if (image_good(m) || read_copy(copy, m)) {
+	if (image_good(m)) {
+		return;
+	}
+	if (read_copy(copy, m)) {
+		m->marks.last_id_old = true;
 		return;
 	}
 	memset(m, 0, sizeof(*m));

@@ -390,7 +390,11 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	struct command *c;
 	struct link *l;
 
-	engine_recover_id(e, j->id);
+	if (j->emergency) {
+		journal_used_id(e, j->id);
+	} else {
+		engine_recover_id(e, j->id);
+	}
 	if (j->undone) {
 		return engine_recover_undone(e, j);
 	}

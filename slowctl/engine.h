@@ -82,13 +82,15 @@ void engine_destroy(struct engine *e);
 
 /* --- what the journal knows, before anything else --- */
 
-/* Commands of a journal that was never read have numbers from here on, by the time (UTC s x 1000). */
+/* Where neither a journal nor the marks say the last number, commands have numbers from here on, by the time (UTC s x
+ * 1000). */
 #define ENGINE_OWN_IDS 1000000000000ull
 
 /* The numbers that have been given. Each is noted before it is used. Zeros: nothing is known. */
 struct engine_marks {
 	uint64_t last_id;     /* the largest number of a command */
 	uint64_t last_own_id; /* of those from ENGINE_OWN_IDS on */
+	bool last_id_old;     /* the marks are a copy: larger ones may have been given since */
 	struct {
 		uint8_t tower, floor;
 		uint32_t sequence; /* the largest that was used on this floor */

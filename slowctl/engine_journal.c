@@ -39,21 +39,29 @@ void engine_marks(struct engine *e, struct engine_marks *marks)
 		marks->floor[i].floor = l->floor;
 		marks->floor[i].sequence = (uint32_t)(l->next_sequence - 1);
 	}
-	e->ids_known = e->ids_known || marks->last_id > 0;
+	e->ids_known = e->ids_known || (marks->last_id > 0 && !marks->last_id_old);
 	e->marks = marks;
+}
+
+void journal_used_id(struct engine *e, uint64_t id)
+{
+	uint64_t *last = id >= ENGINE_OWN_IDS ? &e->marks->last_own_id : &e->marks->last_id;
+
+	if (id > *last) {
+		*last = id;
+	}
 }
 
 void engine_recover_id(struct engine *e, uint64_t last_id)
 {
-	uint64_t *last = last_id >= ENGINE_OWN_IDS ? &e->marks->last_own_id : &e->marks->last_id;
-
-	e->ids_known = e->ids_known || last_id < ENGINE_OWN_IDS;
-	if (last_id > *last) {
-		*last = last_id;
+	journal_used_id(e, last_id);
+	if (last_id < ENGINE_OWN_IDS) {
+		e->ids_known = true;
+		e->marks->last_id_old = false;
 	}
 }
 
-/* Of a journal that was never read, ever: numbers of a range that no journal has given. */
+/* Of a journal that was never read: numbers of a range that no journal has given. */
 static uint64_t next_own_id(const struct engine *e, struct engine_now now)
 {
 	uint64_t begin = ENGINE_OWN_IDS + (uint64_t)(now.utc_ns / 1000000000) * 1000;

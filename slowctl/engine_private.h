@@ -207,6 +207,8 @@ void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
 
 /* engine_journal.c */
+/* It was given before; larger ones may have been, too. */
+void journal_used_id(struct engine *e, uint64_t id);
 /* Each is noted in the marks before it is given out. */
 uint64_t journal_new_id(struct engine *e, struct engine_now now);
 uint32_t journal_new_sequence(struct engine *e, struct link *l);

@@ -155,6 +155,39 @@ static void test_an_old_copy_adds_nothing(void **state)
 	store_rig_destroy(&r);
 }
 
+/* The numbers in a copy are as old as it is: the database may have given larger ones since. */
+static void test_a_copy_does_not_know_the_last_number(void **state)
+{
+	struct store_rig r;
+	struct place p;
+	struct emergency *j;
+	FILE *f;
+
+	(void)state;
+	store_rig_create(&r);
+	p = place_of(&r);
+	j = open_at(&p);
+	emergency_marks(j)->last_id = 8;
+	assert_false(emergency_marks(j)->last_id_old);
+	f = fopen(p.copy, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(emergency_image(j), 1, emergency_bytes(), f), emergency_bytes());
+	fclose(f);
+	emergency_close(j);
+	j = open_at(&p);
+	assert_false(emergency_marks(j)->last_id_old);
+	emergency_close(j);
+	unlink(p.file);
+	for (unsigned n = 0; n < 2; n++) { /* killed before a database was read, it is still so */
+		j = open_at(&p);
+		assert_int_equal(emergency_marks(j)->last_id, 8);
+		assert_true(emergency_marks(j)->last_id_old);
+		emergency_close(j);
+	}
+	remove_all(&p);
+	store_rig_destroy(&r);
+}
+
 /* One that is open and older than what has been counted as settled is found as open by who comes next. */
 static void test_an_open_one_is_not_settled(void **state)
 {
@@ -290,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_brought_twice_is_there_once),
 		cmocka_unit_test(test_an_old_copy_adds_nothing),
+		cmocka_unit_test(test_a_copy_does_not_know_the_last_number),
 		cmocka_unit_test(test_an_open_one_is_not_settled),
 		cmocka_unit_test(test_it_is_bounded),
 		cmocka_unit_test(test_damage_ends_it),

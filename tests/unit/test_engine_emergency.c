@@ -162,6 +162,42 @@ static void test_never_read(void **state)
 	rig_destroy(r);
 }
 
+/*
+ * The machine was switched off, the emergency journal is a copy of last week's, and the database is damaged: its last
+ * number is not the last that was given. Numbers are of the range of their own until a database says it.
+ */
+static void test_marks_of_a_copy(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {.parameter = HV, .who = "t"};
+	struct engine_journal before = {
+		.id = 17, .parameter = HV, .state = "SENT", .emergency = true};
+	struct engine_marks marks = {.last_id = 16, .last_id_old = true};
+	struct engine_now now = r->now;
+	uint64_t id;
+
+	(void)state;
+	for (unsigned life = 0; life < 2; life++) {
+		struct engine *e = engine_create(r->params, &r->config);
+
+		engine_marks(e, &marks);
+		assert_int_equal(engine_recover_command(e, &before, now), 0);
+		engine_journal_lost(e, -EUCLEAN);
+		engine_link(e, 0, true, 1, 1, now);
+		assert_int_equal(engine_submit(e, &q, now, &id, NULL), 0);
+		assert_true(id >= ENGINE_OWN_IDS);
+		assert_int_equal(marks.last_id, 17);
+		if (life == 1) {
+			engine_journal_found(e);
+			engine_recover_id(e, 5000);
+			assert_int_equal(engine_next_id(e, now), 5001);
+			assert_false(marks.last_id_old);
+		}
+		engine_destroy(e);
+	}
+	rig_destroy(r);
+}
+
 /* Killed in the middle of it: the emergency journal has it open, and it is settled as any. */
 static void test_killed(void **state)
 {
@@ -366,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_hung_disk),
 		cmocka_unit_test(test_slow_disk),
 		cmocka_unit_test(test_never_read),
+		cmocka_unit_test(test_marks_of_a_copy),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_old_sequence),
 		cmocka_unit_test(test_refusal_is_stored_first),
