@@ -274,6 +274,25 @@ static void test_client_again(void **state)
 	destroy(&r);
 }
 
+/* A database of a release that knew no limit of a reason: its rows are archived whole. */
+static void test_texts_from_before_the_limits(void **state)
+{
+	struct store_rig r;
+
+	(void)state;
+	create(&r);
+	run_sql(&r, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
+		    " replace(sql, ' CHECK (length(CAST(reason AS BLOB)) < 433)', '')"
+		    " WHERE name = 'command'");
+	run_sql(&r, "UPDATE command SET reason = printf('%.900c', 'x') WHERE id = 10");
+	store_rig_open(&r);
+	until(&r, "SELECT count(*) FROM command", 1002);
+	store_rig_close(&r);
+	assert_int_equal(in_archive(&r, 2018, "SELECT length(reason) FROM command WHERE id = 10"),
+			 900);
+	destroy(&r);
+}
+
 /* Rows of a clock that was years ahead do not hold up what is behind them. */
 static void test_clock_was_ahead(void **state)
 {
@@ -295,9 +314,13 @@ static void test_clock_was_ahead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moves),	     cmocka_unit_test(test_no_archive),
-		cmocka_unit_test(test_in_both),	     cmocka_unit_test(test_another_database),
-		cmocka_unit_test(test_client_again), cmocka_unit_test(test_clock_was_ahead),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_no_archive),
+		cmocka_unit_test(test_in_both),
+		cmocka_unit_test(test_another_database),
+		cmocka_unit_test(test_texts_from_before_the_limits),
+		cmocka_unit_test(test_client_again),
+		cmocka_unit_test(test_clock_was_ahead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
