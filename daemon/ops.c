@@ -478,7 +478,7 @@ static const struct control_op station_ops[] = {
 	{"clock.history", ACCESS_READER, op_clock_history, "since:n limit:i"},
 	{"consumer.list", ACCESS_READER, op_consumer_list, NULL},
 	{"ledger.show", ACCESS_READER, op_ledger_show, "since:n until:n link:i limit:i by_s:i"},
-	{"run.start", ACCESS_OPERATOR, op_run_start, "note:s dry_run:b"},
+	{"run.start", ACCESS_OPERATOR, op_run_start, "note:s159 dry_run:b"},
 	{"run.stop", ACCESS_OPERATOR, op_run_stop, "dry_run:b"},
 	{"run.show", ACCESS_READER, op_run_show, "limit:i"},
 	{"record.start", ACCESS_OPERATOR, op_record_start,

@@ -187,7 +187,7 @@ def own_copy(t):
 
 
 def long_reason(t):
-    """a reason beyond its limit is refused with the limit; one at the limit is kept to the last byte, through kill -9"""
+    """a reason, and a run's note, beyond its limit is refused with the limit; one at the limit is kept to the last byte, through kill -9"""
     st = t.station(load="quiet")
     st.start(consumers=False)
     st.wait_ready()
@@ -197,6 +197,11 @@ def long_reason(t):
                 and "at most 400" in a["error"]["message"], a)
         a = st.request(op, reason="\u00e9" * 200, **args)
         t.check(f"{op}: one of 400 bytes is taken", a["ok"], a)
+    a = st.request("run.start", note="\u00e9" * 80)
+    t.check("run.start: a note of 160 bytes is refused, with the limit", not a["ok"] and "160 bytes" in a["error"]["message"]
+            and "at most 159" in a["error"]["message"], a)
+    a = st.request("run.start", note="\u00e9" * 79 + "n")
+    t.equal("run.start: one of 159 bytes is kept whole", (a["ok"], rows(st, "SELECT note FROM run")), (True, [("\u00e9" * 79 + "n",)]))
     kept = rows(st, "SELECT reason, parameter, unit, state FROM command")
     t.check("the journal has every row whole", len(kept) == 3 and all(
         r[0].endswith("\u00e9" * 200) and re.fullmatch(r"tower1\.floor1\.om0\.\w+", r[1]) and r[3] == "DONE" for r in kept), kept)
