@@ -355,7 +355,9 @@ static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int e
 		      const char *words)
 {
 	if (err == -ENOENT && strcmp(op, "command.show") == 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl command list shows the last ones",
+		return ctl_fail(ctl, CTL_USAGE, "usage",
+				"fcmctl command list shows the last ones; what was sent without "
+				"the database is in the emergency journal until the daemon runs",
 				"there is no command %lld in the journal",
 				value_integer(args, "command", 0));
 	}

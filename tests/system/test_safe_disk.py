@@ -169,6 +169,7 @@ def own_copy(t):
     st.start(consumers=False)
     st.wait_ready()
     st.daemon.end(30)
+    shutil.copy(st.database, st.path("good.db"))
     with open(st.database, "wb") as f:
         f.write(os.urandom(65536))
     st.start_daemon()
@@ -183,6 +184,12 @@ def own_copy(t):
     st.start_daemon()
     st.wait_for("after kill -9 its rows are there", lambda: "emergency-rows" in [
         r["code"] for r in st.status()["reasons"]], 20)
+    st.daemon.kill9()
+    shutil.copy(st.path("good.db"), st.database)
+    _, _, err = st.ctl("command", "show", str(FIRST_OWN_ID))
+    t.check("while the daemon is away fcmctl says where else a command may be", "emergency journal" in err, err)
+    st.start_daemon()
+    st.wait_for("the database has them", lambda: len(rows(st, "SELECT id FROM command")) == 2, 20)
     t.equal("the daemon ends with 0", st.stop(), 0)
 
 
