@@ -194,6 +194,24 @@ static void test_arena(void **state)
 	store_rig_destroy(&r);
 }
 
+/* A command's row that was cut would be another one: it is refused, also with all its values. */
+static void test_cut_command(void **state)
+{
+	struct store_rig r;
+	struct row row;
+
+	(void)state;
+	store_rig_create(&r);
+	store_rig_open(&r);
+	store_rig_command(&row, 7, NULL, 7);
+	row.cut = true;
+	assert_int_equal(store_submit(r.s, &row, 0, STORE_URGENT), -EINVAL);
+	row.cut = false;
+	assert_int_equal(store_submit(r.s, &row, 0, STORE_URGENT), 0);
+	store_rig_close(&r);
+	store_rig_destroy(&r);
+}
+
 static void test_ledger_rows(void **state)
 {
 	static const char *const groups[GROUPS_MAX] = {"trigger", "acoustic"};
@@ -551,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_finds_damage),
 		cmocka_unit_test(test_bad_rows),
 		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_cut_command),
 		cmocka_unit_test(test_ledger_rows),
 		cmocka_unit_test(test_other_rows),
 		cmocka_unit_test(test_planned_run),
