@@ -22,6 +22,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(HERE), "system")]
 import harness  # noqa: E402
 from command_book import BY_VALUE, Book, Operator, Safer  # noqa: E402
 from run_book import ANSWER_S, RunBook  # noqa: E402
+from station import StationError  # noqa: E402
 from test_safe_disk import disk_that_hangs  # noqa: E402
 
 NOT_YET = "executed, and not in the journal"
@@ -246,7 +247,12 @@ def campaign(t, kills, seed, say=False):
         begin = time.monotonic()
         st.daemon.kill9()
         for n in range(kills):
-            c.kill()
+            try:
+                c.kill()
+            except StationError:
+                with contextlib.suppress(StationError, OSError, ValueError):
+                    print(f"  the daemon's own word: {st.status()['store']}", flush=True)
+                raise
             if say and (n + 1) % 25 == 0:
                 print(f"  {n + 1} kills, {len(c.book.commands)} commands, {time.monotonic() - begin:.0f} s", flush=True)
             if t.failed > 5:
