@@ -238,6 +238,12 @@ static bool is_old(const struct run_state *s, const struct capture_report *r)
 	       (r->run.run == 0 && s->number && r->run.ended != s->number);
 }
 
+/* A number that rings know is not given out, also where the journal does not have it: its file is another one. */
+static void note_number(struct run_state *s, uint32_t run)
+{
+	s->last = run > s->last ? run : s->last;
+}
+
 void run_state_effect(struct run_state *s, const struct capture_report *r, uint64_t now_ns)
 {
 	struct run_effect effect = {.run = r->run.run,
@@ -250,7 +256,8 @@ void run_state_effect(struct run_state *s, const struct capture_report *r, uint6
 	if (!is_old(s, r)) { /* else it is only for the journal */
 		s->told = r->run.change;
 		s->number = r->run.run;
-		s->last = r->run.run > s->last ? r->run.run : s->last;
+		note_number(s, r->run.run);
+		note_number(s, r->run.ended);
 		s->ended = r->run.ended > s->ended ? r->run.ended : s->ended;
 		s->ops->effect(s->context, &effect);
 		if (awaited(s, r, before)) {
@@ -262,6 +269,7 @@ void run_state_effect(struct run_state *s, const struct capture_report *r, uint6
 
 void run_state_carried(struct run_state *s, uint32_t run)
 {
+	note_number(s, run);
 	if (!s->inherited && s->told == 0) {
 		s->number = run;
 	}
@@ -276,7 +284,7 @@ void run_state_plan(struct run_state *s, const struct capture_report *r)
 
 void run_state_inherit(struct run_state *s, uint32_t last, bool open, bool ending)
 {
-	s->last = last > s->last ? last : s->last;
+	note_number(s, last);
 	if (s->inherited) {
 		return; /* we know better */
 	}

@@ -98,7 +98,8 @@ void run_state_journaled(struct run_state *s, int result);
 void run_state_written(struct run_state *s, uint64_t cookie, int result);
 /* CAPTURE_RUN_BEGUN. */
 void run_state_effect(struct run_state *s, const struct capture_report *report, uint64_t now_ns);
-/* CAPTURE_TAKEOVER: until the journal is known, the run of a ring that was taken over is what there is. */
+/* CAPTURE_TAKEOVER: until the journal is known, the run of a ring that was taken over is what there is. Its number is
+ * not given out again. */
 void run_state_carried(struct run_state *s, uint32_t run);
 /* CAPTURE_RUN_PLANNED. */
 void run_state_plan(struct run_state *s, const struct capture_report *report);

@@ -296,6 +296,35 @@ static void a_start_that_was_given_up_is_ended(void **state)
 	expect_well("given up", 0);
 }
 
+/* A ring knows a run that the journal does not, as its file was moved away between two daemons: the run ends, and the
+ * next one has another number and begins. */
+static void a_run_that_only_the_ring_knows_gives_way(void **state)
+{
+	(void)state;
+	runs_rig_init(&rig, 9);
+	ticks(20);
+	for (unsigned n = 0; n < 5; n++) {
+		runs_rig_reach(&rig, n % 2 == 0);
+		runs_rig_judge(&rig);
+	}
+	expect_well("before", 0);
+	assert_int_equal(rig.state.number, 3);
+	rig.row_count = 0;
+	runs_rig_trouble(&rig, TROUBLE_KILL, 1);
+	ticks(100);
+	assert_int_equal(rig.state.number, 0);
+	assert_true(runs_rig_ask(&rig, true));
+	ticks(500);
+	assert_true(rig.answered);
+	assert_int_equal(rig.answer, RUN_DONE);
+	assert_int_equal(rig.answer_run, 4);
+	assert_int_equal(rig.state.number, 4);
+	assert_true(runs_rig_ask(&rig, false));
+	ticks(100);
+	assert_int_equal(rig.answer, RUN_DONE);
+	assert_int_equal(rig.state.number, 0);
+}
+
 /* When the daemon is stopped in order, who waits is answered. */
 static void a_stop_of_the_daemon_answers(void **state)
 {
@@ -321,6 +350,7 @@ int main(void)
 		cmocka_unit_test(a_row_that_was_given_up_is_put_again),
 		cmocka_unit_test(a_run_that_goes_on_keeps_its_first_slice),
 		cmocka_unit_test(a_start_that_was_given_up_is_ended),
+		cmocka_unit_test(a_run_that_only_the_ring_knows_gives_way),
 		cmocka_unit_test(a_stop_of_the_daemon_answers),
 	};
 
