@@ -354,6 +354,9 @@ int link_begin(struct link *l, bool taken_over)
 	} else {
 		l->resent_below = loaded == -EPROTO || loaded == -EBADMSG ? frames_that_came(l) : 0;
 		owner_format(l->page, &l->owner, l->dma_epoch, &account);
+		/* A successor that reads on before we have come as far flags them, too. */
+		l->sent = l->resent_below;
+		owner_set_sent(l->page, l->sent);
 	}
 	l->kept = loaded == 0;
 	settle_begin(l->settle, l->dma_epoch, &account);

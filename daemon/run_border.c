@@ -258,12 +258,12 @@ static const struct owner_account *newest_of(const struct run_link links[NANET3_
 }
 
 /* The changes that it lacks are those that the predecessor committed last: their border lies ahead. An account that
- * nothing has been read for becomes the same. */
+ * nothing has been read for becomes the same, and one that knows no border. */
 static void catch_up(struct run_link *l, const struct owner_account *newest)
 {
 	struct owner_account *a = l->account;
-	bool goes_on = l->kept && l->read;
-	uint64_t from = goes_on && a->runs > 0 ? last_border(a) + 1 : 0;
+	bool goes_on = l->kept && l->read && last_border(a) > 0;
+	uint64_t from = goes_on ? last_border(a) + 1 : 0;
 
 	a->runs = goes_on ? a->runs : 0;
 	for (unsigned i = 0; i < newest->runs; i++) {

@@ -350,7 +350,8 @@ static void claim(struct runs_rig *r)
 			l->head = l->account.cursor.count;
 		} else {
 			memset(&l->account, 0, sizeof(l->account));
-			l->sent = l->head = 0;
+			l->head = 0;
+			l->sent = l->damaged ? r->count : 0;
 			l->start = r->count / BLOCK * BLOCK;
 			run_border_fresh(&r->border, &l->account);
 		}

@@ -703,6 +703,27 @@ static void a_beginning_says_what_it_found(void **state)
 	assert_int_equal(R->takeover.takeover.run, 42);
 }
 
+/* What a daemon has sent before its page was of no use comes again with the flag, also when the next one dies before it
+ * has come as far. */
+static void repeats_are_flagged_when_a_page_of_no_use_is_lost_again(void **state)
+{
+	uint64_t sent;
+
+	(void)state;
+	R->holds = true;
+	data(100, 0);
+	sent = owner_sent(B.page);
+	assert_true(sent > 0);
+	forget_daemon();
+	B.page[200] ^= 1; /* damage */
+	B.page[400] ^= 1;
+	new_daemon(true);
+	assert_true(the_link()->resent_below >= sent);
+	forget_daemon();
+	new_daemon(true);
+	assert_true(the_link()->resent_below >= sent);
+}
+
 /* Without CAPTURE_SAVED the page overflows: each row that gives way is counted. */
 static void rows_that_leave_the_page_are_counted(void **state)
 {
@@ -868,6 +889,7 @@ int main(void)
 		ON_LINK(deaths_change_no_account),
 		ON_LINK(replies_are_reported_at_once_and_blocks_are_read_whole),
 		ON_LINK(a_beginning_says_what_it_found),
+		ON_LINK(repeats_are_flagged_when_a_page_of_no_use_is_lost_again),
 		ON_LINK(rows_that_leave_the_page_are_counted),
 		ON_LINK(without_memory_blocks_are_dropped_when_the_ring_fills),
 		ON_LINK(late_blocks_find_their_account),

@@ -143,6 +143,19 @@ static void pages_of_a_dead_daemon_agree(void **state)
 	assert_int_equal(account_run(&account[1], 13 * SLICE), 7);
 }
 
+/* Killed before a page of no use had got what the others tell: it has sent frames, but no run of its own. */
+static void a_page_begun_in_the_place_of_a_bad_one_agrees(void **state)
+{
+	(void)state;
+	begin(10 * SLICE, true);
+	account[0].run[0].run = 7;
+	account_add_run(&account[0], 13 * SLICE, 0, 3);
+	run_border_agree(&border, links, tell, NULL);
+	assert_int_equal(account_run(&account[1], 13 * SLICE - 1), 7);
+	assert_int_equal(account_run(&account[1], 13 * SLICE), 0);
+	assert_int_equal(account[1].runs, 2);
+}
+
 /* A first account that was killed in becomes that of the link before it: nothing carries the run before. */
 static void unread_pages_become_the_first(void **state)
 {
@@ -249,6 +262,7 @@ int main(void)
 		cmocka_unit_test(borders_lie_ahead_and_differ),
 		cmocka_unit_test(a_change_without_data_is_told_and_kept),
 		cmocka_unit_test(pages_of_a_dead_daemon_agree),
+		cmocka_unit_test(a_page_begun_in_the_place_of_a_bad_one_agrees),
 		cmocka_unit_test(unread_pages_become_the_first),
 		cmocka_unit_test(the_run_of_the_journal_goes_on),
 		cmocka_unit_test(a_planned_end_comes),
