@@ -30,7 +30,7 @@ struct nanet3_sock_head {
 	__u32 request; /* NANET3_IOC_* or NANET3_SOCK_MAP */
 	__s32 result;
 	__u32 size;
-	__u32 flags; /* of the first INFO: NANET3_SOCK_READ_ONLY; else 0 */
+	__u32 flags; /* of the first INFO: NANET3_SOCK_READ_ONLY; else 0 (EINVAL) */
 };
 #define NANET3_SOCK_READ_ONLY 0x1u
 

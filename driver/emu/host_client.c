@@ -117,8 +117,10 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 	head.result = -EINVAL;
 	if (head.request == NANET3_IOC_INFO && !c->greeted) {
 		c->read_only = head.flags & NANET3_SOCK_READ_ONLY;
+		head.flags &= ~NANET3_SOCK_READ_ONLY;
 	}
-	if (!truncated && length >= sizeof(head) && head.size == length - sizeof(head)) {
+	if (!truncated && length >= sizeof(head) && head.size == length - sizeof(head) &&
+	    head.flags == 0) {
 		head.result = request_execute(h, c, head.request, arg, head.size, &fd);
 	}
 	if (head.result < 0) {
@@ -331,6 +333,8 @@ int clients_create(struct host *h)
 	if (h->epoll_fd < 0 || h->spare_fd < 0) {
 		return -errno;
 	}
+	/* Above those of an emulator before us: a grant to one of its clients is nobody's here. */
+	h->client_ids = (uint32_t)(host_now_ns() / 1000000);
 	r = listen_at(h, h->config.socket_path);
 	if (r < 0) {
 		return r;

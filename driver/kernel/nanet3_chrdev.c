@@ -389,7 +389,9 @@ static int nanet3_open(struct inode *inode, struct file *file)
 	mutex_lock(&dev->mutex);
 	spin_lock(&dev->event_lock);
 	if (dev->state == NANET3_READY && dev->stats.clients < NANET3_CLIENTS) {
-		c->number = ++dev->last_number;
+		/* A board that is found again goes on above: old grants are nobody's. */
+		dev->last_number = max_t(u64, dev->last_number + 1, ktime_get_boottime_ns());
+		c->number = dev->last_number;
 		list_add_tail(&c->list, &dev->clients);
 		dev->stats.clients++;
 		r = 0;

@@ -59,6 +59,49 @@ static void read_only_holds_to_the_end(void **state)
 	close(fd);
 }
 
+/* Flags that nobody knows are of another time; they shall mean something then. */
+static void unknown_flags_are_refused(void **state)
+{
+	struct {
+		struct nanet3_sock_head head;
+		struct nanet3_info info;
+	} first = {{.request = NANET3_IOC_INFO, .size = sizeof(struct nanet3_info), .flags = 2},
+		   {.version = NANET3_VERSION}};
+	struct {
+		struct nanet3_sock_head head;
+		uint32_t link;
+	} yield = {{.request = NANET3_IOC_YIELD,
+		    .size = sizeof(uint32_t),
+		    .flags = NANET3_SOCK_READ_ONLY},
+		   0};
+	int fd = raw_open();
+
+	(void)state;
+	assert_int_equal(raw(fd, &first, sizeof(first), NULL), -EINVAL);
+	greet(fd);
+	assert_int_equal(raw(fd, &yield, sizeof(yield), NULL), -EINVAL);
+	yield.head.flags = 0;
+	assert_int_equal(raw(fd, &yield, sizeof(yield), NULL), -EPERM);
+	close(fd);
+}
+
+/* What was granted to a handle of the last emulator is granted to nobody of this one. */
+static void numbers_of_handles_outlive_the_board(void **state)
+{
+	struct nanet3 *b = open_board();
+	uint64_t before = nanet3_info(b)->handle;
+
+	(void)state;
+	nanet3_close(b);
+	restart();
+	for (unsigned i = 0; i < 3; i++) {
+		b = open_board();
+		assert_true(nanet3_info(b)->handle > before);
+		before = nanet3_info(b)->handle;
+		nanet3_close(b);
+	}
+}
+
 static void malformed_packets(void **state)
 {
 	struct nanet3_sock_head head = {.request = NANET3_IOC_CLAIM};
@@ -307,10 +350,16 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(version_is_checked),		T(malformed_packets),
-		T(reserved_fields_are_checked), T(mappings),
-		T(clients_without_number),	T(client_that_takes_no_answers),
-		T(memory_cannot_be_spoilt),	T(random_packets),
+		T(version_is_checked),
+		T(unknown_flags_are_refused),
+		T(numbers_of_handles_outlive_the_board),
+		T(malformed_packets),
+		T(reserved_fields_are_checked),
+		T(mappings),
+		T(clients_without_number),
+		T(client_that_takes_no_answers),
+		T(memory_cannot_be_spoilt),
+		T(random_packets),
 		T(read_only_holds_to_the_end),
 	};
 
