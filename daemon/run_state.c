@@ -225,10 +225,13 @@ static void arrive(struct run_state *s, const struct run_effect *e, uint32_t cha
 	}
 }
 
-/* A run that has ended, in a page that does not know it: capture ends it at the next border. */
+/* A run that has ended, in a page that does not know it: capture ends it at the next border. What was asked for is none,
+ * whatever numbers the rings have. */
 static bool is_past(const struct run_state *s, uint32_t run)
 {
-	return run && (run <= s->ended || (run <= s->past && run != s->open));
+	bool asked = s->step == RUN_BORDER && run == s->wanted;
+
+	return run && !asked && (run <= s->ended || (run <= s->past && run != s->open));
 }
 
 /* Told once more: of a ring that was taken over, or a predecessor's before its last one. */

@@ -325,6 +325,32 @@ static void a_run_that_only_the_ring_knows_gives_way(void **state)
 	assert_int_equal(rig.state.number, 0);
 }
 
+/* The same, asked for before the ring's run has ended: whatever its number, what was asked for begins. */
+static void a_run_asked_for_early_begins_whatever_the_rings_know(void **state)
+{
+	(void)state;
+	runs_rig_init(&rig, 9);
+	ticks(20);
+	for (unsigned n = 0; n < 5; n++) {
+		runs_rig_reach(&rig, n % 2 == 0);
+		runs_rig_judge(&rig);
+	}
+	rig.row_count = 0;
+	runs_rig_trouble(&rig, TROUBLE_KILL, 1);
+	for (unsigned n = 0; n < 100 && !runs_rig_ask(&rig, true); n++) {
+		ticks(1);
+	}
+	ticks(500);
+	assert_true(rig.answered);
+	assert_int_equal(rig.answer, RUN_DONE);
+	assert_int_equal(rig.state.number, rig.answer_run);
+	assert_true(runs_rig_ask(&rig, false));
+	ticks(100);
+	assert_int_equal(rig.answer, RUN_DONE);
+	assert_int_equal(rig.state.number, 0);
+	assert_true(rig.rows[0].ended);
+}
+
 /* When the daemon is stopped in order, who waits is answered. */
 static void a_stop_of_the_daemon_answers(void **state)
 {
@@ -351,6 +377,7 @@ int main(void)
 		cmocka_unit_test(a_run_that_goes_on_keeps_its_first_slice),
 		cmocka_unit_test(a_start_that_was_given_up_is_ended),
 		cmocka_unit_test(a_run_that_only_the_ring_knows_gives_way),
+		cmocka_unit_test(a_run_asked_for_early_begins_whatever_the_rings_know),
 		cmocka_unit_test(a_stop_of_the_daemon_answers),
 	};
 
