@@ -261,6 +261,7 @@ struct nanet3_tx {
 #define NANET3_HANDLE_BUFFERS 16u	   /* registered by one handle */
 #define NANET3_OTHERS_BUFFERS                                                                      \
 	48u /* registered in all, from where on a handle has to act for a link */
+#define NANET3_READ_HANDLES 48u /* open in all, from where on one has to be open for writing */
 
 /*
  * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the
@@ -450,8 +451,8 @@ struct nanet3_stats {
 };
 
 /*
- * Requests. All are refused with ENODEV once the board is gone. The device opens 64 times at once, then
- * EMFILE. A handle that is not open for writing gets EBADF for all but INFO, REG_READ, STATS and WAIT.
+ * Requests. All are refused with ENODEV once the board is gone. The device opens 64 times at once, for reading
+ * only as long as fewer than NANET3_READ_HANDLES are open, then EMFILE. A handle that is not open for writing gets EBADF for all but INFO, REG_READ, STATS and WAIT.
  *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
  *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link

@@ -16,6 +16,9 @@ static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
 	if (i->version != NANET3_VERSION) {
 		return -EPROTO;
 	}
+	if (c->read_only && !c->greeted && h->stats.clients > NANET3_READ_HANDLES) {
+		return -EMFILE;
+	}
 	*i = (struct nanet3_info){
 		.version = NANET3_VERSION,
 		.links = NANET3_LINKS,

@@ -382,13 +382,14 @@ static int nanet3_open(struct inode *inode, struct file *file)
 {
 	struct nanet3_dev *dev = container_of(inode->i_cdev, struct nanet3_dev, cdev);
 	struct nanet3_client *c = nanet3_client_create(dev, file);
+	u32 limit = file->f_mode & FMODE_WRITE ? NANET3_CLIENTS : NANET3_READ_HANDLES;
 	int r = -ENODEV;
 
 	if (IS_ERR(c))
 		return PTR_ERR(c);
 	mutex_lock(&dev->mutex);
 	spin_lock(&dev->event_lock);
-	if (dev->state == NANET3_READY && dev->stats.clients < NANET3_CLIENTS) {
+	if (dev->state == NANET3_READY && dev->stats.clients < limit) {
 		/* A board that is found again goes on above: old grants are nobody's. */
 		dev->last_number = max_t(u64, dev->last_number + 1, ktime_get_boottime_ns());
 		c->number = dev->last_number;

@@ -27,7 +27,7 @@ struct nanet3;
  * when nobody is there, -EMFILE when the device has 64 handles open (an emulator then hangs up: -ENODEV). */
 int nanet3_open(const char *where, struct nanet3 **ret_board);
 /* The same for a handle that changes nothing and has no events: what would, and nanet3_wait(), is -EBADF. Reading the
- * device's file is enough for it. */
+ * device's file is enough for it. -EMFILE when NANET3_READ_HANDLES are open. */
 int nanet3_open_read_only(const char *where, struct nanet3 **ret_board);
 /* Links that are still claimed go into linger, as if the process had died. NULL is fine. */
 void nanet3_close(struct nanet3 *b);

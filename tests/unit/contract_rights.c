@@ -201,6 +201,27 @@ static void handle_for_reading_changes_nothing(void **state)
 }
 
 /* A broadcast reaches four floors. */
+/* Those who only look leave room for a daemon that opens the board again. */
+static void readers_leave_handles_for_writers(void **state)
+{
+	struct nanet3 *readers[NANET3_READ_HANDLES + 1], *b;
+	unsigned n = 0;
+	int r = 0;
+
+	(void)state;
+	while (n <= NANET3_READ_HANDLES && (r = nanet3_open_read_only(where, &readers[n])) == 0) {
+		n++;
+	}
+	assert_int_equal(r, -EMFILE);
+	assert_in_range(n, 1, NANET3_READ_HANDLES);
+	b = open_board();
+	assert_true(nanet3_info(b)->handle != 0);
+	close_board(b);
+	while (n > 0) {
+		nanet3_close(readers[--n]);
+	}
+}
+
 static void broadcast_needs_all_links(void **state)
 {
 	struct nanet3 *b = open_board();
@@ -393,6 +414,7 @@ const struct CMUnitTest contract_rights[] = {
 	CONTRACT_TEST(grant_ends_with_either_handle),
 	CONTRACT_TEST(deadline_is_the_owners),
 	CONTRACT_TEST(handle_for_reading_changes_nothing),
+	CONTRACT_TEST(readers_leave_handles_for_writers),
 	CONTRACT_TEST(broadcast_needs_all_links),
 	CONTRACT_TEST(owner_of_one_link_fills_no_other),
 	CONTRACT_TEST(privileged_words_leave_the_owner_room),
