@@ -252,7 +252,8 @@ struct nanet3_tx {
 
 /*
  * Room that clients share, and what is kept for those who act for a link: no other client can use up
- * their words, their part of the TX ring or all registered buffers.
+ * their words, their part of the TX ring or all registered buffers. Words that the last owner sent ahead
+ * (at_frame, 10 s at most) leave and count all the same when the link has another one.
  */
 #define NANET3_LINK_WORDS   64u /* on their way to a link; a broadcast counts on each */
 #define NANET3_OTHERS_WORDS 16u /* of them, from all handles that do not act for the link */
