@@ -336,10 +336,16 @@ void rules_follow(struct engine *e, struct link *l, struct engine_now now)
 
 /* ------------------------------------------------------------------ what gives way */
 
-/* Its word has not been executed, and never will be if it is not sent now. */
-static bool not_sent(const struct command *c)
+/* It waits for the database, perhaps for ever, and the urgent one does not any more. */
+static bool waits_for_journal(const struct command *c, const struct command *urgent)
 {
-	return !c->flying && !c->recovered && c->journaled &&
+	return !c->journaled && !never_late(c) && urgent->emergency;
+}
+
+/* Its word has not been executed, and never will be if it is not sent now. */
+static bool not_sent(const struct command *c, const struct command *urgent)
+{
+	return !c->flying && !c->recovered && (c->journaled || waits_for_journal(c, urgent)) &&
 	       (c->attempts == 0 || c->want == WANT_COMMAND);
 }
 
@@ -363,7 +369,7 @@ static bool gives_way(const struct command *c, const struct command *urgent)
 	if (urgent->stops) {
 		return c->id == urgent->stops || (!c->urgent && !less_safe(urgent, c));
 	}
-	return less_safe(c, urgent) || waits_longer(c, urgent);
+	return less_safe(c, urgent) || waits_longer(c, urgent) || waits_for_journal(c, urgent);
 }
 
 /* It was executed, and its read-back is not right yet. */
@@ -416,13 +422,13 @@ static void make_way(struct engine *e, struct link *l, struct command *urgent,
 
 	for (c = TAILQ_FIRST(&l->open); !urgent->way_made && c != urgent; c = next) {
 		next = TAILQ_NEXT(c, next);
-		if (c->param == urgent->param && gives_way(c, urgent) && not_sent(c)) {
+		if (c->param == urgent->param && gives_way(c, urgent) && not_sent(c, urgent)) {
 			give_way(e, c, urgent, now);
 		}
 	}
 	urgent->way_made = true;
 	c = e->writers[urgent->param->number];
-	if (c != urgent && gives_way(c, urgent) && (not_sent(c) || c->acked_ns)) {
+	if (c != urgent && gives_way(c, urgent) && (not_sent(c, urgent) || c->acked_ns)) {
 		give_way(e, c, urgent, now);
 	}
 }

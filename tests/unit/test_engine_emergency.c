@@ -69,6 +69,33 @@ static void test_hung_disk(void **state)
 	rig_destroy(r);
 }
 
+/* What waits for a disk that hangs is not in the way of what makes safer: it is ended, and never sent. */
+static void test_less_safe_waits_for_a_hung_disk(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t up, other, down;
+
+	(void)state;
+	rig_set(r, HV, 1000, &up);
+	rig_until_end(r, up, 60000);
+	assert_int_equal(r->floors[0].hv[2], 10000);
+	r->store_hangs = true;
+	rig_set(r, HV, 1100, &up);
+	rig_set(r, "floor1.om2.threshold", 20, &other);
+	rig_run(r, 1000);
+	rig_set(r, HV, 0, &down);
+	rig_run(r, 60000);
+	assert_string_equal(r->commands[down].state, "DONE");
+	assert_int_equal(r->floors[0].hv[2], 0);
+	assert_int_equal(r->floors[0].threshold[2], 10);
+	r->store_hangs = false;
+	rig_run(r, 60000);
+	assert_int_equal(r->floors[0].hv[2], 0);
+	assert_int_equal(rig_executed(r, up), 0);
+	assert_int_equal(rig_executed(r, down), 1);
+	rig_destroy(r);
+}
+
 /* A disk that answers within 100 ms has the row first, as of any command. */
 static void test_slow_disk(void **state)
 {
@@ -400,6 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_hung_disk),
+		cmocka_unit_test(test_less_safe_waits_for_a_hung_disk),
 		cmocka_unit_test(test_slow_disk),
 		cmocka_unit_test(test_never_read),
 		cmocka_unit_test(test_marks_of_a_copy),
