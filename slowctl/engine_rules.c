@@ -300,16 +300,44 @@ static int check_still(struct engine *e, const struct command *c, struct engine_
 	return r;
 }
 
+/* The `safe` that was asked for after it, of its module; 0: none. Whether that is done or not, it would undo it. */
+static uint64_t made_safe_since(const struct engine *e, const struct command *c)
+{
+	const struct command_list *const lists[] = {&e->links[c->param->link].open, &e->ending,
+						    &e->recent};
+	const struct command *d;
+
+	for (unsigned n = 0; n < 3 && (c->action || !isnan(c->param->kind->safest)); n++) {
+		TAILQ_FOREACH (d, lists[n], next) {
+			if (d->job && d->submitted_ns >= c->submitted_ns &&
+			    d->param->link == c->param->link &&
+			    d->param->module == c->param->module) {
+				return d->job;
+			}
+		}
+	}
+	return 0;
+}
+
 bool rules_still(struct engine *e, struct command *c, struct engine_now now)
 {
 	struct sc_error error = {0};
+	uint64_t safe;
 
-	if (c->urgent || c->recovered || c->attempts > 0 || c->want != WANT_COMMAND ||
-	    check_still(e, c, now, &error) == 0) {
+	if (c->urgent || c->recovered || c->want != WANT_COMMAND) {
 		return true;
 	}
-	command_end(e, c, COMMAND_REFUSED, error.hint, now, "%s", error.message);
-	return false;
+	if (c->attempts == 0 && check_still(e, c, now, &error) < 0) {
+		command_end(e, c, COMMAND_REFUSED, error.hint, now, "%s", error.message);
+		return false;
+	}
+	safe = made_safe_since(e, c);
+	if (safe) {
+		command_end(e, c, COMMAND_CANCELLED, "Do it again if it is still wanted.", now,
+			    "not executed, and not sent again: safe %llu takes the module down",
+			    (unsigned long long)safe);
+	}
+	return !safe;
 }
 
 void rules_follow(struct engine *e, struct link *l, struct engine_now now)

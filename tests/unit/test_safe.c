@@ -208,6 +208,35 @@ static void test_takes_over(void **state)
 	end(r, s);
 }
 
+/* An action whose word was lost, or whose row waits for the disk, does not go after the module was made safe: it would
+ * be on again. */
+static void test_no_action_behind_it(void **state)
+{
+	(void)state;
+	for (unsigned hangs = 0; hangs < 2; hangs++) {
+		struct rig *r = rig_create(1);
+		struct safe *s;
+		uint64_t cycle;
+
+		r->floors[0].hv[0] = r->floors[0].hv_set[0] = 0; /* on, and its HV is down */
+		rig_run(r, 2000);
+		r->lose_down = hangs ? 0 : 1000;
+		r->store_hangs = hangs;
+		assert_int_equal(rig_action(r, "floor1.om0.power_cycle", &cycle), 0);
+		rig_run(r, 50);
+		r->lose_down = 0;
+		s = begin(r, "floor1.om0");
+		rig_run(r, 250);
+		r->store_hangs = false;
+		rig_run(r, 5000);
+		row_is(s, 0, "tower1.floor1.om0", COMMAND_DONE, "down, and off");
+		assert_int_equal(r->floors[0].power[0], 0);
+		assert_int_equal(rig_executed(r, cycle), 0);
+		assert_true(r->commands[cycle].ended);
+		end(r, s);
+	}
+}
+
 static void test_full_queue(void **state)
 {
 	static const char *const names[] = {"threshold", "ramp"};
@@ -638,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_takes_over),
 		cmocka_unit_test(test_keeps_others_away),
 		cmocka_unit_test(test_not_cancelled),
+		cmocka_unit_test(test_no_action_behind_it),
 		cmocka_unit_test(test_full_queue),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_refused_under_hv),
