@@ -69,15 +69,31 @@ int detector_load(struct station *s, struct sc_error *error)
 	return r;
 }
 
+/* The database is of one instance only; its directory need not be. */
+static void copy_path(const struct station *s, char *path, size_t size)
+{
+	snprintf(path, size, "%s.emergency", s->config.store.database);
+}
+
+int detector_disk(struct station *s, struct sc_error *error)
+{
+	char copy[CONFIG_STRING + 32];
+	int r;
+
+	copy_path(s, copy, sizeof(copy));
+	r = disk_start(s->config.store.database, copy, &s->disk);
+	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
+}
+
 /* What a daemon before us has sent without the database, and the numbers it has given: before all that is read. */
 static int emergency_start(struct station *s, struct sc_error *error)
 {
 	char copy[CONFIG_STRING + 32];
 	int r;
 
-	/* The database is of one instance only; its directory need not be. */
-	snprintf(copy, sizeof(copy), "%s.emergency", s->config.store.database);
-	r = emergency_open(s->config.store.emergency, copy, &s->emergency, error);
+	copy_path(s, copy, sizeof(copy));
+	r = emergency_open(s->config.store.emergency, disk_has_answered(s->disk, 0) ? copy : NULL,
+			   &s->emergency, error);
 	if (r < 0) {
 		return sc_fail(error, r, "memory", "", "out of memory");
 	}
@@ -85,9 +101,9 @@ static int emergency_start(struct station *s, struct sc_error *error)
 		log_event(LOG_WARNING, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error->message,
 			  error->hint);
 	}
+	s->emergency_copied = UINT64_MAX; /* the disk is asked by reading the copy: there is one */
 	engine_marks(s->engine, emergency_marks(s->emergency));
 	r = emergency_recover(s->emergency, s->engine, now_both());
-	r = r ? r : disk_start(s->config.store.database, copy, &s->disk);
 	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
 }
 

@@ -15,14 +15,14 @@
 #include "daemon/now.h"
 #include "daemon/thread.h"
 
-#define STOP_S	1
+#define STOP_NS 1000000000ull
 #define LOOK_NS 250000000
 
 struct disk {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake, over;
-	bool stop, ended;
+	bool stop, ended, answered;
 	struct disk_status status;
 	char *database, *copy, *fresh; /* fresh: the copy before it has its name */
 	void *bytes;		       /* to be written; the thread's while `offered` */
@@ -58,6 +58,21 @@ static int write_copy(struct disk *d)
 	return r == 0 && rename(d->fresh, d->copy) < 0 ? -errno : r;
 }
 
+/* What is asked of the file system alone may be answered without its disk. (Not the database's file: to close a
+ * descriptor of it would drop SQLite's locks.) */
+static void read_disk(const struct disk *d)
+{
+	static _Alignas(4096) char block[4096];
+	int fd = open(d->copy, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0) {
+		if (pread(fd, block, sizeof(block), 0) < 0) {
+			block[0] = 0; /* it has answered */
+		}
+		close(fd);
+	}
+}
+
 static void look(struct disk *d)
 {
 	struct statvfs f;
@@ -69,10 +84,13 @@ static void look(struct disk *d)
 	offered = d->offered;
 	pthread_mutex_unlock(&d->lock);
 	known = statvfs(d->database, &f) == 0;
+	read_disk(d);
 	if (offered) {
 		r = write_copy(d);
 	}
 	pthread_mutex_lock(&d->lock);
+	d->answered = true;
+	pthread_cond_signal(&d->over);
 	d->status.asked_ns = 0;
 	d->status.known = known;
 	if (known) {
@@ -157,24 +175,41 @@ int disk_start(const char *database, const char *copy, struct disk **ret_disk)
 	return 0;
 }
 
+/* With its lock, until *flag is set. Returns that. */
+static bool wait_for(struct disk *d, const bool *flag, uint64_t limit_ns)
+{
+	uint64_t until_ns = now_mono_ns() + limit_ns;
+	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+				 .tv_nsec = (long)(until_ns % 1000000000)};
+	int r = 0;
+
+	while (!*flag && r == 0) {
+		r = pthread_cond_timedwait(&d->over, &d->lock, &until);
+	}
+	return *flag;
+}
+
+bool disk_has_answered(struct disk *d, uint64_t limit_ns)
+{
+	bool answered;
+
+	pthread_mutex_lock(&d->lock);
+	answered = wait_for(d, &d->answered, limit_ns);
+	pthread_mutex_unlock(&d->lock);
+	return answered;
+}
+
 bool disk_stop(struct disk *d)
 {
-	struct timespec until;
-	int r = 0;
 	bool ended;
 
 	if (!d) {
 		return true;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += STOP_S;
 	pthread_mutex_lock(&d->lock);
 	d->stop = true;
 	pthread_cond_signal(&d->wake);
-	while (!d->ended && r == 0) {
-		r = pthread_cond_timedwait(&d->over, &d->lock, &until);
-	}
-	ended = d->ended;
+	ended = wait_for(d, &d->ended, STOP_NS);
 	pthread_mutex_unlock(&d->lock);
 	if (!ended) {
 		return false; /* what it has goes with the process */

@@ -17,6 +17,8 @@ struct disk;
 /* `database`: the path of the file; `copy`: where what is offered is written to. Both are copied. -ENOMEM, or negative
  * errno of the thread. */
 int disk_start(const char *database, const char *copy, struct disk **ret_disk);
+/* Waits for its first answer, so long at most. True: it has come. */
+bool disk_has_answered(struct disk *d, uint64_t limit_ns);
 /* Waits a second at most for a disk that hangs; then the thread is left alone, and it returns false. NULL
  * is accepted. */
 bool disk_stop(struct disk *d);

@@ -337,7 +337,8 @@ void timing_leaps(struct station *s); /* read the table of leap seconds again */
 void timing_pps(struct station *s, const struct nanet3_event *event);
 
 /* detector.c */
-int detector_load(struct station *s, struct sc_error *error);  /* the dictionary */
+int detector_load(struct station *s, struct sc_error *error); /* the dictionary */
+int detector_disk(struct station *s, struct sc_error *error); /* who looks at the database's disk */
 int detector_start(struct station *s, struct sc_error *error); /* the engine */
 void detector_stop(struct station *s);
 void detector_tick(struct station *s);

@@ -17,7 +17,7 @@
  *
  * store_open() runs in the caller: opens or creates, checks, migrates, and reads what a restart takes over
  * (struct store_past). A patient store may be *away*: the file cannot be opened (disk full, read-only,
- * damaged, held by another program), or it is not there any more, or it failed as a broken disk or file does.
+ * damaged, held by another program, its disk does not answer), or it is not there any more, or it failed as a broken disk or file does.
  * Then the thread tries to open it again every few seconds; meanwhile rows are kept or refused as while the
  * disk refuses. Once it is open its past is read anew, and nothing is written until main has taken it: what
  * the journal knows comes before anything that a command may do.
@@ -59,6 +59,7 @@ struct store_config {
 	uint32_t keep_ms, keep_rest;
 	uint32_t recent; /* ended commands with a client id that the past has; 0: 1000 */
 	bool patient; /* what cannot be opened now is tried again; false: store_open() refuses it */
+	bool later; /* patient, and the disk does not answer now: left to the thread, which may wait for it */
 	/* Called again and again while an older file is brought to STORE_SCHEMA, for whoever waits for the opening;
 	 * may be NULL. Of the thread that opens. */
 	void (*at_work)(void);

@@ -529,6 +529,25 @@ void store_file_close(struct store *s)
 	}
 }
 
+/* The first time, for who calls store_open(). */
+static int first_open(struct store *s, struct sc_error *error)
+{
+	int r;
+
+	if (s->config.later) {
+		r = sc_fail(error, -ETIMEDOUT, "database", "Look at the disk: dmesg, iostat.",
+			    "database %s: its disk does not answer", s->config.path);
+	} else {
+		r = store_file_open(s, s->config.patient ? BUSY_MAIN_MS : STORE_BUSY_MS, error);
+	}
+	if (r < 0 && s->config.patient && !s->final && r != -ENOMEM) {
+		store_note_away(s, r, error);
+		s->retry_at_ns = s->config.later ? 0 : s->retry_at_ns;
+		r = 0;
+	}
+	return r;
+}
+
 int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error)
 {
 	struct store *s = queue_home_alloc(sizeof(*s));
@@ -554,11 +573,7 @@ int store_open(const struct store_config *config, struct store **ret_store, stru
 	if (r < 0) {
 		sc_fail(error, r, "memory", "", "no room for the store's queues: %s", strerror(-r));
 	} else {
-		r = store_file_open(s, config->patient ? BUSY_MAIN_MS : STORE_BUSY_MS, error);
-		if (r < 0 && config->patient && !s->final && r != -ENOMEM) {
-			store_note_away(s, r, error);
-			r = 0;
-		}
+		r = first_open(s, error);
 	}
 	if (r < 0) {
 		store_destroy(s);

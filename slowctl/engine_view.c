@@ -479,6 +479,7 @@ struct journal_trouble journal_trouble(int result)
 		 {"it is damaged",
 		  "Put a good copy in its place, or move it away (with its -wal and -shm)."}},
 		{-EIO, {"the disk fails", "Look at the disk: dmesg, smartctl."}},
+		{-ETIMEDOUT, {"the disk does not answer", "Look at the disk: dmesg, iostat."}},
 		{-ENOBUFS, {"too many rows wait for a slow disk", "Is the disk slow? iostat."}},
 	};
 

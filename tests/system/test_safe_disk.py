@@ -110,6 +110,36 @@ def hung(t):
         t.equal("the daemon ends with 0", st.stop(), 0)
 
 
+def hung_at_the_start(t):
+    """the disk hangs when the daemon starts: floors are read, safe goes; when it answers, the journal is read and has it"""
+    st = t.station(load="quiet")
+    with disk_that_hangs(st) as disk:
+        if not disk:
+            t.check("no file system of one's own may be mounted here: left out", True)
+            return
+        st.database = st.path("disk/station.db")
+        st.start(consumers=False)
+        st.wait_ready()
+        t.equal("a set while it is well", st.ctl("set", "floor1.om0.threshold", "33")[0], 0)
+        t.equal("the daemon ends with 0", st.daemon.end(30), 0)
+        os.kill(disk.pid, signal.SIGSTOP)
+        try:
+            st.start_daemon()
+            st.wait_ready()
+            st.wait_for("it says that the disk does not answer", lambda: "disk-hangs" in [
+                r["code"] for r in st.status()["reasons"]], 20)
+            code, _, err = st.ctl("set", "floor1.om0.threshold", "34")
+            t.check("a threshold is refused, and why", code == 1 and "the disk does not answer" in err, (code, err))
+            down_and_off(t, st, "hung at the start")
+        finally:
+            os.kill(disk.pid, signal.SIGCONT)
+        brought(t, st, "hung at the start")
+        t.equal("no number was given twice", rows(st, "SELECT count(*), count(DISTINCT id), min(id) FROM command")[0][1:],
+                (rows(st, "SELECT count(*) FROM command")[0][0], 1))
+        t.equal("a set works again", st.ctl("set", "floor1.om0.power", "on", "--yes")[0], 0)
+        t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 def full(t):
     """no file may grow: safe goes, a threshold waits; killed -9 in between, nothing is lost or done twice"""
     st = t.station(load="quiet")
@@ -121,6 +151,12 @@ def full(t):
     t.check("full: a threshold is refused, without a number", code == 1 and "nothing was sent" in err and
             "command " not in err.replace("command journal", ""), (code, err))
     down_and_off(t, st, "full")
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
+    time.sleep(2.5)  # its copy is written beside it, and does not take its place
+    with open(f"/proc/{st.daemon.pid}/maps") as f:
+        t.equal("full: the emergency journal in use is the file of its name", [
+            l for l in f if "emergency.journal" in l and "deleted" in l], [])
+    resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (4096, NO_LIMIT))
     st.daemon.kill9()
     st.start_daemon()
     st.wait_ready()
@@ -145,6 +181,7 @@ def damaged(t):
             f.write(os.urandom(65536))
         if fresh:
             os.unlink(st.path("emergency.journal"))
+            os.unlink(st.database + ".emergency")
         st.start_daemon()
         st.wait_for("store-failing", lambda: "store-failing" in [r["code"] for r in st.status()["reasons"]], 30)
         st.wait_for("floors are read", lambda: st.request("param.get", names=["floor1.om0.hv"])["result"]["parameters"][0][
@@ -178,8 +215,10 @@ def own_copy(t):
     t.equal("safe of a module", st.ctl("safe", "floor1.om0", "--yes", timeout=120)[0], 0)
     time.sleep(2)  # it is copied once a second
     t.equal("the live file is the one that the daemon has mapped", os.stat(st.path("emergency.journal")).st_ino, live)
+    before = os.stat(st.database + ".emergency").st_ino
     os.rmdir(st.database + ".emergency.new")
-    st.wait_for("its copy beside the database, once that can be written", lambda: os.path.exists(st.database + ".emergency"), 20)
+    st.wait_for("its copy beside the database, once that can be written",
+                lambda: os.stat(st.database + ".emergency").st_ino != before, 20)
     st.daemon.kill9()
     st.start_daemon()
     st.wait_for("after kill -9 its rows are there", lambda: "emergency-rows" in [
@@ -238,4 +277,4 @@ def repeats(t):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    harness.main([hung, full, damaged, own_copy, long_reason, repeats])
+    harness.main([hung, hung_at_the_start, full, damaged, own_copy, long_reason, repeats])
