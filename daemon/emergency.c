@@ -15,10 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/log.h"
 #include "daemon/store.h"
 #include "slowctl/safe.h"
 
-#define MAGIC	     "FCMEMRG1"
+#define MAGIC	     "FCMEMRG2"
 #define AREA_BYTES   (512u * 1024)
 #define FOLDED	     128u
 #define AGAIN_NS     1000000000ull
@@ -44,6 +45,7 @@ struct area {
 
 struct image {
 	char magic[8];
+	uint64_t sum;	/* of all behind it, in a copy */
 	uint32_t bytes; /* of the whole */
 	_Atomic uint32_t active;
 	struct engine_marks marks;
@@ -406,6 +408,18 @@ struct engine_marks *emergency_marks(struct emergency *j)
 
 /* ------------------------------------------------------------------ the file */
 
+/* FNV-1a by words: a disk that lies gives back blocks of something else. */
+static uint64_t sum_of(const struct image *m)
+{
+	uint64_t sum = 0xcbf29ce484222325ull, word;
+
+	for (size_t at = offsetof(struct image, bytes); at < sizeof(*m); at += sizeof(word)) {
+		memcpy(&word, (const char *)m + at, sizeof(word));
+		sum = (sum ^ word) * 0x100000001b3ull;
+	}
+	return sum;
+}
+
 size_t emergency_bytes(void)
 {
 	return sizeof(struct image);
@@ -413,6 +427,7 @@ size_t emergency_bytes(void)
 
 const void *emergency_image(const struct emergency *j)
 {
+	j->image->sum = sum_of(j->image);
 	return j->image;
 }
 
@@ -457,7 +472,8 @@ static bool image_good(struct image *m)
 static bool read_copy(const char *path, struct image *m)
 {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
-	bool good = fd >= 0 && read(fd, m, sizeof(*m)) == (ssize_t)sizeof(*m) && image_good(m);
+	bool good = fd >= 0 && read(fd, m, sizeof(*m)) == (ssize_t)sizeof(*m) &&
+		    m->sum == sum_of(m) && image_good(m);
 
 	if (fd >= 0) {
 		close(fd);
@@ -477,6 +493,36 @@ static void begin(struct image *m, const char *copy)
 	memset(m, 0, sizeof(*m));
 	memcpy(m->magic, MAGIC, sizeof(m->magic));
 	m->bytes = sizeof(*m);
+}
+
+/* A file of another version has rows that only that one can read: it keeps them, under another name. */
+static void set_aside(const char *path)
+{
+	struct {
+		char magic[8];
+		uint64_t sum;
+		uint32_t bytes;
+	} head = {.bytes = 0};
+	char aside[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n = fd >= 0 ? read(fd, &head, sizeof(head)) : -1;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (n < (ssize_t)sizeof(head.magic) || !head.magic[0] ||
+	    (memcmp(head.magic, MAGIC, sizeof(head.magic)) == 0 &&
+	     head.bytes == sizeof(struct image))) {
+		return;
+	}
+	snprintf(aside, sizeof(aside), "%s.other-version", path);
+	if (rename(path, aside) == 0) {
+		log_warning("store",
+			    "the emergency journal %s is of another version of fcm-server; it is "
+			    "kept as %s. Commands in it that are not in the database: start that "
+			    "version once with it under its old name",
+			    path, aside);
+	}
 }
 
 /* Blocks for all of it are there: no write to the memory can fail later. 0 or negative errno. */
@@ -512,6 +558,7 @@ int emergency_open(const char *path, const char *copy, struct emergency **ret_jo
 		return -ENOMEM;
 	}
 	j->fd = -1;
+	set_aside(path);
 	r = map_file(j, path);
 	if (r < 0) {
 		j->image = mmap(NULL, sizeof(*j->image), PROT_READ | PROT_WRITE,

@@ -25,8 +25,9 @@ struct emergency;
 struct store;
 
 /*
- * Map the file at `path`, or begin it: with what `copy` has where that is a copy of such a file, else empty. Where
- * the file cannot be had the memory is the process's own, and `error` says why. 0; 1: the memory is our own; -ENOMEM.
+ * Map the file at `path`, or begin it: with what `copy` has where that is a whole copy of such a file, else empty. One
+ * of another version is renamed, with a warning in the log. Where the file cannot be had the memory is the process's
+ * own, and `error` says why. 0; 1: the memory is our own; -ENOMEM.
  */
 int emergency_open(const char *path, const char *copy, struct emergency **ret_journal,
 		   struct sc_error *error);
@@ -53,7 +54,8 @@ struct emergency_status {
 };
 void emergency_get_status(const struct emergency *j, struct emergency_status *ret_status);
 
-/* The whole, for a copy of it: bytes and memory. True: it is another one than `*generation` names, which is then set. */
+/* The whole, for a copy of it: bytes, and memory with its sum as of now. True: it is another one than `*generation`
+ * names, which is then set. */
 size_t emergency_bytes(void);
 const void *emergency_image(const struct emergency *j);
 bool emergency_changed(const struct emergency *j, uint64_t *generation);

@@ -124,13 +124,22 @@ static void test_brought_twice_is_there_once(void **state)
 	store_rig_destroy(&r);
 }
 
+/* As disk.c does it. */
+static void copy(struct emergency *j, const struct place *p)
+{
+	FILE *f = fopen(p->copy, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(emergency_image(j), 1, emergency_bytes(), f), emergency_bytes());
+	fclose(f);
+}
+
 /* The whole of a put file is there again; all rows are brought a second time, as if none had been. */
 static void test_an_old_copy_adds_nothing(void **state)
 {
 	struct store_rig r;
 	struct place p;
 	struct emergency *j;
-	FILE *f;
 
 	(void)state;
 	store_rig_create(&r);
@@ -138,10 +147,7 @@ static void test_an_old_copy_adds_nothing(void **state)
 	store_rig_open(&r);
 	j = open_at(&p);
 	put(j, 7, true);
-	f = fopen(p.copy, "w");
-	assert_non_null(f);
-	assert_int_equal(fwrite(emergency_image(j), 1, emergency_bytes(), f), emergency_bytes());
-	fclose(f);
+	copy(j, &p);
 	bring(j, &r);
 	emergency_close(j);
 	unlink(p.file); /* the machine was switched off */
@@ -161,7 +167,6 @@ static void test_a_copy_does_not_know_the_last_number(void **state)
 	struct store_rig r;
 	struct place p;
 	struct emergency *j;
-	FILE *f;
 
 	(void)state;
 	store_rig_create(&r);
@@ -169,10 +174,7 @@ static void test_a_copy_does_not_know_the_last_number(void **state)
 	j = open_at(&p);
 	emergency_marks(j)->last_id = 8;
 	assert_false(emergency_marks(j)->last_id_old);
-	f = fopen(p.copy, "w");
-	assert_non_null(f);
-	assert_int_equal(fwrite(emergency_image(j), 1, emergency_bytes(), f), emergency_bytes());
-	fclose(f);
+	copy(j, &p);
 	emergency_close(j);
 	j = open_at(&p);
 	assert_false(emergency_marks(j)->last_id_old);
@@ -184,6 +186,73 @@ static void test_a_copy_does_not_know_the_last_number(void **state)
 		assert_true(emergency_marks(j)->last_id_old);
 		emergency_close(j);
 	}
+	remove_all(&p);
+	store_rig_destroy(&r);
+}
+
+static void overwrite(const char *path, size_t at, const char *bytes, size_t count)
+{
+	FILE *f = fopen(path, "r+");
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+	assert_int_equal(fwrite(bytes, 1, count, f), count);
+	fclose(f);
+}
+
+/* Blocks that a lying disk gives back as something else: a sequence out of them would use up all that the floor has. */
+static void test_a_torn_copy_is_none(void **state)
+{
+	struct store_rig r;
+	struct place p;
+	struct emergency *j;
+	size_t at;
+
+	(void)state;
+	store_rig_create(&r);
+	p = place_of(&r);
+	for (unsigned torn = 0; torn < 2; torn++) {
+		j = open_at(&p);
+		emergency_marks(j)->floor[0].sequence = 70;
+		at = (size_t)((const char *)&emergency_marks(j)->floor[0].sequence -
+			      (const char *)emergency_image(j));
+		copy(j, &p);
+		emergency_close(j);
+		unlink(p.file);
+		if (torn) {
+			overwrite(p.copy, at, "\xff\xff\xff\xff", 4);
+		}
+		j = open_at(&p);
+		assert_int_equal(emergency_marks(j)->floor[0].sequence, torn ? 0 : 70);
+		emergency_close(j);
+	}
+	remove_all(&p);
+	store_rig_destroy(&r);
+}
+
+/* An upgrade does not erase what only the old version can read. */
+static void test_a_file_of_another_version_is_kept(void **state)
+{
+	struct store_rig r;
+	struct place p;
+	struct emergency *j;
+	char aside[160];
+
+	(void)state;
+	store_rig_create(&r);
+	p = place_of(&r);
+	snprintf(aside, sizeof(aside), "%s.other-version", p.file);
+	j = open_at(&p);
+	put(j, 7, false);
+	emergency_close(j);
+	overwrite(p.file, 0, "FCMEMRG1", 8);
+	j = open_at(&p);
+	assert_int_equal(access(aside, F_OK), 0);
+	emergency_close(j);
+	assert_int_equal(unlink(aside), 0);
+	j = open_at(&p); /* its own stays */
+	assert_int_equal(access(aside, F_OK), -1);
+	emergency_close(j);
 	remove_all(&p);
 	store_rig_destroy(&r);
 }
@@ -324,6 +393,8 @@ int main(void)
 		cmocka_unit_test(test_brought_twice_is_there_once),
 		cmocka_unit_test(test_an_old_copy_adds_nothing),
 		cmocka_unit_test(test_a_copy_does_not_know_the_last_number),
+		cmocka_unit_test(test_a_torn_copy_is_none),
+		cmocka_unit_test(test_a_file_of_another_version_is_kept),
 		cmocka_unit_test(test_an_open_one_is_not_settled),
 		cmocka_unit_test(test_it_is_bounded),
 		cmocka_unit_test(test_damage_ends_it),
