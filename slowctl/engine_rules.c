@@ -384,10 +384,11 @@ static bool less_safe(const struct command *c, const struct command *than)
 	return fabs(c->new_value - safest) > fabs(than->new_value - safest);
 }
 
-/* As safe as it is, it waits for another command, and the urgent one does not. */
+/* As safe as it is, it waits for another command, and the urgent one does not. (One of the daemon before us may turn out
+ * never to have been sent, and is not sent then.) */
 static bool waits_longer(const struct command *c, const struct command *urgent)
 {
-	return c->after && !urgent->after && !less_safe(urgent, c);
+	return c->after && !urgent->after && !urgent->recovered && !less_safe(urgent, c);
 }
 
 /* It stands before the urgent one for no good reason. What stops a ramp ends that ramp and what would go on from

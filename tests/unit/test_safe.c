@@ -237,6 +237,38 @@ static void test_no_action_behind_it(void **state)
 	}
 }
 
+/* The database opens while a safe goes, and has a power-off of the daemon before that was never sent. Settling that one
+ * does not end the safe's own. */
+static void test_journal_found_on_the_way(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_journal row = {.id = 1,
+				     .parameter = "tower1.floor1.om0.power",
+				     .state = "QUEUED",
+				     .new_value = 0,
+				     .old_value = 1,
+				     .sequence = 1,
+				     .boot = r->floors[0].boot};
+	uint64_t id;
+	struct safe *s;
+
+	(void)state;
+	assert_int_equal(rig_set(r, "floor1.om1.threshold", 20, &id), 0);
+	rig_run(r, 1000);
+	engine_journal_lost(r->e, -EIO);
+	s = begin(r, "floor1.om0");
+	rig_run(r, 50);
+	row.sequence = r->commands[id].sequence + 100;
+	row.id = id + 100;
+	r->commands[row.id].known = true;
+	engine_journal_found(r->e);
+	assert_int_equal(engine_recover_command(r->e, &row, r->now), 0);
+	rig_run(r, 30000);
+	row_is(s, 0, "tower1.floor1.om0", COMMAND_DONE, "down, and off");
+	assert_int_equal(r->floors[0].power[0], 0);
+	end(r, s);
+}
+
 static void test_full_queue(void **state)
 {
 	static const char *const names[] = {"threshold", "ramp"};
@@ -668,6 +700,7 @@ int main(void)
 		cmocka_unit_test(test_keeps_others_away),
 		cmocka_unit_test(test_not_cancelled),
 		cmocka_unit_test(test_no_action_behind_it),
+		cmocka_unit_test(test_journal_found_on_the_way),
 		cmocka_unit_test(test_full_queue),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_refused_under_hv),
