@@ -21,8 +21,8 @@
  *   channel, u8 length, u16 sequence, bytes.
  *
  * Time: a floor numbers its frames by what it receives, so its label lags true time by the one-way delay
- * of the cable. tai_ns and the item times are true time, label + cable_delay_ns. The slice and the stamps
- * in hits are those of the label.
+ * of the cable. tai_ns and the item times are label + cable_delay_ns: true time where the configured delay
+ * is that of the cable. The slice and the stamps in hits are those of the label.
  *
  * A block covers `frames` carrying frames from first_frame on; first_frame counts the floor's own
  * frames on the board's count line, is a multiple of the block length, and a block never straddles a
@@ -138,7 +138,7 @@ struct fcm_block_header {
 	uint32_t flags;
 	uint32_t run; /* 0 outside a run */
 	uint32_t dma_epoch, time_epoch;
-	uint32_t uncertainty_ns; /* FCM_NO_UNCERTAINTY: none */
+	uint32_t uncertainty_ns; /* of the label alone; FCM_NO_UNCERTAINTY: none */
 	uint32_t frames;	 /* carrying frames covered */
 	uint32_t frames_lost;	 /* of them: never came (link-down, board-fifo, ring-full) */
 	uint32_t frames_bad;	 /* of them: came, but bad (crc, alignment, time-fault) */
