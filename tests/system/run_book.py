@@ -71,7 +71,7 @@ class RunBook:
     def rows(self):
         with sqlite3.connect(f"file:{self.st.path('station.db')}?mode=ro", uri=True) as db:
             loose = {int(o.split()[1]) for o, in db.execute(
-                "SELECT object FROM event WHERE code = 'run' AND text LIKE 'begun at an unknown slice%'")}
+                "SELECT object FROM event WHERE code = 'run' AND text LIKE 'began at an unknown slice%'")}
             return [Row(*r) for r in db.execute(
                 "SELECT number, begun, ended, coalesce(begun_slice, 0), coalesce(ended_slice, 0) FROM run ORDER BY number")], loose
 
