@@ -222,16 +222,16 @@ static size_t timers_text(const json_t *floors, const char *timer, char *text, s
 	return count;
 }
 
-/* What becomes of the HV of a floor to which the shore does not speak any more. */
+/* What happens to the HV of a floor when the shore sends nothing any more. */
 static void render_silence(struct writer *w, const json_t *floors)
 {
 	static const struct {
 		const char *timer, *words;
-		bool stays; /* the HV */
+		bool stays; /* the HV stays up */
 	} kinds[] = {{"on", "on", false},
 		     {"off", "off", true},
 		     {"none", "not in the FCM", true},
-		     {"unknown", "not known", false}};
+		     {"unknown", "unknown", false}};
 	bool some = false, stays = false;
 
 	if (json_array_size(floors) == 0) {

@@ -489,7 +489,7 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 	return 1;
 }
 
-/* What makes safer does not need it. */
+/* Commands that make safer do not need the journal. */
 static int check_journal(struct engine *e, const struct param *p, bool safer,
 			 struct sc_error *error)
 {
@@ -503,7 +503,7 @@ static int check_journal(struct engine *e, const struct param *p, bool safer,
 		       p->name, e->config.journal, t.what);
 }
 
-/* A row that was cut would be another one. */
+/* A row with a cut text would be a different one. */
 static int check_texts(const struct engine_request *q, struct sc_error *error)
 {
 	const struct {
@@ -638,7 +638,8 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 	if (r < 0) {
 		return r;
 	}
-	r = check_journal(e, p, makes_safer(e, q, p, now), error); /* nor has a refusal a number */
+	r = check_journal(e, p, makes_safer(e, q, p, now), error); /* without a journal a refusal
+								    * has no number, too */
 	r = r == 0 ? check_texts(q, error) : r;
 	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
 	if (r != 0) {
