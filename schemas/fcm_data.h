@@ -26,8 +26,8 @@
  *
  * A block covers `frames` carrying frames from first_frame on; first_frame counts the floor's own
  * frames on the board's count line, is a multiple of the block length, and a block never straddles a
- * slice (1600 frames). A daemon that is started with another block length uses it from a slice on that
- * nothing sent before reaches. So what is sent again comes in blocks as they were, and no block is partly
+ * slice (1600 frames). A daemon that is started with another block length uses it from the first slice
+ * on that no block sent before reaches. So data are sent again in the same blocks, and no block is partly
  * a repeat. The length is first_frame / number; blocks of two lengths may have the same number. A link
  * without alignment sends one GAP block a slice: no channels, status only.
  * schemas/fcm_data.py has the numpy dtype; tests hold the two against each other. daemon/consumer/ has
@@ -175,7 +175,7 @@ static inline size_t fcm_topic(const struct fcm_block_header *h, char topic[FCM_
 struct fcm_ack {
 	uint64_t sequence;
 	uint8_t stream, link, tower, floor;
-	uint32_t block_frames; /* the blocks' length, for a consumer's own books; 0: not said */
+	uint32_t block_frames; /* the block length, for a consumer's own books; 0: not given */
 };
 static_assert(sizeof(struct fcm_ack) == 16, "ack");
 

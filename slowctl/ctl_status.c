@@ -431,7 +431,7 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 		"counted by the board for its linger time (10 s by default), after that by "
 		"nobody, and ledger show tells that time as missing.");
 	writer_paragraph(w, 11, WRITER_PLAIN,
-			 "The high voltage of the floors stays as it is, but where a floor's "
+			 "The high voltage of the floors stays as it is, unless a floor's "
 			 "silence timer is on: fcmctl history floorN.fcm.silence_timer.");
 	if (json_is_object(value_at(s, "known"))) {
 		writer_paragraph(w, 11, WRITER_PLAIN,
