@@ -768,8 +768,8 @@ static void emergency_reasons(struct station *s, struct reasons *r)
 	}
 	if (v.dropped > 0) {
 		reasons_add(r, true, "emergency-full", "store", "the system log names the commands",
-			    "%llu rows did not fit into the emergency journal and are written down "
-			    "nowhere",
+			    "%llu rows did not fit into the emergency journal and are not "
+			    "recorded",
 			    (unsigned long long)v.dropped);
 	}
 }

@@ -722,7 +722,7 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 	}
 	if (c->job) {
 		return sc_fail(error, -EBUSY, "safe", "Wait for its end, then set what you want.",
-			       "command %llu is part of safe %llu, of which nothing is taken back",
+			       "command %llu is part of safe %llu, which cannot be cancelled",
 			       (unsigned long long)id, (unsigned long long)c->job);
 	}
 	if (on_its_way(c) && !c->stops) {

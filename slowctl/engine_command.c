@@ -408,8 +408,8 @@ void command_number_taken(struct engine *e, struct command *c, struct engine_now
 {
 	if (never_late(c) && may_go_on(e, c)) {
 		under_another(e, c, now,
-			      "the FCM has executed another command under its sequence %u; it goes "
-			      "under another",
+			      "the FCM has executed another command under its sequence %u; it is "
+			      "sent under another",
 			      c->sequence);
 	} else if (unsent(c)) {
 		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
@@ -770,7 +770,7 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 	snprintf(c->hint, sizeof(c->hint), "%s", unsent(c) ? HINT_WAITS : HINT_MUTE);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
-		     : unsent(c)   ? "not sent yet: it goes as soon as it can"
+		     : unsent(c)   ? "not sent yet: it is sent as soon as possible"
 		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is unknown yet"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
 			     ? "acknowledged, but whether it is complete is not known yet"

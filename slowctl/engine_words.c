@@ -826,7 +826,7 @@ static void tick_commands(struct engine *e, struct link *l, struct engine_now no
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
 		if (journal_overdue(c, now)) {
-			journal_emergency(e, c, "it has not answered for 100 ms", now);
+			journal_emergency(e, c, "the database has not answered for 100 ms", now);
 		} else if (c->flying && past(c->deadline, now)) {
 			l->timeouts++;
 			l->silent++;

@@ -253,7 +253,7 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 
 	(void)error;
 	if (!r->waits) {
-		complain(r, "an answer that nobody waits for");
+		complain(r, "an answer without a waiting client");
 	}
 	r->waits = false;
 	r->answered = true;

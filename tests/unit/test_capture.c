@@ -788,7 +788,8 @@ static void test_page_of_no_use(void **state)
 	assert_int_equal(nanet3_claim(board, 0, 0, &taken_over), 0);
 	((uint8_t *)nanet3_owner_page(board, 0))[4]++; /* its version */
 	nanet3_close(board);
-	path.consumer->stream[0][FCM_PMT].begun = false; /* it restarts at the begin of the ring */
+	path.consumer->stream[0][FCM_PMT].begun = false; /* it restarts at the beginning of the
+							  * ring */
 	path.consumer->stream[0][FCM_HYDROPHONE].begun = false;
 	path.consumer->stream[0][FCM_INSTRUMENT].begun = false;
 	path_start(&c);
