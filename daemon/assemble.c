@@ -620,7 +620,7 @@ uint64_t assemble_border(const struct assembler *a)
 	uint64_t from = assemble_frontier(a);
 
 	if (a->cut && from < a->resume_frame) {
-		from = a->resume_frame; /* found by the lengths that there were */
+		from = a->resume_frame; /* found by the old lengths */
 	}
 	return down(from + ASSEMBLE_SLICE - 1, ASSEMBLE_SLICE);
 }

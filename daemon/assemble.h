@@ -83,11 +83,11 @@ struct assembler;
 struct assembler *assemble_create(const struct assemble_config *config);
 void assemble_destroy(struct assembler *a);
 
-/* Go on behind a predecessor's point, with the length of block that he had there: cells below point->count
- * must not be pushed. */
+/* Continue behind a predecessor's point, with the block length in use there: cells below
+ * point->count must not be pushed. */
 void assemble_resume(struct assembler *a, const struct assemble_point *point);
-/* Blocks and gaps from frame `from` on have these lengths. It is a slice's first, not before the border; spans
- * have come to where the change before this one was. */
+/* Blocks and gaps from frame `from` on have these lengths. `from` is the first frame of a slice, at
+ * the border or later; spans have reached the frame of the previous change. */
 void assemble_change(struct assembler *a, uint64_t from, uint32_t block_frames,
 		     uint32_t gap_frames);
 

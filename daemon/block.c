@@ -666,7 +666,7 @@ static void fill_channels(struct builder *x)
 	}
 }
 
-/* A floor numbers its frames by what it receives: true time is its label's plus the delay down. */
+/* A floor numbers its frames by what it receives: true time is label + delay down. */
 static int64_t item_tai_ns(const struct builder *x, int32_t when)
 {
 	/* The shift of a negative number rounds down, as it must. */

@@ -48,7 +48,8 @@ struct bursts_report {
 void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
 /* What has been added up to `counts` is no loss either; a burst that is open goes on to its end. */
 void bursts_skip(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
-/* The account begins at this board count: bursts_span() ignores what lies before it in the same DMA epoch. */
+/* The account begins at this board count: bursts_span() ignores earlier spans of the same DMA
+ * epoch. */
 void bursts_from(struct bursts *b, uint32_t epoch, uint64_t count);
 /* Frames [first, next) by board count hold a run of losses; may be told again as it grows. What is of
  * another DMA epoch, or far from all others (the board's counts have begun anew), counts for itself; what

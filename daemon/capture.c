@@ -50,7 +50,7 @@ static void close_board(struct capture *c)
 	c->board = NULL;
 }
 
-/* A handle that has been closed meanwhile is replaced by its owner. */
+/* Its owner replaces a handle that has been closed meanwhile. */
 static void grant_links(struct capture *c)
 {
 	uint64_t handle = atomic_load_explicit(&c->delegate, memory_order_relaxed);
@@ -92,7 +92,7 @@ static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
 	}
 }
 
-/* For reports that are no link's own. */
+/* For reports that belong to no link. */
 static struct link *a_link(struct capture *c)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -261,7 +261,7 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 	}
 }
 
-/* What is said of runs. */
+/* Commands about runs. */
 static void take_run(struct capture *c, const struct capture_command *command)
 {
 	struct run_link links[NANET3_LINKS];
@@ -279,7 +279,7 @@ static void take_run(struct capture *c, const struct capture_command *command)
 	runs_changed(c, links);
 }
 
-/* What makes room for a change that found none comes through the queue. */
+/* Try a change again that found no room. What makes room comes through the queue. */
 static void retry_run(struct capture *c)
 {
 	struct run_link links[NANET3_LINKS];
@@ -373,8 +373,8 @@ static void publish_status(struct capture *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* The first data of new rings carry the run that goes on, if the journal is not too slow. A ring that a predecessor
- * has read knows its run. */
+/* The first data of new rings carry the run that continues, if the journal is not too slow. The
+ * owner page of a ring that a predecessor has read has its run. */
 static bool awaits_journal(const struct capture *c)
 {
 	if (c->runs.known || c->now_ns >= c->journal_by_ns) {

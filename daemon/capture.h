@@ -40,7 +40,7 @@ struct capture_config {
 		[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
 	size_t pool_bytes;
 	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
-	/* New rings are not read before the journal's run is known, at most so long; 0: at once. */
+	/* New rings are read when the journal's run is known, or after this time; 0: at once. */
 	unsigned journal_wait_ms;
 	bool patient; /* a board that waits for us is let wait as long as a consumer takes (policy wait) */
 	struct tap *tap; /* the recorder's; NULL: nobody records */
@@ -64,7 +64,8 @@ struct capture_command {
 	uint8_t type;
 	uint8_t link;	    /* SAVED */
 	uint32_t run;	    /* RUN: from the next slice border on; 0 ends the run */
-			    /* RUN_JOURNAL: the one open there; RUN_ENDING: whose end was planned */
+			    /* RUN_JOURNAL: the run open there; RUN_ENDING: the run with a planned
+			     * end */
 	uint32_t begun;	    /* SAVED: closed rows of this beginning of the link up to and ... */
 	uint64_t second;    /* ... including this second lie in the database */
 	uint64_t number;    /* LOSS_SAVED: losses of this link up to and including this number do */
@@ -80,7 +81,7 @@ enum capture_report_type {
 	CAPTURE_STREAM_ROW = 4,
 	CAPTURE_LOSS = 5,      /* loss: when it begins (open) and when it has ended */
 	CAPTURE_ALIGN = 6,     /* aligned or lost, slip offset */
-	CAPTURE_IDENTITY = 7,  /* the floor at the end of the link named itself anew */
+	CAPTURE_IDENTITY = 7,  /* the link's floor sent its identity again */
 	CAPTURE_RUN_BEGUN = 8, /* a run change took effect; again by a successor, until RUN_SAVED */
 	CAPTURE_TAKEOVER = 9,  /* after start, a link: taken over or fresh, label and run kept */
 	CAPTURE_TIME_WORD = 10,	  /* once a second and link: the floors' own label */
@@ -108,9 +109,10 @@ struct capture_report {
 		struct {
 			uint32_t run, ended; /* ended: the run before */
 			uint32_t change;     /* its number */
-			/* An owner page keeps it until RUN_SAVED; else it holds from the next data on. */
+			/* An owner page keeps it until RUN_SAVED; else it takes effect with the
+			 * next data. */
 			bool bordered;
-			bool resumed;	   /* nobody asked for it: the journal's run goes on */
+			bool resumed;	   /* without a request: the journal's run continues */
 			uint64_t slice_id; /* of the border; 0: there is no border or no time */
 		} run;
 		struct {
@@ -191,8 +193,9 @@ void capture_stop(struct capture *c, unsigned grace_ms);
 /* Frees the pool: only when the publisher's ZeroMQ context is terminated (publisher_stop). Takes what
  * is left in the queues of blocks. NULL is fine. */
 void capture_destroy(struct capture *c);
-/* Let another handle of the board (nanet3_info.handle; 0: none) act for all links that capture owns, with the next tick
- * and after each claim to come: words down are not ours to send. Any thread. */
+/* Let another handle of the board (nanet3_info.handle; 0: none) act for all links that capture
+ * owns, from the next tick on and after each later claim: capture sends no words down. Any
+ * thread. */
 void capture_grant(struct capture *c, uint64_t handle);
 /* A reply is awaited: what the board hands over in the next 10 ms is looked at when it comes, not at the next tick.
  * Any thread. */

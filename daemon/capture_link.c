@@ -222,7 +222,8 @@ void link_change_length(struct link *l)
 		return;
 	}
 	from = l->sent > from ? l->sent : from;
-	/* Frames f and f x wanted / now begin blocks of one number: both shall not be in flight. */
+	/* Frames f and f x wanted / now begin blocks of the same number: both must not be in
+	 * flight. */
 	if (wanted > now && from < in_flight * wanted / (wanted - now)) {
 		from = in_flight * wanted / (wanted - now);
 	}
@@ -232,8 +233,8 @@ void link_change_length(struct link *l)
 	}
 }
 
-/* What was sent comes again in blocks as it was: longer or shorter ones would be partly repeats. A predecessor's
- * change that lies ahead stays where it is; ours comes behind it. */
+/* Data are sent again in the same blocks: longer or shorter ones would be partly repeats. A
+ * predecessor's change that lies ahead stays where it is; ours comes behind it. */
 static void keep_lengths(struct link *l, const struct owner_account *a)
 {
 	uint32_t next = account_block_frames(a, a->change_frame);
@@ -314,7 +315,8 @@ bool link_can_begin(const struct link *l)
 	return false;
 }
 
-/* Behind the last frame of the ring: a predecessor whose page is of no use may have sent all of them. */
+/* Behind the last frame of the ring: a predecessor whose page is unusable may have sent all of
+ * them. */
 static uint64_t frames_that_came(const struct link *l)
 {
 	uint64_t write = nanet3_write_position(l->capture->board, l->number);

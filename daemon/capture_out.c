@@ -43,7 +43,7 @@ static uint32_t plan_flags(const struct link *l, const struct assembled *span,
 	return flags;
 }
 
-/* A delay is that of the cable to a floor, whichever link it hangs on now. */
+/* The delay belongs to the cable to a floor, whichever link the floor is on now. */
 static uint32_t cable_delay_ns(const struct link *l, const struct assembled *span)
 {
 	const struct capture_config *c = &l->capture->config;

@@ -124,7 +124,7 @@ struct capture {
 	uint64_t last_head, last_head_ns; /* count and time when a link ended last */
 	struct run_border runs;
 	uint32_t run_timed;	/* the run of which a slice was reported last */
-	uint64_t journal_by_ns; /* new rings wait until then for the journal's run */
+	uint64_t journal_by_ns; /* new rings wait for the journal's run until then */
 	bool blocks_queued;
 	uint64_t returned_ns;  /* the last tick in which a block came back */
 	uint64_t pool_said_ns; /* the last tick in which the publisher was told of an empty pool */
@@ -139,7 +139,7 @@ struct capture {
 	_Atomic uint64_t stop_by_ns;
 	_Atomic uint64_t attend_until_ns; /* a reply is awaited */
 	_Atomic uint64_t delegate;	  /* the handle that acts for our links */
-	uint64_t granted;		  /* the one that the driver was last told */
+	uint64_t granted;		  /* the last one granted in the driver */
 	bool short_blocks;		  /* of two ticks at most: see rest() */
 	pthread_mutex_t lock;
 	struct capture_status published; /* under lock */
@@ -178,10 +178,11 @@ void link_end(struct link *l);
 bool link_drain(struct link *l);
 /* Show the recorder what has been read. */
 void link_feed(struct link *l);
-/* Blocks get the configured length at a slice that nothing handed out reaches: if not now, when the cursor has
- * moved on. The account is to be committed. */
+/* Blocks get the configured length at a slice that no block handed out reaches: if not now, when
+ * the cursor has moved on. The caller commits the account. */
 void link_change_length(struct link *l);
-/* Data of its ring have been read, perhaps by a predecessor: so too where that is unknown, its page is of no use. */
+/* Data of its ring have been read, perhaps by a predecessor. Also true where that is unknown
+ * because the page is unusable. */
 bool link_is_read(const struct link *l);
 /* Frames below are in the ring, or were. */
 uint64_t link_front(const struct link *l);

@@ -201,8 +201,8 @@ static void follow_line(struct clock *c, enum label_source source, const struct 
 	clock_relabel(c, source, line->count, tai_ns, uncertainty);
 }
 
-/* `line` of `source` takes effect if it has a say. True: worse sources have none. (Floors without receiver
- * confirm nothing, so a worse one may.) */
+/* `line` of `source` takes effect if the source may label now. True: worse sources may not. (Floors
+ * without receiver confirm nothing, so a worse one may.) */
 static bool consider(struct clock *c, enum label_source source, const struct clock_line *line)
 {
 	if (!line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A command of the engine as schemas/control.md has it, from memory: no disk is asked. */
+/* A command of the engine as in schemas/control.md, from memory: without access to the disk. */
 #include "daemon/station.h"
 
 static json_t *row_value_json(const struct row *row, unsigned n)
@@ -32,7 +32,7 @@ static json_t *words_json(const struct param_kind *k)
 	return words;
 }
 
-/* What it began with: the places of its row (schemas/rows.h). */
+/* Fields of its first row, by column (schemas/rows.h). */
 static const struct {
 	const char *key;
 	unsigned place;

@@ -44,7 +44,7 @@ struct config_link {
 	bool wanted;	      /* the key itself */
 	uint8_t tower, floor; /* 1.. ; floor 0 = none */
 	char name[32];
-	uint32_t cable_delay_ns; /* one way; 0 = none is added */
+	uint32_t cable_delay_ns; /* one way, added to the times of data; 0 = none */
 };
 
 struct config {

@@ -156,8 +156,7 @@ const struct option config_options[] = {
 	 .help = "SQLite database: command journal, ledger, history."},
 	{"store", "emergency", OPTION_STRING, IN(store.emergency),
 	 .value = "/run/fcm-server/%N/emergency.journal", .restart = true,
-	 .help = "Emergency journal, in memory (a tmpfs): of what makes safer and is sent while "
-		 "the "
+	 .help = "Emergency journal, in memory (a tmpfs): commands that make safer, sent while the "
 		 "database does not answer."},
 	{"store", "ledger_seconds_days", OPTION_U32, IN(store.ledger_seconds_days), .value = "7",
 	 RANGE(0, 36500), .restart = true, .unit = "days",
@@ -242,7 +241,7 @@ const struct option config_link_options[] = {
 	 .help = "A word for the operator, for instance the cable."},
 	{"link", "cable_delay_ns", OPTION_U32, LINK(cable_delay_ns), .value = "0",
 	 RANGE(0, 2000000), .restart = true, .unit = "ns",
-	 .help = "One-way cable delay, added to block times and said in their header; 0: none."},
+	 .help = "One-way cable delay, added to block times and given in their header; 0: none."},
 	{NULL},
 };
 

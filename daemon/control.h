@@ -41,8 +41,8 @@ struct control_peer {
 	enum access_role role; /* who is in the socket's group may all */
 };
 
-/* The role of the peer of `rq` does not allow it, as `error` says: write it down. True: it will answer the request,
- * when that is written. */
+/* The peer of `rq` lacks the role, as `error` says: journal the refusal. True: the callee answers
+ * the request when the row is written. */
 typedef bool (*control_refused_fn)(void *context, struct control_request *rq, const char *op,
 				   json_t *args, const struct sc_error *error);
 struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,

@@ -210,7 +210,7 @@ bool control_may(struct control_request *rq, json_t *args, enum access_role need
 		return true;
 	}
 	sc_fail(&error, -EACCES, "role",
-		"ask who keeps the allow list, or somebody whose key may: fcmctl key list",
+		"ask the keeper of the allow list, or use a key with that role: fcmctl key list",
 		"%s: that is for %ss; the key \"%s\" is %s %s's", what, access_role_name(needs),
 		rq->peer.who, rq->peer.role == ACCESS_READER ? "a" : "an",
 		access_role_name(rq->peer.role));
@@ -271,8 +271,8 @@ static const char *type_fault(char type, const json_t *j)
 	}
 }
 
-/* What the specification says of an argument of this name: its type, and behind it the bytes of a text that is
- * written down. NULL: there is none. */
+/* The specification of an argument of this name: its type, then the limit in bytes of a text that
+ * is stored. NULL: unknown argument. */
 static const char *spec_of(const char *spec, const char *name)
 {
 	size_t length = strlen(name);

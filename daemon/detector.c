@@ -19,7 +19,7 @@ struct waiter {
 	struct control_request *rq;
 	uint64_t told_ns; /* monotonic: its last word */
 	bool to_end;
-	struct refused *refused; /* it waits for the number of its refusal; NULL: for a command */
+	struct refused *refused; /* waits for the number of this refusal; NULL: for a command */
 };
 
 struct refused {
@@ -85,7 +85,7 @@ int detector_disk(struct station *s, struct sc_error *error)
 	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
 }
 
-/* What a daemon before us has sent without the database, and the numbers it has given: before all that is read. */
+/* Read first: what a previous daemon has sent without the database, and the numbers it has used. */
 static int emergency_start(struct station *s, struct sc_error *error)
 {
 	char copy[CONFIG_STRING + 32];
@@ -157,7 +157,7 @@ void detector_stop(struct station *s)
 	}
 	engine_destroy(s->engine);
 	s->engine = NULL;
-	if (disk_stop(s->disk)) { /* else the end of the process takes it */
+	if (disk_stop(s->disk)) { /* else it ends with the process */
 		emergency_close(s->emergency);
 	}
 	params_destroy(s->params);
@@ -195,7 +195,8 @@ void detector_refused(struct station *s, uint64_t id, struct control_request *rq
 	s->waiters = w;
 }
 
-/* From memory, so that an end needs no disk. Of what a daemon before us began the journal knows more, if it answers. */
+/* From memory, so that an end needs no disk. The journal knows more of a command that a previous
+ * daemon began, if it answers. */
 static json_t *known_json(struct station *s, uint64_t id)
 {
 	struct engine_command_view v;
@@ -215,7 +216,7 @@ static bool state_bad(enum command_state state)
 	       state == COMMAND_UNKNOWN;
 }
 
-/* The end of a command: `command` says how it is (taken over). */
+/* The end of a command; `command` is its state as JSON (ownership is taken). */
 static void answer_end(struct control_request *rq, enum command_state state, json_t *command,
 		       const char *text, const char *hint)
 {
@@ -234,7 +235,8 @@ static void answer_end(struct control_request *rq, enum command_state state, jso
 		     hint, extra, "%s", text);
 }
 
-/* It is what the journal has under its client id, if that is the same request. */
+/* The answer is the command that the journal has under this client id, if it is the same
+ * request. */
 static void answer_repeat(struct station *s, struct control_request *rq, const struct engine_out *o)
 {
 	struct engine_command_view v;
@@ -247,7 +249,7 @@ static void answer_repeat(struct station *s, struct control_request *rq, const s
 		control_fail(
 			rq, "refused", "ask again when the database answers: fcmctl status",
 			json_pack("{s:s}", "detail", "journal"),
-			"nothing was sent: its client id was used before, and the journal cannot "
+			"nothing was sent: this client id was used before, and the journal cannot "
 			"be read now");
 		return;
 	}
@@ -279,9 +281,7 @@ static void waiter_end(struct station *s, struct waiter *w, const struct engine_
 	}
 	if (o->progress.repeats[0]) {
 		answer_repeat(s, w->rq, o);
-	} else if (
-		!o->progress
-			 .numbered) { /* there is no such command, and the number may be another's */
+	} else if (!o->progress.numbered) { /* no such command: its number may be reused */
 		control_fail(w->rq, "refused", o->progress.hint, NULL, "%s", o->progress.text);
 	} else {
 		answer_end(w->rq, state, known_json(s, w->id), o->progress.text, o->progress.hint);
@@ -382,20 +382,21 @@ static void on_store(struct station *s, const struct engine_out *o)
 	}
 }
 
-/* It is sent all the same when there is no room: what makes safer waits for nothing. */
+/* A command that makes safer is sent even when there is no room for its row. */
 static void on_emergency(struct station *s, const struct engine_out *o)
 {
 	const struct row *row = &o->store.row;
 
 	if (row->id == ROW_COMMAND) {
 		log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND,
-			  "command %lld goes without the database, into the emergency journal",
+			  "command %lld is sent without the database; its row goes into the "
+			  "emergency journal",
 			  (long long)row->values[0].i);
 	}
 	if (emergency_put(s->emergency, row) < 0) {
 		log_event(LOG_ERR, "command", LOG_NO_LINK, LOG_ID_COMMAND,
-			  "the emergency journal is full: what became of command %lld is written "
-			  "down nowhere",
+			  "the emergency journal is full: the outcome of command %lld is not "
+			  "recorded",
 			  (long long)row->values[0].i);
 	}
 }
@@ -485,7 +486,7 @@ void detector_tick(struct station *s)
 		engine_tick(s->engine, now_both());
 	}
 	tell_still(s, now);
-	if (s->inherited) { /* what the file knows comes first */
+	if (s->inherited) { /* the rows of the file come first */
 		emergency_bring(s->emergency, s->store, now_both());
 	}
 	detector_drain(s);

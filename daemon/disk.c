@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The thread that looks at the database's disk: see disk.h. */
+/* The thread that checks the disk of the database: see disk.h. */
 #include "daemon/disk.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct disk {
 	pthread_cond_t wake, over;
 	bool stop, ended, answered;
 	struct disk_status status;
-	char *database, *copy, *fresh; /* fresh: the copy before it has its name */
+	char *database, *copy, *fresh; /* fresh: name of the copy while it is written */
 	void *bytes;		       /* to be written; the thread's while `offered` */
 	size_t count;
 	bool offered;
@@ -104,8 +104,8 @@ static void look(struct disk *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* Owns nothing but its copy. Looks four times a second: a question that comes before it has seen the disk hang would
- * hang with it. */
+/* Owns nothing but its copy. Checks four times a second: a query that starts before the hang is
+ * detected would hang, too. */
 static void *disk_thread(void *context)
 {
 	struct disk *d = context;
@@ -212,7 +212,7 @@ bool disk_stop(struct disk *d)
 	ended = wait_for(d, &d->ended, STOP_NS);
 	pthread_mutex_unlock(&d->lock);
 	if (!ended) {
-		return false; /* what it has goes with the process */
+		return false; /* its memory is freed with the process */
 	}
 	pthread_join(d->thread, NULL);
 	release(d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The thread that looks at the database's disk: how much is free, and the copy of the emergency journal beside the
- * database. A disk may hang, and then this thread hangs, and nobody else: what it says has an age.
+ * The thread that checks the disk of the database: free space, and the copy of the emergency journal beside the
+ * database. When the disk hangs, only this thread hangs: its results have an age.
  *
  * All calls are the main thread's.
  */
@@ -14,25 +14,26 @@
 
 struct disk;
 
-/* `database`: the path of the file; `copy`: where what is offered is written to. Both are copied. -ENOMEM, or negative
- * errno of the thread. */
+/* `database`: path of the file; `copy`: path to which offered bytes are written. Both strings are
+ * copied. -ENOMEM, or negative errno of the thread. */
 int disk_start(const char *database, const char *copy, struct disk **ret_disk);
-/* Waits for its first answer, so long at most. True: it has come. */
+/* Waits at most limit_ns for its first answer. True: it has answered. */
 bool disk_has_answered(struct disk *d, uint64_t limit_ns);
-/* Waits a second at most for a disk that hangs; then the thread is left alone, and it returns false. NULL
- * is accepted. */
+/* Waits at most a second for a disk that hangs; then leaves the thread alone and returns false.
+ * NULL is accepted. */
 bool disk_stop(struct disk *d);
 
-/* To be written there, whole or not at all; copied. False: the last one is still on its way. */
+/* Write these bytes to `copy`, whole or not at all; they are copied. False: the last ones are still
+ * being written. */
 bool disk_offer(struct disk *d, const void *bytes, size_t count);
 
-#define DISK_HANGS_NS 500000000ull /* so long without an answer: it hangs */
+#define DISK_HANGS_NS 500000000ull /* without an answer for so long it hangs */
 
 struct disk_status {
-	bool known; /* free and size are */
+	bool known; /* free and size are known */
 	double free_bytes, size_bytes;
-	uint64_t asked_ns; /* monotonic: it has not answered since; 0: it has */
-	int copy_error;	   /* negative errno of the last copy; 0: well */
+	uint64_t asked_ns; /* CLOCK_MONOTONIC of a question without answer yet; 0: none */
+	int copy_error;	   /* negative errno of the last copy, or 0 */
 };
 void disk_get_status(struct disk *d, struct disk_status *ret_status);
 

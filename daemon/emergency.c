@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The emergency journal: see emergency.h. Two areas of rows; one is active. Making room writes what is still wanted
- * into the other one, and then makes that the active one.
+ * The emergency journal: see emergency.h. Two areas of rows; one is active. To make room, the rows that are still
+ * needed are written into the other area, which then becomes the active one.
  */
 #include "daemon/emergency.h"
 
@@ -23,9 +23,9 @@
 #define AREA_BYTES   (512u * 1024)
 #define FOLDED	     128u
 #define AGAIN_NS     1000000000ull
-#define COOKIE_BYTES 0xffffffffull /* of a cookie: behind which byte; above them: which bring */
+#define COOKIE_BYTES 0xffffffffull /* end of the bytes brought; above: number of the bring */
 
-/* How often commands of a parameter have ended, and the last of them. */
+/* Count of ended commands of a parameter, and the last of them. */
 struct folded {
 	char parameter[PARAM_NAME_MAX];
 	uint64_t count;
@@ -46,7 +46,7 @@ struct area {
 struct image {
 	char magic[8];
 	uint64_t sum;	/* of all behind it, in a copy */
-	uint32_t bytes; /* of the whole */
+	uint32_t bytes; /* of the whole image */
 	_Atomic uint32_t active;
 	struct engine_marks marks;
 	struct area area[2];
@@ -95,7 +95,7 @@ static const struct row *next_row(const struct area *a, uint32_t *at)
 	return row;
 }
 
-/* What a file of a broken machine may have: rows that are none end it. */
+/* A file may be damaged: an invalid row ends it. */
 static bool row_good(const struct area *a, uint32_t at, uint32_t used)
 {
 	struct entry entry;
@@ -201,8 +201,8 @@ static const struct row *end_of(const struct area *a, uint64_t id)
 	return end;
 }
 
-/* What is still wanted, into the other area: rows of open commands, and those that the database does not have. With
- * `folding` only the former; of the others a count. */
+/* Write into the other area what is still needed: rows of open commands, and rows that the database
+ * does not have. With `folding` only the former, and a count of the others. */
 static void make_room(struct emergency *j, bool folding)
 {
 	const struct area *from = active(j);
@@ -233,7 +233,7 @@ static void make_room(struct emergency *j, bool folding)
 		}
 	}
 	atomic_fetch_xor(&j->image->active, 1);
-	j->bring = 0; /* its offsets are of the old area */
+	j->bring = 0; /* its offsets belong to the old area */
 }
 
 int emergency_put(struct emergency *j, const struct row *row)
@@ -262,7 +262,7 @@ static void journal_of(const struct row *row, struct engine_journal *ret_j)
 		.sequence = row->values[16].type == ROW_INT ? (uint32_t)row->values[16].i : 0,
 		.boot = row->values[17].type == ROW_INT ? (uint32_t)row->values[17].i : 0,
 		.time_ns = row->values[2].i,
-		.later = UINT16_MAX, /* not known: the FCM may have forgotten it */
+		.later = UINT16_MAX, /* unknown: the FCM may have forgotten it */
 		.job = safe_of(text_of(row, 7), id_of(row)),
 		.emergency = true,
 	};
@@ -288,7 +288,7 @@ int emergency_recover(const struct emergency *j, struct engine *e, struct engine
 	const struct row *row, *more;
 	int r = 0;
 
-	while (at < used && (row = next_row(a, &at))) { /* what it adds lies behind */
+	while (at < used && (row = next_row(a, &at))) { /* rows added meanwhile lie behind */
 		struct engine_journal command;
 		uint32_t rest = at;
 
@@ -328,7 +328,8 @@ static int bring_folded(const struct area *a, struct store *s, struct engine_now
 	return r;
 }
 
-/* All rows that it does not have; the store answers the last. Returns how many bytes it has taken. */
+/* Give the store all rows that it lacks; it answers the last one. Returns the number of bytes
+ * taken. */
 static uint32_t bring_rows(struct emergency *j, struct store *s)
 {
 	const struct area *a = active(j);
@@ -343,7 +344,7 @@ static uint32_t bring_rows(struct emergency *j, struct store *s)
 		copy.id = row->id == ROW_COMMAND ? ROW_COMMAND_BROUGHT : ROW_TRANSITION_BROUGHT;
 		if (store_submit(s, &copy, last ? j->brings << 32 | at : 0,
 				 last ? STORE_URGENT | STORE_ANSWER : 0) < 0) {
-			return 0; /* all of it once more */
+			return 0; /* all rows once more */
 		}
 	}
 	return used;
@@ -439,7 +440,7 @@ bool emergency_changed(const struct emergency *j, uint64_t *generation)
 	return other;
 }
 
-/* What it has is whole; rows that are none, and what is behind them, are cut off. */
+/* Keep the valid rows; cut off the first invalid row and all behind it. */
 static bool image_good(struct image *m)
 {
 	if (memcmp(m->magic, MAGIC, sizeof(m->magic)) != 0 || m->bytes != sizeof(*m)) {
@@ -468,7 +469,7 @@ static bool image_good(struct image *m)
 	return true;
 }
 
-/* An image as disk.c has written it; false: there is none. */
+/* Load an image written by disk.c; false: there is none. */
 static bool read_copy(const char *path, struct image *m)
 {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
@@ -525,7 +526,8 @@ static void set_aside(const char *path)
 	}
 }
 
-/* Blocks for all of it are there: no write to the memory can fail later. 0 or negative errno. */
+/* Allocate all blocks of the file, so that no write to the memory can fail later. 0 or negative
+ * errno. */
 static int map_file(struct emergency *j, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640), r;
@@ -574,7 +576,8 @@ int emergency_open(const char *path, const char *copy, struct emergency **ret_jo
 		free(j);
 		return -ENOMEM;
 	}
-	mlock(j->image, sizeof(*j->image)); /* without the right to it, it is as good as the file */
+	mlock(j->image, sizeof(*j->image)); /* if that is not permitted, the mapping works without
+					     * the lock */
 	begin(j->image, copy);
 	*ret_journal = j;
 	return r < 0;

@@ -58,7 +58,7 @@ static void on_board_readable(evutil_socket_t fd, short what, void *arg)
 	detector_drain(s);
 }
 
-/* The board's descriptor changes with every re-opening, and capture's grant with it. */
+/* The board's descriptor changes each time it is opened, and so does capture's grant. */
 static void follow_board(struct station *s)
 {
 	const struct nanet3_info *info;

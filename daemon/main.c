@@ -50,8 +50,8 @@ static const char usage_text[] =
 	"\n"
 	"Operate it with fcmctl(1). Manual: fcm-server(8), fcm-server.conf(5).\n";
 
-/* Those that the main loop takes. Until it runs, and when it has ended, they wait: a stop while starting is noticed
- * between two steps, a reload is done after the start, neither ends the process where it stands. */
+/* Signals that the main loop handles. They are blocked until it runs and after it has ended: a stop
+ * during the start takes effect between two steps, a reload after the start. */
 static const int loop_signals[] = {SIGTERM, SIGINT, SIGHUP};
 
 static void take_signals(int how)
@@ -171,7 +171,7 @@ static void say_no_board(const struct station *s, int r)
 
 	if (r == -EPROTO) {
 		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-			  "%s: driver or emulator of another version (the daemon speaks %u). Load "
+			  "%s: driver or emulator of another version (the daemon needs %u). Load "
 			  "the nanet3 module of this release, see modinfo nanet3, or start its "
 			  "emulator",
 			  device, NANET3_VERSION);
@@ -628,7 +628,7 @@ static int add_event(struct loop_events *l, struct event *e, const struct timeva
 	return 0;
 }
 
-/* What is asked first is answered by what is true, not by what nobody has looked at yet. */
+/* Look at the board before the first request, so that the first status is right. */
 static void first_look(struct station *s)
 {
 	reports_drain(s);
@@ -744,7 +744,7 @@ static int start_base(struct station *s)
 	return s->base && event_base_priority_init(s->base, EVENTS_PRIORITIES) == 0 ? 0 : -ENOMEM;
 }
 
-/* -ECANCELED: a signal said stop meanwhile. */
+/* -ECANCELED: a stop signal arrived meanwhile. */
 static int start(struct station *s)
 {
 	static int (*const steps[])(struct station *) = {
@@ -807,7 +807,7 @@ static int check(const struct options *o)
 	return r;
 }
 
-/* What is only asked. The exit code. */
+/* Options that only print something. Returns the exit code. */
 static int answer(const struct options *o)
 {
 	if (o->example) {

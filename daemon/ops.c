@@ -260,7 +260,7 @@ static void op_clock_show(struct control_request *rq, json_t *args, void *contex
  * write an answer out, nobody waits for more than some 100 ms. */
 #define QUERY_LIMIT_MS 40
 
-/* Reading a disk that hangs would hang this thread. */
+/* Reading from a disk that hangs would hang this thread. */
 static bool disk_answers(struct station *s)
 {
 	uint64_t now = now_mono_ns();

@@ -111,7 +111,7 @@ static const char *code_of(int r)
 	return r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL || r == -E2BIG ? "usage" : "refused";
 }
 
-/* `id`: of a command that there is; 0: none. */
+/* `id`: of an existing command; 0: none. */
 static void refuse(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
 {
 	control_fail(rq, code_of(r), error->hint,
@@ -191,15 +191,16 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 	return true;
 }
 
-/* What param.set or param.action asks for: a request, and the rate that goes before it. */
+/* A param.set or param.action: the request, and the rate that is set before it. */
 struct asked {
 	struct engine_request request, rate;
-	struct param *p, *ramp; /* ramp: NULL: no rate is to be set */
+	struct param *p, *ramp; /* ramp NULL: no rate to set */
 };
 
 /*
- * The role beyond the operation's own, for each request separately. A set that makes safer needs no more, and no force:
- * it goes without force where the role is not enough for that. False: refused, answered.
+ * The role needed beyond that of the operation, for each request separately. A set that makes safer
+ * needs no more: where the role does not allow `force`, it is sent without. False: refused,
+ * answered.
  */
 static bool may_submit(struct station *s, struct control_request *rq, json_t *args,
 		       struct engine_request *request, const struct param *p)
@@ -219,7 +220,7 @@ static bool may_submit(struct station *s, struct control_request *rq, json_t *ar
 	       control_may(rq, args, ACCESS_EXPERT, "force, beyond the soft limits");
 }
 
-/* Read, found, and allowed to who asks. False: it is not, answered. */
+/* Read the request, find the parameter, check the role. False: refused, answered. */
 static bool read_asked(struct station *s, struct control_request *rq, json_t *args, bool action,
 		       struct asked *ret)
 {
@@ -271,7 +272,7 @@ static void try_dry(struct station *s, struct control_request *rq, json_t *args,
 	}
 }
 
-/* False: it is dangerous and was not confirmed, answered. */
+/* False: dangerous and not confirmed, answered. */
 static bool confirmed(struct control_request *rq, json_t *args, const struct param *p)
 {
 	if (!p || p->kind->danger != PARAM_DANGEROUS ||

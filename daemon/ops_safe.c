@@ -18,7 +18,7 @@ struct safing {
 	struct safing *next;
 	struct safe *safe;
 	struct control_request *rq; /* NULL: answered already */
-	bool no_wait;		    /* it is answered when all commands are in a journal */
+	bool no_wait;		    /* answer as soon as all commands are in a journal */
 	uint64_t told_ns;
 	char told[120];
 };

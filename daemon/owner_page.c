@@ -104,7 +104,7 @@ void owner_format(void *page, const struct owner_config *config, uint32_t dma_ep
 	owner_commit(page, account); /* killed before: no copy is whole */
 }
 
-/* A whole page of this DMA epoch, of whatever groups. The active copy. */
+/* A valid page of this DMA epoch, with any groups: its active copy. */
 static int check(const struct page *p, uint32_t dma_epoch, const struct owner_account **ret_account)
 {
 	uint64_t active = atomic_load_explicit(&p->active, memory_order_acquire);
@@ -191,7 +191,7 @@ int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoc
 			mine.stream_row[mine.stream_rows++] = account->stream_row[i];
 		}
 	}
-	/* Pairs are others: what was acknowledged beyond the cursor is sent again. */
+	/* The pairs differ: what was acknowledged beyond the cursor is sent again. */
 	memset(mine.acked, 0, sizeof(mine.acked));
 	forget_groups(p, config);
 	in_order();

@@ -73,7 +73,8 @@ struct owner_account {
 	uint8_t link_rows, stream_rows, labels, runs;
 	uint8_t slice_blocks[2]; /* blocks of a slice: before change_frame, and from it on */
 	uint8_t reserved;
-	uint64_t change_frame; /* a slice's first: blocks have another length from here on; or 0 */
+	uint64_t change_frame; /* first frame of a slice, from which on blocks have another length;
+			        * 0: none */
 	struct owner_link_row link_row[OWNER_LINK_ROWS];
 	struct owner_stream_row stream_row[2 * OWNER_PAIRS];
 	struct owner_label label[OWNER_LABELS]; /* the last one from_frame <= n is frame n's */
@@ -87,16 +88,16 @@ struct owner_account {
 void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch,
 		  const struct owner_account *account);
 /*
- * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version; -ESTALE: of
- * another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with other groups, or its owner died while he adopted
- * it. The page is not changed.
+ * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version;
+ * -ESTALE: of another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with other groups, or its owner
+ * was killed while adopting it. The page is not changed.
  */
 int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
 	       struct owner_account *ret_account);
 /*
- * After -EREMCHG: make the page one of these groups. All goes on but what depends on the others:
- * acknowledgements beyond the cursor, and the rows of groups that take other streams now or are not there.
- * Errors as of owner_load().
+ * After -EREMCHG: convert the page to these groups. All is kept except what depends on the others:
+ * acknowledgements beyond the cursor, and the rows of groups that take other streams now or are not
+ * there. Errors as of owner_load().
  */
 int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoch,
 		struct owner_account *ret_account);

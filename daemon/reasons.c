@@ -724,7 +724,7 @@ static void consumer_reasons(struct station *s, struct reasons *r)
 	}
 }
 
-/* As its own thread has found it (disk.h): this one asks no disk. */
+/* As found by the disk thread (disk.h): this thread does not access the disk. */
 static void disk_reasons(struct station *s, struct reasons *r)
 {
 	uint64_t now = now_mono_ns();
@@ -753,7 +753,7 @@ static void emergency_reasons(struct station *s, struct reasons *r)
 	emergency_get_status(s->emergency, &v);
 	if (v.rows > 0 || v.folded > 0) {
 		reasons_add(r, false, "emergency-rows", "store",
-			    "none for these: they go into the database when that answers",
+			    "none for these: they are stored when the database answers",
 			    "what made safer was sent before it was journaled: %u rows and %llu "
 			    "commands without rows wait in the emergency journal",
 			    v.rows, (unsigned long long)v.folded);
@@ -768,8 +768,8 @@ static void emergency_reasons(struct station *s, struct reasons *r)
 	}
 	if (v.dropped > 0) {
 		reasons_add(r, true, "emergency-full", "store", "the system log names the commands",
-			    "%llu rows did not fit into the emergency journal and are written down "
-			    "nowhere",
+			    "%llu rows did not fit into the emergency journal and are not "
+			    "recorded",
 			    (unsigned long long)v.dropped);
 	}
 }

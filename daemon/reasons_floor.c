@@ -321,7 +321,7 @@ static void silence_reason(struct station *s, unsigned link, struct reasons *r)
 
 	silence_get(s->params, link, r->now_ns, &v);
 	if (v.fired) {
-		w.parts = 1u << v.fired % 32; /* each time is an event */
+		w.parts = 1u << v.fired % 32; /* each time it fires is an event */
 		silence_say(&v, s->config.link[link].floor, text, sizeof(text), action,
 			    sizeof(action));
 		add_of_floor(r, link, w, text);

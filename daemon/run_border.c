@@ -6,7 +6,7 @@
 
 #include "daemon/settle.h"
 
-#define AHEAD_SLICES 3u /* the border: so many slices ahead of the one that is being read */
+#define AHEAD_SLICES 3u /* the border is so many slices ahead of the one being read */
 
 static uint64_t last_border(const struct owner_account *a)
 {
@@ -42,7 +42,7 @@ static bool have_room(const struct run_link links[NANET3_LINKS])
 	return true;
 }
 
-/* No link has read anything: there is nothing that carries the run before. */
+/* No link has read anything: no block carries the run before. */
 static bool untouched(const struct run_link links[NANET3_LINKS])
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -75,7 +75,7 @@ static void begin_with(struct run_border *r, struct run_link links[NANET3_LINKS]
 	}
 }
 
-/* ------------------------------------------------------------------------------------ to be told */
+/* ------------------------------------------------------------------------------------ reports */
 
 static struct run_change change_of(const struct run_border *r, const struct owner_account *a,
 				   unsigned place)
@@ -136,7 +136,8 @@ void run_border_saved(struct run_border *r, struct run_link links[NANET3_LINKS],
 
 /* ------------------------------------------------------------------------------------ changes */
 
-/* Planned is told before any block carries it, so that the journal has the border whatever becomes of the pages. */
+/* Report a planned change before any block carries it, so that the journal has the border even if
+ * the pages are lost. */
 static void enter(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
 		  bool news, run_border_tell_fn tell, void *context)
 {
@@ -161,7 +162,7 @@ static void enter(struct run_border *r, struct run_link links[NANET3_LINKS], uin
 	tell(context, &change);
 }
 
-/* Without a border; what lies in the accounts is told at its own. */
+/* Report a change without a border; those in the accounts are reported at their own border. */
 static void tell_now(struct run_border *r, uint32_t run, uint32_t ended, run_border_tell_fn tell,
 		     void *context)
 {
@@ -174,7 +175,7 @@ static void tell_now(struct run_border *r, uint32_t run, uint32_t ended, run_bor
 	tell(context, &change);
 }
 
-/* `news`: somebody asked for it. */
+/* `news`: it was requested. */
 static void go_to(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
 		  bool news, run_border_tell_fn tell, void *context)
 {
@@ -182,7 +183,7 @@ static void go_to(struct run_border *r, struct run_link links[NANET3_LINKS], uin
 
 	r->waits = false;
 	if (run == before) {
-		return; /* it has been told, or will be */
+		return; /* it has been reported, or will be */
 	}
 	if (untouched(links)) {
 		r->unsaved = news ? r->change + 1 : 0;
@@ -203,7 +204,7 @@ static void go_to(struct run_border *r, struct run_link links[NANET3_LINKS], uin
 void run_border_change(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
 		       run_border_tell_fn tell, void *context)
 {
-	if (r->waits && r->waiting && run == 0) { /* it has never begun */
+	if (r->waits && r->waiting && run == 0) { /* it never began */
 		tell_now(r, 0, r->waiting, tell, context);
 		go_to(r, links, 0, false, tell, context);
 	} else {
@@ -242,7 +243,7 @@ void run_border_ending(struct run_border *r, struct run_link links[NANET3_LINKS]
 
 /* ------------------------------------------------------------------------------------ a takeover */
 
-/* Of two that end alike the first: links are committed in their order. */
+/* Of two with the same last change the first: links are committed in order. */
 static const struct owner_account *newest_of(const struct run_link links[NANET3_LINKS])
 {
 	const struct owner_account *newest = NULL;
@@ -257,8 +258,8 @@ static const struct owner_account *newest_of(const struct run_link links[NANET3_
 	return newest;
 }
 
-/* The changes that it lacks are those that the predecessor committed last: their border lies ahead. An account that
- * nothing has been read for becomes the same, and one that knows no border. */
+/* The changes that an account lacks are those that the predecessor committed last: their border
+ * lies ahead. An account of which nothing has been read, or that knows no border, becomes a copy of it. */
 static void catch_up(struct run_link *l, const struct owner_account *newest)
 {
 	struct owner_account *a = l->account;
@@ -290,7 +291,7 @@ static bool has_number(const struct owner_account *a, uint32_t number)
 	return false;
 }
 
-/* The predecessor had heard from the journal, but not all pages. */
+/* The predecessor knew that the journal has it, but had not committed all pages. */
 static void share_saved(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t number)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -301,7 +302,7 @@ static void share_saved(struct run_border *r, struct run_link links[NANET3_LINKS
 	}
 }
 
-/* What is not saved is told again, in its order. */
+/* Report unsaved changes again, in order. */
 static void take_numbers(struct run_border *r, const struct owner_account *a)
 {
 	for (unsigned i = 0; i < a->runs; i++) {

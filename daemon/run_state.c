@@ -81,7 +81,8 @@ static void pay(struct run_state *s)
 	}
 }
 
-/* The place of this change, or a new one. The page of a link has as many: there is always one. */
+/* The entry of this change, or a new one. There are as many as in a link's page, so there is always
+ * one. */
 static struct run_owed *place_of(struct run_state *s, uint32_t change)
 {
 	struct run_owed *place = &s->owed[0];
@@ -109,7 +110,7 @@ static void owe(struct run_state *s, uint32_t change, const struct run_effect *e
 	o->ended = e->ended;
 	o->slice = e->slice ? e->slice : o->slice;
 	o->exact = !e->resumed;
-	/* That a run has begun is in the journal already, but for its slice. */
+	/* The begin of a run is in the journal already, except its slice. */
 	o->step = (o->run ? o->slice != 0 : o->ended != 0) ? OWED_TO_PUT : OWED_WRITTEN;
 	pay(s);
 }
@@ -133,14 +134,14 @@ void run_state_written(struct run_state *s, uint64_t cookie, int result)
 
 /* ------------------------------------------------------------------------------------ requests */
 
-/* Capture hears of the journal first. */
+/* The journal's run goes to capture first. */
 static bool may_command(struct run_state *s)
 {
 	pay(s);
 	return !s->untold;
 }
 
-/* A begin row is now or never: it would overtake an end that waits for the disk. */
+/* A begin row is not tried again: it would overtake an end that waits for the disk. */
 static bool owes_end(const struct run_state *s)
 {
 	for (unsigned i = 0; i < RUN_OWED; i++) {
@@ -172,13 +173,13 @@ void run_state_journaled(struct run_state *s, int result)
 		return;
 	}
 	if (result == 0 || result == -EEXIST) {
-		s->last = s->wanted; /* given out: now, or it was already */
+		s->last = s->wanted; /* now given out, or already was */
 	}
 	s->step = RUN_AT_REST;
 	if (result < 0) {
 		answer(s, RUN_NOT_JOURNALED, s->wanted, 0, result);
 	} else if (!s->asked) {
-		owe(s, 0, &given_up); /* its client was told that it is not begun */
+		owe(s, 0, &given_up); /* its client got the answer that it did not begin */
 	} else if (s->ops->command(s->context, CAPTURE_RUN, s->wanted) < 0) {
 		owe(s, 0, &given_up);
 		answer(s, RUN_BUSY, s->wanted, 0, 0);
@@ -225,7 +226,7 @@ static void arrive(struct run_state *s, const struct run_effect *e, uint32_t cha
 	}
 }
 
-/* A run that has ended, in a page that does not know it: capture ends it at the next border. What was asked for is none,
+/* A page has a run that has ended: capture ends it at the next border. A run that is being started has not ended,
  * whatever numbers the rings have. */
 static bool is_past(const struct run_state *s, uint32_t run)
 {
@@ -234,7 +235,7 @@ static bool is_past(const struct run_state *s, uint32_t run)
 	return run && !asked && (run <= s->ended || (run <= s->past && run != s->open));
 }
 
-/* Told once more: of a ring that was taken over, or a predecessor's before its last one. */
+/* A repeated report: of a ring that was taken over, or of a predecessor's earlier change. */
 static bool is_old(const struct run_state *s, const struct capture_report *r)
 {
 	return r->run.change <= s->told || is_past(s, r->run.run) ||
@@ -289,10 +290,10 @@ void run_state_inherit(struct run_state *s, uint32_t last, bool open, bool endin
 {
 	note_number(s, last);
 	if (s->inherited) {
-		return; /* we know better */
+		return; /* our own state is newer */
 	}
 	s->inherited = true;
-	s->open = open && last != s->ended ? last : 0; /* its end may be on the way there */
+	s->open = open && last != s->ended ? last : 0; /* the row of its end may still be queued */
 	s->ending = s->open && ending;
 	s->past = last;
 	if (s->open || s->told == 0 || is_past(s, s->number)) {
@@ -302,7 +303,7 @@ void run_state_inherit(struct run_state *s, uint32_t last, bool open, bool endin
 	pay(s);
 }
 
-/* ------------------------------------------------------------------------------------ the end of patience */
+/* ------------------------------------------------------------------------------------ timeouts */
 
 static void answer_late(struct run_state *s)
 {

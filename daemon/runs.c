@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Runs: requests of clients, reports of capture and answers of the store to run_state.h, and what that wants done:
- * rows, commands to capture, events, answers.
+ * Runs: passes requests of clients, reports of capture and answers of the store to run_state.h, and carries out what
+ * that asks for: rows, commands to capture, events, answers.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define ANSWER_S (int)(RUN_ANSWER_NS / 1000000000u)
 
-/* --- what run_state.h wants done --- */
+/* --- struct run_ops --- */
 
 static int put_begin(void *context, uint32_t run)
 {
@@ -68,7 +68,7 @@ static const char *slice_text(const struct run_effect *e, char *text, size_t siz
 static void on_effect(void *context, const struct run_effect *e)
 {
 	struct station *s = context;
-	const char *doing = !e->run ? "ended" : e->resumed ? "goes on" : "begun";
+	const char *doing = !e->run ? "ended" : e->resumed ? "continues" : "began";
 	char text[96], object[24], at[64];
 
 	engine_run(s->engine, e->run);
@@ -93,7 +93,7 @@ static void answer_not_begun(struct station *s, struct control_request *rq, uint
 			     const char *why)
 {
 	control_fail(rq, "refused", "fcmctl status", NULL,
-		     "run %u is not begun: it could not be journaled in %s: %s", run,
+		     "run %u has not begun: it could not be journaled in %s: %s", run,
 		     s->config.store.database, why);
 }
 
@@ -115,7 +115,7 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 		answer_not_begun(s, rq, run, "the disk does not answer");
 		break;
 	case RUN_BUSY:
-		control_fail(rq, "refused", "try again", NULL, "run %u is not %s: capture is busy",
+		control_fail(rq, "refused", "try again", NULL, "run %u has not %s: capture is busy",
 			     run, begins ? "begun" : "ended");
 		break;
 	case RUN_NO_DATA:
@@ -126,8 +126,8 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 		break;
 	case RUN_END_UNSAVED:
 		control_fail(rq, "unknown", "fcmctl status; fcmctl run show", NULL,
-			     "run %u has ended, but the database %s does not take it. If the "
-			     "daemon is restarted before it does, the run goes on",
+			     "run %u has ended, but the database %s does not store it. If the "
+			     "daemon is restarted before it does, the run continues",
 			     run, s->config.store.database);
 		break;
 	case RUN_INTERRUPTED:
@@ -160,7 +160,7 @@ void runs_end(struct station *s)
 
 /* --- requests --- */
 
-/* What is under way, for a refusal. */
+/* The present step, for a refusal. */
 static const char *step_text(const struct run_state *r, char *text, size_t size)
 {
 	if (run_state_ending(r)) {
@@ -229,7 +229,7 @@ void runs_effect(struct station *s, const struct capture_report *r)
 	run_state_effect(&s->run.state, r, now_mono_ns());
 }
 
-/* What is known of its beginning already stays: a run that a predecessor began is told, too. */
+/* Keeps a begin that is already known: runs that a predecessor began are reported, too. */
 void runs_timed(struct station *s, const struct capture_report *r)
 {
 	log_event(LOG_NOTICE, "run", LOG_NO_LINK, LOG_ID_RUN,

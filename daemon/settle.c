@@ -113,7 +113,7 @@ void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_accou
 
 /* --------------------------------------------------------------------------- acknowledged bits */
 
-/* Blocks before `frame`, were they always as long as they are now. */
+/* Number of blocks before `frame`, as if only the two lengths in the account had ever been used. */
 static uint64_t blocks_before(const struct owner_account *a, uint64_t frame)
 {
 	uint64_t early = frame < a->change_frame ? frame : a->change_frame;

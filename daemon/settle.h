@@ -67,23 +67,24 @@ uint64_t settle_out(const struct settle *s);
 /* The settled ledger's open rows into the account, before a commit. */
 void settle_pack(struct settle *s);
 
-/* Of a link's first blocks: nothing but their length is known. */
+/* An account for a link's first blocks: only their length is known. */
 void account_begin(struct owner_account *a, uint32_t block_frames);
 /* Length of the block that `frame` is in. */
 uint32_t account_block_frames(const struct owner_account *a, uint64_t frame);
-/* Blocks get this length at `frame`, a slice's first, beyond all that was handed out. False: they have it there,
- * or the cursor has not come to the change before this one, try again later. */
+/* Blocks get this length from `frame` on, the first frame of a slice, beyond all that was handed
+ * out. False: they have it already, or the cursor has not reached the previous change; try again
+ * later. */
 bool account_change_length(struct owner_account *a, uint64_t frame, uint32_t block_frames);
 /* The label and the run of a frame. */
 const struct label *account_label(const struct owner_account *a, uint64_t frame);
 uint32_t account_run(const struct owner_account *a, uint64_t frame);
 /* From `frame` on (not before the last one's). When there is no place the second oldest gives way. */
 void account_add_label(struct owner_account *a, uint64_t frame, const struct label *label);
-/* `change`: its number until the journal has it, 0: it has. False: no place, try again later. */
+/* `change`: its number until the journal has it, then 0. False: no room, try again later. */
 bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint32_t change);
-/* Labels and runs before the cursor's own are history; the label before it is kept, for whether the next block is the
- * first of its time epoch, and what a run change that is not in the journal yet needs to be reported again: the run
- * before it, the label of its border. */
+/* Forget labels and runs before those of the cursor. Kept are: the label before it, which tells
+ * whether the next block is the first of its time epoch; and, for each run change that is not in
+ * the journal yet, the run before it and the label of its border. */
 void account_forget(struct owner_account *a);
 
 #endif

@@ -73,8 +73,8 @@ void silence_say(const struct silence_view *v, unsigned floor, char *text, size_
 		snprintf(times, sizeof(times), " (%u times by now)", v->fired);
 	}
 	snprintf(text, text_size,
-		 "the FCM heard no word from the shore, and its silence timer ramped the high "
-		 "voltage of its modules down%s%s; their set values are 0 until somebody sets "
+		 "the FCM received no word from the shore, and its silence timer ramped the high "
+		 "voltage of its modules down%s%s; their set values are 0 until they are set "
 		 "them",
 		 when, times);
 	snprintf(action, action_size,

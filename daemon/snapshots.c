@@ -25,7 +25,7 @@ static void gather_one(void *context, struct param *p)
 	struct gather *g = context;
 
 	if (p->kind->access != PARAM_RW || (p->kind->optional && p->bad)) {
-		return; /* cannot be set, or is not in the FCM */
+		return; /* read-only, or missing in the FCM */
 	}
 	if (p->has_setpoint) {
 		g->found[g->count++] = p;

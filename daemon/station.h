@@ -208,7 +208,7 @@ struct station {
 	struct serial_session *serials;
 
 	struct emergency *emergency;
-	uint64_t emergency_copied; /* its generation that the disk has been offered */
+	uint64_t emergency_copied; /* its generation that was last offered to the disk */
 	struct disk *disk;
 	struct store *store;
 	struct query *query; /* read-only; NULL until first used */
@@ -292,12 +292,12 @@ void reports_losses_saved(struct station *s,
 void reports_groups(struct station *s);
 /* runs.c */
 void runs_begin(struct station *s);
-void runs_end(struct station *s); /* who waits is answered */
+void runs_end(struct station *s); /* answers the client that waits */
 /* A run begins: journaled first, then at the next slice border; then `rq` is answered. */
 void runs_start(struct station *s, const char *note, struct control_request *rq);
 /* The run ends at the next slice border; `rq` is answered when it is journaled. */
 void runs_stop(struct station *s, struct control_request *rq);
-/* Whether one may be begun, ended, now. False: refused, answered. */
+/* Whether a run may begin, or end, now. False: refused, answered. */
 bool runs_may_start(struct station *s, struct control_request *rq);
 bool runs_may_stop(struct station *s, struct control_request *rq);
 /* CAPTURE_RUN_BEGUN, CAPTURE_RUN_TIMED. */
@@ -346,8 +346,8 @@ void detector_tick(struct station *s);
 void detector_drain(struct station *s);
 /* The client of `rq` waits for the end of command `id` (wait), or for its journal row. */
 void detector_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
-/* A refusal of engine_submit() is answered when it is known whether the journal has it, with its number if it has.
- * `id` 0: at once. `code`: of schemas/control.md. */
+/* Answer a refusal of engine_submit() when it is known whether the journal has it, with its number
+ * if so. `id` 0: at once. `code`: of schemas/control.md. */
 void detector_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
 		      const struct sc_error *error);
 void detector_second(struct station *s);
@@ -355,7 +355,8 @@ void detector_second(struct station *s);
 void detector_repeat(struct station *s, const struct engine_command_view *view);
 void detector_stored(struct station *s); /* done rows of the store */
 
-/* command_json.c: as schemas/control.md has it; of one that a daemon before us began only what it is now. */
+/* command_json.c: as in schemas/control.md; for a command that a previous daemon began only its
+ * present state. */
 json_t *command_json(struct station *s, const struct engine_command_view *v);
 
 /* dry_run.c: what the request, of parameter `p`, would do. 0 and the answer, or as engine_submit()
@@ -420,12 +421,14 @@ extern const struct control_op station_serial_ops[];
 void serial_tick(struct station *s);
 void serial_stop(struct station *s);
 
-/* ramp.c: the rate that goes before `request`, a set of `p` that may be sent: *ret_first, a set of *ret_ramp (NULL: no
- * rate is to be set) by whoever asks, with his force. 0, -EINVAL it does not ramp. */
+/* ramp.c: the rate to set before `request`, an allowed set of `p`: *ret_first is a set of *ret_ramp
+ * (NULL: no rate to set) with the requester and force of `request`. 0; -EINVAL: `p` does not
+ * ramp. */
 int ramp_rate(struct station *s, const struct param *p, double rate,
 	      const struct engine_request *request, struct param **ret_ramp,
 	      struct engine_request *ret_first, struct sc_error *error);
-/* What that would come to, into what dry_run() has said of the set behind it. Nothing is done; as engine_check(). */
+/* Dry run of it, added to `would`, the result of dry_run() for the set behind it. Errors as of
+ * engine_check(). */
 int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
 	     json_t *would, struct sc_error *error);
 

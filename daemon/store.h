@@ -84,8 +84,8 @@ void store_destroy(struct store *s); /* stops it when still running */
 #define STORE_NOW_OR_NEVER 0x4u /* not kept for a retry */
 #define STORE_COMES_AGAIN  0x8u /* a newer one will come: the first to go when rows are too many */
 
-/* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table, or of a command and cut;
- * -ENOMEM. */
+/* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table, or a row of
+ * a command that was cut; -ENOMEM. */
 int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags);
 
 struct store_done {
@@ -220,13 +220,13 @@ void store_put_words(struct store *s, struct params *params);
  * out; -EEXIST: it is in use. */
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
 			int64_t utc_ns);
-/* The slice with which a run has begun (exact); or that is planned, or the first that has a time, unless one is known.
- * Urgent. `cookie`: answered, 0: not. */
+/* The first slice of a run (exact); or the planned one, or the first with a time, which do not
+ * replace a known one. Urgent. `cookie`: of the answer, 0: no answer. */
 int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice, bool exact,
 			uint64_t cookie);
-/* A run has ended with this slice (0: unknown, the planned one stays); what is known of its end already stays. utc_ns 0:
- * it is planned, the run is open still. Urgent. `cookie` as above. Kept while the disk refuses it: a restart would go on
- * with the run. */
+/* The last slice of a run (0: unknown, the planned one stays); an end that is already known stays.
+ * utc_ns 0: planned, the run is still open. Urgent. `cookie` as above. Kept while the disk refuses
+ * it: after a restart the run would continue. */
 int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
 		      uint64_t cookie);
 

@@ -120,9 +120,10 @@ static int read_sequences(struct store *s, struct store_past *p)
 	" detail, time, reason"
 #define NOT_UNDONE ", 0, 0"
 /*
- * The open commands o, with how many words of their floors may have left after theirs: of commands asked for later
- * (by_id), or not ended when they were asked for (by_end, with themselves): what makes safer, and what need not wait,
- * overtakes. Before twice as many as can be open at once (engine.h) none was.
+ * The open commands o, each with an upper limit of the words that left for its floor after its own:
+ * those of commands requested later (by_id), or not ended when it was requested (by_end, with
+ * itself), because urgent words overtake. None lies further back than twice as many commands as can
+ * be open at once (engine.h).
  */
 #define JOURNAL_NEAR                                                                               \
 	"id > " JOURNAL_SETTLED " - 16384 AND EXISTS (SELECT 1 FROM command WHERE " JOURNAL_OPEN ")"

@@ -53,7 +53,7 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " VALUES(?1, CASE WHEN NOT EXISTS (SELECT 1 FROM command WHERE client_id = ?2)"
 		  " THEN ?2 END,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
 		  "?19,?20,?21) ON CONFLICT(id) DO NOTHING",
-		  /* it may be open, and lie below what has been counted as settled meanwhile */
+		  /* it may be open, and below what has been counted as settled meanwhile */
 		  "UPDATE station SET value = CAST(?1 - 1 AS TEXT) WHERE key = 'settled_until'"
 		  " AND CAST(value AS INTEGER) >= ?1"}},
 	[ROW_TRANSITION_BROUGHT] =

@@ -23,7 +23,7 @@ struct watch {
 	unsigned generation;
 	uint64_t tried_ns;
 	uint64_t waited_ns;
-	uint64_t denied_ns[NANET3_LINKS]; /* since when the link is not granted to us; 0: it is */
+	uint64_t denied_ns[NANET3_LINKS]; /* since when the link is not granted; 0: it is */
 	struct watch_board now;
 	struct watch_link link[NANET3_LINKS];
 };
@@ -233,7 +233,7 @@ const struct nanet3_info *watch_info(const struct watch *w)
 	return w->board ? nanet3_info(w->board) : NULL;
 }
 
-/* What acts on a link has been asked for. */
+/* Result of a request that acts on a link. */
 static int granted(struct watch *w, unsigned link, int result)
 {
 	uint64_t *denied_ns = &w->denied_ns[link % NANET3_LINKS], now = now_mono_ns();

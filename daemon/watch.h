@@ -62,8 +62,9 @@ const struct watch_board *watch_board(const struct watch *w);
 const struct watch_link *watch_link(const struct watch *w, unsigned link);
 const struct nanet3_info *watch_info(const struct watch *w); /* NULL while away */
 
-/* -ENODEV, -EAGAIN, -ENOLINK; see nanet3_send(). A link that is not granted to us is -EAGAIN for 2 s, in which capture
- * claims it again after a board that was away; then -EPERM: another program has it. */
+/* -ENODEV, -EAGAIN, -ENOLINK; see nanet3_send(). A link that is not granted to this handle is
+ * -EAGAIN for 2 s, in which capture claims it again when a board is back; then -EPERM: another
+ * program owns it. */
 int watch_send(struct watch *w, const struct nanet3_tx *tx);
 int watch_link_command(struct watch *w, unsigned link, uint32_t command);
 

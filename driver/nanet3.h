@@ -31,8 +31,8 @@
  *
  * Rights. A handle that is not open for writing changes nothing. To act on a link (a word down, a reset,
  * its deadline) a handle must *act for* it: it owns the link's ring, or the owner has granted it the right
- * (as one thread of a daemon to another). Else only a privileged process may. A link without an owner has
- * to be claimed first. Room that clients share is limited: NANET3_LINK_WORDS and its neighbours.
+ * (for instance to another thread of a daemon); otherwise the process must be privileged. A link without an
+ * owner has to be claimed first. Shared room is limited: NANET3_LINK_WORDS and the constants after it.
  *
  * Polling. Each event on the board's queue carries its own sequence number, written last. A process
  * that owns a link may map that queue for reading and the link's doorbell page for writing, and then
@@ -251,18 +251,18 @@ struct nanet3_tx {
 	0x1u /* ring the doorbell with the next one: words that belong together leave together */
 
 /*
- * Room that clients share, and what is kept for those who act for a link: no other client can use up
- * their words, their part of the TX ring or all registered buffers. Words that the last owner sent ahead
- * (at_frame, 10 s at most) leave and count all the same when the link has another one.
+ * Limits of the room that clients share, and what is reserved for handles that act for a link: no other
+ * client can use up their words, their part of the TX ring or all registered buffers. Words that the last
+ * owner sent ahead (at_frame, 10 s at most) leave, and count, also when the link has another owner.
  */
-#define NANET3_LINK_WORDS   64u /* on their way to a link; a broadcast counts on each */
-#define NANET3_OTHERS_WORDS 16u /* of them, from all handles that do not act for the link */
+#define NANET3_LINK_WORDS   64u /* words under way to a link; a broadcast counts on each */
+#define NANET3_OTHERS_WORDS 16u /* of them, in all, from handles that do not act for the link */
 #define NANET3_TX_WORDS                                                                            \
-	(NANET3_LINKS * NANET3_LINK_WORDS) /* descriptors of the TX ring that puts leave free */
+	(NANET3_LINKS * NANET3_LINK_WORDS) /* descriptors of the TX ring reserved for words */
 #define NANET3_HANDLE_BUFFERS 16u	   /* registered by one handle */
 #define NANET3_OTHERS_BUFFERS                                                                      \
-	48u /* registered in all, from where on a handle has to act for a link */
-#define NANET3_READ_HANDLES 48u /* open in all, from where on one has to be open for writing */
+	48u			/* registered in all; beyond, only by handles that act for a link */
+#define NANET3_READ_HANDLES 48u /* open in all; beyond, only handles that are open for writing */
 
 /*
  * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the
@@ -349,7 +349,7 @@ struct nanet3_info {
 	__u32 links;
 	__u32 serial;
 	__u32 boot_count;
-	__u64 handle;	  /* number of this handle, for GRANT; not 0, never used again */
+	__u64 handle;	  /* number of this handle, for GRANT; not 0, never reused */
 	__u32 emulated;	  /* 0: a board; else a model: NANET3_EMULATED_* */
 	__u32 queue_size; /* events of this client's queue */
 	char name[32];	  /* "nanet3-0" */

@@ -14,7 +14,7 @@
  * signalled when events have been put on the client's queue. End of file on the socket = the board is
  * gone (ENODEV); end of file at the other end = the client died, its links linger.
  *
- * What a process may is looked up in /proc when it asks, CAP_SYS_ADMIN among it. A handle is open for writing
+ * The rights of a process, CAP_SYS_ADMIN included, are looked up in /proc at each request. A handle is open for writing
  * unless its first packet, INFO, carries NANET3_SOCK_READ_ONLY; the queue's mapping is then read-only too.
  *
  * The doorbell is a page of memory: the host looks at its first u64, the release position, at every

@@ -21,13 +21,13 @@
  *   channel, u8 length, u16 sequence, bytes.
  *
  * Time: a floor numbers its frames by what it receives, so its label lags true time by the one-way delay
- * of the cable. tai_ns and the item times are true time, label + cable_delay_ns. The slice and the stamps
- * in hits are those of the label.
+ * of the cable. tai_ns and the item times are label + cable_delay_ns: true time where the configured delay
+ * is that of the cable. The slice and the stamps in hits are those of the label.
  *
  * A block covers `frames` carrying frames from first_frame on; first_frame counts the floor's own
  * frames on the board's count line, is a multiple of the block length, and a block never straddles a
- * slice (1600 frames). A daemon that is started with another block length uses it from a slice on that
- * nothing sent before reaches. So what is sent again comes in blocks as they were, and no block is partly
+ * slice (1600 frames). A daemon that is started with another block length uses it from the first slice
+ * on that no block sent before reaches. So data are sent again in the same blocks, and no block is partly
  * a repeat. The length is first_frame / number; blocks of two lengths may have the same number. A link
  * without alignment sends one GAP block a slice: no channels, status only.
  * schemas/fcm_data.py has the numpy dtype; tests hold the two against each other. daemon/consumer/ has
@@ -138,7 +138,7 @@ struct fcm_block_header {
 	uint32_t flags;
 	uint32_t run; /* 0 outside a run */
 	uint32_t dma_epoch, time_epoch;
-	uint32_t uncertainty_ns; /* FCM_NO_UNCERTAINTY: none */
+	uint32_t uncertainty_ns; /* of the label alone; FCM_NO_UNCERTAINTY: none */
 	uint32_t frames;	 /* carrying frames covered */
 	uint32_t frames_lost;	 /* of them: never came (link-down, board-fifo, ring-full) */
 	uint32_t frames_bad;	 /* of them: came, but bad (crc, alignment, time-fault) */
@@ -175,7 +175,7 @@ static inline size_t fcm_topic(const struct fcm_block_header *h, char topic[FCM_
 struct fcm_ack {
 	uint64_t sequence;
 	uint8_t stream, link, tower, floor;
-	uint32_t block_frames; /* the blocks' length, for a consumer's own books; 0: not said */
+	uint32_t block_frames; /* the block length, for a consumer's own books; 0: not given */
 };
 static_assert(sizeof(struct fcm_ack) == 16, "ack");
 

@@ -6,7 +6,8 @@
 #ifndef SCHEMAS_JOURNAL_SQL_H
 #define SCHEMAS_JOURNAL_SQL_H
 
-/* Commands of a daemon that has never read the journal have numbers from here on (ENGINE_OWN_IDS). */
+/* While a daemon has never read the journal, its commands have numbers from here on
+ * (ENGINE_OWN_IDS). */
 #define JOURNAL_OWN_IDS "1000000000000"
 
 /* None of the commands up to this number is open (schemas/rows.h). */

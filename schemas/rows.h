@@ -26,8 +26,8 @@ enum row_id {
 	/* A transition, and the command as it is after it. command, time, state, frame|NULL, detail, sequence,
 	 * boot, attempts, ended|NULL */
 	ROW_TRANSITION,
-	/* The same of what was sent before it was journaled: as often as it is written, it is there once. A client id that
-	 * another command has is left out. */
+	/* The same for a command that was sent before it was journaled: however often it is
+	 * written, the table has it once. A client id that another command has is left out. */
 	ROW_COMMAND_BROUGHT,
 	ROW_TRANSITION_BROUGHT,
 	ROW_SEQUENCE,	 /* tower, floor, reserved_until: only ever grows */
@@ -49,7 +49,8 @@ enum row_id {
 	ROW_LOSS, /* session, kind, code, link, tower, floor, stream, grp, dma_epoch, first, frames,
 			      * tai_ns|NULL, time (when it last grew), open, until|NULL */
 	ROW_RUN_BEGIN, /* number, note, who, begun, begun_slice|NULL */
-	/* number, begun_slice, exact: 1 where it took effect; 0 planned, or the first that has a time */
+	/* number, begun_slice, exact: 1: where it took effect; 0: planned, or the first with a
+	 * time */
 	ROW_RUN_SLICE,
 	ROW_RUN_END,	 /* number, ended|NULL: it is planned, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
@@ -81,8 +82,8 @@ enum row_type { ROW_NULL = 0, ROW_INT, ROW_REAL, ROW_TEXT };
 
 #define ROW_SNAPSHOT_PAIRS 11u
 
-/* Bytes of a command's texts (UTF-8), the last zero among them; the tables hold them to it. A client may give reasons
- * of 400 bytes: what it is a part of ("safe 17: ") goes before them. */
+/* Limits of a command's texts in bytes (UTF-8), including the final zero; the tables check them. A
+ * client's reason may have 400 bytes; "safe 17: " may go before it. */
 #define ROW_CLIENT_ID_MAX 96u
 #define ROW_WHO_MAX	  96u
 #define ROW_ORIGIN_MAX	  128u

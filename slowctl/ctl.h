@@ -160,14 +160,15 @@ double ctl_now(void);
 void ctl_put_dry(const struct ctl_args *args, json_t *what);
 bool ctl_told_would(struct ctl *ctl, const json_t *result);
 
-/* Ask on the terminal, "... type yes to go on: " last; Ctrl-C, and anything but the word yes, is a no, as it is when nobody
- * is there to be asked. */
+/* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
+ * no; so does a missing terminal. */
 bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* " --option word" (without option: the word alone) behind `text`, quoted where a shell would take it apart. */
 void ctl_append_word(char *text, size_t size, const char *option, const char *word);
-/* Behind `text` the command as it was typed: what names this station, the words, its own options. */
+/* Append to `text` the command as it was typed: the options that name this station, the words, its
+ * own options. */
 void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const struct ctl_args *args);
 /* A hint as it can be typed: what names a command of fcmctl gets the options that name this station. Returns buf. */
 const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t size);

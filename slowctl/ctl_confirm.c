@@ -7,7 +7,7 @@
 
 #include "slowctl/ctl_value.h"
 
-#define SHOWN 24u /* one of each module of a station */
+#define SHOWN 24u /* one per module of a station */
 
 bool ctl_is_dangerous(const json_t *parameter)
 {
@@ -56,7 +56,7 @@ static size_t list_dangerous(const struct many_row *rows, size_t count)
 	return dangerous;
 }
 
-/* What the first of them would change. CTL_DONE, or the exit code. */
+/* Show what the first SHOWN would change. CTL_DONE, or the exit code. */
 static int show(struct ctl *ctl, const char *what, struct many_row *rows, size_t count)
 {
 	struct many many = {.ctl = ctl, .rows = rows, .count = count < SHOWN ? count : SHOWN};
@@ -89,7 +89,7 @@ const char *ctl_yes_hint(const struct ctl *ctl, const struct ctl_args *args, cha
 	return buf;
 }
 
-/* It was not confirmed. */
+/* Refused because it was not confirmed. */
 static int refuse(struct ctl *ctl, const struct ctl_args *args, const char *what, size_t dangerous,
 		  size_t parameters)
 {

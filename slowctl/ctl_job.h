@@ -90,8 +90,8 @@ bool job_is_same(const struct job_row *row);
 /* The `line` of the file is wrong (0: all of it): the exit code. */
 int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text);
 
-/* What the rows of state MANY_WAITS would change is shown, and asked about once, where that is many or dangerous (see
- * ctl_confirm.h). CTL_DONE: go on. */
+/* Shows what the rows of state MANY_WAITS would change, and asks once if they are many or dangerous
+ * (see ctl_confirm.h). CTL_DONE: continue. */
 int job_confirm(const struct job *job, const struct many_row *rows, size_t count);
 /* A run that did not come to its end: what goes on, what was not sent, how to go on. */
 void job_tell_end(const struct job *job, const struct many *m, enum many_end end);

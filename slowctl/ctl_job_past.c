@@ -185,7 +185,7 @@ static double wanted(const struct job_row *row)
 	if (strcmp(row->value, "on") == 0 || strcmp(row->value, "off") == 0) {
 		return strcmp(row->value, "on") == 0 ? 1.0 : 0.0;
 	}
-	/* refused now; it was not then */
+	/* refused now, but not then */
 	return number_parse(row->value, &number, &end) == 0 ? number : (double)NAN;
 }
 

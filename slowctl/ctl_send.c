@@ -178,7 +178,8 @@ static bool is_pattern(const char *name)
 	return strpbrk(name, "*?[") != NULL;
 }
 
-/* What a pattern stands for: of all that match, those that take a value, or the actions. CTL_DONE, or the exit code. */
+/* The parameters that a pattern means: of all that match, those that take a value, or the actions.
+ * CTL_DONE, or the exit code. */
 static int find_all(struct ctl *ctl, const struct ctl_args *args, const char *op,
 		    json_t **ret_found)
 {
@@ -211,7 +212,7 @@ static int find_all(struct ctl *ctl, const struct ctl_args *args, const char *op
 	return CTL_DONE;
 }
 
-/* Asked once, about all. CTL_DONE: go on. */
+/* Ask once, about all. CTL_DONE: continue. */
 static int confirm_all(struct ctl *ctl, const struct ctl_args *args, const char *op,
 		       const json_t *what, const json_t *found)
 {
@@ -342,7 +343,7 @@ static int send_each(struct ctl *ctl, const struct ctl_args *args, const char *o
 		all[i].name = value_string(p, "name", "");
 		all[i].what = json_copy((json_t *)what);
 		fill_request(args, all[i].what, all[i].name, client_id);
-		if (ctl_is_dangerous(p) && !dry) { /* it was asked */
+		if (ctl_is_dangerous(p) && !dry) { /* confirmed already */
 			json_object_set_new(all[i].what, "yes", json_true());
 		}
 		doing_text(args, all[i].name, all[i].doing, sizeof(all[i].doing));

@@ -222,16 +222,16 @@ static size_t timers_text(const json_t *floors, const char *timer, char *text, s
 	return count;
 }
 
-/* What becomes of the HV of a floor to which the shore does not speak any more. */
+/* What happens to the HV of a floor when the shore sends nothing any more. */
 static void render_silence(struct writer *w, const json_t *floors)
 {
 	static const struct {
 		const char *timer, *words;
-		bool stays; /* the HV */
+		bool stays; /* the HV stays up */
 	} kinds[] = {{"on", "on", false},
 		     {"off", "off", true},
 		     {"none", "not in the FCM", true},
-		     {"unknown", "not known", false}};
+		     {"unknown", "unknown", false}};
 	bool some = false, stays = false;
 
 	if (json_array_size(floors) == 0) {
@@ -431,7 +431,7 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 		"counted by the board for its linger time (10 s by default), after that by "
 		"nobody, and ledger show tells that time as missing.");
 	writer_paragraph(w, 11, WRITER_PLAIN,
-			 "The high voltage of the floors stays as it is, but where a floor's "
+			 "The high voltage of the floors stays as it is, unless a floor's "
 			 "silence timer is on: fcmctl history floorN.fcm.silence_timer.");
 	if (json_is_object(value_at(s, "known"))) {
 		writer_paragraph(w, 11, WRITER_PLAIN,

@@ -493,7 +493,7 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 	return 1;
 }
 
-/* What makes safer does not need it. */
+/* Commands that make safer do not need the journal. */
 static int check_journal(struct engine *e, const struct param *p, bool safer,
 			 struct sc_error *error)
 {
@@ -507,7 +507,7 @@ static int check_journal(struct engine *e, const struct param *p, bool safer,
 		       p->name, e->config.journal, t.what);
 }
 
-/* A row that was cut would be another one. */
+/* A row with a cut text would be a different one. */
 static int check_texts(const struct engine_request *q, struct sc_error *error)
 {
 	const struct {
@@ -642,7 +642,8 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 	if (r < 0) {
 		return r;
 	}
-	r = check_journal(e, p, makes_safer(e, q, p, now), error); /* nor has a refusal a number */
+	r = check_journal(e, p, makes_safer(e, q, p, now), error); /* without a journal a refusal
+								    * has no number, too */
 	r = r == 0 ? check_texts(q, error) : r;
 	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
 	if (r != 0) {
@@ -725,7 +726,7 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 	}
 	if (c->job) {
 		return sc_fail(error, -EBUSY, "safe", "Wait for its end, then set what you want.",
-			       "command %llu is part of safe %llu, of which nothing is taken back",
+			       "command %llu is part of safe %llu, which cannot be cancelled",
 			       (unsigned long long)id, (unsigned long long)c->job);
 	}
 	if (on_its_way(c) && !c->stops) {

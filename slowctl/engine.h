@@ -12,7 +12,7 @@
  *                                      executed it; set value or proving counter if it cannot tell
  *
  * Invariants:
- *  - a command's word leaves only after its row came back stored. What makes safer waits 100 ms for that, then its
+ *  - a command's word leaves only after its row was stored. A command that makes safer waits 100 ms for that, then its
  *    row goes into the emergency journal (ENGINE_EMERGENCY), and it leaves;
  *  - a number is given once: what was given is noted in memory that survives us (struct engine_marks) before it is used;
  *  - a sequence is used for one command of one floor only, for ever; a retry repeats it, and only after
@@ -82,11 +82,11 @@ void engine_destroy(struct engine *e);
 
 /* --- what the journal knows, before anything else --- */
 
-/* Where neither a journal nor the marks say the last number, commands have numbers from here on, by the time (UTC s x
+/* Where neither a journal nor the marks give the last number, commands have numbers from here on, from the time (UTC s x
  * 1000). */
 #define ENGINE_OWN_IDS 1000000000000ull
 
-/* The numbers that have been given. Each is noted before it is used. Zeros: nothing is known. */
+/* The numbers used so far. Each is noted before it is used. Zeros: unknown. */
 struct engine_marks {
 	uint64_t last_id;     /* the largest number of a command */
 	uint64_t last_own_id; /* of those from ENGINE_OWN_IDS on */
@@ -96,12 +96,13 @@ struct engine_marks {
 		uint32_t sequence; /* the largest that was used on this floor */
 	} floor[PARAM_LINKS];
 };
-/* Go on behind these numbers, and keep them there: `marks` outlives the engine, best in memory that survives the
- * process. Without this call they are kept in the engine. */
+/* Continue behind these numbers, and note new ones there: `marks` outlives the engine, best in
+ * memory that survives the process. Without this call they are kept in the engine. */
 void engine_marks(struct engine *e, struct engine_marks *marks);
 
-/* The journal cannot be read, for this reason (negative errno): until engine_journal_found() every request is refused
- * but what makes safer, which goes into the emergency journal. Floors are polled all the same. */
+/* The journal cannot be read, for this reason (negative errno): until engine_journal_found() every
+ * request is refused, except those that make safer, which go into the emergency journal. Floors are
+ * polled. */
 void engine_journal_lost(struct engine *e, int result);
 /* It is known now, or lies in another file: all that it knows has been told by what follows. Sequences are
  * reserved anew. */
@@ -123,16 +124,16 @@ struct engine_journal {
 	char state[16];
 	bool ended;
 	char detail[320];
-	/* How many commands of the same floor may have left after it: so much the FCM may have forgotten. Beyond 256
-	 * it need not be counted. */
+	/* How many commands for the same floor may have left after it; the FCM may have forgotten
+	 * it when they are too many. No need to count beyond 256. */
 	uint64_t later;
 	int64_t time_ns;
 	uint64_t job; /* as of engine_request */
 	/* It has ended UNKNOWN, or was cut off as part of a `safe` and is not done, and no later one on its parameter
 	 * is done: a reason until one is. */
 	bool undone;
-	bool cut;	/* it was open when a daemon before us ended */
-	bool emergency; /* it is in the emergency journal: what becomes of it goes there */
+	bool cut;	/* it was open when a previous daemon ended */
+	bool emergency; /* it is in the emergency journal, and its transitions go there */
 };
 /* How the journal's text begins when a daemon takes up what one before it left open: `cut` is told by it. */
 #define ENGINE_TAKEN_UP "the daemon was restarted when this was"
@@ -163,17 +164,17 @@ struct engine_request {
  * 0: taken, *ret_id is the command; follow it by ENGINE_PROGRESS.
  * 1: a repeat: *ret_id is the command that this client id made before (open or ended).
  * Negative: refused, `error` says why, what to do; *ret_id is 0, or the number of the refusal: ENGINE_PROGRESS of it
- * says whether that is in the journal (`numbered`). Before that nobody may be given it.
+ * says whether that is in the journal (`numbered`). Before that the number must not be given to a client.
  * -ENOENT no such parameter, -ENOTUNIQ, -EACCES read-only, -EINVAL, -ERANGE, -ENOLINK not locked, -EXDEV
  * another floor on the link, -EPERM an interlock, -EAGAIN too many open, -EOVERFLOW no sequences left, -E2BIG a
- * text is too long. A journal that cannot be written is told by ENGINE_PROGRESS: REFUSED, nothing was sent; what
- * makes safer is sent without it.
+ * text is too long. A journal that cannot be written is reported by ENGINE_PROGRESS: REFUSED, nothing was sent; a
+ * command that makes safer is sent without it.
  */
 int engine_submit(struct engine *e, const struct engine_request *request, struct engine_now now,
 		  uint64_t *ret_id, struct sc_error *error);
 /* The number that the next command or refusal will have. */
 uint64_t engine_next_id(const struct engine *e, struct engine_now now);
-/* Somebody may not do it (`text` says why): into the journal as refused, nothing else. 0 and its number, as that of a
+/* The client may not do it (`text` says why): only journal the refusal. 0 and its number, as of a
  * refusal of engine_submit(); negative: no such parameter, as of engine_submit(). */
 int engine_refuse(struct engine *e, const struct engine_request *request, const char *text,
 		  struct engine_now now, uint64_t *ret_id);
@@ -253,11 +254,12 @@ struct engine_out {
 		struct {
 			uint64_t id;
 			enum command_state state;
-			bool final;    /* it has ended; for UNKNOWN: nobody can tell any more */
+			bool final;    /* it has ended; UNKNOWN: its outcome cannot be found out any
+				        * more */
 			bool alarm;    /* an operator should look */
 			bool numbered; /* the journal has it: its number may be given out */
-			/* Its client id was used before, by a command that is not known any more: it is a repeat of
-			 * that one, for which the journal has to be asked. "": it is not so. */
+			/* Its client id was used before, by a command that is no longer in memory:
+			 * this is a repeat of it, and the journal has the answer. "": no repeat. */
 			char repeats[64];
 			double readback; /* NaN: none; while it settles */
 			char text[320];
@@ -284,7 +286,7 @@ struct engine_command_view {
 	const char *detail, *hint;
 	int64_t time_ns, changed_ns;
 	uint32_t boot;
-	const struct row *row; /* ROW_COMMAND as it began; NULL: it is of a daemon before us */
+	const struct row *row; /* ROW_COMMAND as it began; NULL: of a previous daemon */
 };
 /* As param_quality(); of what is polled stale as soon as its floor is known not to answer. */
 enum param_quality engine_quality(const struct engine *e, const struct param *p,

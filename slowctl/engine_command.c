@@ -167,9 +167,9 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	if (c->attempts > 0 || c->recovered) {
 		refresh_module(e, c, now);
 	}
-	if (c->unwritten || c->emergency) { /* no row of its end, or it is there already */
+	if (c->unwritten || c->emergency) { /* no row of its end, or it is written already */
 		command_announce(e, c, NULL);
-		if (c->unwritten) { /* its client id is free */
+		if (c->unwritten) { /* its client id may be used again */
 			free(c->client_id);
 			c->client_id = NULL;
 		}
@@ -187,7 +187,7 @@ static bool proof_is_boot_count(const struct command *c)
 	       c->param->kind->readback_reg == (int)REG_FCM_BOOT_COUNT;
 }
 
-/* What ramps its value; NULL: it does not ramp. */
+/* The rate parameter of its value; NULL: it does not ramp. */
 static struct param *ramp_of(struct engine *e, const struct command *c)
 {
 	const struct param_kind *k = c->param->kind;
@@ -201,8 +201,8 @@ static bool rate_known(const struct param *ramp)
 	return ramp->has_value && ramp->value > 0;
 }
 
-/* Time from the acknowledgement to a right read-back: the settle time, and the ramp when there is one. By what is
- * known now: rate and value may have been read only since. */
+/* Time from the acknowledgement to a right read-back: the settle time, plus the ramp if there is
+ * one. Computed from what is known now: rate and value may have been read only since. */
 static double settle_time_s(struct engine *e, const struct command *c)
 {
 	const struct param *ramp = ramp_of(e, c);
@@ -217,7 +217,7 @@ static double settle_time_s(struct engine *e, const struct command *c)
 	return settle_s + 1.1 * fabs(c->new_value - c->ramp_from) / ramp->value;
 }
 
-/* What ramps is on its way as long as it comes nearer, at the slowest rate there is. */
+/* A ramp is under way as long as the value comes nearer, at least at the slowest rate. */
 static bool moves(struct engine *e, const struct command *c, struct engine_now now)
 {
 	const struct param_kind *k = c->param->kind;
@@ -228,7 +228,7 @@ static bool moves(struct engine *e, const struct command *c, struct engine_now n
 	return ramp && (double)(now.mono_ns - c->moved_ns) / 1e9 < still_s;
 }
 
-/* Its read-back should be right by now, and it is not going there. */
+/* The read-back should be right by now, and does not come nearer. */
 static bool overdue(struct engine *e, const struct command *c, struct engine_now now)
 {
 	return (double)(now.mono_ns - c->acked_ns) / 1e9 >= settle_time_s(e, c) &&
@@ -247,13 +247,13 @@ static void note_way(struct command *c, struct engine_now now)
 	}
 }
 
-/* How long it may take depends on its rate: an unknown rate is read at once. */
+/* The time limit depends on the rate: an unknown rate is read at once. */
 static void look_at_rate(struct engine *e, const struct command *c, struct engine_now now)
 {
 	struct param *ramp = ramp_of(e, c);
 
 	if (ramp && param_quality(ramp, now.mono_ns) != PARAM_GOOD) {
-		ramp->next_poll_ns = 0; /* before all that is due */
+		ramp->next_poll_ns = 0; /* before everything else that is due */
 	}
 }
 
@@ -357,7 +357,7 @@ static const char *refusal_hint(uint8_t status)
 	}
 }
 
-/* It goes on under another sequence, which is journaled before it is used as any. */
+/* It continues under another sequence, which is journaled before use like any other. */
 __attribute__((format(printf, 4, 5))) static void
 under_another(struct engine *e, struct command *c, struct engine_now now, const char *format, ...)
 {
@@ -374,7 +374,7 @@ under_another(struct engine *e, struct command *c, struct engine_now now, const 
 	c->not_before = now.mono_ns;
 	c->submitted_ns = now.mono_ns;
 	c->row_cookie = engine_cookie(e);
-	c->journaled = c->emergency; /* that has it at once */
+	c->journaled = c->emergency; /* the emergency journal has it at once */
 	c->want = c->emergency ? WANT_COMMAND : WANT_NOTHING;
 	journal_transition(e, c, UINT64_MAX,
 			   ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
@@ -388,8 +388,8 @@ static bool may_go_on(struct engine *e, const struct command *c)
 	       engine_link_of(e, c)->next_sequence <= UINT32_MAX;
 }
 
-/* Making safe does not give up half way because an FCM was busy: the command goes once more. False: it does not, any
- * more. */
+/* Making safe does not stop half way because an FCM was busy: the command is sent once more. False:
+ * not any more. */
 static bool once_more(struct engine *e, struct command *c, struct engine_now now)
 {
 	if (!c->job || !may_go_on(e, c)) {
@@ -402,13 +402,14 @@ static bool once_more(struct engine *e, struct command *c, struct engine_now now
 	return true;
 }
 
-/* Then it was not executed: the FCM executes a sequence once. What makes safer goes all the same. */
+/* Then it was not executed: the FCM executes a sequence once. A command that makes safer is sent
+ * under another. */
 void command_number_taken(struct engine *e, struct command *c, struct engine_now now)
 {
 	if (never_late(c) && may_go_on(e, c)) {
 		under_another(e, c, now,
-			      "the FCM has executed another command under its sequence %u; it goes "
-			      "under another",
+			      "the FCM has executed another command under its sequence %u; it is "
+			      "sent under another",
 			      c->sequence);
 	} else if (unsent(c)) {
 		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
@@ -503,7 +504,7 @@ static void forgotten(struct engine *e, struct command *c, uint16_t boot, struct
 	}
 }
 
-/* The outcome that the FCM has under its sequence is not of what it was to do. */
+/* The outcome that the FCM has under its sequence is that of another command. */
 static bool is_of_another(const struct command *c, const struct word *w)
 {
 	return w->module != c->param->module || w->reg != (uint8_t)c->param->kind->reg ||
@@ -541,7 +542,7 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back", now);
 }
 
-/* What it rests on, before what was read: no outcome, but the value. */
+/* Text before the read-back: the evidence was the value held, not an outcome. */
 static const char *basis(const struct command *c)
 {
 	return c->held ? FORGOTTEN_HELD "; " : "";
@@ -769,7 +770,7 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 	snprintf(c->hint, sizeof(c->hint), "%s", unsent(c) ? HINT_WAITS : HINT_MUTE);
 	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
-		     : unsent(c)   ? "not sent yet: it goes as soon as it can"
+		     : unsent(c)   ? "not sent yet: it is sent as soon as possible"
 		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is unknown yet"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
 			     ? "acknowledged, but whether it is complete is not known yet"
@@ -798,7 +799,7 @@ void command_timeout(struct engine *e, struct command *c, struct engine_now now)
 	}
 }
 
-/* What makes safer is kept for later, and an alarm until then. */
+/* Keep a command that makes safer for later; it is an alarm until then. */
 void command_stranded(struct engine *e, struct command *c, struct engine_now now)
 {
 	struct link *l = engine_link_of(e, c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the engine writes down: rows of commands, their transitions, refusals; and the numbers it gives. Everything
- * goes to the database, but for one thing: what makes safer does not wait for it longer than JOURNAL_WAIT. Then its
- * rows go into the emergency journal (ENGINE_EMERGENCY), from which the daemon brings them into the database later.
+ * What the engine records: rows of commands, their transitions, refusals; and the numbers it uses. Everything goes to
+ * the database, with one exception: a command that makes safer waits for it no longer than JOURNAL_WAIT. Then its rows
+ * go into the emergency journal (ENGINE_EMERGENCY), from which the daemon brings them into the database later.
  * See engine_private.h.
  */
 #include "slowctl/engine_private.h"
@@ -14,7 +14,7 @@
 
 #define DETAIL_MAX sizeof(((struct command *)0)->detail)
 
-/* A row of a command is never cut: the last of its texts is its state. */
+/* A row of a command is never cut: its last text is the state. */
 static_assert(ROW_CLIENT_ID_MAX + ROW_WHO_MAX + ROW_ORIGIN_MAX + ROW_REASON_MAX + PARAM_NAME_MAX +
 			      sizeof("action") + sizeof(((struct param_kind *)0)->unit) +
 			      sizeof("CANCELLED") + DETAIL_MAX + 4 <=
@@ -61,7 +61,7 @@ void engine_recover_id(struct engine *e, uint64_t last_id)
 	}
 }
 
-/* Of a journal that was never read: numbers of a range that no journal has given. */
+/* While the journal has never been read: numbers of a range that no journal uses. */
 static uint64_t next_own_id(const struct engine *e, struct engine_now now)
 {
 	uint64_t begin = ENGINE_OWN_IDS + (uint64_t)(now.utc_ns / 1000000000) * 1000;
@@ -134,7 +134,7 @@ void journal_command_row(struct row *r, const struct engine_request *q, const st
 	row_int_if(r, state_ends(state), now.utc_ns);
 }
 
-/* A copy no larger than it has to be. */
+/* A copy of minimal size. */
 static struct row *row_keep(const struct row *row)
 {
 	size_t bytes = offsetof(struct row, arena) + row->used;
@@ -153,7 +153,7 @@ static void put_emergency(struct engine *e, const struct row *row)
 	memcpy(&o->store.row, row, offsetof(struct row, arena) + row->used);
 }
 
-/* Which journal has it is decided here, once. */
+/* Decides, once, which journal gets it. */
 int journal_begin(struct engine *e, struct command *c, const struct row *row, struct engine_now now)
 {
 	uint64_t lost = e->lost_outputs;
@@ -165,7 +165,7 @@ int journal_begin(struct engine *e, struct command *c, const struct row *row, st
 		return -ENOMEM;
 	}
 	if (e->journal_lost) {
-		return 0; /* its row goes with the first that becomes of it: journal_emergency() */
+		return 0; /* its row is written with the first transition: journal_emergency() */
 	}
 	o = engine_out(e, ENGINE_STORE);
 	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
@@ -251,7 +251,7 @@ void journal_refusal(struct engine *e, const struct engine_request *q, struct pa
 
 	*ret_id = 0;
 	if (!f) {
-		return; /* numbers come from the journal */
+		return; /* without a journal there are no numbers */
 	}
 	c.id = journal_new_id(e, now);
 	if (q->client_id && q->client_id[0]) {
@@ -296,7 +296,7 @@ bool journal_refused(struct engine *e, uint64_t cookie, int result)
 	return false;
 }
 
-/* Who was refused does not wait for a disk that hangs: he hears it without a number. */
+/* A client that was refused does not wait for a disk that hangs: its answer has no number then. */
 void journal_tick(struct engine *e, struct engine_now now)
 {
 	struct refusal *f;

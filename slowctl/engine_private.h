@@ -4,7 +4,7 @@
  *
  *   engine.c          create, recover, submit, cancel; the outputs
  *   engine_command.c  what becomes of a command: transitions, outcomes, settling
- *   engine_journal.c  rows of commands and refusals; the numbers given; the emergency journal
+ *   engine_journal.c  rows of commands and refusals; the numbers used; the emergency journal
  *   engine_undone.c   commands that stay a reason after their end
  *   engine_rules.c    which request is taken: limits, link, interlocks
  *   engine_words.c    words: which leaves next, what came back, what did not; polling
@@ -34,7 +34,7 @@
 #define BOOT_UNKNOWN  0u
 #define STRANDED_NS   (2 * SECOND)  /* a link may be away so long before its commands are told */
 #define JOURNAL_LIMIT (10 * SECOND) /* a command stored later than this is not sent any more */
-#define JOURNAL_WAIT  (100 * MS)    /* what makes safer waits no longer for the database */
+#define JOURNAL_WAIT  (100 * MS)    /* longest wait of what makes safer for the database */
 #define TOO_LATE      (30 * SECOND) /* so long after it was wanted nothing is sent to who was mute */
 #define READS_KEPT    1024u	    /* sequences that polling leaves to QUERY and read-back */
 #define MUTE_TIMEOUTS 3u	    /* words unanswered in a row: probe slowly, say so */
@@ -75,23 +75,24 @@ struct command {
 	enum command_state after_state; /* as this */
 	uint64_t look_first; /* the FCM refused that: it goes only when not needed; 0: no */
 	uint8_t refused;     /* by the FCM, with this status; WORD_OK: not */
-	unsigned busy; /* times it went on under another sequence: busy, or the old one others' */
-	bool free;     /* the FCM does not remember its sequence: asked in this time of the link */
-	bool repeat;   /* of an earlier command's client id: it was never one itself */
+	unsigned busy; /* times it continued under another sequence: FCM busy, or sequence used by
+		        * others */
+	bool free;     /* the FCM does not remember its sequence: asked since the link is up */
+	bool repeat;   /* has the client id of an earlier command: it was never journaled itself */
 
-	struct row *row; /* as it began; NULL: a daemon before us wrote it */
+	struct row *row; /* as it began; NULL: a previous daemon wrote it */
 	uint64_t row_cookie, submitted_ns;
 	bool journaled; /* its row is stored: its word may leave */
-	bool emergency; /* in the emergency journal, and all that becomes of it */
+	bool emergency; /* it and its transitions are in the emergency journal */
 	bool unwritten; /* the journal did not take its row */
 	uint64_t later; /* recovered: commands of its floor that the predecessor sent after it */
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
 	uint64_t acked_ns;
-	bool held;	   /* it was not acknowledged: the FCM had forgotten, and holds the value */
+	bool held;	   /* not acknowledged: the FCM had forgotten it, but holds the value */
 	double ramp_from;  /* the value when it was acknowledged; NaN: not yet read */
-	double nearest;	   /* how near to its value it has been read; NaN: not yet */
-	uint64_t moved_ns; /* monotonic: since when no nearer */
+	double nearest;	   /* smallest distance from its value read so far; NaN: none yet */
+	uint64_t moved_ns; /* monotonic: when it came nearer last */
 	bool was_off;	   /* its `see` was on when it was acknowledged: no read-back will come */
 	uint64_t read_pause_ns;
 	uint32_t wanted_count; /* action: the counter that proves it, when done */
@@ -126,12 +127,12 @@ struct link {
 	uint64_t boots;
 	uint64_t next_sequence;	 /* not yet used; beyond UINT32_MAX: there are no more */
 	uint64_t reserved_until; /* stored: may be used for reads */
-	bool unreserved; /* the journal takes no reservations: what is used is noted in the marks alone */
+	bool unreserved; /* the journal takes no reservations: used numbers are only in the marks */
 	uint64_t reserve_cookie; /* a reservation is on its way; 0: none */
 	uint64_t reserving_until, reserve_again, reserve_by;
 	/* The largest sequence that the FCM remembers is asked for, each time the link becomes usable. */
 	bool numbered;	     /* it has said */
-	uint64_t remembered; /* the largest, as it said: sequences up to it may be others' ... */
+	uint64_t remembered; /* the largest that it named: sequences up to it may be others' ... */
 	uint64_t
 		others_until; /* ... and those up to this are, though our journal gave them to us */
 	uint32_t number_flight; /* the sequence of the question; 0: not asked */
@@ -140,7 +141,7 @@ struct link {
 		number_again; /* monotonic: it has not answered since, 0: answered; ask (again) */
 	uint64_t sent_writes; /* words of commands that have left */
 	uint64_t down_since, usable_since; /* monotonic; 0: not down, not usable */
-	bool holds_back; /* commands that make safer: they go when its floor is heard again */
+	bool holds_back; /* commands that make safer wait until its floor answers again */
 	struct command_list open;
 	bool fresh;						    /* one of them is */
 	unsigned open_count, urgent_count, flights, urgent_flights; /* urgent ones are among all */
@@ -162,7 +163,7 @@ struct undone {
 	char detail[320], hint[240]; /* of `unknown` */
 };
 
-/* A refusal whose row is on its way to the disk: its number is not given out before. */
+/* A refusal whose row is being written: its number is given out after that. */
 struct refusal {
 	STAILQ_ENTRY(refusal) next;
 	uint64_t id, cookie, announce_by;
@@ -212,26 +213,26 @@ void journal_used_id(struct engine *e, uint64_t id);
 /* Each is noted in the marks before it is given out. */
 uint64_t journal_new_id(struct engine *e, struct engine_now now);
 uint32_t journal_new_sequence(struct engine *e, struct link *l);
-/* ROW_COMMAND of it, in `row`. */
+/* Its ROW_COMMAND, into `row`. */
 void journal_command_row(struct row *row, const struct engine_request *q, const struct command *c,
 			 enum command_state state, const char *detail, struct engine_now now);
-/* The row is kept with the command, and goes to the database, or at once into the emergency journal. -ENOMEM: it is
- * nowhere. */
+/* Keep the row with the command, and give it to the database, or at once to the emergency journal.
+ * -ENOMEM: neither. */
 int journal_begin(struct engine *e, struct command *c, const struct row *row,
 		  struct engine_now now);
 /* A transition. `frame`: UINT64_MAX: none. */
 void journal_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
 			uint64_t cookie, struct engine_now now);
-/* It goes without the database, which `why` says. */
+/* Send it without the database, for the reason `why`. */
 void journal_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now);
-/* It has waited long enough for the database. */
+/* Whether it has waited long enough for the database. */
 bool journal_overdue(const struct command *c, struct engine_now now);
-/* 0: none; else the monotonic time when it has. */
+/* Monotonic time when it has; 0: never. */
 uint64_t journal_due(const struct command *c);
-/* A refusal: its row, *ret_id 0 when the journal is not known. Its client id is not used up. */
+/* The row of a refusal; *ret_id 0 while the journal is unknown. Its client id may be used again. */
 void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
 		     const struct sc_error *error, struct engine_now now, uint64_t *ret_id);
-/* The store's answer to one; false: it is none of these. */
+/* The store's answer to a refusal's row; false: to another row. */
 bool journal_refused(struct engine *e, uint64_t cookie, int result);
 void journal_tick(struct engine *e, struct engine_now now);
 
@@ -271,8 +272,8 @@ void command_stranded(struct engine *e, struct command *c, struct engine_now now
 /* Whether the request may be taken; engine_submit()'s errors. */
 int rules_check(struct engine *e, const struct engine_request *q, const struct param *p,
 		struct engine_now now, struct sc_error *error);
-/* Whether `value` is nearer to the parameter's safest one than all that it is, as read and not stale, and is to become,
- * or is that. */
+/* Whether `value` is the parameter's safest one, or nearer to it than the value set now (read, not
+ * stale) and all values that wait to be set. */
 bool rules_safer(struct engine *e, const struct param *p, double value, struct engine_now now);
 /* Whether the ramp may be held at `value`, by a command that is to stop it. -EBUSY: a safer one takes over; else as
  * engine_submit(). */
@@ -320,8 +321,8 @@ bool sequences_reply(struct link *l, const struct word *w);
 bool sequences_not_sent(struct link *l, uint64_t cookie, struct engine_now now);
 /* The link is unusable: others may use the floor meanwhile. */
 void sequences_forget(struct link *l);
-/* Whether the command that is to leave may, or ask first: its sequence is others' for certain, then it is ended or gets
- * another; or it may be, then it asks the FCM for that before it is sent. */
+/* Whether the next command may leave. If its sequence is certainly used by others, the command ends
+ * or gets another sequence; if it may be, the FCM is asked first. */
 bool sequence_free(struct engine *e, const struct link *l, struct command *c,
 		   struct engine_now now);
 
@@ -344,7 +345,7 @@ static inline bool never_late(const struct command *c)
 	return c->urgent && !c->stops;
 }
 
-/* It has not left yet: neither we nor a daemon before us can have sent its word. */
+/* It has not left yet: neither this daemon nor a previous one can have sent its word. */
 static inline bool unsent(const struct command *c)
 {
 	return c->attempts == 0 && !c->recovered;
@@ -352,7 +353,7 @@ static inline bool unsent(const struct command *c)
 
 #define FORGOTTEN_HELD "the FCM had forgotten the outcome and holds the value"
 
-/* What says that it was executed. */
+/* The evidence that it was executed. */
 static inline const char *evidence(const struct command *c)
 {
 	return c->held ? FORGOTTEN_HELD : "acknowledged";

@@ -118,7 +118,7 @@ bool rules_safer(struct engine *e, const struct param *p, double value, struct e
 		return !isnan(safest);
 	}
 	if (!param_setpoint_good(p, now.mono_ns)) {
-		/* What it was before a boot, or long ago, says nothing: it is read. */
+		/* A value from before a boot, or an old one, is not evidence: read it. */
 		e->next_setting_ns[p->number] = 0;
 		return false;
 	}
@@ -417,7 +417,7 @@ static void end_on_its_way(struct engine *e, struct command *c, const struct com
 		command_end(e, c, COMMAND_FAILED, "", now,
 			    "%s, but command %llu, which %s, took over: read-back %s by then",
 			    evidence(c), id, urgent->stops ? "stops a ramp" : "makes it safer",
-			    isnan(c->readback) ? "not known" : is);
+			    isnan(c->readback) ? "unknown" : is);
 	}
 }
 

@@ -100,10 +100,11 @@ void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
 		now.mono_ns + (l->silent >= MUTE_TIMEOUTS ? SECOND : e->config.timeout_ms * MS);
 }
 
-/* What is beyond the largest it remembers, it does not remember. If that one is beyond what ours has given, another
- * journal was here. It may have been here unnoticed as well: where words of ours were lost, and where reads have used
- * sequences, others begin below our next one. So what has not been sent yet and is not beyond the largest is asked for
- * by itself; and what overtakes (urgent ones do) makes it so, too. */
+/* The FCM remembers no sequence beyond its largest. If that largest is beyond those our journal has
+ * used, another journal has used this floor. That may also stay unnoticed: where our words were
+ * lost, or reads have used sequences, others start below our next one. So each command that was not
+ * sent yet and is not beyond the largest is queried by itself; urgent commands that overtake make
+ * that necessary, too. */
 static void told(struct link *l, const struct word *w)
 {
 	uint32_t newest = w->status == WORD_OK ? (uint32_t)w->value : 0;

@@ -337,8 +337,8 @@ static void values_beyond_limits(struct engine *e, struct engine_now now, struct
 	}
 }
 
-/* Too old, or never come. A floor's that is bad grows old as well, unless its FCM may lack it; of the shore's that says
- * that there is none. */
+/* Too old, or never read. A bad value of a floor also becomes stale, unless its FCM may lack the
+ * register; a bad value of the shore means that there is none. */
 static bool is_stale(const struct param *p, uint64_t never_since, struct engine_now now)
 {
 	const struct param_kind *k = p->kind;

@@ -11,7 +11,7 @@
 
 #include "tdm/registers.h"
 
-#define ABSENT_NS (60 * SECOND) /* what an FCM lacks is asked for so often */
+#define ABSENT_NS (60 * SECOND) /* interval of reads of a register that an FCM lacks */
 #define NOT_TAKEN " (the journal has not taken this)"
 
 bool link_usable(const struct link *l)
@@ -206,7 +206,7 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent, struct 
 
 static void say_journaled(struct engine *e, struct command *c, struct engine_now now);
 
-/* The floor is heard again: what makes safer and was kept for that goes on. */
+/* The floor answers again: send the commands that make safer and were kept for that. */
 static void release_held(struct engine *e, struct link *l, struct engine_now now)
 {
 	struct command *c;
@@ -428,7 +428,7 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 	l->polls_flying--;
 	if (w->status != WORD_OK) {
 		param_put_bad(p, now.mono_ns);
-		if (p->kind->optional) { /* not there: the FCM counts what it refuses */
+		if (p->kind->optional) { /* the register is missing: the FCM counts refused reads */
 			p->next_poll_ns = now.mono_ns + ABSENT_NS;
 		}
 		return;
@@ -467,7 +467,7 @@ static void one_reply(struct engine *e, struct link *l, const struct word *w, st
 		return;
 	}
 	l->replies++;
-	/* It may not have heard us either, and its silence timer may have fired. */
+	/* It may have received nothing either, and its silence timer may have fired. */
 	if (!isnan(link_mute_s(l, now))) {
 		forget_setpoints(e, l, now);
 	}
@@ -602,12 +602,13 @@ static void not_journaled(struct engine *e, struct command *c, int result, struc
 		    t.what);
 }
 
-/* Its client id is that of an earlier command, of which only the journal knows: it has never been one itself. */
+/* Its client id is that of an earlier command that is only in the journal: it was never a command
+ * itself. */
 static void used_before(struct engine *e, struct command *c, struct engine_now now)
 {
 	c->repeat = true;
 	command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.", now,
-		    "nothing was sent: its client id was used before");
+		    "nothing was sent: this client id was used before");
 }
 
 /* What makes safer waits for nobody on its parameter (rules_make_way()). */
@@ -825,7 +826,7 @@ static void tick_commands(struct engine *e, struct link *l, struct engine_now no
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
 		if (journal_overdue(c, now)) {
-			journal_emergency(e, c, "it has not answered for 100 ms", now);
+			journal_emergency(e, c, "the database has not answered for 100 ms", now);
 		} else if (c->flying && past(c->deadline, now)) {
 			l->timeouts++;
 			l->silent++;

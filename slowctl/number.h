@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind the digits at `p`; *ret_any: there are some. */
+/* The end of the digits at `p`; *ret_any: there are some. */
 static inline const char *number_digits(const char *p, bool *ret_any)
 {
 	*ret_any = *ret_any || isdigit((unsigned char)*p);
@@ -21,9 +21,10 @@ static inline const char *number_digits(const char *p, bool *ret_any)
 }
 
 /*
- * The number at the beginning of `text`, behind blanks: "1450", "-0.5", "1.45e3". *ret_end: the text behind it.
- * -EINVAL: there is none (hexadecimal, nan and inf are none), or it is larger or smaller than a double can be. In a
- * locale with a decimal comma a point is refused, never read as the end (our programs keep LC_NUMERIC).
+ * The number at the beginning of `text`, after blanks: "1450", "-0.5", "1.45e3". *ret_end: the text
+ * after it. -EINVAL: no number (hexadecimal, nan and inf are refused), or outside the range of a
+ * double. In a locale with a decimal comma a point is refused, never read as the end (our programs
+ * keep LC_NUMERIC).
  */
 static inline int number_parse(const char *text, double *ret_value, const char **ret_end)
 {

@@ -426,7 +426,7 @@ void param_put_setpoint(struct param *p, double setpoint, uint64_t mono_ns)
 	p->setpoint_ns = mono_ns;
 }
 
-/* As long as a value of its kind. */
+/* Stale after the same time as a value of its kind. */
 bool param_setpoint_good(const struct param *p, uint64_t mono_ns)
 {
 	double age_s = mono_ns > p->setpoint_ns ? (double)(mono_ns - p->setpoint_ns) / 1e9 : 0;

@@ -71,7 +71,7 @@ struct param_kind {
 		[32]; /* sibling that must be on for it ("power"), unless it makes safer; "" none */
 	char powered_by[32]; /* rw: sibling without which its FCM refuses a set; "" none */
 	double safest;	/* rw: sets towards it make safer: no interlock holds them; NaN: no such */
-	bool optional;	/* an FCM may lack it: then it is bad, and that is no reason */
+	bool optional;	/* an FCM may lack it: then it is bad, and no reason of status */
 	char moves[32]; /* action: sibling that goes to its set value then ("hv"); "" none */
 	/* In which step a plan lowers it (switches it off) and raises it; small ones first. */
 	double order_lower, order_raise;
@@ -106,7 +106,7 @@ struct param {
 	int32_t raw;
 	int64_t time_ns;      /* UTC of the value */
 	uint64_t mono_ns;     /* the same instant, CLOCK_MONOTONIC */
-	uint64_t setpoint_ns; /* of the setpoint: when it was acknowledged or read */
+	uint64_t setpoint_ns; /* when the setpoint was acknowledged or read */
 	struct limits_state beyond;
 	/* The engine's own. */
 	uint64_t next_poll_ns;
@@ -160,7 +160,7 @@ void param_put(struct param *p, double value, int64_t utc_ns, uint64_t mono_ns);
 void param_put_raw(struct param *p, int32_t raw, int64_t utc_ns, uint64_t mono_ns);
 void param_put_bad(struct param *p, uint64_t mono_ns); /* it cannot be had; the last value stays */
 void param_put_setpoint(struct param *p, double setpoint, uint64_t mono_ns);
-/* Whether it is known to what it is set, by a reading that is not stale. */
+/* Whether its setpoint is known, from a reading that is not stale. */
 bool param_setpoint_good(const struct param *p, uint64_t mono_ns);
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns);
 /* Seconds since the value; negative: never. */

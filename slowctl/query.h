@@ -44,7 +44,7 @@ struct query_filter {
 };
 /* Newest first. {commands:[Command]} */
 int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
-/* The command of that client id; -ENOENT. */
+/* The command with that client id; -ENOENT. */
 int query_client(struct query *q, const char *client_id, json_t **ret_json);
 /* Command as it stands; -ENOENT. */
 int query_command_now(struct query *q, uint64_t id, json_t **ret_json);
@@ -124,8 +124,9 @@ int query_runs(struct query *q, unsigned limit,
 int query_events(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
 /* {events:[..]}, newest first. */
 int query_clock_history(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
-/* {station:{key:value, ...}, schema, program_schema, last_write} schema: of the file, when it was opened; program_schema:
- * what this program knows up to; last_write: time of the newest row anywhere, null: none. */
+/* {station:{key:value, ...}, schema, program_schema, last_write} schema: of the file, when it was
+ * opened; program_schema: the newest that this program supports; last_write: time of the newest row
+ * anywhere, null: none. */
 int query_station(struct query *q, json_t **ret_json);
 
 #endif

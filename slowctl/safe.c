@@ -64,7 +64,7 @@ static int submit(struct engine *e, struct safe_row *row, struct param *p, uint6
 	r = engine_submit(e, &q, now, ret_id, &error);
 	if (r < 0) {
 		refused(row, &error);
-		*ret_id = 0; /* its number is not the journal's yet */
+		*ret_id = 0; /* the journal does not have its number yet */
 	}
 	return r;
 }

@@ -45,13 +45,13 @@ void safe_destroy(struct safe *s);
 /* The progress of any command. True: it was one of these, and a row has changed. */
 bool safe_progress(struct safe *s, const struct engine_out *progress);
 
-/* The `safe` that a command was part of, as its reason begins; 0: of none. */
+/* Number of the `safe` that a command was part of, from the beginning of its reason; 0: none. */
 uint64_t safe_of(const char *reason, uint64_t id);
 
 uint64_t safe_number(const struct safe *s);
 unsigned safe_count(const struct safe *s);
 const struct safe_row *safe_row(const struct safe *s, unsigned n);
-/* A journal has all commands: their numbers may be given out. */
+/* All commands are in a journal: their numbers may be given out. */
 bool safe_journaled(const struct safe *s);
 /* All rows are settled. */
 bool safe_settled(const struct safe *s);

@@ -86,7 +86,7 @@ static bool layout_sane(const struct fcmdata_block *b)
 	return true;
 }
 
-/* Length of the blocks that are numbered as this one; a GAP is longer. 0: unknown, of number 0. */
+/* Block length by which this block is numbered; a GAP is longer. 0: unknown (number 0). */
 static uint32_t block_frames(const struct fcm_block_header *h)
 {
 	uint64_t number = h->sequence & FCM_SEQUENCE_MASK;

@@ -60,8 +60,8 @@ struct fcmdata_block {
 	struct fcm_block_header header; /* checked, see fcmdata_check() */
 	const uint8_t *payload; /* header.payload_bytes, where ZeroMQ put them: of any alignment */
 	struct fcm_ack key;	/* for fcmdata_ack(), also after the block's release */
-	/* What this handle has had of it: all of it, or nothing. Of a reserved consumer's repeats too an
-	 * acknowledgement is owed. */
+	/* Whether this handle has had it: always the whole block or nothing. A reserved consumer
+	 * acknowledges repeats, too. */
 	bool repeat; /* handed out and acknowledged before: its data have been processed */
 	bool again; /* handed out before, not acknowledged since. A monitor's repeats are all of this kind */
 	/*
@@ -127,9 +127,9 @@ void fcmdata_release(struct fcmdata *h, const struct fcmdata_block *b);
  * acknowledges nothing. -EAGAIN: too many wait and cannot be sent; nothing is noted, call again.
  */
 int fcmdata_ack(struct fcmdata *h, const struct fcm_ack *key);
-/* From the caller's own books, before receiving: an earlier life of this consumer had processed `key`,
- * perhaps without the daemon's hearing of it. It is a repeat when it comes. Some 65000 blocks of a stream and
- * length are remembered, the newest. -ENOMEM. */
+/* From the caller's own books, before receiving: an earlier life of this consumer had processed
+ * `key`, perhaps without the daemon's hearing of it. It is a repeat when it comes. The newest 65000
+ * or so blocks of each stream and length are remembered. -ENOMEM. */
 int fcmdata_remember(struct fcmdata *h, const struct fcm_ack *key);
 /* Send what is acknowledged now. 0; -ENOTCONN: not a member at present, what is named will come again, as
  * a repeat; -EAGAIN: the daemon takes nothing just now, it is kept. */

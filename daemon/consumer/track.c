@@ -4,9 +4,9 @@
  *
  * Repeats, a `track` for each stream of a floor, DMA epoch and block length: of the last WINDOW sequences,
  * what this handle has had (`seen`), what the caller has acknowledged (`acked`), and what the daemon waits
- * for an acknowledgement of (`owed`). A repeat is always flagged RESENT, and has the frames that it had: no
- * block is partly one, also where the length was changed. A number that comes again without the flag is of
- * another life of the board, whose counts begin anew when it is reset or without power.
+ * for an acknowledgement of (`owed`). A repeat is always flagged RESENT and has the same frames: no block is
+ * partly a repeat, also where the length was changed. A number that comes again without the flag belongs to
+ * another life of the board: its counts restart at a reset or a power cut.
  *
  * Gaps, a `line` a link and stream, whatever floor calls itself there: up to which frame blocks have
  * come. A link's blocks of one stream are sent to a member in order, but for what another member leaves
@@ -35,9 +35,9 @@ struct map {
 };
 
 struct track {
-	struct fcm_ack key; /* sequence: only the epoch's bits; block_frames 0: not known */
+	struct fcm_ack key; /* sequence: only the epoch's bits; block_frames 0: unknown */
 	uint64_t top;	    /* sequences [top - WINDOW, top) are remembered */
-	uint64_t used;	    /* when it last was, in blocks */
+	uint64_t used;	    /* when it was used last, in blocks */
 	struct map *map;    /* MAPS of them */
 };
 enum { SEEN, ACKED, OWED, MAPS };
@@ -86,7 +86,7 @@ void libfcmdata_tracks_anew(struct tracks *t)
 
 /* ---- repeats ---- */
 
-/* Of whatever length. */
+/* Of any length. */
 static bool of_stream(const struct track *t, const struct fcm_ack *key)
 {
 	return t->key.sequence == key->sequence >> FCM_SEQUENCE_BITS &&
@@ -94,7 +94,7 @@ static bool of_stream(const struct track *t, const struct fcm_ack *key)
 	       t->key.tower == key->tower && t->key.floor == key->floor;
 }
 
-/* Where one of the two does not say its length, the one used last that may be meant. */
+/* Where one of the two has no length, the last used one that matches. */
 static struct track *find(struct tracks *t, const struct fcm_ack *key)
 {
 	struct track *meant = NULL;
@@ -198,7 +198,7 @@ static bool another_life(const struct track *t, const struct fcm_block_header *h
 	return !(h->flags & FCM_BLOCK_RESENT) && n < t->top && (!inside(t, n) || get(t, SEEN, n));
 }
 
-/* False: the stream's tracks, and the line with them, begin anew. */
+/* False: the stream's tracks restart, and the line with them. */
 static bool note(struct tracks *all, struct track *t, bool owed, struct fcmdata_block *b)
 {
 	const struct fcm_block_header *h = &b->header;

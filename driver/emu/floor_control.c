@@ -281,7 +281,7 @@ static void execute(struct floor *f, const struct word *w)
 	reply(f, w, status, value);
 }
 
-/* Whether the word is one at all: a known op, with the sequence that it needs. */
+/* Whether the word is valid: a known op, with the sequence that it needs. */
 static bool is_request(const struct word *w)
 {
 	bool once = w->op == WORD_WRITE || w->op == WORD_ACTION;

@@ -85,7 +85,7 @@ struct floor {
 void control_receive(struct floor *f, const uint8_t *down);
 /* Put the waiting replies into the upstream frame. */
 void control_send(struct floor *f, uint8_t *frame);
-/* A frame period has passed, whether requests came or not: the silence timer. */
+/* A frame period has passed, with or without requests: advance the silence timer. */
 void control_frame(struct floor *f);
 /* Boot: outcomes and waiting replies are forgotten, the silence timer is off. Also how a floor begins. */
 void control_boot(struct floor *f);

@@ -90,7 +90,7 @@ static bool acts_for_any(const struct host *h, const struct client *c)
 	return acts;
 }
 
-/* One more for the client, or NULL. */
+/* One more buffer for the client, or NULL. */
 static struct host_buffer *free_buffer(struct host *h, const struct client *c)
 {
 	struct host_buffer *first = NULL;

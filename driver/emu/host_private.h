@@ -99,7 +99,7 @@ struct tx_slot {
 	uint32_t client_id; /* 0: slot is free */
 	uint32_t generation;
 	uint8_t link;
-	bool put;    /* two events come */
+	bool put;    /* a put: two events follow */
 	bool others; /* a word whose sender did not act for the link */
 };
 
@@ -149,7 +149,8 @@ void *host_map(void *context, uint64_t bus, uint32_t length);
 /* host.c */
 int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
 void link_stop(struct host *h, unsigned link);
-/* The client owns the link, or acts for its owner; link 0xff, a broadcast: all of them. */
+/* Whether the client owns the link, or acts for its owner; link 0xff, a broadcast: for all
+ * links. */
 bool link_acts(const struct host *h, const struct client *c, unsigned link);
 /* The owner is gone without a word. */
 void link_linger(struct host *h, unsigned link);
@@ -197,7 +198,7 @@ void clients_gone(struct host *h);
 void client_service(struct host *h, struct client *c);
 void client_drop(struct host *h, struct client *c);
 bool client_hung_up(const struct client *c);
-/* Its process has CAP_SYS_ADMIN now. */
+/* Whether its process has CAP_SYS_ADMIN now. */
 bool client_is_admin(const struct client *c);
 /* Put an event on a client's queue. Control events that do not fit are counted. */
 void client_post(struct host *h, struct client *c, const struct nanet3_event *ev);

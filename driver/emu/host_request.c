@@ -199,8 +199,8 @@ static int reg_read(struct host *h, struct client *c, void *arg, int *ret_fd)
 	return 0;
 }
 
-/* What needs no privilege. A short deadline fills a ring with little data: it is for the handles that act
- * for the link. One shorter than a frame would fill it with next to nothing. */
+/* Registers that need no privilege. A short deadline fills a ring with little data, so it needs a
+ * handle that acts for the link. One shorter than a frame would fill it with almost nothing. */
 static bool harmless(const struct host *h, const struct client *c, uint32_t offset, uint32_t value)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {

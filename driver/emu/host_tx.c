@@ -35,7 +35,7 @@ static bool slot_fits(const struct host *h, const struct tx_slot *like)
 	return fits;
 }
 
-/* One more on its way, or one less. */
+/* Count one more under way, or one less. */
 static void slot_count(struct host *h, const struct tx_slot *slot, bool more)
 {
 	const unsigned by = more ? 1u : ~0u;
@@ -47,7 +47,7 @@ static void slot_count(struct host *h, const struct tx_slot *slot, bool more)
 	}
 }
 
-/* A slot like that one, whose generation is the next; NULL when there is no room. */
+/* A slot that is a copy of `like` with the next generation; NULL when there is no room. */
 static struct tx_slot *slot_take(struct host *h, const struct tx_slot *like)
 {
 	for (unsigned i = 0; i < HOST_TX_SLOTS && slot_fits(h, like); i++) {
@@ -82,7 +82,7 @@ static struct nanet3_tx *descriptor(struct host *h, uint32_t index)
 				    (size_t)(index % HOST_TX_SLOTS) * NANET3_TX_STRIDE);
 }
 
-/* Descriptors that the board has not taken. */
+/* Number of descriptors that the board has not taken. */
 static uint32_t pending(struct host *h)
 {
 	return h->tx_write - board_reg_read(h->board, NANET3_REG_TX_READ);

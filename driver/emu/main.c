@@ -103,7 +103,7 @@ static int await_second(const struct emu_options *o, const struct service *s, st
 	return err < 0 || o->start_utc_s >= 0 ? err : world_start_at(w, start);
 }
 
-/* What a shore has to configure for these fibres. */
+/* Print the delays to configure on the shore for these fibres. */
 static void say_delays(const struct world *w)
 {
 	fputs("nanet3-emu: cable_delay_ns of links 0 to 3:", stderr);

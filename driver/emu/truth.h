@@ -35,7 +35,7 @@ struct truth_record {
 	uint64_t floor_frame; /* the floor's own frame on the board's count line */
 	int64_t tai_ns;	      /* TAI since 1970 of the light at the start of the floor's frame: when
 			       * the downstream frame that began it left the shore, plus the fibre's
-			       * delay down at that time. No correction of a shore's is in it */
+			       * delay down when its frame arrives. No correction by the shore */
 	uint8_t link, tower, floor;
 	uint8_t fate; /* enum tdm_loss the world expects: GOOD, or why it cannot arrive */
 	uint16_t flags;

@@ -470,7 +470,7 @@ static bool acts_for_any(struct nanet3_client *c)
 	return acts;
 }
 
-/* A number for one more buffer of the client's, or -ENOSPC. mutex held. */
+/* A free number for one more buffer of the client, or -ENOSPC. mutex held. */
 static int number_free(struct nanet3_client *c)
 {
 	const struct nanet3_dev *dev = c->dev;

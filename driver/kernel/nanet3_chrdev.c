@@ -133,8 +133,8 @@ static int do_reg_read(struct nanet3_client *c, void *arg)
 }
 
 /*
- * What needs no privilege. A short deadline fills a ring with little data: it is for the handles
- * that act for the link. One shorter than a frame would fill it with next to nothing.
+ * Registers that need no privilege. A short deadline fills a ring with little data, so it needs a
+ * handle that acts for the link. One shorter than a frame would fill it with almost nothing.
  */
 static bool harmless(struct nanet3_client *c, u32 offset, u32 value)
 {

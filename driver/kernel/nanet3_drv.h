@@ -111,8 +111,8 @@ struct nanet3_area {
  * @owner: who has claimed the link, or NULL; by mutex, map_lock and event_lock: hold all three to
  *	   change it, any to read it
  * @lost: the last owner lost it with the board, and may still read what it has mapped; by mutex
- * @delegate: who else acts for the link, by the owner's grant, or NULL; by mutex and event_lock:
- *	      hold both to change it, any to read it
+ * @delegate: other client that acts for the link, by the owner's grant, or NULL; by mutex and event_lock:
+ *	      hold both to change it, either to read it
  * @words: on their way to the link; by event_lock
  * @others_words: of them, those whose senders did not act for the link
  * @linger_until: jiffies at which a lingering ring stops

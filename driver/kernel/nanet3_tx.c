@@ -87,7 +87,7 @@ static void slot_count(struct nanet3_dev *dev, const struct nanet3_slot *slot, i
 	}
 }
 
-/* A slot like @like, whose generation is the next; NANET3_SLOTS when there is no room. */
+/* A slot that is a copy of @like with the next generation; NANET3_SLOTS when there is no room. */
 static u32 slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
 {
 	u32 n = NANET3_SLOTS;
@@ -265,8 +265,8 @@ bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer)
 }
 
 /*
- * Room for @count descriptors in a ring of which @size may be in use? Else what is held back goes
- * out, to make some. tx_mutex held.
+ * Is there room for @count descriptors when @size of the ring may be in use? If not, post what is
+ * held back to make room. tx_mutex held.
  */
 static bool room(struct nanet3_dev *dev, u32 count, u32 size)
 {

@@ -26,8 +26,8 @@ struct nanet3;
 /* Open and check the version: -EPROTO when the driver speaks another one, -ENOENT and -ECONNREFUSED
  * when nobody is there, -EMFILE when the device has 64 handles open (an emulator then hangs up: -ENODEV). */
 int nanet3_open(const char *where, struct nanet3 **ret_board);
-/* The same for a handle that changes nothing and has no events: what would, and nanet3_wait(), is -EBADF. Reading the
- * device's file is enough for it. -EMFILE when NANET3_READ_HANDLES are open. */
+/* The same for a handle that changes nothing and has no events: calls that change something, and
+ * nanet3_wait(), return -EBADF. Read permission on the device is enough. -EMFILE when NANET3_READ_HANDLES are open. */
 int nanet3_open_read_only(const char *where, struct nanet3 **ret_board);
 /* Links that are still claimed go into linger, as if the process had died. NULL is fine. */
 void nanet3_close(struct nanet3 *b);
@@ -49,8 +49,9 @@ int nanet3_subscribe(struct nanet3 *b, uint32_t mask);
 int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_taken_over);
 /* Give it back; its DMA stops. */
 int nanet3_yield(struct nanet3 *b, unsigned link);
-/* Let another handle (nanet3_info.handle) act for a link that this one owns, until this one gives it back or the other
- * is closed; it takes the place of the last one, 0: none. -EPERM not the owner, -ENOENT no such handle is open. */
+/* Let another handle (nanet3_info.handle) act for a link that this one owns, until this one
+ * releases the link or the other is closed. It replaces the last one; 0: none. -EPERM not the
+ * owner, -ENOENT no such handle is open. */
 int nanet3_grant(struct nanet3 *b, unsigned link, uint64_t handle);
 /* Map a ring's state for reading only, without owning it: for nanet3_ring(). */
 int nanet3_observe(struct nanet3 *b, unsigned link);
@@ -82,8 +83,9 @@ int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position);
  */
 int nanet3_polling(struct nanet3 *b, bool on);
 
-/* Send one downstream word. Completion: NANET3_EVENT_TX with the cookie. -EPERM neither owner of the link (broadcast: of
- * all) nor granted it, and no CAP_SYS_ADMIN; -EAGAIN no room on the ring, or for the link; -ENOLINK link not locked. */
+/* Send one downstream word. Completion: NANET3_EVENT_TX with the cookie. -EPERM not owner of the
+ * link (broadcast: of all), not granted it, and no CAP_SYS_ADMIN; -EAGAIN no room on the ring, or
+ * for the link; -ENOLINK link not locked. */
 int nanet3_send(struct nanet3 *b, const struct nanet3_tx *tx);
 
 /* Let the board read and write `length` bytes of the caller's memory, of any alignment, until

@@ -32,7 +32,7 @@ POINT_LIMIT_S = 30
 
 
 class Disk(threading.Thread):
-    """The disk of the database: full or hung now and then, for up to two seconds, and read-only when a daemon starts."""
+    """The disk of the database: full or hung at times, for up to two seconds, and read-only when a daemon starts."""
 
     def __init__(self, st, server, seed):
         super().__init__(daemon=True)
@@ -143,9 +143,9 @@ class Campaign:
         self.open_at_kill += len(self.book.open())
 
     def judge(self, settled=False):
-        """All that has ended against the record, and the record against the journal, as the killed daemon has left it;
-        what was sent before it was journaled is there when a daemon runs and its database answers (`settled`)."""
-        self.book.read_executed()  # behind the journal, which may have been read once more
+        """Compares ended commands with the record, and the record with the journal as the killed daemon left it;
+        commands sent before they were journaled are there when a daemon runs and its database answers (`settled`)."""
+        self.book.read_executed()  # after the journal, which may have been read again
         found = [f for f in self.book.faults(after=self.judged) if settled or NOT_YET not in f]
         self.judged = self.book.low
         if found:

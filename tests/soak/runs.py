@@ -21,7 +21,7 @@ from station import StationError  # noqa: E402
 
 LINGER_MS = 1000
 LINKS = range(4)
-# What happens to the daemon about a change: weight, name.
+# What happens to the daemon around a change: weight by name.
 TROUBLE = {"none": 50, "kill": 25, "away": 4, "stop": 8, "held": 7, "held, kill": 4, "twice": 10, "hasty": 10}
 # What happens to the board, about every three seconds: weight, actions.
 BOARD = [
@@ -46,7 +46,7 @@ def scenario(rng, seconds):
 
 
 class Campaign:
-    """One station; a change at a time, with trouble about it."""
+    """One station; one change at a time, with faults around it."""
 
     def __init__(self, t, st, seed):
         self.t, self.st, self.rng, self.book = t, st, random.Random(seed), RunBook(st)
@@ -57,7 +57,7 @@ class Campaign:
         self.book.start_consumers()
         self.st.wait_ready()
 
-    # -- the daemon: started again as its unit does, until there is a board
+    # -- the daemon: restarted as by its unit, until there is a board
     def revive(self):
         begin = time.monotonic()
         self.st.launch_daemon()
@@ -113,7 +113,7 @@ class Campaign:
             holder.join()
 
     def clients(self, kind, start):
-        """The one that asks for the change; at times a second one with it, or one that wants the run ended at once."""
+        """The client that requests the change; at times a second one, or one that ends the run at once."""
         asks = [threading.Thread(target=self.book.ask, args=(start, lambda: not self.dead))]
         if kind in ("twice", "hasty"):
             asks.append(threading.Thread(target=self.book.ask, args=(start if kind == "twice" else False,
@@ -125,7 +125,7 @@ class Campaign:
         return asks
 
     def await_time(self):
-        """Changes at a slice that has a name say more; after a reboot it takes some seconds until there is a time."""
+        """Waits for a time, so that slices have names; after a reboot that takes some seconds."""
         end = time.monotonic() + 10
         while time.monotonic() < end and self.st.status()["clock"]["state"] not in ("locked", "holdover"):
             time.sleep(0.2)
@@ -140,7 +140,7 @@ class Campaign:
         for a in asks:
             a.join(90)
         if any(a.is_alive() for a in asks):
-            self.book.complaints.append("a client waits for ever")
+            self.book.complaints.append("a client waits forever")
         self.book.reach(start)
 
     def end(self):
@@ -153,7 +153,7 @@ class Campaign:
         t.check("every request is answered; journal, blocks and status agree", not faults, "\n    ".join(faults[:20]))
         rows, _ = book.rows()
         t.equal("every run has ended", [r.number for r in rows if r.ended is None], [])
-        t.equal("numbers are given out once", [r.number for r in rows], list(range(1, len(rows) + 1)))
+        t.equal("each number is used once", [r.number for r in rows], list(range(1, len(rows) + 1)))
         slow = [a for a in book.answers if a.seconds > 2 * ANSWER_S]
         t.check("answers come within the daemon's limit", not slow, slow[:5])
         done = [a.seconds for a in book.answers if a.ok]

@@ -66,7 +66,7 @@ class Operator(threading.Thread):
         om = f"floor{self.floor}.om{self.rng.choice(self.modules)}"
         what = self.rng.random()
         n = self.asked
-        if what < 0.04:  # refused by the daemon: it has a number when that is on the disk
+        if what < 0.04:  # refused by the daemon: it gets a number when its row is on the disk
             return "param.set", {"name": f"{om}.threshold", "value": "100000"}
         if what < 0.1 and self.actions:
             return "param.action", {"name": f"{om}.{self.rng.choice(['reset', 'clear_trip'])}"}
@@ -81,7 +81,7 @@ class Operator(threading.Thread):
             answer = self.ask(op, {**args, "client_id": client_id, "wait": True})
             if answer["ok"] or answer["error"].get("detail") != "journal":
                 return answer
-            time.sleep(0.1)  # the daemon cannot know now what an earlier one of this id came to
+            time.sleep(0.1)  # the daemon cannot look up an earlier command with this id now
 
     def ask(self, op, args):
         line = (json.dumps({"v": 1, "id": "1", "op": op, "args": args}) + "\n").encode()
@@ -111,8 +111,8 @@ class Operator(threading.Thread):
         self.socket = self.lines = None
 
 
-LATE = 5000  # commands that may be given numbers before one that was sent without the database is in it
-FIRST_OWN_ID = 10**12  # of a daemon that never read its database
+LATE = 5000  # most commands that get numbers before one that was sent without the database is in it
+FIRST_OWN_ID = 10**12  # while a daemon has never read its database
 
 
 def why_not(answer):
@@ -123,8 +123,8 @@ def why_not(answer):
 
 
 class Safer(Operator):
-    """Takes one module down and up again, for as long as it lives. Nobody else touches it: what `safe` says of it has to
-    be so until it is switched on again."""
+    """Takes one module down and up again until it is stopped. No other client touches it: what `safe` says of it must
+    hold until it is switched on again."""
 
     def __init__(self, st, floor, module, seed):
         super().__init__(st, "safe", floor, [module], seed)
@@ -200,7 +200,7 @@ class Book:
             self.commands[c.id] = c
             if c.sequence is not None:
                 self.by_word[c.floor, c.sequence] = c
-        # Numbers of what was never written are missing, and what was sent before it was journaled comes later.
+        # Numbers of rows that were never written are missing; commands sent before they were journaled come later.
         open_ones = self.open()
         newest = max((i for i in self.commands if i < FIRST_OWN_ID), default=0)
         self.low = max(self.low, min(open_ones, default=newest + 1) - 1 - LATE)
@@ -280,7 +280,7 @@ class Book:
         for o in operators:
             for client_id, (number, told) in o.told.items():
                 c = by_client.get(client_id)
-                if not c and told == "refused":  # by the daemon itself: its client id may be asked again
+                if not c and told == "refused":  # by the daemon itself: its client id may be used again
                     row = self.commands.get(number)
                     if number is not None and (not row or row.client_id != f"{client_id}!{number}" or row.state != "REFUSED"):
                         found.append(f"{client_id}: told refused with number {number}, the journal has {row}")

@@ -3,7 +3,7 @@
  * A consumer's checks, see consumer_check.h.
  *
  * A track per link, floor, stream and DMA epoch holds one bit per frame ever seen: repeats are found however
- * late they come, and whatever the blocks' length.
+ * late they come, with any block length.
  */
 #include "tests/system/consumer_check.h"
 
@@ -126,7 +126,7 @@ static bool track_grow(struct track *t, uint64_t needed)
 	return true;
 }
 
-/* How many of the frames were there before; -1 when they are too far off to be remembered. */
+/* Number of these frames that were seen before; -1 when they are too far off to be remembered. */
 static int track_mark(struct track *t, uint64_t first, uint32_t frames)
 {
 	uint64_t bit = first - t->base;

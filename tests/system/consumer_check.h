@@ -22,7 +22,7 @@
 
 /* record flags */
 #define RECORD_RESENT 0x1u /* came in a block flagged so */
-#define RECORD_REPEAT 0x2u /* libfcmdata says so of the block: its data have been counted */
+#define RECORD_REPEAT 0x2u /* libfcmdata calls the block a repeat: its data have been counted */
 
 struct consumer_record {
 	uint16_t magic;
@@ -30,7 +30,8 @@ struct consumer_record {
 	uint8_t status; /* enum tdm_loss: what became of the frame */
 	uint8_t flags;
 	uint64_t floor_frame; /* first_frame + f */
-	int64_t tai_ns;	      /* of that frame, as the block says it; FCM_NO_TAI */
+	int64_t tai_ns;	      /* of that frame, from the block's header, cable delay included;
+			       * FCM_NO_TAI */
 	uint32_t dma_epoch, block_flags;
 	uint32_t uncertainty_ns;
 	uint8_t clock_state, label_source;
@@ -53,7 +54,7 @@ struct consumer_counts {
 	uint64_t hits, samples, instrument_records;
 	uint64_t resent;	    /* blocks flagged RESENT */
 	uint64_t repeats;	    /* blocks of which all frames had come before ... */
-	uint64_t partly;	    /* ... or some: no block may be so */
+	uint64_t partly;	    /* ... or some: always an error */
 	uint64_t repeats_unflagged; /* ... of both without the flag */
 	uint64_t gaps;		    /* frames missing between the first and the last */
 	uint64_t misjudged; /* blocks that libfcmdata takes for repeats, or not, and we do not */

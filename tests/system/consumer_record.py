@@ -24,12 +24,12 @@ def read(path):
 
 
 def counted(records):
-    """Good frames that a consumer has counted, as an array of numbers that are the same where frame and stream are:
-    those of blocks that libfcmdata calls no repeats."""
+    """Good frames that a consumer has counted, as an array of numbers that are equal for the same frame and stream:
+    frames of blocks that libfcmdata does not call repeats."""
     r = records[(records["status"] == GOOD) & (records["flags"] & REPEAT == 0)]
     return r["floor_frame"] << np.uint64(8) | r["link"].astype("u8") << np.uint64(4) | r["stream"].astype("u8")
 
 
 def block_lengths(records):
-    """Of the blocks that they came in: a number is the first frame divided by it (FCM_SEQUENCE_MASK)."""
+    """Lengths of the blocks that they came in: a number is the first frame divided by the length (FCM_SEQUENCE_MASK)."""
     return set(np.unique(records["floor_frame"] // (records["sequence"] & np.uint64((1 << 40) - 1))).tolist())

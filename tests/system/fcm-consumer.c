@@ -34,7 +34,7 @@ struct options {
 	bool check, complete, quiet, each_second;
 };
 
-/* Of a slice: which run its blocks carry. */
+/* The run that the blocks of a slice carry. */
 struct run_line {
 	uint32_t dma_epoch, run;
 	uint64_t frames, slice_id; /* frames: the slice's number on the board's count line */
@@ -86,7 +86,8 @@ static void fail(struct consumer *c)
 	ended = 1;
 }
 
-/* A line where it is another one than before: link, stream, DMA epoch, slice by count, slice by time (0: none), run. */
+/* Write a line when it differs from the last one: link, stream, DMA epoch, slice by count, slice by
+ * time (0: none), run. */
 static void write_run(struct consumer *c, const struct fcm_block_header *h)
 {
 	struct run_line *last = &c->line[h->link][h->stream], line;

@@ -31,7 +31,7 @@ class RunBook:
             self.st.start_consumer(name, group, "--runs", self.st.path(f"{name}.runs"))
 
     def ask(self, start, lives=lambda: True):
-        """The answer, or None: the connection broke, which it may only with the daemon (`lives` asks for it)."""
+        """The answer, or None: the connection broke, which is only allowed when the daemon ended (`lives`)."""
         op, begin = "run.start" if start else "run.stop", time.monotonic()
         try:
             a = self.st.request(op, timeout=60)
@@ -56,7 +56,7 @@ class RunBook:
             return None
 
     def reach(self, started, patience_s=120):
-        """Asks until the status says so."""
+        """Repeats the request until the status shows the result."""
         end = time.monotonic() + patience_s
         while time.monotonic() < end:
             number = self.number()
@@ -72,12 +72,12 @@ class RunBook:
     def rows(self):
         with contextlib.closing(sqlite3.connect(f"file:{self.st.database}?mode=ro", uri=True)) as db:
             loose = {int(o.split()[1]) for o, in db.execute(
-                "SELECT object FROM event WHERE code = 'run' AND text LIKE 'begun at an unknown slice%'")}
+                "SELECT object FROM event WHERE code = 'run' AND text LIKE 'began at an unknown slice%'")}
             return [Row(*r) for r in db.execute(
                 "SELECT number, begun, ended, coalesce(begun_slice, 0), coalesce(ended_slice, 0) FROM run ORDER BY number")], loose
 
     def carried(self):
-        """By slice: the runs that blocks of it carry, with who says so."""
+        """By slice: the runs that its blocks carry, with the consumers that saw them."""
         slices = collections.defaultdict(lambda: collections.defaultdict(set))
         for name in CONSUMERS:
             path = self.st.path(f"{name}.runs")
@@ -89,7 +89,7 @@ class RunBook:
         return slices
 
     def faults(self):
-        """What does not agree, in words."""
+        """The contradictions, as texts."""
         rows, loose = self.rows()
         slices = self.carried()
         found = list(self.complaints)
@@ -119,7 +119,7 @@ class RunBook:
 
 
 def row_faults(row, slices, loose):
-    """A run's slices are those that the journal says. `loose`: it began without a border."""
+    """A run's slices are those of the journal. `loose`: it began without a border."""
     mine = [n for n, runs in slices.items() if row.number in runs]
     end = row.ended_slice or (max(mine, default=0) if row.ended else max(slices, default=0) + 1)
     found = []

@@ -21,7 +21,7 @@ import sys
 import time
 
 LINKS = 4
-DRIFT_NS = 10  # of a fibre that a scenario warms: the configured cable delay is a constant
+DRIFT_NS = 10  # largest drift of a fibre that a scenario warms: the configured cable delay is constant
 
 
 def free_base_port(count=LINKS):
@@ -55,7 +55,7 @@ class StationError(Exception):
     pass
 
 
-# Also of root's: the daemon may send words because it owns the links, not because of who started it.
+# Also when root runs the tests: the daemon may send words because it owns the links, not because root started it.
 UNPRIVILEGED = ["--bounding-set", "-sys_admin"] if os.geteuid() == 0 else []
 
 

@@ -182,7 +182,7 @@ def second_daemon(t):
 
 
 def refuse_version(server):
-    """What a driver of another version answers to everybody's INFO."""
+    """The answer of a driver of another version to any INFO."""
     while True:
         try:
             s, _ = server.accept()
@@ -280,10 +280,10 @@ def holds_signals(process):
 
 
 def starting(st, n, number, rng):
-    """A daemon that gets a signal at some moment of its start. Its first act is to hold back those of the main loop;
-    before that there is nothing to be ended in order."""
+    """A daemon that gets a signal at some moment of its start. It first blocks the signals of the main loop; before
+    that there is nothing to shut down."""
     daemon = Process("fcm-server", st.daemon.argv, st.path(f"daemon-{n}.log"))
-    st.wait_for("signals that are held back", lambda: holds_signals(daemon), 2, 0.0005)
+    st.wait_for("blocked signals", lambda: holds_signals(daemon), 2, 0.0005)
     time.sleep(rng.uniform(0, 0.25))
     daemon.signal(number)
     return daemon
@@ -295,7 +295,7 @@ def text_of(process):
 
 
 def stopped_while_starting(t):
-    """SIGTERM or SIGINT at any moment of the start: ends soon and with 0, the rings stay for the next one"""
+    """SIGTERM or SIGINT at any moment of the start: ends soon with status 0, the rings stay for the next daemon"""
     st = started(t)
     st.daemon.end(20)
     rng = random.Random(1)
@@ -316,7 +316,7 @@ def stopped_while_starting(t):
 
 
 def hung_up_while_starting(t):
-    """SIGHUP at any moment of the start: the daemon starts, and has read its configuration anew"""
+    """SIGHUP at any moment of the start: the daemon starts and reloads its configuration"""
     st = started(t, truth=False)
     rng = random.Random(2)
     for n in range(12):
@@ -330,7 +330,7 @@ def hung_up_while_starting(t):
 
 
 def hung_up_while_stopping(t):
-    """signals of every kind while the daemon stops change nothing: it ends in order"""
+    """signals of every kind during the stop change nothing: the daemon shuts down"""
     st = started(t, truth=False)
     st.consumers["trigger-1"].signal(signal.SIGSTOP)  # the stop takes its time
     time.sleep(1)
@@ -344,7 +344,7 @@ def hung_up_while_stopping(t):
 
 
 def first_status(t):
-    """the first answer after a start does not call a board gone that is there"""
+    """the first status after a start does not say board-gone while the board is there"""
     st = started(t, truth=False)
     for n in range(8):
         (st.daemon.kill9 if n % 2 else st.daemon.end)()

@@ -49,7 +49,7 @@ def daemon_killed_under_data(t):
 
 def daemon_killed_with_other_block_lengths(t):
     """kill -9 and start with other block lengths: no hit counted twice, no repeat without its flag"""
-    # A sea and a ring that leave a busy machine time; what is lost all the same is not what is looked for here.
+    # A sea and a ring that leave a busy machine time; losses are not the subject here.
     st = t.station(emulator_args=["--rate", "2000"], depth_ms=4000)
     st.start()
     st.wait_ready()

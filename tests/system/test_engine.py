@@ -174,7 +174,7 @@ def end_unwritten(t, st):
 
 
 def safe_through_a_flap(t):
-    """the link is away for seconds while the HV goes down: the power offs wait, say so, and go when it is back"""
+    """the link is down for seconds while the HV goes down: the power offs wait, say so, and are sent when it is up"""
     st = t.station(load="quiet", scenario=scenario(t, (30, "link 1 unplug 3")))
     st.start(consumers=False)
     st.wait_ready()
@@ -182,7 +182,7 @@ def safe_through_a_flap(t):
     t.equal("safe starts", st.ctl("safe", "floor2", "--yes", "--no-wait")[0], 0)
     number = st.ask("command", "list")["commands"][0]["command"]
     code, _, err = st.ctl("command", "cancel", str(number))
-    t.check("no part of it is taken back", code == 1 and "is part of safe" in err, (code, err))
+    t.check("no part of it is cancelled", code == 1 and "is part of safe" in err, (code, err))
     st.wait_for("it has gone on", lambda: not st.ask("command", "list", "--state", "open")["commands"], 150, 1)
     rows = [c for c in st.ask("command", "list")["commands"] if (c["reason"] or "").startswith("safe ")]
     t.equal("all is done", {(c["parameter"].split(".")[-1], c["state"]) for c in rows}, {("hv", "DONE"), ("power", "DONE")})

@@ -461,13 +461,13 @@ def on_terminal(bench, words, keys="", until=None, env=None, rows=50, columns=15
 
 
 def sent(d):
-    """Requests that are no dry run, and no question that the daemon answers by needs-yes."""
+    """Requests that are neither a dry run nor answered with needs-yes."""
     return [r for r in d.requests if r["op"] in ("param.set", "param.action", "safe") and not r["args"].get("dry_run") and
             (r["args"].get("yes") or (r["op"] != "safe" and r["args"]["name"] != "floor3.fcm.reset"))]
 
 
 def careful_ones(bench, d, path):
-    """A write of more than one careful parameter shows what would change, and asks once; of one it does not."""
+    """A write to more than one careful parameter shows what would change and asks once; a write to one does not."""
     for words in (["set", "floor*.om*.hv", "1800"], ["ramp", "floor*.om*.hv", "1800"], ["batch", path + "two.batch"]):
         d.requests.clear()
         code, out = on_terminal(bench, words, keys="yes\n", until="type yes")

@@ -263,7 +263,7 @@ def makes_safer(t, operator):
 
 
 def rate_is_its_own(t, operator):
-    """Lowering an HV needs no expert, a rate beyond the soft limits does, also as a part of that."""
+    """Lowering an HV needs no expert; a rate beyond the soft limits does, also together with a lower HV."""
     before = ask(operator, "param.get", names=["floor2.om1.ramp"])["result"]["parameters"][0]["value"]
     for more in ({"dry_run": True}, {}, {"client_id": "fast"}):
         a = ask(operator, "param.set", 60, name="floor2.om1.hv", value=1250, rate=300, force=True, **more)

@@ -132,7 +132,7 @@ RULES = [
     ("over a change of length", False, [(1001, 0), "ack", (5010, 0, SHORT), (1001, RESENT)], (True, *NEW[1:])),
     ("over two changes", False, [(5010, 0, SHORT), "ack", (1003, 0), (5010, RESENT, SHORT)], (True, *NEW[1:])),
     ("the same number, another length", False, [(5010, 0), "ack", (5010, RESENT, SHORT)], NEW),
-    ("the board begins anew with another length before", False,
+    ("the board restarts with another length before", False,
      [(5009, 0, SHORT), "ack", (1002, 0), (1002, 0), (5009, RESENT, SHORT)], NEW),
 ]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs begin and end whatever board, links, daemon and disk do: every request is answered; journal, blocks and status
-agree."""
+"""Runs begin and end under faults of board, links, daemon and disk: every request is answered; journal, blocks and
+status agree."""
 import os
 import sqlite3
 import sys
@@ -42,12 +42,12 @@ def begins_and_ends(t, book, what, sliced=True):
     start, stop = book.ask(True), book.ask(False)
     t.check(f"{what}: a run begins and ends", start and stop and start.ok and stop.ok and start.run == stop.run,
             (start, stop))
-    t.check(f"{what}: {'at slices that are told' if sliced else 'no slice can be told'}",
+    t.check(f"{what}: {'at known slices' if sliced else 'without a known slice'}",
             bool(start.slice) == sliced and bool(stop.slice) == sliced, (start, stop))
 
 
 def links_dark_and_board_away(t):
-    """with one link dark, with all of them dark, while the board is gone and while it hands over nothing: all answered"""
+    """with one link dark, all links dark, the board gone, and the board without data: all answered"""
     st, book = begun(t, scenario=t.scenario(
         "from data\nat 9 link 2 unplug 7\nat 18 link 0 unplug 5\nat 18 link 1 unplug 5\nat 18 link 2 unplug 5\n"
         "at 18 link 3 unplug 5\nat 28 board-gone 4\nat 44 stall 12\n"))
@@ -60,22 +60,22 @@ def links_dark_and_board_away(t):
     start = book.ask(True)
     t.check("board gone: another one begins", start.ok, start)
     st.wait_for("all links up", lambda: set(states(st)) == {"up"}, 40)
-    t.equal("it goes on when the board is back", book.number(), start.run)
+    t.equal("it continues when the board is back", book.number(), start.run)
     st.wait_for("its first slice", lambda: book.rows()[0][-1].begun_slice > 0, 40)
     t.check("it ends", book.ask(False).ok)
-    st.wait_for("a board that hands over nothing", lambda: "board-stalled" in codes(st), 60)
+    st.wait_for("a board without data", lambda: "board-stalled" in codes(st), 60)
     late = book.ask(True)
     t.check("no data: answered within the limit, with what will come", late and not late.ok and late.seconds < 2 * ANSWER_S
             and "no data come" in late.message, late)
     for start in (True, False):
-        t.check("no data: the next one is told that it is beginning", "is beginning" in book.ask(start).message)
+        t.check("no data: the next request is refused: it is beginning", "is beginning" in book.ask(start).message)
     st.wait_for("the run", book.number, 40)
     t.check("it can be ended then", book.ask(False).ok)
     judged(t, st, book)
 
 
 def killed_on_the_way(t):
-    """kill -9 between a change's row and its border: the run goes on with its row, the end comes; nothing is lost"""
+    """kill -9 between a change's row and its border: the run continues with its row, the end comes; nothing is lost"""
     st, book = begun(t)
 
     def kill_when(start, condition):
@@ -104,13 +104,13 @@ def killed_on_the_way(t):
         b.start()
     for b in both:
         b.join()
-    t.check("two that end a run: one does, the other is told", sorted(a.ok for a in first + second) == [False, True] and all(
+    t.check("two that end a run: one does, the other is refused", sorted(a.ok for a in first + second) == [False, True] and all(
         a.ok or "ending" in a.message or "no run" in a.message for a in first + second), (first, second))
     judged(t, st, book)
 
 
 def ended_while_the_database_is_held(t):
-    """a run that was ended while the database was held does not come back with the next daemon"""
+    """a run that ended while the database was locked does not resume with the next daemon"""
     st, book = begun(t)
     book.reach(True)
     held = sqlite3.connect(st.path("station.db"), isolation_level=None)
@@ -122,13 +122,13 @@ def ended_while_the_database_is_held(t):
     held.close()
     st.start_daemon()
     st.wait_for("its end in the journal", lambda: book.rows()[0][0].ended, 20)
-    t.equal("at the slice that was told", book.rows()[0][0].ended_slice, stop.slice)
+    t.equal("at the slice of the answer", book.rows()[0][0].ended_slice, stop.slice)
     t.equal("no run is under way", book.number(), 0)
     judged(t, st, book)
 
 
 def changes_among_all_troubles(t):
-    """twenty changes of `make runs`: board, links, daemon and database in trouble"""
+    """twenty changes of `make runs`: faults of board, links, daemon and database"""
     runs.campaign(t, 8 if t.sanitized else 20, 5)
 
 

@@ -51,7 +51,7 @@ def rows(st, sql):
 
 
 def down_and_off(t, st, what, timeout=120):
-    """safe of everything, and the floors' own word for it. Returns what it said."""
+    """safe of everything, checked by the floors' values. Returns its output."""
     code, out, err = st.ctl("safe", "--yes", "--reason", what, timeout=timeout)
     t.check(f"{what}: safe takes all modules down and off", code == 0 and "24 of 24 modules off" in out, (code, out, err))
     st.wait_for("the floors' values", lambda: all(
@@ -61,7 +61,7 @@ def down_and_off(t, st, what, timeout=120):
 
 
 def brought(t, st, what, least=48):
-    """All that was sent without the database is there, ended well, executed once, and says how it was sent."""
+    """All commands sent without the database are in it, DONE, executed once, and their text says how they were sent."""
     st.wait_for("the database is well", lambda: st.status()["store"]["state"] == "well", 60, 0.5)
     st.wait_for("the emergency journal is in the database", lambda: not any(
         r["code"] == "emergency-rows" for r in st.status()["reasons"]), 60, 0.5)
@@ -77,11 +77,11 @@ def brought(t, st, what, least=48):
 
 
 def hung(t):
-    """the disk of the database hangs: safe goes all the same, and the thread that sends asks nothing of that disk"""
+    """the disk of the database hangs: safe is sent, and the thread that sends does not access that disk"""
     st = t.station(load="quiet")
     with disk_that_hangs(st) as disk:
         if not disk:
-            t.check("no file system of one's own may be mounted here: left out", True)
+            t.check("no file system may be mounted here: skipped", True)
             return
         st.database = st.path("disk/station.db")
         st.start(consumers=False)
@@ -100,7 +100,7 @@ def hung(t):
             st.wait_for("it says that the disk hangs", lambda: "disk-hangs" in [
                 r["code"] for r in st.status()["reasons"]], 20)
             code, _, err = st.ctl("command", "list")
-            t.check("a question to the database is refused, not waited for", code != 0 and "does not answer" in err,
+            t.check("a database query is refused at once", code != 0 and "does not answer" in err,
                     (code, err))
         finally:
             os.kill(disk.pid, signal.SIGCONT)
@@ -141,7 +141,7 @@ def hung_at_the_start(t):
 
 
 def full(t):
-    """no file may grow: safe goes, a threshold waits; killed -9 in between, nothing is lost or done twice"""
+    """no file may grow: safe is sent, a threshold is not; kill -9 in between: nothing is lost or done twice"""
     st = t.station(load="quiet")
     st.start(consumers=False)
     st.wait_ready()
@@ -165,8 +165,8 @@ def full(t):
 
 
 def damaged(t):
-    """the database was damaged when the daemon started: floors are read, safe goes, and its rows are in the good copy
-    that takes the file's place, under numbers that are nobody else's"""
+    """the database was damaged when the daemon started: floors are read, safe is sent, and its rows are in the good copy
+    that replaces the file, under unique numbers"""
     for fresh in (False, True):
         what = f"damaged, {'nothing' if fresh else 'the emergency journal'} known"
         st = t.station("fresh" if fresh else "known", load="quiet")
@@ -258,7 +258,7 @@ def long_reason(t):
 
 
 def repeats(t):
-    """a client id of a command long ended is answered with that command, not with "nothing was sent"; for another
+    """the client id of a command that ended long ago is answered with that command, not with "nothing was sent"; with another
     value it is refused, with the number"""
     st = t.station(load="quiet")
     st.start(consumers=False)

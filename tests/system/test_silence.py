@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The shore dies: a floor whose silence timer is on ramps its high voltage down, another leaves it as it was."""
+"""The shore falls silent: a floor whose silence timer is on ramps its high voltage down, another keeps it."""
 import os
 import re
 import struct
@@ -18,7 +18,7 @@ MODULES = [f"om{m}" for m in range(6)]
 
 
 def hits_of_late(st, records=4000):
-    """What the floors really saw in their last frames: hits by floor and module, by the emulator's own record."""
+    """Hits in the last frames by floor and module, from the emulator's own record."""
     hits = {floor: [0] * 6 for floor in range(1, 5)}
     with open(st.path("truth.bin"), "rb") as f:
         whole = (os.fstat(f.fileno()).st_size - HEAD) // RECORD.size
@@ -39,7 +39,7 @@ def values(st, pattern):
 
 
 def is_read(st, pattern):
-    """The values that come with their ages, and what they are set to, which is read by itself."""
+    """The values with their ages, and the set values, which are read separately."""
     def read(p):
         return p["quality"] == "good" and (p["access"] != "rw" or p["setpoint"] is not None)
     st.wait_for(f"{pattern} read", lambda: all(read(p) for p in values(st, pattern).values()), 40)
@@ -90,7 +90,7 @@ def a_dead_shore_ramps_down_what_is_armed_and_nothing_else(t):
     st.wait_ready()
     all_is_well(t, st, "after a restart of the daemon")
     st.wait_for("longer than the timer's time", lambda: time.monotonic() > armed + LIMIT + 4, LIMIT + 5)
-    all_is_well(t, st, "kept alive by polling")
+    all_is_well(t, st, "kept from firing by polling")
 
     killed = time.time()
     st.daemon.kill9()
@@ -108,7 +108,7 @@ def a_dead_shore_ramps_down_what_is_armed_and_nothing_else(t):
 
 
 def told_and_true(t, st, killed):
-    """What the new daemon reads and says is what the floors did."""
+    """The new daemon reads and reports what the floors did."""
     is_read(st, "floor*.om*.hv")
     is_read(st, "floor*.om*.power")
     is_read(st, "floor*.fcm.silenced_ago")
@@ -124,7 +124,7 @@ def told_and_true(t, st, killed):
     # By the model's time, which may be behind this machine's.
     t.check("when: its time after the daemon's end, before this one began",
             all(killed + LIMIT / 2 < fired[f] < begun[-1] for f in (1, 2)), (killed, fired, begun))
-    t.equal("of the others it is no reason", {o for c, o in codes(st) if c == "hv-silenced"}, {"tower1.floor1",
+    t.equal("the other floors have no such reason", {o for c, o in codes(st) if c == "hv-silenced"}, {"tower1.floor1",
                                                                                              "tower1.floor2"})
     out = st.ctl("status")[1]
     t.check("status says what, since when and what to do", "no word from the shore" in out.replace("\n           ", " ") and
@@ -138,17 +138,17 @@ def back_up(t, st):
     t.equal("set again", st.ctl("set", "floor1.om*.hv", "1300", "--yes", timeout=120)[0], 0)
     hv = values(st, "floor1.om*.hv")
     t.check("it is up, and stays", all(abs(p["value"] - 1300) < 5 for p in hv.values()), hv)
-    t.check("the reason stands until the timer is set", ("hv-silenced", "tower1.floor1") in codes(st))
+    t.check("the reason is active until the timer is set", ("hv-silenced", "tower1.floor1") in codes(st))
     t.equal("the timer on", st.ctl("set", "floor1.fcm.silence_timer", "on")[0], 0)
     t.equal("or off", st.ctl("set", "floor2.fcm.silence_timer", "off")[0], 0)
-    st.wait_for("the reasons over", lambda: not [c for c, _ in codes(st) if c == "hv-silenced"], 20)
+    st.wait_for("the reasons cleared", lambda: not [c for c, _ in codes(st) if c == "hv-silenced"], 20)
     st.wait_for("their events", lambda: [e["severity"] for e in events(st, "hv-silenced")] == ["alarm"] * 2 + ["info"] * 2,
                 10)
     t.equal("on and off", [timers(st)[f][0] for f in (1, 2)], ["on", "off"])
 
 
 def an_fcm_without_the_timer(t):
-    """firmware of before: the parameters are bad, status says so once, and all else goes on"""
+    """older firmware: the parameters are bad, status says so once, and everything else works"""
     st = t.station(load="quiet", truth=False)
     path, name = st.path("before.conf"), ""
     with open(os.path.join(harness.ROOT, "schemas", "parameters.conf")) as f, open(path, "w") as copy:
@@ -168,7 +168,7 @@ def an_fcm_without_the_timer(t):
     t.check("they are bad", len(silent) == 16 and all(p["quality"] == "bad" for p in silent), silent)
     out = st.ctl("status")[1]
     t.check("status says so", "timer not in the FCM: all floors; without it the HV stays" in out, out)
-    time.sleep(22)  # what never comes is a reason after 20 s
+    time.sleep(22)  # a value that is never read is a reason after 20 s
     t.equal("it is no reason of its own", {c for c, _ in codes(st)} & {"stale", "hv-silenced", "alarm"}, set())
     code, _, err = st.ctl("set", "floor1.fcm.silence_timer", "on")
     t.check("setting it is refused by the FCM", code == 1 and "it knows no such register" in err, (code, err))

@@ -105,7 +105,7 @@ def began_without(t, st, what, *words):
     until_told(t, st, what, *words)
     refused(t, st, what)
     flows(t, st, what)
-    st.wait_for("floors are read all the same", lambda: st.request("param.get", names=["floor1.om0.hv"])["result"][
+    st.wait_for("floors are still read", lambda: st.request("param.get", names=["floor1.om0.hv"])["result"][
         "parameters"][0]["value"] is not None, 30)
     verb = "stop" if st.status()["run"]["number"] else "start"
     code, out, err = st.ctl("run", verb)

@@ -66,8 +66,8 @@ void book_close(struct book *b);
 /* Losses of the database, read-only; of those that groups dropped, only the ones of `group` (NULL: all).
  * -EIO when SQLite refuses; `ret_reason` (static) says why. */
 int book_add_ledger(struct book *b, const char *path, const char *group, const char **ret_reason);
-/* Before the records: with the clock locked, times may differ from the truth's by so many ns (0 at first).
- * A configured cable delay is a constant, that of a fibre drifts. */
+/* Call before adding records: with the clock locked, times may differ from the truth by so many ns
+ * (default 0). A configured cable delay is constant, the delay of a fibre drifts. */
 void book_allow_drift(struct book *b, int64_t ns);
 /* -errno of the file; -EBADMSG: not a record file; -ENOMEM. */
 int book_add_record(struct book *b, const char *path);

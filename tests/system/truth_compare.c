@@ -23,7 +23,7 @@ static const char usage[] =
 	"  RECORD    of fcm-consumer --record\n"
 	"  --ledger  the daemon's database: what it names as lost is explained\n"
 	"  --group   the records are this group's: what others dropped explains nothing\n"
-	"  --drift   what times may be off with the clock locked (0)\n";
+	"  --drift   largest difference of times with the clock locked, in ns (0)\n";
 
 static const char *const streams[BOOK_STREAMS] = {"pmt", "hydrophone"};
 

@@ -319,7 +319,8 @@ static bool repeated(struct rig_consumer *c, struct rig_stream *s, const struct 
 	return false;
 }
 
-/* Of blocks that may be in flight together, those of other lengths among them, no two have one number. */
+/* No two blocks that may be in flight together have the same number, also with different
+ * lengths. */
 static void check_number(struct rig_consumer *c, struct rig_stream *s,
 			 const struct fcm_block_header *h)
 {

@@ -66,7 +66,7 @@ struct rig_stream {
 struct rig_consumer {
 	struct rig_stream stream[NANET3_LINKS][FCM_STREAMS];
 	uint64_t bytes[NANET3_LINKS]; /* of payload, all streams */
-	char complaint[200];	      /* the first thing that was wrong */
+	char complaint[200];	      /* the first error */
 };
 void rig_consume(struct rig_consumer *c, const struct fcm_block_header *header,
 		 const uint8_t *payload);

@@ -373,7 +373,7 @@ static void puts_are_checked(void **state)
 	munmap(p, AREA);
 }
 
-/* As many pages as puts may have of the ring do fit, a page more never will. */
+/* As many pages as puts may have of the ring fit, one more never does. */
 static void put_that_never_fits(void **state)
 {
 	struct nanet3 *b = open_board();

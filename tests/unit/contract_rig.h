@@ -51,7 +51,8 @@ const struct nanet3_event *completed(struct nanet3 *b, unsigned link, uint64_t p
 void check_completion(struct nanet3 *b, unsigned link, uint64_t position, uint64_t *count);
 struct nanet3_event next_tx(struct nanet3 *b);
 
-/* Let the handle act for a link, for a new handle that claims it, which is returned: its data wake that one. */
+/* Open a handle that claims the link and lets the given one act for it. Returns the owner, which
+ * the data wake. */
 struct nanet3 *may_send(struct nanet3 *b, unsigned link);
 /* For the rest of the test this process has no CAP_SYS_ADMIN in effect. */
 void privilege_drop(void);

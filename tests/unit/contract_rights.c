@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The contract: who may do what, and how much of what is shared. */
+/* The contract: rights, and limits of what is shared. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +28,14 @@ static int set_deadline(struct nanet3 *b, unsigned link)
 	return nanet3_reg_write(b, NANET3_REG_LINK(link, NANET3_LREG_DEADLINE), 5000);
 }
 
-/* All that acts on a link is refused to the handle. */
+/* Every action on a link is refused to the handle. */
 static void check_no_right(struct nanet3 *b, unsigned link)
 {
 	assert_int_equal(send_to(b, link), -EPERM);
 	assert_int_equal(align(b, link), -EPERM);
 }
 
-/* All of it is taken. */
+/* Every action on a link is accepted. */
 static void check_right(struct nanet3 *b, unsigned link)
 {
 	wait_locked(b, link);
@@ -55,13 +55,13 @@ static void stranger_moves_no_link(void **state)
 	(void)state;
 	privilege_drop();
 	wait_locked(owner, 0);
-	check_no_right(stranger, 0); /* nobody has claimed it */
+	check_no_right(stranger, 0); /* not claimed yet */
 	claim(owner, 0, NANET3_CLAIM_FRESH, false);
 	check_no_right(stranger, 0);
 	check_no_right(owner, 1);
 	check_right(owner, 0);
 	assert_int_equal(nanet3_yield(owner, 0), 0);
-	check_no_right(owner, 0); /* what it was gives it no right */
+	check_no_right(owner, 0); /* a former owner has no right */
 	close_board(owner);
 	close_board(stranger);
 }
@@ -100,7 +100,8 @@ static void owner_lets_another_handle_act(void **state)
 	check_right(a, 0);
 	check_right(owner, 0);
 	check_no_right(a, 1);
-	/* It acts on the link; the ring stays the owner's, and what it was granted it cannot give away. */
+	/* It acts on the link; the ring stays the owner's, and it cannot grant the right to
+	 * others. */
 	assert_int_equal(nanet3_release(a, 0, 0), -EPERM);
 	assert_int_equal(nanet3_yield(a, 0), -EPERM);
 	assert_int_equal(nanet3_polling(a, true), -EPERM);
@@ -126,7 +127,7 @@ static void grant_ends_with_either_handle(void **state)
 	assert_int_equal(nanet3_grant(owner, 0, number), 0);
 	assert_int_equal(nanet3_yield(owner, 0), 0);
 	check_no_right(a, 0);
-	claim(owner, 0, NANET3_CLAIM_FRESH, false); /* is a new ownership */
+	claim(owner, 0, NANET3_CLAIM_FRESH, false); /* begins a new ownership */
 	check_no_right(a, 0);
 	assert_int_equal(nanet3_grant(owner, 0, number), 0);
 	close_board(owner);
@@ -160,7 +161,7 @@ static void deadline_is_the_owners(void **state)
 	close_board(owner);
 }
 
-/* ------------------------------------------------------------------------ handles for looking */
+/* ------------------------------------------------------------------------ read-only handles */
 
 static void handle_for_reading_changes_nothing(void **state)
 {
@@ -240,9 +241,9 @@ static void broadcast_needs_all_links(void **state)
 	close_board(b);
 }
 
-/* ------------------------------------------------------------------------ how much of what is shared */
+/* ------------------------------------------------------------------------ limits of what is shared */
 
-/* Words for later, until no more are taken: how many. */
+/* Send words for later frames until no more are taken. Returns how many. */
 static unsigned fill_link(struct nanet3 *b, unsigned link, uint64_t at_frame)
 {
 	struct nanet3_tx tx = hv_word;
@@ -265,13 +266,13 @@ static void take_words(struct nanet3 *b, unsigned count)
 	}
 }
 
-/* Half a second of the board's from now on, at least. */
+/* At least half a second of board time from now on. */
 static uint64_t later(struct nanet3 *b)
 {
 	return board_count_now(b) + NANET3_FRAMES_PER_SECOND / 2;
 }
 
-/* Whatever waits for another link, an owner's words leave. */
+/* An owner's words leave even when words wait for another link. */
 static void owner_of_one_link_fills_no_other(void **state)
 {
 	struct nanet3 *a = open_board(), *b = open_board();
@@ -316,7 +317,7 @@ static void privileged_words_leave_the_owner_room(void **state)
 		sent[i] = fill_link(others[i], 0, later(owner));
 	}
 	assert_int_equal(sent[0], NANET3_OTHERS_WORDS);
-	assert_int_equal(sent[1], 0); /* more handles bring no more */
+	assert_int_equal(sent[1], 0); /* more handles get no more */
 	assert_int_equal(nanet3_send(others[1], &to_all), -EAGAIN);
 	owners = fill_link(owner, 0, later(owner));
 	assert_int_equal(owners, NANET3_LINK_WORDS - NANET3_OTHERS_WORDS);
@@ -346,7 +347,7 @@ static void puts_leave_room_for_words(void **state)
 	assert_int_equal(nanet3_register_buffer(stranger, p, bytes, &put.source), 0);
 	put.destination = put.source;
 	put.destination_offset = bytes / 2;
-	/* One put short of what would ring the doorbell, which is found out first. */
+	/* One put less than what rings the doorbell; that number is found out first. */
 	for (posted = 0; nanet3_put(stranger, &put) == 0; posted++) {
 		assert_true(posted < 10000);
 	}
@@ -397,7 +398,7 @@ static void strangers_leave_buffers_for_owners(void **state)
 		strangers[i] = open_board();
 		got += take_buffers(strangers[i], p);
 	}
-	assert_int_equal(got, NANET3_OTHERS_BUFFERS); /* not more for more handles */
+	assert_int_equal(got, NANET3_OTHERS_BUFFERS); /* no more for more handles */
 	claim(owner, 3, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(take_buffers(owner, p), NANET3_HANDLE_BUFFERS);
 	for (unsigned i = 0; i < 5; i++) {

@@ -266,7 +266,7 @@ static void pps_is_told_to_subscribers(void **state)
 	close_board(b);
 }
 
-/* A process without privilege may not write what disturbs others, nor see where memory lies. */
+/* An unprivileged process cannot write registers that disturb others, nor see bus addresses. */
 static int use_registers(struct nanet3 *b)
 {
 	const uint32_t deadline = NANET3_REG_LINK(3, NANET3_LREG_DEADLINE);

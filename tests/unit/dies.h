@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Our own bugs end in an assertion: whether a call does, tried in a child. */
+/* Whether a call ends in an assertion, checked in a child process. */
 #ifndef TESTS_UNIT_DIES_H
 #define TESTS_UNIT_DIES_H
 

@@ -389,7 +389,7 @@ static int store_command(struct rig *r, const struct row *row)
 
 	assert_true(id > 0 && id < RIG_COMMANDS);
 	c = &r->commands[id];
-	if (c->known && c->emergency) { /* the store was late, or is told once more */
+	if (c->known && c->emergency) { /* the store was late, or gets it again */
 		return -EEXIST;
 	}
 	assert_false(c->known);
@@ -443,13 +443,13 @@ static void store_transition(struct rig *r, const struct row *row)
 	c->ended_ns = c->ended ? row->values[8].i : 0;
 }
 
-/* What is not in the database goes there later, in the same words. */
+/* Rows that are not in the database go there later, unchanged. */
 static void store_emergency(struct rig *r, const struct row *row)
 {
 	struct rig_command *c = &r->commands[row->values[0].i];
 
 	if (row->id == ROW_COMMAND) {
-		if (!c->known) { /* else it is the end of one that the store has */
+		if (!c->known) { /* else it is the end of a command that the store has */
 			assert_int_equal(store_command(r, row), 0);
 		}
 		c->emergency = true;
@@ -694,7 +694,7 @@ static bool is_undone(const struct rig *r, uint64_t id)
 	return true;
 }
 
-/* As the store finds it: its word may have left after that of the other. */
+/* As the store computes it: whether its word may have left after that of the other. */
 static bool may_be_later(const struct rig_command *c, const struct rig_command *than)
 {
 	return c->known && c->link == than->link && c->sequence &&

@@ -56,7 +56,7 @@ struct rig_command {
 	uint32_t sequence, boot, attempts, link;
 	bool ended;
 	bool emergency; /* it was sent before the store had it */
-	bool taken_up;	/* it was open when an engine before ended */
+	bool taken_up;	/* it was open when the previous engine ended */
 	int64_t time_ns, ended_ns;
 	unsigned transitions;
 	int64_t frame;	  /* of the last SENT; -1 none */
@@ -87,7 +87,7 @@ struct rig {
 	bool store_keeps; /* while it refuses it keeps what is not now or never, and writes it later */
 	unsigned not_taken; /* words that the board gives back some ms later; 1/1000 */
 	bool no_completions;
-	bool power_unknown;    /* nobody has polled the modules' power; else a second ago at most */
+	bool power_unknown;    /* the modules' power was not polled; else at most a second ago */
 	bool settings_unknown; /* nor what their HV is set to */
 	uint64_t power_told;
 

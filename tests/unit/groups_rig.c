@@ -183,7 +183,7 @@ static void run_script(const struct groups_config *config, const struct groups_s
 	groups_destroy(s.g);
 }
 
-/* Several times: what is freed stays in the allocator's hands at first. */
+/* Several times, because the allocator keeps freed memory at first. */
 void groups_script(const struct groups_config *config, const struct groups_step *steps)
 {
 	size_t memory = 0;

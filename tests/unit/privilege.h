@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CAP_SYS_ADMIN of the calling thread, put down for a test and taken up again. */
+/* Drops CAP_SYS_ADMIN of the calling thread for a test, and restores it. */
 #ifndef TESTS_PRIVILEGE_H
 #define TESTS_PRIVILEGE_H
 
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Have it in effect, or not, as far as it is permitted. -1: the kernel refused. */
+/* Make it effective, if permitted, or not. -1: the kernel refused. */
 static inline int privilege_admin(bool on)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

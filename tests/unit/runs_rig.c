@@ -12,7 +12,7 @@
 #define BLOCK	     80u
 #define PATIENCE     3000u /* ticks until something must have come */
 #define AWAY_FOR     30u
-#define DARK_FOR     (60u * RIG_STEP) /* frames: rings are lost for longer than a border is ahead */
+#define DARK_FOR     (60u * RIG_STEP) /* frames: longer than a border is ahead: rings are lost */
 #define ANSWER_LIMIT (RUN_ANSWER_NS + 2 * RIG_TICK_NS)
 
 static void __attribute__((format(printf, 2, 3)))
@@ -43,8 +43,8 @@ static void lose_rings(struct runs_rig *r)
 	}
 }
 
-/* The daemon dies. A page is damaged only where others tell the same; pages are not lost together with a journal that
- * has not taken their rows yet. */
+/* The daemon is killed. A page is damaged only if other pages have the same; pages are not lost
+ * while the journal does not have their rows. */
 static void kill_daemon(struct runs_rig *r, enum trouble trouble)
 {
 	bool journal_lags = r->now_ns < r->held_until_ns;
@@ -168,7 +168,7 @@ static void finish(struct runs_rig *r, int result)
 	}
 }
 
-/* A row a tick or so; a begin row is now or never. */
+/* Write about a row a tick; a begin row is not tried again. */
 static void tick_store(struct runs_rig *r)
 {
 	if (r->store_back > 0) {
@@ -253,7 +253,7 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 
 	(void)error;
 	if (!r->waits) {
-		complain(r, "an answer that nobody waits for");
+		complain(r, "an answer without a waiting client");
 	}
 	r->waits = false;
 	r->answered = true;
@@ -436,7 +436,7 @@ static void timed(struct runs_rig *r, const struct rig_link *l, uint64_t frame)
 	}
 }
 
-/* Some blocks of a link, to the consumers; those long out are settled. */
+/* Send some blocks of a link to the consumers; settle those that were sent long ago. */
 static void read_link(struct runs_rig *r, struct rig_link *l)
 {
 	unsigned blocks = runs_rig_roll(r, 6);
@@ -636,7 +636,7 @@ bool runs_rig_ask(struct runs_rig *r, bool start)
 	return true;
 }
 
-/* What was answered is so. */
+/* Answers agree with the journal. */
 static void check_answer(struct runs_rig *r)
 {
 	if (r->inherited && r->ended && r->state.number == r->ended) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Both halves of runs (run_border.h, run_state.h) in a world of virtual time: a board that counts, links with owner
- * pages, a journal that is a disk, a client. What goes on between them is as in capture.c and runs.c; every step of it is
- * a point at which trouble may come.
+ * pages, a journal on a disk, a client. They interact as in capture.c and runs.c; a fault may be injected at every step
+ * (a point).
  *
- * What survives what: pages live with the board's rings, rows with the disk, blocks with the consumers.
+ * Pages survive with the board's rings, rows with the disk, blocks with the consumers.
  */
 #ifndef TESTS_RUNS_RIG_H
 #define TESTS_RUNS_RIG_H
@@ -27,8 +27,8 @@
 
 enum trouble {
 	TROUBLE_NONE,
-	TROUBLE_KILL,	     /* kill -9, started again at once */
-	TROUBLE_KILL_AWAY,   /* started again when the rings have been given up */
+	TROUBLE_KILL,	     /* kill -9, restarted at once */
+	TROUBLE_KILL_AWAY,   /* restarted when the rings have been given up */
 	TROUBLE_KILL_DAMAGE, /* a page is damaged */
 	TROUBLE_KILL_REBOOT, /* the board reboots meanwhile */
 	TROUBLE_REBOOT,	     /* the board is gone for a while, and counts from 0 */
@@ -42,7 +42,7 @@ enum trouble {
 struct rig_row {
 	uint32_t number;
 	bool ended;
-	bool late; /* begun_slice is the first that was reported: it began without a border */
+	bool late; /* it began without a border: begun_slice is the first reported slice */
 	uint64_t begun_slice, ended_slice; /* 0: none */
 };
 
@@ -76,7 +76,7 @@ struct runs_rig {
 	/* the world */
 	uint64_t now_ns, count, slice_base;
 	unsigned board_back, data_back, store_back, journal_slow; /* ticks until then; 0: well */
-	uint64_t held_until_ns; /* until its rows are surely on the disk */
+	uint64_t held_until_ns; /* when its rows are certainly on the disk */
 	bool reboots;
 	struct rig_row rows[RIG_RUNS];
 	unsigned row_count;
@@ -104,7 +104,7 @@ struct runs_rig {
 	jmp_buf dead;
 	unsigned point, trouble_at;
 	enum trouble trouble;
-	char complaint[200]; /* the first thing that was wrong */
+	char complaint[200]; /* the first error */
 };
 
 void runs_rig_init(struct runs_rig *r, uint64_t seed);
@@ -113,11 +113,13 @@ uint32_t runs_rig_roll(struct runs_rig *r, uint32_t n);
 void runs_rig_tick(struct runs_rig *r);
 /* So many points from now. */
 void runs_rig_trouble(struct runs_rig *r, enum trouble trouble, unsigned points);
-/* Asks for a run, or its end, if that is possible now. False: refused. */
+/* Requests a run, or its end, if possible now. False: refused. */
 bool runs_rig_ask(struct runs_rig *r, bool start);
-/* Ticks until a run is under way, or none, as the status says; a client whose daemon died asks again. */
+/* Ticks until the status says that a run is under way, or none; a client whose daemon was killed
+ * asks again. */
 void runs_rig_reach(struct runs_rig *r, bool started);
-/* Ticks until nothing is under way; then journal, blocks and status agree, or there is a complaint. */
+/* Ticks until no change is under way; then journal, blocks and status must agree, else there is a
+ * complaint. */
 void runs_rig_judge(struct runs_rig *r);
 
 #endif

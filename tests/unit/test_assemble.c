@@ -33,7 +33,7 @@ struct change {
 
 struct kept {
 	struct assembled span;
-	struct change change;		/* as it stood behind the span */
+	struct change change;		/* as it was after the span */
 	uint8_t status[ASSEMBLE_SLICE]; /* 0: good */
 	bool after;
 };
@@ -84,7 +84,7 @@ static uint32_t length_at(uint64_t frame)
 	return R->change.block[frame >= R->change.from];
 }
 
-/* A change is behind: the next one lies some slices ahead. */
+/* After a change, plan the next one some slices ahead. */
 static void change_length(void)
 {
 	static const uint32_t turns[] = {16, 80, 1600, 8, 320};
@@ -642,7 +642,7 @@ static void test_resume(void **state)
 	resume_lives();
 }
 
-/* Whatever lengths a successor's predecessors had: what comes again comes in the same blocks. */
+/* Data are sent again in the same blocks, whatever lengths the predecessors had. */
 static void test_resume_with_other_lengths(void **state)
 {
 	(void)state;
@@ -673,7 +673,7 @@ static void good_cells(unsigned n)
 	}
 }
 
-/* However often spans are asked for: a block has the frame behind it. */
+/* A block has the frame behind it, however often spans are requested. */
 static void test_a_block_waits_for_the_frame_behind_it(void **state)
 {
 	(void)state;
@@ -690,7 +690,7 @@ static void test_a_block_waits_for_the_frame_behind_it(void **state)
 	}
 }
 
-/* The alignment is lost behind the block, not in it. */
+/* The alignment is lost after the block, not in it. */
 static void test_a_link_that_goes_down_behind_a_block_was_aligned_in_it(void **state)
 {
 	(void)state;
@@ -708,7 +708,7 @@ static void test_a_link_that_goes_down_behind_a_block_was_aligned_in_it(void **s
 	assert_false(R->spans[2].span.behind.marked);
 }
 
-/* The count jumps at a border of blocks: what comes behind is in its place. */
+/* The count jumps at a block border: later frames are in the right place. */
 static void test_a_hole_at_a_border_costs_what_is_missing(void **state)
 {
 	unsigned lost = 0;
@@ -724,7 +724,7 @@ static void test_a_hole_at_a_border_costs_what_is_missing(void **state)
 	assert_int_equal(lost, 10);
 }
 
-/* Where cells of a dark link belong is a guess: a floor that comes back with other numbers is right. */
+/* The frames of cells of a dark link are guessed: a floor that returns with other numbers wins. */
 static void test_a_good_frame_overrules_a_guess(void **state)
 {
 	(void)state;
@@ -735,7 +735,7 @@ static void test_a_good_frame_overrules_a_guess(void **state)
 	good_cells(B);
 }
 
-/* A slice without one good frame is one GAP, though good ones stand behind it already. */
+/* A slice without a good frame is one GAP, even if good frames follow already. */
 static void test_a_slice_without_a_good_frame_is_a_gap(void **state)
 {
 	unsigned gaps = 0;

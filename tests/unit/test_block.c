@@ -240,8 +240,8 @@ static void test_anchor_off(void **state)
 	check_stamps(FIRST, UTC_ZERO, HIT_DAY_FROM_0);
 }
 
-/* The floor's label lags true time by the delay down: 490 us are added, over the border of frames, of a
- * second and of a year. Stamps and slice stay those of the label. */
+/* The floor's label lags true time by the delay down: 490 us are added, across the borders of
+ * frames, of a second and of a year. Stamps and slice stay those of the label. */
 static void test_delay_is_added_to_the_label(void **state)
 {
 	static const struct {
@@ -742,7 +742,7 @@ static int clean(void **state)
 	return 0;
 }
 
-/* A clean block costs no more than it has to: no byte is walked over twice, but those of hits that cross. */
+/* A clean block is walked once: no byte twice, except those of crossing hits. */
 static void test_a_clean_block_is_walked_once(void **state)
 {
 	uint64_t bytes = 0;
@@ -762,7 +762,7 @@ static void test_a_clean_block_is_walked_once(void **state)
 	assert_int_equal(walked, bytes);
 }
 
-/* A module that the floor has not: nothing of it, and nothing wrong with that. */
+/* A module that the floor lacks: no data, and no error. */
 static void test_a_slot_that_is_not_valid_is_no_fault(void **state)
 {
 	const struct fcm_block_header *h;
@@ -798,7 +798,7 @@ static void test_instrument_items_have_the_times_of_their_frames(void **state)
 	assert_int_equal(h->last_item_tai_ns, h->tai_ns + (FRAMES - 4) * 125000ll);
 }
 
-/* Between the frames' fates and the index there may be some bytes of nothing: they are that. */
+/* Padding bytes between the frames' status and the index are 0. */
 static void test_padding_is_zero(void **state)
 {
 	(void)state;
@@ -808,7 +808,7 @@ static void test_padding_is_zero(void **state)
 		R.plan.after = R.bytes[frames];
 		build();
 		for (unsigned i = 0; i < R.block.header.index_offset; i++) {
-			assert_int_equal(R.block.payload[i], 0); /* TDM_GOOD is, too */
+			assert_int_equal(R.block.payload[i], 0); /* TDM_GOOD is 0, too */
 		}
 	}
 }

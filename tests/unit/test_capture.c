@@ -13,7 +13,7 @@
 #include "tests/unit/floor_rig.h"
 #include "tests/unit/privilege.h"
 
-/* The status counts what was handed over, no more and no less. */
+/* The status counts exactly what was handed over. */
 static void assert_counted(unsigned link)
 {
 	const struct capture_link_status *s = &path.ended.links[link];
@@ -291,7 +291,8 @@ static void test_run_label_identity(void **state)
 	path_no_complaint();
 }
 
-/* Two fibres swapped: a delay is that of the cable to a floor. A floor that no link has keeps its link's. */
+/* Two fibres swapped: the delay belongs to the cable to a floor. A floor that is not configured
+ * gets its link's. */
 static void test_delay_goes_with_the_floor(void **state)
 {
 	static const unsigned floors[] = {2, 1, 9};
@@ -553,7 +554,8 @@ static struct nanet3 *open_another(const struct capture_config *c)
 	return b;
 }
 
-/* The main thread's handle sends words because capture, who owns the links, lets it: again after each claim. */
+/* The main thread's handle sends words because capture, which owns the links, grants that: again
+ * after each claim. */
 static void test_grant(void **state)
 {
 	struct capture_config c = path_config(0x1);
@@ -580,7 +582,7 @@ static void test_grant(void **state)
 	wait_answer(b, -EPERM);
 	capture_grant(path.capture, nanet3_info(b)->handle);
 	wait_answer(b, 0);
-	path_stop(); /* the ring lingers, nobody's */
+	path_stop(); /* the ring lingers without owner */
 	wait_answer(b, -EPERM);
 	path_start(&c);
 	capture_grant(path.capture, nanet3_info(b)->handle);
@@ -737,7 +739,8 @@ static void test_other_configuration(void **state)
 	}
 }
 
-/* Whatever block length the next daemon has: what comes again comes as it was, flagged, no block is partly old. */
+/* With any block length of the next daemon: data are sent again in the same blocks, flagged, and no
+ * block is partly old. */
 static void test_other_block_lengths(void **state)
 {
 	static const uint32_t lengths[] = {16, 80, 8, 1600, 320, 80};
@@ -767,7 +770,7 @@ static void test_other_block_lengths(void **state)
 	}
 }
 
-/* A page that says nothing, for instance another version's: whatever is in the ring may have been sent. */
+/* An unusable page, for instance of another version: everything in the ring may have been sent. */
 static void test_page_of_no_use(void **state)
 {
 	struct capture_config c = path_config(0x1);
@@ -785,7 +788,8 @@ static void test_page_of_no_use(void **state)
 	assert_int_equal(nanet3_claim(board, 0, 0, &taken_over), 0);
 	((uint8_t *)nanet3_owner_page(board, 0))[4]++; /* its version */
 	nanet3_close(board);
-	path.consumer->stream[0][FCM_PMT].begun = false; /* it goes back to where the ring begins */
+	path.consumer->stream[0][FCM_PMT].begun = false; /* it restarts at the beginning of the
+							  * ring */
 	path.consumer->stream[0][FCM_HYDROPHONE].begun = false;
 	path.consumer->stream[0][FCM_INSTRUMENT].begun = false;
 	path_start(&c);

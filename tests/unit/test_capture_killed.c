@@ -166,7 +166,7 @@ static uint32_t roll(uint32_t n)
 	return (uint32_t)(dice >> 33) % n;
 }
 
-/* Of a run: its frames that count in a second, which no block straddles. */
+/* Frames of a run within a second, whose border no block straddles. */
 static uint64_t frames_of(const struct ledger_loss *l, uint64_t second)
 {
 	uint64_t frames = 0;
@@ -238,7 +238,7 @@ static unsigned rows_closed(void)
 	return a < b ? a : b;
 }
 
-/* Each life has the next of these block lengths. */
+/* Each daemon uses the next of these block lengths. */
 static void killed_again_and_again(const uint32_t *lengths, unsigned count)
 {
 	const unsigned lives = 14;

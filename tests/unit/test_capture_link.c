@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A link of capture in virtual time: a board of a few lines lays completions into a ring, a publisher of a
- * few lines settles blocks, tick by tick. What becomes of each cell is known beforehand. With the thread and
- * a real board's model: test_capture.c.
+ * A link of capture in virtual time: a small fake board puts completions into a ring and a small fake publisher
+ * settles blocks, tick by tick. The fate of each cell is known beforehand. With the thread and the board's model:
+ * test_capture.c.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -155,7 +155,7 @@ static struct {
 	struct capture_report takeover;
 	unsigned type_count[16]; /* reports, by type */
 	unsigned late_replies;	 /* reported after further cells had come */
-	unsigned starved;	 /* how often capture said that the pool is empty */
+	unsigned starved;	 /* how often capture reported an empty pool */
 	unsigned moves;		 /* ticks in which something was read */
 } * R;
 
@@ -277,7 +277,7 @@ static void take_reports(void)
 	}
 }
 
-/* When the completion that has this cell was handed over; 0: its place has another by now. */
+/* When the completion with this cell was handed over; 0: its place was reused. */
 static uint64_t handed_over(uint64_t count)
 {
 	for (unsigned i = 0; i < DEPTH; i++) {
@@ -524,7 +524,8 @@ static unsigned suspects(uint64_t *ret_count)
 	return n;
 }
 
-/* The black box wants the first loss after a second of calm, but for what we lost ourselves. */
+/* The black box is offered the first loss after a second without losses, except losses of our
+ * own. */
 static void the_first_loss_after_a_calm_is_a_suspect(void **state)
 {
 	uint64_t at = 0, lost;
@@ -574,7 +575,8 @@ static void stale_completions_change_nothing(void **state)
 	assert_int_equal(cells_lost_as(TDM_LOSS_ALIGNMENT), 3);
 }
 
-/* What is not settled stays in the ring; what is goes, but for the last frames that a successor needs. */
+/* Unsettled data stay in the ring; settled data are released, except the last frames, which a
+ * successor needs. */
 static void the_ring_is_released_behind_what_is_settled(void **state)
 {
 	uint64_t release;
@@ -599,7 +601,7 @@ static void the_ring_is_released_behind_what_is_settled(void **state)
 	no_complaint();
 }
 
-/* The count is another one altogether: that account ends, the next one begins where it goes on. */
+/* The count jumps far: the account ends, and the next one begins where the count continues. */
 static void another_count_is_another_account(void **state)
 {
 	(void)state;
@@ -620,7 +622,8 @@ static uint32_t roll(uint32_t n)
 	return (uint32_t)(dice >> 33) % n;
 }
 
-/* Killed at any tick, with blocks out, among losses: the rows are those of one life, repeats are flagged. */
+/* Killed at any tick, with blocks out and losses: the rows are those of an uninterrupted daemon,
+ * repeats are flagged. */
 static void deaths_change_no_account(void **state)
 {
 	uint64_t lost[TDM_LOSSES] = {0};
@@ -724,14 +727,14 @@ static void repeats_are_flagged_when_a_page_of_no_use_is_lost_again(void **state
 	assert_true(the_link()->resent_below >= sent);
 }
 
-/* Without CAPTURE_SAVED the page overflows: each row that gives way is counted. */
+/* Without CAPTURE_SAVED the page overflows: each row that is dropped is counted. */
 static void rows_that_leave_the_page_are_counted(void **state)
 {
 	unsigned links = 0, streams = 0;
 
 	(void)state;
 	data(14 * 500, 0);
-	links = 14; /* seconds 5 to 18 have been left behind, 5 is a half */
+	links = 14; /* seconds 5 to 18 are complete, 5 is a half */
 	streams = 3 * links;
 	assert_int_equal(row_of(18)->closed, 1);
 	assert_int_equal(the_link()->status.rows_forgotten, (links - 6) + (streams - 36));
@@ -776,7 +779,8 @@ static void without_memory_blocks_are_dropped_when_the_ring_fills(void **state)
 	assert_int_equal(cells_counted(), B.count - FIRST);
 }
 
-/* Blocks of an ended account that return after the next one has started are charged to their own. */
+/* Blocks of an ended account that return after the next one has started count in their own
+ * account. */
 static void late_blocks_find_their_account(void **state)
 {
 	(void)state;
@@ -811,7 +815,7 @@ static void a_link_gives_its_memory_back(void **state)
 		forget_daemon();
 		new_daemon(true);
 	}
-	/* The pool's blocks grow a little; a machine that stays is larger. */
+	/* The pool's blocks grow a little; a leaked machine would be larger. */
 	assert_true(mallinfo2().uordblks + mallinfo2().hblkhd < memory + 200000);
 }
 
@@ -835,7 +839,8 @@ static void a_run_is_reported_with_its_first_block(void **state)
 
 /* ------------------------------------------------------------------------------------- the outbox */
 
-/* What must arrive waits, in order; what comes again anyway is lost, and counted. */
+/* Reports that must arrive wait, in order; reports that are repeated anyway are dropped and
+ * counted. */
 static void what_must_arrive_waits_in_order(void **state)
 {
 	struct capture_report r = {.type = CAPTURE_ALIGN};

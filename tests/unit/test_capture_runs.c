@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Run changes of the capture thread while boards go and come back, rings begin again and daemons follow each
- * other: each is reported, and the blocks carry what was reported.
+ * Run changes of the capture thread while boards go and come back, rings restart and daemons are replaced: each
+ * change is reported, and the blocks carry what was reported.
  */
 #include "tests/unit/capture_path.h"
 
@@ -75,7 +75,8 @@ static void a_change_is_told_when_the_ring_ends_before_the_border(void **state)
 	path_stop();
 }
 
-/* The successor finds it in the pages: told once more, at the same slice, until the journal has it. */
+/* The successor finds it in the pages: reported again, at the same slice, until the journal has
+ * it. */
 static void a_change_is_told_again_until_it_is_saved(void **state)
 {
 	struct capture_command saved = {.type = CAPTURE_RUN_SAVED};
@@ -135,7 +136,7 @@ static void a_border_outlives_the_daemon(void **state)
 	path_no_complaint();
 }
 
-/* New rings are not read before, but not for ever. */
+/* New rings wait for the journal, but not forever. */
 static void new_rings_wait_for_the_run_of_the_journal(void **state)
 {
 	struct capture_command journal = {.type = CAPTURE_RUN_JOURNAL, .run = 7};
@@ -152,7 +153,7 @@ static void new_rings_wait_for_the_run_of_the_journal(void **state)
 	path_wait_frames(1, 1600);
 	assert_int_equal(atomic_load(&path.first_run[0]), 7);
 	assert_int_equal(atomic_load(&path.first_run[1]), 7);
-	assert_int_equal(path.runs, 0); /* it goes on, that is no news */
+	assert_int_equal(path.runs, 0); /* it continues without a report */
 	path_stop();
 	path_no_complaint();
 	path_host_end();

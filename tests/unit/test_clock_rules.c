@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each rule of the clock at its limit: how near, how long, how often; and what the operator reads then. */
+/* Each rule of the clock at its limit: how near, how long, how often; and the text for the
+ * operator. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static struct label good_label(const struct world *w)
 			      .anchor_tai_ns = w->tai0_ns - S};
 }
 
-/* ------------------------------------------------------------------ state and its news */
+/* ------------------------------------------------------------------ states and events */
 
 static void a_fresh_clock_has_words_and_its_leap_second(void **state)
 {
@@ -111,7 +112,7 @@ static void uncertainty_grows_in_holdover_only_and_is_news_once_a_second(void **
 
 /* ------------------------------------------------------------------ tables of leap seconds */
 
-/* Whoever labelled: lines that were drawn with the old table do not bring the old label back. */
+/* Whatever source labelled: lines from the old table do not bring the old label back. */
 static void another_table_moves_every_source_by_its_second(void **state)
 {
 	static const uint8_t sources[] = {LABEL_GPSD, LABEL_FLOORS, LABEL_SYSTEM};
@@ -293,7 +294,7 @@ static void the_system_clock_is_not_asked_around_a_leap_second(void **state)
 	teardown(&w);
 }
 
-/* ------------------------------------------------------------------ who may label */
+/* ------------------------------------------------------------------ sources that may label */
 
 static void floors_without_receiver_are_spent_until_they_have_one(void **state)
 {
@@ -315,7 +316,7 @@ static void floors_without_receiver_are_spent_until_they_have_one(void **state)
 	w.word_quality = TDM_TIME_LOCKED;
 	run_until(&w, CLOCK_LOCKED, 60);
 	assert_int_equal(view(&w).label.source, LABEL_FLOORS);
-	/* Once more; then the system clock has the word. */
+	/* Once more; then the system clock labels. */
 	w.word_quality = TDM_TIME_LABELLED;
 	run_until(&w, CLOCK_HOLDOVER, 60);
 	run_until(&w, CLOCK_ACQUIRING, 700);
@@ -324,7 +325,7 @@ static void floors_without_receiver_are_spent_until_they_have_one(void **state)
 	assert_int_equal(view(&w).label.source, LABEL_SYSTEM);
 	teardown(&w);
 
-	/* It was gpsd's label that was spent: the floors have their own holdover yet. */
+	/* Only the holdover of gpsd's label is used up: the floors still have their own. */
 	setup(&w);
 	w.config.holdover_ppb = 1000;
 	set_up_again(&w);
@@ -339,7 +340,8 @@ static void floors_without_receiver_are_spent_until_they_have_one(void **state)
 	teardown(&w);
 }
 
-/* A predecessor was sure of gpsd's label: who is there and agrees may confirm it, whoever disagrees not. */
+/* A predecessor was sure of gpsd's label: a source that agrees may confirm it, one that disagrees
+ * may not. */
 static void a_good_label_is_confirmed_by_whoever_agrees(void **state)
 {
 	struct label label;
@@ -399,7 +401,7 @@ static void any_known_source_is_adopted_and_no_other(void **state)
 	}
 }
 
-/* A worse source's label gives way to gpsd when gpsd has been confirmed, not at its first word. */
+/* gpsd replaces a worse source's label when gpsd has been confirmed, not at its first report. */
 static void a_first_report_relabels_nothing(void **state)
 {
 	struct world w;
@@ -501,7 +503,7 @@ static void at_its_tolerance_the_system_clock_sides_with_a_second(void **state)
 	setup(&w);
 	w.system_synced = true;
 	w.system_error_ns = 500000000;
-	run_until(&w, CLOCK_LOCKED, 60); /* gpsd's first label is not denied */
+	run_until(&w, CLOCK_LOCKED, 60); /* gpsd's first label is accepted */
 	w.gps_error_s = 1;
 	run(&w, 40);
 	assert_words(&w, "within its tolerance of both", "");
@@ -531,7 +533,8 @@ static void a_system_clock_between_two_seconds_labels_none(void **state)
 
 /* ------------------------------------------------------------------ moved counts */
 
-/* The board has counted `cells` more than time went by; its PPS comes `late_ns` after the second. */
+/* The board has counted `cells` more than the elapsed time; its PPS comes `late_ns` after the
+ * second. */
 static void move_count(struct world *w, int64_t cells, int64_t after_s, int64_t late_ns)
 {
 	while (w->tai_ns % S) {
@@ -543,7 +546,7 @@ static void move_count(struct world *w, int64_t cells, int64_t after_s, int64_t 
 	clock_pps(w->clock, count_now(w), ++w->pps_number, w->mono_ns);
 }
 
-/* By the time that went by, for as long as that is good to a quarter of a second. */
+/* Judged by the elapsed time, while that is good to a quarter of a second. */
 static void the_second_is_carried_over_a_moved_count(void **state)
 {
 	static const struct {
@@ -618,7 +621,7 @@ static void a_pps_that_counts_anew_voids_at_once(void **state)
 	teardown(&w);
 }
 
-/* ------------------------------------------------------------------ what gpsd says of itself */
+/* ------------------------------------------------------------------ gpsd's own reports */
 
 static void gpsd_that_goes_is_seen_at_once(void **state)
 {
@@ -667,7 +670,7 @@ static void a_millisecond_is_a_receivers_rounding(void **state)
 	}
 }
 
-/* ------------------------------------------------------------------ words */
+/* ------------------------------------------------------------------ texts */
 
 static void words_name_what_is_so_and_nothing_else(void **state)
 {
@@ -760,7 +763,7 @@ static void a_second_that_is_named_again_confirms_nothing(void **state)
 	assert_int_equal(clock_track_best(&t, 1, LIMIT, 3)->agree, 1);
 }
 
-/* However long a line has been there, 16 labels beside it are its end: then it begins again. */
+/* However old a line is, 16 labels off it end it: then it restarts. */
 static void no_line_outlives_sixteen_labels_beside_it(void **state)
 {
 	struct clock_track t = {.lines = CLOCK_LINES};
@@ -837,7 +840,8 @@ static void tables_are_read_up_to_their_limits(void **state)
 	}
 }
 
-/* The rest of an overlong comment is no entry, the line behind it is; an overlong entry is none. */
+/* The rest of an overlong comment is not an entry, the next line is; an overlong entry is
+ * refused. */
 static void overlong_lines_are_comments_or_wrong(void **state)
 {
 	char text[1200];

@@ -495,7 +495,8 @@ static void test_repeats(void **state)
 	free(s.payload);
 }
 
-/* Frames that came in blocks of one length and come again in longer ones: no block may be partly old. */
+/* Frames that came in blocks of one length and come again in longer ones: a block that is partly
+ * old is an error. */
 static void test_partly_repeated(void **state)
 {
 	const struct consumer_counts *n;
@@ -580,7 +581,7 @@ static void test_wrong_times(void **state)
 	book_close(b);
 }
 
-/* Times are held against those of the light to the ns; a drift of the fibre only where it is allowed. */
+/* Times are compared with those of the light to the ns; drift of the fibre only where allowed. */
 static void test_times_of_the_light(void **state)
 {
 	static const struct {

@@ -33,7 +33,7 @@ static void version_is_checked(void **state)
 	close(fd);
 }
 
-/* As with a file: what it was opened for holds to its end. */
+/* As with a file: the mode of opening holds until it is closed. */
 static void read_only_holds_to_the_end(void **state)
 {
 	struct {

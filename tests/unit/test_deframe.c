@@ -689,7 +689,7 @@ static void test_names(void **state)
 
 /* ---- at the edges ---- */
 
-/* Numbers go from 0 to 7999: 8000 in the place of 0 is none. */
+/* Numbers go from 0 to 7999: 8000 instead of 0 is invalid. */
 static void test_number_8000_is_none(void **state)
 {
 	struct rig *r = rig_create(8000 * 3 + RIG_LAG - 5, 1);
@@ -703,7 +703,7 @@ static void test_number_8000_is_none(void **state)
 	rig_destroy(r);
 }
 
-/* Behind a reset the floor's numbers are as good as any. */
+/* After a reset any floor numbers are accepted. */
 static void test_a_reset_forgets_the_numbering(void **state)
 {
 	struct rig *r = rig_create(8000 * 3, 1);
@@ -719,7 +719,7 @@ static void test_a_reset_forgets_the_numbering(void **state)
 	rig_destroy(r);
 }
 
-/* Bytes that a search has left behind are counted, those of a frame that a gap cuts are not. */
+/* Bytes skipped by a search are counted, those of a frame cut by a gap are not. */
 static void test_bytes_are_hunted_outside_of_a_lock_only(void **state)
 {
 	struct tdm_deframe_stats before, behind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The emergency journal on a real file and a real database: what is put there is there after a kill, reaches the
- * database once however often it is brought, and is bounded.
+ * The emergency journal on a real file and a real database: its rows survive a kill, reach the database once
+ * however often they are brought, and are bounded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +103,7 @@ static void test_brought_twice_is_there_once(void **state)
 	marks = emergency_marks(j);
 	marks->last_id = 8;
 	assert_int_equal(link(p.file, p.copy),
-			 0); /* as a kill leaves it: nothing is known to be brought */
+			 0); /* as after a kill: no row is marked as brought */
 	emergency_close(j);
 	for (unsigned n = 0; n < 2; n++) {
 		j = open_at(&p);
@@ -134,7 +134,7 @@ static void copy(struct emergency *j, const struct place *p)
 	fclose(f);
 }
 
-/* The whole of a put file is there again; all rows are brought a second time, as if none had been. */
+/* The copy has the whole file; all rows are brought a second time, as if none had been brought. */
 static void test_an_old_copy_adds_nothing(void **state)
 {
 	struct store_rig r;
@@ -257,7 +257,7 @@ static void test_a_file_of_another_version_is_kept(void **state)
 	store_rig_destroy(&r);
 }
 
-/* One that is open and older than what has been counted as settled is found as open by who comes next. */
+/* The next daemon finds an open command that is older than those counted as settled. */
 static void test_an_open_one_is_not_settled(void **state)
 {
 	struct store_rig r;
@@ -293,7 +293,8 @@ static void test_an_open_one_is_not_settled(void **state)
 	store_rig_destroy(&r);
 }
 
-/* Full of ended ones: they are counted by parameter, and the next still has its rows. Full of open ones: counted. */
+/* Full of ended commands: they are counted per parameter, and the next one still gets its rows.
+ * Full of open ones: dropped rows are counted. */
 static void test_it_is_bounded(void **state)
 {
 	struct store_rig r;
@@ -335,7 +336,7 @@ static void test_it_is_bounded(void **state)
 	store_rig_destroy(&r);
 }
 
-/* What a kill or a broken file leaves behind the last whole row is no row. */
+/* Bytes after the last whole row, from a kill or a damaged file, are not a row. */
 static void test_damage_ends_it(void **state)
 {
 	struct store_rig r;
@@ -367,7 +368,7 @@ static void test_damage_ends_it(void **state)
 	store_rig_destroy(&r);
 }
 
-/* Where no file can be had it works all the same, and says why it will not last. */
+/* Without a file it works in memory, and says why it does not survive. */
 static void test_without_a_file(void **state)
 {
 	struct sc_error error = {0};

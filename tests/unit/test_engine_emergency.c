@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What makes safer never waits for the disk: it leaves with a database that is full, hangs, or was never read, and
- * its rows are in the emergency journal before its word is on the fibre. Everything else waits. And numbers: each is
- * given once, whatever becomes of the disk.
+ * Commands that make safer never wait for the disk: they leave with a database that is full, hangs, or was never
+ * read, and their rows are in the emergency journal before their word is sent. Everything else waits. Each number is
+ * used once, whatever happens to the disk.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,7 +122,7 @@ static bool out(struct engine *e, enum engine_out_type type, const struct engine
 	return false;
 }
 
-/* The FCM at the end answers what it remembers: `newest`. */
+/* The FCM answers that `newest` is the largest it remembers. */
 static void answer_newest(struct engine *e, struct engine_now now, uint32_t newest)
 {
 	const struct engine_out *o;
@@ -141,8 +141,9 @@ static void answer_newest(struct engine *e, struct engine_now now, uint32_t newe
 }
 
 /*
- * The database was damaged when we started, and nothing else is known: the FCM says what it remembers, the command's
- * sequence is beyond that, its number is of a range that no journal gives, and its row is out before its word.
+ * The database was damaged at the start, and nothing else is known: the FCM says what it remembers,
+ * the command's sequence is beyond that, its number is of a range that no journal uses, and its row
+ * is put out before its word.
  */
 static void test_never_read(void **state)
 {
@@ -180,7 +181,7 @@ static void test_never_read(void **state)
 	assert_true(marks.floor[0].sequence >= w.sequence);
 	assert_int_equal(engine_submit(e, &q, now, &next, NULL), 0);
 	assert_int_equal(next, id + 1);
-	/* The database is there: numbers go on where it stands, not in that range. */
+	/* The database is back: numbers continue from it, not in that range. */
 	engine_journal_found(e);
 	engine_recover_id(e, 40);
 	engine_recover_id(e, id);
@@ -225,7 +226,7 @@ static void test_marks_of_a_copy(void **state)
 	rig_destroy(r);
 }
 
-/* Killed in the middle of it: the emergency journal has it open, and it is settled as any. */
+/* Killed before its end: it is open in the emergency journal, and is settled like any other. */
 static void test_killed(void **state)
 {
 	for (unsigned ms = 0; ms < 12; ms++) {
@@ -241,14 +242,15 @@ static void test_killed(void **state)
 		assert_true(!r->commands[down].known || r->commands[down].ended);
 		assert_true(rig_executed(r, down) <= 1);
 		rig_set(r, HV, 0, &again);
-		assert_true(again > down); /* its number is used up, whoever knows of it */
+		assert_true(again > down); /* its number is not used again */
 		rig_run(r, 20000);
 		assert_int_equal(r->floors[0].hv[2], 0);
 		rig_destroy(r);
 	}
 }
 
-/* A journal put back from a copy has numbered what the FCM remembers: what makes safer gets another number. */
+/* A journal restored from a copy uses sequences that the FCM remembers: what makes safer gets
+ * another one. */
 static void test_old_sequence(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -298,7 +300,7 @@ static void test_refusal_is_stored_first(void **state)
 	rig_destroy(r);
 }
 
-/* Killed between: the number is not given to another, as it was noted before it was used. */
+/* Killed in between: the number is not used again, because it was noted before use. */
 static void test_number_of_killed_refusal(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -317,7 +319,7 @@ static void test_number_of_killed_refusal(void **state)
 	rig_destroy(r);
 }
 
-/* What the database did not take has no number, and its client id is free: the same request may come again. */
+/* A refusal that the database did not store has no number, and its client id may be used again. */
 static void test_not_journaled_has_no_number(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -337,7 +339,8 @@ static void test_not_journaled_has_no_number(void **state)
 	rig_destroy(r);
 }
 
-/* One that a daemon before us has ended: its repeat is that command, with its number. */
+/* A repeat of a command that a previous daemon has ended is answered with that command and its
+ * number. */
 static void test_repeat_after_a_restart_has_its_number(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -357,7 +360,8 @@ static void test_repeat_after_a_restart_has_its_number(void **state)
 	rig_destroy(r);
 }
 
-/* A client id of a command that is no longer in memory: it is told as a repeat of that, not as "nothing was sent". */
+/* A client id of a command that is no longer in memory is reported as its repeat, not as "nothing
+ * was sent". */
 static void test_repeat_of_the_forgotten(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -391,7 +395,7 @@ static void test_repeat_of_the_forgotten(void **state)
 	rig_destroy(r);
 }
 
-/* No text is cut, whatever is asked: too long is refused, with what is too long. */
+/* No text is ever cut: a request with a text that is too long is refused, and the text named. */
 static void test_long_texts(void **state)
 {
 	struct rig *r = rig_create(1);

@@ -113,8 +113,8 @@ static void test_forgotten_in_two_parts(void **state)
 	rig_destroy(r);
 }
 
-/* More than an FCM remembers were executed after it, though asked for before it: that it does not remember it any more
- * does not mean that it was not executed. */
+/* More commands than an FCM remembers were executed after it, though requested before it: that the
+ * FCM does not remember it does not mean that it was not executed. */
 static void test_overtakes_and_killed(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -150,7 +150,7 @@ static void test_stray_answer(void **state)
 	r->store_hangs = true;
 	rig_crash(r);
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
-	rig_run(r, 50); /* no sequences: the reservation is on its way */
+	rig_run(r, 50); /* no sequences: the reservation is being written */
 	engine_stored(r->e, 0, 0, r->now);
 	rig_run(r, 40);
 	assert_int_equal(r->floors[0].writes, 0); /* the FCM is asked first what it remembers */

@@ -114,7 +114,8 @@ static struct param *find(struct rig *r, const char *name)
 	return p;
 }
 
-/* A ramp of 140 s goes to its end, whatever is known of its rate (0.1 V/s; 0: nothing) when it begins. */
+/* A ramp of 140 s is followed to its end, whatever rate is known at its begin (0.1 V/s; 0:
+ * none). */
 static void slow_ramp(int32_t rate)
 {
 	struct rig *r = rig_create(1);
@@ -140,21 +141,21 @@ static void test_slow_ramp_of_unknown_rate(void **state)
 	slow_ramp(0);
 }
 
-/* Nor has the value, and so not how far it is. */
+/* The value has not been read either, so the way is unknown. */
 static void test_slow_ramp_from_unknown_value(void **state)
 {
 	(void)state;
 	slow_ramp(100);
 }
 
-/* The rate was another when it was read last. */
+/* The rate has changed since it was read last. */
 static void test_slow_ramp_of_a_rate_of_before(void **state)
 {
 	(void)state;
 	slow_ramp(1000);
 }
 
-/* What decides how long it may take is read at once. */
+/* The values that decide the time limit are read at once. */
 static void test_rate_is_read(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -176,7 +177,7 @@ static void test_rate_is_read(void **state)
 	rig_destroy(r);
 }
 
-/* It stops on its way: that is no progress, and ends as it should. */
+/* It stops half way: no progress, so it ends FAILED in time. */
 static void test_stuck_on_the_way(void **state)
 {
 	static const struct {
@@ -210,8 +211,8 @@ static void test_stuck_on_the_way(void **state)
 	}
 }
 
-/* It was never executed: the FCM has booted and forgotten, and holds the value for another reason. The end says what
- * it rests on. */
+/* It was never executed: the FCM has booted and forgotten, and holds the value for another reason.
+ * The final text names the evidence. */
 static void forgotten(int32_t offset, const char *state, const char *text)
 {
 	struct rig *r = rig_create(1);

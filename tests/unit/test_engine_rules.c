@@ -128,7 +128,7 @@ static void test_forgotten_setpoint(void **state)
 	rig_destroy(r);
 }
 
-/* What it was set to when it was read last, long ago, makes no raise safer: another shore may have set it since. */
+/* An old reading of the set value makes no raise safer: another shore may have set it since. */
 static void test_stale_setpoint(void **state)
 {
 	struct rig *r = rig_create(1);

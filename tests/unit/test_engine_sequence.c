@@ -147,8 +147,8 @@ static void put_outcome(struct rig *r, uint64_t id, uint8_t reg, int32_t value)
 	f->outcomes[n].value = value;
 }
 
-/* One that makes safer has overtaken what waits, all their words are lost with the link, and another shore uses their
- * sequences: its outcomes are taken for none of ours that could not have been executed. */
+/* A command that makes safer has overtaken those that wait, all their words are lost with the link,
+ * and another shore uses their sequences: its outcomes are not taken for ours. */
 static void test_another_shore_in_the_queue(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -187,7 +187,7 @@ static void test_another_shore_in_the_queue(void **state)
 	rig_destroy(r);
 }
 
-/* The same without another shore: what was overtaken is sent after the link was away, once. */
+/* The same without another shore: overtaken commands are sent once when the link is back. */
 static void test_overtaken_then_link_away(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -199,7 +199,7 @@ static void test_overtaken_then_link_away(void **state)
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 98, &first), 0);
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 99, &waits), 0);
 	assert_int_equal(rig_set(r, "floor1.om0.hv", 0, &down), 0);
-	rig_run(r, 70); /* executed, and nothing heard of that */
+	rig_run(r, 70); /* executed, and the answers lost */
 	assert_int_equal(rig_executed(r, down), 1);
 	assert_true(r->commands[down].sequence > r->commands[waits].sequence);
 	rig_link(r, 0, false);

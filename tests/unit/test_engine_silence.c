@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command engine and the silence timer of an FCM (tdm/registers.h): its polling keeps the timer from
- * firing, whatever else goes on; switching the timer on makes safer; an FCM without a timer is no trouble; and
- * after a time in which a floor did not answer, what it is set to is read again.
+ * The command engine and the silence timer of an FCM (tdm/registers.h): polling keeps the timer from firing under
+ * all conditions; switching the timer on makes safer; an FCM without a timer is no problem; and when a floor
+ * answers again after a while, its set values are read again.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static struct param *get(struct rig *r, const char *name)
 	return p;
 }
 
-/* Words of any kind, which the floor hears. */
+/* Words of any kind that the floor receives. */
 static uint64_t heard(const struct rig *r)
 {
 	return r->floors[0].reads + r->floors[0].writes + r->floors[0].queries;
@@ -67,7 +67,7 @@ static void polling_keeps_the_timer_from_firing(void **state)
 
 	(void)state;
 	assert_kept_alive(r, 60);
-	r->floors[0].mute = true; /* it hears, its answers are lost */
+	r->floors[0].mute = true; /* it receives words, its answers are lost */
 	assert_kept_alive(r, 60);
 	for (unsigned n = 0; n < 200; n++) { /* with commands that wait for its answer */
 		snprintf(name, sizeof(name), "floor1.om%u.threshold", n % 6);
@@ -125,7 +125,7 @@ static void an_fcm_without_the_timer_is_bad_and_no_reason(void **state)
 	assert_int_equal(param_quality(get(r, "floor2.fcm.silence_timer"), r->now.mono_ns),
 			 PARAM_GOOD);
 	before = r->floors[0].rejected;
-	rig_run(r, 60000); /* the FCM counts what it refuses: it is asked seldom */
+	rig_run(r, 60000); /* the FCM counts refused reads: it is read rarely */
 	assert_in_range(r->floors[0].rejected - before, 4, 5);
 	assert_int_equal(rig_set(r, TIMER, 1, &id), 0);
 	rig_until_end(r, id, 2000);
@@ -138,7 +138,7 @@ static void an_fcm_without_the_timer_is_bad_and_no_reason(void **state)
 	rig_destroy(r);
 }
 
-/* Only what an FCM may lack is no reason: of others that it refuses to tell. */
+/* Only optional registers are no reason: a refused read of another one is. */
 static void other_values_that_are_refused_are_a_reason(void **state)
 {
 	struct rig *r = polling_rig();
@@ -152,7 +152,7 @@ static void other_values_that_are_refused_are_a_reason(void **state)
 	rig_destroy(r);
 }
 
-/* The floor does not hear us until its timer has fired: its HV is not what it was set to before. */
+/* The floor receives no words until its timer has fired: its HV is no longer as set before. */
 static void after_a_mute_time_set_values_are_read_again(void **state)
 {
 	struct rig *r = polling_rig();

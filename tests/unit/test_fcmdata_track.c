@@ -321,10 +321,11 @@ static void test_other_block_lengths(void **state)
 	assert_false(taken.repeat || taken.again);
 }
 
-/* Of a number and a length: what comes again is known whatever came between, and nothing else is called so. */
+/* By number and length: a repeat is recognised whatever came in between, and nothing else is called
+ * a repeat. */
 static void test_repeats_over_a_change_of_length(void **state)
 {
-	struct fcmdata_block b = long_block(5010, 16, 0); /* right behind 1001 of 80 frames */
+	struct fcmdata_block b = long_block(5010, 16, 0); /* right after 1001 of 80 frames */
 
 	(void)state;
 	take_new(1000, 0);
@@ -352,13 +353,13 @@ static void test_repeats_over_a_change_of_length(void **state)
 	assert_true(ack(5011));
 	take_it(long_block(5011, 16, RESENT)); /* that one was not acknowledged */
 	assert_true(taken.again && !taken.repeat);
-	take(1001, 0); /* not flagged: another life of the board, whatever the length */
+	take(1001, 0); /* not flagged: another life of the board, with any length */
 	assert_false(taken.repeat || taken.again);
 	take_it(b);
 	assert_false(taken.repeat || taken.again);
 }
 
-/* Books of before keys had a length: they are of whatever length comes first. */
+/* Books from before keys had a length: they match the length that comes first. */
 static void test_keys_without_a_length(void **state)
 {
 	struct fcm_ack key = block(5, 1000, BLOCK, 0).key;

@@ -449,7 +449,7 @@ static void test_telemetry(void **state)
 	assert_int_equal((int32_t)le32_get(frame + TDM_OFF_TELEMETRY + 8), -1500);
 }
 
-/* ---- what is put ---- */
+/* ---- writing frames ---- */
 
 static const uint8_t some_bytes[TDM_FRAME_BYTES] = {1, 2, 3};
 
@@ -490,7 +490,7 @@ static void put_timing(uint8_t *frame)
 	tdm_timing_put(frame, &(struct tdm_timing){.command = 5});
 }
 
-/* Each has a place of its own: nothing of what lay there stays, nothing beside it changes. */
+/* Each has its own place: old content is overwritten, and nothing else changes. */
 static void test_what_is_put_fills_its_place_and_no_more(void **state)
 {
 	static const struct {

@@ -202,7 +202,7 @@ static void test_pool_empty(void **state)
 		{"pool", ""},			   /* what A has gives no memory back */
 		{"alive A 1000", ""},
 		{"tick 1000", ""},
-		{"pool", ""}, /* nor later: without a limit it may keep it */
+		{"pool", ""}, /* nor later: without a limit it may keep the block */
 		{"ack A 1.3", "=1.3/acked,pool"},
 		{"offer 0.4", "A:0.4"},
 		{NULL},
@@ -329,7 +329,7 @@ static void test_status(void **state)
 	groups_destroy(g);
 }
 
-/* ---- what is remembered, and for how long ---- */
+/* ---- memory of blocks and slices ---- */
 
 static void settle_all(struct groups *g)
 {
@@ -344,7 +344,7 @@ static void settle_all(struct groups *g)
 
 enum ending { ACKED, ACKED_LATE, LEFT_LATE };
 
-/* Settled blocks that no member owes an acknowledgement take no memory, whichever way they ended. */
+/* Settled blocks without an owed acknowledgement take no memory, however they ended. */
 static void test_settled_blocks_take_no_memory(void **state)
 {
 	(void)state;
@@ -380,7 +380,8 @@ static void test_settled_blocks_take_no_memory(void **state)
 	}
 }
 
-/* 64 slices that are through are remembered: a late floor's blocks find the member that had the rest. */
+/* The last 64 complete slices are remembered: blocks of a late floor go to the member that had the
+ * rest. */
 static void test_a_late_floor_finds_its_slices_member(void **state)
 {
 	(void)state;
@@ -434,7 +435,8 @@ static void test_limits_of_a_member(void **state)
 	groups_destroy(g);
 }
 
-/* What could not be sent is the next to be sent, and was not sent: the order is kept. */
+/* A block that could not be sent is the next to be sent and does not count as sent: the order is
+ * kept. */
 static void test_a_refused_block_is_the_next(void **state)
 {
 	static const struct groups_step steps[] = {

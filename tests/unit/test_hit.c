@@ -266,7 +266,7 @@ static void test_every_day(void **state)
 	}
 }
 
-/* The calendar goes on before the year that it counts from. */
+/* The calendar also works before the year that it counts from. */
 static void test_last_day_of_1599(void **state)
 {
 	struct hit_stamp s;

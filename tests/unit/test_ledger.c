@@ -238,7 +238,7 @@ static void test_drops(void **state)
 	assert_int_equal(S.loss[2].frames, 80);
 }
 
-/* Of what was in the memory before, and of groups that are not there, nothing is left. */
+/* Old content of the memory and data of missing groups are cleared. */
 static void test_a_fresh_ledger_is_empty(void **state)
 {
 	static const uint8_t more[GROUPS_MAX] = {1u << FCM_PMT, 0, 1u << FCM_PMT};

@@ -404,7 +404,7 @@ static void test_death_in_adopt(void **state)
 	assert_int_equal(b.cursor.count, a.cursor.count);
 }
 
-/* ---- what is kept beside each other ---- */
+/* ---- rows and losses side by side ---- */
 
 static uint64_t dice;
 static uint32_t roll(uint32_t n)
@@ -413,7 +413,7 @@ static uint32_t roll(uint32_t n)
 	return (uint32_t)(dice >> 33) % n;
 }
 
-/* The model: `places` different seconds; a known one is replaced, else the smallest gives way. */
+/* The model: `places` different seconds; a known one is replaced, else the smallest is dropped. */
 static bool keep(uint64_t *seconds, unsigned *count, unsigned places, uint64_t second)
 {
 	unsigned oldest = 0;
@@ -456,8 +456,8 @@ static bool has(const uint64_t *seconds, unsigned count, uint64_t second)
 #define LINK_PLACES   6u
 #define STREAM_PLACES 36u
 
-/* Rows in any order, saved now and then: as many as there are places for are kept, without gaps in telling,
- * and neither kind takes a place of the other's, or of a loss. */
+/* Rows in any order, saved now and then: as many are kept as there are places, reported without
+ * gaps, and neither kind takes a place of the other or of a loss. */
 static void test_the_youngest_rows_are_kept(void **state)
 {
 	(void)state;
@@ -504,7 +504,7 @@ static void test_the_youngest_rows_are_kept(void **state)
 	}
 }
 
-/* What a row's outcomes leave open is in flight. */
+/* Blocks of a row without outcome are in flight. */
 static void test_what_is_not_settled_is_in_flight(void **state)
 {
 	struct ledger_stream_row row = {.offered = 100, .outcome = {0, 40, 5, 5, 5, 5}}, back;
@@ -514,12 +514,13 @@ static void test_what_is_not_settled_is_in_flight(void **state)
 	owner_pack_stream(&row, &packed);
 	owner_unpack_stream(&packed, 3, 2, &back);
 	assert_int_equal(back.in_flight, 40);
-	packed.offered = 50; /* nonsense: nothing less than nothing is */
+	packed.offered = 50; /* invalid: in flight is never negative */
 	owner_unpack_stream(&packed, 3, 2, &back);
 	assert_int_equal(back.in_flight, 0);
 }
 
-/* With another configuration lost cells are still the link's; what other groups lost would get their names. */
+/* With another configuration lost cells still belong to the link; losses of other groups would get
+ * wrong names. */
 static void test_adopted_losses_are_of_the_same_groups(void **state)
 {
 	struct owner_config other = config;
@@ -554,7 +555,7 @@ static __attribute__((noinline)) void leave_junk_on_the_stack(void)
 	}
 }
 
-/* The same configuration is the same, whatever lay in memory where the two are compared. */
+/* Equal configurations compare equal, whatever the unused memory contains. */
 static void test_the_same_configuration_is_the_same(void **state)
 {
 	struct owner_account a;

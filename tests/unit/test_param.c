@@ -98,7 +98,7 @@ static void test_complete(void **state)
 	params_destroy(p);
 }
 
-/* The dictionary says of the silence timer what the registers say; it may be set to nothing else. */
+/* The dictionary agrees with the registers of the silence timer; other values are refused. */
 static void test_silence_timer(void **state)
 {
 	struct params *p = load(one_tower, 4);
@@ -121,7 +121,7 @@ static void test_silence_timer(void **state)
 	assert_int_equal(param_check_set(limit, REG_FCM_SILENCE_S_MIN, false, NULL), 0);
 	assert_int_equal(param_check_set(timer, 2, true, NULL), -ERANGE);
 	assert_int_equal(param_check_set(fired, 0, true, NULL), -EACCES);
-	/* What is polled most often keeps it from firing, with room to spare. */
+	/* The shortest polling period keeps it from firing, with a margin. */
 	for (unsigned n = 0; n < params_count(p); n++) {
 		const struct param_kind *k = params_at(p, n)->kind;
 
@@ -260,7 +260,7 @@ static void test_patterns_as_the_library(void **state)
 	params_destroy(p);
 }
 
-/* Numbers are decimal and whole words: what a program could read as another number is no value. */
+/* Numbers are decimal and complete: text that could be read as another number is refused. */
 static void test_numbers_are_decimal(void **state)
 {
 	static const struct {

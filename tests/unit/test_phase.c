@@ -599,7 +599,7 @@ static void drift_ends(void **state)
 
 /* ------------------------------------------------------------------ known numbers */
 
-/* A sample of `total_ps` behind six frames, `ns` after the last one. */
+/* A sample of `total_ps` beyond six frames, `ns` after the last one. */
 static void tell(struct link *l, double total_ps, uint64_t ns)
 {
 	l->total_ps = 6 * FRAME_PS + total_ps;
@@ -670,7 +670,7 @@ static void the_window_is_ten_minutes(void **state)
 	teardown(&l);
 }
 
-/* Bytes and phase are read at different moments: whichever of the first five are a byte off. */
+/* Bytes and phase are read at different moments: any of the first five may be a byte off. */
 static void two_torn_readings_of_five_move_no_lock(void **state)
 {
 	(void)state;
@@ -718,7 +718,7 @@ static void tolerance_is_meant_to_the_picosecond(void **state)
 	}
 }
 
-/* The noise of ten minutes does not add up: a step is seen as on the first day. */
+/* Noise does not accumulate in ten minutes: a step is still detected. */
 static void a_step_after_long_noise_is_seen(void **state)
 {
 	struct link l;
@@ -733,7 +733,8 @@ static void a_step_after_long_noise_is_seen(void **state)
 	teardown(&l);
 }
 
-/* The mean that is accepted is of ten seconds, a drift's of two; what is accepted drifts no more. */
+/* The accepted mean is over ten seconds, that of a drift over two; after acceptance there is no
+ * drift. */
 static void an_accepted_drift_is_cleared(void **state)
 {
 	struct phase_reference accepted;
@@ -770,7 +771,8 @@ static void another_reference_ends_a_drift(void **state)
 	teardown(&l);
 }
 
-/* A register without a phase says nothing about the lock; all ones in both are a board that is gone. */
+/* A register without a phase is no evidence about the lock; all ones in both mean that the board is
+ * gone. */
 static void a_lock_without_a_phase_is_a_lock(void **state)
 {
 	struct phase_reading r = {.phase_ps = UINT32_MAX, .aligns = UINT32_MAX, .locked = true};

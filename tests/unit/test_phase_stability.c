@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* TDEV and MTIE against their definitions, written out: sums of sums, and every window looked at. */
+/* TDEV and MTIE against their definitions, written out: sums of sums, and every window. */
 #include <malloc.h>
 #include <math.h>
 #include <setjmp.h>

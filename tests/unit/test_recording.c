@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Recordings as files: read whole through a file system that gives it in pieces; nothing stays open. */
+/* Recordings as files: read completely from a file system that returns pieces; no file stays
+ * open. */
 #include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 #include "tdm/recording.h"
 
 static char directory[] = "/tmp/test_recording.XXXXXX";
-static size_t piece;   /* what one read gives at most */
+static size_t piece;   /* most bytes that one read returns */
 static unsigned turn;  /* every third read is interrupted */
 static int fails_with; /* errno of every read */
 
@@ -31,7 +32,7 @@ ssize_t pread(int fd, void *to, size_t length, off_t offset)
 		errno = fails_with ? fails_with : EINTR;
 		return -1;
 	}
-	errno = EINTR; /* of long ago */
+	errno = EINTR; /* left from an earlier call */
 	return syscall(SYS_pread64, fd, to, piece && length > piece ? piece : length, offset);
 }
 
@@ -120,7 +121,7 @@ static void segments_are_in_order(void **state)
 	recording_fini(&r);
 }
 
-/* A segment by its path is of the link that it names inside, if there is such a link. */
+/* A segment opened by path belongs to the link named in its header, if that link exists. */
 static void one_segment_is_a_recording(void **state)
 {
 	struct recording r;
@@ -134,7 +135,7 @@ static void one_segment_is_a_recording(void **state)
 	assert_int_equal(recording_init(&r, in_directory("link4-00007.other")), -EBADMSG);
 }
 
-/* A pipe in the place of a segment is refused, and does not hold the reader up. */
+/* A pipe instead of a segment is refused and does not block the reader. */
 static void only_regular_files_are_segments(void **state)
 {
 	struct recording_file f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where run changes take effect, what a predecessor's pages say of them, what is told of them and how often. */
+/* Where run changes take effect, what is taken from a predecessor's pages, what is reported and how
+ * often. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -59,7 +60,8 @@ static void expect(unsigned n, uint32_t run, uint32_t ended, uint64_t frame)
 	assert_int_equal(told[n].bordered, frame > 0);
 }
 
-/* Ahead of the link that is ahead; each change has a slice of its own, told once, with the run before it. */
+/* The border is ahead of all links; each change has its own slice and is reported once, with the
+ * run before it. */
 static void borders_lie_ahead_and_differ(void **state)
 {
 	(void)state;
@@ -83,7 +85,7 @@ static void borders_lie_ahead_and_differ(void **state)
 	expect(1, 0, 7, 16 * SLICE);
 }
 
-/* It holds at once, in what comes next, and the accounts keep it until the journal has it. */
+/* It takes effect with the next data, and the accounts keep it until the journal has it. */
 static void a_change_without_data_is_told_and_kept(void **state)
 {
 	(void)state;
@@ -99,7 +101,7 @@ static void a_change_without_data_is_told_and_kept(void **state)
 	run_border_fresh(&border, &account[0]);
 	assert_int_equal(account_run(&account[0], 0), 0);
 	assert_int_equal(account[0].run[1].change, told[1].number);
-	/* A successor finds it: told again, without a border. */
+	/* A successor finds it: reported again, without a border. */
 	memset(&border, 0, sizeof(border));
 	links[0] = (struct run_link){&account[0], 9, true, true, false};
 	run_border_agree(&border, links, tell, NULL);
@@ -121,7 +123,7 @@ static void pages_of_a_dead_daemon_agree(void **state)
 	older = account[1];
 	change(0);
 	account[1] = older;
-	account[0].run[1].change = 0; /* and what the journal has, only this page knows */
+	account[0].run[1].change = 0; /* and only this page knows that the journal has it */
 	memset(&border, 0, sizeof(border));
 	run_border_agree(&border, links, tell, NULL);
 	assert_int_equal(border.run, 0);
@@ -156,7 +158,8 @@ static void a_page_begun_in_the_place_of_a_bad_one_agrees(void **state)
 	assert_int_equal(account[1].runs, 2);
 }
 
-/* A first account that was killed in becomes that of the link before it: nothing carries the run before. */
+/* An account whose daemon was killed at its start becomes a copy of that of the link before it: no
+ * block carries the run before. */
 static void unread_pages_become_the_first(void **state)
 {
 	(void)state;
@@ -167,7 +170,8 @@ static void unread_pages_become_the_first(void **state)
 	assert_int_equal(account_run(&account[1], 0), 7);
 }
 
-/* The journal's run goes on, quietly where nothing was read; one that was ended does not come back. */
+/* The journal's run continues, without a report where nothing was read; a run that was ended does
+ * not resume. */
 static void the_run_of_the_journal_goes_on(void **state)
 {
 	(void)state;
@@ -185,7 +189,7 @@ static void the_run_of_the_journal_goes_on(void **state)
 	assert_int_equal(border.run, 0);
 }
 
-/* Of an end that was planned the journal knows the slice; who else knows it tells it, once. */
+/* The journal has the slice of a planned end; a page that has it reports it, once. */
 static void a_planned_end_comes(void **state)
 {
 	(void)state;
@@ -200,14 +204,14 @@ static void a_planned_end_comes(void **state)
 	assert_int_equal(told_count, 0);
 	reach(0, 13 * SLICE);
 	expect(0, 0, 7, 13 * SLICE);
-	begin(10 * SLICE, true); /* it did not get there */
+	begin(10 * SLICE, true); /* the pages do not have it */
 	account[0].run[0].run = account[1].run[0].run = border.run = 7;
 	run_border_ending(&border, links, 7, tell, NULL);
 	reach(0, 13 * SLICE);
 	expect(0, 0, 7, 13 * SLICE);
 }
 
-/* A change that finds no room waits; when it is ended before, it never was, and that is told. */
+/* A change without room waits; if its run is ended before, it never began, and that is reported. */
 static void a_change_waits_for_room(void **state)
 {
 	(void)state;
@@ -233,7 +237,7 @@ static void a_change_waits_for_room(void **state)
 	assert_int_equal(account_run(&account[0], UINT64_MAX), 0);
 }
 
-/* What was commanded while the board was away, whose rings stayed. */
+/* A command while the board was gone and its rings stayed. */
 static void a_change_while_the_board_was_away_is_made_up_for(void **state)
 {
 	struct owner_account kept;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Run changes and trouble: kills, reboots of the board, new rings, a disk that refuses, at every step of a change and
- * at random. Every request is answered; journal, blocks and status agree. FCM_SEEDS=n runs more of it, FCM_SEED=n one
- * again.
+ * Run changes under faults: kills, reboots of the board, new rings, a disk that refuses, at every step of a change and
+ * at random. Every request is answered; journal, blocks and status agree. FCM_SEEDS=n runs more seeds, FCM_SEED=n one
+ * seed.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,8 @@ static void ticks(unsigned n)
 	}
 }
 
-/* Begins a run and ends it, with `trouble` so many points after the change that `when` says. Points until the end. */
+/* Begins a run and ends it, with `trouble` so many points after the change that `when` names.
+ * Returns the number of points. */
 static unsigned run_through(enum trouble trouble, unsigned points, unsigned when)
 {
 	unsigned from;
@@ -121,7 +122,7 @@ static void changes_and_trouble_at_random(void **state)
 	}
 }
 
-/* What is asked of a station whose board hands over nothing is answered, and comes true later. */
+/* A request is answered although the board delivers no data, and takes effect later. */
 static void a_request_without_data_is_answered(void **state)
 {
 	(void)state;
@@ -152,7 +153,7 @@ static void an_end_asked_again_is_answered_with_it(void **state)
 	runs_rig_reach(&rig, true);
 	rig.data_back = 450;
 	assert_true(runs_rig_ask(&rig, false));
-	assert_false(runs_rig_ask(&rig, false)); /* the first one waits still */
+	assert_false(runs_rig_ask(&rig, false)); /* the first one is still waiting */
 	ticks(430);
 	assert_int_equal(rig.answer, RUN_NO_DATA);
 	assert_true(runs_rig_ask(&rig, false));
@@ -217,8 +218,8 @@ static struct rig_stored next_row(void)
 	return rig.stored[0];
 }
 
-/* A row that the store gives up is put again, until it is written; a border that is told once more does not take a slice
- * away. */
+/* A row that the store gives up is put again until it is written; a border that is reported again
+ * does not erase a slice. */
 static void a_row_that_was_given_up_is_put_again(void **state)
 {
 	struct capture_report again = {.type = CAPTURE_RUN_BEGUN};
@@ -250,7 +251,7 @@ static void a_row_that_was_given_up_is_put_again(void **state)
 	expect_well("given up", 0);
 }
 
-/* The first slice of a run is told exactly by its own beginning only. */
+/* Only a run's own begin gives its first slice exactly. */
 static void a_run_that_goes_on_keeps_its_first_slice(void **state)
 {
 	uint64_t first;
@@ -271,7 +272,7 @@ static void a_run_that_goes_on_keeps_its_first_slice(void **state)
 	assert_int_equal(rig.rows[0].begun_slice, first);
 }
 
-/* Neither the slow disk's late row nor its client's patience leaves an open run behind. */
+/* Neither a late row of a slow disk nor a timeout of the client leaves an open run behind. */
 static void a_start_that_was_given_up_is_ended(void **state)
 {
 	struct rig_stored held;
@@ -351,7 +352,7 @@ static void a_run_asked_for_early_begins_whatever_the_rings_know(void **state)
 	assert_true(rig.rows[0].ended);
 }
 
-/* When the daemon is stopped in order, who waits is answered. */
+/* When the daemon is stopped, a waiting client is answered. */
 static void a_stop_of_the_daemon_answers(void **state)
 {
 	(void)state;

@@ -158,7 +158,8 @@ static void not_cancelled(struct rig *r, uint64_t id)
 	assert_int_equal(stop, 0);
 }
 
-/* No part of it is taken back or stopped: not sent, on its way, waiting for the other, with the link away. */
+/* No part of it can be cancelled or stopped: not sent, under way, waiting for another part, with
+ * the link down. */
 static void test_not_cancelled(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -385,7 +386,7 @@ static void test_busy(void **state)
 	end(r, s);
 }
 
-/* The database takes no row while the FCM is busy: making safe goes on without it. */
+/* The database takes no row while the FCM is busy: making safe continues without it. */
 static void test_busy_without_journal(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -506,7 +507,7 @@ static void test_mute(void **state)
 	end(r, s);
 }
 
-/* What the parts of it have in the journal while nothing can be sent; they are open. */
+/* The journal's text of its parts while nothing can be sent; they are open. */
 static void waits_unsent(struct rig *r, const char *words)
 {
 	for (uint64_t id = 7; id <= 12; id++) {
@@ -528,7 +529,7 @@ static void all_off(struct rig *r, struct safe *s, const char *states)
 	}
 }
 
-/* Ramps down that take longer than is known beforehand: the power goes off at their end. */
+/* Ramps down that take longer than expected: the power goes off at their end. */
 static void test_slow_ramps(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -544,7 +545,8 @@ static void test_slow_ramps(void **state)
 	end(r, s);
 }
 
-/* The link is away for longer than others are kept for it: the power offs wait, say so, and go when it is back. */
+/* The link is down for longer than other commands are kept: the power offs wait, say so, and are
+ * sent when it is up. */
 static void test_link_away_on_the_way(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -563,7 +565,8 @@ static void test_link_away_on_the_way(void **state)
 	end(r, s);
 }
 
-/* Another shore had the floor meanwhile and used the sequences of what waits: it goes under others. */
+/* Another shore had the floor meanwhile and used the sequences of waiting commands: they are sent
+ * under others. */
 static void test_another_shore_on_the_way(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -588,7 +591,7 @@ static void test_another_shore_on_the_way(void **state)
 	end(r, s);
 }
 
-/* The link is back and its floor is not heard: they go on waiting. */
+/* The link is up, but its floor does not answer: they keep waiting. */
 static void test_floor_away_on_the_way(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -613,7 +616,7 @@ static void test_floor_away_on_the_way(void **state)
 	end(r, s);
 }
 
-/* No link, or no board, just when their words are to leave: they leave when there is one. */
+/* No link, or no board, at the moment their words should leave: they leave when it is back. */
 static void test_not_taken_by_the_board(void **state)
 {
 	static const int results[] = {-ENOLINK, -ENODEV};

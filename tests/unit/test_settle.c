@@ -132,8 +132,8 @@ static void on_stream(void *context, const struct ledger_stream_row *row)
 
 static const struct ledger_sink sink = {on_stream, on_link, NULL};
 
-/* The span may go out: the account knows its length, or takes it. That it does as soon as the cursor has come
- * to the change before, and not earlier. */
+/* The span may go out: the account has its length, or takes it. It takes it as soon as the cursor
+ * has reached the previous change, and not earlier. */
 static bool has_length(struct owner_account *a, const struct assembled *span)
 {
 	uint64_t changed = a->change_frame;
@@ -251,7 +251,7 @@ static void test_lives(void **state)
 	lives_of(one_length);
 }
 
-/* Daemons with blocks of other lengths: acknowledgements beyond the cursor are remembered all the same. */
+/* Daemons with other block lengths: acknowledgements beyond the cursor are still remembered. */
 static void test_lives_with_other_lengths(void **state)
 {
 	(void)state;
@@ -424,7 +424,7 @@ static void test_a_loss_over_many_spans_is_one_run(void **state)
 		{0, 80, TDM_LOSS_CRC, 30, false, TDM_LOSS_CRC, 50, 30},
 		{80, 160, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 50, 110},
 		{160, 240, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 50, 190},
-		{240, 240, TDM_GOOD, 0, false, TDM_LOSS_CRC, 50, 190}, /* no cell, no end of it */
+		{240, 240, TDM_GOOD, 0, false, TDM_LOSS_CRC, 50, 190}, /* no cell and no end */
 		{240, 320, TDM_LOSS_CRC, 10, false, TDM_LOSS_CRC, 310, 10},
 		{320, 400, TDM_LOSS_ALIGNMENT, 80, false, TDM_LOSS_ALIGNMENT, 320, 80},
 		{400, 480, TDM_GOOD, 80, false, TDM_GOOD, 0, 0},
@@ -451,7 +451,7 @@ static void test_a_loss_over_many_spans_is_one_run(void **state)
 	settle_destroy(s);
 }
 
-/* A second is cut where the count jumps out of it, and where it jumps into it. */
+/* A second is partial where the count jumps out of it or into it. */
 static void test_seconds_that_a_jump_cuts_are_partial(void **state)
 {
 	static const struct {
@@ -500,7 +500,7 @@ static void test_rows_name_the_floor_of_the_span(void **state)
 
 /* ------------------------------------------------------------------------------------ successors */
 
-/* What lies beyond the rows of the account is not read. */
+/* Memory beyond the rows of the account is not read. */
 static void test_a_successor_takes_the_rows_and_no_more(void **state)
 {
 	struct owner_account account = {
@@ -526,7 +526,7 @@ static void test_a_successor_takes_the_rows_and_no_more(void **state)
 	settle_destroy(s);
 }
 
-/* A full list is one; one that is longer than can be is not believed. */
+/* A full list is valid; a longer one than possible is not. */
 static void test_lists_of_impossible_length_are_dropped(void **state)
 {
 	static const struct {
@@ -727,7 +727,7 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 	assert_int_equal(a->labels, 2);
 	assert_int_equal(account_label(a, START + 80)->time_epoch, 2);
 	assert_int_equal(account_label(a, START + 160)->time_epoch, 3);
-	for (unsigned n = 2; n < 8; n++) { /* the last ones stay for ever */
+	for (unsigned n = 2; n < 8; n++) { /* the last ones stay forever */
 		span = cells_of(START + n * 80, START + n * 80 + 80, TDM_GOOD, 0);
 		go_over(s, &span);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The silence timer of a floor (tdm/registers.h): off by default; which words keep it alive; what it does to
- * the modules, and to nothing else; what holds when the shore speaks again. Model time: a frame is 125 us.
+ * The silence timer of a floor (tdm/registers.h): off by default; which words keep it from firing; what it does to
+ * the modules, and to nothing else; the state when words arrive again. Model time: a frame is 125 us.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A frame period: what was posted goes down, empty frames else. */
+/* A frame period: posted words go down, else an empty frame. */
 static void step(struct shore *s)
 {
 	struct truth_record truth = {0};
@@ -177,7 +177,7 @@ static void registers_have_limits_and_boot_values(void **state)
 	assert_int_equal(read_reg(s, FCM, REG_FCM_SILENCE_S), REG_FCM_SILENCE_S_MAX);
 }
 
-/* A dead shore without the timer: the HV stays where it was. */
+/* A silent shore without the timer: the HV stays where it was. */
 static void off_by_default_the_hv_stays(void **state)
 {
 	struct shore *s = *state;
@@ -191,7 +191,7 @@ static void off_by_default_the_hv_stays(void **state)
 	assert_up(s);
 }
 
-/* Each of these says that the shore is there, whatever comes of it. */
+/* Each of these words restarts the timer, whatever its outcome. */
 static void any_valid_word_keeps_it_alive(void **state)
 {
 	static const struct word words[] = {
@@ -216,7 +216,7 @@ static void any_valid_word_keeps_it_alive(void **state)
 	assert_up(s);
 }
 
-/* Words that are none, all the time; the timer fires as if there was nothing. */
+/* Invalid words, all the time: the timer fires as if nothing was sent. */
 static void what_is_no_valid_word_does_not_keep_it_alive(void **state)
 {
 	static const struct word bad[] = {
@@ -256,7 +256,7 @@ static void it_fires_after_its_time_and_ramps_at_each_modules_own_rate(void **st
 	arm(s);
 	silent(s, MIN_S - 0.1);
 	assert_up(s);
-	silent(s, MIN_S + 4); /* that was a word: it began again. Fires, and 4 s of its ramp */
+	silent(s, MIN_S + 4); /* the write restarted the timer: it fires, then 4 s of the ramp */
 	assert_in_range(read_reg(s, 0, REG_OM_HV), 9900, 10100);
 	assert_in_range(read_reg(s, 4, REG_OM_HV), 11950, 12050);
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
@@ -274,7 +274,7 @@ static void it_fires_after_its_time_and_ramps_at_each_modules_own_rate(void **st
 	assert_int_equal(read_reg(s, 6, REG_HYDRO_GAIN), 200);
 }
 
-/* Tripped, it has no HV now, but a value to go back to. */
+/* A tripped module has no HV now, but a set value to return to. */
 static void clearing_a_trip_does_not_bring_the_hv_back(void **state)
 {
 	struct shore *s = *state;
@@ -289,7 +289,7 @@ static void clearing_a_trip_does_not_bring_the_hv_back(void **state)
 	assert_int_equal(read_reg(s, 1, REG_OM_HV_SET), 0);
 }
 
-/* A floor that hears its shore, beside one that does not; and one without the timer. */
+/* A floor that receives words, one that does not, and one without the timer. */
 static void other_floors_are_not_touched(void **state)
 {
 	struct shore *s = *state, *heard, *off;
@@ -311,7 +311,7 @@ static void other_floors_are_not_touched(void **state)
 	tear_down((void **)&off);
 }
 
-/* What an operator has to do afterwards: set the HV; write the timer, which says that it was seen. */
+/* What an operator has to do afterwards: set the HV; write the timer, which acknowledges it. */
 static void after_words_return_the_operator_sets_the_hv_and_the_timer(void **state)
 {
 	struct shore *s = *state;
@@ -358,7 +358,7 @@ static void a_boot_switches_it_off(void **state)
 	assert_int_equal(read_reg(s, 0, REG_OM_HV_SET), 0);
 }
 
-/* A floor in the dark has lost its shore as well; one that obeys no words, too. */
+/* A floor with a dark fibre receives no words either; nor does a muted one. */
 static void silence_is_also_a_dark_fibre(void **state)
 {
 	struct shore *s = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What status tells of the silence timers of the floors, made from the values that were read. */
+/* The text of status about the silence timers of the floors, from the values read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static void it_says_whether_the_timer_is_on(void **state)
 	assert_int_equal(view_at(2, 100).time_s, 90);
 	assert_int_equal(view_at(0, 100).timer, SILENCE_UNKNOWN); /* another floor */
 	assert_int_equal(view_at(1, 100).timer, SILENCE_UNKNOWN); /* none at all */
-	/* What is old is not known; an FCM without it has none. */
+	/* An old value is unknown; an FCM without the timer has none. */
 	assert_int_equal(view_at(2, 1000).timer, SILENCE_UNKNOWN);
 	assert_int_equal(view_at(2, 1000).time_s, -1);
 	param_put_bad(get("floor7.fcm.silence_timer"), 100 * S);

@@ -107,7 +107,7 @@ static void test_no_room(void **state)
 	assert_non_null(see("code63", 0, 200));
 }
 
-/* True for code and object together, from the report until the reason is cleared. */
+/* True for a pair of code and object, from the report until the reason is cleared. */
 static void test_told_is_true_between_report_and_clearing(void **state)
 {
 	struct standing_reason *e = see("link-dark", 1000, 1000);

@@ -374,7 +374,7 @@ static void test_other_rows(void **state)
 			 4301);
 	assert_int_equal(
 		store_rig_number(&r, "SELECT ended_slice IS NULL FROM run WHERE number = 6"), 1);
-	store_put_run_end(r.s, 6, RIG_UTC + 10, 4309, 0); /* he knows the slice */
+	store_put_run_end(r.s, 6, RIG_UTC + 10, 4309, 0); /* the successor knows the slice */
 	store_put_run_begin(r.s, 6, "again", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(&r).result, -EEXIST);
 	assert_int_equal(store_rig_number(&r, "SELECT ended_slice FROM run WHERE number = 6"),
@@ -404,7 +404,7 @@ static struct store_run past_run(struct store_rig *r)
 	return run;
 }
 
-/* The slices of a run are there before any data carry it; what really happened has the last word. */
+/* The planned slices of a run are stored before any data carry it; the real ones replace them. */
 static void test_planned_run(void **state)
 {
 	struct store_rig r;

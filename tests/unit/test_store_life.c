@@ -310,8 +310,8 @@ static void test_alarms(void **state)
 	store_rig_destroy(&r);
 }
 
-/* How many commands of its floor may have been sent after an open one: those asked for later, and those asked for
- * before that had not ended by then; words overtake. */
+/* Number of commands of the same floor that may have been sent after an open one: those requested
+ * later, and earlier ones that had not ended by then, because words overtake. */
 static void test_read_later(void **state)
 {
 	static const struct {

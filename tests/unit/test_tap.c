@@ -366,7 +366,7 @@ static void test_a_suspect_wakes_the_recorder_for_a_moment(void **state)
 	assert_false(tap_feeding(&T, 1, 110, 1000 + 300000000, &at));
 }
 
-/* Buffers are released while the recorder reads on: what it is offered next follows what it had last. */
+/* Buffers are released while the recorder reads: the next data offered follow those it had last. */
 static void test_a_feed_goes_on_where_it_was(void **state)
 {
 	uint64_t at;
@@ -402,7 +402,7 @@ static void test_missed_lists_stay_in_their_place(void **state)
 	assert_int_equal(e.kind, TAP_STATE);
 }
 
-/* Finished with in time: what comes later has time of its own. */
+/* Finished in time: later data have their own time. */
 static void test_each_entry_has_its_own_time(void **state)
 {
 	struct tap_entry e;
@@ -438,7 +438,7 @@ static void *end_link(void *context)
 	return NULL;
 }
 
-/* What is lent stays mapped: the end of the link waits for its return. */
+/* Lent data stay mapped: the end of the link waits for their return. */
 static void test_the_end_waits_for_what_is_lent(void **state)
 {
 	pthread_t capture;

@@ -56,7 +56,7 @@ static void links_not_granted_yet_are_waited_for(void **state)
 	nanet3_close(owner);
 }
 
-/* A link that stays another program's is said to be. */
+/* A link that another program keeps is reported as such. */
 static void links_of_others_are_refused_in_the_end(void **state)
 {
 	struct nanet3 *owner = open_board();

@@ -120,7 +120,7 @@ static void numbers_follow_the_shore(void **state)
 	rig_destroy(r);
 }
 
-/* A frame's light is later than the label it left the shore with: by the fibre's delay down, warm or cold. */
+/* The light of a frame is later than its label by the fibre's delay down, warm or cold. */
 static void truth_says_when_the_light_was(void **state)
 {
 	static const char faults[] = "at 0.05 link 3 phase-step 2000\n";

@@ -89,7 +89,7 @@ static void enotty(void **state)
 	}
 }
 
-/* All there are; the first four change nothing. */
+/* All requests; the first four change nothing. */
 static const unsigned long codes[] = {
 	NANET3_IOC_INFO,    NANET3_IOC_REG_READ, NANET3_IOC_STATS,	NANET3_IOC_WAIT,
 	NANET3_IOC_CLAIM,   NANET3_IOC_YIELD,	 NANET3_IOC_GRANT,	NANET3_IOC_RELEASE,
@@ -166,7 +166,7 @@ static void eproto(void **state)
 	close(fd);
 }
 
-/* A file that is not open for writing changes nothing, whoever has it: not for root, not by a grant. */
+/* A file that is not open for writing changes nothing, neither for root nor with a grant. */
 static void ebadf(void **state)
 {
 	union {
@@ -240,8 +240,8 @@ static int act_on(int fd, unsigned link)
 	return r;
 }
 
-/* Neither the user nor the right to the node's file makes a link one's own: the owner's handle does, and
- * CAP_SYS_ADMIN of who asks. */
+/* Neither the user nor write access to the node gives rights on a link: only the owner's handle
+ * does, or CAP_SYS_ADMIN of the caller. */
 static void acts_by_owner_or_capability(void **state)
 {
 	(void)state;
@@ -256,7 +256,7 @@ static void acts_by_owner_or_capability(void **state)
 	assert_int_equal(act_on(other, ANOTHER), 0);
 }
 
-/* What counts is the thread that asks, not the one that has opened. */
+/* The calling thread counts, not the one that opened the file. */
 static void act_without_capability(void *context)
 {
 	(void)context;
@@ -277,7 +277,8 @@ static void capability_is_the_callers(void **state)
 	assert_int_equal(chmod(guest_where(), s.st_mode & 0777), 0);
 }
 
-/* Registers that only the privileged may write; one that anyone may, and one who acts for its link. */
+/* Registers that need privilege to write; one that needs none, and one that needs a handle acting
+ * for its link. */
 static void write_as_nobody(void *context)
 {
 	static const uint32_t forbidden[] = {

@@ -564,7 +564,7 @@ static void unmapped_and_unregistered_while_putting(void **state)
 
 /* ------------------------------------------------------------------------ a ring that stands still */
 
-/* Words for later fill their part of the ring, behind which puts and their ends go on. */
+/* Words for later frames fill their part of the ring; puts and their completions continue. */
 static void words_hold_up_no_puts(void **state)
 {
 	struct nanet3 *b = guest_open(), *owner = guest_open();
