@@ -70,6 +70,7 @@ $(eval $(call unit_test,test_advice,tests/unit/test_advice.c,fcmctl slowctl tdm,
 $(eval $(call unit_test,test_clock,$(addprefix tests/unit/,test_clock.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_clock_sources,$(addprefix tests/unit/,test_clock_sources.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_clock_rules,$(addprefix tests/unit/,test_clock_rules.c clock_rig.c),timing tdm,libgps libisal))
+$(eval $(call unit_test,test_clock_limits,$(addprefix tests/unit/,test_clock_limits.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
 $(eval $(call unit_test,test_phase_stability,tests/unit/test_phase_stability.c,timing,libgps))
 $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsystemd))
