@@ -83,8 +83,8 @@ struct assembler;
 struct assembler *assemble_create(const struct assemble_config *config);
 void assemble_destroy(struct assembler *a);
 
-/* Go on behind a predecessor's point, with the length of block that he had there: cells below point->count
- * must not be pushed. */
+/* Before the first cell: go on behind a predecessor's point, with the length of block that he had there. Cells below
+ * point->count must not be pushed. */
 void assemble_resume(struct assembler *a, const struct assemble_point *point);
 /* Blocks and gaps from frame `from` on have these lengths. It is a slice's first, not before the border; spans
  * have come to where the change before this one was. */
