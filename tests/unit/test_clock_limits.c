@@ -230,6 +230,58 @@ static void what_a_source_says_has_its_effect_at_once(void **state)
 	teardown(&w);
 }
 
+/* Two looks at the board within a frame see one count. */
+static void a_count_that_stands_is_no_other_board(void **state)
+{
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	run_until(&w, CLOCK_LOCKED, 60);
+	clock_board(w.clock, count_now(&w), w.tai_ns - 37 * S, false, w.mono_ns + 1000);
+	assert_int_equal(view(&w).voids, 0);
+	assert_int_equal(view(&w).label.state, CLOCK_LOCKED);
+	teardown(&w);
+}
+
+/* ------------------------------------------------------------------ the floors */
+
+static void the_word_of_the_boards_first_second_counts(void **state)
+{
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	pass(&w);
+	w.hole_ns = -5 * S - S / 10;
+	assert_int_equal(count_now(&w), 0);
+	tell_words(&w); /* frame 40 of the second that begins at 0 */
+	assert_int_equal(view(&w).rejects, 0);
+	assert_int_equal(view(&w).label.state, CLOCK_ACQUIRING);
+	teardown(&w);
+}
+
+/* 23:59:60 names a second of its own: the first word that a daemon hears may be that. */
+static void a_word_of_a_leap_second_labels_it_right(void **state)
+{
+	const int64_t midnight = (START_UTC_S / 86400 + 1) * 86400;
+	struct world w;
+
+	(void)state;
+	setup_at(&w, midnight - 10, midnight);
+	w.config.confirm = 0;
+	w.gpsd = false;
+	set_up_again(&w);
+	run(&w, 100);
+	assert_int_equal(w.tai_ns, w.config.leap_tai_ns);
+	assert_int_equal(view(&w).label.source, LABEL_NONE);
+	w.floors = true;
+	run(&w, 2);
+	assert_int_equal(view(&w).label.source, LABEL_FLOORS);
+	assert_int_equal(tai_by_label(&w), w.tai_ns);
+	teardown(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +296,9 @@ int main(void)
 		cmocka_unit_test(a_distance_that_is_unknown_stays_unknown),
 		cmocka_unit_test(a_pps_is_of_its_own_time),
 		cmocka_unit_test(what_a_source_says_has_its_effect_at_once),
+		cmocka_unit_test(a_count_that_stands_is_no_other_board),
+		cmocka_unit_test(the_word_of_the_boards_first_second_counts),
+		cmocka_unit_test(a_word_of_a_leap_second_labels_it_right),
 	};
 
 	return cmocka_run_group_tests_name("clock limits", tests, NULL, NULL);
