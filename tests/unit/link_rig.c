@@ -122,7 +122,7 @@ void new_daemon(bool taken_over)
 	memset(c, 0, sizeof(*c));
 	c->config = (struct capture_config){
 		.links = 1,
-		.block_frames = BLOCK,
+		.block_frames = R->block_frames ? R->block_frames : BLOCK,
 		.groups = 2,
 		.group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE},
 		.expected = {{1, 1}},
@@ -141,6 +141,15 @@ void new_daemon(bool taken_over)
 	if (settle_account(the_link()->settle)->labels == 0) {
 		account_add_label(settle_account(the_link()->settle), 0, &label);
 	}
+}
+
+void kill_and_start(void)
+{
+	take_reports();
+	forget_daemon();
+	R->loss_count = 0;
+	new_daemon(true);
+	take_reports();
 }
 
 int set_up(void **state)

@@ -46,6 +46,7 @@ struct link_rig {
 	struct rig_rows rows;
 	bool holds; /* the publisher settles nothing */
 	uint32_t run;
+	uint32_t block_frames; /* of the next daemon; 0: BLOCK */
 	struct block *held[HELD];
 	unsigned held_count;
 	uint64_t block_count;
@@ -73,6 +74,8 @@ struct link *the_link(void);
 /* The ring goes on with another daemon, or with the first. */
 void forget_daemon(void);
 void new_daemon(bool taken_over);
+/* A successor on the same ring; R->losses are those that it tells. */
+void kill_and_start(void);
 
 /* Into the ring: one completion, without a tick. */
 struct nanet3_event *complete(uint32_t frames, uint32_t length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A link of capture at its limits: what is told once, what is kept until it is saved, when a backlog is read. */
+/* A link of capture at its limits: losses until they are saved, reports, blocks, completions. */
 #include "tests/unit/link_rig.h"
 
 #include <string.h>
@@ -7,15 +7,6 @@
 static void tell_losses(bool all)
 {
 	losses_tick(&the_link()->losses, the_link()->next_verdict, all, report_loss, the_link());
-	take_reports();
-}
-
-static void kill_and_start(void)
-{
-	take_reports();
-	forget_daemon();
-	R->loss_count = 0;
-	new_daemon(true);
 	take_reports();
 }
 
@@ -358,6 +349,107 @@ static void gaps_fit_the_ring(void **state)
 	assert_in_range(gaps, 3 * 3, 4 * 3);
 }
 
+/* A delay is that of the cable to a floor, whichever link it hangs on; of an unknown floor the link's. */
+static void a_delay_is_that_of_the_floor(void **state)
+{
+	static const uint8_t floors[] = {1, 3, 9};
+	static const uint32_t delay_ns[] = {100, 300, 100};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		R->c.config.expected[i].tower = 1;
+		R->c.config.expected[i].floor = (uint8_t)(i + 1);
+		R->c.config.cable_delay_ns[i] = 100 * (i + 1);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		B.floor.floor = floors[i];
+		data(20, 0);
+		assert_int_equal(R->consumer->stream[0][FCM_PMT].floor, floors[i]);
+		assert_int_equal(R->consumer->stream[0][FCM_PMT].cable_delay_ns, delay_ns[i]);
+	}
+}
+
+static void what_is_handed_over_is_counted(void **state)
+{
+	const struct capture_link_status *s = &the_link()->status;
+	uint64_t blocks = 0, items;
+
+	(void)state;
+	data(100, 0);
+	data(1, 0xff);
+	data(100, 0);
+	publish();
+	for (unsigned st = 0; st < FCM_STREAMS; st++) {
+		items = R->consumer->stream[0][st].items;
+		blocks += R->consumer->stream[0][st].blocks;
+		assert_true(items > 0);
+		assert_int_equal(s->items[st], items);
+	}
+	assert_int_equal(s->blocks, blocks);
+	assert_int_equal(s->bytes, R->consumer->bytes[0]);
+	assert_int_equal(s->item_faults, R->consumer->stream[0][FCM_PMT].faults);
+	assert_true(s->item_faults > 0);
+	assert_int_equal(s->resent, 0);
+}
+
+/* Blocks of three accounts are out at a time: each is charged to its own. */
+static void blocks_of_many_accounts_find_theirs(void **state)
+{
+	uint64_t offered = 0, acked = 0;
+
+	(void)state;
+	R->holds = true;
+	for (unsigned i = 0; i < 3; i++) {
+		data(20, 0);
+		B.count += 8000 * 20;
+	}
+	data(20, 0);
+	assert_int_equal(the_link()->begun, 4);
+	assert_true(out_waiting(the_link()) >= 3 * 3);
+	R->holds = false;
+	data(20, 0);
+	finish();
+	assert_int_equal(cells_counted(), 100 * PER);
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		const struct ledger_stream_row *row = &R->rows.stream[0][FCM_PMT][0][i];
+
+		assert_int_equal(row->in_flight, 0);
+		offered += row->offered;
+		acked += row->outcome[OUTCOME_ACKED];
+	}
+	assert_true(offered >= 100 * PER - 8 * BLOCK);
+	assert_int_equal(acked, offered);
+}
+
+/* The publisher's word is not to be trusted with the account: an unknown outcome is nobody's. */
+static void an_unknown_outcome_is_a_drop(void **state)
+{
+	uint64_t frames = 0;
+	struct block *b;
+
+	(void)state;
+	data(20, 0);
+	R->holds = true;
+	data(20, 0);
+	publish();
+	while (R->held[0]->header.stream != FCM_PMT) {
+		data(1, 0);
+		memmove(R->held, R->held + 1, --R->held_count * sizeof(R->held[0]));
+	}
+	b = R->held[0];
+	memset(b->outcome, OUTCOMES, sizeof(b->outcome));
+	out_settled(the_link(), b);
+	block_put(b);
+	memmove(R->held, R->held + 1, --R->held_count * sizeof(R->held[0]));
+	R->holds = false;
+	data(20, 0);
+	finish();
+	for (unsigned i = 0; i < RIG_ROWS; i++) {
+		frames += R->rows.stream[0][FCM_PMT][0][i].outcome[OUTCOME_DROP_NO_MEMBER];
+	}
+	assert_int_equal(frames, BLOCK);
+}
+
 /* ------------------------------------------------------------------ completions */
 
 /* Data for some of its cells: the others are a gap, by the reason of the board. */
@@ -462,140 +554,6 @@ static void a_label_holds_while_the_count_keeps_pace_with_time(void **state)
 	assert_int_equal(settle_account(the_link()->settle)->labels, 0);
 }
 
-/* ------------------------------------------------------------------ a backlog */
-
-/* The daemon was held up: so many buffers have come meanwhile. */
-static void backlog(unsigned buffers)
-{
-	for (unsigned b = 0; b < buffers; b++) {
-		uint8_t *cells = B.cells[B.ring.write_position % DEPTH];
-
-		for (unsigned i = 0; i < PER; i++) {
-			floor_rig_frame(&B.floor, B.count + i - RIG_DELAY,
-					cells + (size_t)i * TDM_FRAME_BYTES);
-		}
-		complete(PER, PER * TDM_FRAME_BYTES);
-	}
-}
-
-static uint64_t unread(void)
-{
-	return B.ring.write_position - the_link()->read_position;
-}
-
-/* All is read and acknowledged; then groups may hold so many frames. */
-static void begin_backlog(uint64_t hold_frames)
-{
-	data(20, 0);
-	R->c.hurried = true;
-	tick();
-	tick();
-	R->c.hurried = false;
-	assert_int_equal(unread(), 0);
-	R->c.config.hold_frames = hold_frames;
-}
-
-/* Read in one go a backlog would pile up with the publisher: no more is out than half of what a group may hold,
- * and what is read at a time. */
-static void a_backlog_is_read_as_fast_as_it_is_acknowledged(void **state)
-{
-	(void)state;
-	begin_backlog(800);
-	backlog(DEPTH / 8); /* few enough */
-	tick();
-	assert_false(the_link()->catch_up.on);
-	assert_in_range(unread(), 0, 4);
-	begin_backlog(800);
-	backlog(DEPTH / 8 + 1);
-	tick();
-	assert_true(the_link()->catch_up.on);
-	begin_backlog(800);
-	backlog(DEPTH * 5 / 8);
-	tick();
-	assert_int_equal(unread(), DEPTH * 5 / 8 - 32);
-	tick();
-	assert_int_equal(unread(), DEPTH * 5 / 8 - 64);
-	assert_true(the_link()->catch_up.on);
-	tick();
-	assert_in_range(unread(), 0, 4);
-	begin_backlog(0); /* nobody holds anything back */
-	backlog(DEPTH * 5 / 8);
-	tick();
-	assert_in_range(unread(), 0, 4);
-	no_complaint();
-}
-
-/* A backlog of so many buffers, and a publisher that gives nothing back. */
-static void stand_still(unsigned buffers)
-{
-	begin_backlog(800);
-	R->holds = true;
-	backlog(buffers);
-	tick();
-	assert_true(the_link()->catch_up.on);
-	assert_int_equal(unread(), buffers - 32);
-}
-
-static void catching_up_is_given_up_when_the_ring_is_almost_full(void **state)
-{
-	uint64_t used;
-
-	(void)state;
-	stand_still(60);
-	used = B.ring.write_position - B.ring.release_position;
-	backlog((unsigned)(DEPTH - DEPTH / 8 - used));
-	tick();
-	assert_true(the_link()->catch_up.on);
-	backlog(1);
-	tick();
-	assert_false(the_link()->catch_up.on);
-	assert_in_range(unread(), 0, 4); /* the groups' policy decides, as always */
-	R->holds = false;
-	tick();
-	no_complaint();
-}
-
-static void catching_up_is_given_up_when_it_does_not_help(void **state)
-{
-	(void)state;
-	stand_still(60);
-	R->c.now_ns += 500000000 - 1;
-	the_link()->catch_up.unread = 28; /* as if it had been as much half a second ago */
-	tick();
-	assert_true(the_link()->catch_up.on);
-	R->c.now_ns++;
-	tick();
-	assert_false(the_link()->catch_up.on);
-	assert_true(the_link()->catch_up.given_up);
-	assert_in_range(unread(), 0, 4);
-	R->holds = false;
-	tick();
-	no_complaint();
-}
-
-static void catching_up_goes_on_while_it_helps(void **state)
-{
-	(void)state;
-	stand_still(60);
-	R->c.now_ns += 500000000;
-	tick(); /* 28 and not 60 */
-	assert_true(the_link()->catch_up.on);
-	R->c.now_ns += 500000000 - 1;
-	tick();
-	assert_true(the_link()->catch_up.on);
-	R->c.now_ns++;
-	tick(); /* still 28 */
-	assert_false(the_link()->catch_up.on);
-	R->holds = false;
-	tick();
-	/* Given up until the backlog is gone; then another one is caught up again. */
-	assert_in_range(unread(), 0, 4);
-	stand_still(60);
-	R->holds = false;
-	tick();
-	no_complaint();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -610,15 +568,15 @@ int main(void)
 		ON_LINK(blocks_say_what_is_special_about_them),
 		ON_LINK(only_what_may_have_been_sent_is_flagged),
 		ON_LINK(gaps_fit_the_ring),
+		ON_LINK(a_delay_is_that_of_the_floor),
+		ON_LINK(what_is_handed_over_is_counted),
+		ON_LINK(blocks_of_many_accounts_find_theirs),
+		ON_LINK(an_unknown_outcome_is_a_drop),
 		ON_LINK(a_completion_has_data_for_as_many_cells_as_it_says),
 		ON_LINK(a_count_that_jumps_far_begins_another_account),
 		ON_LINK(counts_that_no_board_reaches_are_stale),
 		ON_LINK(a_jump_between_borders_leaves_whole_seconds),
 		ON_LINK(a_label_holds_while_the_count_keeps_pace_with_time),
-		ON_LINK(a_backlog_is_read_as_fast_as_it_is_acknowledged),
-		ON_LINK(catching_up_is_given_up_when_the_ring_is_almost_full),
-		ON_LINK(catching_up_is_given_up_when_it_does_not_help),
-		ON_LINK(catching_up_goes_on_while_it_helps),
 	};
 
 	return cmocka_run_group_tests_name("capture limits", tests, NULL, NULL);
