@@ -13,13 +13,17 @@ struct link_board B;
 int nanet3_open(const char *where, struct nanet3 **ret_board)
 {
 	(void)where;
-	(void)ret_board;
-	return -ENODEV;
+	if (!B.can_open) {
+		return -ENODEV;
+	}
+	*ret_board = (struct nanet3 *)&B;
+	B.opened++;
+	return 0;
 }
 
 void nanet3_close(struct nanet3 *b)
 {
-	(void)b;
+	B.closed += b != NULL;
 }
 
 int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_taken_over)
@@ -27,22 +31,32 @@ int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_take
 	(void)b;
 	(void)link;
 	(void)flags;
-	(void)ret_taken_over;
-	return -ENODEV;
+	B.claims++;
+	*ret_taken_over = B.taken_over;
+	return B.claim_error;
+}
+
+int nanet3_grant(struct nanet3 *b, unsigned link, uint64_t handle)
+{
+	(void)b;
+	(void)link;
+	B.grants++;
+	B.granted = handle;
+	return 0;
 }
 
 int nanet3_wait(struct nanet3 *b, int timeout_ms)
 {
 	(void)b;
-	(void)timeout_ms;
-	return 0;
+	B.waited_ms = timeout_ms;
+	return B.wait_error ? B.wait_error : B.gone;
 }
 
 int nanet3_next_event(struct nanet3 *b, struct nanet3_event *ret_event)
 {
 	(void)b;
-	(void)ret_event;
-	return 0;
+	*ret_event = (struct nanet3_event){.type = NANET3_EVENT_GONE};
+	return B.gone;
 }
 
 const struct nanet3_info *nanet3_info(const struct nanet3 *b)

@@ -33,6 +33,12 @@ struct link_board {
 	uint64_t page[NANET3_PAGE / 8];
 	uint64_t count;
 	struct floor_rig floor;
+	/* Of the handle: set_up() makes one that cannot be opened. */
+	bool can_open, taken_over, gone; /* gone: an event says so */
+	int claim_error, wait_error;
+	unsigned opened, closed, claims, grants;
+	uint64_t granted;
+	int waited_ms; /* the last wait; -1: none */
 };
 extern struct link_board B;
 

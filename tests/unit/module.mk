@@ -111,6 +111,7 @@ $(eval $(call unit_test,test_capture_killed,$(addprefix tests/unit/,test_capture
 $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))
 $(eval $(call unit_test,test_capture_link,$(addprefix tests/unit/,test_capture_link.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_capture_limits,$(addprefix tests/unit/,test_capture_limits.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_capture_tick,$(addprefix tests/unit/,test_capture_tick.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_capture_ring,$(addprefix tests/unit/,test_capture_ring.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
 
 # daemon/: the recorder

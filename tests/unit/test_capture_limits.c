@@ -349,6 +349,51 @@ static void gaps_fit_the_ring(void **state)
 	assert_in_range(gaps, 3 * 3, 4 * 3);
 }
 
+/* A run that this daemon has not told the slice of: with its first block that has a time, once. */
+static void a_run_is_told_the_time_of_once(void **state)
+{
+	struct label label = rig_label(2);
+
+	(void)state;
+	data(50, 0);
+	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 0); /* no run */
+	forget_daemon();
+	R->run = 42;
+	new_daemon(false);
+	label.anchor_tai_ns = FCM_NO_TAI;
+	account_add_label(settle_account(the_link()->settle), 0, &label);
+	data(20, 0);
+	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 0); /* no time */
+	label = rig_label(3);
+	account_add_label(settle_account(the_link()->settle),
+			  assemble_frontier(the_link()->assembler), &label);
+	data(50, 0);
+	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 1);
+}
+
+/* A successor knows the floor's numbering without having seen a good frame of it. */
+static void a_successor_places_lost_cells_as_its_predecessor_did(void **state)
+{
+	const struct rig_stream *pmt = &R->consumer->stream[0][FCM_PMT];
+	uint64_t missing;
+
+	(void)state;
+	data(110, 0); /* 10 buffers into a slice */
+	missing = pmt->frames_missing;
+	forget_daemon();
+	new_daemon(true);
+	R->holds = true;
+	gap(7 * BLOCK, NANET3_GAP_BOARD_FIFO);
+	R->holds = false;
+	data(100, 0);
+	assert_int_equal(pmt->holes + pmt->gaps, 0);
+	assert_int_equal(pmt->frames_missing - missing, 7 * BLOCK);
+	finish();
+	no_complaint();
+	assert_int_equal(cells_lost_as(TDM_LOSS_BOARD_FIFO), 7 * BLOCK);
+	assert_int_equal(cells_lost_as(TDM_LOSS_TIME), 0);
+}
+
 /* A delay is that of the cable to a floor, whichever link it hangs on; of an unknown floor the link's. */
 static void a_delay_is_that_of_the_floor(void **state)
 {
@@ -392,24 +437,26 @@ static void what_is_handed_over_is_counted(void **state)
 	assert_int_equal(s->resent, 0);
 }
 
-/* Blocks of three accounts are out at a time: each is charged to its own. */
+/* Blocks of five accounts are out at a time: each is charged to its own. There is no place for a sixth: its data
+ * wait in the ring until one is settled. */
 static void blocks_of_many_accounts_find_theirs(void **state)
 {
 	uint64_t offered = 0, acked = 0;
 
 	(void)state;
 	R->holds = true;
-	for (unsigned i = 0; i < 3; i++) {
-		data(20, 0);
+	for (unsigned i = 0; i < 6; i++) {
+		data(10, 0);
 		B.count += 8000 * 20;
 	}
-	data(20, 0);
-	assert_int_equal(the_link()->begun, 4);
-	assert_true(out_waiting(the_link()) >= 3 * 3);
+	assert_int_equal(the_link()->begun, CAPTURE_RETIRED + 1);
+	assert_true(the_link()->blocked);
+	assert_true(out_waiting(the_link()) >= 5 * 2);
 	R->holds = false;
 	data(20, 0);
+	assert_int_equal(the_link()->begun, 7);
 	finish();
-	assert_int_equal(cells_counted(), 100 * PER);
+	assert_int_equal(cells_counted(), 80 * PER);
 	for (unsigned i = 0; i < RIG_ROWS; i++) {
 		const struct ledger_stream_row *row = &R->rows.stream[0][FCM_PMT][0][i];
 
@@ -417,7 +464,7 @@ static void blocks_of_many_accounts_find_theirs(void **state)
 		offered += row->offered;
 		acked += row->outcome[OUTCOME_ACKED];
 	}
-	assert_true(offered >= 100 * PER - 8 * BLOCK);
+	assert_true(offered >= 80 * PER - 12 * BLOCK);
 	assert_int_equal(acked, offered);
 }
 
@@ -568,6 +615,8 @@ int main(void)
 		ON_LINK(blocks_say_what_is_special_about_them),
 		ON_LINK(only_what_may_have_been_sent_is_flagged),
 		ON_LINK(gaps_fit_the_ring),
+		ON_LINK(a_run_is_told_the_time_of_once),
+		ON_LINK(a_successor_places_lost_cells_as_its_predecessor_did),
 		ON_LINK(a_delay_is_that_of_the_floor),
 		ON_LINK(what_is_handed_over_is_counted),
 		ON_LINK(blocks_of_many_accounts_find_theirs),

@@ -73,6 +73,16 @@ static void a_patient_daemon_waits_for_ever(void **state)
 	assert_int_equal(R->starved, 0);
 }
 
+/* What has no memory when an account ends is charged: nobody comes back to it. */
+static void an_account_that_ends_without_memory_drops_its_blocks(void **state)
+{
+	(void)state;
+	without_memory(false, false);
+	link_end(the_link());
+	assert_true(the_link()->status.blocks_dropped > 0);
+	assert_false(R->c.dropping);
+}
+
 /* ------------------------------------------------------------------ the ring */
 
 /* Buffers go that end eight cells before the cursor, or earlier: a successor's deframer finds its lock there. */
@@ -344,12 +354,31 @@ static void the_recorder_is_offered_what_was_read(void **state)
 	assert_int_equal(offered(&cells), 0);
 }
 
+/* It may hold half of the ring, and an eighth alone. */
+static void the_recorder_holds_the_ring_to_its_half(void **state)
+{
+	uint64_t release;
+
+	(void)state;
+	data(60, 0);
+	atomic_store(&R->tap.link[0].wanted, true);
+	tick();
+	release = B.ring.release_position;
+	assert_true(release > 40);
+	data((unsigned)(DEPTH / 2 + release - B.ring.write_position), 0);
+	assert_in_range(B.ring.release_position, release, release + 1);
+	assert_true(the_link()->release_waits);
+	data(10, 0);
+	assert_true(B.ring.release_position > release + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_LINK(blocks_are_dropped_beyond_three_quarters_of_the_ring),
 		ON_LINK(a_model_that_waits_has_a_second_of_patience),
 		ON_LINK(a_patient_daemon_waits_for_ever),
+		ON_LINK(an_account_that_ends_without_memory_drops_its_blocks),
 		ON_LINK(the_ring_is_released_up_to_eight_cells_behind_the_cursor),
 		ON_LINK(it_is_known_what_of_a_ring_was_read),
 		ON_LINK(a_backlog_is_read_as_fast_as_it_is_acknowledged),
@@ -359,6 +388,7 @@ int main(void)
 		ON_LINK(what_came_of_a_block_is_read_after_two_blocks_time),
 		ON_LINK(a_long_block_is_read_in_pieces),
 		ON_LINK(the_recorder_is_offered_what_was_read),
+		ON_LINK(the_recorder_holds_the_ring_to_its_half),
 	};
 
 	return cmocka_run_group_tests_name("capture ring", tests, NULL, NULL);
