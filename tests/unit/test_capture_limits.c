@@ -135,6 +135,20 @@ static void of_kept_losses_what_lies_beyond_the_cursor_is_left_out(void **state)
 
 /* ------------------------------------------------------------------ reports */
 
+static const struct capture_report *last_report(void)
+{
+	static struct capture_report last;
+	const struct capture_report *r;
+
+	outbox_flush(&R->c.outbox);
+	memset(&last, 0, sizeof(last));
+	while ((r = queue_peek(&R->reports))) {
+		last = *r;
+		queue_release(&R->reports);
+	}
+	return &last;
+}
+
 static void fill_the_queue(void)
 {
 	struct capture_report *place;
@@ -198,6 +212,25 @@ static void of_a_full_queue_only_what_comes_again_is_lost(void **state)
 	assert_null(queue_peek(&R->reports));
 }
 
+static void telemetry_is_reported_as_the_floor_sent_it(void **state)
+{
+	struct tdm_verdict v = {.count = FIRST, .frame = B.cells[0]};
+	struct tdm_telemetry telemetry;
+	const struct capture_report *r;
+
+	(void)state;
+	v.header.slot_valid = TDM_VALID_TELEMETRY;
+	for (unsigned i = 0; i < TDM_FRAME_BYTES; i++) {
+		B.cells[0][i] = (uint8_t)(i * 7 + 1);
+	}
+	tdm_telemetry_get(B.cells[0], &telemetry);
+	report_frame(the_link(), &v);
+	r = last_report();
+	assert_int_equal(r->type, CAPTURE_TELEMETRY);
+	assert_int_equal(r->count, FIRST);
+	assert_memory_equal(&r->telemetry, &telemetry, sizeof(telemetry));
+}
+
 /* A row has its label's time while its account goes on; an account that is over has no label. */
 static void closed_rows_have_the_time_of_their_account(void **state)
 {
@@ -223,20 +256,6 @@ static void closed_rows_have_the_time_of_their_account(void **state)
 	assert_int_equal(R->row_tai_ns[7], FCM_NO_TAI);
 	assert_int_equal(row_of(28)->closed, 1);
 	assert_int_equal(R->row_tai_ns[28], label_tai_ns(&label, 28 * 8000));
-}
-
-static const struct capture_report *last_report(void)
-{
-	static struct capture_report last;
-	const struct capture_report *r;
-
-	outbox_flush(&R->c.outbox);
-	memset(&last, 0, sizeof(last));
-	while ((r = queue_peek(&R->reports))) {
-		last = *r;
-		queue_release(&R->reports);
-	}
-	return &last;
 }
 
 /* UTC of frame 8000 n is RIG_UTC_ZERO + n, but for the 150 ns that the anchor may be off. */
@@ -497,6 +516,42 @@ static void an_unknown_outcome_is_a_drop(void **state)
 	assert_int_equal(frames, BLOCK);
 }
 
+/* A run of drops that an account ends in is over with it. */
+static void drops_at_the_end_of_an_account_are_told(void **state)
+{
+	uint64_t frames = 0, held = 0;
+
+	(void)state;
+	data(20, 0);
+	R->holds = true;
+	data(20, 0);
+	link_end(the_link());
+	publish();
+	for (unsigned i = 0; i < R->held_count; i++) {
+		struct block *b = R->held[i];
+
+		held += b->header.stream == FCM_PMT ? b->header.frames : 0;
+		memset(b->outcome, OUTCOME_DROP_SLOW, sizeof(b->outcome));
+		out_settled(the_link(), b);
+		block_put(b);
+	}
+	R->held_count = 0;
+	R->loss_count = 0;
+	assert_true(out_retired(the_link()));
+	take_reports();
+	for (unsigned i = 0; i < R->loss_count; i++) {
+		const struct ledger_loss *l = &R->losses[i].loss;
+
+		if (l->kind == 1 && l->stream == FCM_PMT && l->group == 0) {
+			assert_int_equal(l->open, 0);
+			assert_int_equal(l->code, OUTCOME_DROP_SLOW);
+			frames += l->frames;
+		}
+	}
+	assert_true(held > 0);
+	assert_int_equal(frames, held);
+}
+
 /* ------------------------------------------------------------------ completions */
 
 /* Data for some of its cells: the others are a gap, by the reason of the board. */
@@ -610,6 +665,7 @@ int main(void)
 		ON_LINK(everything_may_be_saved_at_once),
 		ON_LINK(of_kept_losses_what_lies_beyond_the_cursor_is_left_out),
 		ON_LINK(of_a_full_queue_only_what_comes_again_is_lost),
+		ON_LINK(telemetry_is_reported_as_the_floor_sent_it),
 		ON_LINK(closed_rows_have_the_time_of_their_account),
 		ON_LINK(a_run_is_reported_with_the_slice_of_its_border),
 		ON_LINK(blocks_say_what_is_special_about_them),
@@ -621,6 +677,7 @@ int main(void)
 		ON_LINK(what_is_handed_over_is_counted),
 		ON_LINK(blocks_of_many_accounts_find_theirs),
 		ON_LINK(an_unknown_outcome_is_a_drop),
+		ON_LINK(drops_at_the_end_of_an_account_are_told),
 		ON_LINK(a_completion_has_data_for_as_many_cells_as_it_says),
 		ON_LINK(a_count_that_jumps_far_begins_another_account),
 		ON_LINK(counts_that_no_board_reaches_are_stale),
