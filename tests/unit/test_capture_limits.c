@@ -390,26 +390,30 @@ static void a_run_is_told_the_time_of_once(void **state)
 	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 1);
 }
 
-/* A successor knows the floor's numbering without having seen a good frame of it. */
+/* A successor knows the floor's numbering before it has seen a good frame: behind the cursor all are lost. */
 static void a_successor_places_lost_cells_as_its_predecessor_did(void **state)
 {
 	const struct rig_stream *pmt = &R->consumer->stream[0][FCM_PMT];
-	uint64_t missing;
+	uint64_t border, missing;
 
 	(void)state;
-	data(110, 0); /* 10 buffers into a slice */
+	data(110, 0); /* 10 buffers into a slice, to a block's end but for the delay */
+	border = B.count + RIG_DELAY;
 	missing = pmt->frames_missing;
+	data(1, 0xffffu << RIG_DELAY);
+	gap(BLOCK / 2, NANET3_GAP_BOARD_FIFO);
+	tick();
+	assert_int_equal(settle_account(the_link()->settle)->cursor.count, border);
 	forget_daemon();
 	new_daemon(true);
-	R->holds = true;
-	gap(7 * BLOCK, NANET3_GAP_BOARD_FIFO);
-	R->holds = false;
+	gap((uint32_t)(border + 7 * BLOCK - B.count), NANET3_GAP_BOARD_FIFO);
 	data(100, 0);
 	assert_int_equal(pmt->holes + pmt->gaps, 0);
 	assert_int_equal(pmt->frames_missing - missing, 7 * BLOCK);
 	finish();
 	no_complaint();
-	assert_int_equal(cells_lost_as(TDM_LOSS_BOARD_FIFO), 7 * BLOCK);
+	assert_int_equal(cells_lost_as(TDM_LOSS_BOARD_FIFO), 7 * BLOCK - (PER - RIG_DELAY));
+	assert_int_equal(cells_lost_as(TDM_LOSS_CRC), PER - RIG_DELAY);
 	assert_int_equal(cells_lost_as(TDM_LOSS_TIME), 0);
 }
 
@@ -585,6 +589,28 @@ static void a_completion_has_data_for_as_many_cells_as_it_says(void **state)
 	assert_int_equal(cells_counted(), 40 * PER + PER + 3 + PER + 4);
 }
 
+/* The ledger has room for 16 open seconds: the rest of a long gap waits until some are settled. */
+static void a_long_gap_waits_for_its_seconds_to_be_settled(void **state)
+{
+	(void)state;
+	data(20, 0);
+	R->holds = true;
+	gap(20 * 8000, NANET3_GAP_LINK_DOWN);
+	tick();
+	assert_true(the_link()->blocked);
+	assert_in_range(the_link()->head / 8000, 5 + LEDGER_SECONDS - 2, 5 + LEDGER_SECONDS);
+	R->holds = false;
+	for (unsigned i = 0; i < 10; i++) {
+		tick();
+	}
+	assert_int_equal(the_link()->head, B.count);
+	data(20, 0);
+	finish();
+	no_complaint();
+	assert_int_equal(cells_counted(), B.count - FIRST);
+	assert_int_equal(cells_lost_as(TDM_LOSS_LINK_DOWN), 20 * 8000);
+}
+
 /* A PPS moves the count by less than a second; two and more are another count altogether. */
 static void a_count_that_jumps_far_begins_another_account(void **state)
 {
@@ -679,6 +705,7 @@ int main(void)
 		ON_LINK(an_unknown_outcome_is_a_drop),
 		ON_LINK(drops_at_the_end_of_an_account_are_told),
 		ON_LINK(a_completion_has_data_for_as_many_cells_as_it_says),
+		ON_LINK(a_long_gap_waits_for_its_seconds_to_be_settled),
 		ON_LINK(a_count_that_jumps_far_begins_another_account),
 		ON_LINK(counts_that_no_board_reaches_are_stale),
 		ON_LINK(a_jump_between_borders_leaves_whole_seconds),

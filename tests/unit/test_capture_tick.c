@@ -540,7 +540,7 @@ static void a_ring_needs_three_eighths_for_a_successor(void **state)
 static void a_stop_waits_while_blocks_come_back(void **state)
 {
 	struct capture_config c = config();
-	uint64_t from;
+	uint64_t from, read;
 
 	(void)state;
 	create(&c);
@@ -548,6 +548,8 @@ static void a_stop_waits_while_blocks_come_back(void **state)
 	come(20);
 	tick(C, true);
 	assert_true(blocks_out(C) > 0);
+	come(10); /* for a successor */
+	read = C->links[0].read_position;
 	mono_step_ns = MS;
 	atomic_store(&C->stop_by_ns, mono_ns + 10000 * MS);
 	from = mono_ns;
@@ -563,6 +565,7 @@ static void a_stop_waits_while_blocks_come_back(void **state)
 	settle_down(C);
 	assert_int_equal(blocks_out(C), 0);
 	assert_in_range(mono_ns - from, 0, 10 * MS);
+	assert_int_equal(C->links[0].read_position, read);
 	told(0);
 }
 
