@@ -45,7 +45,6 @@ struct lengths {
 };
 
 struct assembler {
-	struct assemble_config config;
 	struct lengths lengths[2]; /* of frames below change_at, and from it on */
 	uint64_t change_at;
 	struct assemble_point at; /* behind the last span taken */
@@ -105,18 +104,6 @@ static uint64_t gap_of(const struct assembler *a, uint64_t frame)
 
 /* -------------------------------------------------------------------------- life of the thing */
 
-/* Forget all: a new DMA epoch, its first cell is the next one pushed. */
-static void assemble_begin(struct assembler *a)
-{
-	struct assemble_config config = a->config;
-
-	memset(a, 0, sizeof(*a));
-	a->config = config;
-	a->lengths[1] = (struct lengths){config.block_frames, config.gap_frames};
-	a->at.tower = config.tower;
-	a->at.floor = config.floor;
-}
-
 struct assembler *assemble_create(const struct assemble_config *config)
 {
 	struct assembler *a = calloc(1, sizeof(*a));
@@ -125,8 +112,9 @@ struct assembler *assemble_create(const struct assemble_config *config)
 	       ASSEMBLE_SLICE % config->gap_frames == 0 &&
 	       config->gap_frames % config->block_frames == 0);
 	if (a) {
-		a->config = *config;
-		assemble_begin(a);
+		a->lengths[1] = (struct lengths){config->block_frames, config->gap_frames};
+		a->at.tower = config->tower;
+		a->at.floor = config->floor;
 	}
 	return a;
 }
@@ -138,7 +126,6 @@ void assemble_destroy(struct assembler *a)
 
 void assemble_resume(struct assembler *a, const struct assemble_point *point)
 {
-	assemble_begin(a);
 	a->at = *point;
 	a->begun = true;
 	a->taken = true;

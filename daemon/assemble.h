@@ -83,7 +83,7 @@ struct assembler;
 struct assembler *assemble_create(const struct assemble_config *config);
 void assemble_destroy(struct assembler *a);
 
-/* Continue behind a predecessor's point, with the block length in use there: cells below
+/* Before the first cell: continue behind a predecessor's point, with the block length in use there. Cells below
  * point->count must not be pushed. */
 void assemble_resume(struct assembler *a, const struct assemble_point *point);
 /* Blocks and gaps from frame `from` on have these lengths. `from` is the first frame of a slice, at

@@ -427,9 +427,7 @@ void clock_own_time(struct clock *c, const struct tdm_time *time, uint64_t count
 		return;
 	}
 	offset = clock_offset_of(second, tai_of_word(c, time, &utc_s, &leap_agrees));
-	if (!clock_has_label(c) || offset != clock_label_offset(c)) {
-		clock_track_reset(&c->floors); /* its word is final */
-	}
+	clock_track_reset(&c->floors); /* its word is final */
 	clock_track_put(&c->floors, second, offset, c->config.confirm, clock_silence_ns(c),
 			c->now_ns);
 	clock_evaluate(c);

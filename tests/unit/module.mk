@@ -70,7 +70,9 @@ $(eval $(call unit_test,test_advice,tests/unit/test_advice.c,fcmctl slowctl tdm,
 $(eval $(call unit_test,test_clock,$(addprefix tests/unit/,test_clock.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_clock_sources,$(addprefix tests/unit/,test_clock_sources.c clock_rig.c),timing tdm,libgps libisal))
 $(eval $(call unit_test,test_clock_rules,$(addprefix tests/unit/,test_clock_rules.c clock_rig.c),timing tdm,libgps libisal))
-$(eval $(call unit_test,test_phase,tests/unit/test_phase.c,timing,libgps))
+$(eval $(call unit_test,test_clock_limits,$(addprefix tests/unit/,test_clock_limits.c clock_rig.c),timing tdm,libgps libisal))
+$(eval $(call unit_test,test_phase,$(addprefix tests/unit/,test_phase.c phase_rig.c),timing,libgps))
+$(eval $(call unit_test,test_phase_limits,$(addprefix tests/unit/,test_phase_limits.c phase_rig.c),timing,libgps))
 $(eval $(call unit_test,test_phase_stability,tests/unit/test_phase_stability.c,timing,libgps))
 $(eval $(call unit_test,test_config,tests/unit/test_config.c,common,inih libsystemd))
 $(eval $(call unit_test,test_log,tests/unit/test_log.c,common,inih libsystemd))
@@ -93,6 +95,7 @@ $(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c 
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
+$(eval $(call unit_test,test_block_pool,tests/unit/test_block_pool.c,data tdm,libisal))
 $(eval $(call unit_test,test_ledger,tests/unit/test_ledger.c,data tdm,libisal))
 $(eval $(call unit_test,test_queue,tests/unit/test_queue.c,,))
 $(eval $(call unit_test,test_assemble,tests/unit/test_assemble.c,data tdm,libisal))
@@ -106,7 +109,10 @@ $(eval $(call unit_test,test_capture_runs,$(addprefix tests/unit/,test_capture_r
 $(eval $(call unit_test,test_capture_killed,$(addprefix tests/unit/,test_capture_killed.c capture_path.c capture_rig.c floor_rig.c),\
     data nanet3 emuboard emuplay tdm,libisal))
 $(eval $(call unit_test,test_owner_page,tests/unit/test_owner_page.c,data tdm,libisal))
-$(eval $(call unit_test,test_capture_link,$(addprefix tests/unit/,test_capture_link.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_capture_link,$(addprefix tests/unit/,test_capture_link.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_capture_limits,$(addprefix tests/unit/,test_capture_limits.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_capture_tick,$(addprefix tests/unit/,test_capture_tick.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
+$(eval $(call unit_test,test_capture_ring,$(addprefix tests/unit/,test_capture_ring.c link_rig.c capture_rig.c floor_rig.c),data emuboard emuplay tdm,libisal))
 
 # daemon/: the recorder
 $(eval $(call unit_test,test_tap,tests/unit/test_tap.c,data tdm,libisal))

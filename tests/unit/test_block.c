@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Blocks: what is in the frames is in the block, once, whole, stamped; what is not whole is counted.
- * And the pool under two threads. */
+ * The pool: test_block_pool.c. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -624,116 +623,6 @@ static void test_names(void **state)
 	assert_int_equal(slice_of_utc_ns(0), 0);
 }
 
-/* ------------------------------------------------------------------------------------ the pool */
-
-static void test_pool_budget(void **state)
-{
-	struct block_pool *p = block_pool_create(2 << 20);
-	struct block *b[64], *big;
-	unsigned n = 0;
-
-	(void)state;
-	while (n < 64 && (b[n] = block_get(p, 60000))) {
-		memset(b[n]->payload, 1, 60000);
-		n++;
-	}
-	assert_true(n == 31);
-	assert_true(block_pool_in_use(p) <= 2 << 20);
-	assert_null(block_get(p, 60000));
-	block_put(b[0]);
-	b[0] = block_get(p, 50000); /* the same memory again */
-	assert_non_null(b[0]);
-	assert_null(block_get(p, 60000));
-	for (unsigned i = 0; i < n; i++) {
-		block_put(b[i]);
-	}
-	assert_int_equal(block_pool_in_use(p), 0);
-	big = block_get(p, 1500000); /* what is free makes room for another size */
-	assert_non_null(big);
-	memset(big->payload, 2, 1500000);
-	assert_null(block_get(p, 600000));
-	block_hold(big);
-	block_put(big);
-	assert_true(block_pool_in_use(p) > 0);
-	block_put(big);
-	assert_null(block_get(p, 100u << 20));
-	block_pool_destroy(p);
-	block_pool_destroy(NULL);
-}
-
-#define HANDED 20000u
-static struct block *_Atomic handed[8];
-
-/* What was in use last is used next. */
-static void test_pool_warm(void **state)
-{
-	struct block_pool *p = block_pool_create(16u << 20);
-	struct block *b[4];
-
-	(void)state;
-	for (unsigned i = 0; i < 4; i++) {
-		b[i] = block_get(p, 100000);
-	}
-	for (unsigned i = 0; i < 4; i++) {
-		block_put(b[i]);
-	}
-	assert_ptr_equal(block_get(p, 100000), b[3]);
-	assert_ptr_equal(block_get(p, 100000), b[2]);
-	block_put(b[3]);
-	assert_ptr_equal(block_get(p, 100000), b[3]);
-	block_put(b[2]);
-	block_put(b[3]);
-	block_pool_destroy(p);
-}
-
-static void *put_thread(void *arg)
-{
-	unsigned done = 0;
-
-	(void)arg;
-	while (done < HANDED) {
-		for (unsigned i = 0; i < 8; i++) {
-			struct block *b = atomic_exchange(&handed[i], NULL);
-
-			if (b) {
-				assert_int_equal(b->payload[0],
-						 b->payload[b->header.payload_bytes - 1]);
-				block_put(b);
-				done++;
-			}
-		}
-	}
-	return NULL;
-}
-
-static void test_pool_threads(void **state)
-{
-	struct block_pool *p = block_pool_create(4 << 20);
-	pthread_t thread;
-	unsigned sent = 0;
-
-	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, put_thread, NULL), 0);
-	while (sent < HANDED) {
-		for (unsigned i = 0; i < 8 && sent < HANDED; i++) {
-			struct block *b;
-			uint32_t bytes = 1000u << roll() % 8;
-
-			if (atomic_load(&handed[i]) || !(b = block_get(p, bytes))) {
-				continue;
-			}
-			b->payload[0] = (uint8_t)sent;
-			b->payload[bytes - 1] = (uint8_t)sent;
-			b->header.payload_bytes = bytes;
-			atomic_store(&handed[i], b);
-			sent++;
-		}
-	}
-	pthread_join(thread, NULL);
-	assert_int_equal(block_pool_in_use(p), 0);
-	block_pool_destroy(p);
-}
-
 static int clean(void **state)
 {
 	(void)state;
@@ -813,6 +702,88 @@ static void test_padding_is_zero(void **state)
 	}
 }
 
+/* ------------------------------------------------------------------------------------ limits */
+
+/* No hits but one, of module 0 in frame `f`: born in `frame` at `t5ns`. */
+static void only_hit(unsigned f, uint16_t frame, uint16_t t5ns)
+{
+	const struct hit hit = {.efcm = 7, .tower = 1, .frame = frame, .t5ns = t5ns};
+	uint8_t bytes[HIT_HEADER_BYTES];
+
+	hit_pack(&hit, bytes);
+	for (unsigned i = 0; i <= FRAMES; i++) {
+		const struct tdm_pmt_slot slot = {
+			.stream = bytes,
+			.length = i == f ? sizeof(bytes) : 0,
+		};
+
+		tdm_pmt_slot_put(R.bytes[i], 0, &slot);
+		le16_put(R.bytes[i] + TDM_OFF_SLOT_VALID, TDM_VALID_MODULE(0));
+	}
+}
+
+/* A floor keeps a hit for 4000 frames at most. */
+static void test_a_hit_is_too_old_beyond_4000_frames(void **state)
+{
+	(void)state;
+	make(FIRST, UTC_ZERO);
+	only_hit(40, 7960 - 4000, 0);
+	build();
+	assert_int_equal(R.block.header.items, 1);
+	assert_int_equal(R.block.header.flags, 0);
+	only_hit(40, 7960 - 4001, HIT_T5NS_MAX);
+	build();
+	assert_int_equal(R.block.header.items, 1);
+	assert_int_equal(R.block.header.flags, FCM_BLOCK_TIME_FAULT);
+}
+
+/* 23:59:60 begins with its first unit of 5 ns and ends with the next second's. */
+static void test_a_hit_cannot_say_any_moment_of_a_leap_second(void **state)
+{
+	const int64_t midnight = 1483228800;
+	static const struct {
+		unsigned second; /* after the leap second */
+		uint16_t frame, t5ns;
+		bool fault;
+	} table[] = {
+		{0, 0, 0, true},		/* its first moment */
+		{0, 7999, HIT_T5NS_MAX, false}, /* the last one of 23:59:59, travelling in it */
+		{1, 0, 0, false},		/* the first one of the day, */
+		{1, 7999, HIT_T5NS_MAX, true},	/* and the last before it */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		make((4000 + table[i].second) * 8000ull, midnight - 4000);
+		R.plan.label.leap_tai_ns = (midnight + TAI_UTC) * 1000000000;
+		only_hit(0, table[i].frame, table[i].t5ns);
+		for (unsigned f = 0; f < FRAMES; f++) { /* the time words say nothing */
+			le64_put(R.bytes[f] + TDM_OFF_TIME, 0);
+		}
+		build();
+		assert_int_equal(R.block.header.items, 1);
+		assert_int_equal(R.block.header.flags & FCM_BLOCK_TIME_FAULT,
+				 table[i].fault ? FCM_BLOCK_TIME_FAULT : 0);
+	}
+}
+
+/* Hits were lost in the floor: the block says so, whichever of its frames told it. */
+static void test_a_full_fifo_is_seen_in_every_frame(void **state)
+{
+	(void)state;
+	make(FIRST, UTC_ZERO);
+	build();
+	assert_int_equal(R.block.header.flags, 0);
+	for (unsigned f = 0; f <= FRAMES; f++) {
+		uint8_t *flags = R.bytes[f] + TDM_OFF_PMT + (f % TDM_MODULES) * TDM_PMT_SLOT + 4;
+
+		*flags |= TDM_PMT_FIFO_FULL;
+		build();
+		assert_int_equal(R.block.header.flags, f < FRAMES ? FCM_BLOCK_FIFO_FULL : 0);
+		*flags &= (uint8_t)~TDM_PMT_FIFO_FULL;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -836,13 +807,13 @@ int main(void)
 		cmocka_unit_test(test_quick_is_careful),
 
 		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_pool_budget),
-		cmocka_unit_test(test_pool_warm),
-		cmocka_unit_test(test_pool_threads),
 		cmocka_unit_test(test_a_clean_block_is_walked_once),
 		cmocka_unit_test(test_a_slot_that_is_not_valid_is_no_fault),
 		cmocka_unit_test(test_instrument_items_have_the_times_of_their_frames),
 		cmocka_unit_test(test_padding_is_zero),
+		cmocka_unit_test(test_a_hit_is_too_old_beyond_4000_frames),
+		cmocka_unit_test(test_a_hit_cannot_say_any_moment_of_a_leap_second),
+		cmocka_unit_test(test_a_full_fifo_is_seen_in_every_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clean);

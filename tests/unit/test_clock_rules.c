@@ -106,7 +106,7 @@ static void uncertainty_grows_in_holdover_only_and_is_news_once_a_second(void **
 	run_until(&w, CLOCK_HOLDOVER, 45);
 	w.takes = 0;
 	run(&w, 100);
-	assert_in_range(w.takes, 9, 11);
+	assert_int_equal(w.takes, 10);
 	teardown(&w);
 }
 
@@ -286,11 +286,12 @@ static void the_system_clock_is_not_asked_around_a_leap_second(void **state)
 	setup_at(&w, MIDNIGHT - 2, MIDNIGHT);
 	w.gpsd = false;
 	w.system_synced = true;
-	for (unsigned i = 0; i < 55; i++) { /* to the last tenth of 0:00:02 */
+	for (unsigned i = 0; i < 59; i++) { /* to the last tenth of 0:00:02 */
 		run(&w, 1);
 		assert_int_equal(view(&w).label.state, CLOCK_NO_TIME);
 	}
-	run_until(&w, CLOCK_ACQUIRING, 20);
+	run(&w, 1);
+	assert_int_equal(view(&w).label.state, CLOCK_ACQUIRING);
 	teardown(&w);
 }
 

@@ -313,8 +313,8 @@ static void emulated(void **state)
 	assert_int_equal(label_tai_ns(&v.label, count_now(&w)), w.tai_ns);
 	assert_words(&w, "emulator labels itself", "");
 	/* Another label of its own is the label at once, too; what is no time of day is none. */
-	own_time(&w, w.tai_ns + 9 * S, 7999); /* may be the next second's: not taken */
-	own_time(&w, w.tai_ns + 7 * S, 7900);
+	own_time(&w, w.tai_ns + 9 * S, 7920); /* may be the next second's: not taken */
+	own_time(&w, w.tai_ns + 7 * S, 7919);
 	v = view(&w);
 	assert_int_equal(v.label.state, CLOCK_LOCKED);
 	assert_int_equal(v.label.time_epoch, 2);

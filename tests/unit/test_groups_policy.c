@@ -195,6 +195,25 @@ static void test_who_is_in_the_way(void **state)
 	run(FCM_DISCONNECT, 4, 6, 0, steps);
 }
 
+/* It waits for a member that has its slice, and for no other, however much that one owes. */
+static void test_who_has_the_slice_is_in_the_way(void **state)
+{
+	static const struct groups_step steps[] = {
+		{"hello A trigger 1", ""},
+		{"offer 1.0", "A:1.0"},
+		{"offer 0.0", ""},
+		{"hello B trigger 9", ""},
+		{"offer 0.2", "B:0.2"},
+		{"offer 0.3", "B:0.3"},
+		{"offer 0.4", "B:0.4"},
+		{"offer 0.5", "-A B:0.5 B:1.0! B:0.0"},
+		{NULL},
+	};
+
+	(void)state;
+	run(FCM_DISCONNECT, 4, 9, 0, steps);
+}
+
 /* A share below a block: one is kept all the same. */
 static void test_share_below_a_block(void **state)
 {
@@ -481,6 +500,7 @@ int main(void)
 		cmocka_unit_test(test_disconnect_one_after_the_other),
 		cmocka_unit_test(test_newcomer_is_spared),
 		cmocka_unit_test(test_who_is_in_the_way),
+		cmocka_unit_test(test_who_has_the_slice_is_in_the_way),
 		cmocka_unit_test(test_share_below_a_block),
 		cmocka_unit_test(test_budget_drop_oldest),
 		cmocka_unit_test(test_budget_drop_newest),
