@@ -272,14 +272,20 @@ class Book:
                         for f, s in sorted(set(self.executed) - set(self.by_word))]
 
     def told_faults(self, operators):
-        """Where the journal has another end than a client was told, or does not know what was asked."""
-        by_client = {c.client_id: c for c in self.commands.values()}
+        """Where the journal has another end than a client was told, or does not know what was asked. (A row of which the
+        disk said that it was not written may be found later, beside that of the repeat: it was never sent.)"""
+        by_client = collections.defaultdict(list)
+        for c in self.commands.values():
+            by_client[c.client_id].append(c)
         code = {"DONE": "DONE", "refused": "REFUSED", "failed": "FAILED"}
         given = collections.Counter(number for o in operators for number, _ in o.told.values() if number is not None)
         found = [f"number {number} was given to {n}" for number, n in given.items() if n > 1]
         for o in operators:
             for client_id, (number, told) in o.told.items():
-                c = by_client.get(client_id)
+                rows = by_client.get(client_id, [])
+                c = next((c for c in rows if c.id == number), rows[-1] if rows else None)
+                found += [f"{client_id}: told {told} of command {number}, and {other} was executed"
+                          for other in rows if other is not c and self.times(other)]
                 if not c and told == "refused":  # by the daemon itself: its client id may be used again
                     row = self.commands.get(number)
                     if number is not None and (not row or row.client_id != f"{client_id}!{number}" or row.state != "REFUSED"):
