@@ -636,7 +636,10 @@ static void step(struct rig *r)
 		rig_drain(r);
 	}
 	tell_power(r);
-	engine_tick(r->e, r->now);
+	if (engine_next_due(r->e) <= r->now.mono_ns) { /* as the daemon does */
+		r->ticks++;
+		engine_tick(r->e, r->now);
+	}
 	rig_drain(r);
 }
 

@@ -98,6 +98,7 @@ struct rig {
 	bool final, alarm, numbered;
 	char text[320], hint[240];
 	uint64_t progress, finals, samples;
+	uint64_t ticks; /* of the engine, when it said that one is due */
 };
 
 struct rig *rig_create(uint64_t seed);

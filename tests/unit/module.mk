@@ -129,6 +129,7 @@ $(eval $(call unit_test,test_engine_silence,$(addprefix tests/unit/,test_engine_
 $(eval $(call unit_test,test_engine_random,$(addprefix tests/unit/,test_engine_random.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_safe,$(addprefix tests/unit/,test_safe.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_engine_rules,$(addprefix tests/unit/,test_engine_rules.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
+$(eval $(call unit_test,test_engine_view,$(addprefix tests/unit/,test_engine_view.c engine_rig.c),slowctl tdm,inih jansson sqlite3 libisal))
 $(eval $(call unit_test,test_store,$(addprefix tests/unit/,test_store.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_emergency,$(addprefix tests/unit/,test_emergency.c store_rig.c) daemon/emergency.c,store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
 $(eval $(call unit_test,test_store_journal,$(addprefix tests/unit/,test_store_journal.c store_rig.c),store slowctl data timing tdm,inih jansson sqlite3 libisal libgps))
