@@ -662,6 +662,24 @@ static void a_safe_that_was_cut_off_is_a_reason_until_it_is_made_good(void **sta
 	rig_destroy(r);
 }
 
+/* Changes that come at once: eight are kept, then one a `history`. */
+static void eight_changes_in_a_row_are_kept(void **state)
+{
+	struct rig *r = rig_create(1);
+
+	(void)state;
+	for (unsigned n = 0; n < 20; n++) {
+		engine_shore(r->e, get(r, "link0.rx_power"), n % 2 ? 100 : 200, r->now);
+	}
+	rig_run(r, 10);
+	assert_int_equal(r->samples, 8);
+	engine_shore(r->e, get(r, "link0.rx_power"), NAN, r->now); /* bad: no sample */
+	engine_shore(r->e, get(r, "store.queued"), 5, r->now);	   /* the dictionary keeps none */
+	rig_run(r, 10);
+	assert_int_equal(r->samples, 8);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -688,6 +706,7 @@ int main(void)
 		cmocka_unit_test(values_that_never_come_are_a_reason_after_20_s),
 		cmocka_unit_test(the_newest_unknown_command_of_a_parameter_is_told),
 		cmocka_unit_test(a_safe_that_was_cut_off_is_a_reason_until_it_is_made_good),
+		cmocka_unit_test(eight_changes_in_a_row_are_kept),
 	};
 
 	return cmocka_run_group_tests_name("engine, as it is seen", tests, NULL, NULL);

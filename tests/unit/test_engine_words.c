@@ -65,14 +65,14 @@ static void every_polled_value_comes_at_its_period(void **state)
 	uint64_t before;
 
 	(void)state;
-	rig_run(r, 120000);
+	rig_run(r, 61000);
 	before = r->floors[0].reads;
-	rig_run(r, 300000);
+	rig_run(r, 60000);
 	for (unsigned i = 0; i < params_count(r->params); i++) {
 		const struct param *p = params_at(r->params, i);
 
 		if (p->floor == 1 && is_polled(p)) {
-			reads += 300 / p->kind->poll_s * (1 + has_own_setting(p));
+			reads += 60 / p->kind->poll_s * (1 + has_own_setting(p));
 		}
 		if (p->floor && is_polled(p)) {
 			assert_int_equal(param_quality(p, r->now.mono_ns), PARAM_GOOD);
@@ -82,7 +82,7 @@ static void every_polled_value_comes_at_its_period(void **state)
 			assert_false(p->has_value);
 		}
 	}
-	assert_in_range(r->floors[0].reads - before, reads * 0.95, reads * 1.01);
+	assert_in_range(r->floors[0].reads - before, reads * 0.95, reads * 1.05);
 	rig_destroy(r);
 }
 
@@ -110,7 +110,7 @@ static void no_poll_leaves_when_commands_take_all_places(void **state)
 	uint64_t id, reads;
 
 	(void)state;
-	rig_run(r, 60000);
+	rig_run(r, 2000);
 	r->floors[0].mute = true;
 	for (unsigned n = 0; n < 8; n++) { /* actions: no READ goes behind them */
 		snprintf(name, sizeof(name), "floor1.om%u.%s", n % 6,
@@ -176,12 +176,16 @@ static void polling_leaves_the_last_sequences_to_commands(void **state)
 	rig_run(r, 1000);
 	r->floors[0].outcome_count = 0;
 	engine_recover_sequence(r->e, 1, 1, UINT32_MAX - 1100);
-	rig_run(r, 60000);
+	rig_run(r, 10000);
 	assert_int_equal(view(r, 0).sequences_left, 1024);
 	assert_int_equal(rig_set(r, "floor1.hydrophone0.gain", 20, &id), 0);
 	rig_run(r, 100);
 	assert_string_equal(r->commands[id].states, "QUEUED SENT REFUSED"); /* no hydrophones */
 	assert_int_equal(view(r, 0).sequences_left, 1022);
+	r->floors[0].mute = true;
+	assert_int_equal(rig_set(r, "floor1.hydrophone0.gain", 21, &id), 0);
+	rig_run(r, 400);
+	assert_int_equal(view(r, 0).queries, 1);
 	rig_destroy(r);
 }
 
@@ -278,7 +282,7 @@ static void a_boot_forgets_the_set_values_of_its_floor(void **state)
 	struct rig *r = polling_rig();
 
 	(void)state;
-	rig_run(r, 60000);
+	rig_run(r, 31000);
 	engine_boot(r->e, 0, RIG_FIRST_BOOT + 1, r->now);
 	for (unsigned i = 0; i < params_count(r->params); i++) {
 		const struct param *p = params_at(r->params, i);
@@ -299,7 +303,7 @@ static void a_late_answer_of_before_the_boot_is_no_set_value(void **state)
 	struct rig *r = polling_rig();
 
 	(void)state;
-	rig_run(r, 60000);
+	rig_run(r, 31000);
 	r->delay_us = 100000;
 	rig_run(r, 10150); /* words are on their way both ways */
 	assert_true(view(r, 0).polls_in_flight > 0);
