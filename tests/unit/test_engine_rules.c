@@ -690,6 +690,27 @@ static void the_next_on_the_parameter_goes_when_one_is_taken_back(void **state)
 	rig_destroy(r);
 }
 
+/* What is safest need not be 0: of the silence timer it is "on". */
+static void only_what_is_less_safe_gives_way(void **state)
+{
+	static const char timer[] = "floor1.fcm.silence_timer";
+	struct rig *r = rig_create(1);
+	uint64_t off, on, also;
+
+	(void)state;
+	r->send_result = -EAGAIN;
+	rig_set(r, timer, 0, &off);
+	rig_set(r, timer, 1, &on);
+	rig_set(r, timer, 1, &also);
+	rig_run(r, 20);
+	r->send_result = 0;
+	rig_run(r, 100);
+	rig_expect(r, off, "QUEUED CANCELLED", 0);
+	assert_string_equal(r->commands[on].states, "QUEUED SENT REFUSED"); /* the rig has none */
+	assert_string_equal(r->commands[also].states, "QUEUED SENT REFUSED");
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -715,6 +736,7 @@ int main(void)
 		cmocka_unit_test(a_module_being_made_safe_is_left_alone),
 		cmocka_unit_test(what_waits_longer_gives_way),
 		cmocka_unit_test(the_next_on_the_parameter_goes_when_one_is_taken_back),
+		cmocka_unit_test(only_what_is_less_safe_gives_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
