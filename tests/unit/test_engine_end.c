@@ -567,6 +567,27 @@ static void a_refusal_is_told_with_its_text(void **state)
 	rig_destroy(r);
 }
 
+/* Killed between its word and the row that says so: that the FCM refused it proves that it has left. */
+static void a_restart_learns_that_a_refused_word_has_left(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].hv_refusal = WORD_BAD_VALUE;
+	rig_set(r, HV, 1500, &id);
+	r->store_us = 60000000; /* of all rows after its first */
+	rig_run(r, 4);
+	assert_int_equal(r->floors[0].outcome_count, 1);
+	assert_string_equal(r->commands[id].states, "QUEUED");
+	r->store_us = 1000;
+	rig_crash(r);
+	rig_run(r, 1000);
+	rig_expect(r, id, "QUEUED UNKNOWN REFUSED", 0);
+	assert_int_equal(r->commands[id].attempts, 1);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +610,7 @@ int main(void)
 		cmocka_unit_test(a_restart_in_a_safe_is_a_reason),
 		cmocka_unit_test(a_restart_without_its_floor_ends_a_command),
 		cmocka_unit_test(a_refusal_is_told_with_its_text),
+		cmocka_unit_test(a_restart_learns_that_a_refused_word_has_left),
 	};
 
 	return cmocka_run_group_tests_name("engine, ends", tests, NULL, NULL);
