@@ -588,6 +588,25 @@ static void a_restart_learns_that_a_refused_word_has_left(void **state)
 	rig_destroy(r);
 }
 
+/* Its word, and three questions. */
+static void the_third_unanswered_question_is_an_alarm(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_command_view v;
+	uint64_t id;
+
+	(void)state;
+	r->floors[0].mute = true;
+	rig_set(r, THRESHOLD, 12, &id);
+	rig_run(r, 4 * r->config.timeout_ms - 10);
+	assert_true(engine_command(r->e, id, &v) && !v.alarm);
+	rig_run(r, 20);
+	assert_true(engine_command(r->e, id, &v) && v.alarm);
+	assert_string_equal(v.detail,
+			    "the floor does not answer: whether it was executed is not known yet");
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -611,6 +630,7 @@ int main(void)
 		cmocka_unit_test(a_restart_without_its_floor_ends_a_command),
 		cmocka_unit_test(a_refusal_is_told_with_its_text),
 		cmocka_unit_test(a_restart_learns_that_a_refused_word_has_left),
+		cmocka_unit_test(the_third_unanswered_question_is_an_alarm),
 	};
 
 	return cmocka_run_group_tests_name("engine, ends", tests, NULL, NULL);

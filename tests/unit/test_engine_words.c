@@ -170,6 +170,7 @@ static void a_mute_floor_is_asked_once_a_second(void **state)
 static void polling_leaves_the_last_sequences_to_commands(void **state)
 {
 	struct rig *r = polling_rig();
+	uint32_t left;
 	uint64_t id;
 
 	(void)state;
@@ -186,6 +187,10 @@ static void polling_leaves_the_last_sequences_to_commands(void **state)
 	assert_int_equal(rig_set(r, "floor1.hydrophone0.gain", 21, &id), 0);
 	rig_run(r, 400);
 	assert_int_equal(view(r, 0).queries, 1);
+	left = view(r, 0).sequences_left;
+	rig_link(r, 0, false);
+	rig_link(r, 0, true);
+	assert_int_equal(view(r, 0).sequences_left, left - 1); /* what does the FCM remember? */
 	rig_destroy(r);
 }
 
