@@ -711,6 +711,26 @@ static void only_what_is_less_safe_gives_way(void **state)
 	rig_destroy(r);
 }
 
+static void urgent_ones_take_no_room_from_others(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->config.commands_max = 4;
+	rig_crash(r);
+	rig_run(r, 10);
+	r->send_result = -EAGAIN;
+	for (unsigned n = 0; n < 4; n++) {
+		assert_int_equal(rig_set(r, "floor1.om0.hv", 0, &id), 0);
+	}
+	for (unsigned n = 0; n < 4; n++) {
+		assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+	}
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), -EAGAIN);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -737,6 +757,7 @@ int main(void)
 		cmocka_unit_test(what_waits_longer_gives_way),
 		cmocka_unit_test(the_next_on_the_parameter_goes_when_one_is_taken_back),
 		cmocka_unit_test(only_what_is_less_safe_gives_way),
+		cmocka_unit_test(urgent_ones_take_no_room_from_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
