@@ -607,6 +607,33 @@ static void the_third_unanswered_question_is_an_alarm(void **state)
 	rig_destroy(r);
 }
 
+/* The last progress of a command that has just been journaled. */
+static void assert_journaled(struct rig *r, const char *text)
+{
+	rig_run(r, 3);
+	assert_string_equal(r->text, text);
+}
+
+static void a_command_that_waits_says_for_which(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t ramp, up;
+
+	(void)state;
+	rig_set(r, HV, 1500, &up);
+	rig_run(r, 20);
+	r->send_result = -EAGAIN; /* nothing more leaves */
+	rig_set(r, RAMP, 50, &ramp);
+	assert_journaled(r, "journaled; to be sent");
+	rig_set(r, RAMP, 60, &ramp);
+	assert_journaled(r, "journaled; waits for command 2");
+	after(r, THRESHOLD, 12, up);
+	assert_journaled(r, "journaled; waits for command 1");
+	after(r, POWER, 0, ramp); /* urgent, and waits for what it was given to wait for */
+	assert_journaled(r, "journaled; waits for command 3");
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -631,6 +658,7 @@ int main(void)
 		cmocka_unit_test(a_refusal_is_told_with_its_text),
 		cmocka_unit_test(a_restart_learns_that_a_refused_word_has_left),
 		cmocka_unit_test(the_third_unanswered_question_is_an_alarm),
+		cmocka_unit_test(a_command_that_waits_says_for_which),
 	};
 
 	return cmocka_run_group_tests_name("engine, ends", tests, NULL, NULL);
