@@ -325,6 +325,7 @@ static void floor_hear(struct rig *r, unsigned link, const struct word *w)
 	struct word a = *w;
 
 	if (f->deaf || now < f->away_until ||
+	    (f->no_commands && w->op != WORD_READ && w->op != WORD_QUERY) ||
 	    (f->no_queries && w->op == WORD_QUERY && w->value != 0)) {
 		return;
 	}
@@ -334,7 +335,8 @@ static void floor_hear(struct rig *r, unsigned link, const struct word *w)
 		floor_query(f, w, &a);
 	} else if (w->op == WORD_READ) {
 		f->reads++;
-		a.status = floor_read(f, w, &a.value);
+		a.status = f->busy_reads > 0 ? WORD_BUSY : floor_read(f, w, &a.value);
+		f->busy_reads -= f->busy_reads > 0;
 		f->rejected += a.status != WORD_OK;
 	} else {
 		floor_execute(f, w, &a, now);
@@ -636,7 +638,10 @@ static void step(struct rig *r)
 		rig_drain(r);
 	}
 	tell_power(r);
-	engine_tick(r->e, r->now);
+	if (engine_next_due(r->e) <= r->now.mono_ns) { /* as the daemon does */
+		r->ticks++;
+		engine_tick(r->e, r->now);
+	}
 	rig_drain(r);
 }
 

@@ -25,6 +25,7 @@ struct rig_floor {
 	bool mute;	     /* hears and does, does not answer */
 	bool deaf;	     /* does not hear */
 	bool no_queries;     /* nor the QUERY of a sequence */
+	bool no_commands;    /* nor words of commands, only READ and QUERY */
 	bool no_timer;	     /* an FCM without the registers of the silence timer */
 	bool no_rate;	     /* nor of the modules' rates */
 	uint64_t away_until; /* booting */
@@ -34,6 +35,7 @@ struct rig_floor {
 	unsigned slow, steps;	   /* 0, or its ramps go at 200/slow V/s; of them */
 	uint8_t hv_refusal;	   /* of every write of the HV; WORD_OK: none */
 	unsigned busy;		   /* so many writes are refused as busy */
+	unsigned busy_reads;	   /* so many reads are */
 	uint8_t executed[RIG_SEQ]; /* times a sequence was executed, over all boots */
 	struct {
 		uint32_t sequence;
@@ -98,6 +100,7 @@ struct rig {
 	bool final, alarm, numbered;
 	char text[320], hint[240];
 	uint64_t progress, finals, samples;
+	uint64_t ticks; /* of the engine, when it said that one is due */
 };
 
 struct rig *rig_create(uint64_t seed);

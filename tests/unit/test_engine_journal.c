@@ -344,6 +344,99 @@ static void test_journal_lost(void **state)
 	rig_destroy(r);
 }
 
+/* The numbers that were given are those of the marks or of the engine, whatever is larger; both go on behind. */
+static void test_marks(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_marks low = {.last_id = 3}, high = {.last_id = 900};
+	struct engine_link_view v;
+	struct engine_now now = r->now;
+	struct engine *e = engine_create(r->params, &r->config);
+
+	(void)state;
+	engine_recover_id(e, 40);
+	engine_recover_sequence(e, 1, 2, 500);
+	engine_marks(e, &low);
+	assert_int_equal(low.last_id, 40);
+	assert_int_equal(low.floor[0].sequence, 0);
+	assert_true(low.floor[1].tower == 1 && low.floor[1].floor == 2);
+	assert_int_equal(low.floor[1].sequence, 500);
+	assert_int_equal(engine_next_id(e, now), 41);
+	high.floor[2].tower = 1; /* the floor was on another link then */
+	high.floor[2].floor = 2;
+	high.floor[2].sequence = 7000;
+	engine_marks(e, &high);
+	assert_int_equal(engine_next_id(e, now), 901);
+	assert_int_equal(high.floor[1].sequence, 7000);
+	engine_link_view(e, 1, &v);
+	assert_int_equal(v.sequences_left, UINT32_MAX - 7000);
+	engine_link_view(e, 0, &v);
+	assert_int_equal(v.sequences_left, UINT32_MAX);
+	engine_recover_sequence(e, 1, 2, 6000); /* less than is known */
+	engine_recover_sequence(e, 2, 2, 9000); /* another floor's */
+	engine_recover_sequence(e, 1, 9, 9000);
+	engine_link_view(e, 1, &v);
+	assert_int_equal(v.sequences_left, UINT32_MAX - 7000);
+	engine_recover_id(e, 40);
+	assert_int_equal(engine_next_id(e, now), 901);
+	/* The marks know numbers of the journal: that it cannot be read changes nothing. */
+	engine_journal_lost(e, -EIO);
+	assert_int_equal(engine_next_id(e, now), 901);
+	engine_destroy(e);
+	/* Without marks and without a journal: a range of its own, by the time, and never backwards. */
+	e = engine_create(r->params, &r->config);
+	engine_journal_lost(e, -EIO);
+	now.utc_ns = 1795000000000000000ll;
+	assert_int_equal(engine_next_id(e, now), ENGINE_OWN_IDS + 1795000000000ull);
+	engine_recover_id(e, ENGINE_OWN_IDS + 1795000000000ull);
+	assert_int_equal(engine_next_id(e, now), ENGINE_OWN_IDS + 1795000000001ull);
+	engine_recover_id(e, ENGINE_OWN_IDS);
+	assert_int_equal(engine_next_id(e, now), ENGINE_OWN_IDS + 1795000000001ull);
+	engine_recover_id(e, 12);
+	assert_int_equal(engine_next_id(e, now), 13);
+	engine_destroy(e);
+	rig_destroy(r);
+}
+
+/* What a row of a command says of who gave it: root is somebody, -1 is not known. */
+static void test_row_of_a_command(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {.parameter = "floor1.om0.threshold", .value = 12};
+	const struct engine_out *o;
+	uint64_t id;
+
+	(void)state;
+	for (int n = 0; n < 2; n++) {
+		const struct row *row;
+
+		q.uid = q.pid = -n;
+		assert_int_equal(engine_submit(r->e, &q, r->now, &id, NULL), 0);
+		assert_true(engine_next(r->e, &o));
+		assert_int_equal(o->type, ENGINE_STORE);
+		assert_int_equal(o->store.flags, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER |
+							 ENGINE_STORE_NOW_OR_NEVER);
+		row = &o->store.row;
+		assert_int_equal(row->values[0].i, id);
+		assert_int_equal(row->values[1].type, ROW_NULL);
+		assert_string_equal(row->arena + row->values[3].text, "unknown");
+		assert_int_equal(row->values[4].type, n == 0 ? ROW_INT : ROW_NULL);
+		assert_int_equal(row->values[5].type, n == 0 ? ROW_INT : ROW_NULL);
+		assert_int_equal(row->values[8].i, 0);		 /* the link */
+		assert_int_equal(row->values[16].type, ROW_INT); /* its sequence */
+		assert_int_equal(row->values[17].i, RIG_FIRST_BOOT);
+		assert_int_equal(row->values[20].type, ROW_NULL); /* it has not ended */
+	}
+	q.parameter = "clock.state";
+	assert_int_equal(engine_submit(r->e, &q, r->now, &id, NULL), -EACCES);
+	assert_true(engine_next(r->e, &o));
+	assert_int_equal(o->store.row.values[8].type, ROW_NULL);
+	assert_int_equal(o->store.row.values[16].type, ROW_NULL);
+	assert_int_equal(o->store.row.values[17].type, ROW_NULL);
+	assert_int_equal(o->store.row.values[20].i, r->now.utc_ns);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +449,8 @@ int main(void)
 		cmocka_unit_test(test_stray_answer),
 		cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_crash_before_sent_is_stored),
+		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_row_of_a_command),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -579,6 +579,158 @@ static void test_full(void **state)
 	rig_destroy(r);
 }
 
+static int as_job(struct rig *r, const char *name, uint64_t job, uint64_t after, uint64_t *ret_id)
+{
+	struct engine_request q = {.parameter = name, .job = job, .after = after};
+
+	return rig_submit(r, q, ret_id, NULL);
+}
+
+/* Nothing less safe, not even with force, on a module that is being made safe; nothing of that is taken back. */
+static void a_module_being_made_safe_is_left_alone(void **state)
+{
+	static const struct {
+		const char *name;
+		bool action;
+		double value;
+		int result;
+	} cases[] = {
+		{HV, false, 1000, -EPERM},
+		{POWER, false, 1, -EPERM},
+		{"floor1.om2.reset", true, 0, -EPERM},
+		{"floor1.om2.threshold", false, 12, 0}, /* neither safe nor unsafe */
+		{HV, false, 0, 0},
+		{"floor1.om3.hv", false, 1450, 0},
+		{"floor1.om3.reset", true, 0, 0},
+		{"floor2.om2.hv", false, 1450, 0},
+	};
+	struct rig *r = rig_create(1);
+	struct sc_error error = {0};
+	uint64_t job = engine_next_id(r->e, r->now), waiting, threshold, down, off, id;
+
+	(void)state;
+	r->floors[0].deaf = true;
+	rig_set(r, "floor1.om2.ramp", 100, &threshold);
+	assert_int_equal(rig_submit(r,
+				    (struct engine_request){.parameter = "floor1.om2.reset",
+							    .action = true,
+							    .after = threshold},
+				    &waiting, NULL),
+			 0);
+	rig_run(r, 10);
+	assert_int_equal(as_job(r, HV, job, 0, &down), 0);
+	assert_int_equal(as_job(r, POWER, job, down, &off), 0);
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct engine_request q = {.parameter = cases[n].name,
+					   .value = cases[n].value,
+					   .action = cases[n].action,
+					   .force = true};
+
+		if (rig_submit(r, q, &id, &error) != cases[n].result) {
+			fail_msg("%s", cases[n].name);
+		}
+	}
+	assert_int_equal(try_stop(r, off, &error), -EBUSY);
+	assert_string_equal(error.code, "safe");
+	r->floors[0].deaf = false;
+	rig_until_end(r, waiting, 3000); /* it was taken before */
+	rig_expect(r, waiting, "QUEUED REFUSED", 0);
+	says(r, waiting, "takes the module down");
+	rig_run(r, 20000);
+	rig_expect(r, off, "QUEUED SENT ACKED DONE", 1);
+	assert_int_equal(rig_set(r, POWER, 1, &id), 0);
+	rig_destroy(r);
+}
+
+/* A power off that waits for the HV gives way to one that does not wait. */
+static void what_waits_longer_gives_way(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {.parameter = POWER};
+	uint64_t down, waits, also, now;
+
+	(void)state;
+	r->floors[0].slow = 20;
+	rig_set(r, HV, 0, &down);
+	q.after = down;
+	assert_int_equal(rig_submit(r, q, &waits, NULL), 0);
+	assert_int_equal(rig_submit(r, q, &also, NULL), 0);
+	rig_run(r, 100);
+	rig_expect(r, waits, "QUEUED", 0);
+	rig_expect(r, also, "QUEUED", 0); /* both wait, in their order */
+	rig_set(r, POWER, 0, &now);
+	rig_run(r, 100);
+	rig_expect(r, now, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, waits, "QUEUED CANCELLED", 0);
+	rig_expect(r, also, "QUEUED CANCELLED", 0);
+	assert_int_equal(r->floors[0].power[2], 0);
+	rig_destroy(r);
+}
+
+/* A cancelled command leaves its parameter to the next one. */
+static void the_next_on_the_parameter_goes_when_one_is_taken_back(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t first, other, next, by;
+
+	(void)state;
+	r->send_result = -EAGAIN;
+	rig_set(r, "floor1.om2.threshold", 12, &first);
+	rig_set(r, "floor1.om3.threshold", 13, &other);
+	rig_set(r, "floor1.om2.threshold", 14, &next);
+	rig_run(r, 10);
+	stop(r, first, &by);
+	assert_int_equal(by, 0);
+	r->send_result = 0;
+	rig_run(r, 100);
+	rig_expect(r, first, "QUEUED CANCELLED", 0);
+	says(r, first, "cancelled by me before it was sent");
+	rig_expect(r, next, "QUEUED SENT ACKED DONE", 1);
+	rig_expect(r, other, "QUEUED SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
+/* What is safest need not be 0: of the silence timer it is "on". */
+static void only_what_is_less_safe_gives_way(void **state)
+{
+	static const char timer[] = "floor1.fcm.silence_timer";
+	struct rig *r = rig_create(1);
+	uint64_t off, on, also;
+
+	(void)state;
+	r->send_result = -EAGAIN;
+	rig_set(r, timer, 0, &off);
+	rig_set(r, timer, 1, &on);
+	rig_set(r, timer, 1, &also);
+	rig_run(r, 20);
+	r->send_result = 0;
+	rig_run(r, 100);
+	rig_expect(r, off, "QUEUED CANCELLED", 0);
+	assert_string_equal(r->commands[on].states, "QUEUED SENT REFUSED"); /* the rig has none */
+	assert_string_equal(r->commands[also].states, "QUEUED SENT REFUSED");
+	rig_destroy(r);
+}
+
+static void urgent_ones_take_no_room_from_others(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	r->config.commands_max = 4;
+	rig_crash(r);
+	rig_run(r, 10);
+	r->send_result = -EAGAIN;
+	for (unsigned n = 0; n < 4; n++) {
+		assert_int_equal(rig_set(r, "floor1.om0.hv", 0, &id), 0);
+	}
+	for (unsigned n = 0; n < 4; n++) {
+		assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), 0);
+	}
+	assert_int_equal(rig_set(r, "floor1.om0.threshold", 12, &id), -EAGAIN);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -601,6 +753,11 @@ int main(void)
 		cmocka_unit_test(test_stop_too_late),
 		cmocka_unit_test(test_stop_is_checked),
 		cmocka_unit_test(test_safer_than_soft),
+		cmocka_unit_test(a_module_being_made_safe_is_left_alone),
+		cmocka_unit_test(what_waits_longer_gives_way),
+		cmocka_unit_test(the_next_on_the_parameter_goes_when_one_is_taken_back),
+		cmocka_unit_test(only_what_is_less_safe_gives_way),
+		cmocka_unit_test(urgent_ones_take_no_room_from_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

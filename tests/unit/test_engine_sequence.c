@@ -255,6 +255,91 @@ static void test_last_sequence(void **state)
 	rig_destroy(r);
 }
 
+/* The next outputs have one row that reserves, up to what is returned; 0: none. */
+static uint64_t reservation(struct engine *e, uint64_t *ret_cookie)
+{
+	const struct engine_out *o;
+	uint64_t until = 0;
+
+	while (engine_next(e, &o)) {
+		if (o->type == ENGINE_STORE && o->store.row.id == ROW_SEQUENCE) {
+			assert_int_equal(until, 0);
+			until = (uint64_t)o->store.row.values[2].i;
+			*ret_cookie = o->cookie;
+		}
+	}
+	return until;
+}
+
+/* Half a block ahead is reserved, one reservation at a time, and a refused one again after a second. */
+static void test_reserved_ahead(void **state)
+{
+	struct rig *r = rig_create(1);
+	const uint32_t block = r->config.sequence_block;
+	struct engine_now now = r->now;
+	struct engine *e;
+	uint64_t cookie = 0;
+
+	(void)state;
+	r->config.poll = false;
+	e = engine_create(r->params, &r->config);
+	engine_recover_sequence(e, 1, 1, 1000);
+	engine_link(e, 0, true, 1, 1, now);
+	assert_int_equal(reservation(e, &cookie), 1001 + block);
+	engine_link(e, 0, true, 1, 1, now);
+	assert_int_equal(reservation(e, &cookie), 0); /* it is on its way */
+	engine_stored(e, cookie, -ENOSPC, now);
+	assert_int_equal(reservation(e, &cookie), 0);
+	now.mono_ns += 999 * RIG_MS;
+	engine_link(e, 0, true, 1, 1, now);
+	assert_int_equal(reservation(e, &cookie), 0);
+	now.mono_ns += RIG_MS;
+	engine_link(e, 0, true, 1, 1, now);
+	assert_true(reservation(e, &cookie) > 1001 + block); /* reads went on meanwhile */
+	engine_stored(e, cookie, 0, now);
+	engine_recover_sequence(e, 1, 1, 1000 + block / 2);
+	engine_link(e, 0, true, 1, 1, now);
+	assert_int_equal(reservation(e, &cookie), 0);
+	engine_recover_sequence(e, 1, 1, 1010 + block / 2);
+	engine_link(e, 0, true, 1, 1, now);
+	assert_int_equal(reservation(e, &cookie), 1011 + block / 2 + block);
+	engine_stored(e, cookie, 0, now);
+	engine_recover_sequence(e, 1, 1, UINT32_MAX - 5);
+	engine_link(e, 0, true, 1, 1, now);
+	assert_int_equal(reservation(e, &cookie), UINT32_MAX); /* and no further */
+	engine_stored(e, cookie, 0, now);
+	engine_link(e, 0, true, 1, 1, now);
+	assert_int_equal(reservation(e, &cookie), 0);
+	engine_destroy(e);
+	rig_destroy(r);
+}
+
+/* What the FCM remembers is asked for at each time-out, three of them; then once a second. */
+static void test_asked_more_seldom(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_link_view v;
+
+	(void)state;
+	r->floors[0].deaf = true;
+	rig_crash(r);
+	rig_run(r, 1500);
+	engine_link_view(r->e, 0, &v);
+	assert_int_equal(v.words, 4); /* at 0, 0.3, 0.6, 0.9 s */
+	assert_int_equal(v.timeouts, 3);
+	rig_run(r, 5000);
+	engine_link_view(r->e, 0, &v);
+	assert_int_equal(v.words, 9);
+	r->send_result = -EAGAIN; /* not taken by the board: no time-out */
+	rig_link(r, 0, false);
+	rig_link(r, 0, true);
+	rig_run(r, 200);
+	engine_link_view(r->e, 0, &v);
+	assert_in_range(v.send_failures, 4, 5);
+	assert_int_equal(v.timeouts, 8);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +352,8 @@ int main(void)
 		cmocka_unit_test(test_last_sequence),
 		cmocka_unit_test(test_another_shore_in_the_queue),
 		cmocka_unit_test(test_overtaken_then_link_away),
+		cmocka_unit_test(test_reserved_ahead),
+		cmocka_unit_test(test_asked_more_seldom),
 	};
 
 	return cmocka_run_group_tests_name("engine, sequences", tests, NULL, NULL);
