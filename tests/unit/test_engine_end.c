@@ -269,7 +269,7 @@ static void what_the_board_does_not_take_is_named(void **state)
 	rig_run(r, 1000);
 	assert_true(engine_command(r->e, id, &v) && v.alarm && !v.ended);
 	assert_string_equal(v.detail,
-			    "Input/output error: not sent yet: it goes as soon as it can");
+			    "Input/output error: not sent yet: it is sent as soon as possible");
 	r->send_result = 0;
 	rig_run(r, 20000);
 	assert_string_equal(r->commands[id].state, "DONE");

@@ -467,7 +467,7 @@ static void what_makes_safer_waits_for_its_link(void **state)
 	assert_true(engine_command(r->e, down, &v));
 	assert_true(v.alarm && v.state == COMMAND_UNKNOWN && v.hint[0]);
 	assert_string_equal(v.detail,
-			    "link 0 is not locked: not sent yet: it goes as soon as it can");
+			    "link 0 is not locked: not sent yet: it is sent as soon as possible");
 	rig_run(r, 60000);
 	assert_int_equal(rig_executed(r, down), 0);
 	rig_link(r, 0, true);
