@@ -142,11 +142,11 @@ class Campaign:
         self.judge()
         self.open_at_kill += len(self.book.open())
 
-    def judge(self, settled=False):
-        """Compares ended commands with the record, and the record with the journal as the killed daemon left it;
-        commands sent before they were journaled are there when a daemon runs and its database answers (`settled`)."""
+    def judge(self):
+        """Compares ended commands with the record, and the record with the journal. Commands sent before they were
+        journaled are there when a daemon runs and its database answers: wait_settled() waits for them."""
         self.book.read_executed()  # after the journal, which may have been read again
-        found = [f for f in self.book.faults(after=self.judged) if settled or NOT_YET not in f]
+        found = [f for f in self.book.faults(after=self.judged) if NOT_YET not in f]
         self.judged = self.book.low
         if found:
             self.t.check(f"kill {sum(self.kills.values())}: journal and record agree", False, "\n    ".join(found))
@@ -164,13 +164,15 @@ class Campaign:
     def wait_settled(self):
         """What the kill before has left open ends, and truly."""
         self.book.wait_settled(only=set(self.book.open()))
-        self.st.wait_for("all that was executed is in the journal", lambda: not self.missing(), 60, 0.2)
+        missing = self.missing()
+        self.st.wait_for("all that was executed is in the journal", lambda: not missing & self.missing(), 60, 0.2)
         self.settled += 1
-        self.judge(settled=True)
+        self.judge()
 
     def missing(self):
+        """What was executed and is not in the journal; it may come while a safe is under way."""
         self.book.read()
-        return [f for f in self.book.faults(after=self.judged) if NOT_YET in f]
+        return {f for f in self.book.faults(after=self.judged) if NOT_YET in f}
 
     def end(self):
         """All settled, and everything judged once more, from the beginning."""
