@@ -270,8 +270,24 @@ static bool disk_answers(struct station *s)
 	return !disk.asked_ns || now - disk.asked_ns < DISK_HANGS_NS;
 }
 
+/* SQLite's connections of one process share the -shm: opened on a disk that is read-only, it would keep the store from
+ * writing when the disk is writable again. */
+static bool store_has_file(struct station *s, struct sc_error *error)
+{
+	struct store_status v;
+
+	store_get_status(s->store, &v);
+	if (v.away) {
+		sc_fail(error, -EIO, "journal", v.last_error_hint, "%s", v.last_error_text);
+	}
+	return !v.away;
+}
+
 bool station_reader(struct station *s, struct sc_error *error)
 {
+	if (!store_has_file(s, error)) {
+		return false;
+	}
 	if (!disk_answers(s)) {
 		sc_fail(error, -EIO, "disk", "Look at the disk: fcmctl status.",
 			"the disk of %s does not answer", s->config.store.database);

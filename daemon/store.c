@@ -282,7 +282,7 @@ static void note_failure(struct store *s, int rc)
 	int r = store_errno(s->db, rc);
 
 	s->retry_at_ns = now + s->config.retry_ms * MS;
-	s->doubt = r == -EUCLEAN || r == -EIO;
+	s->doubt = r == -EUCLEAN || r == -EIO || r == -EROFS;
 	s->away_result = r;
 	pthread_mutex_lock(&s->lock);
 	s->status.errors++;

@@ -381,7 +381,34 @@ def a_real_disk(t):
     t.check("every delivered frame equals the truth, its time is that of the light, every other is named", rc == 0, truth)
 
 
+def read_while_read_only(t):
+    """the disk is read-only when a daemon starts after a kill -9, and the journal is asked for meanwhile: once it is
+    writable the daemon writes"""
+    st = prepare(t)
+    with disk_of_its_own(st) as where:
+        if not where:
+            t.check("no disk of its own may be mounted here: left out", True)
+            st.emu.end()
+            return
+        st.database = os.path.join(where, "station.db")
+        started(st)
+        st.wait_ready()
+        t.equal("a set while it is well", st.ctl("set", "floor1.om0.threshold", "33")[0], 0)
+        st.daemon.kill9()
+        subprocess.run(["mount", "-o", "remount,ro", where], check=True)
+        st.start_daemon()
+        st.wait_ready()
+        until_told(t, st, "read-only", "Read-only")
+        code, out, err = st.ctl("command", "list")
+        t.check("the journal is shown, or it is said why not", "threshold" in out if code == 0 else "Read-only" in err,
+                (code, out, err))
+        subprocess.run(["mount", "-o", "remount,rw", where], check=True)
+        recovers(t, st, "read-only", 44)
+        t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     harness.main([damaged_at_start, missing_at_start, full_at_start, held_at_start, newer_at_start, full_while_running,
-                  damaged_while_running, moved_while_running, begun_anew, a_real_disk])
+                  damaged_while_running, moved_while_running, begun_anew, a_real_disk,
+                  read_while_read_only])
