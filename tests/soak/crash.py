@@ -40,7 +40,7 @@ class Disk(threading.Thread):
         self.faults, self.lock, self.timer = collections.Counter(), threading.Lock(), None
 
     def run(self):
-        while not self.stop.wait(self.rng.uniform(1, 4)):
+        while not self.stop.wait(self.rng.uniform(2, 10)):
             with self.lock:
                 self.fault(self.rng.choice(["full", "hung"] if self.server else ["full"]))
 
