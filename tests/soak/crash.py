@@ -199,7 +199,7 @@ class Campaign:
         t.check("modules were made safe", all(o.safes > 0 for o in safers), [o.safes for o in safers])
         t.equal("HV was down and the module off whenever safe said so", [lie for o in safers for lie in o.lies], [])
         print(f"  safes that were asked for again: {dict(sum((o.failures for o in safers), collections.Counter()))}")
-        by_value = [c for c in book.commands.values() if c.state == "DONE" and BY_VALUE in c.detail]
+        by_value = {c for c in book.commands.values() if c.state == "DONE" and BY_VALUE in c.detail}
         t.equal("each DONE was executed exactly once, or the FCM held its value",
                 [c for c in book.commands.values() if c.state == "DONE" and c not in by_value and book.times(c) != 1], [])
         done = sum(book.times(c) for c in book.commands.values() if c.state == "DONE")

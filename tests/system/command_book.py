@@ -168,7 +168,9 @@ class Book:
         self.st, self.registers = st, registers()
         self.executed = collections.defaultdict(list)  # decided ones, refusals too
         self.commands, self.by_word = {}, {}
+        self.open_ids, self.repeated, self.unexplained = set(), set(), set()  # kept up to date as both are read
         self.at, self.low = 0, 0  # bytes read; below this number all have ended
+        self.newest_id, self.own_ids = 0, set()  # of those with a database, and without
         self.newest = 0.0  # model time of the last execution
 
     def read(self):
@@ -186,7 +188,12 @@ class Book:
             if not line.startswith("#"):
                 t, floor, sequence, op, module, reg, value, status = line.split()
                 e = Execution(float(t), int(floor), int(sequence), op, int(module), int(reg), int(value), status)
-                self.executed[e.floor, e.sequence].append(e)
+                word = (e.floor, e.sequence)
+                if word in self.executed:
+                    self.repeated.add(word)
+                if word not in self.by_word:
+                    self.unexplained.add(word)
+                self.executed[word].append(e)
                 self.newest = e.time
 
     def sql(self, query, *args):
@@ -198,16 +205,20 @@ class Book:
                             " FROM command WHERE id > ? ORDER BY id", self.low):
             c = Command(*row)
             self.commands[c.id] = c
+            (self.open_ids.discard if c.ended else self.open_ids.add)(c.id)
+            if c.id >= FIRST_OWN_ID:
+                self.own_ids.add(c.id)
+            else:
+                self.newest_id = max(self.newest_id, c.id)
             if c.sequence is not None:
                 self.by_word[c.floor, c.sequence] = c
+                self.unexplained.discard((c.floor, c.sequence))
         # Numbers of rows that were never written are missing; commands sent before they were journaled come later.
-        open_ones = self.open()
-        newest = max((i for i in self.commands if i < FIRST_OWN_ID), default=0)
-        self.low = max(self.low, min(open_ones, default=newest + 1) - 1 - LATE)
+        self.low = max(self.low, min(self.open_ids, default=self.newest_id + 1) - 1 - LATE)
 
     def open(self):
         """Numbers of commands that have not ended."""
-        return [c.id for c in self.commands.values() if not c.ended]
+        return sorted(self.open_ids)
 
     def wait_settled(self, only=None, timeout=60):
         """Until all commands have ended, or `only` these numbers."""
@@ -223,7 +234,11 @@ class Book:
         return sum(e.status == "ok" for e in self.executed.get((c.floor, c.sequence), ()))
 
     def twice(self):
-        return [k for k, es in self.executed.items() if sum(e.status == "ok" for e in es) > 1 or len(es) > 1]
+        return sorted(self.repeated)
+
+    def after(self, number):
+        """Commands beyond a number."""
+        return [self.commands[i] for i in (*range(number + 1, self.newest_id + 1), *self.own_ids) if i in self.commands]
 
     def fault(self, c, boots):
         """Why what the journal says of an ended command is not true; None: it is. `boots`: an FCM has booted meanwhile."""
@@ -261,15 +276,14 @@ class Book:
     def faults(self, after=0, boots=False):
         """Of ended commands beyond number `after`, and of executions: lines of text."""
         found = [f"floor {f} sequence {s}: executed {len(self.executed[f, s])} times" for f, s in self.twice()]
-        for c in self.commands.values():
-            if c.id > after and c.ended:
+        for c in self.after(after):
+            if c.ended:
                 why = self.fault(c, boots) or self.value_fault(c)
                 found += [f"command {c.id} {c.parameter} {c.new_value}: {why}"] if why else []
         # A word leaves after its row is on the disk, so whatever was executed is in the journal that is read now.
-        if set(self.executed) - set(self.by_word):
+        if self.unexplained:
             self.read_journal()
-        return found + [f"floor {f} sequence {s}: executed, and not in the journal"
-                        for f, s in sorted(set(self.executed) - set(self.by_word))]
+        return found + [f"floor {f} sequence {s}: executed, and not in the journal" for f, s in sorted(self.unexplained)]
 
     def told_faults(self, operators):
         """Where the journal has another end than a client was told, or does not know what was asked. (A row of which the
