@@ -259,6 +259,7 @@ static void op_clock_show(struct control_request *rq, json_t *args, void *contex
 /* All that the main thread does waits while a question is answered. With ROWS_MAX, and what it takes to
  * write an answer out, nobody waits for more than some 100 ms. */
 #define QUERY_LIMIT_MS 40
+#define NOT_WRITTEN    "not-written" /* error.detail: who may read the file can read it instead */
 
 /* Reading from a disk that hangs would hang this thread. */
 static bool disk_answers(struct station *s)
@@ -270,22 +271,32 @@ static bool disk_answers(struct station *s)
 	return !disk.asked_ns || now - disk.asked_ns < DISK_HANGS_NS;
 }
 
-/* SQLite's connections of one process share the -shm: opened on a disk that is read-only, it would keep the store from
- * writing when the disk is writable again. */
-static bool store_has_file(struct station *s, struct sc_error *error)
+/* It would answer with what is old as if that were all. And SQLite's connections of one process share the -shm: opened
+ * on a disk that takes nothing, it would keep the store from writing when the disk takes something again. */
+static bool is_written(struct station *s, struct sc_error *error)
 {
 	struct store_status v;
+	char since[64] = "since the daemon's start";
 
 	store_get_status(s->store, &v);
-	if (v.away) {
-		sc_fail(error, -EIO, "journal", v.last_error_hint, "%s", v.last_error_text);
+	if (!v.away && !v.failing) {
+		return true;
 	}
-	return !v.away;
+	if (v.last_commit_ns) {
+		snprintf(since, sizeof(since), "in the last %.0f s",
+			 (double)(now_mono_ns() - v.last_commit_ns) / 1e9);
+	}
+	sc_fail(error, -EIO, NOT_WRITTEN,
+		v.away ? v.last_error_hint : journal_trouble(v.last_error).action,
+		"the database %s is not written now: %s; what happened %s is not in it",
+		s->config.store.database,
+		v.away ? v.last_error_text : journal_trouble(v.last_error).what, since);
+	return false;
 }
 
 bool station_reader(struct station *s, struct sc_error *error)
 {
-	if (!store_has_file(s, error)) {
+	if (!is_written(s, error)) {
 		return false;
 	}
 	if (!disk_answers(s)) {
@@ -317,11 +328,16 @@ bool station_ask(struct station *s, struct control_request *rq, json_t *args, co
 		refuse_too_much(rq, what);
 		return false;
 	}
-	if (!station_reader(s, &error)) {
-		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
-		return false;
+	if (station_reader(s, &error)) {
+		return true;
 	}
-	return true;
+	if (strcmp(error.code, NOT_WRITTEN) == 0) {
+		control_fail(rq, "refused", error.hint, json_pack("{s:s}", "detail", NOT_WRITTEN),
+			     "%s", error.message);
+	} else {
+		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
+	}
+	return false;
 }
 
 void station_tell(struct control_request *rq, int r, json_t *result, const char *what)

@@ -444,7 +444,13 @@ static int fail_refused(const struct call *call, json_t *error)
 	return exit_of_code(code);
 }
 
-/* More than the daemon reads while all else waits: nobody waits for us, if we may read its file. */
+static bool is_detail(const json_t *error, const char *detail)
+{
+	return strcmp(value_string(error, "detail", ""), detail) == 0;
+}
+
+/* More than the daemon reads while all else waits, or it could show only what is old as if it were all: nobody waits for
+ * us, if we may read its file. */
 static int read_instead(const struct call *call, const json_t *args, json_t *error,
 			json_t **ret_result)
 {
@@ -462,8 +468,13 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 	if (access(ctl->station.database, R_OK) != 0) {
 		return fail_refused(call, error);
 	}
-	ctl_remark("that is more than the daemon reads while all else waits: reading %s instead",
-		   ctl->station.database);
+	if (is_detail(error, "not-written")) {
+		ctl_remark("%s", value_string(error, "message", ""));
+	} else {
+		ctl_remark("that is more than the daemon reads while all else waits: reading %s "
+			   "instead",
+			   ctl->station.database);
+	}
 	return ctl_away_read(ctl, call->request->op, args, ret_result);
 }
 
@@ -558,7 +569,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 	if (err != 0) {
 		code = fail_broken(&call, err);
 	} else if (error != NULL && ctl_away_can(request->op) &&
-		   strcmp(value_string(error, "detail", ""), "too-much") == 0) {
+		   (is_detail(error, "too-much") || is_detail(error, "not-written"))) {
 		code = read_instead(&call, args, error, ret_result);
 	} else if (error != NULL) {
 		code = fail_refused(&call, error);
