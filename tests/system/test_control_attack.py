@@ -206,7 +206,7 @@ def gone_in_the_middle(t):
     for op, args in (("param.set", {"name": "floor1.om0.threshold", "value": "21"}),
                      ("link.reset", {"link": 1}),
                      ("phase.soak", {"link": 2, "trials": 1000, "interval_s": 0, "command": "align"}),
-                     ("run.start", {"note": "x" * 100000})):
+                     ("run.start", {"note": "x" * 159})):
         with connect(st) as s:
             s.sendall(line(op, **args))
         with connect(st) as s:
@@ -342,8 +342,8 @@ def too_large(t):
                 error.get("detail") == "too-much" and "--since" in error.get("hint", ""), str(answers[i])[:300])
     t.check("a question within limits is answered", answers["3"]["ok"] or
             answers["3"]["error"]["detail"] == "too-much", str(answers["3"])[:300])
-    # Some 0.1 s by design; a busy host adds its own.
-    t.check("nobody else waits long meanwhile", max(slow) < (2 if t.sanitized else 0.5), sorted(slow)[-5:])
+    # Some 0.1 s by design, and a busy host adds its own; without a limit one of them takes longer than this.
+    t.check("nobody else waits long meanwhile", max(slow) < 2, sorted(slow)[-5:])
     code, out, err = st.ctl("ledger", "show", "--since", "1d", "--limit", "1")
     t.check("fcmctl reads the file instead, and says so", code in (0, 1) and ("BALANCED" in out or "balances" in out) and
             f"reading {st.path('station.db')} instead" in err, (code, out, err))

@@ -157,7 +157,7 @@ def all_consumers_killed(t):
 
 def daemon_killed_in_commands(t):
     """kill -9 in the middle of commands, at random and at named points: none executed twice, none lost, none left open"""
-    crash.campaign(t, 6 if t.sanitized else 20, 7)
+    crash.campaign(t, 6 if t.sanitized else 12, 7)
 
 
 if __name__ == "__main__":

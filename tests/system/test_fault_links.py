@@ -51,7 +51,7 @@ def damage_on_the_fibre(t):
 
 def bursts_of_losses(t):
     """while losses are shown, each further burst and kind is an event of its own, with an end and its totals"""
-    st = t.station(load="quiet", scenario=scenario(t, (0, "link 2 crc 5"), (6, "link 2 crc 90"), (7, "link 2 drop 40")))
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 2 crc 5"), (6, "link 2 crc 60"), (7, "link 2 drop 30")))
     st.start()
     st.wait_ready()
     st.wait_for("both ends", lambda: sum(e["severity"] == "info" for e in events(st, "link-loss")) == 2, 40)
@@ -59,8 +59,8 @@ def bursts_of_losses(t):
     wanted = [("link2", "warning", "frames are being lost: 5 crc"),
               ("link2", "info", "is over: 5 frames lost in S s: 5 crc"),
               ("link2", "warning", "frames are being lost: N crc"),
-              ("link2", "warning", "more frames were lost, until now: M board-fifo, 90 crc"),
-              ("link2", "info", "is over: 130 frames lost in S s: 40 board-fifo, 90 crc")]
+              ("link2", "warning", "more frames were lost, until now: M board-fifo, 60 crc"),
+              ("link2", "info", "is over: 90 frames lost in S s: 30 board-fifo, 60 crc")]
     said = [(o, s, re.sub(r"lost: \d+ crc$", "lost: N crc", t) if n == 2 else re.sub(r"now: \d+ b", "now: M b", t))
             for n, (o, s, t) in enumerate(said)]
     t.equal("begin, end, begin, another kind, end", said, wanted)
