@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See capture_rig.h. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,9 +207,17 @@ pid_t rig_host_start(const struct host_config *config, struct rig_control *contr
 	return pid;
 }
 
+/* A sanitizer may withhold the signal from a forked child: then it is killed. */
 void rig_host_end(pid_t pid, int number)
 {
 	kill(pid, number);
+	for (unsigned n = 0; n < 1000; n++) {
+		if (waitpid(pid, NULL, WNOHANG) != 0) {
+			return;
+		}
+		poll(NULL, 0, 10);
+	}
+	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
