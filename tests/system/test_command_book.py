@@ -64,6 +64,12 @@ def sees(t):
         t.check(f"a client was told {what}", good.told_faults([told]))
     told.told = {"a1-1": (1, "DONE")}
     t.equal("a client was told the truth", good.told_faults([told]), [])
+    emergency = {"id": 2, "client_id": None, "sequence": 8, "detail": "read-back 15 mV; sent before it was journaled"}
+    for what, changes, fault in (("of a set that its daemon could not know", {}, False), ("of another value", {"new_value": 16.0}, True),
+                                 ("of a daemon that knew it", {"detail": "read-back 15 mV"}, True)):
+        again = book(t, f"again {what}", [SET, row(**{**emergency, **changes})], [WRITE])
+        told.told = {"a1-1": (2, "DONE")}
+        t.equal(f"a repeat {what}", bool(again.told_faults([told])), fault)
 
 
 if __name__ == "__main__":
