@@ -19,7 +19,7 @@
 #include "daemon/store.h"
 #include "slowctl/safe.h"
 
-#define MAGIC	     "FCMEMRG2"
+#define MAGIC	     "FCMEMRG2" /* another number for each other layout */
 #define AREA_BYTES   (512u * 1024)
 #define FOLDED	     128u
 #define AGAIN_NS     1000000000ull
@@ -499,25 +499,24 @@ static void begin(struct image *m, const char *copy)
 /* A file of another version has rows that only that one can read: it keeps them, under another name. */
 static void set_aside(const char *path)
 {
-	struct {
-		char magic[8];
-		uint64_t sum;
-		uint32_t bytes;
-	} head = {.bytes = 0};
-	char aside[4096];
+	char magic[8] = "", aside[4096];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? read(fd, &head, sizeof(head)) : -1;
+	ssize_t n = fd >= 0 ? read(fd, magic, sizeof(magic)) : -1;
 
 	if (fd >= 0) {
 		close(fd);
 	}
-	if (n < (ssize_t)sizeof(head.magic) || !head.magic[0] ||
-	    (memcmp(head.magic, MAGIC, sizeof(head.magic)) == 0 &&
-	     head.bytes == sizeof(struct image))) {
+	if (n < (ssize_t)sizeof(magic) || !magic[0] || memcmp(magic, MAGIC, sizeof(magic)) == 0) {
 		return;
 	}
 	snprintf(aside, sizeof(aside), "%s.other-version", path);
-	if (rename(path, aside) == 0) {
+	if (rename(path, aside) < 0) {
+		log_warning("store",
+			    "the emergency journal %s is of another version of fcm-server and "
+			    "cannot be kept as %s: %s. Commands in it that are not in the database "
+			    "are lost",
+			    path, aside, strerror(errno));
+	} else {
 		log_warning("store",
 			    "the emergency journal %s is of another version of fcm-server; it is "
 			    "kept as %s. Commands in it that are not in the database: start that "

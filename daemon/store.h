@@ -17,7 +17,8 @@
  *
  * store_open() runs in the caller: opens or creates, checks, migrates, and reads what a restart takes over
  * (struct store_past). A patient store may be *away*: the file cannot be opened (disk full, read-only,
- * damaged, held by another program, its disk does not answer), or it is not there any more, or it failed as a broken disk or file does.
+ * damaged, held by another program, its disk does not answer), or it is not there any more, or it failed as a
+ * broken disk or file does.
  * Then the thread tries to open it again every few seconds; meanwhile rows are kept or refused as while the
  * disk refuses. Once it is open its past is read anew, and nothing is written until main has taken it: what
  * the journal knows comes before anything that a command may do.
