@@ -173,7 +173,8 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 	}
 	q->version = version;
 	r = add_functions(q->db);
-	return r == 0 ? add_views(q) : r;
+	r = r == 0 ? add_views(q) : r;
+	return r < 0 ? sc_fail(error, r, "memory", "", "out of memory") : 0;
 }
 
 static int open_fail(int r, const char *path, struct query *q, struct sc_error *error)
