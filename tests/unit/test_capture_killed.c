@@ -43,6 +43,42 @@ static bool receive_all(int fd, void *bytes, size_t length)
 	return recv(fd, bytes, length, MSG_WAITALL) == (ssize_t)length;
 }
 
+/* Frames handed over since reports were last saved: the host is many times faster than a board. */
+static _Atomic unsigned unsaved;
+#define UNSAVED_MAX 3000u /* with its losses the page (OWNER_LOSSES) is never full */
+
+/* As the store: some reports are young at any moment, and die with the daemon. */
+static void *child_reports(void *arg)
+{
+	int fd = *(int *)arg;
+
+	for (;;) {
+		uint64_t number[NANET3_LINKS] = {0};
+		struct capture_report *r;
+
+		while ((r = queue_peek(&path.reports))) {
+			if (send_all(fd, r, sizeof(*r)) < 0) {
+				_exit(3);
+			}
+			if (r->type == CAPTURE_LOSS && r->number > 0) {
+				number[r->link] = r->number;
+			}
+			queue_release(&path.reports);
+		}
+		for (uint8_t i = 0; i < NANET3_LINKS; i++) {
+			struct capture_command saved = {
+				.type = CAPTURE_LOSS_SAVED, .link = i, .number = number[i]};
+
+			if (number[i] > 0) {
+				path_command(&saved);
+			}
+		}
+		atomic_store(&unsaved, 0);
+		path_sleep_ms(30);
+	}
+	return NULL;
+}
+
 /* The daemon that will be killed: each block goes to the parent and is settled when its answer is
  * there; reports go as well. Two sockets, so that rows cannot wait behind blocks. */
 static void child_publish(int fd)
@@ -53,12 +89,13 @@ static void child_publish(int fd)
 		struct block *b;
 		char ack;
 
-		if (!place) {
+		if (!place || atomic_load(&unsaved) > UNSAVED_MAX) {
 			path_sleep_ms(1);
 			continue;
 		}
 		b = *place;
 		queue_release(&path.blocks);
+		atomic_fetch_add(&unsaved, b->header.frames);
 		m = (struct message){0, (uint32_t)sizeof(b->header) + b->header.payload_bytes};
 		if (b->already[0] && b->already[1]) {
 			path_settle(b, OUTCOME_ACKED);
@@ -72,26 +109,6 @@ static void child_publish(int fd)
 		}
 		path_settle(b, OUTCOME_ACKED);
 	}
-}
-
-static void *child_reports(void *arg)
-{
-	int fd = *(int *)arg;
-
-	for (;;) {
-		struct capture_report *r = queue_peek(&path.reports);
-
-		if (!r) {
-			path_sleep_ms(
-				30); /* as the store writes them: what is young dies with it */
-			continue;
-		}
-		if (send_all(fd, r, sizeof(*r)) < 0) {
-			_exit(3);
-		}
-		queue_release(&path.reports);
-	}
-	return NULL;
 }
 
 static pid_t child_start(uint32_t block_frames, int *ret_blocks, int *ret_reports)
@@ -133,18 +150,18 @@ static pid_t child_start(uint32_t block_frames, int *ret_blocks, int *ret_report
 
 static uint8_t payload[32u << 20];
 
-/* One block from the child, if one is there within `ms`. False: nothing. */
-static bool parent_block(int fd, bool acknowledge)
+/* One block from the child: its frames. 0: there is none. */
+static uint32_t parent_block(int fd, bool acknowledge)
 {
 	struct fcm_block_header header;
 	struct message m;
 
 	if (!receive_all(fd, &m, sizeof(m)) || !receive_all(fd, &header, sizeof(header)) ||
 	    !receive_all(fd, payload, header.payload_bytes)) {
-		return false;
+		return 0;
 	}
 	rig_consume(path.consumer, &header, payload);
-	return !acknowledge || send(fd, "a", 1, MSG_NOSIGNAL) == 1;
+	return !acknowledge || send(fd, "a", 1, MSG_NOSIGNAL) == 1 ? header.frames : 0;
 }
 
 static void parent_reports(int fd)
@@ -154,6 +171,10 @@ static void parent_reports(int fd)
 	while (recv(fd, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(r)) {
 		if (recv(fd, &r, sizeof(r), MSG_WAITALL) != (ssize_t)sizeof(r)) {
 			return;
+		}
+		/* As in the database: a row that its daemon could not close keeps what it has. */
+		if (r.type == CAPTURE_LOSS && r.loss.kind == 1) {
+			r.loss.open = false;
 		}
 		path_take_report(&r);
 	}
@@ -253,16 +274,19 @@ static void killed_again_and_again(const uint32_t *lengths, unsigned count)
 	path_control->crc_every[0] = 333;
 	for (unsigned life = 0; life < lives; life++) {
 		bool last = life == lives - 1;
-		uint64_t until = now_mono_ns() + (last ? 60000 : 100 + roll(300)) * 1000000ull;
+		uint64_t until = now_mono_ns() + 60000000000ull;
+		uint64_t frames = 0, enough = last ? UINT64_MAX : roll(15000);
 
 		pid = child_start(lengths[life % count], &blocks, &reports);
-		while (now_mono_ns() < until && !(last && rows_closed() >= 4)) {
+		while (now_mono_ns() < until && frames < enough && !(last && rows_closed() >= 4)) {
 			/* Sometimes it dies with a block that was taken but not acknowledged. */
 			bool acknowledge = last || roll(200) > 0;
+			uint32_t more = parent_block(blocks, acknowledge);
 
-			if (!parent_block(blocks, acknowledge)) {
+			if (more == 0) {
 				break;
 			}
+			frames += more;
 			if (!acknowledge) {
 				path_sleep_ms(roll(50));
 				break;
