@@ -97,6 +97,7 @@ $(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c 
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
 $(eval $(call unit_test,test_block_pool,tests/unit/test_block_pool.c,data tdm,libisal))
 $(eval $(call unit_test,test_ledger,tests/unit/test_ledger.c,data tdm,libisal))
+$(eval $(call unit_test,test_losses,tests/unit/test_losses.c,data tdm,libisal))
 $(eval $(call unit_test,test_queue,tests/unit/test_queue.c,,))
 $(eval $(call unit_test,test_assemble,tests/unit/test_assemble.c,data tdm,libisal))
 $(eval $(call unit_test,test_settle,tests/unit/test_settle.c,data tdm,libisal))
