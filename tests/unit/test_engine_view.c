@@ -607,6 +607,29 @@ static void recover(struct rig *r, uint64_t id, const char *parameter, const cha
 	assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
 }
 
+/* A daemon's end cuts commands of a `safe` off; it cuts no other's, and an ended one of a `safe` was not cut off. */
+static void only_a_cut_command_of_a_safe_is_a_cut_safe(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_journal j = {.id = 52, .ended = true, .undone = true, .cut = true};
+
+	(void)state;
+	snprintf(j.parameter, sizeof(j.parameter), "tower1.floor1.om0.hv");
+	snprintf(j.state, sizeof(j.state), "FAILED");
+	assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
+	assert_int_equal(reasons_of(r, "safe-cut").count, 0);
+	j.id = 53;
+	j.cut = false;
+	j.job = 50;
+	assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
+	assert_int_equal(reasons_of(r, "safe-cut").count, 0);
+	j.cut = true;
+	j.id = 54;
+	assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
+	assert_int_equal(reasons_of(r, "safe-cut").count, 1);
+	rig_destroy(r);
+}
+
 static void the_newest_unknown_command_of_a_parameter_is_told(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -704,6 +727,7 @@ int main(void)
 		cmocka_unit_test(a_state_beyond_its_limit_is_told_by_what_it_means),
 		cmocka_unit_test(the_oldest_of_the_shores_values_is_named),
 		cmocka_unit_test(values_that_never_come_are_a_reason_after_20_s),
+		cmocka_unit_test(only_a_cut_command_of_a_safe_is_a_cut_safe),
 		cmocka_unit_test(the_newest_unknown_command_of_a_parameter_is_told),
 		cmocka_unit_test(a_safe_that_was_cut_off_is_a_reason_until_it_is_made_good),
 		cmocka_unit_test(eight_changes_in_a_row_are_kept),

@@ -470,6 +470,7 @@ static void test_rates_are_of_the_last_second(void **state)
 			groups_ack(g, member, &ack);
 		}
 	}
+	s.group[2].blocks_per_s = 77; /* there are two groups: not touched */
 	groups_get_status(g, 6000000000ull, &s);
 	assert_int_equal(s.group[0].blocks_per_s, 20);
 	assert_int_equal(s.group[0].bytes_per_s, 2000);
@@ -478,6 +479,7 @@ static void test_rates_are_of_the_last_second(void **state)
 	assert_string_equal(s.group[0].name, "trigger");
 	assert_string_equal(s.member[0].name, "A");
 	assert_string_equal(s.member[0].group, "trigger");
+	assert_int_equal(s.group[2].blocks_per_s, 77);
 	groups_shutdown(g);
 	settle_all(g);
 	groups_destroy(g);

@@ -170,6 +170,27 @@ static void nothing_stays_open_or_allocated(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 }
 
+/* 2016-12-31: TAI - UTC 36 s, then 37 s. The leap second is its day's second 86400: UTC stands still in it. */
+static void the_leap_second_begins_and_ends_at_its_border(void **state)
+{
+	const int64_t s = 1000000000, leap_tai = 1483228836 * s;
+	const struct fcm_record_label label = {.tai_utc_s = 36, .leap_tai_ns = leap_tai};
+	const struct fcm_record_label none = {.tai_utc_s = 36};
+	bool leap = true;
+
+	(void)state;
+	assert_int_equal(recording_utc_ns(&label, leap_tai - 1, &leap), 1483228800 * s - 1);
+	assert_false(leap);
+	assert_int_equal(recording_utc_ns(&label, leap_tai, &leap), 1483228800 * s);
+	assert_true(leap);
+	assert_int_equal(recording_utc_ns(&label, leap_tai + s - 1, &leap), 1483228801 * s - 1);
+	assert_true(leap);
+	assert_int_equal(recording_utc_ns(&label, leap_tai + s, &leap), 1483228800 * s);
+	assert_false(leap);
+	assert_int_equal(recording_utc_ns(&none, leap_tai, &leap), 1483228800 * s);
+	assert_false(leap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +199,7 @@ int main(void)
 		cmocka_unit_test(one_segment_is_a_recording),
 		cmocka_unit_test(only_regular_files_are_segments),
 		cmocka_unit_test(nothing_stays_open_or_allocated),
+		cmocka_unit_test(the_leap_second_begins_and_ends_at_its_border),
 	};
 
 	return cmocka_run_group_tests_name("recording", tests, set_up, tear_down);
