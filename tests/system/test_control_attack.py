@@ -119,7 +119,7 @@ def garbage(t):
     clients = st.ask("get", "control.clients")["parameters"][0]["value"]
     t.check("who is connected is counted", 0 <= clients <= 3, clients)
     rng = random.Random(2)
-    silent, last = [], None
+    silent = []
     with connect(st) as s:
         f = s.makefile("rb")
         for op in OPS:
@@ -130,7 +130,6 @@ def garbage(t):
             if op in ("param.set", "param.action"):
                 requests = [r | {"name": "floor1.om0.threshold", "wait": False} for r in requests] + requests
             for n, args in enumerate(requests):
-                last = (op, args)
                 s.sendall(line(op, n, **args))
                 while True:
                     got = f.readline()

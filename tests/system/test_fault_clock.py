@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
-from faults import BEGIN, scenario, events, sees  # noqa: E402
+from faults import BEGIN, scenario, sees  # noqa: E402
 
 
 def gps_lost_and_back(t):
