@@ -273,6 +273,26 @@ static void test_read_error(void **state)
 	assert_int_equal(tdm_walk_next(&w, &h, data), -EIO);
 }
 
+/* Counts go on from one segment to the next only in one DMA epoch of one boot of one board. */
+static void counts_go_on_in_one_epoch_of_one_boot(void **state)
+{
+	const struct fcm_segment_header a = {.serial = 7, .boot_count = 3, .dma_epoch = 2};
+	struct fcm_segment_header board = a, boot = a, epoch = a;
+
+	(void)state;
+	assert_true(tdm_segment_same_boot(&a, &a));
+	assert_true(tdm_segment_same_epoch(&a, &a));
+	board.serial++;
+	assert_false(tdm_segment_same_boot(&a, &board));
+	assert_false(tdm_segment_same_epoch(&a, &board));
+	boot.boot_count++;
+	assert_false(tdm_segment_same_boot(&a, &boot));
+	assert_false(tdm_segment_same_epoch(&a, &boot));
+	epoch.dma_epoch++;
+	assert_true(tdm_segment_same_boot(&a, &epoch));
+	assert_false(tdm_segment_same_epoch(&a, &epoch));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_kind_is_passed),
 		cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_read_error),
+		cmocka_unit_test(counts_go_on_in_one_epoch_of_one_boot),
 	};
 
 	return cmocka_run_group_tests_name("recorded cells", tests, NULL, NULL);
