@@ -46,6 +46,21 @@ static void test_pool_budget(void **state)
 	block_pool_destroy(NULL);
 }
 
+/* However much memory there is: a payload beyond the largest size is nobody's block. */
+static void a_block_has_a_largest_size(void **state)
+{
+	struct block_pool *p = block_pool_create(256 << 20);
+	struct block *b = block_get(p, 25000000);
+
+	(void)state;
+	assert_non_null(b);
+	block_put(b);
+	assert_null(block_get(p, 40000000));
+	assert_null(block_get(p, SIZE_MAX));
+	assert_int_equal(block_pool_in_use(p), 0);
+	block_pool_destroy(p);
+}
+
 #define HANDED 20000u
 static struct block *_Atomic handed[8];
 
@@ -123,6 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pool_budget),
+		cmocka_unit_test(a_block_has_a_largest_size),
 		cmocka_unit_test(test_pool_warm),
 		cmocka_unit_test(test_pool_threads),
 	};

@@ -274,6 +274,27 @@ static void test_lost_request(void **state)
 	rig_destroy(r);
 }
 
+/* The FCM's memory of outcomes counts from this command on: it denies, whatever came before. */
+static void test_lost_request_after_many(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t id;
+
+	(void)state;
+	for (unsigned i = 0; i < 260; i++) { /* more than an FCM remembers */
+		rig_set(r, "floor1.om1.threshold", 12 + i % 2, &id);
+		rig_run(r, 100);
+	}
+	assert_string_equal(r->commands[id].state, "DONE");
+	r->floors[0].deaf = true;
+	rig_set(r, "floor1.om0.threshold", 12, &id);
+	rig_run(r, 100);
+	r->floors[0].deaf = false;
+	rig_run(r, 800);
+	rig_expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN SENT ACKED DONE", 1);
+	rig_destroy(r);
+}
+
 static void test_mute_floor(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -896,6 +917,7 @@ int main(void)
 		cmocka_unit_test(test_readback_disagrees),
 		cmocka_unit_test(test_lost_reply),
 		cmocka_unit_test(test_lost_request),
+		cmocka_unit_test(test_lost_request_after_many),
 		cmocka_unit_test(test_mute_floor),
 		cmocka_unit_test(test_too_late),
 		cmocka_unit_test(test_doubles),
