@@ -30,8 +30,8 @@ class Bench:
 
     @property
     def too_slow(self):
-        """A slow host excuses much, but no sanitizer's report."""
-        return not self.reports and any(st.host_too_slow for st in self.stations)
+        """A slow host excuses a failure, but no sanitizer's report."""
+        return self.failed and not self.reports and any(st.host_too_slow for st in self.stations)
 
     def check(self, what, good, detail=""):
         """One named check; a failure is printed with its detail and does not end the case."""
