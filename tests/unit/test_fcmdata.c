@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* libfcmdata with a daemon that behaves well or badly: membership, blocks, what is refused. */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -161,6 +162,32 @@ static void test_daemon_comes_back(void **state)
 	rig_expect_acks(0, 1);
 	assert_int_equal(rig_stats().connections, 2);
 	assert_int_equal(rig_stats().welcomes, 2);
+}
+
+/* libzmq loses memory of a message that is half in, unless the BYE has left before. */
+static void test_closed_in_the_middle_of_a_message(void **state)
+{
+	static const uint8_t large[60000];
+	const void *part[] = {"BLOCK", large, large, large};
+	const size_t bytes[] = {5, 160, 320, sizeof(large)};
+	const struct fcmdata_block *b;
+	size_t memory = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 30; round++) {
+		memory = round == 10 ? mallinfo2().uordblks : memory;
+		rig_open_member();
+		for (uint64_t n = 0; n < 100; n++) {
+			rig_say(part, bytes, 4);
+		}
+		rig_daemon_dies();
+		assert_int_equal(fcmdata_receive(rig.h, (int)round % 4, &b), 0);
+		fcmdata_close(rig.h);
+		rig.h = NULL;
+		strcpy(rig.endpoint, "tcp://127.0.0.1:*");
+		rig_daemon_starts(ZMQ_ROUTER);
+	}
+	assert_in_range(mallinfo2().uordblks, 0, memory + 50000);
 }
 
 /* Two HELLOs have two WELCOMEs: between them others may have had the slice's rest, and what was handed
@@ -351,6 +378,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unknown_member, rig_set_up, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_remembered, rig_set_up, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_daemon_comes_back, rig_set_up, rig_tear_down),
+		cmocka_unit_test_setup_teardown(test_closed_in_the_middle_of_a_message, rig_set_up,
+						rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_two_welcomes, rig_set_up, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_refusals, rig_set_up, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_messages, rig_set_up, rig_tear_down),
