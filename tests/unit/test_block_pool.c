@@ -46,7 +46,7 @@ static void test_pool_budget(void **state)
 	block_pool_destroy(NULL);
 }
 
-/* However much memory there is: a payload beyond the largest size is nobody's block. */
+/* A payload beyond the largest size is refused, however much memory there is. */
 static void a_block_has_a_largest_size(void **state)
 {
 	struct block_pool *p = block_pool_create(256 << 20);
