@@ -12,6 +12,7 @@ int daemon_main(int argc, char **argv);
 #include "daemon/main.c"
 #undef main
 
+#include <ftw.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -23,25 +24,18 @@ int daemon_main(int argc, char **argv);
 
 static struct station station;
 static char directory[] = "/tmp/fcm-fuzz.XXXXXX";
-static const char *const files[] = {"station.db",
-				    "station.db-wal",
-				    "station.db-shm",
-				    "station.db.lock",
-				    "control.sock",
-				    "control.sock.lock",
-				    "conf"};
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
 
 static void clean(void)
 {
-	char path[96];
-
-	for (unsigned n = 0; n < sizeof(files) / sizeof(files[0]); n++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, files[n]);
-		unlink(path);
-	}
-	snprintf(path, sizeof(path), "%s/recordings", directory);
-	rmdir(path);
-	rmdir(directory);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void configure(void)
@@ -60,9 +54,10 @@ static void configure(void)
 		"reserved_endpoint = ipc://%s/reserved\nmonitor_endpoint = "
 		"ipc://%s/monitor\n[board]\ndevice = unix:%s/board.sock\n"
 		"[control]\nsocket = %s/control.sock\nsocket_group =\n"
-		"[store]\ndatabase = %s/station.db\n[record]\ndirectory = %s/recordings\n"
+		"[store]\ndatabase = %s/station.db\nemergency = %s/emergency\n[record]\ndirectory "
+		"= %s/recordings\n"
 		"[slowctl]\ndictionary = schemas/parameters.conf\n",
-		directory, directory, directory, directory, directory, directory);
+		directory, directory, directory, directory, directory, directory, directory);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		fprintf(f, "[link %u]\ntower = 1\nfloor = %u\n", link, link + 1);
 	}
@@ -85,21 +80,19 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	signal(SIGPIPE, SIG_IGN);
 	log_open(0, LOG_CRIT);
 	configure();
-	s->started_ns = now_mono_ns();
-	s->started_utc_ns = now_utc_ns();
-	s->base = event_base_new();
-	r = event_base_priority_init(s->base, EVENTS_PRIORITIES);
-	r = r ? r : start_detector(s, detector_load);
+	r = start_base(s);
+	r = r ? r : load_detector(s);
+	r = r ? r : start_disk(s);
 	r = r ? r : start_control(s);
 	r = r ? r : open_queues(s);
 	r = r ? r : start_publisher(s, 16000);
 	r = r ? r : records_start(s);
 	r = r ? r : start_store(s);
-	r = r ? r : start_detector(s, detector_start);
+	r = r ? r : run_detector(s);
 	links_start(s); /* all but the board */
 	must(s->watch && !watch_present(s->watch));
 	r = r ? r : timing_start(s);
-	r = r ? r : store_start(s->store);
+	r = r ? r : start_store_thread(s);
 	must(r == 0);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		engine_link(s->engine, link, true, 1, (uint8_t)(link + 1),

@@ -5,10 +5,11 @@
  * any frame's worth of words, or ones that look like an answer to what was sent.
  *
  * What must be true:
- *   - a command's word leaves only when its row is stored, and is that of its row: sequence, link;
+ *   - a command's word leaves only when its row is stored, and is that of its row: sequence, link; or when its row is in
+ *     the emergency journal, which is for sets only (an action makes nothing safer);
  *   - it leaves again only when it certainly has not left, or when the floor has said since that it never
  *     executed it;
- *   - a sequence belongs to one command of a floor, for ever, also through a death;
+ *   - a sequence belongs to one command of a floor, for ever, also through a death (the marks survive it);
  *   - a command ends once; a client that waits is told so once; DONE only after the floor has answered.
  */
 #include <errno.h>
@@ -24,7 +25,9 @@
 struct known {
 	bool given, stored, ended, told, answered, recovered;
 	bool may_leave; /* it has not left, or the floor says that it never executed it */
-	struct engine_journal journal;
+	bool written;	/* the row that has `sequence` is stored */
+	uint32_t sequence;
+	struct engine_journal journal; /* of what is stored, when it is */
 	unsigned link;
 };
 
@@ -46,6 +49,7 @@ static struct {
 	struct engine_now now;
 	struct known commands[COMMANDS];
 	uint64_t last_id;
+	struct engine_marks marks;
 	uint32_t reserved_until[LINKS], boot[LINKS];
 	struct waiting_row rows[WAITING];
 	unsigned row_count;
@@ -81,6 +85,18 @@ static double real_of(const struct row *row, unsigned n)
 
 /* ------------------------------------------------------------------ the journal */
 
+static void take_sequence(struct known *c, uint32_t sequence)
+{
+	c->sequence = sequence;
+	c->written = false;
+	c->may_leave = true;
+	for (uint64_t id = 1; id <= f.last_id && sequence; id++) {
+		const struct known *o = &f.commands[id];
+
+		must(!o->given || o == c || o->link != c->link || o->sequence != sequence);
+	}
+}
+
 static void on_command_row(const struct row *row)
 {
 	struct known *c = command_of((uint64_t)row->values[0].i);
@@ -90,6 +106,7 @@ static void on_command_row(const struct row *row)
 	c->given = true;
 	j->id = (uint64_t)row->values[0].i;
 	j->time_ns = row->values[2].i;
+	j->job = text_of(row, 7)[0] ? 1 : 0;
 	c->link = (unsigned)row->values[8].i;
 	snprintf(j->parameter, sizeof(j->parameter), "%s", text_of(row, 11));
 	j->action = strcmp(text_of(row, 12), "action") == 0;
@@ -100,43 +117,72 @@ static void on_command_row(const struct row *row)
 	snprintf(j->state, sizeof(j->state), "%s", text_of(row, 18));
 	j->ended = row->values[20].type == ROW_INT;
 	c->ended = j->ended;
-	c->may_leave = true;
 	f.last_id = j->id > f.last_id ? j->id : f.last_id;
-	for (uint64_t id = 1; id <= f.last_id && j->sequence; id++) {
-		const struct known *o = &f.commands[id];
-
-		must(!o->given || o == c || o->link != c->link ||
-		     o->journal.sequence != j->sequence);
-	}
+	take_sequence(c, j->sequence);
 }
 
 static void on_transition_row(const struct row *row)
 {
 	struct known *c = command_of((uint64_t)row->values[0].i);
+	uint32_t sequence = (uint32_t)row->values[5].i;
 
 	must(row->count == 9 && c->given && !c->ended);
 	c->ended = row->values[8].type == ROW_INT;
 	must(strcmp(text_of(row, 2), "DONE") != 0 || c->answered);
+	if (sequence != c->sequence) {
+		/* Not executed: the FCM was busy, or the number taken. It goes on under another. */
+		must(!c->journal.action && !c->recovered);
+		take_sequence(c, sequence);
+	}
 }
 
-/* It is on the disk: what a daemon after us will read. */
+/* It is on the disk, or in the emergency journal: what a daemon after us will read. */
 static void stored(const struct row *row)
 {
 	if (row->id == ROW_COMMAND) {
-		command_of((uint64_t)row->values[0].i)->stored = true;
+		struct known *c = command_of((uint64_t)row->values[0].i);
+
+		c->stored = true;
+		c->written |= c->sequence == c->journal.sequence;
 	} else if (row->id == ROW_TRANSITION) {
 		struct known *c = command_of((uint64_t)row->values[0].i);
 
 		snprintf(c->journal.state, sizeof(c->journal.state), "%s", text_of(row, 2));
+		c->journal.sequence = (uint32_t)row->values[5].i;
 		c->journal.boot = (uint32_t)row->values[6].i;
 		c->journal.attempts = (uint32_t)row->values[7].i;
-		c->journal.ended = row->values[8].type == ROW_INT;
+		c->journal.ended |= row->values[8].type == ROW_INT;
+		c->written |= c->sequence == c->journal.sequence;
 	} else if (row->id == ROW_SEQUENCE) {
 		uint32_t *until = &f.reserved_until[row->values[1].i - 1];
 
 		/* As the table's statement does. */
 		*until = (uint32_t)row->values[2].i > *until ? (uint32_t)row->values[2].i : *until;
 	}
+}
+
+/* At once, and a daemon after us reads it first. The command's row was given to the store before. */
+static void on_emergency(const struct row *row)
+{
+	struct known *c = command_of((uint64_t)row->values[0].i);
+
+	must(c->given && !c->journal.action);
+	if (row->id == ROW_COMMAND) {
+		must(!c->journal.emergency);
+		c->journal.emergency = true;
+		c->journal.sequence = (uint32_t)row->values[16].i; /* as it began */
+	} else {
+		must(row->id == ROW_TRANSITION && c->journal.emergency);
+		on_transition_row(row);
+	}
+	stored(row);
+}
+
+/* What the emergency journal has of a command is later than what the store was given. */
+static bool superseded(const struct row *row)
+{
+	return (row->id == ROW_COMMAND || row->id == ROW_TRANSITION) &&
+	       command_of((uint64_t)row->values[0].i)->journal.emergency;
 }
 
 static void answer_store(int result)
@@ -150,7 +196,7 @@ static void answer_store(int result)
 	if (!(w.flags & ENGINE_STORE_NOW_OR_NEVER)) {
 		result = 0; /* the store keeps it until it can be written */
 	}
-	if (result == 0) {
+	if (result == 0 && !superseded(&w.row)) {
 		stored(&w.row);
 	}
 	if (w.flags & ENGINE_STORE_ANSWER) {
@@ -170,7 +216,7 @@ static void give_back(unsigned link, uint32_t sequence)
 	for (uint64_t id = 1; id <= f.last_id; id++) {
 		struct known *c = &f.commands[id];
 
-		if (c->given && c->link == link && c->journal.sequence == sequence) {
+		if (c->given && c->link == link && c->sequence == sequence) {
 			c->may_leave = true;
 		}
 	}
@@ -190,8 +236,8 @@ static void check_word(const struct sent *s)
 	for (uint64_t id = 1; id <= f.last_id; id++) {
 		struct known *c = &f.commands[id];
 
-		if (c->given && c->link == s->link && c->journal.sequence == s->word.sequence) {
-			must(c->stored);
+		if (c->given && c->link == s->link && c->sequence == s->word.sequence) {
+			must(c->stored && c->written);
 			must(!c->ended);
 			must(c->may_leave && !c->recovered);
 			must((s->word.op == WORD_ACTION) == c->journal.action);
@@ -236,6 +282,8 @@ static void drain(void)
 			on_send(&out);
 		} else if (out.type == ENGINE_PROGRESS) {
 			on_progress(&out);
+		} else if (out.type == ENGINE_EMERGENCY) {
+			on_emergency(&out.store.row);
 		} else {
 			if (out.store.row.id == ROW_COMMAND) {
 				on_command_row(&out.store.row);
@@ -392,6 +440,7 @@ static void recover(uint64_t id)
 	}
 	c->ended = c->told = c->journal.ended;
 	c->recovered = true;
+	c->sequence = c->journal.sequence;
 	c->journal.later = 0;
 	for (uint64_t k = id + 1; k <= f.last_id; k++) {
 		c->journal.later += f.commands[k].stored && f.commands[k].link == c->link &&
@@ -413,6 +462,7 @@ static void start(void)
 	config.poll = true;
 	f.engine = engine_create(f.params, &config);
 	must(f.engine);
+	engine_marks(f.engine, &f.marks);
 	engine_recover_id(f.engine, f.last_id);
 	for (unsigned link = 0; link < LINKS; link++) {
 		engine_recover_sequence(f.engine, 1, (uint8_t)(link + 1), f.reserved_until[link]);
@@ -441,15 +491,18 @@ static void submit(struct fuzz_input *in)
 		.action = (which % NAMES >= 8 && which % NAMES < 12) != (which > 200),
 		.value = (int32_t)fuzz_take(in, 2) * 0.1,
 		.force = which & 0x40,
+		.job = which & 0x20 ? 1 : 0,
 		.who = "fuzz",
 		.origin = "local",
+		.reason = which & 0x20 ? "part of a safe" : NULL,
 		.uid = -1,
 		.pid = -1,
 	};
 	struct sc_error error = {0};
 	uint64_t id = 0;
 
-	if (f.last_id < COMMANDS - 2 && engine_submit(f.engine, &request, f.now, &id, &error) < 0) {
+	if (f.marks.last_id < COMMANDS - 2 &&
+	    engine_submit(f.engine, &request, f.now, &id, &error) < 0) {
 		must(error.message[0]);
 	}
 }
@@ -459,7 +512,7 @@ static void decide(struct fuzz_input *in)
 	static const int results[] = {-EAGAIN, -ENOLINK, -ENODEV, -EIO};
 	struct sc_error error = {0};
 	struct engine_request by = {.who = "fuzz"};
-	uint64_t stop;
+	uint64_t id, stop;
 	unsigned what = fuzz_take(in, 1), link = what >> 4 & 3;
 
 	switch (what & 15) {
@@ -509,7 +562,10 @@ static void decide(struct fuzz_input *in)
 		engine_boot(f.engine, link, f.boot[link], f.now);
 		break;
 	case 14:
-		engine_cancel(f.engine, 1 + fuzz_take(in, 1), &by, f.now, &stop, &error);
+		id = 1 + fuzz_take(in, 1);
+		if (f.marks.last_id < COMMANDS - 2) {
+			engine_cancel(f.engine, id, &by, f.now, &stop, &error);
+		}
 		break;
 	default:
 		if (what == 0xff) {
