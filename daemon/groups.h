@@ -67,7 +67,7 @@ void groups_destroy(struct groups *g);
 
 /*
  * A consumer asks to be member of `group`. `*ret_member` (0..MEMBERS_MAX - 1) names it from now on. A
- * live member of the same name is replaced: what it held goes to others, or to its successor.
+ * live member of the same name begins anew: what it held goes to others, or to itself.
  * -ENOENT: no such group. -EINVAL: name empty or too long, credit 0 or above GROUPS_CREDIT_MAX.
  * -EUSERS: MEMBERS_MAX live members are there.
  */

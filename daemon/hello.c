@@ -109,7 +109,13 @@ size_t hello_welcome(unsigned board, const char *group, uint8_t streams, enum fc
 		       text);
 }
 
-size_t hello_error(const char *error, const char *hint, char text[HELLO_TEXT_MAX])
+size_t hello_error(const char *error, const char *hint, uint32_t retry_ms,
+		   char text[HELLO_TEXT_MAX])
 {
-	return to_text(json_pack("{s:s, s:s}", "error", error, "hint", hint), text);
+	json_t *object = json_pack("{s:s, s:s}", "error", error, "hint", hint);
+
+	if (retry_ms) {
+		json_object_set_new(object, "retry_ms", json_integer(retry_ms));
+	}
+	return to_text(object, text);
 }

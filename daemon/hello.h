@@ -28,6 +28,8 @@ int hello_parse(const void *bytes, size_t length, struct hello *ret_hello, char 
 /* Text for the peer; returns its length. `streams`: bit mask of enum fcm_stream. */
 size_t hello_welcome(unsigned board, const char *group, uint8_t streams, enum fcm_policy policy,
 		     char text[HELLO_TEXT_MAX]);
-size_t hello_error(const char *error, const char *hint, char text[HELLO_TEXT_MAX]);
+/* `retry_ms`: HELLO may succeed within so long; 0: it does not. */
+size_t hello_error(const char *error, const char *hint, uint32_t retry_ms,
+		   char text[HELLO_TEXT_MAX]);
 
 #endif

@@ -72,20 +72,46 @@ static void note_subscription(struct monitors *m, const uint8_t *bytes, size_t l
 	}
 }
 
-void monitors_serve(struct monitors *m)
+/* libzmq makes a node of each byte of a topic, and keeps it: who asks for more than there can be goes. */
+static bool is_greedy(struct monitors *m, int fd, const uint8_t *bytes, size_t length)
 {
-	uint8_t bytes[256];
+	return door_topics(m->door, fd, bytes[0] ? 1 : -1) > SUBSCRIPTIONS ||
+	       length - 1 > SUBSCRIPTION_MAX;
+}
 
-	for (unsigned i = 0; m->xpub && i < MESSAGES_A_TURN; i++) {
-		int n = zmq_recv(m->xpub, bytes, sizeof(bytes), ZMQ_DONTWAIT);
+static void take(struct monitors *m, zmq_msg_t *message)
+{
+	const uint8_t *bytes = zmq_msg_data(message);
+	size_t length = zmq_msg_size(message);
+	int fd = zmq_msg_get(message, ZMQ_SRCFD); /* -1: its connection has ended */
 
-		if (n < 0) {
-			return;
-		}
-		if (n == 0 || bytes[0] > 1) {
-			m->bad_messages++;
-		} else if ((size_t)n <= sizeof(bytes)) {
-			note_subscription(m, bytes, (size_t)n);
+	door_heard(m->door, fd, true);
+	if (length == 0 || bytes[0] > 1) {
+		m->bad_messages++;
+		return;
+	}
+	if (is_greedy(m, fd, bytes, length)) {
+		m->greedy++;
+		door_cut(m->door, fd);
+	}
+	note_subscription(m, bytes, length);
+}
+
+void monitors_serve(struct monitors *m, uint64_t now_ns)
+{
+	bool drained = false;
+	zmq_msg_t message;
+
+	if (!m->xpub) {
+		return;
+	}
+	zmq_msg_init(&message);
+	for (unsigned i = 0; i < MESSAGES_A_TURN && !drained; i++) {
+		drained = zmq_msg_recv(&message, m->xpub, ZMQ_DONTWAIT) < 0;
+		if (!drained) {
+			take(m, &message);
 		}
 	}
+	zmq_msg_close(&message);
+	door_watch(m->door, drained, now_ns);
 }

@@ -9,15 +9,20 @@
 #include "daemon/network.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <zmq.h>
 
+#include <event2/event.h>
+
 #include "daemon/annotate.h"
-#include "daemon/network_private.h"
+#include "daemon/bucket.h"
+#include "daemon/control_desk.h"
 #include "daemon/now.h"
+#include "daemon/zap.h"
 #include "slowctl/keyfile.h"
 
 #define MESSAGE_MAX	CONTROL_LINE_MAX
@@ -28,12 +33,37 @@
 #define PAUSE_US	1000	 /* then, when there is more */
 #define QUEUED_IN	16	 /* messages of one connection that libzmq keeps for us */
 #define QUEUED_OUT	2000	 /* answers */
-#define HANDSHAKE_MS	5000
-#define HEARTBEAT_MS	10000
-#define SILENT_MS	30000
+#define KEEPALIVE_S	10	 /* of silence, then the kernel asks */
 #define LINGER_MS	200
 
 #define DOMAIN "fcm-server"
+
+struct network_client {
+	struct control_client base;
+	struct network *network;
+	uint8_t id[255];  /* ZeroMQ's routing id */
+	uint8_t id_bytes; /* 0: the place is free */
+	char key[ACCESS_KEY_TEXT];
+	int fd; /* of its connection */
+	_Atomic uint64_t
+		unread; /* bytes that libzmq still has for it; counted down on its thread */
+	uint64_t heard_ns;
+	bool gone;
+};
+
+struct network {
+	struct event_base *base;
+	struct control_desk *desk;
+	void *context, *router;
+	struct zap *zap;
+	struct door *door;
+	struct event *events[3], *turns, *watch;
+	struct network_client client[NETWORK_CLIENTS];
+	struct access_list list;
+	struct bucket bucket[ACCESS_KEYS_MAX]; /* as in the list */
+	double rate, burst;
+	struct network_status status;
+};
 
 /* --- answers --- */
 
@@ -98,7 +128,7 @@ static void client_say(struct control_client *base, json_t *message)
 		cl->gone |= r == -EHOSTUNREACH;
 	}
 	if (r == -EAGAIN) { /* it would go on with a hole in its answers, and not know */
-		door_cut(n, cl->fd);
+		door_cut(n->door, cl->fd);
 	}
 	look_again(n);
 }
@@ -194,6 +224,7 @@ static struct network_client *sender(struct network *n, zmq_msg_t *id, zmq_msg_t
 	}
 	cl->fd = zmq_msg_get(body, ZMQ_SRCFD);
 	cl->heard_ns = now_mono_ns();
+	door_heard(n->door, cl->fd, true);
 	return cl;
 }
 
@@ -248,7 +279,7 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 	owed_by(n, cl->key, &open, &unread);
 	if (unread > CONTROL_BACKLOG_MAX) {
 		n->status.unsent++;
-		door_cut(n, cl->fd);
+		door_cut(n->door, cl->fd);
 		return;
 	}
 	if (!bucket_take(bucket, n->rate, n->burst, now_mono_ns())) {
@@ -344,25 +375,28 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	static const struct timeval pause = {0, PAUSE_US};
 	struct network *n = arg;
 	uint64_t end_ns = now_mono_ns() + TURN_NS;
-	bool knocks = door_serve(n), more = true;
+	bool asked = zap_serve(n->zap), knocks = door_serve(n->door, now_mono_ns()), more = true;
 
 	(void)fd;
 	(void)what;
 	for (unsigned i = 0; i < REQUESTS_A_TURN && more && now_mono_ns() < end_ns; i++) {
 		more = receive(n);
 	}
+	door_watch(n->door, !more, now_mono_ns());
 	forget_gone(n);
-	if (more || knocks) {
+	if (more || knocks || asked) {
 		event_add(n->turns, &pause);
 	}
 }
 
 static int add_events(struct network *n)
 {
-	void *const sockets[3] = {n->router, n->door.zap, n->door.monitor};
+	static const struct timeval every = {0, DOOR_WATCH_NS / 1000};
+	void *const sockets[3] = {n->router, zap_socket(n->zap), door_socket(n->door)};
 
 	n->turns = evtimer_new(n->base, on_turn, n);
-	if (!n->turns) {
+	n->watch = event_new(n->base, -1, EV_PERSIST, on_turn, n);
+	if (!n->turns || !n->watch || event_add(n->watch, &every) < 0) {
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < 3; i++) {
@@ -397,22 +431,59 @@ static int set_limits(void *router, const char *endpoint)
 	r |= set_int(router, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
 	r |= set_int(router, ZMQ_RCVHWM, QUEUED_IN);
 	r |= set_int(router, ZMQ_SNDHWM, QUEUED_OUT);
-	r |= set_int(router, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
-	r |= set_int(router, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
-	r |= set_int(router, ZMQ_HEARTBEAT_TIMEOUT, SILENT_MS);
+	/* Not ZeroMQ's heartbeats: what a client sends is counted, and who waits for news sends nothing. */
+	r |= set_int(router, ZMQ_TCP_KEEPALIVE, 1);
+	r |= set_int(router, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_S);
+	r |= set_int(router, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_S / 2);
+	r |= set_int(router, ZMQ_TCP_KEEPALIVE_CNT, 4);
 	r |= set_int(router, ZMQ_LINGER, LINGER_MS);
 	return r < 0 ? -zmq_errno() : 0;
 }
 
-/* Without any of these options it would be open to everybody: none may fail. Nor may it be bound before somebody
- * answers at the door; and a message without the name of a key in the list is served nothing. */
-static int set_curve(void *router, const char *secret)
+/* A message without the name of a key in the list is served nothing. */
+static const char *judge(void *context, const char *domain, const char *address, const char *key)
 {
-	int r = set_int(router, ZMQ_CURVE_SERVER, 1);
+	struct network *n = context;
+	const char *why;
 
-	r |= zmq_setsockopt(router, ZMQ_CURVE_SECRETKEY, secret, ACCESS_KEY_TEXT);
-	r |= zmq_setsockopt(router, ZMQ_ZAP_DOMAIN, DOMAIN, strlen(DOMAIN));
-	return r < 0 ? -zmq_errno() : 0;
+	(void)domain;
+	if (!*key) {
+		why = "it does not encrypt (no CURVE)";
+	} else if (!access_list_find(&n->list, key)) {
+		why = "its key is not in the allow list";
+		n->status.refused_key++;
+	} else {
+		return NULL;
+	}
+	door_refused(n->door, address, key, why);
+	return why;
+}
+
+static void on_ended(void *context, int fd)
+{
+	struct network *n = context;
+
+	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
+		n->client[i].gone |= n->client[i].fd == fd;
+	}
+}
+
+/* Before it is bound, somebody has to answer at the door. */
+static int open_doors(struct network *n)
+{
+	const struct door_config door = {
+		.context = n->context,
+		.socket = n->router,
+		.name = "control",
+		.most = DOOR_MOST,
+		.most_a_source = DOOR_MOST_A_SOURCE,
+		.unfinished = MESSAGE_MAX + (64u << 10),
+		.ended = on_ended,
+		.ended_context = n,
+	};
+	int r = zap_open(n->context, judge, n, &n->zap);
+
+	return r ? r : door_open(&door, &n->door);
 }
 
 static int bind_there(struct network *n, const struct network_config *config,
@@ -428,7 +499,7 @@ static int bind_there(struct network *n, const struct network_config *config,
 				: "Give it as tcp://ADDRESS:PORT, an address of this machine",
 			"[network] endpoint %s: %s", config->endpoint, zmq_strerror(-r));
 	}
-	return door_bound(n);
+	return door_bound(n->door);
 }
 
 int network_open(struct event_base *base, const struct network_config *config,
@@ -457,9 +528,9 @@ int network_open(struct event_base *base, const struct network_config *config,
 	n->router = n->context ? zmq_socket(n->context, ZMQ_ROUTER) : NULL;
 	r = n->router ? 0 : -ENOMEM;
 	r = r ? r : set_limits(n->router, config->endpoint);
-	r = r ? r : set_curve(n->router, secret);
+	r = r ? r : zap_guard(n->router, DOMAIN, secret);
 	explicit_bzero(secret, sizeof(secret));
-	r = r ? r : door_open(n);
+	r = r ? r : open_doors(n);
 	if (r < 0) {
 		sc_fail(error, r, "zeromq", "", "the network's control server: %s",
 			zmq_strerror(-r));
@@ -492,20 +563,21 @@ void network_allow(struct network *n, const struct access_list *list, double rat
 	n->status.keys = list->count;
 	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
 		if (n->client[i].id_bytes && !access_list_find(list, n->client[i].key)) {
-			door_cut(n, n->client[i].fd);
+			door_cut(n->door, n->client[i].fd);
 		}
 	}
 }
 
 void network_tend(struct network *n)
 {
-	door_second(n);
+	door_second(n->door);
 	look_again(n);
 }
 
 void network_get_status(const struct network *n, struct network_status *ret_status)
 {
 	*ret_status = n->status;
+	door_get_status(n->door, &ret_status->door);
 }
 
 void network_close(struct network *n)
@@ -524,7 +596,11 @@ void network_close(struct network *n)
 	if (n->turns) {
 		event_free(n->turns);
 	}
-	door_close(n);
+	if (n->watch) {
+		event_free(n->watch);
+	}
+	door_close(n->door);
+	zap_close(n->zap);
 	if (n->router) {
 		zmq_close(n->router);
 	}

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/door.h"
 #include "slowctl/access.h"
 #include "slowctl/error.h"
 
@@ -21,7 +22,8 @@ struct control_desk;
 struct event_base;
 struct network;
 
-#define NETWORK_CLIENTS	 256u /* connections; one more is cut off */
+#define NETWORK_CLIENTS                                                                            \
+	256u /* that we keep answers for: more than there may be connections (door.h) */
 #define NETWORK_OPEN_MAX 500u /* requests of one key that wait for their ends */
 
 struct network_config {
@@ -30,25 +32,15 @@ struct network_config {
 	double rate, burst;   /* requests a second and key; at once */
 };
 
-/* Somebody who was not let in, or a message of somebody who no longer may. */
-struct network_refusal {
-	char address[64]; /* "" not known */
-	char key[9];	  /* the beginning of its public key; "" none */
-	const char *why;
-};
-
 struct network_status {
-	uint64_t accepted, ended, admitted; /* TCP connections; of them let in */
-	uint64_t refused;		    /* not let in, whatever the reason */
-	uint64_t refused_key;		    /* of those: encrypted, but not in the list */
-	uint64_t crowded;		    /* cut off, too many connections */
+	struct door_status door;
+	uint64_t refused_key; /* of those refused: encrypted, but not in the list */
 	uint64_t requests;
 	uint64_t bad_messages; /* no JSON object in one frame */
 	uint64_t refused_rate; /* requests beyond the rate, or beyond the open ones */
 	uint64_t removed;      /* messages of keys that are no longer in the list */
 	uint64_t unsent;       /* answers that a client did not take */
 	unsigned keys, clients;
-	struct network_refusal last; /* of `refused` */
 	char public_key[ACCESS_KEY_TEXT];
 };
 

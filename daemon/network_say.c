@@ -11,8 +11,6 @@
 #include "slowctl/keyfile.h"
 #include "slowctl/plural.h"
 
-#define TOLD_NS 60000000000ull /* refusals come again and again: told once a minute */
-
 static void say_mistake(void *context, const char *text)
 {
 	(void)context;
@@ -103,19 +101,6 @@ void network_reload(struct station *s, const struct config *fresh)
 
 /* --- who was refused --- */
 
-/* What has been counted since it was last told, if it may be told again now; else 0. */
-static uint64_t news(struct told_count *t, uint64_t count)
-{
-	uint64_t now = now_mono_ns(), more = count - t->count;
-
-	if (more == 0 || (t->at_ns && now - t->at_ns < TOLD_NS)) {
-		return 0;
-	}
-	t->count = count;
-	t->at_ns = now;
-	return more;
-}
-
 static void tell_connections(struct station *s)
 {
 	struct network_status v;
@@ -123,14 +108,15 @@ static void tell_connections(struct station *s)
 	uint64_t more;
 
 	network_get_status(s->network, &v);
-	more = news(&s->access.connections, v.refused);
+	more = told_news(&s->access.connections, v.door.refused, now_mono_ns());
 	if (more == 0) {
 		return;
 	}
 	snprintf(text, sizeof(text),
 		 "a connection from %s was refused: %s%s%s (%llu refused since this was last told)",
-		 *v.last.address ? v.last.address : "somewhere", v.last.why,
-		 *v.last.key ? ", it begins with " : "", v.last.key, (unsigned long long)more);
+		 *v.door.last.address ? v.door.last.address : "somewhere", v.door.last.why,
+		 *v.door.last.key ? ", it begins with " : "", v.door.last.key,
+		 (unsigned long long)more);
 	log_event(LOG_WARNING, "network", LOG_NO_LINK, LOG_ID_REFUSED, "%s", text);
 	store_put_event(s->store, "warning", "network-refused", "network", text,
 			"if it should be let in: a line in the allow list, then reload; if it "
@@ -140,7 +126,8 @@ static void tell_connections(struct station *s)
 
 static void tell_requests(struct station *s)
 {
-	uint64_t more = news(&s->access.requests, control_desk_refused(s->desk));
+	uint64_t more =
+		told_news(&s->access.requests, control_desk_refused(s->desk), now_mono_ns());
 	char text[480];
 
 	if (more == 0) {
@@ -167,20 +154,21 @@ void network_second(struct station *s)
 static json_t *network_json(struct station *s)
 {
 	struct network_status v;
+	json_t *j;
 
 	if (!s->network) {
 		return json_null();
 	}
 	network_get_status(s->network, &v);
-	return json_pack("{s:s,s:s,s:i,s:I,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}",
-			 "endpoint", s->config.network.endpoint, "public_key", v.public_key, "keys",
-			 (int)v.keys, "connections", (json_int_t)(v.accepted - v.ended), "clients",
-			 (int)v.clients, "accepted", (json_int_t)v.accepted, "admitted",
-			 (json_int_t)v.admitted, "refused", (json_int_t)v.refused, "refused_key",
-			 (json_int_t)v.refused_key, "crowded", (json_int_t)v.crowded, "requests",
-			 (json_int_t)v.requests, "bad_messages", (json_int_t)v.bad_messages,
-			 "refused_rate", (json_int_t)v.refused_rate, "removed",
-			 (json_int_t)v.removed, "unsent", (json_int_t)v.unsent);
+	j = status_door(s->config.network.endpoint, &v.door);
+	json_object_update_new(
+		j, json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", "public_key", v.public_key,
+			     "keys", (int)v.keys, "clients", (int)v.clients, "refused_key",
+			     (json_int_t)v.refused_key, "requests", (json_int_t)v.requests,
+			     "bad_messages", (json_int_t)v.bad_messages, "refused_rate",
+			     (json_int_t)v.refused_rate, "removed", (json_int_t)v.removed, "unsent",
+			     (json_int_t)v.unsent));
+	return j;
 }
 
 json_t *network_status_json(struct station *s)

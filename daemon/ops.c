@@ -421,8 +421,9 @@ static void op_event_list(struct control_request *rq, json_t *args, void *contex
 static void op_consumer_list(struct control_request *rq, json_t *args, void *context)
 {
 	(void)args;
-	control_answer(rq, json_pack("{s:o,s:o,s:o}", "groups", status_groups(context), "members",
-				     status_members(context), "feed", status_feed(context)));
+	control_answer(rq, json_pack("{s:o,s:o,s:o,s:o}", "groups", status_groups(context),
+				     "members", status_members(context), "feed",
+				     status_feed(context), "doors", status_doors(context)));
 }
 
 /* --- runs --- */

@@ -28,7 +28,9 @@
 #include "daemon/publisher_private.h"
 #include "daemon/thread.h"
 
-#define TICK_MS		100
+#define WATCH_MS	((int)(DOOR_WATCH_NS / 1000000))
+#define TICK_NS		100000000ull
+#define SECOND_NS	1000000000ull
 #define RETRY_MS	1 /* settled queue full */
 #define ALIVE_NS	250000000ull
 #define STATUS_NS	100000000ull
@@ -36,7 +38,9 @@
 #define ROUTER_HWM	(2 * (int)GROUPS_CREDIT_MAX + 64)
 #define INCOMING_LIMIT	(4 * PUBLISHER_INCOMING_MAX) /* beyond, ZeroMQ cuts the connection */
 #define HEARTBEAT_MS	1000
-#define SILENCE_MS	3000 /* without an answer, until ZeroMQ ends the connection */
+#define SILENCE_MS	3000	    /* without an answer, until ZeroMQ ends the connection */
+#define KEEPALIVE_S	3	    /* monitors: of silence, then the kernel asks */
+#define UNFINISHED	(64u << 10) /* bytes of a connection without the end of a message */
 
 /* ---- blocks on their way back ---- */
 
@@ -133,11 +137,16 @@ static void say_alive(struct publisher *p)
 	}
 }
 
-static void serve_consumers(struct publisher *p)
+/* False: there are more. */
+static bool serve_consumers(struct publisher *p)
 {
-	for (unsigned i = 0; i < MESSAGES_A_TURN && publisher_receive(p); i++) {
+	for (unsigned i = 0; i < MESSAGES_A_TURN; i++) {
+		if (!publisher_receive(p)) {
+			return true;
+		}
 		carry_out(p);
 	}
+	return false;
 }
 
 /* ---- the thread ---- */
@@ -268,6 +277,9 @@ static void add_feed_status(struct publisher *p)
 static void publish_status(struct publisher *p)
 {
 	groups_get_status(p->groups, p->now_ns, &p->counters);
+	for (unsigned i = 0; i < p->counters.members; i++) {
+		memcpy(p->counters.member[i].address, p->peer[i].address, PEER_ADDRESS_MAX);
+	}
 	p->counters.has_feed = p->feed != NULL;
 	if (p->feed) {
 		add_feed_status(p);
@@ -276,6 +288,11 @@ static void publish_status(struct publisher *p)
 	p->counters.bad_messages = p->bad_messages + p->monitors.bad_messages;
 	p->counters.monitor_blocks = p->monitors.blocks;
 	p->counters.monitor_dropped = p->monitors.dropped;
+	p->counters.greedy_monitors = p->monitors.greedy;
+	door_get_status(p->door, &p->counters.door);
+	if (p->monitors.door) {
+		door_get_status(p->monitors.door, &p->counters.monitor_door);
+	}
 	pthread_mutex_lock(&p->lock);
 	p->status = p->counters;
 	pthread_mutex_unlock(&p->lock);
@@ -289,11 +306,14 @@ static void wait_for_work(struct publisher *p)
 		{.fd = p->blocks->fd, .events = ZMQ_POLLIN},
 		{.fd = p->wake_fd, .events = ZMQ_POLLIN},
 		{.fd = p->feed ? feed_fd(p->feed) : -1, .events = ZMQ_POLLIN},
+		{.socket = door_socket(p->door), .events = ZMQ_POLLIN},
 		{.socket = p->monitors.xpub, .events = ZMQ_POLLIN},
+		{.socket = p->monitors.door ? door_socket(p->monitors.door) : NULL,
+		 .events = ZMQ_POLLIN},
 	};
 	uint64_t rung;
 
-	zmq_poll(items, p->monitors.xpub ? 5 : 4, p->returned_head ? RETRY_MS : TICK_MS);
+	zmq_poll(items, p->monitors.xpub ? 7 : 5, p->returned_head ? RETRY_MS : WATCH_MS);
 	if (items[3].revents) {
 		feed_hush(p->feed);
 	}
@@ -303,15 +323,31 @@ static void wait_for_work(struct publisher *p)
 	p->now_ns = now_mono_ns();
 }
 
+/* The news of connections before what they say. */
+static void serve_doors(struct publisher *p)
+{
+	struct door *const doors[] = {p->door, p->monitors.door};
+	bool second = p->now_ns >= p->next_second_ns;
+
+	for (unsigned i = 0; i < 2 && doors[i]; i++) {
+		door_serve(doors[i], p->now_ns);
+		if (second) {
+			door_second(doors[i]);
+		}
+	}
+	p->next_second_ns = second ? p->now_ns + SECOND_NS : p->next_second_ns;
+}
+
 static void turn(struct publisher *p)
 {
 	wait_for_work(p);
-	monitors_serve(&p->monitors);
-	serve_consumers(p);
+	serve_doors(p);
+	monitors_serve(&p->monitors, p->now_ns);
+	door_watch(p->door, serve_consumers(p), p->now_ns);
 	take_blocks(p);
 	take_from_feed(p);
 	if (p->now_ns >= p->next_tick_ns) {
-		p->next_tick_ns = p->now_ns + TICK_MS * 1000000ull;
+		p->next_tick_ns = p->now_ns + TICK_NS;
 		groups_tick(p->groups, p->now_ns);
 		say_alive(p);
 	}
@@ -335,6 +371,20 @@ static void wind_up(struct publisher *p)
 	publish_status(p);
 }
 
+static void close_sockets(struct publisher *p)
+{
+	door_close(p->door);
+	door_close(p->monitors.door);
+	if (p->router) {
+		zmq_close(p->router);
+	}
+	if (p->monitors.xpub) {
+		zmq_close(p->monitors.xpub);
+	}
+	p->router = p->monitors.xpub = NULL;
+	p->door = p->monitors.door = NULL;
+}
+
 /* Owns both sockets, the groups, and every block between the two queues. */
 static void *publisher_main(void *arg)
 {
@@ -345,11 +395,7 @@ static void *publisher_main(void *arg)
 		turn(p);
 	}
 	wind_up(p);
-	zmq_close(p->router);
-	if (p->monitors.xpub) {
-		zmq_close(p->monitors.xpub);
-	}
-	p->router = p->monitors.xpub = NULL;
+	close_sockets(p);
 	return NULL;
 }
 
@@ -363,54 +409,96 @@ static int zmq_error(void)
 	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
 }
 
-static int open_socket(struct publisher *p, int type, int hwm, int silence_ms, const char *endpoint,
-		       char *ret_endpoint, size_t size, void **ret_socket)
+struct option {
+	int option, value;
+};
+
+static int set_options(void *socket, const struct option *options, unsigned count,
+		       int64_t message_max)
 {
-	const struct {
-		int option, value;
-	} options[] = {
+	for (unsigned i = 0; i < count; i++) {
+		if (zmq_setsockopt(socket, options[i].option, &options[i].value, sizeof(int)) < 0) {
+			return zmq_error();
+		}
+	}
+	return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &message_max, sizeof(message_max)) < 0
+		       ? zmq_error()
+		       : 0;
+}
+
+/* Its end is the caller's, by close_sockets(). */
+static int open_door(struct publisher *p, struct door_config *door, const char *endpoint,
+		     char *ret_endpoint, size_t size, struct door **ret_door)
+{
+	int r;
+
+	door->context = p->context;
+	door->most = DOOR_MOST;
+	door->most_a_source = DOOR_MOST_A_SOURCE;
+	door->unfinished = UNFINISHED;
+	r = door_open(door, ret_door);
+	if (r == 0 && (zmq_bind(door->socket, endpoint) < 0 ||
+		       zmq_getsockopt(door->socket, ZMQ_LAST_ENDPOINT, ret_endpoint, &size) < 0)) {
+		r = zmq_error();
+	}
+	return r ? r : door_bound(*ret_door);
+}
+
+/* Mandatory: a gone peer is an error. A second connection that names the same routing id is not heard: with
+ * ZMQ_ROUTER_HANDOVER it would take the first one's place. The groups say when a member is dead; the connection of one
+ * that only pauses must not end before. Who is no member says nothing for as long as it likes, but no longer. */
+static int open_reserved(struct publisher *p, const struct publisher_config *config)
+{
+	const int silence = (int)(config->dead_ms > SILENCE_MS ? config->dead_ms : SILENCE_MS);
+	const struct option options[] = {
+		{ZMQ_LINGER, 0},
+		{ZMQ_SNDHWM, ROUTER_HWM},
+		{ZMQ_RCVHWM, 1000},
+		{ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
+		{ZMQ_HEARTBEAT_TIMEOUT, silence},
+		{ZMQ_ROUTER_MANDATORY, 1},
+	};
+	struct door_config door = {.name = "reserved", .silent_ns = 60 * SECOND_NS};
+	int r;
+
+	p->router = door.socket = zmq_socket(p->context, ZMQ_ROUTER);
+	if (!p->router) {
+		return zmq_error();
+	}
+	r = set_options(p->router, options, sizeof(options) / sizeof(options[0]), INCOMING_LIMIT);
+	return r ? r
+		 : open_door(p, &door, config->reserved_endpoint, p->reserved_endpoint,
+			     sizeof(p->reserved_endpoint), &p->door);
+}
+
+/* A monitor says what it wants and then nothing: what it sends is counted (door.h), so whether it is there is asked by
+ * the kernel and not by ZeroMQ's heartbeats, which it would have to answer. */
+static int open_monitor(struct publisher *p, const struct publisher_config *config)
+{
+	const int hwm = config->monitor_hwm > 0 && config->monitor_hwm < 1000000
+				? (int)config->monitor_hwm
+				: 1;
+	const struct option options[] = {
 		{ZMQ_LINGER, 0},
 		{ZMQ_SNDHWM, hwm},
 		{ZMQ_RCVHWM, 1000},
-		{ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
-		{ZMQ_HEARTBEAT_TIMEOUT, silence_ms},
+		{ZMQ_TCP_KEEPALIVE, 1},
+		{ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_S},
+		{ZMQ_TCP_KEEPALIVE_INTVL, 1},
+		{ZMQ_TCP_KEEPALIVE_CNT, KEEPALIVE_S},
 	};
-	int64_t limit = (int64_t)INCOMING_LIMIT;
-	void *socket = zmq_socket(p->context, type);
+	struct door_config door = {.name = "monitor"};
+	int r;
 
-	if (!socket) {
+	p->monitors.xpub = door.socket = zmq_socket(p->context, ZMQ_XPUB);
+	if (!p->monitors.xpub) {
 		return zmq_error();
 	}
-	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		if (zmq_setsockopt(socket, options[i].option, &options[i].value, sizeof(int)) < 0) {
-			goto fail;
-		}
-	}
-	if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &limit, sizeof(limit)) < 0) {
-		goto fail;
-	}
-	if (type == ZMQ_ROUTER) {
-		int on = 1;
-
-		/* Mandatory: a gone peer is an error. Handover: a peer that names its own routing id
-		 * may come back before its old connection is known to be dead. */
-		if (zmq_setsockopt(socket, ZMQ_ROUTER_MANDATORY, &on, sizeof(on)) < 0 ||
-		    zmq_setsockopt(socket, ZMQ_ROUTER_HANDOVER, &on, sizeof(on)) < 0) {
-			goto fail;
-		}
-	}
-	if (zmq_bind(socket, endpoint) < 0 ||
-	    zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, ret_endpoint, &size) < 0) {
-		goto fail;
-	}
-	*ret_socket = socket;
-	return 0;
-
-fail:;
-	int r = zmq_error();
-
-	zmq_close(socket);
-	return r;
+	r = set_options(p->monitors.xpub, options, sizeof(options) / sizeof(options[0]),
+			SUBSCRIBE_MAX);
+	return r ? r
+		 : open_door(p, &door, config->monitor_endpoint, p->monitor_endpoint,
+			     sizeof(p->monitor_endpoint), &p->monitors.door);
 }
 
 static int open_sockets(struct publisher *p, const struct publisher_config *config)
@@ -421,22 +509,10 @@ static int open_sockets(struct publisher *p, const struct publisher_config *conf
 	if (!p->context) {
 		return zmq_error();
 	}
-	/* The groups say when a member is dead; the connection of one that only pauses must not end
-	 * before. */
-	r = open_socket(p, ZMQ_ROUTER, ROUTER_HWM,
-			config->dead_ms > SILENCE_MS ? (int)config->dead_ms : SILENCE_MS,
-			config->reserved_endpoint, p->reserved_endpoint,
-			sizeof(p->reserved_endpoint), &p->router);
-	if (r == 0 && config->monitor_endpoint && config->monitor_endpoint[0]) {
-		int hwm = config->monitor_hwm > 0 && config->monitor_hwm < 1000000
-				  ? (int)config->monitor_hwm
-				  : 1;
-
-		r = open_socket(p, ZMQ_XPUB, hwm, SILENCE_MS, config->monitor_endpoint,
-				p->monitor_endpoint, sizeof(p->monitor_endpoint),
-				&p->monitors.xpub);
-	}
-	return r;
+	r = open_reserved(p, config);
+	return r || !config->monitor_endpoint || !config->monitor_endpoint[0]
+		       ? r
+		       : open_monitor(p, config);
 }
 
 int publisher_start(const struct publisher_config *config, struct queue *blocks,
@@ -458,6 +534,7 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 		return -ENOMEM;
 	}
 	p->board = config->board;
+	p->dead_ms = config->dead_ms;
 	p->blocks = blocks;
 	p->settled = settled;
 	p->reserved_groups = config->groups;
@@ -499,12 +576,7 @@ void publisher_stop(struct publisher *p)
 		}
 		pthread_join(p->thread, NULL);
 	}
-	if (p->router) {
-		zmq_close(p->router);
-	}
-	if (p->monitors.xpub) {
-		zmq_close(p->monitors.xpub);
-	}
+	close_sockets(p); /* where the thread was never started */
 	if (p->context) {
 		zmq_ctx_term(p->context); /* every message's free hook has run */
 	}

@@ -13,10 +13,12 @@
 #define DAEMON_PUBLISHER_H
 
 #include "daemon/block.h"
+#include "daemon/door.h"
 #include "daemon/feed.h"
 #include "daemon/queue.h"
 
-#define MEMBERS_MAX 16u
+#define MEMBERS_MAX	 16u
+#define PEER_ADDRESS_MAX 64u /* with its 0 */
 
 struct publisher_group_config {
 	char name[32];
@@ -43,7 +45,7 @@ struct publisher_config {
 };
 
 enum member_state {
-	MEMBER_LEFT, /* said BYE, its connection ended, or it was replaced */
+	MEMBER_LEFT, /* said BYE, or its connection ended */
 	MEMBER_ALIVE,
 	MEMBER_SILENT,	 /* no sign of life */
 	MEMBER_TOO_SLOW, /* policy disconnect */
@@ -55,6 +57,7 @@ const char *member_state_name(enum member_state state);
 struct publisher_member_status {
 	char name[48];
 	char group[32];
+	char address[PEER_ADDRESS_MAX]; /* where it said HELLO last: "127.0.0.1:43210" */
 	enum member_state state;
 	uint32_t credit, in_flight; /* blocks; dropped ones that it still owes among them */
 	uint64_t in_flight_bytes;   /* memory of them */
@@ -84,12 +87,22 @@ struct publisher_group_status {
 	uint64_t last_drop_first_frame, last_drop_frames;
 	uint64_t last_drop_ns; /* CLOCK_MONOTONIC */
 };
+/* The last HELLO that was refused because a member of that name lives. */
+struct publisher_namesake {
+	uint64_t count; /* of all of them */
+	char name[48];
+	char group[32];
+	char member[PEER_ADDRESS_MAX], refused[PEER_ADDRESS_MAX];
+};
 struct publisher_status {
 	uint64_t blocks, monitor_blocks;
 	/* at our own high-water mark: known here only as "XPUB would block" */
 	uint64_t monitor_dropped;
-	uint64_t bad_messages; /* from consumers: malformed, unknown, too large */
-	uint64_t refused_hellos;
+	uint64_t bad_messages;		 /* from consumers: malformed, unknown, too large */
+	uint64_t hellos, refused_hellos; /* the first: of those that became members */
+	struct publisher_namesake namesake;
+	struct door_status door, monitor_door; /* the second: zeros without monitors */
+	uint64_t greedy_monitors;	       /* cut off: topics too many or too long */
 	uint64_t late_acks;    /* of blocks that had been dropped meanwhile: not delivered */
 	uint64_t unknown_acks; /* repeated, or of blocks that the member does not hold */
 	unsigned members;

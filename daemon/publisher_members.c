@@ -52,18 +52,39 @@ static void refuse_hello(struct publisher *p, const struct peer *from, int error
 	p->counters.refused_hellos++;
 }
 
-/* Another connection that carries this name: perhaps a second process by mistake. */
-static bool find_namesake(const struct publisher *p, const struct peer *from, const char *name,
-			  struct peer *ret_peer)
+/* The live member of this name on another connection, -1: none. Whose connection has ended keeps nobody out. */
+static int find_namesake(struct publisher *p, const struct peer *from, const char *name)
 {
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		if (groups_alive(p->groups, i) && !same_peer(&p->peer[i], from) &&
 		    strcmp(groups_member_name(p->groups, i), name) == 0) {
-			*ret_peer = p->peer[i];
-			return true;
+			return router_words(p->router, &p->peer[i], "ALIVE", NULL, 0) ==
+					       -EHOSTUNREACH
+				       ? -1
+				       : (int)i;
 		}
 	}
-	return false;
+	return -1;
+}
+
+/* A second process by mistake, or somebody who wants the data of another; or that one itself, whose old connection
+ * has died without a word: then the name is free when it has been silent for long enough. */
+static void refuse_namesake(struct publisher *p, const struct peer *from, const struct hello *hello,
+			    int member)
+{
+	struct publisher_namesake *n = &p->counters.namesake;
+	char hint[200];
+
+	snprintf(hint, sizeof(hint),
+		 "%s at %s is a member under this name: end that process, or choose another name",
+		 hello->name, p->peer[member].address);
+	router_not_yet(p->router, from, "name-taken", hint, p->dead_ms);
+	n->count++;
+	memcpy(n->name, hello->name, sizeof(n->name));
+	memcpy(n->group, hello->group, sizeof(n->group));
+	memcpy(n->member, p->peer[member].address, sizeof(n->member));
+	memcpy(n->refused, from->address, sizeof(n->refused));
+	p->counters.refused_hellos++;
 }
 
 static void on_hello(struct publisher *p, const struct peer *from, const uint8_t *body,
@@ -73,8 +94,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	const struct publisher_group_config *group;
 	struct hello hello;
 	char hint[160], text[HELLO_TEXT_MAX];
-	struct peer namesake;
-	bool has_namesake;
+	int namesake;
 	unsigned member;
 	int r = hello_parse(body, length, &hello, hint, sizeof(hint));
 
@@ -83,7 +103,11 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 		router_error(p->router, from, "bad-hello", hint);
 		return;
 	}
-	has_namesake = find_namesake(p, from, hello.name, &namesake);
+	namesake = find_namesake(p, from, hello.name);
+	if (namesake >= 0) {
+		refuse_namesake(p, from, &hello, namesake);
+		return;
+	}
 	if (known >= 0) {
 		groups_leave(p->groups, (unsigned)known);
 	}
@@ -92,10 +116,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 		refuse_hello(p, from, r);
 		return;
 	}
-	if (has_namesake) {
-		router_error(p->router, &namesake, "replaced",
-			     "another connection said HELLO with this name: choose another");
-	}
+	p->counters.hellos++;
 	p->peer[member] = *from;
 	p->peer[member].last_sent_ns = p->now_ns;
 	group = groups_config_of(p->groups, member);
@@ -134,8 +155,7 @@ static enum verb verb_of(const uint8_t *bytes, size_t length)
 }
 
 /* One whole message: `parts` parts behind the sender's id, the first two of them at hand. */
-static void on_message(struct publisher *p, const struct peer *from, unsigned parts,
-		       zmq_msg_t part[2])
+static void on_message(struct publisher *p, struct peer *from, unsigned parts, zmq_msg_t part[2])
 {
 	enum verb verb =
 		parts == 0 ? VERBS : verb_of(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]));
@@ -148,6 +168,7 @@ static void on_message(struct publisher *p, const struct peer *from, unsigned pa
 		return;
 	}
 	if (verb == VERB_HELLO) {
+		router_address(&part[1], from->address);
 		on_hello(p, from, body, zmq_msg_size(&part[1]));
 		return;
 	}
@@ -199,6 +220,7 @@ bool publisher_receive(struct publisher *p)
 		parts++;
 	}
 	on_message(p, &from, parts, part);
+	door_heard(p->door, zmq_msg_get(&part[0], ZMQ_SRCFD), find_member(p, &from) >= 0);
 	zmq_msg_close(&part[0]);
 	zmq_msg_close(&part[1]);
 	zmq_msg_close(&rest);

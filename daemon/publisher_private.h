@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "daemon/door.h"
 #include "daemon/feed.h"
 #include "daemon/groups.h"
 #include "daemon/monitors.h"
@@ -15,6 +16,7 @@
 
 struct publisher {
 	unsigned board;
+	uint32_t dead_ms;
 	struct queue *blocks, *settled;
 	char reserved_endpoint[256], monitor_endpoint[256];
 	int wake_fd; /* publisher_stop() rings it */
@@ -25,6 +27,7 @@ struct publisher {
 
 	/* The thread's own. */
 	void *router;
+	struct door *door;
 	struct monitors monitors;
 	struct groups *groups;
 	struct router_loans loans;
@@ -35,7 +38,7 @@ struct publisher {
 	} feed_full;				     /* that its queue had no place for */
 	struct peer peer[MEMBERS_MAX];		     /* by member number */
 	struct block *returned_head, *returned_tail; /* linked by block->publisher */
-	uint64_t now_ns, next_tick_ns, next_status_ns;
+	uint64_t now_ns, next_tick_ns, next_second_ns, next_status_ns;
 	struct publisher_status counters; /* the next status */
 	uint64_t bad_messages;
 	uint64_t stray_acks; /* messages of them, from nobody we know */

@@ -378,6 +378,29 @@ static void members_news(struct station *s, uint64_t now)
 	}
 }
 
+/* Somebody said HELLO under the name of a member that lives. */
+static void namesake_news(struct station *s, uint64_t now)
+{
+	const struct publisher_namesake *n = &s->publisher_status.namesake;
+	uint64_t more = told_news(&s->namesakes, n->count, now);
+	char object[48], text[400];
+
+	if (more == 0) {
+		return;
+	}
+	snprintf(object, sizeof(object), "group %s", n->group);
+	snprintf(text, sizeof(text),
+		 "a connection from %s asked for the name of member %s, which lives at %s, and was "
+		 "refused (%llu refused since this was last told)",
+		 n->refused, n->name, n->member, (unsigned long long)more);
+	log_event(LOG_WARNING, "consumer", LOG_NO_LINK, LOG_ID_CONSUMER, "%s: %s", object, text);
+	store_put_event(
+		s->store, "warning", "consumer-name-taken", object, text,
+		"two processes by mistake? Give each a name of its own; if nobody knows the "
+		"second one: find out who runs there what",
+		now_utc_ns());
+}
+
 static void group_news(struct station *s, unsigned group, uint64_t now)
 {
 	uint64_t counts[BURSTS_NAMES] = {0};
@@ -415,5 +438,6 @@ void reasons_losses_tick(struct station *s)
 		}
 	}
 	members_news(s, now);
+	namesake_news(s, now);
 	reasons_feed_tick(s);
 }

@@ -3,7 +3,10 @@
 #include "daemon/router.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <zmq.h>
 
 #include "daemon/annotate.h"
@@ -109,10 +112,42 @@ int router_block(void *router, const struct peer *peer, const struct router_loan
 	return r;
 }
 
-void router_error(void *router, const struct peer *to, const char *error, const char *hint)
+void router_not_yet(void *router, const struct peer *to, const char *error, const char *hint,
+		    uint32_t retry_ms)
 {
 	char text[HELLO_TEXT_MAX];
-	size_t length = hello_error(error, hint, text);
+	size_t length = hello_error(error, hint, retry_ms, text);
 
 	(void)router_words(router, to, "ERROR", text, length); /* it may be gone: nothing to do */
+}
+
+void router_error(void *router, const struct peer *to, const char *error, const char *hint)
+{
+	router_not_yet(router, to, error, hint, 0);
+}
+
+/* The descriptor is libzmq's, and may be closed by now, or another's: then only the port is wrong. */
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof(address);
+
+	if (fd < 0 || getpeername(fd, (struct sockaddr *)&address, &length) < 0) {
+		return 0;
+	}
+	return address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
+	       : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
+					       : 0;
+}
+
+void router_address(zmq_msg_t *message, char text[PEER_ADDRESS_MAX])
+{
+	const char *host = zmq_msg_gets(message, "Peer-Address");
+	uint16_t port = port_of(zmq_msg_get(message, ZMQ_SRCFD));
+
+	if (port) {
+		snprintf(text, PEER_ADDRESS_MAX, "%.50s:%u", host ? host : "?", port);
+	} else {
+		snprintf(text, PEER_ADDRESS_MAX, "%.60s", host ? host : "?");
+	}
 }

@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <zmq.h>
+
 #include "daemon/block.h"
+#include "daemon/publisher.h"
 
 /*
  * Memory of the blocks that ZeroMQ still has in messages to members of a group, those to members that
@@ -26,6 +29,7 @@ struct router_loans {
 struct peer {
 	uint8_t id[255]; /* ZeroMQ's routing id */
 	uint8_t id_bytes;
+	char address[PEER_ADDRESS_MAX]; /* "ADDRESS:PORT" as of its HELLO */
 	uint64_t last_sent_ns;
 };
 
@@ -33,8 +37,13 @@ struct peer {
  * part can fail so: it finds the pipe. */
 int router_words(void *router, const struct peer *peer, const char *verb, const char *body,
 		 size_t length);
+/* Where it is that has sent this message, for people to read: "127.0.0.1:43210". */
+void router_address(zmq_msg_t *message, char text[PEER_ADDRESS_MAX]);
 /* It is no member: why, and what to do. */
 void router_error(void *router, const struct peer *to, const char *error, const char *hint);
+/* Nor is it yet: HELLO may succeed within so long. */
+void router_not_yet(void *router, const struct peer *to, const char *error, const char *hint,
+		    uint32_t retry_ms);
 /* Before the first router_block() of it. */
 void router_lend(struct router_loans *loans, struct block *b);
 /* A block to a member of `group`; `resent`: it is flagged so. Errors as of words; -EAGAIN also when the

@@ -54,6 +54,7 @@
 #include "daemon/run_state.h"
 #include "daemon/standing.h"
 #include "daemon/store.h"
+#include "daemon/told.h"
 #include "daemon/watch.h"
 #include "slowctl/alarm.h"
 #include "slowctl/engine.h"
@@ -136,11 +137,6 @@ struct snapshots {
  * which have libevent's default, the middle one. */
 #define EVENTS_PRIORITIES 3
 #define EVENTS_URGENT	  0
-
-/* A count that is told of by events, now and then. */
-struct told_count {
-	uint64_t count, at_ns; /* 0: never */
-};
 
 /* Who may not, and tried. */
 struct access_news {
@@ -227,6 +223,7 @@ struct station {
 	uint64_t refused_told, refused_told_ns; /* refused ones; when an event last told of them */
 	uint64_t disconnected[GROUPS_MAX];	/* members, as far as told */
 	struct comings comings;
+	struct told_count namesakes;
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
@@ -371,6 +368,8 @@ json_t *status_phase(struct station *s, unsigned link);
 json_t *status_clock(struct station *s);
 json_t *status_groups(struct station *s);
 json_t *status_members(struct station *s);
+json_t *status_doors(struct station *s);
+json_t *status_door(const char *endpoint, const struct door_status *v);
 json_t *status_feed(struct station *s); /* feed_say.c; null: not configured */
 json_t *status_param(struct station *s, const struct param *p);
 /* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. Null: none. */

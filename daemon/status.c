@@ -173,12 +173,12 @@ static json_t *group_json(const struct publisher_group_status *g)
 
 static json_t *member_json(const struct publisher_member_status *m)
 {
-	return json_pack("{s:s,s:s,s:b,s:s,s:i,s:i,s:I,s:f,s:I,s:I,s:f,s:f,s:I,s:o}", "member",
-			 m->name, "group", m->group, "alive", m->state == MEMBER_ALIVE, "state",
-			 member_state_name(m->state), "credit", (int)m->credit, "in_flight",
-			 (int)m->in_flight, "in_flight_bytes", (json_int_t)m->in_flight_bytes,
-			 "oldest_s", (double)m->oldest_ns / 1e9, "delivered",
-			 (json_int_t)m->delivered, "delivered_bytes",
+	return json_pack("{s:s,s:s,s:s,s:b,s:s,s:i,s:i,s:I,s:f,s:I,s:I,s:f,s:f,s:I,s:o}", "member",
+			 m->name, "group", m->group, "address", m->address, "alive",
+			 m->state == MEMBER_ALIVE, "state", member_state_name(m->state), "credit",
+			 (int)m->credit, "in_flight", (int)m->in_flight, "in_flight_bytes",
+			 (json_int_t)m->in_flight_bytes, "oldest_s", (double)m->oldest_ns / 1e9,
+			 "delivered", (json_int_t)m->delivered, "delivered_bytes",
 			 (json_int_t)m->delivered_bytes, "blocks_per_s", m->blocks_per_s,
 			 "bytes_per_s", m->bytes_per_s, "redelivered", (json_int_t)m->redelivered,
 			 "age_s", json_age(m->last_seen_ns));
@@ -202,6 +202,33 @@ json_t *status_members(struct station *s)
 	reports_groups(s);
 	for (unsigned n = 0; n < s->publisher_status.members; n++) {
 		json_array_append_new(j, member_json(&s->publisher_status.member[n]));
+	}
+	return j;
+}
+
+json_t *status_door(const char *endpoint, const struct door_status *v)
+{
+	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "endpoint", endpoint, "connections",
+			 (json_int_t)(v->accepted - v->ended), "accepted", (json_int_t)v->accepted,
+			 "admitted", (json_int_t)v->admitted, "refused", (json_int_t)v->refused,
+			 "crowded", (json_int_t)v->crowded, "unfinished", (json_int_t)v->unfinished,
+			 "silent", (json_int_t)v->silent);
+}
+
+/* Where consumers come in, and who was kept out. */
+json_t *status_doors(struct station *s)
+{
+	const struct publisher_status *v = &s->publisher_status;
+	const char *monitors = publisher_monitor_endpoint(s->publisher);
+	json_t *j = json_object();
+
+	json_object_set_new(j, "reserved",
+			    status_door(publisher_reserved_endpoint(s->publisher), &v->door));
+	json_object_set_new(j, "monitors",
+			    *monitors ? status_door(monitors, &v->monitor_door) : json_null());
+	if (*monitors) {
+		json_object_set_new(json_object_get(j, "monitors"), "greedy",
+				    json_integer((json_int_t)v->greedy_monitors));
 	}
 	return j;
 }
@@ -303,7 +330,8 @@ json_t *status_json(struct station *s)
 	}
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
-		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o}",
+		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
+		"s}}",
 		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
@@ -320,7 +348,9 @@ json_t *status_json(struct station *s)
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),
 		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
-		records_status(s), "control", network_status_json(s), "silence", silence_json(s));
+		records_status(s), "control", network_status_json(s), "silence", silence_json(s),
+		"data", "reserved", publisher_reserved_endpoint(s->publisher), "monitors",
+		publisher_monitor_endpoint(s->publisher));
 }
 
 void status_line(struct station *s, char *text, size_t size)

@@ -9,9 +9,9 @@
 
 static void render_members(struct writer *w, const json_t *members)
 {
-	static const char *const columns[] = {"member",	   "group",    "state",	      ">in flight",
-					      ">credit",   ">lag",     ">blocks",     ">bytes",
-					      ">blocks/s", ">bytes/s", ">taken over", ">last word"};
+	static const char *const columns[] = {
+		"member", "group",     "state",	   ">in flight",  ">credit",	">lag", ">blocks",
+		">bytes", ">blocks/s", ">bytes/s", ">taken over", ">last word", "from"};
 	size_t i;
 	const json_t *m;
 
@@ -32,6 +32,7 @@ static void render_members(struct writer *w, const json_t *members)
 		value_cell(w, m, "bytes_per_s", VALUE_RATE);
 		value_cell(w, m, "redelivered", VALUE_COUNT);
 		value_cell(w, m, "age_s", VALUE_AGE);
+		value_cell(w, m, "address", VALUE_PLAIN);
 	}
 	writer_table_end(w, "nobody has joined");
 }
@@ -196,6 +197,37 @@ static void render_feed(struct writer *w, const json_t *feed)
 	writer_table_end(w, "no floor has a port");
 }
 
+static void render_door(struct writer *w, const char *name, const json_t *door)
+{
+	if (!json_is_object(door)) {
+		return;
+	}
+	writer_cell(w, WRITER_PLAIN, "%s", name);
+	value_cell(w, door, "endpoint", VALUE_PLAIN);
+	value_cell(w, door, "connections", VALUE_COUNT);
+	value_cell(w, door, "refused", VALUE_COUNT);
+	value_cell(w, door, "crowded", VALUE_COUNT);
+	value_cell(w, door, "unfinished", VALUE_COUNT);
+	value_cell(w, door, "silent", VALUE_COUNT);
+	value_cell(w, door, "greedy", VALUE_COUNT);
+}
+
+static void render_doors(struct writer *w, const json_t *doors)
+{
+	static const char *const columns[] = {"for",	  "connect to",	 ">connections", ">refused",
+					      ">crowded", ">unfinished", ">silent",	 ">greedy"};
+
+	if (!json_is_object(doors)) {
+		return;
+	}
+	writer_newline(w);
+	writer_heading(w, "Doors");
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	render_door(w, "consumers", value_at(doors, "reserved"));
+	render_door(w, "monitors", value_at(doors, "monitors"));
+	writer_table_end(w, "none");
+}
+
 static void render_list(struct writer *w, const json_t *result)
 {
 	size_t i;
@@ -213,6 +245,7 @@ static void render_list(struct writer *w, const json_t *result)
 	writer_heading(w, "Members");
 	render_members(w, value_at(result, "members"));
 	render_feed(w, value_at(result, "feed"));
+	render_doors(w, value_at(result, "doors"));
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
@@ -240,7 +273,10 @@ const struct ctl_command ctl_consumer_commands[] = {
 			"The group tridas is the TriDAS feed; its readers by floor: written, "
 			"behind, and "
 			"the last\nones that were dropped because they were too far behind.\n\n"
-			"Monitors (data tail) are best effort and not listed.",
+			"Doors: where to connect to; connections that are there, were refused "
+			"(no ZeroMQ), or were\ncut off: crowded (too many), unfinished (bytes "
+			"without the end of a message), silent (no\nmessage for a minute), greedy "
+			"(too many topics). Monitors (data tail) are best effort and\nnot listed.",
 		.run = list_run,
 	},
 	{0},

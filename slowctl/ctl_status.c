@@ -180,6 +180,19 @@ static void render_store(struct writer *w, const json_t *s)
 	writer_newline(w);
 }
 
+static void render_data(struct writer *w, const json_t *data)
+{
+	const char *monitors = value_string(data, "monitors", "");
+
+	if (!json_is_object(data)) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "data      ");
+	writer_text(w, WRITER_PLAIN, "consumers at %s, monitors %s%s",
+		    value_string(data, "reserved", "?"), *monitors ? "at " : "nowhere", monitors);
+	writer_newline(w);
+}
+
 /* Only where control is on the network. */
 static void render_network(struct writer *w, const json_t *s)
 {
@@ -341,6 +354,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_run(w, value_at(s, "run"));
 	render_recording(w, value_at(s, "recording"));
 	render_store(w, s);
+	render_data(w, value_at(s, "data"));
 	render_network(w, s);
 	render_silence(w, value_at(s, "silence"));
 	writer_newline(w);

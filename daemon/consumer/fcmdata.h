@@ -43,8 +43,9 @@ struct fcmdata_config {
 	enum fcmdata_mode mode;
 	const char
 		*endpoint; /* "tcp://127.0.0.1:5710": the daemon's reserved or monitor endpoint */
-	/* Reserved. Letters, digits and "._:-". No two live members have the same name; one that comes
-	 * back under its old name gets what it had not acknowledged. */
+	/* Reserved. Letters, digits and "._:-". No two live members have the same name: the second is
+	 * refused, after consumer_dead_ms in which the first might have been its own dead connection. One
+	 * that comes back under its old name gets what it had not acknowledged. */
 	const char *name;
 	const char *group;
 	unsigned credit; /* blocks in flight to this member, 1..FCMDATA_CREDIT_MAX; 0: 64 */

@@ -32,12 +32,15 @@ from zmq.utils.monitor import recv_monitor_message
 from fcm_data import SEQUENCE_BITS, Block
 
 CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
-ALIVE_S, ANSWER_S, ANEW_S, WAIT_S = 0.25, 3, 1, 0.1
+ALIVE_S, ANSWER_S, ANEW_S, TAKEN_S, WAIT_S = 0.25, 3, 1, 0.5, 0.1
 ACKS = 32           # that make a message
 WINDOW = 65536      # sequences of a stream that are remembered
 TRACKS = 128        # streams of floors, DMA epochs and block lengths
 SLICE_FRAMES = 1600
 MESSAGE_BYTES = 64 << 20
+HEARTBEAT = (zmq.HEARTBEAT_IVL, 1000), (zmq.HEARTBEAT_TIMEOUT, 3000)
+# Of a monitor: the daemon counts what it sends, and cuts off who sends too much.
+KEEPALIVE = (zmq.TCP_KEEPALIVE, 1), (zmq.TCP_KEEPALIVE_IDLE, 3), (zmq.TCP_KEEPALIVE_INTVL, 1), (zmq.TCP_KEEPALIVE_CNT, 3)
 LETTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
 
 
@@ -195,8 +198,8 @@ class _Handle:
         self._context = zmq.Context()
         self.socket = self._context.socket(kind)
         for option, value in ((zmq.LINGER, 500), (zmq.RECONNECT_IVL, 20), (zmq.RECONNECT_IVL_MAX, 200),
-                              (zmq.SNDHWM, 1000), (zmq.RCVHWM, queue), (zmq.HEARTBEAT_IVL, 1000),
-                              (zmq.HEARTBEAT_TIMEOUT, 3000), (zmq.MAXMSGSIZE, MESSAGE_BYTES)):
+                              (zmq.SNDHWM, 1000), (zmq.RCVHWM, queue), (zmq.MAXMSGSIZE, MESSAGE_BYTES),
+                              *(KEEPALIVE if kind == zmq.SUB else HEARTBEAT)):
             self.socket.setsockopt(option, value)
         self._events = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
 
@@ -319,7 +322,7 @@ class Member(_Handle):
         self._hello = json.dumps({"protocol": 1, "name": name, "group": group, "credit": credit}).encode()
         self._batch, self._acks, self._refusal = min(ACKS, (credit + 3) // 4), [], None
         self._sent = self._asked = time.monotonic()
-        self._hello_said = False
+        self._hello_said, self._taken = False, None
         self._connect()
 
     def ack(self, key):
@@ -357,7 +360,9 @@ class Member(_Handle):
                 self._say(b"ALIVE")
 
     def _hello_due(self, now):
-        """Again, only when no answer came: where something waits it may be the answer."""
+        """Again, only when no answer came: where something waits it may be the answer. Or when the name was taken."""
+        if self.state == ASKED and self._taken:
+            return now - self._asked >= TAKEN_S
         if self.state == ASKED:
             return not self._hello_said or now - self._asked >= ANSWER_S and not self.socket.poll(0)
         return self.state == MEMBER and self._anew and now - self._asked >= ANEW_S
@@ -391,7 +396,7 @@ class Member(_Handle):
         if verb == b"WELCOME" and len(body) == 1:
             # Acknowledgements that wait are of the membership that has ended: what they name comes again. Of two
             # HELLOs each begins one.
-            self._acks = []
+            self._acks, self._taken = [], None
             self.stats["welcomes"] += 1
             self._tracks.anew()
             if self.state == ASKED:
@@ -406,14 +411,18 @@ class Member(_Handle):
         """While asked, unknown-member is about what was said before HELLO."""
         try:
             said = json.loads(text)
-            error, hint = said.get("error"), said.get("hint")
+            error, hint, retry_ms = said.get("error"), said.get("hint"), said.get("retry_ms", 0)
         except (ValueError, AttributeError, RecursionError):
-            error = hint = None
+            error, hint, retry_ms = None, None, 0
         if error in ("unknown-member", "too-slow"):
             self.stats["too_slow"] += error == "too-slow"
             if self.state == MEMBER:
                 self._say_hello()
             return
+        if error == "name-taken":  # perhaps by ourselves, until our old connection has been silent for so long
+            self._taken = self._taken or time.monotonic()
+            if isinstance(retry_ms, int) and time.monotonic() - self._taken < retry_ms / 1000 + 2 * TAKEN_S:
+                return
         self.state = REFUSED
         self._refusal = Refused(str(error or "no reason given"), str(hint or ""))
         raise self._refusal

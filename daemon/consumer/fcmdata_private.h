@@ -62,6 +62,7 @@ struct fcmdata {
 	struct fcm_ack ack[FCMDATA_CREDIT_MAX]; /* to be sent */
 	unsigned acks;
 	int64_t now_ms, looked_ms, sent_ms, asked_ms; /* CLOCK_MONOTONIC */
+	int64_t taken_ms;			      /* since when another has our name; 0: none */
 	int epoll_fd, timer_fd, ready_fd;	      /* -1 until fcmdata_fd() */
 	bool ready;
 	bool anew;  /* a block could not be taken: HELLO lets it come again */

@@ -14,6 +14,9 @@
  *
  * Each HELLO that arrives begins a membership, with a WELCOME of its own, and the connection keeps their
  * order: every WELCOME parts what belongs to the membership before it from what belongs to its own.
+ *
+ * name-taken may be about ourselves: of an old connection that died without a word the daemon knows only when
+ * it has been silent for long enough. HELLO is said again for as long as the daemon says, then it is REFUSED.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -27,6 +30,7 @@
 #define ANSWER_MS 3000 /* without an answer to HELLO: say it again */
 #define LOOK_MS	  50   /* between looks at the connection's events, while blocks come */
 #define ANEW_MS	  1000 /* between HELLOs for the sake of damaged blocks */
+#define TAKEN_MS  500  /* between HELLOs under a name that another has */
 #define LEAVE_MS  10   /* for the BYE, before the socket is closed */
 
 int64_t libfcmdata_now_ms(void)
@@ -126,6 +130,9 @@ static bool hello_due(const struct fcmdata *h)
 {
 	int64_t since_ms = h->now_ms - h->asked_ms;
 
+	if (h->stats.state == FCMDATA_ASKED && h->taken_ms) {
+		return since_ms >= TAKEN_MS;
+	}
 	if (h->stats.state == FCMDATA_ASKED) {
 		return !h->asked ||
 		       (since_ms >= ANSWER_MS && !(libfcmdata_events(h->socket) & ZMQ_POLLIN));
@@ -160,6 +167,7 @@ void libfcmdata_member_welcome(struct fcmdata *h)
 {
 	h->stats.welcomes++;
 	h->acks = 0;
+	h->taken_ms = 0;
 	libfcmdata_tracks_anew(h->tracks);
 	if (h->stats.state == FCMDATA_ASKED) {
 		h->stats.state = FCMDATA_MEMBER;
@@ -174,6 +182,15 @@ static void refuse(struct fcmdata *h, const char *error, const char *hint)
 	h->stats.state = FCMDATA_REFUSED;
 }
 
+/* The daemon says within which time the name is free if it was ours. */
+static void name_taken(struct fcmdata *h, const char *error, const char *hint, int64_t retry_ms)
+{
+	h->taken_ms = h->taken_ms ? h->taken_ms : h->now_ms;
+	if (h->now_ms - h->taken_ms > retry_ms + 2 * TAKEN_MS) {
+		refuse(h, error, hint);
+	}
+}
+
 void libfcmdata_member_error(struct fcmdata *h, const void *text, size_t bytes)
 {
 	json_t *root = json_loadb(text, bytes, 0, NULL);
@@ -185,6 +202,8 @@ void libfcmdata_member_error(struct fcmdata *h, const void *text, size_t bytes)
 		if (h->stats.state == FCMDATA_MEMBER) {
 			say_hello(h);
 		}
+	} else if (error && strcmp(error, "name-taken") == 0) {
+		name_taken(h, error, hint, json_integer_value(json_object_get(root, "retry_ms")));
 	} else {
 		refuse(h, error, hint);
 	}

@@ -12,6 +12,7 @@ import time
 import zmq
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import faults  # noqa: E402
 import harness  # noqa: E402
 
 HELLO = {"protocol": 1, "name": "x-1", "group": "trigger", "credit": 16}
@@ -108,7 +109,8 @@ def bad_words(t):
 
 
 def comes_and_dies(t):
-    """a member that joins, takes blocks and dies, 40 times; then two of one name: all is sent again, nothing lost"""
+    """a member that joins, takes blocks and dies, 40 times; then two of one name, of which the second is refused: all
+    is sent again, nothing lost, and an event has both addresses"""
     st = t.station(load="quiet")
     st.start()
     st.wait_ready()
@@ -119,11 +121,19 @@ def comes_and_dies(t):
         said(s) if n % 2 else time.sleep(0.03)
         s.close()
     first, second = peer(st, context), peer(st, context)
-    for s in (first, second):
-        s.send_multipart([b"HELLO", json.dumps(HELLO | {"name": "twin", "credit": 1}).encode()])
-        t.equal("WELCOME", said(s)[0], b"WELCOME")
-    verb, text = said(first)
-    t.check("the first of two of one name is told", verb == b"ERROR" and b"replaced" in text, (verb, text))
+    twin = json.dumps(HELLO | {"name": "twin", "credit": 1}).encode()
+    first.send_multipart([b"HELLO", twin])
+    t.equal("WELCOME", said(first)[0], b"WELCOME")
+    second.send_multipart([b"HELLO", twin])
+    verb, text = said(second)
+    t.check("the second of two of one name is refused", verb == b"ERROR" and b"name-taken" in text, (verb, text))
+    st.wait_for("an event", lambda: faults.events(st, "consumer-name-taken"), 10)
+    event = faults.events(st, "consumer-name-taken")[0]
+    row = next(m for m in st.ask("consumer", "list")["members"] if m["member"] == "twin")
+    t.check("the member lives", row["alive"], row)
+    t.check("an event names the member and both addresses",
+            "member twin" in event["text"] and row["address"] in event["text"] and event["text"].count("127.0.0.1:") == 2,
+            (event, row))
     for s in (first, second):
         s.close()
     time.sleep(4)  # the dead ones' blocks go to trigger-1
@@ -135,5 +145,98 @@ def comes_and_dies(t):
     t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
 
 
+def knock(endpoint):
+    host, port = endpoint[6:].rsplit(":", 1)
+    return socket.create_connection((host, int(port)), timeout=5)
+
+
+def raw_peer(endpoint, kind):
+    """Through ZeroMQ's handshake by hand (ZMTP 3.0, RFC 23): libzmq sends no half messages."""
+    s = knock(endpoint)
+    s.sendall(b"\xff" + bytes(7) + b"\1\x7f\3\0NULL" + bytes(48))
+    theirs = b""
+    while len(theirs) < 64:  # what comes with the greeting libzmq 4.3.4 does not understand
+        theirs += s.recv(64 - len(theirs))
+    ready = b"\5READY\x0bSocket-Type" + struct.pack(">I", len(kind)) + kind
+    s.sendall(bytes([4, len(ready)]) + ready)
+    return s
+
+
+def resident_mb(st):
+    with open(f"/proc/{st.daemon.pid}/status") as f:
+        return int(f.read().split("VmRSS:")[1].split()[0]) / 1024
+
+
+def pour(st, s, what, seconds=15):
+    """Until it is cut off: how long that took, and the most memory that the daemon had meanwhile. Without a cut: None."""
+    begin, most = time.monotonic(), 0
+    s.settimeout(0.2)
+    while time.monotonic() < begin + seconds:
+        most = max(most, resident_mb(st))
+        try:
+            s.sendall(what)
+        except TimeoutError:
+            if not s.recv(1):  # it is not written to any more; the end is there
+                break
+        except OSError:
+            break
+    else:
+        return None, most
+    return time.monotonic() - begin, most
+
+
+def bytes_without_end(t):
+    """messages of parts that never end, and parts without end, at both doors of the data: cut off before they cost memory"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    others_well(t, st, "before")
+    endpoints = st.status()["data"]
+    before = resident_mb(st)
+    tiny, huge = b"\1\0" * 50000, b"\3" + struct.pack(">Q", 400) + bytes(400)
+    for door, kind in (("reserved", b"DEALER"), ("monitors", b"SUB")):
+        for what in (tiny, huge * 250, tiny):
+            with raw_peer(endpoints[door], kind) as s:
+                seconds, most = pour(st, s, what)
+            t.check(f"{door}: cut off", seconds is not None, (seconds, most))
+            t.check(f"{door}: it cost no memory to speak of", t.sanitized or most < before + 64, (before, most))
+    doors = st.ask("consumer", "list")["doors"]
+    t.check("each is counted", all(doors[d]["unfinished"] == 3 for d in doors), doors)
+    others_well(t, st, "after it")
+    ledger = t.account(st)
+    t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
+
+
+def crowds(t):
+    """hundreds of connections at each door of the data: there are never many, new consumers get in, safe is answered"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    endpoints = st.status()["data"]
+    before, most = descriptors(st), 0
+    context = zmq.Context()
+    crowd = []
+    for n in range(600):
+        crowd.append(knock(endpoints["reserved" if n % 2 else "monitors"]))
+        if n % 50 == 49:
+            most = max(most, descriptors(st))
+            with peer(st, context) as s:
+                s.send_multipart([b"HELLO", json.dumps(HELLO | {"name": f"late-{n}", "credit": 1}).encode()])
+                t.equal(f"a consumer gets in behind {n + 1} others", said(s)[0], b"WELCOME")
+                s.send_multipart([b"BYE"])
+            code, out, err = st.ctl("safe", "floor1", "--yes")
+            t.check("safe is answered", code == 0, (code, out, err))
+    t.check("there are never many", most < before + 200, (before, most))
+    doors = st.ask("consumer", "list")["doors"]
+    t.check("those beyond are counted", all(doors[d]["crowded"] >= 50 for d in doors), doors)
+    others_well(t, st, "in the crowd")
+    for s in crowd:
+        s.close()
+    st.wait_for("descriptors as before", lambda: descriptors(st) <= before + 3, 10)
+    context.term()
+    ledger = t.account(st)
+    t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
+
+
 if __name__ == "__main__":
-    harness.main([bad_words, comes_and_dies])
+    harness.main([bad_words, comes_and_dies, bytes_without_end, crowds])

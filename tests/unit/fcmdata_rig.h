@@ -46,6 +46,7 @@ void rig_expect(const char *verb, char *body, int *ret_bytes);
 void rig_expect_hello(void);
 /* Acknowledgements of blocks `n`.., in as many messages as a slow machine makes of them. */
 void rig_expect_acks(uint64_t n, unsigned count);
+void rig_open_asking(void); /* it has said HELLO */
 void rig_open_member(void);
 struct fcmdata_stats rig_stats(void);
 /* No block comes, until the connection's end is noticed. */

@@ -228,7 +228,7 @@ static void test_refusals(void **state)
 	} cases[] = {
 		{"{\"error\":\"no-such-group\",\"hint\":\"groups: a b\"}",
 		 "no-such-group: groups: a b"},
-		{"{\"error\":\"replaced\"}", "replaced"},
+		{"{\"error\":\"no-room\"}", "no-room"},
 		{"{\"error\":7,\"hint\":[]}", "no reason given"},
 		{"{", "no reason given"},
 		{"", "no reason given"},
@@ -253,6 +253,42 @@ static void test_refusals(void **state)
 		fcmdata_close(rig.h);
 		rig.h = NULL;
 	}
+}
+
+/* The name may be our own, of a connection whose end nobody has seen: asked again until it is free ... */
+static void test_name_taken_for_a_while(void **state)
+{
+	(void)state;
+	rig_open_asking();
+	for (unsigned n = 0; n < 3; n++) {
+		rig_say_words("ERROR", "{\"error\":\"name-taken\",\"retry_ms\":60000}");
+		rig_expect_hello();
+		assert_int_equal(rig_stats().state, FCMDATA_ASKED);
+	}
+	rig_welcome();
+	rig_say_block(0, 0, FCMDATA_GOOD);
+	fcmdata_release(rig.h, rig_receive(0));
+	assert_int_equal(rig_stats().state, FCMDATA_MEMBER);
+	assert_null(fcmdata_refusal(rig.h));
+}
+
+/* ... or until it must be another's. */
+static void test_name_taken_for_good(void **state)
+{
+	const struct fcmdata_block *b;
+	int64_t end = rig_now_ms() + PATIENCE_MS;
+	int r = 0;
+
+	(void)state;
+	rig_open_asking();
+	while (r == 0 && rig_now_ms() < end) {
+		rig_say_words("ERROR",
+			      "{\"error\":\"name-taken\",\"hint\":\"t-1 at 127.0.0.1:7\"}");
+		r = fcmdata_receive(rig.h, 100, &b);
+	}
+	assert_int_equal(r, -ECONNREFUSED);
+	assert_string_equal(fcmdata_refusal(rig.h), "name-taken: t-1 at 127.0.0.1:7");
+	assert_in_range(rig_stats().hellos, 2, 100);
 }
 
 /* What is none of the protocol, and blocks that are none: counted, never handed out, the good ones are.
@@ -382,6 +418,10 @@ int main(void)
 						rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_two_welcomes, rig_set_up, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_refusals, rig_set_up, rig_tear_down),
+		cmocka_unit_test_setup_teardown(test_name_taken_for_a_while, rig_set_up,
+						rig_tear_down),
+		cmocka_unit_test_setup_teardown(test_name_taken_for_good, rig_set_up,
+						rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_messages, rig_set_up, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_monitor, rig_set_up_monitor, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_configurations, rig_set_up, rig_tear_down),

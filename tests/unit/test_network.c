@@ -231,14 +231,14 @@ static void test_roles(void **state)
 	WAIT(status().refused_key == 1);
 	assert_int_equal(control_desk_refused(desk), 1);
 	assert_int_equal(status().clients, 2);
-	assert_int_equal(strncmp(status().last.key, stranger.public, 8), 0);
-	assert_string_equal(status().last.address, "127.0.0.1");
+	assert_int_equal(strncmp(status().door.last.key, stranger.public, 8), 0);
+	assert_string_equal(status().door.last.address, "127.0.0.1");
 	/* Another role, and one key less: from now on, on the connections that are there. */
 	list.key[0].role = ACCESS_OPERATOR;
 	list.count = 1;
 	network_allow(network, &list, 1, 60);
 	expect(a, "set", "");
-	WAIT(status().ended >= 2); /* the stranger's, and the removed one's */
+	WAIT(status().door.ended >= 2); /* the stranger's, and the removed one's */
 }
 
 static void test_gone(void **state)

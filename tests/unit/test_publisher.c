@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "daemon/hello.h"
 #include "daemon/monitors.h"
 #include "tests/unit/publisher_rig.h"
+#include "tests/unit/zmtp_rig.h"
 
 static void test_hello_block_ack(void **state)
 {
@@ -143,36 +145,13 @@ static void test_malformed(void **state)
 	rig_finish(&r);
 }
 
-static void test_name_taken_over(void **state)
-{
-	static struct rig r;
-	void *d, *e;
-
-	(void)state;
-	rig_start(&r, 100, 64);
-	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
-	e = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
-	rig_say_hello(d, "a", "trigger", 4);
-	rig_expect(d, "WELCOME", "trigger");
-	rig_offer(&r, FCM_PMT);
-	rig_expect_block(d, false);
-	rig_say_hello(e, "a", "trigger", 4);
-	rig_expect(e, "WELCOME", "trigger");
-	rig_ack(e, FCM_PMT, rig_expect_block(e, true));
-	rig_expect(d, "ERROR", "replaced");
-	rig_wait_back(&r, 1);
-	assert_int_equal(r.outcome[0][0], OUTCOME_ACKED);
-	zmq_close(d);
-	zmq_close(e);
-	rig_finish(&r);
-}
-
-/* Who is refused has replaced nobody: the member of that name goes on. */
-static void test_refused_namesake(void **state)
+/* Who lives keeps its name, its blocks and its acknowledgements; both are named. */
+static void test_name_taken(void **state)
 {
 	struct publisher_status s;
 	static struct rig r;
 	void *d, *e;
+	uint64_t sequence;
 
 	(void)state;
 	rig_start(&r, 100, 64);
@@ -180,24 +159,121 @@ static void test_refused_namesake(void **state)
 	e = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	rig_say_hello(d, "a", "trigger", 4);
 	rig_expect(d, "WELCOME", "trigger");
-	rig_say_hello(e, "a", "trigggger", 4);
-	rig_expect(e, "ERROR", "no-such-group");
-	WAIT_STATUS(&r, s, s.refused_hellos == 1);
 	rig_offer(&r, FCM_PMT);
-	rig_ack(d, FCM_PMT, rig_expect_block(d, false)); /* nothing was said to it before */
+	sequence = rig_expect_block(d, false);
+	rig_say_hello(e, "a", "trigger", 4);
+	rig_expect(e, "ERROR", "name-taken");
+	rig_ack(e, FCM_PMT, sequence); /* of a stranger */
+	rig_expect(e, "ERROR", "unknown-member");
+	WAIT_STATUS(&r, s, s.namesake.count == 1);
+	assert_string_equal(s.namesake.name, "a");
+	assert_string_equal(s.namesake.group, "trigger");
+	assert_string_equal(s.namesake.member, s.member[0].address);
+	assert_int_equal(strncmp(s.namesake.member, "127.0.0.1:", 10), 0);
+	assert_int_equal(strncmp(s.namesake.refused, "127.0.0.1:", 10), 0);
+	assert_string_not_equal(s.namesake.member, s.namesake.refused);
+	assert_int_equal(s.refused_hellos, 1);
+	rig_ack(d, FCM_PMT, sequence);
 	rig_wait_back(&r, 1);
 	assert_int_equal(r.outcome[0][0], OUTCOME_ACKED);
+	WAIT_STATUS(&r, s, s.member[0].delivered == 1);
 	zmq_close(d);
 	zmq_close(e);
 	rig_finish(&r);
 }
 
+/* Its connection has ended, though nobody has noticed a silence yet: whoever was killed is back at once. By plain TCP:
+ * the kernel closes what a killed process had, before another can take its place; libzmq takes its time. */
+static void test_name_free_at_once(void **state)
+{
+	static const char hello[] =
+		"{\"protocol\":1,\"name\":\"a\",\"group\":\"trigger\",\"credit\":4}";
+	struct publisher_status s;
+	static struct rig r;
+	uint16_t port;
+
+	(void)state;
+	rig_start(&r, 100, 64);
+	port = (uint16_t)atoi(strrchr(publisher_reserved_endpoint(r.p), ':') + 1);
+	for (unsigned life = 1; life <= 20; life++) {
+		int fd = zmtp_connect(port);
+
+		zmtp_shake_hands(fd);
+		zmtp_send(fd, ZMTP_MORE, "HELLO", 5);
+		zmtp_send(fd, 0, hello, sizeof(hello) - 1);
+		WAIT_STATUS(&r, s, s.hellos == life);
+		assert_int_equal(s.member[0].state, MEMBER_ALIVE);
+		close(fd); /* no BYE */
+	}
+	assert_int_equal(s.refused_hellos, 0);
+	rig_finish(&r);
+}
+
+/* It stands still: after dead_ms the name is another's. */
+static void test_name_free_after_silence(void **state)
+{
+	static struct rig r;
+	struct got g = {.verb = ""};
+	int64_t end = rig_now_ms() + 2 * PATIENCE_MS;
+	unsigned refusals = 0;
+	void *d, *e;
+
+	(void)state;
+	rig_start(&r, 100, 64);
+	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
+	e = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
+	rig_say_hello(d, "a", "trigger", 4);
+	rig_expect(d, "WELCOME", "trigger");
+	while (strcmp(g.verb, "WELCOME") != 0 && rig_now_ms() < end) {
+		rig_say_hello(e, "a", "trigger", 4);
+		assert_true(rig_receive(e, &g));
+		if (strcmp(g.verb, "ERROR") == 0) {
+			assert_non_null(strstr(g.text, "\"retry_ms\":1000"));
+			refusals++;
+			usleep(20000);
+		}
+	}
+	assert_string_equal(g.verb, "WELCOME");
+	assert_true(refusals > 0);
+	zmq_close(d);
+	zmq_close(e);
+	rig_finish(&r);
+}
+
+/* Two connections that name the same routing id: the first one keeps it. */
+static void test_routing_id_taken(void **state)
+{
+	static struct rig r;
+	void *d[2];
+
+	(void)state;
+	rig_start(&r, 100, 64);
+	for (unsigned i = 0; i < 2; i++) {
+		d[i] = zmq_socket(r.context, ZMQ_DEALER);
+		assert_int_equal(zmq_setsockopt(d[i], ZMQ_ROUTING_ID, "me", 2), 0);
+		assert_int_equal(zmq_connect(d[i], publisher_reserved_endpoint(r.p)), 0);
+		if (i == 0) {
+			rig_say_hello(d[0], "a", "trigger", 4);
+			rig_expect(d[0], "WELCOME", "trigger");
+		}
+	}
+	rig_say(d[1], "BYE", NULL, 0);
+	usleep(300000); /* for it to be heard, if it is */
+	rig_offer(&r, FCM_PMT);
+	rig_ack(d[0], FCM_PMT, rig_expect_block(d[0], false));
+	rig_wait_back(&r, 1);
+	assert_int_equal(r.outcome[0][0], OUTCOME_ACKED);
+	zmq_close(d[0]);
+	zmq_close(d[1]);
+	rig_finish(&r);
+}
+
 /* To topics that there are not. */
-static void set_prefixes(void *sub, int option, unsigned count)
+static void set_prefixes(void *sub, unsigned which, int option, unsigned count)
 {
 	for (unsigned n = 0; n < count; n++) {
-		char prefix[16];
-		int length = snprintf(prefix, sizeof(prefix), "nothing.%u", n);
+		char prefix[24];
+		int length = snprintf(prefix, sizeof(prefix), "nothing.%u.%u", which, n);
 
 		assert_int_equal(zmq_setsockopt(sub, option, prefix, (size_t)length), 0);
 	}
@@ -236,20 +312,37 @@ static void test_monitor(void **state)
 	rig_finish(&r);
 }
 
-/* More prefixes than are remembered: all is copied, until they are gone. */
+static void *monitor_of(struct rig *r)
+{
+	void *sub = zmq_socket(r->context, ZMQ_SUB);
+
+	rig_set_number(sub, ZMQ_LINGER, 0);
+	assert_int_equal(zmq_connect(sub, publisher_monitor_endpoint(r->p)), 0);
+	return sub;
+}
+
+static uint64_t copied(struct rig *r)
+{
+	struct publisher_status s;
+
+	WAIT_STATUS(r, s, s.blocks == r->offered);
+	return s.monitor_blocks;
+}
+
+/* More prefixes, of all monitors, than are remembered: all is copied, until they are gone. */
 static void test_many_prefixes(void **state)
 {
 	struct publisher_status s;
 	static struct rig r;
-	uint64_t copied;
-	void *sub;
+	uint64_t before;
+	void *sub[2];
 
 	(void)state;
 	rig_start(&r, 2, 64);
-	sub = zmq_socket(r.context, ZMQ_SUB);
-	rig_set_number(sub, ZMQ_LINGER, 0);
-	assert_int_equal(zmq_connect(sub, publisher_monitor_endpoint(r.p)), 0);
-	set_prefixes(sub, ZMQ_SUBSCRIBE, SUBSCRIPTIONS + 1);
+	for (unsigned i = 0; i < 2; i++) {
+		sub[i] = monitor_of(&r);
+		set_prefixes(sub[i], i, ZMQ_SUBSCRIBE, SUBSCRIPTIONS);
+	}
 	do {
 		rig_offer(&r, FCM_PMT);
 		usleep(10000);
@@ -257,15 +350,48 @@ static void test_many_prefixes(void **state)
 		rig_take_back(&r);
 	} while (s.monitor_blocks == 0 && r.offered < 1000);
 	assert_true(s.monitor_blocks > 0);
-	set_prefixes(sub, ZMQ_UNSUBSCRIBE, SUBSCRIPTIONS + 1);
+	for (unsigned i = 0; i < 2; i++) {
+		set_prefixes(sub[i], i, ZMQ_UNSUBSCRIBE, SUBSCRIPTIONS);
+	}
 	usleep(200000); /* they are on their way */
-	WAIT_STATUS(&r, s, s.blocks == r.offered);
-	copied = s.monitor_blocks;
+	before = copied(&r);
 	rig_offer(&r, FCM_PMT);
 	rig_offer(&r, FCM_PMT);
-	WAIT_STATUS(&r, s, s.blocks == r.offered);
-	assert_int_equal(s.monitor_blocks, copied);
-	zmq_close(sub);
+	assert_int_equal(copied(&r), before);
+	WAIT_STATUS(&r, s, true);
+	assert_int_equal(s.greedy_monitors, 0);
+	zmq_close(sub[0]);
+	zmq_close(sub[1]);
+	rig_finish(&r);
+}
+
+/* A monitor that asks for more topics than there are, or for one longer than any, is cut off; the others go on. */
+static void test_greedy_monitors(void **state)
+{
+	static const char longest[SUBSCRIPTION_MAX + 1] = "", huge[100000] = "";
+	struct publisher_status s;
+	static struct rig r;
+	char topic[64];
+	void *sub[4];
+
+	(void)state;
+	rig_start(&r, 100, 64);
+	for (unsigned i = 0; i < 4; i++) {
+		sub[i] = monitor_of(&r);
+	}
+	rig_set_number(sub[0], ZMQ_RCVTIMEO, PATIENCE_MS);
+	assert_int_equal(zmq_setsockopt(sub[0], ZMQ_SUBSCRIBE, "pmt.", 4), 0);
+	WAIT_STATUS(&r, s, s.monitor_door.admitted == 4);
+	set_prefixes(sub[1], 1, ZMQ_SUBSCRIBE, SUBSCRIPTIONS + 1);
+	assert_int_equal(zmq_setsockopt(sub[2], ZMQ_SUBSCRIBE, longest, sizeof(longest)), 0);
+	assert_int_equal(zmq_setsockopt(sub[3], ZMQ_SUBSCRIBE, huge, sizeof(huge)), 0);
+	WAIT_STATUS(&r, s, s.greedy_monitors >= 2 && s.monitor_door.ended >= 3);
+	for (unsigned i = 1; i < 4; i++) {
+		zmq_close(sub[i]);
+	}
+	rig_offer(&r, FCM_PMT);
+	assert_int_equal(rig_receive_part(sub[0], topic, sizeof(topic)), 11);
+	zmq_close(sub[0]);
 	rig_finish(&r);
 }
 
@@ -293,10 +419,17 @@ static void test_bad_endpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hello_block_ack),	 cmocka_unit_test(test_refused_hellos),
-		cmocka_unit_test(test_malformed),	 cmocka_unit_test(test_name_taken_over),
-		cmocka_unit_test(test_refused_namesake), cmocka_unit_test(test_monitor),
-		cmocka_unit_test(test_many_prefixes),	 cmocka_unit_test(test_bad_endpoints),
+		cmocka_unit_test(test_hello_block_ack),
+		cmocka_unit_test(test_refused_hellos),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_name_taken),
+		cmocka_unit_test(test_name_free_at_once),
+		cmocka_unit_test(test_name_free_after_silence),
+		cmocka_unit_test(test_routing_id_taken),
+		cmocka_unit_test(test_monitor),
+		cmocka_unit_test(test_many_prefixes),
+		cmocka_unit_test(test_greedy_monitors),
+		cmocka_unit_test(test_bad_endpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
