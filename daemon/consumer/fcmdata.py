@@ -2,7 +2,7 @@
 """Blocks of FCM-Server's data for one consumer: connect, receive, check, acknowledge, in the words of libfcmdata
 (fcmdata(3)) on pyzmq and numpy.
 
-    with Member("tcp://127.0.0.1:5710", name="trigger-1", group="trigger") as data:
+    with Member("tcp://127.0.0.1:5710", name="mine", group="trigger") as data:
         while True:
             block = data.receive(timeout=1)
             if block and not block.repeat:
@@ -25,6 +25,7 @@ others. One object, one thread.
 """
 import json
 import time
+import warnings
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -33,6 +34,7 @@ from fcm_data import SEQUENCE_BITS, Block
 
 CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
 ALIVE_S, ANSWER_S, ANEW_S, TAKEN_S, WAIT_S = 0.25, 3, 1, 0.5, 0.1
+NOBODY_S = 3        # without a connection, from the beginning: then a warning says so
 ACKS = 32           # that make a message
 WINDOW = 65536      # sequences of a stream that are remembered
 TRACKS = 128        # streams of floors, DMA epochs and block lengths
@@ -190,6 +192,7 @@ class _Handle:
 
     def __init__(self, kind, endpoint, queue, tracks, verify):
         self.state, self.verify, self.endpoint = CONNECTING, verify, endpoint
+        self._patience = time.monotonic() + NOBODY_S
         self.stats = dict.fromkeys(
             ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",
              "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers"), 0)
@@ -259,6 +262,10 @@ class _Handle:
                 self._connected()
             elif event == zmq.EVENT_DISCONNECTED:
                 self.state = CONNECTING
+        if self._patience and (self.stats["connections"] or time.monotonic() > self._patience):
+            self._patience = None
+            if not self.stats["connections"]:
+                warnings.warn(f"nobody answers at {self.endpoint}: is the daemon there? Still trying", stacklevel=4)
 
     def _block(self, topic, header, payload, owed):
         """A checked block with its facts; None for a damaged one, which is counted."""

@@ -8,6 +8,7 @@ ledger balances and data arrived.
 """
 import argparse
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,8 +19,10 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from station import DRIFT_NS, LINKS, Station, StationError, die  # noqa: E402
+from station import DRIFT_NS, LINKS, Station, StationError, die, free_base_port, is_free  # noqa: E402
 
+# What the manual and the examples name; others, where somebody has them.
+RESERVED_PORT, MONITOR_PORT, FEED_PORT = 5710, 5730, 5600
 LOSSES = ["link-down", "board-fifo", "ring-full", "crc", "alignment", "time-fault"]
 
 
@@ -31,6 +34,7 @@ def options():
     p.add_argument("--scenario")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--load", default="design", choices=["quiet", "design", "full"])
+    p.add_argument("--feed", action="store_true", help="give out the TriDAS feed too, a port a floor")
     p.add_argument("--kill-consumer", metavar="NAME", help="kill -9 this consumer half-way")
     p.add_argument("--keep", action="store_true", help="keep a finished run's large files")
     return p.parse_args()
@@ -171,13 +175,40 @@ def truth_words(code, truth):
             f"name, {truth['missing_unnamed']} missing without a name)")
 
 
-def summary(st, before, after, final):
-    """Print it; True when all is well."""
+def sums(losses, key):
+    """"320 link-down, 12 alignment", by the losses' codes, of those that `key` names, a line each."""
+    of = {}
+    for x in losses:
+        codes = of.setdefault(key(x), {})
+        codes[x["code"]] = codes.get(x["code"], 0) + x["frames"]
+    return {name: ", ".join(f"{n} {code}" for code, n in codes.items()) for name, codes in of.items()}
+
+
+def not_delivered(ledger):
+    """What the consumers did not get, a line each."""
+    links = sums([x for x in ledger["losses"] if x["kind"] != "group" and x["code"] in LOSSES],
+                 lambda x: f"of link {x['link']}")
+    groups = sums([x for x in ledger["losses"] if x["kind"] == "group"], lambda x: f"of {x['stream']} for {x['group']}")
+    return [f"frames {what}: {codes}" for what, codes in sorted({**links, **groups}.items())]
+
+
+def say_end(ledger, troubles, where):
+    if troubles:
+        print("\nNOT BALANCED: " + "; ".join(troubles))
+    else:
+        print("\nbalanced: every frame was delivered, or is charged to a loss by name")
+    missing = not_delivered(ledger)
+    print("not delivered:" if missing else "not delivered: nothing", *missing, sep="\n  ")
+    print(f"state below {where}")
+
+
+def summary(st, before, after, final, code=0):
+    """Print it; True when the account is right and whole. `code`: what the daemon ended with."""
     ledger = st.ledger()
-    code, words = 0, "cannot be compared: the board was gone, and has counted anew since"
+    differs, words = 0, "cannot be compared: the board was gone, and has counted anew since"
     if not counted_anew(st.scenario, ledger):
-        code, truth = st.compare(drift_ns=DRIFT_NS)
-        words = truth_words(code, truth)
+        differs, truth = st.compare(drift_ns=DRIFT_NS)
+        words = truth_words(differs, truth)
     show_links(before, after, final)
     show_losses(ledger)
     clock = final["clock"]
@@ -196,9 +227,17 @@ def summary(st, before, after, final):
     rows = len(ledger["links"]) + len(ledger["streams"])
     print(f"ledger    {rows} rows, {'both balances right' if ledger['balanced'] else 'DOES NOT BALANCE'}")
     print(f"truth     {words}")
-    good = ledger["balanced"] and code == 0 and delivered > 0 and rows > 0
-    print(f"\n{'well' if good else 'NOT WELL'}: state below {os.path.relpath(st.dir)}")
-    return good
+    unwritten = re.search(r"\d+ rows could not be written.*", st.daemon.tail(100000))
+    troubles = [why for wrong, why in (
+        (code != 0, f"fcm-server ended with {code}"),
+        (not ledger["balanced"], "the ledger does not balance (fcmctl ledger show names the rows)"),
+        (differs, "what arrived is not what the floors sent"),
+        (delivered == 0, "no block was delivered"),
+        (rows == 0, "the ledger is empty"),
+        (unwritten, f"rows of the database are lost: {unwritten and unwritten[0]}"),
+    ) if wrong]
+    say_end(ledger, troubles, os.path.relpath(st.dir))
+    return not troubles
 
 
 def timed(st, args):
@@ -208,16 +247,35 @@ def timed(st, args):
     code = st.stop()
     if code != 0:
         print(f"fcm-server ended with {code}:\n{st.daemon.tail()}")
-    good = summary(st, before, after, final) and code == 0
+    good = summary(st, before, after, final, code)
     if not args.keep and good:
         remove_data(st.dir)
     return 0 if good else 1
+
+
+def port_of(documented):
+    return documented if is_free(documented) else free_base_port(1)
+
+
+def name_ports(st, feed):
+    """Those that the examples have, where they are free."""
+    st.reserved, st.monitor = (f"tcp://127.0.0.1:{port_of(p)}" for p in (RESERVED_PORT, MONITOR_PORT))
+    if feed:
+        st.feed_port = FEED_PORT if all(is_free(FEED_PORT + n) for n in range(LINKS)) else free_base_port()
+        st.config += ["[feed]", "enabled = yes", f"base_port = {st.feed_port}"]
+
+
+def say_ports(st):
+    print(f"Consumers connect to {st.reserved}, monitors to {st.monitor}"
+          + (f", readers of the TriDAS feed to ports {st.feed_port} to {st.feed_port + LINKS - 1}" if st.feed_port else "")
+          + ".", flush=True)
 
 
 def live(st):
     ctl = f"{os.path.relpath(st.program('fcmctl'))} --dir {os.path.relpath(st.dir)}"
     print(f"The station runs below {os.path.relpath(st.dir)}. In a second terminal:\n\n    {ctl} status\n\n"
           "Ctrl-C ends it.\n", flush=True)
+    say_ports(st)
     ended = threading.Event()
     keeper = threading.Thread(target=keep_alive, args=(st, ended), daemon=True)
     keeper.start()
@@ -260,6 +318,7 @@ def main():
         signal.signal(end, lambda number, _: sys.exit(128 + number))
     with Station(args.bin, args.dir, scenario=args.scenario, seed=args.seed, load=args.load,
                  truth=args.seconds is not None) as st:
+        name_ports(st, args.feed)
         try:
             st.start()
             return timed(st, args) if args.seconds else live(st)

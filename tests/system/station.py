@@ -37,6 +37,17 @@ def free_base_port(count=LINKS):
             pass
 
 
+def is_free(port):
+    """As a daemon binds it: what is left of connections that have ended is in nobody's way."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 PORTS_GIVEN = set()
 
 
@@ -112,7 +123,7 @@ class Station:
         self.want_truth, self.want_gpsd, self.depth_ms, self.speed = truth, gpsd, depth_ms, speed
         self.play = play  # a recording in the place of floors and sea
         self.delays = delays  # cable_delay_ns by link; None: the emulator's
-        self.reserved = self.monitor = self.gpsd_port = None
+        self.reserved = self.monitor = self.gpsd_port = self.feed_port = None
         self.emu = self.gpsd = self.daemon = None
         self.host_too_slow = False  # the emulator fell behind by more than the rings hold
         self.consumers = {}

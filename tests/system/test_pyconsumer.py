@@ -238,6 +238,35 @@ def words(t):
     context.term()
 
 
+def name_taken(t):
+    """the name may be its own, of a connection whose end nobody has seen: asked again until it is free, or must be another's"""
+    context = zmq.Context()
+    daemon = FakeDaemon(context)
+    with fcmdata.Member(f"tcp://127.0.0.1:{daemon.port}", name="t-1", group="trigger") as data:
+        for _ in range(3):
+            t.equal("HELLO", daemon.hears(data)[0], b"HELLO")
+            daemon.say(b"ERROR", b'{"error":"name-taken","retry_ms":60000}')
+        t.equal("and again", daemon.hears(data)[0], b"HELLO")
+        daemon.say(b"WELCOME", b"{}")
+        daemon.block(0)
+        t.equal("a member in the end", data.receive(10)["sequence"] & 0xff, 0)
+    daemon.router.close()
+    daemon = FakeDaemon(context)
+    with fcmdata.Member(f"tcp://127.0.0.1:{daemon.port}", name="t-1", group="trigger") as data:
+        t.equal("HELLO", daemon.hears(data)[0], b"HELLO")
+        refusal = None
+        while refusal is None and data.stats["hellos"] < 20:
+            daemon.say(b"ERROR", b'{"error":"name-taken","hint":"t-1 at 127.0.0.1:7"}')
+            try:
+                data.receive(0.1)
+            except fcmdata.Refused as e:
+                refusal = str(e)
+        t.equal("refused", refusal, "name-taken: t-1 at 127.0.0.1:7")
+        t.check("not at once", data.stats["hellos"] > 1, data.stats)
+    daemon.router.close()
+    context.term()
+
+
 def killed_and_back(t):
     """a Python member, killed and back; the daemon killed, too: every block processed once, all as the truth has it"""
     st = t.station(load="quiet", emulator_args=["--rate", "100"])  # Python, on a busy machine
@@ -281,4 +310,4 @@ def killed_and_back(t):
 
 
 if __name__ == "__main__":
-    harness.main([rules, words, killed_and_back])
+    harness.main([rules, words, name_taken, killed_and_back])

@@ -32,7 +32,7 @@ def a_good_run(t):
     rows = [line.split() for line in r.stdout.splitlines() if line.endswith("none") and line.split()[0].isdigit()]
     t.check("four links, about 40 000 frames each, none lost", len(rows) == 4 and
             all(32000 < int(w[2]) < 50000 and w[2] == w[3] for w in rows), r.stdout[-2500:])
-    for text in ("locked by gpsd", "both balances right", "every delivered frame equals it", "well: state below"):
+    for text in ("locked by gpsd", "both balances right", "every delivered frame equals it", "balanced: every frame", "not delivered:"):
         t.check(f"it says \"{text}\"", text in r.stdout, r.stdout[-2500:])
 
 
@@ -77,7 +77,7 @@ def a_ledger_that_does_not_balance(t):
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         good = run.summary(st, before, run.cells(final), final)
-    t.check("the summary of make run is not well", not good and "DOES NOT BALANCE" in text.getvalue(),
+    t.check("the summary of make run says so", not good and "DOES NOT BALANCE" in text.getvalue(),
             text.getvalue()[-1500:])
 
 
