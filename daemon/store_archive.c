@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "schemas/journal_sql.h"
+#include "slowctl/sql_guard.h"
 
 #define SECOND_NS 1000000000ll
 #define DAY_NS	  (86400 * SECOND_NS)
@@ -147,6 +148,7 @@ static int attach(struct store *s, int year)
 		return fail(s, year, SQLITE_CANTOPEN, strerror(-r));
 	}
 	rc = sqlite3_open(path, &db);
+	rc = rc == SQLITE_OK ? sql_guard(db) : rc;
 	if (rc == SQLITE_OK) {
 		sqlite3_busy_timeout(db, STORE_BUSY_MS);
 		r = store_file_migrate(db);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "slowctl/kind_key.h"
+#include "slowctl/sql_guard.h"
 
 /* Who waits for store_open() has other work, and the thread tries again. */
 #define BUSY_MAIN_MS 200
@@ -434,7 +435,7 @@ static int open_file(struct store *s, int busy_ms, struct sc_error *error)
 			     SQLITE_OPEN_READWRITE | (s->seen ? 0 : SQLITE_OPEN_CREATE) |
 				     SQLITE_OPEN_NOMUTEX,
 			     NULL);
-
+	rc = rc == SQLITE_OK ? sql_guard(s->db) : rc;
 	if (rc != SQLITE_OK) {
 		int e = s->db ? sqlite3_system_errno(s->db) : 0;
 

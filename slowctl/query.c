@@ -15,6 +15,7 @@
 #include "schemas/rows.h"
 #include "slowctl/kind_key.h"
 #include "slowctl/param.h"
+#include "slowctl/sql_guard.h"
 
 #define BUSY_MS 1000
 /* Of SQLite's machine, between two looks at the clock. A look costs less than one of them in a hundred; a row
@@ -57,6 +58,7 @@ static int open_as(struct query *q, const char *path, const char *options)
 	sqlite3_close(q->db);
 	q->db = NULL;
 	rc = sqlite3_open_v2(uri, &q->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	rc = rc == SQLITE_OK ? sql_guard(q->db) : rc;
 	if (rc == SQLITE_OK) {
 		sqlite3_busy_timeout(q->db, BUSY_MS);
 		sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "slowctl/query.h"
+#include "slowctl/query_private.h"
 #include "tests/unit/query_rig.h"
 #include "tests/unit/store_rig.h"
 
@@ -780,6 +780,59 @@ static void test_open_errors(void **state)
 	query_close(NULL);
 }
 
+static int guarded(sqlite3 *db, int what)
+{
+	int is = -1;
+
+	assert_int_equal(sqlite3_db_config(db, what, -1, &is), SQLITE_OK);
+	return is;
+}
+
+/* Beside a daemon and without one: a view of the file calls none of our functions, our questions may. */
+static void test_schema_is_not_trusted(void **state)
+{
+	struct store_rig *r = *state;
+	struct query_filter f = {.parameter = "*.hv"};
+	json_t *json = NULL;
+
+	for (unsigned closed = 0; closed < 2; closed++) {
+		struct query *q = query_rig_open(r);
+
+		assert_int_equal(guarded(q->db, SQLITE_DBCONFIG_DEFENSIVE), 1);
+		assert_int_equal(guarded(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA), 0);
+		assert_int_equal(query_commands(q, &f, &json), 0);
+		json_decref(json);
+		query_close(q);
+		if (!closed) {
+			store_rig_close(r);
+		}
+	}
+}
+
+static void test_view_of_a_hostile_file(void **state)
+{
+	struct store_rig *r = *state;
+	struct query_filter f = {0};
+	json_t *json = NULL;
+	struct query *q;
+
+	store_rig_close(r);
+	/* Another view does no harm */
+	store_rig_run(r->path, "ALTER TABLE command RENAME TO was;"
+			       "CREATE VIEW command AS SELECT *, lower(who) AS small FROM was");
+	q = query_rig_open(r);
+	assert_int_equal(query_commands(q, &f, &json), 0);
+	json_decref(json);
+	query_close(q);
+	store_rig_run(r->path, "DROP VIEW command;"
+			       "CREATE VIEW command AS SELECT * FROM was"
+			       " WHERE kind_key('', parameter) <> ''");
+	q = query_rig_open(r);
+	assert_true(query_commands(q, &f, &json) < 0);
+	assert_non_null(strstr(query_error(q), "unsafe use of kind_key"));
+	query_close(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -798,6 +851,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_after_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_beside_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_schema_is_not_trusted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_view_of_a_hostile_file, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "daemon/store_private.h"
 #include "tests/unit/store_rig.h"
 
 #define ROWS	  5	/* in each table */
@@ -356,12 +357,34 @@ static void test_killed_anywhere(void **state)
 	free(was);
 }
 
+/* What the file's schema says is not trusted, by the daemon neither; its own migrations do without. */
+static void test_schema_is_not_trusted(void **state)
+{
+	static const int on_off[][2] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+					{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}};
+	struct sc_error error = {0};
+	struct store_rig r;
+	int is = -1;
+
+	(void)state;
+	store_rig_create(&r);
+	assert_int_equal(store_open(&r.config, &r.s, &error), 0); /* a new file, migrated */
+	for (size_t i = 0; i < sizeof(on_off) / sizeof(on_off[0]); i++) {
+		assert_int_equal(sqlite3_db_config(r.s->db, on_off[i][0], -1, &is), SQLITE_OK);
+		assert_int_equal(is, on_off[i][1]);
+	}
+	store_rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_schema),	cmocka_unit_test(test_transitions_in_order),
-		cmocka_unit_test(test_at_work),		cmocka_unit_test(test_killed_inside),
+		cmocka_unit_test(test_every_schema),
+		cmocka_unit_test(test_transitions_in_order),
+		cmocka_unit_test(test_at_work),
+		cmocka_unit_test(test_killed_inside),
 		cmocka_unit_test(test_killed_anywhere),
+		cmocka_unit_test(test_schema_is_not_trusted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
