@@ -16,6 +16,7 @@
 
 #include "daemon/now.h"
 #include "tdm/frame.h"
+#include "tdm/recording.h"
 
 #define PASSPORT "recording.json"
 #define KIND_BOX "black-box"
@@ -115,7 +116,11 @@ static int write_file(int directory, const char *name, const char *text)
 	int fd, r;
 
 	snprintf(fresh, sizeof(fresh), ".%s.new", name);
-	fd = openat(directory, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	/* Left by one who was killed, or a link of somebody else's: not written through. */
+	if (unlinkat(directory, fresh, 0) < 0 && errno != ENOENT) {
+		return -errno;
+	}
+	fd = openat(directory, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	if (fd < 0) {
 		return -errno;
 	}
@@ -133,8 +138,8 @@ static int write_file(int directory, const char *name, const char *text)
 /* Over what is there: takes no room on the disk. */
 static int write_over(int directory, const char *name, const char *text)
 {
-	int fd = openat(directory, name, O_WRONLY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : write_all(fd, text);
+	int fd = recording_open_below(directory, name, O_WRONLY);
+	int r = fd < 0 ? fd : write_all(fd, text);
 
 	if (fd >= 0) {
 		close(fd);
@@ -163,10 +168,16 @@ static int write_passport(const struct record_dir *r)
 
 static json_t *read_passport(const char *directory, const char *name)
 {
-	char path[PATH_MAX];
+	char text[RECORDING_TEXT_SIZE];
+	int fd = recording_enter(directory, name);
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/%s/" PASSPORT, directory, name);
-	return json_load_file(path, 0, NULL);
+	if (fd < 0) {
+		return NULL;
+	}
+	n = recording_read_text(fd, PASSPORT, text, sizeof(text));
+	close(fd);
+	return n > 0 ? json_loads(text, 0, NULL) : NULL;
 }
 
 static int64_t time_of(const json_t *j, const char *key)
@@ -253,15 +264,22 @@ int record_dir_free_bytes(const char *directory, uint64_t *ret_bytes)
 
 int record_dir_remove(const char *directory, const char *name)
 {
+	int fd = recording_enter(directory, name);
 	char path[PATH_MAX];
 	struct dirent *e;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	d = opendir(path);
-	if (!d) {
-		return -errno;
+	if (fd < 0) {
+		return fd;
 	}
+	d = fdopendir(fd);
+	if (!d) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	while ((e = readdir(d))) {
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
 			unlinkat(dirfd(d), e->d_name, 0);
@@ -295,8 +313,8 @@ static int open_segments(struct record_dir *r, const struct record_place *place)
 static int open_directory(struct record_dir *r)
 {
 	snprintf(r->path, sizeof(r->path), "%s/%s", r->root, r->spec.name);
-	r->fd = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return r->fd < 0 ? -errno : 0;
+	r->fd = recording_enter(r->root, r->spec.name);
+	return r->fd < 0 ? r->fd : 0;
 }
 
 static struct record_dir *make(const struct record_place *place, const struct record_spec *spec)

@@ -109,7 +109,7 @@ static int read_series(struct segment *s)
 	closedir(d);
 	for (uint32_t n = s->number; n > 0 && s->next == 0; n--) {
 		name_of(s, n - 1, name, sizeof(name));
-		fd = openat(s->config.directory, name, O_RDONLY | O_CLOEXEC);
+		fd = recording_open_below(s->config.directory, name, O_RDONLY);
 		if (fd >= 0) {
 			read_end(s, fd);
 			close(fd);

@@ -230,7 +230,7 @@ void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 	if (query_open(ctl->station.database, &q, &error) == 0 && query_station(q, &station) == 0) {
 		told = value_string(json_object_get(station, "station"), "recordings", NULL);
 	}
-	if (told != NULL) {
+	if (told != NULL && told[0] == '/') { /* no daemon writes another one */
 		snprintf(path, size, "%s", told);
 	} else {
 		recordings_beside(ctl->station.database, path, size);

@@ -293,6 +293,8 @@ static const char *open_fault(int err)
 		return "not a segment, or damaged at its very beginning";
 	case -ENODATA:
 		return "cut off inside its header";
+	case -ELOOP:
+		return "a symbolic link, which is not followed here";
 	case -EPROTO:
 		return "a segment of another version";
 	default:
@@ -300,10 +302,11 @@ static const char *open_fault(int err)
 	}
 }
 
-static void dump_segment(struct dump *d, const char *path)
+static void dump_segment(struct dump *d, const struct recording *r,
+			 const struct recording_segment *segment)
 {
-	const char *slash = strrchr(path, '/');
-	int err = recording_open(&d->file, path);
+	const char *path = segment->path, *slash = strrchr(path, '/');
+	int err = recording_open_segment(&d->file, r, segment);
 
 	d->name = slash != NULL ? slash + 1 : path;
 	if (err == 0 && d->file.walk.segment.link >= RECORDING_LINKS) {
@@ -352,22 +355,14 @@ static int end_pcap(struct dump *d, const char *path)
 }
 
 /* A black box has them beside its segments. */
-static void show_registers(struct dump *d, const char *path)
+static void show_registers(struct dump *d, const struct recording *r, const char *path)
 {
 	const struct record_sink to = {put_item, d};
 	char file[2 * PATH_MAX + 16], text[4096];
-	ssize_t n;
-	int fd;
 
-	snprintf(file, sizeof(file), "%s/registers.txt", path);
-	fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		return;
-	}
-	n = recording_read((void *)(intptr_t)fd, 0, text, sizeof(text) - 1);
-	close(fd);
-	if (n >= 0) {
-		text[n] = '\0';
+	if (r->directory != NULL &&
+	    recording_read_text(dirfd(r->directory), "registers.txt", text, sizeof(text)) >= 0) {
+		snprintf(file, sizeof(file), "%s/registers.txt", path);
 		record_show_registers(&to, file, text);
 	}
 }
@@ -378,7 +373,7 @@ static int dump_all(struct dump *d, const struct recording *r, const char *pcap_
 
 	for (size_t i = 0; i < r->count; i++) {
 		if (d->link < 0 || r->segments[i].link == (unsigned)d->link) {
-			dump_segment(d, r->segments[i].path);
+			dump_segment(d, r, &r->segments[i]);
 		}
 	}
 	if (d->pcap != NULL) {
@@ -415,7 +410,7 @@ static int find_recording(struct ctl *ctl, const char *word, char *path, size_t 
 	if (err == -ENOENT && name) {
 		ctl_recordings_place(ctl, place, sizeof(place));
 		snprintf(path, size, "%s/%s", place, word);
-		err = recording_init(ret_recording, path);
+		err = recording_init_in(ret_recording, place, word);
 	}
 	if (err == 0) {
 		return CTL_DONE;
@@ -431,7 +426,10 @@ static int find_recording(struct ctl *ctl, const char *word, char *path, size_t 
 				       : "name a recording, its directory, or a segment in it "
 					 "(*.fcmr)",
 			"%s: %s", path,
-			err == -ENODATA ? "there is no segment in it" : open_fault(err));
+			err == -ENODATA		  ? "there is no segment in it"
+			: err == -ENOTDIR && name ? "not a directory, or a symbolic link, which is "
+						    "not followed there"
+						  : open_fault(err));
 }
 
 static int dump_run(struct ctl *ctl, const struct ctl_args *args)
@@ -462,7 +460,7 @@ static int dump_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	if (code == CTL_DONE) {
 		if (d->what == RECORDS) {
-			show_registers(d, path);
+			show_registers(d, &recording, path);
 		}
 		err = pcap_path != NULL ? record_pcap_create(pcap_path, &d->pcap) : 0;
 		code = err < 0 ? ctl_fail(ctl, CTL_NOT, "failed", NULL, "%s: %s", pcap_path,

@@ -4,11 +4,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tdm/recording.h"
 
@@ -51,7 +53,8 @@ static int find(const char *directory, struct found **ret_found, size_t *ret_n)
 		return -errno;
 	}
 	while (d && r == 0 && (e = readdir(d))) {
-		if (e->d_name[0] == '.' || fstatat(dirfd(d), e->d_name, &st, 0) < 0 ||
+		if (e->d_name[0] == '.' ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISDIR(st.st_mode)) {
 			continue;
 		}
@@ -83,7 +86,8 @@ static int find(const char *directory, struct found **ret_found, size_t *ret_n)
 	return 0;
 }
 
-static void count_segments(const char *path, json_t *entry)
+/* `fd`: the recording's directory, closed here. */
+static void count_segments(int fd, json_t *entry)
 {
 	json_int_t bytes = 0;
 	int segments = 0;
@@ -91,17 +95,20 @@ static void count_segments(const char *path, json_t *entry)
 	unsigned link;
 	struct dirent *e;
 	struct stat st;
-	DIR *d = opendir(path);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
 	while (d && (e = readdir(d))) {
 		if (recording_name_parse(e->d_name, &link, &number) == 0 &&
-		    fstatat(dirfd(d), e->d_name, &st, 0) == 0) {
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode)) {
 			segments++;
 			bytes += (json_int_t)st.st_size;
 		}
 	}
 	if (d) {
 		closedir(d);
+	} else if (fd >= 0) {
+		close(fd);
 	}
 	json_object_set_new(entry, "segments", json_integer(segments));
 	json_object_set_new(entry, "bytes", json_integer(bytes));
@@ -113,12 +120,13 @@ static json_t *entry_of(const char *directory, const char *name)
 					   "begun",	     "until", "ended",	    "why",
 					   "trouble",	     "alarm", "alarm_text", "let_go_frames",
 					   "let_go_at_least"};
-	char path[PATH_MAX], passport[PATH_MAX + 32];
-	json_t *entry = json_object(), *j;
+	char text[RECORDING_TEXT_SIZE];
+	json_t *entry = json_object(), *j = NULL;
+	int fd = recording_enter(directory, name);
 
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	snprintf(passport, sizeof(passport), "%s/recording.json", path);
-	j = json_load_file(passport, 0, NULL);
+	if (fd >= 0 && recording_read_text(fd, "recording.json", text, sizeof(text)) > 0) {
+		j = json_loads(text, 0, NULL);
+	}
 	json_object_set_new(entry, "name", json_string(name));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		json_t *value = json_object_get(j, keys[i]);
@@ -126,7 +134,7 @@ static json_t *entry_of(const char *directory, const char *name)
 		json_object_set(entry, keys[i], value ? value : json_null());
 	}
 	json_decref(j);
-	count_segments(path, entry);
+	count_segments(fd, entry);
 	return entry;
 }
 

@@ -43,6 +43,67 @@ int recording_name_parse(const char *name, unsigned *ret_link, uint32_t *ret_num
 	return 0;
 }
 
+/* -------------------------------------------------------------------- what others may have put there */
+
+/* A pipe in the place of a file must not hold us up. */
+static int open_regular(int directory, const char *name, int flags)
+{
+	int fd = openat(directory, name, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	int err;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	err = fstat(fd, &st) < 0 ? -errno : 0;
+	if (err == 0 && !S_ISREG(st.st_mode)) {
+		err = S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
+	}
+	if (err < 0) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int recording_enter(const char *place, const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+		return -ENOENT;
+	}
+	if (snprintf(path, sizeof(path), "%s/%s", place, name) >= (int)sizeof(path)) {
+		return -ENAMETOOLONG;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int recording_open_below(int directory, const char *name, int access)
+{
+	return open_regular(directory, name, access | O_NOFOLLOW);
+}
+
+ssize_t recording_read_text(int directory, const char *name, char *text, size_t size)
+{
+	int fd = recording_open_below(directory, name, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0) {
+		return fd;
+	}
+	n = recording_read((void *)(intptr_t)fd, 0, text, size - 1);
+	close(fd);
+	if (n >= 0) {
+		text[n] = '\0';
+	}
+	return n;
+}
+
+/* ---------------------------------------------------------------------------------- a recording's list */
+
 static int add(struct recording *r, const char *path, unsigned link, uint32_t number)
 {
 	struct recording_segment *more =
@@ -70,7 +131,7 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int list_directory(struct recording *r, DIR *directory, const char *path)
+static int list_directory(struct recording *r, const char *path)
 {
 	char name[PATH_MAX];
 	const struct dirent *entry;
@@ -78,7 +139,7 @@ static int list_directory(struct recording *r, DIR *directory, const char *path)
 	unsigned link;
 	int err = 0;
 
-	while (err == 0 && (entry = readdir(directory))) {
+	while (err == 0 && (entry = readdir(r->directory))) {
 		if (recording_name_parse(entry->d_name, &link, &number) < 0) {
 			continue;
 		}
@@ -113,24 +174,46 @@ static int list_file(struct recording *r, const char *path)
 	return err;
 }
 
+static int done_or_fini(struct recording *found, int err, struct recording *r)
+{
+	if (err < 0) {
+		recording_fini(found);
+		return err;
+	}
+	*r = *found;
+	return 0;
+}
+
 int recording_init(struct recording *r, const char *path)
 {
-	struct recording found = {0};
-	DIR *directory = opendir(path);
+	struct recording found = {.directory = opendir(path)};
 	int err;
 
-	if (directory) {
-		err = list_directory(&found, directory, path);
-		closedir(directory);
+	if (found.directory) {
+		err = list_directory(&found, path);
 	} else {
 		err = errno == ENOTDIR ? list_file(&found, path) : -errno;
 	}
-	if (err < 0) {
-		recording_fini(&found);
+	return done_or_fini(&found, err, r);
+}
+
+int recording_init_in(struct recording *r, const char *place, const char *name)
+{
+	struct recording found = {0};
+	char path[PATH_MAX];
+	int err, fd = recording_enter(place, name);
+
+	if (fd < 0) {
+		return fd;
+	}
+	snprintf(path, sizeof(path), "%s/%s", place, name);
+	found.directory = fdopendir(fd);
+	if (!found.directory) {
+		err = -errno;
+		close(fd);
 		return err;
 	}
-	*r = found;
-	return 0;
+	return done_or_fini(&found, list_directory(&found, path), r);
 }
 
 void recording_fini(struct recording *r)
@@ -139,6 +222,9 @@ void recording_fini(struct recording *r)
 		free(r->segments[i].path);
 	}
 	free(r->segments);
+	if (r->directory) {
+		closedir(r->directory);
+	}
 	*r = (struct recording){0};
 }
 
@@ -193,31 +279,41 @@ static int begin_walk(struct recording_file *f)
 	return err;
 }
 
-int recording_open(struct recording_file *f, const char *path)
+/* `fd` is the file's now, or closed. */
+static int open_as(struct recording_file *f, int fd)
 {
-	/* A pipe in the place of a segment must not hold us up. */
-	struct recording_file new = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-	struct stat st;
+	struct recording_file new = {.fd = fd};
 	int err;
 
-	if (new.fd < 0) {
-		return -errno;
+	if (fd < 0) {
+		return fd;
 	}
-	err = fstat(new.fd, &st) < 0 ? -errno : 0;
-	if (err == 0 && !S_ISREG(st.st_mode)) {
-		err = S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
-	}
-	err = err ? err : begin_walk(&new);
+	err = begin_walk(&new);
 	if (err == 0) {
 		new.data = malloc((size_t) new.walk.segment.data_bytes_max + 1);
-		err = new.data ? 0 : -ENOMEM;
+		if (new.data) {
+			*f = new;
+			return 0;
+		}
+		err = -ENOMEM;
 	}
-	if (err < 0) {
-		close(new.fd);
-		return err;
+	close(fd);
+	return err;
+}
+
+int recording_open(struct recording_file *f, const char *path)
+{
+	return open_as(f, open_regular(AT_FDCWD, path, O_RDONLY));
+}
+
+int recording_open_segment(struct recording_file *f, const struct recording *r,
+			   const struct recording_segment *segment)
+{
+	if (!r->directory) {
+		return recording_open(f, segment->path);
 	}
-	*f = new;
-	return 0;
+	return open_as(f, recording_open_below(dirfd(r->directory), strrchr(segment->path, '/') + 1,
+					       O_RDONLY));
 }
 
 void recording_close(struct recording_file *f)

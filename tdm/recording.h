@@ -8,6 +8,7 @@
 #ifndef TDM_RECORDING_H
 #define TDM_RECORDING_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,21 @@
 
 #define RECORDING_LINKS 4u
 
+/*
+ * In a directory of recordings may lie what others have put there: links that lead elsewhere are not followed,
+ * and whatever is no regular file is not waited for (a pipe).
+ */
+/* Directory `name` in `place`, to read: a descriptor; -ENOTDIR: a link or a file; -ENOENT, also if `name` leads
+ * out of `place`; else errno of open(2). `place` itself may be a link. */
+int recording_enter(const char *place, const char *name);
+/* Regular file `name` in `directory`, to be read or written (O_RDONLY, O_WRONLY): a descriptor; -ELOOP: a link,
+ * -EISDIR, -EBADMSG: something else; else errno of open(2). */
+int recording_open_below(int directory, const char *name, int access);
+#define RECORDING_TEXT_SIZE 16384u /* no recording.json is as long */
+/* The beginning of such a file as text that ends with a zero: its length, at most size - 1 bytes; negative as
+ * recording_open_below() or pread(2). */
+ssize_t recording_read_text(int directory, const char *name, char *text, size_t size);
+
 struct recording_segment {
 	char *path;
 	unsigned link;
@@ -24,6 +40,7 @@ struct recording_segment {
 };
 
 struct recording {
+	DIR *directory;			    /* NULL: of one segment, by its path */
 	struct recording_segment *segments; /* by link, then number */
 	size_t count;
 };
@@ -39,6 +56,8 @@ record_read_fn recording_read;
  * segment's header says (record.h). recording_fini() after success only.
  */
 int recording_init(struct recording *r, const char *path);
+/* The same of directory `name` among those in `place`; as recording_enter(), too. */
+int recording_init_in(struct recording *r, const char *place, const char *name);
 void recording_fini(struct recording *r);
 
 /* A segment being read. */
@@ -50,6 +69,9 @@ struct recording_file {
 
 /* 0, or what open(2), tdm_walk_begin() or malloc(3) say; *f is then untouched. */
 int recording_open(struct recording_file *f, const char *path);
+/* One of `r`; as recording_open_below(), too. */
+int recording_open_segment(struct recording_file *f, const struct recording *r,
+			   const struct recording_segment *segment);
 void recording_close(struct recording_file *f);
 /* tdm_walk_next() with data in f->data, checked. A segment that is being written is cut, or damaged, only when
  * it still is after 10 ms without a change. */

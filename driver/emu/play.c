@@ -134,7 +134,7 @@ static bool open_segment(struct play *p, struct play_link *l)
 {
 	while (!l->open && l->next < l->count) {
 		const struct recording_segment *s = &l->segments[l->next++];
-		int err = recording_open(&l->file, s->path);
+		int err = recording_open_segment(&l->file, &p->recording, s);
 
 		if (err == 0 && l->file.walk.segment.link != s->link) {
 			recording_close(&l->file);

@@ -64,6 +64,7 @@ $(eval $(call unit_test,test_ctl_message,tests/unit/test_ctl_message.c,fcmctl td
 
 $(eval $(call unit_test,test_ctl_job,tests/unit/test_ctl_job.c,fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
 $(eval $(call unit_test,test_record_dump,$(addprefix tests/unit/,test_record_dump.c record_rig.c floor_rig.c),fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
+$(eval $(call unit_test,test_recordings,tests/unit/test_recordings.c,slowctl tdm,jansson libisal sqlite3 inih))
 $(eval $(call unit_test,test_advice,tests/unit/test_advice.c,fcmctl slowctl tdm,jansson libzmq ncursesw libisal sqlite3 inih))
 
 # daemon/: time, phase, configuration, log

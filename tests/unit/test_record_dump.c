@@ -635,6 +635,42 @@ static void by_name(void **state)
 	rec_fini(&r);
 }
 
+/* A link in the directory of recordings, or in one, leads to files of others: it is not followed. What was
+ * typed is. */
+static void links_are_not_followed(void **state)
+{
+	char beside[96], path[160];
+	struct rec r, other;
+
+	(void)state;
+	rec_init(&r);
+	rec_init(&other);
+	rec_segment(&other, 0, 0, 7, A, REC_UTC_S);
+	rec_data(&other, 1);
+	rec_end(&other);
+	snprintf(path, sizeof(path), "%s/registers.txt", other.directory);
+	rec_store(path, "link.locked = 0\n", 16);
+	snprintf(database, sizeof(database), "%s/station.db", r.directory);
+	snprintf(beside, sizeof(beside), "%s/recordings", r.directory);
+	assert_int_equal(symlink(".", beside), 0);
+	snprintf(path, sizeof(path), "%s/night", r.directory);
+	assert_int_equal(symlink(other.directory, path), 0);
+	assert_int_equal(dump((struct words){.path = "night", .link = -1}), CTL_NOT);
+	assert_int_equal(dump((struct words){.path = path, .link = -1}), CTL_DONE);
+	assert_int_equal(out.items, 1 + 4);
+	snprintf(path, sizeof(path), "%s/link0-00000.fcmr", r.directory);
+	assert_int_equal(symlink(other.path, path), 0);
+	assert_int_equal(dump((struct words){.path = path, .link = -1}), CTL_DONE);
+	assert_int_equal(out.items, 4);
+	snprintf(path, sizeof(path), "%s/registers.txt", r.directory);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	assert_int_equal(dump((struct words){.path = r.directory, .link = -1}), CTL_NOT);
+	assert_int_equal(out.items, 0);
+	*database = '\0';
+	rec_fini(&other);
+	rec_fini(&r);
+}
+
 /* A black box's registers come first, with where they are. */
 static void registers(void **state)
 {
@@ -718,13 +754,21 @@ static void capture_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records),	    cmocka_unit_test(frames_and_their_checks),
-		cmocka_unit_test(bad_frames),	    cmocka_unit_test(frames_let_go),
-		cmocka_unit_test(every_hit),	    cmocka_unit_test(slots_samples_words),
-		cmocka_unit_test(cut_anywhere),	    cmocka_unit_test(being_written),
-		cmocka_unit_test(damaged_anywhere), cmocka_unit_test(hostile),
-		cmocka_unit_test(no_recording),	    cmocka_unit_test(by_name),
-		cmocka_unit_test(registers),	    cmocka_unit_test(capture_file),
+		cmocka_unit_test(records),
+		cmocka_unit_test(frames_and_their_checks),
+		cmocka_unit_test(bad_frames),
+		cmocka_unit_test(frames_let_go),
+		cmocka_unit_test(every_hit),
+		cmocka_unit_test(slots_samples_words),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(being_written),
+		cmocka_unit_test(damaged_anywhere),
+		cmocka_unit_test(hostile),
+		cmocka_unit_test(no_recording),
+		cmocka_unit_test(by_name),
+		cmocka_unit_test(links_are_not_followed),
+		cmocka_unit_test(registers),
+		cmocka_unit_test(capture_file),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -448,6 +448,81 @@ static void test_end_is_not_forgotten(void **state)
 	rig_assert_nothing_goes_on(&c);
 }
 
+static void put_directory(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", rig.directory, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* A pipe in the place of recording.json: nobody writes to it, and nobody waits for that. */
+static void test_pipe_for_passport(void **state)
+{
+	struct recorder_config c = rig_config();
+	struct record_dir *r = NULL;
+	char path[512];
+
+	(void)state;
+	put_directory("a");
+	put_directory("a/b");
+	put_directory("a/b/one");
+	snprintf(path, sizeof(path), "%s/one/recording.json", rig.place);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(10);
+	assert_int_equal(record_dir_resume(&c.place, &r), -ENOENT);
+	alarm(0);
+}
+
+/* Among the recordings, a link to a directory elsewhere: nothing is read, written or removed there. */
+static void test_link_for_recording(void **state)
+{
+	struct recorder_config c = rig_config();
+	struct record_dir *r = NULL;
+	char path[512];
+
+	(void)state;
+	put_directory("a");
+	put_directory("a/b");
+	put_directory("two");
+	snprintf(path, sizeof(path), "%s/night", rig.place);
+	assert_int_equal(symlink("../../two", path), 0);
+	rig_put("night", "recording.json", "{\"kind\": \"recording\", \"ended\": null}");
+	assert_int_equal(record_dir_resume(&c.place, &r), -ENOENT);
+	snprintf(path, sizeof(path), "%s/blackbox-1", rig.place);
+	assert_int_equal(symlink("../../two", path), 0);
+	rig_put("night", "recording.json", "{\"kind\": \"black-box\"}");
+	assert_false(record_dir_is_box(rig.place, "blackbox-1"));
+	assert_int_equal(record_dir_remove(rig.place, "blackbox-1"), -ENOTDIR);
+	assert_true(rig_there("night", "recording.json"));
+}
+
+/* Nor is a file elsewhere written through a link that lies where recording.json is prepared. */
+static void test_link_for_fresh_passport(void **state)
+{
+	struct recorder_config c = rig_config();
+	struct recorder_event e;
+	char path[512];
+	struct stat st;
+
+	(void)state;
+	rig_start(&c);
+	rig_order("one");
+	rig_wait_event(&e, RECORDER_STARTED);
+	put_directory("two");
+	snprintf(path, sizeof(path), "%s/one/.recording.json.new", rig.place);
+	assert_int_equal(symlink("../../../two/theirs", path), 0);
+	assert_int_equal(recorder_order_stop(rig.recorder, ++rig.number, "me"), 0);
+	rig_wait_event(&e, RECORDER_STOPPED);
+	rig_end();
+	snprintf(path, sizeof(path), "%s/two/theirs", rig.directory);
+	assert_int_equal(stat(path, &st), -1);
+	snprintf(path, sizeof(path), "%s/one/recording.json", rig.place);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	rig_assert_nothing_goes_on(&c); /* its end has been written all the same */
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -477,6 +552,9 @@ int main(void)
 		RIG_TEST(test_let_go_is_told),
 		RIG_TEST(test_end_without_room),
 		RIG_TEST(test_end_is_not_forgotten),
+		RIG_TEST(test_link_for_recording),
+		RIG_TEST(test_link_for_fresh_passport),
+		RIG_TEST(test_pipe_for_passport),
 		cmocka_unit_test(test_names),
 	};
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -376,6 +377,21 @@ static void test_ticks(void **state)
 	segment_destroy(s);
 }
 
+/* A pipe lies in the place of a segment: the series goes on behind its number, and nobody waits for it. */
+static void test_pipe_for_segment(void **state)
+{
+	struct segment *s;
+
+	(void)state;
+	assert_int_equal(mkfifoat(dir_fd, "link2-00000.fcmr", 0600), 0);
+	alarm(10);
+	s = create(1 << 30);
+	alarm(0);
+	assert_int_equal(put(s, 5, FIRST, 16), 0);
+	segment_destroy(s);
+	assert_segment(1, "L0 D0+16", RECORD_OPEN);
+}
+
 static void test_names(void **state)
 {
 	unsigned link = 9;
@@ -414,6 +430,7 @@ int main(void)
 		ON_DISK(test_resumed_with_hole),
 		ON_DISK(test_full_disk),
 		ON_DISK(test_ticks),
+		ON_DISK(test_pipe_for_segment),
 		cmocka_unit_test(test_names),
 	};
 
