@@ -125,17 +125,67 @@ int writer_flush(struct writer *w)
 	return w->failed ? -EIO : 0;
 }
 
+/* The character at `p`, of UTF-8 up to U+FFFF, as far as needed here; 0: none, or another one. */
+static unsigned character(const unsigned char *p, size_t *ret_bytes)
+{
+	*ret_bytes = 1;
+	if (p[0] < 0x80) {
+		return p[0];
+	}
+	if ((p[0] & 0xe0) == 0xc0 && (p[1] & 0xc0) == 0x80) {
+		*ret_bytes = 2;
+		return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+	}
+	if ((p[0] & 0xf0) == 0xe0 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
+		*ret_bytes = 3;
+		return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	}
+	return 0;
+}
+
+/* What a terminal obeys: DEL, C1 controls, and what sets the direction of the text around it. C0 aside. */
+static bool is_control(unsigned c)
+{
+	return (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* JSON text: jansson has escaped only what the standard asks for, C0. The rest is in strings, too. */
+static void put_json(struct writer *w, const char *json)
+{
+	const unsigned char *p = (const unsigned char *)json, *begun = p;
+	size_t bytes;
+
+	for (; *p != '\0'; p += bytes) {
+		unsigned c = character(p, &bytes);
+
+		if (is_control(c)) {
+			fwrite(begun, 1, (size_t)(p - begun), w->file);
+			fprintf(w->file, "\\u%04X", c);
+			begun = p + bytes;
+		}
+	}
+	fwrite(begun, 1, (size_t)(p - begun), w->file);
+	fputc('\n', w->file);
+}
+
 static void result_json(struct writer *w, const json_t *result)
 {
 	/* 16 digits: microseconds of today's UTC survive, 0.1 stays 0.1. */
 	size_t flags = JSON_REAL_PRECISION(16) | (w->indent ? JSON_INDENT(2) : 0);
 	json_t *whole = json_pack("{s:i}", "v", 1);
+	char *text = NULL;
 
-	if (whole == NULL || json_object_update_missing(whole, (json_t *)(uintptr_t)result) != 0 ||
-	    json_dumpf(whole, w->file, flags) != 0 || fputc('\n', w->file) == EOF ||
-	    fflush(w->file) != 0) {
+	if (whole != NULL && json_object_update_missing(whole, (json_t *)(uintptr_t)result) == 0) {
+		text = json_dumps(whole, flags);
+	}
+	if (text != NULL) {
+		put_json(w, text);
+	}
+	if (text == NULL || fflush(w->file) != 0 || ferror(w->file)) {
 		w->failed = true;
 	}
+	free(text);
 	json_decref(whole);
 }
 
@@ -148,17 +198,17 @@ void writer_result(struct writer *w, const json_t *result, writer_render_fn rend
 	}
 }
 
-/* Control bytes (and the C1 controls, which UTF-8 writes as C2 80..9F) become '?'. In place. */
+/* Each byte of a control becomes '?'. In place. */
 static void make_harmless(char *text)
 {
 	unsigned char *p = (unsigned char *)text;
+	size_t bytes;
 
-	for (; *p != '\0'; p++) {
-		if (*p < 0x20 || *p == 0x7f) {
-			*p = '?';
-		} else if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) {
-			p[0] = '?';
-			p[1] = '?';
+	for (; *p != '\0'; p += bytes) {
+		unsigned c = character(p, &bytes);
+
+		if (*p < 0x20 || is_control(c)) {
+			memset(p, '?', bytes);
 		}
 	}
 }

@@ -5,8 +5,9 @@
  * A command hands over the result and a function that tells it in text; it never asks which back end
  * is there.
  *
- * Text of others (notes, reasons, names) goes through the writer too: control bytes become '?', so that
- * nobody's run note can drive the shift's terminal.
+ * Text of others (notes, reasons, names) goes through the writer too: control characters become '?',
+ * and so do those that turn the direction of the text around them (U+202E), so that no run note can drive
+ * the shift's terminal. In JSON they are escaped.
  */
 #ifndef SLOWCTL_CTL_WRITER_H
 #define SLOWCTL_CTL_WRITER_H

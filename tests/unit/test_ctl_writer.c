@@ -97,6 +97,33 @@ static void test_foreign_text(void **state)
 	paper_check(&p, w, "a?[2Jb?c???d");
 }
 
+/* Nor turn round what stands beside it: a text with U+202E reads backwards on a terminal that knows bidi. */
+static void test_foreign_direction(void **state)
+{
+	static const char *const turns[] = {
+		"\u061c", "\u200e", "\u200f", "\u202a", "\u202b", "\u202c",
+		"\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069",
+	};
+	/* Their neighbours are letters, marks and blanks. */
+	static const char harmless[] = "\u061b\u061d\u200d\u2010\u2029\u202f\u2065\u206a\u00a0";
+	struct paper p;
+	struct writer *w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		w = paper_text(&p, false);
+		writer_text(w, WRITER_PLAIN, "a%sb", turns[i]);
+		paper_check(&p, w, strlen(turns[i]) == 2 ? "a??b" : "a???b");
+	}
+	w = paper_text(&p, false);
+	writer_text(w, WRITER_PLAIN, "%s", harmless);
+	paper_check(&p, w, harmless);
+	w = paper_text(&p, false);
+	writer_text(w, WRITER_PLAIN, "%s",
+		    "\xe2\x80"); /* cut off: nothing behind it is looked at */
+	paper_check(&p, w, "\xe2\x80");
+}
+
 static void test_pair_and_paragraph(void **state)
 {
 	struct paper p;
@@ -144,6 +171,29 @@ static void test_json(void **state)
 	writer_result(w, result, never);
 	paper_check(&p, w, "{\"v\": 1, \"time\": 1795187523.123456, \"x\": 0.1, \"none\": null}\n");
 	assert_int_equal(json_object_size(result), 3); /* the caller's object is as it was */
+	json_decref(result);
+}
+
+/* Whoever looks at JSON on a terminal is as safe; whoever reads it has the text as it was. */
+static void test_json_controls(void **state)
+{
+	static const char text[] =
+		"a\x7f\xc2\x80\xc2\x9b\xc2\x9f\u00a0\u061c\u200e\u202e\u2066\u2069\u00e9\033";
+	json_t *result = json_pack("{s:s}", text, text), *back;
+	struct paper p;
+	struct writer *w;
+
+	(void)state;
+	p.file = open_memstream(&p.text, &p.size);
+	w = writer_create_json(p.file, false);
+	writer_result(w, result, never);
+	fflush(p.file);
+	back = json_loads(p.text, 0, NULL);
+	assert_string_equal(json_string_value(json_object_get(back, text)), text);
+#define ESCAPED                                                                                    \
+	"\"a\\u007F\\u0080\\u009B\\u009F\u00a0\\u061C\\u200E\\u202E\\u2066\\u2069\u00e9\\u001B\""
+	paper_check(&p, w, "{\"v\": 1, " ESCAPED ": " ESCAPED "}\n");
+	json_decref(back);
 	json_decref(result);
 }
 
@@ -230,8 +280,10 @@ int main(void)
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_wants_colour),
 		cmocka_unit_test(test_foreign_text),
+		cmocka_unit_test(test_foreign_direction),
 		cmocka_unit_test(test_pair_and_paragraph),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_controls),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_paths),
