@@ -58,6 +58,18 @@ static void on_board_readable(evutil_socket_t fd, short what, void *arg)
 	detector_drain(s);
 }
 
+struct event *station_follow(struct station *s, int fd,
+			     void (*on_readable)(int fd, short what, void *station))
+{
+	struct event *e = event_new(s->base, fd, EV_READ | EV_PERSIST, on_readable, s);
+
+	if (e && (event_priority_set(e, EVENTS_URGENT) < 0 || event_add(e, NULL) < 0)) {
+		event_free(e);
+		e = NULL;
+	}
+	return e;
+}
+
 /* The board's descriptor changes each time it is opened, and so does capture's grant. */
 static void follow_board(struct station *s)
 {
@@ -66,7 +78,6 @@ static void follow_board(struct station *s)
 	if (watch_generation(s->watch) == s->watch_generation) {
 		return;
 	}
-	s->watch_generation = watch_generation(s->watch);
 	info = watch_info(s->watch);
 	capture_grant(s->capture, info ? info->handle : 0);
 	if (s->watch_event) {
@@ -74,11 +85,12 @@ static void follow_board(struct station *s)
 		s->watch_event = NULL;
 	}
 	if (watch_fd(s->watch) >= 0) {
-		s->watch_event = event_new(s->base, watch_fd(s->watch), EV_READ | EV_PERSIST,
-					   on_board_readable, s);
-		event_priority_set(s->watch_event, EVENTS_URGENT);
-		event_add(s->watch_event, NULL);
+		s->watch_event = station_follow(s, watch_fd(s->watch), on_board_readable);
+		if (!s->watch_event) {
+			return; /* no memory: the next tick tries again */
+		}
 	}
+	s->watch_generation = watch_generation(s->watch);
 }
 
 int links_start(struct station *s)

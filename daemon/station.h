@@ -246,6 +246,9 @@ bool inherit_done(struct station *s, struct control_request *rq, const char *wha
 
 /* links.c */
 int links_start(struct station *s); /* phases, watch */
+/* Call `on_readable` with the station, before clients have their turn. NULL: no memory. */
+struct event *station_follow(struct station *s, int fd,
+			     void (*on_readable)(int fd, short what, void *station));
 /* The references of the phase: the database's; where it has none, ours go there. */
 void links_inherit(struct station *s, const struct store_past *past);
 void links_stop(struct station *s);

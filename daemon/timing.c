@@ -54,10 +54,11 @@ static void follow_gpsd(struct station *s, uint64_t now)
 		clock_gpsd(s->clock, false, now);
 		return;
 	}
-	s->gps_event =
-		event_new(s->base, gps_fd(s->gps), EV_READ | EV_PERSIST, on_gpsd_readable, s);
-	event_priority_set(s->gps_event, EVENTS_URGENT);
-	event_add(s->gps_event, NULL);
+	s->gps_event = station_follow(s, gps_fd(s->gps), on_gpsd_readable);
+	if (!s->gps_event) { /* no memory: tried again as when nobody answers */
+		clock_gpsd(s->clock, false, now);
+		return;
+	}
 	clock_gpsd(s->clock, true, now);
 	log_info("clock", "gpsd at %s:%u answers", s->config.clock.gpsd_host,
 		 s->config.clock.gpsd_port);
