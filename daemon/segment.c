@@ -2,6 +2,7 @@
 /* A link's series of segments: see segment.h. */
 #include "daemon/segment.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +18,10 @@
 #include "tdm/frame.h"
 #include "tdm/recording.h"
 
-#define INDEX_MAX  65536u		 /* records of a segment */
-#define MERGE_MAX  TDM_FRAMES_PER_SECOND /* cells of a merged gap: readers shall not wait longer */
-#define NUMBER_MAX 99999u
+#define INDEX_MAX    65536u /* records of a segment */
+#define INDEX_A_TURN 8u	    /* of them between two turns: gaps that were pending, and data */
+#define MERGE_MAX    TDM_FRAMES_PER_SECOND /* cells of a merged gap: readers shall not wait longer */
+#define NUMBER_MAX   99999u
 
 struct segment {
 	struct segment_config config;
@@ -199,6 +201,7 @@ static int write_record(struct segment *s, const struct fcm_record_header *heade
 	int r = write_at(s, v, h.bytes ? 2 : 1);
 
 	if (r == 0 && h.kind != FCM_RECORD_LABEL && h.kind != FCM_RECORD_INDEX) {
+		assert(s->indexed < INDEX_MAX);
 		s->index[s->indexed++] = at;
 		s->cells += h.frames;
 	}
@@ -365,7 +368,7 @@ int segment_turn(struct segment *s, uint32_t dma_epoch, uint64_t count, uint64_t
 	int r = 0;
 
 	if (s->fd >= 0 && (!goes_on || s->run != s->state.run || s->offset >= s->config.bytes ||
-			   s->indexed + 2 >= INDEX_MAX)) {
+			   s->indexed + INDEX_A_TURN > INDEX_MAX)) {
 		r = close_segment(s);
 	}
 	if (r == 0 && s->fd < 0) {

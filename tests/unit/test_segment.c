@@ -347,6 +347,41 @@ static void limit_files(rlim_t bytes)
 }
 
 /* No room in the middle of a record: an error, and the file is good up to the one before. */
+/* Gaps that follow each other are a record each: the index has room for those of a whole turn. */
+static void test_many_records(void **state)
+{
+	static uint8_t data[FCM_RECORD_BYTES_MAX];
+	struct segment *s = create(1ull << 40);
+	uint64_t count = FIRST, records = 0;
+	struct fcm_record_header h;
+	struct record_walk w;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	while (fstatat(dir_fd, "link2-00001.fcmr", &st, 0) < 0) {
+		assert_int_equal(segment_turn(s, 1, count + 1, 1), 0); /* one was let go */
+		for (unsigned i = 0; i < 4; i++) {
+			uint8_t reason = (uint8_t)(1 + i % 2);
+
+			count++;
+			assert_int_equal(segment_gap(s, FCM_RECORD_GAP, reason, count, 1, 1), 0);
+		}
+		count++;
+		records += 5;
+		assert_in_range(records, 1, 70000);
+	}
+	assert_int_equal(segment_end(s), 0);
+	segment_destroy(s);
+	fd = openat(dir_fd, "link2-00000.fcmr", O_RDONLY);
+	assert_int_equal(tdm_walk_begin(&w, recording_read, (void *)(intptr_t)fd), 0);
+	for (records = 0; tdm_walk_next(&w, &h, data) > 0;) {
+		records += h.kind != FCM_RECORD_LABEL && h.kind != FCM_RECORD_INDEX;
+	}
+	assert_in_range(records, 65536 - 16, 65536);
+	close(fd);
+}
+
 static void test_full_disk(void **state)
 {
 	struct segment *s = create(1 << 30);
@@ -428,6 +463,7 @@ int main(void)
 		ON_DISK(test_undo),
 		ON_DISK(test_resumed),
 		ON_DISK(test_resumed_with_hole),
+		ON_DISK(test_many_records),
 		ON_DISK(test_full_disk),
 		ON_DISK(test_ticks),
 		ON_DISK(test_pipe_for_segment),
