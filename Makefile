@@ -27,7 +27,20 @@ WARN       := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-
 WERROR     ?= -Werror
 our_flags   = -std=gnu11 $(WARN) $(WERROR) -I. -D_GNU_SOURCE -DFCM_VERSION='"$(VERSION)"' \
               -DFCM_DATADIR='"$(prefix)/share/fcm-server"' \
-              -fno-strict-aliasing -pthread -MMD -MP $(SANITIZE)
+              -fno-strict-aliasing -pthread -MMD -MP $(HARDEN_CFLAGS) $(fortify) $(SANITIZE)
+
+# The programs parse what comes from a network and from the deep sea: an overflow that the tests have missed shall end
+# the process, not let an attacker in. tests/lint/hardening.py looks at what was built. Each of these can be replaced.
+HARDEN_CFLAGS  ?= -fstack-protector-strong -fstack-clash-protection -fcf-protection \
+                  -Wformat -Wformat-security -Werror=format-security
+HARDEN_PIE     ?= -fPIE
+HARDEN_LDFLAGS ?= -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+HARDEN_FORTIFY ?= -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+# Fortifying needs optimisation, hides calls from the sanitizers, and gives way to the level that a packager chose.
+optimised       = $(filter-out -O0,$(filter -O%,$(CFLAGS)))
+fortify         = $(if $(optimised),$(if $(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(HARDEN_FORTIFY)))
+link_flags      = $(CFLAGS) $(SANITIZE) $(HARDEN_LDFLAGS) $(LDFLAGS) -pthread
+program_flags   = $(HARDEN_PIE:-fPIE=-pie) $(link_flags)
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -56,7 +69,7 @@ $(patsubst %.c,$(B)/pic/%.o,$(3)): pkgs += $(5)
 $(B)/lib/lib$(1).so.$(2): $(patsubst %.c,$(B)/pic/%.o,$(3)) $(4)
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(CFLAGS) $$(SANITIZE) $$(LDFLAGS) -pthread -shared -Wl,-soname,lib$(1).so.$(2) \
+	$$(Q)$$(CC) $$(link_flags) -shared -Wl,-soname,lib$(1).so.$(2) \
 	    -Wl,--version-script=$(4) -o $$@ $(patsubst %.c,$(B)/pic/%.o,$(3)) $$(call pkgl,$(5))
 
 all: $(B)/lib/lib$(1).so.$(2)
@@ -69,7 +82,7 @@ $(call objs,$(2)): pkgs += $(4)
 $(B)/bin/$(1): $(call objs,$(2)) $(patsubst %,$(B)/lib/lib%.a,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(CFLAGS) $$(SANITIZE) $$(LDFLAGS) -pthread -o $$@ $(call objs,$(2)) \
+	$$(Q)$$(CC) $$(program_flags) -o $$@ $(call objs,$(2)) \
 	    $(patsubst %,$(B)/lib/lib%.a,$(3)) $$(call pkgl,$(4)) -lm
 endef
 
@@ -80,7 +93,7 @@ $(call objs,$(2)): pkgs += $(4) cmocka
 $(B)/tests/$(1): $(call objs,$(2)) $(patsubst %,$(B)/lib/lib%.a,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(CFLAGS) $$(SANITIZE) $$(LDFLAGS) -pthread -o $$@ $(call objs,$(2)) \
+	$$(Q)$$(CC) $$(program_flags) -o $$@ $(call objs,$(2)) \
 	    $(patsubst %,$(B)/lib/lib%.a,$(3)) $$(call pkgl,$(4) cmocka) -lm
 endef
 
@@ -97,7 +110,7 @@ $(if $(PLAIN),$(eval $(B)/obj/$(PLAIN)/%.o: override SANITIZE :=))
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	$(Q)$(CC) $(our_flags) $(CPPFLAGS) $(CFLAGS) $(call pkgc,$(sort $(pkgs))) -c -o $@ $<
+	$(Q)$(CC) $(our_flags) $(HARDEN_PIE) $(CPPFLAGS) $(CFLAGS) $(call pkgc,$(sort $(pkgs))) -c -o $@ $<
 
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
@@ -145,7 +158,7 @@ check-system: all tests-build ## real processes: daemon, emulator, gpsd, consume
 check-long: all tests-build ## the system tests that take minutes each
 	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests --long
 
-lint: all ## format, include order, clang-tidy, cppcheck, manual pages, units
+lint: all ## format, include order, clang-tidy, cppcheck, manual pages, units, hardening
 	@B=$(B) tests/lint/lint.sh
 
 asan: ## unit and system tests under the address and undefined-behaviour sanitizers

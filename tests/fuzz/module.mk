@@ -8,7 +8,7 @@ all_objs += $(call objs,tests/fuzz/fuzz_$(1).c $(2))
 $(B)/bin/fuzz_$(1): $(call objs,tests/fuzz/fuzz_$(1).c $(2)) $(patsubst %,$(B)/lib/lib%.a,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(CFLAGS) $$(SANITIZE) -fsanitize=fuzzer $$(LDFLAGS) -pthread -o $$@ \
+	$$(Q)$$(CC) $$(program_flags) -fsanitize=fuzzer -o $$@ \
 	    $(call objs,tests/fuzz/fuzz_$(1).c $(2)) $(patsubst %,$(B)/lib/lib%.a,$(3)) $$(call pkgl,$(4)) -lm
 endef
 

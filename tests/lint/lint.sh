@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Format, include order, names of modules, manual pages, units, cppcheck, clang-tidy. Ends with "N passed, N failed".
+# Format, include order, names of modules, manual pages, units, hardening, cppcheck, clang-tidy.
+# Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 passed=0 failed=0
@@ -111,6 +112,7 @@ check "python modules" modules
 check "clang-format" format
 check "manual pages" manuals
 check "units" units
+check "hardening" tests/lint/hardening.py "${B:-build}"
 check "cppcheck" cppchecked
 check "clang-tidy" tidy
 echo "$passed passed, $failed failed"

@@ -19,6 +19,6 @@ all_objs += $(B)/pic/tests/system/kill_at.o
 $(B)/lib/kill-at.so: $(B)/pic/tests/system/kill_at.o
 	@mkdir -p $(@D)
 	@echo "  LD      $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -shared -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -pthread -shared -o $@ $<
 
 all: $(B)/lib/kill-at.so

@@ -9,7 +9,7 @@ $(call objs,tests/vm/$(1).c): pkgs += cmocka
 $(B)/vm/bin/$(1): $(call objs,tests/vm/$(1).c tests/vm/guest.c) $(B)/lib/libnanet3.a $(B)/lib/libtdm.a
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(call pkgl,cmocka libisal)
+	$$(Q)$$(CC) $$(program_flags) -o $$@ $$^ $$(call pkgl,cmocka libisal)
 endef
 
 all_objs += $(call objs,tests/vm/guest.c)
