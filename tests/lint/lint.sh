@@ -77,6 +77,13 @@ tidy() {
 		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null
 }
 
+# A unit of $tree, and the most that systemd-analyze may call its exposure, in tenths.
+exposed() {
+	local out
+	out=$(systemd-analyze security --offline=true --no-pager --root="$tree" --threshold="$2" "$1" 2>&1) ||
+		{ echo "$1 is exposed by more than $2:"; grep -v '^✓' <<<"$out"; return 1; }
+}
+
 # What `make install` puts in place, as systemd sees it. systemd's own units and ExecReload's command
 # must be in the tree too; the manual pages that the unit names are looked for, not rendered.
 units() {
@@ -93,6 +100,8 @@ units() {
 	install -D /bin/kill "$tree/bin/kill"
 	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
 		nanet3-selftest@0.service || rc=1
+	exposed fcm-server@0.service 20 || rc=1
+	exposed nanet3-selftest@0.service 7 || rc=1
 	for page in $(sed -n 's/^Documentation=//p' systemd/*.service | tr ' ' '\n' |
 		sed -n 's/^man:\(.*\)(\(.\))$/man\2\/\1.\2/p'); do
 		[ -f "$tree/usr/share/man/$page" ] || { echo "no manual page $page"; rc=1; }
