@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -195,7 +196,7 @@ static void slow_to_stop(void **state)
 /* The board's directory below /sys/bus/pci/devices, from what the node's class entry points to. */
 static void pci_path(char *path, size_t size, const char *file)
 {
-	char link[512], target[512] = "";
+	char link[512], target[PATH_MAX] = "";
 	const char *slash = strrchr(guest_where(), '/');
 
 	snprintf(link, sizeof(link), "/sys/class/nanet3/%s/device", slash != NULL ? slash + 1 : "");

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static int knob(const char *path, const char *value)
 static int prepare(void **state)
 {
 	static const char *const kinds[] = {"failslab", "fail_page_alloc", "fail_usercopy"};
-	char path[128], target[512];
+	char path[128], target[PATH_MAX];
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/pps.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static bool find(char *path, size_t size, const char *parent, const char *value)
 
 static void attributes(void **state)
 {
-	char target[1024];
+	char target[PATH_MAX];
 	struct nanet3 *b = guest_open();
 
 	(void)state;
