@@ -233,7 +233,7 @@ static void name_peer(struct network_client *cl, const struct access_key *key)
 	struct control_peer *p = &cl->base.peer;
 
 	p->uid = p->pid = -1;
-	p->role = key->role;
+	p->role = key->right.role;
 	snprintf(p->who, sizeof(p->who), "%s", key->name);
 	snprintf(p->origin, sizeof(p->origin), "curve:%s", key->name);
 }
@@ -314,7 +314,7 @@ static void take(struct network *n, zmq_msg_t *id, zmq_msg_t *body, bool one_fra
 		n->status.unsent++;
 		return;
 	}
-	key = access_list_find(&n->list, cl->key);
+	key = access_list_find(&n->list, ACCESS_CONTROL, cl->key);
 	if (!key) {
 		n->status.removed++;
 		control_desk_refuse(&cl->base, NULL, "refused",
@@ -449,7 +449,7 @@ static const char *judge(void *context, const char *domain, const char *address,
 	(void)domain;
 	if (!*key) {
 		why = "it does not encrypt (no CURVE)";
-	} else if (!access_list_find(&n->list, key)) {
+	} else if (!access_list_find(&n->list, ACCESS_CONTROL, key)) {
 		why = "its key is not in the allow list";
 		n->status.refused_key++;
 	} else {
@@ -550,7 +550,8 @@ void network_allow(struct network *n, const struct access_list *list, double rat
 	struct bucket bucket[ACCESS_KEYS_MAX] = {0};
 
 	for (unsigned i = 0; i < list->count; i++) {
-		const struct access_key *old = access_list_find(&n->list, list->key[i].key);
+		const struct access_key *old =
+			access_list_find(&n->list, ACCESS_CONTROL, list->key[i].key);
 
 		if (old) {
 			bucket[i] = n->bucket[old - n->list.key];
@@ -562,7 +563,8 @@ void network_allow(struct network *n, const struct access_list *list, double rat
 	n->burst = burst;
 	n->status.keys = list->count;
 	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
-		if (n->client[i].id_bytes && !access_list_find(list, n->client[i].key)) {
+		if (n->client[i].id_bytes &&
+		    !access_list_find(list, ACCESS_CONTROL, n->client[i].key)) {
 			door_cut(n->door, n->client[i].fd);
 		}
 	}

@@ -40,6 +40,42 @@ int access_role_parse(const char *name, enum access_role *ret_role)
 	return -EINVAL;
 }
 
+int access_right_parse(const char *text, struct access_right *ret_right)
+{
+	static const char consumer[] = "consumer:";
+	const size_t length = sizeof(consumer) - 1;
+	struct access_right right = {.door = ACCESS_CONTROL};
+
+	if (strcmp(text, "monitor") == 0) {
+		right.door = ACCESS_MONITOR;
+	} else if (strncmp(text, consumer, length) == 0) {
+		right.door = ACCESS_CONSUMER;
+		if (access_name_check(text + length) < 0) {
+			return -EINVAL;
+		}
+		strcpy(right.group, text + length);
+	} else if (access_role_parse(text, &right.role) < 0) {
+		return -EINVAL;
+	}
+	*ret_right = right;
+	return 0;
+}
+
+void access_right_text(const struct access_right *right, char text[ACCESS_RIGHT_MAX])
+{
+	switch (right->door) {
+	case ACCESS_CONTROL:
+		strcpy(text, access_role_name(right->role));
+		break;
+	case ACCESS_CONSUMER:
+		snprintf(text, ACCESS_RIGHT_MAX, "consumer:%s", right->group);
+		break;
+	case ACCESS_MONITOR:
+		strcpy(text, "monitor");
+		break;
+	}
+}
+
 int access_name_check(const char *name)
 {
 	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -66,14 +102,25 @@ int access_key_check(const char *text)
 	return strlen(text) == ACCESS_KEY_TEXT - 1 && zmq_z85_decode(bytes, text) ? 0 : -EINVAL;
 }
 
-const struct access_key *access_list_find(const struct access_list *list, const char *key)
+const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
+					  const char *key)
 {
 	for (unsigned n = 0; n < list->count; n++) {
-		if (strcmp(list->key[n].key, key) == 0) {
+		if (list->key[n].right.door == door && strcmp(list->key[n].key, key) == 0) {
 			return &list->key[n];
 		}
 	}
 	return NULL;
+}
+
+unsigned access_list_count(const struct access_list *list, enum access_door door)
+{
+	unsigned count = 0;
+
+	for (unsigned n = 0; n < list->count; n++) {
+		count += list->key[n].right.door == door;
+	}
+	return count;
 }
 
 /* --- reading --- */
@@ -105,12 +152,21 @@ __attribute__((format(printf, 2, 3))) static void complain(struct reading *r, co
 	r->complain(r->context, text);
 }
 
+/* Of a consumer there may be an old key and a new one: that is how a key is changed without a loss. */
+static bool same_consumer(const struct access_right *a, const struct access_right *b)
+{
+	return a->door != ACCESS_CONTROL && a->door == b->door && strcmp(a->group, b->group) == 0;
+}
+
 /* Whether name and key are new to the list. */
 static bool is_new(struct reading *r, const struct access_key *k)
 {
 	for (unsigned n = 0; n < r->list.count; n++) {
-		if (strcmp(r->list.key[n].name, k->name) == 0) {
-			complain(r, "the name %s is in line %u already (one name, one key)",
+		if (strcmp(r->list.key[n].name, k->name) == 0 &&
+		    !same_consumer(&r->list.key[n].right, &k->right)) {
+			complain(r,
+				 "the name %s is in line %u already (one name, one key; two of a "
+				 "consumer while it changes them)",
 				 k->name, r->line_of[n]);
 			return false;
 		}
@@ -127,13 +183,13 @@ static void take_line(struct reading *r, char *line)
 {
 	static const char blank[] = " \t\r\n";
 	char *rest = NULL;
-	const char *name = strtok_r(line, blank, &rest), *role, *key;
+	const char *name = strtok_r(line, blank, &rest), *right, *key;
 	struct access_key k = {.name = ""};
 
 	if (!name || name[0] == '#') {
 		return;
 	}
-	role = strtok_r(NULL, blank, &rest);
+	right = strtok_r(NULL, blank, &rest);
 	key = strtok_r(NULL, blank, &rest);
 	if (!key || strtok_r(NULL, blank, &rest)) {
 		complain(r, "not NAME ROLE PUBLICKEY (fcmctl key make prints such a line)");
@@ -141,8 +197,11 @@ static void take_line(struct reading *r, char *line)
 		complain(r,
 			 "\"%.40s\" is no name (letters, digits, and . _ - not first; 31 at most)",
 			 name);
-	} else if (access_role_parse(role, &k.role) < 0) {
-		complain(r, "\"%.40s\" is no role (reader, operator or expert)", role);
+	} else if (access_right_parse(right, &k.right) < 0) {
+		complain(r,
+			 "\"%.40s\" is no role (reader, operator or expert; of data consumer:GROUP "
+			 "or monitor)",
+			 right);
 	} else if (access_key_check(key) < 0) {
 		complain(r,
 			 "the key of %s is no public key (40 characters, as fcmctl key make "

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who may do what by the control protocol: roles, and the allow list of the network's keys.
+ * Who may do what over the network: roles, and the allow list of keys.
  *
  * The list is a text file: `NAME ROLE PUBLICKEY` a line, empty lines, and comments that begin with '#'. It is
- * read whole or not at all: one mistake, and nothing of it holds.
+ * read whole or not at all: one mistake, and nothing of it holds. A role is one of control, `consumer:GROUP` (the
+ * member NAME of that group) or `monitor`: a key opens one door only.
  */
 #ifndef SLOWCTL_ACCESS_H
 #define SLOWCTL_ACCESS_H
@@ -25,13 +26,22 @@ enum access_role {
 const char *access_role_name(enum access_role role);		     /* "reader", ... */
 int access_role_parse(const char *name, enum access_role *ret_role); /* -EINVAL */
 
-#define ACCESS_NAME_MAX 32  /* of a key, with its zero */
-#define ACCESS_KEY_TEXT 41  /* a key as Z85 text, with its zero */
-#define ACCESS_KEYS_MAX 256 /* in one list */
+#define ACCESS_NAME_MAX	 32 /* of a key or a group, with its zero */
+#define ACCESS_RIGHT_MAX (ACCESS_NAME_MAX + 9)
+#define ACCESS_KEY_TEXT	 41  /* a key as Z85 text, with its zero */
+#define ACCESS_KEYS_MAX	 256 /* in one list */
+
+enum access_door { ACCESS_CONTROL, ACCESS_CONSUMER, ACCESS_MONITOR };
+
+struct access_right {
+	enum access_door door;
+	enum access_role role;	     /* of control */
+	char group[ACCESS_NAME_MAX]; /* of a consumer */
+};
 
 struct access_key {
 	char name[ACCESS_NAME_MAX];
-	enum access_role role;
+	struct access_right right;
 	char key[ACCESS_KEY_TEXT]; /* public */
 };
 
@@ -39,6 +49,10 @@ struct access_list {
 	struct access_key key[ACCESS_KEYS_MAX];
 	unsigned count;
 };
+
+/* "operator", "consumer:trigger", "monitor". */
+int access_right_parse(const char *text, struct access_right *ret_right); /* -EINVAL */
+void access_right_text(const struct access_right *right, char text[ACCESS_RIGHT_MAX]);
 
 /* Letters, digits, and . _ - (not first), 31 at most. */
 int access_name_check(const char *name); /* -EINVAL */
@@ -49,7 +63,9 @@ int access_key_check(const char *text); /* -EINVAL */
  * untouched then. */
 int access_list_read(const char *path, struct access_list *ret_list,
 		     void (*complain)(void *context, const char *text), void *context);
-/* NULL: not in the list. */
-const struct access_key *access_list_find(const struct access_list *list, const char *key);
+/* NULL: it is not in the list, or is for another door. */
+const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
+					  const char *key);
+unsigned access_list_count(const struct access_list *list, enum access_door door);
 
 #endif

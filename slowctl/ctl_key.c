@@ -33,9 +33,9 @@ static void render_make(struct writer *w, const json_t *result)
 static int make_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *name = args->word[0], *role = args->word[1];
-	char path[PATH_MAX], public[ACCESS_KEY_TEXT], line[128];
+	char path[PATH_MAX], public[ACCESS_KEY_TEXT], line[160];
 	struct sc_error error = {0};
-	enum access_role parsed;
+	struct access_right right;
 	json_t *result;
 	int r;
 
@@ -44,8 +44,10 @@ static int make_run(struct ctl *ctl, const struct ctl_args *args)
 				"letters, digits, and . _ - not first; 31 at most",
 				"\"%s\" cannot be the name of a key", name);
 	}
-	if (access_role_parse(role, &parsed) < 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "reader, operator or expert",
+	if (access_right_parse(role, &right) < 0) {
+		return ctl_fail(ctl, CTL_USAGE, "usage",
+				"reader, operator or expert for control; consumer:GROUP or monitor "
+				"for data",
 				"there is no role \"%s\"", role);
 	}
 	if (args->words > 2) {
@@ -200,9 +202,12 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 		code = list_fail(ctl, mistakes);
 	}
 	for (unsigned n = 0; list && code == CTL_DONE && n < list->count; n++) {
-		json_array_append_new(keys, json_pack("{s:s,s:s,s:s}", "name", list->key[n].name,
-						      "role", access_role_name(list->key[n].role),
-						      "public_key", list->key[n].key));
+		char right[ACCESS_RIGHT_MAX];
+
+		access_right_text(&list->key[n].right, right);
+		json_array_append_new(keys,
+				      json_pack("{s:s,s:s,s:s}", "name", list->key[n].name, "role",
+						right, "public_key", list->key[n].key));
 	}
 	result = json_pack("{s:s,s:o}", "file", path, "keys", keys);
 	if (code == CTL_DONE) {
@@ -219,12 +224,14 @@ const struct ctl_command ctl_key_commands[] = {
 		.noun = "key",
 		.verb = "make",
 		.arguments = "NAME ROLE [FILE]",
-		.summary = "a new key for control over the network",
+		.summary = "a new key for control or data over the network",
 		.help = "Writes the secret into FILE (NAME.key), which nobody else may read, and "
-			"prints the line\nfor the daemon's allow list. ROLE: reader (asks), "
-			"operator (sets, records, runs; of\nwhat is dangerous only what makes "
-			"safer), expert (all).\n\n"
-			"  fcmctl key make datamanager operator >> network-0.allow",
+			"prints the line\nfor the daemon's allow list. ROLE of control: reader "
+			"(asks), operator (sets, records,\nruns; of what is dangerous only what "
+			"makes safer), expert (all). Of data:\nconsumer:GROUP (the member NAME of "
+			"that group), monitor.\n\n"
+			"  fcmctl key make datamanager operator >> network-0.allow\n"
+			"  fcmctl key make trigger-1 consumer:trigger >> network-0.allow",
 		.min_words = 2,
 		.max_words = 3,
 		.run = make_run,

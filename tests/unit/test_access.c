@@ -92,13 +92,43 @@ static void test_list(void **state)
 	assert_int_equal(mistakes, 0);
 	assert_int_equal(list.count, 3);
 	assert_string_equal(list.key[0].name, "daq");
-	assert_int_equal(list.key[0].role, ACCESS_OPERATOR);
-	assert_ptr_equal(access_list_find(&list, keys[2]), &list.key[2]);
-	assert_int_equal(list.key[2].role, ACCESS_EXPERT);
-	assert_null(access_list_find(&list, ""));
+	assert_int_equal(list.key[0].right.role, ACCESS_OPERATOR);
+	assert_ptr_equal(access_list_find(&list, ACCESS_CONTROL, keys[2]), &list.key[2]);
+	assert_int_equal(list.key[2].right.role, ACCESS_EXPERT);
+	assert_null(access_list_find(&list, ACCESS_CONTROL, ""));
+	assert_null(access_list_find(&list, ACCESS_CONSUMER, keys[2]));
 	assert_int_equal(read_text("", &list), 0);
 	assert_int_equal(list.count, 0);
-	assert_null(access_list_find(&list, keys[2]));
+	assert_null(access_list_find(&list, ACCESS_CONTROL, keys[2]));
+}
+
+/* A key opens one door. */
+static void test_data(void **state)
+{
+	static const char *const rights[] = {"reader", "expert", "consumer:trigger", "monitor"};
+	static struct access_list list;
+	struct access_right right;
+	char text[512], back[ACCESS_RIGHT_MAX];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		assert_int_equal(access_right_parse(rights[i], &right), 0);
+		access_right_text(&right, back);
+		assert_string_equal(back, rights[i]);
+	}
+	snprintf(text, sizeof(text),
+		 "t-1 consumer:trigger %s\nt-1 consumer:trigger %s\nlook monitor %s", keys[0],
+		 keys[1], keys[2]);
+	assert_int_equal(read_text(text, &list), 0);
+	assert_int_equal(list.count, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_ptr_equal(access_list_find(&list, ACCESS_CONSUMER, keys[i]), &list.key[i]);
+		assert_string_equal(list.key[i].right.group, "trigger");
+		assert_null(access_list_find(&list, ACCESS_MONITOR, keys[i]));
+		assert_null(access_list_find(&list, ACCESS_CONTROL, keys[i]));
+	}
+	assert_ptr_equal(access_list_find(&list, ACCESS_MONITOR, keys[2]), &list.key[2]);
+	assert_null(access_list_find(&list, ACCESS_CONTROL, keys[2]));
 }
 
 static void wrong(const char *text, const char *what)
@@ -265,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_list, begin, end),
+		cmocka_unit_test_setup_teardown(test_data, begin, end),
 		cmocka_unit_test_setup_teardown(test_mistakes, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_list, begin, end),
 		cmocka_unit_test_setup_teardown(test_any_key, begin, end),

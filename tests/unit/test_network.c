@@ -106,7 +106,7 @@ static void allow(const char *name, enum access_role role, const struct pair *p)
 
 	snprintf(k->name, sizeof(k->name), "%s", name);
 	memcpy(k->key, p->public, sizeof(k->key));
-	k->role = role;
+	k->right = (struct access_right){.role = role};
 }
 
 static int begin(void **state)
@@ -234,7 +234,7 @@ static void test_roles(void **state)
 	assert_int_equal(strncmp(status().door.last.key, stranger.public, 8), 0);
 	assert_string_equal(status().door.last.address, "127.0.0.1");
 	/* Another role, and one key less: from now on, on the connections that are there. */
-	list.key[0].role = ACCESS_OPERATOR;
+	list.key[0].right.role = ACCESS_OPERATOR;
 	list.count = 1;
 	network_allow(network, &list, 1, 60);
 	expect(a, "set", "");
