@@ -52,9 +52,12 @@ struct fcmdata_config {
 	bool sole;	 /* the group has no other member: then gaps are losses, see gap_lost */
 	/* Monitor. */
 	const char *const
-		*topics;      /* prefixes, NULL behind the last: "pmt.", "pmt.T01.F07"; NULL: all */
-	unsigned queue;	      /* blocks that may wait here before more are lost; 0: 64 */
-	uint64_t reserved[8]; /* 0 */
+		*topics; /* prefixes, NULL behind the last: "pmt.", "pmt.T01.F07"; NULL: all */
+	unsigned queue;	 /* blocks that may wait here before more are lost; 0: 64 */
+	/* Both, where the daemon asks for keys, or neither. */
+	const char *server_key; /* the daemon's public key, 40 characters: fcmctl status says it */
+	const char *key_file; /* the consumer's own, of fcmctl key make; nobody else may read it */
+	uint64_t reserved[6]; /* 0 */
 };
 
 struct fcmdata_block {
@@ -98,12 +101,16 @@ struct fcmdata_stats {
 	uint64_t header_crcs, payload_crcs; /* damaged messages: not handed out, not acknowledged */
 	uint64_t malformed;		    /* blocks whose header makes no sense; likewise */
 	uint64_t strangers;		    /* messages that are none of the protocol */
-	uint64_t reserved[8];
+	/* Connections that the other side ended before the first word: it is no daemon, is crowded, wants keys,
+	 * or has another key than server_key. */
+	uint64_t failed_handshakes;
+	uint64_t reserved[7];
 };
 
 /*
  * A handle for `config`, whose strings are copied. Does not wait for the daemon: that is what receiving
- * does. -EINVAL: name, group, credit, topic or endpoint make no sense. -ENOMEM, -EMFILE.
+ * does. -EINVAL: name, group, credit, topic, endpoint or a key make no sense. Of the key file -ENOENT, -EACCES (also
+ * when others than its owner may read it). -ENOTSUP: this libzmq cannot encrypt. -ENOMEM, -EMFILE.
  */
 int fcmdata_open(const struct fcmdata_config *config, struct fcmdata **ret_handle);
 /* Sends what is acknowledged and BYE, takes half a second at most. All blocks are void. NULL is fine. */

@@ -20,10 +20,14 @@ What `receive` returns is a Block that is checked and has, beside what fcm_data.
                   not come. The first gap_lost of them were this member's for certain and are lost; the rest may
                   have gone to other members of the group
 
+`server_key` (the daemon's, in `fcmctl status`) and `key_file` (of `fcmctl key make`): both, where the daemon asks for
+keys.
+
 Duty: call receive() or alive() at least once a second, or the daemon takes the member for dead and gives its blocks to
 others. One object, one thread.
 """
 import json
+import os
 import time
 import warnings
 
@@ -43,6 +47,8 @@ MESSAGE_BYTES = 64 << 20
 HEARTBEAT = (zmq.HEARTBEAT_IVL, 1000), (zmq.HEARTBEAT_TIMEOUT, 3000)
 # Of a monitor: the daemon counts what it sends, and cuts off who sends too much.
 KEEPALIVE = (zmq.TCP_KEEPALIVE, 1), (zmq.TCP_KEEPALIVE_IDLE, 3), (zmq.TCP_KEEPALIVE_INTVL, 1), (zmq.TCP_KEEPALIVE_CNT, 3)
+FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 LETTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
 
 
@@ -187,15 +193,33 @@ class _Tracks:
 
 # ---- handles
 
+def _keys(server_key, key_file):
+    """(the daemon's public key, our secret), or None twice. ValueError, OSError (PermissionError: others may read it)."""
+    if not server_key and not key_file:
+        return None, None
+    if not server_key or not key_file:
+        raise ValueError("server_key and key_file: both, or neither")
+    with open(os.open(key_file, os.O_RDONLY | os.O_NONBLOCK)) as f:
+        st = os.fstat(f.fileno())
+        if st.st_mode & 0o077 or st.st_uid not in (os.geteuid(), 0):
+            raise PermissionError(f"{key_file}: must be its user's own, and nobody else may read it (chmod 600)")
+        secrets = [line.split()[1] for line in f.read(4096).splitlines() if line.startswith("secret ")]
+    if len(server_key) != 40 or not secrets or len(secrets[0]) != 40:
+        raise ValueError(f"server_key and {key_file}: no keys (fcmctl key make, fcmctl status)")
+    return server_key.encode(), secrets[0].encode()
+
+
 class _Handle:
     """What a member and a monitor share: the connection, checked blocks, statistics."""
 
-    def __init__(self, kind, endpoint, queue, tracks, verify):
+    def __init__(self, kind, endpoint, queue, tracks, verify, keys):
         self.state, self.verify, self.endpoint = CONNECTING, verify, endpoint
+        self._refusal = None
+        server_key, secret = _keys(*keys)
         self._patience = time.monotonic() + NOBODY_S
         self.stats = dict.fromkeys(
             ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",
-             "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers"), 0)
+             "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers", "failed_handshakes"), 0)
         self.damage = None  # the last damaged block, in words
         self._tracks, self._anew = tracks, False
         self._context = zmq.Context()
@@ -204,7 +228,13 @@ class _Handle:
                               (zmq.SNDHWM, 1000), (zmq.RCVHWM, queue), (zmq.MAXMSGSIZE, MESSAGE_BYTES),
                               *(KEEPALIVE if kind == zmq.SUB else HEARTBEAT)):
             self.socket.setsockopt(option, value)
-        self._events = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        if secret:
+            self.socket.curve_serverkey, self.socket.curve_secretkey = server_key, secret
+            self.socket.curve_publickey = zmq.curve_public(secret)
+        self._encrypts = bool(secret)
+        self._events = self.socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+            zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
 
     def __enter__(self):
         return self
@@ -254,18 +284,33 @@ class _Handle:
 
     def _serve_events(self):
         while self._events.poll(0):
-            event = recv_monitor_message(self._events)["event"]
+            said = recv_monitor_message(self._events)
+            event = said["event"]
             if self.state == REFUSED:
                 continue
+            self.stats["failed_handshakes"] += event in FAILED
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 self.stats["connections"] += 1
                 self._connected()
             elif event == zmq.EVENT_DISCONNECTED:
                 self.state = CONNECTING
+            elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                self._refuse("key-refused", "the daemon's allow list does not have this key for this door")
+            elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and said["value"] == MISMATCH:
+                self._refuse("keys", "this daemon does not encrypt: leave server_key and key_file out"
+                             if self._encrypts else "this daemon encrypts: give server_key and key_file")
+        if self.state == REFUSED:
+            raise self._refusal
         if self._patience and (self.stats["connections"] or time.monotonic() > self._patience):
             self._patience = None
             if not self.stats["connections"]:
-                warnings.warn(f"nobody answers at {self.endpoint}: is the daemon there? Still trying", stacklevel=4)
+                warnings.warn(f"nobody answers at {self.endpoint}: is the daemon there? Still trying"
+                              if not self.stats["failed_handshakes"] else
+                              f"{self.endpoint} ends each connection: does it want keys, or have another key than "
+                              "server_key? Still trying", stacklevel=4)
+
+    def _refuse(self, error, hint):
+        self.state, self._refusal = REFUSED, Refused(error, hint)
 
     def _block(self, topic, header, payload, owed):
         """A checked block with its facts; None for a damaged one, which is counted."""
@@ -296,8 +341,8 @@ class _Handle:
 class Monitor(_Handle):
     """Best effort: blocks of the topics' prefixes, none acknowledged. `queue`: blocks that may wait here."""
 
-    def __init__(self, endpoint, topics=("",), queue=64, verify=True):
-        super().__init__(zmq.SUB, endpoint, queue, _Tracks(monitor=True), verify)
+    def __init__(self, endpoint, topics=("",), queue=64, verify=True, server_key=None, key_file=None):
+        super().__init__(zmq.SUB, endpoint, queue, _Tracks(monitor=True), verify, (server_key, key_file))
         for topic in topics:
             self.socket.subscribe(topic)
         self._connect()
@@ -319,15 +364,15 @@ class Member(_Handle):
     """A reserved consumer. `credit`: blocks in flight, 1..1024; `sole`: the group has no other member, so that
     gaps are losses. ValueError: a name, group, credit or endpoint that makes no sense."""
 
-    def __init__(self, endpoint, name, group, credit=64, sole=False, verify=True):
+    def __init__(self, endpoint, name, group, credit=64, sole=False, verify=True, server_key=None, key_file=None):
         for what, text, most in (("name", name, 47), ("group", group, 31)):
             if not 1 <= len(text) <= most or set(text) - LETTERS:
                 raise ValueError(f"{what} {text!r}: 1 to {most} letters, digits or ._:-")
         if not 1 <= credit <= 1024:
             raise ValueError(f"credit {credit}: 1 to 1024 blocks")
-        super().__init__(zmq.DEALER, endpoint, 4096, _Tracks(sole), verify)
+        super().__init__(zmq.DEALER, endpoint, 4096, _Tracks(sole), verify, (server_key, key_file))
         self._hello = json.dumps({"protocol": 1, "name": name, "group": group, "credit": credit}).encode()
-        self._batch, self._acks, self._refusal = min(ACKS, (credit + 3) // 4), [], None
+        self._batch, self._acks = min(ACKS, (credit + 3) // 4), []
         self._sent = self._asked = time.monotonic()
         self._hello_said, self._taken = False, None
         self._connect()
@@ -356,8 +401,6 @@ class Member(_Handle):
         """What is due is said; for long computations, at least once a second. Raises Refused."""
         self._serve_events()
         now = time.monotonic()
-        if self.state == REFUSED:
-            raise self._refusal
         if len(self._acks) >= self._batch:
             self.flush()
         if self._hello_due(now):
@@ -430,6 +473,5 @@ class Member(_Handle):
             self._taken = self._taken or time.monotonic()
             if isinstance(retry_ms, int) and time.monotonic() - self._taken < retry_ms / 1000 + 2 * TAKEN_S:
                 return
-        self.state = REFUSED
-        self._refusal = Refused(str(error or "no reason given"), str(hint or ""))
+        self._refuse(str(error or "no reason given"), str(hint or ""))
         raise self._refusal

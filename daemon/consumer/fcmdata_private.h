@@ -65,6 +65,7 @@ struct fcmdata {
 	int64_t taken_ms;			      /* since when another has our name; 0: none */
 	int epoll_fd, timer_fd, ready_fd;	      /* -1 until fcmdata_fd() */
 	bool ready;
+	bool keys;  /* it encrypts */
 	bool anew;  /* a block could not be taken: HELLO lets it come again */
 	bool asked; /* the last HELLO is out */
 	char refusal[512];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/consumer/fcmdata_private.h"
+#include "slowctl/keyfile.h"
 
 #define CREDIT_DEFAULT 64u
 #define QUEUE_DEFAULT  64u
@@ -35,7 +36,8 @@ static bool config_legal(const struct fcmdata_config *c)
 	for (unsigned i = 0; i < sizeof(c->reserved) / sizeof(c->reserved[0]); i++) {
 		set |= c->reserved[i];
 	}
-	if (set != 0 || !c->endpoint) {
+	if (set != 0 || !c->endpoint || !c->server_key != !c->key_file ||
+	    (c->server_key && access_key_check(c->server_key) < 0)) {
 		return false;
 	}
 	if (c->mode == FCMDATA_RESERVED) {
@@ -118,6 +120,25 @@ static int subscribe(struct fcmdata *h, const char *const *topics)
 	return 0;
 }
 
+/* The secret is in libzmq's hands alone when this returns. */
+static int encrypt(struct fcmdata *h, const struct fcmdata_config *c)
+{
+	char secret[ACCESS_KEY_TEXT], public[ACCESS_KEY_TEXT];
+	struct sc_error error = {0};
+	int r = c->key_file ? keyfile_read(c->key_file, secret, public, &error) : 0;
+
+	if (r < 0 || !c->key_file) {
+		return r;
+	}
+	if (zmq_setsockopt(h->socket, ZMQ_CURVE_SERVERKEY, c->server_key, ACCESS_KEY_TEXT) < 0 ||
+	    zmq_setsockopt(h->socket, ZMQ_CURVE_PUBLICKEY, public, sizeof(public)) < 0 ||
+	    zmq_setsockopt(h->socket, ZMQ_CURVE_SECRETKEY, secret, sizeof(secret)) < 0) {
+		r = zmq_error();
+	}
+	explicit_bzero(secret, sizeof(secret));
+	return r;
+}
+
 static int open_sockets(struct fcmdata *h, const struct fcmdata_config *c)
 {
 	int r;
@@ -132,6 +153,7 @@ static int open_sockets(struct fcmdata *h, const struct fcmdata_config *c)
 		return zmq_error();
 	}
 	r = set_options(h, c);
+	r = r ? r : encrypt(h, c);
 	if (r == 0 && c->mode == FCMDATA_MONITOR) {
 		r = subscribe(h, c->topics);
 	}
@@ -139,7 +161,10 @@ static int open_sockets(struct fcmdata *h, const struct fcmdata_config *c)
 		return r;
 	}
 	if (zmq_socket_monitor(h->socket, EVENTS_INPROC,
-			       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED) < 0 ||
+			       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
+				       ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+				       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+				       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) < 0 ||
 	    zmq_connect(h->events, EVENTS_INPROC) < 0 || zmq_connect(h->socket, c->endpoint) < 0) {
 		return zmq_error();
 	}
@@ -162,6 +187,7 @@ int fcmdata_open(const struct fcmdata_config *c, struct fcmdata **ret_handle)
 	LIST_INIT(&h->spare);
 	h->epoll_fd = h->timer_fd = h->ready_fd = -1;
 	h->mode = c->mode;
+	h->keys = c->key_file != NULL;
 	h->credit = c->credit ? c->credit : CREDIT_DEFAULT;
 	if (c->mode == FCMDATA_RESERVED) {
 		/* The names have only letters that need no quoting. */

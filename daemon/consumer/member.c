@@ -63,6 +63,13 @@ static int say(struct fcmdata *h, const char *verb, const void *body, size_t byt
 	return 0;
 }
 
+static void refuse(struct fcmdata *h, const char *error, const char *hint)
+{
+	snprintf(h->refusal, sizeof(h->refusal), "%.200s%s%.300s",
+		 error ? error : "no reason given", hint ? ": " : "", hint ? hint : "");
+	h->stats.state = FCMDATA_REFUSED;
+}
+
 static void say_hello(struct fcmdata *h)
 {
 	h->stats.state = FCMDATA_ASKED;
@@ -86,6 +93,7 @@ static bool take_event(struct fcmdata *h)
 {
 	uint8_t event[6] = {0}, endpoint[1];
 	uint16_t number;
+	int32_t value;
 
 	if (zmq_recv(h->events, event, sizeof(event), ZMQ_DONTWAIT) < 0) {
 		return false;
@@ -95,13 +103,24 @@ static bool take_event(struct fcmdata *h)
 		/* a signal: it is there, and must not be taken for the next number */
 	}
 	memcpy(&number, event, sizeof(number));
+	memcpy(&value, event + sizeof(number), sizeof(value));
 	if (h->stats.state == FCMDATA_REFUSED) {
 		return true;
 	}
+	h->stats.failed_handshakes += number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL ||
+				      number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
 	if (number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
 		on_connected(h);
 	} else if (number == ZMQ_EVENT_DISCONNECTED) {
 		h->stats.state = FCMDATA_CONNECTING;
+	} else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
+		refuse(h, "key-refused",
+		       "the daemon's allow list does not have this key for this door");
+	} else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
+		   value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
+		refuse(h, "keys",
+		       h->keys ? "this daemon does not encrypt: leave server_key and key_file out"
+			       : "this daemon encrypts: give server_key and key_file");
 	}
 	return true;
 }
@@ -173,13 +192,6 @@ void libfcmdata_member_welcome(struct fcmdata *h)
 		h->stats.state = FCMDATA_MEMBER;
 		h->anew = false;
 	}
-}
-
-static void refuse(struct fcmdata *h, const char *error, const char *hint)
-{
-	snprintf(h->refusal, sizeof(h->refusal), "%.200s%s%.300s",
-		 error ? error : "no reason given", hint ? ": " : "", hint ? hint : "");
-	h->stats.state = FCMDATA_REFUSED;
 }
 
 /* The daemon says within which time the name is free if it was ours. */

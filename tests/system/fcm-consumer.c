@@ -28,7 +28,8 @@
 #define WAIT_MS	       50
 
 struct options {
-	const char *endpoint, *monitor, *topic, *name, *group, *record, *runs;
+	const char *endpoint, *monitor, *topic, *name, *group, *record, *runs, *server_key,
+		*key_file;
 	unsigned credit, seconds, stall_after, slow_us;
 	int tai_utc_s, day_origin;
 	bool check, complete, quiet, each_second;
@@ -219,6 +220,7 @@ static void print_summary(struct consumer *c, bool final)
 		{"hellos", s.hellos},
 		{"welcomes", s.welcomes},
 		{"too_slow", s.too_slow},
+		{"failed_handshakes", s.failed_handshakes},
 	};
 	json_t *root = json_object(), *links = json_array();
 
@@ -294,6 +296,8 @@ static int open_data(struct consumer *c)
 		.group = c->o.group,
 		.credit = c->o.credit,
 		.topics = topics,
+		.server_key = c->o.server_key,
+		.key_file = c->o.key_file,
 	};
 
 	return fcmdata_open(&config, &c->data);
@@ -371,6 +375,8 @@ static const char usage[] =
 	"  --name NAME       of this consumer (default consumer-PID)\n"
 	"  --group GROUP     its group (default trigger)\n"
 	"  --credit N        blocks in flight, 1..1024 (default 64)\n"
+	"  --server-key KEY  the daemon's public key, where it asks for keys; with\n"
+	"  --key-file FILE   its own, of fcmctl key make\n"
 	"  --record FILE     append a record per frame and stream for truth-compare\n"
 	"  --runs FILE       append a line per link, stream, slice and run\n"
 	"  --check           exit 1 when something is wrong in what came\n"
@@ -415,6 +421,8 @@ static bool parse_options(int argc, char **argv, struct options *o)
 		{"group", TEXT, &o->group},
 		{"record", TEXT, &o->record},
 		{"runs", TEXT, &o->runs},
+		{"server-key", TEXT, &o->server_key},
+		{"key-file", TEXT, &o->key_file},
 		{"credit", NUMBER, &o->credit, 1, 1024},
 		{"seconds", NUMBER, &o->seconds, 1, 1000000000},
 		{"stall-after", NUMBER, &o->stall_after, 1, 1000000000},
