@@ -80,6 +80,7 @@ enum ctl_option {
 	CTL_AT_AGAIN, /* the second --at of a command that takes two */
 	CTL_PLOT,
 	CTL_CSV,
+	CTL_KEY,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))
@@ -251,9 +252,6 @@ const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
 const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
-
-/* Where one connects to what the daemon has bound (tcp, every address): here. */
-void ctl_connect_address(const char *bound, char *buf, size_t size);
 
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);

@@ -101,6 +101,8 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 		    .again = CTL_AT_AGAIN},
 	[CTL_PLOT] = {{"plot", 0, NULL, "as a plot, also where the output is no terminal"}, FLAG},
 	[CTL_CSV] = {{"csv", 0, NULL, "as CSV, all of it"}, FLAG},
+	[CTL_KEY] = {{"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
+		     TEXT},
 	[CTL_AT_AGAIN] = {{"at", 0, "TIME", "a second time; default now"}, TIME},
 };
 

@@ -15,6 +15,7 @@
 #include "slowctl/ctl.h"
 #include "slowctl/ctl_client.h"
 #include "slowctl/ctl_message.h"
+#include "slowctl/ctl_monitor.h"
 #include "slowctl/ctl_value.h"
 #include "slowctl/plural.h"
 #include "tdm/le.h"
@@ -29,7 +30,8 @@
 
 struct serial {
 	struct ctl *ctl;
-	void *context, *socket;
+	const struct ctl_args *args;
+	struct ctl_monitor monitor;
 	char session[32];
 	unsigned channel;
 	bool heard, silence_said;
@@ -97,7 +99,8 @@ static void take_all(struct serial *x)
 		for (int i = 0; i < 3; i++) {
 			zmq_msg_init(&part[i]);
 		}
-		while (parts < 3 && zmq_msg_recv(&part[parts], x->socket, ZMQ_DONTWAIT) >= 0 &&
+		while (parts < 3 &&
+		       zmq_msg_recv(&part[parts], x->monitor.socket, ZMQ_DONTWAIT) >= 0 &&
 		       zmq_msg_more(&part[parts++]) != 0) {
 		}
 		if (parts == 3) {
@@ -262,7 +265,7 @@ static int talk(struct serial *x, double for_s)
 	while (code == CTL_DONE && !x->done && !ctl_interrupted() &&
 	       (for_s <= 0.0 || monotonic_s() - begun < for_s) &&
 	       (ended == 0.0 || for_s > 0.0 || monotonic_s() - ended < LINGER_S)) {
-		zmq_pollitem_t items[] = {{.socket = x->socket, .events = ZMQ_POLLIN},
+		zmq_pollitem_t items[] = {{.socket = x->monitor.socket, .events = ZMQ_POLLIN},
 					  {.fd = STDIN_FILENO, .events = ZMQ_POLLIN}};
 
 		zmq_poll(items, x->ended ? 1 : 2, 50);
@@ -290,7 +293,7 @@ static int await_first(struct serial *x)
 	double begun = monotonic_s();
 
 	while (!x->line.known && !ctl_interrupted()) {
-		zmq_pollitem_t item = {.socket = x->socket, .events = ZMQ_POLLIN};
+		zmq_pollitem_t item = {.socket = x->monitor.socket, .events = ZMQ_POLLIN};
 
 		if (monotonic_s() - begun > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "time-out",
@@ -298,7 +301,10 @@ static int await_first(struct serial *x)
 					"serial: no block of the floor's instruments for %.0f s",
 					WAIT_S);
 		}
-		zmq_poll(&item, 1, 50);
+		if (zmq_poll(&item, 1, 50) == 0 &&
+		    ctl_monitor_look(x->ctl, &x->monitor) != CTL_DONE) {
+			return CTL_NOT;
+		}
 		take_all(x);
 	}
 	return CTL_DONE;
@@ -306,23 +312,13 @@ static int await_first(struct serial *x)
 
 static int listen_at(struct serial *x, const json_t *open)
 {
-	char endpoint[256];
 	char topic[32];
-	int linger = 0;
+	int code;
 
-	ctl_connect_address(value_string(open, "monitor_endpoint", ""), endpoint, sizeof(endpoint));
 	snprintf(topic, sizeof(topic), "instrument.T%02lld.F%02lld",
 		 value_integer(open, "tower", 0), value_integer(open, "floor", 0));
-	x->context = zmq_ctx_new();
-	x->socket = x->context != NULL ? zmq_socket(x->context, ZMQ_SUB) : NULL;
-	if (x->socket == NULL ||
-	    zmq_setsockopt(x->socket, ZMQ_LINGER, &linger, sizeof(linger)) != 0 ||
-	    zmq_setsockopt(x->socket, ZMQ_SUBSCRIBE, topic, strlen(topic)) != 0 ||
-	    zmq_connect(x->socket, endpoint) != 0) {
-		return ctl_fail(x->ctl, CTL_NOT, "internal", "", "%s: %s", endpoint,
-				zmq_strerror(errno));
-	}
-	return await_first(x);
+	code = ctl_monitor_open(x->ctl, x->args, open, topic, &x->monitor);
+	return code == CTL_DONE ? await_first(x) : code;
 }
 
 /* What serial.open says first: it is ours, or who has it. */
@@ -408,7 +404,7 @@ static bool channel_of(const char *text, unsigned *ret_channel)
 
 static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct serial x = {.ctl = ctl};
+	struct serial x = {.ctl = ctl, .args = args};
 	json_t *asked = json_object();
 	int code;
 
@@ -431,12 +427,7 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 		fputc('\n', stderr);
 	}
 	ctl_release_interrupt();
-	if (x.socket != NULL) {
-		zmq_close(x.socket);
-	}
-	if (x.context != NULL) {
-		zmq_ctx_term(x.context);
-	}
+	ctl_monitor_close(&x.monitor);
 	return code;
 }
 
@@ -454,7 +445,7 @@ const struct ctl_command ctl_serial_commands[] = {
 			"answer.\n\n"
 			"  fcmctl serial floor3 ctd\n"
 			"  fcmctl serial floor3 ctd --for 10s < /dev/null",
-		.options = CTL_BIT(CTL_FOR),
+		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY),
 		.min_words = 2,
 		.max_words = 2,
 		.run = serial_run,

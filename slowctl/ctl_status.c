@@ -183,13 +183,15 @@ static void render_store(struct writer *w, const json_t *s)
 static void render_data(struct writer *w, const json_t *data)
 {
 	const char *monitors = value_string(data, "monitors", "");
+	const char *key = value_string(data, "public_key", "");
 
 	if (!json_is_object(data)) {
 		return;
 	}
 	writer_text(w, WRITER_DIM, "data      ");
-	writer_text(w, WRITER_PLAIN, "consumers at %s, monitors %s%s",
-		    value_string(data, "reserved", "?"), *monitors ? "at " : "nowhere", monitors);
+	writer_text(w, WRITER_PLAIN, "consumers at %s, monitors %s%s%s%s",
+		    value_string(data, "reserved", "?"), *monitors ? "at " : "nowhere", monitors,
+		    *key ? "; encrypted, its key " : "", key);
 	writer_newline(w);
 }
 

@@ -14,6 +14,7 @@
 
 #include "slowctl/ctl.h"
 #include "slowctl/ctl_message.h"
+#include "slowctl/ctl_monitor.h"
 #include "slowctl/ctl_time.h"
 #include "slowctl/ctl_value.h"
 #include "tdm/le.h"
@@ -22,8 +23,7 @@
 
 struct tail {
 	struct ctl *ctl;
-	void *context, *socket;
-	const char *endpoint;
+	struct ctl_monitor monitor;
 	int stream;		/* -1: all */
 	int link, tower, floor; /* -1: all */
 	unsigned hits;
@@ -248,7 +248,7 @@ static void take_block(struct tail *t, zmq_msg_t part[3])
 	if (message_read(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]), zmq_msg_data(&part[1]),
 			 zmq_msg_size(&part[1]), zmq_msg_data(&part[2]), zmq_msg_size(&part[2]), &m,
 			 &why) != 0) {
-		ctl_remark("a message from %s is no data message: %s", t->endpoint, why);
+		ctl_remark("a message from %s is no data message: %s", t->monitor.endpoint, why);
 		return;
 	}
 	if (!is_wanted(t, &m.header)) {
@@ -280,7 +280,7 @@ static int receive(struct tail *t)
 	while (more != 0 && err == 0) {
 		zmq_msg_t *into = &part[parts < 3 ? parts : 2];
 
-		if (zmq_msg_recv(into, t->socket, parts == 0 ? ZMQ_DONTWAIT : 0) < 0) {
+		if (zmq_msg_recv(into, t->monitor.socket, parts == 0 ? ZMQ_DONTWAIT : 0) < 0) {
 			err = errno == EINTR && parts > 0 ? 0 : -errno;
 			continue;
 		}
@@ -302,9 +302,12 @@ static int tail_loop(struct tail *t)
 	double last = monotonic_s();
 
 	while (t->left > 0 && !ctl_interrupted()) {
-		zmq_pollitem_t item = {.socket = t->socket, .events = ZMQ_POLLIN};
+		zmq_pollitem_t item = {.socket = t->monitor.socket, .events = ZMQ_POLLIN};
 		int n = zmq_poll(&item, 1, 200);
 
+		if (n == 0 && ctl_monitor_look(t->ctl, &t->monitor) != CTL_DONE) {
+			return CTL_NOT;
+		}
 		if (n > 0) {
 			while (t->left > 0 && !ctl_interrupted() && receive(t) == 0) {
 				last = monotonic_s();
@@ -316,7 +319,8 @@ static int tail_loop(struct tail *t)
 		}
 		if (t->silence_s > 0.0 && monotonic_s() - last > t->silence_s) {
 			return ctl_fail(t->ctl, CTL_NOT, "time-out", "fcmctl link list",
-					"no block from %s for %.1f s", t->endpoint, t->silence_s);
+					"no block from %s for %.1f s", t->monitor.endpoint,
+					t->silence_s);
 		}
 		if (!t->told_silence && monotonic_s() - last > SILENCE_S) {
 			ctl_remark(
@@ -343,34 +347,6 @@ static void topic_prefix(const struct tail *t, char *buf, size_t size)
 	}
 }
 
-static int tail_open(struct tail *t)
-{
-	char topic[32];
-	int hwm = 2000; /* messages: some seconds of a floor */
-	int linger = 0;
-
-	topic_prefix(t, topic, sizeof(topic));
-	t->context = zmq_ctx_new();
-	t->socket = t->context != NULL ? zmq_socket(t->context, ZMQ_SUB) : NULL;
-	if (t->socket == NULL || zmq_setsockopt(t->socket, ZMQ_RCVHWM, &hwm, sizeof(hwm)) != 0 ||
-	    zmq_setsockopt(t->socket, ZMQ_LINGER, &linger, sizeof(linger)) != 0 ||
-	    zmq_setsockopt(t->socket, ZMQ_SUBSCRIBE, topic, strlen(topic)) != 0 ||
-	    zmq_connect(t->socket, t->endpoint) != 0) {
-		return -errno;
-	}
-	return 0;
-}
-
-static void tail_close(struct tail *t)
-{
-	if (t->socket != NULL) {
-		zmq_close(t->socket);
-	}
-	if (t->context != NULL) {
-		zmq_ctx_term(t->context);
-	}
-}
-
 static int parse_stream(const char *text)
 {
 	for (unsigned i = 0; i < FCM_STREAMS; i++) {
@@ -381,19 +357,6 @@ static int parse_stream(const char *text)
 	return strcmp(text, "all") == 0 ? -1 : -EINVAL;
 }
 
-void ctl_connect_address(const char *bound, char *buf, size_t size)
-{
-	static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
-
-	for (size_t i = 0; i < 2; i++) {
-		if (strncmp(bound, any[i], strlen(any[i])) == 0) {
-			snprintf(buf, size, "tcp://127.0.0.1:%s", bound + strlen(any[i]));
-			return;
-		}
-	}
-	snprintf(buf, size, "%s", bound);
-}
-
 static int number_or(const struct ctl_args *args, enum ctl_option option, int otherwise)
 {
 	return ctl_given(args, option) ? (int)args->number[option] : otherwise;
@@ -402,10 +365,9 @@ static int number_or(const struct ctl_args *args, enum ctl_option option, int ot
 static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *stream = ctl_given(args, CTL_STREAM) ? args->text[CTL_STREAM] : "pmt";
-	char endpoint[256];
+	char topic[32];
 	struct tail t = {
 		.ctl = ctl,
-		.endpoint = endpoint,
 		.stream = parse_stream(stream),
 		.link = number_or(args, CTL_LINK, -1),
 		.tower = number_or(args, CTL_TOWER, -1),
@@ -417,7 +379,6 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 	};
 	json_t *info = NULL;
 	int code;
-	int err;
 
 	if (t.stream == -EINVAL) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "pmt, hydrophone, instrument or all",
@@ -427,25 +388,16 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 	if (code != CTL_DONE) {
 		return code;
 	}
-	ctl_connect_address(value_string(info, "monitor_endpoint", ""), endpoint, sizeof(endpoint));
-	json_decref(info);
-	if (*endpoint == '\0') {
-		return ctl_fail(ctl, CTL_NOT, "refused",
-				"set monitor_endpoint in [data] of the configuration",
-				"this daemon serves no monitors");
-	}
 	ctl_disconnect(ctl);
-	err = tail_open(&t);
-	if (err != 0) {
-		code = ctl_fail(ctl, CTL_NOT, "failed",
-				"is the endpoint right? fcmctl --json status",
-				"cannot listen to %s: %s", endpoint, zmq_strerror(-err));
-	} else {
+	topic_prefix(&t, topic, sizeof(topic));
+	code = ctl_monitor_open(ctl, args, info, topic, &t.monitor);
+	json_decref(info);
+	if (code == CTL_DONE) {
 		ctl_catch_interrupt();
 		code = tail_loop(&t);
 		ctl_release_interrupt();
 	}
-	tail_close(&t);
+	ctl_monitor_close(&t.monitor);
 	return code;
 }
 
@@ -471,7 +423,7 @@ const struct ctl_command ctl_data_commands[] = {
 			"  fcmctl data tail --stream all --interval 1s",
 		.options = CTL_BIT(CTL_STREAM) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_TOWER) |
 			   CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_HITS) |
-			   CTL_BIT(CTL_INTERVAL),
+			   CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_KEY),
 		.run = tail_run,
 	},
 	{0},

@@ -8,7 +8,7 @@ ctl_sources := $(addprefix slowctl/, \
   ctl_apply.c ctl_batch.c ctl_job.c ctl_job_file.c ctl_job_past.c ctl_job_show.c ctl_many.c ctl_plan.c ctl_snapshot.c \
   ctl_journal.c ctl_key.c ctl_ledger.c ctl_link.c ctl_message.c ctl_param.c ctl_phase.c ctl_plot.c ctl_record.c ctl_record_dump.c \
   ctl_record_items.c ctl_record_pcap.c ctl_run.c ctl_safe.c ctl_send.c ctl_serial.c ctl_status.c \
-  ctl_tail.c ctl_time.c ctl_top.c ctl_value.c ctl_writer.c)
+  ctl_monitor.c ctl_tail.c ctl_time.c ctl_top.c ctl_value.c ctl_writer.c)
 ctl_packages := jansson libzmq ncursesw libisal
 $(eval $(call library,fcmctl,$(ctl_sources),$(ctl_packages)))
 $(eval $(call program,fcmctl,slowctl/ctl.c,fcmctl slowctl tdm,$(ctl_packages) sqlite3 inih))
