@@ -156,6 +156,7 @@ local ZMTP_FLAGS = bits("fcm.zmtp.flags", 8, {"more", "long", "command"})
 named("zmtp.size", "uint64", "Body bytes")
 named("zmtp.command", "string", "Command")
 named("zmtp.property", "string", "Property")
+named("zmtp.encrypted", "bytes", "Encrypted by CURVE")
 named("zmtp.subscribe", "bool", "Subscribe")
 named("zmtp.topic", "string", "Prefix of topics")
 -- the protocol of consumers
@@ -691,7 +692,12 @@ end
 
 local MORE, LONG, COMMAND = 1, 2, 4
 local GREETING = 64
-local COMMANDS = {READY = true, ERROR = true, PING = true, PONG = true, SUBSCRIBE = true, CANCEL = true}
+local COMMANDS = {READY = true, ERROR = true, PING = true, PONG = true, SUBSCRIBE = true, CANCEL = true,
+	HELLO = true, WELCOME = true, INITIATE = true}
+-- ZeroMQ's CURVE (RFC 26): the commands that only it has, and how each encrypted message begins, with a nonce of 8 bytes
+-- and a box of 16 and its flags behind it.
+local CURVE = {HELLO = true, WELCOME = true, INITIATE = true}
+local MESSAGE, MESSAGE_LEAST = "\7MESSAGE", 33
 
 -- A frame at `at`: its flags, where its body is, how long it is; nil and how many bytes its head lacks.
 local function frame_head(tvb, at)
@@ -705,6 +711,19 @@ local function frame_head(tvb, at)
 		return flags, at + 2, tvb(at + 1, 1):uint()
 	end
 	return flags, at + 9, tvb(at + 1, 4):uint() * 4294967296 + tvb(at + 5, 4):uint()
+end
+
+-- Whether an encrypted message may begin with these bytes: a short frame, or a long one; as may_begin.
+local function may_be_encrypted(s)
+	local flags, size = s:byte(1, 2)
+	local head = flags == LONG and 9 or 2
+	local plausible = flags == 0 and (size or MESSAGE_LEAST) >= MESSAGE_LEAST or
+		flags == LONG and ("\0\0\0\0"):sub(1, #s - 1) == s:sub(2, 5)
+	local name = s:sub(head + 1, head + #MESSAGE)
+	if not plausible or name ~= MESSAGE:sub(1, #name) or #s < 2 and flags == 0 then
+		return false
+	end
+	return true, #name < #MESSAGE and head + #MESSAGE - #s or nil
 end
 
 -- Whether a message may begin with these bytes, and if too few are there to tell, how many more are needed. Strict, so
@@ -724,6 +743,9 @@ local function may_begin(s, alone)
 			return length <= 9, name + length - #s
 		end
 		return COMMANDS[s:sub(name + 1, name + length)] or false
+	end
+	if may_be_encrypted(s) then
+		return may_be_encrypted(s)
 	end
 	if flags > MORE or size and (size == 0 or size > 64) then
 		return false
@@ -807,7 +829,10 @@ local function show_command(tree, tvb, part)
 	local name = tvb(part.body + 1, length):string()
 	local at, finish = part.body + 1 + length, part.body + part.have
 	tree:add(f["zmtp.command"], tvb(part.body + 1, length))
-	if name == "READY" then
+	if finish > at and (CURVE[name] or name == "READY" and not tvb:raw(at, finish - at):find("^.[%a-]+")) then
+		tree:add(f["zmtp.encrypted"], tvb(at, finish - at))
+		name = name .. ", CURVE"
+	elseif name == "READY" then
 		show_properties(tree, tvb, at, finish)
 	elseif (name == "SUBSCRIBE" or name == "CANCEL") then
 		tree:add(f["zmtp.subscribe"], name == "SUBSCRIBE")
@@ -845,6 +870,12 @@ local function show_message(tree, tvb, pinfo, parts)
 		return show_command(tree, tvb, first)
 	end
 	local body = tvb:raw(first.body, first.have)
+	if body:sub(1, #MESSAGE) == MESSAGE then
+		if first.have > #MESSAGE then
+			tree:add(f["zmtp.encrypted"], tvb(first.body + #MESSAGE, first.have - #MESSAGE))
+		end
+		return "encrypted, " .. plural(first.bytes, "byte")
+	end
 	if body:find(TOPIC) then
 		return show_block(tree, tvb, parts, 1)
 	end

@@ -14,6 +14,7 @@ import zmq
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
+from keys import Keys, secret_of  # noqa: E402
 from recording_proxy import CLIENT, ETHERNET, SERVER, USER0, Flow, Proxy, segments, write_pcap  # noqa: E402
 
 sys.path.insert(0, os.path.join(harness.ROOT, "schemas"))
@@ -86,9 +87,12 @@ def ports_of(st):
     return [int(x.rsplit(":", 1)[1]) for x in (st.reserved, st.monitor)]
 
 
-def listen(endpoint, proxy):
+def listen(endpoint, proxy, keys=None):
     context = zmq.Context()
     sub = context.socket(zmq.SUB)
+    if keys:
+        secret = secret_of(keys.file("display"))
+        sub.curve_secretkey, sub.curve_publickey, sub.curve_serverkey = secret, zmq.curve_public(secret), keys.server.encode()
     sub.linger = 0
     sub.subscribe(b"pmt.")
     sub.connect(endpoint)
@@ -258,6 +262,40 @@ def empty_parts(t):
         t.check(f"parts of {[len(p) for p in parts]} bytes, {cut} cut off: told", any(told in x for x in found), found)
 
 
+def encrypted(t):
+    """with keys: handshake and messages are named as encrypted, nothing is taken for data or for damage"""
+    keys = Keys(t.station(name="keys", load="quiet", truth=False, gpsd=False))
+    st = keys.st
+    keys.add("trigger-1", "consumer:trigger")
+    keys.add("display", "monitor")
+    keys.write_list()
+    st.config += ["[data]", "curve = yes"]
+    st.start(consumers=False)
+    reserved, monitor = ports_of(st)
+    with Proxy(reserved, LIMIT) as a, Proxy(monitor, LIMIT) as b:
+        st.reserved = f"tcp://127.0.0.1:{a.port}"
+        st.start_consumer("trigger-1", "trigger", "--server-key", keys.server, "--key-file", keys.file("trigger-1"))
+        watch = threading.Thread(target=listen, args=(f"tcp://127.0.0.1:{b.port}", b, keys))
+        watch.start()
+        st.wait_for("traffic", lambda: a.full() and b.full(), 60)
+        watch.join()
+        t.equal("the daemon ends with 0", st.stop(), 0)
+    flows = a.full() + b.full()
+    path = os.path.join(t.base, "encrypted.pcap")
+    for mss in (1448, 65483, 7):
+        write_pcap(path, ETHERNET, segments(flows, mss)[:20_000])
+        rows = columns(t, path, ["_ws.col.Info", "fcm.zmtp.mechanism", "fcm.zmtp.command", "fcm.zmtp.encrypted",
+                                 "fcm.verb", "fcm.block.sequence", "_ws.expert.message"], *as_ours(flows))
+        t.check(f"segments of {mss}: greetings of CURVE", set(flat(rows, "fcm.zmtp.mechanism")) == {"CURVE"})
+        t.equal(f"segments of {mss}: the handshake by name", sorted(set(flat(rows, "fcm.zmtp.command"))),
+                ["HELLO", "INITIATE", "READY", "WELCOME"])
+        told = [x for x in flat(rows, "_ws.expert.message") if "FCM" in x or "message" in x or "CRC" in x or "ommand" in x]
+        t.check(f"segments of {mss}: messages are encrypted, none is taken for another or for damage",
+                len(flat(rows, "fcm.zmtp.encrypted")) > 10 and not flat(rows, "fcm.verb") and not told and
+                not flat(rows, "fcm.block.sequence"), (len(flat(rows, "fcm.zmtp.encrypted")), told[:5]))
+        t.check(f"segments of {mss}: the list of packets says so", any("encrypted, " in x for x in flat(rows, "_ws.col.Info")))
+
+
 # -- frames
 
 def capture(t):
@@ -368,4 +406,4 @@ def names_agree(t):
 
 
 if __name__ == "__main__":
-    harness.main([names_agree, empty_parts, data_messages, raw_frames])
+    harness.main([names_agree, empty_parts, encrypted, data_messages, raw_frames])

@@ -13,6 +13,7 @@ import time
 import zmq
 
 import harness
+from keys import Keys, secret_of
 from station import free_port
 
 EXAMPLE = os.path.join(harness.ROOT, "schemas", "datamanager_example.py")
@@ -20,38 +21,18 @@ EXAMPLE = os.path.join(harness.ROOT, "schemas", "datamanager_example.py")
 DANGEROUS = "floor1.fcm.reset"
 
 
-class Net:
+class Net(Keys):
     """A station whose control is on the network, and its keys."""
 
     def __init__(self, t, name=None, rate=50, burst=200, **kwargs):
-        self.t, self.st = t, t.station(load="quiet", truth=False, **kwargs)
+        super().__init__(t.station(load="quiet", truth=False, **kwargs))
+        self.t = t
         self.endpoint = f"tcp://127.0.0.1:{free_port()}"
-        self.lines = {}
-        self.server = self.key("server", self.st.path("server.key"))["public_key"]
         for n, role in (("grafana", "reader"), ("datamanager", "operator"), ("anna", "expert")):
             self.add(n, role)
         self.write_list()
-        self.st.config += ["[network]", f"endpoint = {self.endpoint}", f"key_file = {self.st.path('server.key')}",
-                           f"allow_list = {self.st.path('allow')}", f"rate = {rate}", f"burst = {burst}",
+        self.st.config += [f"endpoint = {self.endpoint}", f"rate = {rate}", f"burst = {burst}",
                            "[slowctl]", "reply_timeout_ms = 20000"]  # a busy host's floors answer late, not never
-
-    def key(self, *words):
-        r = subprocess.run([self.st.program("fcmctl"), "--json", "key", *words], capture_output=True, text=True,
-                           check=True, stdin=subprocess.DEVNULL)
-        return json.loads(r.stdout)
-
-    def add(self, name, role, listed=True):
-        made = self.key("make", name, role, self.st.path(name + ".key"))
-        if listed:
-            self.lines[name] = made["line"]
-        return made
-
-    def write_list(self, extra=""):
-        with open(self.st.path("allow"), "w") as f:
-            f.write("# who may\n" + "\n".join(self.lines.values()) + "\n" + extra)
-
-    def reload(self):
-        self.st.daemon.signal(signal.SIGHUP)
 
     def start(self):
         self.st.start()
@@ -95,11 +76,6 @@ class Net:
                             "--server-key", self.st.path(server), *args], capture_output=True, text=True, timeout=120,
                            check=False)
         return r.returncode, r.stdout, r.stderr
-
-
-def secret_of(path):
-    with open(path) as f:
-        return next(line.split()[1] for line in f if line.startswith("secret ")).encode()
 
 
 def ask(s, op, timeout=20, raw=None, **args):
