@@ -29,7 +29,7 @@ import loopback
 import peers
 import slowcontrol
 import stalled
-from proc import QuietStation, cpu_s, frames_between, gone_wrong, thread_cpu_s
+from proc import LockedStation, QuietStation, cpu_s, frames_between, gone_wrong, thread_cpu_s
 
 GOALS = {"core_share_design_load": "0.12/0.08", "core_share_full": "0.16/0.10"}
 LOADS = [("core_share_design_load", "design"), ("core_share_full", "full")]
@@ -123,11 +123,11 @@ def watch(st, windows, seconds):
     return shares, threads_of(begin_threads, thread_cpu_s(st.daemon.pid), last[0] - begin[0])
 
 
-def run_station(name, load, args):
+def run_station(name, load, args, kind=QuietStation):
     """Core shares, threads, the pace over real time, what was wrong, links at the end, consumers' summaries."""
     directory = tempfile.mkdtemp(prefix="fcm-bench-")
     try:
-        with QuietStation(args.bin, directory, load=load) as st:
+        with kind(args.bin, directory, load=load) as st:
             try:
                 st.start()
                 st.wait_ready()
@@ -173,6 +173,24 @@ def core_share(figures, name, load, args):
         figures.figure(f"{name}_{other}", statistics.median(shares[other]), "cores")
 
 
+def curve(figures, args):
+    """CPU time of the daemon at design load with encrypted data over the same without, by turns."""
+    name, own = "curve_cpu_over_plain", {QuietStation: [], LockedStation: []}
+    consumers = {QuietStation: [], LockedStation: []}
+    for kind in (QuietStation, LockedStation) * 2:
+        shares, _, pace, wrong, _, _ = run_station(name, "design", args, kind)
+        if pace < 0.98 or wrong:
+            figures.failure(name, "; ".join([*wrong, f"{pace:.1%} of the frames came"]))
+            return
+        own[kind] += shares["fcm-server"]
+        consumers[kind] += shares["consumers"]
+    figures.figure(name, statistics.median(own[LockedStation]) / statistics.median(own[QuietStation]), "ratio")
+    figures.figure(f"{name}_consumers", statistics.median(consumers[LockedStation]) / statistics.median(consumers[QuietStation]),
+                   "ratio")
+    print(f"# {name}: cores of the daemon, {statistics.median(own[QuietStation]):.3f} plain, "
+          f"{statistics.median(own[LockedStation]):.3f} encrypted")
+
+
 def in_guest(figures, args, wanted):
     if args.vm_cache:
         guest.measure(figures, os.path.dirname(os.path.abspath(args.bin)), args.vm_cache, wanted)
@@ -204,6 +222,11 @@ def main():
                 core_share(figures, name, load, args)
             except Exception as e:  # the other figures are wanted all the same
                 figures.failure(name, f"{type(e).__name__}: {e}")
+    if wanted("curve_cpu_over_plain"):
+        try:
+            curve(figures, args)
+        except Exception as e:  # the other figures are wanted all the same
+            figures.failure("curve_cpu_over_plain", f"{type(e).__name__}: {e}")
     for part in (ceilings, latencies, stalled, slowcontrol):
         part.measure(figures, args.bin, wanted)
     figures.closing()

@@ -6,6 +6,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
+from keys import Keys  # noqa: E402
 from station import Process, Station  # noqa: E402
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -79,6 +80,20 @@ class QuietStation(Station):
         """Frames that a group, or all of them, has lost so far, for whatever reason."""
         return sum(d["frames"] for g in self.ask("consumer", "list")["groups"] if name in (None, g["group"])
                    for d in g["dropped"].values())
+
+
+class LockedStation(QuietStation):
+    """The same, its data encrypted."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.keys = Keys(self)
+        self.config += ["[data]", "curve = yes"]
+
+    def start_consumer(self, name, group, *args):
+        self.keys.add(name, f"consumer:{group}")
+        self.keys.write_list()
+        return super().start_consumer(name, group, "--server-key", self.keys.server, "--key-file", self.keys.file(name), *args)
 
 
 def gone_wrong(before, after):
