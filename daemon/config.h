@@ -61,6 +61,7 @@ struct config {
 		char monitor_endpoint[CONFIG_STRING]; /* empty: none */
 		uint32_t monitor_hwm;		      /* messages */
 		uint32_t consumer_dead_ms;
+		bool curve, insecure;
 	} data;
 	struct {
 		bool enabled;
@@ -132,6 +133,10 @@ double config_holdover_ppb(enum config_holdover holdover);
 uint64_t config_budget_bytes(const struct config *config, unsigned n);
 /* Bytes that these streams (bit mask) bring at most, of a link and a frame. */
 uint32_t config_stream_bytes(uint8_t streams);
+/* An endpoint that nobody outside of this machine reaches; none (""), too. */
+bool config_is_local(const char *endpoint);
+/* Whether the data go beyond this machine without keys. */
+bool config_is_open(const struct config *c);
 /* The port of the TriDAS feed for a link: base_port + 4 x board + link. */
 unsigned config_feed_port(const struct config *c, unsigned link);
 

@@ -156,12 +156,44 @@ static void check_feed(const struct config *c, struct config_report *report, con
 	}
 }
 
+bool config_is_local(const char *endpoint)
+{
+	static const char *const local[] = {"tcp://127.",
+					    "tcp://localhost:", "tcp://[::1]:", "ipc://"};
+	bool is = *endpoint == '\0';
+
+	for (unsigned i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
+		is |= strncmp(endpoint, local[i], strlen(local[i])) == 0;
+	}
+	return is;
+}
+
+bool config_is_open(const struct config *c)
+{
+	return !c->data.curve && (!config_is_local(c->data.reserved_endpoint) ||
+				  !config_is_local(c->data.monitor_endpoint));
+}
+
+static void check_open(const struct config *c, struct config_report *report, const char *where)
+{
+	if (config_is_open(c) && !c->data.insecure) {
+		config_complain(
+			report, where, 0,
+			"[data] %s: beyond this machine, and without keys whoever reaches it can "
+			"take the data or a consumer's place (curve = yes, and keys by fcmctl key "
+			"make; or insecure = yes where the network is yours alone)",
+			config_is_local(c->data.reserved_endpoint) ? "monitor_endpoint"
+								   : "reserved_endpoint");
+	}
+}
+
 void config_check_rules(const struct config *c, struct config_report *report, const char *where)
 {
 	struct sockaddr_un address;
 
 	check_links(c, report, where);
 	check_feed(c, report, where);
+	check_open(c, report, where);
 	if (1600 % c->data.block_frames) {
 		config_complain(report, where, 0,
 				"[data] block_frames: %u is not a divisor of 1600",

@@ -51,6 +51,12 @@ const struct option config_options[] = {
 	 RANGE(1500, 60000), .restart = true, .unit = "ms",
 	 .help = "Silence after which a reserved consumer counts as dead; it owes a sign of life "
 		 "each second."},
+	{"data", "curve", OPTION_BOOL, IN(data.curve), .value = "no", .restart = true,
+	 .help = "Whether both endpoints encrypt, and ask for keys: the daemon's own and the "
+		 "consumers' are those of [network] key_file and allow_list."},
+	{"data", "insecure", OPTION_BOOL, IN(data.insecure), .value = "no", .restart = true,
+	 .help = "Whether an endpoint may be beyond this machine without curve: whoever reaches "
+		 "it can take the data, and the place of a consumer. Status warns of it."},
 
 	{"feed", "enabled", OPTION_BOOL, IN(feed.enabled), .value = "no", .restart = true,
 	 .help = "Whether hits are given out as plain TriDAS data frames over TCP, a port a "
@@ -142,7 +148,9 @@ const struct option config_options[] = {
 		 "encrypted; empty: nowhere."},
 	{"network", "key_file", OPTION_STRING, IN(network.key_file),
 	 .value = "/etc/fcm-server/network-%N.key", .restart = true,
-	 .help = "The daemon's own secret key, of its user and mode 600: fcmctl key server FILE."},
+	 .help = "The daemon's own secret key, of its user and mode 600, for control and data: "
+		 "fcmctl "
+		 "key server FILE."},
 	{"network", "allow_list", OPTION_STRING, IN(network.allow_list),
 	 .value = "/etc/fcm-server/network-%N.allow", .restart = true,
 	 .help = "Whose keys may what, NAME ROLE PUBLICKEY a line; read again by a reload."},

@@ -145,6 +145,13 @@ void door_cut(struct door *d, int fd)
 	close(copy);
 }
 
+void door_cut_all(struct door *d)
+{
+	for (unsigned fd = 0; fd < d->places; fd++) {
+		door_cut(d, (int)fd);
+	}
+}
+
 /* --- who comes and goes --- */
 
 void door_refused(struct door *d, const char *address, const char *key, const char *why)
@@ -256,7 +263,7 @@ static bool news_one(struct door *d)
 		d->failed = failure(value);
 		break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-		d->failed = "it has not ended ZeroMQ's handshake";
+		d->failed = "it left in ZeroMQ's handshake: does it encrypt as this door does?";
 		break;
 	case ZMQ_EVENT_DISCONNECTED:
 		on_ended(d, value);

@@ -78,6 +78,7 @@ void door_second(struct door *d);
 void door_refused(struct door *d, const char *address, const char *key, const char *why);
 /* End a connection: libzmq sees its end, and does the rest. */
 void door_cut(struct door *d, int fd);
+void door_cut_all(struct door *d);
 void door_get_status(const struct door *d, struct door_status *ret_status);
 /* Before the socket is closed. NULL is fine. */
 void door_close(struct door *d);

@@ -249,8 +249,10 @@ static int start_publisher(struct station *s, uint64_t ring_frames)
 		.monitor_hwm = s->config.data.monitor_hwm,
 		.dead_ms = s->config.data.consumer_dead_ms,
 		.feed = s->feed,
+		.access = &s->access_list,
 	};
-	int r;
+	char secret[ACCESS_KEY_TEXT];
+	int r = 0;
 
 	for (unsigned n = 0; n < s->config.groups; n++) {
 		const struct config_group *g = &s->config.group[n];
@@ -263,7 +265,15 @@ static int start_publisher(struct station *s, uint64_t ring_frames)
 		c.group[n].budget_bytes = config_budget_bytes(&s->config, n);
 		s->group_names[n] = g->name;
 	}
+	if (s->config.data.curve) {
+		r = keys_secret(s, secret);
+		c.secret = secret;
+	}
+	if (r < 0) {
+		return r;
+	}
 	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
+	explicit_bzero(secret, sizeof(secret));
 	if (r < 0) {
 		log_error("publisher",
 			  "reserved_endpoint %s or monitor_endpoint %s: %s. %s: [data] in %s",
@@ -608,7 +618,9 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 		s->config.daemon = fresh.daemon;
 		log_set_level(fresh.daemon.log_level);
 		timing_leaps(s);
-		network_reload(s, &fresh);
+		s->config.network.rate = fresh.network.rate;
+		s->config.network.burst = fresh.network.burst;
+		keys_reload(s);
 	}
 	config_report_destroy(report);
 	sd_notify(0, "READY=1");
@@ -748,9 +760,9 @@ static int start_base(struct station *s)
 static int start(struct station *s)
 {
 	static int (*const steps[])(struct station *) = {
-		start_base,   load_detector,	  start_disk,	 start_control,
-		start_data,   start_store,	  run_detector,	 start_links,
-		timing_start, start_store_thread, network_start,
+		start_base,  load_detector, start_disk,		start_control,
+		keys_start,  start_data,    start_store,	run_detector,
+		start_links, timing_start,  start_store_thread, network_start,
 	};
 	int r = 0;
 
@@ -793,7 +805,7 @@ static int check(const struct options *o)
 		r = CONFIG_EX_CONFIG;
 	}
 	params_destroy(s.params);
-	if (network_check(&s.config, stderr) < 0) {
+	if (keys_check(&s.config, stderr) < 0) {
 		r = CONFIG_EX_CONFIG;
 	}
 	if (leap_table_read(s.config.clock.leap_file, now_utc_ns() / 1000000000, &leaps.tai_utc_s,

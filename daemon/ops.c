@@ -43,13 +43,14 @@ static void op_info(struct control_request *rq, json_t *args, void *context)
 	struct station *s = context;
 
 	(void)args;
-	control_answer(
-		rq, json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s}", "version", FCM_VERSION,
-			      "board", (int)s->config.instance, "name", s->config.daemon.name,
-			      "pid", (int)getpid(), "started", json_time(s->started_utc_ns),
-			      "database", s->config.store.database, "monitor_endpoint",
-			      s->config.data.monitor_endpoint, "reserved_endpoint",
-			      s->config.data.reserved_endpoint, "device", s->config.board.device));
+	control_answer(rq,
+		       json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o}", "version",
+				 FCM_VERSION, "board", (int)s->config.instance, "name",
+				 s->config.daemon.name, "pid", (int)getpid(), "started",
+				 json_time(s->started_utc_ns), "database", s->config.store.database,
+				 "monitor_endpoint", s->config.data.monitor_endpoint,
+				 "reserved_endpoint", s->config.data.reserved_endpoint, "device",
+				 s->config.board.device, "public_key", status_data_key(s)));
 }
 
 static void op_status(struct control_request *rq, json_t *args, void *context)

@@ -143,10 +143,11 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 	snprintf(x->object, sizeof(x->object), "floor%u serial %u", c->floor, x->channel);
 	s->serials = x;
 	say(s, x, "serial-opened", x->who);
-	control_progress(rq, json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:s}", "text", "open", "session",
-				       x->id, "link", (int)link, "tower", (int)c->tower, "floor",
-				       (int)c->floor, "channel", (int)channel, "monitor_endpoint",
-				       s->config.data.monitor_endpoint));
+	control_progress(rq, json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:s,s:o}", "text", "open",
+				       "session", x->id, "link", (int)link, "tower", (int)c->tower,
+				       "floor", (int)c->floor, "channel", (int)channel,
+				       "monitor_endpoint", s->config.data.monitor_endpoint,
+				       "public_key", status_data_key(s)));
 }
 
 static int digit(char c)

@@ -307,13 +307,23 @@ static void wait_for_work(struct publisher *p)
 		{.fd = p->wake_fd, .events = ZMQ_POLLIN},
 		{.fd = p->feed ? feed_fd(p->feed) : -1, .events = ZMQ_POLLIN},
 		{.socket = door_socket(p->door), .events = ZMQ_POLLIN},
-		{.socket = p->monitors.xpub, .events = ZMQ_POLLIN},
-		{.socket = p->monitors.door ? door_socket(p->monitors.door) : NULL,
-		 .events = ZMQ_POLLIN},
+		{0},
+		{0},
+		{0},
 	};
+	int count = 5;
 	uint64_t rung;
 
-	zmq_poll(items, p->monitors.xpub ? 7 : 5, p->returned_head ? RETRY_MS : WATCH_MS);
+	if (p->zap) {
+		items[count++] =
+			(zmq_pollitem_t){.socket = zap_socket(p->zap), .events = ZMQ_POLLIN};
+	}
+	if (p->monitors.xpub) {
+		items[count++] = (zmq_pollitem_t){.socket = p->monitors.xpub, .events = ZMQ_POLLIN};
+		items[count++] = (zmq_pollitem_t){.socket = door_socket(p->monitors.door),
+						  .events = ZMQ_POLLIN};
+	}
+	zmq_poll(items, count, p->returned_head ? RETRY_MS : WATCH_MS);
 	if (items[3].revents) {
 		feed_hush(p->feed);
 	}
@@ -321,6 +331,18 @@ static void wait_for_work(struct publisher *p)
 		assert(errno == EAGAIN);
 	}
 	p->now_ns = now_mono_ns();
+}
+
+/* The connection of a member has ended: so has the member, before anybody else can have its routing id. */
+static void on_ended(void *context, int fd)
+{
+	struct publisher *p = context;
+
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		if (groups_alive(p->groups, i) && p->peer[i].fd == fd) {
+			groups_leave(p->groups, i);
+		}
+	}
 }
 
 /* The news of connections before what they say. */
@@ -342,6 +364,7 @@ static void turn(struct publisher *p)
 {
 	wait_for_work(p);
 	serve_doors(p);
+	publisher_keys_serve(p);
 	monitors_serve(&p->monitors, p->now_ns);
 	door_watch(p->door, serve_consumers(p), p->now_ns);
 	take_blocks(p);
@@ -375,6 +398,7 @@ static void close_sockets(struct publisher *p)
 {
 	door_close(p->door);
 	door_close(p->monitors.door);
+	zap_close(p->zap);
 	if (p->router) {
 		zmq_close(p->router);
 	}
@@ -383,6 +407,7 @@ static void close_sockets(struct publisher *p)
 	}
 	p->router = p->monitors.xpub = NULL;
 	p->door = p->monitors.door = NULL;
+	p->zap = NULL;
 }
 
 /* Owns both sockets, the groups, and every block between the two queues. */
@@ -458,7 +483,12 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 		{ZMQ_HEARTBEAT_TIMEOUT, silence},
 		{ZMQ_ROUTER_MANDATORY, 1},
 	};
-	struct door_config door = {.name = "reserved", .silent_ns = 60 * SECOND_NS};
+	struct door_config door = {
+		.name = "reserved",
+		.silent_ns = 60 * SECOND_NS,
+		.ended = on_ended,
+		.ended_context = p,
+	};
 	int r;
 
 	p->router = door.socket = zmq_socket(p->context, ZMQ_ROUTER);
@@ -466,6 +496,7 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 		return zmq_error();
 	}
 	r = set_options(p->router, options, sizeof(options) / sizeof(options[0]), INCOMING_LIMIT);
+	r = r ? r : publisher_keys_guard(p, p->router, ACCESS_CONSUMER, config->secret);
 	return r ? r
 		 : open_door(p, &door, config->reserved_endpoint, p->reserved_endpoint,
 			     sizeof(p->reserved_endpoint), &p->door);
@@ -496,6 +527,7 @@ static int open_monitor(struct publisher *p, const struct publisher_config *conf
 	}
 	r = set_options(p->monitors.xpub, options, sizeof(options) / sizeof(options[0]),
 			SUBSCRIBE_MAX);
+	r = r ? r : publisher_keys_guard(p, p->monitors.xpub, ACCESS_MONITOR, config->secret);
 	return r ? r
 		 : open_door(p, &door, config->monitor_endpoint, p->monitor_endpoint,
 			     sizeof(p->monitor_endpoint), &p->monitors.door);
@@ -509,7 +541,8 @@ static int open_sockets(struct publisher *p, const struct publisher_config *conf
 	if (!p->context) {
 		return zmq_error();
 	}
-	r = open_reserved(p, config);
+	r = publisher_keys_open(p, config);
+	r = r ? r : open_reserved(p, config);
 	return r || !config->monitor_endpoint || !config->monitor_endpoint[0]
 		       ? r
 		       : open_monitor(p, config);

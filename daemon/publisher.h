@@ -16,6 +16,7 @@
 #include "daemon/door.h"
 #include "daemon/feed.h"
 #include "daemon/queue.h"
+#include "slowctl/access.h"
 
 #define MEMBERS_MAX	 16u
 #define PEER_ADDRESS_MAX 64u /* with its 0 */
@@ -42,6 +43,9 @@ struct publisher_config {
 		*feed; /* NULL: none; else it is the group behind those, and is stopped with us */
 	uint32_t monitor_hwm; /* messages */
 	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
+	/* NULL: none is asked for a key. Else the server's secret (Z85), and `access` says whose keys open what */
+	const char *secret;
+	const struct access_list *access;
 };
 
 enum member_state {
@@ -128,6 +132,9 @@ void publisher_stop(struct publisher *p);
 /* After publisher_stop() (called here if it was not) and after the end of capture: puts blocks that
  * nobody settled any more, `blocks`' rest among them, back in their pool. */
 void publisher_destroy(struct publisher *p);
+/* Another list of keys, from any thread: who has lost his is none of ours any more. Of monitors, when one has lost
+ * its, all have to come in again: which connection is whose libzmq does not say. */
+void publisher_allow(struct publisher *p, const struct access_list *access);
 void publisher_get_status(struct publisher *p,
 			  struct publisher_status *ret_status); /* any thread */
 /* Where it is bound, a wildcard port resolved. The monitors' is "" when there is none. */

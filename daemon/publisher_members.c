@@ -11,9 +11,11 @@
 #include "daemon/hello.h"
 #include "daemon/publisher_private.h"
 
+/* With the routing id of another whose connection has just ended it is not that one. */
 static bool same_peer(const struct peer *a, const struct peer *b)
 {
-	return a->id_bytes == b->id_bytes && memcmp(a->id, b->id, a->id_bytes) == 0;
+	return a->id_bytes == b->id_bytes && memcmp(a->id, b->id, a->id_bytes) == 0 &&
+	       strcmp(a->key, b->key) == 0;
 }
 
 static int find_member(const struct publisher *p, const struct peer *from)
@@ -93,7 +95,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	int known = find_member(p, from);
 	const struct publisher_group_config *group;
 	struct hello hello;
-	char hint[160], text[HELLO_TEXT_MAX];
+	char hint[200], text[HELLO_TEXT_MAX];
 	int namesake;
 	unsigned member;
 	int r = hello_parse(body, length, &hello, hint, sizeof(hint));
@@ -101,6 +103,11 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	if (r < 0) {
 		p->counters.refused_hellos++;
 		router_error(p->router, from, "bad-hello", hint);
+		return;
+	}
+	if (publisher_keys_forbid(p, from->key, hello.name, hello.group, hint, sizeof(hint))) {
+		p->counters.refused_hellos++;
+		router_error(p->router, from, "not-your-name", hint);
 		return;
 	}
 	namesake = find_namesake(p, from, hello.name);
@@ -167,6 +174,9 @@ static void on_message(struct publisher *p, struct peer *from, unsigned parts, z
 		p->bad_messages++;
 		return;
 	}
+	if (!publisher_keys_admit(p, from)) {
+		return;
+	}
 	if (verb == VERB_HELLO) {
 		router_address(&part[1], from->address);
 		on_hello(p, from, body, zmq_msg_size(&part[1]));
@@ -196,6 +206,15 @@ static bool more(void *socket)
 	return zmq_getsockopt(socket, ZMQ_RCVMORE, &value, &size) == 0 && value;
 }
 
+/* Which connection has sent this message, and with which key. */
+static void name_peer(zmq_msg_t *message, struct peer *from)
+{
+	const char *key = zmq_msg_gets(message, "User-Id");
+
+	from->fd = zmq_msg_get(message, ZMQ_SRCFD);
+	snprintf(from->key, sizeof(from->key), "%s", key ? key : "");
+}
+
 /* Take one message off the ROUTER, whatever it is made of. */
 bool publisher_receive(struct publisher *p)
 {
@@ -219,8 +238,9 @@ bool publisher_receive(struct publisher *p)
 		}
 		parts++;
 	}
+	name_peer(&part[0], &from);
 	on_message(p, &from, parts, part);
-	door_heard(p->door, zmq_msg_get(&part[0], ZMQ_SRCFD), find_member(p, &from) >= 0);
+	door_heard(p->door, from.fd, find_member(p, &from) >= 0);
 	zmq_msg_close(&part[0]);
 	zmq_msg_close(&part[1]);
 	zmq_msg_close(&rest);

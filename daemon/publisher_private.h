@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Inside the publisher: its thread and sockets (publisher.c), what the members say (publisher_members.c). */
+/*
+ * Inside the publisher: its thread and sockets (publisher.c), what the members say (publisher_members.c), whose keys
+ * open which door (publisher_keys.c).
+ */
 #ifndef DAEMON_PUBLISHER_PRIVATE_H
 #define DAEMON_PUBLISHER_PRIVATE_H
 
@@ -11,6 +14,7 @@
 #include "daemon/monitors.h"
 #include "daemon/publisher.h"
 #include "daemon/router.h"
+#include "daemon/zap.h"
 
 #define PUBLISHER_INCOMING_MAX (4096u * sizeof(struct fcm_ack)) /* bytes of an ACK */
 
@@ -23,11 +27,13 @@ struct publisher {
 	void *context;
 	pthread_t thread;
 	bool started, stopped;
-	_Atomic bool stopping;
+	_Atomic bool stopping, allowed; /* another list is there */
 
 	/* The thread's own. */
 	void *router;
 	struct door *door;
+	struct zap *zap;	   /* NULL: none is asked for a key */
+	struct access_list access; /* whose keys open what */
 	struct monitors monitors;
 	struct groups *groups;
 	struct router_loans loans;
@@ -45,9 +51,23 @@ struct publisher {
 
 	pthread_mutex_t lock;
 	struct publisher_status status; /* under lock */
+	struct access_list access_next; /* likewise, of publisher_allow() */
 };
 
 /* publisher_members.c: one message off the ROUTER, and what it asks for. False: there is none. */
 bool publisher_receive(struct publisher *p);
+
+/* publisher_keys.c. Before a socket is bound. */
+int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
+/* Encrypt, and ask for keys of this door, where keys are asked for. */
+int publisher_keys_guard(const struct publisher *p, void *socket, enum access_door door,
+			 const char *secret);
+/* Answer who knocks; take another list. */
+void publisher_keys_serve(struct publisher *p);
+/* Whether its key is a consumer's; if not, it is told so and cut off. */
+bool publisher_keys_admit(struct publisher *p, const struct peer *from);
+/* NULL: it may be this member; else whose key it is, in words. */
+const char *publisher_keys_forbid(const struct publisher *p, const char *key, const char *name,
+				  const char *group, char *text, size_t size);
 
 #endif

@@ -56,6 +56,7 @@ const struct reason_kind reason_kinds[] = {
 	{"consumer-none", GROUP | FEED, NULL, SECOND_NS, false, false, false},
 	{"consumer-lag", GROUP, NULL, SECOND_NS, false, false, false},
 	{"consumer-dropping", GROUP, NULL, 0, true, false, false},
+	{"data-open", THING, "data", 0, false, false, false},
 	{"feed-reader-dropped", FEED, NULL, 0, true, false, false},
 	{"store-failing", THING, "store", 0, false, false, false},
 	{"store-lag", THING, "store", SECOND_NS, false, false, false},

@@ -695,10 +695,26 @@ static void nobody_reason(struct station *s, const char *group, const char *obje
 		    loses);
 }
 
+static void open_reason(struct station *s, struct reasons *r)
+{
+	const struct config *c = &s->config;
+
+	if (config_is_open(c)) {
+		reasons_add(r, false, "data-open", "data",
+			    "give consumers keys and the daemon [data] curve = yes (fcmctl key "
+			    "make), or let a firewall keep all others out",
+			    "[data] insecure: whoever reaches %s%s%s can take the data, or a "
+			    "consumer's place",
+			    c->data.reserved_endpoint, *c->data.monitor_endpoint ? " or " : "",
+			    c->data.monitor_endpoint);
+	}
+}
+
 static void consumer_reasons(struct station *s, struct reasons *r)
 {
 	bool together;
 
+	open_reason(s, r);
 	reports_groups(s);
 	together = all_lag(&s->publisher_status);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {

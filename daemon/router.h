@@ -15,6 +15,7 @@
 
 #include "daemon/block.h"
 #include "daemon/publisher.h"
+#include "slowctl/access.h"
 
 /*
  * Memory of the blocks that ZeroMQ still has in messages to members of a group, those to members that
@@ -29,6 +30,8 @@ struct router_loans {
 struct peer {
 	uint8_t id[255]; /* ZeroMQ's routing id */
 	uint8_t id_bytes;
+	char key[ACCESS_KEY_TEXT];	/* that it has proved to have; "" where none is asked for */
+	int fd;				/* of its connection: libzmq's */
 	char address[PEER_ADDRESS_MAX]; /* "ADDRESS:PORT" as of its HELLO */
 	uint64_t last_sent_ns;
 };

@@ -21,7 +21,8 @@
  *   alarms_say.c  what operators did about reasons -> database, events, those who watch
  *   records.c   the recorder: orders to it, black boxes for alarms, what it says
  *   snapshots.c set values under a name
- *   network_say.c  the network's control server: its start, who was refused
+ *   keys.c         the secret key and the allow list of control and data
+ *   network_say.c  the network's control server: its start; who was refused at a door
  *   ops.c       control messages -> the above
  *   main.c      start, loop, stop
  */
@@ -140,7 +141,8 @@ struct snapshots {
 
 /* Who may not, and tried. */
 struct access_news {
-	struct told_count connections, requests;
+	struct told_count control, reserved, monitors; /* connections */
+	struct told_count requests;
 	struct bucket rows;	    /* of refused commands in the journal */
 	char origin[80], text[320]; /* of the last request that its peer's role did not allow */
 };
@@ -212,7 +214,9 @@ struct station {
 	bool inherited;	   /* what the database knows is known here */
 	bool journal_away; /* told: it cannot be opened */
 	struct control *control;
-	struct network *network; /* NULL: not configured */
+	struct network *network;	  /* NULL: not configured */
+	struct access_list access_list;	  /* empty where no door asks for keys */
+	char public_key[ACCESS_KEY_TEXT]; /* ours, where data ask for keys */
 	struct access_news access;
 	bool control_lost; /* somebody has removed its socket, and it cannot be made anew */
 	struct station_run run;
@@ -380,17 +384,25 @@ json_t *status_limits(const struct param_kind *k);
 /* A value of it as Parameter has it: a number, a bool, the word of an enum. */
 json_t *status_value(const struct param *p, double value);
 const char *status_link_state(const struct station *s, unsigned link);
+/* By which consumers know us; null: data are not encrypted. */
+json_t *status_data_key(const struct station *s);
 /* One line for systemctl status. */
 void status_line(struct station *s, char *text, size_t size);
 
 /* reasons.c */
 void reasons_tick(struct station *s); /* 10 times a second: notes when reasons begin and end */
 
+/* keys.c */
+int keys_start(struct station *s); /* reads the allow list, where a door asks for keys */
+/* Our secret; wipe it when it has been used. Told to the log. */
+int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT]);
+/* Key and list of a configuration: 0, or negative, told to `err`. */
+int keys_check(const struct config *c, FILE *err);
+void keys_reload(struct station *s); /* the list again, for all doors */
+
 /* network_say.c */
 int network_start(struct station *s); /* when the store runs */
-/* Key and list of a configuration: 0, or negative, told to `err`. */
-int network_check(const struct config *c, FILE *err);
-void network_reload(struct station *s, const struct config *fresh);
+void network_allow_keys(struct station *s);
 void network_second(struct station *s);
 json_t *network_status_json(struct station *s); /* Status.control of schemas/control.md */
 

@@ -306,6 +306,11 @@ static json_t *silence_json(struct station *s)
 	return floors;
 }
 
+json_t *status_data_key(const struct station *s)
+{
+	return *s->public_key ? json_string(s->public_key) : json_null();
+}
+
 json_t *status_json(struct station *s)
 {
 	struct reasons r = reasons_collect(s);
@@ -331,7 +336,7 @@ json_t *status_json(struct station *s)
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
 		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
-		"s}}",
+		"s,s:o}}",
 		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
@@ -350,7 +355,7 @@ json_t *status_json(struct station *s)
 		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
 		records_status(s), "control", network_status_json(s), "silence", silence_json(s),
 		"data", "reserved", publisher_reserved_endpoint(s->publisher), "monitors",
-		publisher_monitor_endpoint(s->publisher));
+		publisher_monitor_endpoint(s->publisher), "public_key", status_data_key(s));
 }
 
 void status_line(struct station *s, char *text, size_t size)

@@ -44,6 +44,8 @@
  *              "bad-hello", "no-such-group", "too-many-members" (the HELLO is refused), "name-taken"
  *              (refused: a member of this name lives on another connection; it may be the sender's own,
  *              whose end nobody has seen: with "retry_ms": the time within which the name is free then),
+ *              "not-your-name" (refused: the key is of another name or group), "key-refused" (the key is
+ *              taken from the allow list),
  *              "too-slow" (policy disconnect: what it had goes to the other members, or is dropped when
  *              there are none; HELLO begins anew)
  *   <- BLOCK   topic, header, payload
@@ -52,6 +54,7 @@
  *   -> ALIVE   at least every second when there is nothing to acknowledge; 3 s of silence = dead
  *   -> BYE     leaves; what it has not acknowledged goes to other members
  * Monitors: a SUB at the daemon's XPUB, [topic, header, payload], best effort.
+ * Where the daemon asks for keys both encrypt by ZeroMQ's CURVE, and what is said is the same.
  */
 #ifndef FCM_DATA_H
 #define FCM_DATA_H

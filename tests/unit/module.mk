@@ -17,9 +17,10 @@ $(eval $(call unit_test,test_groups_policy,$(addprefix tests/unit/,test_groups_p
 $(eval $(call unit_test,test_groups_random,$(addprefix tests/unit/,test_groups_random.c groups_rig.c) $(addprefix daemon/,groups.c groups_policy.c groups_status.c),,))
 $(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tests/system/,consumer_check.c truth_book.c),fcmdata data tdm,libzmq jansson libisal libxxhash sqlite3))
 $(eval $(call unit_test,test_feed,$(addprefix tests/unit/,test_feed.c feed_rig.c) $(addprefix daemon/,feed.c feed_line.c feed_socket.c block_pool.c),tdm,libisal))
-$(eval $(call unit_test,test_publisher_feed,$(addprefix tests/unit/,test_publisher_feed.c feed_rig.c),publisher doors data tdm,libzmq jansson libisal))
-$(eval $(call unit_test,test_publisher,$(addprefix tests/unit/,test_publisher.c publisher_rig.c zmtp_rig.c),publisher doors data tdm,libzmq jansson libisal))
-$(eval $(call unit_test,test_publisher_slow,$(addprefix tests/unit/,test_publisher_slow.c publisher_rig.c),publisher doors data tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_publisher_feed,$(addprefix tests/unit/,test_publisher_feed.c feed_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_publisher,$(addprefix tests/unit/,test_publisher.c publisher_rig.c zmtp_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_publisher_keys,$(addprefix tests/unit/,test_publisher_keys.c publisher_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal))
+$(eval $(call unit_test,test_publisher_slow,$(addprefix tests/unit/,test_publisher_slow.c publisher_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal))
 
 $(eval $(call unit_test,test_fcmdata,$(addprefix tests/unit/,test_fcmdata.c fcmdata_rig.c),fcmdata tdm,libzmq jansson libisal))
 $(eval $(call unit_test,test_fcmdata_wait,$(addprefix tests/unit/,test_fcmdata_wait.c fcmdata_rig.c),fcmdata tdm,libzmq jansson libisal))

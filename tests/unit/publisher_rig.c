@@ -24,10 +24,21 @@ int64_t rig_now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void rig_start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_size,
-		      enum fcm_policy policy, uint64_t budget_bytes)
+static void start(struct rig *r, const struct publisher_config *config, uint32_t queue_size)
 {
-	const struct publisher_config config = {
+	memset(r, 0, sizeof(*r));
+	r->pool = block_pool_create(64u << 20);
+	assert_non_null(r->pool);
+	assert_int_equal(queue_init(&r->blocks, sizeof(struct block *), 64, 1), 0);
+	assert_int_equal(queue_init(&r->settled, sizeof(struct block *), queue_size, 0), 0);
+	assert_int_equal(publisher_start(config, &r->blocks, &r->settled, &r->p), 0);
+	r->context = zmq_ctx_new();
+}
+
+static struct publisher_config config_of(uint64_t hold_blocks, enum fcm_policy policy,
+					 uint64_t budget_bytes)
+{
+	return (struct publisher_config){
 		.board = 3,
 		.reserved_endpoint = "tcp://127.0.0.1:*",
 		.monitor_endpoint = "tcp://127.0.0.1:*",
@@ -44,14 +55,23 @@ void rig_start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_size,
 		.monitor_hwm = 16,
 		.dead_ms = 1000,
 	};
+}
 
-	memset(r, 0, sizeof(*r));
-	r->pool = block_pool_create(64u << 20);
-	assert_non_null(r->pool);
-	assert_int_equal(queue_init(&r->blocks, sizeof(struct block *), 64, 1), 0);
-	assert_int_equal(queue_init(&r->settled, sizeof(struct block *), queue_size, 0), 0);
-	assert_int_equal(publisher_start(&config, &r->blocks, &r->settled, &r->p), 0);
-	r->context = zmq_ctx_new();
+void rig_start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_size,
+		      enum fcm_policy policy, uint64_t budget_bytes)
+{
+	const struct publisher_config config = config_of(hold_blocks, policy, budget_bytes);
+
+	start(r, &config, queue_size);
+}
+
+void rig_start_keys(struct rig *r, const char *secret, const struct access_list *access)
+{
+	struct publisher_config config = config_of(100, FCM_DROP_OLDEST, 0);
+
+	config.secret = secret;
+	config.access = access;
+	start(r, &config, 64);
 }
 
 void rig_start(struct rig *r, uint64_t hold_blocks, uint32_t queue_size)

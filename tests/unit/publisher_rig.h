@@ -35,6 +35,8 @@ struct got {
 int64_t rig_now_ms(void);
 void rig_start_policy(struct rig *r, uint64_t hold_blocks, uint32_t queue_size,
 		      enum fcm_policy policy, uint64_t budget_bytes);
+/* With keys: those of `access`, checked by a server with `secret`. */
+void rig_start_keys(struct rig *r, const char *secret, const struct access_list *access);
 void rig_start(struct rig *r, uint64_t hold_blocks, uint32_t queue_size);
 /* What capture does with settled blocks. */
 void rig_take_back(struct rig *r);

@@ -269,6 +269,10 @@ static void mistakes(void **state)
 		{FLOORS "[data]\nmonitor_endpoint = tcp://127.0.0.1:65536\n", 4, "port 1..65535"},
 		{FLOORS "[data]\nreserved_endpoint = tcp://127.0.0.1\n", 4, "tcp://ADDRESS:PORT"},
 		{FLOORS "[data]\nreserved_endpoint =\n", 4, "must not be empty"},
+		{FLOORS "[data]\nreserved_endpoint = tcp://10.0.0.5:5710\n", 0,
+		 "reserved_endpoint: beyond this machine"},
+		{FLOORS "[data]\nmonitor_endpoint = tcp://*:5730\n", 0,
+		 "monitor_endpoint: beyond this machine"},
 		{FLOORS "[control]\nsocket = /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
 		 0, "longer than 107"},
