@@ -14,6 +14,7 @@ import zmq
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
 import harness  # noqa: E402
+from raw_peer import knock, plain, pour, resident_mb  # noqa: E402
 
 HELLO = {"protocol": 1, "name": "x-1", "group": "trigger", "credit": 16}
 
@@ -145,46 +146,6 @@ def comes_and_dies(t):
     t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
 
 
-def knock(endpoint):
-    host, port = endpoint[6:].rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=5)
-
-
-def raw_peer(endpoint, kind):
-    """Through ZeroMQ's handshake by hand (ZMTP 3.0, RFC 23): libzmq sends no half messages."""
-    s = knock(endpoint)
-    s.sendall(b"\xff" + bytes(7) + b"\1\x7f\3\0NULL" + bytes(48))
-    theirs = b""
-    while len(theirs) < 64:  # what comes with the greeting libzmq 4.3.4 does not understand
-        theirs += s.recv(64 - len(theirs))
-    ready = b"\5READY\x0bSocket-Type" + struct.pack(">I", len(kind)) + kind
-    s.sendall(bytes([4, len(ready)]) + ready)
-    return s
-
-
-def resident_mb(st):
-    with open(f"/proc/{st.daemon.pid}/status") as f:
-        return int(f.read().split("VmRSS:")[1].split()[0]) / 1024
-
-
-def pour(st, s, what, seconds=15):
-    """Until it is cut off: how long that took, and the most memory that the daemon had meanwhile. Without a cut: None."""
-    begin, most = time.monotonic(), 0
-    s.settimeout(0.2)
-    while time.monotonic() < begin + seconds:
-        most = max(most, resident_mb(st))
-        try:
-            s.sendall(what)
-        except TimeoutError:
-            if not s.recv(1):  # it is not written to any more; the end is there
-                break
-        except OSError:
-            break
-    else:
-        return None, most
-    return time.monotonic() - begin, most
-
-
 def bytes_without_end(t):
     """messages of parts that never end, and parts without end, at both doors of the data: cut off before they cost memory"""
     st = t.station(load="quiet")
@@ -192,12 +153,12 @@ def bytes_without_end(t):
     st.wait_ready()
     others_well(t, st, "before")
     endpoints = st.status()["data"]
-    before = resident_mb(st)
+    before = resident_mb(st.daemon.pid)
     tiny, huge = b"\1\0" * 50000, b"\3" + struct.pack(">Q", 400) + bytes(400)
     for door, kind in (("reserved", b"DEALER"), ("monitors", b"SUB")):
         for what in (tiny, huge * 250, tiny):
-            with raw_peer(endpoints[door], kind) as s:
-                seconds, most = pour(st, s, what)
+            with plain(endpoints[door], kind) as s:
+                seconds, most = pour(st.daemon.pid, s, lambda what=what: what)
             t.check(f"{door}: cut off", seconds is not None, (seconds, most))
             t.check(f"{door}: it cost no memory to speak of", t.sanitized or most < before + 64, (before, most))
     doors = st.ask("consumer", "list")["doors"]

@@ -14,6 +14,7 @@ import zmq
 
 import harness
 from keys import Keys, secret_of
+from raw_peer import Curve, pour, resident_mb
 from station import free_port
 
 EXAMPLE = os.path.join(harness.ROOT, "schemas", "datamanager_example.py")
@@ -401,5 +402,25 @@ def start(t):
     t.check("no key: it says how to make one", code == 78 and "fcmctl key server" in err, (code, err))
 
 
+def bytes_without_end(t):
+    """a message of parts that never end, large or tiny, behind a reader's key: cut off before it costs memory"""
+    n = Net(t).start()
+    anna = n.client("anna")
+    pid = n.st.daemon.pid
+    t.check("before", ask(anna, "info")["ok"])
+    before = resident_mb(pid)
+    for size, parts in ((16 << 10, 16), (1, 2000)):
+        c = Curve(n.endpoint, b"DEALER", n.server, secret_of(n.file("grafana")).decode())
+        seconds, most = pour(pid, c.socket, lambda c=c, size=size, parts=parts: b"".join(
+            c.part(bytes(size), True) for _ in range(parts)), 30)
+        t.check(f"parts of {size} bytes: cut off", seconds is not None, (seconds, most))
+        t.check(f"parts of {size} bytes: they cost no memory to speak of", t.sanitized or most < before + 64, (before, most))
+        c.socket.close()
+    t.equal("each is counted", n.counts()["network"]["unfinished"], 2)
+    t.check("the others are served", ask(anna, "info")["ok"])
+    anna.close()
+    t.equal("the daemon ends with 0", n.st.stop(), 0)
+
+
 if __name__ == "__main__":
-    harness.main([example, strangers, roles, hostile, crowd, reload, start])
+    harness.main([example, strangers, roles, hostile, bytes_without_end, crowd, reload, start])
