@@ -158,6 +158,9 @@ check-system: all tests-build ## real processes: daemon, emulator, gpsd, consume
 check-long: all tests-build ## the system tests that take minutes each
 	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests --long
 
+check-attack: all tests-build ## an intruder on a running station: its doors, its memory, its descriptors; part of check-long
+	@$(PYTHON) tests/system/test_attack.py --bin $(B)/bin --tests $(B)/tests
+
 lint: all ## format, include order, clang-tidy, cppcheck, manual pages, units, hardening
 	@B=$(B) tests/lint/lint.sh
 
@@ -295,6 +298,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long lint asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -23,6 +23,7 @@
 #define BACK_S	     8u /* by then a handshake has succeeded or not */
 #define NEWS_A_TURN  256u
 #define UNDRAINED_NS 1000000000ull
+#define GREETING     100u /* bytes, with a READY */
 
 /* A connection. */
 struct place {
@@ -30,8 +31,7 @@ struct place {
 	char address[DOOR_ADDRESS_MAX];
 	uint64_t number;	  /* of all that came */
 	uint64_t whole, whole_ns; /* bytes it had sent, and when, at its last whole message or so */
-	unsigned topics;
-	bool heard; /* whole messages since the last look */
+	bool heard;		  /* whole messages since the last look */
 	bool known, cut;
 };
 
@@ -312,17 +312,6 @@ void door_heard(struct door *d, int fd, bool known)
 	}
 }
 
-unsigned door_topics(struct door *d, int fd, int change)
-{
-	struct place *p = place_of(d, fd);
-
-	if (!p) {
-		return 0;
-	}
-	p->topics += change > 0 ? 1 : p->topics > 0 ? -1u : 0;
-	return p->topics;
-}
-
 /* Bytes that libzmq has taken from the connection, or less if more come meanwhile. False: it is no TCP, or none any
  * more. */
 static bool taken(int fd, uint64_t *ret_bytes)
@@ -348,7 +337,11 @@ static void watch_one(struct door *d, int fd, struct place *p, uint64_t now_ns)
 	if (!taken(fd, &bytes)) {
 		return;
 	}
-	if (p->heard) {
+	p->known |= d->config.life && bytes > GREETING;
+	if (d->config.life && bytes > d->config.life) {
+		d->status.greedy++;
+		door_cut(d, fd);
+	} else if (p->heard) {
 		p->heard = false;
 		p->whole = bytes;
 		p->whole_ns = now_ns;

@@ -35,6 +35,7 @@ struct door_config {
 	/* A connection that has sent so many bytes behind its last whole message is cut, or behind its
 	 * beginning; 0: none. */
 	uint64_t unfinished;
+	uint64_t life;	    /* so is one that has sent so many bytes altogether; 0: none */
 	uint64_t silent_ns; /* so is one that ends no message for so long; 0: none */
 	/* A connection has ended; NULL. No message of a later one with this descriptor has been taken by then. */
 	void (*ended)(void *context, int fd);
@@ -54,6 +55,7 @@ struct door_status {
 	uint64_t crowded;		    /* cut off: too many connections */
 	uint64_t unfinished;		    /* cut off: bytes without end */
 	uint64_t silent;		    /* cut off: no message for too long */
+	uint64_t greedy;		    /* cut off: has said too much */
 	struct door_refusal last;	    /* of `refused` */
 };
 
@@ -65,10 +67,8 @@ void *door_socket(struct door *d);
 /* Take some of the news. True: there may be more. */
 bool door_serve(struct door *d, uint64_t now_ns);
 /* A whole message has come by this descriptor (ZMQ_SRCFD). `known`: its sender is one of ours; those that are not
- * go first when there are too many. */
+ * go first when there are too many. With `life` it is not asked: who has sent more than ZeroMQ's greeting is known. */
 void door_heard(struct door *d, int fd, bool known);
-/* It has subscribed to one more topic (1) or one less (-1): to how many has it now? */
-unsigned door_topics(struct door *d, int fd, int change);
 /* At least every DOOR_WATCH_NS, behind the messages: who sends without end? `drained`: all messages that are whole have
  * been taken. While they are not, it looks once a second. */
 void door_watch(struct door *d, bool drained, uint64_t now_ns);

@@ -5,11 +5,10 @@
  *
  *   blocks queue --> groups --SEND--> ROUTER --> members
  *        |             ^                 '-- HELLO, ACK, ALIVE, BYE --> groups
- *        '--copy--> XPUB          SETTLED --> returned list --> settled queue
+ *        '--copy--> monitors      SETTLED --> returned list --> settled queue
  *
  * A block sent to a member is not copied: the message points into its payload and holds a reference
- * (block_hold), dropped by ZeroMQ's free hook on whatever thread. Monitors get a copy, made only when
- * one has subscribed: they cannot keep the pool's memory.
+ * (block_hold), dropped by ZeroMQ's free hook on whatever thread. Monitors get a copy (monitors.h).
  *
  * Nothing here blocks on a peer. A member's pipe is never full while it keeps to its credit: the
  * high-water mark is twice the largest credit (ZeroMQ learns of read messages in lots of half the mark).
@@ -39,7 +38,6 @@
 #define INCOMING_LIMIT	(4 * PUBLISHER_INCOMING_MAX) /* beyond, ZeroMQ cuts the connection */
 #define HEARTBEAT_MS	1000
 #define SILENCE_MS	3000	    /* without an answer, until ZeroMQ ends the connection */
-#define KEEPALIVE_S	3	    /* monitors: of silence, then the kernel asks */
 #define UNFINISHED	(64u << 10) /* bytes of a connection without the end of a message */
 
 /* ---- blocks on their way back ---- */
@@ -188,7 +186,9 @@ static void take_block(struct publisher *p, struct block *b)
 	p->counters.blocks++;
 	b->holders = 1;
 	router_lend(&p->loans, b);
-	monitors_copy(&p->monitors, b);
+	if (p->monitors) {
+		monitors_copy(p->monitors, b);
+	}
 	r = groups_offer(p->groups, b);
 	offer_to_feed(p, b);
 	if (r < 0) {
@@ -234,6 +234,9 @@ static void take_blocks(struct publisher *p)
 	if (any && p->feed) {
 		feed_wake(p->feed);
 	}
+	if (any && p->monitors) {
+		monitors_wake(p->monitors);
+	}
 }
 
 /* The feed as one more group: its members are its readers. */
@@ -274,6 +277,17 @@ static void add_feed_status(struct publisher *p)
 	g->dropped_frames[OUTCOME_DROP_SLOW] += p->feed_full.frames;
 }
 
+static void add_monitors_status(struct publisher *p)
+{
+	struct monitors_status m;
+
+	monitors_get_status(p->monitors, &m);
+	p->counters.bad_messages += m.bad_messages;
+	p->counters.monitor_blocks = m.blocks;
+	p->counters.monitor_dropped = m.dropped;
+	door_get_status(monitors_door(p->monitors), &p->counters.monitor_door);
+}
+
 static void publish_status(struct publisher *p)
 {
 	groups_get_status(p->groups, p->now_ns, &p->counters);
@@ -285,13 +299,10 @@ static void publish_status(struct publisher *p)
 		add_feed_status(p);
 	}
 	p->counters.unknown_acks += p->stray_acks;
-	p->counters.bad_messages = p->bad_messages + p->monitors.bad_messages;
-	p->counters.monitor_blocks = p->monitors.blocks;
-	p->counters.monitor_dropped = p->monitors.dropped;
-	p->counters.greedy_monitors = p->monitors.greedy;
+	p->counters.bad_messages = p->bad_messages;
 	door_get_status(p->door, &p->counters.door);
-	if (p->monitors.door) {
-		door_get_status(p->monitors.door, &p->counters.monitor_door);
+	if (p->monitors) {
+		add_monitors_status(p);
 	}
 	pthread_mutex_lock(&p->lock);
 	p->status = p->counters;
@@ -311,17 +322,16 @@ static void wait_for_work(struct publisher *p)
 		{0},
 		{0},
 	};
+	void *sockets[3];
+	unsigned more = p->monitors ? monitors_wait_for(p->monitors, sockets) : 0;
 	int count = 5;
 	uint64_t rung;
 
 	if (p->zap) {
-		items[count++] =
-			(zmq_pollitem_t){.socket = zap_socket(p->zap), .events = ZMQ_POLLIN};
+		sockets[more++] = zap_socket(p->zap);
 	}
-	if (p->monitors.xpub) {
-		items[count++] = (zmq_pollitem_t){.socket = p->monitors.xpub, .events = ZMQ_POLLIN};
-		items[count++] = (zmq_pollitem_t){.socket = door_socket(p->monitors.door),
-						  .events = ZMQ_POLLIN};
+	for (unsigned i = 0; i < more; i++) {
+		items[count++] = (zmq_pollitem_t){.socket = sockets[i], .events = ZMQ_POLLIN};
 	}
 	zmq_poll(items, count, p->returned_head ? RETRY_MS : WATCH_MS);
 	if (items[3].revents) {
@@ -348,24 +358,23 @@ static void on_ended(void *context, int fd)
 /* The news of connections before what they say. */
 static void serve_doors(struct publisher *p)
 {
-	struct door *const doors[] = {p->door, p->monitors.door};
 	bool second = p->now_ns >= p->next_second_ns;
 
-	for (unsigned i = 0; i < 2 && doors[i]; i++) {
-		door_serve(doors[i], p->now_ns);
-		if (second) {
-			door_second(doors[i]);
-		}
+	publisher_keys_serve(p);
+	door_serve(p->door, p->now_ns);
+	if (second) {
+		door_second(p->door);
+		p->next_second_ns = p->now_ns + SECOND_NS;
 	}
-	p->next_second_ns = second ? p->now_ns + SECOND_NS : p->next_second_ns;
+	if (p->monitors) {
+		monitors_watch(p->monitors, second, p->now_ns);
+	}
 }
 
 static void turn(struct publisher *p)
 {
 	wait_for_work(p);
 	serve_doors(p);
-	publisher_keys_serve(p);
-	monitors_serve(&p->monitors, p->now_ns);
 	door_watch(p->door, serve_consumers(p), p->now_ns);
 	take_blocks(p);
 	take_from_feed(p);
@@ -396,21 +405,19 @@ static void wind_up(struct publisher *p)
 
 static void close_sockets(struct publisher *p)
 {
+	monitors_stop(p->monitors);
 	door_close(p->door);
-	door_close(p->monitors.door);
 	zap_close(p->zap);
 	if (p->router) {
 		zmq_close(p->router);
 	}
-	if (p->monitors.xpub) {
-		zmq_close(p->monitors.xpub);
-	}
-	p->router = p->monitors.xpub = NULL;
-	p->door = p->monitors.door = NULL;
+	p->router = NULL;
+	p->monitors = NULL;
+	p->door = NULL;
 	p->zap = NULL;
 }
 
-/* Owns both sockets, the groups, and every block between the two queues. */
+/* Owns the ROUTER, the groups, and every block between the two queues. */
 static void *publisher_main(void *arg)
 {
 	struct publisher *p = arg;
@@ -496,41 +503,35 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 		return zmq_error();
 	}
 	r = set_options(p->router, options, sizeof(options) / sizeof(options[0]), INCOMING_LIMIT);
-	r = r ? r : publisher_keys_guard(p, p->router, ACCESS_CONSUMER, config->secret);
+	r = r ? r : (p->zap ? zap_guard(p->router, "reserved", config->secret) : 0);
 	return r ? r
 		 : open_door(p, &door, config->reserved_endpoint, p->reserved_endpoint,
 			     sizeof(p->reserved_endpoint), &p->door);
 }
 
-/* A monitor says what it wants and then nothing: what it sends is counted (door.h), so whether it is there is asked by
- * the kernel and not by ZeroMQ's heartbeats, which it would have to answer. */
-static int open_monitor(struct publisher *p, const struct publisher_config *config)
+static int start_monitors(struct publisher *p, const struct publisher_config *config)
 {
-	const int hwm = config->monitor_hwm > 0 && config->monitor_hwm < 1000000
-				? (int)config->monitor_hwm
-				: 1;
-	const struct option options[] = {
-		{ZMQ_LINGER, 0},
-		{ZMQ_SNDHWM, hwm},
-		{ZMQ_RCVHWM, 1000},
-		{ZMQ_TCP_KEEPALIVE, 1},
-		{ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_S},
-		{ZMQ_TCP_KEEPALIVE_INTVL, 1},
-		{ZMQ_TCP_KEEPALIVE_CNT, KEEPALIVE_S},
+	const struct monitors_config monitors = {
+		.endpoint = config->monitor_endpoint,
+		.hwm = config->monitor_hwm > 0 && config->monitor_hwm < 1000000
+			       ? (int)config->monitor_hwm
+			       : 1,
+		.secret = config->secret,
+		.judge = publisher_keys_judge_monitor,
+		.context = p,
 	};
-	struct door_config door = {.name = "monitor"};
+
 	int r;
 
-	p->monitors.xpub = door.socket = zmq_socket(p->context, ZMQ_XPUB);
-	if (!p->monitors.xpub) {
-		return zmq_error();
+	if (!config->monitor_endpoint || !*config->monitor_endpoint) {
+		return 0;
 	}
-	r = set_options(p->monitors.xpub, options, sizeof(options) / sizeof(options[0]),
-			SUBSCRIBE_MAX);
-	r = r ? r : publisher_keys_guard(p, p->monitors.xpub, ACCESS_MONITOR, config->secret);
-	return r ? r
-		 : open_door(p, &door, config->monitor_endpoint, p->monitor_endpoint,
-			     sizeof(p->monitor_endpoint), &p->monitors.door);
+	r = monitors_start(&monitors, &p->monitors);
+	if (r == 0) {
+		snprintf(p->monitor_endpoint, sizeof(p->monitor_endpoint), "%s",
+			 monitors_endpoint(p->monitors));
+	}
+	return r;
 }
 
 static int open_sockets(struct publisher *p, const struct publisher_config *config)
@@ -543,9 +544,7 @@ static int open_sockets(struct publisher *p, const struct publisher_config *conf
 	}
 	r = publisher_keys_open(p, config);
 	r = r ? r : open_reserved(p, config);
-	return r || !config->monitor_endpoint || !config->monitor_endpoint[0]
-		       ? r
-		       : open_monitor(p, config);
+	return r ? r : start_monitors(p, config);
 }
 
 int publisher_start(const struct publisher_config *config, struct queue *blocks,

@@ -106,7 +106,6 @@ struct publisher_status {
 	uint64_t hellos, refused_hellos; /* the first: of those that became members */
 	struct publisher_namesake namesake;
 	struct door_status door, monitor_door; /* the second: zeros without monitors */
-	uint64_t greedy_monitors;	       /* cut off: topics too many or too long */
 	uint64_t late_acks;    /* of blocks that had been dropped meanwhile: not delivered */
 	uint64_t unknown_acks; /* repeated, or of blocks that the member does not hold */
 	unsigned members;

@@ -13,23 +13,38 @@
 
 #include "daemon/publisher_private.h"
 
-#define MONITORS "monitors" /* ZAP domain of that door */
-#define RESERVED "reserved"
-
-static const char *judge(void *context, const char *domain, const char *address, const char *key)
+/* NULL: the key is in the list, for this door. */
+static const char *judge(struct publisher *p, enum access_door right, struct door *door,
+			 const char *address, const char *key)
 {
-	struct publisher *p = context;
-	bool monitors = strcmp(domain, MONITORS) == 0;
 	const char *why;
 
-	if (access_list_find(&p->access, monitors ? ACCESS_MONITOR : ACCESS_CONSUMER, key)) {
+	if (access_list_find(&p->access, right, key)) {
 		return NULL;
 	}
-	why = !*key	 ? "it does not encrypt (no CURVE)"
-	      : monitors ? "its key is no monitor's in the allow list"
-			 : "its key is no consumer's in the allow list";
-	door_refused(monitors ? p->monitors.door : p->door, address, key, why);
+	why = !*key			? "it does not encrypt (no CURVE)"
+	      : right == ACCESS_MONITOR ? "its key is no monitor's in the allow list"
+					: "its key is no consumer's in the allow list";
+	door_refused(door, address, key, why);
 	return why;
+}
+
+static const char *judge_consumer(void *context, const char *domain, const char *address,
+				  const char *key)
+{
+	struct publisher *p = context;
+
+	(void)domain;
+	return judge(p, ACCESS_CONSUMER, p->door, address, key);
+}
+
+const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
+					 const char *key)
+{
+	struct publisher *p = context;
+
+	(void)domain;
+	return judge(p, ACCESS_MONITOR, monitors_door(p->monitors), address, key);
 }
 
 int publisher_keys_open(struct publisher *p, const struct publisher_config *config)
@@ -38,13 +53,7 @@ int publisher_keys_open(struct publisher *p, const struct publisher_config *conf
 		return 0;
 	}
 	p->access = *config->access;
-	return zap_open(p->context, judge, p, &p->zap);
-}
-
-int publisher_keys_guard(const struct publisher *p, void *socket, enum access_door door,
-			 const char *secret)
-{
-	return p->zap ? zap_guard(socket, door == ACCESS_MONITOR ? MONITORS : RESERVED, secret) : 0;
+	return zap_open(p->context, judge_consumer, p, &p->zap);
 }
 
 bool publisher_keys_admit(struct publisher *p, const struct peer *from)
@@ -113,8 +122,8 @@ static void take_list(struct publisher *p)
 	p->access = *next;
 	pthread_mutex_unlock(&p->lock);
 	expel(p);
-	if (lost && p->monitors.door) {
-		door_cut_all(p->monitors.door);
+	if (lost && p->monitors) {
+		door_cut_all(monitors_door(p->monitors));
 	}
 }
 

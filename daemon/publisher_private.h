@@ -34,7 +34,7 @@ struct publisher {
 	struct door *door;
 	struct zap *zap;	   /* NULL: none is asked for a key */
 	struct access_list access; /* whose keys open what */
-	struct monitors monitors;
+	struct monitors *monitors; /* NULL: none */
 	struct groups *groups;
 	struct router_loans loans;
 	unsigned reserved_groups;
@@ -59,9 +59,9 @@ bool publisher_receive(struct publisher *p);
 
 /* publisher_keys.c. Before a socket is bound. */
 int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
-/* Encrypt, and ask for keys of this door, where keys are asked for. */
-int publisher_keys_guard(const struct publisher *p, void *socket, enum access_door door,
-			 const char *secret);
+/* zap_judge_fn of the monitors' door. */
+const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
+					 const char *key);
 /* Answer who knocks; take another list. */
 void publisher_keys_serve(struct publisher *p);
 /* Whether its key is a consumer's; if not, it is told so and cut off. */

@@ -228,7 +228,7 @@ json_t *status_doors(struct station *s)
 			    *monitors ? status_door(monitors, &v->monitor_door) : json_null());
 	if (*monitors) {
 		json_object_set_new(json_object_get(j, "monitors"), "greedy",
-				    json_integer((json_int_t)v->greedy_monitors));
+				    json_integer((json_int_t)v->monitor_door.greedy));
 	}
 	return j;
 }

@@ -276,7 +276,8 @@ const struct ctl_command ctl_consumer_commands[] = {
 			"Doors: where to connect to; connections that are there, were refused "
 			"(no ZeroMQ), or were\ncut off: crowded (too many), unfinished (bytes "
 			"without the end of a message), silent (no\nmessage for a minute), greedy "
-			"(too many topics). Monitors (data tail) are best effort and\nnot listed.",
+			"(has said too much). Monitors (data tail) are best effort and\nnot "
+			"listed.",
 		.run = list_run,
 	},
 	{0},

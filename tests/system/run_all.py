@@ -18,7 +18,7 @@ LIGHT = ("alarms", "engine", "fault_floors", "runs", "safe_disk", "plan", "silen
          "outsider", "pyconsumer", "bench_set", "command_book")
 LANES = 3
 # Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time.
-LONG = ("alarms", "engine", "command_faults", "store_faults")
+LONG = ("alarms", "engine", "command_faults", "store_faults", "attack")
 
 
 class Result:
