@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/station.h"
+#include "slowctl/file_guard.h"
 #include "slowctl/keyfile.h"
 #include "slowctl/plural.h"
 
@@ -59,13 +60,14 @@ int keys_check(const struct config *c, FILE *err)
 	static struct access_list list;
 	char secret[ACCESS_KEY_TEXT], public[ACCESS_KEY_TEXT];
 	struct sc_error error = {0};
+	uid_t user = file_guard_user(c->store.database); /* root may ask for the daemon's user */
 	int r, key;
 
 	if (!are_needed(c)) {
 		return 0;
 	}
-	r = access_list_read(c->network.allow_list, &list, print_mistake, err);
-	key = keyfile_read(c->network.key_file, secret, public, &error);
+	r = access_list_read_for(user, c->network.allow_list, &list, print_mistake, err);
+	key = keyfile_read_for(user, c->network.key_file, secret, public, &error);
 	explicit_bzero(secret, sizeof(secret));
 	if (key < 0) {
 		fprintf(err, "%s. %s\n", error.message, error.hint);

@@ -3,17 +3,17 @@
 #include "slowctl/access.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zmq.h>
+
+#include "slowctl/file_guard.h"
 
 #define LINE_BYTES 512u
 #define FILE_BYTES (256u << 10)
@@ -158,6 +158,17 @@ static bool same_consumer(const struct access_right *a, const struct access_righ
 	return a->door != ACCESS_CONTROL && a->door == b->door && strcmp(a->group, b->group) == 0;
 }
 
+/* It was not even opened: the text names it already. */
+static void complain_guard(struct reading *r, int why, const struct sc_error *error)
+{
+	char text[900];
+
+	snprintf(text, sizeof(text), "%s (%s)", error->message,
+		 why == -ENOENT ? "make it; fcmctl key make prints lines for it" : error->hint);
+	r->mistakes++;
+	r->complain(r->context, text);
+}
+
 /* Whether name and key are new to the list. */
 static bool is_new(struct reading *r, const struct access_key *k)
 {
@@ -246,13 +257,14 @@ static void read_stream(struct reading *r, FILE *file)
 	}
 }
 
-int access_list_read(const char *path, struct access_list *ret_list,
-		     void (*complain_fn)(void *context, const char *text), void *context)
+int access_list_read_for(uid_t user, const char *path, struct access_list *ret_list,
+			 void (*complain_fn)(void *context, const char *text), void *context)
 {
+	const struct file_guard guard = {.user = user, .most = FILE_BYTES};
 	struct reading *r = calloc(1, sizeof(*r));
-	struct stat st;
-	FILE *file;
-	int fd, result;
+	struct sc_error error = {0};
+	FILE *file = NULL;
+	int fd = -1, result;
 
 	if (!r) {
 		return -ENOMEM;
@@ -260,17 +272,9 @@ int access_list_read(const char *path, struct access_list *ret_list,
 	r->path = path;
 	r->complain = complain_fn;
 	r->context = context;
-	/* A FIFO must not hold us. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		complain(r, "cannot be read: %s%s", strerror(errno),
-			 errno == ENOENT ? " (make it; fcmctl key make prints lines for it)" : "");
-	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		complain(r, "is no file");
-		close(fd);
-	} else if (st.st_mode & 0002) {
-		complain(r, "anybody may write to it, and so let himself in (chmod o-w)");
-		close(fd);
+	result = file_guard_open(path, &guard, &fd, &error);
+	if (result < 0) {
+		complain_guard(r, result, &error);
 	} else if ((file = fdopen(fd, "r"))) {
 		read_stream(r, file);
 		fclose(file);

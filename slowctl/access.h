@@ -10,6 +10,8 @@
 #define SLOWCTL_ACCESS_H
 
 #include <stddef.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 /* A role may all that the ones before it may. */
 enum access_role {
@@ -59,10 +61,15 @@ int access_name_check(const char *name); /* -EINVAL */
 /* 40 characters of Z85. */
 int access_key_check(const char *text); /* -EINVAL */
 
-/* Calls `complain` for every mistake, "FILE:LINE: what is wrong (what to do)". 0, or -EINVAL: *ret_list is
- * untouched then. */
-int access_list_read(const char *path, struct access_list *ret_list,
-		     void (*complain)(void *context, const char *text), void *context);
+/* Calls `complain` for every mistake, "FILE:LINE: what is wrong (what to do)"; a file that others than root and `user`,
+ * whose program goes by it, may change is one (file_guard.h). 0, or -EINVAL: *ret_list is untouched then. */
+int access_list_read_for(uid_t user, const char *path, struct access_list *ret_list,
+			 void (*complain)(void *context, const char *text), void *context);
+static inline int access_list_read(const char *path, struct access_list *ret_list,
+				   void (*complain)(void *context, const char *text), void *context)
+{
+	return access_list_read_for(geteuid(), path, ret_list, complain, context);
+}
 /* NULL: it is not in the list, or is for another door. */
 const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
 					  const char *key);

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zmq.h>
+
+#include "slowctl/file_guard.h"
 
 #define FILE_BYTES 4096
 
@@ -106,31 +107,10 @@ static int find_secret(char *text, char ret_secret[ACCESS_KEY_TEXT])
 	return -EINVAL;
 }
 
-static int check_file(const char *path, int fd, struct sc_error *error)
+int keyfile_read_for(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
+		     char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size >= FILE_BYTES) {
-		return sc_fail(error, -EINVAL, "file", "make one: fcmctl key server",
-			       "%s: is no file with a key", path);
-	}
-	if (st.st_uid != geteuid() && st.st_uid != 0) {
-		return sc_fail(error, -EACCES, "owner", "chown it to who uses it",
-			       "%s: belongs to uid %u, and a secret key must be its user's own",
-			       path, (unsigned)st.st_uid);
-	}
-	if (st.st_mode & 0077) {
-		return sc_fail(error, -EACCES, "mode",
-			       "chmod 600; if somebody may have seen it, make a new one",
-			       "%s: others than its owner may read or write it (mode %03o)", path,
-			       (unsigned)st.st_mode & 0777);
-	}
-	return 0;
-}
-
-int keyfile_read(const char *path, char ret_secret[ACCESS_KEY_TEXT],
-		 char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
-{
+	const struct file_guard guard = {.user = user, .secret = true, .most = FILE_BYTES - 1};
 	char text[FILE_BYTES] = "", secret[ACCESS_KEY_TEXT];
 	ssize_t n;
 	int r = keyfile_can(error), fd;
@@ -138,22 +118,18 @@ int keyfile_read(const char *path, char ret_secret[ACCESS_KEY_TEXT],
 	if (r < 0) {
 		return r;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		r = -errno;
-		return sc_fail(error, r, "file",
-			       r == -ENOENT ? "make it: fcmctl key server"
-					    : "it must belong to who uses it, mode 600",
-			       "%s: %s", path, strerror(-r));
-	}
-	r = check_file(path, fd, error);
-	if (r == 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		r = n < 0 ? -errno : find_secret(text, secret);
-		if (r < 0) {
-			sc_fail(error, r, "file", "make one: fcmctl key server",
-				"%s: has no line \"secret KEY\"", path);
+	r = file_guard_open(path, &guard, &fd, error);
+	if (r < 0) {
+		if (r == -ENOENT && error) {
+			snprintf(error->hint, sizeof(error->hint), "make it: fcmctl key server");
 		}
+		return r;
+	}
+	n = read(fd, text, sizeof(text) - 1);
+	r = n < 0 ? -errno : find_secret(text, secret);
+	if (r < 0) {
+		sc_fail(error, r, "file", "make one: fcmctl key server",
+			"%s: has no line \"secret KEY\"", path);
 	}
 	close(fd);
 	explicit_bzero(text, sizeof(text));

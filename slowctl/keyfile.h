@@ -17,9 +17,14 @@ int keyfile_can(struct sc_error *error);
 int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY_TEXT],
 		 struct sc_error *error);
 
-/* -EACCES also when others than its owner may read it, or it is another's; -EINVAL. Wipe *ret_secret when
- * it has been used. */
-int keyfile_read(const char *path, char ret_secret[ACCESS_KEY_TEXT],
-		 char ret_public[ACCESS_KEY_TEXT], struct sc_error *error);
+/* The secret key in `path`, its public half. Negative errno, `error` is filled: -ENOTSUP, as file_guard_open() of a
+ * secret of `user`'s, whose program uses it; -EINVAL: no key in it. Wipe *ret_secret when it has been used. */
+int keyfile_read_for(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
+		     char ret_public[ACCESS_KEY_TEXT], struct sc_error *error);
+static inline int keyfile_read(const char *path, char ret_secret[ACCESS_KEY_TEXT],
+			       char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
+{
+	return keyfile_read_for(geteuid(), path, ret_secret, ret_public, error);
+}
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Slow control: parameters, command engine, queries to the database. No I/O but files that are read.
-$(eval $(call library,slowctl,$(addprefix slowctl/,access.c keyfile.c alarm.c limits.c param.c param_match.c param_load.c param_site.c engine.c engine_command.c engine_rules.c engine_words.c engine_sequence.c engine_journal.c engine_view.c engine_undone.c kind_key.c safe.c query.c query_at.c query_job.c query_snapshot.c query_ledger.c query_missing.c query_station.c recordings.c),inih jansson sqlite3 libzmq))
+$(eval $(call library,slowctl,$(addprefix slowctl/,access.c keyfile.c file_guard.c alarm.c limits.c param.c param_match.c param_load.c param_site.c engine.c engine_command.c engine_rules.c engine_words.c engine_sequence.c engine_journal.c engine_view.c engine_undone.c kind_key.c safe.c query.c query_at.c query_job.c query_snapshot.c query_ledger.c query_missing.c query_station.c recordings.c),inih jansson sqlite3 libzmq))
 
 # fcmctl, the command line; as a library, so that its parts can be tested one by one.
 ctl_sources := $(addprefix slowctl/, \

@@ -5,6 +5,7 @@ down; whoever sends garbage, too much or too often disturbs nobody. Keys are mad
 schemas/datamanager_example.py."""
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -400,6 +401,79 @@ def start(t):
     os.rename(st.path("server.key"), st.path("away.key"))
     code, err = check_config()
     t.check("no key: it says how to make one", code == 78 and "fcmctl key server" in err, (code, err))
+    os.rename(st.path("away.key"), st.path("server.key"))
+    others_files(t, st, check_config)
+
+
+def others_files(t, st, check_config):
+    """What somebody else may change or replace decides nothing; each is said with the command that mends it."""
+    key, allow = st.path("server.key"), st.path("allow")
+
+    def refused(what, *words):
+        code, err = check_config()
+        t.check(f"{what}: refused, with what to do", code == 78 and all(w in err for w in words), (code, err))
+    for path, mode, good, hint in ((allow, 0o664, 0o644, "go-w"), (key, 0o604, 0o600, "600"), (key, 0o620, 0o600, "600"),
+                                   (st.dir, 0o770, 0o700, "go-w"), (st.dir, 0o707, 0o700, "go-w")):
+        os.chmod(path, mode)
+        refused(f"{os.path.basename(path)} of mode {mode:o}", f"chmod {hint} {path}", f"{mode:o}")
+        os.chmod(path, good)
+    t.equal("all mended: well", check_config(), (0, ""))
+    for path in (key, allow):
+        os.rename(path, path + ".real")
+        os.symlink(path + ".real", path)
+        refused(f"{os.path.basename(path)} a link", path, "symbolic link")
+        os.unlink(path)
+        os.mkfifo(path, 0o600)
+        refused(f"{os.path.basename(path)} a pipe, which is not waited for", path, "is no file")
+        os.unlink(path)
+        os.rename(path + ".real", path)
+    with open(key, "a") as f:
+        f.write("#" * 5000)
+    refused("a key of 5 kB", key, "longer than")
+    with open(key, "r+") as f:
+        f.truncate(f.read().index("###"))
+    if os.geteuid() == 0:
+        os.chown(allow, 12345, -1)
+        refused("a list of somebody else's", f"chown 0 {allow}", "belongs to uid 12345")
+        code, _, err = st.ctl("key", "list", allow)
+        t.check("fcmctl key list says so, too", code == 1 and f"chown 0 {allow}" in err, (code, err))
+        os.chown(allow, 0, -1)
+    os.chmod(st.dir, 0o1777)
+    t.equal("in a sticky directory, as /tmp: well", check_config(), (0, ""))
+    os.chmod(st.dir, 0o700)
+
+
+def credentials(t):
+    """keys and list as systemd's LoadCredential= gives them; a reload finds a list that its group may write: the one before holds"""
+    n = Net(t)
+    place = n.st.path("credentials")
+    os.mkdir(place)
+    for name in ("server.key", "allow"):
+        shutil.copy(n.st.path(name), place)
+        os.chmod(os.path.join(place, name), 0o400)
+    os.chmod(place, 0o500)
+    n.st.config[:] = [x.replace(n.st.path("server.key"), os.path.join(place, "server.key"))
+                      .replace(n.st.path("allow"), os.path.join(place, "allow")) for x in n.st.config]
+    n.start()
+    with n.client("grafana") as s:
+        t.check("the daemon serves with them", (a := ask(s, "info")) and a["ok"], a)
+        os.chmod(os.path.join(place, "allow"), 0o460)
+        n.reload()
+        hint = f"chmod go-w {os.path.join(place, 'allow')}"
+        n.st.wait_for("the reload says what is wrong", lambda: hint in n.st.daemon.tail(200))
+        t.check("the list before still holds", (a := ask(s, "info")) and a["ok"], a)
+        code, _, err = n.st.ctl("key", "list")
+        t.check("fcmctl key list says the same", code == 1 and hint in err, (code, err))
+        os.chmod(os.path.join(place, "allow"), 0o440)
+        t.equal("and that all is well again", n.st.ctl("key", "list")[0], 0)
+    t.equal("the daemon ends with 0", n.st.daemon.end(), 0)
+    os.chmod(os.path.join(place, "server.key"), 0o444)
+    n.st.launch_daemon()
+    n.st.wait_for("the daemon's end", lambda: not n.st.daemon.alive(), 30)
+    log = n.st.daemon.tail(100)
+    t.check("with a key that others may read it does not start, and says why", n.st.daemon.popen.poll() not in (0, None) and
+            f"chmod 600 {place}/server.key" in log, log)
+    n.st.stop()
 
 
 def bytes_without_end(t):
@@ -423,4 +497,4 @@ def bytes_without_end(t):
 
 
 if __name__ == "__main__":
-    harness.main([example, strangers, roles, hostile, bytes_without_end, crowd, reload, start])
+    harness.main([example, strangers, roles, hostile, bytes_without_end, crowd, reload, start, credentials])

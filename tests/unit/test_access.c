@@ -176,17 +176,45 @@ static void test_mistakes(void **state)
 
 static void test_no_list(void **state)
 {
+	static struct access_list unused;
+
 	(void)state;
-	assert_int_equal(read_list(NULL), -EINVAL);
+	assert_int_equal(read_list(&unused), -EINVAL);
 	assert_non_null(strstr(said[0], "fcmctl key make"));
 	assert_int_equal(mkfifo(path, 0600), 0); /* nobody waits for its other end */
-	assert_int_equal(read_list(NULL), -EINVAL);
+	assert_int_equal(read_list(&unused), -EINVAL);
 	assert_non_null(strstr(said[0], "is no file"));
 	unlink(path);
 	put("", 0);
 	assert_int_equal(chmod(path, 0646), 0);
-	assert_int_equal(read_list(NULL), -EINVAL);
+	assert_int_equal(read_list(&unused), -EINVAL);
 	assert_non_null(strstr(said[0], "anybody may write"));
+	assert_int_equal(chmod(path, 0664), 0);
+	assert_int_equal(read_list(&unused), -EINVAL);
+	assert_non_null(strstr(said[0], "its group may write"));
+	assert_non_null(strstr(said[0], "(chmod go-w /tmp/test_access."));
+	assert_int_equal(mistakes, 1);
+}
+
+/* Whoever can put another list or key in its place is as good as who can write it. */
+static void test_replaceable(void **state)
+{
+	char public[ACCESS_KEY_TEXT], secret[ACCESS_KEY_TEXT], link[80];
+	static struct access_list unused;
+	struct sc_error error = {0};
+
+	(void)state;
+	assert_int_equal(keyfile_make(path, "daq", public, &error), 0);
+	assert_int_equal(chmod(directory, 0770), 0);
+	assert_int_equal(keyfile_read(path, secret, public, &error), -EACCES);
+	assert_non_null(strstr(error.hint, "chmod go-w /tmp/test_access."));
+	assert_int_equal(read_list(&unused), -EINVAL);
+	assert_non_null(strstr(said[0], "put another file in its place"));
+	assert_int_equal(chmod(directory, 0700), 0);
+	snprintf(link, sizeof(link), "%s.link", path);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(keyfile_read(link, secret, public, &error), -ELOOP);
+	unlink(link);
 }
 
 /* Every byte in the place of a key's first: nothing of it ends the program. */
@@ -298,6 +326,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_data, begin, end),
 		cmocka_unit_test_setup_teardown(test_mistakes, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_list, begin, end),
+		cmocka_unit_test_setup_teardown(test_replaceable, begin, end),
 		cmocka_unit_test_setup_teardown(test_any_key, begin, end),
 		cmocka_unit_test_setup_teardown(test_keyfile, begin, end),
 		cmocka_unit_test_setup_teardown(test_keyfile_killed, begin, end),
