@@ -23,6 +23,7 @@
 #define CONNECT_CALLS	5u     /* an address that does not answer in so many calls is passed over */
 #define LINE_BYTES	16384u /* gpsd's longest report is 10 240 */
 #define READS_MAX	16u    /* of a call: gpsd shall not keep the event loop */
+#define TIME_END_S	7258118400ll /* 2200: sums of it still fit into nanoseconds */
 
 static const char watch[] = "?WATCH={\"enable\":true,\"json\":true};\n";
 
@@ -240,7 +241,8 @@ static void take_tpv(struct gps *g, struct clock_gps *ret_gps)
 
 	*ret_gps = (struct clock_gps){
 		.mode = d->fix.mode >= 0 && d->fix.mode <= 3 ? (uint8_t)d->fix.mode : 0,
-		.has_time = (d->set & TIME_SET) && d->fix.time.tv_sec > 0,
+		.has_time = (d->set & TIME_SET) && d->fix.time.tv_sec > 0 &&
+			    d->fix.time.tv_sec < TIME_END_S,
 		.ept_s = d->set & TIMERR_SET ? d->fix.ept : (double)NAN,
 		.leapseconds = d->leap_seconds,
 		/* A fix by none: gpsd has not said by how many yet. */

@@ -80,6 +80,29 @@ static bool take(struct gps *g, const char *text, struct clock_gps *ret_gps)
 	return gps_take_line(g, line, ret_gps);
 }
 
+/* What nanoseconds in 64 bits cannot hold is no time, whoever says it. */
+static void dates_out_of_reach(void **state)
+{
+	static const char *const dates[] = {"9999-12-31T23:59:59.999Z", "2262-04-12T00:00:00Z",
+					    "1969-12-31T23:59:59Z", "0000-00-00T00:00:00Z"};
+	struct gps *g = gps_create("127.0.0.1", "1");
+	struct clock_gps r;
+	char text[200];
+
+	(void)state;
+	assert_non_null(g);
+	for (unsigned n = 0; n < sizeof(dates) / sizeof(dates[0]); n++) {
+		snprintf(text, sizeof(text), "{\"class\":\"TPV\",\"mode\":3,\"time\":\"%s\"}",
+			 dates[n]);
+		r = (struct clock_gps){.has_time = true, .utc_ns = 77};
+		assert_true(take(g, text, &r));
+		assert_int_equal(r.mode, 3);
+		assert_false(r.has_time);
+		assert_int_equal(r.utc_ns, 0);
+	}
+	gps_destroy(g);
+}
+
 static void reports(void **state)
 {
 	struct gps *g = gps_create("127.0.0.1", "1");
@@ -467,9 +490,13 @@ static void real_gpsd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reports),	    cmocka_unit_test(nonsense),
-		cmocka_unit_test(pieces_and_heaps), cmocka_unit_test(nobody_there),
-		cmocka_unit_test(dead_host),	    cmocka_unit_test_teardown(real_gpsd, end_gpsd),
+		cmocka_unit_test(reports),
+		cmocka_unit_test(dates_out_of_reach),
+		cmocka_unit_test(nonsense),
+		cmocka_unit_test(pieces_and_heaps),
+		cmocka_unit_test(nobody_there),
+		cmocka_unit_test(dead_host),
+		cmocka_unit_test_teardown(real_gpsd, end_gpsd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
