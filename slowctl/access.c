@@ -251,6 +251,9 @@ static void read_stream(struct reading *r, FILE *file)
 		}
 		take_line(r, line);
 	}
+	if (!ferror(file) && ftell(file) != (long)bytes) {
+		complain(r, "a zero byte: no allow list");
+	}
 	r->line = 0;
 	if (ferror(file)) {
 		complain(r, "cannot be read to its end: %s", strerror(errno));

@@ -146,6 +146,7 @@ static void wrong(const char *text, const char *what)
 
 static void test_mistakes(void **state)
 {
+	static struct access_list unused;
 	char text[2000];
 
 	(void)state;
@@ -171,7 +172,10 @@ static void test_mistakes(void **state)
 	text[sizeof(text) - 1] = '\0';
 	wrong(text, "longer than");
 	put("a\0b\n", 4);
-	assert_int_equal(read_list(NULL), -EINVAL);
+	assert_int_equal(read_list(&unused), -EINVAL);
+	put("# to its end\0", 13); /* in the last line, which has no end */
+	assert_int_equal(read_list(&unused), -EINVAL);
+	assert_non_null(strstr(said[0], "a zero byte"));
 }
 
 static void test_no_list(void **state)
