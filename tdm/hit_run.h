@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct hit_run {
-	const uint8_t *from; /* the hits; HIT_HEADER_BYTES - 1 behind them may be read, too */
+	const uint8_t *from; /* the hits; HIT_HEADER_BYTES behind them may be read, too */
 	uint8_t *copy;	     /* the same bytes, where headers are stamped */
 	uint32_t bytes;
 	/* What was found: */
