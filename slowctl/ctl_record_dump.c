@@ -158,6 +158,12 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 
 /* ---------------------------------------------------------------- records */
 
+/* Every cell that is lost has a line. */
+static bool shows_lost(const struct dump *d)
+{
+	return d->what == FRAMES && d->pcap == NULL;
+}
+
 /* A gap of any length, a piece at a time: whoever has seen enough need not see it all. */
 static void push_gap(struct dump *d, uint64_t count, uint64_t frames, enum tdm_loss loss)
 {
@@ -178,6 +184,10 @@ static void push_gap(struct dump *d, uint64_t count, uint64_t frames, enum tdm_l
 		tdm_deframe_gap(d->l->deframe, n, count, loss, on_verdict, d);
 		count += n;
 		frames -= n;
+		if (!shows_lost(d)) { /* what a gap cuts its first piece has cut */
+			d->l->left -= frames < d->l->left ? frames : d->l->left;
+			return;
+		}
 	}
 }
 
