@@ -271,6 +271,10 @@ bool gps_take_line(struct gps *g, char *line, struct clock_gps *ret_gps)
 	if (!tpv && !is_class(line, "SKY")) {
 		return false;
 	}
+	/* libgps goes on to the next class in a line, and where something broken is before it, for ever. */
+	if (strstr(line + 2, "\"class\":")) {
+		return false;
+	}
 	if (tpv) {
 		g->data.leap_seconds = 0;
 		memset(&g->data.fix.time, 0, sizeof(g->data.fix.time));

@@ -103,6 +103,23 @@ static void dates_out_of_reach(void **state)
 	gps_destroy(g);
 }
 
+/* libgps 3.22 reads a line with a second class, broken before it, for ever. gpsd's have one. */
+static void a_second_class_holds_nobody_up(void **state)
+{
+	struct gps *g = gps_create("127.0.0.1", "1");
+	struct clock_gps r;
+
+	(void)state;
+	assert_non_null(g);
+	alarm(10); /* ends the test, and says so */
+	assert_false(take(g, "{\"class\":\"TPV\",\"mode\":[[[[3]]],\"cl{\"class\":\"SKY\",ass\":2}",
+			  &r));
+	assert_false(take(g, "{\"class\":\"TPV\",\"mode\":3}{\"class\":\"TPV\",\"mode\":3}", &r));
+	alarm(0);
+	assert_true(take(g, "{\"class\":\"TPV\",\"mode\":3}", &r));
+	gps_destroy(g);
+}
+
 static void reports(void **state)
 {
 	struct gps *g = gps_create("127.0.0.1", "1");
@@ -492,6 +509,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reports),
 		cmocka_unit_test(dates_out_of_reach),
+		cmocka_unit_test(a_second_class_holds_nobody_up),
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(pieces_and_heaps),
 		cmocka_unit_test(nobody_there),
