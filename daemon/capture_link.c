@@ -328,16 +328,33 @@ static uint64_t frames_that_came(const struct link *l)
 	return last && last->dma_epoch == l->dma_epoch ? last->frame_count + last->frames : 0;
 }
 
+/* Of cells that have not come nobody can have kept account: they would never be read. */
+static bool ahead_of_ring(const struct link *l, const struct owner_account *a)
+{
+	uint64_t came = frames_that_came(l);
+
+	return came > 0 &&
+	       (a->cursor.count > came || owner_sent(l->page) > came + TDM_FRAMES_PER_SECOND);
+}
+
+/* What a predecessor has left: as owner_load(). */
+static int load_account(struct link *l, struct owner_account *ret_account)
+{
+	int r = owner_load(l->page, &l->owner, l->dma_epoch, ret_account);
+
+	if (r == -EREMCHG) {
+		r = owner_adopt(l->page, &l->owner, l->dma_epoch, ret_account);
+	}
+	return r == 0 && ahead_of_ring(l, ret_account) ? -EBADMSG : r;
+}
+
 int link_begin(struct link *l, bool taken_over)
 {
 	struct owner_account account;
 	int r, loaded;
 
 	read_geometry(l);
-	loaded = taken_over ? owner_load(l->page, &l->owner, l->dma_epoch, &account) : -ENODATA;
-	if (loaded == -EREMCHG) {
-		loaded = owner_adopt(l->page, &l->owner, l->dma_epoch, &account);
-	}
+	loaded = taken_over ? load_account(l, &account) : -ENODATA;
 	if (loaded < 0) {
 		fresh_account(l, &account);
 	}

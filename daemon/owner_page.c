@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/nanet3.h"
@@ -21,6 +22,9 @@
 #define VERSION	     4u
 #define KEEP_LINKS   6u
 #define KEEP_STREAMS 36u
+
+#define COUNT_END      (1ull << 45) /* cells of 139 years */
+#define TAI_UTC_MOST_S 1000
 
 struct kept_link {
 	struct owner_link_row row;
@@ -104,6 +108,61 @@ void owner_format(void *page, const struct owner_config *config, uint32_t dma_ep
 	owner_commit(page, account); /* killed before: no copy is whole */
 }
 
+/* --------------------------------------------------------- what an owner may have written */
+
+static bool length_sane(unsigned slice_blocks)
+{
+	return slice_blocks > 0 && FCM_SLICE_FRAMES % slice_blocks == 0;
+}
+
+/* Sums of label and count fit into nanoseconds. */
+static bool label_sane(const struct owner_label *l)
+{
+	return l->from_frame < COUNT_END && l->label.source <= LABEL_EMULATOR &&
+	       l->label.state <= CLOCK_FAULT && l->label.anchor_count < COUNT_END &&
+	       (l->label.anchor_tai_ns == FCM_NO_TAI ||
+		(l->label.anchor_tai_ns >= 0 && l->label.anchor_tai_ns < INT64_MAX / 2)) &&
+	       abs(l->label.tai_utc_s) < TAI_UTC_MOST_S;
+}
+
+static bool cursor_sane(const struct owner_account *a)
+{
+	const struct assemble_point *c = &a->cursor;
+
+	if (c->count >= COUNT_END || c->frame > c->count || a->change_frame >= COUNT_END ||
+	    a->change_frame % FCM_SLICE_FRAMES != 0 || !length_sane(a->slice_blocks[1]) ||
+	    (a->change_frame > 0 && !length_sane(a->slice_blocks[0]))) {
+		return false;
+	}
+	return c->frame % (FCM_SLICE_FRAMES / a->slice_blocks[c->frame >= a->change_frame]) == 0;
+}
+
+/* The page is the memory of whoever had the link: its checksums say that it is whole, not that it is true. What goes
+ * on with an account relies on this. */
+static bool account_sane(const struct owner_account *a)
+{
+	bool sane = cursor_sane(a) && a->link_rows <= OWNER_LINK_ROWS &&
+		    a->stream_rows <= 2 * OWNER_PAIRS && a->labels <= OWNER_LABELS &&
+		    a->runs <= OWNER_RUNS && a->loss < TDM_LOSSES &&
+		    (a->loss == TDM_GOOD || (a->loss_first <= a->cursor.count &&
+					     a->loss_frames <= a->cursor.count - a->loss_first));
+
+	for (unsigned i = 0; sane && i < a->labels; i++) {
+		sane = label_sane(&a->label[i]);
+	}
+	for (unsigned i = 0; sane && i < a->runs; i++) {
+		sane = a->run[i].from_frame < COUNT_END;
+	}
+	return sane;
+}
+
+static bool loss_sane(const struct ledger_loss *l)
+{
+	return l->kind == 0 ? l->code > TDM_GOOD && l->code < TDM_LOSSES
+			    : l->kind == 1 && l->code > OUTCOME_ACKED && l->code < OUTCOMES &&
+				      l->stream < FCM_STREAMS && l->group < GROUPS_MAX;
+}
+
 /* A valid page of this DMA epoch, with any groups: its active copy. */
 static int check(const struct page *p, uint32_t dma_epoch, const struct owner_account **ret_account)
 {
@@ -118,7 +177,8 @@ static int check(const struct page *p, uint32_t dma_epoch, const struct owner_ac
 	if ((p->head_crc != 0 && p->head_crc != crc_of(p, offsetof(struct page, head_crc))) ||
 	    active > 1 ||
 	    p->copies[active].crc !=
-		    crc_of(&p->copies[active].account, sizeof(p->copies[active].account))) {
+		    crc_of(&p->copies[active].account, sizeof(p->copies[active].account)) ||
+	    !account_sane(&p->copies[active].account) || owner_sent(p) >= COUNT_END) {
 		return -EBADMSG;
 	}
 	if (p->dma_epoch != dma_epoch) {
@@ -395,7 +455,8 @@ static void tell_streams(const struct page *p, uint32_t second, uint32_t dma_epo
 		const struct kept_stream *k = &p->streams[i];
 		struct ledger_stream_row row;
 
-		if (k->row.second == second && k->crc == crc_of(&k->row, sizeof(k->row))) {
+		if (k->row.second == second && k->row.stream < FCM_STREAMS &&
+		    k->row.group < GROUPS_MAX && k->crc == crc_of(&k->row, sizeof(k->row))) {
 			owner_unpack_stream(&k->row, dma_epoch, link, &row);
 			row.closed = 1;
 			sink->stream(sink->context, &row);
@@ -541,7 +602,8 @@ void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
 			.tai_ns = FCM_NO_TAI,
 		};
 
-		if (p->losses[i].crc != 0 && p->losses[i].crc == crc_of(row, sizeof(*row))) {
+		if (p->losses[i].crc != 0 && p->losses[i].crc == crc_of(row, sizeof(*row)) &&
+		    loss_sane(&loss)) {
 			tell(context, &loss);
 		}
 	}

@@ -89,7 +89,7 @@ void owner_format(void *page, const struct owner_config *config, uint32_t dma_ep
 		  const struct owner_account *account);
 /*
  * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version;
- * -ESTALE: of another DMA epoch; -EBADMSG: damaged; -EREMCHG: made with other groups, or its owner
+ * -ESTALE: of another DMA epoch; -EBADMSG: damaged, or what no owner writes; -EREMCHG: made with other groups, or its owner
  * was killed while adopting it. The page is not changed.
  */
 int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
@@ -113,7 +113,7 @@ bool owner_keep_link(void *page, const struct ledger_link_row *row);
 bool owner_keep_stream(void *page, const struct ledger_stream_row *row);
 /* They lie in the database up to and including `second`. */
 void owner_saved(void *page, uint64_t second);
-/* All that are kept and intact, oldest first, streams before the link; fields that the page does not
+/* All that are kept, intact and such as an owner writes, oldest first, streams before the link; fields that the page does not
  * hold (DMA epoch, link) are as given. */
 void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
 		     const struct ledger_sink *sink);
@@ -125,7 +125,7 @@ void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
 unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_gave_way);
 /* What lies in this place is in the database. */
 void owner_loss_saved(void *page, unsigned place);
-/* All that are kept and intact, closed, without time; as owner_each_kept(). */
+/* All that are so, closed, without time; as owner_each_kept(). */
 void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
 		     void (*tell)(void *context, const struct ledger_loss *loss), void *context);
 

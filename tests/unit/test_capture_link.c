@@ -43,6 +43,26 @@ static void every_cell_is_accounted_for_by_its_name(void **state)
 	assert_int_equal(the_link()->status.stale_completions, 0);
 }
 
+/* It would have kept account of cells that have not come: all until then would be read and shown to nobody. */
+static void a_page_that_is_ahead_of_its_ring_is_not_believed(void **state)
+{
+	struct owner_account account;
+	uint64_t blocks;
+
+	(void)state;
+	data(200, 0);
+	account = *settle_account(the_link()->settle);
+	account.cursor.count += 100ull * TDM_FRAMES_PER_SECOND;
+	account.cursor.frame += 100ull * TDM_FRAMES_PER_SECOND;
+	owner_commit(B.page, &account);
+	kill_and_start();
+	blocks = R->block_count;
+	data(200, 0);
+	assert_true(R->block_count > blocks + 2 * 200 * PER / BLOCK);
+	assert_int_equal(R->consumer->stream[0][FCM_PMT].unflagged, 0); /* repeats are flagged */
+	finish();
+}
+
 /* A second is partial where the account begins, ends or jumps in it, and nowhere else. */
 static void seconds_are_partial_where_they_are_cut(void **state)
 {
@@ -465,6 +485,7 @@ static void what_must_arrive_waits_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_LINK(a_page_that_is_ahead_of_its_ring_is_not_believed),
 		ON_LINK(every_cell_is_accounted_for_by_its_name),
 		ON_LINK(seconds_are_partial_where_they_are_cut),
 		ON_LINK(open_rows_are_partial_like_closed_ones),

@@ -18,7 +18,7 @@ static const struct owner_config config = {
 	.group_streams = {1, 2},
 };
 
-static const struct owner_account none;
+static const struct owner_account none = {.slice_blocks = {0, 1}};
 static uint8_t page[NANET3_PAGE], before[NANET3_PAGE], after[NANET3_PAGE];
 
 /* An account that tells which it is, everywhere. */
@@ -27,8 +27,8 @@ static struct owner_account account(unsigned n)
 	struct owner_account a;
 
 	memset(&a, 0, sizeof(a));
-	a.cursor.count = 1000 + n;
-	a.cursor.frame = 900 + n;
+	a.cursor.frame = 1600 * n;
+	a.cursor.count = a.cursor.frame + 1000 + n;
 	a.loss_first = n;
 	a.slice_blocks[0] = 200;
 	a.slice_blocks[1] = 1;
@@ -153,6 +153,60 @@ static void test_damage(void **state)
 		}
 	}
 	assert_true(found >= sizeof(a));
+}
+
+/* With right checksums: what no owner writes, and what those that go on with it must not meet. */
+static void test_what_no_owner_has_written(void **state)
+{
+#define SET(what) offsetof(struct owner_account, what), sizeof(((struct owner_account *)0)->what)
+	static const struct {
+		size_t at, size;
+		uint64_t value;
+	} wrong[] = {
+		{SET(slice_blocks[1]), 0},	    /* blocks of no length: a division */
+		{SET(slice_blocks[1]), 7},	    /* or that fill no slice */
+		{SET(slice_blocks[0]), 0},	    /* before the change */
+		{SET(slice_blocks[0]), 255},	    /* likewise */
+		{SET(change_frame), 1601},	    /* not where a slice begins */
+		{SET(change_frame), 1600ull << 45}, /* in ten thousand years */
+		{SET(cursor.count), 1ull << 50},    /* likewise: nothing would be read until then */
+		{SET(cursor.frame), UINT64_MAX - 1599},	 /* of a floor that is ahead of its board */
+		{SET(cursor.frame), 1601},		 /* in the middle of a block */
+		{SET(link_rows), OWNER_LINK_ROWS + 1},	 /* more than there is room for */
+		{SET(stream_rows), 2 * OWNER_PAIRS + 1}, /* likewise */
+		{SET(labels), OWNER_LABELS + 1},	 /* likewise */
+		{SET(runs), 255},			 /* likewise */
+		{SET(label[0].label.anchor_count), 1ull << 60}, /* sums that do not fit */
+		{SET(label[0].label.anchor_tai_ns), INT64_MAX}, /* likewise */
+		{SET(label[0].label.tai_utc_s), 0x7fffffff},	/* likewise */
+		{SET(label[0].label.source), 200},		/* no name of it */
+		{SET(label[0].label.state), 5},			/* likewise */
+		{SET(label[0].from_frame), UINT64_MAX},
+		{SET(run[0].from_frame), UINT64_MAX},
+		{SET(loss_first), 1ull << 40}, /* a loss that begins behind the cursor */
+		{SET(loss), TDM_LOSSES},
+	};
+	struct owner_account good = account(2), a, b;
+
+	(void)state;
+	good.labels = good.runs = 1;
+	good.loss = TDM_LOSS_CRC;
+	good.loss_frames = 3;
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		owner_format(page, &config, 3, &good);
+		assert_int_equal(owner_load(page, &config, 3, &a), 0);
+		b = good;
+		memcpy((uint8_t *)&b + wrong[i].at, &wrong[i].value, wrong[i].size);
+		owner_commit(page, &b);
+		if (owner_load(page, &config, 3, &a) != -EBADMSG) {
+			fail_msg("taken: number %u", i);
+		}
+		memset(&a, 0, sizeof(a));
+		assert_int_equal(owner_adopt(page, &config, 3, &a), -EBADMSG);
+	}
+	owner_format(page, &config, 3, &good);
+	owner_set_sent(page, 1ull << 60);
+	assert_int_equal(owner_load(page, &config, 3, &a), -EBADMSG);
 }
 
 static struct {
@@ -304,6 +358,37 @@ static void test_kept_losses(void **state)
 			assert_true(L.loss[n].first >= 1ull << 40 && L.loss[n].frames < 1200);
 		}
 		page[i] ^= 0x10;
+	}
+}
+
+/* Numbers of groups, streams and reasons are indices for those that are told. */
+static void test_kept_of_no_kind(void **state)
+{
+	static const struct ledger_loss wrong[] = {
+		{.kind = 0, .code = TDM_GOOD},
+		{.kind = 0, .code = TDM_LOSSES},
+		{.kind = 1, .code = OUTCOME_ACKED},
+		{.kind = 1, .code = OUTCOMES},
+		{.kind = 1, .code = OUTCOME_DROP_SLOW, .group = GROUPS_MAX},
+		{.kind = 1, .code = OUTCOME_DROP_SLOW, .stream = FCM_STREAMS},
+		{.kind = 2, .code = TDM_LOSS_CRC},
+	};
+	struct ledger_stream_row row = {.closed = 1, .second = 15, .offered = 80};
+	bool gave_way;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		owner_format(page, &config, 3, &none);
+		owner_keep_loss(page, &wrong[i], &gave_way);
+		assert_int_equal(losses(), 0);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		owner_format(page, &config, 3, &none);
+		row.stream = i ? FCM_STREAMS : 0;
+		row.group = i ? 0 : GROUPS_MAX;
+		owner_keep_stream(page, &row);
+		each();
+		assert_int_equal(S.streams, 0);
 	}
 }
 
@@ -464,7 +549,8 @@ static void test_the_youngest_rows_are_kept(void **state)
 	for (unsigned seed = 0; seed < 50; seed++) {
 		uint64_t links[LINK_PLACES], streams[STREAM_PLACES];
 		unsigned link_count = 0, stream_count = 0;
-		struct ledger_loss loss = {.dma_epoch = 3, .first = 1, .next = 3, .frames = 2};
+		struct ledger_loss loss = {
+			.code = TDM_LOSS_CRC, .dma_epoch = 3, .first = 1, .next = 3, .frames = 2};
 		bool gave_way;
 
 		dice = seed;
@@ -575,8 +661,10 @@ int main(void)
 		cmocka_unit_test(test_death_in_adopt),
 		cmocka_unit_test(test_death_in_commit),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_what_no_owner_has_written),
 		cmocka_unit_test(test_kept_rows),
 		cmocka_unit_test(test_kept_losses),
+		cmocka_unit_test(test_kept_of_no_kind),
 		cmocka_unit_test(test_the_youngest_rows_are_kept),
 		cmocka_unit_test(test_what_is_not_settled_is_in_flight),
 		cmocka_unit_test(test_adopted_losses_are_of_the_same_groups),
