@@ -235,14 +235,20 @@ static int64_t ns_of(const timespec_t *t)
 	return t->tv_sec * 1000000000ll + t->tv_nsec;
 }
 
+/* libgps takes any number for a fraction. */
+static bool time_sane(const timespec_t *t)
+{
+	return t->tv_sec > 0 && t->tv_sec < TIME_END_S && t->tv_nsec >= 0 &&
+	       t->tv_nsec < 1000000000;
+}
+
 static void take_tpv(struct gps *g, struct clock_gps *ret_gps)
 {
 	const struct gps_data_t *d = &g->data;
 
 	*ret_gps = (struct clock_gps){
 		.mode = d->fix.mode >= 0 && d->fix.mode <= 3 ? (uint8_t)d->fix.mode : 0,
-		.has_time = (d->set & TIME_SET) && d->fix.time.tv_sec > 0 &&
-			    d->fix.time.tv_sec < TIME_END_S,
+		.has_time = (d->set & TIME_SET) && time_sane(&d->fix.time),
 		.ept_s = d->set & TIMERR_SET ? d->fix.ept : (double)NAN,
 		.leapseconds = d->leap_seconds,
 		/* A fix by none: gpsd has not said by how many yet. */

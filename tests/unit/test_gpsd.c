@@ -84,7 +84,8 @@ static bool take(struct gps *g, const char *text, struct clock_gps *ret_gps)
 static void dates_out_of_reach(void **state)
 {
 	static const char *const dates[] = {"9999-12-31T23:59:59.999Z", "2262-04-12T00:00:00Z",
-					    "1969-12-31T23:59:59Z", "0000-00-00T00:00:00Z"};
+					    "1969-12-31T23:59:59Z", "0000-00-00T00:00:00Z",
+					    "2026-11-20T12:00:05.1e308000Z"};
 	struct gps *g = gps_create("127.0.0.1", "1");
 	struct clock_gps r;
 	char text[200];
