@@ -100,6 +100,9 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	unsigned member;
 	int r = hello_parse(body, length, &hello, hint, sizeof(hint));
 
+	if (known >= 0) { /* whatever becomes of this one */
+		groups_leave(p->groups, (unsigned)known);
+	}
 	if (r < 0) {
 		p->counters.refused_hellos++;
 		router_error(p->router, from, "bad-hello", hint);
@@ -114,9 +117,6 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 	if (namesake >= 0) {
 		refuse_namesake(p, from, &hello, namesake);
 		return;
-	}
-	if (known >= 0) {
-		groups_leave(p->groups, (unsigned)known);
 	}
 	r = groups_hello(p->groups, hello.name, hello.group, hello.credit, p->now_ns, &member);
 	if (r < 0) {

@@ -55,6 +55,34 @@ static void test_hello_block_ack(void **state)
 	rig_finish(&r);
 }
 
+/* ERROR says that the sender is no member: then it is none, and what it had is for others. */
+static void test_a_refused_hello_ends_the_membership(void **state)
+{
+	struct publisher_status s;
+	static struct rig r;
+	void *d, *other;
+
+	(void)state;
+	rig_start(&r, 100, 64);
+	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
+	other = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
+	rig_say_hello(d, "trigger-1", "trigger", 4);
+	rig_expect(d, "WELCOME", "trigger");
+	rig_offer(&r, FCM_PMT);
+	rig_expect_block(d, false);
+	rig_say(d, "HELLO", "[]", 2);
+	rig_expect(d, "ERROR", "bad-hello");
+	WAIT_STATUS(&r, s, s.group[0].members == 0);
+	rig_say_hello(other, "trigger-2", "trigger", 4);
+	rig_expect(other, "WELCOME", "trigger");
+	rig_ack(other, FCM_PMT, rig_expect_block(other, true));
+	rig_wait_back(&r, 1);
+	assert_int_equal(r.outcome[0][0], OUTCOME_ACKED);
+	zmq_close(d);
+	zmq_close(other);
+	rig_finish(&r);
+}
+
 static void test_refused_hellos(void **state)
 {
 	static const struct {
@@ -427,6 +455,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hello_block_ack),
+		cmocka_unit_test(test_a_refused_hello_ends_the_membership),
 		cmocka_unit_test(test_refused_hellos),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_name_taken),
