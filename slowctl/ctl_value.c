@@ -38,12 +38,20 @@ double value_number(const json_t *object, const char *path)
 
 long long value_integer(const json_t *object, const char *path, long long otherwise)
 {
-	double number = value_number(object, path);
+	const json_t *value = value_at(object, path);
+	long long number;
 
-	if (json_is_integer(value_at(object, path))) {
-		return json_integer_value(value_at(object, path));
+	if (json_is_integer(value)) {
+		number = json_integer_value(value);
+	} else if (json_is_real(value) &&
+		   fabs(json_real_value(value)) < (double)VALUE_INTEGER_MOST) {
+		number = llround(json_real_value(value));
+	} else {
+		return otherwise;
 	}
-	return isfinite(number) && fabs(number) < 9e18 ? llround(number) : otherwise;
+	return number > VALUE_INTEGER_MOST    ? VALUE_INTEGER_MOST
+	       : number < -VALUE_INTEGER_MOST ? -VALUE_INTEGER_MOST
+					      : number;
 }
 
 const char *value_string(const json_t *object, const char *path, const char *otherwise)

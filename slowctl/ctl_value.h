@@ -16,6 +16,8 @@
 const json_t *value_at(const json_t *object, const char *path);
 /* NaN when there is no such number. */
 double value_number(const json_t *object, const char *path);
+/* Not beyond this either way, whatever an answer says: sums of several do not overflow. */
+#define VALUE_INTEGER_MOST (1ll << 60)
 long long value_integer(const json_t *object, const char *path, long long otherwise);
 /* `otherwise` when there is no such text. */
 const char *value_string(const json_t *object, const char *path, const char *otherwise);

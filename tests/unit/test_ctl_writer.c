@@ -264,6 +264,15 @@ static void test_paths(void **state)
 	assert_int_equal(value_integer(o, "a.b.d", -1), -1);
 	assert_int_equal(value_integer(o, "a.s.c", -1), -1);
 	assert_int_equal(value_integer(NULL, "a", -1), -1);
+	json_object_set_new(o, "most", json_integer(INT64_MAX));
+	json_object_set_new(o, "least", json_integer(INT64_MIN));
+	json_object_set_new(o, "real", json_real(1e300));
+	json_object_set_new(o, "whole", json_real(-2.6));
+	/* Whoever adds some of them up does not overflow. */
+	assert_int_equal(value_integer(o, "most", -1), VALUE_INTEGER_MOST);
+	assert_int_equal(value_integer(o, "least", -1), -VALUE_INTEGER_MOST);
+	assert_int_equal(value_integer(o, "real", -1), -1);
+	assert_int_equal(value_integer(o, "whole", -1), -3);
 	assert_string_equal(value_string(o, "a.s", "?"), "x");
 	assert_string_equal(value_string(o, "n", "?"), "?");
 	assert_string_equal(value_floor(o, buf, sizeof(buf)), "tower1.floor7");
