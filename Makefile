@@ -217,7 +217,7 @@ soak: ## everything at once for MINUTES=5: full line rate, random faults by SEED
 	@$(PYTHON) tests/soak/soak.py --bin $(B)/bin --dir $(B)/soak $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE)) $(SOAK_ARGS)
 
-fuzz: ## the parsers of what comes from clients, floors and administrators, each for SECONDS=60: tests/fuzz/README.md; TEST=name
+fuzz: ## whatever reads what others send or leave, each for SECONDS=60: tests/fuzz/README.md; TEST=name
 	@tests/setup/setup.sh fuzz
 	@$(MAKE) --no-print-directory -j2 B=build/fuzz CC=clang WERROR= CFLAGS="-O1 -g" \
 	    SANITIZE="$(asan_flags) -fsanitize=fuzzer-no-link" fuzz-build

@@ -16,8 +16,11 @@ ENVIRONMENT = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:handle_abort=1",
 
 
 def dictionary(name, found):
-    """NAME.dict; for control messages with the operations and arguments of their page too, so that none is forgotten."""
-    with open(os.path.join(HERE, f"{name}.dict")) as f:
+    """NAME.dict, if there is one; for control messages with the operations and arguments of their page too, so that none is forgotten."""
+    path = os.path.join(HERE, f"{name}.dict")
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
         lines = f.read().splitlines()
     if name == "control":
         with open(os.path.join(ROOT, "schemas", "control.md")) as f:
@@ -28,7 +31,7 @@ def dictionary(name, found):
     path = os.path.join(found, f"{name}.dict")
     with open(path, "w") as f:
         f.write("\n".join(lines) + "\n")
-    return path
+    return [f"-dict={path}"]
 
 
 def run(path, seconds, found):
@@ -37,8 +40,7 @@ def run(path, seconds, found):
     grown = os.path.join(found, f"corpus-{name}")
     os.makedirs(grown, exist_ok=True)
     argv = [path, f"-max_total_time={seconds}" if seconds else "-runs=0", "-timeout=25", "-rss_limit_mb=4096", "-print_final_stats=1",
-            f"-artifact_prefix={found}/{name}-", *([f"-dict={dictionary(name, found)}"] if name != "word" else []),
-            grown, os.path.join(HERE, "corpus", name)]
+            f"-artifact_prefix={found}/{name}-", *dictionary(name, found), grown, os.path.join(HERE, "corpus", name)]
     log = os.path.join(found, f"{name}.log")
     with open(log, "w") as f:
         code = subprocess.run(argv, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, stdout=f, stderr=f,

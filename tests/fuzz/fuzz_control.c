@@ -106,7 +106,8 @@ static int connect_client(void)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", station.config.control.socket);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.107s",
+		 station.config.control.socket);
 	must(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 	return fd;
 }
