@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """schemas/fcm.lua in tshark: real traffic and real frames field by field, damage, captures cut off anywhere."""
+import glob
 import itertools
 import os
 import random
@@ -23,6 +24,7 @@ import fcm_data  # noqa: E402
 SCRIPT = os.path.join(harness.ROOT, "schemas", "fcm.lua")
 HITS = [n for n in fcm_data.hit_fields_dtype.names if n != "offset"]
 HEADER = [n for n in fcm_data.header_dtype.names if n != "reserved"]
+GROWN = 500  # inputs that `make fuzz` has left
 LIMIT = 130_000  # bytes kept of each connection
 # Client ports of connections made here begin at 61000: no dissector of tshark's own claims those.
 
@@ -394,6 +396,59 @@ def damage_of_frames_is_told(t, rows):
     t.equal(f"damaged frames, of {len(rows)}, of which that is not told", silent, [])
 
 
+# -- what the fuzzers have found worth keeping (tests/fuzz)
+
+def kept():
+    """{target: [bytes]} of the corpora in the tree, and of what `make fuzz` has added to them."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(harness.ROOT, "tests", "fuzz", "corpus", "*", "*"))) + \
+            sorted(glob.glob(os.path.join(harness.ROOT, "build", "fuzz", "found", "corpus-*", "*")))[:GROWN]:
+        with open(path, "rb") as f:
+            found.setdefault(os.path.basename(os.path.dirname(path)).replace("corpus-", ""), []).append(f.read())
+    return found
+
+
+def as_message(data):
+    """The data message that fuzz_data.c makes of an input: topic, header, payload."""
+    how, length = data[0], data[1] % 32
+    topic, header, payload = data[2:2 + length], bytearray(data[2 + length:258 + length].ljust(256, b"\0")), data[258 + length:]
+    if how & 2:
+        struct.pack_into("<IHH", header, 0, fcm_data.MAGIC, 1, 256)
+        struct.pack_into("<I", header, 104, len(payload))
+    if how & 1:
+        struct.pack_into("<I", header, 248, fcm_data.crc32c(payload))
+        struct.pack_into("<I", header, 252, fcm_data.crc32c(bytes(header[:252])))
+    return [topic, bytes(header), payload]
+
+
+def fuzzers_corpus(t):
+    """the inputs of the fuzzers, as messages, as what consumers say, as bytes of a stream and in frames: no Lua error"""
+    corpus = kept()
+    t.check("there are inputs of each kind", all(len(corpus.get(n, [])) >= 5 for n in ("data", "member", "fibre", "record")),
+            {n: len(c) for n, c in corpus.items()})
+    messages_of = [as_message(d) for d in corpus["data"] if len(d) > 2]
+    every = [d for c in corpus.values() for d in c]
+    streams = [wire(m) for m in messages_of] + [wire([b"BLOCK", *m]) for m in messages_of] + every
+    said = [wire([verb, d[:4000]]) for verb in (b"HELLO", b"ACK") for d in every] + [wire([d[:200], d]) for d in corpus["member"]]
+    flows = [Flow(61_000 + n % 4000, 5710 + n // 4000, [(1e9 + n, SERVER, d or b"?")]) for n, d in enumerate(streams)] + \
+        [Flow(57_000 + n % 4000, 5710 + n // 4000, [(1e9 + n, CLIENT, d or b"?")]) for n, d in enumerate(said)]
+    path = os.path.join(t.base, "corpus.pcap")
+    write_pcap(path, ETHERNET, segments(flows, 1448, handshake=False))
+    rows = columns(t, path, ["tcp.srcport", "fcm.hit.pmt", "fcm.sample", "fcm.verb", "fcm.ack.sequence"], "-o", "fcm.items:1000",
+                   *as_ours(flows))
+    t.check("every packet is read", len(rows) >= len(flows), (len(rows), len(flows)))
+    t.check("hits, samples, verbs and acknowledgements are found in them",
+            all(flat(rows, n) for n in ("fcm.hit.pmt", "fcm.sample", "fcm.verb", "fcm.ack.sequence")))
+    good, frames = capture(t)[0], []
+    for n, d in enumerate(every):
+        at = (n * 997) % 9000
+        frames += [good[:at] + d[:10000 - at] + good[at + len(d):], d[:10000]]
+    path = os.path.join(t.base, "corpus_frames.pcap")
+    write_pcap(path, USER0, [(float(n), f or b"?") for n, f in enumerate(frames)])
+    rows = columns(t, path, ["fcm.tdm.sequence", "_ws.expert.message"], "-o", "fcm.items:1000")
+    t.equal("every frame is read", len(rows), len(frames))
+
+
 def names_agree(t):
     """names of streams, losses, states and flags are those of fcm_data.py"""
     with open(SCRIPT) as f:
@@ -406,4 +461,4 @@ def names_agree(t):
 
 
 if __name__ == "__main__":
-    harness.main([names_agree, empty_parts, encrypted, data_messages, raw_frames])
+    harness.main([names_agree, empty_parts, encrypted, data_messages, raw_frames, fuzzers_corpus])
