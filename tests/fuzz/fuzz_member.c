@@ -22,6 +22,8 @@
 #define BLOCKS	     200u
 #define GROUPS	     2u
 #define BLOCK_FRAMES 80u
+#define BUDGET	     60000u /* a dozen blocks */
+#define DEAD_MS	     1000u
 #define MS	     1000000ull
 #define TURNS	     3u /* until a message has had its effects */
 #define ENDPOINT     "inproc://fuzz-member"
@@ -29,6 +31,8 @@
 struct peer_model {
 	void *socket;
 	bool asked;	    /* HELLO is said, and not answered */
+	int name;	    /* by the last HELLO; -1: not known here */
+	uint64_t said_ns;   /* when it last said something that is one of a member's */
 	int group;	    /* of its membership by the last WELCOME; -1: none */
 	uint32_t credit;    /* of the last HELLO */
 	uint32_t in_flight; /* blocks of this membership that it has not acknowledged */
@@ -51,7 +55,7 @@ static const struct publisher_group_config group_configs[GROUPS] = {
 	 .hold_frames = 20 * BLOCK_FRAMES,
 	 .limit_frames = 40 * BLOCK_FRAMES,
 	 .policy = FCM_DROP_OLDEST,
-	 .budget_bytes = 16000},
+	 .budget_bytes = BUDGET},
 	{.name = "acoustic",
 	 .streams = 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
 	 .hold_frames = 10 * BLOCK_FRAMES,
@@ -86,6 +90,7 @@ static void got_words(struct peer_model *m, bool welcome, zmq_msg_t *body)
 		m->group = group_named(json_string_value(json_object_get(j, "group")));
 		must(m->group >= 0);
 		m->asked = false;
+		m->said_ns = f.p->now_ns;
 	} else {
 		must(error && json_string_length(json_object_get(j, "hint")) > 0);
 		if (strcmp(error, "unknown-member") != 0 && strcmp(error, "too-slow") != 0) {
@@ -189,11 +194,16 @@ static void check_status(void)
 	must(s.groups == GROUPS && groups_held(f.p->groups) == f.offered - f.back);
 	for (unsigned g = 0; g < s.groups; g++) {
 		uint64_t sum = s.group[g].acked + s.group[g].in_flight + s.group[g].waiting;
+		unsigned said = 0;
 
 		for (unsigned k = 0; k < OUTCOMES; k++) {
 			sum += s.group[g].dropped[k];
 		}
 		must(sum == s.group[g].offered);
+		for (unsigned n = 0; n < f.offered; n++) {
+			said += f.acknowledged[g][n];
+		}
+		must(s.group[g].acked <= said);
 	}
 	for (unsigned i = 0; i < s.members; i++) {
 		const struct publisher_member_status *a = &s.member[i];
@@ -203,6 +213,22 @@ static void check_status(void)
 		for (unsigned k = 0; k < i && a->state == MEMBER_ALIVE; k++) {
 			must(s.member[k].state != MEMBER_ALIVE ||
 			     strcmp(s.member[k].name, a->name) != 0);
+		}
+	}
+}
+
+/* Whoever has said something a moment ago has not been replaced by a namesake. */
+static void check_names(void)
+{
+	for (unsigned i = 0; i < PEERS; i++) {
+		const struct peer_model *a = &f.peer[i];
+
+		for (unsigned k = 0; k < i && a->group >= 0 && a->name >= 0; k++) {
+			const struct peer_model *b = &f.peer[k];
+
+			must(b->group < 0 || b->name != a->name ||
+			     f.p->now_ns - a->said_ns > DEAD_MS / 2 * MS ||
+			     f.p->now_ns - b->said_ns > DEAD_MS / 2 * MS);
 		}
 	}
 }
@@ -232,6 +258,7 @@ static void turns(void)
 		}
 	}
 	check_status();
+	check_names();
 }
 
 /* ------------------------------------------------------------------------------- what the peers do */
@@ -250,12 +277,14 @@ static void say_hello(struct peer_model *m, struct fuzz_input *in, unsigned how)
 	size_t length;
 
 	m->credit = credits[how >> 4 & 3];
+	m->name = how & 3;
 	length = (size_t)snprintf((char *)body, sizeof(body),
 				  "{\"protocol\":1,\"name\":\"%s\",\"group\":\"%s\",\"credit\":%u}",
 				  names[how & 3], asked[how >> 2 & 3], m->credit);
 	if (how & 0x80) { /* not quite */
 		body[fuzz_take(in, 1) % length] = (uint8_t)fuzz_take(in, 1);
 		m->credit = GROUPS_CREDIT_MAX;
+		m->name = -1;
 	}
 	m->asked = true;
 	say(m, "HELLO", 5, true);
@@ -285,6 +314,7 @@ static void say_ack(struct peer_model *m, struct fuzz_input *in, unsigned how)
 	for (unsigned n = 0; n < count; n++) {
 		acks[n] = acknowledge(m, (first + n) % f.offered);
 	}
+	m->said_ns = f.p->now_ns;
 	say(m, "ACK", 3, true);
 	say(m, acks, count * sizeof(acks[0]), false);
 }
@@ -299,7 +329,10 @@ static void say_anything(struct peer_model *m, struct fuzz_input *in, unsigned h
 
 	/* A HELLO of two parts is answered. */
 	m->asked |= (how & 7) == 0 && parts == 1;
-	m->credit = (how & 7) == 0 && parts == 1 ? GROUPS_CREDIT_MAX : m->credit;
+	if ((how & 7) == 0 && parts == 1) {
+		m->credit = GROUPS_CREDIT_MAX;
+		m->name = -1;
+	}
 	say(m, verb, strlen(verb), parts > 0);
 	for (unsigned n = 0; n < parts; n++) {
 		size_t length = fuzz_take(in, 1) % sizeof(bytes);
@@ -407,7 +440,7 @@ static void decide(struct fuzz_input *in)
 
 static void begin(void)
 {
-	struct groups_config groups = {.groups = GROUPS, .dead_ns = 1000 * MS};
+	struct groups_config groups = {.groups = GROUPS, .dead_ns = DEAD_MS * MS};
 
 	memcpy(groups.group, group_configs, sizeof(group_configs));
 	f.p->groups = groups_create(&groups);
@@ -441,7 +474,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	const struct publisher_config config = {
 		.reserved_endpoint = ENDPOINT,
 		.groups = 0,
-		.dead_ms = 1000,
+		.dead_ms = DEAD_MS,
 	};
 
 	(void)argc;
@@ -452,6 +485,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	f.p->settled = &f.settled;
 	f.p->reserved_groups = GROUPS;
 	f.p->dead_ms = config.dead_ms;
+	f.p->loans.most[0] = BUDGET / 4 * 3;
 	pthread_mutex_init(&f.p->lock, NULL);
 	memcpy(f.p->counters.group[0].name, "trigger", 8);
 	memcpy(f.p->counters.group[1].name, "acoustic", 9);
