@@ -294,10 +294,10 @@ static void say_hello(struct peer_model *m, struct fuzz_input *in, unsigned how)
 /* An acknowledgement by `m`, and what it means. */
 static struct fcm_ack acknowledge(struct peer_model *m, unsigned n)
 {
-	if (m->got[n] && !m->acked[n]) {
+	if (m->group >= 0 && m->got[n] && !m->acked[n]) {
 		m->acked[n] = true;
 		m->in_flight--;
-		f.acknowledged[m->group][n] |= m->group >= 0;
+		f.acknowledged[m->group][n] = true;
 	}
 	return f.key[n];
 }

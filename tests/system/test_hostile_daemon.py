@@ -106,11 +106,10 @@ def error(s, id, _):
                                                             "detail": HOSTILE}}))
 
 
-def progress_without_end(s, id, _):
-    for n in itertools.count():
+def long_progress(s, id, _):
+    for n in range(20000):
         s.sendall(line({"v": 1, "id": id, "progress": {"state": HOSTILE, "text": HOSTILE, "id": n, "text2": "y" * 1000}}))
-        if n > 20000:
-            return
+    s.shutdown(socket.SHUT_RDWR)
 
 
 WAYS = {
@@ -137,7 +136,7 @@ WAYS = {
     "objects": answer(lambda r: everywhere(r, {HOSTILE: {"x": []}})),
     "many": answer(lambda r: {k: v * 300 if isinstance(v, list) else v for k, v in r.items()} if isinstance(r, dict) else r),
     "an error": error,
-    "progress without end": progress_without_end,
+    "much progress": long_progress,
     "the end": lambda s, id, r: s.shutdown(socket.SHUT_RDWR),
 }
 
@@ -162,13 +161,14 @@ def commands(program):
 
 def one(typed, base, number, name, words, way):
     """What is wrong with it, "" if nothing."""
+    timeout = LIMIT_S / 2 if "without end" in way else TIMEOUT_S  # its limit of bytes ends it, not the time
     directory = os.path.join(base, str(number))
     os.mkdir(directory)
     server = Hostile(os.path.join(directory, "control.sock"), WAYS[way])
     env = {k: v for k, v in os.environ.items() if not k.startswith("FCM_")}
     ends = name in ("alarm watch", "top")
     try:
-        p = subprocess.Popen([*typed, "--dir", directory, "--timeout", str(TIMEOUT_S), *words], stdin=subprocess.DEVNULL,
+        p = subprocess.Popen([*typed, "--dir", directory, "--timeout", str(timeout), *words], stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              cwd=os.path.join(TRANSCRIPTS, "files"), env={**env, "TERM": "dumb", "LC_ALL": "C.UTF-8"})
         try:
@@ -207,10 +207,12 @@ def hostile(t, as_json):
     os.mkdir(base)
     numbers = itertools.count()
     for way in WAYS:
+        # How much is taken is the client's matter, not the command's.
+        some = {n: w for n, w in found.items() if "without end" not in way or n in ("status", "get", "set", "batch", "safe")}
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             wrong = [w for w in pool.map(lambda x: one(limited, base, next(numbers), x[0], [*["--json"] * as_json, *x[1]], way),
-                                         found.items()) if w]
-        t.check(f"{way}: all {len(found)} commands end well", not wrong, wrong[:5])
+                                         some.items()) if w]
+        t.check(f"{way}: all {len(some)} commands end well", not wrong, wrong[:5])
 
 
 def text(t):
