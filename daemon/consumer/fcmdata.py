@@ -201,7 +201,7 @@ def _keys(server_key, key_file):
         raise ValueError("server_key and key_file: both, or neither")
     with open(os.open(key_file, os.O_RDONLY | os.O_NONBLOCK)) as f:
         st = os.fstat(f.fileno())
-        if st.st_mode & 0o077 or st.st_uid not in (os.geteuid(), 0):
+        if st.st_mode & (0o037 if st.st_uid == 0 else 0o077) or st.st_uid not in (os.geteuid(), 0):
             raise PermissionError(f"{key_file}: must be its user's own, and nobody else may read it (chmod 600)")
         secrets = [line.split()[1] for line in f.read(4096).splitlines() if line.startswith("secret ")]
     if len(server_key) != 40 or not secrets or len(secrets[0]) != 40:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # libfcmdata: the data message for consumers. Hits and checksums are tdm's; both libraries carry their own copy, under
 # no name but fcmdata_*: the static one is linked into one object, whose other names are made local.
-fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c track.c handle.c member.c receive.c) tdm/frame.c tdm/hit.c slowctl/keyfile.c slowctl/access.c
+fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c track.c handle.c member.c receive.c) tdm/frame.c tdm/hit.c slowctl/keyfile.c slowctl/access.c slowctl/file_guard.c
 fcmdata_pkgs    := libzmq jansson libisal
 fcmdata_so      := libfcmdata.so.0
 fcmdata_objs    := $(patsubst %.c,$(B)/pic/%.o,$(fcmdata_sources))
