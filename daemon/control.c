@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,7 @@
 #include <sys/queue.h>
 
 #include "daemon/control_desk.h"
+#include "daemon/names.h"
 #include "daemon/now.h"
 
 #define REQUESTS_A_TURN 16u
@@ -52,6 +52,7 @@ struct client {
 	struct control *control;
 	struct bufferevent *stream;
 	uint64_t heard_ns; /* when its last bytes came */
+	bool named;	   /* who it is is known: until then it is not served */
 	bool waits;	   /* for its turn */
 	bool reading;	   /* its turn is now */
 	bool closing;	   /* says its last word */
@@ -69,7 +70,8 @@ struct control {
 	struct event *turns;
 	struct control_desk *desk;
 	struct control_stats stats;
-	const char *group;
+	struct names *names;
+	gid_t group; /* of the socket; -1: as it is made */
 	struct sockaddr_un address;
 	int lock_fd;
 	struct stat made; /* our socket, as it was made */
@@ -174,7 +176,7 @@ static void on_line(struct client *cl, const char *line, size_t length)
 
 static bool may_ask(const struct client *cl)
 {
-	return !cl->closing && !cl->lost && cl->base.open < REQUESTS_OPEN &&
+	return cl->named && !cl->closing && !cl->lost && cl->base.open < REQUESTS_OPEN &&
 	       unread(cl) <= ANSWERS_UNREAD;
 }
 
@@ -276,12 +278,31 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
 	stand_in_line(cl);
 }
 
-static void name_peer(int fd, struct control_peer *ret_peer)
+static void name_client(struct client *cl)
+{
+	struct control_peer *peer = &cl->base.peer;
+
+	cl->named =
+		names_get(cl->control->names, (uint32_t)peer->uid, peer->who, sizeof(peer->who));
+}
+
+static void on_names(void *context)
+{
+	struct control *c = context;
+	struct client *cl;
+
+	TAILQ_FOREACH (cl, &c->clients, link) {
+		if (!cl->named) {
+			name_client(cl);
+			stand_in_line(cl);
+		}
+	}
+}
+
+static void identify(int fd, struct control_peer *ret_peer)
 {
 	struct ucred cred = {.uid = (uid_t)-1};
 	socklen_t length = sizeof(cred);
-	struct passwd pw, *found = NULL;
-	char room[1024];
 
 	memset(ret_peer, 0, sizeof(*ret_peer));
 	strcpy(ret_peer->origin, "local");
@@ -289,11 +310,6 @@ static void name_peer(int fd, struct control_peer *ret_peer)
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length);
 	ret_peer->uid = cred.uid;
 	ret_peer->pid = cred.pid;
-	if (getpwuid_r(cred.uid, &pw, room, sizeof(room), &found) == 0 && found) {
-		snprintf(ret_peer->who, sizeof(ret_peer->who), "%s", pw.pw_name);
-	} else {
-		snprintf(ret_peer->who, sizeof(ret_peer->who), "uid %u", cred.uid);
-	}
 }
 
 /* The one that has been silent longest, of those that wait for nothing; NULL: all do. */
@@ -319,7 +335,8 @@ static struct client *client_new(struct control *c, int fd)
 	}
 	cl->control = c;
 	control_client_init(&cl->base, c->desk, &transport);
-	name_peer(fd, &cl->base.peer);
+	identify(fd, &cl->base.peer);
+	name_client(cl);
 	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!cl->stream) {
 		free(cl);
@@ -420,13 +437,12 @@ static int clear_stale(const struct sockaddr_un *address)
 	return r;
 }
 
-static int own_by_group(const char *path, const char *group)
+/* Asked once: the name service may hang later. */
+static int find_group(const char *group, gid_t *ret_group)
 {
 	struct group *g;
 
-	if (chmod(path, 0660) < 0) {
-		return -errno;
-	}
+	*ret_group = (gid_t)-1;
 	if (!group || !*group) {
 		return 0;
 	}
@@ -435,7 +451,13 @@ static int own_by_group(const char *path, const char *group)
 	if (!g) {
 		return errno ? -errno : -ESRCH;
 	}
-	return chown(path, (uid_t)-1, g->gr_gid) < 0 ? -errno : 0;
+	*ret_group = g->gr_gid;
+	return 0;
+}
+
+static int own_by_group(const char *path, gid_t group)
+{
+	return chmod(path, 0660) < 0 || chown(path, (uid_t)-1, group) < 0 ? -errno : 0;
 }
 
 /* Whether what lies at our path is our socket: it may have been removed, and another been made. */
@@ -504,7 +526,6 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	}
 	c->base = base;
 	c->desk = desk;
-	c->group = group;
 	c->lock_fd = -1;
 	c->address.sun_family = AF_UNIX;
 	strcpy(c->address.sun_path, path);
@@ -512,7 +533,9 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	TAILQ_INIT(&c->line);
 	c->listen_again = evtimer_new(base, on_listen_again, c);
 	c->turns = evtimer_new(base, on_turns, c);
-	r = c->listen_again && c->turns ? listen_begin(c) : -ENOMEM;
+	r = c->listen_again && c->turns ? find_group(group, &c->group) : -ENOMEM;
+	r = r ? r : names_open(base, on_names, c, &c->names);
+	r = r ? r : listen_begin(c);
 	if (r < 0) {
 		control_close(c);
 		return r;
@@ -573,6 +596,7 @@ void control_close(struct control *c)
 	if (c->turns) {
 		event_free(c->turns);
 	}
+	names_close(c->names);
 	free(c);
 }
 

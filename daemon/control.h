@@ -67,7 +67,8 @@ struct control_stats {
 
 /* `path` is made with mode 0660 and, when `group` is not empty, that group; a stale socket of a dead
  * daemon is taken over, a live one is -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies
- * PATH.lock. `group` and `desk` must outlive the server. */
+ * PATH.lock. A client is served when its name is known, or NAMES_WAIT_MS later (names.h). `desk` must outlive the
+ * server. */
 int control_open(struct event_base *base, const char *path, const char *group,
 		 struct control_desk *desk, struct control **ret_control);
 /* Now and then, `now_ns` by CLOCK_MONOTONIC: who has said half a message and nothing more for 30 s is cut off.

@@ -95,7 +95,7 @@ $(eval $(call unit_test,test_file_guard,tests/unit/test_file_guard.c,slowctl,))
 $(eval $(call unit_test,test_door,$(addprefix tests/unit/,test_door.c zmtp_rig.c),doors,libzmq))
 $(eval $(call unit_test,test_network,tests/unit/test_network.c $(addprefix daemon/,network.c control_desk.c),doors slowctl,libevent jansson libzmq))
 $(eval $(call unit_test,test_control_desk,tests/unit/test_control_desk.c daemon/control_desk.c,slowctl,jansson libzmq))
-$(eval $(call unit_test,test_control,tests/unit/test_control.c daemon/control.c daemon/control_desk.c,slowctl,libevent jansson libzmq))
+$(eval $(call unit_test,test_control,tests/unit/test_control.c $(addprefix daemon/,control.c control_desk.c names.c worker.c),slowctl,libevent jansson libzmq))
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))
