@@ -176,8 +176,8 @@ static void on_line(struct client *cl, const char *line, size_t length)
 
 static bool may_ask(const struct client *cl)
 {
-	return cl->named && !cl->closing && !cl->lost && cl->base.open < REQUESTS_OPEN &&
-	       unread(cl) <= ANSWERS_UNREAD;
+	return cl->named && !cl->closing && !cl->lost && cl->base.held == 0 &&
+	       cl->base.open < REQUESTS_OPEN && unread(cl) <= ANSWERS_UNREAD;
 }
 
 /* It has ended. What it began to say and did not finish is a message all the same, if no good one. */

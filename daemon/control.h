@@ -94,6 +94,8 @@ bool control_is_dry(const json_t *args);
 /* If so, answered in these words: nothing stands in the way any more. False: do it. */
 bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The next request of the client, on the local socket, waits for the end of this one. */
+void control_hold(struct control_request *rq);
 /* Whether the client is still there. */
 bool control_alive(const struct control_request *rq);
 /* `result` is stolen. */

@@ -21,6 +21,7 @@ struct control_request {
 	struct control_peer peer;
 	const struct control_op *op; /* NULL: none was found */
 	json_t *id;
+	bool holds; /* its client's next one waits for its end */
 };
 
 struct control_desk {
@@ -90,7 +91,7 @@ void control_client_fini(struct control_client *client)
 		rq->client = NULL;
 		LIST_INSERT_HEAD(&client->desk->orphans, rq, link);
 	}
-	client->open = 0;
+	client->open = client->held = 0;
 }
 
 /* --- answers --- */
@@ -99,9 +100,12 @@ static void request_end(struct control_request *rq, json_t *message)
 {
 	struct control_client *cl = rq->client;
 
-	request_free(rq);
 	if (cl) {
 		cl->open--;
+		cl->held -= rq->holds;
+	}
+	request_free(rq);
+	if (cl) {
 		cl->transport->say(cl, message);
 		cl->transport->answered(cl);
 	} else {
@@ -121,6 +125,14 @@ void control_peer_words(const struct control_peer *peer, char *text, size_t size
 			 (long long)peer->pid, peer->origin);
 	} else {
 		snprintf(text, size, "%s (%s)", peer->who, peer->origin);
+	}
+}
+
+void control_hold(struct control_request *rq)
+{
+	if (rq->client && !rq->holds) {
+		rq->holds = true;
+		rq->client->held++;
 	}
 }
 

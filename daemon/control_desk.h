@@ -33,6 +33,7 @@ struct control_client {
 	struct control_peer peer;
 	LIST_HEAD(, control_request) requests;
 	unsigned open; /* requests */
+	unsigned held; /* of them, those whose ends its next one has to wait for */
 };
 
 /* `peer` is the caller's to fill. */

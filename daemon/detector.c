@@ -195,21 +195,6 @@ void detector_refused(struct station *s, uint64_t id, struct control_request *rq
 	s->waiters = w;
 }
 
-/* From memory, so that an end needs no disk. The journal knows more of a command that a previous
- * daemon began, if it answers. */
-static json_t *known_json(struct station *s, uint64_t id)
-{
-	struct engine_command_view v;
-	bool known = engine_command(s->engine, id, &v);
-	json_t *j;
-
-	if ((!known || !v.row) && station_reader(s, NULL) &&
-	    query_command_now(s->query, id, &j) == 0) {
-		return j;
-	}
-	return known ? command_json(s, &v) : json_pack("{s:I}", "command", (json_int_t)id);
-}
-
 static bool state_bad(enum command_state state)
 {
 	return state == COMMAND_REFUSED || state == COMMAND_FAILED || state == COMMAND_CANCELLED ||
@@ -235,41 +220,128 @@ static void answer_end(struct control_request *rq, enum command_state state, jso
 		     hint, extra, "%s", text);
 }
 
-/* The answer is the command that the journal has under this client id, if it is the same
- * request. */
-static void answer_repeat(struct station *s, struct control_request *rq, const struct engine_out *o)
+/* How a command ended, for a question of which the answer takes longer. */
+struct end {
+	enum command_state state;
+	char text[320], hint[240];
+};
+
+static void tell_end(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	struct station *s = n->station;
+	const struct end *e = n->context;
+	struct engine_command_view v;
+
+	(void)error;
+	if (r < 0) {
+		answer = engine_command(s->engine, n->command, &v)
+				 ? command_json(s, &v)
+				 : json_pack("{s:I}", "command", (json_int_t)n->command);
+	}
+	answer_end(n->rq, e->state, answer, e->text, e->hint);
+}
+
+static int ask_now(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_command_now(q, n->command, ret_json);
+}
+
+/* From memory, so that an end needs no disk. The journal knows more of a command that a previous
+ * daemon began, if it answers. */
+static void tell_known(struct station *s, struct control_request *rq, uint64_t id,
+		       enum command_state state, const struct engine_out *o)
 {
 	struct engine_command_view v;
+	struct end *e;
+
+	if (engine_command(s->engine, id, &v) && v.row) {
+		answer_end(rq, state, command_json(s, &v), o->progress.text, o->progress.hint);
+		return;
+	}
+	e = malloc(sizeof(*e));
+	if (!e) {
+		answer_end(rq, state, json_pack("{s:I}", "command", (json_int_t)id),
+			   o->progress.text, o->progress.hint);
+		return;
+	}
+	e->state = state;
+	snprintf(e->text, sizeof(e->text), "%s", o->progress.text);
+	snprintf(e->hint, sizeof(e->hint), "%s", o->progress.hint);
+	questions_ask(s, &(struct question){.rq = rq,
+					    .what = "command",
+					    .command = id,
+					    .context = e,
+					    .ask = ask_now,
+					    .tell = tell_end});
+}
+
+/* A request with a client id that the journal has. */
+struct repeat {
+	char parameter[PARAM_NAME_MAX], client_id[64], hint[240];
+	bool action;
+	double new_value;
+};
+
+/* The answer is the command that the journal has under this client id, if it is the same
+ * request. */
+static void tell_repeat(struct question *n, int r, json_t *j, const struct sc_error *error)
+{
+	const struct repeat *p = n->context;
 	enum command_state state;
-	json_t *j = NULL, *value;
+	json_t *value;
 	bool same;
 
-	if (!engine_command(s->engine, o->progress.id, &v) || !station_reader(s, NULL) ||
-	    query_client(s->query, o->progress.repeats, &j) < 0) {
+	(void)error;
+	if (r < 0) {
 		control_fail(
-			rq, "refused", "ask again when the database answers: fcmctl status",
+			n->rq, "refused", "ask again when the database answers: fcmctl status",
 			json_pack("{s:s}", "detail", "journal"),
 			"nothing was sent: this client id was used before, and the journal cannot "
 			"be read now");
 		return;
 	}
 	value = json_object_get(j, "new");
-	same = strcmp(json_string_value(json_object_get(j, "parameter")), v.parameter) == 0 &&
-	       strcmp(json_string_value(json_object_get(j, "op")), v.action ? "action" : "set") ==
+	same = strcmp(json_string_value(json_object_get(j, "parameter")), p->parameter) == 0 &&
+	       strcmp(json_string_value(json_object_get(j, "op")), p->action ? "action" : "set") ==
 		       0 &&
-	       (v.action || json_real_value(value) == v.new_value);
+	       (p->action || json_real_value(value) == p->new_value);
 	if (same &&
 	    command_state_parse(json_string_value(json_object_get(j, "state")), &state) == 0) {
 		char text[320];
 
 		snprintf(text, sizeof(text), "%s", json_string_value(json_object_get(j, "detail")));
-		answer_end(rq, state, j, text, "");
+		answer_end(n->rq, state, j, text, "");
 		return;
 	}
-	control_fail(rq, "refused", o->progress.hint, json_pack("{s:s}", "detail", "client-id"),
+	control_fail(n->rq, "refused", p->hint, json_pack("{s:s}", "detail", "client-id"),
 		     "client id %s belongs to command %lld, which is another one; nothing was sent",
-		     o->progress.repeats, json_integer_value(json_object_get(j, "command")));
+		     p->client_id, json_integer_value(json_object_get(j, "command")));
 	json_decref(j);
+}
+
+static int ask_client(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_client(q, ((const struct repeat *)n->context)->client_id, ret_json);
+}
+
+static void answer_repeat(struct station *s, struct control_request *rq, const struct engine_out *o)
+{
+	struct question n = {.rq = rq, .what = "command", .ask = ask_client, .tell = tell_repeat};
+	struct repeat *p = calloc(1, sizeof(*p));
+	struct engine_command_view v;
+
+	n.context = p;
+	if (!p || !engine_command(s->engine, o->progress.id, &v)) {
+		tell_repeat(&n, -ENOENT, NULL, NULL);
+		free(p);
+		return;
+	}
+	snprintf(p->parameter, sizeof(p->parameter), "%s", v.parameter);
+	p->action = v.action;
+	p->new_value = v.new_value;
+	snprintf(p->client_id, sizeof(p->client_id), "%s", o->progress.repeats);
+	snprintf(p->hint, sizeof(p->hint), "%s", o->progress.hint);
+	questions_ask(s, &n);
 }
 
 static void waiter_end(struct station *s, struct waiter *w, const struct engine_out *o,
@@ -284,7 +356,7 @@ static void waiter_end(struct station *s, struct waiter *w, const struct engine_
 	} else if (!o->progress.numbered) { /* no such command: its number may be reused */
 		control_fail(w->rq, "refused", o->progress.hint, NULL, "%s", o->progress.text);
 	} else {
-		answer_end(w->rq, state, known_json(s, w->id), o->progress.text, o->progress.hint);
+		tell_known(s, w->rq, w->id, state, o);
 	}
 	free(w);
 }

@@ -13,8 +13,7 @@
 /* It may read another file than what is written. */
 static void forget_reader(struct station *s)
 {
-	query_close(s->query);
-	s->query = NULL;
+	questions_forget(s);
 }
 
 /* Not known at all, or not any more: the numbers of commands come from it. */

@@ -515,6 +515,7 @@ static void on_100ms(evutil_socket_t fd, short what, void *arg)
 	links_tick(arg);
 	timing_tick(arg);
 	runs_tick(arg);
+	questions_tick(arg);
 	reasons_tick(arg);
 	serial_tick(arg);
 }
@@ -722,6 +723,7 @@ static void stop(struct station *s)
 		life_stop(s); /* behind what the others had to say last */
 	}
 	runs_end(s);
+	questions_stop(s);
 	detector_stop(s);
 	alarms_say_stop(s);
 	network_close(s->network);
@@ -729,7 +731,6 @@ static void stop(struct station *s)
 	control_desk_destroy(s->desk);
 	timing_stop(s);
 	links_stop(s);
-	query_close(s->query);
 	if (s->store) {
 		unwritten = store_stop(s->store, GRACE_MS);
 		if (unwritten) {
@@ -760,9 +761,10 @@ static int start_base(struct station *s)
 static int start(struct station *s)
 {
 	static int (*const steps[])(struct station *) = {
-		start_base,  load_detector, start_disk,		start_control,
-		keys_start,  start_data,    start_store,	run_detector,
-		start_links, timing_start,  start_store_thread, network_start,
+		start_base,   questions_start, load_detector,	start_disk,
+		start_control, keys_start,     start_data,	start_store,
+		run_detector, start_links,     timing_start,	start_store_thread,
+		network_start,
 	};
 	int r = 0;
 

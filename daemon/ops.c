@@ -257,61 +257,6 @@ static void op_clock_show(struct control_request *rq, json_t *args, void *contex
 
 /* --- from the database --- */
 
-/* All that the main thread does waits while a question is answered. With ROWS_MAX, and what it takes to
- * write an answer out, nobody waits for more than some 100 ms. */
-#define QUERY_LIMIT_MS 40
-#define NOT_WRITTEN    "not-written" /* error.detail: who may read the file can read it instead */
-
-/* Reading from a disk that hangs would hang this thread. */
-static bool disk_answers(struct station *s)
-{
-	uint64_t now = now_mono_ns();
-	struct disk_status disk;
-
-	disk_get_status(s->disk, &disk);
-	return !disk.asked_ns || now - disk.asked_ns < DISK_HANGS_NS;
-}
-
-/* It would answer with what is old as if that were all. And SQLite's connections of one process share the -shm: opened
- * on a disk that takes nothing, it would keep the store from writing when the disk takes something again. */
-static bool is_written(struct station *s, struct sc_error *error)
-{
-	struct store_status v;
-	char since[64] = "since the daemon's start";
-
-	store_get_status(s->store, &v);
-	if (!v.away && !v.failing) {
-		return true;
-	}
-	if (v.last_commit_ns) {
-		snprintf(since, sizeof(since), "in the last %.0f s",
-			 (double)(now_mono_ns() - v.last_commit_ns) / 1e9);
-	}
-	sc_fail(error, -EIO, NOT_WRITTEN,
-		v.away ? v.last_error_hint : journal_trouble(v.last_error).action,
-		"the database %s is not written now: %s; what happened %s is not in it",
-		s->config.store.database,
-		v.away ? v.last_error_text : journal_trouble(v.last_error).what, since);
-	return false;
-}
-
-bool station_reader(struct station *s, struct sc_error *error)
-{
-	if (!is_written(s, error)) {
-		return false;
-	}
-	if (!disk_answers(s)) {
-		sc_fail(error, -EIO, "disk", "Look at the disk: fcmctl status.",
-			"the disk of %s does not answer", s->config.store.database);
-		return false;
-	}
-	if (!s->query && query_open(s->config.store.database, &s->query, error) < 0) {
-		return false;
-	}
-	query_limit(s->query, QUERY_LIMIT_MS);
-	return true;
-}
-
 static void refuse_too_much(struct control_request *rq, const char *what)
 {
 	control_fail(rq, "refused",
@@ -319,26 +264,6 @@ static void refuse_too_much(struct control_request *rq, const char *what)
 		     "database by itself where it may",
 		     json_pack("{s:s}", "detail", "too-much"),
 		     "%s: that is more than the daemon reads while all else waits", what);
-}
-
-bool station_ask(struct station *s, struct control_request *rq, json_t *args, const char *what)
-{
-	struct sc_error error = {0};
-
-	if (json_integer_value(json_object_get(args, "limit")) > ROWS_MAX) {
-		refuse_too_much(rq, what);
-		return false;
-	}
-	if (station_reader(s, &error)) {
-		return true;
-	}
-	if (strcmp(error.code, NOT_WRITTEN) == 0) {
-		control_fail(rq, "refused", error.hint, json_pack("{s:s}", "detail", NOT_WRITTEN),
-			     "%s", error.message);
-	} else {
-		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
-	}
-	return false;
 }
 
 void station_tell(struct control_request *rq, int r, json_t *result, const char *what)
@@ -357,66 +282,76 @@ void station_tell(struct control_request *rq, int r, json_t *result, const char 
 	}
 }
 
+static int ask_phase_history(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_phase_history(q, n->link, since_arg(n->args), limit_arg(n->args), ret_json);
+}
+
 static void op_phase_history(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *j = NULL;
-	int link;
+	struct question n = {
+		.rq = rq, .args = args, .what = "phase history", .ask = ask_phase_history};
 
-	if (link_arg(s, rq, args, true, &link) && station_ask(s, rq, args, "phase history")) {
-		int r = query_phase_history(s->query, link, since_arg(args), limit_arg(args), &j);
-
-		station_tell(rq, r, j, "phase history");
+	if (link_arg(context, rq, args, true, &n.link)) {
+		questions_ask(context, &n);
 	}
+}
+
+static int ask_clock_history(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_clock_history(q, since_arg(n->args), limit_arg(n->args), ret_json);
 }
 
 static void op_clock_history(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *j = NULL;
+	questions_ask(context, &(struct question){.rq = rq,
+						  .args = args,
+						  .what = "clock history",
+						  .ask = ask_clock_history});
+}
 
-	if (station_ask(s, rq, args, "clock history")) {
-		int r = query_clock_history(s->query, since_arg(args), limit_arg(args), &j);
+static json_int_t by_arg(const json_t *args)
+{
+	return json_integer_value(json_object_get(args, "by_s"));
+}
 
-		station_tell(rq, r, j, "clock history");
-	}
+static int ask_ledger(struct query *q, const struct question *n, json_t **ret_json)
+{
+	const struct query_account what = {
+		.since_ns = since_arg(n->args),
+		.until_ns = until_arg(n->args),
+		.link = n->link,
+		.limit = limit_arg(n->args),
+		.by_s = (unsigned)by_arg(n->args),
+	};
+
+	return query_ledger(q, &what, ret_json);
 }
 
 static void op_ledger_show(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *j = NULL;
-	json_int_t by_s = json_integer_value(json_object_get(args, "by_s"));
-	int link;
+	struct question n = {.rq = rq, .args = args, .what = "ledger", .ask = ask_ledger};
+	json_int_t by_s = by_arg(args);
 
 	if (json_object_get(args, "by_s") && by_s != 1 && by_s != 60 && by_s != 3600) {
 		control_fail(rq, "usage", "by_s: 1, 60 or 3600", NULL, "no rows of such a span");
 		return;
 	}
-	if (link_arg(s, rq, args, false, &link) && station_ask(s, rq, args, "ledger")) {
-		struct query_account what = {
-			.since_ns = since_arg(args),
-			.until_ns = until_arg(args),
-			.link = link,
-			.limit = limit_arg(args),
-			.by_s = (unsigned)by_s,
-		};
-		int r = query_ledger(s->query, &what, &j);
-
-		station_tell(rq, r, j, "ledger");
+	if (link_arg(context, rq, args, false, &n.link)) {
+		questions_ask(context, &n);
 	}
+}
+
+static int ask_events(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_events(q, since_arg(n->args), limit_arg(n->args), ret_json);
 }
 
 static void op_event_list(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *j = NULL;
-
-	if (station_ask(s, rq, args, "events")) {
-		int r = query_events(s->query, since_arg(args), limit_arg(args), &j);
-
-		station_tell(rq, r, j, "events");
-	}
+	questions_ask(
+		context,
+		&(struct question){.rq = rq, .args = args, .what = "events", .ask = ask_events});
 }
 
 static void op_consumer_list(struct control_request *rq, json_t *args, void *context)
@@ -463,19 +398,27 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 	}
 }
 
+/* As it is now, which the database may not know yet. */
+static void tell_runs(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	if (r == 0) {
+		json_object_set_new(answer, "current", json_integer(n->station->run.state.number));
+	}
+	questions_tell(n, r, answer, error);
+}
+
+static int ask_runs(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_runs(q, limit_arg(n->args), ret_json);
+}
+
 static void op_run_show(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *j = NULL;
-
-	if (station_ask(s, rq, args, "runs")) {
-		int r = query_runs(s->query, limit_arg(args), &j);
-
-		if (r == 0) {
-			json_object_set_new(j, "current", json_integer(s->run.state.number));
-		}
-		station_tell(rq, r, j, "runs");
-	}
+	questions_ask(context, &(struct question){.rq = rq,
+						  .args = args,
+						  .what = "runs",
+						  .ask = ask_runs,
+						  .tell = tell_runs});
 }
 
 /* --- recordings --- */

@@ -46,60 +46,67 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 	return names;
 }
 
-/* UTC s of args as ns; false: refused, answered. `otherwise` counts where it is left out, 0: it must be there. */
-static bool time_arg(struct control_request *rq, json_t *args, const char *key, int64_t otherwise,
-		     int64_t *ret_ns)
+/* False: refused, answered. */
+static bool is_time(struct control_request *rq, json_t *args, const char *key, bool may_lack)
 {
 	const json_t *j = json_object_get(args, key);
 	double time = json_number_value(j);
 
-	if (!j && otherwise) {
-		*ret_ns = otherwise;
+	if (!j && may_lack) {
 		return true;
 	}
 	if (!json_is_number(j) || !(time >= 0 && time < 9e9)) {
 		control_fail(rq, "usage", "UTC seconds since 1970", NULL, "%s: which time?", key);
 		return false;
 	}
-	*ret_ns = (int64_t)(time * 1e9);
 	return true;
+}
+
+/* Times and names are well by then. */
+static int64_t ns_of(const json_t *args, const char *key, int64_t otherwise)
+{
+	const json_t *j = json_object_get(args, key);
+
+	return j ? (int64_t)(json_number_value(j) * 1e9) : otherwise;
+}
+
+static int ask_at(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_at(q, n->names, ns_of(n->args, "time", 0), ret_json);
+}
+
+static int ask_diff(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_diff(q, n->names, ns_of(n->args, "from", 0),
+			  ns_of(n->args, "to", now_utc_ns()), ret_json);
+}
+
+static void ask_names(struct station *s, struct control_request *rq, json_t *args,
+		      question_ask_fn ask)
+{
+	struct question n = {.rq = rq,
+			     .args = args,
+			     .what = "so many at once",
+			     .names = names_arg(s, rq, args),
+			     .ask = ask};
+
+	if (n.names) {
+		questions_ask(s, &n);
+	}
 }
 
 static void op_param_at(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *names, *j = NULL;
-	int64_t time_ns;
-
-	if (!time_arg(rq, args, "time", 0, &time_ns)) {
-		return;
+	if (is_time(rq, args, "time", false)) {
+		ask_names(context, rq, args, ask_at);
 	}
-	names = names_arg(s, rq, args);
-	if (names && station_ask(s, rq, args, "so many at once")) {
-		int r = query_at(s->query, names, time_ns, &j);
-
-		station_tell(rq, r, j, "so many at once");
-	}
-	json_decref(names);
 }
 
 static void op_param_diff(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *names, *j = NULL;
-	int64_t from_ns, to_ns;
-
-	if (!time_arg(rq, args, "from", 0, &from_ns) ||
-	    !time_arg(rq, args, "to", now_utc_ns(), &to_ns)) {
-		return;
+	if (is_time(rq, args, "from", false) && is_time(rq, args, "to", true)) {
+		ask_names(context, rq, args, ask_diff);
 	}
-	names = names_arg(s, rq, args);
-	if (names && station_ask(s, rq, args, "so many at once")) {
-		int r = query_diff(s->query, names, from_ns, to_ns, &j);
-
-		station_tell(rq, r, j, "so many at once");
-	}
-	json_decref(names);
 }
 
 const struct control_op station_history_ops[] = {

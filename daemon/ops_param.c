@@ -360,65 +360,89 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 
 /* --- from the database --- */
 
+static int ask_history(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_history(q, n->what, since_arg(n->args), until_arg(n->args), limit_arg(n->args),
+			     ret_json);
+}
+
+static void tell_history(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	struct param *p;
+
+	if (r == 0 && params_find(n->station->params, n->what, &p, NULL) == 0) {
+		json_object_set_new(answer, "unit", json_string(p->kind->unit));
+		json_object_set_new(answer, "kept", json_boolean(p->kind->history_s > 0));
+		json_object_set_new(answer, "limits", status_limits(p->kind));
+	}
+	questions_tell(n, r, answer, error);
+}
+
 static void op_param_history(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	const char *name = text_arg(args, "name");
 	struct sc_error error = {0};
 	struct param *p;
-	json_t *j = NULL;
 	int r = params_find(s->params, name ? name : "", &p, &error);
 
 	if (r < 0) {
 		refuse(rq, r, &error, 0);
-	} else if (station_ask(s, rq, args, p->name)) {
-		r = query_history(s->query, p->name, since_arg(args), until_arg(args),
-				  limit_arg(args), &j);
-		if (r == 0) {
-			json_object_set_new(j, "unit", json_string(p->kind->unit));
-			json_object_set_new(j, "kept", json_boolean(p->kind->history_s > 0));
-			json_object_set_new(j, "limits", status_limits(p->kind));
-		}
-		station_tell(rq, r, j, p->name);
+		return;
 	}
+	questions_ask(s, &(struct question){.rq = rq,
+					    .args = args,
+					    .what = p->name,
+					    .ask = ask_history,
+					    .tell = tell_history});
+}
+
+static int ask_commands(struct query *q, const struct question *n, json_t **ret_json)
+{
+	const struct query_filter filter = {
+		.limit = limit_arg(n->args),
+		.since_ns = since_arg(n->args),
+		.parameter = text_arg(n->args, "parameter"),
+		.state = text_arg(n->args, "state"),
+		.who = text_arg(n->args, "who"),
+		.floor = (int)json_integer_value(json_object_get(n->args, "floor")),
+	};
+
+	return query_commands(q, &filter, ret_json);
 }
 
 static void op_command_list(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	struct query_filter filter = {
-		.limit = limit_arg(args),
-		.since_ns = since_arg(args),
-		.parameter = text_arg(args, "parameter"),
-		.state = text_arg(args, "state"),
-		.who = text_arg(args, "who"),
-		.floor = (int)json_integer_value(json_object_get(args, "floor")),
-	};
-	json_t *j = NULL;
+	questions_ask(context,
+		      &(struct question){
+			      .rq = rq, .args = args, .what = "commands", .ask = ask_commands});
+}
 
-	if (station_ask(s, rq, args, "commands")) {
-		int r = query_commands(s->query, &filter, &j);
+static int ask_command(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_command(q, n->command, ret_json);
+}
 
-		station_tell(rq, r, j, "commands");
+static void tell_command(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	if (r == -ENOENT && !error->code[0]) {
+		control_fail(n->rq, "usage", "fcmctl command list shows the numbers", NULL,
+			     "there is no command %lld", (long long)n->command);
+	} else {
+		questions_tell(n, r, answer, error);
 	}
 }
 
 static void op_command_show(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *j = NULL;
+	json_int_t id = json_integer_value(json_object_get(args, "command"));
 
-	if (station_ask(s, rq, args, "command")) {
-		json_int_t id = json_integer_value(json_object_get(args, "command"));
-		int r = query_command(s->query, (uint64_t)id, &j);
-
-		if (r == -ENOENT) {
-			control_fail(rq, "usage", "fcmctl command list shows the numbers", NULL,
-				     "there is no command %lld", (long long)id);
-		} else {
-			station_tell(rq, r, j, "command");
-		}
-	}
+	questions_ask(context, &(struct question){.rq = rq,
+						  .args = args,
+						  .what = "command",
+						  .command = (uint64_t)id,
+						  .ask = ask_command,
+						  .tell = tell_command});
 }
 
 const struct control_op station_param_ops[] = {

@@ -6,35 +6,42 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/ops.h"
 #include "daemon/station.h"
+
+static unsigned most_arg(const json_t *args)
+{
+	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
+
+	return limit > 0 ? (unsigned)limit : 0;
+}
+
+static int ask_job(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_job(q, text_arg(n->args, "job"), text_arg(n->args, "after"), ret_json);
+}
 
 static void op_job_show(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	const char *job = json_string_value(json_object_get(args, "job"));
-	json_t *j = NULL;
+	const char *job = text_arg(args, "job");
 
 	if (!job || !*job || strlen(job) > 32) {
 		control_fail(rq, "usage", "fcmctl batch --help", NULL, "which job?");
-	} else if (station_ask(s, rq, args, "job")) {
-		const char *after = json_string_value(json_object_get(args, "after"));
-		int r = query_job(s->query, job, after, &j);
-
-		station_tell(rq, r, j, "job");
+		return;
 	}
+	questions_ask(context,
+		      &(struct question){.rq = rq, .args = args, .what = "job", .ask = ask_job});
+}
+
+static int ask_jobs(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_jobs(q, most_arg(n->args), ret_json);
 }
 
 static void op_job_list(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
-	json_t *j = NULL;
-
-	if (station_ask(s, rq, args, "jobs")) {
-		int r = query_jobs(s->query, limit > 0 ? (unsigned)limit : 0, &j);
-
-		station_tell(rq, r, j, "jobs");
-	}
+	questions_ask(context,
+		      &(struct question){.rq = rq, .args = args, .what = "jobs", .ask = ask_jobs});
 }
 
 static void op_snapshot_save(struct control_request *rq, json_t *args, void *context)
@@ -42,22 +49,25 @@ static void op_snapshot_save(struct control_request *rq, json_t *args, void *con
 	snapshots_op_save(context, rq, args);
 }
 
-static void op_snapshot_list(struct control_request *rq, json_t *args, void *context)
+static int ask_snapshots(struct query *q, const struct question *n, json_t **ret_json)
 {
-	struct station *s = context;
-	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
-	json_t *j = NULL;
+	int r = query_snapshots(q, most_arg(n->args), ret_json);
+	json_t *snapshot;
+	size_t i;
 
-	if (station_ask(s, rq, args, "snapshots")) {
-		int r = query_snapshots(s->query, limit > 0 ? (unsigned)limit : 0, &j);
-		json_t *snapshot;
-		size_t n;
-
-		json_array_foreach (json_object_get(j, "snapshots"), n, snapshot) {
+	if (r == 0) {
+		json_array_foreach (json_object_get(*ret_json, "snapshots"), i, snapshot) {
 			json_object_del(snapshot, "id");
 		}
-		station_tell(rq, r, j, "snapshots");
 	}
+	return r;
+}
+
+static void op_snapshot_list(struct control_request *rq, json_t *args, void *context)
+{
+	questions_ask(context,
+		      &(struct question){
+			      .rq = rq, .args = args, .what = "snapshots", .ask = ask_snapshots});
 }
 
 static void op_snapshot_show(struct control_request *rq, json_t *args, void *context)

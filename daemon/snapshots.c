@@ -160,30 +160,6 @@ void snapshots_stored(struct station *s, int result)
 	}
 }
 
-/* Whether there is one of that name; false: answered. */
-static bool name_is_free(struct station *s, struct control_request *rq, const char *name)
-{
-	struct sc_error error = {0};
-	json_t *found = NULL;
-	int r;
-
-	if (!station_reader(s, &error)) {
-		control_fail(rq, "internal", error.hint, NULL, "%s", error.message);
-		return false;
-	}
-	r = query_snapshot(s->query, name, &found);
-	json_decref(found);
-	if (r == 0) {
-		control_fail(rq, "refused",
-			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
-			     NULL, "there is a snapshot %s", name);
-	} else if (r != -ENOENT) {
-		control_fail(rq, "internal", "try again", NULL, "the database says: %s",
-			     query_error(s->query));
-	}
-	return r == -ENOENT;
-}
-
 static void save(struct station *s, struct control_request *rq, const struct gather *g)
 {
 	struct snapshots *w = &s->snapshots;
@@ -211,35 +187,26 @@ static void save(struct station *s, struct control_request *rq, const struct gat
 	w->rq = rq;
 }
 
-void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args)
+static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_json)
 {
-	struct snapshots *w = &s->snapshots;
+	return query_snapshot(q, json_string_value(json_object_get(n->args, "name")), ret_json);
+}
+
+static void gather_and_save(struct station *s, struct control_request *rq, const json_t *args)
+{
 	struct gather g = {0};
 	char text[4 * PARAM_NAME_MAX];
 
-	if (!is_free(s, rq) || !control_take_text(rq, args, "name", w->name, sizeof(w->name)) ||
-	    !control_take_text(rq, args, "pattern", w->pattern, sizeof(w->pattern)) ||
-	    !control_take_text(rq, args, "note", w->note, sizeof(w->note))) {
-		return;
-	}
-	if (!record_dir_name_ok(w->name)) {
-		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
-			     "a snapshot cannot have that name");
-		return;
-	}
-	if (!name_is_free(s, rq, w->name)) {
-		return;
-	}
 	g.found = calloc(params_count(s->params) + 1, sizeof(*g.found));
 	g.missing = json_array();
 	if (!g.found || !g.missing) {
 		control_fail(rq, "internal", "", NULL, "out of memory");
 		goto out;
 	}
-	gather_all(s, w->pattern, &g);
-	if (g.count == 0 ||
-	    !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s", g.count,
-			 plural(g.count), w->name, missing_text(&g, text, sizeof(text)))) {
+	gather_all(s, s->snapshots.pattern, &g);
+	if (g.count == 0 || !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s",
+					 g.count, plural(g.count), s->snapshots.name,
+					 missing_text(&g, text, sizeof(text)))) {
 		save(s, rq, &g);
 	}
 out:
@@ -247,37 +214,92 @@ out:
 	free(g.found);
 }
 
-/* The snapshot named; NULL: there is none, answered. */
-static json_t *find(struct station *s, struct control_request *rq, json_t *args)
+/* False: refused, answered. */
+static bool take_words(struct station *s, struct control_request *rq, json_t *args)
 {
-	const char *name = json_string_value(json_object_get(args, "name"));
-	json_t *found = NULL;
-	int r;
+	struct snapshots *w = &s->snapshots;
 
-	if (!name) {
-		control_fail(rq, "usage", "fcmctl snapshot list", NULL, "which snapshot?");
-	} else if (station_ask(s, rq, args, "snapshot")) {
-		r = query_snapshot(s->query, name, &found);
-		if (r == -ENOENT) {
-			control_fail(rq, "usage", "fcmctl snapshot list shows them", NULL,
-				     "there is no snapshot %.60s", name);
-		} else if (r < 0) {
-			station_tell(rq, r, NULL, "snapshot");
+	return is_free(s, rq) && control_take_text(rq, args, "name", w->name, sizeof(w->name)) &&
+	       control_take_text(rq, args, "pattern", w->pattern, sizeof(w->pattern)) &&
+	       control_take_text(rq, args, "note", w->note, sizeof(w->note));
+}
+
+/* -ENOENT: the name is free. Another one may have been asked for meanwhile. */
+static void tell_name(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	json_decref(answer);
+	if (r == -ENOENT && !error->code[0]) {
+		if (take_words(n->station, n->rq, n->args)) {
+			gather_and_save(n->station, n->rq, n->args);
 		}
+	} else if (r == 0) {
+		control_fail(n->rq, "refused",
+			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
+			     NULL, "there is a snapshot %s",
+			     json_string_value(json_object_get(n->args, "name")));
+	} else if (error->code[0]) {
+		control_fail(n->rq, "internal", error->hint, NULL, "%s", error->message);
+	} else {
+		control_fail(n->rq, "internal", "try again", NULL, "the database says: %s",
+			     error->message);
 	}
-	return found;
+}
+
+void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args)
+{
+	if (!take_words(s, rq, args)) {
+		return;
+	}
+	if (!record_dir_name_ok(s->snapshots.name)) {
+		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
+			     "a snapshot cannot have that name");
+		return;
+	}
+	questions_ask(s, &(struct question){.rq = rq,
+					    .args = args,
+					    .what = "snapshot",
+					    .ask = ask_snapshot,
+					    .tell = tell_name});
+}
+
+/* The snapshot named, to `tell` when there is one. */
+static void find(struct station *s, struct control_request *rq, json_t *args, question_tell_fn tell)
+{
+	if (!json_string_value(json_object_get(args, "name"))) {
+		control_fail(rq, "usage", "fcmctl snapshot list", NULL, "which snapshot?");
+		return;
+	}
+	questions_ask(s, &(struct question){.rq = rq,
+					    .args = args,
+					    .what = "snapshot",
+					    .ask = ask_snapshot,
+					    .tell = tell});
+}
+
+/* False: answered. */
+static bool was_found(struct question *n, int r, const struct sc_error *error)
+{
+	if (r == -ENOENT && !error->code[0]) {
+		control_fail(n->rq, "usage", "fcmctl snapshot list shows them", NULL,
+			     "there is no snapshot %.60s",
+			     json_string_value(json_object_get(n->args, "name")));
+	} else if (r < 0) {
+		questions_tell(n, r, NULL, error);
+	}
+	return r == 0;
 }
 
 /* Values as of Parameter, as far as there still are such parameters. */
-void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args)
+static void tell_values(struct question *n, int r, json_t *found, const struct sc_error *error)
 {
-	json_t *found = find(s, rq, args), *value;
-	size_t n;
+	struct station *s = n->station;
+	json_t *value;
+	size_t i;
 
-	if (!found) {
+	if (!was_found(n, r, error)) {
 		return;
 	}
-	json_array_foreach (json_object_get(found, "values"), n, value) {
+	json_array_foreach (json_object_get(found, "values"), i, value) {
 		const char *name = json_string_value(json_object_get(value, "parameter"));
 		struct param *p = NULL;
 		bool there = name && params_find(s->params, name, &p, NULL) == 0 &&
@@ -292,24 +314,20 @@ void snapshots_op_show(struct station *s, struct control_request *rq, json_t *ar
 		json_object_set_new(value, "configured", json_boolean(there));
 	}
 	json_object_del(found, "id");
-	control_answer(rq, found);
+	control_answer(n->rq, found);
 }
 
-void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args)
+void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args)
+{
+	find(s, rq, args, tell_values);
+}
+
+static void remove_it(struct station *s, struct control_request *rq, const json_t *found)
 {
 	struct snapshots *w = &s->snapshots;
-	json_t *found = is_free(s, rq) ? find(s, rq, args) : NULL;
 	struct row row;
 	int r;
 
-	if (!found) {
-		return;
-	}
-	if (control_dry(rq, args, "would remove snapshot %s",
-			json_string_value(json_object_get(found, "name")))) {
-		json_decref(found);
-		return;
-	}
 	snprintf(w->name, sizeof(w->name), "%s", json_string_value(json_object_get(found, "name")));
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
 	row_begin(&row, ROW_SNAPSHOT_REMOVE);
@@ -320,7 +338,23 @@ void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *
 	} else {
 		w->rq = rq;
 	}
+}
+
+static void tell_removable(struct question *n, int r, json_t *found, const struct sc_error *error)
+{
+	if (was_found(n, r, error) && is_free(n->station, n->rq) &&
+	    !control_dry(n->rq, n->args, "would remove snapshot %s",
+			 json_string_value(json_object_get(found, "name")))) {
+		remove_it(n->station, n->rq, found);
+	}
 	json_decref(found);
+}
+
+void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args)
+{
+	if (is_free(s, rq)) {
+		find(s, rq, args, tell_removable);
+	}
 }
 
 void snapshots_removed(struct station *s, int result)

@@ -51,6 +51,7 @@
 #include "daemon/phase.h"
 #include "daemon/publisher.h"
 #include "daemon/rates.h"
+#include "daemon/questions.h"
 #include "daemon/recorder.h"
 #include "daemon/run_state.h"
 #include "daemon/standing.h"
@@ -60,7 +61,6 @@
 #include "slowctl/alarm.h"
 #include "slowctl/engine.h"
 #include "slowctl/param.h"
-#include "slowctl/query.h"
 
 #define LOSS_WINDOW_S 60u
 /* Few beginnings of a link wait to be settled; one so many older than the last has lost its session. */
@@ -209,7 +209,7 @@ struct station {
 	uint64_t emergency_copied; /* its generation that was last offered to the disk */
 	struct disk *disk;
 	struct store *store;
-	struct query *query; /* read-only; NULL until first used */
+	struct questions *questions; /* to the database */
 	struct control_desk *desk;
 	bool inherited;	   /* what the database knows is known here */
 	bool journal_away; /* told: it cannot be opened */
@@ -419,12 +419,7 @@ extern const struct control_op station_plan_ops[];  /* ops_plan.c */
  * it leaves out what it gives NULL for. NULL: refused (too many, one that matches nothing), answered. */
 json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
 		      json_t *(*item)(struct station *s, const struct param *p));
-/* The reader of the database, opened when first asked for. False: `error` (may be NULL) says why. */
-bool station_reader(struct station *s, struct sc_error *error);
-/* The same for an operation, which then asks s->query at once. False: refused (too many rows asked for, no
- * database), answered. */
-bool station_ask(struct station *s, struct control_request *rq, json_t *args, const char *what);
-/* The answer to it: `result` (taken over), or in words what the query returned. */
+/* The answer to a question: `result` (taken over), or in words what the query returned. */
 void station_tell(struct control_request *rq, int r, json_t *result, const char *what);
 
 /* ops_history.c */
