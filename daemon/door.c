@@ -15,8 +15,10 @@
 
 #include <linux/sockios.h>
 #include <linux/tcp.h>
+#include <netdb.h>
 #include <zmq.h>
 
+#include "daemon/listener.h"
 #include "daemon/zmq_frames.h"
 
 #define HANDSHAKE_MS 2000
@@ -39,6 +41,7 @@ struct door {
 	struct door_config config;
 	struct door_status status;
 	void *monitor;
+	char endpoint[256];
 	uint16_t port;	     /* 0: no TCP */
 	struct place *place; /* by descriptor */
 	unsigned places;
@@ -286,7 +289,7 @@ bool door_serve(struct door *d, uint64_t now_ns)
 }
 
 /* Connections old enough that were neither let in nor refused for a reason that libzmq told. */
-void door_second(struct door *d)
+static void count_others(struct door *d)
 {
 	uint64_t old = d->accepted[d->second % BACK_S], other;
 
@@ -399,18 +402,103 @@ int door_open(const struct door_config *config, struct door **ret_door)
 	return 0;
 }
 
-int door_bound(struct door *d)
+/* ZeroMQ has errno values of its own. */
+static int zmq_error(void)
 {
-	char endpoint[256] = "";
-	size_t size = sizeof(endpoint);
-	const char *port;
+	int e = zmq_errno();
 
-	if (zmq_getsockopt(d->config.socket, ZMQ_LAST_ENDPOINT, endpoint, &size) < 0) {
-		return -zmq_errno();
+	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
+}
+
+/* The address of tcp://ADDRESS:PORT in numbers, either of them perhaps *. The caller's; NULL: it is another one. */
+static struct addrinfo *numeric_address(const char *endpoint)
+{
+	const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+				       .ai_socktype = SOCK_STREAM};
+	const char *begin = endpoint + strlen("tcp://"), *colon = strrchr(endpoint, ':');
+	struct addrinfo *found = NULL;
+	char host[INET6_ADDRSTRLEN + 16];
+	int length;
+
+	if (strncmp(endpoint, "tcp://", 6) != 0 || colon < begin) {
+		return NULL;
 	}
-	port = strncmp(endpoint, "tcp:", 4) == 0 ? strrchr(endpoint, ':') : NULL;
+	length = (int)(colon - begin);
+	if (length > 2 && begin[0] == '[' && begin[length - 1] == ']') {
+		begin++;
+		length -= 2;
+	}
+	if (snprintf(host, sizeof(host), "%.*s", length, begin) >= (int)sizeof(host)) {
+		return NULL;
+	}
+	return getaddrinfo(strcmp(host, "*") == 0 ? "0.0.0.0" : host,
+			   strcmp(colon + 1, "*") == 0 ? "0" : colon + 1, &hints, &found) == 0
+		       ? found
+		       : NULL;
+}
+
+/* libzmq listens with the descriptor that it is given, and closes it. */
+static int bind_kept(struct door *d, const struct addrinfo *address)
+{
+	int fd = listener_open(d->config.name, address->ai_addr, address->ai_addrlen), none = -1, r;
+
+	if (fd < 0) {
+		return fd;
+	}
+	if (zmq_setsockopt(d->config.socket, ZMQ_USE_FD, &fd, sizeof(fd)) < 0) {
+		close(fd);
+		return zmq_error();
+	}
+	r = zmq_bind(d->config.socket, d->endpoint) < 0 ? zmq_error() : 0;
+	zmq_setsockopt(d->config.socket, ZMQ_USE_FD, &none, sizeof(none));
+	return r;
+}
+
+static int bind_now(struct door *d)
+{
+	struct addrinfo *address = numeric_address(d->endpoint);
+	size_t size = sizeof(d->endpoint);
+	const char *port;
+	int r;
+
+	if (address) {
+		r = bind_kept(d, address);
+		freeaddrinfo(address);
+	} else {
+		r = zmq_bind(d->config.socket, d->endpoint) < 0 ? zmq_error() : 0;
+	}
+	if (r == 0 && zmq_getsockopt(d->config.socket, ZMQ_LAST_ENDPOINT, d->endpoint, &size) < 0) {
+		r = zmq_error();
+	}
+	port = strncmp(d->endpoint, "tcp:", 4) == 0 ? strrchr(d->endpoint, ':') : NULL;
 	d->port = port ? (uint16_t)strtoul(port + 1, NULL, 10) : 0;
-	return 0;
+	return r;
+}
+
+int door_bind(struct door *d, const char *endpoint)
+{
+	int r;
+
+	if (strlen(endpoint) >= sizeof(d->endpoint)) {
+		return -EINVAL;
+	}
+	strcpy(d->endpoint, endpoint);
+	r = bind_now(d);
+	d->status.closed = listener_may_wait(r) ? r : 0;
+	return d->status.closed ? 0 : r;
+}
+
+void door_second(struct door *d)
+{
+	count_others(d);
+	if (d->status.closed) {
+		d->status.closed = bind_now(d);
+	}
+}
+
+const char *door_endpoint(const struct door *d)
+{
+	return d->endpoint;
 }
 
 void *door_socket(struct door *d)

@@ -29,7 +29,8 @@ struct door;
 
 struct door_config {
 	void *context, *socket; /* not bound yet */
-	const char *name;	/* of this door in its context: "control" */
+	const char *
+		name; /* of this door: "control"; its listening socket is kept under it (listener.h) */
 	unsigned most;		/* connections */
 	unsigned most_a_source; /* of them from one address */
 	/* A connection that has sent so many bytes behind its last whole message is cut, or behind its
@@ -57,11 +58,17 @@ struct door_status {
 	uint64_t silent;		    /* cut off: no message for too long */
 	uint64_t greedy;		    /* cut off: has said too much */
 	struct door_refusal last;	    /* of `refused` */
+	int closed; /* why it is not bound, negative errno; tried again each second; 0: it is bound */
 };
 
-/* Before the socket is bound; door_bound() after it. Negative errno. */
+/* Before the socket is bound, by door_bind(). Negative errno. */
 int door_open(const struct door_config *config, struct door **ret_door);
-int door_bound(struct door *d);
+/* zmq_bind(), once. A socket of tcp:// and a numeric address or * outlives the daemon (listener.h). While the address
+ * is another program's, or not this machine's yet, the result is 0 and door_second() tries again; status tells it. Other
+ * errors: negative errno, -EINVAL for ZeroMQ's own. */
+int door_bind(struct door *d, const char *endpoint);
+/* Where it is bound, a wildcard port resolved; as given to door_bind() while it is not. */
+const char *door_endpoint(const struct door *d);
 /* The ZeroMQ socket of libzmq's news, to wait for. */
 void *door_socket(struct door *d);
 /* Take some of the news. True: there may be more. */

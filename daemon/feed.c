@@ -21,6 +21,7 @@
 
 #include "daemon/feed_line.h"
 #include "daemon/feed_socket.h"
+#include "daemon/listener.h"
 #include "daemon/now.h"
 #include "daemon/queue.h"
 #include "daemon/thread.h"
@@ -28,6 +29,7 @@
 #define TICK_MS	       100
 #define RETRY_MS       1 /* the publisher has not taken what is settled */
 #define STATUS_NS      100000000ull
+#define OPEN_NS	       1000000000ull /* between two tries of a port that another program has */
 #define QUEUE_BLOCKS   4096u
 #define BLOCKS_A_TURN  64u	  /* taken before the readers are written to again; */
 #define BYTES_A_TURN   (1u << 20) /* after so many bytes no more */
@@ -68,7 +70,7 @@ struct feed {
 	struct reader reader[FEED_READERS];
 	bool settled_waits; /* the queue back is full */
 	bool given;	    /* something is in it that the publisher was not told of */
-	uint64_t now_ns, next_status_ns, rest_until_ns;
+	uint64_t now_ns, next_status_ns, next_open_ns, rest_until_ns;
 	struct {
 		uint64_t ns, blocks, bytes;
 	} second;		     /* as the last one began */
@@ -320,6 +322,30 @@ static void serve_listener(struct feed *f, unsigned link)
 	}
 }
 
+static int open_listener(struct feed *f, unsigned link)
+{
+	char name[16];
+	int fd;
+
+	snprintf(name, sizeof(name), "feed%u", link);
+	fd = feed_socket_listen(name, f->config.address, f->config.port[link]);
+	f->listener[link] = fd < 0 ? -1 : fd;
+	f->counters.closed[link] = fd < 0 ? fd : 0;
+	f->counters.port[link] = fd < 0 ? f->config.port[link] : feed_socket_port(fd);
+	return fd < 0 ? fd : 0;
+}
+
+/* Those whose ports were another program's. */
+static void open_closed(struct feed *f)
+{
+	f->next_open_ns = f->now_ns + OPEN_NS;
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (f->counters.closed[link]) {
+			open_listener(f, link);
+		}
+	}
+}
+
 /* ---- the thread ---- */
 
 /* False: the queue back is full. */
@@ -522,6 +548,9 @@ static void *feed_main(void *arg)
 		if (atomic_exchange(&f->pool_empty, false)) {
 			relieve_pool(f);
 		}
+		if (f->now_ns >= f->next_open_ns) {
+			open_closed(f);
+		}
 		if (f->now_ns >= f->next_status_ns) {
 			publish_status(f);
 		}
@@ -534,18 +563,12 @@ static void *feed_main(void *arg)
 static int open_listeners(struct feed *f, uint16_t *ret_port)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		int fd;
+		int r = f->config.links & 1u << link ? open_listener(f, link) : 0;
 
-		if (!(f->config.links & 1u << link)) {
-			continue;
-		}
-		fd = feed_socket_listen(f->config.address, f->config.port[link]);
-		if (fd < 0) {
+		if (r < 0 && !listener_may_wait(r)) {
 			*ret_port = f->config.port[link];
-			return fd;
+			return r;
 		}
-		f->listener[link] = fd;
-		f->counters.port[link] = feed_socket_port(fd);
 	}
 	return 0;
 }

@@ -56,6 +56,8 @@ struct feed_gone_status {
 };
 struct feed_status {
 	uint16_t port[NANET3_LINKS]; /* 0: none */
+	/* why it is not listened to, negative errno; tried again each second; 0: it is */
+	int closed[NANET3_LINKS];
 	unsigned readers;
 	struct feed_reader_status reader[FEED_READERS];
 	uint64_t connects, refused;		 /* refused: FEED_READERS_LINK are there already */
@@ -79,8 +81,9 @@ struct feed_status {
 
 struct feed;
 
-/* Listen and start the thread. -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL (no numeric address), -EACCES. On
- * failure *ret_port is the port that could not be had (0: none in particular). */
+/* Listen and start the thread. -EINVAL (no numeric address), -EACCES. On failure *ret_port is the port that could not
+ * be had (0: none in particular). A port that another program has, or an address that the machine has not got yet, is
+ * tried again each second (feed_status.closed). */
 int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_t *ret_port);
 /* Disconnect all and let go of what is held (SHUTDOWN, see publisher_stop()). feed_take() gives it back as before. */
 void feed_stop(struct feed *f);

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BACKLOG 512
+#include "daemon/listener.h"
+
 /* TCP's own watch over a peer that has lost its power or its cable, s. */
 #define KEEP_IDLE_S	10
 #define KEEP_INTERVAL_S 5
@@ -43,7 +44,7 @@ void feed_socket_tune(int fd)
 	set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MS);
 }
 
-int feed_socket_listen(const char *address, uint16_t port)
+int feed_socket_listen(const char *name, const char *address, uint16_t port)
 {
 	struct addrinfo hints = {
 		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
@@ -51,24 +52,15 @@ int feed_socket_listen(const char *address, uint16_t port)
 	};
 	struct addrinfo *found = NULL;
 	char service[8];
-	int fd, r = 0;
+	int fd;
 
 	snprintf(service, sizeof(service), "%u", port);
 	if (getaddrinfo(address, service, &hints, &found) != 0) {
 		return -EINVAL;
 	}
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0) {
-		set_number(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	}
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
-		r = -errno;
-	}
+	fd = listener_open(name, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
-	if (r < 0 && fd >= 0) {
-		close(fd);
-	}
-	return r < 0 ? r : fd;
+	return fd;
 }
 
 uint16_t feed_socket_port(int fd)

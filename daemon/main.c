@@ -19,6 +19,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/alarms_say.h"
+#include "daemon/listener.h"
 #include "daemon/station.h"
 
 #define GRACE_MS   3000u
@@ -229,12 +230,10 @@ static int start_feed(struct station *s, uint64_t ring_frames)
 	s->group_names[s->config.groups] = FEED_GROUP;
 	r = feed_start(&c, &s->feed, &port);
 	if (r < 0) {
-		log_error("feed", "TriDAS feed at %s port %u: %s. %s: [feed] in %s", c.address,
-			  port, strerror(-r),
-			  r == -EADDRINUSE
-				  ? "Does another daemon run? End it, or name another base_port"
-				  : "Name an address of this machine and ports that it may use",
-			  s->config_path);
+		log_error("feed",
+			  "TriDAS feed at %s port %u: %s. Name an address of this machine and "
+			  "ports that it may use: [feed] in %s",
+			  c.address, port, strerror(-r), s->config_path);
 	}
 	return r;
 }
@@ -276,13 +275,9 @@ static int start_publisher(struct station *s, uint64_t ring_frames)
 	explicit_bzero(secret, sizeof(secret));
 	if (r < 0) {
 		log_error("publisher",
-			  "reserved_endpoint %s or monitor_endpoint %s: %s. %s: [data] in %s",
-			  c.reserved_endpoint, c.monitor_endpoint, strerror(-r),
-			  r == -EADDRINUSE ? "Does another daemon run? End it, or give this one "
-					     "ports of its own"
-					   : "Give both as tcp://ADDRESS:PORT, an address of this "
-					     "machine",
-			  s->config_path);
+			  "reserved_endpoint %s or monitor_endpoint %s: %s. Give both as "
+			  "tcp://ADDRESS:PORT, an address of this machine: [data] in %s",
+			  c.reserved_endpoint, c.monitor_endpoint, strerror(-r), s->config_path);
 	}
 	return r;
 }
@@ -478,6 +473,14 @@ static int start_control(struct station *s)
 	return r;
 }
 
+/* Kept sockets that this configuration has no use for. */
+static int settle_listeners(struct station *s)
+{
+	(void)s;
+	listener_settle();
+	return 0;
+}
+
 /* --- the loop --- */
 
 static void on_reports(evutil_socket_t fd, short what, void *arg)
@@ -561,6 +564,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	life_second(s);
 	alarms_say_second(s);
 	network_second(s);
+	doors_second(s);
 	shore_second(s);
 	timing_second(s);
 	detector_second(s);
@@ -761,10 +765,10 @@ static int start_base(struct station *s)
 static int start(struct station *s)
 {
 	static int (*const steps[])(struct station *) = {
-		start_base,   questions_start, load_detector,	start_disk,
-		start_control, keys_start,     start_data,	start_store,
-		run_detector, start_links,     timing_start,	start_store_thread,
-		network_start,
+		start_base,    questions_start, load_detector, start_disk,
+		start_control, keys_start,      start_data,    start_store,
+		run_detector,  start_links,     timing_start,  start_store_thread,
+		network_start, settle_listeners,
 	};
 	int r = 0;
 
@@ -860,6 +864,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on files is a full disk, not our end */
 	log_open(s.config.instance, s.config.daemon.log_level);
+	listener_inherit();
 	r = run(&s);
 	log_close();
 	return r < 0 ? 1 : 0;

@@ -2,7 +2,7 @@
 # The daemon, one block a part. Blocks are independent of each other.
 
 # doors: who gets through to a ZeroMQ socket, and what a connection may cost.
-$(eval $(call library,doors,$(addprefix daemon/,door.c zap.c zmq_frames.c),libzmq))
+$(eval $(call library,doors,$(addprefix daemon/,door.c listener.c zap.c zmq_frames.c),libzmq libsystemd))
 
 # publisher: blocks to the consumers. Wants block.c, tdm, doors, slowctl.
 $(eval $(call library,publisher,$(addprefix daemon/,publisher.c publisher_members.c publisher_keys.c monitors.c groups.c groups_policy.c groups_status.c hello.c router.c feed.c feed_line.c feed_socket.c),libzmq jansson))
@@ -18,7 +18,7 @@ $(eval $(call library,data,$(addprefix daemon/,block.c block_pool.c ledger.c los
 $(eval $(call library,record,$(addprefix daemon/,segment.c record_dir.c recorder.c recorder_box.c),jansson))
 
 # fcm-server: the main thread, where all parts meet.
-$(eval $(call program,fcm-server,$(addprefix daemon/,main.c inherit.c emergency.c disk.c command_json.c links.c life.c shore.c reports.c runs.c run_state.c timing.c detector.c dry_run.c ramp.c status.c reasons.c reasons_loss.c reasons_floor.c silence.c reason_kinds.c standing.c told.c alarms_say.c ops_alarm.c bursts.c comings.c status_clock.c feed_say.c records.c ops.c ops_param.c ops_history.c ops_serial.c ops_plan.c snapshots.c ops_safe.c control.c control_desk.c names.c worker.c questions.c network.c keys.c network_say.c watch.c),record data publisher doors store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
+$(eval $(call program,fcm-server,$(addprefix daemon/,main.c inherit.c emergency.c disk.c command_json.c links.c life.c shore.c reports.c runs.c run_state.c timing.c detector.c dry_run.c ramp.c status.c reasons.c reasons_loss.c reasons_floor.c silence.c reason_kinds.c standing.c told.c alarms_say.c ops_alarm.c bursts.c comings.c status_clock.c feed_say.c records.c ops.c ops_param.c ops_history.c ops_serial.c ops_plan.c snapshots.c ops_safe.c control.c control_desk.c names.c worker.c questions.c network.c keys.c network_say.c doors_say.c watch.c),record data publisher doors store timing common slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
 
 # timing: clock, gpsd, phase; state machines without I/O but for gps.c.
 $(eval $(call library,timing,$(addprefix daemon/,clock.c clock_inputs.c clock_track.c clock_say.c leap.c gps.c phase.c phase_stability.c),libgps))

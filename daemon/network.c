@@ -489,17 +489,12 @@ static int open_doors(struct network *n)
 static int bind_there(struct network *n, const struct network_config *config,
 		      struct sc_error *error)
 {
-	int r = zmq_bind(n->router, config->endpoint) < 0 ? -zmq_errno() : 0;
+	int r = door_bind(n->door, config->endpoint);
 
-	if (r < 0) {
-		return sc_fail(
-			error, r, "endpoint",
-			r == -EADDRINUSE
-				? "Does another daemon run? Give this one a port of its own"
-				: "Give it as tcp://ADDRESS:PORT, an address of this machine",
-			"[network] endpoint %s: %s", config->endpoint, zmq_strerror(-r));
-	}
-	return door_bound(n->door);
+	return r == 0 ? 0
+		      : sc_fail(error, r, "endpoint",
+				"Give it as tcp://ADDRESS:PORT, an address of this machine",
+				"[network] endpoint %s: %s", config->endpoint, strerror(-r));
 }
 
 int network_open(struct event_base *base, const struct network_config *config,

@@ -469,11 +469,11 @@ static int open_door(struct publisher *p, struct door_config *door, const char *
 	door->most_a_source = DOOR_MOST_A_SOURCE;
 	door->unfinished = UNFINISHED;
 	r = door_open(door, ret_door);
-	if (r == 0 && (zmq_bind(door->socket, endpoint) < 0 ||
-		       zmq_getsockopt(door->socket, ZMQ_LAST_ENDPOINT, ret_endpoint, &size) < 0)) {
-		r = zmq_error();
+	r = r ? r : door_bind(*ret_door, endpoint);
+	if (r == 0) {
+		snprintf(ret_endpoint, size, "%s", door_endpoint(*ret_door));
 	}
-	return r ? r : door_bound(*ret_door);
+	return r;
 }
 
 /* Mandatory: a gone peer is an error. A second connection that names the same routing id is not heard: with

@@ -118,8 +118,8 @@ struct publisher_status {
 
 struct publisher;
 
-/* Bind and start the thread. `blocks` has an eventfd. -EADDRINUSE, -EINVAL (bad endpoint). A NULL in
- * `blocks` says that capture found the pool empty: who holds back what is oldest pays (DROP_POOL). */
+/* Bind and start the thread. `blocks` has an eventfd. -EINVAL: bad endpoint; one that another program has is tried
+ * again each second (door_status.closed). A NULL in `blocks` says that capture found the pool empty: who holds back what is oldest pays (DROP_POOL). */
 int publisher_start(const struct publisher_config *config, struct queue *blocks,
 		    struct queue *settled, struct publisher **ret_publisher);
 /* End the thread, at once, and terminate the ZeroMQ context. After capture_stop(), which waits for

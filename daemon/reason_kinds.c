@@ -58,6 +58,7 @@ const struct reason_kind reason_kinds[] = {
 	{"consumer-dropping", GROUP, NULL, 0, true, false, false},
 	{"data-open", THING, "data", 0, false, false, false},
 	{"feed-reader-dropped", FEED, NULL, 0, true, false, false},
+	{"door-not-open", THING, "doors", 0, false, false, false},
 	{"store-failing", THING, "store", 0, false, false, false},
 	{"store-lag", THING, "store", SECOND_NS, false, false, false},
 	{"store-keep", THING, "store", 0, false, false, false},

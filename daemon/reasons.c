@@ -895,6 +895,7 @@ struct reasons reasons_collect(struct station *s)
 	}
 	clock_reasons(s, &r);
 	consumer_reasons(s, &r);
+	reasons_doors(&r);
 	store_reasons(s, &r);
 	records_reasons(&r);
 	reasons_floors(&r);

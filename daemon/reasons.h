@@ -47,6 +47,9 @@ void reasons_losses_tick(struct station *s);
 void reasons_feed(struct reasons *r, bool fresh);
 void reasons_feed_tick(struct station *s);
 
+/* doors_say.c: listening sockets that could not be opened */
+void reasons_doors(struct reasons *r);
+
 /* records.c */
 void records_reasons(struct reasons *r);
 

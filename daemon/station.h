@@ -23,6 +23,7 @@
  *   snapshots.c set values under a name
  *   keys.c         the secret key and the allow list of control and data
  *   network_say.c  the network's control server: its start; who was refused at a door
+ *   doors_say.c    listening sockets that could not be opened
  *   ops.c       control messages -> the above
  *   main.c      start, loop, stop
  */
@@ -50,8 +51,8 @@
 #include "daemon/overflow.h"
 #include "daemon/phase.h"
 #include "daemon/publisher.h"
-#include "daemon/rates.h"
 #include "daemon/questions.h"
+#include "daemon/rates.h"
 #include "daemon/recorder.h"
 #include "daemon/run_state.h"
 #include "daemon/standing.h"
@@ -218,7 +219,8 @@ struct station {
 	struct access_list access_list;	  /* empty where no door asks for keys */
 	char public_key[ACCESS_KEY_TEXT]; /* ours, where data ask for keys */
 	struct access_news access;
-	bool control_lost; /* somebody has removed its socket, and it cannot be made anew */
+	bool control_lost;    /* somebody has removed its socket, and it cannot be made anew */
+	char doors_told[400]; /* what cannot listen, as the log has it */
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
@@ -399,6 +401,9 @@ int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT]);
 /* Key and list of a configuration: 0, or negative, told to `err`. */
 int keys_check(const struct config *c, FILE *err);
 void keys_reload(struct station *s); /* the list again, for all doors */
+
+/* doors_say.c */
+void doors_second(struct station *s);
 
 /* network_say.c */
 int network_start(struct station *s); /* when the store runs */

@@ -7,7 +7,7 @@ $(eval $(call program,bench-demux,$(addprefix tests/bench/,bench_demux.c least.c
 # the way of a block to a consumer: bare ZeroMQ, the publisher alone, a consumer that only acknowledges
 $(eval $(call library,benchusage,tests/bench/usage.c,))
 $(eval $(call program,bench-zmq,tests/bench/bench_zmq.c,benchusage perf data tdm,libzmq libisal))
-$(eval $(call program,bench-forward,$(addprefix tests/bench/,bench_forward.c sea_frames.c),benchusage perf publisher doors slowctl data emuworld emuplay tdm,libzmq jansson libisal libxxhash))
+$(eval $(call program,bench-forward,$(addprefix tests/bench/,bench_forward.c sea_frames.c),benchusage perf publisher doors slowctl data emuworld emuplay tdm,libzmq jansson libisal libxxhash libsystemd))
 $(eval $(call program,bench-consumer,tests/bench/bench_consumer.c,fcmdata benchusage perf nanet3,libzmq jansson libisal))
 
 # the journal of commands against a bare fdatasync; a word's own way; a set as its client sees it

@@ -73,12 +73,12 @@ UNPRIVILEGED = ["--bounding-set", "-sys_admin"] if os.geteuid() == 0 else []
 class Process:
     """One child: its log below the station's directory, ended by pid, or by our own death."""
 
-    def __init__(self, name, argv, log, env=None):
+    def __init__(self, name, argv, log, env=None, pass_fds=()):
         self.name, self.argv, self.log = name, argv, log
         with open(log, "ab") as f:
             self.popen = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *UNPRIVILEGED, *argv],
                                           stdin=subprocess.DEVNULL, stdout=f, stderr=f, env=env,
-                                          start_new_session=True)
+                                          start_new_session=True, pass_fds=pass_fds)
 
     @property
     def pid(self):

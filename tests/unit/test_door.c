@@ -3,6 +3,7 @@
  * The door of a ROUTER on loopback, and those who knock at it by plain TCP: crowds, bytes without end, silence. What
  * libzmq would do without it is what these tests fail by: it takes and keeps everything.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,16 @@ static void on_ended(void *arg, int fd)
 	ends++;
 }
 
-static void begin(unsigned most, unsigned here, uint64_t unfinished, uint64_t silent_ns)
+static struct door_status status(void)
+{
+	struct door_status now;
+
+	door_get_status(door, &now);
+	return now;
+}
+
+static void begin_at(const char *where, unsigned most, unsigned here, uint64_t unfinished,
+		     uint64_t silent_ns)
 {
 	struct door_config c = {.name = "test",
 				.most = most,
@@ -54,10 +64,17 @@ static void begin(unsigned most, unsigned here, uint64_t unfinished, uint64_t si
 	router = c.socket = zmq_socket(context, ZMQ_ROUTER);
 	assert_int_equal(zmq_setsockopt(router, ZMQ_LINGER, &zero, sizeof(zero)), 0);
 	assert_int_equal(door_open(&c, &door), 0);
-	assert_int_equal(zmq_bind(router, "tcp://127.0.0.1:*"), 0);
-	assert_int_equal(door_bound(door), 0);
-	assert_int_equal(zmq_getsockopt(router, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
-	port = (uint16_t)strtoul(strrchr(endpoint, ':') + 1, NULL, 10);
+	assert_int_equal(door_bind(door, where), 0);
+	if (status().closed == 0) {
+		assert_int_equal(zmq_getsockopt(router, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
+		assert_string_equal(endpoint, door_endpoint(door));
+	}
+	port = (uint16_t)strtoul(strrchr(door_endpoint(door), ':') + 1, NULL, 10);
+}
+
+static void begin(unsigned most, unsigned here, uint64_t unfinished, uint64_t silent_ns)
+{
+	begin_at("tcp://127.0.0.1:*", most, here, unfinished, silent_ns);
 }
 
 static int end(void **state)
@@ -89,14 +106,6 @@ static void serve(bool known)
 	}
 	zmq_msg_close(&m);
 	door_watch(door, true, now);
-}
-
-static struct door_status status(void)
-{
-	struct door_status now;
-
-	door_get_status(door, &now);
-	return now;
 }
 
 #define SERVE_UNTIL(known, condition)                                                              \
@@ -307,6 +316,56 @@ static void test_other_protocols(void **state)
 	close(fd);
 }
 
+/* Another program has the port: it is tried again each second, and had when that program has gone. */
+static void test_port_of_another(void **state)
+{
+	void *other_context = zmq_ctx_new(), *other = zmq_socket(other_context, ZMQ_ROUTER);
+	char where[64];
+	size_t size = sizeof(where);
+	int fd;
+
+	(void)state;
+	assert_int_equal(zmq_bind(other, "tcp://127.0.0.1:*"), 0);
+	assert_int_equal(zmq_getsockopt(other, ZMQ_LAST_ENDPOINT, where, &size), 0);
+	begin_at(where, MOST, MOST_HERE, 0, 0);
+	assert_string_equal(door_endpoint(door), where);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(status().closed, -EADDRINUSE);
+		serve(false);
+		door_second(door);
+	}
+	zmq_close(other);
+	zmq_ctx_term(other_context);
+	door_second(door);
+	assert_int_equal(status().closed, 0);
+	assert_string_equal(door_endpoint(door), where);
+	fd = zmtp_connect(port);
+	zmtp_shake_hands(fd);
+	SERVE_UNTIL(false, s.admitted == 1);
+	close(fd);
+}
+
+static void test_endpoints(void **state)
+{
+	char where[64];
+
+	(void)state;
+	begin_at("tcp://192.0.2.1:5710", MOST, MOST_HERE, 0, 0); /* not yet this machine's */
+	assert_int_equal(status().closed, -EADDRNOTAVAIL);
+	assert_int_equal(door_bind(door, "tcp://nonsense"), -EINVAL);
+	assert_int_equal(door_bind(door, "nonsense"), -EINVAL);
+	assert_int_equal(status().closed, 0);
+	assert_int_equal(door_bind(door, "tcp://lo:*"), 0); /* libzmq's own words for an address */
+	assert_memory_equal(door_endpoint(door), "tcp://127.0.0.1:", 16);
+	assert_int_equal(door_bind(door, "tcp://*:*"), 0);
+	assert_memory_equal(door_endpoint(door), "tcp://0.0.0.0:", 14);
+	assert_int_equal(door_bind(door, "tcp://[::1]:*"), 0);
+	assert_memory_equal(door_endpoint(door), "tcp://[::1]:", 12);
+	snprintf(where, sizeof(where), "ipc:///tmp/test_door.%d", (int)getpid());
+	assert_int_equal(door_bind(door, where), 0);
+	assert_string_equal(door_endpoint(door), where);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +376,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_silence, end),
 		cmocka_unit_test_teardown(test_number_of_another, end),
 		cmocka_unit_test_teardown(test_other_protocols, end),
+		cmocka_unit_test_teardown(test_port_of_another, end),
+		cmocka_unit_test_teardown(test_endpoints, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
