@@ -155,6 +155,15 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
+/* What the configuration asks for cannot be had: the exit status tells systemd not to try again. A file that cannot be
+ * read now, or a lack of memory or descriptors, is none of its mistakes. Returns r. */
+static int blame_config(struct station *s, int r)
+{
+	s->misconfigured =
+		r < 0 && r != -EIO && r != -ENOMEM && r != -EMFILE && r != -ENFILE && r != -EAGAIN;
+	return r;
+}
+
 /* --- data path --- */
 
 static int open_queues(struct station *s)
@@ -235,7 +244,7 @@ static int start_feed(struct station *s, uint64_t ring_frames)
 			  "ports that it may use: [feed] in %s",
 			  c.address, port, strerror(-r), s->config_path);
 	}
-	return r;
+	return blame_config(s, r);
 }
 
 static int start_publisher(struct station *s, uint64_t ring_frames)
@@ -279,7 +288,7 @@ static int start_publisher(struct station *s, uint64_t ring_frames)
 			  "tcp://ADDRESS:PORT, an address of this machine: [data] in %s",
 			  c.reserved_endpoint, c.monitor_endpoint, strerror(-r), s->config_path);
 	}
-	return r;
+	return blame_config(s, r);
 }
 
 static int start_capture(struct station *s, uint64_t hold_frames)
@@ -417,7 +426,7 @@ static int start_detector(struct station *s, int (*step)(struct station *, struc
 
 static int load_detector(struct station *s)
 {
-	return start_detector(s, detector_load);
+	return blame_config(s, start_detector(s, detector_load));
 }
 
 static int start_disk(struct station *s)
@@ -470,7 +479,12 @@ static int start_control(struct station *s)
 		log_error("control", "%s: %s: [control] in %s", s->config.control.socket,
 			  control_trouble(r), s->config_path);
 	}
-	return r;
+	return r == -EADDRINUSE ? r : blame_config(s, r); /* that is another daemon */
+}
+
+static int start_network(struct station *s)
+{
+	return blame_config(s, network_start(s));
 }
 
 /* Kept sockets that this configuration has no use for. */
@@ -768,7 +782,7 @@ static int start(struct station *s)
 		start_base,    questions_start, load_detector, start_disk,
 		start_control, keys_start,      start_data,    start_store,
 		run_detector,  start_links,     timing_start,  start_store_thread,
-		network_start, settle_listeners,
+		start_network, settle_listeners,
 	};
 	int r = 0;
 
@@ -867,5 +881,5 @@ int main(int argc, char **argv)
 	listener_inherit();
 	r = run(&s);
 	log_close();
-	return r < 0 ? 1 : 0;
+	return r >= 0 ? 0 : s.misconfigured ? CONFIG_EX_CONFIG : 1;
 }

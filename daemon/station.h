@@ -162,7 +162,8 @@ struct station {
 	bool stopping;
 	uint64_t started_ns;
 	int64_t started_utc_ns;
-	bool served; /* the main loop has run: the end is an event */
+	bool served;	    /* the main loop has run: the end is an event */
+	bool misconfigured; /* why the start has failed */
 
 	struct queue blocks, settled, commands, reports;
 	struct capture *capture;
