@@ -12,10 +12,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
+import station  # noqa: E402
+from unit_manager import Manager  # noqa: E402
 from command_book import Book  # noqa: E402
 
 NO_LIMIT = resource.RLIM_INFINITY
@@ -23,12 +26,12 @@ FIRST_OWN_ID = 10**12
 
 
 @contextlib.contextmanager
-def disk_that_hangs(st):
+def disk_that_hangs(st, *options):
     """A file system at st.path("disk") whose server can be stopped: its process; None where that is not permitted."""
     behind, where = st.path("behind"), st.path("disk")
     os.makedirs(behind, exist_ok=True)
     os.makedirs(where, exist_ok=True)
-    p = subprocess.Popen(["bindfs", "-f", behind, where], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    p = subprocess.Popen(["bindfs", "-f", *options, behind, where], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(100):
             if os.path.ismount(where) or p.poll() is not None:
@@ -108,6 +111,96 @@ def hung(t):
             trace.wait(10)
         brought(t, st, "hung")
         t.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def on_no_disk(line):
+    """A call of a trace: on sockets, pipes and events; on the control socket's path (/run); a line of the log to stderr."""
+    return re.search(r"^\w+\((\d+<(socket|anon_inode|pipe):|.*control\.sock\"|2<)|^epoll_|^poll|^strace:|^---|resumed>", line)
+
+
+def main_thread(t):
+    """whatever operators ask and do: the thread that serves them makes no call on any disk, nor asks the name service"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    trace = subprocess.Popen(["strace", "-y", "-qq", "-o", st.path("trace"), "-e", "trace=%file,%desc,fsync,fdatasync", "-p",
+                              str(st.daemon.pid)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    st.wait_for("the trace", lambda: os.path.exists(st.path("trace")) and os.path.getsize(st.path("trace")) > 1000, 20)
+    ends = {}
+    for words in ("set floor1.om0.threshold 33", "get floor1.*", "history floor1.om0.threshold", "command list", "command show 1",
+                  "ledger show --since 1m", "status", "alarm list", "snapshot save all", "snapshot list", "snapshot show all",
+                  "snapshot remove all", "consumer list", "record start", "record stop", "safe floor1.om0 --yes",
+                  "run start --note x", "run show", "run stop", "event list", "phase history 0", "clock history",
+                  "link reset 3", "get floor1.om0.threshold --at 1s"):
+        ends[words] = st.ctl(*words.split())[0]
+    a = st.request("param.set", name="floor2.om0.threshold", value=34, client_id="x-1")
+    ends["a repeat"] = not (a["ok"] and st.request("param.set", name="floor2.om0.threshold", value=34, client_id="x-1")["ok"])
+    time.sleep(3)
+    trace.terminate()
+    trace.wait(10)
+    t.equal("all of it was done", {w: c for w, c in ends.items() if c and w != "status"}, {})
+    with open(st.path("trace"), errors="replace") as f:
+        seen = f.readlines()
+    t.check("what it did is in the trace", sum("control.sock" in l or "socket:" in l for l in seen) > 100, len(seen))
+    t.equal("nothing of it on a disk", [l for l in seen if not on_no_disk(l)], [])
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def watchdog(t):
+    """the disk hangs for longer than systemd's watchdog, just as the database is asked: the daemon feeds the watchdog, data
+    flow, operators are answered, and nothing is lost"""
+    limit_s = 10
+    st = t.station(load="quiet")
+    with disk_that_hangs(st, "-o", "attr_timeout=0,entry_timeout=0") as disk:  # the kernel answers nothing for it
+        if not disk:
+            t.check("no file system may be mounted here: skipped", True)
+            return
+        st.database = st.path("disk/station.db")
+        st.start_emulator()
+        st.start_gpsd()
+        st.write_config()
+        st.start_consumer("trigger-1", "trigger")
+        st.start_consumer("acoustic-1", "acoustic")
+        manager = Manager(st)
+        stop = threading.Event()
+        asked = []
+
+        def ask(op, args):
+            while not stop.is_set():
+                with contextlib.suppress(OSError, station.StationError):
+                    asked.append(st.request(op, **args)["ok"])
+        others = [threading.Thread(target=ask, args=a, daemon=True) for a in (
+            ("command.list", {}), ("ledger.show", {"since": 1}), ("event.list", {}), ("run.show", {}))]
+        try:
+            manager.start(WATCHDOG_USEC=str(limit_s * 1000000))
+            st.wait_ready()
+            t.equal("a set while it is well", st.ctl("set", "floor1.om0.threshold", "33")[0], 0)
+            delivered = sum(m["delivered"] for m in st.ask("consumer", "list")["members"])
+            os.kill(disk.pid, signal.SIGSTOP)
+            for o in others:  # the first of all: the database has to be opened, and nobody knows yet that its disk hangs
+                o.start()
+            begin, codes = time.monotonic(), []
+            while time.monotonic() < begin + 1.5 * limit_s:
+                codes.append((st.ctl("status")[0], st.ctl("get", "floor2.om1.hv")[0], st.ctl("safe", "floor2.om1", "--yes")[0]))
+            t.equal("get and safe do what they do, all the time", {c[1:] for c in codes}, {(0, 0)})
+            t.equal("status answers, red when the hang is known", ({c[0] for c in codes[:-2]} - {0, 1}, codes[-1][0]), (set(), 1))
+            t.check("questions are refused, not left without an answer", len(asked) > 10 and not any(asked), asked)
+            now = sum(m["delivered"] for m in st.ask("consumer", "list")["members"])
+            t.check("data flow", now > delivered + 1000, (delivered, now))
+            feeds = [begin, *[f for f in manager.feeds if f > begin], time.monotonic()]
+            t.check(f"the watchdog is never without a word for {limit_s} s", max(
+                b - a for a, b in zip(feeds, feeds[1:])) < limit_s, feeds)
+        finally:
+            os.kill(disk.pid, signal.SIGCONT)
+            stop.set()
+            for o in others:
+                if o.is_alive():
+                    o.join()
+        try:
+            brought(t, st, "watchdog", least=2)
+            t.account(st)
+        finally:
+            manager.close()
 
 
 def hung_at_the_start(t):
@@ -277,4 +370,4 @@ def repeats(t):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    harness.main([hung, hung_at_the_start, full, damaged, own_copy, long_reason, repeats])
+    harness.main([main_thread, hung, watchdog, hung_at_the_start, full, damaged, own_copy, long_reason, repeats])

@@ -33,7 +33,7 @@ ring() { sed -n "s/.*[ ,]$1 \([0-9]*\).*/\1/p" /sys/kernel/debug/nanet3/nanet3-0
 journal() { journalctl -q --no-pager -o json _SYSTEMD_UNIT=$daemon "$@"; }
 sysfs() { readlink -f /sys/class/nanet3/nanet3-0/device; }
 
-echo 1..37
+echo 1..42
 mkdir -p /tmp/systemd
 
 # udev: the module by its alias (nothing else here loads one), the node, the unit, the test.
@@ -113,6 +113,38 @@ journal MESSAGE_ID=7a706cab15b54be2a3ba57d8eff9fa25 _PID="$(get $daemon MainPID)
 	grep -c "ring taken over" | grep -q 4
 ok $? "and says so, for all four"
 
+# Killed again and again, while a local user wants the port of the consumers.
+ok_kept() { [ "$(get $daemon NFileDescriptorStore)" = 2 ]; }
+ok_kept
+ok $? "its listening sockets are kept: $(get $daemon NFileDescriptorStore)"
+wanted() { cat /tmp/wanted; }
+echo 0 >/tmp/wanted
+chmod 666 /tmp/wanted
+# nc waits for a connection as soon as it has the port: the count goes on only while it never has.
+su -s /bin/sh nobody -c 'n=0
+	until nc -l -p 5710 </dev/null >/dev/null 2>&1; do
+		n=$((n + 1))
+		echo $n >/tmp/wanted
+		usleep 20000
+	done' &
+squatter=$!
+back=0
+for i in 1 2 3 4 5; do
+	killed=$(get $daemon MainPID)
+	kill -9 "$killed"
+	until_true new_life "$killed" && back=$((back + 1))
+done
+[ $back = 5 ]
+ok $? "killed five times more, it is back each time: $back"
+before=$(wanted)
+wants_on() { [ "$(wanted)" -gt $((before + 1)) ]; }
+timeout 5 su -s /bin/sh nobody -c 'exec nc -l -p 5799' </dev/null >/dev/null 2>&1
+[ $? -ge 124 ] && until_true wants_on # a free port he does get
+ok $? "a local user who wanted its port never got it, in $(wanted) tries"
+kill $squatter
+until_true links_up && ! fcm --json status | grep -q door-not-open && ok_kept
+ok $? "all its doors are open"
+
 # Hung, it is ended and comes back.
 hung=$(get $daemon MainPID)
 kill -STOP "$hung"
@@ -142,6 +174,16 @@ systemctl stop $daemon
 ok $? "systemctl stop: $(get $daemon ActiveState) $(get $daemon Result) $(get $daemon ExecMainStatus)"
 journal MESSAGE_ID=32f6ea023fd94bc2a34184f7c7f37a87 | grep -q '"FCM_BOARD":"0"'
 ok $? "the journal has its end"
+
+# A mistake in the configuration is not tried again.
+mkdir -p /etc/fcm-server/board-0.conf.d
+printf '[data]\nblock_frames = 7\n' >/etc/fcm-server/board-0.conf.d/wrong.conf
+! systemctl start $daemon 2>/dev/null
+has_failed() { is $daemon ActiveState failed && is $daemon ExecMainStatus 78 && is $daemon NRestarts 0; }
+until_true has_failed
+ok $? "wrongly configured: $(get $daemon ActiveState), $(get $daemon ExecMainStatus), restarts $(get $daemon NRestarts)"
+rm -r /etc/fcm-server/board-0.conf.d
+systemctl reset-failed $daemon
 systemctl --failed --no-legend >/tmp/systemd/failed.txt
 ! [ -s /tmp/systemd/failed.txt ]
 ok $? "no unit of this machine has failed: $(cut -c 1-100 /tmp/systemd/failed.txt | tr '\n' ' ')"
