@@ -230,6 +230,11 @@ void questions_forget(struct station *s)
 	}
 }
 
+void questions_work(struct station *s, struct work *work)
+{
+	worker_give(s->questions->worker, work);
+}
+
 /* The thread may be at one of them: what it writes is not touched. */
 static void tell_all(struct station *s, int r, const struct sc_error *error)
 {

@@ -47,6 +47,8 @@ void questions_ask(struct station *s, const struct question *question);
 void questions_tell(struct question *n, int r, json_t *answer, const struct sc_error *error);
 /* Another file may have taken the place of the one that is open. */
 void questions_forget(struct station *s);
+/* Other work that may hang with a disk, on the same thread. */
+void questions_work(struct station *s, struct work *work);
 /* Ten times a second: what waits for a disk that hangs is answered without it. */
 void questions_tick(struct station *s);
 /* All that are open are answered. */

@@ -135,6 +135,17 @@ struct snapshots {
 	json_t *missing; /* the names of the unknown */
 };
 
+/* The reading of the table of leap seconds, on the thread of questions.h. */
+struct station_leaps {
+	struct work work;
+	struct station *station;
+	const char *path;
+	bool asked; /* the rest is the thread's */
+	int result;
+	int32_t tai_utc_s;
+	int64_t leap_tai_ns, expires_utc_s;
+};
+
 /* Of the main thread's events: the board, the store, gpsd, the ticks and the watchdog come before clients,
  * which have libevent's default, the middle one. */
 #define EVENTS_PRIORITIES 3
@@ -191,6 +202,7 @@ struct station {
 	struct gps *gps;
 	struct event *gps_event;
 	uint64_t gps_tried_ns, leaps_read_ns;
+	struct station_leaps leaps;
 	int leaps_error; /* of the last reading of the leap table; 0: well */
 	enum clock_state logged_clock;
 	uint32_t logged_epoch;

@@ -64,12 +64,21 @@ static void follow_gpsd(struct station *s, uint64_t now)
 		 s->config.clock.gpsd_port);
 }
 
-/* False: it cannot be read; `c` is as before. */
-static bool read_leaps(struct station *s, struct clock_config *c)
+/* On any thread. */
+static void read_leaps(struct work *work)
 {
-	int r = leap_table_read(s->config.clock.leap_file, now_utc_ns() / 1000000000, &c->tai_utc_s,
-				&c->leap_tai_ns, &c->leap_expires_utc_s);
+	struct station_leaps *l = (struct station_leaps *)work;
 
+	l->result = leap_table_read(l->path, now_utc_ns() / 1000000000, &l->tai_utc_s,
+				    &l->leap_tai_ns, &l->expires_utc_s);
+}
+
+/* False: it cannot be read. */
+static bool leaps_are_read(struct station *s)
+{
+	int r = s->leaps.result;
+
+	s->leaps.asked = false;
 	s->leaps_read_ns = now_mono_ns();
 	if (r < 0 && r != s->leaps_error) {
 		log_warning("clock",
@@ -82,12 +91,21 @@ static bool read_leaps(struct station *s, struct clock_config *c)
 }
 
 /* A table that cannot be read now is no reason to forget what it said. */
+static void take_leaps(struct work *work)
+{
+	struct station_leaps *l = (struct station_leaps *)work;
+	struct station *s = l->station;
+
+	if (leaps_are_read(s)) {
+		clock_leap(s->clock, l->tai_utc_s, l->leap_tai_ns, l->expires_utc_s);
+	}
+}
+
 void timing_leaps(struct station *s)
 {
-	struct clock_config c;
-
-	if (read_leaps(s, &c)) {
-		clock_leap(s->clock, c.tai_utc_s, c.leap_tai_ns, c.leap_expires_utc_s);
+	if (!s->leaps.asked) {
+		s->leaps.asked = true;
+		questions_work(s, &s->leaps.work);
 	}
 }
 
@@ -139,7 +157,15 @@ int timing_start(struct station *s)
 	char port[16];
 
 	snprintf(port, sizeof(port), "%u", s->config.clock.gpsd_port);
-	read_leaps(s, &c);
+	s->leaps = (struct station_leaps){.work = {.run = read_leaps, .done = take_leaps},
+					  .station = s,
+					  .path = s->config.clock.leap_file};
+	read_leaps(&s->leaps.work);
+	if (leaps_are_read(s)) {
+		c.tai_utc_s = s->leaps.tai_utc_s;
+		c.leap_tai_ns = s->leaps.leap_tai_ns;
+		c.leap_expires_utc_s = s->leaps.expires_utc_s;
+	}
 	s->clock = clock_create(&c);
 	s->gps = gps_create(s->config.clock.gpsd_host, port);
 	return s->clock && s->gps ? 0 : -ENOMEM;

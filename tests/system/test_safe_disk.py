@@ -114,8 +114,10 @@ def hung(t):
 
 
 def on_no_disk(line):
-    """A call of a trace: on sockets, pipes and events; on the control socket's path (/run); a line of the log to stderr."""
-    return re.search(r"^\w+\((\d+<(socket|anon_inode|pipe):|.*control\.sock\"|2<)|^epoll_|^poll|^strace:|^---|resumed>", line)
+    """A call of a trace: on sockets, pipes and events; on the control socket's path (/run); a line of the log to stderr; on
+    the configuration, which a reload has to read."""
+    return re.search(r"^\w+\((\d+<(socket|anon_inode|pipe):|.*control\.sock\"|2<|.*/board\.conf)|^epoll_|^poll|^strace:|^---|resumed>",
+                     line)
 
 
 def main_thread(t):
@@ -135,6 +137,7 @@ def main_thread(t):
         ends[words] = st.ctl(*words.split())[0]
     a = st.request("param.set", name="floor2.om0.threshold", value=34, client_id="x-1")
     ends["a repeat"] = not (a["ok"] and st.request("param.set", name="floor2.om0.threshold", value=34, client_id="x-1")["ok"])
+    st.daemon.signal(signal.SIGHUP)  # reads the table of leap seconds again, too
     time.sleep(3)
     trace.terminate()
     trace.wait(10)
@@ -142,6 +145,7 @@ def main_thread(t):
     with open(st.path("trace"), errors="replace") as f:
         seen = f.readlines()
     t.check("what it did is in the trace", sum("control.sock" in l or "socket:" in l for l in seen) > 100, len(seen))
+    t.check("the reload is", any("board.conf" in l for l in seen))
     t.equal("nothing of it on a disk", [l for l in seen if not on_no_disk(l)], [])
     t.equal("the daemon ends with 0", st.stop(), 0)
 
