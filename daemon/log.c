@@ -11,23 +11,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <systemd/sd-journal.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TEXT_BYTES 1024
 #define LINKS	   4
+#define FIELDS	   8
+#define JOURNAL	   "/run/systemd/journal/socket"
 
 static struct {
 	_Atomic int level;
 	_Atomic int board; /* -1: log_open() was not called */
 	_Atomic bool journal;
+	_Atomic int journal_fd;	       /* -1: not open */
+	_Atomic uint32_t journal_lost; /* entries that journald did not take */
+	const char *journal_path;
 	_Atomic uint32_t floor[LINKS]; /* tower << 8 | floor */
 	int (*_Atomic journal_hook)(const struct iovec *fields, int count);
 	void (*_Atomic line_hook)(const char *bytes, size_t length);
 	uint64_t (*_Atomic now_hook)(void);
-} state = {.level = LOG_INFO, .board = -1};
+} state = {.level = LOG_INFO, .board = -1, .journal_fd = -1, .journal_path = JOURNAL};
 
 static const char *const level_names[] = {
 	[LOG_EMERG] = "emergency", [LOG_ALERT] = "alert",     [LOG_CRIT] = "critical",
@@ -62,16 +68,29 @@ static bool stderr_is_journal(void)
 	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
+static void close_journal(void)
+{
+	int fd = atomic_exchange(&state.journal_fd, -1);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
 void log_open(unsigned board, int level)
 {
 	atomic_store(&state.board, (int)board);
 	atomic_store(&state.level, level);
 	atomic_store(&state.journal, stderr_is_journal());
+	close_journal();
+	atomic_store(&state.journal_fd, socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }
 
 void log_close(void)
 {
+	close_journal();
 	atomic_store(&state.journal, false);
+	atomic_store(&state.journal_lost, 0);
 	atomic_store(&state.board, -1);
 	atomic_store(&state.level, LOG_INFO);
 }
@@ -94,6 +113,12 @@ void log_test_hooks(int (*journal)(const struct iovec *fields, int count),
 	atomic_store(&state.journal_hook, journal);
 	atomic_store(&state.line_hook, line);
 	atomic_store(&state.now_hook, now_ns);
+}
+
+void log_test_journal(const char *path)
+{
+	state.journal_path = path ? path : JOURNAL;
+	atomic_store(&state.journal, path != NULL);
 }
 
 static uint64_t now_ns(void)
@@ -165,8 +190,8 @@ static void write_line(int level, const char *object, const char *text)
 }
 
 struct fields {
-	struct iovec iov[8];
-	char bytes[8][TEXT_BYTES + 160];
+	struct iovec iov[FIELDS];
+	char bytes[FIELDS][TEXT_BYTES + 160];
 	int count;
 };
 
@@ -185,17 +210,57 @@ __attribute__((format(printf, 2, 3))) static void field(struct fields *f, const 
 	if ((size_t)n >= sizeof(f->bytes[0])) {
 		n = (int)sizeof(f->bytes[0]) - 1;
 	}
+	make_printable(bytes);
 	f->iov[f->count++] = (struct iovec){.iov_base = bytes, .iov_len = (size_t)n};
+}
+
+/* journald's own protocol: a datagram of lines FIELD=value. sd_journal_sendv() would wait for a journald that hangs with
+ * its disk, and the caller with it. */
+static int send_journal(const struct iovec *fields, int count)
+{
+	static char name[] = "SYSLOG_IDENTIFIER=fcm-server\n";
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct iovec lines[1 + 2 * FIELDS] = {{name, sizeof(name) - 1}};
+	struct msghdr message = {.msg_name = &address,
+				 .msg_namelen = sizeof(address),
+				 .msg_iov = lines,
+				 .msg_iovlen = 1 + 2 * (size_t)count};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", state.journal_path);
+	for (int i = 0; i < count; i++) {
+		lines[1 + 2 * i] = fields[i];
+		lines[2 + 2 * i] = (struct iovec){.iov_base = "\n", .iov_len = 1};
+	}
+	return sendmsg(atomic_load(&state.journal_fd), &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* What it does not take now is lost, and counted: the next one says so. */
+static int give_journal(const struct iovec *fields, int count, uint32_t lost)
+{
+	int (*hook)(const struct iovec *, int) = atomic_load(&state.journal_hook);
+	int r = hook ? hook(fields, count) : send_journal(fields, count);
+
+	if (r == -EAGAIN) {
+		atomic_fetch_add(&state.journal_lost, lost + 1);
+		return 0;
+	}
+	return r;
 }
 
 static int write_journal(int level, const char *object, int link, const char *message_id,
 			 const char *text)
 {
-	int (*hook)(const struct iovec *, int) = atomic_load(&state.journal_hook);
+	uint32_t floor, lost = atomic_exchange(&state.journal_lost, 0);
 	struct fields f = {.count = 0};
-	uint32_t floor;
 
-	field(&f, "MESSAGE=%.80s: %s", object, text);
+	if (lost) {
+		field(&f, "MESSAGE=%.80s: %s (journald did not take %u entries before)", object,
+		      text, lost);
+	} else {
+		field(&f, "MESSAGE=%.80s: %s", object, text);
+	}
 	field(&f, "PRIORITY=%d", level);
 	field(&f, "FCM_BOARD=%d", atomic_load(&state.board));
 	field(&f, "FCM_OBJECT=%.80s", object);
@@ -210,7 +275,7 @@ static int write_journal(int level, const char *object, int link, const char *me
 			field(&f, "FCM_FLOOR=%u", floor & 0xffu);
 		}
 	}
-	return hook ? hook(f.iov, f.count) : sd_journal_sendv(f.iov, f.count);
+	return give_journal(f.iov, f.count, lost);
 }
 
 void log_write(struct log_site *site, int level, const char *object, int link,

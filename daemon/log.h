@@ -2,6 +2,8 @@
 /*
  * The system log, for every thread of the daemon but capture's data path.
  *
+ * Nobody waits for journald: an entry that it does not take at once is lost, and the next one says how many were.
+ *
  * Under systemd (stderr is the journal's: $JOURNAL_STREAM names its device and inode) each entry goes
  * to journald with PRIORITY=, MESSAGE_ID=, FCM_BOARD=, FCM_OBJECT=, FCM_LINK=, FCM_TOWER= and
  * FCM_FLOOR=. Run by hand, each is one line on stderr, written whole:
@@ -93,9 +95,11 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 		log_write(&log_site_here, level, object, link, message_id, __VA_ARGS__);           \
 	} while (0)
 
-/* For tests: where journal entries go instead of sd_journal_sendv(), and stderr's lines; NULL puts the
+/* For tests: where journal entries go instead of to journald, and stderr's lines; NULL puts the
  * real ones back. `now_ns` replaces CLOCK_MONOTONIC for the rate limit; NULL likewise. */
 void log_test_hooks(int (*journal)(const struct iovec *fields, int count),
 		    void (*line)(const char *bytes, size_t length), uint64_t (*now_ns)(void));
+/* For tests: a journald that listens here; NULL: none. */
+void log_test_journal(const char *path);
 
 #endif

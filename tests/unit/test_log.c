@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -200,6 +202,57 @@ static void to_journal(void **state)
 	assert_int_equal(lines_count, 2);
 }
 
+/* The next entry that journald takes; false: there is none. */
+static bool receive(int journald, char text[4096])
+{
+	ssize_t n = recv(journald, text, 4095, MSG_DONTWAIT);
+
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* It does not read, as its disk hangs: nobody waits for it, and what is lost is counted. */
+static void journal_hangs(void **state)
+{
+	enum { ENTRIES = 3000 }; /* more than a socket keeps */
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int journald = socket(AF_UNIX, SOCK_DGRAM, 0);
+	char text[4096], words[64];
+	unsigned taken = 0;
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/test_log.%d", (int)getpid());
+	assert_int_equal(bind(journald, (struct sockaddr *)&address, sizeof(address)), 0);
+	log_test_hooks(NULL, take_line, virtual_now);
+	log_test_journal(address.sun_path);
+	for (int i = 0; i < ENTRIES; i++) {
+		now += LOG_WINDOW_S * 1000000000ull;
+		log_info("store", "entry %d", i);
+	}
+	assert_true(receive(journald, text));
+	assert_string_equal(text,
+			    "SYSLOG_IDENTIFIER=fcm-server\nMESSAGE=store: entry 0\nPRIORITY=6\n"
+			    "FCM_BOARD=0\nFCM_OBJECT=store\n");
+	for (taken = 1; receive(journald, text); taken++) {
+		assert_null(strstr(text, "did not take"));
+	}
+	assert_in_range(taken, 1, ENTRIES - 1);
+	log_info("store", "back");
+	assert_true(receive(journald, text));
+	snprintf(words, sizeof(words), "store: back (journald did not take %u entries before)\n",
+		 ENTRIES - taken);
+	assert_non_null(strstr(text, words));
+	log_info("store", "on");
+	assert_true(receive(journald, text));
+	assert_non_null(strstr(text, "store: on\n"));
+	assert_int_equal(lines_count, 0);
+	close(journald);
+	unlink(address.sun_path);
+	log_info("store", "nobody is there"); /* then it goes to stderr */
+	assert_int_equal(lines_count, 1);
+	log_test_journal(NULL);
+}
+
 static void *talker(void *arg)
 {
 	(void)arg;
@@ -248,6 +301,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hostile_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(to_journal, setup, teardown),
+		cmocka_unit_test_setup_teardown(journal_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads, setup, teardown),
 	};
 
