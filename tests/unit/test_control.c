@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -38,6 +39,39 @@ static void answer(struct control_request *rq, json_t *args, void *context)
 	control_answer(rq, NULL);
 }
 
+static char who[64]; /* the last one who asked was */
+
+static void note_who(struct control_request *rq, json_t *args, void *context)
+{
+	snprintf(who, sizeof(who), "%s", control_peer(rq)->who);
+	answer(rq, args, context);
+}
+
+/* The name service in the place of the C library's; it hangs for as long as it is told to. */
+static _Atomic bool hangs;
+
+int getpwuid_r(uid_t uid, struct passwd *pw, char *room, size_t size, struct passwd **ret)
+{
+	while (hangs) {
+		usleep(1000);
+	}
+	snprintf(room, size, "anna");
+	*pw = (struct passwd){.pw_name = room, .pw_uid = uid};
+	*ret = pw;
+	return 0;
+}
+
+/* `rq` waits for its end, and so does what its client asks next. */
+static struct control_request *held;
+
+static void hold(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	(void)context;
+	control_hold(rq);
+	held = rq;
+}
+
 static unsigned served;
 
 static void slow(struct control_request *rq, json_t *args, void *context)
@@ -55,8 +89,11 @@ static void mark(struct control_request *rq, json_t *args, void *context)
 	answer(rq, args, context);
 }
 
-static const struct control_op ops[] = {
-	{"info", ACCESS_READER, answer}, {"slow", ACCESS_READER, slow}, {0}};
+static const struct control_op ops[] = {{"info", ACCESS_READER, answer},
+					{"slow", ACCESS_READER, slow},
+					{"who", ACCESS_READER, note_who},
+					{"hold", ACCESS_READER, hold},
+					{0}};
 static const struct control_op more_ops[] = {{"mark", ACCESS_OPERATOR, mark}, {0}};
 static const struct control_op *const tables[] = {ops, more_ops, NULL};
 
@@ -238,8 +275,10 @@ static void test_removed(void **state)
 	assert_int_equal(stats.clients, 2);
 	/* Who was connected still is. */
 	assert_int_equal(write(before, "x\n", 2), 2);
-	event_base_loop(base, EVLOOP_NONBLOCK);
-	control_get_stats(c, &stats);
+	do { /* its name is looked up on a thread */
+		event_base_loop(base, EVLOOP_ONCE);
+		control_get_stats(c, &stats);
+	} while (stats.bad_messages == 0);
 	assert_int_equal(stats.bad_messages, 1);
 	/* Its directory too: told, tried again, found. */
 	assert_int_equal(unlink(path) | unlink(lock) | rmdir(directory), 0);
@@ -355,6 +394,71 @@ static void test_ended(void **state)
 	control_close(c);
 }
 
+/* Who a client is goes with its requests: it is served when that is known, but does not wait long for it. */
+static void test_name_service(void **state)
+{
+	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"who\"}\n";
+	struct control *c = NULL;
+	char number[32];
+	int fd;
+
+	(void)state;
+	snprintf(number, sizeof(number), "uid %u", geteuid());
+	for (unsigned round = 0; round < 2; round++) {
+		hangs = round == 0;
+		who[0] = '\0';
+		assert_int_equal(open_at(path, &c), 0);
+		fd = connect_to(path);
+		assert_int_equal(write(fd, ask, sizeof(ask) - 1), sizeof(ask) - 1);
+		do {
+			event_base_loop(base, EVLOOP_ONCE);
+		} while (!who[0]);
+		assert_string_equal(who, round == 0 ? number : "anna");
+		hangs = false;
+		close(fd);
+		control_close(c);
+	}
+}
+
+/* Answers come in order where a request holds its client; others are served meanwhile. */
+static void test_hold(void **state)
+{
+	static const char lines[] =
+		"{\"v\":1,\"id\":1,\"op\":\"hold\"}\n{\"v\":1,\"id\":2,\"op\":\"mark\"}\n";
+	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+	struct control *c = NULL;
+	char text[512] = "";
+	int fd, other;
+
+	(void)state;
+	marks = 0;
+	held = NULL;
+	assert_int_equal(open_at(path, &c), 0);
+	fd = connect_to(path);
+	other = connect_to(path);
+	assert_int_equal(write(fd, lines, sizeof(lines) - 1), sizeof(lines) - 1);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	while (!held) {
+		event_base_loop(base, EVLOOP_ONCE);
+	}
+	assert_int_equal(write(other, ask, sizeof(ask) - 1), sizeof(ask) - 1);
+	while (answers_at(other) == 0) {
+		event_base_loop(base, EVLOOP_ONCE);
+	}
+	assert_int_equal(marks, 1);
+	control_answer(held, NULL);
+	while (marks < 2) {
+		event_base_loop(base, EVLOOP_ONCE);
+	}
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	assert_true(strstr(text, "\"id\":1") < strstr(text, "\"id\":2"));
+	assert_non_null(strstr(text, "\"id\":1"));
+	close(fd);
+	close(other);
+	control_close(c);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -434,6 +538,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_removed, begin, end),
 		cmocka_unit_test_setup_teardown(test_crowd, begin, end),
 		cmocka_unit_test_setup_teardown(test_ended, begin, end),
+		cmocka_unit_test_setup_teardown(test_name_service, begin, end),
+		cmocka_unit_test_setup_teardown(test_hold, begin, end),
 		cmocka_unit_test_setup_teardown(test_half, begin, end),
 		cmocka_unit_test_setup_teardown(test_last_word, begin, end),
 	};
