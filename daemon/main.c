@@ -278,7 +278,7 @@ static int start_publisher(struct station *s, uint64_t ring_frames)
 		c.secret = secret;
 	}
 	if (r < 0) {
-		return r;
+		return blame_config(s, r);
 	}
 	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
 	explicit_bzero(secret, sizeof(secret));
@@ -480,6 +480,11 @@ static int start_control(struct station *s)
 			  control_trouble(r), s->config_path);
 	}
 	return r == -EADDRINUSE ? r : blame_config(s, r); /* that is another daemon */
+}
+
+static int start_keys(struct station *s)
+{
+	return blame_config(s, keys_start(s));
 }
 
 static int start_network(struct station *s)
@@ -779,10 +784,9 @@ static int start_base(struct station *s)
 static int start(struct station *s)
 {
 	static int (*const steps[])(struct station *) = {
-		start_base,    questions_start, load_detector, start_disk,
-		start_control, keys_start,      start_data,    start_store,
-		run_detector,  start_links,     timing_start,  start_store_thread,
-		start_network, settle_listeners,
+		start_base,   questions_start,	  load_detector, start_disk,	   start_control,
+		start_keys,   start_data,	  start_store,	 run_detector,	   start_links,
+		timing_start, start_store_thread, start_network, settle_listeners,
 	};
 	int r = 0;
 

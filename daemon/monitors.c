@@ -37,7 +37,6 @@ struct monitors {
 	void *context, *xpub; /* xpub: used under `use` */
 	struct zap *zap;
 	struct door *door;
-	char endpoint[256];
 	struct queue copies;
 	bool copied; /* since the last monitors_wake() */
 	pthread_t thread;
@@ -256,7 +255,7 @@ struct door *monitors_door(struct monitors *m)
 
 const char *monitors_endpoint(const struct monitors *m)
 {
-	return m->endpoint;
+	return door_endpoint(m->door);
 }
 
 /* ---- life ---- */
@@ -305,7 +304,6 @@ static int open_socket(struct monitors *m, const struct monitors_config *config)
 		.most_a_source = DOOR_MOST_A_SOURCE,
 		.life = MONITORS_WORDS,
 	};
-	size_t size = sizeof(m->endpoint);
 	int r;
 
 	m->context = door.context = zmq_ctx_new();
@@ -316,11 +314,7 @@ static int open_socket(struct monitors *m, const struct monitors_config *config)
 	r = config->secret ? zap_open(m->context, config->judge, config->context, &m->zap) : 0;
 	r = r ? r : set_options(m->xpub, config);
 	r = r ? r : door_open(&door, &m->door);
-	if (r == 0 && (zmq_bind(m->xpub, config->endpoint) < 0 ||
-		       zmq_getsockopt(m->xpub, ZMQ_LAST_ENDPOINT, m->endpoint, &size) < 0)) {
-		r = zmq_error();
-	}
-	return r ? r : door_bound(m->door);
+	return r ? r : door_bind(m->door, config->endpoint);
 }
 
 int monitors_start(const struct monitors_config *config, struct monitors **ret_monitors)

@@ -29,7 +29,7 @@ $(eval $(call fuzz_target,gps,,timing tdm,libgps libisal))
 $(eval $(call fuzz_target,fibre,,tdm,libisal))
 $(eval $(call fuzz_target,record,tests/fuzz/fcmctl_rig.c,fcmctl slowctl tdm,jansson libzmq ncursesw sqlite3 inih libisal))
 $(eval $(call fuzz_target,owner,,data tdm,libisal))
-$(eval $(call fuzz_target,member,,publisher doors slowctl data tdm,libzmq jansson libisal))
+$(eval $(call fuzz_target,member,,publisher doors slowctl data tdm,libzmq jansson libisal libsystemd))
 $(eval $(call fuzz_target,answer,tests/fuzz/fcmctl_rig.c,fcmctl slowctl tdm,jansson libzmq ncursesw sqlite3 inih libisal))
 # The daemon's main.c is in the target itself.
 $(eval $(call fuzz_target,control,$(filter-out daemon/main.c,$(wildcard daemon/*.c)),slowctl tdm nanet3,libevent libzmq jansson sqlite3 libgps inih libsystemd libisal))
