@@ -4,6 +4,9 @@
  * __complete WORD... (what was typed behind fcmctl; the last word is begun), for one candidate a line: what
  * stands in the tables of commands and options, and names asked from the daemon (within half a second; nothing is
  * said when it is away). A candidate that ends in a dot goes on; the line ":files" asks for names of files.
+ *
+ * The shell puts a candidate into the command line as it is, unquoted: a name that the shell would interpret is not
+ * offered.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +37,29 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Whether a shell takes the word as it is. Only an option begins with '-', and only where one is begun. */
+static bool is_plain(const struct typed *t, const char *word)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_./-%+,:=@";
+	size_t first = sizeof("%+,:=@") - 1; /* not as the first letter */
+
+	return word[0] != '\0' && word[strspn(word, letters)] == '\0' &&
+	       strchr(letters + sizeof(letters) - 1 - first, word[0]) == NULL &&
+	       (word[0] != '-' || t->begun[0] == '-');
+}
+
+static void put_word(const struct typed *t, const char *word)
+{
+	if (is_plain(t, word)) {
+		puts(word);
+	}
+}
+
 static void offer(const struct typed *t, const char *candidate)
 {
 	if (begins(candidate, t->begun)) {
-		puts(candidate);
+		put_word(t, candidate);
 	}
 }
 
@@ -179,7 +201,7 @@ static void offer_name(const struct typed *t, const char *name, char *last, size
 	snprintf(cut, sizeof(cut), "%.*s",
 		 end != NULL ? (int)(end - name) + !is_safe(t) : (int)strlen(name), name);
 	if (strcmp(cut, last) != 0) {
-		puts(cut);
+		put_word(t, cut);
 		snprintf(last, size, "%s", cut);
 	}
 }
@@ -216,7 +238,7 @@ static void offer_parameters(struct typed *t)
 	json_decref(result);
 }
 
-/* Those for which the verb is; without the tower where it is not begun. Blanks would be two words. */
+/* Those for which the verb is; without the tower where it is not begun. */
 static void offer_alarms(struct typed *t)
 {
 	bool ack = strcmp(t->command->verb, "ack") == 0;
@@ -230,8 +252,7 @@ static void offer_alarms(struct typed *t)
 		const char *dot = begins(name, "tower") ? strchr(name, '.') : NULL;
 		bool paused = json_is_object(value_at(alarm, "paused"));
 
-		if (strchr(name, ' ') == NULL && (!ack || value_true(alarm, "new")) &&
-		    (!resume || paused)) {
+		if ((!ack || value_true(alarm, "new")) && (!resume || paused)) {
 			offer(t, dot != NULL && !begins(t->begun, "t") ? dot + 1 : name);
 		}
 	}

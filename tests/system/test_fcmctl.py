@@ -715,6 +715,12 @@ def completion(bench):
     for words, wanted in cases:
         bench.equal(f"bash: fcmctl {' '.join(words)}<Tab>", asked("bash", in_bash, words), wanted)
         bench.equal(f"zsh: fcmctl {' '.join(words)}<Tab>", asked("zsh", in_zsh, words), wanted)
+    bench.daemon.scene = "eve"
+    for words, wanted in ((["snapshot", "restore", ""], ["good-1"]), (["job", "show", ""], ["20261120T151103-3fa29c01"]),
+                          (["get", ""], ["clock."]), (["get", "clock."], ["clock.state"])):
+        bench.equal(f"bash: {' '.join(words)}: no name that the shell would interpret", asked("bash", in_bash, words), wanted)
+        bench.equal(f"zsh: {' '.join(words)}: no name that the shell would interpret", asked("zsh", in_zsh, words), wanted)
+    bench.daemon.scene = None
     r = subprocess.run(["zsh", "-n", zsh], capture_output=True, check=False)
     bench.equal("zsh -n", (r.returncode, r.stderr), (0, b""))
     bench.daemon.fault = "silent"
