@@ -81,6 +81,7 @@ enum ctl_option {
 	CTL_PLOT,
 	CTL_CSV,
 	CTL_KEY,
+	CTL_RAW,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))

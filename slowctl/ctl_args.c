@@ -103,6 +103,7 @@ static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_CSV] = {{"csv", 0, NULL, "as CSV, all of it"}, FLAG},
 	[CTL_KEY] = {{"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
 		     TEXT},
+	[CTL_RAW] = {{"raw", 0, NULL, "every byte as it is, also what drives a terminal"}, FLAG},
 	[CTL_AT_AGAIN] = {{"at", 0, "TIME", "a second time; default now"}, TIME},
 };
 

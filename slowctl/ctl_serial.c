@@ -2,10 +2,14 @@
 /*
  * fcmctl serial: a terminal to an instrument of a floor. What is typed goes down by serial.write; what comes is
  * taken from the floor's instrument blocks, as a monitor takes them. Ctrl-] then q ends it.
+ *
+ * A terminal obeys what it is sent. Bytes of the floor are written as they are to the terminal that we have made raw,
+ * which is the instrument's then, and where --raw asks for it; elsewhere controls become '?', as in all other text.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +40,8 @@ struct serial {
 	unsigned channel;
 	bool heard, silence_said;
 	bool raw, escaped, done, ended; /* done: Ctrl-] q; ended: nothing more will be typed */
+	bool as_is;			/* bytes of the floor are written as they are */
+	bool returned;			/* a CR has come, and waits for its LF */
 	struct termios before;
 	struct message_line line;
 };
@@ -50,6 +56,23 @@ static double monotonic_s(void)
 
 /* ------------------------------------------------------------------ up */
 
+/* Lines of text, also of an instrument that ends them with CR LF. No byte above ASCII: some terminals take 0x80 to 0x9f
+ * for controls, and a character may come in two pieces. */
+static void show_harmless(struct serial *x, const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		uint8_t c = bytes[i];
+
+		if (x->returned && c != '\n') {
+			putchar('?');
+		}
+		x->returned = c == '\r';
+		if (!x->returned) {
+			putchar((c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t' ? c : '?');
+		}
+	}
+}
+
 static void show_records(struct serial *x, const struct message *m)
 {
 	uint32_t at = m->header.channel_offset[1];
@@ -63,7 +86,11 @@ static void show_records(struct serial *x, const struct message *m)
 			return;
 		}
 		if (record[0] == x->channel) {
-			fwrite(record + RECORD_HEAD, 1, length, stdout);
+			if (x->as_is) {
+				fwrite(record + RECORD_HEAD, 1, length, stdout);
+			} else {
+				show_harmless(x, record + RECORD_HEAD, length);
+			}
 			x->heard = x->heard || length > 0;
 		}
 		at += RECORD_HEAD + length;
@@ -356,6 +383,16 @@ static int begin(struct serial *x, json_t *args)
 	return code;
 }
 
+/* Whether what is shown goes to the terminal where it is typed. */
+static bool shown_where_typed(void)
+{
+	struct stat in;
+	struct stat out;
+
+	return isatty(STDOUT_FILENO) && fstat(STDIN_FILENO, &in) == 0 &&
+	       fstat(STDOUT_FILENO, &out) == 0 && in.st_rdev == out.st_rdev;
+}
+
 static void make_raw(struct serial *x)
 {
 	struct termios raw;
@@ -367,6 +404,7 @@ static void make_raw(struct serial *x)
 	raw = x->before;
 	cfmakeraw(&raw);
 	x->raw = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+	x->as_is = x->as_is || (x->raw && shown_where_typed());
 }
 
 /* "floor3", "3", "tower1.floor3" */
@@ -404,7 +442,7 @@ static bool channel_of(const char *text, unsigned *ret_channel)
 
 static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct serial x = {.ctl = ctl, .args = args};
+	struct serial x = {.ctl = ctl, .args = args, .as_is = ctl_given(args, CTL_RAW)};
 	json_t *asked = json_object();
 	int code;
 
@@ -442,10 +480,11 @@ const struct ctl_command ctl_serial_commands[] = {
 			"channel: else who holds it is told. Opening and\nclosing are events. "
 			"CHANNEL is loop (a plug that sends back what comes), ctd, or its number. "
 			"From\na pipe: sent as it is, then a second, or --for, is waited for the "
-			"answer.\n\n"
+			"answer. Controls are shown as ? where no terminal was made raw for it, "
+			"but not with --raw.\n\n"
 			"  fcmctl serial floor3 ctd\n"
 			"  fcmctl serial floor3 ctd --for 10s < /dev/null",
-		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY),
+		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW),
 		.min_words = 2,
 		.max_words = 2,
 		.run = serial_run,

@@ -20,6 +20,24 @@ def start(st, *words, **kwargs):
                             stdout=subprocess.PIPE, **kwargs)
 
 
+def on_terminal(st, typed, *words):
+    """Output to a terminal, input from a pipe: (exit code, what the terminal was sent)."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "serial", *words], stdin=subprocess.PIPE, stdout=theirs,
+                          stderr=subprocess.DEVNULL) as p:
+        os.close(theirs)
+        p.stdin.write(typed)
+        p.stdin.close()
+        seen = b""
+        try:
+            while piece := os.read(ours, 1000):
+                seen += piece
+        except OSError:
+            pass  # closed at the other end
+    os.close(ours)
+    return p.returncode, seen
+
+
 def opened(st, count):
     st.wait_for("it is open", lambda: len([e for e in st.ask("event", "list", "--limit", "200")["events"]
                                            if e["code"] == "serial-opened"]) >= count)
@@ -31,10 +49,17 @@ def instruments(t):
     st.start(consumers=False)
     st.wait_ready()
     text = b"hello\x1dq\x00\xff" + bytes(range(100))
-    p = start(st, "floor3", "loop", "--for", "4s", stdin=subprocess.PIPE)
+    p = start(st, "floor3", "loop", "--for", "4s", "--raw", stdin=subprocess.PIPE)
     out, err = p.communicate(text, timeout=30)
     t.equal("the plug sends back every byte", (p.returncode, out), (0, text)) or print(err)
-    p = start(st, "3", "ctd", "--for", "4s", stdin=subprocess.DEVNULL)
+    drives = b"one\r\n\ttwo\x1b]0;owned\x07\x9b2J\rthree\xc2\x9b\xe2\x80\xae\x7f\0\n"
+    shown = b"one\n\ttwo?]0;owned??2J?three???????\n"
+    p = start(st, "floor3", "loop", "--for", "4s", stdin=subprocess.PIPE)
+    out, err = p.communicate(drives, timeout=30)
+    t.equal("without --raw what would drive a terminal is shown as ?", (p.returncode, out), (0, shown)) or print(err)
+    code, out = on_terminal(st, drives, "floor3", "loop", "--for", "4s")
+    t.equal("also on a terminal that it has not made raw", (code, out.replace(b"\r\n", b"\n")), (0, shown))
+    p = start(st, "3", "ctd", "--for", "4s", "--raw", stdin=subprocess.DEVNULL)
     out, err = p.communicate(timeout=30)
     t.check("the CTD's lines, and nothing else", p.returncode == 0 and
             re.search(rb"(\r\n|^)[0-9.]+,[0-9.]+,[0-9.]+\r\n", out) and b"hello" not in out, (out, err))
@@ -44,7 +69,7 @@ def instruments(t):
     t.check("a channel where nobody is says so", code == 0 and "nothing has come from channel 7" in err, (code, err))
 
     first = start(st, "floor3", "ctd", "--for", "600s", stdin=subprocess.DEVNULL)
-    opened(st, 4)
+    opened(st, 6)
     code, out, err = st.ctl("serial", "floor3", "1")
     t.check("a second one is told who holds it", code == 1 and "floor3 serial 1 is held by" in err, err)
     t.equal("another channel, another floor is free",
@@ -77,9 +102,9 @@ def instruments(t):
     os.close(fd)
 
     last = start(st, "floor1", "ctd", "--for", "600s", stdin=subprocess.DEVNULL)
-    opened(st, 9)
+    opened(st, 11)
     st.wait_for("the others are closed", lambda: [e["code"] for e in st.ask("event", "list", "--limit", "200")["events"]
-                                                 ].count("serial-closed") >= 8)
+                                                 ].count("serial-closed") >= 10)
     events = [e for e in st.ask("event", "list", "--limit", "200")["events"] if e["code"] == "serial-closed"]
     t.check("events say who and how many bytes went down", any(f"{len(text)} bytes went down" in e["text"] and
                                                                e["object"] == "floor3 serial 0" for e in events), events)
