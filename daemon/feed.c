@@ -159,6 +159,8 @@ static void disconnect(struct feed *f, struct reader *r, enum outcome charged)
 		};
 		gone->reader.behind_bytes = behind_bytes;
 		gone->reader.behind_frames = frames;
+		f->counters.last_gone[r->link] = *gone;
+		f->counters.dropped_of[r->link]++;
 	} else {
 		f->counters.left++;
 	}

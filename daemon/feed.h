@@ -64,8 +64,10 @@ struct feed_status {
 	struct feed_reader_status refused_last;	 /* address and floor of the last of them */
 	uint64_t left;				 /* went by themselves */
 	uint64_t dropped;			 /* were dropped */
+	uint64_t dropped_of[NANET3_LINKS];	 /* of them, by link */
 	uint64_t heard_bytes;			 /* sent by readers, ignored */
 	struct feed_gone_status gone[FEED_GONE]; /* the n-th that was dropped is at n % FEED_GONE */
+	struct feed_gone_status last_gone[NANET3_LINKS];
 	/* blocks */
 	uint64_t offered, acked, held;
 	uint64_t acked_bytes, held_bytes;	      /* hits of them */

@@ -108,19 +108,10 @@ static void nobody(struct reasons *r, unsigned link)
 static void gone(struct reasons *r, unsigned link)
 {
 	const struct station *s = r->station;
-	const struct feed_status *f = &s->publisher_status.feed;
-	const struct feed_gone_status *last = NULL;
+	const struct feed_gone_status *last = &s->publisher_status.feed.last_gone[link];
 	char object[48], text[200];
 
-	for (unsigned n = 0; n < FEED_GONE && n < f->dropped; n++) {
-		const struct feed_gone_status *g = &f->gone[n];
-
-		if (g->reader.link == link && r->now_ns < g->at_ns + SHOWN_NS &&
-		    (!last || g->at_ns > last->at_ns)) {
-			last = g;
-		}
-	}
-	if (last) {
+	if (last->at_ns && r->now_ns < last->at_ns + SHOWN_NS) {
 		object_of(s, link, object, sizeof(object));
 		gone_text(last, text, sizeof(text));
 		reasons_add(r, false, "feed-reader-dropped", object, gone_action, "%s", text);
@@ -145,44 +136,52 @@ void reasons_feed(struct reasons *r, bool fresh)
 static void refused_news(struct station *s)
 {
 	const struct feed_status *f = &s->publisher_status.feed;
-	uint64_t now = now_mono_ns();
+	uint64_t more = told_news(&s->readers_refused, f->refused, now_mono_ns());
 	char object[48], text[200];
 
-	if (f->refused == s->refused_told ||
-	    (s->refused_told_ns && now - s->refused_told_ns < SHOWN_NS)) {
+	if (more == 0) {
 		return;
 	}
 	object_of(s, f->refused_last.link, object, sizeof(object));
 	snprintf(text, sizeof(text),
 		 "reader %s was refused: %u readers are there already (%llu refused since this was "
 		 "last told)",
-		 f->refused_last.address, FEED_READERS_LINK,
-		 (unsigned long long)(f->refused - s->refused_told));
-	s->refused_told = f->refused;
-	s->refused_told_ns = now;
+		 f->refused_last.address, FEED_READERS_LINK, (unsigned long long)more);
 	log_event(LOG_WARNING, "feed", f->refused_last.link, LOG_ID_CONSUMER, "%s: %s", object,
 		  text);
 	store_put_event(s->store, "warning", "feed-reader-refused", object, text,
 			"end a reader that is not needed: fcmctl consumer list", now_utc_ns());
 }
 
+/* One that stalls, is dropped and connects again, in a loop, is an event of its floor a minute. */
+static void dropped_news(struct station *s, const struct feed_gone_status *g, uint64_t more)
+{
+	char object[48], last[200], others[100] = "", text[300];
+
+	object_of(s, g->reader.link, object, sizeof(object));
+	gone_text(g, last, sizeof(last));
+	if (more > 1) {
+		snprintf(others, sizeof(others),
+			 "; the last of %llu readers of this floor since the event before",
+			 (unsigned long long)more);
+	}
+	snprintf(text, sizeof(text), "%s%s", last, others);
+	log_event(LOG_WARNING, "feed", g->reader.link, LOG_ID_CONSUMER, "%s: %s", object, text);
+	store_put_event(s->store, "warning", "feed-reader-dropped", object, text, gone_action,
+			now_utc_ns());
+}
+
 void reasons_feed_tick(struct station *s)
 {
 	const struct feed_status *f = &s->publisher_status.feed;
-	char object[48], text[200];
 
 	refused_news(s);
-	if (f->dropped - s->readers_told > FEED_GONE) {
-		s->readers_told = f->dropped - FEED_GONE; /* the ledger has their frames */
-	}
-	for (; s->readers_told < f->dropped; s->readers_told++) {
-		const struct feed_gone_status *g = &f->gone[s->readers_told % FEED_GONE];
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		uint64_t more =
+			told_news(&s->readers_dropped[link], f->dropped_of[link], now_mono_ns());
 
-		object_of(s, g->reader.link, object, sizeof(object));
-		gone_text(g, text, sizeof(text));
-		log_event(LOG_WARNING, "feed", g->reader.link, LOG_ID_CONSUMER, "%s: %s", object,
-			  text);
-		store_put_event(s->store, "warning", "feed-reader-dropped", object, text,
-				gone_action, now_utc_ns());
+		if (more) {
+			dropped_news(s, &f->last_gone[link], more);
+		}
 	}
 }

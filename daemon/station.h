@@ -238,9 +238,9 @@ struct station {
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
 	struct bursts drops[GROUPS_MAX];			   /* of drops, by enum outcome */
-	uint64_t readers_told; /* dropped readers of the feed that an event has told of */
-	uint64_t refused_told, refused_told_ns; /* refused ones; when an event last told of them */
-	uint64_t disconnected[GROUPS_MAX];	/* members, as far as told */
+	/* readers of the feed */
+	struct told_count readers_dropped[NANET3_LINKS], readers_refused;
+	uint64_t disconnected[GROUPS_MAX]; /* members, as far as told */
 	struct comings comings;
 	struct told_count namesakes;
 	struct late_tick tick;

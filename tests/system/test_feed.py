@@ -3,6 +3,7 @@
 """The TriDAS feed: readers of a real station's ports, against the truth and the ledger."""
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -137,6 +138,38 @@ def readers_and_one_that_stalls(t):
                                                                           in ("trigger", "acoustic")], [])
 
 
+def readers_that_come_again(t):
+    """readers that stall, are dropped and come again: an event a minute and floor, which tells how many there were"""
+    base = free_base_port()
+    st = t.station(emulator_args=["--rate", "20000"], config=["[feed]", "enabled = yes", f"base_port = {base}", "budget_mb = 1"])
+    st.start()
+    st.wait_ready()
+
+    def dropped():
+        return st.ask("consumer", "list")["feed"]["dropped"]
+
+    def told(floor):
+        return [e for e in st.ask("event", "list", "--limit", "200")["events"]
+                if e["code"] == "feed-reader-dropped" and e["object"] == f"feed tower1.floor{floor}"]
+    readers = []
+    for turn in range(3):
+        readers += [Reader(st, f"still{turn}.{n}", 1, base, stalled=True) for n in range(4)]
+        st.wait_for("they are dropped", lambda: dropped() == len(readers), 60)
+    st.wait_for("an event", lambda: told(2))
+    readers.append(Reader(st, "other", 2, base, stalled=True))
+    st.wait_for("an event of another floor does not wait for that", lambda: told(3), 30)
+    t.check("not one each", len(told(2)) < 3, told(2))
+
+    def all_told():
+        counts = [re.search(r"the last of (\d+) readers", e["text"]) for e in told(2)]
+        return sum(int(c.group(1)) if c else 1 for c in counts) == len(readers) - 1
+    st.wait_for("the events tell of all of them", all_told, 80, 1)
+    t.check("still not one each", len(told(2)) < 4, told(2))
+    for r in readers:
+        r.go.set()
+    t.account(st)
+
+
 def daemon_killed(t):
     """a daemon killed and back: who connects again goes on; what he has not got is in the ledger, by name"""
     base = free_base_port()
@@ -162,4 +195,4 @@ def daemon_killed(t):
 
 
 if __name__ == "__main__":
-    harness.main([readers_and_one_that_stalls, daemon_killed])
+    harness.main([readers_and_one_that_stalls, readers_that_come_again, daemon_killed])
