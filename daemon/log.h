@@ -48,6 +48,7 @@
 #define LOG_ID_RUN     "9b3996a4481749a4ab220489e2d3cee1" /* run begun or ended */
 #define LOG_ID_RECORD  "5d0c0f7f2f0b4b7a9a3c3f3b8a1e6d52" /* recordings, black boxes */
 #define LOG_ID_REFUSED "c1f0e4f59a6b4f0c8d4e0f6a2b7c9d13" /* a client that may not */
+#define LOG_ID_LOGIN   "0b7de2a6f5c14f0b9c1d7f5a2e6483ab" /* a key of the network was let in */
 #define LOG_ID_STORE   "7f1b5f57f2ac4672b03ea28bc82ee9da" /* database trouble */
 
 /* The state of one call site; log_* macros make it. Slot 0 is "no link", 1 + n is link n. */

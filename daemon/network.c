@@ -22,6 +22,7 @@
 #include "daemon/bucket.h"
 #include "daemon/control_desk.h"
 #include "daemon/now.h"
+#include "daemon/told.h"
 #include "daemon/zap.h"
 #include "slowctl/keyfile.h"
 
@@ -51,6 +52,13 @@ struct network_client {
 	bool gone;
 };
 
+/* Of one key. */
+struct logins {
+	uint64_t count;
+	char address[DOOR_ADDRESS_MAX]; /* of the last */
+	struct told_count told;
+};
+
 struct network {
 	struct event_base *base;
 	struct control_desk *desk;
@@ -61,6 +69,8 @@ struct network {
 	struct network_client client[NETWORK_CLIENTS];
 	struct access_list list;
 	struct bucket bucket[ACCESS_KEYS_MAX]; /* as in the list */
+	struct logins logins[ACCESS_KEYS_MAX]; /* likewise */
+	struct network_config config;	       /* of it `login` only */
 	double rate, burst;
 	struct network_status status;
 };
@@ -440,19 +450,44 @@ static int set_limits(void *router, const char *endpoint)
 	return r < 0 ? -zmq_errno() : 0;
 }
 
+static void tell_logins(struct network *n, const struct access_key *key)
+{
+	struct logins *l = &n->logins[key - n->list.key];
+	uint64_t more = told_news(&l->told, l->count, now_mono_ns());
+
+	if (more && n->config.login) {
+		n->config.login(n->config.login_context, key, l->address, more);
+	}
+}
+
+static void note_login(struct network *n, const struct access_key *key, const char *address)
+{
+	struct logins *l = &n->logins[key - n->list.key];
+
+	if (strcmp(l->address, address) != 0) {
+		tell_logins(n, key); /* what is left of the other address */
+		l->told.at_ns = 0;
+		snprintf(l->address, sizeof(l->address), "%s", address);
+	}
+	l->count++;
+	tell_logins(n, key);
+}
+
 /* A message without the name of a key in the list is served nothing. */
 static const char *judge(void *context, const char *domain, const char *address, const char *key)
 {
 	struct network *n = context;
+	const struct access_key *known = access_list_find(&n->list, ACCESS_CONTROL, key);
 	const char *why;
 
 	(void)domain;
 	if (!*key) {
 		why = "it does not encrypt (no CURVE)";
-	} else if (!access_list_find(&n->list, ACCESS_CONTROL, key)) {
+	} else if (!known) {
 		why = "its key is not in the allow list";
 		n->status.refused_key++;
 	} else {
+		note_login(n, known, address);
 		return NULL;
 	}
 	door_refused(n->door, address, key, why);
@@ -510,6 +545,8 @@ int network_open(struct event_base *base, const struct network_config *config,
 	}
 	n->base = base;
 	n->desk = desk;
+	n->config.login = config->login;
+	n->config.login_context = config->login_context;
 	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
 		n->client[i].fd = -1;
 	}
@@ -543,6 +580,7 @@ int network_open(struct event_base *base, const struct network_config *config,
 void network_allow(struct network *n, const struct access_list *list, double rate, double burst)
 {
 	struct bucket bucket[ACCESS_KEYS_MAX] = {0};
+	struct logins logins[ACCESS_KEYS_MAX] = {0};
 
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct access_key *old =
@@ -550,9 +588,11 @@ void network_allow(struct network *n, const struct access_list *list, double rat
 
 		if (old) {
 			bucket[i] = n->bucket[old - n->list.key];
+			logins[i] = n->logins[old - n->list.key];
 		}
 	}
 	memcpy(n->bucket, bucket, sizeof(bucket));
+	memcpy(n->logins, logins, sizeof(logins));
 	n->list = *list;
 	n->rate = rate;
 	n->burst = burst;
@@ -568,6 +608,9 @@ void network_allow(struct network *n, const struct access_list *list, double rat
 void network_tend(struct network *n)
 {
 	door_second(n->door);
+	for (unsigned i = 0; i < n->list.count; i++) {
+		tell_logins(n, &n->list.key[i]);
+	}
 	look_again(n);
 }
 

@@ -8,6 +8,23 @@
 
 #include "daemon/station.h"
 
+static void say_login(void *context, const struct access_key *key, const char *address,
+		      uint64_t logins)
+{
+	(void)context;
+	if (logins == 1) {
+		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
+			  "key %s (%s, %.8s...) has logged in from %s", key->name,
+			  access_role_name(key->role), key->key, address);
+	} else {
+		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
+			  "key %s (%s, %.8s...) has logged in from %s, %llu times since this was "
+			  "last logged",
+			  key->name, access_role_name(key->role), key->key, address,
+			  (unsigned long long)logins);
+	}
+}
+
 int network_start(struct station *s)
 {
 	struct network_config c = {
@@ -15,6 +32,7 @@ int network_start(struct station *s)
 		.key_file = s->config.network.key_file,
 		.rate = s->config.network.rate,
 		.burst = s->config.network.burst,
+		.login = say_login,
 	};
 	struct sc_error error = {0};
 	int r;

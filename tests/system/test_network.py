@@ -107,6 +107,8 @@ def example(t):
     n = Net(t).start()
     code, out, err = n.example("grafana")
     t.check("a reader's key gets the status", code in (0, 1) and "board 0: " in out, (code, out, err))
+    t.check("who has logged in is in the log, with role and address", "key grafana (reader, " in n.st.daemon.tail(50) and
+            "has logged in from 127.0.0.1\n" in n.st.daemon.tail(50), n.st.daemon.tail(10))
     code, out, err = n.example("datamanager", "--set", "floor1.om1.threshold", "13", "--reason", "run 4", "--client-id", "dm-1",
                                "--timeout", "60")
     t.check("an operator's key sets a threshold, to its end", code == 0 and "DONE" in out, (code, out, err))

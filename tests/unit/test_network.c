@@ -40,6 +40,8 @@ static void *context, *clients[8];
 static unsigned clients_count;
 static struct control_request *kept;
 static char kept_who[200];
+static unsigned logins;
+static char login_text[120]; /* of the last */
 
 static void op_ask(struct control_request *rq, json_t *args, void *unused)
 {
@@ -87,6 +89,14 @@ static const struct control_op ops[] = {
 };
 static const struct control_op *const tables[] = {ops, NULL};
 
+static void on_login(void *unused, const struct access_key *key, const char *address, uint64_t more)
+{
+	(void)unused;
+	logins++;
+	snprintf(login_text, sizeof(login_text), "%s %s %s %u", key->name,
+		 access_role_name(key->role), address, (unsigned)more);
+}
+
 static uint16_t free_port(void)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
@@ -111,11 +121,13 @@ static void allow(const char *name, enum access_role role, const struct pair *p)
 
 static int begin(void **state)
 {
-	struct network_config c = {.endpoint = endpoint, .key_file = path, .rate = 1, .burst = 60};
+	struct network_config c = {
+		.endpoint = endpoint, .key_file = path, .rate = 1, .burst = 60, .login = on_login};
 	struct sc_error error = {0};
 
 	(void)state;
 	kept = NULL;
+	logins = 0;
 	list.count = 0;
 	strcpy(directory + strlen(directory) - 6, "XXXXXX");
 	assert_non_null(mkdtemp(directory));
@@ -241,6 +253,32 @@ static void test_roles(void **state)
 	WAIT(status().door.ended >= 2); /* the stranger's, and the removed one's */
 }
 
+/* Who has got in is told, by key and address; of one that comes again and again once a minute, also over a reload. */
+static void test_login(void **state)
+{
+	void *a = client(&reader), *b;
+
+	(void)state;
+	expect(a, "ask", "");
+	assert_int_equal(logins, 1);
+	assert_string_equal(login_text, "look reader 127.0.0.1 1");
+	for (unsigned n = 0; n < 3; n++) {
+		b = client(&reader);
+		expect(b, "ask", "");
+	}
+	network_allow(network, &list, 1, 60);
+	b = client(&reader);
+	expect(b, "ask", "");
+	network_tend(network);
+	assert_int_equal(logins, 1);
+	expect(client(&operator), "ask", "");
+	assert_int_equal(logins, 2);
+	assert_string_equal(login_text, "do operator 127.0.0.1 1");
+	client(&stranger);
+	WAIT(status().refused_key == 1);
+	assert_int_equal(logins, 2);
+}
+
 static void test_gone(void **state)
 {
 	void *a = client(&reader);
@@ -317,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_roles, begin, end),
+		cmocka_unit_test_setup_teardown(test_login, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_rate, begin, end),
 		cmocka_unit_test_setup_teardown(test_unread, begin, end),
