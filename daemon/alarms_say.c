@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCHERS_MAX	32u /* a connection each: others want some too */
+#define WATCHES_MAX	8u /* of one user or key */
 #define SIGN_OF_LIFE_NS 5000000000ull
 
 struct alarm_watcher {
@@ -176,19 +176,26 @@ static void say_event(struct station *s, const struct alarm *alarm)
 	}
 }
 
-static void tell_watchers(struct station *s, json_t *progress)
+static void forget_gone(struct station *s)
 {
 	struct alarm_watcher **at = &s->alarm_watchers, *w;
 
 	while ((w = *at)) {
 		if (control_alive(w->rq)) {
-			control_progress(w->rq, json_incref(progress));
 			at = &w->next;
 			continue;
 		}
 		*at = w->next;
 		control_answer(w->rq, NULL);
 		free(w);
+	}
+}
+
+static void tell_watchers(struct station *s, json_t *progress)
+{
+	forget_gone(s);
+	for (struct alarm_watcher *w = s->alarm_watchers; w; w = w->next) {
+		control_progress(w->rq, json_incref(progress));
 	}
 	json_decref(progress);
 }
@@ -221,19 +228,24 @@ static json_t *snapshot(struct station *s)
 void alarms_say_watch(struct station *s, struct control_request *rq)
 {
 	struct alarm_watcher *w;
-	unsigned watchers = 0;
+	unsigned watches = 0;
 
+	forget_gone(s);
 	for (w = s->alarm_watchers; w; w = w->next) {
-		watchers++;
+		watches += control_same_peer(w->rq, rq);
 	}
-	w = watchers < WATCHERS_MAX ? calloc(1, sizeof(*w)) : NULL;
+	w = watches < WATCHES_MAX ? calloc(1, sizeof(*w)) : NULL;
 	if (!w) {
-		control_fail(rq, "refused", "one that watches may tell the others", NULL,
-			     "%u clients watch the alarms already", watchers);
+		control_fail(rq, "refused", "one that watches may tell the others; end one",
+			     json_pack("{s:s}", "detail", "watches"),
+			     "%s watches the alarms %u times already, which is all that one user "
+			     "or key may",
+			     control_peer(rq)->who, watches);
 		return;
 	}
 	*w = (struct alarm_watcher){.next = s->alarm_watchers, .rq = rq};
 	s->alarm_watchers = w;
+	control_subscribe(rq);
 	control_progress(rq, snapshot(s));
 }
 

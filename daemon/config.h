@@ -98,7 +98,8 @@ struct config {
 	} slowctl;
 	struct {
 		char socket[CONFIG_STRING];
-		char socket_group[64]; /* empty: the daemon's own */
+		/* by role; empty: none, of operators the daemon's own */
+		char reader_group[64], socket_group[64], expert_group[64];
 	} control;
 	struct {
 		char endpoint[CONFIG_STRING]; /* empty: none */

@@ -139,8 +139,14 @@ const struct option config_options[] = {
 	 .value = "/run/fcm-server/%N/control.sock", .restart = true,
 	 .help = "Unix socket for fcmctl."},
 	{"control", "socket_group", OPTION_STRING, IN(control.socket_group), .value = "",
-	 .may_be_empty = true, .restart = true,
-	 .help = "Group that may operate the daemon; empty: the daemon's own."},
+	 .may_be_empty = true,
+	 .help = "Group whose members are operators; empty: the daemon's own. While neither of the "
+		 "next two is set, they are experts."},
+	{"control", "expert_group", OPTION_STRING, IN(control.expert_group), .value = "",
+	 .may_be_empty = true,
+	 .help = "Group whose members are experts, as root is; empty: only root is."},
+	{"control", "reader_group", OPTION_STRING, IN(control.reader_group), .value = "",
+	 .may_be_empty = true, .help = "Group whose members are readers; empty: nobody is."},
 
 	{"network", "endpoint", OPTION_ENDPOINT, IN(network.endpoint), .value = "",
 	 .may_be_empty = true, .restart = true,

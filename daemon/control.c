@@ -6,20 +6,19 @@
  * never touches it. Who removes files as they please is outside of that: control_tend() looks.
  *
  * No client can take the main thread or its memory for itself, nor can all of them together: who has
- * something to be served stands in one line, each is served a few requests, and after TURNS_NS the loop goes
+ * something to be served stands in a line, each is served a few requests, and after TURNS_NS the loop goes
  * on with its other work. Nobody is served while it leaves its answers unread or has too many requests
- * open; who reads nothing for long is cut off, and of too many clients the one that has been idle longest
- * goes.
+ * open; who reads nothing for long is cut off. Who is let in when there are too many, and whose turn it is: places.h.
  */
 #include "daemon/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -30,30 +29,35 @@
 #include <event2/event.h>
 #include <event2/listener.h>
 
-#include <sys/queue.h>
-
 #include "daemon/control_desk.h"
 #include "daemon/names.h"
 #include "daemon/now.h"
+#include "daemon/places.h"
 
 #define REQUESTS_A_TURN 16u
+#define TURN_NS		5000000u   /* or so long */
 #define TURNS_NS	20000000u  /* all clients together, before other events have their turn */
 #define PAUSE_US	1000	   /* so long, when that was not enough for all */
 #define REQUESTS_OPEN	1000u	   /* of one client */
 #define ANSWERS_UNREAD	(1u << 20) /* of one client, before its next request is looked at */
-#define UNREAD_LIMIT_S	60   /* a client that takes no byte of its answers for so long is gone */
-#define HALF_LIMIT_S	30   /* a message must go on within so long */
-#define LISTEN_BACKLOG	1024 /* a crowd at the door must not turn away who is behind it */
+#define UNREAD_LIMIT_S	60    /* a client that takes no byte of its answers for so long is gone */
+#define HALF_LIMIT_S	30    /* a message must go on within so long */
+#define LISTEN_BACKLOG	1024  /* a crowd at the door must not turn away who is behind it */
+#define ACCEPTS_A_TURN	8u    /* then others have their turn */
+#define ACCEPT_PAUSE_US 500   /* for so long */
+#define HASTY_PAUSE_US	25000 /* or so long, when they come faster than they can be served */
+#define URGENT_LINE_MAX (64u << 10)  /* its requests are short, and so is what is kept for it */
+#define URGENT_REQUESTS PLACES_YOUNG /* in an urgent place; then it is free again */
+#define URGENT_SILENT_S 2	     /* then it goes */
+#define GRACE_NS	10000000u    /* between a connection and its first request */
 
 struct client {
 	struct control_client base;
-	TAILQ_ENTRY(client) link;
-	TAILQ_ENTRY(client) place; /* in the line, while `waits` */
+	struct place place;
 	struct control *control;
 	struct bufferevent *stream;
 	uint64_t heard_ns; /* when its last bytes came */
 	bool named;	   /* who it is is known: until then it is not served */
-	bool waits;	   /* for its turn */
 	bool reading;	   /* its turn is now */
 	bool closing;	   /* says its last word */
 	bool ended;	   /* says no more: what it has said is served still */
@@ -65,13 +69,14 @@ struct control {
 	struct event_base *base;
 	struct evconnlistener *listener;
 	struct event *listen_again;
-	TAILQ_HEAD(, client) clients; /* who spoke last is the last */
-	TAILQ_HEAD(client_line, client) line;
+	unsigned accepts; /* connections let in */
+	bool hasty; /* one of the last of them took the place of another that was yet to be served */
+	struct places places;
 	struct event *turns;
 	struct control_desk *desk;
 	struct control_stats stats;
 	struct names *names;
-	gid_t group; /* of the socket; -1: as it is made */
+	struct control_groups groups;
 	struct sockaddr_un address;
 	int lock_fd;
 	struct stat made; /* our socket, as it was made */
@@ -80,11 +85,7 @@ struct control {
 static void client_free(struct client *cl)
 {
 	control_client_fini(&cl->base);
-	if (cl->waits) {
-		TAILQ_REMOVE(&cl->control->line, cl, place);
-	}
-	TAILQ_REMOVE(&cl->control->clients, cl, link);
-	cl->control->stats.clients--;
+	places_leave(&cl->control->places, &cl->place);
 	bufferevent_free(cl->stream);
 	free(cl);
 }
@@ -94,9 +95,8 @@ static void stand_in_line(struct client *cl)
 {
 	struct control *c = cl->control;
 
-	if (!cl->waits) {
-		cl->waits = true;
-		TAILQ_INSERT_TAIL(&c->line, cl, place);
+	if (!cl->place.waits) {
+		places_wait(&c->places, &cl->place);
 		if (!evtimer_pending(c->turns, NULL)) {
 			event_active(c->turns, EV_TIMEOUT, 0);
 		}
@@ -112,6 +112,11 @@ static size_t unread(const struct client *cl)
 static struct client *client_of(struct control_client *base)
 {
 	return (struct client *)((char *)base - offsetof(struct client, base));
+}
+
+static struct client *client_at(struct place *place)
+{
+	return (struct client *)((char *)place - offsetof(struct client, place));
 }
 
 static void client_say(struct control_client *base, json_t *message)
@@ -139,8 +144,8 @@ static void client_answered(struct control_client *base)
 {
 	struct client *cl = client_of(base);
 
-	if (!cl->reading &&
-	    (cl->ended || evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0)) {
+	if (!cl->reading && (cl->ended || cl->place.urgent ||
+			     evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0)) {
 		stand_in_line(cl); /* it may have waited for this end */
 	}
 }
@@ -155,6 +160,25 @@ static void cut_off(struct client *cl, const char *why)
 			    why);
 	cl->closing = true;
 	bufferevent_disable(cl->stream, EV_READ);
+}
+
+/* What was said last must still get out: the socket's buffer takes it, or nobody reads. */
+static void send_last(struct client *cl)
+{
+	struct evbuffer *out = bufferevent_get_output(cl->stream);
+
+	evbuffer_unfreeze(out, 1); /* only the loop may take from it else */
+	evbuffer_write(out, bufferevent_getfd(cl->stream));
+}
+
+/* For those that are cut off whatever they do. What has been begun for it goes on. */
+static void end_now(struct client *cl, const char *detail, const char *hint, const char *why)
+{
+	control_desk_refuse(&cl->base, NULL,
+			    control_client_waits(&cl->base) ? "unknown" : "refused", hint, detail,
+			    why);
+	send_last(cl);
+	client_free(cl);
 }
 
 static void on_line(struct client *cl, const char *line, size_t length)
@@ -174,10 +198,17 @@ static void on_line(struct client *cl, const char *line, size_t length)
 	json_decref(message);
 }
 
+static size_t line_max(const struct client *cl)
+{
+	return cl->place.urgent ? URGENT_LINE_MAX : CONTROL_LINE_MAX;
+}
+
 static bool may_ask(const struct client *cl)
 {
 	return cl->named && !cl->closing && !cl->lost && cl->base.held == 0 &&
-	       cl->base.open < REQUESTS_OPEN && unread(cl) <= ANSWERS_UNREAD;
+	       cl->base.open < REQUESTS_OPEN &&
+	       unread(cl) <= (cl->place.urgent ? URGENT_LINE_MAX : ANSWERS_UNREAD) &&
+	       (!cl->place.urgent || cl->place.served < URGENT_REQUESTS);
 }
 
 /* It has ended. What it began to say and did not finish is a message all the same, if no good one. */
@@ -197,19 +228,26 @@ static void turn(struct client *cl, uint64_t end_ns)
 	char *line = NULL;
 	size_t length;
 
+	end_ns = now_mono_ns() + TURN_NS < end_ns ? now_mono_ns() + TURN_NS : end_ns;
 	cl->reading = true;
 	while (may_ask(cl) && (line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF))) {
 		on_line(cl, line, length);
 		free(line);
-		if (++served == REQUESTS_A_TURN || now_mono_ns() > end_ns) {
+		cl->place.served++;
+		if (++served == (cl->place.urgent ? 1 : REQUESTS_A_TURN) ||
+		    now_mono_ns() > end_ns) {
 			break;
 		}
 	}
 	cl->reading = false;
+	cl->closing |=
+		cl->place.urgent && cl->place.served >= URGENT_REQUESTS && cl->base.open == 0;
 	if (may_ask(cl) && line) {
 		stand_in_line(cl);
-	} else if (may_ask(cl) && evbuffer_get_length(in) > CONTROL_LINE_MAX) {
-		cut_off(cl, "the message is longer than 1 MiB");
+	} else if (may_ask(cl) && evbuffer_get_length(in) > line_max(cl)) {
+		cut_off(cl, cl->place.urgent
+				    ? "too many connections, and a message of more than 64 KiB"
+				    : "the message is longer than 1 MiB");
 	} else if (may_ask(cl) && cl->ended) {
 		turn_last(cl);
 	}
@@ -222,24 +260,25 @@ static void turn(struct client *cl, uint64_t end_ns)
 static void on_turns(evutil_socket_t fd, short what, void *arg)
 {
 	struct control *c = arg;
-	struct client *last = TAILQ_LAST(&c->line, client_line), *cl;
-	uint64_t end_ns = now_mono_ns() + TURNS_NS;
+	/* While there is a crowd, the next at the door are not to wait for all that the others ask. */
+	uint64_t end_ns = now_mono_ns() + (c->places.urgent > 0 ? TURN_NS : TURNS_NS);
 	struct timeval pause = {0, 0};
-	bool round = false;
+	struct place *place;
 
 	(void)fd;
 	(void)what;
-	while (!round && (cl = TAILQ_FIRST(&c->line))) {
+	for (unsigned n = c->places.waiting; n > 0; n--) {
 		if (now_mono_ns() > end_ns) {
 			pause.tv_usec = PAUSE_US;
 			break;
 		}
-		round = cl == last;
-		TAILQ_REMOVE(&c->line, cl, place);
-		cl->waits = false;
-		turn(cl, end_ns);
+		place = places_next(&c->places);
+		if (!place) {
+			break;
+		}
+		turn(client_at(place), end_ns);
 	}
-	if (!TAILQ_EMPTY(&c->line)) {
+	if (c->places.waiting > 0) {
 		event_add(c->turns, &pause);
 	}
 }
@@ -250,8 +289,7 @@ static void on_readable(struct bufferevent *stream, void *arg)
 
 	(void)stream;
 	cl->heard_ns = now_mono_ns();
-	TAILQ_REMOVE(&cl->control->clients, cl, link);
-	TAILQ_INSERT_TAIL(&cl->control->clients, cl, link);
+	places_heard(&cl->control->places, &cl->place);
 	stand_in_line(cl);
 }
 
@@ -275,6 +313,7 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
 	}
 	cl->ended |= (what & BEV_EVENT_READING) != 0;
 	cl->deaf |= (what & BEV_EVENT_WRITING) != 0;
+	cl->base.gone = cl->deaf;
 	stand_in_line(cl);
 }
 
@@ -289,9 +328,11 @@ static void name_client(struct client *cl)
 static void on_names(void *context)
 {
 	struct control *c = context;
-	struct client *cl;
+	struct place *place;
 
-	TAILQ_FOREACH (cl, &c->clients, link) {
+	TAILQ_FOREACH (place, &c->places.all, link) {
+		struct client *cl = client_at(place);
+
 		if (!cl->named) {
 			name_client(cl);
 			stand_in_line(cl);
@@ -306,23 +347,27 @@ static void identify(int fd, struct control_peer *ret_peer)
 
 	memset(ret_peer, 0, sizeof(*ret_peer));
 	strcpy(ret_peer->origin, "local");
-	ret_peer->role = ACCESS_EXPERT;
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length);
 	ret_peer->uid = cred.uid;
 	ret_peer->pid = cred.pid;
 }
 
-/* The one that has been silent longest, of those that wait for nothing; NULL: all do. */
-static struct client *idlest(struct control *c)
+/* Who has just connected has perhaps said something that is not read yet, or is about to. */
+static enum place_cost cost_of(const struct place *place)
 {
-	struct client *cl;
+	const struct client *cl =
+		(const struct client *)((const char *)place - offsetof(struct client, place));
+	int bytes = 0;
 
-	TAILQ_FOREACH (cl, &c->clients, link) {
-		if (cl->base.open == 0 && !cl->waits) {
-			return cl;
-		}
+	if (control_client_waits(&cl->base)) {
+		return PLACE_WAITS;
 	}
-	return NULL;
+	if (place->waits || !cl->named ||
+	    (place->served == 0 && now_mono_ns() - cl->heard_ns < GRACE_NS) ||
+	    (ioctl(bufferevent_getfd(cl->stream), FIONREAD, &bytes) == 0 && bytes > 0)) {
+		return PLACE_ASKS;
+	}
+	return cl->base.open > 0 ? PLACE_NEWS : PLACE_IDLE;
 }
 
 static struct client *client_new(struct control *c, int fd)
@@ -335,40 +380,91 @@ static struct client *client_new(struct control *c, int fd)
 	}
 	cl->control = c;
 	control_client_init(&cl->base, c->desk, &transport);
-	identify(fd, &cl->base.peer);
-	name_client(cl);
+	cl->heard_ns = now_mono_ns();
 	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!cl->stream) {
 		free(cl);
 		return NULL;
 	}
 	bufferevent_setcb(cl->stream, on_readable, on_written, on_event, cl);
-	/* One byte above the limit is enough to know that it was passed. */
-	bufferevent_setwatermark(cl->stream, EV_READ, 0, CONTROL_LINE_MAX + 1);
 	bufferevent_set_timeouts(cl->stream, NULL, &unread);
 	bufferevent_enable(cl->stream, EV_READ | EV_WRITE);
 	return cl;
 }
 
-static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
-			  struct sockaddr *address, int length, void *arg)
+static void turn_away(struct client *cl)
 {
-	struct control *c = arg;
-	struct client *cl;
+	struct control *c = cl->control;
 
-	(void)listener;
-	(void)address;
-	(void)length;
-	if (c->stats.clients >= CONTROL_CLIENTS_MAX && (cl = idlest(c))) {
+	c->stats.strangers++;
+	c->stats.last_stranger = cl->base.peer.uid;
+	end_now(cl, "role",
+		"ask to be put into reader_group, socket_group or expert_group of [control]; it "
+		"counts from your next login on",
+		"you are in none of the groups that may use this socket");
+}
+
+static void end_crowded(struct client *cl)
+{
+	cl->control->stats.crowded++;
+	end_now(cl, "crowded", "connect again, and close what is not needed",
+		"too many connections: this one was the first to go");
+}
+
+/* Give it a place, at the cost of another if need be. */
+static void seat(struct control *c, struct client *cl)
+{
+	struct control_peer *peer = &cl->base.peer;
+	/* Without roles everybody is an expert: it tells nobody apart. */
+	bool privileged = peer->uid == 0 || (c->groups.roles && peer->role == ACCESS_EXPERT);
+	struct place *victim = NULL;
+
+	if (places_enter(&c->places, &cl->place, peer->uid, privileged, &victim) < 0) {
 		client_free(cl);
+		return;
 	}
-	cl = c->stats.clients < CONTROL_CLIENTS_MAX ? client_new(c, fd) : NULL;
+	cl->base.urgent_only = cl->place.urgent;
+	/* One byte above the limit is enough to know that it was passed. */
+	bufferevent_setwatermark(cl->stream, EV_READ, 0, line_max(cl) + 1);
+	if (victim) {
+		c->hasty |= cost_of(victim) >= PLACE_ASKS;
+		end_crowded(client_at(victim));
+	}
+}
+
+static void let_in(struct control *c, int fd)
+{
+	struct client *cl = client_new(c, fd);
+
 	if (!cl) {
 		close(fd);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&c->clients, cl, link);
-	c->stats.clients++;
+	identify(fd, &cl->base.peer);
+	name_client(cl);
+	if (control_groups_role(&c->groups, fd, &cl->base.peer.role)) {
+		seat(c, cl);
+	} else {
+		turn_away(cl);
+	}
+}
+
+/* They may come as fast as they are let in: all others have their turn between, and when they come faster than they
+ * can be served, those who wait in the socket's queue keep their order. */
+static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
+			  struct sockaddr *address, int length, void *arg)
+{
+	static const struct timeval pause = {0, ACCEPT_PAUSE_US}, long_pause = {0, HASTY_PAUSE_US};
+	struct control *c = arg;
+
+	(void)address;
+	(void)length;
+	let_in(c, fd);
+	if (++c->accepts % ACCEPTS_A_TURN == 0) {
+		evconnlistener_disable(listener);
+		event_add(c->listen_again, c->hasty ? &long_pause : &pause);
+		c->hasty = false;
+	}
 }
 
 /* No descriptor is left: who wants in waits, the loop goes on with its other work. */
@@ -437,27 +533,16 @@ static int clear_stale(const struct sockaddr_un *address)
 	return r;
 }
 
-/* Asked once: the name service may hang later. */
-static int find_group(const char *group, gid_t *ret_group)
+/* With roles anybody may connect: what a peer may do, and whether it is let in, we decide. */
+static int give_to_groups(const struct control *c)
 {
-	struct group *g;
+	const char *path = c->address.sun_path;
 
-	*ret_group = (gid_t)-1;
-	if (!group || !*group) {
-		return 0;
+	if (c->groups.has[ACCESS_OPERATOR] &&
+	    chown(path, (uid_t)-1, c->groups.gid[ACCESS_OPERATOR]) < 0 && !c->groups.roles) {
+		return -errno;
 	}
-	errno = 0;
-	g = getgrnam(group);
-	if (!g) {
-		return errno ? -errno : -ESRCH;
-	}
-	*ret_group = g->gr_gid;
-	return 0;
-}
-
-static int own_by_group(const char *path, gid_t group)
-{
-	return chmod(path, 0660) < 0 || chown(path, (uid_t)-1, group) < 0 ? -errno : 0;
+	return chmod(path, control_groups_mode(&c->groups)) < 0 ? -errno : 0;
 }
 
 /* Whether what lies at our path is our socket: it may have been removed, and another been made. */
@@ -503,7 +588,7 @@ static int listen_begin(struct control *c)
 	}
 	if (r == 0) {
 		evconnlistener_set_error_cb(c->listener, on_accept_error);
-		r = own_by_group(c->address.sun_path, c->group);
+		r = give_to_groups(c);
 	}
 	if (r < 0) {
 		listen_end(c);
@@ -511,7 +596,7 @@ static int listen_begin(struct control *c)
 	return r;
 }
 
-int control_open(struct event_base *base, const char *path, const char *group,
+int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
 		 struct control_desk *desk, struct control **ret_control)
 {
 	struct control *c;
@@ -526,15 +611,14 @@ int control_open(struct event_base *base, const char *path, const char *group,
 	}
 	c->base = base;
 	c->desk = desk;
+	c->groups = *groups;
 	c->lock_fd = -1;
 	c->address.sun_family = AF_UNIX;
 	strcpy(c->address.sun_path, path);
-	TAILQ_INIT(&c->clients);
-	TAILQ_INIT(&c->line);
+	places_init(&c->places, cost_of);
 	c->listen_again = evtimer_new(base, on_listen_again, c);
 	c->turns = evtimer_new(base, on_turns, c);
-	r = c->listen_again && c->turns ? find_group(group, &c->group) : -ENOMEM;
-	r = r ? r : names_open(base, on_names, c, &c->names);
+	r = c->listen_again && c->turns ? names_open(base, on_names, c, &c->names) : -ENOMEM;
 	r = r ? r : listen_begin(c);
 	if (r < 0) {
 		control_close(c);
@@ -547,10 +631,12 @@ int control_open(struct event_base *base, const char *path, const char *group,
 /* Who has said half a message and no more is cut off: it would sit on its place for ever. */
 static void end_halves(struct control *c, uint64_t now_ns)
 {
-	struct client *cl;
+	struct place *place;
 
-	TAILQ_FOREACH (cl, &c->clients, link) {
-		if (!cl->waits && may_ask(cl) &&
+	TAILQ_FOREACH (place, &c->places.all, link) {
+		struct client *cl = client_at(place);
+
+		if (!place->waits && may_ask(cl) &&
 		    now_ns > cl->heard_ns + HALF_LIMIT_S * 1000000000ull &&
 		    evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
 			cut_off(cl, "half a message, and nothing more for 30 s");
@@ -559,11 +645,45 @@ static void end_halves(struct control *c, uint64_t now_ns)
 	}
 }
 
+/* Who has an urgent place and does not use it. */
+static void end_silent(struct control *c, uint64_t now_ns)
+{
+	struct place *place, *next;
+
+	for (place = TAILQ_FIRST(&c->places.all); place; place = next) {
+		struct client *cl = client_at(place);
+
+		next = TAILQ_NEXT(place, link);
+		if (place->urgent && !place->waits && cl->base.open == 0 &&
+		    now_ns > cl->heard_ns + URGENT_SILENT_S * 1000000000ull) {
+			end_crowded(cl);
+		}
+	}
+}
+
+int control_regroup(struct control *c, const struct control_groups *groups)
+{
+	struct place *place, *next;
+
+	c->groups = *groups;
+	for (place = TAILQ_FIRST(&c->places.all); place; place = next) {
+		struct client *cl = client_at(place);
+
+		next = TAILQ_NEXT(place, link);
+		if (!control_groups_role(&c->groups, bufferevent_getfd(cl->stream),
+					 &cl->base.peer.role)) {
+			turn_away(cl);
+		}
+	}
+	return c->listener ? give_to_groups(c) : 0;
+}
+
 int control_tend(struct control *c, uint64_t now_ns)
 {
 	int r;
 
 	end_halves(c, now_ns);
+	end_silent(c, now_ns);
 	if (is_ours(c)) {
 		return 0;
 	}
@@ -574,7 +694,7 @@ int control_tend(struct control *c, uint64_t now_ns)
 
 void control_close(struct control *c)
 {
-	struct evbuffer *out;
+	struct place *place;
 	struct client *cl;
 
 	if (!c) {
@@ -584,13 +704,11 @@ void control_close(struct control *c)
 	if (c->listen_again) {
 		event_free(c->listen_again);
 	}
-	while ((cl = TAILQ_FIRST(&c->clients))) {
-		/* What was said last must still get out: the socket buffer takes it, or nobody reads. The
-		 * analyzer does not see that TAILQ_REMOVE moved the head on. */
+	while ((place = TAILQ_FIRST(&c->places.all))) {
+		/* The analyzer does not see that TAILQ_REMOVE moved the head on. */
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-		out = bufferevent_get_output(cl->stream);
-		evbuffer_unfreeze(out, 1); /* only the loop may take from it else */
-		evbuffer_write(out, bufferevent_getfd(cl->stream));
+		cl = client_at(place);
+		send_last(cl);
 		client_free(cl);
 	}
 	if (c->turns) {
@@ -603,4 +721,5 @@ void control_close(struct control *c)
 void control_get_stats(const struct control *c, struct control_stats *ret_stats)
 {
 	*ret_stats = c->stats;
+	ret_stats->clients = c->places.ordinary + c->places.urgent;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control socket: JSON messages (schemas/control.md), one a line, on a Unix socket whose group may
- * operate the station; and what an operation sees of a request, whoever brought it (control_desk.h). Knows
- * nothing of what the operations do. Main thread, libevent.
+ * The control socket: JSON messages (schemas/control.md), one a line, on a Unix socket, from users whose groups
+ * give them a role (control_groups.h); and what an operation sees of a request, whoever brought it (control_desk.h).
+ * Knows nothing of what the operations do. Main thread, libevent.
  *
  * A request lives until control_answer() or control_fail() is called on it, exactly once, now or later.
  * Its client may be gone by then: the answer is dropped, the work was done.
@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "daemon/control_groups.h"
 #include "slowctl/access.h"
 #include "slowctl/error.h"
 
@@ -32,13 +33,15 @@ struct control_op {
 	 * number, S and I lists of strings and integers. NULL: none. What is named otherwise or of another
 	 * type is refused before run(); null is as good as nothing. */
 	const char *args;
+	/* It is served when there are too many connections (places.h): `safe`, and what shows how things are. */
+	bool urgent;
 };
 
 struct control_peer {
-	int64_t uid, pid;      /* -1: not known */
-	char who[64];	       /* the peer's user name, or its number; its key's name */
-	char origin[80];       /* "local", "curve:NAME" */
-	enum access_role role; /* who is in the socket's group may all */
+	int64_t uid, pid; /* -1: not known */
+	char who[64];	  /* the peer's user name, or its number; its key's name */
+	char origin[80];  /* "local", "curve:NAME" */
+	enum access_role role;
 };
 
 /* The peer of `rq` lacks the role, as `error` says: journal the refusal. True: the callee answers
@@ -56,21 +59,25 @@ struct control_stats {
 	uint64_t clients; /* now */
 	/* since the start: not JSON, not an object, too long, half: cut off */
 	uint64_t bad_messages;
+	uint64_t crowded;      /* cut off: too many connections */
+	uint64_t strangers;    /* not let in: they have no role */
+	int64_t last_stranger; /* the uid of the last */
 };
 
 /* Largest request; a longer one is answered with `usage` and its connection closed. */
 #define CONTROL_LINE_MAX (1u << 20)
 /* A client that does not read its answers is cut off beyond this. */
 #define CONTROL_BACKLOG_MAX (16u << 20)
-/* One more, and the client goes that has been idle longest; if all wait for an answer, the new one. */
-#define CONTROL_CLIENTS_MAX 128u
 
-/* `path` is made with mode 0660 and, when `group` is not empty, that group; a stale socket of a dead
+/* `path` is made for the operators' group, with the mode of control_groups_mode(); a stale socket of a dead
  * daemon is taken over, a live one is -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies
- * PATH.lock. A client is served when its name is known, or NAMES_WAIT_MS later (names.h). `desk` must outlive the
- * server. */
-int control_open(struct event_base *base, const char *path, const char *group,
+ * PATH.lock. A client is served when its name is known, or NAMES_WAIT_MS later (names.h). `groups` are copied, `desk`
+ * must outlive the server. */
+int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
 		 struct control_desk *desk, struct control **ret_control);
+/* Roles by these groups from now on, of those that are connected, too: who has none any more is cut off. Negative: the
+ * socket's file cannot be given to them. */
+int control_regroup(struct control *c, const struct control_groups *groups);
 /* Now and then, `now_ns` by CLOCK_MONOTONIC: who has said half a message and nothing more for 30 s is cut off.
  * 0 when the socket is well; when somebody has removed it, it is made anew, 1, or cannot be, negative as of
  * control_open(). Clients that are connected notice nothing of that. */
@@ -96,6 +103,10 @@ bool control_dry(struct control_request *rq, const json_t *args, const char *for
 	__attribute__((format(printf, 3, 4)));
 /* The next request of the client, on the local socket, waits for the end of this one. */
 void control_hold(struct control_request *rq);
+/* `rq` goes on until its client closes: it tells news. Its client may be cut off when there are too many. */
+void control_subscribe(struct control_request *rq);
+/* Whether both are of one user, or of one key. */
+bool control_same_peer(const struct control_request *a, const struct control_request *b);
 /* Whether the client is still there. */
 bool control_alive(const struct control_request *rq);
 /* `result` is stolen. */

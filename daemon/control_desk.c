@@ -22,6 +22,7 @@ struct control_request {
 	const struct control_op *op; /* NULL: none was found */
 	json_t *id;
 	bool holds; /* its client's next one waits for its end */
+	bool subscribed;
 };
 
 struct control_desk {
@@ -92,6 +93,27 @@ void control_client_fini(struct control_client *client)
 		LIST_INSERT_HEAD(&client->desk->orphans, rq, link);
 	}
 	client->open = client->held = 0;
+	client->subscribed = 0;
+}
+
+bool control_client_waits(const struct control_client *client)
+{
+	return client->open > client->subscribed;
+}
+
+void control_subscribe(struct control_request *rq)
+{
+	if (rq->client && !rq->subscribed) {
+		rq->client->subscribed++;
+	}
+	rq->subscribed = true;
+}
+
+bool control_same_peer(const struct control_request *a, const struct control_request *b)
+{
+	const struct control_peer *x = &a->peer, *y = &b->peer;
+
+	return x->uid == y->uid && strcmp(x->origin, y->origin) == 0;
 }
 
 /* --- answers --- */
@@ -99,10 +121,12 @@ void control_client_fini(struct control_client *client)
 static void request_end(struct control_request *rq, json_t *message)
 {
 	struct control_client *cl = rq->client;
+	bool subscribed = rq->subscribed;
 
 	if (cl) {
 		cl->open--;
 		cl->held -= rq->holds;
+		cl->subscribed -= subscribed;
 	}
 	request_free(rq);
 	if (cl) {
@@ -213,6 +237,17 @@ void control_desk_refuse(struct control_client *client, json_t *id, const char *
 
 /* --- who may --- */
 
+static const char *role_words(enum access_role role)
+{
+	static const char *const words[ACCESS_ROLES] = {
+		[ACCESS_READER] = "a reader",
+		[ACCESS_OPERATOR] = "an operator",
+		[ACCESS_EXPERT] = "an expert",
+	};
+
+	return words[role];
+}
+
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs, const char *what)
 {
 	struct control_desk *d = rq->desk;
@@ -221,11 +256,19 @@ bool control_may(struct control_request *rq, json_t *args, enum access_role need
 	if (rq->peer.role >= needs) {
 		return true;
 	}
-	sc_fail(&error, -EACCES, "role",
-		"ask the keeper of the allow list, or use a key with that role: fcmctl key list",
-		"%s: that is for %ss; the key \"%s\" is %s %s's", what, access_role_name(needs),
-		rq->peer.who, rq->peer.role == ACCESS_READER ? "a" : "an",
-		access_role_name(rq->peer.role));
+	if (rq->peer.uid >= 0) {
+		sc_fail(&error, -EACCES, "role",
+			"ask who keeps the groups of this machine: [control] of the configuration "
+			"names those that give roles",
+			"%s: that is for %ss; %s is %s", what, access_role_name(needs),
+			rq->peer.who, role_words(rq->peer.role));
+	} else {
+		sc_fail(&error, -EACCES, "role",
+			"ask the keeper of the allow list, or use a key with that role: fcmctl key "
+			"list",
+			"%s: that is for %ss; the key \"%s\" is %s's", what,
+			access_role_name(needs), rq->peer.who, role_words(rq->peer.role));
+	}
 	d->refused_role++;
 	if (!d->refused || !d->refused(d->context, rq, rq->op->name, args, &error)) {
 		control_fail(rq, "refused", error.hint, json_pack("{s:s}", "detail", error.code),
@@ -442,6 +485,15 @@ void control_desk_take(struct control_client *client, json_t *message)
 	if (!rq->op) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"",
 			     op);
+	} else if (client->gone && rq->op->role == ACCESS_READER) {
+		control_answer(rq, NULL);
+	} else if (client->urgent_only && !rq->op->urgent) {
+		control_fail(
+			rq, "refused", "close connections that are not needed, then connect again",
+			json_pack("{s:s}", "detail", "crowded"),
+			"%s: there are too many connections, and all others of yours are busy; "
+			"this one is served safe, param.get, status and info only",
+			op);
 	} else if (args_fit(rq, args) && control_may(rq, args, rq->op->role, op)) {
 		rq->op->run(rq, args, d->context);
 	}

@@ -32,13 +32,18 @@ struct control_client {
 	const struct control_transport *transport;
 	struct control_peer peer;
 	LIST_HEAD(, control_request) requests;
-	unsigned open; /* requests */
+	unsigned open;	     /* requests */
 	unsigned held; /* of them, those whose ends its next one has to wait for */
+	unsigned subscribed; /* of them: control_subscribe() */
+	bool gone;	     /* nobody takes its answers any more: what only asks is not served */
+	bool urgent_only;    /* it is served nothing but operations that are urgent */
 };
 
 /* `peer` is the caller's to fill. */
 void control_client_init(struct control_client *client, struct control_desk *desk,
 			 const struct control_transport *transport);
+/* Whether it waits for an answer, not only for news. */
+bool control_client_waits(const struct control_client *client);
 /* It is gone. */
 void control_client_fini(struct control_client *client);
 

@@ -454,8 +454,6 @@ static const char *control_trouble(int r)
 	switch (r) {
 	case -EADDRINUSE:
 		return "another daemon answers there; end it, or give this one a socket of its own";
-	case -ESRCH:
-		return "there is no such socket_group; make the group, or name another";
 	case -EEXIST:
 		return "there is something that is no socket; move it away, or name another path";
 	case -ENOENT:
@@ -467,13 +465,43 @@ static const char *control_trouble(int r)
 	}
 }
 
+static int find_groups(const struct config *c, struct control_groups *ret_groups,
+		       struct sc_error *error)
+{
+	const char *const names[ACCESS_ROLES] = {
+		[ACCESS_READER] = c->control.reader_group,
+		[ACCESS_OPERATOR] = c->control.socket_group,
+		[ACCESS_EXPERT] = c->control.expert_group,
+	};
+
+	return control_groups_find(names, ret_groups, error);
+}
+
+static void warn_of_experts(struct station *s, const struct control_groups *groups)
+{
+	s->has_roles = groups->roles;
+	if (!groups->roles) {
+		log_event(
+			LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_CONFIG,
+			"whoever may connect to %s is an expert: name expert_group or reader_group "
+			"in [control] of %s",
+			s->config.control.socket, s->config_path);
+	}
+}
+
 static int start_control(struct station *s)
 {
-	int r;
+	struct control_groups groups;
+	struct sc_error error = {0};
+	int r = find_groups(&s->config, &groups, &error);
 
+	if (r < 0) {
+		log_error("control", "%s; %s: %s", error.message, error.hint, s->config_path);
+		return r;
+	}
+	warn_of_experts(s, &groups);
 	s->desk = control_desk_create(station_op_tables, s, station_refused);
-	r = s->desk ? control_open(s->base, s->config.control.socket,
-				   s->config.control.socket_group, s->desk, &s->control)
+	r = s->desk ? control_open(s->base, s->config.control.socket, &groups, s->desk, &s->control)
 		    : -ENOMEM;
 	if (r < 0) {
 		log_error("control", "%s: %s: [control] in %s", s->config.control.socket,
@@ -620,6 +648,31 @@ static void say_difference(void *context, const char *section, const char *key, 
 		  section, key, restart ? ": takes effect after systemctl restart" : "");
 }
 
+/* Members of the groups may have changed, too: whoever connects from now on has his groups of today. */
+static void reload_groups(struct station *s, const struct config *fresh)
+{
+	struct control_groups groups;
+	struct sc_error error = {0};
+	int r = find_groups(fresh, &groups, &error);
+
+	if (r < 0) {
+		log_error("control", "the roles are as before: %s; %s", error.message, error.hint);
+		return;
+	}
+	memcpy(s->config.control.reader_group, fresh->control.reader_group,
+	       sizeof(fresh->control.reader_group));
+	memcpy(s->config.control.socket_group, fresh->control.socket_group,
+	       sizeof(fresh->control.socket_group));
+	memcpy(s->config.control.expert_group, fresh->control.expert_group,
+	       sizeof(fresh->control.expert_group));
+	warn_of_experts(s, &groups);
+	r = control_regroup(s->control, &groups);
+	if (r < 0) {
+		log_error("control", "%s cannot be given to its groups: %s",
+			  s->config.control.socket, control_trouble(r));
+	}
+}
+
 /* Only what the table says needs no restart is taken over. */
 static void on_reload(evutil_socket_t signal, short what, void *arg)
 {
@@ -644,6 +697,7 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 		timing_leaps(s);
 		s->config.network.rate = fresh.network.rate;
 		s->config.network.burst = fresh.network.burst;
+		reload_groups(s, &fresh);
 		keys_reload(s);
 	}
 	config_report_destroy(report);
@@ -816,6 +870,7 @@ static int check(const struct options *o)
 	static struct station s;
 	struct config_report *report = NULL;
 	struct sc_error error = {0};
+	struct control_groups groups;
 	struct clock_config leaps;
 	int r = config_check(o->config, o->board, o->overrides, stdout, stderr);
 
@@ -829,6 +884,10 @@ static int check(const struct options *o)
 		r = CONFIG_EX_CONFIG;
 	}
 	params_destroy(s.params);
+	if (find_groups(&s.config, &groups, &error) < 0) {
+		fprintf(stderr, "%s: %s; %s\n", o->config, error.message, error.hint);
+		r = CONFIG_EX_CONFIG;
+	}
 	if (keys_check(&s.config, stderr) < 0) {
 		r = CONFIG_EX_CONFIG;
 	}

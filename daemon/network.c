@@ -191,7 +191,7 @@ static struct network_client *find_place(struct network *n)
 		if (!cl->id_bytes && unread == 0) {
 			return cl;
 		}
-		if (unread == 0 && cl->base.open == 0 &&
+		if (unread == 0 && !control_client_waits(&cl->base) &&
 		    (!oldest || cl->heard_ns < oldest->heard_ns)) {
 			oldest = cl;
 		}

@@ -15,12 +15,12 @@ static void say_login(void *context, const struct access_key *key, const char *a
 	if (logins == 1) {
 		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
 			  "key %s (%s, %.8s...) has logged in from %s", key->name,
-			  access_role_name(key->role), key->key, address);
+			  access_role_name(key->right.role), key->key, address);
 	} else {
 		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
 			  "key %s (%s, %.8s...) has logged in from %s, %llu times since this was "
 			  "last logged",
-			  key->name, access_role_name(key->role), key->key, address,
+			  key->name, access_role_name(key->right.role), key->key, address,
 			  (unsigned long long)logins);
 	}
 }
@@ -93,8 +93,32 @@ static void tell_requests(struct station *s)
 	}
 	snprintf(text, sizeof(text), "refused: %s (%llu since this was last told)", s->access.text,
 		 (unsigned long long)more);
-	store_put_event(s->store, "warning", "access-refused", s->access.origin, text,
-			"if it should be allowed: another role in the allow list, then reload",
+	store_put_event(
+		s->store, "warning", "access-refused", s->access.origin, text,
+		"if it should be allowed: another role, by the allow list (then reload) or by "
+		"a group of [control]",
+		now_utc_ns());
+}
+
+static void tell_strangers(struct station *s)
+{
+	struct control_stats v;
+	char text[200];
+	uint64_t more;
+
+	control_get_stats(s->control, &v);
+	more = told_news(&s->access.strangers, v.strangers, now_mono_ns());
+	if (more == 0) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "user %lld of this machine was refused at the control socket: in none of its "
+		 "groups (%llu refused since this was last told)",
+		 (long long)v.last_stranger, (unsigned long long)more);
+	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "%s", text);
+	store_put_event(s->store, "warning", "access-refused", "local", text,
+			"if that should be allowed: make the user a member of reader_group, "
+			"socket_group or expert_group of [control]",
 			now_utc_ns());
 }
 
@@ -103,6 +127,7 @@ void network_second(struct station *s)
 	const struct publisher_status *data = &s->publisher_status;
 	struct network_status v;
 
+	tell_strangers(s);
 	if (s->network) {
 		network_tend(s->network);
 		network_get_status(s->network, &v);
@@ -141,7 +166,9 @@ json_t *network_status_json(struct station *s)
 	struct control_stats v;
 
 	control_get_stats(s->control, &v);
-	return json_pack("{s:I,s:I,s:I,s:o}", "clients", (json_int_t)v.clients, "bad_messages",
-			 (json_int_t)v.bad_messages, "refused_role",
-			 (json_int_t)control_desk_refused(s->desk), "network", network_json(s));
+	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", "clients", (json_int_t)v.clients,
+			 "bad_messages", (json_int_t)v.bad_messages, "crowded",
+			 (json_int_t)v.crowded, "strangers", (json_int_t)v.strangers, "roles",
+			 s->has_roles, "refused_role", (json_int_t)control_desk_refused(s->desk),
+			 "network", network_json(s));
 }

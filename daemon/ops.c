@@ -38,25 +38,38 @@ static bool link_arg(struct station *s, struct control_request *rq, json_t *args
 
 /* --- station --- */
 
+/* As whom the daemon knows who asks. */
+static json_t *you_json(const struct control_request *rq)
+{
+	const struct control_peer *peer = control_peer(rq);
+
+	return json_pack("{s:s,s:s,s:s}", "who", peer->who, "origin", peer->origin, "role",
+			 access_role_name(peer->role));
+}
+
 static void op_info(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 
 	(void)args;
 	control_answer(rq,
-		       json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o}", "version",
+		       json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o}", "version",
 				 FCM_VERSION, "board", (int)s->config.instance, "name",
 				 s->config.daemon.name, "pid", (int)getpid(), "started",
 				 json_time(s->started_utc_ns), "database", s->config.store.database,
 				 "monitor_endpoint", s->config.data.monitor_endpoint,
 				 "reserved_endpoint", s->config.data.reserved_endpoint, "device",
-				 s->config.board.device, "public_key", status_data_key(s)));
+				 s->config.board.device, "public_key", status_data_key(s), "you",
+				 you_json(rq)));
 }
 
 static void op_status(struct control_request *rq, json_t *args, void *context)
 {
+	json_t *j = status_json(context);
+
 	(void)args;
-	control_answer(rq, status_json(context));
+	json_object_set_new(j, "you", you_json(rq));
+	control_answer(rq, j);
 }
 
 /* --- links --- */
@@ -440,8 +453,8 @@ static void op_record_list(struct control_request *rq, json_t *args, void *conte
 }
 
 static const struct control_op station_ops[] = {
-	{"info", ACCESS_READER, op_info, NULL},
-	{"status", ACCESS_READER, op_status, NULL},
+	{"info", ACCESS_READER, op_info, NULL, true},
+	{"status", ACCESS_READER, op_status, NULL, true},
 	{"link.list", ACCESS_READER, op_link_list, NULL},
 	{"link.show", ACCESS_READER, op_link_show, "link:i"},
 	{"link.reset", ACCESS_OPERATOR, op_link_reset, "link:i reason:s400 dry_run:b"},

@@ -447,7 +447,7 @@ static void op_command_show(struct control_request *rq, json_t *args, void *cont
 
 const struct control_op station_param_ops[] = {
 	{"param.list", ACCESS_READER, op_param_list, "pattern:s"},
-	{"param.get", ACCESS_READER, op_param_get, "names:S"},
+	{"param.get", ACCESS_READER, op_param_get, "names:S", true},
 	{"param.set", ACCESS_OPERATOR, op_param_set,
 	 "name:s value:v reason:s400 client_id:s wait:b yes:b force:b dry_run:b rate:n"},
 	{"param.action", ACCESS_OPERATOR, op_param_action,

@@ -300,6 +300,6 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 }
 
 const struct control_op station_safe_ops[] = {
-	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s400 wait:b yes:b dry_run:b"},
+	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s400 wait:b yes:b dry_run:b", true},
 	{0},
 };

@@ -11,8 +11,9 @@
 
 #include "daemon/station.h"
 
-#define PIECE	  30u  /* of struct nanet3_tx */
-#define WRITE_MAX 480u /* bytes of a serial.write: 16 frames of 125 us */
+#define SESSIONS_MAX 16u  /* of one user or key */
+#define PIECE	     30u  /* of struct nanet3_tx */
+#define WRITE_MAX    480u /* bytes of a serial.write: 16 frames of 125 us */
 
 struct serial_session {
 	struct serial_session *next;
@@ -101,6 +102,24 @@ static bool floor_arg(struct station *s, struct control_request *rq, json_t *arg
 	return true;
 }
 
+/* Whether the user, or key, may have one more. False: refused, answered. */
+static bool may_open(struct station *s, struct control_request *rq)
+{
+	unsigned sessions = 0;
+
+	for (const struct serial_session *x = s->serials; x; x = x->next) {
+		sessions += control_same_peer(x->rq, rq);
+	}
+	if (sessions < SESSIONS_MAX) {
+		return true;
+	}
+	control_fail(
+		rq, "refused", "close one", json_pack("{s:s}", "detail", "sessions"),
+		"%s has %u serial channels open already, which is all that one user or key may",
+		control_peer(rq)->who, sessions);
+	return false;
+}
+
 static void op_serial_open(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
@@ -115,7 +134,7 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 		control_fail(rq, "usage", "0 to 255", NULL, "which channel?");
 		return;
 	}
-	if (!floor_arg(s, rq, args, &link)) {
+	if (!floor_arg(s, rq, args, &link) || !may_open(s, rq)) {
 		return;
 	}
 	c = &s->config.link[link];
@@ -142,6 +161,7 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 	snprintf(x->who, sizeof(x->who), "%s", control_peer(rq)->who);
 	snprintf(x->object, sizeof(x->object), "floor%u serial %u", c->floor, x->channel);
 	s->serials = x;
+	control_subscribe(rq);
 	say(s, x, "serial-opened", x->who);
 	control_progress(rq, json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:s,s:o}", "text", "open",
 				       "session", x->id, "link", (int)link, "tower", (int)c->tower,

@@ -154,7 +154,7 @@ struct station_leaps {
 /* Who may not, and tried. */
 struct access_news {
 	struct told_count control, reserved, monitors; /* connections */
-	struct told_count requests;
+	struct told_count requests, strangers;
 	struct bucket rows;	    /* of refused commands in the journal */
 	char origin[80], text[320]; /* of the last request that its peer's role did not allow */
 };
@@ -232,6 +232,7 @@ struct station {
 	struct access_list access_list;	  /* empty where no door asks for keys */
 	char public_key[ACCESS_KEY_TEXT]; /* ours, where data ask for keys */
 	struct access_news access;
+	bool has_roles;	   /* of users of the control socket; else all are experts */
 	bool control_lost;    /* somebody has removed its socket, and it cannot be made anew */
 	char doors_told[400]; /* what cannot listen, as the log has it */
 	struct station_run run;

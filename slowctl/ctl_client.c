@@ -6,6 +6,7 @@
 #include "slowctl/ctl_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,19 +26,22 @@ struct client {
 	size_t used, room;
 };
 
-/* A crowd at the daemon's door (EAGAIN) is waited out for a second: the daemon is there. */
+/* A crowd at the daemon's door is waited out, in its queue, for 2 s: the daemon is there. -EAGAIN: it was longer. */
 static int connect_soon(int fd, const struct sockaddr_un *address)
 {
-	const struct timespec pause = {.tv_nsec = 50000000};
-	int tries = 20;
+	const struct timeval patience = {.tv_sec = 2};
+	int flags = fcntl(fd, F_GETFL);
 
+	if (flags < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0) {
+		return -errno;
+	}
 	while (connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
-		if (errno != EAGAIN || --tries == 0) {
+		if (errno != EINTR) {
 			return -errno;
 		}
-		nanosleep(&pause, NULL);
 	}
-	return 0;
+	return fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ? -errno : 0;
 }
 
 int client_open(const char *path, struct client **ret_client)
@@ -54,7 +58,7 @@ int client_open(const char *path, struct client **ret_client)
 	if (c == NULL) {
 		return -ENOMEM;
 	}
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	err = c->fd < 0 ? -errno : connect_soon(c->fd, &address);
 	if (err < 0) {
 		client_close(c);
@@ -169,6 +173,8 @@ static int send_request(struct client *c, const char *id, const char *op, json_t
 	if (line != NULL) {
 		line[length] = '\n'; /* in place of the terminator */
 		err = send_all(c, line, length + 1, deadline, interrupted);
+		/* The daemon has closed the connection; why, it may have said before. */
+		err = err == -ECONNRESET ? 0 : err;
 	}
 	free(line);
 	json_decref(request);
@@ -274,6 +280,11 @@ int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), u
 		return err;
 	}
 	id = json_string_value(json_object_get(message, "id"));
+	if (id == NULL && json_is_false(json_object_get(message, "ok")) && is_answer(message)) {
+		*ret_id = c->last_id; /* its last word */
+		*ret_message = message;
+		return 0;
+	}
 	if (id == NULL || (json_object_get(message, "progress") == NULL && !is_answer(message))) {
 		json_decref(message);
 		return -EPROTO;

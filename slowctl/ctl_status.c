@@ -214,6 +214,24 @@ static void render_network(struct writer *w, const json_t *s)
 	writer_newline(w);
 }
 
+/* As whom the daemon knows us, and so what we may. */
+static void render_you(struct writer *w, const json_t *s)
+{
+	const json_t *you = value_at(s, "you");
+
+	if (!json_is_object(you)) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "you       ");
+	writer_text(w, WRITER_PLAIN, "%s, %s%s", value_string(you, "who", "?"),
+		    value_string(you, "role", "?"),
+		    value_true(s, "control.roles")
+			    ? ""
+			    : " as all who may use the control socket (no expert_group, no "
+			      "reader_group)");
+	writer_newline(w);
+}
+
 /* Floors whose silence timer is `timer`: "tower1.floor1 (120 s), tower1.floor2 (60 s)"; returns how many. */
 static size_t timers_text(const json_t *floors, const char *timer, char *text, size_t size)
 {
@@ -358,6 +376,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_store(w, s);
 	render_data(w, value_at(s, "data"));
 	render_network(w, s);
+	render_you(w, s);
 	render_silence(w, value_at(s, "silence"));
 	writer_newline(w);
 	render_links(w, s);

@@ -3,12 +3,14 @@
 """Clients of the control socket that are broken, hostile or die: the daemon answers or cuts off, and the
 data never notice."""
 import glob
+import grp
 import json
 import os
 import random
 import resource
 import socket
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -198,6 +200,113 @@ def crowds(t):
     t.account(st)
 
 
+CROWD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "control_crowd.py")
+CROWDS = [("idle", 400), ("half", 400), ("watch", 128), ("ask", 128), ("knock", 1)]
+
+
+def users(st):
+    """Ways to run a crowd: as who runs the test; and, where it is root, as two other users of the readers' group."""
+    if os.geteuid() != 0:
+        return [[]]
+    os.chmod(os.path.dirname(st.dir), 0o711)
+    os.chmod(st.dir, 0o711)
+    games = str(grp.getgrnam("games").gr_gid)
+    return [[]] + [["setpriv", "--reuid", uid, "--regid", games, "--clear-groups"] for uid in ("20001", "20002")]
+
+
+class Crowd:
+    """Two processes of each user, for as long as the block lasts."""
+
+    def __init__(self, st, who, kind, count):
+        self.argv = [sys.executable, "-", st.path("control.sock"), kind, str(count)]
+        self.who, self.processes = who, []
+
+    def __enter__(self):
+        for user in self.who * 2:
+            with open(CROWD, "rb") as program:  # every user can read what is open
+                self.processes.append(subprocess.Popen([*user, *self.argv], stdin=program, cwd="/"))
+        time.sleep(1)
+        return self
+
+    def __exit__(self, *_):
+        alive = [p.poll() is None for p in self.processes]
+        for p in self.processes:
+            p.kill()
+            p.wait()
+        assert all(alive), "the crowd was not there"
+
+
+def served(st, *words):
+    """(how often it was, of 5; the longest time, s; the last failure)"""
+    took, failure = [], None
+    for _ in range(5):
+        begin = time.monotonic()
+        code, out, err = st.ctl(*words)
+        took.append(time.monotonic() - begin)
+        if code not in ((0, 1) if words[0] == "status" else (0,)) or "crowded" in out:
+            failure = (words, code, out[:300], err)
+    return 5 - bool(failure), max(took), failure
+
+
+def crowded(t, own):
+    st = t.station(load="quiet", config=["[control]", "reader_group = games"])
+    st.start()
+    st.wait_ready()
+    everybody = users(st)
+    who = everybody[:1] if own or len(everybody) == 1 else everybody[1:]
+    before = descriptors(st)
+    for kind, count in CROWDS:
+        with Crowd(st, who, kind, count):
+            results = [served(st, *w) for w in (("safe", "--dry-run"), ("get", "floor1.om0.hv"), ("status",))]
+            t.check(f"{kind}: safe, get and status are served", not any(r[2] for r in results), results)
+            print(f"          the longest took {max(r[1] for r in results):.2f} s")
+            if not own and len(everybody) > 1:  # this one has no connection yet
+                results = served(st, "run", "show")
+                t.check(f"{kind}: who has few connections is served all else, too", not results[2], results)
+        st.wait_for("descriptors as before", lambda: descriptors(st) <= before + 5, 20)
+        alive(t, st, f"after the crowd ({kind})")
+    t.account(st)
+
+
+def crowd_of_one_user(t):
+    """connections without end of the operator's own user, idle, half, watching, asking, knocking: safe is served"""
+    crowded(t, own=True)
+
+
+def crowd_of_others(t):
+    """the same of other users, who may only read: the operator is served everything"""
+    crowded(t, own=False)
+
+
+def watches(t):
+    """alarm.watch without end: bounded by user, with a code; its places are those of newcomers"""
+    st = started(t)
+    watching = []
+    for _ in range(12):
+        s = connect(st)
+        s.sendall(line("alarm.watch"))
+        watching.append((s, json.loads(s.makefile().readline())))
+    errors = [answer["error"] for _, answer in watching if "error" in answer]
+    t.equal("of one user so many watch", len(watching) - len(errors), 8)
+    t.check("the others are refused, with a code and why", len(errors) == 4 and all(
+        e["code"] == "refused" and e["detail"] == "watches" and "8 times already" in e["message"] for e in errors), errors)
+    watching[0][0].close()
+    with connect(st) as s:
+        s.sendall(line("alarm.watch"))
+        t.check("one that has ended makes room at once", b"snapshot" in s.recv(1 << 16))
+    serial = [connect(st) for _ in range(20)]
+    said = []
+    for n, s in enumerate(serial):
+        s.sendall(line("serial.open", floor=1 + n // 6, channel=n % 6))
+        said.append(json.loads(s.makefile().readline()))
+    t.equal("serial channels of one user", [sum("progress" in a for a in said),
+                                            {a["error"].get("detail") for a in said if "error" in a}], [16, {"sessions"}])
+    for s in serial + [s for s, _ in watching]:
+        s.close()
+    alive(t, st, "after that")
+    t.account(st)
+
+
 def gone_in_the_middle(t):
     """disconnects in the middle of set, reset, soak and run; resets and soaks that compete"""
     st = started(t)
@@ -357,4 +466,4 @@ def too_large(t):
 
 
 if __name__ == "__main__":
-    harness.main([garbage, crowds, gone_in_the_middle, too_long_and_half, too_large])
+    harness.main([garbage, crowds, crowd_of_one_user, crowd_of_others, watches, gone_in_the_middle, too_long_and_half, too_large])

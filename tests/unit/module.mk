@@ -99,7 +99,7 @@ $(eval $(call unit_test,test_control_desk,tests/unit/test_control_desk.c daemon/
 $(eval $(call unit_test,test_names,tests/unit/test_names.c $(addprefix daemon/,names.c worker.c),,libevent))
 $(eval $(call unit_test,test_control_groups,tests/unit/test_control_groups.c daemon/control_groups.c,,))
 $(eval $(call unit_test,test_places,tests/unit/test_places.c daemon/places.c,,))
-$(eval $(call unit_test,test_control,tests/unit/test_control.c $(addprefix daemon/,control.c control_desk.c names.c worker.c),slowctl,libevent jansson libzmq))
+$(eval $(call unit_test,test_control,tests/unit/test_control.c $(addprefix daemon/,control.c control_desk.c control_groups.c places.c names.c worker.c),slowctl,libevent jansson libzmq))
 
 # daemon/: the way of the data up to the publisher
 $(eval $(call unit_test,test_block,$(addprefix tests/unit/,test_block.c floor_rig.c),data tdm,libisal))

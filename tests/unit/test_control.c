@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,11 +28,13 @@
 #include <event2/event.h>
 
 #include "daemon/control_desk.h"
+#include "daemon/places.h"
 
 static char directory[] = "/tmp/test_control.XXXXXX";
 static char path[64], lock[72];
 static struct event_base *base;
 static struct control_desk *desk;
+static struct control_groups groups; /* no roles */
 
 static void answer(struct control_request *rq, json_t *args, void *context)
 {
@@ -89,10 +93,29 @@ static void mark(struct control_request *rq, json_t *args, void *context)
 	answer(rq, args, context);
 }
 
-static const struct control_op ops[] = {{"info", ACCESS_READER, answer},
+static struct control_request *kept[PLACES_UID + PLACES_URGENT_UID];
+static unsigned kept_count;
+
+static void keep(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	(void)context;
+	kept[kept_count++] = rq;
+}
+
+static void news(struct control_request *rq, json_t *args, void *context)
+{
+	keep(rq, args, context);
+	control_subscribe(rq);
+}
+
+static const struct control_op ops[] = {{"info", ACCESS_READER, answer, NULL, true},
 					{"slow", ACCESS_READER, slow},
+					{"keep", ACCESS_READER, keep},
+					{"hold", ACCESS_READER, keep, NULL, true},
+					{"news", ACCESS_READER, news},
 					{"who", ACCESS_READER, note_who},
-					{"hold", ACCESS_READER, hold},
+					{"wait", ACCESS_READER, hold},
 					{0}};
 static const struct control_op more_ops[] = {{"mark", ACCESS_OPERATOR, mark}, {0}};
 static const struct control_op *const tables[] = {ops, more_ops, NULL};
@@ -121,7 +144,7 @@ static int end(void **state)
 
 static int open_at(const char *where, struct control **ret_control)
 {
-	return control_open(base, where, "", desk, ret_control);
+	return control_open(base, where, &groups, desk, ret_control);
 }
 
 /* A connected client's descriptor, or negative errno. */
@@ -297,7 +320,7 @@ static void test_crowd(void **state)
 {
 	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"slow\"}\n"
 				  "{\"v\":1,\"id\":2,\"op\":\"slow\"}\n";
-	enum { CROWD = 40 };
+	enum { CROWD = 30 }; /* as many as one user may have */
 	struct control *c = NULL;
 	struct control_stats stats;
 	unsigned answered = 0;
@@ -424,7 +447,7 @@ static void test_name_service(void **state)
 static void test_hold(void **state)
 {
 	static const char lines[] =
-		"{\"v\":1,\"id\":1,\"op\":\"hold\"}\n{\"v\":1,\"id\":2,\"op\":\"mark\"}\n";
+		"{\"v\":1,\"id\":1,\"op\":\"wait\"}\n{\"v\":1,\"id\":2,\"op\":\"mark\"}\n";
 	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
 	struct control *c = NULL;
 	char text[512] = "";
@@ -456,6 +479,264 @@ static void test_hold(void **state)
 	assert_non_null(strstr(text, "\"id\":1"));
 	close(fd);
 	close(other);
+	control_close(c);
+}
+
+/* --- places --- */
+
+static void loop(void)
+{
+	for (unsigned n = 0; n < 20; n++) {
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		usleep(1000);
+	}
+}
+
+static int ask_at(int fd, const char *op)
+{
+	char text[80];
+	int length = snprintf(text, sizeof(text), "{\"v\":1,\"id\":1,\"op\":\"%s\"}\n", op);
+
+	return write(fd, text, (size_t)length) == length ? 0 : -errno;
+}
+
+/* What has come, at most once a line of it; "closed" when that is all. */
+static const char *said_at(int fd)
+{
+	static char text[8192];
+	ssize_t got = read(fd, text, sizeof(text) - 1);
+
+	text[got > 0 ? got : 0] = '\0';
+	return got == 0 ? "closed" : text;
+}
+
+static void connect_many(int *fd, unsigned count, const char *op)
+{
+	for (unsigned n = 0; n < count; n++) {
+		fd[n] = connect_to(path);
+		assert_true(fd[n] >= 0);
+		assert_int_equal(op ? ask_at(fd[n], op) : 0, 0);
+	}
+	loop();
+}
+
+/* Of one's own connections the one goes that was idle longest, and says why; the newcomer is served everything. */
+static void test_idle_goes(void **state)
+{
+	struct control *c = NULL;
+	struct control_stats stats;
+	int fd[PLACES_UID], new;
+
+	(void)state;
+	assert_int_equal(open_at(path, &c), 0);
+	connect_many(fd, PLACES_UID, NULL);
+	assert_int_equal(ask_at(fd[0], "info"), 0);
+	loop();
+	assert_non_null(strstr(said_at(fd[0]), "\"ok\":true"));
+	new = connect_to(path);
+	assert_int_equal(ask_at(new, "mark"), 0);
+	loop();
+	assert_non_null(strstr(said_at(new), "\"ok\":true"));
+	assert_non_null(strstr(said_at(fd[1]), "crowded"));
+	assert_string_equal(said_at(fd[1]), "closed");
+	control_get_stats(c, &stats);
+	assert_int_equal(stats.clients, PLACES_UID);
+	assert_int_equal(stats.crowded, 1);
+	/* The others are still served. */
+	assert_int_equal(ask_at(fd[2], "info"), 0);
+	loop();
+	assert_non_null(strstr(said_at(fd[2]), "\"ok\":true"));
+	for (unsigned n = 0; n < PLACES_UID; n++) {
+		close(fd[n]);
+	}
+	close(new);
+	control_close(c);
+}
+
+/* Whoever waits for news only gives his place, and misses no answer. */
+static void test_news_go(void **state)
+{
+	struct control *c = NULL;
+	int fd[PLACES_UID], new;
+
+	(void)state;
+	kept_count = 0;
+	assert_int_equal(open_at(path, &c), 0);
+	connect_many(fd, PLACES_UID, "news");
+	assert_int_equal(kept_count, PLACES_UID);
+	connect_many(&new, 1, "mark");
+	assert_non_null(strstr(said_at(new), "\"ok\":true"));
+	for (unsigned n = 0; n < PLACES_UID; n++) {
+		control_answer(kept[n], NULL);
+		close(fd[n]);
+	}
+	close(new);
+	control_close(c);
+}
+
+/* All of a user's are busy: what is urgent is served, the rest is refused, and none of the busy ones is lost. */
+static void test_urgent_only(void **state)
+{
+	struct control *c = NULL;
+	int fd[PLACES_UID], more[10];
+
+	(void)state;
+	kept_count = 0;
+	assert_int_equal(open_at(path, &c), 0);
+	connect_many(fd, PLACES_UID, "keep");
+	connect_many(more, 1, "mark");
+	assert_non_null(strstr(said_at(more[0]), "\"detail\":\"crowded\""));
+	assert_int_equal(ask_at(more[0], "info"), 0);
+	loop();
+	assert_non_null(strstr(said_at(more[0]), "\"ok\":true"));
+	connect_many(more + 1, 9, "info");
+	for (unsigned n = 1; n < 10; n++) {
+		assert_non_null(strstr(said_at(more[n]), "\"ok\":true"));
+	}
+	for (unsigned n = 0; n < PLACES_UID; n++) {
+		control_answer(kept[n], NULL);
+	}
+	loop();
+	for (unsigned n = 0; n < PLACES_UID; n++) {
+		assert_non_null(strstr(said_at(fd[n]), "\"ok\":true"));
+		close(fd[n]);
+	}
+	for (unsigned n = 0; n < 10; n++) {
+		close(more[n]);
+	}
+	control_close(c);
+}
+
+/* It is served so many requests, and closed. */
+static void test_urgent_ends(void **state)
+{
+	struct control *c = NULL;
+	int fd[PLACES_UID], urgent;
+
+	(void)state;
+	kept_count = 0;
+	assert_int_equal(open_at(path, &c), 0);
+	connect_many(fd, PLACES_UID, "keep");
+	urgent = connect_to(path);
+	for (unsigned n = 0; n < 20; n++) {
+		assert_int_equal(ask_at(urgent, "info"), 0);
+	}
+	loop();
+	assert_int_equal(answers_at(urgent), PLACES_YOUNG);
+	assert_int_not_equal(ask_at(urgent, "info"), 0);
+	for (unsigned n = 0; n < PLACES_UID; n++) {
+		control_answer(kept[n], NULL);
+		close(fd[n]);
+	}
+	close(urgent);
+	control_close(c);
+}
+
+/* All urgent ones of a user wait, too: the newest is let in, and who goes for it learns that his request goes on. */
+static void test_urgent_full(void **state)
+{
+	static int fd[PLACES_UID + PLACES_URGENT_UID];
+	struct control *c = NULL;
+	const char *last;
+	int new;
+
+	(void)state;
+	kept_count = 0;
+	assert_int_equal(open_at(path, &c), 0);
+	connect_many(fd, PLACES_UID, "keep");
+	connect_many(fd + PLACES_UID, PLACES_URGENT_UID, "hold");
+	for (unsigned n = 0; n < 100 && kept_count < PLACES_UID + PLACES_URGENT_UID; n++) {
+		loop();
+	}
+	assert_int_equal(kept_count, PLACES_UID + PLACES_URGENT_UID);
+	connect_many(&new, 1, "info");
+	assert_non_null(strstr(said_at(new), "\"ok\":true"));
+	last = said_at(fd[PLACES_UID]);
+	assert_non_null(strstr(last, "\"code\":\"unknown\""));
+	assert_non_null(strstr(last, "\"detail\":\"crowded\""));
+	assert_false(control_alive(kept[PLACES_UID]));
+	for (unsigned n = 0; n < kept_count; n++) {
+		control_answer(kept[n], NULL);
+		close(fd[n]);
+	}
+	close(new);
+	control_close(c);
+}
+
+/* Those who connect as fast as they are let in leave the loop its other work. */
+static void test_flood(void **state)
+{
+	struct control *c = NULL;
+	struct control_stats stats;
+	int fd[200];
+
+	(void)state;
+	assert_int_equal(open_at(path, &c), 0);
+	for (unsigned n = 0; n < 200; n++) {
+		fd[n] = connect_to(path);
+		assert_true(fd[n] >= 0);
+	}
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	control_get_stats(c, &stats);
+	assert_in_range(stats.clients + stats.crowded, 1, 64);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		control_get_stats(c, &stats);
+	} while (stats.clients + stats.crowded < 200);
+	for (unsigned n = 0; n < 200; n++) {
+		close(fd[n]);
+	}
+	control_close(c);
+}
+
+/* Of a user who is in no group. */
+static void stranger_asks(void)
+{
+	int fd;
+
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0)) {
+		_exit(100);
+	}
+	fd = connect_to(path);
+	if (fd < 0 || fcntl(fd, F_SETFL, 0) < 0) {
+		_exit(101);
+	}
+	_exit(strstr(said_at(fd), "\"detail\":\"role\"") && !strcmp(said_at(fd), "closed") ? 0
+											   : 102);
+}
+
+static void test_stranger(void **state)
+{
+	struct control *c = NULL;
+	struct control_stats stats;
+	struct stat st;
+	int status = 0;
+	pid_t child;
+
+	(void)state;
+	groups = (struct control_groups){.roles = true};
+	assert_int_equal(chmod(directory, 0711), 0);
+	assert_int_equal(open_at(path, &c), 0);
+	groups = (struct control_groups){.roles = false};
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0666);
+	child = fork();
+	if (child == 0) {
+		stranger_asks();
+	}
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		loop();
+	}
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	control_get_stats(c, &stats);
+	assert_int_equal(stats.strangers, 1);
+	assert_int_equal(stats.last_stranger, geteuid() == 0 ? 65534 : geteuid());
+	assert_int_equal(stats.clients, 0);
+	/* A reload without roles: the operators' group only, as before. */
+	assert_int_equal(control_regroup(c, &groups), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0660);
 	control_close(c);
 }
 
@@ -540,6 +821,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ended, begin, end),
 		cmocka_unit_test_setup_teardown(test_name_service, begin, end),
 		cmocka_unit_test_setup_teardown(test_hold, begin, end),
+		cmocka_unit_test_setup_teardown(test_idle_goes, begin, end),
+		cmocka_unit_test_setup_teardown(test_news_go, begin, end),
+		cmocka_unit_test_setup_teardown(test_urgent_only, begin, end),
+		cmocka_unit_test_setup_teardown(test_urgent_ends, begin, end),
+		cmocka_unit_test_setup_teardown(test_urgent_full, begin, end),
+		cmocka_unit_test_setup_teardown(test_flood, begin, end),
+		cmocka_unit_test_setup_teardown(test_stranger, begin, end),
 		cmocka_unit_test_setup_teardown(test_half, begin, end),
 		cmocka_unit_test_setup_teardown(test_last_word, begin, end),
 	};

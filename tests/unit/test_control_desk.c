@@ -78,6 +78,7 @@ static bool on_refused(void *context, struct control_request *rq, const char *op
 
 static const struct control_op ops[] = {
 	{"ask", ACCESS_READER, op_ask, NULL},
+	{"safe", ACCESS_READER, op_ask, NULL, true},
 	{"keep", ACCESS_READER, op_keep, NULL},
 	{"set", ACCESS_OPERATOR, op_set, "dangerous:b"},
 	{"all", ACCESS_READER, op_ask, "name:s n:i by:n wait:b value:v names:S links:I"},
@@ -118,6 +119,71 @@ static void take(const char *text)
 static const char *error_text(const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(said, "error"), key));
+}
+
+/* Whoever waits for news only waits for no answer; an end of that is counted, as are news that end. */
+static void test_subscribed(void **state)
+{
+	struct control_request *first;
+
+	(void)state;
+	client.peer.role = ACCESS_READER;
+	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
+	assert_true(control_client_waits(&client));
+	control_subscribe(kept);
+	control_subscribe(kept);
+	assert_false(control_client_waits(&client));
+	first = kept;
+	take("{\"v\":1,\"id\":2,\"op\":\"keep\"}");
+	assert_true(control_client_waits(&client));
+	assert_true(control_same_peer(first, kept));
+	control_answer(first, NULL);
+	assert_true(control_client_waits(&client));
+	control_answer(kept, NULL);
+	assert_false(control_client_waits(&client));
+	assert_int_equal(client.open + client.subscribed, 0);
+}
+
+/* Nobody hears the answer: what only asks is not done, what does something is. */
+static void test_unheard(void **state)
+{
+	(void)state;
+	client.peer.role = ACCESS_OPERATOR;
+	client.gone = true;
+	take("{\"v\":1,\"id\":1,\"op\":\"ask\"}");
+	assert_int_equal(ran, 0);
+	assert_int_equal(client.open, 0);
+	take("{\"v\":1,\"id\":1,\"op\":\"set\",\"args\":{}}");
+	assert_int_equal(ran, 1);
+}
+
+/* In a place that is kept for what is urgent. */
+static void test_urgent_only(void **state)
+{
+	(void)state;
+	client.peer.role = ACCESS_READER;
+	client.urgent_only = true;
+	take("{\"v\":1,\"id\":1,\"op\":\"ask\"}");
+	assert_string_equal(error_text("detail"), "crowded");
+	assert_int_equal(ran, 0);
+	take("{\"v\":1,\"id\":1,\"op\":\"safe\"}");
+	assert_true(json_is_true(json_object_get(said, "ok")));
+	assert_int_equal(ran, 1);
+}
+
+/* A user of this machine is told of groups, not of keys. */
+static void test_user(void **state)
+{
+	control_desk_destroy(desk);
+	desk = control_desk_create(tables, &ran, NULL);
+	client.desk = desk;
+	client.peer = (struct control_peer){
+		.uid = 1000, .pid = 1, .who = "anna", .origin = "local", .role = ACCESS_READER};
+	(void)state;
+	take("{\"v\":1,\"id\":1,\"op\":\"set\"}");
+	assert_string_equal(error_text("detail"), "role");
+	assert_string_equal(error_text("message"), "set: that is for operators; anna is a reader");
+	assert_non_null(strstr(error_text("hint"), "[control]"));
 }
 
 static void test_roles(void **state)
@@ -317,6 +383,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_roles, begin, end),
+		cmocka_unit_test_setup_teardown(test_subscribed, begin, end),
+		cmocka_unit_test_setup_teardown(test_unheard, begin, end),
+		cmocka_unit_test_setup_teardown(test_urgent_only, begin, end),
+		cmocka_unit_test_setup_teardown(test_user, begin, end),
 		cmocka_unit_test_setup_teardown(test_envelope, begin, end),
 		cmocka_unit_test_setup_teardown(test_ids, begin, end),
 		cmocka_unit_test_setup_teardown(test_cut_names, begin, end),

@@ -94,7 +94,7 @@ static void on_login(void *unused, const struct access_key *key, const char *add
 	(void)unused;
 	logins++;
 	snprintf(login_text, sizeof(login_text), "%s %s %s %u", key->name,
-		 access_role_name(key->role), address, (unsigned)more);
+		 access_role_name(key->right.role), address, (unsigned)more);
 }
 
 static uint16_t free_port(void)
