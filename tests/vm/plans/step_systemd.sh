@@ -76,7 +76,7 @@ has_status() { grep -Eq "^$1:[[:space:]]*$2\$" "/proc/$first/status"; }
 ok $? "user fcm, no capability, nothing to gain, its system calls filtered"
 get $daemon SystemCallFilter | grep -qw clock_adjtime
 ok $? "but not the question whether the system clock is synchronised"
-has_mode /run/fcm-server/0 "fcm fcm 750" && has_mode /var/lib/fcm-server/0 "fcm fcm 750" &&
+has_mode /run/fcm-server/0 "fcm fcm 751" && has_mode /var/lib/fcm-server/0 "fcm fcm 750" &&
 	[ -s /var/lib/fcm-server/0/station.db ]
 ok $? "its directories are its own"
 [ "$(get $selftest InvocationID)" = "$first_test" ]
