@@ -497,7 +497,7 @@ static int start_control(struct station *s)
 
 	if (r < 0) {
 		log_error("control", "%s; %s: %s", error.message, error.hint, s->config_path);
-		return r;
+		return blame_config(s, r);
 	}
 	warn_of_experts(s, &groups);
 	s->desk = control_desk_create(station_op_tables, s, station_refused);

@@ -45,7 +45,7 @@ class Manager:
     def start(self, **env):
         """The next daemon, with what was kept, from descriptor 3 on."""
         st, names = self.st, sorted(self.kept)
-        given = " ".join(f"{3 + n}<&{self.kept[name]}" for n, name in enumerate(names))
+        given = " ".join(f"{3 + n}<&{self.kept[name]} {self.kept[name]}<&-" for n, name in enumerate(names))
         env = {**os.environ, "NOTIFY_SOCKET": st.path("notify.sock"), **env}
         if names:
             env |= {"LISTEN_FDS": str(len(names)), "LISTEN_FDNAMES": ":".join(names)}
