@@ -25,9 +25,9 @@ struct worker {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, over;
 	struct list todo, done;
-	uint64_t since_ns; /* when the present piece began; 0: there is none */
-	bool stop, ended;
-	int fd; /* readable: something is done */
+	uint64_t since_ns;	 /* when the present piece began; 0: there is none */
+	bool stop, ended, alone; /* alone: nobody waits for its end */
+	int fd;			 /* readable: something is done */
 	struct event *event;
 };
 
@@ -53,11 +53,26 @@ static struct work *take_first(struct list *l)
 	return work;
 }
 
-/* Owns the piece that it is at. */
+static void release(struct worker *w)
+{
+	if (w->event) {
+		event_free(w->event);
+	}
+	if (w->fd >= 0) {
+		close(w->fd);
+	}
+	pthread_cond_destroy(&w->wake);
+	pthread_cond_destroy(&w->over);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* Owns the piece that it is at; and all, when it was left alone. */
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct work *work;
+	bool alone;
 
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
@@ -75,8 +90,12 @@ static void *worker_main(void *arg)
 		eventfd_write(w->fd, 1);
 	}
 	w->ended = true;
+	alone = w->alone;
 	pthread_cond_signal(&w->over);
 	pthread_mutex_unlock(&w->lock);
+	if (alone) {
+		release(w);
+	}
 	return NULL;
 }
 
@@ -102,20 +121,6 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 	if (eventfd_read(fd, &count) == 0) {
 		tell_done(arg);
 	}
-}
-
-static void release(struct worker *w)
-{
-	if (w->event) {
-		event_free(w->event);
-	}
-	if (w->fd >= 0) {
-		close(w->fd);
-	}
-	pthread_cond_destroy(&w->wake);
-	pthread_cond_destroy(&w->over);
-	pthread_mutex_destroy(&w->lock);
-	free(w);
 }
 
 static void init_locks(struct worker *w)
@@ -172,6 +177,23 @@ uint64_t worker_busy_ns(struct worker *w)
 	return since_ns ? now_mono_ns() - since_ns : 0;
 }
 
+/* It frees itself if it ends before the process. */
+static void leave_alone(struct worker *w)
+{
+	bool ended;
+
+	event_free(w->event);
+	w->event = NULL;
+	pthread_mutex_lock(&w->lock);
+	pthread_detach(w->thread);
+	ended = w->ended;
+	w->alone = !ended;
+	pthread_mutex_unlock(&w->lock);
+	if (ended) { /* just now */
+		release(w);
+	}
+}
+
 bool worker_stop(struct worker *w)
 {
 	uint64_t until_ns = now_mono_ns() + STOP_NS;
@@ -193,9 +215,8 @@ bool worker_stop(struct worker *w)
 	pthread_mutex_unlock(&w->lock);
 	tell_done(w);
 	if (!ended) {
-		event_free(w->event);
-		w->event = NULL;
-		return false; /* its memory is freed with the process */
+		leave_alone(w);
+		return false;
 	}
 	pthread_join(w->thread, NULL);
 	release(w);
