@@ -15,7 +15,7 @@
 #define LIMIT_MS 40
 #define OPEN_MAX 512u
 #define HANGS_NS                                                                                   \
-	1000000000ull /* a question that takes so long, limits and all, waits for the disk */
+	2000000000ull /* a question that takes so long, limits and all, waits for the disk */
 #define NOT_WRITTEN "not-written" /* error.detail: who may read the file can read it instead */
 
 struct asked {
