@@ -33,7 +33,7 @@ if [ -n "$out" ]; then
 	rc=1
 fi
 
-# Only one file speaks to gpsd, one to systemd; only the store opens the database for writing.
+# Only one file speaks to gpsd, two to systemd; only the store opens the database for writing.
 one() { # pattern, files
 	found=$(grep -lE "$1" -r daemon slowctl tdm driver --include='*.c' | grep -vE "$2" || true)
 	if [ -n "$found" ]; then
@@ -42,6 +42,6 @@ one() { # pattern, files
 	fi
 }
 one '#include <gps.h>' '^daemon/gps\.c$'
-one '#include <systemd/sd-daemon.h>' '^daemon/main\.c$'
+one '#include <systemd/sd-daemon.h>' '^daemon/(main|listener)\.c$'
 one 'SQLITE_OPEN_READWRITE' '^daemon/store[a-z_]*\.c$'
 exit $rc
