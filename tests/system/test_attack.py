@@ -38,7 +38,8 @@ class Operator(threading.Thread):
     def __init__(self, st):
         super().__init__(daemon=True)
         self.st, self.ended, self.failed = st, threading.Event(), []
-        self.safe_s, self.lag_s, self.most_mb, self.times = 0, 0, 0, 0
+        self.lag_s, self.most_mb, self.times = 0, 0, 0
+        self.took, self.doing = [], "nothing"  # s, beside which attack
         self.clock = threading.Thread(target=self.measure, daemon=True)
 
     def measure(self):
@@ -54,7 +55,7 @@ class Operator(threading.Thread):
         while not self.ended.wait(0.2):
             begin = time.monotonic()
             code, out, err = self.st.ctl("--timeout", "30", "safe", "floor4", "--yes", timeout=60)
-            self.safe_s = max(self.safe_s, time.monotonic() - begin)
+            self.took.append((time.monotonic() - begin, self.doing))
             self.times += 1
             if code:
                 self.failed.append((code, out[-300:], err[-300:]))
@@ -274,17 +275,18 @@ def at_design_load(t):
     keys.write_list()
     st.start()
     st.wait_ready()
+    st.ctl("safe", "floor4", "--yes")  # the high voltage goes down by its ramp: what is measured is the way there and back
     before = resident_mb(st.daemon.pid)
     operator = Operator(st)
     operator.start()
     for attack in ATTACKS:
-        errors = []
+        errors, operator.doing = [], attack.__name__
         run_attack(attack, st, keys, SECONDS, errors)
         t.check(f"{attack.__name__}: {attack.__doc__.splitlines()[0]}", not errors and st.daemon.alive(), errors)
     squatter(t, st)
     evil_database(t, st)
     evil_recordings(t, st)
-    errors = []
+    errors, operator.doing = [], "all at once"
     together = [threading.Thread(target=run_attack, args=(a, st, keys, 2 * SECONDS, errors)) for a in ATTACKS]
     for x in together:
         x.start()
@@ -293,7 +295,8 @@ def at_design_load(t):
     t.check("all at once", not errors and st.daemon.alive(), errors)
     operator.ended.set()
     operator.join(120)
-    print(f"  safe {operator.times} times, the longest {operator.safe_s:.2f} s; the machine's own lag {operator.lag_s:.2f} s; memory "
+    longest = max(operator.took)
+    print(f"  safe {operator.times} times, the longest {longest[0]:.2f} s beside {longest[1]}; the machine's own lag {operator.lag_s:.2f} s; memory "
           f"{before:.0f} MB before, {operator.most_mb:.0f} at most")
     t.check("safe was answered throughout", operator.times > 20 and not operator.failed, operator.failed[:3])
     groups = {g["group"]: g for g in st.ask("consumer", "list")["groups"]}
@@ -304,8 +307,8 @@ def at_design_load(t):
     # fcmctl, daemon and emulator each may have met the machine's worst; the floor's words go by the emulator's time.
     with open(st.path("emu.log")) as f:
         lag = max(operator.lag_s, float(re.search(r"worst lag ([\d.]+) ms", f.read())[1]) / 1000)
-    t.check("within a second besides the machine's lag", t.sanitized or operator.safe_s < OWN_S + 3 * lag,
-            (operator.safe_s, lag))
+    t.check("within a second besides the machine's lag", t.sanitized or longest[0] < OWN_S + 3 * lag,
+            (sorted(operator.took)[-5:], lag))
     t.check("memory is bounded", t.sanitized or operator.most_mb < before + MEMORY_MB, (before, operator.most_mb))
     t.equal("nothing of trigger and acoustic was dropped", [x for x in ledger["losses"] if x["kind"] == "group" and
                                                             x["group"] in ("trigger", "acoustic")], [])
