@@ -79,6 +79,8 @@ def kept(t):
                 manager.start()
                 waiting.settimeout(20)
                 t.check(f"{n}: who came between the two daemons is greeted by the next", waiting.recv(1) == b"\xff")
+            st.wait_for("the rings to be emptied", lambda: all(
+                4 * l["ring"]["used"] < l["ring"]["depth"] for l in st.status()["links"]), 20)
         os.set_blocking(squatter.stdout.fileno(), False)
         t.equal("the local user never got a port", (squatter.poll(), squatter.stdout.read()), (None, None))
         t.equal("each was stored once", {n: manager.said_of(n) for n in ports}, {n: ["FDSTORE"] for n in ports})
