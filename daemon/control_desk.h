@@ -33,7 +33,7 @@ struct control_client {
 	struct control_peer peer;
 	LIST_HEAD(, control_request) requests;
 	unsigned open;	     /* requests */
-	unsigned held; /* of them, those whose ends its next one has to wait for */
+	unsigned held;	     /* of them, those whose ends its next one has to wait for */
 	unsigned subscribed; /* of them: control_subscribe() */
 	bool gone;	     /* nobody takes its answers any more: what only asks is not served */
 	bool urgent_only;    /* it is served nothing but operations that are urgent */

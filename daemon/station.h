@@ -232,7 +232,7 @@ struct station {
 	struct access_list access_list;	  /* empty where no door asks for keys */
 	char public_key[ACCESS_KEY_TEXT]; /* ours, where data ask for keys */
 	struct access_news access;
-	bool has_roles;	   /* of users of the control socket; else all are experts */
+	bool has_roles;	      /* of users of the control socket; else all are experts */
 	bool control_lost;    /* somebody has removed its socket, and it cannot be made anew */
 	char doors_told[400]; /* what cannot listen, as the log has it */
 	struct station_run run;
