@@ -181,7 +181,7 @@ static void check_open(const struct config *c, struct config_report *report, con
 			report, where, 0,
 			"[data] %s: beyond this machine, and without keys whoever reaches it can "
 			"take the data or a consumer's place (curve = yes, and keys by fcmctl key "
-			"make; or insecure = yes where the network is yours alone)",
+			"make NAME ROLE; or insecure = yes where the network is yours alone)",
 			config_is_local(c->data.reserved_endpoint) ? "monitor_endpoint"
 								   : "reserved_endpoint");
 	}

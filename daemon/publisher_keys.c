@@ -77,7 +77,8 @@ const char *publisher_keys_forbid(const struct publisher *p, const char *key, co
 	if (!p->zap || (k && strcmp(k->name, name) == 0 && strcmp(k->right.group, group) == 0)) {
 		return NULL;
 	}
-	snprintf(text, size, "this key is of %s in group %s (fcmctl key list on the daemon's host)",
+	snprintf(text, size,
+		 "this key is of %s in group %s (on the daemon's host: fcmctl key list)",
 		 k ? k->name : "nobody", k ? k->right.group : "none");
 	return text;
 }

@@ -702,7 +702,7 @@ static void open_reason(struct station *s, struct reasons *r)
 	if (config_is_open(c)) {
 		reasons_add(r, false, "data-open", "data",
 			    "give consumers keys and the daemon [data] curve = yes (fcmctl key "
-			    "make), or let a firewall keep all others out",
+			    "make NAME ROLE), or let a firewall keep all others out",
 			    "[data] insecure: whoever reaches %s%s%s can take the data, or a "
 			    "consumer's place",
 			    c->data.reserved_endpoint, *c->data.monitor_endpoint ? " or " : "",
