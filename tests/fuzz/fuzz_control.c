@@ -81,6 +81,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	log_open(0, LOG_CRIT);
 	configure();
 	r = start_base(s);
+	r = r ? r : questions_start(s);
 	r = r ? r : load_detector(s);
 	r = r ? r : start_disk(s);
 	r = r ? r : start_control(s);
