@@ -184,10 +184,12 @@ static struct asked *asked_new(struct questions *qs, const struct question *ques
 	return a;
 }
 
-static void refuse(const struct question *question, int r, const struct sc_error *error)
+static void refuse(struct station *s, const struct question *question, int r,
+		   const struct sc_error *error)
 {
 	struct question n = *question;
 
+	n.station = s;
 	tell(&n, r, NULL, error);
 	json_decref(n.names);
 	free(n.context);
@@ -202,14 +204,14 @@ void questions_ask(struct station *s, const struct question *question)
 	int r;
 
 	if (json_integer_value(json_object_get(question->args, "limit")) > ROWS_MAX) {
-		refuse(question, -ETIME, &none);
+		refuse(s, question, -ETIME, &none);
 		return;
 	}
 	r = check(s, question, &error);
 	a = r == 0 ? asked_new(qs, question, ask, asked) : NULL;
 	if (!a) {
 		r = r ? r : sc_fail(&error, -ENOMEM, "memory", "", "out of memory");
-		refuse(question, r, &error);
+		refuse(s, question, r, &error);
 		return;
 	}
 	json_incref(a->question.args);

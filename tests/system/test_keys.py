@@ -169,6 +169,8 @@ def thief(t):
     keys = [fcmdata.Block(*b[2:]).key for b in held if b[0] == b"BLOCK"]
     t.check("it holds blocks", len(keys) > 5, len(held))
     victim.close()
+    # While the victim's connection stands, ZeroMQ hears no other of this routing id.
+    st.wait_for("its end", lambda: not n.members()["trigger-1"]["alive"])
     robber = n.dealer("acoustic-1", b"known")
     before = st.ask("consumer", "list")["groups"][0]
     for body in keys:
