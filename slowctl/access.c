@@ -113,16 +113,6 @@ const struct access_key *access_list_find(const struct access_list *list, enum a
 	return NULL;
 }
 
-unsigned access_list_count(const struct access_list *list, enum access_door door)
-{
-	unsigned count = 0;
-
-	for (unsigned n = 0; n < list->count; n++) {
-		count += list->key[n].right.door == door;
-	}
-	return count;
-}
-
 /* --- reading --- */
 
 struct reading {

@@ -73,6 +73,5 @@ static inline int access_list_read(const char *path, struct access_list *ret_lis
 /* NULL: it is not in the list, or is for another door. */
 const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
 					  const char *key);
-unsigned access_list_count(const struct access_list *list, enum access_door door);
 
 #endif
