@@ -318,14 +318,14 @@ static void test_monitor(void **state)
 
 	(void)state;
 	rig_start(&r, 2, 64);
-	rig_offer(&r, FCM_PMT); /* nobody listens: no copy is made */
+	rig_offer(&r, FCM_PMT); /* no monitor: no copy is made */
+	WAIT_STATUS(&r, s, s.blocks == 1);
+	assert_int_equal(s.monitor_blocks, 0);
 	sub = zmq_socket(r.context, ZMQ_SUB);
 	rig_set_number(sub, ZMQ_LINGER, 0);
 	rig_set_number(sub, ZMQ_RCVTIMEO, PATIENCE_MS);
 	assert_int_equal(zmq_setsockopt(sub, ZMQ_SUBSCRIBE, "pmt.", 4), 0);
 	assert_int_equal(zmq_connect(sub, publisher_monitor_endpoint(r.p)), 0);
-	WAIT_STATUS(&r, s, s.blocks == 1);
-	assert_int_equal(s.monitor_blocks, 0);
 	usleep(200000); /* the subscription is on its way */
 	rig_offer(&r, FCM_HYDROPHONE);
 	rig_offer(&r, FCM_PMT);
