@@ -533,16 +533,9 @@ static int clear_stale(const struct sockaddr_un *address)
 	return r;
 }
 
-/* With roles anybody may connect: what a peer may do, and whether it is let in, we decide. */
-static int give_to_groups(const struct control *c)
+static int set_mode(const struct control *c)
 {
-	const char *path = c->address.sun_path;
-
-	if (c->groups.has[ACCESS_OPERATOR] &&
-	    chown(path, (uid_t)-1, c->groups.gid[ACCESS_OPERATOR]) < 0 && !c->groups.roles) {
-		return -errno;
-	}
-	return chmod(path, control_groups_mode(&c->groups)) < 0 ? -errno : 0;
+	return chmod(c->address.sun_path, control_groups_mode(&c->groups)) < 0 ? -errno : 0;
 }
 
 /* Whether what lies at our path is our socket: it may have been removed, and another been made. */
@@ -588,7 +581,7 @@ static int listen_begin(struct control *c)
 	}
 	if (r == 0) {
 		evconnlistener_set_error_cb(c->listener, on_accept_error);
-		r = give_to_groups(c);
+		r = set_mode(c);
 	}
 	if (r < 0) {
 		listen_end(c);
@@ -675,7 +668,7 @@ int control_regroup(struct control *c, const struct control_groups *groups)
 			turn_away(cl);
 		}
 	}
-	return c->listener ? give_to_groups(c) : 0;
+	return c->listener ? set_mode(c) : 0;
 }
 
 int control_tend(struct control *c, uint64_t now_ns)

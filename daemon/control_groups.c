@@ -42,14 +42,24 @@ int control_groups_find(const char *const names[ACCESS_ROLES], struct control_gr
 	if (g.roles && !g.has[ACCESS_OPERATOR]) {
 		g.has[ACCESS_OPERATOR] = true;
 		g.gid[ACCESS_OPERATOR] = getegid();
+	} else if (!g.roles && g.has[ACCESS_OPERATOR]) {
+		g.has[ACCESS_EXPERT] = true;
+		g.gid[ACCESS_EXPERT] = g.gid[ACCESS_OPERATOR];
 	}
 	*ret_groups = g;
 	return 0;
 }
 
+/* No group is configured: the file's mode decides who gets in. */
+static bool has_none(const struct control_groups *groups)
+{
+	return !groups->has[ACCESS_READER] && !groups->has[ACCESS_OPERATOR] &&
+	       !groups->has[ACCESS_EXPERT];
+}
+
 mode_t control_groups_mode(const struct control_groups *groups)
 {
-	return groups->roles ? 0666 : 0660;
+	return has_none(groups) ? 0660 : 0666;
 }
 
 /* The peer's supplementary groups: `few`, or a longer list that is the caller's to free. NULL: unknown. */
@@ -93,7 +103,7 @@ bool control_groups_role(const struct control_groups *groups, int fd, enum acces
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) {
 		return false;
 	}
-	if (!groups->roles || peer.uid == 0) {
+	if (has_none(groups) || peer.uid == 0) {
 		*ret_role = ACCESS_EXPERT;
 		return true;
 	}

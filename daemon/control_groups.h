@@ -15,7 +15,7 @@
 #include "slowctl/error.h"
 
 struct control_groups {
-	bool roles; /* a group of experts or of readers is configured; else whoever gets in is an expert */
+	bool roles; /* a group of experts or of readers is configured; else who gets in is an expert */
 	bool has[ACCESS_ROLES];
 	gid_t gid[ACCESS_ROLES];
 };
@@ -24,7 +24,8 @@ struct control_groups {
  * look-up failed with. `error` is filled, with what to do. */
 int control_groups_find(const char *const names[ACCESS_ROLES], struct control_groups *ret_groups,
 			struct sc_error *error);
-/* Of the socket's file. With roles anybody may connect, and a stranger is told so: a file has one group only. */
+/* Of the socket's file. Where a group is configured every user may connect, and control_groups_role() decides: a file
+ * has one group only, and to give it to one is a right (chown) that the daemon does not need for anything else. */
 mode_t control_groups_mode(const struct control_groups *groups);
 /* The role of the peer of a connected Unix socket: root's is expert, else that of the best of its groups. False: it has
  * none. */

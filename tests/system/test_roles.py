@@ -143,6 +143,22 @@ def reloaded(t):
             st.daemon.tail(5))
 
 
+def one_group(t):
+    """socket_group alone: its members and root are experts, everybody else is refused with a word"""
+    if os.geteuid() != 0:
+        return own_role(t)
+    st = started(t, f"socket_group = {SHIFTERS}")
+    made = os.stat(st.path("control.sock"))
+    t.equal("everybody may connect; the file keeps the daemon's group", (made.st_mode & 0o777, made.st_gid), (0o666, os.getegid()))
+    t.equal("a member is an expert", role(st, as_user(20000, 20000, gid(SHIFTERS))), "expert")
+    t.equal("so is root", role(st, []), "expert")
+    code, out, err = fcmctl(st, as_user(20007, 20007), "status")
+    t.check("a stranger is refused, and told what to do", code == 1 and "you are in none of the groups" in err and
+            "socket_group" in err, (code, out, err))
+    st.wait_for("an event names him", lambda: events(st, "20007"), 10)
+    st.stop()
+
+
 def unset(t):
     """nobody has configured roles: all who may use the socket are experts, which is said at the start"""
     st = started(t)
@@ -156,4 +172,4 @@ def unset(t):
 
 
 if __name__ == "__main__":
-    harness.main([roles, reloaded, unset])
+    harness.main([roles, reloaded, one_group, unset])

@@ -714,7 +714,8 @@ static void test_stranger(void **state)
 	pid_t child;
 
 	(void)state;
-	groups = (struct control_groups){.roles = true};
+	groups = (struct control_groups){
+		.roles = true, .has = {[ACCESS_READER] = true}, .gid = {[ACCESS_READER] = 70003}};
 	assert_int_equal(chmod(directory, 0711), 0);
 	assert_int_equal(open_at(path, &c), 0);
 	groups = (struct control_groups){.roles = false};

@@ -90,6 +90,9 @@ static void test_unset(void **state)
 		.gid = {[ACCESS_EXPERT] = EXPERTS},
 	};
 	const struct control_groups none = {.roles = false};
+	const char *const users[ACCESS_ROLES] = {"", "users", ""};
+	struct control_groups g = {.roles = false};
+	struct sc_error error = {0};
 
 	(void)state;
 	assert_int_equal(control_groups_mode(&none), 0660);
@@ -99,6 +102,12 @@ static void test_unset(void **state)
 	}
 	assert_int_equal(role_of(&experts, 1000, 0, NULL, 0), NO_ROLE);
 	assert_int_equal(role_of(&none, 1000, 1000, NULL, 0), ACCESS_EXPERT);
+	/* One group and no roles: its members, and root, are experts; the mode lets everybody ask. */
+	assert_int_equal(control_groups_find(users, &g, &error), 0);
+	assert_int_equal(control_groups_mode(&g), 0666);
+	assert_int_equal(role_of(&g, 1000, g.gid[ACCESS_OPERATOR], NULL, 0), ACCESS_EXPERT);
+	assert_int_equal(role_of(&g, 0, 0, NULL, 0), ACCESS_EXPERT);
+	assert_int_equal(role_of(&g, 1000, 1000, NULL, 0), NO_ROLE);
 }
 
 static void test_names(void **state)
