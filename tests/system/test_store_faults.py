@@ -222,7 +222,7 @@ def newer_at_start(t):
     r = subprocess.run([st.program("fcm-server"), "--config", st.path("board.conf")], capture_output=True, text=True,
                        stdin=subprocess.DEVNULL, timeout=30, check=False)
     said = [l for l in r.stderr.splitlines() if " error " in l]
-    t.check("it ends with 1 and one line: which file, which schema, what to do", r.returncode == 1 and
+    t.check("it ends with 78 and one line: which file, which schema, what to do", r.returncode == 78 and
             len(said) == 1 and all(w in said[0] for w in (st.database, "schema 99", "newer", "Install")),
             (r.returncode, r.stderr))
     t.equal("the file is as it was", rows(st, "PRAGMA user_version")[0][0], 99)
