@@ -33,7 +33,7 @@ ring() { sed -n "s/.*[ ,]$1 \([0-9]*\).*/\1/p" /sys/kernel/debug/nanet3/nanet3-0
 journal() { journalctl -q --no-pager -o json _SYSTEMD_UNIT=$daemon "$@"; }
 sysfs() { readlink -f /sys/class/nanet3/nanet3-0/device; }
 
-echo 1..42
+echo 1..43
 mkdir -p /tmp/systemd
 
 # udev: the module by its alias (nothing else here loads one), the node, the unit, the test.
@@ -74,6 +74,8 @@ has_status() { grep -Eq "^$1:[[:space:]]*$2\$" "/proc/$first/status"; }
 [ "$(stat -c %U "/proc/$first")" = fcm ] && has_status CapEff 0+ && has_status CapBnd 0+ &&
 	has_status NoNewPrivs 1 && has_status Seccomp 2
 ok $? "user fcm, no capability, nothing to gain, its system calls filtered"
+grep -q "^Max core file size  *0  *0 " "/proc/$first/limits"
+ok $? "no core file with its keys"
 get $daemon SystemCallFilter | grep -qw clock_adjtime
 ok $? "but not the question whether the system clock is synchronised"
 has_mode /run/fcm-server/0 "fcm fcm 751" && has_mode /var/lib/fcm-server/0 "fcm fcm 750" &&
