@@ -271,7 +271,9 @@ const char *ctl_access_action(const char *path, char *buf, size_t size)
 		found = stat(near, &st) == 0;
 	}
 	group = found ? getgrgid(st.st_gid) : NULL;
-	if (group != NULL) {
+	if (group != NULL && st.st_gid == 0) { /* no advice: its members may do what root may */
+		snprintf(buf, size, "%s is root's: run the command with sudo", near);
+	} else if (group != NULL) {
 		snprintf(
 			buf, size,
 			"%s is for members of group %s: sudo usermod -aG %s \"$USER\", then log in "
