@@ -64,6 +64,7 @@ def keep_earlier(directory):
 
 
 def remove_data(directory):
+    shutil.rmtree(os.path.join(directory, "recordings"), ignore_errors=True)
     for name in os.listdir(directory):
         if name.endswith(".rec") or name == "truth.bin":
             os.remove(os.path.join(directory, name))
@@ -100,13 +101,25 @@ def now_of(st):
     try:
         return line_of(st.status())
     except StationError as e:
-        return str(e).splitlines()[0]
+        return str(e).splitlines()[0] if st.daemon.alive() else "fcm-server is not running"
 
 
 def last_status(st):
     answers = []
-    st.wait_for("the daemon's last status", lambda: answers.append(st.status()) or True, 60)
+    st.wait_for("the daemon's last status", lambda: not st.daemon.alive() or answers.append(st.status()) or True, 60)
+    if not answers:
+        raise StationError(f"fcm-server has ended with {st.daemon.popen.returncode} before the end of the run: no summary; "
+                           f"its log is {os.path.relpath(st.path('daemon.log'))}")
     return answers[0]
+
+
+def guests_of(st):
+    """Members of the groups that are not the run's own."""
+    try:
+        return {f"{m['member']} in group {m['group']}" for m in st.ask("consumer", "list")["members"]
+                if m["member"] not in st.consumers}
+    except StationError:
+        return set()
 
 
 def cells(status):
@@ -114,19 +127,20 @@ def cells(status):
 
 
 def counted(st, seconds, kill_consumer):
-    """Run for `seconds`; the links' cells before and after."""
+    """Run for `seconds`; the links' cells before and after, the last status, and the groups' other members."""
     before = cells(st.status())
     begin = time.monotonic()
-    killed = False
+    killed, guests = False, set()
     while (left := begin + seconds - time.monotonic()) > 0:
         time.sleep(min(1, left))
+        guests |= guests_of(st)
         print(f"{time.monotonic() - begin:5.1f} s  {now_of(st)}", flush=True)
         if kill_consumer and not killed and time.monotonic() - begin > seconds / 2:
             st.consumers[kill_consumer].kill9()
             killed = True
             print(f"         killed -9 {kill_consumer}", flush=True)
     final = last_status(st)
-    return before, cells(final), final
+    return before, cells(final), final, guests
 
 
 def show_links(before, after, final):
@@ -202,13 +216,17 @@ def say_end(ledger, troubles, where):
     print(f"state below {where}")
 
 
-def summary(st, before, after, final, code=0):
+def summary(st, before, after, final, guests=(), code=0):
     """Print it; True when the account is right and whole. `code`: what the daemon ended with."""
     ledger = st.ledger()
     differs, words = 0, "cannot be compared: the board was gone, and has counted anew since"
     if not counted_anew(st.scenario, ledger):
         differs, truth = st.compare(drift_ns=DRIFT_NS)
         words = truth_words(differs, truth)
+        if guests and not truth["different"]:
+            differs = 0
+            words = (f"{truth['equal']} delivered frames equal it; the others cannot be compared: "
+                     f"{', '.join(sorted(guests))} had blocks, too, and their record is not here")
     show_links(before, after, final)
     show_losses(ledger)
     clock = final["clock"]
@@ -241,13 +259,14 @@ def summary(st, before, after, final, code=0):
 
 
 def timed(st, args):
+    say_ports(st)
     print("waiting for all links and the clock ...", flush=True)
     st.wait_ready(30)
-    before, after, final = counted(st, args.seconds, args.kill_consumer)
+    before, after, final, guests = counted(st, args.seconds, args.kill_consumer)
     code = st.stop()
     if code != 0:
         print(f"fcm-server ended with {code}:\n{st.daemon.tail()}")
-    good = summary(st, before, after, final, code)
+    good = summary(st, before, after, final, guests, code)
     if not args.keep and good:
         remove_data(st.dir)
     return 0 if good else 1

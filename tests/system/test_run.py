@@ -144,6 +144,45 @@ def a_silent_daemon(t):
     t.check("and it is said how to read it", f"fcmctl --dir {os.path.relpath(st.dir)}.before" in out, out[:500])
 
 
+def run_beside(t, name, *args):
+    """run.py, when it has said where consumers connect: (station, process, endpoint)."""
+    st = t.station(name)
+    r = subprocess.Popen([sys.executable, os.path.join(harness.ROOT, "tests", "system", "run.py"), "--bin", t.bin, "--dir", st.dir,
+                          "--keep", "--load", "quiet", *args], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT)
+    for line in r.stdout:
+        if line.startswith("Consumers connect to "):
+            return st, r, line.split()[3].rstrip(",.")
+    return st, r, None
+
+
+def a_guest(t):
+    """somebody's own consumer has a share of the blocks: the run says that it cannot compare them, not that they are lost"""
+    _, r, endpoint = run_beside(t, "guest", "--seconds", "12")
+    with r:
+        guest = subprocess.Popen([os.path.join(t.bin, "fcm-consumer"), "--endpoint", endpoint, "--name", "mine", "--group", "trigger"],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        out = r.stdout.read()
+        guest.terminate()
+        guest.wait()
+    t.check("it is named, and what it had is no loss", "mine in group trigger had blocks" in out and "DISAGREES" not in out, out[-3000:])
+    t.check("balanced, exit 0", r.returncode == 0 and "both balances right" in out, (r.returncode, out[-1500:]))
+
+
+def a_daemon_that_was_killed(t):
+    """kill -9 of a timed run's daemon: it is said at once, in a line each second, and the run ends with 1"""
+    st, r, _ = run_beside(t, "killed", "--seconds", "10")
+    with r:
+        lines = [r.stdout.readline()]
+        while lines[-1] and " s  " not in lines[-1]:
+            lines.append(r.stdout.readline())
+        os.kill(run.daemon_of(st.dir), signal.SIGKILL)
+        out = "".join(lines) + r.stdout.read()
+    t.check("each second says so, in short", "fcm-server is not running\n" in out and max(map(len, out.splitlines())) < 400, out[-3000:])
+    t.check("it ends with 1, and says why and where to read on", r.returncode == 1 and "fcm-server has ended with -9" in out and
+            "daemon.log" in out, (r.returncode, out[-1500:]))
+
+
 def make(t, *words, **kwargs):
     return subprocess.Popen(["make", *words], cwd=t.base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, env={**os.environ, "MAKEFLAGS": ""}, **kwargs)
@@ -185,4 +224,5 @@ def clean_beside_a_run(t):
 
 if __name__ == "__main__":
     harness.main([a_good_run, a_broken_run, a_board_that_was_gone, a_ledger_that_does_not_balance,
-                  a_daemon_started_again, a_run_that_was_killed, a_silent_daemon, clean_beside_a_run])
+                  a_daemon_started_again, a_run_that_was_killed, a_silent_daemon, a_guest,
+                  a_daemon_that_was_killed, clean_beside_a_run])
