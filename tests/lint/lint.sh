@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Format, include order, names of modules, manual pages, units, hardening, cppcheck, clang-tidy.
+# Format, include order, names of modules, modes, manual pages, units, hardening, cppcheck, clang-tidy.
 # Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -41,6 +41,14 @@ spdx() {
 		':!schemas/example.conf') || { echo "$files"; return 1; }
 	missing=$(xargs grep -L 'SPDX-License-Identifier: GPL-2.0' <<<"$files")
 	[ -z "$missing" ] || { echo "no SPDX line: $missing"; return 1; }
+}
+
+# What begins with #! can be typed by its name, as the READMEs have it.
+executable() {
+	local files not
+	files=$(tracked '*.sh' '*.py') || { echo "$files"; return 1; }
+	not=$(while read -r f; do [ -x "$f" ] || sed -n "1s|^#!.*|$f|p" "$f"; done <<<"$files")
+	[ -z "$not" ] || { echo "begins with #! and is not executable:"; echo "$not"; return 1; }
 }
 
 # Tests import from two folders: of two modules of one name they would get either.
@@ -118,6 +126,7 @@ units() {
 check "include order" tests/lint/include-order.sh
 check "SPDX lines" spdx
 check "python modules" modules
+check "executable" executable
 check "clang-format" format
 check "manual pages" manuals
 check "units" units
