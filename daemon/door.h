@@ -25,6 +25,8 @@
 #define DOOR_MOST	   128u
 #define DOOR_MOST_A_SOURCE 32u /* a host may run all members, and more ask than there is room for */
 
+#define DOOR_ID_MAX 255u /* bytes of a routing id; libzmq 4.3.4 takes longer ones, too */
+
 struct door;
 
 struct door_config {

@@ -42,8 +42,8 @@
 struct network_client {
 	struct control_client base;
 	struct network *network;
-	uint8_t id[255];  /* ZeroMQ's routing id */
-	uint8_t id_bytes; /* 0: the place is free */
+	uint8_t id[DOOR_ID_MAX]; /* ZeroMQ's routing id */
+	uint8_t id_bytes;	 /* 0: the place is free */
 	char key[ACCESS_KEY_TEXT];
 	int fd; /* of its connection */
 	_Atomic uint64_t
@@ -318,8 +318,14 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 static void take(struct network *n, zmq_msg_t *id, zmq_msg_t *body, bool one_frame)
 {
 	const struct access_key *key;
-	struct network_client *cl = sender(n, id, body);
+	struct network_client *cl;
 
+	if (zmq_msg_size(id) > DOOR_ID_MAX) {
+		n->status.bad_messages++;
+		door_cut(n->door, zmq_msg_get(body, ZMQ_SRCFD));
+		return;
+	}
+	cl = sender(n, id, body);
 	if (!cl) {
 		n->status.unsent++;
 		return;

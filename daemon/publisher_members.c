@@ -222,6 +222,7 @@ bool publisher_receive(struct publisher *p)
 	int n = zmq_recv(p->router, from.id, sizeof(from.id), ZMQ_DONTWAIT);
 	zmq_msg_t part[2], rest;
 	unsigned parts = 0;
+	bool named = n <= (int)sizeof(from.id); /* a longer one is cut: it would be another's */
 
 	if (n < 0) {
 		return false;
@@ -239,8 +240,13 @@ bool publisher_receive(struct publisher *p)
 		parts++;
 	}
 	name_peer(&part[0], &from);
-	on_message(p, &from, parts, part);
-	door_heard(p->door, from.fd, find_member(p, &from) >= 0);
+	if (named) {
+		on_message(p, &from, parts, part);
+		door_heard(p->door, from.fd, find_member(p, &from) >= 0);
+	} else {
+		p->bad_messages++;
+		door_cut(p->door, from.fd);
+	}
 	zmq_msg_close(&part[0]);
 	zmq_msg_close(&part[1]);
 	zmq_msg_close(&rest);

@@ -28,7 +28,7 @@ struct router_loans {
 };
 
 struct peer {
-	uint8_t id[255]; /* ZeroMQ's routing id */
+	uint8_t id[DOOR_ID_MAX]; /* ZeroMQ's routing id */
 	uint8_t id_bytes;
 	char key[ACCESS_KEY_TEXT];	/* that it has proved to have; "" where none is asked for */
 	int fd;				/* of its connection: libzmq's */

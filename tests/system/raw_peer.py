@@ -47,18 +47,18 @@ def property_of(name, value):
     return bytes([len(name)]) + name + struct.pack(">I", len(value)) + value
 
 
-def plain(endpoint, kind):
+def plain(endpoint, kind, identity=b""):
     """Through the handshake, as a DEALER or SUB."""
     s = knock(endpoint)
     greet(s, b"NULL")
-    s.sendall(frame(b"\5READY" + property_of(b"Socket-Type", kind), command=True))
+    s.sendall(frame(b"\5READY" + property_of(b"Socket-Type", kind) + property_of(b"Identity", identity), command=True))
     return s
 
 
 class Curve:
     """The same with keys: z85 of the server's public one and of our secret."""
 
-    def __init__(self, endpoint, kind, server_key, secret):
+    def __init__(self, endpoint, kind, server_key, secret, identity=b""):
         server, secret = z85.decode(server_key), z85.decode(secret)
         self.socket, self.sent = knock(endpoint), 0
         public, self.secret = crypto_box_keypair()  # for this connection
@@ -73,7 +73,7 @@ class Curve:
         vouch = os.urandom(16)
         vouched = crypto_box(public + server, b"VOUCH---" + vouch, self.server, secret)
         nonce = self.nonce()
-        metadata = property_of(b"Socket-Type", kind) + (property_of(b"Identity", b"") if kind == b"DEALER" else b"")
+        metadata = property_of(b"Socket-Type", kind) + (property_of(b"Identity", identity) if kind == b"DEALER" else b"")
         s.sendall(frame(b"\x08INITIATE" + cookie + nonce + crypto_box(
             crypto_scalarmult_base(secret) + vouch + vouched + metadata, b"CurveZMQINITIATE" + nonce, self.server,
             self.secret), command=True))

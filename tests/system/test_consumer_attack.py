@@ -14,7 +14,10 @@ import zmq
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
 import harness  # noqa: E402
-from raw_peer import knock, plain, pour, resident_mb  # noqa: E402
+from raw_peer import frame, knock, plain, pour, resident_mb  # noqa: E402
+
+sys.path[:0] = [os.path.join(harness.ROOT, "schemas")]
+import fcm_data  # noqa: E402
 
 HELLO = {"protocol": 1, "name": "x-1", "group": "trigger", "credit": 16}
 
@@ -200,5 +203,34 @@ def crowds(t):
     t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
 
 
+def long_name(t):
+    """a routing id of more than 255 bytes that begins as a member's: its ACKs do not count as that member's"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    st.consumers["trigger-1"].end()
+    context = zmq.Context()
+    member = context.socket(zmq.DEALER)
+    member.linger, member.rcvtimeo = 0, 5000
+    member.setsockopt(zmq.IDENTITY, b"known")
+    member.connect(st.reserved)
+    member.send_multipart([b"HELLO", json.dumps(HELLO | {"name": "slow-1"}).encode()])
+    held = []
+    while len(held) < 5:
+        parts = member.recv_multipart()
+        held += [fcm_data.Block(*parts[2:]).key] if parts[0] == b"BLOCK" else []
+    before = {m["member"]: m for m in st.ask("consumer", "list")["members"]}["slow-1"]
+    with plain(st.reserved, b"DEALER", b"known" + b"x" * 256) as thief:
+        thief.sendall(frame(b"ACK", more=True) + frame(b"".join(held)))
+        time.sleep(1)
+    after = {m["member"]: m for m in st.ask("consumer", "list")["members"]}["slow-1"]
+    t.equal("nothing is delivered by it", after["delivered"], before["delivered"])
+    member.send_multipart([b"BYE"])
+    member.close()
+    context.term()
+    st.start_consumer("trigger-1", "trigger")
+    t.account(st)
+
+
 if __name__ == "__main__":
-    harness.main([bad_words, comes_and_dies, bytes_without_end, crowds])
+    harness.main([bad_words, comes_and_dies, bytes_without_end, crowds, long_name])

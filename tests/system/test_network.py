@@ -498,5 +498,34 @@ def bytes_without_end(t):
     t.equal("the daemon ends with 0", n.st.stop(), 0)
 
 
+def names(t):
+    """a reader that names its connection by more bytes than a routing id has: it is cut off, the daemon lives"""
+    n = Net(t).start()
+    secret = secret_of(n.file("grafana")).decode()
+
+    def named(identity):
+        c = Curve(n.endpoint, b"DEALER", n.server, secret, identity)
+        c.socket.settimeout(5)
+        return c
+    request = b'{"v":1,"id":1,"op":"info"}'
+    c = named(b"z" * 255)
+    c.socket.sendall(c.part(request, False))
+    t.check("255 bytes are a name", len(c.socket.recv(4000)) > 100)
+    c.socket.close()
+    bad = n.counts()["network"]["bad_messages"]
+    for size in (256, 261, 300, 5000, 60000):
+        c = named(b"z" * size)
+        c.socket.sendall(c.part(request, False))
+        try:
+            end = c.socket.recv(4000)
+        except OSError as e:
+            end = e
+        t.check(f"{size} are none: cut off", end == b"" or isinstance(end, ConnectionError), end)
+        c.socket.close()
+    t.check("each is counted", (why := n.wait_count("bad_messages", lambda x: x["network"]["bad_messages"] == bad + 5)) == "",
+            why)
+    t.equal("the daemon ends with 0", n.st.stop(), 0)
+
+
 if __name__ == "__main__":
-    harness.main([example, strangers, roles, hostile, bytes_without_end, crowd, reload, start, credentials])
+    harness.main([example, strangers, roles, hostile, bytes_without_end, names, crowd, reload, start, credentials])
