@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -371,6 +372,17 @@ void door_watch(struct door *d, bool drained, uint64_t now_ns)
 }
 
 /* --- life --- */
+
+void *door_router(void *context)
+{
+	unsigned seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
+		return NULL;
+	}
+	srand(seed);
+	return zmq_socket(context, ZMQ_ROUTER);
+}
 
 int door_open(const struct door_config *config, struct door **ret_door)
 {

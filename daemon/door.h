@@ -63,6 +63,9 @@ struct door_status {
 	int closed; /* why it is not bound, negative errno; tried again each second; 0: it is bound */
 };
 
+/* A ROUTER for a door; NULL: zmq_errno(). libzmq 4.3.4 counts the peers that do not name themselves, from rand() on, and
+ * aborts where another peer has the next number for its name: each socket begins at a number that nobody can guess. */
+void *door_router(void *context);
 /* Before the socket is bound, by door_bind(). Negative errno. */
 int door_open(const struct door_config *config, struct door **ret_door);
 /* zmq_bind(), once. A socket of tcp:// and a numeric address or * outlives the daemon (listener.h). While the address

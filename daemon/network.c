@@ -563,7 +563,7 @@ int network_open(struct event_base *base, const struct network_config *config,
 	}
 	network_allow(n, list, config->rate, config->burst);
 	n->context = zmq_ctx_new();
-	n->router = n->context ? zmq_socket(n->context, ZMQ_ROUTER) : NULL;
+	n->router = n->context ? door_router(n->context) : NULL;
 	r = n->router ? 0 : -ENOMEM;
 	r = r ? r : set_limits(n->router, config->endpoint);
 	r = r ? r : zap_guard(n->router, DOMAIN, secret);

@@ -498,7 +498,7 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 	};
 	int r;
 
-	p->router = door.socket = zmq_socket(p->context, ZMQ_ROUTER);
+	p->router = door.socket = door_router(p->context);
 	if (!p->router) {
 		return zmq_error();
 	}

@@ -14,7 +14,7 @@ import zmq
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
 import harness  # noqa: E402
-from raw_peer import frame, knock, plain, pour, resident_mb  # noqa: E402
+from raw_peer import frame, knock, number, plain, pour, resident_mb  # noqa: E402
 
 sys.path[:0] = [os.path.join(harness.ROOT, "schemas")]
 import fcm_data  # noqa: E402
@@ -203,6 +203,26 @@ def crowds(t):
     t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])
 
 
+def next_numbers(t):
+    """who names its connection as ZeroMQ would number the next ones: nobody can know those numbers, so the daemon lives"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_ready()
+    named = [plain(st.reserved, b"DEALER", number(n)) for n in range(25)]
+    time.sleep(1)
+    context = zmq.Context()
+    for n in range(5):
+        with peer(st, context) as s:
+            s.send_multipart([b"HELLO", json.dumps(HELLO | {"name": f"late-{n}", "credit": 1}).encode()])
+            t.equal("a consumer that comes then gets in", said(s)[0], b"WELCOME")
+            s.send_multipart([b"BYE"])
+    context.term()
+    for s in named:
+        s.close()
+    t.check("the daemon lives", st.daemon.alive(), st.daemon.tail(3))
+    t.account(st)
+
+
 def long_name(t):
     """a routing id of more than 255 bytes that begins as a member's: its ACKs do not count as that member's"""
     st = t.station(load="quiet")
@@ -233,4 +253,4 @@ def long_name(t):
 
 
 if __name__ == "__main__":
-    harness.main([bad_words, comes_and_dies, bytes_without_end, crowds, long_name])
+    harness.main([bad_words, comes_and_dies, bytes_without_end, crowds, next_numbers, long_name])

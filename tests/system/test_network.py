@@ -15,7 +15,7 @@ import zmq
 
 import harness
 from keys import Keys, secret_of
-from raw_peer import Curve, pour, resident_mb
+from raw_peer import Curve, number, pour, resident_mb
 from station import free_port
 
 EXAMPLE = os.path.join(harness.ROOT, "schemas", "datamanager_example.py")
@@ -499,7 +499,8 @@ def bytes_without_end(t):
 
 
 def names(t):
-    """a reader that names its connection by more bytes than a routing id has: it is cut off, the daemon lives"""
+    """a reader that names its connection: by more bytes than a routing id has, or as ZeroMQ would number the next: the daemon
+    lives, and serves others"""
     n = Net(t).start()
     secret = secret_of(n.file("grafana")).decode()
 
@@ -524,6 +525,12 @@ def names(t):
         c.socket.close()
     t.check("each is counted", (why := n.wait_count("bad_messages", lambda x: x["network"]["bad_messages"] == bad + 5)) == "",
             why)
+    held = [named(number(i)) for i in range(25)]
+    for _ in range(5):
+        with n.client("anna") as s:
+            t.check("who comes then is served", (a := ask(s, "info")) and a["ok"], a)
+    for c in held:
+        c.socket.close()
     t.equal("the daemon ends with 0", n.st.stop(), 0)
 
 
