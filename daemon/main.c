@@ -690,7 +690,10 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 		log_event(LOG_ERR, "fcm-server", LOG_NO_LINK, LOG_ID_CONFIG, "%s",
 			  config_error(report, n));
 	}
-	if (r == 0) {
+	if (r < 0) {
+		log_error("fcm-server", "the configuration is as before: %s has mistakes",
+			  s->config_path);
+	} else {
 		config_diff(&s->config, &fresh, say_difference, s);
 		s->config.daemon = fresh.daemon;
 		log_set_level(fresh.daemon.log_level);
@@ -698,8 +701,8 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 		s->config.network.rate = fresh.network.rate;
 		s->config.network.burst = fresh.network.burst;
 		reload_groups(s, &fresh);
-		keys_reload(s);
 	}
+	keys_reload(s); /* a mistake elsewhere keeps no key in */
 	config_report_destroy(report);
 	sd_notify(0, "READY=1");
 }

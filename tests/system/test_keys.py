@@ -256,6 +256,28 @@ def key_taken_out(t):
     t.account(st)
 
 
+def key_taken_out_beside_a_mistake(t):
+    """a mistake in the configuration keeps no key in: the allow list is read all the same"""
+    n = Locked(t, load="quiet")
+    n.add("trigger-2", "consumer:trigger")
+    n.write_list()
+    n.start()
+    st = n.st
+    second = n.consumer("trigger-2", "trigger")
+    st.wait_for("a second member", lambda: n.members().get("trigger-2", {}).get("alive"))
+    st.config.append("[nonsense]\nkey = 1")
+    st.write_config()
+    del n.lines["trigger-2"]
+    n.write_list()
+    n.reload()
+    st.wait_for("the reload", lambda: "the configuration is as before" in st.daemon.tail(50))
+    st.wait_for("the key's owner is told and ends", lambda: not second.alive())
+    t.check("it says why", "key-refused" in second.tail(), second.tail())
+    t.check("the others stay", n.members()["trigger-1"]["alive"] and n.members()["acoustic-1"]["alive"], n.members())
+    del st.consumers["trigger-2"]
+    t.account(st)
+
+
 def beyond_this_machine(t):
     """an endpoint beyond this machine: not without keys, unless the configuration says that it is insecure"""
     for name, config, code, reason in (
@@ -281,4 +303,4 @@ def beyond_this_machine(t):
 
 
 if __name__ == "__main__":
-    harness.main([who_may_not, python_too, thief, key_rolled_over, key_taken_out, beyond_this_machine])
+    harness.main([who_may_not, python_too, thief, key_rolled_over, key_taken_out, key_taken_out_beside_a_mistake, beyond_this_machine])
