@@ -38,6 +38,12 @@ int keys_start(struct station *s)
 	return r;
 }
 
+void keys_put_place(struct station *s)
+{
+	store_put_station(s->store, "allow_list",
+			  are_needed(&s->config) ? s->config.network.allow_list : "");
+}
+
 int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT])
 {
 	struct sc_error error = {0};

@@ -755,6 +755,7 @@ static int run_loop(struct station *s)
 		first_look(s);
 		store_put_words(s->store, s->params);
 		store_put_station(s->store, "recordings", s->records.directory);
+		keys_put_place(s);
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
 			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
 			  s->config.board.device);

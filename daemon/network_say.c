@@ -46,7 +46,6 @@ int network_start(struct station *s)
 			  s->config_path);
 		return r;
 	}
-	store_put_station(s->store, "allow_list", s->config.network.allow_list);
 	log_event(LOG_INFO, "network", LOG_NO_LINK, LOG_ID_CONFIG,
 		  "control at %s, CURVE, allow list %s", c.endpoint, s->config.network.allow_list);
 	return 0;

@@ -415,6 +415,8 @@ int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT]);
 /* Key and list of a configuration: 0, or negative, told to `err`. */
 int keys_check(const struct config *c, FILE *err);
 void keys_reload(struct station *s); /* the list again, for all doors */
+/* Where the list is, "" without a door that asks for keys: into the database, for fcmctl key list. */
+void keys_put_place(struct station *s);
 
 /* doors_say.c */
 void doors_second(struct station *s);

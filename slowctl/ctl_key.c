@@ -122,29 +122,28 @@ static int server_run(struct ctl *ctl, const struct ctl_args *args)
 
 /* --- list --- */
 
-/* Where the daemon has its list, by what it wrote into its database. CTL_DONE, or all is said. */
+/* Where the daemon has its list, by what it wrote into its database; `path` is empty. CTL_DONE, or all is said. */
 static int list_place(struct ctl *ctl, char *path, size_t size)
 {
 	struct sc_error error = {0};
 	struct query *q = NULL;
 	json_t *station = NULL;
-	const char *told = NULL;
 	int r = query_open(ctl->station.database, &q, &error);
 
 	if (r == 0 && query_station(q, &station) == 0) {
-		told = value_string(json_object_get(station, "station"), "allow_list", NULL);
-		snprintf(path, size, "%s", told ? told : "");
+		snprintf(path, size, "%s",
+			 value_string(json_object_get(station, "station"), "allow_list", ""));
 	}
 	json_decref(station);
 	query_close(q);
 	if (r < 0) {
 		return ctl_fail(ctl, CTL_NOT, "failed", error.hint, "%s", error.message);
 	}
-	return told ? CTL_DONE
-		    : ctl_fail(ctl, CTL_NOT, "refused",
-			       "set endpoint in [network] of the configuration; or name the list: "
-			       "fcmctl key list FILE",
-			       "this daemon has never served control over the network");
+	return *path ? CTL_DONE
+		     : ctl_fail(ctl, CTL_NOT, "refused",
+				"set endpoint in [network] or curve = yes in [data] of the "
+				"configuration; or name the list: fcmctl key list FILE",
+				"this daemon asks for no keys");
 }
 
 static void render_list(struct writer *w, const json_t *result)

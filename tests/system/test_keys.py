@@ -263,6 +263,8 @@ def key_taken_out_beside_a_mistake(t):
     n.write_list()
     n.start()
     st = n.st
+    code, out, err = st.ctl("key", "list")
+    t.check("fcmctl key list has the consumers' keys", code == 0 and "trigger-2" in out, (code, out, err))
     second = n.consumer("trigger-2", "trigger")
     st.wait_for("a second member", lambda: n.members().get("trigger-2", {}).get("alive"))
     st.config.append("[nonsense]\nkey = 1")
