@@ -336,6 +336,7 @@ static void take(struct network *n, zmq_msg_t *id, zmq_msg_t *body, bool one_fra
 		control_desk_refuse(&cl->base, NULL, "refused",
 				    "ask who keeps the allow list of the daemon", "key",
 				    "this key is not in the allow list any more");
+		door_cut(n->door, cl->fd);
 		return;
 	}
 	name_peer(cl, key);

@@ -339,6 +339,19 @@ def crowd(t):
     t.equal("the daemon ends with 0", n.st.stop(), 0)
 
 
+def ends(s):
+    """Whether the connection ends, whatever comes before."""
+    s.settimeout(5)
+    try:
+        while s.recv(4000):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def reload(t):
     """the allow list is read again: a key that is gone is out at once, a mistake changes nothing"""
     n = Net(t).start()
@@ -354,6 +367,7 @@ def reload(t):
         gone = n.lines.pop("datamanager")
         n.lines["grafana"] = n.lines["grafana"].replace(" reader ", " operator ")
         refused = n.counts()["network"]["refused_key"]
+        silent = Curve(n.endpoint, b"DEALER", n.server, secret_of(n.file("datamanager")).decode())
         n.write_list()
         n.reload()
         n.st.wait_for("the list is read", lambda: n.counts()["network"]["keys"] == 2)
@@ -365,6 +379,8 @@ def reload(t):
         listed = n.st.ask("key", "list")["keys"]
         t.equal("fcmctl key list has them", [(k["name"], k["role"]) for k in listed],
                 [("grafana", "operator"), ("anna", "expert")])
+        silent.socket.sendall(silent.part(b'{"v":1,"id":1,"op":"info"}', False))
+        t.check("one that had said nothing is cut off with its first word", ends(silent.socket))
         n.lines["datamanager"] = gone
         n.write_list()
         n.reload()
