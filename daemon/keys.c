@@ -21,6 +21,41 @@ static void say_mistake(void *context, const char *text)
 	log_event(LOG_ERR, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%s", text);
 }
 
+static bool has_group(const struct config *c, const char *name)
+{
+	unsigned n = 0;
+
+	while (n < c->groups && strcmp(c->group[n].name, name) != 0) {
+		n++;
+	}
+	return n < c->groups;
+}
+
+/* Consumers' keys for groups that there are not: the list is good, and a daemon of other groups may have it, too. */
+static void check_groups(const struct config *c, const struct access_list *list,
+			 void (*warn)(void *context, const char *text), void *context)
+{
+	char text[400];
+
+	for (unsigned n = 0; n < list->count; n++) {
+		const struct access_key *k = &list->key[n];
+
+		if (k->right.door == ACCESS_CONSUMER && !has_group(c, k->right.group)) {
+			snprintf(text, sizeof(text),
+				 "%.200s: %s is a consumer of group %s, which the configuration "
+				 "does not have: its key lets nobody in",
+				 c->network.allow_list, k->name, k->right.group);
+			warn(context, text);
+		}
+	}
+}
+
+static void say_warning(void *context, const char *text)
+{
+	(void)context;
+	log_event(LOG_WARNING, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%s", text);
+}
+
 int keys_start(struct station *s)
 {
 	int r;
@@ -34,8 +69,10 @@ int keys_start(struct station *s)
 			  "[network] allow_list in %s: correct it, or leave endpoint empty and "
 			  "[data] curve = no",
 			  s->config_path);
+		return r;
 	}
-	return r;
+	check_groups(&s->config, &s->access_list, say_warning, NULL);
+	return 0;
 }
 
 void keys_put_place(struct station *s)
@@ -73,6 +110,9 @@ int keys_check(const struct config *c, FILE *err)
 		return 0;
 	}
 	r = access_list_read_for(user, c->network.allow_list, &list, print_mistake, err);
+	if (r == 0) {
+		check_groups(c, &list, print_mistake, err);
+	}
 	key = keyfile_read_for(user, c->network.key_file, secret, public, &error);
 	explicit_bzero(secret, sizeof(secret));
 	if (key < 0) {
@@ -96,6 +136,7 @@ void keys_reload(struct station *s)
 				now_utc_ns());
 		return;
 	}
+	check_groups(&s->config, &s->access_list, say_warning, NULL);
 	network_allow_keys(s);
 	if (s->config.data.curve) {
 		publisher_allow(s->publisher, &s->access_list);

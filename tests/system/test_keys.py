@@ -280,6 +280,26 @@ def key_taken_out_beside_a_mistake(t):
     t.account(st)
 
 
+def no_such_group(t):
+    """a consumer's key for a group that the configuration does not have: it would let nobody in, which is said"""
+    n = Locked(t, load="quiet", truth=False)
+    n.add("typo-1", "consumer:triger")
+    n.write_list()
+    n.start()
+    st = n.st
+    words = "typo-1 is a consumer of group triger, which the configuration does not have"
+    t.check("the log warns at the start", words in st.daemon.tail(500), st.daemon.tail(20))
+    check = subprocess.run([st.program("fcm-server"), "--board", "0", "--config", st.path("board.conf"), "--check-config"],
+                           capture_output=True, text=True, timeout=60, check=False)
+    t.check("--check-config says it, and goes on", check.returncode == 0 and words in check.stderr and
+            "trigger-1" not in check.stderr, (check.returncode, check.stderr))
+    n.lines["typo-1"] = n.lines["typo-1"].replace("triger", "acustic")
+    n.write_list()
+    n.reload()
+    st.wait_for("a reload warns, too", lambda: words.replace("triger", "acustic") in st.daemon.tail(50))
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
 def beyond_this_machine(t):
     """an endpoint beyond this machine: not without keys, unless the configuration says that it is insecure"""
     for name, config, code, reason in (
@@ -305,4 +325,4 @@ def beyond_this_machine(t):
 
 
 if __name__ == "__main__":
-    harness.main([who_may_not, python_too, thief, key_rolled_over, key_taken_out, key_taken_out_beside_a_mistake, beyond_this_machine])
+    harness.main([who_may_not, python_too, thief, key_rolled_over, key_taken_out, key_taken_out_beside_a_mistake, no_such_group, beyond_this_machine])
