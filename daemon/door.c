@@ -149,6 +149,12 @@ void door_cut(struct door *d, int fd)
 	close(copy);
 }
 
+void door_cut_crowded(struct door *d, int fd)
+{
+	d->status.crowded++;
+	door_cut(d, fd);
+}
+
 void door_cut_all(struct door *d)
 {
 	for (unsigned fd = 0; fd < d->places; fd++) {
@@ -211,8 +217,7 @@ static void on_accepted(struct door *d, int fd)
 	name_address(fd, p->address);
 	victim = one_too_many(d, p);
 	if (victim) {
-		d->status.crowded++;
-		door_cut(d, (int)(victim - d->place));
+		door_cut_crowded(d, (int)(victim - d->place));
 	}
 }
 

@@ -90,6 +90,8 @@ void door_second(struct door *d);
 void door_refused(struct door *d, const char *address, const char *key, const char *why);
 /* End a connection: libzmq sees its end, and does the rest. */
 void door_cut(struct door *d, int fd);
+/* The same, counted as one too many. */
+void door_cut_crowded(struct door *d, int fd);
 void door_cut_all(struct door *d);
 void door_get_status(const struct door *d, struct door_status *ret_status);
 /* Before the socket is closed. NULL is fine. */

@@ -202,6 +202,33 @@ static struct network_client *find_place(struct network *n)
 	return oldest;
 }
 
+/* Clients of one key must leave room at the door for those of others: with one too many, one that waits for nothing
+ * goes, or else any; of those the one that has been silent for longest. */
+static void limit_key(struct network *n, const char *key)
+{
+	struct network_client *first = NULL;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
+		struct network_client *cl = &n->client[i];
+		bool waits = control_client_waits(&cl->base), first_waits;
+
+		if (!cl->id_bytes || strcmp(cl->key, key) != 0) {
+			continue;
+		}
+		count++;
+		first_waits = first && control_client_waits(&first->base);
+		if (!first || waits < first_waits ||
+		    (waits == first_waits && cl->heard_ns < first->heard_ns)) {
+			first = cl;
+		}
+	}
+	if (count >= NETWORK_CLIENTS_KEY) {
+		door_cut_crowded(n->door, first->fd);
+		client_free(first);
+	}
+}
+
 /* Who has sent it; NULL: there is no place. */
 static struct network_client *sender(struct network *n, zmq_msg_t *id, zmq_msg_t *body)
 {
@@ -220,6 +247,7 @@ static struct network_client *sender(struct network *n, zmq_msg_t *id, zmq_msg_t
 		cl = NULL;
 	}
 	if (!cl) {
+		limit_key(n, key ? key : "");
 		cl = find_place(n);
 		if (!cl) {
 			return NULL;

@@ -24,7 +24,8 @@ struct network;
 
 #define NETWORK_CLIENTS                                                                            \
 	256u /* that we keep answers for: more than there may be connections (door.h) */
-#define NETWORK_OPEN_MAX 500u /* requests of one key that wait for their ends */
+#define NETWORK_CLIENTS_KEY 32u	 /* of one key */
+#define NETWORK_OPEN_MAX    500u /* requests of one key that wait for their ends */
 
 struct network_config {
 	const char *endpoint; /* tcp://ADDRESS:PORT */

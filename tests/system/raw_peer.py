@@ -11,9 +11,9 @@ from zmq.utils import z85
 SIGNATURE = b"\xff" + bytes(7) + b"\1\x7f"
 
 
-def knock(endpoint):
+def knock(endpoint, source=""):
     host, port = endpoint[6:].rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=5)
+    return socket.create_connection((host, int(port)), timeout=5, source_address=(source, 0))
 
 
 def read(s, count):
@@ -66,9 +66,9 @@ def number(n):
 class Curve:
     """The same with keys: z85 of the server's public one and of our secret."""
 
-    def __init__(self, endpoint, kind, server_key, secret, identity=b""):
+    def __init__(self, endpoint, kind, server_key, secret, identity=b"", source=""):
         server, secret = z85.decode(server_key), z85.decode(secret)
-        self.socket, self.sent = knock(endpoint), 0
+        self.socket, self.sent = knock(endpoint, source), 0
         public, self.secret = crypto_box_keypair()  # for this connection
         s = self.socket
         greet(s, b"CURVE")

@@ -3,6 +3,7 @@
 """Control over the network: who has no key, the wrong one, or one that may not, is refused, counted and written
 down; whoever sends garbage, too much or too often disturbs nobody. Keys are made by fcmctl key, the good client is
 schemas/datamanager_example.py."""
+import contextlib
 import json
 import os
 import shutil
@@ -336,7 +337,27 @@ def crowd(t):
         n.st.wait_for("the crowd is gone", lambda: n.counts()["network"]["connections"] <= 2, 30)
         with n.client("datamanager") as late:
             t.check("a new one gets in again", ask(late, "info")["ok"])
+        crowd_of_one_key(t, n)
+        t.check("who was there is served", ask(s, "info")["ok"])
     t.equal("the daemon ends with 0", n.st.stop(), 0)
+
+
+def crowd_of_one_key(t, n):
+    """As many connections as there may be, from several addresses, all of one key and all served: others still get in."""
+    secret, held = secret_of(n.file("datamanager")).decode(), []
+    before = n.counts()["network"]["crowded"]
+    for i in range(130):
+        with contextlib.suppress(OSError):
+            c = Curve(n.endpoint, b"DEALER", n.server, secret, source=f"127.0.0.{2 + i % 6}")
+            held.append(c)
+            c.socket.sendall(c.part(b'{"v":1,"id":1,"op":"info"}', False))
+        time.sleep(0.02)  # below the rate of a key
+    t.check("those that are too many of a key are counted",
+            (why := n.wait_count("crowded", lambda c: c["network"]["crowded"] >= before + 98)) == "", why)
+    with n.client("anna") as s:
+        t.check("another key gets in", (a := ask(s, "info")) and a["ok"], a)
+    for c in held:
+        c.socket.close()
 
 
 def ends(s):
