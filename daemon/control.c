@@ -189,7 +189,7 @@ static void on_line(struct client *cl, const char *line, size_t length)
 	if (length == 0 || (length == 1 && line[0] == '\r')) {
 		return;
 	}
-	message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+	message = control_desk_load(line, length, &error);
 	if (json_is_object(message)) {
 		control_desk_take(&cl->base, message);
 	} else {

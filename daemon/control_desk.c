@@ -421,6 +421,38 @@ bool control_dry(struct control_request *rq, const json_t *args, const char *for
 	return true;
 }
 
+/* --- messages --- */
+
+/* A value stands behind a comma or an opening bracket. */
+static bool has_too_many_values(const char *text, size_t length)
+{
+	unsigned values = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i < length && values <= CONTROL_VALUES_MAX; i++) {
+		char c = text[i];
+
+		if (c == '"') {
+			quoted = !quoted;
+		} else if (quoted) {
+			i += c == '\\';
+		} else {
+			values += c == ',' || c == '[' || c == '{';
+		}
+	}
+	return values > CONTROL_VALUES_MAX;
+}
+
+json_t *control_desk_load(const void *bytes, size_t length, json_error_t *error)
+{
+	if (has_too_many_values(bytes, length)) {
+		snprintf(error->text, sizeof(error->text), "more than %u values in a message",
+			 CONTROL_VALUES_MAX);
+		return NULL;
+	}
+	return json_loadb(bytes, length, JSON_REJECT_DUPLICATES, error);
+}
+
 /* --- requests --- */
 
 static const struct control_op *find_op(const struct control_desk *d, const char *name)

@@ -47,6 +47,12 @@ bool control_client_waits(const struct control_client *client);
 /* It is gone. */
 void control_client_fini(struct control_client *client);
 
+#define CONTROL_VALUES_MAX                                                                         \
+	4096u /* of one message; the longest that anybody needs has some hundred names */
+
+/* A message as JSON. Each of its values costs the main thread time, up to 0.2 s for all that fit into a message:
+ * with more than CONTROL_VALUES_MAX it is none. NULL: `error->text` says why. */
+json_t *control_desk_load(const void *bytes, size_t length, json_error_t *error);
 /* Serve one message, an object; it stays the caller's. */
 void control_desk_take(struct control_client *client, json_t *message);
 /* What came is no request, or one that is not served: answered as an error to `id` (NULL: null). */

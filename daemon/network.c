@@ -292,10 +292,10 @@ static void beyond(struct network *n, struct network_client *cl, zmq_msg_t *body
 		   const char *detail, const char *why)
 {
 	json_t *message = NULL;
+	json_error_t error;
 
 	if (zmq_msg_size(body) <= ID_LOOKED_FOR) {
-		message = json_loadb(zmq_msg_data(body), zmq_msg_size(body), JSON_REJECT_DUPLICATES,
-				     NULL);
+		message = control_desk_load(zmq_msg_data(body), zmq_msg_size(body), &error);
 	}
 	n->status.refused_rate++;
 	control_desk_refuse(&cl->base, json_object_get(message, "id"), "refused",
@@ -332,8 +332,7 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 		bad(n, cl, "the message is longer than 1 MiB");
 		return;
 	}
-	message =
-		json_loadb(zmq_msg_data(body), zmq_msg_size(body), JSON_REJECT_DUPLICATES, &error);
+	message = control_desk_load(zmq_msg_data(body), zmq_msg_size(body), &error);
 	if (json_is_object(message)) {
 		n->status.requests++;
 		control_desk_take(&cl->base, message);

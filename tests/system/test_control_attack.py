@@ -89,6 +89,7 @@ GARBAGE = {
     "NaN": b'{"v":1,"id":1,"op":"info","args":{"x":NaN}}\n',
     "twice the same key": b'{"v":1,"v":1,"op":"info"}\n',
     "2 MiB without a newline": b"x" * (2 << 20),
+    "900 KB of empty lists": b'{"v":1,"id":1,"op":"info","x":[' + b"[]," * 300000 + b"1]}\n",
     "2 MiB in one line": b'{"v":1,"id":"' + b"x" * (2 << 20) + b'","op":"info"}\n',
     "another version": b'{"v":2,"id":1,"op":"info"}\n',
     "no op": b'{"v":1,"id":1}\n',

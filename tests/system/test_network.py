@@ -268,7 +268,8 @@ def hostile(t):
     n = Net(t, rate=20, burst=40).start()
     s, other = n.client("datamanager"), n.client("grafana")
     t.check("somebody else is there", ask(other, "info")["ok"])
-    garbage = [b"", b"{", b"[]", b"7", os.urandom(1000), b"\0" * 100, b'{"v":1,"v":1}', b"[" * 100000]
+    garbage = [b"", b"{", b"[]", b"7", os.urandom(1000), b"\0" * 100, b'{"v":1,"v":1}', b"[" * 100000,
+               b'{"v":1,"id":"7","op":"info","x":[' + b"[]," * 300000 + b"1]}"]
     for g in garbage:
         answer = ask(s, "", raw=g)
         t.check(f"{g[:20]!r}: usage", answer and not answer["ok"] and answer["error"]["code"] == "usage", answer)

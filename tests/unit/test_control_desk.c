@@ -379,6 +379,48 @@ static void test_words(void **state)
 	assert_string_equal(text, "daq (curve:daq)");
 }
 
+/* {"x":[VALUE,VALUE,...]} of so many, and what they come to. */
+static json_t *loaded(const char *value, unsigned count, json_error_t *error)
+{
+	size_t length = strlen(value), at = 6;
+	char *text = malloc(at + count * (length + 1) + 2);
+	json_t *message;
+
+	assert_non_null(text);
+	memcpy(text, "{\"x\":[", at);
+	for (unsigned n = 0; n < count; n++) {
+		memcpy(text + at, value, length);
+		at += length;
+		text[at++] = n + 1 < count ? ',' : ']';
+	}
+	text[at++] = '}';
+	message = control_desk_load(text, at, error);
+	free(text);
+	return message;
+}
+
+/* What is in quotes is no value, however it looks. */
+static void test_values(void **state)
+{
+	const unsigned most = CONTROL_VALUES_MAX - 1; /* the object and the list, less the comma */
+	json_error_t error;
+	json_t *message;
+
+	(void)state;
+	message = loaded("7", most, &error);
+	assert_int_equal(json_array_size(json_object_get(message, "x")), most);
+	json_decref(message);
+	assert_null(loaded("7", most + 1, &error));
+	assert_string_equal(error.text, "more than 4096 values in a message");
+	assert_null(loaded("[]", most / 2 + 1, &error));
+	assert_null(loaded("{}", 100000, &error));
+	message = loaded("\"a,[{\\\",[\"", 1000, &error);
+	assert_int_equal(json_array_size(json_object_get(message, "x")), 1000);
+	json_decref(message);
+	assert_null(loaded("\"\\\\\",[]", 2000, &error)); /* a quoted backslash ends no quotes */
+	assert_string_equal(error.text, "more than 4096 values in a message");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +435,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_arguments, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_words, begin, end),
+		cmocka_unit_test(test_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
