@@ -295,7 +295,7 @@ int store_read_alive(struct store *s)
 	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
 	" AND code NOT IN ('fcm-booted', 'consumer-disconnected',"                                 \
 	" 'feed-reader-dropped', 'feed-reader-refused', 'network-refused',"                        \
-	" 'access-refused', 'network-allow-list')"                                                 \
+	" 'data-refused', 'consumer-name-taken', 'access-refused', 'network-allow-list')"          \
 	" AND id IN (SELECT max(id) FROM"                                                          \
 	" (SELECT id, code, object FROM event ORDER BY id DESC LIMIT 5000)"                        \
 	" GROUP BY code, object) ORDER BY id"

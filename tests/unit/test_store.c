@@ -480,7 +480,9 @@ static void test_read_events(void **state)
 		    {"info", "run", "run 5"},
 		    {"warning", "consumer-disconnected", "group trigger"},
 		    {"warning", "feed-reader-dropped", "feed tower1.floor2"},
-		    {"warning", "feed-reader-refused", "feed tower1.floor2"}};
+		    {"warning", "feed-reader-refused", "feed tower1.floor2"},
+		    {"warning", "data-refused", "reserved"},
+		    {"warning", "consumer-name-taken", "group trigger"}};
 	struct store_rig r;
 	char all[200] = "";
 
