@@ -21,7 +21,7 @@ import zmq
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from keys import Keys, secret_of  # noqa: E402
-from raw_peer import Curve, knock, plain, resident_mb  # noqa: E402
+from raw_peer import Curve, frame, knock, number, plain, resident_mb  # noqa: E402
 from station import free_base_port, free_port  # noqa: E402
 
 SECONDS = 8       # each of them
@@ -94,6 +94,20 @@ def impostor(st, _, end):
                     raise AssertionError(f"{name}: got its data")
             s.close()
     context.destroy(0)
+
+
+def namer(st, keys, end):
+    """Names of connections that are too long, or that ZeroMQ would give to the next; behind a reader's key too."""
+    secret = secret_of(keys.file("grafana")).decode()
+    for n, _ in enumerate(until(end)):
+        name = (number(n % 64), b"trigger-1" + bytes(256), bytes(3000))[n % 3]
+        with contextlib.suppress(OSError), plain(st.reserved, b"DEALER", name) as s:
+            s.sendall(frame(b"ACK", more=True) + frame(bytes(16)))
+        with contextlib.suppress(OSError):
+            c = Curve(keys.endpoint, b"DEALER", keys.server, secret, name)
+            c.socket.sendall(c.part(b'{"v":1,"id":1,"op":"info","x":[' + b"[]," * 100000 + b"1]}", False))
+            c.socket.close()
+        time.sleep(0.02)
 
 
 def thief(st, _, end):
@@ -212,7 +226,7 @@ def stalled_readers(st, _, end):
         s.close()
 
 
-ATTACKS = impostor, thief, idle_crowd, without_end, greedy, noise, watchers, stalled_readers
+ATTACKS = impostor, namer, thief, idle_crowd, without_end, greedy, noise, watchers, stalled_readers
 
 
 def evil_database(t, st):
