@@ -20,6 +20,7 @@
 #include <zmq.h>
 
 #include "daemon/listener.h"
+#include "daemon/zmq_error.h"
 #include "daemon/zmq_frames.h"
 
 #define HANDSHAKE_MS 2000
@@ -411,20 +412,12 @@ int door_open(const struct door_config *config, struct door **ret_door)
 	    zmq_setsockopt(config->socket, ZMQ_HANDSHAKE_IVL, &handshake, sizeof(handshake)) < 0 ||
 	    zmq_socket_monitor(config->socket, endpoint, all) < 0 ||
 	    zmq_connect(d->monitor, endpoint) < 0) {
-		r = -zmq_errno();
+		r = zmq_error();
 		door_close(d);
 		return r;
 	}
 	*ret_door = d;
 	return 0;
-}
-
-/* ZeroMQ has errno values of its own. */
-static int zmq_error(void)
-{
-	int e = zmq_errno();
-
-	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
 }
 
 /* The address of tcp://ADDRESS:PORT in numbers, either of them perhaps *. The caller's; NULL: it is another one. */

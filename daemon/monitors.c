@@ -12,6 +12,7 @@
 #include "daemon/hello.h"
 #include "daemon/queue.h"
 #include "daemon/thread.h"
+#include "daemon/zmq_error.h"
 
 #define DOMAIN		"monitors"
 #define COPIES		128u /* blocks on their way to the thread */
@@ -259,14 +260,6 @@ const char *monitors_endpoint(const struct monitors *m)
 }
 
 /* ---- life ---- */
-
-/* ZeroMQ has errno values of its own. */
-static int zmq_error(void)
-{
-	int e = zmq_errno();
-
-	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
-}
 
 /* A monitor says what it wants and then nothing: all that it sends is counted (door.h), so whether it is there is
  * asked by the kernel and not by ZeroMQ's heartbeats, which it would have to answer. */

@@ -24,6 +24,7 @@
 #include "daemon/now.h"
 #include "daemon/told.h"
 #include "daemon/zap.h"
+#include "daemon/zmq_error.h"
 #include "slowctl/keyfile.h"
 
 #define MESSAGE_MAX	CONTROL_LINE_MAX
@@ -105,7 +106,7 @@ static int send_text(struct network_client *cl, char *text)
 
 	if (zmq_send(cl->network->router, cl->id, cl->id_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
 		free(text);
-		return -zmq_errno();
+		return zmq_error();
 	}
 	atomic_fetch_add_explicit(&cl->unread, length, memory_order_relaxed);
 	annotate_give(text);
@@ -116,7 +117,7 @@ static int send_text(struct network_client *cl, char *text)
 	/* The first part has found the pipe: this one goes the same way. */
 	if (zmq_msg_send(&message, cl->network->router, ZMQ_DONTWAIT) < 0) {
 		zmq_msg_close(&message);
-		return -zmq_errno();
+		return zmq_error();
 	}
 	return 0;
 }
@@ -448,7 +449,7 @@ static int add_events(struct network *n)
 		size_t size = sizeof(fd);
 
 		if (zmq_getsockopt(sockets[i], ZMQ_FD, &fd, &size) < 0) {
-			return -zmq_errno();
+			return zmq_error();
 		}
 		n->events[i] = event_new(n->base, fd, EV_READ | EV_PERSIST, on_turn, n);
 		if (!n->events[i] || event_add(n->events[i], NULL) < 0) {
@@ -481,7 +482,7 @@ static int set_limits(void *router, const char *endpoint)
 	r |= set_int(router, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_S / 2);
 	r |= set_int(router, ZMQ_TCP_KEEPALIVE_CNT, 4);
 	r |= set_int(router, ZMQ_LINGER, LINGER_MS);
-	return r < 0 ? -zmq_errno() : 0;
+	return r < 0 ? zmq_error() : 0;
 }
 
 static void tell_logins(struct network *n, const struct access_key *key)

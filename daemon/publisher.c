@@ -26,6 +26,7 @@
 #include "daemon/now.h"
 #include "daemon/publisher_private.h"
 #include "daemon/thread.h"
+#include "daemon/zmq_error.h"
 
 #define WATCH_MS	((int)(DOOR_WATCH_NS / 1000000))
 #define TICK_NS		100000000ull
@@ -432,14 +433,6 @@ static void *publisher_main(void *arg)
 }
 
 /* ---- start and stop ---- */
-
-/* ZeroMQ has errno values of its own. */
-static int zmq_error(void)
-{
-	int e = zmq_errno();
-
-	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
-}
 
 struct option {
 	int option, value;

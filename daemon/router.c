@@ -11,6 +11,7 @@
 
 #include "daemon/annotate.h"
 #include "daemon/hello.h"
+#include "daemon/zmq_error.h"
 #include "tdm/frame.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are sent as they lie in memory");
@@ -53,7 +54,7 @@ static int payload_message(struct block *b, unsigned group, zmq_msg_t *ret_messa
 
 static int send_part(void *socket, const void *bytes, size_t length, int flags)
 {
-	return zmq_send(socket, bytes, length, flags | ZMQ_DONTWAIT) < 0 ? -zmq_errno() : 0;
+	return zmq_send(socket, bytes, length, flags | ZMQ_DONTWAIT) < 0 ? zmq_error() : 0;
 }
 
 int router_words(void *router, const struct peer *peer, const char *verb, const char *body,
@@ -104,7 +105,7 @@ int router_block(void *router, const struct peer *peer, const struct router_loan
 		r = send_part(router, &header, sizeof(header), ZMQ_SNDMORE);
 	}
 	if (r == 0 && zmq_msg_send(&payload, router, ZMQ_DONTWAIT) < 0) {
-		r = -zmq_errno();
+		r = zmq_error();
 	}
 	if (r < 0) {
 		zmq_msg_close(&payload);

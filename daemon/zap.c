@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "daemon/zmq_error.h"
 #include "daemon/zmq_frames.h"
 
 #define ENDPOINT  "inproc://zeromq.zap.01"
@@ -34,7 +35,7 @@ int zap_open(void *zmq_context, zap_judge_fn judge, void *context, struct zap **
 	z->socket = zmq_socket(zmq_context, ZMQ_REP);
 	if (!z->socket || zmq_setsockopt(z->socket, ZMQ_LINGER, &zero, sizeof(zero)) < 0 ||
 	    zmq_bind(z->socket, ENDPOINT) < 0) {
-		r = -zmq_errno();
+		r = zmq_error();
 		zap_close(z);
 		return r;
 	}
@@ -49,7 +50,7 @@ int zap_guard(void *socket, const char *domain, const char *secret)
 
 	r |= zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, ACCESS_KEY_TEXT);
 	r |= zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, domain, strlen(domain));
-	return r < 0 ? -zmq_errno() : 0;
+	return r < 0 ? zmq_error() : 0;
 }
 
 void *zap_socket(struct zap *z)

@@ -366,6 +366,20 @@ static void test_endpoints(void **state)
 	assert_string_equal(door_endpoint(door), where);
 }
 
+/* The context is shut down: libzmq's own ETERM is no errno that the log could put into words. */
+static void test_an_error_of_zeromqs_own_is_einval(void **state)
+{
+	struct door_config c = {.name = "test", .context = zmq_ctx_new()};
+
+	(void)state;
+	c.socket = zmq_socket(c.context, ZMQ_ROUTER);
+	zmq_ctx_shutdown(c.context);
+	assert_int_equal(door_open(&c, &door), -EINVAL);
+	assert_null(door);
+	zmq_close(c.socket);
+	zmq_ctx_term(c.context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +392,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_other_protocols, end),
 		cmocka_unit_test_teardown(test_port_of_another, end),
 		cmocka_unit_test_teardown(test_endpoints, end),
+		cmocka_unit_test(test_an_error_of_zeromqs_own_is_einval),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
