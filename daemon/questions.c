@@ -76,7 +76,7 @@ static void tell_not_asked(struct control_request *rq, const struct sc_error *er
 
 void questions_tell(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
-	if (r < 0 && error->code[0]) {
+	if (error->code[0]) {
 		tell_not_asked(n->rq, error);
 	} else {
 		station_tell(n->rq, r, answer, n->what);
