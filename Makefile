@@ -182,7 +182,7 @@ tsan_make   = $(MAKE) --no-print-directory B=build/tsan PLAIN=tdm SANITIZE="-fsa
               unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_capture_killed test_capture_runs test_feed test_log \
               test_names test_network test_publisher test_publisher_feed test_publisher_keys test_queue test_store \
 	      test_store_archive test_store_away \
-              test_store_journal test_store_life)"
+              test_store_journal test_store_life test_worker)"
 tsan_supp   = suppressions=$(CURDIR)/tests/tsan.supp
 tsan: ## the daemon's threads under the thread sanitizer (tests/tsan.supp names libraries), and a seeded race
 	@tests/setup/setup.sh check

@@ -98,6 +98,7 @@ $(eval $(call unit_test,test_listener,tests/unit/test_listener.c daemon/listener
 $(eval $(call unit_test,test_network,tests/unit/test_network.c $(addprefix daemon/,network.c control_desk.c told.c),doors slowctl,libevent jansson libzmq libsystemd))
 $(eval $(call unit_test,test_control_desk,tests/unit/test_control_desk.c daemon/control_desk.c,slowctl,jansson libzmq))
 $(eval $(call unit_test,test_questions,tests/unit/test_questions.c $(addprefix daemon/,questions.c control_desk.c),slowctl,libevent jansson libzmq))
+$(eval $(call unit_test,test_worker,tests/unit/test_worker.c daemon/worker.c,,libevent))
 $(eval $(call unit_test,test_names,tests/unit/test_names.c $(addprefix daemon/,names.c worker.c),,libevent))
 $(eval $(call unit_test,test_control_groups,tests/unit/test_control_groups.c daemon/control_groups.c,,))
 $(eval $(call unit_test,test_places,tests/unit/test_places.c daemon/places.c,,))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Work that may hang, on a thread of its own, and the names of users by it. The name service is this file's: it hangs
- * for as long as it is told to. Real time: the limits of time are what is tested, from below.
+ * The names of users, looked up on a thread of its own. The name service is this file's: it hangs for as long as it is
+ * told to. Real time: the limits of time are what is tested, from below.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -20,7 +20,6 @@
 
 #include "daemon/names.h"
 #include "daemon/now.h"
-#include "daemon/worker.h"
 
 #define PATIENCE_NS 20000000000ull
 
@@ -140,94 +139,11 @@ static void test_name_service_hangs(void **state)
 	}
 }
 
-/* ---- the worker itself ---- */
-
-struct piece {
-	struct work work;
-	unsigned number;
-};
-
-static unsigned done[8], done_count;
-static _Atomic unsigned began;
-
-static void run(struct work *w)
-{
-	(void)w;
-	began++;
-	while (hangs) {
-		usleep(1000);
-	}
-}
-
-static void finish(struct work *w)
-{
-	done[done_count++] = ((struct piece *)w)->number;
-}
-
-static void test_order_and_hang(void **state)
-{
-	struct piece p[4];
-	struct worker *w;
-	uint64_t end_ns = now_mono_ns() + PATIENCE_NS;
-
-	(void)state;
-	done_count = began = 0;
-	assert_int_equal(worker_start(base, "test", &w), 0);
-	assert_true(worker_busy_ns(w) == 0);
-	hangs = true;
-	for (unsigned n = 0; n < 4; n++) {
-		p[n] = (struct piece){.work = {.run = run, .done = finish}, .number = n};
-		worker_give(w, &p[n].work);
-	}
-	while (worker_busy_ns(w) < 50000000) {
-		event_base_loop(base, EVLOOP_NONBLOCK);
-		assert_true(now_mono_ns() < end_ns);
-	}
-	assert_int_equal(began, 1);
-	assert_int_equal(done_count, 0);
-	hangs = false;
-	while (done_count < 4) {
-		event_base_loop(base, EVLOOP_ONCE);
-	}
-	for (unsigned n = 0; n < 4; n++) {
-		assert_int_equal(done[n], n);
-	}
-	assert_true(worker_busy_ns(w) == 0);
-	assert_true(worker_stop(w));
-	assert_true(worker_stop(NULL));
-}
-
-/* One that hangs is not waited for. What it is at may end later. */
-static void test_stop_while_it_hangs(void **state)
-{
-	static struct piece p[2];
-	struct worker *w;
-
-	(void)state;
-	done_count = began = 0;
-	assert_int_equal(worker_start(base, "test", &w), 0);
-	hangs = true;
-	for (unsigned n = 0; n < 2; n++) {
-		p[n] = (struct piece){.work = {.run = run, .done = finish}, .number = n};
-		worker_give(w, &p[n].work);
-	}
-	while (began == 0) {
-		usleep(1000);
-	}
-	assert_false(worker_stop(w));
-	assert_int_equal(done_count, 0);
-	hangs = false;
-	usleep(20000);
-	assert_int_equal(began, 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names, begin, end),
 		cmocka_unit_test_setup_teardown(test_name_service_hangs, begin, end),
-		cmocka_unit_test_setup_teardown(test_order_and_hang, begin, end),
-		cmocka_unit_test_setup_teardown(test_stop_while_it_hangs, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
