@@ -198,12 +198,19 @@ static void test_new_list(void **state)
 	rig_expect(s, "ERROR", "name-taken"); /* two keys, one member */
 	memcpy(list.key[0].key, next.public, sizeof(next.public));
 	list.count = 3;
+	list.key[3] =
+		list.key[2]; /* what lies behind the end is no key, and no monitor's that is lost */
+	memcpy(list.key[3].key, server.public, sizeof(server.public));
 	publisher_allow(r.p, &list);
 	rig_expect(old, "ERROR", "key-refused");
+	publisher_allow(r.p, &list);
 	rig_say_hello(s, "t-1", "trigger", 64);
 	rig_expect(s, "WELCOME", "trigger");
 	rig_say_hello(old, "t-1", "trigger", 64); /* cut off: what it is told may not arrive */
 	WAIT_STATUS(&r, status, status.bad_messages == 1);
+	assert_int_equal(status.refused_hellos,
+			 1); /* the second key's: this one was not looked at */
+	assert_int_equal(status.hellos, 3);
 	assert_int_equal(status.monitor_door.ended, 0);
 	list.count = 2; /* no monitor any more */
 	publisher_allow(r.p, &list);
