@@ -19,6 +19,7 @@ $(eval $(call unit_test,test_consumer,tests/unit/test_consumer.c $(addprefix tes
 $(eval $(call unit_test,test_feed,$(addprefix tests/unit/,test_feed.c feed_rig.c) $(addprefix daemon/,feed.c feed_line.c feed_socket.c listener.c block_pool.c),tdm,libisal libsystemd))
 $(eval $(call unit_test,test_publisher_feed,$(addprefix tests/unit/,test_publisher_feed.c feed_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal libsystemd))
 $(eval $(call unit_test,test_publisher,$(addprefix tests/unit/,test_publisher.c publisher_rig.c zmtp_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal libsystemd))
+$(eval $(call unit_test,test_monitors,$(addprefix tests/unit/,test_monitors.c zmtp_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal libsystemd))
 $(eval $(call unit_test,test_publisher_slow,$(addprefix tests/unit/,test_publisher_slow.c publisher_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal libsystemd))
 $(eval $(call unit_test,test_publisher_keys,$(addprefix tests/unit/,test_publisher_keys.c publisher_rig.c),publisher doors slowctl data tdm,libzmq jansson libisal libsystemd))
 

@@ -36,16 +36,24 @@ void zmtp_send_all(int fd, const void *bytes, size_t length)
 }
 
 /* libzmq 4.3.4 does not understand a command that comes with the greeting: its own is awaited. */
-void zmtp_shake_hands(int fd)
+void zmtp_shake_hands_as(int fd, const char *type)
 {
 	uint8_t theirs[64];
 	uint8_t greeting[64] = {0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
-	static const char ready[] = "\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06"
-				    "DEALER";
+	uint8_t ready[64] = "\x04\x00\x05READY\x0bSocket-Type\x00\x00\x00";
+	const size_t length = strlen(type), head = 23;
 
 	zmtp_send_all(fd, greeting, sizeof(greeting));
 	assert_int_equal(recv(fd, theirs, sizeof(theirs), MSG_WAITALL), sizeof(theirs));
-	zmtp_send_all(fd, ready, sizeof(ready) - 1);
+	ready[1] = (uint8_t)(head - 1 + length);
+	ready[head] = (uint8_t)length;
+	memcpy(ready + head + 1, type, length);
+	zmtp_send_all(fd, ready, head + 1 + length);
+}
+
+void zmtp_shake_hands(int fd)
+{
+	zmtp_shake_hands_as(fd, "DEALER");
 }
 
 void zmtp_send(int fd, uint8_t flags, const void *bytes, uint8_t length)

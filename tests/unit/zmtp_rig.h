@@ -17,8 +17,9 @@
 int zmtp_connect(uint16_t port);
 /* From this address of ours, in the host's order. */
 int zmtp_connect_from(uint32_t address, uint16_t port);
-/* As a DEALER. Reads the greeting and no more: what comes behind stays in the kernel. */
-void zmtp_shake_hands(int fd);
+/* As a socket of this type, "SUB". Reads the greeting and no more: what comes behind stays in the kernel. */
+void zmtp_shake_hands_as(int fd, const char *type);
+void zmtp_shake_hands(int fd); /* as a DEALER */
 /* A frame of at most 255 bytes. */
 void zmtp_send(int fd, uint8_t flags, const void *bytes, uint8_t length);
 void zmtp_send_all(int fd, const void *bytes, size_t length);
