@@ -23,6 +23,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/listener.h"
+#include "tests/unit/checked_locks.h"
 
 #define FAR	400 /* no descriptor of a daemon is above */
 #define GIVEN	200

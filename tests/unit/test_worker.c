@@ -20,6 +20,7 @@
 
 #include "daemon/now.h"
 #include "daemon/worker.h"
+#include "tests/unit/checked_locks.h"
 
 #define PATIENCE_NS 20000000000ull
 #define PIECES	    8u
