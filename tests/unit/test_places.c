@@ -3,6 +3,7 @@
  * Who gets a place of the control socket, who is cut off for it, and whose turn it is. What a connection is doing, the
  * test says.
  */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "daemon/places.h"
+#include "tests/unit/dies.h"
 
 #define ROOM 1024
 
@@ -134,6 +136,48 @@ static void test_urgent(void **state)
 	assert_false(last()->place.urgent);
 }
 
+/* Who has all that a user may have, and is busy in all, takes nobody else's: it gets an urgent place. */
+static void test_no_place_of_another_user(void **state)
+{
+	(void)state;
+	enter_many(7, PLACE_IDLE, 3);
+	enter_many(1000, PLACE_WAITS, PLACES_UID);
+	assert_null(enter(1000, PLACE_IDLE));
+	assert_true(last()->place.urgent);
+	assert_non_null(connection[0].place.share);
+}
+
+/* Users come and go for years. */
+static void test_users_leave_nothing(void **state)
+{
+	size_t memory = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		for (unsigned user = 0; user < 100; user++) {
+			enter_many(user, PLACE_IDLE, 1);
+			places_leave(&places, &last()->place);
+			count = 0;
+		}
+		memory = i == 20 ? mallinfo2().uordblks : memory;
+	}
+	assert_int_equal(mallinfo2().uordblks, memory);
+}
+
+static void finish(void *context)
+{
+	places_fini(context);
+}
+
+static void test_its_end_is_when_all_have_left(void **state)
+{
+	(void)state;
+	enter_many(1000, PLACE_IDLE, 1);
+	assert_true(dies(finish, &places));
+	places_leave(&places, &last()->place);
+	assert_false(dies(finish, &places));
+}
+
 /* However many users keep all places busy, root gets an ordinary one, and everybody an urgent one. */
 static void test_reserved(void **state)
 {
@@ -218,6 +262,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reserved, begin, end),
 		cmocka_unit_test_setup_teardown(test_most_gives, begin, end),
 		cmocka_unit_test_setup_teardown(test_turns, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_place_of_another_user, begin, end),
+		cmocka_unit_test_setup_teardown(test_users_leave_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(test_its_end_is_when_all_have_left, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
