@@ -319,6 +319,7 @@ static void test_a_reason_stays(void **state)
 	open_here(10, (struct door_config){0});
 	other = come_in();
 	fd = zmtp_connect(port());
+	UNTIL(status().accepted == 2); /* heard of too late, its address would not be known */
 	zmtp_send_all(fd, greeting, sizeof(greeting));
 	UNTIL(status().refused == 1);
 	assert_string_equal(status().last.why, "it does not encrypt (no CURVE), or we do not");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "tests/unit/checked_locks.h"
 #include "tests/unit/publisher_rig.h"
 
 struct pair {
