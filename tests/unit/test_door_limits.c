@@ -110,6 +110,14 @@ static void look(void)
 	door_watch(door, true, now);
 }
 
+static int come(void)
+{
+	int fd = zmtp_connect(port());
+
+	UNTIL(status().accepted == 1);
+	return fd;
+}
+
 static int come_in(void)
 {
 	uint64_t before = status().admitted;
@@ -159,7 +167,8 @@ static void test_bytes_behind_the_last_message_to_the_byte(void **state)
 	send_begin(fd, 2);
 	look();
 	assert_int_equal(status().unfinished, 1);
-	look(); /* cut already */
+	now += DOOR_WATCH_NS;
+	door_watch(door, true, now); /* cut already */
 	assert_int_equal(status().unfinished, 1);
 	assert_false(zmtp_is_open(fd));
 	UNTIL(status().ended == 1);
@@ -543,17 +552,29 @@ static void test_descriptor_zero_is_free(void **state)
 	check_descriptor_zero(false);
 }
 
+static unsigned count_open(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 512; fd++) {
+		count += fcntl(fd, F_GETFD) >= 0;
+	}
+	return count;
+}
+
 static void test_a_door_leaves_nothing(void **state)
 {
+	unsigned before = count_open();
 	size_t memory = 0;
 
 	(void)state;
 	for (unsigned i = 0; i < 120; i++) {
 		memory = i == 20 ? mallinfo2().uordblks : memory;
-		open_here(10, (struct door_config){0});
-		close(zmtp_connect(port()));
+		open_here(i % 2, (struct door_config){0}); /* room for it, or not */
+		close(come());
 		UNTIL(status().ended == 1);
 		end(NULL);
+		assert_int_equal(count_open(), before);
 	}
 	assert_in_range(mallinfo2().uordblks, 0, memory + 40000);
 	door_close(NULL);
