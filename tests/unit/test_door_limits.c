@@ -31,6 +31,16 @@ static void *context, *router;
 static struct door *door;
 static uint64_t now; /* as the door is told */
 
+static unsigned count_open(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 512; fd++) {
+		count += fcntl(fd, F_GETFD) >= 0;
+	}
+	return count;
+}
+
 static struct door_status status(void)
 {
 	struct door_status s;
@@ -351,14 +361,15 @@ static void test_a_reason_stays(void **state)
 /* It came and went, or is here and says nothing; told when a handshake must be over. */
 static void test_other_protocols_are_counted_when_they_must_be_over(void **state)
 {
-	int fd[3];
+	int fd[3], later, ours;
 
 	(void)state;
 	open_here(10, (struct door_config){0});
+	ours = come_in();
 	for (unsigned i = 0; i < 3; i++) {
 		fd[i] = zmtp_connect(port());
 	}
-	UNTIL(status().accepted == 3);
+	UNTIL(status().accepted == 4);
 	for (unsigned second = 0; second < 8; second++) {
 		door_second(door);
 		assert_int_equal(status().refused, 0);
@@ -370,9 +381,53 @@ static void test_other_protocols_are_counted_when_they_must_be_over(void **state
 		door_second(door);
 	}
 	assert_int_equal(status().refused, 3);
+	later = zmtp_connect(port());
+	UNTIL(status().accepted == 5);
+	for (unsigned second = 0; second < 20; second++) {
+		door_second(door);
+	}
+	assert_int_equal(status().refused, 4);
 	for (unsigned i = 0; i < 3; i++) {
 		close(fd[i]);
 	}
+	close(later);
+	close(ours);
+}
+
+/* Then there is no more: whoever serves it may sleep. */
+static void test_one_turn_takes_all_news(void **state)
+{
+	int fd[3];
+
+	(void)state;
+	open_here(10, (struct door_config){0});
+	for (unsigned i = 0; i < 3; i++) {
+		fd[i] = zmtp_connect(port());
+	}
+	usleep(100000);
+	assert_false(door_serve(door, now));
+	assert_int_equal(status().accepted, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		close(fd[i]);
+	}
+}
+
+/* Another door of this context has the name; it does not notice. */
+static void test_a_name_that_is_taken(void **state)
+{
+	struct door_config c = {.name = "limits", .most = 1, .most_a_source = 1};
+	struct door *none = NULL;
+	int fd;
+
+	(void)state;
+	open_here(10, (struct door_config){0});
+	c.context = context;
+	c.socket = zmq_socket(context, ZMQ_ROUTER);
+	assert_int_equal(door_open(&c, &none), -EADDRINUSE);
+	assert_null(none);
+	zmq_close(c.socket);
+	fd = come_in();
+	close(fd);
 }
 
 /* --- other ways in --- */
@@ -546,20 +601,30 @@ static void test_descriptor_zero_is_a_connection(void **state)
 	check_descriptor_zero(true);
 }
 
+static void test_descriptor_zero_listens(void **state)
+{
+	int input = fcntl(0, F_DUPFD_CLOEXEC, 3), fd, r;
+	uint16_t first;
+
+	(void)state;
+	open_here(10, (struct door_config){0});
+	first = port();
+	close(0);
+	r = door_bind(door, "tcp://127.0.0.1:*");
+	fd = come_in();
+	assert_int_equal(r, 0);
+	assert_int_not_equal(port(), first);
+	close(fd);
+	assert_int_equal(end(NULL), 0);
+	assert_int_equal(dup2(input, 0), 0);
+	close(input);
+	open_here(0, (struct door_config){0}); /* for end() */
+}
+
 static void test_descriptor_zero_is_free(void **state)
 {
 	(void)state;
 	check_descriptor_zero(false);
-}
-
-static unsigned count_open(void)
-{
-	unsigned count = 0;
-
-	for (int fd = 0; fd < 512; fd++) {
-		count += fcntl(fd, F_GETFD) >= 0;
-	}
-	return count;
 }
 
 static void test_a_door_leaves_nothing(void **state)
@@ -571,6 +636,9 @@ static void test_a_door_leaves_nothing(void **state)
 	for (unsigned i = 0; i < 120; i++) {
 		memory = i == 20 ? mallinfo2().uordblks : memory;
 		open_here(i % 2, (struct door_config){0}); /* room for it, or not */
+		for (unsigned n = 0; n < 10; n++) {
+			assert_int_equal(door_bind(door, "tcp://127.0.0.1:*"), 0);
+		}
 		close(come());
 		UNTIL(status().ended == 1);
 		end(NULL);
@@ -601,6 +669,9 @@ int main(void)
 		TEST(the_table_grows_with_the_numbers),
 		TEST(descriptor_zero_is_a_connection),
 		TEST(descriptor_zero_is_free),
+		TEST(descriptor_zero_listens),
+		TEST(one_turn_takes_all_news),
+		TEST(a_name_that_is_taken),
 		TEST(a_door_leaves_nothing),
 	};
 #undef TEST
