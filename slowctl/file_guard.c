@@ -21,7 +21,7 @@
 /* What to do, as a command on a name. */
 static const char *hint(char text[HINT], const char *command, const char *name)
 {
-	snprintf(text, HINT, "%s %s", command, name);
+	snprintf(text, HINT, "%s %.170s", command, name);
 	return text;
 }
 

@@ -26,6 +26,7 @@ static struct station station;
 static struct config *const config = &station.config;
 static char public_key[ACCESS_KEY_TEXT], one[ACCESS_KEY_TEXT], two[ACCESS_KEY_TEXT];
 static char logged[4096], errors[4096];
+static char place[200]; /* of the list, as the database has it */
 static unsigned events, control_doors, data_doors;
 
 /* --- in the place of log, store and doors --- */
@@ -44,7 +45,18 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	snprintf(logged + length, sizeof(logged) - length, "%s %s: %s\n",
-		 level == LOG_ERR ? "error" : "notice", object, text);
+		 level == LOG_ERR	? "error"
+		 : level == LOG_WARNING ? "warning"
+					: "notice",
+		 object, text);
+}
+
+int store_put_station(struct store *s, const char *key, const char *value)
+{
+	(void)s;
+	assert_string_equal(key, "allow_list");
+	snprintf(place, sizeof(place), "%s", value);
+	return 0;
 }
 
 int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
@@ -186,6 +198,41 @@ static void test_a_start_with_mistakes_in_the_list_fails(void **state)
 	assert_non_null(strstr(logged, "allow_list in board-0.conf: correct it"));
 }
 
+/* A key of a group that the configuration does not have is a warning, by a start, a check and a reload. */
+static void test_a_group_that_there_is_not(void **state)
+{
+	static const char warning[] = "mine is a consumer of group nowhere";
+
+	(void)state;
+	config->groups = 1;
+	strcpy(config->group[0].name, "trigger");
+	write_list("good consumer:trigger %s\nmine consumer:nowhere %s\n", one, two);
+	assert_int_equal(keys_start(&station), 0);
+	assert_non_null(strstr(logged, "warning network: "));
+	assert_non_null(strstr(logged, warning));
+	assert_null(strstr(logged, "good is"));
+	assert_int_equal(check(), 0);
+	assert_non_null(strstr(errors, warning));
+	logged[0] = '\0';
+	keys_reload(&station);
+	assert_non_null(strstr(logged, warning));
+	assert_int_equal(control_doors, 1);
+}
+
+/* Where fcmctl key list finds it: with the data's keys alone, too; nowhere, where no door asks. */
+static void test_the_place_of_the_list(void **state)
+{
+	(void)state;
+	keys_put_place(&station);
+	assert_string_equal(place, config->network.allow_list);
+	config->network.endpoint[0] = '\0';
+	keys_put_place(&station);
+	assert_string_equal(place, "");
+	config->data.curve = true;
+	keys_put_place(&station);
+	assert_string_equal(place, config->network.allow_list);
+}
+
 static void test_the_secret_and_its_public_half(void **state)
 {
 	char secret[ACCESS_KEY_TEXT] = "", derived[ACCESS_KEY_TEXT];
@@ -268,6 +315,8 @@ int main(void)
 		TEST(without_keys_no_file_is_read),
 		TEST(a_start_reads_the_list),
 		TEST(a_start_with_mistakes_in_the_list_fails),
+		TEST(a_group_that_there_is_not),
+		TEST(the_place_of_the_list),
 		TEST(the_secret_and_its_public_half),
 		TEST(a_check_tells_the_mistakes_of_both_files),
 		TEST(a_reload_gives_the_list_to_all_doors),
