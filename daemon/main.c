@@ -397,12 +397,13 @@ static int start_store(struct station *s)
 		.at_work = tell_systemd,
 	};
 	struct sc_error error = {0};
-	int r = blame_config(s, store_open(&c, &s->store, &error)); /* another program's file */
+	int r = store_open(&c, &s->store, &error);
 
 	if (r < 0) {
 		log_event(LOG_ERR, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error.message,
 			  error.hint);
 	}
+	r = r == -EBUSY ? r : blame_config(s, r); /* that is another daemon */
 	return r ? r : alarms_say_start(s);
 }
 
