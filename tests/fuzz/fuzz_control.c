@@ -17,6 +17,7 @@ int daemon_main(int argc, char **argv);
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "daemon/control_desk.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LIMIT_NS   20000000000ull /* of an input: the daemon does not let go of its client */
@@ -145,7 +146,8 @@ static void hear(int fd, struct heard *h)
 static unsigned messages(const uint8_t *data, size_t size, bool *ret_bad)
 {
 	unsigned n = 0;
-	const uint8_t *end;
+	const uint8_t *end = NULL;
+	json_error_t error;
 
 	*ret_bad = false;
 	for (; !*ret_bad && (end = memchr(data, '\n', size));
@@ -156,7 +158,7 @@ static unsigned messages(const uint8_t *data, size_t size, bool *ret_bad)
 		if (length == 0 || (length == 1 && data[0] == '\r')) {
 			continue;
 		}
-		j = json_loadb((const char *)data, length, JSON_REJECT_DUPLICATES, NULL);
+		j = control_desk_load(data, length, &error);
 		*ret_bad = !json_is_object(j);
 		json_decref(j);
 		n++;
