@@ -69,9 +69,9 @@ struct control_stats {
 /* A client that does not read its answers is cut off beyond this. */
 #define CONTROL_BACKLOG_MAX (16u << 20)
 
-/* `path` is made with the mode of control_groups_mode(); a stale socket of a dead daemon is taken over, a live one is -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies
- * PATH.lock. A client is served when its name is known, or NAMES_WAIT_MS later (names.h). `groups` are copied, `desk`
- * must outlive the server. */
+/* `path` is made with the mode of control_groups_mode(); a stale socket of a dead daemon is taken over, a live one is
+ * -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies PATH.lock. A client is served when its name is known,
+ * or NAMES_WAIT_MS later (names.h). `groups` are copied, `desk` must outlive the server. */
 int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
 		 struct control_desk *desk, struct control **ret_control);
 /* Roles by these groups from now on, of those that are connected, too: who has none any more is cut off. Negative: the

@@ -423,7 +423,7 @@ bool control_dry(struct control_request *rq, const json_t *args, const char *for
 
 /* --- messages --- */
 
-/* A value stands behind a comma or an opening bracket. */
+/* A value follows a comma or an opening bracket. */
 static bool has_too_many_values(const char *text, size_t length)
 {
 	unsigned values = 0;

@@ -64,7 +64,7 @@ struct door_status {
 };
 
 /* A ROUTER for a door; NULL: zmq_errno(). libzmq 4.3.4 counts the peers that do not name themselves, from rand() on, and
- * aborts where another peer has the next number for its name: each socket begins at a number that nobody can guess. */
+ * aborts where another peer has the next number for its name: each socket begins at a random number. */
 void *door_router(void *context);
 /* Before the socket is bound, by door_bind(). Negative errno. */
 int door_open(const struct door_config *config, struct door **ret_door);

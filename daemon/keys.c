@@ -43,7 +43,7 @@ static void check_groups(const struct config *c, const struct access_list *list,
 		if (k->right.door == ACCESS_CONSUMER && !has_group(c, k->right.group)) {
 			snprintf(text, sizeof(text),
 				 "%.200s: %s is a consumer of group %s, which the configuration "
-				 "does not have: its key lets nobody in",
+				 "does not have: its key opens no door",
 				 c->network.allow_list, k->name, k->right.group);
 			warn(context, text);
 		}
