@@ -43,6 +43,11 @@ def said(s):
     return None, b""
 
 
+def row_of(st, member):
+    """A member's row of `fcmctl consumer list`, which is written at each tick; None before its first."""
+    return next((m for m in st.ask("consumer", "list")["members"] if m["member"] == member), None)
+
+
 def descriptors(st):
     return len(os.listdir(f"/proc/{st.daemon.pid}/fd"))
 
@@ -133,7 +138,7 @@ def comes_and_dies(t):
     t.check("the second of two of one name is refused", verb == b"ERROR" and b"name-taken" in text, (verb, text))
     st.wait_for("an event", lambda: faults.events(st, "consumer-name-taken"), 10)
     event = faults.events(st, "consumer-name-taken")[0]
-    row = next(m for m in st.ask("consumer", "list")["members"] if m["member"] == "twin")
+    row = row_of(st, "twin")
     t.check("the member lives", row["alive"], row)
     t.check("an event names the member and both addresses",
             "member twin" in event["text"] and row["address"] in event["text"] and event["text"].count("127.0.0.1:") == 2,
@@ -239,12 +244,13 @@ def long_name(t):
     while len(held) < 5:
         parts = member.recv_multipart()
         held += [fcm_data.Block(*parts[2:]).key] if parts[0] == b"BLOCK" else []
-    before = {m["member"]: m for m in st.ask("consumer", "list")["members"]}["slow-1"]
+    st.wait_for("the member in the list", lambda: row_of(st, "slow-1"))
+    time.sleep(1)  # whatever the list learns of it after the blocks have gone out
+    before = row_of(st, "slow-1")
     with plain(st.reserved, b"DEALER", b"known" + b"x" * 256) as thief:
         thief.sendall(frame(b"ACK", more=True) + frame(b"".join(held)))
         time.sleep(1)
-    after = {m["member"]: m for m in st.ask("consumer", "list")["members"]}["slow-1"]
-    t.equal("nothing is delivered by it", after["delivered"], before["delivered"])
+    t.equal("nothing is delivered by it", row_of(st, "slow-1")["delivered"], before["delivered"])
     member.send_multipart([b"BYE"])
     member.close()
     context.term()
