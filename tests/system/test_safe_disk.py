@@ -115,9 +115,9 @@ def hung(t):
 
 def on_no_disk(line):
     """A call of a trace: on sockets, pipes and events; on the control socket's path (/run); a line of the log to stderr; on
-    the configuration, which a reload has to read."""
-    return re.search(r"^\w+\((\d+<(socket|anon_inode|pipe):|.*control\.sock\"|2<|.*/board\.conf)|^epoll_|^poll|^strace:|^---|resumed>",
-                     line)
+    the configuration, which a reload has to read; on memory without a file."""
+    return re.search(r"^\w+\((\d+<(socket|anon_inode|pipe):|.*control\.sock\"|2<|.*/board\.conf|.*MAP_ANONYMOUS)|"
+                     r"^epoll_|^poll|^strace:|^---|resumed>", line)
 
 
 def main_thread(t):
