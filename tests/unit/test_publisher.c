@@ -441,16 +441,17 @@ static int closed(struct publisher *p)
 static void test_bad_endpoints(void **state)
 {
 	struct publisher_config config = {.reserved_endpoint = "tcp://127.0.0.1:*", .groups = 1};
-	struct queue q;
+	struct queue q, own; /* a queue has one thread at each end */
 	struct publisher *p, *second;
 	char where[64];
 
 	(void)state;
 	assert_int_equal(queue_init(&q, sizeof(struct block *), 4, 1), 0);
+	assert_int_equal(queue_init(&own, sizeof(struct block *), 4, 1), 0);
 	assert_int_equal(publisher_start(&config, &q, &q, &p), 0);
 	snprintf(where, sizeof(where), "%s", publisher_reserved_endpoint(p));
 	config.reserved_endpoint = where;
-	assert_int_equal(publisher_start(&config, &q, &q, &second), 0);
+	assert_int_equal(publisher_start(&config, &own, &own, &second), 0);
 	assert_int_equal(closed(second),
 			 -EADDRINUSE); /* from its start on, and no longer than that lasts */
 	publisher_destroy(p);
@@ -466,6 +467,7 @@ static void test_bad_endpoints(void **state)
 	assert_int_equal(publisher_start(&config, &q, &q, &second), -EINVAL);
 	publisher_destroy(p);
 	publisher_destroy(NULL);
+	queue_fini(&own);
 	queue_fini(&q);
 }
 
