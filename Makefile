@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # FCM-Server: one makefile, a module.mk per folder, everything built below build/.
 #
-# A folder's module.mk says what it builds with four calls:
-#   $(eval $(call library,NAME,SOURCES,PKGS))            -> build/lib/libNAME.a
-#   $(eval $(call shared,NAME,MAJOR,SOURCES,MAP,PKGS))   -> build/lib/libNAME.so.MAJOR, for others; exports what MAP says
-#   $(eval $(call program,NAME,SOURCES,LIBS,PKGS))       -> build/bin/NAME
-#   $(eval $(call unit_test,NAME,SOURCES,LIBS,PKGS))     -> build/tests/NAME, run by check-unit
-# LIBS are names of our own static libraries, in link order; PKGS are pkg-config names.
+# A room is a folder: its sources are one archive, and it may use the rooms below it that its module.mk names. A
+# folder's module.mk says what is built there with four calls; $(here) is the folder:
+#   $(eval $(call room,ROOMS,PKGS))                         -> an archive of the folder's *.c but main.c
+#   $(eval $(call shared,NAME,MAJOR,SOURCES,MAP,PKGS))      -> build/lib/libNAME.so.MAJOR, for others; exports what MAP says
+#   $(eval $(call program,NAME,SOURCES,ROOMS,PKGS))         -> build/bin/NAME
+#   $(eval $(call tests,NAMES,SOURCES,ROOMS,PKGS))          -> build/tests/NAME, run by check-unit: each from NAME.c and SOURCES
+# ROOMS bring with them the rooms that they use; PKGS, packages of pkg-config, are those of the sources themselves.
 
 SHELL      := /bin/bash
 VERSION    := 0.1.0
@@ -52,16 +53,42 @@ objs  = $(patsubst %.c,$(B)/obj/%.o,$(filter %.c,$(1)))
 pkgc  = $(if $(1),$(shell pkg-config --cflags $(1)))
 pkgl  = $(if $(1),$(shell pkg-config --libs $(1)))
 
-libraries  :=
+# Lowest first. What a room uses stands before it.
+rooms := schemas tdm driver driver/lib driver/perf $(addprefix driver/emu/,common floor play world board host qemu) driver/emu \
+         $(addprefix slowctl/,param access engine alarm query) \
+         $(addprefix slowctl/fcmctl/,show core record jobs) slowctl/fcmctl \
+         $(addprefix daemon/,core phase time data net feed config control capture record store publish alarms station ops) \
+         daemon/consumer
+
+archives   :=
 programs   :=
 unit_tests :=
 all_objs   :=
 
-define library
-libraries += $(B)/lib/lib$(1).a
-all_objs  += $(call objs,$(2))
+here      = $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+reversed  = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+top_down := $(call reversed,$(rooms))
+
+# Of some rooms: they and all that they bring, highest first; the archives; the packages.
+with      = $(filter $(foreach r,$(1),$(with_$(r))),$(top_down))
+linked    = $(strip $(foreach r,$(call with,$(1)),$(archive_$(r))))
+packages  = $(sort $(foreach r,$(call with,$(1)),$(packages_$(r))) $(2))
+
+define room
+$(if $(filter $(here),$(rooms)),,$(error $(here) is not in the list of rooms))
+$(foreach r,$(1),$(if $(with_$(r)),,$(error $(here) uses $(r), which is no room below it)))
+uses_$(here)     := $(1)
+with_$(here)     := $(call with,$(1)) $(here)
+packages_$(here) := $(2)
+$(if $(wildcard $(here)/*.c),$(call archive,$(here),$(filter-out %/main.c,$(wildcard $(here)/*.c)),$(call packages,$(1),$(2))))
+endef
+
+define archive
+archive_$(1) := $(B)/rooms/$(1).a
+archives     += $(B)/rooms/$(1).a
+all_objs     += $(call objs,$(2))
 $(call objs,$(2)): pkgs += $(3)
-$(B)/lib/lib$(1).a: $(call objs,$(2))
+$(B)/rooms/$(1).a: $(call objs,$(2))
 	@mkdir -p $$(@D)
 	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
 endef
@@ -78,34 +105,37 @@ $(B)/lib/lib$(1).so.$(2): $(patsubst %.c,$(B)/pic/%.o,$(3)) $(4)
 all: $(B)/lib/lib$(1).so.$(2)
 endef
 
-define program
-programs += $(B)/bin/$(1)
+# build/NAME from sources, rooms, packages
+define linked_program
 all_objs += $(call objs,$(2))
-$(call objs,$(2)): pkgs += $(4)
-$(B)/bin/$(1): $(call objs,$(2)) $(patsubst %,$(B)/lib/lib%.a,$(3))
+$(call objs,$(2)): pkgs += $(call packages,$(3),$(4))
+$(B)/$(1): $(call objs,$(2)) $(call linked,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(program_flags) -o $$@ $(call objs,$(2)) \
-	    $(patsubst %,$(B)/lib/lib%.a,$(3)) $$(call pkgl,$(4)) -lm
+	$$(Q)$$(CC) $$(program_flags) $(5) -o $$@ $(call objs,$(2)) -Wl,--start-group $(call linked,$(3)) -Wl,--end-group \
+	    $$(call pkgl,$(call packages,$(3),$(4))) -lm
+endef
+
+define program
+programs += $(B)/bin/$(1)
+$(call linked_program,bin/$(1),$(2),$(3),$(4))
+endef
+
+# Sources of other folders are named with their path.
+define tests
+$(foreach t,$(1),$(eval $(call unit_test,$(t),$(foreach f,$(t).c $(2),$(if $(findstring /,$(f)),,$(here)/)$(f)),$(3),$(4))))
 endef
 
 define unit_test
 unit_tests += $(B)/tests/$(1)
-all_objs += $(call objs,$(2))
-$(call objs,$(2)): pkgs += $(4) cmocka
-$(B)/tests/$(1): $(call objs,$(2)) $(patsubst %,$(B)/lib/lib%.a,$(3))
-	@mkdir -p $$(@D)
-	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(program_flags) -o $$@ $(call objs,$(2)) \
-	    $(patsubst %,$(B)/lib/lib%.a,$(3)) $$(call pkgl,$(4) cmocka) -lm
+$(call linked_program,tests/$(1),$(2),$(3),$(4) cmocka)
 endef
 
 Q := $(if $(V),,@)
 
-modules := $(wildcard tdm/module.mk driver/lib/module.mk driver/emu/module.mk driver/perf/module.mk \
-             slowctl/module.mk daemon/module.mk daemon/consumer/module.mk schemas/module.mk systemd/module.mk tests/module.mk \
-             tests/unit/module.mk tests/fuzz/module.mk tests/system/module.mk tests/bench/module.mk tests/vm/module.mk)
-include $(modules)
+include $(wildcard $(addsuffix /module.mk,$(rooms) daemon \
+             $(sort $(shell find tests/unit -mindepth 2 -name module.mk -printf '%h ')) \
+             tests/fuzz tests/system tests/bench tests/vm))
 
 # PLAIN: a folder that is built without SANITIZE.
 $(if $(PLAIN),$(eval $(B)/obj/$(PLAIN)/%.o: override SANITIZE :=))
@@ -120,8 +150,11 @@ $(B)/pic/%.o: %.c
 	@echo "  CC PIC  $<"
 	$(Q)$(CC) $(our_flags) -fPIC $(CPPFLAGS) $(CFLAGS) $(call pkgc,$(sort $(pkgs))) -c -o $@ $<
 
-all: $(libraries) $(programs) ## build everything below build/
+all: $(archives) $(programs) ## build everything below build/
 tests-build: $(unit_tests)
+
+rooms: ## the rooms, lowest first, and what each may use
+	@$(foreach r,$(rooms),echo "$(r): $(uses_$(r))";)
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -164,7 +197,7 @@ check-long: all tests-build ## the system tests that take minutes each
 check-attack: all tests-build ## an intruder on a running station: its doors, its memory, its descriptors; part of check-long
 	@$(PYTHON) tests/system/test_attack.py --bin $(B)/bin --tests $(B)/tests
 
-lint: all ## format, include order, clang-tidy, cppcheck, manual pages, units, hardening
+lint: all ## format, rooms, clang-tidy, cppcheck, manual pages, units, hardening
 	@B=$(B) tests/lint/lint.sh
 
 asan: ## unit and system tests under the address and undefined-behaviour sanitizers
@@ -302,6 +335,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+.PHONY: all rooms help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

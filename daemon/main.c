@@ -18,9 +18,9 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon/alarms_say.h"
-#include "daemon/listener.h"
-#include "daemon/station.h"
+#include "daemon/alarms/alarms_say.h"
+#include "daemon/net/listener.h"
+#include "daemon/station/station.h"
 
 #define GRACE_MS   3000u
 #define BOARD_MAX  999u

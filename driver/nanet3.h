@@ -106,7 +106,7 @@
 #define NANET3_REG_TX_WRITE    0x008cu /* doorbell: descriptors posted, wrapping */
 #define NANET3_REG_TX_READ     0x0090u /* ro: descriptors taken, wrapping */
 #define NANET3_REG_MODEL       0x0094u /* 0: a board; else a model, NANET3_EMULATED_* */
-#define NANET3_REG_MODEL_FAULT 0x0098u /* wo, models only: driver/emu/model_fault.h */
+#define NANET3_REG_MODEL_FAULT 0x0098u /* wo, models only: driver/emu/common/model_fault.h */
 #define NANET3_BAR_BYTES       0x10000u
 
 /* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table lies in BAR 2. */

@@ -82,7 +82,7 @@ struct fcm_record_header {
 };
 _Static_assert(sizeof(struct fcm_record_header) == 48, "record header");
 
-/* daemon/label.h in a form that stays. */
+/* daemon/core/label.h in a form that stays. */
 struct fcm_record_label {
 	uint32_t time_epoch;
 	uint8_t source, state; /* as label_source and clock_state of struct fcm_block_header */

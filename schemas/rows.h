@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rows of the database: what may be written, and with which values, in order. Built by state
- * machines (slowctl, ledger, phase, clock) that know no SQL; written by daemon/store.c, whose table
+ * machines (slowctl, ledger, phase, clock) that know no SQL; written by daemon/store/store.c, whose table
  * says each row's statements. A row is one unit: all its statements are in one transaction.
  *
  * A row owns its texts (an arena inside it), so it can be copied and kept. All times are UTC ns since

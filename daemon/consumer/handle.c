@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/consumer/fcmdata_private.h"
-#include "slowctl/keyfile.h"
+#include "slowctl/access/keyfile.h"
 
 #define CREDIT_DEFAULT 64u
 #define QUEUE_DEFAULT  64u

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # libfcmdata: the data message for consumers. Hits and checksums are tdm's; both libraries carry their own copy, under
 # no name but fcmdata_*: the static one is linked into one object, whose other names are made local.
-fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c track.c handle.c member.c receive.c) tdm/frame.c tdm/hit.c slowctl/keyfile.c slowctl/access.c slowctl/file_guard.c
-fcmdata_pkgs    := libzmq jansson libisal
+# A room that stands alone: it brings its copies of what it uses.
+uses_daemon/consumer     := schemas tdm slowctl/access
+with_daemon/consumer     := daemon/consumer
+packages_daemon/consumer := libzmq jansson libisal
+archive_daemon/consumer  := $(B)/lib/libfcmdata.a
+archives                 += $(B)/lib/libfcmdata.a
+
+fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c track.c handle.c member.c receive.c) \
+                   $(addprefix tdm/,frame.c hit.c) $(addprefix slowctl/access/,keyfile.c access.c file_guard.c)
 fcmdata_so      := libfcmdata.so.0
 fcmdata_objs    := $(patsubst %.c,$(B)/pic/%.o,$(fcmdata_sources))
-$(eval $(call shared,fcmdata,0,$(fcmdata_sources),daemon/consumer/fcmdata.map,$(fcmdata_pkgs)))
-libraries       += $(B)/lib/libfcmdata.a
+$(eval $(call shared,fcmdata,0,$(fcmdata_sources),daemon/consumer/fcmdata.map,$(packages_daemon/consumer)))
 
 $(B)/lib/libfcmdata.a: $(fcmdata_objs)
 	@mkdir -p $(@D)

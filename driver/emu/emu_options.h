@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/emu/host.h"
-#include "driver/emu/qemu.h"
-#include "driver/emu/world.h"
+#include "driver/emu/host/host.h"
+#include "driver/emu/qemu/qemu.h"
+#include "driver/emu/world/world.h"
 
 struct emu_options {
 	struct world_config world;

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "driver/emu/emu_options.h"
-#include "driver/emu/leap.h"
-#include "driver/emu/play.h"
+#include "driver/emu/world/leap.h"
+#include "driver/emu/play/play.h"
 
 #define EXIT_USAGE 2
 #define EXIT_SLOW  3

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # libnanet3: a board for one process, by device or by the emulator's socket. Needs no other library.
 # Our own programs link the static library; the shared one is for others.
-nanet3_sources := $(addprefix driver/lib/,nanet3.c events.c links.c poller.c sock.c device.c)
-$(eval $(call library,nanet3,$(nanet3_sources)))
-
-$(eval $(call shared,nanet3,0,$(nanet3_sources),driver/lib/nanet3.map))
+$(eval $(call room,driver))
+$(eval $(call shared,nanet3,0,$(wildcard driver/lib/*.c),driver/lib/nanet3.map))
 nanet3_so := libnanet3.so.0
+
+$(B)/lib/libnanet3.a: $(archive_driver/lib)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+all: $(B)/lib/libnanet3.a
 
 install-lib: $(B)/lib/$(nanet3_so) $(B)/lib/libnanet3.a ## install libnanet3 alone: libraries, headers, pkg-config, manual page
 	install -d $(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/nanet3 \

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# nanet3-perf: the papers' loop-back tests. Everything but its main() is a library, for the unit tests.
-$(eval $(call library,perf,$(addprefix driver/perf/,options.c statistics.c pattern.c selftest.c loopback.c \
-    sizes.c latency.c bandwidth.c receive.c translation.c check.c table.c report.c)))
-$(eval $(call program,nanet3-perf,driver/perf/main.c,perf nanet3,))
+# nanet3-perf: the papers' loop-back tests. Everything but its main() is for the unit tests, too.
+$(eval $(call room,driver/lib))
+$(eval $(call program,nanet3-perf,driver/perf/main.c,driver/perf,))

@@ -74,9 +74,9 @@ static void write_json(FILE *f, const struct perf_options *o, const struct nanet
 {
 	fprintf(f, "{\"program\": \"nanet3-perf\", \"version\": \"%s\",\n \"board\": {\"where\": ",
 		FCM_VERSION);
-	json_string(f, o->where);
+	print_json_string(f, o->where);
 	fputs(", \"name\": ", f);
-	json_string(f, info->name);
+	print_json_string(f, info->name);
 	fprintf(f, ", \"serial\": %u, \"emulated\": %s},\n \"sound\": %s,\n \"%s\": ", info->serial,
 		info->emulated != 0 ? "true" : "false", r->unsound ? "false" : "true",
 		r->figures.name);

@@ -81,7 +81,7 @@ void table_csv(FILE *f, const struct table *t)
 	}
 }
 
-void json_string(FILE *f, const char *text)
+void print_json_string(FILE *f, const char *text)
 {
 	fputc('"', f);
 	for (; *text != '\0'; text++) {
@@ -108,7 +108,7 @@ void table_json(FILE *f, const struct table *t)
 		for (unsigned c = 0; c < n; c++) {
 			fprintf(f, "%s\"%s\": ", c > 0 ? ", " : "", t->columns[c].name);
 			if (t->columns[c].digits < 0) {
-				json_string(f, t->rows[r][c].word);
+				print_json_string(f, t->rows[r][c].word);
 			} else {
 				put_cell(f, &t->columns[c], &t->rows[r][c], 0);
 			}

@@ -33,6 +33,6 @@ void table_csv(FILE *f, const struct table *t);
 /* An array of objects. */
 void table_json(FILE *f, const struct table *t);
 /* A string of JSON, quoted. */
-void json_string(FILE *f, const char *text);
+void print_json_string(FILE *f, const char *text);
 
 #endif

@@ -7,7 +7,7 @@
  *          checksum that the daemon makes, its one copy, every hit looked at and stamped
  *
  * Both sides read the same frames: the daemon's a block (10 ms, and the buffer that ends it) of each of
- * four links in turn, as it does (capture_link.c, can_wait()); the copy's a buffer (2 ms) of each. Both
+ * four links in turn, as it does (daemon/capture/link.c, can_wait()); the copy's a buffer (2 ms) of each. Both
  * write to one block's worth of memory (10 ms of a floor) again and again: consumers acknowledge within
  * milliseconds, so the pool's memory is warm in the daemon too. They are timed in turn in one run; a ratio
  * is copy time / demux time, the median of all rounds is printed. Ratios survive a noisy machine, the
@@ -27,7 +27,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/block.h"
+#include "daemon/data/block.h"
 #include "tdm/deframe.h"
 #include "tdm/le.h"
 #include "tests/bench/least.h"

@@ -5,7 +5,7 @@
  * The publisher is the daemon's own thread: queues in and out, groups, credit, ROUTER, acknowledgements,
  * each block back only when the consumer has said so. This program plays capture's part: it takes settled
  * blocks back and offers new ones, `window` of them out at most, as capture does with data that wait for it
- * (daemon/capture_link.c, held_back()).
+ * (daemon/capture/link.c, held_back()).
  *
  * The blocks are real ones, 10 ms of a floor with every slot full, built once by block_build() (building is
  * measured by bench-demux); each is offered again with the header of a later time. Memory of the pool keeps
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/publisher.h"
+#include "daemon/publish/publisher.h"
 #include "tdm/frame.h"
 #include "tests/bench/sea_frames.h"
 #include "tests/bench/usage.h"

@@ -26,7 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/store.h"
+#include "daemon/store/store.h"
 #include "tests/bench/usage.h"
 
 #define HUNDRED	     100u

@@ -27,7 +27,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "daemon/block.h"
+#include "daemon/data/block.h"
 #include "tests/bench/usage.h"
 
 #define SIZES_MAX   8u

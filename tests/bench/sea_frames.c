@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "driver/emu/floor.h"
+#include "driver/emu/floor/floor.h"
 #include "tdm/hit_walk.h"
 
 #define WARM_FRAMES 800u /* before frame 0, for the FIFOs to be as they always are */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Frames as floors send them, laid out as the board lays them into a link's ring: for benchmarks that
- * want real hits without a board. The floors are the emulator's own (driver/emu/floor.h).
+ * want real hits without a board. The floors are the emulator's own (driver/emu/floor/floor.h).
  *
  *   link 0: [16 frames, page-aligned stride] [16 frames] ...   link 1: ...
  *
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/label.h"
+#include "daemon/core/label.h"
 #include "tdm/frame.h"
 
 #define SEA_LINKS	  4u

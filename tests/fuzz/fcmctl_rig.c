@@ -2,7 +2,7 @@
 /* See fcmctl_rig.h. */
 int fcmctl_main(int argc, char **argv);
 #define main fcmctl_main
-#include "slowctl/ctl.c"
+#include "slowctl/fcmctl/main.c"
 #undef main
 
 #include "tests/fuzz/fcmctl_rig.h"

@@ -5,8 +5,9 @@
  */
 #include <math.h>
 
-#include "driver/emu/scenario.h"
-#include "slowctl/ctl_args.h"
+#include "driver/emu/world/scenario.h"
+#include "slowctl/fcmctl/commands.h"
+#include "slowctl/fcmctl/core/args.h"
 #include "tests/fuzz/fuzz.h"
 
 #define WORDS 64
@@ -36,6 +37,7 @@ static void try_args(char *text)
 	while (argc < WORDS && (line = strsep(&text, "\n"))) {
 		argv[argc++] = line;
 	}
+	ctl_tables = ctl_commands;
 	if (ctl_args_parse(argc, argv, 1.8e9, words, &args, &fault) < 0) {
 		must(fault.text[0]);
 	}

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/config.h"
-#include "slowctl/param.h"
+#include "daemon/config/config.h"
+#include "slowctl/param/param.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TEXT_MAX 65536

@@ -17,7 +17,7 @@ int daemon_main(int argc, char **argv);
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "daemon/control_desk.h"
+#include "daemon/control/dispatch.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LIMIT_NS   20000000000ull /* of an input: the daemon does not let go of its client */

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "daemon/consumer/fcmdata.h"
-#include "slowctl/ctl_message.h"
+#include "slowctl/fcmctl/record/message.h"
 #include "tdm/frame.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,9 +6,9 @@
  * What must be true: the same reports however the bytes come; a report's numbers are in their ranges; the clock has
  * words for each of its states, and no date before the one that is believed.
  */
-#include "daemon/gps.c"
+#include "daemon/time/gps.c"
 
-#include "daemon/clock.h"
+#include "daemon/time/clock.h"
 #include "tests/fuzz/fuzz.h"
 
 #define REPORTS	    64u

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "slowctl/access.h"
-#include "slowctl/keyfile.h"
+#include "slowctl/access/access.h"
+#include "slowctl/access/keyfile.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TEXT_MAX 65536

@@ -11,11 +11,11 @@
  *     has got it said so: no other's word counts, however right it is;
  *   - no two living members have the same name; each group's account balances.
  */
-#include "daemon/publisher.c"
+#include "daemon/publish/publisher.c"
 
 #include <jansson.h>
 
-#include "daemon/hello.h"
+#include "daemon/publish/hello.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PEERS	     5u

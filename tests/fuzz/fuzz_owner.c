@@ -6,9 +6,9 @@
  * What must be true: it gets data out of the ring and through to the publisher, and ends; what it commits, it reads
  * again. (Which frames it flags and counts is what the page says: that is not looked at.)
  */
-#include "daemon/owner_page.c"
+#include "daemon/data/owner_page.c"
 
-#include "daemon/capture_private.h"
+#include "daemon/capture/private.h"
 #include "tests/fuzz/fuzz.h"
 
 #define DEPTH	64u

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "slowctl/recordings.h"
+#include "slowctl/query/recordings.h"
 #include "tdm/frame.h"
 #include "tdm/recording.h"
 #include "tests/fuzz/fcmctl_rig.h"

@@ -14,7 +14,7 @@
  */
 #include <errno.h>
 
-#include "slowctl/engine.h"
+#include "slowctl/engine/engine.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LINKS	 4u

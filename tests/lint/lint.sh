@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Format, include order, names of modules, modes, manual pages, units, hardening, cppcheck, clang-tidy.
+# Format, rooms, names of modules, modes, manual pages, units, hardening, cppcheck, clang-tidy.
 # Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -123,7 +123,7 @@ units() {
 	return $rc
 }
 
-check "include order" tests/lint/include-order.sh
+check "rooms" tests/lint/rooms.py "${B:-build}"
 check "SPDX lines" spdx
 check "python modules" modules
 check "executable" executable

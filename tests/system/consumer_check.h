@@ -5,7 +5,7 @@
  * judges libfcmdata, which remembers a while.
  *
  * A record is 128 bytes, little-endian, one per carrying frame and stream (pmt and hydrophone). The
- * hashes are those of driver/emu/truth.h: XXH3_64bits over the hits that start in the frame, their
+ * hashes are those of driver/emu/common/truth.h: XXH3_64bits over the hits that start in the frame, their
  * time of day cleared; over the samples of a hydrophone; 0 where nothing came.
  */
 #ifndef TESTS_CONSUMER_CHECK_H

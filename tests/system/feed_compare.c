@@ -14,7 +14,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "driver/emu/truth.h"
+#include "driver/emu/common/truth.h"
 #include "tdm/deframe.h"
 #include "tdm/hit.h"
 

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "driver/emu/truth.h"
+#include "driver/emu/common/truth.h"
 #include "tdm/deframe.h"
 #include "tdm/recording.h"
 

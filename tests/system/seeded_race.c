@@ -3,8 +3,8 @@
  * A race on purpose: does the thread sanitizer, with our suppressions, still see the one bug that
  * queues between threads are prone to?
  *
- *   seeded_race seeded   the hand-over of daemon/queue.h with its release store made a relaxed one
- *   seeded_race sound    daemon/queue.h as it is
+ *   seeded_race seeded   the hand-over of daemon/core/queue.h with its release store made a relaxed one
+ *   seeded_race sound    daemon/core/queue.h as it is
  *
  * Under the thread sanitizer the first must be reported and the second must not; seeded_race.sh is the
  * judge. On x86 both compute the same, which is why only a sanitizer finds such a bug.
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/queue.h"
+#include "daemon/core/queue.h"
 
 #define ITEMS  20000u
 #define PLACES 64u

@@ -17,7 +17,7 @@ import harness
 
 TRANSCRIPTS = os.path.join(harness.ROOT, "tests", "system", "fcmctl_transcripts")
 HOSTILE = "\x1b]0;t\x07\x1b[2J\x9b2J%s%n\u202e\u2066\r\x7f"
-# A terminal's controls; what sets the direction of text (ctl_writer.c).
+# A terminal's controls; what sets the direction of text (slowctl/fcmctl/show/writer.c).
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 MEMORY = 700 << 20  # address space: an answer may have 64 MiB, in text and read
 TIMEOUT_S = 1  # of fcmctl, between two words of the daemon

@@ -10,6 +10,7 @@
 
 Prints what is wrong and ends with `N passed, N failed`; exit 0 only when nothing failed.
 """
+import glob
 import json
 import os
 import re
@@ -91,12 +92,11 @@ def documented_ops():
 def reason_codes():
     """Reasons of status that the daemon's sources name literally (some come from tables or the engine)."""
     codes = set()
-    for name in os.listdir(os.path.join(ROOT, "daemon")):
-        if name.endswith(".c"):
-            with open(os.path.join(ROOT, "daemon", name)) as f:
-                text = f.read()
-            codes |= set(re.findall(r'reasons_add\(\s*[^,;]+,\s*[^,;]+,\s*"([a-z-]+)"', text))
-            codes |= set(re.findall(r'\bcode = "([a-z-]+)"', text))
+    for path in glob.glob(os.path.join(ROOT, "daemon", "*", "*.c")):
+        with open(path) as f:
+            text = f.read()
+        codes |= set(re.findall(r'reasons_add\(\s*[^,;]+,\s*[^,;]+,\s*"([a-z-]+)"', text))
+        codes |= set(re.findall(r'\bcode = "([a-z-]+)"', text))
     return codes
 
 
@@ -109,7 +109,7 @@ def check_itself(schema):
             print(f"reason {code}: control.schema.json does not know it")
     if len(said) < 25:
         failed += 1
-        print(f"only {len(said)} reasons found in daemon/*.c: has reasons_add() another name now?")
+        print(f"only {len(said)} reasons found in daemon/*/*.c: has reasons_add() another name now?")
     documented = documented_ops()
     for op in sorted(documented | set(schema.ops)):
         good = op in documented and op in schema.ops

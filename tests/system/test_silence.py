@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from faults import codes, events, sees  # noqa: E402
 
-# struct truth_record of driver/emu/truth.h: link, hits of six modules; its head has the same size.
+# struct truth_record of driver/emu/common/truth.h: link, hits of six modules; its head has the same size.
 RECORD, HEAD = struct.Struct("<24xB7x6H84x"), 128
 LIMIT = 20  # s, the shortest that can be set
 MODULES = [f"om{m}" for m in range(6)]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The judge between what the floors sent (driver/emu/truth.h), what consumers received
+ * The judge between what the floors sent (driver/emu/common/truth.h), what consumers received
  * (consumer_check.h) and what the daemon's ledger says of the rest (schemas/sql, table loss).
  *
  *   book_open(truth) -> book_add_ledger() -> book_add_record() for each file -> book_judge() -> tally
@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/block.h"
-#include "driver/emu/truth.h"
+#include "daemon/data/block.h"
+#include "driver/emu/common/truth.h"
 #include "tdm/deframe.h"
 #include "tests/system/consumer_check.h"
 

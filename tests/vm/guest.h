@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "driver/emu/model_fault.h"
+#include "driver/emu/common/model_fault.h"
 #include "driver/lib/libnanet3.h"
 #include "tdm/deframe.h"
 
@@ -37,7 +37,7 @@ void guest_sleep_ms(unsigned ms);
 
 uint32_t guest_reg(struct nanet3 *b, uint32_t offset);
 void guest_reg_set(struct nanet3 *b, uint32_t offset, uint32_t value);
-/* Ask the model for a fault: driver/emu/model_fault.h. */
+/* Ask the model for a fault: driver/emu/common/model_fault.h. */
 void guest_fault(struct nanet3 *b, enum model_fault code, unsigned which, unsigned argument);
 struct nanet3_stats guest_stats(struct nanet3 *b);
 

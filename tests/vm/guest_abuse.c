@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/unit/privilege.h"
+#include "tests/unit/rig/privilege.h"
 #include "tests/vm/guest.h"
 
 #define NOBODY	65534

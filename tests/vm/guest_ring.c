@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The stream in a real kernel: content of every buffer, four links at once, a ring that is full, ways to
- * wait. What any driver must do is in tests/unit/test_contract.c, which runs beside this. */
+ * wait. What any driver must do is in tests/unit/driver/lib/test_contract.c, which runs beside this. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -4,16 +4,8 @@
 # $(eval $(call guest_test,NAME)) -> build/vm/bin/NAME
 define guest_test
 guest_tests += $(B)/vm/bin/$(1)
-all_objs += $(call objs,tests/vm/$(1).c)
-$(call objs,tests/vm/$(1).c): pkgs += cmocka
-$(B)/vm/bin/$(1): $(call objs,tests/vm/$(1).c tests/vm/guest.c) $(B)/lib/libnanet3.a $(B)/lib/libtdm.a
-	@mkdir -p $$(@D)
-	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(program_flags) -o $$@ $$^ $$(call pkgl,cmocka libisal)
+$(call linked_program,vm/bin/$(1),tests/vm/$(1).c tests/vm/guest.c,driver/lib tdm,cmocka)
 endef
-
-all_objs += $(call objs,tests/vm/guest.c)
-$(call objs,tests/vm/guest.c): pkgs += cmocka
 
 $(eval $(call guest_test,guest_ring))
 $(eval $(call guest_test,guest_owner))

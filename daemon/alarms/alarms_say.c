@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What has changed of alarms, told. See alarms_say.h. */
+#include "daemon/alarms/alarms_say.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WATCHES_MAX	8u /* of one user or key */
+#define SIGN_OF_LIFE_NS 5000000000ull
+
+struct alarm_watcher {
+	struct alarm_watcher *next;
+	struct control_request *rq;
+};
+
+/* --- as JSON --- */
+
+static const char *severity_of(const struct alarm *alarm)
+{
+	return !alarm_stands(alarm) ? "info" : alarm->level == LEVEL_ALARM ? "red" : "warning";
+}
+
+static json_t *hand_json(const struct alarm_hand *hand)
+{
+	return json_pack("{s:s,s:s,s:s,s:o}", "who", hand->who, "origin", hand->origin, "text",
+			 hand->text, "time", json_time(hand->utc_ns));
+}
+
+static json_t *pause_json(const struct alarm *alarm)
+{
+	json_t *j;
+
+	if (!alarm->paused_until_ns) {
+		return json_null();
+	}
+	j = hand_json(&alarm->pause);
+	json_object_set_new(j, "until", json_time(alarm->paused_until_ns));
+	json_object_set_new(j, "covers",
+			    json_string(alarm->paused_level == LEVEL_ALARM ? "red" : "warning"));
+	return j;
+}
+
+/* How it was dealt with; the same in status and in alarm.list. */
+static json_t *dealt_json(const struct alarm *alarm)
+{
+	char name[ALARM_OBJECT_BYTES + ALARM_CODE_BYTES];
+
+	return json_pack(
+		"{s:s,s:s,s:i,s:s,s:b,s:o,s:o,s:o}", "name", alarm_name(alarm, name, sizeof(name)),
+		"standing", alarm_state_name(alarm->state), "count", (int)alarm->count, "highest",
+		alarm->highest == LEVEL_ALARM ? "red" : "warning", "new",
+		alarm_stands(alarm) && !alarm->acknowledged && !alarm_is_paused(alarm), "over",
+		alarm->state == ALARM_LATCHED ? json_time(alarm->over_ns) : json_null(),
+		"acknowledged", alarm->acknowledged ? hand_json(&alarm->ack) : json_null(),
+		"paused", pause_json(alarm));
+}
+
+json_t *alarms_say_json(const struct alarm *alarm)
+{
+	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", severity_of(alarm), "code",
+			      alarm->code, "object", alarm->object, "text", alarm->text, "action",
+			      alarm->action, "since",
+			      alarm_stands(alarm) ? json_time(alarm->since_ns) : json_null());
+
+	json_object_update_new(j, dealt_json(alarm));
+	return j;
+}
+
+void alarms_say_reason(json_t *reason, const struct alarm *alarm)
+{
+	if (alarm) {
+		json_object_update_new(reason, dealt_json(alarm));
+	}
+}
+
+/* 0: red and counts, 1: stands and counts, 2: paused, 3: does not stand. */
+static unsigned rank(const struct alarm *alarm)
+{
+	if (!alarm_stands(alarm)) {
+		return 3;
+	}
+	return alarm_is_paused(alarm) ? 2 : alarm->level != LEVEL_ALARM;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct alarm *x = *(const struct alarm *const *)a;
+	const struct alarm *y = *(const struct alarm *const *)b;
+	int ranks = (int)rank(x) - (int)rank(y);
+
+	return ranks ? ranks : (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
+}
+
+json_t *alarms_say_list(struct station *s)
+{
+	const struct alarm *all[ALARMS_MAX] = {NULL}, *e = NULL;
+	json_t *list = json_array();
+	unsigned count = 0;
+
+	while ((e = alarms_next(s->alarms, e))) {
+		all[count++] = e;
+	}
+	qsort(all, count, sizeof(all[0]), by_rank);
+	for (unsigned n = 0; n < count; n++) {
+		json_array_append_new(list, alarms_say_json(all[n]));
+	}
+	return list;
+}
+
+/* --- what has changed --- */
+
+static void keep(struct station *s, struct alarm *alarm)
+{
+	if (alarm_lasts(alarm)) {
+		alarm->stored = true;
+		store_put_alarm(s->store, alarm);
+	} else if (alarm->stored) {
+		alarm->stored = false;
+		store_put_alarm_forget(s->store, alarm);
+	}
+}
+
+/* An event of its own: one of the alarm's code would be read as its end. */
+static void put_event(struct station *s, const struct alarm *alarm, const char *code,
+		      const char *text)
+{
+	char name[ALARM_OBJECT_BYTES + ALARM_CODE_BYTES];
+
+	alarm_name(alarm, name, sizeof(name));
+	store_put_event(s->store, "info", code, name, text, "", now_utc_ns());
+	log_event(LOG_NOTICE, "alarm", LOG_NO_LINK, LOG_ID_ALARM, "%s: %s", name, text);
+}
+
+static void say_pause(struct station *s, const struct alarm *alarm)
+{
+	const struct alarm_hand *hand = &alarm->pause;
+	time_t until_s = (time_t)(alarm->paused_until_ns / 1000000000);
+	struct tm utc;
+	char text[400], until[32];
+
+	gmtime_r(&until_s, &utc);
+	strftime(until, sizeof(until), "%Y-%m-%d %H:%M:%S", &utc);
+	snprintf(text, sizeof(text), "paused until %s UTC by %s (%s)%s: %s", until, hand->who,
+		 hand->origin, alarm->paused_level == LEVEL_ALARM ? "" : ", as a warning",
+		 hand->text);
+	put_event(s, alarm, "alarm-paused", text);
+}
+
+static void say_event(struct station *s, const struct alarm *alarm)
+{
+	char text[400];
+
+	switch (alarm->change) {
+	case ALARM_ACKNOWLEDGED:
+		snprintf(text, sizeof(text), "acknowledged by %s (%s)%s%s", alarm->ack.who,
+			 alarm->ack.origin, alarm->ack.text[0] ? ": " : "", alarm->ack.text);
+		put_event(s, alarm, "alarm-acknowledged", text);
+		break;
+	case ALARM_PAUSED:
+		say_pause(s, alarm);
+		break;
+	case ALARM_RESUMED:
+		snprintf(text, sizeof(text), "no longer paused, by %s (%s)", alarm->pause.who,
+			 alarm->pause.origin);
+		put_event(s, alarm, "alarm-resumed", text);
+		break;
+	case ALARM_EXPIRED:
+		snprintf(text, sizeof(text), "the pause by %s is over: %s", alarm->pause.who,
+			 alarm->pause.text);
+		put_event(s, alarm, "alarm-resumed", text);
+		break;
+	default: /* beginning and end are told by reasons.c */
+		break;
+	}
+}
+
+static void forget_gone(struct station *s)
+{
+	struct alarm_watcher **at = &s->alarm_watchers, *w;
+
+	while ((w = *at)) {
+		if (control_alive(w->rq)) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		control_answer(w->rq, NULL);
+		free(w);
+	}
+}
+
+static void tell_watchers(struct station *s, json_t *progress)
+{
+	forget_gone(s);
+	for (struct alarm_watcher *w = s->alarm_watchers; w; w = w->next) {
+		control_progress(w->rq, json_incref(progress));
+	}
+	json_decref(progress);
+}
+
+void alarms_say_drain(struct station *s)
+{
+	struct alarm *e;
+
+	while ((e = alarms_changed(s->alarms))) {
+		say_event(s, e);
+		keep(s, e);
+		if (s->alarm_watchers) {
+			tell_watchers(s, json_pack("{s:s,s:o,s:o}", "change",
+						   alarm_change_name(e->change), "time",
+						   json_time(now_utc_ns()), "alarm",
+						   alarms_say_json(e)));
+		}
+		alarms_taken(s->alarms, e);
+	}
+}
+
+/* --- those who watch --- */
+
+static json_t *snapshot(struct station *s)
+{
+	return json_pack("{s:s,s:o,s:o}", "change", "snapshot", "time", json_time(now_utc_ns()),
+			 "alarms", alarms_say_list(s));
+}
+
+void alarms_say_watch(struct station *s, struct control_request *rq)
+{
+	struct alarm_watcher *w;
+	unsigned watches = 0;
+
+	forget_gone(s);
+	for (w = s->alarm_watchers; w; w = w->next) {
+		watches += control_same_peer(w->rq, rq);
+	}
+	w = watches < WATCHES_MAX ? calloc(1, sizeof(*w)) : NULL;
+	if (!w) {
+		control_fail(rq, "refused", "one that watches may tell the others; end one",
+			     json_pack("{s:s}", "detail", "watches"),
+			     "%s watches the alarms %u times already, which is all that one user "
+			     "or key may",
+			     control_peer(rq)->who, watches);
+		return;
+	}
+	*w = (struct alarm_watcher){.next = s->alarm_watchers, .rq = rq};
+	s->alarm_watchers = w;
+	control_subscribe(rq);
+	control_progress(rq, snapshot(s));
+}
+
+void alarms_say_second(struct station *s)
+{
+	uint64_t now = now_mono_ns();
+
+	if (now - s->alarms_alive_ns < SIGN_OF_LIFE_NS) {
+		return;
+	}
+	s->alarms_alive_ns = now;
+	tell_watchers(s,
+		      json_pack("{s:s,s:o}", "change", "alive", "time", json_time(now_utc_ns())));
+}
+
+int alarms_say_start(struct station *s)
+{
+	s->alarms = alarms_create();
+	return s->alarms ? 0 : -ENOMEM;
+}
+
+void alarms_say_inherit(struct station *s, const struct store_past *past)
+{
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+
+	for (size_t n = 0; n < past->alarm_count; n++) {
+		const struct alarm *old = &past->alarms[n];
+		const struct alarm *ours = alarms_find(s->alarms, old->object, old->code);
+
+		if (!ours || !(ours->acknowledged || ours->paused_until_ns)) {
+			alarms_recover(s->alarms, old,
+				       now); /* if it stands, it is seen again at once */
+		}
+	}
+}
+
+void alarms_say_stop(struct station *s)
+{
+	struct alarm_watcher *w;
+
+	while ((w = s->alarm_watchers)) {
+		s->alarm_watchers = w->next;
+		control_fail(w->rq, "unknown", "watch again when it is back", NULL,
+			     "the daemon was stopped");
+		free(w);
+	}
+	alarms_destroy(s->alarms);
+	s->alarms = NULL;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The lives of reasons. See debounce.h. */
+#include "daemon/alarms/debounce.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct standing_reason *standing_see(struct standing *t, const char *code, const char *object,
+				     uint64_t hold_ns, uint32_t parts, uint64_t now_ns)
+{
+	struct standing_reason *e = NULL;
+
+	for (unsigned n = 0; n < STANDING_MAX; n++) {
+		struct standing_reason *k = &t->reason[n];
+
+		if (!k->since_ns) {
+			e = e ? e : k;
+		} else if (strcmp(k->code, code) == 0 && strcmp(k->object, object) == 0) {
+			e = k;
+			break;
+		}
+	}
+	if (!e) {
+		return NULL;
+	}
+	/* One that had not begun when it went away begins anew. */
+	if (!e->since_ns || (!standing_begun(e) && now_ns - e->seen_ns > e->hold_ns / 2)) {
+		memset(e, 0, sizeof(*e));
+		snprintf(e->code, sizeof(e->code), "%s", code);
+		snprintf(e->object, sizeof(e->object), "%s", object);
+		e->since_ns = now_ns;
+	}
+	e->hold_ns = hold_ns;
+	e->seen_ns = now_ns;
+	e->parts = parts;
+	e->told_parts &= parts; /* a part that comes again is told again */
+	return e;
+}
+
+bool standing_begun(const struct standing_reason *e)
+{
+	return e->seen_ns - e->since_ns >= e->hold_ns;
+}
+
+bool standing_tell(struct standing_reason *e)
+{
+	bool tell = standing_begun(e) && (!e->told || (e->parts & ~e->told_parts));
+
+	if (tell) {
+		e->told = true;
+		e->told_parts = e->parts;
+	}
+	return tell;
+}
+
+bool standing_told(const struct standing *t, const char *code, const char *object)
+{
+	for (unsigned n = 0; n < STANDING_MAX; n++) {
+		const struct standing_reason *e = &t->reason[n];
+
+		if (e->since_ns && e->told && strcmp(e->code, code) == 0 &&
+		    strcmp(e->object, object) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+struct standing_reason *standing_over(struct standing *t, const struct standing_reason *after,
+				      uint64_t now_ns)
+{
+	for (unsigned n = after ? (unsigned)(after - t->reason) + 1 : 0; n < STANDING_MAX; n++) {
+		struct standing_reason *e = &t->reason[n];
+
+		if (e->since_ns && e->seen_ns != now_ns && now_ns - e->seen_ns >= e->hold_ns) {
+			return e;
+		}
+	}
+	return NULL;
+}
+
+void standing_forget(struct standing_reason *e)
+{
+	e->since_ns = 0;
+}

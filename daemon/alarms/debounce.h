@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The lives of reasons: since when each stands, whether its beginning was told, when it is over. Known by
+ * code and object. A reason with a hold has to be seen for so long before it begins, and to be away for
+ * so long before it is over: what comes for a tenth of a second and goes again is none. Pure.
+ */
+#ifndef DAEMON_ALARMS_DEBOUNCE_H
+#define DAEMON_ALARMS_DEBOUNCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STANDING_MAX 256u
+
+struct standing_reason {
+	char code[32], object[64];
+	uint64_t since_ns, seen_ns, hold_ns; /* CLOCK_MONOTONIC; since 0: free */
+	uint32_t parts;			     /* of the object, as seen last; its own numbers */
+	uint32_t told_parts;
+	bool told;
+};
+
+struct standing {
+	struct standing_reason reason[STANDING_MAX];
+};
+
+/* It is seen now. NULL: no room, then it stands without a memory. */
+struct standing_reason *standing_see(struct standing *t, const char *code, const char *object,
+				     uint64_t hold_ns, uint32_t parts, uint64_t now_ns);
+/* It has held long enough. */
+bool standing_begun(const struct standing_reason *e);
+/* True once: at its beginning, and when a part is new. */
+bool standing_tell(struct standing_reason *e);
+/* It has been told, and is not over. */
+bool standing_told(const struct standing *t, const char *code, const char *object);
+/* One that is over, behind `after` (NULL: the first); NULL: no more. The caller forgets it, or keeps it. */
+struct standing_reason *standing_over(struct standing *t, const struct standing_reason *after,
+				      uint64_t now_ns);
+void standing_forget(struct standing_reason *e);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Members of groups that come and go. See member_events.h. */
+#include "daemon/alarms/member_events.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MINUTE_NS 60000000000ull
+
+/* What has become of a member; NULL: nothing that is told. A row of another name is a new member. */
+static const char *what_of(const struct publisher_member_status *then,
+			   const struct publisher_member_status *now)
+{
+	bool same = strcmp(then->name, now->name) == 0 && strcmp(then->group, now->group) == 0;
+	bool was = same && then->state == MEMBER_ALIVE;
+
+	if (now->state == MEMBER_ALIVE) {
+		return was ? NULL : same ? "is back" : "is there";
+	}
+	if (!was) {
+		return NULL;
+	}
+	switch (now->state) {
+	case MEMBER_SILENT:
+		return "is gone: it has given no sign of life";
+	case MEMBER_LEFT:
+		return "is gone: it has left, or its connection has ended";
+	default:
+		return NULL;
+	}
+}
+
+static bool may_tell(struct comings *c, uint64_t now_ns)
+{
+	uint64_t *oldest = &c->told_ns[c->told % COMINGS_A_MINUTE];
+
+	if (*oldest && now_ns - *oldest < MINUTE_NS) {
+		c->left_out++;
+		return false;
+	}
+	*oldest = now_ns;
+	c->told++;
+	return true;
+}
+
+bool comings_next(struct comings *c, const struct publisher_status *now, bool quiet,
+		  uint64_t now_ns, struct coming *ret_coming)
+{
+	for (unsigned n = 0; n < now->members; n++) {
+		const struct publisher_member_status *m = &now->member[n];
+		const char *what = what_of(&c->seen[n], m);
+		int used;
+
+		c->seen[n] = *m;
+		if (!what || quiet || !may_tell(c, now_ns)) {
+			continue;
+		}
+		memcpy(ret_coming->group, m->group, sizeof(ret_coming->group));
+		used = snprintf(ret_coming->text, sizeof(ret_coming->text), "member %s %s", m->name,
+				what);
+		if (c->left_out) {
+			snprintf(ret_coming->text + used, sizeof(ret_coming->text) - (size_t)used,
+				 "; %llu more came or went before",
+				 (unsigned long long)c->left_out);
+			c->left_out = 0;
+		}
+		return true;
+	}
+	return false;
+}
+
+bool comings_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
+		    int64_t utc_ns, char *text, size_t size)
+{
+	const struct publisher_member_status *last = NULL;
+	char since[32] = "";
+	time_t since_s;
+	struct tm tm;
+
+	for (unsigned n = 0; n < now->members; n++) {
+		const struct publisher_member_status *m = &now->member[n];
+
+		if (strcmp(m->group, group) == 0 &&
+		    (!last || m->last_seen_ns > last->last_seen_ns)) {
+			last = m;
+		}
+	}
+	if (!last || last->state != MEMBER_SILENT) {
+		return false;
+	}
+	since_s = (time_t)((utc_ns - (int64_t)(now_ns - last->last_seen_ns)) / 1000000000);
+	if (gmtime_r(&since_s, &tm)) {
+		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
+	}
+	snprintf(text, size, "%s has been silent since %s UTC", last->name, since);
+	return true;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rates of a link: per second of the board's count, over the last seconds. The board's cells are the
+ * clock, so that a pause of this machine is no dip and what is caught up afterwards no peak. Pure.
+ */
+#ifndef DAEMON_ALARMS_RATES_H
+#define DAEMON_ALARMS_RATES_H
+
+#include <stdint.h>
+
+#define RATES_S		       3u
+#define RATES_CELLS_PER_SECOND 8000.0
+
+/* Counters as they stand: cells that the board began, and of them good ones. */
+struct rates_point {
+	uint64_t cells, good, bytes, hits;
+};
+
+struct rates {
+	struct rates_point at[RATES_S + 1]; /* a circle, a point a second */
+	uint64_t points;
+};
+
+struct rates_now {
+	double frames, bytes, hits; /* per second */
+};
+
+static inline void rates_add(struct rates *r, const struct rates_point *now)
+{
+	r->at[r->points++ % (RATES_S + 1)] = *now;
+}
+
+/* All zero while the board's count stands still. */
+static inline struct rates_now rates_get(const struct rates *r)
+{
+	uint64_t span = r->points > RATES_S ? RATES_S : r->points - (r->points > 0);
+	const struct rates_point *b = &r->at[(r->points - 1) % (RATES_S + 1)];
+	const struct rates_point *a = &r->at[(r->points - 1 - span) % (RATES_S + 1)];
+	double seconds = (double)(b->cells - a->cells) / RATES_CELLS_PER_SECOND;
+
+	if (!span || seconds <= 0) {
+		return (struct rates_now){0, 0, 0};
+	}
+	return (struct rates_now){
+		.frames = (double)(b->good - a->good) / seconds,
+		.bytes = (double)(b->bytes - a->bytes) / seconds,
+		.hits = (double)(b->hits - a->hits) / seconds,
+	};
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All codes that a reason may have (fcmctl.1 tells what to do about each): of what it is, and how it is told. Pure.
+ */
+#ifndef DAEMON_ALARMS_REASON_KINDS_H
+#define DAEMON_ALARMS_REASON_KINDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a reason's object is. */
+enum reason_of {
+	OF_THING, /* the one that is named in `thing` */
+	OF_LINK,  /* "link2" */
+	OF_FLOOR, /* "tower1.floor3" */
+	OF_GROUP, /* "group trigger" */
+	OF_FEED,  /* "feed tower1.floor3" */
+	OF_VALUE, /* "tower1.floor3.fcm.humidity" */
+	OF_EPOCH, /* "time epoch 3": nobody knows it before */
+	OF_NOTHING,
+};
+
+struct reason_kind {
+	const char *code;
+	unsigned of;	   /* 1 << enum reason_of, several */
+	const char *thing; /* OF_THING: its name */
+	uint64_t hold_ns;  /* it must hold for so long before it begins; 0: it begins at once */
+	bool quiet;	   /* its events are written by who finds it */
+	bool board;	   /* only the board can tell whether it is over */
+	bool outlives;	   /* it stands over our start: an event then, too */
+};
+
+extern const struct reason_kind reason_kinds[]; /* ends with code NULL */
+
+/* NULL: there is no such code. */
+const struct reason_kind *reason_kind(const char *code);
+/* Whether a reason of this code may have an object of this sort; `thing`: its name. */
+bool reason_kind_is_of(const struct reason_kind *k, enum reason_of of, const char *thing);
+/* The codes that such an object may have: "hv-trip, hv-low, hits-lost"; "" none. Returns buf. */
+const char *reason_kinds_of(enum reason_of of, const char *thing, char *buf, size_t size);
+/* Whether there is a thing of this name. */
+bool reason_thing(const char *name);
+
+#endif

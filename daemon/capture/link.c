@@ -1,0 +1,868 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A link inside capture: how it begins (taken over or fresh) and ends, and its way from completions to
+ * verdicts. See private.h; what becomes of verdicts is in out.c.
+ *
+ * A takeover, by what the page says:
+ *   marked cursor   the deframer is told the last good frame and goes on at the cursor
+ *   cursor alone    the deframer reads from the release position; verdicts below the cursor are history
+ *   no cursor yet   from the release position, as the predecessor began
+ *   other groups': the same, without what depends on them (owner_adopt())
+ *   no use          from the release position, with a new page; the second begun there is partial
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/capture/private.h"
+
+#define GAP_PIECE	 1600u	      /* cells of a gap that are judged at a time */
+#define COUNT_LIMIT	 (1ull << 50) /* counts from here on are a board that is not well */
+#define DRAIN_MAX	 32u /* completions a tick: what is settled must not wait for a backlog */
+#define CATCH_UP_LOOK_NS 500000000ull
+#define COUNT_JUMP	 16000u	       /* a PPS moves the count by less than a second */
+#define CALM_NS		 1000000000ull /* without a loss: the next one is news to the black box */
+
+_Static_assert(GAP_PIECE <= ASSEMBLE_PUSH, "a gap's piece is a push");
+_Static_assert(NANET3_CHUNK_MAX / NANET3_FRAME_BYTES + 2 <= ASSEMBLE_PUSH, "a buffer is a push");
+
+/* ------------------------------------------------------------------------------ begin and end */
+
+int link_init(struct link *l, struct capture *c, unsigned number)
+{
+	*l = (struct link){.capture = c, .number = (uint8_t)number, .tower = 0xff, .floor = 0xff};
+	return 0;
+}
+
+static void drop_machines(struct link *l)
+{
+	tdm_deframe_destroy(l->deframe);
+	assemble_destroy(l->assembler);
+	settle_destroy(l->settle);
+	l->deframe = NULL;
+	l->assembler = NULL;
+	l->settle = NULL;
+}
+
+void link_fini(struct link *l)
+{
+	drop_machines(l);
+	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
+		settle_destroy(l->retired[i].settle);
+		l->retired[i].settle = NULL;
+	}
+}
+
+const struct label *link_label(const struct link *l, uint64_t frame)
+{
+	return account_label(settle_account(l->settle), frame);
+}
+
+bool link_is_read(const struct link *l)
+{
+	bool lost = l->status.taken_over && !l->kept;
+
+	return lost || l->head > 0 || l->sent > 0 || settle_account(l->settle)->cursor.count > 0;
+}
+
+uint64_t link_front(const struct link *l)
+{
+	uint64_t front = l->head > l->sent ? l->head : l->sent;
+	uint64_t write = nanet3_write_position(l->capture->board, l->number);
+	const struct nanet3_event *e;
+
+	if (write == l->release_position) {
+		return front;
+	}
+	e = nanet3_completion(l->capture->board, l->number, write - 1);
+	return e->dma_epoch == l->dma_epoch && e->frame_count < COUNT_LIMIT &&
+			       e->frame_count + e->frames > front
+		       ? e->frame_count + e->frames
+		       : front;
+}
+
+/* A slice, or less where the ring cannot hold the data of an unaligned one that long. */
+static uint32_t gap_frames(const struct link *l, uint32_t block)
+{
+	uint64_t cells = (uint64_t)l->depth * l->frames_per_buffer;
+	uint32_t frames = ASSEMBLE_SLICE;
+
+	while (frames > block && frames > cells / 4) {
+		do {
+			frames -= block;
+		} while (ASSEMBLE_SLICE % frames != 0);
+	}
+	return frames;
+}
+
+static int make_machines(struct link *l, const struct owner_account *a)
+{
+	const struct capture_config *config = &l->capture->config;
+	uint32_t block = account_block_frames(a, a->cursor.frame);
+	uint32_t next = account_block_frames(a, a->change_frame), longest = config->block_frames;
+	struct assemble_config assemble = {
+		.block_frames = block,
+		.gap_frames = gap_frames(l, block),
+		.tower = config->expected[l->number].tower,
+		.floor = config->expected[l->number].floor,
+	};
+	struct settle_config settle = {.link = l->number, .owner = l->owner};
+
+	longest = block > longest ? block : longest;
+	longest = next > longest ? next : longest;
+	/* A carried frame waits for its block to close, at worst ASSEMBLE_LATE after its end, and
+	 * while the link is blocked for the rest of a push. */
+	l->deframe = tdm_deframe_create(longest + ASSEMBLE_LATE + 2 * l->frames_per_buffer + 64);
+	l->assembler = assemble_create(&assemble);
+	l->settle = settle_create(&settle);
+	if (!l->deframe || !l->assembler || !l->settle) {
+		drop_machines(l);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void read_geometry(struct link *l)
+{
+	const struct capture_config *config = &l->capture->config;
+
+	l->ring = nanet3_ring(l->capture->board, l->number);
+	l->page = nanet3_owner_page(l->capture->board, l->number);
+	l->dma_epoch = l->ring->dma_epoch;
+	l->frames_per_buffer = l->ring->frames_per_buffer;
+	l->depth = l->ring->depth;
+	l->release_position = nanet3_release_position(l->capture->board, l->number);
+	l->read_position = l->release_position;
+	l->looked = l->read_position;
+	l->patient_until_ns = 0;
+	l->in_step = false;
+	l->owner = (struct owner_config){.groups = config->groups};
+	memcpy(l->owner.group_streams, config->group_streams, sizeof(l->owner.group_streams));
+}
+
+static void reset_state(struct link *l)
+{
+	l->head = 0;
+	l->skip_below = 0;
+	l->reading = false;
+	l->renew = false;
+	memset(l->recent, 0, sizeof(l->recent));
+	l->downlink.known = false;
+	l->pushed = false;
+	l->blocked = false;
+	l->dirty = false;
+	l->release_waits = false;
+	l->lost_ns = l->capture->now_ns;
+	l->suspect_at = 0;
+	l->moved_ns = l->capture->now_ns;
+	l->sent = 0;
+	l->resent_below = 0;
+	memset(&l->catch_up, 0, sizeof(l->catch_up));
+	l->locks = 0;
+	l->unlocks = 0;
+	l->told_second = UINT64_MAX;
+	memset(l->loss_of_place, 0, sizeof(l->loss_of_place));
+	l->next_verdict = 0;
+	l->number_base = l->next_number;
+}
+
+/* Whether the label still speaks of this board's counts: they have gone on as time has. */
+static bool label_holds(const struct link *l)
+{
+	const struct capture *c = l->capture;
+	uint64_t start = l->ring->start_count, cells = (c->now_ns - c->last_head_ns) / TDM_FRAME_NS;
+
+	return c->label_known && start + TDM_FRAMES_PER_SECOND > c->last_head + cells &&
+	       start < c->last_head + cells + TDM_FRAMES_PER_SECOND;
+}
+
+/* What blocks carry from now on, where no page tells. */
+static void fresh_account(struct link *l, struct owner_account *a)
+{
+	const struct capture *c = l->capture;
+
+	account_begin(a, c->config.block_frames);
+	if (label_holds(l)) {
+		account_add_label(a, 0, &c->label);
+	}
+	run_border_fresh(&c->runs, a);
+}
+
+/* The machines go on where the account stands. */
+static void resume(struct link *l, const struct owner_account *a)
+{
+	const struct assemble_point *cursor = &a->cursor;
+
+	if (cursor->count == 0) {
+		return;
+	}
+	assemble_resume(l->assembler, cursor);
+	l->skip_below = cursor->count;
+	l->next_verdict = cursor->count;
+	if (cursor->marked && tdm_deframe_resume(l->deframe, &cursor->mark) == 0) {
+		l->head = cursor->count;
+	}
+	l->tower = cursor->tower;
+	l->floor = cursor->floor;
+	losses_identity(&l->losses, l->tower, l->floor);
+	if (a->loss > TDM_GOOD && a->loss < TDM_LOSSES) {
+		losses_restore(&l->losses, (enum tdm_loss)a->loss, a->loss_first, cursor->count,
+			       a->loss_frames);
+	}
+}
+
+void link_change_length(struct link *l)
+{
+	uint64_t in_flight = (uint64_t)l->depth * l->frames_per_buffer + TDM_FRAMES_PER_SECOND;
+	uint32_t wanted = l->capture->config.block_frames;
+	struct owner_account *a = settle_account(l->settle);
+	uint32_t now = account_block_frames(a, UINT64_MAX);
+	uint64_t from = assemble_border(l->assembler);
+
+	if (now == wanted) {
+		return;
+	}
+	from = l->sent > from ? l->sent : from;
+	/* Frames f and f x wanted / now begin blocks of the same number: both must not be in
+	 * flight. */
+	if (wanted > now && from < in_flight * wanted / (wanted - now)) {
+		from = in_flight * wanted / (wanted - now);
+	}
+	from = (from + ASSEMBLE_SLICE - 1) / ASSEMBLE_SLICE * ASSEMBLE_SLICE;
+	if (account_change_length(a, from, wanted)) {
+		assemble_change(l->assembler, from, wanted, gap_frames(l, wanted));
+	}
+}
+
+/* Data are sent again in the same blocks: longer or shorter ones would be partly repeats. A
+ * predecessor's change that lies ahead stays where it is; ours comes behind it. */
+static void keep_lengths(struct link *l, const struct owner_account *a)
+{
+	uint32_t next = account_block_frames(a, a->change_frame);
+
+	if (a->change_frame > a->cursor.frame) {
+		assemble_change(l->assembler, a->change_frame, next, gap_frames(l, next));
+	}
+	link_change_length(l);
+}
+
+/* Rows that a predecessor closed but did not see saved; those still open will close once more. */
+struct kept {
+	struct ledger_sink to;
+	uint64_t below;
+};
+
+static void kept_stream(void *context, const struct ledger_stream_row *row)
+{
+	const struct kept *k = context;
+
+	if (row->second < k->below) {
+		k->to.stream(k->to.context, row);
+	}
+}
+
+static void kept_link(void *context, const struct ledger_link_row *row)
+{
+	const struct kept *k = context;
+
+	if (row->second < k->below) {
+		k->to.link(k->to.context, row);
+	}
+}
+
+/* What lies beyond the cursor will be met again. (Dropped blocks follow each other without a hole.) */
+static void kept_loss(void *context, const struct ledger_loss *kept)
+{
+	struct link *l = context;
+	const struct assemble_point *cursor = &settle_account(l->settle)->cursor;
+	uint64_t end = kept->kind == 0 ? cursor->count : cursor->frame;
+	struct ledger_loss loss = *kept;
+	const struct label *label = link_label(l, loss.first);
+
+	if (loss.first >= end) {
+		return;
+	}
+	if (loss.kind == 1 && loss.next > end) {
+		loss.frames -= loss.next - end;
+		loss.next = end;
+	}
+	if (label->anchor_tai_ns != FCM_NO_TAI) {
+		loss.tai_ns = label_tai_ns(label, loss.first);
+	}
+	report_loss(l, &loss);
+}
+
+static void report_kept(struct link *l)
+{
+	struct kept kept = {report_sink(l), settle_second(l->settle)};
+	struct ledger_sink sink = {kept_stream, kept_link, &kept};
+
+	owner_each_kept(l->page, l->dma_epoch, l->number, &sink);
+	owner_each_loss(l->page, l->dma_epoch, l->number, kept_loss, l);
+	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
+		if (l->loss_of_place[i] == 0) { /* not told: beyond the cursor */
+			owner_loss_saved(l->page, i);
+		}
+	}
+}
+
+bool link_can_begin(const struct link *l)
+{
+	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
+		if (!l->retired[i].settle) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Behind the last frame of the ring: a predecessor whose page is unusable may have sent all of
+ * them. */
+static uint64_t frames_that_came(const struct link *l)
+{
+	uint64_t write = nanet3_write_position(l->capture->board, l->number);
+	const struct nanet3_event *last =
+		write > l->release_position
+			? nanet3_completion(l->capture->board, l->number, write - 1)
+			: NULL;
+
+	return last && last->dma_epoch == l->dma_epoch ? last->frame_count + last->frames : 0;
+}
+
+/* Of cells that have not come nobody can have kept account: they would never be read. */
+static bool ahead_of_ring(const struct link *l, const struct owner_account *a)
+{
+	uint64_t came = frames_that_came(l);
+
+	return came > 0 &&
+	       (a->cursor.count > came || owner_sent(l->page) > came + TDM_FRAMES_PER_SECOND);
+}
+
+/* What a predecessor has left: as owner_load(). */
+static int load_account(struct link *l, struct owner_account *ret_account)
+{
+	int r = owner_load(l->page, &l->owner, l->dma_epoch, ret_account);
+
+	if (r == -EREMCHG) {
+		r = owner_adopt(l->page, &l->owner, l->dma_epoch, ret_account);
+	}
+	return r == 0 && ahead_of_ring(l, ret_account) ? -EBADMSG : r;
+}
+
+int link_begin(struct link *l, bool taken_over)
+{
+	struct owner_account account;
+	int r, loaded;
+
+	read_geometry(l);
+	loaded = taken_over ? load_account(l, &account) : -ENODATA;
+	if (loaded < 0) {
+		fresh_account(l, &account);
+	}
+	r = make_machines(l, &account);
+	if (r < 0) {
+		return r;
+	}
+	reset_state(l);
+	l->telling = ++l->begun;
+	losses_init(&l->losses, l->number, l->dma_epoch);
+	losses_identity(&l->losses, l->capture->config.expected[l->number].tower,
+			l->capture->config.expected[l->number].floor); /* until it names itself */
+	if (loaded == 0) {
+		l->sent = owner_sent(l->page);
+		l->resent_below = l->sent;
+	} else {
+		l->resent_below = loaded == -EPROTO || loaded == -EBADMSG ? frames_that_came(l) : 0;
+		owner_format(l->page, &l->owner, l->dma_epoch, &account);
+		/* A successor that reads on before we have come as far flags them, too. */
+		l->sent = l->resent_below;
+		owner_set_sent(l->page, l->sent);
+	}
+	l->kept = loaded == 0;
+	settle_begin(l->settle, l->dma_epoch, &account);
+	if (loaded == 0) {
+		resume(l, settle_account(l->settle));
+		keep_lengths(l, settle_account(l->settle));
+	}
+	if (l->capture->config.tap) {
+		tap_begin(l->capture->config.tap, l->number, l->dma_epoch, l->capture->serial,
+			  l->capture->boot_count, l->release_position);
+	}
+	l->live = *settle_ledger(l->settle);
+	settle_pack(l->settle);
+	owner_commit(l->page, settle_account(l->settle));
+	l->claimed = true;
+	report_takeover(l,
+			!taken_over   ? 0
+			: loaded == 0 ? 1
+				      : 2,
+			nanet3_write_position(l->capture->board, l->number));
+	report_kept(l);
+	l->status.claimed = true;
+	l->status.taken_over = taken_over;
+	return 0;
+}
+
+static void retire(struct link *l)
+{
+	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
+		if (!l->retired[i].settle) {
+			l->retired[i] = (struct retired){l->settle, l->losses, l->begun};
+			l->retired_base[i] = l->number_base;
+			l->settle = NULL;
+			return;
+		}
+	}
+}
+
+void link_end(struct link *l)
+{
+	bool dropping = l->capture->dropping;
+
+	l->unbegun = false;
+	if (!l->claimed) {
+		return;
+	}
+	if (l->capture->config.tap) {
+		tap_end(l->capture->config.tap, l->number);
+	}
+	l->capture->dropping = true;
+	out_spans(l);
+	if (!l->blocked) {
+		assemble_end(l->assembler);
+		out_spans(l);
+	}
+	l->capture->dropping = dropping;
+	run_border_tell_rest(&l->capture->runs, settle_account(l->settle), report_run, l);
+	losses_tick(&l->losses, l->head, false, report_loss, l);
+	l->capture->last_head = l->head;
+	l->capture->last_head_ns = l->capture->now_ns;
+	retire(l);
+	drop_machines(l);
+	l->claimed = false;
+	l->page = NULL;
+	l->ring = NULL;
+	l->identity_known = false;
+	l->status.claimed = false;
+}
+
+/* -------------------------------------------------------------------------------- verdicts */
+
+static void note_identity(struct link *l, const struct tdm_verdict *v)
+{
+	uint8_t tower = v->header.tower, floor = v->header.floor;
+
+	if (l->identity_known && l->tower == tower && l->floor == floor) {
+		return;
+	}
+	l->identity_known = true;
+	l->tower = tower;
+	l->floor = floor;
+	ledger_identity(&l->live, tower, floor);
+	losses_identity(&l->losses, tower, floor);
+	report_identity(l, v->count);
+}
+
+static void good_frame(struct link *l, const struct tdm_verdict *v)
+{
+	const uint8_t *words;
+	int n;
+
+	note_identity(l, v);
+	l->status.last_good_count = v->count;
+	l->status.last_good_ns = l->capture->now_ns;
+	if (v->header.slot_valid & TDM_VALID_REPLIES) {
+		n = tdm_replies_get(v->frame, &words);
+		for (int i = 0; i < n; i++) {
+			report_reply(l, words + i * (int)TDM_WORD_BYTES, v->count);
+		}
+	}
+	if (v->count / TDM_FRAMES_PER_SECOND != l->told_second) {
+		l->told_second = v->count / TDM_FRAMES_PER_SECOND;
+		report_frame(l, v);
+	}
+}
+
+/* The count was moved: by a PPS. */
+static void note_jump(struct link *l, uint64_t from, uint64_t to)
+{
+	if (from % TDM_FRAMES_PER_SECOND != 0) {
+		ledger_partial(&l->live, from / TDM_FRAMES_PER_SECOND);
+	}
+	if (to % TDM_FRAMES_PER_SECOND != 0) {
+		ledger_partial(&l->live, to / TDM_FRAMES_PER_SECOND);
+	}
+}
+
+/* The first loss after a calm, on a link that has had good frames. That the ring was full is our own doing,
+ * and no time for a black box. */
+static void note_loss(struct link *l, uint64_t count, enum tdm_loss loss)
+{
+	uint64_t now_ns = l->capture->now_ns;
+
+	if (loss != TDM_LOSS_RING_FULL && now_ns - l->lost_ns > CALM_NS &&
+	    l->status.last_good_ns > l->lost_ns) {
+		l->suspect_at = count;
+	}
+	l->lost_ns = now_ns;
+}
+
+static void on_verdict(void *context, const struct tdm_verdict *v)
+{
+	struct link *l = context;
+	uint64_t second = v->count / TDM_FRAMES_PER_SECOND;
+	enum tdm_loss loss;
+
+	if (v->count < l->skip_below) {
+		return;
+	}
+	if (v->count != l->next_verdict) {
+		note_jump(l, l->next_verdict, v->count);
+	}
+	l->next_verdict = v->count + 1;
+	if (v->loss == TDM_GOOD) {
+		good_frame(l, v);
+	}
+	loss = assemble_cell(l->assembler, v);
+	ledger_cells(&l->live, v->count, 1);
+	ledger_verdict(&l->live, second, loss, 1);
+	l->status.cells[loss]++;
+	if (loss != TDM_GOOD) {
+		note_loss(l, v->count, loss);
+		losses_cell(&l->losses, v->count, loss, link_label(l, v->count), report_loss, l);
+	}
+}
+
+/* Alignment gained or lost since the last look. */
+static void note_alignment(struct link *l)
+{
+	struct tdm_deframe_stats stats;
+
+	tdm_deframe_stats(l->deframe, &stats);
+	if (stats.unlocks != l->unlocks) {
+		report_align(l, false, stats.offset);
+	}
+	if (stats.locks != l->locks && stats.state == TDM_LOCKED) {
+		report_align(l, true, stats.offset);
+	}
+	l->locks = stats.locks;
+	l->unlocks = stats.unlocks;
+	l->in_step = stats.state == TDM_LOCKED && stats.offset == 0;
+	l->status.aligned = (uint8_t)stats.state;
+	l->status.offset = stats.offset;
+	l->status.hunted_bytes = stats.hunted_bytes;
+	l->status.sequence_gaps = stats.sequence_gaps;
+	l->status.steps = stats.steps;
+}
+
+/* ------------------------------------------------------------------------------ completions */
+
+static enum tdm_loss gap_loss(const struct nanet3_event *e)
+{
+	/* The board's reasons are the ledger's names; an unknown one is the board's fault. */
+	return e->reason >= NANET3_GAP_LINK_DOWN && e->reason <= NANET3_GAP_RING_FULL
+		       ? (enum tdm_loss)e->reason
+		       : TDM_LOSS_BOARD_FIFO;
+}
+
+/* The epoch's first cell: its second has no beginning, unless a page says otherwise. */
+static void first_cell(struct link *l, uint64_t count)
+{
+	l->next_verdict = count;
+	if (count % TDM_FRAMES_PER_SECOND != 0) {
+		ledger_partial(&l->live, count / TDM_FRAMES_PER_SECOND);
+		ledger_partial(settle_ledger(l->settle), count / TDM_FRAMES_PER_SECOND);
+	}
+}
+
+/* What lies below a predecessor's cursor enters no account, and its seconds may be closed. */
+static bool seconds_fit(const struct link *l, uint64_t first, uint64_t last)
+{
+	if (last < l->skip_below) {
+		return true;
+	}
+	first = first > l->skip_below ? first : l->skip_below;
+	return ledger_room(&l->live, last / TDM_FRAMES_PER_SECOND) &&
+	       (l->live.begun || ledger_room(&l->live, first / TDM_FRAMES_PER_SECOND));
+}
+
+/* Give the deframer cells [from, from + n) of a completion. */
+static void give(struct link *l, const struct nanet3_event *e, uint64_t from, uint32_t n, bool data)
+{
+	if (data) {
+		const uint8_t *bytes =
+			nanet3_buffer(l->capture->board, l->number, l->read_position);
+
+		tdm_deframe_push(l->deframe, bytes + (from - e->frame_count) * TDM_FRAME_BYTES, n,
+				 from, on_verdict, l);
+	} else {
+		tdm_deframe_gap(l->deframe, n, from, gap_loss(e), on_verdict, l);
+	}
+	l->reading = true;
+	l->head = from + n;
+	l->recent[l->recent_at] = (typeof(l->recent[0])){.count = l->head, .time_ns = e->time_ns};
+	l->recent_at = (l->recent_at + 1) % CAPTURE_RECENT;
+	if (l->head > l->skip_below) {
+		assemble_clock(l->assembler, l->head);
+	}
+	note_alignment(l);
+}
+
+/* Nothing new in it: of an older epoch, or already read. */
+static bool stale(struct link *l, const struct nanet3_event *e)
+{
+	bool old = e->dma_epoch != l->dma_epoch || e->frame_count >= COUNT_LIMIT ||
+		   (l->reading && e->frames > 0 && e->frame_count + e->frames <= l->head);
+
+	l->status.stale_completions += old;
+	return old || e->frames == 0;
+}
+
+/* How many cells of the completion have data; the contract says all or none. */
+static uint32_t data_cells(const struct link *l, const struct nanet3_event *e)
+{
+	uint32_t cells = e->length / TDM_FRAME_BYTES;
+
+	cells = cells < e->frames ? cells : e->frames;
+	return cells < l->frames_per_buffer ? cells : l->frames_per_buffer;
+}
+
+/* Buffers not yet read; of a gap what is left of it, in buffers as well. */
+static uint64_t backlog(const struct link *l, uint64_t write)
+{
+	uint64_t unread = write - l->read_position;
+	const struct nanet3_event *e;
+
+	if (unread > 0) {
+		e = nanet3_completion(l->capture->board, l->number, l->read_position);
+		if (e->length == 0 && l->reading && l->head < e->frame_count + e->frames) {
+			unread += (e->frame_count + e->frames - l->head) / l->frames_per_buffer;
+		}
+	}
+	return unread;
+}
+
+/*
+ * After a death or a pause of ours the ring holds data that no consumer kept us from reading, and after
+ * one of the board's the gap's blocks are due all at once. Read in one go they would pile up with the
+ * publisher and be dropped as if a consumer were slow. So they are read as fast as the consumers
+ * acknowledge, with half of what a group may hold in flight. That is given up when it does not help:
+ * when less than half a second's reading has shrunk the backlog, or the ring comes close to full by it (by
+ * what is read and not settled, too: a group without a member settles nothing until its policy applies).
+ * Then the groups' policy decides, as always.
+ */
+static bool catches_up(struct link *l)
+{
+	const struct capture *c = l->capture;
+	uint64_t write = nanet3_write_position(c->board, l->number);
+	uint64_t unread = backlog(l, write), used = write - l->release_position;
+	uint64_t almost_full = l->depth - l->depth / 8; /* the rest is for what is read then */
+
+	if (unread <= l->depth / 16) {
+		l->catch_up.on = l->catch_up.given_up = false;
+	} else if (!l->catch_up.on && !l->catch_up.given_up && unread > l->depth / 8) {
+		l->catch_up.on = true;
+		l->catch_up.unread = unread;
+		l->catch_up.used = used;
+		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
+	} else if (l->catch_up.on && used > almost_full && l->catch_up.used <= almost_full) {
+		l->catch_up.on = false;
+		l->catch_up.given_up = true;
+	} else if (l->catch_up.on && c->now_ns >= l->catch_up.look_ns) {
+		l->catch_up.on = unread < l->catch_up.unread;
+		l->catch_up.given_up = !l->catch_up.on;
+		l->catch_up.unread = unread;
+		l->catch_up.used = used;
+		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
+	}
+	return l->catch_up.on;
+}
+
+/* Reading on would have the groups drop what nobody is slow for: the next tick looks again. A ring that
+ * goes away has no next tick. */
+static bool held_back(struct link *l)
+{
+	uint64_t hold = l->capture->config.hold_frames;
+
+	return !l->capture->hurried && hold > 0 && (out_unhurried(l) || catches_up(l)) &&
+	       out_frames(l) >= hold / 2;
+}
+
+/* One completion, from where we are in it. False: blocked in the middle. */
+static bool consume(struct link *l, const struct nanet3_event *e)
+{
+	uint64_t end = e->frame_count + e->frames;
+	uint64_t data_end = e->frame_count + data_cells(l, e);
+
+	if (stale(l, e)) {
+		return true;
+	}
+	if (l->reading && e->frame_count > l->head + COUNT_JUMP) {
+		l->renew = true;
+		return false;
+	}
+	for (;;) {
+		uint64_t from = l->head > e->frame_count ? l->head : e->frame_count;
+		bool data = from < data_end;
+		uint64_t left = from < end ? (data ? data_end : end) - from : 0;
+		uint32_t n = left < GAP_PIECE ? (uint32_t)left : GAP_PIECE;
+
+		if (n == 0) {
+			return true;
+		}
+		if (!seconds_fit(l, from, from + n - 1)) {
+			l->blocked = true;
+			return false;
+		}
+		if (!l->reading && l->skip_below == 0) {
+			first_cell(l, from);
+		}
+		give(l, e, from, n, data);
+		if (!out_spans(l) || (!data && held_back(l))) {
+			return l->head >= end;
+		}
+	}
+}
+
+/* Behind what an account that is over has read. Without memory for it the next tick tries again: until
+ * then the data stay in the ring. (A board that is gone is noticed by the tick.) */
+static void begin_anew(struct link *l)
+{
+	l->unbegun = link_begin(l, false) < 0;
+}
+
+/* The count has become another one inside an epoch, which the contract excludes: end the account and
+ * begin a new one behind what was read. */
+static void renew(struct link *l)
+{
+	l->renew = false;
+	if (!link_can_begin(l)) {
+		l->blocked = true;
+		return;
+	}
+	link_end(l);
+	if (nanet3_release(l->capture->board, l->number, l->read_position) == 0) {
+		begin_anew(l);
+	}
+}
+
+/* ---------------------------------------------------------------------------------- patience */
+
+/* A hint, of bytes that nobody has checked yet. Every frame has the places for replies; it counts whether a
+ * word stands in one. */
+static bool has_reply(const struct link *l, uint64_t position, uint32_t frames)
+{
+	const uint8_t *frame = nanet3_buffer(l->capture->board, l->number, position);
+
+	for (uint32_t f = 0; f < frames; f++, frame += TDM_FRAME_BYTES) {
+		const uint8_t *words;
+
+		if (tdm_replies_get(frame, &words) != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Nothing in the completions that have come since the last look wants to be read at once. */
+static bool nothing_urgent(struct link *l, uint64_t write)
+{
+	for (; l->looked < write; l->looked++) {
+		const struct nanet3_event *e =
+			nanet3_completion(l->capture->board, l->number, l->looked);
+		uint32_t frames = data_cells(l, e);
+
+		if (e->dma_epoch != l->dma_epoch || frames == 0 || frames != e->frames ||
+		    has_reply(l, l->looked, frames)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * A frame is checked when it is read and copied when its block is whole. Read as they come, the frames
+ * of four links' blocks have left the core's own cache in between; so a link is read when a block is
+ * whole in its ring. At once is read whatever is out of the ordinary: a link that is not in step, what
+ * has no data, a reply that somebody waits for, data that do not go on, a backlog.
+ */
+static bool can_wait(struct link *l, uint64_t write)
+{
+	const struct capture *c = l->capture;
+	uint64_t due = assemble_due(l->assembler);
+	const struct nanet3_event *last;
+
+	if (l->looked <= l->read_position) {
+		l->looked = l->read_position;
+		l->patient_until_ns = c->now_ns + 2ull * c->config.block_frames * TDM_FRAME_NS;
+	}
+	if (!l->in_step || due == 0 || c->hurried || write - l->read_position > l->depth / 16 ||
+	    c->now_ns > l->patient_until_ns) {
+		return false;
+	}
+	last = nanet3_completion(c->board, l->number, write - 1);
+	return last->frame_count + last->frames <= due && nothing_urgent(l, write);
+}
+
+bool link_drain(struct link *l)
+{
+	uint64_t write, until;
+
+	if (l->unbegun) {
+		begin_anew(l);
+	}
+	if (!l->claimed || !out_spans(l) || held_back(l)) {
+		return false;
+	}
+	write = nanet3_write_position(l->capture->board, l->number);
+	if (write == l->read_position || can_wait(l, write)) {
+		return false;
+	}
+	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;
+	while (l->read_position < until) {
+		const struct nanet3_event *e =
+			nanet3_completion(l->capture->board, l->number, l->read_position);
+
+		if (!consume(l, e)) {
+			break;
+		}
+		l->read_position++;
+		if (l->blocked) {
+			break;
+		}
+	}
+	if (l->renew) {
+		renew(l);
+	}
+	return l->claimed && !l->blocked && l->read_position < write;
+}
+
+/* ------------------------------------------------------------------------------- the recorder */
+
+void link_feed(struct link *l)
+{
+	struct capture *c = l->capture;
+	struct tap *tap = c->config.tap;
+	uint64_t at;
+
+	if (!tap || !l->claimed) {
+		return;
+	}
+	if (l->suspect_at) {
+		tap_suspect(tap, l->number, l->suspect_at, c->now_ns);
+		l->suspect_at = 0;
+	}
+	if (!tap_feeding(tap, l->number, l->release_position, c->now_ns, &at)) {
+		return;
+	}
+	for (; at < l->read_position; at++) {
+		const struct nanet3_event *e = nanet3_completion(c->board, l->number, at);
+
+		if (e->dma_epoch != l->dma_epoch || e->frames == 0 ||
+		    e->frame_count >= COUNT_LIMIT) {
+			continue;
+		}
+		tap_offer(tap, l->number, at, e, nanet3_buffer(c->board, l->number, at),
+			  data_cells(l, e) * TDM_FRAME_BYTES, link_label(l, e->frame_count),
+			  account_run(settle_account(l->settle), e->frame_count), c->now_ns);
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Capture's half of runs: from which frame on the blocks of each link carry which run. No I/O; the other half is
+ * run_state.h.
+ *
+ * A change of the run takes effect at a slice border ahead of all links, the same on each of them. The owner pages
+ * keep it (struct owner_run) with its number until the journal has it: a successor finds it there and reports it
+ * again.
+ *
+ *   main: RUN --change()--> planned, in all accounts --a span at the border, tell()--> reported --main: RUN_SAVED, saved()--> number 0
+ *                              '--the ring ends before it, tell_rest()--> reported, without a border
+ *
+ * Without a ring that has been read there is no border: a change takes effect with the next data,
+ * because every new account starts with the last run.
+ */
+#ifndef DAEMON_CAPTURE_RUN_BORDER_H
+#define DAEMON_CAPTURE_RUN_BORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/data/owner_page.h"
+#include "driver/nanet3.h"
+
+struct run_border {
+	uint32_t run;	  /* the last one commanded */
+	uint32_t ended;	  /* the last one whose end was commanded: it never resumes */
+	uint32_t change;  /* number of the last change; 0: none yet */
+	uint32_t told;	  /* changes up to this number have been reported */
+	uint32_t resumed; /* the last change without a request */
+	/* A change without a border that the journal does not have yet: new accounts keep it. 0: none */
+	uint32_t unsaved, before;
+	bool known; /* the journal's run is known */
+	bool waits; /* the change `waiting` waits for room in the accounts */
+	uint32_t waiting;
+	bool news; /* `waiting` was requested */
+};
+
+/* A link as runs see it. */
+struct run_link {
+	struct owner_account *account; /* NULL: no ring */
+	uint64_t front; /* frames below it are in the ring, or were; some are handed over already */
+	bool read;	/* some have been read, perhaps by a predecessor */
+	bool kept;	/* the account is a predecessor's */
+	bool changed;	/* set here: the account needs a commit */
+};
+
+struct run_change {
+	uint32_t number, run, ended; /* ended: the run before it; 0: none */
+	uint64_t frame;		     /* of the border */
+	bool planned;		     /* takes effect there; else it has taken effect */
+	bool bordered;		     /* there is a border, and owner pages keep the change */
+	bool resumed;
+};
+typedef void (*run_border_tell_fn)(void *context, const struct run_change *change);
+
+/* A new account starts with the last run, from frame 0 on, which means no border. */
+void run_border_fresh(const struct run_border *r, struct owner_account *account);
+/*
+ * All links have been claimed. If a predecessor was killed between two commits its pages may differ: all accounts
+ * get the changes of the newest page. Changes that it left unsaved are reported again. What was commanded while the
+ * board was gone becomes a change.
+ */
+void run_border_agree(struct run_border *r, struct run_link links[NANET3_LINKS],
+		      run_border_tell_fn tell, void *context);
+/* From the next border on the blocks carry `run`; 0 ends the one before. If the accounts have no
+ * room it waits for retry(), and replaces what waited before. */
+void run_border_change(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
+		       run_border_tell_fn tell, void *context);
+void run_border_retry(struct run_border *r, struct run_link links[NANET3_LINKS],
+		      run_border_tell_fn tell, void *context);
+/* The journal's open run, 0: none. It continues unless the pages say that it was ended. */
+void run_border_journal(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
+			run_border_tell_fn tell, void *context);
+/* The journal's open run, for which it has a planned end: the end comes, or has come. */
+void run_border_ending(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
+		       run_border_tell_fn tell, void *context);
+/* Report what takes effect at or before this frame: once, by the first link that gets there. */
+void run_border_tell(struct run_border *r, const struct owner_account *account, uint64_t frame,
+		     run_border_tell_fn tell, void *context);
+/* The ring ends: what has not been reported takes effect without a border. */
+void run_border_tell_rest(struct run_border *r, const struct owner_account *account,
+			  run_border_tell_fn tell, void *context);
+/* The journal has the change of this number. */
+void run_border_saved(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t number);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside of the configuration: the typed table (table.c), one value in and out (value.c),
+ * reading (config.c), rules between values (rules.c) and printing (print.c). Nobody else
+ * includes this but its test.
+ */
+#ifndef DAEMON_CONFIG_PRIVATE_H
+#define DAEMON_CONFIG_PRIVATE_H
+
+#include "daemon/config/config.h"
+
+enum option_type {
+	OPTION_STRING,	 /* char[size]; %N, %(NUMBER+N) and %% are replaced */
+	OPTION_ENDPOINT, /* likewise: tcp://ADDRESS:PORT or ipc://PATH */
+	OPTION_BOOL,	 /* bool; yes or no */
+	OPTION_U8,	 /* uint8_t in min..max */
+	OPTION_U32,	 /* uint32_t in min..max */
+	OPTION_DOUBLE,	 /* double in min..max */
+	OPTION_CHOICE,	 /* an enum of int size; index into choices */
+	OPTION_MASK,	 /* uint8_t, bits by choices, comma-separated, at least one */
+	OPTION_DATE,	 /* int64_t UTC seconds in min..max; YYYY-MM-DD */
+	OPTION_LEVEL,	 /* int of syslog.h */
+};
+
+struct option {
+	const char *section; /* "board"; "group" and "link" for the repeatable ones */
+	const char *key;
+	enum option_type type;
+	size_t offset; /* in struct config, config_group or config_link */
+	size_t size;
+	const char *value; /* default, as it would be written */
+	double min, max;
+	const char *const *choices; /* NULL-terminated */
+	bool restart;		    /* a change needs one */
+	bool may_be_empty;
+	const char *unit; /* "" or "ms", "ps", ... */
+	const char *help; /* one sentence */
+};
+
+extern const struct option config_options[];	   /* ends with section NULL */
+extern const struct option config_group_options[]; /* offsets in struct config_group */
+extern const struct option config_link_options[];  /* offsets in struct config_link */
+
+/* One help line a section, for the example. NULL for an unknown one. */
+const char *config_section_help(const char *section);
+
+/* Parse `text` into the option's place at `base`. 0, or -EINVAL with what is wrong in `why`. */
+int config_value_parse(const struct option *o, const char *text, unsigned instance, void *base,
+		       char *why, size_t why_size);
+/* As it would be written, such that parsing it yields the same. */
+void config_value_format(const struct option *o, const void *base, char *text, size_t size);
+bool config_value_equal(const struct option *o, const void *a, const void *b);
+/* "8..1600", "yes or no", "rb, ocxo-good, ...": what may stand there. */
+void config_value_range(const struct option *o, char *text, size_t size);
+/* Every option of the table to its default. */
+void config_value_defaults(const struct option *table, unsigned instance, void *base);
+
+/* A mistake at `file`:`line` (line 0: in the file; file NULL: on the command line). */
+__attribute__((format(printf, 4, 5))) void config_complain(struct config_report *report,
+							   const char *file, unsigned line,
+							   const char *format, ...);
+/* Rules between values; `where`: the file that has them. */
+void config_check_rules(const struct config *c, struct config_report *report, const char *where);
+
+/* Where the value of `section`.`key` came from: "default", "FILE:LINE", "command line". */
+const char *config_origin(const struct config_report *report, const char *section, const char *key);
+
+#endif

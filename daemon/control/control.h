@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control socket: JSON messages (schemas/control.md), one a line, on a Unix socket, from users whose groups
+ * give them a role (user_groups.h); and what an operation sees of a request, whoever brought it (dispatch.h).
+ * Knows nothing of what the operations do. Main thread, libevent.
+ *
+ * A request lives until control_answer() or control_fail() is called on it, exactly once, now or later.
+ * Its client may be gone by then: the answer is dropped, the work was done.
+ */
+#ifndef DAEMON_CONTROL_CONTROL_H
+#define DAEMON_CONTROL_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "daemon/control/user_groups.h"
+#include "slowctl/access/access.h"
+#include "slowctl/param/error.h"
+
+struct event_base;
+struct control;
+struct control_desk;
+struct control_request;
+
+struct control_op {
+	const char *name;
+	enum access_role role; /* who may */
+	void (*run)(struct control_request *rq, json_t *args, void *context);
+	/* The arguments there are, "name:type ...": s string, i integer, n number, b true or false, v string or
+	 * number, S and I lists of strings and integers. NULL: none. What is named otherwise or of another
+	 * type is refused before run(); null is as good as nothing. */
+	const char *args;
+	/* It is served when there are too many connections (places.h): `safe`, and what shows how things are. */
+	bool urgent;
+};
+
+struct control_peer {
+	int64_t uid, pid; /* -1: not known */
+	char who[64];	  /* the peer's user name, or its number; its key's name */
+	char origin[80];  /* "local", "curve:NAME" */
+	enum access_role role;
+};
+
+/* The peer of `rq` lacks the role, as `error` says: journal the refusal. True: the callee answers
+ * the request when the row is written. */
+typedef bool (*control_refused_fn)(void *context, struct control_request *rq, const char *op,
+				   json_t *args, const struct sc_error *error);
+struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,
+					 control_refused_fn refused);
+/* After all transports. Requests that are open may be answered until then, not after. NULL is fine. */
+void control_desk_destroy(struct control_desk *desk);
+/* Requests that their peers' roles did not allow. */
+uint64_t control_desk_refused(const struct control_desk *desk);
+
+struct control_stats {
+	uint64_t clients; /* now */
+	/* since the start: not JSON, not an object, too long, half: cut off */
+	uint64_t bad_messages;
+	uint64_t crowded;      /* cut off: too many connections */
+	uint64_t strangers;    /* not let in: they have no role */
+	int64_t last_stranger; /* the uid of the last */
+};
+
+/* Largest request; a longer one is answered with `usage` and its connection closed. */
+#define CONTROL_LINE_MAX (1u << 20)
+/* A client that does not read its answers is cut off beyond this. */
+#define CONTROL_BACKLOG_MAX (16u << 20)
+
+/* `path` is made with the mode of control_groups_mode(); a stale socket of a dead daemon is taken over, a live one is
+ * -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies PATH.lock. A client is served when its name is known,
+ * or NAMES_WAIT_MS later (user_names.h). `groups` are copied, `desk` must outlive the server. */
+int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
+		 struct control_desk *desk, struct control **ret_control);
+/* Roles by these groups from now on, of those that are connected, too: who has none any more is cut off. Negative: the
+ * socket's file cannot be given to them. */
+int control_regroup(struct control *c, const struct control_groups *groups);
+/* Now and then, `now_ns` by CLOCK_MONOTONIC: who has said half a message and nothing more for 30 s is cut off.
+ * 0 when the socket is well; when somebody has removed it, it is made anew, 1, or cannot be, negative as of
+ * control_open(). Clients that are connected notice nothing of that. */
+int control_tend(struct control *c, uint64_t now_ns);
+/* Closes all clients. Removes the socket, if it is still ours. NULL is fine. */
+void control_close(struct control *c);
+void control_get_stats(const struct control *c, struct control_stats *ret_stats);
+
+const struct control_peer *control_peer(const struct control_request *rq);
+/* "anna (uid 1000, pid 4711, local)", "daq (curve:daq)" */
+void control_peer_words(const struct control_peer *peer, char *text, size_t size);
+/* Whether the peer's role is enough for what the operation's role alone does not tell (`what`: dangerous
+ * parameters, force). False: refused, counted, written down and answered. */
+bool control_may(struct control_request *rq, json_t *args, enum access_role needs,
+		 const char *what);
+/* The argument `key` into `to`, "" when there is none. False: too long, refused and answered. */
+bool control_take_text(struct control_request *rq, json_t *args, const char *key, char *to,
+		       size_t size);
+/* Whether it is only asked what would be done, and whether it would be taken now ("dry_run"). */
+bool control_is_dry(const json_t *args);
+/* If so, answered in these words: nothing stands in the way any more. False: do it. */
+bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The next request of the client, on the local socket, waits for the end of this one. */
+void control_hold(struct control_request *rq);
+/* `rq` goes on until its client closes: it tells news. Its client may be cut off when there are too many. */
+void control_subscribe(struct control_request *rq);
+/* Whether both are of one user, or of one key. */
+bool control_same_peer(const struct control_request *a, const struct control_request *b);
+/* Whether the client is still there. */
+bool control_alive(const struct control_request *rq);
+/* `result` is stolen. */
+void control_answer(struct control_request *rq, json_t *result);
+/* `extra` (stolen, may be NULL) is merged into the error object. */
+void control_fail(struct control_request *rq, const char *code, const char *hint, json_t *extra,
+		  const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* `progress` is stolen. */
+void control_progress(struct control_request *rq, json_t *progress);
+
+#endif

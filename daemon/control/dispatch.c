@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The desk, see dispatch.h. Open requests hang on their client's list, so that a client that goes away
+ * leaves nobody with a dead pointer (client = NULL); orphans hang on the desk's list, so that its end frees
+ * what nobody will answer any more.
+ */
+#include "daemon/control/dispatch.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_BYTES_MAX 128u /* it is kept, and comes back with every answer */
+
+struct control_request {
+	LIST_ENTRY(control_request) link;
+	struct control_desk *desk;
+	struct control_client *client; /* NULL: gone */
+	struct control_peer peer;
+	const struct control_op *op; /* NULL: none was found */
+	json_t *id;
+	bool holds; /* its client's next one waits for its end */
+	bool subscribed;
+};
+
+struct control_desk {
+	LIST_HEAD(, control_request) orphans;
+	const struct control_op *const *tables;
+	control_refused_fn refused;
+	void *context;
+	uint64_t refused_role;
+};
+
+struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,
+					 control_refused_fn refused)
+{
+	struct control_desk *d = calloc(1, sizeof(*d));
+
+	if (d) {
+		LIST_INIT(&d->orphans);
+		d->tables = tables;
+		d->context = context;
+		d->refused = refused;
+	}
+	return d;
+}
+
+static void request_free(struct control_request *rq)
+{
+	LIST_REMOVE(rq, link);
+	json_decref(rq->id);
+	free(rq);
+}
+
+void control_desk_destroy(struct control_desk *d)
+{
+	struct control_request *next;
+
+	if (!d) {
+		return;
+	}
+	for (struct control_request *rq = LIST_FIRST(&d->orphans); rq; rq = next) {
+		next = LIST_NEXT(rq, link);
+		json_decref(rq->id);
+		free(rq);
+	}
+	free(d);
+}
+
+uint64_t control_desk_refused(const struct control_desk *d)
+{
+	return d->refused_role;
+}
+
+void control_client_init(struct control_client *client, struct control_desk *desk,
+			 const struct control_transport *transport)
+{
+	memset(client, 0, sizeof(*client));
+	client->desk = desk;
+	client->transport = transport;
+	LIST_INIT(&client->requests);
+}
+
+void control_client_fini(struct control_client *client)
+{
+	struct control_request *rq;
+
+	while ((rq = LIST_FIRST(&client->requests))) {
+		LIST_REMOVE(rq, link);
+		rq->client = NULL;
+		LIST_INSERT_HEAD(&client->desk->orphans, rq, link);
+	}
+	client->open = client->held = 0;
+	client->subscribed = 0;
+}
+
+bool control_client_waits(const struct control_client *client)
+{
+	return client->open > client->subscribed;
+}
+
+void control_subscribe(struct control_request *rq)
+{
+	if (rq->client && !rq->subscribed) {
+		rq->client->subscribed++;
+	}
+	rq->subscribed = true;
+}
+
+bool control_same_peer(const struct control_request *a, const struct control_request *b)
+{
+	const struct control_peer *x = &a->peer, *y = &b->peer;
+
+	return x->uid == y->uid && strcmp(x->origin, y->origin) == 0;
+}
+
+/* --- answers --- */
+
+static void request_end(struct control_request *rq, json_t *message)
+{
+	struct control_client *cl = rq->client;
+	bool subscribed = rq->subscribed;
+
+	if (cl) {
+		cl->open--;
+		cl->held -= rq->holds;
+		cl->subscribed -= subscribed;
+	}
+	request_free(rq);
+	if (cl) {
+		cl->transport->say(cl, message);
+		cl->transport->answered(cl);
+	} else {
+		json_decref(message);
+	}
+}
+
+const struct control_peer *control_peer(const struct control_request *rq)
+{
+	return &rq->peer;
+}
+
+void control_peer_words(const struct control_peer *peer, char *text, size_t size)
+{
+	if (peer->uid >= 0) {
+		snprintf(text, size, "%s (uid %lld, pid %lld, %s)", peer->who, (long long)peer->uid,
+			 (long long)peer->pid, peer->origin);
+	} else {
+		snprintf(text, size, "%s (%s)", peer->who, peer->origin);
+	}
+}
+
+void control_hold(struct control_request *rq)
+{
+	if (rq->client && !rq->holds) {
+		rq->holds = true;
+		rq->client->held++;
+	}
+}
+
+bool control_alive(const struct control_request *rq)
+{
+	return rq->client != NULL;
+}
+
+void control_answer(struct control_request *rq, json_t *result)
+{
+	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", rq->id, "ok", 1, "result",
+				  result ? result : json_object()));
+}
+
+/* A character that a limit has cut in two must not cost the answer. */
+static json_t *text_json(const char *text)
+{
+	json_t *j = json_string(text), *ascii;
+	char *copy;
+
+	if (j) {
+		return j;
+	}
+	copy = strdup(text);
+	for (char *p = copy; p && *p; p++) {
+		*p = *p & 0x80 ? '?' : *p;
+	}
+	ascii = json_string(copy ? copy : "?");
+	free(copy);
+	return ascii;
+}
+
+static json_t *failure(json_t *id, const char *code, const char *hint, const char *text,
+		       json_t *extra)
+{
+	json_t *error = json_pack("{s:s,s:o,s:o}", "code", code, "message", text_json(text), "hint",
+				  text_json(hint ? hint : ""));
+
+	if (extra) {
+		json_object_update(error, extra);
+		json_decref(extra);
+	}
+	return json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", id, "ok", 0, "error", error);
+}
+
+void control_fail(struct control_request *rq, const char *code, const char *hint, json_t *extra,
+		  const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	request_end(rq, failure(rq->id, code, hint, text, extra));
+}
+
+void control_progress(struct control_request *rq, json_t *progress)
+{
+	if (!rq->client) {
+		json_decref(progress);
+		return;
+	}
+	rq->client->transport->say(
+		rq->client, json_pack("{s:i,s:O,s:o}", "v", 1, "id", rq->id, "progress", progress));
+}
+
+void control_desk_refuse(struct control_client *client, json_t *id, const char *code,
+			 const char *hint, const char *detail, const char *why)
+{
+	json_t *whose = id ? json_incref(id) : json_null();
+
+	client->transport->say(client,
+			       failure(whose, code, hint, why,
+				       detail ? json_pack("{s:s}", "detail", detail) : NULL));
+	json_decref(whose);
+}
+
+/* --- who may --- */
+
+static const char *role_words(enum access_role role)
+{
+	static const char *const words[ACCESS_ROLES] = {
+		[ACCESS_READER] = "a reader",
+		[ACCESS_OPERATOR] = "an operator",
+		[ACCESS_EXPERT] = "an expert",
+	};
+
+	return words[role];
+}
+
+bool control_may(struct control_request *rq, json_t *args, enum access_role needs, const char *what)
+{
+	struct control_desk *d = rq->desk;
+	struct sc_error error = {0};
+
+	if (rq->peer.role >= needs) {
+		return true;
+	}
+	if (rq->peer.uid >= 0) {
+		sc_fail(&error, -EACCES, "role",
+			"ask who keeps the groups of this machine: [control] of the configuration "
+			"names those that give roles",
+			"%s: that is for %ss; %s is %s", what, access_role_name(needs),
+			rq->peer.who, role_words(rq->peer.role));
+	} else {
+		sc_fail(&error, -EACCES, "role",
+			"ask the keeper of the allow list, or use a key with that role: fcmctl key "
+			"list",
+			"%s: that is for %ss; the key \"%s\" is %s's", what,
+			access_role_name(needs), rq->peer.who, role_words(rq->peer.role));
+	}
+	d->refused_role++;
+	if (!d->refused || !d->refused(d->context, rq, rq->op->name, args, &error)) {
+		control_fail(rq, "refused", error.hint, json_pack("{s:s}", "detail", error.code),
+			     "%s", error.message);
+	}
+	return false;
+}
+
+/* --- arguments --- */
+
+static bool all_of(const json_t *list, bool (*is)(const json_t *item))
+{
+	size_t i;
+	json_t *item;
+
+	if (!json_is_array(list)) {
+		return false;
+	}
+	json_array_foreach (list, i, item) {
+		if (!is(item)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool is_text(const json_t *j)
+{
+	return json_is_string(j);
+}
+
+static bool is_integer(const json_t *j)
+{
+	return json_is_integer(j);
+}
+
+/* What an argument of this type has to be, if this one is not; NULL: it is well. */
+static const char *type_fault(char type, const json_t *j)
+{
+	switch (type) {
+	case 's':
+		return json_is_string(j) ? NULL : "a string";
+	case 'i':
+		return json_is_integer(j) ? NULL : "an integer";
+	case 'n':
+		return json_is_number(j) ? NULL : "a number";
+	case 'b':
+		return json_is_boolean(j) ? NULL : "true or false";
+	case 'v':
+		return json_is_string(j) || json_is_number(j) ? NULL : "a string or a number";
+	case 'S':
+		return all_of(j, is_text) ? NULL : "a list of strings";
+	default:
+		return all_of(j, is_integer) ? NULL : "a list of integers";
+	}
+}
+
+/* The specification of an argument of this name: its type, then the limit in bytes of a text that
+ * is stored. NULL: unknown argument. */
+static const char *spec_of(const char *spec, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (spec && *spec) {
+		size_t this = strcspn(spec, ":");
+
+		if (this == length && memcmp(spec, name, length) == 0) {
+			return spec + this + 1;
+		}
+		spec += this + 2;
+		spec += strspn(spec, "0123456789 ");
+	}
+	return NULL;
+}
+
+/* False: the text is too long, answered. */
+static bool text_fits(struct control_request *rq, const char *name, const char *spec,
+		      const json_t *j)
+{
+	size_t most = strtoul(spec + 1, NULL, 10), bytes = json_string_length(j);
+
+	if (*spec != 's' || most == 0 || bytes <= most) {
+		return true;
+	}
+	control_fail(rq, "usage", "make it shorter", json_pack("{s:s}", "detail", "too-long"),
+		     "%s: \"%s\" has %zu bytes (UTF-8), at most %zu; nothing was done",
+		     rq->op->name, name, bytes, most);
+	return false;
+}
+
+/* Whether the arguments are of the operation, each of its type: one that is overlooked would be one that was
+ * not given, all floors instead of one. False: answered. */
+static bool args_fit(struct control_request *rq, json_t *args)
+{
+	const char *name, *want;
+	json_t *j;
+
+	json_object_foreach (args, name, j) {
+		const char *spec = spec_of(rq->op->args, name);
+
+		if (!spec) {
+			control_fail(rq, "usage", "see schemas/control.md", NULL,
+				     "%s: it takes no argument \"%.60s\"", rq->op->name, name);
+			return false;
+		}
+		want = json_is_null(j) ? NULL : type_fault(*spec, j);
+		if (want) {
+			control_fail(rq, "usage", "see schemas/control.md", NULL,
+				     "%s: \"%s\" has to be %s", rq->op->name, name, want);
+			return false;
+		}
+		if (!text_fits(rq, name, spec, j)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool control_take_text(struct control_request *rq, json_t *args, const char *key, char *to,
+		       size_t size)
+{
+	const char *text = json_string_value(json_object_get(args, key));
+
+	if (text && strlen(text) >= size) {
+		control_fail(rq, "usage", "make it shorter", NULL, "%s: at most %zu bytes", key,
+			     size - 1);
+		return false;
+	}
+	snprintf(to, size, "%s", text ? text : "");
+	return true;
+}
+
+bool control_is_dry(const json_t *args)
+{
+	return json_is_true(json_object_get(args, "dry_run"));
+}
+
+bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
+{
+	char text[600];
+	va_list ap;
+
+	if (!control_is_dry(args)) {
+		return false;
+	}
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	control_answer(rq, json_pack("{s:b,s:s}", "dry_run", 1, "text", text));
+	return true;
+}
+
+/* --- messages --- */
+
+/* A value follows a comma or an opening bracket. */
+static bool has_too_many_values(const char *text, size_t length)
+{
+	unsigned values = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i < length && values <= CONTROL_VALUES_MAX; i++) {
+		char c = text[i];
+
+		if (c == '"') {
+			quoted = !quoted;
+		} else if (quoted) {
+			i += c == '\\';
+		} else {
+			values += c == ',' || c == '[' || c == '{';
+		}
+	}
+	return values > CONTROL_VALUES_MAX;
+}
+
+json_t *control_desk_load(const void *bytes, size_t length, json_error_t *error)
+{
+	if (has_too_many_values(bytes, length)) {
+		snprintf(error->text, sizeof(error->text), "more than %u values in a message",
+			 CONTROL_VALUES_MAX);
+		return NULL;
+	}
+	return json_loadb(bytes, length, JSON_REJECT_DUPLICATES, error);
+}
+
+/* --- requests --- */
+
+static const struct control_op *find_op(const struct control_desk *d, const char *name)
+{
+	for (const struct control_op *const *table = d->tables; *table; table++) {
+		for (const struct control_op *o = *table; o->name; o++) {
+			if (strcmp(o->name, name) == 0) {
+				return o;
+			}
+		}
+	}
+	return NULL;
+}
+
+static struct control_request *request_new(struct control_client *cl, json_t *id)
+{
+	struct control_request *rq = calloc(1, sizeof(*rq));
+
+	if (!rq) {
+		return NULL;
+	}
+	rq->desk = cl->desk;
+	rq->client = cl;
+	rq->peer = cl->peer;
+	rq->id = id ? json_incref(id) : json_null();
+	LIST_INSERT_HEAD(&cl->requests, rq, link);
+	cl->open++;
+	return rq;
+}
+
+static bool is_id(const json_t *id)
+{
+	return !id || json_is_null(id) || json_is_number(id) ||
+	       (json_is_string(id) && json_string_length(id) <= ID_BYTES_MAX);
+}
+
+void control_desk_take(struct control_client *client, json_t *message)
+{
+	json_t *args = json_object_get(message, "args"), *id = json_object_get(message, "id");
+	const char *op = json_string_value(json_object_get(message, "op"));
+	struct control_request *rq = request_new(client, is_id(id) ? id : NULL);
+	struct control_desk *d = client->desk;
+
+	if (!rq) {
+		return;
+	}
+	if (!is_id(id)) {
+		control_fail(rq, "usage", "see schemas/control.md", NULL,
+			     "an id is a number, or a string of at most %u bytes", ID_BYTES_MAX);
+		return;
+	}
+	if (json_integer_value(json_object_get(message, "v")) != 1) {
+		control_fail(rq, "usage", "send \"v\":1", NULL, "this daemon speaks version 1");
+		return;
+	}
+	if (!op || (args && !json_is_object(args))) {
+		control_fail(rq, "usage", "see schemas/control.md", NULL,
+			     "a request is {\"v\":1,\"id\":...,\"op\":\"...\",\"args\":{...}}");
+		return;
+	}
+	rq->op = find_op(d, op);
+	if (!rq->op) {
+		control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"",
+			     op);
+	} else if (client->gone && rq->op->role == ACCESS_READER) {
+		control_answer(rq, NULL);
+	} else if (client->urgent_only && !rq->op->urgent) {
+		control_fail(
+			rq, "refused", "close connections that are not needed, then connect again",
+			json_pack("{s:s}", "detail", "crowded"),
+			"%s: there are too many connections, and all others of yours are busy; "
+			"this one is served safe, param.get, status and info only",
+			op);
+	} else if (args_fit(rq, args) && control_may(rq, args, rq->op->role, op)) {
+		rq->op->run(rq, args, d->context);
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of the users who connect: the name service may read files and ask other machines, so a thread of its own asks
+ * it. A name is kept, and asked for again when it is old. Main thread, libevent.
+ */
+#ifndef DAEMON_CONTROL_USER_NAMES_H
+#define DAEMON_CONTROL_USER_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event_base;
+struct names;
+
+#define NAMES_WAIT_MS 250u /* a name that has not come in so long is not waited for */
+
+/* `known` is called when names_get() that was false may be called again. Negative errno. */
+int names_open(struct event_base *base, void (*known)(void *context), void *context,
+	       struct names **ret_names);
+/* The user's name; "uid 1000" when it has none, or did not come within NAMES_WAIT_MS. False: it is asked for. */
+bool names_get(struct names *n, uint32_t uid, char *text, size_t size);
+/* NULL is fine. */
+void names_close(struct names *n);
+
+#endif

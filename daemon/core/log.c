@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The system log: see log.h. An entry is formatted once into a buffer on the caller's stack and handed
+ * over by one call (a datagram to journald, or one write() to stderr), so entries of different threads
+ * never mix and no lock is taken. The only shared state is a handful of atomics.
+ */
+#include "daemon/core/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEXT_BYTES 1024
+#define LINKS	   4
+#define FIELDS	   8
+#define JOURNAL	   "/run/systemd/journal/socket"
+
+static struct {
+	_Atomic int level;
+	_Atomic int board; /* -1: log_open() was not called */
+	_Atomic bool journal;
+	_Atomic int journal_fd;	       /* -1: not open */
+	_Atomic uint32_t journal_lost; /* entries that journald did not take */
+	const char *journal_path;
+	_Atomic uint32_t floor[LINKS]; /* tower << 8 | floor */
+	int (*_Atomic journal_hook)(const struct iovec *fields, int count);
+	void (*_Atomic line_hook)(const char *bytes, size_t length);
+	uint64_t (*_Atomic now_hook)(void);
+} state = {.level = LOG_INFO, .board = -1, .journal_fd = -1, .journal_path = JOURNAL};
+
+static const char *const level_names[] = {
+	[LOG_EMERG] = "emergency", [LOG_ALERT] = "alert",     [LOG_CRIT] = "critical",
+	[LOG_ERR] = "error",	   [LOG_WARNING] = "warning", [LOG_NOTICE] = "notice",
+	[LOG_INFO] = "info",	   [LOG_DEBUG] = "debug",
+};
+
+const char *log_level_name(int level)
+{
+	return level >= LOG_EMERG && level <= LOG_DEBUG ? level_names[level] : "?";
+}
+
+int log_level_parse(const char *name)
+{
+	for (int level = LOG_ERR; level <= LOG_DEBUG; level++) {
+		if (!strcmp(name, level_names[level])) {
+			return level;
+		}
+	}
+	return -EINVAL;
+}
+
+/* systemd sets $JOURNAL_STREAM to device:inode of the stream it connected; a descendant whose stderr
+ * was redirected inherits the variable but not the stream, hence the comparison. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
+static void close_journal(void)
+{
+	int fd = atomic_exchange(&state.journal_fd, -1);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+void log_open(unsigned board, int level)
+{
+	atomic_store(&state.board, (int)board);
+	atomic_store(&state.level, level);
+	atomic_store(&state.journal, stderr_is_journal());
+	close_journal();
+	atomic_store(&state.journal_fd, socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+}
+
+void log_close(void)
+{
+	close_journal();
+	atomic_store(&state.journal, false);
+	atomic_store(&state.journal_lost, 0);
+	atomic_store(&state.board, -1);
+	atomic_store(&state.level, LOG_INFO);
+}
+
+void log_set_level(int level)
+{
+	atomic_store(&state.level, level);
+}
+
+void log_set_floor(unsigned link, unsigned tower, unsigned floor)
+{
+	if (link < LINKS) {
+		atomic_store(&state.floor[link], (tower & 0xffu) << 8 | (floor & 0xffu));
+	}
+}
+
+void log_test_hooks(int (*journal)(const struct iovec *fields, int count),
+		    void (*line)(const char *bytes, size_t length), uint64_t (*now_ns)(void))
+{
+	atomic_store(&state.journal_hook, journal);
+	atomic_store(&state.line_hook, line);
+	atomic_store(&state.now_hook, now_ns);
+}
+
+void log_test_journal(const char *path)
+{
+	state.journal_path = path ? path : JOURNAL;
+	atomic_store(&state.journal, path != NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	uint64_t (*hook)(void) = atomic_load(&state.now_hook);
+	struct timespec ts;
+
+	if (hook) {
+		return hook();
+	}
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Whether the site may write now; if so *ret_held is what it could not write since it last did. Two
+ * threads that meet at the turn of a window may let one entry more through: harmless. */
+static bool admit(struct log_site *site, int link, uint32_t *ret_held)
+{
+	size_t slot = link >= 0 && link < LINKS ? (size_t)link + 1 : 0;
+	uint64_t window = now_ns() / (LOG_WINDOW_S * 1000000000ull) + 1;
+
+	if (atomic_load(&site->slot[slot].window) != window) {
+		atomic_store(&site->slot[slot].window, window);
+		atomic_store(&site->slot[slot].used, 0);
+	}
+	if (atomic_fetch_add(&site->slot[slot].used, 1) >= LOG_BURST) {
+		atomic_fetch_add(&site->slot[slot].held, 1);
+		return false;
+	}
+	*ret_held = atomic_exchange(&site->slot[slot].held, 0);
+	return true;
+}
+
+/* A log line is one line: what came from outside must not forge a second one or move the cursor. */
+static void make_printable(char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < 0x20 || *text == 0x7f) {
+			*text = ' ';
+		}
+	}
+}
+
+static void write_line(int level, const char *object, const char *text)
+{
+	void (*hook)(const char *, size_t) = atomic_load(&state.line_hook);
+	char line[TEXT_BYTES + 160];
+	struct timespec ts;
+	struct tm tm;
+	int n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	n = snprintf(line, sizeof(line), "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ %s %.80s: %s\n",
+		     tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+		     ts.tv_nsec / 1000000, log_level_name(level), object, text);
+	if (n < 0) {
+		return;
+	}
+	if ((size_t)n >= sizeof(line)) {
+		n = (int)sizeof(line) - 1;
+		line[n - 1] = '\n';
+	}
+	if (hook) {
+		hook(line, (size_t)n);
+	} else if (write(STDERR_FILENO, line, (size_t)n) < 0) {
+		return; /* nobody to tell */
+	}
+}
+
+struct fields {
+	struct iovec iov[FIELDS];
+	char bytes[FIELDS][TEXT_BYTES + 160];
+	int count;
+};
+
+__attribute__((format(printf, 2, 3))) static void field(struct fields *f, const char *format, ...)
+{
+	char *bytes = f->bytes[f->count];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(bytes, sizeof(f->bytes[0]), format, args);
+	va_end(args);
+	if (n < 0) {
+		return;
+	}
+	if ((size_t)n >= sizeof(f->bytes[0])) {
+		n = (int)sizeof(f->bytes[0]) - 1;
+	}
+	make_printable(bytes);
+	f->iov[f->count++] = (struct iovec){.iov_base = bytes, .iov_len = (size_t)n};
+}
+
+/* journald's own protocol: a datagram of lines FIELD=value. sd_journal_sendv() would wait for a journald that hangs with
+ * its disk, and the caller with it. */
+static int send_journal(const struct iovec *fields, int count)
+{
+	static char name[] = "SYSLOG_IDENTIFIER=fcm-server\n";
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct iovec lines[1 + 2 * FIELDS] = {{name, sizeof(name) - 1}};
+	struct msghdr message = {.msg_name = &address,
+				 .msg_namelen = sizeof(address),
+				 .msg_iov = lines,
+				 .msg_iovlen = 1 + 2 * (size_t)count};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", state.journal_path);
+	for (int i = 0; i < count; i++) {
+		lines[1 + 2 * i] = fields[i];
+		lines[2 + 2 * i] = (struct iovec){.iov_base = "\n", .iov_len = 1};
+	}
+	return sendmsg(atomic_load(&state.journal_fd), &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* What it does not take now is lost, and counted: the next one says so. */
+static int give_journal(const struct iovec *fields, int count, uint32_t lost)
+{
+	int (*hook)(const struct iovec *, int) = atomic_load(&state.journal_hook);
+	int r = hook ? hook(fields, count) : send_journal(fields, count);
+
+	if (r == -EAGAIN) {
+		atomic_fetch_add(&state.journal_lost, lost + 1);
+		return 0;
+	}
+	return r;
+}
+
+static int write_journal(int level, const char *object, int link, const char *message_id,
+			 const char *text)
+{
+	uint32_t floor, lost = atomic_exchange(&state.journal_lost, 0);
+	struct fields f = {.count = 0};
+
+	if (lost) {
+		field(&f, "MESSAGE=%.80s: %s (journald did not take %u entries before)", object,
+		      text, lost);
+	} else {
+		field(&f, "MESSAGE=%.80s: %s", object, text);
+	}
+	field(&f, "PRIORITY=%d", level);
+	field(&f, "FCM_BOARD=%d", atomic_load(&state.board));
+	field(&f, "FCM_OBJECT=%.80s", object);
+	if (message_id[0]) {
+		field(&f, "MESSAGE_ID=%s", message_id);
+	}
+	if (link >= 0 && link < LINKS) {
+		field(&f, "FCM_LINK=%d", link);
+		floor = atomic_load(&state.floor[link]);
+		if (floor) {
+			field(&f, "FCM_TOWER=%u", floor >> 8);
+			field(&f, "FCM_FLOOR=%u", floor & 0xffu);
+		}
+	}
+	return give_journal(f.iov, f.count, lost);
+}
+
+void log_write(struct log_site *site, int level, const char *object, int link,
+	       const char *message_id, const char *format, ...)
+{
+	int saved_errno = errno;
+	char text[TEXT_BYTES];
+	uint32_t held = 0;
+	va_list args;
+	int n;
+
+	if (level > atomic_load(&state.level) || !admit(site, link, &held)) {
+		goto out;
+	}
+	va_start(args, format);
+	n = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (n < 0) {
+		goto out;
+	}
+	if ((size_t)n >= sizeof(text)) {
+		n = (int)sizeof(text) - 1;
+		memcpy(text + n - 3, "...", 3);
+	}
+	if (held && (size_t)n < sizeof(text) - 48) {
+		snprintf(text + n, sizeof(text) - (size_t)n, " (%u like it held back)", held);
+	}
+	make_printable(text);
+	if (!atomic_load(&state.journal) ||
+	    write_journal(level, object, link, message_id, text) < 0) {
+		write_line(level, object, text);
+	}
+out:
+	errno = saved_errno;
+}

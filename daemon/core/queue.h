@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A queue between two threads: one producer, one consumer, items of one size, a power of two of them.
+ *
+ *   producer: p = queue_reserve(q); fill *p; queue_commit(q);   NULL when full: count it, never block
+ *   consumer: p = queue_peek(q); use *p; queue_release(q);      NULL when empty
+ *
+ * C11 acquire/release loads and stores, a cache line a side. The optional eventfd wakes the consumer;
+ * the producer rings it once per batch (queue_wake).
+ */
+#ifndef DAEMON_CORE_QUEUE_H
+#define DAEMON_CORE_QUEUE_H
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct queue {
+	unsigned char *items;
+	size_t item_bytes;
+	uint32_t size;
+	int fd;				   /* eventfd of the consumer, or -1 */
+	alignas(64) _Atomic uint32_t head; /* written by the producer */
+	uint32_t seen_tail;		   /* the producer's last look at tail */
+	uint64_t refused;		   /* reserve on a full queue; the producer's own counter */
+	alignas(64) _Atomic uint32_t tail; /* written by the consumer */
+	uint32_t seen_head;
+};
+
+/* `size`: a power of two; `with_fd`: make an eventfd. -ENOMEM or eventfd's errno. */
+static inline int queue_init(struct queue *q, size_t item_bytes, uint32_t size, int with_fd)
+{
+	*q = (struct queue){.item_bytes = item_bytes, .size = size, .fd = -1};
+	q->items = calloc(size, item_bytes);
+	if (!q->items) {
+		return -ENOMEM;
+	}
+	if (with_fd) {
+		q->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (q->fd < 0) {
+			int r = -errno;
+
+			free(q->items);
+			q->items = NULL;
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* Memory for a struct with queues in it, zeroed, to be freed: their cache lines want more than malloc()'s
+ * alignment. NULL when there is none. */
+static inline void *queue_home_alloc(size_t bytes)
+{
+	size_t whole =
+		(bytes + alignof(struct queue) - 1) / alignof(struct queue) * alignof(struct queue);
+	void *home = aligned_alloc(alignof(struct queue), whole);
+
+	return home ? memset(home, 0, whole) : NULL;
+}
+
+/* A queue that was never made (all zero) is fine. */
+static inline void queue_fini(struct queue *q)
+{
+	if (!q->items) {
+		return;
+	}
+	free(q->items);
+	q->items = NULL;
+	if (q->fd >= 0) {
+		close(q->fd);
+	}
+	q->fd = -1;
+}
+
+static inline void *queue_reserve(struct queue *q)
+{
+	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+
+	if (head - q->seen_tail == q->size) {
+		q->seen_tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+		if (head - q->seen_tail == q->size) {
+			q->refused++;
+			return NULL;
+		}
+	}
+	return q->items + (size_t)(head & (q->size - 1)) * q->item_bytes;
+}
+
+static inline void queue_commit(struct queue *q)
+{
+	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+
+	atomic_store_explicit(&q->head, head + 1, memory_order_release);
+}
+
+static inline void *queue_peek(struct queue *q)
+{
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+	if (tail == q->seen_head) {
+		q->seen_head = atomic_load_explicit(&q->head, memory_order_acquire);
+		if (tail == q->seen_head) {
+			return NULL;
+		}
+	}
+	return q->items + (size_t)(tail & (q->size - 1)) * q->item_bytes;
+}
+
+static inline void queue_release(struct queue *q)
+{
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
+}
+
+/* Ring the consumer's eventfd. */
+static inline void queue_wake(struct queue *q)
+{
+	uint64_t one = 1;
+
+	if (q->fd >= 0 && write(q->fd, &one, sizeof(one)) < 0) {
+		return; /* EAGAIN: the counter is at its end, the consumer is awake anyway */
+	}
+}
+
+/* The consumer, before it drains. */
+static inline void queue_hush(struct queue *q)
+{
+	uint64_t n;
+
+	if (q->fd >= 0 && read(q->fd, &n, sizeof(n)) < 0) {
+		return; /* EAGAIN: nobody rang */
+	}
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How the daemon starts its threads. */
+#ifndef DAEMON_CORE_THREAD_H
+#define DAEMON_CORE_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+
+/* With all signals blocked: they are the main thread's. `name`: as top shows it, at most 15 characters. 0, or
+ * pthread_create()'s negative errno. */
+static inline int thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *),
+			       void *context)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret_thread, NULL, run, context);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r == 0) {
+		pthread_setname_np(*ret_thread, name);
+	}
+	return -r;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A thread for work of the main thread that may hang with a disk: files, the database, name services. It does one
+ * piece after the other; the end of each is told in the main thread's event loop. When a piece hangs, the main thread
+ * goes on, and sees for how long.
+ *
+ * All calls are the main thread's.
+ */
+#ifndef DAEMON_CORE_WORKER_H
+#define DAEMON_CORE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_base;
+struct worker;
+
+/* The first member of what a piece of work needs. Until done() is called only run() touches that. */
+struct work {
+	void (*run)(struct work *w);  /* on the thread */
+	void (*done)(struct work *w); /* then, in the event loop; owns the work again */
+	struct work *next;	      /* the worker's */
+};
+
+/* `name`: of the thread, at most 15 characters. Negative errno. */
+int worker_start(struct event_base *base, const char *name, struct worker **ret_worker);
+void worker_give(struct worker *w, struct work *work);
+/* For how long the present piece has been under way, ns; 0: there is none. */
+uint64_t worker_busy_ns(struct worker *w);
+/* done() is called here for all that has been done, and not for what was still to be done: that is leaked. Waits at most
+ * a second for the piece under way; false: it hangs, and the thread ends with the process. NULL is fine. */
+bool worker_stop(struct worker *w);
+
+#endif

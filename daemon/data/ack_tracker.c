@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Spans out and back, the cursor, the account. See ack_tracker.h.
+ */
+#include "daemon/data/ack_tracker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PER_SECOND TDM_FRAMES_PER_SECOND
+#define ACKED_BITS (OWNER_ACKED * 64u)
+
+struct span {
+	struct assemble_point behind;
+	uint64_t first_frame, first_count, end_count, first_second;
+	uint32_t frames;
+	uint8_t tower, floor;
+	bool plain; /* a block of its own number: its acknowledgements can be remembered */
+	bool hole;
+	uint8_t tail_loss;
+	uint32_t tail_cells;
+	uint16_t verdicts[ASSEMBLE_SECONDS][TDM_LOSSES];
+	uint8_t streams; /* that it has */
+	uint8_t out;	 /* of them, not settled yet */
+	uint8_t outcome[FCM_STREAMS][GROUPS_MAX];
+};
+
+struct settle {
+	struct settle_config config;
+	struct owner_account account;
+	struct ledger ledger;
+	uint8_t pairs;
+	uint8_t pair_of[FCM_STREAMS][GROUPS_MAX];
+	uint64_t first, end; /* spans [first, end) are out */
+	struct span spans[SETTLE_SPANS];
+};
+
+struct settle *settle_create(const struct settle_config *config)
+{
+	struct settle *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		return NULL;
+	}
+	s->config = *config;
+	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
+		for (unsigned g = 0; g < config->owner.groups; g++) {
+			if (config->owner.group_streams[g] & 1u << stream) {
+				s->pair_of[stream][g] = s->pairs++;
+			}
+		}
+	}
+	return s;
+}
+
+void settle_destroy(struct settle *s)
+{
+	free(s);
+}
+
+struct owner_account *settle_account(struct settle *s)
+{
+	return &s->account;
+}
+
+struct ledger *settle_ledger(struct settle *s)
+{
+	return &s->ledger;
+}
+
+static void restore_rows(struct settle *s)
+{
+	const struct owner_account *a = &s->account;
+
+	for (unsigned i = 0; i < a->link_rows && i < OWNER_LINK_ROWS; i++) {
+		struct ledger_link_row row;
+
+		owner_unpack_link(&a->link_row[i], s->ledger.dma_epoch, s->config.link, &row);
+		if (ledger_room(&s->ledger, row.second)) {
+			ledger_restore_link(&s->ledger, &row);
+		}
+	}
+	for (unsigned i = 0; i < a->stream_rows && i < 2 * OWNER_PAIRS; i++) {
+		struct ledger_stream_row row;
+
+		owner_unpack_stream(&a->stream_row[i], s->ledger.dma_epoch, s->config.link, &row);
+		if (ledger_takes(&s->ledger, row.group, row.stream) &&
+		    ledger_room(&s->ledger, row.second)) {
+			ledger_restore_stream(&s->ledger, &row);
+		}
+	}
+	if (ledger_room(&s->ledger, a->cursor.count / PER_SECOND)) {
+		ledger_identity(&s->ledger, a->cursor.tower, a->cursor.floor);
+		ledger_restarted(&s->ledger, a->cursor.count / PER_SECOND);
+	}
+}
+
+void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_account *account)
+{
+	assert(s->first == s->end);
+	ledger_init(&s->ledger, s->config.link, s->config.owner.groups,
+		    s->config.owner.group_streams, dma_epoch);
+	s->account = *account;
+	if (s->account.labels > OWNER_LABELS || s->account.runs > OWNER_RUNS) {
+		s->account.labels = 0;
+		s->account.runs = 0;
+	}
+	if (account->cursor.count > 0) {
+		restore_rows(s);
+	}
+}
+
+/* --------------------------------------------------------------------------- acknowledged bits */
+
+/* Number of blocks before `frame`, as if only the two lengths in the account had ever been used. */
+static uint64_t blocks_before(const struct owner_account *a, uint64_t frame)
+{
+	uint64_t early = frame < a->change_frame ? frame : a->change_frame;
+
+	return (early * a->slice_blocks[0] + (frame - early) * a->slice_blocks[1]) /
+	       FCM_SLICE_FRAMES;
+}
+
+/* The bit of a block, counted from the cursor; false when it lies beyond what is remembered. */
+static bool bit_of(const struct settle *s, uint64_t first_frame, unsigned stream, unsigned group,
+		   uint64_t *ret_bit)
+{
+	uint64_t cursor = s->account.cursor.frame, block;
+
+	if (s->pairs == 0 || first_frame < cursor || s->account.cursor.count == 0) {
+		return false;
+	}
+	block = blocks_before(&s->account, first_frame) - blocks_before(&s->account, cursor);
+	if (block >= ACKED_BITS / s->pairs) {
+		return false;
+	}
+	*ret_bit = block * s->pairs + s->pair_of[stream][group];
+	return true;
+}
+
+static bool is_plain(const struct assembled *span)
+{
+	return span->frames > 0 && !span->gap && !span->split;
+}
+
+bool settle_acked(const struct settle *s, const struct assembled *span, unsigned stream,
+		  unsigned group)
+{
+	uint64_t bit;
+
+	return ledger_takes(&s->ledger, group, stream) && is_plain(span) &&
+	       bit_of(s, span->first_frame, stream, group, &bit) &&
+	       (s->account.acked[bit / 64] >> bit % 64 & 1u);
+}
+
+static void remember(struct settle *s, const struct span *span, unsigned stream, unsigned group)
+{
+	uint64_t bit;
+
+	if (span->plain && bit_of(s, span->first_frame, stream, group, &bit)) {
+		s->account.acked[bit / 64] |= 1ull << bit % 64;
+	}
+}
+
+/* The cursor has moved by `blocks`: what was block n is block n - blocks. */
+static void shift_acked(struct settle *s, uint64_t blocks)
+{
+	uint64_t *w = s->account.acked;
+	uint64_t bits = blocks * s->pairs;
+	uint64_t words = bits / 64;
+	unsigned rest = bits % 64;
+
+	for (uint64_t i = 0; i < OWNER_ACKED; i++) {
+		uint64_t low = i + words < OWNER_ACKED ? w[i + words] : 0;
+		uint64_t high = i + words + 1 < OWNER_ACKED ? w[i + words + 1] : 0;
+
+		w[i] = rest ? low >> rest | high << (64 - rest) : low;
+	}
+}
+
+/* --------------------------------------------------------------------------------- out and back */
+
+bool settle_room(const struct settle *s)
+{
+	return s->end - s->first < SETTLE_SPANS;
+}
+
+uint64_t settle_out(const struct settle *s)
+{
+	return s->end - s->first;
+}
+
+uint64_t settle_push(struct settle *s, const struct assembled *from, unsigned streams)
+{
+	struct span *span = &s->spans[s->end % SETTLE_SPANS];
+
+	assert(settle_room(s));
+	*span = (struct span){
+		.behind = from->behind,
+		.first_frame = from->first_frame,
+		.first_count = from->first_count,
+		.end_count = from->end_count,
+		.first_second = from->first_second,
+		.frames = from->frames,
+		.tower = from->tower,
+		.floor = from->floor,
+		.plain = is_plain(from),
+		.hole = from->hole,
+		.tail_loss = from->tail_loss,
+		.tail_cells = from->tail_cells,
+		.streams = (uint8_t)streams,
+		.out = (uint8_t)streams,
+	};
+	memcpy(span->verdicts, from->verdicts, sizeof(span->verdicts));
+	return s->end++;
+}
+
+void settle_block(struct settle *s, uint64_t number, unsigned stream, const uint8_t *outcome)
+{
+	struct span *span = &s->spans[number % SETTLE_SPANS];
+
+	if (number < s->first || number >= s->end || !(span->out & 1u << stream)) {
+		return; /* settled twice: the first word counts */
+	}
+	span->out &= (uint8_t) ~(1u << stream);
+	for (unsigned g = 0; g < s->config.owner.groups; g++) {
+		if (!ledger_takes(&s->ledger, g, stream)) {
+			continue;
+		}
+		/* Nobody can say it was not offered: that would never leave the row. */
+		span->outcome[stream][g] = outcome[g] > OUTCOME_NOT_OFFERED && outcome[g] < OUTCOMES
+						   ? outcome[g]
+						   : (uint8_t)OUTCOME_DROP_NO_MEMBER;
+		if (span->outcome[stream][g] == OUTCOME_ACKED) {
+			remember(s, span, stream, g);
+		}
+	}
+}
+
+/* ----------------------------------------------------------------------------------- the cursor */
+
+static void enter_cells(struct settle *s, const struct span *span)
+{
+	ledger_identity(&s->ledger, span->tower, span->floor);
+	ledger_cells(&s->ledger, span->first_count, span->end_count - span->first_count);
+	for (unsigned i = 0; i < ASSEMBLE_SECONDS; i++) {
+		for (unsigned loss = 0; loss < TDM_LOSSES; loss++) {
+			if (span->verdicts[i][loss] > 0) {
+				ledger_verdict(&s->ledger, span->first_second + i,
+					       (enum tdm_loss)loss, span->verdicts[i][loss]);
+			}
+		}
+	}
+	if (span->hole && span->end_count % PER_SECOND != 0) {
+		ledger_partial(&s->ledger, span->end_count / PER_SECOND);
+	}
+	if (span->hole && span->behind.count % PER_SECOND != 0) {
+		ledger_partial(&s->ledger, span->behind.count / PER_SECOND);
+	}
+}
+
+static void enter_outcomes(struct settle *s, const struct span *span, settle_block_fn block,
+			   void *context)
+{
+	const struct label *label = account_label(&s->account, span->first_frame);
+
+	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
+		if (!(span->streams & 1u << stream)) {
+			continue;
+		}
+		ledger_offer(&s->ledger, stream, span->first_frame, span->frames);
+		for (unsigned g = 0; g < s->config.owner.groups; g++) {
+			enum outcome outcome = (enum outcome)span->outcome[stream][g];
+
+			if (!ledger_takes(&s->ledger, g, stream)) {
+				continue;
+			}
+			ledger_outcome(&s->ledger, stream, g, span->first_frame, span->frames,
+				       outcome);
+			if (block) {
+				block(context, label, stream, g, span->first_frame, span->frames,
+				      outcome);
+			}
+		}
+	}
+}
+
+/* The run of lost cells that the cursor stands in. */
+static void enter_loss(struct owner_account *a, const struct span *span)
+{
+	uint64_t cells = span->end_count - span->first_count;
+
+	if (cells == 0 && !span->hole) {
+		return;
+	}
+	if (span->tail_loss == TDM_GOOD || span->hole) {
+		a->loss = TDM_GOOD;
+		a->loss_first = 0;
+		a->loss_frames = 0;
+	} else if (span->tail_loss == a->loss && span->tail_cells == cells) {
+		a->loss_frames += cells;
+	} else {
+		a->loss = span->tail_loss;
+		a->loss_first = span->end_count - span->tail_cells;
+		a->loss_frames = span->tail_cells;
+	}
+}
+
+bool settle_advance(struct settle *s, settle_block_fn block, void *context)
+{
+	bool moved = false;
+
+	while (s->first < s->end && s->spans[s->first % SETTLE_SPANS].out == 0) {
+		const struct span *span = &s->spans[s->first % SETTLE_SPANS];
+		uint64_t from =
+			s->account.cursor.count > 0 ? s->account.cursor.frame : span->first_frame;
+
+		enter_cells(s, span);
+		if (span->frames > 0) {
+			enter_outcomes(s, span, block, context);
+		}
+		enter_loss(&s->account, span);
+		s->account.cursor = span->behind;
+		if (span->behind.frame > from) {
+			shift_acked(s, blocks_before(&s->account, span->behind.frame) -
+					       blocks_before(&s->account, from));
+		}
+		account_forget(&s->account);
+		s->first++;
+		moved = true;
+	}
+	return moved;
+}
+
+uint64_t settle_second(const struct settle *s)
+{
+	const struct assemble_point *p = &s->account.cursor;
+
+	return (p->count < p->frame ? p->count : p->frame) / PER_SECOND;
+}
+
+/* --------------------------------------------------------------------------------- the account */
+
+static void pack_stream(void *context, const struct ledger_stream_row *row)
+{
+	struct owner_account *a = context;
+
+	if (a->stream_rows < 2 * OWNER_PAIRS) {
+		owner_pack_stream(row, &a->stream_row[a->stream_rows++]);
+	}
+}
+
+static void pack_link(void *context, const struct ledger_link_row *row)
+{
+	struct owner_account *a = context;
+
+	if (a->link_rows < OWNER_LINK_ROWS) {
+		owner_pack_link(row, &a->link_row[a->link_rows++]);
+	}
+}
+
+void settle_pack(struct settle *s)
+{
+	struct owner_account *a = &s->account;
+	const struct ledger_sink sink = {pack_stream, pack_link, a};
+
+	a->link_rows = 0;
+	a->stream_rows = 0;
+	ledger_each_open(&s->ledger, &sink);
+}
+
+void account_begin(struct owner_account *a, uint32_t block_frames)
+{
+	memset(a, 0, sizeof(*a));
+	a->slice_blocks[1] = (uint8_t)(FCM_SLICE_FRAMES / block_frames);
+}
+
+uint32_t account_block_frames(const struct owner_account *a, uint64_t frame)
+{
+	return FCM_SLICE_FRAMES / a->slice_blocks[frame >= a->change_frame];
+}
+
+bool account_change_length(struct owner_account *a, uint64_t frame, uint32_t block_frames)
+{
+	if (account_block_frames(a, frame) == block_frames || a->cursor.frame < a->change_frame) {
+		return false;
+	}
+	a->slice_blocks[0] = a->slice_blocks[1];
+	a->slice_blocks[1] = (uint8_t)(FCM_SLICE_FRAMES / block_frames);
+	a->change_frame = frame;
+	return true;
+}
+
+const struct label *account_label(const struct owner_account *a, uint64_t frame)
+{
+	static const struct label none = {
+		.uncertainty_ns = FCM_NO_UNCERTAINTY,
+		.anchor_tai_ns = FCM_NO_TAI,
+		.leap_tai_ns = INT64_MAX,
+	};
+	const struct label *label = &none;
+
+	for (unsigned i = 0; i < a->labels && a->label[i].from_frame <= frame; i++) {
+		label = &a->label[i].label;
+	}
+	return label;
+}
+
+uint32_t account_run(const struct owner_account *a, uint64_t frame)
+{
+	uint32_t run = 0;
+
+	for (unsigned i = 0; i < a->runs && a->run[i].from_frame <= frame; i++) {
+		run = a->run[i].run;
+	}
+	return run;
+}
+
+void account_add_label(struct owner_account *a, uint64_t frame, const struct label *label)
+{
+	struct owner_label *last = a->labels > 0 ? &a->label[a->labels - 1] : NULL;
+
+	if (last && memcmp(&last->label, label, sizeof(*label)) == 0) {
+		return;
+	}
+	if (last && last->from_frame >= frame) { /* no block has it yet */
+		last->label = *label;
+		return;
+	}
+	if (a->labels == OWNER_LABELS) {
+		memmove(&a->label[1], &a->label[2], sizeof(a->label[0]) * (OWNER_LABELS - 2));
+		a->labels--;
+	}
+	a->label[a->labels++] = (struct owner_label){.from_frame = frame, .label = *label};
+}
+
+bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint32_t change)
+{
+	if (a->runs == OWNER_RUNS) {
+		return false;
+	}
+	a->run[a->runs++] = (struct owner_run){frame, run, change};
+	return true;
+}
+
+void account_forget(struct owner_account *a)
+{
+	uint64_t needed = a->cursor.frame;
+
+	while (a->runs > 1 && a->run[1].from_frame <= a->cursor.frame && a->run[1].change == 0) {
+		memmove(&a->run[0], &a->run[1], sizeof(a->run[0]) * --a->runs);
+	}
+	for (unsigned i = 0; i < a->runs; i++) {
+		if (a->run[i].change && a->run[i].from_frame < needed) {
+			needed = a->run[i].from_frame;
+		}
+	}
+	while (a->labels > 1 && a->label[1].from_frame < needed) {
+		memmove(&a->label[0], &a->label[1], sizeof(a->label[0]) * --a->labels);
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is out and what has come back: the spans of one link between the assembler and the cursor. A
+ * state machine without I/O; capture/link.c owns it.
+ *
+ *   assembler --span--> [oldest ... newest] <--outcomes of its blocks, in any order
+ *                          |
+ *                          '- settled --> settled ledger, account (cursor, acknowledged bits)
+ *
+ * The cursor moves over the oldest span when all its blocks are settled. Then, and only then, its
+ * cells and outcomes enter the settled ledger and the account: the two always speak of the same
+ * moment, which is what the owner page needs. Acknowledgements beyond the cursor are remembered as
+ * bits.
+ */
+#ifndef DAEMON_DATA_ACK_TRACKER_H
+#define DAEMON_DATA_ACK_TRACKER_H
+
+#include "daemon/data/assemble.h"
+#include "daemon/data/ledger.h"
+#include "daemon/data/losses.h"
+#include "daemon/data/owner_page.h"
+
+#define SETTLE_SPANS 4096u /* between cursor and assembler; more: capture waits */
+
+struct settle;
+
+struct settle_config {
+	uint8_t link;
+	struct owner_config owner;
+};
+
+/* NULL when out of memory. */
+struct settle *settle_create(const struct settle_config *config);
+void settle_destroy(struct settle *s);
+
+/* What the account says, for the owner page and for restoring. The labels and runs in it are the
+ * caller's business, except that settle drops those that the cursor has left behind. */
+struct owner_account *settle_account(struct settle *s);
+struct ledger *settle_ledger(struct settle *s);
+
+/* A DMA epoch begins, fresh or behind a predecessor's account (restarted: its second says so). Spans of
+ * the epoch before must be settled. */
+void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_account *account);
+
+/* Whether settle_push() has a place for one span more. */
+bool settle_room(const struct settle *s);
+/* A span goes out. `streams`: bit mask of the streams that will come back by settle_block(). Returns
+ * its number: 0, 1, 2, ... in the life of the link. */
+uint64_t settle_push(struct settle *s, const struct assembled *span, unsigned streams);
+/* Whether group `group` had acknowledged this block when a predecessor was killed. */
+bool settle_acked(const struct settle *s, const struct assembled *span, unsigned stream,
+		  unsigned group);
+/* The block of span `number` and `stream` is settled: outcome[g] for every group. */
+void settle_block(struct settle *s, uint64_t number, unsigned stream, const uint8_t *outcome);
+
+/* The cursor goes over what is settled. `block`: every group's outcome of every block, in order (may
+ * be NULL). True when it moved. */
+typedef void (*settle_block_fn)(void *context, const struct label *label, unsigned stream,
+				unsigned group, uint64_t first_frame, uint32_t frames,
+				enum outcome outcome);
+bool settle_advance(struct settle *s, settle_block_fn block, void *context);
+/* Seconds that the cursor has left behind: those below are to be closed. */
+uint64_t settle_second(const struct settle *s);
+/* Spans out. */
+uint64_t settle_out(const struct settle *s);
+
+/* The settled ledger's open rows into the account, before a commit. */
+void settle_pack(struct settle *s);
+
+/* An account for a link's first blocks: only their length is known. */
+void account_begin(struct owner_account *a, uint32_t block_frames);
+/* Length of the block that `frame` is in. */
+uint32_t account_block_frames(const struct owner_account *a, uint64_t frame);
+/* Blocks get this length from `frame` on, the first frame of a slice, beyond all that was handed
+ * out. False: they have it already, or the cursor has not reached the previous change; try again
+ * later. */
+bool account_change_length(struct owner_account *a, uint64_t frame, uint32_t block_frames);
+/* The label and the run of a frame. */
+const struct label *account_label(const struct owner_account *a, uint64_t frame);
+uint32_t account_run(const struct owner_account *a, uint64_t frame);
+/* From `frame` on (not before the last one's). When there is no place the second oldest gives way. */
+void account_add_label(struct owner_account *a, uint64_t frame, const struct label *label);
+/* `change`: its number until the journal has it, then 0. False: no room, try again later. */
+bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint32_t change);
+/* Forget labels and runs before those of the cursor. Kept are: the label before it, which tells
+ * whether the next block is the first of its time epoch; and, for each run change that is not in
+ * the journal yet, the run before it and the label of its border. */
+void account_forget(struct owner_account *a);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The block: the data of one floor and one stream for a fixed number of carrying frames, as one
+ * message. Built by the capture thread straight from the link's ring (one copy of the valid bytes),
+ * sent by the publisher without another, back in the pool when nobody holds it any more.
+ *
+ *   pool -> capture fills -> [queue] -> publisher holds while a reserved consumer has not acknowledged
+ *        -> settled -> [queue] -> capture charges the ledger, releases the ring's buffers
+ *   every ZeroMQ message that carries it holds a reference; the last block_put() returns it
+ *
+ * block_put() may be called on any thread (ZeroMQ's free hook); everything else of a block belongs to
+ * the thread that has it in hand. The pool outlives the ZeroMQ context.
+ */
+#ifndef DAEMON_DATA_BLOCK_H
+#define DAEMON_DATA_BLOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/core/label.h"
+#include "schemas/fcm_data.h"
+#include "tdm/frame.h"
+#include "tdm/hit.h"
+
+#define GROUPS_MAX 4u /* groups of reserved consumers */
+
+/* What became of a block for one group of reserved consumers. */
+enum outcome {
+	OUTCOME_NOT_OFFERED = 0, /* the group does not take this stream */
+	OUTCOME_ACKED = 1,
+	OUTCOME_DROP_NO_MEMBER = 2, /* nobody was connected, or who was went before it had it */
+	OUTCOME_DROP_SLOW = 3,	    /* members there, too slow for the group's share of the ring */
+	OUTCOME_DROP_SHUTDOWN = 4,  /* in flight at a stop, and its ring was not taken over */
+	OUTCOME_DROP_POOL = 5,	    /* no block memory left: the oldest blocks that held it paid */
+	OUTCOME_DROP_NO_TIME = 6,   /* without a label: the TriDAS feed withholds it */
+	OUTCOMES = 7,
+};
+/* "not-offered", "acknowledged", "no-member", "slow", "shutdown", "pool", "no-time". */
+const char *outcome_name(enum outcome outcome);
+
+struct block_pool;
+
+/* The block as a message to a member of a group: what ZeroMQ's free hook gets (router.h). */
+struct block_loan {
+	struct block *block;
+	_Atomic uint64_t *bytes; /* of the group, counted down when the message is let go of */
+};
+
+struct block {
+	struct fcm_block_header header; /* as it is sent */
+	uint8_t *payload;
+	size_t capacity;
+	uint64_t order;		/* of all blocks of this link, 0, 1, ...: settled in any order */
+	uint64_t last_position; /* the ring buffers up to this one (inclusive) are needed by it */
+	uint64_t end_count;	/* board count behind the last cell it was made from */
+	uint64_t monotonic_ns;	/* when its last frame was handed over by the board */
+	uint8_t already[GROUPS_MAX]; /* capture: group had acknowledged it before a restart */
+	uint8_t outcome[GROUPS_MAX]; /* publisher: enum outcome, all set when settled */
+	void *publisher;	     /* the publisher's own */
+	uint8_t holders;	     /* publisher: who has not settled it yet, groups and feed */
+	struct block_loan loan[GROUPS_MAX]; /* publisher: set before the first message */
+	struct block_pool *pool;
+	_Atomic int references;
+	_Atomic(struct block *) next_free;
+};
+
+/* `bytes`: the pool's whole budget; memory is touched when first used. NULL when out of memory. */
+struct block_pool *block_pool_create(size_t bytes);
+void block_pool_destroy(struct block_pool *p); /* all blocks must be back */
+/* A block with room for `capacity` bytes and one reference; NULL when the budget is used up. One
+ * thread (capture). */
+struct block *block_get(struct block_pool *p, size_t capacity);
+void block_hold(struct block *b);
+void block_put(struct block *b); /* any thread */
+size_t block_pool_in_use(const struct block_pool *p);
+/* Memory of a block, as pool and budgets count it. */
+static inline size_t block_cost(const struct block *b)
+{
+	return sizeof(*b) + b->capacity;
+}
+
+/* One carrying frame of a block to be. */
+struct block_frame {
+	const uint8_t *frame; /* NULL: lost */
+	uint8_t loss;	      /* enum tdm_loss */
+	uint8_t header_flags;
+};
+
+/* What a block is made of. Pure: the same input makes the same bytes. */
+struct block_plan {
+	enum fcm_stream stream;
+	uint8_t board, link, tower, floor;
+	uint32_t run, dma_epoch, flags;
+	uint64_t first_frame;	      /* floor's frames on the board's count line */
+	uint32_t frames;	      /* 1..1600 */
+	uint32_t block_frames;	      /* block length, for the sequence */
+	const struct block_frame *in; /* frames of them */
+	const uint8_t
+		*after; /* the frame behind the last: tails of crossing hits; NULL: unknown, the
+			       * crossing hits are dropped as faults of their own (counted) */
+	struct label label;
+	enum hit_day_origin day_origin;
+	uint32_t cable_delay_ns; /* added to the header's times; 0 = none */
+};
+/* Upper bound of the payload of such a block. */
+size_t block_capacity(const struct block_plan *plan);
+/* Fill header and payload. `b` has block_capacity() bytes. */
+void block_build(struct block *b, const struct block_plan *plan);
+
+/* The floor's slice of a UTC time: ms since 2000-01-01 00:00 / 200, leap seconds ignored. */
+uint64_t slice_of_utc_ns(int64_t utc_ns);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A floor's hits and the places of its readers, see line.h. */
+#include "daemon/feed/line.h"
+
+#include <assert.h>
+#include <string.h>
+
+_Static_assert((FEED_LINE_BLOCKS & (FEED_LINE_BLOCKS - 1)) == 0, "a power of two");
+
+void feed_line_init(struct feed_line *line)
+{
+	memset(line, 0, sizeof(*line));
+}
+
+/* The channels' data lie one behind the other, whole hits each. */
+size_t feed_block_bytes(const struct block *b)
+{
+	const struct fcm_block_header *h = &b->header;
+
+	return h->channels ? h->channel_offset[h->channels] - h->channel_offset[0] : 0;
+}
+
+static struct feed_entry *entry_of(struct feed_line *line, uint64_t number)
+{
+	return &line->entry[number & (FEED_LINE_BLOCKS - 1)];
+}
+
+static const struct feed_entry *look_at(const struct feed_line *line, uint64_t number)
+{
+	return &line->entry[number & (FEED_LINE_BLOCKS - 1)];
+}
+
+bool feed_line_full(const struct feed_line *line)
+{
+	return line->newest - line->oldest == FEED_LINE_BLOCKS;
+}
+
+void feed_line_append(struct feed_line *line, struct block *b)
+{
+	assert(!feed_line_full(line) && line->readers > 0);
+	*entry_of(line, line->newest++) = (struct feed_entry){
+		.block = b,
+		.bytes_before = line->bytes,
+		.frames_before = line->frames,
+		.owing = line->readers,
+	};
+	line->bytes += feed_block_bytes(b);
+	line->frames += b->header.frames;
+}
+
+struct block *feed_line_settled(const struct feed_line *line, enum outcome *ret_outcome)
+{
+	const struct feed_entry *e = look_at(line, line->oldest);
+
+	if (line->oldest == line->newest || e->owing > 0) {
+		return NULL;
+	}
+	*ret_outcome = e->charged   ? (enum outcome)e->charged
+		       : e->written ? OUTCOME_ACKED
+				    : OUTCOME_DROP_NO_MEMBER;
+	return e->block;
+}
+
+struct block *feed_line_oldest(const struct feed_line *line)
+{
+	return line->oldest == line->newest ? NULL : look_at(line, line->oldest)->block;
+}
+
+void feed_line_pop(struct feed_line *line)
+{
+	assert(line->oldest < line->newest && look_at(line, line->oldest)->owing == 0);
+	line->oldest++;
+}
+
+void feed_line_join(struct feed_line *line, struct feed_place *ret_place)
+{
+	line->readers++;
+	*ret_place = (struct feed_place){.at = line->newest, .bytes = line->bytes};
+}
+
+uint64_t feed_line_leave(struct feed_line *line, const struct feed_place *place,
+			 enum outcome charged)
+{
+	uint64_t frames = feed_line_behind_frames(line, place);
+
+	for (uint64_t n = place->at; n < line->newest; n++) {
+		struct feed_entry *e = entry_of(line, n);
+
+		e->owing--;
+		e->charged = charged ? (uint8_t)charged : e->charged;
+	}
+	line->readers--;
+	return frames;
+}
+
+unsigned feed_line_look(const struct feed_line *line, const struct feed_place *place,
+			struct iovec *ret_pieces, unsigned max)
+{
+	unsigned count = 0;
+
+	for (uint64_t n = place->at; n < line->newest && count < max; n++) {
+		const struct feed_entry *e = look_at(line, n);
+		size_t bytes = feed_block_bytes(e->block), done = 0;
+
+		if (n == place->at) {
+			done = (size_t)(place->bytes - e->bytes_before);
+		}
+		if (bytes > done) {
+			uint8_t *hits = e->block->payload + e->block->header.channel_offset[0];
+
+			ret_pieces[count++] = (struct iovec){hits + done, bytes - done};
+		}
+	}
+	return count;
+}
+
+uint64_t feed_line_wrote(struct feed_line *line, struct feed_place *place, size_t bytes)
+{
+	uint64_t hits = 0;
+
+	place->bytes += bytes;
+	assert(place->bytes <= line->bytes);
+	while (place->at < line->newest) {
+		struct feed_entry *e = entry_of(line, place->at);
+
+		if (e->bytes_before + feed_block_bytes(e->block) > place->bytes) {
+			break;
+		}
+		e->owing--;
+		e->written = true;
+		hits += e->block->header.items;
+		place->at++;
+	}
+	return hits;
+}
+
+uint64_t feed_line_behind_bytes(const struct feed_line *line, const struct feed_place *place)
+{
+	return line->bytes - place->bytes;
+}
+
+uint64_t feed_line_behind_frames(const struct feed_line *line, const struct feed_place *place)
+{
+	return place->at < line->newest ? line->frames - look_at(line, place->at)->frames_before
+					: 0;
+}
+
+bool feed_line_at_newest(const struct feed_line *line, const struct feed_place *place)
+{
+	return place->at + 1 >= line->newest;
+}
+
+uint64_t feed_line_held_bytes(const struct feed_line *line)
+{
+	return line->oldest == line->newest
+		       ? 0
+		       : line->bytes - look_at(line, line->oldest)->bytes_before;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The door of a listening ZeroMQ socket: how many connections there are, from where, and what each may cost us. libzmq
+ * itself has no limit: it takes connections until there are no descriptors, and keeps what has come of a message
+ * until that is whole, however many frames it has.
+ *
+ * libzmq tells of a connection (its descriptor), of a handshake that failed (not whose; but the end of that
+ * connection is the next that it tells), and of one that succeeded (not whose). Somebody who speaks another
+ * protocol altogether is only seen to come and to go: those are what is missing in the sums when all
+ * handshakes must be over.
+ *
+ * Descriptors are libzmq's, which closes them when it likes: none is touched unless it is still the connection
+ * that we know (SO_COOKIE). Belongs to the thread of the socket.
+ */
+#ifndef DAEMON_NET_DOOR_H
+#define DAEMON_NET_DOOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DOOR_ADDRESS_MAX 64u
+#define DOOR_WATCH_NS	 20000000ull /* between two looks of door_watch() */
+
+/* What every listener of the station has: connections; of them from one address. */
+#define DOOR_MOST	   128u
+#define DOOR_MOST_A_SOURCE 32u /* a host may run all members, and more ask than there is room for */
+
+#define DOOR_ID_MAX 255u /* bytes of a routing id; libzmq 4.3.4 takes longer ones, too */
+
+struct door;
+
+struct door_config {
+	void *context, *socket; /* not bound yet */
+	const char *
+		name; /* of this door: "control"; its listening socket is kept under it (listener.h) */
+	unsigned most;		/* connections */
+	unsigned most_a_source; /* of them from one address */
+	/* A connection that has sent so many bytes behind its last whole message is cut, or behind its
+	 * beginning; 0: none. */
+	uint64_t unfinished;
+	uint64_t life;	    /* so is one that has sent so many bytes altogether; 0: none */
+	uint64_t silent_ns; /* so is one that ends no message for so long; 0: none */
+	/* A connection has ended; NULL. No message of a later one with this descriptor has been taken by then. */
+	void (*ended)(void *context, int fd);
+	void *ended_context;
+};
+
+/* Somebody who was not let in. */
+struct door_refusal {
+	char address[DOOR_ADDRESS_MAX]; /* "" not known */
+	char key[9];			/* the beginning of its public key; "" none */
+	const char *why;
+};
+
+struct door_status {
+	uint64_t accepted, ended, admitted; /* TCP connections; of them let in */
+	uint64_t refused;		    /* not let in, whatever the reason */
+	uint64_t crowded;		    /* cut off: too many connections */
+	uint64_t unfinished;		    /* cut off: bytes without end */
+	uint64_t silent;		    /* cut off: no message for too long */
+	uint64_t greedy;		    /* cut off: has said too much */
+	struct door_refusal last;	    /* of `refused` */
+	int closed; /* why it is not bound, negative errno; tried again each second; 0: it is bound */
+};
+
+/* A ROUTER for a door; NULL: zmq_errno(). libzmq 4.3.4 counts the peers that do not name themselves, from rand() on, and
+ * aborts where another peer has the next number for its name: each socket begins at a random number. */
+void *door_router(void *context);
+/* Before the socket is bound, by door_bind(). Negative errno. */
+int door_open(const struct door_config *config, struct door **ret_door);
+/* zmq_bind(), once. A socket of tcp:// and a numeric address or * outlives the daemon (listener.h). While the address
+ * is another program's, or not this machine's yet, the result is 0 and door_second() tries again; status tells it. Other
+ * errors: negative errno, -EINVAL for ZeroMQ's own. */
+int door_bind(struct door *d, const char *endpoint);
+/* Where it is bound, a wildcard port resolved; as given to door_bind() while it is not. */
+const char *door_endpoint(const struct door *d);
+/* The ZeroMQ socket of libzmq's news, to wait for. */
+void *door_socket(struct door *d);
+/* Take some of the news. True: there may be more. */
+bool door_serve(struct door *d, uint64_t now_ns);
+/* A whole message has come by this descriptor (ZMQ_SRCFD). `known`: its sender is one of ours; those that are not
+ * go first when there are too many. With `life` it is not asked: who has sent more than ZeroMQ's greeting is known. */
+void door_heard(struct door *d, int fd, bool known);
+/* At least every DOOR_WATCH_NS, behind the messages: who sends without end? `drained`: all messages that are whole have
+ * been taken. While they are not, it looks once a second. */
+void door_watch(struct door *d, bool drained, uint64_t now_ns);
+/* Every second. */
+void door_second(struct door *d);
+/* Our own judge of keys has refused one. */
+void door_refused(struct door *d, const char *address, const char *key, const char *why);
+/* End a connection: libzmq sees its end, and does the rest. */
+void door_cut(struct door *d, int fd);
+/* The same, counted as one too many. */
+void door_cut_crowded(struct door *d, int fd);
+void door_cut_all(struct door *d);
+void door_get_status(const struct door *d, struct door_status *ret_status);
+/* Before the socket is closed. NULL is fine. */
+void door_close(struct door *d);
+
+#endif

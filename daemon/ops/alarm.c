@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The operations on alarms, by name: OBJECT/CODE, or OBJECT alone for all of it. What is acknowledged,
+ * paused and resumed has to be there, so that a slip of the pen is told; only a pause may come before what
+ * it is for, and then names it in full.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/alarms/alarms_say.h"
+#include "daemon/alarms/reason_kinds.h"
+
+#define NAMES_MAX 64u
+
+static struct engine_now now_both(void)
+{
+	return (struct engine_now){now_mono_ns(), now_utc_ns()};
+}
+
+static const char *text_arg(json_t *args, const char *key)
+{
+	const char *text = json_string_value(json_object_get(args, key));
+
+	return text ? text : "";
+}
+
+/* Who asks. False: what they say is too long; answered. */
+static bool hand_of(struct control_request *rq, json_t *args, struct alarm_hand *ret_hand)
+{
+	const struct control_peer *peer = control_peer(rq);
+	const char *reason = text_arg(args, "reason");
+
+	*ret_hand = (struct alarm_hand){.utc_ns = now_utc_ns()};
+	snprintf(ret_hand->who, sizeof(ret_hand->who), "%s", peer->who);
+	snprintf(ret_hand->origin, sizeof(ret_hand->origin), "%s", peer->origin);
+	if (strlen(reason) >= sizeof(ret_hand->text)) {
+		control_fail(rq, "usage", "say it shorter", NULL,
+			     "the reason is longer than %zu bytes", sizeof(ret_hand->text) - 1);
+		return false;
+	}
+	snprintf(ret_hand->text, sizeof(ret_hand->text), "%s", reason);
+	return true;
+}
+
+static void op_list(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	control_answer(rq, json_pack("{s:o}", "alarms", alarms_say_list(context)));
+}
+
+static void op_watch(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	alarms_say_watch(context, rq);
+}
+
+/* --- which ones --- */
+
+enum wanted { NEW_ONES, STANDING_ONES, PAUSED_ONES };
+
+static bool is_wanted(const struct alarm *alarm, enum wanted wanted)
+{
+	switch (wanted) {
+	case NEW_ONES:
+		return alarm_stands(alarm) && !alarm->acknowledged;
+	case STANDING_ONES:
+		return alarm_stands(alarm);
+	default:
+		return alarm->paused_until_ns != 0;
+	}
+}
+
+struct chosen {
+	const struct alarm *alarm[ALARMS_MAX];
+	unsigned count;
+};
+
+static bool is_chosen(const struct chosen *c, const struct alarm *alarm)
+{
+	for (unsigned n = 0; n < c->count; n++) {
+		if (c->alarm[n] == alarm) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How many the name means. */
+static unsigned choose(struct station *s, const char *name, enum wanted wanted, struct chosen *c)
+{
+	const struct alarm *e = NULL;
+	unsigned found = 0;
+
+	while ((e = alarms_next(s->alarms, e))) {
+		if (!is_wanted(e, wanted) || !alarm_name_means(name, e)) {
+			continue;
+		}
+		found++;
+		if (!is_chosen(c, e)) {
+			c->alarm[c->count++] = e;
+		}
+	}
+	return found;
+}
+
+/* None was found: why? */
+static void refuse_name(struct station *s, struct control_request *rq, const char *name,
+			enum wanted wanted)
+{
+	const struct alarm *e = NULL;
+	static const char list[] = "fcmctl alarm list shows the names; a name is OBJECT/CODE, or "
+				   "OBJECT for all of it";
+
+	while (wanted == NEW_ONES && (e = alarms_next(s->alarms, e))) {
+		if (alarm_stands(e) && alarm_name_means(name, e)) {
+			control_fail(rq, "refused", "nothing is left to do", NULL,
+				     "%s/%s was acknowledged by %s", e->object, e->code,
+				     e->ack.who);
+			return;
+		}
+	}
+	control_fail(rq, "usage", list, NULL, "no alarm \"%.80s\" %s", name,
+		     wanted == PAUSED_ONES ? "is paused" : "stands");
+}
+
+/* All names of "names" before anything is done. False: refused, answered. */
+static bool choose_all(struct station *s, struct control_request *rq, json_t *args,
+		       enum wanted wanted, struct chosen *c)
+{
+	json_t *names = json_object_get(args, "names"), *name;
+	size_t n;
+
+	if (!json_is_array(names) || json_array_size(names) == 0 ||
+	    json_array_size(names) > NAMES_MAX) {
+		control_fail(rq, "usage", "fcmctl alarm list shows the names", NULL,
+			     "which alarms? \"names\": 1 to %u of them", NAMES_MAX);
+		return false;
+	}
+	json_array_foreach (names, n, name) {
+		const char *text = json_string_value(name);
+
+		if (!text || choose(s, text, wanted, c) == 0) {
+			refuse_name(s, rq, text ? text : "", wanted);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void answer(struct station *s, struct control_request *rq, const struct chosen *c)
+{
+	json_t *list = json_array();
+
+	for (unsigned n = 0; n < c->count; n++) {
+		json_array_append_new(list, alarms_say_json(c->alarm[n]));
+	}
+	alarms_say_drain(s);
+	control_answer(rq, json_pack("{s:o}", "alarms", list));
+}
+
+/* Answered if it is only asked: "would acknowledge link2/link-dark, floor3/hv-trip". */
+static bool dry(struct control_request *rq, const json_t *args, const char *doing,
+		const struct chosen *c)
+{
+	char names[400] = "";
+	size_t used = 0;
+
+	for (unsigned n = 0; n < c->count && used < sizeof(names); n++) {
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s/%s",
+					 n > 0 ? ", " : "", c->alarm[n]->object, c->alarm[n]->code);
+	}
+	return control_dry(rq, args, "would %s %s", doing, names);
+}
+
+static void op_ack(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	struct chosen c = {.count = 0};
+	struct alarm_hand hand;
+
+	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, NEW_ONES, &c) ||
+	    dry(rq, args, "acknowledge", &c)) {
+		return;
+	}
+	for (unsigned n = 0; n < c.count; n++) {
+		alarms_acknowledge(s->alarms, c.alarm[n]->object, c.alarm[n]->code, &hand, NULL);
+	}
+	answer(s, rq, &c);
+}
+
+/* --- pauses --- */
+
+static bool is_group(const struct station *s, const char *object)
+{
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		if (strncmp(object, "group ", 6) == 0 &&
+		    strcmp(s->publisher_status.group[n].name, object + 6) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void note_param(void *context, struct param *p)
+{
+	*(struct param **)context = p;
+}
+
+/* A parameter, or what parameters are of, with its tower. False: there is no such thing. */
+static bool complete_part(struct station *s, char *object, size_t size, enum reason_of *ret_of)
+{
+	struct param *p = NULL;
+	size_t length = strlen(object);
+	const char *at;
+	unsigned dots = 0;
+
+	params_match(s->params, object, note_param, &p);
+	if (!p) {
+		return false;
+	}
+	at = strncmp(p->name, object, length) == 0 ? p->name : strchr(p->name, '.') + 1;
+	if (strncmp(at, object, length) != 0 || (at[length] && at[length] != '.')) {
+		return false; /* it is meant, but written otherwise: one thing has one name */
+	}
+	length += (size_t)(at - p->name);
+	snprintf(object, size, "%.*s", (int)length, p->name);
+	for (const char *c = object; *c; c++) {
+		dots += *c == '.';
+	}
+	*ret_of = !p->name[length]	      ? OF_VALUE
+		  : p->tower && dots == 1     ? OF_FLOOR
+		  : !p->tower && p->link >= 0 ? OF_LINK
+					      : OF_NOTHING;
+	return true;
+}
+
+/* The object of a name in full, and of what sort it is. False: there is no such thing. */
+static bool complete_object(struct station *s, char object[ALARM_OBJECT_BYTES],
+			    enum reason_of *ret_of)
+{
+	static const char feed[] = "feed ";
+	size_t before = sizeof(feed) - 1;
+
+	if (reason_thing(object)) {
+		*ret_of = OF_THING;
+		return true;
+	}
+	if (is_group(s, object)) {
+		*ret_of = OF_GROUP;
+		return true;
+	}
+	if (strncmp(object, feed, before) == 0) {
+		bool found = complete_part(s, object + before, ALARM_OBJECT_BYTES - before, ret_of);
+
+		found = found && *ret_of == OF_FLOOR;
+		*ret_of = OF_FEED;
+		return found;
+	}
+	return complete_part(s, object, ALARM_OBJECT_BYTES, ret_of);
+}
+
+/* What never stands is not waited for. */
+static void refuse_code(struct control_request *rq, const char *object, enum reason_of of,
+			const char *code)
+{
+	char codes[400], hint[sizeof(codes) + ALARM_OBJECT_BYTES + 40];
+
+	reason_kinds_of(of, object, codes, sizeof(codes));
+	if (*codes) {
+		snprintf(hint, sizeof(hint), "of %s there may be: %s", object, codes);
+	} else {
+		snprintf(hint, sizeof(hint),
+			 "alarms are of floors, links, groups and single values: floor3/hv-trip, "
+			 "link2/link-dark, floor3.fcm.humidity/alarm");
+	}
+	control_fail(rq, "usage", hint, NULL, "there is no alarm \"%s\" of %s", code, object);
+}
+
+/* Before it stands. The name has to say all. */
+static void pause_ahead(struct station *s, struct control_request *rq, const json_t *args,
+			const char *name, double seconds, const struct alarm_hand *hand)
+{
+	char object[ALARM_OBJECT_BYTES], code[ALARM_CODE_BYTES];
+	const struct reason_kind *kind;
+	struct chosen c = {.count = 1};
+	struct sc_error error = {0};
+	enum reason_of of = OF_NOTHING;
+
+	if (alarm_name_split(name, object, code) < 0) {
+		control_fail(rq, "usage",
+			     "fcmctl alarm list shows what stands; before it does, name it in "
+			     "full: link2/link-dark",
+			     NULL, "no alarm \"%.80s\" stands", name);
+		return;
+	}
+	if (!complete_object(s, object, &of)) {
+		control_fail(rq, "usage",
+			     "objects are like floor3.fcm.humidity, floor3, link2, clock", NULL,
+			     "there is no \"%.64s\"", object);
+		return;
+	}
+	kind = reason_kind(code);
+	if (!kind || !reason_kind_is_of(kind, of, object)) {
+		refuse_code(rq, object, of, code);
+	} else if (control_dry(rq, args, "would pause %s/%s, which does not stand", object, code)) {
+		return;
+	} else if (alarms_pause(s->alarms, object, code, seconds, hand, now_both(), &error) < 0) {
+		control_fail(rq, "refused", error.hint, NULL, "%s", error.message);
+	} else {
+		c.alarm[0] = alarms_find(s->alarms, object, code);
+		answer(s, rq, &c);
+	}
+}
+
+/* All there is to say against a pause, before anything is paused. */
+static bool may_pause(struct control_request *rq, const char *name, double seconds,
+		      const struct alarm_hand *hand)
+{
+	if (!*name) {
+		control_fail(rq, "usage", "fcmctl alarm pause ALARM --for 2h --reason TEXT", NULL,
+			     "which alarm?");
+	} else if (!hand->text[0]) {
+		control_fail(rq, "usage", "--reason \"pump is being exchanged\"", NULL,
+			     "a pause needs a reason: others will ask");
+	} else if (!(seconds >= 1 && seconds <= ALARM_PAUSE_MAX_S)) {
+		control_fail(rq, "usage", "--for 2h; at most 24h, then say it again", NULL,
+			     "a pause is of 1 s to 24 h");
+	} else {
+		return true;
+	}
+	return false;
+}
+
+static void op_pause(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	double seconds = json_number_value(json_object_get(args, "seconds"));
+	const char *name = text_arg(args, "name");
+	struct chosen c = {.count = 0};
+	struct alarm_hand hand;
+
+	if (!hand_of(rq, args, &hand) || !may_pause(rq, name, seconds, &hand)) {
+		return;
+	}
+	if (choose(s, name, STANDING_ONES, &c) == 0) {
+		pause_ahead(s, rq, args, name, seconds, &hand);
+		return;
+	}
+	if (dry(rq, args, "pause", &c)) {
+		return;
+	}
+	for (unsigned n = 0; n < c.count; n++) {
+		alarms_pause(s->alarms, c.alarm[n]->object, c.alarm[n]->code, seconds, &hand,
+			     now_both(), NULL);
+	}
+	answer(s, rq, &c);
+}
+
+static void op_resume(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	struct chosen c = {.count = 0};
+	struct alarm_hand hand;
+
+	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, PAUSED_ONES, &c) ||
+	    dry(rq, args, "end the pause of", &c)) {
+		return;
+	}
+	for (unsigned n = 0; n < c.count; n++) {
+		alarms_resume(s->alarms, c.alarm[n]->object, c.alarm[n]->code, &hand, NULL);
+	}
+	answer(s, rq, &c);
+}
+
+const struct control_op alarm_ops[] = {
+	{"alarm.list", ACCESS_READER, op_list, NULL},
+	{"alarm.ack", ACCESS_OPERATOR, op_ack, "names:S reason:s400 dry_run:b"},
+	{"alarm.pause", ACCESS_OPERATOR, op_pause, "name:s seconds:n reason:s400 dry_run:b"},
+	{"alarm.resume", ACCESS_OPERATOR, op_resume, "names:S dry_run:b"},
+	{"alarm.watch", ACCESS_READER, op_watch, NULL},
+	{0},
+};

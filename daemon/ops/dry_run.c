@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a command would do, without doing it: the engine's own checks, then the answer in words. Nothing is
+ * journaled, nothing is sent. A plan asks this for each of its rows.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/alarms/reasons.h"
+
+/* Set so already, and it reads so; nobody is about to change it. */
+static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)
+{
+	return behind == 0 && p->has_setpoint && p->has_value &&
+	       param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted) &&
+	       quality == PARAM_GOOD && fabs(p->value - wanted) <= p->kind->tolerance + 1e-9;
+}
+
+static double now_set(const struct param *p)
+{
+	return p->has_setpoint ? p->setpoint : p->has_value ? p->value : NAN;
+}
+
+/* The step of a plan. Of what nobody knows how it stands, that of raising it: the late one of what is dangerous. */
+static double step_of(const struct param *p, double wanted)
+{
+	return wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
+}
+
+static void set_words(const struct param *p, double wanted, bool unchanged, uint64_t behind,
+		      enum param_quality quality, char *text, size_t size)
+{
+	char to[64], from[64] = "what is not known", reads[96] = "";
+
+	param_text(p, wanted, to, sizeof(to));
+	if (unchanged) {
+		snprintf(text, size, "%s is %s already", p->name, to);
+		return;
+	}
+	if (!isnan(now_set(p))) {
+		param_text(p, now_set(p), from, sizeof(from));
+	}
+	if (behind > 0) {
+		snprintf(reads, sizeof(reads), ", behind command %llu", (unsigned long long)behind);
+	} else if (p->has_setpoint && p->has_value &&
+		   param_to_raw(p->kind, p->setpoint) == param_to_raw(p->kind, wanted)) {
+		char is[64];
+
+		param_text(p, p->value, is, sizeof(is));
+		if (quality == PARAM_GOOD) {
+			snprintf(reads, sizeof(reads), ": it is set so, but reads %s", is);
+		} else {
+			snprintf(reads, sizeof(reads),
+				 ": it is set so, and was last read %.0f s ago",
+				 param_age_s(p, now_mono_ns()));
+		}
+	}
+	snprintf(text, size, "would set %s from %s to %s%s", p->name, from, to, reads);
+}
+
+/* It is sent all the same: whether it was executed is not known until the floor answers. */
+static void say_mute(double mute_s, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	if (!isnan(mute_s) && used < size) {
+		snprintf(text + used, size - used, "; the floor has not answered for %.0f s",
+			 mute_s);
+	}
+}
+
+static json_t *repeat_json(const struct param *p, uint64_t id)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "a repeat: nothing, its client id is that of command %llu",
+		 (unsigned long long)id);
+	return json_pack("{s:b,s:s,s:I,s:s}", "dry_run", 1, "parameter", p->name, "command",
+			 (json_int_t)id, "text", text);
+}
+
+static json_t *would_json(struct station *s, const struct engine_request *q, const struct param *p,
+			  bool yes)
+{
+	bool dangerous = p->kind->danger == PARAM_DANGEROUS;
+	double wanted = q->action ? NAN : param_from_raw(p->kind, param_to_raw(p->kind, q->value));
+	uint64_t behind = q->action ? 0 : engine_last_set(s->engine, p);
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	enum param_quality quality = engine_quality(s->engine, p, now);
+	double age_s = param_age_s(p, now.mono_ns), mute_s = engine_mute_s(s->engine, p, now);
+	bool unchanged = !q->action && is_so(p, wanted, behind, quality);
+	const struct param *needs =
+		p->kind->needs[0] ? params_sibling(s->params, p, p->kind->needs) : NULL;
+	char text[400];
+
+	if (q->action) {
+		snprintf(text, sizeof(text), "would do %s: %s", p->name, p->kind->description);
+	} else {
+		set_words(p, wanted, unchanged, behind, quality, text, sizeof(text));
+	}
+	say_mute(mute_s, text, sizeof(text));
+	return json_pack(
+		"{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:o,s:s,s:s,s:s,s:o,s:o}",
+		"dry_run", 1, "parameter", p->name, "op", q->action ? "action" : "set", "value",
+		p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
+		p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "new",
+		q->action ? json_null() : status_value(p, wanted), "unit", p->kind->unit, "link",
+		p->link, "danger", param_danger_name(p->kind->danger), "needs_yes",
+		dangerous && !yes, "unchanged", unchanged, "behind",
+		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
+		q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
+		needs ? json_string(needs->name) : json_null(), "description", p->kind->description,
+		"text", text, "quality", param_quality_name(quality), "age_s",
+		age_s < 0 ? json_null() : json_real(age_s), "mute_s",
+		isnan(mute_s) ? json_null() : json_real(mute_s));
+}
+
+/*
+ * That its FCM refuses it is said beforehand where it is known: higher while the module has tripped, or a setting while
+ * it is off. The request itself is left to the FCM, which knows of trip and power as they are now.
+ */
+static int check_power(struct params *params, const struct engine_request *q, const struct param *p,
+		       struct sc_error *error)
+{
+	struct param *power =
+		p->kind->powered_by[0] ? params_sibling(params, p, p->kind->powered_by) : NULL;
+	char hint[200];
+
+	if (q->action || !power || power->value != 0 ||
+	    param_quality(power, now_mono_ns()) != PARAM_GOOD) {
+		return 0;
+	}
+	power->next_poll_ns = now_mono_ns();
+	snprintf(hint, sizeof(hint), "Switch it on first: fcmctl set %s on.", power->name);
+	return sc_fail(error, -EPERM, "interlock", hint,
+		       "%s: %s is off, and its FCM takes no setting until it is on", p->name,
+		       power->name);
+}
+
+static int check_trip(struct params *params, const struct engine_request *q, const struct param *p,
+		      struct sc_error *error)
+{
+	struct param *see = p->kind->see[0] ? params_sibling(params, p, p->kind->see) : NULL;
+	double safest = p->kind->safest;
+	char which[PARAM_NAME_MAX], hint[256];
+
+	if (q->action || !see || !p->has_setpoint || see->value == 0 ||
+	    param_quality(see, now_mono_ns()) != PARAM_GOOD ||
+	    !(fabs(q->value - safest) > fabs(p->setpoint - safest))) {
+		return 0;
+	}
+	see->next_poll_ns = now_mono_ns();
+	/* "tower1.floor3.om2.trip": what stands in the middle. */
+	snprintf(which, sizeof(which), "%.*s", (int)(strrchr(see->name, '.') - see->name),
+		 see->name);
+	reasons_name_objects(strchr(which, '.') + 1, see->kind->on_alarm, hint, sizeof(hint));
+	return sc_fail(error, -EPERM, "interlock", hint,
+		       "%s: %s is on, and its FCM takes no higher value until that is cleared",
+		       p->name, see->name);
+}
+
+int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
+	    json_t **ret_json, struct sc_error *error)
+{
+	uint64_t id;
+	int r = engine_check(s->engine, q, (struct engine_now){now_mono_ns(), now_utc_ns()}, &id,
+			     error);
+
+	if (r == 0) {
+		r = check_trip(s->params, q, p, error);
+	}
+	if (r == 0) {
+		r = check_power(s->params, q, p, error);
+	}
+	if (r < 0 && r != -EPERM) {
+		return r;
+	}
+	*ret_json = r == 1 ? repeat_json(p, id) : would_json(s, q, p, yes);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The operations param.* and command.*: values read, sets and actions given to the engine, what the journal has of
+ * them. Who may set what is decided here, what may be set by the engine.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/ops/ops.h"
+#include "daemon/station/station.h"
+
+struct match {
+	struct station *s;
+	json_t *found;
+	json_t *(*item)(struct station *s, const struct param *p);
+	bool *seen; /* by the parameter's number */
+};
+
+static void list_param(void *context, struct param *p)
+{
+	struct match *m = context;
+
+	json_array_append_new(m->found, status_param(m->s, p));
+}
+
+static void op_param_list(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	const char *pattern = text_arg(args, "pattern");
+	struct match m = {.s = s, .found = json_array()};
+
+	if (pattern) {
+		params_match(s->params, pattern, list_param, &m);
+	} else {
+		for (unsigned n = 0; n < params_count(s->params); n++) {
+			list_param(&m, params_at(s->params, n));
+		}
+	}
+	control_answer(rq, json_pack("{s:o}", "parameters", m.found));
+}
+
+/* Each is held against every part of a name, on the thread that everybody else waits for. */
+#define PATTERNS_MAX 256u
+
+static void match_once(void *context, struct param *p)
+{
+	struct match *m = context;
+	json_t *item = m->seen[p->number] ? NULL : m->item(m->s, p);
+
+	m->seen[p->number] = true;
+	if (item) {
+		json_array_append_new(m->found, item);
+	}
+}
+
+json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
+		      json_t *(*item)(struct station *s, const struct param *p))
+{
+	struct match m = {.s = s, .item = item};
+	struct sc_error error = {0};
+	struct param *p;
+	json_t *pattern;
+	size_t n;
+
+	if (json_array_size(patterns) > PATTERNS_MAX) {
+		control_fail(rq, "usage", "name many by one pattern: floor3.*", NULL,
+			     "at most %u patterns at once", PATTERNS_MAX);
+		return NULL;
+	}
+	m.found = json_array();
+	m.seen = calloc(params_count(s->params) + 1, sizeof(*m.seen));
+	if (!m.seen) {
+		control_fail(rq, "internal", "try again", NULL, "out of memory");
+		json_decref(m.found);
+		return NULL;
+	}
+	json_array_foreach (patterns, n, pattern) {
+		const char *text = json_string_value(pattern);
+
+		if (params_match(s->params, text, match_once, &m) == 0) {
+			params_find(s->params, text, &p, &error);
+			control_fail(rq, "usage", error.hint, NULL, "%s", error.message);
+			json_decref(m.found);
+			m.found = NULL;
+			break;
+		}
+	}
+	free(m.seen);
+	return m.found;
+}
+
+static void op_param_get(struct control_request *rq, json_t *args, void *context)
+{
+	json_t *names = json_object_get(args, "names"), *found;
+
+	if (json_array_size(names) == 0) {
+		control_fail(rq, "usage", "fcmctl get floor3.om2.hv", NULL, "which parameters?");
+		return;
+	}
+	found = station_match(context, rq, names, status_param);
+	if (found) {
+		control_answer(rq, json_pack("{s:o}", "parameters", found));
+	}
+}
+
+static const char *code_of(int r)
+{
+	return r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL || r == -E2BIG ? "usage" : "refused";
+}
+
+/* `id`: of an existing command; 0: none. */
+static void refuse(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
+{
+	control_fail(rq, code_of(r), error->hint,
+		     id ? json_pack("{s:I,s:s}", "command", (json_int_t)id, "detail", error->code)
+			: json_pack("{s:s}", "detail", error->code),
+		     "%s", error->message);
+}
+
+/* The value asked for, as text or number. 0 or a negative errno with `error` filled. */
+static int value_arg(const struct param *p, json_t *args, double *ret_value, struct sc_error *error)
+{
+	json_t *value = json_object_get(args, "value");
+
+	if (json_is_string(value)) {
+		return param_parse(p, json_string_value(value), ret_value, error);
+	}
+	if (json_is_number(value)) {
+		*ret_value = json_number_value(value);
+		return 0;
+	}
+	return sc_fail(error, -EINVAL, "usage", "give it as text or number", "%s: which value?",
+		       p->name);
+}
+
+static struct engine_request request_of(const struct control_request *rq, json_t *args, bool action)
+{
+	const struct control_peer *peer = control_peer(rq);
+
+	return (struct engine_request){
+		.parameter = text_arg(args, "name"),
+		.action = action,
+		.value = NAN,
+		.force = json_is_true(json_object_get(args, "force")),
+		.who = peer->who,
+		.origin = peer->origin,
+		.reason = text_arg(args, "reason"),
+		.uid = peer->uid,
+		.pid = peer->pid,
+		.client_id = text_arg(args, "client_id"),
+	};
+}
+
+#define REFUSED_A_SECOND 0.2
+#define REFUSED_BURST	 100
+
+bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
+		     const struct sc_error *error)
+{
+	struct station *s = context;
+	bool set = strcmp(op, "param.set") == 0;
+	struct engine_request request = request_of(rq, args, !set);
+	struct param *p;
+	uint64_t id;
+
+	snprintf(s->access.origin, sizeof(s->access.origin), "%s", control_peer(rq)->origin);
+	snprintf(s->access.text, sizeof(s->access.text), "%s", error->message);
+	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "refused to %s: %s",
+		  control_peer(rq)->origin, error->message);
+	if (json_is_true(json_object_get(args, "dry_run"))) {
+		return false; /* nothing was tried */
+	}
+	/* Who tries without end does not fill the disk: an event tells how often. */
+	if ((!set && strcmp(op, "param.action") != 0) || !request.parameter ||
+	    params_find(s->params, request.parameter, &p, NULL) < 0 ||
+	    !bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
+		return false;
+	}
+	if (set) {
+		value_arg(p, args, &request.value, NULL);
+	}
+	if (engine_refuse(s->engine, &request, error->message,
+			  (struct engine_now){now_mono_ns(), now_utc_ns()}, &id) < 0) {
+		return false;
+	}
+	detector_refused(s, id, rq, "refused", error);
+	detector_drain(s);
+	return true;
+}
+
+/* A param.set or param.action: the request, and the rate that is set before it. */
+struct asked {
+	struct engine_request request, rate;
+	struct param *p, *ramp; /* ramp NULL: no rate to set */
+};
+
+/*
+ * The role needed beyond that of the operation, for each request separately. A set that makes safer
+ * needs no more: where the role does not allow `force`, it is sent without. False: refused,
+ * answered.
+ */
+static bool may_submit(struct station *s, struct control_request *rq, json_t *args,
+		       struct engine_request *request, const struct param *p)
+{
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	char what[PARAM_NAME_MAX + 32];
+
+	if (!request->action && engine_safer(s->engine, p, request->value, now)) {
+		request->force = request->force && control_peer(rq)->role >= ACCESS_EXPERT;
+		return true;
+	}
+	if (p->kind->danger == PARAM_DANGEROUS) {
+		snprintf(what, sizeof(what), "%s is dangerous", p->name);
+		return control_may(rq, args, ACCESS_EXPERT, what);
+	}
+	return !request->force ||
+	       control_may(rq, args, ACCESS_EXPERT, "force, beyond the soft limits");
+}
+
+/* Read the request, find the parameter, check the role. False: refused, answered. */
+static bool read_asked(struct station *s, struct control_request *rq, json_t *args, bool action,
+		       struct asked *ret)
+{
+	const json_t *rate = action ? NULL : json_object_get(args, "rate");
+	struct engine_request *q = &ret->request;
+	struct sc_error error = {0};
+	int r;
+
+	*ret = (struct asked){.request = request_of(rq, args, action)};
+	r = params_find(s->params, q->parameter ? q->parameter : "", &ret->p, &error);
+	if (r == 0 && !action) {
+		r = value_arg(ret->p, args, &q->value, &error);
+	}
+	if (r == 0 && !may_submit(s, rq, args, q, ret->p)) {
+		return false;
+	}
+	if (r == 0 && rate) {
+		r = ramp_rate(s, ret->p, json_number_value(rate), q, &ret->ramp, &ret->rate,
+			      &error);
+	}
+	if (r < 0) {
+		refuse(rq, r, &error, 0);
+		return false;
+	}
+	return !ret->ramp || may_submit(s, rq, args, &ret->rate, ret->ramp);
+}
+
+static void try_dry(struct station *s, struct control_request *rq, json_t *args,
+		    const struct asked *a)
+{
+	struct sc_error error = {0};
+	json_t *would = NULL;
+	int r = dry_run(s, &a->request, a->p, json_is_true(json_object_get(args, "yes")), &would,
+			&error);
+
+	if (r == 0 && a->ramp) {
+		r = ramp_try(s, a->ramp, &a->rate, would, &error);
+		json_decref(r < 0 ? would : NULL);
+		would = r < 0 ? NULL : would;
+	}
+	if (r < 0 && would) {
+		control_fail(rq, "refused", error.hint,
+			     json_pack("{s:s,s:o}", "detail", error.code, "would", would), "%s",
+			     error.message);
+	} else if (r < 0) {
+		refuse(rq, r, &error, 0);
+	} else {
+		control_answer(rq, would);
+	}
+}
+
+/* False: dangerous and not confirmed, answered. */
+static bool confirmed(struct control_request *rq, json_t *args, const struct param *p)
+{
+	if (!p || p->kind->danger != PARAM_DANGEROUS ||
+	    json_is_true(json_object_get(args, "yes"))) {
+		return true;
+	}
+	control_fail(rq, "needs-yes", "repeat it with --yes", NULL, "%s is dangerous: %s", p->name,
+		     p->kind->description);
+	return false;
+}
+
+static void submit(struct station *s, struct control_request *rq, json_t *args, bool action)
+{
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_command_view view;
+	struct sc_error error = {0};
+	struct asked a;
+	uint64_t id = 0;
+	int r = 0;
+
+	if (!read_asked(s, rq, args, action, &a)) {
+		return;
+	}
+	if (json_is_true(json_object_get(args, "dry_run"))) {
+		try_dry(s, rq, args, &a);
+		return;
+	}
+	if (!confirmed(rq, args, a.p) || !confirmed(rq, args, a.ramp)) {
+		return;
+	}
+	if (a.ramp) {
+		r = engine_submit(s->engine, &a.rate, now, &id, &error);
+		a.request.after = id;
+	}
+	r = r ? r : engine_submit(s->engine, &a.request, now, &id, &error);
+	if (r < 0) {
+		detector_refused(s, id, rq, code_of(r), &error);
+	} else {
+		detector_wait(s, id, rq, !json_is_false(json_object_get(args, "wait")));
+	}
+	if (r == 1 && engine_command(s->engine, id, &view)) {
+		detector_repeat(s, &view);
+	}
+	detector_drain(s);
+}
+
+static void op_param_set(struct control_request *rq, json_t *args, void *context)
+{
+	submit(context, rq, args, false);
+}
+
+static void op_param_action(struct control_request *rq, json_t *args, void *context)
+{
+	submit(context, rq, args, true);
+}
+
+/* Taken back at once; or a ramp is stopped, which has an end of its own. */
+static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	json_int_t id = json_integer_value(json_object_get(args, "command"));
+	struct engine_request by = request_of(rq, args, false);
+	struct sc_error error = {0};
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	bool ramp;
+	uint64_t stop = 0;
+	int r = engine_check_cancel(s->engine, (uint64_t)id, now, &ramp, &error);
+
+	if (r == 0 && control_dry(rq, args,
+				  ramp ? "would stop command %lld where its value is now"
+				       : "would take command %lld back: it has not left",
+				  (long long)id)) {
+		return;
+	}
+	r = r == 0 ? engine_cancel(s->engine, (uint64_t)id, &by, now, &stop, &error) : r;
+	if (r < 0) {
+		refuse(rq, r, &error, (uint64_t)id);
+	} else if (stop) {
+		detector_wait(s, stop, rq, true);
+	} else {
+		control_answer(rq, json_pack("{s:I}", "command", id));
+	}
+	detector_drain(s);
+}
+
+/* --- from the database --- */
+
+static int ask_history(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_history(q, n->what, since_arg(n->args), until_arg(n->args), limit_arg(n->args),
+			     ret_json);
+}
+
+static void tell_history(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	struct param *p;
+
+	if (r == 0 && params_find(n->station->params, n->what, &p, NULL) == 0) {
+		json_object_set_new(answer, "unit", json_string(p->kind->unit));
+		json_object_set_new(answer, "kept", json_boolean(p->kind->history_s > 0));
+		json_object_set_new(answer, "limits", status_limits(p->kind));
+	}
+	questions_tell(n, r, answer, error);
+}
+
+static void op_param_history(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	const char *name = text_arg(args, "name");
+	struct sc_error error = {0};
+	struct param *p;
+	int r = params_find(s->params, name ? name : "", &p, &error);
+
+	if (r < 0) {
+		refuse(rq, r, &error, 0);
+		return;
+	}
+	questions_ask(s, &(struct question){.rq = rq,
+					    .args = args,
+					    .what = p->name,
+					    .ask = ask_history,
+					    .tell = tell_history});
+}
+
+static int ask_commands(struct query *q, const struct question *n, json_t **ret_json)
+{
+	const struct query_filter filter = {
+		.limit = limit_arg(n->args),
+		.since_ns = since_arg(n->args),
+		.parameter = text_arg(n->args, "parameter"),
+		.state = text_arg(n->args, "state"),
+		.who = text_arg(n->args, "who"),
+		.floor = (int)json_integer_value(json_object_get(n->args, "floor")),
+	};
+
+	return query_commands(q, &filter, ret_json);
+}
+
+static void op_command_list(struct control_request *rq, json_t *args, void *context)
+{
+	questions_ask(context,
+		      &(struct question){
+			      .rq = rq, .args = args, .what = "commands", .ask = ask_commands});
+}
+
+static int ask_command(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_command(q, n->command, ret_json);
+}
+
+static void tell_command(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	if (r == -ENOENT && !error->code[0]) {
+		control_fail(n->rq, "usage", "fcmctl command list shows the numbers", NULL,
+			     "there is no command %lld", (long long)n->command);
+	} else {
+		questions_tell(n, r, answer, error);
+	}
+}
+
+static void op_command_show(struct control_request *rq, json_t *args, void *context)
+{
+	json_int_t id = json_integer_value(json_object_get(args, "command"));
+
+	questions_ask(context, &(struct question){.rq = rq,
+						  .args = args,
+						  .what = "command",
+						  .command = (uint64_t)id,
+						  .ask = ask_command,
+						  .tell = tell_command});
+}
+
+const struct control_op station_param_ops[] = {
+	{"param.list", ACCESS_READER, op_param_list, "pattern:s"},
+	{"param.get", ACCESS_READER, op_param_get, "names:S", true},
+	{"param.set", ACCESS_OPERATOR, op_param_set,
+	 "name:s value:v reason:s400 client_id:s wait:b yes:b force:b dry_run:b rate:n"},
+	{"param.action", ACCESS_OPERATOR, op_param_action,
+	 "name:s reason:s400 client_id:s wait:b yes:b force:b dry_run:b"},
+	{"param.history", ACCESS_READER, op_param_history, "name:s since:n until:n limit:i"},
+	{"command.list", ACCESS_READER, op_command_list,
+	 "limit:i state:s floor:i since:n parameter:s who:s"},
+	{"command.show", ACCESS_READER, op_command_show, "command:i"},
+	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "command:i dry_run:b"},
+	{0},
+};

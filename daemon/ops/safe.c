@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The operation `safe`: high voltage down, then power off (slowctl/engine/safe.h does it). It goes on when its client
+ * goes away; its beginning and its end are events, its commands are in the journal.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/station/station.h"
+#include "slowctl/param/plural.h"
+#include "slowctl/engine/safe.h"
+
+#define AT_ONCE	    32u		 /* several people may want several floors safe */
+#define PROGRESS_NS 500000000ull /* one in this time at most, unless something has changed */
+
+struct safing {
+	struct safing *next;
+	struct safe *safe;
+	struct control_request *rq; /* NULL: answered already */
+	bool no_wait;		    /* answer as soon as all commands are in a journal */
+	uint64_t told_ns;
+	char told[120];
+};
+
+/* ------------------------------------------------------------------ answers */
+
+static const char *modules(unsigned count, char *buf, size_t size)
+{
+	snprintf(buf, size, "%u module%s", count, plural(count));
+	return buf;
+}
+
+static json_t *row_json(const struct safe_row *row)
+{
+	json_t *commands = json_array();
+
+	if (row->load_command) {
+		json_array_append_new(commands, json_integer((json_int_t)row->load_command));
+	}
+	if (row->power_command) {
+		json_array_append_new(commands, json_integer((json_int_t)row->power_command));
+	}
+	return json_pack("{s:s,s:s,s:s,s:s,s:o}", "module", row->module, "state",
+			 command_state_name(row->state), "text", row->text, "hint", row->hint,
+			 "commands", commands);
+}
+
+static json_t *safing_json(const struct safing *g)
+{
+	json_t *rows = json_array();
+	char text[120];
+
+	for (unsigned n = 0; n < safe_count(g->safe); n++) {
+		json_array_append_new(rows, row_json(safe_row(g->safe, n)));
+	}
+	return json_pack("{s:I,s:s,s:s,s:o}", "safe", (json_int_t)safe_number(g->safe), "state",
+			 safe_settled(g->safe) ? command_state_name(safe_state(g->safe)) : "QUEUED",
+			 "text", safe_text(g->safe, text, sizeof(text)), "rows", rows);
+}
+
+static void answer(struct safing *g)
+{
+	if (g->rq) {
+		control_answer(g->rq, safing_json(g));
+		g->rq = NULL;
+	}
+}
+
+static void answer_early(struct safing *g)
+{
+	if (g->no_wait && safe_journaled(g->safe)) {
+		answer(g);
+	}
+}
+
+static void tell(struct safing *g)
+{
+	uint64_t now = now_mono_ns();
+	char text[sizeof(g->told)];
+
+	safe_text(g->safe, text, sizeof(text));
+	if (!g->rq || g->no_wait ||
+	    (strcmp(text, g->told) == 0 && now - g->told_ns < PROGRESS_NS)) {
+		return;
+	}
+	memcpy(g->told, text, sizeof(text));
+	g->told_ns = now;
+	control_progress(g->rq, json_pack("{s:I,s:s}", "safe", (json_int_t)safe_number(g->safe),
+					  "text", text));
+}
+
+/* ------------------------------------------------------------------ its life */
+
+static void note(struct station *s, const struct safing *g, const char *severity, const char *text,
+		 const char *action)
+{
+	char object[40];
+
+	snprintf(object, sizeof(object), "safe %llu", (unsigned long long)safe_number(g->safe));
+	store_put_event(s->store, severity, "safe", object, text, action, now_utc_ns());
+	log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND, "%s: %s", object, text);
+}
+
+static void finish(struct station *s, struct safing **at)
+{
+	struct safing *g = *at;
+	enum command_state state = safe_state(g->safe);
+	char text[120];
+
+	*at = g->next;
+	note(s, g, "info", safe_text(g->safe, text, sizeof(text)),
+	     state == COMMAND_DONE ? "" : "fcmctl command list tells what each command came to");
+	answer(g);
+	safe_destroy(g->safe);
+	free(g);
+}
+
+void safing_progress(struct station *s, const struct engine_out *o)
+{
+	struct safing **at = &s->safings;
+
+	while (*at) {
+		if (safe_progress((*at)->safe, o)) {
+			tell(*at);
+			answer_early(*at);
+		}
+		if (safe_settled((*at)->safe)) {
+			finish(s, at);
+		} else {
+			at = &(*at)->next;
+		}
+	}
+}
+
+void safing_stop(struct station *s)
+{
+	struct safing *g;
+
+	while ((g = s->safings)) {
+		s->safings = g->next;
+		if (g->rq) {
+			control_fail(g->rq, "unknown",
+				     "what was not sent is not sent any more: fcmctl safe again, "
+				     "when the daemon is back",
+				     NULL, "the daemon was stopped in the middle of safe %llu",
+				     (unsigned long long)safe_number(g->safe));
+		}
+		safe_destroy(g->safe);
+		free(g);
+	}
+}
+
+static void begun(struct station *s, struct safing *g, const struct engine_request *who,
+		  const char *pattern)
+{
+	char text[ROW_WHO_MAX + ROW_REASON_MAX + 200], count[32];
+
+	snprintf(text, sizeof(text), "begun by %s for %.100s, %s%s%s", who->who,
+		 pattern ? pattern : "all floors",
+		 modules(safe_count(g->safe), count, sizeof(count)), who->reason ? ": " : "",
+		 who->reason ? who->reason : "");
+	note(s, g, "warning", text, "wait for its end: fcmctl event list");
+	g->next = s->safings;
+	s->safings = g;
+}
+
+static bool room(const struct station *s)
+{
+	unsigned count = 0;
+
+	for (const struct safing *g = s->safings; g; g = g->next) {
+		count++;
+	}
+	return count < AT_ONCE;
+}
+
+static void fail(struct control_request *rq, int r, const struct sc_error *error)
+{
+	control_fail(rq, r == -ENOENT ? "usage" : "internal", error->hint, NULL, "%s",
+		     error->message);
+}
+
+/* What would be done to each module, in the order of the commands: all HV first. */
+static json_t *plan_json(const struct safe *safe)
+{
+	json_t *rows = json_array();
+	char is[48], text[400];
+
+	for (unsigned n = 0; n < safe_count(safe); n++) {
+		const struct safe_row *row = safe_row(safe, n);
+		const struct param *load = row->load;
+
+		if (row->settled) {
+			snprintf(text, sizeof(text), "refused now: %s", row->text);
+		} else if (row->down) {
+			snprintf(text, sizeof(text), "it is off: the power off once more");
+		} else {
+			snprintf(text, sizeof(text),
+				 "high voltage from %s%s%s down, then the power off",
+				 load->has_value ? param_format(load, load->value, is, sizeof(is))
+						 : "what is not known",
+				 load->has_value ? " " : "",
+				 load->has_value ? load->kind->unit : "");
+		}
+		json_array_append_new(rows,
+				      json_pack("{s:s,s:b,s:b,s:s}", "module", row->module, "off",
+						row->down, "refused", row->settled, "text", text));
+	}
+	return rows;
+}
+
+static void tell_plan(struct control_request *rq, const struct safe *safe)
+{
+	unsigned refused = 0, off = 0;
+	char count[32];
+	json_t *text;
+
+	for (unsigned n = 0; n < safe_count(safe); n++) {
+		refused += safe_row(safe, n)->settled;
+		off += safe_row(safe, n)->down;
+	}
+	text = json_sprintf("would take the high voltage of %s down and switch them off; %u off "
+			    "already, %u refused now",
+			    modules(safe_count(safe), count, sizeof(count)), off, refused);
+	control_answer(rq, json_pack("{s:b,s:o,s:o}", "dry_run", 1, "text", text, "rows",
+				     plan_json(safe)));
+}
+
+/* Whether there is anything to do, before it is asked for; with dry_run that is all. True: go on, do it. */
+static bool asked_for(struct station *s, struct control_request *rq, const json_t *args,
+		      const char *pattern)
+{
+	bool dry = control_is_dry(args), yes = json_is_true(json_object_get(args, "yes"));
+	struct sc_error error = {0};
+	struct safe *safe;
+	char count[32];
+	int r;
+
+	if (yes && !dry) {
+		return true;
+	}
+	r = safe_try(s->engine, s->params, pattern,
+		     (struct engine_now){now_mono_ns(), now_utc_ns()}, &safe, &error);
+	if (r < 0) {
+		fail(rq, r, &error);
+		return false;
+	}
+	if (dry) {
+		tell_plan(rq, safe);
+	} else {
+		control_fail(rq, "needs-yes", "repeat it with --yes", NULL,
+			     "it takes the high voltage down and switches off %s of %s",
+			     modules(safe_count(safe), count, sizeof(count)),
+			     pattern ? pattern : "all floors");
+	}
+	safe_destroy(safe);
+	return false;
+}
+
+static void op_safe(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	const struct control_peer *peer = control_peer(rq);
+	const char *pattern = json_string_value(json_object_get(args, "pattern"));
+	struct engine_request who = {
+		.who = peer->who,
+		.origin = peer->origin,
+		.uid = peer->uid,
+		.pid = peer->pid,
+		.reason = json_string_value(json_object_get(args, "reason")),
+	};
+	struct sc_error error = {0};
+	struct safing *g;
+	int r;
+
+	if (!asked_for(s, rq, args, pattern)) {
+		return;
+	}
+	g = room(s) ? calloc(1, sizeof(*g)) : NULL;
+	if (!g) {
+		control_fail(rq, "refused", "wait for the end of one: fcmctl event list", NULL,
+			     "%u of them are under way already", AT_ONCE);
+		return;
+	}
+	r = safe_begin(s->engine, s->params, pattern, &who,
+		       (struct engine_now){now_mono_ns(), now_utc_ns()}, &g->safe, &error);
+	if (r < 0) {
+		free(g);
+		fail(rq, r, &error);
+		return;
+	}
+	g->rq = rq;
+	g->no_wait = json_is_false(json_object_get(args, "wait"));
+	begun(s, g, &who, pattern);
+	if (safe_settled(g->safe)) { /* all refused: no progress will come */
+		finish(s, &s->safings);
+	}
+	detector_drain(s);
+}
+
+const struct control_op station_safe_ops[] = {
+	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s400 wait:b yes:b dry_run:b", true},
+	{0},
+};

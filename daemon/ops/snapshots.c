@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Snapshots: what is set now, into the database under a name, so that every operator finds it. The values go
+ * first, then the row that makes them a snapshot; who asked is answered when that one is on the disk.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/record/dir.h"
+#include "daemon/station/station.h"
+#include "slowctl/param/plural.h"
+
+struct gather {
+	const struct param **found;
+	unsigned count, unknown;
+	json_t *missing; /* names of the unknown */
+};
+
+#define NAMED 3u /* of them in a line of text */
+
+static void gather_one(void *context, struct param *p)
+{
+	struct gather *g = context;
+
+	if (p->kind->access != PARAM_RW || (p->kind->optional && p->bad)) {
+		return; /* read-only, or missing in the FCM */
+	}
+	if (p->has_setpoint) {
+		g->found[g->count++] = p;
+	} else {
+		g->unknown++;
+		json_array_append_new(g->missing, json_string(p->name));
+	}
+}
+
+static void gather_all(struct station *s, const char *pattern, struct gather *g)
+{
+	if (*pattern) {
+		params_match(s->params, pattern, gather_one, g);
+		return;
+	}
+	for (unsigned n = 0; n < params_count(s->params); n++) {
+		gather_one(g, params_at(s->params, n));
+	}
+}
+
+/* "; of 5 it is not known: a, b, c and 2 more", or nothing. */
+static const char *missing_text(const struct gather *g, char *buf, size_t size)
+{
+	size_t used;
+
+	snprintf(buf, size, g->unknown > 0 ? "; of %u it is not known" : "", g->unknown);
+	for (unsigned n = 0; n < g->unknown && n < NAMED; n++) {
+		used = strlen(buf);
+		snprintf(buf + used, size - used, "%s %s", n > 0 ? "," : ":",
+			 json_string_value(json_array_get(g->missing, n)));
+	}
+	used = strlen(buf);
+	if (g->unknown > NAMED) {
+		snprintf(buf + used, size - used, " and %u more", g->unknown - NAMED);
+	}
+	return buf;
+}
+
+#define FLAGS (STORE_URGENT | STORE_NOW_OR_NEVER)
+
+static int put_values(struct store *store, int64_t id, const struct gather *g)
+{
+	int r = 0;
+
+	for (unsigned at = 0; at < g->count && r == 0; at += ROW_SNAPSHOT_PAIRS) {
+		struct row row;
+
+		row_begin(&row, ROW_SNAPSHOT_VALUES);
+		row_int(&row, id);
+		for (unsigned n = at; n < at + ROW_SNAPSHOT_PAIRS; n++) {
+			row_text(&row, n < g->count ? g->found[n]->name : NULL);
+			row_real(&row, n < g->count ? g->found[n]->setpoint : NAN);
+		}
+		r = store_submit(store, &row, 0, FLAGS);
+	}
+	return r;
+}
+
+static int put_snapshot(struct station *s, const struct gather *g)
+{
+	const struct snapshots *w = &s->snapshots;
+	struct row row;
+	int r = put_values(s->store, w->id, g);
+
+	row_begin(&row, ROW_SNAPSHOT);
+	row_int(&row, w->id);
+	row_text(&row, w->name);
+	row_int(&row, w->id);
+	row_text(&row, w->who);
+	row_text(&row, w->note);
+	row_text(&row, w->pattern);
+	row_int(&row, w->parameters);
+	row_int(&row, w->unknown);
+	return r < 0 ? r : store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
+}
+
+static void put_event(struct station *s, const char *name, const char *text)
+{
+	char object[80];
+
+	snprintf(object, sizeof(object), "snapshot %s", name);
+	store_put_event(s->store, "info", "snapshot", object, text, "", now_utc_ns());
+	log_event(LOG_NOTICE, "snapshot", LOG_NO_LINK, LOG_ID_RECORD, "%s: %s", object, text);
+}
+
+static json_t *snapshot_json(const struct snapshots *w)
+{
+	return json_pack("{s:s,s:o,s:s,s:s,s:s,s:i,s:i,s:O}", "name", w->name, "time",
+			 json_time(w->id), "who", w->who, "note", w->note, "pattern", w->pattern,
+			 "parameters", (int)w->parameters, "unknown", (int)w->unknown, "missing",
+			 w->missing);
+}
+
+static void fail_disk(struct control_request *rq, const char *name, const char *what, int result)
+{
+	control_fail(rq, "failed", "look at the disk of the database: df, dmesg; try again", NULL,
+		     "snapshot %s was not %s: the database did not take it: %s", name, what,
+		     strerror(-result));
+}
+
+static void refuse_full(struct control_request *rq, int r)
+{
+	control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
+		     "the store takes no more rows: %s", strerror(-r));
+}
+
+/* One at a time; false: answered. */
+static bool is_free(struct station *s, struct control_request *rq)
+{
+	if (s->snapshots.rq) {
+		control_fail(rq, "refused", "repeat it in a moment", NULL,
+			     "another snapshot is just being saved or removed");
+		return false;
+	}
+	return true;
+}
+
+void snapshots_stored(struct station *s, int result)
+{
+	struct snapshots *w = &s->snapshots;
+	struct control_request *rq = w->rq;
+	char text[400];
+
+	w->rq = NULL;
+	if (result == 0) {
+		snprintf(text, sizeof(text), "saved by %s: %u parameter%s%s%s", w->who,
+			 w->parameters, plural(w->parameters), *w->note ? ": " : "", w->note);
+		put_event(s, w->name, text);
+		control_answer(rq, snapshot_json(w));
+	} else {
+		fail_disk(rq, w->name, "saved", result);
+	}
+}
+
+static void save(struct station *s, struct control_request *rq, const struct gather *g)
+{
+	struct snapshots *w = &s->snapshots;
+	int64_t now = now_utc_ns();
+	int r;
+
+	if (g->count == 0) {
+		control_fail(rq, "refused", "fcmctl get lists what can be set", NULL,
+			     g->unknown ? "to what is set now is known of none of %u parameters yet"
+					: "nothing of that name can be set",
+			     g->unknown);
+		return;
+	}
+	w->id = now > w->id ? now : w->id + 1;
+	w->parameters = g->count;
+	w->unknown = g->unknown;
+	json_decref(w->missing);
+	w->missing = json_incref(g->missing);
+	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
+	r = put_snapshot(s, g);
+	if (r < 0) {
+		refuse_full(rq, r);
+		return;
+	}
+	w->rq = rq;
+}
+
+static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_snapshot(q, json_string_value(json_object_get(n->args, "name")), ret_json);
+}
+
+static void gather_and_save(struct station *s, struct control_request *rq, const json_t *args)
+{
+	struct gather g = {0};
+	char text[4 * PARAM_NAME_MAX];
+
+	g.found = calloc(params_count(s->params) + 1, sizeof(*g.found));
+	g.missing = json_array();
+	if (!g.found || !g.missing) {
+		control_fail(rq, "internal", "", NULL, "out of memory");
+		goto out;
+	}
+	gather_all(s, s->snapshots.pattern, &g);
+	if (g.count == 0 || !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s",
+					 g.count, plural(g.count), s->snapshots.name,
+					 missing_text(&g, text, sizeof(text)))) {
+		save(s, rq, &g);
+	}
+out:
+	json_decref(g.missing);
+	free(g.found);
+}
+
+/* False: refused, answered. */
+static bool take_words(struct station *s, struct control_request *rq, json_t *args)
+{
+	struct snapshots *w = &s->snapshots;
+
+	return is_free(s, rq) && control_take_text(rq, args, "name", w->name, sizeof(w->name)) &&
+	       control_take_text(rq, args, "pattern", w->pattern, sizeof(w->pattern)) &&
+	       control_take_text(rq, args, "note", w->note, sizeof(w->note));
+}
+
+/* -ENOENT: the name is free. Another one may have been asked for meanwhile. */
+static void tell_name(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	json_decref(answer);
+	if (r == -ENOENT && !error->code[0]) {
+		if (take_words(n->station, n->rq, n->args)) {
+			gather_and_save(n->station, n->rq, n->args);
+		}
+	} else if (r == 0) {
+		control_fail(n->rq, "refused",
+			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
+			     NULL, "there is a snapshot %s",
+			     json_string_value(json_object_get(n->args, "name")));
+	} else if (error->code[0]) {
+		control_fail(n->rq, "internal", error->hint, NULL, "%s", error->message);
+	} else {
+		control_fail(n->rq, "internal", "try again", NULL, "the database says: %s",
+			     error->message);
+	}
+}
+
+void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args)
+{
+	if (!take_words(s, rq, args)) {
+		return;
+	}
+	if (!record_dir_name_ok(s->snapshots.name)) {
+		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
+			     "a snapshot cannot have that name");
+		return;
+	}
+	questions_ask(s, &(struct question){.rq = rq,
+					    .args = args,
+					    .what = "snapshot",
+					    .ask = ask_snapshot,
+					    .tell = tell_name});
+}
+
+/* The snapshot named, to `tell` when there is one. */
+static void find(struct station *s, struct control_request *rq, json_t *args, question_tell_fn tell)
+{
+	if (!json_string_value(json_object_get(args, "name"))) {
+		control_fail(rq, "usage", "fcmctl snapshot list", NULL, "which snapshot?");
+		return;
+	}
+	questions_ask(s, &(struct question){.rq = rq,
+					    .args = args,
+					    .what = "snapshot",
+					    .ask = ask_snapshot,
+					    .tell = tell});
+}
+
+/* False: answered. */
+static bool was_found(struct question *n, int r, const struct sc_error *error)
+{
+	if (r == -ENOENT && !error->code[0]) {
+		control_fail(n->rq, "usage", "fcmctl snapshot list shows them", NULL,
+			     "there is no snapshot %.60s",
+			     json_string_value(json_object_get(n->args, "name")));
+	} else if (r < 0) {
+		questions_tell(n, r, NULL, error);
+	}
+	return r == 0;
+}
+
+/* Values as of Parameter, as far as there still are such parameters. */
+static void tell_values(struct question *n, int r, json_t *found, const struct sc_error *error)
+{
+	struct station *s = n->station;
+	json_t *value;
+	size_t i;
+
+	if (!was_found(n, r, error)) {
+		return;
+	}
+	json_array_foreach (json_object_get(found, "values"), i, value) {
+		const char *name = json_string_value(json_object_get(value, "parameter"));
+		struct param *p = NULL;
+		bool there = name && params_find(s->params, name, &p, NULL) == 0 &&
+			     p->kind->access == PARAM_RW;
+
+		if (there) {
+			double number = json_number_value(json_object_get(value, "value"));
+
+			json_object_set_new(value, "value", status_value(p, number));
+		}
+		json_object_set_new(value, "unit", json_string(there ? p->kind->unit : ""));
+		json_object_set_new(value, "configured", json_boolean(there));
+	}
+	json_object_del(found, "id");
+	control_answer(n->rq, found);
+}
+
+void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args)
+{
+	find(s, rq, args, tell_values);
+}
+
+static void remove_it(struct station *s, struct control_request *rq, const json_t *found)
+{
+	struct snapshots *w = &s->snapshots;
+	struct row row;
+	int r;
+
+	snprintf(w->name, sizeof(w->name), "%s", json_string_value(json_object_get(found, "name")));
+	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
+	row_begin(&row, ROW_SNAPSHOT_REMOVE);
+	row_int(&row, json_integer_value(json_object_get(found, "id")));
+	r = store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
+	if (r < 0) {
+		refuse_full(rq, r);
+	} else {
+		w->rq = rq;
+	}
+}
+
+static void tell_removable(struct question *n, int r, json_t *found, const struct sc_error *error)
+{
+	if (was_found(n, r, error) && is_free(n->station, n->rq) &&
+	    !control_dry(n->rq, n->args, "would remove snapshot %s",
+			 json_string_value(json_object_get(found, "name")))) {
+		remove_it(n->station, n->rq, found);
+	}
+	json_decref(found);
+}
+
+void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args)
+{
+	if (is_free(s, rq)) {
+		find(s, rq, args, tell_removable);
+	}
+}
+
+void snapshots_removed(struct station *s, int result)
+{
+	struct snapshots *w = &s->snapshots;
+	struct control_request *rq = w->rq;
+	char text[160];
+
+	w->rq = NULL;
+	if (result == 0) {
+		snprintf(text, sizeof(text), "removed by %s", w->who);
+		put_event(s, w->name, text);
+		control_answer(rq, json_pack("{s:s}", "name", w->name));
+	} else {
+		fail_disk(rq, w->name, "removed", result);
+	}
+}
+
+void snapshots_stop(struct station *s)
+{
+	if (s->snapshots.rq) {
+		control_fail(s->snapshots.rq, "unknown", "fcmctl snapshot list tells", NULL,
+			     "the daemon was stopped in the middle of snapshot %s",
+			     s->snapshots.name);
+		s->snapshots.rq = NULL;
+	}
+	json_decref(s->snapshots.missing);
+	s->snapshots.missing = NULL;
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What an operator is shown: the objects of schemas/control.md. No data is red, and every value has its
+ * age. Why it is red: reasons.c.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/alarms/reasons.h"
+#include "daemon/station/silence.h"
+
+const char *status_link_state(const struct station *s, unsigned link)
+{
+	const struct station_link *l = &s->link[link];
+	const struct watch_link *w = watch_link(s->watch, link);
+
+	if (!l->enabled) {
+		return "off";
+	}
+	if (!s->board_present || !(w->status & NANET3_LSTAT_LOCKED)) {
+		return "dark";
+	}
+	if (l->data.aligned != TDM_LOCKED) {
+		return "aligning";
+	}
+	if (!l->data.last_good_ns || now_mono_ns() - l->data.last_good_ns > SILENT_NS) {
+		return "silent";
+	}
+	return "up";
+}
+
+static json_t *identity(uint8_t tower, uint8_t floor)
+{
+	return json_pack("{s:o,s:o}", "tower", tower == 0xff ? json_null() : json_integer(tower),
+			 "floor", floor == 0xff ? json_null() : json_integer(floor));
+}
+
+static json_t *cells_json(const uint64_t cells[TDM_LOSSES])
+{
+	json_t *j = json_object();
+
+	for (unsigned n = 0; n < TDM_LOSSES; n++) {
+		json_object_set_new(j, tdm_loss_name(n), json_integer((json_int_t)cells[n]));
+	}
+	return j;
+}
+
+/* Of a board that is gone nobody knows. */
+static json_t *rate_json(const struct station *s, double per_s)
+{
+	return s->board_present ? json_real(per_s) : json_null();
+}
+
+json_t *status_link(struct station *s, unsigned link)
+{
+	const struct station_link *l = &s->link[link];
+	const struct watch_link *w = watch_link(s->watch, link);
+	const struct config_link *c = &s->config.link[link];
+	json_t *j = json_pack(
+		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "link", (int)link, "name",
+		c->name, "enabled", l->enabled, "state", status_link_state(s, link), "expected",
+		identity(c->tower, c->floor), "signal", (w->status & NANET3_LSTAT_SIGNAL) != 0,
+		"locked", (w->status & NANET3_LSTAT_LOCKED) != 0, "aligned",
+		l->data.aligned == TDM_LOCKED, "age_s", json_age(l->data.last_good_ns),
+		"frames_per_s", rate_json(s, l->frames_per_s), "bytes_per_s",
+		rate_json(s, l->bytes_per_s), "hits_per_s", rate_json(s, l->hits_per_s), "cells",
+		cells_json(l->data.cells));
+
+	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
+	json_object_update_new(
+		j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}", "offset_bytes",
+			     (json_int_t)links_offset(s, link), "rx_power_uw", w->rx_power_nw / 1e3,
+			     "code_errors", (json_int_t)w->code_errors, "downlink_errors",
+			     (json_int_t)l->data.downlink_errors, "lost_locks",
+			     (json_int_t)w->lost_locks, "aligns", (json_int_t)w->phase.aligns,
+			     "ring", "depth", (json_int_t)l->data.ring_depth, "used",
+			     (json_int_t)(l->data.ring_write - l->data.ring_release), "dma_epoch",
+			     (json_int_t)l->data.dma_epoch, "taken_over", l->data.taken_over,
+			     "item_faults", (json_int_t)l->data.item_faults));
+	return j;
+}
+
+static json_t *three(const double v[3])
+{
+	return json_pack("{s:o,s:o,s:o}", "1", json_number_or_null(v[0]), "10",
+			 json_number_or_null(v[1]), "100", json_number_or_null(v[2]));
+}
+
+static json_t *reference_json(const struct phase_reference *r)
+{
+	if (!r->set) {
+		return json_null();
+	}
+	return json_pack("{s:f,s:i,s:i,s:i,s:o}", "phase_ps", r->phase_ps, "rtt_frames",
+			 r->rtt_frames, "rtt_bytes", r->rtt_bytes, "rtt_bits", r->rtt_bits, "time",
+			 json_time(r->time_ns));
+}
+
+json_t *status_phase(struct station *s, unsigned link)
+{
+	struct phase_view v;
+	double none = NAN;
+
+	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	return json_pack(
+		"{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,s:i,s:o,s:o},"
+		"s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
+		"link", (int)link, "locked", v.locked, "phase_ps",
+		v.locked && v.last_sample_ns ? json_real(v.reading.phase_ps) : json_null(),
+		"mean_ps", json_number_or_null(v.valid ? v.mean_ps : none), "sigma_ps",
+		json_number_or_null(v.valid ? v.sigma_ps : none), "peak_to_peak_ps",
+		json_number_or_null(v.valid ? v.peak_to_peak_ps : none), "slope_ps_per_s",
+		json_number_or_null(v.valid ? v.slope_ps_per_s : none), "difference_ps",
+		json_number_or_null(v.valid && v.reference.set ? v.difference_ps : none), "samples",
+		(json_int_t)v.samples, "age_s", json_age(v.last_sample_ns), "round_trip", "frames",
+		v.reading.rtt_frames, "bytes", v.reading.rtt_bytes, "bits", v.reading.rtt_bits,
+		"reference", reference_json(&v.reference), "last", "verdict",
+		phase_verdict_name(v.last.verdict), "slip", v.last.slip, "difference_ps",
+		json_number_or_null(v.last.verdict == PHASE_NONE ? none : v.last.difference_ps),
+		"age_s", json_age(v.last.verdict == PHASE_NONE ? 0 : v.last.time_ns), "relocks",
+		(json_int_t)v.relocks, "passes", (json_int_t)v.passes, "slips", (json_int_t)v.slips,
+		"jumps", (json_int_t)v.jumps, "drifts", (json_int_t)v.drifts, "tdev_ps",
+		three(v.tdev_ps), "mtie_ps", three(v.mtie_ps));
+}
+
+/* --- consumers --- */
+
+static json_t *streams_json(uint8_t streams)
+{
+	json_t *j = json_array();
+
+	for (unsigned n = 0; n < FCM_STREAMS; n++) {
+		if (streams & 1u << n) {
+			json_array_append_new(j, json_string(fcm_stream_name(n)));
+		}
+	}
+	return j;
+}
+
+static json_t *group_json(const struct publisher_group_status *g)
+{
+	json_t *dropped = json_object();
+	json_t *last = json_null();
+
+	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
+		json_object_set_new(dropped, outcome_name(o),
+				    json_pack("{s:I,s:I}", "blocks", (json_int_t)g->dropped[o],
+					      "frames", (json_int_t)g->dropped_frames[o]));
+	}
+	if (g->last_drop_outcome) {
+		last = json_pack(
+			"{s:s,s:i,s:i,s:s,s:I,s:I,s:o}", "outcome",
+			outcome_name(g->last_drop_outcome), "tower", g->last_drop_tower, "floor",
+			g->last_drop_floor, "stream", fcm_stream_name(g->last_drop_stream),
+			"first_frame", (json_int_t)g->last_drop_first_frame, "frames",
+			(json_int_t)g->last_drop_frames, "age_s", json_age(g->last_drop_ns));
+	}
+	return json_pack("{s:s,s:o,s:s,s:i,s:I,s:I,s:I,s:I,s:o,s:f,s:o,s:I,s:f,s:f,s:I,s:I,s:I,s:I,"
+			 "s:I,s:I}",
+			 "group", g->name, "streams", streams_json(g->streams), "policy",
+			 fcm_policy_name(g->policy), "members", (int)g->members, "offered",
+			 (json_int_t)g->offered, "acknowledged", (json_int_t)g->acked, "in_flight",
+			 (json_int_t)g->in_flight, "waiting", (json_int_t)g->waiting, "dropped",
+			 dropped, "oldest_s", (double)g->oldest_ns / 1e9, "last_drop", last,
+			 "acknowledged_bytes", (json_int_t)g->acked_bytes, "blocks_per_s",
+			 g->blocks_per_s, "bytes_per_s", g->bytes_per_s, "in_flight_bytes",
+			 (json_int_t)g->in_flight_bytes, "waiting_bytes",
+			 (json_int_t)g->waiting_bytes, "held_bytes", (json_int_t)g->held_bytes,
+			 "budget_bytes", (json_int_t)g->budget_bytes, "beyond_limit",
+			 (json_int_t)g->beyond, "disconnected", (json_int_t)g->disconnected);
+}
+
+static json_t *member_json(const struct publisher_member_status *m)
+{
+	return json_pack("{s:s,s:s,s:s,s:b,s:s,s:i,s:i,s:I,s:f,s:I,s:I,s:f,s:f,s:I,s:o}", "member",
+			 m->name, "group", m->group, "address", m->address, "alive",
+			 m->state == MEMBER_ALIVE, "state", member_state_name(m->state), "credit",
+			 (int)m->credit, "in_flight", (int)m->in_flight, "in_flight_bytes",
+			 (json_int_t)m->in_flight_bytes, "oldest_s", (double)m->oldest_ns / 1e9,
+			 "delivered", (json_int_t)m->delivered, "delivered_bytes",
+			 (json_int_t)m->delivered_bytes, "blocks_per_s", m->blocks_per_s,
+			 "bytes_per_s", m->bytes_per_s, "redelivered", (json_int_t)m->redelivered,
+			 "age_s", json_age(m->last_seen_ns));
+}
+
+json_t *status_groups(struct station *s)
+{
+	json_t *j = json_array();
+
+	reports_groups(s);
+	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+		json_array_append_new(j, group_json(&s->publisher_status.group[n]));
+	}
+	return j;
+}
+
+json_t *status_members(struct station *s)
+{
+	json_t *j = json_array();
+
+	reports_groups(s);
+	for (unsigned n = 0; n < s->publisher_status.members; n++) {
+		json_array_append_new(j, member_json(&s->publisher_status.member[n]));
+	}
+	return j;
+}
+
+json_t *status_door(const char *endpoint, const struct door_status *v)
+{
+	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "endpoint", endpoint, "connections",
+			 (json_int_t)(v->accepted - v->ended), "accepted", (json_int_t)v->accepted,
+			 "admitted", (json_int_t)v->admitted, "refused", (json_int_t)v->refused,
+			 "crowded", (json_int_t)v->crowded, "unfinished", (json_int_t)v->unfinished,
+			 "silent", (json_int_t)v->silent);
+}
+
+/* Where consumers come in, and who was kept out. */
+json_t *status_doors(struct station *s)
+{
+	const struct publisher_status *v = &s->publisher_status;
+	const char *monitors = publisher_monitor_endpoint(s->publisher);
+	json_t *j = json_object();
+
+	json_object_set_new(j, "reserved",
+			    status_door(publisher_reserved_endpoint(s->publisher), &v->door));
+	json_object_set_new(j, "monitors",
+			    *monitors ? status_door(monitors, &v->monitor_door) : json_null());
+	if (*monitors) {
+		json_object_set_new(json_object_get(j, "monitors"), "greedy",
+				    json_integer((json_int_t)v->monitor_door.greedy));
+	}
+	return j;
+}
+
+json_t *status_value(const struct param *p, double value)
+{
+	const char *name;
+
+	if (p->kind->type == PARAM_ENUM) {
+		name = param_enum_name(p->kind, value);
+		return name ? json_string(name) : json_real(value);
+	}
+	if (p->kind->type == PARAM_BOOL) {
+		return json_boolean(value != 0);
+	}
+	if (p->kind->type == PARAM_INT) {
+		return json_integer((json_int_t)llround(value));
+	}
+	return json_number_or_null(value);
+}
+
+json_t *status_limits(const struct param_kind *k)
+{
+	bool set = k->access == PARAM_RW;
+	double low = set ? k->soft_min : k->limits.alarm_min,
+	       high = set ? k->soft_max : k->limits.alarm_max;
+	bool number = k->type == PARAM_FLOAT || k->type == PARAM_INT;
+
+	if (set ? !isfinite(low) || !isfinite(high)
+		: !number || (!isfinite(low) && !isfinite(high))) {
+		return json_null();
+	}
+	return json_pack("{s:o,s:o}", "low", json_number_or_null(low), "high",
+			 json_number_or_null(high));
+}
+
+json_t *status_param(struct station *s, const struct param *p)
+{
+	const struct param_kind *k = p->kind;
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	double age = param_age_s(p, now.mono_ns);
+
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", p->name,
+			 "description", k->description, "unit", k->unit, "type",
+			 param_type_name(k->type), "access", param_access_name(k->access), "ramps",
+			 k->settle_by[0] != '\0', "value",
+			 p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
+			 p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "quality",
+			 param_quality_name(engine_quality(s->engine, p, now)), "age_s",
+			 age < 0 ? json_null() : json_real(age), "limits", status_limits(k),
+			 "danger", param_danger_name(k->danger), "link",
+			 p->link < 0 ? json_null() : json_integer(p->link));
+}
+
+/* Of each floor. */
+static json_t *silence_json(struct station *s)
+{
+	json_t *floors = json_array();
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		const struct config_link *c = &s->config.link[link];
+		struct silence_view v;
+
+		if (!s->link[link].enabled) {
+			continue;
+		}
+		silence_get(s->params, link, now_mono_ns(), &v);
+		json_array_append_new(
+			floors, json_pack("{s:i,s:i,s:s,s:o,s:i,s:o}", "tower", c->tower, "floor",
+					  c->floor, "timer", silence_timer_name(v.timer), "time_s",
+					  v.time_s < 0 ? json_null() : json_integer(v.time_s),
+					  "fired", (int)v.fired, "fired_at",
+					  v.fired_ns ? json_time(v.fired_ns) : json_null()));
+	}
+	return floors;
+}
+
+json_t *status_data_key(const struct station *s)
+{
+	return *s->public_key ? json_string(s->public_key) : json_null();
+}
+
+json_t *status_json(struct station *s)
+{
+	struct reasons r = reasons_collect(s);
+	json_t *links = json_array(), *phases = json_array();
+	struct store_status store;
+	struct engine_counters commands;
+	const struct capture_status *c = &s->capture_status;
+	unsigned settling = 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (s->link[link].enabled) {
+			json_array_append_new(links, status_link(s, link));
+			json_array_append_new(phases, status_phase(s, link));
+		}
+	}
+	store_get_status(s->store, &store);
+	engine_counters(s->engine, &commands);
+	for (unsigned n = 0; n < json_array_size(r.list); n++) {
+		settling += strcmp(json_string_value(
+					   json_object_get(json_array_get(r.list, n), "code")),
+				   "command-unknown") == 0;
+	}
+	return json_pack(
+		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
+		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
+		"s,s:o}}",
+		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
+		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
+		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
+		"reasons", r.list, "clock", status_clock(s), "links", links, "phases", phases,
+		"groups", status_groups(s), "run", "number", (int)s->run.state.number, "note",
+		s->run.note, "since",
+		s->run.state.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",
+		store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9, "queued",
+		(json_int_t)store.queued, "errors", (json_int_t)store.errors, "last_error",
+		store.last_error_text, "capture", "tick_age_s", json_age(c->last_tick_ns),
+		"pool_in_use", (json_int_t)c->pool_in_use, "pool_bytes", (json_int_t)c->pool_bytes,
+		"reports_lost", (json_int_t)c->reports_lost, "first_release_s",
+		c->first_release_ns
+			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
+			: json_null(),
+		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
+		records_status(s), "control", network_status_json(s), "silence", silence_json(s),
+		"data", "reserved", publisher_reserved_endpoint(s->publisher), "monitors",
+		publisher_monitor_endpoint(s->publisher), "public_key", status_data_key(s));
+}
+
+void status_line(struct station *s, char *text, size_t size)
+{
+	struct clock_view v;
+	unsigned up = 0;
+	char words[64];
+
+	clock_get_view(s->clock, &v);
+	clock_words(&v.label, words, sizeof(words));
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		up += strcmp(status_link_state(s, link), "up") == 0;
+	}
+	snprintf(text, size, "%u of %u links up, clock %s, run %u", up, station_links_count(s),
+		 words, s->run.state.number);
+}

@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The phase of a link: see phase.h. A *lock* is the time from an alignment to the next; all statistics
+ * belong to one lock. Within it the total delay is followed without wraps:
+ *
+ *   total = (frames x 10 000 + bytes) x 12 500 ps + bits x 1250 ps + phase
+ *
+ * so a phase that crosses its wrap while the byte count moves on does not jump. Judged are: each new
+ * lock, a step inside a lock (a slip that the board did not report), a drift once per excursion.
+ *
+ * Units are ps and s inside; a double holds the total (some 10^9 ps) to better than 10^-6 ps.
+ */
+#include "daemon/phase/phase.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/phase/private.h"
+
+#define FRAME_PS    125000000.0
+#define WINDOW_S    600.0
+#define SAMPLES_MAX 6000u /* 600 s at 10 Hz; at a higher rate the window is shorter */
+#define SLOPE_S	    60.0
+#define SECOND_S    1.0
+#define RECENT_S    2.0	 /* mean for drift and difference */
+#define REFERENCE_S 10.0 /* mean for a new reference, and slope of a drift */
+#define DRIFT_MIN_S 5.0	 /* a lock must be so old before its drift is judged */
+#define RELOCK_MAX  64u
+#define STEP_SIGMAS 6.0
+
+const char *phase_verdict_name(enum phase_verdict v)
+{
+	static const char *const names[] = {"none", "first", "PASS", "SLIP", "JUMP", "DRIFT"};
+
+	return v <= PHASE_DRIFT ? names[v] : "?";
+}
+
+struct first_sample {
+	double total;
+	uint64_t time_ns;
+	struct phase_reading reading;
+};
+
+struct second {
+	uint64_t number; /* monotonic s; 0: none begun */
+	uint32_t samples;
+	double sum, sum_squares, min, max; /* of x - base */
+	double base;
+	struct phase_reading reading;
+};
+
+struct phase {
+	struct phase_config config;
+	struct phase_reference reference;
+	struct phase_reading reading; /* of the last sample */
+	uint64_t last_sample_ns;
+
+	bool locked;
+	bool judged;
+	uint64_t lock_ns; /* when this lock began */
+	uint32_t aligns, measurements;
+	struct first_sample relock[RELOCK_MAX]; /* of this lock, until they are judged */
+	uint32_t relock_count, whole_off;
+	double x; /* total of the last sample, followed from the lock's first */
+
+	struct phase_sample *samples; /* a circle of SAMPLES_MAX */
+	uint32_t first, count;
+	uint32_t histogram[PHASE_BINS];
+
+	struct second second;
+	double means[2]; /* of the last two seconds, the later first */
+	uint32_t means_count;
+	double variance; /* of samples within a second, averaged */
+	struct phase_row row;
+	bool row_ready;
+
+	bool drifting;
+	double farthest_ps; /* of the drift */
+	struct phase_judgement judgement, last;
+	struct phase_judgement of_lock; /* as it was judged; `last` again when a drift is over */
+	bool judgement_ready;
+	uint64_t relocks, passes, slips, jumps, drifts;
+
+	double tdev_ps[3], mtie_ps[3];
+	struct phase_series *series; /* working memory of the two above */
+};
+
+/* ------------------------------------------------------------------ totals */
+
+static double total_ps(const struct phase_reading *r)
+{
+	return r->rtt_frames * FRAME_PS + r->rtt_bytes * (double)PHASE_WRAP_PS +
+	       r->rtt_bits * (double)PHASE_UI_PS + r->phase_ps;
+}
+
+static double reference_total_ps(const struct phase_reference *r)
+{
+	return r->rtt_frames * FRAME_PS + r->rtt_bytes * (double)PHASE_WRAP_PS +
+	       r->rtt_bits * (double)PHASE_UI_PS + r->phase_ps;
+}
+
+/* The phase in a total: without whole bytes, and without the bits that the board counts. */
+static double circle_ps(double total, uint8_t bits)
+{
+	double rest = total - bits * (double)PHASE_UI_PS;
+
+	return rest - floor(rest / PHASE_WRAP_PS) * PHASE_WRAP_PS;
+}
+
+/* A total as frames, bytes and phase, with the bits as the board counts them. */
+static void split_total(double total, uint8_t bits, struct phase_reference *ret_reference)
+{
+	double rest = total - bits * (double)PHASE_UI_PS, frames, bytes;
+
+	frames = floor(rest / FRAME_PS);
+	rest -= frames * FRAME_PS;
+	bytes = floor(rest / PHASE_WRAP_PS);
+	rest -= bytes * PHASE_WRAP_PS;
+	ret_reference->rtt_frames = frames < 0 ? 0 : (uint8_t)fmin(frames, 255);
+	ret_reference->rtt_bytes = (uint16_t)bytes;
+	ret_reference->rtt_bits = bits;
+	ret_reference->phase_ps = rest;
+}
+
+/* ------------------------------------------------------------------ statistics of the lock */
+
+static const struct phase_sample *sample(const struct phase *p, uint32_t i)
+{
+	return &p->samples[(p->first + i) % SAMPLES_MAX];
+}
+
+/* First sample of the last `seconds`. */
+static uint32_t since(const struct phase *p, double seconds)
+{
+	uint32_t low = 0, high = p->count;
+	double from;
+
+	if (!p->count) {
+		return 0;
+	}
+	from = sample(p, p->count - 1)->s - seconds;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sample(p, middle)->s < from) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+struct moments {
+	double mean, sigma, min, max, slope;
+};
+
+/*
+ * Mean, standard deviation (n - 1), extremes and least-squares slope of x over time, from sample `from`
+ * on. Because x does not wrap, the mean is the circular mean of the phase (plus whole turns) for any
+ * spread well below half a turn, and the rest needs no circular form.
+ */
+static void moments(const struct phase *p, uint32_t from, struct moments *ret)
+{
+	const struct phase_sample *base = sample(p, from);
+	double n = p->count - from, sx = 0, st = 0, sxx = 0, stt = 0, stx = 0;
+	double min = INFINITY, max = -INFINITY;
+
+	for (uint32_t i = from; i < p->count; i++) {
+		double x = sample(p, i)->x - base->x, t = sample(p, i)->s - base->s;
+
+		sx += x;
+		st += t;
+		sxx += x * x;
+		stt += t * t;
+		stx += t * x;
+		min = fmin(min, x);
+		max = fmax(max, x);
+	}
+	ret->mean = base->x + sx / n;
+	ret->sigma = n > 1 ? sqrt(fmax(0, (sxx - sx * sx / n) / (n - 1))) : 0;
+	ret->min = base->x + min;
+	ret->max = base->x + max;
+	ret->slope = stt * n > st * st ? (n * stx - st * sx) / (n * stt - st * st) : 0;
+}
+
+/* Mean total of the last `seconds`. */
+static double mean_over(const struct phase *p, double seconds)
+{
+	struct moments m;
+
+	moments(p, since(p, seconds), &m);
+	return m.mean;
+}
+
+static void stability(struct phase *p)
+{
+	uint32_t from = since(p, WINDOW_S);
+
+	phase_series_clear(p->series);
+	for (uint32_t i = from; i < p->count; i++) {
+		phase_series_add(p->series, sample(p, i));
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		static const double taus_s[3] = {1, 10, 100};
+
+		p->tdev_ps[i] = phase_tdev(p->series, taus_s[i]);
+		p->mtie_ps[i] = phase_mtie(p->series, taus_s[i]);
+	}
+}
+
+/* ------------------------------------------------------------------ verdicts */
+
+/* The second that is open becomes a row. */
+static void close_row(struct phase *p)
+{
+	struct second *s = &p->second;
+	double n = s->samples, mean = s->sum / n;
+
+	if (!s->samples) {
+		return;
+	}
+	p->row = (struct phase_row){
+		.mean_ps = circle_ps(s->base + mean, s->reading.rtt_bits),
+		.sigma_ps = n > 1 ? sqrt(fmax(0, (s->sum_squares - s->sum * mean) / (n - 1))) : 0,
+		.min_ps = s->min - mean,
+		.max_ps = s->max - mean,
+		.samples = s->samples,
+		.rtt_frames = s->reading.rtt_frames,
+		.rtt_bytes = s->reading.rtt_bytes,
+		.rtt_bits = s->reading.rtt_bits,
+	};
+	p->row_ready = true;
+	s->samples = 0;
+}
+
+static void begin_lock(struct phase *p, uint64_t now_ns)
+{
+	close_row(p);
+	p->lock_ns = now_ns;
+	p->last = (struct phase_judgement){.verdict = PHASE_NONE};
+	p->judged = false;
+	p->relock_count = 0;
+	p->whole_off = 0;
+	p->first = p->count = 0;
+	p->means_count = 0;
+	p->drifting = false;
+	memset(p->histogram, 0, sizeof(p->histogram));
+	for (unsigned i = 0; i < 3; i++) {
+		p->tdev_ps[i] = p->mtie_ps[i] = (double)NAN;
+	}
+}
+
+static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip, double difference,
+			   double mean, double sigma, uint32_t samples)
+{
+	p->judgement = (struct phase_judgement){
+		.verdict = verdict,
+		.slip = slip,
+		.difference_ps = difference,
+		.mean_ps = circle_ps(mean, p->reading.rtt_bits),
+		.sigma_ps = sigma,
+		.samples = samples,
+		.time_ns = p->last_sample_ns,
+	};
+	p->judgement_ready = true;
+	p->last = p->judgement;
+	if (verdict != PHASE_DRIFT) {
+		p->of_lock = p->judgement;
+	}
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Mean and sigma of a lock's first totals. Phase and round trip are read one after the other: near a wrap
+ * they may disagree by a byte, so each total is taken within half a byte of the median.
+ */
+static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sigma)
+{
+	double sorted[RELOCK_MAX] = {0}, median, sum = 0, squares = 0, n = p->relock_count;
+
+	for (uint32_t i = 0; i < p->relock_count; i++) {
+		sorted[i] = p->relock[i].total;
+	}
+	qsort(sorted, p->relock_count, sizeof(sorted[0]), ascending);
+	median = sorted[p->relock_count / 2];
+	for (uint32_t i = 0; i < p->relock_count; i++) {
+		double d = remainder(p->relock[i].total - median, PHASE_WRAP_PS);
+
+		sum += d;
+		squares += d * d;
+	}
+	*ret_mean = median + sum / n;
+	*ret_sigma = n > 1 ? sqrt(fmax(0, (squares - sum * sum / n) / (n - 1))) : 0;
+}
+
+static void judge_relock(struct phase *p)
+{
+	double mean, sigma, difference, slips;
+	uint32_t n = p->relock_count;
+
+	relock_mean(p, &mean, &sigma);
+	p->judged = true;
+	p->x = mean;
+	if (!p->reference.set) {
+		p->reference = (struct phase_reference){.set = true};
+		split_total(mean, p->reading.rtt_bits, &p->reference);
+		pass_judgement(p, PHASE_FIRST, 0, 0, mean, sigma, n);
+		return;
+	}
+	difference = mean - reference_total_ps(&p->reference);
+	slips = round(difference / PHASE_UI_PS);
+	if (fabs(difference) <= p->config.tolerance_ps) {
+		p->passes++;
+		pass_judgement(p, PHASE_PASS, 0, difference, mean, sigma, n);
+	} else if (slips != 0 && fabs(slips) < 1e9 &&
+		   fabs(difference - slips * PHASE_UI_PS) <= p->config.tolerance_ps) {
+		p->slips++;
+		pass_judgement(p, PHASE_SLIP, (int)slips, difference, mean, sigma, n);
+	} else {
+		p->jumps++;
+		pass_judgement(p, PHASE_JUMP, 0, difference, mean, sigma, n);
+	}
+}
+
+/* Once a second. A drift is told once per excursion: when the mean is out and still moving away; it may
+ * be told again after it came back to half the limit. */
+static void judge_drift(struct phase *p)
+{
+	struct moments m;
+	double difference, mean;
+
+	if (!p->judged || !p->reference.set || !p->count ||
+	    sample(p, p->count - 1)->s - sample(p, 0)->s < DRIFT_MIN_S) {
+		return;
+	}
+	moments(p, since(p, REFERENCE_S), &m);
+	mean = mean_over(p, RECENT_S);
+	difference = mean - reference_total_ps(&p->reference);
+	if (p->drifting && fabs(difference) < p->config.drift_ps / 2) {
+		p->drifting = false;
+		p->last = p->of_lock;
+	}
+	p->farthest_ps = fmax(p->farthest_ps, fabs(difference));
+	/* A lock that was judged as slipped or jumped is out already: that is no drift. */
+	if (p->drifting || fabs(difference) <= p->config.drift_ps || difference * m.slope <= 0 ||
+	    p->last.verdict == PHASE_SLIP || p->last.verdict == PHASE_JUMP) {
+		return;
+	}
+	p->drifting = true;
+	p->farthest_ps = fabs(difference);
+	p->drifts++;
+	pass_judgement(p, PHASE_DRIFT, 0, difference, mean, m.sigma, p->count - since(p, RECENT_S));
+}
+
+/*
+ * A second's mean that the two before do not lead up to: the phase has stepped inside the lock. The limit
+ * stays clear of noise: n samples of sigma give mean - (2 mean' - mean'') a sigma of sqrt(6 / n) of theirs.
+ */
+static bool stepped(struct phase *p, double mean, double variance, uint32_t samples)
+{
+	double expected = 2 * p->means[0] - p->means[1], limit;
+	bool step;
+
+	/* One second's variance is itself uncertain: an average over some 16 s. */
+	p->variance += (variance - p->variance) / (p->means_count ? 16 : 1);
+	limit = fmax(p->config.tolerance_ps, STEP_SIGMAS * sqrt(6 * p->variance / samples));
+	step = p->means_count == 2 && fabs(mean - expected) > limit;
+	p->means[1] = p->means[0];
+	p->means[0] = mean;
+	if (p->means_count < 2) {
+		p->means_count++;
+	}
+	return step;
+}
+
+/* ------------------------------------------------------------------ samples in */
+
+static void close_second(struct phase *p, uint64_t now_ns)
+{
+	const struct second *s = &p->second;
+	double mean = s->base + s->sum / s->samples;
+
+	close_row(p);
+	stability(p);
+	if (stepped(p, mean, p->row.sigma_ps * p->row.sigma_ps, p->row.samples)) {
+		begin_lock(p, now_ns);
+	} else {
+		judge_drift(p);
+	}
+}
+
+static void add_to_second(struct phase *p, uint64_t now_ns)
+{
+	struct second *s = &p->second;
+	double d;
+
+	if (!s->samples) {
+		*s = (struct second){
+			.number = now_ns / 1000000000u,
+			.base = p->x,
+			.min = INFINITY,
+			.max = -INFINITY,
+		};
+	}
+	d = p->x - s->base;
+	s->samples++;
+	s->sum += d;
+	s->sum_squares += d * d;
+	s->min = fmin(s->min, d);
+	s->max = fmax(s->max, d);
+	s->reading = p->reading;
+}
+
+static void keep_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns)
+{
+	if (p->count == SAMPLES_MAX) {
+		p->first = (p->first + 1) % SAMPLES_MAX;
+		p->count--;
+	}
+	p->samples[(p->first + p->count) % SAMPLES_MAX] =
+		(struct phase_sample){.s = (double)now_ns / 1e9, .x = p->x};
+	p->count++;
+	p->histogram[reading->phase_ps / PHASE_BIN_PS]++;
+	add_to_second(p, now_ns);
+}
+
+/* Follow the total from sample to sample. The board's registers are read one after the other: a total
+ * that is whole bytes off for some samples is a reading across a wrap; one that stays off has moved. */
+static bool follow(struct phase *p, double total)
+{
+	p->x += remainder(total - p->x, PHASE_WRAP_PS);
+	p->whole_off = fabs(total - p->x) > PHASE_WRAP_PS / 2.0 ? p->whole_off + 1 : 0;
+	return p->whole_off < p->config.relock_samples;
+}
+
+/* A sample of a lock that is not judged yet. The last one needed brings the verdict, and all of them
+ * into the statistics. */
+static void collect(struct phase *p, double total, uint64_t now_ns)
+{
+	p->relock[p->relock_count++] =
+		(struct first_sample){.total = total, .time_ns = now_ns, .reading = p->reading};
+	if (p->relock_count < p->config.relock_samples) {
+		return;
+	}
+	judge_relock(p);
+	for (uint32_t i = 0; i < p->relock_count; i++) {
+		const struct first_sample *f = &p->relock[i];
+
+		p->x += remainder(f->total - p->x, PHASE_WRAP_PS);
+		keep_sample(p, &f->reading, f->time_ns);
+	}
+}
+
+void phase_lose(struct phase *p)
+{
+	close_row(p);
+	p->locked = false;
+}
+
+void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns)
+{
+	double total = total_ps(reading);
+
+	if (reading->phase_ps == UINT32_MAX && reading->aligns == UINT32_MAX) {
+		return; /* a board that is gone reads all ones */
+	}
+	if (reading->phase_ps < PHASE_WRAP_PS) {
+		p->reading = *reading;
+	}
+	if (!reading->locked) {
+		phase_lose(p);
+		return;
+	}
+	if (!p->locked || reading->aligns != p->aligns) {
+		p->locked = true;
+		p->aligns = reading->aligns;
+		p->measurements = 0;
+		p->relocks++;
+		begin_lock(p, now_ns);
+	}
+	/* A register that the board has not written since the lock, or since the last look, is no sample,
+	 * nor is one that holds no phase. */
+	if (reading->measurements == p->measurements || reading->phase_ps >= PHASE_WRAP_PS) {
+		return;
+	}
+	p->measurements = reading->measurements;
+	p->last_sample_ns = now_ns;
+	if (p->judged && p->second.samples && p->second.number != now_ns / 1000000000u) {
+		close_second(p, now_ns);
+	}
+	if (p->judged && !follow(p, total)) {
+		begin_lock(p, now_ns);
+	}
+	if (p->judged) {
+		keep_sample(p, reading, now_ns);
+	} else {
+		collect(p, total, now_ns);
+	}
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+struct phase *phase_create(const struct phase_config *config)
+{
+	struct phase *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		return NULL;
+	}
+	p->config = *config;
+	if (p->config.relock_samples < 1) {
+		p->config.relock_samples = 1;
+	}
+	if (p->config.relock_samples > RELOCK_MAX) {
+		p->config.relock_samples = RELOCK_MAX;
+	}
+	p->samples = calloc(SAMPLES_MAX, sizeof(*p->samples));
+	p->series = phase_series_create(SAMPLES_MAX);
+	if (!p->samples || !p->series) {
+		phase_destroy(p);
+		return NULL;
+	}
+	begin_lock(p, 0);
+	return p;
+}
+
+void phase_destroy(struct phase *p)
+{
+	if (!p) {
+		return;
+	}
+	phase_series_destroy(p->series);
+	free(p->samples);
+	free(p);
+}
+
+void phase_set_reference(struct phase *p, const struct phase_reference *reference)
+{
+	p->reference = *reference;
+	p->drifting = false;
+}
+
+int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
+{
+	if (!p->locked || !p->judged || p->count < p->config.relock_samples) {
+		return -EAGAIN;
+	}
+	*ret_reference = (struct phase_reference){.set = true, .time_ns = utc_ns};
+	split_total(mean_over(p, REFERENCE_S), p->reading.rtt_bits, ret_reference);
+	return 0;
+}
+
+int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
+{
+	int r = phase_candidate(p, utc_ns, &p->reference);
+
+	if (r < 0) {
+		return r;
+	}
+	p->drifting = false;
+	/* What the last verdict was about is settled. */
+	p->last = (struct phase_judgement){.verdict = PHASE_FIRST,
+					   .mean_ps = p->reference.phase_ps,
+					   .samples = p->count - since(p, REFERENCE_S),
+					   .time_ns = p->last_sample_ns};
+	p->of_lock = p->last;
+	*ret_reference = p->reference;
+	return 0;
+}
+
+bool phase_take_judgement(struct phase *p, struct phase_judgement *ret_judgement)
+{
+	if (!p->judgement_ready) {
+		return false;
+	}
+	p->judgement_ready = false;
+	*ret_judgement = p->judgement;
+	return true;
+}
+
+bool phase_take_row(struct phase *p, struct phase_row *ret_row)
+{
+	if (!p->row_ready) {
+		return false;
+	}
+	p->row_ready = false;
+	*ret_row = p->row;
+	return true;
+}
+
+const uint32_t *phase_histogram(const struct phase *p)
+{
+	return p->histogram;
+}
+
+static bool longer_than(uint64_t limit_ns, uint64_t since_ns, uint64_t now_ns)
+{
+	return now_ns > since_ns && now_ns - since_ns > limit_ns;
+}
+
+void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *ret_view)
+{
+	uint64_t heard_ns = p->last_sample_ns > p->lock_ns ? p->last_sample_ns : p->lock_ns;
+	bool silent = p->locked && longer_than(PHASE_SILENT_NS, heard_ns, now_ns);
+	struct moments m;
+
+	*ret_view = (struct phase_view){
+		.locked = p->locked,
+		.valid = p->locked && p->count > 0 && !silent,
+		.silent = silent,
+		.unjudged = p->locked && !p->judged &&
+			    longer_than(PHASE_UNJUDGED_NS, p->lock_ns, now_ns),
+		.lock_ns = p->lock_ns,
+		.heard_ns = heard_ns,
+		.reference = p->reference,
+		.last = p->last,
+		.relocks = p->relocks,
+		.passes = p->passes,
+		.slips = p->slips,
+		.jumps = p->jumps,
+		.drifts = p->drifts,
+		.last_sample_ns = p->last_sample_ns,
+		.reading = p->reading,
+	};
+	memcpy(ret_view->tdev_ps, p->tdev_ps, sizeof(p->tdev_ps));
+	memcpy(ret_view->mtie_ps, p->mtie_ps, sizeof(p->mtie_ps));
+	if (!p->count) {
+		return;
+	}
+	ret_view->samples = p->count - since(p, WINDOW_S);
+	moments(p, since(p, WINDOW_S), &m);
+	ret_view->mean_ps = circle_ps(m.mean, p->reading.rtt_bits);
+	ret_view->sigma_ps = m.sigma;
+	ret_view->peak_to_peak_ps = m.max - m.min;
+	ret_view->second_ps = circle_ps(mean_over(p, SECOND_S), p->reading.rtt_bits);
+	ret_view->farthest_ps = p->drifting ? p->farthest_ps : 0;
+	moments(p, since(p, SLOPE_S), &m);
+	ret_view->slope_ps_per_s = m.slope;
+	if (p->reference.set) {
+		ret_view->difference_ps =
+			mean_over(p, RECENT_S) - reference_total_ps(&p->reference);
+	}
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The phase of a link: one struct per link, a state machine without I/O. Samples in (10 Hz),
+ * statistics, verdicts and rows out.
+ *
+ * Phase is in ps on a circle of 12 500 (the 12.5 ns word clock); means and differences are circular,
+ * differences in -6250..6249. Total delay = frames x 125 us + bytes x 12.5 ns + bits x 1.25 ns + phase.
+ *
+ * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
+ * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
+ * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT. A step inside
+ * a lock, which the board did not report, is judged like a re-lock (and is not counted as one). A new
+ * lock has no verdict until it is judged: the one before says nothing about it.
+ */
+#ifndef DAEMON_PHASE_PHASE_H
+#define DAEMON_PHASE_PHASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PHASE_WRAP_PS 12500
+#define PHASE_UI_PS   1250
+#define PHASE_BINS    1250 /* of the histogram */
+#define PHASE_BIN_PS  (PHASE_WRAP_PS / PHASE_BINS)
+
+struct phase_reading {
+	uint32_t phase_ps; /* 0..12499 */
+	uint8_t rtt_frames;
+	uint16_t rtt_bytes;
+	uint8_t rtt_bits;
+	uint32_t aligns;       /* alignments gained since board boot: a new value = a re-lock */
+	uint32_t measurements; /* the board's since the last align; 0: phase_ps says nothing yet */
+	bool locked;
+};
+
+struct phase_reference {
+	bool set;
+	double phase_ps;
+	uint8_t rtt_frames;
+	uint16_t rtt_bytes;
+	uint8_t rtt_bits;
+	int64_t time_ns; /* UTC since 1970; 0 in one that the first lock made: the caller knows the time */
+};
+
+enum phase_verdict { PHASE_NONE, PHASE_FIRST, PHASE_PASS, PHASE_SLIP, PHASE_JUMP, PHASE_DRIFT };
+const char *
+phase_verdict_name(enum phase_verdict v); /* "none","first","PASS","SLIP","JUMP","DRIFT" */
+
+struct phase_judgement {
+	enum phase_verdict verdict;
+	int slip;	      /* SLIP: n */
+	double difference_ps; /* of the total delay against the reference, not wrapped */
+	double mean_ps, sigma_ps;
+	uint32_t samples;
+	uint64_t time_ns; /* monotonic */
+};
+
+/* One second of samples, for the history. */
+struct phase_row {
+	double mean_ps, sigma_ps, min_ps, max_ps; /* min and max relative to the mean */
+	uint32_t samples;
+	uint8_t rtt_frames;
+	uint16_t rtt_bytes;
+	uint8_t rtt_bits;
+};
+
+struct phase_config {
+	double tolerance_ps;	 /* of PASS (100) */
+	double drift_ps;	 /* mean may move so far from the reference before DRIFT (300) */
+	uint32_t relock_samples; /* samples of a new lock before it is judged (5); 1..64 */
+};
+
+/* How long a lock may go without a measurement (the board makes ten a second), and without a verdict (the
+ * most samples that can be asked for take 6.4 s). */
+#define PHASE_SILENT_NS	  3000000000ull
+#define PHASE_UNJUDGED_NS 10000000000ull
+
+struct phase_view {
+	bool locked, valid; /* valid: measured, and not silent */
+	bool silent;	    /* locked, but no measurement for PHASE_SILENT_NS */
+	bool unjudged;	    /* locked for PHASE_UNJUDGED_NS, but not judged */
+	uint64_t lock_ns;   /* monotonic: begin of the lock, or of the step inside it */
+	uint64_t heard_ns;  /* of the last measurement, or lock_ns when that is newer */
+	struct phase_reference reference;
+	struct phase_judgement last;		   /* verdict on this lock; DRIFT while it drifts */
+	double mean_ps, sigma_ps, peak_to_peak_ps; /* since the last lock or 600 s */
+	double slope_ps_per_s;			   /* least squares, since the last lock or 60 s */
+	double second_ps;			   /* mean phase of the last second */
+	double difference_ps; /* of the last 2 s' mean total delay against the reference */
+	double farthest_ps;   /* largest |difference_ps| of the drift that goes on; 0: none does */
+	uint32_t samples;
+	uint64_t relocks, passes, slips, jumps, drifts;
+	uint64_t last_sample_ns; /* monotonic, 0: never */
+	struct phase_reading reading;
+	/* TDEV and MTIE over 1, 10, 100 s, ps; NaN when there are too few samples. */
+	double tdev_ps[3], mtie_ps[3];
+};
+
+struct phase;
+struct phase *phase_create(const struct phase_config *config);
+void phase_destroy(struct phase *p);
+void phase_set_reference(struct phase *p, const struct phase_reference *reference);
+/* The mean of the last 10 s as a reference; -EAGAIN when not locked or too few samples. */
+int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
+/* From now on it is the reference. */
+int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
+void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns);
+/* The board is gone: the next lock is another one, although a board counts its locks anew. */
+void phase_lose(struct phase *p);
+/* Since the last call: a judgement was passed (true, at most one). */
+bool phase_take_judgement(struct phase *p, struct phase_judgement *ret_judgement);
+/* A second is complete. */
+bool phase_take_row(struct phase *p, struct phase_row *ret_row);
+void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *ret_view);
+/* PHASE_BINS counts of PHASE_BIN_PS each, the first from 0 ps on, since the last re-lock. */
+const uint32_t *phase_histogram(const struct phase *p);
+
+#endif

@@ -1,0 +1,784 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Groups of reserved consumers: the state machine of groups.h on the structures of groups_private.h.
+ *
+ * Every event costs a constant time (members and groups are few), but for a member's leaving, which
+ * costs what it held.
+ */
+#include "daemon/publish/groups.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/publish/groups_private.h"
+
+#define SLICE_VOID  (1ull << 63) /* key of a slice without time: counted from the board's frames */
+#define SLICES_IDLE 64u		 /* remembered per group: 13 s */
+
+struct groups *groups_create(const struct groups_config *config)
+{
+	struct groups *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		return NULL;
+	}
+	assert(config->groups <= GROUPS_MAX);
+	g->count = config->groups;
+	g->dead_ns = config->dead_ns;
+	TAILQ_INIT(&g->settled);
+	TAILQ_INIT(&g->free);
+	for (unsigned i = 0; i < g->count; i++) {
+		struct group *group = &g->group[i];
+
+		group->config = config->group[i];
+		TAILQ_INIT(&group->unassigned);
+		TAILQ_INIT(&group->busy);
+		TAILQ_INIT(&group->idle);
+		for (unsigned link = 0; link < NANET3_LINKS; link++) {
+			for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
+				TAILQ_INIT(&group->held[link][stream]);
+			}
+		}
+	}
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		TAILQ_INIT(&g->member[i].flights);
+		TAILQ_INIT(&g->member[i].ready);
+	}
+	return g;
+}
+
+void groups_destroy(struct groups *g)
+{
+	struct tracked *t;
+	struct slice *s;
+
+	if (!g) {
+		return;
+	}
+	while ((t = TAILQ_FIRST(&g->free))) {
+		TAILQ_REMOVE(&g->free, t, next);
+		free(t);
+	}
+	for (unsigned i = 0; i < BLOCK_BUCKETS; i++) {
+		while ((t = LIST_FIRST(&g->chain[i]))) {
+			LIST_REMOVE(t, chain);
+			free(t);
+		}
+	}
+	for (unsigned i = 0; i < g->count; i++) {
+		for (unsigned k = 0; k < SLICE_BUCKETS; k++) {
+			while ((s = LIST_FIRST(&g->group[i].slices[k]))) {
+				LIST_REMOVE(s, chain);
+				free(s);
+			}
+		}
+	}
+	free(g);
+}
+
+/* ---- tracked blocks ---- */
+
+static uint64_t mix(uint64_t x)
+{
+	x *= 0x9e3779b97f4a7c15ull;
+	return x ^ x >> 29;
+}
+
+static struct tracked_chain *chain_of(struct groups *g, const struct fcm_ack *key)
+{
+	uint64_t floor = (uint64_t)key->stream << 24 | (uint64_t)key->link << 16 |
+			 (uint64_t)key->tower << 8 | key->floor;
+
+	return &g->chain[mix(key->sequence ^ mix(floor + 1)) >> 20 & (BLOCK_BUCKETS - 1)];
+}
+
+static struct fcm_ack key_of(const struct block *b)
+{
+	return (struct fcm_ack){
+		.sequence = b->header.sequence,
+		.stream = b->header.stream,
+		.link = b->header.link,
+		.tower = b->header.tower,
+		.floor = b->header.floor,
+	};
+}
+
+static bool key_equal(const struct fcm_ack *a, const struct fcm_ack *b)
+{
+	return a->sequence == b->sequence && a->stream == b->stream && a->link == b->link &&
+	       a->tower == b->tower && a->floor == b->floor;
+}
+
+static struct tracked *tracked_new(struct groups *g, struct block *b)
+{
+	struct tracked *t = TAILQ_FIRST(&g->free);
+
+	if (t) {
+		TAILQ_REMOVE(&g->free, t, next);
+	} else if (!(t = malloc(sizeof(*t)))) {
+		return NULL;
+	}
+	memset(t, 0, sizeof(*t));
+	t->block = b;
+	t->bytes = block_cost(b);
+	t->key = key_of(b);
+	LIST_INSERT_HEAD(chain_of(g, &t->key), t, chain);
+	return t;
+}
+
+static void tracked_release(struct groups *g, struct tracked *t)
+{
+	if (t->block || t->zombies > 0) {
+		return;
+	}
+	LIST_REMOVE(t, chain);
+	TAILQ_INSERT_HEAD(&g->free, t, next);
+}
+
+/* ---- slices ---- */
+
+static uint64_t slice_key(const struct fcm_block_header *h)
+{
+	return h->flags & FCM_BLOCK_NO_TIME ? SLICE_VOID | h->first_frame / FCM_SLICE_FRAMES
+					    : h->slice_id;
+}
+
+static struct slice_list *slice_home(struct groups *g, struct group *group, struct slice *s)
+{
+	if (!TAILQ_EMPTY(&s->waiting)) {
+		return s->member == NOBODY ? &group->unassigned : &g->member[s->member].ready;
+	}
+	return s->in_flight > 0 ? &group->busy : &group->idle;
+}
+
+static void insert_by_age(struct slice_list *list, struct slice *s)
+{
+	struct slice *behind = TAILQ_LAST(list, slice_list);
+
+	while (behind && behind->number > s->number) {
+		behind = TAILQ_PREV(behind, slice_list, next);
+	}
+	if (behind) {
+		TAILQ_INSERT_AFTER(list, behind, s, next);
+	} else {
+		TAILQ_INSERT_HEAD(list, s, next);
+	}
+}
+
+/* Something about the slice has changed: stand it in the right list. */
+static void slice_place(struct groups *g, struct group *group, struct slice *s)
+{
+	struct slice_list *home = slice_home(g, group, s);
+
+	if (home == s->list) {
+		return;
+	}
+	if (s->list) {
+		TAILQ_REMOVE(s->list, s, next);
+		group->idle_slices -= s->list == &group->idle;
+	}
+	s->list = home;
+	if (home != &group->idle) {
+		insert_by_age(home, s);
+		return;
+	}
+	TAILQ_INSERT_TAIL(home, s, next);
+	if (++group->idle_slices > SLICES_IDLE) {
+		s = TAILQ_FIRST(home);
+		TAILQ_REMOVE(home, s, next);
+		LIST_REMOVE(s, chain);
+		group->idle_slices--;
+		free(s);
+	}
+}
+
+static struct slice *slice_get(struct groups *g, struct group *group, uint64_t key)
+{
+	struct slice_chain *chain = &group->slices[mix(key) >> 20 & (SLICE_BUCKETS - 1)];
+	struct slice *s;
+
+	for (s = LIST_FIRST(chain); s; s = LIST_NEXT(s, chain)) {
+		if (s->key == key) {
+			return s;
+		}
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		return NULL;
+	}
+	s->key = key;
+	s->number = g->slices_made++;
+	s->member = NOBODY;
+	TAILQ_INIT(&s->waiting);
+	LIST_INSERT_HEAD(chain, s, chain);
+	return s;
+}
+
+/* ---- entries ---- */
+
+static struct group *group_of(struct groups *g, const struct entry *e)
+{
+	return &g->group[e - e->of->entry];
+}
+
+static struct entry_list *held_list(struct group *group, const struct entry *e)
+{
+	return &group->held[e->of->key.link][e->of->key.stream];
+}
+
+static void entry_wait(struct groups *g, struct entry *e, bool at_head)
+{
+	struct group *group = group_of(g, e);
+
+	e->state = WAITING;
+	e->member = NOBODY;
+	group->waiting++;
+	group->waiting_bytes += e->of->bytes;
+	if (at_head) {
+		TAILQ_INSERT_HEAD(&e->slice->waiting, e, next);
+	} else {
+		TAILQ_INSERT_TAIL(&e->slice->waiting, e, next);
+	}
+	slice_place(g, group, e->slice);
+}
+
+static void entry_fly(struct groups *g, struct entry *e, uint8_t member)
+{
+	struct group *group = group_of(g, e);
+
+	TAILQ_REMOVE(&e->slice->waiting, e, next);
+	group->waiting--;
+	group->waiting_bytes -= e->of->bytes;
+	group->in_flight++;
+	group->in_flight_bytes += e->of->bytes;
+	e->slice->in_flight++;
+	slice_place(g, group, e->slice);
+	e->state = FLIGHT;
+	e->member = member;
+	TAILQ_INSERT_TAIL(&g->member[member].flights, e, next);
+	g->member[member].owing++;
+	g->member[member].owing_bytes += e->of->bytes;
+}
+
+/* Take a FLIGHT or ZOMBIE off its member's account. */
+static void entry_land(struct groups *g, struct entry *e)
+{
+	struct member *m = &g->member[e->member];
+	struct group *group = group_of(g, e);
+
+	TAILQ_REMOVE(&m->flights, e, next);
+	m->owing--;
+	m->owing_bytes -= e->of->bytes;
+	m->blocked = false;
+	if (e->state == ZOMBIE) {
+		group->owed_bytes -= e->of->bytes;
+		e->of->zombies--;
+		e->state = DONE;
+	} else {
+		group->in_flight--;
+		group->in_flight_bytes -= e->of->bytes;
+		e->slice->in_flight--;
+	}
+}
+
+/* The group is through with the block. The caller has taken the entry off all lists but `held`. */
+static void entry_settle(struct groups *g, struct entry *e, enum outcome outcome)
+{
+	struct group *group = group_of(g, e);
+	struct tracked *t = e->of;
+
+	TAILQ_REMOVE(held_list(group, e), e, held);
+	t->block->outcome[group - g->group] = (uint8_t)outcome;
+	if (e->state != ZOMBIE) {
+		e->state = DONE;
+	}
+	slice_place(g, group, e->slice);
+	e->slice = NULL;
+	if (--t->open == 0) {
+		TAILQ_INSERT_TAIL(&g->settled, t, next);
+	}
+}
+
+static void count_drop(const struct groups *g, struct group *group, const struct block *b,
+		       enum outcome outcome)
+{
+	const struct fcm_block_header *h = &b->header;
+
+	group->dropped[outcome]++;
+	group->dropped_frames[outcome] += h->frames;
+	group->last_drop = key_of(b);
+	group->last_drop_outcome = (uint8_t)outcome;
+	group->last_drop_first_frame = h->first_frame;
+	group->last_drop_frames = h->frames;
+	group->last_drop_ns = g->now_ns;
+}
+
+void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome)
+{
+	struct group *group = group_of(g, e);
+
+	if (e->state == WAITING) {
+		TAILQ_REMOVE(&e->slice->waiting, e, next);
+		group->waiting--;
+		group->waiting_bytes -= e->of->bytes;
+	} else {
+		/* The member has it still, and owes for it. */
+		group->in_flight--;
+		group->in_flight_bytes -= e->of->bytes;
+		group->owed_bytes += e->of->bytes;
+		e->slice->in_flight--;
+		e->state = ZOMBIE;
+		e->of->zombies++;
+	}
+	count_drop(g, group, e->of->block, outcome);
+	entry_settle(g, e, outcome);
+}
+
+/* There is no memory to keep the block's account. */
+static void drop_untracked(struct groups *g, struct block *b)
+{
+	memset(b->outcome, OUTCOME_NOT_OFFERED, sizeof(b->outcome));
+	for (unsigned i = 0; i < g->count; i++) {
+		struct group *group = &g->group[i];
+
+		if (!(group->config.streams & 1u << b->header.stream)) {
+			continue;
+		}
+		if (b->already[i]) {
+			b->outcome[i] = OUTCOME_ACKED;
+			continue;
+		}
+		b->outcome[i] = OUTCOME_DROP_POOL;
+		group->offered++;
+		count_drop(g, group, b, OUTCOME_DROP_POOL);
+	}
+}
+
+int groups_offer(struct groups *g, struct block *b)
+{
+	const struct fcm_block_header *h = &b->header;
+	struct slice *slice[GROUPS_MAX] = {NULL};
+	struct tracked *t;
+
+	assert(h->link < NANET3_LINKS && h->stream < FCM_STREAMS);
+	for (unsigned i = 0; i < g->count; i++) {
+		if (g->group[i].config.streams & 1u << h->stream && !b->already[i]) {
+			slice[i] = slice_get(g, &g->group[i], slice_key(h));
+			if (!slice[i]) {
+				goto no_memory;
+			}
+		}
+	}
+	t = tracked_new(g, b);
+	if (!t) {
+		goto no_memory;
+	}
+	b->publisher = t;
+	g->held++;
+	memset(b->outcome, OUTCOME_NOT_OFFERED, sizeof(b->outcome));
+	t->open = 1; /* ours, until all groups have it */
+	for (unsigned i = 0; i < g->count; i++) {
+		struct group *group = &g->group[i];
+		struct entry *e = &t->entry[i];
+
+		if (!slice[i]) {
+			b->outcome[i] = group->config.streams & 1u << h->stream
+						? OUTCOME_ACKED
+						: OUTCOME_NOT_OFFERED;
+			continue;
+		}
+		*e = (struct entry){.of = t, .slice = slice[i]};
+		e->position = group->position[h->link][h->stream];
+		group->position[h->link][h->stream] += h->frames;
+		group->offered++;
+		t->open++;
+		TAILQ_INSERT_TAIL(held_list(group, e), e, held);
+		entry_wait(g, e, false);
+		groups_judge(g, group, e);
+	}
+	if (--t->open == 0) {
+		TAILQ_INSERT_TAIL(&g->settled, t, next);
+	}
+	return 0;
+
+no_memory:
+	drop_untracked(g, b);
+	return -ENOMEM;
+}
+
+/* Any block that anybody still holds: the oldest of a link and stream. */
+static struct tracked *any_held(const struct groups *g)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		for (unsigned k = 0; k < NANET3_LINKS * FCM_STREAMS; k++) {
+			const struct entry_list *held =
+				&g->group[i].held[k / FCM_STREAMS][k % FCM_STREAMS];
+			const struct entry *e = TAILQ_FIRST(held);
+
+			if (e) {
+				return e->of;
+			}
+		}
+	}
+	return NULL;
+}
+
+void groups_shutdown(struct groups *g)
+{
+	struct tracked *t;
+
+	while ((t = any_held(g))) {
+		for (unsigned i = 0; i < g->count; i++) {
+			struct entry *e = &t->entry[i];
+
+			if (e->state == WAITING || e->state == FLIGHT) {
+				groups_drop_entry(g, e, OUTCOME_DROP_SHUTDOWN);
+			}
+		}
+	}
+}
+
+uint64_t groups_held(const struct groups *g)
+{
+	return g->held;
+}
+
+/* ---- members ---- */
+
+/* The slices it had are anybody's again. */
+static void abandon_slices(struct groups *g, struct group *group, unsigned member)
+{
+	struct member *m = &g->member[member];
+	struct slice_list *quiet[] = {&group->busy, &group->idle};
+	struct slice *s;
+
+	while ((s = TAILQ_FIRST(&m->ready))) {
+		s->member = NOBODY;
+		slice_place(g, group, s);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		for (s = TAILQ_FIRST(quiet[i]); s; s = TAILQ_NEXT(s, next)) {
+			s->member = s->member == member ? NOBODY : s->member;
+		}
+	}
+}
+
+static void member_end(struct groups *g, unsigned member, enum member_state why)
+{
+	struct member *m = &g->member[member];
+	struct entry *e;
+
+	if (m->state != MEMBER_ALIVE) {
+		return;
+	}
+	m->state = why;
+	m->rate = (struct rate){0};
+	g->group[m->group].alive--;
+	abandon_slices(g, &g->group[m->group], member);
+	/* From the last sent to the first, each to the head of its slice: in order again. */
+	while ((e = TAILQ_LAST(&m->flights, entry_list))) {
+		bool zombie = e->state == ZOMBIE;
+
+		entry_land(g, e);
+		if (zombie) {
+			tracked_release(g, e->of);
+		} else {
+			entry_wait(g, e, true);
+		}
+	}
+}
+
+void groups_leave(struct groups *g, unsigned member)
+{
+	member_end(g, member, MEMBER_LEFT);
+}
+
+void groups_expel(struct groups *g, struct member *m)
+{
+	struct entry *e;
+
+	if (g->group[m->group].alive == 1) {
+		TAILQ_FOREACH (e, &m->flights, next) {
+			if (e->state == FLIGHT) {
+				groups_drop_entry(g, e, OUTCOME_DROP_SLOW);
+			}
+		}
+	}
+	member_end(g, (unsigned)(m - g->member), MEMBER_TOO_SLOW);
+	m->to_expel = true;
+	g->to_expel++;
+}
+
+/* The row for a new member: that of its own name, a free one, the one dead for longest. */
+static struct member *member_row(struct groups *g, const char *name)
+{
+	struct member *row = NULL;
+
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		struct member *m = &g->member[i];
+
+		if (m->used && strcmp(m->name, name) == 0) {
+			return m;
+		}
+	}
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		struct member *m = &g->member[i];
+
+		if (!m->used) {
+			return m;
+		}
+		if (m->state != MEMBER_ALIVE && (!row || m->last_seen_ns < row->last_seen_ns)) {
+			row = m;
+		}
+	}
+	return row;
+}
+
+static bool credit_legal(uint32_t credit)
+{
+	return credit > 0 && credit <= GROUPS_CREDIT_MAX;
+}
+
+int groups_hello(struct groups *g, const char *name, const char *group, uint32_t credit,
+		 uint64_t now_ns, unsigned *ret_member)
+{
+	unsigned index = 0;
+	struct member *m;
+
+	if (!name[0] || strlen(name) >= sizeof(m->name) || !credit_legal(credit)) {
+		return -EINVAL;
+	}
+	while (index < g->count && strcmp(g->group[index].config.name, group) != 0) {
+		index++;
+	}
+	if (index == g->count) {
+		return -ENOENT;
+	}
+	m = member_row(g, name);
+	if (!m) {
+		return -EUSERS;
+	}
+	groups_leave(g, (unsigned)(m - g->member));
+	if (strcmp(m->name, name) != 0) {
+		m->delivered = m->delivered_bytes = m->redelivered = 0;
+		memcpy(m->name, name, strlen(name) + 1);
+	}
+	g->to_expel -= m->to_expel;
+	m->used = true;
+	m->state = MEMBER_ALIVE;
+	m->blocked = m->to_expel = false;
+	m->rate = (struct rate){0};
+	m->group = (uint8_t)index;
+	m->credit = credit;
+	m->assigned = g->turns++;
+	m->last_seen_ns = now_ns;
+	g->group[index].alive++;
+	groups_spare(&g->group[index]);
+	*ret_member = (unsigned)(m - g->member);
+	return 0;
+}
+
+void groups_seen(struct groups *g, unsigned member, uint64_t now_ns)
+{
+	g->member[member].last_seen_ns = now_ns;
+}
+
+bool groups_alive(const struct groups *g, unsigned member)
+{
+	return member < MEMBERS_MAX && g->member[member].state == MEMBER_ALIVE;
+}
+
+const char *groups_member_name(const struct groups *g, unsigned member)
+{
+	return g->member[member].name;
+}
+
+const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member)
+{
+	return &g->group[g->member[member].group].config;
+}
+
+unsigned groups_number_of(const struct groups *g, unsigned member)
+{
+	return g->member[member].group;
+}
+
+static struct entry *find_flight(struct groups *g, unsigned member, const struct fcm_ack *ack)
+{
+	struct tracked *t;
+
+	for (t = LIST_FIRST(chain_of(g, ack)); t; t = LIST_NEXT(t, chain)) {
+		struct entry *e = &t->entry[g->member[member].group];
+
+		if (key_equal(&t->key, ack) && (e->state == FLIGHT || e->state == ZOMBIE) &&
+		    e->member == member) {
+			return e;
+		}
+	}
+	return NULL;
+}
+
+enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struct fcm_ack *ack)
+{
+	struct member *m = &g->member[member];
+	struct entry *e = groups_alive(g, member) ? find_flight(g, member, ack) : NULL;
+
+	if (!e) {
+		g->unknown_acks++;
+		return GROUPS_ACK_UNKNOWN;
+	}
+	if (e->state == ZOMBIE) {
+		entry_land(g, e);
+		tracked_release(g, e->of);
+		g->late_acks++;
+		return GROUPS_ACK_LATE;
+	}
+	entry_land(g, e);
+	m->delivered++;
+	m->delivered_bytes += e->of->block->header.payload_bytes;
+	group_of(g, e)->acked++;
+	group_of(g, e)->acked_bytes += e->of->block->header.payload_bytes;
+	entry_settle(g, e, OUTCOME_ACKED);
+	return GROUPS_ACKED;
+}
+
+void groups_tick(struct groups *g, uint64_t now_ns)
+{
+	g->now_ns = now_ns;
+	groups_measure(g, now_ns);
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		struct member *m = &g->member[i];
+
+		m->blocked = false;
+		if (groups_alive(g, i) && now_ns > m->last_seen_ns &&
+		    now_ns - m->last_seen_ns > g->dead_ns) {
+			member_end(g, i, MEMBER_SILENT);
+		}
+	}
+}
+
+/* ---- what to do next ---- */
+
+/* What is on its way to members keeps its memory whatever is dropped: all of them may owe 3/4 of the
+ * group's budget, each its part of the half. */
+static bool owes_too_much(const struct group *group, const struct member *m)
+{
+	uint64_t budget = group->config.budget_bytes;
+
+	return budget && (m->owing_bytes >= budget / 2 / group->alive ||
+			  group->in_flight_bytes + group->owed_bytes >= budget / 4 * 3);
+}
+
+static uint32_t free_credit(const struct groups *g, const struct member *m)
+{
+	return m->state != MEMBER_ALIVE || m->blocked || m->owing >= m->credit ||
+			       (m->owing > 0 && owes_too_much(&g->group[m->group], m))
+		       ? 0
+		       : m->credit - m->owing;
+}
+
+/* Give the group's oldest slice that is nobody's to the member with the most free credit. */
+static struct member *assign_slice(struct groups *g, struct group *group)
+{
+	struct slice *s = TAILQ_FIRST(&group->unassigned);
+	struct member *best = NULL;
+
+	for (unsigned i = 0; s && i < MEMBERS_MAX; i++) {
+		struct member *m = &g->member[i];
+		uint32_t credit = &g->group[m->group] == group ? free_credit(g, m) : 0;
+
+		if (credit > 0 &&
+		    (!best || credit > free_credit(g, best) ||
+		     (credit == free_credit(g, best) && m->assigned < best->assigned))) {
+			best = m;
+		}
+	}
+	if (best) {
+		s->member = (uint8_t)(best - g->member);
+		best->assigned = g->turns++;
+		slice_place(g, group, s);
+	}
+	return best;
+}
+
+/* A member that has credit and a block waiting for it. */
+static struct member *sendable(struct groups *g)
+{
+	struct member *m = NULL;
+
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		m = &g->member[i];
+		if (!TAILQ_EMPTY(&m->ready) && free_credit(g, m) > 0) {
+			return m;
+		}
+	}
+	m = NULL;
+	for (unsigned i = 0; i < g->count && !m; i++) {
+		m = assign_slice(g, &g->group[i]);
+	}
+	return m;
+}
+
+static void next_expelled(struct groups *g, struct groups_action *ret_action)
+{
+	unsigned i = 0;
+
+	while (!g->member[i].to_expel) {
+		i++;
+	}
+	g->member[i].to_expel = false;
+	g->to_expel--;
+	*ret_action = (struct groups_action){.type = GROUPS_EXPEL, .member = i};
+}
+
+bool groups_next(struct groups *g, struct groups_action *ret_action)
+{
+	struct tracked *t = TAILQ_FIRST(&g->settled);
+	struct member *m;
+	struct entry *e;
+
+	if (t) {
+		TAILQ_REMOVE(&g->settled, t, next);
+		*ret_action = (struct groups_action){.type = GROUPS_SETTLED, .block = t->block};
+		t->block->publisher = NULL;
+		t->block = NULL;
+		g->held--;
+		tracked_release(g, t);
+		return true;
+	}
+	if (g->to_expel > 0) {
+		next_expelled(g, ret_action);
+		return true;
+	}
+	m = sendable(g);
+	if (!m) {
+		return false;
+	}
+	e = TAILQ_FIRST(&TAILQ_FIRST(&m->ready)->waiting);
+	*ret_action = (struct groups_action){
+		.type = GROUPS_SEND,
+		.block = e->of->block,
+		.member = (unsigned)(m - g->member),
+		.resent = e->sent,
+	};
+	entry_fly(g, e, (uint8_t)ret_action->member);
+	m->redelivered += e->sent;
+	e->sent = true;
+	return true;
+}
+
+void groups_unsent(struct groups *g, const struct groups_action *send)
+{
+	struct member *m = &g->member[send->member];
+	struct tracked *t = send->block->publisher;
+	struct entry *e = &t->entry[m->group];
+
+	assert(e->state == FLIGHT && e->member == send->member);
+	entry_land(g, e);
+	m->redelivered -= send->resent;
+	e->sent = send->resent;
+	entry_wait(g, e, true);
+	m->blocked = true;
+}

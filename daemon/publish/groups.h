@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The groups of reserved consumers: who gets which block, who still owes an acknowledgement, who pays when
+ * it takes too long (groups_policy.c). A state machine without I/O, clock or thread of its own: events go
+ * in by the functions below, what is to be done comes out of groups_next(). The publisher thread owns it.
+ *
+ *   offered -> WAITING -> FLIGHT -> acknowledged
+ *                 ^         |  \--> dropped (the member keeps owing its acknowledgement: a zombie)
+ *                 '---------'
+ *              member left or died
+ *
+ * Invariants
+ * - A block has exactly one outcome per group, in block->outcome[], and is settled exactly once, when it
+ *   has all of them.
+ * - Inside a group a block is with one member at a time.
+ * - All blocks of a slice go to one member, as long as it lives. New slices go to the live member with
+ *   the most free credit, in turn when equal.
+ * - A member holds at most `credit` blocks that it has not acknowledged, those dropped meanwhile
+ *   included: a stalled member cannot make us pile up messages for it.
+ * - A group holds a link's ring back by at most limit_frames, and with drop-oldest by hold_frames:
+ *   counted from the oldest block it has not settled to the newest offered, because that is what keeps
+ *   the ring's buffers; the newest block alone is always kept.
+ * - The blocks that a group holds or whose acknowledgements it owes have at most budget_bytes, or one
+ *   block more. What it owes has at most 3/4 of it: it is sent no more until it has acknowledged some.
+ */
+#ifndef DAEMON_PUBLISH_GROUPS_H
+#define DAEMON_PUBLISH_GROUPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/data/block.h"
+#include "daemon/publish/publisher.h"
+
+#define GROUPS_CREDIT_MAX 1024u /* blocks */
+
+struct groups;
+
+struct groups_config {
+	unsigned groups; /* 0..GROUPS_MAX */
+	struct publisher_group_config group[GROUPS_MAX];
+	uint64_t dead_ns; /* silence after which a member is dead */
+};
+
+enum groups_action_type {
+	GROUPS_SEND = 1,    /* send `block` to `member`, flagged when `resent` */
+	GROUPS_SETTLED = 2, /* `block` has all its outcomes: give it back */
+	GROUPS_EXPEL = 3,   /* `member` is none any more: tell it that it is too slow */
+};
+struct groups_action {
+	enum groups_action_type type;
+	struct block *block;
+	unsigned member;
+	bool resent; /* somebody may have seen it before */
+};
+
+enum groups_ack_result {
+	GROUPS_ACKED,
+	GROUPS_ACK_LATE,    /* it was dropped meanwhile: counted, not delivered */
+	GROUPS_ACK_UNKNOWN, /* repeated, or never sent to this member */
+};
+
+/* NULL when out of memory. */
+struct groups *groups_create(const struct groups_config *config);
+/* Blocks that are still held are forgotten; they stay the caller's. */
+void groups_destroy(struct groups *g);
+
+/*
+ * A consumer asks to be member of `group`. `*ret_member` (0..MEMBERS_MAX - 1) names it from now on. A
+ * live member of the same name begins anew: what it held goes to others, or to itself.
+ * -ENOENT: no such group. -EINVAL: name empty or too long, credit 0 or above GROUPS_CREDIT_MAX.
+ * -EUSERS: MEMBERS_MAX live members are there.
+ */
+int groups_hello(struct groups *g, const char *name, const char *group, uint32_t credit,
+		 uint64_t now_ns, unsigned *ret_member);
+/* A sign of life. */
+void groups_seen(struct groups *g, unsigned member, uint64_t now_ns);
+enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struct fcm_ack *ack);
+/* It said BYE or is dead: what it held goes to others. Its row stays for the status. */
+void groups_leave(struct groups *g, unsigned member);
+bool groups_alive(const struct groups *g, unsigned member);
+const char *groups_member_name(const struct groups *g, unsigned member);
+
+/* A new block. Its outcomes and its `publisher` pointer are ours until it is settled. -ENOMEM: no memory to
+ * keep its account, so it is not taken; its outcomes are set, every group that takes it is charged DROP_POOL. */
+int groups_offer(struct groups *g, struct block *b);
+/* Time passes: members silent for dead_ns die. Blocked members (groups_unsent) may try again. */
+void groups_tick(struct groups *g, uint64_t now_ns);
+/*
+ * Capture found the pool empty: what gives memory back pays, the oldest blocks that nobody has got yet, those
+ * of one moment for all who wait for them. When there are none, what has been on its way for longer than
+ * limit_frames last is dropped: it gives no memory back, but the ring, which nobody judges while no block
+ * is offered.
+ */
+void groups_pool_empty(struct groups *g);
+/* The oldest of what groups_pool_empty() would drop: its monotonic_ns (UINT64_MAX: nothing). */
+uint64_t groups_pool_oldest_ns(struct groups *g);
+/* The end: everything still held is let go of, as OUTCOME_DROP_SHUTDOWN. See publisher_stop(). */
+void groups_shutdown(struct groups *g);
+
+/* What is to be done next; false: nothing. An action is carried out before the next call of any
+ * function here, and has happened as far as the groups are concerned. */
+bool groups_next(struct groups *g, struct groups_action *ret_action);
+/* The GROUPS_SEND just handed out could not be carried out: the block waits again, as if it had not
+ * been sent; the member gets nothing until its next acknowledgement or the next tick. */
+void groups_unsent(struct groups *g, const struct groups_action *send);
+
+/* Blocks that are not settled. */
+uint64_t groups_held(const struct groups *g);
+const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
+unsigned groups_number_of(const struct groups *g, unsigned member); /* its group's */
+/* Fill the groups' and members' part of the status and the acknowledgement counters. */
+void groups_get_status(const struct groups *g, uint64_t now_ns,
+		       struct publisher_status *ret_status);
+
+#endif

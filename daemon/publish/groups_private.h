@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the groups are made of. For groups.c, which moves it, groups_policy.c, which says who pays, and
+ * groups_status.c, which looks at it.
+ *
+ * Per block one `struct tracked` with an `entry` per group. An entry that is WAITING or FLIGHT stands in
+ * the group's held list of its link and stream, in the order offered: the head is what holds the ring
+ * back. It also stands in its slice's waiting list, or in the list of the member that has it.
+ *
+ * Per group and slice one `struct slice`, in exactly one list:
+ *
+ *   member->ready      assigned, blocks wait for the member's credit    } sorted by age
+ *   group->unassigned  no member, blocks wait                           }
+ *   group->busy        nothing waits, blocks are in flight
+ *   group->idle        nothing held; remembered, so that a late floor's blocks find the same member
+ */
+#ifndef DAEMON_PUBLISH_GROUPS_PRIVATE_H
+#define DAEMON_PUBLISH_GROUPS_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "daemon/publish/groups.h"
+#include "driver/nanet3.h"
+
+#define SLICE_BUCKETS 128u
+#define BLOCK_BUCKETS 4096u
+#define NOBODY	      UINT8_MAX
+
+enum entry_state { NOT_OFFERED, WAITING, FLIGHT, ZOMBIE, DONE };
+
+struct tracked;
+struct slice;
+
+struct entry {
+	struct tracked *of;
+	struct slice *slice;
+	uint8_t state; /* enum entry_state */
+	uint8_t member;
+	bool sent;	   /* to anybody, ever */
+	uint64_t position; /* frames offered on this link and stream before it */
+	TAILQ_ENTRY(entry) held;
+	TAILQ_ENTRY(entry) next; /* WAITING: the slice's; FLIGHT, ZOMBIE: the member's, as sent */
+};
+TAILQ_HEAD(entry_list, entry);
+
+struct tracked {
+	struct block *block; /* NULL once settled: then only zombies keep this */
+	struct fcm_ack key;
+	uint64_t bytes;	  /* of memory */
+	unsigned open;	  /* entries WAITING or FLIGHT */
+	unsigned zombies; /* entries ZOMBIE */
+	LIST_ENTRY(tracked) chain;
+	TAILQ_ENTRY(tracked) next; /* settled list, free list */
+	struct entry entry[GROUPS_MAX];
+};
+LIST_HEAD(tracked_chain, tracked);
+TAILQ_HEAD(tracked_list, tracked);
+
+struct slice {
+	uint64_t key;
+	uint64_t number; /* age: of all slices ever made */
+	uint8_t member;	 /* or NOBODY */
+	unsigned in_flight;
+	struct entry_list waiting;
+	struct slice_list *list; /* the one it stands in */
+	TAILQ_ENTRY(slice) next;
+	LIST_ENTRY(slice) chain;
+};
+TAILQ_HEAD(slice_list, slice);
+LIST_HEAD(slice_chain, slice);
+
+/* Of acknowledged blocks, over the last second. */
+struct rate {
+	uint64_t since_ns, blocks, bytes; /* as they stood then; since 0: not yet */
+	double blocks_per_s, bytes_per_s;
+};
+
+struct member {
+	char name[48];
+	bool used;
+	enum member_state state;
+	bool blocked;  /* its pipe was full */
+	bool to_expel; /* it has to be told that it is too slow */
+	uint8_t group;
+	uint32_t credit, owing; /* blocks; owing: FLIGHT and ZOMBIE entries */
+	uint64_t owing_bytes;	/* memory */
+	uint64_t assigned;	/* when it last got a new slice: for taking turns */
+	uint64_t last_seen_ns;
+	uint64_t delivered, delivered_bytes, redelivered;
+	struct rate rate;
+	struct entry_list flights;
+	struct slice_list ready;
+};
+
+struct group {
+	struct publisher_group_config config;
+	unsigned alive;
+	uint64_t offered, acked, in_flight, waiting;
+	uint64_t in_flight_bytes, waiting_bytes, owed_bytes; /* memory; owed: of zombies */
+	uint64_t acked_bytes;
+	struct rate rate;
+	uint64_t dropped[OUTCOMES], dropped_frames[OUTCOMES];
+	uint64_t beyond, disconnected;
+	struct fcm_ack last_drop; /* sequence unused */
+	uint8_t last_drop_outcome;
+	uint64_t last_drop_first_frame, last_drop_frames, last_drop_ns;
+	uint64_t position[NANET3_LINKS][FCM_STREAMS]; /* frames offered */
+	/* position up to which nobody is disconnected: who has just come has work to do */
+	uint64_t spared_until[NANET3_LINKS][FCM_STREAMS];
+	struct entry_list held[NANET3_LINKS][FCM_STREAMS];
+	struct slice_list unassigned, busy, idle;
+	unsigned idle_slices;
+	struct slice_chain slices[SLICE_BUCKETS];
+};
+
+struct groups {
+	unsigned count;
+	uint64_t dead_ns;
+	uint64_t now_ns; /* of the last tick */
+	unsigned to_expel;
+	uint64_t slices_made, turns, held;
+	uint64_t late_acks, unknown_acks;
+	struct group group[GROUPS_MAX];
+	struct member member[MEMBERS_MAX];
+	struct tracked_list settled, free;
+	struct tracked_chain chain[BLOCK_BUCKETS];
+};
+
+/* groups.c: a WAITING or FLIGHT entry is dropped. */
+void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome);
+/* groups.c: the member is none any more, and will be told so. With nobody left in its group what it had
+ * is dropped, else it goes to the others. */
+void groups_expel(struct groups *g, struct member *m);
+
+/* groups_policy.c: a block was offered to the group: is it within its share? */
+void groups_judge(struct groups *g, struct group *group, struct entry *newest);
+/* groups_policy.c: nobody is disconnected before hold_frames more have come. */
+void groups_spare(struct group *group);
+
+/* groups_status.c: how much is acknowledged a second; at each tick. */
+void groups_measure(struct groups *g, uint64_t now_ns);
+
+#endif

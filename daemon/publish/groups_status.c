@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The groups and members as the status shows them, and their rates. Settles nothing; see groups_private.h. */
+#include <string.h>
+
+#include "daemon/publish/groups_private.h"
+
+#define RATE_S 1.0
+
+static void group_status(const struct group *group, uint64_t now_ns,
+			 struct publisher_group_status *ret)
+{
+	uint64_t oldest = now_ns;
+
+	for (unsigned k = 0; k < NANET3_LINKS * FCM_STREAMS; k++) {
+		const struct entry *e = TAILQ_FIRST(&group->held[k / FCM_STREAMS][k % FCM_STREAMS]);
+
+		if (e && e->of->block->monotonic_ns < oldest) {
+			oldest = e->of->block->monotonic_ns;
+		}
+	}
+	memcpy(ret->name, group->config.name, sizeof(ret->name));
+	ret->streams = group->config.streams;
+	ret->policy = group->config.policy;
+	ret->members = group->alive;
+	ret->offered = group->offered;
+	ret->acked = group->acked;
+	ret->in_flight = group->in_flight;
+	ret->waiting = group->waiting;
+	ret->acked_bytes = group->acked_bytes;
+	ret->in_flight_bytes = group->in_flight_bytes;
+	ret->waiting_bytes = group->waiting_bytes;
+	ret->held_bytes = group->in_flight_bytes + group->waiting_bytes + group->owed_bytes;
+	ret->budget_bytes = group->config.budget_bytes;
+	ret->blocks_per_s = group->rate.blocks_per_s;
+	ret->bytes_per_s = group->rate.bytes_per_s;
+	ret->beyond = group->beyond;
+	ret->disconnected = group->disconnected;
+	memcpy(ret->dropped, group->dropped, sizeof(ret->dropped));
+	memcpy(ret->dropped_frames, group->dropped_frames, sizeof(ret->dropped_frames));
+	ret->oldest_ns = now_ns - oldest;
+	ret->last_drop_tower = group->last_drop.tower;
+	ret->last_drop_floor = group->last_drop.floor;
+	ret->last_drop_stream = group->last_drop.stream;
+	ret->last_drop_outcome = group->last_drop_outcome;
+	ret->last_drop_first_frame = group->last_drop_first_frame;
+	ret->last_drop_frames = group->last_drop_frames;
+	ret->last_drop_ns = group->last_drop_ns;
+}
+
+/* It got them in the order of slices, not of age. */
+static uint64_t oldest_flight_ns(const struct member *m, uint64_t now_ns)
+{
+	uint64_t oldest = now_ns;
+	const struct entry *e;
+
+	TAILQ_FOREACH (e, &m->flights, next) {
+		if (e->state == FLIGHT && e->of->block->monotonic_ns < oldest) {
+			oldest = e->of->block->monotonic_ns;
+		}
+	}
+	return now_ns - oldest;
+}
+
+const char *member_state_name(enum member_state state)
+{
+	static const char *const names[MEMBER_STATES] = {
+		[MEMBER_LEFT] = "left",
+		[MEMBER_ALIVE] = "alive",
+		[MEMBER_SILENT] = "silent",
+		[MEMBER_TOO_SLOW] = "too-slow",
+	};
+
+	return (unsigned)state < MEMBER_STATES ? names[state] : "unknown";
+}
+
+void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher_status *ret_status)
+{
+	ret_status->groups = g->count;
+	ret_status->members = 0;
+	ret_status->late_acks = g->late_acks;
+	ret_status->unknown_acks = g->unknown_acks;
+	for (unsigned i = 0; i < g->count; i++) {
+		group_status(&g->group[i], now_ns, &ret_status->group[i]);
+	}
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		const struct member *m = &g->member[i];
+		struct publisher_member_status *s;
+
+		if (!m->used) {
+			continue;
+		}
+		s = &ret_status->member[ret_status->members++];
+		*s = (struct publisher_member_status){
+			.state = m->state,
+			.credit = m->credit,
+			.in_flight = m->owing,
+			.in_flight_bytes = m->owing_bytes,
+			.oldest_ns = oldest_flight_ns(m, now_ns),
+			.blocks_per_s = m->rate.blocks_per_s,
+			.bytes_per_s = m->rate.bytes_per_s,
+			.delivered = m->delivered,
+			.delivered_bytes = m->delivered_bytes,
+			.redelivered = m->redelivered,
+			.last_seen_ns = m->last_seen_ns,
+		};
+		memcpy(s->name, m->name, sizeof(s->name));
+		memcpy(s->group, g->group[m->group].config.name, sizeof(s->group));
+	}
+}
+
+static void rate_step(struct rate *r, uint64_t blocks, uint64_t bytes, uint64_t now_ns)
+{
+	double seconds = (double)(now_ns - r->since_ns) / 1e9;
+
+	if (r->since_ns && seconds < RATE_S) {
+		return;
+	}
+	if (r->since_ns) {
+		r->blocks_per_s = (double)(blocks - r->blocks) / seconds;
+		r->bytes_per_s = (double)(bytes - r->bytes) / seconds;
+	}
+	r->since_ns = now_ns;
+	r->blocks = blocks;
+	r->bytes = bytes;
+}
+
+void groups_measure(struct groups *g, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		struct group *group = &g->group[i];
+
+		rate_step(&group->rate, group->acked, group->acked_bytes, now_ns);
+	}
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		struct member *m = &g->member[i];
+
+		if (m->state == MEMBER_ALIVE) {
+			rate_step(&m->rate, m->delivered, m->delivered_bytes, now_ns);
+		}
+	}
+}

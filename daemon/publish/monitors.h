@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The monitors: whoever subscribed at the XPUB gets a copy of the blocks it asked for, best effort. A copy in full, so
+ * that a monitor that stands still holds no memory of the pool; made only when somebody subscribed to the topic.
+ *
+ * libzmq keeps the topics of all monitors in a tree, node by byte, built and taken down by the thread that uses the
+ * socket, however long that takes: so the XPUB has a thread of its own, and a ZeroMQ context. Who comes in by its
+ * door, and how much he may say, is the publisher's thread to watch, which nothing of this holds up.
+ */
+#ifndef DAEMON_PUBLISH_MONITORS_H
+#define DAEMON_PUBLISH_MONITORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/data/block.h"
+#include "daemon/net/door.h"
+#include "daemon/net/zap.h"
+
+#define MONITORS_TOPICS	   64u /* of all monitors that are looked for; with more, all is copied */
+#define MONITORS_TOPIC_MAX 32u /* bytes; longer than any topic */
+#define MONITORS_WORDS                                                                             \
+	(16u << 10) /* bytes that a monitor may send in its life: some hundred topics */
+
+struct monitors;
+
+struct monitors_config {
+	const char *endpoint;
+	int hwm;	    /* messages that wait for one monitor */
+	const char *secret; /* NULL: none is asked for a key; else `judge` is asked about each */
+	zap_judge_fn judge;
+	void *context;
+};
+
+struct monitors_status {
+	uint64_t blocks, dropped, bad_messages;
+};
+
+/* Bind and start the thread. -EINVAL: bad endpoint; -EADDRINUSE. */
+int monitors_start(const struct monitors_config *config, struct monitors **ret_monitors);
+/* Cuts all connections and ends the thread. NULL is fine. */
+void monitors_stop(struct monitors *m);
+const char *monitors_endpoint(const struct monitors *m);
+struct door *monitors_door(struct monitors *m);
+
+/* What follows is one thread's, the publisher's; none of it waits. */
+void monitors_copy(struct monitors *m, const struct block *b);
+/* Send what was copied. */
+void monitors_wake(struct monitors *m);
+/* Answer who knocks, look what each has said: at least every DOOR_WATCH_NS; `second`: once a second. */
+void monitors_watch(struct monitors *m, bool second, uint64_t now_ns);
+/* ZeroMQ sockets to wait for: at most two. */
+unsigned monitors_wait_for(struct monitors *m, void *ret_sockets[2]);
+void monitors_get_status(struct monitors *m, struct monitors_status *ret_status);
+
+#endif

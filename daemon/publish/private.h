@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the publisher: its thread and sockets (publisher.c), what the members say (members.c), whose keys
+ * open which door (keys.c).
+ */
+#ifndef DAEMON_PUBLISH_PRIVATE_H
+#define DAEMON_PUBLISH_PRIVATE_H
+
+#include <pthread.h>
+
+#include "daemon/net/door.h"
+#include "daemon/feed/feed.h"
+#include "daemon/publish/groups.h"
+#include "daemon/publish/monitors.h"
+#include "daemon/publish/publisher.h"
+#include "daemon/publish/router.h"
+#include "daemon/net/zap.h"
+
+#define PUBLISHER_INCOMING_MAX (4096u * sizeof(struct fcm_ack)) /* bytes of an ACK */
+
+struct publisher {
+	unsigned board;
+	uint32_t dead_ms;
+	struct queue *blocks, *settled;
+	char reserved_endpoint[256], monitor_endpoint[256];
+	int wake_fd; /* publisher_stop() rings it */
+	void *context;
+	pthread_t thread;
+	bool started, stopped;
+	_Atomic bool stopping, allowed; /* another list is there */
+
+	/* The thread's own. */
+	void *router;
+	struct door *door;
+	struct zap *zap;	   /* NULL: none is asked for a key */
+	struct access_list access; /* whose keys open what */
+	struct monitors *monitors; /* NULL: none */
+	struct groups *groups;
+	struct router_loans loans;
+	unsigned reserved_groups;
+	struct feed *feed; /* its thread's; NULL: none. Its group is the one behind the reserved */
+	struct {
+		uint64_t blocks, frames;
+	} feed_full;				     /* that its queue had no place for */
+	struct peer peer[MEMBERS_MAX];		     /* by member number */
+	struct block *returned_head, *returned_tail; /* linked by block->publisher */
+	uint64_t now_ns, next_tick_ns, next_second_ns, next_status_ns;
+	struct publisher_status counters; /* the next status */
+	uint64_t bad_messages;
+	uint64_t stray_acks; /* messages of them, from nobody we know */
+
+	pthread_mutex_t lock;
+	struct publisher_status status; /* under lock */
+	struct access_list access_next; /* likewise, of publisher_allow() */
+};
+
+/* members.c: one message off the ROUTER, and what it asks for. False: there is none. */
+bool publisher_receive(struct publisher *p);
+
+/* keys.c. Before a socket is bound. */
+int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
+/* zap_judge_fn of the monitors' door. */
+const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
+					 const char *key);
+/* Answer who knocks; take another list. */
+void publisher_keys_serve(struct publisher *p);
+/* Whether its key is a consumer's; if not, it is told so and cut off. */
+bool publisher_keys_admit(struct publisher *p, const struct peer *from);
+/* NULL: it may be this member; else whose key it is, in words. */
+const char *publisher_keys_forbid(const struct publisher *p, const char *key, const char *name,
+				  const char *group, char *text, size_t size);
+
+#endif

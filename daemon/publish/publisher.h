@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The publisher: the one thread that owns the ZeroMQ data sockets. Takes blocks from capture, offers
+ * each to every group of reserved consumers that wants its stream, keeps it until the group has
+ * acknowledged it or the group's policy dropped it, copies it to the monitors, returns it settled.
+ *
+ * A group may hold back its share of a link's ring and of the memory; beyond, its policy applies, and at
+ * 3/4 of the ring its oldest blocks are dropped whatever it is: a full ring would lose frames for all. A
+ * group's memory is bounded by its budget. A slice's blocks of all floors go to one member of a group;
+ * unacknowledged blocks of a dead member go to another. A dead or slow consumer touches nobody else.
+ */
+#ifndef DAEMON_PUBLISH_PUBLISHER_H
+#define DAEMON_PUBLISH_PUBLISHER_H
+
+#include "daemon/data/block.h"
+#include "daemon/net/door.h"
+#include "daemon/feed/feed.h"
+#include "daemon/core/queue.h"
+#include "slowctl/access/access.h"
+
+#define MEMBERS_MAX	 16u
+#define PEER_ADDRESS_MAX 64u /* with its 0 */
+
+struct publisher_group_config {
+	char name[32];
+	uint8_t streams;      /* bit mask of enum fcm_stream */
+	uint64_t hold_frames; /* its share of a link's ring: beyond, its policy applies */
+	enum fcm_policy policy;
+	/* of a link's ring: beyond, the oldest are dropped whatever the policy; 0: none */
+	uint64_t limit_frames;
+	/* memory of blocks for it: its policy applies from 3/4, and beyond all of it the oldest are
+	 * dropped; 0: none */
+	uint64_t budget_bytes;
+};
+
+struct publisher_config {
+	unsigned board;
+	const char *reserved_endpoint; /* ROUTER bind: "tcp://127.0.0.1:5710" */
+	const char *monitor_endpoint;  /* XPUB bind; empty: none */
+	uint8_t groups;
+	struct publisher_group_config group[GROUPS_MAX];
+	struct feed
+		*feed; /* NULL: none; else it is the group behind those, and is stopped with us */
+	uint32_t monitor_hwm; /* messages */
+	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
+	/* NULL: none is asked for a key. Else the server's secret (Z85), and `access` says whose keys open what */
+	const char *secret;
+	const struct access_list *access;
+};
+
+enum member_state {
+	MEMBER_LEFT, /* said BYE, or its connection ended */
+	MEMBER_ALIVE,
+	MEMBER_SILENT,	 /* no sign of life */
+	MEMBER_TOO_SLOW, /* policy disconnect */
+	MEMBER_STATES
+};
+/* "left", "alive", "silent", "too-slow". */
+const char *member_state_name(enum member_state state);
+
+struct publisher_member_status {
+	char name[48];
+	char group[32];
+	char address[PEER_ADDRESS_MAX]; /* where it said HELLO last: "127.0.0.1:43210" */
+	enum member_state state;
+	uint32_t credit, in_flight; /* blocks; dropped ones that it still owes among them */
+	uint64_t in_flight_bytes;   /* memory of them */
+	uint64_t oldest_ns;	    /* age of the oldest block it has and that counts; 0: none */
+	uint64_t delivered, delivered_bytes; /* acknowledged blocks, payload */
+	double blocks_per_s, bytes_per_s;    /* of them, over the last second */
+	uint64_t redelivered;		     /* blocks it got that a dead member had held */
+	uint64_t last_seen_ns;		     /* CLOCK_MONOTONIC */
+};
+struct publisher_group_status {
+	char name[32];
+	uint8_t streams;
+	unsigned members; /* alive */
+	enum fcm_policy policy;
+	uint64_t offered, acked, in_flight, waiting; /* blocks */
+	uint64_t acked_bytes;			     /* payload */
+	uint64_t in_flight_bytes, waiting_bytes;     /* memory */
+	uint64_t held_bytes, budget_bytes; /* memory: of both, and of dropped blocks still owed */
+	double blocks_per_s, bytes_per_s;  /* acknowledged, over the last second */
+	uint64_t dropped[OUTCOMES];	   /* blocks */
+	uint64_t dropped_frames[OUTCOMES];
+	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
+	uint64_t disconnected; /* members told that they are too slow */
+	uint64_t oldest_ns;    /* age of the oldest unsettled block */
+	/* the last drop, for the operator */
+	uint8_t last_drop_tower, last_drop_floor, last_drop_stream, last_drop_outcome;
+	uint64_t last_drop_first_frame, last_drop_frames;
+	uint64_t last_drop_ns; /* CLOCK_MONOTONIC */
+};
+/* The last HELLO that was refused because a member of that name lives. */
+struct publisher_namesake {
+	uint64_t count; /* of all of them */
+	char name[48];
+	char group[32];
+	char member[PEER_ADDRESS_MAX], refused[PEER_ADDRESS_MAX];
+};
+struct publisher_status {
+	uint64_t blocks, monitor_blocks;
+	/* at our own high-water mark: known here only as "XPUB would block" */
+	uint64_t monitor_dropped;
+	uint64_t bad_messages;		 /* from consumers: malformed, unknown, too large */
+	uint64_t hellos, refused_hellos; /* the first: of those that became members */
+	struct publisher_namesake namesake;
+	struct door_status door, monitor_door; /* the second: zeros without monitors */
+	uint64_t late_acks;    /* of blocks that had been dropped meanwhile: not delivered */
+	uint64_t unknown_acks; /* repeated, or of blocks that the member does not hold */
+	unsigned members;
+	unsigned groups;
+	struct publisher_group_status group[GROUPS_MAX];
+	struct publisher_member_status member[MEMBERS_MAX];
+	bool has_feed; /* it is the last of the groups */
+	struct feed_status feed;
+};
+
+struct publisher;
+
+/* Bind and start the thread. `blocks` has an eventfd. -EINVAL: bad endpoint; one that another program has is tried
+ * again each second (door_status.closed). A NULL in `blocks` says that capture found the pool empty: who holds back what is oldest pays (DROP_POOL). */
+int publisher_start(const struct publisher_config *config, struct queue *blocks,
+		    struct queue *settled, struct publisher **ret_publisher);
+/* End the thread, at once, and terminate the ZeroMQ context. After capture_stop(), which waits for
+ * acknowledgements: what is not settled by now is charged to nobody. Its frames are in the ring still, beyond the
+ * cursor, and are sent again by the next start; a ring that nobody takes over within the linger time is lost,
+ * and charged as SHUTDOWN when the next one begins. The blocks lie in `settled`, as far as it has room, or
+ * here for publisher_destroy(). */
+void publisher_stop(struct publisher *p);
+/* After publisher_stop() (called here if it was not) and after the end of capture: puts blocks that
+ * nobody settled any more, `blocks`' rest among them, back in their pool. */
+void publisher_destroy(struct publisher *p);
+/* Another list of keys, from any thread: who has lost his is none of ours any more. Of monitors, when one has lost
+ * its, all have to come in again: which connection is whose libzmq does not say. */
+void publisher_allow(struct publisher *p, const struct access_list *access);
+void publisher_get_status(struct publisher *p,
+			  struct publisher_status *ret_status); /* any thread */
+/* Where it is bound, a wildcard port resolved. The monitors' is "" when there is none. */
+const char *publisher_reserved_endpoint(const struct publisher *p);
+const char *publisher_monitor_endpoint(const struct publisher *p);
+
+#endif

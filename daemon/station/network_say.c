@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The network's control server as the station has it, and who was refused at a door (status, events).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/station/station.h"
+
+static void say_login(void *context, const struct access_key *key, const char *address,
+		      uint64_t logins)
+{
+	(void)context;
+	if (logins == 1) {
+		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
+			  "key %s (%s, %.8s...) has logged in from %s", key->name,
+			  access_role_name(key->right.role), key->key, address);
+	} else {
+		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
+			  "key %s (%s, %.8s...) has logged in from %s, %llu times since this was "
+			  "last logged",
+			  key->name, access_role_name(key->right.role), key->key, address,
+			  (unsigned long long)logins);
+	}
+}
+
+int network_start(struct station *s)
+{
+	struct network_config c = {
+		.endpoint = s->config.network.endpoint,
+		.key_file = s->config.network.key_file,
+		.rate = s->config.network.rate,
+		.burst = s->config.network.burst,
+		.login = say_login,
+	};
+	struct sc_error error = {0};
+	int r;
+
+	if (!*c.endpoint) {
+		return 0;
+	}
+	r = network_open(s->base, &c, &s->access_list, s->desk, &s->network, &error);
+	if (r < 0) {
+		log_error("network", "%s. %s: [network] in %s", error.message, error.hint,
+			  s->config_path);
+		return r;
+	}
+	log_event(LOG_INFO, "network", LOG_NO_LINK, LOG_ID_CONFIG,
+		  "control at %s, CURVE, allow list %s", c.endpoint, s->config.network.allow_list);
+	return 0;
+}
+
+void network_allow_keys(struct station *s)
+{
+	if (s->network) {
+		network_allow(s->network, &s->access_list, s->config.network.rate,
+			      s->config.network.burst);
+	}
+}
+
+/* --- who was refused --- */
+
+static void tell_refused(struct station *s, struct told_count *told, const char *code,
+			 const char *object, const struct door_status *v)
+{
+	char text[300];
+	uint64_t more = told_news(told, v->refused, now_mono_ns());
+
+	if (more == 0) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "a connection from %s was refused: %s%s%s (%llu refused since this was last told)",
+		 *v->last.address ? v->last.address : "somewhere", v->last.why,
+		 *v->last.key ? ", it begins with " : "", v->last.key, (unsigned long long)more);
+	log_event(LOG_WARNING, object, LOG_NO_LINK, LOG_ID_REFUSED, "%s", text);
+	store_put_event(s->store, "warning", code, object, text,
+			"if it should be let in: a line in the allow list, then reload; if it "
+			"should not: find out who runs there what",
+			now_utc_ns());
+}
+
+static void tell_requests(struct station *s)
+{
+	uint64_t more =
+		told_news(&s->access.requests, control_desk_refused(s->desk), now_mono_ns());
+	char text[480];
+
+	if (more == 0) {
+		return;
+	}
+	snprintf(text, sizeof(text), "refused: %s (%llu since this was last told)", s->access.text,
+		 (unsigned long long)more);
+	store_put_event(
+		s->store, "warning", "access-refused", s->access.origin, text,
+		"if it should be allowed: another role, by the allow list (then reload) or by "
+		"a group of [control]",
+		now_utc_ns());
+}
+
+static void tell_strangers(struct station *s)
+{
+	struct control_stats v;
+	char text[200];
+	uint64_t more;
+
+	control_get_stats(s->control, &v);
+	more = told_news(&s->access.strangers, v.strangers, now_mono_ns());
+	if (more == 0) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "user %lld of this machine was refused at the control socket: in none of its "
+		 "groups (%llu refused since this was last told)",
+		 (long long)v.last_stranger, (unsigned long long)more);
+	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "%s", text);
+	store_put_event(s->store, "warning", "access-refused", "local", text,
+			"if that should be allowed: make the user a member of reader_group, "
+			"socket_group or expert_group of [control]",
+			now_utc_ns());
+}
+
+void network_second(struct station *s)
+{
+	const struct publisher_status *data = &s->publisher_status;
+	struct network_status v;
+
+	tell_strangers(s);
+	if (s->network) {
+		network_tend(s->network);
+		network_get_status(s->network, &v);
+		tell_refused(s, &s->access.control, "network-refused", "network", &v.door);
+	}
+	reports_groups(s);
+	tell_refused(s, &s->access.reserved, "data-refused", "reserved", &data->door);
+	tell_refused(s, &s->access.monitors, "data-refused", "monitors", &data->monitor_door);
+	tell_requests(s);
+}
+
+/* --- status --- */
+
+static json_t *network_json(struct station *s)
+{
+	struct network_status v;
+	json_t *j;
+
+	if (!s->network) {
+		return json_null();
+	}
+	network_get_status(s->network, &v);
+	j = status_door(s->config.network.endpoint, &v.door);
+	json_object_update_new(
+		j, json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", "public_key", v.public_key,
+			     "keys", (int)v.keys, "clients", (int)v.clients, "refused_key",
+			     (json_int_t)v.refused_key, "requests", (json_int_t)v.requests,
+			     "bad_messages", (json_int_t)v.bad_messages, "refused_rate",
+			     (json_int_t)v.refused_rate, "removed", (json_int_t)v.removed, "unsent",
+			     (json_int_t)v.unsent));
+	return j;
+}
+
+json_t *network_status_json(struct station *s)
+{
+	struct control_stats v;
+
+	control_get_stats(s->control, &v);
+	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", "clients", (json_int_t)v.clients,
+			 "bad_messages", (json_int_t)v.bad_messages, "crowded",
+			 (json_int_t)v.crowded, "strangers", (json_int_t)v.strangers, "roles",
+			 s->has_roles, "refused_role", (json_int_t)control_desk_refused(s->desk),
+			 "network", network_json(s));
+}

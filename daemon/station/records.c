@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The main thread's side of the recorder: orders from operators, black boxes for alarms, what became of them
+ * into the journal and the status.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/alarms/reasons.h"
+#include "slowctl/query/recordings.h"
+
+#define TAP_SIZE	8192u
+#define LET_GO_SHOWN_NS 60000000000ull
+#define RECORDER	"recorder" /* object of its reasons and events */
+
+static const char failed_action[] = "free space or repair the disk, then fcmctl record start; when "
+				    "you have seen it: fcmctl record stop";
+
+/* ------------------------------------------------------------------------------ start and stop */
+
+/* Others read the files, too, from wherever they are. */
+static void make_absolute(char *path, size_t size)
+{
+	char here[PATH_MAX];
+	size_t length = strlen(path), more;
+
+	if (*path == '/' || !getcwd(here, sizeof(here))) {
+		return;
+	}
+	more = strlen(here) + 1;
+	if (length + more < size) {
+		memmove(path + more, path, length + 1);
+		memcpy(path, here, more - 1);
+		path[more - 1] = '/';
+	}
+}
+
+int records_start(struct station *s)
+{
+	struct recorder_config c = {
+		.place = {.board = (uint8_t)s->config.instance,
+			  .segment_bytes = (uint64_t)s->config.record.segment_mb << 20},
+		.min_free_bytes = (uint64_t)s->config.record.min_free_mb << 20,
+		.blackbox_s = s->config.record.blackbox_s,
+		.blackbox_keep = s->config.record.blackbox_keep,
+	};
+	struct records *r = &s->records;
+	int e;
+
+	if (*s->config.record.directory) {
+		snprintf(r->directory, sizeof(r->directory), "%s", s->config.record.directory);
+	} else {
+		recordings_beside(s->config.store.database, r->directory, sizeof(r->directory));
+	}
+	make_absolute(r->directory, sizeof(r->directory));
+	c.place.directory = r->directory;
+	c.links = station_links(s);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		c.place.expected[link].tower = s->config.link[link].tower;
+		c.place.expected[link].floor = s->config.link[link].floor;
+	}
+	e = tap_init(&s->tap, TAP_SIZE);
+	e = e ? e : recorder_start(&c, &s->tap, &s->recorder);
+	if (e < 0) {
+		log_error("recorder", "cannot start: %s", strerror(-e));
+	}
+	return e;
+}
+
+void records_finish(void *station)
+{
+	struct station *s = station;
+
+	recorder_finish(s->recorder, 1000);
+}
+
+void records_stop(struct station *s)
+{
+	recorder_destroy(s->recorder);
+	s->recorder = NULL;
+	if (s->tap.queue.items) {
+		tap_fini(&s->tap);
+	}
+}
+
+/* ----------------------------------------------------------------------------------- operators */
+
+static void links_text(unsigned links, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (unsigned link = 0; link < NANET3_LINKS && used < size; link++) {
+		if (links & 1u << link) {
+			used += (size_t)snprintf(text + used, size - used, "%s%u", used ? ", " : "",
+						 link);
+		}
+	}
+}
+
+static json_t *counts_json(const struct station *s, const struct recorder_event *e)
+{
+	return json_pack("{s:s,s:s,s:o,s:o,s:b,s:I,s:I,s:I,s:I}", "name", e->spec.name, "directory",
+			 s->records.directory, "links", record_links_json(e->spec.links), "until",
+			 json_time(e->spec.until_ns), "resumed", e->resumed, "bytes",
+			 (json_int_t)e->counts.bytes, "frames", (json_int_t)e->counts.frames,
+			 "gap_frames", (json_int_t)e->counts.gaps, "let_go_frames",
+			 (json_int_t)e->counts.let_go);
+}
+
+/* What was written before we were started is not counted. */
+static const char *since(const struct recorder_event *e)
+{
+	return e->resumed ? "since the daemon's start " : "";
+}
+
+static bool take_links(struct station *s, struct control_request *rq, json_t *links,
+		       unsigned *ret_links)
+{
+	unsigned there = station_links(s), wanted = 0;
+	json_t *j;
+	size_t n;
+
+	json_array_foreach (links, n, j) {
+		json_int_t link = json_is_integer(j) ? json_integer_value(j) : -1;
+
+		if (link < 0 || link >= (json_int_t)NANET3_LINKS || !(there >> link & 1)) {
+			control_fail(rq, "usage", "fcmctl link list shows those that there are",
+				     NULL, "no such link to record");
+			return false;
+		}
+		wanted |= 1u << link;
+	}
+	*ret_links = wanted ? wanted : s->config.record.links & there;
+	if (*ret_links == 0) {
+		control_fail(rq, "usage", "fcmctl record start --links 0", NULL,
+			     "none of the links of [record] links is configured");
+	}
+	return *ret_links != 0;
+}
+
+/* One order at a time. */
+static bool busy(struct station *s, struct control_request *rq)
+{
+	if (s->records.rq) {
+		control_fail(rq, "refused", "repeat it in a moment", NULL,
+			     "a recording is just beginning or ending");
+	}
+	return s->records.rq != NULL;
+}
+
+static uint32_t next_order(struct station *s)
+{
+	s->records.order++;
+	s->records.order += s->records.order == 0;
+	return s->records.order;
+}
+
+static void ordered(struct station *s, struct control_request *rq, int e)
+{
+	if (e < 0) {
+		control_fail(rq, "refused", "the disk may be stuck: iostat; repeat it later", NULL,
+			     "the recorder does not answer");
+		return;
+	}
+	s->records.rq = rq;
+	control_peer_words(control_peer(rq), s->records.who, sizeof(s->records.who));
+}
+
+/* What the disk says to it is not tried. */
+static void start_dry(struct station *s, struct control_request *rq, const json_t *args,
+		      const struct record_spec *spec, double for_s)
+{
+	struct recorder_status v;
+	char links[32], span[40] = "until it is stopped";
+
+	recorder_get_status(s->recorder, &v);
+	if (v.active) {
+		control_fail(rq, "refused", "fcmctl record stop", NULL, "recording %s is going on",
+			     v.spec.name);
+		return;
+	}
+	if (for_s > 0) {
+		snprintf(span, sizeof(span), "for %.10g s", for_s);
+	}
+	links_text(spec->links, links, sizeof(links));
+	control_dry(rq, args, "would record links %s %s%s%s", links, span,
+		    *spec->name ? ", as " : "", spec->name);
+}
+
+void records_op_start(struct station *s, struct control_request *rq, json_t *args)
+{
+	struct record_spec spec = {.begun_ns = now_utc_ns()};
+	json_t *seconds = json_object_get(args, "seconds");
+	double for_s = json_number_value(seconds);
+
+	if (busy(s, rq) || !take_links(s, rq, json_object_get(args, "links"), &spec.links) ||
+	    !control_take_text(rq, args, "name", spec.name, sizeof(spec.name)) ||
+	    !control_take_text(rq, args, "note", spec.note, sizeof(spec.note))) {
+		return;
+	}
+	if (*spec.name && !record_dir_name_ok(spec.name)) {
+		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
+			     "a recording cannot have that name: it is a directory's");
+		return;
+	}
+	if (record_dir_name_is_box(spec.name)) {
+		control_fail(rq, "usage", "another name", NULL,
+			     "only black boxes have names that begin with " RECORD_BOX);
+		return;
+	}
+	if (seconds && !json_is_null(seconds) && !(for_s >= 1 && for_s <= 31536000)) {
+		control_fail(rq, "usage", "--for 10m", NULL, "record for 1 s to 365 days");
+		return;
+	}
+	if (control_is_dry(args)) {
+		start_dry(s, rq, args, &spec, for_s);
+		return;
+	}
+	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
+	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
+	ordered(s, rq, recorder_order_start(s->recorder, next_order(s), &spec));
+}
+
+/* Somebody knows that the disk has stopped a recording. */
+static void seen(struct station *s, const char *who)
+{
+	char text[128];
+
+	if (s->records.failed) {
+		snprintf(text, sizeof(text), "is over: seen by %s", who);
+		store_put_event(s->store, "info", "record-stopped", RECORDER, text, "",
+				now_utc_ns());
+	}
+	s->records.failed = false;
+}
+
+static void stop_dry(struct station *s, struct control_request *rq, const json_t *args)
+{
+	struct recorder_status v;
+
+	recorder_get_status(s->recorder, &v);
+	if (v.active) {
+		control_dry(rq, args, "would end recording %s", v.spec.name);
+	} else if (s->records.failed) {
+		control_dry(rq, args, "would take note that the disk has stopped recording %s",
+			    s->records.failure.spec.name);
+	} else {
+		control_fail(rq, "refused", "fcmctl record list", NULL, "no recording is going on");
+	}
+}
+
+void records_op_stop(struct station *s, struct control_request *rq, json_t *args)
+{
+	struct recorder_status v;
+
+	if (control_is_dry(args)) {
+		stop_dry(s, rq, args);
+		return;
+	}
+	recorder_get_status(s->recorder, &v);
+	if (s->records.failed && !v.active) { /* the disk has done it already */
+		seen(s, control_peer(rq)->who);
+		control_answer(rq, counts_json(s, &s->records.failure));
+	} else if (!busy(s, rq)) {
+		ordered(s, rq,
+			recorder_order_stop(s->recorder, next_order(s), control_peer(rq)->who));
+	}
+}
+
+/* What lies there is read by who wants to know: on a disk that is stuck he waits, not we. */
+void records_op_list(struct station *s, struct control_request *rq)
+{
+	struct recorder_status v;
+
+	recorder_get_status(s->recorder, &v);
+	control_answer(rq, json_pack("{s:s,s:o}", "directory", s->records.directory, "active",
+				     v.active ? json_string(v.spec.name) : json_null()));
+}
+
+/* ------------------------------------------------------------------------- what the recorder says */
+
+static void journal(struct station *s, const char *severity, const char *code,
+		    const struct recorder_event *e, const char *text, const char *action)
+{
+	char object[RECORD_NAME + 16];
+
+	snprintf(object, sizeof(object), "recording %s", e->spec.name);
+	store_put_event(s->store, severity, code, object, text, action, now_utc_ns());
+	log_event(strcmp(severity, "info") == 0 ? LOG_NOTICE : LOG_ERR, "recorder", LOG_NO_LINK,
+		  LOG_ID_RECORD, "%s: %s", object, text);
+}
+
+static void on_started(struct station *s, const struct recorder_event *e, bool resumed,
+		       struct control_request *rq)
+{
+	char links[32], text[400];
+
+	links_text(e->spec.links, links, sizeof(links));
+	snprintf(text, sizeof(text), "%s %s, links %s%s%s",
+		 resumed ? "goes on, begun by" : "begun by", rq ? s->records.who : e->spec.who,
+		 links, *e->spec.note ? ": " : "", e->spec.note);
+	journal(s, "info", "record", e, text, "");
+	seen(s, e->spec.who);
+	if (rq) {
+		control_answer(rq, counts_json(s, e));
+	}
+}
+
+static void on_refused(struct station *s, const struct recorder_event *e,
+		       struct control_request *rq)
+{
+	if (!rq) {
+		return;
+	}
+	switch (e->error) {
+	case -EALREADY:
+		control_fail(rq, "refused", "fcmctl record stop", NULL, "recording %s is going on",
+			     e->spec.name);
+		break;
+	case -EBUSY:
+		control_fail(rq, "refused", "fcmctl record list", NULL, "no recording is going on");
+		break;
+	case -EEXIST:
+		control_fail(rq, "refused", "give another name", NULL, "there is a recording %s",
+			     e->spec.name);
+		break;
+	default:
+		control_fail(rq, e->no_room ? "refused" : "failed",
+			     e->no_room ? "remove old recordings, or another [record] directory"
+					: "may the daemon's user write there?",
+			     NULL, "%s/%s: %s", s->records.directory, e->spec.name, e->trouble);
+	}
+}
+
+static void on_stopped(struct station *s, const struct recorder_event *e,
+		       struct control_request *rq)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text),
+		 "%s%s: %s%llu frames in %llu MB, %llu cells without data, %llu let go",
+		 rq ? "stopped by " : "its time is over", rq ? s->records.who : "", since(e),
+		 (unsigned long long)e->counts.frames,
+		 (unsigned long long)(e->counts.bytes / 1000000),
+		 (unsigned long long)e->counts.gaps, (unsigned long long)e->counts.let_go);
+	journal(s, "info", "record", e, text, "");
+	if (rq) {
+		control_answer(rq, counts_json(s, e));
+	}
+}
+
+/* Its event is written here, so that there is one also in the first seconds of a daemon. */
+static void on_failed(struct station *s, const struct recorder_event *e, struct control_request *rq)
+{
+	struct records *r = &s->records;
+
+	snprintf(r->failed_text, sizeof(r->failed_text),
+		 "recording %s was stopped by the disk at %s: %s; %llu frames were written, data "
+		 "and consumers are not touched",
+		 e->spec.name, r->directory, e->trouble, (unsigned long long)e->counts.frames);
+	r->failed = true;
+	r->failure = *e;
+	store_put_event(s->store, "alarm", "record-stopped", RECORDER, r->failed_text,
+			failed_action, now_utc_ns());
+	log_event(LOG_ERR, "recorder", LOG_NO_LINK, LOG_ID_RECORD, "%s", r->failed_text);
+	if (rq) { /* it was to be stopped anyway */
+		control_fail(rq, "failed", "fcmctl record list", NULL, "%s", r->failed_text);
+	}
+}
+
+static void on_black_box(struct station *s, const struct recorder_event *e)
+{
+	char object[16], text[400];
+
+	snprintf(object, sizeof(object), "link%u", e->link);
+	snprintf(text, sizeof(text),
+		 "%s: black box kept as %s: %llu frames, %llu cells without data, registers",
+		 e->spec.alarm, e->spec.name, (unsigned long long)e->counts.frames,
+		 (unsigned long long)e->counts.gaps + (unsigned long long)e->counts.let_go);
+	store_put_event(s->store, "info", "black-box", object, text,
+			"fcmctl record list shows where it is", now_utc_ns());
+	log_event(LOG_NOTICE, "recorder", e->link, LOG_ID_RECORD, "%s", text);
+}
+
+void records_drain(struct station *s)
+{
+	struct recorder_event e;
+
+	while (recorder_next_event(s->recorder, &e)) {
+		bool answers = e.order && e.order == s->records.order;
+		struct control_request *rq = answers ? s->records.rq : NULL;
+
+		if (answers) {
+			s->records.rq = NULL;
+		}
+		switch (e.type) {
+		case RECORDER_STARTED:
+		case RECORDER_RESUMED:
+			on_started(s, &e, e.type == RECORDER_RESUMED, rq);
+			break;
+		case RECORDER_REFUSED:
+			on_refused(s, &e, rq);
+			break;
+		case RECORDER_STOPPED:
+			on_stopped(s, &e, rq);
+			break;
+		case RECORDER_FAILED:
+			on_failed(s, &e, rq);
+			break;
+		case RECORDER_BLACK_BOX:
+			on_black_box(s, &e);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------------------ black boxes */
+
+static void registers_text(struct station *s, unsigned link, char *text, size_t size)
+{
+	const struct watch_board *b = watch_board(s->watch);
+	const struct watch_link *w = watch_link(s->watch, link);
+
+	snprintf(text, size,
+		 "# link %u and its board, as read last: %.0f ms before this was written\n"
+		 "board.status = 0x%08x\nboard.boot_count = %u\nboard.count = %llu\n"
+		 "board.temperature_mc = %d\nlink.status = 0x%08x\nlink.signal = %d\n"
+		 "link.locked = %d\nlink.rx_power_nw = %u\nlink.tx_power_nw = %u\n"
+		 "link.code_errors = %u\nlink.lost_locks = %u\nlink.drop_fifo = %u\n"
+		 "link.drop_ring = %u\nlink.drop_down = %u\nlink.cells = %u\n"
+		 "link.phase_ps = %u\nlink.rtt_frames = %u\nlink.rtt_bytes = %u\n"
+		 "link.rtt_bits = %u\nlink.aligns = %u\nlink.phase_measurements = %u\n",
+		 link, (double)(now_mono_ns() - b->read_ns) / 1e6, b->status, b->boot_count,
+		 (unsigned long long)b->count, b->temperature_mc, w->status,
+		 (w->status & NANET3_LSTAT_SIGNAL) != 0, (w->status & NANET3_LSTAT_LOCKED) != 0,
+		 w->rx_power_nw, w->tx_power_nw, w->code_errors, w->lost_locks, w->drop_fifo,
+		 w->drop_ring, w->drop_down, w->cells, (unsigned)w->phase.phase_ps,
+		 w->phase.rtt_frames, w->phase.rtt_bytes, w->phase.rtt_bits,
+		 (unsigned)w->phase.aligns, (unsigned)w->phase.measurements);
+}
+
+void records_alarm(struct station *s, const char *object, const char *code, const char *text)
+{
+	struct record_spec spec = {.alarm_ns = now_utc_ns()};
+	char registers[2048];
+	unsigned link;
+	int end = 0;
+
+	/* What fills a ring is no matter of the link, nor is there time for a black box. */
+	if (strcmp(code, "ring-fill") == 0 || sscanf(object, "link%1u%n", &link, &end) != 1 ||
+	    object[end] || link >= NANET3_LINKS) {
+		return;
+	}
+	snprintf(spec.alarm, sizeof(spec.alarm), "%s", code);
+	snprintf(spec.alarm_text, sizeof(spec.alarm_text), "%s", text);
+	registers_text(s, link, registers, sizeof(registers));
+	if (recorder_order_freeze(s->recorder, link, &spec, registers) < 0) {
+		s->records.boxes_unasked++;
+	}
+}
+
+/* ----------------------------------------------------------------------------------------- status */
+
+json_t *records_status(struct station *s)
+{
+	struct recorder_status v;
+	double left;
+
+	recorder_get_status(s->recorder, &v);
+	v.box_failed += s->records.boxes_unasked;
+	left = v.active && v.bytes_per_s > 0 ? (double)v.free_bytes / v.bytes_per_s : -1;
+	return json_pack(
+		"{s:b,s:o,s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:f,s:I,s:o,s:{s:i,s:I,s:I}}",
+		"active", v.active, "name", v.active ? json_string(v.spec.name) : json_null(),
+		"note", v.active ? v.spec.note : "", "who", v.active ? v.spec.who : "", "links",
+		record_links_json(v.active ? v.spec.links : 0), "since",
+		v.active ? json_time(v.spec.begun_ns) : json_null(), "until",
+		v.active ? json_time(v.spec.until_ns) : json_null(), "bytes",
+		(json_int_t)v.counts.bytes, "frames", (json_int_t)v.counts.frames, "gap_frames",
+		(json_int_t)v.counts.gaps, "let_go_frames", (json_int_t)v.counts.let_go,
+		"bytes_per_s", v.bytes_per_s, "free_bytes", (json_int_t)v.free_bytes, "lasts_s",
+		left >= 0 ? json_real(left) : json_null(), "black_boxes", "kept", (int)v.boxes,
+		"refused", (json_int_t)v.box_refused, "failed", (json_int_t)v.box_failed);
+}
+
+void records_reasons(struct reasons *r)
+{
+	struct station *s = r->station;
+	struct records *rec = &s->records;
+	struct recorder_status v;
+
+	recorder_get_status(s->recorder, &v);
+	if (rec->failed) {
+		reasons_add(r, true, "record-stopped", RECORDER, failed_action, "%s",
+			    rec->failed_text);
+	}
+	if (v.active && v.counts.let_go > rec->let_go) {
+		rec->let_go_ns = r->now_ns;
+	}
+	rec->let_go = v.active ? v.counts.let_go : 0;
+	if (rec->let_go_ns && r->now_ns - rec->let_go_ns < LET_GO_SHOWN_NS) {
+		reasons_add(
+			r, false, "record-let-go", "recorder",
+			v.spec.links & (v.spec.links - 1)
+				? "the disk or the machine is too slow, each link is 80 MB/s: "
+				  "iostat -x 1, top; another disk ([record] directory), or fewer "
+				  "links"
+				: "the disk or the machine is too slow, a link is 80 MB/s: "
+				  "iostat -x 1, top; another disk ([record] directory)",
+			"the recorder did not keep up and has let go of %llu cells of recording "
+			"%s; data and consumers are not touched",
+			(unsigned long long)v.counts.let_go, v.spec.name);
+	}
+}

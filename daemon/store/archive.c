@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the journal keeps for years and not for ever: old commands with their transitions, and old events, go to a
+ * file a year beside the database (station-2026.db), with the same tables, so that fcmctl --socket none
+ * --database FILE reads it. A row is deleted here only when the archive's transaction with it is on the disk; a
+ * death between both leaves it in both, and it is written there again over itself.
+ *
+ * Numbers begin anew with a new database, and so do clients' ids in time: a number that another database's row has
+ * there is a mistake, told, and nothing moves until that file is elsewhere; an older row gives its client's id up.
+ *
+ * The newest ones stay whatever their age: the next command's number comes from them, and what a daemon left open
+ * among the events. So do commands that are a reason still. What sequences the others used is noted before they go.
+ */
+#include "daemon/store/private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "schemas/journal_sql.h"
+#include "slowctl/query/sql_guard.h"
+
+#define SECOND_NS 1000000000ll
+#define DAY_NS	  (86400 * SECOND_NS)
+#define BATCH	  500 /* rows a step: urgent ones wait for it */
+#define COMMANDS  "1000"
+#define EVENTS	  "5000" /* OPEN_EVENTS of read.c looks at so many */
+#define LOOKED_AT "5000" /* behind those of a clock that was ahead lie older ones */
+#define STEPS	  5u
+#define OLD_COMMAND                                                                                \
+	"id >= ?1 AND id < ?1 + 500 AND ended IS NOT NULL AND time >= ?2 AND time < ?3"            \
+	" AND id <= (SELECT max(id) FROM main.command WHERE id < " JOURNAL_OWN_IDS ") - " COMMANDS \
+	" AND NOT " STORE_UNDONE
+#define OLD_EVENT                                                                                  \
+	"id >= ?1 AND id < ?1 + 500 AND time >= ?2 AND time < ?3"                                  \
+	" AND id <= (SELECT max(id) FROM main.event) - " EVENTS
+#define OLD_ONES "(SELECT id FROM main.command WHERE " OLD_COMMAND ")"
+
+_Static_assert(BATCH == 500, "OLD_COMMAND and OLD_EVENT say it");
+
+/* ?1: the first row's id; ?2, ?3: times of one year, not younger than what is old. */
+struct kind {
+	const char *find; /* ?1: before. Id and time of the oldest that may go */
+	const char *copy[STEPS], *drop[STEPS];
+};
+
+static const struct kind kinds[] = {
+	{"SELECT id, time FROM (SELECT id, time FROM main.command WHERE ended IS NOT NULL AND id <="
+	 " (SELECT max(id) FROM main.command WHERE id < " JOURNAL_OWN_IDS ") - " COMMANDS
+	 " AND NOT " STORE_UNDONE " ORDER BY id LIMIT " LOOKED_AT
+	 ") WHERE time < ?1 ORDER BY id LIMIT 1",
+	 {"DELETE FROM archive.command AS a WHERE id IN " OLD_ONES
+	  " AND EXISTS (SELECT 1 FROM main.command m WHERE m.id = a.id AND m.time = a.time"
+	  " AND m.parameter = a.parameter)",
+	  "UPDATE archive.command SET client_id = NULL WHERE client_id IN"
+	  " (SELECT client_id FROM main.command WHERE " OLD_COMMAND ")",
+	  "INSERT INTO archive.command SELECT * FROM main.command WHERE " OLD_COMMAND,
+	  "DELETE FROM archive.transition WHERE command IN " OLD_ONES,
+	  "INSERT INTO archive.transition SELECT * FROM main.transition WHERE command "
+	  "IN " OLD_ONES},
+	 {"INSERT INTO main.sequence(tower, floor, reserved_until)"
+	  " SELECT tower, floor, max(sequence) FROM main.command WHERE " OLD_COMMAND
+	  " AND sequence IS NOT NULL GROUP BY tower, floor ON CONFLICT DO UPDATE"
+	  " SET reserved_until = max(reserved_until, excluded.reserved_until)",
+	  "DELETE FROM main.transition WHERE command IN (SELECT id FROM archive.command"
+	  " WHERE id IN " OLD_ONES ")",
+	  "DELETE FROM main.command WHERE " OLD_COMMAND
+	  " AND id IN (SELECT id FROM archive.command)"}},
+	{"SELECT id, time FROM (SELECT id, time FROM event WHERE id <="
+	 " (SELECT max(id) FROM event) - " EVENTS " ORDER BY id LIMIT " LOOKED_AT
+	 ") WHERE time < ?1 ORDER BY id LIMIT 1",
+	 {"DELETE FROM archive.event AS a WHERE " OLD_EVENT
+	  " AND EXISTS (SELECT 1 FROM main.event m WHERE m.id = a.id AND m.time = a.time"
+	  " AND m.code = a.code)",
+	  "INSERT INTO archive.event SELECT * FROM main.event WHERE " OLD_EVENT},
+	 {"DELETE FROM main.event WHERE " OLD_EVENT " AND id IN (SELECT id FROM archive.event)"}},
+};
+
+/* One statement with the step's values. SQLite's result. */
+static int run(sqlite3 *db, const char *sql, int64_t first, int64_t from_ns, int64_t to_ns)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &q, NULL);
+
+	if (rc == SQLITE_OK) {
+		const int64_t values[] = {first, from_ns, to_ns};
+		int there = sqlite3_bind_parameter_count(q);
+
+		for (int n = 0; n < (int)(sizeof(values) / sizeof(values[0])) && n < there; n++) {
+			sqlite3_bind_int64(q, n + 1, values[n]);
+		}
+		rc = sqlite3_step(q);
+		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+	}
+	sqlite3_finalize(q);
+	return rc;
+}
+
+/* The beginning of its year, and of the next one. */
+static int year_of(int64_t time_ns, int64_t *ret_from_ns, int64_t *ret_to_ns)
+{
+	time_t seconds = (time_t)(time_ns / SECOND_NS);
+	struct tm utc;
+	struct tm first = {.tm_mday = 1};
+
+	gmtime_r(&seconds, &utc);
+	first.tm_year = utc.tm_year;
+	*ret_from_ns = timegm(&first) * SECOND_NS;
+	first = (struct tm){.tm_mday = 1, .tm_year = utc.tm_year + 1};
+	*ret_to_ns = timegm(&first) * SECOND_NS;
+	return utc.tm_year + 1900;
+}
+
+/* station.db: station-2026.db */
+static int archive_path(const struct store *s, int year, char *path, size_t size)
+{
+	size_t length = strlen(s->config.path);
+
+	if (length > 3 && strcmp(s->config.path + length - 3, ".db") == 0) {
+		length -= 3;
+	}
+	return snprintf(path, size, "%.*s-%d.db", (int)length, s->config.path, year) < (int)size
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+/* For the operator: which file (year 0: none yet), and what it is. */
+static int fail(struct store *s, int year, int rc, const char *why)
+{
+	char of[16] = "";
+
+	if (year) {
+		snprintf(of, sizeof(of), " of %d", year);
+	}
+	snprintf(s->keep.why, sizeof(s->keep.why), "archive of the journal%s: %s", of, why);
+	return rc;
+}
+
+/* Make the year's file, or bring it to our schema, and attach it. 0: attached. */
+static int attach(struct store *s, int year)
+{
+	char path[4096], *sql;
+	sqlite3 *db = NULL;
+	int rc, r = archive_path(s, year, path, sizeof(path));
+
+	if (r < 0) {
+		return fail(s, year, SQLITE_CANTOPEN, strerror(-r));
+	}
+	rc = sqlite3_open(path, &db);
+	rc = rc == SQLITE_OK ? sql_guard(db) : rc;
+	if (rc == SQLITE_OK) {
+		sqlite3_busy_timeout(db, STORE_BUSY_MS);
+		r = store_file_migrate(db);
+		rc = r < 0 ? SQLITE_CANTOPEN : SQLITE_OK;
+	}
+	if (rc != SQLITE_OK) {
+		fail(s, year, rc,
+		     r == -EPROTONOSUPPORT ? "made by a newer FCM-Server" : sqlite3_errmsg(db));
+	}
+	sqlite3_close(db);
+	if (rc != SQLITE_OK) {
+		return rc;
+	}
+	sql = sqlite3_mprintf("ATTACH %Q AS archive", path);
+	rc = sql ? sqlite3_exec(s->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+	sqlite3_free(sql);
+	return rc == SQLITE_OK ? rc : fail(s, year, rc, sqlite3_errmsg(s->db));
+}
+
+static int run_all(struct store *s, int year, const char *const steps[STEPS], int64_t first,
+		   int64_t from_ns, int64_t to_ns)
+{
+	int rc = store_run_plain(s->begin);
+
+	for (unsigned n = 0; n < STEPS && steps[n] && rc == SQLITE_OK; n++) {
+		rc = run(s->db, steps[n], first, from_ns, to_ns);
+	}
+	if (rc == SQLITE_OK) {
+		rc = store_run_plain(s->commit);
+	}
+	if (rc != SQLITE_OK) {
+		fail(s, year, rc,
+		     (rc & 0xff) == SQLITE_CONSTRAINT
+			     ? "it has another database's rows: move it away, under another name"
+			     : sqlite3_errmsg(s->db));
+		if (!sqlite3_get_autocommit(s->db)) {
+			store_run_plain(s->rollback);
+		}
+	}
+	return rc;
+}
+
+static int find(struct store *s, const struct kind *k, int64_t before_ns, int64_t *ret_first,
+		int64_t *ret_time_ns)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(s->db, k->find, -1, &q, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_bind_int64(q, 1, before_ns);
+	}
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(q);
+	}
+	if (rc == SQLITE_ROW) {
+		*ret_first = sqlite3_column_int64(q, 0);
+		*ret_time_ns = sqlite3_column_int64(q, 1);
+	}
+	sqlite3_finalize(q);
+	return rc;
+}
+
+static int move(struct store *s, const struct kind *k, int64_t first, int64_t time_ns,
+		int64_t before_ns, uint64_t *ret_rows)
+{
+	int64_t from_ns, to_ns;
+	int year = year_of(time_ns, &from_ns, &to_ns);
+	int rc = attach(s, year);
+
+	to_ns = to_ns < before_ns ? to_ns : before_ns;
+	if (rc != SQLITE_OK) {
+		return rc;
+	}
+	/* A database that an earlier release has made may have longer texts than this one takes. */
+	sqlite3_exec(s->db, "PRAGMA ignore_check_constraints = ON", NULL, NULL, NULL);
+	rc = run_all(s, year, k->copy, first, from_ns, to_ns);
+	sqlite3_exec(s->db, "PRAGMA ignore_check_constraints = OFF", NULL, NULL, NULL);
+	if (rc == SQLITE_OK) {
+		rc = run_all(s, year, k->drop, first, from_ns, to_ns);
+		*ret_rows = (uint64_t)sqlite3_changes(s->db);
+	}
+	sqlite3_exec(s->db, "DETACH archive", NULL, NULL, NULL);
+	return rc;
+}
+
+int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows)
+{
+	int64_t before_ns = utc_ns - s->config.journal_days * DAY_NS, first, time_ns;
+	int rc = SQLITE_DONE;
+
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]) && s->config.journal_days; n++) {
+		rc = find(s, &kinds[n], before_ns, &first, &time_ns);
+		if (rc == SQLITE_ROW) {
+			return move(s, &kinds[n], first, time_ns, before_ns, ret_rows);
+		}
+		if (rc != SQLITE_DONE) {
+			return fail(s, 0, rc, sqlite3_errmsg(s->db));
+		}
+	}
+	return SQLITE_DONE;
+}

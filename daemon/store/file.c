@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store's file: opened or created, checked, brought to this program's schema. The migrations are
+ * compiled in from schemas/sql/, so that the program carries what it needs.
+ */
+#include "daemon/core/now.h"
+#include "daemon/store/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slowctl/param/kind_key.h"
+#include "slowctl/query/sql_guard.h"
+
+/* Who waits for store_open() has other work, and the thread tries again. */
+#define BUSY_MAIN_MS 200
+
+/* The text of schemas/sql/NAME.sql as a zero-terminated array. */
+#define MIGRATION(symbol, file)                                                                    \
+	__asm__(".section .rodata\n.global " #symbol "\n" #symbol ":\n"                            \
+		".incbin \"" file "\"\n.byte 0\n.previous\n");                                     \
+	extern const char(symbol)[]
+
+MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
+MIGRATION(sql_0002_row_label, "schemas/sql/0002_row_label.sql");
+MIGRATION(sql_0003_loss_until, "schemas/sql/0003_loss_until.sql");
+MIGRATION(sql_0004_no_time, "schemas/sql/0004_no_time.sql");
+MIGRATION(sql_0005_ledger_sums, "schemas/sql/0005_ledger_sums.sql");
+MIGRATION(sql_0006_left_open, "schemas/sql/0006_left_open.sql");
+MIGRATION(sql_0007_sample_sums, "schemas/sql/0007_sample_sums.sql");
+MIGRATION(sql_0008_alarm, "schemas/sql/0008_alarm.sql");
+MIGRATION(sql_0009_snapshot, "schemas/sql/0009_snapshot.sql");
+MIGRATION(sql_0010_undone, "schemas/sql/0010_undone.sql");
+MIGRATION(sql_0011_fewer_pages, "schemas/sql/0011_fewer_pages.sql");
+MIGRATION(sql_0012_intent, "schemas/sql/0012_intent.sql");
+
+/* migrations[n] brings user_version n to n + 1. */
+static const char *const migrations[] = {
+	sql_0001_initial,     sql_0002_row_label, sql_0003_loss_until,	sql_0004_no_time,
+	sql_0005_ledger_sums, sql_0006_left_open, sql_0007_sample_sums, sql_0008_alarm,
+	sql_0009_snapshot,    sql_0010_undone,	  sql_0011_fewer_pages, sql_0012_intent};
+_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
+
+int store_errno(sqlite3 *db, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_CONSTRAINT:
+		return -EEXIST;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EUCLEAN;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	case SQLITE_TOOBIG:
+	case SQLITE_RANGE:
+	case SQLITE_MISMATCH:
+	case SQLITE_MISUSE:
+		return -EINVAL;
+	default:
+		break;
+	}
+	if (db) {
+		int e = sqlite3_system_errno(db);
+
+		if (e == ENOSPC || e == EDQUOT || e == EROFS || e == EACCES || e == EPERM ||
+		    e == EFBIG) {
+			return -e;
+		}
+	}
+	return -EIO;
+}
+
+#define DAMAGED_HINT                                                                               \
+	"Move the file away with its -wal and -shm (sqlite3 FILE .recover repairs); then mv a "    \
+	"good copy there, or restart the daemon to begin a new one."
+
+static int file_fail(struct store *s, int r, struct sc_error *error, const char *doing)
+{
+	static const struct {
+		int r;
+		const char *hint;
+	} hints[] = {
+		{-EUCLEAN, DAMAGED_HINT},
+		{-EACCES, "Give the daemon's user the directory and the file."},
+		{-EROFS, "Make the file system writable."},
+		{-ENOENT, "Make its directory, or name another file: [store] database."},
+		{-ESTALE, "mv it back, or a good copy there; or restart the daemon to begin a new "
+			  "one."},
+		{-EISDIR, "That is a directory: name a file in it: [store] database."},
+		{-ENOSPC, "Free space on that disk."},
+		{-EBUSY, "Another daemon, or a program that writes, has it open: end it."},
+	};
+	const char *hint = "Look at the disk and at the system log.";
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+		if (hints[i].r == r) {
+			hint = hints[i].hint;
+		}
+	}
+	return sc_fail(error, r, "database", hint, "database %s: %s: %s", s->config.path, doing,
+		       s->db && sqlite3_errcode(s->db) != SQLITE_OK ? sqlite3_errmsg(s->db)
+								    : strerror(-r));
+}
+
+static int run_sql(struct store *s, const char *sql)
+{
+	return store_errno(s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
+}
+
+/* A pragma or query of one value as text. */
+static int one_text(struct store *s, const char *sql, char *text, size_t size)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(q);
+	}
+	if (rc == SQLITE_ROW) {
+		const unsigned char *got = sqlite3_column_text(q, 0);
+
+		snprintf(text, size, "%s", got ? (const char *)got : "");
+		rc = SQLITE_OK;
+	} else if (rc == SQLITE_DONE) {
+		text[0] = 0;
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(q);
+	return store_errno(s->db, rc);
+}
+
+static int set_modes(struct store *s, struct sc_error *error)
+{
+	char mode[32];
+	int r;
+
+	r = one_text(s, "PRAGMA journal_mode=WAL", mode, sizeof(mode));
+	if (r == 0 && strcmp(mode, "wal") != 0) {
+		r = -EROFS;
+	}
+	if (r == 0) {
+		r = run_sql(s, "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+			       "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=16777216;"
+			       /* Debian's default writes zeros over all that is deleted. */
+			       "PRAGMA secure_delete=OFF");
+	}
+	return r < 0 ? file_fail(s, r, error, "cannot be made ready for writing") : 0;
+}
+
+/* A station's database grows for years; its start must not wait for all of it to be read. What the
+ * time does not suffice for is checked when it is used. */
+#define CHECK_LIMIT_NS 300000000ull
+
+static int past(void *deadline)
+{
+	return now_mono_ns() > *(const uint64_t *)deadline;
+}
+
+static int check(struct store *s, struct sc_error *error)
+{
+	uint64_t deadline = now_mono_ns() + CHECK_LIMIT_NS;
+	char answer[160];
+	int r;
+
+	sqlite3_progress_handler(s->db, 10000, past, &deadline);
+	r = one_text(s, "PRAGMA quick_check(1)", answer, sizeof(answer));
+	sqlite3_progress_handler(s->db, 0, NULL, NULL);
+	if (r < 0 && past(&deadline)) {
+		return 0;
+	}
+	if (r == 0 && strcmp(answer, "ok") != 0) {
+		r = sc_fail(error, -EUCLEAN, "database", DAMAGED_HINT, "database %s is damaged: %s",
+			    s->config.path, answer);
+		return r;
+	}
+	return r < 0 ? file_fail(s, r, error, "check") : 0;
+}
+
+/* Version 0 is a new file, and only that. */
+static int check_new(struct store *s, struct sc_error *error)
+{
+	char tables[32];
+	int r = one_text(s, "SELECT count(*) FROM sqlite_schema", tables, sizeof(tables));
+
+	if (r == 0 && strcmp(tables, "0") != 0) {
+		s->final = true;
+		return sc_fail(error, -EUCLEAN, "database",
+			       "Name another file in the configuration.",
+			       "%s is a database of another program", s->config.path);
+	}
+	return r < 0 ? file_fail(s, r, error, "cannot be read") : 0;
+}
+
+static int migrate_step(sqlite3 *db, int version)
+{
+	char set[64];
+	int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_exec(db, migrations[version], NULL, NULL, NULL);
+	}
+	if (rc == SQLITE_OK) {
+		snprintf(set, sizeof(set), "PRAGMA user_version=%d", version + 1);
+		rc = sqlite3_exec(db, set, NULL, NULL, NULL);
+	}
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	}
+	return store_errno(db, rc);
+}
+
+int store_file_migrate(sqlite3 *db)
+{
+	sqlite3_stmt *q = NULL;
+	int version = -1, rc = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &q, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(q);
+		version = rc == SQLITE_ROW ? sqlite3_column_int(q, 0) : -1;
+	}
+	sqlite3_finalize(q);
+	if (version < 0 || version > STORE_SCHEMA) {
+		return version < 0 ? store_errno(db, rc) : -EPROTONOSUPPORT;
+	}
+	for (; version < STORE_SCHEMA; version++) {
+		int r = migrate_step(db, version);
+
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* Before anything is changed: is it ours, and not newer than we are? */
+static int check_version(struct store *s, int *ret_version, struct sc_error *error)
+{
+	char text[32];
+	int r = one_text(s, "PRAGMA user_version", text, sizeof(text));
+
+	if (r < 0) {
+		return file_fail(s, r, error, "cannot be read");
+	}
+	*ret_version = atoi(text);
+	if (*ret_version > STORE_SCHEMA || *ret_version < 0) {
+		s->final = true;
+		return sc_fail(error, -EPROTONOSUPPORT, "schema",
+			       "Install the newer FCM-Server again, or give this one another state "
+			       "directory.",
+			       "database %s has schema %d, made by a newer FCM-Server; this one "
+			       "knows up to %d",
+			       s->config.path, *ret_version, STORE_SCHEMA);
+	}
+	return *ret_version == 0 ? check_new(s, error) : 0;
+}
+
+/* Years of commands take seconds. */
+#define AT_WORK_STEPS 1000000 /* of SQLite's machine: about 20 ms */
+
+static int tell_at_work(void *context)
+{
+	const struct store *s = context;
+
+	s->config.at_work();
+	return 0;
+}
+
+static int migrate(struct store *s, struct sc_error *error)
+{
+	int r;
+
+	if (s->config.at_work) {
+		sqlite3_progress_handler(s->db, AT_WORK_STEPS, tell_at_work, s);
+	}
+	r = store_file_migrate(s->db);
+	sqlite3_progress_handler(s->db, 0, NULL, NULL);
+	if (r < 0) {
+		file_fail(s, r, error, "migration");
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	}
+	return r;
+}
+
+static int prepare(struct store *s, struct sc_error *error)
+{
+	static const struct {
+		const char *sql;
+		size_t offset;
+	} fixed[] = {{"BEGIN IMMEDIATE", offsetof(struct store, begin)},
+		     {"COMMIT", offsetof(struct store, commit)},
+		     {"ROLLBACK", offsetof(struct store, rollback)}};
+	int rc = SQLITE_OK;
+
+	for (unsigned i = 0; i < 3 && rc == SQLITE_OK; i++) {
+		rc = sqlite3_prepare_v3(s->db, fixed[i].sql, -1, SQLITE_PREPARE_PERSISTENT,
+					(sqlite3_stmt **)(void *)((char *)s + fixed[i].offset),
+					NULL);
+	}
+	for (unsigned id = 1; id < ROW_IDS && rc == SQLITE_OK; id++) {
+		for (unsigned n = 0; n < STORE_STEPS && store_sql[id].sql[n] && rc == SQLITE_OK;
+		     n++) {
+			rc = sqlite3_prepare_v3(s->db, store_sql[id].sql[n], -1,
+						SQLITE_PREPARE_PERSISTENT, &s->steps[id][n], NULL);
+		}
+	}
+	if (rc == SQLITE_OK) {
+		rc = kind_key_register(s->db);
+	}
+	if (rc == SQLITE_OK) {
+		rc = store_keep_prepare(s);
+	}
+	return rc == SQLITE_OK ? 0 : file_fail(s, store_errno(s->db, rc), error, "statement");
+}
+
+static void unprepare(struct store *s)
+{
+	store_keep_unprepare(s);
+	for (unsigned id = 0; id < ROW_IDS; id++) {
+		for (unsigned n = 0; n < STORE_STEPS; n++) {
+			sqlite3_finalize(s->steps[id][n]);
+			s->steps[id][n] = NULL;
+		}
+	}
+	sqlite3_finalize(s->begin);
+	sqlite3_finalize(s->commit);
+	sqlite3_finalize(s->rollback);
+	s->begin = s->commit = s->rollback = NULL;
+}
+
+/* One writer: a lock on a file of its own beside the database (SQLite's own locks come and go with
+ * transactions, and a descriptor of ours on the database would drop them when closed). */
+static int take_lock(struct store *s, struct sc_error *error)
+{
+	char path[4096];
+	int r;
+
+	if (snprintf(path, sizeof(path), "%s.lock", s->config.path) >= (int)sizeof(path)) {
+		return file_fail(s, -ENAMETOOLONG, error, "lock");
+	}
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+	if (s->lock_fd < 0) {
+		r = -errno;
+		return file_fail(s, r, error, "lock file");
+	}
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		s->final = r == -EBUSY;
+		return sc_fail(error, r, "database",
+			       "Another daemon of this board runs: end it, or give each board its "
+			       "own directory.",
+			       "database %s is in use", s->config.path);
+	}
+	return 0;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int stat_beside(const struct store *s, const char *end, char *path, size_t size,
+		       struct stat *ret_st)
+{
+	snprintf(path, size, "%s%s", s->config.path, end);
+	return stat(path, ret_st);
+}
+
+static void note_log(struct store *s)
+{
+	char path[4096];
+
+	if (stat_beside(s, "-wal", path, sizeof(path), &s->wal) < 0) {
+		s->wal = (struct stat){0};
+	}
+}
+
+/* Another file lies there beside the log of the last one, which SQLite would write into it. */
+static void drop_old_log(struct store *s, const struct stat *file)
+{
+	char path[4096];
+	struct stat wal;
+
+	if (s->opened.st_ino && !same_file(&s->opened, file) &&
+	    stat_beside(s, "-wal", path, sizeof(path), &wal) == 0 && same_file(&s->wal, &wal)) {
+		unlink(path);
+		snprintf(path, sizeof(path), "%s-shm", s->config.path);
+		unlink(path);
+	}
+}
+
+/* What is at its place: a file of before, another one, none, something else. */
+static int look(struct store *s, struct sc_error *error)
+{
+	struct stat st;
+
+	if (stat(s->config.path, &st) < 0) {
+		return s->seen && errno == ENOENT
+			       ? file_fail(s, -ESTALE, error, "is not there any more")
+			       : 0;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		s->final = true;
+		return file_fail(s, -EISDIR, error, "cannot be opened");
+	}
+	s->seen |= st.st_size > 0;
+	drop_old_log(s, &st);
+	return 0;
+}
+
+static int open_file(struct store *s, int busy_ms, struct sc_error *error)
+{
+	int rc, r = look(s, error);
+
+	if (r < 0) {
+		return r;
+	}
+	rc = sqlite3_open_v2(s->config.path, &s->db,
+			     SQLITE_OPEN_READWRITE | (s->seen ? 0 : SQLITE_OPEN_CREATE) |
+				     SQLITE_OPEN_NOMUTEX,
+			     NULL);
+	rc = rc == SQLITE_OK ? sql_guard(s->db) : rc;
+	if (rc != SQLITE_OK) {
+		int e = s->db ? sqlite3_system_errno(s->db) : 0;
+
+		return file_fail(s, e > 0 ? -e : -EACCES, error, "cannot be opened");
+	}
+	sqlite3_extended_result_codes(s->db, 1);
+	sqlite3_busy_timeout(s->db, busy_ms);
+	/* SQLite opens for reading what it may not write, and would never try again. */
+	if (sqlite3_db_readonly(s->db, "main") == 1) {
+		return file_fail(s, access(s->config.path, W_OK) < 0 ? -errno : -EROFS, error,
+				 "cannot be written");
+	}
+	if (stat(s->config.path, &s->opened) < 0) {
+		return file_fail(s, -errno, error, "cannot be opened");
+	}
+	return 0;
+}
+
+bool store_file_replaced(const struct store *s)
+{
+	struct stat st;
+
+	return stat(s->config.path, &st) < 0 ? errno == ENOENT : !same_file(&s->opened, &st);
+}
+
+/* A transition outlives its command when that one's row was refused, or is in another file: it would be taken for
+ * one of the next command that gets this number. */
+#define LEFT_OVER "FROM transition WHERE command > coalesce((SELECT max(id) FROM command), 0)"
+
+static int drop_left_over(struct store *s, struct sc_error *error)
+{
+	char there[8];
+	int r = one_text(s, "SELECT EXISTS (SELECT 1 " LEFT_OVER ")", there, sizeof(there));
+
+	if (r == 0 && strcmp(there, "1") == 0) {
+		r = run_sql(s, "DELETE " LEFT_OVER);
+	}
+	return r < 0 ? file_fail(s, r, error, "transitions of commands that are not there") : 0;
+}
+
+static int read_all(struct store *s, struct sc_error *error)
+{
+	struct store_sessions sessions;
+	struct store_past *past = NULL;
+	int r = store_read_sessions(s, &sessions);
+
+	r = r == 0 ? store_read_alive(s) : r;
+	r = r == 0 ? store_read_past(s, &past) : r;
+	if (r < 0) {
+		return file_fail(s, r, error, "cannot be read");
+	}
+	store_adopt(s, &sessions, past);
+	return 0;
+}
+
+int store_file_open(struct store *s, int busy_ms, struct sc_error *error)
+{
+	int version = 0, r;
+
+	s->final = false;
+	r = take_lock(s, error);
+	r = r == 0 ? open_file(s, busy_ms, error) : r;
+	r = r == 0 ? check_version(s, &version, error) : r;
+	r = r == 0 ? set_modes(s, error) : r;
+	r = r == 0 ? check(s, error) : r;
+	r = r == 0 ? migrate(s, error) : r;
+	r = r == 0 ? prepare(s, error) : r;
+	r = r == 0 ? drop_left_over(s, error) : r;
+	r = r == 0 ? read_all(s, error) : r;
+	if (r < 0) {
+		store_file_close(s);
+	} else {
+		s->seen = true;
+		note_log(s);
+		sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
+	}
+	return r;
+}
+
+void store_file_close(struct store *s)
+{
+	if (s->db && !store_file_replaced(s)) {
+		note_log(s);
+	}
+	unprepare(s);
+	sqlite3_close(s->db);
+	s->db = NULL;
+	s->doubt = false;
+	if (s->lock_fd >= 0) {
+		close(s->lock_fd);
+		s->lock_fd = -1;
+	}
+}
+
+/* The first time, for who calls store_open(). */
+static int first_open(struct store *s, struct sc_error *error)
+{
+	int r;
+
+	if (s->config.later) {
+		r = sc_fail(error, -ETIMEDOUT, "database", "Look at the disk: dmesg, iostat.",
+			    "database %s: its disk does not answer", s->config.path);
+	} else {
+		r = store_file_open(s, s->config.patient ? BUSY_MAIN_MS : STORE_BUSY_MS, error);
+	}
+	if (r < 0 && s->config.patient && !s->final && r != -ENOMEM) {
+		store_note_away(s, r, error);
+		s->retry_at_ns = s->config.later ? 0 : s->retry_at_ns;
+		r = 0;
+	}
+	return r;
+}
+
+int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error)
+{
+	struct store *s = queue_home_alloc(sizeof(*s));
+	struct sc_error own = {0};
+	int r;
+
+	error = error ? error : &own;
+	if (!s) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	s->config = *config;
+	s->config.commit_ms = config->commit_ms ? config->commit_ms : 500;
+	s->config.retry_ms = config->retry_ms ? config->retry_ms : 1000;
+	s->config.keep_rows = config->keep_rows ? config->keep_rows : 20000;
+	s->config.recent = config->recent ? config->recent : 1000;
+	s->last = &s->first;
+	s->lock_fd = -1;
+	s->jobs.fd = s->done.fd = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	s->path = strdup(config->path);
+	s->config.path = s->path;
+	r = s->path ? store_init_queues(s) : -ENOMEM;
+	if (r < 0) {
+		sc_fail(error, r, "memory", "", "no room for the store's queues: %s", strerror(-r));
+	} else {
+		r = first_open(s, error);
+	}
+	if (r < 0) {
+		store_destroy(s);
+		return r;
+	}
+	*ret_store = s;
+	return 0;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the store keeps, and for how long: rules, one entry a kind of old row. The store's thread works on
+ * them while it has nothing else to do, a step at a time; a step is one transaction of one short stretch of
+ * time (a minute of seconds, an hour of minutes), so that a row that is urgent waits for one at most, and a
+ * death between any two leaves all of it done or nothing.
+ *
+ * A rule finds the oldest row that is due and says what becomes of all due rows of that stretch. To keep
+ * another table bounded is one more entry. Those without a rule grow with what happens, not with time: the
+ * runs, verdicts, states of the clock, starts of DMA; and the ledger's hours.
+ *
+ * What is rolled up or deleted by a wrong system clock is gone. So it is believed only as long as it goes with
+ * the monotonic one, and not at all when it has begun far from where the daemon before us was alive.
+ *
+ * Freed pages stay in the file and are used again: it grows to what the rules keep, and to the above. (SQLite's
+ * auto_vacuum would give them back to the file system, at the price of a map of all pages, of moving a page
+ * for each one freed, and of rewriting an existing file once; a file that is to shrink: VACUUM, daemon down.)
+ */
+#include "daemon/store/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/now.h"
+#include "schemas/ledger_sql.h"
+
+#define PERIOD_MS      60000u
+#define SECOND_NS      1000000000ll
+#define MINUTE_NS      (60 * SECOND_NS)
+#define HOUR_NS	       (3600 * SECOND_NS)
+#define DAY_NS	       (24 * HOUR_NS)
+#define LOSSES_NS      (5 * SECOND_NS) /* of a bad link: up to LOSSES_PER_SECOND a second */
+#define CLOCK_MOVED_NS HOUR_NS	       /* against the monotonic one: a wrong clock */
+#define CLOCK_OFF_NS   (30 * DAY_NS)   /* from our predecessor's last sign of life: likewise */
+#define REST	       9u	       /* times as long as it worked ... */
+#define REST_NS	       10000000ull     /* ... and at least so long */
+
+/* A row that will not change any more. What does not balance stays as it is, second by second: somebody
+ * will want to look at it. */
+#define LINK_DUE   "closed AND " LEDGER_LINK_RIGHT
+#define STREAM_DUE "closed AND in_flight = 0 AND " LEDGER_STREAM_RIGHT
+#define STRETCH	   "time >= ?1 AND time < ?2"
+
+#define LINK_COLUMNS                                                                               \
+	"session, dma_epoch, link, second, span, seconds, tower, floor, cells, good, link_down,"   \
+	" board_fifo, ring_full, crc, alignment, time_fault, partial, restarts, begun, time, "     \
+	"tai_ns"
+#define LINK_SUMS                                                                                  \
+	"tower, floor, sum(cells), sum(good), sum(link_down), sum(board_fifo), sum(ring_full),"    \
+	" sum(crc), sum(alignment), sum(time_fault), sum(partial), sum(restarts)"
+#define LINK_OF "session, dma_epoch, link, tower, floor"
+#define STREAM_COLUMNS                                                                             \
+	"session, dma_epoch, link, stream, grp, second, span, seconds, offered, acked, no_member," \
+	" slow, shutdown, pool, no_time, begun, time, tai_ns"
+#define STREAM_SUMS                                                                                \
+	"sum(offered), sum(acked), sum(no_member), sum(slow), sum(shutdown), sum(pool), "          \
+	"sum(no_time)"
+#define STREAM_OF "session, dma_epoch, link, stream, grp"
+/* Of the first row of a run. */
+#define OF_HEAD(what) "max(CASE WHEN head THEN " what " END)"
+#define TIMES(begun)  OF_HEAD(begun) ", max(time), " OF_HEAD("tai_ns")
+
+/* The TAI of a stream's second is that of the link's row, which is rolled up later. */
+#define LINKS_TAI                                                                                  \
+	"(SELECT tai_ns FROM ledger_link k WHERE k.session = s.session"                            \
+	" AND k.dma_epoch = s.dma_epoch AND k.link = s.link AND k.second = s.second)"
+
+/*
+ * Rows that follow each other without a hole have the same `run`: their second minus the seconds before them
+ * in the order. The first of them is the head.
+ */
+#define WINDOW_OF(of) " WINDOW w AS (PARTITION BY " of " ORDER BY second)"
+#define SECOND_RUNS                                                                                \
+	"second - row_number() OVER w AS run, lag(second + 1) OVER w IS NOT second AS head"
+#define MINUTE_RUNS                                                                                \
+	"second - (sum(seconds) OVER w - seconds) AS run,"                                         \
+	" lag(second + seconds) OVER w IS NOT second AS head"
+
+/* Those that have samples, each found by the key behind the one before. */
+#define PARAMETERS                                                                                 \
+	"WITH RECURSIVE p(parameter) AS (SELECT min(parameter) FROM sample UNION ALL"              \
+	" SELECT (SELECT min(parameter) FROM sample s WHERE s.parameter > p.parameter) FROM p"     \
+	" WHERE p.parameter IS NOT NULL)"
+
+/* States and switches have words, not means. */
+#define AVERAGED                                                                                   \
+	"(SELECT parameter FROM p WHERE parameter IS NOT NULL AND NOT EXISTS"                      \
+	" (SELECT 1 FROM station WHERE key = kind_key('words.', p.parameter)))"
+#define SAMPLE_SUM_COLUMNS                                                                         \
+	"sample_sum(parameter, time, span, until, samples, mean, low, high, setpoint)"
+/* Samples that follow each other with the same set point have the same `run`. */
+#define SAMPLE_RUNS                                                                                \
+	"row_number() OVER (PARTITION BY parameter ORDER BY time) - row_number()"                  \
+	" OVER (PARTITION BY parameter, setpoint ORDER BY time) AS run"
+
+_Static_assert(NANET3_LINKS == 4, "phases: VALUES and IN name them all");
+static const struct rule {
+	const char *name;
+	size_t days; /* where struct store_config has its age in days; 0 there: for ever */
+	int64_t stretch_ns;
+	const char *find;		    /* ?1: before. The time of the oldest row that is due */
+	const char *step[STORE_KEEP_STEPS]; /* ?1, ?2: from, to before */
+} rules[STORE_KEEP_RULES] = {
+	/* Streams before links: see LINKS_TAI. */
+	{"seconds of streams",
+	 offsetof(struct store_config, ledger_seconds_days),
+	 MINUTE_NS,
+	 "SELECT time FROM ledger_stream INDEXED BY ledger_stream_time WHERE time < ?1"
+	 " AND " STREAM_DUE " ORDER BY time LIMIT 1",
+	 {"INSERT INTO ledger_stream_sum(" STREAM_COLUMNS ")"
+	  " SELECT " STREAM_OF ", min(second), 60, count(*), " STREAM_SUMS
+	  ", " TIMES(LEDGER_STREAM_BEGUN) " FROM (SELECT *, " LINKS_TAI " AS tai_ns, " SECOND_RUNS
+					  " FROM ledger_stream s INDEXED BY ledger_stream_time "
+					  "WHERE " STRETCH " AND " STREAM_DUE WINDOW_OF(
+						  STREAM_OF) ") GROUP BY " STREAM_OF ", run",
+	  "DELETE FROM ledger_stream WHERE " STRETCH " AND " STREAM_DUE}},
+	{"seconds of links",
+	 offsetof(struct store_config, ledger_seconds_days),
+	 MINUTE_NS,
+	 "SELECT time FROM ledger_link INDEXED BY ledger_link_time WHERE time < ?1"
+	 " AND " LINK_DUE " ORDER BY time LIMIT 1",
+	 {"INSERT INTO ledger_link_sum(" LINK_COLUMNS ")"
+	  " SELECT session, dma_epoch, link, min(second), 60, count(*), " LINK_SUMS
+	  ", " TIMES(LEDGER_LINK_BEGUN) " FROM (SELECT *, " SECOND_RUNS
+					" FROM ledger_link INDEXED BY ledger_link_time "
+					"WHERE " STRETCH " AND " LINK_DUE WINDOW_OF(
+						LINK_OF) ") GROUP BY " LINK_OF ", run",
+	  "DELETE FROM ledger_link WHERE " STRETCH " AND " LINK_DUE}},
+	{"minutes of streams",
+	 offsetof(struct store_config, ledger_minutes_days),
+	 HOUR_NS,
+	 "SELECT time FROM ledger_stream_sum INDEXED BY ledger_stream_sum_minute"
+	 " WHERE span = 60 AND time < ?1 ORDER BY time LIMIT 1",
+	 {"INSERT INTO ledger_stream_sum(" STREAM_COLUMNS ")"
+	  " SELECT " STREAM_OF ", min(second), 3600, sum(seconds), " STREAM_SUMS
+	  ", " TIMES("begun") " FROM (SELECT *, " MINUTE_RUNS
+			      " FROM ledger_stream_sum WHERE span = 60 AND " STRETCH WINDOW_OF(
+				      STREAM_OF) ") GROUP BY " STREAM_OF ", run",
+	  "DELETE FROM ledger_stream_sum WHERE span = 60 AND " STRETCH}},
+	{"minutes of links",
+	 offsetof(struct store_config, ledger_minutes_days),
+	 HOUR_NS,
+	 "SELECT time FROM ledger_link_sum INDEXED BY ledger_link_sum_minute"
+	 " WHERE span = 60 AND time < ?1 ORDER BY time LIMIT 1",
+	 {"INSERT INTO ledger_link_sum(" LINK_COLUMNS ")"
+	  " SELECT session, dma_epoch, link, min(second), 3600, sum(seconds), " LINK_SUMS
+	  ", " TIMES("begun") " FROM (SELECT *, " MINUTE_RUNS
+			      " FROM ledger_link_sum WHERE span = 60 AND " STRETCH WINDOW_OF(
+				      LINK_OF) ") GROUP BY " LINK_OF ", run",
+	  "DELETE FROM ledger_link_sum WHERE span = 60 AND " STRETCH}},
+	{"losses",
+	 offsetof(struct store_config, losses_days),
+	 LOSSES_NS,
+	 "SELECT time FROM loss INDEXED BY loss_time WHERE time < ?1 ORDER BY time LIMIT 1",
+	 {"DELETE FROM loss WHERE " STRETCH}},
+	{"phases",
+	 offsetof(struct store_config, phase_days),
+	 MINUTE_NS,
+	 "SELECT oldest FROM (SELECT min((SELECT min(time) FROM phase_row WHERE link = column1))"
+	 " AS oldest FROM (VALUES (0), (1), (2), (3))) WHERE oldest < ?1",
+	 {"DELETE FROM phase_row WHERE link IN (0, 1, 2, 3) AND " STRETCH}},
+	{"samples into minutes",
+	 offsetof(struct store_config, samples_full_days),
+	 MINUTE_NS,
+	 PARAMETERS " SELECT oldest FROM (SELECT min((SELECT min(time) FROM sample s"
+		    " WHERE s.parameter = a.parameter)) AS oldest FROM " AVERAGED
+		    " a) WHERE oldest < ?1",
+	 {PARAMETERS " INSERT INTO " SAMPLE_SUM_COLUMNS
+		     " SELECT parameter, min(time), 60, max(time), count(*),"
+		     " avg(value), min(value), max(value), setpoint FROM (SELECT *, " SAMPLE_RUNS
+		     " FROM sample WHERE parameter IN " AVERAGED " AND " STRETCH
+		     ") GROUP BY parameter, setpoint, run",
+	  PARAMETERS " DELETE FROM sample WHERE parameter IN " AVERAGED " AND " STRETCH}},
+	{"minutes of samples",
+	 offsetof(struct store_config, samples_minutes_days),
+	 HOUR_NS,
+	 "SELECT time FROM sample_sum INDEXED BY sample_sum_minute WHERE span = 60 AND time < ?1"
+	 " ORDER BY time LIMIT 1",
+	 {"INSERT INTO " SAMPLE_SUM_COLUMNS " SELECT parameter, min(time), 3600, max(until),"
+	  " sum(samples), sum(mean * samples) / sum(samples), min(low), max(high), setpoint"
+	  " FROM (SELECT *, " SAMPLE_RUNS " FROM sample_sum WHERE span = 60 AND " STRETCH
+	  ") GROUP BY parameter, setpoint, run",
+	  "DELETE FROM sample_sum WHERE span = 60 AND " STRETCH}},
+	{"samples rolled up",
+	 offsetof(struct store_config, samples_days),
+	 HOUR_NS,
+	 "SELECT time FROM sample_sum INDEXED BY sample_sum_time WHERE time < ?1"
+	 " ORDER BY time LIMIT 1",
+	 {"DELETE FROM sample_sum WHERE " STRETCH}},
+	{"samples",
+	 offsetof(struct store_config, samples_days),
+	 MINUTE_NS,
+	 PARAMETERS " SELECT oldest FROM (SELECT min((SELECT min(time) FROM sample s"
+		    " WHERE s.parameter = p.parameter)) AS oldest FROM p) WHERE oldest < ?1",
+	 {PARAMETERS
+	  " DELETE FROM sample WHERE parameter IN (SELECT parameter FROM p) AND " STRETCH}},
+};
+
+#define ARCHIVE STORE_KEEP_RULES /* comes behind the rules */
+
+static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
+{
+	return sql ? sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret_statement, NULL)
+		   : SQLITE_OK;
+}
+
+int store_keep_prepare(struct store *s)
+{
+	int rc = SQLITE_OK;
+
+	for (unsigned n = 0; n < STORE_KEEP_RULES && rc == SQLITE_OK; n++) {
+		rc = prepare(s->db, rules[n].find, &s->keep.find[n]);
+		for (unsigned i = 0; i < STORE_KEEP_STEPS && rc == SQLITE_OK; i++) {
+			rc = prepare(s->db, rules[n].step[i], &s->keep.step[n][i]);
+		}
+	}
+	return rc;
+}
+
+void store_keep_unprepare(struct store *s)
+{
+	for (unsigned n = 0; n < STORE_KEEP_RULES; n++) {
+		sqlite3_finalize(s->keep.find[n]);
+		s->keep.find[n] = NULL;
+		for (unsigned i = 0; i < STORE_KEEP_STEPS; i++) {
+			sqlite3_finalize(s->keep.step[n][i]);
+			s->keep.step[n][i] = NULL;
+		}
+	}
+}
+
+static uint32_t days_of(const struct store *s, const struct rule *rule)
+{
+	uint32_t days;
+
+	memcpy(&days, (const char *)&s->config + rule->days, sizeof(days));
+	return days;
+}
+
+/* Rows of stretches that end before this are old. INT64_MIN: none ever is. */
+static int64_t before(const struct store *s, const struct rule *rule, int64_t utc_ns)
+{
+	uint32_t days = days_of(s, rule);
+
+	if (days == 0) {
+		return INT64_MIN;
+	}
+	utc_ns -= days * DAY_NS;
+	return utc_ns - utc_ns % rule->stretch_ns;
+}
+
+/* SQLITE_ROW: *ret_time is that of the oldest row due; SQLITE_DONE: none. */
+static int find(sqlite3_stmt *statement, int64_t before_ns, int64_t *ret_time)
+{
+	int rc = sqlite3_bind_int64(statement, 1, before_ns);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(statement);
+	}
+	if (rc == SQLITE_ROW) {
+		*ret_time = sqlite3_column_int64(statement, 0);
+	}
+	sqlite3_reset(statement);
+	return rc;
+}
+
+/* What the rule does with a stretch. The rows that are gone are counted. */
+static int work(struct store *s, unsigned n, int64_t from_ns, uint64_t *ret_rows)
+{
+	int rc = SQLITE_OK;
+
+	for (unsigned i = 0; i < STORE_KEEP_STEPS && s->keep.step[n][i] && rc == SQLITE_OK; i++) {
+		sqlite3_stmt *step = s->keep.step[n][i];
+
+		sqlite3_bind_int64(step, 1, from_ns);
+		sqlite3_bind_int64(step, 2, from_ns + rules[n].stretch_ns);
+		rc = sqlite3_step(step);
+		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+		sqlite3_reset(step);
+	}
+	*ret_rows = (uint64_t)sqlite3_changes(s->db);
+	return rc;
+}
+
+/* One step of one rule, in a transaction of its own. SQLITE_DONE: nothing is due. */
+static int transact(struct store *s, unsigned n, int64_t utc_ns, uint64_t *ret_rows)
+{
+	int64_t time = 0, before_ns = before(s, &rules[n], utc_ns);
+	int rc = before_ns == INT64_MIN ? SQLITE_DONE : find(s->keep.find[n], before_ns, &time);
+
+	if (rc != SQLITE_ROW) {
+		return rc;
+	}
+	time -= (time % rules[n].stretch_ns + rules[n].stretch_ns) % rules[n].stretch_ns;
+	rc = store_run_plain(s->begin);
+	if (rc == SQLITE_OK) {
+		rc = work(s, n, time, ret_rows);
+	}
+	if (rc == SQLITE_OK) {
+		rc = store_run_plain(s->commit);
+	}
+	return rc;
+}
+
+static void note(struct store *s, uint64_t rows, uint64_t took_ns, int rc)
+{
+	pthread_mutex_lock(&s->lock);
+	s->status.keep_steps++;
+	s->status.keep_failing = rc != SQLITE_OK;
+	if (rc == SQLITE_OK) {
+		s->status.keep_rows += rows;
+	} else {
+		s->status.keep_errors++;
+		if (s->keep.rule == ARCHIVE) {
+			memcpy(s->status.keep_error_text, s->keep.why, sizeof(s->keep.why));
+		} else {
+			snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
+				 "%s: %s", rules[s->keep.rule].name, sqlite3_errmsg(s->db));
+		}
+	}
+	if (took_ns > s->status.keep_max_ns) {
+		s->status.keep_max_ns = took_ns;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void store_keep_begin(struct store *s)
+{
+	uint64_t period_ms = s->config.keep_ms ? s->config.keep_ms : PERIOD_MS;
+	bool any = s->config.journal_days > 0;
+
+	for (unsigned n = 0; n < STORE_KEEP_RULES; n++) {
+		any |= days_of(s, &rules[n]) > 0;
+	}
+	s->keep.rule = 0;
+	s->keep.next_ns = any ? now_mono_ns() + period_ms * 1000000 : UINT64_MAX;
+}
+
+static int64_t utc_ns(const struct store *s)
+{
+	return s->config.utc_ns ? s->config.utc_ns() : now_utc_ns();
+}
+
+void store_keep_start(struct store *s)
+{
+	s->keep.begun_utc_ns = utc_ns(s);
+	s->keep.begun_mono_ns = now_mono_ns();
+	store_keep_begin(s);
+}
+
+/* Whether what the clock says may cost rows. */
+static bool clock_is_right(struct store *s, int64_t *ret_utc_ns)
+{
+	int64_t utc = utc_ns(s), begun = s->keep.begun_utc_ns, alive = s->keep.alive_ns;
+	int64_t moved = utc - begun - (int64_t)(now_mono_ns() - s->keep.begun_mono_ns);
+	int64_t off = alive ? begun - alive : 0;
+	bool right = llabs(moved) < CLOCK_MOVED_NS && llabs(off) < CLOCK_OFF_NS;
+
+	*ret_utc_ns = utc;
+	if (right && !s->keep.clock_wrong) {
+		return true;
+	}
+	s->keep.clock_wrong = !right;
+	pthread_mutex_lock(&s->lock);
+	s->status.keep_failing = !right;
+	if (right) {
+		s->status.keep_error_text[0] = '\0';
+	} else if (llabs(moved) >= CLOCK_MOVED_NS) {
+		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
+			 "the system clock has moved by %.1f hours since the daemon's start",
+			 (double)moved / (double)HOUR_NS);
+	} else {
+		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
+			 "the system clock is %.0f days from where the last daemon ended",
+			 (double)off / (double)DAY_NS);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return right;
+}
+
+/* Nothing is left for this rule, or it failed. After the last one the next pass is a period away. */
+static void next_rule(struct store *s)
+{
+	if (++s->keep.rule > ARCHIVE) {
+		store_keep_begin(s);
+	}
+}
+
+void store_keep_step(struct store *s)
+{
+	uint64_t began = now_mono_ns(), rows = 0, took, rest;
+	int64_t utc;
+	int rc;
+
+	if (!clock_is_right(s, &utc)) {
+		store_keep_begin(s);
+		return;
+	}
+	rc = s->keep.rule == ARCHIVE ? store_archive_step(s, utc, &rows)
+				     : transact(s, s->keep.rule, utc, &rows);
+	took = now_mono_ns() - began;
+	s->keep.next_ns = began + took;
+	if (rc == SQLITE_DONE) {
+		next_rule(s);
+		return;
+	}
+	rest = took * (s->config.keep_rest ? s->config.keep_rest : REST);
+	s->keep.next_ns += rest > REST_NS ? rest : REST_NS;
+	note(s, rows, took, rc);
+	if (rc != SQLITE_OK) {
+		if (!sqlite3_get_autocommit(s->db)) {
+			store_run_plain(s->rollback);
+		}
+		next_rule(s);
+	}
+}

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The only writer of the database. Migrations are compiled in.
+$(eval $(call room,\
+    schemas tdm driver \
+    $(addprefix slowctl/,param engine alarm query) \
+    $(addprefix daemon/,core phase time data),\
+    sqlite3))
+$(B)/obj/daemon/store/file.o: $(wildcard schemas/sql/*.sql)

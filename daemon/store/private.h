@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the store.
+ *
+ *   store.c        the queue, the thread, group commit
+ *   file.c   opening, checking, migrating the file
+ *   away.c   while there is no file; sessions of DMA that began meanwhile
+ *   sql.c    the statements, one entry a row
+ *   read.c   what a restart reads
+ *   put.c    rows from the daemon's structs
+ *   keep.c   old rows rolled up or deleted
+ *   archive.c  old commands and events moved to files of their own
+ *
+ * The connection belongs to the caller until store_start(), then to the thread.
+ */
+#ifndef DAEMON_STORE_PRIVATE_H
+#define DAEMON_STORE_PRIVATE_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "daemon/core/queue.h"
+#include "daemon/store/store.h"
+#include "driver/nanet3.h"
+
+#define STORE_STEPS 8u /* statements a row at most */
+
+/* What a row does. */
+struct store_sql {
+	unsigned values; /* that a row of this kind has */
+	const char *sql[STORE_STEPS];
+};
+extern const struct store_sql store_sql[ROW_IDS];
+
+/* A row on its way. The row is cut to the arena it uses. */
+struct store_job {
+	struct store_job *next;
+	uint64_t cookie, queued_ns;
+	unsigned flags;
+	int result;
+	struct row row;
+};
+
+#define STORE_KEEP_RULES 10u
+#define STORE_KEEP_STEPS 2u /* statements a rule at most */
+
+/* The newest start of DMA of a link and the session it belongs to; 0: none yet. */
+struct store_dma {
+	uint32_t session, dma_epoch;
+	bool told; /* by this daemon: what was before it is over */
+	/* as this daemon saw it, for another file */
+	int64_t utc_ns;
+	uint32_t serial, board_boot;
+};
+
+/* A start of DMA while no file was open yet: which session it is comes out later. */
+struct store_beginning {
+	unsigned link;
+	uint32_t dma_epoch, serial, board_boot;
+	bool taken_over;
+	int64_t utc_ns;
+	uint32_t session;
+};
+#define STORE_LATER 0x80000000u /* + place in the beginnings: stands for a session */
+
+struct store_sessions {
+	uint32_t newest;
+	struct store_dma dma[NANET3_LINKS];
+};
+
+struct store {
+	sqlite3 *db;
+	sqlite3_stmt *steps[ROW_IDS][STORE_STEPS];
+	sqlite3_stmt *begin, *commit, *rollback;
+	struct store_config config;
+	char *path;	    /* config's */
+	int lock_fd;	    /* one daemon a database */
+	bool final;	    /* opening has failed for a reason that waiting does not mend */
+	bool seen;	    /* a file has been there: none is begun in its place */
+	struct stat opened; /* the file that is open, or was last ... */
+	struct stat wal;    /* ... and the log that belonged to it */
+
+	/* main thread */
+	struct queue jobs; /* struct store_job * */
+	struct queue done; /* struct store_done; written by the thread */
+	uint64_t answers;  /* STORE_ANSWERs not yet taken: never more than `done` holds */
+	bool running;
+	pthread_t thread;
+	_Atomic uint64_t submitted, refused;
+
+	_Atomic bool stop;
+	_Atomic uint64_t stop_by_ns;
+
+	/* the thread's */
+	struct store_job *first, **last; /* waiting, in order */
+	uint64_t waiting;
+	uint64_t retry_at_ns; /* 0: the last commit was well */
+	bool doubt;	      /* it failed as a broken file does: to be opened again */
+	bool gated;	      /* opened again; until main has taken the past */
+	int away_result;      /* why there is no file */
+	uint64_t finished;    /* rows written or given up */
+	unsigned left;	      /* rows given up at the end */
+	struct {
+		sqlite3_stmt *find[STORE_KEEP_RULES];
+		sqlite3_stmt *step[STORE_KEEP_RULES][STORE_KEEP_STEPS];
+		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
+		unsigned rule;	  /* the pass is at this one */
+		/* Both clocks when the thread began; when a daemon before us was alive, 0: not known. */
+		int64_t begun_utc_ns, alive_ns;
+		uint64_t begun_mono_ns;
+		bool clock_wrong; /* as told */
+		char why[160];	  /* the archive failed last */
+	} keep;
+
+	pthread_mutex_t lock; /* of what follows */
+	struct store_status status;
+	struct store_past *past; /* not yet taken */
+	struct store_sessions sessions;
+	bool sessions_known; /* a file has been open: no beginning is added any more */
+	struct store_beginning *beginnings;
+	size_t beginning_count, beginning_room;
+	uint64_t oldest_ns; /* when the oldest waiting row was queued; 0: none waits */
+	uint64_t finished_seen;
+};
+
+/* Room for rows and answers, so that rows are taken before there is a thread. store.c */
+int store_init_queues(struct store *s);
+/* SQLite's result as a negative errno. */
+int store_errno(sqlite3 *db, int rc);
+/* A statement without values. SQLite's result. */
+int store_run_plain(sqlite3_stmt *step);
+/* Be done with all rows that are "now or never", and with the oldest beyond the bound. store.c */
+void store_refuse(struct store *s, int result);
+/* Put a row before all that wait. store.c, of the thread. */
+void store_put_first(struct store *s, const struct row *row);
+#define STORE_BUSY_MS 2000 /* to wait for another program that writes */
+/* All steps of opening, waiting at most busy_ms for each lock; negative errno: closed again. file.c */
+int store_file_open(struct store *s, int busy_ms, struct sc_error *error);
+void store_file_close(struct store *s);
+/* To STORE_SCHEMA; -EPROTONOSUPPORT: it is newer. */
+int store_file_migrate(sqlite3 *db);
+/* Moved away, deleted, or another one in its place: what we write would be nowhere. */
+bool store_file_replaced(const struct store *s);
+/* read.c: the sessions known so far; when a daemon before us was alive; all that a restart takes over. */
+int store_read_sessions(struct store *s, struct store_sessions *ret_sessions);
+int store_read_alive(struct store *s);
+int store_read_past(struct store *s, struct store_past **ret_past);
+
+/*
+ * Of a row of main.command: it ended UNKNOWN, or was cut off as part of a `safe` and is not done (STORE_CUT), and no
+ * later one on its parameter is done. Its first words are those of the index command_undone.
+ */
+#define STORE_CUT                                                                                  \
+	"(command.reason LIKE 'safe %' AND EXISTS (SELECT 1 FROM main.transition AS t"             \
+	" WHERE t.command = command.id AND t.detail LIKE '" ENGINE_TAKEN_UP "%'))"
+#define STORE_UNDONE                                                                               \
+	"(ended IS NOT NULL AND state <> 'DONE' AND sequence IS NOT NULL"                          \
+	" AND (state = 'UNKNOWN' OR " STORE_CUT                                                    \
+	") AND NOT EXISTS (SELECT 1 FROM main.command AS d"                                        \
+	" WHERE d.parameter = command.parameter AND d.id > command.id AND d.state = 'DONE'"        \
+	" AND d.ended IS NOT NULL))"
+
+/* away.c */
+/* The file is open, its past read: sessions that began while there was none are settled. */
+void store_adopt(struct store *s, const struct store_sessions *known, struct store_past *past);
+/* Of the status: there is no file. */
+void store_note_away(struct store *s, int r, const struct sc_error *error);
+/* Of the thread, before it writes: whether there is a file to be written; opens it when that is due.
+ * `urgent`: something that cannot wait has come. */
+bool store_at_file(struct store *s, bool urgent);
+/* The session that a row's number stands for, once it is known. */
+void store_settle_session(struct store *s, struct row *row);
+
+/* keep.c. Prepare: SQLite's result. Start: of the thread. Begin: a period from now. Step: to be
+ * called when keep.next_ns has come; at most one short transaction. */
+int store_keep_prepare(struct store *s);
+void store_keep_unprepare(struct store *s);
+void store_keep_start(struct store *s);
+void store_keep_begin(struct store *s);
+void store_keep_step(struct store *s);
+
+/* archive.c: move some old commands or events. SQLite's result; SQLITE_DONE: none is due. */
+int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows);
+
+#endif

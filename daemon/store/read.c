@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is read of a file when it has been opened, for those who go on with it: the journal's commands, sequences,
+ * phase references, the run, settings, events left open, and which sessions of DMA there were.
+ */
+#include "daemon/store/private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/journal_sql.h"
+#include "slowctl/engine/safe.h"
+
+struct reader {
+	sqlite3 *db;
+	sqlite3_stmt *q;
+	int rc;
+};
+
+static struct reader read_begin(struct store *s, const char *sql)
+{
+	struct reader r = {.db = s->db};
+
+	r.rc = sqlite3_prepare_v2(s->db, sql, -1, &r.q, NULL);
+	return r;
+}
+
+static void read_int_is(struct reader *r, int place, int64_t value)
+{
+	if (r->rc == SQLITE_OK) {
+		r->rc = sqlite3_bind_int64(r->q, place, value);
+	}
+}
+
+static bool read_next(struct reader *r)
+{
+	if (r->rc != SQLITE_OK && r->rc != SQLITE_ROW) {
+		return false;
+	}
+	r->rc = sqlite3_step(r->q);
+	return r->rc == SQLITE_ROW;
+}
+
+/* 0 or negative errno of the whole. */
+static int read_end(struct reader *r)
+{
+	int rc = r->rc == SQLITE_DONE || r->rc == SQLITE_ROW ? SQLITE_OK : r->rc;
+
+	sqlite3_finalize(r->q);
+	return store_errno(r->db, rc);
+}
+
+static double column_real(sqlite3_stmt *q, int n)
+{
+	return sqlite3_column_type(q, n) == SQLITE_NULL ? NAN : sqlite3_column_double(q, n);
+}
+
+static void column_text(sqlite3_stmt *q, int n, char *text, size_t size)
+{
+	const unsigned char *got = sqlite3_column_text(q, n);
+
+	snprintf(text, size, "%s", got ? (const char *)got : "");
+}
+
+/* ------------------------------------------------------------------ the journal */
+
+/* Room for one more at *items. */
+static int grow(void **items, size_t count, size_t bytes)
+{
+	void *more;
+
+	if (count & (count - 1)) { /* there is, up to the next power of two */
+		return 0;
+	}
+	more = realloc(*items, (count ? 2 * count : 1) * bytes);
+	if (!more) {
+		return -ENOMEM;
+	}
+	*items = more;
+	return 0;
+}
+
+static int read_ids(struct store *s, struct store_past *p)
+{
+	struct reader r = read_begin(s, "SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS);
+
+	if (read_next(&r)) {
+		p->last_command = (uint64_t)sqlite3_column_int64(r.q, 0);
+	}
+	return read_end(&r);
+}
+
+/* Both what was reserved and what commands really used: the larger counts. */
+static int read_sequences(struct store *s, struct store_past *p)
+{
+	struct reader r = read_begin(
+		s, "SELECT tower, floor, reserved_until FROM sequence UNION ALL"
+		   " SELECT tower, floor, max(sequence) FROM command WHERE sequence IS NOT NULL"
+		   " GROUP BY tower, floor");
+	int room = 0;
+
+	while (room == 0 && read_next(&r)) {
+		room = grow((void **)&p->sequences, p->sequence_count, sizeof(*p->sequences));
+		if (room == 0) {
+			p->sequences[p->sequence_count++] = (struct store_sequence){
+				(uint8_t)sqlite3_column_int(r.q, 0),
+				(uint8_t)sqlite3_column_int(r.q, 1),
+				(uint32_t)sqlite3_column_int64(r.q, 2),
+			};
+		}
+	}
+	return room < 0 ? (read_end(&r), room) : read_end(&r);
+}
+
+#define COMMAND_COLUMNS                                                                            \
+	"id, client_id, parameter, op, old_value, new_value, sequence, boot, attempts, state, "    \
+	"ended,"                                                                                   \
+	" detail, time, reason"
+#define NOT_UNDONE ", 0, 0"
+/*
+ * The open commands o, each with an upper limit of the words that left for its floor after its own:
+ * those of commands requested later (by_id), or not ended when it was requested (by_end, with
+ * itself), because urgent words overtake. None lies further back than twice as many commands as can
+ * be open at once (engine.h).
+ */
+#define JOURNAL_NEAR                                                                               \
+	"id > " JOURNAL_SETTLED " - 16384 AND EXISTS (SELECT 1 FROM command WHERE " JOURNAL_OPEN ")"
+#define OPEN_LATER                                                                                 \
+	"(SELECT *, count(sequence) OVER (PARTITION BY tower, floor ORDER BY id DESC"              \
+	" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS by_id"                              \
+	" FROM command WHERE " JOURNAL_NEAR ") AS o JOIN"                                          \
+	" (SELECT of, sum(of = 0) OVER (PARTITION BY tower, floor ORDER BY t DESC, of) AS by_end"  \
+	" FROM (SELECT tower, floor, coalesce(ended, 0x7fffffffffffffff) AS t, 0 AS of"            \
+	" FROM command WHERE " JOURNAL_NEAR " AND sequence IS NOT NULL"                            \
+	" UNION ALL SELECT tower, floor, time, id FROM command WHERE " JOURNAL_OPEN "))"           \
+	" ON of = id WHERE ended IS NULL"
+
+static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
+{
+	char op[16], reason[64];
+
+	*ret_j = (struct engine_journal){.id = (uint64_t)sqlite3_column_int64(q, 0)};
+	column_text(q, 1, ret_j->client_id, sizeof(ret_j->client_id));
+	column_text(q, 2, ret_j->parameter, sizeof(ret_j->parameter));
+	column_text(q, 3, op, sizeof(op));
+	ret_j->action = strcmp(op, "action") == 0;
+	ret_j->old_value = column_real(q, 4);
+	ret_j->new_value = column_real(q, 5);
+	ret_j->sequence = (uint32_t)sqlite3_column_int64(q, 6);
+	ret_j->boot = (uint32_t)sqlite3_column_int64(q, 7);
+	ret_j->attempts = (uint32_t)sqlite3_column_int64(q, 8);
+	column_text(q, 9, ret_j->state, sizeof(ret_j->state));
+	ret_j->ended = sqlite3_column_type(q, 10) != SQLITE_NULL;
+	column_text(q, 11, ret_j->detail, sizeof(ret_j->detail));
+	ret_j->time_ns = sqlite3_column_int64(q, 12);
+	column_text(q, 13, reason, sizeof(reason));
+	ret_j->job = safe_of(reason, ret_j->id);
+	ret_j->later = (uint64_t)sqlite3_column_int64(q, 14);
+	ret_j->undone = sqlite3_column_int(q, 15) != 0;
+	ret_j->cut = sqlite3_column_int(q, 16) != 0;
+}
+
+static int read_commands(struct store *s, const char *sql, unsigned limit, struct store_past *p)
+{
+	struct reader r = read_begin(s, sql);
+	int room = 0;
+
+	if (limit) {
+		read_int_is(&r, 1, limit);
+	}
+	while (room == 0 && read_next(&r)) {
+		room = grow((void **)&p->commands, p->command_count, sizeof(*p->commands));
+		if (room == 0) {
+			journal_of(r.q, &p->commands[p->command_count++]);
+		}
+	}
+	return room < 0 ? (read_end(&r), room) : read_end(&r);
+}
+
+static int read_journal(struct store *s, struct store_past *p)
+{
+	int r = read_ids(s, p);
+
+	r = r == 0 ? read_sequences(s, p) : r;
+	r = r == 0 ? read_commands(s,
+				   "SELECT * FROM (SELECT " COMMAND_COLUMNS ", 0" NOT_UNDONE
+				   " FROM command"
+				   " WHERE ended IS NOT NULL AND client_id IS NOT NULL"
+				   " ORDER BY id DESC LIMIT ?1) ORDER BY 1",
+				   s->config.recent, p)
+		   : r;
+	r = r == 0 ? read_commands(s,
+				   "SELECT " COMMAND_COLUMNS ", 0, 1, " STORE_CUT " FROM command"
+				   " WHERE " STORE_UNDONE " ORDER BY id",
+				   0, p)
+		   : r;
+	return r == 0 ? read_commands(s,
+				      "SELECT " COMMAND_COLUMNS
+				      ", max(by_id, by_end - 1)" NOT_UNDONE " FROM " OPEN_LATER
+				      " ORDER BY id",
+				      0, p)
+		      : r;
+}
+
+int store_past_engine(const struct store_past *p, struct engine *e, struct engine_now now)
+{
+	int r = 0;
+
+	engine_recover_id(e, p->last_command);
+	for (size_t n = 0; n < p->sequence_count; n++) {
+		const struct store_sequence *q = &p->sequences[n];
+
+		engine_recover_sequence(e, q->tower, q->floor, q->reserved_until);
+	}
+	for (size_t n = 0; n < p->command_count; n++) {
+		if (engine_recover_command(e, &p->commands[n], now) == -ENOMEM) {
+			r = -ENOMEM;
+		}
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------ phase, run, settings */
+
+static int read_phase_references(struct store *s, struct store_past *p)
+{
+	struct reader r =
+		read_begin(s, "SELECT link, phase_ps, rtt_frames, rtt_bytes, rtt_bits, time"
+			      " FROM phase_reference");
+
+	while (read_next(&r)) {
+		unsigned link = (unsigned)sqlite3_column_int(r.q, 0);
+
+		if (link < NANET3_LINKS) {
+			p->reference[link] = (struct phase_reference){
+				.set = true,
+				.phase_ps = sqlite3_column_double(r.q, 1),
+				.rtt_frames = (uint8_t)sqlite3_column_int(r.q, 2),
+				.rtt_bytes = (uint16_t)sqlite3_column_int(r.q, 3),
+				.rtt_bits = (uint8_t)sqlite3_column_int(r.q, 4),
+				.time_ns = sqlite3_column_int64(r.q, 5),
+			};
+		}
+	}
+	return read_end(&r);
+}
+
+static int read_run(struct store *s, struct store_run *run)
+{
+	struct reader r =
+		read_begin(s, "SELECT number, ended, note, who, begun, ended_slice FROM run"
+			      " ORDER BY number DESC LIMIT 1");
+
+	if (read_next(&r)) {
+		run->last_number = (uint32_t)sqlite3_column_int64(r.q, 0);
+		run->open = sqlite3_column_type(r.q, 1) == SQLITE_NULL;
+		column_text(r.q, 2, run->note, sizeof(run->note));
+		column_text(r.q, 3, run->who, sizeof(run->who));
+		run->begun_ns = sqlite3_column_int64(r.q, 4);
+		run->ending = run->open && sqlite3_column_type(r.q, 5) != SQLITE_NULL;
+	}
+	return read_end(&r);
+}
+
+/* A setting of the station as it was put last; "" when there is none. */
+static int read_station(struct store *s, const char *key, char *ret_value, size_t size)
+{
+	struct reader r = read_begin(s, "SELECT value FROM station WHERE key = ?1");
+
+	*ret_value = '\0';
+	if (r.rc == SQLITE_OK) {
+		r.rc = sqlite3_bind_text(r.q, 1, key, -1, SQLITE_STATIC);
+	}
+	if (read_next(&r)) {
+		column_text(r.q, 0, ret_value, size);
+	}
+	return read_end(&r);
+}
+
+int store_read_alive(struct store *s)
+{
+	char text[32];
+	int r = read_station(s, "last_alive", text, sizeof(text));
+
+	s->keep.alive_ns = r == 0 ? strtoll(text, NULL, 10) : 0;
+	return r;
+}
+
+/* ------------------------------------------------------------------ events */
+
+/* Those of the last life are among the last thousands. Some are over when they are told. */
+#define OPEN_EVENTS                                                                                \
+	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
+	" AND code NOT IN ('fcm-booted', 'consumer-disconnected',"                                 \
+	" 'feed-reader-dropped', 'feed-reader-refused', 'network-refused',"                        \
+	" 'data-refused', 'consumer-name-taken', 'access-refused', 'network-allow-list')"          \
+	" AND id IN (SELECT max(id) FROM"                                                          \
+	" (SELECT id, code, object FROM event ORDER BY id DESC LIMIT 5000)"                        \
+	" GROUP BY code, object) ORDER BY id"
+
+static int read_events(struct store *s, struct store_past *p)
+{
+	struct reader r = read_begin(s, OPEN_EVENTS);
+	int result;
+
+	while (p->event_count < STORE_EVENTS_MAX && read_next(&r)) {
+		struct store_event *e = &p->events[p->event_count++];
+
+		column_text(r.q, 0, e->code, sizeof(e->code));
+		column_text(r.q, 1, e->object, sizeof(e->object));
+	}
+	result = read_end(&r);
+	if (result < 0) {
+		return result;
+	}
+	r = read_begin(s,
+		       "SELECT code = 'daemon-start' FROM event"
+		       " WHERE code IN ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1");
+	p->crashed = read_next(&r) && sqlite3_column_int(r.q, 0);
+	return read_end(&r);
+}
+
+/* ------------------------------------------------------------------ alarms */
+
+#define ALARM_COLUMNS                                                                              \
+	"object, code, state, level, highest, latch, parts, count, since, ended, text, action,"    \
+	" acknowledged, ack_who, ack_origin, ack_text, paused, paused_until, paused_level,"        \
+	" pause_who, pause_origin, pause_reason"
+
+static enum limits_level column_level(sqlite3_stmt *q, int n)
+{
+	int level = sqlite3_column_int(q, n);
+
+	return level < LEVEL_NORMAL || level > LEVEL_ALARM ? LEVEL_ALARM : (enum limits_level)level;
+}
+
+static void column_hand(sqlite3_stmt *q, int n, struct alarm_hand *ret_hand)
+{
+	column_text(q, n, ret_hand->who, sizeof(ret_hand->who));
+	column_text(q, n + 1, ret_hand->origin, sizeof(ret_hand->origin));
+	column_text(q, n + 2, ret_hand->text, sizeof(ret_hand->text));
+}
+
+static void read_alarm(sqlite3_stmt *q, struct alarm *ret_alarm)
+{
+	char state[16];
+
+	*ret_alarm = (struct alarm){
+		.level = column_level(q, 3),
+		.highest = column_level(q, 4),
+		.latch = sqlite3_column_int(q, 5) != 0,
+		.parts = (uint32_t)sqlite3_column_int64(q, 6),
+		.count = (uint32_t)sqlite3_column_int64(q, 7),
+		.since_ns = sqlite3_column_int64(q, 8),
+		.over_ns = sqlite3_column_int64(q, 9),
+		.acknowledged = sqlite3_column_type(q, 12) != SQLITE_NULL,
+		.ack.utc_ns = sqlite3_column_int64(q, 12),
+		.pause.utc_ns = sqlite3_column_int64(q, 16),
+		.paused_level = column_level(q, 18),
+	};
+	column_text(q, 0, ret_alarm->object, sizeof(ret_alarm->object));
+	column_text(q, 1, ret_alarm->code, sizeof(ret_alarm->code));
+	column_text(q, 2, state, sizeof(state));
+	column_text(q, 10, ret_alarm->text, sizeof(ret_alarm->text));
+	column_text(q, 11, ret_alarm->action, sizeof(ret_alarm->action));
+	column_hand(q, 13, &ret_alarm->ack);
+	column_hand(q, 19, &ret_alarm->pause);
+	ret_alarm->state = strcmp(state, "over") == 0 ? ALARM_OVER : ALARM_RAISED;
+	if (sqlite3_column_type(q, 16) != SQLITE_NULL) {
+		ret_alarm->paused_until_ns = sqlite3_column_int64(q, 17);
+	}
+}
+
+static int read_alarms(struct store *s, struct store_past *p)
+{
+	struct reader r = read_begin(s, "SELECT " ALARM_COLUMNS " FROM alarm");
+	int room = 0;
+
+	while (room == 0 && read_next(&r)) {
+		room = grow((void **)&p->alarms, p->alarm_count, sizeof(*p->alarms));
+		if (room == 0) {
+			read_alarm(r.q, &p->alarms[p->alarm_count++]);
+		}
+	}
+	return room < 0 ? (read_end(&r), room) : read_end(&r);
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+int store_read_past(struct store *s, struct store_past **ret_past)
+{
+	struct store_past *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p) {
+		return -ENOMEM;
+	}
+	r = read_journal(s, p);
+	r = r == 0 ? read_phase_references(s, p) : r;
+	r = r == 0 ? read_run(s, &p->run) : r;
+	r = r == 0 ? read_station(s, "relabelled", p->relabelled, sizeof(p->relabelled)) : r;
+	r = r == 0 ? read_station(s, "boots", p->boots, sizeof(p->boots)) : r;
+	r = r == 0 ? read_events(s, p) : r;
+	r = r == 0 ? read_alarms(s, p) : r;
+	if (r < 0) {
+		store_past_free(p);
+		return r;
+	}
+	*ret_past = p;
+	return 0;
+}
+
+void store_past_free(struct store_past *p)
+{
+	if (p) {
+		free(p->sequences);
+		free(p->commands);
+		free(p->alarms);
+		free(p);
+	}
+}
+
+/* ------------------------------------------------------------------ sessions */
+
+int store_read_sessions(struct store *s, struct store_sessions *ret_sessions)
+{
+	struct reader r = read_begin(s, "SELECT session, link, dma_epoch FROM dma"
+					" ORDER BY session, link, dma_epoch");
+
+	*ret_sessions = (struct store_sessions){.newest = 1};
+	while (read_next(&r)) {
+		unsigned link = (unsigned)sqlite3_column_int64(r.q, 1);
+
+		ret_sessions->newest = (uint32_t)sqlite3_column_int64(r.q, 0);
+		if (link < NANET3_LINKS) {
+			ret_sessions->dma[link] = (struct store_dma){
+				.session = ret_sessions->newest,
+				.dma_epoch = (uint32_t)sqlite3_column_int64(r.q, 2),
+			};
+		}
+	}
+	return read_end(&r);
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store's thread: rows in, transactions out. See store.h for what it promises.
+ *
+ *   submit -> [jobs] -> list of waiting rows, in order -> transaction -> [done]
+ *                         ^ kept when the disk refuses ----'
+ *
+ * The list is worked from its head in batches; a batch is written whole or not at all. While the disk
+ * refuses, rows that are "now or never" are tried alone and at once, so that a command knows soon.
+ */
+#include "daemon/store/private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/now.h"
+#include "daemon/core/thread.h"
+
+#define JOBS_SIZE 65536u
+#define DONE_SIZE 32768u
+#define BATCH	  2000u /* rows a transaction */
+#define MS	  1000000ull
+
+/* ------------------------------------------------------------------ main thread's side */
+
+static struct store_job *job_new(const struct row *row, uint64_t cookie, unsigned flags)
+{
+	struct store_job *j = malloc(offsetof(struct store_job, row.arena) + row->used);
+
+	if (!j) {
+		return NULL;
+	}
+	j->next = NULL;
+	j->cookie = cookie;
+	j->flags = flags;
+	j->result = 0;
+	j->queued_ns = now_mono_ns();
+	memcpy(&j->row, row, offsetof(struct row, arena) + row->used);
+	return j;
+}
+
+static int refuse(struct store *s, int r)
+{
+	atomic_fetch_add(&s->refused, 1);
+	return r;
+}
+
+int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags)
+{
+	struct store_job **place, *j;
+
+	if (row->id == ROW_NONE || row->id >= ROW_IDS || row->count != store_sql[row->id].values ||
+	    row->used > ROW_ARENA || (row->cut && row->id == ROW_COMMAND)) {
+		return refuse(s, -EINVAL);
+	}
+	if ((flags & STORE_ANSWER) && s->answers >= DONE_SIZE) {
+		return refuse(s, -ENOBUFS);
+	}
+	place = queue_reserve(&s->jobs);
+	if (!place) {
+		return refuse(s, -ENOBUFS);
+	}
+	j = job_new(row, cookie, flags);
+	if (!j) {
+		return refuse(s, -ENOMEM);
+	}
+	if (flags & STORE_ANSWER) {
+		s->answers++;
+	}
+	*place = j;
+	atomic_fetch_add(&s->submitted, 1);
+	queue_commit(&s->jobs);
+	queue_wake(&s->jobs);
+	return 0;
+}
+
+int store_done_fd(const struct store *s)
+{
+	return s->done.fd;
+}
+
+bool store_take_done(struct store *s, struct store_done *ret_done)
+{
+	struct store_done *d = queue_peek(&s->done);
+
+	if (!d) {
+		queue_hush(&s->done);
+		d = queue_peek(&s->done); /* it may have come between look and hush */
+		if (!d) {
+			return false;
+		}
+	}
+	*ret_done = *d;
+	queue_release(&s->done);
+	s->answers--;
+	return true;
+}
+
+struct store_past *store_take_past(struct store *s)
+{
+	struct store_past *past;
+
+	pthread_mutex_lock(&s->lock);
+	past = s->past;
+	s->past = NULL;
+	pthread_mutex_unlock(&s->lock);
+	if (past) {
+		queue_wake(&s->jobs); /* it may write now */
+	}
+	return past;
+}
+
+void store_get_status(struct store *s, struct store_status *ret_status)
+{
+	uint64_t now = now_mono_ns();
+
+	pthread_mutex_lock(&s->lock);
+	*ret_status = s->status;
+	ret_status->lag_ns = s->oldest_ns && now > s->oldest_ns ? now - s->oldest_ns : 0;
+	ret_status->queued = atomic_load(&s->submitted) - s->finished_seen;
+	pthread_mutex_unlock(&s->lock);
+	ret_status->refused = atomic_load(&s->refused);
+}
+
+/* ------------------------------------------------------------------ the list */
+
+static void list_append(struct store *s, struct store_job *j)
+{
+	*s->last = j;
+	s->last = &j->next;
+	s->waiting++;
+}
+
+void store_put_first(struct store *s, const struct row *row)
+{
+	struct store_job *j = job_new(row, 0, STORE_URGENT);
+
+	if (!j) {
+		refuse(s, -ENOMEM);
+		return;
+	}
+	j->next = s->first;
+	s->first = j;
+	if (!j->next) {
+		s->last = &j->next;
+	}
+	s->waiting++;
+	atomic_fetch_add(&s->submitted, 1);
+}
+
+/* Take the job at *link out of the list and be done with it. */
+static void list_finish(struct store *s, struct store_job **link, int result)
+{
+	struct store_job *j = *link;
+
+	*link = j->next;
+	if (!j->next) {
+		s->last = link;
+	}
+	s->waiting--;
+	s->finished++;
+	if (j->flags & STORE_ANSWER) {
+		struct store_done *d = queue_reserve(&s->done); /* room is kept by store_submit() */
+
+		*d = (struct store_done){j->cookie, result, j->row.id};
+		queue_commit(&s->done);
+	}
+	free(j);
+}
+
+/* The next of what has come; NULL: that was all. */
+static struct store_job *list_take(struct store *s)
+{
+	struct store_job **place = queue_peek(&s->jobs), *j;
+
+	if (!place) {
+		return NULL;
+	}
+	j = *place;
+	list_append(s, j);
+	queue_release(&s->jobs);
+	return j;
+}
+
+/* Take what has come; true when something of it is urgent. */
+static bool list_drain(struct store *s)
+{
+	struct store_job *j;
+	bool urgent = false;
+
+	queue_hush(&s->jobs);
+	while ((j = list_take(s))) {
+		urgent |= (j->flags & STORE_URGENT) != 0;
+	}
+	return urgent;
+}
+
+static void publish(struct store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->finished_seen = s->finished;
+	s->oldest_ns = s->first ? s->first->queued_ns : 0;
+	s->status.kept = s->retry_at_ns ? s->waiting : 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static int bind_value(sqlite3_stmt *step, int place, const struct row *row)
+{
+	const struct row_value *v = &row->values[place - 1];
+
+	switch (v->type) {
+	case ROW_INT:
+		return sqlite3_bind_int64(step, place, v->i);
+	case ROW_REAL:
+		return sqlite3_bind_double(step, place, v->d);
+	case ROW_TEXT:
+		if (v->text >= row->used) {
+			return sqlite3_bind_text(step, place, "", 0, SQLITE_STATIC);
+		}
+		return sqlite3_bind_text(step, place, row->arena + v->text, -1, SQLITE_STATIC);
+	default:
+		return sqlite3_bind_null(step, place);
+	}
+}
+
+/* 0, or SQLite's result. */
+static int run_step(sqlite3_stmt *step, const struct row *row)
+{
+	int rc = SQLITE_OK, places = sqlite3_bind_parameter_count(step);
+
+	for (int place = 1; place <= places && rc == SQLITE_OK; place++) {
+		rc = bind_value(step, place, row);
+	}
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(step);
+		rc = rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
+	}
+	sqlite3_reset(step);
+	return rc;
+}
+
+int store_run_plain(sqlite3_stmt *step)
+{
+	int rc = sqlite3_step(step);
+
+	sqlite3_reset(step);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* All statements of a row. A row's own fault (constraint, type) is its result; what concerns the whole
+ * transaction is returned. */
+static int write_row(struct store *s, struct store_job *j)
+{
+	store_settle_session(s, &j->row);
+	for (unsigned n = 0; n < STORE_STEPS && s->steps[j->row.id][n]; n++) {
+		int rc = run_step(s->steps[j->row.id][n], &j->row);
+		int r = store_errno(s->db, rc);
+
+		if (r == -EEXIST || r == -EINVAL) {
+			j->result = r;
+			return SQLITE_OK;
+		}
+		if (rc != SQLITE_OK) {
+			return rc;
+		}
+	}
+	return SQLITE_OK;
+}
+
+static bool chosen(const struct store_job *j, unsigned only)
+{
+	return !only || (j->flags & only);
+}
+
+static void note_failure(struct store *s, int rc)
+{
+	uint64_t now = now_mono_ns();
+	int r = store_errno(s->db, rc);
+
+	s->retry_at_ns = now + s->config.retry_ms * MS;
+	s->doubt = r == -EUCLEAN || r == -EIO || r == -EROFS;
+	s->away_result = r;
+	pthread_mutex_lock(&s->lock);
+	s->status.errors++;
+	s->status.failing = true;
+	s->status.last_error = r;
+	s->status.last_error_hint[0] = '\0';
+	snprintf(s->status.last_error_text, sizeof(s->status.last_error_text), "%s",
+		 sqlite3_errmsg(s->db));
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void note_commit(struct store *s, uint64_t rows, uint64_t lost, uint64_t began_ns)
+{
+	uint64_t now = now_mono_ns();
+
+	s->retry_at_ns = 0;
+	pthread_mutex_lock(&s->lock);
+	s->status.rows += rows;
+	s->status.given_up += lost;
+	s->status.commits++;
+	s->status.failing = false;
+	s->status.last_commit_ns = now;
+	s->status.commit_last_ns = now - began_ns;
+	if (now - began_ns > s->status.commit_max_ns) {
+		s->status.commit_max_ns = now - began_ns;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void count_given_up(struct store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->status.given_up++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Write up to BATCH rows (with one of the flags `only`; 0: all, also those that come meanwhile: the first of a
+ * hundred would else have a commit of its own) in one transaction. */
+static int transact(struct store *s, unsigned only, unsigned *ret_rows)
+{
+	unsigned rows = 0;
+	int rc = store_run_plain(s->begin);
+
+	for (struct store_job *j = s->first; j && rows < BATCH && rc == SQLITE_OK;
+	     j = j->next || only ? j->next : list_take(s)) {
+		if (chosen(j, only)) {
+			j->result = 0;
+			rc = write_row(s, j);
+			rows++;
+		}
+	}
+	if (rc == SQLITE_OK) {
+		rc = store_run_plain(s->commit);
+	}
+	if (rc != SQLITE_OK) {
+		note_failure(s, rc); /* before the rollback changes SQLite's message */
+		if (!sqlite3_get_autocommit(s->db)) {
+			store_run_plain(s->rollback);
+		}
+	}
+	*ret_rows = rows;
+	return rc;
+}
+
+/* The batch is written: its rows are done. */
+static void finish_batch(struct store *s, unsigned only, unsigned rows, uint64_t began_ns)
+{
+	struct store_job **link = &s->first;
+	uint64_t lost = 0;
+
+	for (unsigned n = 0; n < rows && *link;) {
+		if (!chosen(*link, only)) {
+			link = &(*link)->next;
+			continue;
+		}
+		lost += (*link)->result < 0;
+		list_finish(s, link, (*link)->result);
+		n++;
+	}
+	note_commit(s, rows - lost, lost, began_ns);
+}
+
+/* The disk refuses: "now or never" is answered, the rest kept up to the bound. */
+void store_refuse(struct store *s, int result)
+{
+	struct store_job **link = &s->first;
+
+	while (*link) {
+		if ((*link)->flags & STORE_NOW_OR_NEVER) {
+			list_finish(s, link, result); /* refused, not lost: its sender knows */
+		} else {
+			link = &(*link)->next;
+		}
+	}
+	for (link = &s->first; *link && s->waiting > s->config.keep_rows;) {
+		if ((*link)->flags & STORE_COMES_AGAIN) {
+			list_finish(s, link, result); /* not lost: a newer one is behind it */
+		} else {
+			link = &(*link)->next;
+		}
+	}
+	while (s->first && s->waiting > s->config.keep_rows) {
+		list_finish(s, &s->first, result);
+		count_given_up(s);
+	}
+	publish(s);
+	queue_wake(&s->done);
+}
+
+/* 0 or negative errno. */
+static int write_batch(struct store *s, unsigned only)
+{
+	uint64_t began = now_mono_ns();
+	unsigned rows = 0;
+	int rc = transact(s, only, &rows), r = store_errno(s->db, rc);
+
+	if (rc == SQLITE_OK) {
+		finish_batch(s, only, rows, began);
+		publish(s);
+		queue_wake(&s->done);
+	} else {
+		store_refuse(s, r);
+	}
+	return r;
+}
+
+static bool has_now_or_never(const struct store *s)
+{
+	for (const struct store_job *j = s->first; j; j = j->next) {
+		if (j->flags & STORE_NOW_OR_NEVER) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Write what is due. `at_once`: something of it is urgent, or the end has come. */
+static void write_due(struct store *s, bool at_once)
+{
+	while (s->first) {
+		uint64_t now = now_mono_ns();
+		bool ripe = at_once || s->waiting >= BATCH ||
+			    now >= s->first->queued_ns + s->config.commit_ms * MS;
+		int r;
+
+		if (s->retry_at_ns && now < s->retry_at_ns) {
+			/* Failing: only what cannot wait is tried, alone. */
+			if (!has_now_or_never(s) || write_batch(s, STORE_NOW_OR_NEVER) < 0) {
+				return;
+			}
+			continue;
+		}
+		if (!ripe) {
+			return;
+		}
+		r = write_batch(s, 0);
+		if (r < 0) {
+			return;
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+/* ms until something is due; -1: for ever. */
+static int wait_ms(const struct store *s)
+{
+	uint64_t now = now_mono_ns(), due = s->keep.next_ns;
+
+	if (s->retry_at_ns) {
+		due = s->retry_at_ns;
+	} else if (s->first && s->first->queued_ns + s->config.commit_ms * MS < due) {
+		due = s->first->queued_ns + s->config.commit_ms * MS;
+	}
+	if (due == UINT64_MAX) {
+		return -1;
+	}
+	return due <= now ? 0 : (int)((due - now + MS - 1) / MS);
+}
+
+/* The end has been asked for: write what there is, as long as the grace lasts. */
+static void drain_to_the_end(struct store *s)
+{
+	for (;;) {
+		uint64_t now;
+
+		list_drain(s);
+		if (store_at_file(s, true)) {
+			write_due(s, true);
+		}
+		now = now_mono_ns();
+		if (!s->first || now >= atomic_load(&s->stop_by_ns)) {
+			break;
+		}
+		poll(NULL, 0, 20);
+	}
+	while (s->first) {
+		list_finish(s, &s->first, -ECANCELED);
+		count_given_up(s);
+		s->left++;
+	}
+	publish(s);
+	queue_wake(&s->done);
+	if (s->db && !s->left) {
+		sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	}
+}
+
+/* Owns the connection and the list of waiting rows. */
+static void *store_thread(void *context)
+{
+	struct store *s = context;
+
+	store_keep_start(s);
+	while (!atomic_load(&s->stop)) {
+		struct pollfd fd = {.fd = s->jobs.fd, .events = POLLIN};
+		bool urgent;
+
+		poll(&fd, 1, wait_ms(s));
+		urgent = list_drain(s);
+		publish(s);
+		if (!store_at_file(s, urgent)) {
+			continue;
+		}
+		write_due(s, urgent);
+		if (!s->retry_at_ns && now_mono_ns() >= s->keep.next_ns) {
+			store_keep_step(s);
+		}
+	}
+	drain_to_the_end(s);
+	return NULL;
+}
+
+int store_init_queues(struct store *s)
+{
+	int r = queue_init(&s->jobs, sizeof(struct store_job *), JOBS_SIZE, 1);
+
+	return r == 0 ? queue_init(&s->done, sizeof(struct store_done), DONE_SIZE, 1) : r;
+}
+
+int store_start(struct store *s)
+{
+	int r = thread_start(&s->thread, "store", store_thread, s);
+
+	s->running = r == 0;
+	return r;
+}
+
+unsigned store_stop(struct store *s, unsigned grace_ms)
+{
+	if (!s->running) {
+		return 0;
+	}
+	atomic_store(&s->stop_by_ns, now_mono_ns() + grace_ms * MS);
+	atomic_store(&s->stop, true);
+	queue_wake(&s->jobs);
+	pthread_join(s->thread, NULL);
+	s->running = false;
+	return s->left;
+}
+
+/* Rows for a thread that was never started. */
+static void drop_jobs(struct store *s)
+{
+	struct store_job **place;
+
+	while (s->jobs.items && (place = queue_peek(&s->jobs))) {
+		free(*place);
+		queue_release(&s->jobs);
+	}
+}
+
+void store_destroy(struct store *s)
+{
+	if (!s) {
+		return;
+	}
+	store_stop(s, 0);
+	drop_jobs(s);
+	store_file_close(s);
+	store_past_free(s->past);
+	free(s->beginnings);
+	free(s->path);
+	queue_fini(&s->jobs);
+	queue_fini(&s->done);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store: SQLite's only writer, a thread of its own.
+ *
+ *   main --rows (queue)--> store thread --one transaction--> file (WAL, synchronous=FULL)
+ *        <--done (queue, eventfd)--'
+ *
+ * Group commit: whatever has come is one transaction; at once when something in it is urgent, else every
+ * 500 ms. A row that cannot be written (disk full, I/O error, locked) is kept in order and tried again
+ * every second, up to a bound: beyond it snapshots that come again go first, then the oldest are given up
+ * and counted; a row marked STORE_NOW_OR_NEVER is answered with a negative result instead. A row that
+ * breaks a constraint is answered -EEXIST and dropped alone. The thread never ends by itself, and never
+ * blocks the main thread.
+ *
+ * When it has nothing else to do the thread rolls up what is old: a ledger's second that has become part of a
+ * minute is closed for good, a row of it that comes later is written nowhere (and answered 0).
+ *
+ * store_open() runs in the caller: opens or creates, checks, migrates, and reads what a restart takes over
+ * (struct store_past). A patient store may be *away*: the file cannot be opened (disk full, read-only,
+ * damaged, held by another program, its disk does not answer), or it is not there any more, or it failed as a
+ * broken disk or file does.
+ * Then the thread tries to open it again every few seconds; meanwhile rows are kept or refused as while the
+ * disk refuses. Once it is open its past is read anew, and nothing is written until main has taken it: what
+ * the journal knows comes before anything that a command may do.
+ *
+ * From store_open() on, store_submit(), store_take_done(), store_take_past(), store_session() belong to the
+ * main thread; store_get_status() to any. Rows that come before store_start() wait for it.
+ */
+#ifndef DAEMON_STORE_STORE_H
+#define DAEMON_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/data/boots.h"
+#include "daemon/data/ledger.h"
+#include "daemon/phase/phase.h"
+#include "driver/nanet3.h"
+#include "schemas/rows.h"
+#include "slowctl/alarm/alarm.h"
+#include "slowctl/engine/engine.h"
+#include "slowctl/param/error.h"
+
+struct store;
+
+#define STORE_SCHEMA ROWS_SCHEMA /* user_version this program writes */
+
+struct store_config {
+	const char *path;
+	uint32_t commit_ms; /* group commit of what is not urgent; 0: 500 */
+	uint32_t retry_ms;  /* after a failed commit; 0: 1000 */
+	uint32_t keep_rows; /* rows kept while the disk refuses them; 0: 20000 */
+	/* Age in days at which seconds of the ledger become minutes, minutes hours, and losses by name are
+	 * deleted; 0: never. Looked at every keep_ms (0: a minute); after each step the thread rests from
+	 * it keep_rest times as long (0: 9). keep.c */
+	uint32_t ledger_seconds_days, ledger_minutes_days, losses_days;
+	uint32_t phase_days, samples_days; /* likewise: rows of the phase, parameters' history */
+	uint32_t samples_full_days, samples_minutes_days; /* older history is rolled up; 0: never */
+	uint32_t journal_days; /* older commands and events go to a file a year. archive.c */
+	uint32_t keep_ms, keep_rest;
+	uint32_t recent; /* ended commands with a client id that the past has; 0: 1000 */
+	bool patient; /* what cannot be opened now is tried again; false: store_open() refuses it */
+	bool later; /* patient, and the disk does not answer now: left to the thread, which may wait for it */
+	/* Called again and again while an older file is brought to STORE_SCHEMA, for whoever waits for the opening;
+	 * may be NULL. Of the thread that opens. */
+	void (*at_work)(void);
+	int64_t (*utc_ns)(void); /* a test's system clock; NULL: the host's */
+};
+
+/*
+ * Open or create and bring to STORE_SCHEMA. -EPROTONOSUPPORT: made by a newer program; -EUCLEAN: damaged,
+ * or no database of ours; -EACCES, -ENOSPC, -EROFS, -EBUSY (another daemon holds it), -EIO. `error` says
+ * it for the operator. A patient store refuses only what waiting cannot mend: a newer program's file,
+ * another program's, a directory, another daemon's; else it returns 0, is away, and `error` says why.
+ */
+int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error);
+int store_start(struct store *s); /* start the thread: negative errno */
+/* Write all that is queued (waiting at most `grace_ms` for a disk that refuses), end the thread, checkpoint.
+ * Returns the number of rows that could not be written. */
+unsigned store_stop(struct store *s, unsigned grace_ms);
+void store_destroy(struct store *s); /* stops it when still running */
+
+#define STORE_URGENT	   0x1u /* commit at once */
+#define STORE_ANSWER	   0x2u /* a done item when it is written or given up */
+#define STORE_NOW_OR_NEVER 0x4u /* not kept for a retry */
+#define STORE_COMES_AGAIN  0x8u /* a newer one will come: the first to go when rows are too many */
+
+/* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table, or a row of
+ * a command that was cut; -ENOMEM. */
+int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags);
+
+struct store_done {
+	uint64_t cookie;
+	int32_t result; /* 0 or negative errno */
+	uint16_t row;	/* enum row_id: whose cookie it is */
+};
+int store_done_fd(const struct store *s); /* readable: something is done */
+bool store_take_done(struct store *s, struct store_done *ret_done); /* false: nothing more */
+
+struct store_status {
+	uint64_t queued;			/* rows waiting now, kept ones included */
+	uint64_t kept;				/* of them, refused by the disk and tried again */
+	uint64_t lag_ns;			/* age of the oldest row not yet written; 0: none */
+	uint64_t rows, commits;			/* written */
+	uint64_t errors;			/* failed commits */
+	uint64_t given_up;			/* rows lost: bound reached, or constraint broken */
+	uint64_t refused;			/* rows that store_submit() did not take */
+	uint64_t last_commit_ns;		/* CLOCK_MONOTONIC; 0: never */
+	uint64_t commit_max_ns, commit_last_ns; /* duration */
+	bool failing;				/* the last commit failed */
+	int last_error;				/* negative errno of the last failure */
+	char last_error_text[320];
+	bool away; /* the file is not open: last_error_text says what and which ... */
+	char last_error_hint[240]; /* ... and this what to do */
+	/* old rows: transactions, rows that are gone, those that failed, the longest */
+	uint64_t keep_steps, keep_rows, keep_errors, keep_max_ns;
+	bool keep_failing; /* the last one failed */
+	char keep_error_text[160];
+};
+void store_get_status(struct store *s, struct store_status *ret_status);
+
+/* --- what a restart takes over --- */
+
+struct store_run {
+	uint32_t last_number; /* 0: none yet */
+	bool open;	      /* the last one has not ended ... */
+	bool ending;	      /* ... but that was planned */
+	char note[160], who[64];
+	int64_t begun_ns;
+};
+struct store_sequence {
+	uint8_t tower, floor;
+	uint32_t reserved_until;
+};
+/* An event that a daemon before us began and did not end. */
+#define STORE_EVENTS_MAX 128u
+struct store_event {
+	char code[32], object[PARAM_NAME_MAX];
+};
+struct store_past {
+	uint64_t last_command; /* the largest id */
+	struct store_sequence *sequences;
+	struct engine_journal *commands; /* the last ended, the undone, the open ones; each by id */
+	size_t sequence_count, command_count;
+	struct phase_reference reference[NANET3_LINKS]; /* set is false when there is none */
+	struct store_run run;
+	char relabelled[96];	    /* the station's setting of this name; "": none */
+	char boots[BOOTS_TEXT_MAX]; /* as above */
+	struct store_event events[STORE_EVENTS_MAX];
+	unsigned event_count;
+	struct alarm *alarms; /* what lasts of them */
+	size_t alarm_count;
+	bool crashed; /* the daemon before us has not told its end */
+};
+/* What the file knew when it was opened: once after each opening, NULL else. From then on a file that was
+ * opened later is written. The caller frees it. */
+struct store_past *store_take_past(struct store *s);
+void store_past_free(struct store_past *p); /* NULL is accepted */
+/* Ids, sequences, commands: into the engine. -ENOMEM. */
+int store_past_engine(const struct store_past *p, struct engine *e, struct engine_now now);
+
+/* --- the driver's life in the key of the ledger ---
+ *
+ * DMA epochs count up in a register of the board, which begins anew when the board is switched on (or the
+ * emulator started), so rows are also keyed by a *session*: a link that starts DMA anew under an epoch that is
+ * not above its last one in this session begins a new session.
+ */
+
+/*
+ * To be called for each CAPTURE_TAKEOVER; writes the dma row. Returns the session for the rows of this link
+ * and epoch: while no file was open yet a number that stands for it, and is replaced in rows when they are
+ * written. taken_over: the account of a daemon before us goes on. The first call for a link ends all that
+ * such a daemon left open of other epochs: what was in flight is charged as shutdown.
+ */
+uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
+		       uint32_t serial, uint32_t board_boot, int64_t utc_ns);
+
+/* --- rows from the state machines' own structs ---
+ *
+ * Everything is copied. Group names by number come from `group_names` (GROUPS_MAX of them). utc_ns is when
+ * the row is made. Who and reason may be NULL. All return 0 or store_submit()'s error.
+ */
+
+/* A second of a link, open or closed: replaces the row of the same session, epoch, link and second. tai_ns:
+ * of its first frame by its label; FCM_NO_TAI: not known, what the row had stays. */
+int store_put_link_row(struct store *s, uint32_t session, const struct ledger_link_row *row,
+		       int64_t tai_ns, int64_t utc_ns, uint64_t cookie, unsigned flags);
+/* The same of a stream and a group. */
+int store_put_stream_row(struct store *s, uint32_t session, const struct ledger_stream_row *row,
+			 const char *const *group_names, int64_t utc_ns, uint64_t cookie,
+			 unsigned flags);
+/* A run of lost frames; while it is open it is put again as it grows, and replaces itself. */
+int store_put_loss(struct store *s, uint32_t session, const struct ledger_loss *loss,
+		   const char *const *group_names, int64_t utc_ns, uint64_t cookie, unsigned flags);
+/* A row of the phase's statistics, in ps. */
+int store_put_phase_row(struct store *s, unsigned link, const struct phase_row *row,
+			int64_t utc_ns);
+/* A verdict on the phase; urgent. */
+int store_put_phase_event(struct store *s, unsigned link, const struct phase_judgement *j,
+			  const char *who, const char *reason, int64_t utc_ns);
+/* The link's reference, its time in it; replaces the last one; urgent. */
+int store_put_phase_reference(struct store *s, unsigned link, const struct phase_reference *r,
+			      const char *who, const char *reason);
+/* The clock's state has changed to that of `label`. */
+int store_put_clock_event(struct store *s, const struct label *label, const char *reason,
+			  int64_t utc_ns);
+/* Something for the operator. severity: "info", "warning", "alarm". */
+int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
+		    const char *text, const char *action, int64_t utc_ns);
+/* An alarm as it is now, or that there is nothing to remember of it; urgent. */
+int store_put_alarm(struct store *s, const struct alarm *alarm);
+int store_put_alarm_forget(struct store *s, const struct alarm *alarm);
+/* A setting of the station; replaces the key's last value. */
+int store_put_station(struct store *s, const char *key, const char *value);
+/* A sign of life: when. For who comes after us, and for how far back they have to look for open commands. */
+int store_put_alive(struct store *s, int64_t utc_ns);
+/* Of every kind of parameter the unit (unit.KIND), and what the values of enumerations and switches mean
+ * (words.KIND): the file tells it by itself. */
+void store_put_words(struct store *s, struct params *params);
+/* A run is to begin, now or never: only when the answer (of ROW_RUN_BEGIN) is 0 has the number been given
+ * out; -EEXIST: it is in use. */
+int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
+			int64_t utc_ns);
+/* The first slice of a run (exact); or the planned one, or the first with a time, which do not
+ * replace a known one. Urgent. `cookie`: of the answer, 0: no answer. */
+int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice, bool exact,
+			uint64_t cookie);
+/* The last slice of a run (0: unknown, the planned one stays); an end that is already known stays.
+ * utc_ns 0: planned, the run is still open. Urgent. `cookie` as above. Kept while the disk refuses
+ * it: after a restart the run would continue. */
+int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
+		      uint64_t cookie);
+
+#endif

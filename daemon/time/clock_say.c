@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the clock tells the operator: one sentence why it is in its state, one what to do. The words
+ * depend on the state alone, so that a state that does not change keeps its words.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/time/clock_private.h"
+
+struct trouble {
+	const char *what; /* "gpsd does not answer" */
+	const char *action;
+};
+
+/* Why gpsd labels nothing; the first cause that stands. {NULL} when it does. */
+static struct trouble gps_trouble(const struct clock *c)
+{
+	uint64_t silence = clock_silence_ns(c), now = c->now_ns;
+
+	if (clock_within(c->last_label_ns, silence, now) &&
+	    clock_within(c->last_pps_ns, silence, now) && !clock_within(c->late_ns, silence, now)) {
+		return (struct trouble){NULL, ""};
+	}
+	if (!c->gps_connected) {
+		return (struct trouble){"gpsd does not answer",
+					"start gpsd, and see [clock] gpsd_host and gpsd_port"};
+	}
+	if (!clock_within(c->last_gps_ns, silence, now) &&
+	    clock_within(c->connected_ns, silence, now)) {
+		return (struct trouble){"gpsd has just answered", "wait some seconds"};
+	}
+	if (!clock_within(c->last_gps_ns, silence, now)) {
+		return (struct trouble){"gpsd answers but its receiver is silent",
+					"check the receiver's power and serial cable; "
+					"gpsmon shows what comes"};
+	}
+	if (!clock_within(c->last_fix_ns, silence, now)) {
+		return (struct trouble){"the GPS receiver has no fix",
+					"check the antenna, its cable and its view of the sky"};
+	}
+	if (!clock_within(c->last_whole_ns, silence, now)) {
+		return (struct trouble){"gpsd reports no whole seconds",
+					"set the receiver to report on the second, once a second"};
+	}
+	if (!clock_within(c->last_pps_ns, silence, now)) {
+		return (struct trouble){"the board sees no PPS",
+					"check the PPS cable from the receiver to the board"};
+	}
+	if (clock_within(c->late_ns, silence, now)) {
+		return (struct trouble){
+			"gpsd's reports come more than a second after their PPS",
+			"check the load of the host and the receiver's serial rate"};
+	}
+	return (struct trouble){"gpsd's reports and the PPS do not go together",
+				"check that PPS and serial line come from the same receiver"};
+}
+
+static void say_date(char *text, size_t size, int64_t utc_s)
+{
+	time_t t = (time_t)utc_s;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm)) {
+		snprintf(text, size, "a date out of range");
+	}
+}
+
+/* Gpsd and the running label contradict each other: with whom is the system clock? */
+static const char *system_side(const struct clock *c)
+{
+	int64_t ahead_ns = c->system_minus_label_ns, side_ns = clock_side_ns(c);
+	bool with_label, with_gpsd;
+
+	if (!c->system_synced || ahead_ns == INT64_MIN) {
+		return "the system clock is not synchronised and proves nothing";
+	}
+	with_label = llabs(ahead_ns) <= side_ns;
+	with_gpsd = llabs(ahead_ns - c->gps_minus_board_ns) <= side_ns;
+	if (with_label && with_gpsd) {
+		return "the synchronised system clock is within its tolerance of both";
+	}
+	if (with_label) {
+		return "the synchronised system clock sides with the time in use";
+	}
+	if (with_gpsd) {
+		return "the synchronised system clock sides with gpsd";
+	}
+	return "the synchronised system clock sides with neither";
+}
+
+static void say_contradiction(struct clock *c)
+{
+	switch (clock_denies(c, clock_label_offset(c) + c->gps_minus_board_ns)) {
+	case CLOCK_DENIED_BY_SYSTEM:
+		c->action =
+			"find out with a third clock which is wrong; time is not relabelled while "
+			"the system clock sides with it ([clock] system_tolerance_ms)";
+		break;
+	case CLOCK_DENIED_BY_LEAPS:
+		c->action =
+			"gpsd's leap seconds are not the table's: wait for the receiver's almanac "
+			"(12.5 min), apt-get install tzdata; time is not relabelled till then";
+		break;
+	default:
+		c->action = "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
+			    "seconds (30 by default), time is relabelled";
+		break;
+	}
+}
+
+static void say_fault(struct clock *c)
+{
+	char date[40];
+
+	say_date(date, sizeof(date), c->reject_utc_s);
+	if (c->reject == CLOCK_REJECT_EARLY) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "gpsd says %s UTC, before the earliest date believed: a receiver that "
+			 "jumped 1024 weeks?",
+			 date);
+		c->action = "restart receiver and gpsd, update the receiver's firmware; "
+			    "time goes on by the board's count meanwhile";
+	} else if (c->reject == CLOCK_REJECT_FAR) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "gpsd says %s UTC, %.0f s %s the synchronised system clock", date,
+			 fabs(c->reject_by_s), c->reject_by_s < 0 ? "behind" : "ahead of");
+		c->action =
+			"find out which of the two is wrong; if it is the system clock, correct "
+			"it or set [clock] far_s = 0";
+	} else {
+		snprintf(c->reason, sizeof(c->reason),
+			 "gpsd names another second than the board's count: it is %lld s %s the "
+			 "time in use; %s",
+			 (long long)llabs(c->gps_minus_board_ns / CLOCK_SECOND_NS),
+			 c->gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
+		say_contradiction(c);
+	}
+}
+
+static void say_no_time(struct clock *c, const struct trouble *t)
+{
+	snprintf(c->reason, sizeof(c->reason), "%s%s%s%s",
+		 t->what ? t->what : "labels do not agree yet",
+		 c->config.system_clock && !c->system_synced
+			 ? "; the system clock is not synchronised"
+			 : "",
+		 c->void_reason[0] ? "; " : "", c->void_reason);
+	c->action = t->what ? t->action : "wait some seconds";
+}
+
+/* gpsd's labels agree with each other, but not with the synchronised system clock. */
+static bool say_denied(struct clock *c)
+{
+	const struct clock_line *line =
+		clock_track_best(&c->gpsd, c->config.confirm, clock_silence_ns(c), c->now_ns);
+	double by_s;
+
+	if (!line || clock_has_label(c) || !clock_denies(c, line->offset)) {
+		return false;
+	}
+	by_s = (double)clock_line_minus_system(c, line->offset) / 1e9;
+	snprintf(c->reason, sizeof(c->reason),
+		 "gpsd is %.0f s %s the synchronised system clock: as the first label that is not "
+		 "taken",
+		 fabs(by_s), by_s < 0 ? "behind" : "ahead of");
+	c->action =
+		"reports of the receiver that come a second late? Else find out which is wrong; "
+		"if it is the system clock, correct it or set [clock] system_tolerance_ms = 0";
+	return true;
+}
+
+static void say_acquiring(struct clock *c, const struct trouble *t)
+{
+	if (say_denied(c)) {
+		return;
+	}
+	if (c->provisional) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "a PPS moved the board's count; the second was carried over");
+		c->action = "wait for its confirmation";
+		return;
+	}
+	snprintf(c->reason, sizeof(c->reason), "labels are being compared%s%s%s%s",
+		 t->what ? "; " : "", t->what ? t->what : "", c->void_reason[0] ? "; " : "",
+		 c->void_reason);
+	c->action = t->what ? t->action : "wait some seconds";
+}
+
+static void say_locked(struct clock *c, const struct trouble *t)
+{
+	c->action = "";
+	switch ((enum label_source)c->label.source) {
+	case LABEL_GPSD:
+		snprintf(c->reason, sizeof(c->reason), "gpsd and PPS agree with the board's count");
+		break;
+	case LABEL_EMULATOR:
+		snprintf(c->reason, sizeof(c->reason),
+			 "the emulator labels itself; gpsd is not asked");
+		break;
+	case LABEL_FLOORS:
+		snprintf(c->reason, sizeof(c->reason), "the floors' time words agree; %s",
+			 t->what ? t->what : "gpsd is being compared");
+		c->action = t->action;
+		break;
+	default:
+		snprintf(c->reason, sizeof(c->reason), "system clock and PPS agree; %s",
+			 t->what ? t->what : "gpsd is being compared");
+		c->action = t->action;
+		break;
+	}
+}
+
+static void say_holdover(struct clock *c, const struct trouble *t)
+{
+	const char *why = t->what ? t->what : "labels are being compared";
+
+	c->action = t->action;
+	if (c->adopted) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the predecessor's label, not confirmed yet; %s", why);
+	} else if (c->label.source == LABEL_FLOORS && !c->source_good) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the floors' time words say: receiver without fix; %s", why);
+	} else if (c->label.source == LABEL_SYSTEM) {
+		snprintf(c->reason, sizeof(c->reason), "time by the system clock; %s", why);
+	} else {
+		snprintf(c->reason, sizeof(c->reason), "time goes on by the board's count; %s",
+			 why);
+	}
+}
+
+void clock_say(struct clock *c)
+{
+	struct trouble t = gps_trouble(c);
+
+	if (c->board_gone && c->label.state != CLOCK_LOCKED && c->label.state != CLOCK_FAULT) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the board is gone, and with it its count and its PPS");
+		c->action = "see board-gone: time comes back with the board";
+		return;
+	}
+	if (c->emulated && c->label.state != CLOCK_LOCKED) {
+		snprintf(c->reason, sizeof(c->reason),
+			 "the emulator labels itself, but its floors' time words are not there");
+		c->action = "wait until links are aligned";
+		return;
+	}
+	switch ((enum clock_state)c->label.state) {
+	case CLOCK_NO_TIME:
+		say_no_time(c, &t);
+		break;
+	case CLOCK_ACQUIRING:
+		say_acquiring(c, &t);
+		break;
+	case CLOCK_LOCKED:
+		say_locked(c, &t);
+		break;
+	case CLOCK_HOLDOVER:
+		say_holdover(c, &t);
+		break;
+	case CLOCK_FAULT:
+		say_fault(c);
+		break;
+	}
+}
+
+void clock_words(const struct label *label, char *text, size_t size)
+{
+	enum clock_state state = (enum clock_state)label->state;
+	const char *name = clock_state_name(state);
+
+	if (state == CLOCK_NO_TIME) {
+		snprintf(text, size, "no time, no source");
+	} else if (label->source == LABEL_NONE) {
+		snprintf(text, size, "%s, no source yet", name);
+	} else {
+		snprintf(text, size, "%s%s by %s", name, state == CLOCK_LOCKED ? "" : ", last",
+			 label_source_name(label->source));
+	}
+}
+
+void clock_relabelled_words(const struct clock_relabelling *r, char *text, size_t size)
+{
+	char date[40];
+
+	say_date(date, sizeof(date), r->utc_ns / CLOCK_SECOND_NS);
+	snprintf(text, size,
+		 "time relabelled by %+.3f s at %s UTC (the new time), time epoch %u -> %u",
+		 (double)r->by_ns / 1e9, date, r->epoch - 1, r->epoch);
+}
+
+void clock_system_words(const struct clock_view *v, char *text, size_t size)
+{
+	double ahead_s = (double)v->system_minus_label_ns / 1e9;
+
+	if (v->system_minus_label_ns == INT64_MIN) {
+		snprintf(text, size, "%ssynchronised; there is no label to compare it with",
+			 v->system_synced ? "" : "not ");
+	} else if (v->system_disagrees) {
+		snprintf(text, size,
+			 "synchronised, yet %.3f s %s the time in use, labelled by %s: one of the "
+			 "two is wrong, neither is proven right",
+			 fabs(ahead_s), ahead_s < 0 ? "behind" : "ahead of",
+			 label_source_name(v->label.source));
+	} else {
+		snprintf(text, size, "%ssynchronised%s, %.6f s %s the time in use",
+			 v->system_synced ? "" : "not ",
+			 v->system_synced ? "" : " and proves nothing", fabs(ahead_s),
+			 ahead_s < 0 ? "behind" : "ahead of");
+	}
+}

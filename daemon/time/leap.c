@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of leap seconds, as tzdata ships it (leap-seconds.list, format of IERS and NIST):
+ *
+ *   #@ 4001702400            expiry, seconds since 1900
+ *   3692217600  37  # ...    from this second of UTC on TAI-UTC is 37 s
+ *
+ * Seconds since 1900 count no leap seconds, like POSIX time. Pure but for reading the file.
+ *
+ * The emulator reads the same file with code of its own (driver/emu/world/leap.c), on purpose: it is the
+ * judge of our time, and a mistake in shared code would be made on both sides and seen by nobody.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/time/clock.h"
+
+#define SECONDS_1900_1970 2208988800ll
+#define LINES_MAX	  10000
+
+struct leaps {
+	int64_t asked_utc_s;
+	int64_t last_utc_s; /* entries must ascend */
+	int32_t last_tai_utc_s;
+	bool found;	   /* an entry at or before asked_utc_s */
+	int32_t tai_utc_s; /* of that entry */
+	bool next_found;
+	int64_t next_utc_s;
+	int32_t next_tai_utc_s;
+	int64_t expires_utc_s; /* 0: the file does not say */
+};
+
+static int take_expiry(struct leaps *l, const char *text)
+{
+	char *end;
+	long long t;
+
+	errno = 0;
+	t = strtoll(text, &end, 10);
+	if (errno || end == text || t < SECONDS_1900_1970) {
+		return -EBADMSG;
+	}
+	l->expires_utc_s = t - SECONDS_1900_1970;
+	return 0;
+}
+
+static int take_entry(struct leaps *l, const char *text)
+{
+	char *end;
+	long long t;
+	long offset;
+	int64_t utc_s;
+
+	errno = 0;
+	t = strtoll(text, &end, 10);
+	if (errno || end == text || !isspace((unsigned char)*end) || t < SECONDS_1900_1970) {
+		return -EBADMSG;
+	}
+	text = end;
+	offset = strtol(text, &end, 10);
+	end += strspn(end, " \t\r\n");
+	if (errno || end == text || (*end && *end != '#') || offset < 10 || offset > 1000) {
+		return -EBADMSG;
+	}
+	utc_s = t - SECONDS_1900_1970;
+	if (l->last_tai_utc_s &&
+	    (utc_s <= l->last_utc_s || labs(offset - l->last_tai_utc_s) != 1)) {
+		return -EBADMSG;
+	}
+	l->last_utc_s = utc_s;
+	l->last_tai_utc_s = (int32_t)offset;
+	if (utc_s <= l->asked_utc_s) {
+		l->found = true;
+		l->tai_utc_s = (int32_t)offset;
+	} else if (!l->next_found) {
+		l->next_found = true;
+		l->next_utc_s = utc_s;
+		l->next_tai_utc_s = (int32_t)offset;
+	}
+	return 0;
+}
+
+static int take_line(struct leaps *l, const char *line)
+{
+	line += strspn(line, " \t\r\n");
+	if (!strncmp(line, "#@", 2)) {
+		return take_expiry(l, line + 2);
+	}
+	return *line && *line != '#' ? take_entry(l, line) : 0;
+}
+
+static int read_lines(struct leaps *l, FILE *file)
+{
+	char line[512];
+
+	for (unsigned n = 0; fgets(line, sizeof(line), file); n++) {
+		if (n == LINES_MAX) {
+			return -EBADMSG;
+		}
+		/* The rest of an overlong comment is no entry. */
+		if (!strchr(line, '\n') && !feof(file)) {
+			int c;
+
+			if (line[0] != '#') {
+				return -EBADMSG;
+			}
+			while ((c = getc(file)) != EOF && c != '\n') {
+			}
+		}
+		if (take_line(l, line) < 0) {
+			return -EBADMSG;
+		}
+	}
+	return ferror(file) ? -EIO : 0;
+}
+
+int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
+		    int64_t *ret_leap_tai_ns, int64_t *ret_expires_utc_s)
+{
+	struct leaps l = {.asked_utc_s = utc_s};
+	FILE *file = fopen(path, "re");
+	int r;
+
+	if (!file) {
+		return -errno;
+	}
+	r = read_lines(&l, file);
+	fclose(file);
+	if (r < 0) {
+		return r;
+	}
+	if (!l.found) {
+		return -EBADMSG;
+	}
+	if (l.next_found && l.next_tai_utc_s != l.tai_utc_s + 1) {
+		return -ENOTSUP;
+	}
+	*ret_tai_utc_s = l.tai_utc_s;
+	/* The new offset holds from next_utc_s on; the second before it, 23:59:60, begins at the
+	 * TAI that the old offset gives next_utc_s. */
+	*ret_leap_tai_ns = l.next_found ? (l.next_utc_s + l.tai_utc_s) * 1000000000 : INT64_MAX;
+	*ret_expires_utc_s = l.expires_utc_s;
+	return 0;
+}

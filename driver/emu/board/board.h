@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The device model: a NaNet3 board, nothing more. It has registers (driver/nanet3.h, first half), link
+ * rings, an event queue and a TX ring in somebody's memory, and four fibres that end in the world.
+ *
+ *      host (socket, QEMU)  --reg_read/write-->  board  --world_downlink-->  world (floors, sea, GPS)
+ *                           <--map(), irq()----         <--world_uplink---
+ *
+ * It knows no processes, sockets, clocks or threads: one thread calls board_step() once per frame
+ * period of model time, and everything happens inside. Host and world are reached through the two
+ * interfaces only, so that a second host can be added without touching this file.
+ */
+#ifndef DRIVER_EMU_BOARD_BOARD_H
+#define DRIVER_EMU_BOARD_BOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver/nanet3.h"
+
+struct world;
+struct board;
+
+struct board_host {
+	/* Host memory at a bus address: a pointer good for `length` bytes, NULL when it is in no
+	 * mapping (counted as a TLB miss, the transfer is dropped). */
+	void *(*map)(void *context, uint64_t bus, uint32_t length);
+	/* Raise an interrupt: vector 0..3 = link, 4 = control. Must not call the board. */
+	void (*irq)(void *context, unsigned vector);
+	/* Copy between two bus addresses, for puts: false when either is in no mapping. NULL: by map(). */
+	bool (*copy)(void *context, uint64_t to, uint64_t from, uint32_t length);
+	/* Let the board take this long (translation, loop-back only), once a packet; NULL: it takes
+	 * no time. */
+	void (*delay)(void *context, uint32_t ns);
+	void *context;
+};
+
+struct board *board_create(const struct board_host *host, struct world *world, uint32_t serial);
+void board_destroy(struct board *b);
+
+/* Its seconds are not those of the wall: REG_MODEL says so. By default they are. */
+void board_unpaced(struct board *b);
+
+/* `offset` as in NANET3_REG_*; unknown registers read 0 and ignore writes. A write may end in map(),
+ * copy(), delay() and irq() before it returns: a put is done at its doorbell. */
+uint32_t board_reg_read(struct board *b, uint32_t offset);
+void board_reg_write(struct board *b, uint32_t offset, uint32_t value);
+
+/* One frame period (125 us of model time) on all four links: build and send the downstream frames,
+ * take the upstream cells into the rings, hand over what is full or due, count. */
+void board_step(struct board *b);
+/* Off the bus, as a test has asked (model_fault.h): registers read all ones, writes have no effect, no
+ * DMA, no interrupts. When it is back it is as after power-up: whoever set it up must do so anew. */
+bool board_gone(const struct board *b);
+/* The board's frame count, and what a scenario may do to the board itself. */
+uint64_t board_count(const struct board *b);
+void board_stall(struct board *b, int stalled); /* no hand-overs, no events while stalled */
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Faults that a test asks for through NANET3_REG_MODEL_FAULT: see model_fault.h for what they are.
+ * Times are model time, in frame periods from the write on.
+ */
+#include "driver/emu/board/private.h"
+#include "driver/emu/common/model_fault.h"
+
+#define STEPS_A_MS	  (NANET3_FRAMES_PER_SECOND / 1000u)
+#define STUCK_TILL_RESET  0xffffu
+#define STUCK_FOR_EVER	  0xfffeu
+#define UNKNOWN_TYPE	  200u
+#define UNKNOWN_LINK	  77u
+#define FOR_EVER	  UINT64_MAX
+#define FOR_EVER_TO_RESET (UINT64_MAX - 1)
+
+/* ------------------------------------------------------------------------ interrupts */
+
+static void lose_irqs(struct board *b, unsigned which, uint32_t argument)
+{
+	if (which < NANET3_VECTORS) {
+		b->lose_irqs[which] = argument;
+	}
+}
+
+bool fault_loses_irq(struct board *b, unsigned vector)
+{
+	if (b->lose_irqs[vector] == 0) {
+		return false;
+	}
+	b->lose_irqs[vector]--;
+	return true;
+}
+
+static void spurious(struct board *b, unsigned which, uint32_t argument)
+{
+	for (uint32_t i = 0; which < NANET3_VECTORS && i < argument; i++) {
+		b->host.irq(b->host.context, which);
+	}
+}
+
+/* ------------------------------------------------------------------------ DMA */
+
+static void stuck_dma(struct board *b, unsigned which, uint32_t argument)
+{
+	if (which < NANET3_LINKS) {
+		b->links[which].dma.stick = argument;
+	}
+}
+
+void fault_stop(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+
+	if (d->stick == STUCK_TILL_RESET) {
+		d->stuck_until = FOR_EVER_TO_RESET;
+	} else if (d->stick == STUCK_FOR_EVER) {
+		d->stuck_until = FOR_EVER;
+	} else if (d->stick > 0) {
+		d->stuck_until = b->step + d->stick * STEPS_A_MS;
+	}
+	d->stick = 0;
+}
+
+static void unstick(struct board *b, struct board_link *l)
+{
+	l->dma.stuck_until = 0;
+	dma_stop(b, l);
+}
+
+void fault_reset(struct board *b)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct dma *d = &b->links[i].dma;
+
+		d->stick = 0;
+		if (dma_stuck(d) && d->stuck_until != FOR_EVER) {
+			unstick(b, &b->links[i]);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------ the whole board */
+
+static void gone(struct board *b, unsigned which, uint32_t argument)
+{
+	(void)which;
+	b->gone_steps = argument == 0 ? FOR_EVER : argument * STEPS_A_MS;
+}
+
+static void stall(struct board *b, unsigned which, uint32_t argument)
+{
+	(void)which;
+	b->fault_stall_until = b->step + argument * STEPS_A_MS;
+}
+
+/* ------------------------------------------------------------------------ events */
+
+static void flood(struct board *b, unsigned which, uint32_t argument)
+{
+	struct nanet3_event ev = {.type = NANET3_EVENT_LINK,
+				  .link = (uint8_t)(which % NANET3_LINKS),
+				  .frame_count = b->count};
+
+	ev.value = LREG(&b->links[ev.link], NANET3_LREG_STATUS) & ~NANET3_LSTAT_BUSY;
+	for (uint32_t i = 0; i < argument; i++) {
+		event_control(b, &ev);
+	}
+}
+
+/* By turns an unknown type and, which a driver may index by, an RX event of a link that is not. */
+static void bad_event(struct board *b, unsigned which, uint32_t argument)
+{
+	(void)which;
+	for (uint32_t i = 0; i < argument; i++) {
+		struct nanet3_event ev = {.type = UNKNOWN_TYPE, .link = 0xff};
+
+		if (i % 2 != 0) {
+			ev = (struct nanet3_event){.type = NANET3_EVENT_RX, .link = UNKNOWN_LINK};
+		}
+		event_post(b, &ev, true);
+	}
+}
+
+/* An RX event of a full buffer, at so many positions from the next. */
+static void false_event(struct board *b, unsigned link, uint32_t epoch, uint32_t ahead)
+{
+	const struct dma *d = &b->links[link].dma;
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_RX,
+		.link = (uint8_t)link,
+		.dma_epoch = epoch,
+		.position = d->write + ahead,
+		.frame_count = b->count,
+		.frames = d->frames,
+		.length = d->frames * NANET3_FRAME_BYTES,
+	};
+
+	event_post(b, &ev, true);
+}
+
+static void skipping_event(struct board *b, unsigned which, uint32_t argument)
+{
+	if (which < NANET3_LINKS) {
+		false_event(b, which, b->links[which].dma.epoch, argument);
+	}
+}
+
+static void stale_event(struct board *b, unsigned which, uint32_t argument)
+{
+	for (uint32_t i = 0; which < NANET3_LINKS && i < argument; i++) {
+		false_event(b, which, b->links[which].dma.epoch - 1, i);
+	}
+}
+
+/* ------------------------------------------------------------------------ */
+
+static void (*const faults[])(struct board *b, unsigned which, uint32_t argument) = {
+	[MODEL_FAULT_LOSE_IRQS] = lose_irqs,
+	[MODEL_FAULT_SPURIOUS] = spurious,
+	[MODEL_FAULT_STUCK_DMA] = stuck_dma,
+	[MODEL_FAULT_GONE] = gone,
+	[MODEL_FAULT_STALL] = stall,
+	[MODEL_FAULT_FLOOD] = flood,
+	[MODEL_FAULT_BAD_EVENT] = bad_event,
+	[MODEL_FAULT_STALE_EVENT] = stale_event,
+	[MODEL_FAULT_SKIPPING_EVENT] = skipping_event,
+};
+
+void fault_write(struct board *b, uint32_t value)
+{
+	uint32_t code = value & 0xffu;
+
+	if (code < sizeof(faults) / sizeof(faults[0]) && faults[code] != NULL) {
+		faults[code](b, value >> 8 & 0xffu, value >> 16);
+	}
+}
+
+void fault_gone_step(struct board *b)
+{
+	b->gone_steps -= b->gone_steps == FOR_EVER ? 0 : 1;
+	if (b->gone_steps > 0) {
+		return;
+	}
+	board_power_up(b);
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		world_realign(b->world, i, true);
+	}
+}
+
+void fault_step(struct board *b)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct dma *d = &b->links[i].dma;
+
+		if (dma_stuck(d) && b->step >= d->stuck_until) {
+			unstick(b, &b->links[i]);
+		}
+	}
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Registered buffers and the loop-back port: a put's packet is read where its descriptor says and
+ * written where (buffer, offset) leads.
+ *
+ *   (buffer, offset) -> page of the buffer -> TLB -------------hit-> bus address
+ *                                               \-> walk: table[page], in host memory
+ *
+ * The TLB is direct-mapped and shared by all buffers. An offset outside of its buffer, or a table that
+ * is nowhere, is a miss: the rest of the packet is dropped and its put's events say so. Times are those
+ * of the APEnet+ papers (FGCS 53, 2015): 0.2 us for a hit, 1.6 us for a walk by firmware.
+ */
+#include <string.h>
+
+#include "driver/emu/board/private.h"
+
+#define HIT_NS	    200u
+#define WALK_NS	    1600u
+#define EVENTS_MAX  3u /* that a packet may post: ERROR, TX, PUT */
+#define PAGE_OFFSET (NANET3_PAGE - 1)
+
+_Static_assert(sizeof(struct nanet3_tx_put) <= sizeof(((struct nanet3_tx *)NULL)->bytes),
+	       "a packet fits into its descriptor");
+
+/* ------------------------------------------------------------------------ registration */
+
+static void tlb_forget(struct board *b, unsigned buffer)
+{
+	for (unsigned i = 0; i < BOARD_TLB_PAGES; i++) {
+		if (b->tlb[i].tag != 0 && (b->tlb[i].tag - 1) >> 32 == buffer) {
+			b->tlb[i].tag = 0;
+		}
+	}
+}
+
+void buffer_control(struct board *b, unsigned buffer, uint32_t value)
+{
+	struct user_buffer *u = &b->buffers[buffer];
+	uint64_t length = reg_pair_get(&BREG(u, NANET3_BREG_LENGTH));
+	uint32_t offset = BREG(u, NANET3_BREG_OFFSET);
+
+	tlb_forget(b, buffer);
+	u->valid = value & NANET3_BUFFER_VALID && length > 0 && length <= NANET3_BUFFER_BYTES_MAX &&
+		   offset < NANET3_PAGE;
+	u->table = reg_pair_get(&BREG(u, NANET3_BREG_TABLE));
+	u->length = length;
+	u->offset = offset;
+	BREG(u, NANET3_BREG_CONTROL) = u->valid ? NANET3_BUFFER_VALID : 0;
+}
+
+void buffers_reset(struct board *b)
+{
+	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
+		buffer_control(b, i, 0);
+	}
+}
+
+/* ------------------------------------------------------------------------ translation */
+
+/* The bus address of `at`, counted from the buffer's first page on. */
+static bool translate(struct board *b, unsigned buffer, uint64_t at, uint64_t *ret_bus,
+		      uint32_t *delay_ns)
+{
+	uint64_t page = at / NANET3_PAGE, tag = ((uint64_t)buffer << 32 | page) + 1;
+	struct tlb_entry *entry = &b->tlb[(page + buffer) % BOARD_TLB_PAGES];
+	uint64_t bus;
+
+	if (entry->tag == tag) {
+		REG(b, NANET3_REG_TLB_HITS)++;
+		*delay_ns += HIT_NS;
+	} else {
+		REG(b, NANET3_REG_TLB_WALKS)++;
+		*delay_ns += WALK_NS;
+		if (!board_fetch(b, b->buffers[buffer].table + page * sizeof(bus), &bus,
+				 sizeof(bus))) {
+			return false;
+		}
+		*entry = (struct tlb_entry){.tag = tag, .bus = bus & ~(uint64_t)PAGE_OFFSET};
+	}
+	*ret_bus = entry->bus + at % NANET3_PAGE;
+	return true;
+}
+
+static bool copy(struct board *b, uint64_t to, uint64_t from, uint32_t length)
+{
+	void *target, *source;
+
+	if (b->host.copy != NULL) {
+		if (!b->host.copy(b->host.context, to, from, length)) {
+			REG(b, NANET3_REG_TLB_MISSES)++;
+			return false;
+		}
+		return true;
+	}
+	source = board_map(b, from, length);
+	target = source != NULL ? board_map(b, to, length) : NULL;
+	if (target == NULL) {
+		return false;
+	}
+	memmove(target, source, length);
+	return true;
+}
+
+/* The packet to its buffer, page by page; what lies behind the first fault is not delivered. */
+static bool deliver(struct board *b, const struct nanet3_tx_put *put)
+{
+	const struct user_buffer *u = &b->buffers[put->buffer];
+	uint32_t done = 0, delay_ns = 0;
+	bool good = true;
+
+	if (!u->valid || put->destination > u->length ||
+	    put->length > u->length - put->destination) {
+		REG(b, NANET3_REG_TLB_MISSES)++;
+		return false;
+	}
+	while (good && done < put->length) {
+		uint64_t bus, at = u->offset + put->destination + done;
+		uint32_t left = put->length - done,
+			 room = NANET3_PAGE - (uint32_t)(at % NANET3_PAGE);
+		uint32_t part = left < room ? left : room;
+
+		good = translate(b, put->buffer, at, &bus, &delay_ns) &&
+		       copy(b, bus, put->source + done, part);
+		done += part;
+	}
+	if (b->host.delay != NULL) {
+		b->host.delay(b->host.context, delay_ns);
+	}
+	return good;
+}
+
+/* ------------------------------------------------------------------------ packets */
+
+static bool put_sound(const struct nanet3_tx *tx, const struct nanet3_tx_put *put)
+{
+	return tx->link == NANET3_LOOPBACK && put->buffer < NANET3_BUFFERS &&
+	       (put->flags & ~NANET3_PUT_LAST) == 0 && put->length >= 1 &&
+	       put->length <= NANET3_PAGE - (put->source & PAGE_OFFSET);
+}
+
+/* Once a put, whatever its number of packets. */
+static void put_fault(struct board *b, const struct nanet3_tx *tx, const struct nanet3_tx_put *put)
+{
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_ERROR,
+		.link = 0xff,
+		.reason = NANET3_ERROR_DMA_FAULT,
+		.position = put->destination,
+		.frame_count = b->count,
+		.cookie = tx->cookie,
+		.value = NANET3_REG_BUFFER(put->buffer, NANET3_BREG_TABLE),
+	};
+
+	if (!b->put_faulted) {
+		event_control(b, &ev);
+	}
+	b->put_faulted = true;
+}
+
+static void put_told(struct board *b, const struct nanet3_tx *tx, const struct nanet3_tx_put *put)
+{
+	uint8_t reason = b->put_faulted ? NANET3_TX_FAULT : 0;
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_PUT,
+		.link = tx->link,
+		.reason = reason,
+		.position = put->destination + put->length - put->put_bytes,
+		.frame_count = b->count,
+		.length = (uint32_t)put->put_bytes,
+		.cookie = tx->cookie,
+		.value = put->buffer,
+	};
+
+	b->put_faulted = false;
+	tx_complete(b, tx, reason);
+	event_post(b, &ev, true);
+}
+
+bool put_packet(struct board *b, const struct nanet3_tx *tx)
+{
+	struct nanet3_tx_put put;
+
+	memcpy(&put, tx->bytes, sizeof(put));
+	if (!event_room(b, EVENTS_MAX, true)) {
+		return false;
+	}
+	if (!put_sound(tx, &put)) {
+		return tx_complete(b, tx, NANET3_TX_REFUSED);
+	}
+	if (!deliver(b, &put)) {
+		put_fault(b, tx, &put);
+	}
+	if (put.flags & NANET3_PUT_LAST) {
+		put_told(b, tx, &put);
+	}
+	return true;
+}

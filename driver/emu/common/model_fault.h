@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Faults that a test asks of the model by writing NANET3_REG_MODEL_FAULT: what a scenario does at a
+ * time, this does at a point of the test, also from inside a guest. A board has no such register.
+ *
+ *   bits 0-7 code, 8-15 link or vector, 16-31 argument
+ */
+#ifndef DRIVER_EMU_COMMON_MODEL_FAULT_H
+#define DRIVER_EMU_COMMON_MODEL_FAULT_H
+
+enum model_fault {
+	MODEL_FAULT_NONE,
+	MODEL_FAULT_LOSE_IRQS, /* the next `argument` interrupts of the vector are not raised */
+	MODEL_FAULT_SPURIOUS, /* raise `argument` interrupts of the vector with nothing behind them */
+	MODEL_FAULT_STUCK_DMA, /* the link stays BUSY for `argument` ms after a stop; 0xffff = until
+				  * CONTROL_RESET, 0xfffe = for ever */
+	MODEL_FAULT_GONE, /* off the bus for `argument` ms, 0 = for good: all ones, no DMA; then as after power-up */
+	MODEL_FAULT_STALL,	    /* for `argument` ms: as board_stall() */
+	MODEL_FAULT_FLOOD,	    /* post `argument` LINK events at once */
+	MODEL_FAULT_BAD_EVENT,	    /* post `argument` events of no known type or link */
+	MODEL_FAULT_SKIPPING_EVENT, /* post an RX event of the link, `argument` positions too far on */
+	MODEL_FAULT_STALE_EVENT, /* post `argument` RX events of the link with the epoch before */
+};
+#define MODEL_FAULT(code, which, argument)                                                         \
+	((unsigned)(code) | (unsigned)(which) << 8 | (unsigned)(argument) << 16)
+
+#endif

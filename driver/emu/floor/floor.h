@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A floor: the floor control module (FCM) with its six optical modules, two hydrophones, compass and
+ * an instrument, in its own piece of sea.
+ *
+ *   downstream frame --> time word, slow-control words --> control (control.c)
+ *   modules' FIFOs, samples, replies, telemetry --> upstream frame, sealed
+ *
+ * It lives on the downstream clock: one floor_frame() per frame period of its own, and its frame
+ * number is the one it receives; in the dark it counts on.
+ */
+#ifndef DRIVER_EMU_FLOOR_FLOOR_H
+#define DRIVER_EMU_FLOOR_FLOOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver/emu/floor/hydrophone.h"
+#include "driver/emu/floor/pulse.h"
+#include "driver/emu/common/truth.h"
+#include "tdm/frame.h"
+#include "tdm/word.h"
+
+struct floor;
+
+struct floor_config {
+	uint8_t tower, floor;
+	bool cold;	      /* modules begin without power */
+	bool full;	      /* all slots full */
+	double quiet_rate_hz; /* per module */
+	uint32_t fifo_bytes;
+	bool hash; /* fill the hashes of truth records */
+	uint64_t seed;
+	/* A WRITE or ACTION was decided: `w` is the request, `status` and `value` its outcome. */
+	void (*executed)(void *context, uint8_t floor, const struct word *w, int status,
+			 int32_t value);
+	void *context;
+};
+
+struct floor *floor_create(const struct floor_config *config, const struct pulse_tables *pulses,
+			   const struct hydrophone_tables *sound);
+void floor_destroy(struct floor *f);
+
+/* As much of a downstream frame as a floor looks at. */
+#define FLOOR_DOWN_BYTES 456u
+struct floor_down {
+	bool lit;  /* light, and words in it */
+	bool good; /* whole frame with its CRC right: header and bytes below are good */
+	uint32_t rx_power_nw;
+	struct tdm_header header;
+	uint8_t bytes[FLOOR_DOWN_BYTES];
+};
+
+/* A millisecond passes. */
+void floor_slow(struct floor *f);
+
+/*
+ * A frame period: receive `down`, build and seal the upstream frame at `frame` (10 000 bytes).
+ * Fills tower, floor, flags, hits, hits_lost and hashes of the truth record, the rest is the
+ * caller's. Returns the floor's own frame number, 0..7999; the one in the header may be false
+ * (TRUTH_TIME). While the FCM is away (booting) nothing is built and floor_lit() is false.
+ */
+unsigned floor_frame(struct floor *f, const struct floor_down *down, uint8_t *frame,
+		     struct truth_record *ret_truth);
+/* Whether the FCM's laser is on. */
+bool floor_lit(const struct floor *f);
+/* The FCM has aligned its transmitter anew since the last call (broadcast ALIGN). */
+bool floor_take_align(struct floor *f);
+
+/* What scenarios do to a floor. */
+void floor_mute(struct floor *f, bool mute);
+void floor_boot(struct floor *f);
+void floor_trip(struct floor *f, unsigned module);
+void floor_lose_replies(struct floor *f, uint32_t count,
+			double share); /* share 0..1: from now on */
+void floor_duplicate_replies(struct floor *f, uint32_t count);
+/* Each of the next `count` waits for the one behind it and leaves after it. */
+void floor_reorder_replies(struct floor *f, uint32_t count);
+void floor_refuse(struct floor *f, uint32_t count);
+void floor_storm(struct floor *f, double rate_hz, uint32_t ms);
+void floor_time_fault(struct floor *f, uint32_t frames);
+void floor_temperature(struct floor *f, double celsius);
+
+#endif

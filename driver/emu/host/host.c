@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The user-space host: life, the board's set-up, who owns which link, and the board's events.
+ *
+ *   STOPPED --claim--> OWNED --owner's socket closes--> LINGERING --time passes--> STOPPED
+ *      ^                 |  ^                               |
+ *      +-----yield-------+  +-------claim: take-over--------+   (FRESH: stop, then start anew)
+ *
+ * A DMA start counts the link's epoch, zeroes positions and gives a new, zeroed owner page (the last
+ * owner may still map the old one). Everything else survives the owner.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver/emu/host/private.h"
+#include "driver/emu/world/world.h"
+
+uint64_t host_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ------------------------------------------------------------------------ links */
+
+static int link_start(struct host *h, unsigned link)
+{
+	struct host_link *l = &h->links[link];
+	uint32_t control = NANET3_REG_LINK(link, NANET3_LREG_CONTROL);
+	struct shared page;
+	int r = shared_create("nanet3-owner", NANET3_PAGE, false, &page);
+
+	if (r < 0) {
+		return r;
+	}
+	shared_destroy(&l->owner_page);
+	l->owner_page = page;
+	l->ring->dma_epoch++;
+	l->ring->start_count = 0;
+	__atomic_store_n(&l->ring->release_position, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->ring->write_position, 0, __ATOMIC_RELEASE);
+	board_reg_write(h->board, NANET3_REG_DMA_EPOCH, l->ring->dma_epoch);
+	board_reg_write(h->board, control, NANET3_LINK_ENABLE);
+	return board_reg_read(h->board, control) & NANET3_LINK_ENABLE ? 0 : -EIO;
+}
+
+void link_stop(struct host *h, unsigned link)
+{
+	struct host_link *l = &h->links[link];
+
+	doorbell_follow(h, link);
+	host_drain(h);
+	board_reg_write(h->board, NANET3_REG_LINK(link, NANET3_LREG_CONTROL), 0);
+	l->ring->status = NANET3_RING_STOPPED;
+	l->ring->owner_pid = 0;
+	l->owner = l->delegate = NULL;
+	l->broken = false;
+	l->latest.type = NANET3_EVENT_NONE;
+	polling_follow(h);
+}
+
+void link_linger(struct host *h, unsigned link)
+{
+	struct host_link *l = &h->links[link];
+
+	doorbell_follow(h, link); /* the last it said */
+	l->owner = l->delegate = NULL;
+	l->ring->owner_pid = 0;
+	h->counts.links[link].lingers++;
+	l->ring->status = NANET3_RING_LINGERING;
+	l->linger_until_ns = host_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
+	l->latest.type = NANET3_EVENT_NONE;
+}
+
+int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim)
+{
+	struct host_link *l = &h->links[claim->link];
+	struct shared doorbell;
+	int r;
+
+	if (l->owner != NULL && l->owner != c && client_hung_up(l->owner)) {
+		client_drop(h, l->owner);
+	}
+	if (l->owner != NULL) {
+		return -EBUSY;
+	}
+	r = shared_create("nanet3-doorbell", NANET3_PAGE, false, &doorbell);
+	if (r < 0) {
+		return r;
+	}
+	if (l->ring->status == NANET3_RING_LINGERING && !l->broken &&
+	    !(claim->flags & NANET3_CLAIM_FRESH)) {
+		claim->flags = NANET3_CLAIMED_TAKEOVER;
+		h->counts.links[claim->link].takeovers++;
+	} else {
+		link_stop(h, claim->link);
+		r = link_start(h, claim->link);
+		if (r < 0) {
+			shared_destroy(&doorbell);
+			return r;
+		}
+		claim->flags = 0;
+		h->counts.links[claim->link].starts++;
+	}
+	shared_destroy(&l->doorbell);
+	l->doorbell = doorbell;
+	l->owner = c;
+	l->ring->owner_pid = (uint32_t)c->pid;
+	l->ring->status = NANET3_RING_OWNED;
+	claim->dma_epoch = l->ring->dma_epoch;
+	polling_follow(h);
+	return 0;
+}
+
+bool link_acts(const struct host *h, const struct client *c, unsigned link)
+{
+	bool acts = true;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct host_link *l = &h->links[i];
+
+		acts = acts &&
+		       ((i != link && link < NANET3_LINKS) || l->owner == c || l->delegate == c);
+	}
+	return acts;
+}
+
+static void linger_check(struct host *h)
+{
+	uint64_t now = host_now_ns();
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct host_link *l = &h->links[i];
+
+		if (l->ring->status == NANET3_RING_LINGERING && now >= l->linger_until_ns) {
+			link_stop(h, i);
+		}
+	}
+}
+
+/* Ring and board would not agree again by themselves: the owner begins anew. */
+static void broken_check(struct host *h)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct host_link *l = &h->links[i];
+		struct client *owner = l->owner;
+
+		if (!l->broken) {
+			continue;
+		}
+		link_stop(h, i);
+		if (owner != NULL) {
+			client_gone(h, owner);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------ the board's events */
+
+static void rx_event(struct host *h, const struct nanet3_event *ev)
+{
+	struct host_link *l = &h->links[ev->link % NANET3_LINKS];
+	struct nanet3_link_stats *counts = &h->counts.links[ev->link % NANET3_LINKS];
+	struct nanet3_ring *ring = l->ring;
+
+	if (ev->link >= NANET3_LINKS) {
+		h->counts.bad_events++;
+		return;
+	}
+	/* What a stopped DMA left on the queue is of no concern any more. */
+	if (ring->status == NANET3_RING_STOPPED || ev->dma_epoch != ring->dma_epoch) {
+		counts->stale++;
+		return;
+	}
+	if (ev->position != ring->write_position) {
+		h->counts.bad_events++;
+		l->broken = true; /* later ones would not fit either */
+		return;
+	}
+	if (ev->position == 0) {
+		ring->start_count = ev->frame_count;
+	}
+	l->completions[ev->position % ring->depth] = *ev;
+	__atomic_store_n(&ring->write_position, ev->position + 1, __ATOMIC_RELEASE);
+	l->latest = *ev;
+	counts->buffers += ev->length > 0;
+	counts->gaps += ev->length == 0;
+}
+
+static void control_event(struct host *h, const struct nanet3_event *ev)
+{
+	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
+		struct client *c = &h->clients[i];
+
+		if (c->fd >= 0 && c->subscribed & 1u << ev->type) {
+			client_post(h, c, ev);
+		}
+	}
+}
+
+static void take_event(struct host *h, struct nanet3_event *ev)
+{
+	ev->sequence = 0; /* of the board's queue only */
+	switch (ev->type) {
+	case NANET3_EVENT_RX:
+		rx_event(h, ev);
+		break;
+	case NANET3_EVENT_TX:
+	case NANET3_EVENT_PUT:
+		host_tx_event(h, ev);
+		break;
+	case NANET3_EVENT_LINK:
+	case NANET3_EVENT_PPS:
+	case NANET3_EVENT_ERROR:
+		control_event(h, ev);
+		break;
+	default:
+		h->counts.bad_events++;
+		break;
+	}
+}
+
+void host_drain(struct host *h)
+{
+	uint32_t write = board_reg_read(h->board, NANET3_REG_EVQ_WRITE);
+	bool told = h->irq;
+	uint64_t now;
+
+	h->irq = false;
+	if (h->gone || write == h->evq_read) {
+		h->counts.spurious += told;
+		return;
+	}
+	h->counts.events += write - h->evq_read;
+	h->counts.rescued += told ? 0 : write - h->evq_read;
+	now = host_now_ns();
+	for (; h->evq_read != write; h->evq_read++) {
+		struct nanet3_event ev = h->evq[h->evq_read & (h->evq_size - 1)];
+
+		ev.time_ns = now;
+		take_event(h, &ev);
+	}
+	board_reg_write(h->board, NANET3_REG_IRQ_STATUS, ~0u);
+	board_reg_write(h->board, NANET3_REG_EVQ_READ,
+			write); /* a put that waited for room may go on */
+}
+
+static void host_irq(void *context, unsigned vector)
+{
+	struct host *h = context;
+
+	h->irq = true; /* one queue, one thread: which one does not matter here */
+	if (vector < NANET3_LINKS) {
+		h->counts.links[vector].interrupts++;
+	} else {
+		h->counts.control_interrupts++;
+	}
+}
+
+/* Tell owners of data: one event a link, however many buffers there are. The next time is counted from when there was
+ * something to tell. */
+static void announce(struct host *h)
+{
+	bool told = false;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct host_link *l = &h->links[i];
+
+		if (l->latest.type != NANET3_EVENT_NONE && l->owner != NULL && !l->owner->polling) {
+			client_post(h, l->owner, &l->latest);
+			told = true;
+		}
+		l->latest.type = NANET3_EVENT_NONE;
+	}
+	if (told) {
+		h->announced_ns = host_now_ns();
+	}
+}
+
+/* ------------------------------------------------------------------------ the board itself */
+
+static void board_set_up(struct host *h)
+{
+	struct board *b = h->board;
+
+	memset(h->evq, 0, h->evq_memory.bytes); /* sequence numbers begin anew */
+	h->evq_read = 0;
+	h->irq = false;
+	host_tx_reset(h);
+	board_reg_write(b, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+	board_reg_write(b, NANET3_REG_EVQ_BASE + 4, (uint32_t)(HOST_BUS(REGION_EVQ) >> 32));
+	board_reg_write(b, NANET3_REG_EVQ_BASE, (uint32_t)HOST_BUS(REGION_EVQ));
+	board_reg_write(b, NANET3_REG_EVQ_SIZE, h->evq_size);
+	board_reg_write(b, NANET3_REG_TX_BASE + 4, (uint32_t)(HOST_BUS(REGION_TX) >> 32));
+	board_reg_write(b, NANET3_REG_TX_BASE, (uint32_t)HOST_BUS(REGION_TX));
+	board_reg_write(b, NANET3_REG_TX_SIZE, HOST_TX_SLOTS);
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct nanet3_ring *ring = h->links[i].ring;
+		uint64_t table = HOST_BUS(REGION_TABLE + i);
+
+		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_TABLE + 4),
+				(uint32_t)(table >> 32));
+		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_TABLE), (uint32_t)table);
+		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_DEPTH), ring->depth);
+		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_FRAMES), ring->frames_per_buffer);
+		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_DEADLINE), ring->deadline_us);
+	}
+	board_reg_write(b, NANET3_REG_IRQ_MASK, (1u << NANET3_VECTORS) - 1);
+	board_reg_write(b, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
+}
+
+/* The board went off the bus, or is back as after power-up. */
+static void gone_changed(struct host *h)
+{
+	if (!h->gone) {
+		h->gone = true;
+		clients_gone(h);
+		for (unsigned i = 0; i < NANET3_LINKS; i++) {
+			link_stop(h, i);
+		}
+		return;
+	}
+	h->gone = false;
+	board_set_up(h);
+}
+
+/* ------------------------------------------------------------------------ step and poll */
+
+void host_step(struct host *h)
+{
+	board_step(h->board);
+	h->stats.steps++;
+	if (board_gone(h->board) != h->gone) {
+		gone_changed(h);
+	}
+	doorbells_follow(h);
+	/* Interrupts get lost, and polling owners have none: the queue is looked at now and then, and at
+	 * full speed always, as it is the ring state that holds the board back. */
+	if (h->irq || h->stats.steps % HOST_FOLLOW_STEPS == 0 ||
+	    h->config.speed == HOST_SPEED_MAX) {
+		host_drain(h);
+	}
+}
+
+static void poll_event(struct host *h, uint64_t id)
+{
+	struct client *c;
+
+	if (id == HOST_LISTEN_ID) {
+		clients_accept(h);
+		return;
+	}
+	if (id == HOST_TIMER_ID) { /* it has ended the wait, that is all */
+		return;
+	}
+	c = client_by_id(h, (uint32_t)id); /* may have been dropped by an earlier event */
+	if (c != NULL) {
+		client_service(h, c);
+	}
+}
+
+int host_poll(struct host *h, int timeout_ms)
+{
+	struct epoll_event events[16];
+	int n;
+
+	if (host_now_ns() - h->announced_ns >= HOST_TICK_NS) {
+		announce(h);
+	}
+	clients_wake(h);
+	n = epoll_wait(h->epoll_fd, events, (int)(sizeof(events) / sizeof(events[0])), timeout_ms);
+	if (n < 0) {
+		return -errno;
+	}
+	for (int i = 0; i < n; i++) {
+		poll_event(h, events[i].data.u64);
+	}
+	linger_check(h);
+	broken_check(h);
+	doorbells_follow(h); /* at full speed the next step may wait for just that */
+	clients_wake(h);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ life */
+
+void host_config_default(struct host_config *config)
+{
+	*config = (struct host_config){
+		.name = "nanet3-0",
+		.serial = 1,
+		.frames_per_buffer = 16,
+		.depth_ms = 2000,
+		.deadline_us = 5000,
+		.linger_ms = 10000,
+		.queue_events = 1024,
+		.speed = HOST_SPEED_REAL,
+		.factor = 1,
+	};
+}
+
+static bool config_sound(const struct host_config *c)
+{
+	return c->socket_path != NULL && c->name != NULL &&
+	       strlen(c->name) < sizeof(((struct nanet3_info *)NULL)->name) &&
+	       c->queue_events >= 16 && c->queue_events <= (1u << 20) &&
+	       (c->queue_events & (c->queue_events - 1)) == 0 && c->duration_s >= 0 &&
+	       c->duration_s <= 1e9 && c->factor >= HOST_FACTOR_MIN && c->factor <= HOST_FACTOR_MAX;
+}
+
+int host_create(const struct host_config *config, struct world *world, struct host **ret_host)
+{
+	struct host *h;
+	int r;
+
+	if (!config_sound(config)) {
+		return -EINVAL;
+	}
+	h = calloc(1, sizeof(*h));
+	if (h == NULL) {
+		return -ENOMEM;
+	}
+	h->config = *config;
+	h->world = world;
+	h->epoll_fd = h->listen_fd = h->spare_fd = -1;
+	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
+		h->clients[i].fd = -1;
+	}
+	r = host_memory_create(h);
+	if (r < 0) {
+		goto fail;
+	}
+	h->board = board_create(&(struct board_host){.map = host_map,
+						     .irq = host_irq,
+						     .copy = host_copy,
+						     .delay = host_delay,
+						     .context = h},
+				world, config->serial);
+	if (h->board == NULL) {
+		r = -ENOMEM;
+		goto fail;
+	}
+	if (config->speed == HOST_SPEED_MAX || config->factor != 1 || world_play(world) != NULL) {
+		board_unpaced(h->board);
+	}
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		h->links[i].ring->dma_epoch = config->first_epoch;
+	}
+	board_set_up(h);
+	r = clients_create(h);
+	if (r < 0) {
+		goto fail;
+	}
+	*ret_host = h;
+	return 0;
+
+fail:
+	host_destroy(h);
+	return r;
+}
+
+void host_destroy(struct host *h)
+{
+	if (h == NULL) {
+		return;
+	}
+	clients_destroy(h);
+	board_destroy(h->board);
+	host_memory_destroy(h);
+	free(h);
+}
+
+void host_stats(const struct host *h, struct host_stats *ret_stats)
+{
+	*ret_stats = h->stats;
+}

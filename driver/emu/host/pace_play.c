@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The pace of a recording (play.h): who takes it is awaited, then it comes at the pace it was recorded at,
+ * a factor of that, or as fast as rings are released; what was played is taken before the act ends.
+ *
+ * No step is made before the links of the act have owners and these know what time it is: a client who has
+ * read the board's time of day a few times since the last claim has had the time to stamp by it. Clients
+ * that never ask for it, and links that nobody claims, are not waited for in vain. Where the recording was
+ * relabelled the same is awaited once more.
+ */
+#include "driver/emu/host/private.h"
+#include "driver/emu/play/play.h"
+
+#define SETTLED_READS 4u
+#define SETTLED_NS    200000000ull  /* since the last claim */
+#define IMPATIENT_NS  5000000000ull /* since the last claim, with links or readings missing */
+#define DRAIN_NS      10000000000ull
+
+struct player {
+	struct pace *pace;
+	struct host *h;
+	struct play *play;
+	enum play_state state; /* of the last turn */
+	uint64_t since_ns;     /* in this state */
+	/* WAIT */
+	unsigned owned; /* links that had an owner, a mask */
+	uint64_t claimed_ns;
+	unsigned time_reads;	       /* when that last changed */
+	uint64_t run_ns;	       /* RUN: when the act's first step was due */
+	uint64_t steps;		       /* DRAIN, OVER: made since since_ns */
+	uint64_t behind[NANET3_LINKS]; /* positions below hold what was played */
+};
+
+/* ------------------------------------------------------------------------ before */
+
+static unsigned owned_links(const struct host *h)
+{
+	unsigned owned = 0;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		owned |= h->links[i].ring->status == NANET3_RING_OWNED ? 1u << i : 0;
+	}
+	return owned;
+}
+
+static bool audience_is_there(struct player *l)
+{
+	const unsigned owned = owned_links(l->h), wanted = play_links(l->play);
+	const uint64_t now = host_now_ns();
+
+	if (owned != l->owned) {
+		l->owned = owned;
+		l->claimed_ns = now;
+		l->time_reads = l->h->time_reads;
+	}
+	if ((owned & wanted) == 0 || now - l->claimed_ns < SETTLED_NS) {
+		return false;
+	}
+	return ((owned & wanted) == wanted && l->h->time_reads - l->time_reads >= SETTLED_READS) ||
+	       now - l->claimed_ns >= IMPATIENT_NS;
+}
+
+static int await(struct player *l)
+{
+	if (audience_is_there(l)) {
+		play_go(l->play);
+		return 0;
+	}
+	return pace_turn(l->pace, true);
+}
+
+/* ------------------------------------------------------------------------ meanwhile */
+
+/* The recorded pace. */
+static int run_by_the_clock(struct player *l)
+{
+	const double passed = (double)(host_now_ns() - l->run_ns) * l->h->config.factor;
+	unsigned made = 0;
+	bool late;
+
+	while (play_state(l->play) == PLAY_RUN && !pace_finished(l->pace) &&
+	       made < PACE_BURST_STEPS && (double)play_due_ns(l->play) <= passed) {
+		if (made++ == 0) {
+			pace_note_lag(l->pace, (uint64_t)passed - play_due_ns(l->play));
+		}
+		host_step(l->h);
+	}
+	late = made == PACE_BURST_STEPS;
+	return pace_turn(l->pace, !late);
+}
+
+/* Without light, 8000 steps a second at any speed: after the end nobody is in a hurry. */
+static int run_dark(struct player *l)
+{
+	const uint64_t due = (host_now_ns() - l->since_ns) / NANET3_FRAME_NS;
+	const enum play_state state = play_state(l->play);
+	unsigned made = 0;
+
+	while (l->steps < due && made < PACE_BURST_STEPS && !pace_finished(l->pace) &&
+	       play_state(l->play) == state) {
+		host_step(l->h);
+		l->steps++;
+		made++;
+	}
+	return pace_turn(l->pace, made < PACE_BURST_STEPS);
+}
+
+/* ------------------------------------------------------------------------ behind */
+
+/* What was played lies below the next position: the first dark cell ends the buffer under way. */
+static void note_end(struct player *l)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		l->behind[i] = l->h->links[i].ring->write_position + 1;
+	}
+}
+
+static bool taken(const struct player *l)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct nanet3_ring *ring = l->h->links[i].ring;
+
+		if (ring->status != NANET3_RING_STOPPED && ring->release_position < l->behind[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int drain(struct player *l)
+{
+	const bool whole = taken(l);
+
+	if (!whole && host_now_ns() - l->since_ns < DRAIN_NS) {
+		return run_dark(l);
+	}
+	play_next(l->play);
+	if (play_state(l->play) == PLAY_OVER && l->h->config.played != NULL) {
+		l->h->config.played(l->h->config.played_context, whole);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ */
+
+static void follow_state(struct player *l)
+{
+	const enum play_state state = play_state(l->play);
+
+	if (state == l->state && l->since_ns != 0) {
+		return;
+	}
+	l->state = state;
+	l->since_ns = host_now_ns();
+	l->steps = 0;
+	if (state == PLAY_WAIT) {
+		l->owned = 0;
+		l->claimed_ns = l->since_ns;
+	} else if (state == PLAY_RUN) {
+		l->run_ns = l->since_ns -
+			    (uint64_t)((double)play_due_ns(l->play) / l->h->config.factor);
+	} else if (state == PLAY_DRAIN) {
+		note_end(l);
+	}
+}
+
+static int play_turn(struct player *l)
+{
+	follow_state(l);
+	switch (l->state) {
+	case PLAY_WAIT:
+		return await(l);
+	case PLAY_RUN:
+		return l->h->config.speed == HOST_SPEED_MAX ? pace_unhurried_turn(l->pace, l->play)
+							    : run_by_the_clock(l);
+	case PLAY_DRAIN:
+		return drain(l);
+	case PLAY_OVER:
+		return run_dark(l);
+	default: /* LEAD, GONE */
+		host_step(l->h);
+		return pace_turn(l->pace, false);
+	}
+}
+
+int pace_play(struct pace *p, struct play *play)
+{
+	struct player l = {.pace = p, .h = p->h, .play = play};
+	int r = 0;
+
+	while (r == 0 && !pace_finished(p) &&
+	       !(p->h->config.play_once && play_state(play) == PLAY_OVER)) {
+		r = play_turn(&l);
+	}
+	return r;
+}

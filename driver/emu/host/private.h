@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the user-space host. Files:
+ *
+ *   host.c         life; board set-up; links: claim, yield, linger; the board's events
+ *   memory.c  shared memory and bus addresses
+ *   client.c  socket, clients, packets, queues
+ *   request.c what each request does: a table of code, size, function
+ *   tx.c      the TX ring: words and puts
+ *   buffer.c  registered buffers
+ *   poll.c    polling owners: doorbells, interrupt mask
+ *   pace.c         host_run()
+ *   pace_play.c    host_run() of a recording
+ */
+#ifndef DRIVER_EMU_HOST_PRIVATE_H
+#define DRIVER_EMU_HOST_PRIVATE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/emu/board/board.h"
+#include "driver/emu/host/host.h"
+#include "driver/nanet3.h"
+#include "driver/nanet3_socket.h"
+
+#define HOST_CLIENTS 64u
+#define HOST_TX_SLOTS                                                                              \
+	1024u /* words and puts on their way, all clients; also descriptors in the TX ring */
+#define HOST_TX_PUTS	  (HOST_TX_SLOTS - NANET3_TX_WORDS) /* packets of puts; and puts on their way */
+#define HOST_DEPTH_MIN	  8u	  /* buffers: half of them may be held back and a step still fits */
+#define HOST_TICK_NS	  900000u /* owners are woken for data once a millisecond, less the jitter */
+#define HOST_FOLLOW_STEPS 16u /* the board's queue is looked at that often without an interrupt */
+
+/* A piece of shared memory, mapped here and handed to clients as a descriptor. Sealed against
+ * shrinking: no client can make the host fault. */
+struct shared {
+	int fd;	     /* read-write; -1: none */
+	int read_fd; /* read-only descriptor of the same; -1: none */
+	uint8_t *p;
+	size_t bytes;
+};
+
+/* Bus addresses: region << 36 | offset. */
+enum region_id {
+	REGION_NONE,
+	REGION_RING, /* + link */
+	REGION_TABLE = REGION_RING + NANET3_LINKS,
+	REGION_EVQ = REGION_TABLE + NANET3_LINKS,
+	REGION_TX,
+	REGION_BUFFER_TABLE, /* + buffer: its pages, for the board to walk */
+	REGIONS = REGION_BUFFER_TABLE + NANET3_BUFFERS,
+	REGION_BUFFER = REGIONS, /* + buffer: its client's memory, for host_copy() only */
+};
+struct region {
+	uint8_t *p;
+	uint64_t bytes;
+};
+/* What readiness is for: a client's id, or one of these. */
+#define HOST_LISTEN_ID 0u
+#define HOST_TIMER_ID  (1ull << 32)
+
+#define HOST_BUS(region) ((uint64_t)(region) << 36)
+
+struct client {
+	int fd; /* -1: place is empty */
+	int event_fd;
+	uint32_t id; /* never reused */
+	int32_t pid;
+	uint32_t uid;
+	bool privileged, greeted; /* greeted: INFO was answered */
+	bool read_only;		  /* not open for writing */
+	bool polling;		  /* reads the board's queue by itself, for all links it owns */
+	bool wake;		  /* something was put on the queue since it was last woken */
+	uint32_t subscribed;
+	struct shared queue;
+	uint64_t queue_write; /* ours; the mapped one is the client's to read */
+};
+
+struct host_link {
+	struct shared ring_memory; /* buffers */
+	struct shared state;	   /* struct nanet3_ring and completions */
+	struct shared owner_page;
+	struct shared doorbell; /* of this owner: a new one with each claim */
+	uint64_t *table;	/* bus addresses of the buffers, for the board */
+	struct nanet3_ring *ring;
+	struct nanet3_event *completions;
+	struct client *owner;
+	struct client *delegate;      /* acts for the link too, by the owner's grant; NULL: none */
+	unsigned words, others_words; /* on their way; from clients that did not act for the link */
+	uint64_t linger_until_ns;
+	bool broken;		    /* the board has told what cannot be */
+	struct nanet3_event latest; /* RX event not yet announced; type NONE: there is none */
+};
+
+struct tx_slot {
+	uint64_t cookie;    /* the client's */
+	uint32_t client_id; /* 0: slot is free */
+	uint32_t generation;
+	uint8_t link;
+	bool put;    /* a put: two events follow */
+	bool others; /* a word whose sender did not act for the link */
+};
+
+/* A registered buffer. Its bus addresses: REGION_BUFFER + its number, offset in its first page on. */
+struct host_buffer {
+	struct client *client; /* NULL: is free */
+	uint64_t address, length;
+	uint32_t pages;
+	uint64_t *table;
+};
+
+struct host {
+	struct host_config config;
+	struct world *world; /* not owned */
+	struct board *board;
+	struct region regions[REGIONS];
+	struct host_link links[NANET3_LINKS];
+	struct shared evq_memory;
+	struct nanet3_event *evq;
+	uint32_t evq_size, evq_read;
+	uint8_t *tx_ring;
+	uint32_t tx_write, tx_rung; /* descriptors posted; those that the board was told of */
+	struct tx_slot tx[HOST_TX_SLOTS];
+	unsigned tx_next, tx_puts; /* where to look for a free slot; puts on their way */
+	struct host_buffer buffers[NANET3_BUFFERS];
+	bool irq;	     /* the board has posted events */
+	bool gone;	     /* the board is off the bus */
+	unsigned time_reads; /* how often clients have read the board's time of day */
+	struct client clients[HOST_CLIENTS];
+	uint32_t client_ids;
+	int epoll_fd, listen_fd, spare_fd;
+	bool bound;
+	uint64_t announced_ns; /* when owners were last told of data */
+	struct host_stats stats;
+	struct nanet3_stats counts;
+};
+
+uint64_t host_now_ns(void);
+
+/* memory.c */
+int shared_create(const char *name, size_t bytes, bool sealed_writes, struct shared *ret_shared);
+void shared_destroy(struct shared *s);
+int host_memory_create(struct host *h);
+void host_memory_destroy(struct host *h);
+void *host_map(void *context, uint64_t bus, uint32_t length);
+
+/* host.c */
+int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
+void link_stop(struct host *h, unsigned link);
+/* Whether the client owns the link, or acts for its owner; link 0xff, a broadcast: for all
+ * links. */
+bool link_acts(const struct host *h, const struct client *c, unsigned link);
+/* The owner is gone without a word. */
+void link_linger(struct host *h, unsigned link);
+/* Take everything off the board's event queue. */
+void host_drain(struct host *h);
+
+/* poll.c */
+/* Turn polling on or off for a client; off: ring state has caught up. */
+int polling_set(struct host *h, struct client *c, struct nanet3_polling *polling);
+/* Owners have changed: who polls without a link no longer does, and interrupts follow. */
+void polling_follow(struct host *h);
+/* Take what the doorbells say. */
+void doorbells_follow(struct host *h);
+void doorbell_follow(struct host *h, unsigned link);
+
+/* tx.c */
+int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx);
+/* Ring for what has been held back. */
+void host_tx_flush(struct host *h);
+int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put);
+/* A TX or PUT event: give it its own cookie and its client. */
+void host_tx_event(struct host *h, struct nanet3_event *ev);
+/* No packet that is still on the ring shall touch this buffer. */
+void host_tx_forget(struct host *h, unsigned buffer);
+/* As after a reset of the board. */
+void host_tx_reset(struct host *h);
+
+/* buffer.c */
+int buffer_register(struct host *h, struct client *c, struct nanet3_register *r);
+int buffer_unregister(struct host *h, struct client *c, uint32_t buffer);
+void buffers_drop(struct host *h, const struct client *c);
+/* The client's buffer of that number, or NULL. */
+struct host_buffer *buffer_of(struct host *h, const struct client *c, uint32_t buffer);
+bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
+void host_delay(void *context, uint32_t ns);
+
+/* client.c */
+int clients_create(struct host *h);
+void clients_destroy(struct host *h);
+void clients_accept(struct host *h);
+/* Tell one, or all, that the board is gone, and hang up. */
+void client_gone(struct host *h, struct client *c);
+void clients_gone(struct host *h);
+/* Serve what the client has sent; drops it when it has hung up. */
+void client_service(struct host *h, struct client *c);
+void client_drop(struct host *h, struct client *c);
+bool client_hung_up(const struct client *c);
+/* Whether its process has CAP_SYS_ADMIN now. */
+bool client_is_admin(const struct client *c);
+/* Put an event on a client's queue. Control events that do not fit are counted. */
+void client_post(struct host *h, struct client *c, const struct nanet3_event *ev);
+void clients_wake(struct host *h);
+struct client *client_by_id(struct host *h, uint32_t id);
+
+/* request.c: execute the request whose struct of `size` bytes is at `arg`, which is also where
+ * the answer goes. Returns its result; *ret_fd (else untouched) is a descriptor to pass along. */
+int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
+		    int *ret_fd);
+
+/* pace.c, for pace_play.c */
+struct pace {
+	struct host *h;
+	volatile sig_atomic_t *stop;
+	int timer_fd;	   /* readable once a turn */
+	uint64_t start_ns; /* when step `start_step` was due */
+	uint64_t start_step;
+	uint64_t last_step; /* of the duration; ~0: endless */
+};
+
+#define PACE_TURN_NS	 ((uint64_t)1000000) /* one turn of the loop */
+#define PACE_TURN_STEPS	 (PACE_TURN_NS / NANET3_FRAME_NS)
+#define PACE_BURST_STEPS (10 * PACE_TURN_STEPS) /* at most, before clients are served again */
+
+/* Told to stop, or the duration has passed. */
+bool pace_finished(const struct pace *p);
+/* Serve clients; wait for the next turn at most, if `idle`. Negative errno. */
+int pace_turn(struct pace *p, bool idle);
+/* Model time is so far behind. */
+void pace_note_lag(struct pace *p, uint64_t lag_ns);
+/* The steps of a turn at most, as rings have room and, with a recording, while it runs; waits for room where
+ * there is none. */
+struct play;
+int pace_unhurried_turn(struct pace *p, const struct play *play);
+
+/* pace_play.c: until told to stop, or the recording is over and was to be played once. */
+int pace_play(struct pace *p, struct play *play);
+
+#endif

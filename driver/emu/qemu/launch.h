@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QEMU as a child process. It gets two sockets that only it and we know, and the arguments that make
+ * the board one of its devices; it does not outlive us, however we end.
+ */
+#ifndef DRIVER_EMU_QEMU_LAUNCH_H
+#define DRIVER_EMU_QEMU_LAUNCH_H
+
+#include <sys/types.h>
+
+struct qemu_launch {
+	char *const *command; /* QEMU and the user's arguments, NULL-terminated */
+	unsigned memory_mib;  /* of the guest */
+	const char *bus;      /* PCI bus the board sits on; NULL: the first */
+};
+
+struct qemu_child {
+	pid_t pid; /* 0: not ours to end */
+	int pid_fd, proxy_fd, qtest_fd;
+};
+
+/* The user's arguments with ours behind them, NULL-terminated; free() it, and then *ret_text, which
+ * holds ours. NULL without memory. */
+char **qemu_arguments(const struct qemu_launch *l, int proxy_fd, int qtest_fd, char **ret_text);
+
+int qemu_start(const struct qemu_launch *l, struct qemu_child *ret_child);
+/* Ask it to end, insist after 3 s, and take its exit status (128 + signal when killed, as a shell says
+ * it; 0 when it is not ours, negative errno). Also when it has ended by itself. */
+int qemu_finish(struct qemu_child *c);
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The scenario language: see scenario.h. One line an event,
+ *
+ *   at SECONDS [every SECONDS times N] [link L] ACTION [ARGUMENT ...]
+ *
+ * plus `from start` or `from data` once, comments from # to the end of the line, empty lines. What
+ * stands behind an action is said by its entry in actions[].
+ */
+#include "driver/emu/world/scenario.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/nanet3.h"
+
+#define WORDS_MAX   16u
+#define EVENTS_MAX  100000u
+#define SECONDS_MAX 1e6
+#define FILE_MAX    (16u << 20)
+
+/* What an argument may be: its name in errors, its range, and whether it is whole. */
+struct arg {
+	const char *name;
+	double low, high;
+	bool whole;
+};
+
+struct action {
+	const char *name;
+	const char *second; /* second word of the name, or NULL */
+	bool link;	    /* wants `link L` */
+	uint8_t action;
+	uint8_t required; /* arguments that must stand there */
+	double value[1];  /* for on/off: the argument implied when none is read */
+	struct arg args[SCENARIO_ARGS];
+};
+
+#define COUNT_ARG                                                                                  \
+	{                                                                                          \
+		"COUNT", 1, 1e9, true                                                              \
+	}
+#define COUNT_OR_NONE_ARG                                                                          \
+	{                                                                                          \
+		"COUNT", 0, 1e9, true                                                              \
+	}
+#define SECONDS_ARG                                                                                \
+	{                                                                                          \
+		"SECONDS", 0.001, SECONDS_MAX, false                                               \
+	}
+
+static const struct action actions[] = {
+	{"crc", NULL, true, SCENARIO_CRC, 1, {0}, {COUNT_ARG}},
+	{"down-crc", NULL, true, SCENARIO_DOWN_CRC, 1, {0}, {COUNT_ARG}},
+	{"drop", NULL, true, SCENARIO_DROP, 1, {0}, {COUNT_ARG}},
+	{"unalign", NULL, true, SCENARIO_UNALIGN, 0, {0}, {{"BYTES", 1, 9999, true}}},
+	{"slip-on-align", NULL, true, SCENARIO_SLIP, 1, {0}, {{"BITS", 0, 9, true}}},
+	{"unplug", NULL, true, SCENARIO_UNPLUG, 0, {0}, {SECONDS_ARG}},
+	{"plug", NULL, true, SCENARIO_PLUG, 0, {0}, {{NULL}}},
+	{"phase-drift", NULL, true, SCENARIO_PHASE_DRIFT, 1, {0}, {{"PS_PER_S", -1e4, 1e4, false}}},
+	{"phase-step", NULL, true, SCENARIO_PHASE_STEP, 1, {0}, {{"PS", -1e5, 1e5, false}}},
+	{"phase-stop", NULL, true, SCENARIO_PHASE_STOP, 0, {0}, {{NULL}}},
+	{"phase-go", NULL, true, SCENARIO_PHASE_GO, 0, {0}, {{NULL}}},
+	{"stuck-dma", NULL, true, SCENARIO_STUCK_DMA, 1, {0}, {{"MS", 1, 65533, true}}},
+	{"lose-irqs", NULL, true, SCENARIO_LOSE_IRQS, 1, {0}, {{"COUNT", 1, 65535, true}}},
+	{"mute", NULL, true, SCENARIO_MUTE, 0, {0}, {{NULL}}},
+	{"unmute", NULL, true, SCENARIO_UNMUTE, 0, {0}, {{NULL}}},
+	{"fcm-boot", NULL, true, SCENARIO_BOOT, 0, {0}, {{NULL}}},
+	{"hv-trip", NULL, true, SCENARIO_TRIP, 1, {0}, {{"MODULE", 0, 5, true}}},
+	{"lose-replies", NULL, true, SCENARIO_LOSE_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
+	{"duplicate-replies", NULL, true, SCENARIO_DUPLICATE_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
+	{"reorder-replies", NULL, true, SCENARIO_REORDER_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
+	{"refuse", NULL, true, SCENARIO_REFUSE, 1, {0}, {COUNT_OR_NONE_ARG}},
+	{"burst", NULL, true, SCENARIO_BURST, 2, {0}, {{"HZ", 1, 2e7, false}, SECONDS_ARG}},
+	{"time-fault", NULL, true, SCENARIO_TIME_FAULT, 1, {0}, {COUNT_ARG}},
+	{"temperature", NULL, true, SCENARIO_TEMPERATURE, 1, {0}, {{"CELSIUS", -20, 120, false}}},
+	{"gps", "ok", false, SCENARIO_GPS_OK, 0, {0}, {{NULL}}},
+	{"gps", "void", false, SCENARIO_GPS_VOID, 0, {0}, {{NULL}}},
+	{"gps", "silent", false, SCENARIO_GPS_SILENT, 0, {0}, {{NULL}}},
+	{"gps", "jump", false, SCENARIO_GPS_JUMP, 1, {0}, {{"SECONDS", -2e9, 2e9, true}}},
+	{"pps", "off", false, SCENARIO_PPS, 0, {0}, {{NULL}}},
+	{"pps", "on", false, SCENARIO_PPS, 0, {1}, {{NULL}}},
+	{"reference", "off", false, SCENARIO_REFERENCE, 0, {0}, {{NULL}}},
+	{"reference", "on", false, SCENARIO_REFERENCE, 0, {1}, {{NULL}}},
+	{"tod", "off", false, SCENARIO_TOD, 0, {0}, {{NULL}}},
+	{"tod", "on", false, SCENARIO_TOD, 0, {1}, {{NULL}}},
+	{"stall", NULL, false, SCENARIO_STALL, 1, {0}, {SECONDS_ARG}},
+	{"board-gone", NULL, false, SCENARIO_BOARD_GONE, 1, {0}, {{"SECONDS", 0.001, 65, false}}},
+	{"board-temperature",
+	 NULL,
+	 false,
+	 SCENARIO_BOARD_TEMPERATURE,
+	 1,
+	 {0},
+	 {{"CELSIUS", -20, 150, false}}},
+	{"swap",
+	 NULL,
+	 false,
+	 SCENARIO_SWAP,
+	 2,
+	 {0},
+	 {{"LINK", 0, NANET3_LINKS - 1, true}, {"LINK", 0, NANET3_LINKS - 1, true}}},
+};
+#define ACTIONS (sizeof(actions) / sizeof(actions[0]))
+
+struct parser {
+	const char *name;
+	unsigned line;
+	char *error;
+	size_t error_size;
+	struct scenario *scenario;
+	size_t room;
+	char *words[WORDS_MAX];
+	unsigned count, next;
+};
+
+__attribute__((format(printf, 2, 3))) static int fail(struct parser *p, const char *format, ...)
+{
+	va_list ap;
+	int n = snprintf(p->error, p->error_size, "%s:%u: ", p->name, p->line);
+
+	if (n >= 0 && (size_t)n < p->error_size) {
+		va_start(ap, format);
+		vsnprintf(p->error + n, p->error_size - (size_t)n, format, ap);
+		va_end(ap);
+	}
+	return -EINVAL;
+}
+
+static const char *word(struct parser *p)
+{
+	return p->next < p->count ? p->words[p->next] : NULL;
+}
+
+static bool take_if(struct parser *p, const char *text)
+{
+	const char *w = word(p);
+
+	if (!w || strcmp(w, text) != 0) {
+		return false;
+	}
+	p->next++;
+	return true;
+}
+
+static int take_number(struct parser *p, const struct arg *arg, double *ret_value)
+{
+	const char *w = word(p);
+	char *end;
+	double value;
+
+	if (!w) {
+		return fail(p, "%s is missing", arg->name);
+	}
+	errno = 0;
+	value = strtod(w, &end);
+	if (end == w || *end != '\0' || errno != 0 || !isfinite(value)) {
+		return fail(p, "%s: '%s' is not a number", arg->name, w);
+	}
+	if (arg->whole && value != floor(value)) {
+		return fail(p, "%s: '%s' is not a whole number", arg->name, w);
+	}
+	if (value < arg->low || value > arg->high) {
+		return fail(p, "%s: %s is outside %g..%g", arg->name, w, arg->low, arg->high);
+	}
+	p->next++;
+	*ret_value = value;
+	return 0;
+}
+
+static int add(struct parser *p, const struct scenario_event *event)
+{
+	struct scenario *s = p->scenario;
+
+	if (s->count >= EVENTS_MAX) {
+		return fail(p, "more than %u events", EVENTS_MAX);
+	}
+	if (s->count == p->room) {
+		const size_t room = p->room ? 2 * p->room : 64;
+		struct scenario_event *events = realloc(s->events, room * sizeof(*events));
+
+		if (!events) {
+			fail(p, "out of memory");
+			return -ENOMEM;
+		}
+		s->events = events;
+		p->room = room;
+	}
+	s->events[s->count++] = *event;
+	return 0;
+}
+
+static const struct action *find_action(const char *first, const char *second)
+{
+	for (size_t i = 0; i < ACTIONS; i++) {
+		const struct action *a = &actions[i];
+
+		if (strcmp(a->name, first) == 0 &&
+		    (!a->second || (second && strcmp(a->second, second) == 0))) {
+			return a;
+		}
+	}
+	return NULL;
+}
+
+/* What may follow the first word of an action that has two. */
+static int fail_second(struct parser *p, const char *first)
+{
+	char list[64] = "";
+	bool known = false;
+
+	for (size_t i = 0; i < ACTIONS; i++) {
+		if (strcmp(actions[i].name, first) == 0 && actions[i].second) {
+			const size_t n = strlen(list);
+
+			snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+				 actions[i].second);
+			known = true;
+		}
+	}
+	if (!known) {
+		return fail(p, "no action '%s'", first);
+	}
+	return fail(p, "'%s' wants one of: %s", first, list);
+}
+
+/* `lose-replies 20%` */
+static bool take_percent(struct parser *p, struct scenario_event *event)
+{
+	const char *w = word(p);
+	char *end;
+	double value;
+
+	if (event->action != SCENARIO_LOSE_REPLIES || !w || w[0] == '\0' ||
+	    w[strlen(w) - 1] != '%') {
+		return false;
+	}
+	value = strtod(w, &end);
+	if (end == w || strcmp(end, "%") != 0 || !(value >= 0 && value <= 100)) {
+		return false; /* take_number() says what is wrong */
+	}
+	p->next++;
+	event->action = SCENARIO_LOSE_SHARE;
+	event->args[0] = value / 100;
+	event->arg_count = 1;
+	return true;
+}
+
+static int take_args(struct parser *p, const struct action *a, struct scenario_event *event)
+{
+	int err;
+
+	event->args[0] = a->value[0];
+	if (take_percent(p, event)) {
+		return 0;
+	}
+	for (unsigned i = 0; i < SCENARIO_ARGS && a->args[i].name; i++) {
+		if (!word(p) && i >= a->required) {
+			break;
+		}
+		err = take_number(p, &a->args[i], &event->args[i]);
+		if (err) {
+			return err;
+		}
+		event->arg_count++;
+	}
+	return 0;
+}
+
+static int take_action(struct parser *p, struct scenario_event *event)
+{
+	static const struct arg link_arg = {"link", 0, NANET3_LINKS - 1, true};
+	const struct action *a;
+	const char *first;
+	double link = SCENARIO_SHORE;
+	bool has_link;
+	int err;
+
+	has_link = take_if(p, "link");
+	if (has_link) {
+		err = take_number(p, &link_arg, &link);
+		if (err) {
+			return err;
+		}
+	}
+	first = word(p);
+	if (!first) {
+		return fail(p, "an action is missing");
+	}
+	p->next++;
+	a = find_action(first, word(p));
+	if (!a) {
+		return fail_second(p, first);
+	}
+	if (a->second) {
+		p->next++;
+	}
+	if (a->link != has_link) {
+		return fail(p, a->link ? "'%s' wants 'link L' before it" : "'%s' is of no link",
+			    first);
+	}
+	event->link = (uint8_t)link;
+	event->action = a->action;
+	err = take_args(p, a, event);
+	if (err) {
+		return err;
+	}
+	if (word(p)) {
+		return fail(p, "'%s' is one word too many", word(p));
+	}
+	if (a->action == SCENARIO_SWAP && event->args[0] == event->args[1]) {
+		return fail(p, "swap wants two different links");
+	}
+	return 0;
+}
+
+static uint64_t steps(double seconds)
+{
+	return (uint64_t)llround(seconds * NANET3_FRAMES_PER_SECOND);
+}
+
+static int take_at(struct parser *p)
+{
+	static const struct arg at_arg = {"at", 0, SECONDS_MAX, false};
+	static const struct arg every_arg = {"every", 0.001, SECONDS_MAX, false};
+	static const struct arg times_arg = {"times", 1, EVENTS_MAX, true};
+	struct scenario_event event = {.line = p->line};
+	double at = 0;
+	double every = 0;
+	double times = 1;
+	int err;
+
+	err = take_number(p, &at_arg, &at);
+	if (!err && take_if(p, "every")) {
+		err = take_number(p, &every_arg, &every);
+		if (!err && !take_if(p, "times")) {
+			err = fail(p, "'every SECONDS' wants 'times N' behind it");
+		}
+		if (!err) {
+			err = take_number(p, &times_arg, &times);
+		}
+	}
+	if (!err) {
+		err = take_action(p, &event);
+	}
+	for (unsigned i = 0; !err && i < (unsigned)times; i++) {
+		event.step = steps(at + i * every);
+		err = add(p, &event);
+	}
+	return err;
+}
+
+static int take_from(struct parser *p)
+{
+	const bool data = take_if(p, "data");
+
+	if (!data && !take_if(p, "start")) {
+		return fail(p, "'from' wants 'start' or 'data'");
+	}
+	if (word(p)) {
+		return fail(p, "'%s' is one word too many", word(p));
+	}
+	p->scenario->from_data = data;
+	return 0;
+}
+
+static int split(struct parser *p, char *line)
+{
+	char *save = NULL;
+
+	line[strcspn(line, "#")] = '\0';
+	p->count = 0;
+	p->next = 0;
+	for (char *w = strtok_r(line, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save)) {
+		if (p->count == WORDS_MAX) {
+			return fail(p, "more than %u words", WORDS_MAX);
+		}
+		for (const char *c = w; *c; c++) {
+			if (!isprint((unsigned char)*c)) {
+				return fail(p, "not plain text");
+			}
+		}
+		p->words[p->count++] = w;
+	}
+	return 0;
+}
+
+static int parse_line(struct parser *p, char *line)
+{
+	int err = split(p, line);
+
+	if (err || p->count == 0) {
+		return err;
+	}
+	if (take_if(p, "at")) {
+		return take_at(p);
+	}
+	if (take_if(p, "from")) {
+		return take_from(p);
+	}
+	return fail(p, "a line begins with 'at' or 'from', not '%s'", word(p));
+}
+
+static int in_time(const void *left, const void *right)
+{
+	const struct scenario_event *a = left;
+	const struct scenario_event *b = right;
+
+	if (a->step != b->step) {
+		return a->step < b->step ? -1 : 1;
+	}
+	return a->line < b->line ? -1 : a->line > b->line;
+}
+
+int scenario_parse(const char *name, const char *text, struct scenario *ret_scenario, char *error,
+		   size_t error_size)
+{
+	struct scenario scenario = {0};
+	struct parser p = {
+		.name = name, .error = error, .error_size = error_size, .scenario = &scenario};
+	char *copy = strdup(text);
+	char *rest = copy;
+	int err = 0;
+
+	if (!copy) {
+		fail(&p, "out of memory");
+		return -ENOMEM;
+	}
+	for (char *line = strsep(&rest, "\n"); !err && line; line = strsep(&rest, "\n")) {
+		p.line++;
+		err = parse_line(&p, line);
+	}
+	free(copy);
+	if (err) {
+		scenario_fini(&scenario);
+		return err;
+	}
+	if (scenario.count > 0) {
+		qsort(scenario.events, scenario.count, sizeof(scenario.events[0]), in_time);
+	}
+	*ret_scenario = scenario;
+	return 0;
+}
+
+/* The whole file, as text. */
+static int slurp(FILE *file, char **ret_text)
+{
+	size_t size = 0;
+	size_t room = 4096;
+	char *text = malloc(room);
+
+	while (text) {
+		char *larger;
+
+		size += fread(text + size, 1, room - 1 - size, file);
+		if (size < room - 1) {
+			break;
+		}
+		room *= 2;
+		larger = room <= FILE_MAX ? realloc(text, room) : NULL;
+		if (!larger) {
+			free(text);
+		}
+		text = larger;
+	}
+	if (!text) {
+		return -EFBIG;
+	}
+	if (ferror(file) || memchr(text, '\0', size)) {
+		free(text);
+		return -EINVAL;
+	}
+	text[size] = '\0';
+	*ret_text = text;
+	return 0;
+}
+
+int scenario_load(const char *path, struct scenario *ret_scenario, char *error, size_t error_size)
+{
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
+	int err = file ? slurp(file, &text) : -errno;
+
+	if (err || text == NULL) {
+		snprintf(error, error_size, "%s: %s", path,
+			 err == -EINVAL ? "not a text file" : strerror(-err));
+	} else {
+		err = scenario_parse(path, text, ret_scenario, error, error_size);
+	}
+	free(text);
+	if (file) {
+		fclose(file);
+	}
+	return err;
+}
+
+void scenario_fini(struct scenario *s)
+{
+	free(s->events);
+	*s = (struct scenario){0};
+}

@@ -1,0 +1,784 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The world: model time, the four links and what hangs on them, the roof, the scenario, the files.
+ *
+ *   board --world_downlink--> fibre (ring of frames under way) --> floor --> receiver --cell--> board
+ *
+ * A floor is run at the step at which its frame *arrives* on shore: in board step s it builds the
+ * frame whose number it received by the downstream frame of step s - delay, delay being the round
+ * trip rounded up to the receiver's grid (7 or 8 frames). The floor cannot tell the difference, and
+ * no upstream store is needed.
+ */
+#include "driver/emu/world/world.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "driver/emu/world/fibre.h"
+#include "driver/emu/floor/floor.h"
+#include "driver/emu/world/gps.h"
+#include "driver/emu/world/leap.h"
+#include "driver/emu/common/model_fault.h"
+#include "driver/emu/play/play.h"
+#include "driver/emu/world/receiver.h"
+#include "driver/emu/world/scenario.h"
+#include "driver/emu/world/truth_file.h"
+
+#define LINKS	    NANET3_LINKS
+#define SLOW_STEPS  8u	  /* a millisecond */
+#define GPS_FRAME   800u  /* of the second: 100 ms */
+#define SWAP_STEPS  1600u /* hands need a moment: 0.2 s */
+#define QUIET_HZ    50000.0
+#define DESIGN_BITS 300e6
+#define FIXED_BYTES 392u /* of a frame in use besides hits: headers, samples, telemetry, tail */
+#define BOARD_MC    47000
+#define TX_POWER_NW 1000000u
+#define DEFAULT_MV  10
+
+struct link {
+	struct fibre *fibre; /* which of the plant's ends here */
+	struct receiver receiver;
+	uint64_t dark_until; /* step: somebody holds the connector */
+	uint64_t plug_at; /* step at which an unplugged one comes back by itself; 0 = it does not */
+	bool delivered;	  /* the last cell was handed over */
+};
+
+struct world {
+	struct world_config config;
+	struct play *play; /* a recording: then there are neither floors nor fibres */
+	struct pulse_tables *pulses;
+	struct hydrophone_tables *sound;
+	struct floor *floors[LINKS];
+	struct fibre fibres[LINKS];
+	struct link links[LINKS];
+
+	uint64_t step;
+	bool begun;
+	uint64_t epoch_frames; /* frames of TAI since 1970 at step 0 */
+
+	struct leap_table leap;
+	struct leap_utc utc;
+	enum gps_state gps_state;
+	int64_t gps_jump_s;
+	struct gps *gps;
+	bool pps, reference, tod;
+	uint64_t stalled_until;
+	int32_t board_mc;
+
+	struct scenario scenario;
+	size_t scenario_next;
+	size_t fault_next; /* where world_fault() goes on: behind it lies what this step has applied */
+	bool origin_known;
+	uint64_t origin;
+
+	struct truth_file *truth;
+	FILE *executed;
+	struct world_stats stats;
+	uint8_t dark_cell[TDM_FRAME_BYTES];
+};
+
+/* ---------------------------------------------------------------- set-up */
+
+void world_config_default(struct world_config *config)
+{
+	*config = (struct world_config){
+		.seed = 1,
+		.tower = 1,
+		.floors = {1, 2, 3, 4},
+		.fibre_km = {80, 86.7, 93.3, 100},
+		.load = WORLD_DESIGN,
+		.fifo_bytes = 256u << 10,
+	};
+}
+
+static void load_leap(const char *path, struct leap_table *table)
+{
+	if (leap_load(path != NULL ? path : LEAP_FILE, table) < 0) {
+		leap_default(table);
+	}
+}
+
+int64_t world_tai_now(const char *leap_path)
+{
+	struct leap_table table;
+	struct timespec now;
+
+	load_leap(leap_path, &table);
+	clock_gettime(CLOCK_REALTIME, &now);
+	return leap_to_tai(&table, now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+
+static double quiet_rate(const struct world *w)
+{
+	const struct world_config *c = &w->config;
+	double bytes_per_s;
+
+	if (c->rate_hz > 0) {
+		return c->rate_hz;
+	}
+	if (c->load == WORLD_QUIET) {
+		return QUIET_HZ;
+	}
+	bytes_per_s = DESIGN_BITS / 8 - (double)FIXED_BYTES * TDM_FRAMES_PER_SECOND;
+	return bytes_per_s / TDM_MODULES / pulse_mean_bytes(w->pulses, DEFAULT_MV);
+}
+
+static const char *op_name(uint8_t op)
+{
+	return op == WORD_WRITE ? "write" : "action";
+}
+
+static const char *status_name(int status)
+{
+	static const char *const names[] = {
+		[WORD_OK] = "ok",	    [WORD_UNKNOWN] = "unknown",
+		[WORD_BAD_REG] = "bad-reg", [WORD_BAD_VALUE] = "bad-value",
+		[WORD_REFUSED] = "refused", [WORD_READ_ONLY] = "read-only",
+		[WORD_BUSY] = "busy",	    [WORD_DUPLICATE] = "duplicate",
+	};
+
+	return (size_t)status < sizeof(names) / sizeof(names[0]) ? names[status] : "?";
+}
+
+static void note_executed(void *context, uint8_t floor, const struct word *request, int status,
+			  int32_t value)
+{
+	struct world *w = context;
+
+	w->stats.executed++;
+	if (w->executed == NULL) {
+		return;
+	}
+	fprintf(w->executed, "%.6f %u %" PRIu32 " %s %u %u %" PRId32 " %s\n",
+		(double)w->step / TDM_FRAMES_PER_SECOND, floor, request->sequence,
+		op_name(request->op), request->module, request->reg, value, status_name(status));
+	if (fflush(w->executed) != 0 && w->stats.error == 0) {
+		w->stats.error = -errno;
+	}
+}
+
+static int create_plant(struct world *w)
+{
+	const struct world_config *c = &w->config;
+	struct floor_config config = {
+		.tower = c->tower,
+		.cold = c->cold,
+		.full = c->load == WORLD_FULL,
+		.fifo_bytes = c->fifo_bytes,
+		.hash = c->truth_path != NULL,
+		.seed = c->seed,
+		.executed = note_executed,
+		.context = w,
+	};
+
+	w->pulses = pulse_tables_create();
+	w->sound = hydrophone_tables_create();
+	if (w->pulses == NULL || w->sound == NULL) {
+		return -ENOMEM;
+	}
+	config.quiet_rate_hz = quiet_rate(w);
+	for (unsigned i = 0; i < LINKS; i++) {
+		config.floor = c->floors[i];
+		w->floors[i] = floor_create(&config, w->pulses, w->sound);
+		if (w->floors[i] == NULL) {
+			return -ENOMEM;
+		}
+		fibre_init(&w->fibres[i], c->seed, c->floors[i], c->fibre_km[i]);
+		w->fibres[i].floor = w->floors[i];
+		w->links[i].fibre = &w->fibres[i];
+		receiver_init(&w->links[i].receiver, c->seed, i);
+	}
+	return 0;
+}
+
+static int open_executed(struct world *w)
+{
+	if (w->config.executed_path == NULL) {
+		return 0;
+	}
+	w->executed = fopen(w->config.executed_path, "we");
+	if (w->executed == NULL) {
+		return -errno;
+	}
+	fprintf(w->executed, "# time_s floor sequence op module reg value status\n");
+	return fflush(w->executed) == 0 ? 0 : -errno;
+}
+
+static int open_files(struct world *w, char *error, size_t error_size)
+{
+	const struct world_config *c = &w->config;
+	const char *path = c->scenario_path;
+	int err = 0;
+
+	if (path != NULL) {
+		err = scenario_load(path, &w->scenario, error, error_size);
+		if (err < 0) {
+			return err;
+		}
+	}
+	if (c->truth_path != NULL) {
+		path = c->truth_path;
+		err = truth_file_create(path, c->seed, c->tai_start_ns, LINKS, &w->truth);
+	}
+	if (err == 0) {
+		path = c->executed_path;
+		err = open_executed(w);
+	}
+	if (err == 0 && c->gps_path != NULL) {
+		path = c->gps_path;
+		err = gps_create(path, &w->gps);
+	}
+	if (err < 0) {
+		snprintf(error, error_size, "%s: %s", path, strerror(-err));
+	}
+	return err;
+}
+
+static const char *config_fault(const struct world_config *c)
+{
+	if (c->tai_start_ns <= 0 || c->tai_start_ns % TDM_FRAME_NS != 0) {
+		return "the start is not at a frame's border";
+	}
+	if (c->tower > 127 || c->rate_hz < 0 || c->rate_hz > 2e7) {
+		return "tower is above 127, or the rate outside 0..20 MHz";
+	}
+	for (unsigned i = 0; i < LINKS; i++) {
+		if (c->floors[i] > 31 || !(c->fibre_km[i] >= 0.1 && c->fibre_km[i] <= 150)) {
+			return "a floor is above 31, or a fibre outside 0.1..150 km";
+		}
+		for (unsigned k = 0; k < i; k++) {
+			if (c->floors[k] == c->floors[i]) {
+				return "a floor hangs on two links";
+			}
+		}
+	}
+	return NULL;
+}
+
+int world_create(const struct world_config *config, struct world **ret_world, char *error,
+		 size_t error_size)
+{
+	const char *fault = config_fault(config);
+	struct world *w;
+	int err;
+
+	if (fault != NULL) {
+		snprintf(error, error_size, "%s", fault);
+		return -EINVAL;
+	}
+	w = calloc(1, sizeof(*w));
+	if (w == NULL) {
+		snprintf(error, error_size, "out of memory");
+		return -ENOMEM;
+	}
+	w->config = *config;
+	w->epoch_frames = (uint64_t)(config->tai_start_ns / TDM_FRAME_NS);
+	w->pps = true;
+	w->reference = true;
+	w->tod = true;
+	w->board_mc = BOARD_MC;
+	load_leap(config->leap_path, &w->leap);
+	snprintf(error, error_size, "out of memory, or a FIFO of %u bytes", config->fifo_bytes);
+	if (config->play_path != NULL) {
+		err = play_create(config->play_path, config->play_say, &w->play, error, error_size);
+	} else {
+		err = create_plant(w);
+	}
+	if (err == 0 && w->play == NULL) {
+		err = open_files(w, error, error_size);
+	}
+	w->config.play_path = NULL;
+	w->config.scenario_path = NULL; /* the caller's strings are not ours to keep */
+	w->config.truth_path = NULL;
+	w->config.executed_path = NULL;
+	w->config.gps_path = NULL;
+	w->config.leap_path = NULL;
+	if (err < 0) {
+		world_destroy(w);
+		return err;
+	}
+	error[0] = '\0';
+	w->origin_known = !w->scenario.from_data;
+	*ret_world = w;
+	return 0;
+}
+
+int world_start_at(struct world *w, int64_t tai_start_ns)
+{
+	if (tai_start_ns <= 0 || tai_start_ns % TDM_FRAME_NS != 0) {
+		return -EINVAL;
+	}
+	if (w->begun) {
+		return -EBUSY;
+	}
+	w->config.tai_start_ns = tai_start_ns;
+	w->epoch_frames = (uint64_t)(tai_start_ns / TDM_FRAME_NS);
+	if (w->truth != NULL) {
+		truth_file_start(w->truth, tai_start_ns);
+	}
+	return 0;
+}
+
+static void emit_truth(void *context, const struct truth_record *truth);
+
+int world_destroy(struct world *w)
+{
+	int err;
+
+	if (w == NULL) {
+		return 0;
+	}
+	for (unsigned i = 0; i < LINKS; i++) {
+		if (w->play == NULL) {
+			receiver_flush(&w->links[i].receiver, emit_truth, w);
+		}
+		floor_destroy(w->floors[i]);
+	}
+	play_destroy(w->play);
+	err = truth_file_destroy(w->truth);
+	if (w->executed != NULL && fclose(w->executed) != 0 && err == 0) {
+		err = -errno;
+	}
+	if (err == 0) {
+		err = w->stats.error;
+	}
+	gps_destroy(w->gps);
+	scenario_fini(&w->scenario);
+	pulse_tables_destroy(w->pulses);
+	hydrophone_tables_destroy(w->sound);
+	free(w);
+	return err;
+}
+
+/* ---------------------------------------------------------------- scenario */
+
+static uint64_t after(const struct world *w, double seconds)
+{
+	return w->step + (uint64_t)llround(seconds * TDM_FRAMES_PER_SECOND);
+}
+
+static void swap_fibres(struct world *w, unsigned a, unsigned b)
+{
+	struct fibre *fibre = w->links[a].fibre;
+
+	w->links[a].fibre = w->links[b].fibre;
+	w->links[b].fibre = fibre;
+	w->links[a].dark_until = w->step + SWAP_STEPS;
+	w->links[b].dark_until = w->step + SWAP_STEPS;
+	fibre_cut(w->links[a].fibre);
+	fibre_cut(w->links[b].fibre);
+}
+
+static void unplug(struct world *w, struct link *l, const struct scenario_event *e)
+{
+	l->fibre->plugged = false;
+	l->plug_at = e->arg_count > 0 ? after(w, e->args[0]) : 0;
+	fibre_cut(l->fibre);
+}
+
+static void unalign(struct link *l, const struct scenario_event *e)
+{
+	l->receiver.insert =
+		e->arg_count > 0 ? (uint32_t)e->args[0] : 1 + rng_below(&l->receiver.rng, 5000);
+}
+
+static void apply_to_link(struct world *w, const struct scenario_event *e)
+{
+	struct link *l = &w->links[e->link];
+	const double x = e->args[0];
+
+	switch ((enum scenario_action)e->action) {
+	case SCENARIO_CRC:
+		l->receiver.crc += (uint32_t)x;
+		break;
+	case SCENARIO_DOWN_CRC:
+		l->fibre->down_bad += (uint32_t)x;
+		break;
+	case SCENARIO_DROP:
+		l->receiver.drop += (uint32_t)x;
+		break;
+	case SCENARIO_UNALIGN:
+		unalign(l, e);
+		break;
+	case SCENARIO_SLIP:
+		receiver_slip(&l->receiver, (unsigned)x);
+		break;
+	case SCENARIO_UNPLUG:
+		unplug(w, l, e);
+		break;
+	case SCENARIO_PLUG:
+		l->fibre->plugged = true;
+		break;
+	case SCENARIO_PHASE_DRIFT:
+		l->fibre->drift_ps_per_s = x;
+		break;
+	case SCENARIO_PHASE_STEP:
+		l->fibre->drift_ps += x;
+		break;
+	case SCENARIO_PHASE_STOP:
+	case SCENARIO_PHASE_GO:
+		l->receiver.no_phase = e->action == SCENARIO_PHASE_STOP;
+		break;
+	default:
+		break;
+	}
+}
+
+static void apply_to_floor(struct floor *f, const struct scenario_event *e)
+{
+	const double x = e->args[0];
+
+	switch ((enum scenario_action)e->action) {
+	case SCENARIO_MUTE:
+		floor_mute(f, true);
+		break;
+	case SCENARIO_UNMUTE:
+		floor_mute(f, false);
+		break;
+	case SCENARIO_BOOT:
+		floor_boot(f);
+		break;
+	case SCENARIO_TRIP:
+		floor_trip(f, (unsigned)x);
+		break;
+	case SCENARIO_LOSE_REPLIES:
+		floor_lose_replies(f, (uint32_t)x, 0);
+		break;
+	case SCENARIO_LOSE_SHARE:
+		floor_lose_replies(f, 0, x);
+		break;
+	case SCENARIO_DUPLICATE_REPLIES:
+		floor_duplicate_replies(f, (uint32_t)x);
+		break;
+	case SCENARIO_REORDER_REPLIES:
+		floor_reorder_replies(f, (uint32_t)x);
+		break;
+	case SCENARIO_REFUSE:
+		floor_refuse(f, (uint32_t)x);
+		break;
+	case SCENARIO_BURST:
+		floor_storm(f, x, (uint32_t)lround(e->args[1] * 1000));
+		break;
+	case SCENARIO_TIME_FAULT:
+		floor_time_fault(f, (uint32_t)x);
+		break;
+	case SCENARIO_TEMPERATURE:
+		floor_temperature(f, x);
+		break;
+	default:
+		break;
+	}
+}
+
+static void apply_to_shore(struct world *w, const struct scenario_event *e)
+{
+	const double x = e->args[0];
+
+	switch ((enum scenario_action)e->action) {
+	case SCENARIO_GPS_OK:
+		w->gps_state = GPS_OK;
+		w->gps_jump_s = 0;
+		break;
+	case SCENARIO_GPS_VOID:
+		w->gps_state = GPS_VOID;
+		break;
+	case SCENARIO_GPS_SILENT:
+		w->gps_state = GPS_SILENT;
+		break;
+	case SCENARIO_GPS_JUMP:
+		w->gps_jump_s += (int64_t)x;
+		break;
+	case SCENARIO_PPS:
+		w->pps = x > 0;
+		break;
+	case SCENARIO_REFERENCE:
+		w->reference = x > 0;
+		break;
+	case SCENARIO_TOD:
+		w->tod = x > 0;
+		break;
+	case SCENARIO_STALL:
+		w->stalled_until = after(w, x);
+		break;
+	case SCENARIO_BOARD_TEMPERATURE:
+		w->board_mc = (int32_t)lround(x * 1000);
+		break;
+	case SCENARIO_SWAP:
+		swap_fibres(w, (unsigned)x, (unsigned)e->args[1]);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Each takes what is its own. */
+static void apply(struct world *w, const struct scenario_event *e)
+{
+	w->stats.events++;
+	if (e->link == SCENARIO_SHORE) {
+		apply_to_shore(w, e);
+		return;
+	}
+	apply_to_link(w, e);
+	apply_to_floor(w->links[e->link].fibre->floor, e);
+}
+
+static void run_scenario(struct world *w)
+{
+	const struct scenario *s = &w->scenario;
+
+	if (!w->origin_known) {
+		for (unsigned i = 0; i < LINKS; i++) {
+			if (!w->links[i].delivered) {
+				return;
+			}
+		}
+		w->origin_known = true;
+		w->origin = w->step;
+	}
+	w->fault_next = w->scenario_next;
+	while (w->scenario_next < s->count &&
+	       s->events[w->scenario_next].step <= w->step - w->origin) {
+		apply(w, &s->events[w->scenario_next++]);
+	}
+}
+
+uint32_t world_fault(struct world *w)
+{
+	if (w->play != NULL) {
+		return play_fault(w->play);
+	}
+	while (w->fault_next < w->scenario_next) {
+		const struct scenario_event *e = &w->scenario.events[w->fault_next++];
+
+		switch ((enum scenario_action)e->action) {
+		case SCENARIO_STUCK_DMA:
+			return MODEL_FAULT(MODEL_FAULT_STUCK_DMA, e->link, e->args[0]);
+		case SCENARIO_LOSE_IRQS:
+			return MODEL_FAULT(MODEL_FAULT_LOSE_IRQS, e->link, e->args[0]);
+		case SCENARIO_BOARD_GONE:
+			return MODEL_FAULT(MODEL_FAULT_GONE, 0, lround(e->args[0] * 1000));
+		default:
+			break;
+		}
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- time */
+
+static uint32_t frame_of_second(const struct world *w)
+{
+	return (uint32_t)((w->epoch_frames + w->step) % TDM_FRAMES_PER_SECOND);
+}
+
+static void step_time(struct world *w)
+{
+	const int64_t tai_s = (int64_t)((w->epoch_frames + w->step) / TDM_FRAMES_PER_SECOND);
+	const uint32_t frame = frame_of_second(w);
+	char text[1024];
+	size_t length;
+
+	if (frame == 0 || w->step == 0) {
+		leap_to_utc(&w->leap, tai_s, &w->utc);
+	}
+	if (w->gps != NULL && !w->config.gps_mute && frame == GPS_FRAME) {
+		length = gps_sentences(w->gps_state, w->utc.utc_s + w->gps_jump_s, w->utc.inserted,
+				       text, sizeof(text));
+		if (length > 0) {
+			gps_say(w->gps, text, length);
+		}
+	}
+}
+
+void world_roof(const struct world *w, struct world_roof *ret_roof)
+{
+	const time_t posix = (time_t)(w->utc.utc_s + w->gps_jump_s);
+	struct tm tm = {0};
+
+	if (w->play != NULL) {
+		play_roof(w->play, ret_roof);
+		return;
+	}
+	gmtime_r(&posix, &tm);
+	*ret_roof = (struct world_roof){
+		.pps = w->pps && frame_of_second(w) == 0,
+		.reference = w->reference,
+		.tod_valid = w->tod,
+		.tod_second = (uint32_t)(tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec) +
+			      (w->utc.inserted ? 1 : 0),
+		.tod_day = (uint16_t)tm.tm_yday,
+		.tod_year = (uint8_t)((tm.tm_year + 1900) % 100),
+		.tod_quality = w->gps_state == GPS_VOID ? TDM_TIME_LABELLED : TDM_TIME_LOCKED,
+		.tod_leap = w->utc.announced,
+		.temperature_mc = w->board_mc,
+		.stalled = w->step < w->stalled_until,
+	};
+}
+
+/* ---------------------------------------------------------------- links */
+
+static bool lit(const struct world *w, const struct link *l)
+{
+	return l->fibre->plugged && w->step >= l->dark_until && floor_lit(l->fibre->floor);
+}
+
+static void step_link(struct world *w, struct link *l)
+{
+	if (l->plug_at > 0 && w->step >= l->plug_at) {
+		l->plug_at = 0;
+		l->fibre->plugged = true;
+	}
+	if (floor_take_align(l->fibre->floor)) {
+		receiver_realign(&l->receiver, w->step, false);
+	}
+	receiver_step(&l->receiver, w->step, lit(w, l));
+}
+
+void world_step(struct world *w)
+{
+	if (w->begun) {
+		w->step++;
+	}
+	w->begun = true;
+	if (w->play != NULL) {
+		play_step(w->play);
+		return;
+	}
+	step_time(w);
+	run_scenario(w);
+	for (unsigned i = 0; i < LINKS; i++) {
+		/* The links' milliseconds fall into different steps, to keep these even. */
+		if (w->step % SLOW_STEPS == i * SLOW_STEPS / LINKS) {
+			floor_slow(w->floors[i]);
+			fibre_slow(&w->fibres[i]);
+		}
+		step_link(w, &w->links[i]);
+	}
+}
+
+void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
+{
+	struct link *l = &w->links[link];
+	struct receiver *r = &l->receiver;
+
+	if (w->play != NULL) {
+		play_fibre(w->play, link, ret_fibre);
+		return;
+	}
+	*ret_fibre = (struct world_fibre){
+		.signal = r->lit,
+		.tx_power_nw = TX_POWER_NW,
+		.code_errors = r->code_errors,
+		.no_phase = r->no_phase,
+	};
+	fibre_measure(l->fibre, r->slip, ret_fibre);
+	if (r->lit) {
+		const double noise = 1 + 0.002 * rng_normal(&l->fibre->rng);
+
+		ret_fibre->rx_power_nw = (uint32_t)(l->fibre->power_nw * noise);
+	}
+	if (r->drop > 0 && r->locked) {
+		r->drop--;
+		ret_fibre->lost = TDM_LOSS_BOARD_FIFO;
+	}
+}
+
+int64_t world_delay_ns(const struct world *w, unsigned link)
+{
+	return w->play != NULL ? 0 : fibre_down_ns(w->links[link].fibre);
+}
+
+void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
+{
+	struct link *l = &w->links[link];
+
+	if (w->play != NULL) { /* nobody hears it */
+		return;
+	}
+	fibre_send(l->fibre, w->step, w->step >= l->dark_until ? frame : NULL);
+}
+
+/* The record of the frame that begins in this cell. `number` is the floor's, 0..7999; `sent`: step of the
+ * downstream frame that it began with. */
+static void complete_truth(const struct world *w, struct truth_record *truth, unsigned link,
+			   uint64_t count, unsigned number, int64_t sent)
+{
+	const uint64_t back = (count + TDM_FRAMES_PER_SECOND - number) % TDM_FRAMES_PER_SECOND;
+
+	truth->link = (uint8_t)link;
+	truth->count = count;
+	truth->floor_frame = count - back;
+	truth->tai_ns = w->config.tai_start_ns + sent * TDM_FRAME_NS + world_delay_ns(w, link);
+}
+
+static void emit_truth(void *context, const struct truth_record *truth)
+{
+	struct world *w = context;
+
+	w->stats.cells[truth->link][truth->fate]++;
+	w->stats.hits_lost[truth->link] += truth->hits_lost;
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		w->stats.hits[truth->link] += truth->hits[m];
+	}
+	if (w->truth != NULL) {
+		truth_file_put(w->truth, truth);
+	}
+}
+
+/* The floors' part of world_uplink(). */
+static void floor_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate,
+			 uint8_t *cell)
+{
+	struct link *l = &w->links[link];
+	struct floor *f = l->fibre->floor;
+	const uint64_t sent = w->step - fibre_delay(l->fibre);
+	struct truth_record truth = {.fate = (uint8_t)fate};
+	uint8_t *frame = receiver_frame(&l->receiver, cell != NULL ? cell : w->dark_cell);
+	unsigned number;
+
+	l->delivered = fate == TDM_GOOD;
+	number = floor_frame(f, fibre_received(l->fibre, sent), frame, &truth);
+	complete_truth(w, &truth, link, count, number, (int64_t)sent);
+	receiver_cell(&l->receiver, cell != NULL ? cell : w->dark_cell, &truth, emit_truth, w);
+}
+
+void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell)
+{
+	if (w->play == NULL) {
+		floor_uplink(w, link, count, fate, cell);
+		return;
+	}
+	w->stats.cells[link][fate]++;
+	play_uplink(w->play, link, fate, cell != NULL ? cell : w->dark_cell);
+}
+
+void world_realign(struct world *w, unsigned link, bool reset)
+{
+	if (w->play != NULL) {
+		play_powered(w->play);
+		return;
+	}
+	receiver_realign(&w->links[link].receiver, w->step, reset);
+}
+
+bool world_locked(const struct world *w, unsigned link)
+{
+	return w->play != NULL ? play_locked(w->play, link) : w->links[link].receiver.locked;
+}
+
+struct play *world_play(struct world *w)
+{
+	return w->play;
+}
+
+void world_stats(const struct world *w, struct world_stats *ret_stats)
+{
+	*ret_stats = w->stats;
+	ret_stats->steps = w->begun ? w->step + 1 : 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who may do what over the network: roles, and the allow list of keys.
+ *
+ * The list is a text file: `NAME ROLE PUBLICKEY` a line, empty lines, and comments that begin with '#'. It is
+ * read whole or not at all: one mistake, and nothing of it holds. A role is one of control, `consumer:GROUP` (the
+ * member NAME of that group) or `monitor`: a key opens one door only.
+ */
+#ifndef SLOWCTL_ACCESS_ACCESS_H
+#define SLOWCTL_ACCESS_ACCESS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* A role may all that the ones before it may. */
+enum access_role {
+	ACCESS_READER, /* asks */
+	/* A shift's daily work: sets within the soft limits what is not dangerous (HV up, too) and whatever makes
+	 * safer, aligns and resets links, acknowledges alarms, records, starts runs, keeps snapshots. */
+	ACCESS_OPERATOR,
+	/* What is dangerous (power on, power cycles, a reset of the FCM), force, the phase's references and soaks,
+	 * the instruments' serial lines, snapshots removed. */
+	ACCESS_EXPERT,
+	ACCESS_ROLES, /* how many */
+};
+
+const char *access_role_name(enum access_role role);		     /* "reader", ... */
+int access_role_parse(const char *name, enum access_role *ret_role); /* -EINVAL */
+
+#define ACCESS_NAME_MAX	 32 /* of a key or a group, with its zero */
+#define ACCESS_RIGHT_MAX (ACCESS_NAME_MAX + 9)
+#define ACCESS_KEY_TEXT	 41  /* a key as Z85 text, with its zero */
+#define ACCESS_KEYS_MAX	 256 /* in one list */
+
+enum access_door { ACCESS_CONTROL, ACCESS_CONSUMER, ACCESS_MONITOR };
+
+struct access_right {
+	enum access_door door;
+	enum access_role role;	     /* of control */
+	char group[ACCESS_NAME_MAX]; /* of a consumer */
+};
+
+struct access_key {
+	char name[ACCESS_NAME_MAX];
+	struct access_right right;
+	char key[ACCESS_KEY_TEXT]; /* public */
+};
+
+struct access_list {
+	struct access_key key[ACCESS_KEYS_MAX];
+	unsigned count;
+};
+
+/* "operator", "consumer:trigger", "monitor". */
+int access_right_parse(const char *text, struct access_right *ret_right); /* -EINVAL */
+void access_right_text(const struct access_right *right, char text[ACCESS_RIGHT_MAX]);
+
+/* Letters, digits, and . _ - (not first), 31 at most. */
+int access_name_check(const char *name); /* -EINVAL */
+/* 40 characters of Z85. */
+int access_key_check(const char *text); /* -EINVAL */
+
+/* Calls `complain` for every mistake, "FILE:LINE: what is wrong (what to do)"; a file that others than root and `user`,
+ * whose program goes by it, may change is one (file_guard.h). 0, or -EINVAL: *ret_list is untouched then. */
+int access_list_read_for(uid_t user, const char *path, struct access_list *ret_list,
+			 void (*complain)(void *context, const char *text), void *context);
+static inline int access_list_read(const char *path, struct access_list *ret_list,
+				   void (*complain)(void *context, const char *text), void *context)
+{
+	return access_list_read_for(geteuid(), path, ret_list, complain, context);
+}
+/* NULL: it is not in the list, or is for another door. */
+const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
+					  const char *key);
+
+#endif

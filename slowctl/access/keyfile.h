@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Files with the secret keys of CURVE (ZeroMQ's encryption): comments that begin with '#' and one line
+ * `secret KEY`, for its owner's eyes only. The text of a secret goes nowhere else.
+ */
+#ifndef SLOWCTL_ACCESS_KEYFILE_H
+#define SLOWCTL_ACCESS_KEYFILE_H
+
+#include "slowctl/access/access.h"
+#include "slowctl/param/error.h"
+
+/* -ENOTSUP: this libzmq cannot encrypt. */
+int keyfile_can(struct sc_error *error);
+
+/* A new key pair: the secret into a new file, mode 0600; its public half. -EEXIST: never over another;
+ * negative errno, `error` is filled. `owner`: whose it is, for the comment. */
+int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY_TEXT],
+		 struct sc_error *error);
+
+/* The secret key in `path`, its public half. Negative errno, `error` is filled: -ENOTSUP, as file_guard_open() of a
+ * secret of `user`'s, whose program uses it; -EINVAL: no key in it. Wipe *ret_secret when it has been used. */
+int keyfile_read_for(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
+		     char ret_public[ACCESS_KEY_TEXT], struct sc_error *error);
+static inline int keyfile_read(const char *path, char ret_secret[ACCESS_KEY_TEXT],
+			       char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
+{
+	return keyfile_read_for(geteuid(), path, ret_secret, ret_public, error);
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What operators have done about alarms. An alarm is a reason that stands: an object and a code
+ * ("tower1.floor3/hv-trip"). Whether it stands is for others to find out; here is its life as people see it:
+ *
+ *              raise                over
+ *   (nothing) ------> RAISED ----------------> over (told, then forgotten; kept while it is paused)
+ *                      ^  |  over, latch, not acknowledged
+ *                raise |  v
+ *                    LATCHED ---- acknowledge ----> over
+ *
+ *   acknowledged  somebody has seen it: no longer new. It stands as before. What comes in addition (another
+ *                 part, a higher level) or comes again after it was over is new.
+ *   paused        it does not count until a time, at most 24 h from then, for a reason. A pause of a warning
+ *                 does not cover it as an alarm; one of what does not stand covers both.
+ *
+ * Pure: time is given, nothing is written. What changed is taken by alarms_changed() and put into the
+ * database and before those who watch. Main thread.
+ */
+#ifndef SLOWCTL_ALARM_ALARM_H
+#define SLOWCTL_ALARM_ALARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "slowctl/engine/engine.h"
+#include "slowctl/param/error.h"
+#include "slowctl/param/limits.h"
+
+#define ALARMS_MAX	   256u
+#define ALARMS_AHEAD_MAX   64u /* paused ones that do not stand: the room is for those that do */
+#define ALARM_PAUSE_MAX_S  86400.0
+#define ALARM_AWAITED_NS   120000000000ull /* after a restart an alarm is back by then, or over */
+#define ALARM_OBJECT_BYTES 64u
+#define ALARM_CODE_BYTES   32u
+
+enum alarm_state {
+	ALARM_OVER,    /* does not stand; here for its pause only */
+	ALARM_AWAITED, /* stood when a daemon before us ended */
+	ALARM_RAISED,
+	ALARM_LATCHED, /* is over, and nobody has acknowledged it */
+};
+const char *alarm_state_name(enum alarm_state state); /* "over", "awaited", "raised", "latched" */
+
+enum alarm_change {
+	ALARM_SAME,
+	ALARM_BEGAN,
+	ALARM_WORSE, /* a part or a level that was not there before */
+	ALARM_EASED, /* from alarm to warning */
+	ALARM_HELD,  /* over, and latched */
+	ALARM_ENDED,
+	ALARM_ACKNOWLEDGED,
+	ALARM_PAUSED,
+	ALARM_RESUMED,
+	ALARM_EXPIRED, /* its pause has come to its end */
+};
+const char *alarm_change_name(enum alarm_change change); /* "began", "worse", ... */
+
+/* Who did it, from where, what they said. */
+struct alarm_hand {
+	char who[64], origin[80], text[128];
+	int64_t utc_ns;
+};
+
+struct alarm {
+	char object[ALARM_OBJECT_BYTES], code[ALARM_CODE_BYTES];
+	enum alarm_state state;
+	enum limits_level level, highest; /* now (of what is over: last), since it began */
+	bool latch;
+	uint32_t parts;
+	uint32_t count;	  /* times it began, since it was last forgotten */
+	int64_t since_ns; /* UTC of its beginning */
+	int64_t over_ns;  /* UTC; LATCHED: when it was over */
+	char text[400], action[400];
+
+	bool acknowledged;
+	struct alarm_hand ack;
+	int64_t paused_until_ns; /* UTC; 0: not paused */
+	enum limits_level paused_level;
+	struct alarm_hand pause;
+
+	enum alarm_change change; /* last, and not yet taken */
+	/* Inside. */
+	bool used, stored;
+	uint64_t awaited_until_ns, pause_ends_ns; /* CLOCK_MONOTONIC */
+};
+
+struct alarms;
+struct alarms *alarms_create(void); /* NULL: out of memory */
+void alarms_destroy(struct alarms *a);
+
+/* --- what stands --- */
+
+struct alarm_sight {
+	const char *object, *code, *text, *action;
+	enum limits_level level; /* WARNING or ALARM */
+	bool latch;
+	uint32_t parts; /* of the object, its own numbers */
+};
+/* It stands now; again and again while it does. NULL: no room, then it stands without a memory. */
+const struct alarm *alarms_see(struct alarms *a, const struct alarm_sight *sight,
+			       struct engine_now now);
+/* It does not stand any more. */
+void alarms_over(struct alarms *a, const char *object, const char *code, struct engine_now now);
+/* Now and then: pauses end, awaited ones are over. */
+void alarms_tick(struct alarms *a, struct engine_now now);
+
+/* --- what operators do --- */
+
+/* -ENOENT: it does not stand. -EALREADY: it was acknowledged before. */
+int alarms_acknowledge(struct alarms *a, const char *object, const char *code,
+		       const struct alarm_hand *hand, struct sc_error *error);
+/* It does not count for `seconds` (above 0, at most 24 h); of one that is paused: from now on. It need not
+ * stand. -EINVAL: no reason, no such time, no such name. -ENOSPC: too many alarms. */
+int alarms_pause(struct alarms *a, const char *object, const char *code, double seconds,
+		 const struct alarm_hand *hand, struct engine_now now, struct sc_error *error);
+/* -ENOENT: it is not paused. */
+int alarms_resume(struct alarms *a, const char *object, const char *code,
+		  const struct alarm_hand *hand, struct sc_error *error);
+
+/* --- what there is --- */
+
+/* NULL: none. */
+const struct alarm *alarms_find(const struct alarms *a, const char *object, const char *code);
+/* The next behind `after` (NULL: the first) that stands or is paused; NULL: no more. */
+const struct alarm *alarms_next(const struct alarms *a, const struct alarm *after);
+/* Whether its pause covers the level it has now. */
+bool alarm_is_paused(const struct alarm *alarm);
+/* Whether it stands, for people: RAISED or LATCHED. */
+bool alarm_stands(const struct alarm *alarm);
+/* "OBJECT/CODE", as people name it. Returns buf. */
+const char *alarm_name(const struct alarm *alarm, char *buf, size_t size);
+/*
+ * Whether a name typed by an operator means this alarm: OBJECT/CODE or OBJECT alone, the object a pattern as
+ * of params_match() ("floor3", "floor*.om2.temperature", "link[01]"), or in full ("group trigger").
+ */
+bool alarm_name_means(const char *name, const struct alarm *alarm);
+/* "OBJECT/CODE" taken apart; the object is not looked for. -EINVAL */
+int alarm_name_split(const char *name, char object[ALARM_OBJECT_BYTES],
+		     char code[ALARM_CODE_BYTES]);
+
+/* --- what changed, and what is to be remembered --- */
+
+/* One that has changed; its `change` says how. NULL: none. To be followed by alarms_taken(), which forgets one
+ * that is over and not paused. */
+struct alarm *alarms_changed(struct alarms *a);
+void alarms_taken(struct alarms *a, struct alarm *alarm);
+/* Whether a restart has to know of it: acknowledged, paused, latching. */
+bool alarm_lasts(const struct alarm *alarm);
+/* As the database has it: only before anything else. One that stood is awaited, or LATCHED if it latches. */
+void alarms_recover(struct alarms *a, const struct alarm *alarm, struct engine_now now);
+
+#endif

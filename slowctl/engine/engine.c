@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command engine: its making, what it takes over from the journal, requests, and its outputs. What
+ * becomes of a command is in command.c, the words in words.c. See engine.h.
+ */
+#include "slowctl/engine/private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEARTBEAT_S 600.0 /* an unchanged value is sampled this often */
+#define AHEAD	    8.0	  /* changes that may be kept faster than the dictionary's `history` */
+
+static const char *const state_names[] = {
+	[COMMAND_QUEUED] = "QUEUED",	   [COMMAND_SENT] = "SENT",
+	[COMMAND_ACKED] = "ACKED",	   [COMMAND_DONE] = "DONE",
+	[COMMAND_REFUSED] = "REFUSED",	   [COMMAND_FAILED] = "FAILED",
+	[COMMAND_CANCELLED] = "CANCELLED", [COMMAND_UNKNOWN] = "UNKNOWN",
+};
+
+const char *command_state_name(enum command_state state)
+{
+	return state_names[state];
+}
+
+int command_state_parse(const char *name, enum command_state *ret_state)
+{
+	for (unsigned i = 0; i < sizeof(state_names) / sizeof(state_names[0]); i++) {
+		if (strcmp(state_names[i], name) == 0) {
+			*ret_state = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+void engine_config_default(struct engine_config *ret_config)
+{
+	*ret_config = (struct engine_config){
+		.timeout_ms = 300,
+		.attempts = 3,
+		.queries = 3,
+		.ask_again_ms = 2000,
+		.window = 8,
+		.poll_window = 4,
+		.commands_max = 4096,
+		.sequence_block = 65536,
+		.store_wait_ms = 2000,
+		.poll = true,
+		.journal = "the database",
+	};
+}
+
+/* ------------------------------------------------------------------ life */
+
+/* Which links have a floor, and where its parameters stand in the table. */
+static void find_floors(struct engine *e)
+{
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		const struct param *p = params_at(e->params, i);
+		struct link *l;
+
+		if (!p->floor) {
+			continue;
+		}
+		l = &e->links[p->link];
+		if (!l->configured) {
+			l->configured = true;
+			l->tower = p->tower;
+			l->floor = p->floor;
+			l->first_param = i;
+		}
+		l->params = i - l->first_param + 1;
+	}
+}
+
+struct engine *engine_create(struct params *params, const struct engine_config *config)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	size_t count = params_count(params);
+
+	if (!e) {
+		return NULL;
+	}
+	e->params = params;
+	e->config = *config;
+	e->marks = &e->own_marks;
+	if (e->config.poll_window > POLL_SLOTS) {
+		e->config.poll_window = POLL_SLOTS;
+	}
+	e->writers = calloc(count + 1, sizeof(*e->writers));
+	e->next_setting_ns = calloc(count + 1, sizeof(*e->next_setting_ns));
+	e->undone = calloc(count + 1, sizeof(*e->undone));
+	STAILQ_INIT(&e->outputs);
+	STAILQ_INIT(&e->refusals);
+	TAILQ_INIT(&e->recent);
+	TAILQ_INIT(&e->ending);
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		l->number = (uint8_t)i;
+		l->named_tower = l->named_floor = 0xff;
+		l->next_sequence = 1;
+		TAILQ_INIT(&l->open);
+	}
+	if (!e->writers || !e->next_setting_ns || !e->undone) {
+		engine_destroy(e);
+		return NULL;
+	}
+	find_floors(e);
+	return e;
+}
+
+static void command_free(struct command *c)
+{
+	free(c->client_id);
+	free(c->row);
+	free(c);
+}
+
+static void list_free(struct command_list *list)
+{
+	struct command *c;
+
+	while ((c = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, c, next);
+		command_free(c);
+	}
+}
+
+void engine_destroy(struct engine *e)
+{
+	struct refusal *f;
+	struct output *o;
+
+	if (!e) {
+		return;
+	}
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		list_free(&e->links[i].open);
+	}
+	list_free(&e->recent);
+	list_free(&e->ending);
+	while ((o = STAILQ_FIRST(&e->outputs))) {
+		STAILQ_REMOVE_HEAD(&e->outputs, next);
+		free(o);
+	}
+	while ((f = STAILQ_FIRST(&e->refusals))) {
+		STAILQ_REMOVE_HEAD(&e->refusals, next);
+		free(f);
+	}
+	free(e->current);
+	free(e->writers);
+	free(e->next_setting_ns);
+	free(e->undone);
+	free(e);
+}
+
+/* ------------------------------------------------------------------ outputs */
+
+/* Never NULL: without memory the output is lost and counted. A lost word times out, a lost row is
+ * never answered, so nothing happens that the journal does not know. */
+struct engine_out *engine_out(struct engine *e, enum engine_out_type type)
+{
+	struct output *o = malloc(sizeof(*o));
+
+	if (!o) {
+		e->lost_outputs++;
+		return &e->scrap;
+	}
+	o->out.type = type;
+	o->out.cookie = 0;
+	STAILQ_INSERT_TAIL(&e->outputs, o, next);
+	return &o->out;
+}
+
+bool engine_next(struct engine *e, const struct engine_out **ret_out)
+{
+	struct output *o = STAILQ_FIRST(&e->outputs), *behind;
+
+	free(e->current);
+	e->current = o;
+	if (!o) {
+		return false;
+	}
+	STAILQ_REMOVE_HEAD(&e->outputs, next);
+	if (STAILQ_EMPTY(&e->outputs)) {
+		words_behind(e);
+	}
+	behind = STAILQ_FIRST(&e->outputs);
+	if (o->out.type == ENGINE_SEND) {
+		o->out.send.more = behind && behind->out.type == ENGINE_SEND;
+	}
+	*ret_out = &o->out;
+	return true;
+}
+
+uint64_t engine_cookie(struct engine *e)
+{
+	return COOKIE_MARK | ++e->last_cookie;
+}
+
+struct link *engine_link_of(struct engine *e, const struct command *c)
+{
+	return &e->links[c->param->link];
+}
+
+/* ------------------------------------------------------------------ values */
+
+/*
+ * A change is kept when it comes, else a dip of ten seconds would stand in the history as a minute, or not
+ * at all. What changes all the time (noise, a deadband too small) must not fill the disk: each kept sample
+ * costs a credit, a credit is earned every `history`, and AHEAD of them can be saved up.
+ */
+static double sample_credit(const struct param *p, double age_s)
+{
+	if (!p->sampled_mono_ns) {
+		return AHEAD;
+	}
+	return fmin(AHEAD, p->sample_credit + age_s / p->kind->history_s);
+}
+
+static bool sample_due(const struct param *p, double age_s)
+{
+	const struct param_kind *k = p->kind;
+	double setpoint = p->has_setpoint ? p->setpoint : NAN;
+	bool moved;
+
+	if (!p->sampled) {
+		return true;
+	}
+	moved = fabs(p->value - p->sampled_value) > k->deadband ||
+		(setpoint != p->sampled_setpoint &&
+		 !(isnan(setpoint) && isnan(p->sampled_setpoint)));
+	if (moved && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
+		return true; /* changes of state are rare and every one matters */
+	}
+	return (moved && sample_credit(p, age_s) >= 1) || age_s >= fmax(HEARTBEAT_S, k->history_s);
+}
+
+/* Keep the new value in the history when that is due. */
+void engine_value(struct engine *e, struct param *p, struct engine_now now)
+{
+	double age_s = (double)(now.mono_ns - p->sampled_mono_ns) / 1e9;
+	struct engine_out *o;
+
+	if (p->kind->history_s <= 0 || !p->has_value || !sample_due(p, age_s)) {
+		return;
+	}
+	p->sample_credit = fmax(0, sample_credit(p, age_s) - 1);
+	p->sampled = true;
+	p->sampled_mono_ns = now.mono_ns;
+	p->sampled_value = p->value;
+	p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
+	o = engine_out(e, ENGINE_STORE);
+	o->store.flags = 0;
+	row_begin(&o->store.row, ROW_SAMPLE);
+	row_text(&o->store.row, p->name);
+	row_int(&o->store.row, p->time_ns);
+	row_real(&o->store.row, p->value);
+	row_real(&o->store.row, p->sampled_setpoint);
+}
+
+void engine_shore(struct engine *e, struct param *p, double value, struct engine_now now)
+{
+	param_put(p, value, now.utc_ns, now.mono_ns);
+	if (!p->bad) {
+		engine_value(e, p, now);
+	}
+}
+
+/* ------------------------------------------------------------------ recovery */
+
+void engine_journal_lost(struct engine *e, int result)
+{
+	e->journal_lost = true;
+	e->journal_error = result;
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		e->links[i].unreserved = true;
+	}
+}
+
+/* What was reserved may not stand in this file. */
+void engine_journal_found(struct engine *e)
+{
+	e->journal_lost = false;
+	e->journal_error = 0;
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		e->links[i].unreserved = false;
+		e->links[i].reserved_until = 0;
+		e->links[i].reserve_again = 0;
+	}
+}
+
+void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
+			     uint32_t reserved_until)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		if (l->configured && l->tower == tower && l->floor == floor &&
+		    l->next_sequence <= reserved_until) {
+			l->next_sequence = (uint64_t)reserved_until + 1;
+		}
+	}
+}
+
+static struct command *command_new(struct param *p, const char *client_id)
+{
+	struct command *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		return NULL;
+	}
+	c->param = p;
+	c->old_value = c->new_value = c->readback = NAN;
+	if (client_id && client_id[0]) {
+		c->client_id = strdup(client_id);
+		if (!c->client_id) {
+			free(c);
+			return NULL;
+		}
+	}
+	return c;
+}
+
+/* Keep an ended command for its client id and for views; forget the oldest. */
+void engine_retire(struct engine *e, struct command *c)
+{
+	TAILQ_INSERT_TAIL(&e->recent, c, next);
+	if (++e->recent_count > RECENT) {
+		struct command *oldest = TAILQ_FIRST(&e->recent);
+
+		TAILQ_REMOVE(&e->recent, oldest, next);
+		e->recent_count--;
+		command_free(oldest);
+	}
+}
+
+static void open_add(struct engine *e, struct command *c)
+{
+	struct link *l = engine_link_of(e, c);
+
+	TAILQ_INSERT_TAIL(&l->open, c, next);
+	l->open_count++;
+	e->open_count++;
+	e->urgent_count += c->urgent;
+	l->urgent_count += c->urgent;
+	if (!e->writers[c->param->number]) {
+		e->writers[c->param->number] = c;
+	}
+}
+
+/* An open command whose parameter is no longer configured can be asked of nobody. */
+static void orphan_end(struct engine *e, const struct engine_journal *j, struct engine_now now)
+{
+	struct engine_out *o = engine_out(e, ENGINE_STORE);
+	struct row *r = &o->store.row;
+
+	o->store.flags = ENGINE_STORE_URGENT;
+	row_begin(r, ROW_TRANSITION);
+	row_int(r, (int64_t)j->id);
+	row_int(r, now.utc_ns);
+	row_text(r, command_state_name(COMMAND_UNKNOWN));
+	row_null(r);
+	row_text(r, "its parameter is no longer configured: the outcome cannot be asked for");
+	row_int(r, j->sequence);
+	row_int(r, j->boot);
+	row_int(r, j->attempts);
+	row_int(r, now.utc_ns);
+}
+
+static void recover_ended(struct engine *e, struct command *c, const struct engine_journal *j)
+{
+	c->ended = c->journaled = true;
+	if (command_state_parse(j->state, &c->state) < 0) {
+		c->state = COMMAND_UNKNOWN;
+	}
+	snprintf(c->detail, sizeof(c->detail), "%s", j->detail);
+	c->changed_ns = j->time_ns;
+	engine_retire(e, c);
+}
+
+int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now)
+{
+	struct engine_command_view view;
+	struct param *p = NULL;
+	struct command *c;
+	struct link *l;
+
+	if (j->emergency) {
+		journal_used_id(e, j->id);
+	} else {
+		engine_recover_id(e, j->id);
+	}
+	if (j->undone) {
+		return engine_recover_undone(e, j);
+	}
+	if (engine_command(e, j->id, &view)) {
+		return 0;
+	}
+	if (params_find(e->params, j->parameter, &p, NULL) < 0 || !p->floor) {
+		if (!j->ended) {
+			orphan_end(e, j, now);
+		}
+		return -ENOENT;
+	}
+	l = &e->links[p->link];
+	if (j->sequence >= l->next_sequence) {
+		l->next_sequence = (uint64_t)j->sequence + 1;
+	}
+	c = command_new(p, j->client_id);
+	if (!c) {
+		return -ENOMEM;
+	}
+	c->id = j->id;
+	c->action = j->action;
+	c->old_value = j->old_value;
+	c->new_value = j->new_value;
+	c->raw = isnan(j->new_value) ? 0 : param_to_raw(p->kind, j->new_value);
+	c->sequence = j->sequence;
+	c->boot = j->boot;
+	c->attempts = j->attempts;
+	c->time_ns = j->time_ns;
+	if (j->ended) {
+		recover_ended(e, c, j);
+		return 0;
+	}
+	c->recovered = c->journaled = true;
+	c->emergency = j->emergency;
+	c->later = j->later;
+	c->job = j->job;
+	c->want = WANT_QUERY;
+	c->urgent = !c->action && rules_safer(e, p, c->new_value, now);
+	open_add(e, c);
+	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
+		     ENGINE_TAKEN_UP " %.16s; asking the FCM", j->state);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static struct command *find_client(struct command_list *list, const char *client_id)
+{
+	struct command *c;
+
+	TAILQ_FOREACH (c, list, next) {
+		if (c->client_id && strcmp(c->client_id, client_id) == 0) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static struct command *find_repeat(struct engine *e, const char *client_id)
+{
+	struct command *c = find_client(&e->ending, client_id);
+
+	c = c ? c : find_client(&e->recent, client_id);
+	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
+		c = find_client(&e->links[i].open, client_id);
+	}
+	return c;
+}
+
+/* 1: a repeat of *ret_id; 0: new; negative: the id was given to something else. */
+static int check_repeat(struct engine *e, const struct engine_request *q, const struct param *p,
+			uint64_t *ret_id, struct sc_error *error)
+{
+	struct command *c;
+
+	if (!q->client_id || !q->client_id[0]) {
+		return 0;
+	}
+	if (strlen(q->client_id) > 63) {
+		return sc_fail(error, -EINVAL, "client-id", "Use at most 63 bytes.",
+			       "the client id is too long");
+	}
+	c = find_repeat(e, q->client_id);
+	if (!c) {
+		return 0;
+	}
+	if (c->param != p || c->action != q->action ||
+	    (!q->action && c->raw != param_to_raw(p->kind, q->value))) {
+		return sc_fail(error, -EINVAL, "client-id",
+			       "Give every new command a client id of its own.",
+			       "client id %s belongs to command %llu, which is another one",
+			       q->client_id, (unsigned long long)c->id);
+	}
+	*ret_id = c->id;
+	return 1;
+}
+
+/* Commands that make safer do not need the journal. */
+static int check_journal(struct engine *e, const struct param *p, bool safer,
+			 struct sc_error *error)
+{
+	struct journal_trouble t = journal_trouble(e->journal_error);
+
+	if (!e->journal_lost || safer) {
+		return 0;
+	}
+	return sc_fail(error, -EIO, "journal", t.action,
+		       "%s: nothing was sent: the command journal in %s cannot be read: %s",
+		       p->name, e->config.journal, t.what);
+}
+
+/* A row with a cut text would be a different one. */
+static int check_texts(const struct engine_request *q, struct sc_error *error)
+{
+	const struct {
+		const char *what, *text;
+		size_t room;
+	} texts[] = {{"reason", q->reason, ROW_REASON_MAX},
+		     {"who", q->who, ROW_WHO_MAX},
+		     {"origin", q->origin, ROW_ORIGIN_MAX}};
+
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		size_t bytes = texts[i].text ? strlen(texts[i].text) : 0;
+
+		if (bytes >= texts[i].room) {
+			return sc_fail(error, -E2BIG, "too-long", "Make it shorter.",
+				       "%s: %zu bytes, at most %zu; nothing was sent",
+				       texts[i].what, bytes, texts[i].room - 1);
+		}
+	}
+	return 0;
+}
+
+static bool makes_safer(struct engine *e, const struct engine_request *q, const struct param *p,
+			struct engine_now now)
+{
+	return !q->action && engine_safer(e, p, q->value, now);
+}
+
+int engine_refuse(struct engine *e, const struct engine_request *q, const char *text,
+		  struct engine_now now, uint64_t *ret_id)
+{
+	struct sc_error error = {0};
+	struct param *p;
+	int r = params_find(e->params, q->parameter, &p, NULL);
+
+	r = r == 0 ? check_texts(q, &error) : r;
+	snprintf(error.message, sizeof(error.message), "%s", text);
+	if (r == 0) {
+		journal_refusal(e, q, p, &error, now, ret_id);
+	}
+	return r;
+}
+
+/* `stops`: as in struct command. NULL: out of memory. */
+static struct command *command_of(struct engine *e, const struct engine_request *q, struct param *p,
+				  uint64_t stops, struct engine_now now)
+{
+	struct link *l = &e->links[p->link];
+	struct command *c = command_new(p, q->client_id);
+
+	if (!c) {
+		return NULL;
+	}
+	c->action = q->action;
+	c->force = q->force;
+	c->after = q->after;
+	c->job = q->job;
+	if (!q->action) {
+		c->raw = param_to_raw(p->kind, q->value);
+		c->new_value = param_from_raw(p->kind, c->raw);
+		c->urgent = stops || rules_safer(e, p, c->new_value, now);
+		c->stops = stops;
+	}
+	if (p->has_value) {
+		c->old_value = p->value;
+	}
+	c->id = journal_new_id(e, now);
+	c->sequence = journal_new_sequence(e, l);
+	c->boot = l->boot;
+	c->time_ns = c->changed_ns = now.utc_ns;
+	snprintf(c->detail, sizeof(c->detail), "waiting for the journal");
+	return c;
+}
+
+static int take(struct engine *e, const struct engine_request *q, struct param *p, uint64_t stops,
+		struct engine_now now, uint64_t *ret_id, struct sc_error *error)
+{
+	struct command *c = command_of(e, q, p, stops, now);
+	struct row row;
+
+	if (c) {
+		journal_command_row(&row, q, c, COMMAND_QUEUED, NULL, now);
+	}
+	if (!c || journal_begin(e, c, &row, now) < 0) {
+		if (c) {
+			command_free(c);
+		}
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	e->by_state[COMMAND_QUEUED]++;
+	open_add(e, c);
+	*ret_id = c->id;
+	if (e->journal_lost) {
+		journal_emergency(e, c, journal_trouble(e->journal_error).what, now);
+		link_pump(e, engine_link_of(e, c), now);
+	}
+	return 0;
+}
+
+int engine_check(struct engine *e, const struct engine_request *q, struct engine_now now,
+		 uint64_t *ret_id, struct sc_error *error)
+{
+	struct param *p = NULL;
+	int r = params_find(e->params, q->parameter, &p, error);
+
+	*ret_id = 0;
+	r = r == 0 ? check_journal(e, p, makes_safer(e, q, p, now), error) : r;
+	r = r == 0 ? check_texts(q, error) : r;
+	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
+	return r == 0 ? rules_check(e, q, p, now, error) : r;
+}
+
+bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
+{
+	return p->floor && p->kind->access == PARAM_RW && rules_safer(e, p, value, now);
+}
+
+void engine_run(struct engine *e, uint32_t number)
+{
+	e->run = number;
+}
+
+int engine_submit(struct engine *e, const struct engine_request *q, struct engine_now now,
+		  uint64_t *ret_id, struct sc_error *error)
+{
+	struct sc_error own = {0};
+	struct param *p = NULL;
+	int r;
+
+	error = error ? error : &own;
+	*ret_id = 0;
+	r = params_find(e->params, q->parameter, &p, error);
+	if (r < 0) {
+		return r;
+	}
+	r = check_journal(e, p, makes_safer(e, q, p, now), error); /* without a journal a refusal
+								    * has no number, too */
+	r = r == 0 ? check_texts(q, error) : r;
+	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
+	if (r != 0) {
+		return r;
+	}
+	r = rules_check(e, q, p, now, error);
+	if (r < 0) {
+		journal_refusal(e, q, p, error, now, ret_id);
+		return r;
+	}
+	return take(e, q, p, 0, now, ret_id, error);
+}
+
+static struct command *find_open(const struct engine *e, uint64_t id)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct command *c;
+
+		TAILQ_FOREACH (c, &e->links[i].open, next) {
+			if (c->id == id) {
+				return c;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* A set that was executed and whose value is on its way there. */
+static bool on_its_way(const struct command *c)
+{
+	return c->acked_ns && !c->action && c->param->kind->settle_by[0] && !isnan(c->readback);
+}
+
+/* Where a ramp is now: what was read last, and how far it has gone since. */
+static double ramp_now(struct engine *e, const struct command *c, struct engine_now now)
+{
+	const struct param *p = c->param;
+	const struct param *ramp = params_sibling(e->params, p, p->kind->settle_by);
+	double since_s = (double)(now.mono_ns - p->mono_ns) / 1e9;
+	double further = ramp && ramp->has_value ? ramp->value * since_s : 0;
+
+	if (c->new_value >= p->value) {
+		return fmin(p->value + further, c->new_value);
+	}
+	return fmax(p->value - further, c->new_value);
+}
+
+/* The value where it is becomes the set value, by a command of its own. */
+static int stop_ramp(struct engine *e, struct command *c, const struct engine_request *by,
+		     struct engine_now now, uint64_t *ret_stop, struct sc_error *error)
+{
+	struct engine_request q = *by;
+	char reason[80];
+
+	snprintf(reason, sizeof(reason), "stops command %llu", (unsigned long long)c->id);
+	q.parameter = c->param->name;
+	q.action = false;
+	q.value = ramp_now(e, c, now);
+	q.reason = reason;
+	q.client_id = NULL;
+	q.after = q.job = 0;
+	return take(e, &q, c->param, c->id, now, ret_stop, error);
+}
+
+int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bool *ret_ramp,
+			struct sc_error *error)
+{
+	struct command *c = find_open(e, id);
+	struct engine_command_view view;
+	int r;
+
+	*ret_ramp = false;
+	if (!c && engine_command(e, id, &view)) {
+		return sc_fail(error, -EALREADY, "ended", "", "command %llu has ended: %s",
+			       (unsigned long long)id, command_state_name(view.state));
+	}
+	if (!c) {
+		return sc_fail(error, -ENOENT, "no-such-command", "fcmctl command list shows them.",
+			       "there is no open command %llu", (unsigned long long)id);
+	}
+	if (c->job) {
+		return sc_fail(error, -EBUSY, "safe", "Wait for its end, then set what you want.",
+			       "command %llu is part of safe %llu, which cannot be cancelled",
+			       (unsigned long long)id, (unsigned long long)c->job);
+	}
+	if (on_its_way(c) && !c->stops) {
+		*ret_ramp = true;
+		r = check_journal(e, c->param, false, error);
+		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c, now), error) : r;
+	}
+	if (c->attempts > 0 || c->flying || c->recovered) {
+		return sc_fail(error, -EBUSY, "sent", "To undo it, set the old value.",
+			       "command %llu has been sent and cannot be taken back",
+			       (unsigned long long)id);
+	}
+	return 0;
+}
+
+int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
+		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error)
+{
+	struct command *c = find_open(e, id);
+	bool ramp;
+	int r = engine_check_cancel(e, id, now, &ramp, error);
+
+	*ret_stop = 0;
+	if (r < 0) {
+		return r;
+	}
+	if (ramp) {
+		return stop_ramp(e, c, by, now, ret_stop, error);
+	}
+	command_end(e, c, COMMAND_CANCELLED, "", now, "cancelled by %.60s before it was sent",
+		    by->who ? by->who : "unknown");
+	return 0;
+}

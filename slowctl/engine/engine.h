@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command engine: carries commands to the floors and polls their values. A state machine without
+ * I/O: events in, rows to store, words to send and news out.
+ *
+ *   submit -> row stored -> word sent -> reply -> read-back agrees
+ *   QUEUED ------------------> SENT ----> ACKED ---> DONE
+ *      |                        |  \         \--> FAILED   read-back disagrees after the settle time
+ *      '-> CANCELLED            |   '-> REFUSED             by the daemon at once, or by the FCM
+ *                               v
+ *                            UNKNOWN   no answer: QUERY, then the same sequence again if the FCM never
+ *                                      executed it; set value or proving counter if it cannot tell
+ *
+ * Invariants:
+ *  - a command's word leaves only after its row was stored. A command that makes safer waits 100 ms for that, then its
+ *    row goes into the emergency journal (ENGINE_EMERGENCY), and it leaves;
+ *  - a number is given once: what was given is noted in memory that survives us (struct engine_marks) before it is used;
+ *  - a sequence is used for one command of one floor only, for ever; a retry repeats it, and only after
+ *    the FCM, in the same boot, has said that it never executed it: at most one execution;
+ *  - no command's word leaves before the FCM has said which sequences it remembers, and its own is none of them:
+ *    an old outcome is never taken for a new one, whatever file the journal lies in;
+ *  - UNKNOWN is an end only where nobody can tell any more (then an alarm says so); otherwise the engine
+ *    goes on asking, also after a crash of the daemon or a boot of the FCM;
+ *  - a floor with one write outstanding on a parameter takes no second one on it; others go in parallel up
+ *    to a window; polling waits for commands, never the other way round;
+ *  - what makes safer (HV down, power off) goes before all else, and ends older commands that it undoes.
+ *
+ * One thread (main). Time is given with every call. After any call, drain engine_next().
+ */
+#ifndef SLOWCTL_ENGINE_ENGINE_H
+#define SLOWCTL_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schemas/rows.h"
+#include "slowctl/param/error.h"
+#include "slowctl/param/param.h"
+#include "tdm/frame.h"
+#include "tdm/word.h"
+
+struct engine;
+
+struct engine_now {
+	uint64_t mono_ns; /* CLOCK_MONOTONIC: time-outs, ages */
+	int64_t utc_ns;	  /* CLOCK_REALTIME: what is written down */
+};
+
+struct engine_config {
+	uint32_t timeout_ms;	 /* no reply for so long: ask (300) */
+	uint32_t attempts;	 /* times a command's word is sent at most (3) */
+	uint32_t queries;	 /* unanswered QUERYs before the alarm; it goes on, slower (3) */
+	uint32_t ask_again_ms;	 /* then one QUERY each (2000) */
+	uint32_t window;	 /* words of commands in flight, per floor (8) */
+	uint32_t poll_window;	 /* of polls (4) */
+	uint32_t commands_max;	 /* open commands at once, all floors (4096); more are refused */
+	uint32_t sequence_block; /* sequences reserved at once (65536) */
+	uint32_t
+		store_wait_ms; /* an end is announced after so long though the journal has not taken
+				   * it (2000) */
+	bool poll;	       /* poll the floors (true) */
+	const char *journal; /* where the journal lies, to be told ("the database"); outlives us */
+};
+void engine_config_default(struct engine_config *ret_config);
+
+enum command_state {
+	COMMAND_QUEUED,
+	COMMAND_SENT,
+	COMMAND_ACKED,
+	COMMAND_DONE,
+	COMMAND_REFUSED,
+	COMMAND_FAILED,
+	COMMAND_CANCELLED,
+	COMMAND_UNKNOWN,
+};
+const char *command_state_name(enum command_state state);		  /* "QUEUED", ... */
+int command_state_parse(const char *name, enum command_state *ret_state); /* -EINVAL */
+
+/* `params` must outlive the engine. NULL when out of memory. */
+struct engine *engine_create(struct params *params, const struct engine_config *config);
+void engine_destroy(struct engine *e);
+
+/* --- what the journal knows, before anything else --- */
+
+/* Where neither a journal nor the marks give the last number, commands have numbers from here on, from the time (UTC s x
+ * 1000). */
+#define ENGINE_OWN_IDS 1000000000000ull
+
+/* The numbers used so far. Each is noted before it is used. Zeros: unknown. */
+struct engine_marks {
+	uint64_t last_id;     /* the largest number of a command */
+	uint64_t last_own_id; /* of those from ENGINE_OWN_IDS on */
+	bool last_id_old;     /* the marks are a copy: larger ones may have been given since */
+	struct {
+		uint8_t tower, floor;
+		uint32_t sequence; /* the largest that was used on this floor */
+	} floor[PARAM_LINKS];
+};
+/* Continue behind these numbers, and note new ones there: `marks` outlives the engine, best in
+ * memory that survives the process. Without this call they are kept in the engine. */
+void engine_marks(struct engine *e, struct engine_marks *marks);
+
+/* The journal cannot be read, for this reason (negative errno): until engine_journal_found() every
+ * request is refused, except those that make safer, which go into the emergency journal. Floors are
+ * polled. */
+void engine_journal_lost(struct engine *e, int result);
+/* It is known now, or lies in another file: all that it knows has been told by what follows. Sequences are
+ * reserved anew. */
+void engine_journal_found(struct engine *e);
+
+/* The largest command id there is. */
+void engine_recover_id(struct engine *e, uint64_t last_id);
+/* Sequences of this floor up to and including `reserved_until` may have been used. */
+void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
+			     uint32_t reserved_until);
+
+struct engine_journal {
+	uint64_t id;
+	char client_id[64];
+	char parameter[PARAM_NAME_MAX];
+	bool action;
+	double old_value, new_value; /* NaN: none */
+	uint32_t sequence, boot, attempts;
+	char state[16];
+	bool ended;
+	char detail[320];
+	/* How many commands for the same floor may have left after it; the FCM may have forgotten
+	 * it when they are too many. No need to count beyond 256. */
+	uint64_t later;
+	int64_t time_ns;
+	uint64_t job; /* as of engine_request */
+	/* It has ended UNKNOWN, or was cut off as part of a `safe` and is not done, and no later one on its parameter
+	 * is done: a reason until one is. */
+	bool undone;
+	bool cut;	/* it was open when a previous daemon ended */
+	bool emergency; /* it is in the emergency journal, and its transitions go there */
+};
+/* How the journal's text begins when a daemon takes up what one before it left open: `cut` is told by it. */
+#define ENGINE_TAKEN_UP "the daemon was restarted when this was"
+/* A command as the journal has it; one that we know is left as it is. Open ones are taken up and settled; ended ones
+ * (the last thousand or so) only make repeats of their client id harmless, undone ones only are reasons. -ENOENT: its
+ * parameter is no longer configured; an open one is then ended as UNKNOWN by a row. */
+int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now);
+
+/* --- requests --- */
+
+struct engine_request {
+	const char *parameter; /* name, tower optional */
+	bool action;	       /* an action; otherwise a set of `value` */
+	double value;
+	bool force;			   /* beyond the soft limits, past the interlocks */
+	const char *who, *origin, *reason; /* name; "local", "curve:KEY"; free text or NULL */
+	int64_t uid, pid;		   /* -1 unknown */
+	const char *client_id;		   /* at most 63 bytes; NULL: none */
+	/* An open command of the same floor: this one leaves when that is done, and is cancelled when that ends
+	 * otherwise; it waits no longer than any for a floor that nobody hears. What makes safer goes also when the FCM
+	 * refused that as not possible now, if a read after it shows that it is as safe already. 0: none */
+	uint64_t after;
+	uint64_t
+		job; /* what it is a part of: the number of the first command of a `safe`. 0: none */
+};
+
+/*
+ * 0: taken, *ret_id is the command; follow it by ENGINE_PROGRESS.
+ * 1: a repeat: *ret_id is the command that this client id made before (open or ended).
+ * Negative: refused, `error` says why, what to do; *ret_id is 0, or the number of the refusal: ENGINE_PROGRESS of it
+ * says whether that is in the journal (`numbered`). Before that the number must not be given to a client.
+ * -ENOENT no such parameter, -ENOTUNIQ, -EACCES read-only, -EINVAL, -ERANGE, -ENOLINK not locked, -EXDEV
+ * another floor on the link, -EPERM an interlock, -EAGAIN too many open, -EOVERFLOW no sequences left, -E2BIG a
+ * text is too long. A journal that cannot be written is reported by ENGINE_PROGRESS: REFUSED, nothing was sent; a
+ * command that makes safer is sent without it.
+ */
+int engine_submit(struct engine *e, const struct engine_request *request, struct engine_now now,
+		  uint64_t *ret_id, struct sc_error *error);
+/* The number that the next command or refusal will have. */
+uint64_t engine_next_id(const struct engine *e, struct engine_now now);
+/* The client may not do it (`text` says why): only journal the refusal. 0 and its number, as of a
+ * refusal of engine_submit(); negative: no such parameter, as of engine_submit(). */
+int engine_refuse(struct engine *e, const struct engine_request *request, const char *text,
+		  struct engine_now now, uint64_t *ret_id);
+/*
+ * Whether engine_submit() would take it now: the same checks, the same results (0, 1 with *ret_id, negative with
+ * `error`), and nothing happens, but that what an interlock wants to know is polled soon. *ret_id is 0 but for a
+ * repeat: this refusal is not journaled.
+ */
+int engine_check(struct engine *e, const struct engine_request *request, struct engine_now now,
+		 uint64_t *ret_id, struct sc_error *error);
+/*
+ * Take back a command that has not been sent; or stop a ramp that is on its way: *ret_stop is then the command
+ * that holds the value where it is, and `id` ends CANCELLED when that is in the journal; else it is 0. `by`: who,
+ * origin, uid, pid. -ENOENT, -EALREADY (ended), -EBUSY (sent, and no ramp; part of making safe; or a safer one
+ * takes over already); a ramp's stop also as engine_submit().
+ */
+int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
+		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error);
+/* What engine_cancel() would come to; *ret_ramp: it would stop a ramp. */
+int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bool *ret_ramp,
+			struct sc_error *error);
+
+/* Whether setting it to `value` makes safer: interlocks, soft limits and roles are not for that. */
+bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now);
+
+/* The run under way, 0: none. Meanwhile what is dangerous is refused without force, unless it makes safer. */
+void engine_run(struct engine *e, uint32_t number);
+
+/* --- events --- */
+
+/* The store's answer to a row of ENGINE_STORE that had a cookie: 0 or negative errno. */
+void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
+/* A word of ENGINE_SEND has left in this board frame / was not taken (-EAGAIN: tried again soon; also
+ * for a completion that says refused: it has certainly not left). */
+void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now);
+void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now);
+/* A word has come up this link. Anything may: what belongs to no word of ours is counted and dropped. */
+void engine_reply(struct engine *e, unsigned link, const struct word *word, struct engine_now now);
+/* State of a link and who the floor at its end says it is (0xff: it has not said yet). */
+void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, uint8_t floor,
+		 struct engine_now now);
+/* The FCM's whole boot count (telemetry has it too). */
+void engine_boot(struct engine *e, unsigned link, uint32_t boot_count, struct engine_now now);
+void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetry *telemetry,
+		      struct engine_now now);
+/* A value of the shore's own; keeps history by the dictionary's rule. */
+void engine_shore(struct engine *e, struct param *p, double value, struct engine_now now);
+/* At least every 10 ms. */
+void engine_tick(struct engine *e, struct engine_now now);
+/* CLOCK_MONOTONIC by which engine_tick() has something to do; UINT64_MAX: nothing is due. */
+uint64_t engine_next_due(const struct engine *e);
+
+/* --- what comes out --- */
+
+/* ENGINE_EMERGENCY: store.row goes into the emergency journal, before any later output is carried out. */
+enum engine_out_type { ENGINE_STORE, ENGINE_EMERGENCY, ENGINE_SEND, ENGINE_PROGRESS };
+/* How the row of ENGINE_STORE is to be written. */
+#define ENGINE_STORE_URGENT	  0x1u /* commit at once */
+#define ENGINE_STORE_ANSWER	  0x2u /* engine_stored(cookie) when it is written */
+#define ENGINE_STORE_NOW_OR_NEVER 0x4u /* do not keep it for a retry: answer a negative result */
+
+struct engine_out {
+	enum engine_out_type type;
+	uint64_t
+		cookie; /* STORE with ANSWER, SEND; bit 63 is always set, so that it is told from others' */
+	union {
+		struct {
+			unsigned flags; /* ENGINE_STORE_* */
+			struct row row;
+		} store;
+		struct {
+			unsigned link;
+			bool awaited; /* by who gave the command; a READ is not */
+			bool more;    /* the next output is a word, too: they may leave together */
+			uint8_t bytes[TDM_WORD_BYTES];
+		} send;
+		struct {
+			uint64_t id;
+			enum command_state state;
+			bool final;    /* it has ended; UNKNOWN: its outcome cannot be found out any
+				        * more */
+			bool alarm;    /* an operator should look */
+			bool numbered; /* the journal has it: its number may be given out */
+			/* Its client id was used before, by a command that is no longer in memory:
+			 * this is a repeat of it, and the journal has the answer. "": no repeat. */
+			char repeats[64];
+			double readback; /* NaN: none; while it settles */
+			char text[320];
+			char hint[240];
+		} progress;
+	};
+};
+/* The oldest output; false when there is none. Valid until the next call of the engine. */
+bool engine_next(struct engine *e, const struct engine_out **ret_out);
+
+/* --- views --- */
+
+struct engine_command_view {
+	uint64_t id;
+	const char *client_id; /* "" none */
+	const char *parameter;
+	bool action, ended, alarm;
+	bool told;	/* ended, and ENGINE_PROGRESS has said so: it will not say it again */
+	bool journaled; /* its row is stored, or was refused */
+	bool numbered;	/* as in ENGINE_PROGRESS */
+	double old_value, new_value, readback; /* NaN: none */
+	uint32_t sequence, attempts;
+	enum command_state state;
+	const char *detail, *hint;
+	int64_t time_ns, changed_ns;
+	uint32_t boot;
+	const struct row *row; /* ROW_COMMAND as it began; NULL: of a previous daemon */
+};
+/* As param_quality(); of what is polled stale as soon as its floor is known not to answer. */
+enum param_quality engine_quality(const struct engine *e, const struct param *p,
+				  struct engine_now now);
+/* For how long its floor has not answered, in s; NAN: it is not known to be mute. */
+double engine_mute_s(const struct engine *e, const struct param *p, struct engine_now now);
+/* An open command, or one of the recently ended. False: not in memory, ask the journal. */
+bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view);
+/* The last open set of it; 0: there is none, it stays what it is set to. */
+uint64_t engine_last_set(const struct engine *e, const struct param *p);
+
+struct engine_link_view {
+	bool configured, locked, identified, swapped; /* swapped: another floor than configured */
+	uint8_t tower, floor;			      /* configured */
+	uint8_t named_tower, named_floor;	      /* as it names itself; 0xff not yet */
+	uint32_t boot;				      /* 0: not known yet */
+	uint64_t boots;				      /* boots seen by this daemon */
+	unsigned open, in_flight, polls_in_flight;
+	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;
+	uint64_t last_reply_ns;	 /* CLOCK_MONOTONIC, 0: never */
+	uint32_t sequences_left; /* before the 32 bits are used up: 0 = no more writes */
+};
+void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view);
+
+struct engine_counters {
+	uint64_t by_state[COMMAND_UNKNOWN + 1]; /* commands that ended in it; QUEUED: taken */
+	unsigned open;
+};
+void engine_counters(const struct engine *e, struct engine_counters *ret_counters);
+
+/* What the store's refusal (negative errno) means, and what to do about it. */
+struct journal_trouble {
+	const char *what, *action;
+};
+struct journal_trouble journal_trouble(int result);
+
+/* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
+ * Calls fn for each; returns how many. */
+struct engine_reason {
+	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "swapped", "mute" */
+	bool red;	  /* else yellow */
+	bool latch;	  /* it stays until somebody has acknowledged it */
+	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */
+	char object[PARAM_NAME_MAX];
+	char text[320];
+	char action[240];
+};
+unsigned engine_reasons(struct engine *e, struct engine_now now,
+			void (*fn)(void *context, const struct engine_reason *reason),
+			void *context);
+
+#endif

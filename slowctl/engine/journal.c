@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the engine records: rows of commands, their transitions, refusals; and the numbers it uses. Everything goes to
+ * the database, with one exception: a command that makes safer waits for it no longer than JOURNAL_WAIT. Then its rows
+ * go into the emergency journal (ENGINE_EMERGENCY), from which the daemon brings them into the database later.
+ * See private.h.
+ */
+#include "slowctl/engine/private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DETAIL_MAX sizeof(((struct command *)0)->detail)
+
+/* A row of a command is never cut: its last text is the state. */
+static_assert(ROW_CLIENT_ID_MAX + ROW_WHO_MAX + ROW_ORIGIN_MAX + ROW_REASON_MAX + PARAM_NAME_MAX +
+			      sizeof("action") + sizeof(((struct param_kind *)0)->unit) +
+			      sizeof("CANCELLED") + DETAIL_MAX + 4 <=
+		      ROW_ARENA,
+	      "the arena holds all texts of a command");
+
+/* ------------------------------------------------------------------ numbers */
+
+void engine_marks(struct engine *e, struct engine_marks *marks)
+{
+	if (marks->last_id < e->marks->last_id) {
+		marks->last_id = e->marks->last_id;
+	}
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		engine_recover_sequence(e, marks->floor[i].tower, marks->floor[i].floor,
+					marks->floor[i].sequence);
+	}
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		const struct link *l = &e->links[i];
+
+		marks->floor[i].tower = l->tower;
+		marks->floor[i].floor = l->floor;
+		marks->floor[i].sequence = (uint32_t)(l->next_sequence - 1);
+	}
+	e->ids_known = e->ids_known || (marks->last_id > 0 && !marks->last_id_old);
+	e->marks = marks;
+}
+
+void journal_used_id(struct engine *e, uint64_t id)
+{
+	uint64_t *last = id >= ENGINE_OWN_IDS ? &e->marks->last_own_id : &e->marks->last_id;
+
+	if (id > *last) {
+		*last = id;
+	}
+}
+
+void engine_recover_id(struct engine *e, uint64_t last_id)
+{
+	journal_used_id(e, last_id);
+	if (last_id < ENGINE_OWN_IDS) {
+		e->ids_known = true;
+		e->marks->last_id_old = false;
+	}
+}
+
+/* While the journal has never been read: numbers of a range that no journal uses. */
+static uint64_t next_own_id(const struct engine *e, struct engine_now now)
+{
+	uint64_t begin = ENGINE_OWN_IDS + (uint64_t)(now.utc_ns / 1000000000) * 1000;
+
+	return begin > e->marks->last_own_id ? begin : e->marks->last_own_id + 1;
+}
+
+uint64_t engine_next_id(const struct engine *e, struct engine_now now)
+{
+	return e->ids_known || !e->journal_lost ? e->marks->last_id + 1 : next_own_id(e, now);
+}
+
+uint64_t journal_new_id(struct engine *e, struct engine_now now)
+{
+	uint64_t id = engine_next_id(e, now);
+
+	if (id >= ENGINE_OWN_IDS) {
+		e->marks->last_own_id = id;
+	} else {
+		e->marks->last_id = id;
+	}
+	return id;
+}
+
+uint32_t journal_new_sequence(struct engine *e, struct link *l)
+{
+	uint32_t sequence = (uint32_t)l->next_sequence++;
+
+	e->marks->floor[l->number].sequence = sequence;
+	return sequence;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static void row_int_if(struct row *r, bool known, int64_t value)
+{
+	if (known) {
+		row_int(r, value);
+	} else {
+		row_null(r);
+	}
+}
+
+void journal_command_row(struct row *r, const struct engine_request *q, const struct command *c,
+			 enum command_state state, const char *detail, struct engine_now now)
+{
+	const struct param *p = c->param;
+
+	row_begin(r, ROW_COMMAND);
+	row_int(r, (int64_t)c->id);
+	row_text(r, c->client_id);
+	row_int(r, now.utc_ns);
+	row_text(r, q->who ? q->who : "unknown");
+	row_int_if(r, q->uid >= 0, q->uid);
+	row_int_if(r, q->pid >= 0, q->pid);
+	row_text(r, q->origin);
+	row_text(r, q->reason);
+	row_int_if(r, p->link >= 0, p->link);
+	row_int(r, p->tower);
+	row_int(r, p->floor);
+	row_text(r, p->name);
+	row_text(r, q->action ? "action" : "set");
+	row_real(r, c->old_value);
+	row_real(r, c->new_value);
+	row_text(r, p->kind->unit);
+	row_int_if(r, c->sequence != 0, c->sequence);
+	row_int_if(r, c->boot != BOOT_UNKNOWN, c->boot);
+	row_text(r, command_state_name(state));
+	row_text(r, detail);
+	row_int_if(r, state_ends(state), now.utc_ns);
+}
+
+/* A copy of minimal size. */
+static struct row *row_keep(const struct row *row)
+{
+	size_t bytes = offsetof(struct row, arena) + row->used;
+	struct row *copy = malloc(bytes);
+
+	if (copy) {
+		memcpy(copy, row, bytes);
+	}
+	return copy;
+}
+
+static void put_emergency(struct engine *e, const struct row *row)
+{
+	struct engine_out *o = engine_out(e, ENGINE_EMERGENCY);
+
+	memcpy(&o->store.row, row, offsetof(struct row, arena) + row->used);
+}
+
+/* Decides, once, which journal gets it. */
+int journal_begin(struct engine *e, struct command *c, const struct row *row, struct engine_now now)
+{
+	uint64_t lost = e->lost_outputs;
+	struct engine_out *o;
+
+	c->submitted_ns = now.mono_ns;
+	c->row = row_keep(row);
+	if (!c->row) {
+		return -ENOMEM;
+	}
+	if (e->journal_lost) {
+		return 0; /* its row is written with the first transition: journal_emergency() */
+	}
+	o = engine_out(e, ENGINE_STORE);
+	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
+	o->store.row = *row;
+	o->cookie = c->row_cookie = engine_cookie(e);
+	return e->lost_outputs == lost ? 0 : -ENOMEM;
+}
+
+static void transition_row(struct row *r, const struct command *c, uint64_t frame,
+			   struct engine_now now)
+{
+	row_begin(r, ROW_TRANSITION);
+	row_int(r, (int64_t)c->id);
+	row_int(r, now.utc_ns);
+	row_text(r, command_state_name(c->state));
+	row_int_if(r, frame != UINT64_MAX, (int64_t)frame);
+	row_text(r, c->detail);
+	row_int(r, c->sequence);
+	row_int(r, c->boot);
+	row_int(r, c->attempts);
+	row_int_if(r, c->ended, now.utc_ns);
+}
+
+void journal_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
+			uint64_t cookie, struct engine_now now)
+{
+	struct engine_out *o = engine_out(e, c->emergency ? ENGINE_EMERGENCY : ENGINE_STORE);
+
+	o->store.flags = flags;
+	o->cookie = cookie;
+	transition_row(&o->store.row, c, frame, now);
+}
+
+/* ------------------------------------------------------------------ the emergency journal */
+
+uint64_t journal_due(const struct command *c)
+{
+	return never_late(c) && !c->journaled && c->row ? c->submitted_ns + JOURNAL_WAIT : 0;
+}
+
+bool journal_overdue(const struct command *c, struct engine_now now)
+{
+	uint64_t due = journal_due(c);
+
+	return due && past(due, now);
+}
+
+void journal_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now)
+{
+	if (!c->emergency) {
+		put_emergency(e, c->row);
+	}
+	c->emergency = true;
+	c->journaled = true;
+	c->want = WANT_COMMAND;
+	command_move(e, c, COMMAND_QUEUED, UINT64_MAX, now,
+		     "to be sent before it is in the database: %s", why);
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+static void refusal_tell(struct engine *e, const struct refusal *f, bool numbered)
+{
+	struct engine_out *o = engine_out(e, ENGINE_PROGRESS);
+
+	memset(&o->progress, 0, sizeof(o->progress));
+	o->progress.id = f->id;
+	o->progress.state = COMMAND_REFUSED;
+	o->progress.final = true;
+	o->progress.numbered = numbered;
+	o->progress.readback = NAN;
+	memcpy(o->progress.text, f->text, sizeof(f->text));
+	memcpy(o->progress.hint, f->hint, sizeof(f->hint));
+}
+
+void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
+		     const struct sc_error *error, struct engine_now now, uint64_t *ret_id)
+{
+	struct command c = {.param = p, .old_value = NAN, .new_value = q->action ? NAN : q->value};
+	struct refusal *f = e->journal_lost ? NULL : calloc(1, sizeof(*f));
+	char client_id[ROW_CLIENT_ID_MAX];
+	struct engine_out *o;
+
+	*ret_id = 0;
+	if (!f) {
+		return; /* without a journal there are no numbers */
+	}
+	c.id = journal_new_id(e, now);
+	if (q->client_id && q->client_id[0]) {
+		snprintf(client_id, sizeof(client_id), "%.63s!%llu", q->client_id,
+			 (unsigned long long)c.id);
+		c.client_id = client_id;
+	}
+	if (p->has_value) {
+		c.old_value = p->value;
+	}
+	*f = (struct refusal){.id = c.id,
+			      .cookie = engine_cookie(e),
+			      .announce_by = now.mono_ns + e->config.store_wait_ms * MS};
+	snprintf(f->text, sizeof(f->text), "%s", error->message);
+	snprintf(f->hint, sizeof(f->hint), "%s", error->hint);
+	STAILQ_INSERT_TAIL(&e->refusals, f, next);
+	o = engine_out(e, ENGINE_STORE);
+	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER;
+	o->cookie = f->cookie;
+	journal_command_row(&o->store.row, q, &c, COMMAND_REFUSED, f->text, now);
+	e->by_state[COMMAND_REFUSED]++;
+	*ret_id = c.id;
+}
+
+static void refusal_end(struct engine *e, struct refusal *f, bool numbered)
+{
+	STAILQ_REMOVE(&e->refusals, f, refusal, next);
+	refusal_tell(e, f, numbered);
+	free(f);
+}
+
+bool journal_refused(struct engine *e, uint64_t cookie, int result)
+{
+	struct refusal *f;
+
+	STAILQ_FOREACH (f, &e->refusals, next) {
+		if (f->cookie == cookie) {
+			refusal_end(e, f, result == 0);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A client that was refused does not wait for a disk that hangs: its answer has no number then. */
+void journal_tick(struct engine *e, struct engine_now now)
+{
+	struct refusal *f;
+
+	while ((f = STAILQ_FIRST(&e->refusals)) && past(f->announce_by, now)) {
+		refusal_end(e, f, false);
+	}
+}

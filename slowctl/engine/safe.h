@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Making safe: the high voltage of modules down, then their power off, each module for itself and all side by
+ * side. Two commands a module, both in the journal before the first word leaves; the engine holds the power off
+ * back until the HV has been read as down. All of them have one number, that of the first, in their reason:
+ * "safe 17: WHY". So a daemon that ends in the middle leaves nothing that is not in the journal.
+ *
+ *   safe_begin() -> commands of the engine;  ENGINE_PROGRESS -> safe_progress() -> rows
+ *
+ * What is made safe, the dictionary says: a kind with `needs` and `safest` (om.hv) goes there, then what it needs
+ * (om.power) goes to its own. A state machine without I/O; after safe_begin(), drain the engine.
+ */
+#ifndef SLOWCTL_ENGINE_SAFE_H
+#define SLOWCTL_ENGINE_SAFE_H
+
+#include "slowctl/engine/engine.h"
+
+struct safe_row {
+	struct param *load, *power; /* the HV, and the power that it needs */
+	char module[PARAM_NAME_MAX];
+	uint64_t load_command, power_command; /* numbers of the commands; 0: none, or refused */
+	bool down;		  /* the load has been read at its safest value, or is off */
+	bool settled;		  /* it has ended, or nobody can say now how it will */
+	enum command_state state; /* of all, once settled; DONE: down and off */
+	char text[320], hint[240];
+	bool load_taken, power_taken; /* by the engine: an end will be told */
+	bool load_journaled, power_journaled;
+};
+
+struct safe;
+
+/*
+ * Begin it for all modules of which the pattern (of params_match(); NULL: all) names the load or the power.
+ * `who` says who, origin, uid, pid and why (reason); what it says else is not looked at. -ENOENT no such module,
+ * -ENOMEM. A module whose commands were refused is a row that has settled.
+ */
+int safe_begin(struct engine *e, struct params *params, const char *pattern,
+	       const struct engine_request *who, struct engine_now now, struct safe **ret_safe,
+	       struct sc_error *error);
+/* Nothing is done: the rows that would be refused now have settled. */
+int safe_try(struct engine *e, struct params *params, const char *pattern, struct engine_now now,
+	     struct safe **ret_safe, struct sc_error *error);
+void safe_destroy(struct safe *s);
+
+/* The progress of any command. True: it was one of these, and a row has changed. */
+bool safe_progress(struct safe *s, const struct engine_out *progress);
+
+/* Number of the `safe` that a command was part of, from the beginning of its reason; 0: none. */
+uint64_t safe_of(const char *reason, uint64_t id);
+
+uint64_t safe_number(const struct safe *s);
+unsigned safe_count(const struct safe *s);
+const struct safe_row *safe_row(const struct safe *s, unsigned n);
+/* All commands are in a journal: their numbers may be given out. */
+bool safe_journaled(const struct safe *s);
+/* All rows are settled. */
+bool safe_settled(const struct safe *s);
+/* "12 of 24 modules off, 6 more down, 2 NOT, 4 not known yet": for progress and the end. Returns buf. */
+const char *safe_text(const struct safe *s, char *buf, size_t size);
+/* DONE, or the worst of what became of the rows: UNKNOWN, FAILED. */
+enum command_state safe_state(const struct safe *s);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sequences: each is used once on a floor, whatever becomes of the journal. Commands take theirs with their row;
+ * those of reads are reserved ahead, in blocks. A journal that was begun anew, or put back from a copy, does not
+ * know what was sent since: before the first word of a command leaves, the FCM is asked for the largest sequence
+ * that it remembers, and what follows goes on behind that. See private.h.
+ */
+#include "slowctl/engine/private.h"
+
+/* ------------------------------------------------------------------ reserved in the journal */
+
+/* Half a block is kept reserved ahead. */
+bool link_wants_sequences(const struct engine *e, const struct link *l)
+{
+	return l->configured && !e->journal_lost && !l->reserve_cookie &&
+	       l->reserved_until != UINT32_MAX && l->next_sequence <= UINT32_MAX &&
+	       l->next_sequence + e->config.sequence_block / 2 > l->reserved_until;
+}
+
+void sequences_reserve(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct engine_out *o;
+	uint64_t until = l->next_sequence + e->config.sequence_block;
+
+	if (!link_wants_sequences(e, l) || !past(l->reserve_again, now)) {
+		return;
+	}
+	l->reserving_until = until < UINT32_MAX ? until : UINT32_MAX;
+	l->reserve_cookie = engine_cookie(e);
+	l->reserve_by = now.mono_ns + JOURNAL_WAIT;
+	o = engine_out(e, ENGINE_STORE);
+	o->cookie = l->reserve_cookie;
+	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
+	row_begin(&o->store.row, ROW_SEQUENCE);
+	row_int(&o->store.row, l->tower);
+	row_int(&o->store.row, l->floor);
+	row_int(&o->store.row, (int64_t)l->reserving_until);
+}
+
+/* A sequence for a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last
+ * ones to commands. */
+static bool sequence_left(const struct link *l, uint64_t kept)
+{
+	return l->next_sequence + kept <= (l->unreserved ? UINT32_MAX : l->reserved_until);
+}
+
+uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll)
+{
+	return sequence_left(l, poll ? READS_KEPT : 0) ? journal_new_sequence(e, l) : 0;
+}
+
+void sequences_tick(struct link *l, struct engine_now now)
+{
+	l->unreserved = l->unreserved || (l->reserve_cookie && past(l->reserve_by, now));
+}
+
+bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		if (l->reserve_cookie != cookie) {
+			continue;
+		}
+		l->reserve_cookie = 0;
+		l->unreserved = result < 0;
+		if (result < 0) {
+			l->reserve_again = now.mono_ns + SECOND;
+		} else {
+			l->reserved_until = l->reserving_until;
+		}
+		link_pump(e, l, now);
+		return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------ what the FCM remembers */
+
+bool sequences_wait(const struct link *l)
+{
+	return !l->numbered && sequence_left(l, 0);
+}
+
+void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct word w = {.op = WORD_QUERY, .module = WORD_MODULE_FCM};
+
+	if (!sequences_wait(l) || !past(l->number_again, now)) {
+		return;
+	}
+	if (l->number_flight) {
+		l->timeouts++;
+		l->silent++;
+	}
+	w.sequence = l->number_flight = sequence_for_read(e, l, false);
+	l->number_cookie = link_send(e, l, &w);
+	l->asked_since = l->asked_since ? l->asked_since : now.mono_ns;
+	l->number_again =
+		now.mono_ns + (l->silent >= MUTE_TIMEOUTS ? SECOND : e->config.timeout_ms * MS);
+}
+
+/* The FCM remembers no sequence beyond its largest. If that largest is beyond those our journal has
+ * used, another journal has used this floor. That may also stay unnoticed: where our words were
+ * lost, or reads have used sequences, others start below our next one. So each command that was not
+ * sent yet and is not beyond the largest is queried by itself; urgent commands that overtake make
+ * that necessary, too. */
+static void told(struct link *l, const struct word *w)
+{
+	uint32_t newest = w->status == WORD_OK ? (uint32_t)w->value : 0;
+	struct command *c;
+
+	l->number_flight = 0;
+	l->asked_since = 0;
+	l->numbered = true;
+	l->remembered = newest;
+	if (newest >= l->next_sequence) {
+		l->others_until = newest;
+		l->next_sequence = (uint64_t)newest + 1;
+	}
+	TAILQ_FOREACH (c, &l->open, next) {
+		c->free = false;
+	}
+}
+
+bool sequence_free(struct engine *e, const struct link *l, struct command *c, struct engine_now now)
+{
+	if (c->want != WANT_COMMAND || !unsent(c)) {
+		return true;
+	}
+	if (c->sequence <= l->others_until) {
+		command_number_taken(e, c, now);
+		return false;
+	}
+	if (!c->free && c->sequence <= l->remembered) {
+		c->want = WANT_QUERY;
+	}
+	return true;
+}
+
+bool sequences_reply(struct link *l, const struct word *w)
+{
+	if (w->op != (WORD_QUERY | WORD_REPLY) || !l->number_flight ||
+	    w->sequence != l->number_flight) {
+		return false;
+	}
+	told(l, w);
+	return true;
+}
+
+bool sequences_not_sent(struct link *l, uint64_t cookie, struct engine_now now)
+{
+	if (!l->number_flight || l->number_cookie != cookie) {
+		return false;
+	}
+	l->send_failures++;
+	l->number_flight = 0;
+	l->number_again = now.mono_ns + 50 * MS;
+	return true;
+}
+
+void sequences_forget(struct link *l)
+{
+	l->numbered = false;
+	l->number_flight = 0;
+	l->asked_since = 0;
+	l->number_again = 0;
+}

@@ -1,0 +1,865 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Words: which one leaves next on a link, what has come back, what has not. Urgent commands go first, then
+ * the others, each up to a window of their own, oldest first and one at a time on a parameter; polling takes
+ * places that are left, so that all replies of a round fit in one upstream frame. See private.h.
+ */
+#include "slowctl/engine/private.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "tdm/registers.h"
+
+#define ABSENT_NS (60 * SECOND) /* interval of reads of a register that an FCM lacks */
+#define NOT_TAKEN " (the journal has not taken this)"
+
+bool link_usable(const struct link *l)
+{
+	return l->configured && l->locked && l->named_tower == l->tower &&
+	       l->named_floor == l->floor;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+uint64_t link_send(struct engine *e, struct link *l, const struct word *w)
+{
+	struct engine_out *o = engine_out(e, ENGINE_SEND);
+
+	o->cookie = engine_cookie(e);
+	o->send.link = l->number;
+	o->send.awaited = w->op != WORD_READ;
+	word_pack(w, o->send.bytes);
+	l->words++;
+	return o->cookie;
+}
+
+/* The command's own word. Its boot is that in which it was sent first. */
+static void own_word(struct link *l, struct command *c, struct word *w, struct engine_now now)
+{
+	w->op = c->action ? WORD_ACTION : WORD_WRITE;
+	w->reg = (uint8_t)c->param->kind->reg;
+	w->value = c->action ? 0 : c->raw;
+	w->sequence = c->sequence;
+	if (c->attempts == 0) {
+		c->boot = l->boot;
+	}
+	c->attempts++;
+	c->sent_writes = ++l->sent_writes;
+	c->sent_ns = now.mono_ns;
+	c->later = 0;
+	c->left = false;
+}
+
+static void send_command(struct engine *e, struct link *l, struct command *c, struct engine_now now)
+{
+	const struct param_kind *k = c->param->kind;
+	struct word w = {.module = c->param->module};
+
+	if (c->want == WANT_COMMAND && c->attempts > 0 && (uint16_t)l->boot != (uint16_t)c->boot) {
+		c->want = WANT_QUERY; /* booted since the FCM denied it: ask anew, do not repeat */
+	}
+	if (c->want == WANT_COMMAND && c->look_first) {
+		c->want = WANT_LOOK;
+	}
+	if (c->want == WANT_COMMAND) {
+		own_word(l, c, &w, now);
+	} else {
+		w.sequence = sequence_for_read(e, l, false);
+		if (w.sequence == 0) {
+			c->not_before = now.mono_ns + 100 * MS;
+			return;
+		}
+		w.op = c->want == WANT_QUERY ? WORD_QUERY : WORD_READ;
+		w.reg = (uint8_t)(c->want == WANT_READBACK || c->want == WANT_LOOK ? k->readback_reg
+										   : k->reg);
+		w.value = c->want == WANT_QUERY ? (int32_t)c->sequence : 0;
+		l->queries += c->want == WANT_QUERY;
+	}
+	c->flight = c->want;
+	c->want = WANT_NOTHING;
+	c->flying = true;
+	c->flight_sequence = w.sequence;
+	c->deadline = now.mono_ns + e->config.timeout_ms * MS;
+	c->flight_cookie = link_send(e, l, &w);
+	l->flights++;
+	l->urgent_flights += c->urgent;
+	c->fresh = c->flight == WANT_COMMAND && !c->action;
+	l->fresh |= c->fresh;
+}
+
+static bool command_ready(struct engine *e, const struct command *c, struct engine_now now)
+{
+	return c->want != WANT_NOTHING && !c->flying && c->journaled && !c->after &&
+	       !c->after_failed && past(c->not_before, now) &&
+	       !waits_for_number(engine_link_of(e, c), c) && e->writers[c->param->number] == c;
+}
+
+static struct poll *free_slot(struct engine *e, struct link *l)
+{
+	if (l->polls_flying >= e->config.poll_window ||
+	    l->polls_flying + l->flights >= e->config.window) {
+		return NULL;
+	}
+	for (unsigned i = 0; i < POLL_SLOTS; i++) {
+		if (!l->polls[i].param) {
+			return &l->polls[i];
+		}
+	}
+	return NULL;
+}
+
+/* The most overdue value of the floor: *ret_setting when it is the set value's register. */
+static struct param *poll_due(struct engine *e, struct link *l, struct engine_now now,
+			      bool *ret_setting)
+{
+	struct param *due = NULL;
+	uint64_t oldest = UINT64_MAX;
+
+	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
+		struct param *p = params_at(e->params, i);
+		const struct param_kind *k = p->kind;
+		uint64_t setting = e->next_setting_ns[i];
+
+		if (k->source != PARAM_POLLED || k->access == PARAM_ACTION || k->poll_s <= 0 ||
+		    p->polling || (e->writers[i] && e->writers[i]->flying)) {
+			continue;
+		}
+		if (past(p->next_poll_ns, now) && p->next_poll_ns < oldest) {
+			oldest = p->next_poll_ns;
+			due = p;
+			*ret_setting = false;
+		}
+		if (k->access == PARAM_RW && k->reg != k->readback_reg && past(setting, now) &&
+		    setting < oldest) {
+			oldest = setting;
+			due = p;
+			*ret_setting = true;
+		}
+	}
+	return due;
+}
+
+static void send_poll(struct engine *e, struct link *l, struct poll *slot, struct param *p,
+		      bool setting, struct engine_now now)
+{
+	const struct param_kind *k = p->kind;
+	struct word w = {.op = WORD_READ, .module = p->module};
+	uint64_t next = now.mono_ns + (uint64_t)(k->poll_s * 1e9);
+
+	w.sequence = sequence_for_read(e, l, true);
+	if (w.sequence == 0) {
+		l->poll_pause = now.mono_ns + SECOND;
+		return;
+	}
+	w.reg = (uint8_t)(setting ? k->reg : k->readback_reg);
+	if (setting) {
+		e->next_setting_ns[p->number] = next;
+	} else {
+		p->next_poll_ns = next;
+	}
+	p->polling = true;
+	*slot = (struct poll){.param = p,
+			      .setting = setting,
+			      .sequence = w.sequence,
+			      .deadline = now.mono_ns + e->config.timeout_ms * MS};
+	slot->cookie = link_send(e, l, &w);
+	l->polls_flying++;
+	if (l->silent >= MUTE_TIMEOUTS) {
+		l->poll_pause = now.mono_ns + SECOND;
+	}
+}
+
+static void pump_polls(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct poll *slot;
+
+	if (!e->config.poll) {
+		return;
+	}
+	while (past(l->poll_pause, now) && (slot = free_slot(e, l))) {
+		bool setting = false;
+		struct param *p = poll_due(e, l, now, &setting);
+
+		if (!p) {
+			return;
+		}
+		send_poll(e, l, slot, p, setting, now);
+	}
+}
+
+static void pump_commands(struct engine *e, struct link *l, bool urgent, struct engine_now now)
+{
+	struct command *c, *next;
+
+	for (c = TAILQ_FIRST(&l->open); c; c = next) {
+		next = TAILQ_NEXT(c, next);
+		if (c->urgent == urgent && !window_free(e, l, c)) {
+			return;
+		}
+		if (c->urgent == urgent && command_ready(e, c, now) && rules_still(e, c, now) &&
+		    sequence_free(e, l, c, now)) {
+			send_command(e, l, c, now);
+		}
+	}
+}
+
+static void say_journaled(struct engine *e, struct command *c, struct engine_now now);
+
+/* The floor answers again: send the commands that make safer and were kept for that. */
+static void release_held(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct command *c;
+
+	if (!l->holds_back || !l->numbered) {
+		return;
+	}
+	l->holds_back = false;
+	TAILQ_FOREACH (c, &l->open, next) {
+		if (c->alarm && unsent(c) && !c->look_first) {
+			char text[sizeof(c->detail)];
+
+			c->alarm = false;
+			c->hint[0] = 0;
+			say_journaled(e, c, now);
+			memcpy(text, c->detail, sizeof(text));
+			command_move(e, c, COMMAND_QUEUED, UINT64_MAX, now, "%s", text);
+		}
+	}
+}
+
+/* Send what may leave now. */
+void link_pump(struct engine *e, struct link *l, struct engine_now now)
+{
+	sequences_reserve(e, l, now);
+	rules_follow(e, l, now);
+	if (!link_usable(l)) {
+		return;
+	}
+	sequences_ask(e, l, now);
+	rules_make_way(e, l, now);
+	release_held(e, l, now);
+	pump_commands(e, l, true, now);
+	pump_commands(e, l, false, now);
+	pump_polls(e, l, now);
+}
+
+static void link_behind(struct engine *e, struct link *l)
+{
+	struct command *c;
+
+	TAILQ_FOREACH (c, &l->open, next) {
+		struct word w = {.op = WORD_READ, .module = c->param->module};
+		bool follow = c->fresh && c->flying && c->flight == WANT_COMMAND;
+
+		c->fresh = false;
+		w.sequence = follow && window_free(e, l, c) ? sequence_for_read(e, l, false) : 0;
+		if (w.sequence == 0) {
+			continue;
+		}
+		w.reg = (uint8_t)c->param->kind->readback_reg;
+		c->behind_sequence = w.sequence;
+		c->behind_cookie = link_send(e, l, &w);
+		l->flights++;
+		l->urgent_flights += c->urgent;
+	}
+}
+
+/*
+ * The FCM executes in the order in which words leave: a READ behind the word of a set shows what became of it,
+ * and both answers come in one trip. Only in places that commands leave: a word that waits for one is of more use.
+ */
+void words_behind(struct engine *e)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		if (e->links[i].fresh) {
+			e->links[i].fresh = false;
+			link_behind(e, &e->links[i]);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ replies */
+
+/* What its parameters were set to says nothing any more: it is read anew. */
+static void forget_setpoints(struct engine *e, const struct link *l, struct engine_now now)
+{
+	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
+		struct param *p = params_at(e->params, i);
+
+		if (p->has_setpoint) {
+			p->has_setpoint = false;
+			p->next_poll_ns = now.mono_ns;
+			e->next_setting_ns[i] = now.mono_ns;
+		}
+	}
+}
+
+static void link_booted(struct engine *e, struct link *l, uint32_t boot, struct engine_now now)
+{
+	struct command *c, *next;
+
+	l->boots++;
+	l->boot = boot;
+	forget_setpoints(e, l, now);
+	for (c = TAILQ_FIRST(&l->open); c; c = next) {
+		next = TAILQ_NEXT(c, next);
+		command_booted(e, c, now);
+	}
+}
+
+/* The low 16 bits of a reply move the boot count forward only: an older one was late. */
+static void note_boot(struct engine *e, struct link *l, uint16_t boot, struct engine_now now)
+{
+	uint16_t moved = (uint16_t)(boot - (uint16_t)l->boot);
+
+	if (l->boot == BOOT_UNKNOWN) {
+		l->boot = boot;
+	} else if (moved > 0 && moved < 0x8000u) {
+		link_booted(e, l, l->boot + moved, now);
+	}
+}
+
+static struct command *find_flight(struct link *l, uint32_t sequence)
+{
+	struct command *c;
+
+	TAILQ_FOREACH (c, &l->open, next) {
+		if ((c->flying && c->flight_sequence == sequence) || c->sequence == sequence ||
+		    (c->behind_sequence && c->behind_sequence == sequence)) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+/* What went behind its word is its read-back. */
+static void await_behind(struct engine *e, struct link *l, struct command *c, uint32_t sequence,
+			 struct engine_now now)
+{
+	c->flight = WANT_READBACK;
+	c->want = WANT_NOTHING;
+	c->flying = true;
+	c->flight_sequence = sequence;
+	c->flight_cookie = c->behind_cookie;
+	c->deadline = now.mono_ns + e->config.timeout_ms * MS;
+	l->flights++;
+	l->urgent_flights += c->urgent;
+}
+
+/* A reply to the command's own word, perhaps to an earlier sending of it, perhaps late: it is proof in
+ * any case, unless the command has gone beyond it. */
+static void own_reply(struct engine *e, struct link *l, struct command *c, const struct word *w,
+		      struct engine_now now)
+{
+	bool beyond = c->state == COMMAND_ACKED || c->want == WANT_READBACK ||
+		      (c->flying && c->flight == WANT_READBACK) ||
+		      (c->attempts == 0 && !c->recovered);
+	uint32_t behind = c->behind_sequence;
+
+	if (beyond || (w->status == WORD_DUPLICATE && c->flying && c->flight != WANT_COMMAND)) {
+		l->strays++;
+		return;
+	}
+	command_land(e, c);
+	if (c->state == COMMAND_QUEUED) { /* its TX completion is late, it has left nevertheless */
+		command_move(e, c, COMMAND_SENT, UINT64_MAX, now, "sent, attempt %u", c->attempts);
+	}
+	command_outcome(e, c, w, "acknowledged; waiting for the read-back", now);
+	if (behind && c->want == WANT_READBACK) {
+		await_behind(e, l, c, behind, now);
+	}
+}
+
+/* What went behind its word is answered before that, or failed to leave: its value is read again later. */
+static void behind_lost(struct link *l, struct command *c)
+{
+	c->behind_sequence = 0;
+	l->flights--;
+	l->urgent_flights -= c->urgent;
+}
+
+static void command_reply(struct engine *e, struct link *l, struct command *c, const struct word *w,
+			  struct engine_now now)
+{
+	uint8_t op = w->op & (uint8_t)~WORD_REPLY;
+
+	if (op == (c->action ? WORD_ACTION : WORD_WRITE) && w->sequence == c->sequence) {
+		own_reply(e, l, c, w, now);
+		return;
+	}
+	if (w->sequence == c->behind_sequence) {
+		behind_lost(l, c);
+		return;
+	}
+	if (!c->flying || w->sequence != c->flight_sequence ||
+	    op != (c->flight == WANT_QUERY ? WORD_QUERY : WORD_READ)) {
+		l->strays++;
+		return;
+	}
+	command_land(e, c);
+	switch (c->flight) {
+	case WANT_QUERY:
+		command_query_reply(e, c, w, now);
+		break;
+	case WANT_SETTING:
+		command_setting_reply(e, c, w, now);
+		break;
+	case WANT_READBACK:
+		command_readback(e, c, w, now);
+		break;
+	case WANT_LOOK:
+		command_look_reply(c, w, now);
+		break;
+	case WANT_NOTHING:
+	case WANT_COMMAND:
+		break;
+	}
+}
+
+static void poll_reply(struct engine *e, struct link *l, struct poll *slot, const struct word *w,
+		       struct engine_now now)
+{
+	struct param *p = slot->param;
+	bool of_now = w->boot == (uint16_t)l->boot; /* else late: its set values are gone */
+
+	p->polling = false;
+	slot->param = NULL;
+	l->polls_flying--;
+	if (w->status != WORD_OK) {
+		param_put_bad(p, now.mono_ns);
+		if (p->kind->optional) { /* the register is missing: the FCM counts refused reads */
+			p->next_poll_ns = now.mono_ns + ABSENT_NS;
+		}
+		return;
+	}
+	if (slot->setting && !of_now) {
+		return;
+	}
+	if (slot->setting) {
+		param_put_setpoint(p, param_from_raw(p->kind, w->value), now.mono_ns);
+		return; /* kept with the next value */
+	}
+	param_put_raw(p, w->value, now.utc_ns, now.mono_ns);
+	if (of_now && p->kind->access == PARAM_RW && p->kind->reg == p->kind->readback_reg) {
+		param_put_setpoint(p, p->value, now.mono_ns);
+	}
+	engine_value(e, p, now);
+}
+
+static struct poll *find_poll(struct link *l, uint32_t sequence)
+{
+	for (unsigned i = 0; i < POLL_SLOTS; i++) {
+		if (l->polls[i].param && l->polls[i].sequence == sequence) {
+			return &l->polls[i];
+		}
+	}
+	return NULL;
+}
+
+static void one_reply(struct engine *e, struct link *l, const struct word *w, struct engine_now now)
+{
+	struct poll *slot;
+	struct command *c;
+
+	if (!(w->op & WORD_REPLY)) {
+		l->strays++;
+		return;
+	}
+	l->replies++;
+	/* It may have received nothing either, and its silence timer may have fired. */
+	if (!isnan(link_mute_s(l, now))) {
+		forget_setpoints(e, l, now);
+	}
+	l->silent = 0;
+	l->last_reply_ns = now.mono_ns;
+	note_boot(e, l, w->boot, now);
+	if (sequences_reply(l, w)) {
+		return;
+	}
+	slot = find_poll(l, w->sequence);
+	if (slot && w->op == (WORD_READ | WORD_REPLY)) {
+		poll_reply(e, l, slot, w, now);
+		return;
+	}
+	c = find_flight(l, w->sequence);
+	if (c) {
+		command_reply(e, l, c, w, now);
+	} else {
+		l->strays++; /* late, doubled, or of a predecessor */
+	}
+}
+
+void engine_reply(struct engine *e, unsigned link, const struct word *word, struct engine_now now)
+{
+	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
+
+	if (link >= PARAM_LINKS || !l->configured) {
+		return;
+	}
+	if (!link_usable(l)) {
+		l->strays++; /* of another floor, or not yet known of which */
+		return;
+	}
+	one_reply(e, l, word, now);
+	link_pump(e, l, now);
+}
+
+/* ------------------------------------------------------------------ what happened to a word sent */
+
+static struct command *find_sent(struct engine *e, uint64_t cookie, struct link **ret_link)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct command *c;
+
+		if (e->links[i].flights == 0) {
+			continue;
+		}
+		TAILQ_FOREACH (c, &e->links[i].open, next) {
+			if ((c->flying && c->flight_cookie == cookie) ||
+			    (c->behind_sequence && c->behind_cookie == cookie)) {
+				*ret_link = &e->links[i];
+				return c;
+			}
+		}
+	}
+	return NULL;
+}
+
+void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now)
+{
+	struct link *l;
+	struct command *c = find_sent(e, cookie, &l);
+
+	if (!c || c->flight_cookie != cookie || c->flight != WANT_COMMAND || c->left) {
+		return;
+	}
+	c->left = true;
+	c->deadline = now.mono_ns + e->config.timeout_ms * MS; /* it left only now */
+	command_move(e, c, COMMAND_SENT, frame, now, "sent, attempt %u", c->attempts);
+}
+
+void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now)
+{
+	struct link *l;
+	struct command *c = find_sent(e, cookie, &l);
+
+	if (c) {
+		l->send_failures++;
+		if (c->behind_sequence && c->behind_cookie == cookie) {
+			behind_lost(l, c);
+		} else {
+			command_not_sent(e, c, result, now);
+		}
+		return;
+	}
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		if (sequences_not_sent(&e->links[i], cookie, now)) {
+			return;
+		}
+		for (unsigned s = 0; s < POLL_SLOTS; s++) {
+			struct poll *slot = &e->links[i].polls[s];
+
+			if (slot->param && slot->cookie == cookie) {
+				e->links[i].send_failures++;
+				slot->param->polling = false;
+				slot->param->next_poll_ns = now.mono_ns;
+				slot->param = NULL;
+				e->links[i].polls_flying--;
+				e->links[i].poll_pause = now.mono_ns + 50 * MS;
+			}
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ the store's answers */
+
+static bool end_stored(struct engine *e, uint64_t cookie, int result)
+{
+	struct command *c;
+
+	TAILQ_FOREACH (c, &e->ending, next) {
+		if (c->end_cookie == cookie) {
+			TAILQ_REMOVE(&e->ending, c, next);
+			if (c->announce_by) { /* else it was told already */
+				command_announce(e, c, result < 0 ? NOT_TAKEN : NULL);
+			}
+			engine_retire(e, c);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void not_journaled(struct engine *e, struct command *c, int result, struct engine_now now)
+{
+	struct journal_trouble t = journal_trouble(result);
+	char hint[sizeof(c->hint)];
+
+	snprintf(hint, sizeof(hint), "%s Then send it again.", t.action);
+	command_end(e, c, COMMAND_REFUSED, hint, now,
+		    "nothing was sent: it could not be journaled in %s: %s", e->config.journal,
+		    t.what);
+}
+
+/* Its client id is that of an earlier command that is only in the journal: it was never a command
+ * itself. */
+static void used_before(struct engine *e, struct command *c, struct engine_now now)
+{
+	c->repeat = true;
+	command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.", now,
+		    "nothing was sent: this client id was used before");
+}
+
+/* What makes safer waits for nobody on its parameter (rules_make_way()). */
+static void say_journaled(struct engine *e, struct command *c, struct engine_now now)
+{
+	double mute_s = link_mute_s(engine_link_of(e, c), now);
+	const struct command *writer = e->writers[c->param->number];
+	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
+
+	if (before && (c->after || !c->urgent)) {
+		snprintf(c->detail, sizeof(c->detail), "journaled; waits for command %llu",
+			 (unsigned long long)before);
+	} else if (!isnan(mute_s)) {
+		snprintf(c->detail, sizeof(c->detail),
+			 "journaled; to be sent, though the floor has not answered for %.0f s",
+			 mute_s);
+	} else {
+		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
+	}
+}
+
+static void command_stored(struct engine *e, struct link *l, struct command *c, int result,
+			   struct engine_now now)
+{
+	c->journaled = true;
+	c->unwritten = result < 0 && !c->busy && (!never_late(c) || result == -EEXIST);
+	if (result == -EEXIST) {
+		used_before(e, c, now);
+	} else if (result < 0 && never_late(c)) {
+		journal_emergency(e, c, journal_trouble(result).what, now);
+	} else if (result < 0) {
+		not_journaled(e, c, result, now);
+	} else if (now.mono_ns - c->submitted_ns > JOURNAL_LIMIT && !never_late(c)) {
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+			    "not sent: the journal took %.1f s to take it",
+			    (double)(now.mono_ns - c->submitted_ns) / 1e9);
+	} else {
+		c->want = WANT_COMMAND;
+		if (!c->busy) {
+			c->not_before = now.mono_ns;
+			say_journaled(e, c, now);
+		}
+		command_announce(e, c, NULL);
+	}
+	link_pump(e, l, now);
+}
+
+void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
+{
+	if (cookie == 0) { /* none of ours: 0 is what waits for nothing */
+		return;
+	}
+	if (end_stored(e, cookie, result) || sequences_stored(e, cookie, result, now) ||
+	    journal_refused(e, cookie, result)) {
+		return;
+	}
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct command *c;
+
+		TAILQ_FOREACH (c, &e->links[i].open, next) {
+			if (c->row_cookie == cookie && !c->journaled) {
+				command_stored(e, &e->links[i], c, result, now);
+				return;
+			}
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ links */
+
+static void note_usable(struct engine *e, struct link *l, struct engine_now now)
+{
+	if (!link_usable(l)) {
+		if (l->usable_since) {
+			forget_setpoints(e, l, now);
+		}
+		l->usable_since = 0;
+		sequences_forget(l);
+		l->down_since = l->down_since ? l->down_since : now.mono_ns;
+	} else if (!l->usable_since) {
+		l->usable_since = now.mono_ns;
+		l->down_since = 0;
+		l->silent = 0;
+		l->poll_pause = 0;
+	}
+}
+
+void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, uint8_t floor,
+		 struct engine_now now)
+{
+	struct link *l;
+	struct command *c;
+	bool was;
+
+	if (link >= PARAM_LINKS) {
+		return;
+	}
+	l = &e->links[link];
+	was = link_usable(l);
+	l->locked = locked;
+	l->named_tower = tower;
+	l->named_floor = floor;
+	note_usable(e, l, now);
+	if (!was && link_usable(l)) {
+		TAILQ_FOREACH (c, &l->open, next) { /* what waited for it need not wait longer */
+			if (c->want != WANT_NOTHING && c->not_before > now.mono_ns) {
+				c->not_before = now.mono_ns;
+			}
+		}
+	}
+	link_pump(e, l, now);
+}
+
+void engine_boot(struct engine *e, unsigned link, uint32_t boot_count, struct engine_now now)
+{
+	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
+
+	if (link >= PARAM_LINKS || !link_usable(l)) {
+		return;
+	}
+	if (l->boot == BOOT_UNKNOWN || (uint16_t)l->boot == (uint16_t)boot_count) {
+		l->boot = boot_count;
+	} else {
+		link_booted(e, l, boot_count, now);
+	}
+}
+
+static int32_t telemetry_of(const struct tdm_telemetry *t, int reg)
+{
+	switch ((unsigned)reg) {
+	case REG_FCM_TEMPERATURE:
+		return t->temperature_mc;
+	case REG_FCM_HUMIDITY:
+		return (int32_t)t->humidity_ppm;
+	case REG_FCM_SUPPLY:
+		return (int32_t)t->supply_mv;
+	case REG_FCM_CURRENT:
+		return (int32_t)t->current_ma;
+	case REG_FCM_HEADING:
+		return (int32_t)t->heading_mdeg;
+	case REG_FCM_PITCH:
+		return t->pitch_mdeg;
+	case REG_FCM_ROLL:
+		return t->roll_mdeg;
+	case REG_FCM_BOOT_COUNT:
+		return (int32_t)t->boot_count;
+	case REG_FCM_UPTIME:
+		return (int32_t)t->uptime_s;
+	case REG_FCM_POWER_MASK:
+		return (int32_t)t->power_mask;
+	case REG_FCM_EXECUTED:
+		return (int32_t)t->executed;
+	case REG_FCM_REJECTED:
+		return (int32_t)t->rejected;
+	case REG_FCM_RX_POWER:
+		return (int32_t)t->rx_power_nw;
+	default:
+		return 0;
+	}
+}
+
+void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetry *telemetry,
+		      struct engine_now now)
+{
+	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
+
+	if (link >= PARAM_LINKS || !link_usable(l)) {
+		return;
+	}
+	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
+		struct param *p = params_at(e->params, i);
+
+		if (p->kind->source == PARAM_TELEMETRY) {
+			param_put_raw(p, telemetry_of(telemetry, p->kind->reg), now.utc_ns,
+				      now.mono_ns);
+			engine_value(e, p, now);
+		}
+	}
+	engine_boot(e, link, telemetry->boot_count, now);
+}
+
+/* ------------------------------------------------------------------ time */
+
+static void tick_polls(struct link *l, struct engine_now now)
+{
+	for (unsigned i = 0; i < POLL_SLOTS && l->polls_flying > 0; i++) {
+		struct poll *slot = &l->polls[i];
+
+		if (slot->param && past(slot->deadline, now)) {
+			slot->param->polling = false;
+			slot->param = NULL;
+			l->polls_flying--;
+			l->timeouts++;
+			l->silent++;
+		}
+	}
+}
+
+/* What was wanted while nobody was heard is not done when somebody is, whatever becomes of what it waits for. */
+static bool too_late(const struct link *l, const struct command *c, struct engine_now now)
+{
+	uint64_t since = l->last_reply_ns > c->submitted_ns ? l->last_reply_ns : c->submitted_ns;
+
+	return l->silent >= MUTE_TIMEOUTS && c->attempts == 0 && !c->recovered && !never_late(c) &&
+	       now.mono_ns - since > TOO_LATE;
+}
+
+static void tick_commands(struct engine *e, struct link *l, struct engine_now now)
+{
+	struct command *c, *next;
+	bool stranded =
+		!link_usable(l) && l->down_since && now.mono_ns - l->down_since > STRANDED_NS;
+	bool unheard = l->asked_since && now.mono_ns - l->asked_since > STRANDED_NS;
+
+	for (c = TAILQ_FIRST(&l->open); c; c = next) {
+		next = TAILQ_NEXT(c, next);
+		if (journal_overdue(c, now)) {
+			journal_emergency(e, c, "the database has not answered for 100 ms", now);
+		} else if (c->flying && past(c->deadline, now)) {
+			l->timeouts++;
+			l->silent++;
+			command_timeout(e, c, now);
+		} else if ((stranded && !c->flying) || (unheard && waits_for_number(l, c)) ||
+			   too_late(l, c, now)) {
+			command_stranded(e, c, now);
+		}
+	}
+}
+
+void engine_tick(struct engine *e, struct engine_now now)
+{
+	struct command *c, *next;
+
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		if (!l->configured) {
+			continue;
+		}
+		note_usable(e, l, now);
+		sequences_tick(l, now);
+		tick_polls(l, now);
+		tick_commands(e, l, now);
+		link_pump(e, l, now);
+	}
+	journal_tick(e, now);
+	for (c = TAILQ_FIRST(&e->ending); c; c = next) {
+		next = TAILQ_NEXT(c, next);
+		if (c->announce_by && past(c->announce_by, now)) {
+			c->announce_by = 0; /* told; its place is kept until the journal answers */
+			command_announce(e, c, NOT_TAKEN);
+		}
+	}
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl alarm: what stands, who has seen it, what does not count for a while. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/core/client.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+
+#define SILENT_S 20.0 /* the daemon gives a sign of life every 5 s */
+
+bool ctl_alarm_paused(const json_t *alarm)
+{
+	const char *covers = value_string(alarm, "paused.covers", NULL);
+
+	return covers != NULL && (strcmp(covers, "red") == 0 ||
+				  strcmp(value_string(alarm, "severity", "red"), "red") != 0);
+}
+
+/* " (it covers the warning only)" */
+static const char *uncovered(const json_t *alarm)
+{
+	return ctl_alarm_paused(alarm) ? "" : " (of the warning; as an alarm it counts)";
+}
+
+const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size)
+{
+	const char *seen = value_string(alarm, "acknowledged.text", "");
+	char until[32];
+	size_t used = 0;
+
+	*buf = '\0';
+	if (json_is_object(value_at(alarm, "acknowledged"))) {
+		used = (size_t)snprintf(buf, size, "acknowledged by %s%s%s",
+					value_string(alarm, "acknowledged.who", "?"),
+					*seen != '\0' ? ": " : "", seen);
+	}
+	if (json_is_object(value_at(alarm, "paused")) && used < size) {
+		snprintf(
+			buf + used, size - used, "%spaused until %s UTC by %s: %s%s",
+			used > 0 ? "; " : "",
+			ctl_time_text(value_number(alarm, "paused.until"), 0, until, sizeof(until)),
+			value_string(alarm, "paused.who", "?"),
+			value_string(alarm, "paused.text", ""), uncovered(alarm));
+	}
+	return buf;
+}
+
+static const char *state_words(const json_t *alarm)
+{
+	const char *standing = value_string(alarm, "standing", "?");
+
+	if (strcmp(standing, "latched") == 0) {
+		return "over, not seen";
+	}
+	if (strcmp(standing, "raised") != 0) {
+		return "does not stand";
+	}
+	return value_true(alarm, "new") ? "new" : "stands";
+}
+
+static void render_alarm(struct writer *w, const json_t *alarm)
+{
+	const char *severity = value_string(alarm, "severity", "?");
+	bool paused = ctl_alarm_paused(alarm);
+	long long count = value_integer(alarm, "count", 0);
+	char when[40];
+	char dealt[400];
+
+	writer_text(w, paused ? WRITER_DIM : value_style(severity), "%-9s", severity);
+	writer_text(w, WRITER_BOLD, "%s", value_string(alarm, "name", "?"));
+	writer_text(w, value_true(alarm, "new") ? WRITER_BOLD : WRITER_PLAIN, "  %s",
+		    state_words(alarm));
+	if (json_is_number(value_at(alarm, "since"))) {
+		writer_text(w, WRITER_DIM, "  since %s UTC",
+			    value_text(value_at(alarm, "since"), VALUE_TIME, when, sizeof(when)));
+	}
+	if (count > 1) {
+		writer_text(w, WRITER_DIM, ", began %lld times", count);
+	}
+	writer_newline(w);
+	if (*ctl_alarm_dealt(alarm, dealt, sizeof(dealt)) != '\0') {
+		writer_paragraph(w, 9, WRITER_DIM, "%s", dealt);
+	}
+	if (*value_string(alarm, "text", "") != '\0') {
+		writer_paragraph(w, 9, WRITER_PLAIN, "%s%s",
+				 strcmp(value_string(alarm, "standing", "raised"), "raised") == 0
+					 ? ""
+					 : "last: ",
+				 value_string(alarm, "text", ""));
+	}
+	if (*value_string(alarm, "action", "") != '\0') {
+		writer_paragraph(w, 9, WRITER_PLAIN, "-> %s", value_string(alarm, "action", ""));
+	}
+}
+
+static void render_all(struct writer *w, const json_t *alarms)
+{
+	size_t i;
+	const json_t *alarm;
+
+	json_array_foreach (alarms, i, alarm) {
+		render_alarm(w, alarm);
+	}
+	if (json_array_size(alarms) == 0) {
+		writer_text(w, WRITER_GOOD, "no alarm stands, none is paused");
+		writer_newline(w);
+	}
+}
+
+static void render_list(struct writer *w, const json_t *result)
+{
+	render_all(w, value_at(result, "alarms"));
+}
+
+static int list_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	(void)args;
+	return ctl_show(ctl, "alarm.list", NULL, render_list);
+}
+
+/* --- to change --- */
+
+static void render_done(struct writer *w, const json_t *result)
+{
+	size_t i;
+	const json_t *alarm;
+
+	json_array_foreach (value_at(result, "alarms"), i, alarm) {
+		char dealt[400];
+		bool is_dealt = *ctl_alarm_dealt(alarm, dealt, sizeof(dealt)) != '\0';
+
+		writer_text(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
+			    is_dealt ? dealt : state_words(alarm),
+			    is_dealt && strcmp(value_string(alarm, "standing", ""), "over") == 0
+				    ? "; it does not stand"
+				    : "");
+		writer_newline(w);
+	}
+}
+
+static int change(struct ctl *ctl, const char *op, json_t *what, const struct ctl_args *args)
+{
+	struct ctl_request request = {
+		.op = op, .args = what, .doing = ctl->doing, .look = "alarm list"};
+	json_t *result = NULL;
+	int code;
+
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
+	}
+	ctl_put_dry(args, what);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+		writer_result(ctl->out, result, render_done);
+	}
+	json_decref(result);
+	return code;
+}
+
+static json_t *names_of(const struct ctl_args *args)
+{
+	json_t *names = json_array();
+
+	for (int i = 0; i < args->words; i++) {
+		json_array_append_new(names, json_string(args->word[i]));
+	}
+	return json_pack("{s:o}", "names", names);
+}
+
+static int ack_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return change(ctl, "alarm.ack", names_of(args), args);
+}
+
+static int resume_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return change(ctl, "alarm.resume", names_of(args), args);
+}
+
+static int pause_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	if (!ctl_given(args, CTL_FOR) || !ctl_given(args, CTL_REASON)) {
+		return ctl_fail(ctl, CTL_USAGE, "usage",
+				"fcmctl alarm pause ALARM --for 2h --reason TEXT",
+				"a pause needs its end and a reason");
+	}
+	return change(
+		ctl, "alarm.pause",
+		json_pack("{s:s,s:f}", "name", args->word[0], "seconds", args->number[CTL_FOR]),
+		args);
+}
+
+/* --- to watch --- */
+
+static void render_change(struct writer *w, const json_t *news)
+{
+	const json_t *alarm = value_at(news, "alarm");
+	const char *change = value_string(news, "change", "?");
+	const char *severity = value_string(alarm, "severity", "?");
+	char when[40];
+	char dealt[400];
+
+	if (strcmp(change, "snapshot") == 0) {
+		render_all(w, value_at(news, "alarms"));
+		return;
+	}
+	writer_text(w, WRITER_DIM, "%s  ",
+		    value_text(value_at(news, "time"), VALUE_TIME, when, sizeof(when)));
+	writer_text(w, value_style(severity), "%-13s", change);
+	writer_text(w, WRITER_BOLD, "%s", value_string(alarm, "name", "?"));
+	ctl_alarm_dealt(alarm, dealt, sizeof(dealt));
+	writer_text(w, WRITER_PLAIN, "  %s%s%s%s%s", strcmp(change, "over") == 0 ? "last: " : "",
+		    value_string(alarm, "text", ""), *dealt != '\0' ? " (" : "", dealt,
+		    *dealt != '\0' ? ")" : "");
+	writer_newline(w);
+	if (*value_string(alarm, "action", "") != '\0' && value_true(alarm, "new")) {
+		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(alarm, "action", ""));
+	}
+}
+
+/* Signs of life are for programs only. */
+static void on_news(void *context, const json_t *news)
+{
+	struct ctl *ctl = context;
+
+	if (ctl->json || strcmp(value_string(news, "change", ""), "alive") != 0) {
+		writer_result(ctl->out, (json_t *)(uintptr_t)news, render_change);
+		writer_flush(ctl->out);
+	}
+}
+
+/* One connection, to its end. */
+static int watch_once(struct ctl *ctl, json_t **ret_answer)
+{
+	double silent_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : SILENT_S;
+	int err = ctl_connect(ctl);
+
+	if (err == 0) {
+		err = client_call(ctl->client, "alarm.watch", NULL, silent_s, on_news, ctl,
+				  ctl_interrupted, ret_answer);
+		ctl_disconnect(ctl);
+	}
+	return err;
+}
+
+/* The daemon has sent us away: it ends, or it has too many that watch. */
+static bool sent_away(const json_t *answer)
+{
+	return strcmp(value_string(answer, "error.code", ""), "unknown") != 0;
+}
+
+static int watch_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	const struct timespec pause = {.tv_sec = 1};
+	json_t *answer = NULL;
+	bool told = false;
+	int err = ctl_connect(ctl);
+	int code = CTL_DONE;
+
+	(void)args;
+	if (err != 0) {
+		return ctl_away_fail(ctl, err, false);
+	}
+	ctl_catch_interrupt();
+	while (!ctl_interrupted() && writer_flush(ctl->out) == 0) {
+		err = watch_once(ctl, &answer);
+		if (err == 0 && sent_away(answer)) {
+			code = ctl_fail(ctl, CTL_NOT, value_string(answer, "error.code", "?"),
+					value_string(answer, "error.hint", ""), "alarm watch: %s",
+					value_string(answer, "error.message", "?"));
+			break;
+		}
+		json_decref(answer);
+		answer = NULL;
+		told = told && ctl_is_away(err);
+		if (!told && !ctl_interrupted()) {
+			ctl_remark("the daemon is away: what happens now is not seen here; waiting "
+				   "for it");
+			told = true;
+		}
+		nanosleep(&pause, NULL);
+	}
+	json_decref(answer);
+	ctl_release_interrupt();
+	return code;
+}
+
+const struct ctl_command ctl_alarm_commands[] = {
+	{
+		.noun = "alarm",
+		.verb = "list",
+		.arguments = "",
+		.summary = "what stands, and who has seen it; what is paused",
+		.help = "The reasons of status, each with its name OBJECT/CODE, and "
+			"what is paused\nthough it does not stand. New: nobody has acknowledged "
+			"it.",
+		.run = list_run,
+	},
+	{
+		.noun = "alarm",
+		.verb = "ack",
+		.arguments = "ALARM...",
+		.summary = "say that you have seen it",
+		.help = "It stands as before, and status stays red; it is no longer new, and says "
+			"who has seen\nit. What comes in addition, or again after it was over, is "
+			"new. One that latches and is\nover goes. ALARM is OBJECT/CODE, or OBJECT "
+			"for "
+			"all of it and below it; * stays between\ndots.\n\n"
+			"  fcmctl alarm ack floor3/hv-trip --reason 'clearing it at daylight'\n"
+			"  fcmctl alarm ack floor3",
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
+		.min_words = 1,
+		.max_words = 64,
+		.run = ack_run,
+	},
+	{
+		.noun = "alarm",
+		.verb = "pause",
+		.arguments = "ALARM",
+		.summary = "let it not count for a while: --for SPAN --reason TEXT",
+		.help = "Until then it is listed, but status is not red because of it. At most 24 "
+			"h; the reason\nis for the others. It may come before what it is for, then "
+			"the name has to be whole. A\npause of a warning does not cover it when it "
+			"becomes an alarm.\n\n"
+			"  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is "
+			"exchanged'",
+		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
+		.min_words = 1,
+		.max_words = 1,
+		.run = pause_run,
+	},
+	{
+		.noun = "alarm",
+		.verb = "resume",
+		.arguments = "ALARM...",
+		.summary = "end a pause before its time",
+		.help = "From now on it counts again.",
+		.options = CTL_BIT(CTL_DRY_RUN),
+		.min_words = 1,
+		.max_words = 64,
+		.run = resume_run,
+	},
+	{
+		.noun = "alarm",
+		.verb = "watch",
+		.arguments = "",
+		.summary = "each change as it comes, until Ctrl-C",
+		.help = "First all there is, then a line for each that began, became worse, is "
+			"over, was\nacknowledged or paused. Goes on after a restart of the daemon, "
+			"with all there is.\nWith --json an object a line, and a sign of life "
+			"every "
+			"5 s.",
+		.run = watch_run,
+	},
+	{0},
+};

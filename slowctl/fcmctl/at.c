@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl get --at, diff: what parameters were at a time, who had set them, what differs. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/at.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+
+static void value_then_cell(struct writer *w, const json_t *at, const json_t *words)
+{
+	const char *quality = value_string(at, "quality", "never");
+	char buf[128];
+
+	if (strcmp(quality, "never") == 0) {
+		writer_cell(w, WRITER_DIM, "not known");
+	} else {
+		writer_cell(w, strcmp(quality, "good") == 0 ? WRITER_PLAIN : value_style(quality),
+			    "%s", value_word(value_at(at, "value"), words, buf, sizeof(buf)));
+	}
+}
+
+static bool by_fcm(const json_t *at)
+{
+	return strcmp(value_string(at, "set_by", ""), "fcm") == 0;
+}
+
+static void author_cell(struct writer *w, const json_t *at, const char *otherwise)
+{
+	const json_t *author = value_at(at, "author");
+	const char *state = value_string(author, "state", "?");
+	long long open = value_integer(at, "open", 0);
+	char text[256];
+	char when[32];
+	size_t used;
+
+	if (by_fcm(at)) {
+		snprintf(text, sizeof(text), "the FCM, not by a command");
+	} else if (!json_is_object(author)) {
+		snprintf(text, sizeof(text), "%s", otherwise);
+	} else {
+		snprintf(text, sizeof(text), "%s %s (command %lld%s%s)",
+			 value_string(author, "who", "?"),
+			 ctl_time_text(value_number(author, "executed"), 0, when, sizeof(when)),
+			 value_integer(author, "command", 0), strcmp(state, "DONE") == 0 ? "" : " ",
+			 strcmp(state, "DONE") == 0 ? "" : state);
+	}
+	used = strlen(text);
+	if (open > 0 && !json_is_object(author) && !by_fcm(at)) {
+		snprintf(text, sizeof(text), "command %lld under way", open);
+	} else if (open > 0 && open != value_integer(author, "command", 0)) {
+		snprintf(text + used, sizeof(text) - used, ", command %lld under way", open);
+	}
+	writer_cell(w, WRITER_PLAIN, "%s", text);
+}
+
+/* Old samples are rolled up. */
+static void say_mean(struct writer *w, const json_t *sum)
+{
+	char low[32];
+	char high[32];
+
+	writer_text(w, WRITER_DIM, "the mean of %lld samples of %s, from %s to %s",
+		    value_integer(sum, "samples", 0),
+		    value_integer(sum, "span_s", 0) > 60 ? "that hour" : "that minute",
+		    value_text(value_at(sum, "min"), VALUE_PLAIN, low, sizeof(low)),
+		    value_text(value_at(sum, "max"), VALUE_PLAIN, high, sizeof(high)));
+	writer_newline(w);
+}
+
+static void render_at(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"parameter", ">value",  "unit",  ">set to",
+					      ">age then", "quality", "set by"};
+	const json_t *p;
+	char when[32];
+	size_t i;
+
+	writer_heading(w, "As it was at %s UTC",
+		       ctl_time_text(value_number(result, "time"), 0, when, sizeof(when)));
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "parameters"), i, p) {
+		const char *quality = value_string(p, "quality", "never");
+		const json_t *words = value_at(p, "words");
+
+		value_cell(w, p, "name", VALUE_PLAIN);
+		value_then_cell(w, p, words);
+		value_cell(w, p, "unit", VALUE_PLAIN);
+		value_word_cell(w, p, "setpoint", words);
+		value_cell(w, p, "age_s", VALUE_AGE);
+		writer_cell(w, value_style(quality), "%s", quality);
+		author_cell(w, p, "-");
+	}
+	writer_table_end(w, "no parameters");
+	p = json_array_get(value_at(result, "parameters"), 0);
+	if (json_array_size(value_at(result, "parameters")) == 1 &&
+	    json_is_object(value_at(p, "mean_of"))) {
+		say_mean(w, value_at(p, "mean_of"));
+	}
+	if (json_array_size(value_at(result, "parameters")) == 1 &&
+	    *value_string(p, "author.reason", "") != '\0') {
+		writer_text(w, WRITER_DIM, "%s", value_string(p, "author.reason", ""));
+		writer_newline(w);
+	}
+}
+
+static void render_diff(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"parameter",     "unit",	">set to, first", ">then",
+					      ">value, first", ">then", "set by"};
+	const json_t *differences = value_at(result, "differences");
+	const json_t *p;
+	char from[32];
+	char to[32];
+	char none[96];
+	size_t i;
+
+	writer_heading(w, "First %s UTC, then %s UTC",
+		       ctl_time_text(value_number(result, "from"), 0, from, sizeof(from)),
+		       ctl_time_text(value_number(result, "to"), 0, to, sizeof(to)));
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (differences, i, p) {
+		const json_t *words = value_at(p, "words");
+		bool same = value_integer(p, "from.author.command", 0) ==
+				    value_integer(p, "to.author.command", 0) &&
+			    (!by_fcm(value_at(p, "to")) || by_fcm(value_at(p, "from")));
+
+		value_cell(w, p, "name", VALUE_PLAIN);
+		value_cell(w, p, "unit", VALUE_PLAIN);
+		value_word_cell(w, p, "from.setpoint", words);
+		value_word_cell(w, p, "to.setpoint", words);
+		value_then_cell(w, value_at(p, "from"), words);
+		value_then_cell(w, value_at(p, "to"), words);
+		if (same) {
+			writer_cell(w, WRITER_DIM, "nobody between");
+		} else {
+			author_cell(w, value_at(p, "to"), "-");
+		}
+	}
+	snprintf(none, sizeof(none), "nothing differs, of %lld parameters",
+		 value_integer(result, "compared", 0));
+	writer_table_end(w, none);
+	if (json_array_size(differences) > 0) {
+		writer_text(w, WRITER_DIM, "%zu of %lld parameters differ",
+			    json_array_size(differences), value_integer(result, "compared", 0));
+		writer_newline(w);
+	}
+}
+
+/* {names:[..]} of the words typed. */
+static json_t *names_of(const struct ctl_args *args)
+{
+	json_t *names = json_array();
+
+	for (int i = 0; i < args->words; i++) {
+		json_array_append_new(names, json_string(args->word[i]));
+	}
+	return json_pack("{s:o}", "names", names);
+}
+
+int ctl_get_at(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *asked = names_of(args);
+
+	json_object_set_new(asked, "time", json_real(args->number[CTL_AT]));
+	return ctl_show(ctl, "param.at", asked, render_at);
+}
+
+static int diff_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	double from = args->number[CTL_AT];
+	double to = ctl_given(args, CTL_AT_AGAIN) ? args->number[CTL_AT_AGAIN] : ctl_now();
+	json_t *asked;
+
+	if (!ctl_given(args, CTL_AT)) {
+		return ctl_fail(ctl, CTL_USAGE, "usage",
+				"fcmctl diff --at 02:00 --at 03:00; one --at: until now",
+				"'diff' needs a time to begin with");
+	}
+	asked = names_of(args);
+	json_object_set_new(asked, "from", json_real(fmin(from, to)));
+	json_object_set_new(asked, "to", json_real(fmax(from, to)));
+	return ctl_show(ctl, "param.diff", asked, render_diff);
+}
+
+const struct ctl_command ctl_at_commands[] = {
+	{
+		.verb = "diff",
+		.arguments = "[PATTERN...]",
+		.summary = "what differs between two times",
+		.help = "Compares what parameters were at two times (one --at: at that time and "
+			"now): set points that\ndiffer, values that differ by more than the "
+			"dictionary's deadband, and who set them between.\n'not known': nothing "
+			"was "
+			"kept before that time. Answers while the daemon is away, too.\n\n"
+			"  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
+			"  fcmctl diff 'floor3.om*.hv' --at yesterday",
+		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN),
+		.max_words = 64,
+		.run = diff_run,
+	},
+	{0},
+};

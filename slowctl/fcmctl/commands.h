@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tables of all commands, each in the file of its noun, and the list of them for `ctl_tables`. */
+#ifndef SLOWCTL_FCMCTL_COMMANDS_H
+#define SLOWCTL_FCMCTL_COMMANDS_H
+
+#include "slowctl/fcmctl/core/ctl.h"
+
+extern const struct ctl_command *const ctl_commands[];
+extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_param_commands[],
+	ctl_link_commands[], ctl_phase_commands[], ctl_clock_commands[], ctl_journal_commands[],
+	ctl_consumer_commands[], ctl_ledger_commands[], ctl_run_commands[], ctl_record_commands[],
+	ctl_record_dump_commands[], ctl_data_commands[], ctl_key_commands[], ctl_event_commands[],
+	ctl_alarm_commands[], ctl_at_commands[], ctl_history_commands[], ctl_complete_commands[],
+	ctl_serial_commands[], ctl_batch_commands[], ctl_plan_commands[], ctl_snapshot_commands[],
+	ctl_safe_commands[], ctl_job_commands[];
+
+#endif

@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What was typed: see args.h. The option table is the only list of options; the help, the manual's
+ * check and the parser read it. getopt_long() takes the options apart, everything about what they
+ * mean is here.
+ */
+#include "slowctl/fcmctl/core/args.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/param/number.h"
+
+enum value_type { FLAG, TEXT, NUMBER, DECIMAL, SPAN, TIME };
+
+struct option_type {
+	struct ctl_option_row row;
+	enum value_type type;
+	double low, high;      /* of NUMBER (whole), DECIMAL and SPAN (s) */
+	enum ctl_option again; /* of an option that may be given twice: where the second goes */
+};
+
+#define FCMCTL_OPTIONS                                                                             \
+	(CTL_BIT(CTL_BOARD) | CTL_BIT(CTL_DIR) | CTL_BIT(CTL_SOCKET) | CTL_BIT(CTL_DATABASE) |     \
+	 CTL_BIT(CTL_JSON) | CTL_BIT(CTL_TIMEOUT) | CTL_BIT(CTL_HELP) | CTL_BIT(CTL_VERSION))
+
+static const struct option_type option_table[CTL_OPTIONS] = {
+	[CTL_BOARD] = {{"board", 'b', "N", "the station of board N (default 0 or $FCM_BOARD)"},
+		       NUMBER,
+		       0,
+		       999},
+	[CTL_DIR] = {{"dir", 'd', "DIR", "the station whose files are in DIR ($FCM_DIR)"}, TEXT},
+	[CTL_SOCKET] = {{"socket", 0, "PATH", "the daemon's control socket ($FCM_SOCKET)"}, TEXT},
+	[CTL_DATABASE] = {{"database", 0, "PATH", "the station's database ($FCM_DATABASE)"}, TEXT},
+	[CTL_JSON] = {{"json", 'j', NULL, "print the result as JSON"}, FLAG},
+	[CTL_TIMEOUT] = {{"timeout", 0, "SPAN", "wait so long for a word from the daemon"},
+			 SPAN,
+			 0.1,
+			 86400},
+	[CTL_HELP] = {{"help", 'h', NULL, "explain a command"}, FLAG},
+	[CTL_VERSION] = {{"version", 'V', NULL, "print the version"}, FLAG},
+	[CTL_SINCE] = {{"since", 's', "TIME", "from TIME on: 1h, 30m, 02:00, 2026-11-01T02:00"},
+		       TIME},
+	[CTL_LIMIT] = {{"limit", 'n', "N", "at most N rows, the newest"}, NUMBER, 1, 100000},
+	[CTL_LINK] = {{"link", 'l', "LINK", "only link LINK (0..3)"}, NUMBER, 0, 3},
+	[CTL_TOWER] = {{"tower", 0, "N", "only tower N"}, NUMBER, 1, 127},
+	[CTL_FLOOR] = {{"floor", 'f', "N", "only floor N"}, NUMBER, 1, 31},
+	[CTL_STATE] = {{"state", 0, "STATE", "only commands in STATE"}, TEXT},
+	[CTL_STREAM] = {{"stream", 0, "STREAM", "pmt, hydrophone or instrument"}, TEXT},
+	[CTL_COUNT] = {{"count", 'c', "N", "end after N"}, NUMBER, 1, 1000000000},
+	[CTL_HITS] = {{"hits", 0, "N", "show at most N items of a block (default 3)"},
+		      NUMBER,
+		      0,
+		      100000},
+	[CTL_INTERVAL] = {{"interval", 'i', "SPAN", "pause between two"}, SPAN, 0.1, 86400},
+	[CTL_TRIALS] = {{"trials", 't', "N", "how often (default 20)"}, NUMBER, 1, 10000},
+	[CTL_WITH] = {{"with", 0, "WHAT", "reset or align (default reset)"}, TEXT},
+	[CTL_REASON] = {{"reason", 'r', "TEXT", "why; kept in the journal"}, TEXT},
+	[CTL_NOTE] = {{"note", 0, "TEXT", "kept with the run, the recording or the snapshot"},
+		      TEXT},
+	[CTL_CLIENT_ID] = {{"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
+			   TEXT},
+	[CTL_YES] = {{"yes", 'y', NULL, "do not ask, even if it is dangerous or many"}, FLAG},
+	[CTL_FORCE] = {{"force", 0, NULL, "beyond the soft limits, past the interlocks"}, FLAG},
+	[CTL_NO_WAIT] = {{"no-wait", 0, NULL,
+			  "do not wait for the end, print the command's number"},
+			 FLAG},
+	[CTL_ONCE] = {{"once", 0, NULL, "print once and end"}, FLAG},
+	[CTL_ROWS] = {{"rows", 0, NULL, "row by row, not summed up"}, FLAG},
+	[CTL_FROM] = {{"from", 0, "COUNT", "from this board count on"}, NUMBER, 0, 1e15},
+	[CTL_FRAMES] = {{"frames", 0, "N", "at most N frames of a link"}, NUMBER, 1, 1e15},
+	[CTL_WHAT] = {{"what", 0, "WHAT", "records, frames, slots, hits, samples or words"}, TEXT},
+	[CTL_PCAP] = {{"pcap", 0, "FILE", "write the frames to FILE, for Wireshark"}, TEXT},
+	[CTL_TO] = {{"to", 0, "TIME", "up to TIME (default: now)"}, TIME},
+	[CTL_BY] = {{"by", 0, "SPAN", "rows by second (as kept), minute or hour"}, TEXT},
+	[CTL_LINKS] = {{"links", 0, "LINKS", "these links: 0,2"}, TEXT},
+	[CTL_NAME] = {{"name", 0, "NAME", "its name; a directory's"}, TEXT},
+	[CTL_DRY_RUN] = {{"dry-run", 0, NULL, "only say what would be done: nothing is sent"},
+			 FLAG},
+	[CTL_RATE] = {{"rate", 0, "RATE", "so fast, per second; it stays set (default: as it is)"},
+		      DECIMAL,
+		      0.1,
+		      10000},
+	[CTL_JOB] = {{"job", 0, "ID", "go on with a job: what it has done is not done again"},
+		     TEXT},
+	[CTL_KEEP_GOING] = {{"keep-going", 0, NULL, "do not stop at the first failure"}, FLAG},
+	[CTL_ROLL_BACK] = {{"roll-back", 0, NULL,
+			    "after a failure set back what was changed, in reverse order"},
+			   FLAG},
+	[CTL_PLAN] = {{"plan", 0, NULL, "what is set now, as a file for plan and apply"}, FLAG},
+	[CTL_FOR] = {{"for", 0, "SPAN", "end after SPAN: 90s, 10m, 2h"}, SPAN, 1, 31536000},
+	[CTL_AT] = {{"at", 0, "TIME", "as it was at TIME: 02:00, 3h, 2026-11-01T02:00"},
+		    TIME,
+		    .again = CTL_AT_AGAIN},
+	[CTL_PLOT] = {{"plot", 0, NULL, "as a plot, also where the output is no terminal"}, FLAG},
+	[CTL_CSV] = {{"csv", 0, NULL, "as CSV, all of it"}, FLAG},
+	[CTL_KEY] = {{"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
+		     TEXT},
+	[CTL_RAW] = {{"raw", 0, NULL, "every byte as it is, also what drives a terminal"}, FLAG},
+	[CTL_AT_AGAIN] = {{"at", 0, "TIME", "a second time; default now"}, TIME},
+};
+
+const struct ctl_option_row *ctl_option_row(enum ctl_option option)
+{
+	return &option_table[option].row;
+}
+
+__attribute__((format(printf, 3, 4))) static int fault(struct ctl_fault *ret, const char *hint,
+						       const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(ret->text, sizeof(ret->text), format, ap);
+	va_end(ap);
+	snprintf(ret->hint, sizeof(ret->hint), "%s", hint);
+	return -EINVAL;
+}
+
+/* Edits (insert, delete, replace, swap neighbours) from a to b. Long words are far from everything. */
+static unsigned distance(const char *a, const char *b)
+{
+	enum { ROOM = 24 };
+	unsigned d[ROOM][ROOM];
+	size_t la = strlen(a);
+	size_t lb = strlen(b);
+
+	if (la >= ROOM || lb >= ROOM) {
+		return ROOM;
+	}
+	for (size_t i = 0; i <= la; i++) {
+		for (size_t k = 0; k <= lb; k++) {
+			unsigned best;
+
+			if (i == 0 || k == 0) {
+				d[i][k] = (unsigned)(i + k);
+				continue;
+			}
+			best = d[i - 1][k - 1] + (a[i - 1] != b[k - 1]);
+			best = d[i - 1][k] + 1 < best ? d[i - 1][k] + 1 : best;
+			best = d[i][k - 1] + 1 < best ? d[i][k - 1] + 1 : best;
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+			    d[i - 2][k - 2] + 1 < best) {
+				best = d[i - 2][k - 2] + 1;
+			}
+			d[i][k] = best;
+		}
+	}
+	return d[la][lb];
+}
+
+const char *ctl_nearest(const char *word, const char *const *known, size_t count)
+{
+	const char *best = NULL;
+	unsigned least = 3; /* two edits at most, and fewer than half of the word */
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned edits = distance(word, known[i]);
+
+		if (edits < least && edits * 2 <= strlen(word)) {
+			least = edits;
+			best = known[i];
+		}
+	}
+	return best;
+}
+
+/* A list of names without repeats, for matching and messages. */
+struct names {
+	const char *name[64];
+	size_t count;
+};
+
+static void names_add(struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(names->name[i], name) == 0) {
+			return;
+		}
+	}
+	if (names->count < sizeof(names->name) / sizeof(names->name[0])) {
+		names->name[names->count++] = name;
+	}
+}
+
+static const char *names_text(const struct names *names, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < names->count && used < size; i++) {
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", i > 0 ? ", " : "",
+					 names->name[i]);
+	}
+	return buf;
+}
+
+const struct ctl_command *const *ctl_tables;
+
+/* First words: verbs without noun, and nouns; or, with a noun, its verbs. */
+static void collect(const char *noun, struct names *ret_names)
+{
+	ret_names->count = 0;
+	for (size_t t = 0; ctl_tables[t] != NULL; t++) {
+		for (const struct ctl_command *c = ctl_tables[t]; c->verb != NULL; c++) {
+			if (noun == NULL) {
+				names_add(ret_names, c->noun != NULL ? c->noun : c->verb);
+			} else if (c->noun != NULL && strcmp(c->noun, noun) == 0) {
+				names_add(ret_names, c->verb);
+			}
+		}
+	}
+}
+
+/* The one name that `word` is or begins. */
+static int match(const char *what, const char *word, const struct names *names,
+		 const char **ret_name, struct ctl_fault *ret_fault)
+{
+	struct names fits = {.count = 0};
+	char list[200];
+	char hint[256];
+	const char *near;
+
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(names->name[i], word) == 0) {
+			*ret_name = names->name[i];
+			return 0;
+		}
+		if (strncmp(names->name[i], word, strlen(word)) == 0) {
+			names_add(&fits, names->name[i]);
+		}
+	}
+	if (fits.count == 1) {
+		*ret_name = fits.name[0];
+		return 0;
+	}
+	if (fits.count > 1) {
+		fault(ret_fault, "type more of it", "%s '%.40s' may be %s", what, word,
+		      names_text(&fits, list, sizeof(list)));
+		return -EINVAL;
+	}
+	near = ctl_nearest(word, names->name, names->count);
+	if (near != NULL) {
+		snprintf(hint, sizeof(hint), "did you mean '%s'?", near);
+	} else {
+		snprintf(hint, sizeof(hint), "there are: %s",
+			 names_text(names, list, sizeof(list)));
+	}
+	fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
+	return -EINVAL;
+}
+
+static const struct ctl_command *find(const char *noun, const char *verb)
+{
+	for (size_t t = 0; ctl_tables[t] != NULL; t++) {
+		for (const struct ctl_command *c = ctl_tables[t]; c->verb != NULL; c++) {
+			bool same = noun == NULL ? c->noun == NULL
+						 : c->noun != NULL && strcmp(c->noun, noun) == 0;
+
+			if (same && strcmp(c->verb, verb) == 0) {
+				return c;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* Words -> command; *ret_used words name it. A noun alone: *ret_noun and no command. */
+static int find_command(int words, char **word, const char **ret_noun,
+			const struct ctl_command **ret_command, int *ret_used,
+			struct ctl_fault *ret_fault)
+{
+	struct names names;
+	const char *first = NULL;
+	const char *verb = NULL;
+	char what[64];
+	int err;
+
+	collect(NULL, &names);
+	err = match("command", word[0], &names, &first, ret_fault);
+	if (err != 0) {
+		return err;
+	}
+	*ret_command = find(NULL, first);
+	*ret_noun = NULL;
+	*ret_used = 1;
+	if (*ret_command != NULL) {
+		return 0;
+	}
+	*ret_noun = first;
+	if (words < 2) {
+		return 0;
+	}
+	collect(first, &names);
+	snprintf(what, sizeof(what), "command '%s' with the verb", first);
+	err = match(what, word[1], &names, &verb, ret_fault);
+	if (err == 0) {
+		*ret_command = find(first, verb);
+		*ret_used = 2;
+	}
+	return err;
+}
+
+static int option_value(enum ctl_option option, const char *text, double now,
+			struct ctl_args *ret_args, struct ctl_fault *ret_fault)
+{
+	const struct option_type *type = &option_table[option];
+	const char *name = type->row.name;
+	double value = 0.0;
+	const char *rest;
+	char *end;
+	int err = 0;
+
+	switch (type->type) {
+	case FLAG:
+		text = "";
+		break;
+	case TEXT:
+		if (*text == '\0') {
+			return fault(ret_fault, "give it a value", "--%s is empty", name);
+		}
+		break;
+	case NUMBER:
+		if (option == CTL_LINK && strncmp(text, "link", 4) == 0) {
+			text += 4;
+		}
+		value = (double)strtol(text, &end, 10);
+		err = !isdigit((unsigned char)*text) || *end != '\0' ? -EINVAL : 0;
+		break;
+	case DECIMAL:
+		err = isdigit((unsigned char)*text) ? number_parse(text, &value, &rest) : -EINVAL;
+		err = err == 0 && *rest != '\0' ? -EINVAL : err;
+		break;
+	case SPAN:
+		err = ctl_span_parse(text, &value);
+		break;
+	case TIME:
+		err = ctl_time_parse(text, now, &value);
+		if (err == 0 && value > now + 1.0) {
+			return fault(ret_fault, "times are UTC", "--%s %.60s lies in the future",
+				     name, text);
+		}
+		if (err != 0) {
+			return fault(ret_fault,
+				     "say 30m, 1h, 2d, 02:00, today or 2026-11-01T02:00 (UTC)",
+				     "--%s '%.60s' is no time", name, text);
+		}
+		break;
+	}
+	if (err != 0 || (type->high > 0.0 && (value < type->low || value > type->high))) {
+		char hint[96];
+
+		snprintf(hint, sizeof(hint), "%s from %g to %g",
+			 type->type == SPAN	 ? "a span such as 10s or 1m30s,"
+			 : type->type == DECIMAL ? "a number"
+						 : "a whole number",
+			 type->low, type->high);
+		return fault(ret_fault, hint, "--%s '%.60s' will not do", name, text);
+	}
+	if (ret_args->text[option] != NULL && type->again != 0) {
+		option = type->again;
+		if (ret_args->text[option] != NULL) {
+			return fault(ret_fault, "leave one out", "--%s is given three times", name);
+		}
+	}
+	ret_args->text[option] = text;
+	ret_args->number[option] = value;
+	return 0;
+}
+
+/* getopt's tables out of ours. */
+static void getopt_tables(struct option *longs, char *shorts)
+{
+	*shorts++ = '-'; /* hand out words in their place */
+	*shorts++ = ':';
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		const struct ctl_option_row *row = &option_table[i].row;
+		bool value = option_table[i].type != FLAG;
+
+		if (i == CTL_AT_AGAIN) {
+			continue; /* getopt knows a name once */
+		}
+		*longs++ = (struct option){.name = row->name,
+					   .has_arg = value ? required_argument : no_argument,
+					   .val = 256 + i};
+		if (row->letter != 0) {
+			*shorts++ = row->letter;
+			if (value) {
+				*shorts++ = ':';
+			}
+		}
+	}
+	*longs = (struct option){0};
+	*shorts = '\0';
+}
+
+static int option_of(int c)
+{
+	if (c >= 256) {
+		return c - 256;
+	}
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		if (option_table[i].row.letter == c) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/* A value to set; no option of ours is a digit. */
+static bool is_negative_number(const char *text)
+{
+	return text[0] == '-' && (isdigit((unsigned char)text[1]) || text[1] == '.');
+}
+
+/* What getopt does not know. */
+static int unknown_option(const char *typed, struct ctl_fault *ret_fault)
+{
+	const char *known[CTL_OPTIONS];
+	char name[64];
+	char hint[96] = "fcmctl --help lists the options";
+	const char *near;
+
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		known[i] = option_table[i].row.name;
+	}
+	snprintf(name, sizeof(name), "%s", typed + strspn(typed, "-"));
+	name[strcspn(name, "=")] = '\0';
+	near = ctl_nearest(name, known, CTL_OPTIONS);
+	if (near != NULL) {
+		snprintf(hint, sizeof(hint), "did you mean --%s?", near);
+	}
+	return fault(ret_fault, hint, "there is no option '%.60s'", typed);
+}
+
+static int take_options(int argc, char **argv, double now, char **words, struct ctl_args *ret_args,
+			struct ctl_fault *ret_fault)
+{
+	struct option longs[CTL_OPTIONS + 1];
+	char shorts[2 * CTL_OPTIONS + 4];
+	int option;
+	int err;
+
+	getopt_tables(longs, shorts);
+	opterr = 0;
+	optind = 0; /* glibc: start anew; at once, not when the first word is one of getopt's */
+	getopt_long(1, argv, shorts, longs, NULL);
+	for (;;) {
+		int at = optind;
+		int c;
+
+		if (at < argc && is_negative_number(argv[at])) {
+			words[ret_args->words++] = argv[at];
+			optind = at + 1;
+			continue;
+		}
+		c = getopt_long(argc, argv, shorts, longs, NULL);
+		if (c == -1) {
+			break;
+		}
+		if (c == 1) {
+			words[ret_args->words++] = optarg;
+			continue;
+		}
+		if (c == ':') {
+			return fault(ret_fault, "give it a value", "option '%.60s' needs a value",
+				     argv[optind - 1]);
+		}
+		option = c == '?' ? -1 : option_of(c);
+		if (option < 0) {
+			return unknown_option(argv[optind > at ? optind - 1 : at], ret_fault);
+		}
+		err = option_value((enum ctl_option)option, optarg != NULL ? optarg : "", now,
+				   ret_args, ret_fault);
+		if (err != 0) {
+			return err;
+		}
+	}
+	while (optind < argc) { /* behind "--" */
+		words[ret_args->words++] = argv[optind++];
+	}
+	return 0;
+}
+
+static const char *command_name(const struct ctl_command *c, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s%s", c->noun != NULL ? c->noun : "", c->noun != NULL ? " " : "",
+		 c->verb);
+	return buf;
+}
+
+/* Options and number of words against the command's row. */
+static int check_command(const struct ctl_args *args, struct ctl_fault *ret_fault)
+{
+	const struct ctl_command *command = args->command;
+	char name[64];
+	char hint[200];
+
+	command_name(command, name, sizeof(name));
+	snprintf(hint, sizeof(hint), "usage: fcmctl %s%s%s [OPTION...]", name,
+		 command->arguments[0] != '\0' ? " " : "", command->arguments);
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		if (args->text[i] != NULL &&
+		    ((command->options | FCMCTL_OPTIONS) & CTL_BIT(i)) == 0) {
+			if ((command->options & CTL_BIT(CTL_AT)) != 0 && i == CTL_AT_AGAIN) {
+				return fault(ret_fault, "fcmctl diff compares two times",
+					     "'%s' takes one --%s", name, option_table[i].row.name);
+			}
+			snprintf(hint, sizeof(hint), "fcmctl %s --help lists its options", name);
+			return fault(ret_fault, hint, "'%s' has no option --%s", name,
+				     option_table[i].row.name);
+		}
+	}
+	if ((unsigned)args->words < command->min_words) {
+		return fault(ret_fault, hint, "'%s' needs %s", name, command->arguments);
+	}
+	if ((unsigned)args->words > command->max_words) {
+		return fault(ret_fault, hint, "'%s' has no use for '%.60s'", name,
+			     args->word[command->max_words]);
+	}
+	return 0;
+}
+
+int ctl_args_parse(int argc, char **argv, double now, char **words, struct ctl_args *ret_args,
+		   struct ctl_fault *ret_fault)
+{
+	struct ctl_args args = {.word = words};
+	const char *noun = NULL;
+	struct names names;
+	char list[200];
+	int used = 0;
+	int err = take_options(argc, argv, now, words, &args, ret_fault);
+
+	if (err != 0) {
+		return err;
+	}
+	if (args.words > 0 && strcmp(words[0], "help") == 0) {
+		args.text[CTL_HELP] = "";
+		args.word = ++words;
+		args.words--;
+	}
+	if (args.words > 0) {
+		err = find_command(args.words, words, &noun, &args.command, &used, ret_fault);
+		if (err != 0) {
+			return err;
+		}
+	}
+	args.topic = noun;
+	args.word = words + used;
+	args.words -= used;
+	if (!ctl_given(&args, CTL_HELP) && !ctl_given(&args, CTL_VERSION)) {
+		if (args.command != NULL) {
+			err = check_command(&args, ret_fault);
+		} else if (noun != NULL) {
+			collect(noun, &names);
+			err = fault(ret_fault, "", "'%s' wants a verb: %s", noun,
+				    names_text(&names, list, sizeof(list)));
+		} else {
+			err = fault(ret_fault, "begin with fcmctl status; fcmctl --help lists all",
+				    "which command?");
+		}
+	}
+	if (err == 0) {
+		*ret_args = args;
+	}
+	return err;
+}
+
+static int join(char *path, const char *dir, const char *file, struct ctl_fault *ret_fault)
+{
+	size_t length = strlen(dir);
+	const char *slash = length > 0 && dir[length - 1] == '/' ? "" : "/";
+
+	if (snprintf(path, PATH_MAX, "%s%s%s", dir, slash, file) >= PATH_MAX) {
+		return fault(ret_fault, "give a shorter one", "the path %.60s... is too long", dir);
+	}
+	return 0;
+}
+
+static int station_in_dir(struct ctl_station *s, const char *dir, struct ctl_fault *ret_fault)
+{
+	int err = join(s->socket, dir, "control.sock", ret_fault);
+
+	return err != 0 ? err : join(s->database, dir, "station.db", ret_fault);
+}
+
+static int station_of_board(struct ctl_station *s)
+{
+	snprintf(s->socket, PATH_MAX, "/run/fcm-server/%u/control.sock", s->board);
+	snprintf(s->database, PATH_MAX, "/var/lib/fcm-server/%u/station.db", s->board);
+	return 0;
+}
+
+/* The socket as given; the database lies beside it unless the socket is an installed one. */
+static int station_of_socket(struct ctl_station *s, const char *path, struct ctl_fault *ret_fault)
+{
+	char dir[PATH_MAX];
+	char *slash;
+
+	if (snprintf(s->socket, PATH_MAX, "%s", path) >= PATH_MAX) {
+		return fault(ret_fault, "give a shorter one", "the path %.60s... is too long",
+			     path);
+	}
+	if (strncmp(path, "/run/fcm-server/", 16) == 0) {
+		return 0;
+	}
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash == NULL) {
+		return join(s->database, ".", "station.db", ret_fault);
+	}
+	*slash = '\0';
+	return join(s->database, dir, "station.db", ret_fault);
+}
+
+int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
+		     struct ctl_station *ret_station, struct ctl_fault *ret_fault)
+{
+	struct ctl_station s = {.board = 0};
+	bool board = ctl_given(args, CTL_BOARD);
+	bool dir = ctl_given(args, CTL_DIR);
+	const char *socket = args->text[CTL_SOCKET];
+	const char *database = args->text[CTL_DATABASE];
+	char *end;
+	int err = 0;
+
+	if (board) {
+		s.board = (unsigned)args->number[CTL_BOARD];
+	} else if (environment->board != NULL) {
+		unsigned long n = strtoul(environment->board, &end, 10);
+
+		if (!isdigit((unsigned char)*environment->board) || *end != '\0' || n > 999) {
+			return fault(ret_fault, "export FCM_BOARD=0, or unset it",
+				     "$FCM_BOARD '%.40s' is no board number", environment->board);
+		}
+		s.board = (unsigned)n;
+	}
+	station_of_board(&s);
+	/* The environment counts only where no option names a station. */
+	if (dir) {
+		err = station_in_dir(&s, args->text[CTL_DIR], ret_fault);
+	} else if (!board && socket == NULL) {
+		if (environment->dir != NULL) {
+			err = station_in_dir(&s, environment->dir, ret_fault);
+		}
+		if (err == 0 && environment->socket != NULL) {
+			err = station_of_socket(&s, environment->socket, ret_fault);
+		}
+		database = database != NULL ? database : environment->database;
+	}
+	if (err == 0 && socket != NULL) {
+		err = station_of_socket(&s, socket, ret_fault);
+	}
+	if (err == 0 && database != NULL &&
+	    snprintf(s.database, PATH_MAX, "%s", database) >= PATH_MAX) {
+		err = fault(ret_fault, "give a shorter one", "the path %.60s... is too long",
+			    database);
+	}
+	s.installed = strncmp(s.socket, "/run/fcm-server/", 16) == 0;
+	if (err == 0) {
+		*ret_station = s;
+	}
+	return err;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What was typed: options and command. Pure: nothing is printed or opened, the present is an argument,
+ * the environment is the caller's.
+ */
+#ifndef SLOWCTL_FCMCTL_CORE_ARGS_H
+#define SLOWCTL_FCMCTL_CORE_ARGS_H
+
+#include "slowctl/fcmctl/core/ctl.h"
+
+/* Why it was not understood. */
+struct ctl_fault {
+	char text[256]; /* one sentence: what, which, why */
+	char hint[256]; /* what to do; may be empty */
+};
+
+/*
+ * Options may stand anywhere; "--" ends them; words such as -5 are words. Verbs and nouns may be cut
+ * short as long as one command fits. argv is permuted nowhere; ret_args->word points into `words`,
+ * which must have room for argc pointers and stay. -EINVAL with *ret_fault.
+ */
+int ctl_args_parse(int argc, char **argv, double now, char **words, struct ctl_args *ret_args,
+		   struct ctl_fault *ret_fault);
+
+/* A row of the option table, for the help. `value` NULL: a flag; `letter` 0: none. */
+struct ctl_option_row {
+	const char *name;
+	char letter;
+	const char *value;
+	const char *help;
+};
+const struct ctl_option_row *ctl_option_row(enum ctl_option option);
+
+/* The nearest of the known words (nouns, verbs) to a misspelt one, NULL: none is near. */
+const char *ctl_nearest(const char *word, const char *const *known, size_t count);
+
+/* Environment as far as it says where the station is; NULL: not set. */
+struct ctl_environment {
+	const char *board, *dir, *socket, *database;
+};
+/* Options first, then environment, then board 0. -EINVAL with *ret_fault (path too long, no number). */
+int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
+		     struct ctl_station *ret_station, struct ctl_fault *ret_fault);
+
+#endif

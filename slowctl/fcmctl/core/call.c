@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Asking the daemon, and saying what went wrong: the bridge between commands (ctl_*.c) and the socket
+ * (client.c). Every failure ends in ctl_fail(): one sentence what, which and why, one what to do.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/core/args.h"
+#include "slowctl/fcmctl/core/client.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+
+#define ANSWER_S 5.0 /* a healthy daemon answers a question within milliseconds */
+
+static volatile sig_atomic_t interrupted;
+
+bool ctl_interrupted(void)
+{
+	return interrupted != 0;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void set_handler(void (*handler)(int))
+{
+	struct sigaction action = {.sa_handler = handler}; /* no SA_RESTART: waiting must end */
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+void ctl_catch_interrupt(void)
+{
+	interrupted = 0;
+	set_handler(on_signal);
+}
+
+void ctl_release_interrupt(void)
+{
+	set_handler(SIG_DFL);
+}
+
+double ctl_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Foreign text must not drive the terminal. */
+static void print_line(const char *before, const char *text)
+{
+	struct writer *w = writer_create_text(stderr, false);
+
+	if (w != NULL) {
+		writer_text(w, WRITER_PLAIN, "%s%s", before, text);
+		writer_newline(w);
+	}
+	writer_destroy(w);
+}
+
+void ctl_append_word(char *text, size_t size, const char *option, const char *word)
+{
+	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "0123456789/._-+:@%";
+	bool plain = *word != '\0' && strspn(word, harmless) == strlen(word);
+	size_t used = strlen(text);
+	size_t quoted;
+
+	snprintf(text + used, size - used, "%s%s%s%s", *option != '\0' ? " --" : "", option,
+		 *option != '\0' ? " " : "", plain ? word : "'");
+	while (!plain) {
+		used = strlen(text);
+		quoted = strcspn(word, "'");
+		snprintf(text + used, size - used, "%.*s'%s", (int)quoted, word,
+			 word[quoted] == '\'' ? "\\''" : "");
+		plain = word[quoted] == '\0';
+		word += quoted + 1;
+	}
+}
+
+void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const struct ctl_args *args)
+{
+	snprintf(text + strlen(text), size - strlen(text), "%s %s", ctl->self, ctl->doing);
+	for (int i = 0; i < args->words; i++) {
+		snprintf(text + strlen(text), size - strlen(text), " ");
+		ctl_append_word(text, size, "", args->word[i]);
+	}
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		const struct ctl_option_row *row = ctl_option_row((enum ctl_option)i);
+
+		if (!ctl_given(args, i) || (args->command->options & CTL_BIT(i)) == 0) {
+			continue;
+		}
+		if (row->value != NULL) {
+			ctl_append_word(text, size, row->name, args->text[i]);
+		} else {
+			snprintf(text + strlen(text), size - strlen(text), " --%s", row->name);
+		}
+	}
+}
+
+static bool is_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(text, word, length) == 0 && !isalpha((unsigned char)text[length]);
+}
+
+/* The first word of a command: a noun, or the verb of what has none. */
+static bool is_command(const char *text)
+{
+	for (const struct ctl_command *const *table = ctl_tables; *table != NULL; table++) {
+		for (const struct ctl_command *c = *table; c->verb != NULL; c++) {
+			if (is_word(text, c->noun != NULL ? c->noun : c->verb)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Something to be typed begins here, not a word of the sentence, nor of a path. */
+static bool begins_command(const char *hint, const char *at)
+{
+	return (at == hint || strchr(" (;:\n", at[-1]) != NULL) &&
+	       is_command(at + strlen("fcmctl "));
+}
+
+const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t size)
+{
+	const char *from = hint;
+	const char *at = hint;
+	size_t used = 0;
+
+	buf[0] = '\0';
+	while ((at = strstr(at, "fcmctl ")) != NULL) {
+		if (ctl->self[0] != '\0' && begins_command(hint, at) && used < size) {
+			snprintf(buf + used, size - used, "%.*s%s", (int)(at - from), from,
+				 ctl->self);
+			used += strlen(buf + used);
+			from = at + strlen("fcmctl");
+		}
+		at += strlen("fcmctl ");
+	}
+	if (used < size) {
+		snprintf(buf + used, size - used, "%s", from);
+	}
+	return buf;
+}
+
+/* On stderr for people, and `error` on stdout for programs. */
+static void tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
+{
+	json_t *whole = json_pack("{s:O}", "error", error);
+	char typed[4 * PATH_MAX];
+
+	fflush(stdout);
+	print_line("fcmctl: ", text);
+	if (*hint != '\0') {
+		print_line("        -> ",
+			   ctl != NULL ? ctl_typed(ctl, hint, typed, sizeof(typed)) : hint);
+	}
+	if (ctl != NULL && ctl->json && whole != NULL) {
+		writer_result(ctl->out, whole, NULL);
+	}
+	json_decref(whole);
+}
+
+int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
+	     ...)
+{
+	char text[1024];
+	va_list ap;
+	json_t *error;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	hint = hint != NULL ? hint : "";
+	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint);
+	tell_failure(ctl, text, hint, error);
+	json_decref(error);
+	return exit_code;
+}
+
+void ctl_remark(const char *format, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int length;
+
+	va_start(ap, format);
+	length = vasprintf(&text, format, ap);
+	va_end(ap);
+	fflush(stdout);
+	print_line("fcmctl: ", length >= 0 ? text : format);
+	free(length >= 0 ? text : NULL);
+}
+
+int ctl_connect(struct ctl *ctl)
+{
+	return ctl->client != NULL ? 0 : client_open(ctl->station.socket, &ctl->client);
+}
+
+void ctl_disconnect(struct ctl *ctl)
+{
+	client_close(ctl->client);
+	ctl->client = NULL;
+}
+
+bool ctl_is_away(int err)
+{
+	return err == -ENOENT || err == -ECONNREFUSED || err == -ENOTDIR;
+}
+
+const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size)
+{
+	const char *path = ctl->station.socket;
+	char when[32];
+	char span[32];
+	char when_text[96] = "";
+	double last;
+
+	if (!ctl_is_away(err)) {
+		snprintf(buf, size, "cannot reach the daemon at %s: %s", path, strerror(-err));
+		return buf;
+	}
+	if (since && ctl_away_since(ctl, &last) == 0) {
+		snprintf(when_text, sizeof(when_text), " since %s UTC (%s)",
+			 ctl_time_text(last, 0, when, sizeof(when)),
+			 ctl_span_text(ctl_now() - last, span, sizeof(span)));
+	}
+	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board,
+		 when_text, err == -ECONNREFUSED ? "nobody listens at" : "there is no socket",
+		 path);
+	return buf;
+}
+
+const char *ctl_access_action(const char *path, char *buf, size_t size)
+{
+	char near[PATH_MAX];
+	char *slash;
+	struct stat st;
+	struct group *group;
+	bool found;
+
+	snprintf(near, sizeof(near), "%s", path);
+	found = stat(near, &st) == 0;
+	slash = strrchr(near, '/');
+	if (!found && slash != NULL) {
+		*slash = '\0';
+		found = stat(near, &st) == 0;
+	}
+	group = found ? getgrgid(st.st_gid) : NULL;
+	if (group != NULL && st.st_gid == 0) { /* no advice: its members may do what root may */
+		snprintf(buf, size, "%s is root's: run the command with sudo", near);
+	} else if (group != NULL) {
+		snprintf(
+			buf, size,
+			"%s is for members of group %s: sudo usermod -aG %s \"$USER\", then log in "
+			"anew",
+			near, group->gr_name, group->gr_name);
+	} else {
+		snprintf(buf, size, "ask the administrator for access to %s", path);
+	}
+	return buf;
+}
+
+/* The emulated board of a make run beside the socket: that goes on when its daemon is gone, and would not begin twice.
+ * Into `ret_config` the file that its daemon is started with. */
+static bool board_runs(const struct ctl *ctl, char *ret_config, size_t size)
+{
+	const char *socket = ctl->station.socket;
+	const char *slash = strrchr(socket, '/');
+	int dir = slash != NULL ? (int)(slash + 1 - socket) : 0;
+	char board[PATH_MAX];
+
+	return snprintf(board, sizeof(board), "%.*sboard.sock", dir, socket) < (int)sizeof(board) &&
+	       snprintf(ret_config, size, "%.*sboard.conf", dir, socket) < (int)size &&
+	       access(board, F_OK) == 0 && access(ret_config, R_OK) == 0;
+}
+
+const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size)
+{
+	unsigned n = ctl->station.board;
+	char config[PATH_MAX / 2];
+
+	if (err == -EACCES) {
+		ctl_access_action(ctl->station.socket, buf, size);
+	} else if (err == -ENAMETOOLONG) {
+		snprintf(buf, size,
+			 "a socket's path has at most 107 bytes; go nearer with cd and use "
+			 "a relative one");
+	} else if (!ctl_is_away(err) && !ctl->station.installed) {
+		snprintf(buf, size, "look at the daemon's process and its log");
+	} else if (ctl->station.installed) {
+		snprintf(buf, size,
+			 "systemctl status fcm-server@%u; journalctl -u fcm-server@%u -n 50; "
+			 "systemctl "
+			 "start fcm-server@%u (a station of make run: fcmctl --dir build/run ...)",
+			 n, n, n);
+	} else if (board_runs(ctl, config, sizeof(config))) {
+		snprintf(buf, size,
+			 "its make run goes on without it; start the daemon again: fcm-server "
+			 "--board %u --config %s",
+			 n, config);
+	} else {
+		snprintf(buf, size,
+			 "start the station (make run), or name the right one: --dir DIR, --board "
+			 "N");
+	}
+	return buf;
+}
+
+int ctl_away_fail(struct ctl *ctl, int err, bool writes)
+{
+	char reason[PATH_MAX + 256];
+	char action[PATH_MAX];
+	bool away = ctl_is_away(err) || err == -EAGAIN;
+
+	return ctl_fail(ctl, away ? CTL_UNKNOWN : CTL_NOT, away ? "daemon-away" : "no-access",
+			ctl_away_action(ctl, err, action, sizeof(action)), "%s%s",
+			writes ? "nothing was sent: " : "",
+			ctl_away_reason(ctl, err, true, reason, sizeof(reason)));
+}
+
+/* What a call in progress has told so far. */
+struct call {
+	struct ctl *ctl;
+	const struct ctl_request *request;
+	long long command; /* 0: not known */
+};
+
+static void on_progress(void *context, const json_t *progress)
+{
+	struct call *call = context;
+	const char *text = value_string(progress, "text", "");
+	const char *state = value_string(progress, "state", "");
+
+	call->command = value_integer(progress, "command", call->command);
+	if (call->request->progress != NULL) {
+		call->request->progress(call->request->context, progress);
+	} else if (call->ctl->terminal) {
+		char line[512];
+
+		snprintf(line, sizeof(line), "%s%s%s", state, *state && *text ? "  " : "", text);
+		print_line("  ", line);
+	}
+}
+
+/* The connection broke, or nothing came. */
+static int fail_broken(const struct call *call, int err)
+{
+	const struct ctl_request *request = call->request;
+	struct ctl *ctl = call->ctl;
+	double waited = ctl->timeout_s > 0.0	   ? ctl->timeout_s
+			: request->timeout_s > 0.0 ? request->timeout_s
+						   : ANSWER_S;
+	char what[160];
+	char look[2 * PATH_MAX + 128];
+	char span[32];
+
+	ctl_disconnect(ctl);
+	if (err == -EINTR) {
+		snprintf(what, sizeof(what), "interrupted");
+	} else if (err == -ETIMEDOUT) {
+		snprintf(what, sizeof(what), "no word from the daemon for %s",
+			 ctl_span_text(waited, span, sizeof(span)));
+	} else if (err == -ECONNRESET) {
+		snprintf(what, sizeof(what), "the daemon went away");
+	} else if (err == -EPROTO) {
+		snprintf(what, sizeof(what), "what came from the daemon is no control message");
+	} else {
+		snprintf(what, sizeof(what), "%s", strerror(-err));
+	}
+	if (request->look == NULL) {
+		snprintf(look, sizeof(look), "%s status tells how the daemon is", ctl->self);
+		return ctl_fail(ctl, CTL_UNKNOWN, err == -ETIMEDOUT ? "time-out" : "broken", look,
+				"%s: %s", request->doing, what);
+	}
+	if (request->ends_with_us) {
+		snprintf(look, sizeof(look), "%s %s", ctl->self, request->look);
+		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look, "%s: %s; it has ended early",
+				request->doing, what);
+	}
+	if (call->command > 0) {
+		snprintf(look, sizeof(look), "see how it ends: %s command show %lld", ctl->self,
+			 call->command);
+		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
+				"%s: %s; command %lld goes on without us", request->doing, what,
+				call->command);
+	}
+	snprintf(look, sizeof(look), "see what became of it: %s %s", ctl->self, request->look);
+	return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
+			"%s: %s; whether it was done is not known", request->doing, what);
+}
+
+static int exit_of_code(const char *code)
+{
+	if (strcmp(code, "usage") == 0) {
+		return CTL_USAGE;
+	}
+	return strcmp(code, "unknown") == 0 ? CTL_UNKNOWN : CTL_NOT;
+}
+
+/* The daemon's own words; programs get its error object as it came. */
+static int fail_refused(const struct call *call, json_t *error)
+{
+	const char *code = value_string(error, "code", "internal");
+	const char *hint = value_string(error, "hint", "");
+	long long command = value_integer(error, "command", 0);
+	char text[1024];
+	char look[2 * PATH_MAX + 512];
+
+	if (strcmp(code, "needs-yes") == 0 && *hint == '\0') {
+		hint = "say --yes when you mean it";
+	}
+	if (command > 0) {
+		snprintf(look, sizeof(look), "%s%s%s command show %lld%s", hint, *hint ? " (" : "",
+			 call->ctl->self, command, *hint ? ")" : "");
+		hint = look;
+	}
+	snprintf(text, sizeof(text), "%s: %s%s", call->request->doing,
+		 value_string(error, "message", "no reason was given"),
+		 strcmp(code, "needs-yes") == 0 ? "; nothing was sent" : "");
+	tell_failure(call->ctl, text, hint, error);
+	return exit_of_code(code);
+}
+
+static bool is_detail(const json_t *error, const char *detail)
+{
+	return strcmp(value_string(error, "detail", ""), detail) == 0;
+}
+
+/* More than the daemon reads while all else waits, or it could show only what is old as if it were all: nobody waits for
+ * us, if we may read its file. */
+static int read_instead(const struct call *call, const json_t *args, json_t *error,
+			json_t **ret_result)
+{
+	struct ctl *ctl = call->ctl;
+	json_t *info = NULL;
+	const char *database = NULL;
+
+	if (ctl_call_quietly(ctl, "info", NULL, &info) == 0) {
+		database = value_string(info, "database", NULL);
+	}
+	if (database != NULL && *database == '/') {
+		snprintf(ctl->station.database, sizeof(ctl->station.database), "%s", database);
+	}
+	json_decref(info);
+	if (access(ctl->station.database, R_OK) != 0) {
+		return fail_refused(call, error);
+	}
+	if (is_detail(error, "not-written")) {
+		ctl_remark("%s", value_string(error, "message", ""));
+	} else {
+		ctl_remark("that is more than the daemon reads while all else waits: reading %s "
+			   "instead",
+			   ctl->station.database);
+	}
+	return ctl_away_read(ctl, call->request->op, args, ret_result);
+}
+
+/* False: Ctrl-C came first. It is held until we wait, or one between look and wait would be missed. */
+static bool answer_comes(void)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	sigset_t held, open;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigprocmask(SIG_BLOCK, &held, &open);
+	while (!ctl_interrupted() && ppoll(&in, 1, NULL, &open) < 0 && errno == EINTR) {
+	}
+	sigprocmask(SIG_SETMASK, &open, NULL);
+	return !ctl_interrupted();
+}
+
+bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
+{
+	char line[16] = "";
+	va_list ap;
+
+	if (!ctl->can_ask) {
+		return false;
+	}
+	ctl_catch_interrupt(); /* before the question: whoever sees it may press Ctrl-C at once */
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fflush(stderr);
+	if (!answer_comes() || fgets(line, sizeof(line), stdin) == NULL) {
+		fputc('\n', stderr);
+	}
+	ctl_release_interrupt();
+	return strcmp(line, "yes\n") == 0;
+}
+
+/* Somebody is there to answer, and said yes. */
+static bool asked_yes(const struct call *call, const json_t *error)
+{
+	if (call->ctl->can_ask) {
+		print_line("", value_string(error, "message", "this is dangerous"));
+	}
+	return ctl_ask_yes(call->ctl, "%s: type yes to go on: ", call->request->doing);
+}
+
+static int call_once(struct call *call, json_t *args, json_t **ret_answer)
+{
+	struct ctl *ctl = call->ctl;
+	const struct ctl_request *request = call->request;
+	double timeout = ctl->timeout_s > 0.0	    ? ctl->timeout_s
+			 : request->timeout_s > 0.0 ? request->timeout_s
+						    : ANSWER_S;
+	int err;
+
+	if (request->look != NULL) {
+		ctl_catch_interrupt();
+	}
+	err = client_call(ctl->client, request->op, json_incref(args), timeout, on_progress, call,
+			  request->look != NULL ? ctl_interrupted : NULL, ret_answer);
+	if (request->look != NULL) {
+		ctl_release_interrupt();
+	}
+	return err;
+}
+
+int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret_result)
+{
+	struct call call = {.ctl = ctl, .request = request};
+	json_t *args = request->args != NULL ? request->args : json_object();
+	json_t *answer = NULL;
+	json_t *error;
+	int err = ctl_connect(ctl);
+	int code = CTL_DONE;
+
+	if (err != 0) {
+		code = ctl_away_fail(ctl, err, request->look != NULL);
+		goto out;
+	}
+	err = call_once(&call, args, &answer);
+	error = err == 0 ? json_object_get(answer, "error") : NULL;
+	if (error != NULL && strcmp(value_string(error, "code", ""), "needs-yes") == 0 &&
+	    asked_yes(&call, error)) {
+		json_decref(answer);
+		answer = NULL;
+		json_object_set_new(args, "yes", json_true());
+		err = call_once(&call, args, &answer);
+		error = err == 0 ? json_object_get(answer, "error") : NULL;
+	}
+	if (err != 0) {
+		code = fail_broken(&call, err);
+	} else if (error != NULL && ctl_away_can(request->op) &&
+		   (is_detail(error, "too-much") || is_detail(error, "not-written"))) {
+		code = read_instead(&call, args, error, ret_result);
+	} else if (error != NULL) {
+		code = fail_refused(&call, error);
+	} else {
+		*ret_result = json_incref(json_object_get(answer, "result"));
+	}
+out:
+	json_decref(answer);
+	json_decref(args);
+	return code;
+}
+
+int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
+{
+	json_t *answer = NULL;
+	int err = ctl_connect(ctl);
+
+	if (err != 0) {
+		json_decref(args);
+		return err;
+	}
+	err = client_call(ctl->client, op, args, ANSWER_S, NULL, NULL, ctl_interrupted, &answer);
+	if (err != 0) {
+		ctl_disconnect(ctl);
+		return err;
+	}
+	if (json_object_get(answer, "result") != NULL) {
+		*ret_result = json_incref(json_object_get(answer, "result"));
+	} else {
+		err = -EREMOTEIO;
+	}
+	json_decref(answer);
+	return err;
+}
+
+int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
+{
+	struct ctl_request request = {.op = op, .args = args, .doing = ctl->doing};
+	int err = ctl_connect(ctl);
+	int code;
+
+	if (ctl_is_away(err) && ctl_away_can(op)) {
+		code = ctl_away_ask(ctl, op, args, ret_result);
+		json_decref(args);
+		return code;
+	}
+	return ctl_request(ctl, &request, ret_result);
+}
+
+/* A list that is as long as it may be says that it may go on. */
+static void say_limit(struct ctl *ctl, const json_t *result, json_int_t limit)
+{
+	json_t *member;
+	const char *name;
+
+	json_object_foreach ((json_t *)(uintptr_t)result, name, member) {
+		if (limit > 0 && json_array_size(member) == (size_t)limit) {
+			writer_text(ctl->out, WRITER_DIM,
+				    "-- the newest %lld: --limit shows more, --since fewer",
+				    (long long)limit);
+			writer_newline(ctl->out);
+			return;
+		}
+	}
+}
+
+int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn render)
+{
+	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
+	json_t *result = NULL;
+	int code = ctl_ask(ctl, op, args, &result);
+
+	if (code == CTL_DONE) {
+		writer_result(ctl->out, result, render);
+		say_limit(ctl, result, limit);
+	}
+	json_decref(result);
+	return code;
+}
+
+int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
+{
+	const char *digits = strncmp(text, "link", 4) == 0 ? text + 4 : text;
+
+	if (digits[0] < '0' || digits[0] > '3' || digits[1] != '\0') {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "links are numbered 0 to 3",
+				"'%.60s' is no link", text);
+	}
+	*ret_link = digits[0] - '0';
+	return CTL_DONE;
+}
+
+void ctl_put_dry(const struct ctl_args *args, json_t *what)
+{
+	if (ctl_given(args, CTL_DRY_RUN)) {
+		json_object_set_new(what, "dry_run", json_true());
+	}
+}
+
+static void render_would(struct writer *w, const json_t *would)
+{
+	writer_text(w, WRITER_PLAIN, "%s%s", value_string(would, "text", "?"),
+		    value_true(would, "needs_yes") ? "; it is dangerous: needs --yes" : "");
+	writer_newline(w);
+}
+
+bool ctl_told_would(struct ctl *ctl, const json_t *result)
+{
+	if (!value_true(result, "dry_run")) {
+		return false;
+	}
+	writer_result(ctl->out, result, render_would);
+	return true;
+}
+
+json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
+{
+	json_t *filter = json_object();
+
+	if (ctl_given(args, CTL_SINCE)) {
+		json_object_set_new(filter, "since", json_real(args->number[CTL_SINCE]));
+	}
+	if (ctl_given(args, CTL_LIMIT)) {
+		limit = (unsigned)args->number[CTL_LIMIT];
+	}
+	if (limit > 0) {
+		json_object_set_new(filter, "limit", json_integer(limit));
+	}
+	if (ctl_given(args, CTL_LINK)) {
+		json_object_set_new(filter, "link", json_integer((int)args->number[CTL_LINK]));
+	}
+	if (ctl_given(args, CTL_FLOOR)) {
+		json_object_set_new(filter, "floor", json_integer((int)args->number[CTL_FLOOR]));
+	}
+	if (ctl_given(args, CTL_STATE)) {
+		json_object_set_new(filter, "state", json_string(args->text[CTL_STATE]));
+	}
+	return filter;
+}

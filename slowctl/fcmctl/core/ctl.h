@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl from the inside. One file per noun (fcmctl/link.c, fcmctl/phase.c, ...) brings a const table of
+ * commands; ctl.c holds the tables together, args.c finds the command that was typed, call.c
+ * asks the daemon (or, for what the database can answer, the file) and says what went wrong.
+ *
+ *   argv --ctl_args--> struct ctl_args --run()--> ctl_show() --client--> daemon
+ *                                                    |  '--away---> station.db (read-only)
+ *                                                    '--> writer (text or JSON)
+ *
+ * A command returns the program's exit code. One thread; nothing here outlives main().
+ */
+#ifndef SLOWCTL_FCMCTL_CORE_CTL_H
+#define SLOWCTL_FCMCTL_CORE_CTL_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "slowctl/fcmctl/show/writer.h"
+
+/* Exit codes. */
+enum {
+	CTL_DONE = 0,	 /* done; for status: well */
+	CTL_NOT = 1,	 /* refused, failed; for status: red */
+	CTL_USAGE = 2,	 /* not understood */
+	CTL_UNKNOWN = 3, /* outcome unknown, or the daemon is away */
+};
+
+/* Options, one row each in args.c: letter, value, type, help. */
+enum ctl_option {
+	/* of fcmctl */
+	CTL_BOARD,
+	CTL_DIR,
+	CTL_SOCKET,
+	CTL_DATABASE,
+	CTL_JSON,
+	CTL_TIMEOUT,
+	CTL_HELP,
+	CTL_VERSION,
+	/* of some commands */
+	CTL_SINCE,
+	CTL_LIMIT,
+	CTL_LINK,
+	CTL_TOWER,
+	CTL_FLOOR,
+	CTL_STATE,
+	CTL_STREAM,
+	CTL_COUNT,
+	CTL_HITS,
+	CTL_INTERVAL,
+	CTL_TRIALS,
+	CTL_WITH,
+	CTL_REASON,
+	CTL_NOTE,
+	CTL_CLIENT_ID,
+	CTL_YES,
+	CTL_FORCE,
+	CTL_NO_WAIT,
+	CTL_ONCE,
+	CTL_ROWS,
+	CTL_FROM,
+	CTL_FRAMES,
+	CTL_WHAT,
+	CTL_PCAP,
+	CTL_TO,
+	CTL_BY,
+	CTL_LINKS,
+	CTL_NAME,
+	CTL_FOR,
+	CTL_DRY_RUN,
+	CTL_RATE,
+	CTL_JOB,
+	CTL_KEEP_GOING,
+	CTL_ROLL_BACK,
+	CTL_PLAN,
+	CTL_AT,
+	CTL_AT_AGAIN, /* the second --at of a command that takes two */
+	CTL_PLOT,
+	CTL_CSV,
+	CTL_KEY,
+	CTL_RAW,
+	CTL_OPTIONS, /* how many */
+};
+#define CTL_BIT(option) (1ull << (option))
+
+struct ctl;
+struct ctl_args;
+
+struct ctl_command {
+	const char *noun;      /* NULL: a bare verb */
+	const char *verb;      /* NULL ends a table */
+	const char *arguments; /* as shown in the usage: "LINK", "NAME VALUE", "[PATTERN...]" */
+	const char *summary;   /* one line */
+	const char *help;      /* what it does, what it prints, examples */
+	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
+	unsigned min_words, max_words;
+	int (*run)(struct ctl *ctl, const struct ctl_args *args);
+};
+
+/* All commands, given by main() before anything else: a NULL-terminated list of tables, each ended by a command
+ * without verb. */
+extern const struct ctl_command *const *ctl_tables;
+
+/* What was typed, checked against the command's row. */
+struct ctl_args {
+	const struct ctl_command *command; /* NULL: only --help, --version */
+	const char *topic;		   /* of help: a noun; NULL */
+	int words;			   /* behind the verb */
+	char **word;
+	const char *text[CTL_OPTIONS]; /* value as typed, "" of a flag; NULL: not given */
+	double number[CTL_OPTIONS];    /* of number, time (UTC s) and span (s) options */
+};
+
+static inline bool ctl_given(const struct ctl_args *args, enum ctl_option option)
+{
+	return args->text[option] != NULL;
+}
+
+/* Where the station is. */
+struct ctl_station {
+	unsigned board;
+	bool installed; /* below /run/fcm-server: systemd runs it; else somebody's `make run` */
+	char socket[PATH_MAX];
+	char database[PATH_MAX];
+};
+
+struct client;
+
+struct ctl {
+	struct ctl_station station;
+	char self[2 * PATH_MAX]; /* as it was called, with the options that name the station: hints
+				  * can be pasted */
+	char doing[64];		 /* the command, for messages: "command list" */
+	struct writer *out;
+	bool json;
+	double timeout_s;      /* 0: each command's own */
+	bool terminal;	       /* stderr is one: progress is shown */
+	bool can_ask;	       /* stdin and stderr are */
+	struct client *client; /* NULL: not connected */
+	bool told_away;	       /* that the answers are the database's */
+};
+
+/*
+ * A failure, told to people on stderr ("fcmctl: ...", then what to do) and, with --json, to programs
+ * as {"v":1,"error":{code, message, hint}} on stdout. `hint` may be NULL. Returns `exit_code`.
+ */
+int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
+	     ...) __attribute__((format(printf, 5, 6)));
+/* UTC s since 1970. */
+double ctl_now(void);
+
+/* --dry-run: into the request; and, when its answer says what would be done, that is told: true. */
+void ctl_put_dry(const struct ctl_args *args, json_t *what);
+bool ctl_told_would(struct ctl *ctl, const json_t *result);
+
+/* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
+ * no; so does a missing terminal. */
+bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* " --option word" (without option: the word alone) behind `text`, quoted where a shell would take it apart. */
+void ctl_append_word(char *text, size_t size, const char *option, const char *word);
+/* Append to `text` the command as it was typed: the options that name this station, the words, its
+ * own options. */
+void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const struct ctl_args *args);
+/* A hint as it can be typed: what names a command of fcmctl gets the options that name this station. Returns buf. */
+const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t size);
+
+/* A remark on stderr. */
+void ctl_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* From here to ctl_release_interrupt(), Ctrl-C and SIGTERM do not end the program but make
+ * ctl_interrupted() true. */
+void ctl_catch_interrupt(void);
+void ctl_release_interrupt(void);
+bool ctl_interrupted(void);
+
+/* Progress of a request; `progress` is the object of control.md. */
+typedef void (*ctl_progress_fn)(void *context, const json_t *progress);
+
+struct ctl_request {
+	const char *op;
+	json_t *args;	   /* taken over; NULL: none */
+	double timeout_s;  /* without any word from the daemon; 0: 5 s */
+	const char *doing; /* for messages: "set floor3.om2.hv 1450" */
+	const char *look;  /* words of fcmctl that tell what became of it when the answer does not
+			     * come: "command list"; NULL: the request changes nothing */
+	bool ends_with_us; /* a broken connection ends it in the daemon too (soak) */
+	ctl_progress_fn progress; /* NULL: progress.text is shown on a terminal */
+	void *context;
+};
+
+/* Ask and wait. CTL_DONE and *ret_result (caller's), or the exit code, everything said. A request that
+ * needs a yes is asked about where there is somebody to ask. */
+int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret_result);
+
+/* A question without consequences. Answered from the database where `op` can be (away.c) and the
+ * daemon is away. */
+int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
+/* The same, shown. */
+int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn render);
+
+/* Connect if not connected. 0 or negative errno; nothing is said. */
+int ctl_connect(struct ctl *ctl);
+void ctl_disconnect(struct ctl *ctl);
+/* What client_call() says, without words: for the full screen. */
+int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
+
+/* Whether such an error of ctl_connect() means that no daemon is there (else: it is, but not for us). */
+bool ctl_is_away(int err);
+/* Why the daemon cannot be reached (and since when), and what to do. Return buf. */
+const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size);
+const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size);
+/* `writes`: it was to change something; that nothing was sent is said first. */
+int ctl_away_fail(struct ctl *ctl, int err, bool writes);
+/* What to do about -EACCES: be in the group of `path`, or of the directory that hides it. */
+const char *ctl_access_action(const char *path, char *buf, size_t size);
+/* Where the daemon keeps its recordings, by what it wrote into its database. */
+void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
+
+/* From the database. True: `op` can be asked there. */
+bool ctl_away_can(const char *op);
+/* The result of `op` in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
+ * open have "unattended" in addition. */
+int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
+/* The same in the place of a daemon that is there: within --timeout, or a minute. */
+int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
+/* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
+int ctl_away_since(const struct ctl *ctl, double *ret_time);
+/* What the database knew when the daemon was last alive: `known` of schemas/control.md, a new reference; what
+ * cannot be read in a second is null in it. NULL: there is no such time. */
+json_t *ctl_away_known(const struct ctl *ctl);
+
+/* The status screen, for status and top; `result` as of op status. */
+void ctl_status_render(struct writer *w, const json_t *result);
+/* The same while the daemon is away: `err` of ctl_connect(). NULL: out of memory. */
+json_t *ctl_status_away(const struct ctl *ctl, int err);
+void ctl_status_render_away(struct writer *w, const json_t *result);
+/* Whether the pause of an alarm, or of a reason of status, covers what it is now. */
+bool ctl_alarm_paused(const json_t *alarm);
+/* "acknowledged by anna: ...; paused until ... by ...: ...", "" when nothing was done. Returns buf. */
+const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
+/* Recent events, for top and event list. */
+void ctl_event_render(struct writer *w, const json_t *result);
+/* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
+const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
+
+/* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
+int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);
+/* That --state, where it was given, is one: says what is wrong (CTL_USAGE) or CTL_DONE. */
+int ctl_check_state(struct ctl *ctl, const struct ctl_args *args);
+/* {since, limit, link, ...} of the options that were given; `limit` 0: only if given. */
+json_t *ctl_filter(const struct ctl_args *args, unsigned limit);
+
+#endif

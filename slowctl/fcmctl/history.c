@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl history: what one parameter was, as a plot, a table, CSV or JSON. */
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/show/plot.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+
+#define ROWS_OF_TABLE 60u
+#define ROWS_OF_ALL   10000u /* as many as the daemon tells at once */
+
+/* Some rows are of many samples. */
+static bool any_sums(const json_t *rows)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows, i, row) {
+		if (json_is_integer(value_at(row, "span_s"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void sum_cells(struct writer *w, const json_t *row)
+{
+	value_cell(w, row, "min", VALUE_PLAIN);
+	value_cell(w, row, "max", VALUE_PLAIN);
+	if (json_is_integer(value_at(row, "span_s"))) {
+		writer_cell(w, WRITER_PLAIN, "the mean of %lld, %s",
+			    value_integer(row, "samples", 0),
+			    value_integer(row, "span_s", 0) > 60 ? "an hour" : "a minute");
+	} else {
+		writer_cell(w, WRITER_PLAIN, "-");
+	}
+}
+
+/* What stood when --since began is the first row, with its own time. A new reference. */
+static json_t *rows_with_before(const json_t *result)
+{
+	json_t *rows = json_copy(json_object_get(result, "rows"));
+	json_t *before = json_object_get(result, "before");
+
+	if (json_is_object(before)) {
+		json_array_insert(rows, 0, before);
+	}
+	return rows;
+}
+
+static void render_table(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"time (UTC)", ">value",	 ">set to",
+					      ">least",	    ">greatest", "value is"};
+	json_t *rows = rows_with_before(result);
+	bool sums = any_sums(rows);
+	size_t i;
+	const json_t *row;
+	const json_t *words = value_at(result, "words");
+	const char *unit = value_string(result, "unit", "");
+
+	writer_heading(w, "%s%s%s", value_string(result, "name", "?"), *unit != '\0' ? " in " : "",
+		       unit);
+	writer_table(w, columns, sums ? 6 : 3);
+	json_array_foreach (rows, i, row) {
+		value_cell(w, row, "time", VALUE_TIME_MS);
+		value_word_cell(w, row, "value", words);
+		value_word_cell(w, row, "setpoint", words);
+		if (sums) {
+			sum_cells(w, row);
+		}
+	}
+	writer_table_end(w, json_is_false(value_at(result, "kept"))
+				    ? "no history of it is kept: fcmctl get shows its value"
+				    : "no samples in this time");
+	if (json_is_object(value_at(result, "before"))) {
+		writer_text(w, WRITER_DIM, "the first is from before --since, and stood then");
+		writer_newline(w);
+	}
+	json_decref(rows);
+}
+
+/* ------------------------------------------------------------------ CSV */
+
+/* "" of what is not known. */
+static const char *csv_value(const json_t *row, const char *key, char *buf, size_t size)
+{
+	const json_t *value = value_at(row, key);
+
+	return value_text(value, VALUE_PLAIN, buf, size)[0] == '-' && !json_is_number(value) ? ""
+											     : buf;
+}
+
+/* 2026-11-20T15:12:03.250000Z: what spreadsheets and pandas read as a time. */
+static const char *csv_time(const json_t *row, const char *key, char *buf, size_t size)
+{
+	double time = value_number(row, key);
+	size_t length;
+
+	if (!isfinite(time)) {
+		return "";
+	}
+	ctl_time_text(time, 3, buf, size - 1);
+	buf[strcspn(buf, " ")] = 'T';
+	length = strlen(buf);
+	buf[length] = 'Z';
+	buf[length + 1] = '\0';
+	return buf;
+}
+
+static void render_csv(struct writer *w, const json_t *result)
+{
+	const json_t *words = value_at(result, "words");
+	json_t *rows = rows_with_before(result);
+	const json_t *row;
+	size_t i;
+
+	writer_text(w, WRITER_PLAIN, "time,value,unit,word,set_to,until,min,max,samples");
+	writer_newline(w);
+	json_array_foreach (rows, i, row) {
+		char time[40];
+		char until[40];
+		char text[5][40];
+		char word[64] = "";
+
+		if (json_array_size(words) > 0) {
+			value_word(value_at(row, "value"), words, word, sizeof(word));
+		}
+		writer_text(w, WRITER_PLAIN, "%s,%s,%s,%s,%s,%s,%s,%s,%s",
+			    csv_time(row, "time", time, sizeof(time)),
+			    csv_value(row, "value", text[0], sizeof(text[0])),
+			    value_string(result, "unit", ""), word,
+			    csv_value(row, "setpoint", text[1], sizeof(text[1])),
+			    csv_time(row, "until", until, sizeof(until)),
+			    csv_value(row, "min", text[2], sizeof(text[2])),
+			    csv_value(row, "max", text[3], sizeof(text[3])),
+			    csv_value(row, "samples", text[4], sizeof(text[4])));
+		writer_newline(w);
+	}
+	json_decref(rows);
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static unsigned screen_width(void)
+{
+	struct winsize size = {0};
+	const char *columns = getenv("COLUMNS");
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+		return size.ws_col;
+	}
+	return columns != NULL && atoi(columns) > 0 ? (unsigned)atoi(columns) : 80;
+}
+
+static struct plot_frame frame_of(const struct ctl_args *args)
+{
+	struct plot_frame frame = {
+		.from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : NAN,
+		.to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now(),
+		.width = screen_width(),
+	};
+
+	setlocale(LC_CTYPE, ""); /* numbers stay as they are */
+	frame.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	return frame;
+}
+
+/* That it was cut must not be among the rows. */
+static void say_cut(const json_t *result, unsigned limit)
+{
+	if (json_array_size(value_at(result, "rows")) == limit &&
+	    !json_is_object(value_at(result, "before"))) {
+		ctl_remark("these are the newest %u samples: --limit shows more, --since fewer",
+			   limit);
+	}
+}
+
+static int usage_of(struct ctl *ctl, const struct ctl_args *args)
+{
+	if (strpbrk(args->word[0], "*?[") != NULL) {
+		return ctl_fail(ctl, CTL_USAGE, "usage",
+				"fcmctl get takes patterns, and lists the names",
+				"history takes one name, no pattern such as '%s'", args->word[0]);
+	}
+	if (ctl_given(args, CTL_CSV) + ctl_given(args, CTL_PLOT) + ctl_given(args, CTL_ROWS) +
+		    ctl->json >
+	    1) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "leave the others out",
+				"one of --csv, --plot, --rows, --json");
+	}
+	if (ctl_given(args, CTL_TO) && ctl_given(args, CTL_SINCE) &&
+	    args->number[CTL_TO] <= args->number[CTL_SINCE]) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "--since comes first",
+				"--to does not lie behind --since");
+	}
+	return CTL_DONE;
+}
+
+static int history_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	bool csv = ctl_given(args, CTL_CSV);
+	bool plot = ctl_given(args, CTL_PLOT) ||
+		    (!csv && !ctl->json && !ctl_given(args, CTL_ROWS) && isatty(STDOUT_FILENO));
+	bool all = csv || (plot && ctl_given(args, CTL_SINCE));
+	json_t *filter;
+	json_t *result = NULL;
+	unsigned limit;
+	int code = usage_of(ctl, args);
+
+	if (code != CTL_DONE) {
+		return code;
+	}
+	filter = ctl_filter(args, all ? ROWS_OF_ALL : ROWS_OF_TABLE);
+	limit = (unsigned)json_integer_value(json_object_get(filter, "limit"));
+	json_object_set_new(filter, "name", json_string(args->word[0]));
+	if (ctl_given(args, CTL_TO)) {
+		json_object_set_new(filter, "until", json_real(args->number[CTL_TO]));
+	}
+	if (!csv && !plot) {
+		return ctl_show(ctl, "param.history", filter, render_table);
+	}
+	code = ctl_ask(ctl, "param.history", filter, &result);
+	if (code == CTL_DONE && csv) {
+		render_csv(ctl->out, result);
+	} else if (code == CTL_DONE) {
+		struct plot_frame frame = frame_of(args);
+
+		json_object_set_new(result, "rows", rows_with_before(result));
+		plot_history(ctl->out, result, &frame);
+	}
+	if (code == CTL_DONE) {
+		writer_flush(ctl->out);
+		say_cut(result, limit);
+	}
+	json_decref(result);
+	return code;
+}
+
+const struct ctl_command ctl_history_commands[] = {
+	{
+		.verb = "history",
+		.arguments = "NAME",
+		.summary = "what a parameter was: a plot, a table, CSV",
+		.help = "On a terminal a plot of the newest 60 samples, or of all --since; what is "
+			"not known is left\nopen. Elsewhere, or with --rows, a table of them. "
+			"--csv "
+			"and --json are for programs. Old samples\nare rolled up: the value is "
+			"their "
+			"mean, with the least and the greatest. Answers while the\ndaemon is away, "
+			"too.\n\n"
+			"  fcmctl history floor3.om2.hv --since 1d\n"
+			"  fcmctl history floor3.om2.hv --since 2026-11-01 --to 2026-11-02 --csv "
+			"> hv.csv",
+		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT) |
+			   CTL_BIT(CTL_PLOT) | CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_CSV),
+		.min_words = 1,
+		.max_words = 1,
+		.run = history_run,
+	},
+	{0},
+};

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl job: what became of plans and batches, from the journal. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "slowctl/fcmctl/jobs/job.h"
+#include "slowctl/fcmctl/show/value.h"
+
+/* "405 DONE, 1 REFUSED" of {STATE: commands}, in the order of a command's life. */
+static const char *states_text(const json_t *states, char *buf, size_t size)
+{
+	static const char *const order[] = {"QUEUED",  "SENT",	 "ACKED",     "DONE",
+					    "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
+	size_t used = 0;
+
+	snprintf(buf, size, "-");
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && used < size; i++) {
+		long long count = value_integer(states, order[i], 0);
+
+		if (count > 0) {
+			used += (size_t)snprintf(buf + used, size - used, "%s%lld %s",
+						 used > 0 ? ", " : "", count, order[i]);
+		}
+	}
+	return buf;
+}
+
+/* ------------------------------------------------------------------ list */
+
+static void render_list(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"job",	   "begun (UTC)", "who",
+					      ">commands", "became",	  "reason"};
+	size_t i;
+	const json_t *job;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "jobs"), i, job) {
+		long long commands = value_integer(job, "commands", 0);
+		bool done = value_integer(job, "states.DONE", 0) == commands;
+		bool back = value_integer(job, "back", 0) > 0;
+		char text[160];
+
+		value_cell(w, job, "job", VALUE_PLAIN);
+		value_cell(w, job, "time", VALUE_TIME);
+		value_cell(w, job, "who", VALUE_PLAIN);
+		value_cell(w, job, "commands", VALUE_COUNT);
+		writer_cell(w, done && !back ? WRITER_GOOD : WRITER_WARN, "%s%s",
+			    states_text(value_at(job, "states"), text, sizeof(text)),
+			    back ? ", rolled back" : "");
+		value_cell(w, job, "reason", VALUE_PLAIN);
+	}
+	writer_table_end(w, "no jobs: fcmctl batch and fcmctl apply make them");
+}
+
+static int list_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_show(ctl, "job.list", ctl_filter(args, 20), render_list);
+}
+
+/* ------------------------------------------------------------------ show */
+
+/* A row of the file, as its last attempt stands. */
+struct shown {
+	unsigned line, index, attempt;
+	bool back;
+	json_t *command;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct shown *x = a;
+	const struct shown *y = b;
+
+	if (x->back != y->back) {
+		return x->back ? 1 : -1;
+	}
+	if (x->line != y->line) {
+		return x->line < y->line ? -1 : 1;
+	}
+	if (x->index != y->index) {
+		return x->index < y->index ? -1 : 1;
+	}
+	return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
+}
+
+static bool same_row(const struct shown *x, const struct shown *y)
+{
+	return x->back == y->back && x->line == y->line && x->index == y->index;
+}
+
+/* The commands that are rows of a file, of job or roll-back, in order; *ret_count of them. NULL: out of memory. */
+static struct shown *sort(json_t *const commands[2], size_t named, size_t *ret_count)
+{
+	struct shown *all = calloc(json_array_size(commands[0]) + json_array_size(commands[1]) + 1,
+				   sizeof(*all));
+	size_t count = 0;
+
+	for (unsigned back = 0; all != NULL && back < 2; back++) {
+		size_t i;
+		json_t *c;
+
+		json_array_foreach (commands[back], i, c) {
+			const char *id = value_string(c, "client_id", "") + named +
+					 (back ? strlen(JOB_BACK) : 0);
+			struct shown row = {.back = back != 0, .command = c};
+
+			if (sscanf(id, ".%u.%u.%u", &row.line, &row.index, &row.attempt) == 3) {
+				all[count++] = row;
+			}
+		}
+	}
+	if (all != NULL) {
+		qsort(all, count, sizeof(*all), compare);
+	}
+	*ret_count = count;
+	return all;
+}
+
+static json_t *row_json(const struct shown *row)
+{
+	json_t *json = json_copy(row->command);
+
+	json_object_set_new(json, "line", json_integer(row->line));
+	json_object_set_new(json, "index", json_integer(row->index));
+	json_object_set_new(json, "attempt", json_integer(row->attempt));
+	json_object_set_new(json, "roll_back", json_boolean(row->back));
+	return json;
+}
+
+static void count_state(json_t *states, const char *state)
+{
+	json_object_set_new(states, state, json_integer(value_integer(states, state, 0) + 1));
+}
+
+/* {job, states, back: states of the roll-back, rows}: `state` NULL: all rows. NULL: out of memory. */
+static json_t *job_json(const char *id, json_t *const commands[2], const char *state)
+{
+	json_t *states[2] = {json_object(), json_object()};
+	json_t *rows = json_array();
+	size_t count;
+	struct shown *all = sort(commands, strlen(id), &count);
+
+	if (all == NULL) {
+		json_decref(states[0]);
+		json_decref(states[1]);
+		json_decref(rows);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const char *became = value_string(all[i].command, "state", "?");
+
+		if (i + 1 < count && same_row(&all[i], &all[i + 1])) {
+			continue; /* an attempt behind it counts */
+		}
+		count_state(states[all[i].back], became);
+		if (state == NULL || strcasecmp(state, became) == 0 ||
+		    (strcasecmp(state, "open") == 0 && !job_is_over(all[i].command))) {
+			json_array_append_new(rows, row_json(&all[i]));
+		}
+	}
+	free(all);
+	return json_pack("{s:s,s:o,s:o,s:o}", "job", id, "states", states[0], "back", states[1],
+			 "rows", rows);
+}
+
+static void render_row(struct writer *w, const json_t *row)
+{
+	const char *state = value_string(row, "state", "?");
+	const char *unit = value_string(row, "unit", "");
+	long long attempt = value_integer(row, "attempt", 1);
+	bool action = strcmp(value_string(row, "op", ""), "action") == 0;
+	bool open = value_true(row, "unattended");
+	char value[64];
+	char again[32] = "";
+
+	if (attempt > 1) {
+		snprintf(again, sizeof(again), ", attempt %lld", attempt);
+	}
+	value_cell(w, row, "line", VALUE_COUNT);
+	writer_cell(w, WRITER_PLAIN, "%s%s", value_true(row, "roll_back") ? "back: " : "",
+		    value_string(row, "parameter", "?"));
+	writer_cell(w, WRITER_PLAIN, "%s%s%s",
+		    action ? "-"
+			   : value_word(value_at(row, "new"), value_at(row, "words"), value,
+					sizeof(value)),
+		    !action && *unit != '\0' ? " " : "", action ? "" : unit);
+	writer_cell(w, open ? WRITER_WARN : value_style(state), "%s%s%s", state,
+		    open ? ", open" : "", again);
+	value_cell(w, row, "command", VALUE_COUNT);
+	value_cell(w, row, "detail", VALUE_PLAIN);
+}
+
+static void render_show(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {">line", "parameter", ">value",
+					      "state", ">command",  "detail"};
+	const json_t *back = value_at(result, "back");
+	char text[160];
+	size_t i;
+	const json_t *row;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "rows"), i, row) {
+		render_row(w, row);
+	}
+	writer_table_end(w, "no such rows");
+	writer_text(w, WRITER_PLAIN, "%s",
+		    states_text(value_at(result, "states"), text, sizeof(text)));
+	if (json_object_size(back) > 0) {
+		writer_text(w, WRITER_WARN, "; rolled back: %s",
+			    states_text(back, text, sizeof(text)));
+	}
+	writer_newline(w);
+}
+
+static int show_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	const char *id = args->word[0];
+	json_t *commands[2] = {NULL, NULL};
+	char back[JOB_ID_MAX + sizeof(JOB_BACK)];
+	json_t *result;
+	int code;
+
+	if (strlen(id) > JOB_ID_MAX) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows them",
+				"'%.40s' is no job", id);
+	}
+	snprintf(back, sizeof(back), "%s" JOB_BACK, id);
+	code = ctl_check_state(ctl, args);
+	code = code == CTL_DONE ? job_read(ctl, id, &commands[0]) : code;
+	code = code == CTL_DONE ? job_read(ctl, back, &commands[1]) : code;
+	if (code == CTL_DONE && json_array_size(commands[0]) == 0) {
+		code = ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",
+				"the journal knows no command of a job %s", id);
+	}
+	if (code == CTL_DONE) {
+		result = job_json(id, commands, args->text[CTL_STATE]);
+		if (result != NULL) {
+			writer_result(ctl->out, result, render_show);
+		} else {
+			code = ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
+		}
+		json_decref(result);
+	}
+	json_decref(commands[0]);
+	json_decref(commands[1]);
+	return code;
+}
+
+const struct ctl_command ctl_job_commands[] = {
+	{
+		.noun = "job",
+		.verb = "list",
+		.arguments = "",
+		.summary = "the last batches and applied plans",
+		.help = "The newest 20 jobs (batch, apply, snapshot restore): who, why, and what "
+			"their commands became.\nAnswers while the daemon is away, too.\n\n"
+			"  fcmctl job list",
+		.options = CTL_BIT(CTL_LIMIT),
+		.run = list_run,
+	},
+	{
+		.noun = "job",
+		.verb = "show",
+		.arguments = "JOB",
+		.summary = "what the rows of one became",
+		.help = "A row each of the file's lines (of a pattern, of its names) as the "
+			"journal has it: its last\nattempt; then those of the roll-back. What was "
+			"never sent is not in the journal. Answers while\nthe daemon is away, "
+			"too.\n\n"
+			"  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
+		.options = CTL_BIT(CTL_STATE),
+		.min_words = 1,
+		.max_words = 1,
+		.run = show_run,
+	},
+	{0},
+};

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Carrying out a plan, and setting back what it has changed: see plan.h.
+ */
+#include "slowctl/fcmctl/jobs/plan.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/jobs/confirm.h"
+#include "slowctl/fcmctl/jobs/send.h"
+#include "slowctl/fcmctl/show/value.h"
+
+struct apply {
+	const struct plan *plan;
+	struct ctl *ctl;
+	struct many many;
+	bool back;	 /* it is the roll-back */
+	size_t not_back; /* changed, or perhaps, and cannot be set back */
+	json_t *told;	 /* with --json: what became of each row */
+};
+
+static const char *const state_names[] = {
+	[MANY_WAITS] = "not-sent", [MANY_SKIPPED] = "left",  [MANY_SENT] = "under-way",
+	[MANY_DONE] = "done",	   [MANY_FAILED] = "failed", [MANY_UNKNOWN] = "unknown",
+};
+
+/* ------------------------------------------------------------------ telling */
+
+static void tell_row(struct apply *a, const struct many_row *row)
+{
+	const struct job_row *item = row->item;
+	json_t *told = json_pack("{s:i,s:s,s:s,s:b,s:O?}", "line", (int)item->line, "parameter",
+				 value_string(item->parameter, "name", "?"), "state",
+				 state_names[row->state], "roll_back", a->back,
+				 row->state == MANY_DONE ? "result" : "error", row->answer);
+
+	json_array_append_new(a->told, told);
+}
+
+/* An end, as it comes. */
+static void on_end(void *context, struct many_row *row)
+{
+	struct apply *a = context;
+	const struct job_row *item = row->item;
+	const char *hint = value_string(row->answer, "hint", "");
+	char typed[900];
+	char doing[200];
+
+	if (a->ctl->json) {
+		tell_row(a, row);
+		return;
+	}
+	many_clear_progress(&a->many);
+	if (row->state == MANY_DONE) {
+		writer_text(a->ctl->out, WRITER_PLAIN, "%s", a->back ? "set back: " : "");
+		ctl_send_outcome(a->ctl->out, row->answer);
+		return;
+	}
+	if (a->back) {
+		ctl_remark("could not be set back: %s to %s: %s",
+			   value_string(row->args, "name", "?"),
+			   value_string(row->args, "value", "?"),
+			   value_string(row->answer, "message", "?"));
+	} else {
+		ctl_remark("%s: %s", job_doing(item, doing, sizeof(doing)),
+			   value_string(row->answer, "message", "?"));
+	}
+	if (*hint != '\0') {
+		ctl_remark("       -> %s", ctl_typed(a->ctl, hint, typed, sizeof(typed)));
+	}
+}
+
+static void count_states(const struct many *m, size_t of[MANY_UNKNOWN + 1])
+{
+	memset(of, 0, (MANY_UNKNOWN + 1) * sizeof(*of));
+	for (size_t i = 0; i < m->count; i++) {
+		of[m->rows[i].state]++;
+	}
+}
+
+static void sum_up(const struct apply *a)
+{
+	struct writer *w = a->ctl->out;
+	size_t of[MANY_UNKNOWN + 1];
+	size_t wanted;
+
+	count_states(&a->many, of);
+	wanted = a->many.count - of[MANY_SKIPPED] + a->not_back;
+	writer_text(w, of[MANY_DONE] == wanted ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
+		    of[MANY_DONE], wanted, a->back ? "set back" : "done");
+	if (a->back && of[MANY_SKIPPED] > 0) {
+		writer_text(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
+	}
+	many_say_rest(a->ctl, of);
+	writer_text(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
+	writer_newline(w);
+}
+
+/* What was settled before anything is sent: impossible, or by an earlier run. */
+static void tell_settled(struct apply *a)
+{
+	for (size_t i = 0; i < a->many.count; i++) {
+		if (a->many.rows[i].answer != NULL) {
+			on_end(a, &a->many.rows[i]);
+		}
+	}
+}
+
+static void tell_rest(struct apply *a)
+{
+	for (size_t i = 0; i < a->many.count; i++) {
+		enum many_state state = a->many.rows[i].state;
+
+		if (state == MANY_WAITS || state == MANY_SENT || state == MANY_SKIPPED) {
+			tell_row(a, &a->many.rows[i]);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ roll-back */
+
+/* It was not executed; of an attempt before it, of which the journal's last one says nothing, that is not known. */
+static bool was_refused(const json_t *command)
+{
+	return strcmp(value_string(command, "state", ""), "REFUSED") == 0 &&
+	       job_attempt(command) == 1;
+}
+
+/* Whether the FCM may have another value by it than before: a ramp that was stopped is somewhere on its way. */
+static bool had_effect(const json_t *command)
+{
+	return strcmp(value_string(command, "state", ""), "DONE") == 0 ||
+	       (job_is_over(command) && value_integer(command, "attempts", 0) > 0 &&
+		!was_refused(command));
+}
+
+/* By this run, or by an earlier one. */
+static bool was_changed(const struct many_row *row)
+{
+	return row->state == MANY_DONE || had_effect(value_at(row->answer, "is")) ||
+	       had_effect(((const struct job_row *)row->item)->before);
+}
+
+/* It may yet have an effect, or none. */
+static bool is_not_known(const struct many_row *row)
+{
+	const struct job_row *item = row->item;
+	const json_t *last = row->id != 0 ? value_at(row->answer, "is") : item->before;
+
+	return row->state == MANY_SENT || row->open ||
+	       (row->state == MANY_UNKNOWN && !job_is_over(last));
+}
+
+/* To what it was set: when the plan was made, or before an earlier run began. NULL: not known. */
+static const json_t *set_before(const struct job_row *item)
+{
+	const json_t *was = item->before != NULL ? item->was : value_at(item->would, "setpoint");
+
+	return was != NULL && !json_is_null(was) ? was : NULL;
+}
+
+/* What cannot be set back is said, and counted. */
+static bool can_be_set_back(struct apply *a, const struct many_row *row)
+{
+	const struct job_row *item = row->item;
+	const char *name = value_string(item->parameter, "name", "?");
+
+	if (is_not_known(row)) {
+		a->not_back++;
+		ctl_remark("could not be set back: %s: the outcome of command %lld is not known",
+			   name, row->command);
+		return false;
+	}
+	if (was_changed(row) && set_before(item) == NULL) {
+		a->not_back++;
+		ctl_remark("could not be set back: %s: to what it was set before is not known",
+			   name);
+		return false;
+	}
+	return was_changed(row);
+}
+
+/* The request that sets `done` back, or what an earlier roll-back came to. */
+static void set_back(const struct job *job, const struct many_row *done, struct many_row *row)
+{
+	struct job_row *item = done->item;
+	char value[64];
+	unsigned attempt = 1;
+
+	if (item->back != NULL) {
+		row->state = job_settled(item->back, false, &attempt);
+		row->open = row->state == MANY_WAITS && !job_is_over(item->back);
+		row->command = value_integer(item->back, "command", 0);
+		row->answer = row->state == MANY_UNKNOWN ? job_earlier_answer(item->back) : NULL;
+	}
+	plan_value_text(set_before(item), value, sizeof(value));
+	row->op = "param.set";
+	row->args = json_pack(
+		"{s:s,s:s,s:o,s:o,s:b,s:b}", "name", value_string(item->parameter, "name", ""),
+		"value", value, "client_id",
+		json_sprintf("%s" JOB_BACK ".%u.%u.%u", job->id, item->line, item->index, attempt),
+		"reason", json_sprintf("roll-back of job %s", job->id), "yes", 1, "force",
+		ctl_given(job->args, CTL_FORCE));
+	row->step = -done->step;
+	row->item = item;
+}
+
+/* --dry-run of a roll-back that goes on. */
+static void tell_back(struct apply *a)
+{
+	for (size_t i = 0; i < a->many.count; i++) {
+		const struct many_row *row = &a->many.rows[i];
+
+		if (row->state == MANY_WAITS && !a->ctl->json) {
+			writer_text(a->ctl->out, WRITER_PLAIN, "would set back %s to %s",
+				    value_string(row->args, "name", "?"),
+				    value_string(row->args, "value", "?"));
+			writer_newline(a->ctl->out);
+		}
+		tell_row(a, row);
+	}
+}
+
+/* Whether it came to its end. */
+static bool run_back(struct apply *a)
+{
+	const struct job *job = a->plan->job;
+	enum many_end end;
+
+	tell_settled(a);
+	end = many_run(&a->many);
+	job_tell_end(job, &a->many, end);
+	sum_up(a);
+	tell_rest(a);
+	return end == MANY_ALL;
+}
+
+/* In reverse order of what was done; the old values are those of the plan, or of the journal. The exit code. */
+static int roll_back(struct apply *done)
+{
+	struct apply a = {.plan = done->plan, .ctl = done->ctl, .back = true, .told = done->told};
+	const struct job *job = done->plan->job;
+	struct many_row *rows = calloc(done->many.count + 1, sizeof(*rows));
+	size_t count = 0;
+	size_t to_do = 0;
+	int code;
+
+	if (rows == NULL) {
+		return ctl_fail(done->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	for (size_t i = done->many.count; i-- > 0;) {
+		if (can_be_set_back(&a, &done->many.rows[i])) {
+			set_back(job, &done->many.rows[i], &rows[count]);
+			to_do += rows[count++].state == MANY_WAITS;
+		}
+	}
+	a.many = (struct many){
+		.ctl = done->ctl,
+		.rows = rows,
+		.count = count,
+		.ended = on_end,
+		.context = &a,
+	};
+	if (ctl_given(job->args, CTL_DRY_RUN)) {
+		tell_back(&a);
+		code = CTL_DONE;
+	} else if (count + a.not_back == 0) {
+		ctl_remark("nothing was changed: there is nothing to set back");
+		code = CTL_DONE;
+	} else {
+		ctl_remark("setting back %zu, in reverse order", to_do);
+		code = run_back(&a) ? job_exit(rows, count) : CTL_UNKNOWN;
+	}
+	many_rows_free(rows, count);
+	return code;
+}
+
+/* ------------------------------------------------------------------ apply */
+
+static int by_order(const void *a, const void *b)
+{
+	const struct many_row *x = a;
+	const struct many_row *y = b;
+	const struct job_row *p = x->item;
+	const struct job_row *q = y->item;
+
+	if (x->step != y->step) {
+		return x->step < y->step ? -1 : 1;
+	}
+	return p < q ? -1 : p > q;
+}
+
+/* It was done, and somebody has set it otherwise since: that is said. */
+static void tell_undone(const struct job_row *row, long long command)
+{
+	const json_t *set = value_at(row->would, "setpoint");
+	char doing[200];
+	char now[64];
+
+	if (set == NULL || json_is_null(set) || json_equal(set, value_at(row->would, "new"))) {
+		return;
+	}
+	ctl_remark("%s: done by command %lld, set to %s since: it is not set again",
+		   job_doing(row, doing, sizeof(doing)), command,
+		   plan_value_text(set, now, sizeof(now)));
+}
+
+/* Of each row what is to become of it; in the order in which it is done. */
+static struct many_row *requests_of(const struct plan *plan)
+{
+	struct many_row *rows = job_requests(plan->job, false, true);
+
+	for (size_t i = 0; rows != NULL && i < plan->job->count; i++) {
+		const struct job_row *row = plan->rows[i];
+		struct many_row *r = &rows[row - plan->job->rows];
+		enum plan_fate fate = plan_fate(plan->rows, i);
+
+		if (r->state == MANY_SKIPPED) {
+			tell_undone(row, r->command);
+		}
+		if (r->state != MANY_WAITS || r->open) {
+			continue; /* an earlier run settled it, or will have */
+		}
+		if (fate == PLAN_UNCHANGED) {
+			r->state = MANY_SKIPPED;
+		} else if (fate == PLAN_IMPOSSIBLE) {
+			r->state = MANY_FAILED;
+			r->answer = json_incref(row->refusal);
+		}
+	}
+	if (rows != NULL) {
+		qsort(rows, plan->job->count, sizeof(*rows), by_order);
+	}
+	return rows;
+}
+
+/* `what` becomes of so many: "change", "set back". */
+static int ask(const struct plan *plan, size_t changes, const char *what)
+{
+	struct ctl *ctl = plan->job->ctl;
+	char hint[2 * PATH_MAX];
+
+	if (ctl_given(plan->job->args, CTL_YES) ||
+	    ctl_ask_yes(ctl, "%s: type yes to %s these %zu: ", plan->job->source, what, changes)) {
+		return CTL_DONE;
+	}
+	return ctl_fail(ctl, CTL_NOT, "needs-yes",
+			ctl_yes_hint(ctl, plan->job->args, hint, sizeof(hint)),
+			"%s: %zu to %s; nothing was sent", plan->job->source, changes, what);
+}
+
+static int run_and_tell(struct apply *a)
+{
+	const struct job *job = a->plan->job;
+	bool back = ctl_given(job->args, CTL_ROLL_BACK);
+	enum many_end end;
+	int code;
+
+	ctl_remark("job %s", job->id);
+	tell_settled(a);
+	end = many_run(&a->many);
+	code = job_exit(a->many.rows, a->many.count);
+	sum_up(a);
+	tell_rest(a);
+	if (end == MANY_BROKEN || end == MANY_INTERRUPTED) {
+		job_tell_end(job, &a->many, end);
+		return CTL_UNKNOWN;
+	}
+	if (code != CTL_DONE && back) {
+		int back_code = roll_back(a);
+
+		return back_code > code ? back_code : code;
+	}
+	job_tell_end(job, &a->many, end);
+	return code;
+}
+
+static void tell_result(const struct apply *a, int code)
+{
+	json_t *result;
+
+	if (a->ctl->json) {
+		result = json_pack("{s:s,s:b,s:O}", "job", a->plan->job->id, "done",
+				   code == CTL_DONE, "rows", a->told);
+		writer_result(a->ctl->out, result, NULL);
+		json_decref(result);
+	}
+}
+
+/* An earlier run has begun to roll back: that goes on, nothing else. What the file wants is not set: exit 1. */
+static int go_on_back(struct apply *a)
+{
+	const struct plan *plan = a->plan;
+	bool dry = ctl_given(plan->job->args, CTL_DRY_RUN);
+	int code = dry ? CTL_DONE : ask(plan, plan->job->count, "set back");
+
+	if (code != CTL_DONE) {
+		return code;
+	}
+	ctl_remark("job %s", plan->job->id);
+	code = roll_back(a);
+	code = code == CTL_DONE && !dry ? CTL_NOT : code;
+	tell_result(a, code);
+	return code;
+}
+
+static int run_apply(struct apply *a)
+{
+	const struct plan *plan = a->plan;
+	size_t of[MANY_UNKNOWN + 1];
+	int code;
+
+	count_states(&a->many, of);
+	if (of[MANY_WAITS] == 0 && of[MANY_FAILED] + of[MANY_UNKNOWN] == 0) {
+		plan_show(plan, false);
+		return CTL_DONE;
+	}
+	if (!a->ctl->json) {
+		plan_show(plan, false);
+	}
+	code = ask(plan, of[MANY_WAITS], "change");
+	if (code != CTL_DONE) {
+		return code;
+	}
+	code = run_and_tell(a);
+	tell_result(a, code);
+	return code;
+}
+
+/* Rows that cannot be done; what an earlier run has done need not be done. */
+static size_t count_impossible(const struct plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->job->count; i++) {
+		count += plan_fate(plan->rows, i) == PLAN_IMPOSSIBLE && !job_stands(plan->rows[i]);
+	}
+	return count;
+}
+
+/* What is to be said before anything is asked or sent. CTL_DONE: go on. */
+static int may_apply(const struct plan *plan)
+{
+	const struct job *job = plan->job;
+	size_t impossible = count_impossible(plan);
+
+	if (job_goes_back(job) && !ctl_given(job->args, CTL_ROLL_BACK)) {
+		return ctl_fail(
+			job->ctl, CTL_USAGE, "usage",
+			"go on with that: --roll-back; to set it all again begin a new job: "
+			"leave --job out",
+			"job %s was rolled back; nothing was sent", job->id);
+	}
+	if (impossible == 0 || ctl_given(job->args, CTL_KEEP_GOING) || job_goes_back(job)) {
+		return CTL_DONE;
+	}
+	if (!job->ctl->json) {
+		plan_show(plan, false);
+	}
+	return ctl_fail(job->ctl, CTL_NOT, "refused",
+			"put them right, or do the others with --keep-going",
+			"%s: %zu cannot be done; nothing was sent", job->source, impossible);
+}
+
+static int apply(struct apply *a)
+{
+	struct job *job = a->plan->job;
+	int code = CTL_DONE;
+
+	if (a->many.rows == NULL) {
+		return ctl_fail(a->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	if (job->goes_on && ctl_given(job->args, CTL_ROLL_BACK)) {
+		code = job_read_was(job);
+	}
+	if (code != CTL_DONE) {
+		return code;
+	}
+	return job_goes_back(job) ? go_on_back(a) : run_apply(a);
+}
+
+int plan_apply(struct plan *plan)
+{
+	const struct ctl_args *args = plan->job->args;
+	struct apply a = {.plan = plan, .ctl = plan->job->ctl};
+	int code;
+
+	if (ctl_given(args, CTL_DRY_RUN) && !job_goes_back(plan->job)) {
+		plan_show(plan, false);
+		return plan->of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
+	}
+	code = may_apply(plan);
+	if (code != CTL_DONE) {
+		return code;
+	}
+	a.told = json_array();
+	a.many = (struct many){
+		.ctl = a.ctl,
+		.rows = requests_of(plan),
+		.count = plan->job->count,
+		.stop_at_failure = !ctl_given(args, CTL_KEEP_GOING),
+		.progress = "ended",
+		.ended = on_end,
+		.context = &a,
+	};
+	code = apply(&a);
+	many_rows_free(a.many.rows, a.many.count);
+	json_decref(a.told);
+	return code;
+}

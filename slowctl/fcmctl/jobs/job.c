@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs: see job.h. From a file to requests, and what is told when it does not come to its end. */
+#include "slowctl/fcmctl/jobs/job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "slowctl/fcmctl/core/args.h"
+#include "slowctl/fcmctl/jobs/confirm.h"
+#include "slowctl/fcmctl/jobs/send.h"
+#include "slowctl/fcmctl/show/value.h"
+#include "slowctl/param/param.h"
+
+#define NAMES_SHOWN 5u
+
+const char *job_doing(const struct job_row *row, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s%s%s", row->value != NULL ? "set" : "action",
+		 value_string(row->parameter, "name", "?"), row->value != NULL ? " " : "",
+		 row->value != NULL ? row->value : "");
+	return buf;
+}
+
+/* ------------------------------------------------------------------ names */
+
+/* As it may be typed: in full, or without its tower. */
+static bool is_named(const char *full, const char *name)
+{
+	const char *dot = strncmp(full, "tower", 5) == 0 ? strchr(full, '.') : NULL;
+
+	return strcmp(full, name) == 0 || (dot != NULL && strcmp(dot + 1, name) == 0);
+}
+
+int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text)
+{
+	char at[32] = "";
+
+	if (line > 0) {
+		snprintf(at, sizeof(at), ":%u", line);
+	}
+	return ctl_fail(job->ctl, CTL_USAGE, "usage", hint, "%s%s: %s; nothing was sent",
+			job->source, at, text);
+}
+
+/* The daemon says what is wrong with the name, and what is near. */
+static int fail_name(const struct job *job, const struct job_line *line)
+{
+	char doing[300];
+	char text[160];
+	json_t *result = NULL;
+	struct ctl_request request = {
+		.op = "param.get",
+		.args = json_pack("{s:[s]}", "names", line->name),
+		.doing = doing,
+	};
+	int code;
+
+	snprintf(doing, sizeof(doing), "%.200s:%u", job->source, line->line);
+	code = ctl_request(job->ctl, &request, &result);
+	json_decref(result);
+	if (code != CTL_DONE) {
+		return code;
+	}
+	snprintf(text, sizeof(text), "'%.80s' %s", line->name,
+		 line->value != NULL ? "cannot be set" : "is no action");
+	return job_fail_line(job, line->line, "fcmctl get lists the names with their access", text);
+}
+
+static int add_row(struct job *job, size_t *room, const struct job_row *row)
+{
+	struct job_row *rows = job->rows;
+
+	if (job->count == *room) {
+		*room = *room > 0 ? 2 * *room : 256;
+		rows = realloc(rows, *room * sizeof(*rows));
+		if (rows == NULL) {
+			return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
+		}
+		job->rows = rows;
+	}
+	job->rows[job->count++] = *row;
+	return CTL_DONE;
+}
+
+/* In a plan each parameter has one value: that of its own line, else that of the pattern. */
+static int add_once(struct job *job, size_t *room, const struct job_row *row)
+{
+	char text[200];
+
+	for (size_t i = 0; i < job->count; i++) {
+		struct job_row *other = &job->rows[i];
+
+		if (other->parameter != row->parameter) {
+			continue;
+		}
+		if (other->by_pattern == row->by_pattern) {
+			snprintf(text, sizeof(text), "%s is in line %u already",
+				 value_string(row->parameter, "name", "?"), other->line);
+			return job_fail_line(
+				job, row->line,
+				"one value each; a line of its own overrides a pattern", text);
+		}
+		if (other->by_pattern) {
+			*other = *row;
+		}
+		return CTL_DONE;
+	}
+	return add_row(job, room, row);
+}
+
+static int add_line(struct job *job, size_t *room, const struct job_line *line, bool once)
+{
+	bool pattern = strpbrk(line->name, "*?[") != NULL;
+	const char *access = line->value != NULL ? "rw" : "action";
+	struct job_row row = {
+		.line = line->line,
+		.step = line->step,
+		.by_pattern = pattern,
+		.value = line->value,
+		.attempt = 1,
+	};
+	size_t i;
+	const json_t *p;
+
+	json_array_foreach (job->parameters, i, p) {
+		const char *name = value_string(p, "name", "");
+		int code;
+
+		if (strcmp(value_string(p, "access", ""), access) != 0 ||
+		    !(pattern ? param_name_matches(line->name, name)
+			      : is_named(name, line->name))) {
+			continue;
+		}
+		if (row.parameter != NULL && !pattern) {
+			return fail_name(job, line); /* in two towers */
+		}
+		row.parameter = p;
+		code = once ? add_once(job, room, &row) : add_row(job, room, &row);
+		if (code != CTL_DONE) {
+			return code;
+		}
+		row.index++;
+	}
+	return row.parameter != NULL ? CTL_DONE : fail_name(job, line);
+}
+
+static int find_names(struct job *job, bool once)
+{
+	json_t *result = NULL;
+	size_t room = 0;
+	int err = ctl_connect(job->ctl);
+	int code = err != 0 ? ctl_away_fail(job->ctl, err, true)
+			    : ctl_ask(job->ctl, "param.list", NULL, &result);
+
+	if (code == CTL_DONE) {
+		job->parameters = json_incref(json_object_get(result, "parameters"));
+	}
+	json_decref(result);
+	for (size_t i = 0; code == CTL_DONE && i < job->file.count; i++) {
+		code = add_line(job, &room, &job->file.lines[i], once);
+	}
+	return code;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static bool id_ok(const char *id)
+{
+	static const char legal[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return *id != '\0' && strlen(id) <= JOB_ID_MAX && strspn(id, legal) == strlen(id);
+}
+
+static int name_job(struct job *job)
+{
+	const char *given = job->args->text[CTL_JOB];
+	time_t now = (time_t)ctl_now();
+	struct tm tm;
+	size_t used;
+
+	if (given != NULL && !id_ok(given)) {
+		return ctl_fail(job->ctl, CTL_USAGE, "usage",
+				"as it was told: letters, digits, - and _, at most 30",
+				"'%.40s' is no job", given);
+	}
+	if (given != NULL && job_is_back(given)) {
+		return ctl_fail(job->ctl, CTL_USAGE, "usage",
+				"go on with the job's own name, and --roll-back",
+				"%s is the roll-back of a job", given);
+	}
+	job->goes_on = given != NULL;
+	if (given != NULL) {
+		snprintf(job->id, sizeof(job->id), "%s", given);
+		return CTL_DONE;
+	}
+	gmtime_r(&now, &tm);
+	used = strftime(job->id, sizeof(job->id), "%Y%m%dT%H%M%S", &tm);
+	snprintf(job->id + used, sizeof(job->id) - used, "-%08" PRIx64,
+		 ctl_send_random() & 0xffffffffu);
+	return CTL_DONE;
+}
+
+static int read_source(struct job *job, char **ret_text, size_t *ret_length)
+{
+	int err = job_file_read(job->args->word[0], ret_text, ret_length);
+
+	if (err == 0) {
+		return CTL_DONE;
+	}
+	return ctl_fail(job->ctl, CTL_USAGE, "usage",
+			err == -EFBIG ? "at most 16 MiB: make it several" : "", "%s: %s",
+			job->source, strerror(-err));
+}
+
+static int open_job(struct job *job, char *text, size_t length, bool plan)
+{
+	struct job_fault fault = {.line = 0};
+	int err = plan ? job_file_plan(text, length, &job->file, &fault)
+		       : job_file_batch(text, length, &job->file, &fault);
+	int code;
+
+	if (err == -ENOMEM) {
+		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	if (err != 0) {
+		return job_fail_line(job, fault.line, fault.hint, fault.text);
+	}
+	if (job->file.count == 0) {
+		return job_fail_line(
+			job, 0, plan ? "NAME = VALUE, one a line" : "set NAME VALUE, one a line",
+			"nothing is in it");
+	}
+	code = name_job(job);
+	code = code == CTL_DONE ? find_names(job, plan) : code;
+	return code == CTL_DONE && job->goes_on ? job_read_past(job, plan) : code;
+}
+
+static void begin(struct job *job, struct ctl *ctl, const struct ctl_args *args, const char *source)
+{
+	*job = (struct job){.ctl = ctl, .args = args};
+	job->source = strcmp(source, "-") == 0 ? "standard input" : source;
+}
+
+static int open_file(struct ctl *ctl, const struct ctl_args *args, bool plan, struct job *ret_job)
+{
+	char *text = NULL;
+	size_t length = 0;
+	int code;
+
+	begin(ret_job, ctl, args, args->word[0]);
+	code = read_source(ret_job, &text, &length);
+	return code == CTL_DONE ? open_job(ret_job, text, length, plan) : code;
+}
+
+int job_open_batch(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job)
+{
+	int code = open_file(ctl, args, false, ret_job);
+
+	if (code != CTL_DONE || !ret_job->goes_on || ctl_given(args, CTL_DRY_RUN)) {
+		return code;
+	}
+	code = job_ask(ret_job, true);
+	return code == CTL_DONE ? job_check_same(ret_job) : code;
+}
+
+int job_open_plan(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job)
+{
+	return open_file(ctl, args, true, ret_job);
+}
+
+int job_open_text(struct ctl *ctl, const struct ctl_args *args, const char *source, char *text,
+		  struct job *ret_job)
+{
+	begin(ret_job, ctl, args, source);
+	return open_job(ret_job, text, strlen(text), true);
+}
+
+void job_close(struct job *job)
+{
+	for (size_t i = 0; i < job->count; i++) {
+		json_decref(job->rows[i].would);
+		json_decref(job->rows[i].refusal);
+	}
+	free(job->rows);
+	json_decref(job->parameters);
+	json_decref(job->commands);
+	json_decref(job->back_commands);
+	json_decref(job->values);
+	job_file_free(&job->file);
+	*job = (struct job){0};
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static json_t *request_args(const struct job *job, const struct job_row *row, bool dry, bool yes)
+{
+	const char *reason = job->args->text[CTL_REASON];
+	json_t *what = json_pack("{s:s}", "name", value_string(row->parameter, "name", ""));
+	char text[200];
+
+	if (row->value != NULL) {
+		json_object_set_new(what, "value", json_string(row->value));
+	}
+	if (ctl_given(job->args, CTL_FORCE)) {
+		json_object_set_new(what, "force", json_true());
+	}
+	if (ctl_is_dangerous(row->parameter) && yes) {
+		json_object_set_new(what, "yes", json_true());
+	}
+	if (dry) {
+		json_object_set_new(what, "dry_run", json_true());
+		return what;
+	}
+	snprintf(text, sizeof(text), "%s.%u.%u.%u", job->id, row->line, row->index, row->attempt);
+	json_object_set_new(what, "client_id", json_string(text));
+	snprintf(text, sizeof(text), "%s %.120s", job->args->command->verb, job->source);
+	json_object_set_new(what, "reason", json_string(reason != NULL ? reason : text));
+	return what;
+}
+
+/* What an earlier run came to, as an answer of this one. */
+json_t *job_earlier_answer(const json_t *before)
+{
+	return json_pack("{s:s,s:o,s:s,s:o}", "code",
+			 strcmp(value_string(before, "state", ""), "UNKNOWN") == 0 ? "unknown"
+										   : "failed",
+			 "message",
+			 json_sprintf("an earlier run of this job: %s; it is not done again",
+				      value_string(before, "detail", "")),
+			 "hint", "look at it, and do it by itself if it is still wanted", "command",
+			 json_integer(value_integer(before, "command", 0)));
+}
+
+/* What an earlier run has settled of the row. */
+static void settle(struct job_row *row, struct many_row *r)
+{
+	r->state = job_settled(row->before, row->value == NULL, &row->attempt);
+	r->open = r->state == MANY_WAITS && !job_is_over(row->before);
+	r->command = value_integer(row->before, "command", 0);
+	if (r->state == MANY_FAILED || r->state == MANY_UNKNOWN) {
+		r->answer = job_earlier_answer(row->before);
+	}
+}
+
+/* What stands later in the file wins: a value is not set behind a later one that an earlier run has sent for good. */
+static void pass_overtaken(const struct job *job, struct many_row *rows)
+{
+	json_t *later = json_object(); /* by parameter: the line */
+
+	for (size_t i = job->count; i-- > 0;) {
+		struct job_row *row = &job->rows[i];
+		const char *name = value_string(row->parameter, "name", "");
+		json_int_t line = json_integer_value(json_object_get(later, name));
+
+		if (row->value == NULL) {
+			continue;
+		}
+		if (rows[i].state != MANY_WAITS || rows[i].open) {
+			json_object_set_new(later, name, json_integer(row->line));
+		} else if (line > 0) {
+			rows[i].state = MANY_SKIPPED;
+			row->overtaken = (unsigned)line;
+		}
+	}
+	json_decref(later);
+}
+
+struct many_row *job_requests(const struct job *job, bool dry, bool yes)
+{
+	struct many_row *rows = calloc(job->count + 1, sizeof(*rows));
+
+	for (size_t i = 0; rows != NULL && i < job->count; i++) {
+		struct job_row *row = &job->rows[i];
+
+		if (row->before != NULL && !dry) {
+			settle(row, &rows[i]);
+		}
+		rows[i].op = row->value != NULL ? "param.set" : "param.action";
+		rows[i].args = request_args(job, row, dry, yes);
+		rows[i].step = row->step;
+		rows[i].item = row;
+	}
+	if (rows != NULL && job->goes_on && !dry) {
+		pass_overtaken(job, rows);
+	}
+	return rows;
+}
+
+int job_ask(struct job *job, bool only_past)
+{
+	struct many many = {
+		.ctl = job->ctl,
+		.rows = job_requests(job, true, ctl_given(job->args, CTL_YES)),
+		.count = job->count,
+	};
+	enum many_end end;
+
+	if (many.rows == NULL) {
+		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	for (size_t i = 0; i < many.count; i++) {
+		if (only_past && !job_stands(&job->rows[i])) {
+			many.rows[i].state = MANY_SKIPPED;
+		}
+	}
+	end = many_run(&many);
+	for (size_t i = 0; end == MANY_ALL && i < many.count; i++) {
+		struct job_row *row = many.rows[i].item;
+		json_t *would = many.rows[i].answer;
+
+		if (many.rows[i].state != MANY_DONE) {
+			row->refusal = json_incref(would);
+			would = json_object_get(would, "would");
+		}
+		row->would = json_incref(would);
+	}
+	many_rows_free(many.rows, many.count);
+	if (end != MANY_ALL) {
+		return ctl_fail(job->ctl, CTL_UNKNOWN, "broken", "",
+				"%s: the daemon did not say what it would do; nothing was sent",
+				job->source);
+	}
+	return CTL_DONE;
+}
+
+int job_confirm(const struct job *job, const struct many_row *rows, size_t count)
+{
+	struct many_row *would = calloc(count + 1, sizeof(*would));
+	size_t asked = 0;
+	int code;
+
+	if (would == NULL) {
+		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct job_row *row = rows[i].item;
+
+		if (rows[i].state == MANY_WAITS && ctl_is_careful(row->parameter)) {
+			would[asked].op = rows[i].op;
+			would[asked].args = request_args(job, row, true, false);
+			would[asked++].item = (json_t *)(uintptr_t)row->parameter;
+		}
+	}
+	code = ctl_confirm(job->ctl, job->args, job->source, would, asked);
+	many_rows_free(would, asked);
+	return code;
+}
+
+/* ------------------------------------------------------------------ ends */
+
+/* A daemon that is away does not go on with them: when it is back it asks the floors what became of them. */
+static void tell_under_way(const struct many *m, bool away)
+{
+	size_t shown = 0;
+	size_t under_way = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		under_way += m->rows[i].state == MANY_SENT;
+	}
+	if (under_way == 0) {
+		return;
+	}
+	ctl_remark("%zu under way %s:", under_way,
+		   away ? "are settled by the daemon when it is back, and never sent again"
+			: "go on in the daemon");
+	for (size_t i = 0; i < m->count && shown < NAMES_SHOWN; i++) {
+		char doing[200];
+		char command[32] = "";
+
+		if (m->rows[i].state != MANY_SENT) {
+			continue;
+		}
+		if (m->rows[i].command > 0) {
+			snprintf(command, sizeof(command), " (command %lld)", m->rows[i].command);
+		}
+		ctl_remark("  %s%s", job_doing(m->rows[i].item, doing, sizeof(doing)), command);
+		shown++;
+	}
+	if (under_way > shown) {
+		ctl_remark("  and %zu more", under_way - shown);
+	}
+}
+
+/* The command that goes on with the job: as it was typed. */
+static const char *command_on(const struct job *job, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	ctl_append_typed(buf, size, job->ctl, job->args);
+	if (!job->goes_on) {
+		ctl_append_word(buf, size, "job", job->id);
+	}
+	return buf;
+}
+
+/* At what an earlier run has left, and nothing is done about. */
+static bool stopped_before(const struct many *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		const struct job_row *row = m->rows[i].item;
+
+		if (m->rows[i].state == MANY_UNKNOWN && m->rows[i].id == 0 && row->before != NULL) {
+			return m->stop_at_failure;
+		}
+	}
+	return false;
+}
+
+void job_tell_end(const struct job *job, const struct many *m, enum many_end end)
+{
+	char command[3 * PATH_MAX];
+	size_t unsent = 0;
+
+	if (end == MANY_ALL) {
+		return;
+	}
+	for (size_t i = 0; i < m->count; i++) {
+		unsent += m->rows[i].state == MANY_WAITS;
+	}
+	if (end == MANY_BROKEN && ctl_is_away(m->err) && unsent == m->count) {
+		ctl_away_fail(job->ctl, m->err, true);
+		return;
+	}
+	if (end != MANY_STOPPED) {
+		ctl_remark("%s: %s", job->source,
+			   end == MANY_INTERRUPTED ? "interrupted"
+			   : m->err == -ETIMEDOUT  ? "no word from the daemon for two minutes"
+			   : m->err == -ECONNRESET ? "the daemon went away"
+						   : strerror(-m->err));
+	}
+	tell_under_way(m, end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
+	ctl_remark("%zu %s not sent", unsent, unsent == 1 ? "was" : "were");
+	ctl_remark("to go on: %s%s", command_on(job, command, sizeof(command)),
+		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
+}
+
+int job_exit(const struct many_row *rows, size_t count)
+{
+	int worst = CTL_DONE;
+
+	for (size_t i = 0; i < count; i++) {
+		int code = rows[i].state == MANY_DONE || rows[i].state == MANY_SKIPPED ? CTL_DONE
+			   : rows[i].state == MANY_FAILED			       ? CTL_NOT
+			   : rows[i].state == MANY_WAITS			       ? CTL_NOT
+							 : CTL_UNKNOWN;
+
+		worst = code > worst ? code : worst;
+	}
+	return worst;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Plans and batches as text: see job_file.h. A file is understood as a whole or not at all. */
+#include "slowctl/fcmctl/jobs/job_file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MAX 4u
+#define BLANKS	  " \t\r"
+
+__attribute__((format(printf, 4, 5))) static int fault(struct job_fault *ret, unsigned line,
+						       const char *hint, const char *format, ...)
+{
+	va_list ap;
+
+	ret->line = line;
+	snprintf(ret->hint, sizeof(ret->hint), "%s", hint);
+	va_start(ap, format);
+	vsnprintf(ret->text, sizeof(ret->text), format, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* Without the blanks around it. */
+static char *trim(char *text)
+{
+	size_t length;
+
+	text += strspn(text, BLANKS);
+	length = strlen(text);
+	while (length > 0 && strchr(BLANKS, text[length - 1]) != NULL) {
+		text[--length] = '\0';
+	}
+	return text;
+}
+
+/* NAME = VALUE */
+static int plan_line(char *text, struct job_line *line, struct job_fault *ret_fault)
+{
+	char *comment = strchr(text, '#');
+	char *equals;
+
+	if (comment != NULL) {
+		*comment = '\0';
+	}
+	text = trim(text);
+	if (*text == '\0') {
+		return 0;
+	}
+	equals = strchr(text, '=');
+	if (equals == NULL) {
+		return fault(ret_fault, line->line, "floor3.om2.hv = 1450",
+			     "'%.60s' is not NAME = VALUE", text);
+	}
+	*equals = '\0';
+	line->verb = JOB_SET;
+	line->name = trim(text);
+	line->value = trim(equals + 1);
+	if (*line->name == '\0' || *line->value == '\0' || strpbrk(line->name, BLANKS) != NULL) {
+		return fault(ret_fault, line->line, "floor3.om2.hv = 1450",
+			     "'%.60s = %.60s': a name and a value", line->name, line->value);
+	}
+	return 1;
+}
+
+/* The next word, quotes taken away; *text behind it. NULL: no more. `*ret_open`: a quote has no end. */
+static char *next_word(char **text, bool *ret_open)
+{
+	char *from = *text + strspn(*text, BLANKS);
+	char *to = from;
+	char *word = from;
+	char quote = '\0';
+
+	if (*from == '\0' || *from == '#') {
+		return NULL;
+	}
+	for (; *from != '\0' && (quote != '\0' || strchr(BLANKS, *from) == NULL); from++) {
+		if (quote == '\0' && (*from == '\'' || *from == '"')) {
+			quote = *from;
+		} else if (quote != '\0' && *from == quote) {
+			quote = '\0';
+		} else {
+			*to++ = *from;
+		}
+	}
+	*ret_open = quote != '\0';
+	*text = *from != '\0' ? from + 1 : from;
+	*to = '\0';
+	return word;
+}
+
+static int batch_words(char **word, unsigned words, struct job_line *line,
+		       struct job_fault *ret_fault)
+{
+	const char *verb = word[0];
+	bool set = strcmp(verb, "set") == 0;
+
+	for (unsigned n = 1; n < words; n++) {
+		if (strncmp(word[n], "--", 2) == 0) {
+			return fault(ret_fault, line->line,
+				     "give it to batch, for all lines: fcmctl batch --help",
+				     "'%.60s': a line has no options", word[n]);
+		}
+	}
+	if (!set && strcmp(verb, "action") != 0) {
+		return fault(ret_fault, line->line, "set NAME VALUE, action NAME, or wait",
+			     "there is no '%.60s' in a batch", verb);
+	}
+	if (words != (set ? 3 : 2)) {
+		return fault(ret_fault, line->line,
+			     set ? "set NAME VALUE; a value with blanks in quotes" : "action NAME",
+			     "'%.60s' with %u words behind it", verb, words - 1);
+	}
+	line->verb = set ? JOB_SET : JOB_ACTION;
+	line->name = word[1];
+	line->value = set ? word[2] : NULL;
+	return 1;
+}
+
+static int batch_line(char *text, struct job_line *line, struct job_fault *ret_fault)
+{
+	char *word[WORDS_MAX + 1];
+	unsigned words = 0;
+	unsigned first;
+	bool open = false;
+
+	while (words <= WORDS_MAX && (word[words] = next_word(&text, &open)) != NULL) {
+		if (open) {
+			return fault(ret_fault, line->line, "", "a quote has no end");
+		}
+		words++;
+	}
+	first = words > 0 && strcmp(word[0], "fcmctl") == 0; /* copied from a terminal */
+	if (words == first) {
+		return 0;
+	}
+	if (words - first == 1 && strcmp(word[first], "wait") == 0) {
+		line->step++;
+		return 0;
+	}
+	return batch_words(word + first, words - first, line, ret_fault);
+}
+
+static int parse(char *text, size_t length, struct job_file *ret_file, struct job_fault *ret_fault,
+		 int (*take)(char *, struct job_line *, struct job_fault *))
+{
+	struct job_file file = {.text = text};
+	struct job_line next = {.line = 0};
+	size_t room = 0;
+	char *end;
+
+	if (strlen(text) != length) {
+		free(text);
+		return fault(ret_fault, 0, "is it the right file?", "a byte of it is 0");
+	}
+	for (; text != NULL; text = end) {
+		int r;
+
+		end = strchr(text, '\n');
+		if (end != NULL) {
+			*end++ = '\0';
+		}
+		next.line++;
+		r = take(text, &next, ret_fault);
+		if (r > 0 && file.count == room) {
+			struct job_line *lines;
+
+			room = room > 0 ? 2 * room : 256;
+			lines = realloc(file.lines, room * sizeof(*lines));
+			r = lines != NULL ? r : -ENOMEM;
+			file.lines = lines != NULL ? lines : file.lines;
+		}
+		if (r < 0) {
+			job_file_free(&file);
+			return r;
+		}
+		if (r > 0) {
+			file.lines[file.count++] = next;
+		}
+	}
+	*ret_file = file;
+	return 0;
+}
+
+int job_file_plan(char *text, size_t length, struct job_file *ret_file, struct job_fault *ret_fault)
+{
+	return parse(text, length, ret_file, ret_fault, plan_line);
+}
+
+int job_file_batch(char *text, size_t length, struct job_file *ret_file,
+		   struct job_fault *ret_fault)
+{
+	return parse(text, length, ret_file, ret_fault, batch_line);
+}
+
+int job_file_read(const char *path, char **ret_text, size_t *ret_length)
+{
+	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	size_t used = 0;
+	size_t room = 65536;
+	char *text = f != NULL ? malloc(room) : NULL;
+	int err = f == NULL ? -errno : text == NULL ? -ENOMEM : 0;
+
+	while (err == 0) {
+		char *more;
+
+		used += fread(text + used, 1, room - 1 - used, f);
+		if (ferror(f)) {
+			err = -EIO;
+		} else if (feof(f)) {
+			break;
+		} else if (used == room - 1) {
+			room *= 2;
+			more = room <= JOB_FILE_MAX ? realloc(text, room) : NULL;
+			err = more != NULL ? 0 : room <= JOB_FILE_MAX ? -ENOMEM : -EFBIG;
+			text = more != NULL ? more : text;
+		}
+	}
+	if (f != NULL && f != stdin) {
+		fclose(f);
+	}
+	if (err != 0) {
+		free(text);
+		return err;
+	}
+	text[used] = '\0';
+	*ret_text = text;
+	*ret_length = used;
+	return 0;
+}
+
+void job_file_free(struct job_file *file)
+{
+	free(file->text);
+	free(file->lines);
+	*file = (struct job_file){0};
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Making and showing a plan: see plan.h. fcmctl plan. */
+#include "slowctl/fcmctl/jobs/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+
+/* ------------------------------------------------------------------ values */
+
+const char *plan_value_text(const json_t *value, char *buf, size_t size)
+{
+	if (json_is_boolean(value)) {
+		snprintf(buf, size, "%s", json_is_true(value) ? "on" : "off");
+	} else if (json_is_string(value)) {
+		snprintf(buf, size, "%s", json_string_value(value));
+	} else if (json_is_number(value)) {
+		snprintf(buf, size, "%.10g", json_number_value(value));
+	} else {
+		snprintf(buf, size, "-");
+	}
+	return buf;
+}
+
+void plan_line(struct writer *w, const json_t *parameter)
+{
+	const json_t *set = value_at(parameter, "setpoint");
+	const char *name = value_string(parameter, "name", "?");
+	const char *unit = value_string(parameter, "unit", "");
+	char text[64];
+
+	if (strcmp(value_string(parameter, "access", "rw"), "rw") != 0) {
+		return;
+	}
+	if (set == NULL || json_is_null(set)) {
+		writer_text(w, WRITER_DIM, "# %s: to what it is set is not known", name);
+	} else {
+		writer_text(w, WRITER_PLAIN, "%s = %s%s%s", name,
+			    plan_value_text(set, text, sizeof(text)), *unit != '\0' ? " " : "",
+			    unit);
+	}
+	writer_newline(w);
+}
+
+const json_t *plan_now(const struct job_row *row)
+{
+	const json_t *of = row->would != NULL ? row->would : row->parameter;
+	const json_t *set = value_at(of, "setpoint");
+
+	return set == NULL || json_is_null(set) ? value_at(of, "value") : set;
+}
+
+/* ------------------------------------------------------------------ order */
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct job_row *x = *(const struct job_row *const *)a;
+	const struct job_row *y = *(const struct job_row *const *)b;
+
+	if (x->step != y->step) {
+		return x->step < y->step ? -1 : 1;
+	}
+	if (x->line != y->line) {
+		return x->line < y->line ? -1 : 1;
+	}
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+void plan_sort(struct job_row **rows, size_t count)
+{
+	qsort(rows, count, sizeof(struct job_row *), compare_rows);
+}
+
+/* "tower1.floor3.om2.": whose parameter it is */
+static size_t object_length(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL ? (size_t)(dot - name) + 1 : strlen(name);
+}
+
+static bool changes_something(const struct job_row *row)
+{
+	return row->refusal == NULL && !value_true(row->would, "unchanged");
+}
+
+/* What it needs to be on is switched before it: an FCM that was off may have forgotten it. */
+static bool is_set_again(struct job_row *const *rows, size_t at)
+{
+	const char *needs = value_string(rows[at]->would, "needs", "");
+
+	for (size_t i = 0; *needs != '\0' && i < at; i++) {
+		if (rows[i]->step < rows[at]->step && changes_something(rows[i]) &&
+		    strcmp(value_string(rows[i]->parameter, "name", ""), needs) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool works_on_its_object(const struct job_row *before, const struct job_row *row)
+{
+	const char *name = value_string(row->parameter, "name", "");
+	const char *other = value_string(before->parameter, "name", "");
+
+	return before->step < row->step && changes_something(before) &&
+	       object_length(other) == object_length(name) &&
+	       strncmp(other, name, object_length(name)) == 0;
+}
+
+enum plan_fate plan_fate(struct job_row *const *rows, size_t at)
+{
+	const struct job_row *row = rows[at];
+	bool again = is_set_again(rows, at);
+
+	if (value_true(row->would, "unchanged") && !again) {
+		return PLAN_UNCHANGED; /* it need not be possible now */
+	}
+	if (row->refusal == NULL) {
+		return PLAN_CHANGE;
+	}
+	for (size_t i = 0; row->would != NULL && i < at; i++) {
+		if (works_on_its_object(rows[i], row)) {
+			return PLAN_LATER;
+		}
+	}
+	return PLAN_IMPOSSIBLE;
+}
+
+/* ------------------------------------------------------------------ making */
+
+int plan_make(struct job *job, struct plan *ret_plan)
+{
+	int code = job_ask(job, false);
+
+	*ret_plan = (struct plan){.job = job};
+	code = code == CTL_DONE ? job_check_same(job) : code;
+	if (code != CTL_DONE) {
+		return code;
+	}
+	ret_plan->rows = calloc(job->count, sizeof(*ret_plan->rows));
+	if (ret_plan->rows == NULL) {
+		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	for (size_t i = 0; i < job->count; i++) {
+		struct job_row *row = &job->rows[i];
+
+		row->step = row->would != NULL ? value_number(row->would, "step") : 0.0;
+		ret_plan->rows[i] = row;
+	}
+	plan_sort(ret_plan->rows, job->count);
+	for (size_t i = 0; i < job->count; i++) {
+		ret_plan->of[plan_fate(ret_plan->rows, i)]++;
+	}
+	return CTL_DONE;
+}
+
+void plan_free(struct plan *plan)
+{
+	free(plan->rows);
+	*plan = (struct plan){0};
+}
+
+/* ------------------------------------------------------------------ showing */
+
+/* Why it would be refused. What every refusal of a set says is no news of a plan, and apply may yet send it. */
+static const char *why_refused(const struct job_row *row, char *buf, size_t size)
+{
+	static const char sent[] = "; nothing was sent";
+	size_t length;
+
+	snprintf(buf, size, "%s", value_string(row->refusal, "message", "refused"));
+	length = strlen(buf);
+	if (length >= sizeof(sent) && strcmp(buf + length - (sizeof(sent) - 1), sent) == 0) {
+		buf[length - (sizeof(sent) - 1)] = '\0';
+	}
+	return buf;
+}
+
+static bool is_mute(const struct job_row *row)
+{
+	return json_is_number(value_at(row->would, "mute_s"));
+}
+
+/* It is set so already, but what it reads is old: whether it differs is not known. */
+static const char *last_read(const struct job_row *row, char *buf, size_t size)
+{
+	const json_t *age = value_at(row->would, "age_s");
+	char span[32];
+
+	if (age == NULL || json_is_null(age)) {
+		snprintf(buf, size, "set so, but what it reads is not known");
+	} else {
+		snprintf(buf, size, "set so, last read %s ago%s",
+			 ctl_span_text(json_number_value(age), span, sizeof(span)),
+			 is_mute(row) ? ": the floor does not answer" : "");
+	}
+	return buf;
+}
+
+static const char *remark(const struct job_row *row, enum plan_fate fate, char *buf, size_t size)
+{
+	const json_t *set = value_at(row->would, "setpoint");
+	char reads[64];
+	char why[500];
+	bool is_set_so = set != NULL && json_equal(set, value_at(row->would, "new"));
+	bool needs_yes = value_true(row->would, "needs_yes");
+
+	if (fate == PLAN_IMPOSSIBLE) {
+		why_refused(row, buf, size);
+	} else if (fate == PLAN_LATER) {
+		snprintf(buf, size, "asked again when its turn comes: now %s",
+			 why_refused(row, why, sizeof(why)));
+	} else if (fate == PLAN_UNCHANGED) {
+		snprintf(buf, size, "unchanged");
+	} else if (!changes_something(row)) {
+		snprintf(buf, size, "set again, for %s is switched before",
+			 value_string(row->would, "needs", "?"));
+	} else if (plan_now(row) == NULL || json_is_null(plan_now(row))) {
+		snprintf(buf, size, "what it is now is not known");
+	} else if (value_integer(row->would, "behind", 0) > 0) {
+		snprintf(buf, size, "command %lld is still setting it",
+			 value_integer(row->would, "behind", 0));
+	} else if (is_set_so && strcmp(value_string(row->would, "quality", "good"), "good") != 0) {
+		last_read(row, buf, size);
+	} else if (is_set_so) {
+		snprintf(buf, size, "set so, but reads %s",
+			 plan_value_text(value_at(row->would, "value"), reads, sizeof(reads)));
+	} else {
+		snprintf(buf, size, "%s%s%s", needs_yes ? "needs yes" : "",
+			 needs_yes && is_mute(row) ? "; " : "",
+			 is_mute(row) ? "the floor does not answer" : "");
+	}
+	return buf;
+}
+
+static json_t *rows_json(const struct plan *plan, bool all)
+{
+	static const char *const fates[] = {"change", "later", "unchanged", "impossible"};
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < plan->job->count; i++) {
+		const struct job_row *row = plan->rows[i];
+		enum plan_fate fate = plan_fate(plan->rows, i);
+		const json_t *now = plan_now(row);
+		const json_t *then = value_at(row->would, "new");
+		char text[600];
+
+		if (fate == PLAN_UNCHANGED && !all) {
+			continue;
+		}
+		json_array_append_new(
+			rows,
+			json_pack("{s:i,s:s,s:O?,s:o,s:s,s:s,s:f,s:s,s:s,s:O?}", "line",
+				  (int)row->line, "parameter",
+				  value_string(row->parameter, "name", "?"), "now", now, "then",
+				  then != NULL ? json_incref((json_t *)(uintptr_t)then)
+					       : json_string(row->value),
+				  "unit", value_string(row->parameter, "unit", ""), "danger",
+				  value_string(row->parameter, "danger", ""), "step", row->step,
+				  "fate", fates[fate], "remark",
+				  remark(row, fate, text, sizeof(text)), "error", row->refusal));
+	}
+	return rows;
+}
+
+static void render_plan(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"parameter", ">now",   ">then",
+					      "unit",	   "danger", "remark"};
+	size_t i;
+	const json_t *row;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "rows"), i, row) {
+		const char *fate = value_string(row, "fate", "");
+		enum writer_style style = *fate == 'i'	 ? WRITER_BAD
+					  : *fate == 'l' ? WRITER_WARN
+					  : *fate == 'u' ? WRITER_DIM
+							 : WRITER_PLAIN;
+		const char *unit = value_string(row, "unit", "");
+		const char *danger = value_string(row, "danger", "");
+		char text[64];
+
+		writer_cell(w, WRITER_PLAIN, "%s", value_string(row, "parameter", "?"));
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    plan_value_text(value_at(row, "now"), text, sizeof(text)));
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    plan_value_text(value_at(row, "then"), text, sizeof(text)));
+		writer_cell(w, WRITER_PLAIN, "%s", *unit != '\0' ? unit : "-");
+		writer_cell(w, strcmp(danger, "dangerous") == 0 ? WRITER_WARN : WRITER_PLAIN, "%s",
+			    danger);
+		writer_cell(w, style, "%s", value_string(row, "remark", ""));
+	}
+	writer_table_end(w, "nothing changes");
+	writer_text(w, WRITER_PLAIN, "%lld to change, %lld unchanged",
+		    value_integer(result, "changes", 0), value_integer(result, "unchanged", 0));
+	if (value_integer(result, "impossible", 0) > 0) {
+		writer_text(w, WRITER_BAD, ", %lld cannot be done",
+			    value_integer(result, "impossible", 0));
+	}
+	writer_newline(w);
+}
+
+void plan_show(const struct plan *plan, bool all)
+{
+	json_t *result = json_pack("{s:o,s:i,s:i,s:i}", "rows", rows_json(plan, all), "changes",
+				   (int)(plan->of[PLAN_CHANGE] + plan->of[PLAN_LATER]), "unchanged",
+				   (int)plan->of[PLAN_UNCHANGED], "impossible",
+				   (int)plan->of[PLAN_IMPOSSIBLE]);
+
+	writer_result(plan->job->ctl->out, result, render_plan);
+	json_decref(result);
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static int plan_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct job job;
+	struct plan plan = {0};
+	int code = job_open_plan(ctl, args, &job);
+
+	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
+	if (code == CTL_DONE) {
+		plan_show(&plan, true);
+		code = plan.of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
+	}
+	plan_free(&plan);
+	job_close(&job);
+	return code;
+}
+
+static int apply_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct job job;
+	struct plan plan = {0};
+	int code = job_open_plan(ctl, args, &job);
+
+	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
+	code = code == CTL_DONE ? plan_apply(&plan) : code;
+	plan_free(&plan);
+	job_close(&job);
+	return code;
+}
+
+const struct ctl_command ctl_plan_commands[] = {
+	{
+		.verb = "plan",
+		.arguments = "FILE|-",
+		.summary = "what a file of values would change",
+		.help = "Lines NAME = VALUE (# begins a comment, a name may be a pattern; a line "
+			"of its own "
+			"overrides\na pattern), in the order in which apply would do them: what it "
+			"is now, what it "
+			"would be, its\ndanger, and what is to be said of it. Nothing is sent. "
+			"Exit 1 when something "
+			"cannot be done.\n\n"
+			"  fcmctl get --plan 'floor3.om*.hv' > gains.plan    # then edit it\n"
+			"  fcmctl plan gains.plan",
+		.options = CTL_BIT(CTL_FORCE),
+		.min_words = 1,
+		.max_words = 1,
+		.run = plan_run,
+	},
+	{
+		.verb = "apply",
+		.arguments = "FILE|-",
+		.summary = "set what a file of values says, as one job",
+		.help = "Shows what would change and asks; then sets it in a safe order: HV down, "
+			"modules on, "
+			"ramps and\nthresholds, HV up, modules off; each step when the one before "
+			"has ended. Stops at "
+			"the first\nfailure, or with --keep-going does what can be done. "
+			"--roll-back then sets back "
+			"what was\nchanged, in reverse order. What was interrupted goes on with "
+			"--job.\n\n"
+			"  fcmctl apply gains.plan --reason 'gain matching' --roll-back",
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
+			   CTL_BIT(CTL_ROLL_BACK),
+		.min_words = 1,
+		.max_words = 1,
+		.run = apply_run,
+	},
+	{0},
+};

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl snapshot: what is set, kept by the daemon under a name; held against another or against now; restored as a
+ * plan (plan.h).
+ */
+#include "slowctl/fcmctl/jobs/snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/jobs/plan.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+#include "slowctl/param/param.h"
+#include "slowctl/param/plural.h"
+
+#define MISSING_NAMED 5u
+
+/* ------------------------------------------------------------------ values */
+
+static void keep(json_t *values, const char *name, const json_t *value, const char *unit)
+{
+	if (value != NULL && !json_is_null(value)) {
+		json_object_set_new(values, name,
+				    json_pack("{s:O,s:s}", "value", value, "unit", unit));
+	}
+}
+
+json_t *snapshot_values(const json_t *shown)
+{
+	json_t *values = json_object();
+	size_t i;
+	const json_t *v;
+
+	json_array_foreach (value_at(shown, "values"), i, v) {
+		keep(values, value_string(v, "parameter", "?"), value_at(v, "value"),
+		     value_string(v, "unit", ""));
+	}
+	return values;
+}
+
+json_t *snapshot_values_now(const json_t *listed)
+{
+	json_t *values = json_object();
+	size_t i;
+	const json_t *p;
+
+	json_array_foreach (value_at(listed, "parameters"), i, p) {
+		if (strcmp(value_string(p, "access", ""), "rw") == 0) {
+			keep(values, value_string(p, "name", "?"), value_at(p, "setpoint"),
+			     value_string(p, "unit", ""));
+		}
+	}
+	return values;
+}
+
+json_t *snapshot_unknown_now(const json_t *listed, const json_t *values)
+{
+	json_t *unknown = json_array();
+	size_t i;
+	const json_t *p;
+
+	json_array_foreach (value_at(listed, "parameters"), i, p) {
+		const char *name = value_string(p, "name", "?");
+		const json_t *set = value_at(p, "setpoint");
+
+		if (json_object_get(values, name) != NULL && (set == NULL || json_is_null(set))) {
+			json_array_append_new(unknown, json_string(name));
+		}
+	}
+	return unknown;
+}
+
+/* As typed they are the same: a switch may be 1 where it was no longer configured, true where it is. */
+static bool same(const json_t *a, const json_t *b)
+{
+	char x[64];
+	char y[64];
+
+	return strcmp(plan_value_text(value_at(a, "value"), x, sizeof(x)),
+		      plan_value_text(value_at(b, "value"), y, sizeof(y))) == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+json_t *snapshot_diff(const json_t *a, const json_t *b)
+{
+	json_t *all = json_copy((json_t *)(uintptr_t)a);
+	json_t *rows = json_array();
+	const char **names;
+	const char *name;
+	json_t *value;
+	size_t count = 0;
+
+	json_object_update_missing(all, (json_t *)(uintptr_t)b);
+	names = calloc(json_object_size(all) + 1, sizeof(*names));
+	json_object_foreach (all, name, value) {
+		if (names != NULL) {
+			names[count++] = name;
+		}
+	}
+	if (names != NULL) {
+		qsort(names, count, sizeof(*names), by_name);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const json_t *x = json_object_get(a, names[i]);
+		const json_t *y = json_object_get(b, names[i]);
+
+		if (x != NULL && y != NULL && same(x, y)) {
+			continue;
+		}
+		json_array_append_new(
+			rows, json_pack("{s:s,s:s,s:O?,s:O?}", "parameter", names[i], "unit",
+					value_string(x != NULL ? x : y, "unit", ""), "a",
+					value_at(x, "value"), "b", value_at(y, "value")));
+	}
+	free(names);
+	json_decref(all);
+	return rows;
+}
+
+char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+	size_t i;
+	const json_t *v;
+
+	*ret_left = 0;
+	if (f == NULL) {
+		return NULL;
+	}
+	json_array_foreach (value_at(shown, "values"), i, v) {
+		const char *name = value_string(v, "parameter", "?");
+		char value[64];
+
+		if (pattern != NULL && !param_name_matches(pattern, name)) {
+			continue;
+		}
+		if (!value_true(v, "configured")) {
+			++*ret_left;
+			continue;
+		}
+		fprintf(f, "%s = %s\n", name,
+			plan_value_text(value_at(v, "value"), value, sizeof(value)));
+	}
+	return fclose(f) == 0 ? text : NULL;
+}
+
+/* ------------------------------------------------------------------ shown */
+
+static void render_saved(struct writer *w, const json_t *s)
+{
+	const json_t *missing = value_at(s, "missing");
+	size_t unknown = json_array_size(missing);
+	size_t i;
+	const json_t *name;
+
+	writer_text(w, WRITER_GOOD, "%s: %lld parameter%s", value_string(s, "name", "?"),
+		    value_integer(s, "parameters", 0),
+		    plural((unsigned long long)value_integer(s, "parameters", 0)));
+	if (unknown > 0) {
+		writer_text(w, WRITER_WARN,
+			    "; %zu %s not in it, to what %s set is not known: ", unknown,
+			    unknown == 1 ? "is" : "are", unknown == 1 ? "it is" : "they are");
+	}
+	json_array_foreach (missing, i, name) {
+		if (i == MISSING_NAMED) {
+			writer_text(w, WRITER_WARN, " and %zu more", unknown - i);
+			break;
+		}
+		writer_text(w, WRITER_WARN, "%s%s", i > 0 ? ", " : "", json_string_value(name));
+	}
+	writer_newline(w);
+}
+
+static void render_removed(struct writer *w, const json_t *result)
+{
+	writer_text(w, WRITER_PLAIN, "%s: removed", value_string(result, "name", "?"));
+	writer_newline(w);
+}
+
+static void render_list(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"snapshot", "time (UTC)", "who", ">parameters",
+					      "of",	  ">not known", "note"};
+	size_t i;
+	const json_t *s;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "snapshots"), i, s) {
+		const char *pattern = value_string(s, "pattern", "");
+
+		value_cell(w, s, "name", VALUE_PLAIN);
+		value_cell(w, s, "time", VALUE_TIME);
+		value_cell(w, s, "who", VALUE_PLAIN);
+		value_cell(w, s, "parameters", VALUE_COUNT);
+		writer_cell(w, WRITER_PLAIN, "%s", *pattern != '\0' ? pattern : "all");
+		value_cell(w, s, "unknown", VALUE_COUNT);
+		value_cell(w, s, "note", VALUE_PLAIN);
+	}
+	writer_table_end(w, "no snapshots: fcmctl snapshot save NAME");
+}
+
+/* As a plan: it can be edited and applied. */
+static void render_show(struct writer *w, const json_t *s)
+{
+	char when[32];
+	const char *note = value_string(s, "note", "");
+	size_t i;
+	const json_t *v;
+
+	writer_text(w, WRITER_DIM, "# snapshot %s of %s UTC by %s%s%s",
+		    value_string(s, "name", "?"),
+		    ctl_time_text(value_number(s, "time"), 0, when, sizeof(when)),
+		    value_string(s, "who", "?"), *note != '\0' ? ": " : "", note);
+	writer_newline(w);
+	json_array_foreach (value_at(s, "values"), i, v) {
+		const char *unit = value_string(v, "unit", "");
+		char text[64];
+
+		writer_text(w, WRITER_PLAIN, "%s%s = %s%s%s",
+			    value_true(v, "configured") ? "" : "# no longer configured: ",
+			    value_string(v, "parameter", "?"),
+			    plan_value_text(value_at(v, "value"), text, sizeof(text)),
+			    *unit != '\0' ? " " : "", unit);
+		writer_newline(w);
+	}
+}
+
+static void render_diff(struct writer *w, const json_t *result)
+{
+	const char *columns[] = {"parameter", NULL, NULL, "unit"};
+	char a[80];
+	char b[80];
+	size_t unknown = json_array_size(value_at(result, "unknown"));
+	size_t i;
+	const json_t *row;
+
+	snprintf(a, sizeof(a), ">%s", value_string(result, "a", "?"));
+	snprintf(b, sizeof(b), ">%s", value_string(result, "b", "?"));
+	columns[1] = a;
+	columns[2] = b;
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "rows"), i, row) {
+		const char *unit = value_string(row, "unit", "");
+		char text[64];
+
+		value_cell(w, row, "parameter", VALUE_PLAIN);
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    plan_value_text(value_at(row, "a"), text, sizeof(text)));
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    plan_value_text(value_at(row, "b"), text, sizeof(text)));
+		writer_cell(w, WRITER_PLAIN, "%s", *unit != '\0' ? unit : "-");
+	}
+	writer_table_end(w, "no difference");
+	if (unknown > 0) {
+		writer_text(
+			w, WRITER_WARN,
+			"of %zu it is not known now to what %s set: not read since the link was "
+			"away or the FCM has booted",
+			unknown, unknown == 1 ? "it is" : "they are");
+		writer_newline(w);
+	}
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static int save_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *what = json_pack("{s:s}", "name", args->word[0]);
+	json_t *result = NULL;
+	struct ctl_request request = {.op = "snapshot.save",
+				      .args = what,
+				      .timeout_s = 30.0,
+				      .doing = ctl->doing,
+				      .look = "snapshot list"};
+	int code;
+
+	if (args->words > 1) {
+		json_object_set_new(what, "pattern", json_string(args->word[1]));
+	}
+	if (ctl_given(args, CTL_NOTE)) {
+		json_object_set_new(what, "note", json_string(args->text[CTL_NOTE]));
+	}
+	ctl_put_dry(args, what);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+		writer_result(ctl->out, result, render_saved);
+	}
+	json_decref(result);
+	return code;
+}
+
+static int list_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_show(ctl, "snapshot.list", ctl_filter(args, 100), render_list);
+}
+
+static int show_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_show(ctl, "snapshot.show", json_pack("{s:s}", "name", args->word[0]),
+			render_show);
+}
+
+static int remove_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *result = NULL;
+	struct ctl_request request = {.op = "snapshot.remove",
+				      .args = json_pack("{s:s}", "name", args->word[0]),
+				      .doing = ctl->doing,
+				      .look = "snapshot list"};
+	int code;
+
+	ctl_put_dry(args, request.args);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+		writer_result(ctl->out, result, render_removed);
+	}
+	json_decref(result);
+	return code;
+}
+
+static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
+{
+	json_t *result = NULL;
+	int code = ctl_ask(ctl, "snapshot.show", json_pack("{s:s}", "name", name), &result);
+
+	if (code == CTL_DONE) {
+		*ret_values = snapshot_values(result);
+	}
+	json_decref(result);
+	return code;
+}
+
+/* Of a snapshot of some parameters, now is only looked at in those. */
+static void only_those_of(json_t *now, const json_t *snapshot)
+{
+	const char *name;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(now, next, name, value)
+	{
+		if (json_object_get(snapshot, name) == NULL) {
+			json_object_del(now, name);
+		}
+	}
+}
+
+/* What is set now of the parameters of a snapshot; and the names of those of which that is not known. */
+static int values_now(struct ctl *ctl, const json_t *snapshot, json_t **ret_values,
+		      json_t **ret_unknown)
+{
+	json_t *result = NULL;
+	int code = ctl_ask(ctl, "param.list", NULL, &result);
+
+	if (code == CTL_DONE) {
+		*ret_values = snapshot_values_now(result);
+		*ret_unknown = snapshot_unknown_now(result, snapshot);
+		only_those_of(*ret_values, snapshot);
+	}
+	json_decref(result);
+	return code;
+}
+
+static int diff_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	const char *other = args->words > 1 ? args->word[1] : NULL;
+	json_t *a = NULL;
+	json_t *b = NULL;
+	json_t *unknown = NULL;
+	json_t *result;
+	int code = values_of(ctl, args->word[0], &a);
+
+	if (code == CTL_DONE) {
+		code = other != NULL ? values_of(ctl, other, &b) : values_now(ctl, a, &b, &unknown);
+	}
+	if (code == CTL_DONE) {
+		result = json_pack("{s:s,s:s,s:o,s:o}", "a", args->word[0], "b",
+				   other != NULL ? other : "now", "rows", snapshot_diff(a, b),
+				   "unknown", unknown != NULL ? unknown : json_array());
+		writer_result(ctl->out, result, render_diff);
+		json_decref(result);
+	}
+	json_decref(a);
+	json_decref(b);
+	return code;
+}
+
+static int restore(struct ctl *ctl, const struct ctl_args *args, char *text)
+{
+	struct job job;
+	struct plan plan = {0};
+	char source[80];
+	int code;
+
+	snprintf(source, sizeof(source), "snapshot %.63s", args->word[0]);
+	code = job_open_text(ctl, args, source, text, &job);
+	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
+	code = code == CTL_DONE ? plan_apply(&plan) : code;
+	plan_free(&plan);
+	job_close(&job);
+	return code;
+}
+
+static int restore_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	const char *pattern = args->words > 1 ? args->word[1] : NULL;
+	json_t *shown = NULL;
+	size_t left = 0;
+	char *text;
+	int code = ctl_ask(ctl, "snapshot.show", json_pack("{s:s}", "name", args->word[0]), &shown);
+
+	if (code != CTL_DONE) {
+		return code;
+	}
+	text = snapshot_plan(shown, pattern, &left);
+	json_decref(shown);
+	if (text == NULL) {
+		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
+	}
+	if (left > 0) {
+		ctl_remark("no longer configured: %zu parameter%s of it, left out", left,
+			   plural(left));
+	}
+	return restore(ctl, args, text);
+}
+
+const struct ctl_command ctl_snapshot_commands[] = {
+	{
+		.noun = "snapshot",
+		.verb = "save",
+		.arguments = "NAME [PATTERN]",
+		.summary = "keep what is set now under a name",
+		.help = "The set values of all parameters that can be set, or of those that match, "
+			"with who, when "
+			"and\na note; the daemon keeps them for every operator. What nobody knows "
+			"yet (a floor "
+			"that was\nnot read since the daemon's start) is not in it, and is "
+			"named.\n\n"
+			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
+		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
+		.min_words = 1,
+		.max_words = 2,
+		.run = save_run,
+	},
+	{
+		.noun = "snapshot",
+		.verb = "list",
+		.arguments = "",
+		.summary = "the snapshots, newest first",
+		.help = "Name, time, who, how many parameters, note.\n\n  fcmctl snapshot list",
+		.options = CTL_BIT(CTL_LIMIT),
+		.run = list_run,
+	},
+	{
+		.noun = "snapshot",
+		.verb = "show",
+		.arguments = "NAME",
+		.summary = "what is in one, as a plan",
+		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
+			"  fcmctl snapshot show before-gain-run > mine.plan",
+		.min_words = 1,
+		.max_words = 1,
+		.run = show_run,
+	},
+	{
+		.noun = "snapshot",
+		.verb = "diff",
+		.arguments = "A [B]",
+		.summary = "what differs between two, or from now",
+		.help = "Parameters that have another value, or are in one only. Without B: what "
+			"is set now, of "
+			"the\nparameters of A.\n\n  fcmctl snapshot diff before-gain-run",
+		.min_words = 1,
+		.max_words = 2,
+		.run = diff_run,
+	},
+	{
+		.noun = "snapshot",
+		.verb = "restore",
+		.arguments = "NAME [PATTERN]",
+		.summary = "set what a snapshot has, in a safe order",
+		.help = "A plan of its values (of those that match), applied: see fcmctl apply "
+			"--help for order and "
+			"options.\n\n  fcmctl snapshot restore before-gain-run 'floor3.*' "
+			"--dry-run",
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
+			   CTL_BIT(CTL_ROLL_BACK),
+		.min_words = 1,
+		.max_words = 2,
+		.run = restore_run,
+	},
+	{
+		.noun = "snapshot",
+		.verb = "remove",
+		.arguments = "NAME",
+		.summary = "forget one",
+		.help = "It cannot be brought back; the events keep who removed it.\n\n"
+			"  fcmctl snapshot remove before-gain-run",
+		.options = CTL_BIT(CTL_DRY_RUN),
+		.min_words = 1,
+		.max_words = 1,
+		.run = remove_run,
+	},
+	{0},
+};

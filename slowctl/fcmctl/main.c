@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl: all that an operator does. main() reads what was typed, finds the station, and runs the
+ * command; the help is made from the same tables. Neighbours: ctl.h draws the map.
+ */
+#include "slowctl/fcmctl/commands.h"
+#include "slowctl/fcmctl/core/ctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slowctl/fcmctl/core/args.h"
+#include "slowctl/fcmctl/complete.h"
+
+static void help_option(enum ctl_option option)
+{
+	const struct ctl_option_row *row = ctl_option_row(option);
+	char left[48];
+	char letter[8] = "    ";
+
+	if (row->letter != 0) {
+		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+	}
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->name, row->value != NULL ? " " : "",
+		 row->value != NULL ? row->value : "");
+	printf("  %-24s %s\n", left, row->help);
+}
+
+static void help_usage(const struct ctl_command *c, const char *before)
+{
+	char left[96];
+
+	snprintf(left, sizeof(left), "%s%s%s%s%s", c->noun != NULL ? c->noun : "",
+		 c->noun != NULL ? " " : "", c->verb, c->arguments[0] != '\0' ? " " : "",
+		 c->arguments);
+	printf("%s%-32s %s\n", before, left, c->summary);
+}
+
+static void help_all(void)
+{
+	puts("usage: fcmctl [OPTION...] COMMAND [ARGUMENT...]\n\n"
+	     "Operates the FCM-Server of one board: is everything well, and what to do if not.\n"
+	     "Begin with: fcmctl status\n\nCommands:");
+	for (size_t t = 0; ctl_tables[t] != NULL; t++) {
+		for (const struct ctl_command *c = ctl_tables[t]; c->verb != NULL; c++) {
+			help_usage(c, "  ");
+		}
+	}
+	puts("\nOptions:");
+	for (int i = CTL_BOARD; i <= CTL_VERSION; i++) {
+		help_option((enum ctl_option)i);
+	}
+	puts("\nEach command explains itself: fcmctl link reset --help. All of it: man fcmctl.\n"
+	     "Exit codes: 0 done (status: well), 1 refused or not well, 2 not understood,\n"
+	     "3 outcome unknown or daemon away.");
+}
+
+static void help_noun(const char *noun)
+{
+	for (size_t t = 0; ctl_tables[t] != NULL; t++) {
+		for (const struct ctl_command *c = ctl_tables[t]; c->verb != NULL; c++) {
+			if (c->noun != NULL && strcmp(c->noun, noun) == 0) {
+				help_usage(c, "fcmctl ");
+			}
+		}
+	}
+	printf("\nfcmctl %s VERB --help explains one.\n", noun);
+}
+
+static void help_command(const struct ctl_command *c)
+{
+	printf("usage: fcmctl %s%s%s%s%s%s\n\n%s\n", c->noun != NULL ? c->noun : "",
+	       c->noun != NULL ? " " : "", c->verb, c->arguments[0] != '\0' ? " " : "",
+	       c->arguments, c->options != 0 ? " [OPTION...]" : "", c->help);
+	if (c->options != 0) {
+		puts("\nOptions:");
+	}
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		if ((c->options & CTL_BIT(i)) != 0) {
+			help_option((enum ctl_option)i);
+		}
+	}
+	puts("\nand those of fcmctl: --board N, --dir DIR, --json, ... (fcmctl --help)");
+}
+
+static void help(const struct ctl_args *args)
+{
+	if (args->command != NULL) {
+		help_command(args->command);
+	} else if (args->topic != NULL) {
+		help_noun(args->topic);
+	} else {
+		help_all();
+	}
+}
+
+static void name_self(struct ctl *ctl, const char *program, const struct ctl_args *args)
+{
+	static const enum ctl_option naming[] = {CTL_BOARD, CTL_DIR, CTL_SOCKET, CTL_DATABASE};
+
+	ctl_append_word(ctl->self, sizeof(ctl->self), "", program);
+	for (size_t i = 0; i < sizeof(naming) / sizeof(naming[0]); i++) {
+		if (ctl_given(args, naming[i])) {
+			ctl_append_word(ctl->self, sizeof(ctl->self),
+					ctl_option_row(naming[i])->name, args->text[naming[i]]);
+		}
+	}
+}
+
+static int run(struct ctl *ctl, const char *program, const struct ctl_args *args)
+{
+	const struct ctl_environment environment = {
+		.board = getenv("FCM_BOARD"),
+		.dir = getenv("FCM_DIR"),
+		.socket = getenv("FCM_SOCKET"),
+		.database = getenv("FCM_DATABASE"),
+	};
+	struct ctl_fault fault = {.text = ""};
+	int code;
+
+	if (ctl_station_find(args, &environment, &ctl->station, &fault) != 0) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
+	}
+	name_self(ctl, program, args);
+	snprintf(ctl->doing, sizeof(ctl->doing), "%s%s%s",
+		 args->command->noun != NULL ? args->command->noun : "",
+		 args->command->noun != NULL ? " " : "", args->command->verb);
+	code = args->command->run(ctl, args);
+	ctl_disconnect(ctl);
+	if (writer_flush(ctl->out) != 0) {
+		return ctl_fail(NULL, CTL_NOT, "internal", "", "the output could not be written");
+	}
+	return code;
+}
+
+static bool typed_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct ctl ctl = {
+		.terminal = isatty(STDERR_FILENO) != 0,
+		.can_ask = isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0,
+	};
+	char **words = calloc((size_t)argc + 1, sizeof(*words));
+	struct ctl_args args = {0};
+	struct ctl_fault fault = {.text = ""};
+	int code = CTL_DONE;
+
+	ctl_tables = ctl_commands;
+	if (argc > 2 && strcmp(argv[1], "__complete") == 0) {
+		free(words);
+		return ctl_complete(argc - 2, argv + 2);
+	}
+	if (words == NULL) {
+		return ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
+	}
+	if (ctl_args_parse(argc, argv, ctl_now(), words, &args, &fault) != 0) {
+		/* Not understood, so not known for sure: who typed it wants it. */
+		ctl.json = typed_json(argc, argv);
+		ctl.out = ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0) : NULL;
+		ctl.json = ctl.out != NULL;
+		code = ctl_fail(&ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
+		goto out;
+	}
+	if (ctl_given(&args, CTL_VERSION)) {
+		puts("fcmctl " FCM_VERSION);
+		goto out;
+	}
+	if (ctl_given(&args, CTL_HELP)) {
+		help(&args);
+		goto out;
+	}
+	ctl.json = ctl_given(&args, CTL_JSON);
+	ctl.timeout_s = args.number[CTL_TIMEOUT];
+	ctl.out = ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0)
+			   : writer_create_text(stdout, writer_wants_colour(stdout));
+	code = ctl.out != NULL ? run(&ctl, argv[0], &args)
+			       : ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
+out:
+	writer_destroy(ctl.out);
+	free(words);
+	return code;
+}

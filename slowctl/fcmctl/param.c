@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl get, set, action: everything with a value and an age. Writes are sent by fcmctl/jobs/send.c, what was
+ * at a time is at.c's.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/at.h"
+#include "slowctl/fcmctl/jobs/plan.h"
+#include "slowctl/fcmctl/jobs/send.h"
+#include "slowctl/fcmctl/show/value.h"
+
+static void limits_text(const json_t *p, char *buf, size_t size)
+{
+	char low[24];
+	char high[24];
+
+	if (!json_is_object(value_at(p, "limits"))) {
+		snprintf(buf, size, "-");
+		return;
+	}
+	value_text(value_at(p, "limits.low"), VALUE_PLAIN, low, sizeof(low));
+	value_text(value_at(p, "limits.high"), VALUE_PLAIN, high, sizeof(high));
+	snprintf(buf, size, "%s..%s", json_is_number(value_at(p, "limits.low")) ? low : "",
+		 json_is_number(value_at(p, "limits.high")) ? high : "");
+}
+
+/* As it is typed: a switch is on or off. */
+static void value_or_switch_cell(struct writer *w, const json_t *p, const char *key)
+{
+	const json_t *value = value_at(p, key);
+
+	if (json_is_boolean(value)) {
+		writer_cell(w, WRITER_PLAIN, "%s", json_is_true(value) ? "on" : "off");
+	} else {
+		value_cell(w, p, key, VALUE_PLAIN);
+	}
+}
+
+static void render_parameters(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"parameter", ">value",  "unit",	">set to",
+					      ">age",	   "quality", "limits", "access"};
+	size_t i;
+	const json_t *p;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "parameters"), i, p) {
+		const char *quality = value_string(p, "quality", "?");
+		bool action = strcmp(value_string(p, "access", ""), "action") == 0;
+		char limits[64];
+
+		limits_text(p, limits, sizeof(limits));
+		value_cell(w, p, "name", VALUE_PLAIN);
+		value_or_switch_cell(w, p, "value");
+		value_cell(w, p, "unit", VALUE_PLAIN);
+		value_or_switch_cell(w, p, "setpoint");
+		value_cell(w, p, "age_s", VALUE_AGE);
+		if (action) {
+			writer_cell(w, WRITER_PLAIN, "-");
+		} else {
+			writer_cell(w, value_style(quality), "%s", quality);
+		}
+		writer_cell(w, WRITER_PLAIN, "%s", limits);
+		writer_cell(w, WRITER_PLAIN, "%s%s", value_string(p, "access", "-"),
+			    strcmp(value_string(p, "danger", ""), "dangerous") == 0 ? " dangerous"
+										    : "");
+	}
+	writer_table_end(w, "no parameters");
+	if (json_array_size(value_at(result, "parameters")) == 1) {
+		p = json_array_get(value_at(result, "parameters"), 0);
+		writer_text(w, WRITER_DIM, "%s", value_string(p, "description", ""));
+		writer_newline(w);
+	}
+}
+
+static void render_lines(struct writer *w, const json_t *result)
+{
+	size_t i;
+	const json_t *p;
+
+	json_array_foreach (value_at(result, "parameters"), i, p) {
+		plan_line(w, p);
+	}
+}
+
+static int get_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	writer_render_fn render = ctl_given(args, CTL_PLAN) ? render_lines : render_parameters;
+	json_t *names;
+
+	if (ctl_given(args, CTL_AT)) {
+		return ctl_get_at(ctl, args);
+	}
+	if (args->words == 0) {
+		return ctl_show(ctl, "param.list", NULL, render);
+	}
+	names = json_array();
+	for (int i = 0; i < args->words; i++) {
+		json_array_append_new(names, json_string(args->word[i]));
+	}
+	return ctl_show(ctl, "param.get", json_pack("{s:o}", "names", names), render);
+}
+
+static int set_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_send(ctl, args, "param.set", json_pack("{s:s}", "value", args->word[1]));
+}
+
+/* A set, with the rate before it; 0: as it is. */
+static int ramp_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_send(ctl, args, "param.set",
+			json_pack("{s:s,s:f}", "value", args->word[1], "rate",
+				  ctl_given(args, CTL_RATE) ? args->number[CTL_RATE] : 0.0));
+}
+
+static int action_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_send(ctl, args, "param.action", json_object());
+}
+
+#define COMMAND_OPTIONS                                                                            \
+	(CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) | CTL_BIT(CTL_CLIENT_ID) |  \
+	 CTL_BIT(CTL_FORCE) | CTL_BIT(CTL_DRY_RUN))
+
+const struct ctl_command ctl_param_commands[] = {
+	{
+		.verb = "get",
+		.arguments = "[PATTERN...]",
+		.summary = "values, with their ages",
+		.help = "Parameters that match the patterns (all of them without one): value, set "
+			"point, age and\nquality (good, stale, never, bad). The tower may be left "
+			"out "
+			"where it is unambiguous. In a\npattern, * stays between dots; quote it "
+			"from "
+			"the shell.\nWith --at: what they were then, how old that was, and who had "
+			"set it; 'not known' when\nnothing was kept before. That answers while the "
+			"daemon is away, too. With --plan: what is\nset now, as a file for plan "
+			"and apply.\n\n"
+			"  fcmctl get floor3.om2.hv\n  fcmctl get 'floor*.om*.hv' link2\n"
+			"  fcmctl get clock.state\n"
+			"  fcmctl get floor3.om2.hv --at 2026-11-01T02:00",
+		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_PLAN),
+		.max_words = 64,
+		.run = get_run,
+	},
+	{
+		.verb = "set",
+		.arguments = "NAME|PATTERN VALUE",
+		.summary = "set a parameter; done when the read-back agrees",
+		.help = "Journaled, sent, acknowledged, and done only when the value read back is "
+			"inside its\ntolerance: HV ramps, so it may take a while. Ctrl-C does not "
+			"stop "
+			"the command, only the\nwaiting. Exit 0 done, 1 refused or failed, 3 "
+			"outcome "
+			"unknown.\nA pattern with * (quoted from the shell) is as many commands: "
+			"all sent, then waited for;\na line each, a summary, and the worst exit "
+			"status. It shows the changes of more than one\nand asks, unless they are "
+			"harmless; or give --yes.\n--dry-run: the daemon checks all and says "
+			"what it would do; "
+			"nothing is sent.\n\n"
+			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
+			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
+		.options = COMMAND_OPTIONS,
+		.min_words = 2,
+		.max_words = 2,
+		.run = set_run,
+	},
+	{
+		.verb = "ramp",
+		.arguments = "NAME|PATTERN VALUE",
+		.summary = "take a high voltage there at a rate, with progress",
+		.help = "A set of what ramps. The module ramps by itself, at its own rate, which "
+			"--rate sets first (a\ncommand of its own, and it stays so): so it goes on "
+			"as "
+			"told while the shore is away. On a\nterminal: how far it is, and how long "
+			"it "
+			"takes. A trip on the way ends it, FAILED. Ctrl-C\nends the waiting only; "
+			"fcmctl command cancel stops it where it is.\nExit 0 done, 1 refused, "
+			"failed or "
+			"stopped, 3 outcome unknown.\n\n"
+			"  fcmctl ramp floor3.om2.hv 1450 --rate 20\n"
+			"  fcmctl ramp 'floor3.om*.hv' 1450",
+		.options = COMMAND_OPTIONS | CTL_BIT(CTL_RATE),
+		.min_words = 2,
+		.max_words = 2,
+		.run = ramp_run,
+	},
+	{
+		.verb = "action",
+		.arguments = "NAME|PATTERN",
+		.summary = "do something: clear a trip, reset, power cycle",
+		.help = "Actions are parameters too (fcmctl get lists them with access 'action'). "
+			"One "
+			"is done when\nthe counter that proves it has moved. What is dangerous "
+			"asks "
+			"first, or needs --yes. A\npattern is as many commands, as with set, "
+			"confirmed once.\n\n"
+			"  fcmctl action floor3.om2.clear_trip\n"
+			"  fcmctl action 'floor3.*.clear_trip'\n"
+			"  fcmctl action floor3.fcm.reset --yes --reason 'mute since 02:10'",
+		.options = COMMAND_OPTIONS,
+		.min_words = 1,
+		.max_words = 1,
+		.run = action_run,
+	},
+	{0},
+};

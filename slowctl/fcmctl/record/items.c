@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a recording holds, as JSON and as lines: see items.h. */
+#include "slowctl/fcmctl/record/items.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "slowctl/fcmctl/show/value.h"
+#include "tdm/le.h"
+#include "tdm/word.h"
+
+#define SECOND_NS 1000000000ll
+#define UTC_TEXT  80
+
+/* ---------------------------------------------------------------- time */
+
+int64_t record_utc_ns(const struct fcm_record_label *label, uint64_t count)
+{
+	int64_t tai_ns;
+	bool leap;
+
+	if (label == NULL || !recording_tai_ns(label, count, &tai_ns)) {
+		return INT64_MIN;
+	}
+	return recording_utc_ns(label, tai_ns, &leap);
+}
+
+/* "2026-11-20T17:00:10.000125000", so many decimals; a leap second is the 60th. "-": not known. */
+static const char *tai_text(const struct fcm_record_label *label, int64_t tai_ns, char *text)
+{
+	bool leap;
+	const int64_t utc_ns = recording_utc_ns(label, tai_ns, &leap) - (leap ? SECOND_NS : 0);
+	const time_t s = (time_t)(utc_ns / SECOND_NS);
+	struct tm tm = {0};
+
+	gmtime_r(&s, &tm);
+	snprintf(text, UTC_TEXT, "%04d-%02d-%02dT%02d:%02d:%02d.%09lld",
+		 (tm.tm_year + 1900) % 10000, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+		 tm.tm_sec + (leap ? 1 : 0), (long long)(utc_ns % SECOND_NS));
+	return text;
+}
+
+static json_t *count_json(const struct fcm_record_label *label, uint64_t count)
+{
+	char text[UTC_TEXT];
+	int64_t tai_ns;
+
+	if (label == NULL || !recording_tai_ns(label, count, &tai_ns)) {
+		return json_null();
+	}
+	return json_string(tai_text(label, tai_ns, text));
+}
+
+/* ---------------------------------------------------------------- passing on */
+
+static void pass(const struct record_sink *to, json_t *item, writer_render_fn render, bool bad)
+{
+	if (item != NULL) {
+		if (bad) {
+			json_object_set_new(item, "bad", json_true());
+		}
+		to->item(to->context, item, render, bad);
+	}
+	json_decref(item);
+}
+
+static void render_place(struct writer *w, const json_t *i)
+{
+	writer_text(w, WRITER_DIM, "link%lld %12lld  ", value_integer(i, "link", -1),
+		    value_integer(i, "count", -1));
+}
+
+static void render_end_of_line(struct writer *w, const json_t *i)
+{
+	if (value_true(i, "bad")) {
+		writer_text(w, WRITER_BAD, "  BAD%s%s",
+			    json_object_get(i, "why") != NULL ? ": " : "",
+			    value_string(i, "why", ""));
+	}
+	writer_newline(w);
+}
+
+static json_t *at_json(const char *what, const struct record_place *at)
+{
+	return json_pack("{s:s,s:i,s:I}", "what", what, "link", (int)at->link, "count",
+			 (json_int_t)at->count);
+}
+
+/* ---------------------------------------------------------------- segments and records */
+
+static void render_segment(struct writer *w, const json_t *i)
+{
+	writer_text(w, WRITER_BOLD, "%s", value_string(i, "segment", "?"));
+	writer_text(w, WRITER_PLAIN,
+		    "  board %lld link %lld tower %lld floor %lld  DMA epoch %lld  run %lld  from "
+		    "count %lld  begun %s by the host's clock",
+		    value_integer(i, "board", 0), value_integer(i, "link", 0),
+		    value_integer(i, "tower", 0), value_integer(i, "floor", 0),
+		    value_integer(i, "dma_epoch", 0), value_integer(i, "run", 0),
+		    value_integer(i, "count", 0), value_string(i, "begun", "-"));
+	writer_newline(w);
+}
+
+void record_show_segment(const struct record_sink *to, const char *name,
+			 const struct fcm_segment_header *h)
+{
+	static const struct fcm_record_label utc = {.leap_tai_ns = INT64_MAX};
+	char text[UTC_TEXT] = "-";
+
+	if (h->utc_ns >= 0) {
+		tai_text(&utc, h->utc_ns, text);
+	}
+	pass(to,
+	     json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:s}", "what", "segment",
+		       "segment", name, "board", (int)h->board, "link", (int)h->link, "tower",
+		       (int)h->tower, "floor", (int)h->floor, "dma_epoch", (json_int_t)h->dma_epoch,
+		       "number", (json_int_t)h->segment, "run", (json_int_t)h->run, "count",
+		       (json_int_t)h->count, "begun", text),
+	     render_segment, false);
+}
+
+static const char *kind_name(unsigned kind)
+{
+	static const char *const names[] = {"?", "data", "gap", "let-go", "label", "index"};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "?";
+}
+
+static void render_record(struct writer *w, const json_t *i)
+{
+	const char *kind = value_string(i, "kind", "?");
+	const bool lost = strcmp(kind, "gap") == 0 || strcmp(kind, "let-go") == 0;
+
+	render_place(w, i);
+	writer_text(w, lost ? WRITER_WARN : WRITER_PLAIN, "%-6s", kind);
+	writer_text(w, WRITER_PLAIN, " %8lld frames  byte %12lld  %7lld bytes  %s",
+		    value_integer(i, "frames", 0), value_integer(i, "byte", 0),
+		    value_integer(i, "bytes", 0), value_string(i, "utc", "-"));
+	if (lost) {
+		writer_text(w, WRITER_WARN, "  %s", value_string(i, "reason", "recorder too slow"));
+	}
+	if (strcmp(kind, "label") == 0) {
+		writer_text(w, WRITER_PLAIN,
+			    "  time epoch %lld by %s, %s, +- %lld ns, TAI-UTC %lld s",
+			    value_integer(i, "time_epoch", 0), value_string(i, "source", "?"),
+			    value_string(i, "clock", "?"), value_integer(i, "uncertainty_ns", -1),
+			    value_integer(i, "tai_utc_s", 0));
+	}
+	render_end_of_line(w, i);
+}
+
+static void add_label(json_t *item, const struct fcm_record_label *l)
+{
+	static const char *const sources[] = {"none", "gpsd", "floors", "system", "emulator"};
+	static const char *const states[] = {"no-time", "acquiring", "locked", "holdover", "fault"};
+
+	json_object_set_new(item, "time_epoch", json_integer(l->time_epoch));
+	json_object_set_new(item, "source", json_string(l->source < 5 ? sources[l->source] : "?"));
+	json_object_set_new(item, "clock", json_string(l->state < 5 ? states[l->state] : "?"));
+	json_object_set_new(item, "uncertainty_ns",
+			    l->uncertainty_ns == UINT32_MAX ? json_null()
+							    : json_integer(l->uncertainty_ns));
+	json_object_set_new(item, "tai_utc_s", json_integer(l->tai_utc_s));
+	json_object_set_new(item, "anchor_count", json_integer((json_int_t)l->anchor_count));
+	json_object_set_new(item, "anchor_tai_ns",
+			    l->anchor_tai_ns == INT64_MIN ? json_null()
+							  : json_integer(l->anchor_tai_ns));
+}
+
+void record_show_record(const struct record_sink *to, const struct record_place *at,
+			const struct fcm_record_header *h, uint64_t offset, const uint8_t *data)
+{
+	json_t *item = at_json("record", at);
+
+	if (item == NULL) {
+		return;
+	}
+	json_object_set_new(item, "kind", json_string(kind_name(h->kind)));
+	json_object_set_new(item, "frames", json_integer((json_int_t)h->frames));
+	json_object_set_new(item, "byte", json_integer((json_int_t)offset));
+	json_object_set_new(item, "bytes", json_integer(h->bytes));
+	json_object_set_new(item, "monotonic_ns", json_integer((json_int_t)h->monotonic_ns));
+	json_object_set_new(item, "utc", count_json(at->label, h->count));
+	if (h->kind == FCM_RECORD_GAP) {
+		json_object_set_new(item, "reason",
+				    json_string(h->reason > TDM_GOOD && h->reason < TDM_LOSSES
+							? tdm_loss_name((enum tdm_loss)h->reason)
+							: "?"));
+	} else if (h->kind == FCM_RECORD_LABEL) {
+		const struct fcm_record_label label = recording_label(data);
+
+		add_label(item, &label);
+	}
+	pass(to, item, render_record, false);
+}
+
+static void render_segment_end(struct writer *w, const json_t *i)
+{
+	const bool bad = value_true(i, "bad");
+
+	writer_text(w, bad ? WRITER_BAD : WRITER_PLAIN, "%s ends at byte %lld of %lld: %s",
+		    value_string(i, "segment", "?"), value_integer(i, "byte", 0),
+		    value_integer(i, "size", 0), value_string(i, "why", "?"));
+	writer_text(w, WRITER_PLAIN, " (%lld records)", value_integer(i, "records", 0));
+	writer_newline(w);
+}
+
+void record_show_end(const struct record_sink *to, const char *name, enum record_end end,
+		     uint64_t offset, uint64_t size, uint64_t records)
+{
+	static const char *const whys[] = {
+		[RECORD_MORE] = "not read further",
+		[RECORD_WHOLE] = "whole, with its index",
+		[RECORD_OPEN] = "behind a record, without index: being written, or its writer died",
+		[RECORD_CUT] = "CUT OFF in the middle of a record; all before is good",
+		[RECORD_DAMAGED] = "DAMAGED, a checksum is wrong; all before is good",
+	};
+
+	pass(to,
+	     json_pack("{s:s,s:s,s:I,s:I,s:s,s:s,s:I}", "what", "end", "segment", name, "byte",
+		       (json_int_t)offset, "size", (json_int_t)size, "end", record_end_name(end),
+		       "why", whys[end], "records", (json_int_t)records),
+	     render_segment_end, end == RECORD_CUT || end == RECORD_DAMAGED);
+}
+
+/* ---------------------------------------------------------------- registers */
+
+static void render_registers(struct writer *w, const json_t *i)
+{
+	const char *line = value_string(i, "text", "");
+
+	writer_text(w, WRITER_BOLD, "%s", value_string(i, "file", "?"));
+	writer_newline(w);
+	while (*line != '\0') {
+		const size_t length = strcspn(line, "\n");
+
+		writer_text(w, WRITER_PLAIN, "  %.*s", (int)length, line);
+		writer_newline(w);
+		line += length + (line[length] != '\0');
+	}
+}
+
+void record_show_registers(const struct record_sink *to, const char *file, const char *text)
+{
+	/* No text: it is none. */
+	pass(to,
+	     json_pack("{s:s,s:s,s:o*}", "what", "registers", "file", file, "text",
+		       json_string(text)),
+	     render_registers, false);
+}
+
+/* ---------------------------------------------------------------- frames */
+
+static const char *check_name(enum tdm_check check)
+{
+	static const char *const names[] = {"ok", "no-sync", "bad-header", "bad-crc"};
+
+	return names[check];
+}
+
+static void add_header(json_t *item, const struct tdm_header *h)
+{
+	static const char *const qualities[] = {"none", "labelled", "locked"};
+	json_t *time = json_pack("{s:i,s:I,s:i,s:i,s:s,s:i,s:i}", "frame", (int)h->time.frame,
+				 "second", (json_int_t)h->time.second, "day", (int)h->time.day,
+				 "year", 2000 + (int)h->time.year, "quality",
+				 h->time.quality < 3 ? qualities[h->time.quality] : "?", "leap",
+				 (int)h->time.leap, "lock", (int)h->time.lock);
+
+	json_object_set_new(item, "tower", json_integer(h->tower));
+	json_object_set_new(item, "floor", json_integer(h->floor));
+	json_object_set_new(item, "flags", json_integer(h->flags));
+	json_object_set_new(item, "slot_map", json_integer(h->slot_map));
+	json_object_set_new(item, "sequence", json_integer(h->sequence));
+	json_object_set_new(item, "time", time);
+	json_object_set_new(item, "echo", json_integer(h->echo));
+	json_object_set_new(item, "slot_valid", json_integer(h->slot_valid));
+	json_object_set_new(item, "crc_errors", json_integer(h->crc_errors));
+	json_object_set_new(item, "code_errors", json_integer(h->code_errors));
+	json_object_set_new(item, "parity", json_integer(h->parity));
+}
+
+static void render_frame(struct writer *w, const json_t *i)
+{
+	const char *verdict = value_string(i, "verdict", "?");
+
+	render_place(w, i);
+	writer_text(w, strcmp(verdict, "good") == 0 ? WRITER_GOOD : WRITER_WARN, "%-10s ", verdict);
+	writer_text(w, WRITER_PLAIN, "%-10s ", value_string(i, "check", "-"));
+	if (json_object_get(i, "sequence") != NULL) {
+		writer_text(w, WRITER_PLAIN,
+			    "T%02lld.F%02lld seq %10lld echo %10lld  frame %4lld of %lld/%03lld "
+			    "%05lld %-8s slots %03llx errors %lld/%lld",
+			    value_integer(i, "tower", 0), value_integer(i, "floor", 0),
+			    value_integer(i, "sequence", 0), value_integer(i, "echo", 0),
+			    value_integer(i, "time.frame", 0), value_integer(i, "time.year", 0),
+			    value_integer(i, "time.day", 0), value_integer(i, "time.second", 0),
+			    value_string(i, "time.quality", "?"),
+			    (unsigned long long)value_integer(i, "slot_valid", 0),
+			    value_integer(i, "crc_errors", 0), value_integer(i, "code_errors", 0));
+		if (value_integer(i, "offset", 0) != 0) {
+			writer_text(w, WRITER_WARN, " at byte %lld", value_integer(i, "offset", 0));
+		}
+		writer_text(w, WRITER_PLAIN, "  %s", value_string(i, "utc", "-"));
+	}
+	render_end_of_line(w, i);
+}
+
+void record_show_frame(const struct record_sink *to, const struct record_place *at,
+		       const struct tdm_verdict *v, const uint8_t *cell)
+{
+	json_t *item = at_json("frame", at);
+	struct tdm_header header = v->header;
+	bool has_header = v->has_header;
+	enum tdm_check check = TDM_OK;
+
+	if (item == NULL) {
+		return;
+	}
+	if (v->loss != TDM_GOOD && cell != NULL) {
+		check = tdm_frame_check(cell, &header);
+		has_header = has_header || check == TDM_OK;
+	}
+	json_object_set_new(item, "verdict",
+			    json_string(at->let_go ? "let-go" : tdm_loss_name(v->loss)));
+	json_object_set_new(item, "check",
+			    v->loss == TDM_GOOD || cell != NULL ? json_string(check_name(check))
+								: json_null());
+	if (has_header) {
+		add_header(item, v->has_header ? &v->header : &header);
+	}
+	if (v->loss == TDM_GOOD) {
+		json_object_set_new(item, "offset", json_integer(v->offset));
+		json_object_set_new(item, "floor_frame", json_integer((json_int_t)v->floor_frame));
+		json_object_set_new(item, "utc", count_json(at->label, v->floor_frame));
+	}
+	/* Sound frames that only confirm the alignment are not bad, nor is what the board lost, or
+	 * the recorder let go. */
+	pass(to, item, render_frame,
+	     v->loss == TDM_LOSS_CRC || v->loss == TDM_LOSS_TIME ||
+		     (v->loss == TDM_LOSS_ALIGNMENT && check != TDM_OK));
+}
+
+/* ---------------------------------------------------------------- slots, samples */
+
+static void render_slot(struct writer *w, const json_t *i)
+{
+	render_place(w, i);
+	if (json_object_get(i, "hydrophone") != NULL) {
+		writer_text(w, WRITER_PLAIN, "hydrophone%lld  sample %10lld on%s",
+			    value_integer(i, "hydrophone", 0), value_integer(i, "counter", 0),
+			    value_true(i, "powered") ? "" : "  no power");
+	} else {
+		writer_text(
+			w, WRITER_PLAIN,
+			"om%lld  %4lld bytes, first hit at %4lld  slot %3lld  FIFO %7lld bytes%s%s",
+			value_integer(i, "om", 0), value_integer(i, "bytes", 0),
+			value_integer(i, "first", 0), value_integer(i, "sequence", 0),
+			value_integer(i, "fifo_bytes", 0),
+			value_true(i, "powered") ? "" : "  no power",
+			value_true(i, "fifo_full") ? "  FIFO FULL" : "");
+	}
+	render_end_of_line(w, i);
+}
+
+static void show_module(const struct record_sink *to, const struct record_place *at,
+			const uint8_t *frame, unsigned m)
+{
+	json_t *item = at_json("slot", at);
+	struct tdm_pmt_slot s = {0};
+	const bool bad = tdm_pmt_slot_get(frame, m, &s) < 0;
+
+	if (item == NULL) {
+		return;
+	}
+	json_object_set_new(item, "om", json_integer(m));
+	json_object_set_new(item, "bytes", json_integer(s.length));
+	json_object_set_new(item, "first", json_integer(s.first));
+	json_object_set_new(item, "sequence", json_integer(s.sequence));
+	json_object_set_new(item, "fifo_bytes", json_integer(s.fill * 64));
+	json_object_set_new(item, "powered", json_boolean(s.flags & TDM_PMT_POWERED));
+	json_object_set_new(item, "fifo_full", json_boolean(s.flags & TDM_PMT_FIFO_FULL));
+	if (bad) {
+		json_object_set_new(item, "why", json_string("length or first hit out of range"));
+	}
+	pass(to, item, render_slot, bad);
+}
+
+void record_show_slots(const struct record_sink *to, const struct record_place *at,
+		       const struct tdm_verdict *v)
+{
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		if (v->header.slot_valid & TDM_VALID_MODULE(m)) {
+			show_module(to, at, v->frame, m);
+		}
+	}
+	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
+		struct tdm_hydro_slot s;
+		json_t *item =
+			v->header.slot_valid & TDM_VALID_HYDROPHONE(h) ? at_json("slot", at) : NULL;
+
+		tdm_hydro_slot_get(v->frame, h, &s);
+		if (item != NULL) {
+			json_object_set_new(item, "hydrophone", json_integer(h));
+			json_object_set_new(item, "counter", json_integer(s.counter));
+			json_object_set_new(item, "powered", json_boolean(s.flags & 1));
+		}
+		pass(to, item, render_slot, false);
+	}
+}
+
+static void render_samples(struct writer *w, const json_t *i)
+{
+	size_t n;
+	const json_t *sample;
+
+	render_place(w, i);
+	writer_text(w, WRITER_PLAIN, "hydrophone%lld %s %10lld ", value_integer(i, "hydrophone", 0),
+		    value_string(i, "utc", "-"), value_integer(i, "counter", 0));
+	json_array_foreach (json_object_get(i, "samples"), n, sample) {
+		writer_text(w, WRITER_PLAIN, " %8lld", (long long)json_integer_value(sample));
+	}
+	render_end_of_line(w, i);
+}
+
+void record_show_samples(const struct record_sink *to, const struct record_place *at,
+			 const struct tdm_verdict *v)
+{
+	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
+		struct tdm_hydro_slot s;
+		json_t *samples = json_array();
+		json_t *item = at_json("samples", at);
+
+		tdm_hydro_slot_get(v->frame, h, &s);
+		for (unsigned n = 0; n < TDM_SAMPLES; n++) {
+			json_array_append_new(samples, json_integer((int32_t)le32_get(
+							       s.samples + (size_t)n * 4)));
+		}
+		if (item == NULL || !(v->header.slot_valid & TDM_VALID_HYDROPHONE(h))) {
+			json_decref(samples);
+			json_decref(item);
+			continue;
+		}
+		json_object_set_new(item, "hydrophone", json_integer(h));
+		json_object_set_new(item, "counter", json_integer(s.counter));
+		json_object_set_new(item, "utc", count_json(at->label, v->floor_frame));
+		json_object_set_new(item, "samples", samples);
+		pass(to, item, render_samples, false);
+	}
+}
+
+/* ---------------------------------------------------------------- words */
+
+static void render_word(struct writer *w, const json_t *i)
+{
+	render_place(w, i);
+	writer_text(w, WRITER_PLAIN,
+		    "%-6s module %2lld reg %3lld = %11lld  %-10s seq %10lld boot %lld",
+		    value_string(i, "op", "?"), value_integer(i, "module", 0),
+		    value_integer(i, "reg", 0), value_integer(i, "value", 0),
+		    value_string(i, "status", "?"), value_integer(i, "sequence", 0),
+		    value_integer(i, "boot", 0));
+	render_end_of_line(w, i);
+}
+
+static void show_word(const struct record_sink *to, const struct record_place *at,
+		      const uint8_t *bytes)
+{
+	static const char *const ops[] = {"?", "read", "write", "action", "query"};
+	static const char *const statuses[] = {"ok",	  "unknown",   "bad-reg", "bad-value",
+					       "refused", "read-only", "busy",	  "duplicate"};
+	struct word word = {0};
+	const bool bad = word_unpack(bytes, &word) < 0;
+	const unsigned op = word.op & ~(unsigned)WORD_REPLY;
+	json_t *item = at_json("word", at);
+
+	if (item == NULL) {
+		return;
+	}
+	json_object_set_new(item, "op", json_string(op < 5 ? ops[op] : "?"));
+	json_object_set_new(item, "module", json_integer(word.module));
+	json_object_set_new(item, "reg", json_integer(word.reg));
+	json_object_set_new(item, "value", json_integer(word.value));
+	json_object_set_new(item, "status",
+			    json_string(word.status < 8 ? statuses[word.status] : "?"));
+	json_object_set_new(item, "sequence", json_integer(word.sequence));
+	json_object_set_new(item, "boot", json_integer(word.boot));
+	if (bad) {
+		json_object_set_new(item, "why", json_string("checksum"));
+	}
+	pass(to, item, render_word, bad);
+}
+
+void record_show_words(const struct record_sink *to, const struct record_place *at,
+		       const struct tdm_verdict *v)
+{
+	const uint8_t *words;
+	int n;
+
+	if (!(v->header.slot_valid & TDM_VALID_REPLIES)) {
+		return;
+	}
+	n = tdm_replies_get(v->frame, &words);
+	for (int i = 0; i < n; i++) {
+		show_word(to, at, words + (size_t)i * TDM_WORD_BYTES);
+	}
+}
+
+/* ---------------------------------------------------------------- hits */
+
+static void render_hit(struct writer *w, const json_t *i)
+{
+	render_place(w, i);
+	writer_text(w, WRITER_PLAIN, "om%lld ", value_integer(i, "om", 0));
+	if (json_object_get(i, "t5ns") != NULL) {
+		writer_text(
+			w, WRITER_PLAIN,
+			"%-29s  frame %4lld t5ns %5lld  T%02lld.F%02lld.%lld  charge %7lld  %2lld "
+			"samples%s%s%s",
+			value_string(i, "utc", "-"), value_integer(i, "frame", 0),
+			value_integer(i, "t5ns", 0), value_integer(i, "tower", 0),
+			value_integer(i, "efcm", 0), value_integer(i, "pmt", 0),
+			value_integer(i, "charge", 0), value_integer(i, "samples", 0),
+			value_true(i, "zip") ? "" : " of 2 bytes",
+			value_true(i, "fragment") ? "  fragment" : "",
+			value_true(i, "fifo_full") ? "  FIFO FULL" : "");
+	}
+	render_end_of_line(w, i);
+}
+
+/* When it was born, by the frame that its first byte travels in. */
+static json_t *born_json(const struct fcm_record_label *label, const struct hit *hit,
+			 uint64_t floor_frame)
+{
+	const unsigned carrier = (unsigned)(floor_frame % TDM_FRAMES_PER_SECOND);
+	char text[UTC_TEXT];
+	int64_t tai_ns;
+
+	if (label == NULL || !recording_tai_ns(label, floor_frame - carrier, &tai_ns)) {
+		return json_null();
+	}
+	tai_ns += hit_second_offset(hit->frame, carrier) * SECOND_NS +
+		  (int64_t)hit->frame * TDM_FRAME_NS + (int64_t)hit->t5ns * 5;
+	return json_string(tai_text(label, tai_ns, text));
+}
+
+struct hit_walk_on {
+	const struct record_sink *to;
+	struct record_place at;
+	unsigned module;
+	uint64_t floor_frame;
+	bool show;
+};
+
+static void show_bad_hit(const struct hit_walk_on *x, const char *why)
+{
+	json_t *item = x->show ? at_json("hit", &x->at) : NULL;
+
+	if (item != NULL) {
+		json_object_set_new(item, "om", json_integer(x->module));
+		json_object_set_new(item, "why", json_string(why));
+	}
+	pass(x->to, item, render_hit, true);
+}
+
+static void show_hit(const struct hit_walk_on *x, const uint8_t *bytes)
+{
+	json_t *item = x->show ? at_json("hit", &x->at) : NULL;
+	struct hit h;
+
+	if (item == NULL) {
+		return;
+	}
+	hit_unpack(bytes, &h);
+	json_object_set_new(item, "om", json_integer(x->module));
+	json_object_set_new(item, "utc", born_json(x->at.label, &h, x->floor_frame));
+	json_object_set_new(item, "tower", json_integer(h.tower));
+	json_object_set_new(item, "efcm", json_integer(h.efcm));
+	json_object_set_new(item, "pmt", json_integer(h.pmt));
+	json_object_set_new(item, "frame", json_integer(h.frame));
+	json_object_set_new(item, "t5ns", json_integer(h.t5ns));
+	json_object_set_new(item, "charge", json_integer(h.charge));
+	json_object_set_new(item, "samples", json_integer(h.samples));
+	json_object_set_new(item, "zip", json_boolean(h.zip));
+	json_object_set_new(item, "fragment", json_boolean(h.fragment));
+	json_object_set_new(item, "fifo_full", json_boolean(h.fifo_full));
+	pass(x->to, item, render_hit, false);
+}
+
+/* The rest of a hit that the last frame's slot cut, or a part of it that fills this slot too. */
+static void end_cut(struct hit_walk_on x, struct record_hits *hits, const struct tdm_pmt_slot *s)
+{
+	typeof(hits->cut[0]) *cut = &hits->cut[x.module];
+	bool header, whole;
+
+	if (cut->have == 0) {
+		return;
+	}
+	x.at.count = cut->count;
+	x.floor_frame = cut->floor_frame;
+	if (s->first <= HIT_MAX_BYTES - cut->have) {
+		memcpy(cut->bytes + cut->have, s->stream, s->first);
+		cut->have += s->first;
+	}
+	header = cut->have >= HIT_HEADER_BYTES;
+	whole = header && hit_legal(cut->bytes) && hit_bytes(cut->bytes) == cut->have;
+	if (whole) {
+		show_hit(&x, cut->bytes);
+	} else if (s->first == s->length && (!header || hit_bytes(cut->bytes) > cut->have)) {
+		return;
+	} else {
+		show_bad_hit(&x, "its parts make no hit");
+	}
+	cut->have = 0;
+}
+
+static void keep_cut(const struct hit_walk_on *x, struct record_hits *hits, const uint8_t *bytes,
+		     unsigned length)
+{
+	typeof(hits->cut[0]) *cut = &hits->cut[x->module];
+
+	memcpy(cut->bytes, bytes, length);
+	cut->have = length;
+	cut->count = x->at.count;
+	cut->floor_frame = x->floor_frame;
+}
+
+static void walk_hits(const struct hit_walk_on *x, struct record_hits *hits,
+		      const struct tdm_pmt_slot *s)
+{
+	unsigned at = s->first;
+
+	while (at < s->length) {
+		const uint8_t *p = s->stream + at;
+		const unsigned left = s->length - at;
+
+		if (left >= HIT_HEADER_BYTES && !hit_legal(p)) {
+			show_bad_hit(x, "no hit begins where one should");
+			return;
+		}
+		if (left < HIT_HEADER_BYTES || hit_bytes(p) > left) {
+			keep_cut(x, hits, p, left);
+			return;
+		}
+		show_hit(x, p);
+		at += (unsigned)hit_bytes(p);
+	}
+}
+
+void record_show_hits(const struct record_sink *to, const struct record_place *at,
+		      const struct tdm_verdict *v, struct record_hits *hits, bool show)
+{
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		const struct hit_walk_on x = {to, *at, m, v->floor_frame, show};
+		struct tdm_pmt_slot s;
+
+		if (v->frame == NULL || !(v->header.slot_valid & TDM_VALID_MODULE(m))) {
+			hits->cut[m].have = 0;
+			continue;
+		}
+		if (tdm_pmt_slot_get(v->frame, m, &s) < 0) {
+			show_bad_hit(&x, "the slot's length or first hit is out of range");
+			hits->cut[m].have = 0;
+			continue;
+		}
+		end_cut(x, hits, &s);
+		walk_hits(&x, hits, &s);
+	}
+}

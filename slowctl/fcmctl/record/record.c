@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl record: recordings of raw data, and black boxes. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+#include "slowctl/query/query.h"
+#include "slowctl/query/recordings.h"
+
+/* 1.2 GB */
+static const char *size_text(const json_t *value, char *buf, size_t size)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+	double v = json_is_number(value) ? json_number_value(value) : NAN;
+	unsigned u = 0;
+
+	if (!isfinite(v)) {
+		return "-";
+	}
+	for (; v >= 1000 && u < 4; u++) {
+		v /= 1000;
+	}
+	snprintf(buf, size, "%.*f %s", u > 0 && v < 100 ? 1 : 0, v, units[u]);
+	return buf;
+}
+
+static const char *links_text(const json_t *links, char *buf, size_t size)
+{
+	size_t used = 0;
+	size_t i;
+	const json_t *link;
+
+	snprintf(buf, size, "-");
+	json_array_foreach (links, i, link) {
+		if (used < size) {
+			used += (size_t)snprintf(buf + used, size - used, "%s%lld",
+						 i > 0 ? "," : "",
+						 (long long)json_integer_value(link));
+		}
+	}
+	return buf;
+}
+
+static void render_start(struct writer *w, const json_t *result)
+{
+	char links[32];
+	char until[40];
+
+	writer_text(w, WRITER_GOOD, "recording %s", value_string(result, "name", "?"));
+	writer_text(w, WRITER_PLAIN, " of links %s goes to %s/%s",
+		    links_text(value_at(result, "links"), links, sizeof(links)),
+		    value_string(result, "directory", "?"), value_string(result, "name", "?"));
+	writer_newline(w);
+	if (json_is_number(value_at(result, "until"))) {
+		writer_text(
+			w, WRITER_PLAIN, "until %s UTC",
+			value_text(value_at(result, "until"), VALUE_TIME, until, sizeof(until)));
+	} else {
+		writer_text(w, WRITER_PLAIN, "until fcmctl record stop");
+	}
+	writer_newline(w);
+}
+
+static void render_stop(struct writer *w, const json_t *result)
+{
+	char bytes[32];
+
+	writer_text(
+		w, WRITER_PLAIN,
+		"recording %s has ended: %s%lld frames, %s; %lld cells without data, %lld let go",
+		value_string(result, "name", "?"),
+		value_true(result, "resumed") ? "since the daemon's start " : "",
+		value_integer(result, "frames", 0),
+		size_text(value_at(result, "bytes"), bytes, sizeof(bytes)),
+		value_integer(result, "gap_frames", 0), value_integer(result, "let_go_frames", 0));
+	writer_newline(w);
+}
+
+/* How it ended, or that it has not. */
+static void end_cell(struct writer *w, const json_t *r, const char *active)
+{
+	const char *name = value_string(r, "name", "");
+	const char *trouble = value_string(r, "trouble", "");
+	char ended[40];
+
+	if (*trouble != '\0') {
+		writer_cell(w, WRITER_BAD, "%s", trouble);
+	} else if (json_is_number(value_at(r, "ended"))) {
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    value_text(value_at(r, "ended"), VALUE_TIME, ended, sizeof(ended)));
+	} else if (active != NULL && strcmp(active, name) == 0) {
+		writer_cell(w, WRITER_GOOD, "goes on");
+	} else {
+		writer_cell(w, WRITER_WARN, "%s",
+			    json_is_null(value_at(r, "kind")) ? "not known" : "not ended");
+	}
+}
+
+/* Cells that are missing as the recorder did not keep up. */
+static void let_go_cell(struct writer *w, const json_t *r)
+{
+	const bool more = value_true(r, "let_go_at_least");
+	const long long n = value_integer(r, "let_go_frames", -1);
+
+	if (n < 0) {
+		writer_cell(w, WRITER_DIM, "-");
+	} else {
+		writer_cell(w, n > 0 || more ? WRITER_WARN : WRITER_PLAIN, "%s%lld",
+			    more ? ">= " : "", n);
+	}
+}
+
+static void render_list(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"name",	"kind",	   ">links",	  ">size",
+					      ">files", ">let go", "begun (UTC)", "ended (UTC)",
+					      "who",	"note"};
+	const char *active = value_string(result, "active", NULL);
+	size_t i;
+	const json_t *r;
+	char text[64];
+
+	writer_text(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
+	writer_newline(w);
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "recordings"), i, r) {
+		const char *alarm = value_string(r, "alarm_text", "");
+
+		value_cell(w, r, "name", VALUE_PLAIN);
+		value_cell(w, r, "kind", VALUE_PLAIN);
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    links_text(value_at(r, "links"), text, sizeof(text)));
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    size_text(value_at(r, "bytes"), text, sizeof(text)));
+		value_cell(w, r, "segments", VALUE_COUNT);
+		let_go_cell(w, r);
+		value_cell(w, r, "begun", VALUE_TIME);
+		end_cell(w, r, active);
+		value_cell(w, r, "who", VALUE_PLAIN);
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    *alarm != '\0' ? alarm : value_string(r, "note", ""));
+	}
+	writer_table_end(w, "no recordings yet");
+}
+
+static int change(struct ctl *ctl, const struct ctl_args *typed, const char *op, const char *doing,
+		  json_t *args, writer_render_fn render)
+{
+	struct ctl_request request = {
+		.op = op,
+		.args = args,
+		.doing = doing,
+		.look = "record list",
+		.timeout_s = 30.0, /* the disk may have much to write */
+	};
+	json_t *result = NULL;
+	int code;
+
+	ctl_put_dry(typed, args);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+		writer_result(ctl->out, result, render);
+	}
+	json_decref(result);
+	return code;
+}
+
+/* "0,2" */
+static int parse_links(struct ctl *ctl, const char *text, json_t *links)
+{
+	const char *p = text;
+
+	for (;;) {
+		if (*p < '0' || *p > '3' || (p[1] != ',' && p[1] != '\0')) {
+			return ctl_fail(ctl, CTL_USAGE, "usage", "--links 0,2",
+					"'%.60s' is no list of links: they are numbered 0 to 3",
+					text);
+		}
+		json_array_append_new(links, json_integer(*p - '0'));
+		if (p[1] == '\0') {
+			return CTL_DONE;
+		}
+		p += 2;
+	}
+}
+
+static int start_record(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *what = json_object();
+	int code = CTL_DONE;
+
+	if (ctl_given(args, CTL_LINKS)) {
+		json_t *links = json_array();
+
+		code = parse_links(ctl, args->text[CTL_LINKS], links);
+		json_object_set_new(what, "links", links);
+	}
+	if (ctl_given(args, CTL_NAME)) {
+		json_object_set_new(what, "name", json_string(args->text[CTL_NAME]));
+	}
+	if (ctl_given(args, CTL_NOTE)) {
+		json_object_set_new(what, "note", json_string(args->text[CTL_NOTE]));
+	}
+	if (ctl_given(args, CTL_FOR)) {
+		json_object_set_new(what, "seconds", json_real(args->number[CTL_FOR]));
+	}
+	if (code != CTL_DONE) {
+		json_decref(what);
+		return code;
+	}
+	return change(ctl, args, "record.start", "record start", what, render_start);
+}
+
+static int stop_record(struct ctl *ctl, const struct ctl_args *args)
+{
+	return change(ctl, args, "record.stop", "record stop", json_object(), render_stop);
+}
+
+void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
+{
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	json_t *station = NULL;
+	const char *told = NULL;
+
+	if (query_open(ctl->station.database, &q, &error) == 0 && query_station(q, &station) == 0) {
+		told = value_string(json_object_get(station, "station"), "recordings", NULL);
+	}
+	if (told != NULL && told[0] == '/') { /* no daemon writes another one */
+		snprintf(path, size, "%s", told);
+	} else {
+		recordings_beside(ctl->station.database, path, size);
+	}
+	json_decref(station);
+	query_close(q);
+}
+
+/* `place`: directory, and the one that is active; stolen. */
+static int list_files(struct ctl *ctl, json_t *place, unsigned limit)
+{
+	const char *path = value_string(place, "directory", "");
+	char action[PATH_MAX];
+	json_t *list = NULL;
+	int err = recordings_list(path, limit, &list);
+
+	if (err != 0) {
+		ctl_fail(ctl, CTL_NOT, "failed",
+			 err == -EACCES ? ctl_access_action(path, action, sizeof(action))
+					: "is its disk there, and well?",
+			 "%s: %s", path, strerror(-err));
+		json_decref(place);
+		return CTL_NOT;
+	}
+	json_object_set_new(place, "recordings", list);
+	writer_result(ctl->out, place, render_list);
+	json_decref(place);
+	return CTL_DONE;
+}
+
+/* The daemon says where they are; how many and how large is between us and the disk. */
+static int list_records(struct ctl *ctl, const struct ctl_args *args)
+{
+	const unsigned limit = ctl_given(args, CTL_LIMIT) ? (unsigned)args->number[CTL_LIMIT] : 20;
+	char path[PATH_MAX];
+	json_t *place = NULL;
+	int code;
+
+	if (ctl_is_away(ctl_connect(ctl))) {
+		ctl_recordings_place(ctl, path, sizeof(path));
+		ctl_remark("the daemon is away; this is from the files in %s", path);
+		place = json_pack("{s:s,s:n}", "directory", path, "active");
+		return list_files(ctl, place, limit);
+	}
+	code = ctl_ask(ctl, "record.list", NULL, &place);
+	return code == CTL_DONE ? list_files(ctl, place, limit) : code;
+}
+
+const struct ctl_command ctl_record_commands[] = {
+	{
+		.noun = "record",
+		.verb = "start",
+		.arguments = "",
+		.summary = "record raw data of links",
+		.help = "Writes what comes off the fibre, as it comes, below [record] directory. "
+			"It "
+			"goes on\nthrough restarts of the daemon until its time is over, it is "
+			"stopped, or the disk has\nno room; it never touches the data. Each link "
+			"is 80 MB/s to the disk, however quiet the\nsea: what it could not write "
+			"in time is named in it, and counted by record list.\n\n"
+			"  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
+		.options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) |
+			   CTL_BIT(CTL_FOR) | CTL_BIT(CTL_DRY_RUN),
+		.run = start_record,
+	},
+	{
+		.noun = "record",
+		.verb = "stop",
+		.arguments = "",
+		.summary = "end the recording",
+		.help = "Returns when it is on the disk. After a recording that the disk has "
+			"stopped, it says\nthat you have seen that.",
+		.options = CTL_BIT(CTL_DRY_RUN),
+		.run = stop_record,
+	},
+	{
+		.noun = "record",
+		.verb = "list",
+		.arguments = "",
+		.summary = "recordings, and black boxes of alarms",
+		.help = "A black box is the raw data of a link and its registers when an alarm of "
+			"it fired.\nlet go: cells that are missing as the recorder did not keep "
+			"up; >= when a daemon was killed\nbefore it had counted them, - as long as "
+			"the "
+			"recording goes on (then: fcmctl status).\nFrom the files, which one must "
+			"be able to read: answers while the daemon is away, too.",
+		.options = CTL_BIT(CTL_LIMIT),
+		.run = list_records,
+	},
+	{0},
+};

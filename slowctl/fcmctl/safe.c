@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl safe: the high voltage down, then the modules off.
+ */
+#include <string.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/show/value.h"
+
+#define SAFE_S 120.0 /* no word for so long: a ramp tells of itself more often */
+
+static void render(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"module", "state", "outcome"};
+	const char *state = value_string(result, "state", "?");
+	size_t i;
+	const json_t *row;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "rows"), i, row) {
+		const char *of_row = value_string(row, "state", "?");
+
+		value_cell(w, row, "module", VALUE_PLAIN);
+		writer_cell(w, value_style(of_row), "%s", of_row);
+		value_cell(w, row, "text", VALUE_PLAIN);
+	}
+	writer_table_end(w, "no modules");
+	writer_text(w, value_style(state), "%s", value_string(result, "text", ""));
+	writer_text(w, WRITER_PLAIN, " (safe %lld)", value_integer(result, "safe", 0));
+	writer_newline(w);
+}
+
+/* --dry-run */
+static void render_plan(struct writer *w, const json_t *result)
+{
+	static const char *const columns[] = {"module", "would be done"};
+	size_t i;
+	const json_t *row;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(result, "rows"), i, row) {
+		value_cell(w, row, "module", VALUE_PLAIN);
+		writer_cell(w, value_true(row, "refused") ? WRITER_BAD : WRITER_PLAIN, "%s",
+			    value_string(row, "text", "?"));
+	}
+	writer_table_end(w, "no modules");
+	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "text", ""));
+	writer_newline(w);
+}
+
+/* --no-wait: the number alone, for a script. */
+static void render_number(struct writer *w, const json_t *result)
+{
+	writer_text(w, WRITER_PLAIN, "%lld", value_integer(result, "safe", 0));
+	writer_newline(w);
+}
+
+static int exit_of(const char *state)
+{
+	if (strcmp(state, "DONE") == 0 || strcmp(state, "QUEUED") == 0) {
+		return CTL_DONE;
+	}
+	return strcmp(state, "UNKNOWN") == 0 ? CTL_UNKNOWN : CTL_NOT;
+}
+
+static int safe_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	bool wait = !ctl_given(args, CTL_NO_WAIT);
+	struct ctl_request request = {
+		.op = "safe",
+		.args = json_pack("{s:b}", "wait", wait),
+		.timeout_s = SAFE_S,
+		.doing = "safe",
+		.look = "command list",
+	};
+	json_t *result = NULL;
+	int code;
+
+	if (args->words > 0) {
+		json_object_set_new(request.args, "pattern", json_string(args->word[0]));
+	}
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(request.args, "reason", json_string(args->text[CTL_REASON]));
+	}
+	if (ctl_given(args, CTL_YES)) {
+		json_object_set_new(request.args, "yes", json_true());
+	}
+	ctl_put_dry(args, request.args);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && value_true(result, "dry_run")) {
+		writer_result(ctl->out, result, render_plan);
+	} else if (code == CTL_DONE) {
+		writer_result(ctl->out, result, wait ? render : render_number);
+		code = exit_of(value_string(result, "state", ""));
+	}
+	json_decref(result);
+	return code;
+}
+
+const struct ctl_command ctl_safe_commands[] = {
+	{
+		.verb = "safe",
+		.arguments = "[PATTERN]",
+		.summary = "make safe: high voltage down, then the modules off",
+		.help = "Of all modules, or of those that the pattern names: the high voltage to "
+			"0, and when it is\nread as down, the power off; all side by side. It goes "
+			"before all other commands, is taken\nwhen the queue is full, passes the "
+			"interlocks and ends what would raise the high voltage.\nHydrophones stay "
+			"on. Ctrl-C ends the waiting, not the work. A module whose high voltage\n"
+			"does not come down stays on, and the list says so.\n"
+			"Exit 0 all down and off, 1 not all, 3 of some it is not known.\n\n"
+			"  fcmctl safe --yes --reason 'light in the dark room'\n"
+			"  fcmctl safe floor3\n  fcmctl safe 'floor*.om[0-2]'",
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) |
+			   CTL_BIT(CTL_DRY_RUN),
+		.max_words = 1,
+		.run = safe_run,
+	},
+	{0},
+};

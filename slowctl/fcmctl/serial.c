@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl serial: a terminal to an instrument of a floor. What is typed goes down by serial.write; what comes is
+ * taken from the floor's instrument blocks, as a monitor takes them. Ctrl-] then q ends it.
+ *
+ * A terminal obeys what it is sent. Bytes of the floor are written as they are to the terminal that we have made raw,
+ * which is the instrument's then, and where --raw asks for it; elsewhere controls become '?', as in all other text.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <zmq.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/core/client.h"
+#include "slowctl/fcmctl/record/message.h"
+#include "slowctl/fcmctl/core/monitor.h"
+#include "slowctl/fcmctl/show/value.h"
+#include "slowctl/param/plural.h"
+#include "tdm/le.h"
+
+#define ESCAPE	    0x1d /* Ctrl-] */
+#define WRITE_MAX   240u
+#define WAIT_S	    10.0
+#define LINGER_S    1.0 /* behind the end of what is not typed, for the answer */
+#define SILENT_S    5.0
+#define RECORD_HEAD 4u
+#define PAUSE_NS    2000000 /* 16 frames: room for as many words */
+
+struct serial {
+	struct ctl *ctl;
+	const struct ctl_args *args;
+	struct ctl_monitor monitor;
+	char session[32];
+	unsigned channel;
+	bool heard, silence_said;
+	bool raw, escaped, done, ended; /* done: Ctrl-] q; ended: nothing more will be typed */
+	bool as_is;			/* bytes of the floor are written as they are */
+	bool returned;			/* a CR has come, and waits for its LF */
+	struct termios before;
+	struct message_line line;
+};
+
+static double monotonic_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ------------------------------------------------------------------ up */
+
+/* Lines of text, also of an instrument that ends them with CR LF. No byte above ASCII: some terminals take 0x80 to 0x9f
+ * for controls, and a character may come in two pieces. */
+static void show_harmless(struct serial *x, const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		uint8_t c = bytes[i];
+
+		if (x->returned && c != '\n') {
+			putchar('?');
+		}
+		x->returned = c == '\r';
+		if (!x->returned) {
+			putchar((c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t' ? c : '?');
+		}
+	}
+}
+
+static void show_records(struct serial *x, const struct message *m)
+{
+	uint32_t at = m->header.channel_offset[1];
+	uint32_t end = m->header.channel_offset[2];
+
+	while (at + RECORD_HEAD <= end) {
+		const uint8_t *record = m->payload + at;
+		uint32_t length = record[1];
+
+		if (at + RECORD_HEAD + length > end) {
+			return;
+		}
+		if (record[0] == x->channel) {
+			if (x->as_is) {
+				fwrite(record + RECORD_HEAD, 1, length, stdout);
+			} else {
+				show_harmless(x, record + RECORD_HEAD, length);
+			}
+			x->heard = x->heard || length > 0;
+		}
+		at += RECORD_HEAD + length;
+	}
+}
+
+static void take(struct serial *x, zmq_msg_t part[3])
+{
+	struct message m;
+	const char *why;
+	uint64_t missed;
+
+	if (message_read(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]), zmq_msg_data(&part[1]),
+			 zmq_msg_size(&part[1]), zmq_msg_data(&part[2]), zmq_msg_size(&part[2]), &m,
+			 &why) != 0 ||
+	    m.header.channels < 2) {
+		return;
+	}
+	missed = message_missed(&x->line, &m.header);
+	if (missed > 0) {
+		ctl_remark("missed here: %llu frame%s; bytes may be missing",
+			   (unsigned long long)missed, plural(missed));
+	}
+	show_records(x, &m);
+}
+
+static void take_all(struct serial *x)
+{
+	for (;;) {
+		zmq_msg_t part[3];
+		int parts = 0;
+
+		for (int i = 0; i < 3; i++) {
+			zmq_msg_init(&part[i]);
+		}
+		while (parts < 3 &&
+		       zmq_msg_recv(&part[parts], x->monitor.socket, ZMQ_DONTWAIT) >= 0 &&
+		       zmq_msg_more(&part[parts++]) != 0) {
+		}
+		if (parts == 3) {
+			take(x, part);
+		}
+		for (int i = 0; i < 3; i++) {
+			zmq_msg_close(&part[i]);
+		}
+		if (parts < 3) {
+			break;
+		}
+	}
+	fflush(stdout);
+}
+
+/* ------------------------------------------------------------------ down */
+
+/* The answer to request `id`; all else on the way is that serial.open has ended. */
+static int answer_to(struct serial *x, unsigned id, json_t **ret_answer)
+{
+	json_t *message = NULL;
+	unsigned found;
+	int err = client_next(x->ctl->client, WAIT_S, ctl_interrupted, &found, &message);
+
+	if (err == 0 && found != id) {
+		json_decref(message);
+		return -ECONNRESET;
+	}
+	if (err == 0) {
+		*ret_answer = message;
+	}
+	return err;
+}
+
+static int fail_link(struct serial *x, int err)
+{
+	return ctl_fail(x->ctl, CTL_UNKNOWN, "broken", "fcmctl status tells how the daemon is",
+			"serial: %s", err == -ECONNRESET ? "the daemon went away" : strerror(-err));
+}
+
+/* Some of the bytes; *ret_sent as many as the board took, 0 when it has no room just now. */
+static int write_some(struct serial *x, const unsigned char *bytes, size_t length, size_t *ret_sent)
+{
+	char hex[2 * WRITE_MAX + 1];
+	json_t *answer = NULL;
+	const json_t *error;
+	unsigned id;
+	int err;
+	int code = CTL_DONE;
+
+	for (size_t i = 0; i < length; i++) {
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	}
+	err = client_ask(x->ctl->client, "serial.write",
+			 json_pack("{s:s,s:s}", "session", x->session, "data", hex), WAIT_S,
+			 ctl_interrupted, &id);
+	err = err == 0 ? answer_to(x, id, &answer) : err;
+	if (err != 0) {
+		return fail_link(x, err);
+	}
+	error = json_object_get(answer, "error");
+	if (error != NULL) {
+		code = ctl_fail(x->ctl, CTL_NOT, value_string(error, "code", "internal"),
+				value_string(error, "hint", ""), "serial: %s",
+				value_string(error, "message", "?"));
+	}
+	*ret_sent = (size_t)value_integer(answer, "result.written", 0);
+	json_decref(answer);
+	return code;
+}
+
+static int write_all(struct serial *x, const unsigned char *bytes, size_t length)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	double begun = monotonic_s();
+	int code = CTL_DONE;
+
+	while (length > 0 && code == CTL_DONE && !ctl_interrupted()) {
+		size_t sent = 0;
+
+		code = write_some(x, bytes, length, &sent);
+		bytes += sent;
+		length -= sent;
+		if (code == CTL_DONE && sent == 0 && monotonic_s() - begun > WAIT_S) {
+			return ctl_fail(x->ctl, CTL_NOT, "refused", "fcmctl link list",
+					"serial: the board takes no bytes");
+		}
+		if (sent == 0) {
+			nanosleep(&pause, NULL);
+		}
+	}
+	return code;
+}
+
+/* Ctrl-] q ends, Ctrl-] Ctrl-] is one of them; of what is not typed every byte is meant. */
+static size_t unescape(struct serial *x, unsigned char *bytes, size_t length)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < length && !x->done; i++) {
+		if (x->escaped) {
+			x->escaped = false;
+			x->done = bytes[i] == 'q';
+			if (bytes[i] == ESCAPE) {
+				bytes[kept++] = ESCAPE;
+			}
+		} else if (x->raw && bytes[i] == ESCAPE) {
+			x->escaped = true;
+		} else {
+			bytes[kept++] = bytes[i];
+		}
+	}
+	return kept;
+}
+
+static int typed(struct serial *x)
+{
+	unsigned char bytes[WRITE_MAX];
+	ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+	if (got <= 0) {
+		x->ended = got == 0 || errno != EINTR;
+		return CTL_DONE;
+	}
+	return write_all(x, bytes, unescape(x, bytes, (size_t)got));
+}
+
+/* ------------------------------------------------------------------ the session */
+
+/* Whether the daemon has ended it; a quick look. */
+static int still_open(struct serial *x)
+{
+	json_t *message = NULL;
+	unsigned id;
+	int err = client_next(x->ctl->client, 0.001, ctl_interrupted, &id, &message);
+
+	json_decref(message);
+	return err == -ETIMEDOUT || err == -EINTR ? CTL_DONE
+						  : fail_link(x, err == 0 ? -ECONNRESET : err);
+}
+
+/* No floor says which instruments it has. */
+static void say_silence(struct serial *x)
+{
+	if (x->heard || x->silence_said) {
+		return;
+	}
+	x->silence_said = true;
+	ctl_remark("nothing has come from channel %u: no instrument is there, or it is silent",
+		   x->channel);
+	if (x->raw) {
+		fputc('\r', stderr);
+	}
+}
+
+static int talk(struct serial *x, double for_s)
+{
+	double begun = monotonic_s();
+	double ended = 0.0;
+	int code = CTL_DONE;
+
+	while (code == CTL_DONE && !x->done && !ctl_interrupted() &&
+	       (for_s <= 0.0 || monotonic_s() - begun < for_s) &&
+	       (ended == 0.0 || for_s > 0.0 || monotonic_s() - ended < LINGER_S)) {
+		zmq_pollitem_t items[] = {{.socket = x->monitor.socket, .events = ZMQ_POLLIN},
+					  {.fd = STDIN_FILENO, .events = ZMQ_POLLIN}};
+
+		zmq_poll(items, x->ended ? 1 : 2, 50);
+		take_all(x);
+		if (!x->ended && items[1].revents != 0) {
+			code = typed(x);
+			ended = x->ended ? monotonic_s() : 0.0;
+		} else {
+			code = still_open(x);
+		}
+		if (monotonic_s() - begun > SILENT_S) {
+			say_silence(x);
+		}
+	}
+	take_all(x);
+	if (code == CTL_DONE && !ctl_interrupted()) {
+		say_silence(x);
+	}
+	return code;
+}
+
+/* What is sent before the first block has come would be answered to nobody. */
+static int await_first(struct serial *x)
+{
+	double begun = monotonic_s();
+
+	while (!x->line.known && !ctl_interrupted()) {
+		zmq_pollitem_t item = {.socket = x->monitor.socket, .events = ZMQ_POLLIN};
+
+		if (monotonic_s() - begun > WAIT_S) {
+			return ctl_fail(x->ctl, CTL_NOT, "time-out",
+					"fcmctl link list shows what the link does",
+					"serial: no block of the floor's instruments for %.0f s",
+					WAIT_S);
+		}
+		if (zmq_poll(&item, 1, 50) == 0 &&
+		    ctl_monitor_look(x->ctl, &x->monitor) != CTL_DONE) {
+			return CTL_NOT;
+		}
+		take_all(x);
+	}
+	return CTL_DONE;
+}
+
+static int listen_at(struct serial *x, const json_t *open)
+{
+	char topic[32];
+	int code;
+
+	snprintf(topic, sizeof(topic), "instrument.T%02lld.F%02lld",
+		 value_integer(open, "tower", 0), value_integer(open, "floor", 0));
+	code = ctl_monitor_open(x->ctl, x->args, open, topic, &x->monitor);
+	return code == CTL_DONE ? await_first(x) : code;
+}
+
+/* What serial.open says first: it is ours, or who has it. */
+static int begin(struct serial *x, json_t *args)
+{
+	struct ctl *ctl = x->ctl;
+	json_t *message = NULL;
+	const json_t *error;
+	unsigned id;
+	int err = ctl_connect(ctl);
+	int code;
+
+	if (err != 0) {
+		json_decref(args);
+		return ctl_away_fail(ctl, err, false);
+	}
+	err = client_ask(ctl->client, "serial.open", args, WAIT_S, ctl_interrupted, &id);
+	err = err == 0 ? answer_to(x, id, &message) : err;
+	if (err != 0) {
+		return fail_link(x, err);
+	}
+	error = json_object_get(message, "error");
+	if (error != NULL) {
+		code = ctl_fail(
+			ctl,
+			strcmp(value_string(error, "code", ""), "usage") == 0 ? CTL_USAGE : CTL_NOT,
+			value_string(error, "code", "internal"), value_string(error, "hint", ""),
+			"serial: %s", value_string(error, "message", "?"));
+	} else {
+		snprintf(x->session, sizeof(x->session), "%s",
+			 value_string(message, "progress.session", ""));
+		code = listen_at(x, value_at(message, "progress"));
+	}
+	json_decref(message);
+	return code;
+}
+
+/* Whether what is shown goes to the terminal where it is typed. */
+static bool shown_where_typed(void)
+{
+	struct stat in;
+	struct stat out;
+
+	return isatty(STDOUT_FILENO) && fstat(STDIN_FILENO, &in) == 0 &&
+	       fstat(STDOUT_FILENO, &out) == 0 && in.st_rdev == out.st_rdev;
+}
+
+static void make_raw(struct serial *x)
+{
+	struct termios raw;
+
+	if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &x->before) != 0) {
+		return;
+	}
+	ctl_remark("the instrument's terminal; Ctrl-] then q ends it");
+	raw = x->before;
+	cfmakeraw(&raw);
+	x->raw = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+	x->as_is = x->as_is || (x->raw && shown_where_typed());
+}
+
+/* "floor3", "3", "tower1.floor3" */
+static bool floor_of(const char *text, json_t *args)
+{
+	int tower = 0;
+	int floor = 0;
+	int used = 0;
+
+	if (sscanf(text, "tower%3d.floor%3d%n", &tower, &floor, &used) == 2 && text[used] == '\0') {
+		json_object_set_new(args, "tower", json_integer(tower));
+	} else if ((sscanf(text, "floor%3d%n", &floor, &used) != 1 || text[used] != '\0') &&
+		   (sscanf(text, "%3d%n", &floor, &used) != 1 || text[used] != '\0')) {
+		return false;
+	}
+	json_object_set_new(args, "floor", json_integer(floor));
+	return floor > 0;
+}
+
+/* Channels of a floor's tunnel, ours: 0 a plug that sends back what comes, 1 the CTD. */
+static bool channel_of(const char *text, unsigned *ret_channel)
+{
+	static const char *const names[] = {"loop", "ctd"};
+	int used = 0;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret_channel = i;
+			return true;
+		}
+	}
+	return sscanf(text, "%3u%n", ret_channel, &used) == 1 && text[used] == '\0' &&
+	       *ret_channel <= 255 && text[0] != '-';
+}
+
+static int serial_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct serial x = {.ctl = ctl, .args = args, .as_is = ctl_given(args, CTL_RAW)};
+	json_t *asked = json_object();
+	int code;
+
+	if (ctl->json || !floor_of(args->word[0], asked) ||
+	    !channel_of(args->word[1], &x.channel)) {
+		json_decref(asked);
+		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl serial floor3 ctd",
+				ctl->json ? "the bytes of an instrument are no JSON"
+					  : "a floor and a channel: loop, ctd, 0 to 255");
+	}
+	json_object_set_new(asked, "channel", json_integer(x.channel));
+	ctl_catch_interrupt();
+	code = begin(&x, asked);
+	if (code == CTL_DONE) {
+		make_raw(&x);
+		code = talk(&x, args->number[CTL_FOR]);
+	}
+	if (x.raw) {
+		tcsetattr(STDIN_FILENO, TCSANOW, &x.before);
+		fputc('\n', stderr);
+	}
+	ctl_release_interrupt();
+	ctl_monitor_close(&x.monitor);
+	return code;
+}
+
+const struct ctl_command ctl_serial_commands[] = {
+	{
+		.verb = "serial",
+		.arguments = "FLOOR CHANNEL",
+		.summary = "a terminal to an instrument of a floor",
+		.help = "What is typed goes to the instrument, what it says is shown, byte by "
+			"byte; "
+			"Ctrl-] then q ends it\n(Ctrl-] twice sends one). One at a time for each "
+			"channel: else who holds it is told. Opening and\nclosing are events. "
+			"CHANNEL is loop (a plug that sends back what comes), ctd, or its number. "
+			"From\na pipe: sent as it is, then a second, or --for, is waited for the "
+			"answer. Controls are shown as ? where no terminal was made raw for it, "
+			"but not with --raw.\n\n"
+			"  fcmctl serial floor3 ctd\n"
+			"  fcmctl serial floor3 ctd --for 10s < /dev/null",
+		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW),
+		.min_words = 2,
+		.max_words = 2,
+		.run = serial_run,
+	},
+	{0},
+};

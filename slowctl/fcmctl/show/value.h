@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * JSON values of the daemon's answers as text. Every reader here takes what is missing, null or of
+ * another type for "not known" ("-"): an older daemon, or a newer one, must not end the client.
+ */
+#ifndef SLOWCTL_FCMCTL_SHOW_VALUE_H
+#define SLOWCTL_FCMCTL_SHOW_VALUE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "slowctl/fcmctl/show/writer.h"
+
+/* A member reached through "clock.gpsd.fix"; NULL: none. Borrowed. */
+const json_t *value_at(const json_t *object, const char *path);
+/* NaN when there is no such number. */
+double value_number(const json_t *object, const char *path);
+/* Not beyond this either way, whatever an answer says: sums of several do not overflow. */
+#define VALUE_INTEGER_MOST (1ll << 60)
+long long value_integer(const json_t *object, const char *path, long long otherwise);
+/* `otherwise` when there is no such text. */
+const char *value_string(const json_t *object, const char *path, const char *otherwise);
+bool value_true(const json_t *object, const char *path);
+
+enum value_form {
+	VALUE_PLAIN,	 /* text, number (as few digits as it needs), yes/no */
+	VALUE_COUNT,	 /* whole number */
+	VALUE_TIME,	 /* UTC s -> 2026-11-20 15:12:03 */
+	VALUE_TIME_MS,	 /* ... .123 */
+	VALUE_AGE,	 /* s -> 4 min 10 s */
+	VALUE_PS,	 /* 6213.4 */
+	VALUE_PS_SIGNED, /* +12.3 */
+	VALUE_RATE,	 /* 8000, 37.5 k, 1.20 M */
+};
+/* Text of a value, "-" when it is not known. Returns buf. */
+const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size);
+/* A cell of a table with the value at `path`. */
+void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form);
+/* The same for a number that may have a word: `words` is an array, the n-th word is that of value n;
+ * NULL or null: it has none. */
+const char *value_word(const json_t *value, const json_t *words, char *buf, size_t size);
+void value_word_cell(struct writer *w, const json_t *object, const char *path, const json_t *words);
+
+/* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
+const char *value_floor(const json_t *object, char *buf, size_t size);
+
+/* Names of losses, as in the ledger. */
+struct value_names {
+	const char *const *name;
+	size_t count;
+};
+extern const struct value_names value_link_losses; /* "link-down", ..., without "good" */
+extern const struct value_names value_drops;	   /* "no-member", ... */
+/* Sum of the counts of `object` under these names (`member`: of their member of that name; NULL: the
+ * counts themselves), and which are not 0, as text: "13 crc, 80 alignment", "-". */
+long long value_losses(const json_t *object, const struct value_names *names, const char *member,
+		       char *buf, size_t size);
+
+/* Green, yellow, red for the words of the protocol: states of links, clock, commands, severities,
+ * verdicts. Plain for a word that is not known. */
+enum writer_style value_style(const char *word);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The writer: the one way from a result to the operator. Two back ends: text (headings, tables, pairs;
+ * in colour on a terminal, or into the full-screen view) and JSON (the daemon's result as it came).
+ * A command hands over the result and a function that tells it in text; it never asks which back end
+ * is there.
+ *
+ * Text of others (notes, reasons, names) goes through the writer too: control characters become '?',
+ * and so do those that turn the direction of the text around them (U+202E), so that no run note can drive
+ * the shift's terminal. In JSON they are escaped.
+ */
+#ifndef SLOWCTL_FCMCTL_SHOW_WRITER_H
+#define SLOWCTL_FCMCTL_SHOW_WRITER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum writer_style { WRITER_PLAIN, WRITER_BOLD, WRITER_GOOD, WRITER_WARN, WRITER_BAD, WRITER_DIM };
+
+struct writer;
+
+/* Takes pieces of text; a piece never crosses a line end except as "\n" alone at its end. */
+struct writer_sink {
+	void (*text)(void *context, enum writer_style style, const char *text, size_t bytes);
+	void *context;
+};
+
+/* Whether `file` should get colours: a terminal, NO_COLOR unset or empty, TERM not "dumb". */
+bool writer_wants_colour(FILE *file);
+
+/* `file` stays the caller's. NULL when out of memory. */
+struct writer *writer_create_text(FILE *file, bool colour);
+struct writer *writer_create_sink(const struct writer_sink *sink);
+/* One JSON value a result; `indent` for a person's eyes. */
+struct writer *writer_create_json(FILE *file, bool indent);
+void writer_destroy(struct writer *w);
+bool writer_is_json(const struct writer *w);
+/* -EIO when something could not be written (disk full, reader gone). */
+int writer_flush(struct writer *w);
+
+/* The whole answer of a command. JSON: `result` with "v":1 in front; text: render(w, result). */
+typedef void (*writer_render_fn)(struct writer *w, const json_t *result);
+void writer_result(struct writer *w, const json_t *result, writer_render_fn render);
+
+/* The text back end's words. All are silent on JSON. */
+void writer_text(struct writer *w, enum writer_style style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void writer_newline(struct writer *w);
+void writer_heading(struct writer *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* "name            value", aligned for a list of them. */
+void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
+		 ...) __attribute__((format(printf, 4, 5)));
+
+/* Text broken at blanks to the writer's width, each line behind `indent` blanks. */
+void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
+		      ...) __attribute__((format(printf, 4, 5)));
+/* Columns of the screen (default 100, never less than 40). */
+void writer_set_width(struct writer *w, size_t width);
+
+/* A table: begin, cells row by row (as many as columns), end; widths are found at the end. A column
+ * name that begins with '>' is right-aligned. At most WRITER_COLUMNS_MAX columns. An empty table prints
+ * `empty` instead. */
+#define WRITER_COLUMNS_MAX 16u
+void writer_table(struct writer *w, const char *const *columns, size_t count);
+void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void writer_table_end(struct writer *w, const char *empty);
+
+#endif

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl status: is everything well, and if not, what to do. The same screen is what `top` refreshes.
+ * What is red comes first; every value has its age, and what is not known is shown as "-", never as
+ * a good value.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/core/client.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+
+static void render_head(struct writer *w, const json_t *s)
+{
+	char time[40];
+	char up[40];
+
+	writer_text(w, WRITER_BOLD, "FCM-Server, board %lld", value_integer(s, "board", 0));
+	if (*value_string(s, "name", "") != '\0') {
+		writer_text(w, WRITER_BOLD, " (%s)", value_string(s, "name", ""));
+	}
+	writer_text(w, WRITER_PLAIN, ", version %s, up %s, ", value_string(s, "version", "?"),
+		    value_text(value_at(s, "uptime_s"), VALUE_AGE, up, sizeof(up)));
+	writer_text(w, WRITER_PLAIN, "%s UTC",
+		    value_text(value_at(s, "time"), VALUE_TIME, time, sizeof(time)));
+	writer_newline(w);
+}
+
+static void render_reason(struct writer *w, const json_t *reason, double now)
+{
+	const char *severity = value_string(reason, "severity", "red");
+	bool paused = ctl_alarm_paused(reason);
+	char dealt[400];
+	double since = value_number(reason, "since");
+	char when[32];
+	char span[32];
+
+	writer_text(w, paused ? WRITER_DIM : value_style(severity), "  %-9s", severity);
+	writer_text(w, WRITER_BOLD, "%s", value_string(reason, "object", ""));
+	writer_text(w, WRITER_PLAIN, "  %s", value_string(reason, "code", ""));
+	if (isfinite(since)) {
+		writer_text(w, WRITER_DIM, "  since %s UTC (%s)",
+			    ctl_time_text(since, 0, when, sizeof(when)),
+			    ctl_span_text(now - since, span, sizeof(span)));
+	}
+	writer_newline(w);
+	if (*ctl_alarm_dealt(reason, dealt, sizeof(dealt)) != '\0') {
+		writer_paragraph(w, 11, WRITER_DIM, "%s", dealt);
+	}
+	writer_paragraph(w, 11, WRITER_PLAIN, "%s", value_string(reason, "text", ""));
+	if (*value_string(reason, "action", "") != '\0') {
+		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(reason, "action", ""));
+	}
+}
+
+/* ", 1 acknowledged" */
+static void render_count(struct writer *w, size_t count, const char *word)
+{
+	if (count > 0) {
+		writer_text(w, WRITER_PLAIN, ", %zu %s", count, word);
+	}
+}
+
+static void render_reasons(struct writer *w, const json_t *s)
+{
+	const json_t *reasons = value_at(s, "reasons");
+	const char *state = value_string(s, "state", "unknown");
+	size_t red = 0, warnings = 0, paused = 0, seen = 0;
+	size_t i;
+	const json_t *reason;
+
+	json_array_foreach (reasons, i, reason) {
+		if (ctl_alarm_paused(reason)) {
+			paused++;
+			continue;
+		}
+		seen += json_is_object(value_at(reason, "acknowledged"));
+		if (strcmp(value_string(reason, "severity", "red"), "red") == 0) {
+			red++;
+		} else {
+			warnings++;
+		}
+	}
+	if (strcmp(state, "well") == 0) {
+		writer_text(w, WRITER_GOOD, "WELL");
+	} else {
+		writer_text(w, WRITER_BAD, "%s", strcmp(state, "red") == 0 ? "RED" : state);
+	}
+	if (json_array_size(reasons) > 0) {
+		writer_text(w, WRITER_PLAIN, "  %zu red, %zu warning%s", red, warnings,
+			    warnings == 1 ? "" : "s");
+		render_count(w, seen, "acknowledged");
+		render_count(w, paused, "paused");
+	}
+	writer_newline(w);
+	json_array_foreach (reasons, i, reason) {
+		render_reason(w, reason, value_number(s, "time"));
+	}
+}
+
+static void render_clock(struct writer *w, const json_t *clock)
+{
+	const char *state = value_string(clock, "state", "?");
+	char uncertainty[64] = "";
+	char words[96];
+	char age[48];
+	char pps[48];
+
+	if (json_is_integer(value_at(clock, "uncertainty_ns"))) {
+		snprintf(uncertainty, sizeof(uncertainty), ", +-%lld ns",
+			 value_integer(clock, "uncertainty_ns", 0));
+	}
+	value_text(value_at(clock, "gpsd.age_s"), VALUE_AGE, age, sizeof(age));
+	value_text(value_at(clock, "pps.age_s"), VALUE_AGE, pps, sizeof(pps));
+	writer_text(w, WRITER_DIM, "clock     ");
+	writer_text(w, value_style(state), "%s", state);
+	writer_text(w, WRITER_PLAIN, "%s%s; gpsd %s ago, PPS %s ago",
+		    ctl_clock_words(clock, words, sizeof(words)), uncertainty, age, pps);
+	writer_newline(w);
+}
+
+static void render_run(struct writer *w, const json_t *run)
+{
+	long long number = value_integer(run, "number", 0);
+	char since[40];
+
+	writer_text(w, WRITER_DIM, "run       ");
+	if (number == 0) {
+		writer_text(w, WRITER_PLAIN, "none (data flow as run 0)");
+	} else {
+		writer_text(w, WRITER_PLAIN, "%lld since %s UTC  %s", number,
+			    value_text(value_at(run, "since"), VALUE_TIME, since, sizeof(since)),
+			    value_string(run, "note", ""));
+	}
+	writer_newline(w);
+}
+
+/* Only while one is going on: what it costs, and how long it can. */
+static void render_recording(struct writer *w, const json_t *recording)
+{
+	long long let_go = value_integer(recording, "let_go_frames", 0);
+	char since[40];
+	char lasts[40];
+
+	if (!value_true(recording, "active")) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "recording ");
+	writer_text(w, WRITER_PLAIN, "%s since %s UTC, %.1f GB by now, room for %s more",
+		    value_string(recording, "name", "?"),
+		    value_text(value_at(recording, "since"), VALUE_TIME, since, sizeof(since)),
+		    value_number(recording, "bytes") / 1e9,
+		    value_text(value_at(recording, "lasts_s"), VALUE_AGE, lasts, sizeof(lasts)));
+	if (let_go > 0) {
+		writer_text(w, WRITER_WARN, "; %lld cells let go", let_go);
+	}
+	writer_newline(w);
+}
+
+static void render_store(struct writer *w, const json_t *s)
+{
+	const char *state = value_string(s, "store.state", "?");
+	bool ok = strcmp(state, "ok") == 0 || strcmp(state, "well") == 0;
+	char lag[48];
+	char tick[48];
+
+	value_text(value_at(s, "store.lag_s"), VALUE_AGE, lag, sizeof(lag));
+	value_text(value_at(s, "capture.tick_age_s"), VALUE_AGE, tick, sizeof(tick));
+	writer_text(w, WRITER_DIM, "inside    ");
+	writer_text(w, ok ? WRITER_PLAIN : WRITER_BAD, "store %s", state);
+	writer_text(w, WRITER_PLAIN,
+		    ", %lld rows queued, lag %s; capture's last tick %s ago; commands %lld open, "
+		    "%lld unknown",
+		    value_integer(s, "store.queued", 0), lag, tick,
+		    value_integer(s, "commands.open", 0), value_integer(s, "commands.unknown", 0));
+	writer_newline(w);
+}
+
+static void render_data(struct writer *w, const json_t *data)
+{
+	const char *monitors = value_string(data, "monitors", "");
+	const char *key = value_string(data, "public_key", "");
+
+	if (!json_is_object(data)) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "data      ");
+	writer_text(w, WRITER_PLAIN, "consumers at %s, monitors %s%s%s%s",
+		    value_string(data, "reserved", "?"), *monitors ? "at " : "nowhere", monitors,
+		    *key ? "; encrypted, its key " : "", key);
+	writer_newline(w);
+}
+
+/* Only where control is on the network. */
+static void render_network(struct writer *w, const json_t *s)
+{
+	const json_t *n = value_at(s, "control.network");
+	long long role = value_integer(s, "control.refused_role", 0);
+
+	if (!json_is_object(n)) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "network   ");
+	writer_text(w, WRITER_PLAIN,
+		    "control at %s: %lld keys, %lld connected; refused: %lld connections, "
+		    "%lld requests by role, %lld by rate; %lld bad messages",
+		    value_string(n, "endpoint", "?"), value_integer(n, "keys", 0),
+		    value_integer(n, "connections", 0), value_integer(n, "refused", 0), role,
+		    value_integer(n, "refused_rate", 0), value_integer(n, "bad_messages", 0));
+	writer_newline(w);
+}
+
+/* As whom the daemon knows us, and so what we may. */
+static void render_you(struct writer *w, const json_t *s)
+{
+	const json_t *you = value_at(s, "you");
+
+	if (!json_is_object(you)) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "you       ");
+	writer_text(w, WRITER_PLAIN, "%s, %s%s", value_string(you, "who", "?"),
+		    value_string(you, "role", "?"),
+		    value_true(s, "control.roles")
+			    ? ""
+			    : " as all who may use the control socket (no expert_group, no "
+			      "reader_group)");
+	writer_newline(w);
+}
+
+/* Floors whose silence timer is `timer`: "tower1.floor1 (120 s), tower1.floor2 (60 s)"; returns how many. */
+static size_t timers_text(const json_t *floors, const char *timer, char *text, size_t size)
+{
+	size_t count = 0, used = 0, i;
+	const json_t *floor;
+
+	*text = '\0';
+	json_array_foreach (floors, i, floor) {
+		long long time_s = value_integer(floor, "time_s", -1);
+		char name[48];
+
+		if (strcmp(value_string(floor, "timer", ""), timer) != 0 || used >= size) {
+			continue;
+		}
+		used += (size_t)snprintf(text + used, size - used, "%s%s", count++ > 0 ? ", " : "",
+					 value_floor(floor, name, sizeof(name)));
+		if (strcmp(timer, "on") == 0 && time_s >= 0 && used < size) {
+			used += (size_t)snprintf(text + used, size - used, " (%lld s)", time_s);
+		}
+	}
+	return count;
+}
+
+/* What happens to the HV of a floor when the shore sends nothing any more. */
+static void render_silence(struct writer *w, const json_t *floors)
+{
+	static const struct {
+		const char *timer, *words;
+		bool stays; /* the HV stays up */
+	} kinds[] = {{"on", "on", false},
+		     {"off", "off", true},
+		     {"none", "not in the FCM", true},
+		     {"unknown", "unknown", false}};
+	bool some = false, stays = false;
+
+	if (json_array_size(floors) == 0) {
+		return;
+	}
+	writer_text(w, WRITER_DIM, "silence   ");
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		char names[320];
+		size_t count = timers_text(floors, kinds[n].timer, names, sizeof(names));
+		bool all = count == json_array_size(floors) && n > 0;
+
+		if (count > 0) {
+			writer_text(w, WRITER_PLAIN, "%s%s: %s", some ? "; " : "timer ",
+				    kinds[n].words, all ? "all floors" : names);
+			some = true;
+			stays = stays || kinds[n].stays;
+		}
+	}
+	if (stays) {
+		writer_text(w, WRITER_PLAIN,
+			    "; without it the HV stays as it is when the shore falls silent");
+	}
+	writer_newline(w);
+}
+
+static const json_t *phase_of(const json_t *s, long long link)
+{
+	size_t i;
+	const json_t *phase;
+
+	json_array_foreach (value_at(s, "phases"), i, phase) {
+		if (value_integer(phase, "link", -1) == link) {
+			return phase;
+		}
+	}
+	return NULL;
+}
+
+static void render_links(struct writer *w, const json_t *s)
+{
+	static const char *const columns[] = {">link",	     "state",	  "floor",     ">frames/s",
+					      ">bytes/s",    ">hits/s",	  ">lost",     ">ring",
+					      ">last frame", ">phase ps", ">moved ps", "re-lock"};
+	size_t i;
+	const json_t *link;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(s, "links"), i, link) {
+		const char *state = value_string(link, "state", "?");
+		const json_t *phase = phase_of(s, value_integer(link, "link", -1));
+		const char *verdict = value_string(phase, "last.verdict", "-");
+		char names[128];
+		char floor[48];
+		long long lost = value_losses(value_at(link, "cells"), &value_link_losses, NULL,
+					      names, sizeof(names));
+
+		value_cell(w, link, "link", VALUE_COUNT);
+		writer_cell(w, value_style(state), "%s", state);
+		writer_cell(w, WRITER_PLAIN, "%s", value_floor(link, floor, sizeof(floor)));
+		value_cell(w, link, "frames_per_s", VALUE_RATE);
+		value_cell(w, link, "bytes_per_s", VALUE_RATE);
+		value_cell(w, link, "hits_per_s", VALUE_RATE);
+		writer_cell(w, lost > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", lost);
+		writer_cell(w, WRITER_PLAIN, "%lld/%lld", value_integer(link, "ring.used", 0),
+			    value_integer(link, "ring.depth", 0));
+		value_cell(w, link, "age_s", VALUE_AGE);
+		value_cell(w, phase, "phase_ps", VALUE_PS);
+		value_cell(w, phase, "difference_ps", VALUE_PS_SIGNED);
+		writer_cell(w, value_style(verdict), "%s", verdict);
+	}
+	writer_table_end(w, "no links");
+}
+
+static void render_groups(struct writer *w, const json_t *s)
+{
+	static const char *const columns[] = {"group",		 ">members",   ">blocks offered",
+					      ">acknowledged",	 ">in flight", ">waiting",
+					      ">blocks dropped", ">oldest"};
+	size_t i;
+	const json_t *group;
+
+	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (value_at(s, "groups"), i, group) {
+		long long members = value_integer(group, "members", 0);
+		char names[128];
+		long long dropped = value_losses(value_at(group, "dropped"), &value_drops, "blocks",
+						 names, sizeof(names));
+
+		writer_cell(w, WRITER_PLAIN, "%s", value_string(group, "group", "?"));
+		writer_cell(w, members > 0 ? WRITER_PLAIN : WRITER_BAD, "%lld", members);
+		value_cell(w, group, "offered", VALUE_COUNT);
+		value_cell(w, group, "acknowledged", VALUE_COUNT);
+		value_cell(w, group, "in_flight", VALUE_COUNT);
+		value_cell(w, group, "waiting", VALUE_COUNT);
+		writer_cell(w, dropped > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", dropped);
+		value_cell(w, group, "oldest_s", VALUE_AGE);
+	}
+	writer_table_end(w, "no groups of reserved consumers are configured");
+}
+
+void ctl_status_render(struct writer *w, const json_t *s)
+{
+	render_head(w, s);
+	render_reasons(w, s);
+	writer_newline(w);
+	render_clock(w, value_at(s, "clock"));
+	render_run(w, value_at(s, "run"));
+	render_recording(w, value_at(s, "recording"));
+	render_store(w, s);
+	render_data(w, value_at(s, "data"));
+	render_network(w, s);
+	render_you(w, s);
+	render_silence(w, value_at(s, "silence"));
+	writer_newline(w);
+	render_links(w, s);
+	writer_newline(w);
+	render_groups(w, s);
+}
+
+#define HOPS_SHOWN 8u
+
+static void render_known_hops(struct writer *w, const json_t *hops)
+{
+	bool some = json_array_size(hops) > 0;
+	char text[512] = "";
+	size_t used = 0;
+	size_t i;
+	const json_t *hop;
+
+	writer_text(w, WRITER_DIM, "lost      ");
+	writer_text(w, WRITER_PLAIN, "%s",
+		    some		  ? "in the 10 minutes before, frames:"
+		    : json_is_array(hops) ? "nothing in the 10 minutes before"
+					  : "-");
+	writer_newline(w);
+	json_array_foreach (hops, i, hop) {
+		const char *group = value_string(hop, "group", NULL);
+
+		if (i == HOPS_SHOWN || used >= sizeof(text)) {
+			break;
+		}
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%lld %s of link %lld%s%s",
+			i > 0 ? ", " : "", value_integer(hop, "frames", 0),
+			value_string(hop, "code", "?"), value_integer(hop, "link", -1),
+			group != NULL ? " for group " : "", group != NULL ? group : "");
+	}
+	if (some) {
+		writer_paragraph(w, 10, WRITER_WARN, "%s%s", text,
+				 i < json_array_size(hops) ? ", ..." : "");
+	}
+}
+
+/* As it was, with its time: nothing of it is to be taken for now. */
+static void render_known(struct writer *w, const json_t *known)
+{
+	long long open = value_integer(known, "open", -1);
+	char when[40];
+	size_t i;
+	const json_t *state;
+
+	writer_newline(w);
+	writer_heading(w, "Last known, at %s UTC",
+		       value_text(value_at(known, "time"), VALUE_TIME, when, sizeof(when)));
+	if (json_is_object(value_at(known, "run"))) {
+		render_run(w, value_at(known, "run"));
+	}
+	writer_text(w, WRITER_DIM, "state     ");
+	json_array_foreach (value_at(known, "states"), i, state) {
+		writer_text(w, WRITER_PLAIN, "%s%s %s", i > 0 ? ", " : "",
+			    value_string(state, "name", "?"), value_string(state, "state", "?"));
+	}
+	writer_text(w, WRITER_PLAIN, "%s", i == 0 ? "-" : "");
+	writer_newline(w);
+	if (open != 0) {
+		writer_text(w, WRITER_DIM, "commands  ");
+		if (open > 0) {
+			writer_text(w, WRITER_WARN, "%lld left open", open);
+		}
+		writer_text(w, WRITER_PLAIN, "%s",
+			    open > 0 ? ": fcmctl command list --state open" : "-");
+		writer_newline(w);
+	}
+	render_known_hops(w, value_at(known, "hops"));
+}
+
+void ctl_status_render_away(struct writer *w, const json_t *s)
+{
+	const json_t *reason = json_array_get(value_at(s, "reasons"), 0);
+
+	writer_text(w, WRITER_BAD, "RED");
+	writer_text(w, WRITER_PLAIN, "  1 red, 0 warnings");
+	writer_newline(w);
+	render_reason(w, reason, value_number(s, "time"));
+	writer_paragraph(
+		w, 11, WRITER_PLAIN,
+		"Nobody takes the data now. While the board runs, its ring keeps about 2 "
+		"s; a daemon that is back by then loses nothing. What comes later is lost: "
+		"counted by the board for its linger time (10 s by default), after that by "
+		"nobody, and ledger show tells that time as missing.");
+	writer_paragraph(w, 11, WRITER_PLAIN,
+			 "The high voltage of the floors stays as it is, unless a floor's "
+			 "silence timer is on: fcmctl history floorN.fcm.silence_timer.");
+	if (json_is_object(value_at(s, "known"))) {
+		writer_paragraph(w, 11, WRITER_PLAIN,
+				 "The database still answers: event list, command list, history, "
+				 "ledger show, run show.");
+		render_known(w, value_at(s, "known"));
+	}
+}
+
+/* Nobody answers: said as a status of its own. */
+json_t *ctl_status_away(const struct ctl *ctl, int err)
+{
+	char reason[PATH_MAX + 256];
+	char action[PATH_MAX];
+	json_t *known = ctl_away_known(ctl);
+	json_t *since = json_object_get(known, "time");
+
+	return json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}],s:o}", "board",
+			 (int)ctl->station.board, "state", "away", "time", ctl_now(), "reasons",
+			 "severity", "red", "code", "daemon-away", "object", "daemon", "text",
+			 ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
+			 ctl_away_action(ctl, err, action, sizeof(action)), "since",
+			 since != NULL ? json_incref(since) : json_null(), "known",
+			 known != NULL ? known : json_null());
+}
+
+static int status_away(struct ctl *ctl, int err)
+{
+	json_t *result = ctl_status_away(ctl, err);
+
+	if (result == NULL) {
+		return ctl_fail(ctl, CTL_UNKNOWN, "internal", "", "out of memory");
+	}
+	writer_result(ctl->out, result, ctl_status_render_away);
+	json_decref(result);
+	return CTL_UNKNOWN;
+}
+
+static int status_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *result = NULL;
+	int err = ctl_connect(ctl);
+	int code;
+
+	(void)args;
+	if (ctl_is_away(err)) {
+		return status_away(ctl, err);
+	}
+	code = ctl_ask(ctl, "status", NULL, &result);
+	if (code == CTL_DONE) {
+		writer_result(ctl->out, result, ctl_status_render);
+		code = strcmp(value_string(result, "state", ""), "well") == 0 ? CTL_DONE : CTL_NOT;
+	}
+	json_decref(result);
+	return code;
+}
+
+const struct ctl_command ctl_status_commands[] = {
+	{
+		.verb = "status",
+		.arguments = "",
+		.summary = "is everything well, and what to do if not",
+		.help = "Prints what is red (or a warning), each with what to do, then clock, run, "
+			"links and\nconsumers. Counts of frames run since the daemon started; "
+			"'moved' "
+			"is the phase against\nthe link's reference.\n\n"
+			"Exit 0 well (warnings are well), 1 red, 3 no daemon answers: then it says "
+			"since when,\nand what the database knew last.",
+		.run = status_run,
+	},
+	{0},
+};

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl data tail: what is flowing, one line a block, from the monitor's endpoint (ZeroMQ SUB, best
+ * effort). It disturbs nobody: what it misses is its own loss, told as such.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <zmq.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/record/message.h"
+#include "slowctl/fcmctl/core/monitor.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+#include "tdm/le.h"
+
+#define SILENCE_S 5.0
+
+struct tail {
+	struct ctl *ctl;
+	struct ctl_monitor monitor;
+	int stream;		/* -1: all */
+	int link, tower, floor; /* -1: all */
+	unsigned hits;
+	double interval_s, silence_s;
+	uint64_t left; /* blocks to show */
+	struct {
+		struct message_line line;
+		double shown_s;
+	} follow[FCM_LINKS][FCM_STREAMS];
+	bool told_silence;
+};
+
+static double monotonic_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* --- saying it --- */
+
+static const struct {
+	uint32_t bit;
+	const char *name;
+} flag_names[] = {
+	{FCM_BLOCK_RESENT, "resent"},
+	{FCM_BLOCK_GAP, "gap"},
+	{FCM_BLOCK_NO_TIME, "no-time"},
+	{FCM_BLOCK_PARTIAL, "partial"},
+	{FCM_BLOCK_STEP, "step"},
+	{FCM_BLOCK_RELABEL, "relabel"},
+	{FCM_BLOCK_FIFO_FULL, "fifo-full"},
+	{FCM_BLOCK_IDENTITY, "identity"},
+	{FCM_BLOCK_TIME_FAULT, "time-fault"},
+	{FCM_BLOCK_EMULATED, "emulated"},
+};
+#define FLAG_NAMES (sizeof(flag_names) / sizeof(flag_names[0]))
+
+static const char *name_of(const char *const *names, size_t count, unsigned number)
+{
+	return number < count ? names[number] : "?";
+}
+
+static const char *clock_name(unsigned state)
+{
+	static const char *const names[] = {"no-time", "acquiring", "locked", "holdover", "fault"};
+
+	return name_of(names, sizeof(names) / sizeof(names[0]), state);
+}
+
+static const char *source_name(unsigned source)
+{
+	static const char *const names[] = {"none", "gpsd", "floors", "system", "emulator"};
+
+	return name_of(names, sizeof(names) / sizeof(names[0]), source);
+}
+
+static json_t *hit_json(const struct hit *h, unsigned channel)
+{
+	return json_pack("{s:i,s:I,s:i,s:i,s:I,s:i,s:b,s:b}", "om", (int)channel, "second",
+			 (json_int_t)h->second, "frame", (int)h->frame, "t5ns", (int)h->t5ns,
+			 "charge", (json_int_t)h->charge, "samples", (int)h->samples, "fragment",
+			 (int)h->fragment, "fifo_full", (int)h->fifo_full);
+}
+
+/* The first few items: hits of every module in turn, a sample of each hydrophone. */
+static json_t *items_json(const struct message *m, unsigned most)
+{
+	json_t *items = json_array();
+
+	for (unsigned c = 0; c < m->header.channels; c++) {
+		uint32_t at = 0;
+		uint32_t begin = m->header.channel_offset[c];
+		uint32_t length = m->header.channel_offset[c + 1] - begin;
+		struct hit hit;
+
+		if (m->header.stream == FCM_HYDROPHONE && length >= 4 &&
+		    json_array_size(items) < most) {
+			json_array_append_new(
+				items, json_pack("{s:i,s:i}", "hydrophone", (int)c, "sample",
+						 (int)(int32_t)le32_get(m->payload + begin)));
+		}
+		while (m->header.stream == FCM_PMT && json_array_size(items) < most &&
+		       json_array_size(items) * m->header.channels < (size_t)most * (c + 1) &&
+		       message_next_hit(m, c, &at, &hit) > 0) {
+			json_array_append_new(items, hit_json(&hit, c));
+		}
+	}
+	return items;
+}
+
+static json_t *block_json(const struct tail *t, const struct message *m)
+{
+	const struct fcm_block_header *h = &m->header;
+	double utc = message_utc(m);
+	json_t *flags = json_array();
+
+	for (size_t i = 0; i < FLAG_NAMES; i++) {
+		if ((h->flags & flag_names[i].bit) != 0) {
+			json_array_append_new(flags, json_string(flag_names[i].name));
+		}
+	}
+	return json_pack(
+		"{s:s,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:s,s:s,s:o,s:I,"
+		"s:I,s:o,s:o}",
+		"stream", fcm_stream_name(h->stream), "board", (int)h->board, "link", (int)h->link,
+		"tower", (int)h->tower, "floor", (int)h->floor, "run", (json_int_t)h->run,
+		"dma_epoch", (json_int_t)h->dma_epoch, "sequence", (json_int_t)h->sequence,
+		"first_frame", (json_int_t)h->first_frame, "frames", (json_int_t)h->frames,
+		"frames_lost", (json_int_t)h->frames_lost, "frames_bad", (json_int_t)h->frames_bad,
+		"utc", isfinite(utc) ? json_real(utc) : json_null(), "tai_ns",
+		isfinite(utc) ? json_integer(h->tai_ns) : json_null(), "clock",
+		clock_name(h->clock_state), "source", source_name(h->label_source),
+		"uncertainty_ns",
+		h->uncertainty_ns != FCM_NO_UNCERTAINTY ? json_integer(h->uncertainty_ns)
+							: json_null(),
+		"items", (json_int_t)h->items, "payload_bytes", (json_int_t)h->payload_bytes,
+		"flags", flags, "first_items", items_json(m, t->hits));
+}
+
+static void render_flags(struct writer *w, const json_t *flags)
+{
+	size_t i;
+	const json_t *flag;
+
+	json_array_foreach (flags, i, flag) {
+		const char *name = json_string_value(flag);
+		bool usual = strcmp(name, "emulated") == 0 || strcmp(name, "relabel") == 0;
+
+		writer_text(w, usual ? WRITER_DIM : WRITER_WARN, " %s", name);
+	}
+}
+
+/* UTC of a hit inside its day: the stamped second and what the FCM counted. */
+static void render_item(struct writer *w, const json_t *item)
+{
+	long long second = value_integer(item, "second", 0);
+	long long ns =
+		value_integer(item, "frame", 0) * 125000 + value_integer(item, "t5ns", 0) * 5;
+
+	if (json_object_get(item, "hydrophone") != NULL) {
+		writer_text(w, WRITER_PLAIN, " | hydrophone%lld %lld",
+			    value_integer(item, "hydrophone", 0), value_integer(item, "sample", 0));
+		return;
+	}
+	writer_text(w, WRITER_PLAIN, " | om%lld %02lld.%09lld charge %lld",
+		    value_integer(item, "om", 0), second % 60, ns,
+		    value_integer(item, "charge", 0));
+}
+
+static void render_block(struct writer *w, const json_t *b)
+{
+	const char *stream = value_string(b, "stream", "?");
+	long long lost = value_integer(b, "frames_lost", 0);
+	long long bad = value_integer(b, "frames_bad", 0);
+	char when[40];
+	size_t i;
+	const json_t *item;
+
+	writer_text(w, WRITER_DIM, "%s",
+		    value_text(value_at(b, "utc"), VALUE_TIME_MS, when, sizeof(when)));
+	writer_text(w, WRITER_PLAIN, " link%lld T%02lld.F%02lld %s run %lld frames %lld+%lld",
+		    value_integer(b, "link", -1), value_integer(b, "tower", 0),
+		    value_integer(b, "floor", 0), stream, value_integer(b, "run", 0),
+		    value_integer(b, "first_frame", 0), value_integer(b, "frames", 0));
+	if (lost > 0 || bad > 0) {
+		writer_text(w, WRITER_WARN, " (%lld lost, %lld bad)", lost, bad);
+	}
+	writer_text(w, WRITER_BOLD, " %lld %s", value_integer(b, "items", 0),
+		    strcmp(stream, "pmt") == 0		? "hits"
+		    : strcmp(stream, "hydrophone") == 0 ? "samples"
+							: "records");
+	render_flags(w, value_at(b, "flags"));
+	json_array_foreach (value_at(b, "first_items"), i, item) {
+		render_item(w, item);
+	}
+	writer_newline(w);
+}
+
+/* --- taking it --- */
+
+static bool is_wanted(const struct tail *t, const struct fcm_block_header *h)
+{
+	return (t->stream < 0 || h->stream == t->stream) && (t->link < 0 || h->link == t->link) &&
+	       (t->tower < 0 || h->tower == t->tower) && (t->floor < 0 || h->floor == t->floor);
+}
+
+/* Whether blocks are missing in front of this one; a monitor's own loss. */
+static void follow(struct tail *t, const struct fcm_block_header *h)
+{
+	uint64_t missed = message_missed(&t->follow[h->link][h->stream].line, h);
+
+	if (missed > 0) {
+		ctl_remark("link %u %s: frames %" PRIu64 " to %" PRIu64
+			   " were missed here (a monitor is best effort; no loss of the station)",
+			   h->link, fcm_stream_name(h->stream), h->first_frame - missed,
+			   h->first_frame - 1);
+	}
+}
+
+static bool is_due(struct tail *t, const struct fcm_block_header *h)
+{
+	double now = monotonic_s();
+
+	if (t->interval_s <= 0.0) {
+		return true;
+	}
+	if (now - t->follow[h->link][h->stream].shown_s < t->interval_s) {
+		return false;
+	}
+	t->follow[h->link][h->stream].shown_s = now;
+	return true;
+}
+
+static void take_block(struct tail *t, zmq_msg_t part[3])
+{
+	const char *why = "";
+	struct message m;
+	json_t *block;
+
+	if (message_read(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]), zmq_msg_data(&part[1]),
+			 zmq_msg_size(&part[1]), zmq_msg_data(&part[2]), zmq_msg_size(&part[2]), &m,
+			 &why) != 0) {
+		ctl_remark("a message from %s is no data message: %s", t->monitor.endpoint, why);
+		return;
+	}
+	if (!is_wanted(t, &m.header)) {
+		return;
+	}
+	follow(t, &m.header);
+	if (!is_due(t, &m.header)) {
+		return;
+	}
+	block = block_json(t, &m);
+	if (block != NULL) {
+		writer_result(t->ctl->out, block, render_block);
+		t->left--;
+	}
+	json_decref(block);
+}
+
+/* One message of three parts, whatever else comes being skipped. 0, or -EAGAIN when none waits. */
+static int receive(struct tail *t)
+{
+	zmq_msg_t part[3];
+	int parts = 0;
+	int more = 1;
+	int err = 0;
+
+	for (int i = 0; i < 3; i++) {
+		zmq_msg_init(&part[i]);
+	}
+	while (more != 0 && err == 0) {
+		zmq_msg_t *into = &part[parts < 3 ? parts : 2];
+
+		if (zmq_msg_recv(into, t->monitor.socket, parts == 0 ? ZMQ_DONTWAIT : 0) < 0) {
+			err = errno == EINTR && parts > 0 ? 0 : -errno;
+			continue;
+		}
+		parts++;
+		more = zmq_msg_more(into);
+	}
+	if (err == 0 && parts == 3) {
+		take_block(t, part);
+	}
+	for (int i = 0; i < 3; i++) {
+		zmq_msg_close(&part[i]);
+	}
+	return err;
+}
+
+/* A fault is a step in the silence's account, not an end: the daemon may come back. */
+static int tail_loop(struct tail *t)
+{
+	double last = monotonic_s();
+
+	while (t->left > 0 && !ctl_interrupted()) {
+		zmq_pollitem_t item = {.socket = t->monitor.socket, .events = ZMQ_POLLIN};
+		int n = zmq_poll(&item, 1, 200);
+
+		if (n == 0 && ctl_monitor_look(t->ctl, &t->monitor) != CTL_DONE) {
+			return CTL_NOT;
+		}
+		if (n > 0) {
+			while (t->left > 0 && !ctl_interrupted() && receive(t) == 0) {
+				last = monotonic_s();
+				t->told_silence = false;
+			}
+			if (writer_flush(t->ctl->out) != 0) {
+				return CTL_NOT;
+			}
+		}
+		if (t->silence_s > 0.0 && monotonic_s() - last > t->silence_s) {
+			return ctl_fail(t->ctl, CTL_NOT, "time-out", "fcmctl link list",
+					"no block from %s for %.1f s", t->monitor.endpoint,
+					t->silence_s);
+		}
+		if (!t->told_silence && monotonic_s() - last > SILENCE_S) {
+			ctl_remark(
+				"no such block for %.0f s; still waiting (fcmctl link list shows "
+				"what the links do)",
+				SILENCE_S);
+			t->told_silence = true;
+		}
+	}
+	return CTL_DONE;
+}
+
+/* The topic's beginning that all wanted blocks share. */
+static void topic_prefix(const struct tail *t, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (t->stream >= 0 && t->tower >= 0 && t->floor >= 0) {
+		snprintf(buf, size, "%s.T%02d.F%02d", fcm_stream_name((unsigned)t->stream),
+			 t->tower, t->floor);
+	} else if (t->stream >= 0 && t->tower >= 0) {
+		snprintf(buf, size, "%s.T%02d.", fcm_stream_name((unsigned)t->stream), t->tower);
+	} else if (t->stream >= 0) {
+		snprintf(buf, size, "%s.", fcm_stream_name((unsigned)t->stream));
+	}
+}
+
+static int parse_stream(const char *text)
+{
+	for (unsigned i = 0; i < FCM_STREAMS; i++) {
+		if (strcmp(text, fcm_stream_name(i)) == 0) {
+			return (int)i;
+		}
+	}
+	return strcmp(text, "all") == 0 ? -1 : -EINVAL;
+}
+
+static int number_or(const struct ctl_args *args, enum ctl_option option, int otherwise)
+{
+	return ctl_given(args, option) ? (int)args->number[option] : otherwise;
+}
+
+static int tail_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	const char *stream = ctl_given(args, CTL_STREAM) ? args->text[CTL_STREAM] : "pmt";
+	char topic[32];
+	struct tail t = {
+		.ctl = ctl,
+		.stream = parse_stream(stream),
+		.link = number_or(args, CTL_LINK, -1),
+		.tower = number_or(args, CTL_TOWER, -1),
+		.floor = number_or(args, CTL_FLOOR, -1),
+		.hits = (unsigned)number_or(args, CTL_HITS, 3),
+		.interval_s = args->number[CTL_INTERVAL],
+		.silence_s = ctl->timeout_s,
+		.left = ctl_given(args, CTL_COUNT) ? (uint64_t)args->number[CTL_COUNT] : UINT64_MAX,
+	};
+	json_t *info = NULL;
+	int code;
+
+	if (t.stream == -EINVAL) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "pmt, hydrophone, instrument or all",
+				"there is no stream '%.40s'", stream);
+	}
+	code = ctl_ask(ctl, "info", NULL, &info);
+	if (code != CTL_DONE) {
+		return code;
+	}
+	ctl_disconnect(ctl);
+	topic_prefix(&t, topic, sizeof(topic));
+	code = ctl_monitor_open(ctl, args, info, topic, &t.monitor);
+	json_decref(info);
+	if (code == CTL_DONE) {
+		ctl_catch_interrupt();
+		code = tail_loop(&t);
+		ctl_release_interrupt();
+	}
+	ctl_monitor_close(&t.monitor);
+	return code;
+}
+
+const struct ctl_command ctl_data_commands[] = {
+	{
+		.noun = "data",
+		.verb = "tail",
+		.arguments = "",
+		.summary = "what is flowing, one line a block",
+		.help = "Listens as a monitor: best effort, disturbs nobody. Each block (10 ms of "
+			"a "
+			"floor) is one\nline: UTC, link, floor, stream, run, first frame and "
+			"number of "
+			"frames, items, flags, and\nthe first few hits (second.ns of UTC, charge). "
+			"Without --stream: pmt. With --timeout SPAN it\nends after so long a "
+			"silence.\n\n"
+			"Flags: resent, gap (nothing came), no-time, partial (frames are missing), "
+			"step, "
+			"relabel,\nfifo-full (hits lost in the FCM), identity (not the expected "
+			"floor), "
+			"time-fault, emulated.\n\n"
+			"  fcmctl data tail --floor 3 --count 20\n"
+			"  fcmctl data tail --stream all --interval 1s",
+		.options = CTL_BIT(CTL_STREAM) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_TOWER) |
+			   CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_HITS) |
+			   CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_KEY),
+		.run = tail_run,
+	},
+	{0},
+};

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fcmctl top: the status screen, again every second, with the last events below it. On a terminal full
+ * screen (ncurses), else one screen after the other.
+ *
+ * The renderers of status and event write into a page (lines of styled bytes); the page is then shown
+ * through a window of the terminal's size that can be moved.
+ */
+#include <errno.h>
+#include <locale.h>
+#include <ncurses.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/core/client.h"
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+
+#define EVENTS_SHOWN 10
+
+struct line {
+	char *text;
+	unsigned char *style; /* enum writer_style, one a byte of text */
+	size_t bytes, room;
+};
+
+struct page {
+	struct line *line;
+	size_t count, room;
+};
+
+static struct line *page_last(struct page *p, bool fresh)
+{
+	size_t room = p->room == 0 ? 64 : p->room * 2;
+	struct line *lines;
+
+	if (!fresh && p->count > 0) {
+		return &p->line[p->count - 1];
+	}
+	if (p->count == p->room) {
+		lines = reallocarray(p->line, room, sizeof(*lines));
+		if (lines == NULL) {
+			return NULL;
+		}
+		memset(lines + p->room, 0, (room - p->room) * sizeof(*lines));
+		p->line = lines;
+		p->room = room;
+	}
+	p->line[p->count].bytes = 0;
+	return &p->line[p->count++];
+}
+
+static bool line_reserve(struct line *l, size_t bytes)
+{
+	size_t room = bytes * 2;
+	char *text;
+	unsigned char *style;
+
+	if (bytes <= l->room) {
+		return true;
+	}
+	text = realloc(l->text, room);
+	if (text == NULL) {
+		return false;
+	}
+	l->text = text;
+	style = realloc(l->style, room);
+	if (style == NULL) {
+		return false; /* `room` stays: the longer text is harmless */
+	}
+	l->style = style;
+	l->room = room;
+	return true;
+}
+
+static void page_text(void *context, enum writer_style style, const char *text, size_t bytes)
+{
+	struct page *p = context;
+	struct line *l;
+
+	if (bytes == 1 && *text == '\n') {
+		(void)page_last(p, true);
+		return;
+	}
+	l = page_last(p, p->count == 0);
+	if (l == NULL || !line_reserve(l, l->bytes + bytes)) {
+		return; /* out of memory: what is there is shown */
+	}
+	memcpy(l->text + l->bytes, text, bytes);
+	memset(l->style + l->bytes, (int)style, bytes);
+	l->bytes += bytes;
+}
+
+static void page_fini(struct page *p)
+{
+	for (size_t i = 0; i < p->room; i++) {
+		free(p->line[i].text);
+		free(p->line[i].style);
+	}
+	free(p->line);
+}
+
+/* What one round learnt. */
+struct round {
+	int err; /* 0: status is there */
+	json_t *status, *events;
+};
+
+static void round_ask(struct ctl *ctl, struct round *ret_round)
+{
+	struct round r = {0};
+
+	r.err = ctl_call_quietly(ctl, "status", NULL, &r.status);
+	if (r.err == 0) {
+		/* Without events the rest is still worth showing. */
+		(void)ctl_call_quietly(ctl, "event.list", json_pack("{s:i}", "limit", EVENTS_SHOWN),
+				       &r.events);
+	}
+	*ret_round = r;
+}
+
+static void round_fini(struct round *r)
+{
+	json_decref(r->status);
+	json_decref(r->events);
+}
+
+static void round_render(const struct ctl *ctl, struct writer *w, const struct round *r)
+{
+	char reason[PATH_MAX + 256];
+	char action[PATH_MAX];
+
+	if (ctl_is_away(r->err)) {
+		json_t *away = ctl_status_away(ctl, r->err);
+
+		ctl_status_render_away(w, away);
+		json_decref(away);
+		return;
+	}
+	if (r->err != 0) {
+		writer_text(w, WRITER_BAD, "RED");
+		writer_newline(w);
+		if (r->err == -ETIMEDOUT || r->err == -ECONNRESET || r->err == -EPROTO ||
+		    r->err == -EREMOTEIO) {
+			writer_paragraph(w, 2, WRITER_PLAIN, "the daemon at %s does not answer",
+					 ctl->station.socket);
+			return;
+		}
+		writer_paragraph(w, 2, WRITER_PLAIN, "%s",
+				 ctl_away_reason(ctl, r->err, true, reason, sizeof(reason)));
+		writer_paragraph(w, 2, WRITER_PLAIN, "-> %s",
+				 ctl_away_action(ctl, r->err, action, sizeof(action)));
+		return;
+	}
+	ctl_status_render(w, r->status);
+	if (r->events != NULL) {
+		writer_newline(w);
+		ctl_event_render(w, r->events);
+	}
+}
+
+static int exit_of_round(const struct round *r)
+{
+	if (r->err != 0) {
+		return r->err == -EACCES ? CTL_NOT : CTL_UNKNOWN;
+	}
+	return strcmp(value_string(r->status, "state", ""), "well") == 0 ? CTL_DONE : CTL_NOT;
+}
+
+/* --- full screen --- */
+
+static int attribute(unsigned char style)
+{
+	switch ((enum writer_style)style) {
+	case WRITER_BOLD:
+		return (int)A_BOLD;
+	case WRITER_GOOD:
+		return COLOR_PAIR(1);
+	case WRITER_WARN:
+		return COLOR_PAIR(2);
+	case WRITER_BAD:
+		return COLOR_PAIR(3) | (int)A_BOLD;
+	case WRITER_DIM:
+		return (int)A_DIM;
+	case WRITER_PLAIN:
+		break;
+	}
+	return (int)A_NORMAL;
+}
+
+static void draw_line(int row, const struct line *l)
+{
+	size_t at = 0;
+
+	move(row, 0);
+	while (at < l->bytes) {
+		size_t end = at;
+
+		while (end < l->bytes && l->style[end] == l->style[at]) {
+			end++;
+		}
+		attrset(attribute(l->style[at]));
+		addnstr(l->text + at, (int)(end - at)); /* stops at the right border */
+		if (getcury(stdscr) != row) {
+			break;
+		}
+		at = end;
+	}
+	attrset((int)A_NORMAL);
+}
+
+static void draw(const struct page *p, size_t top, bool paused)
+{
+	erase();
+	for (int row = 0; row < LINES - 1 && top + (size_t)row < p->count; row++) {
+		draw_line(row, &p->line[top + (size_t)row]);
+	}
+	attrset((int)A_REVERSE);
+	mvaddnstr(LINES - 1, 0,
+		  paused ? " PAUSED   q quit, space go on, arrows move "
+			 : " q quit, space pause, arrows move ",
+		  COLS);
+	attrset((int)A_NORMAL);
+	refresh();
+}
+
+/* What the keys changed. */
+struct view {
+	size_t top;
+	bool paused, quit;
+};
+
+static void take_key(int key, size_t lines, struct view *v)
+{
+	size_t screen = LINES > 2 ? (size_t)LINES - 1 : 1;
+	size_t last = lines > screen ? lines - screen : 0;
+
+	switch (key) {
+	case 'q':
+	case 'Q':
+		v->quit = true;
+		break;
+	case ' ':
+		v->paused = !v->paused;
+		break;
+	case KEY_UP:
+	case 'k':
+		v->top -= v->top > 0;
+		break;
+	case KEY_DOWN:
+	case 'j':
+		v->top++;
+		break;
+	case KEY_PPAGE:
+		v->top = v->top > screen ? v->top - screen : 0;
+		break;
+	case KEY_NPAGE:
+		v->top += screen;
+		break;
+	case KEY_HOME:
+		v->top = 0;
+		break;
+	default:
+		break;
+	}
+	v->top = v->top < last ? v->top : last;
+}
+
+static double monotonic_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Show the page and take keys until the next round is due. */
+static void show_until(const struct page *p, double due, struct view *v)
+{
+	while (!v->quit && !ctl_interrupted()) {
+		double left = due - monotonic_s();
+		int key;
+
+		draw(p, v->top, v->paused);
+		if (!v->paused && left <= 0.0) {
+			return;
+		}
+		timeout(v->paused || left > 0.2 ? 200 : (int)(left * 1000.0) + 1);
+		key = getch();
+		if (key != ERR) {
+			take_key(key, p->count, v);
+		}
+	}
+}
+
+static int full_screen_round(struct ctl *ctl, double interval, struct view *v)
+{
+	struct page page = {0};
+	struct writer_sink sink = {.text = page_text, .context = &page};
+	struct writer *w = writer_create_sink(&sink);
+	double due = monotonic_s() + interval;
+	struct round r;
+
+	if (w == NULL) {
+		return -ENOMEM;
+	}
+	writer_set_width(w, COLS > 0 ? (size_t)COLS : 80);
+	round_ask(ctl, &r);
+	round_render(ctl, w, &r);
+	show_until(&page, due, v);
+	round_fini(&r);
+	writer_destroy(w);
+	page_fini(&page);
+	return 0;
+}
+
+static int full_screen(struct ctl *ctl, double interval, double rounds)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	struct view v = {0};
+	int err = 0;
+
+	setlocale(LC_CTYPE, ""); /* numbers stay as they are */
+	if (newterm(NULL, stdout, stdin) == NULL) {
+		return ctl_fail(ctl, CTL_NOT, "internal", "try fcmctl top --once",
+				"terminal '%s' is not known",
+				getenv("TERM") != NULL ? getenv("TERM") : "");
+	}
+	ctl_catch_interrupt();
+	cbreak();
+	noecho();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	if (has_colors() && (no_colour == NULL || *no_colour == '\0')) {
+		start_color();
+		use_default_colors();
+		init_pair(1, COLOR_GREEN, -1);
+		init_pair(2, COLOR_YELLOW, -1);
+		init_pair(3, COLOR_RED, -1);
+	}
+	for (double n = 0; err == 0 && !v.quit && !ctl_interrupted() && n < rounds; n++) {
+		err = full_screen_round(ctl, interval, &v);
+	}
+	endwin();
+	ctl_release_interrupt();
+	return err == 0 ? CTL_DONE : ctl_fail(ctl, CTL_NOT, "internal", "", "%s", strerror(-err));
+}
+
+/* --- one after the other --- */
+
+static int plain_round(struct ctl *ctl, bool first)
+{
+	struct round r;
+	int code;
+
+	round_ask(ctl, &r);
+	code = exit_of_round(&r);
+	if (r.err != 0 && !ctl_is_away(r.err)) {
+		ctl_away_fail(ctl, r.err, false);
+	} else if (ctl->json) {
+		r.status = r.err != 0 ? ctl_status_away(ctl, r.err) : r.status;
+		writer_result(ctl->out, r.status, NULL);
+	} else {
+		if (!first) {
+			writer_newline(ctl->out);
+		}
+		round_render(ctl, ctl->out, &r);
+	}
+	round_fini(&r);
+	return code;
+}
+
+static void pause_for(double seconds)
+{
+	struct timespec t = {.tv_sec = (time_t)seconds,
+			     .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	(void)nanosleep(&t, NULL); /* a signal ends it, and is looked at next */
+}
+
+static int one_after_the_other(struct ctl *ctl, double interval, double rounds)
+{
+	int code = CTL_DONE;
+
+	ctl_catch_interrupt();
+	for (double n = 0; n < rounds && !ctl_interrupted(); n++) {
+		if (n > 0) {
+			pause_for(interval);
+			if (ctl_interrupted()) {
+				break;
+			}
+		}
+		code = plain_round(ctl, n == 0);
+		if (writer_flush(ctl->out) != 0) {
+			break;
+		}
+	}
+	ctl_release_interrupt();
+	return code;
+}
+
+static int top_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	double interval = ctl_given(args, CTL_INTERVAL) ? args->number[CTL_INTERVAL] : 1.0;
+	double rounds = ctl_given(args, CTL_ONCE)    ? 1.0
+			: ctl_given(args, CTL_COUNT) ? args->number[CTL_COUNT]
+						     : 1e18;
+
+	if (!ctl->json && !ctl_given(args, CTL_ONCE) && isatty(STDIN_FILENO) &&
+	    isatty(STDOUT_FILENO)) {
+		return full_screen(ctl, interval, rounds);
+	}
+	return one_after_the_other(ctl, interval, rounds);
+}
+
+const struct ctl_command ctl_top_commands[] = {
+	{
+		.verb = "top",
+		.arguments = "",
+		.summary = "the status, live",
+		.help = "The screen of fcmctl status and the last events, again every second, full "
+			"screen on a\nterminal: q quits, space pauses, arrows move. Elsewhere one "
+			"screen "
+			"after the other. It waits\nfor a daemon that is away.\n"
+			"With --once or --count, exits as status does.",
+		.options = CTL_BIT(CTL_ONCE) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_INTERVAL),
+		.run = top_run,
+	},
+	{0},
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The limits of a value, two levels of them: beyond the inner ones it is a warning, beyond the outer ones
+ * an alarm. A value has to be beyond for `delay_s` before the level begins, and to be back inside by
+ * `hysteresis` before it is over: one that trembles on its limit is told once. What is not known is not over. Pure; time is given.
+ */
+#ifndef SLOWCTL_PARAM_LIMITS_H
+#define SLOWCTL_PARAM_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum limits_level { LEVEL_NORMAL, LEVEL_WARNING, LEVEL_ALARM };
+const char *limits_level_name(enum limits_level level); /* "normal", "warning", "alarm" */
+
+struct limits {
+	double warn_min, warn_max, alarm_min, alarm_max; /* -/+INFINITY: none */
+	double hysteresis;				 /* in the value's unit */
+	double delay_s;
+};
+
+/* Of one value; begins as 0. */
+struct limits_state {
+	/* CLOCK_MONOTONIC since when it is beyond the limits of warning, of alarm; 0: it is not. */
+	uint64_t beyond_ns[2];
+	bool begun[2];
+};
+
+bool limits_given(const struct limits *l);
+/* What does not fit together in them; NULL: nothing. */
+const char *limits_fault(const struct limits *l);
+
+/* The value was read at this time. */
+void limits_see(const struct limits *l, struct limits_state *s, double value, uint64_t mono_ns);
+/* The level at `mono_ns`: when the value was read last, or now when nobody can read it any more. */
+enum limits_level limits_level(const struct limits *l, const struct limits_state *s,
+			       uint64_t mono_ns);
+/* The limit that was passed, of this level and this value. */
+double limits_passed(const struct limits *l, enum limits_level level, double value);
+
+#endif

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The parameter dictionary from its file: libinih cuts lines, a typed table says which keys there are,
+ * a check at the end says what does not fit together. Every error names file and line.
+ */
+#include "slowctl/param/private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slowctl/param/number.h"
+
+#define LINE_MAX_BYTES 197 /* libinih cuts longer lines in two without a word */
+#define HINT	       "Correct the parameter dictionary; schemas/README.md explains its keys."
+
+struct loader {
+	struct param_file file;
+	struct params *params;
+	struct param_kind *kind; /* of the section being parsed */
+	uint64_t seen;		 /* its keys met so far, a bit each */
+};
+
+int param_file_complain(struct param_file *f, int line, const char *format, ...)
+{
+	char text[240];
+	va_list args;
+
+	if (f->result < 0) { /* the first error is the one to read */
+		return f->result;
+	}
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	f->result =
+		sc_fail(f->error, -EINVAL, "dictionary", HINT, "%s:%d: %s", f->path, line, text);
+	return f->result;
+}
+
+/* ------------------------------------------------------------------ values of keys */
+
+static int to_double(const char *text, double *ret_value)
+{
+	const char *end;
+	double value;
+
+	if (number_parse(text, &value, &end) < 0 || *end) {
+		return -EINVAL;
+	}
+	*ret_value = value;
+	return 0;
+}
+
+static int key_text(char *place, size_t size, const char *value)
+{
+	if (strlen(value) >= size) {
+		return -E2BIG;
+	}
+	strcpy(place, value); /* it fits: just measured */
+	return 0;
+}
+
+static int key_name(void *place, const char *value, const char *const *names)
+{
+	for (int i = 0; names[i]; i++) {
+		if (strcmp(names[i], value) == 0) {
+			*(int *)place = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int key_register(int *place, const char *value)
+{
+	double number;
+
+	if (to_double(value, &number) < 0 || number != floor(number) || number < 0 ||
+	    number > 255) {
+		return -EINVAL;
+	}
+	*place = (int)number;
+	return 0;
+}
+
+/* "0..2000", "..45", "500.." */
+static int key_range(double *low, const char *value)
+{
+	char text[64];
+	char *dots, *high;
+	double bounds[2] = {-INFINITY, INFINITY};
+
+	if (strlen(value) >= sizeof(text)) {
+		return -E2BIG;
+	}
+	strcpy(text, value);
+	dots = strstr(text, "..");
+	if (!dots) {
+		return -EINVAL;
+	}
+	*dots = 0;
+	high = dots + 2;
+	if ((text[0] && to_double(text, &bounds[0]) < 0) ||
+	    (high[0] && to_double(high, &bounds[1]) < 0) || bounds[0] > bounds[1]) {
+		return -EINVAL;
+	}
+	low[0] = bounds[0];
+	low[1] = bounds[1];
+	return 0;
+}
+
+/* "10 40" */
+static int key_order(double *steps, const char *value)
+{
+	int end = 0;
+	unsigned lower, raise;
+
+	if (sscanf(value, "%3u %3u%n", &lower, &raise, &end) != 2 || value[end] ||
+	    strchr(value, '-')) {
+		return -EINVAL;
+	}
+	steps[0] = lower;
+	steps[1] = raise;
+	return 0;
+}
+
+static int key_enums(struct param_kind *k, const char *value)
+{
+	char text[200];
+	char *save = NULL;
+
+	if (strlen(value) >= sizeof(text)) {
+		return -E2BIG;
+	}
+	strcpy(text, value);
+	for (char *w = strtok_r(text, " ,", &save); w; w = strtok_r(NULL, " ,", &save)) {
+		if (k->enum_count == PARAM_ENUM_MAX || strlen(w) >= sizeof(k->enum_names[0])) {
+			return -E2BIG;
+		}
+		strcpy(k->enum_names[k->enum_count++], w);
+	}
+	return k->enum_count > 0 ? 0 : -EINVAL;
+}
+
+enum key_type {
+	KEY_TEXT,
+	KEY_TYPE,
+	KEY_ACCESS,
+	KEY_SOURCE,
+	KEY_DANGER,
+	KEY_REGISTER,
+	KEY_RANGE,
+	KEY_NUMBER,
+	KEY_POSITIVE,
+	KEY_ORDER,
+	KEY_YES,
+	KEY_VALUE,
+	KEY_ENUMS
+};
+
+/* What a good value looks like, for the error. */
+static const char *const key_wants[] = {
+	[KEY_TEXT] = "a text (this one is too long)",
+	[KEY_TYPE] = "float, int, bool or enum",
+	[KEY_ACCESS] = "ro, rw or action",
+	[KEY_SOURCE] = "poll, telemetry or daemon",
+	[KEY_DANGER] = "safe, careful or dangerous",
+	[KEY_REGISTER] = "a register number, 0 to 255",
+	[KEY_RANGE] = "a range: LOW..HIGH, ..HIGH or LOW..",
+	[KEY_NUMBER] = "a number other than 0",
+	[KEY_POSITIVE] = "a number from 0 on",
+	[KEY_ORDER] = "two numbers from 0 on: of lowering it, of raising it",
+	[KEY_YES] = "yes or no",
+	[KEY_VALUE] = "a number",
+	[KEY_ENUMS] = "up to 16 words of up to 23 bytes",
+};
+
+#define AT(field)   offsetof(struct param_kind, field)
+#define SIZE(field) sizeof(((struct param_kind *)0)->field)
+
+static const struct key {
+	const char *name;
+	enum key_type type;
+	size_t offset, size;
+} keys[] = {
+	{"description", KEY_TEXT, AT(description), SIZE(description)},
+	{"unit", KEY_TEXT, AT(unit), SIZE(unit)},
+	{"type", KEY_TYPE, AT(type), 0},
+	{"access", KEY_ACCESS, AT(access), 0},
+	{"source", KEY_SOURCE, AT(source), 0},
+	{"danger", KEY_DANGER, AT(danger), 0},
+	{"register", KEY_REGISTER, AT(reg), 0},
+	{"readback", KEY_REGISTER, AT(readback_reg), 0},
+	{"scale", KEY_NUMBER, AT(scale), 0},
+	{"range", KEY_RANGE, AT(hard_min), 0},
+	{"soft", KEY_RANGE, AT(soft_min), 0},
+	{"warn", KEY_RANGE, AT(limits.warn_min), 0},
+	{"alarm", KEY_RANGE, AT(limits.alarm_min), 0},
+	{"hysteresis", KEY_POSITIVE, AT(limits.hysteresis), 0},
+	{"delay", KEY_POSITIVE, AT(limits.delay_s), 0},
+	{"latch", KEY_YES, AT(latch), 0},
+	{"tolerance", KEY_POSITIVE, AT(tolerance), 0},
+	{"settle", KEY_POSITIVE, AT(settle_s), 0},
+	{"settle_by", KEY_TEXT, AT(settle_by), SIZE(settle_by)},
+	{"see", KEY_TEXT, AT(see), SIZE(see)},
+	{"needs", KEY_TEXT, AT(needs), SIZE(needs)},
+	{"powered_by", KEY_TEXT, AT(powered_by), SIZE(powered_by)},
+	{"safest", KEY_VALUE, AT(safest), 0},
+	{"optional", KEY_YES, AT(optional), 0},
+	{"moves", KEY_TEXT, AT(moves), SIZE(moves)},
+	{"order", KEY_ORDER, AT(order_lower), 0},
+	{"poll", KEY_POSITIVE, AT(poll_s), 0},
+	{"stale", KEY_POSITIVE, AT(stale_s), 0},
+	{"history", KEY_POSITIVE, AT(history_s), 0},
+	{"deadband", KEY_POSITIVE, AT(deadband), 0},
+	{"on_alarm", KEY_TEXT, AT(on_alarm), SIZE(on_alarm)},
+	{"values", KEY_ENUMS, 0, 0},
+};
+#define KEYS (sizeof(keys) / sizeof(keys[0]))
+_Static_assert(KEYS <= 64, "a bit for each");
+
+_Static_assert(AT(hard_max) == AT(hard_min) + sizeof(double), "a range is a pair");
+_Static_assert(AT(soft_max) == AT(soft_min) + sizeof(double), "a range is a pair");
+_Static_assert(AT(order_raise) == AT(order_lower) + sizeof(double), "an order is a pair");
+_Static_assert(AT(limits.warn_max) == AT(limits.warn_min) + sizeof(double), "a range is a pair");
+_Static_assert(AT(limits.alarm_max) == AT(limits.alarm_min) + sizeof(double), "a range is a pair");
+_Static_assert(sizeof(enum param_type) == sizeof(int), "key_name() writes an int");
+
+static const char *const type_names[] = {"float", "int", "bool", "enum", NULL};
+static const char *const access_names[] = {"ro", "rw", "action", NULL};
+static const char *const source_names[] = {"poll", "telemetry", "daemon", NULL};
+static const char *const danger_names[] = {"safe", "careful", "dangerous", NULL};
+
+static int key_set(struct param_kind *k, const struct key *key, const char *value)
+{
+	char *place = (char *)k + key->offset;
+	double number;
+
+	switch (key->type) {
+	case KEY_TEXT:
+		return key_text(place, key->size, value);
+	case KEY_TYPE:
+		return key_name(place, value, type_names);
+	case KEY_ACCESS:
+		return key_name(place, value, access_names);
+	case KEY_SOURCE:
+		return key_name(place, value, source_names);
+	case KEY_DANGER:
+		return key_name(place, value, danger_names);
+	case KEY_REGISTER:
+		return key_register((int *)(void *)place, value);
+	case KEY_RANGE:
+		return key_range((double *)(void *)place, value);
+	case KEY_NUMBER:
+	case KEY_POSITIVE:
+		if (to_double(value, &number) < 0 || number < 0 ||
+		    (key->type == KEY_NUMBER && number == 0)) {
+			return -EINVAL;
+		}
+		*(double *)(void *)place = number;
+		return 0;
+	case KEY_ORDER:
+		return key_order((double *)(void *)place, value);
+	case KEY_YES:
+		*(bool *)place = strcmp(value, "yes") == 0;
+		return *(bool *)place || strcmp(value, "no") == 0 ? 0 : -EINVAL;
+	case KEY_VALUE:
+		return to_double(value, (double *)(void *)place);
+	case KEY_ENUMS:
+		return key_enums(k, value);
+	}
+	return -EINVAL;
+}
+
+/* ------------------------------------------------------------------ sections */
+
+static bool word_legal(const char *word)
+{
+	if (!islower((unsigned char)word[0])) {
+		return false;
+	}
+	for (; *word; word++) {
+		if (!islower((unsigned char)*word) && !isdigit((unsigned char)*word) &&
+		    *word != '_') {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void kind_default(struct param_kind *k, int line)
+{
+	*k = (struct param_kind){
+		.object = PARAM_SHORE,
+		.type = PARAM_FLOAT,
+		.access = PARAM_RO,
+		.source = PARAM_POLLED,
+		.reg = -1,
+		.readback_reg = -1,
+		.scale = 1,
+		.hard_min = -INFINITY,
+		.hard_max = INFINITY,
+		.soft_min = -INFINITY,
+		.soft_max = INFINITY,
+		.order_lower = 30,
+		.order_raise = 30,
+		.limits = {.warn_min = -INFINITY,
+			   .warn_max = INFINITY,
+			   .alarm_min = -INFINITY,
+			   .alarm_max = INFINITY},
+		.safest = NAN,
+		.line = line,
+	};
+}
+
+static enum param_object object_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum param_object object;
+	} objects[] = {{"om", PARAM_OM},
+		       {"hydrophone", PARAM_HYDROPHONE},
+		       {"fcm", PARAM_FCM},
+		       {"link", PARAM_LINK}};
+
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+		if (strcmp(objects[i].name, name) == 0) {
+			return objects[i].object;
+		}
+	}
+	return PARAM_SHORE;
+}
+
+static int kind_add(struct loader *l, const char *section)
+{
+	struct params *p = l->params;
+	struct param_kind *k;
+	const char *dot = strchr(section, '.');
+	int line = l->file.section ? l->file.section : l->file.line;
+
+	for (unsigned i = 0; i < p->kind_count; i++) {
+		if (strcmp(p->kinds[i].section, section) == 0) {
+			return param_file_complain(&l->file, line,
+						   "[%s] stands twice, first in line %d", section,
+						   p->kinds[i].line);
+		}
+	}
+	if (p->kind_count == p->kind_room) {
+		unsigned room = p->kind_room ? 2 * p->kind_room : 64;
+
+		k = realloc(p->kinds, room * sizeof(*k));
+		if (!k) {
+			return l->file.result = sc_fail(l->file.error, -ENOMEM, "memory", "",
+							"out of memory");
+		}
+		p->kinds = k;
+		p->kind_room = room;
+	}
+	k = &p->kinds[p->kind_count];
+	kind_default(k, line);
+	if (!dot || strlen(section) >= sizeof(k->section) ||
+	    (size_t)(dot - section) >= sizeof(k->object_name) ||
+	    strlen(dot + 1) >= sizeof(k->name)) {
+		return param_file_complain(&l->file, line, "[%s] is not of the form [object.name]",
+					   section);
+	}
+	strcpy(k->section, section);
+	memcpy(k->object_name, section, (size_t)(dot - section));
+	strcpy(k->name, dot + 1);
+	if (!word_legal(k->object_name) || !word_legal(k->name)) {
+		return param_file_complain(&l->file, line, "[%s]: small letters, digits and _ only",
+					   section);
+	}
+	k->object = object_of(k->object_name);
+	p->kind_count++;
+	l->kind = k;
+	return 0;
+}
+
+static uint64_t key_bit(const struct key *key)
+{
+	return 1ull << (unsigned)(key - keys);
+}
+
+bool param_key_fixed(const char *name)
+{
+	static const char *const fixed[] = {"unit",	  "type",      "access",   "source",
+					    "register",	  "values",    "readback", "scale",
+					    "range",	  "settle_by", "see",	   "needs",
+					    "powered_by", "safest",    "moves",	   "optional"};
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		if (strcmp(fixed[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void param_key_put(struct param_file *f, struct param_kind *k, const char *section,
+		   const char *name, const char *value, uint64_t *seen)
+{
+	for (const struct key *key = keys; key < keys + KEYS; key++) {
+		if (strcmp(key->name, name) != 0) {
+			continue;
+		}
+		if (*seen & key_bit(key)) {
+			param_file_complain(f, f->line, "[%s] has %s twice", section, name);
+		} else if (key_set(k, key, value) < 0) {
+			param_file_complain(f, f->line, "[%s] %s = %s: wanted %s", section, name,
+					    value, key_wants[key->type]);
+		}
+		*seen |= key_bit(key);
+		k->given |= key_bit(key);
+		return;
+	}
+	param_file_complain(f, f->line, "[%s] knows no key \"%s\"", section, name);
+}
+
+/* libinih's handler: 1 goes on. All errors are kept in the loader. */
+static int on_key(void *user, const char *section, const char *name, const char *value)
+{
+	struct loader *l = user;
+
+	if (l->file.result < 0) {
+		return 1;
+	}
+	if (!l->kind || strcmp(l->kind->section, section) != 0) {
+		if (kind_add(l, section) < 0) {
+			return 1;
+		}
+		l->seen = 0;
+	}
+	param_key_put(&l->file, l->kind, section, name, value, &l->seen);
+	return 1;
+}
+
+/* libinih's reader: counts lines, and refuses those it would cut. */
+static char *on_line(char *str, int num, void *stream)
+{
+	struct param_file *f = stream;
+	char *got = fgets(str, num, f->file);
+
+	if (!got) {
+		return NULL;
+	}
+	f->line++;
+	if (got[strspn(got, " \t")] == '[') {
+		f->section = f->line;
+	}
+	if (strlen(got) > LINE_MAX_BYTES && got[strlen(got) - 1] != '\n') {
+		param_file_complain(f, f->line, "line is longer than %d bytes", LINE_MAX_BYTES);
+		return NULL;
+	}
+	return got;
+}
+
+int param_file_read(struct param_file *f,
+		    int (*on_key_of)(void *user, const char *section, const char *name,
+				     const char *value),
+		    void *user)
+{
+	int bad_line;
+
+	f->file = fopen(f->path, "re");
+	if (!f->file) {
+		f->result = -errno;
+		return f->result;
+	}
+	bad_line = ini_parse_stream(on_line, f, on_key_of, user);
+	if (bad_line > 0) {
+		param_file_complain(f, bad_line, "neither [section] nor key = value");
+	} else if (ferror(f->file)) {
+		param_file_complain(f, f->line, "cannot be read");
+	}
+	fclose(f->file);
+	return f->result;
+}
+
+/* ------------------------------------------------------------------ checks */
+
+static bool kind_has(const struct params *p, const char *object, const char *name)
+{
+	for (unsigned i = 0; i < p->kind_count; i++) {
+		if (strcmp(p->kinds[i].object_name, object) == 0 &&
+		    strcmp(p->kinds[i].name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool on_floor(const struct param_kind *k)
+{
+	return k->object == PARAM_OM || k->object == PARAM_HYDROPHONE || k->object == PARAM_FCM;
+}
+
+static const char *limits_of_kind_fault(const struct param_kind *k)
+{
+	bool given = limits_given(&k->limits);
+
+	if (given && !k->on_alarm[0]) {
+		return "has limits, but on_alarm does not say what to do";
+	}
+	if (!given && k->latch) {
+		return "latch belongs to alarm or warn, and it has neither";
+	}
+	if (k->limits.hysteresis > 0 && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
+		return "hysteresis is for numbers: a switch is on or off";
+	}
+	return limits_fault(&k->limits);
+}
+
+const char *param_kind_fault(const struct params *p, const struct param_kind *k)
+{
+	if (!k->description[0]) {
+		return "has no description";
+	}
+	if (k->type == PARAM_ENUM ? k->enum_count == 0 : k->enum_count > 0) {
+		return "values belong to type = enum, and it needs them";
+	}
+	if (on_floor(k) ? k->source == PARAM_DAEMON : k->source != PARAM_DAEMON) {
+		return "source: poll or telemetry on a floor, daemon on the shore";
+	}
+	if (on_floor(k) && k->reg < 0) {
+		return "has no register";
+	}
+	if (!on_floor(k) && k->access != PARAM_RO) {
+		return "only floors have registers to write";
+	}
+	if (k->access == PARAM_RW && k->type == PARAM_FLOAT &&
+	    !(isfinite(k->hard_min) && isfinite(k->hard_max))) {
+		return "a register to write needs its hardware's range";
+	}
+	if (k->access == PARAM_RW && k->source != PARAM_POLLED) {
+		return "a register to write is polled";
+	}
+	if (k->access == PARAM_RW && k->settle_s == 0) {
+		return "needs a settle time";
+	}
+	if (k->access == PARAM_ACTION && (k->readback_reg < 0 || k->settle_s == 0)) {
+		return "an action names the counter that proves it (readback) and a settle time";
+	}
+	if (k->access == PARAM_ACTION && k->poll_s > 0) {
+		return "an action has no value to poll";
+	}
+	if ((isfinite(k->soft_min) && k->soft_min < k->hard_min) ||
+	    (isfinite(k->soft_max) && k->soft_max > k->hard_max)) {
+		return "soft limits lie outside the hardware's range";
+	}
+	if (k->settle_by[0] && !kind_has(p, k->object_name, k->settle_by)) {
+		return "settle_by names no kind of the same object";
+	}
+	if (k->see[0] && !kind_has(p, k->object_name, k->see)) {
+		return "see names no kind of the same object";
+	}
+	if (k->needs[0] && (k->access == PARAM_RO || !kind_has(p, k->object_name, k->needs))) {
+		return "needs: of what can be written, and names a kind of the same object";
+	}
+	if (k->powered_by[0] &&
+	    (k->access != PARAM_RW || !kind_has(p, k->object_name, k->powered_by))) {
+		return "powered_by: of what can be set, and names a kind of the same object";
+	}
+	if (!isnan(k->safest) &&
+	    (k->access != PARAM_RW || k->safest < k->hard_min || k->safest > k->hard_max)) {
+		return "safest: of what can be set, inside its range";
+	}
+	if (k->optional && k->source != PARAM_POLLED) {
+		return "optional: of what is polled";
+	}
+	if (k->moves[0] && !kind_has(p, k->object_name, k->moves)) {
+		return "moves names no kind of the same object";
+	}
+	return limits_of_kind_fault(k);
+}
+
+static bool is_given(const struct param_kind *k, const char *name)
+{
+	for (const struct key *key = keys; key < keys + KEYS; key++) {
+		if (strcmp(key->name, name) == 0) {
+			return (k->given & key_bit(key)) != 0;
+		}
+	}
+	return false;
+}
+
+void param_kind_complete(struct param_kind *k)
+{
+	if (k->readback_reg < 0) {
+		k->readback_reg = k->reg;
+	}
+	if (k->access == PARAM_RW) {
+		k->soft_min = isfinite(k->soft_min) ? k->soft_min : k->hard_min;
+		k->soft_max = isfinite(k->soft_max) ? k->soft_max : k->hard_max;
+	}
+	if (k->access == PARAM_RW && k->tolerance == 0) {
+		k->tolerance = k->type == PARAM_FLOAT ? k->scale / 2 : 0;
+	}
+	if (!is_given(k, "stale")) {
+		k->stale_s = k->source == PARAM_TELEMETRY ? 5 : 3 * k->poll_s;
+	}
+}
+
+static int kinds_check(struct loader *l)
+{
+	struct params *p = l->params;
+
+	if (p->kind_count == 0) {
+		return param_file_complain(&l->file, 1, "no parameters in it");
+	}
+	for (unsigned i = 0; i < p->kind_count; i++) {
+		struct param_kind *k = &p->kinds[i];
+		const char *fault = param_kind_fault(p, k);
+
+		if (fault) {
+			return param_file_complain(&l->file, k->line, "[%s] %s", k->section, fault);
+		}
+		param_kind_complete(k);
+	}
+	return 0;
+}
+
+int param_load_kinds(const char *path, struct params *p, struct sc_error *error)
+{
+	struct loader l = {.file = {.path = path, .error = error}, .params = p};
+	int r = param_file_read(&l.file, on_key, &l);
+
+	if (!l.file.file) {
+		return sc_fail(error, r, "dictionary",
+			       "Name the file in the configuration ([slowctl] dictionary).",
+			       "parameter dictionary %s: %s", path, strerror(-r));
+	}
+	return r == 0 ? kinds_check(&l) : r;
+}

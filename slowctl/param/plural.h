@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counted nouns in what operators read. */
+#ifndef SLOWCTL_PARAM_PLURAL_H
+#define SLOWCTL_PARAM_PLURAL_H
+
+/* What stands behind the noun: "1 frame", "2 frames". */
+static inline const char *plural(unsigned long long count)
+{
+	return count == 1 ? "" : "s";
+}
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Time travel: what parameters were at a time, who had set them, and what differs between two times. Nothing
+ * is made up: before the first sample there is no value, and each one says how old it was then. See query.h.
+ */
+#include "slowctl/query/private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* An unchanged value is kept every 10 minutes: an older sample then was nobody's to renew. */
+#define FRESH_S 900.0
+
+/* Of old samples their mean is known: from the first of them to the last it stands for all. */
+#define SAMPLE_SQL                                                                                 \
+	"SELECT value, sampled, ?2 - sampled, setpoint, span, low, high, samples FROM ("           \
+	"SELECT * FROM (SELECT value, time AS sampled, setpoint, NULL AS span, NULL AS low,"       \
+	" NULL AS high, NULL AS samples FROM sample WHERE parameter = ?1 AND time <= ?2"           \
+	" ORDER BY time DESC LIMIT 1) UNION ALL"                                                   \
+	" SELECT * FROM (SELECT mean, min(until, ?2), setpoint, span, low, high, samples"          \
+	" FROM sample_sum WHERE parameter = ?1 AND time <= ?2 ORDER BY time DESC LIMIT 1))"        \
+	" ORDER BY sampled DESC LIMIT 1"
+/* The last one that the floor had executed by then. */
+#define AUTHOR_SQL                                                                                 \
+	"SELECT id, who, origin, reason, op, new_value, state, time, executed FROM ("              \
+	"SELECT *, (SELECT min(t.time) FROM transition t WHERE t.command = c.id"                   \
+	" AND t.state IN ('ACKED', 'DONE')) AS executed FROM " JOURNAL_BY_PARAMETER " c"           \
+	" WHERE parameter = ?1 AND op <> 'action' AND time <= ?2)"                                 \
+	" WHERE executed <= ?2 ORDER BY id DESC LIMIT 1"
+/* One that was under way; a parameter has one open at a time, those behind it are refused. */
+#define OPEN_SQL                                                                                   \
+	"SELECT id, new_value FROM (SELECT id, new_value, ended FROM " JOURNAL_BY_PARAMETER        \
+	" WHERE parameter = ?1 AND time <= ?2"                                                     \
+	" ORDER BY id DESC LIMIT 16) WHERE ended IS NULL OR ended > ?2 ORDER BY id DESC LIMIT 1"
+
+/* ------------------------------------------------------------------ which */
+
+/* What is only done has commands, but no value. */
+#define NAMES_SQL                                                                                  \
+	QUERY_KNOWN_NAMES " WHERE n IS NOT NULL AND (?1 IS NULL OR name_matches(?1, n))"           \
+			  " AND coalesce((SELECT op FROM " JOURNAL_BY_PARAMETER                    \
+			  " WHERE parameter = n LIMIT 1), 'set') <> 'action'"                      \
+			  " ORDER BY n"
+
+static int add_names(struct query *q, const char *pattern, json_t *names)
+{
+	sqlite3_stmt *s;
+	size_t before = json_array_size(names);
+	int r = query_prepare(q, &s, NAMES_SQL, "s", pattern);
+
+	if (r < 0) {
+		return r;
+	}
+	while ((r = query_step(q, s)) > 0) {
+		json_array_append_new(names, json_string((const char *)sqlite3_column_text(s, 0)));
+	}
+	sqlite3_finalize(s);
+	if (r == 0 && pattern && json_array_size(names) == before) {
+		snprintf(q->error, sizeof(q->error), "%.80s was never recorded", pattern);
+		return -ENOENT;
+	}
+	return r;
+}
+
+int query_names(struct query *q, const json_t *patterns, json_t **ret_names)
+{
+	json_t *names = json_array();
+	const json_t *pattern;
+	size_t n;
+	int r = 0;
+
+	if (!names) {
+		return query_no_memory(q);
+	}
+	if (json_array_size(patterns) == 0) {
+		r = add_names(q, NULL, names);
+	}
+	json_array_foreach (patterns, n, pattern) {
+		const char *text = json_string_value(pattern);
+
+		if (r == 0) {
+			r = add_names(q, text ? text : "", names);
+		}
+	}
+	if (r < 0) {
+		json_decref(names);
+		return r;
+	}
+	*ret_names = names;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ what it was */
+
+/* The one row of such a question as an object, null without one. */
+static int one_row(struct query *q, const char *sql, const struct column *columns, const char *name,
+		   int64_t time_ns, json_t **ret_json)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s, sql, "si", name, time_ns);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, s);
+	if (r >= 0) {
+		*ret_json = r ? query_object(s, 0, columns) : json_null();
+		r = *ret_json ? 0 : query_no_memory(q);
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+	const json_t *j = json_object_get(object, key);
+
+	return json_is_number(j) ? json_number_value(j) : NAN;
+}
+
+/* What the floor was told behind the sample counts, else what the sample says. */
+static json_t *setpoint_of(const json_t *sample, const json_t *author)
+{
+	double sampled = number_of(sample, "sampled"), executed = number_of(author, "executed");
+	json_t *set =
+		json_object_get(isfinite(executed) && !(sampled >= executed) ? author : sample,
+				isfinite(executed) && !(sampled >= executed) ? "new" : "setpoint");
+
+	return set ? json_incref(set) : json_null();
+}
+
+static bool sets_to(const json_t *command, double setpoint)
+{
+	return fabs(number_of(command, "new") - setpoint) < 1e-6;
+}
+
+/* Whose set point it is: a module that loses its power is set to 0 by its FCM, whatever the last command was. */
+static const char *set_by(const json_t *setpoint, const json_t *author, const json_t *open)
+{
+	double set = json_is_number(setpoint) ? json_number_value(setpoint) : NAN;
+
+	if (!json_is_object(author) || isnan(set)) {
+		return NULL;
+	}
+	return sets_to(author, set) ? "command" : sets_to(open, set) ? NULL : "fcm";
+}
+
+/* Of how many samples the value is the mean; null: it is one. */
+static json_t *sum_of(const json_t *sample)
+{
+	static const char *const keys[] = {"span_s", "samples", "min", "max"};
+	json_t *sum;
+
+	if (!json_is_integer(json_object_get(sample, "span_s"))) {
+		return json_null();
+	}
+	sum = json_object();
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		json_object_set(sum, keys[i], json_object_get(sample, keys[i]));
+	}
+	return sum;
+}
+
+static const struct column sample_columns[] = {
+	{"value", COLUMN_REAL},	   {"sampled", COLUMN_TIME}, {"age_s", COLUMN_TIME},
+	{"setpoint", COLUMN_REAL}, {"span_s", COLUMN_INT},   {"min", COLUMN_REAL},
+	{"max", COLUMN_REAL},	   {"samples", COLUMN_INT},  {NULL, COLUMN_END}};
+
+int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
+{
+	json_t *sample = NULL;
+	int r = one_row(q, SAMPLE_SQL, sample_columns, name, time_ns, &sample);
+
+	if (r < 0) {
+		return r;
+	}
+	*ret_json = number_of(sample, "age_s") <= FRESH_S && isfinite(number_of(sample, "value"))
+			    ? json_pack("{s:O,s:O,s:O}", "time", json_object_get(sample, "sampled"),
+					"value", json_object_get(sample, "value"), "setpoint",
+					json_object_get(sample, "setpoint"))
+			    : json_null();
+	json_decref(sample);
+	return *ret_json ? 0 : query_no_memory(q);
+}
+
+static int at_object(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
+{
+	static const struct column author_columns[] = {
+		{"command", COLUMN_INT}, {"who", COLUMN_TEXT},	{"origin", COLUMN_TEXT},
+		{"reason", COLUMN_TEXT}, {"op", COLUMN_TEXT},	{"new", COLUMN_REAL},
+		{"state", COLUMN_TEXT},	 {"time", COLUMN_TIME}, {"executed", COLUMN_TIME},
+		{NULL, COLUMN_END},
+	};
+	static const struct column open_columns[] = {
+		{"command", COLUMN_INT}, {"new", COLUMN_REAL}, {NULL, COLUMN_END}};
+	json_t *sample = NULL, *author = NULL, *open = NULL, *value, *sampled, *under_way;
+	json_t *setpoint;
+	const char *by;
+	double age_s;
+	int r = one_row(q, SAMPLE_SQL, sample_columns, name, time_ns, &sample);
+
+	r = r == 0 ? one_row(q, AUTHOR_SQL, author_columns, name, time_ns, &author) : r;
+	r = r == 0 ? one_row(q, OPEN_SQL, open_columns, name, time_ns, &open) : r;
+	if (r == 0) {
+		age_s = number_of(sample, "age_s");
+		value = json_object_get(sample, "value");
+		sampled = json_object_get(sample, "sampled");
+		under_way = json_object_get(open, "command");
+		setpoint = setpoint_of(sample, author);
+		by = set_by(setpoint, author, open);
+		*ret_json = json_pack("{s:O?,s:O?,s:o,s:s,s:o,s:o,s:s?,s:O?,s:O?}", "value", value,
+				      "sampled", sampled, "age_s",
+				      isfinite(age_s) ? json_real(age_s) : json_null(), "quality",
+				      !isfinite(age_s)	? "never"
+				      : age_s > FRESH_S ? "stale"
+							: "good",
+				      "mean_of", sum_of(sample), "setpoint", setpoint, "set_by", by,
+				      "author", by && strcmp(by, "command") == 0 ? author : NULL,
+				      "open", under_way);
+		r = *ret_json ? 0 : query_no_memory(q);
+	}
+	json_decref(sample);
+	json_decref(author);
+	json_decref(open);
+	return r;
+}
+
+int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret_json)
+{
+	json_t *parameters = json_array(), *head = NULL, *at = NULL;
+	const json_t *name;
+	size_t n;
+	int r = parameters ? 0 : query_no_memory(q);
+
+	json_array_foreach (names, n, name) {
+		if (r == 0) {
+			r = query_head(q, json_string_value(name), &head);
+		}
+		if (r == 0) {
+			r = at_object(q, json_string_value(name), time_ns, &at);
+		}
+		if (r == 0 &&
+		    (json_object_update(head, at) < 0 || json_array_append(parameters, head) < 0)) {
+			r = query_no_memory(q);
+		}
+		json_decref(head);
+		json_decref(at);
+		head = at = NULL;
+	}
+	if (r == 0) {
+		*ret_json = json_pack("{s:f,s:O}", "time", (double)time_ns / 1e9, "parameters",
+				      parameters);
+		r = *ret_json ? 0 : query_no_memory(q);
+	}
+	json_decref(parameters);
+	return r;
+}
+
+/* ------------------------------------------------------------------ what differs */
+
+static bool same(double a, double b, double within)
+{
+	return (isnan(a) && isnan(b)) || fabs(a - b) <= within;
+}
+
+/* Below the dictionary's deadband it is the same value; a file that does not know it: as written. */
+static int deadband_of(struct query *q, const char *name, double *ret_deadband)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT CAST(value AS REAL) FROM station"
+			      " WHERE key = kind_key('deadband.', ?1)",
+			      "s", name);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, s);
+	*ret_deadband = r > 0 ? sqlite3_column_double(s, 0) : 0;
+	sqlite3_finalize(s);
+	return r < 0 ? r : 0;
+}
+
+static int add_if_different(struct query *q, const char *name, json_t *from, json_t *to,
+			    json_t *differences)
+{
+	json_t *head = NULL;
+	double deadband;
+	int r = deadband_of(q, name, &deadband);
+
+	if (r < 0 || (same(number_of(from, "value"), number_of(to, "value"), deadband) &&
+		      same(number_of(from, "setpoint"), number_of(to, "setpoint"), 1e-9))) {
+		return r;
+	}
+	r = query_head(q, name, &head);
+	if (r == 0 &&
+	    (json_object_set(head, "from", from) < 0 || json_object_set(head, "to", to) < 0 ||
+	     json_array_append(differences, head) < 0)) {
+		r = query_no_memory(q);
+	}
+	json_decref(head);
+	return r;
+}
+
+int query_diff(struct query *q, const json_t *names, int64_t from_ns, int64_t to_ns,
+	       json_t **ret_json)
+{
+	json_t *differences = json_array(), *from = NULL, *to = NULL;
+	const json_t *name;
+	size_t n;
+	int r = differences ? 0 : query_no_memory(q);
+
+	json_array_foreach (names, n, name) {
+		if (r == 0) {
+			r = at_object(q, json_string_value(name), from_ns, &from);
+		}
+		if (r == 0) {
+			r = at_object(q, json_string_value(name), to_ns, &to);
+		}
+		if (r == 0) {
+			r = add_if_different(q, json_string_value(name), from, to, differences);
+		}
+		json_decref(from);
+		json_decref(to);
+		from = to = NULL;
+	}
+	if (r == 0) {
+		*ret_json =
+			json_pack("{s:f,s:f,s:I,s:O}", "from", (double)from_ns / 1e9, "to",
+				  (double)to_ns / 1e9, "compared",
+				  (json_int_t)json_array_size(names), "differences", differences);
+		r = *ret_json ? 0 : query_no_memory(q);
+	}
+	json_decref(differences);
+	return r;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Read-only queries on the ledger: totals, rows, losses by name, and whether it balances. The sums are
+ * SQLite's; every link row must balance: a cell is counted with its verdict. A stream row may
+ * have frames in flight while it is open. See query.h.
+ */
+#include "schemas/ledger_sql.h"
+#include "slowctl/query/private.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Whether a row may stand. */
+#define STREAM_RIGHT                                                                               \
+	"(offered = " LEDGER_STREAM_DONE " + in_flight AND (NOT closed OR in_flight = 0))"
+#define WHERE_LINK " WHERE time >= ?1 AND time < ?4 AND (?2 < 0 OR link = ?2)"
+/* Missing from the account: 0 in every row that is right. */
+#define LINK_OFF "(cells - " LEDGER_LINK_SUM ")"
+
+#define LOSSES                                                                                     \
+	{"link-down", COLUMN_INT}, {"board-fifo", COLUMN_INT}, {"ring-full", COLUMN_INT},          \
+		{"crc", COLUMN_INT}, {"alignment", COLUMN_INT},                                    \
+	{                                                                                          \
+		"time-fault", COLUMN_INT                                                           \
+	}
+
+/*
+ * When something began: by the label of its first frame, as consumers see it. Without label by the system
+ * clock. (What is from before a leap second comes out a second early: TAI-UTC is today's.)
+ */
+#define BEGUN(tai_ns, by_clock)                                                                    \
+	"coalesce(" tai_ns                                                                         \
+	" - (SELECT CAST(value AS INTEGER) FROM station WHERE key = 'tai_utc_s')"                  \
+	" * 1000000000, " by_clock ")"
+/* A loss is written with the time when it last grew, `frames` after it began; frames are 125 us apart. */
+#define LOSS_BEGUN_OF(frames) BEGUN("tai_ns", "time - " frames " * 125000")
+
+static const struct column link_totals[] = {
+	{"link", COLUMN_INT},	   {"tower", COLUMN_INT},    {"floor", COLUMN_INT},
+	{"seconds", COLUMN_INT},   {"span", COLUMN_INT},     {"open", COLUMN_INT},
+	{"partial", COLUMN_INT},   {"restarts", COLUMN_INT}, {"cells", COLUMN_INT},
+	{"good", COLUMN_INT},	   {"lost", COLUMN_INT},     LOSSES,
+	{"balanced", COLUMN_BOOL}, {NULL, COLUMN_END},
+};
+/* The sums of a table first: SQLite takes far longer for those over the rows of both. */
+#define LINK_PART(table, seconds, span, open)                                                      \
+	"SELECT link, tower, floor, sum(" seconds ") AS seconds, max(" span ") AS span,"           \
+	" sum(" open ") AS open, sum(partial) AS partial, sum(restarts) AS restarts,"              \
+	" sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down,"                    \
+	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc,"            \
+	" sum(alignment) AS alignment, sum(time_fault) AS time_fault,"                             \
+	" min(" LEDGER_LINK_RIGHT ") AS balanced FROM " table WHERE_LINK                           \
+	" GROUP BY link, tower, floor"
+#define LINK_TOTALS_SQL                                                                            \
+	"SELECT link, tower, floor, sum(seconds), max(span), sum(open), sum(partial),"             \
+	" sum(restarts), sum(cells), sum(good), sum(" LEDGER_LINK_SUM " - good), sum(link_down),"  \
+	" sum(board_fifo), sum(ring_full), sum(crc), sum(alignment), sum(time_fault),"             \
+	" min(balanced) FROM (" LINK_PART(                                                         \
+		"ledger_link", "1", "1",                                                           \
+		"NOT closed") " UNION ALL " LINK_PART("ledger_link_sum", "seconds", "span",        \
+						      "0") ") GROUP BY link, tower, floor"
+
+static const struct column link_rows[] = {
+	{"session", COLUMN_INT},   {"dma_epoch", COLUMN_INT},
+	{"link", COLUMN_INT},	   {"second", COLUMN_INT},
+	{"seconds", COLUMN_INT},   {"tower", COLUMN_INT},
+	{"floor", COLUMN_INT},	   {"cells", COLUMN_INT},
+	{"good", COLUMN_INT},	   LOSSES,
+	{"partial", COLUMN_BOOL},  {"restarts", COLUMN_INT},
+	{"closed", COLUMN_BOOL},   {"time", COLUMN_TIME},
+	{"balanced", COLUMN_BOOL}, {"off", COLUMN_INT},
+	{"tai", COLUMN_TIME},	   {"begun", COLUMN_TIME},
+	{NULL, COLUMN_END},
+};
+#define LINK_ROWS(table, seconds, closed, begun)                                                   \
+	"SELECT session, dma_epoch, link, second, " seconds " AS seconds, tower, floor, cells,"    \
+	" good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial, "           \
+	"restarts, " closed " AS closed, time, " LEDGER_LINK_RIGHT " AS balanced, " LINK_OFF       \
+	" AS off, tai_ns, " begun " AS by_clock FROM " table WHERE_LINK
+/* Of both tables, each with `tail`: SQLite makes no use of an order in a union of whole tables. */
+#define LINK_ROWS_SQL(tail)                                                                        \
+	"SELECT * FROM (" LINK_ROWS("ledger_link", "1", "closed", LEDGER_LINK_BEGUN) tail          \
+		") UNION ALL SELECT * FROM (" LINK_ROWS("ledger_link_sum", "seconds", "1",         \
+							"begun") tail ")"
+
+/* The drops come first; they are put into an object of their own. */
+static const struct column drop_names[] = {
+	{"no-member", COLUMN_INT}, {"slow", COLUMN_INT},    {"shutdown", COLUMN_INT},
+	{"pool", COLUMN_INT},	   {"no-time", COLUMN_INT}, {NULL, COLUMN_END},
+};
+#define DROPS 5
+
+static const struct column stream_totals[] = {
+	{"link", COLUMN_INT},	 {"stream", COLUMN_TEXT},      {"group", COLUMN_TEXT},
+	{"seconds", COLUMN_INT}, {"span", COLUMN_INT},	       {"open", COLUMN_INT},
+	{"offered", COLUMN_INT}, {"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT},
+	{"lost", COLUMN_INT},	 {"balanced", COLUMN_BOOL},    {NULL, COLUMN_END},
+};
+#define STREAM_PART(table, seconds, span, open, flight, right)                                     \
+	"SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown,"        \
+	" sum(pool) AS pool, sum(no_time) AS no_time, link, stream, grp, sum(" seconds             \
+	") AS seconds, max(" span ") AS"                                                           \
+	" span, sum(" open ") AS open, sum(offered) AS offered, sum(acked) AS acked,"              \
+	" sum(" flight ") AS in_flight, min(" right ") AS balanced FROM " table WHERE_LINK         \
+	" GROUP BY link, stream, grp"
+#define STREAM_TOTALS_SQL                                                                          \
+	"SELECT sum(no_member), sum(slow), sum(shutdown), sum(pool), sum(no_time), link, stream, " \
+	"grp,"                                                                                     \
+	" sum(seconds), max(span), sum(open), sum(offered), sum(acked), sum(in_flight),"           \
+	" sum(" LEDGER_STREAM_DONE " - acked), min(balanced) FROM (" STREAM_PART(                  \
+		"ledger_stream", "1", "1", "NOT closed", "in_flight",                              \
+		STREAM_RIGHT) " UNION ALL " STREAM_PART("ledger_stream_sum", "seconds", "span",    \
+							"0", "0",                                  \
+							LEDGER_STREAM_RIGHT) ") GROUP BY link, "   \
+									     "stream, grp"
+
+static const struct column stream_rows[] = {
+	{"session", COLUMN_INT},   {"dma_epoch", COLUMN_INT}, {"link", COLUMN_INT},
+	{"stream", COLUMN_TEXT},   {"group", COLUMN_TEXT},    {"second", COLUMN_INT},
+	{"seconds", COLUMN_INT},   {"offered", COLUMN_INT},   {"acknowledged", COLUMN_INT},
+	{"in_flight", COLUMN_INT}, {"closed", COLUMN_BOOL},   {"time", COLUMN_TIME},
+	{"balanced", COLUMN_BOOL}, {"off", COLUMN_INT},	      {"tai", COLUMN_TIME},
+	{"begun", COLUMN_TIME},	   {NULL, COLUMN_END},
+};
+#define STREAM_ROWS(table, seconds, flight, closed, right, off, tai, begun)                        \
+	"SELECT no_member, slow, shutdown, pool, no_time, session, dma_epoch, link, stream, grp, " \
+	"second, " seconds " AS seconds, offered, acked, " flight " AS in_flight, " closed         \
+	" AS closed,"                                                                              \
+	" time, " right " AS balanced, " off " AS off, " tai " AS own_tai, " begun " AS by_clock"  \
+	" FROM " table WHERE_LINK
+#define STREAM_ROWS_SQL(tail)                                                                      \
+	"SELECT * FROM (" STREAM_ROWS("ledger_stream", "1", "in_flight", "closed", STREAM_RIGHT,   \
+				      "(offered - " LEDGER_STREAM_DONE " - in_flight)", "NULL",    \
+				      LEDGER_STREAM_BEGUN) tail                                    \
+		") UNION ALL SELECT * FROM (" STREAM_ROWS(                                         \
+			"ledger_stream_sum", "seconds", "0", "1", LEDGER_STREAM_RIGHT,             \
+			"(offered - " LEDGER_STREAM_DONE ")", "tai_ns", "begun") tail ")"
+
+static const struct column losses[] = {
+	{"session", COLUMN_INT}, {"kind", COLUMN_TEXT},	 {"code", COLUMN_TEXT},
+	{"link", COLUMN_INT},	 {"tower", COLUMN_INT},	 {"floor", COLUMN_INT},
+	{"stream", COLUMN_TEXT}, {"group", COLUMN_TEXT}, {"dma_epoch", COLUMN_INT},
+	{"first", COLUMN_INT},	 {"last", COLUMN_INT},	 {"frames", COLUMN_INT},
+	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"begun", COLUMN_TIME},
+	{"time", COLUMN_TIME},	 {"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
+};
+/* `behind`: the frame behind the last one; runs that were joined have holes. */
+#define LINK_LOSSES_SQL(behind)                                                                    \
+	"SELECT session, 'link' AS kind, code, link, tower, floor, NULL AS stream, NULL AS grp,"   \
+	" dma_epoch, first, " behind                                                               \
+	" - 1 AS last, frames, tai_ns AS tai, tai_ns, " LOSS_BEGUN_OF(                             \
+		"(" behind " - first)") " AS begun, time, open FROM loss INDEXED BY "              \
+					"loss_time" WHERE_LINK " AND kind = 0"
+/*
+ * A group's drops: rows that go on where the one before of the same loss ends are one loss. Along such rows
+ * `first` minus the frames before is the same number (`run`); the first of them is the head.
+ */
+#define DROP_OF "session, code, link, tower, floor, stream, grp, dma_epoch"
+#define DROP_ROWS_SQL                                                                              \
+	"SELECT *, first - (sum(frames) OVER w - frames) AS run,"                                  \
+	" first IS NOT lag(first + frames) OVER w AS head FROM loss INDEXED BY "                   \
+	"loss_time" WHERE_LINK " AND kind = 1 WINDOW w AS (PARTITION BY " DROP_OF                  \
+	" ORDER BY first)"
+#define DROPS_SQL                                                                                  \
+	"SELECT session, 'group', code, link, tower, floor, stream, grp, dma_epoch, min(first),"   \
+	" max(first + frames) - 1, sum(frames), max(CASE WHEN head THEN tai_ns END),"              \
+	" max(CASE WHEN head THEN tai_ns END), max(CASE WHEN head THEN " LOSS_BEGUN_OF(            \
+		"frames") " END),"                                                                 \
+			  " max(time), max(first * 2 + open) % 2" /* of the last */                \
+			  " FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
+/* Without INDEXED BY, SQLite would read the whole table: it has the order of the window already. */
+#define LOSSES_SQL(behind) LINK_LOSSES_SQL(behind) " UNION ALL " DROPS_SQL
+#define NEWEST_LOSSES(behind)                                                                      \
+	"SELECT * FROM (" LOSSES_SQL(behind) " ORDER BY time DESC, first DESC LIMIT ?3)"           \
+					     " ORDER BY begun, first, link"
+
+static const char newest_losses[] = NEWEST_LOSSES("coalesce(until, first + frames)");
+static const char newest_losses_before_3[] = NEWEST_LOSSES("(first + frames)");
+
+/* Where frames were lost, each place once in each count of the board, with the first and the last of them. */
+static const struct column hop_columns[] = {
+	{"hop", COLUMN_TEXT},	{"code", COLUMN_TEXT},	{"link", COLUMN_INT},
+	{"tower", COLUMN_INT},	{"floor", COLUMN_INT},	{"stream", COLUMN_TEXT},
+	{"group", COLUMN_TEXT}, {"frames", COLUMN_INT}, {"losses", COLUMN_INT},
+	{"first", COLUMN_INT},	{"last", COLUMN_INT},	{"dma_epoch", COLUMN_INT},
+	{"tai", COLUMN_TIME},	{"begun", COLUMN_TIME}, {"ended", COLUMN_TIME},
+	{NULL, COLUMN_END},
+};
+#define PLACE "kind, code, link, tower, floor, stream, grp, session, dma_epoch"
+#define HOPS(behind)                                                                               \
+	"SELECT CASE WHEN code = 'board-fifo' THEN 'board' WHEN code = 'ring-full' THEN 'ring'"    \
+	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END,"       \
+	" code, link, tower, floor, stream, grp, sum(frames), count(*),"                           \
+	" max(CASE WHEN up = 1 THEN first END), max(CASE WHEN down = 1 THEN last END),"            \
+	" dma_epoch, max(CASE WHEN up = 1 THEN tai_ns END),"                                       \
+	" min(begun),"                                                                             \
+	" max(begun + (last + 1 - first) * 125000) FROM (SELECT *,"                                \
+	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun, first) AS up,"                 \
+	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun DESC, first DESC) AS down"      \
+	" FROM (" LOSSES_SQL(behind) ")) GROUP BY " PLACE                                          \
+				     " ORDER BY sum(frames) DESC, link, min(begun)"                \
+				     " LIMIT max(?3, 256)"
+static const char hops[] = HOPS("coalesce(until, first + frames)");
+static const char hops_before_3[] = HOPS("(first + frames)");
+
+/* Chosen rows with when they began; those of streams by the link's row of the second. */
+#define LINK_ROWS_OF(rows)                                                                         \
+	"SELECT session, dma_epoch, link, second, seconds, tower, floor, cells, good, link_down,"  \
+	" board_fifo, ring_full, crc, alignment, time_fault, partial, restarts, closed, time,"     \
+	" balanced, off, tai_ns, " BEGUN("tai_ns", "by_clock") " FROM (" rows ")"
+#define STREAM_TAI                                                                                 \
+	"coalesce(own_tai, (SELECT tai_ns FROM ledger_link k WHERE k.session = s.session"          \
+	" AND k.dma_epoch = s.dma_epoch AND k.link = s.link AND k.second = s.second))"
+#define STREAM_ROWS_OF(rows)                                                                       \
+	"SELECT no_member, slow, shutdown, pool, no_time, session, dma_epoch, link, stream, grp, " \
+	"second,"                                                                                  \
+	" seconds, offered, acked, in_flight, closed, time, balanced, off, tai_ns, " BEGUN(        \
+		"tai_ns", "by_clock") " FROM (SELECT *, " STREAM_TAI " AS tai_ns FROM (" rows      \
+				      ") s)"
+#define NEWEST	     " ORDER BY time DESC, second DESC LIMIT ?3"
+#define LINK_ORDER   " ORDER BY session, dma_epoch, second, link"
+#define STREAM_ORDER " ORDER BY session, dma_epoch, second, link, stream, grp"
+
+static const char newest_links[] = LINK_ROWS_OF(LINK_ROWS_SQL(NEWEST) NEWEST) LINK_ORDER;
+static const char newest_streams[] = STREAM_ROWS_OF(STREAM_ROWS_SQL(NEWEST) NEWEST) STREAM_ORDER;
+static const char wrong_links[] = LINK_ROWS_OF(LINK_ROWS_SQL(" AND NOT balanced" NEWEST) NEWEST);
+static const char wrong_streams[] =
+	STREAM_ROWS_OF(STREAM_ROWS_SQL(" AND NOT balanced" NEWEST) NEWEST);
+
+/* The same by spans of UTC, ?5 ns long; begun with the first of them. */
+#define BY_LINK	  "time / ?5, session, dma_epoch, link, tower, floor"
+#define BY_STREAM "time / ?5, session, dma_epoch, link, stream, grp"
+/* `what` of the row in `table` that is the first of the span g. */
+#define OF_FIRST(what, table, more)                                                                \
+	"(SELECT " what " FROM " table " f WHERE f.session = g.session"                            \
+	" AND f.dma_epoch = g.dma_epoch AND f.link = g.link AND f.second = g.second" more ")"
+/* The same of a second as it is kept, or of what it was rolled up into. */
+#define OF_EITHER(kept, rolled, table, more)                                                       \
+	"coalesce(" OF_FIRST(kept, table, more) ", " OF_FIRST(rolled, table "_sum", more) ")"
+#define OF_LINK	  ""
+#define OF_STREAM " AND f.stream = g.stream AND f.grp = g.grp"
+/* clang-format off */
+#define LINK_SPANS \
+	"SELECT *," \
+	" " OF_EITHER("tai_ns", "tai_ns", "ledger_link", OF_LINK) " AS tai_ns," \
+	" " OF_EITHER(LEDGER_LINK_BEGUN, "begun", "ledger_link", OF_LINK) " AS by_clock" \
+	" FROM (SELECT session, dma_epoch, link, min(second) AS second, sum(seconds) AS seconds," \
+	" tower, floor, sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down," \
+	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc," \
+	" sum(alignment) AS alignment, sum(time_fault) AS time_fault, sum(partial) AS partial," \
+	" sum(restarts) AS restarts, min(closed) AS closed, max(time) AS time," \
+	" min(balanced) AS balanced, sum(off) AS off" \
+	" FROM (" LINK_ROWS_SQL("") ") GROUP BY " BY_LINK ") g"
+#define STREAM_SPANS \
+	"SELECT *," \
+	" " OF_FIRST("tai_ns", "ledger_stream_sum", OF_STREAM) " AS own_tai," \
+	" " OF_EITHER(LEDGER_STREAM_BEGUN, "begun", "ledger_stream", OF_STREAM) " AS by_clock" \
+	" FROM (SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown," \
+	" sum(pool) AS pool, sum(no_time) AS no_time, session, dma_epoch, link, stream, grp," \
+	" min(second) AS second, sum(seconds) AS seconds, sum(offered) AS offered," \
+	" sum(acked) AS acked, sum(in_flight) AS in_flight, min(closed) AS closed," \
+	" max(time) AS time, min(balanced) AS balanced, sum(off) AS off" \
+	" FROM (" STREAM_ROWS_SQL("") ") GROUP BY " BY_STREAM ") g"
+/* clang-format on */
+
+static const char spans_of_links[] = LINK_ROWS_OF(LINK_SPANS NEWEST) LINK_ORDER;
+static const char spans_of_streams[] = STREAM_ROWS_OF(STREAM_SPANS NEWEST) STREAM_ORDER;
+
+struct scope {
+	int64_t since_ns, until_ns, link, limit, by_ns; /* by_ns 0: rows as they are kept */
+};
+
+static int prepare(struct query *q, const struct scope *scope, const char *sql, sqlite3_stmt **ret)
+{
+	bool by = strstr(sql, "?5") != NULL;
+
+	return query_prepare(q, ret, sql, by ? "iiiii" : "iiii", scope->since_ns, scope->link,
+			     scope->limit, scope->until_ns, scope->by_ns);
+}
+
+static int rows_of(struct query *q, const struct scope *scope, const char *sql,
+		   const struct column *columns, json_t **ret_array)
+{
+	sqlite3_stmt *s;
+	int r = prepare(q, scope, sql, &s);
+
+	return r < 0 ? r : query_array(q, s, columns, ret_array);
+}
+
+/* Rows of streams: the first columns are the drops. */
+static int streams_of(struct query *q, const struct scope *scope, const char *sql,
+		      const struct column *columns, json_t **ret_array)
+{
+	json_t *array = json_array();
+	sqlite3_stmt *s;
+	int r = prepare(q, scope, sql, &s);
+
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	while ((r = query_step(q, s)) > 0) {
+		json_t *object = query_object(s, DROPS, columns);
+
+		if (!object ||
+		    json_object_set_new(object, "dropped", query_object(s, 0, drop_names)) < 0 ||
+		    json_array_append(array, object) < 0) {
+			r = query_no_memory(q);
+		}
+		json_decref(object);
+		if (r < 0) {
+			break;
+		}
+	}
+	sqlite3_finalize(s);
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	*ret_array = array;
+	return 0;
+}
+
+static int add(struct query *q, json_t *object, const char *key, int r, json_t *array)
+{
+	if (r < 0) {
+		return r;
+	}
+	return json_object_set_new(object, key, array) < 0 ? query_no_memory(q) : 0;
+}
+
+static bool all_balanced(const json_t *array)
+{
+	size_t n;
+	json_t *object;
+
+	json_array_foreach (array, n, object) {
+		if (!json_is_true(json_object_get(object, "balanced"))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int totals(struct query *q, const struct scope *scope, json_t *object, bool *ret_balanced)
+{
+	json_t *links = NULL, *streams = NULL;
+	int r = rows_of(q, scope, LINK_TOTALS_SQL " ORDER BY link LIMIT max(?3, 64)", link_totals,
+			&links);
+
+	r = add(q, object, "links", r, links);
+	if (r == 0) {
+		r = streams_of(q, scope,
+			       STREAM_TOTALS_SQL " ORDER BY link, stream, grp LIMIT max(?3, 256)",
+			       stream_totals, &streams);
+		r = add(q, object, "streams", r, streams);
+	}
+	if (r == 0) {
+		*ret_balanced = all_balanced(links) && all_balanced(streams);
+	}
+	return r;
+}
+
+/* The newest rows, oldest first. */
+static int details(struct query *q, const struct scope *scope, json_t *object)
+{
+	json_t *array = NULL;
+	int r = rows_of(q, scope, scope->by_ns ? spans_of_links : newest_links, link_rows, &array);
+
+	r = add(q, object, "links", r, array);
+	if (r == 0) {
+		r = streams_of(q, scope, scope->by_ns ? spans_of_streams : newest_streams,
+			       stream_rows, &array);
+		r = add(q, object, "streams", r, array);
+	}
+	if (r == 0) {
+		r = rows_of(q, scope, q->version < 3 ? newest_losses_before_3 : newest_losses,
+			    losses, &array);
+		r = add(q, object, "losses", r, array);
+	}
+	if (r == 0) {
+		r = rows_of(q, scope, q->version < 3 ? hops_before_3 : hops, hop_columns, &array);
+		r = add(q, object, "hops", r, array);
+	}
+	return r;
+}
+
+/* Rows that do not balance: the first thing to look at when something is wrong. `none`: the totals say that
+ * there are none. */
+static int unbalanced(struct query *q, struct scope scope, bool none, json_t *object)
+{
+	json_t *links = NULL, *streams = NULL;
+	int r;
+
+	if (none) {
+		return add(q, object, "unbalanced", 0, json_array());
+	}
+
+	scope.limit = 100;
+	r = rows_of(q, &scope, wrong_links, link_rows, &links);
+	if (r == 0) {
+		r = streams_of(q, &scope, wrong_streams, stream_rows, &streams);
+	}
+	if (r == 0) {
+		json_array_extend(links, streams);
+	}
+	json_decref(streams);
+	if (r < 0) {
+		json_decref(links);
+		return r;
+	}
+	return add(q, object, "unbalanced", 0, links);
+}
+
+int query_ledger(struct query *q, const struct query_account *what, json_t **ret_json)
+{
+	struct scope scope = {
+		.since_ns = what->since_ns,
+		.until_ns = what->until_ns ? what->until_ns : INT64_MAX,
+		.link = what->link,
+		.limit = what->limit ? what->limit : 200,
+		.by_ns = what->by_s == 60 || what->by_s == 3600 ? what->by_s * 1000000000ll : 0,
+	};
+	json_t *json = json_object(), *sums = json_object();
+	bool balanced = false;
+	/* One snapshot for all of it: else a row may close between two of the questions. */
+	int r = sqlite3_exec(q->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+
+	r = r == 0 ? totals(q, &scope, sums, &balanced) : r;
+	r = r == 0 ? details(q, &scope, json) : r;
+	r = r == 0 ? unbalanced(q, scope, balanced, json) : r;
+	r = r == 0 ? query_missing(q, scope.since_ns, scope.until_ns, scope.link, json) : r;
+	/* The end is not cut short: a snapshot that stays keeps the writer's file growing. */
+	q->deadline_ns = 0;
+	sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);
+	if (r == 0 && (json_object_set(json, "totals", sums) < 0 ||
+		       json_object_set_new(json, "balanced", json_boolean(balanced)) < 0)) {
+		r = query_no_memory(q);
+	}
+	json_decref(sums);
+	if (r < 0) {
+		json_decref(json);
+		return r;
+	}
+	*ret_json = json;
+	return 0;
+}

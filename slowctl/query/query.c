@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Read-only queries: opening the database without changing it, commands and parameter history. See
+ * query.h for the answers, private.h for the way from a row to JSON.
+ */
+#include "slowctl/query/private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schemas/rows.h"
+#include "slowctl/param/kind_key.h"
+#include "slowctl/param/param.h"
+#include "slowctl/query/sql_guard.h"
+
+#define BUSY_MS 1000
+/* Of SQLite's machine, between two looks at the clock. A look costs less than one of them in a hundred; a row
+ * that must come from the disk takes some ten. */
+#define LOOK_STEPS 100
+#define PATH_SIZE  4096
+
+/* ------------------------------------------------------------------ opening */
+
+/* `path` as SQLite's URI: what has a meaning there is escaped. */
+static int make_uri(const char *path, const char *options, char *uri, size_t size)
+{
+	size_t n = (size_t)snprintf(uri, size, "file:");
+
+	for (; *path; path++) {
+		bool plain = *path != '%' && *path != '?' && *path != '#';
+
+		if (n + 4 >= size) {
+			return -ENAMETOOLONG;
+		}
+		n += (size_t)snprintf(uri + n, size - n, plain ? "%c" : "%%%02x",
+				      (unsigned char)*path);
+	}
+	if (n + strlen(options) + 1 > size) {
+		return -ENAMETOOLONG;
+	}
+	strcpy(uri + n, options);
+	return 0;
+}
+
+static int open_as(struct query *q, const char *path, const char *options)
+{
+	char uri[3 * PATH_SIZE];
+	int r = make_uri(path, options, uri, sizeof(uri));
+	int rc;
+
+	if (r < 0) {
+		return r;
+	}
+	sqlite3_close(q->db);
+	q->db = NULL;
+	rc = sqlite3_open_v2(uri, &q->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	rc = rc == SQLITE_OK ? sql_guard(q->db) : rc;
+	if (rc == SQLITE_OK) {
+		sqlite3_busy_timeout(q->db, BUSY_MS);
+		sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+		/* Opening is lazy: only a read tells. */
+		rc = sqlite3_exec(q->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+	}
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return -EUCLEAN;
+	case SQLITE_BUSY:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	default:
+		return -EACCES;
+	}
+}
+
+/*
+ * With a -wal there is, or was, a daemon: SQLite reads it (and its -shm; without the right to write that,
+ * from a private copy of the index). Without one the file is whole and nobody writes: it is read as it is,
+ * and not even a -shm is made.
+ */
+static int open_best(struct query *q, const char *path)
+{
+	char wal[PATH_SIZE + 8];
+	int r;
+
+	snprintf(wal, sizeof(wal), "%.*s-wal", PATH_SIZE, path);
+	if (access(wal, F_OK) < 0) {
+		r = open_as(q, path, "?mode=ro&immutable=1");
+		/* A daemon may have come up meanwhile; then its -wal counts. */
+		return r == 0 && access(wal, F_OK) == 0 ? open_as(q, path, "?mode=ro") : r;
+	}
+	r = open_as(q, path, "?mode=ro");
+	return r == -EACCES ? open_as(q, path, "?mode=ro&readonly_shm=1") : r;
+}
+
+static void on_name_matches(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const unsigned char *pattern = sqlite3_value_text(values[0]);
+	const unsigned char *name = sqlite3_value_text(values[1]);
+
+	(void)count;
+	sqlite3_result_int(context,
+			   pattern && name &&
+				   param_name_matches((const char *)pattern, (const char *)name));
+}
+
+static int add_functions(sqlite3 *db)
+{
+	int rc = sqlite3_create_function(db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
+					 NULL, NULL);
+
+	if (rc == SQLITE_OK) {
+		rc = kind_key_register(db);
+	}
+	return rc == SQLITE_OK ? 0 : -ENOMEM;
+}
+
+/* A file that this version's daemon has not had yet: what it lacks is not known. */
+static const struct {
+	int version; /* files before it want this */
+	const char *sql;
+} views[] = {
+	{2, "CREATE TEMP VIEW ledger_link AS SELECT *, NULL AS tai_ns FROM main.ledger_link"},
+	{4, "CREATE TEMP VIEW ledger_stream AS SELECT *, 0 AS no_time FROM main.ledger_stream"},
+	{5,
+	 "CREATE TEMP VIEW ledger_link_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun"
+	 " FROM ledger_link WHERE 0;"
+	 "CREATE TEMP VIEW ledger_stream_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun,"
+	 " NULL AS tai_ns FROM ledger_stream WHERE 0"},
+	{7, "CREATE TEMP VIEW sample_sum AS SELECT parameter, time, 60 AS span, time AS until,"
+	    " 1 AS samples, value AS mean, value AS low, value AS high, setpoint"
+	    " FROM main.sample WHERE 0"},
+	{11, "CREATE TEMP VIEW transition AS SELECT command, rowid AS number, time, state, frame,"
+	     " detail FROM main.transition"},
+	{12, "CREATE TEMP VIEW command_life AS SELECT command, number, time, state, frame, detail"
+	     " FROM transition"},
+};
+
+static int add_views(struct query *q)
+{
+	for (size_t n = 0; n < sizeof(views) / sizeof(views[0]); n++) {
+		if (q->version < views[n].version &&
+		    sqlite3_exec(q->db, views[n].sql, NULL, NULL, NULL) != SQLITE_OK) {
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int check_schema(struct query *q, const char *path, struct sc_error *error)
+{
+	sqlite3_stmt *s = NULL;
+	int version = -1, r;
+
+	if (query_prepare(q, &s, "PRAGMA user_version", "") == 0 && query_step(q, s) == 1) {
+		version = sqlite3_column_int(s, 0);
+	}
+	sqlite3_finalize(s);
+	if (version > ROWS_SCHEMA) {
+		return sc_fail(error, -EPROTONOSUPPORT, "schema",
+			       "Use the newer FCM-Server's own fcmctl.",
+			       "database %s has schema %d; this program knows up to %d", path,
+			       version, ROWS_SCHEMA);
+	}
+	if (version < 1) {
+		return sc_fail(error, -EUCLEAN, "database", "Is it the right file?",
+			       "%s is no database of FCM-Server", path);
+	}
+	q->version = version;
+	r = add_functions(q->db);
+	r = r == 0 ? add_views(q) : r;
+	return r < 0 ? sc_fail(error, r, "memory", "", "out of memory") : 0;
+}
+
+static int open_fail(int r, const char *path, struct query *q, struct sc_error *error)
+{
+	const char *hint =
+		r == -EUCLEAN  ? "The file is damaged, or no database: sqlite3 FILE .recover"
+		: r == -EACCES ? "You may lack the right to read it: ask for the daemon's group."
+			       : "Try again.";
+
+	return sc_fail(error, r, "database", hint, "database %s: %s", path,
+		       q->db ? sqlite3_errmsg(q->db) : strerror(-r));
+}
+
+int query_open(const char *path, struct query **ret_query, struct sc_error *error)
+{
+	struct query *q;
+	int r;
+
+	if (access(path, F_OK) < 0) {
+		r = -errno;
+		return sc_fail(error, r, "database",
+			       "Has a daemon run here? Name its state directory or board.",
+			       "database %s: %s", path, strerror(-r));
+	}
+	q = calloc(1, sizeof(*q));
+	if (!q) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	r = open_best(q, path);
+	if (r < 0) {
+		open_fail(r, path, q, error);
+	} else {
+		r = check_schema(q, path, error);
+	}
+	if (r < 0) {
+		query_close(q);
+		return r;
+	}
+	*ret_query = q;
+	return 0;
+}
+
+void query_close(struct query *q)
+{
+	if (!q) {
+		return;
+	}
+	sqlite3_finalize(q->command_now);
+	sqlite3_close(q->db);
+	free(q);
+}
+
+const char *query_error(struct query *q)
+{
+	return q->error;
+}
+
+static uint64_t mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int past_deadline(void *context)
+{
+	const struct query *q = context;
+
+	return q->deadline_ns && mono_ns() > q->deadline_ns;
+}
+
+void query_limit(struct query *q, unsigned limit_ms)
+{
+	q->limit_ms = limit_ms;
+	q->deadline_ns = limit_ms ? mono_ns() + limit_ms * 1000000ull : 0;
+	sqlite3_progress_handler(q->db, LOOK_STEPS, limit_ms ? past_deadline : NULL, q);
+	sqlite3_busy_timeout(q->db, limit_ms && limit_ms < BUSY_MS ? (int)limit_ms : BUSY_MS);
+}
+
+/* ------------------------------------------------------------------ rows to JSON */
+
+static int query_fail(struct query *q, int rc)
+{
+	snprintf(q->error, sizeof(q->error), "%s", sqlite3_errmsg(q->db));
+	switch (rc & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_INTERRUPT:
+		snprintf(q->error, sizeof(q->error), "not answered within %u ms", q->limit_ms);
+		return -ETIME;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EUCLEAN;
+	default:
+		return -EIO;
+	}
+}
+
+int query_no_memory(struct query *q)
+{
+	snprintf(q->error, sizeof(q->error), "out of memory");
+	return -ENOMEM;
+}
+
+int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql, const char *types,
+		  ...)
+{
+	sqlite3_stmt *s = NULL;
+	va_list args;
+	int rc = sqlite3_prepare_v2(q->db, sql, -1, &s, NULL);
+
+	va_start(args, types);
+	for (int place = 1; types[place - 1] && rc == SQLITE_OK; place++) {
+		if (types[place - 1] == 'i') {
+			rc = sqlite3_bind_int64(s, place, va_arg(args, int64_t));
+		} else {
+			rc = sqlite3_bind_text(s, place, va_arg(args, const char *), -1,
+					       SQLITE_TRANSIENT);
+		}
+	}
+	va_end(args);
+	if (rc != SQLITE_OK) {
+		sqlite3_finalize(s);
+		return query_fail(q, rc);
+	}
+	*ret_statement = s;
+	return 0;
+}
+
+int query_step(struct query *q, sqlite3_stmt *statement)
+{
+	int rc = sqlite3_step(statement);
+
+	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : query_fail(q, rc);
+}
+
+/* A text that is not UTF-8 (an operator's terminal may send anything) is cut to "?" */
+static json_t *text_of(const char *text)
+{
+	json_t *json = json_string(text);
+
+	return json ? json : json_string("?");
+}
+
+static json_t *words_of(const char *text)
+{
+	json_t *words = json_array();
+
+	while (words && *text) {
+		size_t length = strcspn(text, " ");
+
+		if (length > 0) {
+			json_array_append_new(words, json_stringn(text, length));
+		}
+		text += length + (text[length] == ' ');
+	}
+	return words;
+}
+
+static json_t *value_of(sqlite3_stmt *statement, int n, enum column_type type)
+{
+	if (sqlite3_column_type(statement, n) == SQLITE_NULL) {
+		return json_null();
+	}
+	switch (type) {
+	case COLUMN_INT:
+		return json_integer(sqlite3_column_int64(statement, n));
+	case COLUMN_REAL:
+		return json_real(sqlite3_column_double(statement, n));
+	case COLUMN_TIME:
+		return json_real((double)sqlite3_column_int64(statement, n) / 1e9);
+	case COLUMN_BOOL:
+		return json_boolean(sqlite3_column_int(statement, n));
+	case COLUMN_WORDS:
+		return words_of((const char *)sqlite3_column_text(statement, n));
+	case COLUMN_TEXT:
+	case COLUMN_END:
+		break;
+	}
+	return text_of((const char *)sqlite3_column_text(statement, n));
+}
+
+json_t *query_object(sqlite3_stmt *statement, int first, const struct column *columns)
+{
+	json_t *object = json_object();
+
+	for (int n = 0; object && columns[n].type != COLUMN_END; n++) {
+		if (json_object_set_new(object, columns[n].key,
+					value_of(statement, first + n, columns[n].type)) < 0) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
+int query_array(struct query *q, sqlite3_stmt *statement, const struct column *columns,
+		json_t **ret_array)
+{
+	json_t *array = json_array();
+	int r = array ? 1 : query_no_memory(q);
+
+	while (r > 0 && (r = query_step(q, statement)) > 0) {
+		if (json_array_append_new(array, query_object(statement, 0, columns)) < 0) {
+			r = query_no_memory(q);
+		}
+	}
+	sqlite3_finalize(statement);
+	if (r < 0) {
+		json_decref(array);
+		return r;
+	}
+	*ret_array = array;
+	return 0;
+}
+
+int query_list(struct query *q, sqlite3_stmt *statement, const struct column *columns,
+	       const char *key, json_t **ret_json)
+{
+	json_t *array = NULL, *json;
+	int r = query_array(q, statement, columns, &array);
+
+	if (r < 0) {
+		return r;
+	}
+	json = json_pack("{so}", key, array);
+	if (!json) {
+		return query_no_memory(q);
+	}
+	*ret_json = json;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+const struct column query_command_columns[] = {
+	{"command", COLUMN_INT}, {"client_id", COLUMN_TEXT}, {"time", COLUMN_TIME},
+	{"who", COLUMN_TEXT},	 {"uid", COLUMN_INT},	     {"pid", COLUMN_INT},
+	{"origin", COLUMN_TEXT}, {"reason", COLUMN_TEXT},    {"parameter", COLUMN_TEXT},
+	{"op", COLUMN_TEXT},	 {"old", COLUMN_REAL},	     {"new", COLUMN_REAL},
+	{"unit", COLUMN_TEXT},	 {"link", COLUMN_INT},	     {"tower", COLUMN_INT},
+	{"floor", COLUMN_INT},	 {"sequence", COLUMN_INT},   {"boot", COLUMN_INT},
+	{"state", COLUMN_TEXT},	 {"detail", COLUMN_TEXT},    {"attempts", COLUMN_INT},
+	{"ended", COLUMN_TIME},	 {"words", COLUMN_WORDS},    {NULL, COLUMN_END},
+};
+
+#define COMMANDS_SQL(which)                                                                        \
+	"SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE time >= ?1"                           \
+	" AND (?2 IS NULL OR name_matches(?2, parameter)) AND " which                              \
+	" AND (?4 IS NULL OR who = ?4) AND (?5 = 0 OR tower = ?5) AND (?6 = 0 OR floor = ?6)"      \
+	" ORDER BY id DESC LIMIT ?7"
+
+int query_commands(struct query *q, const struct query_filter *f, json_t **ret_json)
+{
+	bool open = f->state && strcmp(f->state, "open") == 0;
+	sqlite3_stmt *s;
+	/* The open ones are near its end: the length of the journal does not matter. */
+	int r = query_prepare(q, &s,
+			      open ? COMMANDS_SQL(JOURNAL_OPEN)
+				   : COMMANDS_SQL("(?3 IS NULL OR state = ?3 COLLATE NOCASE)"),
+			      "isssiii", f->since_ns, f->parameter, open ? NULL : f->state, f->who,
+			      (int64_t)f->tower, (int64_t)f->floor,
+			      (int64_t)(f->limit ? f->limit : 100));
+
+	return r < 0 ? r : query_list(q, s, query_command_columns, "commands", ret_json);
+}
+
+static int add_transitions(struct query *q, json_t *command, int64_t id)
+{
+	static const struct column columns[] = {{"time", COLUMN_TIME},
+						{"state", COLUMN_TEXT},
+						{"frame", COLUMN_INT},
+						{"detail", COLUMN_TEXT},
+						{NULL, COLUMN_END}};
+	json_t *array = NULL;
+	sqlite3_stmt *s;
+	int r = query_prepare(
+		q, &s,
+		"SELECT time, state, frame, detail FROM command_life WHERE command = ?1"
+		" ORDER BY number",
+		"i", id);
+
+	if (r == 0) {
+		r = query_array(q, s, columns, &array);
+	}
+	if (r == 0 && json_object_set_new(command, "transitions", array) < 0) {
+		r = query_no_memory(q);
+	}
+	return r;
+}
+
+/* Its statement, compiled when first asked for. Whoever has stepped it resets it, or it holds its snapshot. */
+static int command_now_statement(struct query *q, uint64_t id)
+{
+	static const char sql[] = "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE id = ?1";
+	int rc, r = q->command_now ? 0 : query_prepare(q, &q->command_now, sql, "");
+
+	if (r < 0) {
+		return r;
+	}
+	rc = sqlite3_bind_int64(q->command_now, 1, (int64_t)id);
+	return rc == SQLITE_OK ? 0 : query_fail(q, rc);
+}
+
+int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
+{
+	json_t *command = NULL;
+	int r = command_now_statement(q, id);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, q->command_now);
+	if (r > 0) {
+		command = query_object(q->command_now, 0, query_command_columns);
+		r = command ? 0 : query_no_memory(q);
+	} else if (r == 0) {
+		snprintf(q->error, sizeof(q->error), "no such command");
+		r = -ENOENT;
+	}
+	sqlite3_reset(q->command_now);
+	if (r == 0) {
+		*ret_json = command;
+	}
+	return r;
+}
+
+int query_client(struct query *q, const char *client_id, json_t **ret_json)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE client_id = ?1",
+			      "s", client_id);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, s);
+	if (r > 0) {
+		*ret_json = query_object(s, 0, query_command_columns);
+		r = *ret_json ? 0 : query_no_memory(q);
+	} else if (r == 0) {
+		snprintf(q->error, sizeof(q->error), "no such command");
+		r = -ENOENT;
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+int query_command(struct query *q, uint64_t id, json_t **ret_json)
+{
+	json_t *command = NULL;
+	int r = query_command_now(q, id, &command);
+
+	if (r == 0) {
+		r = add_transitions(q, command, (int64_t)id);
+	}
+	if (r < 0) {
+		json_decref(command);
+		return r;
+	}
+	*ret_json = command;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ history */
+
+/* The full name behind `name`: itself, or the one known name that ends so. Skips from name to name over
+ * the indexes, so that the length of history and journal does not matter. */
+static int full_name(struct query *q, const char *name, char *full, size_t size)
+{
+	sqlite3_stmt *s;
+	int found = 0;
+	int r = query_prepare(
+		q, &s,
+		QUERY_KNOWN_NAMES
+		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1)",
+		"s", name);
+
+	if (r < 0) {
+		return r;
+	}
+	while ((r = query_step(q, s)) > 0) {
+		snprintf(full, size, "%s", (const char *)sqlite3_column_text(s, 0));
+		found++;
+	}
+	sqlite3_finalize(s);
+	if (r == 0 && found != 1) {
+		r = found ? -ENOTUNIQ : -ENOENT;
+		snprintf(q->error, sizeof(q->error),
+			 found ? "%.80s is in several towers: say which"
+			       : "%.80s was never recorded",
+			 name);
+	}
+	return r;
+}
+
+/* Whether the dictionary has such a kind of parameter, whatever its floor. */
+static bool kind_known(struct query *q, const char *name)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s, "SELECT " QUERY_UNIT("?1") " IS NOT NULL", "s", name);
+	bool known = r == 0 && query_step(q, s) == 1 && sqlite3_column_int(s, 0);
+
+	if (r == 0) {
+		sqlite3_finalize(s);
+	}
+	return known;
+}
+
+#define SUM_MAX_NS 3600000000000ll /* the longest span that is rolled up */
+
+/* A sample that is one says nothing of others. */
+static void tell_sums_only(json_t *rows)
+{
+	static const char *const keys[] = {"until", "min", "max", "samples", "span_s"};
+	json_t *row;
+	size_t n;
+
+	json_array_foreach (rows, n, row) {
+		bool sum = !json_is_null(json_object_get(row, "span_s"));
+
+		for (size_t i = 0; !sum && i < sizeof(keys) / sizeof(keys[0]); i++) {
+			json_object_del(row, keys[i]);
+		}
+	}
+}
+
+static int history_rows(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+			unsigned limit, json_t **ret_array)
+{
+	static const struct column columns[] = {
+		{"time", COLUMN_TIME},	 {"value", COLUMN_REAL}, {"setpoint", COLUMN_REAL},
+		{"until", COLUMN_TIME},	 {"min", COLUMN_REAL},	 {"max", COLUMN_REAL},
+		{"samples", COLUMN_INT}, {"span_s", COLUMN_INT}, {NULL, COLUMN_END},
+	};
+	sqlite3_stmt *s;
+	int r = query_prepare(
+		q, &s,
+		"SELECT * FROM ("
+		"SELECT time, value, setpoint, NULL AS until, NULL AS low, NULL AS high,"
+		" NULL AS samples, NULL AS span FROM sample"
+		" WHERE parameter = ?1 AND time >= ?2 AND time < ?3 UNION ALL"
+		" SELECT time, mean, setpoint, until, low, high, samples, span"
+		" FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
+		" AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
+		"siiii", name, since_ns, until_ns, (int64_t)limit, since_ns - SUM_MAX_NS);
+
+	r = r < 0 ? r : query_array(q, s, columns, ret_array);
+	if (r == 0) {
+		tell_sums_only(*ret_array);
+	}
+	return r;
+}
+
+static int history_sets(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+			unsigned limit, json_t **ret_array)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT * FROM (SELECT " QUERY_COMMAND_COLUMNS
+			      " FROM " JOURNAL_BY_PARAMETER
+			      " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
+			      " LIMIT ?4) ORDER BY id",
+			      "siii", name, since_ns, until_ns, (int64_t)limit);
+
+	return r < 0 ? r : query_array(q, s, query_command_columns, ret_array);
+}
+
+int query_head(struct query *q, const char *name, json_t **ret_head)
+{
+	static const struct column columns[] = {{"name", COLUMN_TEXT},
+						{"unit", COLUMN_TEXT},
+						{"words", COLUMN_WORDS},
+						{NULL, COLUMN_END}};
+	sqlite3_stmt *s;
+	int r = query_prepare(
+		q, &s,
+		"SELECT ?1, coalesce(" QUERY_UNIT(
+			"?1") ", (SELECT unit FROM " JOURNAL_BY_PARAMETER
+			      " WHERE parameter = ?1 ORDER BY id DESC LIMIT 1)), " QUERY_WORDS(
+				      "?1"),
+		"s", name);
+
+	if (r < 0) {
+		return r;
+	}
+	r = query_step(q, s);
+	if (r > 0) {
+		*ret_head = query_object(s, 0, columns);
+		r = *ret_head ? 0 : query_no_memory(q);
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+/* What stood when the rows begin, null where they were cut to `limit`, or one of them says it. */
+static int history_before(struct query *q, const char *name, int64_t since_ns, unsigned limit,
+			  const json_t *rows, json_t **ret_before)
+{
+	const json_t *first = json_object_get(json_array_get(rows, 0), "time");
+
+	if (since_ns <= 0 || json_array_size(rows) >= limit ||
+	    (first && json_number_value(first) <= (double)since_ns / 1e9)) {
+		*ret_before = json_null();
+		return 0;
+	}
+	return query_standing(q, name, since_ns, ret_before);
+}
+
+int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+		  unsigned limit, json_t **ret_json)
+{
+	json_t *rows = NULL, *sets = NULL, *head = NULL, *before = NULL;
+	char full[PARAM_NAME_MAX];
+	int r = full_name(q, name, full, sizeof(full));
+
+	if (r == -ENOENT && kind_known(q, name)) {
+		r = -ENODATA;
+	}
+	limit = limit ? limit : 1000;
+	until_ns = until_ns ? until_ns : INT64_MAX;
+	r = r == 0 ? query_head(q, full, &head) : r;
+	r = r == 0 ? history_rows(q, full, since_ns, until_ns, limit, &rows) : r;
+	r = r == 0 ? history_before(q, full, since_ns, limit, rows, &before) : r;
+	r = r == 0 ? history_sets(q, full, since_ns, until_ns, limit, &sets) : r;
+	if (r == 0 &&
+	    (json_object_set(head, "before", before) < 0 ||
+	     json_object_set(head, "rows", rows) < 0 || json_object_set(head, "sets", sets) < 0)) {
+		r = query_no_memory(q);
+	}
+	json_decref(before);
+	json_decref(rows);
+	json_decref(sets);
+	if (r < 0) {
+		json_decref(head);
+		return r;
+	}
+	*ret_json = head;
+	return 0;
+}

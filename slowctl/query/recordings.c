@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The directory of recordings: see recordings.h. */
+#include "slowctl/query/recordings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tdm/recording.h"
+
+const char *recordings_beside(const char *database, char *path, size_t size)
+{
+	const char *slash = strrchr(database, '/');
+
+	snprintf(path, size, "%.*srecordings", slash ? (int)(slash - database) + 1 : 0, database);
+	return path;
+}
+
+struct found {
+	char name[NAME_MAX + 1];
+	struct timespec changed;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	if (x->changed.tv_sec != y->changed.tv_sec) {
+		return x->changed.tv_sec < y->changed.tv_sec ? 1 : -1;
+	}
+	if (x->changed.tv_nsec != y->changed.tv_nsec) {
+		return x->changed.tv_nsec < y->changed.tv_nsec ? 1 : -1;
+	}
+	return strcmp(y->name, x->name);
+}
+
+static int find(const char *directory, struct found **ret_found, size_t *ret_n)
+{
+	struct found *found = NULL;
+	size_t n = 0, size = 0;
+	struct dirent *e;
+	struct stat st;
+	int r = 0;
+	DIR *d = opendir(directory);
+
+	if (!d && errno != ENOENT) {
+		return -errno;
+	}
+	while (d && r == 0 && (e = readdir(d))) {
+		if (e->d_name[0] == '.' ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISDIR(st.st_mode)) {
+			continue;
+		}
+		if (n == size) {
+			size_t more = size ? size * 2 : 64;
+			struct found *grown = realloc(found, more * sizeof(*found));
+
+			r = grown ? 0 : -ENOMEM;
+			found = grown ? grown : found;
+			size = grown ? more : size;
+		}
+		if (r == 0) {
+			memccpy(found[n].name, e->d_name, 0, sizeof(found[n].name));
+			found[n++].changed = st.st_mtim;
+		}
+	}
+	if (d) {
+		closedir(d);
+	}
+	if (r < 0) {
+		free(found);
+		return r;
+	}
+	if (n > 0) {
+		qsort(found, n, sizeof(*found), newest_first);
+	}
+	*ret_found = found;
+	*ret_n = n;
+	return 0;
+}
+
+/* `fd`: the recording's directory, closed here. */
+static void count_segments(int fd, json_t *entry)
+{
+	json_int_t bytes = 0;
+	int segments = 0;
+	uint32_t number;
+	unsigned link;
+	struct dirent *e;
+	struct stat st;
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	while (d && (e = readdir(d))) {
+		if (recording_name_parse(e->d_name, &link, &number) == 0 &&
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode)) {
+			segments++;
+			bytes += (json_int_t)st.st_size;
+		}
+	}
+	if (d) {
+		closedir(d);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	json_object_set_new(entry, "segments", json_integer(segments));
+	json_object_set_new(entry, "bytes", json_integer(bytes));
+}
+
+static json_t *entry_of(const char *directory, const char *name)
+{
+	static const char *const keys[] = {"kind",	     "note",  "who",	    "links",
+					   "begun",	     "until", "ended",	    "why",
+					   "trouble",	     "alarm", "alarm_text", "let_go_frames",
+					   "let_go_at_least"};
+	char text[RECORDING_TEXT_SIZE];
+	json_t *entry = json_object(), *j = NULL;
+	int fd = recording_enter(directory, name);
+
+	if (fd >= 0 && recording_read_text(fd, "recording.json", text, sizeof(text)) > 0) {
+		j = json_loads(text, 0, NULL);
+	}
+	json_object_set_new(entry, "name", json_string(name));
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		json_t *value = json_object_get(j, keys[i]);
+
+		json_object_set(entry, keys[i], value ? value : json_null());
+	}
+	json_decref(j);
+	count_segments(fd, entry);
+	return entry;
+}
+
+int recordings_list(const char *directory, unsigned limit, json_t **ret_list)
+{
+	struct found *found = NULL;
+	size_t n = 0;
+	json_t *list;
+	int r = find(directory, &found, &n);
+
+	if (r < 0) {
+		return r;
+	}
+	list = json_array();
+	for (size_t i = 0; i < n && (limit == 0 || i < limit); i++) {
+		json_array_append_new(list, entry_of(directory, found[i].name));
+	}
+	free(found);
+	*ret_list = list;
+	return 0;
+}

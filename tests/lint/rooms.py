@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Rooms and arrows: what each file includes and calls, against what the module.mk of its room allows.
+
+    rooms.py BUILD          prints every arrow that is not allowed, every circle between files, every file without a
+                            room, and last one line about the whole; exit 1 if there is anything
+    rooms.py BUILD --draw   the rooms from the highest floor down: lines, and what each uses
+
+A room is a folder of `make rooms`. Included is what `#include "..."` names; called is what an object below BUILD/obj
+needs of another object (nm), functions and variables."""
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+
+# Arrows and circles that have not been cut yet: room -> room above it, and files of one circle. One that is not
+# found any more is a mistake of this list.
+ARROWS_TO_CUT = {
+    ("daemon/alarms", "daemon/station"),
+    ("daemon/alarms", "daemon/ops"),
+    ("daemon/station", "daemon/ops"),
+}
+CIRCLES_TO_CUT = set()
+
+# What only these files may do.
+ALONE = [
+    (r"#include <gps.h>", r"daemon/time/gps\.c"),
+    (r"#include <systemd/sd-daemon.h>", r"daemon/(main|net/listener)\.c"),
+    (r"SQLITE_OPEN_READWRITE", r"daemon/store/\w+\.c"),
+]
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def table():
+    """{room: what it uses}, lowest first."""
+    rooms = {}
+    for line in run("make", "-s", "--no-print-directory", "rooms").splitlines():
+        room, _, uses = line.partition(":")
+        rooms[room] = uses.split()
+    return rooms
+
+
+def sources():
+    files = [f for f in run("git", "ls-files", "*.c", "*.h").split()
+             if not f.startswith(("tests/", "driver/kernel/")) and os.path.isfile(f)]
+    if not files:
+        sys.exit("rooms.py: git ls-files finds no sources")
+    return files
+
+
+def includes(files):
+    for f in files:
+        with open(f, encoding="utf-8") as text:
+            for name in re.findall(r'^#include "([^"]+)"', text.read(), re.M):
+                yield f, name
+
+
+def calls(build, files):
+    """(caller, called, names), from the objects."""
+    defined, needed = {}, {}
+    for f in files:
+        obj = os.path.join(build, "obj", f[:-2] + ".o")
+        if not f.endswith(".c") or not os.path.exists(obj):
+            continue
+        needed[f] = set()
+        for line in run("nm", obj).splitlines():
+            kind, name = line.split()[-2:]
+            if kind == "U":
+                needed[f].add(name)
+            elif kind in "TDBRCVW":
+                defined.setdefault(name, []).append(f)
+    if not needed:
+        sys.exit(f"rooms.py: no objects below {build}/obj")
+    for f, names in needed.items():
+        found = collections.defaultdict(list)
+        for name in sorted(names):
+            # A name that several programs define for themselves is no call between them.
+            if len(defined.get(name, ())) == 1 and defined[name][0] != f:
+                found[defined[name][0]].append(name)
+        for other, what in found.items():
+            yield f, other, what
+
+
+def circles(graph):
+    """Strongly connected sets of more than one (Tarjan)."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in order:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], order[other])
+        if low[node] == order[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(frozenset(stack[at:]))
+            del stack[at:]
+    for node in list(graph):
+        if node not in order:
+            visit(node)
+    return found
+
+
+def draw(rooms, files):
+    floor = {}
+    for room, uses in rooms.items():
+        floor[room] = 1 + max((floor[u] for u in uses), default=0)
+    lines = collections.Counter()
+    for f in files:
+        with open(f, encoding="utf-8") as text:
+            lines[os.path.dirname(f)] += len(text.readlines())
+    for n in range(max(floor.values()), 0, -1):
+        print(f"floor {n}")
+        for room in (r for r in rooms if floor[r] == n):
+            print(f"  {room:24}{lines[room]:6} lines   uses {' '.join(rooms[room]) or 'nothing'}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("build")
+    p.add_argument("--draw", action="store_true")
+    args = p.parse_args()
+    rooms, files = table(), sources()
+    if args.draw:
+        return draw(rooms, files)
+    wrong, cut = [], set()
+
+    def arrow(f, other, how):
+        a, b = os.path.dirname(f), os.path.dirname(other)
+        if a == b or b in rooms.get(a, ()) or os.path.basename(f) == "main.c":
+            return
+        if (a, b) in ARROWS_TO_CUT:
+            cut.add((a, b))
+        else:
+            wrong.append(f"{f} {how}, and {a} may use only: {' '.join(rooms.get(a, ())) or 'nothing'}")
+    graph, headers = collections.defaultdict(set), collections.defaultdict(set)
+    for f in files:
+        if os.path.dirname(f) not in rooms and os.path.basename(f) != "main.c":
+            wrong.append(f"{f} is in no room (Makefile, rooms)")
+        with open(f, encoding="utf-8") as text:
+            wrong += [f"{f} uses {what}, which belongs in {where} alone" for what, where in ALONE
+                      for _ in [text.seek(0)] if re.search(what, text.read()) and not re.fullmatch(where, f)]
+    for f, name in includes(files):
+        headers[f].add(name)
+        arrow(f, name, f"includes {name}")
+        if name.endswith("private.h") and os.path.dirname(name) != os.path.dirname(f):
+            wrong.append(f"{f} includes {name}, which is its room's own")
+    arrows = set()
+    for f, other, names in calls(args.build, files):
+        graph[f].add(other)
+        arrows.add((f, other))
+        arrow(f, other, f"calls {other} ({', '.join(names[:4])})")
+    found = circles(graph) + circles(headers)
+    wrong += [f"a circle of {len(c)} files: {' '.join(sorted(c))}" for c in found if c not in CIRCLES_TO_CUT]
+    wrong += [f"{a} -> {b} is cut: take it off ARROWS_TO_CUT" for a, b in sorted(ARROWS_TO_CUT - cut)]
+    wrong += [f"a circle is cut: take it off CIRCLES_TO_CUT: {' '.join(sorted(c))}" for c in CIRCLES_TO_CUT - set(found)]
+    print("\n".join(wrong) + ("\n" if wrong else "") + f"{len(rooms)} rooms, {len(files)} files, {len(arrows)} arrows of "
+          f"calls between files; {len(ARROWS_TO_CUT)} arrows between rooms and {len(CIRCLES_TO_CUT)} circles still to be cut")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+$(eval $(call tests,test_late test_debounce test_loss_episodes test_member_events test_overflow test_rates,\
+,\
+    daemon/alarms))
+$(eval $(call tests,test_reason_kinds,,daemon/alarms))

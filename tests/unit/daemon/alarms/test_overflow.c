@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lost hits of the last minute from a counter that is read every ten seconds and may begin anew. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/alarms/overflow.h"
+
+#define S 1000000000ull
+
+static void test_the_last_minute(void **state)
+{
+	struct overflow_floor f = {.begun_ns = 0};
+
+	(void)state;
+	overflow_read(&f, 2, 5000, 100 * S); /* lost before we looked */
+	assert_int_equal(overflow_recent(&f.module[2], 101 * S), 0);
+	overflow_read(&f, 2, 5000, 110 * S);
+	overflow_read(&f, 2, 5700, 120 * S);
+	overflow_read(&f, 2, 5700, 120 * S); /* the same reading */
+	assert_int_equal(overflow_recent(&f.module[2], 121 * S), 700);
+	overflow_read(&f, 2, 6000, 150 * S);
+	assert_int_equal(overflow_recent(&f.module[2], 151 * S), 1000);
+	assert_int_equal(overflow_recent(&f.module[2], 181 * S), 300);
+	assert_int_equal(overflow_recent(&f.module[2], 211 * S), 0);
+}
+
+static void test_a_boot(void **state)
+{
+	struct overflow_floor f = {.begun_ns = 0};
+
+	(void)state;
+	overflow_read(&f, 2, 1000000, 100 * S);
+	overflow_read(&f, 2, 0, 110 * S);
+	assert_int_equal(overflow_recent(&f.module[2], 111 * S), 0);
+	overflow_read(&f, 2, 40, 120 * S);
+	overflow_read(&f, 2, 10, 130 * S);
+	assert_int_equal(overflow_recent(&f.module[2], 131 * S), 50);
+}
+
+static void test_for_ever(void **state)
+{
+	struct overflow_floor f = {.begun_ns = 0};
+
+	(void)state;
+	for (uint64_t n = 1; n < 1000; n++) {
+		overflow_read(&f, 2, n * 3, n * 10 * S);
+	}
+	assert_int_equal(overflow_recent(&f.module[2], 9990 * S), 6 * 3);
+}
+
+/* A floor's spell: all its modules, from the reading before the first loss to the last that grew. */
+static void test_a_spell(void **state)
+{
+	struct overflow_floor f = {.begun_ns = 0};
+
+	(void)state;
+	for (unsigned m = 0; m < OVERFLOW_MODULES; m++) {
+		overflow_read(&f, m, 5000, 100 * S + m);
+	}
+	assert_int_equal(f.grown_ns, 0);
+	overflow_read(&f, 1, 0, 105 * S); /* a boot loses none */
+	overflow_read(&f, 0, 5700, 110 * S);
+	overflow_read(&f, 3, 5010, 112 * S);
+	overflow_read(&f, 0, 5700, 120 * S);
+	overflow_read(&f, 3, 5020, 171 * S); /* 59 s later: still the same */
+	overflow_read(&f, 0, 5800, 230 * S);
+	assert_int_equal(f.lost[0], 800);
+	assert_int_equal(f.lost[3], 20);
+	assert_int_equal(f.begun_ns, 100 * S);
+	assert_int_equal(f.grown_ns, 230 * S);
+	overflow_read(&f, 0, 5800, 285 * S);
+	overflow_read(&f, 0, 5801, 290 * S); /* a minute later: another */
+	assert_int_equal(f.lost[0], 1);
+	assert_int_equal(f.lost[3], 0);
+	assert_int_equal(f.begun_ns, 285 * S);
+	assert_int_equal(f.grown_ns, 290 * S);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_last_minute),
+		cmocka_unit_test(test_a_boot),
+		cmocka_unit_test(test_for_ever),
+		cmocka_unit_test(test_a_spell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

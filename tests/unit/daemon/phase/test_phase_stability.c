@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* TDEV and MTIE against their definitions, written out: sums of sums, and every window. */
+#include <malloc.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/phase/private.h"
+
+#define SAMPLES 200u
+#define TAU0	0.25
+
+static double x[SAMPLES];
+
+static struct phase_series *series_of(uint32_t count, double origin)
+{
+	struct phase_series *s = phase_series_create(SAMPLES);
+
+	assert_non_null(s);
+	for (uint32_t i = 0; i < count; i++) {
+		phase_series_add(s, &(struct phase_sample){1000 + i * TAU0, origin + x[i]});
+	}
+	return s;
+}
+
+static double tdev_by_definition(uint32_t count, uint32_t n)
+{
+	double squares = 0;
+	uint32_t terms = 0;
+
+	for (uint32_t j = 0; j + 3 * n <= count; j++) {
+		double sum = 0;
+
+		for (uint32_t i = j; i < j + n; i++) {
+			sum += x[i + 2 * n] - 2 * x[i + n] + x[i];
+		}
+		squares += sum * sum;
+		terms++;
+	}
+	return terms ? sqrt(squares / (6.0 * n * n * terms)) : (double)NAN;
+}
+
+static double mtie_by_definition(uint32_t count, uint32_t n)
+{
+	double most = (double)NAN;
+
+	for (uint32_t j = 0; j + n < count; j++) {
+		double low = x[j], high = x[j];
+
+		for (uint32_t i = j; i <= j + n; i++) {
+			low = fmin(low, x[i]);
+			high = fmax(high, x[i]);
+		}
+		most = fmax(most, high - low);
+	}
+	return most;
+}
+
+static void assert_same(double is, double wanted)
+{
+	assert_int_equal(isnan(is), isnan(wanted));
+	if (!isnan(wanted)) {
+		assert_true(fabs(is - wanted) <= 1e-6 * (1 + fabs(wanted)));
+	}
+}
+
+/* Whole steps, so that equal neighbours are common; far from 0, as phases are. */
+static void both_are_what_they_are_defined_to_be(void **state)
+{
+	uint32_t dice = 1;
+
+	(void)state;
+	for (uint32_t count = 0; count <= SAMPLES; count += count < 30 ? 1 : 17) {
+		struct phase_series *s;
+
+		for (uint32_t i = 0; i < count; i++) {
+			dice = dice * 1664525 + 1013904223;
+			x[i] = (i ? x[i - 1] : 0) + (int)(dice >> 28) % 5 - 2;
+		}
+		s = series_of(count, 1e6);
+		for (uint32_t n = 1; n <= count + 1; n++) {
+			assert_same(phase_tdev(s, n * TAU0), tdev_by_definition(count, n));
+			assert_same(phase_mtie(s, n * TAU0), mtie_by_definition(count, n));
+		}
+		assert_true(isnan(phase_tdev(s, 0.4 * TAU0)));
+		assert_true(isnan(phase_mtie(s, 0.4 * TAU0)));
+		phase_series_destroy(s);
+	}
+}
+
+static void samples_of_one_moment_have_no_distance(void **state)
+{
+	struct phase_series *s = phase_series_create(4);
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		phase_series_add(s, &(struct phase_sample){5, i});
+	}
+	assert_true(isnan(phase_mtie(s, 1)));
+	phase_series_clear(s);
+	phase_series_add(s, &(struct phase_sample){5, 1});
+	assert_true(isnan(phase_mtie(s, 1)));
+	phase_series_add(s, &(struct phase_sample){6, 4});
+	assert_same(phase_mtie(s, 1), 3);
+	phase_series_destroy(s);
+}
+
+static void a_full_series_keeps_what_it_has(void **state)
+{
+	struct phase_series *s;
+
+	(void)state;
+	for (uint32_t i = 0; i < SAMPLES; i++) {
+		x[i] = i;
+	}
+	s = series_of(SAMPLES, 0);
+	phase_series_add(s, &(struct phase_sample){5000, 1e9});
+	assert_same(phase_mtie(s, TAU0), 1);
+	phase_series_destroy(s);
+	phase_series_destroy(NULL);
+}
+
+static void a_series_gives_its_memory_back(void **state)
+{
+	size_t memory = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		memory = i == 10 ? mallinfo2().uordblks : memory;
+		phase_series_destroy(series_of(10, 0));
+	}
+	assert_int_equal(mallinfo2().uordblks, memory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_are_what_they_are_defined_to_be),
+		cmocka_unit_test(samples_of_one_moment_have_no_distance),
+		cmocka_unit_test(a_full_series_keeps_what_it_has),
+		cmocka_unit_test(a_series_gives_its_memory_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rig of the store's tests: see store_rig.h.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/rig/store_rig.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void store_rig_create(struct store_rig *r)
+{
+	*r = (struct store_rig){0};
+	strcpy(r->dir, "/tmp/store-test-XXXXXX");
+	assert_non_null(mkdtemp(r->dir));
+	snprintf(r->path, sizeof(r->path), "%s/station.db", r->dir);
+	r->config.path = r->path;
+	r->config.commit_ms = 100;
+	r->config.retry_ms = 100;
+}
+
+void store_rig_open(struct store_rig *r)
+{
+	struct sc_error error = {0};
+	int result = store_open(&r->config, &r->s, &error);
+
+	if (result < 0) {
+		fail_msg("%d: %s", result, error.message);
+	}
+	assert_int_equal(store_start(r->s), 0);
+}
+
+void store_rig_close(struct store_rig *r)
+{
+	if (r->s) {
+		assert_int_equal(store_stop(r->s, 2000), 0);
+	}
+	store_destroy(r->s);
+	r->s = NULL;
+}
+
+void store_rig_destroy(struct store_rig *r)
+{
+	static const char *const ends[] = {"", "-wal", "-shm", ".lock"};
+	char path[128];
+
+	store_destroy(r->s);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", r->path, ends[i]);
+		unlink(path);
+	}
+	assert_int_equal(rmdir(r->dir), 0);
+}
+
+struct store_done store_rig_wait(struct store_rig *r)
+{
+	struct store_done done = {0};
+	struct pollfd fd = {.fd = store_done_fd(r->s), .events = POLLIN};
+
+	while (!store_take_done(r->s, &done)) {
+		assert_int_equal(poll(&fd, 1, 5000), 1);
+	}
+	return done;
+}
+
+void store_rig_flush(struct store_rig *r)
+{
+	struct store_status status;
+
+	for (int i = 0; i < 500; i++) {
+		store_past_free(
+			store_take_past(r->s)); /* as main would, when it was opened again */
+		store_get_status(r->s, &status);
+		if (status.queued == 0) {
+			return;
+		}
+		usleep(10000);
+	}
+	fail_msg("%llu rows are still queued: %s", (unsigned long long)status.queued,
+		 status.last_error_text);
+}
+
+int64_t store_rig_number(const struct store_rig *r, const char *sql)
+{
+	sqlite3 *db = NULL;
+	sqlite3_stmt *q = NULL;
+	int64_t number = INT64_MIN;
+
+	assert_int_equal(sqlite3_open_v2(r->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK) {
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	}
+	if (sqlite3_step(q) == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL) {
+		number = sqlite3_column_int64(q, 0);
+	}
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return number;
+}
+
+char *store_rig_migration(unsigned number)
+{
+	struct dirent *entry;
+	char prefix[8], path[300], *text = calloc(1, 65536);
+	DIR *dir = opendir("schemas/sql");
+	FILE *f = NULL;
+
+	assert_non_null(dir);
+	assert_non_null(text);
+	snprintf(prefix, sizeof(prefix), "%04u_", number);
+	while (!f && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, prefix, 5) == 0) {
+			snprintf(path, sizeof(path), "schemas/sql/%s", entry->d_name);
+			f = fopen(path, "r");
+		}
+	}
+	closedir(dir);
+	assert_non_null(f);
+	assert_true(fread(text, 1, 65535, f) > 0);
+	fclose(f);
+	return text;
+}
+
+void store_rig_sql(sqlite3 *db, const char *sql)
+{
+	char *error = NULL;
+
+	if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
+		fail_msg("%.200s: %s", sql, error);
+	}
+}
+
+void store_rig_run(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+void store_rig_schema(sqlite3 *db, unsigned version)
+{
+	char set[64];
+
+	for (unsigned n = 1; n <= version; n++) {
+		char *sql = store_rig_migration(n);
+
+		store_rig_sql(db, sql);
+		free(sql);
+	}
+	snprintf(set, sizeof(set), "PRAGMA user_version=%u", version);
+	store_rig_sql(db, set);
+}
+
+void store_rig_command(struct row *row, uint64_t id, const char *client_id, uint32_t sequence)
+{
+	row_begin(row, ROW_COMMAND);
+	row_int(row, (int64_t)id);
+	row_text(row, client_id);
+	row_int(row, RIG_UTC + (int64_t)id);
+	row_text(row, "operator");
+	row_int(row, 1000);
+	row_int(row, 4711);
+	row_text(row, "local");
+	row_text(row, "because");
+	row_int(row, 2);
+	row_int(row, 1);
+	row_int(row, 3);
+	row_text(row, "tower1.floor3.om2.hv");
+	row_text(row, "set");
+	row_real(row, 1400);
+	row_real(row, 1450);
+	row_text(row, "V");
+	row_int(row, sequence);
+	row_int(row, 7);
+	row_text(row, "QUEUED");
+	row_null(row);
+	row_null(row);
+}
+
+void store_rig_transition(struct row *row, uint64_t id, const char *state, int64_t frame,
+			  const char *detail, bool ended)
+{
+	row_begin(row, ROW_TRANSITION);
+	row_int(row, (int64_t)id);
+	row_int(row, RIG_UTC + 1000 + (int64_t)id);
+	row_text(row, state);
+	if (frame >= 0) {
+		row_int(row, frame);
+	} else {
+		row_null(row);
+	}
+	row_text(row, detail);
+	row_int(row, (int64_t)id + 100);
+	row_int(row, 7);
+	row_int(row, 1);
+	if (ended) {
+		row_int(row, RIG_UTC + 1000 + (int64_t)id);
+	} else {
+		row_null(row);
+	}
+}

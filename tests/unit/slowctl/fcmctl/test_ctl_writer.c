@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* fcmctl's writer: tables, colours, foreign text, JSON; and the values it writes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/show/writer.h"
+
+/* A writer into memory. */
+struct paper {
+	char *text;
+	size_t size;
+	FILE *file;
+};
+
+static struct writer *paper_text(struct paper *p, bool colour)
+{
+	p->file = open_memstream(&p->text, &p->size);
+	assert_non_null(p->file);
+	return writer_create_text(p->file, colour);
+}
+
+static void paper_check(struct paper *p, struct writer *w, const char *expected)
+{
+	assert_int_equal(writer_flush(w), 0);
+	writer_destroy(w);
+	fclose(p->file);
+	assert_string_equal(p->text, expected);
+	free(p->text);
+}
+
+static const char *const columns[] = {">n", "name", ">value"};
+
+static void test_table(void **state)
+{
+	struct paper p;
+	struct writer *w = paper_text(&p, false);
+
+	(void)state;
+	writer_table(w, columns, 3);
+	writer_cell(w, WRITER_PLAIN, "1");
+	writer_cell(w, WRITER_PLAIN, "caf\u00e9");
+	writer_cell(w, WRITER_PLAIN, "%.1f", 2.5);
+	writer_cell(w, WRITER_PLAIN, "20");
+	writer_cell(w, WRITER_PLAIN, "x");
+	writer_cell(w, WRITER_BAD, "12345.6");
+	writer_table_end(w, "nothing");
+	writer_table(w, columns, 3);
+	writer_table_end(w, "nothing");
+	paper_check(&p, w,
+		    " n  name    value\n"
+		    " 1  caf\u00e9      2.5\n"
+		    "20  x     12345.6\n"
+		    "nothing\n");
+}
+
+static void test_colour(void **state)
+{
+	struct paper p;
+	struct writer *w = paper_text(&p, true);
+
+	(void)state;
+	writer_text(w, WRITER_BAD, "RED");
+	writer_text(w, WRITER_PLAIN, " x");
+	writer_newline(w);
+	paper_check(&p, w, "\033[1;31mRED\033[0m x\n");
+}
+
+static void test_wants_colour(void **state)
+{
+	(void)state;
+	setenv("NO_COLOR", "1", 1);
+	assert_false(writer_wants_colour(stdout));
+	unsetenv("NO_COLOR");
+	setenv("TERM", "dumb", 1);
+	assert_false(writer_wants_colour(stdout));
+}
+
+/* A run's note must not drive the terminal of the shift. */
+static void test_foreign_text(void **state)
+{
+	struct paper p;
+	struct writer *w = paper_text(&p, true);
+
+	(void)state;
+	writer_text(w, WRITER_PLAIN,
+		    "a\033[2Jb\nc\x7f\xc2\x9b"
+		    "d");
+	paper_check(&p, w, "a?[2Jb?c???d");
+}
+
+/* Nor turn round what stands beside it: a text with U+202E reads backwards on a terminal that knows bidi. */
+static void test_foreign_direction(void **state)
+{
+	static const char *const turns[] = {
+		"\u061c", "\u200e", "\u200f", "\u202a", "\u202b", "\u202c",
+		"\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069",
+	};
+	/* Their neighbours are letters, marks and blanks. */
+	static const char harmless[] = "\u061b\u061d\u200d\u2010\u2029\u202f\u2065\u206a\u00a0";
+	struct paper p;
+	struct writer *w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		w = paper_text(&p, false);
+		writer_text(w, WRITER_PLAIN, "a%sb", turns[i]);
+		paper_check(&p, w, strlen(turns[i]) == 2 ? "a??b" : "a???b");
+	}
+	w = paper_text(&p, false);
+	writer_text(w, WRITER_PLAIN, "%s", harmless);
+	paper_check(&p, w, harmless);
+	w = paper_text(&p, false);
+	writer_text(w, WRITER_PLAIN, "%s",
+		    "\xe2\x80"); /* cut off: nothing behind it is looked at */
+	paper_check(&p, w, "\xe2\x80");
+}
+
+static void test_pair_and_paragraph(void **state)
+{
+	struct paper p;
+	struct writer *w = paper_text(&p, false);
+
+	(void)state;
+	writer_pair(w, "state", WRITER_GOOD, "up");
+	writer_pair(w, "a very long name indeed", WRITER_PLAIN, "%d", 5);
+	writer_set_width(w, 40);
+	writer_paragraph(
+		w, 4, WRITER_PLAIN, "%s",
+		"check the fibre at the patch panel, then aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaa end");
+	paper_check(&p, w,
+		    "state             up\n"
+		    "a very long name indeed 5\n"
+		    "    check the fibre at the patch panel,\n"
+		    "    then\n"
+		    "    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
+		    "    end\n");
+}
+
+static void never(struct writer *w, const json_t *result)
+{
+	(void)w;
+	(void)result;
+	fail();
+}
+
+static void test_json(void **state)
+{
+	struct paper p;
+	struct writer *w;
+	json_t *result = json_pack("{s:f,s:f,s:n}", "time", 1795187523.123456, "x", 0.1, "none");
+
+	(void)state;
+	p.file = open_memstream(&p.text, &p.size);
+	w = writer_create_json(p.file, false);
+	assert_true(writer_is_json(w));
+	writer_text(w, WRITER_PLAIN, "silent");
+	writer_table(w, columns, 3);
+	writer_cell(w, WRITER_PLAIN, "silent");
+	writer_table_end(w, "silent");
+	writer_pair(w, "silent", WRITER_PLAIN, "silent");
+	writer_result(w, result, never);
+	paper_check(&p, w, "{\"v\": 1, \"time\": 1795187523.123456, \"x\": 0.1, \"none\": null}\n");
+	assert_int_equal(json_object_size(result), 3); /* the caller's object is as it was */
+	json_decref(result);
+}
+
+/* Whoever looks at JSON on a terminal is as safe; whoever reads it has the text as it was. */
+static void test_json_controls(void **state)
+{
+	static const char text[] =
+		"a\x7f\xc2\x80\xc2\x9b\xc2\x9f\u00a0\u061c\u200e\u202e\u2066\u2069\u00e9\033";
+	json_t *result = json_pack("{s:s}", text, text), *back;
+	struct paper p;
+	struct writer *w;
+
+	(void)state;
+	p.file = open_memstream(&p.text, &p.size);
+	w = writer_create_json(p.file, false);
+	writer_result(w, result, never);
+	fflush(p.file);
+	back = json_loads(p.text, 0, NULL);
+	assert_string_equal(json_string_value(json_object_get(back, text)), text);
+#define ESCAPED                                                                                    \
+	"\"a\\u007F\\u0080\\u009B\\u009F\u00a0\\u061C\\u200E\\u202E\\u2066\\u2069\u00e9\\u001B\""
+	paper_check(&p, w, "{\"v\": 1, " ESCAPED ": " ESCAPED "}\n");
+	json_decref(back);
+	json_decref(result);
+}
+
+static void test_full_disk(void **state)
+{
+	FILE *full = fopen("/dev/full", "w");
+	struct writer *w;
+
+	(void)state;
+	if (full == NULL) {
+		skip();
+	}
+	w = writer_create_text(full, false);
+	writer_text(w, WRITER_PLAIN, "something");
+	assert_int_equal(writer_flush(w), -EIO);
+	writer_destroy(w);
+	fclose(full);
+}
+
+static void test_values(void **state)
+{
+	static const struct {
+		const char *json;
+		enum value_form form;
+		const char *text;
+	} rows[] = {
+		{"null", VALUE_PLAIN, "-"},
+		{"[]", VALUE_PLAIN, "-"},
+		{"true", VALUE_PLAIN, "yes"},
+		{"false", VALUE_COUNT, "no"},
+		{"\"locked\"", VALUE_PLAIN, "locked"},
+		{"1450.0", VALUE_PLAIN, "1450"},
+		{"1449.75", VALUE_PLAIN, "1449.75"},
+		{"9007199254740993", VALUE_COUNT, "9007199254740993"},
+		{"9999.4", VALUE_RATE, "9999"},
+		{"37512345", VALUE_RATE, "37.51 M"},
+		{"301234", VALUE_RATE, "301.2 k"},
+		{"2500000000", VALUE_RATE, "2.50 G"},
+		{"-0.04", VALUE_PS_SIGNED, "-0.0"},
+		{"12.34", VALUE_PS_SIGNED, "+12.3"},
+		{"0.25", VALUE_AGE, "0.2 s"},
+		{"1795187523.25", VALUE_TIME_MS, "2026-11-20 15:12:03.250"},
+	};
+	char buf[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *value = json_loads(rows[i].json, JSON_DECODE_ANY, NULL);
+
+		assert_non_null(value);
+		assert_string_equal(value_text(value, rows[i].form, buf, sizeof(buf)),
+				    rows[i].text);
+		json_decref(value);
+	}
+	assert_string_equal(value_text(NULL, VALUE_AGE, buf, sizeof(buf)), "-");
+}
+
+static void test_paths(void **state)
+{
+	json_t *o = json_loads(
+		"{\"a\":{\"b\":{\"c\":5},\"s\":\"x\"},\"n\":null,\"tower\":1,\"floor\":7}", 0,
+		NULL);
+	json_t *nobody = json_loads("{\"tower\":null,\"floor\":null}", 0, NULL);
+	char buf[48];
+
+	(void)state;
+	assert_int_equal(value_integer(o, "a.b.c", -1), 5);
+	assert_int_equal(value_integer(o, "a.b.d", -1), -1);
+	assert_int_equal(value_integer(o, "a.s.c", -1), -1);
+	assert_int_equal(value_integer(NULL, "a", -1), -1);
+	json_object_set_new(o, "most", json_integer(INT64_MAX));
+	json_object_set_new(o, "least", json_integer(INT64_MIN));
+	json_object_set_new(o, "real", json_real(1e300));
+	json_object_set_new(o, "whole", json_real(-2.6));
+	/* Whoever adds some of them up does not overflow. */
+	assert_int_equal(value_integer(o, "most", -1), VALUE_INTEGER_MOST);
+	assert_int_equal(value_integer(o, "least", -1), -VALUE_INTEGER_MOST);
+	assert_int_equal(value_integer(o, "real", -1), -1);
+	assert_int_equal(value_integer(o, "whole", -1), -3);
+	assert_string_equal(value_string(o, "a.s", "?"), "x");
+	assert_string_equal(value_string(o, "n", "?"), "?");
+	assert_string_equal(value_floor(o, buf, sizeof(buf)), "tower1.floor7");
+	assert_string_equal(value_floor(nobody, buf, sizeof(buf)), "-");
+	assert_string_equal(value_floor(NULL, buf, sizeof(buf)), "-");
+	json_decref(nobody);
+	json_decref(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_colour),
+		cmocka_unit_test(test_wants_colour),
+		cmocka_unit_test(test_foreign_text),
+		cmocka_unit_test(test_foreign_direction),
+		cmocka_unit_test(test_pair_and_paragraph),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_controls),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_paths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
