@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside of the clock: its state and conclusions (clock.c), what it is told (clock_inputs.c), the lines
- * that sources draw (clock_track.c) and what the operator is told (clock_say.c). Nobody else includes this.
+ * that sources draw (clock_track.c), the system clock as a witness (clock_system.c) and what the operator is
+ * told (clock_say.c). Nobody else includes this.
  *
  * A source says "board count N begins at TAI T". With 125 000 ns a count that is a straight line, known
  * by one number: offset = T - N x 125 000. Two labels agree when their offsets are equal, to the ns; so
@@ -141,6 +142,7 @@ static inline int64_t clock_label_offset(const struct clock *c)
 				  : CLOCK_NO_OFFSET;
 }
 
+/* ---- clock_system.c ---- */
 /* How far the system clock may be from a label that it sides with, ns. */
 int64_t clock_side_ns(const struct clock *c);
 /* Why `offset` does not become the label, however long gpsd keeps to it. */
@@ -151,6 +153,7 @@ int64_t clock_line_minus_system(const struct clock *c, int64_t offset);
 /* The system clock was read: does it side with the label? */
 void clock_note_side(struct clock *c);
 
+/* ---- clock.c ---- */
 /* For the inputs. Every input begins with its time and ends with the evaluation. */
 void clock_at(struct clock *c, uint64_t now_ns);
 void clock_evaluate(struct clock *c);

@@ -16,6 +16,20 @@ struct trouble {
 	const char *action;
 };
 
+const char *clock_state_name(enum clock_state state)
+{
+	static const char *const names[] = {"no-time", "acquiring", "locked", "holdover", "fault"};
+
+	return state <= CLOCK_FAULT ? names[state] : "?";
+}
+
+const char *label_source_name(enum label_source source)
+{
+	static const char *const names[] = {"none", "gpsd", "floors", "system", "emulator"};
+
+	return source <= LABEL_EMULATOR ? names[source] : "?";
+}
+
 /* Why gpsd labels nothing; the first cause that stands. {NULL} when it does. */
 static struct trouble gps_trouble(const struct clock *c)
 {
