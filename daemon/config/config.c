@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,22 +21,7 @@ _Static_assert(CONFIG_GROUPS == GROUPS_MAX, "groups");
 
 #define LINE_BYTES   1000u	/* the longest line, as libinih is told */
 #define FILE_BYTES   (1u << 20) /* of the largest file: not a disk by mistake */
-#define ERRORS_MAX   200u
 #define INSTANCE_MAX 19u /* ports 5710 + N must not reach 5730 + 0 */
-
-struct origin {
-	char *section, *key;
-	char *text; /* "FILE:LINE" */
-	unsigned layer;
-};
-
-struct config_report {
-	char **errors;
-	size_t errors_count;
-	struct origin *origins;
-	size_t origins_count;
-	bool out_of_memory;
-};
 
 /* One reading: where we are, and where it goes. */
 struct reading {
@@ -65,38 +49,7 @@ double config_holdover_ppb(enum config_holdover holdover)
 	return ppb[holdover];
 }
 
-/* ------------------------------------------------------------------ the report */
-
-void config_complain(struct config_report *report, const char *file, unsigned line,
-		     const char *format, ...)
-{
-	char what[512], *text = NULL;
-	char **errors;
-	va_list args;
-	int r;
-
-	if (report->errors_count >= ERRORS_MAX) {
-		return;
-	}
-	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
-	va_end(args);
-	if (file && line) {
-		r = asprintf(&text, "%s:%u: %s", file, line, what);
-	} else {
-		r = asprintf(&text, "%s: %s", file ? file : "command line", what);
-	}
-	errors = reallocarray(report->errors, report->errors_count + 1, sizeof(*errors));
-	if (errors) {
-		report->errors = errors;
-	}
-	if (r < 0 || !errors) {
-		report->out_of_memory = true;
-		free(r < 0 ? NULL : text);
-		return;
-	}
-	report->errors[report->errors_count++] = text;
-}
+/* ------------------------------------------------------------------ origins */
 
 static struct origin *find_origin(const struct config_report *report, const char *section,
 				  const char *key)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside of the configuration: the typed table (table.c), one value in and out (value.c),
- * reading (config.c), rules between values (rules.c) and printing (print.c). Nobody else
- * includes this but its test.
+ * reading (config.c), mistakes (report.c), rules between values (rules.c) and printing
+ * (print.c). Nobody else includes this but its test.
  */
 #ifndef DAEMON_CONFIG_PRIVATE_H
 #define DAEMON_CONFIG_PRIVATE_H
@@ -54,6 +54,20 @@ bool config_value_equal(const struct option *o, const void *a, const void *b);
 void config_value_range(const struct option *o, char *text, size_t size);
 /* Every option of the table to its default. */
 void config_value_defaults(const struct option *table, unsigned instance, void *base);
+
+struct origin {
+	char *section, *key;
+	char *text; /* "FILE:LINE" */
+	unsigned layer;
+};
+
+struct config_report {
+	char **errors;
+	size_t errors_count;
+	struct origin *origins;
+	size_t origins_count;
+	bool out_of_memory;
+};
 
 /* A mistake at `file`:`line` (line 0: in the file; file NULL: on the command line). */
 __attribute__((format(printf, 4, 5))) void config_complain(struct config_report *report,
