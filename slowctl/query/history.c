@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The history of a parameter: its samples, its sets, and what was set when they begin. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/param/param.h"
+#include "slowctl/query/private.h"
+
+/* The full name behind `name`: itself, or the one known name that ends so. Skips from name to name over
+ * the indexes, so that the length of history and journal does not matter. */
+static int full_name(struct query *q, const char *name, char *full, size_t size)
+{
+	sqlite3_stmt *s;
+	int found = 0;
+	int r = query_prepare(
+		q, &s,
+		QUERY_KNOWN_NAMES
+		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1)",
+		"s", name);
+
+	if (r < 0) {
+		return r;
+	}
+	while ((r = query_step(q, s)) > 0) {
+		snprintf(full, size, "%s", (const char *)sqlite3_column_text(s, 0));
+		found++;
+	}
+	sqlite3_finalize(s);
+	if (r == 0 && found != 1) {
+		r = found ? -ENOTUNIQ : -ENOENT;
+		snprintf(q->error, sizeof(q->error),
+			 found ? "%.80s is in several towers: say which"
+			       : "%.80s was never recorded",
+			 name);
+	}
+	return r;
+}
+
+/* Whether the dictionary has such a kind of parameter, whatever its floor. */
+static bool kind_known(struct query *q, const char *name)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s, "SELECT " QUERY_UNIT("?1") " IS NOT NULL", "s", name);
+	bool known = r == 0 && query_step(q, s) == 1 && sqlite3_column_int(s, 0);
+
+	if (r == 0) {
+		sqlite3_finalize(s);
+	}
+	return known;
+}
+
+#define SUM_MAX_NS 3600000000000ll /* the longest span that is rolled up */
+
+/* A sample that is one says nothing of others. */
+static void tell_sums_only(json_t *rows)
+{
+	static const char *const keys[] = {"until", "min", "max", "samples", "span_s"};
+	json_t *row;
+	size_t n;
+
+	json_array_foreach (rows, n, row) {
+		bool sum = !json_is_null(json_object_get(row, "span_s"));
+
+		for (size_t i = 0; !sum && i < sizeof(keys) / sizeof(keys[0]); i++) {
+			json_object_del(row, keys[i]);
+		}
+	}
+}
+
+static int history_rows(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+			unsigned limit, json_t **ret_array)
+{
+	static const struct column columns[] = {
+		{"time", COLUMN_TIME},	 {"value", COLUMN_REAL}, {"setpoint", COLUMN_REAL},
+		{"until", COLUMN_TIME},	 {"min", COLUMN_REAL},	 {"max", COLUMN_REAL},
+		{"samples", COLUMN_INT}, {"span_s", COLUMN_INT}, {NULL, COLUMN_END},
+	};
+	sqlite3_stmt *s;
+	int r = query_prepare(
+		q, &s,
+		"SELECT * FROM ("
+		"SELECT time, value, setpoint, NULL AS until, NULL AS low, NULL AS high,"
+		" NULL AS samples, NULL AS span FROM sample"
+		" WHERE parameter = ?1 AND time >= ?2 AND time < ?3 UNION ALL"
+		" SELECT time, mean, setpoint, until, low, high, samples, span"
+		" FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
+		" AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
+		"siiii", name, since_ns, until_ns, (int64_t)limit, since_ns - SUM_MAX_NS);
+
+	r = r < 0 ? r : query_array(q, s, columns, ret_array);
+	if (r == 0) {
+		tell_sums_only(*ret_array);
+	}
+	return r;
+}
+
+static int history_sets(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+			unsigned limit, json_t **ret_array)
+{
+	sqlite3_stmt *s;
+	int r = query_prepare(q, &s,
+			      "SELECT * FROM (SELECT " QUERY_COMMAND_COLUMNS
+			      " FROM " JOURNAL_BY_PARAMETER
+			      " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
+			      " LIMIT ?4) ORDER BY id",
+			      "siii", name, since_ns, until_ns, (int64_t)limit);
+
+	return r < 0 ? r : query_array(q, s, query_command_columns, ret_array);
+}
+
+/* What stood when the rows begin, null where they were cut to `limit`, or one of them says it. */
+static int history_before(struct query *q, const char *name, int64_t since_ns, unsigned limit,
+			  const json_t *rows, json_t **ret_before)
+{
+	const json_t *first = json_object_get(json_array_get(rows, 0), "time");
+
+	if (since_ns <= 0 || json_array_size(rows) >= limit ||
+	    (first && json_number_value(first) <= (double)since_ns / 1e9)) {
+		*ret_before = json_null();
+		return 0;
+	}
+	return query_standing(q, name, since_ns, ret_before);
+}
+
+int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
+		  unsigned limit, json_t **ret_json)
+{
+	json_t *rows = NULL, *sets = NULL, *head = NULL, *before = NULL;
+	char full[PARAM_NAME_MAX];
+	int r = full_name(q, name, full, sizeof(full));
+
+	if (r == -ENOENT && kind_known(q, name)) {
+		r = -ENODATA;
+	}
+	limit = limit ? limit : 1000;
+	until_ns = until_ns ? until_ns : INT64_MAX;
+	r = r == 0 ? query_head(q, full, &head) : r;
+	r = r == 0 ? history_rows(q, full, since_ns, until_ns, limit, &rows) : r;
+	r = r == 0 ? history_before(q, full, since_ns, limit, rows, &before) : r;
+	r = r == 0 ? history_sets(q, full, since_ns, until_ns, limit, &sets) : r;
+	if (r == 0 &&
+	    (json_object_set(head, "before", before) < 0 ||
+	     json_object_set(head, "rows", rows) < 0 || json_object_set(head, "sets", sets) < 0)) {
+		r = query_no_memory(q);
+	}
+	json_decref(before);
+	json_decref(rows);
+	json_decref(sets);
+	if (r < 0) {
+		json_decref(head);
+		return r;
+	}
+	*ret_json = head;
+	return 0;
+}
