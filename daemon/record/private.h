@@ -2,12 +2,15 @@
 /*
  * Inside the recorder. All of it is its thread's but for the queues and what is under the lock.
  *
- *   recorder.c       the thread: orders, entries, the recording, seconds
- *   box.c   the black boxes
+ *   recorder.c   the thread: orders, entries, the recording, seconds
+ *   box.c        the black boxes
  */
 #ifndef DAEMON_RECORD_PRIVATE_H
 #define DAEMON_RECORD_PRIVATE_H
 
+#include <errno.h>
+
+#include "daemon/record/dir.h"
 #include "daemon/record/recorder.h"
 
 #define REGISTERS_MAX 4096u
@@ -72,9 +75,30 @@ struct recorder_trouble {
 	bool no_room; /* less than min_free is free */
 };
 
-void recorder_tell(struct recorder *r, const struct recorder_event *event);
+static inline void recorder_tell(struct recorder *r, const struct recorder_event *event)
+{
+	struct recorder_event *e = queue_reserve(&r->events);
+
+	if (!e) {
+		return; /* main has not looked for long: status and recording.json say it too */
+	}
+	*e = *event;
+	queue_commit(&r->events);
+	queue_wake(&r->events);
+}
+
 /* What is free goes into the status. */
-struct recorder_trouble recorder_look_for_room(struct recorder *r);
+static inline struct recorder_trouble recorder_look_for_room(struct recorder *r)
+{
+	uint64_t free_bytes = 0, min = r->config.min_free_bytes;
+	int e = record_dir_free_bytes(r->directory, &free_bytes);
+
+	r->status.free_bytes = free_bytes > min ? free_bytes - min : 0;
+	if (e == 0 && r->status.free_bytes == 0) {
+		return (struct recorder_trouble){-ENOSPC, min > 0};
+	}
+	return (struct recorder_trouble){.error = e};
+}
 
 /* box.c */
 void box_begin(struct recorder *r); /* what a predecessor left half done is removed */

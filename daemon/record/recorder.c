@@ -22,18 +22,6 @@
 #define ORDERS_SIZE 32u
 #define EVENTS_SIZE 64u
 
-void recorder_tell(struct recorder *r, const struct recorder_event *event)
-{
-	struct recorder_event *e = queue_reserve(&r->events);
-
-	if (!e) {
-		return; /* main has not looked for long: status and recording.json say it too */
-	}
-	*e = *event;
-	queue_commit(&r->events);
-	queue_wake(&r->events);
-}
-
 /* ----------------------------------------------------------------------------------- the recording */
 
 static void want_links(struct recorder *r)
@@ -45,18 +33,6 @@ static void want_links(struct recorder *r)
 				      links >> link & 1 || box_wants(r, link),
 				      memory_order_relaxed);
 	}
-}
-
-struct recorder_trouble recorder_look_for_room(struct recorder *r)
-{
-	uint64_t free_bytes = 0, min = r->config.min_free_bytes;
-	int e = record_dir_free_bytes(r->directory, &free_bytes);
-
-	r->status.free_bytes = free_bytes > min ? free_bytes - min : 0;
-	if (e == 0 && r->status.free_bytes == 0) {
-		return (struct recorder_trouble){-ENOSPC, min > 0};
-	}
-	return (struct recorder_trouble){.error = e};
 }
 
 /* The one place where it becomes a text. */
