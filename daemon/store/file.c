@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store's file: opened or created, checked, brought to this program's schema. The migrations are
- * compiled in from schemas/sql/, so that the program carries what it needs.
+ * The store's file: opened or created, checked, brought to this program's schema.
  */
 #include "daemon/core/now.h"
 #include "daemon/store/private.h"
@@ -16,76 +15,6 @@
 
 #include "slowctl/param/kind_key.h"
 #include "slowctl/query/sql_guard.h"
-
-/* Who waits for store_open() has other work, and the thread tries again. */
-#define BUSY_MAIN_MS 200
-
-/* The text of schemas/sql/NAME.sql as a zero-terminated array. */
-#define MIGRATION(symbol, file)                                                                    \
-	__asm__(".section .rodata\n.global " #symbol "\n" #symbol ":\n"                            \
-		".incbin \"" file "\"\n.byte 0\n.previous\n");                                     \
-	extern const char(symbol)[]
-
-MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
-MIGRATION(sql_0002_row_label, "schemas/sql/0002_row_label.sql");
-MIGRATION(sql_0003_loss_until, "schemas/sql/0003_loss_until.sql");
-MIGRATION(sql_0004_no_time, "schemas/sql/0004_no_time.sql");
-MIGRATION(sql_0005_ledger_sums, "schemas/sql/0005_ledger_sums.sql");
-MIGRATION(sql_0006_left_open, "schemas/sql/0006_left_open.sql");
-MIGRATION(sql_0007_sample_sums, "schemas/sql/0007_sample_sums.sql");
-MIGRATION(sql_0008_alarm, "schemas/sql/0008_alarm.sql");
-MIGRATION(sql_0009_snapshot, "schemas/sql/0009_snapshot.sql");
-MIGRATION(sql_0010_undone, "schemas/sql/0010_undone.sql");
-MIGRATION(sql_0011_fewer_pages, "schemas/sql/0011_fewer_pages.sql");
-MIGRATION(sql_0012_intent, "schemas/sql/0012_intent.sql");
-
-/* migrations[n] brings user_version n to n + 1. */
-static const char *const migrations[] = {
-	sql_0001_initial,     sql_0002_row_label, sql_0003_loss_until,	sql_0004_no_time,
-	sql_0005_ledger_sums, sql_0006_left_open, sql_0007_sample_sums, sql_0008_alarm,
-	sql_0009_snapshot,    sql_0010_undone,	  sql_0011_fewer_pages, sql_0012_intent};
-_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
-
-int store_errno(sqlite3 *db, int rc)
-{
-	switch (rc & 0xff) {
-	case SQLITE_OK:
-		return 0;
-	case SQLITE_FULL:
-		return -ENOSPC;
-	case SQLITE_READONLY:
-		return -EROFS;
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-		return -EBUSY;
-	case SQLITE_CONSTRAINT:
-		return -EEXIST;
-	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB:
-		return -EUCLEAN;
-	case SQLITE_NOMEM:
-		return -ENOMEM;
-	case SQLITE_PERM:
-	case SQLITE_AUTH:
-		return -EACCES;
-	case SQLITE_TOOBIG:
-	case SQLITE_RANGE:
-	case SQLITE_MISMATCH:
-	case SQLITE_MISUSE:
-		return -EINVAL;
-	default:
-		break;
-	}
-	if (db) {
-		int e = sqlite3_system_errno(db);
-
-		if (e == ENOSPC || e == EDQUOT || e == EROFS || e == EACCES || e == EPERM ||
-		    e == EFBIG) {
-			return -e;
-		}
-	}
-	return -EIO;
-}
 
 #define DAMAGED_HINT                                                                               \
 	"Move the file away with its -wal and -shm (sqlite3 FILE .recover repairs); then mv a "    \
@@ -206,47 +135,6 @@ static int check_new(struct store *s, struct sc_error *error)
 			       "%s is a database of another program", s->config.path);
 	}
 	return r < 0 ? file_fail(s, r, error, "cannot be read") : 0;
-}
-
-static int migrate_step(sqlite3 *db, int version)
-{
-	char set[64];
-	int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_exec(db, migrations[version], NULL, NULL, NULL);
-	}
-	if (rc == SQLITE_OK) {
-		snprintf(set, sizeof(set), "PRAGMA user_version=%d", version + 1);
-		rc = sqlite3_exec(db, set, NULL, NULL, NULL);
-	}
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-	}
-	return store_errno(db, rc);
-}
-
-int store_file_migrate(sqlite3 *db)
-{
-	sqlite3_stmt *q = NULL;
-	int version = -1, rc = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &q, NULL);
-
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_step(q);
-		version = rc == SQLITE_ROW ? sqlite3_column_int(q, 0) : -1;
-	}
-	sqlite3_finalize(q);
-	if (version < 0 || version > STORE_SCHEMA) {
-		return version < 0 ? store_errno(db, rc) : -EPROTONOSUPPORT;
-	}
-	for (; version < STORE_SCHEMA; version++) {
-		int r = migrate_step(db, version);
-
-		if (r < 0) {
-			return r;
-		}
-	}
-	return 0;
 }
 
 /* Before anything is changed: is it ours, and not newer than we are? */
@@ -528,58 +416,4 @@ void store_file_close(struct store *s)
 		close(s->lock_fd);
 		s->lock_fd = -1;
 	}
-}
-
-/* The first time, for who calls store_open(). */
-static int first_open(struct store *s, struct sc_error *error)
-{
-	int r;
-
-	if (s->config.later) {
-		r = sc_fail(error, -ETIMEDOUT, "database", "Look at the disk: dmesg, iostat.",
-			    "database %s: its disk does not answer", s->config.path);
-	} else {
-		r = store_file_open(s, s->config.patient ? BUSY_MAIN_MS : STORE_BUSY_MS, error);
-	}
-	if (r < 0 && s->config.patient && !s->final && r != -ENOMEM) {
-		store_note_away(s, r, error);
-		s->retry_at_ns = s->config.later ? 0 : s->retry_at_ns;
-		r = 0;
-	}
-	return r;
-}
-
-int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error)
-{
-	struct store *s = queue_home_alloc(sizeof(*s));
-	struct sc_error own = {0};
-	int r;
-
-	error = error ? error : &own;
-	if (!s) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
-	}
-	s->config = *config;
-	s->config.commit_ms = config->commit_ms ? config->commit_ms : 500;
-	s->config.retry_ms = config->retry_ms ? config->retry_ms : 1000;
-	s->config.keep_rows = config->keep_rows ? config->keep_rows : 20000;
-	s->config.recent = config->recent ? config->recent : 1000;
-	s->last = &s->first;
-	s->lock_fd = -1;
-	s->jobs.fd = s->done.fd = -1;
-	pthread_mutex_init(&s->lock, NULL);
-	s->path = strdup(config->path);
-	s->config.path = s->path;
-	r = s->path ? store_init_queues(s) : -ENOMEM;
-	if (r < 0) {
-		sc_fail(error, r, "memory", "", "no room for the store's queues: %s", strerror(-r));
-	} else {
-		r = first_open(s, error);
-	}
-	if (r < 0) {
-		store_destroy(s);
-		return r;
-	}
-	*ret_store = s;
-	return 0;
 }

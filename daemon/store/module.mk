@@ -5,4 +5,4 @@ $(eval $(call room,\
     $(addprefix slowctl/,param engine alarm query) \
     $(addprefix daemon/,core phase time data),\
     sqlite3))
-$(B)/obj/daemon/store/file.o: $(wildcard schemas/sql/*.sql)
+$(B)/obj/daemon/store/migrate.o: $(wildcard schemas/sql/*.sql)

@@ -2,14 +2,19 @@
 /*
  * Inside the store.
  *
- *   store.c        the queue, the thread, group commit
- *   file.c   opening, checking, migrating the file
- *   away.c   while there is no file; sessions of DMA that began meanwhile
- *   sql.c    the statements, one entry a row
- *   read.c   what a restart reads
- *   put.c    rows from the daemon's structs
- *   keep.c   old rows rolled up or deleted
+ *   put.c      rows from the daemon's structs
+ *   rows.c     rows that wait, and their answers
+ *   sql.c      the statements, one entry a row
+ *   migrate.c  a file brought to this program's schema
+ *   read.c     what a restart reads
  *   archive.c  old commands and events moved to files of their own
+ *   keep.c     old rows rolled up or deleted
+ *   sessions.c which session a start of DMA belongs to
+ *   file.c     opening, checking
+ *   away.c     while there is no file
+ *   store.c    start and end, the thread, group commit
+ *
+ * None calls one below it.
  *
  * The connection belongs to the caller until store_start(), then to the thread.
  */
@@ -124,16 +129,32 @@ struct store {
 	uint64_t finished_seen;
 };
 
-/* Room for rows and answers, so that rows are taken before there is a thread. store.c */
-int store_init_queues(struct store *s);
+/* ---- rows.c ---- */
+/* Room for rows and answers, so that rows are taken before there is a thread. */
+int store_rows_init(struct store *s);
+/* Rows for a thread that was never started. */
+void store_rows_drop(struct store *s);
+/* All below are the thread's. Take what has come; true when something of it is urgent. */
+bool store_rows_drain(struct store *s);
+/* The next of what has come; NULL: that was all. */
+struct store_job *store_rows_take(struct store *s);
+/* Put a row before all that wait. */
+void store_rows_put_first(struct store *s, const struct row *row);
+/* Take the job at *link out of the list and be done with it. */
+void store_rows_finish(struct store *s, struct store_job **link, int result);
+void store_rows_count_given_up(struct store *s);
+/* The disk refuses: "now or never" is answered, the rest is kept up to the bound. */
+void store_rows_refuse(struct store *s, int result);
+/* What waits, for the status. */
+void store_rows_publish(struct store *s);
+
+/* ---- sql.c ---- */
 /* SQLite's result as a negative errno. */
 int store_errno(sqlite3 *db, int rc);
 /* A statement without values. SQLite's result. */
 int store_run_plain(sqlite3_stmt *step);
-/* Be done with all rows that are "now or never", and with the oldest beyond the bound. store.c */
-void store_refuse(struct store *s, int result);
-/* Put a row before all that wait. store.c, of the thread. */
-void store_put_first(struct store *s, const struct row *row);
+
+/* ---- migrate.c, file.c ---- */
 #define STORE_BUSY_MS 2000 /* to wait for another program that writes */
 /* All steps of opening, waiting at most busy_ms for each lock; negative errno: closed again. file.c */
 int store_file_open(struct store *s, int busy_ms, struct sc_error *error);
@@ -161,16 +182,18 @@ int store_read_past(struct store *s, struct store_past **ret_past);
 	" WHERE d.parameter = command.parameter AND d.id > command.id AND d.state = 'DONE'"        \
 	" AND d.ended IS NOT NULL))"
 
-/* away.c */
+/* sessions.c */
 /* The file is open, its past read: sessions that began while there was none are settled. */
 void store_adopt(struct store *s, const struct store_sessions *known, struct store_past *past);
+/* The session that a row's number stands for, once it is known. */
+void store_settle_session(struct store *s, struct row *row);
+
+/* away.c */
 /* Of the status: there is no file. */
 void store_note_away(struct store *s, int r, const struct sc_error *error);
 /* Of the thread, before it writes: whether there is a file to be written; opens it when that is due.
  * `urgent`: something that cannot wait has come. */
 bool store_at_file(struct store *s, bool urgent);
-/* The session that a row's number stands for, once it is known. */
-void store_settle_session(struct store *s, struct row *row);
 
 /* keep.c. Prepare: SQLite's result. Start: of the thread. Begin: a period from now. Step: to be
  * called when keep.next_ns has come; at most one short transaction. */

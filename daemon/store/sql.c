@@ -5,6 +5,8 @@
  */
 #include "daemon/store/private.h"
 
+#include <errno.h>
+
 #include "schemas/journal_sql.h"
 
 /* Left open by another start of DMA of the link than ?1, ?3. */
@@ -202,3 +204,52 @@ const struct store_sql store_sql[ROW_IDS] = {
 			" (SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS
 			")) AS n) WHERE n IS NOT NULL"}},
 };
+
+int store_errno(sqlite3 *db, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_CONSTRAINT:
+		return -EEXIST;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EUCLEAN;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	case SQLITE_TOOBIG:
+	case SQLITE_RANGE:
+	case SQLITE_MISMATCH:
+	case SQLITE_MISUSE:
+		return -EINVAL;
+	default:
+		break;
+	}
+	if (db) {
+		int e = sqlite3_system_errno(db);
+
+		if (e == ENOSPC || e == EDQUOT || e == EROFS || e == EACCES || e == EPERM ||
+		    e == EFBIG) {
+			return -e;
+		}
+	}
+	return -EIO;
+}
+
+int store_run_plain(sqlite3_stmt *step)
+{
+	int rc = sqlite3_step(step);
+
+	sqlite3_reset(step);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}

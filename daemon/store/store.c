@@ -18,85 +18,12 @@
 #include "daemon/core/now.h"
 #include "daemon/core/thread.h"
 
-#define JOBS_SIZE 65536u
-#define DONE_SIZE 32768u
+/* Who waits for store_open() has other work, and the thread tries again. */
+#define BUSY_MAIN_MS 200
 #define BATCH	  2000u /* rows a transaction */
 #define MS	  1000000ull
 
 /* ------------------------------------------------------------------ main thread's side */
-
-static struct store_job *job_new(const struct row *row, uint64_t cookie, unsigned flags)
-{
-	struct store_job *j = malloc(offsetof(struct store_job, row.arena) + row->used);
-
-	if (!j) {
-		return NULL;
-	}
-	j->next = NULL;
-	j->cookie = cookie;
-	j->flags = flags;
-	j->result = 0;
-	j->queued_ns = now_mono_ns();
-	memcpy(&j->row, row, offsetof(struct row, arena) + row->used);
-	return j;
-}
-
-static int refuse(struct store *s, int r)
-{
-	atomic_fetch_add(&s->refused, 1);
-	return r;
-}
-
-int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags)
-{
-	struct store_job **place, *j;
-
-	if (row->id == ROW_NONE || row->id >= ROW_IDS || row->count != store_sql[row->id].values ||
-	    row->used > ROW_ARENA || (row->cut && row->id == ROW_COMMAND)) {
-		return refuse(s, -EINVAL);
-	}
-	if ((flags & STORE_ANSWER) && s->answers >= DONE_SIZE) {
-		return refuse(s, -ENOBUFS);
-	}
-	place = queue_reserve(&s->jobs);
-	if (!place) {
-		return refuse(s, -ENOBUFS);
-	}
-	j = job_new(row, cookie, flags);
-	if (!j) {
-		return refuse(s, -ENOMEM);
-	}
-	if (flags & STORE_ANSWER) {
-		s->answers++;
-	}
-	*place = j;
-	atomic_fetch_add(&s->submitted, 1);
-	queue_commit(&s->jobs);
-	queue_wake(&s->jobs);
-	return 0;
-}
-
-int store_done_fd(const struct store *s)
-{
-	return s->done.fd;
-}
-
-bool store_take_done(struct store *s, struct store_done *ret_done)
-{
-	struct store_done *d = queue_peek(&s->done);
-
-	if (!d) {
-		queue_hush(&s->done);
-		d = queue_peek(&s->done); /* it may have come between look and hush */
-		if (!d) {
-			return false;
-		}
-	}
-	*ret_done = *d;
-	queue_release(&s->done);
-	s->answers--;
-	return true;
-}
 
 struct store_past *store_take_past(struct store *s)
 {
@@ -122,88 +49,6 @@ void store_get_status(struct store *s, struct store_status *ret_status)
 	ret_status->queued = atomic_load(&s->submitted) - s->finished_seen;
 	pthread_mutex_unlock(&s->lock);
 	ret_status->refused = atomic_load(&s->refused);
-}
-
-/* ------------------------------------------------------------------ the list */
-
-static void list_append(struct store *s, struct store_job *j)
-{
-	*s->last = j;
-	s->last = &j->next;
-	s->waiting++;
-}
-
-void store_put_first(struct store *s, const struct row *row)
-{
-	struct store_job *j = job_new(row, 0, STORE_URGENT);
-
-	if (!j) {
-		refuse(s, -ENOMEM);
-		return;
-	}
-	j->next = s->first;
-	s->first = j;
-	if (!j->next) {
-		s->last = &j->next;
-	}
-	s->waiting++;
-	atomic_fetch_add(&s->submitted, 1);
-}
-
-/* Take the job at *link out of the list and be done with it. */
-static void list_finish(struct store *s, struct store_job **link, int result)
-{
-	struct store_job *j = *link;
-
-	*link = j->next;
-	if (!j->next) {
-		s->last = link;
-	}
-	s->waiting--;
-	s->finished++;
-	if (j->flags & STORE_ANSWER) {
-		struct store_done *d = queue_reserve(&s->done); /* room is kept by store_submit() */
-
-		*d = (struct store_done){j->cookie, result, j->row.id};
-		queue_commit(&s->done);
-	}
-	free(j);
-}
-
-/* The next of what has come; NULL: that was all. */
-static struct store_job *list_take(struct store *s)
-{
-	struct store_job **place = queue_peek(&s->jobs), *j;
-
-	if (!place) {
-		return NULL;
-	}
-	j = *place;
-	list_append(s, j);
-	queue_release(&s->jobs);
-	return j;
-}
-
-/* Take what has come; true when something of it is urgent. */
-static bool list_drain(struct store *s)
-{
-	struct store_job *j;
-	bool urgent = false;
-
-	queue_hush(&s->jobs);
-	while ((j = list_take(s))) {
-		urgent |= (j->flags & STORE_URGENT) != 0;
-	}
-	return urgent;
-}
-
-static void publish(struct store *s)
-{
-	pthread_mutex_lock(&s->lock);
-	s->finished_seen = s->finished;
-	s->oldest_ns = s->first ? s->first->queued_ns : 0;
-	s->status.kept = s->retry_at_ns ? s->waiting : 0;
-	pthread_mutex_unlock(&s->lock);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -241,14 +86,6 @@ static int run_step(sqlite3_stmt *step, const struct row *row)
 	}
 	sqlite3_reset(step);
 	return rc;
-}
-
-int store_run_plain(sqlite3_stmt *step)
-{
-	int rc = sqlite3_step(step);
-
-	sqlite3_reset(step);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* All statements of a row. A row's own fault (constraint, type) is its result; what concerns the whole
@@ -312,13 +149,6 @@ static void note_commit(struct store *s, uint64_t rows, uint64_t lost, uint64_t 
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void count_given_up(struct store *s)
-{
-	pthread_mutex_lock(&s->lock);
-	s->status.given_up++;
-	pthread_mutex_unlock(&s->lock);
-}
-
 /* Write up to BATCH rows (with one of the flags `only`; 0: all, also those that come meanwhile: the first of a
  * hundred would else have a commit of its own) in one transaction. */
 static int transact(struct store *s, unsigned only, unsigned *ret_rows)
@@ -327,7 +157,7 @@ static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 	int rc = store_run_plain(s->begin);
 
 	for (struct store_job *j = s->first; j && rows < BATCH && rc == SQLITE_OK;
-	     j = j->next || only ? j->next : list_take(s)) {
+	     j = j->next || only ? j->next : store_rows_take(s)) {
 		if (chosen(j, only)) {
 			j->result = 0;
 			rc = write_row(s, j);
@@ -359,37 +189,10 @@ static void finish_batch(struct store *s, unsigned only, unsigned rows, uint64_t
 			continue;
 		}
 		lost += (*link)->result < 0;
-		list_finish(s, link, (*link)->result);
+		store_rows_finish(s, link, (*link)->result);
 		n++;
 	}
 	note_commit(s, rows - lost, lost, began_ns);
-}
-
-/* The disk refuses: "now or never" is answered, the rest kept up to the bound. */
-void store_refuse(struct store *s, int result)
-{
-	struct store_job **link = &s->first;
-
-	while (*link) {
-		if ((*link)->flags & STORE_NOW_OR_NEVER) {
-			list_finish(s, link, result); /* refused, not lost: its sender knows */
-		} else {
-			link = &(*link)->next;
-		}
-	}
-	for (link = &s->first; *link && s->waiting > s->config.keep_rows;) {
-		if ((*link)->flags & STORE_COMES_AGAIN) {
-			list_finish(s, link, result); /* not lost: a newer one is behind it */
-		} else {
-			link = &(*link)->next;
-		}
-	}
-	while (s->first && s->waiting > s->config.keep_rows) {
-		list_finish(s, &s->first, result);
-		count_given_up(s);
-	}
-	publish(s);
-	queue_wake(&s->done);
 }
 
 /* 0 or negative errno. */
@@ -401,10 +204,10 @@ static int write_batch(struct store *s, unsigned only)
 
 	if (rc == SQLITE_OK) {
 		finish_batch(s, only, rows, began);
-		publish(s);
+		store_rows_publish(s);
 		queue_wake(&s->done);
 	} else {
-		store_refuse(s, r);
+		store_rows_refuse(s, r);
 	}
 	return r;
 }
@@ -469,7 +272,7 @@ static void drain_to_the_end(struct store *s)
 	for (;;) {
 		uint64_t now;
 
-		list_drain(s);
+		store_rows_drain(s);
 		if (store_at_file(s, true)) {
 			write_due(s, true);
 		}
@@ -480,11 +283,11 @@ static void drain_to_the_end(struct store *s)
 		poll(NULL, 0, 20);
 	}
 	while (s->first) {
-		list_finish(s, &s->first, -ECANCELED);
-		count_given_up(s);
+		store_rows_finish(s, &s->first, -ECANCELED);
+		store_rows_count_given_up(s);
 		s->left++;
 	}
-	publish(s);
+	store_rows_publish(s);
 	queue_wake(&s->done);
 	if (s->db && !s->left) {
 		sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -502,8 +305,8 @@ static void *store_thread(void *context)
 		bool urgent;
 
 		poll(&fd, 1, wait_ms(s));
-		urgent = list_drain(s);
-		publish(s);
+		urgent = store_rows_drain(s);
+		store_rows_publish(s);
 		if (!store_at_file(s, urgent)) {
 			continue;
 		}
@@ -514,13 +317,6 @@ static void *store_thread(void *context)
 	}
 	drain_to_the_end(s);
 	return NULL;
-}
-
-int store_init_queues(struct store *s)
-{
-	int r = queue_init(&s->jobs, sizeof(struct store_job *), JOBS_SIZE, 1);
-
-	return r == 0 ? queue_init(&s->done, sizeof(struct store_done), DONE_SIZE, 1) : r;
 }
 
 int store_start(struct store *s)
@@ -544,24 +340,13 @@ unsigned store_stop(struct store *s, unsigned grace_ms)
 	return s->left;
 }
 
-/* Rows for a thread that was never started. */
-static void drop_jobs(struct store *s)
-{
-	struct store_job **place;
-
-	while (s->jobs.items && (place = queue_peek(&s->jobs))) {
-		free(*place);
-		queue_release(&s->jobs);
-	}
-}
-
 void store_destroy(struct store *s)
 {
 	if (!s) {
 		return;
 	}
 	store_stop(s, 0);
-	drop_jobs(s);
+	store_rows_drop(s);
 	store_file_close(s);
 	store_past_free(s->past);
 	free(s->beginnings);
@@ -570,4 +355,58 @@ void store_destroy(struct store *s)
 	queue_fini(&s->done);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
+}
+
+/* The first time, for who calls store_open(). */
+static int first_open(struct store *s, struct sc_error *error)
+{
+	int r;
+
+	if (s->config.later) {
+		r = sc_fail(error, -ETIMEDOUT, "database", "Look at the disk: dmesg, iostat.",
+			    "database %s: its disk does not answer", s->config.path);
+	} else {
+		r = store_file_open(s, s->config.patient ? BUSY_MAIN_MS : STORE_BUSY_MS, error);
+	}
+	if (r < 0 && s->config.patient && !s->final && r != -ENOMEM) {
+		store_note_away(s, r, error);
+		s->retry_at_ns = s->config.later ? 0 : s->retry_at_ns;
+		r = 0;
+	}
+	return r;
+}
+
+int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error)
+{
+	struct store *s = queue_home_alloc(sizeof(*s));
+	struct sc_error own = {0};
+	int r;
+
+	error = error ? error : &own;
+	if (!s) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	s->config = *config;
+	s->config.commit_ms = config->commit_ms ? config->commit_ms : 500;
+	s->config.retry_ms = config->retry_ms ? config->retry_ms : 1000;
+	s->config.keep_rows = config->keep_rows ? config->keep_rows : 20000;
+	s->config.recent = config->recent ? config->recent : 1000;
+	s->last = &s->first;
+	s->lock_fd = -1;
+	s->jobs.fd = s->done.fd = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	s->path = strdup(config->path);
+	s->config.path = s->path;
+	r = s->path ? store_rows_init(s) : -ENOMEM;
+	if (r < 0) {
+		sc_fail(error, r, "memory", "", "no room for the store's queues: %s", strerror(-r));
+	} else {
+		r = first_open(s, error);
+	}
+	if (r < 0) {
+		store_destroy(s);
+		return r;
+	}
+	*ret_store = s;
+	return 0;
 }

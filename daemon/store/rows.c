@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows that wait for the store's thread: from the main thread's queue to the list, in order, and from there to the
+ * answers.
+ */
+#include "daemon/store/private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/now.h"
+
+#define JOBS_SIZE 65536u
+#define DONE_SIZE 32768u
+
+/* ------------------------------------------------------------------ main thread's side */
+
+int store_rows_init(struct store *s)
+{
+	int r = queue_init(&s->jobs, sizeof(struct store_job *), JOBS_SIZE, 1);
+
+	return r == 0 ? queue_init(&s->done, sizeof(struct store_done), DONE_SIZE, 1) : r;
+}
+
+static struct store_job *job_new(const struct row *row, uint64_t cookie, unsigned flags)
+{
+	struct store_job *j = malloc(offsetof(struct store_job, row.arena) + row->used);
+
+	if (!j) {
+		return NULL;
+	}
+	j->next = NULL;
+	j->cookie = cookie;
+	j->flags = flags;
+	j->result = 0;
+	j->queued_ns = now_mono_ns();
+	memcpy(&j->row, row, offsetof(struct row, arena) + row->used);
+	return j;
+}
+
+static int refuse(struct store *s, int r)
+{
+	atomic_fetch_add(&s->refused, 1);
+	return r;
+}
+
+int store_submit(struct store *s, const struct row *row, uint64_t cookie, unsigned flags)
+{
+	struct store_job **place, *j;
+
+	if (row->id == ROW_NONE || row->id >= ROW_IDS || row->count != store_sql[row->id].values ||
+	    row->used > ROW_ARENA || (row->cut && row->id == ROW_COMMAND)) {
+		return refuse(s, -EINVAL);
+	}
+	if ((flags & STORE_ANSWER) && s->answers >= DONE_SIZE) {
+		return refuse(s, -ENOBUFS);
+	}
+	place = queue_reserve(&s->jobs);
+	if (!place) {
+		return refuse(s, -ENOBUFS);
+	}
+	j = job_new(row, cookie, flags);
+	if (!j) {
+		return refuse(s, -ENOMEM);
+	}
+	if (flags & STORE_ANSWER) {
+		s->answers++;
+	}
+	*place = j;
+	atomic_fetch_add(&s->submitted, 1);
+	queue_commit(&s->jobs);
+	queue_wake(&s->jobs);
+	return 0;
+}
+
+int store_done_fd(const struct store *s)
+{
+	return s->done.fd;
+}
+
+bool store_take_done(struct store *s, struct store_done *ret_done)
+{
+	struct store_done *d = queue_peek(&s->done);
+
+	if (!d) {
+		queue_hush(&s->done);
+		d = queue_peek(&s->done); /* it may have come between look and hush */
+		if (!d) {
+			return false;
+		}
+	}
+	*ret_done = *d;
+	queue_release(&s->done);
+	s->answers--;
+	return true;
+}
+
+void store_rows_drop(struct store *s)
+{
+	struct store_job **place;
+
+	while (s->jobs.items && (place = queue_peek(&s->jobs))) {
+		free(*place);
+		queue_release(&s->jobs);
+	}
+}
+
+/* ------------------------------------------------------------------ the list */
+
+static void list_append(struct store *s, struct store_job *j)
+{
+	*s->last = j;
+	s->last = &j->next;
+	s->waiting++;
+}
+
+void store_rows_put_first(struct store *s, const struct row *row)
+{
+	struct store_job *j = job_new(row, 0, STORE_URGENT);
+
+	if (!j) {
+		refuse(s, -ENOMEM);
+		return;
+	}
+	j->next = s->first;
+	s->first = j;
+	if (!j->next) {
+		s->last = &j->next;
+	}
+	s->waiting++;
+	atomic_fetch_add(&s->submitted, 1);
+}
+
+void store_rows_finish(struct store *s, struct store_job **link, int result)
+{
+	struct store_job *j = *link;
+
+	*link = j->next;
+	if (!j->next) {
+		s->last = link;
+	}
+	s->waiting--;
+	s->finished++;
+	if (j->flags & STORE_ANSWER) {
+		struct store_done *d = queue_reserve(&s->done); /* room is kept by store_submit() */
+
+		*d = (struct store_done){j->cookie, result, j->row.id};
+		queue_commit(&s->done);
+	}
+	free(j);
+}
+
+struct store_job *store_rows_take(struct store *s)
+{
+	struct store_job **place = queue_peek(&s->jobs), *j;
+
+	if (!place) {
+		return NULL;
+	}
+	j = *place;
+	list_append(s, j);
+	queue_release(&s->jobs);
+	return j;
+}
+
+bool store_rows_drain(struct store *s)
+{
+	struct store_job *j;
+	bool urgent = false;
+
+	queue_hush(&s->jobs);
+	while ((j = store_rows_take(s))) {
+		urgent |= (j->flags & STORE_URGENT) != 0;
+	}
+	return urgent;
+}
+
+void store_rows_publish(struct store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->finished_seen = s->finished;
+	s->oldest_ns = s->first ? s->first->queued_ns : 0;
+	s->status.kept = s->retry_at_ns ? s->waiting : 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void store_rows_count_given_up(struct store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->status.given_up++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void store_rows_refuse(struct store *s, int result)
+{
+	struct store_job **link = &s->first;
+
+	while (*link) {
+		if ((*link)->flags & STORE_NOW_OR_NEVER) {
+			store_rows_finish(s, link, result); /* refused, not lost: its sender knows */
+		} else {
+			link = &(*link)->next;
+		}
+	}
+	for (link = &s->first; *link && s->waiting > s->config.keep_rows;) {
+		if ((*link)->flags & STORE_COMES_AGAIN) {
+			store_rows_finish(s, link, result); /* not lost: a newer one is behind it */
+		} else {
+			link = &(*link)->next;
+		}
+	}
+	while (s->first && s->waiting > s->config.keep_rows) {
+		store_rows_finish(s, &s->first, result);
+		store_rows_count_given_up(s);
+	}
+	store_rows_publish(s);
+	queue_wake(&s->done);
+}
