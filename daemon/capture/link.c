@@ -52,11 +52,6 @@ void link_fini(struct link *l)
 	}
 }
 
-const struct label *link_label(const struct link *l, uint64_t frame)
-{
-	return account_label(settle_account(l->settle), frame);
-}
-
 bool link_is_read(const struct link *l)
 {
 	bool lost = l->status.taken_over && !l->kept;
@@ -80,20 +75,6 @@ uint64_t link_front(const struct link *l)
 		       : front;
 }
 
-/* A slice, or less where the ring cannot hold the data of an unaligned one that long. */
-static uint32_t gap_frames(const struct link *l, uint32_t block)
-{
-	uint64_t cells = (uint64_t)l->depth * l->frames_per_buffer;
-	uint32_t frames = ASSEMBLE_SLICE;
-
-	while (frames > block && frames > cells / 4) {
-		do {
-			frames -= block;
-		} while (ASSEMBLE_SLICE % frames != 0);
-	}
-	return frames;
-}
-
 static int make_machines(struct link *l, const struct owner_account *a)
 {
 	const struct capture_config *config = &l->capture->config;
@@ -101,7 +82,7 @@ static int make_machines(struct link *l, const struct owner_account *a)
 	uint32_t next = account_block_frames(a, a->change_frame), longest = config->block_frames;
 	struct assemble_config assemble = {
 		.block_frames = block,
-		.gap_frames = gap_frames(l, block),
+		.gap_frames = link_gap_frames(l, block),
 		.tower = config->expected[l->number].tower,
 		.floor = config->expected[l->number].floor,
 	};
@@ -210,29 +191,6 @@ static void resume(struct link *l, const struct owner_account *a)
 	}
 }
 
-void link_change_length(struct link *l)
-{
-	uint64_t in_flight = (uint64_t)l->depth * l->frames_per_buffer + TDM_FRAMES_PER_SECOND;
-	uint32_t wanted = l->capture->config.block_frames;
-	struct owner_account *a = settle_account(l->settle);
-	uint32_t now = account_block_frames(a, UINT64_MAX);
-	uint64_t from = assemble_border(l->assembler);
-
-	if (now == wanted) {
-		return;
-	}
-	from = l->sent > from ? l->sent : from;
-	/* Frames f and f x wanted / now begin blocks of the same number: both must not be in
-	 * flight. */
-	if (wanted > now && from < in_flight * wanted / (wanted - now)) {
-		from = in_flight * wanted / (wanted - now);
-	}
-	from = (from + ASSEMBLE_SLICE - 1) / ASSEMBLE_SLICE * ASSEMBLE_SLICE;
-	if (account_change_length(a, from, wanted)) {
-		assemble_change(l->assembler, from, wanted, gap_frames(l, wanted));
-	}
-}
-
 /* Data are sent again in the same blocks: longer or shorter ones would be partly repeats. A
  * predecessor's change that lies ahead stays where it is; ours comes behind it. */
 static void keep_lengths(struct link *l, const struct owner_account *a)
@@ -240,7 +198,7 @@ static void keep_lengths(struct link *l, const struct owner_account *a)
 	uint32_t next = account_block_frames(a, a->change_frame);
 
 	if (a->change_frame > a->cursor.frame) {
-		assemble_change(l->assembler, a->change_frame, next, gap_frames(l, next));
+		assemble_change(l->assembler, a->change_frame, next, link_gap_frames(l, next));
 	}
 	link_change_length(l);
 }

@@ -2,10 +2,13 @@
 /*
  * Inside capture. One thread owns everything here but what is said to be otherwise.
  *
- *   capture.c         the thread: board, tick, commands, status
- *   link.c    a link's beginning and end; completions -> deframer -> verdicts
- *   out.c     verdicts -> spans -> blocks -> publisher; settled -> cursor -> page -> release
- *   report.c  the way to the main thread
+ *   report.c   the way to the main thread
+ *   lengths.c  another length of blocks
+ *   out.c      verdicts -> spans -> blocks -> publisher; settled -> cursor -> page -> release
+ *   link.c     a link's beginning and end; completions -> deframer -> verdicts
+ *   capture.c  the thread: board, tick, commands, status
+ *
+ * None calls one below it.
  *
  * What a link keeps, from the ring to the publisher:
  *
@@ -165,6 +168,20 @@ void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct
 void report_frame(struct link *l, const struct tdm_verdict *v); /* once a second */
 void report_reply(struct link *l, const uint8_t *word, uint64_t count);
 
+/* Label of a count or frame on this link. */
+static inline const struct label *link_label(const struct link *l, uint64_t frame)
+{
+	return account_label(settle_account(l->settle), frame);
+}
+
+/* lengths.c */
+/* Blocks get the configured length at a slice that no block handed out reaches: if not now, when
+ * the cursor has moved on. The caller commits the account. */
+void link_change_length(struct link *l);
+/* Frames of a GAP beside blocks of that length: a slice, or less where the ring cannot hold the data of an unaligned one
+ * that long. */
+uint32_t link_gap_frames(const struct link *l, uint32_t block);
+
 /* link.c */
 int link_init(struct link *l, struct capture *c, unsigned number);
 void link_fini(struct link *l);
@@ -178,16 +195,11 @@ void link_end(struct link *l);
 bool link_drain(struct link *l);
 /* Show the recorder what has been read. */
 void link_feed(struct link *l);
-/* Blocks get the configured length at a slice that no block handed out reaches: if not now, when
- * the cursor has moved on. The caller commits the account. */
-void link_change_length(struct link *l);
 /* Data of its ring have been read, perhaps by a predecessor. Also true where that is unknown
  * because the page is unusable. */
 bool link_is_read(const struct link *l);
 /* Frames below are in the ring, or were. */
 uint64_t link_front(const struct link *l);
-/* Label of a count or frame on this link. */
-const struct label *link_label(const struct link *l, uint64_t frame);
 
 /* out.c */
 /* Hand over what is closed; false: blocked. */
