@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the groups are made of. For groups.c, which moves it, groups_policy.c, which says who pays, and
- * groups_status.c, which looks at it.
+ * What the groups are made of. groups_entries.c holds it, groups_policy.c says who pays, groups.c moves it, and
+ * groups_status.c looks at it.
  *
  * Per block one `struct tracked` with an `entry` per group. An entry that is WAITING or FLIGHT stands in
  * the group's held list of its link and stream, in the order offered: the head is what holds the ring
@@ -126,9 +126,29 @@ struct groups {
 	struct tracked_chain chain[BLOCK_BUCKETS];
 };
 
-/* groups.c: a WAITING or FLIGHT entry is dropped. */
+/* ---- groups_entries.c ---- */
+struct tracked_chain *tracked_chain(struct groups *g, const struct fcm_ack *key);
+bool key_equal(const struct fcm_ack *a, const struct fcm_ack *b);
+struct tracked *tracked_new(struct groups *g, struct block *b);
+void tracked_release(struct groups *g, struct tracked *t);
+uint64_t slice_key(const struct fcm_block_header *h);
+/* Something about the slice has changed: stand it in the right list. */
+void slice_place(struct groups *g, struct group *group, struct slice *s);
+struct slice *slice_get(struct groups *g, struct group *group, uint64_t key);
+struct group *entry_group(struct groups *g, const struct entry *e);
+struct entry_list *entry_held(struct group *group, const struct entry *e);
+void entry_wait(struct groups *g, struct entry *e, bool at_head);
+void entry_fly(struct groups *g, struct entry *e, uint8_t member);
+/* Take a FLIGHT or ZOMBIE off its member's account. */
+void entry_land(struct groups *g, struct entry *e);
+/* The group is through with the block. The caller has taken the entry off all lists but `held`. */
+void entry_settle(struct groups *g, struct entry *e, enum outcome outcome);
+void group_count_drop(const struct groups *g, struct group *group, const struct block *b,
+		       enum outcome outcome);
+void member_end(struct groups *g, unsigned member, enum member_state why);
+/* A WAITING or FLIGHT entry is dropped. */
 void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome);
-/* groups.c: the member is none any more, and will be told so. With nobody left in its group what it had
+/* The member is none any more, and will be told so. With nobody left in its group what it had
  * is dropped, else it goes to the others. */
 void groups_expel(struct groups *g, struct member *m);
 
