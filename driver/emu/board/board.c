@@ -286,21 +286,6 @@ void board_stall(struct board *b, int stalled)
 
 /* ------------------------------------------------------------------------ life */
 
-void board_power_up(struct board *b)
-{
-	memset(b->regs, 0, sizeof(*b) - offsetof(struct board, regs));
-	REG(b, NANET3_REG_ID) = 0x00334e4eu;
-	REG(b, NANET3_REG_VERSION) = NANET3_VERSION;
-	REG(b, NANET3_REG_LINKS) = NANET3_LINKS;
-	REG(b, NANET3_REG_SERIAL) = b->serial;
-	REG(b, NANET3_REG_BOOT_COUNT) = ++b->boots;
-	REG(b, NANET3_REG_MODEL) = b->emulated;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		b->links[i].index = i;
-		LREG(&b->links[i], NANET3_LREG_DEADLINE) = 5000;
-	}
-}
-
 struct board *board_create(const struct board_host *host, struct world *world, uint32_t serial)
 {
 	struct board *b = calloc(1, sizeof(*b));

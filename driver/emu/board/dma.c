@@ -353,13 +353,28 @@ void dma_start(struct board *b, struct board_link *l)
 	reg_pair_set(&LREG(l, NANET3_LREG_RELEASE), 0);
 }
 
+/* A model fault: the engine does not stop when it is told to. */
+static void stick(struct board *b, struct board_link *l)
+{
+	struct dma *d = &l->dma;
+
+	if (d->stick == STUCK_TILL_RESET) {
+		d->stuck_until = FOR_EVER_TO_RESET;
+	} else if (d->stick == STUCK_FOR_EVER) {
+		d->stuck_until = FOR_EVER;
+	} else if (d->stick > 0) {
+		d->stuck_until = b->step + d->stick * STEPS_A_MS;
+	}
+	d->stick = 0;
+}
+
 void dma_stop(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
 
 	if (d->enabled) {
 		d->enabled = false;
-		fault_stop(b, l);
+		stick(b, l);
 	}
 	LREG(l, NANET3_LREG_CONTROL) &= ~NANET3_LINK_ENABLE;
 	LREG(l, NANET3_LREG_STATUS) &= ~NANET3_LSTAT_FULL;

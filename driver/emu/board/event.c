@@ -12,6 +12,16 @@
 
 /* ------------------------------------------------------------------------ host memory */
 
+/* A model fault: the next interrupts of the vector are lost. */
+static bool loses_irq(struct board *b, unsigned vector)
+{
+	if (b->lose_irqs[vector] == 0) {
+		return false;
+	}
+	b->lose_irqs[vector]--;
+	return true;
+}
+
 void *board_map(struct board *b, uint64_t bus, uint32_t length)
 {
 	void *p = b->host.map(b->host.context, bus, length);
@@ -87,7 +97,7 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control)
 	write_slot(slot, ev, write + 1);
 	REG(b, NANET3_REG_EVQ_WRITE) = write + 1;
 	REG(b, NANET3_REG_IRQ_STATUS) |= 1u << vector;
-	if (REG(b, NANET3_REG_IRQ_MASK) & 1u << vector && !fault_loses_irq(b, vector)) {
+	if (REG(b, NANET3_REG_IRQ_MASK) & 1u << vector && !loses_irq(b, vector)) {
 		b->host.irq(b->host.context, vector);
 	}
 	return true;
@@ -112,4 +122,17 @@ void event_control(struct board *b, struct nanet3_event *ev)
 	    (REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_EVENTS)) {
 		REG(b, NANET3_REG_EVQ_LOST)++;
 	}
+}
+
+bool event_tx(struct board *b, const struct nanet3_tx *tx, uint8_t reason)
+{
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_TX,
+		.link = tx->link,
+		.reason = reason,
+		.frame_count = b->count,
+		.cookie = tx->cookie,
+	};
+
+	return event_post(b, &ev, true);
 }

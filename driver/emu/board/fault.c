@@ -6,13 +6,8 @@
 #include "driver/emu/board/private.h"
 #include "driver/emu/common/model_fault.h"
 
-#define STEPS_A_MS	  (NANET3_FRAMES_PER_SECOND / 1000u)
-#define STUCK_TILL_RESET  0xffffu
-#define STUCK_FOR_EVER	  0xfffeu
 #define UNKNOWN_TYPE	  200u
 #define UNKNOWN_LINK	  77u
-#define FOR_EVER	  UINT64_MAX
-#define FOR_EVER_TO_RESET (UINT64_MAX - 1)
 
 /* ------------------------------------------------------------------------ interrupts */
 
@@ -21,15 +16,6 @@ static void lose_irqs(struct board *b, unsigned which, uint32_t argument)
 	if (which < NANET3_VECTORS) {
 		b->lose_irqs[which] = argument;
 	}
-}
-
-bool fault_loses_irq(struct board *b, unsigned vector)
-{
-	if (b->lose_irqs[vector] == 0) {
-		return false;
-	}
-	b->lose_irqs[vector]--;
-	return true;
 }
 
 static void spurious(struct board *b, unsigned which, uint32_t argument)
@@ -46,20 +32,6 @@ static void stuck_dma(struct board *b, unsigned which, uint32_t argument)
 	if (which < NANET3_LINKS) {
 		b->links[which].dma.stick = argument;
 	}
-}
-
-void fault_stop(struct board *b, struct board_link *l)
-{
-	struct dma *d = &l->dma;
-
-	if (d->stick == STUCK_TILL_RESET) {
-		d->stuck_until = FOR_EVER_TO_RESET;
-	} else if (d->stick == STUCK_FOR_EVER) {
-		d->stuck_until = FOR_EVER;
-	} else if (d->stick > 0) {
-		d->stuck_until = b->step + d->stick * STEPS_A_MS;
-	}
-	d->stick = 0;
 }
 
 static void unstick(struct board *b, struct board_link *l)

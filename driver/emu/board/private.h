@@ -148,6 +148,13 @@ static inline uint64_t reg_pair_get(const uint32_t *low)
 /* board.c: what register writes set off. */
 void board_realign(struct board *b, struct board_link *l, bool reset);
 
+/* How long the DMA engine of a link is stuck, in the argument of MODEL_FAULT_STUCK_DMA and in dma.stuck_until. */
+#define STEPS_A_MS	  (NANET3_FRAMES_PER_SECOND / 1000u)
+#define STUCK_TILL_RESET  0xffffu
+#define STUCK_FOR_EVER	  0xfffeu
+#define FOR_EVER	  UINT64_MAX
+#define FOR_EVER_TO_RESET (UINT64_MAX - 1)
+
 /* dma.c */
 /* Begin at position 0 with the geometry in the registers. Refused (ENABLE stays clear) when that
  * makes no sense. */
@@ -172,6 +179,8 @@ bool dma_stuck(const struct dma *d);
 bool event_post(struct board *b, struct nanet3_event *ev, bool control);
 /* Room for so many of them. */
 bool event_room(const struct board *b, uint32_t events, bool control);
+/* Post the completion of a descriptor; false: no room. */
+bool event_tx(struct board *b, const struct nanet3_tx *tx, uint8_t reason);
 /* Post a LINK, PPS or ERROR event; what does not fit is counted and told later. */
 void event_control(struct board *b, struct nanet3_event *ev);
 /* Host memory for `length` bytes; NULL counts a miss. Good until the host is entered again. */
@@ -188,7 +197,6 @@ void tx_step(struct board *b);
 /* Seal and send this step's frame. */
 void tx_send(struct board *b, struct board_link *l);
 void tx_reset(struct board *b);
-bool tx_complete(struct board *b, const struct nanet3_tx *tx, uint8_t reason);
 
 /* put.c */
 /* CONTROL of a registered buffer was written. */
@@ -205,14 +213,10 @@ void fault_write(struct board *b, uint32_t value);
 void fault_step(struct board *b);
 /* The end of a step off the bus; the last one brings the power back. */
 void fault_gone_step(struct board *b);
-/* The link was told to stop: whether it does not. */
-void fault_stop(struct board *b, struct board_link *l);
 /* CONTROL_RESET ends what it can end. */
 void fault_reset(struct board *b);
-/* Whether the interrupt gets lost. */
-bool fault_loses_irq(struct board *b, unsigned vector);
 
-/* board.c: as after power-up, one boot later. */
+/* power.c: as after power-up, one boot later. */
 void board_power_up(struct board *b);
 
 #endif

@@ -172,7 +172,7 @@ static void put_told(struct board *b, const struct nanet3_tx *tx, const struct n
 	};
 
 	b->put_faulted = false;
-	tx_complete(b, tx, reason);
+	event_tx(b, tx, reason);
 	event_post(b, &ev, true);
 }
 
@@ -185,7 +185,7 @@ bool put_packet(struct board *b, const struct nanet3_tx *tx)
 		return false;
 	}
 	if (!put_sound(tx, &put)) {
-		return tx_complete(b, tx, NANET3_TX_REFUSED);
+		return event_tx(b, tx, NANET3_TX_REFUSED);
 	}
 	if (!deliver(b, &put)) {
 		put_fault(b, tx, &put);

@@ -32,19 +32,6 @@ static bool tx_legal(const struct nanet3_tx *tx)
 	}
 }
 
-bool tx_complete(struct board *b, const struct nanet3_tx *tx, uint8_t reason)
-{
-	struct nanet3_event ev = {
-		.type = NANET3_EVENT_TX,
-		.link = tx->link,
-		.reason = reason,
-		.frame_count = b->count,
-		.cookie = tx->cookie,
-	};
-
-	return event_post(b, &ev, true);
-}
-
 static void tx_fault(struct board *b)
 {
 	struct nanet3_event ev = {
@@ -169,12 +156,12 @@ static bool tx_word(struct board *b, const struct nanet3_tx *tx)
 		return false;
 	}
 	if (!tx_legal(tx)) {
-		return tx_complete(b, tx, NANET3_TX_REFUSED);
+		return event_tx(b, tx, NANET3_TX_REFUSED);
 	}
 	if (tx->at_frame > b->count || !place(b, tx)) {
 		return false;
 	}
-	tx_complete(b, tx, 0);
+	event_tx(b, tx, 0);
 	return true;
 }
 

@@ -11,6 +11,19 @@
 
 #define BOOT_AFTER_FRAMES 4u /* the answer to a reset leaves first */
 
+uint32_t floor_power_mask(const struct floor *f)
+{
+	uint32_t mask = 0;
+
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		mask |= (uint32_t)pmt_powered(f->pmts[m]) << m;
+	}
+	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
+		mask |= (uint32_t)f->hydrophones[h].powered << (REG_MODULE_HYDROPHONE + h);
+	}
+	return mask;
+}
+
 static int fcm_read(struct floor *f, unsigned reg, int32_t *ret_value)
 {
 	const struct tdm_telemetry *t = &f->telemetry;

@@ -52,19 +52,6 @@ static int create_modules(struct floor *f, const struct pulse_tables *pulses,
 	return 0;
 }
 
-uint32_t floor_power_mask(const struct floor *f)
-{
-	uint32_t mask = 0;
-
-	for (unsigned m = 0; m < TDM_MODULES; m++) {
-		mask |= (uint32_t)pmt_powered(f->pmts[m]) << m;
-	}
-	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
-		mask |= (uint32_t)f->hydrophones[h].powered << (REG_MODULE_HYDROPHONE + h);
-	}
-	return mask;
-}
-
 /* Compass and attitude swing slowly around where the tower's ropes keep the floor. */
 static void read_sensors(struct floor *f)
 {

@@ -11,17 +11,13 @@
  * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
  * for want of room; while no ring runs at all, model time stands still.
  *
- * A recording has a pace of its own, see pace_play.c.
+ * A recording has a pace of its own, see pace_play.c; run.c chooses.
  */
 #include <errno.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "driver/emu/host/private.h"
 #include "driver/emu/play/play.h"
-#include "driver/emu/world/world.h"
 
 bool pace_finished(const struct pace *p)
 {
@@ -74,7 +70,7 @@ void pace_note_lag(struct pace *p, uint64_t lag_ns)
 	s->too_slow = s->too_slow || lag_ns > p->h->config.depth_ms * 1000000ull;
 }
 
-static int real_time(struct pace *p)
+int pace_real_time(struct pace *p)
 {
 	int r = 0;
 
@@ -87,26 +83,6 @@ static int real_time(struct pace *p)
 		r = pace_turn(p, steps_due(p) <= PACE_TURN_STEPS);
 	}
 	return r;
-}
-
-static int timer_create_turns(struct host *h, int *ret_fd)
-{
-	struct itimerspec turns = {.it_interval.tv_nsec = (long)PACE_TURN_NS,
-				   .it_value.tv_nsec = (long)PACE_TURN_NS};
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = HOST_TIMER_ID};
-	int r, fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd < 0) {
-		return -errno;
-	}
-	if (timerfd_settime(fd, 0, &turns, NULL) != 0 ||
-	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	*ret_fd = fd;
-	return 0;
 }
 
 /* ------------------------------------------------------------------------ max speed */
@@ -152,43 +128,12 @@ int pace_unhurried_turn(struct pace *p, const struct play *play)
 	return r;
 }
 
-static int max_speed(struct pace *p)
+int pace_max_speed(struct pace *p)
 {
 	int r = 0;
 
 	while (r == 0 && !pace_finished(p)) {
 		r = pace_unhurried_turn(p, NULL);
 	}
-	return r;
-}
-
-/* ------------------------------------------------------------------------ run */
-
-int host_run(struct host *h, volatile sig_atomic_t *stop)
-{
-	struct play *play = world_play(h->world);
-	struct pace p = {
-		.h = h,
-		.stop = stop,
-		.timer_fd = -1,
-		.start_ns = host_now_ns(),
-		.start_step = h->stats.steps,
-		.last_step = UINT64_MAX,
-	};
-	int r;
-
-	if (h->config.duration_s > 0) {
-		p.last_step = p.start_step +
-			      (uint64_t)(h->config.duration_s * NANET3_FRAMES_PER_SECOND + 0.5);
-	}
-	if (h->config.speed == HOST_SPEED_MAX && play == NULL) {
-		return max_speed(&p);
-	}
-	r = timer_create_turns(h, &p.timer_fd);
-	if (r < 0) {
-		return r;
-	}
-	r = play != NULL ? pace_play(&p, play) : real_time(&p);
-	close(p.timer_fd);
 	return r;
 }

@@ -10,7 +10,8 @@
  *   buffer.c  registered buffers
  *   poll.c    polling owners: doorbells, interrupt mask
  *   pace.c         host_run()
- *   pace_play.c    host_run() of a recording
+ *   pace_play.c    the pace of a recording
+ *   run.c          host_run(): which pace
  */
 #ifndef DRIVER_EMU_HOST_PRIVATE_H
 #define DRIVER_EMU_HOST_PRIVATE_H
@@ -210,7 +211,7 @@ struct client *client_by_id(struct host *h, uint32_t id);
 int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
 		    int *ret_fd);
 
-/* pace.c, for pace_play.c */
+/* pace.c, for pace_play.c and run.c */
 struct pace {
 	struct host *h;
 	volatile sig_atomic_t *stop;
@@ -234,6 +235,10 @@ void pace_note_lag(struct pace *p, uint64_t lag_ns);
  * there is none. */
 struct play;
 int pace_unhurried_turn(struct pace *p, const struct play *play);
+
+/* Until told to stop, or the duration has passed: by the clock; as fast as the slowest reader. */
+int pace_real_time(struct pace *p);
+int pace_max_speed(struct pace *p);
 
 /* pace_play.c: until told to stop, or the recording is over and was to be played once. */
 int pace_play(struct pace *p, struct play *play);
