@@ -475,3 +475,91 @@ int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **
 	query_close(q);
 	return code;
 }
+
+/* ------------------------------------------------------------------ what is said about it */
+
+bool ctl_is_away(int err)
+{
+	return err == -ENOENT || err == -ECONNREFUSED || err == -ENOTDIR;
+}
+
+const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size)
+{
+	const char *path = ctl->station.socket;
+	char when[32];
+	char span[32];
+	char when_text[96] = "";
+	double last;
+
+	if (!ctl_is_away(err)) {
+		snprintf(buf, size, "cannot reach the daemon at %s: %s", path, strerror(-err));
+		return buf;
+	}
+	if (since && ctl_away_since(ctl, &last) == 0) {
+		snprintf(when_text, sizeof(when_text), " since %s UTC (%s)",
+			 ctl_time_text(last, 0, when, sizeof(when)),
+			 ctl_span_text(ctl_now() - last, span, sizeof(span)));
+	}
+	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board,
+		 when_text, err == -ECONNREFUSED ? "nobody listens at" : "there is no socket",
+		 path);
+	return buf;
+}
+
+/* The emulated board of a make run beside the socket: that goes on when its daemon is gone, and would not begin twice.
+ * Into `ret_config` the file that its daemon is started with. */
+static bool board_runs(const struct ctl *ctl, char *ret_config, size_t size)
+{
+	const char *socket = ctl->station.socket;
+	const char *slash = strrchr(socket, '/');
+	int dir = slash != NULL ? (int)(slash + 1 - socket) : 0;
+	char board[PATH_MAX];
+
+	return snprintf(board, sizeof(board), "%.*sboard.sock", dir, socket) < (int)sizeof(board) &&
+	       snprintf(ret_config, size, "%.*sboard.conf", dir, socket) < (int)size &&
+	       access(board, F_OK) == 0 && access(ret_config, R_OK) == 0;
+}
+
+const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size)
+{
+	unsigned n = ctl->station.board;
+	char config[PATH_MAX / 2];
+
+	if (err == -EACCES) {
+		ctl_access_action(ctl->station.socket, buf, size);
+	} else if (err == -ENAMETOOLONG) {
+		snprintf(buf, size,
+			 "a socket's path has at most 107 bytes; go nearer with cd and use "
+			 "a relative one");
+	} else if (!ctl_is_away(err) && !ctl->station.installed) {
+		snprintf(buf, size, "look at the daemon's process and its log");
+	} else if (ctl->station.installed) {
+		snprintf(buf, size,
+			 "systemctl status fcm-server@%u; journalctl -u fcm-server@%u -n 50; "
+			 "systemctl "
+			 "start fcm-server@%u (a station of make run: fcmctl --dir build/run ...)",
+			 n, n, n);
+	} else if (board_runs(ctl, config, sizeof(config))) {
+		snprintf(buf, size,
+			 "its make run goes on without it; start the daemon again: fcm-server "
+			 "--board %u --config %s",
+			 n, config);
+	} else {
+		snprintf(buf, size,
+			 "start the station (make run), or name the right one: --dir DIR, --board "
+			 "N");
+	}
+	return buf;
+}
+
+int ctl_away_fail(struct ctl *ctl, int err, bool writes)
+{
+	char reason[PATH_MAX + 256];
+	char action[PATH_MAX];
+	bool away = ctl_is_away(err) || err == -EAGAIN;
+
+	return ctl_fail(ctl, away ? CTL_UNKNOWN : CTL_NOT, away ? "daemon-away" : "no-access",
+			ctl_away_action(ctl, err, action, sizeof(action)), "%s%s",
+			writes ? "nothing was sent: " : "",
+			ctl_away_reason(ctl, err, true, reason, sizeof(reason)));
+}

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Asking the daemon, and saying what went wrong: the bridge between commands (ctl_*.c) and the socket
- * (client.c). Every failure ends in ctl_fail(): one sentence what, which and why, one what to do.
+ * Asking the daemon: the bridge between commands and the connection (client.c). Every failure ends in ctl_fail()
+ * (say.c).
  */
-#include <ctype.h>
 #include <errno.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/core/args.h"
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
@@ -57,165 +52,6 @@ void ctl_release_interrupt(void)
 	set_handler(SIG_DFL);
 }
 
-double ctl_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Foreign text must not drive the terminal. */
-static void print_line(const char *before, const char *text)
-{
-	struct writer *w = writer_create_text(stderr, false);
-
-	if (w != NULL) {
-		writer_text(w, WRITER_PLAIN, "%s%s", before, text);
-		writer_newline(w);
-	}
-	writer_destroy(w);
-}
-
-void ctl_append_word(char *text, size_t size, const char *option, const char *word)
-{
-	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "0123456789/._-+:@%";
-	bool plain = *word != '\0' && strspn(word, harmless) == strlen(word);
-	size_t used = strlen(text);
-	size_t quoted;
-
-	snprintf(text + used, size - used, "%s%s%s%s", *option != '\0' ? " --" : "", option,
-		 *option != '\0' ? " " : "", plain ? word : "'");
-	while (!plain) {
-		used = strlen(text);
-		quoted = strcspn(word, "'");
-		snprintf(text + used, size - used, "%.*s'%s", (int)quoted, word,
-			 word[quoted] == '\'' ? "\\''" : "");
-		plain = word[quoted] == '\0';
-		word += quoted + 1;
-	}
-}
-
-void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const struct ctl_args *args)
-{
-	snprintf(text + strlen(text), size - strlen(text), "%s %s", ctl->self, ctl->doing);
-	for (int i = 0; i < args->words; i++) {
-		snprintf(text + strlen(text), size - strlen(text), " ");
-		ctl_append_word(text, size, "", args->word[i]);
-	}
-	for (int i = 0; i < CTL_OPTIONS; i++) {
-		const struct ctl_option_row *row = ctl_option_row((enum ctl_option)i);
-
-		if (!ctl_given(args, i) || (args->command->options & CTL_BIT(i)) == 0) {
-			continue;
-		}
-		if (row->value != NULL) {
-			ctl_append_word(text, size, row->name, args->text[i]);
-		} else {
-			snprintf(text + strlen(text), size - strlen(text), " --%s", row->name);
-		}
-	}
-}
-
-static bool is_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	return strncmp(text, word, length) == 0 && !isalpha((unsigned char)text[length]);
-}
-
-/* The first word of a command: a noun, or the verb of what has none. */
-static bool is_command(const char *text)
-{
-	for (const struct ctl_command *const *table = ctl_tables; *table != NULL; table++) {
-		for (const struct ctl_command *c = *table; c->verb != NULL; c++) {
-			if (is_word(text, c->noun != NULL ? c->noun : c->verb)) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-/* Something to be typed begins here, not a word of the sentence, nor of a path. */
-static bool begins_command(const char *hint, const char *at)
-{
-	return (at == hint || strchr(" (;:\n", at[-1]) != NULL) &&
-	       is_command(at + strlen("fcmctl "));
-}
-
-const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t size)
-{
-	const char *from = hint;
-	const char *at = hint;
-	size_t used = 0;
-
-	buf[0] = '\0';
-	while ((at = strstr(at, "fcmctl ")) != NULL) {
-		if (ctl->self[0] != '\0' && begins_command(hint, at) && used < size) {
-			snprintf(buf + used, size - used, "%.*s%s", (int)(at - from), from,
-				 ctl->self);
-			used += strlen(buf + used);
-			from = at + strlen("fcmctl");
-		}
-		at += strlen("fcmctl ");
-	}
-	if (used < size) {
-		snprintf(buf + used, size - used, "%s", from);
-	}
-	return buf;
-}
-
-/* On stderr for people, and `error` on stdout for programs. */
-static void tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
-{
-	json_t *whole = json_pack("{s:O}", "error", error);
-	char typed[4 * PATH_MAX];
-
-	fflush(stdout);
-	print_line("fcmctl: ", text);
-	if (*hint != '\0') {
-		print_line("        -> ",
-			   ctl != NULL ? ctl_typed(ctl, hint, typed, sizeof(typed)) : hint);
-	}
-	if (ctl != NULL && ctl->json && whole != NULL) {
-		writer_result(ctl->out, whole, NULL);
-	}
-	json_decref(whole);
-}
-
-int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
-	     ...)
-{
-	char text[1024];
-	va_list ap;
-	json_t *error;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	hint = hint != NULL ? hint : "";
-	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint);
-	tell_failure(ctl, text, hint, error);
-	json_decref(error);
-	return exit_code;
-}
-
-void ctl_remark(const char *format, ...)
-{
-	char *text = NULL;
-	va_list ap;
-	int length;
-
-	va_start(ap, format);
-	length = vasprintf(&text, format, ap);
-	va_end(ap);
-	fflush(stdout);
-	print_line("fcmctl: ", length >= 0 ? text : format);
-	free(length >= 0 ? text : NULL);
-}
-
 int ctl_connect(struct ctl *ctl)
 {
 	return ctl->client != NULL ? 0 : client_open(ctl->station.socket, &ctl->client);
@@ -225,122 +61,6 @@ void ctl_disconnect(struct ctl *ctl)
 {
 	client_close(ctl->client);
 	ctl->client = NULL;
-}
-
-bool ctl_is_away(int err)
-{
-	return err == -ENOENT || err == -ECONNREFUSED || err == -ENOTDIR;
-}
-
-const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size)
-{
-	const char *path = ctl->station.socket;
-	char when[32];
-	char span[32];
-	char when_text[96] = "";
-	double last;
-
-	if (!ctl_is_away(err)) {
-		snprintf(buf, size, "cannot reach the daemon at %s: %s", path, strerror(-err));
-		return buf;
-	}
-	if (since && ctl_away_since(ctl, &last) == 0) {
-		snprintf(when_text, sizeof(when_text), " since %s UTC (%s)",
-			 ctl_time_text(last, 0, when, sizeof(when)),
-			 ctl_span_text(ctl_now() - last, span, sizeof(span)));
-	}
-	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board,
-		 when_text, err == -ECONNREFUSED ? "nobody listens at" : "there is no socket",
-		 path);
-	return buf;
-}
-
-const char *ctl_access_action(const char *path, char *buf, size_t size)
-{
-	char near[PATH_MAX];
-	char *slash;
-	struct stat st;
-	struct group *group;
-	bool found;
-
-	snprintf(near, sizeof(near), "%s", path);
-	found = stat(near, &st) == 0;
-	slash = strrchr(near, '/');
-	if (!found && slash != NULL) {
-		*slash = '\0';
-		found = stat(near, &st) == 0;
-	}
-	group = found ? getgrgid(st.st_gid) : NULL;
-	if (group != NULL && st.st_gid == 0) { /* no advice: its members may do what root may */
-		snprintf(buf, size, "%s is root's: run the command with sudo", near);
-	} else if (group != NULL) {
-		snprintf(
-			buf, size,
-			"%s is for members of group %s: sudo usermod -aG %s \"$USER\", then log in "
-			"anew",
-			near, group->gr_name, group->gr_name);
-	} else {
-		snprintf(buf, size, "ask the administrator for access to %s", path);
-	}
-	return buf;
-}
-
-/* The emulated board of a make run beside the socket: that goes on when its daemon is gone, and would not begin twice.
- * Into `ret_config` the file that its daemon is started with. */
-static bool board_runs(const struct ctl *ctl, char *ret_config, size_t size)
-{
-	const char *socket = ctl->station.socket;
-	const char *slash = strrchr(socket, '/');
-	int dir = slash != NULL ? (int)(slash + 1 - socket) : 0;
-	char board[PATH_MAX];
-
-	return snprintf(board, sizeof(board), "%.*sboard.sock", dir, socket) < (int)sizeof(board) &&
-	       snprintf(ret_config, size, "%.*sboard.conf", dir, socket) < (int)size &&
-	       access(board, F_OK) == 0 && access(ret_config, R_OK) == 0;
-}
-
-const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t size)
-{
-	unsigned n = ctl->station.board;
-	char config[PATH_MAX / 2];
-
-	if (err == -EACCES) {
-		ctl_access_action(ctl->station.socket, buf, size);
-	} else if (err == -ENAMETOOLONG) {
-		snprintf(buf, size,
-			 "a socket's path has at most 107 bytes; go nearer with cd and use "
-			 "a relative one");
-	} else if (!ctl_is_away(err) && !ctl->station.installed) {
-		snprintf(buf, size, "look at the daemon's process and its log");
-	} else if (ctl->station.installed) {
-		snprintf(buf, size,
-			 "systemctl status fcm-server@%u; journalctl -u fcm-server@%u -n 50; "
-			 "systemctl "
-			 "start fcm-server@%u (a station of make run: fcmctl --dir build/run ...)",
-			 n, n, n);
-	} else if (board_runs(ctl, config, sizeof(config))) {
-		snprintf(buf, size,
-			 "its make run goes on without it; start the daemon again: fcm-server "
-			 "--board %u --config %s",
-			 n, config);
-	} else {
-		snprintf(buf, size,
-			 "start the station (make run), or name the right one: --dir DIR, --board "
-			 "N");
-	}
-	return buf;
-}
-
-int ctl_away_fail(struct ctl *ctl, int err, bool writes)
-{
-	char reason[PATH_MAX + 256];
-	char action[PATH_MAX];
-	bool away = ctl_is_away(err) || err == -EAGAIN;
-
-	return ctl_fail(ctl, away ? CTL_UNKNOWN : CTL_NOT, away ? "daemon-away" : "no-access",
-			ctl_away_action(ctl, err, action, sizeof(action)), "%s%s",
-			writes ? "nothing was sent: " : "",
-			ctl_away_reason(ctl, err, true, reason, sizeof(reason)));
 }
 
 /* What a call in progress has told so far. */
@@ -363,7 +83,7 @@ static void on_progress(void *context, const json_t *progress)
 		char line[512];
 
 		snprintf(line, sizeof(line), "%s%s%s", state, *state && *text ? "  " : "", text);
-		print_line("  ", line);
+		ctl_print_line("  ", line);
 	}
 }
 
@@ -442,7 +162,7 @@ static int fail_refused(const struct call *call, json_t *error)
 	snprintf(text, sizeof(text), "%s: %s%s", call->request->doing,
 		 value_string(error, "message", "no reason was given"),
 		 strcmp(code, "needs-yes") == 0 ? "; nothing was sent" : "");
-	tell_failure(call->ctl, text, hint, error);
+	ctl_tell_failure(call->ctl, text, hint, error);
 	return exit_of_code(code);
 }
 
@@ -520,7 +240,7 @@ bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 static bool asked_yes(const struct call *call, const json_t *error)
 {
 	if (call->ctl->can_ask) {
-		print_line("", value_string(error, "message", "this is dangerous"));
+		ctl_print_line("", value_string(error, "message", "this is dangerous"));
 	}
 	return ctl_ask_yes(call->ctl, "%s: type yes to go on: ", call->request->doing);
 }

@@ -149,6 +149,8 @@ struct ctl {
  */
 int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
 	     ...) __attribute__((format(printf, 5, 6)));
+/* The same of an error that has been made: {code, message, hint}. */
+void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
 /* UTC s since 1970. */
 double ctl_now(void);
 
@@ -169,6 +171,8 @@ void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const stru
 /* A hint as it can be typed: what names a command of fcmctl gets the options that name this station. Returns buf. */
 const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t size);
 
+/* A line on stderr. Foreign text does not drive the terminal. */
+void ctl_print_line(const char *before, const char *text);
 /* A remark on stderr. */
 void ctl_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -35,17 +35,6 @@ static bool is_named(const char *full, const char *name)
 	return strcmp(full, name) == 0 || (dot != NULL && strcmp(dot + 1, name) == 0);
 }
 
-int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text)
-{
-	char at[32] = "";
-
-	if (line > 0) {
-		snprintf(at, sizeof(at), ":%u", line);
-	}
-	return ctl_fail(job->ctl, CTL_USAGE, "usage", hint, "%s%s: %s; nothing was sent",
-			job->source, at, text);
-}
-
 /* The daemon says what is wrong with the name, and what is near. */
 static int fail_name(const struct job *job, const struct job_line *line)
 {

@@ -109,6 +109,17 @@ static struct job_row *row_of(struct job *job, const char *behind)
 	return NULL;
 }
 
+int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text)
+{
+	char at[32] = "";
+
+	if (line > 0) {
+		snprintf(at, sizeof(at), ":%u", line);
+	}
+	return ctl_fail(job->ctl, CTL_USAGE, "usage", hint, "%s%s: %s; nothing was sent",
+			job->source, at, text);
+}
+
 static int fail_other(const struct job *job, unsigned line, const char *text)
 {
 	return job_fail_line(job, line, "begin a new job: leave --job out", text);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `plan` and `apply`: what differs from what is set, and setting it. */
+#include "slowctl/fcmctl/commands.h"
+#include "slowctl/fcmctl/jobs/plan.h"
+
+static int plan_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct job job;
+	struct plan plan = {0};
+	int code = job_open_plan(ctl, args, &job);
+
+	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
+	if (code == CTL_DONE) {
+		plan_show(&plan, true);
+		code = plan.of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
+	}
+	plan_free(&plan);
+	job_close(&job);
+	return code;
+}
+
+static int apply_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct job job;
+	struct plan plan = {0};
+	int code = job_open_plan(ctl, args, &job);
+
+	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
+	code = code == CTL_DONE ? plan_apply(&plan) : code;
+	plan_free(&plan);
+	job_close(&job);
+	return code;
+}
+
+const struct ctl_command ctl_plan_commands[] = {
+	{
+		.verb = "plan",
+		.arguments = "FILE|-",
+		.summary = "what a file of values would change",
+		.help = "Lines NAME = VALUE (# begins a comment, a name may be a pattern; a line "
+			"of its own "
+			"overrides\na pattern), in the order in which apply would do them: what it "
+			"is now, what it "
+			"would be, its\ndanger, and what is to be said of it. Nothing is sent. "
+			"Exit 1 when something "
+			"cannot be done.\n\n"
+			"  fcmctl get --plan 'floor3.om*.hv' > gains.plan    # then edit it\n"
+			"  fcmctl plan gains.plan",
+		.options = CTL_BIT(CTL_FORCE),
+		.min_words = 1,
+		.max_words = 1,
+		.run = plan_run,
+	},
+	{
+		.verb = "apply",
+		.arguments = "FILE|-",
+		.summary = "set what a file of values says, as one job",
+		.help = "Shows what would change and asks; then sets it in a safe order: HV down, "
+			"modules on, "
+			"ramps and\nthresholds, HV up, modules off; each step when the one before "
+			"has ended. Stops at "
+			"the first\nfailure, or with --keep-going does what can be done. "
+			"--roll-back then sets back "
+			"what was\nchanged, in reverse order. What was interrupted goes on with "
+			"--job.\n\n"
+			"  fcmctl apply gains.plan --reason 'gain matching' --roll-back",
+		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
+			   CTL_BIT(CTL_ROLL_BACK),
+		.min_words = 1,
+		.max_words = 1,
+		.run = apply_run,
+	},
+	{0},
+};
