@@ -176,14 +176,6 @@ static void let_go(struct host *h, unsigned n)
 	h->buffers[n] = (struct host_buffer){0};
 }
 
-struct host_buffer *buffer_of(struct host *h, const struct client *c, uint32_t buffer)
-{
-	if (buffer >= NANET3_BUFFERS || h->buffers[buffer].client != c) {
-		return NULL;
-	}
-	return &h->buffers[buffer];
-}
-
 int buffer_unregister(struct host *h, struct client *c, uint32_t buffer)
 {
 	if (buffer_of(h, c, buffer) == NULL) {

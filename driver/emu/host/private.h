@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the user-space host. Files:
+ * Inside the user-space host. Files, none of which calls one below it:
  *
- *   host.c         life; board set-up; links: claim, yield, linger; the board's events
- *   memory.c  shared memory and bus addresses
- *   client.c  socket, clients, packets, queues
- *   request.c what each request does: a table of code, size, function
- *   tx.c      the TX ring: words and puts
- *   buffer.c  registered buffers
- *   poll.c    polling owners: doorbells, interrupt mask
- *   pace.c         host_run()
- *   pace_play.c    the pace of a recording
- *   run.c          host_run(): which pace
+ *   memory.c     shared memory and bus addresses
+ *   client.c     a client: its event queue, its rights
+ *   tx.c         the TX ring: slots, words
+ *   events.c     the board's event queue
+ *   put.c        puts on the TX ring
+ *   buffer.c     registered buffers
+ *   poll.c       polling owners: doorbells, interrupt mask
+ *   links.c      who owns which link: claim, linger, stop; what is left when a client goes
+ *   request.c    what each request does: a table of code, size, function
+ *   service.c    the listening socket, packets, coming and going
+ *   host.c       life, board set-up, the step
+ *   pace.c       real time, or as fast as the slowest reader
+ *   pace_play.c  the pace of a recording
+ *   run.c        host_run(): which pace
  */
 #ifndef DRIVER_EMU_HOST_PRIVATE_H
 #define DRIVER_EMU_HOST_PRIVATE_H
@@ -20,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "driver/emu/board/board.h"
 #include "driver/emu/host/host.h"
@@ -138,7 +143,6 @@ struct host {
 	struct nanet3_stats counts;
 };
 
-uint64_t host_now_ns(void);
 
 /* memory.c */
 int shared_create(const char *name, size_t bytes, bool sealed_writes, struct shared *ret_shared);
@@ -147,18 +151,80 @@ int host_memory_create(struct host *h);
 void host_memory_destroy(struct host *h);
 void *host_map(void *context, uint64_t bus, uint32_t length);
 
-/* host.c */
-int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
-void link_stop(struct host *h, unsigned link);
-/* Whether the client owns the link, or acts for its owner; link 0xff, a broadcast: for all
- * links. */
-bool link_acts(const struct host *h, const struct client *c, unsigned link);
-/* The owner is gone without a word. */
-void link_linger(struct host *h, unsigned link);
+static inline uint64_t host_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whether the client owns the link, or acts for its owner; link 0xff, a broadcast: for all links. */
+static inline bool link_acts(const struct host *h, const struct client *c, unsigned link)
+{
+	bool acts = true;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct host_link *l = &h->links[i];
+
+		acts = acts &&
+		       ((i != link && link < NANET3_LINKS) || l->owner == c || l->delegate == c);
+	}
+	return acts;
+}
+
+/* The client's buffer of that number, or NULL. */
+static inline struct host_buffer *buffer_of(struct host *h, const struct client *c, uint32_t buffer)
+{
+	if (buffer >= NANET3_BUFFERS || h->buffers[buffer].client != c) {
+		return NULL;
+	}
+	return &h->buffers[buffer];
+}
+
+/* ---- client.c ---- */
+/* Put an event on a client's queue. Control events that do not fit are counted. */
+void client_post(struct host *h, struct client *c, const struct nanet3_event *ev);
+void clients_wake(struct host *h);
+int client_queue_create(struct host *h, struct shared *ret_queue);
+struct client *client_by_id(struct host *h, uint32_t id);
+/* Whether its process has CAP_SYS_ADMIN now. */
+bool client_is_admin(const struct client *c);
+bool client_hung_up(const struct client *c);
+
+/* ---- tx.c ---- */
+/* A slot that is a copy of `like` with the next generation; NULL when there is no room. */
+struct tx_slot *tx_slot_take(struct host *h, const struct tx_slot *like);
+uint64_t tx_slot_cookie(const struct host *h, const struct tx_slot *slot);
+struct nanet3_tx *tx_descriptor(struct host *h, uint32_t index);
+/* Number of descriptors that the board has not taken. */
+uint32_t tx_pending(struct host *h);
+void tx_ring_bell(struct host *h);
+int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx);
+/* Ring for what has been held back. */
+void host_tx_flush(struct host *h);
+/* A TX or PUT event: give it its own cookie and its client. */
+void host_tx_event(struct host *h, struct nanet3_event *ev);
+/* As after a reset of the board. */
+void host_tx_reset(struct host *h);
+
+/* ---- events.c ---- */
 /* Take everything off the board's event queue. */
 void host_drain(struct host *h);
 
-/* poll.c */
+/* ---- put.c ---- */
+int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put);
+/* No packet that is still on the ring shall touch this buffer. */
+void host_tx_forget(struct host *h, unsigned buffer);
+
+/* ---- buffer.c ---- */
+int buffer_register(struct host *h, struct client *c, struct nanet3_register *r);
+int buffer_unregister(struct host *h, struct client *c, uint32_t buffer);
+void buffers_drop(struct host *h, const struct client *c);
+bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
+void host_delay(void *context, uint32_t ns);
+
+/* ---- poll.c ---- */
 /* Turn polling on or off for a client; off: ring state has caught up. */
 int polling_set(struct host *h, struct client *c, struct nanet3_polling *polling);
 /* Owners have changed: who polls without a link no longer does, and interrupts follow. */
@@ -167,28 +233,18 @@ void polling_follow(struct host *h);
 void doorbells_follow(struct host *h);
 void doorbell_follow(struct host *h, unsigned link);
 
-/* tx.c */
-int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx);
-/* Ring for what has been held back. */
-void host_tx_flush(struct host *h);
-int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put);
-/* A TX or PUT event: give it its own cookie and its client. */
-void host_tx_event(struct host *h, struct nanet3_event *ev);
-/* No packet that is still on the ring shall touch this buffer. */
-void host_tx_forget(struct host *h, unsigned buffer);
-/* As after a reset of the board. */
-void host_tx_reset(struct host *h);
+/* ---- links.c ---- */
+int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
+void link_stop(struct host *h, unsigned link);
+/* The client is gone: its links linger, its buffers are free. */
+void client_drop(struct host *h, struct client *c);
 
-/* buffer.c */
-int buffer_register(struct host *h, struct client *c, struct nanet3_register *r);
-int buffer_unregister(struct host *h, struct client *c, uint32_t buffer);
-void buffers_drop(struct host *h, const struct client *c);
-/* The client's buffer of that number, or NULL. */
-struct host_buffer *buffer_of(struct host *h, const struct client *c, uint32_t buffer);
-bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
-void host_delay(void *context, uint32_t ns);
+/* request.c: execute the request whose struct of `size` bytes is at `arg`, which is also where
+ * the answer goes. Returns its result; *ret_fd (else untouched) is a descriptor to pass along. */
+int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
+		    int *ret_fd);
 
-/* client.c */
+/* ---- service.c ---- */
 int clients_create(struct host *h);
 void clients_destroy(struct host *h);
 void clients_accept(struct host *h);
@@ -197,19 +253,6 @@ void client_gone(struct host *h, struct client *c);
 void clients_gone(struct host *h);
 /* Serve what the client has sent; drops it when it has hung up. */
 void client_service(struct host *h, struct client *c);
-void client_drop(struct host *h, struct client *c);
-bool client_hung_up(const struct client *c);
-/* Whether its process has CAP_SYS_ADMIN now. */
-bool client_is_admin(const struct client *c);
-/* Put an event on a client's queue. Control events that do not fit are counted. */
-void client_post(struct host *h, struct client *c, const struct nanet3_event *ev);
-void clients_wake(struct host *h);
-struct client *client_by_id(struct host *h, uint32_t id);
-
-/* request.c: execute the request whose struct of `size` bytes is at `arg`, which is also where
- * the answer goes. Returns its result; *ret_fd (else untouched) is a descriptor to pass along. */
-int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
-		    int *ret_fd);
 
 /* pace.c, for pace_play.c and run.c */
 struct pace {

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who owns which link, and what is left when a client goes. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "driver/emu/board/board.h"
+#include "driver/emu/host/private.h"
+
+/* ------------------------------------------------------------------------ links */
+
+static int link_start(struct host *h, unsigned link)
+{
+	struct host_link *l = &h->links[link];
+	uint32_t control = NANET3_REG_LINK(link, NANET3_LREG_CONTROL);
+	struct shared page;
+	int r = shared_create("nanet3-owner", NANET3_PAGE, false, &page);
+
+	if (r < 0) {
+		return r;
+	}
+	shared_destroy(&l->owner_page);
+	l->owner_page = page;
+	l->ring->dma_epoch++;
+	l->ring->start_count = 0;
+	__atomic_store_n(&l->ring->release_position, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->ring->write_position, 0, __ATOMIC_RELEASE);
+	board_reg_write(h->board, NANET3_REG_DMA_EPOCH, l->ring->dma_epoch);
+	board_reg_write(h->board, control, NANET3_LINK_ENABLE);
+	return board_reg_read(h->board, control) & NANET3_LINK_ENABLE ? 0 : -EIO;
+}
+
+void link_stop(struct host *h, unsigned link)
+{
+	struct host_link *l = &h->links[link];
+
+	doorbell_follow(h, link);
+	host_drain(h);
+	board_reg_write(h->board, NANET3_REG_LINK(link, NANET3_LREG_CONTROL), 0);
+	l->ring->status = NANET3_RING_STOPPED;
+	l->ring->owner_pid = 0;
+	l->owner = l->delegate = NULL;
+	l->broken = false;
+	l->latest.type = NANET3_EVENT_NONE;
+	polling_follow(h);
+}
+
+static void link_linger(struct host *h, unsigned link)
+{
+	struct host_link *l = &h->links[link];
+
+	doorbell_follow(h, link); /* the last it said */
+	l->owner = l->delegate = NULL;
+	l->ring->owner_pid = 0;
+	h->counts.links[link].lingers++;
+	l->ring->status = NANET3_RING_LINGERING;
+	l->linger_until_ns = host_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
+	l->latest.type = NANET3_EVENT_NONE;
+}
+
+void client_drop(struct host *h, struct client *c)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		if (h->links[i].owner == c) {
+			link_linger(h, i);
+		}
+		if (h->links[i].delegate == c) {
+			h->links[i].delegate = NULL;
+		}
+	}
+	buffers_drop(h, c);
+	host_tx_flush(h);
+	close(c->fd);
+	close(c->event_fd);
+	shared_destroy(&c->queue);
+	*c = (struct client){.fd = -1, .event_fd = -1};
+	h->stats.clients--;
+	polling_follow(h);
+}
+
+int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim)
+{
+	struct host_link *l = &h->links[claim->link];
+	struct shared doorbell;
+	int r;
+
+	if (l->owner != NULL && l->owner != c && client_hung_up(l->owner)) {
+		client_drop(h, l->owner);
+	}
+	if (l->owner != NULL) {
+		return -EBUSY;
+	}
+	r = shared_create("nanet3-doorbell", NANET3_PAGE, false, &doorbell);
+	if (r < 0) {
+		return r;
+	}
+	if (l->ring->status == NANET3_RING_LINGERING && !l->broken &&
+	    !(claim->flags & NANET3_CLAIM_FRESH)) {
+		claim->flags = NANET3_CLAIMED_TAKEOVER;
+		h->counts.links[claim->link].takeovers++;
+	} else {
+		link_stop(h, claim->link);
+		r = link_start(h, claim->link);
+		if (r < 0) {
+			shared_destroy(&doorbell);
+			return r;
+		}
+		claim->flags = 0;
+		h->counts.links[claim->link].starts++;
+	}
+	shared_destroy(&l->doorbell);
+	l->doorbell = doorbell;
+	l->owner = c;
+	l->ring->owner_pid = (uint32_t)c->pid;
+	l->ring->status = NANET3_RING_OWNED;
+	claim->dma_epoch = l->ring->dma_epoch;
+	polling_follow(h);
+	return 0;
+}
