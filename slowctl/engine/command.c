@@ -83,6 +83,18 @@ void command_move(struct engine *e, struct command *c, enum command_state state,
 }
 
 /* The parameter is free for the next open command on it. */
+void command_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now)
+{
+	if (!c->emergency) {
+		journal_put_emergency(e, c->row);
+	}
+	c->emergency = true;
+	c->journaled = true;
+	c->want = WANT_COMMAND;
+	command_move(e, c, COMMAND_QUEUED, UINT64_MAX, now,
+		     "to be sent before it is in the database: %s", why);
+}
+
 static void unlock(struct engine *e, struct command *c)
 {
 	struct command *d;

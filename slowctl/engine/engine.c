@@ -10,32 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEARTBEAT_S 600.0 /* an unchanged value is sampled this often */
-#define AHEAD	    8.0	  /* changes that may be kept faster than the dictionary's `history` */
-
-static const char *const state_names[] = {
-	[COMMAND_QUEUED] = "QUEUED",	   [COMMAND_SENT] = "SENT",
-	[COMMAND_ACKED] = "ACKED",	   [COMMAND_DONE] = "DONE",
-	[COMMAND_REFUSED] = "REFUSED",	   [COMMAND_FAILED] = "FAILED",
-	[COMMAND_CANCELLED] = "CANCELLED", [COMMAND_UNKNOWN] = "UNKNOWN",
-};
-
-const char *command_state_name(enum command_state state)
-{
-	return state_names[state];
-}
-
-int command_state_parse(const char *name, enum command_state *ret_state)
-{
-	for (unsigned i = 0; i < sizeof(state_names) / sizeof(state_names[0]); i++) {
-		if (strcmp(state_names[i], name) == 0) {
-			*ret_state = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 void engine_config_default(struct engine_config *ret_config)
 {
 	*ret_config = (struct engine_config){
@@ -113,20 +87,13 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	return e;
 }
 
-static void command_free(struct command *c)
-{
-	free(c->client_id);
-	free(c->row);
-	free(c);
-}
-
 static void list_free(struct command_list *list)
 {
 	struct command *c;
 
 	while ((c = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, c, next);
-		command_free(c);
+		engine_free_command(c);
 	}
 }
 
@@ -160,22 +127,6 @@ void engine_destroy(struct engine *e)
 
 /* ------------------------------------------------------------------ outputs */
 
-/* Never NULL: without memory the output is lost and counted. A lost word times out, a lost row is
- * never answered, so nothing happens that the journal does not know. */
-struct engine_out *engine_out(struct engine *e, enum engine_out_type type)
-{
-	struct output *o = malloc(sizeof(*o));
-
-	if (!o) {
-		e->lost_outputs++;
-		return &e->scrap;
-	}
-	o->out.type = type;
-	o->out.cookie = 0;
-	STAILQ_INSERT_TAIL(&e->outputs, o, next);
-	return &o->out;
-}
-
 bool engine_next(struct engine *e, const struct engine_out **ret_out)
 {
 	struct output *o = STAILQ_FIRST(&e->outputs), *behind;
@@ -195,72 +146,6 @@ bool engine_next(struct engine *e, const struct engine_out **ret_out)
 	}
 	*ret_out = &o->out;
 	return true;
-}
-
-uint64_t engine_cookie(struct engine *e)
-{
-	return COOKIE_MARK | ++e->last_cookie;
-}
-
-struct link *engine_link_of(struct engine *e, const struct command *c)
-{
-	return &e->links[c->param->link];
-}
-
-/* ------------------------------------------------------------------ values */
-
-/*
- * A change is kept when it comes, else a dip of ten seconds would stand in the history as a minute, or not
- * at all. What changes all the time (noise, a deadband too small) must not fill the disk: each kept sample
- * costs a credit, a credit is earned every `history`, and AHEAD of them can be saved up.
- */
-static double sample_credit(const struct param *p, double age_s)
-{
-	if (!p->sampled_mono_ns) {
-		return AHEAD;
-	}
-	return fmin(AHEAD, p->sample_credit + age_s / p->kind->history_s);
-}
-
-static bool sample_due(const struct param *p, double age_s)
-{
-	const struct param_kind *k = p->kind;
-	double setpoint = p->has_setpoint ? p->setpoint : NAN;
-	bool moved;
-
-	if (!p->sampled) {
-		return true;
-	}
-	moved = fabs(p->value - p->sampled_value) > k->deadband ||
-		(setpoint != p->sampled_setpoint &&
-		 !(isnan(setpoint) && isnan(p->sampled_setpoint)));
-	if (moved && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
-		return true; /* changes of state are rare and every one matters */
-	}
-	return (moved && sample_credit(p, age_s) >= 1) || age_s >= fmax(HEARTBEAT_S, k->history_s);
-}
-
-/* Keep the new value in the history when that is due. */
-void engine_value(struct engine *e, struct param *p, struct engine_now now)
-{
-	double age_s = (double)(now.mono_ns - p->sampled_mono_ns) / 1e9;
-	struct engine_out *o;
-
-	if (p->kind->history_s <= 0 || !p->has_value || !sample_due(p, age_s)) {
-		return;
-	}
-	p->sample_credit = fmax(0, sample_credit(p, age_s) - 1);
-	p->sampled = true;
-	p->sampled_mono_ns = now.mono_ns;
-	p->sampled_value = p->value;
-	p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
-	o = engine_out(e, ENGINE_STORE);
-	o->store.flags = 0;
-	row_begin(&o->store.row, ROW_SAMPLE);
-	row_text(&o->store.row, p->name);
-	row_int(&o->store.row, p->time_ns);
-	row_real(&o->store.row, p->value);
-	row_real(&o->store.row, p->sampled_setpoint);
 }
 
 void engine_shore(struct engine *e, struct param *p, double value, struct engine_now now)
@@ -294,19 +179,6 @@ void engine_journal_found(struct engine *e)
 	}
 }
 
-void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
-			     uint32_t reserved_until)
-{
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
-		if (l->configured && l->tower == tower && l->floor == floor &&
-		    l->next_sequence <= reserved_until) {
-			l->next_sequence = (uint64_t)reserved_until + 1;
-		}
-	}
-}
-
 static struct command *command_new(struct param *p, const char *client_id)
 {
 	struct command *c = calloc(1, sizeof(*c));
@@ -324,19 +196,6 @@ static struct command *command_new(struct param *p, const char *client_id)
 		}
 	}
 	return c;
-}
-
-/* Keep an ended command for its client id and for views; forget the oldest. */
-void engine_retire(struct engine *e, struct command *c)
-{
-	TAILQ_INSERT_TAIL(&e->recent, c, next);
-	if (++e->recent_count > RECENT) {
-		struct command *oldest = TAILQ_FIRST(&e->recent);
-
-		TAILQ_REMOVE(&e->recent, oldest, next);
-		e->recent_count--;
-		command_free(oldest);
-	}
 }
 
 static void open_add(struct engine *e, struct command *c)
@@ -592,7 +451,7 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	}
 	if (!c || journal_begin(e, c, &row, now) < 0) {
 		if (c) {
-			command_free(c);
+			engine_free_command(c);
 		}
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
@@ -600,7 +459,7 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	open_add(e, c);
 	*ret_id = c->id;
 	if (e->journal_lost) {
-		journal_emergency(e, c, journal_trouble(e->journal_error).what, now);
+		command_emergency(e, c, journal_trouble(e->journal_error).what, now);
 		link_pump(e, engine_link_of(e, c), now);
 	}
 	return 0;

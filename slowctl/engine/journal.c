@@ -23,6 +23,19 @@ static_assert(ROW_CLIENT_ID_MAX + ROW_WHO_MAX + ROW_ORIGIN_MAX + ROW_REASON_MAX 
 
 /* ------------------------------------------------------------------ numbers */
 
+void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
+			     uint32_t reserved_until)
+{
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		if (l->configured && l->tower == tower && l->floor == floor &&
+		    l->next_sequence <= reserved_until) {
+			l->next_sequence = (uint64_t)reserved_until + 1;
+		}
+	}
+}
+
 void engine_marks(struct engine *e, struct engine_marks *marks)
 {
 	if (marks->last_id < e->marks->last_id) {
@@ -146,7 +159,7 @@ static struct row *row_keep(const struct row *row)
 	return copy;
 }
 
-static void put_emergency(struct engine *e, const struct row *row)
+void journal_put_emergency(struct engine *e, const struct row *row)
 {
 	struct engine_out *o = engine_out(e, ENGINE_EMERGENCY);
 
@@ -211,18 +224,6 @@ bool journal_overdue(const struct command *c, struct engine_now now)
 	uint64_t due = journal_due(c);
 
 	return due && past(due, now);
-}
-
-void journal_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now)
-{
-	if (!c->emergency) {
-		put_emergency(e, c->row);
-	}
-	c->emergency = true;
-	c->journaled = true;
-	c->want = WANT_COMMAND;
-	command_move(e, c, COMMAND_QUEUED, UINT64_MAX, now,
-		     "to be sent before it is in the database: %s", why);
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -304,4 +305,34 @@ void journal_tick(struct engine *e, struct engine_now now)
 	while ((f = STAILQ_FIRST(&e->refusals)) && past(f->announce_by, now)) {
 		refusal_end(e, f, false);
 	}
+}
+
+/* ------------------------------------------------------------------ its errors */
+
+struct journal_trouble journal_trouble(int result)
+{
+	static const struct {
+		int result;
+		struct journal_trouble trouble;
+	} known[] = {
+		{-ENOSPC, {"the disk is full", "Free space on its disk: df -h."}},
+		{-EDQUOT, {"the disk quota is used up", "Free space, or raise the quota."}},
+		{-EFBIG, {"the file may not grow further", "Raise the limit of file sizes."}},
+		{-EROFS, {"it is read-only", "Make its file system writable: dmesg tells why."}},
+		{-EACCES, {"no permission", "Give the daemon's user the file and its directory."}},
+		{-EBUSY, {"another program holds it", "End what writes to it: fuser -v FILE."}},
+		{-EUCLEAN,
+		 {"it is damaged",
+		  "Put a good copy in its place, or move it away (with its -wal and -shm)."}},
+		{-EIO, {"the disk fails", "Look at the disk: dmesg, smartctl."}},
+		{-ETIMEDOUT, {"the disk does not answer", "Look at the disk: dmesg, iostat."}},
+		{-ENOBUFS, {"too many rows wait for a slow disk", "Is the disk slow? iostat."}},
+	};
+
+	for (size_t n = 0; n < sizeof(known) / sizeof(known[0]); n++) {
+		if (known[n].result == result) {
+			return known[n].trouble;
+		}
+	}
+	return (struct journal_trouble){strerror(-result), "Look at the disk and the system log."};
 }

@@ -2,14 +2,18 @@
 /*
  * Inside the command engine.
  *
- *   engine.c          create, recover, submit, cancel; the outputs
- *   command.c  what becomes of a command: transitions, outcomes, settling
- *   journal.c  rows of commands and refusals; the numbers used; the emergency journal
- *   undone.c   commands that stay a reason after their end
- *   rules.c    which request is taken: limits, link, interlocks
- *   words.c    words: which leaves next, what came back, what did not; polling
- *   sequence.c sequences: reserved, asked for, used once
- *   view.c     views and reasons
+ *   base.c      outputs, a link's state, values into the history
+ *   undone.c    commands that stay a reason after their end
+ *   journal.c   rows of commands and refusals; the numbers used
+ *   command.c   what becomes of a command: transitions, outcomes, settling
+ *   rules.c     which request is taken: limits, link, interlocks
+ *   sequence.c  sequences: reserved, asked for, used once
+ *   words.c     words: which leaves next, what came back, what did not; polling
+ *   view.c      views
+ *   reasons.c   why slow control is not well
+ *   engine.c    create, recover, submit, cancel
+ *
+ * None calls one below it.
  *
  * A *flight* is a word that has left and has not been answered. A command has at most one; what it
  * wants to send next stands in `want`. Behind the word of a set goes the READ of its value, which becomes
@@ -199,13 +203,19 @@ struct engine {
 	uint64_t by_state[COMMAND_UNKNOWN + 1];
 };
 
-/* engine.c */
+/* ---- base.c ---- */
+void engine_free_command(struct command *c);
 struct engine_out *engine_out(struct engine *e, enum engine_out_type type);
 uint64_t engine_cookie(struct engine *e);
 void engine_value(struct engine *e, struct param *p, struct engine_now now);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
+bool link_usable(const struct link *l);
+/* For how long its floor has not answered; NAN: it is not known to be mute. */
+double link_mute_s(const struct link *l, struct engine_now now);
+/* The word on its way; its cookie. */
+uint64_t link_send(struct engine *e, struct link *l, const struct word *w);
 
 /* journal.c */
 /* It was given before; larger ones may have been, too. */
@@ -223,8 +233,8 @@ int journal_begin(struct engine *e, struct command *c, const struct row *row,
 /* A transition. `frame`: UINT64_MAX: none. */
 void journal_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
 			uint64_t cookie, struct engine_now now);
-/* Send it without the database, for the reason `why`. */
-void journal_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now);
+/* A row into the emergency journal. */
+void journal_put_emergency(struct engine *e, const struct row *row);
 /* Whether it has waited long enough for the database. */
 bool journal_overdue(const struct command *c, struct engine_now now);
 /* Monotonic time when it has; 0: never. */
@@ -242,6 +252,8 @@ __attribute__((format(printf, 6, 7))) void command_move(struct engine *e, struct
 							enum command_state state, uint64_t frame,
 							struct engine_now now, const char *format,
 							...);
+/* Send it without the database, for the reason `why`. */
+void command_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now);
 /* The end of a command. */
 __attribute__((format(printf, 6, 7))) void command_end(struct engine *e, struct command *c,
 						       enum command_state state, const char *hint,
@@ -293,12 +305,7 @@ void engine_note_end(struct engine *e, const struct command *c);
 int engine_recover_undone(struct engine *e, const struct engine_journal *j);
 
 /* words.c */
-bool link_usable(const struct link *l);
-/* For how long its floor has not answered; NAN: it is not known to be mute. */
-double link_mute_s(const struct link *l, struct engine_now now);
 void link_pump(struct engine *e, struct link *l, struct engine_now now);
-/* The word on its way; its cookie. */
-uint64_t link_send(struct engine *e, struct link *l, const struct word *w);
 /* With the last of all else: the READs behind the words that are leaving. */
 void words_behind(struct engine *e);
 
@@ -308,8 +315,8 @@ bool link_wants_sequences(const struct engine *e, const struct link *l);
 void sequences_reserve(struct engine *e, struct link *l, struct engine_now now);
 /* A journal that does not answer takes no reservations. */
 void sequences_tick(struct link *l, struct engine_now now);
-/* The journal's answer to a reservation; false: it is none. */
-bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
+/* The journal's answer to a reservation: whose; NULL: it is none. */
+struct link *sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
 /* For a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last ones to commands. */
 uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll);
 /* Whether the FCM is to be asked what it remembers, and can be: the question has a sequence, too. */

@@ -54,7 +54,7 @@ void sequences_tick(struct link *l, struct engine_now now)
 	l->unreserved = l->unreserved || (l->reserve_cookie && past(l->reserve_by, now));
 }
 
-bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
+struct link *sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		struct link *l = &e->links[i];
@@ -69,10 +69,9 @@ bool sequences_stored(struct engine *e, uint64_t cookie, int result, struct engi
 		} else {
 			l->reserved_until = l->reserving_until;
 		}
-		link_pump(e, l, now);
-		return true;
+		return l;
 	}
-	return false;
+	return NULL;
 }
 
 /* ------------------------------------------------------------------ what the FCM remembers */

@@ -14,25 +14,7 @@
 #define ABSENT_NS (60 * SECOND) /* interval of reads of a register that an FCM lacks */
 #define NOT_TAKEN " (the journal has not taken this)"
 
-bool link_usable(const struct link *l)
-{
-	return l->configured && l->locked && l->named_tower == l->tower &&
-	       l->named_floor == l->floor;
-}
-
 /* ------------------------------------------------------------------ sending */
-
-uint64_t link_send(struct engine *e, struct link *l, const struct word *w)
-{
-	struct engine_out *o = engine_out(e, ENGINE_SEND);
-
-	o->cookie = engine_cookie(e);
-	o->send.link = l->number;
-	o->send.awaited = w->op != WORD_READ;
-	word_pack(w, o->send.bytes);
-	l->words++;
-	return o->cookie;
-}
 
 /* The command's own word. Its boot is that in which it was sent first. */
 static void own_word(struct link *l, struct command *c, struct word *w, struct engine_now now)
@@ -638,7 +620,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 	if (result == -EEXIST) {
 		used_before(e, c, now);
 	} else if (result < 0 && never_late(c)) {
-		journal_emergency(e, c, journal_trouble(result).what, now);
+		command_emergency(e, c, journal_trouble(result).what, now);
 	} else if (result < 0) {
 		not_journaled(e, c, result, now);
 	} else if (now.mono_ns - c->submitted_ns > JOURNAL_LIMIT && !never_late(c)) {
@@ -658,11 +640,17 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 
 void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
+	struct link *reserved;
+
 	if (cookie == 0) { /* none of ours: 0 is what waits for nothing */
 		return;
 	}
-	if (end_stored(e, cookie, result) || sequences_stored(e, cookie, result, now) ||
-	    journal_refused(e, cookie, result)) {
+	reserved = sequences_stored(e, cookie, result, now);
+	if (reserved) {
+		link_pump(e, reserved, now);
+		return;
+	}
+	if (end_stored(e, cookie, result) || journal_refused(e, cookie, result)) {
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -826,7 +814,7 @@ static void tick_commands(struct engine *e, struct link *l, struct engine_now no
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
 		if (journal_overdue(c, now)) {
-			journal_emergency(e, c, "the database has not answered for 100 ms", now);
+			command_emergency(e, c, "the database has not answered for 100 ms", now);
 		} else if (c->flying && past(c->deadline, now)) {
 			l->timeouts++;
 			l->silent++;

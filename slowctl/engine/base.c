@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What all files of the engine use: outputs, a link's state, values into the history, ended commands.
+ */
+#include "slowctl/engine/private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEARTBEAT_S 600.0 /* an unchanged value is sampled this often */
+#define AHEAD	    8.0	  /* changes that may be kept faster than the dictionary's `history` */
+#define MUTE_NS	    (5 * SECOND)
+
+static const char *const state_names[] = {
+	[COMMAND_QUEUED] = "QUEUED",	   [COMMAND_SENT] = "SENT",
+	[COMMAND_ACKED] = "ACKED",	   [COMMAND_DONE] = "DONE",
+	[COMMAND_REFUSED] = "REFUSED",	   [COMMAND_FAILED] = "FAILED",
+	[COMMAND_CANCELLED] = "CANCELLED", [COMMAND_UNKNOWN] = "UNKNOWN",
+};
+
+const char *command_state_name(enum command_state state)
+{
+	return state_names[state];
+}
+
+int command_state_parse(const char *name, enum command_state *ret_state)
+{
+	for (unsigned i = 0; i < sizeof(state_names) / sizeof(state_names[0]); i++) {
+		if (strcmp(state_names[i], name) == 0) {
+			*ret_state = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* ------------------------------------------------------------------ outputs */
+
+/* Never NULL: without memory the output is lost and counted. A lost word times out, a lost row is
+ * never answered, so nothing happens that the journal does not know. */
+struct engine_out *engine_out(struct engine *e, enum engine_out_type type)
+{
+	struct output *o = malloc(sizeof(*o));
+
+	if (!o) {
+		e->lost_outputs++;
+		return &e->scrap;
+	}
+	o->out.type = type;
+	o->out.cookie = 0;
+	STAILQ_INSERT_TAIL(&e->outputs, o, next);
+	return &o->out;
+}
+
+uint64_t engine_cookie(struct engine *e)
+{
+	return COOKIE_MARK | ++e->last_cookie;
+}
+
+uint64_t link_send(struct engine *e, struct link *l, const struct word *w)
+{
+	struct engine_out *o = engine_out(e, ENGINE_SEND);
+
+	o->cookie = engine_cookie(e);
+	o->send.link = l->number;
+	o->send.awaited = w->op != WORD_READ;
+	word_pack(w, o->send.bytes);
+	l->words++;
+	return o->cookie;
+}
+
+/* ------------------------------------------------------------------ links and commands */
+
+bool link_usable(const struct link *l)
+{
+	return l->configured && l->locked && l->named_tower == l->tower &&
+	       l->named_floor == l->floor;
+}
+
+double link_mute_s(const struct link *l, struct engine_now now)
+{
+	uint64_t since = l->last_reply_ns > l->usable_since ? l->last_reply_ns : l->usable_since;
+	bool mute = link_usable(l) && l->silent >= MUTE_TIMEOUTS && now.mono_ns - since > MUTE_NS;
+
+	return mute ? (double)(now.mono_ns - since) / 1e9 : (double)NAN;
+}
+
+struct link *engine_link_of(struct engine *e, const struct command *c)
+{
+	return &e->links[c->param->link];
+}
+
+void engine_free_command(struct command *c)
+{
+	free(c->client_id);
+	free(c->row);
+	free(c);
+}
+
+/* Keep an ended command for its client id and for views; forget the oldest. */
+void engine_retire(struct engine *e, struct command *c)
+{
+	TAILQ_INSERT_TAIL(&e->recent, c, next);
+	if (++e->recent_count > RECENT) {
+		struct command *oldest = TAILQ_FIRST(&e->recent);
+
+		TAILQ_REMOVE(&e->recent, oldest, next);
+		e->recent_count--;
+		engine_free_command(oldest);
+	}
+}
+
+/* ------------------------------------------------------------------ values */
+
+/*
+ * A change is kept when it comes, else a dip of ten seconds would stand in the history as a minute, or not
+ * at all. What changes all the time (noise, a deadband too small) must not fill the disk: each kept sample
+ * costs a credit, a credit is earned every `history`, and AHEAD of them can be saved up.
+ */
+static double sample_credit(const struct param *p, double age_s)
+{
+	if (!p->sampled_mono_ns) {
+		return AHEAD;
+	}
+	return fmin(AHEAD, p->sample_credit + age_s / p->kind->history_s);
+}
+
+static bool sample_due(const struct param *p, double age_s)
+{
+	const struct param_kind *k = p->kind;
+	double setpoint = p->has_setpoint ? p->setpoint : NAN;
+	bool moved;
+
+	if (!p->sampled) {
+		return true;
+	}
+	moved = fabs(p->value - p->sampled_value) > k->deadband ||
+		(setpoint != p->sampled_setpoint &&
+		 !(isnan(setpoint) && isnan(p->sampled_setpoint)));
+	if (moved && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
+		return true; /* changes of state are rare and every one matters */
+	}
+	return (moved && sample_credit(p, age_s) >= 1) || age_s >= fmax(HEARTBEAT_S, k->history_s);
+}
+
+/* Keep the new value in the history when that is due. */
+void engine_value(struct engine *e, struct param *p, struct engine_now now)
+{
+	double age_s = (double)(now.mono_ns - p->sampled_mono_ns) / 1e9;
+	struct engine_out *o;
+
+	if (p->kind->history_s <= 0 || !p->has_value || !sample_due(p, age_s)) {
+		return;
+	}
+	p->sample_credit = fmax(0, sample_credit(p, age_s) - 1);
+	p->sampled = true;
+	p->sampled_mono_ns = now.mono_ns;
+	p->sampled_value = p->value;
+	p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
+	o = engine_out(e, ENGINE_STORE);
+	o->store.flags = 0;
+	row_begin(&o->store.row, ROW_SAMPLE);
+	row_text(&o->store.row, p->name);
+	row_int(&o->store.row, p->time_ns);
+	row_real(&o->store.row, p->value);
+	row_real(&o->store.row, p->sampled_setpoint);
+}

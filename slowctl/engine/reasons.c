@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Why slow control is not well: mute floors, stale values, values beyond their limits, commands with unknown outcome. */
+#include "slowctl/engine/private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NEVER_NS (20 * SECOND) /* a usable floor's polled value should be there by then */
+
+struct reasons {
+	void (*fn)(void *context, const struct engine_reason *reason);
+	void *context;
+	unsigned count;
+};
+
+static void give(struct reasons *r, const struct engine_reason *reason)
+{
+	r->count++;
+	if (r->fn) {
+		r->fn(r->context, reason);
+	}
+}
+
+static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id,
+			   const char *detail, const char *hint)
+{
+	struct engine_reason reason = {.code = "unknown-command", .red = true};
+
+	snprintf(reason.object, sizeof(reason.object), "%s", p->name);
+	snprintf(reason.text, sizeof(reason.text), "command %llu: %.280s", (unsigned long long)id,
+		 detail);
+	snprintf(reason.action, sizeof(reason.action), "%s", hint);
+	give(r, &reason);
+}
+
+/* Open ones, and those that ended so and that no later one has made good. */
+static void unknown_commands(struct engine *e, struct reasons *r)
+{
+	const struct command *c;
+
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		TAILQ_FOREACH (c, &e->links[i].open, next) {
+			if (c->alarm) {
+				unknown_reason(r, c->param, c->id, c->detail, c->hint);
+			}
+		}
+	}
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		const struct undone *u = &e->undone[i];
+
+		if (u->unknown) {
+			unknown_reason(r, params_at(e->params, i), u->unknown, u->detail, u->hint);
+		}
+	}
+}
+
+/* What a daemon before us was to make safe, and had not. */
+static void safe_cut(struct engine *e, struct reasons *r)
+{
+	struct engine_reason reason = {.code = "safe-cut", .red = true, .object = "safe"};
+	unsigned count = 0, first = 0;
+
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		if (e->undone[i].cut) {
+			first = count == 0 || e->undone[i].cut < e->undone[first].cut ? i : first;
+			count++;
+		}
+	}
+	if (count == 0) {
+		return;
+	}
+	snprintf(reason.text, sizeof(reason.text),
+		 "safe %llu was cut off by the daemon's end: %u of its commands were not done, %s "
+		 "among them",
+		 (unsigned long long)e->undone[first].cut_job, count,
+		 params_at(e->params, first)->name);
+	snprintf(reason.action, sizeof(reason.action),
+		 "If it is still wanted: fcmctl safe. If not, set what it left undone as you want "
+		 "it: fcmctl command list shows it.");
+	give(r, &reason);
+}
+
+/* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)" */
+static void limits_text(const struct param *p, enum limits_level level, struct engine_now now,
+			char *text, size_t size)
+{
+	const struct limits *l = &p->kind->limits;
+	double passed = limits_passed(l, level, p->value);
+	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
+	bool inside = low ? p->value >= passed : p->value <= passed;
+	enum param_quality quality = param_quality(p, now.mono_ns);
+	const char *is = quality == PARAM_GOOD ? "is" : "was";
+	char v[32], limit[32];
+	size_t used;
+
+	param_format(p, p->value, v, sizeof(v));
+	if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
+		snprintf(text, size, "%s %s %s: %s", p->name, is, v, p->kind->description);
+	} else {
+		snprintf(text, size, "%s %s %s %s, %s %s", p->name, is, v, p->kind->unit,
+			 inside ? "not yet well inside"
+			 : low	? "below"
+				: "above",
+			 param_format(p, passed, limit, sizeof(limit)));
+	}
+	used = strlen(text);
+	if (quality != PARAM_GOOD && used < size) {
+		snprintf(text + used, size - used, " (not %s for %.0f s%s)",
+			 quality == PARAM_BAD ? "known" : "read", param_age_s(p, now.mono_ns),
+			 quality == PARAM_BAD ? ": it cannot be measured" : "");
+	}
+}
+
+static void values_beyond_limits(struct engine *e, struct engine_now now, struct reasons *r)
+{
+	for (unsigned i = 0; i < params_count(e->params); i++) {
+		const struct param *p = params_at(e->params, i);
+		enum limits_level level = param_level(p, now.mono_ns);
+		struct engine_reason reason = {.code = "alarm"};
+
+		if (level == LEVEL_NORMAL) {
+			continue;
+		}
+		reason.red = level == LEVEL_ALARM;
+		reason.latch = p->kind->latch;
+		reason.unknown_s = param_quality(p, now.mono_ns) == PARAM_GOOD
+					   ? 0
+					   : param_age_s(p, now.mono_ns);
+		snprintf(reason.object, sizeof(reason.object), "%s", p->name);
+		limits_text(p, level, now, reason.text, sizeof(reason.text));
+		snprintf(reason.action, sizeof(reason.action), "%s", p->kind->on_alarm);
+		give(r, &reason);
+	}
+}
+
+/* Too old, or never read. A bad value of a floor also becomes stale, unless its FCM may lack the
+ * register; a bad value of the shore means that there is none. */
+static bool is_stale(const struct param *p, uint64_t never_since, struct engine_now now)
+{
+	const struct param_kind *k = p->kind;
+	enum param_quality q = param_quality(p, now.mono_ns);
+
+	if (q == PARAM_BAD && k->optional) {
+		return false;
+	}
+	if (q == PARAM_STALE || q == PARAM_GOOD || !never_since || k->stale_s <= 0) {
+		return q == PARAM_STALE;
+	}
+	return p->has_value ? param_age_s(p, now.mono_ns) > k->stale_s
+			    : k->poll_s > 0 && now.mono_ns - never_since > NEVER_NS;
+}
+
+/* Stale and missing values of a stretch of the table, as one reason. */
+static void stale_values(struct engine *e, unsigned first, unsigned count, uint64_t never_since,
+			 const char *object, struct engine_now now, struct reasons *r)
+{
+	struct engine_reason reason = {.code = "stale"};
+	const struct param *worst = NULL;
+	unsigned stale = 0;
+	double age = 0;
+
+	for (unsigned i = first; i < first + count; i++) {
+		const struct param *p = params_at(e->params, i);
+
+		if (!is_stale(p, never_since, now)) {
+			continue;
+		}
+		stale++;
+		if (!worst || param_age_s(p, now.mono_ns) > age) {
+			worst = p;
+			age = param_age_s(p, now.mono_ns);
+		}
+	}
+	if (stale == 0) {
+		return;
+	}
+	snprintf(reason.object, sizeof(reason.object), "%s", object);
+	if (age < 0) {
+		snprintf(reason.text, sizeof(reason.text), "%u value%s never come: %s%s", stale,
+			 stale == 1 ? " has" : "s have", worst->name,
+			 stale > 1 ? " and others" : "");
+	} else {
+		snprintf(reason.text, sizeof(reason.text), "%u value%s stale; %s is %.0f s old",
+			 stale, stale == 1 ? " is" : "s are", worst->name, age);
+	}
+	snprintf(reason.action, sizeof(reason.action),
+		 "Do not trust them; fcmctl get %s shows how old one is.", worst->name);
+	give(r, &reason);
+}
+
+static void link_reasons(const struct link *l, struct engine_now now, struct reasons *r)
+{
+	struct engine_reason reason = {.red = true};
+
+	if (l->locked && l->named_floor != 0xff && !link_usable(l)) {
+		reason.code = "swapped";
+		snprintf(reason.object, sizeof(reason.object), "link%u", l->number);
+		snprintf(reason.text, sizeof(reason.text),
+			 "link %u ends at tower %u floor %u, configured is tower %u floor %u: "
+			 "writes are refused",
+			 l->number, l->named_tower, l->named_floor, l->tower, l->floor);
+		snprintf(reason.action, sizeof(reason.action),
+			 "Put the fibres right, or correct the configuration and restart.");
+		give(r, &reason);
+	}
+	if (!isnan(link_mute_s(l, now))) {
+		reason.code = "mute";
+		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
+			 l->floor);
+		snprintf(reason.text, sizeof(reason.text),
+			 "the FCM of tower %u floor %u does not answer slow control, though link "
+			 "%u is locked",
+			 l->tower, l->floor, l->number);
+		snprintf(reason.action, sizeof(reason.action),
+			 "Wait half a minute for a boot to end; then try fcmctl link reset %u; "
+			 "then tell the detector expert.",
+			 l->number);
+		give(r, &reason);
+	}
+	if (l->configured && l->next_sequence > UINT32_MAX - UINT32_MAX / 10) {
+		reason.code = "sequences";
+		reason.red = l->next_sequence > UINT32_MAX;
+		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
+			 l->floor);
+		snprintf(reason.text, sizeof(reason.text),
+			 "tower %u floor %u: nine tenths of all sequence numbers are used up",
+			 l->tower, l->floor);
+		snprintf(reason.action, sizeof(reason.action), "Tell the maintainer.");
+		give(r, &reason);
+	}
+}
+
+unsigned engine_reasons(struct engine *e, struct engine_now now,
+			void (*fn)(void *context, const struct engine_reason *reason),
+			void *context)
+{
+	struct reasons r = {.fn = fn, .context = context};
+	unsigned shore = 0;
+	char object[PARAM_NAME_MAX];
+
+	unknown_commands(e, &r);
+	safe_cut(e, &r);
+	for (unsigned i = 0; i < PARAM_LINKS; i++) {
+		struct link *l = &e->links[i];
+
+		link_reasons(l, now, &r);
+		if (e->config.poll && link_usable(l) && l->silent < MUTE_TIMEOUTS) {
+			snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
+			stale_values(e, l->first_param, l->params, l->usable_since, object, now,
+				     &r);
+		}
+		shore += l->params;
+	}
+	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", now, &r);
+	values_beyond_limits(e, now, &r);
+	return r.count;
+}
