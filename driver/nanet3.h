@@ -62,7 +62,7 @@
 #define NANET3_PAGE		 4096u
 #define NANET3_CHUNK_MAX	 (4u << 20) /* largest coherent chunk */
 #define NANET3_PCI_VENDOR	 0x1172u
-#define NANET3_PCI_DEVICE	 0xe003u
+#define NANET3_PCI_DEVICE	 0xe003u /* a placeholder: SOURCES.md */
 
 /* ------------------------------------------------------------------ 1. board <-> driver */
 

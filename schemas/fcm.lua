@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
 --[[
-Wireshark and tshark read FCM-Server with this file, alone (one file to copy, hence its length):
+Wireshark and tshark read FCM-Server with this file, alone (one file to copy, hence its length). But for the TriDAS hit
+all formats are FCM-Server's own, not the experiment's:
 
   - the data message (fcm_data.h) as reserved consumers and monitors get it: ZeroMQ's ZMTP 3 over TCP
   - the raw TDM frame (tdm/frame.h) in capture files of link type USER0 (147), a frame a packet

@@ -6,7 +6,7 @@
  *
  *   round trip = whole frames x 125 us + bytes x 12.5 ns + phase
  *
- * The phase drifts with the water's temperature (33 ps per km and K, both ways), wanders a little
+ * The phase drifts with the water's temperature (33 ps per km and K, both ways; SOURCES.md), wanders a little
  * and jitters by 20 ps rms a measurement.
  */
 #ifndef DRIVER_EMU_WORLD_FIBRE_H
