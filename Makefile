@@ -318,7 +318,7 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm.lua \
 	    $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
-	install -m 644 README.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
+	install -m 644 README.md COPYING SOURCES.md LICENSES/* schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    schemas/datamanager_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
 	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 \

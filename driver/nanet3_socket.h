@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The second way in: the emulator's socket. A Unix SOCK_SEQPACKET socket on which a client sends one
  * request a packet and gets one answer: the same request codes and structs as the device's ioctls,

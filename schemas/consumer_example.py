@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: BSD-2-Clause
 """A consumer in a few lines: prints the hits per optical module once a second.
 
     consumer_example.py --monitor  tcp://127.0.0.1:5730       listen, best effort

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: BSD-2-Clause
 """A client of FCM-Server's control over the network, as a Data Manager would write it (schemas/control.md).
 
     datamanager_example.py --endpoint tcp://shore:5750 --server-key network-0.key.pub --key datamanager.key

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 --[[
 Wireshark and tshark read FCM-Server with this file, alone (one file to copy, hence its length). But for the TriDAS hit
 all formats are FCM-Server's own, not the experiment's:

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: BSD-2-Clause
 """The data message of FCM-Server for Python: numpy dtypes and a reader.
 
 The layout is that of fcm_data.h and tdm/hit.h; a test holds this file against the C structs. Needs

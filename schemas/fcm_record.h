@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recorded data: raw cells of a link as the board handed them over. OURS; version 1. Little-endian.
  *

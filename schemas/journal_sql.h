@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How the journal's commands are found without reading all of them, as SQL: for who writes them (daemon/) and who
  * reads them (slowctl/).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the ledger's columns mean together, as SQL over a row of ledger_link, ledger_stream or one of their sums:
  * for who writes them (daemon/) and who reads them (slowctl/).

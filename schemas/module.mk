@@ -1,3 +1,3 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: BSD-2-Clause
 # What goes over a wire or into a file: headers only.
 $(eval $(call room,))

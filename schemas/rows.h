@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The rows of the database: what may be written, and with which values, in order. Built by state
  * machines (slowctl, ledger, phase, clock) that know no SQL; written by daemon/store/store.c, whose table

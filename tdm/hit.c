@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * TriDAS hits: bit fields in and out of their bytes, and the UTC stamp. See hit.h for the layout; the few
  * fields that whoever walks a stream looks at have their home in hit_walk.h.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The hit: a TriDAS "data frame", one PMT pulse. Public layout (github manzali/bdx), kept to the bit.
  *

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * See hit_run.h. A header is 16 bytes, a register. Nothing is decided hit by hit: what is wrong with any,
  * and when the first and the last were born, is gathered and looked at behind the last. Only the way to

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hits by the slot: what hit_walk.h does hit by hit, for all of a slot, or of two side by side, as long
  * as nothing is wrong. Half of what demultiplexing costs hangs on it (tests/bench/README.md).

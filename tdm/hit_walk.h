@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hits by the million: the few fields of a hit header (tdm/hit.h) that whoever walks a stream of hits
  * needs, inline; hit.c calls them, too. One look at the header decides whether it is legal, how long it is

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Explicit little-endian readers and writers of unaligned bytes. Everything on the fibre and in our
  * messages is read through these. */
 #ifndef TDM_LE_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /* Recorded cells: see record.h, and schemas/fcm_record.h for the bytes. */
 #include "tdm/record.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recorded cells (schemas/fcm_record.h): headers made and checked, segments walked. Whoever writes or reads
  * a recording does it through here. No I/O: bytes come from a function of the caller's.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recordings as files, for whoever reads them (fcmctl, the emulator, the recorder its own): which segments
  * there are, and one of them opened for tdm/record.h to walk. The one part of tdm/ that does I/O.

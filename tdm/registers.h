@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The registers of a floor, as slow-control words (tdm/word.h) name them: module, register, raw
  * value. OURS; the experiment's register map is not public. The floor model executes them, the

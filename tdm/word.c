@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The slow-control word in and out of its 16 bytes. See word.h for the layout and the FCM's duties.
  */

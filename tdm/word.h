@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The slow-control word: 16 bytes, a request down or a reply up. OURS; the experiment's is not public.
  *

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libfcmdata: blocks of FCM-Server's data for one consumer. Connects, receives, checks, acknowledges,
  * and says of each block whether it is a repeat and what is missing before it. fcm_data.h is the format.

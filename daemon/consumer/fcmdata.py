@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Blocks of FCM-Server's data for one consumer: connect, receive, check, acknowledge, in the words of libfcmdata
 (fcmdata(3)) on pyzmq and numpy.
 

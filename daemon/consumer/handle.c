@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A handle's life: sockets, descriptor, the blocks in the caller's hands. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is in a checked block: frames, hits, samples, telemetry, serial records. Pure. */
 #include <errno.h>
 #include <string.h>

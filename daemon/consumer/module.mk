@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # libfcmdata: the data message for consumers. Hits and checksums are tdm's; both libraries carry their own copy, under
 # no name but fcmdata_*: the static one is linked into one object, whose other names are made local.
 # A room that stands alone: it brings its copies of what it uses.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libnanet3's way in through the character device /dev/nanet3-N: requests are ioctls, mappings are
  * offsets, the descriptor polls readable while the handle's queue is not empty.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libnanet3: events. A handle's own queue is mapped and filled by the driver; while polling is on,
  * the wake-ups for data in it are skipped and the board's queue is followed instead (poller.h).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libnanet3: a NaNet3 board for one process. Two ways in behind one interface: the character device
  * ("/dev/nanet3-0") and the emulator's socket ("unix:PATH").

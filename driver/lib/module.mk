@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # libnanet3: a board for one process, by device or by the emulator's socket. Needs no other library.
 # Our own programs link the static library; the shared one is for others.
 $(eval $(call room,driver))

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libnanet3: a handle's life, words down, buffers and puts, registers. See libnanet3.h for the contract. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libnanet3's way in through the emulator's socket (driver/nanet3_socket.h): one packet out, one
  * packet back; descriptors come along by SCM_RIGHTS. An epoll descriptor joins the queue's eventfd

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- FCM-Server's database, version 1. Written by the daemon's store only (see schemas/rows.h for the rows),
 -- readable by anybody with sqlite3. All times are UTC ns since 1970. NULL: not known or does not apply.
 

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 2: when a second of the board was, by the label that its data carry. A stream's row of the same
 -- second has the same.
 

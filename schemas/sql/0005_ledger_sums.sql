@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 5: old seconds of the ledger, rolled up. The daemon moves what is closed and balances: seconds into
 -- minutes, later minutes into hours. A row is a run of seconds that follow each other without a hole, of the
 -- same floor, whose `time` lies in one minute or hour of UTC: so what is asked of whole minutes or hours has

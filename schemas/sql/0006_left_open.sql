@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 6: what is open is found at once, so that a daemon can close what one before it left behind.
 
 CREATE INDEX ledger_link_open ON ledger_link(link) WHERE NOT closed;

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 7: old samples of parameters, rolled up. The daemon moves samples into minutes, later minutes into
 -- hours of UTC. A row is of samples that follow each other with the same set point, so a change of it is kept to
 -- the sample. Parameters whose values are words (states, switches) stay as they are. A sample is in one row only,

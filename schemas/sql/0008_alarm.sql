@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 8: what a restart has to know of alarms: those that are acknowledged, paused, or stay until they are
 -- acknowledged. A row goes when there is nothing to remember of it.
 

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 9: snapshots: set values of parameters at a time, under a name. The values come first; the row of the
 -- snapshot itself comes last and counts them: what was cut short on the way is no snapshot, and the next one that
 -- is saved clears it away.

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 10: commands that ended, but not as they were to, are found at once: some of them are a reason until a later
 -- command on their parameter is done, over any number of restarts.
 

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 11: what a command's commit writes is two pages less. A transition lies where its command's other ones
 -- are, in one tree, and no question needs the commands by floor.
 

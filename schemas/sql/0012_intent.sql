@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: GPL-2.0-or-later
+-- SPDX-License-Identifier: BSD-2-Clause
 -- Version 12: a command is sent when its row is on the disk, so that row's commit writes two pages and no more: the
 -- row and its client's id. What it began with is the row itself, and the index by parameter waits for its end. That
 -- every command up to station's settled_until has ended is noted each second, instead of an index of the open ones.

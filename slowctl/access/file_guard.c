@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Files that decide who gets in, see file_guard.h. Everything is asked of descriptors, from the file upwards: no name is
  * looked up twice, so nobody can put another file there in between.

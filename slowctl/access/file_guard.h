@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Files that decide who gets in: allow lists, secret keys. They are opened and checked as sshd does it with
  * authorized_keys and private keys: what somebody else may write, or could replace, is not believed.

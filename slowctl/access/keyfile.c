@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Files with secret keys, see keyfile.h. */
 #include "slowctl/access/keyfile.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Files with the secret keys of CURVE (ZeroMQ's encryption): comments that begin with '#' and one line
  * `secret KEY`, for its owner's eyes only. The text of a secret goes nowhere else.

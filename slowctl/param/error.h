@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What an operator is told when something is refused: a code for programs, one sentence that says
  * what, which object and why, and one that says what to do. Filled by slowctl and the store, shown by

@@ -34,15 +34,6 @@ format() {
 	xargs clang-format --dry-run --Werror <<<"$files"
 }
 
-# schemas/example.conf is what `fcm-server --example-config` prints.
-spdx() {
-	local files missing
-	files=$(tracked '*.c' '*.h' '*.sh' '*.py' '*.lua' '*.mk' Makefile '*.conf' '*.scn' \
-		':!schemas/example.conf') || { echo "$files"; return 1; }
-	missing=$(xargs grep -L 'SPDX-License-Identifier: GPL-2.0' <<<"$files")
-	[ -z "$missing" ] || { echo "no SPDX line: $missing"; return 1; }
-}
-
 # What begins with #! can be typed by its name, as the READMEs have it.
 executable() {
 	local files not
@@ -124,7 +115,7 @@ units() {
 }
 
 check "rooms" tests/lint/rooms.py "${B:-build}"
-check "SPDX lines" spdx
+check "licences" tests/lint/licences.py
 check "python modules" modules
 check "executable" executable
 check "clang-format" format
