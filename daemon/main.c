@@ -410,7 +410,7 @@ static int start_store(struct station *s)
 /* With it, all that goes on has its beginning. */
 static int start_store_thread(struct station *s)
 {
-	inherit(s);
+	station_restore(s);
 	return store_start(s->store);
 }
 
@@ -501,7 +501,7 @@ static int start_control(struct station *s)
 		return blame_config(s, r);
 	}
 	warn_of_experts(s, &groups);
-	s->desk = control_desk_create(station_op_tables, s, station_refused);
+	s->desk = dispatch_create(station_op_tables, s, station_refused);
 	r = s->desk ? control_open(s->base, s->config.control.socket, &groups, s->desk, &s->control)
 		    : -ENOMEM;
 	if (r < 0) {
@@ -609,7 +609,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	tend_control(s);
 	links_second(s);
-	life_second(s);
+	lifecycle_second(s);
 	alarms_say_second(s);
 	network_second(s);
 	doors_second(s);
@@ -802,7 +802,7 @@ static void stop(struct station *s)
 
 	stop_data(s);
 	if (s->served) {
-		life_stop(s); /* behind what the others had to say last */
+		lifecycle_stop(s); /* behind what the others had to say last */
 	}
 	runs_end(s);
 	questions_stop(s);
@@ -810,7 +810,7 @@ static void stop(struct station *s)
 	alarms_say_stop(s);
 	network_close(s->network);
 	control_close(s->control);
-	control_desk_destroy(s->desk);
+	dispatch_destroy(s->desk);
 	timing_stop(s);
 	links_stop(s);
 	if (s->store) {

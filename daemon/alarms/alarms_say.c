@@ -267,7 +267,7 @@ int alarms_say_start(struct station *s)
 	return s->alarms ? 0 : -ENOMEM;
 }
 
-void alarms_say_inherit(struct station *s, const struct store_past *past)
+void alarms_say_restore(struct station *s, const struct store_past *past)
 {
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 

@@ -10,7 +10,7 @@
 
 int alarms_say_start(struct station *s);
 /* What lasts of those before; what operators have done about ours since counts more. */
-void alarms_say_inherit(struct station *s, const struct store_past *past);
+void alarms_say_restore(struct station *s, const struct store_past *past);
 /* Those who watch are told the end. */
 void alarms_say_stop(struct station *s);
 /* Carry on what has changed; after each change by an operator, else 10 times a second. */

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-struct standing_reason *standing_see(struct standing *t, const char *code, const char *object,
+struct debounce_reason *debounce_see(struct debounce *t, const char *code, const char *object,
 				     uint64_t hold_ns, uint32_t parts, uint64_t now_ns)
 {
-	struct standing_reason *e = NULL;
+	struct debounce_reason *e = NULL;
 
-	for (unsigned n = 0; n < STANDING_MAX; n++) {
-		struct standing_reason *k = &t->reason[n];
+	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
+		struct debounce_reason *k = &t->reason[n];
 
 		if (!k->since_ns) {
 			e = e ? e : k;
@@ -24,7 +24,7 @@ struct standing_reason *standing_see(struct standing *t, const char *code, const
 		return NULL;
 	}
 	/* One that had not begun when it went away begins anew. */
-	if (!e->since_ns || (!standing_begun(e) && now_ns - e->seen_ns > e->hold_ns / 2)) {
+	if (!e->since_ns || (!debounce_begun(e) && now_ns - e->seen_ns > e->hold_ns / 2)) {
 		memset(e, 0, sizeof(*e));
 		snprintf(e->code, sizeof(e->code), "%s", code);
 		snprintf(e->object, sizeof(e->object), "%s", object);
@@ -37,14 +37,14 @@ struct standing_reason *standing_see(struct standing *t, const char *code, const
 	return e;
 }
 
-bool standing_begun(const struct standing_reason *e)
+bool debounce_begun(const struct debounce_reason *e)
 {
 	return e->seen_ns - e->since_ns >= e->hold_ns;
 }
 
-bool standing_tell(struct standing_reason *e)
+bool debounce_tell(struct debounce_reason *e)
 {
-	bool tell = standing_begun(e) && (!e->told || (e->parts & ~e->told_parts));
+	bool tell = debounce_begun(e) && (!e->told || (e->parts & ~e->told_parts));
 
 	if (tell) {
 		e->told = true;
@@ -53,10 +53,10 @@ bool standing_tell(struct standing_reason *e)
 	return tell;
 }
 
-bool standing_told(const struct standing *t, const char *code, const char *object)
+bool debounce_told(const struct debounce *t, const char *code, const char *object)
 {
-	for (unsigned n = 0; n < STANDING_MAX; n++) {
-		const struct standing_reason *e = &t->reason[n];
+	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
+		const struct debounce_reason *e = &t->reason[n];
 
 		if (e->since_ns && e->told && strcmp(e->code, code) == 0 &&
 		    strcmp(e->object, object) == 0) {
@@ -66,11 +66,11 @@ bool standing_told(const struct standing *t, const char *code, const char *objec
 	return false;
 }
 
-struct standing_reason *standing_over(struct standing *t, const struct standing_reason *after,
+struct debounce_reason *debounce_over(struct debounce *t, const struct debounce_reason *after,
 				      uint64_t now_ns)
 {
-	for (unsigned n = after ? (unsigned)(after - t->reason) + 1 : 0; n < STANDING_MAX; n++) {
-		struct standing_reason *e = &t->reason[n];
+	for (unsigned n = after ? (unsigned)(after - t->reason) + 1 : 0; n < DEBOUNCE_MAX; n++) {
+		struct debounce_reason *e = &t->reason[n];
 
 		if (e->since_ns && e->seen_ns != now_ns && now_ns - e->seen_ns >= e->hold_ns) {
 			return e;
@@ -79,7 +79,7 @@ struct standing_reason *standing_over(struct standing *t, const struct standing_
 	return NULL;
 }
 
-void standing_forget(struct standing_reason *e)
+void debounce_forget(struct debounce_reason *e)
 {
 	e->since_ns = 0;
 }

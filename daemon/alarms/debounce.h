@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STANDING_MAX 256u
+#define DEBOUNCE_MAX 256u
 
-struct standing_reason {
+struct debounce_reason {
 	char code[32], object[64];
 	uint64_t since_ns, seen_ns, hold_ns; /* CLOCK_MONOTONIC; since 0: free */
 	uint32_t parts;			     /* of the object, as seen last; its own numbers */
@@ -20,22 +20,22 @@ struct standing_reason {
 	bool told;
 };
 
-struct standing {
-	struct standing_reason reason[STANDING_MAX];
+struct debounce {
+	struct debounce_reason reason[DEBOUNCE_MAX];
 };
 
 /* It is seen now. NULL: no room, then it stands without a memory. */
-struct standing_reason *standing_see(struct standing *t, const char *code, const char *object,
+struct debounce_reason *debounce_see(struct debounce *t, const char *code, const char *object,
 				     uint64_t hold_ns, uint32_t parts, uint64_t now_ns);
 /* It has held long enough. */
-bool standing_begun(const struct standing_reason *e);
+bool debounce_begun(const struct debounce_reason *e);
 /* True once: at its beginning, and when a part is new. */
-bool standing_tell(struct standing_reason *e);
+bool debounce_tell(struct debounce_reason *e);
 /* It has been told, and is not over. */
-bool standing_told(const struct standing *t, const char *code, const char *object);
+bool debounce_told(const struct debounce *t, const char *code, const char *object);
 /* One that is over, behind `after` (NULL: the first); NULL: no more. The caller forgets it, or keeps it. */
-struct standing_reason *standing_over(struct standing *t, const struct standing_reason *after,
+struct debounce_reason *debounce_over(struct debounce *t, const struct debounce_reason *after,
 				      uint64_t now_ns);
-void standing_forget(struct standing_reason *e);
+void debounce_forget(struct debounce_reason *e);
 
 #endif

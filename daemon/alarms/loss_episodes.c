@@ -7,35 +7,36 @@
 #include "tdm/frame.h"
 
 /* Losses of one burst are nearer to each other: it would be over. */
-#define NEAR_FRAMES ((BURSTS_CALM_NS + BURSTS_QUIET_NS) / 1000000000u * TDM_FRAMES_PER_SECOND)
+#define NEAR_FRAMES                                                                                \
+	((LOSS_EPISODES_CALM_NS + LOSS_EPISODES_QUIET_NS) / 1000000000u * TDM_FRAMES_PER_SECOND)
 
-void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
+void loss_episodes_init(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES])
 {
 	memset(b, 0, sizeof(*b));
 	memcpy(b->counts, counts, sizeof(b->counts));
 }
 
-void bursts_skip(struct bursts *b, const uint64_t counts[BURSTS_NAMES])
+void loss_episodes_skip(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES])
 {
-	for (unsigned n = 0; n < BURSTS_NAMES; n++) {
+	for (unsigned n = 0; n < LOSS_EPISODES_NAMES; n++) {
 		b->base[n] += counts[n] - b->counts[n];
 		b->counts[n] = counts[n];
 	}
 }
 
-void bursts_from(struct bursts *b, uint32_t epoch, uint64_t count)
+void loss_episodes_from(struct loss_episodes *b, uint32_t epoch, uint64_t count)
 {
 	b->from_epoch = epoch;
 	b->from = count;
 }
 
-void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next)
+void loss_episodes_span(struct loss_episodes *b, uint32_t epoch, uint64_t first, uint64_t next)
 {
 	if (epoch == b->from_epoch && next <= b->from) {
 		return;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		struct bursts_range *r = &b->range[i];
+		struct loss_episodes_range *r = &b->range[i];
 
 		if (r->next > 0 && r->epoch == epoch && first <= r->next + NEAR_FRAMES &&
 		    r->first <= next + NEAR_FRAMES) {
@@ -46,18 +47,19 @@ void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next
 	}
 	b->before += b->range[1].next - b->range[1].first;
 	b->range[1] = b->range[0];
-	b->range[0] = (struct bursts_range){epoch, first, next};
+	b->range[0] = (struct loss_episodes_range){epoch, first, next};
 }
 
 /* Which have grown; remembers what they were when a burst begins with it. */
-static bool grow(struct bursts *b, const uint64_t counts[BURSTS_NAMES], uint64_t now_ns)
+static bool grow(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES],
+		 uint64_t now_ns)
 {
 	bool grown = memcmp(b->counts, counts, sizeof(b->counts)) != 0;
 
 	if (grown && !b->open) {
 		memcpy(b->base, b->counts, sizeof(b->base));
 	}
-	for (unsigned n = 0; grown && n < BURSTS_NAMES; n++) {
+	for (unsigned n = 0; grown && n < LOSS_EPISODES_NAMES; n++) {
 		b->grew_ns[n] = counts[n] != b->counts[n] ? now_ns : b->grew_ns[n];
 		b->counts[n] = counts[n];
 	}
@@ -65,10 +67,10 @@ static bool grow(struct bursts *b, const uint64_t counts[BURSTS_NAMES], uint64_t
 	return grown;
 }
 
-static void report(const struct bursts *b, struct bursts_report *ret)
+static void report(const struct loss_episodes *b, struct loss_episodes_report *ret)
 {
 	ret->sum = 0;
-	for (unsigned n = 0; n < BURSTS_NAMES; n++) {
+	for (unsigned n = 0; n < LOSS_EPISODES_NAMES; n++) {
 		ret->lost[n] = b->counts[n] - b->base[n];
 		ret->sum += ret->lost[n];
 	}
@@ -78,11 +80,11 @@ static void report(const struct bursts *b, struct bursts_report *ret)
 }
 
 /* A name that this burst has not told yet. */
-static bool new_name(struct bursts *b)
+static bool new_name(struct loss_episodes *b)
 {
 	bool new = false;
 
-	for (unsigned n = 0; n < BURSTS_NAMES; n++) {
+	for (unsigned n = 0; n < LOSS_EPISODES_NAMES; n++) {
 		if (!b->named[n] && b->counts[n] != b->base[n]) {
 			b->named[n] = new = true;
 		}
@@ -90,49 +92,51 @@ static bool new_name(struct bursts *b)
 	return new;
 }
 
-static void begin(struct bursts *b, bool grave, uint64_t now_ns)
+static void begin(struct loss_episodes *b, bool grave, uint64_t now_ns)
 {
-	uint64_t oldest = b->begun_ns[b->begun % BURSTS_A_MINUTE];
+	uint64_t oldest = b->begun_ns[b->begun % LOSS_EPISODES_A_MINUTE];
 
 	b->open = true;
 	b->grave = grave;
-	b->joined = oldest && now_ns - oldest < BURSTS_CALM_NS;
-	b->begun_ns[b->begun++ % BURSTS_A_MINUTE] = now_ns;
+	b->joined = oldest && now_ns - oldest < LOSS_EPISODES_CALM_NS;
+	b->begun_ns[b->begun++ % LOSS_EPISODES_A_MINUTE] = now_ns;
 	memset(b->named, 0, sizeof(b->named));
 	new_name(b);
 }
 
-enum bursts_news bursts_step(struct bursts *b, const uint64_t counts[BURSTS_NAMES], bool grave,
-			     uint64_t now_ns, struct bursts_report *ret_report)
+enum loss_episodes_news loss_episodes_step(struct loss_episodes *b,
+					   const uint64_t counts[LOSS_EPISODES_NAMES], bool grave,
+					   uint64_t now_ns, struct loss_episodes_report *ret_report)
 {
 	bool grown = grow(b, counts, now_ns);
-	enum bursts_news news = BURSTS_NOTHING;
+	enum loss_episodes_news news = LOSS_EPISODES_NOTHING;
 
 	if (grown && !b->open) {
 		begin(b, grave, now_ns);
-		news = BURSTS_BEGUN;
+		news = LOSS_EPISODES_BEGUN;
 	} else if (b->open && grown) {
 		bool more = new_name(b) | (grave && !b->grave);
 
 		b->grave = b->grave || grave;
-		news = more || now_ns - b->told_ns >= BURSTS_CALM_NS ? BURSTS_MORE : BURSTS_NOTHING;
-	} else if (b->open &&
-		   now_ns - b->grown_ns >= (b->joined ? BURSTS_CALM_NS : BURSTS_QUIET_NS)) {
+		news = more || now_ns - b->told_ns >= LOSS_EPISODES_CALM_NS ? LOSS_EPISODES_MORE
+									    : LOSS_EPISODES_NOTHING;
+	} else if (b->open && now_ns - b->grown_ns >= (b->joined ? LOSS_EPISODES_CALM_NS
+								 : LOSS_EPISODES_QUIET_NS)) {
 		b->open = false;
-		news = BURSTS_OVER;
+		news = LOSS_EPISODES_OVER;
 	}
-	if (news != BURSTS_NOTHING) {
+	if (news != LOSS_EPISODES_NOTHING) {
 		b->told_ns = now_ns;
 		report(b, ret_report);
 	}
-	if (news == BURSTS_OVER) {
+	if (news == LOSS_EPISODES_OVER) {
 		memset(b->range, 0, sizeof(b->range));
 		b->before = 0;
 	}
 	return news;
 }
 
-bool bursts_going_on(const struct bursts *b, uint64_t now_ns)
+bool loss_episodes_going_on(const struct loss_episodes *b, uint64_t now_ns)
 {
-	return !b->grown_ns || now_ns - b->grown_ns < BURSTS_QUIET_NS;
+	return !b->grown_ns || now_ns - b->grown_ns < LOSS_EPISODES_QUIET_NS;
 }

@@ -10,55 +10,62 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BURSTS_NAMES	8u
-#define BURSTS_QUIET_NS 3000000000ull
-#define BURSTS_CALM_NS	60000000000ull
-#define BURSTS_A_MINUTE 5u /* more are joined */
+#define LOSS_EPISODES_NAMES    8u
+#define LOSS_EPISODES_QUIET_NS 3000000000ull
+#define LOSS_EPISODES_CALM_NS  60000000000ull
+#define LOSS_EPISODES_A_MINUTE 5u /* more are joined */
 
-enum bursts_news { BURSTS_NOTHING, BURSTS_BEGUN, BURSTS_MORE, BURSTS_OVER };
+enum loss_episodes_news {
+	LOSS_EPISODES_NOTHING,
+	LOSS_EPISODES_BEGUN,
+	LOSS_EPISODES_MORE,
+	LOSS_EPISODES_OVER
+};
 
 /* Board counts of lost frames, [first, next), near to each other and of one DMA epoch. */
-struct bursts_range {
+struct loss_episodes_range {
 	uint32_t epoch;
 	uint64_t first, next;
 };
 
-struct bursts {
-	uint64_t counts[BURSTS_NAMES];	/* as given last */
-	uint64_t base[BURSTS_NAMES];	/* before the burst */
-	bool named[BURSTS_NAMES];	/* told in this burst */
-	uint64_t grew_ns[BURSTS_NAMES]; /* CLOCK_MONOTONIC of the last loss; 0: never */
-	uint64_t grown_ns, told_ns;	/* of any; of the last news */
-	uint64_t begun_ns[BURSTS_A_MINUTE];
+struct loss_episodes {
+	uint64_t counts[LOSS_EPISODES_NAMES];  /* as given last */
+	uint64_t base[LOSS_EPISODES_NAMES];    /* before the burst */
+	bool named[LOSS_EPISODES_NAMES];       /* told in this burst */
+	uint64_t grew_ns[LOSS_EPISODES_NAMES]; /* CLOCK_MONOTONIC of the last loss; 0: never */
+	uint64_t grown_ns, told_ns;	       /* of any; of the last news */
+	uint64_t begun_ns[LOSS_EPISODES_A_MINUTE];
 	unsigned begun;
-	bool open, grave, joined;     /* joined: only a calm minute ends it */
-	struct bursts_range range[2]; /* the latest, and the one before */
-	uint64_t before;	      /* frames of those before that */
-	uint32_t from_epoch;	      /* the account begins at this board count */
+	bool open, grave, joined;	     /* joined: only a calm minute ends it */
+	struct loss_episodes_range range[2]; /* the latest, and the one before */
+	uint64_t before;		     /* frames of those before that */
+	uint32_t from_epoch;		     /* the account begins at this board count */
 	uint64_t from;
 };
 
-struct bursts_report {
-	uint64_t lost[BURSTS_NAMES]; /* in this burst so far */
+struct loss_episodes_report {
+	uint64_t lost[LOSS_EPISODES_NAMES]; /* in this burst so far */
 	uint64_t sum;
 	double seconds; /* from its first to its last lost frame */
 };
 
 /* The account begins: what `counts` has is no loss. */
-void bursts_init(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
+void loss_episodes_init(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES]);
 /* What has been added up to `counts` is no loss either; a burst that is open goes on to its end. */
-void bursts_skip(struct bursts *b, const uint64_t counts[BURSTS_NAMES]);
-/* The account begins at this board count: bursts_span() ignores earlier spans of the same DMA
+void loss_episodes_skip(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES]);
+/* The account begins at this board count: loss_episodes_span() ignores earlier spans of the same DMA
  * epoch. */
-void bursts_from(struct bursts *b, uint32_t epoch, uint64_t count);
+void loss_episodes_from(struct loss_episodes *b, uint32_t epoch, uint64_t count);
 /* Frames [first, next) by board count hold a run of losses; may be told again as it grows. What is of
  * another DMA epoch, or far from all others (the board's counts have begun anew), counts for itself; what
  * is left to tell of the one before may still come. */
-void bursts_span(struct bursts *b, uint32_t epoch, uint64_t first, uint64_t next);
+void loss_episodes_span(struct loss_episodes *b, uint32_t epoch, uint64_t first, uint64_t next);
 /* The counters now, since whenever. `grave`: they are too many; that alone is news, too. */
-enum bursts_news bursts_step(struct bursts *b, const uint64_t counts[BURSTS_NAMES], bool grave,
-			     uint64_t now_ns, struct bursts_report *ret_report);
-/* Asked where there are losses: they go on, the last is not BURSTS_QUIET_NS old, or has yet to be stepped over. */
-bool bursts_going_on(const struct bursts *b, uint64_t now_ns);
+enum loss_episodes_news loss_episodes_step(struct loss_episodes *b,
+					   const uint64_t counts[LOSS_EPISODES_NAMES], bool grave,
+					   uint64_t now_ns,
+					   struct loss_episodes_report *ret_report);
+/* Asked where there are losses: they go on, the last is not LOSS_EPISODES_QUIET_NS old, or has yet to be stepped over. */
+bool loss_episodes_going_on(const struct loss_episodes *b, uint64_t now_ns);
 
 #endif

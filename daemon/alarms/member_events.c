@@ -31,9 +31,9 @@ static const char *what_of(const struct publisher_member_status *then,
 	}
 }
 
-static bool may_tell(struct comings *c, uint64_t now_ns)
+static bool may_tell(struct member_events *c, uint64_t now_ns)
 {
-	uint64_t *oldest = &c->told_ns[c->told % COMINGS_A_MINUTE];
+	uint64_t *oldest = &c->told_ns[c->told % MEMBER_EVENTS_A_MINUTE];
 
 	if (*oldest && now_ns - *oldest < MINUTE_NS) {
 		c->left_out++;
@@ -44,8 +44,8 @@ static bool may_tell(struct comings *c, uint64_t now_ns)
 	return true;
 }
 
-bool comings_next(struct comings *c, const struct publisher_status *now, bool quiet,
-		  uint64_t now_ns, struct coming *ret_coming)
+bool member_events_next(struct member_events *c, const struct publisher_status *now, bool quiet,
+			uint64_t now_ns, struct member_event *ret_coming)
 {
 	for (unsigned n = 0; n < now->members; n++) {
 		const struct publisher_member_status *m = &now->member[n];
@@ -70,8 +70,8 @@ bool comings_next(struct comings *c, const struct publisher_status *now, bool qu
 	return false;
 }
 
-bool comings_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
-		    int64_t utc_ns, char *text, size_t size)
+bool member_events_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
+			  int64_t utc_ns, char *text, size_t size)
 {
 	const struct publisher_member_status *last = NULL;
 	char since[32] = "";

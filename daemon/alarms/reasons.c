@@ -42,7 +42,7 @@ static bool quiet(const char *code)
 }
 
 /* A mute floor whose link has gone dark is not over: it is when the floor has answered. */
-static bool still_mute(struct station *s, const struct standing_reason *e)
+static bool still_mute(struct station *s, const struct debounce_reason *e)
 {
 	if (strcmp(e->code, "floor-mute") != 0) {
 		return false;
@@ -81,7 +81,7 @@ static struct engine_now now_of(const struct reasons *r)
 }
 
 /* What is not seen any more because nobody can look is not over. Why not; NULL: it is. */
-static const char *unseen(struct station *s, const struct standing_reason *e)
+static const char *unseen(struct station *s, const struct debounce_reason *e)
 {
 	const struct reason_kind *k = reason_kind(e->code);
 	unsigned link;
@@ -119,7 +119,7 @@ static void list_reason(struct reasons *r, const struct what *w, const char *tex
 }
 
 /* As it was seen last. */
-static void list_unseen(struct reasons *r, const struct standing_reason *e, const char *why)
+static void list_unseen(struct reasons *r, const struct debounce_reason *e, const char *why)
 {
 	const struct alarm *a = alarms_find(r->station->alarms, e->object, e->code);
 	struct what w = {.code = e->code, .object = e->object};
@@ -136,10 +136,10 @@ static void list_unseen(struct reasons *r, const struct standing_reason *e, cons
 static void forget_gone(struct reasons *r)
 {
 	struct station *s = r->station;
-	struct standing_reason *e = NULL;
+	struct debounce_reason *e = NULL;
 	char text[256];
 
-	while ((e = standing_over(&s->standing, e, r->now_ns))) {
+	while ((e = debounce_over(&s->standing, e, r->now_ns))) {
 		const char *why = unseen(s, e);
 
 		if (why) {
@@ -160,14 +160,14 @@ static void forget_gone(struct reasons *r)
 					now_utc_ns());
 		}
 		alarms_over(s->alarms, e->object, e->code, now_of(r));
-		standing_forget(e);
+		debounce_forget(e);
 	}
 }
 
 void reasons_add_parts(struct reasons *r, const struct what *w, const char *text)
 {
 	struct station *s = r->station;
-	struct standing_reason *e = standing_see(&s->standing, w->code, w->object, hold_ns(w->code),
+	struct debounce_reason *e = debounce_see(&s->standing, w->code, w->object, hold_ns(w->code),
 						 w->parts, r->now_ns);
 	struct alarm_sight sight = {.object = w->object,
 				    .code = w->code,
@@ -179,11 +179,11 @@ void reasons_add_parts(struct reasons *r, const struct what *w, const char *text
 	const struct reason_kind *kind = reason_kind(w->code);
 	bool told;
 
-	if (e && !standing_begun(e)) {
+	if (e && !debounce_begun(e)) {
 		return;
 	}
 	/* What every start brings is no event of the station's history; what has outlived a daemon is. */
-	told = e && (!fresh_start(s) || (kind && kind->outlives)) && standing_tell(e);
+	told = e && (!fresh_start(s) || (kind && kind->outlives)) && debounce_tell(e);
 	if (told && !(kind && kind->quiet)) {
 		store_put_event(s->store, w->red ? "alarm" : "warning", w->code, w->object, text,
 				w->action, now_utc_ns());
@@ -257,7 +257,7 @@ static void back_reason(struct station *s, struct reasons *r)
 		"it went: dmesg";
 	char text[128];
 
-	if (s->counts_anew_ns < s->board_gone_ns || !s->board_gone_ns ||
+	if (s->counts_restarted_ns < s->board_gone_ns || !s->board_gone_ns ||
 	    r->now_ns - s->board_back_ns > BACK_SHOWN_NS) {
 		return;
 	}
@@ -679,8 +679,8 @@ static void nobody_reason(struct station *s, const char *group, const char *obje
 	const char *endpoint = s->config.data.reserved_endpoint;
 	char action[CONFIG_STRING + 160], silent[120];
 
-	if (comings_silent(&s->publisher_status, group, r->now_ns, now_utc_ns(), silent,
-			   sizeof(silent))) {
+	if (member_events_silent(&s->publisher_status, group, r->now_ns, now_utc_ns(), silent,
+				 sizeof(silent))) {
 		snprintf(action, sizeof(action),
 			 "is that program hung, or its machine or network gone? It goes on by "
 			 "itself when it runs again; start it anew only where it has ended: it "

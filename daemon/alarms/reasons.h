@@ -56,7 +56,7 @@ void records_reasons(struct reasons *r);
 /* reasons_floor.c: of the floors and the command engine */
 void reasons_floors(struct reasons *r);
 /* Of a floor's reason that is not seen any more: why nobody can tell; NULL: it is over. */
-const char *reasons_floor_unseen(const struct station *s, const struct standing_reason *e);
+const char *reasons_floor_unseen(const struct station *s, const struct debounce_reason *e);
 /* The dictionary's advice is for all ("floorN.omM.hv", "floorN.hydrophoneM.power"): say which ones these
  * are. `which` stands for the first two parts; a pattern is quoted for the shell. */
 void reasons_name_objects(const char *which, const char *advice, char *text, size_t size);

@@ -329,7 +329,7 @@ static void silence_reason(struct station *s, unsigned link, struct reasons *r)
 }
 
 /* Whether the modules' values that would tell are known; of one that is off or tripped nobody asks. */
-const char *reasons_floor_unseen(const struct station *s, const struct standing_reason *e)
+const char *reasons_floor_unseen(const struct station *s, const struct debounce_reason *e)
 {
 	bool hv = strcmp(e->code, "hv-low") == 0;
 	const char *section = hv ? "om.hv" : strcmp(e->code, "hits-lost") == 0 ? "om.lost" : NULL;

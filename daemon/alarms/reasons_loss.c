@@ -69,12 +69,12 @@ static bool board_did_it(const struct station *s)
 }
 
 /* The first PPS of a board that counts anew moves its count, and with it every floor's numbers. */
-static bool board_counted_anew(const struct station *s)
+static bool board_restarted_count(const struct station *s)
 {
 	uint64_t at = all_lost(s, TDM_LOSS_TIME);
 
-	return s->counts_anew_ns && at >= s->counts_anew_ns &&
-	       at - s->counts_anew_ns < FIRST_PPS_NS;
+	return s->counts_restarted_ns && at >= s->counts_restarted_ns &&
+	       at - s->counts_restarted_ns < FIRST_PPS_NS;
 }
 
 /* What the board did on all links stands apart: what a link lost besides has other causes. */
@@ -89,7 +89,7 @@ static void list_losses(const struct station *s, const uint64_t lost[TDM_LOSSES]
 	if (board_did_it(s)) {
 		own[TDM_LOSS_BOARD_FIFO] = 0;
 	}
-	if (board_counted_anew(s)) {
+	if (board_restarted_count(s)) {
 		own[TDM_LOSS_TIME] = 0;
 	}
 	list_names(own, TDM_LOSSES, loss_name, text, size);
@@ -150,7 +150,7 @@ static void loss_action(const struct station *s, unsigned link, unsigned name, c
 			 "the frame border has moved (byte-slip): fcmctl link align %u brings it "
 			 "back, and a verdict of the phase",
 			 link);
-	} else if (name == TDM_LOSS_TIME && board_counted_anew(s)) {
+	} else if (name == TDM_LOSS_TIME && board_restarted_count(s)) {
 		snprintf(text, size,
 			 "one cause, nothing to do at fibres or floors: see board-back");
 	} else {
@@ -166,13 +166,13 @@ static bool grave(const struct station *s, unsigned link, uint64_t by_name[TDM_L
 }
 
 /* That it has ended is only known when nothing was lost for some seconds. */
-static void last_text(const struct bursts *b, char *text, size_t size)
+static void last_text(const struct loss_episodes *b, char *text, size_t size)
 {
 	uint64_t now = now_mono_ns();
 	double ago_s = b->grown_ns ? (double)(now - b->grown_ns) / 1e9 : 0;
 
 	*text = '\0';
-	if (!bursts_going_on(b, now)) {
+	if (!loss_episodes_going_on(b, now)) {
 		snprintf(text, size, "; ended %.0f s ago", ago_s);
 	} else if (ago_s >= 1) {
 		snprintf(text, size, "; none for %.0f s", ago_s);
@@ -180,7 +180,7 @@ static void last_text(const struct bursts *b, char *text, size_t size)
 }
 
 /* What it loses now is its beginning, until a good frame has come; of one that has none this is told again. */
-static bool just_anew(const struct station *s, unsigned link)
+static bool just_restarted(const struct station *s, unsigned link)
 {
 	return s->link[link].anew_ns && now_mono_ns() - s->link[link].anew_ns < START_GRACE_NS;
 }
@@ -188,13 +188,13 @@ static bool just_anew(const struct station *s, unsigned link)
 void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
 {
 	const struct station *s = r->station;
-	const struct bursts *b = &s->link[link].bursts;
+	const struct loss_episodes *b = &s->link[link].bursts;
 	uint64_t by_name[TDM_LOSSES];
-	bool red = grave(s, link, by_name) && bursts_going_on(b, now_mono_ns());
+	bool red = grave(s, link, by_name) && loss_episodes_going_on(b, now_mono_ns());
 	char text[300], action[200], last[40];
 
 	list_losses(s, by_name, text, sizeof(text));
-	if (!*text || (!s->link[link].accounted && just_anew(s, link))) {
+	if (!*text || (!s->link[link].accounted && just_restarted(s, link))) {
 		return;
 	}
 	last_text(b, last, sizeof(last));
@@ -248,7 +248,7 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 	const struct station *s = r->station;
 	const uint64_t *now = s->publisher_status.group[group].dropped_frames;
 	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
-	bool going_on = bursts_going_on(&s->drops[group], now_mono_ns());
+	bool going_on = loss_episodes_going_on(&s->drops[group], now_mono_ns());
 	uint64_t dropped[OUTCOMES] = {0};
 	char text[160], last[40], streams[32];
 
@@ -270,9 +270,9 @@ void reasons_drops(struct reasons *r, unsigned group, const char *object)
 /* --- events --- */
 
 struct told {
-	enum bursts_news news;
+	enum loss_episodes_news news;
 	bool grave;
-	struct bursts_report report;
+	struct loss_episodes_report report;
 };
 
 static void put_news(struct station *s, const struct told *t, const char *code, const char *object,
@@ -281,10 +281,10 @@ static void put_news(struct station *s, const struct told *t, const char *code, 
 	char text[400];
 
 	switch (t->news) {
-	case BURSTS_BEGUN:
+	case LOSS_EPISODES_BEGUN:
 		snprintf(text, sizeof(text), "frames are being lost: %s%s", names, cause);
 		break;
-	case BURSTS_MORE:
+	case LOSS_EPISODES_MORE:
 		snprintf(text, sizeof(text), "more frames were lost, until now: %s%s", names,
 			 cause);
 		break;
@@ -295,10 +295,11 @@ static void put_news(struct station *s, const struct told *t, const char *code, 
 		break;
 	}
 	store_put_event(s->store,
-			t->news == BURSTS_OVER ? "info"
-			: t->grave	       ? "alarm"
-					       : "warning",
-			code, object, text, t->news == BURSTS_OVER ? "" : action, now_utc_ns());
+			t->news == LOSS_EPISODES_OVER ? "info"
+			: t->grave		      ? "alarm"
+						      : "warning",
+			code, object, text, t->news == LOSS_EPISODES_OVER ? "" : action,
+			now_utc_ns());
 }
 
 static void say_link(struct station *s, unsigned link, const struct told *t)
@@ -314,8 +315,8 @@ static void say_link(struct station *s, unsigned link, const struct told *t)
 /* All are counted before one is said: what they have in common is known then. */
 static void links_news(struct station *s, uint64_t now)
 {
-	struct told told[NANET3_LINKS] = {{.news = BURSTS_NOTHING}};
-	uint64_t counts[BURSTS_NAMES] = {0}, by_name[TDM_LOSSES];
+	struct told told[NANET3_LINKS] = {{.news = LOSS_EPISODES_NOTHING}};
+	uint64_t counts[LOSS_EPISODES_NAMES] = {0}, by_name[TDM_LOSSES];
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		struct station_link *l = &s->link[link];
@@ -325,11 +326,11 @@ static void links_news(struct station *s, uint64_t now)
 			memcpy(counts, l->data.cells, sizeof(l->data.cells));
 			counts[TDM_GOOD] = 0;
 			t->grave = grave(s, link, by_name);
-			t->news = bursts_step(&l->bursts, counts, t->grave, now, &t->report);
+			t->news = loss_episodes_step(&l->bursts, counts, t->grave, now, &t->report);
 		}
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (told[link].news != BURSTS_NOTHING) {
+		if (told[link].news != LOSS_EPISODES_NOTHING) {
 			say_link(s, link, &told[link]);
 		}
 	}
@@ -366,10 +367,10 @@ static void disconnected_news(struct station *s, unsigned group)
 static void members_news(struct station *s, uint64_t now)
 {
 	bool quiet = now - s->started_ns < START_GRACE_NS;
-	struct coming coming;
+	struct member_event coming;
 	char object[48];
 
-	while (comings_next(&s->comings, &s->publisher_status, quiet, now, &coming)) {
+	while (member_events_next(&s->comings, &s->publisher_status, quiet, now, &coming)) {
 		snprintf(object, sizeof(object), "group %s", coming.group);
 		log_event(LOG_NOTICE, "consumer", LOG_NO_LINK, LOG_ID_CONSUMER, "%s: %s", object,
 			  coming.text);
@@ -403,7 +404,7 @@ static void namesake_news(struct station *s, uint64_t now)
 
 static void group_news(struct station *s, unsigned group, uint64_t now)
 {
-	uint64_t counts[BURSTS_NAMES] = {0};
+	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
 	struct told t = {.grave = true};
 	char object[48], names[160], streams[32], cause[160];
 
@@ -411,8 +412,8 @@ static void group_news(struct station *s, unsigned group, uint64_t now)
 		counts[o] =
 			consumers_own(o) ? s->publisher_status.group[group].dropped_frames[o] : 0;
 	}
-	t.news = bursts_step(&s->drops[group], counts, true, now, &t.report);
-	if (t.news == BURSTS_NOTHING) {
+	t.news = loss_episodes_step(&s->drops[group], counts, true, now, &t.report);
+	if (t.news == LOSS_EPISODES_NOTHING) {
 		return;
 	}
 	snprintf(object, sizeof(object), "group %s", s->publisher_status.group[group].name);
@@ -427,8 +428,8 @@ void reasons_losses_tick(struct station *s)
 {
 	uint64_t now = now_mono_ns();
 
-	_Static_assert((int)TDM_LOSSES <= (int)BURSTS_NAMES, "a counter for each loss");
-	_Static_assert((int)OUTCOMES <= (int)BURSTS_NAMES, "a counter for each outcome");
+	_Static_assert((int)TDM_LOSSES <= (int)LOSS_EPISODES_NAMES, "a counter for each loss");
+	_Static_assert((int)OUTCOMES <= (int)LOSS_EPISODES_NAMES, "a counter for each outcome");
 	reports_groups(s);
 	links_news(s, now);
 	for (unsigned n = 0; n < s->publisher_status.groups; n++) {

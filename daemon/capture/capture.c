@@ -84,7 +84,7 @@ static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
 
 		links[i] = (struct run_link){.account = NULL};
 		if (l->claimed) {
-			links[i].account = settle_account(l->settle);
+			links[i].account = ack_tracker_account(l->settle);
 			links[i].front = link_front(l);
 			links[i].read = link_is_read(l);
 			links[i].kept = l->kept;
@@ -245,7 +245,7 @@ static void set_label(struct capture *c, const struct label *label)
 		struct link *l = &c->links[i];
 
 		if (l->claimed) {
-			account_add_label(settle_account(l->settle),
+			account_add_label(ack_tracker_account(l->settle),
 					  assemble_frontier(l->assembler), label);
 			l->dirty = true;
 		}
@@ -365,7 +365,7 @@ static void publish_status(struct capture *c)
 			s->links[i].ring_write = nanet3_write_position(c->board, i);
 			s->links[i].ring_release = l->release_position;
 			s->links[i].ring_depth = l->depth;
-			s->links[i].cursor_count = settle_account(l->settle)->cursor.count;
+			s->links[i].cursor_count = ack_tracker_account(l->settle)->cursor.count;
 		}
 	}
 	pthread_mutex_lock(&c->lock);

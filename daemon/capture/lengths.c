@@ -19,7 +19,7 @@ void link_change_length(struct link *l)
 {
 	uint64_t in_flight = (uint64_t)l->depth * l->frames_per_buffer + TDM_FRAMES_PER_SECOND;
 	uint32_t wanted = l->capture->config.block_frames;
-	struct owner_account *a = settle_account(l->settle);
+	struct owner_account *a = ack_tracker_account(l->settle);
 	uint32_t now = account_block_frames(a, UINT64_MAX);
 	uint64_t from = assemble_border(l->assembler);
 

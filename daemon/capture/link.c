@@ -37,7 +37,7 @@ static void drop_machines(struct link *l)
 {
 	tdm_deframe_destroy(l->deframe);
 	assemble_destroy(l->assembler);
-	settle_destroy(l->settle);
+	ack_tracker_destroy(l->settle);
 	l->deframe = NULL;
 	l->assembler = NULL;
 	l->settle = NULL;
@@ -47,7 +47,7 @@ void link_fini(struct link *l)
 {
 	drop_machines(l);
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
-		settle_destroy(l->retired[i].settle);
+		ack_tracker_destroy(l->retired[i].settle);
 		l->retired[i].settle = NULL;
 	}
 }
@@ -56,7 +56,8 @@ bool link_is_read(const struct link *l)
 {
 	bool lost = l->status.taken_over && !l->kept;
 
-	return lost || l->head > 0 || l->sent > 0 || settle_account(l->settle)->cursor.count > 0;
+	return lost || l->head > 0 || l->sent > 0 ||
+	       ack_tracker_account(l->settle)->cursor.count > 0;
 }
 
 uint64_t link_front(const struct link *l)
@@ -86,7 +87,7 @@ static int make_machines(struct link *l, const struct owner_account *a)
 		.tower = config->expected[l->number].tower,
 		.floor = config->expected[l->number].floor,
 	};
-	struct settle_config settle = {.link = l->number, .owner = l->owner};
+	struct ack_tracker_config settle = {.link = l->number, .owner = l->owner};
 
 	longest = block > longest ? block : longest;
 	longest = next > longest ? next : longest;
@@ -94,7 +95,7 @@ static int make_machines(struct link *l, const struct owner_account *a)
 	 * while the link is blocked for the rest of a push. */
 	l->deframe = tdm_deframe_create(longest + ASSEMBLE_LATE + 2 * l->frames_per_buffer + 64);
 	l->assembler = assemble_create(&assemble);
-	l->settle = settle_create(&settle);
+	l->settle = ack_tracker_create(&settle);
 	if (!l->deframe || !l->assembler || !l->settle) {
 		drop_machines(l);
 		return -ENOMEM;
@@ -231,7 +232,7 @@ static void kept_link(void *context, const struct ledger_link_row *row)
 static void kept_loss(void *context, const struct ledger_loss *kept)
 {
 	struct link *l = context;
-	const struct assemble_point *cursor = &settle_account(l->settle)->cursor;
+	const struct assemble_point *cursor = &ack_tracker_account(l->settle)->cursor;
 	uint64_t end = kept->kind == 0 ? cursor->count : cursor->frame;
 	struct ledger_loss loss = *kept;
 	const struct label *label = link_label(l, loss.first);
@@ -251,7 +252,7 @@ static void kept_loss(void *context, const struct ledger_loss *kept)
 
 static void report_kept(struct link *l)
 {
-	struct kept kept = {report_sink(l), settle_second(l->settle)};
+	struct kept kept = {report_sink(l), ack_tracker_second(l->settle)};
 	struct ledger_sink sink = {kept_stream, kept_link, &kept};
 
 	owner_each_kept(l->page, l->dma_epoch, l->number, &sink);
@@ -336,18 +337,18 @@ int link_begin(struct link *l, bool taken_over)
 		owner_set_sent(l->page, l->sent);
 	}
 	l->kept = loaded == 0;
-	settle_begin(l->settle, l->dma_epoch, &account);
+	ack_tracker_begin(l->settle, l->dma_epoch, &account);
 	if (loaded == 0) {
-		resume(l, settle_account(l->settle));
-		keep_lengths(l, settle_account(l->settle));
+		resume(l, ack_tracker_account(l->settle));
+		keep_lengths(l, ack_tracker_account(l->settle));
 	}
 	if (l->capture->config.tap) {
 		tap_begin(l->capture->config.tap, l->number, l->dma_epoch, l->capture->serial,
 			  l->capture->boot_count, l->release_position);
 	}
-	l->live = *settle_ledger(l->settle);
-	settle_pack(l->settle);
-	owner_commit(l->page, settle_account(l->settle));
+	l->live = *ack_tracker_ledger(l->settle);
+	ack_tracker_pack(l->settle);
+	owner_commit(l->page, ack_tracker_account(l->settle));
 	l->claimed = true;
 	report_takeover(l,
 			!taken_over   ? 0
@@ -390,7 +391,7 @@ void link_end(struct link *l)
 		out_spans(l);
 	}
 	l->capture->dropping = dropping;
-	run_border_tell_rest(&l->capture->runs, settle_account(l->settle), report_run, l);
+	run_border_tell_rest(&l->capture->runs, ack_tracker_account(l->settle), report_run, l);
 	losses_tick(&l->losses, l->head, false, report_loss, l);
 	l->capture->last_head = l->head;
 	l->capture->last_head_ns = l->capture->now_ns;
@@ -528,7 +529,7 @@ static void first_cell(struct link *l, uint64_t count)
 	l->next_verdict = count;
 	if (count % TDM_FRAMES_PER_SECOND != 0) {
 		ledger_partial(&l->live, count / TDM_FRAMES_PER_SECOND);
-		ledger_partial(settle_ledger(l->settle), count / TDM_FRAMES_PER_SECOND);
+		ledger_partial(ack_tracker_ledger(l->settle), count / TDM_FRAMES_PER_SECOND);
 	}
 }
 
@@ -821,6 +822,6 @@ void link_feed(struct link *l)
 		}
 		tap_offer(tap, l->number, at, e, nanet3_buffer(c->board, l->number, at),
 			  data_cells(l, e) * TDM_FRAME_BYTES, link_label(l, e->frame_count),
-			  account_run(settle_account(l->settle), e->frame_count), c->now_ns);
+			  account_run(ack_tracker_account(l->settle), e->frame_count), c->now_ns);
 	}
 }

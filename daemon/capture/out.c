@@ -68,12 +68,13 @@ static struct block_plan plan_of(const struct link *l, const struct assembled *s
 		.link = l->number,
 		.tower = span->tower,
 		.floor = span->floor,
-		.run = account_run(settle_account(l->settle), span->first_frame),
+		.run = account_run(ack_tracker_account(l->settle), span->first_frame),
 		.dma_epoch = l->dma_epoch,
 		.flags = plan_flags(l, span, label),
 		.first_frame = span->first_frame,
 		.frames = span->frames,
-		.block_frames = account_block_frames(settle_account(l->settle), span->first_frame),
+		.block_frames =
+			account_block_frames(ack_tracker_account(l->settle), span->first_frame),
 		.in = span->in,
 		.after = span->after,
 		.label = *label,
@@ -142,7 +143,7 @@ static void drop_block(struct link *l, const struct assembled *span, unsigned st
 
 	memset(outcome, OUTCOME_DROP_POOL, sizeof(outcome));
 	for (unsigned g = 0; g < GROUPS_MAX; g++) {
-		if (settle_acked(l->settle, span, stream, g)) {
+		if (ack_tracker_acked(l->settle, span, stream, g)) {
 			outcome[g] = OUTCOME_ACKED;
 		}
 		if (ledger_takes(&l->live, g, stream)) {
@@ -153,7 +154,7 @@ static void drop_block(struct link *l, const struct assembled *span, unsigned st
 			}
 		}
 	}
-	settle_block(l->settle, l->span_number - l->number_base, stream, outcome);
+	ack_tracker_block(l->settle, l->span_number - l->number_base, stream, outcome);
 	l->status.blocks_dropped++;
 }
 
@@ -198,7 +199,7 @@ static bool block_out(struct link *l, const struct assembled *span, unsigned str
 	b->publisher = NULL;
 	for (unsigned g = 0; g < GROUPS_MAX; g++) {
 		b->outcome[g] = OUTCOME_NOT_OFFERED;
-		b->already[g] = settle_acked(l->settle, span, stream, g);
+		b->already[g] = ack_tracker_acked(l->settle, span, stream, g);
 	}
 	/* Before the publisher can have it: it may have been sent. */
 	if (l->sent < span->first_frame + span->frames) {
@@ -218,7 +219,7 @@ static void tell_run_time(struct link *l, uint64_t frame)
 	const struct capture *c = l->capture;
 
 	if (c->runs.run && c->runs.run != c->run_timed &&
-	    account_run(settle_account(l->settle), frame) == c->runs.run) {
+	    account_run(ack_tracker_account(l->settle), frame) == c->runs.run) {
 		report_run_timed(l, frame, c->runs.run, link_label(l, frame));
 	}
 }
@@ -228,19 +229,19 @@ static bool span_begin(struct link *l, const struct assembled *span)
 {
 	const unsigned all = (1u << FCM_STREAMS) - 1;
 
-	if (!settle_room(l->settle) ||
+	if (!ack_tracker_room(l->settle) ||
 	    (span->frames > 0 &&
 	     !ledger_room(&l->live, span->first_frame / TDM_FRAMES_PER_SECOND))) {
 		return false;
 	}
-	l->span_number = l->number_base + settle_push(l->settle, span, span->frames ? all : 0);
+	l->span_number = l->number_base + ack_tracker_push(l->settle, span, span->frames ? all : 0);
 	l->next_number = l->span_number + 1;
 	for (unsigned s = 0; span->frames > 0 && s < FCM_STREAMS; s++) {
 		ledger_offer(&l->live, s, span->first_frame, span->frames);
 	}
 	if (span->frames > 0) {
-		run_border_tell(&l->capture->runs, settle_account(l->settle), span->first_frame,
-				report_run, l);
+		run_border_tell(&l->capture->runs, ack_tracker_account(l->settle),
+				span->first_frame, report_run, l);
 		tell_run_time(l, span->first_frame);
 		downlink_block(&l->downlink, span->tower, span->floor, span->in, span->frames);
 		l->status.downlink_errors = l->downlink.errors;
@@ -276,9 +277,9 @@ bool out_spans(struct link *l)
 /* ----------------------------------------------------------------------------------- blocks back */
 
 /* Whose block is it? Epochs follow each other in numbers. */
-static struct settle *settle_of(struct link *l, uint64_t number, uint64_t *ret_base)
+static struct ack_tracker *settle_of(struct link *l, uint64_t number, uint64_t *ret_base)
 {
-	struct settle *found = NULL;
+	struct ack_tracker *found = NULL;
 
 	if (l->settle && number >= l->number_base) {
 		*ret_base = l->number_base;
@@ -300,7 +301,7 @@ void out_settled(struct link *l, const struct block *b)
 	const struct fcm_block_header *h = &b->header;
 	uint8_t outcome[GROUPS_MAX];
 	uint64_t base;
-	struct settle *s = settle_of(l, number_of(b), &base);
+	struct ack_tracker *s = settle_of(l, number_of(b), &base);
 
 	if (!s) {
 		return;
@@ -308,14 +309,14 @@ void out_settled(struct link *l, const struct block *b)
 	for (unsigned g = 0; g < GROUPS_MAX; g++) {
 		outcome[g] = b->already[g] ? (uint8_t)OUTCOME_ACKED : b->outcome[g];
 		if (outcome[g] == OUTCOME_NOT_OFFERED || outcome[g] >= OUTCOMES) {
-			outcome[g] = OUTCOME_DROP_NO_MEMBER; /* as settle_block() will */
+			outcome[g] = OUTCOME_DROP_NO_MEMBER; /* as ack_tracker_block() will */
 		}
 		if (s == l->settle && ledger_takes(&l->live, g, h->stream)) {
 			ledger_outcome(&l->live, h->stream, g, h->first_frame, h->frames,
 				       (enum outcome)outcome[g]);
 		}
 	}
-	settle_block(s, number_of(b) - base, h->stream, outcome);
+	ack_tracker_block(s, number_of(b) - base, h->stream, outcome);
 	l->dirty = true;
 }
 
@@ -361,7 +362,7 @@ static void keep_stream(void *context, const struct ledger_stream_row *row)
 
 static void release(struct link *l)
 {
-	const struct assemble_point *cursor = &settle_account(l->settle)->cursor;
+	const struct assemble_point *cursor = &ack_tracker_account(l->settle)->cursor;
 	uint64_t limit = cursor->count > REWIND_CELLS ? cursor->count - REWIND_CELLS : 0;
 	uint64_t to = l->release_position;
 
@@ -396,19 +397,19 @@ void out_advance(struct link *l)
 {
 	struct ledger_sink keep = {keep_stream, keep_link, l};
 	struct drops drops = {l, &l->losses};
-	bool moved = settle_advance(l->settle, on_outcome, &drops);
+	bool moved = ack_tracker_advance(l->settle, on_outcome, &drops);
 
 	if (moved) {
 		l->moved_ns = l->capture->now_ns;
-		ledger_close(settle_ledger(l->settle), settle_second(l->settle), &keep);
-		ledger_close(&l->live, settle_second(l->settle), NULL);
+		ledger_close(ack_tracker_ledger(l->settle), ack_tracker_second(l->settle), &keep);
+		ledger_close(&l->live, ack_tracker_second(l->settle), NULL);
 	}
 	if (moved) {
 		link_change_length(l);
 	}
 	if (moved || l->dirty) {
-		settle_pack(l->settle);
-		owner_commit(l->page, settle_account(l->settle));
+		ack_tracker_pack(l->settle);
+		owner_commit(l->page, ack_tracker_account(l->settle));
 		l->dirty = false;
 	}
 	if (moved || l->release_waits) {
@@ -429,14 +430,14 @@ bool out_retired(struct link *l)
 			continue;
 		}
 		l->telling = r->begun;
-		settle_advance(r->settle, on_outcome, &drops);
-		if (settle_out(r->settle) > 0) {
+		ack_tracker_advance(r->settle, on_outcome, &drops);
+		if (ack_tracker_out(r->settle) > 0) {
 			none = false;
 			continue;
 		}
-		ledger_close(settle_ledger(r->settle), UINT64_MAX, &report);
+		ledger_close(ack_tracker_ledger(r->settle), UINT64_MAX, &report);
 		losses_end(&r->losses, report_loss, l);
-		settle_destroy(r->settle);
+		ack_tracker_destroy(r->settle);
 		r->settle = NULL;
 	}
 	l->telling = l->begun;
@@ -445,22 +446,22 @@ bool out_retired(struct link *l)
 
 uint64_t out_frames(const struct link *l)
 {
-	const struct assemble_point *cursor = &settle_account(l->settle)->cursor;
+	const struct assemble_point *cursor = &ack_tracker_account(l->settle)->cursor;
 	uint64_t frontier = assemble_frontier(l->assembler);
 
 	if (cursor->count == 0) { /* nothing has come back yet */
-		return settle_out(l->settle) *
-		       account_block_frames(settle_account(l->settle), frontier);
+		return ack_tracker_out(l->settle) *
+		       account_block_frames(ack_tracker_account(l->settle), frontier);
 	}
 	return frontier > cursor->frame ? frontier - cursor->frame : 0;
 }
 
 uint64_t out_waiting(const struct link *l)
 {
-	uint64_t out = l->settle ? settle_out(l->settle) : 0;
+	uint64_t out = l->settle ? ack_tracker_out(l->settle) : 0;
 
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
-		out += l->retired[i].settle ? settle_out(l->retired[i].settle) : 0;
+		out += l->retired[i].settle ? ack_tracker_out(l->retired[i].settle) : 0;
 	}
 	return out;
 }

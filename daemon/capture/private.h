@@ -45,7 +45,7 @@ struct outbox {
 
 /* A DMA epoch that is over: its last blocks are still with the publisher. */
 struct retired {
-	struct settle *settle;
+	struct ack_tracker *settle;
 	struct losses losses;
 	uint32_t begun;
 };
@@ -74,7 +74,7 @@ struct link {
 	/* the machines */
 	struct tdm_deframe *deframe;
 	struct assembler *assembler;
-	struct settle *settle;
+	struct ack_tracker *settle;
 	struct ledger live;
 	struct losses losses;
 	struct downlink downlink;
@@ -171,7 +171,7 @@ void report_reply(struct link *l, const uint8_t *word, uint64_t count);
 /* Label of a count or frame on this link. */
 static inline const struct label *link_label(const struct link *l, uint64_t frame)
 {
-	return account_label(settle_account(l->settle), frame);
+	return account_label(ack_tracker_account(l->settle), frame);
 }
 
 /* lengths.c */

@@ -191,7 +191,7 @@ void report_identity(struct link *l, uint64_t count)
 
 void report_takeover(struct link *l, unsigned taken_over, uint64_t write_position)
 {
-	const struct owner_account *a = settle_account(l->settle);
+	const struct owner_account *a = ack_tracker_account(l->settle);
 	struct capture_report r = report_of(l, CAPTURE_TAKEOVER, l->head);
 
 	r.takeover.taken_over = (uint8_t)taken_over;

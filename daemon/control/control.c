@@ -73,7 +73,7 @@ struct control {
 	bool hasty; /* one of the last of them took the place of another that was yet to be served */
 	struct places places;
 	struct event *turns;
-	struct control_desk *desk;
+	struct dispatch *desk;
 	struct control_stats stats;
 	struct names *names;
 	struct control_groups groups;
@@ -156,8 +156,8 @@ static const struct control_transport transport = {client_say, client_answered};
 static void cut_off(struct client *cl, const char *why)
 {
 	cl->control->stats.bad_messages++;
-	control_desk_refuse(&cl->base, NULL, "usage", "one JSON object a line, at most 1 MiB", NULL,
-			    why);
+	dispatch_refuse(&cl->base, NULL, "usage", "one JSON object a line, at most 1 MiB", NULL,
+			why);
 	cl->closing = true;
 	bufferevent_disable(cl->stream, EV_READ);
 }
@@ -174,9 +174,8 @@ static void send_last(struct client *cl)
 /* For those that are cut off whatever they do. What has been begun for it goes on. */
 static void end_now(struct client *cl, const char *detail, const char *hint, const char *why)
 {
-	control_desk_refuse(&cl->base, NULL,
-			    control_client_waits(&cl->base) ? "unknown" : "refused", hint, detail,
-			    why);
+	dispatch_refuse(&cl->base, NULL, control_client_waits(&cl->base) ? "unknown" : "refused",
+			hint, detail, why);
 	send_last(cl);
 	client_free(cl);
 }
@@ -189,9 +188,9 @@ static void on_line(struct client *cl, const char *line, size_t length)
 	if (length == 0 || (length == 1 && line[0] == '\r')) {
 		return;
 	}
-	message = control_desk_load(line, length, &error);
+	message = dispatch_load(line, length, &error);
 	if (json_is_object(message)) {
-		control_desk_take(&cl->base, message);
+		dispatch_take(&cl->base, message);
 	} else {
 		cut_off(cl, message ? "not a JSON object" : error.text);
 	}
@@ -590,7 +589,7 @@ static int listen_begin(struct control *c)
 }
 
 int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
-		 struct control_desk *desk, struct control **ret_control)
+		 struct dispatch *desk, struct control **ret_control)
 {
 	struct control *c;
 	int r;

@@ -22,7 +22,7 @@
 
 struct event_base;
 struct control;
-struct control_desk;
+struct dispatch;
 struct control_request;
 
 struct control_op {
@@ -48,12 +48,12 @@ struct control_peer {
  * the request when the row is written. */
 typedef bool (*control_refused_fn)(void *context, struct control_request *rq, const char *op,
 				   json_t *args, const struct sc_error *error);
-struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,
-					 control_refused_fn refused);
+struct dispatch *dispatch_create(const struct control_op *const *tables, void *context,
+				 control_refused_fn refused);
 /* After all transports. Requests that are open may be answered until then, not after. NULL is fine. */
-void control_desk_destroy(struct control_desk *desk);
+void dispatch_destroy(struct dispatch *desk);
 /* Requests that their peers' roles did not allow. */
-uint64_t control_desk_refused(const struct control_desk *desk);
+uint64_t dispatch_refused(const struct dispatch *desk);
 
 struct control_stats {
 	uint64_t clients; /* now */
@@ -73,7 +73,7 @@ struct control_stats {
  * -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies PATH.lock. A client is served when its name is known,
  * or NAMES_WAIT_MS later (user_names.h). `groups` are copied, `desk` must outlive the server. */
 int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
-		 struct control_desk *desk, struct control **ret_control);
+		 struct dispatch *desk, struct control **ret_control);
 /* Roles by these groups from now on, of those that are connected, too: who has none any more is cut off. Negative: the
  * socket's file cannot be given to them. */
 int control_regroup(struct control *c, const struct control_groups *groups);

@@ -16,7 +16,7 @@
 
 struct control_request {
 	LIST_ENTRY(control_request) link;
-	struct control_desk *desk;
+	struct dispatch *desk;
 	struct control_client *client; /* NULL: gone */
 	struct control_peer peer;
 	const struct control_op *op; /* NULL: none was found */
@@ -25,7 +25,7 @@ struct control_request {
 	bool subscribed;
 };
 
-struct control_desk {
+struct dispatch {
 	LIST_HEAD(, control_request) orphans;
 	const struct control_op *const *tables;
 	control_refused_fn refused;
@@ -33,10 +33,10 @@ struct control_desk {
 	uint64_t refused_role;
 };
 
-struct control_desk *control_desk_create(const struct control_op *const *tables, void *context,
-					 control_refused_fn refused)
+struct dispatch *dispatch_create(const struct control_op *const *tables, void *context,
+				 control_refused_fn refused)
 {
-	struct control_desk *d = calloc(1, sizeof(*d));
+	struct dispatch *d = calloc(1, sizeof(*d));
 
 	if (d) {
 		LIST_INIT(&d->orphans);
@@ -54,7 +54,7 @@ static void request_free(struct control_request *rq)
 	free(rq);
 }
 
-void control_desk_destroy(struct control_desk *d)
+void dispatch_destroy(struct dispatch *d)
 {
 	struct control_request *next;
 
@@ -69,12 +69,12 @@ void control_desk_destroy(struct control_desk *d)
 	free(d);
 }
 
-uint64_t control_desk_refused(const struct control_desk *d)
+uint64_t dispatch_refused(const struct dispatch *d)
 {
 	return d->refused_role;
 }
 
-void control_client_init(struct control_client *client, struct control_desk *desk,
+void control_client_init(struct control_client *client, struct dispatch *desk,
 			 const struct control_transport *transport)
 {
 	memset(client, 0, sizeof(*client));
@@ -224,8 +224,8 @@ void control_progress(struct control_request *rq, json_t *progress)
 		rq->client, json_pack("{s:i,s:O,s:o}", "v", 1, "id", rq->id, "progress", progress));
 }
 
-void control_desk_refuse(struct control_client *client, json_t *id, const char *code,
-			 const char *hint, const char *detail, const char *why)
+void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
+		     const char *detail, const char *why)
 {
 	json_t *whose = id ? json_incref(id) : json_null();
 
@@ -250,7 +250,7 @@ static const char *role_words(enum access_role role)
 
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs, const char *what)
 {
-	struct control_desk *d = rq->desk;
+	struct dispatch *d = rq->desk;
 	struct sc_error error = {0};
 
 	if (rq->peer.role >= needs) {
@@ -443,7 +443,7 @@ static bool has_too_many_values(const char *text, size_t length)
 	return values > CONTROL_VALUES_MAX;
 }
 
-json_t *control_desk_load(const void *bytes, size_t length, json_error_t *error)
+json_t *dispatch_load(const void *bytes, size_t length, json_error_t *error)
 {
 	if (has_too_many_values(bytes, length)) {
 		snprintf(error->text, sizeof(error->text), "more than %u values in a message",
@@ -455,7 +455,7 @@ json_t *control_desk_load(const void *bytes, size_t length, json_error_t *error)
 
 /* --- requests --- */
 
-static const struct control_op *find_op(const struct control_desk *d, const char *name)
+static const struct control_op *find_op(const struct dispatch *d, const char *name)
 {
 	for (const struct control_op *const *table = d->tables; *table; table++) {
 		for (const struct control_op *o = *table; o->name; o++) {
@@ -489,12 +489,12 @@ static bool is_id(const json_t *id)
 	       (json_is_string(id) && json_string_length(id) <= ID_BYTES_MAX);
 }
 
-void control_desk_take(struct control_client *client, json_t *message)
+void dispatch_take(struct control_client *client, json_t *message)
 {
 	json_t *args = json_object_get(message, "args"), *id = json_object_get(message, "id");
 	const char *op = json_string_value(json_object_get(message, "op"));
 	struct control_request *rq = request_new(client, is_id(id) ? id : NULL);
-	struct control_desk *d = client->desk;
+	struct dispatch *d = client->desk;
 
 	if (!rq) {
 		return;

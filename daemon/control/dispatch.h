@@ -4,7 +4,7 @@
  * table, builds the answers; a transport (control.c, network.c) brings messages and takes answers away.
  * Main thread.
  *
- *   transport --control_desk_take(client, message)--> desk --run()--> operation
+ *   transport --dispatch_take(client, message)--> desk --run()--> operation
  *       ^                                                                 |
  *       '-- transport->say(client, answer) <-- desk <-- control_answer() -'
  *
@@ -28,7 +28,7 @@ struct control_transport {
 
 /* Part of a transport's own client. */
 struct control_client {
-	struct control_desk *desk;
+	struct dispatch *desk;
 	const struct control_transport *transport;
 	struct control_peer peer;
 	LIST_HEAD(, control_request) requests;
@@ -40,7 +40,7 @@ struct control_client {
 };
 
 /* `peer` is the caller's to fill. */
-void control_client_init(struct control_client *client, struct control_desk *desk,
+void control_client_init(struct control_client *client, struct dispatch *desk,
 			 const struct control_transport *transport);
 /* Whether it waits for an answer, not only for news. */
 bool control_client_waits(const struct control_client *client);
@@ -52,11 +52,11 @@ void control_client_fini(struct control_client *client);
 
 /* A message as JSON. Each of its values costs the main thread time, up to 0.2 s for all that fit into a message:
  * with more than CONTROL_VALUES_MAX it is none. NULL: `error->text` says why. */
-json_t *control_desk_load(const void *bytes, size_t length, json_error_t *error);
+json_t *dispatch_load(const void *bytes, size_t length, json_error_t *error);
 /* Serve one message, an object; it stays the caller's. */
-void control_desk_take(struct control_client *client, json_t *message);
+void dispatch_take(struct control_client *client, json_t *message);
 /* What came is no request, or one that is not served: answered as an error to `id` (NULL: null). */
-void control_desk_refuse(struct control_client *client, json_t *id, const char *code,
-			 const char *hint, const char *detail, const char *why);
+void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
+		     const char *detail, const char *why);
 
 #endif

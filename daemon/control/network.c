@@ -62,7 +62,7 @@ struct logins {
 
 struct network {
 	struct event_base *base;
-	struct control_desk *desk;
+	struct dispatch *desk;
 	void *context, *router;
 	struct zap *zap;
 	struct door *door;
@@ -282,10 +282,9 @@ static void name_peer(struct network_client *cl, const struct access_key *key)
 static void bad(struct network *n, struct network_client *cl, const char *why)
 {
 	n->status.bad_messages++;
-	control_desk_refuse(
-		&cl->base, NULL, "usage",
-		"a DEALER socket, one JSON object a message in one frame, at most 1 MiB", NULL,
-		why);
+	dispatch_refuse(&cl->base, NULL, "usage",
+			"a DEALER socket, one JSON object a message in one frame, at most 1 MiB",
+			NULL, why);
 }
 
 /* Not served: answered to its id, if that is easy to find. */
@@ -296,13 +295,13 @@ static void beyond(struct network *n, struct network_client *cl, zmq_msg_t *body
 	json_error_t error;
 
 	if (zmq_msg_size(body) <= ID_LOOKED_FOR) {
-		message = control_desk_load(zmq_msg_data(body), zmq_msg_size(body), &error);
+		message = dispatch_load(zmq_msg_data(body), zmq_msg_size(body), &error);
 	}
 	n->status.refused_rate++;
-	control_desk_refuse(&cl->base, json_object_get(message, "id"), "refused",
-			    "wait for answers, ask less often; [network] rate and burst are the "
-			    "limits of every key",
-			    detail, why);
+	dispatch_refuse(&cl->base, json_object_get(message, "id"), "refused",
+			"wait for answers, ask less often; [network] rate and burst are the "
+			"limits of every key",
+			detail, why);
 	json_decref(message);
 }
 
@@ -333,10 +332,10 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 		bad(n, cl, "the message is longer than 1 MiB");
 		return;
 	}
-	message = control_desk_load(zmq_msg_data(body), zmq_msg_size(body), &error);
+	message = dispatch_load(zmq_msg_data(body), zmq_msg_size(body), &error);
 	if (json_is_object(message)) {
 		n->status.requests++;
-		control_desk_take(&cl->base, message);
+		dispatch_take(&cl->base, message);
 	} else {
 		bad(n, cl, message ? "not a JSON object" : error.text);
 	}
@@ -361,9 +360,9 @@ static void take(struct network *n, zmq_msg_t *id, zmq_msg_t *body, bool one_fra
 	key = access_list_find(&n->list, ACCESS_CONTROL, cl->key);
 	if (!key) {
 		n->status.removed++;
-		control_desk_refuse(&cl->base, NULL, "refused",
-				    "ask who keeps the allow list of the daemon", "key",
-				    "this key is not in the allow list any more");
+		dispatch_refuse(&cl->base, NULL, "refused",
+				"ask who keeps the allow list of the daemon", "key",
+				"this key is not in the allow list any more");
 		door_cut(n->door, cl->fd);
 		return;
 	}
@@ -568,7 +567,7 @@ static int bind_there(struct network *n, const struct network_config *config,
 }
 
 int network_open(struct event_base *base, const struct network_config *config,
-		 const struct access_list *list, struct control_desk *desk,
+		 const struct access_list *list, struct dispatch *desk,
 		 struct network **ret_network, struct sc_error *error)
 {
 	char secret[ACCESS_KEY_TEXT];

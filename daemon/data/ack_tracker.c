@@ -26,8 +26,8 @@ struct span {
 	uint8_t outcome[FCM_STREAMS][GROUPS_MAX];
 };
 
-struct settle {
-	struct settle_config config;
+struct ack_tracker {
+	struct ack_tracker_config config;
 	struct owner_account account;
 	struct ledger ledger;
 	uint8_t pairs;
@@ -36,9 +36,9 @@ struct settle {
 	struct span spans[SETTLE_SPANS];
 };
 
-struct settle *settle_create(const struct settle_config *config)
+struct ack_tracker *ack_tracker_create(const struct ack_tracker_config *config)
 {
-	struct settle *s = calloc(1, sizeof(*s));
+	struct ack_tracker *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		return NULL;
@@ -54,22 +54,22 @@ struct settle *settle_create(const struct settle_config *config)
 	return s;
 }
 
-void settle_destroy(struct settle *s)
+void ack_tracker_destroy(struct ack_tracker *s)
 {
 	free(s);
 }
 
-struct owner_account *settle_account(struct settle *s)
+struct owner_account *ack_tracker_account(struct ack_tracker *s)
 {
 	return &s->account;
 }
 
-struct ledger *settle_ledger(struct settle *s)
+struct ledger *ack_tracker_ledger(struct ack_tracker *s)
 {
 	return &s->ledger;
 }
 
-static void restore_rows(struct settle *s)
+static void restore_rows(struct ack_tracker *s)
 {
 	const struct owner_account *a = &s->account;
 
@@ -96,7 +96,8 @@ static void restore_rows(struct settle *s)
 	}
 }
 
-void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_account *account)
+void ack_tracker_begin(struct ack_tracker *s, uint32_t dma_epoch,
+		       const struct owner_account *account)
 {
 	assert(s->first == s->end);
 	ledger_init(&s->ledger, s->config.link, s->config.owner.groups,
@@ -123,8 +124,8 @@ static uint64_t blocks_before(const struct owner_account *a, uint64_t frame)
 }
 
 /* The bit of a block, counted from the cursor; false when it lies beyond what is remembered. */
-static bool bit_of(const struct settle *s, uint64_t first_frame, unsigned stream, unsigned group,
-		   uint64_t *ret_bit)
+static bool bit_of(const struct ack_tracker *s, uint64_t first_frame, unsigned stream,
+		   unsigned group, uint64_t *ret_bit)
 {
 	uint64_t cursor = s->account.cursor.frame, block;
 
@@ -144,8 +145,8 @@ static bool is_plain(const struct assembled *span)
 	return span->frames > 0 && !span->gap && !span->split;
 }
 
-bool settle_acked(const struct settle *s, const struct assembled *span, unsigned stream,
-		  unsigned group)
+bool ack_tracker_acked(const struct ack_tracker *s, const struct assembled *span, unsigned stream,
+		       unsigned group)
 {
 	uint64_t bit;
 
@@ -154,7 +155,8 @@ bool settle_acked(const struct settle *s, const struct assembled *span, unsigned
 	       (s->account.acked[bit / 64] >> bit % 64 & 1u);
 }
 
-static void remember(struct settle *s, const struct span *span, unsigned stream, unsigned group)
+static void remember(struct ack_tracker *s, const struct span *span, unsigned stream,
+		     unsigned group)
 {
 	uint64_t bit;
 
@@ -164,7 +166,7 @@ static void remember(struct settle *s, const struct span *span, unsigned stream,
 }
 
 /* The cursor has moved by `blocks`: what was block n is block n - blocks. */
-static void shift_acked(struct settle *s, uint64_t blocks)
+static void shift_acked(struct ack_tracker *s, uint64_t blocks)
 {
 	uint64_t *w = s->account.acked;
 	uint64_t bits = blocks * s->pairs;
@@ -181,21 +183,21 @@ static void shift_acked(struct settle *s, uint64_t blocks)
 
 /* --------------------------------------------------------------------------------- out and back */
 
-bool settle_room(const struct settle *s)
+bool ack_tracker_room(const struct ack_tracker *s)
 {
 	return s->end - s->first < SETTLE_SPANS;
 }
 
-uint64_t settle_out(const struct settle *s)
+uint64_t ack_tracker_out(const struct ack_tracker *s)
 {
 	return s->end - s->first;
 }
 
-uint64_t settle_push(struct settle *s, const struct assembled *from, unsigned streams)
+uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *from, unsigned streams)
 {
 	struct span *span = &s->spans[s->end % SETTLE_SPANS];
 
-	assert(settle_room(s));
+	assert(ack_tracker_room(s));
 	*span = (struct span){
 		.behind = from->behind,
 		.first_frame = from->first_frame,
@@ -216,7 +218,8 @@ uint64_t settle_push(struct settle *s, const struct assembled *from, unsigned st
 	return s->end++;
 }
 
-void settle_block(struct settle *s, uint64_t number, unsigned stream, const uint8_t *outcome)
+void ack_tracker_block(struct ack_tracker *s, uint64_t number, unsigned stream,
+		       const uint8_t *outcome)
 {
 	struct span *span = &s->spans[number % SETTLE_SPANS];
 
@@ -240,7 +243,7 @@ void settle_block(struct settle *s, uint64_t number, unsigned stream, const uint
 
 /* ----------------------------------------------------------------------------------- the cursor */
 
-static void enter_cells(struct settle *s, const struct span *span)
+static void enter_cells(struct ack_tracker *s, const struct span *span)
 {
 	ledger_identity(&s->ledger, span->tower, span->floor);
 	ledger_cells(&s->ledger, span->first_count, span->end_count - span->first_count);
@@ -260,8 +263,8 @@ static void enter_cells(struct settle *s, const struct span *span)
 	}
 }
 
-static void enter_outcomes(struct settle *s, const struct span *span, settle_block_fn block,
-			   void *context)
+static void enter_outcomes(struct ack_tracker *s, const struct span *span,
+			   ack_tracker_block_fn block, void *context)
 {
 	const struct label *label = account_label(&s->account, span->first_frame);
 
@@ -307,7 +310,7 @@ static void enter_loss(struct owner_account *a, const struct span *span)
 	}
 }
 
-bool settle_advance(struct settle *s, settle_block_fn block, void *context)
+bool ack_tracker_advance(struct ack_tracker *s, ack_tracker_block_fn block, void *context)
 {
 	bool moved = false;
 
@@ -333,7 +336,7 @@ bool settle_advance(struct settle *s, settle_block_fn block, void *context)
 	return moved;
 }
 
-uint64_t settle_second(const struct settle *s)
+uint64_t ack_tracker_second(const struct ack_tracker *s)
 {
 	const struct assemble_point *p = &s->account.cursor;
 
@@ -360,7 +363,7 @@ static void pack_link(void *context, const struct ledger_link_row *row)
 	}
 }
 
-void settle_pack(struct settle *s)
+void ack_tracker_pack(struct ack_tracker *s)
 {
 	struct owner_account *a = &s->account;
 	const struct ledger_sink sink = {pack_stream, pack_link, a};

@@ -22,50 +22,52 @@
 
 #define SETTLE_SPANS 4096u /* between cursor and assembler; more: capture waits */
 
-struct settle;
+struct ack_tracker;
 
-struct settle_config {
+struct ack_tracker_config {
 	uint8_t link;
 	struct owner_config owner;
 };
 
 /* NULL when out of memory. */
-struct settle *settle_create(const struct settle_config *config);
-void settle_destroy(struct settle *s);
+struct ack_tracker *ack_tracker_create(const struct ack_tracker_config *config);
+void ack_tracker_destroy(struct ack_tracker *s);
 
 /* What the account says, for the owner page and for restoring. The labels and runs in it are the
  * caller's business, except that settle drops those that the cursor has left behind. */
-struct owner_account *settle_account(struct settle *s);
-struct ledger *settle_ledger(struct settle *s);
+struct owner_account *ack_tracker_account(struct ack_tracker *s);
+struct ledger *ack_tracker_ledger(struct ack_tracker *s);
 
 /* A DMA epoch begins, fresh or behind a predecessor's account (restarted: its second says so). Spans of
  * the epoch before must be settled. */
-void settle_begin(struct settle *s, uint32_t dma_epoch, const struct owner_account *account);
+void ack_tracker_begin(struct ack_tracker *s, uint32_t dma_epoch,
+		       const struct owner_account *account);
 
-/* Whether settle_push() has a place for one span more. */
-bool settle_room(const struct settle *s);
-/* A span goes out. `streams`: bit mask of the streams that will come back by settle_block(). Returns
+/* Whether ack_tracker_push() has a place for one span more. */
+bool ack_tracker_room(const struct ack_tracker *s);
+/* A span goes out. `streams`: bit mask of the streams that will come back by ack_tracker_block(). Returns
  * its number: 0, 1, 2, ... in the life of the link. */
-uint64_t settle_push(struct settle *s, const struct assembled *span, unsigned streams);
+uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *span, unsigned streams);
 /* Whether group `group` had acknowledged this block when a predecessor was killed. */
-bool settle_acked(const struct settle *s, const struct assembled *span, unsigned stream,
-		  unsigned group);
+bool ack_tracker_acked(const struct ack_tracker *s, const struct assembled *span, unsigned stream,
+		       unsigned group);
 /* The block of span `number` and `stream` is settled: outcome[g] for every group. */
-void settle_block(struct settle *s, uint64_t number, unsigned stream, const uint8_t *outcome);
+void ack_tracker_block(struct ack_tracker *s, uint64_t number, unsigned stream,
+		       const uint8_t *outcome);
 
 /* The cursor goes over what is settled. `block`: every group's outcome of every block, in order (may
  * be NULL). True when it moved. */
-typedef void (*settle_block_fn)(void *context, const struct label *label, unsigned stream,
-				unsigned group, uint64_t first_frame, uint32_t frames,
-				enum outcome outcome);
-bool settle_advance(struct settle *s, settle_block_fn block, void *context);
+typedef void (*ack_tracker_block_fn)(void *context, const struct label *label, unsigned stream,
+				     unsigned group, uint64_t first_frame, uint32_t frames,
+				     enum outcome outcome);
+bool ack_tracker_advance(struct ack_tracker *s, ack_tracker_block_fn block, void *context);
 /* Seconds that the cursor has left behind: those below are to be closed. */
-uint64_t settle_second(const struct settle *s);
+uint64_t ack_tracker_second(const struct ack_tracker *s);
 /* Spans out. */
-uint64_t settle_out(const struct settle *s);
+uint64_t ack_tracker_out(const struct ack_tracker *s);
 
 /* The settled ledger's open rows into the account, before a commit. */
-void settle_pack(struct settle *s);
+void ack_tracker_pack(struct ack_tracker *s);
 
 /* An account for a link's first blocks: only their length is known. */
 void account_begin(struct owner_account *a, uint32_t block_frames);

@@ -211,7 +211,7 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 			     "link %d: another floor than configured is on it", link);
 		return;
 	}
-	if (!inherit_done(s, rq, "a new reference")) {
+	if (!restore_done(s, rq, "a new reference")) {
 		return;
 	}
 	error = phase_candidate(s->link[link].phase, now_utc_ns(), &r);
@@ -393,7 +393,7 @@ static void op_run_start(struct control_request *rq, json_t *args, void *context
 	struct station *s = context;
 	const char *note = text_arg(args, "note");
 
-	if (runs_may_start(s, rq) && inherit_done(s, rq, "the beginning of a run") &&
+	if (runs_may_start(s, rq) && restore_done(s, rq, "the beginning of a run") &&
 	    !control_dry(rq, args, "would begin run %u at the next slice border%s",
 			 s->run.state.last + 1, slice_words(s))) {
 		runs_start(s, note ? note : "", rq);
@@ -404,7 +404,7 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 
-	if (runs_may_stop(s, rq) && inherit_done(s, rq, "the end of a run") &&
+	if (runs_may_stop(s, rq) && restore_done(s, rq, "the end of a run") &&
 	    !control_dry(rq, args, "would end run %u at the next slice border%s",
 			 s->run.state.number, slice_words(s))) {
 		runs_stop(s, rq);

@@ -522,7 +522,7 @@ void detector_stored(struct station *s)
 	uint64_t losses[NANET3_LINKS] = {0}; /* cookies of the newest */
 	struct store_done done;
 
-	inherit(s);
+	station_restore(s);
 	while (store_take_done(s->store, &done)) {
 		if (done.row == ROW_LEDGER_LINK) {
 			if (done.result == 0) {
@@ -558,7 +558,7 @@ void detector_tick(struct station *s)
 		engine_tick(s->engine, now_both());
 	}
 	tell_still(s, now);
-	if (s->inherited) { /* the rows of the file come first */
+	if (s->restored) { /* the rows of the file come first */
 		emergency_bring(s->emergency, s->store, now_both());
 	}
 	detector_drain(s);

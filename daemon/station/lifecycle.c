@@ -10,20 +10,20 @@
 
 #define TAKEOVER_NS 5000000000ull /* after our start all rings have told what became of them */
 
-void life_inherit(struct station *s, const struct store_past *past)
+void lifecycle_restore(struct station *s, const struct store_past *past)
 {
 	s->life.crashed = past->crashed;
 	for (unsigned n = 0; n < past->event_count; n++) {
 		const struct store_event *e = &past->events[n];
 
-		if (!standing_told(&s->standing, e->code, e->object)) {
+		if (!debounce_told(&s->standing, e->code, e->object)) {
 			store_put_event(s->store, "info", e->code, e->object,
 					"ended with the daemon", "", s->started_utc_ns);
 		}
 	}
 }
 
-void life_takeover(struct station *s, unsigned link, bool taken_over)
+void lifecycle_takeover(struct station *s, unsigned link, bool taken_over)
 {
 	s->life.taken |= (unsigned)taken_over << link;
 	s->life.anew |= (unsigned)!taken_over << link;
@@ -47,11 +47,11 @@ static void list_links(const char *what, unsigned links, char *text, size_t size
 	}
 }
 
-void life_second(struct station *s)
+void lifecycle_second(struct station *s)
 {
 	char text[240];
 
-	if (!s->inherited || s->life.said ||
+	if (!s->restored || s->life.said ||
 	    ((s->life.taken | s->life.anew) != station_links(s) &&
 	     now_mono_ns() - s->started_ns < TAKEOVER_NS)) {
 		return;
@@ -64,7 +64,7 @@ void life_second(struct station *s)
 	store_put_event(s->store, "info", "daemon-start", "daemon", text, "", s->started_utc_ns);
 }
 
-void life_stop(struct station *s)
+void lifecycle_stop(struct station *s)
 {
 	store_put_event(s->store, "info", "daemon-stop", "daemon",
 			"fcm-server " FCM_VERSION " ended as told", "", now_utc_ns());

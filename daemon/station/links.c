@@ -34,13 +34,13 @@ static void keep_reference(struct station *s, unsigned link, const struct phase_
 }
 
 /* A lock that came before the reference was known is judged by it as a drift. */
-void links_inherit(struct station *s, const struct store_past *past)
+void links_restore(struct station *s, const struct store_past *past)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		struct phase_view view;
 
 		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
-		if (past->reference[link].set && !s->inherited) {
+		if (past->reference[link].set && !s->restored) {
 			phase_set_reference(s->link[link].phase, &past->reference[link]);
 		} else if (!past->reference[link].set && view.reference.set) {
 			keep_reference(s, link, &view.reference);
@@ -203,7 +203,7 @@ static void judge(struct station *s, unsigned link)
 	if (!phase_take_judgement(s->link[link].phase, &j)) {
 		return;
 	}
-	if (j.verdict != PHASE_FIRST || s->inherited) {
+	if (j.verdict != PHASE_FIRST || s->restored) {
 		store_put_phase_event(s->store, link, &j, "", "", now_utc_ns());
 	}
 	if (j.verdict == PHASE_FIRST) {
@@ -212,7 +212,7 @@ static void judge(struct station *s, unsigned link)
 		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
 		view.reference.time_ns = now_utc_ns();
 		phase_set_reference(s->link[link].phase, &view.reference);
-		if (s->inherited) { /* else the journal's own may be there */
+		if (s->restored) { /* else the journal's own may be there */
 			keep_reference(s, link, &view.reference);
 		}
 	}
@@ -465,7 +465,7 @@ static void on_board_event(const struct nanet3_event *event, void *context)
  * account starts behind it. */
 static void begin_account(struct station_link *l)
 {
-	uint64_t counts[BURSTS_NAMES] = {0};
+	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
 
 	for (unsigned n = 0; n <= LOSS_WINDOW_S; n++) {
 		memcpy(l->loss_at[n], l->data.cells, sizeof(l->data.cells));
@@ -474,11 +474,11 @@ static void begin_account(struct station_link *l)
 	memcpy(counts, l->data.cells, sizeof(l->data.cells));
 	counts[TDM_GOOD] = 0;
 	if (l->anew_ns) {
-		bursts_skip(&l->bursts, counts);
+		loss_episodes_skip(&l->bursts, counts);
 	} else {
-		bursts_init(&l->bursts, counts);
+		loss_episodes_init(&l->bursts, counts);
 	}
-	bursts_from(&l->bursts, l->data.dma_epoch, l->data.last_good_count);
+	loss_episodes_from(&l->bursts, l->data.dma_epoch, l->data.last_good_count);
 	l->accounted = true;
 }
 
@@ -489,9 +489,9 @@ static bool has_begun(const struct station_link *l)
 			  : l->data.taken_over || l->data.last_good_ns;
 }
 
-void links_anew(struct station *s, unsigned link)
+void links_ring_restarted(struct station *s, unsigned link)
 {
-	s->counts_anew_ns = s->link[link].anew_ns = now_mono_ns();
+	s->counts_restarted_ns = s->link[link].anew_ns = now_mono_ns();
 	s->link[link].accounted = false;
 }
 

@@ -83,8 +83,7 @@ static void tell_refused(struct station *s, struct told_count *told, const char 
 
 static void tell_requests(struct station *s)
 {
-	uint64_t more =
-		told_news(&s->access.requests, control_desk_refused(s->desk), now_mono_ns());
+	uint64_t more = told_news(&s->access.requests, dispatch_refused(s->desk), now_mono_ns());
 	char text[480];
 
 	if (more == 0) {
@@ -168,6 +167,6 @@ json_t *network_status_json(struct station *s)
 	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", "clients", (json_int_t)v.clients,
 			 "bad_messages", (json_int_t)v.bad_messages, "crowded",
 			 (json_int_t)v.crowded, "strangers", (json_int_t)v.strangers, "roles",
-			 s->has_roles, "refused_role", (json_int_t)control_desk_refused(s->desk),
+			 s->has_roles, "refused_role", (json_int_t)dispatch_refused(s->desk),
 			 "network", network_json(s));
 }

@@ -98,9 +98,11 @@ static void on_loss(struct station *s, const struct capture_report *r)
 		       loss_cookie(r),
 		       (r->number ? STORE_ANSWER : 0) | (r->urgent ? STORE_URGENT : 0));
 	if (loss->kind == 0 && s->link[loss->link].accounted) {
-		bursts_span(&s->link[loss->link].bursts, loss->dma_epoch, loss->first, loss->next);
+		loss_episodes_span(&s->link[loss->link].bursts, loss->dma_epoch, loss->first,
+				   loss->next);
 	} else if (loss->kind == 1) {
-		bursts_span(&s->drops[loss->group], 0, loss->first, loss->next); /* of all links */
+		loss_episodes_span(&s->drops[loss->group], 0, loss->first,
+				   loss->next); /* of all links */
 	}
 	if (loss->open) {
 		return; /* said once, when its length is known */
@@ -227,9 +229,9 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 	s->link[r->link].session[r->begun % STATION_SESSIONS] =
 		store_session(s->store, r->link, r->dma_epoch, r->takeover.taken_over == 1,
 			      info ? info->serial : 0, info ? info->boot_count : 0, now_utc_ns());
-	life_takeover(s, r->link, r->takeover.taken_over);
+	lifecycle_takeover(s, r->link, r->takeover.taken_over);
 	if (r->begun > 1 && r->takeover.taken_over == 0) {
-		links_anew(s, r->link);
+		links_ring_restarted(s, r->link);
 	}
 	log_event(LOG_NOTICE, "link", r->link, LOG_ID_TAKEOVER,
 		  "link %u: %s, DMA epoch %u, %llu of %llu buffers waiting", r->link,

@@ -45,19 +45,19 @@ static void take(struct station *s, const struct store_past *past)
 		engine_journal_lost(s->engine, -ENOMEM);
 		return;
 	}
-	runs_inherit(s, past);
-	links_inherit(s, past);
-	if (!s->inherited) {
+	runs_restore(s, past);
+	links_restore(s, past);
+	if (!s->restored) {
 		boots_read(&s->boots, past->boots);
-		timing_inherit(s, past);
-		life_inherit(s, past);
-		alarms_say_inherit(s, past);
+		timing_restore(s, past);
+		lifecycle_restore(s, past);
+		alarms_say_restore(s, past);
 	}
-	s->inherited = true;
+	s->restored = true;
 	forget_reader(s);
 }
 
-void inherit(struct station *s)
+void station_restore(struct station *s)
 {
 	struct store_past *past = store_take_past(s->store);
 
@@ -75,11 +75,11 @@ void inherit(struct station *s)
 	store_past_free(past);
 }
 
-bool inherit_done(struct station *s, struct control_request *rq, const char *what)
+bool restore_done(struct station *s, struct control_request *rq, const char *what)
 {
 	struct store_status v;
 
-	if (s->inherited) {
+	if (s->restored) {
 		return true;
 	}
 	store_get_status(s->store, &v);

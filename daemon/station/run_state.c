@@ -274,7 +274,7 @@ void run_state_effect(struct run_state *s, const struct capture_report *r, uint6
 void run_state_carried(struct run_state *s, uint32_t run)
 {
 	note_number(s, run);
-	if (!s->inherited && s->told == 0) {
+	if (!s->restored && s->told == 0) {
 		s->number = run;
 	}
 }
@@ -286,13 +286,13 @@ void run_state_plan(struct run_state *s, const struct capture_report *r)
 	}
 }
 
-void run_state_inherit(struct run_state *s, uint32_t last, bool open, bool ending)
+void run_state_restore(struct run_state *s, uint32_t last, bool open, bool ending)
 {
 	note_number(s, last);
-	if (s->inherited) {
+	if (s->restored) {
 		return; /* our own state is newer */
 	}
-	s->inherited = true;
+	s->restored = true;
 	s->open = open && last != s->ended ? last : 0; /* the row of its end may still be queued */
 	s->ending = s->open && ending;
 	s->past = last;

@@ -76,7 +76,7 @@ struct run_state {
 	uint64_t deadline_ns;
 	struct run_effect awaited; /* SAVING: the end that is being saved */
 	uint32_t awaited_change;
-	bool inherited; /* the journal has been read */
+	bool restored;	/* the journal has been read */
 	bool untold;	/* capture does not know yet which run is open there */
 	uint32_t open;	/* that */
 	bool ending;	/* its end was planned */
@@ -106,7 +106,7 @@ void run_state_carried(struct run_state *s, uint32_t run);
 void run_state_plan(struct run_state *s, const struct capture_report *report);
 /* The journal's last number, whether that run is open, and whether it has a planned end. Called
  * again when another file replaces the journal. */
-void run_state_inherit(struct run_state *s, uint32_t last, bool open, bool ending);
+void run_state_restore(struct run_state *s, uint32_t last, bool open, bool ending);
 void run_state_tick(struct run_state *s, uint64_t now_ns);
 /* The daemon stops: answer the client that waits. */
 void run_state_close(struct run_state *s);

@@ -238,14 +238,14 @@ void runs_timed(struct station *s, const struct capture_report *r)
 	store_put_run_slice(s->store, r->run.run, r->run.slice_id, false, 0);
 }
 
-void runs_inherit(struct station *s, const struct store_past *past)
+void runs_restore(struct station *s, const struct store_past *past)
 {
-	if (!s->inherited) {
+	if (!s->restored) {
 		s->run.begun_ns = past->run.begun_ns;
 		snprintf(s->run.note, sizeof(s->run.note), "%s",
 			 past->run.open ? past->run.note : "");
 	}
-	run_state_inherit(&s->run.state, past->run.last_number, past->run.open, past->run.ending);
+	run_state_restore(&s->run.state, past->run.last_number, past->run.open, past->run.ending);
 	engine_run(s->engine, s->run.state.number);
 }
 

@@ -93,7 +93,7 @@ struct station_link {
 	uint64_t downlink_at[LOSS_WINDOW_S + 1];
 	uint64_t anew_ns; /* the ring was begun anew, later than at our start; 0: not so */
 	bool accounted;
-	struct bursts bursts; /* of losses, by enum tdm_loss */
+	struct loss_episodes bursts; /* of losses, by enum tdm_loss */
 	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
 	uint32_t session[STATION_SESSIONS];
 	struct overflow_floor overflow; /* hits lost in the modules */
@@ -193,8 +193,8 @@ struct station {
 	unsigned watch_generation;
 	bool board_present;
 	uint64_t board_gone_ns, board_back_ns; /* when it was seen to go, to come back; 0: never */
-	uint64_t counts_anew_ns;     /* when a ring was begun anew, later than at our start */
-	uint64_t board_back_told_ns; /* the board_back_ns that an event has told of */
+	uint64_t counts_restarted_ns; /* when a ring was begun anew, later than at our start */
+	uint64_t board_back_told_ns;  /* the board_back_ns that an event has told of */
 	struct station_link link[NANET3_LINKS];
 	struct boots boots;
 
@@ -224,8 +224,8 @@ struct station {
 	struct disk *disk;
 	struct store *store;
 	struct questions *questions; /* to the database */
-	struct control_desk *desk;
-	bool inherited;	   /* what the database knows is known here */
+	struct dispatch *desk;
+	bool restored;	   /* what the database knows is known here */
 	bool journal_away; /* told: it cannot be opened */
 	struct control *control;
 	struct network *network;	  /* NULL: not configured */
@@ -238,17 +238,17 @@ struct station {
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
-	struct bursts drops[GROUPS_MAX];			   /* of drops, by enum outcome */
+	struct loss_episodes drops[GROUPS_MAX];			   /* of drops, by enum outcome */
 	/* readers of the feed */
 	struct told_count readers_dropped[NANET3_LINKS], readers_refused;
 	uint64_t disconnected[GROUPS_MAX]; /* members, as far as told */
-	struct comings comings;
+	struct member_events comings;
 	struct told_count namesakes;
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
 	uint64_t stalled_at_ns; /* the last time that the board's DMA was seen stalled; 0: never */
-	struct standing standing;
+	struct debounce standing;
 	struct alarms *alarms;
 	struct alarm_watcher *alarm_watchers;
 	uint64_t alarms_alive_ns; /* when those who watch were last told that we live */
@@ -260,9 +260,9 @@ struct station {
 
 /* restore.c */
 /* Go on with what the database knows, when it has been opened; where it is away, say so. */
-void inherit(struct station *s);
+void station_restore(struct station *s);
 /* Whether an order that the journal must know of can be taken; else it is refused, answered. */
-bool inherit_done(struct station *s, struct control_request *rq, const char *what);
+bool restore_done(struct station *s, struct control_request *rq, const char *what);
 
 /* links.c */
 int links_start(struct station *s); /* phases, watch */
@@ -270,7 +270,7 @@ int links_start(struct station *s); /* phases, watch */
 struct event *station_follow(struct station *s, int fd,
 			     void (*on_readable)(int fd, short what, void *station));
 /* The references of the phase: the database's; where it has none, ours go there. */
-void links_inherit(struct station *s, const struct store_past *past);
+void links_restore(struct station *s, const struct store_past *past);
 void links_stop(struct station *s);
 void links_tick(struct station *s);   /* 10 times a second */
 void links_second(struct station *s); /* once a second: rates, loss window */
@@ -283,7 +283,7 @@ void links_soak(struct station *s, unsigned link, uint32_t command, unsigned tri
 bool links_other_floor(const struct station *s, unsigned link);
 /* The link's ring was begun anew, as the board counts anew: what is lost until its first good frame is its
  * beginning, as at our start. */
-void links_anew(struct station *s, unsigned link);
+void links_ring_restarted(struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);
 /* Where frames begin in the board's cells, bytes: 0, unless bytes slipped in while it held its lock. */
@@ -293,10 +293,10 @@ uint64_t links_recent_downlink(const struct station *s, unsigned link);
 
 /* lifecycle.c */
 /* What a predecessor left open ended with it; what stands now is ours. */
-void life_inherit(struct station *s, const struct store_past *past);
-void life_takeover(struct station *s, unsigned link, bool taken_over);
-void life_second(struct station *s);
-void life_stop(struct station *s);
+void lifecycle_restore(struct station *s, const struct store_past *past);
+void lifecycle_takeover(struct station *s, unsigned link, bool taken_over);
+void lifecycle_second(struct station *s);
+void lifecycle_stop(struct station *s);
 
 /* shore.c */
 void shore_second(struct station *s);
@@ -324,7 +324,7 @@ bool runs_may_stop(struct station *s, struct control_request *rq);
 void runs_effect(struct station *s, const struct capture_report *r);
 void runs_timed(struct station *s, const struct capture_report *r);
 /* The run of the journal goes on. */
-void runs_inherit(struct station *s, const struct store_past *past);
+void runs_restore(struct station *s, const struct store_past *past);
 void runs_tick(struct station *s); /* every 100 ms */
 
 /* records.c */
@@ -352,7 +352,7 @@ int timing_start(struct station *s);
 void timing_stop(struct station *s);
 void timing_tick(struct station *s); /* 10 times a second */
 void timing_second(struct station *s);
-void timing_inherit(struct station *s, const struct store_past *past);
+void timing_restore(struct station *s, const struct store_past *past);
 void timing_leaps(struct station *s); /* read the table of leap seconds again */
 void timing_pps(struct station *s, const struct nanet3_event *event);
 

@@ -118,7 +118,7 @@ void timing_second(struct station *s)
 }
 
 /* A predecessor's relabelling is told on, until its hour is over, or another one comes. */
-void timing_inherit(struct station *s, const struct store_past *past)
+void timing_restore(struct station *s, const struct store_past *past)
 {
 	struct clock_relabelling relabelled;
 	long long when, by, utc, age;

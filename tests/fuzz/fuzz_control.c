@@ -158,7 +158,7 @@ static unsigned messages(const uint8_t *data, size_t size, bool *ret_bad)
 		if (length == 0 || (length == 1 && data[0] == '\r')) {
 			continue;
 		}
-		j = control_desk_load(data, length, &error);
+		j = dispatch_load(data, length, &error);
 		*ret_bad = !json_is_object(j);
 		json_decref(j);
 		n++;

@@ -13,11 +13,11 @@
 
 #define MS 1000000ull
 
-static struct standing t;
+static struct debounce t;
 
-static struct standing_reason *see(const char *code, uint64_t hold_ms, uint64_t at_ms)
+static struct debounce_reason *see(const char *code, uint64_t hold_ms, uint64_t at_ms)
 {
-	return standing_see(&t, code, "link0", hold_ms * MS, 0, at_ms * MS);
+	return debounce_see(&t, code, "link0", hold_ms * MS, 0, at_ms * MS);
 }
 
 static int clear(void **state)
@@ -29,21 +29,21 @@ static int clear(void **state)
 
 static void test_at_once(void **state)
 {
-	struct standing_reason *e = see("link-dark", 0, 1000);
+	struct debounce_reason *e = see("link-dark", 0, 1000);
 
 	(void)state;
-	assert_true(standing_begun(e));
-	assert_true(standing_tell(e));
-	assert_false(standing_tell(e));
-	assert_null(standing_over(&t, NULL, 1000 * MS)); /* seen in this tick */
+	assert_true(debounce_begun(e));
+	assert_true(debounce_tell(e));
+	assert_false(debounce_tell(e));
+	assert_null(debounce_over(&t, NULL, 1000 * MS)); /* seen in this tick */
 	assert_ptr_equal(see("link-dark", 0, 1100), e);
-	assert_false(standing_tell(e));
+	assert_false(debounce_tell(e));
 	assert_int_equal(e->since_ns, 1000 * MS);
-	assert_ptr_equal(standing_over(&t, NULL, 1200 * MS), e);
-	assert_null(standing_over(&t, e, 1200 * MS));
-	standing_forget(e);
-	assert_null(standing_over(&t, NULL, 1300 * MS));
-	assert_true(standing_tell(see("link-dark", 0, 1400)));
+	assert_ptr_equal(debounce_over(&t, NULL, 1200 * MS), e);
+	assert_null(debounce_over(&t, e, 1200 * MS));
+	debounce_forget(e);
+	assert_null(debounce_over(&t, NULL, 1300 * MS));
+	assert_true(debounce_tell(see("link-dark", 0, 1400)));
 }
 
 /* Flickers: seen for 0.1 s every second, it never begins. */
@@ -51,30 +51,30 @@ static void test_a_flicker_is_none(void **state)
 {
 	(void)state;
 	for (uint64_t at = 1000; at < 20000; at += 1000) {
-		struct standing_reason *e = see("consumer-lag", 1000, at);
+		struct debounce_reason *e = see("consumer-lag", 1000, at);
 
-		assert_false(standing_begun(e));
-		assert_false(standing_tell(see("consumer-lag", 1000, at + 100)));
+		assert_false(debounce_begun(e));
+		assert_false(debounce_tell(see("consumer-lag", 1000, at + 100)));
 	}
 }
 
 static void test_it_holds(void **state)
 {
-	struct standing_reason *e = NULL;
+	struct debounce_reason *e = NULL;
 
 	(void)state;
 	for (uint64_t at = 1000; at < 2000; at += 100) {
 		e = see("consumer-lag", 1000, at);
-		assert_false(standing_tell(e));
+		assert_false(debounce_tell(e));
 	}
 	e = see("consumer-lag", 1000, 2000);
-	assert_true(standing_tell(e));
+	assert_true(debounce_tell(e));
 	/* Away for less than its hold: the same one. */
-	assert_null(standing_over(&t, NULL, 2900 * MS));
+	assert_null(debounce_over(&t, NULL, 2900 * MS));
 	assert_ptr_equal(see("consumer-lag", 1000, 2950), e);
-	assert_false(standing_tell(e));
+	assert_false(debounce_tell(e));
 	assert_int_equal(e->since_ns, 1000 * MS);
-	assert_ptr_equal(standing_over(&t, NULL, 3950 * MS), e);
+	assert_ptr_equal(debounce_over(&t, NULL, 3950 * MS), e);
 }
 
 /* Modules that trip one after the other: each is told, also the one that trips again. */
@@ -87,10 +87,10 @@ static void test_parts(void **state)
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(seen) / sizeof(seen[0]); n++) {
-		struct standing_reason *e = standing_see(&t, "hv-trip", "tower1.floor3", 0,
+		struct debounce_reason *e = debounce_see(&t, "hv-trip", "tower1.floor3", 0,
 							 seen[n].parts, (n + 1) * 100 * MS);
 
-		assert_int_equal(standing_tell(e), seen[n].told);
+		assert_int_equal(debounce_tell(e), seen[n].told);
 	}
 }
 
@@ -99,7 +99,7 @@ static void test_no_room(void **state)
 	char code[16];
 
 	(void)state;
-	for (unsigned n = 0; n < STANDING_MAX; n++) {
+	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
 		snprintf(code, sizeof(code), "code%u", n);
 		assert_non_null(see(code, 0, 100));
 	}
@@ -110,19 +110,19 @@ static void test_no_room(void **state)
 /* True for a pair of code and object, from the report until the reason is cleared. */
 static void test_told_is_true_between_report_and_clearing(void **state)
 {
-	struct standing_reason *e = see("link-dark", 1000, 1000);
+	struct debounce_reason *e = see("link-dark", 1000, 1000);
 
 	(void)state;
-	assert_false(standing_told(&t, "link-dark", "link0"));
+	assert_false(debounce_told(&t, "link-dark", "link0"));
 	for (uint64_t at = 1400; at <= 2000; at += 300) {
 		e = see("link-dark", 1000, at);
 	}
-	assert_true(standing_tell(e));
-	assert_true(standing_told(&t, "link-dark", "link0"));
-	assert_false(standing_told(&t, "link-dark", "link1"));
-	assert_false(standing_told(&t, "link-down", "link0"));
-	standing_forget(e);
-	assert_false(standing_told(&t, "link-dark", "link0"));
+	assert_true(debounce_tell(e));
+	assert_true(debounce_told(&t, "link-dark", "link0"));
+	assert_false(debounce_told(&t, "link-dark", "link1"));
+	assert_false(debounce_told(&t, "link-down", "link0"));
+	debounce_forget(e);
+	assert_false(debounce_told(&t, "link-dark", "link0"));
 }
 
 /* Missing for at most half its hold, a reason that has not begun keeps its start. */
@@ -138,26 +138,26 @@ static void test_half_the_hold_may_be_missed(void **state)
 static void test_each_cleared_reason_is_found_once(void **state)
 {
 	static struct {
-		struct standing t;
-		struct standing_reason behind;
+		struct debounce t;
+		struct debounce_reason behind;
 	} table;
-	struct standing_reason *e = NULL;
+	struct debounce_reason *e = NULL;
 	char code[16];
 
 	(void)state;
 	memset(&table, 0, sizeof(table));
-	for (unsigned n = 0; n < STANDING_MAX; n++) {
+	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
 		snprintf(code, sizeof(code), "code%u", n);
-		assert_true(standing_tell(standing_see(&table.t, code, "", 0, 0, 100 * MS)));
+		assert_true(debounce_tell(debounce_see(&table.t, code, "", 0, 0, 100 * MS)));
 	}
 	table.behind = table.t.reason[0];
 	snprintf(table.behind.code, sizeof(table.behind.code), "behind");
-	assert_false(standing_told(&table.t, "behind", ""));
-	for (unsigned n = 0; n < STANDING_MAX; n++) {
-		e = standing_over(&table.t, e, 200 * MS);
+	assert_false(debounce_told(&table.t, "behind", ""));
+	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
+		e = debounce_over(&table.t, e, 200 * MS);
 		assert_ptr_equal(e, &table.t.reason[n]);
 	}
-	assert_null(standing_over(&table.t, e, 200 * MS));
+	assert_null(debounce_over(&table.t, e, 200 * MS));
 }
 
 int main(void)

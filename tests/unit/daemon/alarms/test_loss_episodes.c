@@ -12,66 +12,66 @@
 
 #define S 1000000000ull
 
-static struct bursts b;
-static uint64_t counts[BURSTS_NAMES];
-static struct bursts_report report;
+static struct loss_episodes b;
+static uint64_t counts[LOSS_EPISODES_NAMES];
+static struct loss_episodes_report report;
 
 static int setup(void **state)
 {
 	(void)state;
 	memset(counts, 0, sizeof(counts));
 	counts[1] = 77; /* of the start */
-	bursts_init(&b, counts);
+	loss_episodes_init(&b, counts);
 	return 0;
 }
 
-static enum bursts_news step(uint64_t at_ms)
+static enum loss_episodes_news step(uint64_t at_ms)
 {
-	return bursts_step(&b, counts, false, at_ms * 1000000, &report);
+	return loss_episodes_step(&b, counts, false, at_ms * 1000000, &report);
 }
 
 static void test_one_burst(void **state)
 {
 	(void)state;
-	assert_int_equal(step(1000), BURSTS_NOTHING);
+	assert_int_equal(step(1000), LOSS_EPISODES_NOTHING);
 	counts[1] += 520;
-	assert_true(bursts_going_on(
+	assert_true(loss_episodes_going_on(
 		&b, 1100000000)); /* shown before it was stepped over: not "ended" */
-	bursts_span(&b, 4, 8000, 8520);
-	assert_int_equal(step(1100), BURSTS_BEGUN);
+	loss_episodes_span(&b, 4, 8000, 8520);
+	assert_int_equal(step(1100), LOSS_EPISODES_BEGUN);
 	assert_int_equal(report.lost[1], 520);
 	for (uint64_t at = 1200; at <= 6000; at += 100) {
 		counts[1] += 800;
-		assert_int_equal(step(at), BURSTS_NOTHING);
-		assert_true(bursts_going_on(&b, at * 1000000));
+		assert_int_equal(step(at), LOSS_EPISODES_NOTHING);
+		assert_true(loss_episodes_going_on(&b, at * 1000000));
 	}
-	bursts_span(&b, 4, 8000, 8000 + 39720);
+	loss_episodes_span(&b, 4, 8000, 8000 + 39720);
 	for (uint64_t at = 6100; at < 9000; at += 100) {
-		assert_int_equal(step(at), BURSTS_NOTHING);
+		assert_int_equal(step(at), LOSS_EPISODES_NOTHING);
 	}
-	assert_int_equal(step(9000), BURSTS_OVER);
-	assert_false(bursts_going_on(&b, 9 * S));
+	assert_int_equal(step(9000), LOSS_EPISODES_OVER);
+	assert_false(loss_episodes_going_on(&b, 9 * S));
 	assert_int_equal(report.lost[1], 520 + 49 * 800);
 	assert_int_equal(report.sum, 520 + 49 * 800);
 	assert_true(report.seconds > 4.96 && report.seconds < 4.97); /* the frames', not ours */
-	assert_int_equal(step(9100), BURSTS_NOTHING);
+	assert_int_equal(step(9100), LOSS_EPISODES_NOTHING);
 }
 
 /* A run from before the account may be reported after it begins: it does not lengthen the first burst. */
 static void test_before_the_account(void **state)
 {
 	(void)state;
-	bursts_from(&b, 4, 8083);
-	bursts_span(&b, 4, 8000, 8080);
-	bursts_span(&b, 4, 8080, 8083);
+	loss_episodes_from(&b, 4, 8083);
+	loss_episodes_span(&b, 4, 8000, 8080);
+	loss_episodes_span(&b, 4, 8080, 8083);
 	counts[1] += 16000;
-	bursts_span(&b, 4, 88000, 104000);
-	assert_int_equal(step(1000), BURSTS_BEGUN);
+	loss_episodes_span(&b, 4, 88000, 104000);
+	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
 	assert_true(report.seconds > 1.99 && report.seconds < 2.01);
-	bursts_span(&b, 5, 0, 8000); /* a later epoch counts from 0 again */
+	loss_episodes_span(&b, 5, 0, 8000); /* a later epoch counts from 0 again */
 	counts[1] += 8000;
-	assert_int_equal(step(1100), BURSTS_NOTHING);
-	assert_int_equal(step(5000), BURSTS_OVER);
+	assert_int_equal(step(1100), LOSS_EPISODES_NOTHING);
+	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
 	assert_true(report.seconds > 2.99 && report.seconds < 3.01);
 }
 
@@ -80,16 +80,16 @@ static void test_left_out(void **state)
 {
 	(void)state;
 	counts[1] += 520;
-	assert_int_equal(step(1000), BURSTS_BEGUN);
+	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
 	counts[2] += 9;
-	bursts_skip(&b, counts);
-	assert_int_equal(step(2000), BURSTS_NOTHING);
-	assert_int_equal(step(5000), BURSTS_OVER);
+	loss_episodes_skip(&b, counts);
+	assert_int_equal(step(2000), LOSS_EPISODES_NOTHING);
+	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
 	assert_int_equal(report.sum, 520);
 	assert_int_equal(report.lost[2], 0);
 	counts[2] += 9;
-	bursts_skip(&b, counts);
-	assert_int_equal(step(6000), BURSTS_NOTHING);
+	loss_episodes_skip(&b, counts);
+	assert_int_equal(step(6000), LOSS_EPISODES_NOTHING);
 }
 
 /* A kind that joins is told at once; a second burst is one of its own, with its own totals. */
@@ -97,22 +97,24 @@ static void test_kinds_and_bursts(void **state)
 {
 	(void)state;
 	counts[4] += 5;
-	assert_int_equal(step(1000), BURSTS_BEGUN);
+	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
 	counts[4] += 5;
-	assert_int_equal(step(1100), BURSTS_NOTHING);
+	assert_int_equal(step(1100), LOSS_EPISODES_NOTHING);
 	counts[2] += 4000;
-	assert_int_equal(step(1200), BURSTS_MORE);
+	assert_int_equal(step(1200), LOSS_EPISODES_MORE);
 	assert_int_equal(report.lost[2], 4000);
 	assert_int_equal(report.lost[4], 10);
-	assert_int_equal(bursts_step(&b, counts, true, 1300 * 1000000ull, &report), BURSTS_NOTHING);
+	assert_int_equal(loss_episodes_step(&b, counts, true, 1300 * 1000000ull, &report),
+			 LOSS_EPISODES_NOTHING);
 	counts[2]++;
-	assert_int_equal(bursts_step(&b, counts, true, 1400 * 1000000ull, &report), BURSTS_MORE);
-	assert_int_equal(step(4400), BURSTS_OVER);
+	assert_int_equal(loss_episodes_step(&b, counts, true, 1400 * 1000000ull, &report),
+			 LOSS_EPISODES_MORE);
+	assert_int_equal(step(4400), LOSS_EPISODES_OVER);
 	counts[4] += 150;
-	bursts_span(&b, 4, 100000, 100150);
-	assert_int_equal(step(5000), BURSTS_BEGUN);
+	loss_episodes_span(&b, 4, 100000, 100150);
+	assert_int_equal(step(5000), LOSS_EPISODES_BEGUN);
 	assert_int_equal(report.sum, 150);
-	assert_int_equal(step(8000), BURSTS_OVER);
+	assert_int_equal(step(8000), LOSS_EPISODES_OVER);
 	assert_int_equal(report.lost[2], 0);
 	assert_int_equal(report.lost[4], 150);
 	assert_true(report.seconds < 0.02);
@@ -126,21 +128,21 @@ static void test_bounded(void **state)
 	(void)state;
 	for (uint64_t at = 1000; at < 3601000; at += 100) {
 		counts[3] += at % 4000 == 0;
-		news += step(at) != BURSTS_NOTHING;
+		news += step(at) != LOSS_EPISODES_NOTHING;
 	}
 	assert_in_range(news, 50, 75);
-	assert_int_equal(step(3601000 + 60000), BURSTS_OVER);
+	assert_int_equal(step(3601000 + 60000), LOSS_EPISODES_OVER);
 }
 
 static void test_epochs(void **state)
 {
 	(void)state;
 	counts[3] += 100;
-	bursts_span(&b, 1, 800000, 808000);
-	bursts_span(&b, 2, 0, 4000);
-	bursts_span(&b, 2, 0, 8000);
+	loss_episodes_span(&b, 1, 800000, 808000);
+	loss_episodes_span(&b, 2, 0, 4000);
+	loss_episodes_span(&b, 2, 0, 8000);
 	step(1000);
-	assert_int_equal(step(5000), BURSTS_OVER);
+	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
 	assert_true(report.seconds > 1.99 && report.seconds < 2.01);
 }
 
@@ -149,12 +151,12 @@ static void test_epoch_told_late(void **state)
 {
 	(void)state;
 	counts[3] += 100;
-	bursts_span(&b, 7, 800000, 808000);
-	bursts_span(&b, 8, 0, 4000);
-	bursts_span(&b, 7, 800000, 812000);
-	bursts_span(&b, 8, 0, 8000);
+	loss_episodes_span(&b, 7, 800000, 808000);
+	loss_episodes_span(&b, 8, 0, 4000);
+	loss_episodes_span(&b, 7, 800000, 812000);
+	loss_episodes_span(&b, 8, 0, 8000);
 	step(1000);
-	assert_int_equal(step(5000), BURSTS_OVER);
+	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
 	assert_true(report.seconds > 2.49 && report.seconds < 2.51);
 }
 
@@ -168,12 +170,12 @@ static void test_counts_anew(void **state)
 		uint64_t was = i ? 0 : hour, is = i ? hour : 0;
 
 		counts[3] += 100;
-		bursts_span(&b, 0, was, was + 4000);
-		bursts_span(&b, 0, is, is + 4000);
-		bursts_span(&b, 0, was, was + 8000);
-		bursts_span(&b, 0, is + 50 * 8000, is + 60 * 8000);
+		loss_episodes_span(&b, 0, was, was + 4000);
+		loss_episodes_span(&b, 0, is, is + 4000);
+		loss_episodes_span(&b, 0, was, was + 8000);
+		loss_episodes_span(&b, 0, is + 50 * 8000, is + 60 * 8000);
 		step(1000 + 10000 * i);
-		assert_int_equal(step(5000 + 10000 * i), BURSTS_OVER);
+		assert_int_equal(step(5000 + 10000 * i), LOSS_EPISODES_OVER);
 		assert_true(report.seconds > 60.99 && report.seconds < 61.01);
 	}
 }

@@ -13,9 +13,9 @@
 
 #define S 1000000000ull
 
-static struct comings c;
+static struct member_events c;
 static struct publisher_status now;
-static struct coming coming;
+static struct member_event coming;
 
 static int setup(void **state)
 {
@@ -35,14 +35,14 @@ static void member(unsigned row, const char *name, enum member_state what)
 
 static void told(uint64_t now_ns, const char *text)
 {
-	assert_true(comings_next(&c, &now, false, now_ns, &coming));
+	assert_true(member_events_next(&c, &now, false, now_ns, &coming));
 	assert_string_equal(coming.text, text);
 	assert_string_equal(coming.group, "acoustic");
 }
 
 static void nothing(uint64_t now_ns)
 {
-	assert_false(comings_next(&c, &now, false, now_ns, &coming));
+	assert_false(member_events_next(&c, &now, false, now_ns, &coming));
 }
 
 static void comes_and_goes(void **state)
@@ -84,7 +84,7 @@ static void start(void **state)
 {
 	(void)state;
 	member(0, "a", MEMBER_ALIVE);
-	assert_false(comings_next(&c, &now, true, 1 * S, &coming));
+	assert_false(member_events_next(&c, &now, true, 1 * S, &coming));
 	nothing(4 * S);
 	member(0, "a", MEMBER_LEFT);
 	told(5 * S, "member a is gone: it has left, or its connection has ended");
@@ -101,12 +101,12 @@ static void flood(void **state)
 	longest[sizeof(longest) - 1] = '\0';
 	for (unsigned n = 0; n < 600; n++) { /* ten minutes, one a second */
 		member(0, longest, n % 2 ? MEMBER_LEFT : MEMBER_ALIVE);
-		events += comings_next(&c, &now, false, (100 + n) * S, &coming);
+		events += member_events_next(&c, &now, false, (100 + n) * S, &coming);
 	}
-	assert_int_equal(events, 10 * COMINGS_A_MINUTE);
+	assert_int_equal(events, 10 * MEMBER_EVENTS_A_MINUTE);
 	assert_int_equal(c.left_out, 50);
 	member(0, longest, MEMBER_ALIVE);
-	assert_true(comings_next(&c, &now, false, 800 * S, &coming));
+	assert_true(member_events_next(&c, &now, false, 800 * S, &coming));
 	assert_non_null(strstr(coming.text, "; 50 more came or went before"));
 }
 
@@ -117,16 +117,16 @@ static void silent(void **state)
 	char text[120] = "";
 
 	(void)state;
-	assert_false(comings_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
+	assert_false(member_events_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
 	member(0, "a", MEMBER_SILENT);
 	now.member[0].last_seen_ns = 94 * S;
 	member(1, "b", MEMBER_LEFT);
 	now.member[1].last_seen_ns = 90 * S;
-	assert_true(comings_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
+	assert_true(member_events_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
 	assert_string_equal(text, "a has been silent since 2026-11-22 18:36:54 UTC");
-	assert_false(comings_silent(&now, "trigger", 100 * S, utc_ns, text, sizeof(text)));
+	assert_false(member_events_silent(&now, "trigger", 100 * S, utc_ns, text, sizeof(text)));
 	now.member[1].last_seen_ns = 95 * S; /* it took over, and has left since */
-	assert_false(comings_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
+	assert_false(member_events_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
 }
 
 int main(void)

@@ -152,8 +152,8 @@ void new_daemon(bool taken_over)
 	c->now_ns = B.count * TDM_FRAME_NS + 1;
 	link_init(the_link(), c, 0);
 	assert_int_equal(link_begin(the_link(), taken_over), 0);
-	if (settle_account(the_link()->settle)->labels == 0) {
-		account_add_label(settle_account(the_link()->settle), 0, &label);
+	if (ack_tracker_account(the_link()->settle)->labels == 0) {
+		account_add_label(ack_tracker_account(the_link()->settle), 0, &label);
 	}
 }
 

@@ -100,8 +100,8 @@ static void of_kept_losses_what_lies_beyond_the_cursor_is_left_out(void **state)
 	data(50, 0);
 	tell_losses(false);
 	report_losses_saved(the_link(), R->losses[R->loss_count - 1].number);
-	frame = settle_account(the_link()->settle)->cursor.frame;
-	count = settle_account(the_link()->settle)->cursor.count;
+	frame = ack_tracker_account(the_link()->settle)->cursor.frame;
+	count = ack_tracker_account(the_link()->settle)->cursor.count;
 	assert_true(count > frame);
 	for (unsigned i = 0; i < 3; i++) { /* behind it, over it, beyond it */
 		drop.group = (uint8_t)(i % 2);
@@ -248,7 +248,7 @@ static void closed_rows_have_the_time_of_their_account(void **state)
 	B.count += 8000 * 20;
 	data(20, 0);
 	assert_int_equal(the_link()->begun, 2);
-	assert_int_equal(settle_account(the_link()->settle)->labels, 1);
+	assert_int_equal(ack_tracker_account(the_link()->settle)->labels, 1);
 	assert_int_equal(row_of(7)->closed, 0);
 	R->holds = false;
 	data(1000, 0);
@@ -262,7 +262,7 @@ static void closed_rows_have_the_time_of_their_account(void **state)
 static void a_run_is_reported_with_the_slice_of_its_border(void **state)
 {
 	const uint64_t slice = (RIG_UTC_ZERO - 946684800) * 5 + 8 * 5 + 3;
-	struct owner_account *a = settle_account(the_link()->settle);
+	struct owner_account *a = ack_tracker_account(the_link()->settle);
 	struct run_change change = {.run = 7, .ended = 6, .number = 3, .bordered = true};
 	struct label label = rig_label(2);
 
@@ -308,7 +308,7 @@ static void blocks_say_what_is_special_about_them(void **state)
 	R->holds = true;
 	B.info.emulated = 1;
 	from = assemble_frontier(the_link()->assembler);
-	account_add_label(settle_account(the_link()->settle), from, &label);
+	account_add_label(ack_tracker_account(the_link()->settle), from, &label);
 	data(40, 0);
 	assert_true(R->held_count > 18);
 	for (unsigned i = 0; i < R->held_count; i++) {
@@ -380,11 +380,11 @@ static void a_run_is_told_the_time_of_once(void **state)
 	R->run = 42;
 	new_daemon(false);
 	label.anchor_tai_ns = FCM_NO_TAI;
-	account_add_label(settle_account(the_link()->settle), 0, &label);
+	account_add_label(ack_tracker_account(the_link()->settle), 0, &label);
 	data(20, 0);
 	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 0); /* no time */
 	label = rig_label(3);
-	account_add_label(settle_account(the_link()->settle),
+	account_add_label(ack_tracker_account(the_link()->settle),
 			  assemble_frontier(the_link()->assembler), &label);
 	data(50, 0);
 	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 1);
@@ -403,7 +403,7 @@ static void a_successor_places_lost_cells_as_its_predecessor_did(void **state)
 	data(1, 0xffffu << RIG_DELAY);
 	gap(BLOCK / 2, NANET3_GAP_BOARD_FIFO);
 	tick();
-	assert_int_equal(settle_account(the_link()->settle)->cursor.count, border);
+	assert_int_equal(ack_tracker_account(the_link()->settle)->cursor.count, border);
 	forget_daemon();
 	new_daemon(true);
 	gap((uint32_t)(border + 7 * BLOCK - B.count), NANET3_GAP_BOARD_FIFO);
@@ -673,13 +673,13 @@ static void a_label_holds_while_the_count_keeps_pace_with_time(void **state)
 		B.ring.release_position = B.ring.write_position;
 		B.count = B.ring.start_count;
 		assert_int_equal(link_begin(the_link(), false), 0);
-		assert_int_equal(settle_account(the_link()->settle)->labels, table[i].labels);
+		assert_int_equal(ack_tracker_account(the_link()->settle)->labels, table[i].labels);
 	}
 	finish();
 	R->c.label_known = false;
 	B.ring.start_count = B.count;
 	assert_int_equal(link_begin(the_link(), false), 0);
-	assert_int_equal(settle_account(the_link()->settle)->labels, 0);
+	assert_int_equal(ack_tracker_account(the_link()->settle)->labels, 0);
 }
 
 int main(void)

@@ -51,7 +51,7 @@ static void a_page_that_is_ahead_of_its_ring_is_not_believed(void **state)
 
 	(void)state;
 	data(200, 0);
-	account = *settle_account(the_link()->settle);
+	account = *ack_tracker_account(the_link()->settle);
 	account.cursor.count += 100ull * TDM_FRAMES_PER_SECOND;
 	account.cursor.frame += 100ull * TDM_FRAMES_PER_SECOND;
 	owner_commit(B.page, &account);
@@ -430,7 +430,7 @@ static void a_run_is_reported_with_its_first_block(void **state)
 	(void)state;
 	data(50, 0);
 	border = (B.count / ASSEMBLE_SLICE + 2) * ASSEMBLE_SLICE;
-	assert_true(account_add_run(settle_account(the_link()->settle), border, 7, 1));
+	assert_true(account_add_run(ack_tracker_account(the_link()->settle), border, 7, 1));
 	while (R->type_count[CAPTURE_RUN_BEGUN] == 0) {
 		assert_true(B.count < border + ASSEMBLE_SLICE);
 		data(1, 0);

@@ -18,7 +18,7 @@ static void without_memory(bool unhurried, bool patient)
 	new_daemon(true);
 	R->c.config.patient = patient;
 	label.source = unhurried ? LABEL_EMULATOR : LABEL_GPSD;
-	account_add_label(settle_account(the_link()->settle),
+	account_add_label(ack_tracker_account(the_link()->settle),
 			  assemble_frontier(the_link()->assembler), &label);
 	R->holds = true;
 	while (B.ring.write_position - B.ring.release_position < DEPTH * 3 / 4) {
@@ -94,7 +94,7 @@ static void the_ring_is_released_up_to_eight_cells_behind_the_cursor(void **stat
 		uint64_t cursor, kept;
 
 		data(1, 0);
-		cursor = settle_account(the_link()->settle)->cursor.count;
+		cursor = ack_tracker_account(the_link()->settle)->cursor.count;
 		if (cursor > 0) {
 			kept = B.ring.release_position;
 			assert_true(kept < B.ring.write_position);

@@ -425,7 +425,8 @@ static void the_status_is_that_of_the_last_tick(void **state)
 	assert_int_equal(s.links[0].ring_write, 20);
 	assert_int_equal(s.links[0].ring_release, B.ring.release_position);
 	assert_int_equal(s.links[0].ring_depth, DEPTH);
-	assert_int_equal(s.links[0].cursor_count, settle_account(C->links[0].settle)->cursor.count);
+	assert_int_equal(s.links[0].cursor_count,
+			 ack_tracker_account(C->links[0].settle)->cursor.count);
 	assert_true(s.links[0].cursor_count > 0);
 	assert_int_equal(s.links[1].ring_depth, 0);
 }

@@ -33,7 +33,7 @@
 static char directory[] = "/tmp/test_control.XXXXXX";
 static char path[64], lock[72];
 static struct event_base *base;
-static struct control_desk *desk;
+static struct dispatch *desk;
 static struct control_groups groups; /* no roles */
 
 static void answer(struct control_request *rq, json_t *args, void *context)
@@ -128,14 +128,14 @@ static int begin(void **state)
 	snprintf(path, sizeof(path), "%s/control.sock", directory);
 	snprintf(lock, sizeof(lock), "%s.lock", path);
 	base = event_base_new();
-	desk = control_desk_create(tables, NULL, NULL);
+	desk = dispatch_create(tables, NULL, NULL);
 	return base && desk ? 0 : -1;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	control_desk_destroy(desk);
+	dispatch_destroy(desk);
 	event_base_free(base);
 	unlink(path);
 	unlink(lock);

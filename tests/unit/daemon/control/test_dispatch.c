@@ -18,7 +18,7 @@
 static json_t *said;
 static unsigned answered, ran, refused;
 static struct control_request *kept;
-static struct control_desk *desk;
+static struct dispatch *desk;
 static struct control_client client;
 
 static void say(struct control_client *cl, json_t *message)
@@ -91,7 +91,7 @@ static int begin(void **state)
 	(void)state;
 	said = NULL;
 	answered = ran = refused = 0;
-	desk = control_desk_create(tables, &ran, on_refused);
+	desk = dispatch_create(tables, &ran, on_refused);
 	control_client_init(&client, desk, &transport);
 	client.peer =
 		(struct control_peer){.uid = -1, .pid = -1, .who = "daq", .origin = "curve:daq"};
@@ -102,7 +102,7 @@ static int end(void **state)
 {
 	(void)state;
 	control_client_fini(&client);
-	control_desk_destroy(desk);
+	dispatch_destroy(desk);
 	json_decref(said);
 	return 0;
 }
@@ -112,7 +112,7 @@ static void take(const char *text)
 	json_t *message = json_loads(text, 0, NULL);
 
 	assert_non_null(message);
-	control_desk_take(&client, message);
+	dispatch_take(&client, message);
 	json_decref(message);
 }
 
@@ -174,8 +174,8 @@ static void test_urgent_only(void **state)
 /* A user of this machine is told of groups, not of keys. */
 static void test_user(void **state)
 {
-	control_desk_destroy(desk);
-	desk = control_desk_create(tables, &ran, NULL);
+	dispatch_destroy(desk);
+	desk = dispatch_create(tables, &ran, NULL);
 	client.desk = desk;
 	client.peer = (struct control_peer){
 		.uid = 1000, .pid = 1, .who = "anna", .origin = "local", .role = ACCESS_READER};
@@ -214,7 +214,7 @@ static void test_roles(void **state)
 	take(danger);
 	assert_int_equal(ran, 3);
 	assert_int_equal(refused, 2);
-	assert_int_equal(control_desk_refused(desk), 2);
+	assert_int_equal(dispatch_refused(desk), 2);
 	assert_int_equal(answered, 5);
 	assert_int_equal(client.open, 0);
 }
@@ -236,8 +236,8 @@ static void test_envelope(void **state)
 		assert_string_equal(error_text("code"), "usage");
 	}
 	assert_int_equal(ran, 0);
-	assert_int_equal(control_desk_refused(desk), 0);
-	control_desk_refuse(&client, NULL, "refused", "later", "rate", "too many");
+	assert_int_equal(dispatch_refused(desk), 0);
+	dispatch_refuse(&client, NULL, "refused", "later", "rate", "too many");
 	assert_string_equal(error_text("detail"), "rate");
 	assert_true(json_is_null(json_object_get(said, "id")));
 }
@@ -287,7 +287,7 @@ static void test_cut_names(void **state)
 		assert_non_null(strstr(error_text("message"), "no operation \"---"));
 		assert_int_equal(json_integer_value(json_object_get(said, "id")), ascii);
 	}
-	control_desk_refuse(&client, NULL, "refused", "hint \xe2\x82", NULL, "why \xff");
+	dispatch_refuse(&client, NULL, "refused", "hint \xe2\x82", NULL, "why \xff");
 	assert_string_equal(error_text("message"), "why ?");
 	assert_string_equal(error_text("hint"), "hint ??");
 }
@@ -394,7 +394,7 @@ static json_t *loaded(const char *value, unsigned count, json_error_t *error)
 		text[at++] = n + 1 < count ? ',' : ']';
 	}
 	text[at++] = '}';
-	message = control_desk_load(text, at, error);
+	message = dispatch_load(text, at, error);
 	free(text);
 	return message;
 }

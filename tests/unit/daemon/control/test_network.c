@@ -34,7 +34,7 @@ static char path[64], endpoint[64], server_key[ACCESS_KEY_TEXT];
 static struct pair reader, operator, stranger;
 static struct access_list list;
 static struct event_base *base;
-static struct control_desk *desk;
+static struct dispatch *desk;
 static struct network *network;
 static void *context, *clients[8];
 static unsigned clients_count;
@@ -140,7 +140,7 @@ static int begin(void **state)
 	allow("look", ACCESS_READER, &reader);
 	allow("do", ACCESS_OPERATOR, &operator);
 	base = event_base_new();
-	desk = control_desk_create(tables, NULL, NULL);
+	desk = dispatch_create(tables, NULL, NULL);
 	context = zmq_ctx_new();
 	assert_int_equal(network_open(base, &c, &list, desk, &network, &error), 0);
 	return 0;
@@ -153,7 +153,7 @@ static int end(void **state)
 		zmq_close(clients[--clients_count]);
 	}
 	network_close(network);
-	control_desk_destroy(desk);
+	dispatch_destroy(desk);
 	event_base_free(base);
 	zmq_ctx_term(context);
 	unlink(path);
@@ -241,7 +241,7 @@ static void test_roles(void **state)
 	expect(b, "set", "");
 	zmq_send(c, "{}", 2, ZMQ_DONTWAIT); /* it may have been refused by now, for good */
 	WAIT(status().refused_key == 1);
-	assert_int_equal(control_desk_refused(desk), 1);
+	assert_int_equal(dispatch_refused(desk), 1);
 	assert_int_equal(status().clients, 2);
 	assert_int_equal(strncmp(status().door.last.key, stranger.public, 8), 0);
 	assert_string_equal(status().door.last.address, "127.0.0.1");

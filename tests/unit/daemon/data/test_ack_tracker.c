@@ -21,7 +21,7 @@
 #define SPANS  600u
 #define GROUPS 2u
 
-static const struct settle_config config = {
+static const struct ack_tracker_config config = {
 	.link = 1,
 	.owner = {.groups = GROUPS,
 		  .group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
@@ -150,7 +150,7 @@ static bool has_length(struct owner_account *a, const struct assembled *span)
 static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS][GROUPS],
 		 unsigned steps)
 {
-	struct settle *s = settle_create(&config);
+	struct ack_tracker *s = ack_tracker_create(&config);
 	uint8_t out[SPANS][FCM_STREAMS];
 	unsigned first = 0, next;
 	bool all;
@@ -161,12 +161,12 @@ static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS
 	next = first;
 
 	memset(out, 0, sizeof(out));
-	settle_begin(s, 3, account);
+	ack_tracker_begin(s, 3, account);
 	while (steps-- > 0) {
 		if (next < SPANS && next - first < 300 && roll(3) == 0) {
 			struct assembled span = span_of(next);
 
-			if (!has_length(settle_account(s), &span)) {
+			if (!has_length(ack_tracker_account(s), &span)) {
 				continue;
 			}
 			for (unsigned st = 0; st < FCM_STREAMS; st++) {
@@ -174,7 +174,7 @@ static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS
 					bool plain = !span.gap && !span.split;
 
 					/* Nothing is remembered that was not acknowledged. */
-					if (settle_acked(s, &span, st, g)) {
+					if (ack_tracker_acked(s, &span, st, g)) {
 						assert_true(acked[next][st][g] && plain);
 						acked[next][st][g] = 2;
 					} else {
@@ -183,7 +183,7 @@ static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS
 				}
 				out[next][st] = 1;
 			}
-			assert_int_equal(settle_push(s, &span, 7), next - first);
+			assert_int_equal(ack_tracker_push(s, &span, 7), next - first);
 			next++;
 		} else if (next > first) {
 			unsigned n = next - 1 - roll(next - first < 40 ? next - first : 40);
@@ -199,20 +199,20 @@ static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS
 									     : OUTCOME_DROP_SLOW;
 				/* Before the first block is settled there is nothing to count from. */
 				if (takes(st, g) && outcome[g] == OUTCOME_ACKED &&
-				    settle_account(s)->cursor.count > 0) {
+				    ack_tracker_account(s)->cursor.count > 0) {
 					acked[n][st][g] = 1;
 				}
 			}
-			settle_block(s, n - first, st, outcome);
-			settle_block(s, n - first, st, outcome); /* twice: nothing happens */
+			ack_tracker_block(s, n - first, st, outcome);
+			ack_tracker_block(s, n - first, st, outcome); /* twice: nothing happens */
 		}
-		settle_advance(s, NULL, NULL);
-		ledger_close(settle_ledger(s), settle_second(s), &sink);
-		settle_pack(s);
-		*account = *settle_account(s);
+		ack_tracker_advance(s, NULL, NULL);
+		ledger_close(ack_tracker_ledger(s), ack_tracker_second(s), &sink);
+		ack_tracker_pack(s);
+		*account = *ack_tracker_account(s);
 	}
 	all = account->cursor.count && account->cursor.frame == span_of(SPANS).first_frame;
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 	return all;
 }
 
@@ -283,56 +283,56 @@ static void test_change_of_length(void **state)
 static void test_before_the_first(void **state)
 {
 	struct owner_account account;
-	struct settle *s = settle_create(&config);
+	struct ack_tracker *s = ack_tracker_create(&config);
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
 	struct assembled span;
 
 	(void)state;
 	account_begin(&account, B);
-	settle_begin(s, 3, &account);
+	ack_tracker_begin(s, 3, &account);
 	for (unsigned n = 0; n < 3; n++) {
 		span = span_of(n);
-		settle_push(s, &span, 7);
+		ack_tracker_push(s, &span, 7);
 	}
-	settle_block(s, 2, FCM_PMT, outcome);
-	assert_false(settle_advance(s, NULL, NULL));
+	ack_tracker_block(s, 2, FCM_PMT, outcome);
+	assert_false(ack_tracker_advance(s, NULL, NULL));
 	span = span_of(2);
-	assert_false(settle_acked(s, &span, FCM_PMT, 0));
+	assert_false(ack_tracker_acked(s, &span, FCM_PMT, 0));
 	for (unsigned st = 0; st < FCM_STREAMS; st++) {
-		settle_block(s, 0, st, outcome);
+		ack_tracker_block(s, 0, st, outcome);
 	}
-	assert_true(settle_advance(s, NULL, NULL));
-	settle_block(s, 1, FCM_PMT, outcome);
+	assert_true(ack_tracker_advance(s, NULL, NULL));
+	ack_tracker_block(s, 1, FCM_PMT, outcome);
 	span = span_of(1);
-	assert_true(settle_acked(s, &span, FCM_PMT, 0));
-	assert_false(settle_acked(s, &span, FCM_HYDROPHONE, 1));
-	assert_false(settle_acked(s, &span, FCM_HYDROPHONE, 0)); /* does not take it */
-	settle_destroy(s);
-	settle_destroy(NULL);
+	assert_true(ack_tracker_acked(s, &span, FCM_PMT, 0));
+	assert_false(ack_tracker_acked(s, &span, FCM_HYDROPHONE, 1));
+	assert_false(ack_tracker_acked(s, &span, FCM_HYDROPHONE, 0)); /* does not take it */
+	ack_tracker_destroy(s);
+	ack_tracker_destroy(NULL);
 }
 
 /* Blocks that nobody claims to have offered leave the row all the same, by a name. */
 static void test_nonsense_outcome(void **state)
 {
 	struct owner_account account;
-	struct settle *s = settle_create(&config);
+	struct ack_tracker *s = ack_tracker_create(&config);
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_NOT_OFFERED, OUTCOMES};
 	struct assembled span = span_of(0);
 
 	(void)state;
 	account_begin(&account, B);
-	settle_begin(s, 3, &account);
-	settle_push(s, &span, 7);
+	ack_tracker_begin(s, 3, &account);
+	ack_tracker_push(s, &span, 7);
 	for (unsigned st = 0; st < FCM_STREAMS; st++) {
-		settle_block(s, 0, st, outcome);
+		ack_tracker_block(s, 0, st, outcome);
 	}
-	settle_block(s, 77, 0, outcome); /* no such span */
-	assert_true(settle_advance(s, NULL, NULL));
-	assert_int_equal(settle_ledger(s)
+	ack_tracker_block(s, 77, 0, outcome); /* no such span */
+	assert_true(ack_tracker_advance(s, NULL, NULL));
+	assert_int_equal(ack_tracker_ledger(s)
 				 ->streams[START / 8000 % LEDGER_SECONDS][FCM_PMT][0]
 				 .outcome[OUTCOME_DROP_NO_MEMBER],
 			 B);
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 static void test_labels_and_runs(void **state)
@@ -386,31 +386,31 @@ static struct assembled cells_of(uint64_t first, uint64_t end, enum tdm_loss los
 	};
 }
 
-static struct settle *started(void)
+static struct ack_tracker *started(void)
 {
-	struct settle *s = settle_create(&config);
+	struct ack_tracker *s = ack_tracker_create(&config);
 	struct owner_account account;
 
 	assert_non_null(s);
 	account_begin(&account, B);
 	account.cursor.count = account.cursor.frame = START;
-	settle_begin(s, 3, &account);
+	ack_tracker_begin(s, 3, &account);
 	return s;
 }
 
-static void go_over(struct settle *s, const struct assembled *span)
+static void go_over(struct ack_tracker *s, const struct assembled *span)
 {
-	settle_push(s, span, 0);
-	assert_true(settle_advance(s, NULL, NULL));
+	ack_tracker_push(s, span, 0);
+	assert_true(ack_tracker_advance(s, NULL, NULL));
 }
 
-static void come_back(struct settle *s, uint64_t number)
+static void come_back(struct ack_tracker *s, uint64_t number)
 {
 	uint8_t outcome[GROUPS_MAX];
 
 	memset(outcome, OUTCOME_ACKED, sizeof(outcome));
 	for (unsigned st = 0; st < FCM_STREAMS; st++) {
-		settle_block(s, number, st, outcome);
+		ack_tracker_block(s, number, st, outcome);
 	}
 }
 
@@ -433,13 +433,13 @@ static void test_a_loss_over_many_spans_is_one_run(void **state)
 		{640, 720, TDM_LOSS_CRC, 80, false, TDM_LOSS_CRC, 640, 80},
 		{720, 720, TDM_LOSS_CRC, 0, true, TDM_GOOD, 0, 0},
 	};
-	struct settle *s = started();
+	struct ack_tracker *s = started();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct assembled span = cells_of(START + table[i].first, START + table[i].end,
 						 table[i].loss, table[i].lost);
-		const struct owner_account *a = settle_account(s);
+		const struct owner_account *a = ack_tracker_account(s);
 
 		span.hole = table[i].hole;
 		go_over(s, &span);
@@ -448,7 +448,7 @@ static void test_a_loss_over_many_spans_is_one_run(void **state)
 				 table[i].run_frames ? START + table[i].run_first : 0);
 		assert_int_equal(a->loss_frames, table[i].run_frames);
 	}
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 /* A second is partial where the count jumps out of it or into it. */
@@ -469,25 +469,25 @@ static void test_seconds_that_a_jump_cuts_are_partial(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct assembled span = cells_of(START, START + table[i].end, TDM_GOOD, 0);
-		struct settle *s = started();
+		struct ack_tracker *s = started();
 
 		span.hole = table[i].hole;
 		span.behind.count = START + table[i].behind;
 		go_over(s, &span);
 		for (unsigned n = 0; n < 4; n++) {
 			assert_int_equal(
-				settle_ledger(s)->links[(SECOND + n) % LEDGER_SECONDS].partial,
+				ack_tracker_ledger(s)->links[(SECOND + n) % LEDGER_SECONDS].partial,
 				table[i].partial[n]);
 		}
-		settle_destroy(s);
+		ack_tracker_destroy(s);
 	}
 }
 
 static void test_rows_name_the_floor_of_the_span(void **state)
 {
 	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
-	struct settle *s = started();
-	const struct ledger_link_row *row = &settle_ledger(s)->links[SECOND % LEDGER_SECONDS];
+	struct ack_tracker *s = started();
+	const struct ledger_link_row *row = &ack_tracker_ledger(s)->links[SECOND % LEDGER_SECONDS];
 
 	(void)state;
 	span.tower = 4;
@@ -495,7 +495,7 @@ static void test_rows_name_the_floor_of_the_span(void **state)
 	go_over(s, &span);
 	assert_int_equal(row->tower, 4);
 	assert_int_equal(row->floor, 6);
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 /* ------------------------------------------------------------------------------------ successors */
@@ -512,18 +512,18 @@ static void test_a_successor_takes_the_rows_and_no_more(void **state)
 		.stream_row = {{.second = 3, .offered = 80, .outcome = {80}, .stream = FCM_PMT},
 			       {.second = 2, .offered = 7, .outcome = {7}, .stream = FCM_PMT}},
 	};
-	struct settle *s = settle_create(&config);
-	const struct ledger *l = settle_ledger(s);
+	struct ack_tracker *s = ack_tracker_create(&config);
+	const struct ledger *l = ack_tracker_ledger(s);
 
 	(void)state;
-	settle_begin(s, 3, &account);
+	ack_tracker_begin(s, 3, &account);
 	assert_int_equal(l->links[3].cells, 500);
 	assert_int_equal(l->links[3].restarts, 1);
 	assert_int_equal(l->links[3].floor, 7);
 	assert_int_equal(l->streams[3][FCM_PMT][0].offered, 80);
 	assert_int_equal(l->links[2].cells, 0);
 	assert_int_equal(l->streams[2][FCM_PMT][0].offered, 0);
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 /* A full list is valid; a longer one than possible is not. */
@@ -537,17 +537,17 @@ static void test_lists_of_impossible_length_are_dropped(void **state)
 		{OWNER_LABELS + 1, OWNER_RUNS, false},
 		{OWNER_LABELS, OWNER_RUNS + 1, false},
 	};
-	struct settle *s = settle_create(&config);
+	struct ack_tracker *s = ack_tracker_create(&config);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct owner_account account = {.labels = table[i].labels, .runs = table[i].runs};
 
-		settle_begin(s, 3, &account);
-		assert_int_equal(settle_account(s)->labels, table[i].kept ? OWNER_LABELS : 0);
-		assert_int_equal(settle_account(s)->runs, table[i].kept ? OWNER_RUNS : 0);
+		ack_tracker_begin(s, 3, &account);
+		assert_int_equal(ack_tracker_account(s)->labels, table[i].kept ? OWNER_LABELS : 0);
+		assert_int_equal(ack_tracker_account(s)->runs, table[i].kept ? OWNER_RUNS : 0);
 	}
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 /* A gap of `blocks` goes out behind block `at`, then block after block; some are acknowledged. */
@@ -556,7 +556,7 @@ static void test_lists_of_impossible_length_are_dropped(void **state)
 
 static bool acked_blocks[FAR][FCM_STREAMS];
 
-static void jump(struct settle *s, unsigned at, unsigned blocks)
+static void jump(struct ack_tracker *s, unsigned at, unsigned blocks)
 {
 	static const uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
 	struct assembled span = {.gap = true,
@@ -565,20 +565,20 @@ static void jump(struct settle *s, unsigned at, unsigned blocks)
 				 .behind = {.count = START + 1}};
 
 	span.behind.frame = span.first_frame + span.frames;
-	settle_push(s, &span, 0);
+	ack_tracker_push(s, &span, 0);
 	span = span_of(0);
 	for (unsigned block = at + blocks; block < at + blocks + 1000; block++) {
 		unsigned st = roll(FCM_STREAMS);
 		uint64_t number;
 
 		span.first_frame = START + (uint64_t)block * B;
-		number = settle_push(s, &span, 7);
+		number = ack_tracker_push(s, &span, 7);
 		if (roll(2)) {
-			settle_block(s, number, st, outcome);
+			ack_tracker_block(s, number, st, outcome);
 			acked_blocks[block][st] |= block < at + REACH;
 		}
 	}
-	assert_true(settle_advance(s, NULL, NULL));
+	assert_true(ack_tracker_advance(s, NULL, NULL));
 }
 
 static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **state)
@@ -586,7 +586,7 @@ static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **st
 	static const unsigned jumps[] = {0,   1,   7,	21,    22,	64,	 100, 128,
 					 405, 640, 809, REACH, 811,	5000,	 1,   63,
 					 300, 2,   1,	REACH, 85 * 64, 86 * 64, 1,   500};
-	struct settle *s = started();
+	struct ack_tracker *s = started();
 	unsigned at = 0;
 
 	(void)state;
@@ -601,17 +601,17 @@ static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **st
 			span.first_frame = START + (uint64_t)block * B;
 			for (unsigned st = 0; st < FCM_STREAMS; st++) {
 				for (unsigned g = 0; g < GROUPS; g++) {
-					assert_int_equal(settle_acked(s, &span, st, g),
+					assert_int_equal(ack_tracker_acked(s, &span, st, g),
 							 takes(st, g) && acked_blocks[block][st]);
 				}
 			}
 		}
-		account = *settle_account(s);
-		settle_destroy(s);
-		s = settle_create(&config);
-		settle_begin(s, 3, &account);
+		account = *ack_tracker_account(s);
+		ack_tracker_destroy(s);
+		s = ack_tracker_create(&config);
+		ack_tracker_begin(s, 3, &account);
 	}
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 /* --------------------------------------------------------------------------------- room, and ends */
@@ -620,66 +620,66 @@ static void push_one_more(void *s)
 {
 	const struct assembled span = span_of(0);
 
-	settle_push(s, &span, 0);
+	ack_tracker_push(s, &span, 0);
 }
 
 static void begin_too_early(void *s)
 {
 	const struct owner_account fresh = {0};
 
-	settle_begin(s, 4, &fresh);
+	ack_tracker_begin(s, 4, &fresh);
 }
 
 static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 {
 	static const uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
 	struct assembled span = span_of(0);
-	struct settle *s = started();
+	struct ack_tracker *s = started();
 
 	(void)state;
 	for (unsigned n = 0; n < SETTLE_SPANS; n++) {
-		assert_true(settle_room(s));
-		assert_int_equal(settle_out(s), n);
-		settle_push(s, &span, 1u << FCM_PMT);
+		assert_true(ack_tracker_room(s));
+		assert_int_equal(ack_tracker_out(s), n);
+		ack_tracker_push(s, &span, 1u << FCM_PMT);
 	}
-	assert_false(settle_room(s));
+	assert_false(ack_tracker_room(s));
 	assert_true(dies(push_one_more, s));
 	assert_true(dies(begin_too_early, s));
-	settle_block(s, SETTLE_SPANS, FCM_PMT, outcome); /* not out: no other one is settled */
-	assert_false(settle_advance(s, NULL, NULL));
+	ack_tracker_block(s, SETTLE_SPANS, FCM_PMT, outcome); /* not out: no other one is settled */
+	assert_false(ack_tracker_advance(s, NULL, NULL));
 	for (unsigned n = 0; n < 10; n++) {
-		settle_block(s, n, FCM_PMT, outcome);
-		assert_true(settle_advance(s, NULL, NULL));
-		assert_true(settle_room(s));
-		assert_int_equal(settle_out(s), SETTLE_SPANS - 1);
-		settle_push(s, &span, 1u << FCM_PMT);
-		assert_false(settle_room(s));
+		ack_tracker_block(s, n, FCM_PMT, outcome);
+		assert_true(ack_tracker_advance(s, NULL, NULL));
+		assert_true(ack_tracker_room(s));
+		assert_int_equal(ack_tracker_out(s), SETTLE_SPANS - 1);
+		ack_tracker_push(s, &span, 1u << FCM_PMT);
+		assert_false(ack_tracker_room(s));
 	}
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 /* More seconds and pairs than the account has places for: the oldest are in it. */
 static void test_the_account_holds_what_it_has_room_for(void **state)
 {
-	static const struct settle_config all = {
+	static const struct ack_tracker_config all = {
 		.owner = {.groups = GROUPS_MAX, .group_streams = {7, 7, 7, 7}},
 	};
-	struct settle *s = settle_create(&all);
-	const struct owner_account *a = settle_account(s);
+	struct ack_tracker *s = ack_tracker_create(&all);
+	const struct owner_account *a = ack_tracker_account(s);
 	struct owner_account fresh = {0};
 
 	(void)state;
-	settle_begin(s, 3, &fresh);
+	ack_tracker_begin(s, 3, &fresh);
 	for (unsigned n = 0; n < 6; n++) {
 		struct assembled span =
 			cells_of(START + n * 8000, START + (n + 1) * 8000, TDM_GOOD, 8000);
 
 		span.first_frame = span.first_count;
 		span.frames = 8000;
-		come_back(s, settle_push(s, &span, 7));
-		assert_true(settle_advance(s, NULL, NULL));
+		come_back(s, ack_tracker_push(s, &span, 7));
+		assert_true(ack_tracker_advance(s, NULL, NULL));
 	}
-	settle_pack(s);
+	ack_tracker_pack(s);
 	assert_int_equal(a->link_rows, OWNER_LINK_ROWS);
 	assert_int_equal(a->stream_rows, 2 * OWNER_PAIRS);
 	for (unsigned i = 0; i < OWNER_LINK_ROWS; i++) {
@@ -690,7 +690,7 @@ static void test_the_account_holds_what_it_has_room_for(void **state)
 		assert_int_equal(a->stream_row[i].second, SECOND + i / OWNER_PAIRS);
 		assert_int_equal(a->stream_row[i].outcome[0], 8000);
 	}
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 /* ---------------------------------------------------------------------------------------- history */
@@ -700,8 +700,8 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 {
 	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
 	struct owner_account account = {.cursor = {.count = START, .frame = START}};
-	struct settle *s = settle_create(&config);
-	struct owner_account *a = settle_account(s);
+	struct ack_tracker *s = ack_tracker_create(&config);
+	struct owner_account *a = ack_tracker_account(s);
 	struct label label;
 
 	(void)state;
@@ -711,7 +711,7 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 		account_add_label(&account, START + i * 80, &label);
 		account_add_run(&account, START + i * 80, i + 1, i + 1);
 	}
-	settle_begin(s, 3, &account);
+	ack_tracker_begin(s, 3, &account);
 	a->run[2].change = 0;
 	go_over(s, &span); /* to the second label's first frame */
 	assert_int_equal(a->labels, 3);
@@ -735,7 +735,7 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 	assert_int_equal(a->runs, 1);
 	assert_int_equal(account_label(a, START + 800)->time_epoch, 3);
 	assert_int_equal(account_run(a, START + 800), 3);
-	settle_destroy(s);
+	ack_tracker_destroy(s);
 }
 
 static void test_labels_leave_runs_alone(void **state)

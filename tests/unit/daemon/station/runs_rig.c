@@ -498,12 +498,12 @@ static void tick_capture(struct runs_rig *r)
 /* ------------------------------------------------------------------------------------ main */
 
 /* The last row; the highest number. */
-static void inherit(struct runs_rig *r)
+static void restore(struct runs_rig *r)
 {
 	const struct rig_row *last = r->row_count > 0 ? &r->rows[r->row_count - 1] : NULL;
 
-	r->inherited = true;
-	run_state_inherit(&r->state, last ? last->number : 0, last && !last->ended,
+	r->restored = true;
+	run_state_restore(&r->state, last ? last->number : 0, last && !last->ended,
 			  last && last->ended_slice);
 	point(r);
 }
@@ -536,8 +536,8 @@ static void take_done(struct runs_rig *r)
 
 static void tick_main(struct runs_rig *r)
 {
-	if (!r->inherited && r->up >= r->journal_slow && r->store_back == 0) {
-		inherit(r);
+	if (!r->restored && r->up >= r->journal_slow && r->store_back == 0) {
+		restore(r);
 	}
 	while (r->done_count > 0) {
 		take_done(r);
@@ -561,7 +561,7 @@ static void start_daemon(struct runs_rig *r)
 	run_state_init(&r->state, &ops, r);
 	r->command_count = r->report_count = r->stored_count = r->done_count = 0;
 	r->up = 0;
-	r->inherited = false;
+	r->restored = false;
 	r->timed = 0;
 	r->journal_slow = runs_rig_roll(r, 10);
 	r->waits = false; /* its connection has ended */
@@ -617,7 +617,7 @@ bool runs_rig_ask(struct runs_rig *r, bool start)
 		start ? s->step == RUN_AT_REST && s->number == 0
 		      : (s->step == RUN_AT_REST && s->number) || (run_state_ending(s) && !s->asked);
 
-	if (!may || !r->inherited) {
+	if (!may || !r->restored) {
 		return false;
 	}
 	r->waits = true;
@@ -639,10 +639,10 @@ bool runs_rig_ask(struct runs_rig *r, bool start)
 /* Answers agree with the journal. */
 static void check_answer(struct runs_rig *r)
 {
-	if (r->inherited && r->ended && r->state.number == r->ended) {
+	if (r->restored && r->ended && r->state.number == r->ended) {
 		complain(r, "run %u was answered as ended, and is under way again", r->ended);
 	}
-	if (!r->inherited || !r->answered || r->answer != RUN_DONE) {
+	if (!r->restored || !r->answered || r->answer != RUN_DONE) {
 		return;
 	}
 	r->answered = false;
@@ -656,7 +656,7 @@ static void check_answer(struct runs_rig *r)
 void runs_rig_reach(struct runs_rig *r, bool started)
 {
 	for (unsigned n = 0; n < PATIENCE; n++) {
-		if (!r->waits && r->inherited && r->state.step == RUN_AT_REST &&
+		if (!r->waits && r->restored && r->state.step == RUN_AT_REST &&
 		    (r->state.number != 0) == started) {
 			return;
 		}
@@ -674,7 +674,7 @@ void runs_rig_reach(struct runs_rig *r, bool started)
 
 static bool at_rest(const struct runs_rig *r)
 {
-	bool rest = r->inherited && !r->waits && r->state.step == RUN_AT_REST &&
+	bool rest = r->restored && !r->waits && r->state.step == RUN_AT_REST &&
 		    r->command_count + r->report_count + r->stored_count + r->done_count == 0 &&
 		    r->board_back + r->data_back + r->store_back == 0 && r->link[0].claimed &&
 		    !r->border.waits && !r->state.untold && r->trouble == TROUBLE_NONE;

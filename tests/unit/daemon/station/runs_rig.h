@@ -91,7 +91,7 @@ struct runs_rig {
 	struct rig_stored stored[RIG_QUEUE], done[RIG_QUEUE];
 	unsigned command_count, report_count, stored_count, done_count;
 	unsigned up; /* ticks since its start */
-	bool inherited;
+	bool restored;
 	uint32_t timed;
 	/* the client */
 	bool waits, answered;

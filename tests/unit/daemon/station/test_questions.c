@@ -24,7 +24,7 @@
 #define NAME	      "tower1.floor3.om2.hv"
 
 static struct station station;
-static struct control_desk *desk;
+static struct dispatch *desk;
 static struct control_client client;
 static uint64_t now_ns;
 static struct store_status store;
@@ -239,7 +239,7 @@ static void client_asks(const char *args)
 	json_t *message = json_pack("{s:i,s:i,s:s,s:o?}", "v", 1, "id", 7, "op", "ask", "args",
 				    json_loads(args, 0, NULL));
 
-	control_desk_take(&client, message);
+	dispatch_take(&client, message);
 	json_decref(message);
 }
 
@@ -271,7 +271,7 @@ static int begin(void **state)
 	answers = 0;
 	station.base = (struct event_base *)&station;
 	strcpy(station.config.store.database, "/srv/station.db");
-	desk = control_desk_create(tables, &station, NULL);
+	desk = dispatch_create(tables, &station, NULL);
 	control_client_init(&client, desk, &transport);
 	assert_int_equal(questions_start(&station), 0);
 	assert_non_null(station.questions);
@@ -285,7 +285,7 @@ static int end(void **state)
 	questions_stop(&station);
 	questions_stop(&station); /* a second time is fine */
 	control_client_fini(&client);
-	control_desk_destroy(desk);
+	dispatch_destroy(desk);
 	json_decref(database.answer);
 	json_decref(said);
 	said = NULL;
