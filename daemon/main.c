@@ -18,7 +18,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon/alarms/alarms_say.h"
+#include "daemon/station/alarm_hands.h"
 #include "daemon/net/listener.h"
 #include "daemon/station/station.h"
 
@@ -404,7 +404,7 @@ static int start_store(struct station *s)
 			  error.hint);
 	}
 	r = r == -EBUSY ? r : blame_config(s, r); /* that is another daemon */
-	return r ? r : alarms_say_start(s);
+	return r ? r : view_start(s);
 }
 
 /* With it, all that goes on has its beginning. */
@@ -567,7 +567,7 @@ static void on_100ms(evutil_socket_t fd, short what, void *arg)
 	timing_tick(arg);
 	runs_tick(arg);
 	questions_tick(arg);
-	reasons_tick(arg);
+	view_judge(arg);
 	serial_tick(arg);
 }
 
@@ -610,7 +610,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	tend_control(s);
 	links_second(s);
 	lifecycle_second(s);
-	alarms_say_second(s);
+	alarm_hands_second(s);
 	network_second(s);
 	doors_second(s);
 	shore_second(s);
@@ -807,7 +807,8 @@ static void stop(struct station *s)
 	runs_end(s);
 	questions_stop(s);
 	detector_stop(s);
-	alarms_say_stop(s);
+	alarm_hands_stop(s);
+	view_stop(s);
 	network_close(s->network);
 	control_close(s->control);
 	dispatch_destroy(s->desk);

@@ -14,6 +14,7 @@
 
 struct debounce_reason {
 	char code[32], object[64];
+	int8_t link;			     /* the object is this link; -1: another thing */
 	uint64_t since_ns, seen_ns, hold_ns; /* CLOCK_MONOTONIC; since 0: free */
 	uint32_t parts;			     /* of the object, as seen last; its own numbers */
 	uint32_t told_parts;

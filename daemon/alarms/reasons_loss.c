@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was lost, as reasons of status and as events: frames of a link, frames that a group's policy
- * dropped, and the members that go or come back. Each burst is an event at its beginning, with each further kind, and at its end, with totals
- * and the time from the first to the last lost frame.
+ * What was lost, as reasons and as events: frames of a link, and frames that a group's policy dropped. Each episode is
+ * an event at its beginning, with each further kind, and at its end, with totals.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/alarms/reasons.h"
+#include "daemon/alarms/private.h"
 #include "slowctl/param/plural.h"
 
 #define LOSS_RED     0.001	    /* of a minute's frames: more is red, less a warning */
@@ -42,43 +41,43 @@ static void list_names(const uint64_t *lost, unsigned count, name_fn name, char 
 }
 
 /* All links lost frames so in the same seconds. When the first of them did; 0: they did not. */
-static uint64_t all_lost(const struct station *s, enum tdm_loss name)
+static uint64_t all_lost(const struct judge *j, enum tdm_loss name)
 {
 	uint64_t first = UINT64_MAX, last = 0;
 	unsigned links = 0;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		uint64_t at = s->link[link].bursts.grew_ns[name];
+		uint64_t at = j->lost[link].grew_ns[name];
 
-		if (s->link[link].enabled) {
+		if (j->v->link[link].enabled) {
 			links++;
 			first = at < first ? at : first;
 			last = at > last ? at : last;
 		}
 	}
 	return links > 1 && first > 0 && last - first < SAME_TIME_NS &&
-			       now_mono_ns() - last < LOSS_WINDOW_S * 1000000000ull
+			       j->v->now_ns - last < LOSS_WINDOW_S * 1000000000ull
 		       ? first
 		       : 0;
 }
 
 /* All links lose in the board at the same time: that is the board, or its way into this machine. */
-static bool board_did_it(const struct station *s)
+static bool board_did_it(const struct judge *j)
 {
-	return all_lost(s, TDM_LOSS_BOARD_FIFO) > 0;
+	return all_lost(j, TDM_LOSS_BOARD_FIFO) > 0;
 }
 
 /* The first PPS of a board that counts anew moves its count, and with it every floor's numbers. */
-static bool board_restarted_count(const struct station *s)
+static bool board_restarted_count(const struct judge *j)
 {
-	uint64_t at = all_lost(s, TDM_LOSS_TIME);
+	uint64_t at = all_lost(j, TDM_LOSS_TIME);
 
-	return s->counts_restarted_ns && at >= s->counts_restarted_ns &&
-	       at - s->counts_restarted_ns < FIRST_PPS_NS;
+	return j->v->counts_restarted_ns && at >= j->v->counts_restarted_ns &&
+	       at - j->v->counts_restarted_ns < FIRST_PPS_NS;
 }
 
 /* What the board did on all links stands apart: what a link lost besides has other causes. */
-static void list_losses(const struct station *s, const uint64_t lost[TDM_LOSSES], char *text,
+static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], char *text,
 			size_t size)
 {
 	uint64_t own[TDM_LOSSES];
@@ -86,10 +85,10 @@ static void list_losses(const struct station *s, const uint64_t lost[TDM_LOSSES]
 
 	memcpy(own, lost, sizeof(own));
 	own[TDM_GOOD] = 0;
-	if (board_did_it(s)) {
+	if (board_did_it(j)) {
 		own[TDM_LOSS_BOARD_FIFO] = 0;
 	}
-	if (board_restarted_count(s)) {
+	if (board_restarted_count(j)) {
 		own[TDM_LOSS_TIME] = 0;
 	}
 	list_names(own, TDM_LOSSES, loss_name, text, size);
@@ -122,7 +121,7 @@ static unsigned largest(const uint64_t by_name[TDM_LOSSES])
 }
 
 /* Of the reason and of the event, and what the manual says by name. */
-static void loss_action(const struct station *s, unsigned link, unsigned name, char *text,
+static void loss_action(const struct judge *j, unsigned link, unsigned name, char *text,
 			size_t size)
 {
 	static const char *const actions[TDM_LOSSES] = {
@@ -141,16 +140,16 @@ static void loss_action(const struct station *s, unsigned link, unsigned name, c
 				  "on: fcmctl link reset %u",
 	};
 
-	if (name == TDM_LOSS_BOARD_FIFO && board_did_it(s)) {
+	if (name == TDM_LOSS_BOARD_FIFO && board_did_it(j)) {
 		snprintf(text, size,
 			 "one cause, nothing to do at the fibres: see board-stalled in fcmctl "
 			 "event list; if it comes again, reload the module nanet3");
-	} else if (name == TDM_LOSS_ALIGNMENT && links_offset(s, link) != 0) {
+	} else if (name == TDM_LOSS_ALIGNMENT && j->v->link[link].offset != 0) {
 		snprintf(text, size,
 			 "the frame border has moved (byte-slip): fcmctl link align %u brings it "
 			 "back, and a verdict of the phase",
 			 link);
-	} else if (name == TDM_LOSS_TIME && board_restarted_count(s)) {
+	} else if (name == TDM_LOSS_TIME && board_restarted_count(j)) {
 		snprintf(text, size,
 			 "one cause, nothing to do at fibres or floors: see board-back");
 	} else {
@@ -158,17 +157,21 @@ static void loss_action(const struct station *s, unsigned link, unsigned name, c
 	}
 }
 
-static bool grave(const struct station *s, unsigned link, uint64_t by_name[TDM_LOSSES])
+static bool grave(const struct judge *j, unsigned link)
 {
-	uint64_t lost = links_recent_losses(s, link, by_name);
+	const uint64_t *by_name = j->v->link[link].lost;
+	uint64_t lost = 0;
 
+	for (unsigned n = TDM_GOOD + 1; n < TDM_LOSSES; n++) {
+		lost += by_name[n];
+	}
 	return (double)lost > LOSS_RED * (double)(lost + by_name[TDM_GOOD]);
 }
 
 /* That it has ended is only known when nothing was lost for some seconds. */
-static void last_text(const struct loss_episodes *b, char *text, size_t size)
+static void last_text(const struct judge *j, const struct loss_episodes *b, char *text, size_t size)
 {
-	uint64_t now = now_mono_ns();
+	uint64_t now = j->v->now_ns;
 	double ago_s = b->grown_ns ? (double)(now - b->grown_ns) / 1e9 : 0;
 
 	*text = '\0';
@@ -180,39 +183,34 @@ static void last_text(const struct loss_episodes *b, char *text, size_t size)
 }
 
 /* What it loses now is its beginning, until a good frame has come; of one that has none this is told again. */
-static bool just_restarted(const struct station *s, unsigned link)
+static bool just_restarted(const struct judge *j, unsigned link)
 {
-	return s->link[link].anew_ns && now_mono_ns() - s->link[link].anew_ns < START_GRACE_NS;
+	uint64_t at = j->v->link[link].restarted_ns;
+
+	return at && j->v->now_ns - at < START_GRACE_NS;
 }
 
-void reasons_link_loss(struct reasons *r, unsigned link, const char *object)
+void reasons_link_loss(struct judge *j, unsigned link)
 {
-	const struct station *s = r->station;
-	const struct loss_episodes *b = &s->link[link].bursts;
-	uint64_t by_name[TDM_LOSSES];
-	bool red = grave(s, link, by_name) && loss_episodes_going_on(b, now_mono_ns());
+	const struct judge_link *l = &j->v->link[link];
+	const struct loss_episodes *b = &j->lost[link];
+	bool red = grave(j, link) && loss_episodes_going_on(b, j->v->now_ns);
 	char text[300], action[200], last[40];
 
-	list_losses(s, by_name, text, sizeof(text));
-	if (!*text || (!s->link[link].accounted && just_restarted(s, link))) {
+	list_losses(j, l->lost, text, sizeof(text));
+	if (!*text || (!l->accounted && just_restarted(j, link))) {
 		return;
 	}
-	last_text(b, last, sizeof(last));
-	loss_action(s, link, largest(by_name), action, sizeof(action));
-	reasons_add(r, red, "link-loss", object, action, "frames lost in the last minute: %s%s",
-		    text, last);
-}
-
-/* The last group is the TriDAS feed, if there is one: its readers are told of by floor and address. */
-static bool is_feed(const struct station *s, unsigned group)
-{
-	return s->publisher_status.has_feed && group + 1 == s->publisher_status.groups;
+	last_text(j, b, last, sizeof(last));
+	loss_action(j, link, largest(l->lost), action, sizeof(action));
+	reasons_add_link(j, red, "link-loss", link, action, "frames lost in the last minute: %s%s",
+			 text, last);
 }
 
 /* What is not the policy that everybody expects. */
-static const char *policy_words(const struct station *s, unsigned group)
+static const char *policy_words(const struct judge *j, unsigned group)
 {
-	enum fcm_policy policy = s->publisher_status.group[group].policy;
+	enum fcm_policy policy = j->v->publisher->group[group].policy;
 	static const char *const words[FCM_POLICIES] = {
 		[FCM_DROP_OLDEST] = "",
 		[FCM_DROP_NEWEST] = " (policy drop-newest)",
@@ -220,15 +218,18 @@ static const char *policy_words(const struct station *s, unsigned group)
 		[FCM_WAIT] = " (policy wait: 3/4 of the ring, or all its memory, was used)",
 	};
 
-	return policy < FCM_POLICIES && !is_feed(s, group) ? words[policy] : "";
+	return policy < FCM_POLICIES && !judge_is_feed(j, group) ? words[policy] : "";
 }
 
 /* Frames of a group count once in each stream of each floor: ", of 8 streams". */
-static const char *streams_words(const struct station *s, unsigned group, char *text, size_t size)
+static const char *streams_words(const struct judge *j, unsigned group, char *text, size_t size)
 {
-	unsigned kinds = (unsigned)__builtin_popcount(s->publisher_status.group[group].streams);
-	unsigned floors = station_links_count(s);
+	unsigned kinds = (unsigned)__builtin_popcount(j->v->publisher->group[group].streams);
+	unsigned floors = 0;
 
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		floors += j->v->link[link].enabled;
+	}
 	*text = '\0';
 	if (kinds * floors > 1) {
 		snprintf(text, size, ", of %u streams", kinds * floors);
@@ -243,27 +244,24 @@ static bool consumers_own(unsigned outcome)
 }
 
 /* What a group's policy dropped in the last minute, by name. */
-void reasons_drops(struct reasons *r, unsigned group, const char *object)
+void reasons_drops(struct judge *j, unsigned group, const char *object)
 {
-	const struct station *s = r->station;
-	const uint64_t *now = s->publisher_status.group[group].dropped_frames;
-	const uint64_t *then = s->drop_at[(s->loss_second + 1) % (LOSS_WINDOW_S + 1)][group];
-	bool going_on = loss_episodes_going_on(&s->drops[group], now_mono_ns());
+	bool going_on = loss_episodes_going_on(&j->dropped[group], j->v->now_ns);
 	uint64_t dropped[OUTCOMES] = {0};
 	char text[160], last[40], streams[32];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		dropped[o] = consumers_own(o) ? now[o] - then[o] : 0;
+		dropped[o] = consumers_own(o) ? j->v->dropped[group][o] : 0;
 	}
 	list_names(dropped, OUTCOMES, drop_name, text, sizeof(text));
 	if (!*text) {
 		return;
 	}
-	last_text(&s->drops[group], last, sizeof(last));
-	reasons_add(r, going_on, "consumer-dropping", object,
+	last_text(j, &j->dropped[group], last, sizeof(last));
+	reasons_add(j, going_on, "consumer-dropping", object,
 		    "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list",
 		    "frames dropped in the last minute: %s%s%s%s", text,
-		    streams_words(s, group, streams, sizeof(streams)), policy_words(s, group),
+		    streams_words(j, group, streams, sizeof(streams)), policy_words(j, group),
 		    last);
 }
 
@@ -275,7 +273,7 @@ struct told {
 	struct loss_episodes_report report;
 };
 
-static void put_news(struct station *s, const struct told *t, const char *code, const char *object,
+static void put_news(struct judge *j, const struct told *t, const char *code, const char *object,
 		     const char *names, const char *cause, const char *action)
 {
 	char text[400];
@@ -294,151 +292,74 @@ static void put_news(struct station *s, const struct told *t, const char *code, 
 			 t->report.seconds, names, cause);
 		break;
 	}
-	store_put_event(s->store,
+	judge_put_event(j,
 			t->news == LOSS_EPISODES_OVER ? "info"
 			: t->grave		      ? "alarm"
 						      : "warning",
-			code, object, text, t->news == LOSS_EPISODES_OVER ? "" : action,
-			now_utc_ns());
+			code, object, text, t->news == LOSS_EPISODES_OVER ? "" : action);
 }
 
-static void say_link(struct station *s, unsigned link, const struct told *t)
+static void say_link(struct judge *j, unsigned link, const struct told *t)
 {
 	char object[8], names[300], action[200];
 
 	snprintf(object, sizeof(object), "link%u", link);
-	list_losses(s, t->report.lost, names, sizeof(names));
-	loss_action(s, link, largest(t->report.lost), action, sizeof(action));
-	put_news(s, t, "link-loss", object, names, "", action);
+	list_losses(j, t->report.lost, names, sizeof(names));
+	loss_action(j, link, largest(t->report.lost), action, sizeof(action));
+	put_news(j, t, "link-loss", object, names, "", action);
 }
 
 /* All are counted before one is said: what they have in common is known then. */
-static void links_news(struct station *s, uint64_t now)
+void events_lost(struct judge *j)
 {
 	struct told told[NANET3_LINKS] = {{.news = LOSS_EPISODES_NOTHING}};
-	uint64_t counts[LOSS_EPISODES_NAMES] = {0}, by_name[TDM_LOSSES];
+	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
 
+	_Static_assert((int)TDM_LOSSES <= (int)LOSS_EPISODES_NAMES, "a counter for each loss");
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		struct station_link *l = &s->link[link];
+		const struct judge_link *l = &j->v->link[link];
 		struct told *t = &told[link];
 
 		if (l->accounted) {
-			memcpy(counts, l->data.cells, sizeof(l->data.cells));
+			memcpy(counts, l->cells, sizeof(l->cells));
 			counts[TDM_GOOD] = 0;
-			t->grave = grave(s, link, by_name);
-			t->news = loss_episodes_step(&l->bursts, counts, t->grave, now, &t->report);
+			t->grave = grave(j, link);
+			t->news = loss_episodes_step(&j->lost[link], counts, t->grave, j->v->now_ns,
+						     &t->report);
 		}
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (told[link].news != LOSS_EPISODES_NOTHING) {
-			say_link(s, link, &told[link]);
+			say_link(j, link, &told[link]);
 		}
 	}
 }
 
-/* A member that its group's policy has sent away is over when it is told: it may be back already. */
-static void disconnected_news(struct station *s, unsigned group)
-{
-	const struct publisher_group_status *g = &s->publisher_status.group[group];
-	char object[48], text[200];
-	size_t used;
-
-	if (g->disconnected == s->disconnected[group]) {
-		return;
-	}
-	snprintf(object, sizeof(object), "group %s", g->name);
-	used = (size_t)snprintf(
-		text, sizeof(text),
-		"too slow for policy disconnect, told so and taken off: %llu time(s)",
-		(unsigned long long)(g->disconnected - s->disconnected[group]));
-	for (unsigned n = 0; n < s->publisher_status.members && used < sizeof(text); n++) {
-		const struct publisher_member_status *m = &s->publisher_status.member[n];
-
-		if (m->state == MEMBER_TOO_SLOW && strcmp(m->group, g->name) == 0) {
-			used += (size_t)snprintf(text + used, sizeof(text) - used, ", %s", m->name);
-		}
-	}
-	s->disconnected[group] = g->disconnected;
-	store_put_event(s->store, "warning", "consumer-disconnected", object, text,
-			"is the consumer busy, is its machine? fcmctl consumer list", now_utc_ns());
-}
-
-/* Who is there after our own start has been there before. */
-static void members_news(struct station *s, uint64_t now)
-{
-	bool quiet = now - s->started_ns < START_GRACE_NS;
-	struct member_event coming;
-	char object[48];
-
-	while (member_events_next(&s->comings, &s->publisher_status, quiet, now, &coming)) {
-		snprintf(object, sizeof(object), "group %s", coming.group);
-		log_event(LOG_NOTICE, "consumer", LOG_NO_LINK, LOG_ID_CONSUMER, "%s: %s", object,
-			  coming.text);
-		store_put_event(s->store, "info", "consumer-member", object, coming.text, "",
-				now_utc_ns());
-	}
-}
-
-/* Somebody said HELLO under the name of a member that lives. */
-static void namesake_news(struct station *s, uint64_t now)
-{
-	const struct publisher_namesake *n = &s->publisher_status.namesake;
-	uint64_t more = told_news(&s->namesakes, n->count, now);
-	char object[48], text[400];
-
-	if (more == 0) {
-		return;
-	}
-	snprintf(object, sizeof(object), "group %s", n->group);
-	snprintf(text, sizeof(text),
-		 "a connection from %s asked for the name of member %s, which lives at %s, and was "
-		 "refused (%llu refused since this was last told)",
-		 n->refused, n->name, n->member, (unsigned long long)more);
-	log_event(LOG_WARNING, "consumer", LOG_NO_LINK, LOG_ID_CONSUMER, "%s: %s", object, text);
-	store_put_event(
-		s->store, "warning", "consumer-name-taken", object, text,
-		"two processes by mistake? Give each a name of its own; if nobody knows the "
-		"second one: find out who runs there what",
-		now_utc_ns());
-}
-
-static void group_news(struct station *s, unsigned group, uint64_t now)
+static void group_news(struct judge *j, unsigned group)
 {
 	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
 	struct told t = {.grave = true};
 	char object[48], names[160], streams[32], cause[160];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		counts[o] =
-			consumers_own(o) ? s->publisher_status.group[group].dropped_frames[o] : 0;
+		counts[o] = consumers_own(o) ? j->v->publisher->group[group].dropped_frames[o] : 0;
 	}
-	t.news = loss_episodes_step(&s->drops[group], counts, true, now, &t.report);
+	t.news = loss_episodes_step(&j->dropped[group], counts, true, j->v->now_ns, &t.report);
 	if (t.news == LOSS_EPISODES_NOTHING) {
 		return;
 	}
-	snprintf(object, sizeof(object), "group %s", s->publisher_status.group[group].name);
+	snprintf(object, sizeof(object), "group %s", j->v->publisher->group[group].name);
 	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
-	snprintf(cause, sizeof(cause), "%s%s", streams_words(s, group, streams, sizeof(streams)),
-		 policy_words(s, group));
-	put_news(s, &t, "consumer-dropping", object, names, cause,
+	snprintf(cause, sizeof(cause), "%s%s", streams_words(j, group, streams, sizeof(streams)),
+		 policy_words(j, group));
+	put_news(j, &t, "consumer-dropping", object, names, cause,
 		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
 }
 
-void reasons_losses_tick(struct station *s)
+void events_dropped(struct judge *j)
 {
-	uint64_t now = now_mono_ns();
-
-	_Static_assert((int)TDM_LOSSES <= (int)LOSS_EPISODES_NAMES, "a counter for each loss");
 	_Static_assert((int)OUTCOMES <= (int)LOSS_EPISODES_NAMES, "a counter for each outcome");
-	reports_groups(s);
-	links_news(s, now);
-	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
-		group_news(s, n, now);
-		if (!is_feed(s, n)) {
-			disconnected_news(s, n);
-		}
+	for (unsigned n = 0; n < j->v->publisher->groups; n++) {
+		group_news(j, n);
 	}
-	members_news(s, now);
-	namesake_news(s, now);
-	reasons_feed_tick(s);
 }

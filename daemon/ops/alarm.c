@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/alarms/alarms_say.h"
+#include "daemon/station/alarm_hands.h"
 #include "daemon/alarms/reason_kinds.h"
 
 #define NAMES_MAX 64u
@@ -46,13 +46,13 @@ static bool hand_of(struct control_request *rq, json_t *args, struct alarm_hand 
 static void op_list(struct control_request *rq, json_t *args, void *context)
 {
 	(void)args;
-	control_answer(rq, json_pack("{s:o}", "alarms", alarms_say_list(context)));
+	control_answer(rq, json_pack("{s:o}", "alarms", alarm_hands_list(context)));
 }
 
 static void op_watch(struct control_request *rq, json_t *args, void *context)
 {
 	(void)args;
-	alarms_say_watch(context, rq);
+	alarm_hands_watch(context, rq);
 }
 
 /* --- which ones --- */
@@ -92,7 +92,7 @@ static unsigned choose(struct station *s, const char *name, enum wanted wanted, 
 	const struct alarm *e = NULL;
 	unsigned found = 0;
 
-	while ((e = alarms_next(s->alarms, e))) {
+	while ((e = alarms_next(judge_alarms(s->judge), e))) {
 		if (!is_wanted(e, wanted) || !alarm_name_means(name, e)) {
 			continue;
 		}
@@ -112,7 +112,7 @@ static void refuse_name(struct station *s, struct control_request *rq, const cha
 	static const char list[] = "fcmctl alarm list shows the names; a name is OBJECT/CODE, or "
 				   "OBJECT for all of it";
 
-	while (wanted == NEW_ONES && (e = alarms_next(s->alarms, e))) {
+	while (wanted == NEW_ONES && (e = alarms_next(judge_alarms(s->judge), e))) {
 		if (alarm_stands(e) && alarm_name_means(name, e)) {
 			control_fail(rq, "refused", "nothing is left to do", NULL,
 				     "%s/%s was acknowledged by %s", e->object, e->code,
@@ -153,9 +153,9 @@ static void answer(struct station *s, struct control_request *rq, const struct c
 	json_t *list = json_array();
 
 	for (unsigned n = 0; n < c->count; n++) {
-		json_array_append_new(list, alarms_say_json(c->alarm[n]));
+		json_array_append_new(list, alarm_hands_json(c->alarm[n]));
 	}
-	alarms_say_drain(s);
+	alarm_hands_drain(s);
 	control_answer(rq, json_pack("{s:o}", "alarms", list));
 }
 
@@ -184,7 +184,8 @@ static void op_ack(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
-		alarms_acknowledge(s->alarms, c.alarm[n]->object, c.alarm[n]->code, &hand, NULL);
+		alarms_acknowledge(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code,
+				   &hand, NULL);
 	}
 	answer(s, rq, &c);
 }
@@ -305,10 +306,11 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 		refuse_code(rq, object, of, code);
 	} else if (control_dry(rq, args, "would pause %s/%s, which does not stand", object, code)) {
 		return;
-	} else if (alarms_pause(s->alarms, object, code, seconds, hand, now_both(), &error) < 0) {
+	} else if (alarms_pause(judge_alarms(s->judge), object, code, seconds, hand, now_both(),
+				&error) < 0) {
 		control_fail(rq, "refused", error.hint, NULL, "%s", error.message);
 	} else {
-		c.alarm[0] = alarms_find(s->alarms, object, code);
+		c.alarm[0] = alarms_find(judge_alarms(s->judge), object, code);
 		answer(s, rq, &c);
 	}
 }
@@ -351,8 +353,8 @@ static void op_pause(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
-		alarms_pause(s->alarms, c.alarm[n]->object, c.alarm[n]->code, seconds, &hand,
-			     now_both(), NULL);
+		alarms_pause(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code, seconds,
+			     &hand, now_both(), NULL);
 	}
 	answer(s, rq, &c);
 }
@@ -368,7 +370,8 @@ static void op_resume(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
-		alarms_resume(s->alarms, c.alarm[n]->object, c.alarm[n]->code, &hand, NULL);
+		alarms_resume(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code, &hand,
+			      NULL);
 	}
 	answer(s, rq, &c);
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/alarms/reasons.h"
+#include "daemon/station/station.h"
 
 /* Set so already, and it reads so; nobody is about to change it. */
 static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)

@@ -7,28 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/alarms/reasons.h"
-#include "daemon/station/silence.h"
-
-const char *status_link_state(const struct station *s, unsigned link)
-{
-	const struct station_link *l = &s->link[link];
-	const struct watch_link *w = watch_link(s->watch, link);
-
-	if (!l->enabled) {
-		return "off";
-	}
-	if (!s->board_present || !(w->status & NANET3_LSTAT_LOCKED)) {
-		return "dark";
-	}
-	if (l->data.aligned != TDM_LOCKED) {
-		return "aligning";
-	}
-	if (!l->data.last_good_ns || now_mono_ns() - l->data.last_good_ns > SILENT_NS) {
-		return "silent";
-	}
-	return "up";
-}
+#include "daemon/station/alarm_hands.h"
+#include "daemon/alarms/silence.h"
 
 static json_t *identity(uint8_t tower, uint8_t floor)
 {
@@ -59,13 +39,13 @@ json_t *status_link(struct station *s, unsigned link)
 	const struct config_link *c = &s->config.link[link];
 	json_t *j = json_pack(
 		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "link", (int)link, "name",
-		c->name, "enabled", l->enabled, "state", status_link_state(s, link), "expected",
-		identity(c->tower, c->floor), "signal", (w->status & NANET3_LSTAT_SIGNAL) != 0,
-		"locked", (w->status & NANET3_LSTAT_LOCKED) != 0, "aligned",
-		l->data.aligned == TDM_LOCKED, "age_s", json_age(l->data.last_good_ns),
-		"frames_per_s", rate_json(s, l->frames_per_s), "bytes_per_s",
-		rate_json(s, l->bytes_per_s), "hits_per_s", rate_json(s, l->hits_per_s), "cells",
-		cells_json(l->data.cells));
+		c->name, "enabled", l->enabled, "state", link_state_name(links_state(s, link)),
+		"expected", identity(c->tower, c->floor), "signal",
+		(w->status & NANET3_LSTAT_SIGNAL) != 0, "locked",
+		(w->status & NANET3_LSTAT_LOCKED) != 0, "aligned", l->data.aligned == TDM_LOCKED,
+		"age_s", json_age(l->data.last_good_ns), "frames_per_s",
+		rate_json(s, l->frames_per_s), "bytes_per_s", rate_json(s, l->bytes_per_s),
+		"hits_per_s", rate_json(s, l->hits_per_s), "cells", cells_json(l->data.cells));
 
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
 	json_object_update_new(
@@ -311,14 +291,36 @@ json_t *status_data_key(const struct station *s)
 	return *s->public_key ? json_string(s->public_key) : json_null();
 }
 
+/* *ret_settling: commands with unknown outcome. */
+static json_t *reasons_json(struct station *s, unsigned *ret_red, unsigned *ret_settling)
+{
+	json_t *list = json_array();
+	const struct judge_reason *r;
+	size_t count;
+
+	view_judge(s);
+	r = judge_reasons(s->judge, &count, ret_red);
+	for (size_t n = 0; n < count; n++) {
+		json_t *reason = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
+					   r[n].red ? "red" : "warning", "code", r[n].code,
+					   "object", r[n].object, "text", r[n].text, "action",
+					   r[n].action, "since", json_time(r[n].since_ns));
+
+		alarm_hands_reason(reason, r[n].alarm);
+		json_array_append_new(list, reason);
+		*ret_settling += strcmp(r[n].code, "command-unknown") == 0;
+	}
+	return list;
+}
+
 json_t *status_json(struct station *s)
 {
-	struct reasons r = reasons_collect(s);
+	unsigned red, settling = 0;
+	json_t *reasons = reasons_json(s, &red, &settling);
 	json_t *links = json_array(), *phases = json_array();
 	struct store_status store;
 	struct engine_counters commands;
 	const struct capture_status *c = &s->capture_status;
-	unsigned settling = 0;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (s->link[link].enabled) {
@@ -328,19 +330,14 @@ json_t *status_json(struct station *s)
 	}
 	store_get_status(s->store, &store);
 	engine_counters(s->engine, &commands);
-	for (unsigned n = 0; n < json_array_size(r.list); n++) {
-		settling += strcmp(json_string_value(
-					   json_object_get(json_array_get(r.list, n), "code")),
-				   "command-unknown") == 0;
-	}
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
 		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
 		"s,s:o}}",
 		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
-		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", r.red ? "red" : "well",
-		"reasons", r.list, "clock", status_clock(s), "links", links, "phases", phases,
+		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", red ? "red" : "well",
+		"reasons", reasons, "clock", status_clock(s), "links", links, "phases", phases,
 		"groups", status_groups(s), "run", "number", (int)s->run.state.number, "note",
 		s->run.note, "since",
 		s->run.state.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",
@@ -367,7 +364,7 @@ void status_line(struct station *s, char *text, size_t size)
 	clock_get_view(s->clock, &v);
 	clock_words(&v.label, words, sizeof(words));
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		up += strcmp(status_link_state(s, link), "up") == 0;
+		up += links_state(s, link) == LINK_UP;
 	}
 	snprintf(text, size, "%u of %u links up, clock %s, run %u", up, station_links_count(s),
 		 words, s->run.state.number);

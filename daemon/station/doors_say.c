@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Listening sockets that cannot be opened now, in the operator's words: why it is red, and the log. */
+/* Listening sockets that cannot be opened now: words for status, and the log. */
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/alarms/reasons.h"
+#include "daemon/station/station.h"
 
 struct words {
 	char text[400];
@@ -30,47 +30,34 @@ static void add_feed(struct station *s, struct words *w)
 	}
 }
 
-/* Empty: all are open. As reports_groups() knew it last. */
-static void closed_doors(struct station *s, struct words *w)
+void doors_closed(struct station *s, char *text, size_t size)
 {
 	const struct publisher_status *p = &s->publisher_status;
 	struct network_status network = {.door.closed = 0};
+	struct words w = {.used = 0};
 
-	*w = (struct words){.used = 0};
-	add(w, "consumers", s->config.data.reserved_endpoint, p->door.closed);
-	add(w, "monitors", s->config.data.monitor_endpoint, p->monitor_door.closed);
+	add(&w, "consumers", s->config.data.reserved_endpoint, p->door.closed);
+	add(&w, "monitors", s->config.data.monitor_endpoint, p->monitor_door.closed);
 	if (s->network) {
 		network_get_status(s->network, &network);
 	}
-	add(w, "control over the network", s->config.network.endpoint, network.door.closed);
-	add_feed(s, w);
-}
-
-void reasons_doors(struct reasons *r)
-{
-	struct words w;
-
-	closed_doors(r->station, &w);
-	if (w.used) {
-		reasons_add(r, true, "door-not-open", "doors",
-			    "which program listens there? ss -ltnp; end it: the daemon tries again "
-			    "each second",
-			    "nobody can connect to %s", w.text);
-	}
+	add(&w, "control over the network", s->config.network.endpoint, network.door.closed);
+	add_feed(s, &w);
+	snprintf(text, size, "%s", w.text);
 }
 
 void doors_second(struct station *s)
 {
-	struct words w;
+	char text[sizeof(s->doors_told)];
 
 	reports_groups(s);
-	closed_doors(s, &w);
-	if (strcmp(w.text, s->doors_told) == 0) {
+	doors_closed(s, text, sizeof(text));
+	if (strcmp(text, s->doors_told) == 0) {
 		return;
 	}
-	memcpy(s->doors_told, w.text, sizeof(s->doors_told));
-	if (w.used) {
-		log_warning("doors", "cannot listen at %s; tried again each second", w.text);
+	memcpy(s->doors_told, text, sizeof(s->doors_told));
+	if (*text) {
+		log_warning("doors", "cannot listen at %s; tried again each second", text);
 	} else {
 		log_notice("doors", "all listening sockets are open");
 	}

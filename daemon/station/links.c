@@ -463,22 +463,16 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 
 /* What was lost until a ring begun anew was first aligned is its beginning, not a loss: the minute's
  * account starts behind it. */
-static void begin_account(struct station_link *l)
+static void begin_account(struct station *s, unsigned link)
 {
-	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
+	struct station_link *l = &s->link[link];
 
 	for (unsigned n = 0; n <= LOSS_WINDOW_S; n++) {
 		memcpy(l->loss_at[n], l->data.cells, sizeof(l->data.cells));
 		l->downlink_at[n] = l->data.downlink_errors;
 	}
-	memcpy(counts, l->data.cells, sizeof(l->data.cells));
-	counts[TDM_GOOD] = 0;
-	if (l->anew_ns) {
-		loss_episodes_skip(&l->bursts, counts);
-	} else {
-		loss_episodes_init(&l->bursts, counts);
-	}
-	loss_episodes_from(&l->bursts, l->data.dma_epoch, l->data.last_good_count);
+	judge_account(s->judge, link, l->data.cells, l->data.dma_epoch, l->data.last_good_count,
+		      l->anew_ns != 0);
 	l->accounted = true;
 }
 
@@ -544,7 +538,7 @@ void links_tick(struct station *s)
 		}
 		l->data = s->capture_status.links[link];
 		if (!l->accounted && has_begun(l)) {
-			begin_account(l);
+			begin_account(s, link);
 		}
 		if (r == 0) {
 			sample_phase(s, link, now);
@@ -626,4 +620,30 @@ uint32_t links_offset(const struct station *s, unsigned link)
 	bool locked = watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED;
 
 	return locked && s->link[link].data.aligned == TDM_LOCKED ? s->link[link].data.offset : 0;
+}
+
+enum link_state links_state(const struct station *s, unsigned link)
+{
+	const struct station_link *l = &s->link[link];
+
+	if (!l->enabled) {
+		return LINK_OFF;
+	}
+	if (!s->board_present || !(watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED)) {
+		return LINK_DARK;
+	}
+	if (l->data.aligned != TDM_LOCKED) {
+		return LINK_ALIGNING;
+	}
+	if (!l->data.last_good_ns || now_mono_ns() - l->data.last_good_ns > LINK_SILENT_NS) {
+		return LINK_SILENT;
+	}
+	return LINK_UP;
+}
+
+const char *link_state_name(enum link_state state)
+{
+	static const char *const names[] = {"off", "dark", "aligning", "silent", "up"};
+
+	return names[state];
 }

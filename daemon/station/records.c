@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/alarms/reasons.h"
+#include "daemon/station/station.h"
 #include "slowctl/query/recordings.h"
 
 #define TAP_SIZE	8192u
@@ -444,18 +444,11 @@ static void registers_text(struct station *s, unsigned link, char *text, size_t 
 		 (unsigned)w->phase.aligns, (unsigned)w->phase.measurements);
 }
 
-void records_alarm(struct station *s, const char *object, const char *code, const char *text)
+void records_alarm(struct station *s, unsigned link, const char *code, const char *text)
 {
 	struct record_spec spec = {.alarm_ns = now_utc_ns()};
 	char registers[2048];
-	unsigned link;
-	int end = 0;
 
-	/* What fills a ring is no matter of the link, nor is there time for a black box. */
-	if (strcmp(code, "ring-fill") == 0 || sscanf(object, "link%1u%n", &link, &end) != 1 ||
-	    object[end] || link >= NANET3_LINKS) {
-		return;
-	}
 	snprintf(spec.alarm, sizeof(spec.alarm), "%s", code);
 	snprintf(spec.alarm_text, sizeof(spec.alarm_text), "%s", text);
 	registers_text(s, link, registers, sizeof(registers));
@@ -488,32 +481,23 @@ json_t *records_status(struct station *s)
 		"refused", (json_int_t)v.box_refused, "failed", (json_int_t)v.box_failed);
 }
 
-void records_reasons(struct reasons *r)
+void records_view(struct station *s, struct judge_recorder *ret_view)
 {
-	struct station *s = r->station;
 	struct records *rec = &s->records;
+	uint64_t now = now_mono_ns();
 	struct recorder_status v;
 
 	recorder_get_status(s->recorder, &v);
-	if (rec->failed) {
-		reasons_add(r, true, "record-stopped", RECORDER, failed_action, "%s",
-			    rec->failed_text);
-	}
 	if (v.active && v.counts.let_go > rec->let_go) {
-		rec->let_go_ns = r->now_ns;
+		rec->let_go_ns = now;
 	}
 	rec->let_go = v.active ? v.counts.let_go : 0;
-	if (rec->let_go_ns && r->now_ns - rec->let_go_ns < LET_GO_SHOWN_NS) {
-		reasons_add(
-			r, false, "record-let-go", "recorder",
-			v.spec.links & (v.spec.links - 1)
-				? "the disk or the machine is too slow, each link is 80 MB/s: "
-				  "iostat -x 1, top; another disk ([record] directory), or fewer "
-				  "links"
-				: "the disk or the machine is too slow, a link is 80 MB/s: "
-				  "iostat -x 1, top; another disk ([record] directory)",
-			"the recorder did not keep up and has let go of %llu cells of recording "
-			"%s; data and consumers are not touched",
-			(unsigned long long)v.counts.let_go, v.spec.name);
-	}
+	*ret_view = (struct judge_recorder){
+		.failed = rec->failed ? rec->failed_text : NULL,
+		.failed_action = failed_action,
+		.let_go = rec->let_go_ns && now - rec->let_go_ns < LET_GO_SHOWN_NS,
+		.let_go_cells = v.counts.let_go,
+		.several_links = (v.spec.links & (v.spec.links - 1)) != 0,
+	};
+	snprintf(ret_view->name, sizeof(ret_view->name), "%s", v.spec.name);
 }

@@ -98,11 +98,9 @@ static void on_loss(struct station *s, const struct capture_report *r)
 		       loss_cookie(r),
 		       (r->number ? STORE_ANSWER : 0) | (r->urgent ? STORE_URGENT : 0));
 	if (loss->kind == 0 && s->link[loss->link].accounted) {
-		loss_episodes_span(&s->link[loss->link].bursts, loss->dma_epoch, loss->first,
-				   loss->next);
+		judge_lost(s->judge, loss->link, loss->dma_epoch, loss->first, loss->next);
 	} else if (loss->kind == 1) {
-		loss_episodes_span(&s->drops[loss->group], 0, loss->first,
-				   loss->next); /* of all links */
+		judge_dropped(s->judge, loss->group, loss->first, loss->next);
 	}
 	if (loss->open) {
 		return; /* said once, when its length is known */

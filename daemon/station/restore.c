@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/alarms/alarms_say.h"
+#include "daemon/station/alarm_hands.h"
 
 /* It may read another file than what is written. */
 static void forget_reader(struct station *s)
@@ -51,7 +51,7 @@ static void take(struct station *s, const struct store_past *past)
 		boots_read(&s->boots, past->boots);
 		timing_restore(s, past);
 		lifecycle_restore(s, past);
-		alarms_say_restore(s, past);
+		alarm_hands_restore(s, past);
 	}
 	s->restored = true;
 	forget_reader(s);

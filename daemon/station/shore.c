@@ -62,12 +62,11 @@ static void shore_phase(struct station *s, unsigned link)
 
 static void shore_link(struct station *s, unsigned link)
 {
-	static const char *const states[] = {"off", "dark", "aligning", "silent", "up"};
 	const struct station_link *l = &s->link[link];
 	const struct watch_link *w = watch_link(s->watch, link);
 	uint64_t by_name[TDM_LOSSES];
 
-	put_link(s, link, "state", place_of(status_link_state(s, link), states, 5));
+	put_link(s, link, "state", links_state(s, link));
 	put_link(s, link, "rx_power", w->rx_power_nw / 1e3);
 	put_link(s, link, "code_errors", w->code_errors);
 	put_link(s, link, "rate", l->frames_per_s);

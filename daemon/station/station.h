@@ -16,9 +16,8 @@
  *   dry_run.c   what a command would do
  *   ramp.c      the rate before a ramp
  *   status.c    everything -> what an operator is shown
- *   reasons.c   everything -> why it is red, and when that began and ended
- *   reasons_loss.c  of it, what was lost; reasons_floor.c what is not well in the floors
- *   alarms_say.c  what operators did about reasons -> database, events, those who watch
+ *   view.c      everything -> the judge (alarms/) -> events, black boxes
+ *   alarm_hands.c  what operators did about alarms -> database, events, those who watch
  *   records.c   the recorder: orders to it, black boxes for alarms, what it says
  *   snapshots.c set values under a name
  *   keys.c         the secret key and the allow list of control and data
@@ -35,10 +34,8 @@
 
 #include "daemon/data/boots.h"
 #include "daemon/core/bucket.h"
-#include "daemon/alarms/loss_episodes.h"
 #include "daemon/capture/capture.h"
 #include "daemon/time/clock.h"
-#include "daemon/alarms/member_events.h"
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"
 #include "daemon/store/disk.h"
@@ -48,14 +45,13 @@
 #include "daemon/core/log.h"
 #include "daemon/control/network.h"
 #include "daemon/core/now.h"
-#include "daemon/alarms/overflow.h"
 #include "daemon/phase/phase.h"
 #include "daemon/publish/publisher.h"
 #include "daemon/station/questions.h"
 #include "daemon/alarms/rates.h"
 #include "daemon/record/recorder.h"
 #include "daemon/station/run_state.h"
-#include "daemon/alarms/debounce.h"
+#include "daemon/alarms/judge.h"
 #include "daemon/store/store.h"
 #include "daemon/core/told.h"
 #include "daemon/station/watch.h"
@@ -63,7 +59,6 @@
 #include "slowctl/engine/engine.h"
 #include "slowctl/param/param.h"
 
-#define LOSS_WINDOW_S 60u
 /* Few beginnings of a link wait to be settled; one so many older than the last has lost its session. */
 #define STATION_SESSIONS 32u
 
@@ -93,10 +88,8 @@ struct station_link {
 	uint64_t downlink_at[LOSS_WINDOW_S + 1];
 	uint64_t anew_ns; /* the ring was begun anew, later than at our start; 0: not so */
 	bool accounted;
-	struct loss_episodes bursts; /* of losses, by enum tdm_loss */
 	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
 	uint32_t session[STATION_SESSIONS];
-	struct overflow_floor overflow; /* hits lost in the modules */
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
 	uint64_t dark_since_ns, silent_since_ns;
@@ -194,7 +187,6 @@ struct station {
 	bool board_present;
 	uint64_t board_gone_ns, board_back_ns; /* when it was seen to go, to come back; 0: never */
 	uint64_t counts_restarted_ns; /* when a ring was begun anew, later than at our start */
-	uint64_t board_back_told_ns;  /* the board_back_ns that an event has told of */
 	struct station_link link[NANET3_LINKS];
 	struct boots boots;
 
@@ -238,18 +230,10 @@ struct station {
 	struct station_run run;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
-	struct loss_episodes drops[GROUPS_MAX];			   /* of drops, by enum outcome */
-	/* readers of the feed */
-	struct told_count readers_dropped[NANET3_LINKS], readers_refused;
-	uint64_t disconnected[GROUPS_MAX]; /* members, as far as told */
-	struct member_events comings;
-	struct told_count namesakes;
 	struct late_tick tick;
 	uint64_t late_ns, late_at_ns; /* the last time the machine did not let us run, how long */
 	uint64_t held_at_ns;	      /* the last time the board or other work held this thread */
-	uint64_t stalled_at_ns; /* the last time that the board's DMA was seen stalled; 0: never */
-	struct debounce standing;
-	struct alarms *alarms;
+	struct judge *judge;
 	struct alarm_watcher *alarm_watchers;
 	uint64_t alarms_alive_ns; /* when those who watch were last told that we live */
 	struct {
@@ -279,6 +263,8 @@ void links_reset(struct station *s, unsigned link, uint32_t command, struct cont
 #define SOAK_TRIALS_MAX 10000u
 void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
 		double interval_s, struct control_request *rq, json_t *args);
+enum link_state links_state(const struct station *s, unsigned link);
+const char *link_state_name(enum link_state state); /* "off", "dark", ... */
 /* Another floor than configured names itself on the link. */
 bool links_other_floor(const struct station *s, unsigned link);
 /* The link's ring was begun anew, as the board counts anew: what is lost until its first good frame is its
@@ -336,8 +322,10 @@ json_t *records_status(struct station *s);
 void records_op_start(struct station *s, struct control_request *rq, json_t *args);
 void records_op_stop(struct station *s, struct control_request *rq, json_t *args);
 void records_op_list(struct station *s, struct control_request *rq);
-/* An alarm has fired: a black box, if its object is a link. */
-void records_alarm(struct station *s, const char *object, const char *code, const char *text);
+/* An alarm of a link has begun: a black box. */
+void records_alarm(struct station *s, unsigned link, const char *code, const char *text);
+/* What of it is a reason. */
+void records_view(struct station *s, struct judge_recorder *ret_view);
 
 /* snapshots.c */
 void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args);
@@ -393,20 +381,21 @@ json_t *status_groups(struct station *s);
 json_t *status_members(struct station *s);
 json_t *status_doors(struct station *s);
 json_t *status_door(const char *endpoint, const struct door_status *v);
-json_t *status_feed(struct station *s); /* feed_say.c; null: not configured */
+json_t *status_feed(struct station *s); /* null: not configured */
 json_t *status_param(struct station *s, const struct param *p);
 /* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. Null: none. */
 json_t *status_limits(const struct param_kind *k);
 /* A value of it as Parameter has it: a number, a bool, the word of an enum. */
 json_t *status_value(const struct param *p, double value);
-const char *status_link_state(const struct station *s, unsigned link);
 /* By which consumers know us; null: data are not encrypted. */
 json_t *status_data_key(const struct station *s);
 /* One line for systemctl status. */
 void status_line(struct station *s, char *text, size_t size);
 
-/* reasons.c */
-void reasons_tick(struct station *s); /* 10 times a second: notes when reasons begin and end */
+/* view.c: the judge looks; 10 times a second, and before somebody is shown what it says */
+int view_start(struct station *s);
+void view_stop(struct station *s);
+void view_judge(struct station *s);
 
 /* keys.c */
 int keys_start(struct station *s); /* reads the allow list, where a door asks for keys */
@@ -420,6 +409,8 @@ void keys_put_place(struct station *s);
 
 /* doors_say.c */
 void doors_second(struct station *s);
+/* Sockets that cannot be opened now, as words; "": none. As reports_groups() knew it last. */
+void doors_closed(struct station *s, char *text, size_t size);
 
 /* network_say.c */
 int network_start(struct station *s); /* when the store runs */

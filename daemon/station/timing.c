@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/timex.h>
 
-#include "daemon/alarms/reasons.h"
+#include "daemon/station/station.h"
 
 #define RECONNECT_NS   1000000000ull
 #define LEAPS_EVERY_NS 86400000000000ull

@@ -34,6 +34,7 @@
 #define ALARM_AWAITED_NS   120000000000ull /* after a restart an alarm is back by then, or over */
 #define ALARM_OBJECT_BYTES 64u
 #define ALARM_CODE_BYTES   32u
+#define ALARM_TEXT_BYTES   400u /* of what is the matter, and of what to do */
 
 enum alarm_state {
 	ALARM_OVER,    /* does not stand; here for its pause only */
@@ -72,7 +73,7 @@ struct alarm {
 	uint32_t count;	  /* times it began, since it was last forgotten */
 	int64_t since_ns; /* UTC of its beginning */
 	int64_t over_ns;  /* UTC; LATCHED: when it was over */
-	char text[400], action[400];
+	char text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES];
 
 	bool acknowledged;
 	struct alarm_hand ack;

@@ -330,6 +330,7 @@ struct engine_reason {
 	bool red;	  /* else yellow */
 	bool latch;	  /* it stays until somebody has acknowledged it */
 	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */
+	const struct param *param; /* "alarm": whose value; NULL: of none */
 	char object[PARAM_NAME_MAX];
 	char text[320];
 	char action[240];

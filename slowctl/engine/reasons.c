@@ -117,7 +117,7 @@ static void values_beyond_limits(struct engine *e, struct engine_now now, struct
 	for (unsigned i = 0; i < params_count(e->params); i++) {
 		const struct param *p = params_at(e->params, i);
 		enum limits_level level = param_level(p, now.mono_ns);
-		struct engine_reason reason = {.code = "alarm"};
+		struct engine_reason reason = {.code = "alarm", .param = p};
 
 		if (level == LEVEL_NORMAL) {
 			continue;

@@ -18,8 +18,6 @@ import sys
 # Arrows and circles that have not been cut yet: room -> room above it, and files of one circle. One that is not
 # found any more is a mistake of this list.
 ARROWS_TO_CUT = {
-    ("daemon/alarms", "daemon/station"),
-    ("daemon/alarms", "daemon/ops"),
     ("daemon/station", "daemon/ops"),
 }
 CIRCLES_TO_CUT = set()

@@ -95,7 +95,7 @@ def reason_codes():
     for path in glob.glob(os.path.join(ROOT, "daemon", "*", "*.c")):
         with open(path) as f:
             text = f.read()
-        codes |= set(re.findall(r'reasons_add\(\s*[^,;]+,\s*[^,;]+,\s*"([a-z-]+)"', text))
+        codes |= set(re.findall(r'reasons_add(?:_link)?\(\s*[^,;]+,\s*[^,;]+,\s*"([a-z-]+)"', text))
         codes |= set(re.findall(r'\bcode = "([a-z-]+)"', text))
     return codes
 

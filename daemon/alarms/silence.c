@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The silence timers of the floors. See silence.h. */
-#include "daemon/station/silence.h"
+#include "daemon/alarms/silence.h"
 
 #include <stdio.h>
 #include <string.h>

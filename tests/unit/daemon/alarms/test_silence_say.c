@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/station/silence.h"
+#include "daemon/alarms/silence.h"
 
 #define S      1000000000ull
 #define UTC    1795187523 /* 2026-11-20 15:12:03 */

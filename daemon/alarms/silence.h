@@ -3,8 +3,8 @@
  * The silence timers of the floors (tdm/registers.h), from their parameters: on or off, and whether one has
  * fired. Pure.
  */
-#ifndef DAEMON_STATION_SILENCE_H
-#define DAEMON_STATION_SILENCE_H
+#ifndef DAEMON_ALARMS_SILENCE_H
+#define DAEMON_ALARMS_SILENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

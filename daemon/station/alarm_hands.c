@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What has changed of alarms, told. See alarms_say.h. */
-#include "daemon/alarms/alarms_say.h"
+/* What has changed of alarms, told. See alarm_hands.h. */
+#include "daemon/station/alarm_hands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static json_t *dealt_json(const struct alarm *alarm)
 		"paused", pause_json(alarm));
 }
 
-json_t *alarms_say_json(const struct alarm *alarm)
+json_t *alarm_hands_json(const struct alarm *alarm)
 {
 	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", severity_of(alarm), "code",
 			      alarm->code, "object", alarm->object, "text", alarm->text, "action",
@@ -68,7 +68,7 @@ json_t *alarms_say_json(const struct alarm *alarm)
 	return j;
 }
 
-void alarms_say_reason(json_t *reason, const struct alarm *alarm)
+void alarm_hands_reason(json_t *reason, const struct alarm *alarm)
 {
 	if (alarm) {
 		json_object_update_new(reason, dealt_json(alarm));
@@ -93,18 +93,18 @@ static int by_rank(const void *a, const void *b)
 	return ranks ? ranks : (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 }
 
-json_t *alarms_say_list(struct station *s)
+json_t *alarm_hands_list(struct station *s)
 {
 	const struct alarm *all[ALARMS_MAX] = {NULL}, *e = NULL;
 	json_t *list = json_array();
 	unsigned count = 0;
 
-	while ((e = alarms_next(s->alarms, e))) {
+	while ((e = alarms_next(judge_alarms(s->judge), e))) {
 		all[count++] = e;
 	}
 	qsort(all, count, sizeof(all[0]), by_rank);
 	for (unsigned n = 0; n < count; n++) {
-		json_array_append_new(list, alarms_say_json(all[n]));
+		json_array_append_new(list, alarm_hands_json(all[n]));
 	}
 	return list;
 }
@@ -171,7 +171,7 @@ static void say_event(struct station *s, const struct alarm *alarm)
 			 alarm->pause.text);
 		put_event(s, alarm, "alarm-resumed", text);
 		break;
-	default: /* beginning and end are told by reasons.c */
+	default: /* beginning and end are the judge's to tell */
 		break;
 	}
 }
@@ -200,20 +200,20 @@ static void tell_watchers(struct station *s, json_t *progress)
 	json_decref(progress);
 }
 
-void alarms_say_drain(struct station *s)
+void alarm_hands_drain(struct station *s)
 {
 	struct alarm *e;
 
-	while ((e = alarms_changed(s->alarms))) {
+	while ((e = alarms_changed(judge_alarms(s->judge)))) {
 		say_event(s, e);
 		keep(s, e);
 		if (s->alarm_watchers) {
 			tell_watchers(s, json_pack("{s:s,s:o,s:o}", "change",
 						   alarm_change_name(e->change), "time",
 						   json_time(now_utc_ns()), "alarm",
-						   alarms_say_json(e)));
+						   alarm_hands_json(e)));
 		}
-		alarms_taken(s->alarms, e);
+		alarms_taken(judge_alarms(s->judge), e);
 	}
 }
 
@@ -222,10 +222,10 @@ void alarms_say_drain(struct station *s)
 static json_t *snapshot(struct station *s)
 {
 	return json_pack("{s:s,s:o,s:o}", "change", "snapshot", "time", json_time(now_utc_ns()),
-			 "alarms", alarms_say_list(s));
+			 "alarms", alarm_hands_list(s));
 }
 
-void alarms_say_watch(struct station *s, struct control_request *rq)
+void alarm_hands_watch(struct station *s, struct control_request *rq)
 {
 	struct alarm_watcher *w;
 	unsigned watches = 0;
@@ -249,7 +249,7 @@ void alarms_say_watch(struct station *s, struct control_request *rq)
 	control_progress(rq, snapshot(s));
 }
 
-void alarms_say_second(struct station *s)
+void alarm_hands_second(struct station *s)
 {
 	uint64_t now = now_mono_ns();
 
@@ -261,28 +261,23 @@ void alarms_say_second(struct station *s)
 		      json_pack("{s:s,s:o}", "change", "alive", "time", json_time(now_utc_ns())));
 }
 
-int alarms_say_start(struct station *s)
-{
-	s->alarms = alarms_create();
-	return s->alarms ? 0 : -ENOMEM;
-}
-
-void alarms_say_restore(struct station *s, const struct store_past *past)
+void alarm_hands_restore(struct station *s, const struct store_past *past)
 {
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 
 	for (size_t n = 0; n < past->alarm_count; n++) {
 		const struct alarm *old = &past->alarms[n];
-		const struct alarm *ours = alarms_find(s->alarms, old->object, old->code);
+		const struct alarm *ours =
+			alarms_find(judge_alarms(s->judge), old->object, old->code);
 
 		if (!ours || !(ours->acknowledged || ours->paused_until_ns)) {
-			alarms_recover(s->alarms, old,
+			alarms_recover(judge_alarms(s->judge), old,
 				       now); /* if it stands, it is seen again at once */
 		}
 	}
 }
 
-void alarms_say_stop(struct station *s)
+void alarm_hands_stop(struct station *s)
 {
 	struct alarm_watcher *w;
 
@@ -292,6 +287,4 @@ void alarms_say_stop(struct station *s)
 			     "the daemon was stopped");
 		free(w);
 	}
-	alarms_destroy(s->alarms);
-	s->alarms = NULL;
 }

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The judge: looks at everything, forgets what is over, puts the rest in order. No data is red. A command in an advice can
+ * be typed as it stands: test_advice reads them from these files.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/alarms/private.h"
+#include "daemon/alarms/reason_kinds.h"
+
+struct judge *judge_create(const struct judge_ops *ops)
+{
+	struct judge *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		return NULL;
+	}
+	j->ops = *ops;
+	j->alarms = alarms_create();
+	if (!j->alarms) {
+		free(j);
+		return NULL;
+	}
+	return j;
+}
+
+void judge_destroy(struct judge *j)
+{
+	if (!j) {
+		return;
+	}
+	alarms_destroy(j->alarms);
+	free(j->list);
+	free(j);
+}
+
+/* ------------------------------------------------------------------ what is over */
+
+/* What is not seen any more because nobody can look is not over. Why not; NULL: it is. */
+static const char *unseen(const struct judge *j, const struct debounce_reason *e)
+{
+	const struct reason_kind *k = reason_kind(e->code);
+
+	if (floor_still_mute(j, e)) {
+		return "it cannot be asked";
+	}
+	if (k && k->board && !j->v->board_present) {
+		return "the board is gone";
+	}
+	if (strncmp(e->code, "phase-", 6) == 0 && e->link >= 0 && j->v->link[e->link].other_floor) {
+		return "another floor is on its fibre";
+	}
+	return floor_unseen(j, e);
+}
+
+/* As it was seen last. */
+static void list_unseen(struct judge *j, const struct debounce_reason *e, const char *why)
+{
+	const struct alarm *a = alarms_find(j->alarms, e->object, e->code);
+	struct what w = {.code = e->code, .object = e->object, .link = e->link};
+	char text[sizeof(a->text) + 80];
+
+	if (a && a->state == ALARM_RAISED) {
+		w.action = a->action;
+		snprintf(text, sizeof(text), "%s (not known for %.0f s: %s)", a->text,
+			 judge_seconds_since(j, e->seen_ns), why);
+		judge_list(j, &w, text, a, a->since_ns);
+	}
+}
+
+static void say_over(struct judge *j, const struct debounce_reason *e)
+{
+	bool gone = strcmp(e->code, "consumer-lag") == 0 && group_unattended(j, e->object);
+	char text[256];
+
+	snprintf(text, sizeof(text), "is over, after %.1f s%s",
+		 (double)(e->seen_ns - e->since_ns) / 1e9,
+		 gone ? ": the consumer is gone, not caught up" : "");
+	if (strcmp(e->code, "hits-lost") == 0) {
+		floor_hits_over(j, e->object, text, sizeof(text));
+	}
+	judge_put_event(j, "info", e->code, e->object, text, "");
+}
+
+static void forget_gone(struct judge *j)
+{
+	struct debounce_reason *e = NULL;
+
+	while ((e = debounce_over(&j->debounce, e, j->v->now_ns))) {
+		const struct reason_kind *kind = reason_kind(e->code);
+		const char *why = unseen(j, e);
+
+		if (why) {
+			list_unseen(j, e, why);
+			continue;
+		}
+		if (e->told && !(kind && kind->quiet)) {
+			say_over(j, e);
+		}
+		alarms_over(j->alarms, e->object, e->code, judge_now(j));
+		debounce_forget(e);
+	}
+}
+
+/* Over, but nobody has acknowledged it. */
+static void list_latched(struct judge *j)
+{
+	const struct alarm *a = NULL;
+	char text[sizeof(a->text) + 80];
+
+	while ((a = alarms_next(j->alarms, a))) {
+		struct what w = {.code = a->code,
+				 .object = a->object,
+				 .action = a->action,
+				 .link = JUDGE_NO_LINK};
+
+		if (a->state != ALARM_LATCHED) {
+			continue;
+		}
+		snprintf(text, sizeof(text),
+			 "is over for %.0f s, and waits to be acknowledged; it was: %s",
+			 (double)(j->v->utc_ns - a->over_ns) / 1e9, a->text);
+		judge_list(j, &w, text, a, a->since_ns);
+	}
+}
+
+/* ------------------------------------------------------------------ the order */
+
+/* 0: red and counts, 1: a warning, 2: paused. */
+static int rank(const struct judge_reason *r)
+{
+	const struct alarm *a = r->alarm;
+
+	if (a && a->paused_until_ns && (!r->red || a->paused_level == LEVEL_ALARM)) {
+		return 2;
+	}
+	return r->red ? 0 : 1;
+}
+
+/* As collected where both are the same. */
+static int compare(const void *a, const void *b)
+{
+	const struct judge_reason *x = a, *y = b;
+
+	if (rank(x) != rank(y)) {
+		return rank(x) - rank(y);
+	}
+	if (x->since_ns != y->since_ns) {
+		return x->since_ns < y->since_ns ? -1 : 1;
+	}
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static void put_in_order(struct judge *j)
+{
+	for (size_t n = 0; n < j->count; n++) {
+		j->list[n].number = (unsigned)n;
+	}
+	if (j->count > 1) {
+		qsort(j->list, j->count, sizeof(*j->list), compare);
+	}
+}
+
+/* ------------------------------------------------------------------ the look */
+
+static void look(struct judge *j)
+{
+	reasons_board(j);
+	reasons_machine(j);
+	for (unsigned link = 0; j->v->board_present && link < NANET3_LINKS; link++) {
+		if (j->v->link[link].enabled) {
+			reasons_link(j, link);
+		}
+	}
+	reasons_clock(j);
+	reasons_groups(j);
+	reasons_doors(j);
+	reasons_store(j);
+	reasons_recorder(j);
+	reasons_floors(j);
+	forget_gone(j);
+	list_latched(j);
+	put_in_order(j);
+}
+
+void judge_tick(struct judge *j, const struct judge_view *view)
+{
+	j->v = view;
+	j->count = 0;
+	j->red = 0;
+	events_lost(j);
+	events_dropped(j);
+	events_members(j);
+	events_feed(j);
+	floors_look(j);
+	look(j);
+	j->v = NULL;
+}
+
+const struct judge_reason *judge_reasons(const struct judge *j, size_t *ret_count,
+					 unsigned *ret_red)
+{
+	*ret_count = j->count;
+	*ret_red = j->red;
+	return j->list;
+}
+
+struct alarms *judge_alarms(struct judge *j)
+{
+	return j->alarms;
+}
+
+bool judge_told(const struct judge *j, const char *code, const char *object)
+{
+	return debounce_told(&j->debounce, code, object);
+}
+
+/* ------------------------------------------------------------------ from the ledger */
+
+void judge_lost(struct judge *j, unsigned link, uint32_t dma_epoch, uint64_t first, uint64_t next)
+{
+	loss_episodes_span(&j->lost[link], dma_epoch, first, next);
+}
+
+void judge_dropped(struct judge *j, unsigned group, uint64_t first, uint64_t next)
+{
+	loss_episodes_span(&j->dropped[group], 0, first, next); /* of all links */
+}
+
+void judge_account(struct judge *j, unsigned link, const uint64_t cells[TDM_LOSSES],
+		   uint32_t dma_epoch, uint64_t count, bool restarted)
+{
+	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
+
+	memcpy(counts, cells, TDM_LOSSES * sizeof(*cells));
+	counts[TDM_GOOD] = 0;
+	if (restarted) {
+		loss_episodes_skip(&j->lost[link], counts);
+	} else {
+		loss_episodes_init(&j->lost[link], counts);
+	}
+	loss_episodes_from(&j->lost[link], dma_epoch, count);
+}

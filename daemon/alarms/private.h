@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the judge. Files, none of which calls one below it:
+ *
+ *   judge_base.c        a reason, an event, words that several use
+ *   reasons_board.c     the board, this machine, sockets, database, disk, recorder
+ *   reasons_clock.c     time
+ *   reasons_loss.c      frames lost and dropped: reasons and events
+ *   reasons_link.c      links and their phase
+ *   reasons_feed.c      readers of the TriDAS feed
+ *   reasons_group.c     consumers
+ *   reasons_floor.c     floors and the command engine
+ *   judge.c             the whole: what begins, what is over, in which order it is shown
+ */
+#ifndef DAEMON_ALARMS_PRIVATE_H
+#define DAEMON_ALARMS_PRIVATE_H
+
+#include <string.h>
+
+#include "daemon/alarms/debounce.h"
+#include "daemon/alarms/judge.h"
+#include "daemon/alarms/loss_episodes.h"
+#include "daemon/alarms/member_events.h"
+#include "daemon/alarms/overflow.h"
+#include "daemon/core/told.h"
+
+#define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
+#define JUDGE_NO_LINK  (-1)
+
+struct judge {
+	struct judge_ops ops;
+	const struct judge_view *v; /* of this look */
+
+	struct debounce debounce;
+	struct alarms *alarms;
+	struct judge_reason *list;
+	size_t count, room;
+	unsigned red;
+
+	uint64_t back_told_ns;	/* the board_back_ns that an event has told of */
+	uint64_t stalled_at_ns; /* the last time that the board's DMA was seen stalled; 0: never */
+	struct loss_episodes lost[NANET3_LINKS],
+		dropped[GROUPS_MAX];		      /* by enum tdm_loss, enum outcome */
+	struct overflow_floor overflow[NANET3_LINKS]; /* hits lost in the modules */
+	struct member_events members;
+	struct told_count namesakes, readers_refused, readers_dropped[NANET3_LINKS];
+	uint64_t disconnected[GROUPS_MAX]; /* members, as far as told */
+};
+
+/* What is not well: `parts` of the object (bits), of which a new one is an event. */
+struct what {
+	bool red;
+	bool latch; /* it stays until somebody has acknowledged it */
+	const char *code, *object, *action;
+	int link; /* the object is this link; JUDGE_NO_LINK */
+	uint32_t parts;
+};
+
+/* ---- judge_base.c ---- */
+void reasons_add_parts(struct judge *j, const struct what *w, const char *text);
+/* One that is true now. `action`: what to do; "" only where text says it. */
+void reasons_add(struct judge *j, bool red, const char *code, const char *object,
+		 const char *action, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* The same of a link. */
+void reasons_add_link(struct judge *j, bool red, const char *code, unsigned link,
+		      const char *action, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+/* Into the list, as people see it. */
+void judge_list(struct judge *j, const struct what *w, const char *text, const struct alarm *alarm,
+		int64_t since_ns);
+void judge_put_event(struct judge *j, const char *severity, const char *code, const char *object,
+		     const char *text, const char *action);
+/* The same, into the system log, too, under the subject `log`. */
+void judge_log_event(struct judge *j, const char *severity, const char *code, const char *object,
+		     const char *text, const char *action, const char *log, int link);
+struct engine_now judge_now(const struct judge *j);
+bool judge_fresh_start(const struct judge *j);
+/* Until the capture thread has caught up, what is known of links and floors may be older than it looks. */
+bool judge_just_late(const struct judge *j);
+/* The last group is the TriDAS feed, if there is one: its readers are told of by floor and address. */
+bool judge_is_feed(const struct judge *j, unsigned group);
+double judge_seconds_since(const struct judge *j, uint64_t then_ns);
+
+struct advice {
+	char text[200];
+};
+/* What to do about something that has a number. */
+const char *advise(struct advice *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- reasons_board.c ---- */
+void reasons_board(struct judge *j);
+void reasons_machine(struct judge *j);
+void reasons_doors(struct judge *j);
+void reasons_store(struct judge *j);
+void reasons_recorder(struct judge *j);
+/* A board that hands over nothing is one reason, not one a link. */
+bool board_just_stalled(const struct judge *j);
+
+/* ---- reasons_clock.c ---- */
+void reasons_clock(struct judge *j);
+
+/* ---- reasons_loss.c ---- */
+void reasons_link_loss(struct judge *j, unsigned link);
+void reasons_drops(struct judge *j, unsigned group, const char *object);
+/* The events of episodes of losses. */
+void events_lost(struct judge *j);
+void events_dropped(struct judge *j);
+
+/* ---- reasons_link.c ---- */
+void reasons_link(struct judge *j, unsigned link);
+
+/* ---- reasons_feed.c ---- */
+void reasons_feed(struct judge *j);
+void events_feed(struct judge *j);
+
+/* ---- reasons_group.c ---- */
+void reasons_groups(struct judge *j);
+/* A group, as the object of a reason, that has no member now. */
+bool group_unattended(const struct judge *j, const char *object);
+void events_members(struct judge *j);
+
+/* ---- reasons_floor.c ---- */
+void reasons_floors(struct judge *j);
+/* The modules' counters of lost hits are read. */
+void floors_look(struct judge *j);
+/* Of a floor's reason that is not seen any more: why nobody can tell; NULL: it is over. */
+const char *floor_unseen(const struct judge *j, const struct debounce_reason *e);
+/* A floor whose link has gone dark while it was mute: that is over when it has answered. */
+bool floor_still_mute(const struct judge *j, const struct debounce_reason *e);
+/* The end of hits-lost of a floor: how many, in which time, where. */
+void floor_hits_over(const struct judge *j, const char *object, char *text, size_t size);
+
+#endif

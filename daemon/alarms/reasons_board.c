@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reasons of the board, of this machine, of sockets, of what is written to disk. */
+#include <stdio.h>
+
+#include "daemon/alarms/private.h"
+
+#define BACK_SHOWN_NS 600000000000ull
+#define TICK_STUCK_NS 1000000000ull
+#define LATE_SHOWN_NS 60000000000ull
+#define DISK_LOW      0.05
+
+/* It counts anew since it was away: the rings, and what the floors sent meanwhile, are in no account. */
+static void back_reason(struct judge *j)
+{
+	static const char action[] =
+		"nothing to do at the fibres; which time: fcmctl ledger show; why "
+		"it went: dmesg";
+	const struct judge_view *v = j->v;
+	char text[128];
+
+	if (v->counts_restarted_ns < v->board_gone_ns || !v->board_gone_ns ||
+	    v->now_ns - v->board_back_ns > BACK_SHOWN_NS) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "the board was gone and counts anew: about %.1f s of all links are not accounted "
+		 "for",
+		 (double)(v->board_back_ns - v->board_gone_ns) / 1e9);
+	if (j->back_told_ns != v->board_back_ns) {
+		j->back_told_ns = v->board_back_ns;
+		judge_put_event(j, "warning", "board-back", "board", text, action);
+	}
+	reasons_add(j, false, "board-back", "board", action, "%s", text);
+}
+
+void reasons_board(struct judge *j)
+{
+	double tick_s = judge_seconds_since(j, j->v->capture_tick_ns);
+
+	if (!j->v->board_present) {
+		reasons_add(j, true, "board-gone", "board",
+			    "check lspci, dmesg and the module nanet3; the daemon re-opens it by "
+			    "itself",
+			    "the board at %s is gone", j->v->config->board.device);
+		return;
+	}
+	back_reason(j);
+	if (j->v->board_stalled) {
+		j->stalled_at_ns = j->v->now_ns;
+		reasons_add(j, true, "board-stalled", "board",
+			    "if it does not recover within seconds, reload the module nanet3 or "
+			    "power-cycle "
+			    "the board",
+			    "the board's DMA has stalled: it hands over no data");
+	}
+	if (j->v->capture_tick_ns && tick_s * 1e9 > (double)TICK_STUCK_NS) {
+		reasons_add(
+			j, true, "capture-stuck", "capture",
+			"systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
+			"the capture thread has not ticked for %.1f s", tick_s);
+	}
+}
+
+/* The machine did not let us run: what looks like silent links or slow consumers then is none. */
+void reasons_machine(struct judge *j)
+{
+	if (j->v->late_ns && j->v->now_ns - j->v->late_at_ns < LATE_SHOWN_NS) {
+		reasons_add(j, false, "machine-late", "machine",
+			    "what else runs on this PC? top, vmstat 1. Links seen as silent and "
+			    "consumers dropped as slow in that time are its doing",
+			    "the daemon did not get to run for %.1f s",
+			    (double)j->v->late_ns / 1e9);
+	}
+}
+
+/* A board that hands over nothing is one reason, not one a link. */
+bool board_just_stalled(const struct judge *j)
+{
+	return j->stalled_at_ns && j->v->now_ns - j->stalled_at_ns < 3 * LINK_SILENT_NS;
+}
+
+static void disk_reasons(struct judge *j)
+{
+	const struct disk_status *v = &j->v->disk;
+	uint64_t now = j->v->now_ns;
+
+	if (v->asked_ns && now - v->asked_ns > DISK_HANGS_NS) {
+		reasons_add(
+			j, true, "disk-hangs", "disk",
+			"look at the disk: dmesg, iostat. What makes safer (fcmctl safe) does "
+			"not need it",
+			"the disk of %s has not answered for %.1f s; other commands wait for it",
+			j->v->config->store.database, (double)(now - v->asked_ns) / 1e9);
+	}
+	if (v->known && v->free_bytes < DISK_LOW * v->size_bytes) {
+		reasons_add(j, true, "disk-low", "disk", "free space",
+			    "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
+			    j->v->config->store.database);
+	}
+}
+
+static void emergency_reasons(struct judge *j)
+{
+	const struct emergency_status *v = &j->v->emergency;
+
+	if (v->rows > 0 || v->folded > 0) {
+		reasons_add(j, false, "emergency-rows", "store",
+			    "none for these: they are stored when the database answers",
+			    "what made safer was sent before it was journaled: %u rows and %llu "
+			    "commands without rows wait in the emergency journal",
+			    v->rows, (unsigned long long)v->folded);
+	}
+	if (v->own_memory) {
+		reasons_add(
+			j, false, "emergency-memory", "store",
+			"make its directory, of the daemon's user, on a tmpfs: [store] emergency",
+			"the emergency journal cannot be mapped (%s): what it holds does not "
+			"survive the daemon",
+			v->error);
+	}
+	if (v->dropped > 0) {
+		reasons_add(j, true, "emergency-full", "store", "the system log names the commands",
+			    "%llu rows did not fit into the emergency journal and are not "
+			    "recorded",
+			    (unsigned long long)v->dropped);
+	}
+}
+
+void reasons_store(struct judge *j)
+{
+	const struct store_status *v = &j->v->store;
+
+	if (v->away) {
+		struct advice a = {.text = ""};
+
+		reasons_add(j, true, "store-failing", "store",
+			    advise(&a, "%s It is tried again by itself", v->last_error_hint),
+			    "%s; commands are refused, except what makes safer; %llu rows wait in "
+			    "memory",
+			    v->last_error_text, (unsigned long long)v->queued);
+	} else if (v->failing) {
+		struct journal_trouble t = journal_trouble(v->last_error);
+		struct advice a = {.text = ""};
+
+		reasons_add(j, true, "store-failing", "store",
+			    advise(&a, "%s It is tried again by itself", t.action),
+			    "the database %s cannot be written: %s; commands are refused, except "
+			    "what makes safer",
+			    j->v->config->store.database, t.what);
+	} else if (v->lag_ns > 5000000000ull) {
+		reasons_add(j, true, "store-lag", "store", "is the disk slow? iostat",
+			    "rows wait for %.1f s to be written", (double)v->lag_ns / 1e9);
+	}
+	if (v->keep_failing && !v->failing) {
+		reasons_add(j, false, "store-keep", "store",
+			    "a clock: set it right, or restart the daemon if it is; else look at "
+			    "the disk. The file grows until this is well again",
+			    "old rows of %s cannot be rolled up: %s", j->v->config->store.database,
+			    v->keep_error_text);
+	}
+	if (v->given_up || v->refused || j->v->reports_lost) {
+		reasons_add(
+			j, true, "store-lost", "store",
+			"keep the system log: what the database misses stands there; look at the "
+			"disk",
+			"rows lost since the start: %llu given up, %llu refused by a full queue, "
+			"%llu "
+			"reports of capture",
+			(unsigned long long)v->given_up, (unsigned long long)v->refused,
+			(unsigned long long)j->v->reports_lost);
+	}
+	disk_reasons(j);
+	emergency_reasons(j);
+}
+
+void reasons_doors(struct judge *j)
+{
+	if (*j->v->closed_doors) {
+		reasons_add(j, true, "door-not-open", "doors",
+			    "which program listens there? ss -ltnp; end it: the daemon tries again "
+			    "each second",
+			    "nobody can connect to %s", j->v->closed_doors);
+	}
+}
+
+void reasons_recorder(struct judge *j)
+{
+	const struct judge_recorder *v = &j->v->recorder;
+
+	if (v->failed) {
+		reasons_add(j, true, "record-stopped", "recorder", v->failed_action, "%s",
+			    v->failed);
+	}
+	if (v->let_go) {
+		reasons_add(
+			j, false, "record-let-go", "recorder",
+			v->several_links
+				? "the disk or the machine is too slow, each link is 80 MB/s: "
+				  "iostat -x 1, top; another disk ([record] directory), or fewer "
+				  "links"
+				: "the disk or the machine is too slow, a link is 80 MB/s: "
+				  "iostat -x 1, top; another disk ([record] directory)",
+			"the recorder did not keep up and has let go of %llu cells of recording "
+			"%s; data and consumers are not touched",
+			(unsigned long long)v->let_go_cells, v->name);
+	}
+}

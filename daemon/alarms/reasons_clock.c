@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reasons of time: the clock's state, doubts about it, leap seconds. */
+#include <stdio.h>
+
+#include "daemon/alarms/private.h"
+
+/* What stays to be told when the clock's state is well again. */
+static void clock_doubts(struct judge *j, const struct clock_view *v)
+{
+	char text[200], object[32];
+
+	if (v->relabelled.when_ns && j->v->now_ns - v->relabelled.when_ns < RELABEL_SHOWN_NS) {
+		clock_relabelled_words(&v->relabelled, text, sizeof(text));
+		snprintf(object, sizeof(object), "time epoch %u", v->relabelled.epoch);
+		reasons_add(
+			j, false, "clock-relabelled", object,
+			"which time is right? Compare with a third clock (fcmctl clock show), tell "
+			"the trigger and acoustic groups; it is shown for an hour",
+			"%s", text);
+	}
+	if (v->system_disagrees) {
+		clock_system_words(v, text, sizeof(text));
+		reasons_add(
+			j, false, "clock-system", "clock",
+			"compare both with a third clock: chronyc tracking or timedatectl "
+			"timesync-status, and gpsmon; events and commands are timed by the system "
+			"clock, data by the label",
+			"the system clock is %s", text);
+	}
+}
+
+static void leap_reasons(struct judge *j, const struct clock_view *v)
+{
+	if (j->v->leaps_error) {
+		reasons_add(
+			j, false, "leap-table-missing", "clock",
+			"apt-get install tzdata, or name the file in [clock] leap_file; it is read "
+			"again every minute",
+			"%s: %s; TAI-UTC = %d s is taken as it was%s",
+			j->v->config->clock.leap_file, strerror(-j->v->leaps_error),
+			v->label.tai_utc_s,
+			v->label.leap ? ", and the leap second that it announced" : "");
+	}
+	if (v->leap_table_expired) {
+		reasons_add(
+			j, false, "leap-table-expired", "clock", "apt-get install tzdata",
+			"the table of leap seconds has expired; TAI-UTC = %d s is taken as it was",
+			v->label.tai_utc_s);
+	}
+	if (v->leap_mismatch) {
+		reasons_add(
+			j, false, "leap-mismatch", "clock",
+			"a receiver that started cold: wait 12.5 minutes; if it stays, apt-get "
+			"install tzdata: the table is older than the receiver's almanac",
+			"gpsd or the floors' time words count other leap seconds than the table, "
+			"which says TAI-UTC = %d s",
+			v->label.tai_utc_s);
+	}
+}
+
+void reasons_clock(struct judge *j)
+{
+	const struct clock_view *v = &j->v->clock;
+	const char *code;
+	char words[64];
+
+	switch ((enum clock_state)v->label.state) {
+	case CLOCK_NO_TIME:
+		code = "clock-no-time";
+		break;
+	case CLOCK_FAULT:
+		code = "clock-fault";
+		break;
+	case CLOCK_ACQUIRING:
+		code = "clock-acquiring";
+		break;
+	case CLOCK_HOLDOVER:
+		code = "clock-holdover";
+		break;
+	default:
+		code = NULL;
+	}
+	if (code) {
+		clock_words(&v->label, words, sizeof(words));
+		reasons_add(j, v->label.state == CLOCK_NO_TIME || v->label.state == CLOCK_FAULT,
+			    code, "clock", v->action ? v->action : "", "%s: %s", words,
+			    v->reason ? v->reason : "");
+	}
+	clock_doubts(j, v);
+	leap_reasons(j, v);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reasons and events of the TriDAS feed's readers, by floor and address. */
+#include <stdio.h>
+
+#include "daemon/alarms/private.h"
+
+#define SHOWN_NS 60000000000ull /* a reader that was dropped stays a reason for so long */
+
+static void object_of(const struct judge *j, unsigned link, char *text, size_t size)
+{
+	const struct config_link *l = &j->v->config->link[link];
+
+	snprintf(text, size, "feed tower%u.floor%u", l->tower, l->floor);
+}
+
+static void gone_text(const struct feed_gone_status *g, char *text, size_t size)
+{
+	snprintf(
+		text, size,
+		"reader %s was disconnected (%s), %.1f MB behind: %llu frames were not given to it",
+		g->reader.address, outcome_name(g->why), (double)g->reader.behind_bytes / 1e6,
+		(unsigned long long)g->frames);
+}
+
+static const char gone_action[] = "is that program or its network too slow? It may connect again, "
+				  "and goes on with the newest "
+				  "hits: fcmctl consumer list";
+
+static void nobody(struct judge *j, unsigned link)
+{
+	const struct feed_status *f = &j->v->publisher->feed;
+	char object[48], action[128];
+
+	for (unsigned n = 0; n < f->readers; n++) {
+		if (f->reader[n].link == link) {
+			return;
+		}
+	}
+	object_of(j, link, object, sizeof(object));
+	snprintf(action, sizeof(action), "start the trigger's reader; it connects to %s port %u",
+		 j->v->config->feed.address, f->port[link]);
+	reasons_add(j, true, "consumer-none", object, action,
+		    "no reader is connected: its hits are dropped");
+}
+
+/* The last one of each floor that was dropped within the last minute. */
+static void gone(struct judge *j, unsigned link)
+{
+	const struct feed_gone_status *last = &j->v->publisher->feed.last_gone[link];
+	char object[48], text[200];
+
+	if (last->at_ns && j->v->now_ns < last->at_ns + SHOWN_NS) {
+		object_of(j, link, object, sizeof(object));
+		gone_text(last, text, sizeof(text));
+		reasons_add(j, false, "feed-reader-dropped", object, gone_action, "%s", text);
+	}
+}
+
+void reasons_feed(struct judge *j)
+{
+	const struct feed_status *f = &j->v->publisher->feed;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (f->port[link]) {
+			if (!judge_fresh_start(j)) {
+				nobody(j, link);
+			}
+			gone(j, link);
+		}
+	}
+}
+
+/* A reader that is refused is closed at once, and tries again: told once a minute. */
+static void refused_news(struct judge *j)
+{
+	const struct feed_status *f = &j->v->publisher->feed;
+	uint64_t more = told_news(&j->readers_refused, f->refused, j->v->now_ns);
+	char object[48], text[200];
+
+	if (more == 0) {
+		return;
+	}
+	object_of(j, f->refused_last.link, object, sizeof(object));
+	snprintf(text, sizeof(text),
+		 "reader %s was refused: %u readers are there already (%llu refused since this was "
+		 "last told)",
+		 f->refused_last.address, FEED_READERS_LINK, (unsigned long long)more);
+	judge_log_event(j, "warning", "feed-reader-refused", object, text,
+			"end a reader that is not needed: fcmctl consumer list", "feed",
+			(int)f->refused_last.link);
+}
+
+/* One that stalls, is dropped and connects again, in a loop, is an event of its floor a minute. */
+static void dropped_news(struct judge *j, const struct feed_gone_status *g, uint64_t more)
+{
+	char object[48], last[200], others[100] = "", text[300];
+
+	object_of(j, g->reader.link, object, sizeof(object));
+	gone_text(g, last, sizeof(last));
+	if (more > 1) {
+		snprintf(others, sizeof(others),
+			 "; the last of %llu readers of this floor since the event before",
+			 (unsigned long long)more);
+	}
+	snprintf(text, sizeof(text), "%s%s", last, others);
+	judge_log_event(j, "warning", "feed-reader-dropped", object, text, gone_action, "feed",
+			(int)g->reader.link);
+}
+
+void events_feed(struct judge *j)
+{
+	const struct feed_status *f = &j->v->publisher->feed;
+
+	refused_news(j);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		uint64_t more =
+			told_news(&j->readers_dropped[link], f->dropped_of[link], j->v->now_ns);
+
+		if (more) {
+			dropped_news(j, &f->last_gone[link], more);
+		}
+	}
+}
