@@ -112,7 +112,7 @@ $(call objs,$(2)): pkgs += $(call packages,$(3),$(4))
 $(B)/$(1): $(call objs,$(2)) $(call linked,$(3))
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $$(program_flags) $(5) -o $$@ $(call objs,$(2)) -Wl,--start-group $(call linked,$(3)) -Wl,--end-group \
+	$$(Q)$$(CC) $$(program_flags) $(5) -o $$@ $(call objs,$(2)) $(call linked,$(3)) \
 	    $$(call pkgl,$(call packages,$(3),$(4))) -lm
 endef
 

@@ -437,6 +437,7 @@ static int start_disk(struct station *s)
 
 static int run_detector(struct station *s)
 {
+	ops_start(s);
 	return start_detector(s, detector_start);
 }
 
@@ -730,6 +731,15 @@ static void first_look(struct station *s)
 	timing_tick(s);
 }
 
+/* What the engine has put out in a turn of the loop is carried out at its end. */
+static void serve(struct station *s)
+{
+	detector_drain(s);
+	while (!s->stopping && event_base_loop(s->base, EVLOOP_ONCE) == 0) {
+		detector_drain(s);
+	}
+}
+
 static int run_loop(struct station *s)
 {
 	static const struct timeval ms10 = {0, 10000}, ms100 = {0, 100000}, second = {1, 0},
@@ -762,7 +772,7 @@ static int run_loop(struct station *s)
 			  s->config.board.device);
 		sd_notify(0, "READY=1");
 		take_signals(SIG_UNBLOCK);
-		event_base_dispatch(b);
+		serve(s);
 		take_signals(SIG_BLOCK);
 		s->served = true;
 	}

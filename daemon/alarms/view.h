@@ -50,7 +50,7 @@ struct judge_recorder {
 	bool let_go;			    /* it did not keep up, lately */
 	uint64_t let_go_cells;
 	bool several_links;
-	char name[64];
+	char name[80];
 };
 
 struct judge_view {

@@ -268,33 +268,6 @@ static void op_clock_show(struct control_request *rq, json_t *args, void *contex
 	control_answer(rq, status_clock(context));
 }
 
-/* --- from the database --- */
-
-static void refuse_too_much(struct control_request *rq, const char *what)
-{
-	control_fail(rq, "refused",
-		     "narrow it: a later --since, one --link, a smaller --limit; it reads the "
-		     "database by itself where it may",
-		     json_pack("{s:s}", "detail", "too-much"),
-		     "%s: that is more than the daemon reads while all else waits", what);
-}
-
-void station_tell(struct control_request *rq, int r, json_t *result, const char *what)
-{
-	if (r == 0) {
-		control_answer(rq, result);
-	} else if (r == -ENOENT || r == -ENOTUNIQ) {
-		control_fail(rq, "usage",
-			     r == -ENOENT ? "fcmctl get lists the names" : "say the tower", NULL,
-			     "%s: %s", what, r == -ENOENT ? "there is none" : "not unambiguous");
-	} else if (r == -ETIME) {
-		refuse_too_much(rq, what);
-	} else {
-		control_fail(rq, "internal", "journalctl -u fcm-server@N", NULL,
-			     "%s: the database says: %s", what, strerror(-r));
-	}
-}
-
 static int ask_phase_history(struct query *q, const struct question *n, json_t **ret_json)
 {
 	return query_phase_history(q, n->link, since_arg(n->args), limit_arg(n->args), ret_json);
@@ -483,3 +456,25 @@ static const struct control_op station_ops[] = {
 const struct control_op *const station_op_tables[] = {
 	station_ops,	    station_param_ops, alarm_ops,	 station_history_ops,
 	station_serial_ops, station_plan_ops,  station_safe_ops, NULL};
+
+static void on_stored(struct station *s, const struct store_done *done)
+{
+	if (done->row == ROW_SNAPSHOT) {
+		snapshots_stored(s, done->result);
+	} else if (done->row == ROW_SNAPSHOT_REMOVE) {
+		snapshots_removed(s, done->result);
+	}
+}
+
+static void on_stop(struct station *s)
+{
+	snapshots_stop(s);
+	safing_stop(s);
+	serial_stop(s);
+}
+
+void ops_start(struct station *s)
+{
+	s->ops = (struct station_ops){
+		.progress = safing_progress, .stored = on_stored, .stop = on_stop};
+}

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include "daemon/station/questions.h"
 
 /* NULL: there is none. */
 static inline const char *text_arg(json_t *args, const char *key)
@@ -26,9 +27,6 @@ static inline int64_t until_arg(json_t *args)
 
 	return until > 0 && until < 9e9 ? (int64_t)(until * 1e9) : 0;
 }
-
-/* More than ROWS_MAX is refused by station_ask(). */
-#define ROWS_MAX 10000
 
 static inline unsigned limit_arg(json_t *args)
 {

@@ -187,7 +187,6 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 		return false;
 	}
 	detector_refused(s, id, rq, "refused", error);
-	detector_drain(s);
 	return true;
 }
 
@@ -316,7 +315,6 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	if (r == 1 && engine_command(s->engine, id, &view)) {
 		detector_repeat(s, &view);
 	}
-	detector_drain(s);
 }
 
 static void op_param_set(struct control_request *rq, json_t *args, void *context)
@@ -355,7 +353,6 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 	} else {
 		control_answer(rq, json_pack("{s:I}", "command", id));
 	}
-	detector_drain(s);
 }
 
 /* --- from the database --- */

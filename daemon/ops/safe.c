@@ -296,7 +296,6 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 	if (safe_settled(g->safe)) { /* all refused: no progress will come */
 		finish(s, &s->safings);
 	}
-	detector_drain(s);
 }
 
 const struct control_op station_safe_ops[] = {

@@ -291,6 +291,40 @@ json_t *status_data_key(const struct station *s)
 	return *s->public_key ? json_string(s->public_key) : json_null();
 }
 
+/* --- status --- */
+
+static json_t *network_json(struct station *s)
+{
+	struct network_status v;
+	json_t *j;
+
+	if (!s->network) {
+		return json_null();
+	}
+	network_get_status(s->network, &v);
+	j = status_door(s->config.network.endpoint, &v.door);
+	json_object_update_new(
+		j, json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", "public_key", v.public_key,
+			     "keys", (int)v.keys, "clients", (int)v.clients, "refused_key",
+			     (json_int_t)v.refused_key, "requests", (json_int_t)v.requests,
+			     "bad_messages", (json_int_t)v.bad_messages, "refused_rate",
+			     (json_int_t)v.refused_rate, "removed", (json_int_t)v.removed, "unsent",
+			     (json_int_t)v.unsent));
+	return j;
+}
+
+static json_t *network_status_json(struct station *s)
+{
+	struct control_stats v;
+
+	control_get_stats(s->control, &v);
+	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", "clients", (json_int_t)v.clients,
+			 "bad_messages", (json_int_t)v.bad_messages, "crowded",
+			 (json_int_t)v.crowded, "strangers", (json_int_t)v.strangers, "roles",
+			 s->has_roles, "refused_role", (json_int_t)dispatch_refused(s->desk),
+			 "network", network_json(s));
+}
+
 /* *ret_settling: commands with unknown outcome. */
 static json_t *reasons_json(struct station *s, unsigned *ret_red, unsigned *ret_settling)
 {

@@ -140,9 +140,9 @@ void detector_stop(struct station *s)
 {
 	struct waiter *w;
 
-	snapshots_stop(s);
-	safing_stop(s);
-	serial_stop(s);
+	if (s->ops.stop) {
+		s->ops.stop(s); /* while clients can still be answered */
+	}
 	while ((w = s->waiters)) {
 		s->waiters = w->next;
 		if (w->refused) {
@@ -412,7 +412,9 @@ static void tell_waiters(struct station *s, const struct engine_out *o)
 
 static void on_progress(struct station *s, const struct engine_out *o)
 {
-	safing_progress(s, o);
+	if (s->ops.progress) {
+		s->ops.progress(s, o);
+	}
 	if (o->progress.alarm || o->progress.state == COMMAND_FAILED) {
 		log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND,
 			  "command %llu: %s: %s", (unsigned long long)o->progress.id,
@@ -517,37 +519,72 @@ void detector_drain(struct station *s)
 	}
 }
 
+/* The store's answers, by the row that they are for; what is not here is the engine's. */
+typedef void (*stored_fn)(struct station *s, const struct store_done *done);
+
+static void ledger_stored(struct station *s, const struct store_done *done)
+{
+	if (done->result == 0) {
+		reports_saved(s, done->cookie);
+	}
+}
+
+static void loss_stored(struct station *s, const struct store_done *done)
+{
+	if (done->result == 0) { /* the newest of each link */
+		s->losses_saved[done->cookie >> 60 & (NANET3_LINKS - 1)] = done->cookie;
+	}
+}
+
+static void run_begin_stored(struct station *s, const struct store_done *done)
+{
+	run_state_journaled(&s->run.state, done->result);
+}
+
+static void run_stored(struct station *s, const struct store_done *done)
+{
+	run_state_written(&s->run.state, done->cookie, done->result);
+}
+
+static void brought(struct station *s, const struct store_done *done)
+{
+	emergency_brought(s->emergency, done->cookie, done->result, now_both());
+}
+
+static void snapshot_stored(struct station *s, const struct store_done *done)
+{
+	if (s->ops.stored) {
+		s->ops.stored(s, done);
+	}
+}
+
+static const stored_fn stored_fns[ROW_IDS] = {
+	[ROW_LEDGER_LINK] = ledger_stored,
+	[ROW_LOSS] = loss_stored,
+	[ROW_RUN_BEGIN] = run_begin_stored,
+	[ROW_RUN_SLICE] = run_stored,
+	[ROW_RUN_END] = run_stored,
+	[ROW_COMMAND_BROUGHT] = brought,
+	[ROW_TRANSITION_BROUGHT] = brought,
+	[ROW_SNAPSHOT] = snapshot_stored,
+	[ROW_SNAPSHOT_REMOVE] = snapshot_stored,
+};
+
 void detector_stored(struct station *s)
 {
-	uint64_t losses[NANET3_LINKS] = {0}; /* cookies of the newest */
 	struct store_done done;
 
 	station_restore(s);
 	while (store_take_done(s->store, &done)) {
-		if (done.row == ROW_LEDGER_LINK) {
-			if (done.result == 0) {
-				reports_saved(s, done.cookie);
-			}
-		} else if (done.row == ROW_LOSS) {
-			if (done.result == 0) {
-				losses[done.cookie >> 60 & (NANET3_LINKS - 1)] = done.cookie;
-			}
-		} else if (done.row == ROW_RUN_BEGIN) {
-			run_state_journaled(&s->run.state, done.result);
-		} else if (done.row == ROW_RUN_SLICE || done.row == ROW_RUN_END) {
-			run_state_written(&s->run.state, done.cookie, done.result);
-		} else if (done.row == ROW_COMMAND_BROUGHT || done.row == ROW_TRANSITION_BROUGHT) {
-			emergency_brought(s->emergency, done.cookie, done.result, now_both());
-		} else if (done.row == ROW_SNAPSHOT) {
-			snapshots_stored(s, done.result);
-		} else if (done.row == ROW_SNAPSHOT_REMOVE) {
-			snapshots_removed(s, done.result);
+		stored_fn fn = done.row < ROW_IDS ? stored_fns[done.row] : NULL;
+
+		if (fn) {
+			fn(s, &done);
 		} else {
 			engine_stored(s->engine, done.cookie, done.result, now_both());
 		}
 	}
-	reports_losses_saved(s, losses);
-	detector_drain(s);
+	reports_losses_saved(s);
 }
 
 void detector_tick(struct station *s)
@@ -561,7 +598,6 @@ void detector_tick(struct station *s)
 	if (s->restored) { /* the rows of the file come first */
 		emergency_bring(s->emergency, s->store, now_both());
 	}
-	detector_drain(s);
 }
 
 void detector_second(struct station *s)

@@ -55,19 +55,6 @@ static void on_board_readable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	watch_dispatch(s->watch);
-	detector_drain(s);
-}
-
-struct event *station_follow(struct station *s, int fd,
-			     void (*on_readable)(int fd, short what, void *station))
-{
-	struct event *e = event_new(s->base, fd, EV_READ | EV_PERSIST, on_readable, s);
-
-	if (e && (event_priority_set(e, EVENTS_URGENT) < 0 || event_add(e, NULL) < 0)) {
-		event_free(e);
-		e = NULL;
-	}
-	return e;
 }
 
 /* The board's descriptor changes each time it is opened, and so does capture's grant. */
@@ -552,7 +539,6 @@ void links_tick(struct station *s)
 			store_put_phase_row(s->store, link, &row, now_utc_ns());
 		}
 	}
-	detector_drain(s);
 }
 
 static void rate_link(struct station_link *l)

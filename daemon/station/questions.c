@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "daemon/ops/ops.h"
 #include "daemon/station/station.h"
 
 /* Other questions wait meanwhile. With ROWS_MAX it also bounds what the main thread has to write out. */

@@ -12,6 +12,8 @@
 #include "slowctl/param/error.h"
 #include "slowctl/query/query.h"
 
+#define ROWS_MAX 10000 /* of a question; more is refused */
+
 struct control_request;
 struct question;
 struct questions;

@@ -9,18 +9,6 @@
 #include "daemon/station/station.h"
 #include "slowctl/param/plural.h"
 
-int reports_command(struct station *s, const struct capture_command *command)
-{
-	struct capture_command *place = queue_reserve(&s->commands);
-
-	if (!place) {
-		return -EAGAIN; /* asked again at the next tick */
-	}
-	*place = *command;
-	queue_commit(&s->commands);
-	return 0;
-}
-
 /* --- ledger --- */
 
 /* DMA epochs come again with the board, while blocks of an old one may still be out. */
@@ -48,7 +36,7 @@ void reports_saved(struct station *s, uint64_t cookie)
 	};
 
 	/* A full queue: the next second's word says it for both. */
-	reports_command(s, &command);
+	station_order(s, &command);
 }
 
 /* The same of losses, by their number. */
@@ -59,17 +47,18 @@ static uint64_t loss_cookie(const struct capture_report *r)
 	return (uint64_t)r->link << 60 | (r->number & LOSS_NUMBER);
 }
 
-void reports_losses_saved(struct station *s, const uint64_t *cookies)
+void reports_losses_saved(struct station *s)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		struct capture_command command = {
 			.type = CAPTURE_LOSS_SAVED,
 			.link = (uint8_t)link,
-			.number = cookies[link] & LOSS_NUMBER,
+			.number = s->losses_saved[link] & LOSS_NUMBER,
 		};
 
-		if (cookies[link]) { /* a full queue: the next word says it for both */
-			reports_command(s, &command);
+		if (s->losses_saved[link]) { /* a full queue: the next word says it for both */
+			station_order(s, &command);
+			s->losses_saved[link] = 0;
 		}
 	}
 }
@@ -306,5 +295,4 @@ void reports_drain(struct station *s)
 		take(s, r);
 		queue_release(&s->reports);
 	}
-	detector_drain(s);
 }

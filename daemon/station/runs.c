@@ -51,7 +51,7 @@ static int command(void *context, enum capture_command_type type, uint32_t numbe
 	} else {
 		c.run = number;
 	}
-	return reports_command(context, &c);
+	return station_order(context, &c);
 }
 
 static const char *slice_text(const struct run_effect *e, char *text, size_t size)

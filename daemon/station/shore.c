@@ -26,17 +26,6 @@ static void put_link(struct station *s, unsigned link, const char *name, double 
 	put(s, full, value);
 }
 
-/* The numbers of the dictionary's enumerations. */
-static double place_of(const char *name, const char *const *names, unsigned count)
-{
-	for (unsigned n = 0; n < count; n++) {
-		if (strcmp(names[n], name) == 0) {
-			return n;
-		}
-	}
-	return NAN;
-}
-
 static void shore_phase(struct station *s, unsigned link)
 {
 	struct phase_view v;
@@ -140,5 +129,4 @@ void shore_second(struct station *s)
 	shore_store(s);
 	shore_control(s);
 	put(s, "run.number", s->run.state.number);
-	detector_drain(s);
 }

@@ -23,7 +23,7 @@
  *   keys.c         the secret key and the allow list of control and data
  *   network_say.c  the network's control server: its start; who was refused at a door
  *   doors_say.c    listening sockets that could not be opened
- *   ops.c       control messages -> the above
+ *   ops/        control messages -> the above
  *   main.c      start, loop, stop
  */
 #ifndef DAEMON_STATION_STATION_H
@@ -158,6 +158,13 @@ struct waiter;
 /* Modules that are being made safe. */
 struct safing;
 
+/* What the operations (ops/) want to hear; set by ops_start(). */
+struct station_ops {
+	void (*progress)(struct station *s, const struct engine_out *out);
+	void (*stored)(struct station *s, const struct store_done *done); /* rows of snapshots */
+	void (*stop)(struct station *s); /* while clients can still be answered */
+};
+
 struct station {
 	struct config config;
 	const char *config_path;
@@ -207,6 +214,9 @@ struct station {
 
 	struct params *params;
 	struct engine *engine;
+	uint64_t losses_saved
+		[NANET3_LINKS]; /* cookies of the newest losses in the database; 0: told */
+	struct station_ops ops;
 	struct waiter *waiters;
 	struct safing *safings; /* under way */
 	struct serial_session *serials;
@@ -242,6 +252,15 @@ struct station {
 	} life;
 };
 
+/* base.c */
+/* Call `on_readable` with the station, before clients have their turn. NULL: no memory. */
+struct event *station_follow(struct station *s, int fd,
+			     void (*on_readable)(int fd, short what, void *station));
+/* To capture. -EAGAIN: its queue is full. */
+int station_order(struct station *s, const struct capture_command *command);
+/* The answer to a question: `result` (taken over), or in words what the query returned. */
+void station_tell(struct control_request *rq, int r, json_t *result, const char *what);
+
 /* restore.c */
 /* Go on with what the database knows, when it has been opened; where it is away, say so. */
 void station_restore(struct station *s);
@@ -250,9 +269,6 @@ bool restore_done(struct station *s, struct control_request *rq, const char *wha
 
 /* links.c */
 int links_start(struct station *s); /* phases, watch */
-/* Call `on_readable` with the station, before clients have their turn. NULL: no memory. */
-struct event *station_follow(struct station *s, int fd,
-			     void (*on_readable)(int fd, short what, void *station));
 /* The references of the phase: the database's; where it has none, ours go there. */
 void links_restore(struct station *s, const struct store_past *past);
 void links_stop(struct station *s);
@@ -289,11 +305,9 @@ void shore_second(struct station *s);
 
 /* reports.c */
 void reports_drain(struct station *s);
-int reports_command(struct station *s, const struct capture_command *command); /* -EAGAIN: full */
 /* A closed ledger row lies in the database: its cookie, as given to the store. */
 void reports_saved(struct station *s, uint64_t cookie);
-void reports_losses_saved(struct station *s,
-			  const uint64_t *cookies); /* of each link the newest, 0: none */
+void reports_losses_saved(struct station *s); /* s->losses_saved, which it clears */
 /* s->publisher_status anew, with what capture has dropped for the groups: it counts what the ledger does. */
 void reports_groups(struct station *s);
 /* runs.c */
@@ -350,7 +364,7 @@ int detector_disk(struct station *s, struct sc_error *error); /* who looks at th
 int detector_start(struct station *s, struct sc_error *error); /* the engine */
 void detector_stop(struct station *s);
 void detector_tick(struct station *s);
-/* Carry out all that the engine has put out. After every call of the engine. */
+/* Carry out all that the engine has put out. Once a turn of the main loop. */
 void detector_drain(struct station *s);
 /* The client of `rq` waits for the end of command `id` (wait), or for its journal row. */
 void detector_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
@@ -416,9 +430,9 @@ void doors_closed(struct station *s, char *text, size_t size);
 int network_start(struct station *s); /* when the store runs */
 void network_allow_keys(struct station *s);
 void network_second(struct station *s);
-json_t *network_status_json(struct station *s); /* Status.control of schemas/control.md */
 
-/* ops.c, ops_NOUN.c */
+/* ops/ */
+void ops_start(struct station *s); /* before anything is served */
 extern const struct control_op alarm_ops[];
 extern const struct control_op *const station_op_tables[]; /* ends with NULL */
 /* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
@@ -431,8 +445,6 @@ extern const struct control_op station_plan_ops[];  /* ops/plan.c */
  * it leaves out what it gives NULL for. NULL: refused (too many, one that matches nothing), answered. */
 json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
 		      json_t *(*item)(struct station *s, const struct param *p));
-/* The answer to a question: `result` (taken over), or in words what the query returned. */
-void station_tell(struct control_request *rq, int r, json_t *result, const char *what);
 
 /* ops/history.c */
 extern const struct control_op station_history_ops[];

@@ -205,7 +205,7 @@ static void hand_over_label(struct station *s)
 		s->label_waits = true;
 	}
 	command.label = s->unsent_label;
-	if (s->label_waits && reports_command(s, &command) == 0) {
+	if (s->label_waits && station_order(s, &command) == 0) {
 		s->label_waits = false;
 	}
 }

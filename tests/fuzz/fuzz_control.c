@@ -119,6 +119,7 @@ static void let_it_work(void)
 	event_base_loop(station.base, EVLOOP_NONBLOCK);
 	detector_stored(&station);
 	detector_tick(&station);
+	detector_drain(&station);
 }
 
 /* What the client has heard. */

@@ -15,13 +15,6 @@ import re
 import subprocess
 import sys
 
-# Arrows and circles that have not been cut yet: room -> room above it, and files of one circle. One that is not
-# found any more is a mistake of this list.
-ARROWS_TO_CUT = {
-    ("daemon/station", "daemon/ops"),
-}
-CIRCLES_TO_CUT = set()
-
 # What only these files may do.
 ALONE = [
     (r"#include <gps.h>", r"daemon/time/gps\.c"),
@@ -130,16 +123,13 @@ def main():
     rooms, files = table(), sources()
     if args.draw:
         return draw(rooms, files)
-    wrong, cut = [], set()
+    wrong = []
 
     def arrow(f, other, how):
         a, b = os.path.dirname(f), os.path.dirname(other)
         if a == b or b in rooms.get(a, ()) or os.path.basename(f) == "main.c":
             return
-        if (a, b) in ARROWS_TO_CUT:
-            cut.add((a, b))
-        else:
-            wrong.append(f"{f} {how}, and {a} may use only: {' '.join(rooms.get(a, ())) or 'nothing'}")
+        wrong.append(f"{f} {how}, and {a} may use only: {' '.join(rooms.get(a, ())) or 'nothing'}")
     graph, headers = collections.defaultdict(set), collections.defaultdict(set)
     for f in files:
         if os.path.dirname(f) not in rooms and os.path.basename(f) != "main.c":
@@ -157,12 +147,9 @@ def main():
         graph[f].add(other)
         arrows.add((f, other))
         arrow(f, other, f"calls {other} ({', '.join(names[:4])})")
-    found = circles(graph) + circles(headers)
-    wrong += [f"a circle of {len(c)} files: {' '.join(sorted(c))}" for c in found if c not in CIRCLES_TO_CUT]
-    wrong += [f"{a} -> {b} is cut: take it off ARROWS_TO_CUT" for a, b in sorted(ARROWS_TO_CUT - cut)]
-    wrong += [f"a circle is cut: take it off CIRCLES_TO_CUT: {' '.join(sorted(c))}" for c in CIRCLES_TO_CUT - set(found)]
+    wrong += [f"a circle of {len(c)} files: {' '.join(sorted(c))}" for c in circles(graph) + circles(headers)]
     print("\n".join(wrong) + ("\n" if wrong else "") + f"{len(rooms)} rooms, {len(files)} files, {len(arrows)} arrows of "
-          f"calls between files; {len(ARROWS_TO_CUT)} arrows between rooms and {len(CIRCLES_TO_CUT)} circles still to be cut")
+          "calls between files")
     return 1 if wrong else 0
 
 
