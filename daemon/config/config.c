@@ -21,7 +21,7 @@ _Static_assert(CONFIG_GROUPS == GROUPS_MAX, "groups");
 
 #define LINE_BYTES   1000u	/* the longest line, as libinih is told */
 #define FILE_BYTES   (1u << 20) /* of the largest file: not a disk by mistake */
-#define INSTANCE_MAX 19u /* ports 5710 + N must not reach 5730 + 0 */
+#define INSTANCE_MAX 19u	/* ports 5710 + N must not reach 5730 + 0 */
 
 /* One reading: where we are, and where it goes. */
 struct reading {

@@ -6,7 +6,7 @@
 
 #include "daemon/config/private.h"
 
-#define ERRORS_MAX   200u
+#define ERRORS_MAX 200u
 
 void config_complain(struct config_report *report, const char *file, unsigned line,
 		     const char *format, ...)

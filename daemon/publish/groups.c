@@ -14,7 +14,6 @@
 
 #include "daemon/publish/groups_private.h"
 
-
 struct groups *groups_create(const struct groups_config *config)
 {
 	struct groups *g = calloc(1, sizeof(*g));

@@ -229,7 +229,7 @@ void entry_settle(struct groups *g, struct entry *e, enum outcome outcome)
 }
 
 void group_count_drop(const struct groups *g, struct group *group, const struct block *b,
-		       enum outcome outcome)
+		      enum outcome outcome)
 {
 	const struct fcm_block_header *h = &b->header;
 

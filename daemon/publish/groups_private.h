@@ -144,7 +144,7 @@ void entry_land(struct groups *g, struct entry *e);
 /* The group is through with the block. The caller has taken the entry off all lists but `held`. */
 void entry_settle(struct groups *g, struct entry *e, enum outcome outcome);
 void group_count_drop(const struct groups *g, struct group *group, const struct block *b,
-		       enum outcome outcome);
+		      enum outcome outcome);
 void member_end(struct groups *g, unsigned member, enum member_state why);
 /* A WAITING or FLIGHT entry is dropped. */
 void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome);

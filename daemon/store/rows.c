@@ -198,7 +198,8 @@ void store_rows_refuse(struct store *s, int result)
 
 	while (*link) {
 		if ((*link)->flags & STORE_NOW_OR_NEVER) {
-			store_rows_finish(s, link, result); /* refused, not lost: its sender knows */
+			/* refused, not lost: its sender knows */
+			store_rows_finish(s, link, result);
 		} else {
 			link = &(*link)->next;
 		}

@@ -20,8 +20,8 @@
 
 /* Who waits for store_open() has other work, and the thread tries again. */
 #define BUSY_MAIN_MS 200
-#define BATCH	  2000u /* rows a transaction */
-#define MS	  1000000ull
+#define BATCH	     2000u /* rows a transaction */
+#define MS	     1000000ull
 
 /* ------------------------------------------------------------------ main thread's side */
 

@@ -6,8 +6,8 @@
 
 #include "daemon/time/clock_private.h"
 
-#define SYSTEM_SECOND_NS  500000000ll	/* nearer it names a second, however strict the tolerance */
-#define SYSTEM_SIDES_NS	  3000000000ull /* one reading that a busy host delayed changes no side */
+#define SYSTEM_SECOND_NS 500000000ll   /* nearer it names a second, however strict the tolerance */
+#define SYSTEM_SIDES_NS	 3000000000ull /* one reading that a busy host delayed changes no side */
 
 int64_t clock_side_ns(const struct clock *c)
 {

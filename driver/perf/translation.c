@@ -19,7 +19,8 @@
 #define BATCHES	  200u
 #define BATCH	  64u /* puts; fewer where the TX ring takes fewer */
 #define PUT_BYTES 8u
-#define PAGES	  1024u /* of the destination: many more than the papers' board keeps, about a hundred */
+#define PAGES                                                                                      \
+	1024u /* of the destination: many more than the papers' board keeps, about a hundred */
 
 enum kind { KIND_HIT, KIND_WALK, KIND_MISS, KINDS };
 static const char *const kind_names[KINDS] = {"hit", "walk", "miss"};

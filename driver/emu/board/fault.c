@@ -6,8 +6,8 @@
 #include "driver/emu/board/private.h"
 #include "driver/emu/common/model_fault.h"
 
-#define UNKNOWN_TYPE	  200u
-#define UNKNOWN_LINK	  77u
+#define UNKNOWN_TYPE 200u
+#define UNKNOWN_LINK 77u
 
 /* ------------------------------------------------------------------------ interrupts */
 

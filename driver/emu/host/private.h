@@ -143,7 +143,6 @@ struct host {
 	struct nanet3_stats counts;
 };
 
-
 /* memory.c */
 int shared_create(const char *name, size_t bytes, bool sealed_writes, struct shared *ret_shared);
 void shared_destroy(struct shared *s);

@@ -23,7 +23,9 @@
 
 #include "driver/emu/host/private.h"
 
-#define PACKETS_A_TURN 64 /* ------------------------------------------------------------------------ packets */
+#define PACKETS_A_TURN 64
+
+/* ------------------------------------------------------------------------ packets */
 
 static int answer(struct client *c, const struct nanet3_sock_head *head, void *arg, int fd)
 {

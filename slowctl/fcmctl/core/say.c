@@ -133,7 +133,7 @@ void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_
 	ctl_print_line("fcmctl: ", text);
 	if (*hint != '\0') {
 		ctl_print_line("        -> ",
-			   ctl != NULL ? ctl_typed(ctl, hint, typed, sizeof(typed)) : hint);
+			       ctl != NULL ? ctl_typed(ctl, hint, typed, sizeof(typed)) : hint);
 	}
 	if (ctl != NULL && ctl->json && whole != NULL) {
 		writer_result(ctl->out, whole, NULL);
