@@ -37,7 +37,11 @@ def judged(bench, st):
 def commands(st, job):
     found, after = [], ""
     while True:
-        result = st.request("job.show", job=job, after=after)["result"]
+        answer = st.request("job.show", job=job, after=after)
+        if answer.get("error", {}).get("detail") == "too-much":  # a busy machine: the daemon does not wait for its disk
+            time.sleep(0.2)
+            continue
+        result = answer["result"]
         found += result["commands"]
         if not result["more"]:
             return found
