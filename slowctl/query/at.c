@@ -15,7 +15,8 @@
 
 /* Of old samples their mean is known: from the first of them to the last it stands for all. */
 #define SAMPLE_SQL                                                                                 \
-	"SELECT value, sampled, ?2 - sampled, setpoint, span, low, high, samples FROM ("           \
+	"SELECT value, sampled AS [sampled:t], ?2 - sampled AS [age_s:t], setpoint,"               \
+	" span AS span_s, low AS min, high AS max, samples FROM ("                                 \
 	"SELECT * FROM (SELECT value, time AS sampled, setpoint, NULL AS span, NULL AS low,"       \
 	" NULL AS high, NULL AS samples FROM sample WHERE parameter = ?1 AND time <= ?2"           \
 	" ORDER BY time DESC LIMIT 1) UNION ALL"                                                   \
@@ -24,14 +25,16 @@
 	" ORDER BY sampled DESC LIMIT 1"
 /* The last one that the floor had executed by then. */
 #define AUTHOR_SQL                                                                                 \
-	"SELECT id, who, origin, reason, op, new_value, state, time, executed FROM ("              \
+	"SELECT id AS command, who, origin, reason, op, new_value AS new, state,"                  \
+	" time AS [time:t], executed AS [executed:t] FROM ("                                       \
 	"SELECT *, (SELECT min(t.time) FROM transition t WHERE t.command = c.id"                   \
 	" AND t.state IN ('ACKED', 'DONE')) AS executed FROM " JOURNAL_BY_PARAMETER " c"           \
 	" WHERE parameter = ?1 AND op <> 'action' AND time <= ?2)"                                 \
 	" WHERE executed <= ?2 ORDER BY id DESC LIMIT 1"
 /* One that was under way; a parameter has one open at a time, those behind it are refused. */
 #define OPEN_SQL                                                                                   \
-	"SELECT id, new_value FROM (SELECT id, new_value, ended FROM " JOURNAL_BY_PARAMETER        \
+	"SELECT id AS command, new_value AS new"                                                   \
+	" FROM (SELECT id, new_value, ended FROM " JOURNAL_BY_PARAMETER                            \
 	" WHERE parameter = ?1 AND time <= ?2"                                                     \
 	" ORDER BY id DESC LIMIT 16) WHERE ended IS NULL OR ended > ?2 ORDER BY id DESC LIMIT 1"
 
@@ -94,25 +97,6 @@ int query_names(struct query *q, const json_t *patterns, json_t **ret_names)
 
 /* ------------------------------------------------------------------ what it was */
 
-/* The one row of such a question as an object, null without one. */
-static int one_row(struct query *q, const char *sql, const struct column *columns, const char *name,
-		   int64_t time_ns, json_t **ret_json)
-{
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s, sql, "si", name, time_ns);
-
-	if (r < 0) {
-		return r;
-	}
-	r = query_step(q, s);
-	if (r >= 0) {
-		*ret_json = r ? query_object(s, 0, columns) : json_null();
-		r = *ret_json ? 0 : query_no_memory(q);
-	}
-	sqlite3_finalize(s);
-	return r;
-}
-
 static double number_of(const json_t *object, const char *key)
 {
 	const json_t *j = json_object_get(object, key);
@@ -163,15 +147,10 @@ static json_t *sum_of(const json_t *sample)
 	return sum;
 }
 
-static const struct column sample_columns[] = {
-	{"value", COLUMN_REAL},	   {"sampled", COLUMN_TIME}, {"age_s", COLUMN_TIME},
-	{"setpoint", COLUMN_REAL}, {"span_s", COLUMN_INT},   {"min", COLUMN_REAL},
-	{"max", COLUMN_REAL},	   {"samples", COLUMN_INT},  {NULL, COLUMN_END}};
-
 int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
 {
 	json_t *sample = NULL;
-	int r = one_row(q, SAMPLE_SQL, sample_columns, name, time_ns, &sample);
+	int r = query_row(q, &sample, SAMPLE_SQL, "si", name, time_ns);
 
 	if (r < 0) {
 		return r;
@@ -187,22 +166,14 @@ int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **
 
 static int at_object(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
 {
-	static const struct column author_columns[] = {
-		{"command", COLUMN_INT}, {"who", COLUMN_TEXT},	{"origin", COLUMN_TEXT},
-		{"reason", COLUMN_TEXT}, {"op", COLUMN_TEXT},	{"new", COLUMN_REAL},
-		{"state", COLUMN_TEXT},	 {"time", COLUMN_TIME}, {"executed", COLUMN_TIME},
-		{NULL, COLUMN_END},
-	};
-	static const struct column open_columns[] = {
-		{"command", COLUMN_INT}, {"new", COLUMN_REAL}, {NULL, COLUMN_END}};
 	json_t *sample = NULL, *author = NULL, *open = NULL, *value, *sampled, *under_way;
 	json_t *setpoint;
 	const char *by;
 	double age_s;
-	int r = one_row(q, SAMPLE_SQL, sample_columns, name, time_ns, &sample);
+	int r = query_row(q, &sample, SAMPLE_SQL, "si", name, time_ns);
 
-	r = r == 0 ? one_row(q, AUTHOR_SQL, author_columns, name, time_ns, &author) : r;
-	r = r == 0 ? one_row(q, OPEN_SQL, open_columns, name, time_ns, &open) : r;
+	r = r == 0 ? query_row(q, &author, AUTHOR_SQL, "si", name, time_ns) : r;
+	r = r == 0 ? query_row(q, &open, OPEN_SQL, "si", name, time_ns) : r;
 	if (r == 0) {
 		age_s = number_of(sample, "age_s");
 		value = json_object_get(sample, "value");
@@ -268,19 +239,15 @@ static bool same(double a, double b, double within)
 /* Below the dictionary's deadband it is the same value; a file that does not know it: as written. */
 static int deadband_of(struct query *q, const char *name, double *ret_deadband)
 {
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s,
-			      "SELECT CAST(value AS REAL) FROM station"
-			      " WHERE key = kind_key('deadband.', ?1)",
-			      "s", name);
+	json_t *row = NULL;
+	int r = query_row(q, &row,
+			  "SELECT CAST(value AS REAL) AS deadband FROM station"
+			  " WHERE key = kind_key('deadband.', ?1)",
+			  "s", name);
 
-	if (r < 0) {
-		return r;
-	}
-	r = query_step(q, s);
-	*ret_deadband = r > 0 ? sqlite3_column_double(s, 0) : 0;
-	sqlite3_finalize(s);
-	return r < 0 ? r : 0;
+	*ret_deadband = json_real_value(json_object_get(row, "deadband"));
+	json_decref(row);
+	return r;
 }
 
 static int add_if_different(struct query *q, const char *name, json_t *from, json_t *to,

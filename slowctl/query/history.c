@@ -40,13 +40,11 @@ static int full_name(struct query *q, const char *name, char *full, size_t size)
 /* Whether the dictionary has such a kind of parameter, whatever its floor. */
 static bool kind_known(struct query *q, const char *name)
 {
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s, "SELECT " QUERY_UNIT("?1") " IS NOT NULL", "s", name);
-	bool known = r == 0 && query_step(q, s) == 1 && sqlite3_column_int(s, 0);
+	json_t *row = NULL;
+	bool known = query_row(q, &row, "SELECT " QUERY_UNIT("?1") " AS unit", "s", name) == 0 &&
+		     json_is_string(json_object_get(row, "unit"));
 
-	if (r == 0) {
-		sqlite3_finalize(s);
-	}
+	json_decref(row);
 	return known;
 }
 
@@ -68,47 +66,6 @@ static void tell_sums_only(json_t *rows)
 	}
 }
 
-static int history_rows(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
-			unsigned limit, json_t **ret_array)
-{
-	static const struct column columns[] = {
-		{"time", COLUMN_TIME},	 {"value", COLUMN_REAL}, {"setpoint", COLUMN_REAL},
-		{"until", COLUMN_TIME},	 {"min", COLUMN_REAL},	 {"max", COLUMN_REAL},
-		{"samples", COLUMN_INT}, {"span_s", COLUMN_INT}, {NULL, COLUMN_END},
-	};
-	sqlite3_stmt *s;
-	int r = query_prepare(
-		q, &s,
-		"SELECT * FROM ("
-		"SELECT time, value, setpoint, NULL AS until, NULL AS low, NULL AS high,"
-		" NULL AS samples, NULL AS span FROM sample"
-		" WHERE parameter = ?1 AND time >= ?2 AND time < ?3 UNION ALL"
-		" SELECT time, mean, setpoint, until, low, high, samples, span"
-		" FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
-		" AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
-		"siiii", name, since_ns, until_ns, (int64_t)limit, since_ns - SUM_MAX_NS);
-
-	r = r < 0 ? r : query_array(q, s, columns, ret_array);
-	if (r == 0) {
-		tell_sums_only(*ret_array);
-	}
-	return r;
-}
-
-static int history_sets(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
-			unsigned limit, json_t **ret_array)
-{
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s,
-			      "SELECT * FROM (SELECT " QUERY_COMMAND_COLUMNS
-			      " FROM " JOURNAL_BY_PARAMETER
-			      " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
-			      " LIMIT ?4) ORDER BY id",
-			      "siii", name, since_ns, until_ns, (int64_t)limit);
-
-	return r < 0 ? r : query_array(q, s, query_command_columns, ret_array);
-}
-
 /* What stood when the rows begin, null where they were cut to `limit`, or one of them says it. */
 static int history_before(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 			  const json_t *rows, json_t **ret_before)
@@ -126,7 +83,7 @@ static int history_before(struct query *q, const char *name, int64_t since_ns, u
 int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
 		  unsigned limit, json_t **ret_json)
 {
-	json_t *rows = NULL, *sets = NULL, *head = NULL, *before = NULL;
+	json_t *head = NULL, *before = NULL, *rows;
 	char full[PARAM_NAME_MAX];
 	int r = full_name(q, name, full, sizeof(full));
 
@@ -136,21 +93,25 @@ int query_history(struct query *q, const char *name, int64_t since_ns, int64_t u
 	limit = limit ? limit : 1000;
 	until_ns = until_ns ? until_ns : INT64_MAX;
 	r = r == 0 ? query_head(q, full, &head) : r;
-	r = r == 0 ? history_rows(q, full, since_ns, until_ns, limit, &rows) : r;
+	r = query_add_rows(
+		q, r, head, "rows",
+		"SELECT time AS [time:t], value, setpoint, until AS [until:t], low AS min,"
+		" high AS max, samples, span AS span_s FROM ("
+		"SELECT time, value, setpoint, NULL AS until, NULL AS low, NULL AS high,"
+		" NULL AS samples, NULL AS span FROM sample"
+		" WHERE parameter = ?1 AND time >= ?2 AND time < ?3 UNION ALL"
+		" SELECT time, mean, setpoint, until, low, high, samples, span"
+		" FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
+		" AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
+		"siiii", full, since_ns, until_ns, (int64_t)limit, since_ns - SUM_MAX_NS);
+	rows = json_object_get(head, "rows");
+	tell_sums_only(rows);
 	r = r == 0 ? history_before(q, full, since_ns, limit, rows, &before) : r;
-	r = r == 0 ? history_sets(q, full, since_ns, until_ns, limit, &sets) : r;
-	if (r == 0 &&
-	    (json_object_set(head, "before", before) < 0 ||
-	     json_object_set(head, "rows", rows) < 0 || json_object_set(head, "sets", sets) < 0)) {
-		r = query_no_memory(q);
-	}
-	json_decref(before);
-	json_decref(rows);
-	json_decref(sets);
-	if (r < 0) {
-		json_decref(head);
-		return r;
-	}
-	*ret_json = head;
-	return 0;
+	r = r == 0 && json_object_set_new(head, "before", before) < 0 ? query_no_memory(q) : r;
+	r = query_add_rows(q, r, head, "sets",
+			   "SELECT * FROM (" QUERY_COMMAND JOURNAL_BY_PARAMETER
+			   " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
+			   " LIMIT ?4) ORDER BY command",
+			   "siii", full, since_ns, until_ns, (int64_t)limit);
+	return query_answer(q, r, head, ret_json);
 }

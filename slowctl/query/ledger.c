@@ -18,13 +18,6 @@
 /* Missing from the account: 0 in every row that is right. */
 #define LINK_OFF "(cells - " LEDGER_LINK_SUM ")"
 
-#define LOSSES                                                                                     \
-	{"link-down", COLUMN_INT}, {"board-fifo", COLUMN_INT}, {"ring-full", COLUMN_INT},          \
-		{"crc", COLUMN_INT}, {"alignment", COLUMN_INT},                                    \
-	{                                                                                          \
-		"time-fault", COLUMN_INT                                                           \
-	}
-
 /*
  * When something began: by the label of its first frame, as consumers see it. Without label by the system
  * clock. (What is from before a leap second comes out a second early: TAI-UTC is today's.)
@@ -36,13 +29,6 @@
 /* A loss is written with the time when it last grew, `frames` after it began; frames are 125 us apart. */
 #define LOSS_BEGUN_OF(frames) BEGUN("tai_ns", "time - " frames " * 125000")
 
-static const struct column link_totals[] = {
-	{"link", COLUMN_INT},	   {"tower", COLUMN_INT},    {"floor", COLUMN_INT},
-	{"seconds", COLUMN_INT},   {"span", COLUMN_INT},     {"open", COLUMN_INT},
-	{"partial", COLUMN_INT},   {"restarts", COLUMN_INT}, {"cells", COLUMN_INT},
-	{"good", COLUMN_INT},	   {"lost", COLUMN_INT},     LOSSES,
-	{"balanced", COLUMN_BOOL}, {NULL, COLUMN_END},
-};
 /* The sums of a table first: SQLite takes far longer for those over the rows of both. */
 #define LINK_PART(table, seconds, span, open)                                                      \
 	"SELECT link, tower, floor, sum(" seconds ") AS seconds, max(" span ") AS span,"           \
@@ -52,27 +38,18 @@ static const struct column link_totals[] = {
 	" sum(alignment) AS alignment, sum(time_fault) AS time_fault,"                             \
 	" min(" LEDGER_LINK_RIGHT ") AS balanced FROM " table WHERE_LINK                           \
 	" GROUP BY link, tower, floor"
-#define LINK_TOTALS_SQL                                                                            \
-	"SELECT link, tower, floor, sum(seconds), max(span), sum(open), sum(partial),"             \
-	" sum(restarts), sum(cells), sum(good), sum(" LEDGER_LINK_SUM " - good), sum(link_down),"  \
-	" sum(board_fifo), sum(ring_full), sum(crc), sum(alignment), sum(time_fault),"             \
-	" min(balanced) FROM (" LINK_PART(                                                         \
-		"ledger_link", "1", "1",                                                           \
-		"NOT closed") " UNION ALL " LINK_PART("ledger_link_sum", "seconds", "span",        \
-						      "0") ") GROUP BY link, tower, floor"
+/* clang-format off */
+#define LINK_TOTALS_SQL \
+	"SELECT link, tower, floor, sum(seconds) AS seconds, max(span) AS span, sum(open) AS open," \
+	" sum(partial) AS partial, sum(restarts) AS restarts, sum(cells) AS cells," \
+	" sum(good) AS good, sum(" LEDGER_LINK_SUM " - good) AS lost, sum(link_down) AS [link-down]," \
+	" sum(board_fifo) AS [board-fifo], sum(ring_full) AS [ring-full], sum(crc) AS crc," \
+	" sum(alignment) AS alignment, sum(time_fault) AS [time-fault]," \
+	" min(balanced) AS [balanced:b] FROM (" \
+	LINK_PART("ledger_link", "1", "1", "NOT closed") " UNION ALL " \
+	LINK_PART("ledger_link_sum", "seconds", "span", "0") ") GROUP BY link, tower, floor"
+/* clang-format on */
 
-static const struct column link_rows[] = {
-	{"session", COLUMN_INT},   {"dma_epoch", COLUMN_INT},
-	{"link", COLUMN_INT},	   {"second", COLUMN_INT},
-	{"seconds", COLUMN_INT},   {"tower", COLUMN_INT},
-	{"floor", COLUMN_INT},	   {"cells", COLUMN_INT},
-	{"good", COLUMN_INT},	   LOSSES,
-	{"partial", COLUMN_BOOL},  {"restarts", COLUMN_INT},
-	{"closed", COLUMN_BOOL},   {"time", COLUMN_TIME},
-	{"balanced", COLUMN_BOOL}, {"off", COLUMN_INT},
-	{"tai", COLUMN_TIME},	   {"begun", COLUMN_TIME},
-	{NULL, COLUMN_END},
-};
 #define LINK_ROWS(table, seconds, closed, begun)                                                   \
 	"SELECT session, dma_epoch, link, second, " seconds " AS seconds, tower, floor, cells,"    \
 	" good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial, "           \
@@ -84,19 +61,6 @@ static const struct column link_rows[] = {
 		") UNION ALL SELECT * FROM (" LINK_ROWS("ledger_link_sum", "seconds", "1",         \
 							"begun") tail ")"
 
-/* The drops come first; they are put into an object of their own. */
-static const struct column drop_names[] = {
-	{"no-member", COLUMN_INT}, {"slow", COLUMN_INT},    {"shutdown", COLUMN_INT},
-	{"pool", COLUMN_INT},	   {"no-time", COLUMN_INT}, {NULL, COLUMN_END},
-};
-#define DROPS 5
-
-static const struct column stream_totals[] = {
-	{"link", COLUMN_INT},	 {"stream", COLUMN_TEXT},      {"group", COLUMN_TEXT},
-	{"seconds", COLUMN_INT}, {"span", COLUMN_INT},	       {"open", COLUMN_INT},
-	{"offered", COLUMN_INT}, {"acknowledged", COLUMN_INT}, {"in_flight", COLUMN_INT},
-	{"lost", COLUMN_INT},	 {"balanced", COLUMN_BOOL},    {NULL, COLUMN_END},
-};
 #define STREAM_PART(table, seconds, span, open, flight, right)                                     \
 	"SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown,"        \
 	" sum(pool) AS pool, sum(no_time) AS no_time, link, stream, grp, sum(" seconds             \
@@ -104,25 +68,20 @@ static const struct column stream_totals[] = {
 	" span, sum(" open ") AS open, sum(offered) AS offered, sum(acked) AS acked,"              \
 	" sum(" flight ") AS in_flight, min(" right ") AS balanced FROM " table WHERE_LINK         \
 	" GROUP BY link, stream, grp"
-#define STREAM_TOTALS_SQL                                                                          \
-	"SELECT sum(no_member), sum(slow), sum(shutdown), sum(pool), sum(no_time), link, stream, " \
-	"grp,"                                                                                     \
-	" sum(seconds), max(span), sum(open), sum(offered), sum(acked), sum(in_flight),"           \
-	" sum(" LEDGER_STREAM_DONE " - acked), min(balanced) FROM (" STREAM_PART(                  \
-		"ledger_stream", "1", "1", "NOT closed", "in_flight",                              \
-		STREAM_RIGHT) " UNION ALL " STREAM_PART("ledger_stream_sum", "seconds", "span",    \
-							"0", "0",                                  \
-							LEDGER_STREAM_RIGHT) ") GROUP BY link, "   \
-									     "stream, grp"
+/* clang-format off */
+#define STREAM_TOTALS_SQL \
+	"SELECT link, stream, grp AS [group], sum(seconds) AS seconds, max(span) AS span," \
+	" sum(open) AS open, sum(offered) AS offered, sum(acked) AS acknowledged," \
+	" sum(in_flight) AS in_flight, sum(" LEDGER_STREAM_DONE " - acked) AS lost," \
+	" min(balanced) AS [balanced:b], sum(no_member) AS [dropped.no-member]," \
+	" sum(slow) AS [dropped.slow], sum(shutdown) AS [dropped.shutdown]," \
+	" sum(pool) AS [dropped.pool], sum(no_time) AS [dropped.no-time] FROM (" \
+	STREAM_PART("ledger_stream", "1", "1", "NOT closed", "in_flight", STREAM_RIGHT) \
+	" UNION ALL " \
+	STREAM_PART("ledger_stream_sum", "seconds", "span", "0", "0", LEDGER_STREAM_RIGHT) \
+	") GROUP BY link, stream, grp"
+/* clang-format on */
 
-static const struct column stream_rows[] = {
-	{"session", COLUMN_INT},   {"dma_epoch", COLUMN_INT}, {"link", COLUMN_INT},
-	{"stream", COLUMN_TEXT},   {"group", COLUMN_TEXT},    {"second", COLUMN_INT},
-	{"seconds", COLUMN_INT},   {"offered", COLUMN_INT},   {"acknowledged", COLUMN_INT},
-	{"in_flight", COLUMN_INT}, {"closed", COLUMN_BOOL},   {"time", COLUMN_TIME},
-	{"balanced", COLUMN_BOOL}, {"off", COLUMN_INT},	      {"tai", COLUMN_TIME},
-	{"begun", COLUMN_TIME},	   {NULL, COLUMN_END},
-};
 #define STREAM_ROWS(table, seconds, flight, closed, right, off, tai, begun)                        \
 	"SELECT no_member, slow, shutdown, pool, no_time, session, dma_epoch, link, stream, grp, " \
 	"second, " seconds " AS seconds, offered, acked, " flight " AS in_flight, " closed         \
@@ -137,19 +96,10 @@ static const struct column stream_rows[] = {
 			"ledger_stream_sum", "seconds", "0", "1", LEDGER_STREAM_RIGHT,             \
 			"(offered - " LEDGER_STREAM_DONE ")", "tai_ns", "begun") tail ")"
 
-static const struct column losses[] = {
-	{"session", COLUMN_INT}, {"kind", COLUMN_TEXT},	 {"code", COLUMN_TEXT},
-	{"link", COLUMN_INT},	 {"tower", COLUMN_INT},	 {"floor", COLUMN_INT},
-	{"stream", COLUMN_TEXT}, {"group", COLUMN_TEXT}, {"dma_epoch", COLUMN_INT},
-	{"first", COLUMN_INT},	 {"last", COLUMN_INT},	 {"frames", COLUMN_INT},
-	{"tai", COLUMN_TIME},	 {"tai_ns", COLUMN_INT}, {"begun", COLUMN_TIME},
-	{"time", COLUMN_TIME},	 {"open", COLUMN_BOOL},	 {NULL, COLUMN_END},
-};
 /* `behind`: the frame behind the last one; runs that were joined have holes. */
 #define LINK_LOSSES_SQL(behind)                                                                    \
 	"SELECT session, 'link' AS kind, code, link, tower, floor, NULL AS stream, NULL AS grp,"   \
-	" dma_epoch, first, " behind                                                               \
-	" - 1 AS last, frames, tai_ns AS tai, tai_ns, " LOSS_BEGUN_OF(                             \
+	" dma_epoch, first, " behind " - 1 AS last, frames, tai_ns, " LOSS_BEGUN_OF(               \
 		"(" behind " - first)") " AS begun, time, open FROM loss INDEXED BY "              \
 					"loss_time" WHERE_LINK " AND kind = 0"
 /*
@@ -164,7 +114,7 @@ static const struct column losses[] = {
 	" ORDER BY first)"
 #define DROPS_SQL                                                                                  \
 	"SELECT session, 'group', code, link, tower, floor, stream, grp, dma_epoch, min(first),"   \
-	" max(first + frames) - 1, sum(frames), max(CASE WHEN head THEN tai_ns END),"              \
+	" max(first + frames) - 1, sum(frames),"                                                   \
 	" max(CASE WHEN head THEN tai_ns END), max(CASE WHEN head THEN " LOSS_BEGUN_OF(            \
 		"frames") " END),"                                                                 \
 			  " max(time), max(first * 2 + open) % 2" /* of the last */                \
@@ -172,30 +122,25 @@ static const struct column losses[] = {
 /* Without INDEXED BY, SQLite would read the whole table: it has the order of the window already. */
 #define LOSSES_SQL(behind) LINK_LOSSES_SQL(behind) " UNION ALL " DROPS_SQL
 #define NEWEST_LOSSES(behind)                                                                      \
-	"SELECT * FROM (" LOSSES_SQL(behind) " ORDER BY time DESC, first DESC LIMIT ?3)"           \
-					     " ORDER BY begun, first, link"
+	"SELECT session, kind, code, link, tower, floor, stream, grp AS [group], dma_epoch, "      \
+	"first,"                                                                                   \
+	" last, frames, tai_ns AS [tai:t], tai_ns, begun AS [begun:t], time AS [time:t],"          \
+	" open AS [open:b] FROM (" LOSSES_SQL(                                                     \
+		behind) " ORDER BY time DESC, first DESC LIMIT ?3) ORDER BY begun, first, link"
 
 static const char newest_losses[] = NEWEST_LOSSES("coalesce(until, first + frames)");
 static const char newest_losses_before_3[] = NEWEST_LOSSES("(first + frames)");
 
 /* Where frames were lost, each place once in each count of the board, with the first and the last of them. */
-static const struct column hop_columns[] = {
-	{"hop", COLUMN_TEXT},	{"code", COLUMN_TEXT},	{"link", COLUMN_INT},
-	{"tower", COLUMN_INT},	{"floor", COLUMN_INT},	{"stream", COLUMN_TEXT},
-	{"group", COLUMN_TEXT}, {"frames", COLUMN_INT}, {"losses", COLUMN_INT},
-	{"first", COLUMN_INT},	{"last", COLUMN_INT},	{"dma_epoch", COLUMN_INT},
-	{"tai", COLUMN_TIME},	{"begun", COLUMN_TIME}, {"ended", COLUMN_TIME},
-	{NULL, COLUMN_END},
-};
 #define PLACE "kind, code, link, tower, floor, stream, grp, session, dma_epoch"
 #define HOPS(behind)                                                                               \
 	"SELECT CASE WHEN code = 'board-fifo' THEN 'board' WHEN code = 'ring-full' THEN 'ring'"    \
-	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END,"       \
-	" code, link, tower, floor, stream, grp, sum(frames), count(*),"                           \
-	" max(CASE WHEN up = 1 THEN first END), max(CASE WHEN down = 1 THEN last END),"            \
-	" dma_epoch, max(CASE WHEN up = 1 THEN tai_ns END),"                                       \
-	" min(begun),"                                                                             \
-	" max(begun + (last + 1 - first) * 125000) FROM (SELECT *,"                                \
+	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END"        \
+	" AS hop, code, link, tower, floor, stream, grp AS [group], sum(frames) AS frames,"        \
+	" count(*) AS losses, max(CASE WHEN up = 1 THEN first END) AS first,"                      \
+	" max(CASE WHEN down = 1 THEN last END) AS last, dma_epoch,"                               \
+	" max(CASE WHEN up = 1 THEN tai_ns END) AS [tai:t], min(begun) AS [begun:t],"              \
+	" max(begun + (last + 1 - first) * 125000) AS [ended:t] FROM (SELECT *,"                   \
 	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun, first) AS up,"                 \
 	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun DESC, first DESC) AS down"      \
 	" FROM (" LOSSES_SQL(behind) ")) GROUP BY " PLACE                                          \
@@ -206,17 +151,22 @@ static const char hops_before_3[] = HOPS("(first + frames)");
 
 /* Chosen rows with when they began; those of streams by the link's row of the second. */
 #define LINK_ROWS_OF(rows)                                                                         \
-	"SELECT session, dma_epoch, link, second, seconds, tower, floor, cells, good, link_down,"  \
-	" board_fifo, ring_full, crc, alignment, time_fault, partial, restarts, closed, time,"     \
-	" balanced, off, tai_ns, " BEGUN("tai_ns", "by_clock") " FROM (" rows ")"
+	"SELECT session, dma_epoch, link, second, seconds, tower, floor, cells, good,"             \
+	" link_down AS [link-down], board_fifo AS [board-fifo], ring_full AS [ring-full], crc,"    \
+	" alignment, time_fault AS [time-fault], partial AS [partial:b], restarts,"                \
+	" closed AS [closed:b], time AS [time:t], balanced AS [balanced:b], off,"                  \
+	" tai_ns AS [tai:t], " BEGUN("tai_ns", "by_clock") " AS [begun:t] FROM (" rows ")"
 #define STREAM_TAI                                                                                 \
 	"coalesce(own_tai, (SELECT tai_ns FROM ledger_link k WHERE k.session = s.session"          \
 	" AND k.dma_epoch = s.dma_epoch AND k.link = s.link AND k.second = s.second))"
 #define STREAM_ROWS_OF(rows)                                                                       \
-	"SELECT no_member, slow, shutdown, pool, no_time, session, dma_epoch, link, stream, grp, " \
-	"second,"                                                                                  \
-	" seconds, offered, acked, in_flight, closed, time, balanced, off, tai_ns, " BEGUN(        \
-		"tai_ns", "by_clock") " FROM (SELECT *, " STREAM_TAI " AS tai_ns FROM (" rows      \
+	"SELECT session, dma_epoch, link, stream, grp AS [group], second, seconds, offered,"       \
+	" acked AS acknowledged, in_flight, closed AS [closed:b], time AS [time:t],"               \
+	" balanced AS [balanced:b], off, tai_ns AS [tai:t], " BEGUN(                               \
+		"tai_ns", "by_clock") " AS [begun:t], no_member AS [dropped.no-member],"           \
+				      " slow AS [dropped.slow], shutdown AS [dropped.shutdown],"   \
+				      " pool AS [dropped.pool], no_time AS [dropped.no-time]"      \
+				      " FROM (SELECT *, " STREAM_TAI " AS tai_ns FROM (" rows      \
 				      ") s)"
 #define NEWEST	     " ORDER BY time DESC, second DESC LIMIT ?3"
 #define LINK_ORDER   " ORDER BY session, dma_epoch, second, link"
@@ -271,63 +221,12 @@ struct scope {
 	int64_t since_ns, until_ns, link, limit, by_ns; /* by_ns 0: rows as they are kept */
 };
 
-static int prepare(struct query *q, const struct scope *scope, const char *sql, sqlite3_stmt **ret)
+static int add(struct query *q, int r, json_t *object, const char *key, const struct scope *scope,
+	       const char *sql)
 {
-	bool by = strstr(sql, "?5") != NULL;
-
-	return query_prepare(q, ret, sql, by ? "iiiii" : "iiii", scope->since_ns, scope->link,
-			     scope->limit, scope->until_ns, scope->by_ns);
-}
-
-static int rows_of(struct query *q, const struct scope *scope, const char *sql,
-		   const struct column *columns, json_t **ret_array)
-{
-	sqlite3_stmt *s;
-	int r = prepare(q, scope, sql, &s);
-
-	return r < 0 ? r : query_array(q, s, columns, ret_array);
-}
-
-/* Rows of streams: the first columns are the drops. */
-static int streams_of(struct query *q, const struct scope *scope, const char *sql,
-		      const struct column *columns, json_t **ret_array)
-{
-	json_t *array = json_array();
-	sqlite3_stmt *s;
-	int r = prepare(q, scope, sql, &s);
-
-	if (r < 0) {
-		json_decref(array);
-		return r;
-	}
-	while ((r = query_step(q, s)) > 0) {
-		json_t *object = query_object(s, DROPS, columns);
-
-		if (!object ||
-		    json_object_set_new(object, "dropped", query_object(s, 0, drop_names)) < 0 ||
-		    json_array_append(array, object) < 0) {
-			r = query_no_memory(q);
-		}
-		json_decref(object);
-		if (r < 0) {
-			break;
-		}
-	}
-	sqlite3_finalize(s);
-	if (r < 0) {
-		json_decref(array);
-		return r;
-	}
-	*ret_array = array;
-	return 0;
-}
-
-static int add(struct query *q, json_t *object, const char *key, int r, json_t *array)
-{
-	if (r < 0) {
-		return r;
-	}
-	return json_object_set_new(object, key, array) < 0 ? query_no_memory(q) : 0;
+	return query_add_rows(q, r, object, key, sql, strstr(sql, "?5") ? "iiiii" : "iiii",
+			      scope->since_ns, scope->link, scope->limit, scope->until_ns,
+			      scope->by_ns);
 }
 
 static bool all_balanced(const json_t *array)
@@ -345,72 +244,41 @@ static bool all_balanced(const json_t *array)
 
 static int totals(struct query *q, const struct scope *scope, json_t *object, bool *ret_balanced)
 {
-	json_t *links = NULL, *streams = NULL;
-	int r = rows_of(q, scope, LINK_TOTALS_SQL " ORDER BY link LIMIT max(?3, 64)", link_totals,
-			&links);
+	json_t *sums = json_object();
+	int r = json_object_set_new(object, "totals", sums) < 0 ? query_no_memory(q) : 0;
 
-	r = add(q, object, "links", r, links);
-	if (r == 0) {
-		r = streams_of(q, scope,
-			       STREAM_TOTALS_SQL " ORDER BY link, stream, grp LIMIT max(?3, 256)",
-			       stream_totals, &streams);
-		r = add(q, object, "streams", r, streams);
-	}
-	if (r == 0) {
-		*ret_balanced = all_balanced(links) && all_balanced(streams);
-	}
+	r = add(q, r, sums, "links", scope, LINK_TOTALS_SQL " ORDER BY link LIMIT max(?3, 64)");
+	r = add(q, r, sums, "streams", scope,
+		STREAM_TOTALS_SQL " ORDER BY link, stream, grp LIMIT max(?3, 256)");
+	*ret_balanced = all_balanced(json_object_get(sums, "links")) &&
+			all_balanced(json_object_get(sums, "streams"));
 	return r;
 }
 
 /* The newest rows, oldest first. */
 static int details(struct query *q, const struct scope *scope, json_t *object)
 {
-	json_t *array = NULL;
-	int r = rows_of(q, scope, scope->by_ns ? spans_of_links : newest_links, link_rows, &array);
+	bool by = scope->by_ns != 0, before_3 = q->version < 3;
+	int r = add(q, 0, object, "links", scope, by ? spans_of_links : newest_links);
 
-	r = add(q, object, "links", r, array);
-	if (r == 0) {
-		r = streams_of(q, scope, scope->by_ns ? spans_of_streams : newest_streams,
-			       stream_rows, &array);
-		r = add(q, object, "streams", r, array);
-	}
-	if (r == 0) {
-		r = rows_of(q, scope, q->version < 3 ? newest_losses_before_3 : newest_losses,
-			    losses, &array);
-		r = add(q, object, "losses", r, array);
-	}
-	if (r == 0) {
-		r = rows_of(q, scope, q->version < 3 ? hops_before_3 : hops, hop_columns, &array);
-		r = add(q, object, "hops", r, array);
-	}
-	return r;
+	r = add(q, r, object, "streams", scope, by ? spans_of_streams : newest_streams);
+	r = add(q, r, object, "losses", scope, before_3 ? newest_losses_before_3 : newest_losses);
+	return add(q, r, object, "hops", scope, before_3 ? hops_before_3 : hops);
 }
 
 /* Rows that do not balance: the first thing to look at when something is wrong. `none`: the totals say that
  * there are none. */
 static int unbalanced(struct query *q, struct scope scope, bool none, json_t *object)
 {
-	json_t *links = NULL, *streams = NULL;
-	int r;
+	int r = json_object_set_new(object, "unbalanced", json_array()) < 0 ? query_no_memory(q)
+									    : 0;
 
 	if (none) {
-		return add(q, object, "unbalanced", 0, json_array());
-	}
-
-	scope.limit = 100;
-	r = rows_of(q, &scope, wrong_links, link_rows, &links);
-	if (r == 0) {
-		r = streams_of(q, &scope, wrong_streams, stream_rows, &streams);
-	}
-	if (r == 0) {
-		json_array_extend(links, streams);
-	}
-	json_decref(streams);
-	if (r < 0) {
-		json_decref(links);
 		return r;
 	}
-	return add(q, object, "unbalanced", 0, links);
+	scope.limit = 100;
+	r = add(q, r, object, "unbalanced", &scope, wrong_links);
+	return add(q, r, object, "unbalanced", &scope, wrong_streams);
 }
 
 int query_ledger(struct query *q, const struct query_account *what, json_t **ret_json)
@@ -422,27 +290,18 @@ int query_ledger(struct query *q, const struct query_account *what, json_t **ret
 		.limit = what->limit ? what->limit : 200,
 		.by_ns = what->by_s == 60 || what->by_s == 3600 ? what->by_s * 1000000000ll : 0,
 	};
-	json_t *json = json_object(), *sums = json_object();
+	json_t *json = json_object();
 	bool balanced = false;
 	/* One snapshot for all of it: else a row may close between two of the questions. */
 	int r = sqlite3_exec(q->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 
-	r = r == 0 ? totals(q, &scope, sums, &balanced) : r;
+	r = r == 0 ? totals(q, &scope, json, &balanced) : r;
 	r = r == 0 ? details(q, &scope, json) : r;
 	r = r == 0 ? unbalanced(q, scope, balanced, json) : r;
 	r = r == 0 ? query_missing(q, scope.since_ns, scope.until_ns, scope.link, json) : r;
 	/* The end is not cut short: a snapshot that stays keeps the writer's file growing. */
 	q->deadline_ns = 0;
 	sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);
-	if (r == 0 && (json_object_set(json, "totals", sums) < 0 ||
-		       json_object_set_new(json, "balanced", json_boolean(balanced)) < 0)) {
-		r = query_no_memory(q);
-	}
-	json_decref(sums);
-	if (r < 0) {
-		json_decref(json);
-		return r;
-	}
-	*ret_json = json;
-	return 0;
+	json_object_set_new(json, "balanced", json_boolean(balanced));
+	return query_answer(q, r, json, ret_json);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the queries: from SQLite's rows to JSON. query.c has opening, commands and history;
- * station.c the rest of the station, ledger.c the ledger, at.c what was at a time.
+ * Inside the queries: from SQLite's rows to JSON.
  */
 #ifndef SLOWCTL_QUERY_PRIVATE_H
 #define SLOWCTL_QUERY_PRIVATE_H
@@ -20,35 +19,29 @@ struct query {
 	char error[200];
 };
 
-/* How a column becomes a member. NULL is null whatever the type. */
-enum column_type {
-	COLUMN_INT,
-	COLUMN_REAL,
-	COLUMN_TEXT,
-	COLUMN_TIME, /* ns to s */
-	COLUMN_BOOL,
-	COLUMN_WORDS, /* text to an array of its words */
-	COLUMN_END,
-};
-struct column {
-	const char *key;
-	enum column_type type;
-};
-
 /* A statement with its values bound in order; `types` as i (int64_t), s (const char *, NULL is NULL).
  * Negative errno. */
 int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql, const char *types,
 		  ...);
 /* 1: a row, 0: no more, negative errno. */
 int query_step(struct query *q, sqlite3_stmt *statement);
-/* The row's columns from `first` on; ends at COLUMN_END. A new reference, NULL: out of memory. */
-json_t *query_object(sqlite3_stmt *statement, int first, const struct column *columns);
-/* All rows as an array into *ret_array. Finalizes the statement, also on failure. */
-int query_array(struct query *q, sqlite3_stmt *statement, const struct column *columns,
-		json_t **ret_array);
-/* {key: array} of it. */
-int query_list(struct query *q, sqlite3_stmt *statement, const struct column *columns,
-	       const char *key, json_t **ret_json);
+
+/*
+ * The row as an object. The SQL names its members: a column "slow" is the member "slow", with the type that SQLite has;
+ * "dropped.slow" is a member of the object "dropped". A letter behind a colon makes something else of a value that is
+ * not NULL:
+ *   begun:t  UTC ns: seconds    open:b  0, 1: false, true    words:w  text: an array of its words    states:j  JSON
+ * A new reference, NULL: out of memory.
+ */
+json_t *query_object(sqlite3_stmt *statement);
+/* The first row as an object, null without one; values as for query_prepare(). Negative errno. */
+int query_row(struct query *q, json_t **ret_json, const char *sql, const char *types, ...);
+/* All rows, behind those that the array `key` of `object` has already. `r` < 0: an earlier part of the answer has failed,
+ * nothing is asked. 0, `r`, or negative errno. */
+int query_add_rows(struct query *q, int r, json_t *object, const char *key, const char *sql,
+		   const char *types, ...);
+/* The end of an answer: *ret_json is `object`, which is released where `r` < 0 or a part of it is missing. `r`. */
+int query_answer(struct query *q, int r, json_t *object, json_t **ret_json);
 /* Into `object`: missing, missing_s, begins, as query_ledger() tells them. Negative errno. */
 int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t link,
 		  json_t *object);
@@ -81,11 +74,11 @@ int query_no_memory(struct query *q);
 #define QUERY_UNIT(parameter)                                                                      \
 	"(SELECT value FROM station WHERE key = kind_key('unit.', " parameter "))"
 
-extern const struct column query_command_columns[];
-#define QUERY_COMMAND_COLUMNS                                                                      \
-	"id, client_id, time, who, uid, pid, origin, reason, parameter, op, old_value, "           \
-	"new_value, "                                                                              \
-	"unit, link, tower, floor, sequence, boot, state, detail, attempts, ended, " QUERY_WORDS(  \
-		"parameter")
+/* A Command of schemas/control.md. */
+#define QUERY_COMMAND                                                                              \
+	"SELECT id AS command, client_id, time AS [time:t], who, uid, pid, origin, reason,"        \
+	" parameter, op, old_value AS old, new_value AS new, unit, link, tower, floor, sequence,"  \
+	" boot, state, detail, attempts, ended AS [ended:t], " QUERY_WORDS(                        \
+		"parameter") " AS [words:w] FROM "
 
 #endif

@@ -137,6 +137,11 @@ static const struct {
 	{7, "CREATE TEMP VIEW sample_sum AS SELECT parameter, time, 60 AS span, time AS until,"
 	    " 1 AS samples, value AS mean, value AS low, value AS high, setpoint"
 	    " FROM main.sample WHERE 0"},
+	{9, "CREATE TEMP VIEW snapshot AS SELECT 0 AS id, '' AS name, 0 AS time, '' AS who, '' AS "
+	    "note,"
+	    " '' AS pattern, 0 AS parameters, 0 AS unknown WHERE 0;"
+	    "CREATE TEMP VIEW snapshot_value AS SELECT 0 AS snapshot, '' AS parameter, 0.0 AS value"
+	    " WHERE 0"},
 	{11, "CREATE TEMP VIEW transition AS SELECT command, rowid AS number, time, state, frame,"
 	     " detail FROM main.transition"},
 	{12, "CREATE TEMP VIEW command_life AS SELECT command, number, time, state, frame, detail"
@@ -285,14 +290,12 @@ int query_no_memory(struct query *q)
 	return -ENOMEM;
 }
 
-int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql, const char *types,
-		  ...)
+static int prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql,
+		   const char *types, va_list args)
 {
 	sqlite3_stmt *s = NULL;
-	va_list args;
 	int rc = sqlite3_prepare_v2(q->db, sql, -1, &s, NULL);
 
-	va_start(args, types);
 	for (int place = 1; types[place - 1] && rc == SQLITE_OK; place++) {
 		if (types[place - 1] == 'i') {
 			rc = sqlite3_bind_int64(s, place, va_arg(args, int64_t));
@@ -301,13 +304,24 @@ int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql
 					       SQLITE_TRANSIENT);
 		}
 	}
-	va_end(args);
 	if (rc != SQLITE_OK) {
 		sqlite3_finalize(s);
 		return query_fail(q, rc);
 	}
 	*ret_statement = s;
 	return 0;
+}
+
+int query_prepare(struct query *q, sqlite3_stmt **ret_statement, const char *sql, const char *types,
+		  ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, types);
+	r = prepare(q, ret_statement, sql, types, args);
+	va_end(args);
+	return r;
 }
 
 int query_step(struct query *q, sqlite3_stmt *statement)
@@ -340,36 +354,66 @@ static json_t *words_of(const char *text)
 	return words;
 }
 
-static json_t *value_of(sqlite3_stmt *statement, int n, enum column_type type)
+static json_t *value_of(sqlite3_stmt *statement, int n, char form)
 {
-	if (sqlite3_column_type(statement, n) == SQLITE_NULL) {
+	const char *text;
+	int type = sqlite3_column_type(statement, n);
+
+	if (type == SQLITE_NULL) {
 		return json_null();
 	}
-	switch (type) {
-	case COLUMN_INT:
-		return json_integer(sqlite3_column_int64(statement, n));
-	case COLUMN_REAL:
-		return json_real(sqlite3_column_double(statement, n));
-	case COLUMN_TIME:
+	if (form == 't') {
 		return json_real((double)sqlite3_column_int64(statement, n) / 1e9);
-	case COLUMN_BOOL:
-		return json_boolean(sqlite3_column_int(statement, n));
-	case COLUMN_WORDS:
-		return words_of((const char *)sqlite3_column_text(statement, n));
-	case COLUMN_TEXT:
-	case COLUMN_END:
-		break;
 	}
-	return text_of((const char *)sqlite3_column_text(statement, n));
+	if (form == 'b') {
+		return json_boolean(sqlite3_column_int(statement, n));
+	}
+	if (type == SQLITE_INTEGER) {
+		return json_integer(sqlite3_column_int64(statement, n));
+	}
+	if (type == SQLITE_FLOAT) {
+		return json_real(sqlite3_column_double(statement, n));
+	}
+	text = (const char *)sqlite3_column_text(statement, n);
+	return form == 'w'   ? words_of(text)
+	       : form == 'j' ? json_loads(text, JSON_DECODE_ANY, NULL)
+			     : text_of(text);
 }
 
-json_t *query_object(sqlite3_stmt *statement, int first, const struct column *columns)
+/* The object that the column named `name` is a member of; *name is the member's name in it then. */
+static json_t *owner_of(json_t *object, const char **name)
+{
+	const char *dot = strchr(*name, '.');
+	char key[32];
+	json_t *inner;
+
+	if (!dot) {
+		return object;
+	}
+	snprintf(key, sizeof(key), "%.*s", (int)(dot - *name), *name);
+	*name = dot + 1;
+	inner = json_object_get(object, key);
+	if (!inner) {
+		inner = json_object();
+		json_object_set_new(object, key, inner);
+	}
+	return inner;
+}
+
+json_t *query_object(sqlite3_stmt *statement)
 {
 	json_t *object = json_object();
 
-	for (int n = 0; object && columns[n].type != COLUMN_END; n++) {
-		if (json_object_set_new(object, columns[n].key,
-					value_of(statement, first + n, columns[n].type)) < 0) {
+	for (int n = 0; object && n < sqlite3_column_count(statement); n++) {
+		const char *name = sqlite3_column_name(statement, n);
+		json_t *owner = owner_of(object, &name);
+		size_t length = strcspn(name, ":");
+		char key[32];
+
+		snprintf(key, sizeof(key), "%.*s", (int)length, name);
+		if (json_object_set_new(
+			    owner, key,
+			    value_of(statement, n, name[length] ? name[length + 1] : '\0')) < 0) {
 			json_decref(object);
 			return NULL;
 		}
@@ -377,112 +421,104 @@ json_t *query_object(sqlite3_stmt *statement, int first, const struct column *co
 	return object;
 }
 
-int query_array(struct query *q, sqlite3_stmt *statement, const struct column *columns,
-		json_t **ret_array)
+int query_row(struct query *q, json_t **ret_json, const char *sql, const char *types, ...)
 {
-	json_t *array = json_array();
-	int r = array ? 1 : query_no_memory(q);
+	sqlite3_stmt *s;
+	va_list args;
+	json_t *row;
+	int r;
 
-	while (r > 0 && (r = query_step(q, statement)) > 0) {
-		if (json_array_append_new(array, query_object(statement, 0, columns)) < 0) {
-			r = query_no_memory(q);
-		}
-	}
-	sqlite3_finalize(statement);
+	va_start(args, types);
+	r = prepare(q, &s, sql, types, args);
+	va_end(args);
 	if (r < 0) {
-		json_decref(array);
 		return r;
 	}
-	*ret_array = array;
-	return 0;
+	r = query_step(q, s);
+	if (r >= 0) {
+		row = r > 0 ? query_object(s) : json_null();
+		r = query_answer(q, row ? 0 : query_no_memory(q), row, ret_json);
+	}
+	sqlite3_finalize(s);
+	return r;
 }
 
-int query_list(struct query *q, sqlite3_stmt *statement, const struct column *columns,
-	       const char *key, json_t **ret_json)
+int query_add_rows(struct query *q, int r, json_t *object, const char *key, const char *sql,
+		   const char *types, ...)
 {
-	json_t *array = NULL, *json;
-	int r = query_array(q, statement, columns, &array);
+	json_t *array = json_object_get(object, key);
+	sqlite3_stmt *s = NULL;
+	va_list args;
 
 	if (r < 0) {
 		return r;
 	}
-	json = json_pack("{so}", key, array);
-	if (!json) {
-		return query_no_memory(q);
+	if (!array) {
+		array = json_array();
+		r = json_object_set_new(object, key, array) < 0 ? query_no_memory(q) : 0;
 	}
-	*ret_json = json;
+	va_start(args, types);
+	r = r == 0 ? prepare(q, &s, sql, types, args) : r;
+	va_end(args);
+	while (r == 0 && (r = query_step(q, s)) > 0) {
+		r = json_array_append_new(array, query_object(s)) < 0 ? query_no_memory(q) : 0;
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+int query_answer(struct query *q, int r, json_t *object, json_t **ret_json)
+{
+	r = r == 0 && !object ? query_no_memory(q) : r;
+	if (r < 0) {
+		json_decref(object);
+		return r;
+	}
+	*ret_json = object;
 	return 0;
 }
 
 /* ------------------------------------------------------------------ commands */
 
-const struct column query_command_columns[] = {
-	{"command", COLUMN_INT}, {"client_id", COLUMN_TEXT}, {"time", COLUMN_TIME},
-	{"who", COLUMN_TEXT},	 {"uid", COLUMN_INT},	     {"pid", COLUMN_INT},
-	{"origin", COLUMN_TEXT}, {"reason", COLUMN_TEXT},    {"parameter", COLUMN_TEXT},
-	{"op", COLUMN_TEXT},	 {"old", COLUMN_REAL},	     {"new", COLUMN_REAL},
-	{"unit", COLUMN_TEXT},	 {"link", COLUMN_INT},	     {"tower", COLUMN_INT},
-	{"floor", COLUMN_INT},	 {"sequence", COLUMN_INT},   {"boot", COLUMN_INT},
-	{"state", COLUMN_TEXT},	 {"detail", COLUMN_TEXT},    {"attempts", COLUMN_INT},
-	{"ended", COLUMN_TIME},	 {"words", COLUMN_WORDS},    {NULL, COLUMN_END},
-};
-
 #define COMMANDS_SQL(which)                                                                        \
-	"SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE time >= ?1"                           \
-	" AND (?2 IS NULL OR name_matches(?2, parameter)) AND " which                              \
+	QUERY_COMMAND                                                                              \
+	"command WHERE time >= ?1 AND (?2 IS NULL OR name_matches(?2, parameter)) AND " which      \
 	" AND (?4 IS NULL OR who = ?4) AND (?5 = 0 OR tower = ?5) AND (?6 = 0 OR floor = ?6)"      \
 	" ORDER BY id DESC LIMIT ?7"
 
 int query_commands(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	bool open = f->state && strcmp(f->state, "open") == 0;
-	sqlite3_stmt *s;
+	json_t *json = json_object();
 	/* The open ones are near its end: the length of the journal does not matter. */
-	int r = query_prepare(q, &s,
-			      open ? COMMANDS_SQL(JOURNAL_OPEN)
-				   : COMMANDS_SQL("(?3 IS NULL OR state = ?3 COLLATE NOCASE)"),
-			      "isssiii", f->since_ns, f->parameter, open ? NULL : f->state, f->who,
-			      (int64_t)f->tower, (int64_t)f->floor,
-			      (int64_t)(f->limit ? f->limit : 100));
+	int r = query_add_rows(q, 0, json, "commands",
+			       open ? COMMANDS_SQL(JOURNAL_OPEN)
+				    : COMMANDS_SQL("(?3 IS NULL OR state = ?3 COLLATE NOCASE)"),
+			       "isssiii", f->since_ns, f->parameter, open ? NULL : f->state, f->who,
+			       (int64_t)f->tower, (int64_t)f->floor,
+			       (int64_t)(f->limit ? f->limit : 100));
 
-	return r < 0 ? r : query_list(q, s, query_command_columns, "commands", ret_json);
-}
-
-static int add_transitions(struct query *q, json_t *command, int64_t id)
-{
-	static const struct column columns[] = {{"time", COLUMN_TIME},
-						{"state", COLUMN_TEXT},
-						{"frame", COLUMN_INT},
-						{"detail", COLUMN_TEXT},
-						{NULL, COLUMN_END}};
-	json_t *array = NULL;
-	sqlite3_stmt *s;
-	int r = query_prepare(
-		q, &s,
-		"SELECT time, state, frame, detail FROM command_life WHERE command = ?1"
-		" ORDER BY number",
-		"i", id);
-
-	if (r == 0) {
-		r = query_array(q, s, columns, &array);
-	}
-	if (r == 0 && json_object_set_new(command, "transitions", array) < 0) {
-		r = query_no_memory(q);
-	}
-	return r;
+	return query_answer(q, r, json, ret_json);
 }
 
 /* Its statement, compiled when first asked for. Whoever has stepped it resets it, or it holds its snapshot. */
 static int command_now_statement(struct query *q, uint64_t id)
 {
-	static const char sql[] = "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE id = ?1";
-	int rc, r = q->command_now ? 0 : query_prepare(q, &q->command_now, sql, "");
+	int rc, r = q->command_now ? 0
+				   : query_prepare(q, &q->command_now,
+						   QUERY_COMMAND "command WHERE id = ?1", "");
 
 	if (r < 0) {
 		return r;
 	}
 	rc = sqlite3_bind_int64(q->command_now, 1, (int64_t)id);
 	return rc == SQLITE_OK ? 0 : query_fail(q, rc);
+}
+
+static int no_such_command(struct query *q)
+{
+	snprintf(q->error, sizeof(q->error), "no such command");
+	return -ENOENT;
 }
 
 int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
@@ -495,39 +531,23 @@ int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
 	}
 	r = query_step(q, q->command_now);
 	if (r > 0) {
-		command = query_object(q->command_now, 0, query_command_columns);
-		r = command ? 0 : query_no_memory(q);
+		command = query_object(q->command_now);
+		r = 0;
 	} else if (r == 0) {
-		snprintf(q->error, sizeof(q->error), "no such command");
-		r = -ENOENT;
+		r = no_such_command(q);
 	}
 	sqlite3_reset(q->command_now);
-	if (r == 0) {
-		*ret_json = command;
-	}
-	return r;
+	return query_answer(q, r, command, ret_json);
 }
 
 int query_client(struct query *q, const char *client_id, json_t **ret_json)
 {
-	sqlite3_stmt *s;
-	int r = query_prepare(q, &s,
-			      "SELECT " QUERY_COMMAND_COLUMNS " FROM command WHERE client_id = ?1",
-			      "s", client_id);
+	json_t *command = NULL;
+	int r = query_row(q, &command, QUERY_COMMAND "command WHERE client_id = ?1", "s",
+			  client_id);
 
-	if (r < 0) {
-		return r;
-	}
-	r = query_step(q, s);
-	if (r > 0) {
-		*ret_json = query_object(s, 0, query_command_columns);
-		r = *ret_json ? 0 : query_no_memory(q);
-	} else if (r == 0) {
-		snprintf(q->error, sizeof(q->error), "no such command");
-		r = -ENOENT;
-	}
-	sqlite3_finalize(s);
-	return r;
+	r = r == 0 && json_is_null(command) ? no_such_command(q) : r;
+	return query_answer(q, r, command, ret_json);
 }
 
 int query_command(struct query *q, uint64_t id, json_t **ret_json)
@@ -535,40 +555,19 @@ int query_command(struct query *q, uint64_t id, json_t **ret_json)
 	json_t *command = NULL;
 	int r = query_command_now(q, id, &command);
 
-	if (r == 0) {
-		r = add_transitions(q, command, (int64_t)id);
-	}
-	if (r < 0) {
-		json_decref(command);
-		return r;
-	}
-	*ret_json = command;
-	return 0;
+	r = query_add_rows(q, r, command, "transitions",
+			   "SELECT time AS [time:t], state, frame, detail FROM command_life"
+			   " WHERE command = ?1 ORDER BY number",
+			   "i", (int64_t)id);
+	return query_answer(q, r, command, ret_json);
 }
 
 int query_head(struct query *q, const char *name, json_t **ret_head)
 {
-	static const struct column columns[] = {{"name", COLUMN_TEXT},
-						{"unit", COLUMN_TEXT},
-						{"words", COLUMN_WORDS},
-						{NULL, COLUMN_END}};
-	sqlite3_stmt *s;
-	int r = query_prepare(
-		q, &s,
-		"SELECT ?1, coalesce(" QUERY_UNIT(
-			"?1") ", (SELECT unit FROM " JOURNAL_BY_PARAMETER
-			      " WHERE parameter = ?1 ORDER BY id DESC LIMIT 1)), " QUERY_WORDS(
-				      "?1"),
-		"s", name);
-
-	if (r < 0) {
-		return r;
-	}
-	r = query_step(q, s);
-	if (r > 0) {
-		*ret_head = query_object(s, 0, columns);
-		r = *ret_head ? 0 : query_no_memory(q);
-	}
-	sqlite3_finalize(s);
-	return r;
+	return query_row(q, ret_head,
+			 "SELECT ?1 AS name, coalesce(" QUERY_UNIT(
+				 "?1") ", (SELECT unit FROM " JOURNAL_BY_PARAMETER
+				       " WHERE parameter = ?1 ORDER BY id DESC LIMIT 1)) AS unit,"
+				       " " QUERY_WORDS("?1") " AS [words:w]",
+			 "s", name);
 }
