@@ -133,7 +133,7 @@ class _Tracks:
         t, resent = self._of(name, length), "resent" in block.flags()
         block.repeat = block.again = False
         block.gap_first = block.gap_frames = block.gap_lost = 0
-        other_life = not resent and n < t.top and (not t.inside(n) or t.bits.get(n, 0) & SEEN)
+        other_life = not resent and n < t.top and (self.monitor or not t.inside(n) or t.bits.get(n, 0) & SEEN)
         if other_life:
             self.lines.pop((block["link"], block["stream"]), None)
             for key, track in self.tracks.items():

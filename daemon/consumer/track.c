@@ -192,10 +192,13 @@ static void raise_top(struct track *t, uint64_t n)
 	}
 }
 
-/* The block's number again without RESENT, or from before the window: the board has begun anew. */
-static bool another_life(const struct track *t, const struct fcm_block_header *h, uint64_t n)
+/* The block's number again without RESENT, or from before the window: the board was restarted. A monitor gets blocks in
+ * order: any number that goes back is enough. */
+static bool another_life(const struct tracks *all, const struct track *t,
+			 const struct fcm_block_header *h, uint64_t n)
 {
-	return !(h->flags & FCM_BLOCK_RESENT) && n < t->top && (!inside(t, n) || get(t, SEEN, n));
+	return !(h->flags & FCM_BLOCK_RESENT) && n < t->top &&
+	       (all->of == TRACKS_MONITOR || !inside(t, n) || get(t, SEEN, n));
 }
 
 /* False: the stream's tracks restart, and the line with them. */
@@ -203,7 +206,7 @@ static bool note(struct tracks *all, struct track *t, bool owed, struct fcmdata_
 {
 	const struct fcm_block_header *h = &b->header;
 	uint64_t n = h->sequence & FCM_SEQUENCE_MASK;
-	bool goes_on = !another_life(t, h, n);
+	bool goes_on = !another_life(all, t, h, n);
 
 	if (!goes_on) {
 		forget_stream(all, &b->key);

@@ -7,6 +7,7 @@
  * which is the instrument's then, and where --raw asks for it; elsewhere controls become '?', as in all other text.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,23 +15,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <zmq.h>
-
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/client.h"
-#include "slowctl/fcmctl/record/message.h"
 #include "slowctl/fcmctl/core/monitor.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/plural.h"
-#include "tdm/le.h"
 
-#define ESCAPE	    0x1d /* Ctrl-] */
-#define WRITE_MAX   240u
-#define WAIT_S	    10.0
-#define LINGER_S    1.0 /* behind the end of what is not typed, for the answer */
-#define SILENT_S    5.0
-#define RECORD_HEAD 4u
-#define PAUSE_NS    2000000 /* 16 frames: room for as many words */
+#define ESCAPE	  0x1d /* Ctrl-] */
+#define WRITE_MAX 240u
+#define WAIT_S	  10.0
+#define LINGER_S  1.0 /* behind the end of what is not typed, for the answer */
+#define SILENT_S  5.0
+#define PAUSE_NS  2000000 /* 16 frames: room for as many words */
 
 struct serial {
 	struct ctl *ctl;
@@ -38,12 +34,12 @@ struct serial {
 	struct ctl_monitor monitor;
 	char session[32];
 	unsigned channel;
+	bool begun; /* a block has come */
 	bool heard, silence_said;
 	bool raw, escaped, done, ended; /* done: Ctrl-] q; ended: nothing more will be typed */
 	bool as_is;			/* bytes of the floor are written as they are */
 	bool returned;			/* a CR has come, and waits for its LF */
 	struct termios before;
-	struct message_line line;
 };
 
 static double monotonic_s(void)
@@ -73,74 +69,51 @@ static void show_harmless(struct serial *x, const uint8_t *bytes, size_t length)
 	}
 }
 
-static void show_records(struct serial *x, const struct message *m)
+static void take(struct serial *x, const struct fcmdata_block *b)
 {
-	uint32_t at = m->header.channel_offset[1];
-	uint32_t end = m->header.channel_offset[2];
+	struct fcmdata_serial record;
+	struct fcmdata_cursor cursor;
+	int r;
 
-	while (at + RECORD_HEAD <= end) {
-		const uint8_t *record = m->payload + at;
-		uint32_t length = record[1];
-
-		if (at + RECORD_HEAD + length > end) {
-			return;
-		}
-		if (record[0] == x->channel) {
-			if (x->as_is) {
-				fwrite(record + RECORD_HEAD, 1, length, stdout);
-			} else {
-				show_harmless(x, record + RECORD_HEAD, length);
-			}
-			x->heard = x->heard || length > 0;
-		}
-		at += RECORD_HEAD + length;
-	}
-}
-
-static void take(struct serial *x, zmq_msg_t part[3])
-{
-	struct message m;
-	const char *why;
-	uint64_t missed;
-
-	if (message_read(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]), zmq_msg_data(&part[1]),
-			 zmq_msg_size(&part[1]), zmq_msg_data(&part[2]), zmq_msg_size(&part[2]), &m,
-			 &why) != 0 ||
-	    m.header.channels < 2) {
-		return;
-	}
-	missed = message_missed(&x->line, &m.header);
-	if (missed > 0) {
+	x->begun = true;
+	if (b->gap_lost > 0) {
 		ctl_remark("missed here: %llu frame%s; bytes may be missing",
-			   (unsigned long long)missed, plural(missed));
+			   (unsigned long long)b->gap_lost, plural(b->gap_lost));
 	}
-	show_records(x, &m);
+	fcmdata_begin(b, FCMDATA_CHANNEL_SERIAL, &cursor);
+	while ((r = fcmdata_next_serial(&cursor, &record)) == 1 || r == -EBADMSG) {
+		if (r != 1 || record.channel != x->channel) {
+			continue;
+		}
+		if (x->as_is) {
+			fwrite(record.bytes, 1, record.length, stdout);
+		} else {
+			show_harmless(x, record.bytes, record.length);
+		}
+		x->heard = x->heard || record.length > 0;
+	}
 }
 
-static void take_all(struct serial *x)
+/* What has come, after waiting up to 50 ms for it or for what is typed. *ret_typed: something is. */
+static int take_all(struct serial *x, bool wait, bool *ret_typed)
 {
-	for (;;) {
-		zmq_msg_t part[3];
-		int parts = 0;
+	struct pollfd in[] = {{.fd = fcmdata_fd(x->monitor.data), .events = POLLIN},
+			      {.fd = STDIN_FILENO, .events = POLLIN}};
+	const struct fcmdata_block *b;
+	int code;
 
-		for (int i = 0; i < 3; i++) {
-			zmq_msg_init(&part[i]);
-		}
-		while (parts < 3 &&
-		       zmq_msg_recv(&part[parts], x->monitor.socket, ZMQ_DONTWAIT) >= 0 &&
-		       zmq_msg_more(&part[parts++]) != 0) {
-		}
-		if (parts == 3) {
-			take(x, part);
-		}
-		for (int i = 0; i < 3; i++) {
-			zmq_msg_close(&part[i]);
-		}
-		if (parts < 3) {
-			break;
-		}
+	if (wait) {
+		poll(in, ret_typed != NULL ? 2 : 1, 50);
+	}
+	if (ret_typed != NULL) {
+		*ret_typed = in[1].revents != 0;
+	}
+	while ((code = ctl_monitor_next(x->ctl, &x->monitor, 0, &b)) == CTL_DONE && b != NULL) {
+		take(x, b);
+		fcmdata_release(x->monitor.data, b);
 	}
 	fflush(stdout);
+	return code;
 }
 
 /* ------------------------------------------------------------------ down */
@@ -292,22 +265,20 @@ static int talk(struct serial *x, double for_s)
 	while (code == CTL_DONE && !x->done && !ctl_interrupted() &&
 	       (for_s <= 0.0 || monotonic_s() - begun < for_s) &&
 	       (ended == 0.0 || for_s > 0.0 || monotonic_s() - ended < LINGER_S)) {
-		zmq_pollitem_t items[] = {{.socket = x->monitor.socket, .events = ZMQ_POLLIN},
-					  {.fd = STDIN_FILENO, .events = ZMQ_POLLIN}};
+		bool is_typed = false;
 
-		zmq_poll(items, x->ended ? 1 : 2, 50);
-		take_all(x);
-		if (!x->ended && items[1].revents != 0) {
+		code = take_all(x, true, x->ended ? NULL : &is_typed);
+		if (code == CTL_DONE && is_typed) {
 			code = typed(x);
 			ended = x->ended ? monotonic_s() : 0.0;
-		} else {
+		} else if (code == CTL_DONE) {
 			code = still_open(x);
 		}
 		if (monotonic_s() - begun > SILENT_S) {
 			say_silence(x);
 		}
 	}
-	take_all(x);
+	code = code == CTL_DONE ? take_all(x, false, NULL) : code;
 	if (code == CTL_DONE && !ctl_interrupted()) {
 		say_silence(x);
 	}
@@ -318,23 +289,18 @@ static int talk(struct serial *x, double for_s)
 static int await_first(struct serial *x)
 {
 	double begun = monotonic_s();
+	int code = CTL_DONE;
 
-	while (!x->line.known && !ctl_interrupted()) {
-		zmq_pollitem_t item = {.socket = x->monitor.socket, .events = ZMQ_POLLIN};
-
+	while (code == CTL_DONE && !x->begun && !ctl_interrupted()) {
 		if (monotonic_s() - begun > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "time-out",
 					"fcmctl link list shows what the link does",
 					"serial: no block of the floor's instruments for %.0f s",
 					WAIT_S);
 		}
-		if (zmq_poll(&item, 1, 50) == 0 &&
-		    ctl_monitor_look(x->ctl, &x->monitor) != CTL_DONE) {
-			return CTL_NOT;
-		}
-		take_all(x);
+		code = take_all(x, true, NULL);
 	}
-	return CTL_DONE;
+	return code;
 }
 
 static int listen_at(struct serial *x, const json_t *open)

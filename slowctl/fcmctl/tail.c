@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl data tail: what is flowing, one line a block, from the monitor's endpoint (ZeroMQ SUB, best
- * effort). It disturbs nobody: what it misses is its own loss, told as such.
+ * fcmctl data tail: what is flowing, one line a block, from the monitor's endpoint (best effort). What it misses is its
+ * own loss, and it says so.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,10 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <zmq.h>
-
 #include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/record/message.h"
 #include "slowctl/fcmctl/core/monitor.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
@@ -28,11 +25,8 @@ struct tail {
 	int link, tower, floor; /* -1: all */
 	unsigned hits;
 	double interval_s, silence_s;
-	uint64_t left; /* blocks to show */
-	struct {
-		struct message_line line;
-		double shown_s;
-	} follow[FCM_LINKS][FCM_STREAMS];
+	uint64_t left;				/* blocks to show */
+	double shown_s[FCM_LINKS][FCM_STREAMS]; /* when a block of it was shown last */
 	bool told_silence;
 };
 
@@ -82,7 +76,7 @@ static const char *source_name(unsigned source)
 	return name_of(names, sizeof(names) / sizeof(names[0]), source);
 }
 
-static json_t *hit_json(const struct hit *h, unsigned channel)
+static json_t *hit_json(const struct fcmdata_hit *h, unsigned channel)
 {
 	return json_pack("{s:i,s:I,s:i,s:i,s:I,s:i,s:b,s:b}", "om", (int)channel, "second",
 			 (json_int_t)h->second, "frame", (int)h->frame, "t5ns", (int)h->t5ns,
@@ -91,35 +85,37 @@ static json_t *hit_json(const struct hit *h, unsigned channel)
 }
 
 /* The first few items: hits of every module in turn, a sample of each hydrophone. */
-static json_t *items_json(const struct message *m, unsigned most)
+static json_t *items_json(const struct fcmdata_block *b, unsigned most)
 {
+	const struct fcm_block_header *h = &b->header;
 	json_t *items = json_array();
 
-	for (unsigned c = 0; c < m->header.channels; c++) {
-		uint32_t at = 0;
-		uint32_t begin = m->header.channel_offset[c];
-		uint32_t length = m->header.channel_offset[c + 1] - begin;
-		struct hit hit;
+	for (unsigned c = 0; c < h->channels; c++) {
+		const uint8_t *sample = b->payload + h->channel_offset[c];
+		struct fcmdata_cursor cursor;
+		struct fcmdata_hit hit;
 
-		if (m->header.stream == FCM_HYDROPHONE && length >= 4 &&
+		if (h->stream == FCM_HYDROPHONE &&
+		    h->channel_offset[c + 1] - h->channel_offset[c] >= 4 &&
 		    json_array_size(items) < most) {
-			json_array_append_new(
-				items, json_pack("{s:i,s:i}", "hydrophone", (int)c, "sample",
-						 (int)(int32_t)le32_get(m->payload + begin)));
+			json_array_append_new(items,
+					      json_pack("{s:i,s:i}", "hydrophone", (int)c, "sample",
+							(int)(int32_t)le32_get(sample)));
 		}
-		while (m->header.stream == FCM_PMT && json_array_size(items) < most &&
-		       json_array_size(items) * m->header.channels < (size_t)most * (c + 1) &&
-		       message_next_hit(m, c, &at, &hit) > 0) {
+		fcmdata_begin(b, c, &cursor);
+		while (json_array_size(items) < most &&
+		       json_array_size(items) * h->channels < (size_t)most * (c + 1) &&
+		       fcmdata_next_hit(&cursor, &hit) > 0) {
 			json_array_append_new(items, hit_json(&hit, c));
 		}
 	}
 	return items;
 }
 
-static json_t *block_json(const struct tail *t, const struct message *m)
+static json_t *block_json(const struct tail *t, const struct fcmdata_block *b)
 {
-	const struct fcm_block_header *h = &m->header;
-	double utc = message_utc(m);
+	const struct fcm_block_header *h = &b->header;
+	double utc = ctl_block_utc(h);
 	json_t *flags = json_array();
 
 	for (size_t i = 0; i < FLAG_NAMES; i++) {
@@ -142,7 +138,7 @@ static json_t *block_json(const struct tail *t, const struct message *m)
 		h->uncertainty_ns != FCM_NO_UNCERTAINTY ? json_integer(h->uncertainty_ns)
 							: json_null(),
 		"items", (json_int_t)h->items, "payload_bytes", (json_int_t)h->payload_bytes,
-		"flags", flags, "first_items", items_json(m, t->hits));
+		"flags", flags, "first_items", items_json(b, t->hits));
 }
 
 static void render_flags(struct writer *w, const json_t *flags)
@@ -212,53 +208,36 @@ static bool is_wanted(const struct tail *t, const struct fcm_block_header *h)
 	       (t->tower < 0 || h->tower == t->tower) && (t->floor < 0 || h->floor == t->floor);
 }
 
-/* Whether blocks are missing in front of this one; a monitor's own loss. */
-static void follow(struct tail *t, const struct fcm_block_header *h)
-{
-	uint64_t missed = message_missed(&t->follow[h->link][h->stream].line, h);
-
-	if (missed > 0) {
-		ctl_remark("link %u %s: frames %" PRIu64 " to %" PRIu64
-			   " were missed here (a monitor is best effort; no loss of the station)",
-			   h->link, fcm_stream_name(h->stream), h->first_frame - missed,
-			   h->first_frame - 1);
-	}
-}
-
 static bool is_due(struct tail *t, const struct fcm_block_header *h)
 {
 	double now = monotonic_s();
+	double *shown_s = &t->shown_s[h->link][h->stream];
 
-	if (t->interval_s <= 0.0) {
-		return true;
-	}
-	if (now - t->follow[h->link][h->stream].shown_s < t->interval_s) {
+	if (t->interval_s > 0.0 && now - *shown_s < t->interval_s) {
 		return false;
 	}
-	t->follow[h->link][h->stream].shown_s = now;
+	*shown_s = now;
 	return true;
 }
 
-static void take_block(struct tail *t, zmq_msg_t part[3])
+static void take_block(struct tail *t, const struct fcmdata_block *b)
 {
-	const char *why = "";
-	struct message m;
+	const struct fcm_block_header *h = &b->header;
 	json_t *block;
 
-	if (message_read(zmq_msg_data(&part[0]), zmq_msg_size(&part[0]), zmq_msg_data(&part[1]),
-			 zmq_msg_size(&part[1]), zmq_msg_data(&part[2]), zmq_msg_size(&part[2]), &m,
-			 &why) != 0) {
-		ctl_remark("a message from %s is no data message: %s", t->monitor.endpoint, why);
+	if (!is_wanted(t, h)) {
 		return;
 	}
-	if (!is_wanted(t, &m.header)) {
+	if (b->gap_lost > 0) {
+		ctl_remark("link %u %s: frames %" PRIu64 " to %" PRIu64
+			   " were missed here (a monitor is best effort; no loss of the station)",
+			   h->link, fcm_stream_name(h->stream), b->gap_first,
+			   b->gap_first + b->gap_lost - 1);
+	}
+	if (!is_due(t, h)) {
 		return;
 	}
-	follow(t, &m.header);
-	if (!is_due(t, &m.header)) {
-		return;
-	}
-	block = block_json(t, &m);
+	block = block_json(t, b);
 	if (block != NULL) {
 		writer_result(t->ctl->out, block, render_block);
 		t->left--;
@@ -266,71 +245,43 @@ static void take_block(struct tail *t, zmq_msg_t part[3])
 	json_decref(block);
 }
 
-/* One message of three parts, whatever else comes being skipped. 0, or -EAGAIN when none waits. */
-static int receive(struct tail *t)
+/* No block for so long: said once, or the end where --timeout says so. */
+static int bear_silence(struct tail *t, double silent_s)
 {
-	zmq_msg_t part[3];
-	int parts = 0;
-	int more = 1;
-	int err = 0;
-
-	for (int i = 0; i < 3; i++) {
-		zmq_msg_init(&part[i]);
+	if (t->silence_s > 0.0 && silent_s > t->silence_s) {
+		return ctl_fail(t->ctl, CTL_NOT, "time-out", "fcmctl link list",
+				"no block from %s for %.1f s", t->monitor.endpoint, t->silence_s);
 	}
-	while (more != 0 && err == 0) {
-		zmq_msg_t *into = &part[parts < 3 ? parts : 2];
-
-		if (zmq_msg_recv(into, t->monitor.socket, parts == 0 ? ZMQ_DONTWAIT : 0) < 0) {
-			err = errno == EINTR && parts > 0 ? 0 : -errno;
-			continue;
-		}
-		parts++;
-		more = zmq_msg_more(into);
+	if (!t->told_silence && silent_s > SILENCE_S) {
+		ctl_remark("no such block for %.0f s; still waiting (fcmctl link list shows what "
+			   "the links do)",
+			   SILENCE_S);
+		t->told_silence = true;
 	}
-	if (err == 0 && parts == 3) {
-		take_block(t, part);
-	}
-	for (int i = 0; i < 3; i++) {
-		zmq_msg_close(&part[i]);
-	}
-	return err;
+	return CTL_DONE;
 }
 
-/* A fault is a step in the silence's account, not an end: the daemon may come back. */
+/* A silence is no end: the daemon may come back. */
 static int tail_loop(struct tail *t)
 {
 	double last = monotonic_s();
+	int code = CTL_DONE;
 
-	while (t->left > 0 && !ctl_interrupted()) {
-		zmq_pollitem_t item = {.socket = t->monitor.socket, .events = ZMQ_POLLIN};
-		int n = zmq_poll(&item, 1, 200);
+	while (code == CTL_DONE && t->left > 0 && !ctl_interrupted()) {
+		const struct fcmdata_block *b;
 
-		if (n == 0 && ctl_monitor_look(t->ctl, &t->monitor) != CTL_DONE) {
-			return CTL_NOT;
-		}
-		if (n > 0) {
-			while (t->left > 0 && !ctl_interrupted() && receive(t) == 0) {
-				last = monotonic_s();
-				t->told_silence = false;
-			}
-			if (writer_flush(t->ctl->out) != 0) {
-				return CTL_NOT;
-			}
-		}
-		if (t->silence_s > 0.0 && monotonic_s() - last > t->silence_s) {
-			return ctl_fail(t->ctl, CTL_NOT, "time-out", "fcmctl link list",
-					"no block from %s for %.1f s", t->monitor.endpoint,
-					t->silence_s);
-		}
-		if (!t->told_silence && monotonic_s() - last > SILENCE_S) {
-			ctl_remark(
-				"no such block for %.0f s; still waiting (fcmctl link list shows "
-				"what the links do)",
-				SILENCE_S);
-			t->told_silence = true;
+		code = ctl_monitor_next(t->ctl, &t->monitor, 200, &b);
+		if (b != NULL) {
+			last = monotonic_s();
+			t->told_silence = false;
+			take_block(t, b);
+			fcmdata_release(t->monitor.data, b);
+			code = writer_flush(t->ctl->out) != 0 ? CTL_NOT : CTL_DONE;
+		} else if (code == CTL_DONE) {
+			code = bear_silence(t, monotonic_s() - last);
 		}
 	}
-	return CTL_DONE;
+	return code;
 }
 
 /* The topic's beginning that all wanted blocks share. */

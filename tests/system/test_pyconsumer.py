@@ -110,7 +110,7 @@ def facts(block):
 
 NEW = (False, False, 0, 0, 0)
 SHORT = {"length": 16}
-# (name, sole, blocks as (number, flags, more), the facts of the last)
+# (name, sole or monitor, blocks as (number, flags, more), the facts of the last)
 RULES = [
     ("the first", False, [(1003, 0)], NEW),
     ("a gap inside a slice", False, [(1003, 0), (1005, 0)], (False, False, 1004, 1, 1)),
@@ -128,6 +128,7 @@ RULES = [
     ("another epoch", False, [(1003, 0), (0, 0, {"epoch": 6})], NEW),
     ("a straggler", False, [(0, 0, {"epoch": 6}), (1003, RESENT), (1, 0, {"epoch": 6})], NEW),
     ("the board begins anew", False, [(1003, 0), "ack", (1003, 0)], NEW),
+    ("a monitor's board begins anew", "monitor", [(1003, 0), (2, 0), (4, 0)], (False, False, 3, 1, 1)),
     ("far behind, flagged", False, [(100000, 0), (1, RESENT)], NEW),
     ("over a change of length", False, [(1001, 0), "ack", (5010, 0, SHORT), (1001, RESENT)], (True, *NEW[1:])),
     ("over two changes", False, [(5010, 0, SHORT), "ack", (1003, 0), (5010, RESENT, SHORT)], (True, *NEW[1:])),
@@ -140,7 +141,7 @@ RULES = [
 def rules(t):
     """repeats and gaps by the rules of libfcmdata; a checksum of isa-l's and one of numpy's"""
     for name, sole, steps, wanted in RULES:
-        tracks, block = fcmdata._Tracks(sole), None
+        tracks, block = fcmdata._Tracks(sole is True, sole == "monitor"), None
         tracks.anew()
         for step in steps:
             if step == "anew":

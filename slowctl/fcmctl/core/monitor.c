@@ -3,19 +3,19 @@
 #include "slowctl/fcmctl/core/monitor.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <zmq.h>
-
-#include "slowctl/fcmctl/show/value.h"
 #include "slowctl/access/keyfile.h"
+#include "slowctl/fcmctl/show/value.h"
 
-#define EVENTS "inproc://events"
-#define QUEUED 2000 /* messages: some seconds of a floor */
+#define QUEUED	 2000u /* blocks: some seconds of a floor */
+#define SLICE_NS 200000000ll
+#define FRAME_NS 125000ll
 
-/* Where one connects to what the daemon has bound (tcp, every address): here. */
+/* The address to connect to: the daemon binds tcp at every address of this host. */
 static void connect_address(const char *bound, char *buf, size_t size)
 {
 	static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
@@ -29,15 +29,13 @@ static void connect_address(const char *bound, char *buf, size_t size)
 	snprintf(buf, size, "%s", bound);
 }
 
-static int encrypt(struct ctl *ctl, const struct ctl_args *args, const char *server_key,
-		   void *socket)
+/* The key file must be there and sound; libfcmdata reads it again. */
+static int check_key(struct ctl *ctl, const char *file)
 {
-	const char *file = ctl_given(args, CTL_KEY) ? args->text[CTL_KEY] : getenv("FCM_KEY");
 	char secret[ACCESS_KEY_TEXT], public[ACCESS_KEY_TEXT];
 	struct sc_error error = {0};
-	int r;
 
-	if (!file) {
+	if (file == NULL) {
 		return ctl_fail(ctl, CTL_NOT, "refused",
 				"--key FILE, of fcmctl key make NAME monitor, whose line stands in "
 				"the daemon's allow list",
@@ -46,34 +44,21 @@ static int encrypt(struct ctl *ctl, const struct ctl_args *args, const char *ser
 	if (keyfile_read(file, secret, public, &error) < 0) {
 		return ctl_fail(ctl, CTL_NOT, error.code, error.hint, "%s", error.message);
 	}
-	r = zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, server_key, strlen(server_key) + 1);
-	r |= zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public, sizeof(public));
-	r |= zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, sizeof(secret));
 	explicit_bzero(secret, sizeof(secret));
-	return r < 0 ? ctl_fail(ctl, CTL_NOT, "failed", "", "keys: %s", zmq_strerror(errno))
-		     : CTL_DONE;
-}
-
-/* Its context is its own: no other socket has this name for its news. */
-static int connect_to(struct ctl_monitor *m, const char *topic)
-{
-	m->events = zmq_socket(m->context, ZMQ_PAIR);
-	if (m->events == NULL ||
-	    zmq_setsockopt(m->socket, ZMQ_SUBSCRIBE, topic, strlen(topic)) != 0 ||
-	    zmq_socket_monitor(m->socket, EVENTS,
-			       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
-				       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) != 0 ||
-	    zmq_connect(m->events, EVENTS) != 0 || zmq_connect(m->socket, m->endpoint) != 0) {
-		return -errno;
-	}
-	return 0;
+	return CTL_DONE;
 }
 
 int ctl_monitor_open(struct ctl *ctl, const struct ctl_args *args, const json_t *where,
 		     const char *topic, struct ctl_monitor *m)
 {
-	const char *server_key = json_string_value(json_object_get(where, "public_key"));
-	const int hwm = QUEUED, none = 0;
+	const char *const topics[] = {topic, NULL};
+	struct fcmdata_config config = {
+		.mode = FCMDATA_MONITOR,
+		.endpoint = m->endpoint,
+		.topics = topics,
+		.queue = QUEUED,
+		.server_key = json_string_value(json_object_get(where, "public_key")),
+	};
 	int r;
 
 	*m = (struct ctl_monitor){0};
@@ -84,35 +69,52 @@ int ctl_monitor_open(struct ctl *ctl, const struct ctl_args *args, const json_t 
 				"set monitor_endpoint in [data] of the configuration",
 				"this daemon serves no monitors");
 	}
-	m->context = zmq_ctx_new();
-	m->socket = m->context != NULL ? zmq_socket(m->context, ZMQ_SUB) : NULL;
-	if (m->socket == NULL || zmq_setsockopt(m->socket, ZMQ_RCVHWM, &hwm, sizeof(hwm)) != 0 ||
-	    zmq_setsockopt(m->socket, ZMQ_LINGER, &none, sizeof(none)) != 0) {
-		return ctl_fail(ctl, CTL_NOT, "internal", "", "%s", zmq_strerror(errno));
+	if (config.server_key != NULL) {
+		config.key_file =
+			ctl_given(args, CTL_KEY) ? args->text[CTL_KEY] : getenv("FCM_KEY");
+		r = check_key(ctl, config.key_file);
+		if (r != CTL_DONE) {
+			return r;
+		}
 	}
-	r = server_key != NULL ? encrypt(ctl, args, server_key, m->socket) : CTL_DONE;
-	if (r != CTL_DONE) {
-		return r;
-	}
-	r = connect_to(m, topic);
+	r = fcmdata_open(&config, &m->data);
 	return r == 0 ? CTL_DONE
 		      : ctl_fail(ctl, CTL_NOT, "failed",
 				 "is the endpoint right? fcmctl --json status",
-				 "cannot listen to %s: %s", m->endpoint, zmq_strerror(-r));
+				 "cannot listen to %s: %s", m->endpoint, strerror(-r));
 }
 
-int ctl_monitor_look(struct ctl *ctl, struct ctl_monitor *m)
+static void tell_damage(const struct ctl_monitor *m, const struct fcmdata_stats *before)
 {
-	uint8_t event[6], endpoint[1];
-	uint16_t number;
+	struct fcmdata_stats now;
+	const char *why;
 
-	if (zmq_recv(m->events, event, sizeof(event), ZMQ_DONTWAIT) < 0) {
+	fcmdata_get_stats(m->data, &now);
+	why = now.payload_crcs > before->payload_crcs ? "the payload is damaged"
+	      : now.header_crcs > before->header_crcs ? "the header is damaged"
+	      : now.malformed > before->malformed     ? "its header makes no sense"
+	      : now.strangers > before->strangers     ? "it has not three parts"
+						      : NULL;
+	if (why != NULL) {
+		ctl_remark("a message from %s is no data message: %s", m->endpoint, why);
+	}
+}
+
+int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
+		     const struct fcmdata_block **ret_block)
+{
+	struct fcmdata_stats before;
+	const char *refusal;
+
+	*ret_block = NULL;
+	fcmdata_get_stats(m->data, &before);
+	if (fcmdata_receive(m->data, timeout_ms, ret_block) != -ECONNREFUSED) {
+		tell_damage(m, &before);
 		return CTL_DONE;
 	}
-	zmq_recv(m->events, endpoint, sizeof(endpoint), ZMQ_DONTWAIT);
-	memcpy(&number, event, sizeof(number));
+	refusal = fcmdata_refusal(m->data);
 	return ctl_fail(ctl, CTL_NOT, "refused",
-			number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
+			strncmp(refusal, "key-refused", strlen("key-refused")) == 0
 				? "a line of fcmctl key make NAME monitor in its allow list, then "
 				  "reload it"
 				: "does another program listen there? fcmctl --json status",
@@ -121,14 +123,21 @@ int ctl_monitor_look(struct ctl *ctl, struct ctl_monitor *m)
 
 void ctl_monitor_close(struct ctl_monitor *m)
 {
-	if (m->events != NULL) {
-		zmq_socket_monitor(m->socket, NULL, 0);
-		zmq_close(m->events);
+	fcmdata_close(m->data);
+}
+
+double ctl_block_utc(const struct fcm_block_header *h)
+{
+	int64_t counted_ns = (int64_t)(h->first_frame % FCM_SLICE_FRAMES) * FRAME_NS;
+	int64_t off_ns;
+
+	if ((h->flags & FCM_BLOCK_NO_TIME) != 0 || h->tai_ns == FCM_NO_TAI) {
+		return (double)NAN;
 	}
-	if (m->socket != NULL) {
-		zmq_close(m->socket);
-	}
-	if (m->context != NULL) {
-		zmq_ctx_term(m->context);
-	}
+	/* The slice goes by the floor's frames, tai_ns is later by the cable delay: the frames say which
+	 * slice's beginning is near, tai_ns how far off. */
+	off_ns = (h->tai_ns % SLICE_NS - counted_ns) % SLICE_NS;
+	off_ns += off_ns < -SLICE_NS / 2 ? SLICE_NS : off_ns >= SLICE_NS / 2 ? -SLICE_NS : 0;
+	/* 946684800: 2000-01-01 */
+	return 946684800.0 + (double)h->slice_id * 0.2 + (double)(counted_ns + off_ns) * 1e-9;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fcmctl as a monitor of the data: best effort, disturbing nobody; what it misses is its own loss. */
+/* fcmctl as a monitor of the data, by libfcmdata: best effort; what it misses is its own loss. */
 #ifndef SLOWCTL_FCMCTL_CORE_MONITOR_H
 #define SLOWCTL_FCMCTL_CORE_MONITOR_H
 
+#include "daemon/consumer/fcmdata.h"
 #include "slowctl/fcmctl/core/ctl.h"
 
 struct ctl_monitor {
-	void *context, *socket, *events;
+	struct fcmdata *data;
 	char endpoint[256];
 };
 
@@ -14,8 +15,14 @@ struct ctl_monitor {
  * a key of our own is needed (--key). CTL_DONE, or what is wrong is said. Close it in either case. */
 int ctl_monitor_open(struct ctl *ctl, const struct ctl_args *args, const json_t *where,
 		     const char *topic, struct ctl_monitor *ret_monitor);
-/* CTL_DONE, or the daemon does not let us in: said. To be asked while nothing comes. */
-int ctl_monitor_look(struct ctl *ctl, struct ctl_monitor *m);
+/* The next block, waited for up to timeout_ms; NULL: none has come. To be released by fcmdata_release(). Says what came
+ * damaged. CTL_DONE, or the daemon refuses us: said. */
+int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
+		     const struct fcmdata_block **ret_block);
 void ctl_monitor_close(struct ctl_monitor *m);
+
+/* UTC of a block's first frame, cable delay added as in tai_ns, s since 1970; NaN without time. TAI-UTC is whole
+ * seconds, so a slice's UTC and the TAI inside it are enough. */
+double ctl_block_utc(const struct fcm_block_header *h);
 
 #endif

@@ -239,6 +239,33 @@ static void test_gaps_of_a_monitor(void **state)
 	expect_gap(1051, 9, 0);
 }
 
+/* A monitor gets its blocks in order: a number that goes back belongs to another life of the board. */
+static void test_lives_of_a_monitor(void **state)
+{
+	static const struct {
+		uint32_t epoch, flags, first, missed;
+	} cases[] = {
+		{5, 0, 800, 0},
+		{5, 0, 880, 0},
+		{5, 0, 1040, 80},
+		{5, RESENT, 960, 0},	      /* after all */
+		{5, 0, 1120, 0},	      /* the line goes on */
+		{5, FCM_BLOCK_STEP, 1600, 0}, /* there may never have been such frames */
+		{5, RESENT, 1760, 80},
+		{5, 0, 160, 0}, /* another life of the board */
+		{5, 0, 320, 80},
+		{6, 0, 80000, 0}, /* another DMA epoch */
+		{5, RESENT, 400, 0},
+		{6, 0, 80080, 0},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		take_it(block(cases[i].epoch, cases[i].first / BLOCK, BLOCK, cases[i].flags));
+		assert_int_equal(taken.gap_lost, cases[i].missed);
+	}
+}
+
 /* GAP blocks stand for many sequences; two floors may share a block's frames; what another member left
  * may come late. None of it is a gap. */
 static void test_what_is_no_gap(void **state)
@@ -426,6 +453,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_sole_member_that_was_restarted, set_up_sole,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_gaps_of_a_monitor, set_up_monitor, tear_down),
+		cmocka_unit_test_setup_teardown(test_lives_of_a_monitor, set_up_monitor, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_gap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_board_begins_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_block_lengths, set_up, tear_down),

@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-#include "slowctl/fcmctl/record/message.h"
+#include "slowctl/fcmctl/core/monitor.h"
 #include "tdm/frame.h"
+#include "tdm/hit.h"
 
 #define HITS   116u	    /* bytes: status, index, the hit of 40 */
 #define UTC_S  1795187523.2 /* 2026-11-20 15:12:03.2, a slice's beginning */
@@ -68,39 +69,43 @@ static void make(struct sample *s)
 	seal(s);
 }
 
-static int read_it(const struct sample *s, struct message *ret_message)
+static enum fcmdata_damage read_it(const struct sample *s, struct fcmdata_block *ret_block)
 {
-	const char *why = NULL;
-	int err = message_read("pmt.T01.F07", 11, &s->h, sizeof(s->h), s->payload,
-			       s->h.payload_bytes, ret_message, &why);
+	return fcmdata_check("pmt.T01.F07", 11, &s->h, sizeof(s->h), s->payload, s->h.payload_bytes,
+			     ret_block);
+}
 
-	assert_true((err == 0) == (why == NULL));
-	return err;
+static int next_hit(const struct fcmdata_block *b, unsigned channel, struct fcmdata_cursor *c,
+		    struct fcmdata_hit *ret_hit)
+{
+	if (c->block == NULL) {
+		assert_int_equal(fcmdata_begin(b, channel, c), 0);
+	}
+	return fcmdata_next_hit(c, ret_hit);
 }
 
 static void test_whole(void **state)
 {
+	struct fcmdata_cursor first = {0}, second = {0};
 	struct sample s;
-	struct message m;
-	struct hit hit;
-	uint32_t at = 0;
+	struct fcmdata_block b;
+	struct fcmdata_hit hit;
 
 	(void)state;
 	make(&s);
-	assert_int_equal(read_it(&s, &m), 0);
-	assert_int_equal(message_next_hit(&m, 0, &at, &hit), 1);
+	assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
+	assert_int_equal(next_hit(&b, 0, &first, &hit), 1);
 	assert_int_equal(hit.frame, 4567);
 	assert_int_equal(hit.t5ns, 12345);
 	assert_int_equal(hit.charge, 1500);
-	assert_int_equal(message_next_hit(&m, 0, &at, &hit), 0);
-	at = 0;
-	assert_int_equal(message_next_hit(&m, 1, &at, &hit), 0);
+	assert_int_equal(next_hit(&b, 0, &first, &hit), 0);
+	assert_int_equal(next_hit(&b, 1, &second, &hit), 0);
 }
 
 static void test_gap(void **state)
 {
 	struct sample s;
-	struct message m;
+	struct fcmdata_block b;
 
 	(void)state;
 	make(&s);
@@ -108,13 +113,13 @@ static void test_gap(void **state)
 	s.h.flags = FCM_BLOCK_GAP;
 	s.h.frames = HITS;
 	seal(&s);
-	assert_int_equal(read_it(&s, &m), 0);
+	assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
 }
 
 /* Every field that could lead outside, with right checksums. */
 static void test_lying(void **state)
 {
-	struct message m;
+	struct fcmdata_block b;
 
 	(void)state;
 	for (int what = 0; what < 23; what++) {
@@ -197,19 +202,18 @@ static void test_lying(void **state)
 			break;
 		}
 		seal(&s);
-		if (read_it(&s, &m) != -EBADMSG) {
+		if (read_it(&s, &b) == FCMDATA_GOOD) {
 			fail_msg("lie %d was believed", what);
 		}
 	}
 }
 
-static int read_bytes(const struct sample *s, size_t header_bytes, size_t payload_bytes)
+static bool believed(const struct sample *s, size_t header_bytes, size_t payload_bytes)
 {
-	struct message m;
-	const char *why;
+	struct fcmdata_block b;
 
-	return message_read("pmt.T01.F07", 11, &s->h, header_bytes, s->payload, payload_bytes, &m,
-			    &why);
+	return fcmdata_check("pmt.T01.F07", 11, &s->h, header_bytes, s->payload, payload_bytes,
+			     &b) == FCMDATA_GOOD;
 }
 
 static void test_damaged(void **state)
@@ -220,40 +224,39 @@ static void test_damaged(void **state)
 	make(&s);
 	for (size_t i = 0; i < sizeof(s.h); i++) {
 		((uint8_t *)&s.h)[i] ^= 0x10;
-		assert_int_equal(read_bytes(&s, 256, HITS), -EBADMSG);
+		assert_false(believed(&s, 256, HITS));
 		((uint8_t *)&s.h)[i] ^= 0x10;
 	}
 	for (size_t i = 0; i < HITS; i++) {
 		s.payload[i] ^= 0x01;
-		assert_int_equal(read_bytes(&s, 256, HITS), -EBADMSG);
+		assert_false(believed(&s, 256, HITS));
 		s.payload[i] ^= 0x01;
 	}
-	assert_int_equal(read_bytes(&s, 256, HITS - 1), -EBADMSG);
-	assert_int_equal(read_bytes(&s, 255, HITS), -EBADMSG);
-	assert_int_equal(read_bytes(&s, 256, HITS), 0);
+	assert_false(believed(&s, 256, HITS - 1));
+	assert_false(believed(&s, 255, HITS));
+	assert_true(believed(&s, 256, HITS));
 }
 
 /* A hit that claims more than its channel holds, and bytes that are none. */
 static void test_bad_hits(void **state)
 {
+	struct fcmdata_cursor first = {0}, second = {0};
 	struct sample s;
-	struct message m;
-	struct hit hit;
-	uint32_t at = 0;
+	struct fcmdata_block b;
+	struct fcmdata_hit hit;
 
 	(void)state;
 	make(&s);
 	hit_pack(&(struct hit){.pmt = 3, .efcm = 7, .tower = 1, .samples = 26, .zip = true},
 		 s.payload + 76);
 	seal(&s);
-	assert_int_equal(read_it(&s, &m), 0);
-	assert_int_equal(message_next_hit(&m, 0, &at, &hit), -EBADMSG);
+	assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
+	assert_int_equal(next_hit(&b, 0, &first, &hit), -EBADMSG);
 	make(&s);
 	s.payload[78] = 0;
 	seal(&s);
-	assert_int_equal(read_it(&s, &m), 0);
-	assert_int_equal(message_next_hit(&m, 0, &at, &hit), -EBADMSG);
-	assert_int_equal(at, 0);
+	assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
+	assert_int_equal(next_hit(&b, 0, &second, &hit), -EBADMSG);
 }
 
 /* The slice is that of the floor's frames; the time is later by the cable delay, and may be off the
@@ -274,7 +277,7 @@ static void test_utc(void **state)
 		{1520, 190000000 + 20000000}, /* beyond the slice's end */
 	};
 	struct sample s;
-	struct message m;
+	struct fcmdata_block b;
 
 	(void)state;
 	make(&s);
@@ -283,46 +286,14 @@ static void test_utc(void **state)
 		s.h.first_frame = 7 * 1600 + cases[i].frame;
 		s.h.tai_ns = TAI_NS + cases[i].in_slice_ns;
 		seal(&s);
-		assert_int_equal(read_it(&s, &m), 0);
-		assert_true(fabs(message_utc(&m) - UTC_S - (double)cases[i].in_slice_ns * 1e-9) <
-			    1e-6);
+		assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
+		assert_true(fabs(ctl_block_utc(&b.header) - UTC_S -
+				 (double)cases[i].in_slice_ns * 1e-9) < 1e-6);
 	}
 	s.h.flags = FCM_BLOCK_NO_TIME;
 	seal(&s);
-	assert_int_equal(read_it(&s, &m), 0);
-	assert_true(isnan(message_utc(&m)));
-}
-
-/* What a monitor has missed. */
-static void test_missed(void **state)
-{
-	static const struct {
-		uint32_t epoch, flags, first, missed;
-	} cases[] = {
-		{5, 0, 800, 0},
-		{5, 0, 880, 0},
-		{5, 0, 1040, 80},
-		{5, FCM_BLOCK_RESENT, 960, 0}, /* after all */
-		{5, 0, 1120, 0},	       /* the line goes on */
-		{5, FCM_BLOCK_STEP, 1600, 0},  /* there may never have been such frames */
-		{5, FCM_BLOCK_RESENT, 1760, 80},
-		{5, 0, 160, 0}, /* another life of the board */
-		{5, 0, 320, 80},
-		{6, 0, 80000, 0}, /* another DMA epoch */
-		{5, FCM_BLOCK_RESENT, 400, 0},
-		{6, 0, 80080, 0},
-	};
-	struct message_line line = {0};
-
-	(void)state;
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct fcm_block_header h = {.dma_epoch = cases[i].epoch,
-						   .flags = cases[i].flags,
-						   .first_frame = cases[i].first,
-						   .frames = 80};
-
-		assert_int_equal(message_missed(&line, &h), cases[i].missed);
-	}
+	assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
+	assert_true(isnan(ctl_block_utc(&b.header)));
 }
 
 int main(void)
@@ -331,7 +302,6 @@ int main(void)
 		cmocka_unit_test(test_whole),	 cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_lying),	 cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_bad_hits), cmocka_unit_test(test_utc),
-		cmocka_unit_test(test_missed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
