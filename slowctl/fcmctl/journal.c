@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/jobs/send.h"
+#include "slowctl/fcmctl/jobs/many.h"
 #include "slowctl/fcmctl/show/value.h"
 
 /* Below what is read while the daemon is away. */
@@ -169,7 +169,7 @@ static void render_cancel(struct writer *w, const json_t *result)
 {
 	if (json_is_string(value_at(result, "state"))) { /* the command that holds the value */
 		writer_text(w, WRITER_PLAIN, "stopped on its way: ");
-		ctl_send_outcome(w, result);
+		ctl_outcome(w, result);
 		return;
 	}
 	writer_text(w, WRITER_PLAIN, "command %lld is cancelled: it never left",

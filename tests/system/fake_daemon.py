@@ -86,7 +86,7 @@ class FakeDaemon:
             else:
                 s.sendall(line)
 
-        if fault == "silent":
+        if fault == "silent" or (fault == "silent-commands" and request["op"] in ("param.set", "param.action")):
             time.sleep(30)
         if fault == "close":
             return False

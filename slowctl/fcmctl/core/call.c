@@ -142,8 +142,7 @@ static int exit_of_code(const char *code)
 	return strcmp(code, "unknown") == 0 ? CTL_UNKNOWN : CTL_NOT;
 }
 
-/* The daemon's own words; programs get its error object as it came. */
-static int fail_refused(const struct call *call, json_t *error)
+int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error)
 {
 	const char *code = value_string(error, "code", "internal");
 	const char *hint = value_string(error, "hint", "");
@@ -156,13 +155,13 @@ static int fail_refused(const struct call *call, json_t *error)
 	}
 	if (command > 0) {
 		snprintf(look, sizeof(look), "%s%s%s command show %lld%s", hint, *hint ? " (" : "",
-			 call->ctl->self, command, *hint ? ")" : "");
+			 ctl->self, command, *hint ? ")" : "");
 		hint = look;
 	}
-	snprintf(text, sizeof(text), "%s: %s%s", call->request->doing,
+	snprintf(text, sizeof(text), "%s: %s%s", doing,
 		 value_string(error, "message", "no reason was given"),
 		 strcmp(code, "needs-yes") == 0 ? "; nothing was sent" : "");
-	ctl_tell_failure(call->ctl, text, hint, error);
+	ctl_tell_failure(ctl, text, hint, error);
 	return exit_of_code(code);
 }
 
@@ -188,7 +187,7 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 	}
 	json_decref(info);
 	if (access(ctl->station.database, R_OK) != 0) {
-		return fail_refused(call, error);
+		return ctl_tell_refused(ctl, call->request->doing, error);
 	}
 	if (is_detail(error, "not-written")) {
 		ctl_remark("%s", value_string(error, "message", ""));
@@ -294,7 +293,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 		   (is_detail(error, "too-much") || is_detail(error, "not-written"))) {
 		code = read_instead(&call, args, error, ret_result);
 	} else if (error != NULL) {
-		code = fail_refused(&call, error);
+		code = ctl_tell_refused(ctl, request->doing, error);
 	} else {
 		*ret_result = json_incref(json_object_get(answer, "result"));
 	}

@@ -151,6 +151,9 @@ int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint,
 	     ...) __attribute__((format(printf, 5, 6)));
 /* The same of an error that has been made: {code, message, hint}. */
 void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
+/* The daemon's error to what we are `doing`: its message and what to do; programs get it as it came. Returns the exit
+ * code. */
+int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error);
 /* UTC s since 1970. */
 double ctl_now(void);
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "slowctl/fcmctl/jobs/confirm.h"
-#include "slowctl/fcmctl/jobs/send.h"
 #include "slowctl/fcmctl/show/value.h"
 
 struct apply {
@@ -45,8 +44,6 @@ static void on_end(void *context, struct many_row *row)
 {
 	struct apply *a = context;
 	const struct job_row *item = row->item;
-	const char *hint = value_string(row->answer, "hint", "");
-	char typed[900];
 	char doing[200];
 
 	if (a->ctl->json) {
@@ -56,21 +53,17 @@ static void on_end(void *context, struct many_row *row)
 	many_clear_progress(&a->many);
 	if (row->state == MANY_DONE) {
 		writer_text(a->ctl->out, WRITER_PLAIN, "%s", a->back ? "set back: " : "");
-		ctl_send_outcome(a->ctl->out, row->answer);
+		ctl_outcome(a->ctl->out, row->answer);
 		return;
 	}
 	if (a->back) {
-		ctl_remark("could not be set back: %s to %s: %s",
-			   value_string(row->args, "name", "?"),
-			   value_string(row->args, "value", "?"),
-			   value_string(row->answer, "message", "?"));
+		snprintf(doing, sizeof(doing), "could not be set back: %s to %s",
+			 value_string(row->args, "name", "?"),
+			 value_string(row->args, "value", "?"));
 	} else {
-		ctl_remark("%s: %s", job_doing(item, doing, sizeof(doing)),
-			   value_string(row->answer, "message", "?"));
+		job_doing(item, doing, sizeof(doing));
 	}
-	if (*hint != '\0') {
-		ctl_remark("       -> %s", ctl_typed(a->ctl, hint, typed, sizeof(typed)));
-	}
+	ctl_tell_refused(a->ctl, doing, row->answer);
 }
 
 static void count_states(const struct many *m, size_t of[MANY_UNKNOWN + 1])

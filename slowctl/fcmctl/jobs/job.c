@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "slowctl/fcmctl/core/args.h"
 #include "slowctl/fcmctl/jobs/confirm.h"
-#include "slowctl/fcmctl/jobs/send.h"
+#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/param.h"
 
@@ -137,6 +139,37 @@ static int add_line(struct job *job, size_t *room, const struct job_line *line, 
 	return row.parameter != NULL ? CTL_DONE : fail_name(job, line);
 }
 
+int job_open_typed(struct ctl *ctl, const struct ctl_args *args, const char *source, const char *op,
+		   json_t *typed, struct job *ret_job)
+{
+	const char *access = strcmp(op, "param.action") == 0 ? "action" : "rw";
+	struct job_row row = {.value = value_string(typed, "value", NULL), .attempt = 1};
+	json_t *result = NULL;
+	size_t room = 0;
+	size_t i;
+	int err = ctl_connect(ctl);
+	int code;
+
+	*ret_job = (struct job){.ctl = ctl, .args = args, .source = source, .typed = typed};
+	code = err != 0 ? ctl_away_fail(ctl, err, true)
+			: ctl_ask(ctl, "param.get", json_pack("{s:[s]}", "names", args->word[0]),
+				  &result);
+	ret_job->parameters = json_incref(json_object_get(result, "parameters"));
+	json_decref(result);
+	json_array_foreach (ret_job->parameters, i, row.parameter) {
+		if (code == CTL_DONE &&
+		    strcmp(value_string(row.parameter, "access", ""), access) == 0) {
+			code = add_row(ret_job, &room, &row);
+		}
+	}
+	if (code == CTL_DONE && ret_job->count == 0) {
+		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl get lists them with their access",
+				"nothing that matches '%s' %s", args->word[0],
+				*access == 'a' ? "is an action" : "can be set");
+	}
+	return code;
+}
+
 static int find_names(struct job *job, bool once)
 {
 	json_t *result = NULL;
@@ -165,6 +198,17 @@ static bool id_ok(const char *id)
 	return *id != '\0' && strlen(id) <= JOB_ID_MAX && strspn(id, legal) == strlen(id);
 }
 
+static uint64_t random_number(void)
+{
+	uint64_t random = 0;
+
+	/* Never fails for 8 bytes once the kernel is up. */
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+		random = 0;
+	}
+	return random;
+}
+
 static int name_job(struct job *job)
 {
 	const char *given = job->args->text[CTL_JOB];
@@ -190,7 +234,7 @@ static int name_job(struct job *job)
 	gmtime_r(&now, &tm);
 	used = strftime(job->id, sizeof(job->id), "%Y%m%dT%H%M%S", &tm);
 	snprintf(job->id + used, sizeof(job->id) - used, "-%08" PRIx64,
-		 ctl_send_random() & 0xffffffffu);
+		 random_number() & 0xffffffffu);
 	return CTL_DONE;
 }
 
@@ -277,6 +321,7 @@ void job_close(struct job *job)
 	}
 	free(job->rows);
 	json_decref(job->parameters);
+	json_decref(job->typed);
 	json_decref(job->commands);
 	json_decref(job->back_commands);
 	json_decref(job->values);
@@ -286,12 +331,25 @@ void job_close(struct job *job)
 
 /* ------------------------------------------------------------------ requests */
 
+json_t *ctl_client_id(void)
+{
+	return json_sprintf("fcmctl-%ld-%016" PRIx64, (long)getpid(), random_number());
+}
+
+/* Of a job by its place in it, so that the journal knows what has become of each; else one that nobody has. */
+static json_t *client_id(const struct job *job, const struct job_row *row)
+{
+	return *job->id != '\0'
+		       ? json_sprintf("%s.%u.%u.%u", job->id, row->line, row->index, row->attempt)
+		       : ctl_client_id();
+}
+
 static json_t *request_args(const struct job *job, const struct job_row *row, bool dry, bool yes)
 {
 	const char *reason = job->args->text[CTL_REASON];
-	json_t *what = json_pack("{s:s}", "name", value_string(row->parameter, "name", ""));
-	char text[200];
+	json_t *what = job->typed != NULL ? json_copy(job->typed) : json_object();
 
+	json_object_set(what, "name", json_object_get(row->parameter, "name"));
 	if (row->value != NULL) {
 		json_object_set_new(what, "value", json_string(row->value));
 	}
@@ -305,10 +363,14 @@ static json_t *request_args(const struct job *job, const struct job_row *row, bo
 		json_object_set_new(what, "dry_run", json_true());
 		return what;
 	}
-	snprintf(text, sizeof(text), "%s.%u.%u.%u", job->id, row->line, row->index, row->attempt);
-	json_object_set_new(what, "client_id", json_string(text));
-	snprintf(text, sizeof(text), "%s %.120s", job->args->command->verb, job->source);
-	json_object_set_new(what, "reason", json_string(reason != NULL ? reason : text));
+	json_object_set_new(what, "client_id", client_id(job, row));
+	if (reason != NULL || *job->id != '\0') {
+		json_object_set_new(
+			what, "reason",
+			reason != NULL
+				? json_string(reason)
+				: json_sprintf("%s %.120s", job->args->command->verb, job->source));
+	}
 	return what;
 }
 
@@ -502,6 +564,7 @@ static bool stopped_before(const struct many *m)
 void job_tell_end(const struct job *job, const struct many *m, enum many_end end)
 {
 	char command[3 * PATH_MAX];
+	char span[32];
 	size_t unsent = 0;
 
 	if (end == MANY_ALL) {
@@ -514,15 +577,22 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 		ctl_away_fail(job->ctl, m->err, true);
 		return;
 	}
-	if (end != MANY_STOPPED) {
+	if (end == MANY_BROKEN && m->err == -ETIMEDOUT) {
+		ctl_remark("%s: no word from the daemon for %s", job->source,
+			   ctl_span_text(m->patience_s, span, sizeof(span)));
+	} else if (end != MANY_STOPPED) {
 		ctl_remark("%s: %s", job->source,
 			   end == MANY_INTERRUPTED ? "interrupted"
-			   : m->err == -ETIMEDOUT  ? "no word from the daemon for two minutes"
 			   : m->err == -ECONNRESET ? "the daemon went away"
 						   : strerror(-m->err));
 	}
 	tell_under_way(m, end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
-	ctl_remark("%zu %s not sent", unsent, unsent == 1 ? "was" : "were");
+	if (unsent > 0) {
+		ctl_remark("%zu %s not sent", unsent, unsent == 1 ? "was" : "were");
+	}
+	if (*job->id == '\0') {
+		return;
+	}
 	ctl_remark("to go on: %s%s", command_on(job, command, sizeof(command)),
 		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }

@@ -11,6 +11,9 @@
 #include "slowctl/fcmctl/jobs/job_file.h"
 #include "slowctl/fcmctl/jobs/many.h"
 
+/* A client id that nobody else has. A new reference. */
+json_t *ctl_client_id(void);
+
 #define JOB_ID_MAX 30u
 #define JOB_BACK   "-b" /* behind a job's name: its roll-back */
 
@@ -33,8 +36,9 @@ struct job_row {
 struct job {
 	struct ctl *ctl;
 	const struct ctl_args *args;
-	const char *source; /* the file, or the snapshot, for messages */
-	char id[JOB_ID_MAX + 1];
+	const char *source;	 /* the file, the snapshot, or what was typed, for messages */
+	char id[JOB_ID_MAX + 1]; /* "": what was typed is none, it cannot go on */
+	json_t *typed;		 /* members of each request of what was typed; NULL: none */
 	bool goes_on;
 	struct job_file file;
 	json_t *parameters; /* as of op param.list */
@@ -52,6 +56,10 @@ int job_open_plan(struct ctl *ctl, const struct ctl_args *args, struct job *ret_
 /* A plan's lines as `text` (malloc'ed, taken over), of `source`. */
 int job_open_text(struct ctl *ctl, const struct ctl_args *args, const char *source, char *text,
 		  struct job *ret_job);
+/* What was typed for a pattern: `op` for each parameter that matches args->word[0], with the members of `typed` (taken
+ * over; value: what it is set to). `source`: as typed. */
+int job_open_typed(struct ctl *ctl, const struct ctl_args *args, const char *source, const char *op,
+		   json_t *typed, struct job *ret_job);
 void job_close(struct job *job);
 
 /* A request for each row, in their order; `dry`: only asked. With the options typed, `yes`: that was asked for. What
@@ -93,6 +101,11 @@ int job_fail_line(const struct job *job, unsigned line, const char *hint, const 
 /* Shows what the rows of state MANY_WAITS would change, and asks once if they are many or dangerous
  * (see confirm.h). CTL_DONE: continue. */
 int job_confirm(const struct job *job, const struct many_row *rows, size_t count);
+/* Does the rows, after asking where that is needed, and tells what became of them; `dry`: only asks what would become of
+ * them. The exit code. */
+int job_run(struct job *job, bool dry);
+/* A command as its number alone, for a script. */
+void job_render_number(struct writer *w, const json_t *command);
 /* A run that did not come to its end: what goes on, what was not sent, how to go on. */
 void job_tell_end(const struct job *job, const struct many *m, enum many_end end);
 /* Of the states of all rows, the worst. */

@@ -3,6 +3,7 @@
 #include "slowctl/fcmctl/jobs/many.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,11 +56,6 @@ static void show_progress(struct run *r)
 	fflush(stderr);
 }
 
-static double patience(const struct many *m)
-{
-	return m->ctl->timeout_s > 0.0 ? m->ctl->timeout_s : SILENCE_S;
-}
-
 static bool to_send(const struct run *r, const struct many_row *row)
 {
 	return row->state == MANY_WAITS && (!r->stopped || row->open);
@@ -86,7 +82,7 @@ static int send_next(struct run *r)
 
 	row->state = MANY_SENT; /* also when sending fails: part of it may have got there */
 	r->flying[r->flights++] = row;
-	return client_ask(r->m->ctl->client, row->op, json_incref(row->args), patience(r->m),
+	return client_ask(r->m->ctl->client, row->op, json_incref(row->args), r->m->patience_s,
 			  ctl_interrupted, &row->id);
 }
 
@@ -115,7 +111,7 @@ static int take_message(struct run *r)
 {
 	json_t *message = NULL;
 	unsigned id;
-	int err = client_next(r->m->ctl->client, patience(r->m), ctl_interrupted, &id, &message);
+	int err = client_next(r->m->ctl->client, r->m->patience_s, ctl_interrupted, &id, &message);
 
 	if (err != 0) {
 		return err;
@@ -153,6 +149,7 @@ enum many_end many_run(struct many *m)
 	struct run r = {.m = m, .begun = ctl_now()};
 	int err = ctl_connect(m->ctl);
 
+	m->patience_s = m->ctl->timeout_s > 0.0 ? m->ctl->timeout_s : SILENCE_S;
 	ctl_catch_interrupt();
 	while (err == 0) {
 		while (err == 0 && may_send(&r)) {
@@ -181,6 +178,33 @@ void many_rows_free(struct many_row *rows, size_t count)
 		json_decref(rows[i].answer);
 	}
 	free(rows);
+}
+
+void ctl_outcome(struct writer *w, const json_t *c)
+{
+	const char *state = value_string(c, "state", "?");
+	const char *detail = value_string(c, "detail", "");
+	const char *unit = value_string(c, "unit", "");
+	const json_t *words = value_at(c, "words");
+	double took = value_number(c, "ended") - value_number(c, "time");
+	char old[64];
+	char new[64];
+	char span[32];
+
+	writer_text(w, WRITER_PLAIN, "%s ", value_string(c, "parameter", "?"));
+	if (strcmp(value_string(c, "op", "set"), "action") != 0) {
+		writer_text(w, WRITER_PLAIN, "%s -> %s%s%s ",
+			    value_word(value_at(c, "old"), words, old, sizeof(old)),
+			    value_word(value_at(c, "new"), words, new, sizeof(new)),
+			    *unit != '\0' ? " " : "", unit);
+	}
+	writer_text(w, value_style(state), "%s", state);
+	if (isfinite(took)) {
+		writer_text(w, WRITER_PLAIN, " in %s", ctl_span_text(took, span, sizeof(span)));
+	}
+	writer_text(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
+		    value_integer(c, "command", 0));
+	writer_newline(w);
 }
 
 void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1])

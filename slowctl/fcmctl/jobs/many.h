@@ -53,10 +53,13 @@ struct many {
 	/* An answer came. */
 	void (*ended)(void *context, struct many_row *row);
 	void *context;
-	int err; /* of MANY_BROKEN */
+	int err;	   /* of MANY_BROKEN */
+	double patience_s; /* set by many_run(): without a word from the daemon for so long, -ETIMEDOUT */
 };
 
 enum many_end many_run(struct many *m);
+/* A command's end in one line: what, from, to, state, time taken. */
+void ctl_outcome(struct writer *w, const json_t *command);
 /* Behind "N of M done": of[], by enum many_state, those that are not done. */
 void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1]);
 /* Take the line of progress away before something else is printed. */

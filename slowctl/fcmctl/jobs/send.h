@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sending commands to the floors and waiting for their ends: fcmctl set and action. */
+/* Sending commands to the floors and waiting for their ends: fcmctl set, ramp and action. */
 #ifndef SLOWCTL_FCMCTL_JOBS_SEND_H
 #define SLOWCTL_FCMCTL_JOBS_SEND_H
 
@@ -11,10 +11,5 @@
  * document each. The exit code, of many the worst; everything is said.
  */
 int ctl_send(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what);
-
-/* A command's end in one line: what, from, to, state, time taken. */
-void ctl_send_outcome(struct writer *w, const json_t *command);
-/* A number that nobody else has. */
-uint64_t ctl_send_random(void);
 
 #endif

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl batch: many commands from a file or the standard input. All lines are understood before the first is sent;
- * then they run side by side (many.h). What failed is told with its line.
+ * A job run and told: each end as it comes, a summary last. fcmctl batch, and what was typed for a pattern; plans have
+ * more to tell (apply.c).
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "slowctl/fcmctl/jobs/job.h"
-#include "slowctl/fcmctl/jobs/send.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/plural.h"
 
-struct batch {
-	struct job job;
+struct run {
+	struct job *job;
 	struct many many;
 	bool dry;
+	bool file; /* a file's lines, not what was typed */
 };
 
+void job_render_number(struct writer *w, const json_t *command)
+{
+	writer_text(w, WRITER_PLAIN, "%lld", value_integer(command, "command", 0));
+	writer_newline(w);
+}
+
 /* With --json: a document a line of the file. */
-static void tell_json(struct batch *b, const struct many_row *row)
+static void tell_json(struct run *b, const struct many_row *row)
 {
 	const struct job_row *item = row->item;
 	const char *kind = row->state == MANY_DONE ? (b->dry ? "would" : "result") : "error";
@@ -28,45 +34,39 @@ static void tell_json(struct batch *b, const struct many_row *row)
 				 item->value != NULL ? "set" : "action", "ok",
 				 row->state == MANY_DONE, kind, row->answer);
 
-	writer_result(b->job.ctl->out, line, NULL);
+	writer_result(b->job->ctl->out, line, NULL);
 	json_decref(line);
 }
 
 static void on_end(void *context, struct many_row *row)
 {
-	struct batch *b = context;
+	struct run *b = context;
 	const struct job_row *item = row->item;
-	const char *hint = value_string(row->answer, "hint", "");
-	char typed[900];
-	char doing[200];
+	struct ctl *ctl = b->job->ctl;
+	bool wait = !ctl_given(b->job->args, CTL_NO_WAIT);
+	char text[900] = "";
+	size_t used;
 
-	if (b->job.ctl->json) {
+	if (ctl->json && b->file) {
 		tell_json(b, row);
 		return;
 	}
-	if (row->state == MANY_DONE && !b->dry) {
-		return;
-	}
 	many_clear_progress(&b->many);
-	if (row->state == MANY_DONE) {
-		writer_text(b->job.ctl->out, WRITER_PLAIN, "%s%s",
-			    value_string(row->answer, "text", "?"),
-			    value_true(row->answer, "needs_yes") ? "; it is dangerous: needs --yes"
-								 : "");
-		writer_newline(b->job.ctl->out);
-		return;
-	}
-	ctl_remark("%s:%u: %s: %s", b->job.source, item->line,
-		   job_doing(item, doing, sizeof(doing)),
-		   value_string(row->answer, "message", "?"));
-	if (*hint != '\0') {
-		ctl_remark("       -> %s", ctl_typed(b->job.ctl, hint, typed, sizeof(typed)));
+	if (row->state != MANY_DONE) {
+		if (b->file) {
+			snprintf(text, sizeof(text), "%.250s:%u: ", b->job->source, item->line);
+		}
+		used = strlen(text);
+		job_doing(item, text + used, sizeof(text) - used);
+		ctl_tell_refused(ctl, text, row->answer);
+	} else if (!ctl_told_would(ctl, row->answer) && !b->file) {
+		writer_result(ctl->out, row->answer, wait ? ctl_outcome : job_render_number);
 	}
 }
 
-static void sum_up(const struct batch *b, double took_s)
+static void sum_up(const struct run *b, double took_s)
 {
-	struct writer *w = b->job.ctl->out;
+	struct writer *w = b->job->ctl->out;
 	size_t of[MANY_UNKNOWN + 1] = {0};
 	size_t overtaken = 0;
 	char span[32];
@@ -84,35 +84,35 @@ static void sum_up(const struct batch *b, double took_s)
 	if (overtaken > 0) {
 		writer_text(w, WRITER_PLAIN, ", %zu overtaken by later lines", overtaken);
 	}
-	many_say_rest(b->job.ctl, of);
-	if (!b->dry) {
+	many_say_rest(b->job->ctl, of);
+	if (!b->dry && b->file) {
 		writer_text(w, WRITER_PLAIN, ", in %s (job %s)",
-			    ctl_span_text(took_s, span, sizeof(span)), b->job.id);
+			    ctl_span_text(took_s, span, sizeof(span)), b->job->id);
 	}
 	writer_newline(w);
 }
 
-static void tell_overtaken(const struct batch *b, const struct job_row *item)
+static void tell_overtaken(const struct run *b, const struct job_row *item)
 {
 	char doing[200];
 
-	if (b->job.ctl->json) {
+	if (b->job->ctl->json) {
 		json_t *line =
 			json_pack("{s:i,s:s,s:s,s:b,s:i}", "line", (int)item->line, "parameter",
 				  value_string(item->parameter, "name", "?"), "op", "set", "ok", 1,
 				  "overtaken_by", (int)item->overtaken);
 
-		writer_result(b->job.ctl->out, line, NULL);
+		writer_result(b->job->ctl->out, line, NULL);
 		json_decref(line);
 		return;
 	}
 	ctl_remark("%s:%u: %s: not sent: an earlier run has sent line %u, which counts",
-		   b->job.source, item->line, job_doing(item, doing, sizeof(doing)),
+		   b->job->source, item->line, job_doing(item, doing, sizeof(doing)),
 		   item->overtaken);
 }
 
 /* What an earlier run has left that cannot be done again, or must not be. */
-static void tell_settled(struct batch *b)
+static void tell_settled(struct run *b)
 {
 	for (size_t i = 0; i < b->many.count; i++) {
 		const struct job_row *item = b->many.rows[i].item;
@@ -125,49 +125,55 @@ static void tell_settled(struct batch *b)
 	}
 }
 
-static int run_batch(struct batch *b)
+static int run_rows(struct run *b)
 {
-	struct ctl *ctl = b->job.ctl;
+	struct job *job = b->job;
 	double begun = ctl_now();
 	enum many_end end;
+
+	if (!b->dry && b->file) {
+		ctl_remark("job %s: %zu command%s", job->id, job->count, plural(job->count));
+	}
+	tell_settled(b);
+	end = many_run(&b->many);
+	job_tell_end(job, &b->many, end);
+	if (b->dry || b->file || !ctl_given(job->args, CTL_NO_WAIT)) {
+		sum_up(b, ctl_now() - begun);
+	}
+	return end == MANY_BROKEN || end == MANY_INTERRUPTED
+		       ? CTL_UNKNOWN
+		       : job_exit(b->many.rows, b->many.count);
+}
+
+int job_run(struct job *job, bool dry)
+{
+	struct run b = {.job = job, .dry = dry, .file = *job->id != '\0'};
 	int code;
 
-	b->many = (struct many){
-		.ctl = ctl,
-		.rows = job_requests(&b->job, b->dry, !b->dry || ctl_given(b->job.args, CTL_YES)),
-		.count = b->job.count,
-		.progress = b->dry ? NULL : "ended",
+	b.many = (struct many){
+		.ctl = job->ctl,
+		.rows = job_requests(job, dry, !dry || ctl_given(job->args, CTL_YES)),
+		.count = job->count,
+		.progress = dry ? NULL : "ended",
 		.ended = on_end,
-		.context = b,
+		.context = &b,
 	};
-	if (b->many.rows == NULL) {
-		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
+	if (b.many.rows == NULL) {
+		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
 	}
-	code = b->dry ? CTL_DONE : job_confirm(&b->job, b->many.rows, b->many.count);
-	if (code == CTL_DONE) {
-		if (!b->dry) {
-			ctl_remark("job %s: %zu command%s", b->job.id, b->job.count,
-				   plural(b->job.count));
-		}
-		tell_settled(b);
-		end = many_run(&b->many);
-		job_tell_end(&b->job, &b->many, end);
-		sum_up(b, ctl_now() - begun);
-		code = end == MANY_BROKEN || end == MANY_INTERRUPTED
-			       ? CTL_UNKNOWN
-			       : job_exit(b->many.rows, b->many.count);
-	}
-	many_rows_free(b->many.rows, b->many.count);
+	code = dry ? CTL_DONE : job_confirm(job, b.many.rows, b.many.count);
+	code = code == CTL_DONE ? run_rows(&b) : code;
+	many_rows_free(b.many.rows, b.many.count);
 	return code;
 }
 
 static int batch_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct batch b = {.dry = ctl_given(args, CTL_DRY_RUN)};
-	int code = job_open_batch(ctl, args, &b.job);
+	struct job job;
+	int code = job_open_batch(ctl, args, &job);
 
-	code = code == CTL_DONE ? run_batch(&b) : code;
-	job_close(&b.job);
+	code = code == CTL_DONE ? job_run(&job, ctl_given(args, CTL_DRY_RUN)) : code;
+	job_close(&job);
 	return code;
 }
 
