@@ -6,7 +6,7 @@
 static int plan_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	struct job job;
-	struct plan plan = {0};
+	struct plan plan;
 	int code = job_open_plan(ctl, args, &job);
 
 	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
@@ -14,7 +14,6 @@ static int plan_run(struct ctl *ctl, const struct ctl_args *args)
 		plan_show(&plan, true);
 		code = plan.of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
 	}
-	plan_free(&plan);
 	job_close(&job);
 	return code;
 }
@@ -22,12 +21,9 @@ static int plan_run(struct ctl *ctl, const struct ctl_args *args)
 static int apply_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	struct job job;
-	struct plan plan = {0};
 	int code = job_open_plan(ctl, args, &job);
 
-	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
-	code = code == CTL_DONE ? plan_apply(&plan) : code;
-	plan_free(&plan);
+	code = code == CTL_DONE ? plan_apply(&job) : code;
 	job_close(&job);
 	return code;
 }

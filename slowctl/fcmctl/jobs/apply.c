@@ -4,7 +4,6 @@
  */
 #include "slowctl/fcmctl/jobs/plan.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,18 +91,17 @@ static void sum_up(const struct apply *a)
 	writer_newline(w);
 }
 
-/* What was settled before anything is sent: impossible, or by an earlier run. */
-static void tell_settled(struct apply *a)
+/* Do the rows, and tell what became of each. */
+static enum many_end run(struct apply *a)
 {
+	enum many_end end;
+
 	for (size_t i = 0; i < a->many.count; i++) {
-		if (a->many.rows[i].answer != NULL) {
+		if (a->many.rows[i].answer != NULL) { /* impossible, or an earlier run's */
 			on_end(a, &a->many.rows[i]);
 		}
 	}
-}
-
-static void tell_rest(struct apply *a)
-{
+	end = many_run(&a->many);
 	for (size_t i = 0; i < a->many.count; i++) {
 		enum many_state state = a->many.rows[i].state;
 
@@ -111,6 +109,7 @@ static void tell_rest(struct apply *a)
 			tell_row(a, &a->many.rows[i]);
 		}
 	}
+	return end;
 }
 
 /* ------------------------------------------------------------------ roll-back */
@@ -217,20 +216,6 @@ static void tell_back(struct apply *a)
 	}
 }
 
-/* Whether it came to its end. */
-static bool run_back(struct apply *a)
-{
-	const struct job *job = a->plan->job;
-	enum many_end end;
-
-	tell_settled(a);
-	end = many_run(&a->many);
-	job_tell_end(job, &a->many, end);
-	sum_up(a);
-	tell_rest(a);
-	return end == MANY_ALL;
-}
-
 /* In reverse order of what was done; the old values are those of the plan, or of the journal. The exit code. */
 static int roll_back(struct apply *done)
 {
@@ -239,6 +224,7 @@ static int roll_back(struct apply *done)
 	struct many_row *rows = calloc(done->many.count + 1, sizeof(*rows));
 	size_t count = 0;
 	size_t to_do = 0;
+	enum many_end end;
 	int code;
 
 	if (rows == NULL) {
@@ -265,26 +251,16 @@ static int roll_back(struct apply *done)
 		code = CTL_DONE;
 	} else {
 		ctl_remark("setting back %zu, in reverse order", to_do);
-		code = run_back(&a) ? job_exit(rows, count) : CTL_UNKNOWN;
+		end = run(&a);
+		job_tell_end(job, &a.many, end);
+		sum_up(&a);
+		code = end == MANY_ALL ? job_exit(rows, count) : CTL_UNKNOWN;
 	}
 	many_rows_free(rows, count);
 	return code;
 }
 
 /* ------------------------------------------------------------------ apply */
-
-static int by_order(const void *a, const void *b)
-{
-	const struct many_row *x = a;
-	const struct many_row *y = b;
-	const struct job_row *p = x->item;
-	const struct job_row *q = y->item;
-
-	if (x->step != y->step) {
-		return x->step < y->step ? -1 : 1;
-	}
-	return p < q ? -1 : p > q;
-}
 
 /* It was done, and somebody has set it otherwise since: that is said. */
 static void tell_undone(const struct job_row *row, long long command)
@@ -301,15 +277,15 @@ static void tell_undone(const struct job_row *row, long long command)
 		   plan_value_text(set, now, sizeof(now)));
 }
 
-/* Of each row what is to become of it; in the order in which it is done. */
+/* Of each row what is to become of it. */
 static struct many_row *requests_of(const struct plan *plan)
 {
 	struct many_row *rows = job_requests(plan->job, false, true);
 
 	for (size_t i = 0; rows != NULL && i < plan->job->count; i++) {
-		const struct job_row *row = plan->rows[i];
-		struct many_row *r = &rows[row - plan->job->rows];
-		enum plan_fate fate = plan_fate(plan->rows, i);
+		const struct job_row *row = &plan->job->rows[i];
+		struct many_row *r = &rows[i];
+		enum plan_fate fate = plan_fate(plan->job->rows, i);
 
 		if (r->state == MANY_SKIPPED) {
 			tell_undone(row, r->command);
@@ -323,9 +299,6 @@ static struct many_row *requests_of(const struct plan *plan)
 			r->state = MANY_FAILED;
 			r->answer = json_incref(row->refusal);
 		}
-	}
-	if (rows != NULL) {
-		qsort(rows, plan->job->count, sizeof(*rows), by_order);
 	}
 	return rows;
 }
@@ -353,11 +326,9 @@ static int run_and_tell(struct apply *a)
 	int code;
 
 	ctl_remark("job %s", job->id);
-	tell_settled(a);
-	end = many_run(&a->many);
+	end = run(a);
 	code = job_exit(a->many.rows, a->many.count);
 	sum_up(a);
-	tell_rest(a);
 	if (end == MANY_BROKEN || end == MANY_INTERRUPTED) {
 		job_tell_end(job, &a->many, end);
 		return CTL_UNKNOWN;
@@ -429,7 +400,8 @@ static size_t count_impossible(const struct plan *plan)
 	size_t count = 0;
 
 	for (size_t i = 0; i < plan->job->count; i++) {
-		count += plan_fate(plan->rows, i) == PLAN_IMPOSSIBLE && !job_stands(plan->rows[i]);
+		count += plan_fate(plan->job->rows, i) == PLAN_IMPOSSIBLE &&
+			 !job_stands(&plan->job->rows[i]);
 	}
 	return count;
 }
@@ -460,47 +432,46 @@ static int may_apply(const struct plan *plan)
 
 static int apply(struct apply *a)
 {
-	struct job *job = a->plan->job;
-	int code = CTL_DONE;
+	const struct plan *plan = a->plan;
+	struct job *job = plan->job;
+	bool back = ctl_given(job->args, CTL_ROLL_BACK);
+	int code;
 
+	a->many = (struct many){
+		.ctl = a->ctl,
+		.rows = requests_of(plan),
+		.count = job->count,
+		.stop_at_failure = !ctl_given(job->args, CTL_KEEP_GOING),
+		.progress = "ended",
+		.ended = on_end,
+		.context = a,
+	};
 	if (a->many.rows == NULL) {
 		return ctl_fail(a->ctl, CTL_NOT, "internal", "", "out of memory");
 	}
-	if (job->goes_on && ctl_given(job->args, CTL_ROLL_BACK)) {
-		code = job_read_was(job);
+	code = job->goes_on && back ? job_read_was(job) : CTL_DONE;
+	if (code == CTL_DONE) {
+		code = job_goes_back(job) ? go_on_back(a) : run_apply(a);
 	}
-	if (code != CTL_DONE) {
-		return code;
-	}
-	return job_goes_back(job) ? go_on_back(a) : run_apply(a);
+	many_rows_free(a->many.rows, a->many.count);
+	return code;
 }
 
-int plan_apply(struct plan *plan)
+int plan_apply(struct job *job)
 {
-	const struct ctl_args *args = plan->job->args;
-	struct apply a = {.plan = plan, .ctl = plan->job->ctl};
-	int code;
+	struct plan plan;
+	struct apply a = {.plan = &plan, .ctl = job->ctl};
+	int code = plan_make(job, &plan);
 
-	if (ctl_given(args, CTL_DRY_RUN) && !job_goes_back(plan->job)) {
-		plan_show(plan, false);
-		return plan->of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
+	if (code == CTL_DONE && ctl_given(job->args, CTL_DRY_RUN) && !job_goes_back(job)) {
+		plan_show(&plan, false);
+		return plan.of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
 	}
-	code = may_apply(plan);
-	if (code != CTL_DONE) {
-		return code;
+	code = code == CTL_DONE ? may_apply(&plan) : code;
+	if (code == CTL_DONE) {
+		a.told = json_array();
+		code = apply(&a);
+		json_decref(a.told);
 	}
-	a.told = json_array();
-	a.many = (struct many){
-		.ctl = a.ctl,
-		.rows = requests_of(plan),
-		.count = plan->job->count,
-		.stop_at_failure = !ctl_given(args, CTL_KEEP_GOING),
-		.progress = "ended",
-		.ended = on_end,
-		.context = &a,
-	};
-	code = apply(&a);
-	many_rows_free(a.many.rows, a.many.count);
-	json_decref(a.told);
 	return code;
 }

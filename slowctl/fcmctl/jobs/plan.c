@@ -57,8 +57,8 @@ const json_t *plan_now(const struct job_row *row)
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct job_row *x = *(const struct job_row *const *)a;
-	const struct job_row *y = *(const struct job_row *const *)b;
+	const struct job_row *x = a;
+	const struct job_row *y = b;
 
 	if (x->step != y->step) {
 		return x->step < y->step ? -1 : 1;
@@ -69,9 +69,9 @@ static int compare_rows(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-void plan_sort(struct job_row **rows, size_t count)
+void plan_sort(struct job_row *rows, size_t count)
 {
-	qsort(rows, count, sizeof(struct job_row *), compare_rows);
+	qsort(rows, count, sizeof(*rows), compare_rows);
 }
 
 /* "tower1.floor3.om2.": whose parameter it is */
@@ -88,13 +88,13 @@ static bool changes_something(const struct job_row *row)
 }
 
 /* What it needs to be on is switched before it: an FCM that was off may have forgotten it. */
-static bool is_set_again(struct job_row *const *rows, size_t at)
+static bool is_set_again(const struct job_row *rows, size_t at)
 {
-	const char *needs = value_string(rows[at]->would, "needs", "");
+	const char *needs = value_string(rows[at].would, "needs", "");
 
 	for (size_t i = 0; *needs != '\0' && i < at; i++) {
-		if (rows[i]->step < rows[at]->step && changes_something(rows[i]) &&
-		    strcmp(value_string(rows[i]->parameter, "name", ""), needs) == 0) {
+		if (rows[i].step < rows[at].step && changes_something(&rows[i]) &&
+		    strcmp(value_string(rows[i].parameter, "name", ""), needs) == 0) {
 			return true;
 		}
 	}
@@ -111,9 +111,9 @@ static bool works_on_its_object(const struct job_row *before, const struct job_r
 	       strncmp(other, name, object_length(name)) == 0;
 }
 
-enum plan_fate plan_fate(struct job_row *const *rows, size_t at)
+enum plan_fate plan_fate(const struct job_row *rows, size_t at)
 {
-	const struct job_row *row = rows[at];
+	const struct job_row *row = &rows[at];
 	bool again = is_set_again(rows, at);
 
 	if (value_true(row->would, "unchanged") && !again) {
@@ -123,7 +123,7 @@ enum plan_fate plan_fate(struct job_row *const *rows, size_t at)
 		return PLAN_CHANGE;
 	}
 	for (size_t i = 0; row->would != NULL && i < at; i++) {
-		if (works_on_its_object(rows[i], row)) {
+		if (works_on_its_object(&rows[i], row)) {
 			return PLAN_LATER;
 		}
 	}
@@ -141,27 +141,16 @@ int plan_make(struct job *job, struct plan *ret_plan)
 	if (code != CTL_DONE) {
 		return code;
 	}
-	ret_plan->rows = calloc(job->count, sizeof(*ret_plan->rows));
-	if (ret_plan->rows == NULL) {
-		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	for (size_t i = 0; i < job->count; i++) {
 		struct job_row *row = &job->rows[i];
 
 		row->step = row->would != NULL ? value_number(row->would, "step") : 0.0;
-		ret_plan->rows[i] = row;
 	}
-	plan_sort(ret_plan->rows, job->count);
+	plan_sort(job->rows, job->count);
 	for (size_t i = 0; i < job->count; i++) {
-		ret_plan->of[plan_fate(ret_plan->rows, i)]++;
+		ret_plan->of[plan_fate(job->rows, i)]++;
 	}
 	return CTL_DONE;
-}
-
-void plan_free(struct plan *plan)
-{
-	free(plan->rows);
-	*plan = (struct plan){0};
 }
 
 /* ------------------------------------------------------------------ showing */
@@ -243,8 +232,8 @@ static json_t *rows_json(const struct plan *plan, bool all)
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < plan->job->count; i++) {
-		const struct job_row *row = plan->rows[i];
-		enum plan_fate fate = plan_fate(plan->rows, i);
+		const struct job_row *row = &plan->job->rows[i];
+		enum plan_fate fate = plan_fate(plan->job->rows, i);
 		const json_t *now = plan_now(row);
 		const json_t *then = value_at(row->would, "new");
 		char text[600];
@@ -315,5 +304,3 @@ void plan_show(const struct plan *plan, bool all)
 	writer_result(plan->job->ctl->out, result, render_plan);
 	json_decref(result);
 }
-
-/* ------------------------------------------------------------------ commands */

@@ -17,26 +17,23 @@ enum plan_fate {
 };
 
 struct plan {
-	struct job *job;
-	struct job_row **rows; /* of the job, in the order in which they are done */
+	struct job *job; /* its rows are in the order in which they are done */
 	size_t of[PLAN_IMPOSSIBLE + 1];
 };
 
-/* Ask the daemon what each row would do, and put them in order. CTL_DONE, or the exit code, everything said. To be
- * freed in any case. */
+/* Ask the daemon what each row would do, and put them in order. CTL_DONE, or the exit code, everything said. */
 int plan_make(struct job *job, struct plan *ret_plan);
-void plan_free(struct plan *plan);
 /* The table: of all rows, or only of those that change or cannot be done. */
 void plan_show(const struct plan *plan, bool all);
-/* Show it, ask, do it, with the options typed; the exit code. */
-int plan_apply(struct plan *plan);
+/* Make it, show it, ask, do it, with the options typed; the exit code. */
+int plan_apply(struct job *job);
 
 /* What it is now: the set value, else the value. Borrowed. */
 const json_t *plan_now(const struct job_row *row);
 /* `rows` by step, what stands earlier in the file first. Pure. */
-void plan_sort(struct job_row **rows, size_t count);
+void plan_sort(struct job_row *rows, size_t count);
 /* `rows` in order; 0 <= at < count. Pure. */
-enum plan_fate plan_fate(struct job_row *const *rows, size_t at);
+enum plan_fate plan_fate(const struct job_row *rows, size_t at);
 /* A value as it is typed. Returns buf. */
 const char *plan_value_text(const json_t *value, char *buf, size_t size);
 /* A parameter as a line of a plan; what is not known as a comment. */

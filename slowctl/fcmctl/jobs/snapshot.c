@@ -393,27 +393,13 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 	return code;
 }
 
-static int restore(struct ctl *ctl, const struct ctl_args *args, char *text)
-{
-	struct job job;
-	struct plan plan = {0};
-	char source[80];
-	int code;
-
-	snprintf(source, sizeof(source), "snapshot %.63s", args->word[0]);
-	code = job_open_text(ctl, args, source, text, &job);
-	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
-	code = code == CTL_DONE ? plan_apply(&plan) : code;
-	plan_free(&plan);
-	job_close(&job);
-	return code;
-}
-
 static int restore_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *pattern = args->words > 1 ? args->word[1] : NULL;
 	json_t *shown = NULL;
 	size_t left = 0;
+	struct job job;
+	char source[80];
 	char *text;
 	int code = ctl_ask(ctl, "snapshot.show", json_pack("{s:s}", "name", args->word[0]), &shown);
 
@@ -429,7 +415,11 @@ static int restore_run(struct ctl *ctl, const struct ctl_args *args)
 		ctl_remark("no longer configured: %zu parameter%s of it, left out", left,
 			   plural(left));
 	}
-	return restore(ctl, args, text);
+	snprintf(source, sizeof(source), "snapshot %.63s", args->word[0]);
+	code = job_open_text(ctl, args, source, text, &job);
+	code = code == CTL_DONE ? plan_apply(&job) : code;
+	job_close(&job);
+	return code;
 }
 
 const struct ctl_command ctl_snapshot_commands[] = {
