@@ -82,10 +82,15 @@ static void render_end_of_line(struct writer *w, const json_t *i)
 	writer_newline(w);
 }
 
-static json_t *at_json(const char *what, const struct record_place *at)
+/* An item of a place, with `members` (taken over). */
+static json_t *at_json(const char *what, const struct record_place *at, json_t *members)
 {
-	return json_pack("{s:s,s:i,s:I}", "what", what, "link", (int)at->link, "count",
-			 (json_int_t)at->count);
+	json_t *item = json_pack("{s:s,s:i,s:I}", "what", what, "link", (int)at->link, "count",
+				 (json_int_t)at->count);
+
+	json_object_update(item, members);
+	json_decref(members);
+	return item;
 }
 
 /* ---------------------------------------------------------------- segments and records */
@@ -151,38 +156,31 @@ static void render_record(struct writer *w, const json_t *i)
 	render_end_of_line(w, i);
 }
 
-static void add_label(json_t *item, const struct fcm_record_label *l)
+static json_t *label_json(const struct fcm_record_label *l)
 {
 	static const char *const sources[] = {"none", "gpsd", "floors", "system", "emulator"};
 	static const char *const states[] = {"no-time", "acquiring", "locked", "holdover", "fault"};
 
-	json_object_set_new(item, "time_epoch", json_integer(l->time_epoch));
-	json_object_set_new(item, "source", json_string(l->source < 5 ? sources[l->source] : "?"));
-	json_object_set_new(item, "clock", json_string(l->state < 5 ? states[l->state] : "?"));
-	json_object_set_new(item, "uncertainty_ns",
-			    l->uncertainty_ns == UINT32_MAX ? json_null()
-							    : json_integer(l->uncertainty_ns));
-	json_object_set_new(item, "tai_utc_s", json_integer(l->tai_utc_s));
-	json_object_set_new(item, "anchor_count", json_integer((json_int_t)l->anchor_count));
-	json_object_set_new(item, "anchor_tai_ns",
-			    l->anchor_tai_ns == INT64_MIN ? json_null()
-							  : json_integer(l->anchor_tai_ns));
+	return json_pack(
+		"{s:I,s:s,s:s,s:o,s:i,s:I,s:o}", "time_epoch", (json_int_t)l->time_epoch, "source",
+		l->source < 5 ? sources[l->source] : "?", "clock",
+		l->state < 5 ? states[l->state] : "?", "uncertainty_ns",
+		l->uncertainty_ns == UINT32_MAX ? json_null() : json_integer(l->uncertainty_ns),
+		"tai_utc_s", (int)l->tai_utc_s, "anchor_count", (json_int_t)l->anchor_count,
+		"anchor_tai_ns",
+		l->anchor_tai_ns == INT64_MIN ? json_null() : json_integer(l->anchor_tai_ns));
 }
 
 void record_show_record(const struct record_sink *to, const struct record_place *at,
 			const struct fcm_record_header *h, uint64_t offset, const uint8_t *data)
 {
-	json_t *item = at_json("record", at);
+	json_t *item =
+		at_json("record", at,
+			json_pack("{s:s,s:I,s:I,s:I,s:I,s:o}", "kind", kind_name(h->kind), "frames",
+				  (json_int_t)h->frames, "byte", (json_int_t)offset, "bytes",
+				  (json_int_t)h->bytes, "monotonic_ns", (json_int_t)h->monotonic_ns,
+				  "utc", count_json(at->label, h->count)));
 
-	if (item == NULL) {
-		return;
-	}
-	json_object_set_new(item, "kind", json_string(kind_name(h->kind)));
-	json_object_set_new(item, "frames", json_integer((json_int_t)h->frames));
-	json_object_set_new(item, "byte", json_integer((json_int_t)offset));
-	json_object_set_new(item, "bytes", json_integer(h->bytes));
-	json_object_set_new(item, "monotonic_ns", json_integer((json_int_t)h->monotonic_ns));
-	json_object_set_new(item, "utc", count_json(at->label, h->count));
 	if (h->kind == FCM_RECORD_GAP) {
 		json_object_set_new(item, "reason",
 				    json_string(h->reason > TDM_GOOD && h->reason < TDM_LOSSES
@@ -191,7 +189,7 @@ void record_show_record(const struct record_sink *to, const struct record_place 
 	} else if (h->kind == FCM_RECORD_LABEL) {
 		const struct fcm_record_label label = recording_label(data);
 
-		add_label(item, &label);
+		json_object_update_new(item, label_json(&label));
 	}
 	pass(to, item, render_record, false);
 }
@@ -260,26 +258,20 @@ static const char *check_name(enum tdm_check check)
 	return names[check];
 }
 
-static void add_header(json_t *item, const struct tdm_header *h)
+static json_t *header_json(const struct tdm_header *h)
 {
 	static const char *const qualities[] = {"none", "labelled", "locked"};
-	json_t *time = json_pack("{s:i,s:I,s:i,s:i,s:s,s:i,s:i}", "frame", (int)h->time.frame,
-				 "second", (json_int_t)h->time.second, "day", (int)h->time.day,
-				 "year", 2000 + (int)h->time.year, "quality",
-				 h->time.quality < 3 ? qualities[h->time.quality] : "?", "leap",
-				 (int)h->time.leap, "lock", (int)h->time.lock);
 
-	json_object_set_new(item, "tower", json_integer(h->tower));
-	json_object_set_new(item, "floor", json_integer(h->floor));
-	json_object_set_new(item, "flags", json_integer(h->flags));
-	json_object_set_new(item, "slot_map", json_integer(h->slot_map));
-	json_object_set_new(item, "sequence", json_integer(h->sequence));
-	json_object_set_new(item, "time", time);
-	json_object_set_new(item, "echo", json_integer(h->echo));
-	json_object_set_new(item, "slot_valid", json_integer(h->slot_valid));
-	json_object_set_new(item, "crc_errors", json_integer(h->crc_errors));
-	json_object_set_new(item, "code_errors", json_integer(h->code_errors));
-	json_object_set_new(item, "parity", json_integer(h->parity));
+	return json_pack(
+		"{s:i,s:i,s:i,s:i,s:I,s:{s:i,s:I,s:i,s:i,s:s,s:i,s:i},s:I,s:i,s:i,s:i,s:i}",
+		"tower", (int)h->tower, "floor", (int)h->floor, "flags", (int)h->flags, "slot_map",
+		(int)h->slot_map, "sequence", (json_int_t)h->sequence, "time", "frame",
+		(int)h->time.frame, "second", (json_int_t)h->time.second, "day", (int)h->time.day,
+		"year", 2000 + (int)h->time.year, "quality",
+		h->time.quality < 3 ? qualities[h->time.quality] : "?", "leap", (int)h->time.leap,
+		"lock", (int)h->time.lock, "echo", (json_int_t)h->echo, "slot_valid",
+		(int)h->slot_valid, "crc_errors", (int)h->crc_errors, "code_errors",
+		(int)h->code_errors, "parity", (int)h->parity);
 }
 
 static void render_frame(struct writer *w, const json_t *i)
@@ -311,30 +303,28 @@ static void render_frame(struct writer *w, const json_t *i)
 void record_show_frame(const struct record_sink *to, const struct record_place *at,
 		       const struct tdm_verdict *v, const uint8_t *cell)
 {
-	json_t *item = at_json("frame", at);
+	const bool good = v->loss == TDM_GOOD;
 	struct tdm_header header = v->header;
 	bool has_header = v->has_header;
 	enum tdm_check check = TDM_OK;
+	json_t *item;
 
-	if (item == NULL) {
-		return;
-	}
-	if (v->loss != TDM_GOOD && cell != NULL) {
+	if (!good && cell != NULL) {
 		check = tdm_frame_check(cell, &header);
 		has_header = has_header || check == TDM_OK;
 	}
-	json_object_set_new(item, "verdict",
-			    json_string(at->let_go ? "let-go" : tdm_loss_name(v->loss)));
-	json_object_set_new(item, "check",
-			    v->loss == TDM_GOOD || cell != NULL ? json_string(check_name(check))
-								: json_null());
+	item = at_json("frame", at,
+		       json_pack("{s:s,s:s?}", "verdict",
+				 at->let_go ? "let-go" : tdm_loss_name(v->loss), "check",
+				 good || cell != NULL ? check_name(check) : NULL));
 	if (has_header) {
-		add_header(item, v->has_header ? &v->header : &header);
+		json_object_update_new(item, header_json(v->has_header ? &v->header : &header));
 	}
-	if (v->loss == TDM_GOOD) {
-		json_object_set_new(item, "offset", json_integer(v->offset));
-		json_object_set_new(item, "floor_frame", json_integer((json_int_t)v->floor_frame));
-		json_object_set_new(item, "utc", count_json(at->label, v->floor_frame));
+	if (good) {
+		json_object_update_new(item,
+				       json_pack("{s:i,s:I,s:o}", "offset", (int)v->offset,
+						 "floor_frame", (json_int_t)v->floor_frame, "utc",
+						 count_json(at->label, v->floor_frame)));
 	}
 	/* Sound frames that only confirm the alignment are not bad, nor is what the board lost, or
 	 * the recorder let go. */
@@ -368,24 +358,18 @@ static void render_slot(struct writer *w, const json_t *i)
 static void show_module(const struct record_sink *to, const struct record_place *at,
 			const uint8_t *frame, unsigned m)
 {
-	json_t *item = at_json("slot", at);
 	struct tdm_pmt_slot s = {0};
 	const bool bad = tdm_pmt_slot_get(frame, m, &s) < 0;
 
-	if (item == NULL) {
-		return;
-	}
-	json_object_set_new(item, "om", json_integer(m));
-	json_object_set_new(item, "bytes", json_integer(s.length));
-	json_object_set_new(item, "first", json_integer(s.first));
-	json_object_set_new(item, "sequence", json_integer(s.sequence));
-	json_object_set_new(item, "fifo_bytes", json_integer(s.fill * 64));
-	json_object_set_new(item, "powered", json_boolean(s.flags & TDM_PMT_POWERED));
-	json_object_set_new(item, "fifo_full", json_boolean(s.flags & TDM_PMT_FIFO_FULL));
-	if (bad) {
-		json_object_set_new(item, "why", json_string("length or first hit out of range"));
-	}
-	pass(to, item, render_slot, bad);
+	pass(to,
+	     at_json("slot", at,
+		     json_pack("{s:i,s:i,s:i,s:i,s:I,s:b,s:b,s:s*}", "om", (int)m, "bytes",
+			       (int)s.length, "first", (int)s.first, "sequence", (int)s.sequence,
+			       "fifo_bytes", (json_int_t)s.fill * 64, "powered",
+			       (s.flags & TDM_PMT_POWERED) != 0, "fifo_full",
+			       (s.flags & TDM_PMT_FIFO_FULL) != 0, "why",
+			       bad ? "length or first hit out of range" : NULL)),
+	     render_slot, bad);
 }
 
 void record_show_slots(const struct record_sink *to, const struct record_place *at,
@@ -398,16 +382,15 @@ void record_show_slots(const struct record_sink *to, const struct record_place *
 	}
 	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
 		struct tdm_hydro_slot s;
-		json_t *item =
-			v->header.slot_valid & TDM_VALID_HYDROPHONE(h) ? at_json("slot", at) : NULL;
 
-		tdm_hydro_slot_get(v->frame, h, &s);
-		if (item != NULL) {
-			json_object_set_new(item, "hydrophone", json_integer(h));
-			json_object_set_new(item, "counter", json_integer(s.counter));
-			json_object_set_new(item, "powered", json_boolean(s.flags & 1));
+		if (v->header.slot_valid & TDM_VALID_HYDROPHONE(h)) {
+			tdm_hydro_slot_get(v->frame, h, &s);
+			pass(to,
+			     at_json("slot", at,
+				     json_pack("{s:i,s:I,s:b}", "hydrophone", (int)h, "counter",
+					       (json_int_t)s.counter, "powered", s.flags & 1)),
+			     render_slot, false);
 		}
-		pass(to, item, render_slot, false);
 	}
 }
 
@@ -430,24 +413,23 @@ void record_show_samples(const struct record_sink *to, const struct record_place
 {
 	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
 		struct tdm_hydro_slot s;
-		json_t *samples = json_array();
-		json_t *item = at_json("samples", at);
+		json_t *samples;
 
+		if (!(v->header.slot_valid & TDM_VALID_HYDROPHONE(h))) {
+			continue;
+		}
+		samples = json_array();
 		tdm_hydro_slot_get(v->frame, h, &s);
 		for (unsigned n = 0; n < TDM_SAMPLES; n++) {
 			json_array_append_new(samples, json_integer((int32_t)le32_get(
 							       s.samples + (size_t)n * 4)));
 		}
-		if (item == NULL || !(v->header.slot_valid & TDM_VALID_HYDROPHONE(h))) {
-			json_decref(samples);
-			json_decref(item);
-			continue;
-		}
-		json_object_set_new(item, "hydrophone", json_integer(h));
-		json_object_set_new(item, "counter", json_integer(s.counter));
-		json_object_set_new(item, "utc", count_json(at->label, v->floor_frame));
-		json_object_set_new(item, "samples", samples);
-		pass(to, item, render_samples, false);
+		pass(to,
+		     at_json("samples", at,
+			     json_pack("{s:i,s:I,s:o,s:o}", "hydrophone", (int)h, "counter",
+				       (json_int_t)s.counter, "utc",
+				       count_json(at->label, v->floor_frame), "samples", samples)),
+		     render_samples, false);
 	}
 }
 
@@ -474,23 +456,16 @@ static void show_word(const struct record_sink *to, const struct record_place *a
 	struct word word = {0};
 	const bool bad = word_unpack(bytes, &word) < 0;
 	const unsigned op = word.op & ~(unsigned)WORD_REPLY;
-	json_t *item = at_json("word", at);
 
-	if (item == NULL) {
-		return;
-	}
-	json_object_set_new(item, "op", json_string(op < 5 ? ops[op] : "?"));
-	json_object_set_new(item, "module", json_integer(word.module));
-	json_object_set_new(item, "reg", json_integer(word.reg));
-	json_object_set_new(item, "value", json_integer(word.value));
-	json_object_set_new(item, "status",
-			    json_string(word.status < 8 ? statuses[word.status] : "?"));
-	json_object_set_new(item, "sequence", json_integer(word.sequence));
-	json_object_set_new(item, "boot", json_integer(word.boot));
-	if (bad) {
-		json_object_set_new(item, "why", json_string("checksum"));
-	}
-	pass(to, item, render_word, bad);
+	pass(to,
+	     at_json("word", at,
+		     json_pack("{s:s,s:i,s:i,s:I,s:s,s:I,s:I,s:s*}", "op", op < 5 ? ops[op] : "?",
+			       "module", (int)word.module, "reg", (int)word.reg, "value",
+			       (json_int_t)word.value, "status",
+			       word.status < 8 ? statuses[word.status] : "?", "sequence",
+			       (json_int_t)word.sequence, "boot", (json_int_t)word.boot, "why",
+			       bad ? "checksum" : NULL)),
+	     render_word, bad);
 }
 
 void record_show_words(const struct record_sink *to, const struct record_place *at,
@@ -556,37 +531,30 @@ struct hit_walk_on {
 
 static void show_bad_hit(const struct hit_walk_on *x, const char *why)
 {
-	json_t *item = x->show ? at_json("hit", &x->at) : NULL;
+	json_t *item = x->show ? at_json("hit", &x->at,
+					 json_pack("{s:i,s:s}", "om", (int)x->module, "why", why))
+			       : NULL;
 
-	if (item != NULL) {
-		json_object_set_new(item, "om", json_integer(x->module));
-		json_object_set_new(item, "why", json_string(why));
-	}
 	pass(x->to, item, render_hit, true);
 }
 
 static void show_hit(const struct hit_walk_on *x, const uint8_t *bytes)
 {
-	json_t *item = x->show ? at_json("hit", &x->at) : NULL;
 	struct hit h;
 
-	if (item == NULL) {
+	if (!x->show) {
 		return;
 	}
 	hit_unpack(bytes, &h);
-	json_object_set_new(item, "om", json_integer(x->module));
-	json_object_set_new(item, "utc", born_json(x->at.label, &h, x->floor_frame));
-	json_object_set_new(item, "tower", json_integer(h.tower));
-	json_object_set_new(item, "efcm", json_integer(h.efcm));
-	json_object_set_new(item, "pmt", json_integer(h.pmt));
-	json_object_set_new(item, "frame", json_integer(h.frame));
-	json_object_set_new(item, "t5ns", json_integer(h.t5ns));
-	json_object_set_new(item, "charge", json_integer(h.charge));
-	json_object_set_new(item, "samples", json_integer(h.samples));
-	json_object_set_new(item, "zip", json_boolean(h.zip));
-	json_object_set_new(item, "fragment", json_boolean(h.fragment));
-	json_object_set_new(item, "fifo_full", json_boolean(h.fifo_full));
-	pass(x->to, item, render_hit, false);
+	pass(x->to,
+	     at_json("hit", &x->at,
+		     json_pack("{s:i,s:o,s:i,s:i,s:i,s:i,s:i,s:I,s:i,s:b,s:b,s:b}", "om",
+			       (int)x->module, "utc", born_json(x->at.label, &h, x->floor_frame),
+			       "tower", (int)h.tower, "efcm", (int)h.efcm, "pmt", (int)h.pmt,
+			       "frame", (int)h.frame, "t5ns", (int)h.t5ns, "charge",
+			       (json_int_t)h.charge, "samples", (int)h.samples, "zip", (int)h.zip,
+			       "fragment", (int)h.fragment, "fifo_full", (int)h.fifo_full)),
+	     render_hit, false);
 }
 
 /* The rest of a hit that the last frame's slot cut, or a part of it that fills this slot too. */
