@@ -190,11 +190,11 @@ const struct ctl_command ctl_at_commands[] = {
 		.verb = "diff",
 		.arguments = "[PATTERN...]",
 		.summary = "what differs between two times",
-		.help = "Compares what parameters were at two times (one --at: at that time and "
-			"now): set points that\ndiffer, values that differ by more than the "
-			"dictionary's deadband, and who set them between.\n'not known': nothing "
-			"was "
-			"kept before that time. Answers while the daemon is away, too.\n\n"
+		.help = "Compares parameters at two times (with one --at: at that time and\n"
+			"now): set values that differ, values that differ by more than the\n"
+			"dictionary's deadband, and who set them in between. 'not known':\n"
+			"nothing was recorded before that time. Also works while the daemon is\n"
+			"not running.\n\n"
 			"  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
 			"  fcmctl diff 'floor3.om*.hv' --at yesterday",
 		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN),

@@ -256,8 +256,8 @@ const struct ctl_command ctl_job_commands[] = {
 		.verb = "list",
 		.arguments = "",
 		.summary = "the last batches and applied plans",
-		.help = "The newest 20 jobs (batch, apply, snapshot restore): who, why, and what "
-			"their commands became.\nAnswers while the daemon is away, too.\n\n"
+		.help = "The newest 20 jobs (batch, apply, snapshot restore): who, why, and the\n"
+			"states of their commands. Also works while the daemon is not running.\n\n"
 			"  fcmctl job list",
 		.options = CTL_BIT(CTL_LIMIT),
 		.run = list_run,
@@ -267,10 +267,10 @@ const struct ctl_command ctl_job_commands[] = {
 		.verb = "show",
 		.arguments = "JOB",
 		.summary = "what the rows of one became",
-		.help = "A row each of the file's lines (of a pattern, of its names) as the "
-			"journal has it: its last\nattempt; then those of the roll-back. What was "
-			"never sent is not in the journal. Answers while\nthe daemon is away, "
-			"too.\n\n"
+		.help = "One row for each line of the file (for a pattern: for each name), with\n"
+			"its last attempt in the journal; then the rows of the roll-back. A\n"
+			"command that was never sent is not in the journal. Also works while\n"
+			"the daemon is not running.\n\n"
 			"  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
 		.options = CTL_BIT(CTL_STATE),
 		.min_words = 1,

@@ -33,13 +33,11 @@ const struct ctl_command ctl_plan_commands[] = {
 		.verb = "plan",
 		.arguments = "FILE|-",
 		.summary = "what a file of values would change",
-		.help = "Lines NAME = VALUE (# begins a comment, a name may be a pattern; a line "
-			"of its own "
-			"overrides\na pattern), in the order in which apply would do them: what it "
-			"is now, what it "
-			"would be, its\ndanger, and what is to be said of it. Nothing is sent. "
-			"Exit 1 when something "
-			"cannot be done.\n\n"
+		.help = "The file has lines NAME = VALUE; # begins a comment. A name may be a\n"
+			"pattern; a line with the parameter's own name overrides a pattern.\n"
+			"Shows, in the order of apply, for each parameter its value now, its\n"
+			"value then, its danger, and a remark. Nothing is sent. Exit 1 when a\n"
+			"value cannot be set.\n\n"
 			"  fcmctl get --plan 'floor3.om*.hv' > gains.plan    # then edit it\n"
 			"  fcmctl plan gains.plan",
 		.options = CTL_BIT(CTL_FORCE),
@@ -51,14 +49,12 @@ const struct ctl_command ctl_plan_commands[] = {
 		.verb = "apply",
 		.arguments = "FILE|-",
 		.summary = "set what a file of values says, as one job",
-		.help = "Shows what would change and asks; then sets it in a safe order: HV down, "
-			"modules on, "
-			"ramps and\nthresholds, HV up, modules off; each step when the one before "
-			"has ended. Stops at "
-			"the first\nfailure, or with --keep-going does what can be done. "
-			"--roll-back then sets back "
-			"what was\nchanged, in reverse order. What was interrupted goes on with "
-			"--job.\n\n"
+		.help = "Shows what would change and asks. Then it sets the values in a safe\n"
+			"order: HV down, modules on, ramps and thresholds, HV up, modules off.\n"
+			"Each step begins when the step before it has ended. It stops at the\n"
+			"first failure; with --keep-going it sets all that it can. With\n"
+			"--roll-back it then sets back what it has changed, in reverse order.\n"
+			"--job continues an interrupted job.\n\n"
 			"  fcmctl apply gains.plan --reason 'gain matching' --roll-back",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
 			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |

@@ -122,9 +122,9 @@ const struct ctl_command ctl_run_commands[] = {
 		.verb = "start",
 		.arguments = "[NOTE]",
 		.summary = "begin a run at the next slice border",
-		.help = "The run gets the next number; every block carries it. Kept across "
-			"restarts of "
-			"the daemon.\n\n  fcmctl run start 'physics, 4 floors'",
+		.help = "The run gets the next number, which each block carries. It continues\n"
+			"when the daemon restarts.\n\n"
+			"  fcmctl run start 'physics, 4 floors'",
 		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
 		.max_words = 1,
 		.run = start_run,
@@ -134,7 +134,7 @@ const struct ctl_command ctl_run_commands[] = {
 		.verb = "stop",
 		.arguments = "",
 		.summary = "end the run at the next slice border",
-		.help = "Data flow on as run 0.",
+		.help = "Data continue as run 0.",
 		.options = CTL_BIT(CTL_DRY_RUN),
 		.run = stop_run,
 	},
@@ -143,7 +143,7 @@ const struct ctl_command ctl_run_commands[] = {
 		.verb = "show",
 		.arguments = "",
 		.summary = "the run going on, and the last ones",
-		.help = "Answers while the daemon is away, too.",
+		.help = "Also works while the daemon is not running.",
 		.options = CTL_BIT(CTL_LIMIT),
 		.run = show_run,
 	},

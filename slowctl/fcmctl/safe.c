@@ -102,15 +102,17 @@ const struct ctl_command ctl_safe_commands[] = {
 		.verb = "safe",
 		.arguments = "[PATTERN]",
 		.summary = "make safe: high voltage down, then the modules off",
-		.help = "Of all modules, or of those that the pattern names: the high voltage to "
-			"0, and when it is\nread as down, the power off; all side by side. It goes "
-			"before all other commands, is taken\nwhen the queue is full, passes the "
-			"interlocks and ends what would raise the high voltage.\nHydrophones stay "
-			"on. Ctrl-C ends the waiting, not the work. A module whose high voltage\n"
-			"does not come down stays on, and the list says so.\n"
-			"Exit 0 all down and off, 1 not all, 3 of some it is not known.\n\n"
+		.help = "Ramps the high voltage of all modules, or of those that match the\n"
+			"pattern, down to 0. When it reads as down, switches the power off. All\n"
+			"modules side by side. These commands go before all others, are\n"
+			"accepted when the queue is full, ignore interlocks, and end commands\n"
+			"that would raise the high voltage. Hydrophones stay on. A module whose\n"
+			"high voltage does not come down stays on; the list shows it. Ctrl-C\n"
+			"ends the waiting, not the work. Exit 0 all down and off, 1 not all, 3\n"
+			"some unknown.\n\n"
 			"  fcmctl safe --yes --reason 'light in the dark room'\n"
-			"  fcmctl safe floor3\n  fcmctl safe 'floor*.om[0-2]'",
+			"  fcmctl safe floor3\n"
+			"  fcmctl safe 'floor*.om[0-2]'",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) |
 			   CTL_BIT(CTL_DRY_RUN),
 		.max_words = 1,

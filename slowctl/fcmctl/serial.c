@@ -440,14 +440,14 @@ const struct ctl_command ctl_serial_commands[] = {
 		.verb = "serial",
 		.arguments = "FLOOR CHANNEL",
 		.summary = "a terminal to an instrument of a floor",
-		.help = "What is typed goes to the instrument, what it says is shown, byte by "
-			"byte; "
-			"Ctrl-] then q ends it\n(Ctrl-] twice sends one). One at a time for each "
-			"channel: else who holds it is told. Opening and\nclosing are events. "
-			"CHANNEL is loop (a plug that sends back what comes), ctd, or its number. "
-			"From\na pipe: sent as it is, then a second, or --for, is waited for the "
-			"answer. Controls are shown as ? where no terminal was made raw for it, "
-			"but not with --raw.\n\n"
+		.help = "Sends what you type to the instrument and shows what it answers, byte\n"
+			"by byte. Ctrl-] then q ends it; Ctrl-] twice sends one Ctrl-]. A\n"
+			"channel has one user at a time: a second user is told who has it.\n"
+			"Opening and closing are recorded as events. CHANNEL is loop (a plug\n"
+			"that sends back what it gets), ctd, or a number. From a pipe: sends\n"
+			"the input, then waits 1 s, or --for, for the answer. Control\n"
+			"characters are shown as ? unless fcmctl has made the terminal raw, or\n"
+			"with --raw.\n\n"
 			"  fcmctl serial floor3 ctd\n"
 			"  fcmctl serial floor3 ctd --for 10s < /dev/null",
 		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW),

@@ -358,18 +358,14 @@ const struct ctl_command ctl_data_commands[] = {
 		.verb = "tail",
 		.arguments = "",
 		.summary = "what is flowing, one line a block",
-		.help = "Listens as a monitor: best effort, disturbs nobody. Each block (10 ms of "
-			"a "
-			"floor) is one\nline: UTC, link, floor, stream, run, first frame and "
-			"number of "
-			"frames, items, flags, and\nthe first few hits (second.ns of UTC, charge). "
-			"Without --stream: pmt. With --timeout SPAN it\nends after so long a "
-			"silence.\n\n"
-			"Flags: resent, gap (nothing came), no-time, partial (frames are missing), "
-			"step, "
-			"relabel,\nfifo-full (hits lost in the FCM), identity (not the expected "
-			"floor), "
-			"time-fault, emulated.\n\n"
+		.help = "Listens as a monitor: best effort; it does not disturb other readers.\n"
+			"One line for each block (10 ms of a floor): UTC, link, floor, stream,\n"
+			"run, first frame and number of frames, items, flags, and the first few\n"
+			"hits (second.ns of UTC, charge). Without --stream: pmt. --timeout SPAN\n"
+			"ends it after a silence of that length.\n\n"
+			"Flags: resent, gap (nothing came), no-time, partial (frames are\n"
+			"missing), step, relabel, fifo-full (hits lost in the FCM), identity\n"
+			"(not the expected floor), time-fault, emulated.\n\n"
 			"  fcmctl data tail --floor 3 --count 20\n"
 			"  fcmctl data tail --stream all --interval 1s",
 		.options = CTL_BIT(CTL_STREAM) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_TOWER) |

@@ -428,12 +428,11 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.verb = "save",
 		.arguments = "NAME [PATTERN]",
 		.summary = "keep what is set now under a name",
-		.help = "The set values of all parameters that can be set, or of those that match, "
-			"with who, when "
-			"and\na note; the daemon keeps them for every operator. What nobody knows "
-			"yet (a floor "
-			"that was\nnot read since the daemon's start) is not in it, and is "
-			"named.\n\n"
+		.help = "Saves the set values of all parameters that can be set, or of those\n"
+			"that match the pattern, with who, when and a note. The daemon keeps\n"
+			"snapshots for all operators. A value that the daemon does not know yet\n"
+			"(of a floor that it has not read since it started) is not saved; its\n"
+			"name is shown.\n\n"
 			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
 		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,
@@ -445,7 +444,8 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.verb = "list",
 		.arguments = "",
 		.summary = "the snapshots, newest first",
-		.help = "Name, time, who, how many parameters, note.\n\n  fcmctl snapshot list",
+		.help = "Name, time, who, how many parameters, note.\n\n"
+			"  fcmctl snapshot list",
 		.options = CTL_BIT(CTL_LIMIT),
 		.run = list_run,
 	},
@@ -465,9 +465,10 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.verb = "diff",
 		.arguments = "A [B]",
 		.summary = "what differs between two, or from now",
-		.help = "Parameters that have another value, or are in one only. Without B: what "
-			"is set now, of "
-			"the\nparameters of A.\n\n  fcmctl snapshot diff before-gain-run",
+		.help = "The parameters that have different values or are in only one of the\n"
+			"two. Without B: compares with what is set now, for the parameters of\n"
+			"A.\n\n"
+			"  fcmctl snapshot diff before-gain-run",
 		.min_words = 1,
 		.max_words = 2,
 		.run = diff_run,
@@ -477,10 +478,9 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.verb = "restore",
 		.arguments = "NAME [PATTERN]",
 		.summary = "set what a snapshot has, in a safe order",
-		.help = "A plan of its values (of those that match), applied: see fcmctl apply "
-			"--help for order and "
-			"options.\n\n  fcmctl snapshot restore before-gain-run 'floor3.*' "
-			"--dry-run",
+		.help = "Applies the values of a snapshot (of those that match) as a plan. For\n"
+			"order and options see fcmctl apply --help.\n\n"
+			"  fcmctl snapshot restore before-gain-run 'floor3.*' --dry-run",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
 			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
 			   CTL_BIT(CTL_ROLL_BACK),
@@ -493,7 +493,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.verb = "remove",
 		.arguments = "NAME",
 		.summary = "forget one",
-		.help = "It cannot be brought back; the events keep who removed it.\n\n"
+		.help = "It cannot be brought back. An event records who removed it.\n\n"
 			"  fcmctl snapshot remove before-gain-run",
 		.options = CTL_BIT(CTL_DRY_RUN),
 		.min_words = 1,

@@ -285,12 +285,12 @@ const struct ctl_command ctl_record_commands[] = {
 		.verb = "start",
 		.arguments = "",
 		.summary = "record raw data of links",
-		.help = "Writes what comes off the fibre, as it comes, below [record] directory. "
-			"It "
-			"goes on\nthrough restarts of the daemon until its time is over, it is "
-			"stopped, or the disk has\nno room; it never touches the data. Each link "
-			"is 80 MB/s to the disk, however quiet the\nsea: what it could not write "
-			"in time is named in it, and counted by record list.\n\n"
+		.help = "Writes the raw data of links, as they come off the fibre, below\n"
+			"[record] directory. The recording continues when the daemon restarts.\n"
+			"It ends when its time is over, when you stop it, or when the disk is\n"
+			"full; it never changes the data flow. Each link writes 80 MB/s to the\n"
+			"disk, however quiet the sea. Data that could not be written in time\n"
+			"are marked in the recording and counted by record list.\n\n"
 			"  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
 		.options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) |
 			   CTL_BIT(CTL_FOR) | CTL_BIT(CTL_DRY_RUN),
@@ -301,8 +301,8 @@ const struct ctl_command ctl_record_commands[] = {
 		.verb = "stop",
 		.arguments = "",
 		.summary = "end the recording",
-		.help = "Returns when it is on the disk. After a recording that the disk has "
-			"stopped, it says\nthat you have seen that.",
+		.help = "Returns when the recording is on the disk. After a recording that the\n"
+			"disk has ended, it acknowledges that.",
 		.options = CTL_BIT(CTL_DRY_RUN),
 		.run = stop_record,
 	},
@@ -311,12 +311,12 @@ const struct ctl_command ctl_record_commands[] = {
 		.verb = "list",
 		.arguments = "",
 		.summary = "recordings, and black boxes of alarms",
-		.help = "A black box is the raw data of a link and its registers when an alarm of "
-			"it fired.\nlet go: cells that are missing as the recorder did not keep "
-			"up; >= when a daemon was killed\nbefore it had counted them, - as long as "
-			"the "
-			"recording goes on (then: fcmctl status).\nFrom the files, which one must "
-			"be able to read: answers while the daemon is away, too.",
+		.help = "A black box is the raw data of a link and its registers from when an\n"
+			"alarm of the link was raised. let go: cells that are missing because\n"
+			"the recorder was too slow; >= when the daemon was killed before it had\n"
+			"counted them, - while the recording is active (then: fcmctl status).\n"
+			"Reads the files, so you need the right to read them. Also works while\n"
+			"the daemon is not running.",
 		.options = CTL_BIT(CTL_LIMIT),
 		.run = list_records,
 	},
