@@ -6,37 +6,35 @@
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/value.h"
 
-static void render_start(struct writer *w, const json_t *result)
+/* "run 12 begins at slice 8975937616", `key` the slice's; `behind` is said behind it. */
+static void render_border(struct writer *w, const json_t *result, const char *key, const char *verb,
+			  const char *behind)
 {
 	long long run = value_integer(result, "run", 0);
-	long long slice = value_integer(result, "from_slice", 0);
+	long long slice = value_integer(result, key, 0);
 
 	if (slice > 0) {
-		writer_text(w, WRITER_PLAIN, "run %lld begins at slice %lld", run, slice);
+		writer_text(w, WRITER_PLAIN, "run %lld %s at slice %lld%s", run, verb, slice,
+			    behind);
 	} else {
 		writer_text(w, WRITER_WARN,
-			    "run %lld begins at an unknown slice: there is no time, or no board; "
-			    "run show has its first slice when there is",
-			    run);
+			    "run %lld %s at an unknown slice: there is no time, or no board%s", run,
+			    verb, behind);
+	}
+}
+
+static void render_start(struct writer *w, const json_t *result)
+{
+	render_border(w, result, "from_slice", "begins", "");
+	if (value_integer(result, "from_slice", 0) <= 0) {
+		writer_text(w, WRITER_WARN, "; run show has its first slice when there is");
 	}
 	writer_newline(w);
 }
 
 static void render_stop(struct writer *w, const json_t *result)
 {
-	long long run = value_integer(result, "run", 0);
-	long long slice = value_integer(result, "to_slice", 0);
-
-	if (slice > 0) {
-		writer_text(w, WRITER_PLAIN, "run %lld ends at slice %lld; data flow on as run 0",
-			    run, slice);
-	} else {
-		writer_text(
-			w, WRITER_WARN,
-			"run %lld ends at an unknown slice: there is no time, or no board; data "
-			"flow on as run 0",
-			run);
-	}
+	render_border(w, result, "to_slice", "ends", "; data flow on as run 0");
 	writer_newline(w);
 }
 
@@ -67,48 +65,22 @@ static void render_show(struct writer *w, const json_t *result)
 	writer_table_end(w, "no runs yet");
 }
 
-static int change(struct ctl *ctl, const struct ctl_args *typed, const char *op, const char *doing,
-		  json_t *args, writer_render_fn render)
-{
-	struct ctl_request request = {
-		.op = op,
-		.args = args,
-		.doing = doing,
-		.look = "run show",
-		.timeout_s = 10.0,
-	};
-	json_t *result = NULL;
-	int code;
-
-	ctl_put_dry(typed, args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render);
-	}
-	json_decref(result);
-	return code;
-}
-
 static int start_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *note = ctl_given(args, CTL_NOTE) ? args->text[CTL_NOTE]
 			   : args->words > 0	     ? args->word[0]
 						     : NULL;
-	json_t *what = json_object();
 
 	if (ctl_given(args, CTL_NOTE) && args->words > 0) {
-		json_decref(what);
 		return ctl_fail(ctl, CTL_USAGE, "usage", "say it once", "the note was given twice");
 	}
-	if (note != NULL) {
-		json_object_set_new(what, "note", json_string(note));
-	}
-	return change(ctl, args, "run.start", "run start", what, render_start);
+	return ctl_change(ctl, args, "run.start", json_pack("{s:s*}", "note", note), "run show",
+			  10.0, render_start);
 }
 
 static int stop_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return change(ctl, args, "run.stop", "run stop", json_object(), render_stop);
+	return ctl_change(ctl, args, "run.stop", json_object(), "run show", 10.0, render_stop);
 }
 
 static int show_run(struct ctl *ctl, const struct ctl_args *args)

@@ -2,9 +2,8 @@
 /*
  * fcmctl safe: the high voltage down, then the modules off.
  */
-#include <string.h>
-
 #include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/jobs/many.h"
 #include "slowctl/fcmctl/show/value.h"
 
 #define SAFE_S 120.0 /* no word for so long: a ramp tells of itself more often */
@@ -55,14 +54,6 @@ static void render_number(struct writer *w, const json_t *result)
 	writer_newline(w);
 }
 
-static int exit_of(const char *state)
-{
-	if (strcmp(state, "DONE") == 0 || strcmp(state, "QUEUED") == 0) {
-		return CTL_DONE;
-	}
-	return strcmp(state, "UNKNOWN") == 0 ? CTL_UNKNOWN : CTL_NOT;
-}
-
 static int safe_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	bool wait = !ctl_given(args, CTL_NO_WAIT);
@@ -91,7 +82,7 @@ static int safe_run(struct ctl *ctl, const struct ctl_args *args)
 		writer_result(ctl->out, result, render_plan);
 	} else if (code == CTL_DONE) {
 		writer_result(ctl->out, result, wait ? render : render_number);
-		code = exit_of(value_string(result, "state", ""));
+		code = ctl_exit_of_state(value_string(result, "state", ""));
 	}
 	json_decref(result);
 	return code;
@@ -102,14 +93,14 @@ const struct ctl_command ctl_safe_commands[] = {
 		.verb = "safe",
 		.arguments = "[PATTERN]",
 		.summary = "make safe: high voltage down, then the modules off",
-		.help = "Ramps the high voltage of all modules, or of those that match the\n"
-			"pattern, down to 0. When it reads as down, switches the power off. All\n"
+		.help = "Lowers the high voltage of all modules, or of those that match the\n"
+			"pattern, to 0. When it reads as down, switches the power off. All\n"
 			"modules side by side. These commands go before all others, are\n"
 			"accepted when the queue is full, ignore interlocks, and end commands\n"
 			"that would raise the high voltage. Hydrophones stay on. A module whose\n"
 			"high voltage does not come down stays on; the list shows it. Ctrl-C\n"
-			"ends the waiting, not the work. Exit 0 all down and off, 1 not all, 3\n"
-			"some unknown.\n\n"
+			"ends the waiting, not the work.\n"
+			"Exit 0 all down and off, 1 not all, 3 some unknown.\n\n"
 			"  fcmctl safe --yes --reason 'light in the dark room'\n"
 			"  fcmctl safe floor3\n"
 			"  fcmctl safe 'floor*.om[0-2]'",

@@ -42,14 +42,6 @@ struct serial {
 	struct termios before;
 };
 
-static double monotonic_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* ------------------------------------------------------------------ up */
 
 /* Lines of text, also of an instrument that ends them with CR LF. No byte above ASCII: some terminals take 0x80 to 0x9f
@@ -175,7 +167,7 @@ static int write_some(struct serial *x, const unsigned char *bytes, size_t lengt
 static int write_all(struct serial *x, const unsigned char *bytes, size_t length)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	double begun = monotonic_s();
+	double begun = ctl_monotonic();
 	int code = CTL_DONE;
 
 	while (length > 0 && code == CTL_DONE && !ctl_interrupted()) {
@@ -184,7 +176,7 @@ static int write_all(struct serial *x, const unsigned char *bytes, size_t length
 		code = write_some(x, bytes, length, &sent);
 		bytes += sent;
 		length -= sent;
-		if (code == CTL_DONE && sent == 0 && monotonic_s() - begun > WAIT_S) {
+		if (code == CTL_DONE && sent == 0 && ctl_monotonic() - begun > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "refused", "fcmctl link list",
 					"serial: the board takes no bytes");
 		}
@@ -258,23 +250,23 @@ static void say_silence(struct serial *x)
 
 static int talk(struct serial *x, double for_s)
 {
-	double begun = monotonic_s();
+	double begun = ctl_monotonic();
 	double ended = 0.0;
 	int code = CTL_DONE;
 
 	while (code == CTL_DONE && !x->done && !ctl_interrupted() &&
-	       (for_s <= 0.0 || monotonic_s() - begun < for_s) &&
-	       (ended == 0.0 || for_s > 0.0 || monotonic_s() - ended < LINGER_S)) {
+	       (for_s <= 0.0 || ctl_monotonic() - begun < for_s) &&
+	       (ended == 0.0 || for_s > 0.0 || ctl_monotonic() - ended < LINGER_S)) {
 		bool is_typed = false;
 
 		code = take_all(x, true, x->ended ? NULL : &is_typed);
 		if (code == CTL_DONE && is_typed) {
 			code = typed(x);
-			ended = x->ended ? monotonic_s() : 0.0;
+			ended = x->ended ? ctl_monotonic() : 0.0;
 		} else if (code == CTL_DONE) {
 			code = still_open(x);
 		}
-		if (monotonic_s() - begun > SILENT_S) {
+		if (ctl_monotonic() - begun > SILENT_S) {
 			say_silence(x);
 		}
 	}
@@ -288,11 +280,11 @@ static int talk(struct serial *x, double for_s)
 /* What is sent before the first block has come would be answered to nobody. */
 static int await_first(struct serial *x)
 {
-	double begun = monotonic_s();
+	double begun = ctl_monotonic();
 	int code = CTL_DONE;
 
 	while (code == CTL_DONE && !x->begun && !ctl_interrupted()) {
-		if (monotonic_s() - begun > WAIT_S) {
+		if (ctl_monotonic() - begun > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "time-out",
 					"fcmctl link list shows what the link does",
 					"serial: no block of the floor's instruments for %.0f s",

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/monitor.h"
+#include "slowctl/fcmctl/record/items.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "tdm/le.h"
@@ -29,14 +29,6 @@ struct tail {
 	double shown_s[FCM_LINKS][FCM_STREAMS]; /* when a block of it was shown last */
 	bool told_silence;
 };
-
-static double monotonic_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- saying it --- */
 
@@ -56,25 +48,6 @@ static const struct {
 	{FCM_BLOCK_EMULATED, "emulated"},
 };
 #define FLAG_NAMES (sizeof(flag_names) / sizeof(flag_names[0]))
-
-static const char *name_of(const char *const *names, size_t count, unsigned number)
-{
-	return number < count ? names[number] : "?";
-}
-
-static const char *clock_name(unsigned state)
-{
-	static const char *const names[] = {"no-time", "acquiring", "locked", "holdover", "fault"};
-
-	return name_of(names, sizeof(names) / sizeof(names[0]), state);
-}
-
-static const char *source_name(unsigned source)
-{
-	static const char *const names[] = {"none", "gpsd", "floors", "system", "emulator"};
-
-	return name_of(names, sizeof(names) / sizeof(names[0]), source);
-}
 
 static json_t *hit_json(const struct fcmdata_hit *h, unsigned channel)
 {
@@ -133,7 +106,7 @@ static json_t *block_json(const struct tail *t, const struct fcmdata_block *b)
 		"frames_lost", (json_int_t)h->frames_lost, "frames_bad", (json_int_t)h->frames_bad,
 		"utc", isfinite(utc) ? json_real(utc) : json_null(), "tai_ns",
 		isfinite(utc) ? json_integer(h->tai_ns) : json_null(), "clock",
-		clock_name(h->clock_state), "source", source_name(h->label_source),
+		record_clock_name(h->clock_state), "source", record_source_name(h->label_source),
 		"uncertainty_ns",
 		h->uncertainty_ns != FCM_NO_UNCERTAINTY ? json_integer(h->uncertainty_ns)
 							: json_null(),
@@ -210,7 +183,7 @@ static bool is_wanted(const struct tail *t, const struct fcm_block_header *h)
 
 static bool is_due(struct tail *t, const struct fcm_block_header *h)
 {
-	double now = monotonic_s();
+	double now = ctl_monotonic();
 	double *shown_s = &t->shown_s[h->link][h->stream];
 
 	if (t->interval_s > 0.0 && now - *shown_s < t->interval_s) {
@@ -264,7 +237,7 @@ static int bear_silence(struct tail *t, double silent_s)
 /* A silence is no end: the daemon may come back. */
 static int tail_loop(struct tail *t)
 {
-	double last = monotonic_s();
+	double last = ctl_monotonic();
 	int code = CTL_DONE;
 
 	while (code == CTL_DONE && t->left > 0 && !ctl_interrupted()) {
@@ -272,13 +245,13 @@ static int tail_loop(struct tail *t)
 
 		code = ctl_monitor_next(t->ctl, &t->monitor, 200, &b);
 		if (b != NULL) {
-			last = monotonic_s();
+			last = ctl_monotonic();
 			t->told_silence = false;
 			take_block(t, b);
 			fcmdata_release(t->monitor.data, b);
 			code = writer_flush(t->ctl->out) != 0 ? CTL_NOT : CTL_DONE;
 		} else if (code == CTL_DONE) {
-			code = bear_silence(t, monotonic_s() - last);
+			code = bear_silence(t, ctl_monotonic() - last);
 		}
 	}
 	return code;

@@ -50,22 +50,6 @@ static bool kind_known(struct query *q, const char *name)
 
 #define SUM_MAX_NS 3600000000000ll /* the longest span that is rolled up */
 
-/* A sample that is one says nothing of others. */
-static void tell_sums_only(json_t *rows)
-{
-	static const char *const keys[] = {"until", "min", "max", "samples", "span_s"};
-	json_t *row;
-	size_t n;
-
-	json_array_foreach (rows, n, row) {
-		bool sum = !json_is_null(json_object_get(row, "span_s"));
-
-		for (size_t i = 0; !sum && i < sizeof(keys) / sizeof(keys[0]); i++) {
-			json_object_del(row, keys[i]);
-		}
-	}
-}
-
 /* What stood when the rows begin, null where they were cut to `limit`, or one of them says it. */
 static int history_before(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 			  const json_t *rows, json_t **ret_before)
@@ -93,19 +77,19 @@ int query_history(struct query *q, const char *name, int64_t since_ns, int64_t u
 	limit = limit ? limit : 1000;
 	until_ns = until_ns ? until_ns : INT64_MAX;
 	r = r == 0 ? query_head(q, full, &head) : r;
-	r = query_add_rows(
-		q, r, head, "rows",
-		"SELECT time AS [time:t], value, setpoint, until AS [until:t], low AS min,"
-		" high AS max, samples, span AS span_s FROM ("
-		"SELECT time, value, setpoint, NULL AS until, NULL AS low, NULL AS high,"
-		" NULL AS samples, NULL AS span FROM sample"
-		" WHERE parameter = ?1 AND time >= ?2 AND time < ?3 UNION ALL"
-		" SELECT time, mean, setpoint, until, low, high, samples, span"
-		" FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
-		" AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
-		"siiii", full, since_ns, until_ns, (int64_t)limit, since_ns - SUM_MAX_NS);
+	r = query_add_rows(q, r, head, "rows",
+			   "SELECT time AS [time:t], value, setpoint, until AS [until:t?],"
+			   " low AS [min:?], high AS [max:?], samples AS [samples:?], span AS "
+			   "[span_s:?] FROM ("
+			   "SELECT time, value, setpoint, NULL AS until, NULL AS low, NULL AS high,"
+			   " NULL AS samples, NULL AS span FROM sample"
+			   " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 UNION ALL"
+			   " SELECT time, mean, setpoint, until, low, high, samples, span"
+			   " FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
+			   " AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
+			   "siiii", full, since_ns, until_ns, (int64_t)limit,
+			   since_ns - SUM_MAX_NS);
 	rows = json_object_get(head, "rows");
-	tell_sums_only(rows);
 	r = r == 0 ? history_before(q, full, since_ns, limit, rows, &before) : r;
 	r = r == 0 && json_object_set_new(head, "before", before) < 0 ? query_no_memory(q) : r;
 	r = query_add_rows(q, r, head, "sets",

@@ -31,6 +31,7 @@ int query_step(struct query *q, sqlite3_stmt *statement);
  * "dropped.slow" is a member of the object "dropped". A letter behind a colon makes something else of a value that is
  * not NULL:
  *   begun:t  UTC ns: seconds    open:b  0, 1: false, true    words:w  text: an array of its words    states:j  JSON
+ * Behind '?', as in "until:t?", there is no member where the value is NULL.
  * A new reference, NULL: out of memory.
  */
 json_t *query_object(sqlite3_stmt *statement);

@@ -407,13 +407,15 @@ json_t *query_object(sqlite3_stmt *statement)
 	for (int n = 0; object && n < sqlite3_column_count(statement); n++) {
 		const char *name = sqlite3_column_name(statement, n);
 		json_t *owner = owner_of(object, &name);
-		size_t length = strcspn(name, ":");
+		const char *form = name + strcspn(name, ":");
 		char key[32];
 
-		snprintf(key, sizeof(key), "%.*s", (int)length, name);
-		if (json_object_set_new(
-			    owner, key,
-			    value_of(statement, n, name[length] ? name[length + 1] : '\0')) < 0) {
+		if (strchr(form, '?') && sqlite3_column_type(statement, n) == SQLITE_NULL) {
+			continue;
+		}
+		snprintf(key, sizeof(key), "%.*s", (int)(form - name), name);
+		if (json_object_set_new(owner, key,
+					value_of(statement, n, *form ? form[1] : '\0')) < 0) {
 			json_decref(object);
 			return NULL;
 		}

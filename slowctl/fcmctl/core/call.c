@@ -406,6 +406,28 @@ bool ctl_told_would(struct ctl *ctl, const json_t *result)
 	return true;
 }
 
+int ctl_change(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what,
+	       const char *look, double timeout_s, writer_render_fn render)
+{
+	struct ctl_request request = {
+		.op = op,
+		.args = what,
+		.timeout_s = timeout_s,
+		.doing = ctl->doing,
+		.look = look,
+	};
+	json_t *result = NULL;
+	int code;
+
+	ctl_put_dry(args, what);
+	code = ctl_request(ctl, &request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+		writer_result(ctl->out, result, render);
+	}
+	json_decref(result);
+	return code;
+}
+
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 {
 	json_t *filter = json_object();

@@ -156,10 +156,17 @@ void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_
 int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error);
 /* UTC s since 1970. */
 double ctl_now(void);
+/* s since some time; it never jumps. */
+double ctl_monotonic(void);
 
 /* --dry-run: into the request; and, when its answer says what would be done, that is told: true. */
 void ctl_put_dry(const struct ctl_args *args, json_t *what);
 bool ctl_told_would(struct ctl *ctl, const json_t *result);
+
+/* Change something by `op` (args `what`, taken over; `look`, `timeout_s` as of struct ctl_request) and show the result; with
+ * --dry-run what would be done. The exit code. */
+int ctl_change(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what,
+	       const char *look, double timeout_s, writer_render_fn render);
 
 /* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
  * no; so does a missing terminal. */

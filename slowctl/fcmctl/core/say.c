@@ -15,12 +15,22 @@
 #include "slowctl/fcmctl/core/args.h"
 #include "slowctl/fcmctl/core/ctl.h"
 
-double ctl_now(void)
+static double clock_s(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double ctl_now(void)
+{
+	return clock_s(CLOCK_REALTIME);
+}
+
+double ctl_monotonic(void)
+{
+	return clock_s(CLOCK_MONOTONIC);
 }
 
 void ctl_print_line(const char *before, const char *text)

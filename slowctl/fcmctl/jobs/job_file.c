@@ -200,36 +200,26 @@ int job_file_batch(char *text, size_t length, struct job_file *ret_file,
 int job_file_read(const char *path, char **ret_text, size_t *ret_length)
 {
 	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-	size_t used = 0;
-	size_t room = 65536;
-	char *text = f != NULL ? malloc(room) : NULL;
-	int err = f == NULL ? -errno : text == NULL ? -ENOMEM : 0;
+	char *text;
+	size_t length;
+	int err;
 
-	while (err == 0) {
-		char *more;
-
-		used += fread(text + used, 1, room - 1 - used, f);
-		if (ferror(f)) {
-			err = -EIO;
-		} else if (feof(f)) {
-			break;
-		} else if (used == room - 1) {
-			room *= 2;
-			more = room <= JOB_FILE_MAX ? realloc(text, room) : NULL;
-			err = more != NULL ? 0 : room <= JOB_FILE_MAX ? -ENOMEM : -EFBIG;
-			text = more != NULL ? more : text;
-		}
+	if (f == NULL) {
+		return -errno;
 	}
-	if (f != NULL && f != stdin) {
+	text = malloc(JOB_FILE_MAX + 1); /* only what is read takes memory */
+	length = text != NULL ? fread(text, 1, JOB_FILE_MAX + 1, f) : 0;
+	err = text == NULL ? -ENOMEM : ferror(f) ? -EIO : length > JOB_FILE_MAX ? -EFBIG : 0;
+	if (f != stdin) {
 		fclose(f);
 	}
 	if (err != 0) {
 		free(text);
 		return err;
 	}
-	text[used] = '\0';
+	text[length] = '\0';
 	*ret_text = text;
-	*ret_length = used;
+	*ret_length = length;
 	return 0;
 }
 

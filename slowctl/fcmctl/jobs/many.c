@@ -207,6 +207,18 @@ void ctl_outcome(struct writer *w, const json_t *c)
 	writer_newline(w);
 }
 
+int ctl_exit_of_state(const char *state)
+{
+	static const char *const good[] = {"DONE", "QUEUED", "SENT", "ACKED"};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		if (strcmp(state, good[i]) == 0) {
+			return CTL_DONE;
+		}
+	}
+	return strcmp(state, "UNKNOWN") == 0 ? CTL_UNKNOWN : CTL_NOT;
+}
+
 void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1])
 {
 	struct writer *w = ctl->out;

@@ -60,6 +60,8 @@ struct many {
 enum many_end many_run(struct many *m);
 /* A command's end in one line: what, from, to, state, time taken. */
 void ctl_outcome(struct writer *w, const json_t *command);
+/* The exit code of a command in this state, of several the worst is that of fcmctl; one that is open was not waited for. */
+int ctl_exit_of_state(const char *state);
 /* Behind "N of M done": of[], by enum many_state, those that are not done. */
 void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1]);
 /* Take the line of progress away before something else is printed. */

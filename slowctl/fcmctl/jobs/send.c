@@ -14,21 +14,6 @@
 /* No word for so long while a command runs: a ramp tells of itself more often. */
 #define COMMAND_S 120.0
 
-static int exit_of_state(const char *state, bool wait)
-{
-	if (strcmp(state, "DONE") == 0) {
-		return CTL_DONE;
-	}
-	if (strcmp(state, "UNKNOWN") == 0) {
-		return CTL_UNKNOWN;
-	}
-	if (!wait && (strcmp(state, "QUEUED") == 0 || strcmp(state, "SENT") == 0 ||
-		      strcmp(state, "ACKED") == 0)) {
-		return CTL_DONE;
-	}
-	return CTL_NOT;
-}
-
 static const char *doing_text(const struct ctl_args *args, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s %s%s%s", args->command->verb, args->word[0],
@@ -83,7 +68,7 @@ static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op
 	code = ctl_request(ctl, &request, &result);
 	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, wait ? ctl_outcome : job_render_number);
-		code = exit_of_state(value_string(result, "state", ""), wait);
+		code = ctl_exit_of_state(value_string(result, "state", ""));
 	}
 	json_decref(result);
 	return code;

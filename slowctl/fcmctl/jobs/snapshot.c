@@ -40,16 +40,18 @@ json_t *snapshot_values(const json_t *shown)
 	return values;
 }
 
-json_t *snapshot_values_now(const json_t *listed)
+json_t *snapshot_values_now(const json_t *listed, const json_t *among)
 {
 	json_t *values = json_object();
 	size_t i;
 	const json_t *p;
 
 	json_array_foreach (value_at(listed, "parameters"), i, p) {
-		if (strcmp(value_string(p, "access", ""), "rw") == 0) {
-			keep(values, value_string(p, "name", "?"), value_at(p, "setpoint"),
-			     value_string(p, "unit", ""));
+		const char *name = value_string(p, "name", "?");
+
+		if (strcmp(value_string(p, "access", ""), "rw") == 0 &&
+		    (among == NULL || json_object_get(among, name) != NULL)) {
+			keep(values, name, value_at(p, "setpoint"), value_string(p, "unit", ""));
 		}
 	}
 	return values;
@@ -273,28 +275,11 @@ static void render_diff(struct writer *w, const json_t *result)
 
 static int save_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_t *what = json_pack("{s:s}", "name", args->word[0]);
-	json_t *result = NULL;
-	struct ctl_request request = {.op = "snapshot.save",
-				      .args = what,
-				      .timeout_s = 30.0,
-				      .doing = ctl->doing,
-				      .look = "snapshot list"};
-	int code;
+	json_t *what =
+		json_pack("{s:s,s:s*,s:s*}", "name", args->word[0], "pattern",
+			  args->words > 1 ? args->word[1] : NULL, "note", args->text[CTL_NOTE]);
 
-	if (args->words > 1) {
-		json_object_set_new(what, "pattern", json_string(args->word[1]));
-	}
-	if (ctl_given(args, CTL_NOTE)) {
-		json_object_set_new(what, "note", json_string(args->text[CTL_NOTE]));
-	}
-	ctl_put_dry(args, what);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_saved);
-	}
-	json_decref(result);
-	return code;
+	return ctl_change(ctl, args, "snapshot.save", what, "snapshot list", 30.0, render_saved);
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
@@ -310,20 +295,8 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 
 static int remove_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_t *result = NULL;
-	struct ctl_request request = {.op = "snapshot.remove",
-				      .args = json_pack("{s:s}", "name", args->word[0]),
-				      .doing = ctl->doing,
-				      .look = "snapshot list"};
-	int code;
-
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_removed);
-	}
-	json_decref(result);
-	return code;
+	return ctl_change(ctl, args, "snapshot.remove", json_pack("{s:s}", "name", args->word[0]),
+			  "snapshot list", 0.0, render_removed);
 }
 
 static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
@@ -338,21 +311,6 @@ static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
 	return code;
 }
 
-/* Of a snapshot of some parameters, now is only looked at in those. */
-static void only_those_of(json_t *now, const json_t *snapshot)
-{
-	const char *name;
-	json_t *value;
-	void *next;
-
-	json_object_foreach_safe(now, next, name, value)
-	{
-		if (json_object_get(snapshot, name) == NULL) {
-			json_object_del(now, name);
-		}
-	}
-}
-
 /* What is set now of the parameters of a snapshot; and the names of those of which that is not known. */
 static int values_now(struct ctl *ctl, const json_t *snapshot, json_t **ret_values,
 		      json_t **ret_unknown)
@@ -361,9 +319,8 @@ static int values_now(struct ctl *ctl, const json_t *snapshot, json_t **ret_valu
 	int code = ctl_ask(ctl, "param.list", NULL, &result);
 
 	if (code == CTL_DONE) {
-		*ret_values = snapshot_values_now(result);
+		*ret_values = snapshot_values_now(result, snapshot);
 		*ret_unknown = snapshot_unknown_now(result, snapshot);
-		only_those_of(*ret_values, snapshot);
 	}
 	json_decref(result);
 	return code;

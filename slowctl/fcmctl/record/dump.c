@@ -29,6 +29,10 @@ enum what { RECORDS, FRAMES, SLOTS, HITS, SAMPLES, WORDS, WHATS };
 
 static const char *const what_names[WHATS] = {"records", "frames",  "slots",
 					      "hits",	 "samples", "words"};
+/* What shows the parts of a good frame. */
+static void (*const show_parts[WHATS])(const struct record_sink *to, const struct record_place *at,
+				       const struct tdm_verdict *v) = {
+	[SLOTS] = record_show_slots, [SAMPLES] = record_show_samples, [WORDS] = record_show_words};
 
 struct dump_link {
 	struct tdm_deframe *deframe;
@@ -42,6 +46,7 @@ struct dump_link {
 
 struct dump {
 	struct ctl *ctl;
+	struct record_sink to;
 	enum what what;
 	int link; /* -1: all */
 	uint64_t from;
@@ -109,28 +114,9 @@ static void put_packet(struct dump *d, const struct tdm_verdict *v, const uint8_
 	}
 }
 
-static void show_parts(struct dump *d, const struct record_sink *to, const struct record_place *at,
-		       const struct tdm_verdict *v)
-{
-	switch (d->what) {
-	case SLOTS:
-		record_show_slots(to, at, v);
-		break;
-	case SAMPLES:
-		record_show_samples(to, at, v);
-		break;
-	case WORDS:
-		record_show_words(to, at, v);
-		break;
-	default:
-		break;
-	}
-}
-
 static void on_verdict(void *context, const struct tdm_verdict *v)
 {
 	struct dump *d = context;
-	const struct record_sink to = {put_item, d};
 	struct record_place at = place_at(d, v->count);
 	const bool show = v->count >= d->from && d->l->left > 0;
 	struct tdm_verdict whole = *v;
@@ -141,7 +127,7 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 		whole.frame = NULL;
 	}
 	if (d->what == HITS && d->pcap == NULL) {
-		record_show_hits(&to, &at, &whole, &d->l->hits, show);
+		record_show_hits(&d->to, &at, &whole, &d->l->hits, show);
 	}
 	if (!show) {
 		return;
@@ -150,9 +136,11 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 	if (d->pcap != NULL) {
 		put_packet(d, v, cell_of(d, v->count));
 	} else if (d->what == FRAMES) {
-		record_show_frame(&to, &at, v, cell_of(d, v->count));
+		record_show_frame(&d->to, &at, v, cell_of(d, v->count));
 	} else if (whole.frame != NULL) {
-		show_parts(d, &to, &at, &whole);
+		if (show_parts[d->what] != NULL) {
+			show_parts[d->what](&d->to, &at, &whole);
+		}
 	}
 }
 
@@ -213,7 +201,6 @@ static void push(struct dump *d)
 
 static void show_record(struct dump *d, uint64_t offset)
 {
-	const struct record_sink to = {put_item, d};
 	const struct record_place at = place_at(d, d->record.count);
 
 	if (tdm_record_has_cells(&d->record)) {
@@ -222,7 +209,7 @@ static void show_record(struct dump *d, uint64_t offset)
 		}
 		d->l->left -= d->record.frames < d->l->left ? d->record.frames : d->l->left;
 	}
-	record_show_record(&to, &at, &d->record, offset, d->file.data);
+	record_show_record(&d->to, &at, &d->record, offset, d->file.data);
 }
 
 static void take_record(struct dump *d, uint64_t offset)
@@ -242,7 +229,6 @@ static void take_record(struct dump *d, uint64_t offset)
 
 static void show_end(struct dump *d, uint64_t records, int error)
 {
-	const struct record_sink to = {put_item, d};
 	const enum record_end end = d->file.walk.end;
 	struct stat st = {0};
 
@@ -254,19 +240,18 @@ static void show_end(struct dump *d, uint64_t records, int error)
 		return;
 	}
 	if (d->what == RECORDS ? end != RECORD_MORE : end == RECORD_CUT || end == RECORD_DAMAGED) {
-		record_show_end(&to, d->name, end, d->file.walk.offset, (uint64_t)st.st_size,
+		record_show_end(&d->to, d->name, end, d->file.walk.offset, (uint64_t)st.st_size,
 				records);
 	}
 }
 
 static void walk_segment(struct dump *d)
 {
-	const struct record_sink to = {put_item, d};
 	uint64_t records = 0, offset = d->file.walk.offset;
 	int n = 1;
 
 	if (d->what == RECORDS) {
-		record_show_segment(&to, d->name, &d->file.walk.segment);
+		record_show_segment(&d->to, d->name, &d->file.walk.segment);
 	}
 	while (d->l->left > 0 && writer_flush(d->ctl->out) == 0 &&
 	       (n = recording_next(&d->file, &d->record)) > 0) {
@@ -367,13 +352,12 @@ static int end_pcap(struct dump *d, const char *path)
 /* A black box has them beside its segments. */
 static void show_registers(struct dump *d, const struct recording *r, const char *path)
 {
-	const struct record_sink to = {put_item, d};
 	char file[2 * PATH_MAX + 16], text[4096];
 
 	if (r->directory != NULL &&
 	    recording_read_text(dirfd(r->directory), "registers.txt", text, sizeof(text)) >= 0) {
 		snprintf(file, sizeof(file), "%s/registers.txt", path);
-		record_show_registers(&to, file, text);
+		record_show_registers(&d->to, file, text);
 	}
 }
 
@@ -398,10 +382,10 @@ static int dump_all(struct dump *d, const struct recording *r, const char *pcap_
 /* WHATS: no such thing. */
 static enum what what_of(const struct ctl_args *args)
 {
-	unsigned what = ctl_given(args, CTL_WHAT) ? 0 : RECORDS;
+	const char *name = ctl_given(args, CTL_WHAT) ? args->text[CTL_WHAT] : what_names[RECORDS];
+	unsigned what = 0;
 
-	while (ctl_given(args, CTL_WHAT) && what < WHATS &&
-	       strcmp(args->text[CTL_WHAT], what_names[what]) != 0) {
+	while (what < WHATS && strcmp(name, what_names[what]) != 0) {
 		what++;
 	}
 	return (enum what)what;
@@ -454,6 +438,7 @@ static int dump_run(struct ctl *ctl, const struct ctl_args *args)
 		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	d->ctl = ctl;
+	d->to = (struct record_sink){put_item, d};
 	d->what = ctl_given(args, CTL_PCAP) ? FRAMES : what_of(args);
 	d->link = ctl_given(args, CTL_LINK) ? (int)args->number[CTL_LINK] : -1;
 	d->from = ctl_given(args, CTL_FROM) ? (uint64_t)args->number[CTL_FROM] : 0;

@@ -156,15 +156,26 @@ static void render_record(struct writer *w, const json_t *i)
 	render_end_of_line(w, i);
 }
 
+const char *record_source_name(unsigned source)
+{
+	static const char *const names[] = {"none", "gpsd", "floors", "system", "emulator"};
+
+	return source < sizeof(names) / sizeof(names[0]) ? names[source] : "?";
+}
+
+const char *record_clock_name(unsigned state)
+{
+	static const char *const names[] = {"no-time", "acquiring", "locked", "holdover", "fault"};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
 static json_t *label_json(const struct fcm_record_label *l)
 {
-	static const char *const sources[] = {"none", "gpsd", "floors", "system", "emulator"};
-	static const char *const states[] = {"no-time", "acquiring", "locked", "holdover", "fault"};
-
 	return json_pack(
 		"{s:I,s:s,s:s,s:o,s:i,s:I,s:o}", "time_epoch", (json_int_t)l->time_epoch, "source",
-		l->source < 5 ? sources[l->source] : "?", "clock",
-		l->state < 5 ? states[l->state] : "?", "uncertainty_ns",
+		record_source_name(l->source), "clock", record_clock_name(l->state),
+		"uncertainty_ns",
 		l->uncertainty_ns == UINT32_MAX ? json_null() : json_integer(l->uncertainty_ns),
 		"tai_utc_s", (int)l->tai_utc_s, "anchor_count", (json_int_t)l->anchor_count,
 		"anchor_tai_ns",

@@ -67,6 +67,10 @@ void record_show_words(const struct record_sink *to, const struct record_place *
 void record_show_hits(const struct record_sink *to, const struct record_place *at,
 		      const struct tdm_verdict *v, struct record_hits *hits, bool show);
 
+/* What a label's source and the clock's state are called; "?": no such number. */
+const char *record_source_name(unsigned source);
+const char *record_clock_name(unsigned state);
+
 /* UTC of a count's begin by the label, ns since 1970; INT64_MIN: not known. */
 int64_t record_utc_ns(const struct fcm_record_label *label, uint64_t count);
 

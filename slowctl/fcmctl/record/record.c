@@ -11,6 +11,8 @@
 #include "slowctl/query/query.h"
 #include "slowctl/query/recordings.h"
 
+#define DISK_S 30.0 /* the disk may have much to write */
+
 /* 1.2 GB */
 static const char *size_text(const json_t *value, char *buf, size_t size)
 {
@@ -147,28 +149,6 @@ static void render_list(struct writer *w, const json_t *result)
 	writer_table_end(w, "no recordings yet");
 }
 
-static int change(struct ctl *ctl, const struct ctl_args *typed, const char *op, const char *doing,
-		  json_t *args, writer_render_fn render)
-{
-	struct ctl_request request = {
-		.op = op,
-		.args = args,
-		.doing = doing,
-		.look = "record list",
-		.timeout_s = 30.0, /* the disk may have much to write */
-	};
-	json_t *result = NULL;
-	int code;
-
-	ctl_put_dry(typed, args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render);
-	}
-	json_decref(result);
-	return code;
-}
-
 /* "0,2" */
 static int parse_links(struct ctl *ctl, const char *text, json_t *links)
 {
@@ -190,34 +170,24 @@ static int parse_links(struct ctl *ctl, const char *text, json_t *links)
 
 static int start_record(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_t *what = json_object();
-	int code = CTL_DONE;
+	json_t *links = ctl_given(args, CTL_LINKS) ? json_array() : NULL;
+	json_t *what =
+		json_pack("{s:o*,s:s*,s:s*,s:o*}", "links", links, "name", args->text[CTL_NAME],
+			  "note", args->text[CTL_NOTE], "seconds",
+			  ctl_given(args, CTL_FOR) ? json_real(args->number[CTL_FOR]) : NULL);
+	int code = links != NULL ? parse_links(ctl, args->text[CTL_LINKS], links) : CTL_DONE;
 
-	if (ctl_given(args, CTL_LINKS)) {
-		json_t *links = json_array();
-
-		code = parse_links(ctl, args->text[CTL_LINKS], links);
-		json_object_set_new(what, "links", links);
-	}
-	if (ctl_given(args, CTL_NAME)) {
-		json_object_set_new(what, "name", json_string(args->text[CTL_NAME]));
-	}
-	if (ctl_given(args, CTL_NOTE)) {
-		json_object_set_new(what, "note", json_string(args->text[CTL_NOTE]));
-	}
-	if (ctl_given(args, CTL_FOR)) {
-		json_object_set_new(what, "seconds", json_real(args->number[CTL_FOR]));
-	}
 	if (code != CTL_DONE) {
 		json_decref(what);
 		return code;
 	}
-	return change(ctl, args, "record.start", "record start", what, render_start);
+	return ctl_change(ctl, args, "record.start", what, "record list", DISK_S, render_start);
 }
 
 static int stop_record(struct ctl *ctl, const struct ctl_args *args)
 {
-	return change(ctl, args, "record.stop", "record stop", json_object(), render_stop);
+	return ctl_change(ctl, args, "record.stop", json_object(), "record list", DISK_S,
+			  render_stop);
 }
 
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)

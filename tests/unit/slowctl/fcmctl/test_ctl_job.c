@@ -413,7 +413,7 @@ static void test_snapshot_diff(void **state)
 		"{\"name\":\"f1.new\",\"access\":\"rw\",\"setpoint\":5,\"unit\":\"V\"}]}",
 		0, NULL);
 	json_t *a = snapshot_values(shown);
-	json_t *b = snapshot_values_now(listed);
+	json_t *b = snapshot_values_now(listed, NULL);
 	json_t *rows = snapshot_diff(a, b);
 	json_t *none = snapshot_diff(a, a);
 	json_t *unknown = snapshot_unknown_now(listed, a);
