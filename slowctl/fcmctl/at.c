@@ -149,20 +149,9 @@ static void render_diff(struct writer *w, const json_t *result)
 	}
 }
 
-/* {names:[..]} of the words typed. */
-static json_t *names_of(const struct ctl_args *args)
-{
-	json_t *names = json_array();
-
-	for (int i = 0; i < args->words; i++) {
-		json_array_append_new(names, json_string(args->word[i]));
-	}
-	return json_pack("{s:o}", "names", names);
-}
-
 int ctl_get_at(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_t *asked = names_of(args);
+	json_t *asked = ctl_names(args);
 
 	json_object_set_new(asked, "time", json_real(args->number[CTL_AT]));
 	return ctl_show(ctl, "param.at", asked, render_at);
@@ -179,7 +168,7 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 				"fcmctl diff --at 02:00 --at 03:00; one --at: until now",
 				"'diff' needs a time to begin with");
 	}
-	asked = names_of(args);
+	asked = ctl_names(args);
 	json_object_set_new(asked, "from", json_real(fmin(from, to)));
 	json_object_set_new(asked, "to", json_real(fmax(from, to)));
 	return ctl_show(ctl, "param.diff", asked, render_diff);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl job: what became of plans and batches, from the journal. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,9 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 
 /* ------------------------------------------------------------------ show */
 
-/* A row of the file, as its last attempt stands. */
+/* A command of a job. */
 struct shown {
+	uint64_t row; /* in the order of the rows: of the roll-back, line, index */
 	unsigned line, index, attempt;
 	bool back;
 	json_t *command;
@@ -74,21 +76,10 @@ static int compare(const void *a, const void *b)
 	const struct shown *x = a;
 	const struct shown *y = b;
 
-	if (x->back != y->back) {
-		return x->back ? 1 : -1;
-	}
-	if (x->line != y->line) {
-		return x->line < y->line ? -1 : 1;
-	}
-	if (x->index != y->index) {
-		return x->index < y->index ? -1 : 1;
+	if (x->row != y->row) {
+		return x->row < y->row ? -1 : 1;
 	}
 	return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
-}
-
-static bool same_row(const struct shown *x, const struct shown *y)
-{
-	return x->back == y->back && x->line == y->line && x->index == y->index;
 }
 
 /* The commands that are rows of a file, of job or roll-back, in order; *ret_count of them. NULL: out of memory. */
@@ -108,6 +99,8 @@ static struct shown *sort(json_t *const commands[2], size_t named, size_t *ret_c
 			struct shown row = {.back = back != 0, .command = c};
 
 			if (sscanf(id, ".%u.%u.%u", &row.line, &row.index, &row.attempt) == 3) {
+				row.row = (uint64_t)back << 63 | (uint64_t)row.line << 31 |
+					  (row.index & 0x7fffffffu);
 				all[count++] = row;
 			}
 		}
@@ -152,7 +145,7 @@ static json_t *job_json(const char *id, json_t *const commands[2], const char *s
 	for (size_t i = 0; i < count; i++) {
 		const char *became = value_string(all[i].command, "state", "?");
 
-		if (i + 1 < count && same_row(&all[i], &all[i + 1])) {
+		if (i + 1 < count && all[i].row == all[i + 1].row) {
 			continue; /* an attempt behind it counts */
 		}
 		count_state(states[all[i].back], became);

@@ -89,7 +89,6 @@ static void render_lines(struct writer *w, const json_t *result)
 static int get_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	writer_render_fn render = ctl_given(args, CTL_PLAN) ? render_lines : render_parameters;
-	json_t *names;
 
 	if (ctl_given(args, CTL_AT)) {
 		return ctl_get_at(ctl, args);
@@ -97,11 +96,7 @@ static int get_run(struct ctl *ctl, const struct ctl_args *args)
 	if (args->words == 0) {
 		return ctl_show(ctl, "param.list", NULL, render);
 	}
-	names = json_array();
-	for (int i = 0; i < args->words; i++) {
-		json_array_append_new(names, json_string(args->word[i]));
-	}
-	return ctl_show(ctl, "param.get", json_pack("{s:o}", "names", names), render);
+	return ctl_show(ctl, "param.get", ctl_names(args), render);
 }
 
 static int set_run(struct ctl *ctl, const struct ctl_args *args)

@@ -24,18 +24,15 @@ const char *recordings_beside(const char *database, char *path, size_t size)
 
 struct found {
 	char name[NAME_MAX + 1];
-	struct timespec changed;
+	int64_t changed_ns;
 };
 
 static int newest_first(const void *a, const void *b)
 {
 	const struct found *x = a, *y = b;
 
-	if (x->changed.tv_sec != y->changed.tv_sec) {
-		return x->changed.tv_sec < y->changed.tv_sec ? 1 : -1;
-	}
-	if (x->changed.tv_nsec != y->changed.tv_nsec) {
-		return x->changed.tv_nsec < y->changed.tv_nsec ? 1 : -1;
+	if (x->changed_ns != y->changed_ns) {
+		return x->changed_ns < y->changed_ns ? 1 : -1;
 	}
 	return strcmp(y->name, x->name);
 }
@@ -68,7 +65,8 @@ static int find(const char *directory, struct found **ret_found, size_t *ret_n)
 		}
 		if (r == 0) {
 			memccpy(found[n].name, e->d_name, 0, sizeof(found[n].name));
-			found[n++].changed = st.st_mtim;
+			found[n++].changed_ns =
+				st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
 		}
 	}
 	if (d) {

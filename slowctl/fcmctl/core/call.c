@@ -428,6 +428,16 @@ int ctl_change(struct ctl *ctl, const struct ctl_args *args, const char *op, jso
 	return code;
 }
 
+json_t *ctl_names(const struct ctl_args *args)
+{
+	json_t *names = json_array();
+
+	for (int i = 0; i < args->words; i++) {
+		json_array_append_new(names, json_string(args->word[i]));
+	}
+	return json_pack("{s:o}", "names", names);
+}
+
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 {
 	json_t *filter = json_object();

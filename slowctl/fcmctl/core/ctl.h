@@ -266,6 +266,8 @@ const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);
 /* That --state, where it was given, is one: says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_check_state(struct ctl *ctl, const struct ctl_args *args);
+/* {names:[...]} of the words typed. A new reference. */
+json_t *ctl_names(const struct ctl_args *args);
 /* {since, limit, link, ...} of the options that were given; `limit` 0: only if given. */
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit);
 
