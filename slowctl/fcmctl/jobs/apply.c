@@ -16,8 +16,8 @@ struct apply {
 	struct ctl *ctl;
 	struct many many;
 	bool back;	 /* it is the roll-back */
-	size_t not_back; /* changed, or perhaps, and cannot be set back */
-	json_t *told;	 /* with --json: what became of each row */
+	size_t not_back; /* rows that have, or may have, changed and cannot be set back */
+	json_t *told;	 /* with --json: the outcome of each row */
 };
 
 static const char *const state_names[] = {
@@ -91,7 +91,7 @@ static void sum_up(const struct apply *a)
 	writer_newline(w);
 }
 
-/* Do the rows, and tell what became of each. */
+/* Runs the rows and prints the outcome of each. */
 static enum many_end run(struct apply *a)
 {
 	enum many_end end;
@@ -114,14 +114,14 @@ static enum many_end run(struct apply *a)
 
 /* ------------------------------------------------------------------ roll-back */
 
-/* It was not executed; of an attempt before it, of which the journal's last one says nothing, that is not known. */
+/* It was not executed. Only a first attempt proves that: the journal's last attempt says nothing about those before. */
 static bool was_refused(const json_t *command)
 {
 	return strcmp(value_string(command, "state", ""), "REFUSED") == 0 &&
 	       job_attempt(command) == 1;
 }
 
-/* Whether the FCM may have another value by it than before: a ramp that was stopped is somewhere on its way. */
+/* Whether it may have changed the value in the FCM: a ramp that was stopped is somewhere on its way. */
 static bool had_effect(const json_t *command)
 {
 	return strcmp(value_string(command, "state", ""), "DONE") == 0 ||
@@ -136,7 +136,7 @@ static bool was_changed(const struct many_row *row)
 	       had_effect(((const struct job_row *)row->item)->before);
 }
 
-/* It may yet have an effect, or none. */
+/* Its outcome is unknown: it may still have an effect. */
 static bool is_not_known(const struct many_row *row)
 {
 	const struct job_row *item = row->item;
@@ -146,7 +146,7 @@ static bool is_not_known(const struct many_row *row)
 	       (row->state == MANY_UNKNOWN && !job_is_over(last));
 }
 
-/* To what it was set: when the plan was made, or before an earlier run began. NULL: not known. */
+/* The set value from when the plan was made, or from before an earlier run. NULL: unknown. */
 static const json_t *set_before(const struct job_row *item)
 {
 	const json_t *was = item->before != NULL ? item->was : value_at(item->would, "setpoint");
@@ -154,7 +154,7 @@ static const json_t *set_before(const struct job_row *item)
 	return was != NULL && !json_is_null(was) ? was : NULL;
 }
 
-/* What cannot be set back is said, and counted. */
+/* Reports and counts a row that has changed but cannot be set back. */
 static bool can_be_set_back(struct apply *a, const struct many_row *row)
 {
 	const struct job_row *item = row->item;
@@ -175,7 +175,7 @@ static bool can_be_set_back(struct apply *a, const struct many_row *row)
 	return was_changed(row);
 }
 
-/* The request that sets `done` back, or what an earlier roll-back came to. */
+/* The request that sets `done` back, or the outcome of an earlier roll-back. */
 static void set_back(const struct job *job, const struct many_row *done, struct many_row *row)
 {
 	struct job_row *item = done->item;
@@ -216,7 +216,7 @@ static void tell_back(struct apply *a)
 	}
 }
 
-/* In reverse order of what was done; the old values are those of the plan, or of the journal. The exit code. */
+/* Sets back in reverse order. The exit code. */
 static int roll_back(struct apply *done)
 {
 	struct apply a = {.plan = done->plan, .ctl = done->ctl, .back = true, .told = done->told};
@@ -262,7 +262,7 @@ static int roll_back(struct apply *done)
 
 /* ------------------------------------------------------------------ apply */
 
-/* It was done, and somebody has set it otherwise since: that is said. */
+/* Reports that an earlier run has set the value, and that another value was set since. */
 static void tell_undone(const struct job_row *row, long long command)
 {
 	const json_t *set = value_at(row->would, "setpoint");
@@ -277,7 +277,7 @@ static void tell_undone(const struct job_row *row, long long command)
 		   plan_value_text(set, now, sizeof(now)));
 }
 
-/* Of each row what is to become of it. */
+/* The requests of a plan, with the state of the rows that need none. */
 static struct many_row *requests_of(const struct plan *plan)
 {
 	struct many_row *rows = job_requests(plan->job, false, true);
@@ -303,7 +303,7 @@ static struct many_row *requests_of(const struct plan *plan)
 	return rows;
 }
 
-/* `what` becomes of so many: "change", "set back". */
+/* Asks for yes; `what`: "change", "set back". */
 static int ask(const struct plan *plan, size_t changes, const char *what)
 {
 	struct ctl *ctl = plan->job->ctl;
@@ -354,7 +354,7 @@ static void tell_result(const struct apply *a, int code)
 	}
 }
 
-/* An earlier run has begun to roll back: that goes on, nothing else. What the file wants is not set: exit 1. */
+/* Continues the roll-back of an earlier run. The values of the file are not set, so it exits 1. */
 static int go_on_back(struct apply *a)
 {
 	const struct plan *plan = a->plan;
@@ -394,7 +394,7 @@ static int run_apply(struct apply *a)
 	return code;
 }
 
-/* Rows that cannot be done; what an earlier run has done need not be done. */
+/* Rows that cannot be done, without those that an earlier run has done. */
 static size_t count_impossible(const struct plan *plan)
 {
 	size_t count = 0;
@@ -406,7 +406,7 @@ static size_t count_impossible(const struct plan *plan)
 	return count;
 }
 
-/* What is to be said before anything is asked or sent. CTL_DONE: go on. */
+/* Checks the plan before anything is asked or sent. CTL_DONE: go on. */
 static int may_apply(const struct plan *plan)
 {
 	const struct job *job = plan->job;

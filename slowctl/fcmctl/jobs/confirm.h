@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Before many commands are sent: shows what they would change, and asks once. */
+/* The one confirmation of many commands: shows what they would change, and asks once. */
 #ifndef SLOWCTL_FCMCTL_JOBS_CONFIRM_H
 #define SLOWCTL_FCMCTL_JOBS_CONFIRM_H
 

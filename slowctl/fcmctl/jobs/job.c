@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Jobs: see job.h. From a file to requests, and what is told when it does not come to its end. */
+/* Jobs: see job.h. From a file to requests, and the report of a run that has stopped early. */
 #include "slowctl/fcmctl/jobs/job.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ const char *job_doing(const struct job_row *row, char *buf, size_t size)
 
 /* ------------------------------------------------------------------ names */
 
-/* As it may be typed: in full, or without its tower. */
+/* Whether `name` names the parameter `full`: in full, or without its tower. */
 static bool is_named(const char *full, const char *name)
 {
 	const char *dot = strncmp(full, "tower", 5) == 0 ? strchr(full, '.') : NULL;
@@ -37,7 +37,7 @@ static bool is_named(const char *full, const char *name)
 	return strcmp(full, name) == 0 || (dot != NULL && strcmp(dot + 1, name) == 0);
 }
 
-/* The daemon says what is wrong with the name, and what is near. */
+/* Lets the daemon say what is wrong with the name, and which names are similar. */
 static int fail_name(const struct job *job, const struct job_line *line)
 {
 	char doing[300];
@@ -77,7 +77,7 @@ static int add_row(struct job *job, size_t *room, const struct job_row *row)
 	return CTL_DONE;
 }
 
-/* In a plan each parameter has one value: that of its own line, else that of the pattern. */
+/* In a plan each parameter has one value: of its own line, else of the pattern. */
 static int add_once(struct job *job, size_t *room, const struct job_row *row)
 {
 	char text[200];
@@ -336,7 +336,7 @@ json_t *ctl_client_id(void)
 	return json_sprintf("fcmctl-%ld-%016" PRIx64, (long)getpid(), random_number());
 }
 
-/* Of a job by its place in it, so that the journal knows what has become of each; else one that nobody has. */
+/* In a job by the row's place, so that the journal knows each; else a unique one. */
 static json_t *client_id(const struct job *job, const struct job_row *row)
 {
 	return *job->id != '\0'
@@ -374,7 +374,7 @@ static json_t *request_args(const struct job *job, const struct job_row *row, bo
 	return what;
 }
 
-/* What an earlier run came to, as an answer of this one. */
+/* The outcome of an earlier run, as an answer of this one. */
 json_t *job_earlier_answer(const json_t *before)
 {
 	return json_pack("{s:s,s:o,s:s,s:o}", "code",
@@ -387,7 +387,7 @@ json_t *job_earlier_answer(const json_t *before)
 			 json_integer(value_integer(before, "command", 0)));
 }
 
-/* What an earlier run has settled of the row. */
+/* The state that an earlier run has left the row in. */
 static void settle(struct job_row *row, struct many_row *r)
 {
 	r->state = job_settled(row->before, row->value == NULL, &row->attempt);
@@ -398,7 +398,7 @@ static void settle(struct job_row *row, struct many_row *r)
 	}
 }
 
-/* What stands later in the file wins: a value is not set behind a later one that an earlier run has sent for good. */
+/* The last value in the file counts: a value is not set after a later one that an earlier run has sent for good. */
 static void pass_overtaken(const struct job *job, struct many_row *rows)
 {
 	json_t *later = json_object(); /* by parameter: the line */
@@ -504,7 +504,7 @@ int job_confirm(const struct job *job, const struct many_row *rows, size_t count
 
 /* ------------------------------------------------------------------ ends */
 
-/* A daemon that is away does not go on with them: when it is back it asks the floors what became of them. */
+/* `away`: the daemon has ended; when it is back it asks the floors what became of the commands. */
 static void tell_under_way(const struct many *m, bool away)
 {
 	size_t shown = 0;
@@ -537,7 +537,7 @@ static void tell_under_way(const struct many *m, bool away)
 	}
 }
 
-/* The command that goes on with the job: as it was typed. */
+/* The command that continues the job, as it was typed. */
 static const char *command_on(const struct job *job, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -548,7 +548,7 @@ static const char *command_on(const struct job *job, char *buf, size_t size)
 	return buf;
 }
 
-/* At what an earlier run has left, and nothing is done about. */
+/* Whether it stopped at a row that an earlier run has left UNKNOWN. */
 static bool stopped_before(const struct many *m)
 {
 	for (size_t i = 0; i < m->count; i++) {
