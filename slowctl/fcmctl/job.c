@@ -219,7 +219,7 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 
 	if (strlen(id) > JOB_ID_MAX) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows them",
-				"'%.40s' is no job", id);
+				"'%.40s' is not the name of a job", id);
 	}
 	snprintf(back, sizeof(back), "%s" JOB_BACK, id);
 	code = ctl_check_state(ctl, args);
@@ -227,7 +227,7 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	code = code == CTL_DONE ? job_read(ctl, back, &commands[1]) : code;
 	if (code == CTL_DONE && json_array_size(commands[0]) == 0) {
 		code = ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",
-				"the journal knows no command of a job %s", id);
+				"the journal has no command of a job %s", id);
 	}
 	if (code == CTL_DONE) {
 		result = job_json(id, commands, args->text[CTL_STATE]);

@@ -277,7 +277,7 @@ static int talk(struct serial *x, double for_s)
 	return code;
 }
 
-/* What is sent before the first block has come would be answered to nobody. */
+/* The answer to bytes that are sent before the first block has come would be missed. */
 static int await_first(struct serial *x)
 {
 	double begun = ctl_monotonic();

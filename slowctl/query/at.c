@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* An unchanged value is kept every 10 minutes: an older sample then was nobody's to renew. */
+/* An unchanged value is recorded every 10 minutes: a sample that is much older was not renewed. */
 #define FRESH_S 900.0
 
-/* Of old samples their mean is known: from the first of them to the last it stands for all. */
+/* Old samples are rolled up: their mean is the value from the first of them to the last. */
 #define SAMPLE_SQL                                                                                 \
 	"SELECT value, sampled AS [sampled:t], ?2 - sampled AS [age_s:t], setpoint,"               \
 	" span AS span_s, low AS min, high AS max, samples FROM ("                                 \
@@ -104,7 +104,7 @@ static double number_of(const json_t *object, const char *key)
 	return json_is_number(j) ? json_number_value(j) : NAN;
 }
 
-/* What the floor was told behind the sample counts, else what the sample says. */
+/* The value of a command that the floor executed after the sample, else that of the sample. */
 static json_t *setpoint_of(const json_t *sample, const json_t *author)
 {
 	double sampled = number_of(sample, "sampled"), executed = number_of(author, "executed");

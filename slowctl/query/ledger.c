@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether a row may stand. */
+/* Whether a row is right. */
 #define STREAM_RIGHT                                                                               \
 	"(offered = " LEDGER_STREAM_DONE " + in_flight AND (NOT closed OR in_flight = 0))"
 #define WHERE_LINK " WHERE time >= ?1 AND time < ?4 AND (?2 < 0 OR link = ?2)"
@@ -103,7 +103,7 @@
 		"(" behind " - first)") " AS begun, time, open FROM loss INDEXED BY "              \
 					"loss_time" WHERE_LINK " AND kind = 0"
 /*
- * A group's drops: rows that go on where the one before of the same loss ends are one loss. Along such rows
+ * A group's drops: rows of the same loss that follow each other without a hole are one loss. Along such rows
  * `first` minus the frames before is the same number (`run`); the first of them is the head.
  */
 #define DROP_OF "session, code, link, tower, floor, stream, grp, dma_epoch"

@@ -48,7 +48,7 @@ int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t l
 		  json_t *object);
 /* {name, unit, words} of a full name. A file of an earlier daemon has units only in commands: else null. */
 int query_head(struct query *q, const char *name, json_t **ret_head);
-/* {time, value, setpoint} of a full name's last sample up to time_ns, null where it was stale or not known then. */
+/* {time, value, setpoint} of a full name's last sample up to time_ns, null if it was stale or unknown then. */
 int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json);
 /* -ENOMEM when a jansson call failed, with its words kept. */
 int query_no_memory(struct query *q);

@@ -82,7 +82,7 @@ static int open_as(struct query *q, const char *path, const char *options)
 
 /*
  * With a -wal there is, or was, a daemon: SQLite reads it (and its -shm; without the right to write that,
- * from a private copy of the index). Without one the file is whole and nobody writes: it is read as it is,
+ * from a private copy of the index). Without one the file is complete and has no writer: it is read as it is,
  * and not even a -shm is made.
  */
 static int open_best(struct query *q, const char *path)

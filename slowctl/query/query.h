@@ -26,8 +26,8 @@ void query_close(struct query *q);
 const char *query_error(struct query *q); /* of the last query that failed; valid until the next */
 
 /*
- * The questions from here on must be answered within limit_ms, counted from now, or end with -ETIME: whoever
- * keeps others waiting calls this before each question. It looks at the time about every 100 steps of
+ * The questions from here on must be answered within limit_ms, counted from now, or end with -ETIME: a
+ * caller that keeps others waiting calls this before each question. It looks at the time about every 100 steps of
  * SQLite's machine, so that an answer is late by no more than a few reads from the disk. 0: no limit.
  */
 void query_limit(struct query *q, unsigned limit_ms);
@@ -46,7 +46,7 @@ struct query_filter {
 int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
 /* The command with that client id; -ENOENT. */
 int query_client(struct query *q, const char *client_id, json_t **ret_json);
-/* Command as it stands; -ENOENT. */
+/* The command in its present state; -ENOENT. */
 int query_command_now(struct query *q, uint64_t id, json_t **ret_json);
 /* Command with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
 int query_command(struct query *q, uint64_t id, json_t **ret_json);
@@ -109,8 +109,8 @@ struct query_account {
  * A total with rows of several floors (fibre swapped) is one entry per floor. Losses of one kind, floor,
  * group and reason that follow each other frame by frame are one entry, however many rows they have (a
  * daemon that is restarted begins a new one). `hops`: where frames were lost, of all losses of that time, most
- * frames first: hop is "link" (fibre), "board", "ring", "daemon" or "group"; a board that was opened anew counts
- * anew, and what was lost in either count is an entry of its own. `missing` are the times from
+ * frames first: hop is "link" (fibre), "board", "ring", "daemon" or "group"; a board that was reopened restarts
+ * its count, and the losses of each count are an entry of their own. `missing` are the times from
  * since_ns (but not before the ledger's first row, `begins`, null when that is earlier) to until_ns that no row
  * accounts for, a gap of less than 2 s (at the end 5 s) left out, oldest first; missing_s their sum.
  */

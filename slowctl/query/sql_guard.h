@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A database file is not trusted: somebody else may have written it, and its schema (views, triggers, checks) is
+ * A database file is not trusted: another program may have written it, and its schema (views, triggers, checks) is
  * code that SQLite runs.
  */
 #ifndef SLOWCTL_QUERY_SQL_GUARD_H

@@ -120,7 +120,7 @@ def asked_again(t):
                 time.monotonic() - begun < 5, (code, out, err, time.monotonic() - begun))
     begun = time.monotonic()
     code, out, err = st.ctl("set", "floor1.om[1-4].threshold", "16", "--yes", timeout=600)
-    t.check("many: each is told when it is known", code == 3 and "of 4 the outcome is not known" in out and
+    t.check("many: each is told when it is known", code == 3 and "4 with unknown outcome" in out and
             time.monotonic() - begun < 30, (code, out, err, time.monotonic() - begun))
 
 

@@ -371,7 +371,7 @@ def faults(bench):
     bench.check("the same for programs", code == 3 and json.loads(out)["error"]["code"] == "unknown", out)
     code, _, err = bench.run("batch", "gains.batch")
     bench.check("of a batch: nobody goes on with it now", code == 3 and "the daemon went away" in err and
-                "settled by the daemon when it is back" in err and "go on in the daemon" not in err, err)
+                "settled by the daemon when it is back" in err and "continue in the daemon" not in err, err)
     d.fault = None
     d.stop()
 
@@ -538,7 +538,7 @@ def terminals(bench):
     d.requests.clear()
     d.fault = "silent-commands"
     code, out, err = bench.run("set", "floor*.om*.hv", "1800", "--yes", "--timeout", "0.5")
-    bench.check("all sent before one has ended", code == 3 and "no word from the daemon for 0.5 s" in err and "2 under way go on in the daemon" in err, (code, out, err, d.requests))
+    bench.check("all sent before one has ended", code == 3 and "no word from the daemon for 0.5 s" in err and "2 under way continue in the daemon" in err, (code, out, err, d.requests))
     d.fault = None
     bench.equal("without terminal it needs --yes", bench.run("action", "floor3.fcm.reset")[0], 1)
     bench.equal("with it, it goes", bench.run("action", "floor3.fcm.reset", "--yes")[0], 0)

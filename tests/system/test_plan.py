@@ -187,7 +187,7 @@ def faults(bench, st):
     bench.check("as JSON, from the standard input, a document a line", [d["ok"] for d in docs] == [True, False] and
                 docs[0]["result"]["state"] == "DONE" and docs[1]["error"]["code"] == "refused", r.stdout)
     code, _, err = st.ctl("batch", write(st, "c.txt", "set floor1.om0.threshold 12\n"), "--job", "nobody")
-    bench.check("a job that there never was", code == 2 and "knows no command of a job nobody" in err, (code, err))
+    bench.check("a job that there never was", code == 2 and "the journal has no command of a job nobody" in err, (code, err))
 
 
 def interrupted(bench):
@@ -286,7 +286,7 @@ def interrupted_back(bench, st):
                                          c["new"] == 1400 and c["state"] == "ACKED"])
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=60)
-    hint = [line.split("fcmctl ", 1)[1] for line in err.splitlines() if "to go on: " in line]
+    hint = [line.split("fcmctl ", 1)[1] for line in err.splitlines() if "to continue: " in line]
     bench.check("exit 3, and how to go on", p.returncode == 3 and len(hint) == 1 and "--roll-back" in hint[0],
                 (p.returncode, out, err))
     code, out, err = st.ctl(*hint[0].split(": fcmctl ")[-1].split(), timeout=120)

@@ -37,7 +37,7 @@ static int check_key(struct ctl *ctl, const char *file)
 
 	if (file == NULL) {
 		return ctl_fail(ctl, CTL_NOT, "refused",
-				"--key FILE, of fcmctl key make NAME monitor, whose line stands in "
+				"--key FILE, of fcmctl key make NAME monitor, whose line is in "
 				"the daemon's allow list",
 				"this daemon encrypts its data");
 	}

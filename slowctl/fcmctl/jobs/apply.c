@@ -15,9 +15,9 @@ struct apply {
 	const struct plan *plan;
 	struct ctl *ctl;
 	struct many many;
-	bool back;	 /* it is the roll-back */
-	size_t not_back; /* rows that have, or may have, changed and cannot be set back */
-	json_t *told;	 /* with --json: the outcome of each row */
+	bool back;	  /* it is the roll-back */
+	size_t not_back;  /* rows that have, or may have, changed and cannot be set back */
+	json_t *outcomes; /* with --json: the outcome of each row */
 };
 
 static const char *const state_names[] = {
@@ -30,12 +30,12 @@ static const char *const state_names[] = {
 static void tell_row(struct apply *a, const struct many_row *row)
 {
 	const struct job_row *item = row->item;
-	json_t *told = json_pack("{s:i,s:s,s:s,s:b,s:O?}", "line", (int)item->line, "parameter",
-				 value_string(item->parameter, "name", "?"), "state",
-				 state_names[row->state], "roll_back", a->back,
-				 row->state == MANY_DONE ? "result" : "error", row->answer);
+	json_t *outcome = json_pack("{s:i,s:s,s:s,s:b,s:O?}", "line", (int)item->line, "parameter",
+				    value_string(item->parameter, "name", "?"), "state",
+				    state_names[row->state], "roll_back", a->back,
+				    row->state == MANY_DONE ? "result" : "error", row->answer);
 
-	json_array_append_new(a->told, told);
+	json_array_append_new(a->outcomes, outcome);
 }
 
 /* An end, as it comes. */
@@ -162,14 +162,13 @@ static bool can_be_set_back(struct apply *a, const struct many_row *row)
 
 	if (is_not_known(row)) {
 		a->not_back++;
-		ctl_remark("could not be set back: %s: the outcome of command %lld is not known",
+		ctl_remark("could not be set back: %s: the outcome of command %lld is unknown",
 			   name, row->command);
 		return false;
 	}
 	if (was_changed(row) && set_before(item) == NULL) {
 		a->not_back++;
-		ctl_remark("could not be set back: %s: to what it was set before is not known",
-			   name);
+		ctl_remark("could not be set back: %s: its old value is unknown", name);
 		return false;
 	}
 	return was_changed(row);
@@ -200,7 +199,7 @@ static void set_back(const struct job *job, const struct many_row *done, struct 
 	row->item = item;
 }
 
-/* --dry-run of a roll-back that goes on. */
+/* --dry-run of a roll-back that continues. */
 static void tell_back(struct apply *a)
 {
 	for (size_t i = 0; i < a->many.count; i++) {
@@ -219,7 +218,8 @@ static void tell_back(struct apply *a)
 /* Sets back in reverse order. The exit code. */
 static int roll_back(struct apply *done)
 {
-	struct apply a = {.plan = done->plan, .ctl = done->ctl, .back = true, .told = done->told};
+	struct apply a = {
+		.plan = done->plan, .ctl = done->ctl, .back = true, .outcomes = done->outcomes};
 	const struct job *job = done->plan->job;
 	struct many_row *rows = calloc(done->many.count + 1, sizeof(*rows));
 	size_t count = 0;
@@ -348,7 +348,7 @@ static void tell_result(const struct apply *a, int code)
 
 	if (a->ctl->json) {
 		result = json_pack("{s:s,s:b,s:O}", "job", a->plan->job->id, "done",
-				   code == CTL_DONE, "rows", a->told);
+				   code == CTL_DONE, "rows", a->outcomes);
 		writer_result(a->ctl->out, result, NULL);
 		json_decref(result);
 	}
@@ -413,11 +413,10 @@ static int may_apply(const struct plan *plan)
 	size_t impossible = count_impossible(plan);
 
 	if (job_goes_back(job) && !ctl_given(job->args, CTL_ROLL_BACK)) {
-		return ctl_fail(
-			job->ctl, CTL_USAGE, "usage",
-			"go on with that: --roll-back; to set it all again begin a new job: "
-			"leave --job out",
-			"job %s was rolled back; nothing was sent", job->id);
+		return ctl_fail(job->ctl, CTL_USAGE, "usage",
+				"continue that: --roll-back; to set it all again begin a new job: "
+				"leave --job out",
+				"job %s was rolled back; nothing was sent", job->id);
 	}
 	if (impossible == 0 || ctl_given(job->args, CTL_KEEP_GOING) || job_goes_back(job)) {
 		return CTL_DONE;
@@ -469,9 +468,9 @@ int plan_apply(struct job *job)
 	}
 	code = code == CTL_DONE ? may_apply(&plan) : code;
 	if (code == CTL_DONE) {
-		a.told = json_array();
+		a.outcomes = json_array();
 		code = apply(&a);
-		json_decref(a.told);
+		json_decref(a.outcomes);
 	}
 	return code;
 }

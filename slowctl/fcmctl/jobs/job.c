@@ -217,13 +217,14 @@ static int name_job(struct job *job)
 	size_t used;
 
 	if (given != NULL && !id_ok(given)) {
-		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"as it was told: letters, digits, - and _, at most 30",
-				"'%.40s' is no job", given);
+		return ctl_fail(
+			job->ctl, CTL_USAGE, "usage",
+			"a name that fcmctl has shown: letters, digits, - and _, at most 30",
+			"'%.40s' is not the name of a job", given);
 	}
 	if (given != NULL && job_is_back(given)) {
 		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"go on with the job's own name, and --roll-back",
+				"continue it by the job's own name, and --roll-back",
 				"%s is the roll-back of a job", given);
 	}
 	job->goes_on = given != NULL;
@@ -518,7 +519,7 @@ static void tell_under_way(const struct many *m, bool away)
 	}
 	ctl_remark("%zu under way %s:", under_way,
 		   away ? "are settled by the daemon when it is back, and never sent again"
-			: "go on in the daemon");
+			: "continue in the daemon");
 	for (size_t i = 0; i < m->count && shown < NAMES_SHOWN; i++) {
 		char doing[200];
 		char command[32] = "";
@@ -593,7 +594,7 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 	if (*job->id == '\0') {
 		return;
 	}
-	ctl_remark("to go on: %s%s", command_on(job, command, sizeof(command)),
+	ctl_remark("to continue: %s%s", command_on(job, command, sizeof(command)),
 		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }
 

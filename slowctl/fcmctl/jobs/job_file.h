@@ -7,7 +7,7 @@
  *             action NAME           action floor3.om2.clear_trip
  *             wait                  wait                     # until all before it has ended
  *
- * A name may be a pattern. Pure: text in, lines out; what the names mean is not known here.
+ * A name may be a pattern. Pure: text in, lines out; it does not know which names exist.
  */
 #ifndef SLOWCTL_FCMCTL_JOBS_JOB_FILE_H
 #define SLOWCTL_FCMCTL_JOBS_JOB_FILE_H

@@ -92,7 +92,7 @@ int job_read(struct ctl *ctl, const char *id, json_t **ret_commands)
 	return CTL_DONE;
 }
 
-/* Which row of the job a client id belongs to, by what stands behind its name: .LINE.INDEX.ATTEMPT */
+/* The row of the job that a client id belongs to; `behind`: the id after the job's name, .LINE.INDEX.ATTEMPT */
 static struct job_row *row_of(struct job *job, const char *behind)
 {
 	unsigned line;
@@ -140,7 +140,7 @@ static int take_commands(struct job *job, const json_t *commands, bool back)
 		if (row == NULL || strcmp(value_string(row->parameter, "name", ""),
 					  value_string(c, "parameter", "?")) != 0) {
 			snprintf(text, sizeof(text),
-				 "job %s is of another file: it has %.64s (%.63s)", job->id,
+				 "job %s belongs to another file: it has %.64s (%.63s)", job->id,
 				 value_string(c, "parameter", "?"),
 				 value_string(c, "client_id", "?"));
 			return fail_other(job, 0, text);
@@ -162,7 +162,7 @@ int job_read_past(struct job *job, bool plan)
 			job->ctl, CTL_USAGE, "usage",
 			"to begin a new job leave --job out: it gets its id then; fcmctl job "
 			"list shows the last ones",
-			"the journal knows no command of a job %s", job->id);
+			"the journal has no command of a job %s", job->id);
 	}
 	code = code == CTL_DONE ? take_commands(job, job->commands, false) : code;
 	if (code == CTL_DONE && plan) {
@@ -180,7 +180,7 @@ bool job_goes_back(const struct job *job)
 
 /* ------------------------------------------------------------------ the same file */
 
-/* As the journal has it: a switch is 0 or 1. NAN: it cannot be told. */
+/* The value of the row as the journal has it: a switch is 0 or 1. NAN: unknown. */
 static double wanted(const struct job_row *row)
 {
 	const json_t *then = value_at(row->would, "new");
@@ -217,7 +217,7 @@ int job_check_same(const struct job *job)
 			continue;
 		}
 		snprintf(text, sizeof(text),
-			 "job %s is of another file: it set %.64s to %.10g "
+			 "job %s belongs to another file: it set %.64s to %.10g "
 			 "(command %lld), not to %.20s",
 			 job->id, value_string(row->parameter, "name", "?"),
 			 value_number(row->before, "new"), value_integer(row->before, "command", 0),

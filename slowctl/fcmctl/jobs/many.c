@@ -106,7 +106,7 @@ static void take_answer(struct run *r, size_t at, const json_t *message)
 	}
 }
 
-/* One message: of a row under way, or of a request that somebody gave up before. */
+/* One message: for a row under way, or for an earlier request that was given up. */
 static int take_message(struct run *r)
 {
 	json_t *message = NULL;
@@ -227,7 +227,7 @@ void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1])
 		writer_text(w, WRITER_PLAIN, ", %zu refused or failed", of[MANY_FAILED]);
 	}
 	if (of[MANY_UNKNOWN] + of[MANY_SENT] > 0) {
-		writer_text(w, WRITER_PLAIN, ", of %zu the outcome is not known: %s command list",
+		writer_text(w, WRITER_PLAIN, ", %zu with unknown outcome: %s command list",
 			    of[MANY_UNKNOWN] + of[MANY_SENT], ctl->self);
 	}
 	if (of[MANY_WAITS] > 0) {

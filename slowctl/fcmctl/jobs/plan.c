@@ -36,7 +36,7 @@ void plan_line(struct writer *w, const json_t *parameter)
 		return;
 	}
 	if (set == NULL || json_is_null(set)) {
-		writer_text(w, WRITER_DIM, "# %s: to what it is set is not known", name);
+		writer_text(w, WRITER_DIM, "# %s: set value unknown", name);
 	} else {
 		writer_text(w, WRITER_PLAIN, "%s = %s%s%s", name,
 			    plan_value_text(set, text, sizeof(text)), *unit != '\0' ? " " : "",
@@ -174,14 +174,14 @@ static bool is_mute(const struct job_row *row)
 	return json_is_number(value_at(row->would, "mute_s"));
 }
 
-/* It is set so already, but what it reads is old: whether it differs is not known. */
+/* It is set so already, but its last reading is old: it may differ. */
 static const char *last_read(const struct job_row *row, char *buf, size_t size)
 {
 	const json_t *age = value_at(row->would, "age_s");
 	char span[32];
 
 	if (age == NULL || json_is_null(age)) {
-		snprintf(buf, size, "set so, but what it reads is not known");
+		snprintf(buf, size, "set so, but its read-back is unknown");
 	} else {
 		snprintf(buf, size, "set so, last read %s ago%s",
 			 ctl_span_text(json_number_value(age), span, sizeof(span)),
@@ -209,7 +209,7 @@ static const char *remark(const struct job_row *row, enum plan_fate fate, char *
 		snprintf(buf, size, "set again, for %s is switched before",
 			 value_string(row->would, "needs", "?"));
 	} else if (plan_now(row) == NULL || json_is_null(plan_now(row))) {
-		snprintf(buf, size, "what it is now is not known");
+		snprintf(buf, size, "its present value is unknown");
 	} else if (value_integer(row->would, "behind", 0) > 0) {
 		snprintf(buf, size, "command %lld is still setting it",
 			 value_integer(row->would, "behind", 0));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A job run and told: each end as it comes, a summary last. fcmctl batch, and what was typed for a pattern; plans have
- * more to tell (apply.c).
+ * Runs a job and prints each end as it comes, then a summary: fcmctl batch, and a pattern that was typed. Plans are run
+ * by apply.c.
  */
 #include <stdio.h>
 #include <string.h>

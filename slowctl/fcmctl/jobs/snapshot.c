@@ -167,9 +167,7 @@ static void render_saved(struct writer *w, const json_t *s)
 		    value_integer(s, "parameters", 0),
 		    plural((unsigned long long)value_integer(s, "parameters", 0)));
 	if (unknown > 0) {
-		writer_text(w, WRITER_WARN,
-			    "; %zu %s not in it, to what %s set is not known: ", unknown,
-			    unknown == 1 ? "is" : "are", unknown == 1 ? "it is" : "they are");
+		writer_text(w, WRITER_WARN, "; %zu left out, set value unknown: ", unknown);
 	}
 	json_array_foreach (missing, i, name) {
 		if (i == MISSING_NAMED) {
@@ -262,11 +260,10 @@ static void render_diff(struct writer *w, const json_t *result)
 	}
 	writer_table_end(w, "no difference");
 	if (unknown > 0) {
-		writer_text(
-			w, WRITER_WARN,
-			"of %zu it is not known now to what %s set: not read since the link was "
-			"away or the FCM has booted",
-			unknown, unknown == 1 ? "it is" : "they are");
+		writer_text(w, WRITER_WARN,
+			    "%zu present set value%s unknown: not read since the link was down or "
+			    "the FCM has booted",
+			    unknown, plural(unknown));
 		writer_newline(w);
 	}
 }
@@ -311,7 +308,7 @@ static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
 	return code;
 }
 
-/* What is set now of the parameters of a snapshot; and the names of those of which that is not known. */
+/* The present set values of a snapshot's parameters, and the names of those whose set value is unknown. */
 static int values_now(struct ctl *ctl, const json_t *snapshot, json_t **ret_values,
 		      json_t **ret_unknown)
 {

@@ -6,10 +6,10 @@
 #include <jansson.h>
 
 /* {name: {value, unit}} of values:[{parameter, value, unit}] of op snapshot.show, or of parameters:[Parameter] as they
- * are set now, of those in `among` (NULL: all); a value that is not known is left out. New references. */
+ * are set now, of those in `among` (NULL: all); an unknown value is left out. New references. */
 json_t *snapshot_values(const json_t *shown);
 json_t *snapshot_values_now(const json_t *listed, const json_t *among);
-/* Names of `values` that are among parameters:[Parameter], but to what they are set is not known now. A new reference. */
+/* Names of `values` that are among parameters:[Parameter] with an unknown set value. A new reference. */
 json_t *snapshot_unknown_now(const json_t *listed, const json_t *values);
 /* [{parameter, unit, a|null, b|null}] of all names in which they differ, by name. null: it is not in that one. */
 json_t *snapshot_diff(const json_t *a, const json_t *b);

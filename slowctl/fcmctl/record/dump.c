@@ -2,9 +2,9 @@
 /*
  * fcmctl record dump: what is in a recording, straight from its files. Needs no daemon, changes nothing.
  *
- *   segments --recording.h--> records --deframe.h--> verdicts --ctl_record_items.h--> lines, or packets
+ *   segments --recording.h--> records --deframe.h--> verdicts --items.h--> lines, or packets
  *
- * A link's alignment is followed from segment to segment as long as the counts go on, so that a frame across
+ * A link's alignment is followed from segment to segment as long as the counts continue, so that a frame across
  * two of them is one. Nothing in a file is trusted.
  */
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define KEEP	 64u   /* frames that a carried one must outlive here: it is shown at once */
 #define RUN_UP	 64u   /* cells before --from that are read for the alignment */
-#define GAP_STEP 8000u /* cells of a gap told to the deframer at a time */
+#define GAP_STEP 8000u /* cells of a gap that the deframer gets at a time */
 
 enum what { RECORDS, FRAMES, SLOTS, HITS, SAMPLES, WORDS, WHATS };
 
@@ -152,13 +152,13 @@ static bool shows_lost(const struct dump *d)
 	return d->what == FRAMES && d->pcap == NULL;
 }
 
-/* A gap of any length, a piece at a time: whoever has seen enough need not see it all. */
+/* A gap of any length, a piece at a time, until enough is shown. */
 static void push_gap(struct dump *d, uint64_t count, uint64_t frames, enum tdm_loss loss)
 {
 	while (frames > 0 && d->l->left > 0) {
 		const uint64_t n = frames < GAP_STEP ? frames : GAP_STEP;
 
-		/* What nobody wants to see is passed over; the deframer takes a hole. */
+		/* Cells before --from are skipped; the deframer accepts the hole. */
 		if (count + frames <= d->from) {
 			return;
 		}
@@ -262,7 +262,7 @@ static void walk_segment(struct dump *d)
 	show_end(d, records, n);
 }
 
-/* The link's state goes on from the last segment, or begins anew. 0, or -ENOMEM. */
+/* Continues the link's state from the last segment, or resets it. 0, or -ENOMEM. */
 static int take_up(struct dump *d)
 {
 	const struct fcm_segment_header *s = &d->file.walk.segment;

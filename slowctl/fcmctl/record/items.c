@@ -27,7 +27,7 @@ int64_t record_utc_ns(const struct fcm_record_label *label, uint64_t count)
 	return recording_utc_ns(label, tai_ns, &leap);
 }
 
-/* "2026-11-20T17:00:10.000125000", so many decimals; a leap second is the 60th. "-": not known. */
+/* "2026-11-20T17:00:10.000125000", a leap second is the 60th. */
 static const char *tai_text(const struct fcm_record_label *label, int64_t tai_ns, char *text)
 {
 	bool leap;

@@ -3,7 +3,7 @@
  * What a recording holds, one line each: records and how segments end, frames, slots, hits, samples,
  * slow-control words. Each is a JSON object with "what", and a function that tells it in text.
  *
- * A hit goes on in the next frame where its slot ends: who shows hits keeps a struct record_hits a link.
+ * A hit that the end of its slot cuts continues in the next frame: to show hits, keep a struct record_hits for each link.
  */
 #ifndef SLOWCTL_FCMCTL_RECORD_ITEMS_H
 #define SLOWCTL_FCMCTL_RECORD_ITEMS_H
@@ -71,7 +71,7 @@ void record_show_hits(const struct record_sink *to, const struct record_place *a
 const char *record_source_name(unsigned source);
 const char *record_clock_name(unsigned state);
 
-/* UTC of a count's begin by the label, ns since 1970; INT64_MIN: not known. */
+/* UTC at which a count begins, by the label, ns since 1970; INT64_MIN: unknown. */
 int64_t record_utc_ns(const struct fcm_record_label *label, uint64_t count);
 
 #endif

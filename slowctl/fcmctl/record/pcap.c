@@ -59,7 +59,7 @@ static void put_section(struct record_pcap *p)
 	le32_put(head, BYTE_ORDER_);
 	le16_put(head + 4, 1);
 	le16_put(head + 6, 0);
-	memset(head + 8, 0xff, 8); /* of no length told */
+	memset(head + 8, 0xff, 8); /* section length: not given */
 	put_block(p, SECTION, head, sizeof(head), head, 0);
 }
 

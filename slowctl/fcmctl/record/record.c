@@ -195,13 +195,13 @@ void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 	struct sc_error error = {0};
 	struct query *q = NULL;
 	json_t *station = NULL;
-	const char *told = NULL;
+	const char *place = NULL;
 
 	if (query_open(ctl->station.database, &q, &error) == 0 && query_station(q, &station) == 0) {
-		told = value_string(json_object_get(station, "station"), "recordings", NULL);
+		place = value_string(json_object_get(station, "station"), "recordings", NULL);
 	}
-	if (told != NULL && told[0] == '/') { /* no daemon writes another one */
-		snprintf(path, size, "%s", told);
+	if (place != NULL && place[0] == '/') { /* daemons write absolute paths */
+		snprintf(path, size, "%s", place);
 	} else {
 		recordings_beside(ctl->station.database, path, size);
 	}
