@@ -538,7 +538,8 @@ def terminals(bench):
     d.requests.clear()
     d.fault = "silent-commands"
     code, out, err = bench.run("set", "floor*.om*.hv", "1800", "--yes", "--timeout", "0.5")
-    bench.check("all sent before one has ended", code == 3 and "no word from the daemon for 0.5 s" in err and "2 under way continue in the daemon" in err, (code, out, err, d.requests))
+    bench.check("all sent before one has ended", code == 3 and "no word from the daemon for 0.5 s" in err and
+                "2 under way continue in the daemon" in err, (code, out, err, d.requests))
     d.fault = None
     bench.equal("without terminal it needs --yes", bench.run("action", "floor3.fcm.reset")[0], 1)
     bench.equal("with it, it goes", bench.run("action", "floor3.fcm.reset", "--yes")[0], 0)
