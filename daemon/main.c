@@ -30,7 +30,7 @@ struct options {
 	unsigned board;
 	const char *config;
 	char of_board[64]; /* the default, by the board's number */
-	bool check, print, example;
+	bool check, print, example, operations;
 	const char *overrides[33];
 	unsigned override_count;
 };
@@ -47,6 +47,7 @@ static const char usage_text[] =
 	"  --check-config    check it and exit: 0 well, 78 not\n"
 	"  --print-config    print what is in effect, and where each value comes from\n"
 	"  --example-config  print a commented example\n"
+	"  --operations      print the operations of the control protocol as JSON\n"
 	"  --version, --help\n"
 	"\n"
 	"Operate it with fcmctl(1). Manual: fcm-server(8), fcm-server.conf(5).\n";
@@ -100,6 +101,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{"check-config", no_argument, NULL, 'k'},
 		{"print-config", no_argument, NULL, 'p'},
 		{"example-config", no_argument, NULL, 'e'},
+		{"operations", no_argument, NULL, 'o'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -131,6 +133,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'e':
 			o->example = true;
+			break;
+		case 'o':
+			o->operations = true;
 			break;
 		case 'V':
 			puts("fcm-server " FCM_VERSION);
@@ -918,9 +923,22 @@ static int check(const struct options *o)
 	return r;
 }
 
+static int print_operations(void)
+{
+	json_t *operations = control_ops_json(station_op_tables);
+	int r = json_dumpf(operations, stdout, JSON_INDENT(2));
+
+	puts("");
+	json_decref(operations);
+	return r < 0;
+}
+
 /* Options that only print something. Returns the exit code. */
 static int answer(const struct options *o)
 {
+	if (o->operations) {
+		return print_operations();
+	}
 	if (o->example) {
 		config_print_example(stdout);
 		return 0;
@@ -941,7 +959,7 @@ int main(int argc, char **argv)
 	if (r) {
 		return r == 1 ? 0 : 2;
 	}
-	if (o.example || o.check || o.print) {
+	if (o.example || o.operations || o.check || o.print) {
 		take_signals(SIG_UNBLOCK);
 		return answer(&o);
 	}

@@ -156,8 +156,8 @@ static const struct control_transport transport = {client_say, client_answered};
 static void cut_off(struct client *cl, const char *why)
 {
 	cl->control->stats.bad_messages++;
-	dispatch_refuse(&cl->base, NULL, "usage", "one JSON object a line, at most 1 MiB", NULL,
-			why);
+	dispatch_refuse(&cl->base, NULL, "usage", "one JSON object a line, at most 1 MiB",
+			DETAIL_NONE, why);
 	cl->closing = true;
 	bufferevent_disable(cl->stream, EV_READ);
 }
@@ -172,7 +172,7 @@ static void send_last(struct client *cl)
 }
 
 /* For those that are cut off whatever they do. What has been begun for it goes on. */
-static void end_now(struct client *cl, const char *detail, const char *hint, const char *why)
+static void end_now(struct client *cl, enum error_detail detail, const char *hint, const char *why)
 {
 	dispatch_refuse(&cl->base, NULL, control_client_waits(&cl->base) ? "unknown" : "refused",
 			hint, detail, why);
@@ -397,7 +397,7 @@ static void turn_away(struct client *cl)
 
 	c->stats.strangers++;
 	c->stats.last_stranger = cl->base.peer.uid;
-	end_now(cl, "role",
+	end_now(cl, DETAIL_ROLE,
 		"ask to be put into reader_group, socket_group or expert_group of [control]; it "
 		"counts from your next login on",
 		"you are in none of the groups that may use this socket");
@@ -406,7 +406,7 @@ static void turn_away(struct client *cl)
 static void end_crowded(struct client *cl)
 {
 	cl->control->stats.crowded++;
-	end_now(cl, "crowded", "connect again, and close what is not needed",
+	end_now(cl, DETAIL_CROWDED, "connect again, and close what is not needed",
 		"too many connections: this one was the first to go");
 }
 

@@ -16,7 +16,9 @@
 
 #include <jansson.h>
 
+#include "daemon/control/args.h"
 #include "daemon/control/user_groups.h"
+#include "schemas/error_detail.h"
 #include "slowctl/access/access.h"
 #include "slowctl/param/error.h"
 
@@ -29,13 +31,16 @@ struct control_op {
 	const char *name;
 	enum access_role role; /* who may */
 	void (*run)(struct control_request *rq, json_t *args, void *context);
-	/* The arguments there are, "name:type ...": s string, i integer, n number, b true or false, v string or
-	 * number, S and I lists of strings and integers. NULL: none. What is named otherwise or of another
-	 * type is refused before run(); null is as good as nothing. */
-	const char *args;
+	const char *about;		/* one line; NULL: none */
+	const struct control_arg *args; /* checked before run(); ends with name NULL; NULL: none */
 	/* It is served when there are too many connections (places.h): `safe`, and what shows how things are. */
 	bool urgent;
+	const void *
+		data; /* for run(): what differs where several operations have one; see control_op() */
 };
+
+/* All operations of `tables` (ends with NULL) and the details of errors, as `ops.list` answers. */
+json_t *control_ops_json(const struct control_op *const *tables);
 
 struct control_peer {
 	int64_t uid, pid; /* -1: not known */
@@ -86,15 +91,14 @@ void control_close(struct control *c);
 void control_get_stats(const struct control *c, struct control_stats *ret_stats);
 
 const struct control_peer *control_peer(const struct control_request *rq);
+/* The operation that was found for it. */
+const struct control_op *control_op(const struct control_request *rq);
 /* "anna (uid 1000, pid 4711, local)", "daq (curve:daq)" */
 void control_peer_words(const struct control_peer *peer, char *text, size_t size);
 /* Whether the peer's role is enough for what the operation's role alone does not tell (`what`: dangerous
  * parameters, force). False: refused, counted, written down and answered. */
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs,
 		 const char *what);
-/* The argument `key` into `to`, "" when there is none. False: too long, refused and answered. */
-bool control_take_text(struct control_request *rq, json_t *args, const char *key, char *to,
-		       size_t size);
 /* Whether it is only asked what would be done, and whether it would be taken now ("dry_run"). */
 bool control_is_dry(const json_t *args);
 /* If so, answered in these words: nothing stands in the way any more. False: do it. */
@@ -113,6 +117,11 @@ void control_answer(struct control_request *rq, json_t *result);
 /* `extra` (stolen, may be NULL) is merged into the error object. */
 void control_fail(struct control_request *rq, const char *code, const char *hint, json_t *extra,
 		  const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* In the words of `error`, its code as the detail. `extra` as above. */
+void control_fail_error(struct control_request *rq, const char *code, const struct sc_error *error,
+			json_t *extra);
+/* For `extra`: {"detail": its word}. */
+json_t *control_detail(enum error_detail detail);
 /* `progress` is stolen. */
 void control_progress(struct control_request *rq, json_t *progress);
 

@@ -142,6 +142,11 @@ const struct control_peer *control_peer(const struct control_request *rq)
 	return &rq->peer;
 }
 
+const struct control_op *control_op(const struct control_request *rq)
+{
+	return rq->op;
+}
+
 void control_peer_words(const struct control_peer *peer, char *text, size_t size)
 {
 	if (peer->uid >= 0) {
@@ -214,6 +219,22 @@ void control_fail(struct control_request *rq, const char *code, const char *hint
 	request_end(rq, failure(rq->id, code, hint, text, extra));
 }
 
+json_t *control_detail(enum error_detail detail)
+{
+	return json_pack("{s:s}", "detail", error_detail_word(detail));
+}
+
+void control_fail_error(struct control_request *rq, const char *code, const struct sc_error *error,
+			json_t *extra)
+{
+	enum error_detail detail = error_detail_of(error->code);
+	json_t *both = detail != DETAIL_NONE ? control_detail(detail) : json_object();
+
+	json_object_update(both, extra);
+	json_decref(extra);
+	control_fail(rq, code, error->hint, both, "%s", error->message);
+}
+
 void control_progress(struct control_request *rq, json_t *progress)
 {
 	if (!rq->client) {
@@ -225,13 +246,12 @@ void control_progress(struct control_request *rq, json_t *progress)
 }
 
 void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
-		     const char *detail, const char *why)
+		     enum error_detail detail, const char *why)
 {
 	json_t *whose = id ? json_incref(id) : json_null();
+	json_t *extra = detail != DETAIL_NONE ? control_detail(detail) : NULL;
 
-	client->transport->say(client,
-			       failure(whose, code, hint, why,
-				       detail ? json_pack("{s:s}", "detail", detail) : NULL));
+	client->transport->say(client, failure(whose, code, hint, why, extra));
 	json_decref(whose);
 }
 
@@ -271,139 +291,42 @@ bool control_may(struct control_request *rq, json_t *args, enum access_role need
 	}
 	d->refused_role++;
 	if (!d->refused || !d->refused(d->context, rq, rq->op->name, args, &error)) {
-		control_fail(rq, "refused", error.hint, json_pack("{s:s}", "detail", error.code),
-			     "%s", error.message);
+		control_fail_error(rq, "refused", &error, NULL);
 	}
 	return false;
 }
 
 /* --- arguments --- */
 
-static bool all_of(const json_t *list, bool (*is)(const json_t *item))
+static void refuse_args(struct control_request *rq, const struct arg_fault *fault)
 {
-	size_t i;
-	json_t *item;
+	control_fail(rq, "usage", fault->hint,
+		     fault->too_long ? control_detail(DETAIL_TOO_LONG) : NULL, "%s: %s",
+		     rq->op->name, fault->message);
+}
 
-	if (!json_is_array(list)) {
+/* First what is given, then the role, then what is missing: who lacks the role hears that. False: answered. */
+static bool check_request(struct control_request *rq, json_t *args)
+{
+	struct arg_fault fault;
+
+	if (!args_fit(rq->op->args, args, &fault)) {
+		refuse_args(rq, &fault);
 		return false;
 	}
-	json_array_foreach (list, i, item) {
-		if (!is(item)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool is_text(const json_t *j)
-{
-	return json_is_string(j);
-}
-
-static bool is_integer(const json_t *j)
-{
-	return json_is_integer(j);
-}
-
-/* What an argument of this type has to be, if this one is not; NULL: it is well. */
-static const char *type_fault(char type, const json_t *j)
-{
-	switch (type) {
-	case 's':
-		return json_is_string(j) ? NULL : "a string";
-	case 'i':
-		return json_is_integer(j) ? NULL : "an integer";
-	case 'n':
-		return json_is_number(j) ? NULL : "a number";
-	case 'b':
-		return json_is_boolean(j) ? NULL : "true or false";
-	case 'v':
-		return json_is_string(j) || json_is_number(j) ? NULL : "a string or a number";
-	case 'S':
-		return all_of(j, is_text) ? NULL : "a list of strings";
-	default:
-		return all_of(j, is_integer) ? NULL : "a list of integers";
-	}
-}
-
-/* The specification of an argument of this name: its type, then the limit in bytes of a text that
- * is stored. NULL: unknown argument. */
-static const char *spec_of(const char *spec, const char *name)
-{
-	size_t length = strlen(name);
-
-	while (spec && *spec) {
-		size_t this = strcspn(spec, ":");
-
-		if (this == length && memcmp(spec, name, length) == 0) {
-			return spec + this + 1;
-		}
-		spec += this + 2;
-		spec += strspn(spec, "0123456789 ");
-	}
-	return NULL;
-}
-
-/* False: the text is too long, answered. */
-static bool text_fits(struct control_request *rq, const char *name, const char *spec,
-		      const json_t *j)
-{
-	size_t most = strtoul(spec + 1, NULL, 10), bytes = json_string_length(j);
-
-	if (*spec != 's' || most == 0 || bytes <= most) {
-		return true;
-	}
-	control_fail(rq, "usage", "make it shorter", json_pack("{s:s}", "detail", "too-long"),
-		     "%s: \"%s\" has %zu bytes (UTF-8), at most %zu; nothing was done",
-		     rq->op->name, name, bytes, most);
-	return false;
-}
-
-/* Whether the arguments are of the operation, each of its type: one that is overlooked would be one that was
- * not given, all floors instead of one. False: answered. */
-static bool args_fit(struct control_request *rq, json_t *args)
-{
-	const char *name, *want;
-	json_t *j;
-
-	json_object_foreach (args, name, j) {
-		const char *spec = spec_of(rq->op->args, name);
-
-		if (!spec) {
-			control_fail(rq, "usage", "see schemas/control.md", NULL,
-				     "%s: it takes no argument \"%.60s\"", rq->op->name, name);
-			return false;
-		}
-		want = json_is_null(j) ? NULL : type_fault(*spec, j);
-		if (want) {
-			control_fail(rq, "usage", "see schemas/control.md", NULL,
-				     "%s: \"%s\" has to be %s", rq->op->name, name, want);
-			return false;
-		}
-		if (!text_fits(rq, name, spec, j)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-bool control_take_text(struct control_request *rq, json_t *args, const char *key, char *to,
-		       size_t size)
-{
-	const char *text = json_string_value(json_object_get(args, key));
-
-	if (text && strlen(text) >= size) {
-		control_fail(rq, "usage", "make it shorter", NULL, "%s: at most %zu bytes", key,
-			     size - 1);
+	if (!control_may(rq, args, rq->op->role, rq->op->name)) {
 		return false;
 	}
-	snprintf(to, size, "%s", text ? text : "");
+	if (!args_complete(rq->op->args, args, &fault)) {
+		refuse_args(rq, &fault);
+		return false;
+	}
 	return true;
 }
 
 bool control_is_dry(const json_t *args)
 {
-	return json_is_true(json_object_get(args, "dry_run"));
+	return arg_true(args, "dry_run");
 }
 
 bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
@@ -453,7 +376,33 @@ json_t *dispatch_load(const void *bytes, size_t length, json_error_t *error)
 	return json_loadb(bytes, length, JSON_REJECT_DUPLICATES, error);
 }
 
-/* --- requests --- */
+/* --- operations --- */
+
+static json_t *op_json(const struct control_op *o)
+{
+	return json_pack("{s:s,s:s,s:s,s:b,s:o}", "op", o->name, "role", access_role_name(o->role),
+			 "about", o->about ? o->about : "", "urgent", o->urgent, "args",
+			 args_schema(o->args));
+}
+
+json_t *control_ops_json(const struct control_op *const *tables)
+{
+	json_t *operations = json_array(), *details = json_array();
+
+	for (const struct control_op *const *table = tables; *table; table++) {
+		for (const struct control_op *o = *table; o->name; o++) {
+			json_array_append_new(operations, op_json(o));
+		}
+	}
+	for (unsigned n = 0; n < ERROR_DETAILS_COUNT; n++) {
+		enum error_detail d = (enum error_detail)n;
+
+		json_array_append_new(details,
+				      json_pack("{s:s,s:s}", "detail", error_detail_word(d),
+						"meaning", error_detail_meaning(d)));
+	}
+	return json_pack("{s:o,s:o}", "operations", operations, "details", details);
+}
 
 static const struct control_op *find_op(const struct dispatch *d, const char *name)
 {
@@ -522,11 +471,11 @@ void dispatch_take(struct control_client *client, json_t *message)
 	} else if (client->urgent_only && !rq->op->urgent) {
 		control_fail(
 			rq, "refused", "close connections that are not needed, then connect again",
-			json_pack("{s:s}", "detail", "crowded"),
+			control_detail(DETAIL_CROWDED),
 			"%s: there are too many connections, and all others of yours are busy; "
 			"this one is served safe, param.get, status and info only",
 			op);
-	} else if (args_fit(rq, args) && control_may(rq, args, rq->op->role, op)) {
+	} else if (check_request(rq, args)) {
 		rq->op->run(rq, args, d->context);
 	}
 }

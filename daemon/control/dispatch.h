@@ -55,8 +55,9 @@ void control_client_fini(struct control_client *client);
 json_t *dispatch_load(const void *bytes, size_t length, json_error_t *error);
 /* Serve one message, an object; it stays the caller's. */
 void dispatch_take(struct control_client *client, json_t *message);
-/* What came is no request, or one that is not served: answered as an error to `id` (NULL: null). */
+/* What came is no request, or one that is not served: answered as an error to `id` (NULL: null).
+ * `detail` may be DETAIL_NONE. */
 void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
-		     const char *detail, const char *why);
+		     enum error_detail detail, const char *why);
 
 #endif

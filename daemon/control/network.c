@@ -284,12 +284,12 @@ static void bad(struct network *n, struct network_client *cl, const char *why)
 	n->status.bad_messages++;
 	dispatch_refuse(&cl->base, NULL, "usage",
 			"a DEALER socket, one JSON object a message in one frame, at most 1 MiB",
-			NULL, why);
+			DETAIL_NONE, why);
 }
 
 /* Not served: answered to its id, if that is easy to find. */
 static void beyond(struct network *n, struct network_client *cl, zmq_msg_t *body,
-		   const char *detail, const char *why)
+		   enum error_detail detail, const char *why)
 {
 	json_t *message = NULL;
 	json_error_t error;
@@ -321,11 +321,12 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 		return;
 	}
 	if (!bucket_take(bucket, n->rate, n->burst, now_mono_ns())) {
-		beyond(n, cl, body, "rate", "too many requests of this key a second");
+		beyond(n, cl, body, DETAIL_RATE, "too many requests of this key a second");
 		return;
 	}
 	if (open >= NETWORK_OPEN_MAX) {
-		beyond(n, cl, body, "open", "too many requests of this key wait for their ends");
+		beyond(n, cl, body, DETAIL_OPEN,
+		       "too many requests of this key wait for their ends");
 		return;
 	}
 	if (zmq_msg_size(body) > MESSAGE_MAX) {
@@ -361,7 +362,7 @@ static void take(struct network *n, zmq_msg_t *id, zmq_msg_t *body, bool one_fra
 	if (!key) {
 		n->status.removed++;
 		dispatch_refuse(&cl->base, NULL, "refused",
-				"ask who keeps the allow list of the daemon", "key",
+				"ask who keeps the allow list of the daemon", DETAIL_KEY,
 				"this key is not in the allow list any more");
 		door_cut(n->door, cl->fd);
 		return;

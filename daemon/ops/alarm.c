@@ -4,43 +4,32 @@
  * paused and resumed has to be there, so that a slip of the pen is told; only a pause may come before what
  * it is for, and then names it in full.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/station/alarm_hands.h"
 #include "daemon/alarms/reason_kinds.h"
+#include "daemon/station/alarm_hands.h"
 
-#define NAMES_MAX 64u
+#define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
 
 static struct engine_now now_both(void)
 {
 	return (struct engine_now){now_mono_ns(), now_utc_ns()};
 }
 
-static const char *text_arg(json_t *args, const char *key)
-{
-	const char *text = json_string_value(json_object_get(args, key));
-
-	return text ? text : "";
-}
-
-/* Who asks. False: what they say is too long; answered. */
-static bool hand_of(struct control_request *rq, json_t *args, struct alarm_hand *ret_hand)
+static struct alarm_hand hand_of(struct control_request *rq, const json_t *args)
 {
 	const struct control_peer *peer = control_peer(rq);
-	const char *reason = text_arg(args, "reason");
+	const char *reason = arg_text(args, "reason");
+	struct alarm_hand hand = {.utc_ns = now_utc_ns()};
 
-	*ret_hand = (struct alarm_hand){.utc_ns = now_utc_ns()};
-	snprintf(ret_hand->who, sizeof(ret_hand->who), "%s", peer->who);
-	snprintf(ret_hand->origin, sizeof(ret_hand->origin), "%s", peer->origin);
-	if (strlen(reason) >= sizeof(ret_hand->text)) {
-		control_fail(rq, "usage", "say it shorter", NULL,
-			     "the reason is longer than %zu bytes", sizeof(ret_hand->text) - 1);
-		return false;
-	}
-	snprintf(ret_hand->text, sizeof(ret_hand->text), "%s", reason);
-	return true;
+	snprintf(hand.who, sizeof(hand.who), "%s", peer->who);
+	snprintf(hand.origin, sizeof(hand.origin), "%s", peer->origin);
+	snprintf(hand.text, sizeof(hand.text), "%s", reason ? reason : "");
+	return hand;
 }
 
 static void op_list(struct control_request *rq, json_t *args, void *context)
@@ -131,17 +120,11 @@ static bool choose_all(struct station *s, struct control_request *rq, json_t *ar
 	json_t *names = json_object_get(args, "names"), *name;
 	size_t n;
 
-	if (!json_is_array(names) || json_array_size(names) == 0 ||
-	    json_array_size(names) > NAMES_MAX) {
-		control_fail(rq, "usage", "fcmctl alarm list shows the names", NULL,
-			     "which alarms? \"names\": 1 to %u of them", NAMES_MAX);
-		return false;
-	}
 	json_array_foreach (names, n, name) {
 		const char *text = json_string_value(name);
 
-		if (!text || choose(s, text, wanted, c) == 0) {
-			refuse_name(s, rq, text ? text : "", wanted);
+		if (choose(s, text, wanted, c) == 0) {
+			refuse_name(s, rq, text, wanted);
 			return false;
 		}
 	}
@@ -177,10 +160,9 @@ static void op_ack(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	struct chosen c = {.count = 0};
-	struct alarm_hand hand;
+	struct alarm_hand hand = hand_of(rq, args);
 
-	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, NEW_ONES, &c) ||
-	    dry(rq, args, "acknowledge", &c)) {
+	if (!choose_all(s, rq, args, NEW_ONES, &c) || dry(rq, args, "acknowledge", &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
@@ -315,36 +297,14 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 	}
 }
 
-/* All there is to say against a pause, before anything is paused. */
-static bool may_pause(struct control_request *rq, const char *name, double seconds,
-		      const struct alarm_hand *hand)
-{
-	if (!*name) {
-		control_fail(rq, "usage", "fcmctl alarm pause ALARM --for 2h --reason TEXT", NULL,
-			     "which alarm?");
-	} else if (!hand->text[0]) {
-		control_fail(rq, "usage", "--reason \"pump is being exchanged\"", NULL,
-			     "a pause needs a reason: others will ask");
-	} else if (!(seconds >= 1 && seconds <= ALARM_PAUSE_MAX_S)) {
-		control_fail(rq, "usage", "--for 2h; at most 24h, then say it again", NULL,
-			     "a pause is of 1 s to 24 h");
-	} else {
-		return true;
-	}
-	return false;
-}
-
 static void op_pause(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	double seconds = json_number_value(json_object_get(args, "seconds"));
-	const char *name = text_arg(args, "name");
+	double seconds = arg_number(args, "seconds", 0);
+	const char *name = arg_text(args, "name");
+	struct alarm_hand hand = hand_of(rq, args);
 	struct chosen c = {.count = 0};
-	struct alarm_hand hand;
 
-	if (!hand_of(rq, args, &hand) || !may_pause(rq, name, seconds, &hand)) {
-		return;
-	}
 	if (choose(s, name, STANDING_ONES, &c) == 0) {
 		pause_ahead(s, rq, args, name, seconds, &hand);
 		return;
@@ -363,10 +323,9 @@ static void op_resume(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	struct chosen c = {.count = 0};
-	struct alarm_hand hand;
+	struct alarm_hand hand = hand_of(rq, args);
 
-	if (!hand_of(rq, args, &hand) || !choose_all(s, rq, args, PAUSED_ONES, &c) ||
-	    dry(rq, args, "end the pause of", &c)) {
+	if (!choose_all(s, rq, args, PAUSED_ONES, &c) || dry(rq, args, "end the pause of", &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
@@ -376,11 +335,19 @@ static void op_resume(struct control_request *rq, json_t *args, void *context)
 	answer(s, rq, &c);
 }
 
+#define NAMES                                                                                      \
+	CONTROL_ARG("names", ARG_TEXTS, true, 1, 64, .about = "fcmctl alarm list shows the names")
+
 const struct control_op alarm_ops[] = {
-	{"alarm.list", ACCESS_READER, op_list, NULL},
-	{"alarm.ack", ACCESS_OPERATOR, op_ack, "names:S reason:s400 dry_run:b"},
-	{"alarm.pause", ACCESS_OPERATOR, op_pause, "name:s seconds:n reason:s400 dry_run:b"},
-	{"alarm.resume", ACCESS_OPERATOR, op_resume, "names:S dry_run:b"},
-	{"alarm.watch", ACCESS_READER, op_watch, NULL},
+	{"alarm.list", ACCESS_READER, op_list, "active, latched and paused alarms"},
+	{"alarm.ack", ACCESS_OPERATOR, op_ack, "acknowledge alarms",
+	 CONTROL_ARGS(NAMES, REASON(false, REASON_MAX), DRY_RUN)},
+	{"alarm.pause", ACCESS_OPERATOR, op_pause, "pause alarms",
+	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "OBJECT/CODE, or OBJECT for all of it"},
+		      {"seconds", ARG_NUMBER, true, 1, ALARM_PAUSE_MAX_S, .unit = "s",
+		       .about = "for so long; at most 24 h, then repeat it"},
+		      REASON(true, REASON_MAX), DRY_RUN)},
+	{"alarm.resume", ACCESS_OPERATOR, op_resume, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN)},
+	{"alarm.watch", ACCESS_READER, op_watch, "be told of each change of an alarm"},
 	{0},
 };

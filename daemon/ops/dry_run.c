@@ -3,11 +3,11 @@
  * What a command would do, without doing it: the engine's own checks, then the answer in words. Nothing is
  * journaled, nothing is sent. A plan asks this for each of its rows.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#include "daemon/station/station.h"
 
 /* Set so already, and it reads so; nobody is about to change it. */
 static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)

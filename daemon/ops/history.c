@@ -1,33 +1,168 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Operations that look back: what parameters were at a time (param.at), what differs between two (param.diff).
- * Answered from the database, by the names of the dictionary: what was never kept is told as such.
+ * Operations that the database answers: history, journal, ledger, events, and what parameters were at a time. Each is a
+ * row of the table, a query, and at most what is added to its answer. Jobs are fcmctl's; the journal knows them by the
+ * client ids of their commands.
  */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
-#include "daemon/station/station.h"
+#include "daemon/ops/ops.h"
 
-/* What is only done has no value. */
+void ask_database(struct control_request *rq, json_t *args, void *context)
+{
+	struct question n = *(const struct question *)control_op(rq)->data;
+
+	n.rq = rq;
+	n.args = args;
+	if (link_arg(context, rq, args, &n.link)) {
+		questions_ask(context, &n);
+	}
+}
+
+#define ASK(...)                                                                                   \
+	.data = &(const struct question)                                                           \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+
+static int64_t since(const struct question *n)
+{
+	return arg_ns(n->args, "since", 0);
+}
+
+static unsigned limit(const struct question *n)
+{
+	return (unsigned)arg_int(n->args, "limit", 0);
+}
+
+/* --- the station --- */
+
+static int ask_phases(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_phase_history(q, n->link, since(n), limit(n), ret_json);
+}
+
+static int ask_clock(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_clock_history(q, since(n), limit(n), ret_json);
+}
+
+static int ask_ledger(struct query *q, const struct question *n, json_t **ret_json)
+{
+	const struct query_account what = {
+		.since_ns = since(n),
+		.until_ns = arg_ns(n->args, "until", 0),
+		.link = n->link,
+		.limit = limit(n),
+		.by_s = (unsigned)arg_int(n->args, "by_s", 0),
+	};
+
+	return query_ledger(q, &what, ret_json);
+}
+
+static int ask_events(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_events(q, since(n), limit(n), ret_json);
+}
+
+static int ask_runs(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_runs(q, limit(n), ret_json);
+}
+
+/* The current run as it is in memory: the database may not have it yet. */
+static void tell_runs(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	if (r == 0) {
+		json_object_set_new(answer, "current", json_integer(n->station->run.state.number));
+	}
+	questions_tell(n, r, answer, error);
+}
+
+/* --- commands --- */
+
+static int ask_commands(struct query *q, const struct question *n, json_t **ret_json)
+{
+	const struct query_filter filter = {
+		.limit = limit(n),
+		.since_ns = since(n),
+		.parameter = arg_text(n->args, "parameter"),
+		.state = arg_text(n->args, "state"),
+		.who = arg_text(n->args, "who"),
+		.floor = (int)arg_int(n->args, "floor", 0),
+	};
+
+	return query_commands(q, &filter, ret_json);
+}
+
+static int ask_command(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_command(q, (uint64_t)arg_int(n->args, "command", 0), ret_json);
+}
+
+static void tell_command(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	if (r == -ENOENT && !error->code[0]) {
+		control_fail(n->rq, "usage", "fcmctl command list shows the numbers", NULL,
+			     "there is no command %lld", (long long)arg_int(n->args, "command", 0));
+	} else {
+		questions_tell(n, r, answer, error);
+	}
+}
+
+static int ask_job(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_job(q, arg_text(n->args, "job"), arg_text(n->args, "after"), ret_json);
+}
+
+static int ask_jobs(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_jobs(q, limit(n), ret_json);
+}
+
+/* --- parameters --- */
+
+static int ask_history(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_history(q, n->what, since(n), arg_ns(n->args, "until", 0), limit(n), ret_json);
+}
+
+static void tell_history(struct question *n, int r, json_t *answer, const struct sc_error *error)
+{
+	struct param *p;
+
+	if (r == 0 && params_find(n->station->params, n->what, &p, NULL) == 0) {
+		json_object_set_new(answer, "unit", json_string(p->kind->unit));
+		json_object_set_new(answer, "kept", json_boolean(p->kind->history_s > 0));
+		json_object_set_new(answer, "limits", status_limits(p->kind));
+	}
+	questions_tell(n, r, answer, error);
+}
+
+static void op_history(struct control_request *rq, json_t *args, void *context)
+{
+	struct station *s = context;
+	struct sc_error error = {0};
+	struct param *p;
+	int r = params_find(s->params, arg_text(args, "name"), &p, &error);
+
+	if (r < 0) {
+		refuse_command(rq, r, &error, 0);
+		return;
+	}
+	questions_ask(s, &(struct question){.rq = rq,
+					    .args = args,
+					    .what = p->name,
+					    .ask = ask_history,
+					    .tell = tell_history});
+}
+
+/* An action has no value. */
 static json_t *name_of(struct station *s, const struct param *p)
 {
 	(void)s;
 	return p->kind->access == PARAM_ACTION ? NULL : json_string(p->name);
-}
-
-static json_t *all_names(struct station *s)
-{
-	json_t *names = json_array();
-
-	for (unsigned n = 0; n < params_count(s->params); n++) {
-		json_t *name = name_of(s, params_at(s->params, n));
-
-		if (name) {
-			json_array_append_new(names, name);
-		}
-	}
-	return names;
 }
 
 /* The full names of all that matches; NULL: refused, answered. */
@@ -35,8 +170,15 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 {
 	json_t *patterns = json_object_get(args, "names"), *names;
 
-	names = json_array_size(patterns) == 0 ? all_names(s)
-					       : station_match(s, rq, patterns, name_of);
+	if (json_array_size(patterns) > 0) {
+		names = match_patterns(s, rq, patterns, name_of);
+	} else {
+		names = json_array();
+		for (unsigned n = 0; n < params_count(s->params); n++) {
+			/* NULL is not appended */
+			json_array_append_new(names, name_of(s, params_at(s->params, n)));
+		}
+	}
 	if (names && json_array_size(names) == 0) {
 		control_fail(rq, "usage", "fcmctl command list tells what was done when", NULL,
 			     "what is only done, and has no value, was nothing at any time");
@@ -46,71 +188,70 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 	return names;
 }
 
-/* False: refused, answered. */
-static bool is_time(struct control_request *rq, json_t *args, const char *key, bool may_lack)
-{
-	const json_t *j = json_object_get(args, key);
-	double time = json_number_value(j);
-
-	if (!j && may_lack) {
-		return true;
-	}
-	if (!json_is_number(j) || !(time >= 0 && time < 9e9)) {
-		control_fail(rq, "usage", "UTC seconds since 1970", NULL, "%s: which time?", key);
-		return false;
-	}
-	return true;
-}
-
-/* Times and names are well by then. */
-static int64_t ns_of(const json_t *args, const char *key, int64_t otherwise)
-{
-	const json_t *j = json_object_get(args, key);
-
-	return j ? (int64_t)(json_number_value(j) * 1e9) : otherwise;
-}
-
 static int ask_at(struct query *q, const struct question *n, json_t **ret_json)
 {
-	return query_at(q, n->names, ns_of(n->args, "time", 0), ret_json);
+	return query_at(q, n->names, arg_ns(n->args, "time", 0), ret_json);
 }
 
 static int ask_diff(struct query *q, const struct question *n, json_t **ret_json)
 {
-	return query_diff(q, n->names, ns_of(n->args, "from", 0),
-			  ns_of(n->args, "to", now_utc_ns()), ret_json);
+	return query_diff(q, n->names, arg_ns(n->args, "from", 0),
+			  arg_ns(n->args, "to", now_utc_ns()), ret_json);
 }
 
-static void ask_names(struct station *s, struct control_request *rq, json_t *args,
-		      question_ask_fn ask)
+static void op_ask_names(struct control_request *rq, json_t *args, void *context)
 {
-	struct question n = {.rq = rq,
-			     .args = args,
-			     .what = "so many at once",
-			     .names = names_arg(s, rq, args),
-			     .ask = ask};
+	struct question n = *(const struct question *)control_op(rq)->data;
 
+	n.rq = rq;
+	n.args = args;
+	n.names = names_arg(context, rq, args);
 	if (n.names) {
-		questions_ask(s, &n);
+		questions_ask(context, &n);
 	}
 }
 
-static void op_param_at(struct control_request *rq, json_t *args, void *context)
-{
-	if (is_time(rq, args, "time", false)) {
-		ask_names(context, rq, args, ask_at);
-	}
-}
+#define TIME(name, required, about)                                                                \
+	CONTROL_ARG(name, ARG_NUMBER, required, 0, 9e9, NULL, "s", about)
 
-static void op_param_diff(struct control_request *rq, json_t *args, void *context)
-{
-	if (is_time(rq, args, "from", false) && is_time(rq, args, "to", true)) {
-		ask_names(context, rq, args, ask_diff);
-	}
-}
-
-const struct control_op station_history_ops[] = {
-	{"param.at", ACCESS_READER, op_param_at, "time:n names:S"},
-	{"param.diff", ACCESS_READER, op_param_diff, "from:n to:n names:S"},
+const struct control_op history_ops[] = {
+	{"phase.history", ACCESS_READER, ask_database, "phase of a link: samples and verdicts",
+	 CONTROL_ARGS(LINK(true), SINCE, LIMIT), ASK(.what = "phase history", .ask = ask_phases)},
+	{"clock.history", ACCESS_READER, ask_database, "states of the clock",
+	 CONTROL_ARGS(SINCE, LIMIT), ASK(.what = "clock history", .ask = ask_clock)},
+	{"param.history", ACCESS_READER, op_history, "values and sets of one parameter",
+	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "a parameter"}, SINCE, UNTIL, LIMIT)},
+	{"param.at", ACCESS_READER, op_ask_names, "what parameters were at a time",
+	 CONTROL_ARGS(TIME("time", true, "at this time"), PATTERNS(false)),
+	 ASK(.what = "so many at once", .ask = ask_at)},
+	{"param.diff", ACCESS_READER, op_ask_names, "what differs between two times",
+	 CONTROL_ARGS(TIME("from", true, "the first time"),
+		      TIME("to", false, "the second time; else now"), PATTERNS(false)),
+	 ASK(.what = "so many at once", .ask = ask_diff)},
+	{"command.list", ACCESS_READER, ask_database, "commands of the journal, newest first",
+	 CONTROL_ARGS(LIMIT, {"state", ARG_TEXT, .about = "of this state; open: not ended"},
+		      {"floor", ARG_INT, false, 1, 0, .about = "of this floor"}, SINCE,
+		      {"parameter", ARG_TEXT, .about = "of parameters that match"},
+		      {"who", ARG_TEXT, .about = "of this user or key"}),
+	 ASK(.what = "commands", .ask = ask_commands)},
+	{"command.show", ACCESS_READER, ask_database, "one command and its states",
+	 CONTROL_ARGS({"command", ARG_INT, true, 1, 0,
+		       .about = "fcmctl command list shows the numbers"}),
+	 ASK(.what = "command", .ask = ask_command, .tell = tell_command)},
+	{"job.list", ACCESS_READER, ask_database, "batches and applied plans", CONTROL_ARGS(LIMIT),
+	 ASK(.what = "jobs", .ask = ask_jobs)},
+	{"job.show", ACCESS_READER, ask_database, "the commands of a job",
+	 CONTROL_ARGS({"job", ARG_TEXT, true, 0, 32, .about = "job.list shows the names"},
+		      {"after", ARG_TEXT, .about = "go on behind this client id"}),
+	 ASK(.what = "job", .ask = ask_job)},
+	{"ledger.show", ACCESS_READER, ask_database, "the account of every frame",
+	 CONTROL_ARGS(SINCE, UNTIL, LINK(false), LIMIT,
+		      {"by_s", ARG_INT, .words = "1|60|3600", .unit = "s",
+		       .about = "a row for each span of this length"}),
+	 ASK(.what = "ledger", .ask = ask_ledger)},
+	{"run.show", ACCESS_READER, ask_database, "the current run and those before it",
+	 CONTROL_ARGS(LIMIT), ASK(.what = "runs", .ask = ask_runs, .tell = tell_runs)},
+	{"event.list", ACCESS_READER, ask_database, "what happened, newest first",
+	 CONTROL_ARGS(LIMIT, SINCE), ASK(.what = "events", .ask = ask_events)},
 	{0},
 };

@@ -1,38 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Operations of schemas/control.md, one function each, in the order of that page; param.* and command.* are in
- * param.c. What operations ask of the database.
+ * Operations on station, links, phase, consumers, runs and recordings; and the list of all tables. What a daemon offers:
+ * `ops.list`.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/ops/ops.h"
-#include "daemon/station/station.h"
-
-/* --- arguments --- */
-
-/* The link asked for; QUERY_ALL when none is named. False: refused, answered. */
-static bool link_arg(struct station *s, struct control_request *rq, json_t *args, bool must,
-		     int *ret_link)
+bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)
 {
-	json_t *j = json_object_get(args, "link");
-	json_int_t link = json_is_integer(j) ? json_integer_value(j) : QUERY_ALL;
+	int link = (int)arg_int(args, "link", QUERY_ALL);
 
-	if ((!j || json_is_null(j)) && !must) {
-		*ret_link = QUERY_ALL;
-		return true;
-	}
-	if (link < 0 || link >= (json_int_t)NANET3_LINKS) {
-		control_fail(rq, "usage", "links are 0..3", NULL, "no such link");
-		return false;
-	}
-	if (!s->link[link].enabled) {
+	if (link != QUERY_ALL && !s->link[link].enabled) {
 		control_fail(rq, "usage", "give it a floor in [link] of the configuration", NULL,
-			     "link %d is not configured", (int)link);
+			     "link %d is not configured", link);
 		return false;
 	}
-	*ret_link = (int)link;
+	*ret_link = link;
 	return true;
 }
 
@@ -70,6 +56,13 @@ static void op_status(struct control_request *rq, json_t *args, void *context)
 	(void)args;
 	json_object_set_new(j, "you", you_json(rq));
 	control_answer(rq, j);
+}
+
+static void op_ops_list(struct control_request *rq, json_t *args, void *context)
+{
+	(void)args;
+	(void)context;
+	control_answer(rq, control_ops_json(station_op_tables));
 }
 
 /* --- links --- */
@@ -123,7 +116,7 @@ static void op_link_show(struct control_request *rq, json_t *args, void *context
 	json_t *j;
 	int link;
 
-	if (!link_arg(s, rq, args, true, &link)) {
+	if (!link_arg(s, rq, args, &link)) {
 		return;
 	}
 	j = status_link(s, (unsigned)link);
@@ -132,22 +125,16 @@ static void op_link_show(struct control_request *rq, json_t *args, void *context
 	control_answer(rq, j);
 }
 
-static void op_link_reset(struct control_request *rq, json_t *args, void *context)
+static const uint32_t link_reset = NANET3_LINK_RESET | NANET3_LINK_ALIGN;
+static const uint32_t link_align = NANET3_LINK_ALIGN;
+
+static void op_link_command(struct control_request *rq, json_t *args, void *context)
 {
+	const uint32_t *command = control_op(rq)->data;
 	int link;
 
-	if (link_arg(context, rq, args, true, &link)) {
-		links_reset(context, (unsigned)link, NANET3_LINK_RESET | NANET3_LINK_ALIGN, rq,
-			    args);
-	}
-}
-
-static void op_link_align(struct control_request *rq, json_t *args, void *context)
-{
-	int link;
-
-	if (link_arg(context, rq, args, true, &link)) {
-		links_reset(context, (unsigned)link, NANET3_LINK_ALIGN, rq, args);
+	if (link_arg(context, rq, args, &link)) {
+		links_reset(context, (unsigned)link, *command, rq, args);
 	}
 }
 
@@ -174,7 +161,7 @@ static void op_phase_show(struct control_request *rq, json_t *args, void *contex
 	json_t *phases;
 	int wanted;
 
-	if (!link_arg(s, rq, args, false, &wanted)) {
+	if (!link_arg(s, rq, args, &wanted)) {
 		return;
 	}
 	phases = json_array();
@@ -193,17 +180,12 @@ static void op_phase_show(struct control_request *rq, json_t *args, void *contex
 static void op_phase_accept(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	const char *why = text_arg(args, "reason");
+	const char *why = arg_text(args, "reason");
 	struct phase_reference r;
 	struct phase_judgement j;
 	int link, error;
 
-	if (!link_arg(s, rq, args, true, &link)) {
-		return;
-	}
-	if (!why || !*why) {
-		control_fail(rq, "usage", "--reason \"fibre replaced\"", NULL,
-			     "a new reference needs a reason: it goes into the journal");
+	if (!link_arg(s, rq, args, &link)) {
 		return;
 	}
 	if (links_other_floor(s, (unsigned)link)) {
@@ -240,104 +222,21 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 
 static void op_phase_soak(struct control_request *rq, json_t *args, void *context)
 {
-	json_int_t trials = json_integer_value(json_object_get(args, "trials"));
-	double interval = json_number_value(json_object_get(args, "interval_s"));
-	const char *command = text_arg(args, "command");
+	const char *command = arg_text(args, "command");
+	bool align = command && strcmp(command, "align") == 0;
 	int link;
 
-	if (!link_arg(context, rq, args, true, &link)) {
-		return;
+	if (link_arg(context, rq, args, &link)) {
+		links_soak(context, (unsigned)link, align ? link_align : link_reset,
+			   (unsigned)arg_int(args, "trials", 0), arg_number(args, "interval_s", 0),
+			   rq, args);
 	}
-	/* All of them are answered in one message. */
-	if (trials < 1 || trials > SOAK_TRIALS_MAX || !(interval >= 0 && interval <= 86400)) {
-		control_fail(
-			rq, "usage",
-			"the seed's test is --trials 4320 --interval 10; for more, run it again",
-			NULL, "trials are 1..%u, the interval 0..86400 s", SOAK_TRIALS_MAX);
-		return;
-	}
-	links_soak(context, (unsigned)link,
-		   command && strcmp(command, "align") == 0 ? NANET3_LINK_ALIGN
-							    : NANET3_LINK_RESET | NANET3_LINK_ALIGN,
-		   (unsigned)trials, interval, rq, args);
 }
 
 static void op_clock_show(struct control_request *rq, json_t *args, void *context)
 {
 	(void)args;
 	control_answer(rq, status_clock(context));
-}
-
-static int ask_phase_history(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_phase_history(q, n->link, since_arg(n->args), limit_arg(n->args), ret_json);
-}
-
-static void op_phase_history(struct control_request *rq, json_t *args, void *context)
-{
-	struct question n = {
-		.rq = rq, .args = args, .what = "phase history", .ask = ask_phase_history};
-
-	if (link_arg(context, rq, args, true, &n.link)) {
-		questions_ask(context, &n);
-	}
-}
-
-static int ask_clock_history(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_clock_history(q, since_arg(n->args), limit_arg(n->args), ret_json);
-}
-
-static void op_clock_history(struct control_request *rq, json_t *args, void *context)
-{
-	questions_ask(context, &(struct question){.rq = rq,
-						  .args = args,
-						  .what = "clock history",
-						  .ask = ask_clock_history});
-}
-
-static json_int_t by_arg(const json_t *args)
-{
-	return json_integer_value(json_object_get(args, "by_s"));
-}
-
-static int ask_ledger(struct query *q, const struct question *n, json_t **ret_json)
-{
-	const struct query_account what = {
-		.since_ns = since_arg(n->args),
-		.until_ns = until_arg(n->args),
-		.link = n->link,
-		.limit = limit_arg(n->args),
-		.by_s = (unsigned)by_arg(n->args),
-	};
-
-	return query_ledger(q, &what, ret_json);
-}
-
-static void op_ledger_show(struct control_request *rq, json_t *args, void *context)
-{
-	struct question n = {.rq = rq, .args = args, .what = "ledger", .ask = ask_ledger};
-	json_int_t by_s = by_arg(args);
-
-	if (json_object_get(args, "by_s") && by_s != 1 && by_s != 60 && by_s != 3600) {
-		control_fail(rq, "usage", "by_s: 1, 60 or 3600", NULL, "no rows of such a span");
-		return;
-	}
-	if (link_arg(context, rq, args, false, &n.link)) {
-		questions_ask(context, &n);
-	}
-}
-
-static int ask_events(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_events(q, since_arg(n->args), limit_arg(n->args), ret_json);
-}
-
-static void op_event_list(struct control_request *rq, json_t *args, void *context)
-{
-	questions_ask(
-		context,
-		&(struct question){.rq = rq, .args = args, .what = "events", .ask = ask_events});
 }
 
 static void op_consumer_list(struct control_request *rq, json_t *args, void *context)
@@ -364,7 +263,7 @@ static const char *slice_words(const struct station *s)
 static void op_run_start(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	const char *note = text_arg(args, "note");
+	const char *note = arg_text(args, "note");
 
 	if (runs_may_start(s, rq) && restore_done(s, rq, "the beginning of a run") &&
 	    !control_dry(rq, args, "would begin run %u at the next slice border%s",
@@ -384,78 +283,56 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 	}
 }
 
-/* As it is now, which the database may not know yet. */
-static void tell_runs(struct question *n, int r, json_t *answer, const struct sc_error *error)
-{
-	if (r == 0) {
-		json_object_set_new(answer, "current", json_integer(n->station->run.state.number));
-	}
-	questions_tell(n, r, answer, error);
-}
-
-static int ask_runs(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_runs(q, limit_arg(n->args), ret_json);
-}
-
-static void op_run_show(struct control_request *rq, json_t *args, void *context)
-{
-	questions_ask(context, &(struct question){.rq = rq,
-						  .args = args,
-						  .what = "runs",
-						  .ask = ask_runs,
-						  .tell = tell_runs});
-}
-
-/* --- recordings --- */
-
-static void op_record_start(struct control_request *rq, json_t *args, void *context)
-{
-	records_op_start(context, rq, args);
-}
-
-static void op_record_stop(struct control_request *rq, json_t *args, void *context)
-{
-	records_op_stop(context, rq, args);
-}
-
-static void op_record_list(struct control_request *rq, json_t *args, void *context)
-{
-	(void)args;
-	records_op_list(context, rq);
-}
+#define LINK_COMMAND CONTROL_ARGS(LINK(true), REASON(false, 400), DRY_RUN)
+#define SOAK                                                                                       \
+	CONTROL_ARGS(                                                                              \
+		LINK(true), {"trials", ARG_INT, true, 1, SOAK_TRIALS_MAX, .about = "how many"},    \
+		{"interval_s", ARG_NUMBER, true, 0, 86400, .unit = "s",                            \
+		 .about = "between two trials"},                                                   \
+		{"command", ARG_TEXT, .words = "align|reset", .about = "else reset"}, DRY_RUN)
+#define RECORDING                                                                                  \
+	CONTROL_ARGS({"links", ARG_INTS, false, 0, NANET3_LINKS - 1,                               \
+		      .about = "else those of [record] links"},                                    \
+		     {"name", ARG_TEXT, .max = RECORD_NAME - 1,                                    \
+		      .about = "letters, digits and . _ - only; else the time"},                   \
+		     {"note", ARG_TEXT, .max = 159, .about = "for recording.json"},                \
+		     {"seconds", ARG_NUMBER, false, 1, 31536000, .unit = "s",                      \
+		      .about = "for so long; else until record.stop"},                             \
+		     DRY_RUN)
 
 static const struct control_op station_ops[] = {
-	{"info", ACCESS_READER, op_info, NULL, true},
-	{"status", ACCESS_READER, op_status, NULL, true},
-	{"link.list", ACCESS_READER, op_link_list, NULL},
-	{"link.show", ACCESS_READER, op_link_show, "link:i"},
-	{"link.reset", ACCESS_OPERATOR, op_link_reset, "link:i reason:s400 dry_run:b"},
-	{"link.align", ACCESS_OPERATOR, op_link_align, "link:i reason:s400 dry_run:b"},
-	{"phase.show", ACCESS_READER, op_phase_show, "link:i"},
-	{"phase.history", ACCESS_READER, op_phase_history, "link:i since:n limit:i"},
-	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "link:i reason:s400 dry_run:b"},
-	{"phase.soak", ACCESS_EXPERT, op_phase_soak,
-	 "link:i trials:i interval_s:n command:s dry_run:b"},
-	{"clock.show", ACCESS_READER, op_clock_show, NULL},
-	{"clock.history", ACCESS_READER, op_clock_history, "since:n limit:i"},
-	{"consumer.list", ACCESS_READER, op_consumer_list, NULL},
-	{"ledger.show", ACCESS_READER, op_ledger_show, "since:n until:n link:i limit:i by_s:i"},
-	{"run.start", ACCESS_OPERATOR, op_run_start, "note:s159 dry_run:b"},
-	{"run.stop", ACCESS_OPERATOR, op_run_stop, "dry_run:b"},
-	{"run.show", ACCESS_READER, op_run_show, "limit:i"},
-	{"record.start", ACCESS_OPERATOR, op_record_start,
-	 "links:I name:s note:s seconds:n dry_run:b"},
-	{"record.stop", ACCESS_OPERATOR, op_record_stop, "dry_run:b"},
-	{"record.list", ACCESS_READER, op_record_list, NULL},
-	{"event.list", ACCESS_READER, op_event_list, "limit:i since:n"},
+	{"info", ACCESS_READER, op_info, "the daemon: version, board, files, endpoints",
+	 .urgent = true},
+	{"status", ACCESS_READER, op_status, "the state of everything, and what is wrong",
+	 .urgent = true},
+	{"ops.list", ACCESS_READER, op_ops_list, "the operations that this daemon offers"},
+	{"link.list", ACCESS_READER, op_link_list, "all links"},
+	{"link.show", ACCESS_READER, op_link_show, "one link with its registers",
+	 CONTROL_ARGS(LINK(true))},
+	{"link.reset", ACCESS_OPERATOR, op_link_command, "reset a link and align it", LINK_COMMAND,
+	 .data = &link_reset},
+	{"link.align", ACCESS_OPERATOR, op_link_command, "align a link", LINK_COMMAND,
+	 .data = &link_align},
+	{"phase.show", ACCESS_READER, op_phase_show, "phase of the links",
+	 CONTROL_ARGS(LINK(false))},
+	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "take the phase of now as reference",
+	 CONTROL_ARGS(LINK(true), REASON(true, 400), DRY_RUN)},
+	{"phase.soak", ACCESS_EXPERT, op_phase_soak, "reset a link many times, judge each phase",
+	 SOAK},
+	{"clock.show", ACCESS_READER, op_clock_show, "the clock"},
+	{"consumer.list", ACCESS_READER, op_consumer_list, "consumers, and where they connect"},
+	{"run.start", ACCESS_OPERATOR, op_run_start, "begin a run",
+	 CONTROL_ARGS({"note", ARG_TEXT, .max = 159, .about = "for the journal"}, DRY_RUN)},
+	{"run.stop", ACCESS_OPERATOR, op_run_stop, "end the run", CONTROL_ARGS(DRY_RUN)},
+	{"record.start", ACCESS_OPERATOR, records_op_start, "record links to disk", RECORDING},
+	{"record.stop", ACCESS_OPERATOR, records_op_stop, "end the recording",
+	 CONTROL_ARGS(DRY_RUN)},
+	{"record.list", ACCESS_READER, records_op_list, "where recordings are"},
 	{0},
 };
 
-/* A noun with many operations has a file and a table of its own: ops_NOUN.c. */
 const struct control_op *const station_op_tables[] = {
-	station_ops,	    station_param_ops, alarm_ops,	 station_history_ops,
-	station_serial_ops, station_plan_ops,  station_safe_ops, NULL};
+	station_ops, param_ops, history_ops, alarm_ops, serial_ops, snapshot_ops, safe_ops, NULL};
 
 static void on_stored(struct station *s, const struct store_done *done)
 {

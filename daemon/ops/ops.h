@@ -1,38 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arguments of the control protocol's operations, as several of ops_NOUN.c read them. */
+/* What several files of operations share: their tables, arguments that many operations have, common handlers. */
 #ifndef DAEMON_OPS_OPS_H
 #define DAEMON_OPS_OPS_H
 
-#include <jansson.h>
-#include <stdint.h>
-#include "daemon/station/questions.h"
+#include "daemon/station/station.h"
 
-/* NULL: there is none. */
-static inline const char *text_arg(json_t *args, const char *key)
-{
-	return json_string_value(json_object_get(args, key));
-}
+/* Arguments. */
+#define LINK(required)                                                                             \
+	CONTROL_ARG("link", ARG_INT, required, 0, NANET3_LINKS - 1, .about = "links are 0 to 3")
+#define REASON(required, bytes)                                                                    \
+	CONTROL_ARG("reason", ARG_TEXT, required, 0, bytes, .about = "why, for the journal")
+#define DRY_RUN                                                                                    \
+	CONTROL_ARG("dry_run", ARG_BOOL, .about = "only answer what would be done, or why not")
+#define YES CONTROL_ARG("yes", ARG_BOOL, .about = "do it although it is dangerous")
+#define WAIT                                                                                       \
+	CONTROL_ARG("wait", ARG_BOOL, .about = "false: answer when it is journaled, not at its end")
+#define SINCE CONTROL_ARG("since", ARG_NUMBER, .unit = "s", .about = "not before this time")
+#define UNTIL CONTROL_ARG("until", ARG_NUMBER, .unit = "s", .about = "before this time")
+#define LIMIT                                                                                      \
+	CONTROL_ARG("limit", ARG_INT, false, 1, 100000, .about = "at most so many rows, the newest")
+#define PATTERNS(required)                                                                         \
+	CONTROL_ARG("names", ARG_TEXTS, required, required, 256,                                   \
+		    .about = "names of parameters, or patterns: floor3.*")
 
-static inline int64_t since_arg(json_t *args)
-{
-	double ns = json_number_value(json_object_get(args, "since")) * 1e9;
+extern const struct control_op param_ops[], history_ops[], snapshot_ops[], safe_ops[], serial_ops[],
+	alarm_ops[];
 
-	return ns >= 9.2e18 ? INT64_MAX : ns <= 0 ? 0 : (int64_t)ns;
-}
+/* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
+bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link);
 
-/* 0: there is none. */
-static inline int64_t until_arg(json_t *args)
-{
-	double until = json_number_value(json_object_get(args, "until"));
+/* The handler of operations that the database answers: its data is a struct question with `what`, `ask`, `tell`. */
+void ask_database(struct control_request *rq, json_t *args, void *context);
 
-	return until > 0 && until < 9e9 ? (int64_t)(until * 1e9) : 0;
-}
+/* --- param.c --- */
 
-static inline unsigned limit_arg(json_t *args)
-{
-	json_int_t n = json_integer_value(json_object_get(args, "limit"));
+/* What `patterns` match, each parameter once, in their order, made into JSON by `item`; it leaves out what it gives NULL
+ * for. NULL: refused (one matches nothing), answered. */
+json_t *match_patterns(struct station *s, struct control_request *rq, json_t *patterns,
+		       json_t *(*item)(struct station *s, const struct param *p));
+/* Refused in the words of `error`, `id` the number of an existing command; 0: none. */
+void refuse_command(struct control_request *rq, int r, const struct sc_error *error, uint64_t id);
 
-	return n < 0 || n > ROWS_MAX ? 0 : (unsigned)n;
-}
+/* dry_run.c: what the request, of parameter `p`, would do. 0 and the answer, or as engine_submit()
+ * would fail; of -EPERM, an interlock, the answer is there as well: what it would be once that is over. */
+int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
+	    json_t **ret_json, struct sc_error *error);
+
+/* ramp.c: the rate to set before `request`, an allowed set of `p`: *ret_first is a set of *ret_ramp
+ * (NULL: no rate to set) with the requester and force of `request`. 0; -EINVAL: `p` does not
+ * ramp. */
+int ramp_rate(struct station *s, const struct param *p, double rate,
+	      const struct engine_request *request, struct param **ret_ramp,
+	      struct engine_request *ret_first, struct sc_error *error);
+/* Dry run of it, added to `would`, the result of dry_run() for the set behind it. Errors as of
+ * engine_check(). */
+int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
+	     json_t *would, struct sc_error *error);
+
+/* snapshots.c: answers of ROW_SNAPSHOT and ROW_SNAPSHOT_REMOVE. Stop: while clients can still be answered. */
+void snapshots_stored(struct station *s, int result);
+void snapshots_removed(struct station *s, int result);
+void snapshots_stop(struct station *s);
+
+/* safe.c */
+void safing_progress(struct station *s, const struct engine_out *out);
+void safing_stop(struct station *s);
+
+/* serial.c: all sessions end. */
+void serial_stop(struct station *s);
 
 #endif

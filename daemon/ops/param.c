@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The operations param.* and command.*: values read, sets and actions given to the engine, what the journal has of
- * them. Who may set what is decided here, what may be set by the engine.
+ * Parameters: values, and the sets and actions that are given to the engine. Who may set what is decided here, what may
+ * be set by the engine.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "daemon/ops/ops.h"
-#include "daemon/station/station.h"
 
 struct match {
 	struct station *s;
@@ -29,7 +28,7 @@ static void list_param(void *context, struct param *p)
 static void op_param_list(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	const char *pattern = text_arg(args, "pattern");
+	const char *pattern = arg_text(args, "pattern");
 	struct match m = {.s = s, .found = json_array()};
 
 	if (pattern) {
@@ -42,9 +41,6 @@ static void op_param_list(struct control_request *rq, json_t *args, void *contex
 	control_answer(rq, json_pack("{s:o}", "parameters", m.found));
 }
 
-/* Each is held against every part of a name, on the thread that everybody else waits for. */
-#define PATTERNS_MAX 256u
-
 static void match_once(void *context, struct param *p)
 {
 	struct match *m = context;
@@ -56,8 +52,8 @@ static void match_once(void *context, struct param *p)
 	}
 }
 
-json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
-		      json_t *(*item)(struct station *s, const struct param *p))
+json_t *match_patterns(struct station *s, struct control_request *rq, json_t *patterns,
+		       json_t *(*item)(struct station *s, const struct param *p))
 {
 	struct match m = {.s = s, .item = item};
 	struct sc_error error = {0};
@@ -65,11 +61,6 @@ json_t *station_match(struct station *s, struct control_request *rq, json_t *pat
 	json_t *pattern;
 	size_t n;
 
-	if (json_array_size(patterns) > PATTERNS_MAX) {
-		control_fail(rq, "usage", "name many by one pattern: floor3.*", NULL,
-			     "at most %u patterns at once", PATTERNS_MAX);
-		return NULL;
-	}
 	m.found = json_array();
 	m.seen = calloc(params_count(s->params) + 1, sizeof(*m.seen));
 	if (!m.seen) {
@@ -94,13 +85,8 @@ json_t *station_match(struct station *s, struct control_request *rq, json_t *pat
 
 static void op_param_get(struct control_request *rq, json_t *args, void *context)
 {
-	json_t *names = json_object_get(args, "names"), *found;
+	json_t *found = match_patterns(context, rq, json_object_get(args, "names"), status_param);
 
-	if (json_array_size(names) == 0) {
-		control_fail(rq, "usage", "fcmctl get floor3.om2.hv", NULL, "which parameters?");
-		return;
-	}
-	found = station_match(context, rq, names, status_param);
 	if (found) {
 		control_answer(rq, json_pack("{s:o}", "parameters", found));
 	}
@@ -111,13 +97,10 @@ static const char *code_of(int r)
 	return r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL || r == -E2BIG ? "usage" : "refused";
 }
 
-/* `id`: of an existing command; 0: none. */
-static void refuse(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
+void refuse_command(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
 {
-	control_fail(rq, code_of(r), error->hint,
-		     id ? json_pack("{s:I,s:s}", "command", (json_int_t)id, "detail", error->code)
-			: json_pack("{s:s}", "detail", error->code),
-		     "%s", error->message);
+	control_fail_error(rq, code_of(r), error,
+			   id ? json_pack("{s:I}", "command", (json_int_t)id) : NULL);
 }
 
 /* The value asked for, as text or number. 0 or a negative errno with `error` filled. */
@@ -128,12 +111,8 @@ static int value_arg(const struct param *p, json_t *args, double *ret_value, str
 	if (json_is_string(value)) {
 		return param_parse(p, json_string_value(value), ret_value, error);
 	}
-	if (json_is_number(value)) {
-		*ret_value = json_number_value(value);
-		return 0;
-	}
-	return sc_fail(error, -EINVAL, "usage", "give it as text or number", "%s: which value?",
-		       p->name);
+	*ret_value = json_number_value(value);
+	return 0;
 }
 
 static struct engine_request request_of(const struct control_request *rq, json_t *args, bool action)
@@ -141,16 +120,16 @@ static struct engine_request request_of(const struct control_request *rq, json_t
 	const struct control_peer *peer = control_peer(rq);
 
 	return (struct engine_request){
-		.parameter = text_arg(args, "name"),
+		.parameter = arg_text(args, "name"),
 		.action = action,
 		.value = NAN,
-		.force = json_is_true(json_object_get(args, "force")),
+		.force = arg_true(args, "force"),
 		.who = peer->who,
 		.origin = peer->origin,
-		.reason = text_arg(args, "reason"),
+		.reason = arg_text(args, "reason"),
 		.uid = peer->uid,
 		.pid = peer->pid,
-		.client_id = text_arg(args, "client_id"),
+		.client_id = arg_text(args, "client_id"),
 	};
 }
 
@@ -170,7 +149,7 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 	snprintf(s->access.text, sizeof(s->access.text), "%s", error->message);
 	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "refused to %s: %s",
 		  control_peer(rq)->origin, error->message);
-	if (json_is_true(json_object_get(args, "dry_run"))) {
+	if (control_is_dry(args)) {
 		return false; /* nothing was tried */
 	}
 	/* Who tries without end does not fill the disk: an event tells how often. */
@@ -223,25 +202,24 @@ static bool may_submit(struct station *s, struct control_request *rq, json_t *ar
 static bool read_asked(struct station *s, struct control_request *rq, json_t *args, bool action,
 		       struct asked *ret)
 {
-	const json_t *rate = action ? NULL : json_object_get(args, "rate");
+	double rate = arg_number(args, "rate", -1); /* an action has none */
 	struct engine_request *q = &ret->request;
 	struct sc_error error = {0};
 	int r;
 
 	*ret = (struct asked){.request = request_of(rq, args, action)};
-	r = params_find(s->params, q->parameter ? q->parameter : "", &ret->p, &error);
+	r = params_find(s->params, q->parameter, &ret->p, &error);
 	if (r == 0 && !action) {
 		r = value_arg(ret->p, args, &q->value, &error);
 	}
 	if (r == 0 && !may_submit(s, rq, args, q, ret->p)) {
 		return false;
 	}
-	if (r == 0 && rate) {
-		r = ramp_rate(s, ret->p, json_number_value(rate), q, &ret->ramp, &ret->rate,
-			      &error);
+	if (r == 0 && rate >= 0) {
+		r = ramp_rate(s, ret->p, rate, q, &ret->ramp, &ret->rate, &error);
 	}
 	if (r < 0) {
-		refuse(rq, r, &error, 0);
+		refuse_command(rq, r, &error, 0);
 		return false;
 	}
 	return !ret->ramp || may_submit(s, rq, args, &ret->rate, ret->ramp);
@@ -252,8 +230,7 @@ static void try_dry(struct station *s, struct control_request *rq, json_t *args,
 {
 	struct sc_error error = {0};
 	json_t *would = NULL;
-	int r = dry_run(s, &a->request, a->p, json_is_true(json_object_get(args, "yes")), &would,
-			&error);
+	int r = dry_run(s, &a->request, a->p, arg_true(args, "yes"), &would, &error);
 
 	if (r == 0 && a->ramp) {
 		r = ramp_try(s, a->ramp, &a->rate, would, &error);
@@ -261,11 +238,9 @@ static void try_dry(struct station *s, struct control_request *rq, json_t *args,
 		would = r < 0 ? NULL : would;
 	}
 	if (r < 0 && would) {
-		control_fail(rq, "refused", error.hint,
-			     json_pack("{s:s,s:o}", "detail", error.code, "would", would), "%s",
-			     error.message);
+		control_fail_error(rq, "refused", &error, json_pack("{s:o}", "would", would));
 	} else if (r < 0) {
-		refuse(rq, r, &error, 0);
+		refuse_command(rq, r, &error, 0);
 	} else {
 		control_answer(rq, would);
 	}
@@ -274,8 +249,7 @@ static void try_dry(struct station *s, struct control_request *rq, json_t *args,
 /* False: dangerous and not confirmed, answered. */
 static bool confirmed(struct control_request *rq, json_t *args, const struct param *p)
 {
-	if (!p || p->kind->danger != PARAM_DANGEROUS ||
-	    json_is_true(json_object_get(args, "yes"))) {
+	if (!p || p->kind->danger != PARAM_DANGEROUS || arg_true(args, "yes")) {
 		return true;
 	}
 	control_fail(rq, "needs-yes", "repeat it with --yes", NULL, "%s is dangerous: %s", p->name,
@@ -295,7 +269,7 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	if (!read_asked(s, rq, args, action, &a)) {
 		return;
 	}
-	if (json_is_true(json_object_get(args, "dry_run"))) {
+	if (control_is_dry(args)) {
 		try_dry(s, rq, args, &a);
 		return;
 	}
@@ -310,7 +284,7 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	if (r < 0) {
 		detector_refused(s, id, rq, code_of(r), &error);
 	} else {
-		detector_wait(s, id, rq, !json_is_false(json_object_get(args, "wait")));
+		detector_wait(s, id, rq, !arg_false(args, "wait"));
 	}
 	if (r == 1 && engine_command(s->engine, id, &view)) {
 		detector_repeat(s, &view);
@@ -331,7 +305,7 @@ static void op_param_action(struct control_request *rq, json_t *args, void *cont
 static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	json_int_t id = json_integer_value(json_object_get(args, "command"));
+	int64_t id = arg_int(args, "command", 0);
 	struct engine_request by = request_of(rq, args, false);
 	struct sc_error error = {0};
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
@@ -347,112 +321,35 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 	}
 	r = r == 0 ? engine_cancel(s->engine, (uint64_t)id, &by, now, &stop, &error) : r;
 	if (r < 0) {
-		refuse(rq, r, &error, (uint64_t)id);
+		refuse_command(rq, r, &error, (uint64_t)id);
 	} else if (stop) {
 		detector_wait(s, stop, rq, true);
 	} else {
-		control_answer(rq, json_pack("{s:I}", "command", id));
+		control_answer(rq, json_pack("{s:I}", "command", (json_int_t)id));
 	}
 }
 
-/* --- from the database --- */
+/* A parameter by name; the tower may be left out where there is one only. */
+#define NAME CONTROL_ARG("name", ARG_TEXT, true, .about = "a parameter: floor3.om2.hv")
+#define CLIENT_ID                                                                                  \
+	CONTROL_ARG("client_id", ARG_TEXT, .max = 63,                                              \
+		    .about = "a repeat with the same one is done once")
+#define FORCE CONTROL_ARG("force", ARG_BOOL, .about = "beyond the soft limits, past the interlocks")
 
-static int ask_history(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_history(q, n->what, since_arg(n->args), until_arg(n->args), limit_arg(n->args),
-			     ret_json);
-}
-
-static void tell_history(struct question *n, int r, json_t *answer, const struct sc_error *error)
-{
-	struct param *p;
-
-	if (r == 0 && params_find(n->station->params, n->what, &p, NULL) == 0) {
-		json_object_set_new(answer, "unit", json_string(p->kind->unit));
-		json_object_set_new(answer, "kept", json_boolean(p->kind->history_s > 0));
-		json_object_set_new(answer, "limits", status_limits(p->kind));
-	}
-	questions_tell(n, r, answer, error);
-}
-
-static void op_param_history(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	const char *name = text_arg(args, "name");
-	struct sc_error error = {0};
-	struct param *p;
-	int r = params_find(s->params, name ? name : "", &p, &error);
-
-	if (r < 0) {
-		refuse(rq, r, &error, 0);
-		return;
-	}
-	questions_ask(s, &(struct question){.rq = rq,
-					    .args = args,
-					    .what = p->name,
-					    .ask = ask_history,
-					    .tell = tell_history});
-}
-
-static int ask_commands(struct query *q, const struct question *n, json_t **ret_json)
-{
-	const struct query_filter filter = {
-		.limit = limit_arg(n->args),
-		.since_ns = since_arg(n->args),
-		.parameter = text_arg(n->args, "parameter"),
-		.state = text_arg(n->args, "state"),
-		.who = text_arg(n->args, "who"),
-		.floor = (int)json_integer_value(json_object_get(n->args, "floor")),
-	};
-
-	return query_commands(q, &filter, ret_json);
-}
-
-static void op_command_list(struct control_request *rq, json_t *args, void *context)
-{
-	questions_ask(context,
-		      &(struct question){
-			      .rq = rq, .args = args, .what = "commands", .ask = ask_commands});
-}
-
-static int ask_command(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_command(q, n->command, ret_json);
-}
-
-static void tell_command(struct question *n, int r, json_t *answer, const struct sc_error *error)
-{
-	if (r == -ENOENT && !error->code[0]) {
-		control_fail(n->rq, "usage", "fcmctl command list shows the numbers", NULL,
-			     "there is no command %lld", (long long)n->command);
-	} else {
-		questions_tell(n, r, answer, error);
-	}
-}
-
-static void op_command_show(struct control_request *rq, json_t *args, void *context)
-{
-	json_int_t id = json_integer_value(json_object_get(args, "command"));
-
-	questions_ask(context, &(struct question){.rq = rq,
-						  .args = args,
-						  .what = "command",
-						  .command = (uint64_t)id,
-						  .ask = ask_command,
-						  .tell = tell_command});
-}
-
-const struct control_op station_param_ops[] = {
-	{"param.list", ACCESS_READER, op_param_list, "pattern:s"},
-	{"param.get", ACCESS_READER, op_param_get, "names:S", true},
-	{"param.set", ACCESS_OPERATOR, op_param_set,
-	 "name:s value:v reason:s400 client_id:s wait:b yes:b force:b dry_run:b rate:n"},
-	{"param.action", ACCESS_OPERATOR, op_param_action,
-	 "name:s reason:s400 client_id:s wait:b yes:b force:b dry_run:b"},
-	{"param.history", ACCESS_READER, op_param_history, "name:s since:n until:n limit:i"},
-	{"command.list", ACCESS_READER, op_command_list,
-	 "limit:i state:s floor:i since:n parameter:s who:s"},
-	{"command.show", ACCESS_READER, op_command_show, "command:i"},
-	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "command:i dry_run:b"},
+const struct control_op param_ops[] = {
+	{"param.list", ACCESS_READER, op_param_list, "parameters: what they are, and their values",
+	 CONTROL_ARGS({"pattern", ARG_TEXT, .about = "only those that match"})},
+	{"param.get", ACCESS_READER, op_param_get, "parameters that match",
+	 CONTROL_ARGS(PATTERNS(true)), .urgent = true},
+	{"param.set", ACCESS_OPERATOR, op_param_set, "set a parameter",
+	 CONTROL_ARGS(NAME,
+		      {"value", ARG_VALUE, true, .about = "a number, or as typed: 1450 V, on"},
+		      REASON(false, 400), CLIENT_ID, WAIT, YES, FORCE, DRY_RUN,
+		      {"rate", ARG_NUMBER, false, 0, -1,
+		       .about = "set first, in its unit per second; 0: unchanged"})},
+	{"param.action", ACCESS_OPERATOR, op_param_action, "do an action",
+	 CONTROL_ARGS(NAME, REASON(false, 400), CLIENT_ID, WAIT, YES, FORCE, DRY_RUN)},
+	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "take a command back, stop a ramp",
+	 CONTROL_ARGS({"command", ARG_INT, true, 1, 0, .about = "its number"}, DRY_RUN)},
 	{0},
 };

@@ -3,11 +3,11 @@
  * A ramp: a set of what the FCM ramps by itself (the HV, by the module's own ramp register), with the rate set
  * first when one is given. The steps are the FCM's, so it goes on as told when the shore is away.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#include "daemon/station/station.h"
 
 /* It stands at that already. */
 static bool is_rate(const struct param *ramp, double rate, uint64_t now_ns)

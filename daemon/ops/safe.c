@@ -3,11 +3,12 @@
  * The operation `safe`: high voltage down, then power off (slowctl/engine/safe.h does it). It goes on when its client
  * goes away; its beginning and its end are events, its commands are in the journal.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/station/station.h"
 #include "slowctl/param/plural.h"
 #include "slowctl/engine/safe.h"
 
@@ -177,8 +178,7 @@ static bool room(const struct station *s)
 
 static void fail(struct control_request *rq, int r, const struct sc_error *error)
 {
-	control_fail(rq, r == -ENOENT ? "usage" : "internal", error->hint, NULL, "%s",
-		     error->message);
+	control_fail_error(rq, r == -ENOENT ? "usage" : "internal", error, NULL);
 }
 
 /* What would be done to each module, in the order of the commands: all HV first. */
@@ -231,7 +231,7 @@ static void tell_plan(struct control_request *rq, const struct safe *safe)
 static bool asked_for(struct station *s, struct control_request *rq, const json_t *args,
 		      const char *pattern)
 {
-	bool dry = control_is_dry(args), yes = json_is_true(json_object_get(args, "yes"));
+	bool dry = control_is_dry(args), yes = arg_true(args, "yes");
 	struct sc_error error = {0};
 	struct safe *safe;
 	char count[32];
@@ -262,13 +262,13 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	const struct control_peer *peer = control_peer(rq);
-	const char *pattern = json_string_value(json_object_get(args, "pattern"));
+	const char *pattern = arg_text(args, "pattern");
 	struct engine_request who = {
 		.who = peer->who,
 		.origin = peer->origin,
 		.uid = peer->uid,
 		.pid = peer->pid,
-		.reason = json_string_value(json_object_get(args, "reason")),
+		.reason = arg_text(args, "reason"),
 	};
 	struct sc_error error = {0};
 	struct safing *g;
@@ -291,14 +291,18 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	g->rq = rq;
-	g->no_wait = json_is_false(json_object_get(args, "wait"));
+	g->no_wait = arg_false(args, "wait");
 	begun(s, g, &who, pattern);
 	if (safe_settled(g->safe)) { /* all refused: no progress will come */
 		finish(s, &s->safings);
 	}
 }
 
-const struct control_op station_safe_ops[] = {
-	{"safe", ACCESS_OPERATOR, op_safe, "pattern:s reason:s400 wait:b yes:b dry_run:b", true},
+const struct control_op safe_ops[] = {
+	{"safe", ACCESS_OPERATOR, op_safe, "high voltage down, then power off",
+	 CONTROL_ARGS(
+		 {"pattern", ARG_TEXT, .about = "modules whose HV or power it names; else all"},
+		 REASON(false, 400), WAIT, YES, DRY_RUN),
+	 .urgent = true},
 	{0},
 };

@@ -4,12 +4,12 @@
  * one at a time for each channel of a floor), serial.write. Down: pieces of 30 bytes through the board's TX ring,
  * one a frame. Up the bytes are in the floor's instrument blocks, as always: who wants them listens as a monitor.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-#include "daemon/station/station.h"
 
 #define SESSIONS_MAX 16u  /* of one user or key */
 #define PIECE	     30u  /* of struct nanet3_tx */
@@ -76,8 +76,7 @@ void serial_stop(struct station *s)
 static bool floor_arg(struct station *s, struct control_request *rq, json_t *args,
 		      unsigned *ret_link)
 {
-	json_int_t floor = json_integer_value(json_object_get(args, "floor"));
-	json_int_t tower = json_integer_value(json_object_get(args, "tower"));
+	int64_t floor = arg_int(args, "floor", 0), tower = arg_int(args, "tower", 0);
 	unsigned found = 0;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -114,7 +113,7 @@ static bool may_open(struct station *s, struct control_request *rq)
 		return true;
 	}
 	control_fail(
-		rq, "refused", "close one", json_pack("{s:s}", "detail", "sessions"),
+		rq, "refused", "close one", control_detail(DETAIL_SESSIONS),
 		"%s has %u serial channels open already, which is all that one user or key may",
 		control_peer(rq)->who, sessions);
 	return false;
@@ -123,23 +122,19 @@ static bool may_open(struct station *s, struct control_request *rq)
 static void op_serial_open(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	json_int_t channel = json_integer_value(json_object_get(args, "channel"));
+	unsigned channel = (unsigned)arg_int(args, "channel", 0);
 	struct serial_session *x;
 	const struct config_link *c;
 	uint64_t dice = 0;
 	unsigned link;
 
 	serial_tick(s); /* whose client has just gone holds nothing */
-	if (!json_is_integer(json_object_get(args, "channel")) || channel < 0 || channel > 255) {
-		control_fail(rq, "usage", "0 to 255", NULL, "which channel?");
-		return;
-	}
 	if (!floor_arg(s, rq, args, &link) || !may_open(s, rq)) {
 		return;
 	}
 	c = &s->config.link[link];
 	for (x = s->serials; x; x = x->next) {
-		if (x->link == link && x->channel == (unsigned)channel) {
+		if (x->link == link && x->channel == channel) {
 			control_fail(rq, "refused", "one at a time: wait until it is closed", NULL,
 				     "%s is held by %s since %.0f s", x->object, x->who,
 				     (double)(now_utc_ns() - x->since_ns) / 1e9);
@@ -155,7 +150,7 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 	*x = (struct serial_session){.next = s->serials,
 				     .rq = rq,
 				     .link = link,
-				     .channel = (unsigned)channel,
+				     .channel = channel,
 				     .since_ns = now_utc_ns()};
 	snprintf(x->id, sizeof(x->id), "%016llx", (unsigned long long)dice);
 	snprintf(x->who, sizeof(x->who), "%s", control_peer(rq)->who);
@@ -172,24 +167,16 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 
 static int digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return c <= '9' ? c - '0' : c - 'a' + 10;
 }
 
-/* Two small digits a byte. How many bytes; 0: none, too many, or no such text. */
+/* How many bytes. */
 static size_t bytes_of(const char *hex, uint8_t bytes[WRITE_MAX])
 {
-	size_t n = hex ? strlen(hex) / 2 : 0;
+	size_t n = strlen(hex) / 2;
 
-	if (n > WRITE_MAX || (hex && strlen(hex) % 2)) {
-		return 0;
-	}
 	for (size_t i = 0; i < n; i++) {
-		int high = digit(hex[2 * i]), low = digit(hex[2 * i + 1]);
-
-		if (high < 0 || low < 0) {
-			return 0;
-		}
-		bytes[i] = (uint8_t)(high << 4 | low);
+		bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
 	}
 	return n;
 }
@@ -220,23 +207,18 @@ static size_t send_down(struct station *s, const struct serial_session *x, const
 static void op_serial_write(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	const char *id = json_string_value(json_object_get(args, "session"));
+	const char *id = arg_text(args, "session");
 	struct serial_session *x = s->serials;
 	uint8_t bytes[WRITE_MAX];
-	size_t length = bytes_of(json_string_value(json_object_get(args, "data")), bytes);
+	size_t length = bytes_of(arg_text(args, "data"), bytes);
 	size_t sent;
 	int error;
 
-	while (x && (!id || strcmp(x->id, id) != 0)) {
+	while (x && strcmp(x->id, id) != 0) {
 		x = x->next;
 	}
 	if (!x) {
 		control_fail(rq, "usage", "serial.open tells its name", NULL, "no such session");
-		return;
-	}
-	if (length == 0) {
-		control_fail(rq, "usage", "two hexadecimal digits a byte", NULL,
-			     "data: 1 to %u bytes", WRITE_MAX);
 		return;
 	}
 	sent = send_down(s, x, bytes, length, &error);
@@ -250,8 +232,13 @@ static void op_serial_write(struct control_request *rq, json_t *args, void *cont
 	control_answer(rq, json_pack("{s:I}", "written", (json_int_t)sent));
 }
 
-const struct control_op station_serial_ops[] = {
-	{"serial.open", ACCESS_EXPERT, op_serial_open, "floor:i tower:i channel:i"},
-	{"serial.write", ACCESS_EXPERT, op_serial_write, "session:s data:s"},
+const struct control_op serial_ops[] = {
+	{"serial.open", ACCESS_EXPERT, op_serial_open, "open a serial channel of a floor",
+	 CONTROL_ARGS({"floor", ARG_INT, true, 1, 0, .about = "link.list shows them"},
+		      {"tower", ARG_INT, false, 1, 0, .about = "where several have such a floor"},
+		      {"channel", ARG_INT, true, 0, 255, .about = "channel of the floor"})},
+	{"serial.write", ACCESS_EXPERT, op_serial_write, "send bytes down a serial channel",
+	 CONTROL_ARGS({"session", ARG_TEXT, true, .about = "serial.open tells its name"},
+		      {"data", ARG_HEX, true, 1, WRITE_MAX, .about = "the bytes"})},
 	{0},
 };

@@ -3,13 +3,14 @@
  * Snapshots: what is set now, into the database under a name, so that every operator finds it. The values go
  * first, then the row that makes them a snapshot; who asked is answered when that one is on the disk.
  */
+#include "daemon/ops/ops.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/record/dir.h"
-#include "daemon/station/station.h"
 #include "slowctl/param/plural.h"
 
 struct gather {
@@ -187,9 +188,14 @@ static void save(struct station *s, struct control_request *rq, const struct gat
 	w->rq = rq;
 }
 
+static const char *name_arg(const json_t *args)
+{
+	return arg_text(args, "name");
+}
+
 static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_json)
 {
-	return query_snapshot(q, json_string_value(json_object_get(n->args, "name")), ret_json);
+	return query_snapshot(q, name_arg(n->args), ret_json);
 }
 
 static void gather_and_save(struct station *s, struct control_request *rq, const json_t *args)
@@ -214,14 +220,25 @@ out:
 	free(g.found);
 }
 
-/* False: refused, answered. */
-static bool take_words(struct station *s, struct control_request *rq, json_t *args)
+static void take_text(char *to, size_t size, const json_t *args, const char *name)
+{
+	const char *text = arg_text(args, name);
+
+	snprintf(to, size, "%s", text ? text : "");
+}
+
+/* False: another one is being saved, answered. */
+static bool take_words(struct station *s, struct control_request *rq, const json_t *args)
 {
 	struct snapshots *w = &s->snapshots;
 
-	return is_free(s, rq) && control_take_text(rq, args, "name", w->name, sizeof(w->name)) &&
-	       control_take_text(rq, args, "pattern", w->pattern, sizeof(w->pattern)) &&
-	       control_take_text(rq, args, "note", w->note, sizeof(w->note));
+	if (!is_free(s, rq)) {
+		return false;
+	}
+	take_text(w->name, sizeof(w->name), args, "name");
+	take_text(w->pattern, sizeof(w->pattern), args, "pattern");
+	take_text(w->note, sizeof(w->note), args, "note");
+	return true;
 }
 
 /* -ENOENT: the name is free. Another one may have been asked for meanwhile. */
@@ -235,8 +252,7 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 	} else if (r == 0) {
 		control_fail(n->rq, "refused",
 			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
-			     NULL, "there is a snapshot %s",
-			     json_string_value(json_object_get(n->args, "name")));
+			     NULL, "there is a snapshot %s", name_arg(n->args));
 	} else if (error->code[0]) {
 		control_fail(n->rq, "internal", error->hint, NULL, "%s", error->message);
 	} else {
@@ -245,35 +261,14 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 	}
 }
 
-void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args)
+static void op_save(struct control_request *rq, json_t *args, void *context)
 {
-	if (!take_words(s, rq, args)) {
-		return;
-	}
-	if (!record_dir_name_ok(s->snapshots.name)) {
+	if (!record_dir_name_ok(name_arg(args))) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a snapshot cannot have that name");
-		return;
+	} else if (is_free(context, rq)) {
+		ask_database(rq, args, context);
 	}
-	questions_ask(s, &(struct question){.rq = rq,
-					    .args = args,
-					    .what = "snapshot",
-					    .ask = ask_snapshot,
-					    .tell = tell_name});
-}
-
-/* The snapshot named, to `tell` when there is one. */
-static void find(struct station *s, struct control_request *rq, json_t *args, question_tell_fn tell)
-{
-	if (!json_string_value(json_object_get(args, "name"))) {
-		control_fail(rq, "usage", "fcmctl snapshot list", NULL, "which snapshot?");
-		return;
-	}
-	questions_ask(s, &(struct question){.rq = rq,
-					    .args = args,
-					    .what = "snapshot",
-					    .ask = ask_snapshot,
-					    .tell = tell});
 }
 
 /* False: answered. */
@@ -281,8 +276,7 @@ static bool was_found(struct question *n, int r, const struct sc_error *error)
 {
 	if (r == -ENOENT && !error->code[0]) {
 		control_fail(n->rq, "usage", "fcmctl snapshot list shows them", NULL,
-			     "there is no snapshot %.60s",
-			     json_string_value(json_object_get(n->args, "name")));
+			     "there is no snapshot %.60s", name_arg(n->args));
 	} else if (r < 0) {
 		questions_tell(n, r, NULL, error);
 	}
@@ -317,11 +311,6 @@ static void tell_values(struct question *n, int r, json_t *found, const struct s
 	control_answer(n->rq, found);
 }
 
-void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args)
-{
-	find(s, rq, args, tell_values);
-}
-
 static void remove_it(struct station *s, struct control_request *rq, const json_t *found)
 {
 	struct snapshots *w = &s->snapshots;
@@ -350,10 +339,10 @@ static void tell_removable(struct question *n, int r, json_t *found, const struc
 	json_decref(found);
 }
 
-void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args)
+static void op_remove(struct control_request *rq, json_t *args, void *context)
 {
-	if (is_free(s, rq)) {
-		find(s, rq, args, tell_removable);
+	if (is_free(context, rq)) {
+		ask_database(rq, args, context);
 	}
 }
 
@@ -384,3 +373,40 @@ void snapshots_stop(struct station *s)
 	json_decref(s->snapshots.missing);
 	s->snapshots.missing = NULL;
 }
+
+static int ask_snapshots(struct query *q, const struct question *n, json_t **ret_json)
+{
+	int r = query_snapshots(q, (unsigned)arg_int(n->args, "limit", 0), ret_json);
+	json_t *snapshot;
+	size_t i;
+
+	if (r == 0) {
+		json_array_foreach (json_object_get(*ret_json, "snapshots"), i, snapshot) {
+			json_object_del(snapshot, "id");
+		}
+	}
+	return r;
+}
+
+#define NAME CONTROL_ARG("name", ARG_TEXT, true, 0, 63, .about = "letters, digits and . _ - only")
+#define ONE(told)                                                                                  \
+	.data = &(const struct question)                                                           \
+	{                                                                                          \
+		.what = "snapshot", .ask = ask_snapshot, .tell = (told)                            \
+	}
+
+const struct control_op snapshot_ops[] = {
+	{"snapshot.save", ACCESS_OPERATOR, op_save, "save what is set now under a name",
+	 CONTROL_ARGS(NAME,
+		      {"pattern", ARG_TEXT, .max = 63,
+		       .about = "parameters that match; else all that can be set"},
+		      {"note", ARG_TEXT, .max = 199, .about = "for those who list it"}, DRY_RUN),
+	 ONE(tell_name)},
+	{"snapshot.list", ACCESS_READER, ask_database, "all snapshots", CONTROL_ARGS(LIMIT),
+	 .data = &(const struct question){.what = "snapshots", .ask = ask_snapshots}},
+	{"snapshot.show", ACCESS_READER, ask_database, "a snapshot with its values",
+	 CONTROL_ARGS(NAME), ONE(tell_values)},
+	{"snapshot.remove", ACCESS_EXPERT, op_remove, "remove a snapshot",
+	 CONTROL_ARGS(NAME, DRY_RUN), ONE(tell_removable)},
+	{0},
+};

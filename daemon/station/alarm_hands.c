@@ -237,7 +237,7 @@ void alarm_hands_watch(struct station *s, struct control_request *rq)
 	w = watches < WATCHES_MAX ? calloc(1, sizeof(*w)) : NULL;
 	if (!w) {
 		control_fail(rq, "refused", "one that watches may tell the others; end one",
-			     json_pack("{s:s}", "detail", "watches"),
+			     control_detail(DETAIL_WATCHES),
 			     "%s watches the alarms %u times already, which is all that one user "
 			     "or key may",
 			     control_peer(rq)->who, watches);

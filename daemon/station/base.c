@@ -36,7 +36,7 @@ static void refuse_too_much(struct control_request *rq, const char *what)
 	control_fail(rq, "refused",
 		     "narrow it: a later --since, one --link, a smaller --limit; it reads the "
 		     "database by itself where it may",
-		     json_pack("{s:s}", "detail", "too-much"),
+		     control_detail(DETAIL_TOO_MUCH),
 		     "%s: that is more than the daemon reads while all else waits", what);
 }
 

@@ -126,12 +126,9 @@ int detector_start(struct station *s, struct sc_error *error)
 static void waiter_refused(struct waiter *w, bool numbered)
 {
 	const struct sc_error *error = &w->refused->error;
-	json_t *extra = json_pack("{s:s}", "detail", error->code);
 
-	if (numbered) {
-		json_object_set_new(extra, "command", json_integer((json_int_t)w->id));
-	}
-	control_fail(w->rq, w->refused->code, error->hint, extra, "%s", error->message);
+	control_fail_error(w->rq, w->refused->code, error,
+			   numbered ? json_pack("{s:I}", "command", (json_int_t)w->id) : NULL);
 	free(w->refused);
 	free(w);
 }
@@ -185,8 +182,7 @@ void detector_refused(struct station *s, uint64_t id, struct control_request *rq
 	struct refused *f = w ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {
-		control_fail(rq, code, error->hint, json_pack("{s:s}", "detail", error->code), "%s",
-			     error->message);
+		control_fail_error(rq, code, error, NULL);
 		free(w);
 		return;
 	}
@@ -295,7 +291,7 @@ static void tell_repeat(struct question *n, int r, json_t *j, const struct sc_er
 	if (r < 0) {
 		control_fail(
 			n->rq, "refused", "ask again when the database answers: fcmctl status",
-			json_pack("{s:s}", "detail", "journal"),
+			control_detail(DETAIL_JOURNAL),
 			"nothing was sent: this client id was used before, and the journal cannot "
 			"be read now");
 		return;
@@ -313,7 +309,7 @@ static void tell_repeat(struct question *n, int r, json_t *j, const struct sc_er
 		answer_end(n->rq, state, j, text, "");
 		return;
 	}
-	control_fail(n->rq, "refused", p->hint, json_pack("{s:s}", "detail", "client-id"),
+	control_fail(n->rq, "refused", p->hint, control_detail(DETAIL_CLIENT_ID),
 		     "client id %s belongs to command %lld, which is another one; nothing was sent",
 		     p->client_id, json_integer_value(json_object_get(j, "command")));
 	json_decref(j);

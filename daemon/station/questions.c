@@ -15,7 +15,6 @@
 #define OPEN_MAX 512u
 #define HANGS_NS                                                                                   \
 	2000000000ull /* a question that takes so long, limits and all, waits for the disk */
-#define NOT_WRITTEN "not-written" /* error.detail: who may read the file can read it instead */
 
 struct asked {
 	struct work work;
@@ -65,12 +64,9 @@ static void forget(struct work *work)
 
 static void tell_not_asked(struct control_request *rq, const struct sc_error *error)
 {
-	if (strcmp(error->code, NOT_WRITTEN) == 0) {
-		control_fail(rq, "refused", error->hint, json_pack("{s:s}", "detail", NOT_WRITTEN),
-			     "%s", error->message);
-	} else {
-		control_fail(rq, "internal", error->hint, NULL, "%s", error->message);
-	}
+	bool not_written = error_detail_of(error->code) == DETAIL_NOT_WRITTEN;
+
+	control_fail_error(rq, not_written ? "refused" : "internal", error, NULL);
 }
 
 void questions_tell(struct question *n, int r, json_t *answer, const struct sc_error *error)
@@ -132,7 +128,7 @@ static int check_written(struct station *s, struct sc_error *error)
 		snprintf(since, sizeof(since), "in the last %.0f s",
 			 (double)(now_mono_ns() - v.last_commit_ns) / 1e9);
 	}
-	return sc_fail(error, -EIO, NOT_WRITTEN,
+	return sc_fail(error, -EIO, error_detail_word(DETAIL_NOT_WRITTEN),
 		       v.away ? v.last_error_hint : journal_trouble(v.last_error).action,
 		       "the database %s is not written now: %s; what happened %s is not in it",
 		       s->config.store.database,

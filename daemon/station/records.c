@@ -124,9 +124,9 @@ static bool take_links(struct station *s, struct control_request *rq, json_t *li
 	size_t n;
 
 	json_array_foreach (links, n, j) {
-		json_int_t link = json_is_integer(j) ? json_integer_value(j) : -1;
+		json_int_t link = json_integer_value(j);
 
-		if (link < 0 || link >= (json_int_t)NANET3_LINKS || !(there >> link & 1)) {
+		if (!(there >> link & 1)) {
 			control_fail(rq, "usage", "fcmctl link list shows those that there are",
 				     NULL, "no such link to record");
 			return false;
@@ -190,17 +190,18 @@ static void start_dry(struct station *s, struct control_request *rq, const json_
 		    *spec->name ? ", as " : "", spec->name);
 }
 
-void records_op_start(struct station *s, struct control_request *rq, json_t *args)
+void records_op_start(struct control_request *rq, json_t *args, void *context)
 {
+	struct station *s = context;
 	struct record_spec spec = {.begun_ns = now_utc_ns()};
-	json_t *seconds = json_object_get(args, "seconds");
-	double for_s = json_number_value(seconds);
+	const char *name = arg_text(args, "name"), *note = arg_text(args, "note");
+	double for_s = arg_number(args, "seconds", 0);
 
-	if (busy(s, rq) || !take_links(s, rq, json_object_get(args, "links"), &spec.links) ||
-	    !control_take_text(rq, args, "name", spec.name, sizeof(spec.name)) ||
-	    !control_take_text(rq, args, "note", spec.note, sizeof(spec.note))) {
+	if (busy(s, rq) || !take_links(s, rq, json_object_get(args, "links"), &spec.links)) {
 		return;
 	}
+	snprintf(spec.name, sizeof(spec.name), "%s", name ? name : "");
+	snprintf(spec.note, sizeof(spec.note), "%s", note ? note : "");
 	if (*spec.name && !record_dir_name_ok(spec.name)) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a recording cannot have that name: it is a directory's");
@@ -209,10 +210,6 @@ void records_op_start(struct station *s, struct control_request *rq, json_t *arg
 	if (record_dir_name_is_box(spec.name)) {
 		control_fail(rq, "usage", "another name", NULL,
 			     "only black boxes have names that begin with " RECORD_BOX);
-		return;
-	}
-	if (seconds && !json_is_null(seconds) && !(for_s >= 1 && for_s <= 31536000)) {
-		control_fail(rq, "usage", "--for 10m", NULL, "record for 1 s to 365 days");
 		return;
 	}
 	if (control_is_dry(args)) {
@@ -252,8 +249,9 @@ static void stop_dry(struct station *s, struct control_request *rq, const json_t
 	}
 }
 
-void records_op_stop(struct station *s, struct control_request *rq, json_t *args)
+void records_op_stop(struct control_request *rq, json_t *args, void *context)
 {
+	struct station *s = context;
 	struct recorder_status v;
 
 	if (control_is_dry(args)) {
@@ -271,10 +269,12 @@ void records_op_stop(struct station *s, struct control_request *rq, json_t *args
 }
 
 /* What lies there is read by who wants to know: on a disk that is stuck he waits, not we. */
-void records_op_list(struct station *s, struct control_request *rq)
+void records_op_list(struct control_request *rq, json_t *args, void *context)
 {
+	struct station *s = context;
 	struct recorder_status v;
 
+	(void)args;
 	recorder_get_status(s->recorder, &v);
 	control_answer(rq, json_pack("{s:s,s:o}", "directory", s->records.directory, "active",
 				     v.active ? json_string(v.spec.name) : json_null()));

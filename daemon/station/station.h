@@ -13,13 +13,9 @@
  *   shore.c     the shore's own parameters
  *   detector.c  engine <-> board words, journal, waiting clients
  *   command_json.c  a command, from memory
- *   dry_run.c   what a command would do
- *   ramp.c      the rate before a ramp
- *   status.c    everything -> what an operator is shown
  *   view.c      everything -> the judge (alarms/) -> events, black boxes
  *   alarm_hands.c  what operators did about alarms -> database, events, those who watch
  *   records.c   the recorder: orders to it, black boxes for alarms, what it says
- *   snapshots.c set values under a name
  *   keys.c         the secret key and the allow list of control and data
  *   network_say.c  the network's control server: its start; who was refused at a door
  *   doors_say.c    listening sockets that could not be opened
@@ -333,21 +329,14 @@ void records_finish(void *station);    /* when capture's thread has ended */
 void records_stop(struct station *s);  /* when nobody uses the tap any more */
 void records_drain(struct station *s); /* what the recorder says */
 json_t *records_status(struct station *s);
-void records_op_start(struct station *s, struct control_request *rq, json_t *args);
-void records_op_stop(struct station *s, struct control_request *rq, json_t *args);
-void records_op_list(struct station *s, struct control_request *rq);
+/* The operations record.start, record.stop, record.list; `context` is the station. */
+void records_op_start(struct control_request *rq, json_t *args, void *context);
+void records_op_stop(struct control_request *rq, json_t *args, void *context);
+void records_op_list(struct control_request *rq, json_t *args, void *context);
 /* An alarm of a link has begun: a black box. */
 void records_alarm(struct station *s, unsigned link, const char *code, const char *text);
 /* What of it is a reason. */
 void records_view(struct station *s, struct judge_recorder *ret_view);
-
-/* snapshots.c */
-void snapshots_op_save(struct station *s, struct control_request *rq, json_t *args);
-void snapshots_op_show(struct station *s, struct control_request *rq, json_t *args);
-void snapshots_op_remove(struct station *s, struct control_request *rq, json_t *args);
-void snapshots_stored(struct station *s, int result);  /* ROW_SNAPSHOT's answer */
-void snapshots_removed(struct station *s, int result); /* ROW_SNAPSHOT_REMOVE's */
-void snapshots_stop(struct station *s);		       /* while clients can still be answered */
 
 /* timing.c */
 int timing_start(struct station *s);
@@ -380,11 +369,6 @@ void detector_stored(struct station *s); /* done rows of the store */
 /* command_json.c: as in schemas/control.md; for a command that a previous daemon began only its
  * present state. */
 json_t *command_json(struct station *s, const struct engine_command_view *v);
-
-/* dry_run.c: what the request, of parameter `p`, would do. 0 and the answer, or as engine_submit()
- * would fail; of -EPERM, an interlock, the answer is there as well: what it would be once that is over. */
-int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
-	    json_t **ret_json, struct sc_error *error);
 
 /* status.c: objects of schemas/control.md; new references */
 json_t *status_json(struct station *s);
@@ -432,43 +416,13 @@ void network_allow_keys(struct station *s);
 void network_second(struct station *s);
 
 /* ops/ */
-void ops_start(struct station *s); /* before anything is served */
-extern const struct control_op alarm_ops[];
+void ops_start(struct station *s);			   /* before anything is served */
 extern const struct control_op *const station_op_tables[]; /* ends with NULL */
 /* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
 bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
 		     const struct sc_error *error);
-/* Tables of nouns that have a file of their own. */
-extern const struct control_op station_param_ops[]; /* ops/param.c */
-extern const struct control_op station_plan_ops[];  /* ops/plan.c */
-/* What `patterns` (of an operation's arguments) match, each parameter once, in their order, made into JSON by `item`;
- * it leaves out what it gives NULL for. NULL: refused (too many, one that matches nothing), answered. */
-json_t *station_match(struct station *s, struct control_request *rq, json_t *patterns,
-		      json_t *(*item)(struct station *s, const struct param *p));
-
-/* ops/history.c */
-extern const struct control_op station_history_ops[];
-
-/* ops/serial.c. Tick: sessions whose clients are gone are closed. Stop: all of them. */
-extern const struct control_op station_serial_ops[];
+/* Serial sessions whose clients are gone are closed. */
 void serial_tick(struct station *s);
-void serial_stop(struct station *s);
-
-/* ramp.c: the rate to set before `request`, an allowed set of `p`: *ret_first is a set of *ret_ramp
- * (NULL: no rate to set) with the requester and force of `request`. 0; -EINVAL: `p` does not
- * ramp. */
-int ramp_rate(struct station *s, const struct param *p, double rate,
-	      const struct engine_request *request, struct param **ret_ramp,
-	      struct engine_request *ret_first, struct sc_error *error);
-/* Dry run of it, added to `would`, the result of dry_run() for the set behind it. Errors as of
- * engine_check(). */
-int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
-	     json_t *would, struct sc_error *error);
-
-/* ops/safe.c */
-extern const struct control_op station_safe_ops[];
-void safing_progress(struct station *s, const struct engine_out *out);
-void safing_stop(struct station *s);
 
 /* The links that are enabled, one bit each. */
 static inline unsigned station_links(const struct station *s)

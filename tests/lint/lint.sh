@@ -116,6 +116,7 @@ units() {
 
 check "rooms" tests/lint/rooms.py "${B:-build}"
 check "licences" tests/lint/licences.py
+check "operations" tests/lint/operations.py "${B:-build}"
 check "python modules" modules
 check "executable" executable
 check "clang-format" format

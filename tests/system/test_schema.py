@@ -14,6 +14,7 @@ import glob
 import json
 import os
 import re
+import subprocess
 import sys
 
 import jsonschema
@@ -79,12 +80,22 @@ def each_line(check):
     return passed, failed
 
 
+def error_details():
+    """Details that the daemon's sources name literally; most are codes of the engine."""
+    codes = set()
+    for room in ("slowctl/param", "slowctl/engine", "daemon/ops"):
+        for path in glob.glob(os.path.join(ROOT, room, "*.c")):
+            with open(path) as f:
+                codes |= set(re.findall(r'sc_fail\(\s*\w+,\s*-E\w+,\s*"([a-z-]+)"', f.read()))
+    return codes - {"configuration", "dictionary"}  # of files, which no request reads
+
+
 def documented_ops():
     """Operations in the table of control.md."""
     ops = set()
     with open(os.path.join(ROOT, "schemas", "control.md")) as f:
         for line in f:
-            if line.startswith("| `"):
+            if re.match(r"\| `[a-z.]+` \| (reader|operator|expert) \|", line):
                 ops |= set(re.findall(r"`([a-z]+(?:\.[a-z]+)?)`", line.split("|")[1]))
     return ops
 
@@ -110,6 +121,14 @@ def check_itself(schema):
     if len(said) < 25:
         failed += 1
         print(f"only {len(said)} reasons found in daemon/*/*.c: has reasons_add() another name now?")
+    known, said = set(schema.whole["$defs"]["failure"]["properties"]["error"]["properties"]["detail"]["enum"]), error_details()
+    for detail in sorted(said):
+        passed, failed = passed + (detail in known), failed + (detail not in known)
+        if detail not in known:
+            print(f"detail {detail}: schemas/error_detail.h does not know it")
+    if len(said) < 20:
+        failed += 1
+        print(f"only {len(said)} details found: has sc_fail() another name now?")
     documented = documented_ops()
     for op in sorted(documented | set(schema.ops)):
         good = op in documented and op in schema.ops
@@ -123,6 +142,12 @@ def check_itself(schema):
         ({"v": 1, "id": "1", "op": "format.disk", "args": {}}, False),
         ({"v": 1, "id": "1", "op": "link.show", "args": {}}, False),
         ({"v": 1, "id": "1", "op": "link.show", "args": {"link": 4}}, False),
+        ({"v": 1, "id": "1", "op": "link.show"}, False),
+        ({"v": 1, "id": "1", "op": "phase.show", "args": {"link": None}}, True),
+        ({"v": 1, "id": "1", "op": "serial.write", "args": {"session": "a", "data": "0aff"}}, True),
+        ({"v": 1, "id": "1", "op": "serial.write", "args": {"session": "a", "data": "0af"}}, False),
+        ({"v": 1, "id": "1", "op": "ledger.show", "args": {"by_s": 61}}, False),
+        ({"v": 1, "id": "1", "op": "phase.accept", "args": {"link": 1, "reason": ""}}, False),
         ({"v": 1, "id": "1", "op": "param.set", "args": {"name": "x", "value": "1", "vaule": 2}}, False),
     ]
     for message, good in cases:
@@ -136,6 +161,8 @@ def check_itself(schema):
             ({"v": 1, "id": "1", "ok": True}, False),
             ({"v": 1, "id": "1", "ok": False, "error": {"code": "refused", "message": "no"}}, True),
             ({"v": 1, "id": "1", "ok": False, "error": {"code": "maybe", "message": "no"}}, False),
+            ({"v": 1, "id": "1", "ok": False, "error": {"code": "refused", "message": "no", "detail": "role"}}, True),
+            ({"v": 1, "id": "1", "ok": False, "error": {"code": "refused", "message": "no", "detail": "roll"}}, False),
             ({"v": 1, "id": "1", "progress": {"text": "waiting"}}, True)]:
         right = (not schema.answer("run.start", message)) == good
         passed, failed = passed + right, failed + (not right)
@@ -153,7 +180,7 @@ def itself(bench):
 
 
 ASKED = [  # operation, args; in this order, on a station that is up
-    ("info", {}), ("status", {}), ("link.list", {}), ("phase.show", {}), ("phase.show", {"link": 1}),
+    ("info", {}), ("status", {}), ("ops.list", {}), ("link.list", {}), ("phase.show", {}), ("phase.show", {"link": 1}),
     ("clock.show", {}), ("clock.history", {}), ("param.list", {}), ("param.list", {"pattern": "clock"}),
     ("param.get", {"names": ["floor1", "link2.phase"]}), ("consumer.list", {}), ("run.show", {}),
     ("run.start", {"note": "schema"}), ("status", {}), ("run.show", {}), ("run.stop", {}),
@@ -234,10 +261,61 @@ def daemon(bench):
     bench.equal("the daemon ends with 0", st.stop(), 0)
 
 
+def offered(bench):
+    """ops.list: as --operations prints it; each operation is served, no other is, and each refuses what the schema does"""
+    st = bench.station()
+    st.start()
+    path = st.path("control.sock")
+
+    def ask(op, args):
+        return list(conversation(path, op, args))[-1]
+    said = ask("ops.list", {})["result"]
+    printed = json.loads(subprocess.run([st.program("fcm-server"), "--operations"], capture_output=True, text=True,
+                                        check=True).stdout)
+    bench.equal("ops.list answers what --operations prints", said, printed)
+    schema = Schema()
+    bench.equal("the schema has these operations and no other", sorted(o["op"] for o in said["operations"]), sorted(schema.ops))
+    for o in said["operations"]:
+        bench.equal(f"{o['op']}: the schema of its arguments", schema.whole["$defs"]["args"][o["op"]], o["args"])
+        error = ask(o["op"], {"no-such-argument": 1}).get("error", {})
+        bench.check(f"{o['op']} is served", error.get("code") == "usage" and "takes no argument" in error["message"], error)
+        if o["args"]["required"]:
+            error = ask(o["op"], {}).get("error", {})
+            bench.check(f"{o['op']}: it misses {o['args']['required'][0]}", error.get("code") == "usage" and
+                        error["message"] == f"{o['op']}: \"{o['args']['required'][0]}\" is missing" and error["hint"], error)
+        for name, p in o["args"]["properties"].items():
+            for value in outside(p):
+                error = ask(o["op"], {name: value}).get("error", {})
+                bench.check(f"{o['op']} refuses {name} = {json.dumps(value)[:40]}", error.get("code") == "usage" and
+                            f'"{name}" has ' in error["message"], error)
+    with open(st.program("fcm-server"), "rb") as f:
+        words = {w.decode() for w in re.findall(rb"\0([a-z]+\.[a-z]+)(?=\0)", f.read())} | {"quit", "help", "ops", "param"}
+    bench.check("names in the program have been found", words >= {o["op"] for o in said["operations"] if "." in o["op"]}, words)
+    for word in sorted(words - {o["op"] for o in said["operations"]}):
+        error = ask(word, {}).get("error", {})
+        bench.check(f"{word} is no operation", "no operation" in error.get("message", ""), error)
+    bench.equal("the daemon ends with 0", st.stop(), 0)
+
+
+def outside(p):
+    """Values that the schema of an argument does not allow."""
+    types = [p["type"]] if isinstance(p["type"], str) else p["type"]
+    values = [{}, True] if "boolean" not in types else ["true", 1]
+    of = p.get("items", p)
+    numbers = [of["minimum"] - 1] if "minimum" in of else []
+    numbers += [of["maximum"] + 1] if "maximum" in of else []
+    values += [[n] for n in numbers] if "items" in p else numbers
+    values += ["a" * (p["maxLength"] + 1)] if "maxLength" in p else []
+    values += [["a"] * (p["maxItems"] + 1)] if "maxItems" in p else []
+    values += [[]] if p.get("minItems") else []
+    values += ["none of them"] if "enum" in p and "string" in types else []
+    return values + ([7654321] if "enum" in p and "integer" in types else [])
+
+
 def main(argv):
     if "--bin" in argv:
         import harness
-        harness.main([itself, daemon])
+        harness.main([itself, daemon, offered])
     schema = Schema()
     if not argv:
         passed, failed = check_itself(schema)

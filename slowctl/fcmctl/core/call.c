@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schemas/error_detail.h"
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
@@ -165,9 +166,9 @@ int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error)
 	return exit_of_code(code);
 }
 
-static bool is_detail(const json_t *error, const char *detail)
+static bool is_detail(const json_t *error, enum error_detail detail)
 {
-	return strcmp(value_string(error, "detail", ""), detail) == 0;
+	return error_detail_of(value_string(error, "detail", "")) == detail;
 }
 
 /* More than the daemon reads while all else waits, or it could show only what is old as if it were all: nobody waits for
@@ -189,7 +190,7 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 	if (access(ctl->station.database, R_OK) != 0) {
 		return ctl_tell_refused(ctl, call->request->doing, error);
 	}
-	if (is_detail(error, "not-written")) {
+	if (is_detail(error, DETAIL_NOT_WRITTEN)) {
 		ctl_remark("%s", value_string(error, "message", ""));
 	} else {
 		ctl_remark("that is more than the daemon reads while all else waits: reading %s "
@@ -290,7 +291,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 	if (err != 0) {
 		code = fail_broken(&call, err);
 	} else if (error != NULL && ctl_away_can(request->op) &&
-		   (is_detail(error, "too-much") || is_detail(error, "not-written"))) {
+		   (is_detail(error, DETAIL_TOO_MUCH) || is_detail(error, DETAIL_NOT_WRITTEN))) {
 		code = read_instead(&call, args, error, ret_result);
 	} else if (error != NULL) {
 		code = ctl_tell_refused(ctl, request->doing, error);

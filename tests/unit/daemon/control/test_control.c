@@ -109,10 +109,10 @@ static void news(struct control_request *rq, json_t *args, void *context)
 	control_subscribe(rq);
 }
 
-static const struct control_op ops[] = {{"info", ACCESS_READER, answer, NULL, true},
+static const struct control_op ops[] = {{"info", ACCESS_READER, answer, .urgent = true},
 					{"slow", ACCESS_READER, slow},
 					{"keep", ACCESS_READER, keep},
-					{"hold", ACCESS_READER, keep, NULL, true},
+					{"hold", ACCESS_READER, keep, .urgent = true},
 					{"news", ACCESS_READER, news},
 					{"who", ACCESS_READER, note_who},
 					{"wait", ACCESS_READER, hold},

@@ -76,12 +76,46 @@ static bool on_refused(void *context, struct control_request *rq, const char *op
 	return true;
 }
 
+static void op_must(struct control_request *rq, json_t *args, void *context)
+{
+	(void)context;
+	ran++;
+	assert_string_equal(arg_text(args, "name"), "a");
+	assert_null(arg_text(args, "other"));
+	assert_int_equal(arg_int(args, "n", -1), 3);
+	assert_int_equal(arg_int(args, "other", -1), -1);
+	assert_true(arg_number(args, "by", 0) == 2.5);
+	assert_true(arg_number(args, "n", 0) == 3);
+	assert_int_equal(arg_ns(args, "by", 0), 2500000000);
+	assert_int_equal(arg_ns(args, "other", 7), 7);
+	assert_false(arg_true(args, "wait") || arg_false(args, "wait")); /* null: not given */
+	control_answer(rq, NULL);
+}
+
+static const struct control_arg all_args[] = {
+	{"name", ARG_TEXT},   {"n", ARG_INT},	    {"by", ARG_NUMBER},	 {"wait", ARG_BOOL},
+	{"value", ARG_VALUE}, {"names", ARG_TEXTS}, {"links", ARG_INTS}, {0},
+};
+static const struct control_arg must_args[] = {
+	{"name", ARG_TEXT, true, 0, 5, .about = "a name"},
+	{"n", ARG_INT, false, 1, 4},
+	{"by", ARG_NUMBER, false, 0.5, -1, .unit = "s"},
+	{"wait", ARG_BOOL},
+	{"data", ARG_HEX, false, 1, 2},
+	{"names", ARG_TEXTS, false, 1, 2},
+	{"links", ARG_INTS, false, 0, 3},
+	{"command", ARG_TEXT, .words = "align|reset"},
+	{"by_s", ARG_INT, .words = "1|60"},
+	{0},
+};
+
 static const struct control_op ops[] = {
-	{"ask", ACCESS_READER, op_ask, NULL},
-	{"safe", ACCESS_READER, op_ask, NULL, true},
-	{"keep", ACCESS_READER, op_keep, NULL},
-	{"set", ACCESS_OPERATOR, op_set, "dangerous:b"},
-	{"all", ACCESS_READER, op_ask, "name:s n:i by:n wait:b value:v names:S links:I"},
+	{"ask", ACCESS_READER, op_ask},
+	{"safe", ACCESS_READER, op_ask, .urgent = true},
+	{"keep", ACCESS_READER, op_keep},
+	{"set", ACCESS_OPERATOR, op_set, .args = CONTROL_ARGS({"dangerous", ARG_BOOL})},
+	{"all", ACCESS_READER, op_ask, "each type", all_args},
+	{"must", ACCESS_OPERATOR, op_must, .args = must_args},
 	{0},
 };
 static const struct control_op *const tables[] = {ops, NULL};
@@ -237,7 +271,7 @@ static void test_envelope(void **state)
 	}
 	assert_int_equal(ran, 0);
 	assert_int_equal(dispatch_refused(desk), 0);
-	dispatch_refuse(&client, NULL, "refused", "later", "rate", "too many");
+	dispatch_refuse(&client, NULL, "refused", "later", DETAIL_RATE, "too many");
 	assert_string_equal(error_text("detail"), "rate");
 	assert_true(json_is_null(json_object_get(said, "id")));
 }
@@ -287,7 +321,7 @@ static void test_cut_names(void **state)
 		assert_non_null(strstr(error_text("message"), "no operation \"---"));
 		assert_int_equal(json_integer_value(json_object_get(said, "id")), ascii);
 	}
-	dispatch_refuse(&client, NULL, "refused", "hint \xe2\x82", NULL, "why \xff");
+	dispatch_refuse(&client, NULL, "refused", "hint \xe2\x82", DETAIL_NONE, "why \xff");
 	assert_string_equal(error_text("message"), "why ?");
 	assert_string_equal(error_text("hint"), "hint ??");
 }
@@ -349,6 +383,133 @@ static void test_arguments(void **state)
 	take("{\"v\":1,\"op\":\"ask\",\"args\":{\"name\":\"a\"}}");
 	assert_string_equal(error_text("code"), "usage");
 	assert_int_equal(ran, sizeof(good) / sizeof(good[0]));
+}
+
+/* Ranges, words and what is required; who lacks the role hears that before what is missing. */
+static void test_ranges(void **state)
+{
+	static const char *const good[] = {
+		"\"n\":3,\"by\":2.5,\"wait\":null",
+		"\"n\":3,\"by\":2.5,\"data\":\"00\",\"names\":[\"x\"],\"links\":[0,3]",
+		"\"n\":3,\"by\":2.5,\"data\":\"0aff\",\"command\":\"align\",\"by_s\":60",
+	};
+	static const struct {
+		const char *args, *says;
+	} bad[] = {
+		{"\"n\":0", "must: \"n\" has to be an integer, 1 to 4"},
+		{"\"n\":5", "\"n\" has to be an integer, 1 to 4"},
+		{"\"by\":0.4", "\"by\" has to be a number, at least 0.5 s"},
+		{"\"data\":\"0\"", "\"data\" has to be hexadecimal"},
+		{"\"data\":\"0A\"", "\"data\" has to be hexadecimal"},
+		{"\"data\":\"\"", "1 to 2 bytes"},
+		{"\"data\":\"000000\"", "1 to 2 bytes"},
+		{"\"names\":[]", "\"names\" has to be a list of strings, 1 to 2"},
+		{"\"names\":[\"a\",\"b\",\"c\"]", "\"names\" has to be a list of strings, 1 to 2"},
+		{"\"links\":[0,4]", "\"links\" has to be a list of integers, 0 to 3"},
+		{"\"command\":\"rese\"", "\"command\" has to be one of align|reset"},
+		{"\"command\":\"align|reset\"", "\"command\" has to be one of align|reset"},
+		{"\"command\":\"\"", "\"command\" has to be one of align|reset"},
+		{"\"by_s\":6", "\"by_s\" has to be one of 1|60"},
+	};
+	char text[256];
+
+	(void)state;
+	client.peer.role = ACCESS_OPERATOR;
+	for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
+		snprintf(text, sizeof(text),
+			 "{\"v\":1,\"op\":\"must\",\"args\":{\"name\":\"a\",%s}}", good[n]);
+		take(text);
+		assert_true(json_is_true(json_object_get(said, "ok")));
+	}
+	assert_int_equal(ran, sizeof(good) / sizeof(good[0]));
+	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++) {
+		snprintf(text, sizeof(text),
+			 "{\"v\":1,\"op\":\"must\",\"args\":{\"name\":\"a\",%s}}", bad[n].args);
+		take(text);
+		assert_string_equal(error_text("code"), "usage");
+		assert_non_null(strstr(error_text("message"), bad[n].says));
+	}
+	take("{\"v\":1,\"op\":\"must\",\"args\":{\"name\":\"abcdef\"}}");
+	assert_string_equal(error_text("detail"), "too-long");
+	assert_string_equal(error_text("message"),
+			    "must: \"name\" has 6 bytes (UTF-8), at most 5; nothing was done");
+	for (unsigned n = 0; n < 3; n++) {
+		static const char *const missing[] = {"{}", "{\"name\":null}", "{\"name\":\"\"}"};
+
+		snprintf(text, sizeof(text), "{\"v\":1,\"op\":\"must\",\"args\":%s}", missing[n]);
+		take(text);
+		assert_string_equal(error_text("code"), "usage");
+		assert_string_equal(error_text("message"), "must: \"name\" is missing");
+		assert_string_equal(error_text("hint"), "a name");
+	}
+	take("{\"v\":1,\"op\":\"must\"}");
+	assert_string_equal(error_text("message"), "must: \"name\" is missing");
+	assert_int_equal(ran, sizeof(good) / sizeof(good[0]));
+}
+
+/* The schema of each kind of argument, as ops.list gives it. */
+static void test_schema(void **state)
+{
+	json_t *all = control_ops_json(tables), *operations, *op, *schema;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(json_unpack(all, "{s:o}", "operations", &operations), 0);
+	assert_int_equal(json_array_size(operations), sizeof(ops) / sizeof(ops[0]) - 1);
+	json_array_foreach (operations, n, op) {
+		assert_string_equal(json_string_value(json_object_get(op, "op")), ops[n].name);
+	}
+	op = json_array_get(operations, 5);
+	assert_string_equal(json_string_value(json_object_get(op, "role")), "operator");
+	schema = json_loads("{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{"
+			    "\"name\":{\"description\":\"a "
+			    "name\",\"type\":\"string\",\"minLength\":1,\"maxLength\":5},"
+			    "\"n\":{\"description\":\"\",\"type\":[\"integer\",\"null\"],"
+			    "\"minimum\":1,\"maximum\":4},"
+			    "\"by\":{\"description\":\"\",\"type\":[\"number\",\"null\"],\"unit\":"
+			    "\"s\",\"minimum\":0.5},"
+			    "\"wait\":{\"description\":\"\",\"type\":[\"boolean\",\"null\"]},"
+			    "\"data\":{\"description\":\"\",\"type\":[\"string\",\"null\"],"
+			    "\"pattern\":\"^([0-9a-f][0-9a-f]){1,2}$\"},"
+			    "\"names\":{\"description\":\"\",\"type\":[\"array\",\"null\"],"
+			    "\"minItems\":1,\"maxItems\":2,"
+			    "\"items\":{\"type\":\"string\"}},"
+			    "\"links\":{\"description\":\"\",\"type\":[\"array\",\"null\"],"
+			    "\"items\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":3}},"
+			    "\"command\":{\"description\":\"\",\"type\":[\"string\",\"null\"],"
+			    "\"enum\":[\"align\",\"reset\",null]},"
+			    "\"by_s\":{\"description\":\"\",\"type\":[\"integer\",\"null\"],"
+			    "\"enum\":[1,60,null]}},"
+			    "\"additionalProperties\":false}",
+			    0, NULL);
+	assert_non_null(schema);
+	assert_true(json_equal(json_object_get(op, "args"), schema));
+	assert_int_equal(json_array_size(json_object_get(all, "details")), ERROR_DETAILS_COUNT);
+	json_decref(schema);
+	json_decref(all);
+}
+
+static void test_details(void **state)
+{
+	struct sc_error error = {.code = "interlock", .message = "no", .hint = "wait"};
+
+	(void)state;
+	for (unsigned n = 0; n < ERROR_DETAILS_COUNT; n++) {
+		const char *word = error_detail_word((enum error_detail)n);
+
+		assert_int_equal(error_detail_of(word), n); /* each once */
+		assert_true(*error_detail_meaning((enum error_detail)n));
+	}
+	assert_int_equal(error_detail_of("no-such-detail"), DETAIL_NONE);
+	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
+	control_fail_error(kept, "refused", &error, json_pack("{s:i}", "command", 3));
+	assert_string_equal(error_text("detail"), "interlock");
+	assert_string_equal(error_text("message"), "no");
+	assert_string_equal(error_text("hint"), "wait");
+	error.code = "out-of-tune"; /* what programs do not know is not said to them */
+	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
+	control_fail_error(kept, "refused", &error, NULL);
+	assert_null(error_text("detail"));
 }
 
 static void test_gone(void **state)
@@ -433,6 +594,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ids, begin, end),
 		cmocka_unit_test_setup_teardown(test_cut_names, begin, end),
 		cmocka_unit_test_setup_teardown(test_arguments, begin, end),
+		cmocka_unit_test_setup_teardown(test_ranges, begin, end),
+		cmocka_unit_test_setup_teardown(test_schema, begin, end),
+		cmocka_unit_test_setup_teardown(test_details, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_words, begin, end),
 		cmocka_unit_test(test_values),

@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include "daemon/control/dispatch.h"
-#include "daemon/ops/ops.h"
 #include "daemon/station/station.h"
 
 #define QUESTIONS_MAX 512u /* open at a time */
@@ -231,7 +230,9 @@ static void op_ask(struct control_request *rq, json_t *args, void *context)
 	questions_ask(context, &n);
 }
 
-static const struct control_op ops[] = {{"ask", ACCESS_READER, op_ask, "limit:i n:i"}, {0}};
+static const struct control_op ops[] = {
+	{"ask", ACCESS_READER, op_ask, .args = CONTROL_ARGS({"limit", ARG_INT}, {"n", ARG_INT})},
+	{0}};
 static const struct control_op *const tables[] = {ops, NULL};
 
 static void client_asks(const char *args)
