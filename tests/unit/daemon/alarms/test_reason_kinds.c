@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "daemon/alarms/reason_kinds.h"
+#include "tdm/deframe.h"
 
 static void test_schema(void **state)
 {
@@ -37,6 +38,65 @@ static void test_schema(void **state)
 	json_decref(schema);
 }
 
+/* What the runbook explains and is no reason: an outcome of frames, an event, fcmctl's own. */
+static bool is_other(const char *code)
+{
+	static const char *const others[] = {
+		"daemon-away",	   "consumer-member",	 "consumer-name-taken",
+		"network-refused", "data-refused",	 "consumer-disconnected",
+		"access-refused",  "network-allow-list", "feed-reader-refused",
+	};
+
+	for (unsigned n = 0; n < TDM_LOSSES; n++) {
+		if (strcmp(tdm_loss_name(n), code) == 0) {
+			return true;
+		}
+	}
+	for (size_t n = 0; n < sizeof(others) / sizeof(others[0]); n++) {
+		if (strcmp(others[n], code) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* THE SHIFT of fcmctl.1 says of each code what to do, once, and of nothing else. */
+static void test_runbook(void **state)
+{
+	FILE *page = fopen("slowctl/fcmctl.1", "r");
+	bool shift = false, told[128] = {false};
+	char line[400], code[64];
+	size_t entries = 0;
+
+	(void)state;
+	assert_non_null(page);
+	while (fgets(line, sizeof(line), page)) {
+		if (strncmp(line, ".Sh ", 4) == 0) {
+			shift = strcmp(line, ".Sh THE SHIFT\n") == 0;
+		}
+		if (!shift || sscanf(line, ".It Sy %63s", code) != 1) {
+			continue;
+		}
+		entries++;
+		if (!reason_kind(code)) {
+			if (!is_other(code)) {
+				fail_msg("no reason has the runbook's %s", code);
+			}
+		} else if (told[reason_kind(code) - reason_kinds]) {
+			fail_msg("the runbook has %s twice", code);
+		} else {
+			told[reason_kind(code) - reason_kinds] = true;
+		}
+	}
+	fclose(page);
+	assert_true(entries > 50);
+	for (const struct reason_kind *k = reason_kinds; k->code; k++) {
+		if (!told[k - reason_kinds]) {
+			fail_msg("the runbook does not have %s", k->code);
+		}
+	}
+}
+
 static void test_objects(void **state)
 {
 	char buf[400];
@@ -59,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_runbook),
 		cmocka_unit_test(test_objects),
 	};
 
