@@ -60,37 +60,21 @@ enum error_detail {
 	DETAIL_NONE = ERROR_DETAILS_COUNT
 };
 
-/* Its word on the wire. */
-static inline const char *error_detail_word(enum error_detail detail)
-{
-	static const char *const words[] = {
-#define X(id, word, meaning) word,
-		ERROR_DETAILS(X)
+/* Its word on the wire, and what it means in Markdown. */
+static const struct {
+	const char *word, *meaning;
+} error_details[] = {
+#define X(id, word, meaning) {word, meaning},
+	ERROR_DETAILS(X)
 #undef X
-	};
-
-	return words[detail];
-}
-
-/* What it means, in Markdown. */
-static inline const char *error_detail_meaning(enum error_detail detail)
-{
-	static const char *const meanings[] = {
-#define X(id, word, meaning) meaning,
-		ERROR_DETAILS(X)
-#undef X
-	};
-
-	return meanings[detail];
-}
+};
 
 /* DETAIL_NONE: there is no such word. */
 static inline enum error_detail error_detail_of(const char *word)
 {
 	unsigned n = 0;
 
-	while (n < ERROR_DETAILS_COUNT &&
-	       strcmp(error_detail_word((enum error_detail)n), word) != 0) {
+	while (n < ERROR_DETAILS_COUNT && strcmp(error_details[n].word, word) != 0) {
 		n++;
 	}
 	return (enum error_detail)n;

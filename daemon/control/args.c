@@ -6,145 +6,156 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a type is called, in words and in JSON Schema. */
+#define INTEGER (1u << JSON_INTEGER)
+#define NUMBER	(INTEGER | 1u << JSON_REAL)
+#define STRING	(1u << JSON_STRING)
+#define ARRAY	(1u << JSON_ARRAY)
+
+/* Each type in words, in JSON Schema (with what a range is called there), and in jansson. */
 static const struct {
 	const char *words, *schema, *low, *high;
+	unsigned json; /* 1 << enum json_type, several */
 } types[] = {
-	[ARG_TEXT] = {"a string", "string", "minLength", "maxLength"},
-	[ARG_HEX] = {"hexadecimal, two of 0-9a-f a byte", "string", NULL, NULL},
-	[ARG_INT] = {"an integer", "integer", "minimum", "maximum"},
-	[ARG_NUMBER] = {"a number", "number", "minimum", "maximum"},
-	[ARG_BOOL] = {"true or false", "boolean", NULL, NULL},
-	[ARG_VALUE] = {"a string or a number", NULL, NULL, NULL},
-	[ARG_TEXTS] = {"a list of strings", "array", "minItems", "maxItems"},
-	[ARG_INTS] = {"a list of integers", "array", NULL, NULL},
+	[ARG_TEXT] = {"a string", "string", "minLength", "maxLength", STRING},
+	[ARG_HEX] = {"hexadecimal, two of 0-9a-f a byte", "string", NULL, NULL, STRING},
+	[ARG_INT] = {"an integer", "integer", "minimum", "maximum", INTEGER},
+	[ARG_NUMBER] = {"a number", "number", "minimum", "maximum", NUMBER},
+	[ARG_BOOL] = {"true or false", "boolean", NULL, NULL, 1u << JSON_TRUE | 1u << JSON_FALSE},
+	[ARG_VALUE] = {"a string or a number", NULL, NULL, NULL, STRING | NUMBER},
+	[ARG_TEXTS] = {"a list of strings", "array", "minItems", "maxItems", ARRAY},
+	[ARG_INTS] = {"a list of integers", "array", NULL, NULL, ARRAY},
 };
+
+static bool is_of(unsigned json_types, const json_t *j)
+{
+	return json_types >> json_typeof(j) & 1;
+}
+
+static bool has_range(const struct control_arg *a)
+{
+	return a->min != 0 || a->max != 0;
+}
+
+static bool has_max(const struct control_arg *a)
+{
+	return has_range(a) && a->max >= a->min;
+}
+
+/* The words as a list; NULL: there are none. */
+static json_t *words_json(const struct control_arg *a)
+{
+	json_t *list = a->words ? json_array() : NULL;
+	size_t length;
+
+	for (const char *w = a->words; w && *w; w += length + (w[length] == '|')) {
+		length = strcspn(w, "|");
+		json_array_append_new(list, a->type == ARG_INT ? json_integer(strtol(w, NULL, 10))
+							       : json_stringn(w, length));
+	}
+	return list;
+}
 
 /* --- checks --- */
 
 static bool in_range(const struct control_arg *a, double value)
 {
-	bool any = a->min == 0 && a->max == 0;
-
-	return any || (value >= a->min && (a->max < a->min || value <= a->max));
+	return !has_range(a) || (value >= a->min && (!has_max(a) || value <= a->max));
 }
 
-/* Whether the value is one of the words, if there are any. */
-static bool is_listed(const struct control_arg *a, const json_t *j)
+static bool is_listed(const struct control_arg *a, const json_t *value)
 {
-	char text[32];
-	size_t length;
+	json_t *list = words_json(a), *word;
+	bool listed = !list;
+	size_t i;
 
-	if (!a->words) {
-		return true;
+	json_array_foreach (list, i, word) {
+		listed |= json_equal(word, value) == 1;
 	}
-	snprintf(text, sizeof(text), "%s", json_is_string(j) ? json_string_value(j) : "");
-	if (json_is_integer(j)) {
-		snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(j));
-	}
-	length = strlen(text);
-	for (const char *w = a->words; *w; w += strcspn(w, "|"), w += *w == '|') {
-		if (strcspn(w, "|") == length && memcmp(w, text, length) == 0) {
-			return true;
-		}
-	}
-	return false;
+	json_decref(list);
+	return listed;
 }
 
-static bool is_hex(const struct control_arg *a, const json_t *j)
+static bool is_hex(const struct control_arg *a, const char *text)
 {
-	const char *text = json_string_value(j);
-	size_t length = text ? strlen(text) : 1;
+	size_t digits = strspn(text, "0123456789abcdef");
 
-	return length % 2 == 0 && text[strspn(text, "0123456789abcdef")] == '\0' &&
-	       in_range(a, (double)(length / 2));
+	return text[digits] == '\0' && digits % 2 == 0 && in_range(a, (double)(digits / 2));
 }
 
 static bool items_fit(const struct control_arg *a, const json_t *list)
 {
-	size_t i;
+	bool texts = a->type == ARG_TEXTS,
+	     fit = !texts || in_range(a, (double)json_array_size(list));
 	json_t *j;
+	size_t i;
 
 	json_array_foreach (list, i, j) {
-		if (a->type == ARG_TEXTS
-			    ? !json_is_string(j)
-			    : !json_is_integer(j) || !in_range(a, (double)json_integer_value(j))) {
-			return false;
-		}
+		fit = fit && is_of(texts ? STRING : INTEGER, j) &&
+		      (texts || in_range(a, json_number_value(j)));
 	}
-	return json_is_array(list);
+	return fit;
 }
 
+/* But for the bytes of a text. */
 static bool fits(const struct control_arg *a, const json_t *j)
 {
+	if (!is_of(types[a->type].json, j)) {
+		return false;
+	}
 	switch (a->type) {
-	case ARG_TEXT:
-		return json_is_string(j) && is_listed(a, j);
 	case ARG_HEX:
-		return is_hex(a, j);
+		return is_hex(a, json_string_value(j));
 	case ARG_INT:
-		return json_is_integer(j) && is_listed(a, j) &&
-		       in_range(a, (double)json_integer_value(j));
 	case ARG_NUMBER:
-		return json_is_number(j) && in_range(a, json_number_value(j));
-	case ARG_BOOL:
-		return json_is_boolean(j);
-	case ARG_VALUE:
-		return json_is_string(j) || json_is_number(j);
+		return in_range(a, json_number_value(j)) && is_listed(a, j);
 	case ARG_TEXTS:
-		return items_fit(a, j) && in_range(a, (double)json_array_size(j));
-	default:
+	case ARG_INTS:
 		return items_fit(a, j);
+	default:
+		return is_listed(a, j);
 	}
 }
 
-/* "an integer, 0 to 3" */
-static const char *words_of(const struct control_arg *a, char *text, size_t size)
+/* "\"link\" has to be an integer, 0 to 3" */
+static void say_unfit(const struct control_arg *a, char *text, size_t size)
 {
-	const char *unit = a->type == ARG_HEX ? "bytes" : a->unit ? a->unit : "";
-	const char *gap = *unit ? " " : "";
+	const char *unit = a->type == ARG_HEX ? " bytes" : a->unit ? a->unit : "";
+	int used = snprintf(text, size, "\"%s\" has to be %s%s", a->name,
+			    a->words ? "one of " : types[a->type].words, a->words ? a->words : "");
 
-	if (a->words) {
-		snprintf(text, size, "one of %s", a->words);
-	} else if (a->type == ARG_TEXT || (a->min == 0 && a->max == 0)) {
-		snprintf(text, size, "%s", types[a->type].words);
-	} else if (a->max < a->min) {
-		snprintf(text, size, "%s, at least %.10g%s%s", types[a->type].words, a->min, gap,
+	text += used;
+	size -= (size_t)used;
+	if (has_max(a) && a->type != ARG_TEXT) {
+		snprintf(text, size, ", %.10g to %.10g%s%s", a->min, a->max, a->unit ? " " : "",
 			 unit);
-	} else {
-		snprintf(text, size, "%s, %.10g to %.10g%s%s", types[a->type].words, a->min, a->max,
-			 gap, unit);
+	} else if (has_range(a) && a->type != ARG_TEXT) {
+		snprintf(text, size, ", at least %.10g%s%s", a->min, a->unit ? " " : "", unit);
 	}
-	return text;
 }
 
 static const struct control_arg *find(const struct control_arg *described, const char *name)
 {
-	for (const struct control_arg *a = described; a && a->name; a++) {
-		if (strcmp(a->name, name) == 0) {
-			return a;
-		}
+	while (described && described->name && strcmp(described->name, name) != 0) {
+		described++;
 	}
-	return NULL;
+	return described && described->name ? described : NULL;
 }
 
 static bool check(const struct control_arg *a, const char *name, const json_t *j,
 		  struct arg_fault *fault)
 {
+	char *text = fault->message;
 	size_t bytes = json_string_length(j);
-	char words[120];
 
-	*fault = (struct arg_fault){.hint = a ? a->about : "see schemas/control.md"};
+	fault->hint = a ? a->about : "ops.list shows them; see schemas/control.md";
+	fault->too_long = a && a->type == ARG_TEXT && has_max(a) && (double)bytes > a->max;
 	if (!a) {
-		snprintf(fault->message, sizeof(fault->message), "it takes no argument \"%.60s\"",
-			 name);
-	} else if (!json_is_null(j) && !fits(a, j)) {
-		snprintf(fault->message, sizeof(fault->message), "\"%s\" has to be %s", name,
-			 words_of(a, words, sizeof(words)));
-	} else if (a->type == ARG_TEXT && a->max > 0 && (double)bytes > a->max) {
-		fault->too_long = true;
+		snprintf(text, sizeof(fault->message), "it takes no argument \"%.60s\"", name);
+	} else if (!fits(a, j)) {
+		say_unfit(a, text, sizeof(fault->message));
+	} else if (fault->too_long) {
 		fault->hint = "make it shorter";
-		snprintf(fault->message, sizeof(fault->message),
+		snprintf(text, sizeof(fault->message),
 			 "\"%s\" has %zu bytes (UTF-8), at most %.0f; nothing was done", name,
 			 bytes, a->max);
 	} else {
@@ -161,11 +172,12 @@ bool args_fit(const struct control_arg *described, json_t *args, struct arg_faul
 
 	json_object_foreach_safe(args, next, name, j)
 	{
-		if (!check(find(described, name), name, j, ret_fault)) {
-			return false;
-		}
-		if (json_is_null(j)) {
+		const struct control_arg *a = find(described, name);
+
+		if (a && json_is_null(j)) {
 			json_object_del(args, name);
+		} else if (!check(a, name, j, ret_fault)) {
+			return false;
 		}
 	}
 	return true;
@@ -192,46 +204,23 @@ bool args_complete(const struct control_arg *described, const json_t *args,
 
 static json_t *number(double value)
 {
-	return value == (double)(json_int_t)value ? json_integer((json_int_t)value)
-						  : json_real(value);
+	bool whole = value == (double)(json_int_t)value;
+
+	return whole ? json_integer((json_int_t)value) : json_real(value);
 }
 
 static void put_range(json_t *schema, const struct control_arg *a, const char *low,
 		      const char *high)
 {
-	if (a->min == 0 && a->max == 0) {
-		return;
+	bool size = a->type == ARG_TEXT || a->type == ARG_TEXTS; /* none is below 0 */
+	double min = a->type == ARG_TEXT && a->required && a->min < 1 ? 1 : a->min;
+
+	if (low && (size ? min > 0 : has_range(a))) {
+		json_object_set_new(schema, low, number(min));
 	}
-	if (a->min != 0 || a->type == ARG_INT || a->type == ARG_NUMBER || a->type == ARG_INTS) {
-		json_object_set_new(schema, low, number(a->min));
-	}
-	if (a->max >= a->min) {
+	if (high && has_max(a)) {
 		json_object_set_new(schema, high, number(a->max));
 	}
-}
-
-static json_t *words_json(const struct control_arg *a)
-{
-	json_t *list = json_array();
-
-	for (const char *w = a->words; *w; w += strcspn(w, "|"), w += *w == '|') {
-		json_array_append_new(list, a->type == ARG_INT ? json_integer(strtol(w, NULL, 10))
-							       : json_stringn(w, strcspn(w, "|")));
-	}
-	if (!a->required) {
-		json_array_append_new(list, json_null());
-	}
-	return list;
-}
-
-static void put_items(json_t *schema, const struct control_arg *a)
-{
-	json_t *items = json_pack("{s:s}", "type", a->type == ARG_TEXTS ? "string" : "integer");
-
-	if (a->type == ARG_INTS) {
-		put_range(items, a, "minimum", "maximum");
-	}
-	json_object_set_new(schema, "items", items);
 }
 
 /* What is optional may be null. */
@@ -246,29 +235,23 @@ static json_t *type_json(const struct control_arg *a)
 
 static json_t *arg_schema(const struct control_arg *a)
 {
-	json_t *schema = json_pack("{s:s,s:o}", "description", a->about ? a->about : "", "type",
-				   type_json(a));
+	json_t *words = words_json(a), *items = NULL, *schema;
 	char pattern[64];
 
-	if (a->unit) {
-		json_object_set_new(schema, "unit", json_string(a->unit));
-	}
-	if (a->words) {
-		json_object_set_new(schema, "enum", words_json(a));
-	} else if (types[a->type].low) {
-		put_range(schema, a, types[a->type].low, types[a->type].high);
-	}
-	if (a->type == ARG_TEXT && a->required) {
-		json_object_set_new(schema, "minLength", json_integer(1));
-	}
-	if (a->type == ARG_HEX) {
-		snprintf(pattern, sizeof(pattern), "^([0-9a-f][0-9a-f]){%.0f,%.0f}$", a->min,
-			 a->max);
-		json_object_set_new(schema, "pattern", json_string(pattern));
+	if (words && !a->required) {
+		json_array_append_new(words, json_null());
 	}
 	if (a->type == ARG_TEXTS || a->type == ARG_INTS) {
-		put_items(schema, a);
+		items = json_pack("{s:s}", "type", a->type == ARG_TEXTS ? "string" : "integer");
 	}
+	if (a->type == ARG_INTS) {
+		put_range(items, a, "minimum", "maximum");
+	}
+	snprintf(pattern, sizeof(pattern), "^([0-9a-f][0-9a-f]){%.0f,%.0f}$", a->min, a->max);
+	schema = json_pack("{s:s,s:o,s:s*,s:o*,s:s*,s:o*}", "description", a->about ? a->about : "",
+			   "type", type_json(a), "unit", a->unit, "enum", words, "pattern",
+			   a->type == ARG_HEX ? pattern : NULL, "items", items);
+	put_range(schema, a, types[a->type].low, types[a->type].high);
 	return schema;
 }
 

@@ -221,7 +221,7 @@ void control_fail(struct control_request *rq, const char *code, const char *hint
 
 json_t *control_detail(enum error_detail detail)
 {
-	return json_pack("{s:s}", "detail", error_detail_word(detail));
+	return json_pack("{s:s}", "detail", error_details[detail].word);
 }
 
 void control_fail_error(struct control_request *rq, const char *code, const struct sc_error *error,
@@ -395,11 +395,9 @@ json_t *control_ops_json(const struct control_op *const *tables)
 		}
 	}
 	for (unsigned n = 0; n < ERROR_DETAILS_COUNT; n++) {
-		enum error_detail d = (enum error_detail)n;
-
 		json_array_append_new(details,
-				      json_pack("{s:s,s:s}", "detail", error_detail_word(d),
-						"meaning", error_detail_meaning(d)));
+				      json_pack("{s:s,s:s}", "detail", error_details[n].word,
+						"meaning", error_details[n].meaning));
 	}
 	return json_pack("{s:o,s:o}", "operations", operations, "details", details);
 }

@@ -128,7 +128,7 @@ static int check_written(struct station *s, struct sc_error *error)
 		snprintf(since, sizeof(since), "in the last %.0f s",
 			 (double)(now_mono_ns() - v.last_commit_ns) / 1e9);
 	}
-	return sc_fail(error, -EIO, error_detail_word(DETAIL_NOT_WRITTEN),
+	return sc_fail(error, -EIO, error_details[DETAIL_NOT_WRITTEN].word,
 		       v.away ? v.last_error_hint : journal_trouble(v.last_error).action,
 		       "the database %s is not written now: %s; what happened %s is not in it",
 		       s->config.store.database,

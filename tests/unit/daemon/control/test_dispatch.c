@@ -495,10 +495,10 @@ static void test_details(void **state)
 
 	(void)state;
 	for (unsigned n = 0; n < ERROR_DETAILS_COUNT; n++) {
-		const char *word = error_detail_word((enum error_detail)n);
+		const char *word = error_details[n].word;
 
 		assert_int_equal(error_detail_of(word), n); /* each once */
-		assert_true(*error_detail_meaning((enum error_detail)n));
+		assert_true(*error_details[n].meaning);
 	}
 	assert_int_equal(error_detail_of("no-such-detail"), DETAIL_NONE);
 	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
