@@ -416,12 +416,8 @@ static void seat(struct control *c, struct client *cl)
 	struct control_peer *peer = &cl->base.peer;
 	/* Without roles everybody is an expert: it tells nobody apart. */
 	bool privileged = peer->uid == 0 || (c->groups.roles && peer->role == ACCESS_EXPERT);
-	struct place *victim = NULL;
+	struct place *victim = places_enter(&c->places, &cl->place, peer->uid, privileged);
 
-	if (places_enter(&c->places, &cl->place, peer->uid, privileged, &victim) < 0) {
-		client_free(cl);
-		return;
-	}
 	cl->base.urgent_only = cl->place.urgent;
 	/* One byte above the limit is enough to know that it was passed. */
 	bufferevent_setwatermark(cl->stream, EV_READ, 0, line_max(cl) + 1);

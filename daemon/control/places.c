@@ -1,57 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See places.h. */
+/* See places.h. There are some hundred places at most: what a user has is counted when it is asked for. */
 #include "daemon/control/places.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
-
-/* What one user has. */
-struct share {
-	TAILQ_ENTRY(share) link;
-	TAILQ_ENTRY(share) in_line; /* while `waiting` is not empty */
-	int64_t uid;
-	unsigned ordinary, urgent;
-	struct place_list waiting;
-};
 
 void places_init(struct places *p, enum place_cost (*cost)(const struct place *place))
 {
 	*p = (struct places){.cost = cost};
 	TAILQ_INIT(&p->all);
-	TAILQ_INIT(&p->line);
-	TAILQ_INIT(&p->shares);
 }
 
 void places_fini(struct places *p)
 {
-	assert(TAILQ_EMPTY(&p->all) && TAILQ_EMPTY(&p->shares));
+	assert(TAILQ_EMPTY(&p->all));
 }
 
-/* NULL: out of memory. */
-static struct share *share_of(struct places *p, int64_t uid)
+/* How many ordinary, or urgent, places a user has. */
+static unsigned count(const struct places *p, int64_t uid, bool urgent)
 {
-	struct share *s;
+	const struct place *place;
+	unsigned n = 0;
 
-	TAILQ_FOREACH (s, &p->shares, link) {
-		if (s->uid == uid) {
-			return s;
-		}
+	TAILQ_FOREACH (place, &p->all, link) {
+		n += place->uid == uid && place->urgent == urgent;
 	}
-	s = calloc(1, sizeof(*s));
-	if (s) {
-		s->uid = uid;
-		TAILQ_INIT(&s->waiting);
-		TAILQ_INSERT_TAIL(&p->shares, s, link);
-	}
-	return s;
+	return n;
 }
 
 /* --- who is cut off --- */
 
 struct search {
-	const struct share *share; /* only of this user; NULL: of all */
+	const int64_t *uid; /* only of this user; NULL: of all */
 	bool urgent;
 	bool spare_privileged;
 	enum place_cost most; /* that it may cost */
@@ -65,12 +45,12 @@ static struct place *cheapest(const struct places *p, const struct search *q)
 	unsigned has, most = 0;
 
 	TAILQ_FOREACH (place, &p->all, link) {
-		if ((q->share && place->share != q->share) || place->urgent != q->urgent ||
+		if ((q->uid && place->uid != *q->uid) || place->urgent != q->urgent ||
 		    (q->spare_privileged && place->privileged)) {
 			continue;
 		}
 		cost = p->cost(place);
-		has = q->urgent ? place->share->urgent : place->share->ordinary;
+		has = cost <= least ? count(p, place->uid, q->urgent) : 0;
 		if (cost < least || (cost == least && has > most)) {
 			best = place;
 			least = cost;
@@ -81,18 +61,18 @@ static struct place *cheapest(const struct places *p, const struct search *q)
 }
 
 /* An ordinary place. False: there is none, and nobody whose place could be taken. */
-static bool find_ordinary(const struct places *p, const struct share *s, bool privileged,
+static bool find_ordinary(const struct places *p, int64_t uid, bool privileged,
 			  struct place **ret_victim)
 {
-	unsigned room = PLACES - (privileged ? 0 : PLACES_RESERVED);
+	unsigned room = PLACES - (privileged ? 0 : PLACES_RESERVED), has = count(p, uid, false);
 	struct search q = {.most = PLACE_NEWS};
 
 	*ret_victim = NULL;
-	if (s->ordinary < PLACES_UID && p->ordinary < room) {
+	if (has < PLACES_UID && p->ordinary < room) {
 		return true;
 	}
-	if (s->ordinary >= PLACES_UID) {
-		q.share = s;
+	if (has >= PLACES_UID) {
+		q.uid = &uid;
 	} else {
 		q.spare_privileged = !privileged;
 	}
@@ -100,12 +80,12 @@ static bool find_ordinary(const struct places *p, const struct share *s, bool pr
 	return *ret_victim != NULL;
 }
 
-static struct place *find_urgent(const struct places *p, const struct share *s)
+static struct place *find_urgent(const struct places *p, int64_t uid)
 {
 	struct search q = {.urgent = true, .most = PLACE_WAITS};
 
-	if (s->urgent >= PLACES_URGENT_UID) {
-		q.share = s;
+	if (count(p, uid, true) >= PLACES_URGENT_UID) {
+		q.uid = &uid;
 	} else if (p->urgent < PLACES_URGENT) {
 		return NULL;
 	}
@@ -114,60 +94,29 @@ static struct place *find_urgent(const struct places *p, const struct share *s)
 
 /* --- places --- */
 
-int places_enter(struct places *p, struct place *place, int64_t uid, bool privileged,
-		 struct place **ret_victim)
+struct place *places_enter(struct places *p, struct place *place, int64_t uid, bool privileged)
 {
-	struct share *s = share_of(p, uid);
+	struct place *victim;
 
-	if (!s) {
-		return -ENOMEM;
-	}
-	*place = (struct place){.share = s, .privileged = privileged};
-	place->urgent = !find_ordinary(p, s, privileged, ret_victim);
+	*place = (struct place){.uid = uid, .seated = true, .privileged = privileged};
+	place->urgent = !find_ordinary(p, uid, privileged, &victim);
 	if (place->urgent) {
-		*ret_victim = find_urgent(p, s);
-		s->urgent++;
-		p->urgent++;
-	} else {
-		s->ordinary++;
-		p->ordinary++;
+		victim = find_urgent(p, uid);
 	}
+	*(place->urgent ? &p->urgent : &p->ordinary) += 1;
 	TAILQ_INSERT_TAIL(&p->all, place, link);
-	return 0;
-}
-
-static void leave_line(struct places *p, struct place *place)
-{
-	struct share *s = place->share;
-
-	TAILQ_REMOVE(&s->waiting, place, in_line);
-	place->waits = false;
-	p->waiting--;
-	if (TAILQ_EMPTY(&s->waiting)) {
-		TAILQ_REMOVE(&p->line, s, in_line);
-	}
+	return victim;
 }
 
 void places_leave(struct places *p, struct place *place)
 {
-	struct share *s = place->share;
-
-	if (!s) {
+	if (!place->seated) {
 		return;
 	}
-	if (place->waits) {
-		leave_line(p, place);
-	}
 	TAILQ_REMOVE(&p->all, place, link);
-	s->urgent -= place->urgent;
-	p->urgent -= place->urgent;
-	s->ordinary -= !place->urgent;
-	p->ordinary -= !place->urgent;
-	place->share = NULL;
-	if (s->ordinary + s->urgent == 0) {
-		TAILQ_REMOVE(&p->shares, s, link);
-		free(s);
-	}
+	*(place->urgent ? &p->urgent : &p->ordinary) -= 1;
+	p->waiting -= place->waits;
+	place->seated = place->waits = false;
 }
 
 void places_heard(struct places *p, struct place *place)
@@ -186,39 +135,49 @@ static unsigned age(const struct place *place)
 
 void places_wait(struct places *p, struct place *place)
 {
-	struct share *s = place->share;
-	struct place *before;
+	const struct place *other;
 
 	if (place->waits) {
 		return;
 	}
-	if (TAILQ_EMPTY(&s->waiting)) {
-		TAILQ_INSERT_TAIL(&p->line, s, in_line);
-	}
-	before = TAILQ_LAST(&s->waiting, place_list);
-	while (before && age(before) > age(place)) {
-		before = TAILQ_PREV(before, place_list, in_line);
-	}
-	if (before) {
-		TAILQ_INSERT_AFTER(&s->waiting, before, place, in_line);
-	} else {
-		TAILQ_INSERT_HEAD(&s->waiting, place, in_line);
+	place->since = place->turn = ++p->clock;
+	TAILQ_FOREACH (other, &p->all, link) {
+		if (other->waits && other->uid == place->uid) {
+			place->turn = other->turn;
+			break;
+		}
 	}
 	place->waits = true;
 	p->waiting++;
 }
 
+static bool is_before(const struct place *a, const struct place *b)
+{
+	if (a->turn != b->turn) {
+		return a->turn < b->turn;
+	}
+	return age(a) != age(b) ? age(a) < age(b) : a->since < b->since;
+}
+
 struct place *places_next(struct places *p)
 {
-	struct share *s = TAILQ_FIRST(&p->line);
-	struct place *place;
+	struct place *place, *first = NULL;
 
-	if (!s) {
+	TAILQ_FOREACH (place, &p->all, link) {
+		if (place->waits && (!first || is_before(place, first))) {
+			first = place;
+		}
+	}
+	if (!first) {
 		return NULL;
 	}
-	TAILQ_REMOVE(&p->line, s, in_line);
-	TAILQ_INSERT_TAIL(&p->line, s, in_line);
-	place = TAILQ_FIRST(&s->waiting);
-	leave_line(p, place);
-	return place;
+	first->waits = false;
+	p->waiting--;
+	p->clock++;
+	TAILQ_FOREACH (place, &p->all, link) {
+		if (place->waits && place->uid == first->uid) {
+			place->turn = p->clock; /* behind all other users */
+		}
+	}
+	return first;
 }

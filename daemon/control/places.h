@@ -37,36 +37,31 @@ enum place_cost {
 	PLACE_WAITS /* for an answer */
 };
 
-struct share;
-
 struct place {
-	TAILQ_ENTRY(place) link;    /* of all */
-	TAILQ_ENTRY(place) in_line; /* of its user, while `waits` */
-	struct share *share;	    /* NULL: it has none */
-	bool privileged, urgent;
-	bool waits;	 /* to be served */
-	unsigned served; /* requests; the owner's to count */
+	TAILQ_ENTRY(place) link; /* of all */
+	int64_t uid;
+	bool seated, privileged, urgent;
+	bool waits;	      /* to be served */
+	unsigned served;      /* requests; the owner's to count */
+	uint64_t since, turn; /* while it waits, by `clock`: since when; its user's turn */
 };
 
 TAILQ_HEAD(place_list, place);
-TAILQ_HEAD(share_list, share);
 
 struct places {
-	struct place_list all;	/* who spoke last is the last */
-	struct share_list line; /* of users */
-	struct share_list shares;
+	struct place_list all; /* who spoke last is the last */
 	unsigned ordinary, urgent, waiting;
+	uint64_t clock; /* counts what changes the line */
 	enum place_cost (*cost)(const struct place *place);
 };
 
 void places_init(struct places *p, enum place_cost (*cost)(const struct place *place));
 /* All have left. */
 void places_fini(struct places *p);
-/* One more, of a user. `privileged`: root, or an expert. *ret_victim (NULL: nobody) is to be cut off by the caller, with
- * places_leave(). 0, or -ENOMEM. */
-int places_enter(struct places *p, struct place *place, int64_t uid, bool privileged,
-		 struct place **ret_victim);
-/* NULL share: it has none, that is fine. */
+/* One more, of a user. `privileged`: root, or an expert. Returns whom the caller has to cut off for it, with
+ * places_leave(); NULL: nobody. */
+struct place *places_enter(struct places *p, struct place *place, int64_t uid, bool privileged);
+/* One that is not seated is fine. */
 void places_leave(struct places *p, struct place *place);
 /* It has said something. */
 void places_heard(struct places *p, struct place *place);

@@ -59,12 +59,12 @@ static int end(void **state)
 static struct connection *enter(int64_t uid, enum place_cost cost)
 {
 	struct connection *c = &connection[count++];
-	struct place *victim = NULL;
+	struct place *victim;
 
 	assert_in_range(count, 1, ROOM);
 	c->cost = cost;
 	c->uid = uid;
-	assert_int_equal(places_enter(&places, &c->place, uid, uid == 0, &victim), 0);
+	victim = places_enter(&places, &c->place, uid, uid == 0);
 	if (!victim) {
 		return NULL;
 	}
@@ -96,7 +96,7 @@ static void test_own_idle_first(void **state)
 	connection[3].cost = PLACE_NEWS;
 	connection[4].cost = PLACE_WAITS;
 	assert_ptr_equal(enter(1000, PLACE_IDLE), &connection[5]);
-	assert_non_null(connection[0].place.share);
+	assert_true(connection[0].place.seated);
 	assert_int_equal(places.ordinary, 1 + PLACES_UID);
 }
 
@@ -144,7 +144,7 @@ static void test_no_place_of_another_user(void **state)
 	enter_many(1000, PLACE_WAITS, PLACES_UID);
 	assert_null(enter(1000, PLACE_IDLE));
 	assert_true(last()->place.urgent);
-	assert_non_null(connection[0].place.share);
+	assert_true(connection[0].place.seated);
 }
 
 /* Users come and go for years. */
