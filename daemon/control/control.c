@@ -182,19 +182,13 @@ static void end_now(struct client *cl, enum error_detail detail, const char *hin
 
 static void on_line(struct client *cl, const char *line, size_t length)
 {
+	bool empty = length == 0 || (length == 1 && line[0] == '\r');
 	json_error_t error;
-	json_t *message;
+	const char *fault = empty ? NULL : dispatch_bytes(&cl->base, line, length, &error);
 
-	if (length == 0 || (length == 1 && line[0] == '\r')) {
-		return;
+	if (fault) {
+		cut_off(cl, fault);
 	}
-	message = dispatch_load(line, length, &error);
-	if (json_is_object(message)) {
-		dispatch_take(&cl->base, message);
-	} else {
-		cut_off(cl, message ? "not a JSON object" : error.text);
-	}
-	json_decref(message);
 }
 
 static size_t line_max(const struct client *cl)

@@ -131,7 +131,9 @@ static void request_end(struct control_request *rq, json_t *message)
 	request_free(rq);
 	if (cl) {
 		cl->transport->say(cl, message);
-		cl->transport->answered(cl);
+		if (cl->transport->answered) {
+			cl->transport->answered(cl);
+		}
 	} else {
 		json_decref(message);
 	}
@@ -476,4 +478,19 @@ void dispatch_take(struct control_client *client, json_t *message)
 	} else if (check_request(rq, args)) {
 		rq->op->run(rq, args, d->context);
 	}
+}
+
+const char *dispatch_bytes(struct control_client *client, const void *bytes, size_t length,
+			   json_error_t *error)
+{
+	json_t *message = dispatch_load(bytes, length, error);
+	const char *fault = !message		       ? error->text
+			    : !json_is_object(message) ? "not a JSON object"
+						       : NULL;
+
+	if (!fault) {
+		dispatch_take(client, message);
+	}
+	json_decref(message);
+	return fault;
 }

@@ -22,7 +22,7 @@ struct control_client;
 struct control_transport {
 	/* Takes `message` over. The client must not be freed by it. */
 	void (*say)(struct control_client *client, json_t *message);
-	/* A request of the client has been answered: `open` is one less. As above. */
+	/* A request of the client has been answered: `open` is one less. As above. May be NULL. */
 	void (*answered)(struct control_client *client);
 };
 
@@ -55,6 +55,9 @@ void control_client_fini(struct control_client *client);
 json_t *dispatch_load(const void *bytes, size_t length, json_error_t *error);
 /* Serve one message, an object; it stays the caller's. */
 void dispatch_take(struct control_client *client, json_t *message);
+/* Serve one message as it came. NULL, or why it is none; `error` keeps that text. */
+const char *dispatch_bytes(struct control_client *client, const void *bytes, size_t length,
+			   json_error_t *error);
 /* What came is no request, or one that is not served: answered as an error to `id` (NULL: null).
  * `detail` may be DETAIL_NONE. */
 void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,

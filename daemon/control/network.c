@@ -144,12 +144,7 @@ static void client_say(struct control_client *base, json_t *message)
 	look_again(n);
 }
 
-static void client_answered(struct control_client *base)
-{
-	(void)base;
-}
-
-static const struct control_transport transport = {client_say, client_answered};
+static const struct control_transport transport = {.say = client_say};
 
 /* --- clients --- */
 
@@ -310,7 +305,7 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 {
 	struct bucket *bucket = &n->bucket[key - n->list.key];
 	json_error_t error;
-	json_t *message;
+	const char *fault;
 	uint64_t unread;
 	unsigned open;
 
@@ -333,14 +328,12 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 		bad(n, cl, "the message is longer than 1 MiB");
 		return;
 	}
-	message = dispatch_load(zmq_msg_data(body), zmq_msg_size(body), &error);
-	if (json_is_object(message)) {
-		n->status.requests++;
-		dispatch_take(&cl->base, message);
-	} else {
-		bad(n, cl, message ? "not a JSON object" : error.text);
+	n->status.requests++;
+	fault = dispatch_bytes(&cl->base, zmq_msg_data(body), zmq_msg_size(body), &error);
+	if (fault) {
+		n->status.requests--;
+		bad(n, cl, fault);
 	}
-	json_decref(message);
 }
 
 static void take(struct network *n, zmq_msg_t *id, zmq_msg_t *body, bool one_frame)

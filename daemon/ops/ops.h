@@ -46,17 +46,6 @@ void refuse_command(struct control_request *rq, int r, const struct sc_error *er
 int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
 	    json_t **ret_json, struct sc_error *error);
 
-/* ramp.c: the rate to set before `request`, an allowed set of `p`: *ret_first is a set of *ret_ramp
- * (NULL: no rate to set) with the requester and force of `request`. 0; -EINVAL: `p` does not
- * ramp. */
-int ramp_rate(struct station *s, const struct param *p, double rate,
-	      const struct engine_request *request, struct param **ret_ramp,
-	      struct engine_request *ret_first, struct sc_error *error);
-/* Dry run of it, added to `would`, the result of dry_run() for the set behind it. Errors as of
- * engine_check(). */
-int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
-	     json_t *would, struct sc_error *error);
-
 /* snapshots.c: answers of ROW_SNAPSHOT and ROW_SNAPSHOT_REMOVE. Stop: while clients can still be answered. */
 void snapshots_stored(struct station *s, int result);
 void snapshots_removed(struct station *s, int result);

@@ -169,6 +169,82 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 	return true;
 }
 
+/* --- ramps --- */
+
+/*
+ * A ramp: a set of what the FCM ramps by itself (the HV, by the module's own ramp register), with the rate set first when
+ * one is given. The steps are the FCM's, so it continues as commanded when the shore is gone.
+ */
+
+/* It has that rate already. */
+static bool is_rate(const struct param *ramp, double rate, uint64_t now_ns)
+{
+	return param_quality(ramp, now_ns) == PARAM_GOOD &&
+	       fabs(ramp->value - rate) <= ramp->kind->tolerance;
+}
+
+/* Its ramp register; NULL: it has none. */
+static struct param *ramp_of(struct station *s, const struct param *p, struct sc_error *error)
+{
+	struct param *ramp =
+		p->kind->settle_by[0] ? params_sibling(s->params, p, p->kind->settle_by) : NULL;
+
+	if (!ramp) {
+		sc_fail(error, -EINVAL, "no-ramp", "Set it without a rate.",
+			"%s does not ramp: it is there at once", p->name);
+	}
+	return ramp;
+}
+
+/* The rate to set before `request`, an allowed set of `p`: *ret_first is a set of *ret_ramp (NULL: no rate to set) with the
+ * requester and force of `request`. 0; -EINVAL: `p` does not ramp. */
+static int ramp_rate(struct station *s, const struct param *p, double rate,
+		     const struct engine_request *request, struct param **ret_ramp,
+		     struct engine_request *ret_first, struct sc_error *error)
+{
+	struct param *ramp = ramp_of(s, p, error);
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	uint64_t id;
+
+	*ret_ramp = NULL;
+	if (!ramp) {
+		return -EINVAL;
+	}
+	if (rate == 0 || is_rate(ramp, rate, now.mono_ns) ||
+	    engine_check(s->engine, request, now, &id, NULL) != 0) {
+		return 0; /* a repeat, or what will be refused: no rate for that */
+	}
+	*ret_ramp = ramp;
+	*ret_first = *request;
+	ret_first->parameter = ramp->name;
+	ret_first->value = rate;
+	ret_first->client_id = NULL;
+	return 0;
+}
+
+/* Dry run of it, added to `would`, the result of dry_run() for the set behind it. Errors as of engine_check(). */
+static int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
+		    json_t *would, struct sc_error *error)
+{
+	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	uint64_t id;
+	char to[32];
+	int r = engine_check(s->engine, first, now, &id, error);
+
+	if (r < 0) {
+		return r;
+	}
+	json_object_set_new(would, "rate", json_real(first->value));
+	json_object_set_new(
+		would, "text",
+		json_sprintf("%s; before that %s to %s %s, where it stays",
+			     json_string_value(json_object_get(would, "text")), ramp->name,
+			     param_format(ramp, first->value, to, sizeof(to)), ramp->kind->unit));
+	return 0;
+}
+
+/* --- sets and actions --- */
+
 /* A param.set or param.action: the request, and the rate that is set before it. */
 struct asked {
 	struct engine_request request, rate;

@@ -7,6 +7,7 @@
 #include "daemon/ops/ops.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -165,18 +166,13 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 				       "public_key", status_data_key(s)));
 }
 
-static int digit(char c)
-{
-	return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
 /* How many bytes. */
 static size_t bytes_of(const char *hex, uint8_t bytes[WRITE_MAX])
 {
 	size_t n = strlen(hex) / 2;
 
 	for (size_t i = 0; i < n; i++) {
-		bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+		sscanf(hex + 2 * i, "%2hhx", &bytes[i]);
 	}
 	return n;
 }
