@@ -156,21 +156,33 @@ static bool dry(struct control_request *rq, const json_t *args, const char *doin
 	return control_dry(rq, args, "would %s %s", doing, names);
 }
 
-static void op_ack(struct control_request *rq, json_t *args, void *context)
+/* What is done to alarms by their names. */
+struct deed {
+	enum wanted wanted;
+	const char *doing;
+	int (*act)(struct alarms *alarms, const char *object, const char *code,
+		   const struct alarm_hand *hand, struct sc_error *error);
+};
+
+static void op_deed(struct control_request *rq, json_t *args, void *context)
 {
+	const struct deed *deed = control_op(rq)->data;
+	struct alarm_hand hand = hand_of(rq, args);
 	struct station *s = context;
 	struct chosen c = {.count = 0};
-	struct alarm_hand hand = hand_of(rq, args);
 
-	if (!choose_all(s, rq, args, NEW_ONES, &c) || dry(rq, args, "acknowledge", &c)) {
+	if (!choose_all(s, rq, args, deed->wanted, &c) || dry(rq, args, deed->doing, &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
-		alarms_acknowledge(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code,
-				   &hand, NULL);
+		deed->act(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code, &hand,
+			  NULL);
 	}
 	answer(s, rq, &c);
 }
+
+static const struct deed acknowledging = {NEW_ONES, "acknowledge", alarms_acknowledge};
+static const struct deed resuming = {PAUSED_ONES, "end the pause of", alarms_resume};
 
 /* --- pauses --- */
 
@@ -319,35 +331,20 @@ static void op_pause(struct control_request *rq, json_t *args, void *context)
 	answer(s, rq, &c);
 }
 
-static void op_resume(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	struct chosen c = {.count = 0};
-	struct alarm_hand hand = hand_of(rq, args);
-
-	if (!choose_all(s, rq, args, PAUSED_ONES, &c) || dry(rq, args, "end the pause of", &c)) {
-		return;
-	}
-	for (unsigned n = 0; n < c.count; n++) {
-		alarms_resume(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code, &hand,
-			      NULL);
-	}
-	answer(s, rq, &c);
-}
-
 #define NAMES                                                                                      \
 	CONTROL_ARG("names", ARG_TEXTS, true, 1, 64, .about = "fcmctl alarm list shows the names")
 
 const struct control_op alarm_ops[] = {
 	{"alarm.list", ACCESS_READER, op_list, "active, latched and paused alarms"},
-	{"alarm.ack", ACCESS_OPERATOR, op_ack, "acknowledge alarms",
-	 CONTROL_ARGS(NAMES, REASON(false, REASON_MAX), DRY_RUN)},
+	{"alarm.ack", ACCESS_OPERATOR, op_deed, "acknowledge alarms",
+	 CONTROL_ARGS(NAMES, REASON(false, REASON_MAX), DRY_RUN), .data = &acknowledging},
 	{"alarm.pause", ACCESS_OPERATOR, op_pause, "pause alarms",
 	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "OBJECT/CODE, or OBJECT for all of it"},
 		      {"seconds", ARG_NUMBER, true, 1, ALARM_PAUSE_MAX_S, .unit = "s",
 		       .about = "for so long; at most 24 h, then repeat it"},
 		      REASON(true, REASON_MAX), DRY_RUN)},
-	{"alarm.resume", ACCESS_OPERATOR, op_resume, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN)},
+	{"alarm.resume", ACCESS_OPERATOR, op_deed, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN),
+	 .data = &resuming},
 	{"alarm.watch", ACCESS_READER, op_watch, "be told of each change of an alarm"},
 	{0},
 };

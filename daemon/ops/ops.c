@@ -334,15 +334,6 @@ static const struct control_op station_ops[] = {
 const struct control_op *const station_op_tables[] = {
 	station_ops, param_ops, history_ops, alarm_ops, serial_ops, snapshot_ops, safe_ops, NULL};
 
-static void on_stored(struct station *s, const struct store_done *done)
-{
-	if (done->row == ROW_SNAPSHOT) {
-		snapshots_stored(s, done->result);
-	} else if (done->row == ROW_SNAPSHOT_REMOVE) {
-		snapshots_removed(s, done->result);
-	}
-}
-
 static void on_stop(struct station *s)
 {
 	snapshots_stop(s);
@@ -353,5 +344,5 @@ static void on_stop(struct station *s)
 void ops_start(struct station *s)
 {
 	s->ops = (struct station_ops){
-		.progress = safing_progress, .stored = on_stored, .stop = on_stop};
+		.progress = safing_progress, .stored = snapshots_stored, .stop = on_stop};
 }

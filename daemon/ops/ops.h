@@ -46,9 +46,8 @@ void refuse_command(struct control_request *rq, int r, const struct sc_error *er
 int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
 	    json_t **ret_json, struct sc_error *error);
 
-/* snapshots.c: answers of ROW_SNAPSHOT and ROW_SNAPSHOT_REMOVE. Stop: while clients can still be answered. */
-void snapshots_stored(struct station *s, int result);
-void snapshots_removed(struct station *s, int result);
+/* snapshots.c: the store's answer, to whichever row. Stop: while clients can still be answered. */
+void snapshots_stored(struct station *s, const struct store_done *done);
 void snapshots_stop(struct station *s);
 
 /* safe.c */

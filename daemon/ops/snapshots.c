@@ -120,13 +120,6 @@ static json_t *snapshot_json(const struct snapshots *w)
 			 w->missing);
 }
 
-static void fail_disk(struct control_request *rq, const char *name, const char *what, int result)
-{
-	control_fail(rq, "failed", "look at the disk of the database: df, dmesg; try again", NULL,
-		     "snapshot %s was not %s: the database did not take it: %s", name, what,
-		     strerror(-result));
-}
-
 static void refuse_full(struct control_request *rq, int r)
 {
 	control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
@@ -144,21 +137,30 @@ static bool is_free(struct station *s, struct control_request *rq)
 	return true;
 }
 
-void snapshots_stored(struct station *s, int result)
+void snapshots_stored(struct station *s, const struct store_done *done)
 {
+	bool saved = done->row == ROW_SNAPSHOT;
 	struct snapshots *w = &s->snapshots;
 	struct control_request *rq = w->rq;
 	char text[400];
 
+	if (!saved && done->row != ROW_SNAPSHOT_REMOVE) {
+		return;
+	}
 	w->rq = NULL;
-	if (result == 0) {
+	if (done->result < 0) {
+		control_fail(rq, "failed", "look at the disk of the database: df, dmesg; try again",
+			     NULL, "snapshot %s was not %s: the database did not take it: %s",
+			     w->name, saved ? "saved" : "removed", strerror(-done->result));
+		return;
+	}
+	snprintf(text, sizeof(text), "removed by %s", w->who);
+	if (saved) {
 		snprintf(text, sizeof(text), "saved by %s: %u parameter%s%s%s", w->who,
 			 w->parameters, plural(w->parameters), *w->note ? ": " : "", w->note);
-		put_event(s, w->name, text);
-		control_answer(rq, snapshot_json(w));
-	} else {
-		fail_disk(rq, w->name, "saved", result);
 	}
+	put_event(s, w->name, text);
+	control_answer(rq, saved ? snapshot_json(w) : json_pack("{s:s}", "name", w->name));
 }
 
 static void save(struct station *s, struct control_request *rq, const struct gather *g)
@@ -343,22 +345,6 @@ static void op_remove(struct control_request *rq, json_t *args, void *context)
 {
 	if (is_free(context, rq)) {
 		ask_database(rq, args, context);
-	}
-}
-
-void snapshots_removed(struct station *s, int result)
-{
-	struct snapshots *w = &s->snapshots;
-	struct control_request *rq = w->rq;
-	char text[160];
-
-	w->rq = NULL;
-	if (result == 0) {
-		snprintf(text, sizeof(text), "removed by %s", w->who);
-		put_event(s, w->name, text);
-		control_answer(rq, json_pack("{s:s}", "name", w->name));
-	} else {
-		fail_disk(rq, w->name, "removed", result);
 	}
 }
 
