@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The control socket's server: connections and lines. What becomes of a line: dispatch.c.
+ * The control socket's server: connections and lines. dispatch.c serves the lines.
  *
- * The socket's path belongs to who holds the lock on PATH.lock: a second daemon, or one that ends late,
- * never touches it. Who removes files as they please is outside of that: control_tend() looks.
+ * The daemon that holds the lock on PATH.lock owns the socket's path; a second daemon, or one that ends late, never
+ * touches it. control_tend() makes the socket again if somebody has removed its file.
  *
- * No client can take the main thread or its memory for itself, nor can all of them together: who has
- * something to be served stands in a line, each is served a few requests, and after TURNS_NS the loop goes
- * on with its other work. Nobody is served while it leaves its answers unread or has too many requests
- * open; who reads nothing for long is cut off. Who is let in when there are too many, and whose turn it is: places.h.
+ * Clients cannot exhaust the main thread or its memory, neither one nor all together: those with something to serve queue,
+ * each is served a few requests, and after TURNS_NS the loop continues with its other work. A client is not served while
+ * it leaves its answers unread or has too many requests open, and is cut off when it reads nothing for long. places.h
+ * decides who is let in when there are too many, and whose turn it is.
  */
 #include "daemon/control/control.h"
 
@@ -42,7 +42,7 @@
 #define ANSWERS_UNREAD	(1u << 20) /* of one client, before its next request is looked at */
 #define UNREAD_LIMIT_S	60    /* a client that takes no byte of its answers for so long is gone */
 #define HALF_LIMIT_S	30    /* a message must go on within so long */
-#define LISTEN_BACKLOG	1024  /* a crowd at the door must not turn away who is behind it */
+#define LISTEN_BACKLOG	1024  /* many connections at once must not make others fail */
 #define ACCEPTS_A_TURN	8u    /* then others have their turn */
 #define ACCEPT_PAUSE_US 500   /* for so long */
 #define HASTY_PAUSE_US	25000 /* or so long, when they come faster than they can be served */
@@ -57,12 +57,12 @@ struct client {
 	struct control *control;
 	struct bufferevent *stream;
 	uint64_t heard_ns; /* when its last bytes came */
-	bool named;	   /* who it is is known: until then it is not served */
+	bool named;	   /* its user is known: until then it is not served */
 	bool reading;	   /* its turn is now */
-	bool closing;	   /* says its last word */
-	bool ended;	   /* says no more: what it has said is served still */
-	bool deaf;	   /* takes no answer any more */
-	bool lost;	   /* does not even read its last word */
+	bool closing;	   /* to be closed when its last answer is sent */
+	bool ended;	   /* sends no more: what it has sent is still served */
+	bool deaf;	   /* receives no more answers */
+	bool lost;	   /* does not even read its last answer */
 };
 
 struct control {
@@ -70,7 +70,7 @@ struct control {
 	struct evconnlistener *listener;
 	struct event *listen_again;
 	unsigned accepts; /* connections let in */
-	bool hasty; /* one of the last of them took the place of another that was yet to be served */
+	bool hasty;	  /* one of the last took the place of another that was yet to be served */
 	struct places places;
 	struct event *turns;
 	struct dispatch *desk;
@@ -152,7 +152,7 @@ static void client_answered(struct control_client *base)
 
 static const struct control_transport transport = {client_say, client_answered};
 
-/* Say why and close once it is said. */
+/* Send the reason, then close. */
 static void cut_off(struct client *cl, const char *why)
 {
 	cl->control->stats.bad_messages++;
@@ -162,7 +162,7 @@ static void cut_off(struct client *cl, const char *why)
 	bufferevent_disable(cl->stream, EV_READ);
 }
 
-/* What was said last must still get out: the socket's buffer takes it, or nobody reads. */
+/* The last answer must still be sent, as far as the socket's buffer takes it. */
 static void send_last(struct client *cl)
 {
 	struct evbuffer *out = bufferevent_get_output(cl->stream);
@@ -171,7 +171,7 @@ static void send_last(struct client *cl)
 	evbuffer_write(out, bufferevent_getfd(cl->stream));
 }
 
-/* For those that are cut off whatever they do. What has been begun for it goes on. */
+/* Send the reason and close at once. Its commands go on. */
 static void end_now(struct client *cl, enum error_detail detail, const char *hint, const char *why)
 {
 	dispatch_refuse(&cl->base, NULL, control_client_waits(&cl->base) ? "unknown" : "refused",
@@ -204,7 +204,7 @@ static bool may_ask(const struct client *cl)
 	       (!cl->place.urgent || cl->place.served < URGENT_REQUESTS);
 }
 
-/* It has ended. What it began to say and did not finish is a message all the same, if no good one. */
+/* It has ended. A last line without its end is a bad message. */
 static void turn_last(struct client *cl)
 {
 	if (evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
@@ -253,7 +253,7 @@ static void turn(struct client *cl, uint64_t end_ns)
 static void on_turns(evutil_socket_t fd, short what, void *arg)
 {
 	struct control *c = arg;
-	/* While there is a crowd, the next at the door are not to wait for all that the others ask. */
+	/* In a crowd, new connections must not wait until all others are served. */
 	uint64_t end_ns = now_mono_ns() + (c->places.urgent > 0 ? TURN_NS : TURNS_NS);
 	struct timeval pause = {0, 0};
 	struct place *place;
@@ -345,7 +345,7 @@ static void identify(int fd, struct control_peer *ret_peer)
 	ret_peer->pid = cred.pid;
 }
 
-/* Who has just connected has perhaps said something that is not read yet, or is about to. */
+/* A new connection may have sent something that is not read yet, or be about to. */
 static enum place_cost cost_of(const struct place *place)
 {
 	const struct client *cl =
@@ -408,7 +408,7 @@ static void end_crowded(struct client *cl)
 static void seat(struct control *c, struct client *cl)
 {
 	struct control_peer *peer = &cl->base.peer;
-	/* Without roles everybody is an expert: it tells nobody apart. */
+	/* Without roles everybody is an expert, which says nothing. */
 	bool privileged = peer->uid == 0 || (c->groups.roles && peer->role == ACCESS_EXPERT);
 	struct place *victim = places_enter(&c->places, &cl->place, peer->uid, privileged);
 
@@ -438,8 +438,8 @@ static void let_in(struct control *c, int fd)
 	}
 }
 
-/* They may come as fast as they are let in: all others have their turn between, and when they come faster than they
- * can be served, those who wait in the socket's queue keep their order. */
+/* Connections are accepted in small groups with pauses, so that existing clients are served in between; those that wait
+ * in the socket's queue keep their order. */
 static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 			  struct sockaddr *address, int length, void *arg)
 {
@@ -456,7 +456,7 @@ static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 	}
 }
 
-/* No descriptor is left: who wants in waits, the loop goes on with its other work. */
+/* No descriptor is left: new connections wait, the loop goes on. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	static const struct timeval pause = {1, 0};
@@ -477,8 +477,8 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Between two daemons: whoever holds the lock may remove a socket that nobody answers at. Never removed
- * itself, so that there is one only. */
+/* Between two daemons: the holder of the lock may remove a socket that nobody answers at. The lock's file is never removed,
+ * so that there is only one. */
 static int take_lock(struct control *c)
 {
 	char path[sizeof(c->address.sun_path) + sizeof(".lock")];
@@ -498,8 +498,8 @@ static int take_lock(struct control *c)
 	return 0;
 }
 
-/* A socket whose owner is dead refuses connections: it may be taken over. A file that is no socket is
- * somebody's, and stays; so does the socket of another program that answers, or is too busy to. */
+/* A socket that refuses connections has no owner any more and is replaced. A file that is no socket stays, and so does
+ * the socket of a program that answers, or is too busy to. */
 static int clear_stale(const struct sockaddr_un *address)
 {
 	int fd, r = 0;
@@ -527,7 +527,7 @@ static int set_mode(const struct control *c)
 	return chmod(c->address.sun_path, control_groups_mode(&c->groups)) < 0 ? -errno : 0;
 }
 
-/* Whether what lies at our path is our socket: it may have been removed, and another been made. */
+/* Whether the file at our path is our socket: it may have been removed or replaced. */
 static bool is_ours(const struct control *c)
 {
 	struct stat st;
@@ -610,7 +610,7 @@ int control_open(struct event_base *base, const char *path, const struct control
 	return 0;
 }
 
-/* Who has said half a message and no more is cut off: it would sit on its place for ever. */
+/* A client that has sent half a message and no more is cut off: it would keep its place for ever. */
 static void end_halves(struct control *c, uint64_t now_ns)
 {
 	struct place *place;
@@ -627,7 +627,7 @@ static void end_halves(struct control *c, uint64_t now_ns)
 	}
 }
 
-/* Who has an urgent place and does not use it. */
+/* Clients that do not use their urgent places are cut off. */
 static void end_silent(struct control *c, uint64_t now_ns)
 {
 	struct place *place, *next;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control socket: JSON messages (schemas/control.md), one a line, on a Unix socket, from users whose groups
- * give them a role (user_groups.h); and what an operation sees of a request, whoever brought it (dispatch.h).
- * Knows nothing of what the operations do. Main thread, libevent.
+ * The control socket: JSON messages (schemas/control.md), one per line, on a Unix socket, from users whose groups give them
+ * a role (user_groups.h); and a request as operations see it, of any transport (dispatch.h). Main thread, libevent.
  *
- * A request lives until control_answer() or control_fail() is called on it, exactly once, now or later.
- * Its client may be gone by then: the answer is dropped, the work was done.
+ * A request lives until control_answer() or control_fail() is called on it, exactly once, now or later. If its client is
+ * gone by then, the answer is dropped; the work was done.
  */
 #ifndef DAEMON_CONTROL_CONTROL_H
 #define DAEMON_CONTROL_CONTROL_H
@@ -33,7 +32,7 @@ struct control_op {
 	void (*run)(struct control_request *rq, json_t *args, void *context);
 	const char *about;		/* one line; NULL: none */
 	const struct control_arg *args; /* checked before run(); ends with name NULL; NULL: none */
-	/* It is served when there are too many connections (places.h): `safe`, and what shows how things are. */
+	/* Also served when there are too many connections (places.h): `safe`, and what shows the state. */
 	bool urgent;
 	const void *
 		data; /* for run(): what differs where several operations have one; see control_op() */
@@ -49,8 +48,8 @@ struct control_peer {
 	enum access_role role;
 };
 
-/* The peer of `rq` lacks the role, as `error` says: journal the refusal. True: the callee answers
- * the request when the row is written. */
+/* The peer of `rq` lacks the role, as `error` says: journal the refusal. True: the callee answers the request when the
+ * row is written. */
 typedef bool (*control_refused_fn)(void *context, struct control_request *rq, const char *op,
 				   json_t *args, const struct sc_error *error);
 struct dispatch *dispatch_create(const struct control_op *const *tables, void *context,
@@ -65,13 +64,13 @@ struct control_stats {
 	/* since the start: not JSON, not an object, too long, half: cut off */
 	uint64_t bad_messages;
 	uint64_t crowded;      /* cut off: too many connections */
-	uint64_t strangers;    /* not let in: they have no role */
+	uint64_t strangers;    /* refused: they have no role */
 	int64_t last_stranger; /* the uid of the last */
 };
 
 /* Largest request; a longer one is answered with `usage` and its connection closed. */
 #define CONTROL_LINE_MAX (1u << 20)
-/* A client that does not read its answers is cut off beyond this. */
+/* A client with more unread answers than this is cut off. */
 #define CONTROL_BACKLOG_MAX (16u << 20)
 
 /* `path` is made with the mode of control_groups_mode(); a stale socket of a dead daemon is taken over, a live one is
@@ -79,12 +78,12 @@ struct control_stats {
  * or NAMES_WAIT_MS later (user_names.h). `groups` are copied, `desk` must outlive the server. */
 int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
 		 struct dispatch *desk, struct control **ret_control);
-/* Roles by these groups from now on, of those that are connected, too: who has none any more is cut off. Negative: the
- * socket's file cannot be given to them. */
+/* Use these groups from now on, for connected clients too: one without a role is cut off. Negative: the mode of the
+ * socket's file cannot be set. */
 int control_regroup(struct control *c, const struct control_groups *groups);
-/* Now and then, `now_ns` by CLOCK_MONOTONIC: who has said half a message and nothing more for 30 s is cut off.
- * 0 when the socket is well; when somebody has removed it, it is made anew, 1, or cannot be, negative as of
- * control_open(). Clients that are connected notice nothing of that. */
+/* Every second or so, `now_ns` by CLOCK_MONOTONIC: a client that has sent half a message and nothing more for 30 s is cut
+ * off. A socket that somebody has removed is made again, without effect on connected clients. 0: it was there; 1: it was
+ * made again; negative as control_open(): it cannot be made. */
 int control_tend(struct control *c, uint64_t now_ns);
 /* Closes all clients. Removes the socket, if it is still ours. NULL is fine. */
 void control_close(struct control *c);
@@ -95,20 +94,21 @@ const struct control_peer *control_peer(const struct control_request *rq);
 const struct control_op *control_op(const struct control_request *rq);
 /* "anna (uid 1000, pid 4711, local)", "daq (curve:daq)" */
 void control_peer_words(const struct control_peer *peer, char *text, size_t size);
-/* Whether the peer's role is enough for what the operation's role alone does not tell (`what`: dangerous
- * parameters, force). False: refused, counted, written down and answered. */
+/* Whether the peer has a role that only the arguments ask for (`what`: dangerous parameters, force). False: refused,
+ * counted, journaled and answered. */
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs,
 		 const char *what);
-/* Whether it is only asked what would be done, and whether it would be taken now ("dry_run"). */
+/* Whether it is a dry run ("dry_run"): nothing is to be done. */
 bool control_is_dry(const json_t *args);
-/* If so, answered in these words: nothing stands in the way any more. False: do it. */
+/* A dry run is answered with this text: the operation would be done. False: it is none, do it. */
 bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The next request of the client, on the local socket, waits for the end of this one. */
+/* The next request of the client, on the Unix socket, is served after the end of this one. */
 void control_hold(struct control_request *rq);
-/* `rq` goes on until its client closes: it tells news. Its client may be cut off when there are too many. */
+/* `rq` is a subscription: it sends progress until its client closes. That client may be cut off when there are too
+ * many. */
 void control_subscribe(struct control_request *rq);
-/* Whether both are of one user, or of one key. */
+/* Whether both are of the same user or key. */
 bool control_same_peer(const struct control_request *a, const struct control_request *b);
 /* Whether the client is still there. */
 bool control_alive(const struct control_request *rq);

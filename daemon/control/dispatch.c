@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The desk, see dispatch.h. Open requests hang on their client's list, so that a client that goes away
- * leaves nobody with a dead pointer (client = NULL); orphans hang on the desk's list, so that its end frees
- * what nobody will answer any more.
+ * See dispatch.h. Open requests are in the list of their client. When it goes away, they lose it (client = NULL) and move
+ * to the list of orphans, which is freed at the end.
  */
 #include "daemon/control/dispatch.h"
 
@@ -178,7 +177,7 @@ void control_answer(struct control_request *rq, json_t *result)
 				  result ? result : json_object()));
 }
 
-/* A character that a limit has cut in two must not cost the answer. */
+/* A character may have been cut in two by a limit: then all that is not ASCII becomes "?". */
 static json_t *text_json(const char *text)
 {
 	json_t *j = json_string(text), *ascii;
@@ -280,14 +279,14 @@ bool control_may(struct control_request *rq, json_t *args, enum access_role need
 	}
 	if (rq->peer.uid >= 0) {
 		sc_fail(&error, -EACCES, "role",
-			"ask who keeps the groups of this machine: [control] of the configuration "
-			"names those that give roles",
+			"ask the administrator of this machine: [control] of the configuration "
+			"names the groups that give roles",
 			"%s: that is for %ss; %s is %s", what, access_role_name(needs),
 			rq->peer.who, role_words(rq->peer.role));
 	} else {
 		sc_fail(&error, -EACCES, "role",
-			"ask the keeper of the allow list, or use a key with that role: fcmctl key "
-			"list",
+			"ask the administrator of the daemon's allow list, or use a key with that "
+			"role: fcmctl key list",
 			"%s: that is for %ss; the key \"%s\" is %s's", what,
 			access_role_name(needs), rq->peer.who, role_words(rq->peer.role));
 	}
@@ -472,8 +471,8 @@ void dispatch_take(struct control_client *client, json_t *message)
 		control_fail(
 			rq, "refused", "close connections that are not needed, then connect again",
 			control_detail(DETAIL_CROWDED),
-			"%s: there are too many connections, and all others of yours are busy; "
-			"this one is served safe, param.get, status and info only",
+			"%s: there are too many connections, and your other ones are all busy; "
+			"this one may use safe, param.get, status and info only",
 			op);
 	} else if (check_request(rq, args)) {
 		rq->op->run(rq, args, d->context);

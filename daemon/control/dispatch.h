@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The desk: requests of all transports. Checks the envelope and the peer's role, finds the operation in a
- * table, builds the answers; a transport (control.c, network.c) brings messages and takes answers away.
- * Main thread.
+ * The dispatch of requests, for all transports: it checks the envelope, finds the operation in a table, checks arguments
+ * and role, and builds the answers. A transport (control.c, network.c) brings messages and takes answers away. Main
+ * thread.
  *
- *   transport --dispatch_take(client, message)--> desk --run()--> operation
- *       ^                                                                 |
- *       '-- transport->say(client, answer) <-- desk <-- control_answer() -'
+ *   transport --dispatch_bytes(client, ...)--> dispatch --run()--> operation
+ *       ^                                                              |
+ *       '-- transport->say(client, answer) <-- dispatch <-- control_answer()
  *
- * A client that goes away orphans its open requests: what is still answered then is dropped.
+ * A client that goes away orphans its open requests: answers that come later are dropped.
  */
 #ifndef DAEMON_CONTROL_DISPATCH_H
 #define DAEMON_CONTROL_DISPATCH_H
@@ -33,16 +33,16 @@ struct control_client {
 	struct control_peer peer;
 	LIST_HEAD(, control_request) requests;
 	unsigned open;	     /* requests */
-	unsigned held;	     /* of them, those whose ends its next one has to wait for */
+	unsigned held;	     /* of them: control_hold() */
 	unsigned subscribed; /* of them: control_subscribe() */
-	bool gone;	     /* nobody takes its answers any more: what only asks is not served */
+	bool gone;	     /* it receives no more answers: operations that only ask are not run */
 	bool urgent_only;    /* it is served nothing but operations that are urgent */
 };
 
 /* `peer` is the caller's to fill. */
 void control_client_init(struct control_client *client, struct dispatch *desk,
 			 const struct control_transport *transport);
-/* Whether it waits for an answer, not only for news. */
+/* Whether it waits for an answer: not all its requests are subscriptions. */
 bool control_client_waits(const struct control_client *client);
 /* It is gone. */
 void control_client_fini(struct control_client *client);
@@ -50,15 +50,15 @@ void control_client_fini(struct control_client *client);
 #define CONTROL_VALUES_MAX                                                                         \
 	4096u /* of one message; the longest that anybody needs has some hundred names */
 
-/* A message as JSON. Each of its values costs the main thread time, up to 0.2 s for all that fit into a message:
- * with more than CONTROL_VALUES_MAX it is none. NULL: `error->text` says why. */
+/* A message as JSON. NULL: `error->text` says why; also with more than CONTROL_VALUES_MAX values, because each costs the
+ * main thread time (up to 0.2 s for all that fit into a message). */
 json_t *dispatch_load(const void *bytes, size_t length, json_error_t *error);
 /* Serve one message, an object; it stays the caller's. */
 void dispatch_take(struct control_client *client, json_t *message);
 /* Serve one message as it came. NULL, or why it is none; `error` keeps that text. */
 const char *dispatch_bytes(struct control_client *client, const void *bytes, size_t length,
 			   json_error_t *error);
-/* What came is no request, or one that is not served: answered as an error to `id` (NULL: null).
+/* Answer what is no request, or is not served, with an error to `id` (NULL: null).
  * `detail` may be DETAIL_NONE. */
 void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
 		     enum error_detail detail, const char *why);

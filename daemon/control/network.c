@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The network's control server, see network.h: messages in, answers out. Who gets as far as here has proved to
- * have a key of the allow list; which one, ZeroMQ says with every message (User-Id).
+ * See network.h. Every peer has proved at the handshake that it has a key of the allow list; ZeroMQ names that key with
+ * every message (User-Id).
  *
- * ZMQ_FD tells of a change only once: after anything that is done with a socket, by whoever, it is looked at
- * again (`turns`).
+ * ZMQ_FD is edge-triggered: after every use of a socket, its events are looked at again (`turns`).
  */
 #include "daemon/control/network.h"
 
@@ -28,9 +27,9 @@
 #include "slowctl/access/keyfile.h"
 
 #define MESSAGE_MAX	CONTROL_LINE_MAX
-#define MESSAGE_MARGIN	256   /* what encryption adds, and one byte that tells of more */
-#define ID_LOOKED_FOR	4096u /* of a longer request that is not served, the id is not looked for */
-#define REQUESTS_A_TURN 16u   /* before other events have their turn */
+#define MESSAGE_MARGIN	256	 /* what encryption adds, and one byte that tells of more */
+#define ID_LOOKED_FOR	4096u	 /* in a longer request that is refused, the id is not looked for */
+#define REQUESTS_A_TURN 16u	 /* before other events have their turn */
 #define TURN_NS		5000000u /* or so long */
 #define PAUSE_US	1000	 /* then, when there is more */
 #define QUEUED_IN	16	 /* messages of one connection that libzmq keeps for us */
@@ -174,8 +173,8 @@ static void client_free(struct network_client *cl)
 	}
 }
 
-/* A place that nobody has; else that of who has been silent longest, of those that wait for nothing. What libzmq
- * still has for it stays counted there. */
+/* A free place; else that of the client that has been silent longest, of those that wait for nothing. A place with bytes
+ * that libzmq still has to send is not free. */
 static struct network_client *find_place(struct network *n)
 {
 	struct network_client *oldest = NULL;
@@ -198,8 +197,8 @@ static struct network_client *find_place(struct network *n)
 	return oldest;
 }
 
-/* Clients of one key must leave room at the door for those of others: with one too many, one that waits for nothing
- * goes, or else any; of those the one that has been silent for longest. */
+/* A limit for each key, so that others have room: beyond it, a client that waits for nothing is cut off, or else any; of
+ * those the one that has been silent longest. */
 static void limit_key(struct network *n, const char *key)
 {
 	struct network_client *first = NULL;
@@ -225,7 +224,7 @@ static void limit_key(struct network *n, const char *key)
 	}
 }
 
-/* Who has sent it; NULL: there is no place. */
+/* The client that has sent it; NULL: there is no place. */
 static struct network_client *sender(struct network *n, zmq_msg_t *id, zmq_msg_t *body)
 {
 	const char *key = zmq_msg_gets(body, "User-Id");
@@ -282,7 +281,7 @@ static void bad(struct network *n, struct network_client *cl, const char *why)
 			DETAIL_NONE, why);
 }
 
-/* Not served: answered to its id, if that is easy to find. */
+/* Refuse a request: answered to its id, if the request is short. */
 static void beyond(struct network *n, struct network_client *cl, zmq_msg_t *body,
 		   enum error_detail detail, const char *why)
 {
@@ -531,7 +530,7 @@ static void on_ended(void *context, int fd)
 	}
 }
 
-/* Before it is bound, somebody has to answer at the door. */
+/* Before the socket is bound: until ZAP is answered, everybody would be let in. */
 static int open_doors(struct network *n)
 {
 	const struct door_config door = {

@@ -4,9 +4,9 @@
  * keys of an allow list (slowctl/access/access.h). One request or answer a message, as on the Unix socket
  * (schemas/control.md). Main thread, libevent; a context of ZeroMQ of its own.
  *
- * Whoever is not in the list does not get through the handshake. Whoever is in it, gets `rate` requests a second,
- * so many open ones, so many bytes of answers that it has not taken; messages are at most 1 MiB. A list that
- * is read anew holds at once, for connections that are there as well.
+ * A key that is not in the list fails at the handshake. Each key has limits: `rate` requests a second, NETWORK_OPEN_MAX
+ * open ones, CONTROL_BACKLOG_MAX bytes of unread answers; messages have at most 1 MiB. A new list is used at once, for
+ * existing connections too.
  */
 #ifndef DAEMON_CONTROL_NETWORK_H
 #define DAEMON_CONTROL_NETWORK_H
@@ -59,7 +59,7 @@ void network_allow(struct network *n, const struct access_list *list, double rat
 /* Once a second. */
 void network_tend(struct network *n);
 void network_get_status(const struct network *n, struct network_status *ret_status);
-/* What was said last gets out within 200 ms. NULL is fine. */
+/* The last answers are sent, for up to 200 ms. NULL is fine. */
 void network_close(struct network *n);
 
 #endif

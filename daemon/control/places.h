@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The places of the control socket: who gets one, who is cut off for it, and in which order those that have something
- * to be served are served. Without I/O; a place is part of its connection's own struct.
+ * The places of the control socket: who gets one, who is cut off for it, and in which order waiting connections are
+ * served. No I/O; a place is part of its connection's own struct.
  *
- *   ordinary     PLACES. Each user's first PLACES_UID; with one more, one of his own is cut off
+ *   ordinary     PLACES, of one user PLACES_UID; with one more, one of the same user is cut off
  *     reserved   the last PLACES_RESERVED of them are for root and experts
- *   urgent       PLACES_URGENT more, a user's PLACES_URGENT_UID: who finds all others busy is served what is urgent
+ *   urgent       PLACES_URGENT more, of one user PLACES_URGENT_UID, for when all ordinary ones are busy; only urgent
+ *                operations are served there
  *
- * An ordinary place is taken only from who would miss nothing: who waits for no answer, or has only asked for news. An
- * urgent place is taken from anybody in one, those first that miss least. So whoever comes is let in, however many
- * connections others, or his own other programs, have and keep busy.
+ * An ordinary place is taken only from a connection that waits for no answer. An urgent place is taken from any connection
+ * in one, at the lowest cost. So every new connection is let in, however many connections others keep busy.
  *
- * Users take turns, whatever the number of their connections; of one user's connections those go first that have been
- * served least.
+ * Users take turns, whatever the number of their connections; of one user's connections those that have been served least
+ * come first.
  */
 #ifndef DAEMON_CONTROL_PLACES_H
 #define DAEMON_CONTROL_PLACES_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The roles of those who connect to the control socket: by the groups of this machine that they were in when they
- * connected, which the kernel knows (SO_PEERCRED, SO_PEERGROUPS). Names of groups are looked up by
- * control_groups_find() only, as that may ask the network.
+ * Roles of the peers of the control socket, by their groups at the time of connection, which the kernel keeps (SO_PEERCRED,
+ * SO_PEERGROUPS). Names of groups are looked up only in control_groups_find(), because that may block.
  */
 #ifndef DAEMON_CONTROL_USER_GROUPS_H
 #define DAEMON_CONTROL_USER_GROUPS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of the users who connect: the name service may read files and ask other machines, so a thread of its own asks
- * it. A name is kept, and asked for again when it is old. Main thread, libevent.
+ * Names of users. The name service may block (files, other machines), so it is asked by a thread of its own. Names are
+ * cached, and asked for again after a minute. Main thread, libevent.
  */
 #ifndef DAEMON_CONTROL_USER_NAMES_H
 #define DAEMON_CONTROL_USER_NAMES_H
@@ -13,7 +13,7 @@
 struct event_base;
 struct names;
 
-#define NAMES_WAIT_MS 250u /* a name that has not come in so long is not waited for */
+#define NAMES_WAIT_MS 250u /* then the number is used instead */
 
 /* `known` is called when names_get() that was false may be called again. Negative errno. */
 int names_open(struct event_base *base, void (*known)(void *context), void *context,

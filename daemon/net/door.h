@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The door of a listening ZeroMQ socket: how many connections there are, from where, and what each may cost us. libzmq
- * itself has no limit: it takes connections until there are no descriptors, and keeps what has come of a message
- * until that is whole, however many frames it has.
+ * Limits of a listening ZeroMQ socket: number of connections, in all and of one address, and what each may send. libzmq
+ * itself has no limits: it accepts until there are no descriptors left, and keeps a message until it is complete.
  *
- * libzmq tells of a connection (its descriptor), of a handshake that failed (not whose; but the end of that
- * connection is the next that it tells), and of one that succeeded (not whose). Somebody who speaks another
- * protocol altogether is only seen to come and to go: those are what is missing in the sums when all
- * handshakes must be over.
+ * libzmq's monitor reports each accepted connection (with its descriptor), each handshake that failed (without one, but the
+ * end of that connection is reported next) and each that succeeded (without one). A peer that speaks another protocol
+ * is seen only to connect and to disconnect: such peers are the difference of the sums after the time of a handshake.
  *
- * Descriptors are libzmq's, which closes them when it likes: none is touched unless it is still the connection
- * that we know (SO_COOKIE). Belongs to the thread of the socket.
+ * The descriptors belong to libzmq, which may close them at any time: none is touched unless it is still the known
+ * connection (SO_COOKIE). Belongs to the thread of the socket.
  */
 #ifndef DAEMON_NET_DOOR_H
 #define DAEMON_NET_DOOR_H
@@ -45,7 +43,7 @@ struct door_config {
 	void *ended_context;
 };
 
-/* Somebody who was not let in. */
+/* A peer that was refused. */
 struct door_refusal {
 	char address[DOOR_ADDRESS_MAX]; /* "" not known */
 	char key[9];			/* the beginning of its public key; "" none */
@@ -56,9 +54,9 @@ struct door_status {
 	uint64_t accepted, ended, admitted; /* TCP connections; of them let in */
 	uint64_t refused;		    /* not let in, whatever the reason */
 	uint64_t crowded;		    /* cut off: too many connections */
-	uint64_t unfinished;		    /* cut off: bytes without end */
+	uint64_t unfinished;		    /* cut off: an endless message */
 	uint64_t silent;		    /* cut off: no message for too long */
-	uint64_t greedy;		    /* cut off: has said too much */
+	uint64_t greedy;		    /* cut off: has sent too much */
 	struct door_refusal last;	    /* of `refused` */
 	int closed; /* why it is not bound, negative errno; tried again each second; 0: it is bound */
 };
@@ -74,9 +72,9 @@ int door_open(const struct door_config *config, struct door **ret_door);
 int door_bind(struct door *d, const char *endpoint);
 /* Where it is bound, a wildcard port resolved; as given to door_bind() while it is not. */
 const char *door_endpoint(const struct door *d);
-/* The ZeroMQ socket of libzmq's news, to wait for. */
+/* The monitor's ZeroMQ socket, to poll. */
 void *door_socket(struct door *d);
-/* Take some of the news. True: there may be more. */
+/* Handle some of the monitor's reports. True: there may be more. */
 bool door_serve(struct door *d, uint64_t now_ns);
 /* A whole message has come by this descriptor (ZMQ_SRCFD). `known`: its sender is one of ours; those that are not
  * go first when there are too many. With `life` it is not asked: who has sent more than ZeroMQ's greeting is known. */
@@ -86,7 +84,7 @@ void door_heard(struct door *d, int fd, bool known);
 void door_watch(struct door *d, bool drained, uint64_t now_ns);
 /* Every second. */
 void door_second(struct door *d);
-/* Our own judge of keys has refused one. */
+/* A key was refused (zap.h). */
 void door_refused(struct door *d, const char *address, const char *key, const char *why);
 /* End a connection: libzmq sees its end, and does the rest. */
 void door_cut(struct door *d, int fd);

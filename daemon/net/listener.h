@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Listening TCP sockets that outlive the daemon. systemd keeps a copy of each in the unit's descriptor store and gives
- * it to the next daemon: between the two nobody else gets the port, and who connects meanwhile waits in its backlog.
- * Without systemd they are ordinary sockets.
+ * Listening TCP sockets that outlive the daemon. systemd keeps a copy of each in the unit's descriptor store and gives it
+ * to the next daemon. In between, no other program can take the port, and new connections wait in the backlog. Without
+ * systemd they are ordinary sockets.
  *
  * A socket is kept under a name. It is used again only when it still listens at the address that is asked for; else it
  * is closed, and removed from the store.

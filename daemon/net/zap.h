@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ZeroMQ asks us about every key that knocks at a CURVE socket of a context (ZAP, RFC 27). Belongs to the thread of
- * that context's sockets. To be opened before one of them is bound: without an answer everybody gets in.
+ * Authentication at the CURVE sockets of a context: ZeroMQ asks about the key of every handshake (ZAP, RFC 27). Belongs to
+ * the thread of those sockets. To be opened before one of them is bound: without ZAP every key is accepted.
  */
 #ifndef DAEMON_NET_ZAP_H
 #define DAEMON_NET_ZAP_H
@@ -12,8 +12,8 @@
 
 struct zap;
 
-/* May who has proved to have `key` come in? `domain` is the socket's, `key` "" when it does not encrypt. NULL: yes, and
- * its messages have the key as User-Id; else why not. */
+/* Whether the peer, which has proved to have `key` ("": it does not encrypt), is accepted at the sockets of `domain`. NULL:
+ * yes, and its messages have the key as User-Id; else the reason why not. */
 typedef const char *(*zap_judge_fn)(void *context, const char *domain, const char *address,
 				    const char *key);
 

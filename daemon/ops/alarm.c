@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The operations on alarms, by name: OBJECT/CODE, or OBJECT alone for all of it. What is acknowledged,
- * paused and resumed has to be there, so that a slip of the pen is told; only a pause may come before what
- * it is for, and then names it in full.
+ * The operations on alarms, by name: OBJECT/CODE, or OBJECT alone for all its alarms. A name that matches no alarm is an
+ * error, so that a typing mistake is noticed. Only a pause may name an alarm that is not active yet, and then in full.
  */
 #include "daemon/ops/ops.h"
 
@@ -93,7 +92,7 @@ static unsigned choose(struct station *s, const char *name, enum wanted wanted, 
 	return found;
 }
 
-/* None was found: why? */
+/* Say why no alarm was found. */
 static void refuse_name(struct station *s, struct control_request *rq, const char *name,
 			enum wanted wanted)
 {
@@ -103,14 +102,14 @@ static void refuse_name(struct station *s, struct control_request *rq, const cha
 
 	while (wanted == NEW_ONES && (e = alarms_next(judge_alarms(s->judge), e))) {
 		if (alarm_stands(e) && alarm_name_means(name, e)) {
-			control_fail(rq, "refused", "nothing is left to do", NULL,
+			control_fail(rq, "refused", "nothing more to do", NULL,
 				     "%s/%s was acknowledged by %s", e->object, e->code,
 				     e->ack.who);
 			return;
 		}
 	}
 	control_fail(rq, "usage", list, NULL, "no alarm \"%.80s\" %s", name,
-		     wanted == PAUSED_ONES ? "is paused" : "stands");
+		     wanted == PAUSED_ONES ? "is paused" : "is active");
 }
 
 /* All names of "names" before anything is done. False: refused, answered. */
@@ -216,7 +215,7 @@ static bool complete_part(struct station *s, char *object, size_t size, enum rea
 	}
 	at = strncmp(p->name, object, length) == 0 ? p->name : strchr(p->name, '.') + 1;
 	if (strncmp(at, object, length) != 0 || (at[length] && at[length] != '.')) {
-		return false; /* it is meant, but written otherwise: one thing has one name */
+		return false; /* written differently: each object has one name */
 	}
 	length += (size_t)(at - p->name);
 	snprintf(object, size, "%.*s", (int)length, p->name);
@@ -255,7 +254,7 @@ static bool complete_object(struct station *s, char object[ALARM_OBJECT_BYTES],
 	return complete_part(s, object, ALARM_OBJECT_BYTES, ret_of);
 }
 
-/* What never stands is not waited for. */
+/* An alarm that this object can never have. */
 static void refuse_code(struct control_request *rq, const char *object, enum reason_of of,
 			const char *code)
 {
@@ -263,16 +262,16 @@ static void refuse_code(struct control_request *rq, const char *object, enum rea
 
 	reason_kinds_of(of, object, codes, sizeof(codes));
 	if (*codes) {
-		snprintf(hint, sizeof(hint), "of %s there may be: %s", object, codes);
+		snprintf(hint, sizeof(hint), "%s may have: %s", object, codes);
 	} else {
 		snprintf(hint, sizeof(hint),
 			 "alarms are of floors, links, groups and single values: floor3/hv-trip, "
 			 "link2/link-dark, floor3.fcm.humidity/alarm");
 	}
-	control_fail(rq, "usage", hint, NULL, "there is no alarm \"%s\" of %s", code, object);
+	control_fail(rq, "usage", hint, NULL, "%s cannot have an alarm \"%s\"", object, code);
 }
 
-/* Before it stands. The name has to say all. */
+/* An alarm that is not active yet: its name has to be complete. */
 static void pause_ahead(struct station *s, struct control_request *rq, const json_t *args,
 			const char *name, double seconds, const struct alarm_hand *hand)
 {
@@ -283,10 +282,11 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 	enum reason_of of = OF_NOTHING;
 
 	if (alarm_name_split(name, object, code) < 0) {
-		control_fail(rq, "usage",
-			     "fcmctl alarm list shows what stands; before it does, name it in "
-			     "full: link2/link-dark",
-			     NULL, "no alarm \"%.80s\" stands", name);
+		control_fail(
+			rq, "usage",
+			"fcmctl alarm list shows active alarms; name one that is not active in "
+			"full: link2/link-dark",
+			NULL, "no alarm \"%.80s\" is active", name);
 		return;
 	}
 	if (!complete_object(s, object, &of)) {
@@ -298,7 +298,7 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 	kind = reason_kind(code);
 	if (!kind || !reason_kind_is_of(kind, of, object)) {
 		refuse_code(rq, object, of, code);
-	} else if (control_dry(rq, args, "would pause %s/%s, which does not stand", object, code)) {
+	} else if (control_dry(rq, args, "would pause %s/%s, which is not active", object, code)) {
 		return;
 	} else if (alarms_pause(judge_alarms(s->judge), object, code, seconds, hand, now_both(),
 				&error) < 0) {

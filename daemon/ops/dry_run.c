@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a command would do, without doing it: the engine's own checks, then the answer in words. Nothing is
- * journaled, nothing is sent. A plan asks this for each of its rows.
+ * Dry runs: what a command would do. The engine's own checks, then the answer in words. Nothing is journaled, nothing
+ * is sent. A plan asks this for each of its rows.
  */
 #include "daemon/ops/ops.h"
 
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Set so already, and it reads so; nobody is about to change it. */
+/* It is set to that value and reads so, and no open command changes it. */
 static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)
 {
 	return behind == 0 && p->has_setpoint && p->has_value &&
@@ -22,7 +22,7 @@ static double now_set(const struct param *p)
 	return p->has_setpoint ? p->setpoint : p->has_value ? p->value : NAN;
 }
 
-/* The step of a plan. Of what nobody knows how it stands, that of raising it: the late one of what is dangerous. */
+/* The step of a plan. If the present value is unknown, that of raising it: the later one for what is dangerous. */
 static double step_of(const struct param *p, double wanted)
 {
 	return wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
@@ -31,7 +31,7 @@ static double step_of(const struct param *p, double wanted)
 static void set_words(const struct param *p, double wanted, bool unchanged, uint64_t behind,
 		      enum param_quality quality, char *text, size_t size)
 {
-	char to[64], from[64] = "what is not known", reads[96] = "";
+	char to[64], from[64] = "an unknown value", reads[96] = "";
 
 	param_text(p, wanted, to, sizeof(to));
 	if (unchanged) {
@@ -59,7 +59,7 @@ static void set_words(const struct param *p, double wanted, bool unchanged, uint
 	snprintf(text, size, "would set %s from %s to %s%s", p->name, from, to, reads);
 }
 
-/* It is sent all the same: whether it was executed is not known until the floor answers. */
+/* The command is sent anyway: its outcome is unknown until the floor answers. */
 static void say_mute(double mute_s, char *text, size_t size)
 {
 	size_t used = strlen(text);
@@ -74,7 +74,7 @@ static json_t *repeat_json(const struct param *p, uint64_t id)
 {
 	char text[96];
 
-	snprintf(text, sizeof(text), "a repeat: nothing, its client id is that of command %llu",
+	snprintf(text, sizeof(text), "a repeat: would do nothing, command %llu has this client id",
 		 (unsigned long long)id);
 	return json_pack("{s:b,s:s,s:I,s:s}", "dry_run", 1, "parameter", p->name, "command",
 			 (json_int_t)id, "text", text);
@@ -117,8 +117,8 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 }
 
 /*
- * That its FCM refuses it is said beforehand where it is known: higher while the module has tripped, or a setting while
- * it is off. The request itself is left to the FCM, which knows of trip and power as they are now.
+ * A refusal by the FCM that can be foreseen: a higher value while the module has tripped, a setting while it is off. Only
+ * a dry run says so; a command itself is left to the FCM, which knows trip and power as they are now.
  */
 static int check_power(struct params *params, const struct engine_request *q, const struct param *p,
 		       struct sc_error *error)

@@ -180,8 +180,8 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 		}
 	}
 	if (names && json_array_size(names) == 0) {
-		control_fail(rq, "usage", "fcmctl command list tells what was done when", NULL,
-			     "what is only done, and has no value, was nothing at any time");
+		control_fail(rq, "usage", "fcmctl command list shows what was done when", NULL,
+			     "these are actions, and actions have no value");
 		json_decref(names);
 		return NULL;
 	}

@@ -24,7 +24,7 @@ bool link_arg(struct station *s, struct control_request *rq, const json_t *args,
 
 /* --- station --- */
 
-/* As whom the daemon knows who asks. */
+/* The client, as the daemon knows it. */
 static json_t *you_json(const struct control_request *rq)
 {
 	const struct control_peer *peer = control_peer(rq);
@@ -249,14 +249,14 @@ static void op_consumer_list(struct control_request *rq, json_t *args, void *con
 
 /* --- runs --- */
 
-/* What a dry run of either adds while no slice can be told. */
+/* What a dry run of either adds while the slice is unknown. */
 static const char *slice_words(const struct station *s)
 {
 	struct clock_view v;
 
 	clock_get_view(s->clock, &v);
 	return v.label.anchor_tai_ns == FCM_NO_TAI
-		       ? "; which one that is is not known: there is no time yet"
+		       ? "; its number is unknown, because there is no time yet"
 		       : "";
 }
 

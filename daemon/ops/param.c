@@ -152,7 +152,7 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 	if (control_is_dry(args)) {
 		return false; /* nothing was tried */
 	}
-	/* Who tries without end does not fill the disk: an event tells how often. */
+	/* At a limited rate, so that refusals do not fill the disk; an event says how many there were. */
 	if ((!set && strcmp(op, "param.action") != 0) || !request.parameter ||
 	    params_find(s->params, request.parameter, &p, NULL) < 0 ||
 	    !bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
@@ -377,7 +377,7 @@ static void op_param_action(struct control_request *rq, json_t *args, void *cont
 	submit(context, rq, args, true);
 }
 
-/* Taken back at once; or a ramp is stopped, which has an end of its own. */
+/* A command that was not sent is cancelled at once; a ramp is stopped by another command, which has an end of its own. */
 static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;

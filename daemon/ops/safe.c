@@ -199,7 +199,7 @@ static json_t *plan_json(const struct safe *safe)
 			snprintf(text, sizeof(text),
 				 "high voltage from %s%s%s down, then the power off",
 				 load->has_value ? param_format(load, load->value, is, sizeof(is))
-						 : "what is not known",
+						 : "an unknown value",
 				 load->has_value ? " " : "",
 				 load->has_value ? load->kind->unit : "");
 		}
@@ -280,7 +280,7 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 	g = room(s) ? calloc(1, sizeof(*g)) : NULL;
 	if (!g) {
 		control_fail(rq, "refused", "wait for the end of one: fcmctl event list", NULL,
-			     "%u of them are under way already", AT_ONCE);
+			     "%u safe operations are already running", AT_ONCE);
 		return;
 	}
 	r = safe_begin(s->engine, s->params, pattern, &who,

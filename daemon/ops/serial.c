@@ -2,7 +2,7 @@
 /*
  * The serial tunnel to an instrument of a floor: serial.open (a request that goes on until its client closes;
  * one at a time for each channel of a floor), serial.write. Down: pieces of 30 bytes through the board's TX ring,
- * one a frame. Up the bytes are in the floor's instrument blocks, as always: who wants them listens as a monitor.
+ * one a frame. Up, the bytes are in the floor's instrument blocks as always; a monitor receives them.
  */
 #include "daemon/ops/ops.h"
 
@@ -44,7 +44,7 @@ static void end(struct station *s, struct serial_session *x, bool stopped)
 	if (stopped) {
 		control_fail(x->rq, "unknown", "fcmctl status", NULL, "the daemon was stopped");
 	} else {
-		control_answer(x->rq, NULL); /* its client is gone: nobody hears it */
+		control_answer(x->rq, NULL); /* its client is gone */
 	}
 	free(x);
 }
@@ -129,7 +129,7 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 	uint64_t dice = 0;
 	unsigned link;
 
-	serial_tick(s); /* whose client has just gone holds nothing */
+	serial_tick(s); /* a client that has just gone holds no channel */
 	if (!floor_arg(s, rq, args, &link) || !may_open(s, rq)) {
 		return;
 	}
@@ -214,7 +214,8 @@ static void op_serial_write(struct control_request *rq, json_t *args, void *cont
 		x = x->next;
 	}
 	if (!x) {
-		control_fail(rq, "usage", "serial.open tells its name", NULL, "no such session");
+		control_fail(rq, "usage", "serial.open tells its name", NULL,
+			     "there is no such session");
 		return;
 	}
 	sent = send_down(s, x, bytes, length, &error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Snapshots: what is set now, into the database under a name, so that every operator finds it. The values go
- * first, then the row that makes them a snapshot; who asked is answered when that one is on the disk.
+ * Snapshots: the set values of now, stored in the database under a name that every operator can use. The values are
+ * written first, then the row that makes them a snapshot; the client is answered when that row is on the disk.
  */
 #include "daemon/ops/ops.h"
 
@@ -47,20 +47,22 @@ static void gather_all(struct station *s, const char *pattern, struct gather *g)
 	}
 }
 
-/* "; of 5 it is not known: a, b, c and 2 more", or nothing. */
+/* "; unknown set values: 5 (a, b, c and 2 more)", or nothing. */
 static const char *missing_text(const struct gather *g, char *buf, size_t size)
 {
 	size_t used;
 
-	snprintf(buf, size, g->unknown > 0 ? "; of %u it is not known" : "", g->unknown);
+	snprintf(buf, size, g->unknown > 0 ? "; unknown set values: %u" : "", g->unknown);
 	for (unsigned n = 0; n < g->unknown && n < NAMED; n++) {
 		used = strlen(buf);
-		snprintf(buf + used, size - used, "%s %s", n > 0 ? "," : ":",
+		snprintf(buf + used, size - used, "%s%s", n > 0 ? ", " : " (",
 			 json_string_value(json_array_get(g->missing, n)));
 	}
 	used = strlen(buf);
 	if (g->unknown > NAMED) {
-		snprintf(buf + used, size - used, " and %u more", g->unknown - NAMED);
+		snprintf(buf + used, size - used, " and %u more)", g->unknown - NAMED);
+	} else if (g->unknown > 0) {
+		snprintf(buf + used, size - used, ")");
 	}
 	return buf;
 }
@@ -122,16 +124,16 @@ static json_t *snapshot_json(const struct snapshots *w)
 
 static void refuse_full(struct control_request *rq, int r)
 {
-	control_fail(rq, "failed", "fcmctl status tells how the store is; try again", NULL,
-		     "the store takes no more rows: %s", strerror(-r));
+	control_fail(rq, "failed", "fcmctl status shows the state of the store; try again", NULL,
+		     "the store accepts no more rows: %s", strerror(-r));
 }
 
-/* One at a time; false: answered. */
+/* One at a time. False: another one is being stored, answered. */
 static bool is_free(struct station *s, struct control_request *rq)
 {
 	if (s->snapshots.rq) {
 		control_fail(rq, "refused", "repeat it in a moment", NULL,
-			     "another snapshot is just being saved or removed");
+			     "another snapshot is being saved or removed");
 		return false;
 	}
 	return true;
@@ -150,7 +152,7 @@ void snapshots_stored(struct station *s, const struct store_done *done)
 	w->rq = NULL;
 	if (done->result < 0) {
 		control_fail(rq, "failed", "look at the disk of the database: df, dmesg; try again",
-			     NULL, "snapshot %s was not %s: the database did not take it: %s",
+			     NULL, "snapshot %s was not %s: the database did not accept it: %s",
 			     w->name, saved ? "saved" : "removed", strerror(-done->result));
 		return;
 	}
@@ -171,8 +173,8 @@ static void save(struct station *s, struct control_request *rq, const struct gat
 
 	if (g->count == 0) {
 		control_fail(rq, "refused", "fcmctl get lists what can be set", NULL,
-			     g->unknown ? "to what is set now is known of none of %u parameters yet"
-					: "nothing of that name can be set",
+			     g->unknown ? "no set value is known yet for any of %u parameters"
+					: "no parameter that matches can be set",
 			     g->unknown);
 		return;
 	}
@@ -285,7 +287,7 @@ static bool was_found(struct question *n, int r, const struct sc_error *error)
 	return r == 0;
 }
 
-/* Values as of Parameter, as far as there still are such parameters. */
+/* Values as Parameter has them, for parameters that still exist. */
 static void tell_values(struct question *n, int r, json_t *found, const struct sc_error *error)
 {
 	struct station *s = n->station;
@@ -351,8 +353,9 @@ static void op_remove(struct control_request *rq, json_t *args, void *context)
 void snapshots_stop(struct station *s)
 {
 	if (s->snapshots.rq) {
-		control_fail(s->snapshots.rq, "unknown", "fcmctl snapshot list tells", NULL,
-			     "the daemon was stopped in the middle of snapshot %s",
+		control_fail(s->snapshots.rq, "unknown",
+			     "fcmctl snapshot list shows whether it was saved", NULL,
+			     "the daemon was stopped while it stored snapshot %s",
 			     s->snapshots.name);
 		s->snapshots.rq = NULL;
 	}

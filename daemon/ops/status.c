@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What an operator is shown: the objects of schemas/control.md. No data is red, and every value has its
- * age. Why it is red: reasons.c.
- */
+/* Status for operators: the objects of schemas/control.md. Every value has its age. Why status is red: alarms/. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +23,7 @@ static json_t *cells_json(const uint64_t cells[TDM_LOSSES])
 	return j;
 }
 
-/* Of a board that is gone nobody knows. */
+/* Unknown while the board is gone. */
 static json_t *rate_json(const struct station *s, double per_s)
 {
 	return s->board_present ? json_real(per_s) : json_null();
@@ -195,7 +192,7 @@ json_t *status_door(const char *endpoint, const struct door_status *v)
 			 "silent", (json_int_t)v->silent);
 }
 
-/* Where consumers come in, and who was kept out. */
+/* The data sockets: connections, and how many were refused. */
 json_t *status_doors(struct station *s)
 {
 	const struct publisher_status *v = &s->publisher_status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The clock as an operator is shown it: the object Clock of schemas/control.md. */
+/* The object Clock of schemas/control.md. */
 #include "daemon/station/station.h"
 
 static json_t *relabelled_json(const struct clock_relabelling *r)

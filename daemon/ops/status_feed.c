@@ -2,8 +2,6 @@
 /* The TriDAS feed's ports and readers, for consumer.list. */
 #include "daemon/station/station.h"
 
-/* a reader that was dropped stays a reason for so long */
-
 static json_t *floor_json(const struct station *s, unsigned link)
 {
 	const struct config_link *l = &s->config.link[link];

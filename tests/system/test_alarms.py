@@ -107,8 +107,8 @@ def acknowledged_and_paused(t):
     st.wait_for("what watches is told of that", lambda: watch.told("acknowledged", TRIP), 10)
     for words, exit_code, wanted in (
             (["ack", "floor2/hv-trip"], 1, f"was acknowledged by {me}"),
-            (["ack", "floor2/hv-tripp"], 2, 'no alarm "floor2/hv-tripp" stands'),
-            (["ack", "floor3", "nowhere"], 2, 'no alarm "nowhere" stands'),
+            (["ack", "floor2/hv-tripp"], 2, 'no alarm "floor2/hv-tripp" is active'),
+            (["ack", "floor3", "nowhere"], 2, 'no alarm "nowhere" is active'),
             (["ack"], 2, "needs ALARM"),
             (["pause", "floor2/hv-trip", "--for", "25h", "--reason", "x"], 2, "1 s to 24 h"),
             (["pause", "floor2/hv-trip", "--for", "2h"], 2, "needs its end and a reason"),
@@ -118,7 +118,7 @@ def acknowledged_and_paused(t):
              "of tower1.floor2 there may be: floor-mute, fcm-booted, hv-trip, "),
             (["pause", "floor2.om2.hv/hv-trip", "--for", "2h", "--reason", "x"], 2,
              "of tower1.floor2.om2.hv there may be: alarm, command-unknown"),
-            (["pause", "link3/hv-trip", "--for", "2h", "--reason", "x"], 2, 'no alarm "hv-trip" of link3'),
+            (["pause", "link3/hv-trip", "--for", "2h", "--reason", "x"], 2, 'link3 cannot have an alarm "hv-trip"'),
             (["pause", "floor\\2/hv-low", "--for", "2h", "--reason", "x"], 2, 'there is no "floor\\2"'),
             (["resume", "floor2/hv-trip"], 2, 'no alarm "floor2/hv-trip" is paused')):
         code, out, err = st.ctl("alarm", *words)
