@@ -82,7 +82,7 @@ static bool address_of(int fd, bool peer, struct sockaddr_storage *ret_address, 
 	return true;
 }
 
-/* Whether it came in by this door; one that has ended meanwhile may be anything by now. */
+/* Whether it was accepted by this socket; the descriptor of one that has ended may be anything by now. */
 static bool is_ours(const struct door *d, int fd)
 {
 	struct sockaddr_storage address;
@@ -94,18 +94,12 @@ static bool is_ours(const struct door *d, int fd)
 static void name_address(int fd, char text[DOOR_ADDRESS_MAX])
 {
 	struct sockaddr_storage a;
-	char host[INET6_ADDRSTRLEN] = "";
 	uint16_t port;
 
-	if (!address_of(fd, true, &a, &port)) {
-		return;
+	if (address_of(fd, true, &a, &port)) {
+		getnameinfo((struct sockaddr *)&a, sizeof(a), text, DOOR_ADDRESS_MAX, NULL, 0,
+			    NI_NUMERICHOST);
 	}
-	if (a.ss_family == AF_INET) {
-		inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, host, sizeof(host));
-	} else {
-		inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, host, sizeof(host));
-	}
-	snprintf(text, DOOR_ADDRESS_MAX, "%s", host);
 }
 
 /* NULL: there is no such connection. */
@@ -134,7 +128,7 @@ static struct place *place_for(struct door *d, int fd)
 	return &d->place[fd];
 }
 
-/* The copy cannot become another's between the look and the cut. */
+/* By a copy of the descriptor, which cannot become another connection between check and shutdown. */
 void door_cut(struct door *d, int fd)
 {
 	struct place *p = place_of(d, fd);
@@ -163,7 +157,7 @@ void door_cut_all(struct door *d)
 	}
 }
 
-/* --- who comes and goes --- */
+/* --- connections begin and end --- */
 
 void door_refused(struct door *d, const char *address, const char *key, const char *why)
 {
@@ -176,8 +170,8 @@ void door_refused(struct door *d, const char *address, const char *key, const ch
 	last->why = why;
 }
 
-/* Who has to go, that `newest` may stay: of its source or of all the one that came first of those that nobody knows; else
- * the newest itself. */
+/* The connection to cut off when `newest` is one too many: the oldest unknown one, of the same address or of all; else the
+ * newest itself. NULL: there is room. */
 static struct place *one_too_many(struct door *d, struct place *newest)
 {
 	struct place *first[2] = {newest, newest}; /* of its source; of all */
@@ -245,9 +239,9 @@ static const char *failure(int reason)
 	case ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
 		return "it does not encrypt (no CURVE), or we do not";
 	case ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC:
-		return "it has not this server's public key, or is no CURVE client";
+		return "it does not have this server's public key, or is no CURVE client";
 	default:
-		return "it does not keep to ZeroMQ's handshake";
+		return "it does not follow ZeroMQ's handshake";
 	}
 }
 
@@ -273,7 +267,7 @@ static bool news_one(struct door *d)
 		d->failed = failure(value);
 		break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-		d->failed = "it left in ZeroMQ's handshake: does it encrypt as this door does?";
+		d->failed = "it left in ZeroMQ's handshake: does it encrypt as this socket does?";
 		break;
 	case ZMQ_EVENT_DISCONNECTED:
 		on_ended(d, value);
@@ -295,7 +289,7 @@ bool door_serve(struct door *d, uint64_t now_ns)
 	return any;
 }
 
-/* Connections old enough that were neither let in nor refused for a reason that libzmq told. */
+/* Connections whose handshake must be over by now, and of which libzmq reported neither success nor failure. */
 static void count_others(struct door *d)
 {
 	uint64_t old = d->accepted[d->second % BACK_S], other;
@@ -405,7 +399,7 @@ int door_open(const struct door_config *config, struct door **ret_door)
 	}
 	d->config = *config;
 	snprintf(endpoint, sizeof(endpoint), "inproc://door-%s", config->name);
-	/* libzmq's thread waits for room in a monitor's pipe, whatever we do meanwhile: no limit. */
+	/* No limit: with one, libzmq's thread would wait for us when the monitor's queue is full. */
 	d->monitor = zmq_socket(config->context, ZMQ_PAIR);
 	if (!d->monitor || zmq_setsockopt(d->monitor, ZMQ_RCVHWM, &zero, sizeof(zero)) < 0 ||
 	    zmq_setsockopt(d->monitor, ZMQ_LINGER, &zero, sizeof(zero)) < 0 ||

@@ -183,7 +183,7 @@ json_t *status_members(struct station *s)
 	return j;
 }
 
-json_t *status_door(const char *endpoint, const struct door_status *v)
+static json_t *status_door(const char *endpoint, const struct door_status *v)
 {
 	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "endpoint", endpoint, "connections",
 			 (json_int_t)(v->accepted - v->ended), "accepted", (json_int_t)v->accepted,

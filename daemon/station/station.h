@@ -378,7 +378,6 @@ json_t *status_clock(struct station *s);
 json_t *status_groups(struct station *s);
 json_t *status_members(struct station *s);
 json_t *status_doors(struct station *s);
-json_t *status_door(const char *endpoint, const struct door_status *v);
 json_t *status_feed(struct station *s); /* null: not configured */
 json_t *status_param(struct station *s, const struct param *p);
 /* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. Null: none. */
