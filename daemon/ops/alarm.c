@@ -302,7 +302,7 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 		return;
 	} else if (alarms_pause(judge_alarms(s->judge), object, code, seconds, hand, now_both(),
 				&error) < 0) {
-		control_fail(rq, "refused", error.hint, NULL, "%s", error.message);
+		control_fail_error(rq, "refused", &error, NULL);
 	} else {
 		c.alarm[0] = alarms_find(judge_alarms(s->judge), object, code);
 		answer(s, rq, &c);

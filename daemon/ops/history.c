@@ -9,17 +9,6 @@
 
 #include "daemon/ops/ops.h"
 
-void ask_database(struct control_request *rq, json_t *args, void *context)
-{
-	struct question n = *(const struct question *)control_op(rq)->data;
-
-	n.rq = rq;
-	n.args = args;
-	if (link_arg(context, rq, args, &n.link)) {
-		questions_ask(context, &n);
-	}
-}
-
 #define ASK(...)                                                                                   \
 	.data = &(const struct question)                                                           \
 	{                                                                                          \

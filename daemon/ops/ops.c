@@ -9,19 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)
-{
-	int link = (int)arg_int(args, "link", QUERY_ALL);
-
-	if (link != QUERY_ALL && !s->link[link].enabled) {
-		control_fail(rq, "usage", "give it a floor in [link] of the configuration", NULL,
-			     "link %d is not configured", link);
-		return false;
-	}
-	*ret_link = link;
-	return true;
-}
-
 /* --- station --- */
 
 /* The client, as the daemon knows it. */

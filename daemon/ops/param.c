@@ -73,7 +73,7 @@ json_t *match_patterns(struct station *s, struct control_request *rq, json_t *pa
 
 		if (params_match(s->params, text, match_once, &m) == 0) {
 			params_find(s->params, text, &p, &error);
-			control_fail(rq, "usage", error.hint, NULL, "%s", error.message);
+			control_fail_error(rq, "usage", &error, NULL);
 			json_decref(m.found);
 			m.found = NULL;
 			break;

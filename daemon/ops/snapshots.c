@@ -257,11 +257,8 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 		control_fail(n->rq, "refused",
 			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
 			     NULL, "there is a snapshot %s", name_arg(n->args));
-	} else if (error->code[0]) {
-		control_fail(n->rq, "internal", error->hint, NULL, "%s", error->message);
 	} else {
-		control_fail(n->rq, "internal", "try again", NULL, "the database says: %s",
-			     error->message);
+		questions_tell(n, r, NULL, error);
 	}
 }
 
