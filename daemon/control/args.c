@@ -77,9 +77,9 @@ static bool is_listed(const struct control_arg *a, const json_t *value)
 
 static bool is_hex(const struct control_arg *a, const char *text)
 {
-	size_t digits = strspn(text, "0123456789abcdef");
+	size_t digits = strspn(text, "0123456789abcdef"), bytes = digits / 2;
 
-	return text[digits] == '\0' && digits % 2 == 0 && in_range(a, (double)(digits / 2));
+	return text[digits] == '\0' && digits == 2 * bytes && in_range(a, (double)bytes);
 }
 
 static bool items_fit(const struct control_arg *a, const json_t *list)

@@ -341,7 +341,7 @@ const struct control_op alarm_ops[] = {
 	{"alarm.pause", ACCESS_OPERATOR, op_pause, "pause alarms",
 	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "OBJECT/CODE, or OBJECT for all of it"},
 		      {"seconds", ARG_NUMBER, true, 1, ALARM_PAUSE_MAX_S, .unit = "s",
-		       .about = "for so long; at most 24 h, then repeat it"},
+		       .about = "for 1 s to 24 h, then repeat it"},
 		      REASON(true, REASON_MAX), DRY_RUN)},
 	{"alarm.resume", ACCESS_OPERATOR, op_deed, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN),
 	 .data = &resuming},

@@ -115,9 +115,9 @@ def acknowledged_and_paused(t):
             (["pause", "flor2/hv-trip", "--for", "2h", "--reason", "x"], 2, 'there is no "flor2"'),
             (["pause", "floor2/HV", "--for", "2h", "--reason", "x"], 2, 'no alarm "floor2/HV"'),
             (["pause", "floor2/hv-tripp", "--for", "2h", "--reason", "x"], 2,
-             "of tower1.floor2 there may be: floor-mute, fcm-booted, hv-trip, "),
+             "tower1.floor2 may have: floor-mute, fcm-booted, hv-trip, "),
             (["pause", "floor2.om2.hv/hv-trip", "--for", "2h", "--reason", "x"], 2,
-             "of tower1.floor2.om2.hv there may be: alarm, command-unknown"),
+             "tower1.floor2.om2.hv may have: alarm, command-unknown"),
             (["pause", "link3/hv-trip", "--for", "2h", "--reason", "x"], 2, 'link3 cannot have an alarm "hv-trip"'),
             (["pause", "floor\\2/hv-low", "--for", "2h", "--reason", "x"], 2, 'there is no "floor\\2"'),
             (["resume", "floor2/hv-trip"], 2, 'no alarm "floor2/hv-trip" is paused')):
