@@ -18,7 +18,7 @@
 #define SINCE CONTROL_ARG("since", ARG_NUMBER, .unit = "s", .about = "not before this time")
 #define UNTIL CONTROL_ARG("until", ARG_NUMBER, .unit = "s", .about = "before this time")
 #define LIMIT                                                                                      \
-	CONTROL_ARG("limit", ARG_INT, false, 1, 100000, .about = "at most so many rows, the newest")
+	CONTROL_ARG("limit", ARG_INT, false, 1, 0, .about = "at most so many rows, the newest")
 #define PATTERNS(required)                                                                         \
 	CONTROL_ARG("names", ARG_TEXTS, required, required, 256,                                   \
 		    .about = "names of parameters, or patterns: floor3.*")
