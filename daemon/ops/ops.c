@@ -16,7 +16,7 @@ static json_t *you_json(const struct control_request *rq)
 {
 	const struct control_peer *peer = control_peer(rq);
 
-	return json_pack("{s:s,s:s,s:s}", "who", peer->who, "origin", peer->origin, "role",
+	return json_pack("{s:s,s:s,s:s}", FIELD(peer, who), FIELD(peer, origin), "role",
 			 access_role_name(peer->role));
 }
 
@@ -27,13 +27,13 @@ static void op_info(struct control_request *rq, json_t *args, void *context)
 	(void)args;
 	control_answer(rq,
 		       json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o}", "version",
-				 FCM_VERSION, "board", (int)s->config.instance, "name",
-				 s->config.daemon.name, "pid", (int)getpid(), "started",
-				 json_time(s->started_utc_ns), "database", s->config.store.database,
-				 "monitor_endpoint", s->config.data.monitor_endpoint,
-				 "reserved_endpoint", s->config.data.reserved_endpoint, "device",
-				 s->config.board.device, "public_key", status_data_key(s), "you",
-				 you_json(rq)));
+				 FCM_VERSION, "board", (int)s->config.instance,
+				 FIELD(&s->config.daemon, name), "pid", (int)getpid(), "started",
+				 json_time(s->started_utc_ns), FIELD(&s->config.store, database),
+				 FIELD(&s->config.data, monitor_endpoint),
+				 FIELD(&s->config.data, reserved_endpoint),
+				 FIELD(&s->config.board, device), "public_key", status_data_key(s),
+				 "you", you_json(rq)));
 }
 
 static void op_status(struct control_request *rq, json_t *args, void *context)
@@ -70,14 +70,11 @@ static void op_link_list(struct control_request *rq, json_t *args, void *context
 
 static json_t *registers_json(const struct watch_link *w)
 {
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "status",
-			 (json_int_t)w->status, "rx_power_nw", (json_int_t)w->rx_power_nw,
-			 "tx_power_nw", (json_int_t)w->tx_power_nw, "phase_ps",
-			 (json_int_t)w->phase.phase_ps, "aligns", (json_int_t)w->phase.aligns,
-			 "code_errors", (json_int_t)w->code_errors, "lost_locks",
-			 (json_int_t)w->lost_locks, "drop_fifo", (json_int_t)w->drop_fifo,
-			 "drop_ring", (json_int_t)w->drop_ring, "drop_down",
-			 (json_int_t)w->drop_down, "cells", (json_int_t)w->cells);
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", COUNT(w, status),
+			 COUNT(w, rx_power_nw), COUNT(w, tx_power_nw), COUNT(&w->phase, phase_ps),
+			 COUNT(&w->phase, aligns), COUNT(w, code_errors), COUNT(w, lost_locks),
+			 COUNT(w, drop_fifo), COUNT(w, drop_ring), COUNT(w, drop_down),
+			 COUNT(w, cells));
 }
 
 static json_t *telemetry_json(const struct station_link *l)
@@ -88,13 +85,12 @@ static json_t *telemetry_json(const struct station_link *l)
 		return json_null();
 	}
 	return json_pack("{s:o,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I,s:I}", "age_s",
-			 json_age(l->telemetry_ns), "boot_count", (json_int_t)t->boot_count,
-			 "uptime_s", (json_int_t)t->uptime_s, "temperature_c",
-			 t->temperature_mc / 1e3, "humidity_percent", t->humidity_ppm / 1e4,
-			 "supply_v", t->supply_mv / 1e3, "current_a", t->current_ma / 1e3,
-			 "heading_deg", t->heading_mdeg / 1e3, "pitch_deg", t->pitch_mdeg / 1e3,
-			 "roll_deg", t->roll_mdeg / 1e3, "power_mask", (json_int_t)t->power_mask,
-			 "executed", (json_int_t)t->executed, "rejected", (json_int_t)t->rejected);
+			 json_age(l->telemetry_ns), COUNT(t, boot_count), COUNT(t, uptime_s),
+			 "temperature_c", t->temperature_mc / 1e3, "humidity_percent",
+			 t->humidity_ppm / 1e4, "supply_v", t->supply_mv / 1e3, "current_a",
+			 t->current_ma / 1e3, "heading_deg", t->heading_mdeg / 1e3, "pitch_deg",
+			 t->pitch_mdeg / 1e3, "roll_deg", t->roll_mdeg / 1e3, COUNT(t, power_mask),
+			 COUNT(t, executed), COUNT(t, rejected));
 }
 
 static void op_link_show(struct control_request *rq, json_t *args, void *context)
@@ -201,10 +197,9 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 	log_event(LOG_NOTICE, "phase", link, LOG_ID_PHASE,
 		  "link %d: new reference %.1f ps accepted by %s: %s", link, r.phase_ps,
 		  control_peer(rq)->who, why);
-	control_answer(rq,
-		       json_pack("{s:i,s:f,s:i,s:i,s:i,s:o}", "link", link, "phase_ps", r.phase_ps,
-				 "rtt_frames", r.rtt_frames, "rtt_bytes", r.rtt_bytes, "rtt_bits",
-				 r.rtt_bits, "time", json_time(r.time_ns)));
+	control_answer(rq, json_pack("{s:i,s:f,s:i,s:i,s:i,s:o}", "link", link, FIELD(&r, phase_ps),
+				     FIELD(&r, rtt_frames), FIELD(&r, rtt_bytes),
+				     FIELD(&r, rtt_bits), "time", json_time(r.time_ns)));
 }
 
 static void op_phase_soak(struct control_request *rq, json_t *args, void *context)

@@ -5,6 +5,10 @@
 
 #include "daemon/station/station.h"
 
+/* For json_pack(): the name of a member and the member. COUNT: for I of the format. */
+#define FIELD(object, member) #member, (object)->member
+#define COUNT(object, member) #member, (json_int_t)(object)->member
+
 /* Arguments. */
 #define LINK(required)                                                                             \
 	CONTROL_ARG("link", ARG_INT, required, 0, NANET3_LINKS - 1, .about = "links are 0 to 3")

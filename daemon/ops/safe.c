@@ -42,8 +42,8 @@ static json_t *row_json(const struct safe_row *row)
 	if (row->power_command) {
 		json_array_append_new(commands, json_integer((json_int_t)row->power_command));
 	}
-	return json_pack("{s:s,s:s,s:s,s:s,s:o}", "module", row->module, "state",
-			 command_state_name(row->state), "text", row->text, "hint", row->hint,
+	return json_pack("{s:s,s:s,s:s,s:s,s:o}", FIELD(row, module), "state",
+			 command_state_name(row->state), FIELD(row, text), FIELD(row, hint),
 			 "commands", commands);
 }
 
@@ -204,7 +204,7 @@ static json_t *plan_json(const struct safe *safe)
 				 load->has_value ? load->kind->unit : "");
 		}
 		json_array_append_new(rows,
-				      json_pack("{s:s,s:b,s:b,s:s}", "module", row->module, "off",
+				      json_pack("{s:s,s:b,s:b,s:s}", FIELD(row, module), "off",
 						row->down, "refused", row->settled, "text", text));
 	}
 	return rows;

@@ -162,8 +162,8 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 	control_progress(rq, json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:s,s:o}", "text", "open",
 				       "session", x->id, "link", (int)link, "tower", (int)c->tower,
 				       "floor", (int)c->floor, "channel", (int)channel,
-				       "monitor_endpoint", s->config.data.monitor_endpoint,
-				       "public_key", status_data_key(s)));
+				       FIELD(&s->config.data, monitor_endpoint), "public_key",
+				       status_data_key(s)));
 }
 
 /* How many bytes. */

@@ -116,10 +116,10 @@ static void put_event(struct station *s, const char *name, const char *text)
 
 static json_t *snapshot_json(const struct snapshots *w)
 {
-	return json_pack("{s:s,s:o,s:s,s:s,s:s,s:i,s:i,s:O}", "name", w->name, "time",
-			 json_time(w->id), "who", w->who, "note", w->note, "pattern", w->pattern,
-			 "parameters", (int)w->parameters, "unknown", (int)w->unknown, "missing",
-			 w->missing);
+	return json_pack("{s:s,s:o,s:s,s:s,s:s,s:i,s:i,s:O}", FIELD(w, name), "time",
+			 json_time(w->id), FIELD(w, who), FIELD(w, note), FIELD(w, pattern),
+			 "parameters", (int)w->parameters, "unknown", (int)w->unknown,
+			 FIELD(w, missing));
 }
 
 static void refuse_full(struct control_request *rq, int r)
@@ -162,7 +162,7 @@ void snapshots_stored(struct station *s, const struct store_done *done)
 			 w->parameters, plural(w->parameters), *w->note ? ": " : "", w->note);
 	}
 	put_event(s, w->name, text);
-	control_answer(rq, saved ? snapshot_json(w) : json_pack("{s:s}", "name", w->name));
+	control_answer(rq, saved ? snapshot_json(w) : json_pack("{s:s}", FIELD(w, name)));
 }
 
 static void save(struct station *s, struct control_request *rq, const struct gather *g)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Status for operators: the objects of schemas/control.md. Every value has its age. Why status is red: alarms/. */
+#include "daemon/ops/ops.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +37,8 @@ json_t *status_link(struct station *s, unsigned link)
 	const struct watch_link *w = watch_link(s->watch, link);
 	const struct config_link *c = &s->config.link[link];
 	json_t *j = json_pack(
-		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "link", (int)link, "name",
-		c->name, "enabled", l->enabled, "state", link_state_name(links_state(s, link)),
+		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "link", (int)link,
+		FIELD(c, name), FIELD(l, enabled), "state", link_state_name(links_state(s, link)),
 		"expected", identity(c->tower, c->floor), "signal",
 		(w->status & NANET3_LSTAT_SIGNAL) != 0, "locked",
 		(w->status & NANET3_LSTAT_LOCKED) != 0, "aligned", l->data.aligned == TDM_LOCKED,
@@ -45,16 +47,15 @@ json_t *status_link(struct station *s, unsigned link)
 		"hits_per_s", rate_json(s, l->hits_per_s), "cells", cells_json(l->data.cells));
 
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
-	json_object_update_new(
-		j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}", "offset_bytes",
-			     (json_int_t)links_offset(s, link), "rx_power_uw", w->rx_power_nw / 1e3,
-			     "code_errors", (json_int_t)w->code_errors, "downlink_errors",
-			     (json_int_t)l->data.downlink_errors, "lost_locks",
-			     (json_int_t)w->lost_locks, "aligns", (json_int_t)w->phase.aligns,
-			     "ring", "depth", (json_int_t)l->data.ring_depth, "used",
-			     (json_int_t)(l->data.ring_write - l->data.ring_release), "dma_epoch",
-			     (json_int_t)l->data.dma_epoch, "taken_over", l->data.taken_over,
-			     "item_faults", (json_int_t)l->data.item_faults));
+	json_object_update_new(j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}",
+					    "offset_bytes", (json_int_t)links_offset(s, link),
+					    "rx_power_uw", w->rx_power_nw / 1e3,
+					    COUNT(w, code_errors), COUNT(&l->data, downlink_errors),
+					    COUNT(w, lost_locks), COUNT(&w->phase, aligns), "ring",
+					    "depth", (json_int_t)l->data.ring_depth, "used",
+					    (json_int_t)(l->data.ring_write - l->data.ring_release),
+					    COUNT(&l->data, dma_epoch), FIELD(&l->data, taken_over),
+					    COUNT(&l->data, item_faults)));
 	return j;
 }
 
@@ -69,9 +70,8 @@ static json_t *reference_json(const struct phase_reference *r)
 	if (!r->set) {
 		return json_null();
 	}
-	return json_pack("{s:f,s:i,s:i,s:i,s:o}", "phase_ps", r->phase_ps, "rtt_frames",
-			 r->rtt_frames, "rtt_bytes", r->rtt_bytes, "rtt_bits", r->rtt_bits, "time",
-			 json_time(r->time_ns));
+	return json_pack("{s:f,s:i,s:i,s:i,s:o}", FIELD(r, phase_ps), FIELD(r, rtt_frames),
+			 FIELD(r, rtt_bytes), FIELD(r, rtt_bits), "time", json_time(r->time_ns));
 }
 
 json_t *status_phase(struct station *s, unsigned link)
@@ -83,22 +83,21 @@ json_t *status_phase(struct station *s, unsigned link)
 	return json_pack(
 		"{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,s:i,s:o,s:o},"
 		"s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
-		"link", (int)link, "locked", v.locked, "phase_ps",
+		"link", (int)link, FIELD(&v, locked), "phase_ps",
 		v.locked && v.last_sample_ns ? json_real(v.reading.phase_ps) : json_null(),
 		"mean_ps", json_number_or_null(v.valid ? v.mean_ps : none), "sigma_ps",
 		json_number_or_null(v.valid ? v.sigma_ps : none), "peak_to_peak_ps",
 		json_number_or_null(v.valid ? v.peak_to_peak_ps : none), "slope_ps_per_s",
 		json_number_or_null(v.valid ? v.slope_ps_per_s : none), "difference_ps",
-		json_number_or_null(v.valid && v.reference.set ? v.difference_ps : none), "samples",
-		(json_int_t)v.samples, "age_s", json_age(v.last_sample_ns), "round_trip", "frames",
+		json_number_or_null(v.valid && v.reference.set ? v.difference_ps : none),
+		COUNT(&v, samples), "age_s", json_age(v.last_sample_ns), "round_trip", "frames",
 		v.reading.rtt_frames, "bytes", v.reading.rtt_bytes, "bits", v.reading.rtt_bits,
 		"reference", reference_json(&v.reference), "last", "verdict",
-		phase_verdict_name(v.last.verdict), "slip", v.last.slip, "difference_ps",
+		phase_verdict_name(v.last.verdict), FIELD(&v.last, slip), "difference_ps",
 		json_number_or_null(v.last.verdict == PHASE_NONE ? none : v.last.difference_ps),
-		"age_s", json_age(v.last.verdict == PHASE_NONE ? 0 : v.last.time_ns), "relocks",
-		(json_int_t)v.relocks, "passes", (json_int_t)v.passes, "slips", (json_int_t)v.slips,
-		"jumps", (json_int_t)v.jumps, "drifts", (json_int_t)v.drifts, "tdev_ps",
-		three(v.tdev_ps), "mtie_ps", three(v.mtie_ps));
+		"age_s", json_age(v.last.verdict == PHASE_NONE ? 0 : v.last.time_ns),
+		COUNT(&v, relocks), COUNT(&v, passes), COUNT(&v, slips), COUNT(&v, jumps),
+		COUNT(&v, drifts), "tdev_ps", three(v.tdev_ps), "mtie_ps", three(v.mtie_ps));
 }
 
 /* --- consumers --- */
@@ -136,29 +135,25 @@ static json_t *group_json(const struct publisher_group_status *g)
 	return json_pack("{s:s,s:o,s:s,s:i,s:I,s:I,s:I,s:I,s:o,s:f,s:o,s:I,s:f,s:f,s:I,s:I,s:I,s:I,"
 			 "s:I,s:I}",
 			 "group", g->name, "streams", streams_json(g->streams), "policy",
-			 fcm_policy_name(g->policy), "members", (int)g->members, "offered",
-			 (json_int_t)g->offered, "acknowledged", (json_int_t)g->acked, "in_flight",
-			 (json_int_t)g->in_flight, "waiting", (json_int_t)g->waiting, "dropped",
-			 dropped, "oldest_s", (double)g->oldest_ns / 1e9, "last_drop", last,
-			 "acknowledged_bytes", (json_int_t)g->acked_bytes, "blocks_per_s",
-			 g->blocks_per_s, "bytes_per_s", g->bytes_per_s, "in_flight_bytes",
-			 (json_int_t)g->in_flight_bytes, "waiting_bytes",
-			 (json_int_t)g->waiting_bytes, "held_bytes", (json_int_t)g->held_bytes,
-			 "budget_bytes", (json_int_t)g->budget_bytes, "beyond_limit",
-			 (json_int_t)g->beyond, "disconnected", (json_int_t)g->disconnected);
+			 fcm_policy_name(g->policy), "members", (int)g->members, COUNT(g, offered),
+			 "acknowledged", (json_int_t)g->acked, COUNT(g, in_flight),
+			 COUNT(g, waiting), "dropped", dropped, "oldest_s",
+			 (double)g->oldest_ns / 1e9, "last_drop", last, "acknowledged_bytes",
+			 (json_int_t)g->acked_bytes, FIELD(g, blocks_per_s), FIELD(g, bytes_per_s),
+			 COUNT(g, in_flight_bytes), COUNT(g, waiting_bytes), COUNT(g, held_bytes),
+			 COUNT(g, budget_bytes), "beyond_limit", (json_int_t)g->beyond,
+			 COUNT(g, disconnected));
 }
 
 static json_t *member_json(const struct publisher_member_status *m)
 {
 	return json_pack("{s:s,s:s,s:s,s:b,s:s,s:i,s:i,s:I,s:f,s:I,s:I,s:f,s:f,s:I,s:o}", "member",
-			 m->name, "group", m->group, "address", m->address, "alive",
+			 m->name, FIELD(m, group), FIELD(m, address), "alive",
 			 m->state == MEMBER_ALIVE, "state", member_state_name(m->state), "credit",
-			 (int)m->credit, "in_flight", (int)m->in_flight, "in_flight_bytes",
-			 (json_int_t)m->in_flight_bytes, "oldest_s", (double)m->oldest_ns / 1e9,
-			 "delivered", (json_int_t)m->delivered, "delivered_bytes",
-			 (json_int_t)m->delivered_bytes, "blocks_per_s", m->blocks_per_s,
-			 "bytes_per_s", m->bytes_per_s, "redelivered", (json_int_t)m->redelivered,
-			 "age_s", json_age(m->last_seen_ns));
+			 (int)m->credit, "in_flight", (int)m->in_flight, COUNT(m, in_flight_bytes),
+			 "oldest_s", (double)m->oldest_ns / 1e9, COUNT(m, delivered),
+			 COUNT(m, delivered_bytes), FIELD(m, blocks_per_s), FIELD(m, bytes_per_s),
+			 COUNT(m, redelivered), "age_s", json_age(m->last_seen_ns));
 }
 
 json_t *status_groups(struct station *s)
@@ -186,10 +181,9 @@ json_t *status_members(struct station *s)
 static json_t *status_door(const char *endpoint, const struct door_status *v)
 {
 	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "endpoint", endpoint, "connections",
-			 (json_int_t)(v->accepted - v->ended), "accepted", (json_int_t)v->accepted,
-			 "admitted", (json_int_t)v->admitted, "refused", (json_int_t)v->refused,
-			 "crowded", (json_int_t)v->crowded, "unfinished", (json_int_t)v->unfinished,
-			 "silent", (json_int_t)v->silent);
+			 (json_int_t)(v->accepted - v->ended), COUNT(v, accepted),
+			 COUNT(v, admitted), COUNT(v, refused), COUNT(v, crowded),
+			 COUNT(v, unfinished), COUNT(v, silent));
 }
 
 /* The data sockets: connections, and how many were refused. */
@@ -248,13 +242,12 @@ json_t *status_param(struct station *s, const struct param *p)
 	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	double age = param_age_s(p, now.mono_ns);
 
-	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", p->name,
-			 "description", k->description, "unit", k->unit, "type",
-			 param_type_name(k->type), "access", param_access_name(k->access), "ramps",
-			 k->settle_by[0] != '\0', "value",
-			 p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
-			 p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "quality",
-			 param_quality_name(engine_quality(s->engine, p, now)), "age_s",
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", FIELD(p, name),
+			 FIELD(k, description), FIELD(k, unit), "type", param_type_name(k->type),
+			 "access", param_access_name(k->access), "ramps", k->settle_by[0] != '\0',
+			 "value", p->has_value ? status_value(p, p->value) : json_null(),
+			 "setpoint", p->has_setpoint ? status_value(p, p->setpoint) : json_null(),
+			 "quality", param_quality_name(engine_quality(s->engine, p, now)), "age_s",
 			 age < 0 ? json_null() : json_real(age), "limits", status_limits(k),
 			 "danger", param_danger_name(k->danger), "link",
 			 p->link < 0 ? json_null() : json_integer(p->link));
@@ -273,12 +266,13 @@ static json_t *silence_json(struct station *s)
 			continue;
 		}
 		silence_get(s->params, link, now_mono_ns(), &v);
-		json_array_append_new(
-			floors, json_pack("{s:i,s:i,s:s,s:o,s:i,s:o}", "tower", c->tower, "floor",
-					  c->floor, "timer", silence_timer_name(v.timer), "time_s",
-					  v.time_s < 0 ? json_null() : json_integer(v.time_s),
-					  "fired", (int)v.fired, "fired_at",
-					  v.fired_ns ? json_time(v.fired_ns) : json_null()));
+		json_array_append_new(floors,
+				      json_pack("{s:i,s:i,s:s,s:o,s:i,s:o}", FIELD(c, tower),
+						FIELD(c, floor), "timer",
+						silence_timer_name(v.timer), "time_s",
+						v.time_s < 0 ? json_null() : json_integer(v.time_s),
+						"fired", (int)v.fired, "fired_at",
+						v.fired_ns ? json_time(v.fired_ns) : json_null()));
 	}
 	return floors;
 }
@@ -301,12 +295,10 @@ static json_t *network_json(struct station *s)
 	network_get_status(s->network, &v);
 	j = status_door(s->config.network.endpoint, &v.door);
 	json_object_update_new(
-		j, json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", "public_key", v.public_key,
-			     "keys", (int)v.keys, "clients", (int)v.clients, "refused_key",
-			     (json_int_t)v.refused_key, "requests", (json_int_t)v.requests,
-			     "bad_messages", (json_int_t)v.bad_messages, "refused_rate",
-			     (json_int_t)v.refused_rate, "removed", (json_int_t)v.removed, "unsent",
-			     (json_int_t)v.unsent));
+		j, json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", FIELD(&v, public_key), "keys",
+			     (int)v.keys, "clients", (int)v.clients, COUNT(&v, refused_key),
+			     COUNT(&v, requests), COUNT(&v, bad_messages), COUNT(&v, refused_rate),
+			     COUNT(&v, removed), COUNT(&v, unsent)));
 	return j;
 }
 
@@ -315,9 +307,8 @@ static json_t *network_status_json(struct station *s)
 	struct control_stats v;
 
 	control_get_stats(s->control, &v);
-	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", "clients", (json_int_t)v.clients,
-			 "bad_messages", (json_int_t)v.bad_messages, "crowded",
-			 (json_int_t)v.crowded, "strangers", (json_int_t)v.strangers, "roles",
+	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", COUNT(&v, clients),
+			 COUNT(&v, bad_messages), COUNT(&v, crowded), COUNT(&v, strangers), "roles",
 			 s->has_roles, "refused_role", (json_int_t)dispatch_refused(s->desk),
 			 "network", network_json(s));
 }
@@ -365,18 +356,17 @@ json_t *status_json(struct station *s)
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
 		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
 		"s,s:o}}",
-		"board", (int)s->config.instance, "name", s->config.daemon.name, "version",
+		"board", (int)s->config.instance, FIELD(&s->config.daemon, name), "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", red ? "red" : "well",
 		"reasons", reasons, "clock", status_clock(s), "links", links, "phases", phases,
-		"groups", status_groups(s), "run", "number", (int)s->run.state.number, "note",
-		s->run.note, "since",
+		"groups", status_groups(s), "run", "number", (int)s->run.state.number,
+		FIELD(&s->run, note), "since",
 		s->run.state.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",
-		store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9, "queued",
-		(json_int_t)store.queued, "errors", (json_int_t)store.errors, "last_error",
-		store.last_error_text, "capture", "tick_age_s", json_age(c->last_tick_ns),
-		"pool_in_use", (json_int_t)c->pool_in_use, "pool_bytes", (json_int_t)c->pool_bytes,
-		"reports_lost", (json_int_t)c->reports_lost, "first_release_s",
+		store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9,
+		COUNT(&store, queued), COUNT(&store, errors), "last_error", store.last_error_text,
+		"capture", "tick_age_s", json_age(c->last_tick_ns), COUNT(c, pool_in_use),
+		COUNT(c, pool_bytes), COUNT(c, reports_lost), "first_release_s",
 		c->first_release_ns
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),

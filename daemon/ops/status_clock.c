@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The object Clock of schemas/control.md. */
-#include "daemon/station/station.h"
+#include "daemon/ops/ops.h"
 
 static json_t *relabelled_json(const struct clock_relabelling *r)
 {
@@ -30,19 +30,17 @@ json_t *status_clock(struct station *s)
 		label_source_name(v.label.source), "uncertainty_ns",
 		v.label.uncertainty_ns == UINT32_MAX ? json_null()
 						     : json_integer(v.label.uncertainty_ns),
-		"time_epoch", (json_int_t)v.label.time_epoch, "since",
-		json_time_of(v.state_since_ns), "reason", v.reason ? v.reason : "", "action",
-		v.action ? v.action : "", "gpsd", "connected", v.gps_connected, "fix", v.gps_fix,
-		"satellites", v.satellites_used < 0 ? json_null() : json_integer(v.satellites_used),
-		"age_s", json_age(v.last_gps_ns), "pps", "number", (json_int_t)v.pps_number,
-		"age_s", json_age(v.last_pps_ns), "utc", json_time(utc), "tai_utc_s",
-		v.label.tai_utc_s, "leap", "announced", v.label.leap_tai_ns != INT64_MAX,
-		"table_expired", v.leap_table_expired, "mismatch", v.leap_mismatch,
-		"system_offset_s",
+		COUNT(&v.label, time_epoch), "since", json_time_of(v.state_since_ns), "reason",
+		v.reason ? v.reason : "", "action", v.action ? v.action : "", "gpsd", "connected",
+		v.gps_connected, "fix", v.gps_fix, "satellites",
+		v.satellites_used < 0 ? json_null() : json_integer(v.satellites_used), "age_s",
+		json_age(v.last_gps_ns), "pps", "number", (json_int_t)v.pps_number, "age_s",
+		json_age(v.last_pps_ns), "utc", json_time(utc), FIELD(&v.label, tai_utc_s), "leap",
+		"announced", v.label.leap_tai_ns != INT64_MAX, "table_expired",
+		v.leap_table_expired, "mismatch", v.leap_mismatch, "system_offset_s",
 		v.system_minus_label_ns == INT64_MIN
 			? json_null()
 			: json_real((double)v.system_minus_label_ns / 1e9),
-		"system_synchronised", v.system_synced, "system_disagrees", v.system_disagrees,
-		"relabelled", relabelled_json(&v.relabelled), "relabels", (json_int_t)v.relabels,
-		"rejects", (json_int_t)v.rejects);
+		"system_synchronised", v.system_synced, FIELD(&v, system_disagrees), "relabelled",
+		relabelled_json(&v.relabelled), COUNT(&v, relabels), COUNT(&v, rejects));
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The TriDAS feed's ports and readers, for consumer.list. */
-#include "daemon/station/station.h"
+#include "daemon/ops/ops.h"
 
 static json_t *floor_json(const struct station *s, unsigned link)
 {
 	const struct config_link *l = &s->config.link[link];
 
-	return json_pack("{s:i,s:i,s:i,s:i}", "link", (int)link, "tower", l->tower, "floor",
-			 l->floor, "port", s->publisher_status.feed.port[link]);
+	return json_pack("{s:i,s:i,s:i,s:i}", "link", (int)link, FIELD(l, tower), FIELD(l, floor),
+			 "port", s->publisher_status.feed.port[link]);
 }
 
 static json_t *reader_json(const struct station *s, const struct feed_reader_status *r,
@@ -17,14 +17,13 @@ static json_t *reader_json(const struct station *s, const struct feed_reader_sta
 	json_t *dropped = json_null();
 
 	if (gone) {
-		dropped = json_pack("{s:s,s:I,s:o}", "outcome", outcome_name(gone->why), "frames",
-				    (json_int_t)gone->frames, "time", json_time_of(gone->at_ns));
+		dropped = json_pack("{s:s,s:I,s:o}", "outcome", outcome_name(gone->why),
+				    COUNT(gone, frames), "time", json_time_of(gone->at_ns));
 	}
-	json_object_update_new(
-		j, json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:o}", "address", r->address, "since",
-			     json_time_of(r->since_ns), "bytes", (json_int_t)r->bytes, "hits",
-			     (json_int_t)r->hits, "behind_bytes", (json_int_t)r->behind_bytes,
-			     "behind_frames", (json_int_t)r->behind_frames, "dropped", dropped));
+	json_object_update_new(j, json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:o}", FIELD(r, address),
+					    "since", json_time_of(r->since_ns), COUNT(r, bytes),
+					    COUNT(r, hits), COUNT(r, behind_bytes),
+					    COUNT(r, behind_frames), "dropped", dropped));
 	return j;
 }
 
@@ -53,8 +52,8 @@ json_t *status_feed(struct station *s)
 
 		json_array_append_new(readers, reader_json(s, &gone->reader, gone));
 	}
-	return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I,s:I}", "address", s->config.feed.address,
-			 "floors", floors, "readers", readers, "connects", (json_int_t)f->connects,
-			 "refused", (json_int_t)f->refused, "left", (json_int_t)f->left, "dropped",
-			 (json_int_t)f->dropped, "ignored_bytes", (json_int_t)f->heard_bytes);
+	return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I,s:I}", FIELD(&s->config.feed, address),
+			 "floors", floors, "readers", readers, COUNT(f, connects),
+			 COUNT(f, refused), COUNT(f, left), COUNT(f, dropped), "ignored_bytes",
+			 (json_int_t)f->heard_bytes);
 }
