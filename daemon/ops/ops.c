@@ -56,16 +56,9 @@ static void op_ops_list(struct control_request *rq, json_t *args, void *context)
 
 static void op_link_list(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *links = json_array();
-
 	(void)args;
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->link[link].enabled) {
-			json_array_append_new(links, status_link(s, link));
-		}
-	}
-	control_answer(rq, json_pack("{s:o}", "links", links));
+	control_answer(rq,
+		       json_pack("{s:o}", "links", status_links(context, QUERY_ALL, status_link)));
 }
 
 static json_t *registers_json(const struct watch_link *w)
@@ -138,26 +131,22 @@ static json_t *histogram_json(const struct phase *p)
 	return json_pack("{s:i,s:o}", "bin_ps", PHASE_BIN_PS, "bins", bins);
 }
 
+static json_t *phase_json(struct station *s, unsigned link)
+{
+	json_t *phase = status_phase(s, link);
+
+	json_object_set_new(phase, "histogram", histogram_json(s->link[link].phase));
+	return phase;
+}
+
 static void op_phase_show(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	json_t *phases;
-	int wanted;
+	int link;
 
-	if (!link_arg(s, rq, args, &wanted)) {
-		return;
+	if (link_arg(context, rq, args, &link)) {
+		control_answer(
+			rq, json_pack("{s:o}", "phases", status_links(context, link, phase_json)));
 	}
-	phases = json_array();
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->link[link].enabled && (wanted == QUERY_ALL || wanted == (int)link)) {
-			json_t *phase = status_phase(s, link);
-
-			json_object_set_new(phase, "histogram",
-					    histogram_json(s->link[link].phase));
-			json_array_append_new(phases, phase);
-		}
-	}
-	control_answer(rq, json_pack("{s:o}", "phases", phases));
 }
 
 static void op_phase_accept(struct control_request *rq, json_t *args, void *context)
@@ -166,6 +155,7 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 	const char *why = arg_text(args, "reason");
 	struct phase_reference r;
 	struct phase_judgement j;
+	json_t *answer;
 	int link, error;
 
 	if (!link_arg(s, rq, args, &link)) {
@@ -197,9 +187,9 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 	log_event(LOG_NOTICE, "phase", link, LOG_ID_PHASE,
 		  "link %d: new reference %.1f ps accepted by %s: %s", link, r.phase_ps,
 		  control_peer(rq)->who, why);
-	control_answer(rq, json_pack("{s:i,s:f,s:i,s:i,s:i,s:o}", "link", link, FIELD(&r, phase_ps),
-				     FIELD(&r, rtt_frames), FIELD(&r, rtt_bytes),
-				     FIELD(&r, rtt_bits), "time", json_time(r.time_ns)));
+	answer = status_reference(&r);
+	json_object_set_new(answer, "link", json_integer(link));
+	control_answer(rq, answer);
 }
 
 static void op_phase_soak(struct control_request *rq, json_t *args, void *context)

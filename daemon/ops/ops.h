@@ -36,6 +36,11 @@ bool link_arg(struct station *s, struct control_request *rq, const json_t *args,
 /* The handler of operations that the database answers: its data is a struct question with `what`, `ask`, `tell`. */
 void ask_database(struct control_request *rq, json_t *args, void *context);
 
+/* status.c: a list of `item` of the wanted link (QUERY_ALL: of each enabled one); a phase's reference. */
+json_t *status_links(struct station *s, int wanted,
+		     json_t *(*item)(struct station *s, unsigned link));
+json_t *status_reference(const struct phase_reference *r);
+
 /* --- param.c --- */
 
 /* What `patterns` match, each parameter once, in their order, made into JSON by `item`; it leaves out what it gives NULL

@@ -31,6 +31,19 @@ static json_t *rate_json(const struct station *s, double per_s)
 	return s->board_present ? json_real(per_s) : json_null();
 }
 
+json_t *status_links(struct station *s, int wanted,
+		     json_t *(*item)(struct station *s, unsigned link))
+{
+	json_t *list = json_array();
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (s->link[link].enabled && (wanted == QUERY_ALL || wanted == (int)link)) {
+			json_array_append_new(list, item(s, link));
+		}
+	}
+	return list;
+}
+
 json_t *status_link(struct station *s, unsigned link)
 {
 	const struct station_link *l = &s->link[link];
@@ -65,7 +78,7 @@ static json_t *three(const double v[3])
 			 json_number_or_null(v[1]), "100", json_number_or_null(v[2]));
 }
 
-static json_t *reference_json(const struct phase_reference *r)
+json_t *status_reference(const struct phase_reference *r)
 {
 	if (!r->set) {
 		return json_null();
@@ -92,7 +105,7 @@ json_t *status_phase(struct station *s, unsigned link)
 		json_number_or_null(v.valid && v.reference.set ? v.difference_ps : none),
 		COUNT(&v, samples), "age_s", json_age(v.last_sample_ns), "round_trip", "frames",
 		v.reading.rtt_frames, "bytes", v.reading.rtt_bytes, "bits", v.reading.rtt_bits,
-		"reference", reference_json(&v.reference), "last", "verdict",
+		"reference", status_reference(&v.reference), "last", "verdict",
 		phase_verdict_name(v.last.verdict), FIELD(&v.last, slip), "difference_ps",
 		json_number_or_null(v.last.verdict == PHASE_NONE ? none : v.last.difference_ps),
 		"age_s", json_age(v.last.verdict == PHASE_NONE ? 0 : v.last.time_ns),
@@ -253,28 +266,17 @@ json_t *status_param(struct station *s, const struct param *p)
 			 p->link < 0 ? json_null() : json_integer(p->link));
 }
 
-/* Of each floor. */
-static json_t *silence_json(struct station *s)
+/* Of the floor on a link. */
+static json_t *silence_json(struct station *s, unsigned link)
 {
-	json_t *floors = json_array();
+	const struct config_link *c = &s->config.link[link];
+	struct silence_view v;
 
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		const struct config_link *c = &s->config.link[link];
-		struct silence_view v;
-
-		if (!s->link[link].enabled) {
-			continue;
-		}
-		silence_get(s->params, link, now_mono_ns(), &v);
-		json_array_append_new(floors,
-				      json_pack("{s:i,s:i,s:s,s:o,s:i,s:o}", FIELD(c, tower),
-						FIELD(c, floor), "timer",
-						silence_timer_name(v.timer), "time_s",
-						v.time_s < 0 ? json_null() : json_integer(v.time_s),
-						"fired", (int)v.fired, "fired_at",
-						v.fired_ns ? json_time(v.fired_ns) : json_null()));
-	}
-	return floors;
+	silence_get(s->params, link, now_mono_ns(), &v);
+	return json_pack("{s:i,s:i,s:s,s:o,s:i,s:o}", FIELD(c, tower), FIELD(c, floor), "timer",
+			 silence_timer_name(v.timer), "time_s",
+			 v.time_s < 0 ? json_null() : json_integer(v.time_s), "fired", (int)v.fired,
+			 "fired_at", v.fired_ns ? json_time(v.fired_ns) : json_null());
 }
 
 json_t *status_data_key(const struct station *s)
@@ -339,17 +341,10 @@ json_t *status_json(struct station *s)
 {
 	unsigned red, settling = 0;
 	json_t *reasons = reasons_json(s, &red, &settling);
-	json_t *links = json_array(), *phases = json_array();
 	struct store_status store;
 	struct engine_counters commands;
 	const struct capture_status *c = &s->capture_status;
 
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->link[link].enabled) {
-			json_array_append_new(links, status_link(s, link));
-			json_array_append_new(phases, status_phase(s, link));
-		}
-	}
 	store_get_status(s->store, &store);
 	engine_counters(s->engine, &commands);
 	return json_pack(
@@ -359,9 +354,10 @@ json_t *status_json(struct station *s)
 		"board", (int)s->config.instance, FIELD(&s->config.daemon, name), "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", red ? "red" : "well",
-		"reasons", reasons, "clock", status_clock(s), "links", links, "phases", phases,
-		"groups", status_groups(s), "run", "number", (int)s->run.state.number,
-		FIELD(&s->run, note), "since",
+		"reasons", reasons, "clock", status_clock(s), "links",
+		status_links(s, QUERY_ALL, status_link), "phases",
+		status_links(s, QUERY_ALL, status_phase), "groups", status_groups(s), "run",
+		"number", (int)s->run.state.number, FIELD(&s->run, note), "since",
 		s->run.state.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",
 		store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9,
 		COUNT(&store, queued), COUNT(&store, errors), "last_error", store.last_error_text,
@@ -371,8 +367,9 @@ json_t *status_json(struct station *s)
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),
 		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
-		records_status(s), "control", network_status_json(s), "silence", silence_json(s),
-		"data", "reserved", publisher_reserved_endpoint(s->publisher), "monitors",
+		records_status(s), "control", network_status_json(s), "silence",
+		status_links(s, QUERY_ALL, silence_json), "data", "reserved",
+		publisher_reserved_endpoint(s->publisher), "monitors",
 		publisher_monitor_endpoint(s->publisher), "public_key", status_data_key(s));
 }
 
