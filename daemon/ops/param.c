@@ -158,7 +158,7 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 	    !bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
 		return false;
 	}
-	if (set) {
+	if (set && json_object_get(args, "value")) { /* what is missing is found after the role */
 		value_arg(p, args, &request.value, NULL);
 	}
 	if (engine_refuse(s->engine, &request, error->message,
