@@ -409,7 +409,7 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 #define NAME CONTROL_ARG("name", ARG_TEXT, true, .about = "a parameter: floor3.om2.hv")
 #define CLIENT_ID                                                                                  \
 	CONTROL_ARG("client_id", ARG_TEXT, .max = 63,                                              \
-		    .about = "a repeat with the same one is done once")
+		    .about = "a repeat with it is not sent again while the journal has the first")
 #define FORCE CONTROL_ARG("force", ARG_BOOL, .about = "beyond the soft limits, past the interlocks")
 
 const struct control_op param_ops[] = {
