@@ -2,6 +2,6 @@
 # The operations of the control protocol, and what they show.
 $(eval $(call room,\
     schemas tdm \
-    $(addprefix slowctl/,param access engine alarm query) \
+    $(addprefix slowctl/,param access engine safe alarm query) \
     $(addprefix daemon/,core phase time data control record store publish alarms station),\
     jansson))

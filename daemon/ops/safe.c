@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The operation `safe`: high voltage down, then power off (slowctl/engine/safe.h does it). It goes on when its client
+ * The operation `safe`: high voltage down, then power off (slowctl/safe/safe.h does it). It goes on when its client
  * goes away; its beginning and its end are events, its commands are in the journal.
  */
 #include "daemon/ops/ops.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "slowctl/param/plural.h"
-#include "slowctl/engine/safe.h"
+#include "slowctl/safe/safe.h"
 
 #define AT_ONCE	    32u		 /* several people may want several floors safe */
 #define PROGRESS_NS 500000000ull /* one in this time at most, unless something has changed */

@@ -17,7 +17,7 @@
 
 #include "daemon/core/log.h"
 #include "daemon/store/store.h"
-#include "slowctl/engine/safe.h"
+#include "slowctl/safe/safe.h"
 
 #define MAGIC	     "FCMEMRG2" /* another number for each other layout */
 #define AREA_BYTES   (512u * 1024)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "schemas/journal_sql.h"
-#include "slowctl/engine/safe.h"
+#include "slowctl/safe/safe.h"
 
 struct reader {
 	sqlite3 *db;

@@ -10,8 +10,8 @@
  * What is made safe, the dictionary says: a kind with `needs` and `safest` (om.hv) goes there, then what it needs
  * (om.power) goes to its own. A state machine without I/O; after safe_begin(), drain the engine.
  */
-#ifndef SLOWCTL_ENGINE_SAFE_H
-#define SLOWCTL_ENGINE_SAFE_H
+#ifndef SLOWCTL_SAFE_SAFE_H
+#define SLOWCTL_SAFE_SAFE_H
 
 #include "slowctl/engine/engine.h"
 

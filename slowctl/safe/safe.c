@@ -2,7 +2,7 @@
 /*
  * Making safe: which commands, and what their ends mean for each module. See safe.h.
  */
-#include "slowctl/engine/safe.h"
+#include "slowctl/safe/safe.h"
 
 #include "slowctl/param/plural.h"
 

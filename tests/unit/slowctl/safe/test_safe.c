@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "slowctl/engine/safe.h"
+#include "slowctl/safe/safe.h"
 #include "tdm/registers.h"
 #include "tests/unit/slowctl/engine/engine_rig.h"
 
