@@ -92,6 +92,26 @@ struct link *engine_link_of(struct engine *e, const struct command *c)
 	return &e->links[c->param->link];
 }
 
+struct command *engine_new_command(struct param *p, const char *client_id)
+{
+	struct command *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		return NULL;
+	}
+	c->param = p;
+	c->frame = UINT64_MAX;
+	c->old_value = c->new_value = c->readback = NAN;
+	if (client_id && client_id[0]) {
+		c->client_id = strdup(client_id);
+		if (!c->client_id) {
+			free(c);
+			return NULL;
+		}
+	}
+	return c;
+}
+
 void engine_free_command(struct command *c)
 {
 	free(c->client_id);
@@ -146,9 +166,9 @@ static bool sample_due(const struct param *p, double age_s)
 }
 
 /* Keep the new value in the history when that is due. */
-void engine_value(struct engine *e, struct param *p, struct engine_now now)
+void engine_value(struct engine *e, struct param *p)
 {
-	double age_s = (double)(now.mono_ns - p->sampled_mono_ns) / 1e9;
+	double age_s = (double)(e->now.mono_ns - p->sampled_mono_ns) / 1e9;
 	struct engine_out *o;
 
 	if (p->kind->history_s <= 0 || !p->has_value || !sample_due(p, age_s)) {
@@ -156,7 +176,7 @@ void engine_value(struct engine *e, struct param *p, struct engine_now now)
 	}
 	p->sample_credit = fmax(0, sample_credit(p, age_s) - 1);
 	p->sampled = true;
-	p->sampled_mono_ns = now.mono_ns;
+	p->sampled_mono_ns = e->now.mono_ns;
 	p->sampled_value = p->value;
 	p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
 	o = engine_out(e, ENGINE_STORE);

@@ -68,8 +68,8 @@ void command_announce(struct engine *e, struct command *c, const char *note)
 	snprintf(o->progress.hint, sizeof(o->progress.hint), "%s", c->hint);
 }
 
-void command_move(struct engine *e, struct command *c, enum command_state state, uint64_t frame,
-		  struct engine_now now, const char *format, ...)
+void command_move(struct engine *e, struct command *c, enum command_state state, const char *format,
+		  ...)
 {
 	va_list args;
 
@@ -77,13 +77,13 @@ void command_move(struct engine *e, struct command *c, enum command_state state,
 	vsnprintf(c->detail, sizeof(c->detail), format, args);
 	va_end(args);
 	c->state = state;
-	c->changed_ns = now.utc_ns;
-	journal_transition(e, c, frame, 0, 0, now);
+	c->changed_ns = e->now.utc_ns;
+	journal_transition(e, c, 0, 0);
 	command_announce(e, c, NULL);
 }
 
 /* The parameter is free for the next open command on it. */
-void command_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now)
+void command_emergency(struct engine *e, struct command *c, const char *why)
 {
 	if (!c->emergency) {
 		journal_put_emergency(e, c->row);
@@ -91,8 +91,7 @@ void command_emergency(struct engine *e, struct command *c, const char *why, str
 	c->emergency = true;
 	c->journaled = true;
 	c->want = WANT_COMMAND;
-	command_move(e, c, COMMAND_QUEUED, UINT64_MAX, now,
-		     "to be sent before it is in the database: %s", why);
+	command_move(e, c, COMMAND_QUEUED, "to be sent before it is in the database: %s", why);
 }
 
 static void unlock(struct engine *e, struct command *c)
@@ -125,22 +124,22 @@ void command_land(struct engine *e, struct command *c)
 }
 
 /* Something was done to this module: its other values may have changed. */
-static void refresh_module(struct engine *e, const struct command *c, struct engine_now now)
+static void refresh_module(struct engine *e, const struct command *c)
 {
 	struct link *l = engine_link_of(e, c);
 
 	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
 		struct param *p = params_at(e->params, i);
 
-		if (p->module == c->param->module && p->next_poll_ns > now.mono_ns) {
-			p->next_poll_ns = now.mono_ns;
-			e->next_setting_ns[p->number] = now.mono_ns;
+		if (p->module == c->param->module && p->next_poll_ns > e->now.mono_ns) {
+			p->next_poll_ns = e->now.mono_ns;
+			e->next_setting_ns[p->number] = e->now.mono_ns;
 		}
 	}
 }
 
 void command_end(struct engine *e, struct command *c, enum command_state state, const char *hint,
-		 struct engine_now now, const char *format, ...)
+		 const char *format, ...)
 {
 	struct link *l = engine_link_of(e, c);
 	va_list args;
@@ -159,13 +158,12 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	c->state = state;
 	c->ended = true;
 	c->alarm = state == COMMAND_UNKNOWN;
-	c->changed_ns = now.utc_ns;
+	c->changed_ns = e->now.utc_ns;
 	c->want = WANT_NOTHING;
 	c->end_cookie = engine_cookie(e);
-	c->announce_by = now.mono_ns + e->config.store_wait_ms * MS;
+	c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
 	if (!c->unwritten) {
-		journal_transition(e, c, UINT64_MAX, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER,
-				   c->end_cookie, now);
+		journal_transition(e, c, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, c->end_cookie);
 	}
 	TAILQ_REMOVE(&l->open, c, next);
 	l->open_count--;
@@ -177,7 +175,7 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	release_followers(l, c);
 	unlock(e, c);
 	if (c->attempts > 0 || c->recovered) {
-		refresh_module(e, c, now);
+		refresh_module(e, c);
 	}
 	if (c->unwritten || c->emergency) { /* no row of its end, or it is written already */
 		command_announce(e, c, NULL);
@@ -230,24 +228,23 @@ static double settle_time_s(struct engine *e, const struct command *c)
 }
 
 /* A ramp is under way as long as the value comes nearer, at least at the slowest rate. */
-static bool moves(struct engine *e, const struct command *c, struct engine_now now)
+static bool moves(struct engine *e, const struct command *c)
 {
 	const struct param_kind *k = c->param->kind;
 	const struct param *ramp = ramp_of(e, c);
 	double slowest = ramp ? ramp->kind->hard_min : 0;
 	double still_s = k->settle_s + (slowest > 0 ? 2 * k->tolerance / slowest : 0);
 
-	return ramp && (double)(now.mono_ns - c->moved_ns) / 1e9 < still_s;
+	return ramp && (double)(e->now.mono_ns - c->moved_ns) / 1e9 < still_s;
 }
 
 /* The read-back should be right by now, and does not come nearer. */
-static bool overdue(struct engine *e, const struct command *c, struct engine_now now)
+static bool overdue(struct engine *e, const struct command *c)
 {
-	return (double)(now.mono_ns - c->acked_ns) / 1e9 >= settle_time_s(e, c) &&
-	       !moves(e, c, now);
+	return (double)(e->now.mono_ns - c->acked_ns) / 1e9 >= settle_time_s(e, c) && !moves(e, c);
 }
 
-static void note_way(struct command *c, struct engine_now now)
+static void note_way(struct engine *e, struct command *c)
 {
 	const struct param *p = c->param;
 	double left = fabs(c->new_value - p->value);
@@ -255,16 +252,16 @@ static void note_way(struct command *c, struct engine_now now)
 	c->ramp_from = isnan(c->ramp_from) ? p->value : c->ramp_from;
 	if (isnan(c->nearest) || left < c->nearest - p->kind->tolerance) {
 		c->nearest = left;
-		c->moved_ns = now.mono_ns;
+		c->moved_ns = e->now.mono_ns;
 	}
 }
 
 /* The time limit depends on the rate: an unknown rate is read at once. */
-static void look_at_rate(struct engine *e, const struct command *c, struct engine_now now)
+static void look_at_rate(struct engine *e, const struct command *c)
 {
 	struct param *ramp = ramp_of(e, c);
 
-	if (ramp && param_quality(ramp, now.mono_ns) != PARAM_GOOD) {
+	if (ramp && param_quality(ramp, e->now.mono_ns) != PARAM_GOOD) {
 		ramp->next_poll_ns = 0; /* before everything else that is due */
 	}
 }
@@ -284,7 +281,7 @@ static struct param *kept_off_by(struct engine *e, const struct command *c, uint
 }
 
 /* What keeps it off is read anew: it decides what the read-back can show. */
-static void look_at_see(struct engine *e, struct command *c, struct engine_now now)
+static void look_at_see(struct engine *e, struct command *c)
 {
 	const struct param *moved;
 	struct param *q = NULL;
@@ -294,10 +291,10 @@ static void look_at_see(struct engine *e, struct command *c, struct engine_now n
 	} else if ((moved = params_sibling(e->params, c->param, c->param->kind->moves)) != NULL) {
 		q = keeper_of(e, moved);
 	}
-	c->acked_ns = now.mono_ns;
+	c->acked_ns = e->now.mono_ns;
 	c->was_off = kept_off_by(e, c, 0) != NULL;
-	if (q && q->next_poll_ns > now.mono_ns) {
-		q->next_poll_ns = now.mono_ns;
+	if (q && q->next_poll_ns > e->now.mono_ns) {
+		q->next_poll_ns = e->now.mono_ns;
 	}
 }
 
@@ -308,29 +305,28 @@ static void has_left(struct command *c)
 	c->attempts = c->attempts > 0 ? c->attempts : 1;
 }
 
-static void acked(struct engine *e, struct command *c, int32_t value, const char *how,
-		  struct engine_now now)
+static void acked(struct engine *e, struct command *c, int32_t value, const char *how)
 {
 	struct param *p = c->param;
 
 	has_left(c);
-	look_at_see(e, c, now);
-	look_at_rate(e, c, now);
+	look_at_see(e, c);
+	look_at_rate(e, c);
 	c->ramp_from = p->has_value ? p->value : NAN;
 	c->nearest = NAN;
-	c->moved_ns = now.mono_ns;
+	c->moved_ns = e->now.mono_ns;
 	if (c->action) {
 		c->wanted_count = (uint32_t)value;
 	} else {
-		param_put_setpoint(p, param_from_raw(p->kind, value), now.mono_ns);
+		param_put_setpoint(p, param_from_raw(p->kind, value), e->now.mono_ns);
 	}
 	c->alarm = false;
 	c->hint[0] = 0;
 	c->queries = 0;
 	c->read_pause_ns = READ_PAUSE_MIN;
 	c->want = WANT_READBACK;
-	c->not_before = now.mono_ns;
-	command_move(e, c, COMMAND_ACKED, UINT64_MAX, now, "%s", how);
+	c->not_before = e->now.mono_ns;
+	command_move(e, c, COMMAND_ACKED, "%s", how);
 }
 
 static const char *refusal_text(uint8_t status)
@@ -370,8 +366,8 @@ static const char *refusal_hint(uint8_t status)
 }
 
 /* It continues under another sequence, which is journaled before use like any other. */
-__attribute__((format(printf, 4, 5))) static void
-under_another(struct engine *e, struct command *c, struct engine_now now, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void under_another(struct engine *e, struct command *c,
+								const char *format, ...)
 {
 	va_list args;
 
@@ -382,15 +378,15 @@ under_another(struct engine *e, struct command *c, struct engine_now now, const 
 	c->sequence = journal_new_sequence(e, engine_link_of(e, c));
 	c->attempts = 0;
 	c->state = COMMAND_QUEUED;
-	c->changed_ns = now.utc_ns;
-	c->not_before = now.mono_ns;
-	c->submitted_ns = now.mono_ns;
+	c->changed_ns = e->now.utc_ns;
+	c->not_before = e->now.mono_ns;
+	c->submitted_ns = e->now.mono_ns;
 	c->row_cookie = engine_cookie(e);
 	c->journaled = c->emergency; /* the emergency journal has it at once */
 	c->want = c->emergency ? WANT_COMMAND : WANT_NOTHING;
-	journal_transition(e, c, UINT64_MAX,
+	journal_transition(e, c,
 			   ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
-			   c->row_cookie, now);
+			   c->row_cookie);
 	command_announce(e, c, NULL);
 }
 
@@ -402,68 +398,65 @@ static bool may_go_on(struct engine *e, const struct command *c)
 
 /* Making safe does not stop half way because an FCM was busy: the command is sent once more. False:
  * not any more. */
-static bool once_more(struct engine *e, struct command *c, struct engine_now now)
+static bool once_more(struct engine *e, struct command *c)
 {
 	if (!c->job || !may_go_on(e, c)) {
 		return false;
 	}
-	under_another(e, c, now,
-		      "the FCM was busy (sequence %u): not executed; once more, %u of %u",
+	under_another(e, c, "the FCM was busy (sequence %u): not executed; once more, %u of %u",
 		      c->sequence, c->busy + 1, BUSY_TRIES);
-	c->not_before = now.mono_ns + BUSY_PAUSE;
+	c->not_before = e->now.mono_ns + BUSY_PAUSE;
 	return true;
 }
 
 /* Then it was not executed: the FCM executes a sequence once. A command that makes safer is sent
  * under another. */
-void command_number_taken(struct engine *e, struct command *c, struct engine_now now)
+void command_number_taken(struct engine *e, struct command *c)
 {
 	if (never_late(c) && may_go_on(e, c)) {
-		under_another(e, c, now,
+		under_another(e, c,
 			      "the FCM has executed another command under its sequence %u; it is "
 			      "sent under another",
 			      c->sequence);
 	} else if (unsent(c)) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
 			    "not sent: the FCM has executed another command under its sequence %u",
 			    c->sequence);
 	} else {
 		command_end(e, c, COMMAND_UNKNOWN,
 			    "Tell the maintainer: sequence numbers were used twice on this floor.",
-			    now, "the FCM remembers another command under its sequence %u",
-			    c->sequence);
+			    "the FCM remembers another command under its sequence %u", c->sequence);
 	}
 }
 
-void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
-		     struct engine_now now)
+void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how)
 {
 	const struct param *q;
 
 	has_left(c);
 	if (w->status == WORD_OK) {
-		acked(e, c, w->value, how, now);
+		acked(e, c, w->value, how);
 		return;
 	}
 	if (w->status == WORD_DUPLICATE) {
 		/* It was executed (or refused) earlier; how it ended, only QUERY says. */
 		engine_link_of(e, c)->duplicates++;
 		c->want = WANT_QUERY;
-		c->not_before = now.mono_ns;
+		c->not_before = e->now.mono_ns;
 		return;
 	}
-	if (w->status == WORD_BUSY && once_more(e, c, now)) {
+	if (w->status == WORD_BUSY && once_more(e, c)) {
 		return;
 	}
 	c->refused = w->status;
 	q = kept_off_by(e, c, 0);
 	if (q && w->status == WORD_REFUSED) {
 		command_end(e, c, COMMAND_REFUSED,
-			    "It can only be lowered meanwhile; to raise it, clear that first.", now,
+			    "It can only be lowered meanwhile; to raise it, clear that first.",
 			    "refused by the FCM: not possible while %s is on", q->name);
 		return;
 	}
-	command_end(e, c, COMMAND_REFUSED, refusal_hint(w->status), now, "refused by the FCM: %s",
+	command_end(e, c, COMMAND_REFUSED, refusal_hint(w->status), "refused by the FCM: %s",
 		    refusal_text(w->status));
 }
 
@@ -475,43 +468,43 @@ static bool same_boot(uint32_t a, uint32_t b)
 }
 
 /* The FCM says it never executed the word, and it would remember if it had. */
-static void never_executed(struct engine *e, struct command *c, struct engine_now now)
+static void never_executed(struct engine *e, struct command *c)
 {
 	if (c->recovered) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
 			    "not executed: the daemon stopped before its word reached the FCM");
-	} else if (!never_late(c) && now.mono_ns - c->sent_ns > TOO_LATE) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+	} else if (!never_late(c) && e->now.mono_ns - c->sent_ns > TOO_LATE) {
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
 			    "not executed: its word was lost, and the floor did not answer for "
 			    "%.0f s",
-			    (double)(now.mono_ns - c->sent_ns) / 1e9);
+			    (double)(e->now.mono_ns - c->sent_ns) / 1e9);
 	} else if (c->attempts >= e->config.attempts) {
 		command_end(e, c, COMMAND_FAILED,
-			    "Look at the link: fcmctl link list. Send it again.", now,
+			    "Look at the link: fcmctl link list. Send it again.",
 			    "not executed: sent %u times, it never reached the FCM", c->attempts);
 	} else {
 		engine_link_of(e, c)->retries++;
 		c->want = WANT_COMMAND;
-		c->not_before = now.mono_ns;
-		command_move(e, c, c->state, UINT64_MAX, now,
-			     "the FCM never got it (attempt %u): to be sent again", c->attempts);
+		c->not_before = e->now.mono_ns;
+		command_move(e, c, c->state, "the FCM never got it (attempt %u): to be sent again",
+			     c->attempts);
 	}
 }
 
 /* The FCM has forgotten: what is left are the register's value and the boot count. */
-static void forgotten(struct engine *e, struct command *c, uint16_t boot, struct engine_now now)
+static void forgotten(struct engine *e, struct command *c, uint16_t boot)
 {
 	if (!c->action) {
 		c->want = WANT_SETTING;
-		c->not_before = now.mono_ns;
+		c->not_before = e->now.mono_ns;
 	} else if (proof_is_boot_count(c) && c->boot != BOOT_UNKNOWN && !same_boot(c->boot, boot)) {
-		command_end(e, c, COMMAND_DONE, "", now, "the FCM has booted since (%u, now %u)",
+		command_end(e, c, COMMAND_DONE, "", "the FCM has booted since (%u, now %u)",
 			    c->boot & 0xffffu, boot);
 	} else {
 		command_end(
 			e, c, COMMAND_UNKNOWN,
 			"Look at the module's values, and do it again only if that is harmless.",
-			now, "no answer came, and the FCM %s: whether it was executed is not known",
+			"no answer came, and the FCM %s: whether it was executed is not known",
 			same_boot(c->boot, boot) ? "no longer remembers" : "has booted since");
 	}
 }
@@ -523,8 +516,7 @@ static bool is_of_another(const struct command *c, const struct word *w)
 	       (!c->action && w->status == WORD_OK && w->value != c->raw);
 }
 
-void command_query_reply(struct engine *e, struct command *c, const struct word *w,
-			 struct engine_now now)
+void command_query_reply(struct engine *e, struct command *c, const struct word *w)
 {
 	struct link *l = engine_link_of(e, c);
 
@@ -532,7 +524,7 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 	if (w->status == WORD_UNKNOWN && unsent(c)) {
 		c->free = true;
 		c->want = WANT_COMMAND;
-		c->not_before = now.mono_ns;
+		c->not_before = e->now.mono_ns;
 		return;
 	}
 	if (w->status == WORD_UNKNOWN) {
@@ -541,17 +533,17 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 			same_boot(c->boot, w->boot) && since < FCM_OUTCOMES - OUTCOME_MARGIN;
 
 		if (remembers) {
-			never_executed(e, c, now);
+			never_executed(e, c);
 		} else {
-			forgotten(e, c, w->boot, now);
+			forgotten(e, c, w->boot);
 		}
 		return;
 	}
 	if (unsent(c) || is_of_another(c, w)) {
-		command_number_taken(e, c, now);
+		command_number_taken(e, c);
 		return;
 	}
-	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back", now);
+	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back");
 }
 
 /* Text before the read-back: the evidence was the value held, not an outcome. */
@@ -561,7 +553,7 @@ static const char *basis(const struct command *c)
 }
 
 /* The FCM has the set value, and what keeps the output off does so still: that is all that can be done. */
-static void held(struct engine *e, struct command *c, struct engine_now now)
+static void held(struct engine *e, struct command *c)
 {
 	const struct param *q = kept_off_by(e, c, c->acked_ns);
 	char v[32];
@@ -569,43 +561,41 @@ static void held(struct engine *e, struct command *c, struct engine_now now)
 	if (!q) { /* cleared meanwhile: it is on its way */
 		c->nearest = NAN;
 		c->want = WANT_READBACK;
-		c->not_before = now.mono_ns;
+		c->not_before = e->now.mono_ns;
 		return;
 	}
 	command_end(
-		e, c, COMMAND_DONE, "", now,
+		e, c, COMMAND_DONE, "",
 		"%sthe FCM holds %s %s; the output stays off until %s is cleared, then goes there",
 		c->held ? "the FCM had forgotten the outcome; " : "",
 		param_format(c->param, c->new_value, v, sizeof(v)), c->param->kind->unit, q->name);
 }
 
-void command_setting_reply(struct engine *e, struct command *c, const struct word *w,
-			   struct engine_now now)
+void command_setting_reply(struct engine *e, struct command *c, const struct word *w)
 {
 	struct param *p = c->param;
 	char is[64], want[64];
 
 	if (w->status != WORD_OK) {
-		command_end(e, c, COMMAND_UNKNOWN, HINT_LOOK, now,
+		command_end(e, c, COMMAND_UNKNOWN, HINT_LOOK,
 			    "no answer came, the FCM has forgotten, and its set value cannot be "
 			    "read: %s",
 			    refusal_text(w->status));
 		return;
 	}
 	if (w->value == c->raw && c->acked_ns) {
-		held(e, c, now);
+		held(e, c);
 		return;
 	}
 	if (w->value == c->raw) {
 		c->held = true;
 		acked(e, c, w->value,
 		      "the FCM has forgotten the outcome, but holds the value; waiting for the "
-		      "read-back",
-		      now);
+		      "read-back");
 		return;
 	}
-	param_put_setpoint(p, param_from_raw(p->kind, w->value), now.mono_ns);
-	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.", now,
+	param_put_setpoint(p, param_from_raw(p->kind, w->value), e->now.mono_ns);
+	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.",
 		    "not in effect: %s, and the FCM holds %s, not %s",
 		    c->acked_ns && !c->held ? "acknowledged" : "no answer came",
 		    param_text(p, p->setpoint, is, sizeof(is)),
@@ -614,15 +604,15 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 
 /* ------------------------------------------------------------------ settled by read-back */
 
-static void read_again(struct command *c, struct engine_now now)
+static void read_again(struct engine *e, struct command *c)
 {
 	c->want = WANT_READBACK;
-	c->not_before = now.mono_ns + c->read_pause_ns;
+	c->not_before = e->now.mono_ns + c->read_pause_ns;
 	c->read_pause_ns =
 		c->read_pause_ns * 2 < READ_PAUSE_MAX ? c->read_pause_ns * 2 : READ_PAUSE_MAX;
 }
 
-static void disagrees(struct engine *e, struct command *c, struct engine_now now)
+static void disagrees(struct engine *e, struct command *c)
 {
 	const struct param *p = c->param, *q = kept_off_by(e, c, 0);
 	char is[64], want[64], tolerance[32], see[PARAM_NAME_MAX + 64] = "";
@@ -630,12 +620,12 @@ static void disagrees(struct engine *e, struct command *c, struct engine_now now
 	if (q) {
 		snprintf(see, sizeof(see), "; %s is on, the FCM keeps the set value", q->name);
 	}
-	command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
+	command_end(e, c, COMMAND_FAILED, HINT_LOOK,
 		    "%sread-back %s, wanted %s within %s after %.1f s%s", basis(c),
 		    param_text(p, c->readback, is, sizeof(is)),
 		    param_text(p, c->new_value, want, sizeof(want)),
 		    param_format(p, p->kind->tolerance, tolerance, sizeof(tolerance)),
-		    (double)(now.mono_ns - c->acked_ns) / 1e9, see);
+		    (double)(e->now.mono_ns - c->acked_ns) / 1e9, see);
 }
 
 /* ", 57 % of the way, about 6 s to go"; of what does not ramp nothing. Returns buf. */
@@ -653,35 +643,35 @@ static const char *ramp_text(struct engine *e, const struct command *c, char *bu
 	return buf;
 }
 
-static void readback_value(struct engine *e, struct command *c, int32_t raw, struct engine_now now)
+static void readback_value(struct engine *e, struct command *c, int32_t raw)
 {
 	struct param *p = c->param;
 	char text[64], way[64];
 
-	param_put_raw(p, raw, now.utc_ns, now.mono_ns);
+	param_put_raw(p, raw, e->now.utc_ns, e->now.mono_ns);
 	c->readback = p->value;
-	note_way(c, now);
+	note_way(e, c);
 	if (p->kind->readback_reg == p->kind->reg) {
-		param_put_setpoint(p, p->value, now.mono_ns);
+		param_put_setpoint(p, p->value, e->now.mono_ns);
 	}
 	if (fabs(p->value - c->new_value) <= p->kind->tolerance + 1e-9) {
 		p->sampled = false; /* the new value belongs in the history at once */
-		engine_value(e, p, now);
-		command_end(e, c, COMMAND_DONE, "", now, "%sread-back %s", basis(c),
+		engine_value(e, p);
+		command_end(e, c, COMMAND_DONE, "", "%sread-back %s", basis(c),
 			    param_text(p, p->value, text, sizeof(text)));
 		return;
 	}
-	engine_value(e, p, now);
+	engine_value(e, p);
 	if (kept_off_by(e, c, c->acked_ns) && c->was_off) {
 		c->want = WANT_SETTING;
-		c->not_before = now.mono_ns;
+		c->not_before = e->now.mono_ns;
 		return;
 	}
-	if (kept_off_by(e, c, c->acked_ns) || overdue(e, c, now)) {
-		disagrees(e, c, now);
+	if (kept_off_by(e, c, c->acked_ns) || overdue(e, c)) {
+		disagrees(e, c);
 		return;
 	}
-	read_again(c, now);
+	read_again(e, c);
 	snprintf(c->detail, sizeof(c->detail), "read-back %s%s",
 		 param_text(p, p->value, text, sizeof(text)), ramp_text(e, c, way, sizeof(way)));
 	command_announce(e, c, NULL);
@@ -718,51 +708,49 @@ static const char *moves_text(struct engine *e, const struct command *c, char *b
 	return buf;
 }
 
-static void readback_count(struct engine *e, struct command *c, uint32_t count,
-			   struct engine_now now)
+static void readback_count(struct engine *e, struct command *c, uint32_t count)
 {
 	if ((int32_t)(count - c->wanted_count) >= 0) {
 		char moves[PARAM_NAME_MAX + 96];
 
-		command_end(e, c, COMMAND_DONE, "", now, "its counter stands at %u%s", count,
+		command_end(e, c, COMMAND_DONE, "", "its counter stands at %u%s", count,
 			    moves_text(e, c, moves, sizeof(moves)));
-	} else if (overdue(e, c, now)) {
+	} else if (overdue(e, c)) {
 		command_end(e, c, COMMAND_FAILED,
-			    "Look at the module's values; do it again if needed.", now,
+			    "Look at the module's values; do it again if needed.",
 			    "acknowledged, but its counter stands at %u, not %u, after %.1f s",
 			    count, c->wanted_count, settle_time_s(e, c));
 	} else {
-		read_again(c, now);
+		read_again(e, c);
 	}
 }
 
-void command_readback(struct engine *e, struct command *c, const struct word *w,
-		      struct engine_now now)
+void command_readback(struct engine *e, struct command *c, const struct word *w)
 {
 	c->queries = 0;
 	if (w->status != WORD_OK) {
-		if (overdue(e, c, now)) {
-			command_end(e, c, COMMAND_FAILED, HINT_LOOK, now,
+		if (overdue(e, c)) {
+			command_end(e, c, COMMAND_FAILED, HINT_LOOK,
 				    "%s, but its read-back cannot be read: %s", evidence(c),
 				    refusal_text(w->status));
 		} else {
-			read_again(c, now);
+			read_again(e, c);
 		}
 	} else if (c->action) {
-		readback_count(e, c, (uint32_t)w->value, now);
+		readback_count(e, c, (uint32_t)w->value);
 	} else {
-		readback_value(e, c, w->value, now);
+		readback_value(e, c, w->value);
 	}
 }
 
 /* The FCM refuses the HV of a module that is off. It refuses it for other reasons too, and then the power is not cut
  * under it. */
-void command_look_reply(struct command *c, const struct word *w, struct engine_now now)
+void command_look_reply(struct engine *e, struct command *c, const struct word *w)
 {
 	c->queries = 0;
 	if (w->status == WORD_OK && w->value == c->raw) {
 		c->want = WANT_COMMAND;
-		c->not_before = now.mono_ns;
+		c->not_before = e->now.mono_ns;
 	} else {
 		c->after_failed = c->look_first;
 	}
@@ -772,15 +760,14 @@ void command_look_reply(struct command *c, const struct word *w, struct engine_n
 /* ------------------------------------------------------------------ silence, boots, dark links */
 
 /* It has asked often enough for an operator to know. */
-static void alarm_unknown(struct engine *e, struct command *c, const char *why,
-			  struct engine_now now)
+static void alarm_unknown(struct engine *e, struct command *c, const char *why)
 {
 	if (c->alarm) {
 		return;
 	}
 	c->alarm = true;
 	snprintf(c->hint, sizeof(c->hint), "%s", unsent(c) ? HINT_WAITS : HINT_MUTE);
-	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now, "%s: %s", why,
+	command_move(e, c, COMMAND_UNKNOWN, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
 		     : unsent(c)   ? "not sent yet: it is sent as soon as possible"
 		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is unknown yet"
@@ -789,30 +776,30 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why,
 			     : "whether it was executed is not known yet");
 }
 
-void command_timeout(struct engine *e, struct command *c, struct engine_now now)
+void command_timeout(struct engine *e, struct command *c)
 {
 	command_land(e, c);
 	c->want = c->flight;
-	c->not_before = now.mono_ns;
+	c->not_before = e->now.mono_ns;
 	if (c->flight == WANT_COMMAND) {
 		c->want = WANT_QUERY;
-		command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
+		command_move(e, c, COMMAND_UNKNOWN,
 			     "no answer within %u ms (attempt %u); asking the FCM",
 			     e->config.timeout_ms, c->attempts);
 		return;
 	}
-	if (c->flight == WANT_READBACK && !overdue(e, c, now)) {
-		read_again(c, now);
+	if (c->flight == WANT_READBACK && !overdue(e, c)) {
+		read_again(e, c);
 		return;
 	}
 	if (++c->queries >= e->config.queries) {
-		alarm_unknown(e, c, "the floor does not answer", now);
-		c->not_before = now.mono_ns + e->config.ask_again_ms * MS;
+		alarm_unknown(e, c, "the floor does not answer");
+		c->not_before = e->now.mono_ns + e->config.ask_again_ms * MS;
 	}
 }
 
 /* Keep a command that makes safer for later; it is an alarm until then. */
-void command_stranded(struct engine *e, struct command *c, struct engine_now now)
+void command_stranded(struct engine *e, struct command *c)
 {
 	struct link *l = engine_link_of(e, c);
 	char why[64];
@@ -829,11 +816,11 @@ void command_stranded(struct engine *e, struct command *c, struct engine_now now
 			    link_usable(l) ? HINT_SILENT
 					   : "Send it again when the link is up: "
 					     "fcmctl link list.",
-			    now, "not sent: %s", why);
+			    "not sent: %s", why);
 		return;
 	}
 	l->holds_back |= unsent(c);
-	alarm_unknown(e, c, why, now);
+	alarm_unknown(e, c, why);
 }
 
 static const char *send_trouble(int result)
@@ -845,11 +832,11 @@ static const char *send_trouble(int result)
 }
 
 /* The TX ring did not take its word: it has certainly not left. */
-void command_not_sent(struct engine *e, struct command *c, int result, struct engine_now now)
+void command_not_sent(struct engine *e, struct command *c, int result)
 {
 	command_land(e, c);
 	c->want = c->flight;
-	c->not_before = now.mono_ns + (result == -EAGAIN ? 2 * MS : 50 * MS);
+	c->not_before = e->now.mono_ns + (result == -EAGAIN ? 2 * MS : 50 * MS);
 	if (c->flight != WANT_COMMAND) {
 		return;
 	}
@@ -862,16 +849,16 @@ void command_not_sent(struct engine *e, struct command *c, int result, struct en
 		return;
 	}
 	if (never_late(c)) {
-		alarm_unknown(e, c, send_trouble(result), now);
+		alarm_unknown(e, c, send_trouble(result));
 		return;
 	}
 	command_end(e, c, COMMAND_FAILED,
-		    "Look at link and board: fcmctl link list; then send it again.", now,
-		    "not sent: %s", send_trouble(result));
+		    "Look at link and board: fcmctl link list; then send it again.", "not sent: %s",
+		    send_trouble(result));
 }
 
 /* Counters begin anew with the FCM's boot; what waited for one cannot be proved any more. */
-void command_booted(struct engine *e, struct command *c, struct engine_now now)
+void command_booted(struct engine *e, struct command *c)
 {
 	bool acknowledged = c->want == WANT_READBACK || (c->flying && c->flight == WANT_READBACK);
 
@@ -879,6 +866,6 @@ void command_booted(struct engine *e, struct command *c, struct engine_now now)
 		command_end(
 			e, c, COMMAND_UNKNOWN,
 			"Look at the module's values, and do it again only if that is harmless.",
-			now, "acknowledged, but the FCM booted before its counter proved it");
+			"acknowledged, but the FCM booted before its counter proved it");
 	}
 }

@@ -68,7 +68,6 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	e->next_setting_ns = calloc(count + 1, sizeof(*e->next_setting_ns));
 	e->undone = calloc(count + 1, sizeof(*e->undone));
 	STAILQ_INIT(&e->outputs);
-	STAILQ_INIT(&e->refusals);
 	TAILQ_INIT(&e->recent);
 	TAILQ_INIT(&e->ending);
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -99,7 +98,6 @@ static void list_free(struct command_list *list)
 
 void engine_destroy(struct engine *e)
 {
-	struct refusal *f;
 	struct output *o;
 
 	if (!e) {
@@ -113,10 +111,6 @@ void engine_destroy(struct engine *e)
 	while ((o = STAILQ_FIRST(&e->outputs))) {
 		STAILQ_REMOVE_HEAD(&e->outputs, next);
 		free(o);
-	}
-	while ((f = STAILQ_FIRST(&e->refusals))) {
-		STAILQ_REMOVE_HEAD(&e->refusals, next);
-		free(f);
 	}
 	free(e->current);
 	free(e->writers);
@@ -150,9 +144,10 @@ bool engine_next(struct engine *e, const struct engine_out **ret_out)
 
 void engine_shore(struct engine *e, struct param *p, double value, struct engine_now now)
 {
+	e->now = now;
 	param_put(p, value, now.utc_ns, now.mono_ns);
 	if (!p->bad) {
-		engine_value(e, p, now);
+		engine_value(e, p);
 	}
 }
 
@@ -179,25 +174,6 @@ void engine_journal_found(struct engine *e)
 	}
 }
 
-static struct command *command_new(struct param *p, const char *client_id)
-{
-	struct command *c = calloc(1, sizeof(*c));
-
-	if (!c) {
-		return NULL;
-	}
-	c->param = p;
-	c->old_value = c->new_value = c->readback = NAN;
-	if (client_id && client_id[0]) {
-		c->client_id = strdup(client_id);
-		if (!c->client_id) {
-			free(c);
-			return NULL;
-		}
-	}
-	return c;
-}
-
 static void open_add(struct engine *e, struct command *c)
 {
 	struct link *l = engine_link_of(e, c);
@@ -213,7 +189,7 @@ static void open_add(struct engine *e, struct command *c)
 }
 
 /* An open command whose parameter is no longer configured can be asked of nobody. */
-static void orphan_end(struct engine *e, const struct engine_journal *j, struct engine_now now)
+static void orphan_end(struct engine *e, const struct engine_journal *j)
 {
 	struct engine_out *o = engine_out(e, ENGINE_STORE);
 	struct row *r = &o->store.row;
@@ -221,14 +197,14 @@ static void orphan_end(struct engine *e, const struct engine_journal *j, struct 
 	o->store.flags = ENGINE_STORE_URGENT;
 	row_begin(r, ROW_TRANSITION);
 	row_int(r, (int64_t)j->id);
-	row_int(r, now.utc_ns);
+	row_int(r, e->now.utc_ns);
 	row_text(r, command_state_name(COMMAND_UNKNOWN));
 	row_null(r);
 	row_text(r, "its parameter is no longer configured: the outcome cannot be asked for");
 	row_int(r, j->sequence);
 	row_int(r, j->boot);
 	row_int(r, j->attempts);
-	row_int(r, now.utc_ns);
+	row_int(r, e->now.utc_ns);
 }
 
 static void recover_ended(struct engine *e, struct command *c, const struct engine_journal *j)
@@ -249,6 +225,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	struct command *c;
 	struct link *l;
 
+	e->now = now;
 	if (j->emergency) {
 		journal_used_id(e, j->id);
 	} else {
@@ -262,7 +239,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	}
 	if (params_find(e->params, j->parameter, &p, NULL) < 0 || !p->floor) {
 		if (!j->ended) {
-			orphan_end(e, j, now);
+			orphan_end(e, j);
 		}
 		return -ENOENT;
 	}
@@ -270,7 +247,7 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	if (j->sequence >= l->next_sequence) {
 		l->next_sequence = (uint64_t)j->sequence + 1;
 	}
-	c = command_new(p, j->client_id);
+	c = engine_new_command(p, j->client_id);
 	if (!c) {
 		return -ENOMEM;
 	}
@@ -292,10 +269,9 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	c->later = j->later;
 	c->job = j->job;
 	c->want = WANT_QUERY;
-	c->urgent = !c->action && rules_safer(e, p, c->new_value, now);
+	c->urgent = !c->action && rules_safer(e, p, c->new_value);
 	open_add(e, c);
-	command_move(e, c, COMMAND_UNKNOWN, UINT64_MAX, now,
-		     ENGINE_TAKEN_UP " %.16s; asking the FCM", j->state);
+	command_move(e, c, COMMAND_UNKNOWN, ENGINE_TAKEN_UP " %.16s; asking the FCM", j->state);
 	return 0;
 }
 
@@ -388,10 +364,9 @@ static int check_texts(const struct engine_request *q, struct sc_error *error)
 	return 0;
 }
 
-static bool makes_safer(struct engine *e, const struct engine_request *q, const struct param *p,
-			struct engine_now now)
+static bool makes_safer(struct engine *e, const struct engine_request *q, const struct param *p)
 {
-	return !q->action && engine_safer(e, p, q->value, now);
+	return !q->action && engine_safer(e, p, q->value, e->now);
 }
 
 int engine_refuse(struct engine *e, const struct engine_request *q, const char *text,
@@ -401,20 +376,21 @@ int engine_refuse(struct engine *e, const struct engine_request *q, const char *
 	struct param *p;
 	int r = params_find(e->params, q->parameter, &p, NULL);
 
+	e->now = now;
 	r = r == 0 ? check_texts(q, &error) : r;
 	snprintf(error.message, sizeof(error.message), "%s", text);
 	if (r == 0) {
-		journal_refusal(e, q, p, &error, now, ret_id);
+		journal_refusal(e, q, p, &error, ret_id);
 	}
 	return r;
 }
 
 /* `stops`: as in struct command. NULL: out of memory. */
 static struct command *command_of(struct engine *e, const struct engine_request *q, struct param *p,
-				  uint64_t stops, struct engine_now now)
+				  uint64_t stops)
 {
 	struct link *l = &e->links[p->link];
-	struct command *c = command_new(p, q->client_id);
+	struct command *c = engine_new_command(p, q->client_id);
 
 	if (!c) {
 		return NULL;
@@ -426,30 +402,30 @@ static struct command *command_of(struct engine *e, const struct engine_request 
 	if (!q->action) {
 		c->raw = param_to_raw(p->kind, q->value);
 		c->new_value = param_from_raw(p->kind, c->raw);
-		c->urgent = stops || rules_safer(e, p, c->new_value, now);
+		c->urgent = stops || rules_safer(e, p, c->new_value);
 		c->stops = stops;
 	}
 	if (p->has_value) {
 		c->old_value = p->value;
 	}
-	c->id = journal_new_id(e, now);
+	c->id = journal_new_id(e);
 	c->sequence = journal_new_sequence(e, l);
 	c->boot = l->boot;
-	c->time_ns = c->changed_ns = now.utc_ns;
+	c->time_ns = c->changed_ns = e->now.utc_ns;
 	snprintf(c->detail, sizeof(c->detail), "waiting for the journal");
 	return c;
 }
 
 static int take(struct engine *e, const struct engine_request *q, struct param *p, uint64_t stops,
-		struct engine_now now, uint64_t *ret_id, struct sc_error *error)
+		uint64_t *ret_id, struct sc_error *error)
 {
-	struct command *c = command_of(e, q, p, stops, now);
+	struct command *c = command_of(e, q, p, stops);
 	struct row row;
 
 	if (c) {
-		journal_command_row(&row, q, c, COMMAND_QUEUED, NULL, now);
+		journal_command_row(e, &row, q, c, COMMAND_QUEUED, NULL);
 	}
-	if (!c || journal_begin(e, c, &row, now) < 0) {
+	if (!c || journal_begin(e, c, &row) < 0) {
 		if (c) {
 			engine_free_command(c);
 		}
@@ -459,8 +435,8 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	open_add(e, c);
 	*ret_id = c->id;
 	if (e->journal_lost) {
-		command_emergency(e, c, journal_trouble(e->journal_error).what, now);
-		link_pump(e, engine_link_of(e, c), now);
+		command_emergency(e, c, journal_trouble(e->journal_error).what);
+		link_pump(e, engine_link_of(e, c));
 	}
 	return 0;
 }
@@ -471,16 +447,18 @@ int engine_check(struct engine *e, const struct engine_request *q, struct engine
 	struct param *p = NULL;
 	int r = params_find(e->params, q->parameter, &p, error);
 
+	e->now = now;
 	*ret_id = 0;
-	r = r == 0 ? check_journal(e, p, makes_safer(e, q, p, now), error) : r;
+	r = r == 0 ? check_journal(e, p, makes_safer(e, q, p), error) : r;
 	r = r == 0 ? check_texts(q, error) : r;
 	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
-	return r == 0 ? rules_check(e, q, p, now, error) : r;
+	return r == 0 ? rules_check(e, q, p, error) : r;
 }
 
 bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
 {
-	return p->floor && p->kind->access == PARAM_RW && rules_safer(e, p, value, now);
+	e->now = now;
+	return p->floor && p->kind->access == PARAM_RW && rules_safer(e, p, value);
 }
 
 void engine_run(struct engine *e, uint32_t number)
@@ -495,25 +473,26 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 	struct param *p = NULL;
 	int r;
 
+	e->now = now;
 	error = error ? error : &own;
 	*ret_id = 0;
 	r = params_find(e->params, q->parameter, &p, error);
 	if (r < 0) {
 		return r;
 	}
-	r = check_journal(e, p, makes_safer(e, q, p, now), error); /* without a journal a refusal
+	r = check_journal(e, p, makes_safer(e, q, p), error); /* without a journal a refusal
 								    * has no number, too */
 	r = r == 0 ? check_texts(q, error) : r;
 	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
 	if (r != 0) {
 		return r;
 	}
-	r = rules_check(e, q, p, now, error);
+	r = rules_check(e, q, p, error);
 	if (r < 0) {
-		journal_refusal(e, q, p, error, now, ret_id);
+		journal_refusal(e, q, p, error, ret_id);
 		return r;
 	}
-	return take(e, q, p, 0, now, ret_id, error);
+	return take(e, q, p, 0, ret_id, error);
 }
 
 static struct command *find_open(const struct engine *e, uint64_t id)
@@ -537,11 +516,11 @@ static bool on_its_way(const struct command *c)
 }
 
 /* Where a ramp is now: what was read last, and how far it has gone since. */
-static double ramp_now(struct engine *e, const struct command *c, struct engine_now now)
+static double ramp_now(struct engine *e, const struct command *c)
 {
 	const struct param *p = c->param;
 	const struct param *ramp = params_sibling(e->params, p, p->kind->settle_by);
-	double since_s = (double)(now.mono_ns - p->mono_ns) / 1e9;
+	double since_s = (double)(e->now.mono_ns - p->mono_ns) / 1e9;
 	double further = ramp && ramp->has_value ? ramp->value * since_s : 0;
 
 	if (c->new_value >= p->value) {
@@ -552,7 +531,7 @@ static double ramp_now(struct engine *e, const struct command *c, struct engine_
 
 /* The value where it is becomes the set value, by a command of its own. */
 static int stop_ramp(struct engine *e, struct command *c, const struct engine_request *by,
-		     struct engine_now now, uint64_t *ret_stop, struct sc_error *error)
+		     uint64_t *ret_stop, struct sc_error *error)
 {
 	struct engine_request q = *by;
 	char reason[80];
@@ -560,11 +539,11 @@ static int stop_ramp(struct engine *e, struct command *c, const struct engine_re
 	snprintf(reason, sizeof(reason), "stops command %llu", (unsigned long long)c->id);
 	q.parameter = c->param->name;
 	q.action = false;
-	q.value = ramp_now(e, c, now);
+	q.value = ramp_now(e, c);
 	q.reason = reason;
 	q.client_id = NULL;
 	q.after = q.job = 0;
-	return take(e, &q, c->param, c->id, now, ret_stop, error);
+	return take(e, &q, c->param, c->id, ret_stop, error);
 }
 
 int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bool *ret_ramp,
@@ -574,6 +553,7 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 	struct engine_command_view view;
 	int r;
 
+	e->now = now;
 	*ret_ramp = false;
 	if (!c && engine_command(e, id, &view)) {
 		return sc_fail(error, -EALREADY, "ended", "", "command %llu has ended: %s",
@@ -591,7 +571,7 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 	if (on_its_way(c) && !c->stops) {
 		*ret_ramp = true;
 		r = check_journal(e, c->param, false, error);
-		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c, now), error) : r;
+		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c), error) : r;
 	}
 	if (c->attempts > 0 || c->flying || c->recovered) {
 		return sc_fail(error, -EBUSY, "sent", "To undo it, set the old value.",
@@ -608,14 +588,15 @@ int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by
 	bool ramp;
 	int r = engine_check_cancel(e, id, now, &ramp, error);
 
+	e->now = now;
 	*ret_stop = 0;
 	if (r < 0) {
 		return r;
 	}
 	if (ramp) {
-		return stop_ramp(e, c, by, now, ret_stop, error);
+		return stop_ramp(e, c, by, ret_stop, error);
 	}
-	command_end(e, c, COMMAND_CANCELLED, "", now, "cancelled by %.60s before it was sent",
+	command_end(e, c, COMMAND_CANCELLED, "", "cancelled by %.60s before it was sent",
 		    by->who ? by->who : "unknown");
 	return 0;
 }

@@ -87,9 +87,9 @@ uint64_t engine_next_id(const struct engine *e, struct engine_now now)
 	return e->ids_known || !e->journal_lost ? e->marks->last_id + 1 : next_own_id(e, now);
 }
 
-uint64_t journal_new_id(struct engine *e, struct engine_now now)
+uint64_t journal_new_id(struct engine *e)
 {
-	uint64_t id = engine_next_id(e, now);
+	uint64_t id = engine_next_id(e, e->now);
 
 	if (id >= ENGINE_OWN_IDS) {
 		e->marks->last_own_id = id;
@@ -118,15 +118,15 @@ static void row_int_if(struct row *r, bool known, int64_t value)
 	}
 }
 
-void journal_command_row(struct row *r, const struct engine_request *q, const struct command *c,
-			 enum command_state state, const char *detail, struct engine_now now)
+void journal_command_row(struct engine *e, struct row *r, const struct engine_request *q,
+			 const struct command *c, enum command_state state, const char *detail)
 {
 	const struct param *p = c->param;
 
 	row_begin(r, ROW_COMMAND);
 	row_int(r, (int64_t)c->id);
 	row_text(r, c->client_id);
-	row_int(r, now.utc_ns);
+	row_int(r, e->now.utc_ns);
 	row_text(r, q->who ? q->who : "unknown");
 	row_int_if(r, q->uid >= 0, q->uid);
 	row_int_if(r, q->pid >= 0, q->pid);
@@ -144,7 +144,7 @@ void journal_command_row(struct row *r, const struct engine_request *q, const st
 	row_int_if(r, c->boot != BOOT_UNKNOWN, c->boot);
 	row_text(r, command_state_name(state));
 	row_text(r, detail);
-	row_int_if(r, state_ends(state), now.utc_ns);
+	row_int_if(r, state_ends(state), e->now.utc_ns);
 }
 
 /* A copy of minimal size. */
@@ -167,12 +167,12 @@ void journal_put_emergency(struct engine *e, const struct row *row)
 }
 
 /* Decides, once, which journal gets it. */
-int journal_begin(struct engine *e, struct command *c, const struct row *row, struct engine_now now)
+int journal_begin(struct engine *e, struct command *c, const struct row *row)
 {
 	uint64_t lost = e->lost_outputs;
 	struct engine_out *o;
 
-	c->submitted_ns = now.mono_ns;
+	c->submitted_ns = e->now.mono_ns;
 	c->row = row_keep(row);
 	if (!c->row) {
 		return -ENOMEM;
@@ -187,29 +187,24 @@ int journal_begin(struct engine *e, struct command *c, const struct row *row, st
 	return e->lost_outputs == lost ? 0 : -ENOMEM;
 }
 
-static void transition_row(struct row *r, const struct command *c, uint64_t frame,
-			   struct engine_now now)
+void journal_transition(struct engine *e, struct command *c, unsigned flags, uint64_t cookie)
 {
+	struct engine_out *o = engine_out(e, c->emergency ? ENGINE_EMERGENCY : ENGINE_STORE);
+	struct row *r = &o->store.row;
+
+	o->store.flags = flags;
+	o->cookie = cookie;
 	row_begin(r, ROW_TRANSITION);
 	row_int(r, (int64_t)c->id);
-	row_int(r, now.utc_ns);
+	row_int(r, e->now.utc_ns);
 	row_text(r, command_state_name(c->state));
-	row_int_if(r, frame != UINT64_MAX, (int64_t)frame);
+	row_int_if(r, c->frame != UINT64_MAX, (int64_t)c->frame);
 	row_text(r, c->detail);
 	row_int(r, c->sequence);
 	row_int(r, c->boot);
 	row_int(r, c->attempts);
-	row_int_if(r, c->ended, now.utc_ns);
-}
-
-void journal_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
-			uint64_t cookie, struct engine_now now)
-{
-	struct engine_out *o = engine_out(e, c->emergency ? ENGINE_EMERGENCY : ENGINE_STORE);
-
-	o->store.flags = flags;
-	o->cookie = cookie;
-	transition_row(&o->store.row, c, frame, now);
+	row_int_if(r, c->ended, e->now.utc_ns);
+	c->frame = UINT64_MAX;
 }
 
 /* ------------------------------------------------------------------ the emergency journal */
@@ -219,92 +214,44 @@ uint64_t journal_due(const struct command *c)
 	return never_late(c) && !c->journaled && c->row ? c->submitted_ns + JOURNAL_WAIT : 0;
 }
 
-bool journal_overdue(const struct command *c, struct engine_now now)
+bool journal_overdue(struct engine *e, const struct command *c)
 {
 	uint64_t due = journal_due(c);
 
-	return due && past(due, now);
+	return due && past(e, due);
 }
 
 /* ------------------------------------------------------------------ refusals */
 
-static void refusal_tell(struct engine *e, const struct refusal *f, bool numbered)
-{
-	struct engine_out *o = engine_out(e, ENGINE_PROGRESS);
-
-	memset(&o->progress, 0, sizeof(o->progress));
-	o->progress.id = f->id;
-	o->progress.state = COMMAND_REFUSED;
-	o->progress.final = true;
-	o->progress.numbered = numbered;
-	o->progress.readback = NAN;
-	memcpy(o->progress.text, f->text, sizeof(f->text));
-	memcpy(o->progress.hint, f->hint, sizeof(f->hint));
-}
-
 void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
-		     const struct sc_error *error, struct engine_now now, uint64_t *ret_id)
+		     const struct sc_error *error, uint64_t *ret_id)
 {
-	struct command c = {.param = p, .old_value = NAN, .new_value = q->action ? NAN : q->value};
-	struct refusal *f = e->journal_lost ? NULL : calloc(1, sizeof(*f));
-	char client_id[ROW_CLIENT_ID_MAX];
+	struct command *c = e->journal_lost ? NULL : engine_new_command(p, NULL);
 	struct engine_out *o;
 
 	*ret_id = 0;
-	if (!f) {
+	if (!c) {
 		return; /* without a journal there are no numbers */
 	}
-	c.id = journal_new_id(e, now);
-	if (q->client_id && q->client_id[0]) {
-		snprintf(client_id, sizeof(client_id), "%.63s!%llu", q->client_id,
-			 (unsigned long long)c.id);
-		c.client_id = client_id;
+	*ret_id = c->id = journal_new_id(e);
+	if (q->client_id && q->client_id[0] &&
+	    asprintf(&c->client_id, "%.63s!%llu", q->client_id, (unsigned long long)c->id) < 0) {
+		c->client_id = NULL;
 	}
-	if (p->has_value) {
-		c.old_value = p->value;
-	}
-	*f = (struct refusal){.id = c.id,
-			      .cookie = engine_cookie(e),
-			      .announce_by = now.mono_ns + e->config.store_wait_ms * MS};
-	snprintf(f->text, sizeof(f->text), "%s", error->message);
-	snprintf(f->hint, sizeof(f->hint), "%s", error->hint);
-	STAILQ_INSERT_TAIL(&e->refusals, f, next);
+	c->old_value = p->has_value ? p->value : NAN;
+	c->new_value = q->action ? NAN : q->value;
+	c->state = COMMAND_REFUSED;
+	c->ended = c->journaled = c->rejected = true;
+	c->end_cookie = engine_cookie(e);
+	c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
+	snprintf(c->detail, sizeof(c->detail), "%s", error->message);
+	snprintf(c->hint, sizeof(c->hint), "%s", error->hint);
+	TAILQ_INSERT_TAIL(&e->ending, c, next);
 	o = engine_out(e, ENGINE_STORE);
 	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER;
-	o->cookie = f->cookie;
-	journal_command_row(&o->store.row, q, &c, COMMAND_REFUSED, f->text, now);
+	o->cookie = c->end_cookie;
+	journal_command_row(e, &o->store.row, q, c, c->state, c->detail);
 	e->by_state[COMMAND_REFUSED]++;
-	*ret_id = c.id;
-}
-
-static void refusal_end(struct engine *e, struct refusal *f, bool numbered)
-{
-	STAILQ_REMOVE(&e->refusals, f, refusal, next);
-	refusal_tell(e, f, numbered);
-	free(f);
-}
-
-bool journal_refused(struct engine *e, uint64_t cookie, int result)
-{
-	struct refusal *f;
-
-	STAILQ_FOREACH (f, &e->refusals, next) {
-		if (f->cookie == cookie) {
-			refusal_end(e, f, result == 0);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* A client that was refused does not wait for a disk that hangs: its answer has no number then. */
-void journal_tick(struct engine *e, struct engine_now now)
-{
-	struct refusal *f;
-
-	while ((f = STAILQ_FIRST(&e->refusals)) && past(f->announce_by, now)) {
-		refusal_end(e, f, false);
-	}
 }
 
 /* ------------------------------------------------------------------ its errors */

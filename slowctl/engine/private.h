@@ -66,6 +66,7 @@ struct command {
 	uint32_t sequence, boot, attempts, queries;
 	uint64_t sent_writes; /* of the link, when its word last left ... */
 	uint64_t sent_ns;     /* ... monotonic */
+	uint64_t frame;	      /* in which it left, until a transition names it; UINT64_MAX: none */
 	enum command_state state;
 	bool ended, alarm;
 	char detail[320], hint[240];
@@ -82,6 +83,7 @@ struct command {
 	unsigned busy; /* times it continued under another sequence: FCM busy, or sequence used by
 		        * others */
 	bool free;     /* the FCM does not remember its sequence: asked since the link is up */
+	bool rejected; /* never taken: its only row is being written, then its number is given out */
 	bool repeat;   /* has the client id of an earlier command: it was never journaled itself */
 
 	struct row *row; /* as it began; NULL: a previous daemon wrote it */
@@ -167,19 +169,13 @@ struct undone {
 	char detail[320], hint[240]; /* of `unknown` */
 };
 
-/* A refusal whose row is being written: its number is given out after that. */
-struct refusal {
-	STAILQ_ENTRY(refusal) next;
-	uint64_t id, cookie, announce_by;
-	char text[320], hint[240];
-};
-
 struct output {
 	STAILQ_ENTRY(output) next;
 	struct engine_out out;
 };
 
 struct engine {
+	struct engine_now now; /* of the call under way */
 	struct params *params;
 	struct engine_config config;
 	struct link links[PARAM_LINKS];
@@ -187,10 +183,9 @@ struct engine {
 	uint64_t *next_setting_ns; /* by parameter number: when to poll its set value */
 	struct undone *undone;	   /* by parameter number */
 	struct command_list recent;
-	struct command_list ending; /* ended, the journal has not said so yet */
+	struct command_list ending; /* ended or rejected, the journal has not said so yet */
 	uint32_t run;		    /* under way; 0: none */
 	unsigned recent_count, open_count, urgent_count; /* urgent ones are among the open */
-	STAILQ_HEAD(, refusal) refusals;
 	struct engine_marks *marks, own_marks;
 	bool ids_known; /* a journal has been read, or the marks say so */
 	uint64_t last_cookie;
@@ -204,10 +199,12 @@ struct engine {
 };
 
 /* ---- base.c ---- */
+/* `client_id` may be NULL. NULL: out of memory. */
+struct command *engine_new_command(struct param *p, const char *client_id);
 void engine_free_command(struct command *c);
 struct engine_out *engine_out(struct engine *e, enum engine_out_type type);
 uint64_t engine_cookie(struct engine *e);
-void engine_value(struct engine *e, struct param *p, struct engine_now now);
+void engine_value(struct engine *e, struct param *p);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
@@ -221,82 +218,71 @@ uint64_t link_send(struct engine *e, struct link *l, const struct word *w);
 /* It was given before; larger ones may have been, too. */
 void journal_used_id(struct engine *e, uint64_t id);
 /* Each is noted in the marks before it is given out. */
-uint64_t journal_new_id(struct engine *e, struct engine_now now);
+uint64_t journal_new_id(struct engine *e);
 uint32_t journal_new_sequence(struct engine *e, struct link *l);
 /* Its ROW_COMMAND, into `row`. */
-void journal_command_row(struct row *row, const struct engine_request *q, const struct command *c,
-			 enum command_state state, const char *detail, struct engine_now now);
+void journal_command_row(struct engine *e, struct row *row, const struct engine_request *q,
+			 const struct command *c, enum command_state state, const char *detail);
 /* Keep the row with the command, and give it to the database, or at once to the emergency journal.
  * -ENOMEM: neither. */
-int journal_begin(struct engine *e, struct command *c, const struct row *row,
-		  struct engine_now now);
-/* A transition. `frame`: UINT64_MAX: none. */
-void journal_transition(struct engine *e, struct command *c, uint64_t frame, unsigned flags,
-			uint64_t cookie, struct engine_now now);
+int journal_begin(struct engine *e, struct command *c, const struct row *row);
+/* A transition. */
+void journal_transition(struct engine *e, struct command *c, unsigned flags, uint64_t cookie);
 /* A row into the emergency journal. */
 void journal_put_emergency(struct engine *e, const struct row *row);
 /* Whether it has waited long enough for the database. */
-bool journal_overdue(const struct command *c, struct engine_now now);
+bool journal_overdue(struct engine *e, const struct command *c);
 /* Monotonic time when it has; 0: never. */
 uint64_t journal_due(const struct command *c);
 /* The row of a refusal; *ret_id 0 while the journal is unknown. Its client id may be used again. */
 void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
-		     const struct sc_error *error, struct engine_now now, uint64_t *ret_id);
-/* The store's answer to a refusal's row; false: to another row. */
-bool journal_refused(struct engine *e, uint64_t cookie, int result);
-void journal_tick(struct engine *e, struct engine_now now);
+		     const struct sc_error *error, uint64_t *ret_id);
 
 /* command.c */
-/* A new state and its row. `frame`: UINT64_MAX: none. */
-__attribute__((format(printf, 6, 7))) void command_move(struct engine *e, struct command *c,
-							enum command_state state, uint64_t frame,
-							struct engine_now now, const char *format,
-							...);
+/* A new state and its row. */
+__attribute__((format(printf, 4, 5))) void command_move(struct engine *e, struct command *c,
+							enum command_state state,
+							const char *format, ...);
 /* Send it without the database, for the reason `why`. */
-void command_emergency(struct engine *e, struct command *c, const char *why, struct engine_now now);
+void command_emergency(struct engine *e, struct command *c, const char *why);
 /* The end of a command. */
-__attribute__((format(printf, 6, 7))) void command_end(struct engine *e, struct command *c,
+__attribute__((format(printf, 5, 6))) void command_end(struct engine *e, struct command *c,
 						       enum command_state state, const char *hint,
-						       struct engine_now now, const char *format,
-						       ...);
+						       const char *format, ...);
 void command_announce(struct engine *e, struct command *c, const char *note);
 /* Its word is no longer in flight, nor what went behind it. */
 void command_land(struct engine *e, struct command *c);
 /* What the FCM made of it, told by a reply to its word or to a QUERY. */
-void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how,
-		     struct engine_now now);
-void command_query_reply(struct engine *e, struct command *c, const struct word *w,
-			 struct engine_now now);
-void command_setting_reply(struct engine *e, struct command *c, const struct word *w,
-			   struct engine_now now);
-void command_readback(struct engine *e, struct command *c, const struct word *w,
-		      struct engine_now now);
+void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how);
+void command_query_reply(struct engine *e, struct command *c, const struct word *w);
+void command_setting_reply(struct engine *e, struct command *c, const struct word *w);
+void command_readback(struct engine *e, struct command *c, const struct word *w);
 /* The FCM remembers another command under its sequence. */
-void command_number_taken(struct engine *e, struct command *c, struct engine_now now);
-void command_look_reply(struct command *c, const struct word *w, struct engine_now now);
-void command_timeout(struct engine *e, struct command *c, struct engine_now now);
-void command_not_sent(struct engine *e, struct command *c, int result, struct engine_now now);
-void command_booted(struct engine *e, struct command *c, struct engine_now now);
+void command_number_taken(struct engine *e, struct command *c);
+void command_look_reply(struct engine *e, struct command *c, const struct word *w);
+void command_timeout(struct engine *e, struct command *c);
+void command_not_sent(struct engine *e, struct command *c, int result);
+void command_booted(struct engine *e, struct command *c);
 /* Its link has been unusable for a while. */
-void command_stranded(struct engine *e, struct command *c, struct engine_now now);
+void command_stranded(struct engine *e, struct command *c);
 
 /* rules.c */
 /* Whether the request may be taken; engine_submit()'s errors. */
 int rules_check(struct engine *e, const struct engine_request *q, const struct param *p,
-		struct engine_now now, struct sc_error *error);
+		struct sc_error *error);
 /* Whether `value` is the parameter's safest one, or nearer to it than the value set now (read, not
  * stale) and all values that wait to be set. */
-bool rules_safer(struct engine *e, const struct param *p, double value, struct engine_now now);
+bool rules_safer(struct engine *e, const struct param *p, double value);
 /* Whether the ramp may be held at `value`, by a command that is to stop it. -EBUSY: a safer one takes over; else as
  * engine_submit(). */
 int rules_check_stop(struct engine *e, const struct command *ramp, double value,
 		     struct sc_error *error);
 /* Whether a command that has waited may still be sent; else it is ended as refused. */
-bool rules_still(struct engine *e, struct command *c, struct engine_now now);
+bool rules_still(struct engine *e, struct command *c);
 /* End what waited for commands that have not ended as they had to. */
-void rules_follow(struct engine *e, struct link *l, struct engine_now now);
+void rules_follow(struct engine *e, struct link *l);
 /* End what stands in the way of the link's urgent commands, where that is certain to do no harm. */
-void rules_make_way(struct engine *e, struct link *l, struct engine_now now);
+void rules_make_way(struct engine *e, struct link *l);
 
 /* undone.c */
 /* What its end means for the reasons of its parameter. */
@@ -305,33 +291,32 @@ void engine_note_end(struct engine *e, const struct command *c);
 int engine_recover_undone(struct engine *e, const struct engine_journal *j);
 
 /* words.c */
-void link_pump(struct engine *e, struct link *l, struct engine_now now);
+void link_pump(struct engine *e, struct link *l);
 /* With the last of all else: the READs behind the words that are leaving. */
 void words_behind(struct engine *e);
 
 /* sequence.c */
 /* Whether a reservation is due, once reserve_again is past. */
 bool link_wants_sequences(const struct engine *e, const struct link *l);
-void sequences_reserve(struct engine *e, struct link *l, struct engine_now now);
+void sequences_reserve(struct engine *e, struct link *l);
 /* A journal that does not answer takes no reservations. */
-void sequences_tick(struct link *l, struct engine_now now);
+void sequences_tick(struct engine *e, struct link *l);
 /* The journal's answer to a reservation: whose; NULL: it is none. */
-struct link *sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now);
+struct link *sequences_stored(struct engine *e, uint64_t cookie, int result);
 /* For a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last ones to commands. */
 uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll);
 /* Whether the FCM is to be asked what it remembers, and can be: the question has a sequence, too. */
 bool sequences_wait(const struct link *l);
 /* Ask it, when that is due. */
-void sequences_ask(struct engine *e, struct link *l, struct engine_now now);
+void sequences_ask(struct engine *e, struct link *l);
 /* Its answer, or that the question was not sent; false: it is none of this. */
 bool sequences_reply(struct link *l, const struct word *w);
-bool sequences_not_sent(struct link *l, uint64_t cookie, struct engine_now now);
+bool sequences_not_sent(struct engine *e, struct link *l, uint64_t cookie);
 /* The link is unusable: others may use the floor meanwhile. */
 void sequences_forget(struct link *l);
 /* Whether the next command may leave. If its sequence is certainly used by others, the command ends
  * or gets another sequence; if it may be, the FCM is asked first. */
-bool sequence_free(struct engine *e, const struct link *l, struct command *c,
-		   struct engine_now now);
+bool sequence_free(struct engine *e, const struct link *l, struct command *c);
 
 /* Whether one more word of this command may be in flight: urgent ones have a window of their own. */
 static inline bool window_free(const struct engine *e, const struct link *l,
@@ -372,9 +357,9 @@ static inline bool waits_for_number(const struct link *l, const struct command *
 	return !l->numbered && c->want == WANT_COMMAND;
 }
 
-static inline bool past(uint64_t when, struct engine_now now)
+static inline bool past(struct engine *e, uint64_t when)
 {
-	return now.mono_ns >= when;
+	return e->now.mono_ns >= when;
 }
 
 #endif

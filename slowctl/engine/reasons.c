@@ -82,14 +82,14 @@ static void safe_cut(struct engine *e, struct reasons *r)
 }
 
 /* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)" */
-static void limits_text(const struct param *p, enum limits_level level, struct engine_now now,
+static void limits_text(struct engine *e, const struct param *p, enum limits_level level,
 			char *text, size_t size)
 {
 	const struct limits *l = &p->kind->limits;
 	double passed = limits_passed(l, level, p->value);
 	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
 	bool inside = low ? p->value >= passed : p->value <= passed;
-	enum param_quality quality = param_quality(p, now.mono_ns);
+	enum param_quality quality = param_quality(p, e->now.mono_ns);
 	const char *is = quality == PARAM_GOOD ? "is" : "was";
 	char v[32], limit[32];
 	size_t used;
@@ -107,16 +107,16 @@ static void limits_text(const struct param *p, enum limits_level level, struct e
 	used = strlen(text);
 	if (quality != PARAM_GOOD && used < size) {
 		snprintf(text + used, size - used, " (not %s for %.0f s%s)",
-			 quality == PARAM_BAD ? "known" : "read", param_age_s(p, now.mono_ns),
+			 quality == PARAM_BAD ? "known" : "read", param_age_s(p, e->now.mono_ns),
 			 quality == PARAM_BAD ? ": it cannot be measured" : "");
 	}
 }
 
-static void values_beyond_limits(struct engine *e, struct engine_now now, struct reasons *r)
+static void values_beyond_limits(struct engine *e, struct reasons *r)
 {
 	for (unsigned i = 0; i < params_count(e->params); i++) {
 		const struct param *p = params_at(e->params, i);
-		enum limits_level level = param_level(p, now.mono_ns);
+		enum limits_level level = param_level(p, e->now.mono_ns);
 		struct engine_reason reason = {.code = "alarm", .param = p};
 
 		if (level == LEVEL_NORMAL) {
@@ -124,11 +124,11 @@ static void values_beyond_limits(struct engine *e, struct engine_now now, struct
 		}
 		reason.red = level == LEVEL_ALARM;
 		reason.latch = p->kind->latch;
-		reason.unknown_s = param_quality(p, now.mono_ns) == PARAM_GOOD
+		reason.unknown_s = param_quality(p, e->now.mono_ns) == PARAM_GOOD
 					   ? 0
-					   : param_age_s(p, now.mono_ns);
+					   : param_age_s(p, e->now.mono_ns);
 		snprintf(reason.object, sizeof(reason.object), "%s", p->name);
-		limits_text(p, level, now, reason.text, sizeof(reason.text));
+		limits_text(e, p, level, reason.text, sizeof(reason.text));
 		snprintf(reason.action, sizeof(reason.action), "%s", p->kind->on_alarm);
 		give(r, &reason);
 	}
@@ -136,10 +136,10 @@ static void values_beyond_limits(struct engine *e, struct engine_now now, struct
 
 /* Too old, or never read. A bad value of a floor also becomes stale, unless its FCM may lack the
  * register; a bad value of the shore means that there is none. */
-static bool is_stale(const struct param *p, uint64_t never_since, struct engine_now now)
+static bool is_stale(struct engine *e, const struct param *p, uint64_t never_since)
 {
 	const struct param_kind *k = p->kind;
-	enum param_quality q = param_quality(p, now.mono_ns);
+	enum param_quality q = param_quality(p, e->now.mono_ns);
 
 	if (q == PARAM_BAD && k->optional) {
 		return false;
@@ -147,13 +147,13 @@ static bool is_stale(const struct param *p, uint64_t never_since, struct engine_
 	if (q == PARAM_STALE || q == PARAM_GOOD || !never_since || k->stale_s <= 0) {
 		return q == PARAM_STALE;
 	}
-	return p->has_value ? param_age_s(p, now.mono_ns) > k->stale_s
-			    : k->poll_s > 0 && now.mono_ns - never_since > NEVER_NS;
+	return p->has_value ? param_age_s(p, e->now.mono_ns) > k->stale_s
+			    : k->poll_s > 0 && e->now.mono_ns - never_since > NEVER_NS;
 }
 
 /* Stale and missing values of a stretch of the table, as one reason. */
 static void stale_values(struct engine *e, unsigned first, unsigned count, uint64_t never_since,
-			 const char *object, struct engine_now now, struct reasons *r)
+			 const char *object, struct reasons *r)
 {
 	struct engine_reason reason = {.code = "stale"};
 	const struct param *worst = NULL;
@@ -163,13 +163,13 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 	for (unsigned i = first; i < first + count; i++) {
 		const struct param *p = params_at(e->params, i);
 
-		if (!is_stale(p, never_since, now)) {
+		if (!is_stale(e, p, never_since)) {
 			continue;
 		}
 		stale++;
-		if (!worst || param_age_s(p, now.mono_ns) > age) {
+		if (!worst || param_age_s(p, e->now.mono_ns) > age) {
 			worst = p;
-			age = param_age_s(p, now.mono_ns);
+			age = param_age_s(p, e->now.mono_ns);
 		}
 	}
 	if (stale == 0) {
@@ -189,7 +189,7 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 	give(r, &reason);
 }
 
-static void link_reasons(const struct link *l, struct engine_now now, struct reasons *r)
+static void link_reasons(struct engine *e, const struct link *l, struct reasons *r)
 {
 	struct engine_reason reason = {.red = true};
 
@@ -204,7 +204,7 @@ static void link_reasons(const struct link *l, struct engine_now now, struct rea
 			 "Put the fibres right, or correct the configuration and restart.");
 		give(r, &reason);
 	}
-	if (!isnan(link_mute_s(l, now))) {
+	if (!isnan(link_mute_s(l, e->now))) {
 		reason.code = "mute";
 		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
 			 l->floor);
@@ -239,20 +239,20 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 	unsigned shore = 0;
 	char object[PARAM_NAME_MAX];
 
+	e->now = now;
 	unknown_commands(e, &r);
 	safe_cut(e, &r);
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		struct link *l = &e->links[i];
 
-		link_reasons(l, now, &r);
+		link_reasons(e, l, &r);
 		if (e->config.poll && link_usable(l) && l->silent < MUTE_TIMEOUTS) {
 			snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
-			stale_values(e, l->first_param, l->params, l->usable_since, object, now,
-				     &r);
+			stale_values(e, l->first_param, l->params, l->usable_since, object, &r);
 		}
 		shore += l->params;
 	}
-	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", now, &r);
-	values_beyond_limits(e, now, &r);
+	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", &r);
+	values_beyond_limits(e, &r);
 	return r.count;
 }

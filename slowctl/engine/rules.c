@@ -11,7 +11,7 @@
 
 /* What the parameter itself says to the request. What makes safer passes the soft limits. */
 static int check_param(struct engine *e, const struct engine_request *q, const struct param *p,
-		       struct engine_now now, struct sc_error *error)
+		       struct sc_error *error)
 {
 	if (!p->floor) {
 		return sc_fail(error, -EACCES, "read-only",
@@ -19,8 +19,7 @@ static int check_param(struct engine *e, const struct engine_request *q, const s
 			       p->name);
 	}
 	if (!q->action) {
-		return param_check_set(p, q->value, q->force || rules_safer(e, p, q->value, now),
-				       error);
+		return param_check_set(p, q->value, q->force || rules_safer(e, p, q->value), error);
 	}
 	if (p->kind->access != PARAM_ACTION) {
 		return sc_fail(error, -EINVAL, "no-action",
@@ -109,7 +108,7 @@ static const struct command *being_switched_off(const struct link *l, const stru
 	return NULL;
 }
 
-bool rules_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
+bool rules_safer(struct engine *e, const struct param *p, double value)
 {
 	double safest = p->kind->safest, way = fabs(value - safest);
 	const struct command *c;
@@ -117,7 +116,7 @@ bool rules_safer(struct engine *e, const struct param *p, double value, struct e
 	if (isnan(safest) || way == 0) {
 		return !isnan(safest);
 	}
-	if (!param_setpoint_good(p, now.mono_ns)) {
+	if (!param_setpoint_good(p, e->now.mono_ns)) {
 		/* A value from before a boot, or an old one, is not evidence: read it. */
 		e->next_setting_ns[p->number] = 0;
 		return false;
@@ -131,12 +130,11 @@ bool rules_safer(struct engine *e, const struct param *p, double value, struct e
 }
 
 /* It needs a sibling that is on: known to be, now, and to stay so. */
-static int check_needs(struct engine *e, const struct param *p, struct engine_now now,
-		       struct sc_error *error)
+static int check_needs(struct engine *e, const struct param *p, struct sc_error *error)
 {
 	struct param *q = params_sibling(e->params, p, p->kind->needs);
 	const struct command *off = q ? being_switched_off(&e->links[p->link], q) : NULL;
-	enum param_quality quality = q ? param_quality(q, now.mono_ns) : PARAM_NEVER;
+	enum param_quality quality = q ? param_quality(q, e->now.mono_ns) : PARAM_NEVER;
 	char hint[200];
 
 	if (!q) {
@@ -150,7 +148,7 @@ static int check_needs(struct engine *e, const struct param *p, struct engine_no
 			       p->name, q->name, (unsigned long long)off->id);
 	}
 	if (quality != PARAM_GOOD) {
-		q->next_poll_ns = now.mono_ns;
+		q->next_poll_ns = e->now.mono_ns;
 		return sc_fail(error, -EPERM, "interlock",
 			       "Try again in a moment; if it stays so, look at the floor: fcmctl "
 			       "link list. With --force it is sent all the same.",
@@ -201,11 +199,11 @@ static int check_run(const struct engine *e, const struct param *p, struct sc_er
 }
 
 static int check_interlocks(struct engine *e, const struct engine_request *q, const struct param *p,
-			    struct engine_now now, struct sc_error *error)
+			    struct sc_error *error)
 {
 	int r;
 
-	if (!q->action && rules_safer(e, p, q->value, now)) {
+	if (!q->action && rules_safer(e, p, q->value)) {
 		return 0;
 	}
 	r = check_safing(&e->links[p->link], q, p, error);
@@ -213,27 +211,27 @@ static int check_interlocks(struct engine *e, const struct engine_request *q, co
 		return r;
 	}
 	r = check_run(e, p, error);
-	return r == 0 && p->kind->needs[0] ? check_needs(e, p, now, error) : r;
+	return r == 0 && p->kind->needs[0] ? check_needs(e, p, error) : r;
 }
 
 /* ------------------------------------------------------------------ all together */
 
 int rules_check(struct engine *e, const struct engine_request *q, const struct param *p,
-		struct engine_now now, struct sc_error *error)
+		struct sc_error *error)
 {
-	int r = check_param(e, q, p, now, error);
+	int r = check_param(e, q, p, error);
 
 	if (r == 0) {
 		r = check_link(&e->links[p->link], p, error);
 	}
 	if (r == 0) {
-		r = check_interlocks(e, q, p, now, error);
+		r = check_interlocks(e, q, p, error);
 	}
 	if (r == 0) {
 		r = check_after(&e->links[p->link], q, p, error);
 	}
 	if (r == 0) {
-		bool urgent = !q->action && rules_safer(e, p, q->value, now);
+		bool urgent = !q->action && rules_safer(e, p, q->value);
 
 		r = check_room(e, &e->links[p->link], urgent, error);
 	}
@@ -282,8 +280,7 @@ int rules_check_stop(struct engine *e, const struct command *ramp, double value,
 
 /* Meanwhile a run has begun, or its module is being made safe, or is known to be off. That polling has fallen behind
  * the queue it waited in is no reason. */
-static int check_still(struct engine *e, const struct command *c, struct engine_now now,
-		       struct sc_error *error)
+static int check_still(struct engine *e, const struct command *c, struct sc_error *error)
 {
 	const struct engine_request q = {.action = c->action, .value = c->new_value};
 	const struct param *p = c->param;
@@ -294,8 +291,8 @@ static int check_still(struct engine *e, const struct command *c, struct engine_
 		return r;
 	}
 	r = check_run(e, p, error);
-	if (r == 0 && power && param_quality(power, now.mono_ns) == PARAM_GOOD) {
-		r = check_needs(e, p, now, error);
+	if (r == 0 && power && param_quality(power, e->now.mono_ns) == PARAM_GOOD) {
+		r = check_needs(e, p, error);
 	}
 	return r;
 }
@@ -319,7 +316,7 @@ static uint64_t made_safe_since(const struct engine *e, const struct command *c)
 	return 0;
 }
 
-bool rules_still(struct engine *e, struct command *c, struct engine_now now)
+bool rules_still(struct engine *e, struct command *c)
 {
 	struct sc_error error = {0};
 	uint64_t safe;
@@ -327,27 +324,27 @@ bool rules_still(struct engine *e, struct command *c, struct engine_now now)
 	if (c->urgent || c->recovered || c->want != WANT_COMMAND) {
 		return true;
 	}
-	if (c->attempts == 0 && check_still(e, c, now, &error) < 0) {
-		command_end(e, c, COMMAND_REFUSED, error.hint, now, "%s", error.message);
+	if (c->attempts == 0 && check_still(e, c, &error) < 0) {
+		command_end(e, c, COMMAND_REFUSED, error.hint, "%s", error.message);
 		return false;
 	}
 	safe = made_safe_since(e, c);
 	if (safe) {
-		command_end(e, c, COMMAND_CANCELLED, "Do it again if it is still wanted.", now,
+		command_end(e, c, COMMAND_CANCELLED, "Do it again if it is still wanted.",
 			    "not executed, and not sent again: safe %llu takes the module down",
 			    (unsigned long long)safe);
 	}
 	return !safe;
 }
 
-void rules_follow(struct engine *e, struct link *l, struct engine_now now)
+void rules_follow(struct engine *e, struct link *l)
 {
 	struct command *c, *next;
 
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
 		if (c->after_failed && c->journaled && c->stops) {
-			command_end(e, c, COMMAND_CANCELLED, "", now,
+			command_end(e, c, COMMAND_CANCELLED, "",
 				    "not sent: command %llu, which it was to stop, has ended %s",
 				    (unsigned long long)c->after_failed,
 				    command_state_name(c->after_state));
@@ -355,7 +352,7 @@ void rules_follow(struct engine *e, struct link *l, struct engine_now now)
 			command_end(e, c, COMMAND_CANCELLED,
 				    "See what became of that one; then send it again if it is "
 				    "still wanted.",
-				    now, "not sent: command %llu before it ended %s",
+				    "not sent: command %llu before it ended %s",
 				    (unsigned long long)c->after_failed,
 				    command_state_name(c->after_state));
 		}
@@ -402,39 +399,37 @@ static bool gives_way(const struct command *c, const struct command *urgent)
 }
 
 /* It was executed, and its read-back is not right yet. */
-static void end_on_its_way(struct engine *e, struct command *c, const struct command *urgent,
-			   struct engine_now now)
+static void end_on_its_way(struct engine *e, struct command *c, const struct command *urgent)
 {
 	unsigned long long id = (unsigned long long)urgent->id;
 	char is[64], to[64];
 
 	param_text(c->param, c->readback, is, sizeof(is));
 	if (urgent->stops == c->id) {
-		command_end(e, c, COMMAND_CANCELLED, "", now,
+		command_end(e, c, COMMAND_CANCELLED, "",
 			    "stopped on its way: command %llu holds it at %s (read last: %s)", id,
 			    param_text(c->param, urgent->new_value, to, sizeof(to)), is);
 	} else {
-		command_end(e, c, COMMAND_FAILED, "", now,
+		command_end(e, c, COMMAND_FAILED, "",
 			    "%s, but command %llu, which %s, took over: read-back %s by then",
 			    evidence(c), id, urgent->stops ? "stops a ramp" : "makes it safer",
 			    isnan(c->readback) ? "unknown" : is);
 	}
 }
 
-static void give_way(struct engine *e, struct command *c, struct command *urgent,
-		     struct engine_now now)
+static void give_way(struct engine *e, struct command *c, struct command *urgent)
 {
 	const char *what = urgent->stops ? "holds the value where it is" : "makes it safer";
 	unsigned long long id = (unsigned long long)urgent->id;
 
 	urgent->holds = urgent->holds || urgent->stops == c->id;
 	if (c->acked_ns) {
-		end_on_its_way(e, c, urgent, now);
+		end_on_its_way(e, c, urgent);
 	} else if (c->attempts > 0) {
-		command_end(e, c, COMMAND_CANCELLED, "", now,
+		command_end(e, c, COMMAND_CANCELLED, "",
 			    "not executed, and not sent again: command %llu %s", id, what);
 	} else {
-		command_end(e, c, COMMAND_CANCELLED, "", now,
+		command_end(e, c, COMMAND_CANCELLED, "",
 			    "cancelled by command %llu, which %s, before it was sent", id, what);
 	}
 }
@@ -444,25 +439,24 @@ static void give_way(struct engine *e, struct command *c, struct command *urgent
  * its read-back is waited for. One whose word is on its way is waited for: that is a round trip, or settled by
  * QUERY. Only the oldest can have been sent, so the others are looked at once.
  */
-static void make_way(struct engine *e, struct link *l, struct command *urgent,
-		     struct engine_now now)
+static void make_way(struct engine *e, struct link *l, struct command *urgent)
 {
 	struct command *c, *next;
 
 	for (c = TAILQ_FIRST(&l->open); !urgent->way_made && c != urgent; c = next) {
 		next = TAILQ_NEXT(c, next);
 		if (c->param == urgent->param && gives_way(c, urgent) && not_sent(c, urgent)) {
-			give_way(e, c, urgent, now);
+			give_way(e, c, urgent);
 		}
 	}
 	urgent->way_made = true;
 	c = e->writers[urgent->param->number];
 	if (c != urgent && gives_way(c, urgent) && (not_sent(c, urgent) || c->acked_ns)) {
-		give_way(e, c, urgent, now);
+		give_way(e, c, urgent);
 	}
 }
 
-void rules_make_way(struct engine *e, struct link *l, struct engine_now now)
+void rules_make_way(struct engine *e, struct link *l)
 {
 	struct command *c;
 
@@ -471,7 +465,7 @@ void rules_make_way(struct engine *e, struct link *l, struct engine_now now)
 	}
 	TAILQ_FOREACH (c, &l->open, next) {
 		if (c->urgent && c->journaled && e->writers[c->param->number] != c) {
-			make_way(e, l, c, now); /* ends what stands before it: our place stays */
+			make_way(e, l, c); /* ends what stands before it: our place stays */
 		}
 	}
 }

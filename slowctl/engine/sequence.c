@@ -17,17 +17,17 @@ bool link_wants_sequences(const struct engine *e, const struct link *l)
 	       l->next_sequence + e->config.sequence_block / 2 > l->reserved_until;
 }
 
-void sequences_reserve(struct engine *e, struct link *l, struct engine_now now)
+void sequences_reserve(struct engine *e, struct link *l)
 {
 	struct engine_out *o;
 	uint64_t until = l->next_sequence + e->config.sequence_block;
 
-	if (!link_wants_sequences(e, l) || !past(l->reserve_again, now)) {
+	if (!link_wants_sequences(e, l) || !past(e, l->reserve_again)) {
 		return;
 	}
 	l->reserving_until = until < UINT32_MAX ? until : UINT32_MAX;
 	l->reserve_cookie = engine_cookie(e);
-	l->reserve_by = now.mono_ns + JOURNAL_WAIT;
+	l->reserve_by = e->now.mono_ns + JOURNAL_WAIT;
 	o = engine_out(e, ENGINE_STORE);
 	o->cookie = l->reserve_cookie;
 	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
@@ -49,12 +49,12 @@ uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll)
 	return sequence_left(l, poll ? READS_KEPT : 0) ? journal_new_sequence(e, l) : 0;
 }
 
-void sequences_tick(struct link *l, struct engine_now now)
+void sequences_tick(struct engine *e, struct link *l)
 {
-	l->unreserved = l->unreserved || (l->reserve_cookie && past(l->reserve_by, now));
+	l->unreserved = l->unreserved || (l->reserve_cookie && past(e, l->reserve_by));
 }
 
-struct link *sequences_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
+struct link *sequences_stored(struct engine *e, uint64_t cookie, int result)
 {
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		struct link *l = &e->links[i];
@@ -65,7 +65,7 @@ struct link *sequences_stored(struct engine *e, uint64_t cookie, int result, str
 		l->reserve_cookie = 0;
 		l->unreserved = result < 0;
 		if (result < 0) {
-			l->reserve_again = now.mono_ns + SECOND;
+			l->reserve_again = e->now.mono_ns + SECOND;
 		} else {
 			l->reserved_until = l->reserving_until;
 		}
@@ -81,11 +81,11 @@ bool sequences_wait(const struct link *l)
 	return !l->numbered && sequence_left(l, 0);
 }
 
-void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
+void sequences_ask(struct engine *e, struct link *l)
 {
 	struct word w = {.op = WORD_QUERY, .module = WORD_MODULE_FCM};
 
-	if (!sequences_wait(l) || !past(l->number_again, now)) {
+	if (!sequences_wait(l) || !past(e, l->number_again)) {
 		return;
 	}
 	if (l->number_flight) {
@@ -94,9 +94,9 @@ void sequences_ask(struct engine *e, struct link *l, struct engine_now now)
 	}
 	w.sequence = l->number_flight = sequence_for_read(e, l, false);
 	l->number_cookie = link_send(e, l, &w);
-	l->asked_since = l->asked_since ? l->asked_since : now.mono_ns;
+	l->asked_since = l->asked_since ? l->asked_since : e->now.mono_ns;
 	l->number_again =
-		now.mono_ns + (l->silent >= MUTE_TIMEOUTS ? SECOND : e->config.timeout_ms * MS);
+		e->now.mono_ns + (l->silent >= MUTE_TIMEOUTS ? SECOND : e->config.timeout_ms * MS);
 }
 
 /* The FCM remembers no sequence beyond its largest. If that largest is beyond those our journal has
@@ -122,13 +122,13 @@ static void told(struct link *l, const struct word *w)
 	}
 }
 
-bool sequence_free(struct engine *e, const struct link *l, struct command *c, struct engine_now now)
+bool sequence_free(struct engine *e, const struct link *l, struct command *c)
 {
 	if (c->want != WANT_COMMAND || !unsent(c)) {
 		return true;
 	}
 	if (c->sequence <= l->others_until) {
-		command_number_taken(e, c, now);
+		command_number_taken(e, c);
 		return false;
 	}
 	if (!c->free && c->sequence <= l->remembered) {
@@ -147,14 +147,14 @@ bool sequences_reply(struct link *l, const struct word *w)
 	return true;
 }
 
-bool sequences_not_sent(struct link *l, uint64_t cookie, struct engine_now now)
+bool sequences_not_sent(struct engine *e, struct link *l, uint64_t cookie)
 {
 	if (!l->number_flight || l->number_cookie != cookie) {
 		return false;
 	}
 	l->send_failures++;
 	l->number_flight = 0;
-	l->number_again = now.mono_ns + 50 * MS;
+	l->number_again = e->now.mono_ns + 50 * MS;
 	return true;
 }
 

@@ -15,7 +15,7 @@ static const struct command *find_in(const struct command_list *list, uint64_t i
 	const struct command *c;
 
 	TAILQ_FOREACH (c, list, next) {
-		if (c->id == id) {
+		if (c->id == id && !c->rejected) {
 			return c;
 		}
 	}
@@ -199,9 +199,6 @@ uint64_t engine_next_due(const struct engine *e)
 		if (c->announce_by) {
 			earlier(&due, c->announce_by);
 		}
-	}
-	if (!STAILQ_EMPTY(&e->refusals)) {
-		earlier(&due, STAILQ_FIRST(&e->refusals)->announce_by);
 	}
 	return due;
 }

@@ -17,7 +17,7 @@
 /* ------------------------------------------------------------------ sending */
 
 /* The command's own word. Its boot is that in which it was sent first. */
-static void own_word(struct link *l, struct command *c, struct word *w, struct engine_now now)
+static void own_word(struct engine *e, struct link *l, struct command *c, struct word *w)
 {
 	w->op = c->action ? WORD_ACTION : WORD_WRITE;
 	w->reg = (uint8_t)c->param->kind->reg;
@@ -28,12 +28,12 @@ static void own_word(struct link *l, struct command *c, struct word *w, struct e
 	}
 	c->attempts++;
 	c->sent_writes = ++l->sent_writes;
-	c->sent_ns = now.mono_ns;
+	c->sent_ns = e->now.mono_ns;
 	c->later = 0;
 	c->left = false;
 }
 
-static void send_command(struct engine *e, struct link *l, struct command *c, struct engine_now now)
+static void send_command(struct engine *e, struct link *l, struct command *c)
 {
 	const struct param_kind *k = c->param->kind;
 	struct word w = {.module = c->param->module};
@@ -45,11 +45,11 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 		c->want = WANT_LOOK;
 	}
 	if (c->want == WANT_COMMAND) {
-		own_word(l, c, &w, now);
+		own_word(e, l, c, &w);
 	} else {
 		w.sequence = sequence_for_read(e, l, false);
 		if (w.sequence == 0) {
-			c->not_before = now.mono_ns + 100 * MS;
+			c->not_before = e->now.mono_ns + 100 * MS;
 			return;
 		}
 		w.op = c->want == WANT_QUERY ? WORD_QUERY : WORD_READ;
@@ -62,7 +62,7 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	c->want = WANT_NOTHING;
 	c->flying = true;
 	c->flight_sequence = w.sequence;
-	c->deadline = now.mono_ns + e->config.timeout_ms * MS;
+	c->deadline = e->now.mono_ns + e->config.timeout_ms * MS;
 	c->flight_cookie = link_send(e, l, &w);
 	l->flights++;
 	l->urgent_flights += c->urgent;
@@ -70,10 +70,10 @@ static void send_command(struct engine *e, struct link *l, struct command *c, st
 	l->fresh |= c->fresh;
 }
 
-static bool command_ready(struct engine *e, const struct command *c, struct engine_now now)
+static bool command_ready(struct engine *e, const struct command *c)
 {
 	return c->want != WANT_NOTHING && !c->flying && c->journaled && !c->after &&
-	       !c->after_failed && past(c->not_before, now) &&
+	       !c->after_failed && past(e, c->not_before) &&
 	       !waits_for_number(engine_link_of(e, c), c) && e->writers[c->param->number] == c;
 }
 
@@ -92,8 +92,7 @@ static struct poll *free_slot(struct engine *e, struct link *l)
 }
 
 /* The most overdue value of the floor: *ret_setting when it is the set value's register. */
-static struct param *poll_due(struct engine *e, struct link *l, struct engine_now now,
-			      bool *ret_setting)
+static struct param *poll_due(struct engine *e, struct link *l, bool *ret_setting)
 {
 	struct param *due = NULL;
 	uint64_t oldest = UINT64_MAX;
@@ -107,12 +106,12 @@ static struct param *poll_due(struct engine *e, struct link *l, struct engine_no
 		    p->polling || (e->writers[i] && e->writers[i]->flying)) {
 			continue;
 		}
-		if (past(p->next_poll_ns, now) && p->next_poll_ns < oldest) {
+		if (past(e, p->next_poll_ns) && p->next_poll_ns < oldest) {
 			oldest = p->next_poll_ns;
 			due = p;
 			*ret_setting = false;
 		}
-		if (k->access == PARAM_RW && k->reg != k->readback_reg && past(setting, now) &&
+		if (k->access == PARAM_RW && k->reg != k->readback_reg && past(e, setting) &&
 		    setting < oldest) {
 			oldest = setting;
 			due = p;
@@ -123,15 +122,15 @@ static struct param *poll_due(struct engine *e, struct link *l, struct engine_no
 }
 
 static void send_poll(struct engine *e, struct link *l, struct poll *slot, struct param *p,
-		      bool setting, struct engine_now now)
+		      bool setting)
 {
 	const struct param_kind *k = p->kind;
 	struct word w = {.op = WORD_READ, .module = p->module};
-	uint64_t next = now.mono_ns + (uint64_t)(k->poll_s * 1e9);
+	uint64_t next = e->now.mono_ns + (uint64_t)(k->poll_s * 1e9);
 
 	w.sequence = sequence_for_read(e, l, true);
 	if (w.sequence == 0) {
-		l->poll_pause = now.mono_ns + SECOND;
+		l->poll_pause = e->now.mono_ns + SECOND;
 		return;
 	}
 	w.reg = (uint8_t)(setting ? k->reg : k->readback_reg);
@@ -144,33 +143,33 @@ static void send_poll(struct engine *e, struct link *l, struct poll *slot, struc
 	*slot = (struct poll){.param = p,
 			      .setting = setting,
 			      .sequence = w.sequence,
-			      .deadline = now.mono_ns + e->config.timeout_ms * MS};
+			      .deadline = e->now.mono_ns + e->config.timeout_ms * MS};
 	slot->cookie = link_send(e, l, &w);
 	l->polls_flying++;
 	if (l->silent >= MUTE_TIMEOUTS) {
-		l->poll_pause = now.mono_ns + SECOND;
+		l->poll_pause = e->now.mono_ns + SECOND;
 	}
 }
 
-static void pump_polls(struct engine *e, struct link *l, struct engine_now now)
+static void pump_polls(struct engine *e, struct link *l)
 {
 	struct poll *slot;
 
 	if (!e->config.poll) {
 		return;
 	}
-	while (past(l->poll_pause, now) && (slot = free_slot(e, l))) {
+	while (past(e, l->poll_pause) && (slot = free_slot(e, l))) {
 		bool setting = false;
-		struct param *p = poll_due(e, l, now, &setting);
+		struct param *p = poll_due(e, l, &setting);
 
 		if (!p) {
 			return;
 		}
-		send_poll(e, l, slot, p, setting, now);
+		send_poll(e, l, slot, p, setting);
 	}
 }
 
-static void pump_commands(struct engine *e, struct link *l, bool urgent, struct engine_now now)
+static void pump_commands(struct engine *e, struct link *l, bool urgent)
 {
 	struct command *c, *next;
 
@@ -179,17 +178,17 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent, struct 
 		if (c->urgent == urgent && !window_free(e, l, c)) {
 			return;
 		}
-		if (c->urgent == urgent && command_ready(e, c, now) && rules_still(e, c, now) &&
-		    sequence_free(e, l, c, now)) {
-			send_command(e, l, c, now);
+		if (c->urgent == urgent && command_ready(e, c) && rules_still(e, c) &&
+		    sequence_free(e, l, c)) {
+			send_command(e, l, c);
 		}
 	}
 }
 
-static void say_journaled(struct engine *e, struct command *c, struct engine_now now);
+static void say_journaled(struct engine *e, struct command *c);
 
 /* The floor answers again: send the commands that make safer and were kept for that. */
-static void release_held(struct engine *e, struct link *l, struct engine_now now)
+static void release_held(struct engine *e, struct link *l)
 {
 	struct command *c;
 
@@ -203,27 +202,27 @@ static void release_held(struct engine *e, struct link *l, struct engine_now now
 
 			c->alarm = false;
 			c->hint[0] = 0;
-			say_journaled(e, c, now);
+			say_journaled(e, c);
 			memcpy(text, c->detail, sizeof(text));
-			command_move(e, c, COMMAND_QUEUED, UINT64_MAX, now, "%s", text);
+			command_move(e, c, COMMAND_QUEUED, "%s", text);
 		}
 	}
 }
 
 /* Send what may leave now. */
-void link_pump(struct engine *e, struct link *l, struct engine_now now)
+void link_pump(struct engine *e, struct link *l)
 {
-	sequences_reserve(e, l, now);
-	rules_follow(e, l, now);
+	sequences_reserve(e, l);
+	rules_follow(e, l);
 	if (!link_usable(l)) {
 		return;
 	}
-	sequences_ask(e, l, now);
-	rules_make_way(e, l, now);
-	release_held(e, l, now);
-	pump_commands(e, l, true, now);
-	pump_commands(e, l, false, now);
-	pump_polls(e, l, now);
+	sequences_ask(e, l);
+	rules_make_way(e, l);
+	release_held(e, l);
+	pump_commands(e, l, true);
+	pump_commands(e, l, false);
+	pump_polls(e, l);
 }
 
 static void link_behind(struct engine *e, struct link *l)
@@ -264,41 +263,41 @@ void words_behind(struct engine *e)
 /* ------------------------------------------------------------------ replies */
 
 /* What its parameters were set to says nothing any more: it is read anew. */
-static void forget_setpoints(struct engine *e, const struct link *l, struct engine_now now)
+static void forget_setpoints(struct engine *e, const struct link *l)
 {
 	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
 		struct param *p = params_at(e->params, i);
 
 		if (p->has_setpoint) {
 			p->has_setpoint = false;
-			p->next_poll_ns = now.mono_ns;
-			e->next_setting_ns[i] = now.mono_ns;
+			p->next_poll_ns = e->now.mono_ns;
+			e->next_setting_ns[i] = e->now.mono_ns;
 		}
 	}
 }
 
-static void link_booted(struct engine *e, struct link *l, uint32_t boot, struct engine_now now)
+static void link_booted(struct engine *e, struct link *l, uint32_t boot)
 {
 	struct command *c, *next;
 
 	l->boots++;
 	l->boot = boot;
-	forget_setpoints(e, l, now);
+	forget_setpoints(e, l);
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
-		command_booted(e, c, now);
+		command_booted(e, c);
 	}
 }
 
 /* The low 16 bits of a reply move the boot count forward only: an older one was late. */
-static void note_boot(struct engine *e, struct link *l, uint16_t boot, struct engine_now now)
+static void note_boot(struct engine *e, struct link *l, uint16_t boot)
 {
 	uint16_t moved = (uint16_t)(boot - (uint16_t)l->boot);
 
 	if (l->boot == BOOT_UNKNOWN) {
 		l->boot = boot;
 	} else if (moved > 0 && moved < 0x8000u) {
-		link_booted(e, l, l->boot + moved, now);
+		link_booted(e, l, l->boot + moved);
 	}
 }
 
@@ -316,23 +315,21 @@ static struct command *find_flight(struct link *l, uint32_t sequence)
 }
 
 /* What went behind its word is its read-back. */
-static void await_behind(struct engine *e, struct link *l, struct command *c, uint32_t sequence,
-			 struct engine_now now)
+static void await_behind(struct engine *e, struct link *l, struct command *c, uint32_t sequence)
 {
 	c->flight = WANT_READBACK;
 	c->want = WANT_NOTHING;
 	c->flying = true;
 	c->flight_sequence = sequence;
 	c->flight_cookie = c->behind_cookie;
-	c->deadline = now.mono_ns + e->config.timeout_ms * MS;
+	c->deadline = e->now.mono_ns + e->config.timeout_ms * MS;
 	l->flights++;
 	l->urgent_flights += c->urgent;
 }
 
 /* A reply to the command's own word, perhaps to an earlier sending of it, perhaps late: it is proof in
  * any case, unless the command has gone beyond it. */
-static void own_reply(struct engine *e, struct link *l, struct command *c, const struct word *w,
-		      struct engine_now now)
+static void own_reply(struct engine *e, struct link *l, struct command *c, const struct word *w)
 {
 	bool beyond = c->state == COMMAND_ACKED || c->want == WANT_READBACK ||
 		      (c->flying && c->flight == WANT_READBACK) ||
@@ -345,11 +342,11 @@ static void own_reply(struct engine *e, struct link *l, struct command *c, const
 	}
 	command_land(e, c);
 	if (c->state == COMMAND_QUEUED) { /* its TX completion is late, it has left nevertheless */
-		command_move(e, c, COMMAND_SENT, UINT64_MAX, now, "sent, attempt %u", c->attempts);
+		command_move(e, c, COMMAND_SENT, "sent, attempt %u", c->attempts);
 	}
-	command_outcome(e, c, w, "acknowledged; waiting for the read-back", now);
+	command_outcome(e, c, w, "acknowledged; waiting for the read-back");
 	if (behind && c->want == WANT_READBACK) {
-		await_behind(e, l, c, behind, now);
+		await_behind(e, l, c, behind);
 	}
 }
 
@@ -361,13 +358,12 @@ static void behind_lost(struct link *l, struct command *c)
 	l->urgent_flights -= c->urgent;
 }
 
-static void command_reply(struct engine *e, struct link *l, struct command *c, const struct word *w,
-			  struct engine_now now)
+static void command_reply(struct engine *e, struct link *l, struct command *c, const struct word *w)
 {
 	uint8_t op = w->op & (uint8_t)~WORD_REPLY;
 
 	if (op == (c->action ? WORD_ACTION : WORD_WRITE) && w->sequence == c->sequence) {
-		own_reply(e, l, c, w, now);
+		own_reply(e, l, c, w);
 		return;
 	}
 	if (w->sequence == c->behind_sequence) {
@@ -382,16 +378,16 @@ static void command_reply(struct engine *e, struct link *l, struct command *c, c
 	command_land(e, c);
 	switch (c->flight) {
 	case WANT_QUERY:
-		command_query_reply(e, c, w, now);
+		command_query_reply(e, c, w);
 		break;
 	case WANT_SETTING:
-		command_setting_reply(e, c, w, now);
+		command_setting_reply(e, c, w);
 		break;
 	case WANT_READBACK:
-		command_readback(e, c, w, now);
+		command_readback(e, c, w);
 		break;
 	case WANT_LOOK:
-		command_look_reply(c, w, now);
+		command_look_reply(e, c, w);
 		break;
 	case WANT_NOTHING:
 	case WANT_COMMAND:
@@ -399,8 +395,7 @@ static void command_reply(struct engine *e, struct link *l, struct command *c, c
 	}
 }
 
-static void poll_reply(struct engine *e, struct link *l, struct poll *slot, const struct word *w,
-		       struct engine_now now)
+static void poll_reply(struct engine *e, struct link *l, struct poll *slot, const struct word *w)
 {
 	struct param *p = slot->param;
 	bool of_now = w->boot == (uint16_t)l->boot; /* else late: its set values are gone */
@@ -409,9 +404,9 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 	slot->param = NULL;
 	l->polls_flying--;
 	if (w->status != WORD_OK) {
-		param_put_bad(p, now.mono_ns);
+		param_put_bad(p, e->now.mono_ns);
 		if (p->kind->optional) { /* the register is missing: the FCM counts refused reads */
-			p->next_poll_ns = now.mono_ns + ABSENT_NS;
+			p->next_poll_ns = e->now.mono_ns + ABSENT_NS;
 		}
 		return;
 	}
@@ -419,14 +414,14 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 		return;
 	}
 	if (slot->setting) {
-		param_put_setpoint(p, param_from_raw(p->kind, w->value), now.mono_ns);
+		param_put_setpoint(p, param_from_raw(p->kind, w->value), e->now.mono_ns);
 		return; /* kept with the next value */
 	}
-	param_put_raw(p, w->value, now.utc_ns, now.mono_ns);
+	param_put_raw(p, w->value, e->now.utc_ns, e->now.mono_ns);
 	if (of_now && p->kind->access == PARAM_RW && p->kind->reg == p->kind->readback_reg) {
-		param_put_setpoint(p, p->value, now.mono_ns);
+		param_put_setpoint(p, p->value, e->now.mono_ns);
 	}
-	engine_value(e, p, now);
+	engine_value(e, p);
 }
 
 static struct poll *find_poll(struct link *l, uint32_t sequence)
@@ -439,7 +434,7 @@ static struct poll *find_poll(struct link *l, uint32_t sequence)
 	return NULL;
 }
 
-static void one_reply(struct engine *e, struct link *l, const struct word *w, struct engine_now now)
+static void one_reply(struct engine *e, struct link *l, const struct word *w)
 {
 	struct poll *slot;
 	struct command *c;
@@ -450,23 +445,23 @@ static void one_reply(struct engine *e, struct link *l, const struct word *w, st
 	}
 	l->replies++;
 	/* It may have received nothing either, and its silence timer may have fired. */
-	if (!isnan(link_mute_s(l, now))) {
-		forget_setpoints(e, l, now);
+	if (!isnan(link_mute_s(l, e->now))) {
+		forget_setpoints(e, l);
 	}
 	l->silent = 0;
-	l->last_reply_ns = now.mono_ns;
-	note_boot(e, l, w->boot, now);
+	l->last_reply_ns = e->now.mono_ns;
+	note_boot(e, l, w->boot);
 	if (sequences_reply(l, w)) {
 		return;
 	}
 	slot = find_poll(l, w->sequence);
 	if (slot && w->op == (WORD_READ | WORD_REPLY)) {
-		poll_reply(e, l, slot, w, now);
+		poll_reply(e, l, slot, w);
 		return;
 	}
 	c = find_flight(l, w->sequence);
 	if (c) {
-		command_reply(e, l, c, w, now);
+		command_reply(e, l, c, w);
 	} else {
 		l->strays++; /* late, doubled, or of a predecessor */
 	}
@@ -476,6 +471,7 @@ void engine_reply(struct engine *e, unsigned link, const struct word *word, stru
 {
 	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
 
+	e->now = now;
 	if (link >= PARAM_LINKS || !l->configured) {
 		return;
 	}
@@ -483,8 +479,8 @@ void engine_reply(struct engine *e, unsigned link, const struct word *word, stru
 		l->strays++; /* of another floor, or not yet known of which */
 		return;
 	}
-	one_reply(e, l, word, now);
-	link_pump(e, l, now);
+	one_reply(e, l, word);
+	link_pump(e, l);
 }
 
 /* ------------------------------------------------------------------ what happened to a word sent */
@@ -513,12 +509,14 @@ void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engin
 	struct link *l;
 	struct command *c = find_sent(e, cookie, &l);
 
+	e->now = now;
 	if (!c || c->flight_cookie != cookie || c->flight != WANT_COMMAND || c->left) {
 		return;
 	}
 	c->left = true;
 	c->deadline = now.mono_ns + e->config.timeout_ms * MS; /* it left only now */
-	command_move(e, c, COMMAND_SENT, frame, now, "sent, attempt %u", c->attempts);
+	c->frame = frame;
+	command_move(e, c, COMMAND_SENT, "sent, attempt %u", c->attempts);
 }
 
 void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now)
@@ -526,17 +524,18 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 	struct link *l;
 	struct command *c = find_sent(e, cookie, &l);
 
+	e->now = now;
 	if (c) {
 		l->send_failures++;
 		if (c->behind_sequence && c->behind_cookie == cookie) {
 			behind_lost(l, c);
 		} else {
-			command_not_sent(e, c, result, now);
+			command_not_sent(e, c, result);
 		}
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		if (sequences_not_sent(&e->links[i], cookie, now)) {
+		if (sequences_not_sent(e, &e->links[i], cookie)) {
 			return;
 		}
 		for (unsigned s = 0; s < POLL_SLOTS; s++) {
@@ -556,47 +555,81 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 
 /* ------------------------------------------------------------------ the store's answers */
 
+/* Announce an end: the journal has taken it, or has not in time. */
+static void end_announce(struct engine *e, struct command *c, bool taken)
+{
+	if (!c->announce_by) {
+		return; /* announced already */
+	}
+	c->announce_by = 0;
+	c->unwritten |= c->rejected && !taken; /* then the answer has no number */
+	command_announce(e, c, taken || c->rejected ? NULL : NOT_TAKEN);
+}
+
+static void end_remove(struct engine *e, struct command *c)
+{
+	TAILQ_REMOVE(&e->ending, c, next);
+	if (c->rejected) {
+		engine_free_command(c);
+	} else {
+		engine_retire(e, c);
+	}
+}
+
 static bool end_stored(struct engine *e, uint64_t cookie, int result)
 {
 	struct command *c;
 
 	TAILQ_FOREACH (c, &e->ending, next) {
 		if (c->end_cookie == cookie) {
-			TAILQ_REMOVE(&e->ending, c, next);
-			if (c->announce_by) { /* else it was told already */
-				command_announce(e, c, result < 0 ? NOT_TAKEN : NULL);
-			}
-			engine_retire(e, c);
+			end_announce(e, c, result >= 0);
+			end_remove(e, c);
 			return true;
 		}
 	}
 	return false;
 }
 
-static void not_journaled(struct engine *e, struct command *c, int result, struct engine_now now)
+/* A client does not wait for a disk that does not answer. Commands stay until the journal answers, rejected ones not. */
+static void tick_ending(struct engine *e)
+{
+	struct command *c, *next;
+
+	for (c = TAILQ_FIRST(&e->ending); c; c = next) {
+		next = TAILQ_NEXT(c, next);
+		if (past(e, c->announce_by)) {
+			end_announce(e, c, false);
+			if (c->rejected) {
+				end_remove(e, c);
+			}
+		}
+	}
+}
+
+static void not_journaled(struct engine *e, struct command *c, int result)
 {
 	struct journal_trouble t = journal_trouble(result);
 	char hint[sizeof(c->hint)];
 
 	snprintf(hint, sizeof(hint), "%s Then send it again.", t.action);
-	command_end(e, c, COMMAND_REFUSED, hint, now,
+	command_end(e, c, COMMAND_REFUSED, hint,
 		    "nothing was sent: it could not be journaled in %s: %s", e->config.journal,
 		    t.what);
 }
 
 /* Its client id is that of an earlier command that is only in the journal: it was never a command
  * itself. */
-static void used_before(struct engine *e, struct command *c, struct engine_now now)
+static void used_before(struct engine *e, struct command *c)
 {
 	c->repeat = true;
-	command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.", now,
+	command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
 		    "nothing was sent: this client id was used before");
 }
 
 /* What makes safer waits for nobody on its parameter (rules_make_way()). */
-static void say_journaled(struct engine *e, struct command *c, struct engine_now now)
+static void say_journaled(struct engine *e, struct command *c)
 {
-	double mute_s = link_mute_s(engine_link_of(e, c), now);
+	double mute_s = link_mute_s(engine_link_of(e, c), e->now);
 	const struct command *writer = e->writers[c->param->number];
 	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
 
@@ -612,45 +645,45 @@ static void say_journaled(struct engine *e, struct command *c, struct engine_now
 	}
 }
 
-static void command_stored(struct engine *e, struct link *l, struct command *c, int result,
-			   struct engine_now now)
+static void command_stored(struct engine *e, struct link *l, struct command *c, int result)
 {
 	c->journaled = true;
 	c->unwritten = result < 0 && !c->busy && (!never_late(c) || result == -EEXIST);
 	if (result == -EEXIST) {
-		used_before(e, c, now);
+		used_before(e, c);
 	} else if (result < 0 && never_late(c)) {
-		command_emergency(e, c, journal_trouble(result).what, now);
+		command_emergency(e, c, journal_trouble(result).what);
 	} else if (result < 0) {
-		not_journaled(e, c, result, now);
-	} else if (now.mono_ns - c->submitted_ns > JOURNAL_LIMIT && !never_late(c)) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.", now,
+		not_journaled(e, c, result);
+	} else if (e->now.mono_ns - c->submitted_ns > JOURNAL_LIMIT && !never_late(c)) {
+		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
 			    "not sent: the journal took %.1f s to take it",
-			    (double)(now.mono_ns - c->submitted_ns) / 1e9);
+			    (double)(e->now.mono_ns - c->submitted_ns) / 1e9);
 	} else {
 		c->want = WANT_COMMAND;
 		if (!c->busy) {
-			c->not_before = now.mono_ns;
-			say_journaled(e, c, now);
+			c->not_before = e->now.mono_ns;
+			say_journaled(e, c);
 		}
 		command_announce(e, c, NULL);
 	}
-	link_pump(e, l, now);
+	link_pump(e, l);
 }
 
 void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
 	struct link *reserved;
 
+	e->now = now;
 	if (cookie == 0) { /* none of ours: 0 is what waits for nothing */
 		return;
 	}
-	reserved = sequences_stored(e, cookie, result, now);
+	reserved = sequences_stored(e, cookie, result);
 	if (reserved) {
-		link_pump(e, reserved, now);
+		link_pump(e, reserved);
 		return;
 	}
-	if (end_stored(e, cookie, result) || journal_refused(e, cookie, result)) {
+	if (end_stored(e, cookie, result)) {
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -658,7 +691,7 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
 
 		TAILQ_FOREACH (c, &e->links[i].open, next) {
 			if (c->row_cookie == cookie && !c->journaled) {
-				command_stored(e, &e->links[i], c, result, now);
+				command_stored(e, &e->links[i], c, result);
 				return;
 			}
 		}
@@ -667,17 +700,17 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
 
 /* ------------------------------------------------------------------ links */
 
-static void note_usable(struct engine *e, struct link *l, struct engine_now now)
+static void note_usable(struct engine *e, struct link *l)
 {
 	if (!link_usable(l)) {
 		if (l->usable_since) {
-			forget_setpoints(e, l, now);
+			forget_setpoints(e, l);
 		}
 		l->usable_since = 0;
 		sequences_forget(l);
-		l->down_since = l->down_since ? l->down_since : now.mono_ns;
+		l->down_since = l->down_since ? l->down_since : e->now.mono_ns;
 	} else if (!l->usable_since) {
-		l->usable_since = now.mono_ns;
+		l->usable_since = e->now.mono_ns;
 		l->down_since = 0;
 		l->silent = 0;
 		l->poll_pause = 0;
@@ -691,6 +724,7 @@ void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, ui
 	struct command *c;
 	bool was;
 
+	e->now = now;
 	if (link >= PARAM_LINKS) {
 		return;
 	}
@@ -699,7 +733,7 @@ void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, ui
 	l->locked = locked;
 	l->named_tower = tower;
 	l->named_floor = floor;
-	note_usable(e, l, now);
+	note_usable(e, l);
 	if (!was && link_usable(l)) {
 		TAILQ_FOREACH (c, &l->open, next) { /* what waited for it need not wait longer */
 			if (c->want != WANT_NOTHING && c->not_before > now.mono_ns) {
@@ -707,20 +741,21 @@ void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, ui
 			}
 		}
 	}
-	link_pump(e, l, now);
+	link_pump(e, l);
 }
 
 void engine_boot(struct engine *e, unsigned link, uint32_t boot_count, struct engine_now now)
 {
 	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
 
+	e->now = now;
 	if (link >= PARAM_LINKS || !link_usable(l)) {
 		return;
 	}
 	if (l->boot == BOOT_UNKNOWN || (uint16_t)l->boot == (uint16_t)boot_count) {
 		l->boot = boot_count;
 	} else {
-		link_booted(e, l, boot_count, now);
+		link_booted(e, l, boot_count);
 	}
 }
 
@@ -763,6 +798,7 @@ void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetr
 {
 	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
 
+	e->now = now;
 	if (link >= PARAM_LINKS || !link_usable(l)) {
 		return;
 	}
@@ -772,7 +808,7 @@ void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetr
 		if (p->kind->source == PARAM_TELEMETRY) {
 			param_put_raw(p, telemetry_of(telemetry, p->kind->reg), now.utc_ns,
 				      now.mono_ns);
-			engine_value(e, p, now);
+			engine_value(e, p);
 		}
 	}
 	engine_boot(e, link, telemetry->boot_count, now);
@@ -780,12 +816,12 @@ void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetr
 
 /* ------------------------------------------------------------------ time */
 
-static void tick_polls(struct link *l, struct engine_now now)
+static void tick_polls(struct engine *e, struct link *l)
 {
 	for (unsigned i = 0; i < POLL_SLOTS && l->polls_flying > 0; i++) {
 		struct poll *slot = &l->polls[i];
 
-		if (slot->param && past(slot->deadline, now)) {
+		if (slot->param && past(e, slot->deadline)) {
 			slot->param->polling = false;
 			slot->param = NULL;
 			l->polls_flying--;
@@ -796,58 +832,50 @@ static void tick_polls(struct link *l, struct engine_now now)
 }
 
 /* What was wanted while nobody was heard is not done when somebody is, whatever becomes of what it waits for. */
-static bool too_late(const struct link *l, const struct command *c, struct engine_now now)
+static bool too_late(struct engine *e, const struct link *l, const struct command *c)
 {
 	uint64_t since = l->last_reply_ns > c->submitted_ns ? l->last_reply_ns : c->submitted_ns;
 
 	return l->silent >= MUTE_TIMEOUTS && c->attempts == 0 && !c->recovered && !never_late(c) &&
-	       now.mono_ns - since > TOO_LATE;
+	       e->now.mono_ns - since > TOO_LATE;
 }
 
-static void tick_commands(struct engine *e, struct link *l, struct engine_now now)
+static void tick_commands(struct engine *e, struct link *l)
 {
 	struct command *c, *next;
 	bool stranded =
-		!link_usable(l) && l->down_since && now.mono_ns - l->down_since > STRANDED_NS;
-	bool unheard = l->asked_since && now.mono_ns - l->asked_since > STRANDED_NS;
+		!link_usable(l) && l->down_since && e->now.mono_ns - l->down_since > STRANDED_NS;
+	bool unheard = l->asked_since && e->now.mono_ns - l->asked_since > STRANDED_NS;
 
 	for (c = TAILQ_FIRST(&l->open); c; c = next) {
 		next = TAILQ_NEXT(c, next);
-		if (journal_overdue(c, now)) {
-			command_emergency(e, c, "the database has not answered for 100 ms", now);
-		} else if (c->flying && past(c->deadline, now)) {
+		if (journal_overdue(e, c)) {
+			command_emergency(e, c, "the database has not answered for 100 ms");
+		} else if (c->flying && past(e, c->deadline)) {
 			l->timeouts++;
 			l->silent++;
-			command_timeout(e, c, now);
+			command_timeout(e, c);
 		} else if ((stranded && !c->flying) || (unheard && waits_for_number(l, c)) ||
-			   too_late(l, c, now)) {
-			command_stranded(e, c, now);
+			   too_late(e, l, c)) {
+			command_stranded(e, c);
 		}
 	}
 }
 
 void engine_tick(struct engine *e, struct engine_now now)
 {
-	struct command *c, *next;
-
+	e->now = now;
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		struct link *l = &e->links[i];
 
 		if (!l->configured) {
 			continue;
 		}
-		note_usable(e, l, now);
-		sequences_tick(l, now);
-		tick_polls(l, now);
-		tick_commands(e, l, now);
-		link_pump(e, l, now);
+		note_usable(e, l);
+		sequences_tick(e, l);
+		tick_polls(e, l);
+		tick_commands(e, l);
+		link_pump(e, l);
 	}
-	journal_tick(e, now);
-	for (c = TAILQ_FIRST(&e->ending); c; c = next) {
-		next = TAILQ_NEXT(c, next);
-		if (c->announce_by && past(c->announce_by, now)) {
-			c->announce_by = 0; /* told; its place is kept until the journal answers */
-			command_announce(e, c, NOT_TAKEN);
-		}
-	}
+	tick_ending(e);
 }
