@@ -8,7 +8,11 @@
 
 #define NEVER_NS (20 * SECOND) /* a usable floor's polled value should be there by then */
 
+/* A text of `reason`. */
+#define SAY(field, ...) snprintf(reason.field, sizeof(reason.field), __VA_ARGS__)
+
 struct reasons {
+	struct engine *e;
 	void (*fn)(void *context, const struct engine_reason *reason);
 	void *context;
 	unsigned count;
@@ -27,16 +31,16 @@ static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id
 {
 	struct engine_reason reason = {.code = "unknown-command", .red = true};
 
-	snprintf(reason.object, sizeof(reason.object), "%s", p->name);
-	snprintf(reason.text, sizeof(reason.text), "command %llu: %.280s", (unsigned long long)id,
-		 detail);
-	snprintf(reason.action, sizeof(reason.action), "%s", hint);
+	SAY(object, "%s", p->name);
+	SAY(text, "command %llu: %.280s", (unsigned long long)id, detail);
+	SAY(action, "%s", hint);
 	give(r, &reason);
 }
 
 /* Open ones, and those that ended so and that no later one has made good. */
-static void unknown_commands(struct engine *e, struct reasons *r)
+static void unknown_commands(struct reasons *r)
 {
+	const struct engine *e = r->e;
 	const struct command *c;
 
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
@@ -56,8 +60,9 @@ static void unknown_commands(struct engine *e, struct reasons *r)
 }
 
 /* What a daemon before us was to make safe, and had not. */
-static void safe_cut(struct engine *e, struct reasons *r)
+static void safe_cut(struct reasons *r)
 {
+	const struct engine *e = r->e;
 	struct engine_reason reason = {.code = "safe-cut", .red = true, .object = "safe"};
 	unsigned count = 0, first = 0;
 
@@ -70,19 +75,18 @@ static void safe_cut(struct engine *e, struct reasons *r)
 	if (count == 0) {
 		return;
 	}
-	snprintf(reason.text, sizeof(reason.text),
-		 "safe %llu was cut off by the daemon's end: %u of its commands were not done, %s "
-		 "among them",
-		 (unsigned long long)e->undone[first].cut_job, count,
-		 params_at(e->params, first)->name);
-	snprintf(reason.action, sizeof(reason.action),
-		 "If it is still wanted: fcmctl safe. If not, set what it left undone as you want "
-		 "it: fcmctl command list shows it.");
+	SAY(text,
+	    "safe %llu was cut off by the daemon's end: %u of its commands were not done, %s "
+	    "among them",
+	    (unsigned long long)e->undone[first].cut_job, count, params_at(e->params, first)->name);
+	SAY(action,
+	    "If it is still wanted: fcmctl safe. If not, set what it left undone as you want "
+	    "it: fcmctl command list shows it.");
 	give(r, &reason);
 }
 
 /* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)" */
-static void limits_text(struct engine *e, const struct param *p, enum limits_level level,
+static void limits_text(const struct engine *e, const struct param *p, enum limits_level level,
 			char *text, size_t size)
 {
 	const struct limits *l = &p->kind->limits;
@@ -112,8 +116,10 @@ static void limits_text(struct engine *e, const struct param *p, enum limits_lev
 	}
 }
 
-static void values_beyond_limits(struct engine *e, struct reasons *r)
+static void values_beyond_limits(struct reasons *r)
 {
+	const struct engine *e = r->e;
+
 	for (unsigned i = 0; i < params_count(e->params); i++) {
 		const struct param *p = params_at(e->params, i);
 		enum limits_level level = param_level(p, e->now.mono_ns);
@@ -127,16 +133,16 @@ static void values_beyond_limits(struct engine *e, struct reasons *r)
 		reason.unknown_s = param_quality(p, e->now.mono_ns) == PARAM_GOOD
 					   ? 0
 					   : param_age_s(p, e->now.mono_ns);
-		snprintf(reason.object, sizeof(reason.object), "%s", p->name);
+		SAY(object, "%s", p->name);
 		limits_text(e, p, level, reason.text, sizeof(reason.text));
-		snprintf(reason.action, sizeof(reason.action), "%s", p->kind->on_alarm);
+		SAY(action, "%s", p->kind->on_alarm);
 		give(r, &reason);
 	}
 }
 
 /* Too old, or never read. A bad value of a floor also becomes stale, unless its FCM may lack the
  * register; a bad value of the shore means that there is none. */
-static bool is_stale(struct engine *e, const struct param *p, uint64_t never_since)
+static bool is_stale(const struct engine *e, const struct param *p, uint64_t never_since)
 {
 	const struct param_kind *k = p->kind;
 	enum param_quality q = param_quality(p, e->now.mono_ns);
@@ -152,8 +158,8 @@ static bool is_stale(struct engine *e, const struct param *p, uint64_t never_sin
 }
 
 /* Stale and missing values of a stretch of the table, as one reason. */
-static void stale_values(struct engine *e, unsigned first, unsigned count, uint64_t never_since,
-			 const char *object, struct reasons *r)
+static void stale_values(const struct engine *e, unsigned first, unsigned count,
+			 uint64_t never_since, const char *object, struct reasons *r)
 {
 	struct engine_reason reason = {.code = "stale"};
 	const struct param *worst = NULL;
@@ -175,58 +181,52 @@ static void stale_values(struct engine *e, unsigned first, unsigned count, uint6
 	if (stale == 0) {
 		return;
 	}
-	snprintf(reason.object, sizeof(reason.object), "%s", object);
+	SAY(object, "%s", object);
 	if (age < 0) {
-		snprintf(reason.text, sizeof(reason.text), "%u value%s never come: %s%s", stale,
-			 stale == 1 ? " has" : "s have", worst->name,
-			 stale > 1 ? " and others" : "");
+		SAY(text, "%u value%s never come: %s%s", stale, stale == 1 ? " has" : "s have",
+		    worst->name, stale > 1 ? " and others" : "");
 	} else {
-		snprintf(reason.text, sizeof(reason.text), "%u value%s stale; %s is %.0f s old",
-			 stale, stale == 1 ? " is" : "s are", worst->name, age);
+		SAY(text, "%u value%s stale; %s is %.0f s old", stale, stale == 1 ? " is" : "s are",
+		    worst->name, age);
 	}
-	snprintf(reason.action, sizeof(reason.action),
-		 "Do not trust them; fcmctl get %s shows how old one is.", worst->name);
+	SAY(action, "Do not trust them; fcmctl get %s shows how old one is.", worst->name);
 	give(r, &reason);
 }
 
-static void link_reasons(struct engine *e, const struct link *l, struct reasons *r)
+static void link_reasons(const struct engine *e, const struct link *l, struct reasons *r)
 {
 	struct engine_reason reason = {.red = true};
 
 	if (l->locked && l->named_floor != 0xff && !link_usable(l)) {
 		reason.code = "swapped";
-		snprintf(reason.object, sizeof(reason.object), "link%u", l->number);
-		snprintf(reason.text, sizeof(reason.text),
-			 "link %u ends at tower %u floor %u, configured is tower %u floor %u: "
-			 "writes are refused",
-			 l->number, l->named_tower, l->named_floor, l->tower, l->floor);
-		snprintf(reason.action, sizeof(reason.action),
-			 "Put the fibres right, or correct the configuration and restart.");
+		SAY(object, "link%u", l->number);
+		SAY(text,
+		    "link %u ends at tower %u floor %u, configured is tower %u floor %u: "
+		    "writes are refused",
+		    l->number, l->named_tower, l->named_floor, l->tower, l->floor);
+		SAY(action, "Put the fibres right, or correct the configuration and restart.");
 		give(r, &reason);
 	}
 	if (!isnan(link_mute_s(l, e->now))) {
 		reason.code = "mute";
-		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
-			 l->floor);
-		snprintf(reason.text, sizeof(reason.text),
-			 "the FCM of tower %u floor %u does not answer slow control, though link "
-			 "%u is locked",
-			 l->tower, l->floor, l->number);
-		snprintf(reason.action, sizeof(reason.action),
-			 "Wait half a minute for a boot to end; then try fcmctl link reset %u; "
-			 "then tell the detector expert.",
-			 l->number);
+		SAY(object, "tower%u.floor%u", l->tower, l->floor);
+		SAY(text,
+		    "the FCM of tower %u floor %u does not answer slow control, though link "
+		    "%u is locked",
+		    l->tower, l->floor, l->number);
+		SAY(action,
+		    "Wait half a minute for a boot to end; then try fcmctl link reset %u; "
+		    "then tell the detector expert.",
+		    l->number);
 		give(r, &reason);
 	}
 	if (l->configured && l->next_sequence > UINT32_MAX - UINT32_MAX / 10) {
 		reason.code = "sequences";
 		reason.red = l->next_sequence > UINT32_MAX;
-		snprintf(reason.object, sizeof(reason.object), "tower%u.floor%u", l->tower,
-			 l->floor);
-		snprintf(reason.text, sizeof(reason.text),
-			 "tower %u floor %u: nine tenths of all sequence numbers are used up",
-			 l->tower, l->floor);
-		snprintf(reason.action, sizeof(reason.action), "Tell the maintainer.");
+		SAY(object, "tower%u.floor%u", l->tower, l->floor);
+		SAY(text, "tower %u floor %u: nine tenths of all sequence numbers are used up",
+		    l->tower, l->floor);
+		SAY(action, "Tell the maintainer.");
 		give(r, &reason);
 	}
 }
@@ -235,13 +235,13 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 			void (*fn)(void *context, const struct engine_reason *reason),
 			void *context)
 {
-	struct reasons r = {.fn = fn, .context = context};
+	struct reasons r = {.e = e, .fn = fn, .context = context};
 	unsigned shore = 0;
 	char object[PARAM_NAME_MAX];
 
 	e->now = now;
-	unknown_commands(e, &r);
-	safe_cut(e, &r);
+	unknown_commands(&r);
+	safe_cut(&r);
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		struct link *l = &e->links[i];
 
@@ -253,6 +253,6 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 		shore += l->params;
 	}
 	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", &r);
-	values_beyond_limits(e, &r);
+	values_beyond_limits(&r);
 	return r.count;
 }

@@ -17,13 +17,6 @@
 #define LINE_MAX_BYTES 197 /* libinih cuts longer lines in two without a word */
 #define HINT	       "Correct the parameter dictionary; schemas/README.md explains its keys."
 
-struct loader {
-	struct param_file file;
-	struct params *params;
-	struct param_kind *kind; /* of the section being parsed */
-	uint64_t seen;		 /* its keys met so far, a bit each */
-};
-
 int param_file_complain(struct param_file *f, int line, const char *format, ...)
 {
 	char text[240];
@@ -185,17 +178,18 @@ static const struct key {
 	const char *name;
 	enum key_type type;
 	size_t offset, size;
+	bool hardware; /* not a site's to change */
 } keys[] = {
 	{"description", KEY_TEXT, AT(description), SIZE(description)},
-	{"unit", KEY_TEXT, AT(unit), SIZE(unit)},
-	{"type", KEY_TYPE, AT(type), 0},
-	{"access", KEY_ACCESS, AT(access), 0},
-	{"source", KEY_SOURCE, AT(source), 0},
+	{"unit", KEY_TEXT, AT(unit), SIZE(unit), true},
+	{"type", KEY_TYPE, AT(type), 0, true},
+	{"access", KEY_ACCESS, AT(access), 0, true},
+	{"source", KEY_SOURCE, AT(source), 0, true},
 	{"danger", KEY_DANGER, AT(danger), 0},
-	{"register", KEY_REGISTER, AT(reg), 0},
-	{"readback", KEY_REGISTER, AT(readback_reg), 0},
-	{"scale", KEY_NUMBER, AT(scale), 0},
-	{"range", KEY_RANGE, AT(hard_min), 0},
+	{"register", KEY_REGISTER, AT(reg), 0, true},
+	{"readback", KEY_REGISTER, AT(readback_reg), 0, true},
+	{"scale", KEY_NUMBER, AT(scale), 0, true},
+	{"range", KEY_RANGE, AT(hard_min), 0, true},
 	{"soft", KEY_RANGE, AT(soft_min), 0},
 	{"warn", KEY_RANGE, AT(limits.warn_min), 0},
 	{"alarm", KEY_RANGE, AT(limits.alarm_min), 0},
@@ -204,20 +198,20 @@ static const struct key {
 	{"latch", KEY_YES, AT(latch), 0},
 	{"tolerance", KEY_POSITIVE, AT(tolerance), 0},
 	{"settle", KEY_POSITIVE, AT(settle_s), 0},
-	{"settle_by", KEY_TEXT, AT(settle_by), SIZE(settle_by)},
-	{"see", KEY_TEXT, AT(see), SIZE(see)},
-	{"needs", KEY_TEXT, AT(needs), SIZE(needs)},
-	{"powered_by", KEY_TEXT, AT(powered_by), SIZE(powered_by)},
-	{"safest", KEY_VALUE, AT(safest), 0},
-	{"optional", KEY_YES, AT(optional), 0},
-	{"moves", KEY_TEXT, AT(moves), SIZE(moves)},
+	{"settle_by", KEY_TEXT, AT(settle_by), SIZE(settle_by), true},
+	{"see", KEY_TEXT, AT(see), SIZE(see), true},
+	{"needs", KEY_TEXT, AT(needs), SIZE(needs), true},
+	{"powered_by", KEY_TEXT, AT(powered_by), SIZE(powered_by), true},
+	{"safest", KEY_VALUE, AT(safest), 0, true},
+	{"optional", KEY_YES, AT(optional), 0, true},
+	{"moves", KEY_TEXT, AT(moves), SIZE(moves), true},
 	{"order", KEY_ORDER, AT(order_lower), 0},
 	{"poll", KEY_POSITIVE, AT(poll_s), 0},
 	{"stale", KEY_POSITIVE, AT(stale_s), 0},
 	{"history", KEY_POSITIVE, AT(history_s), 0},
 	{"deadband", KEY_POSITIVE, AT(deadband), 0},
 	{"on_alarm", KEY_TEXT, AT(on_alarm), SIZE(on_alarm)},
-	{"values", KEY_ENUMS, 0, 0},
+	{"values", KEY_ENUMS, 0, 0, true},
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 _Static_assert(KEYS <= 64, "a bit for each");
@@ -229,10 +223,10 @@ _Static_assert(AT(limits.warn_max) == AT(limits.warn_min) + sizeof(double), "a r
 _Static_assert(AT(limits.alarm_max) == AT(limits.alarm_min) + sizeof(double), "a range is a pair");
 _Static_assert(sizeof(enum param_type) == sizeof(int), "key_name() writes an int");
 
-static const char *const type_names[] = {"float", "int", "bool", "enum", NULL};
-static const char *const access_names[] = {"ro", "rw", "action", NULL};
+const char *const param_type_names[] = {"float", "int", "bool", "enum", NULL};
+const char *const param_access_names[] = {"ro", "rw", "action", NULL};
+const char *const param_danger_names[] = {"safe", "careful", "dangerous", NULL};
 static const char *const source_names[] = {"poll", "telemetry", "daemon", NULL};
-static const char *const danger_names[] = {"safe", "careful", "dangerous", NULL};
 
 static int key_set(struct param_kind *k, const struct key *key, const char *value)
 {
@@ -243,13 +237,13 @@ static int key_set(struct param_kind *k, const struct key *key, const char *valu
 	case KEY_TEXT:
 		return key_text(place, key->size, value);
 	case KEY_TYPE:
-		return key_name(place, value, type_names);
+		return key_name(place, value, param_type_names);
 	case KEY_ACCESS:
-		return key_name(place, value, access_names);
+		return key_name(place, value, param_access_names);
 	case KEY_SOURCE:
 		return key_name(place, value, source_names);
 	case KEY_DANGER:
-		return key_name(place, value, danger_names);
+		return key_name(place, value, param_danger_names);
 	case KEY_REGISTER:
 		return key_register((int *)(void *)place, value);
 	case KEY_RANGE:
@@ -273,6 +267,134 @@ static int key_set(struct param_kind *k, const struct key *key, const char *valu
 		return key_enums(k, value);
 	}
 	return -EINVAL;
+}
+
+static const struct key *key_named(const char *name)
+{
+	for (const struct key *key = keys; key < keys + KEYS; key++) {
+		if (strcmp(key->name, name) == 0) {
+			return key;
+		}
+	}
+	return NULL;
+}
+
+static uint64_t key_bit(const struct key *key)
+{
+	return 1ull << (unsigned)(key - keys);
+}
+
+/* ------------------------------------------------------------------ checks */
+
+static bool kind_has(const struct params *p, const char *object, const char *name)
+{
+	for (unsigned i = 0; i < p->kind_count; i++) {
+		if (strcmp(p->kinds[i].object_name, object) == 0 &&
+		    strcmp(p->kinds[i].name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool on_floor(const struct param_kind *k)
+{
+	return k->object == PARAM_OM || k->object == PARAM_HYDROPHONE || k->object == PARAM_FCM;
+}
+
+static const char *limits_of_kind_fault(const struct param_kind *k)
+{
+	bool given = limits_given(&k->limits);
+
+	if (given && !k->on_alarm[0]) {
+		return "has limits, but on_alarm does not say what to do";
+	}
+	if (!given && k->latch) {
+		return "latch belongs to alarm or warn, and it has neither";
+	}
+	if (k->limits.hysteresis > 0 && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
+		return "hysteresis is for numbers: a switch is on or off";
+	}
+	return limits_fault(&k->limits);
+}
+
+/* A sibling that a key names, or none is named. */
+static bool sibling_fits(const struct params *p, const struct param_kind *k, const char *name)
+{
+	return !name[0] || kind_has(p, k->object_name, name);
+}
+
+/* What a kind misses or has too much; NULL: nothing. */
+static const char *kind_fault(const struct params *p, const struct param_kind *k)
+{
+	bool rw = k->access == PARAM_RW, action = k->access == PARAM_ACTION, floor = on_floor(k);
+	const struct {
+		bool is;
+		const char *fault;
+	} faults[] = {
+		{!k->description[0], "has no description"},
+		{(k->type == PARAM_ENUM) != (k->enum_count > 0),
+		 "values belong to type = enum, and it needs them"},
+		{floor == (k->source == PARAM_DAEMON),
+		 "source: poll or telemetry on a floor, daemon on the shore"},
+		{floor && k->reg < 0, "has no register"},
+		{!floor && k->access != PARAM_RO, "only floors have registers to write"},
+		{rw && k->type == PARAM_FLOAT && !(isfinite(k->hard_min) && isfinite(k->hard_max)),
+		 "a register to write needs its hardware's range"},
+		{rw && k->source != PARAM_POLLED, "a register to write is polled"},
+		{rw && k->settle_s == 0, "needs a settle time"},
+		{action && (k->readback_reg < 0 || k->settle_s == 0),
+		 "an action names the counter that proves it (readback) and a settle time"},
+		{action && k->poll_s > 0, "an action has no value to poll"},
+		{(isfinite(k->soft_min) && k->soft_min < k->hard_min) ||
+			 (isfinite(k->soft_max) && k->soft_max > k->hard_max),
+		 "soft limits lie outside the hardware's range"},
+		{!sibling_fits(p, k, k->settle_by), "settle_by names no kind of the same object"},
+		{!sibling_fits(p, k, k->see), "see names no kind of the same object"},
+		{k->needs[0] && (k->access == PARAM_RO || !sibling_fits(p, k, k->needs)),
+		 "needs: of what can be written, and names a kind of the same object"},
+		{k->powered_by[0] && (!rw || !sibling_fits(p, k, k->powered_by)),
+		 "powered_by: of what can be set, and names a kind of the same object"},
+		{!isnan(k->safest) && (!rw || k->safest < k->hard_min || k->safest > k->hard_max),
+		 "safest: of what can be set, inside its range"},
+		{k->optional && k->source != PARAM_POLLED, "optional: of what is polled"},
+		{!sibling_fits(p, k, k->moves), "moves names no kind of the same object"},
+	};
+
+	for (size_t n = 0; n < sizeof(faults) / sizeof(faults[0]); n++) {
+		if (faults[n].is) {
+			return faults[n].fault;
+		}
+	}
+	return limits_of_kind_fault(k);
+}
+
+/* What was left out is made from what was given. */
+static void kind_complete(struct param_kind *k)
+{
+	if (k->readback_reg < 0) {
+		k->readback_reg = k->reg;
+	}
+	if (k->access == PARAM_RW) {
+		k->soft_min = isfinite(k->soft_min) ? k->soft_min : k->hard_min;
+		k->soft_max = isfinite(k->soft_max) ? k->soft_max : k->hard_max;
+	}
+	if (k->access == PARAM_RW && k->tolerance == 0) {
+		k->tolerance = k->type == PARAM_FLOAT ? k->scale / 2 : 0;
+	}
+	if (!(k->given & key_bit(key_named("stale")))) {
+		k->stale_s = k->source == PARAM_TELEMETRY ? 5 : 3 * k->poll_s;
+	}
+}
+
+static void kind_finish(struct param_file *f, struct param_kind *k, const char *section)
+{
+	const char *fault = kind_fault(f->params, k);
+
+	if (fault) {
+		param_file_complain(f, k->line, "[%s] %s", section, fault);
+	}
+	kind_complete(k);
 }
 
 /* ------------------------------------------------------------------ sections */
@@ -334,27 +456,20 @@ static enum param_object object_of(const char *name)
 	return PARAM_SHORE;
 }
 
-static int kind_add(struct loader *l, const char *section)
+/* A new kind of the dictionary. */
+static void kind_begin(struct param_file *f, const char *section, int line)
 {
-	struct params *p = l->params;
-	struct param_kind *k;
+	struct params *p = f->params;
 	const char *dot = strchr(section, '.');
-	int line = l->file.section ? l->file.section : l->file.line;
+	struct param_kind *k;
 
-	for (unsigned i = 0; i < p->kind_count; i++) {
-		if (strcmp(p->kinds[i].section, section) == 0) {
-			return param_file_complain(&l->file, line,
-						   "[%s] stands twice, first in line %d", section,
-						   p->kinds[i].line);
-		}
-	}
 	if (p->kind_count == p->kind_room) {
 		unsigned room = p->kind_room ? 2 * p->kind_room : 64;
 
 		k = realloc(p->kinds, room * sizeof(*k));
 		if (!k) {
-			return l->file.result = sc_fail(l->file.error, -ENOMEM, "memory", "",
-							"out of memory");
+			f->result = sc_fail(f->error, -ENOMEM, "memory", "", "out of memory");
+			return;
 		}
 		p->kinds = k;
 		p->kind_room = room;
@@ -364,77 +479,93 @@ static int kind_add(struct loader *l, const char *section)
 	if (!dot || strlen(section) >= sizeof(k->section) ||
 	    (size_t)(dot - section) >= sizeof(k->object_name) ||
 	    strlen(dot + 1) >= sizeof(k->name)) {
-		return param_file_complain(&l->file, line, "[%s] is not of the form [object.name]",
-					   section);
+		param_file_complain(f, line, "[%s] is not of the form [object.name]", section);
+		return;
 	}
 	strcpy(k->section, section);
 	memcpy(k->object_name, section, (size_t)(dot - section));
 	strcpy(k->name, dot + 1);
 	if (!word_legal(k->object_name) || !word_legal(k->name)) {
-		return param_file_complain(&l->file, line, "[%s]: small letters, digits and _ only",
-					   section);
+		param_file_complain(f, line, "[%s]: small letters, digits and _ only", section);
+		return;
 	}
 	k->object = object_of(k->object_name);
 	p->kind_count++;
-	l->kind = k;
-	return 0;
+	f->kind = k;
 }
 
-static uint64_t key_bit(const struct key *key)
+static void section_key(struct param_file *f, const char *section, const char *name,
+			const char *value)
 {
-	return 1ull << (unsigned)(key - keys);
-}
+	const struct key *key = key_named(name);
 
-bool param_key_fixed(const char *name)
-{
-	static const char *const fixed[] = {"unit",	  "type",      "access",   "source",
-					    "register",	  "values",    "readback", "scale",
-					    "range",	  "settle_by", "see",	   "needs",
-					    "powered_by", "safest",    "moves",	   "optional"};
-
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
-		if (strcmp(fixed[i], name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-void param_key_put(struct param_file *f, struct param_kind *k, const char *section,
-		   const char *name, const char *value, uint64_t *seen)
-{
-	for (const struct key *key = keys; key < keys + KEYS; key++) {
-		if (strcmp(key->name, name) != 0) {
-			continue;
-		}
-		if (*seen & key_bit(key)) {
-			param_file_complain(f, f->line, "[%s] has %s twice", section, name);
-		} else if (key_set(k, key, value) < 0) {
-			param_file_complain(f, f->line, "[%s] %s = %s: wanted %s", section, name,
-					    value, key_wants[key->type]);
-		}
-		*seen |= key_bit(key);
-		k->given |= key_bit(key);
+	if (!key) {
+		param_file_complain(f, f->line, "[%s] knows no key \"%s\"", section, name);
 		return;
 	}
-	param_file_complain(f, f->line, "[%s] knows no key \"%s\"", section, name);
+	if (f->site && key->hardware) {
+		param_file_complain(f, f->line,
+				    "[%s] %s is the hardware's: only the dictionary has it",
+				    section, name);
+	} else if (f->seen & key_bit(key)) {
+		param_file_complain(f, f->line, "[%s] has %s twice", section, name);
+	} else if (key_set(f->kind, key, value) < 0) {
+		param_file_complain(f, f->line, "[%s] %s = %s: wanted %s", section, name, value,
+				    key_wants[key->type]);
+	}
+	f->seen |= key_bit(key);
+	f->kind->given |= key_bit(key);
 }
 
-/* libinih's handler: 1 goes on. All errors are kept in the loader. */
+/* What a site's section has changed still has to fit together; the dictionary is checked as a whole. */
+static void section_end(struct param_file *f)
+{
+	if (f->site && f->kind && f->result == 0) {
+		kind_finish(f, f->kind, f->sections[f->count - 1].name);
+	}
+	f->kind = NULL;
+	f->seen = 0;
+}
+
+static void section_begin(struct param_file *f, const char *section)
+{
+	int line = f->heading ? f->heading : f->line;
+
+	section_end(f);
+	if (f->result < 0) {
+		return;
+	}
+	if (strlen(section) >= PARAM_SECTION_MAX || f->count == PARAM_SECTIONS_MAX) {
+		param_file_complain(f, line, "[%.40s]: %s", section,
+				    f->count == PARAM_SECTIONS_MAX
+					    ? "too many sections: divide the file in two"
+					    : "no name is so long");
+		return;
+	}
+	for (unsigned n = 0; n < f->count; n++) {
+		if (strcmp(f->sections[n].name, section) == 0) {
+			param_file_complain(f, line, "[%s] is a duplicate, first in line %d",
+					    section, f->sections[n].line);
+			return;
+		}
+	}
+	strcpy(f->sections[f->count].name, section);
+	f->sections[f->count++].line = line;
+	f->begin(f, section, line);
+}
+
+/* libinih's handler: 1 goes on. All errors are kept in the file. */
 static int on_key(void *user, const char *section, const char *name, const char *value)
 {
-	struct loader *l = user;
+	struct param_file *f = user;
 
-	if (l->file.result < 0) {
-		return 1;
+	if (f->result == 0 &&
+	    (f->count == 0 || strcmp(f->sections[f->count - 1].name, section) != 0)) {
+		section_begin(f, section);
 	}
-	if (!l->kind || strcmp(l->kind->section, section) != 0) {
-		if (kind_add(l, section) < 0) {
-			return 1;
-		}
-		l->seen = 0;
+	if (f->result == 0 && f->kind) {
+		section_key(f, section, name, value);
 	}
-	param_key_put(&l->file, l->kind, section, name, value, &l->seen);
 	return 1;
 }
 
@@ -449,7 +580,7 @@ static char *on_line(char *str, int num, void *stream)
 	}
 	f->line++;
 	if (got[strspn(got, " \t")] == '[') {
-		f->section = f->line;
+		f->heading = f->line;
 	}
 	if (strlen(got) > LINE_MAX_BYTES && got[strlen(got) - 1] != '\n') {
 		param_file_complain(f, f->line, "line is longer than %d bytes", LINE_MAX_BYTES);
@@ -458,10 +589,7 @@ static char *on_line(char *str, int num, void *stream)
 	return got;
 }
 
-int param_file_read(struct param_file *f,
-		    int (*on_key_of)(void *user, const char *section, const char *name,
-				     const char *value),
-		    void *user)
+int param_file_read(struct param_file *f)
 {
 	int bad_line;
 
@@ -470,168 +598,41 @@ int param_file_read(struct param_file *f,
 		f->result = -errno;
 		return f->result;
 	}
-	bad_line = ini_parse_stream(on_line, f, on_key_of, user);
+	bad_line = ini_parse_stream(on_line, f, on_key, f);
 	if (bad_line > 0) {
 		param_file_complain(f, bad_line, "neither [section] nor key = value");
 	} else if (ferror(f->file)) {
 		param_file_complain(f, f->line, "cannot be read");
 	}
 	fclose(f->file);
+	section_end(f);
 	return f->result;
-}
-
-/* ------------------------------------------------------------------ checks */
-
-static bool kind_has(const struct params *p, const char *object, const char *name)
-{
-	for (unsigned i = 0; i < p->kind_count; i++) {
-		if (strcmp(p->kinds[i].object_name, object) == 0 &&
-		    strcmp(p->kinds[i].name, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool on_floor(const struct param_kind *k)
-{
-	return k->object == PARAM_OM || k->object == PARAM_HYDROPHONE || k->object == PARAM_FCM;
-}
-
-static const char *limits_of_kind_fault(const struct param_kind *k)
-{
-	bool given = limits_given(&k->limits);
-
-	if (given && !k->on_alarm[0]) {
-		return "has limits, but on_alarm does not say what to do";
-	}
-	if (!given && k->latch) {
-		return "latch belongs to alarm or warn, and it has neither";
-	}
-	if (k->limits.hysteresis > 0 && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
-		return "hysteresis is for numbers: a switch is on or off";
-	}
-	return limits_fault(&k->limits);
-}
-
-const char *param_kind_fault(const struct params *p, const struct param_kind *k)
-{
-	if (!k->description[0]) {
-		return "has no description";
-	}
-	if (k->type == PARAM_ENUM ? k->enum_count == 0 : k->enum_count > 0) {
-		return "values belong to type = enum, and it needs them";
-	}
-	if (on_floor(k) ? k->source == PARAM_DAEMON : k->source != PARAM_DAEMON) {
-		return "source: poll or telemetry on a floor, daemon on the shore";
-	}
-	if (on_floor(k) && k->reg < 0) {
-		return "has no register";
-	}
-	if (!on_floor(k) && k->access != PARAM_RO) {
-		return "only floors have registers to write";
-	}
-	if (k->access == PARAM_RW && k->type == PARAM_FLOAT &&
-	    !(isfinite(k->hard_min) && isfinite(k->hard_max))) {
-		return "a register to write needs its hardware's range";
-	}
-	if (k->access == PARAM_RW && k->source != PARAM_POLLED) {
-		return "a register to write is polled";
-	}
-	if (k->access == PARAM_RW && k->settle_s == 0) {
-		return "needs a settle time";
-	}
-	if (k->access == PARAM_ACTION && (k->readback_reg < 0 || k->settle_s == 0)) {
-		return "an action names the counter that proves it (readback) and a settle time";
-	}
-	if (k->access == PARAM_ACTION && k->poll_s > 0) {
-		return "an action has no value to poll";
-	}
-	if ((isfinite(k->soft_min) && k->soft_min < k->hard_min) ||
-	    (isfinite(k->soft_max) && k->soft_max > k->hard_max)) {
-		return "soft limits lie outside the hardware's range";
-	}
-	if (k->settle_by[0] && !kind_has(p, k->object_name, k->settle_by)) {
-		return "settle_by names no kind of the same object";
-	}
-	if (k->see[0] && !kind_has(p, k->object_name, k->see)) {
-		return "see names no kind of the same object";
-	}
-	if (k->needs[0] && (k->access == PARAM_RO || !kind_has(p, k->object_name, k->needs))) {
-		return "needs: of what can be written, and names a kind of the same object";
-	}
-	if (k->powered_by[0] &&
-	    (k->access != PARAM_RW || !kind_has(p, k->object_name, k->powered_by))) {
-		return "powered_by: of what can be set, and names a kind of the same object";
-	}
-	if (!isnan(k->safest) &&
-	    (k->access != PARAM_RW || k->safest < k->hard_min || k->safest > k->hard_max)) {
-		return "safest: of what can be set, inside its range";
-	}
-	if (k->optional && k->source != PARAM_POLLED) {
-		return "optional: of what is polled";
-	}
-	if (k->moves[0] && !kind_has(p, k->object_name, k->moves)) {
-		return "moves names no kind of the same object";
-	}
-	return limits_of_kind_fault(k);
-}
-
-static bool is_given(const struct param_kind *k, const char *name)
-{
-	for (const struct key *key = keys; key < keys + KEYS; key++) {
-		if (strcmp(key->name, name) == 0) {
-			return (k->given & key_bit(key)) != 0;
-		}
-	}
-	return false;
-}
-
-void param_kind_complete(struct param_kind *k)
-{
-	if (k->readback_reg < 0) {
-		k->readback_reg = k->reg;
-	}
-	if (k->access == PARAM_RW) {
-		k->soft_min = isfinite(k->soft_min) ? k->soft_min : k->hard_min;
-		k->soft_max = isfinite(k->soft_max) ? k->soft_max : k->hard_max;
-	}
-	if (k->access == PARAM_RW && k->tolerance == 0) {
-		k->tolerance = k->type == PARAM_FLOAT ? k->scale / 2 : 0;
-	}
-	if (!is_given(k, "stale")) {
-		k->stale_s = k->source == PARAM_TELEMETRY ? 5 : 3 * k->poll_s;
-	}
-}
-
-static int kinds_check(struct loader *l)
-{
-	struct params *p = l->params;
-
-	if (p->kind_count == 0) {
-		return param_file_complain(&l->file, 1, "no parameters in it");
-	}
-	for (unsigned i = 0; i < p->kind_count; i++) {
-		struct param_kind *k = &p->kinds[i];
-		const char *fault = param_kind_fault(p, k);
-
-		if (fault) {
-			return param_file_complain(&l->file, k->line, "[%s] %s", k->section, fault);
-		}
-		param_kind_complete(k);
-	}
-	return 0;
 }
 
 int param_load_kinds(const char *path, struct params *p, struct sc_error *error)
 {
-	struct loader l = {.file = {.path = path, .error = error}, .params = p};
-	int r = param_file_read(&l.file, on_key, &l);
+	struct param_file *f = calloc(1, sizeof(*f));
+	int r;
 
-	if (!l.file.file) {
-		return sc_fail(error, r, "dictionary",
-			       "Name the file in the configuration ([slowctl] dictionary).",
-			       "parameter dictionary %s: %s", path, strerror(-r));
+	if (!f) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
-	return r == 0 ? kinds_check(&l) : r;
+	f->path = path;
+	f->params = p;
+	f->error = error;
+	f->begin = kind_begin;
+	r = param_file_read(f);
+	if (!f->file) {
+		sc_fail(error, r, "dictionary",
+			"Name the file in the configuration ([slowctl] dictionary).",
+			"parameter dictionary %s: %s", path, strerror(-r));
+	} else if (r == 0 && p->kind_count == 0) {
+		param_file_complain(f, 1, "no parameters in it");
+	}
+	for (unsigned i = 0; f->result == 0 && i < p->kind_count; i++) {
+		kind_finish(f, &p->kinds[i], p->kinds[i].section);
+	}
+	r = f->result;
+	free(f);
+	return r;
 }

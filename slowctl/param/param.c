@@ -19,23 +19,17 @@
 
 const char *param_type_name(enum param_type type)
 {
-	static const char *const names[] = {"float", "int", "bool", "enum"};
-
-	return names[type];
+	return param_type_names[type];
 }
 
 const char *param_access_name(enum param_access access)
 {
-	static const char *const names[] = {"ro", "rw", "action"};
-
-	return names[access];
+	return param_access_names[access];
 }
 
 const char *param_danger_name(enum param_danger danger)
 {
-	static const char *const names[] = {"safe", "careful", "dangerous"};
-
-	return names[danger];
+	return param_danger_names[danger];
 }
 
 const char *param_quality_name(enum param_quality quality)
@@ -75,7 +69,6 @@ static int add_object(struct params *p, enum param_object object, const struct p
 		const struct param_kind *k = &p->kinds[i];
 		struct param *param;
 		char name[2 * PARAM_NAME_MAX];
-		int r;
 
 		if (k->object != object) {
 			continue;
@@ -99,10 +92,6 @@ static int add_object(struct params *p, enum param_object object, const struct p
 			return -ENOMEM;
 		}
 		strcpy(param->name, name);
-		r = param_note_parts(p, param);
-		if (r < 0) {
-			return r;
-		}
 		param->index = (uint8_t)index;
 		param->module = module;
 		if (f) {
@@ -146,7 +135,7 @@ static int check_floors(const struct param_floor *floors, unsigned count, struct
 				return sc_fail(error, -EINVAL, "configuration",
 					       "Each link has one floor, each floor one link.",
 					       "link %u and link %u: a link or tower %u floor %u "
-					       "stands twice",
+					       "is configured twice",
 					       floors[j].link, f->link, f->tower, f->floor);
 			}
 		}
@@ -205,7 +194,6 @@ void params_destroy(struct params *p)
 		p->own = own->next;
 		free(own);
 	}
-	free(p->parts);
 	free(p->kinds);
 	free(p->table);
 	free(p);

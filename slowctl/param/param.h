@@ -88,18 +88,14 @@ struct param_kind {
 	uint64_t given;			     /* which keys were, a bit each */
 };
 
-#define PARAM_PARTS 6u
-
 struct param {
 	const struct param_kind *kind;
-	char name[PARAM_NAME_MAX];  /* full: "tower1.floor7.om3.hv", "link2.phase", "clock.state" */
-	int link;		    /* 0..3; -1: none */
-	uint8_t tower, floor;	    /* 0: none */
-	uint8_t index;		    /* of the module, hydrophone or link */
-	uint8_t module;		    /* as slow-control words name it */
-	uint32_t number;	    /* place in the table */
-	uint8_t part_count;	    /* of the name, between its dots ... */
-	uint16_t part[PARAM_PARTS]; /* ... and which of all different parts each is */
+	char name[PARAM_NAME_MAX]; /* full: "tower1.floor7.om3.hv", "link2.phase", "clock.state" */
+	int link;		   /* 0..3; -1: none */
+	uint8_t tower, floor;	   /* 0: none */
+	uint8_t index;		   /* of the module, hydrophone or link */
+	uint8_t module;		   /* as slow-control words name it */
+	uint32_t number;	   /* place in the table */
 
 	bool has_value, has_setpoint, bad;
 	double value, setpoint; /* in unit; setpoint: what was last set and acknowledged */
@@ -148,7 +144,7 @@ int params_find(struct params *p, const char *name, struct param **ret_param,
 struct param *params_sibling(struct params *p, const struct param *param, const char *name);
 /* All that match a shell pattern ("floor*.om[0-5].hv"; * stays between dots, a leading tower may be
  * left out; a prefix like "floor3" or "floor3.om2" stands for all below it). Calls fn for each;
- * returns how many (0 also when out of memory). */
+ * returns how many. */
 unsigned params_match(struct params *p, const char *pattern,
 		      void (*fn)(void *context, struct param *param), void *context);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the parameters: the table, shared by param.c (values, look-up), match.c (patterns), load.c
- * (dictionary) and site.c (what a site has otherwise).
+ * Inside the parameters: the table of param.c, and the reader of sections (load.c) that the dictionary and a site's
+ * own files (site.c) share.
  */
 #ifndef SLOWCTL_PARAM_PRIVATE_H
 #define SLOWCTL_PARAM_PRIVATE_H
@@ -10,7 +10,10 @@
 
 #include "slowctl/param/param.h"
 
-/* The kind of one parameter that a site has otherwise than its like. */
+#define PARAM_SECTION_MAX  (2 * PARAM_NAME_MAX)
+#define PARAM_SECTIONS_MAX 512u /* of one file */
+
+/* The kind of one parameter that a site changes for this one only. */
 struct param_own {
 	struct param_own *next;
 	struct param_kind kind;
@@ -22,47 +25,44 @@ struct params {
 	struct param_own *own;
 	struct param *table;
 	unsigned count, room;
-	char (*parts)[PARAM_NAME_MAX]; /* all different parts of names */
-	unsigned part_count;
 };
 
-/* A file of sections being read. The first error is kept: in `result` and, said, in `error`. */
+/* A file of sections being read. The first error is kept: in `result`, its text in `error`. */
 struct param_file {
 	const char *path;
+	struct params *params;
+	struct sc_error *error;
+	/* At each new section: sets `kind`, which its keys are for (NULL: they are skipped), or complains. `section` is
+	 * the name, `line` where it begins. */
+	void (*begin)(struct param_file *f, const char *section, int line);
+	bool site; /* hardware keys are refused */
+
 	FILE *file;
 	int line;    /* being parsed */
-	int section; /* where the last [section] stood; 0: none yet */
+	int heading; /* line of the last [section]; 0: none yet */
 	int result;
-	struct sc_error *error;
+	struct param_kind *kind;
+	uint64_t seen; /* keys of the section so far, a bit each */
+	unsigned count;
+	struct {
+		char name[PARAM_SECTION_MAX];
+		int line;
+	} sections[PARAM_SECTIONS_MAX];
 };
 
-/* match.c */
+/* ---- load.c ---- */
 
-/* The parts of its name. -ENOMEM, -ENAMETOOLONG. */
-int param_note_parts(struct params *p, struct param *param);
-
-/* load.c */
+/* Names of the enums; each list ends with NULL. */
+extern const char *const param_type_names[], *const param_access_names[],
+						     *const param_danger_names[];
 
 /* Read `path` into p->kinds, checked. */
 int param_load_kinds(const char *path, struct params *p, struct sc_error *error);
-
-/* Open and parse; `on_key` is libinih's, of `user`. The file's errors are said. */
-int param_file_read(struct param_file *f,
-		    int (*on_key)(void *user, const char *section, const char *name,
-				  const char *value),
-		    void *user);
+/* Open and parse a file: path, params, error, begin and site are set. Returns f->result; -errno and no `file`: it
+ * cannot be opened. */
+int param_file_read(struct param_file *f);
 /* "PATH:LINE: ..." Returns f->result. */
 int param_file_complain(struct param_file *f, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A key of a section of this kind. `seen`: the keys of the section met so far, a bit each. */
-void param_key_put(struct param_file *f, struct param_kind *k, const char *section,
-		   const char *name, const char *value, uint64_t *seen);
-/* What the hardware is, not a site's to change. */
-bool param_key_fixed(const char *name);
-
-/* What a kind misses or has too much; NULL: nothing. */
-const char *param_kind_fault(const struct params *p, const struct param_kind *k);
-/* What was left out is made from what was said. */
-void param_kind_complete(struct param_kind *k);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a site has otherwise than the dictionary: other soft limits for all modules, other alarm limits for
- * one that is known to be warm. Each file is read twice: first what it says of kinds, then what it says of
- * single parameters, which get a kind of their own then.
+ * What a site changes of the dictionary: other soft limits for all modules, other alarm limits for one that is known
+ * to be warm. Each file is read twice: first its sections of kinds, then those of single parameters, which get a kind
+ * of their own.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,23 +12,6 @@
 #include <sys/stat.h>
 
 #include "slowctl/param/private.h"
-
-#define SECTION_MAX  (2 * PARAM_NAME_MAX)
-#define SECTIONS_MAX 256u /* of one file */
-
-struct site {
-	struct param_file file;
-	struct params *params;
-	bool of_kinds;		   /* this time; else of parameters */
-	char section[SECTION_MAX]; /* being read */
-	struct param_kind *kind;   /* that it changes; NULL: it is for the other time */
-	uint64_t seen;
-	struct {
-		char name[SECTION_MAX];
-		int line;
-	} sections[SECTIONS_MAX];
-	unsigned count;
-};
 
 static struct param_kind *kind_named(struct params *p, const char *section)
 {
@@ -40,137 +23,80 @@ static struct param_kind *kind_named(struct params *p, const char *section)
 	return NULL;
 }
 
-/* The parameter's own kind: made like its like's, if it has none yet. */
-static struct param_kind *own_kind(struct site *s, struct param *param)
+/* The parameter's own kind: a copy of its present one, if it has none yet. */
+static struct param_kind *own_kind(struct param_file *f, struct param *param)
 {
 	struct param_own *own;
 
-	for (own = s->params->own; own; own = own->next) {
+	for (own = f->params->own; own; own = own->next) {
 		if (&own->kind == param->kind) {
 			return &own->kind;
 		}
 	}
 	own = malloc(sizeof(*own));
 	if (!own) {
-		s->file.result = sc_fail(s->file.error, -ENOMEM, "memory", "", "out of memory");
+		f->result = sc_fail(f->error, -ENOMEM, "memory", "", "out of memory");
 		return NULL;
 	}
 	own->kind = *param->kind;
-	own->next = s->params->own;
-	s->params->own = own;
+	own->next = f->params->own;
+	f->params->own = own;
 	param->kind = &own->kind;
 	return &own->kind;
 }
 
-/* What a section has changed still has to fit together. */
-static void section_end(struct site *s)
+/* First reading: sections of kinds; those of parameters are only looked up. */
+static void begin_kind(struct param_file *f, const char *section, int line)
 {
-	const char *fault;
-
-	if (!s->kind || s->file.result < 0) {
-		return;
-	}
-	param_kind_complete(s->kind);
-	fault = param_kind_fault(s->params, s->kind);
-	if (fault) {
-		param_file_complain(&s->file, s->kind->line, "[%s] %s", s->section, fault);
-	}
-	s->kind = NULL;
-}
-
-static bool note_section(struct site *s, const char *section, int line)
-{
-	if (strlen(section) >= SECTION_MAX || s->count == SECTIONS_MAX) {
-		param_file_complain(&s->file, line, "[%.40s]: %s", section,
-				    s->count == SECTIONS_MAX
-					    ? "too many sections: divide the file in two"
-					    : "no name is so long");
-		return false;
-	}
-	for (unsigned n = 0; n < s->count; n++) {
-		if (strcmp(s->sections[n].name, section) == 0) {
-			param_file_complain(&s->file, line, "[%s] stands twice, first in line %d",
-					    section, s->sections[n].line);
-			return false;
-		}
-	}
-	strcpy(s->sections[s->count].name, section);
-	s->sections[s->count].line = line;
-	s->count++;
-	strcpy(s->section, section);
-	return true;
-}
-
-static void section_begin(struct site *s, const char *section)
-{
-	int line = s->file.section ? s->file.section : s->file.line;
-	struct param_kind *kind = kind_named(s->params, section);
 	struct sc_error error = {0};
 	struct param *param;
 
-	section_end(s);
-	if (s->file.result < 0 || !note_section(s, section, line)) {
-		return;
-	}
-	s->seen = 0;
-	if (kind) {
-		s->kind = s->of_kinds ? kind : NULL;
-	} else if (params_find(s->params, section, &param, &error) < 0) {
-		param_file_complain(&s->file, line,
+	f->kind = kind_named(f->params, section);
+	if (f->kind) {
+		f->kind->line = line;
+	} else if (params_find(f->params, section, &param, &error) < 0) {
+		param_file_complain(f, line,
 				    "[%s] is neither a kind, as [om.hv], nor a parameter: %s %s",
 				    section, error.message, error.hint);
-	} else if (!s->of_kinds) {
-		s->kind = own_kind(s, param);
-	}
-	if (s->kind) {
-		s->kind->line = line;
 	}
 }
 
-/* libinih's handler. */
-static int on_key(void *user, const char *section, const char *name, const char *value)
+/* Second reading: sections of parameters. */
+static void begin_param(struct param_file *f, const char *section, int line)
 {
-	struct site *s = user;
+	struct param *param;
 
-	if (s->file.result == 0 && (s->count == 0 || strcmp(s->section, section) != 0)) {
-		section_begin(s, section);
+	if (kind_named(f->params, section) || params_find(f->params, section, &param, NULL) < 0) {
+		return;
 	}
-	if (s->file.result < 0 || !s->kind) {
-		return 1;
+	f->kind = own_kind(f, param);
+	if (f->kind) {
+		f->kind->line = line;
 	}
-	if (param_key_fixed(name)) {
-		param_file_complain(&s->file, s->file.line,
-				    "[%s] %s is the hardware's: it is the dictionary's alone",
-				    section, name);
-		return 1;
-	}
-	param_key_put(&s->file, s->kind, section, name, value, &s->seen);
-	return 1;
 }
 
 static int read_once(struct params *p, const char *path, bool of_kinds, unsigned *count,
 		     struct sc_error *error)
 {
-	struct site *s = calloc(1, sizeof(*s));
+	struct param_file *f = calloc(1, sizeof(*f));
 	int r;
 
-	if (!s) {
+	if (!f) {
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
-	s->file = (struct param_file){.path = path, .error = error};
-	s->params = p;
-	s->of_kinds = of_kinds;
-	r = param_file_read(&s->file, on_key, s);
-	if (!s->file.file) {
+	f->path = path;
+	f->params = p;
+	f->error = error;
+	f->begin = of_kinds ? begin_kind : begin_param;
+	f->site = true;
+	r = param_file_read(f);
+	if (!f->file) {
 		sc_fail(error, r, "dictionary",
 			"Make it readable, or correct [slowctl] site_dictionary.",
 			"site dictionary %s: %s", path, strerror(-r));
-	} else {
-		section_end(s);
-		r = s->file.result;
 	}
-	*count += of_kinds ? s->count : 0;
-	free(s);
+	*count += of_kinds ? f->count : 0;
+	free(f);
 	return r;
 }
 

@@ -448,7 +448,7 @@ static void test_errors(void **state)
 		{OM "powered_by = power\n", "powered_by: of what can be set"},
 		{OM "source = daemon\n", "poll or telemetry on a floor"},
 		{"[clock.x]\ndescription = d\n", "daemon on the shore"},
-		{OM "[om.y]\ndescription = d\nregister = 2\n" OM, ":7: [om.x] stands twice"},
+		{OM "[om.y]\ndescription = d\nregister = 2\n" OM, ":7: [om.x] is a duplicate"},
 		{"[nodot]\nunit = V\n", ":1: [nodot] is not of the form"},
 		{"[om.X!]\nunit = V\n", ":1: [om.X!]: small letters"},
 		{"[om.x]\nrubbish\n", ":2: neither [section] nor key = value"},

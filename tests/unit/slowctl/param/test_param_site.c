@@ -114,7 +114,7 @@ static void test_errors(void **state)
 		{"[floor*.om2.hv]\nsoft = 1..2\n", ":1: [floor*.om2.hv] is neither"},
 		{"[om.hv]\nsoft = 1..2\nsoft = 1..3\n", ":3: [om.hv] has soft twice"},
 		{"[om.hv]\nsoft = 1..2\n[om.ramp]\nsoft = 1..2\n[om.hv]\npoll = 1\n",
-		 ":5: [om.hv] stands twice, first in line 1"},
+		 ":5: [om.hv] is a duplicate, first in line 1"},
 		{"[om.temperature]\nwarn = 0..60\n",
 		 ":1: [om.temperature] warn does not lie inside"},
 		{"[floor1.om0.temperature]\nwarn = 0..60\n",
