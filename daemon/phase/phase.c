@@ -21,7 +21,6 @@
 
 #define FRAME_PS    125000000.0
 #define WINDOW_S    600.0
-#define SAMPLES_MAX 6000u /* 600 s at 10 Hz; at a higher rate the window is shorter */
 #define SLOPE_S	    60.0
 #define SECOND_S    1.0
 #define RECENT_S    2.0	 /* mean for drift and difference */
@@ -38,16 +37,14 @@ const char *phase_verdict_name(enum phase_verdict v)
 }
 
 struct first_sample {
-	double total;
 	uint64_t time_ns;
 	struct phase_reading reading;
 };
 
+/* The second that is open: the last of the samples. */
 struct second {
 	uint64_t number; /* monotonic s; 0: none begun */
 	uint32_t samples;
-	double sum, sum_squares, min, max; /* of x - base */
-	double base;
 	struct phase_reading reading;
 };
 
@@ -65,7 +62,8 @@ struct phase {
 	uint32_t relock_count, whole_off;
 	double x; /* total of the last sample, followed from the lock's first */
 
-	struct phase_sample *samples; /* a circle of SAMPLES_MAX */
+	struct phase_sample
+		*samples; /* room for twice PHASE_SAMPLES_MAX: the window moves through it */
 	uint32_t first, count;
 	uint32_t histogram[PHASE_BINS];
 
@@ -84,7 +82,6 @@ struct phase {
 	uint64_t relocks, passes, slips, jumps, drifts;
 
 	double tdev_ps[3], mtie_ps[3];
-	struct phase_series *series; /* working memory of the two above */
 };
 
 /* ------------------------------------------------------------------ totals */
@@ -128,7 +125,7 @@ static void split_total(double total, uint8_t bits, struct phase_reference *ret_
 
 static const struct phase_sample *sample(const struct phase *p, uint32_t i)
 {
-	return &p->samples[(p->first + i) % SAMPLES_MAX];
+	return &p->samples[p->first + i];
 }
 
 /* First sample of the last `seconds`. */
@@ -197,36 +194,32 @@ static double mean_over(const struct phase *p, double seconds)
 
 static void stability(struct phase *p)
 {
+	static const double taus_s[3] = {1, 10, 100};
 	uint32_t from = since(p, WINDOW_S);
 
-	phase_series_clear(p->series);
-	for (uint32_t i = from; i < p->count; i++) {
-		phase_series_add(p->series, sample(p, i));
-	}
 	for (unsigned i = 0; i < 3; i++) {
-		static const double taus_s[3] = {1, 10, 100};
-
-		p->tdev_ps[i] = phase_tdev(p->series, taus_s[i]);
-		p->mtie_ps[i] = phase_mtie(p->series, taus_s[i]);
+		p->tdev_ps[i] = phase_tdev(sample(p, from), p->count - from, taus_s[i]);
+		p->mtie_ps[i] = phase_mtie(sample(p, from), p->count - from, taus_s[i]);
 	}
 }
 
 /* ------------------------------------------------------------------ verdicts */
 
-/* The second that is open becomes a row. */
-static void close_row(struct phase *p)
+/* The second that is open becomes a row. Returns the mean of its totals; NaN: it has no samples. */
+static double close_row(struct phase *p)
 {
 	struct second *s = &p->second;
-	double n = s->samples, mean = s->sum / n;
+	struct moments m;
 
 	if (!s->samples) {
-		return;
+		return (double)NAN;
 	}
+	moments(p, p->count - s->samples, &m);
 	p->row = (struct phase_row){
-		.mean_ps = circle_ps(s->base + mean, s->reading.rtt_bits),
-		.sigma_ps = n > 1 ? sqrt(fmax(0, (s->sum_squares - s->sum * mean) / (n - 1))) : 0,
-		.min_ps = s->min - mean,
-		.max_ps = s->max - mean,
+		.mean_ps = circle_ps(m.mean, s->reading.rtt_bits),
+		.sigma_ps = m.sigma,
+		.min_ps = m.min - m.mean,
+		.max_ps = m.max - m.mean,
 		.samples = s->samples,
 		.rtt_frames = s->reading.rtt_frames,
 		.rtt_bytes = s->reading.rtt_bytes,
@@ -234,6 +227,7 @@ static void close_row(struct phase *p)
 	};
 	p->row_ready = true;
 	s->samples = 0;
+	return m.mean;
 }
 
 static void begin_lock(struct phase *p, uint64_t now_ns)
@@ -288,12 +282,12 @@ static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sig
 	double sorted[RELOCK_MAX] = {0}, median, sum = 0, squares = 0, n = p->relock_count;
 
 	for (uint32_t i = 0; i < p->relock_count; i++) {
-		sorted[i] = p->relock[i].total;
+		sorted[i] = total_ps(&p->relock[i].reading);
 	}
 	qsort(sorted, p->relock_count, sizeof(sorted[0]), ascending);
 	median = sorted[p->relock_count / 2];
 	for (uint32_t i = 0; i < p->relock_count; i++) {
-		double d = remainder(p->relock[i].total - median, PHASE_WRAP_PS);
+		double d = remainder(total_ps(&p->relock[i].reading) - median, PHASE_WRAP_PS);
 
 		sum += d;
 		squares += d * d;
@@ -386,10 +380,8 @@ static bool stepped(struct phase *p, double mean, double variance, uint32_t samp
 
 static void close_second(struct phase *p, uint64_t now_ns)
 {
-	const struct second *s = &p->second;
-	double mean = s->base + s->sum / s->samples;
+	double mean = close_row(p);
 
-	close_row(p);
 	stability(p);
 	if (stepped(p, mean, p->row.sigma_ps * p->row.sigma_ps, p->row.samples)) {
 		begin_lock(p, now_ns);
@@ -398,39 +390,24 @@ static void close_second(struct phase *p, uint64_t now_ns)
 	}
 }
 
-static void add_to_second(struct phase *p, uint64_t now_ns)
-{
-	struct second *s = &p->second;
-	double d;
-
-	if (!s->samples) {
-		*s = (struct second){
-			.number = now_ns / 1000000000u,
-			.base = p->x,
-			.min = INFINITY,
-			.max = -INFINITY,
-		};
-	}
-	d = p->x - s->base;
-	s->samples++;
-	s->sum += d;
-	s->sum_squares += d * d;
-	s->min = fmin(s->min, d);
-	s->max = fmax(s->max, d);
-	s->reading = p->reading;
-}
-
 static void keep_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns)
 {
-	if (p->count == SAMPLES_MAX) {
-		p->first = (p->first + 1) % SAMPLES_MAX;
+	struct second *s = &p->second;
+
+	if (p->count == PHASE_SAMPLES_MAX) {
+		p->first++;
 		p->count--;
 	}
-	p->samples[(p->first + p->count) % SAMPLES_MAX] =
+	if (p->first + p->count == 2 * PHASE_SAMPLES_MAX) {
+		memmove(p->samples, sample(p, 0), p->count * sizeof(*p->samples));
+		p->first = 0;
+	}
+	p->samples[p->first + p->count++] =
 		(struct phase_sample){.s = (double)now_ns / 1e9, .x = p->x};
-	p->count++;
 	p->histogram[reading->phase_ps / PHASE_BIN_PS]++;
-	add_to_second(p, now_ns);
+	s->number = s->samples ? s->number : now_ns / 1000000000u;
+	s->samples += s->samples < PHASE_SAMPLES_MAX;
+	s->reading = p->reading;
 }
 
 /* Follow the total from sample to sample. The board's registers are read one after the other: a total
@@ -444,10 +421,10 @@ static bool follow(struct phase *p, double total)
 
 /* A sample of a lock that is not judged yet. The last one needed brings the verdict, and all of them
  * into the statistics. */
-static void collect(struct phase *p, double total, uint64_t now_ns)
+static void collect(struct phase *p, uint64_t now_ns)
 {
 	p->relock[p->relock_count++] =
-		(struct first_sample){.total = total, .time_ns = now_ns, .reading = p->reading};
+		(struct first_sample){.time_ns = now_ns, .reading = p->reading};
 	if (p->relock_count < p->config.relock_samples) {
 		return;
 	}
@@ -455,7 +432,7 @@ static void collect(struct phase *p, double total, uint64_t now_ns)
 	for (uint32_t i = 0; i < p->relock_count; i++) {
 		const struct first_sample *f = &p->relock[i];
 
-		p->x += remainder(f->total - p->x, PHASE_WRAP_PS);
+		p->x += remainder(total_ps(&f->reading) - p->x, PHASE_WRAP_PS);
 		keep_sample(p, &f->reading, f->time_ns);
 	}
 }
@@ -468,8 +445,6 @@ void phase_lose(struct phase *p)
 
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns)
 {
-	double total = total_ps(reading);
-
 	if (reading->phase_ps == UINT32_MAX && reading->aligns == UINT32_MAX) {
 		return; /* a board that is gone reads all ones */
 	}
@@ -497,13 +472,13 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 	if (p->judged && p->second.samples && p->second.number != now_ns / 1000000000u) {
 		close_second(p, now_ns);
 	}
-	if (p->judged && !follow(p, total)) {
+	if (p->judged && !follow(p, total_ps(reading))) {
 		begin_lock(p, now_ns);
 	}
 	if (p->judged) {
 		keep_sample(p, reading, now_ns);
 	} else {
-		collect(p, total, now_ns);
+		collect(p, now_ns);
 	}
 }
 
@@ -523,9 +498,8 @@ struct phase *phase_create(const struct phase_config *config)
 	if (p->config.relock_samples > RELOCK_MAX) {
 		p->config.relock_samples = RELOCK_MAX;
 	}
-	p->samples = calloc(SAMPLES_MAX, sizeof(*p->samples));
-	p->series = phase_series_create(SAMPLES_MAX);
-	if (!p->samples || !p->series) {
+	p->samples = calloc(2 * PHASE_SAMPLES_MAX, sizeof(*p->samples));
+	if (!p->samples) {
 		phase_destroy(p);
 		return NULL;
 	}
@@ -538,7 +512,6 @@ void phase_destroy(struct phase *p)
 	if (!p) {
 		return;
 	}
-	phase_series_destroy(p->series);
 	free(p->samples);
 	free(p);
 }

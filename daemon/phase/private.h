@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stability of a series of samples, for phase.c: TDEV and MTIE. Pure; memory is taken at creation.
+ * Stability of samples in the order of their times, for phase.c: TDEV and MTIE. Pure.
  */
 #ifndef DAEMON_PHASE_PRIVATE_H
 #define DAEMON_PHASE_PRIVATE_H
 
 #include <stdint.h>
 
+#define PHASE_SAMPLES_MAX 6000u /* 600 s at 10 Hz; at a higher rate the window is shorter */
+
 struct phase_sample {
 	double s; /* monotonic */
 	double x; /* ps, without wraps */
 };
-
-struct phase_series;
-struct phase_series *phase_series_create(uint32_t capacity);
-void phase_series_destroy(struct phase_series *s);
-void phase_series_clear(struct phase_series *s);
-void phase_series_add(struct phase_series *s, const struct phase_sample *sample);
 
 /*
  * Time deviation over tau, ITU-T G.810 appendix II: with N samples tau0 apart and n = tau / tau0,
@@ -26,12 +22,12 @@ void phase_series_add(struct phase_series *s, const struct phase_sample *sample)
  * White phase noise of sigma yields sigma / sqrt(n). tau0 is the mean distance of the samples. NaN when
  * fewer than 3n samples, or when tau is shorter than tau0.
  */
-double phase_tdev(struct phase_series *s, double tau_s);
+double phase_tdev(const struct phase_sample *samples, uint32_t count, double tau_s);
 
 /*
  * Maximum time interval error over tau, ITU-T G.810: the largest peak-to-peak of x in any n + 1
- * consecutive samples. NaN when there are not so many.
+ * consecutive samples. NaN when there are not so many. At most PHASE_SAMPLES_MAX samples.
  */
-double phase_mtie(struct phase_series *s, double tau_s);
+double phase_mtie(const struct phase_sample *samples, uint32_t count, double tau_s);
 
 #endif

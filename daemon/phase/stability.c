@@ -1,132 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * TDEV and MTIE in linear time: sums over n samples from running sums, extremes of a sliding window
+ * TDEV and MTIE in linear time: the inner sum of TDEV moves on by one sample a step, extremes of a sliding window come
  * from a queue of candidates.
  */
 #include "daemon/phase/private.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-
-struct phase_series {
-	uint32_t capacity, count;
-	double first_s, last_s;
-	double origin; /* the first x: all are kept relative to it, so that sums keep their digits */
-	double *x;
-	double *sum;	      /* sum[i] = x[0] + ... + x[i - 1] */
-	uint32_t *low, *high; /* candidates for the window's minimum and maximum */
-};
-
-struct phase_series *phase_series_create(uint32_t capacity)
-{
-	struct phase_series *s = calloc(1, sizeof(*s));
-
-	if (!s) {
-		return NULL;
-	}
-	s->capacity = capacity;
-	s->x = calloc(capacity, sizeof(*s->x));
-	s->sum = calloc(capacity + 1, sizeof(*s->sum));
-	s->low = calloc(capacity, sizeof(*s->low));
-	s->high = calloc(capacity, sizeof(*s->high));
-	if (!s->x || !s->sum || !s->low || !s->high) {
-		phase_series_destroy(s);
-		return NULL;
-	}
-	return s;
-}
-
-void phase_series_destroy(struct phase_series *s)
-{
-	if (!s) {
-		return;
-	}
-	free(s->x);
-	free(s->sum);
-	free(s->low);
-	free(s->high);
-	free(s);
-}
-
-void phase_series_clear(struct phase_series *s)
-{
-	s->count = 0;
-}
-
-void phase_series_add(struct phase_series *s, const struct phase_sample *sample)
-{
-	if (s->count == s->capacity) {
-		return;
-	}
-	if (!s->count) {
-		s->first_s = sample->s;
-		s->origin = sample->x;
-	}
-	s->last_s = sample->s;
-	s->x[s->count++] = sample->x - s->origin;
-}
 
 /* Samples in tau; 0 when that cannot be said. */
-static uint32_t samples_in(const struct phase_series *s, double tau_s)
+static uint32_t samples_in(const struct phase_sample *x, uint32_t count, double tau_s)
 {
 	double n;
 
-	if (s->count < 2 || s->last_s <= s->first_s) {
+	if (count < 2 || x[count - 1].s <= x[0].s) {
 		return 0;
 	}
-	n = round(tau_s * (s->count - 1) / (s->last_s - s->first_s));
-	return n >= 1 && n < s->count ? (uint32_t)n : 0;
+	n = round(tau_s * (count - 1) / (x[count - 1].s - x[0].s));
+	return n >= 1 && n < count ? (uint32_t)n : 0;
 }
 
-double phase_tdev(struct phase_series *s, double tau_s)
+double phase_tdev(const struct phase_sample *x, uint32_t count, double tau_s)
 {
-	uint32_t n = samples_in(s, tau_s), terms;
-	double squares = 0;
+	uint32_t n = samples_in(x, count, tau_s), terms;
+	double squares = 0, inner = 0;
 
-	if (!n || s->count < 3 * n) {
+	if (!n || count < 3 * n) {
 		return (double)NAN;
 	}
-	s->sum[0] = 0;
-	for (uint32_t i = 0; i < s->count; i++) {
-		s->sum[i + 1] = s->sum[i] + s->x[i];
+	for (uint32_t i = 0; i < n; i++) {
+		inner += (x[i + 2 * n].x - x[i + n].x) - (x[i + n].x - x[i].x);
 	}
-	terms = s->count - 3 * n + 1;
-	for (uint32_t j = 0; j < terms; j++) {
-		double inner =
-			s->sum[j + 3 * n] - 3 * s->sum[j + 2 * n] + 3 * s->sum[j + n] - s->sum[j];
-
+	terms = count - 3 * n + 1;
+	for (uint32_t j = 0;; j++) {
 		squares += inner * inner;
+		if (j + 1 == terms) {
+			return sqrt(squares / (6.0 * n * n * terms));
+		}
+		inner += (x[j + 3 * n].x - x[j].x) - 3 * (x[j + 2 * n].x - x[j + n].x);
 	}
-	return sqrt(squares / (6.0 * n * n * terms));
 }
 
-double phase_mtie(struct phase_series *s, double tau_s)
+/* The end of a window's candidates for its smallest (sign 1) or largest (-1) x; the first is it. */
+struct candidates {
+	uint32_t head, tail, at[PHASE_SAMPLES_MAX];
+};
+
+/* Sample `i` enters the window, and what lies more than n before it leaves. Returns the extreme. */
+static double slide(struct candidates *c, const struct phase_sample *x, uint32_t i, uint32_t n,
+		    int sign)
 {
-	uint32_t n = samples_in(s, tau_s);
-	uint32_t low_head = 0, low_tail = 0, high_head = 0, high_tail = 0;
+	while (c->tail > c->head && sign * x[c->at[c->tail - 1]].x >= sign * x[i].x) {
+		c->tail--;
+	}
+	c->at[c->tail++] = i;
+	c->head += c->at[c->head] + n < i;
+	return x[c->at[c->head]].x;
+}
+
+double phase_mtie(const struct phase_sample *x, uint32_t count, double tau_s)
+{
+	uint32_t n = samples_in(x, count, tau_s);
+	struct candidates low, high;
 	double most = 0;
 
+	assert(count <= PHASE_SAMPLES_MAX);
 	if (!n) {
 		return (double)NAN;
 	}
-	for (uint32_t i = 0; i < s->count; i++) {
-		double x = s->x[i], span;
+	low.head = low.tail = high.head = high.tail = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		double span = -slide(&low, x, i, n, 1) + slide(&high, x, i, n, -1);
 
-		while (low_tail > low_head && s->x[s->low[low_tail - 1]] >= x) {
-			low_tail--;
-		}
-		while (high_tail > high_head && s->x[s->high[high_tail - 1]] <= x) {
-			high_tail--;
-		}
-		s->low[low_tail++] = i;
-		s->high[high_tail++] = i;
-		if (s->low[low_head] + n < i) {
-			low_head++;
-		}
-		if (s->high[high_head] + n < i) {
-			high_head++;
-		}
-		span = s->x[s->high[high_head]] - s->x[s->low[low_head]];
 		most = i >= n ? fmax(most, span) : most;
 	}
 	return most;
