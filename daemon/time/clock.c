@@ -136,8 +136,8 @@ static unsigned rank(const struct clock *c, enum label_source source)
 static bool may_label(const struct clock *c, enum label_source source)
 {
 	uint64_t silence = clock_silence_ns(c), waited = c->now_ns - c->unlabelled_ns;
-	bool gpsd_coming = clock_track_best(&c->gpsd, 0, silence, c->now_ns);
-	bool floors_coming = clock_track_best(&c->floors, 0, silence, c->now_ns);
+	bool gpsd_coming = clock_track_best(c, &c->gpsd, 0);
+	bool floors_coming = clock_track_best(c, &c->floors, 0);
 
 	switch (source) {
 	case LABEL_FLOORS:
@@ -153,8 +153,7 @@ static double source_uncertainty(const struct clock *c, enum label_source source
 {
 	double receiver = c->config.receiver_ns;
 
-	if (source == LABEL_SYSTEM &&
-	    !clock_within(c->last_pps_ns, clock_silence_ns(c), c->now_ns)) {
+	if (source == LABEL_SYSTEM && !clock_heard(c, c->last_pps_ns)) {
 		/* The count runs freely: its second may begin anywhere in the system clock's. */
 		return SYSTEM_NS + (c->system_minus_label_ns == INT64_MIN
 					    ? (double)CLOCK_SECOND_NS / 2
@@ -210,8 +209,7 @@ static bool consider(struct clock *c, enum label_source source, const struct clo
  * predecessor, who was sure of it, is as good. */
 static const struct clock_line *gpsd_line(const struct clock *c)
 {
-	const struct clock_line *line =
-		clock_track_best(&c->gpsd, c->config.confirm, clock_silence_ns(c), c->now_ns);
+	const struct clock_line *line = clock_track_best(c, &c->gpsd, c->config.confirm);
 
 	if (!line || clock_denies(c, line->offset)) {
 		return NULL;
@@ -227,9 +225,7 @@ static const struct clock_line *gpsd_line(const struct clock *c)
 
 static void choose_source(struct clock *c)
 {
-	uint64_t silence = clock_silence_ns(c);
-	const struct clock_line *floors =
-		clock_track_best(&c->floors, c->config.confirm, silence, c->now_ns);
+	const struct clock_line *floors = clock_track_best(c, &c->floors, c->config.confirm);
 
 	if (c->emulated) { /* the line is its own: see clock_own_time() */
 		consider(c, LABEL_EMULATOR, floors);
@@ -243,34 +239,24 @@ static void choose_source(struct clock *c)
 		return;
 	}
 	if (c->config.system_clock) {
-		consider(c, LABEL_SYSTEM,
-			 clock_track_best(&c->system, c->config.confirm, silence, c->now_ns));
+		consider(c, LABEL_SYSTEM, clock_track_best(c, &c->system, c->config.confirm));
 	}
 }
 
 static bool in_fault(const struct clock *c)
 {
-	uint64_t silence = clock_silence_ns(c);
-
-	return !c->emulated &&
-	       ((c->reject != CLOCK_REJECT_NONE &&
-		 clock_within(c->reject_ns, silence, c->now_ns)) ||
-		(c->contradictions >= 2 && clock_within(c->contradiction_ns, silence, c->now_ns)));
+	return !c->emulated && ((c->reject != CLOCK_REJECT_NONE && clock_heard(c, c->reject_ns)) ||
+				(c->contradictions >= 2 && clock_heard(c, c->contradiction_ns)));
 }
 
 static bool any_line(const struct clock *c)
 {
-	uint64_t silence = clock_silence_ns(c);
-
-	return clock_track_best(&c->gpsd, 0, silence, c->now_ns) ||
-	       clock_track_best(&c->floors, 0, silence, c->now_ns) ||
-	       (c->config.system_clock && clock_track_best(&c->system, 0, silence, c->now_ns));
+	return clock_track_best(c, &c->gpsd, 0) || clock_track_best(c, &c->floors, 0) ||
+	       (c->config.system_clock && clock_track_best(c, &c->system, 0));
 }
 
 static enum clock_state state_of(const struct clock *c)
 {
-	uint64_t silence = clock_silence_ns(c);
-
 	if (in_fault(c)) {
 		return CLOCK_FAULT;
 	}
@@ -280,8 +266,8 @@ static enum clock_state state_of(const struct clock *c)
 	if (c->provisional) {
 		return CLOCK_ACQUIRING;
 	}
-	if (!c->adopted && c->source_good && clock_within(c->confirmed_ns, silence, c->now_ns) &&
-	    (c->emulated || clock_within(c->last_pps_ns, silence, c->now_ns))) {
+	if (!c->adopted && c->source_good && clock_heard(c, c->confirmed_ns) &&
+	    (c->emulated || clock_heard(c, c->last_pps_ns))) {
 		return CLOCK_LOCKED;
 	}
 	return CLOCK_HOLDOVER;
@@ -293,8 +279,7 @@ static bool spent(const struct clock *c)
 {
 	return clock_has_label(c) && c->config.fault_ns && c->label.state != CLOCK_LOCKED &&
 	       !c->provisional &&
-	       !(c->label.source == LABEL_SYSTEM &&
-		 clock_within(c->confirmed_ns, clock_silence_ns(c), c->now_ns)) &&
+	       !(c->label.source == LABEL_SYSTEM && clock_heard(c, c->confirmed_ns)) &&
 	       clock_uncertainty_ns(c) > c->config.fault_ns;
 }
 
@@ -480,8 +465,7 @@ void clock_get_view(const struct clock *c, struct clock_view *ret_view)
 	*ret_view = (struct clock_view){
 		.label = c->label,
 		.gps_connected = c->gps_connected,
-		.gps_fix =
-			c->gps_fix && clock_within(c->last_gps_ns, clock_silence_ns(c), c->now_ns),
+		.gps_fix = c->gps_fix && clock_heard(c, c->last_gps_ns),
 		.satellites_used = c->satellites_used,
 		.last_gps_ns = c->last_gps_ns,
 		.last_pps_ns = c->last_pps_ns,

@@ -107,7 +107,6 @@ static void cross_check_leap(struct clock *c, const struct clock_gps *gps)
 
 static void label_by_gps(struct clock *c, int64_t utc_s)
 {
-	uint64_t silence = clock_silence_ns(c);
 	int64_t tai_ns, offset;
 	bool running;
 
@@ -136,7 +135,7 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 		c->contradictions++;
 		c->contradiction_ns = c->now_ns;
 	}
-	clock_track_put(&c->gpsd, c->pps_count, offset, credit(c, offset), silence, c->now_ns);
+	clock_track_put(c, &c->gpsd, c->pps_count, offset, credit(c, offset));
 }
 
 void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns)
@@ -305,8 +304,7 @@ static void label_by_system(struct clock *c)
 	}
 	offset = clock_offset_of(base_count,
 				 (utc_s + clock_tai_utc_at(&c->config, utc_s)) * CLOCK_SECOND_NS);
-	clock_track_put(&c->system, base_count, offset, credit(c, offset), clock_silence_ns(c),
-			c->now_ns);
+	clock_track_put(c, &c->system, base_count, offset, credit(c, offset));
 }
 
 /* Whether the synchronised system clock contradicts the label. One that labels does not, by definition. */
@@ -408,8 +406,7 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 		c->rejects++;
 		return;
 	}
-	clock_track_put(&c->floors, floor_frame - time->frame, offset, credit(c, offset),
-			clock_silence_ns(c), c->now_ns);
+	clock_track_put(c, &c->floors, floor_frame - time->frame, offset, credit(c, offset));
 	clock_evaluate(c);
 }
 
@@ -428,7 +425,6 @@ void clock_own_time(struct clock *c, const struct tdm_time *time, uint64_t count
 	}
 	offset = clock_offset_of(second, tai_of_word(c, time, &utc_s, &leap_agrees));
 	clock_track_reset(&c->floors); /* its word is final */
-	clock_track_put(&c->floors, second, offset, c->config.confirm, clock_silence_ns(c),
-			c->now_ns);
+	clock_track_put(c, &c->floors, second, offset, c->config.confirm);
 	clock_evaluate(c);
 }

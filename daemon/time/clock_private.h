@@ -37,16 +37,6 @@ struct clock_track {
 	unsigned lines; /* 1 or CLOCK_LINES */
 };
 
-void clock_track_reset(struct clock_track *t);
-/* A label. `credit`: what a line that begins with it has in advance, because it agrees with the running
- * label. `stale_ns`: a line not seen for so long begins anew. */
-void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, uint32_t credit,
-		     uint64_t stale_ns, uint64_t now_ns);
-/* The strongest line seen within stale_ns that was confirmed `confirm` times; NULL. With confirm 0: any
- * line at all. */
-const struct clock_line *clock_track_best(const struct clock_track *t, uint32_t confirm,
-					  uint64_t stale_ns, uint64_t now_ns);
-
 enum clock_reject { CLOCK_REJECT_NONE, CLOCK_REJECT_EARLY, CLOCK_REJECT_FAR };
 
 struct clock {
@@ -122,6 +112,12 @@ static inline uint64_t clock_silence_ns(const struct clock *c)
 	return c->config.silence_ms * 1000000ull;
 }
 
+/* What came at `then_ns` (0: never) is not silent yet. */
+static inline bool clock_heard(const struct clock *c, uint64_t then_ns)
+{
+	return clock_within(then_ns, clock_silence_ns(c), c->now_ns);
+}
+
 /* TAI-UTC at a UTC second; the second after 23:59:60 has the new one. */
 static inline int64_t clock_tai_utc_at(const struct clock_config *config, int64_t utc_s)
 {
@@ -141,6 +137,16 @@ static inline int64_t clock_label_offset(const struct clock *c)
 	return clock_has_label(c) ? clock_offset_of(c->label.anchor_count, c->label.anchor_tai_ns)
 				  : CLOCK_NO_OFFSET;
 }
+
+/* ---- clock_track.c ---- */
+void clock_track_reset(struct clock_track *t);
+/* A label. `credit`: what a line that begins with it has in advance, because it agrees with the running label. A silent
+ * line begins again. */
+void clock_track_put(const struct clock *c, struct clock_track *t, uint64_t count, int64_t offset,
+		     uint32_t credit);
+/* The strongest line that is not silent and was confirmed `confirm` times; NULL. With confirm 0: any line at all. */
+const struct clock_line *clock_track_best(const struct clock *c, const struct clock_track *t,
+					  uint32_t confirm);
 
 /* ---- clock_system.c ---- */
 /* How far the system clock may be from a label that it sides with, ns. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the clock tells the operator: one sentence why it is in its state, one what to do. The words
- * depend on the state alone, so that a state that does not change keeps its words.
+ * The clock's texts for the operator: one sentence why it is in its state, one what to do. They depend on the state
+ * alone, so that a state that does not change keeps its texts.
  */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,47 +31,56 @@ const char *label_source_name(enum label_source source)
 	return source <= LABEL_EMULATOR ? names[source] : "?";
 }
 
-/* Why gpsd labels nothing; the first cause that stands. {NULL} when it does. */
+/* Why gpsd labels nothing: the first cause that applies. {NULL} when it does. */
 static struct trouble gps_trouble(const struct clock *c)
 {
-	uint64_t silence = clock_silence_ns(c), now = c->now_ns;
+	bool report = clock_heard(c, c->last_gps_ns), pps = clock_heard(c, c->last_pps_ns);
+	bool late = clock_heard(c, c->late_ns);
+	const struct {
+		bool is;
+		struct trouble trouble;
+	} causes[] = {
+		{clock_heard(c, c->last_label_ns) && pps && !late, {NULL, ""}},
+		{!c->gps_connected,
+		 {"gpsd does not answer", "start gpsd, and see [clock] gpsd_host and gpsd_port"}},
+		{!report && clock_heard(c, c->connected_ns),
+		 {"gpsd has just answered", "wait some seconds"}},
+		{!report,
+		 {"gpsd answers but its receiver is silent",
+		  "check the receiver's power and serial cable; gpsmon shows what comes"}},
+		{!clock_heard(c, c->last_fix_ns),
+		 {"the GPS receiver has no fix",
+		  "check the antenna, its cable and its view of the sky"}},
+		{!clock_heard(c, c->last_whole_ns),
+		 {"gpsd reports no whole seconds",
+		  "set the receiver to report on the second, once a second"}},
+		{!pps,
+		 {"the board sees no PPS", "check the PPS cable from the receiver to the board"}},
+		{late,
+		 {"gpsd's reports come more than a second after their PPS",
+		  "check the load of the host and the receiver's serial rate"}},
+		{true,
+		 {"gpsd's reports and the PPS do not go together",
+		  "check that PPS and serial line come from the same receiver"}},
+	};
+	unsigned n = 0;
 
-	if (clock_within(c->last_label_ns, silence, now) &&
-	    clock_within(c->last_pps_ns, silence, now) && !clock_within(c->late_ns, silence, now)) {
-		return (struct trouble){NULL, ""};
+	while (!causes[n].is) {
+		n++;
 	}
-	if (!c->gps_connected) {
-		return (struct trouble){"gpsd does not answer",
-					"start gpsd, and see [clock] gpsd_host and gpsd_port"};
-	}
-	if (!clock_within(c->last_gps_ns, silence, now) &&
-	    clock_within(c->connected_ns, silence, now)) {
-		return (struct trouble){"gpsd has just answered", "wait some seconds"};
-	}
-	if (!clock_within(c->last_gps_ns, silence, now)) {
-		return (struct trouble){"gpsd answers but its receiver is silent",
-					"check the receiver's power and serial cable; "
-					"gpsmon shows what comes"};
-	}
-	if (!clock_within(c->last_fix_ns, silence, now)) {
-		return (struct trouble){"the GPS receiver has no fix",
-					"check the antenna, its cable and its view of the sky"};
-	}
-	if (!clock_within(c->last_whole_ns, silence, now)) {
-		return (struct trouble){"gpsd reports no whole seconds",
-					"set the receiver to report on the second, once a second"};
-	}
-	if (!clock_within(c->last_pps_ns, silence, now)) {
-		return (struct trouble){"the board sees no PPS",
-					"check the PPS cable from the receiver to the board"};
-	}
-	if (clock_within(c->late_ns, silence, now)) {
-		return (struct trouble){
-			"gpsd's reports come more than a second after their PPS",
-			"check the load of the host and the receiver's serial rate"};
-	}
-	return (struct trouble){"gpsd's reports and the PPS do not go together",
-				"check that PPS and serial line come from the same receiver"};
+	return causes[n].trouble;
+}
+
+/* The sentence why, and what to do. */
+__attribute__((format(printf, 3, 4))) static void say(struct clock *c, const char *action,
+						      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->reason, sizeof(c->reason), format, args);
+	va_end(args);
+	c->action = action;
 }
 
 static void say_date(char *text, size_t size, int64_t utc_s)
@@ -106,23 +116,18 @@ static const char *system_side(const struct clock *c)
 	return "the synchronised system clock sides with neither";
 }
 
-static void say_contradiction(struct clock *c)
+static const char *contradiction_action(const struct clock *c)
 {
 	switch (clock_denies(c, clock_label_offset(c) + c->gps_minus_board_ns)) {
 	case CLOCK_DENIED_BY_SYSTEM:
-		c->action =
-			"find out with a third clock which is wrong; time is not relabelled while "
-			"the system clock sides with it ([clock] system_tolerance_ms)";
-		break;
+		return "find out with a third clock which is wrong; time is not relabelled while "
+		       "the system clock sides with it ([clock] system_tolerance_ms)";
 	case CLOCK_DENIED_BY_LEAPS:
-		c->action =
-			"gpsd's leap seconds are not the table's: wait for the receiver's almanac "
-			"(12.5 min), apt-get install tzdata; time is not relabelled till then";
-		break;
+		return "gpsd's leap seconds are not the table's: wait for the receiver's almanac "
+		       "(12.5 min), apt-get install tzdata; time is not relabelled till then";
 	default:
-		c->action = "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
-			    "seconds (30 by default), time is relabelled";
-		break;
+		return "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
+		       "seconds (30 by default), time is relabelled";
 	}
 }
 
@@ -132,58 +137,51 @@ static void say_fault(struct clock *c)
 
 	say_date(date, sizeof(date), c->reject_utc_s);
 	if (c->reject == CLOCK_REJECT_EARLY) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "gpsd says %s UTC, before the earliest date believed: a receiver that "
-			 "jumped 1024 weeks?",
-			 date);
-		c->action = "restart receiver and gpsd, update the receiver's firmware; "
-			    "time goes on by the board's count meanwhile";
+		say(c,
+		    "restart receiver and gpsd, update the receiver's firmware; "
+		    "time goes on by the board's count meanwhile",
+		    "gpsd says %s UTC, before the earliest date believed: a receiver that jumped "
+		    "1024 weeks?",
+		    date);
 	} else if (c->reject == CLOCK_REJECT_FAR) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "gpsd says %s UTC, %.0f s %s the synchronised system clock", date,
-			 fabs(c->reject_by_s), c->reject_by_s < 0 ? "behind" : "ahead of");
-		c->action =
-			"find out which of the two is wrong; if it is the system clock, correct "
-			"it or set [clock] far_s = 0";
+		say(c,
+		    "find out which of the two is wrong; if it is the system clock, correct "
+		    "it or set [clock] far_s = 0",
+		    "gpsd says %s UTC, %.0f s %s the synchronised system clock", date,
+		    fabs(c->reject_by_s), c->reject_by_s < 0 ? "behind" : "ahead of");
 	} else {
-		snprintf(c->reason, sizeof(c->reason),
-			 "gpsd names another second than the board's count: it is %lld s %s the "
-			 "time in use; %s",
-			 (long long)llabs(c->gps_minus_board_ns / CLOCK_SECOND_NS),
-			 c->gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
-		say_contradiction(c);
+		say(c, contradiction_action(c),
+		    "gpsd names another second than the board's count: it is %lld s %s the time in "
+		    "use; %s",
+		    (long long)llabs(c->gps_minus_board_ns / CLOCK_SECOND_NS),
+		    c->gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
 	}
 }
 
 static void say_no_time(struct clock *c, const struct trouble *t)
 {
-	snprintf(c->reason, sizeof(c->reason), "%s%s%s%s",
-		 t->what ? t->what : "labels do not agree yet",
-		 c->config.system_clock && !c->system_synced
-			 ? "; the system clock is not synchronised"
-			 : "",
-		 c->void_reason[0] ? "; " : "", c->void_reason);
-	c->action = t->what ? t->action : "wait some seconds";
+	say(c, t->what ? t->action : "wait some seconds", "%s%s%s%s",
+	    t->what ? t->what : "labels do not agree yet",
+	    c->config.system_clock && !c->system_synced ? "; the system clock is not synchronised"
+							: "",
+	    c->void_reason[0] ? "; " : "", c->void_reason);
 }
 
 /* gpsd's labels agree with each other, but not with the synchronised system clock. */
 static bool say_denied(struct clock *c)
 {
-	const struct clock_line *line =
-		clock_track_best(&c->gpsd, c->config.confirm, clock_silence_ns(c), c->now_ns);
+	const struct clock_line *line = clock_track_best(c, &c->gpsd, c->config.confirm);
 	double by_s;
 
 	if (!line || clock_has_label(c) || !clock_denies(c, line->offset)) {
 		return false;
 	}
 	by_s = (double)clock_line_minus_system(c, line->offset) / 1e9;
-	snprintf(c->reason, sizeof(c->reason),
-		 "gpsd is %.0f s %s the synchronised system clock: as the first label that is not "
-		 "taken",
-		 fabs(by_s), by_s < 0 ? "behind" : "ahead of");
-	c->action =
-		"reports of the receiver that come a second late? Else find out which is wrong; "
-		"if it is the system clock, correct it or set [clock] system_tolerance_ms = 0";
+	say(c,
+	    "reports of the receiver that come a second late? Else find out which is wrong; "
+	    "if it is the system clock, correct it or set [clock] system_tolerance_ms = 0",
+	    "gpsd is %.0f s %s the synchronised system clock: as the first label that is not taken",
+	    fabs(by_s), by_s < 0 ? "behind" : "ahead of");
 	return true;
 }
 
@@ -193,58 +191,40 @@ static void say_acquiring(struct clock *c, const struct trouble *t)
 		return;
 	}
 	if (c->provisional) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "a PPS moved the board's count; the second was carried over");
-		c->action = "wait for its confirmation";
+		say(c, "wait for its confirmation",
+		    "a PPS moved the board's count; the second was carried over");
 		return;
 	}
-	snprintf(c->reason, sizeof(c->reason), "labels are being compared%s%s%s%s",
-		 t->what ? "; " : "", t->what ? t->what : "", c->void_reason[0] ? "; " : "",
-		 c->void_reason);
-	c->action = t->what ? t->action : "wait some seconds";
+	say(c, t->what ? t->action : "wait some seconds", "labels are being compared%s%s%s%s",
+	    t->what ? "; " : "", t->what ? t->what : "", c->void_reason[0] ? "; " : "",
+	    c->void_reason);
 }
 
 static void say_locked(struct clock *c, const struct trouble *t)
 {
-	c->action = "";
-	switch ((enum label_source)c->label.source) {
-	case LABEL_GPSD:
-		snprintf(c->reason, sizeof(c->reason), "gpsd and PPS agree with the board's count");
-		break;
-	case LABEL_EMULATOR:
-		snprintf(c->reason, sizeof(c->reason),
-			 "the emulator labels itself; gpsd is not asked");
-		break;
-	case LABEL_FLOORS:
-		snprintf(c->reason, sizeof(c->reason), "the floors' time words agree; %s",
-			 t->what ? t->what : "gpsd is being compared");
-		c->action = t->action;
-		break;
-	default:
-		snprintf(c->reason, sizeof(c->reason), "system clock and PPS agree; %s",
-			 t->what ? t->what : "gpsd is being compared");
-		c->action = t->action;
-		break;
+	const char *other = t->what ? t->what : "gpsd is being compared";
+
+	if (c->label.source == LABEL_GPSD) {
+		say(c, "", "gpsd and PPS agree with the board's count");
+	} else if (c->label.source == LABEL_EMULATOR) {
+		say(c, "", "the emulator labels itself; gpsd is not asked");
+	} else {
+		say(c, t->action, "%s agree; %s",
+		    c->label.source == LABEL_FLOORS ? "the floors' time words"
+						    : "system clock and PPS",
+		    other);
 	}
 }
 
 static void say_holdover(struct clock *c, const struct trouble *t)
 {
-	const char *why = t->what ? t->what : "labels are being compared";
+	const char *how = c->adopted ? "the predecessor's label, not confirmed yet"
+			  : c->label.source == LABEL_FLOORS && !c->source_good
+				  ? "the floors' time words say: receiver without fix"
+			  : c->label.source == LABEL_SYSTEM ? "time by the system clock"
+							    : "time goes on by the board's count";
 
-	c->action = t->action;
-	if (c->adopted) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "the predecessor's label, not confirmed yet; %s", why);
-	} else if (c->label.source == LABEL_FLOORS && !c->source_good) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "the floors' time words say: receiver without fix; %s", why);
-	} else if (c->label.source == LABEL_SYSTEM) {
-		snprintf(c->reason, sizeof(c->reason), "time by the system clock; %s", why);
-	} else {
-		snprintf(c->reason, sizeof(c->reason), "time goes on by the board's count; %s",
-			 why);
-	}
+	say(c, t->action, "%s; %s", how, t->what ? t->what : "labels are being compared");
 }
 
 void clock_say(struct clock *c)
@@ -252,15 +232,13 @@ void clock_say(struct clock *c)
 	struct trouble t = gps_trouble(c);
 
 	if (c->board_gone && c->label.state != CLOCK_LOCKED && c->label.state != CLOCK_FAULT) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "the board is gone, and with it its count and its PPS");
-		c->action = "see board-gone: time comes back with the board";
+		say(c, "see board-gone: time comes back with the board",
+		    "the board is gone, and with it its count and its PPS");
 		return;
 	}
 	if (c->emulated && c->label.state != CLOCK_LOCKED) {
-		snprintf(c->reason, sizeof(c->reason),
-			 "the emulator labels itself, but its floors' time words are not there");
-		c->action = "wait until links are aligned";
+		say(c, "wait until links are aligned",
+		    "the emulator labels itself, but its floors' time words are not there");
 		return;
 	}
 	switch ((enum clock_state)c->label.state) {

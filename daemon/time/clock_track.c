@@ -45,37 +45,33 @@ static void outvote(struct clock_track *t, const struct clock_line *by)
 	}
 }
 
-void clock_track_put(struct clock_track *t, uint64_t count, int64_t offset, uint32_t credit,
-		     uint64_t stale_ns, uint64_t now_ns)
+void clock_track_put(const struct clock *c, struct clock_track *t, uint64_t count, int64_t offset,
+		     uint32_t credit)
 {
 	struct clock_line *l = find(t, offset);
 
-	if (l && clock_within(l->seen_ns, stale_ns, now_ns)) {
-		if (count > l->count) {
-			l->agree++;
-			l->count = count;
-		}
-		if (l->weight < WEIGHT_MAX) {
-			l->weight++;
-		}
+	if (l && clock_heard(c, l->seen_ns)) {
+		l->agree += count > l->count;
+		l->count = count > l->count ? count : l->count;
+		l->weight += l->weight < WEIGHT_MAX;
 	} else {
 		l = l ? l : place(t);
 		*l = (struct clock_line){
 			.offset = offset, .count = count, .weight = 1, .agree = credit};
 	}
-	l->seen_ns = now_ns;
+	l->seen_ns = c->now_ns;
 	outvote(t, l);
 }
 
-const struct clock_line *clock_track_best(const struct clock_track *t, uint32_t confirm,
-					  uint64_t stale_ns, uint64_t now_ns)
+const struct clock_line *clock_track_best(const struct clock *c, const struct clock_track *t,
+					  uint32_t confirm)
 {
 	const struct clock_line *best = NULL;
 
 	for (unsigned i = 0; i < t->lines; i++) {
 		const struct clock_line *l = &t->line[i];
 
-		if (l->weight && clock_within(l->seen_ns, stale_ns, now_ns) &&
+		if (l->weight && clock_heard(c, l->seen_ns) &&
 		    (!best || l->weight > best->weight)) {
 			best = l;
 		}

@@ -10,7 +10,6 @@
  * The emulator reads the same file with code of its own (driver/emu/world/leap.c), on purpose: it is the
  * judge of our time, and a mistake in shared code would be made on both sides and seen by nobody.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,63 +32,51 @@ struct leaps {
 	int64_t expires_utc_s; /* 0: the file does not say */
 };
 
-static int take_expiry(struct leaps *l, const char *text)
-{
-	char *end;
-	long long t;
-
-	errno = 0;
-	t = strtoll(text, &end, 10);
-	if (errno || end == text || t < SECONDS_1900_1970) {
-		return -EBADMSG;
-	}
-	l->expires_utc_s = t - SECONDS_1900_1970;
-	return 0;
-}
-
+/* "3692217600 37 # ..." */
 static int take_entry(struct leaps *l, const char *text)
 {
-	char *end;
-	long long t;
-	long offset;
+	long long since_1900_s;
+	int offset, end = 0;
 	int64_t utc_s;
 
-	errno = 0;
-	t = strtoll(text, &end, 10);
-	if (errno || end == text || !isspace((unsigned char)*end) || t < SECONDS_1900_1970) {
+	if (sscanf(text, "%15lld%*[ \t]%5d%n", &since_1900_s, &offset, &end) != 2 ||
+	    since_1900_s < SECONDS_1900_1970 || offset < 10 || offset > 1000) {
 		return -EBADMSG;
 	}
-	text = end;
-	offset = strtol(text, &end, 10);
-	end += strspn(end, " \t\r\n");
-	if (errno || end == text || (*end && *end != '#') || offset < 10 || offset > 1000) {
-		return -EBADMSG;
-	}
-	utc_s = t - SECONDS_1900_1970;
-	if (l->last_tai_utc_s &&
-	    (utc_s <= l->last_utc_s || labs(offset - l->last_tai_utc_s) != 1)) {
+	text += end;
+	text += strspn(text, " \t\r\n");
+	utc_s = since_1900_s - SECONDS_1900_1970;
+	if ((*text && *text != '#') ||
+	    (l->last_tai_utc_s &&
+	     (utc_s <= l->last_utc_s || abs(offset - l->last_tai_utc_s) != 1))) {
 		return -EBADMSG;
 	}
 	l->last_utc_s = utc_s;
-	l->last_tai_utc_s = (int32_t)offset;
+	l->last_tai_utc_s = offset;
 	if (utc_s <= l->asked_utc_s) {
 		l->found = true;
-		l->tai_utc_s = (int32_t)offset;
+		l->tai_utc_s = offset;
 	} else if (!l->next_found) {
 		l->next_found = true;
 		l->next_utc_s = utc_s;
-		l->next_tai_utc_s = (int32_t)offset;
+		l->next_tai_utc_s = offset;
 	}
 	return 0;
 }
 
 static int take_line(struct leaps *l, const char *line)
 {
+	long long since_1900_s;
+
 	line += strspn(line, " \t\r\n");
-	if (!strncmp(line, "#@", 2)) {
-		return take_expiry(l, line + 2);
+	if (strncmp(line, "#@", 2) != 0) {
+		return *line && *line != '#' ? take_entry(l, line) : 0;
 	}
-	return *line && *line != '#' ? take_entry(l, line) : 0;
+	if (sscanf(line + 2, "%15lld", &since_1900_s) != 1 || since_1900_s < SECONDS_1900_1970) {
+		return -EBADMSG;
+	}
+	l->expires_utc_s = since_1900_s - SECONDS_1900_1970;
+	return 0;
 }
 
 static int read_lines(struct leaps *l, FILE *file)

@@ -737,19 +737,37 @@ static void the_emulators_lines_say_nothing_of_real_time(void **state)
 
 /* ------------------------------------------------------------------ lines */
 
-#define LIMIT (3 * (uint64_t)S)
+/* A clock for which a line is silent after 3 s. */
+static struct clock at(uint64_t now_ns)
+{
+	return (struct clock){.config = {.silence_ms = 3000}, .now_ns = now_ns};
+}
+
+static void put(struct clock_track *t, uint64_t count, int64_t offset, uint64_t now_ns)
+{
+	struct clock c = at(now_ns);
+
+	clock_track_put(&c, t, count, offset, 0);
+}
+
+static const struct clock_line *best(const struct clock_track *t, uint32_t confirm, uint64_t now_ns)
+{
+	struct clock c = at(now_ns);
+
+	return clock_track_best(&c, t, confirm);
+}
 
 static void of_equal_lines_the_one_that_was_there_speaks(void **state)
 {
 	struct clock_track t = {.lines = CLOCK_LINES};
 
 	(void)state;
-	clock_track_put(&t, 8000, 1, 0, LIMIT, 1);
-	clock_track_put(&t, 16000, 1, 0, LIMIT, 2);
-	clock_track_put(&t, 16000, 2, 0, LIMIT, 3);
-	assert_int_equal(clock_track_best(&t, 0, LIMIT, 3)->offset, 1);
-	clock_track_put(&t, 24000, 2, 0, LIMIT, 4);
-	assert_int_equal(clock_track_best(&t, 0, LIMIT, 4)->offset, 2);
+	put(&t, 8000, 1, 1);
+	put(&t, 16000, 1, 2);
+	put(&t, 16000, 2, 3);
+	assert_int_equal(best(&t, 0, 3)->offset, 1);
+	put(&t, 24000, 2, 4);
+	assert_int_equal(best(&t, 0, 4)->offset, 2);
 }
 
 static void a_second_that_is_named_again_confirms_nothing(void **state)
@@ -757,11 +775,11 @@ static void a_second_that_is_named_again_confirms_nothing(void **state)
 	struct clock_track t = {.lines = 1};
 
 	(void)state;
-	clock_track_put(&t, 8000, 1, 0, LIMIT, 1);
-	clock_track_put(&t, 8000, 1, 0, LIMIT, 2);
-	assert_null(clock_track_best(&t, 1, LIMIT, 2));
-	clock_track_put(&t, 16000, 1, 0, LIMIT, 3);
-	assert_int_equal(clock_track_best(&t, 1, LIMIT, 3)->agree, 1);
+	put(&t, 8000, 1, 1);
+	put(&t, 8000, 1, 2);
+	assert_null(best(&t, 1, 2));
+	put(&t, 16000, 1, 3);
+	assert_int_equal(best(&t, 1, 3)->agree, 1);
 }
 
 /* However old a line is, 16 labels off it end it: then it restarts. */
@@ -771,17 +789,17 @@ static void no_line_outlives_sixteen_labels_beside_it(void **state)
 
 	(void)state;
 	for (unsigned i = 1; i <= 100; i++) {
-		clock_track_put(&t, i * 8000, 1, 0, LIMIT, i);
+		put(&t, i * 8000, 1, i);
 	}
 	for (unsigned i = 101; i <= 116; i++) {
-		clock_track_put(&t, i * 8000, 2, 0, LIMIT, i);
+		put(&t, i * 8000, 2, i);
 	}
-	clock_track_put(&t, 117 * 8000, 1, 0, LIMIT, 117);
+	put(&t, 117 * 8000, 1, 117);
 	for (unsigned i = 118; i <= 140; i++) {
-		clock_track_put(&t, i * 8000, 1, 0, LIMIT, i);
+		put(&t, i * 8000, 1, i);
 	}
-	assert_int_equal(clock_track_best(&t, 0, LIMIT, 140)->offset, 1);
-	assert_int_equal(clock_track_best(&t, 0, LIMIT, 140)->agree, 140 - 117);
+	assert_int_equal(best(&t, 0, 140)->offset, 1);
+	assert_int_equal(best(&t, 0, 140)->agree, 140 - 117);
 }
 
 static void a_track_of_one_line_knows_no_second(void **state)
@@ -790,10 +808,10 @@ static void a_track_of_one_line_knows_no_second(void **state)
 
 	(void)state;
 	t.line[1] = (struct clock_line){.offset = 5, .weight = 9, .count = 1, .seen_ns = 1};
-	assert_null(clock_track_best(&t, 0, LIMIT, 1));
-	clock_track_put(&t, 8000, 5, 0, LIMIT, 1);
+	assert_null(best(&t, 0, 1));
+	put(&t, 8000, 5, 1);
 	assert_int_equal(t.line[0].offset, 5);
-	clock_track_put(&t, 8000, 6, 0, LIMIT, 1);
+	put(&t, 8000, 6, 1);
 	assert_int_equal(t.line[0].offset, 6);
 	assert_int_equal(t.line[1].weight, 9);
 }
