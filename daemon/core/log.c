@@ -17,9 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/core/now.h"
+
 #define TEXT_BYTES 1024
 #define LINKS	   4
-#define FIELDS	   8
 #define JOURNAL	   "/run/systemd/journal/socket"
 
 static struct {
@@ -30,7 +31,7 @@ static struct {
 	_Atomic uint32_t journal_lost; /* entries that journald did not take */
 	const char *journal_path;
 	_Atomic uint32_t floor[LINKS]; /* tower << 8 | floor */
-	int (*_Atomic journal_hook)(const struct iovec *fields, int count);
+	int (*_Atomic journal_hook)(const char *bytes, size_t length);
 	void (*_Atomic line_hook)(const char *bytes, size_t length);
 	uint64_t (*_Atomic now_hook)(void);
 } state = {.level = LOG_INFO, .board = -1, .journal_fd = -1, .journal_path = JOURNAL};
@@ -107,7 +108,7 @@ void log_set_floor(unsigned link, unsigned tower, unsigned floor)
 	}
 }
 
-void log_test_hooks(int (*journal)(const struct iovec *fields, int count),
+void log_test_hooks(int (*journal)(const char *bytes, size_t length),
 		    void (*line)(const char *bytes, size_t length), uint64_t (*now_ns)(void))
 {
 	atomic_store(&state.journal_hook, journal);
@@ -124,13 +125,8 @@ void log_test_journal(const char *path)
 static uint64_t now_ns(void)
 {
 	uint64_t (*hook)(void) = atomic_load(&state.now_hook);
-	struct timespec ts;
 
-	if (hook) {
-		return hook();
-	}
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return hook ? hook() : now_mono_ns();
 }
 
 /* Whether the site may write now; if so *ret_held is what it could not write since it last did. Two
@@ -168,79 +164,55 @@ static void write_line(int level, const char *object, const char *text)
 	char line[TEXT_BYTES + 160];
 	struct timespec ts;
 	struct tm tm;
-	int n;
+	size_t n;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	gmtime_r(&ts.tv_sec, &tm);
-	n = snprintf(line, sizeof(line), "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ %s %.80s: %s\n",
-		     tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-		     ts.tv_nsec / 1000000, log_level_name(level), object, text);
-	if (n < 0) {
-		return;
-	}
-	if ((size_t)n >= sizeof(line)) {
-		n = (int)sizeof(line) - 1;
-		line[n - 1] = '\n';
-	}
+	n = strftime(line, sizeof(line), "%FT%T", &tm);
+	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ %s %s: %s\n",
+			      ts.tv_nsec / 1000000, log_level_name(level), object, text);
 	if (hook) {
-		hook(line, (size_t)n);
-	} else if (write(STDERR_FILENO, line, (size_t)n) < 0) {
+		hook(line, n);
+	} else if (write(STDERR_FILENO, line, n) < 0) {
 		return; /* nobody to tell */
 	}
 }
 
-struct fields {
-	struct iovec iov[FIELDS];
-	char bytes[FIELDS][TEXT_BYTES + 160];
-	int count;
+/* An entry as journald takes it: a datagram of lines FIELD=value. All values are printable and short. */
+struct entry {
+	char bytes[TEXT_BYTES + 512];
+	size_t length;
 };
 
-__attribute__((format(printf, 2, 3))) static void field(struct fields *f, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct entry *e, const char *format, ...)
 {
-	char *bytes = f->bytes[f->count];
+	size_t room = sizeof(e->bytes) - e->length;
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(bytes, sizeof(f->bytes[0]), format, args);
+	n = vsnprintf(e->bytes + e->length, room, format, args);
 	va_end(args);
-	if (n < 0) {
-		return;
-	}
-	if ((size_t)n >= sizeof(f->bytes[0])) {
-		n = (int)sizeof(f->bytes[0]) - 1;
-	}
-	make_printable(bytes);
-	f->iov[f->count++] = (struct iovec){.iov_base = bytes, .iov_len = (size_t)n};
+	e->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* journald's own protocol: a datagram of lines FIELD=value. sd_journal_sendv() would wait for a journald that hangs with
- * its disk, and the caller with it. */
-static int send_journal(const struct iovec *fields, int count)
+/* Not sd_journal_sendv(), which would wait for a journald that hangs with its disk, and the caller with it. */
+static int send_journal(const char *bytes, size_t length)
 {
-	static char name[] = "SYSLOG_IDENTIFIER=fcm-server\n";
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct iovec lines[1 + 2 * FIELDS] = {{name, sizeof(name) - 1}};
-	struct msghdr message = {.msg_name = &address,
-				 .msg_namelen = sizeof(address),
-				 .msg_iov = lines,
-				 .msg_iovlen = 1 + 2 * (size_t)count};
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", state.journal_path);
-	for (int i = 0; i < count; i++) {
-		lines[1 + 2 * i] = fields[i];
-		lines[2 + 2 * i] = (struct iovec){.iov_base = "\n", .iov_len = 1};
-	}
-	return sendmsg(atomic_load(&state.journal_fd), &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+	return sendto(atomic_load(&state.journal_fd), bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL,
+		      (struct sockaddr *)&address, sizeof(address)) < 0
 		       ? -errno
 		       : 0;
 }
 
-/* What it does not take now is lost, and counted: the next one says so. */
-static int give_journal(const struct iovec *fields, int count, uint32_t lost)
+/* An entry that is not taken now is lost, and counted: the next one says so. */
+static int give_journal(const struct entry *e, uint32_t lost)
 {
-	int (*hook)(const struct iovec *, int) = atomic_load(&state.journal_hook);
-	int r = hook ? hook(fields, count) : send_journal(fields, count);
+	int (*hook)(const char *, size_t) = atomic_load(&state.journal_hook);
+	int r = hook ? hook(e->bytes, e->length) : send_journal(e->bytes, e->length);
 
 	if (r == -EAGAIN) {
 		atomic_fetch_add(&state.journal_lost, lost + 1);
@@ -253,36 +225,32 @@ static int write_journal(int level, const char *object, int link, const char *me
 			 const char *text)
 {
 	uint32_t floor, lost = atomic_exchange(&state.journal_lost, 0);
-	struct fields f = {.count = 0};
+	struct entry e = {.length = 0};
 
+	add(&e, "SYSLOG_IDENTIFIER=fcm-server\nMESSAGE=%s: %s", object, text);
 	if (lost) {
-		field(&f, "MESSAGE=%.80s: %s (journald did not take %u entries before)", object,
-		      text, lost);
-	} else {
-		field(&f, "MESSAGE=%.80s: %s", object, text);
+		add(&e, " (journald did not take %u entries before)", lost);
 	}
-	field(&f, "PRIORITY=%d", level);
-	field(&f, "FCM_BOARD=%d", atomic_load(&state.board));
-	field(&f, "FCM_OBJECT=%.80s", object);
+	add(&e, "\nPRIORITY=%d\nFCM_BOARD=%d\nFCM_OBJECT=%s\n", level, atomic_load(&state.board),
+	    object);
 	if (message_id[0]) {
-		field(&f, "MESSAGE_ID=%s", message_id);
+		add(&e, "MESSAGE_ID=%s\n", message_id);
 	}
 	if (link >= 0 && link < LINKS) {
-		field(&f, "FCM_LINK=%d", link);
+		add(&e, "FCM_LINK=%d\n", link);
 		floor = atomic_load(&state.floor[link]);
 		if (floor) {
-			field(&f, "FCM_TOWER=%u", floor >> 8);
-			field(&f, "FCM_FLOOR=%u", floor & 0xffu);
+			add(&e, "FCM_TOWER=%u\nFCM_FLOOR=%u\n", floor >> 8, floor & 0xffu);
 		}
 	}
-	return give_journal(f.iov, f.count, lost);
+	return give_journal(&e, lost);
 }
 
 void log_write(struct log_site *site, int level, const char *object, int link,
 	       const char *message_id, const char *format, ...)
 {
 	int saved_errno = errno;
-	char text[TEXT_BYTES];
+	char text[TEXT_BYTES], name[81];
 	uint32_t held = 0;
 	va_list args;
 	int n;
@@ -304,9 +272,11 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 		snprintf(text + n, sizeof(text) - (size_t)n, " (%u like it held back)", held);
 	}
 	make_printable(text);
+	snprintf(name, sizeof(name), "%s", object);
+	make_printable(name);
 	if (!atomic_load(&state.journal) ||
-	    write_journal(level, object, link, message_id, text) < 0) {
-		write_line(level, object, text);
+	    write_journal(level, name, link, message_id, text) < 0) {
+		write_line(level, name, text);
 	}
 out:
 	errno = saved_errno;

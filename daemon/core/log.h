@@ -20,8 +20,8 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 #include <syslog.h>
 
 #define LOG_BURST    10u
@@ -98,7 +98,7 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 
 /* For tests: where journal entries go instead of to journald, and stderr's lines; NULL puts the
  * real ones back. `now_ns` replaces CLOCK_MONOTONIC for the rate limit; NULL likewise. */
-void log_test_hooks(int (*journal)(const struct iovec *fields, int count),
+void log_test_hooks(int (*journal)(const char *bytes, size_t length),
 		    void (*line)(const char *bytes, size_t length), uint64_t (*now_ns)(void));
 /* For tests: a journald that listens here; NULL: none. */
 void log_test_journal(const char *path);

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A count that is told of by events, and somebody outside may raise as he likes: told once a minute. */
+/* A count that peers can raise as fast as they like: its growth is reported at most once a minute. */
 #ifndef DAEMON_CORE_TOLD_H
 #define DAEMON_CORE_TOLD_H
 
 #include <stdint.h>
 
+#define TOLD_AGAIN_NS 60000000000ull
+
 struct told_count {
-	uint64_t count, at_ns; /* as it was last told; 0: never */
+	uint64_t count, at_ns; /* as last reported; 0: never */
 };
 
-/* By how much `count` is more than was told last, if it may be told now (CLOCK_MONOTONIC); else 0. */
-uint64_t told_news(struct told_count *t, uint64_t count, uint64_t now_ns);
+/* By how much `count` has grown since the last report, if a report is allowed at `now_ns` (CLOCK_MONOTONIC); else 0. */
+static inline uint64_t told_news(struct told_count *t, uint64_t count, uint64_t now_ns)
+{
+	uint64_t more = count - t->count;
+
+	if (more == 0 || (t->at_ns && now_ns - t->at_ns < TOLD_AGAIN_NS)) {
+		return 0;
+	}
+	t->count = count;
+	t->at_ns = now_ns;
+	return more;
+}
 
 #endif

@@ -16,9 +16,7 @@
 
 #define STOP_NS 1000000000ull
 
-struct list {
-	struct work *first, *last;
-};
+STAILQ_HEAD(list, work);
 
 struct worker {
 	pthread_t thread;
@@ -31,24 +29,12 @@ struct worker {
 	struct event *event;
 };
 
-static void append(struct list *l, struct work *work)
-{
-	work->next = NULL;
-	if (l->last) {
-		l->last->next = work;
-	} else {
-		l->first = work;
-	}
-	l->last = work;
-}
-
 static struct work *take_first(struct list *l)
 {
-	struct work *work = l->first;
+	struct work *work = STAILQ_FIRST(l);
 
 	if (work) {
-		l->first = work->next;
-		l->last = l->first ? l->last : NULL;
+		STAILQ_REMOVE_HEAD(l, next);
 	}
 	return work;
 }
@@ -86,7 +72,7 @@ static void *worker_main(void *arg)
 		work->run(work);
 		pthread_mutex_lock(&w->lock);
 		w->since_ns = 0;
-		append(&w->done, work);
+		STAILQ_INSERT_TAIL(&w->done, work, next);
 		eventfd_write(w->fd, 1);
 	}
 	w->ended = true;
@@ -144,6 +130,8 @@ int worker_start(struct event_base *base, const char *name, struct worker **ret_
 		return -ENOMEM;
 	}
 	init_locks(w);
+	STAILQ_INIT(&w->todo);
+	STAILQ_INIT(&w->done);
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = w->fd < 0 ? -errno : 0;
 	w->event = r == 0 ? event_new(base, w->fd, EV_READ | EV_PERSIST, on_done, w) : NULL;
@@ -162,7 +150,7 @@ int worker_start(struct event_base *base, const char *name, struct worker **ret_
 void worker_give(struct worker *w, struct work *work)
 {
 	pthread_mutex_lock(&w->lock);
-	append(&w->todo, work);
+	STAILQ_INSERT_TAIL(&w->todo, work, next);
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
 }

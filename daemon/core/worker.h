@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct event_base;
 struct worker;
@@ -19,7 +20,7 @@ struct worker;
 struct work {
 	void (*run)(struct work *w);  /* on the thread */
 	void (*done)(struct work *w); /* then, in the event loop; owns the work again */
-	struct work *next;	      /* the worker's */
+	STAILQ_ENTRY(work) next;      /* the worker's */
 };
 
 /* `name`: of the thread, at most 15 characters. Negative errno. */

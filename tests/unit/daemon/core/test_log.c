@@ -35,12 +35,20 @@ static void take_line(const char *bytes, size_t length)
 	lines_count++;
 }
 
-static int take_fields(const struct iovec *iov, int count)
+static int take_fields(const char *bytes, size_t length)
 {
-	fields_count = count;
-	for (int i = 0; i < count; i++) {
-		memcpy(fields[i], iov[i].iov_base, iov[i].iov_len);
-		fields[i][iov[i].iov_len] = '\0';
+	static const char name[] = "SYSLOG_IDENTIFIER=fcm-server\n";
+
+	assert_true(length > sizeof(name) - 1 && bytes[length - 1] == '\n');
+	assert_memory_equal(bytes, name, sizeof(name) - 1);
+	fields_count = 0;
+	for (const char *at = bytes + sizeof(name) - 1; at < bytes + length;) {
+		size_t field = strcspn(at, "\n");
+
+		assert_true(fields_count < 8 && field < sizeof(fields[0]));
+		memcpy(fields[fields_count], at, field);
+		fields[fields_count++][field] = '\0';
+		at += field + 1;
 	}
 	return journal_result;
 }

@@ -63,7 +63,7 @@ struct journal_trouble journal_trouble(int result)
 /* --- the thread --- */
 
 static struct {
-	struct work *first, **end;
+	STAILQ_HEAD(, work) todo;
 	unsigned waiting;
 	struct work *done; /* run() has ended, the main thread has not heard of it */
 	uint64_t busy_ns;
@@ -83,9 +83,7 @@ int worker_start(struct event_base *base, const char *name, struct worker **ret_
 void worker_give(struct worker *w, struct work *work)
 {
 	assert_ptr_equal(w, &thread);
-	work->next = NULL;
-	*thread.end = work;
-	thread.end = &work->next;
+	STAILQ_INSERT_TAIL(&thread.todo, work, next);
 	thread.waiting++;
 }
 
@@ -98,12 +96,11 @@ uint64_t worker_busy_ns(struct worker *w)
 /* The thread does the next piece. */
 static void thread_runs(void)
 {
-	struct work *work = thread.first;
+	struct work *work = STAILQ_FIRST(&thread.todo);
 
 	assert_non_null(work);
 	assert_null(thread.done);
-	thread.first = work->next;
-	thread.end = thread.first ? thread.end : &thread.first;
+	STAILQ_REMOVE_HEAD(&thread.todo, next);
 	thread.waiting--;
 	work->run(work);
 	thread.done = work;
@@ -121,7 +118,7 @@ static void main_hears(void)
 
 static void thread_works(void)
 {
-	while (thread.first) {
+	while (!STAILQ_EMPTY(&thread.todo)) {
 		thread_runs();
 		main_hears();
 	}
@@ -264,7 +261,7 @@ static int begin(void **state)
 	memset(&station, 0, sizeof(station));
 	memset(&thread, 0, sizeof(thread));
 	memset(&database, 0, sizeof(database));
-	thread.end = &thread.first;
+	STAILQ_INIT(&thread.todo);
 	store = (struct store_status){.last_commit_ns = 1};
 	disk = (struct disk_status){.known = true};
 	asks = (struct question){.what = "the matter", .ask = ask_database};
