@@ -113,10 +113,8 @@ static void unlock(struct engine *e, struct command *c)
 void command_land(struct engine *e, struct command *c)
 {
 	struct link *l = engine_link_of(e, c);
-	unsigned words = 0;
+	unsigned words = (c->flying ? 1u : 0u) + (c->behind_sequence ? 1u : 0u);
 
-	words += c->flying;
-	words += c->behind_sequence != 0;
 	c->flying = false;
 	c->behind_sequence = 0;
 	l->flights -= words;
@@ -200,10 +198,7 @@ static bool proof_is_boot_count(const struct command *c)
 /* The rate parameter of its value; NULL: it does not ramp. */
 static struct param *ramp_of(struct engine *e, const struct command *c)
 {
-	const struct param_kind *k = c->param->kind;
-
-	return c->action || !k->settle_by[0] ? NULL
-					     : params_sibling(e->params, c->param, k->settle_by);
+	return c->action ? NULL : sibling(e, c->param, c->param->kind->settle_by);
 }
 
 static bool rate_known(const struct param *ramp)
@@ -266,16 +261,10 @@ static void look_at_rate(struct engine *e, const struct command *c)
 	}
 }
 
-/* Its sibling (a trip) that may keep the output off; NULL: it has none. */
-static struct param *keeper_of(struct engine *e, const struct param *p)
-{
-	return p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
-}
-
 /* The one that keeps the output off, as read since `since_ns` (monotonic); NULL: none does. */
 static struct param *kept_off_by(struct engine *e, const struct command *c, uint64_t since_ns)
 {
-	struct param *q = c->action ? NULL : keeper_of(e, c->param);
+	struct param *q = c->action ? NULL : sibling(e, c->param, c->param->kind->see);
 
 	return q && q->has_value && q->value != 0 && q->mono_ns >= since_ns ? q : NULL;
 }
@@ -283,14 +272,9 @@ static struct param *kept_off_by(struct engine *e, const struct command *c, uint
 /* What keeps it off is read anew: it decides what the read-back can show. */
 static void look_at_see(struct engine *e, struct command *c)
 {
-	const struct param *moved;
-	struct param *q = NULL;
+	const struct param *p = c->action ? sibling(e, c->param, c->param->kind->moves) : c->param;
+	struct param *q = p ? sibling(e, p, p->kind->see) : NULL;
 
-	if (!c->action) {
-		q = keeper_of(e, c->param);
-	} else if ((moved = params_sibling(e->params, c->param, c->param->kind->moves)) != NULL) {
-		q = keeper_of(e, moved);
-	}
 	c->acked_ns = e->now.mono_ns;
 	c->was_off = kept_off_by(e, c, 0) != NULL;
 	if (q && q->next_poll_ns > e->now.mono_ns) {
@@ -324,45 +308,39 @@ static void acked(struct engine *e, struct command *c, int32_t value, const char
 	c->hint[0] = 0;
 	c->queries = 0;
 	c->read_pause_ns = READ_PAUSE_MIN;
-	c->want = WANT_READBACK;
-	c->not_before = e->now.mono_ns;
+	want(e, c, WANT_READBACK);
 	command_move(e, c, COMMAND_ACKED, "%s", how);
 }
 
-static const char *refusal_text(uint8_t status)
-{
-	switch (status) {
-	case WORD_BAD_REG:
-		return "it knows no such register";
-	case WORD_BAD_VALUE:
-		return "the value is outside the hardware's range";
-	case WORD_REFUSED:
-		return "not possible now";
-	case WORD_READ_ONLY:
-		return "the register is read-only";
-	case WORD_BUSY:
-		return "it is busy";
-	default:
-		return "for a reason this program does not know";
-	}
-}
+/* What a refusal of the FCM means, and what to do. */
+struct refusal {
+	uint8_t status;
+	const char *text, *hint;
+};
 
-static const char *refusal_hint(uint8_t status)
+static const struct refusal *refusal_of(uint8_t status)
 {
-	switch (status) {
-	case WORD_REFUSED:
-		return "Is the module powered, is it tripped? fcmctl get shows its power and trip; "
-		       "then "
-		       "set it again.";
-	case WORD_BUSY:
-		return "Try again.";
-	case WORD_BAD_VALUE:
-		return "Choose a value inside the range; tell the maintainer that the dictionary's "
-		       "range is wrong.";
-	default:
-		return "The parameter dictionary and the FCM's firmware do not agree: tell the "
-		       "maintainer.";
+#define MISMATCH                                                                                   \
+	"The parameter dictionary and the FCM's firmware do not agree: tell the maintainer."
+	static const struct refusal refusals[] = {
+		{WORD_BAD_REG, "it knows no such register", MISMATCH},
+		{WORD_BAD_VALUE, "the value is outside the hardware's range",
+		 "Choose a value inside the range; tell the maintainer that the dictionary's range "
+		 "is wrong."},
+		{WORD_REFUSED, "not possible now",
+		 "Is the module powered, is it tripped? fcmctl get shows its power and trip; then "
+		 "set it again."},
+		{WORD_READ_ONLY, "the register is read-only", MISMATCH},
+		{WORD_BUSY, "it is busy", "Try again."},
+		{0, "for a reason this program does not know", MISMATCH},
+	};
+#undef MISMATCH
+	const struct refusal *r = refusals;
+
+	while (r->status && r->status != status) {
+		r++;
 	}
+	return r;
 }
 
 /* It continues under another sequence, which is journaled before use like any other. */
@@ -419,7 +397,7 @@ void command_number_taken(struct engine *e, struct command *c)
 			      "sent under another",
 			      c->sequence);
 	} else if (unsent(c)) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
+		command_end(e, c, COMMAND_FAILED, HINT_AGAIN,
 			    "not sent: the FCM has executed another command under its sequence %u",
 			    c->sequence);
 	} else {
@@ -441,8 +419,7 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 	if (w->status == WORD_DUPLICATE) {
 		/* It was executed (or refused) earlier; how it ended, only QUERY says. */
 		engine_link_of(e, c)->duplicates++;
-		c->want = WANT_QUERY;
-		c->not_before = e->now.mono_ns;
+		want(e, c, WANT_QUERY);
 		return;
 	}
 	if (w->status == WORD_BUSY && once_more(e, c)) {
@@ -456,8 +433,8 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 			    "refused by the FCM: not possible while %s is on", q->name);
 		return;
 	}
-	command_end(e, c, COMMAND_REFUSED, refusal_hint(w->status), "refused by the FCM: %s",
-		    refusal_text(w->status));
+	command_end(e, c, COMMAND_REFUSED, refusal_of(w->status)->hint, "refused by the FCM: %s",
+		    refusal_of(w->status)->text);
 }
 
 /* ------------------------------------------------------------------ settled by QUERY */
@@ -471,10 +448,10 @@ static bool same_boot(uint32_t a, uint32_t b)
 static void never_executed(struct engine *e, struct command *c)
 {
 	if (c->recovered) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
+		command_end(e, c, COMMAND_FAILED, HINT_AGAIN,
 			    "not executed: the daemon stopped before its word reached the FCM");
 	} else if (!never_late(c) && e->now.mono_ns - c->sent_ns > TOO_LATE) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
+		command_end(e, c, COMMAND_FAILED, HINT_AGAIN,
 			    "not executed: its word was lost, and the floor did not answer for "
 			    "%.0f s",
 			    (double)(e->now.mono_ns - c->sent_ns) / 1e9);
@@ -484,8 +461,7 @@ static void never_executed(struct engine *e, struct command *c)
 			    "not executed: sent %u times, it never reached the FCM", c->attempts);
 	} else {
 		engine_link_of(e, c)->retries++;
-		c->want = WANT_COMMAND;
-		c->not_before = e->now.mono_ns;
+		want(e, c, WANT_COMMAND);
 		command_move(e, c, c->state, "the FCM never got it (attempt %u): to be sent again",
 			     c->attempts);
 	}
@@ -495,8 +471,7 @@ static void never_executed(struct engine *e, struct command *c)
 static void forgotten(struct engine *e, struct command *c, uint16_t boot)
 {
 	if (!c->action) {
-		c->want = WANT_SETTING;
-		c->not_before = e->now.mono_ns;
+		want(e, c, WANT_SETTING);
 	} else if (proof_is_boot_count(c) && c->boot != BOOT_UNKNOWN && !same_boot(c->boot, boot)) {
 		command_end(e, c, COMMAND_DONE, "", "the FCM has booted since (%u, now %u)",
 			    c->boot & 0xffffu, boot);
@@ -523,8 +498,7 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 	c->queries = 0;
 	if (w->status == WORD_UNKNOWN && unsent(c)) {
 		c->free = true;
-		c->want = WANT_COMMAND;
-		c->not_before = e->now.mono_ns;
+		want(e, c, WANT_COMMAND);
 		return;
 	}
 	if (w->status == WORD_UNKNOWN) {
@@ -560,8 +534,7 @@ static void held(struct engine *e, struct command *c)
 
 	if (!q) { /* cleared meanwhile: it is on its way */
 		c->nearest = NAN;
-		c->want = WANT_READBACK;
-		c->not_before = e->now.mono_ns;
+		want(e, c, WANT_READBACK);
 		return;
 	}
 	command_end(
@@ -580,7 +553,7 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 		command_end(e, c, COMMAND_UNKNOWN, HINT_LOOK,
 			    "no answer came, the FCM has forgotten, and its set value cannot be "
 			    "read: %s",
-			    refusal_text(w->status));
+			    refusal_of(w->status)->text);
 		return;
 	}
 	if (w->value == c->raw && c->acked_ns) {
@@ -663,8 +636,7 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw)
 	}
 	engine_value(e, p);
 	if (kept_off_by(e, c, c->acked_ns) && c->was_off) {
-		c->want = WANT_SETTING;
-		c->not_before = e->now.mono_ns;
+		want(e, c, WANT_SETTING);
 		return;
 	}
 	if (kept_off_by(e, c, c->acked_ns) || overdue(e, c)) {
@@ -680,14 +652,9 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw)
 /* "; ...hv now goes to 1300.0 V, within 14 s": an action's end is not the end of what it began. */
 static const char *moves_text(struct engine *e, const struct command *c, char *buf, size_t size)
 {
-	const struct param *p = c->param->kind->moves[0]
-					? params_sibling(e->params, c->param, c->param->kind->moves)
-					: NULL;
-	const struct param *off =
-		p && p->kind->see[0] ? params_sibling(e->params, p, p->kind->see) : NULL;
-	const struct param *ramp = p && p->kind->settle_by[0]
-					   ? params_sibling(e->params, p, p->kind->settle_by)
-					   : NULL;
+	const struct param *p = sibling(e, c->param, c->param->kind->moves);
+	const struct param *off = p ? sibling(e, p, p->kind->see) : NULL;
+	const struct param *ramp = p ? sibling(e, p, p->kind->settle_by) : NULL;
 	char to[32], within[32] = "";
 
 	buf[0] = 0;
@@ -732,7 +699,7 @@ void command_readback(struct engine *e, struct command *c, const struct word *w)
 		if (overdue(e, c)) {
 			command_end(e, c, COMMAND_FAILED, HINT_LOOK,
 				    "%s, but its read-back cannot be read: %s", evidence(c),
-				    refusal_text(w->status));
+				    refusal_of(w->status)->text);
 		} else {
 			read_again(e, c);
 		}
@@ -749,8 +716,7 @@ void command_look_reply(struct engine *e, struct command *c, const struct word *
 {
 	c->queries = 0;
 	if (w->status == WORD_OK && w->value == c->raw) {
-		c->want = WANT_COMMAND;
-		c->not_before = e->now.mono_ns;
+		want(e, c, WANT_COMMAND);
 	} else {
 		c->after_failed = c->look_first;
 	}

@@ -441,17 +441,26 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	return 0;
 }
 
+/* The checks of a request before the rules; 1: a repeat of *ret_id. */
+static int check_request(struct engine *e, const struct engine_request *q, struct param **ret_param,
+			 uint64_t *ret_id, struct sc_error *error)
+{
+	int r = params_find(e->params, q->parameter, ret_param, error);
+
+	*ret_id = 0;
+	r = r == 0 ? check_journal(e, *ret_param, makes_safer(e, q, *ret_param), error) : r;
+	r = r == 0 ? check_texts(q, error) : r;
+	return r == 0 ? check_repeat(e, q, *ret_param, ret_id, error) : r;
+}
+
 int engine_check(struct engine *e, const struct engine_request *q, struct engine_now now,
 		 uint64_t *ret_id, struct sc_error *error)
 {
 	struct param *p = NULL;
-	int r = params_find(e->params, q->parameter, &p, error);
+	int r;
 
 	e->now = now;
-	*ret_id = 0;
-	r = r == 0 ? check_journal(e, p, makes_safer(e, q, p), error) : r;
-	r = r == 0 ? check_texts(q, error) : r;
-	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
+	r = check_request(e, q, &p, ret_id, error);
 	return r == 0 ? rules_check(e, q, p, error) : r;
 }
 
@@ -475,15 +484,7 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 
 	e->now = now;
 	error = error ? error : &own;
-	*ret_id = 0;
-	r = params_find(e->params, q->parameter, &p, error);
-	if (r < 0) {
-		return r;
-	}
-	r = check_journal(e, p, makes_safer(e, q, p), error); /* without a journal a refusal
-								    * has no number, too */
-	r = r == 0 ? check_texts(q, error) : r;
-	r = r == 0 ? check_repeat(e, q, p, ret_id, error) : r;
+	r = check_request(e, q, &p, ret_id, error);
 	if (r != 0) {
 		return r;
 	}

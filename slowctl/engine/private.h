@@ -29,6 +29,12 @@
 #define HINT_LOOK                                                                                  \
 	"Compare set value and read-back (fcmctl get); set it again if it is not as wanted."
 
+/* As TAILQ_FOREACH(), where the body may remove `c`. */
+#define TAILQ_FOREACH_SAFE(c, list, field, after)                                                  \
+	for ((c) = TAILQ_FIRST(list); (c) && ((after) = TAILQ_NEXT(c, field), 1); (c) = (after))
+
+#define HINT_AGAIN "Send it again if it is still wanted."
+
 #define COOKIE_MARK   (1ull << 63) /* tells the engine's cookies from others' */
 #define MS	      1000000ull
 #define SECOND	      1000000000ull
@@ -341,6 +347,25 @@ static inline bool never_late(const struct command *c)
 static inline bool unsent(const struct command *c)
 {
 	return c->attempts == 0 && !c->recovered;
+}
+
+/* What it does next, as soon as it may. */
+static inline void want(struct engine *e, struct command *c, enum purpose purpose)
+{
+	c->want = purpose;
+	c->not_before = e->now.mono_ns;
+}
+
+/* A sibling that the dictionary names; NULL: it names none ("") or that is not here. */
+static inline struct param *sibling(struct engine *e, const struct param *p, const char *name)
+{
+	return params_sibling(e->params, p, name);
+}
+
+/* The link of this number, when its floor can be asked; else NULL. */
+static inline struct link *usable_link(struct engine *e, unsigned number)
+{
+	return number < PARAM_LINKS && link_usable(&e->links[number]) ? &e->links[number] : NULL;
 }
 
 #define FORGOTTEN_HELD "the FCM had forgotten the outcome and holds the value"

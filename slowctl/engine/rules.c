@@ -132,7 +132,7 @@ bool rules_safer(struct engine *e, const struct param *p, double value)
 /* It needs a sibling that is on: known to be, now, and to stay so. */
 static int check_needs(struct engine *e, const struct param *p, struct sc_error *error)
 {
-	struct param *q = params_sibling(e->params, p, p->kind->needs);
+	struct param *q = sibling(e, p, p->kind->needs);
 	const struct command *off = q ? being_switched_off(&e->links[p->link], q) : NULL;
 	enum param_quality quality = q ? param_quality(q, e->now.mono_ns) : PARAM_NEVER;
 	char hint[200];
@@ -284,7 +284,7 @@ static int check_still(struct engine *e, const struct command *c, struct sc_erro
 {
 	const struct engine_request q = {.action = c->action, .value = c->new_value};
 	const struct param *p = c->param;
-	const struct param *power = params_sibling(e->params, p, p->kind->needs);
+	const struct param *power = sibling(e, p, p->kind->needs);
 	int r = check_safing(&e->links[p->link], &q, p, error);
 
 	if (r < 0 || c->force) {
@@ -339,10 +339,9 @@ bool rules_still(struct engine *e, struct command *c)
 
 void rules_follow(struct engine *e, struct link *l)
 {
-	struct command *c, *next;
+	struct command *c, *after;
 
-	for (c = TAILQ_FIRST(&l->open); c; c = next) {
-		next = TAILQ_NEXT(c, next);
+	TAILQ_FOREACH_SAFE (c, &l->open, next, after) {
 		if (c->after_failed && c->journaled && c->stops) {
 			command_end(e, c, COMMAND_CANCELLED, "",
 				    "not sent: command %llu, which it was to stop, has ended %s",
@@ -441,10 +440,10 @@ static void give_way(struct engine *e, struct command *c, struct command *urgent
  */
 static void make_way(struct engine *e, struct link *l, struct command *urgent)
 {
-	struct command *c, *next;
+	struct command *c, *after;
 
-	for (c = TAILQ_FIRST(&l->open); !urgent->way_made && c != urgent; c = next) {
-		next = TAILQ_NEXT(c, next);
+	for (c = TAILQ_FIRST(&l->open); !urgent->way_made && c != urgent; c = after) {
+		after = TAILQ_NEXT(c, next);
 		if (c->param == urgent->param && gives_way(c, urgent) && not_sent(c, urgent)) {
 			give_way(e, c, urgent);
 		}

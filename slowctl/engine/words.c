@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "tdm/registers.h"
 
@@ -171,10 +172,9 @@ static void pump_polls(struct engine *e, struct link *l)
 
 static void pump_commands(struct engine *e, struct link *l, bool urgent)
 {
-	struct command *c, *next;
+	struct command *c, *after;
 
-	for (c = TAILQ_FIRST(&l->open); c; c = next) {
-		next = TAILQ_NEXT(c, next);
+	TAILQ_FOREACH_SAFE (c, &l->open, next, after) {
 		if (c->urgent == urgent && !window_free(e, l, c)) {
 			return;
 		}
@@ -278,13 +278,12 @@ static void forget_setpoints(struct engine *e, const struct link *l)
 
 static void link_booted(struct engine *e, struct link *l, uint32_t boot)
 {
-	struct command *c, *next;
+	struct command *c, *after;
 
 	l->boots++;
 	l->boot = boot;
 	forget_setpoints(e, l);
-	for (c = TAILQ_FIRST(&l->open); c; c = next) {
-		next = TAILQ_NEXT(c, next);
+	TAILQ_FOREACH_SAFE (c, &l->open, next, after) {
 		command_booted(e, c);
 	}
 }
@@ -593,10 +592,9 @@ static bool end_stored(struct engine *e, uint64_t cookie, int result)
 /* A client does not wait for a disk that does not answer. Commands stay until the journal answers, rejected ones not. */
 static void tick_ending(struct engine *e)
 {
-	struct command *c, *next;
+	struct command *c, *after;
 
-	for (c = TAILQ_FIRST(&e->ending); c; c = next) {
-		next = TAILQ_NEXT(c, next);
+	TAILQ_FOREACH_SAFE (c, &e->ending, next, after) {
 		if (past(e, c->announce_by)) {
 			end_announce(e, c, false);
 			if (c->rejected) {
@@ -656,7 +654,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 	} else if (result < 0) {
 		not_journaled(e, c, result);
 	} else if (e->now.mono_ns - c->submitted_ns > JOURNAL_LIMIT && !never_late(c)) {
-		command_end(e, c, COMMAND_FAILED, "Send it again if it is still wanted.",
+		command_end(e, c, COMMAND_FAILED, HINT_AGAIN,
 			    "not sent: the journal took %.1f s to take it",
 			    (double)(e->now.mono_ns - c->submitted_ns) / 1e9);
 	} else {
@@ -746,63 +744,50 @@ void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, ui
 
 void engine_boot(struct engine *e, unsigned link, uint32_t boot_count, struct engine_now now)
 {
-	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
+	struct link *l = usable_link(e, link);
 
 	e->now = now;
-	if (link >= PARAM_LINKS || !link_usable(l)) {
-		return;
-	}
-	if (l->boot == BOOT_UNKNOWN || (uint16_t)l->boot == (uint16_t)boot_count) {
-		l->boot = boot_count;
-	} else {
+	if (l && l->boot != BOOT_UNKNOWN && (uint16_t)l->boot != (uint16_t)boot_count) {
 		link_booted(e, l, boot_count);
+	} else if (l) {
+		l->boot = boot_count;
 	}
 }
 
+/* Where the telemetry has a register's value: 32 bits, as READ would answer. */
 static int32_t telemetry_of(const struct tdm_telemetry *t, int reg)
 {
-	switch ((unsigned)reg) {
-	case REG_FCM_TEMPERATURE:
-		return t->temperature_mc;
-	case REG_FCM_HUMIDITY:
-		return (int32_t)t->humidity_ppm;
-	case REG_FCM_SUPPLY:
-		return (int32_t)t->supply_mv;
-	case REG_FCM_CURRENT:
-		return (int32_t)t->current_ma;
-	case REG_FCM_HEADING:
-		return (int32_t)t->heading_mdeg;
-	case REG_FCM_PITCH:
-		return t->pitch_mdeg;
-	case REG_FCM_ROLL:
-		return t->roll_mdeg;
-	case REG_FCM_BOOT_COUNT:
-		return (int32_t)t->boot_count;
-	case REG_FCM_UPTIME:
-		return (int32_t)t->uptime_s;
-	case REG_FCM_POWER_MASK:
-		return (int32_t)t->power_mask;
-	case REG_FCM_EXECUTED:
-		return (int32_t)t->executed;
-	case REG_FCM_REJECTED:
-		return (int32_t)t->rejected;
-	case REG_FCM_RX_POWER:
-		return (int32_t)t->rx_power_nw;
-	default:
-		return 0;
-	}
+#define AT(field) (offsetof(struct tdm_telemetry, field) + 1)
+	static const size_t places[256] = {
+		[REG_FCM_TEMPERATURE] = AT(temperature_mc),
+		[REG_FCM_HUMIDITY] = AT(humidity_ppm),
+		[REG_FCM_SUPPLY] = AT(supply_mv),
+		[REG_FCM_CURRENT] = AT(current_ma),
+		[REG_FCM_HEADING] = AT(heading_mdeg),
+		[REG_FCM_PITCH] = AT(pitch_mdeg),
+		[REG_FCM_ROLL] = AT(roll_mdeg),
+		[REG_FCM_BOOT_COUNT] = AT(boot_count),
+		[REG_FCM_UPTIME] = AT(uptime_s),
+		[REG_FCM_POWER_MASK] = AT(power_mask),
+		[REG_FCM_EXECUTED] = AT(executed),
+		[REG_FCM_REJECTED] = AT(rejected),
+		[REG_FCM_RX_POWER] = AT(rx_power_nw),
+	};
+#undef AT
+	size_t place = places[(uint8_t)reg];
+	int32_t value = 0;
+
+	memcpy(&value, (const char *)t + (place ? place - 1 : 0), place ? sizeof(value) : 0);
+	return value;
 }
 
 void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetry *telemetry,
 		      struct engine_now now)
 {
-	struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
+	struct link *l = usable_link(e, link);
 
 	e->now = now;
-	if (link >= PARAM_LINKS || !link_usable(l)) {
-		return;
-	}
-	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
+	for (unsigned i = l ? l->first_param : 0; l && i < l->first_param + l->params; i++) {
 		struct param *p = params_at(e->params, i);
 
 		if (p->kind->source == PARAM_TELEMETRY) {
@@ -842,13 +827,12 @@ static bool too_late(struct engine *e, const struct link *l, const struct comman
 
 static void tick_commands(struct engine *e, struct link *l)
 {
-	struct command *c, *next;
+	struct command *c, *after;
 	bool stranded =
 		!link_usable(l) && l->down_since && e->now.mono_ns - l->down_since > STRANDED_NS;
 	bool unheard = l->asked_since && e->now.mono_ns - l->asked_since > STRANDED_NS;
 
-	for (c = TAILQ_FIRST(&l->open); c; c = next) {
-		next = TAILQ_NEXT(c, next);
+	TAILQ_FOREACH_SAFE (c, &l->open, next, after) {
 		if (journal_overdue(e, c)) {
 			command_emergency(e, c, "the database has not answered for 100 ms");
 		} else if (c->flying && past(e, c->deadline)) {
