@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEARTBEAT_S 600.0 /* an unchanged value is sampled this often */
-#define AHEAD	    8.0	  /* changes that may be kept faster than the dictionary's `history` */
-#define MUTE_NS	    (5 * SECOND)
+#define MUTE_NS (5 * SECOND)
 
 static const char *const state_names[] = {
 	[COMMAND_QUEUED] = "QUEUED",	   [COMMAND_SENT] = "SENT",
@@ -134,51 +132,14 @@ void engine_retire(struct engine *e, struct command *c)
 
 /* ------------------------------------------------------------------ values */
 
-/*
- * A change is kept when it comes, else a dip of ten seconds would stand in the history as a minute, or not
- * at all. What changes all the time (noise, a deadband too small) must not fill the disk: each kept sample
- * costs a credit, a credit is earned every `history`, and AHEAD of them can be saved up.
- */
-static double sample_credit(const struct param *p, double age_s)
-{
-	if (!p->sampled_mono_ns) {
-		return AHEAD;
-	}
-	return fmin(AHEAD, p->sample_credit + age_s / p->kind->history_s);
-}
-
-static bool sample_due(const struct param *p, double age_s)
-{
-	const struct param_kind *k = p->kind;
-	double setpoint = p->has_setpoint ? p->setpoint : NAN;
-	bool moved;
-
-	if (!p->sampled) {
-		return true;
-	}
-	moved = fabs(p->value - p->sampled_value) > k->deadband ||
-		(setpoint != p->sampled_setpoint &&
-		 !(isnan(setpoint) && isnan(p->sampled_setpoint)));
-	if (moved && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
-		return true; /* changes of state are rare and every one matters */
-	}
-	return (moved && sample_credit(p, age_s) >= 1) || age_s >= fmax(HEARTBEAT_S, k->history_s);
-}
-
 /* Keep the new value in the history when that is due. */
 void engine_value(struct engine *e, struct param *p)
 {
-	double age_s = (double)(e->now.mono_ns - p->sampled_mono_ns) / 1e9;
 	struct engine_out *o;
 
-	if (p->kind->history_s <= 0 || !p->has_value || !sample_due(p, age_s)) {
+	if (!param_sample(p, e->now.mono_ns)) {
 		return;
 	}
-	p->sample_credit = fmax(0, sample_credit(p, age_s) - 1);
-	p->sampled = true;
-	p->sampled_mono_ns = e->now.mono_ns;
-	p->sampled_value = p->value;
-	p->sampled_setpoint = p->has_setpoint ? p->setpoint : NAN;
 	o = engine_out(e, ENGINE_STORE);
 	o->store.flags = 0;
 	row_begin(&o->store.row, ROW_SAMPLE);

@@ -36,6 +36,7 @@
 #include "schemas/rows.h"
 #include "slowctl/param/error.h"
 #include "slowctl/param/param.h"
+#include "slowctl/param/trouble.h"
 #include "tdm/frame.h"
 #include "tdm/word.h"
 
@@ -316,12 +317,6 @@ struct engine_counters {
 	unsigned open;
 };
 void engine_counters(const struct engine *e, struct engine_counters *ret_counters);
-
-/* What the store's refusal (negative errno) means, and what to do about it. */
-struct journal_trouble {
-	const char *what, *action;
-};
-struct journal_trouble journal_trouble(int result);
 
 /* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
  * Calls fn for each; returns how many. */

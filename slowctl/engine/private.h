@@ -2,18 +2,7 @@
 /*
  * Inside the command engine.
  *
- *   base.c      outputs, a link's state, values into the history
- *   undone.c    commands that stay a reason after their end
- *   journal.c   rows of commands and refusals; the numbers used
- *   command.c   what becomes of a command: transitions, outcomes, settling
- *   rules.c     which request is taken: limits, link, interlocks
- *   sequence.c  sequences: reserved, asked for, used once
- *   words.c     words: which leaves next, what came back, what did not; polling
- *   view.c      views
- *   reasons.c   why slow control is not well
- *   engine.c    create, recover, submit, cancel
- *
- * None calls one below it.
+ * The files are in the README in the order of their calls: none calls one below it.
  *
  * A *flight* is a word that has left and has not been answered. A command has at most one; what it
  * wants to send next stands in `want`. Behind the word of a set goes the READ of its value, which becomes

@@ -85,37 +85,6 @@ static void safe_cut(struct reasons *r)
 	give(r, &reason);
 }
 
-/* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)" */
-static void limits_text(const struct engine *e, const struct param *p, enum limits_level level,
-			char *text, size_t size)
-{
-	const struct limits *l = &p->kind->limits;
-	double passed = limits_passed(l, level, p->value);
-	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
-	bool inside = low ? p->value >= passed : p->value <= passed;
-	enum param_quality quality = param_quality(p, e->now.mono_ns);
-	const char *is = quality == PARAM_GOOD ? "is" : "was";
-	char v[32], limit[32];
-	size_t used;
-
-	param_format(p, p->value, v, sizeof(v));
-	if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
-		snprintf(text, size, "%s %s %s: %s", p->name, is, v, p->kind->description);
-	} else {
-		snprintf(text, size, "%s %s %s %s, %s %s", p->name, is, v, p->kind->unit,
-			 inside ? "not yet well inside"
-			 : low	? "below"
-				: "above",
-			 param_format(p, passed, limit, sizeof(limit)));
-	}
-	used = strlen(text);
-	if (quality != PARAM_GOOD && used < size) {
-		snprintf(text + used, size - used, " (not %s for %.0f s%s)",
-			 quality == PARAM_BAD ? "known" : "read", param_age_s(p, e->now.mono_ns),
-			 quality == PARAM_BAD ? ": it cannot be measured" : "");
-	}
-}
-
 static void values_beyond_limits(struct reasons *r)
 {
 	const struct engine *e = r->e;
@@ -134,7 +103,7 @@ static void values_beyond_limits(struct reasons *r)
 					   ? 0
 					   : param_age_s(p, e->now.mono_ns);
 		SAY(object, "%s", p->name);
-		limits_text(e, p, level, reason.text, sizeof(reason.text));
+		param_level_text(p, level, e->now.mono_ns, reason.text, sizeof(reason.text));
 		SAY(action, "%s", p->kind->on_alarm);
 		give(r, &reason);
 	}

@@ -522,6 +522,36 @@ const char *param_text(const struct param *p, double value, char *buf, size_t si
 	return buf;
 }
 
+void param_level_text(const struct param *p, enum limits_level level, uint64_t mono_ns, char *text,
+		      size_t size)
+{
+	const struct limits *l = &p->kind->limits;
+	double passed = limits_passed(l, level, p->value);
+	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
+	bool inside = low ? p->value >= passed : p->value <= passed;
+	enum param_quality quality = param_quality(p, mono_ns);
+	const char *is = quality == PARAM_GOOD ? "is" : "was";
+	char v[32], limit[32];
+	size_t used;
+
+	param_format(p, p->value, v, sizeof(v));
+	if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
+		snprintf(text, size, "%s %s %s: %s", p->name, is, v, p->kind->description);
+	} else {
+		snprintf(text, size, "%s %s %s %s, %s %s", p->name, is, v, p->kind->unit,
+			 inside ? "not yet well inside"
+			 : low	? "below"
+				: "above",
+			 param_format(p, passed, limit, sizeof(limit)));
+	}
+	used = strlen(text);
+	if (quality != PARAM_GOOD && used < size) {
+		snprintf(text + used, size - used, " (not %s for %.0f s%s)",
+			 quality == PARAM_BAD ? "known" : "read", param_age_s(p, mono_ns),
+			 quality == PARAM_BAD ? ": it cannot be measured" : "");
+	}
+}
+
 static int parse_word(const struct param_kind *k, const char *text, double *ret_value)
 {
 	static const struct {

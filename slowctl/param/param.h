@@ -104,11 +104,13 @@ struct param {
 	uint64_t mono_ns;     /* the same instant, CLOCK_MONOTONIC */
 	uint64_t setpoint_ns; /* when the setpoint was acknowledged or read */
 	struct limits_state beyond;
-	/* The engine's own. */
-	uint64_t next_poll_ns;
+	/* The history's own. */
+	bool sampled;
 	uint64_t sampled_mono_ns;
 	double sampled_value, sampled_setpoint, sample_credit;
-	bool polling, sampled;
+	/* The engine's own. */
+	bool polling;
+	uint64_t next_poll_ns;
 };
 
 /* A floor of the configuration. */
@@ -164,6 +166,13 @@ double param_age_s(const struct param *p, uint64_t mono_ns);
 /* How far beyond its limits the value was when it was known last: nothing is well again because nobody can
  * look, or because the sensor tells nonsense. */
 enum limits_level param_level(const struct param *p, uint64_t mono_ns);
+
+/* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)": a value beyond the limits of `level`. */
+void param_level_text(const struct param *p, enum limits_level level, uint64_t mono_ns, char *text,
+		      size_t size);
+
+/* Whether the value belongs in the history now; it is counted as kept then. */
+bool param_sample(struct param *p, uint64_t mono_ns);
 
 /* A text of the operator ("1450", "1450 V", "on", "locked") as a value of this parameter, checked
  * against type and unit. -EINVAL. */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which values of a parameter belong in its history. Pure; time is given. */
+#include "slowctl/param/param.h"
+
+#include <math.h>
+
+#define HEARTBEAT_S 600.0 /* an unchanged value is sampled this often */
+#define AHEAD	    8.0	  /* changes that may be kept faster than the dictionary's `history` */
+
+/*
+ * A change is kept when it comes, else a dip of ten seconds would stand in the history as a minute, or not
+ * at all. What changes all the time (noise, a deadband too small) must not fill the disk: each kept sample
+ * costs a credit, a credit is earned every `history`, and AHEAD of them can be saved up.
+ */
+static double sample_credit(const struct param *p, double age_s)
+{
+	if (!p->sampled_mono_ns) {
+		return AHEAD;
+	}
+	return fmin(AHEAD, p->sample_credit + age_s / p->kind->history_s);
+}
+
+static bool sample_due(const struct param *p, double age_s)
+{
+	const struct param_kind *k = p->kind;
+	double setpoint = p->has_setpoint ? p->setpoint : NAN;
+	bool moved;
+
+	if (!p->sampled) {
+		return true;
+	}
+	moved = fabs(p->value - p->sampled_value) > k->deadband ||
+		(setpoint != p->sampled_setpoint &&
+		 !(isnan(setpoint) && isnan(p->sampled_setpoint)));
+	if (moved && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
+		return true; /* changes of state are rare and every one matters */
+	}
+	return (moved && sample_credit(p, age_s) >= 1) || age_s >= fmax(HEARTBEAT_S, k->history_s);
+}
+
+bool param_sample(struct param *p, uint64_t mono_ns)
+{
+	double age_s = (double)(mono_ns - p->sampled_mono_ns) / 1e9;
+
+	if (p->kind->history_s <= 0 || !p->has_value || !sample_due(p, age_s)) {
+		return false;
+	}
+	p->sample_credit = fmax(0, sample_credit(p, age_s) - 1);
+	p->sampled = true;
+	p->sampled_mono_ns = mono_ns;
+	p->sampled_value = p->value;
+	p->sampled_setpoint = p->has_setpoint ? p->setpoint : (double)NAN;
+	return true;
+}
