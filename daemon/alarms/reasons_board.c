@@ -139,7 +139,7 @@ void reasons_store(struct judge *j)
 			    "memory",
 			    v->last_error_text, (unsigned long long)v->queued);
 	} else if (v->failing) {
-		struct journal_trouble t = journal_trouble(v->last_error);
+		struct sc_trouble t = journal_trouble(v->last_error);
 		struct advice a = {.text = ""};
 
 		reasons_add(j, true, "store-failing", "store",

@@ -24,9 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "slowctl/engine/engine.h"
 #include "slowctl/param/error.h"
-#include "slowctl/param/limits.h"
+#include "slowctl/param/param.h"
 
 #define ALARMS_MAX	   256u
 #define ALARMS_AHEAD_MAX   64u /* paused ones that do not stand: the room is for those that do */

@@ -82,7 +82,6 @@ void command_move(struct engine *e, struct command *c, enum command_state state,
 	command_announce(e, c, NULL);
 }
 
-/* The parameter is free for the next open command on it. */
 void command_emergency(struct engine *e, struct command *c, const char *why)
 {
 	if (!c->emergency) {
@@ -94,17 +93,18 @@ void command_emergency(struct engine *e, struct command *c, const char *why)
 	command_move(e, c, COMMAND_QUEUED, "to be sent before it is in the database: %s", why);
 }
 
+/* The parameter is free for the next open command on it. */
 static void unlock(struct engine *e, struct command *c)
 {
 	struct command *d;
 
-	if (e->writers[c->param->number] != c) {
+	if (e->of_param[c->param->number].writer != c) {
 		return;
 	}
-	e->writers[c->param->number] = NULL;
+	e->of_param[c->param->number].writer = NULL;
 	TAILQ_FOREACH (d, &engine_link_of(e, c)->open, next) {
 		if (d->param == c->param) {
-			e->writers[c->param->number] = d;
+			e->of_param[c->param->number].writer = d;
 			return;
 		}
 	}
@@ -131,7 +131,7 @@ static void refresh_module(struct engine *e, const struct command *c)
 
 		if (p->module == c->param->module && p->next_poll_ns > e->now.mono_ns) {
 			p->next_poll_ns = e->now.mono_ns;
-			e->next_setting_ns[p->number] = e->now.mono_ns;
+			e->of_param[p->number].next_setting_ns = e->now.mono_ns;
 		}
 	}
 }
@@ -312,37 +312,6 @@ static void acked(struct engine *e, struct command *c, int32_t value, const char
 	command_move(e, c, COMMAND_ACKED, "%s", how);
 }
 
-/* What a refusal of the FCM means, and what to do. */
-struct refusal {
-	uint8_t status;
-	const char *text, *hint;
-};
-
-static const struct refusal *refusal_of(uint8_t status)
-{
-#define MISMATCH                                                                                   \
-	"The parameter dictionary and the FCM's firmware do not agree: tell the maintainer."
-	static const struct refusal refusals[] = {
-		{WORD_BAD_REG, "it knows no such register", MISMATCH},
-		{WORD_BAD_VALUE, "the value is outside the hardware's range",
-		 "Choose a value inside the range; tell the maintainer that the dictionary's range "
-		 "is wrong."},
-		{WORD_REFUSED, "not possible now",
-		 "Is the module powered, is it tripped? fcmctl get shows its power and trip; then "
-		 "set it again."},
-		{WORD_READ_ONLY, "the register is read-only", MISMATCH},
-		{WORD_BUSY, "it is busy", "Try again."},
-		{0, "for a reason this program does not know", MISMATCH},
-	};
-#undef MISMATCH
-	const struct refusal *r = refusals;
-
-	while (r->status && r->status != status) {
-		r++;
-	}
-	return r;
-}
-
 /* It continues under another sequence, which is journaled before use like any other. */
 __attribute__((format(printf, 3, 4))) static void under_another(struct engine *e, struct command *c,
 								const char *format, ...)
@@ -433,8 +402,8 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 			    "refused by the FCM: not possible while %s is on", q->name);
 		return;
 	}
-	command_end(e, c, COMMAND_REFUSED, refusal_of(w->status)->hint, "refused by the FCM: %s",
-		    refusal_of(w->status)->text);
+	command_end(e, c, COMMAND_REFUSED, fcm_trouble(w->status).action, "refused by the FCM: %s",
+		    fcm_trouble(w->status).what);
 }
 
 /* ------------------------------------------------------------------ settled by QUERY */
@@ -553,7 +522,7 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 		command_end(e, c, COMMAND_UNKNOWN, HINT_LOOK,
 			    "no answer came, the FCM has forgotten, and its set value cannot be "
 			    "read: %s",
-			    refusal_of(w->status)->text);
+			    fcm_trouble(w->status).what);
 		return;
 	}
 	if (w->value == c->raw && c->acked_ns) {
@@ -699,7 +668,7 @@ void command_readback(struct engine *e, struct command *c, const struct word *w)
 		if (overdue(e, c)) {
 			command_end(e, c, COMMAND_FAILED, HINT_LOOK,
 				    "%s, but its read-back cannot be read: %s", evidence(c),
-				    refusal_of(w->status)->text);
+				    fcm_trouble(w->status).what);
 		} else {
 			read_again(e, c);
 		}

@@ -53,9 +53,13 @@ static void find_floors(struct engine *e)
 struct engine *engine_create(struct params *params, const struct engine_config *config)
 {
 	struct engine *e = calloc(1, sizeof(*e));
-	size_t count = params_count(params);
 
 	if (!e) {
+		return NULL;
+	}
+	e->of_param = calloc(params_count(params) + 1, sizeof(*e->of_param));
+	if (!e->of_param) {
+		free(e);
 		return NULL;
 	}
 	e->params = params;
@@ -64,9 +68,6 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	if (e->config.poll_window > POLL_SLOTS) {
 		e->config.poll_window = POLL_SLOTS;
 	}
-	e->writers = calloc(count + 1, sizeof(*e->writers));
-	e->next_setting_ns = calloc(count + 1, sizeof(*e->next_setting_ns));
-	e->undone = calloc(count + 1, sizeof(*e->undone));
 	STAILQ_INIT(&e->outputs);
 	TAILQ_INIT(&e->recent);
 	TAILQ_INIT(&e->ending);
@@ -77,10 +78,6 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 		l->named_tower = l->named_floor = 0xff;
 		l->next_sequence = 1;
 		TAILQ_INIT(&l->open);
-	}
-	if (!e->writers || !e->next_setting_ns || !e->undone) {
-		engine_destroy(e);
-		return NULL;
 	}
 	find_floors(e);
 	return e;
@@ -113,9 +110,7 @@ void engine_destroy(struct engine *e)
 		free(o);
 	}
 	free(e->current);
-	free(e->writers);
-	free(e->next_setting_ns);
-	free(e->undone);
+	free(e->of_param);
 	free(e);
 }
 
@@ -183,8 +178,8 @@ static void open_add(struct engine *e, struct command *c)
 	e->open_count++;
 	e->urgent_count += c->urgent;
 	l->urgent_count += c->urgent;
-	if (!e->writers[c->param->number]) {
-		e->writers[c->param->number] = c;
+	if (!e->of_param[c->param->number].writer) {
+		e->of_param[c->param->number].writer = c;
 	}
 }
 
@@ -332,7 +327,7 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 static int check_journal(struct engine *e, const struct param *p, bool safer,
 			 struct sc_error *error)
 {
-	struct journal_trouble t = journal_trouble(e->journal_error);
+	struct sc_trouble t = journal_trouble(e->journal_error);
 
 	if (!e->journal_lost || safer) {
 		return 0;

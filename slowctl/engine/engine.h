@@ -42,11 +42,6 @@
 
 struct engine;
 
-struct engine_now {
-	uint64_t mono_ns; /* CLOCK_MONOTONIC: time-outs, ages */
-	int64_t utc_ns;	  /* CLOCK_REALTIME: what is written down */
-};
-
 struct engine_config {
 	uint32_t timeout_ms;	 /* no reply for so long: ask (300) */
 	uint32_t attempts;	 /* times a command's word is sent at most (3) */
@@ -56,10 +51,8 @@ struct engine_config {
 	uint32_t poll_window;	 /* of polls (4) */
 	uint32_t commands_max;	 /* open commands at once, all floors (4096); more are refused */
 	uint32_t sequence_block; /* sequences reserved at once (65536) */
-	uint32_t
-		store_wait_ms; /* an end is announced after so long though the journal has not taken
-				   * it (2000) */
-	bool poll;	       /* poll the floors (true) */
+	uint32_t store_wait_ms;	 /* announce an end that the journal has not taken by then (2000) */
+	bool poll;		 /* poll the floors (true) */
 	const char *journal; /* where the journal lies, to be told ("the database"); outlives us */
 };
 void engine_config_default(struct engine_config *ret_config);
@@ -157,8 +150,7 @@ struct engine_request {
 	 * otherwise; it waits no longer than any for a floor that nobody hears. What makes safer goes also when the FCM
 	 * refused that as not possible now, if a read after it shows that it is as safe already. 0: none */
 	uint64_t after;
-	uint64_t
-		job; /* what it is a part of: the number of the first command of a `safe`. 0: none */
+	uint64_t job; /* part of a `safe`: the number of its first command. 0: none */
 };
 
 /*
@@ -239,8 +231,7 @@ enum engine_out_type { ENGINE_STORE, ENGINE_EMERGENCY, ENGINE_SEND, ENGINE_PROGR
 
 struct engine_out {
 	enum engine_out_type type;
-	uint64_t
-		cookie; /* STORE with ANSWER, SEND; bit 63 is always set, so that it is told from others' */
+	uint64_t cookie; /* STORE with ANSWER, SEND; bit 63 is set: no cookie of others is */
 	union {
 		struct {
 			unsigned flags; /* ENGINE_STORE_* */
@@ -255,8 +246,7 @@ struct engine_out {
 		struct {
 			uint64_t id;
 			enum command_state state;
-			bool final;    /* it has ended; UNKNOWN: its outcome cannot be found out any
-				        * more */
+			bool final; /* it has ended; UNKNOWN: nobody can tell its outcome any more */
 			bool alarm;    /* an operator should look */
 			bool numbered; /* the journal has it: its number may be given out */
 			/* Its client id was used before, by a command that is no longer in memory:

@@ -75,8 +75,8 @@ struct command {
 	enum command_state after_state; /* as this */
 	uint64_t look_first; /* the FCM refused that: it goes only when not needed; 0: no */
 	uint8_t refused;     /* by the FCM, with this status; WORD_OK: not */
-	unsigned busy; /* times it continued under another sequence: FCM busy, or sequence used by
-		        * others */
+	unsigned
+		busy; /* times it continued under another sequence: the FCM was busy, or others used it */
 	bool free;     /* the FCM does not remember its sequence: asked since the link is up */
 	bool rejected; /* never taken: its only row is being written, then its number is given out */
 	bool repeat;   /* has the client id of an earlier command: it was never journaled itself */
@@ -134,13 +134,12 @@ struct link {
 	/* The largest sequence that the FCM remembers is asked for, each time the link becomes usable. */
 	bool numbered;	     /* it has said */
 	uint64_t remembered; /* the largest that it named: sequences up to it may be others' ... */
-	uint64_t
-		others_until; /* ... and those up to this are, though our journal gave them to us */
+	uint64_t others_until;	/* ... and those up to this are, though our journal gave them out */
 	uint32_t number_flight; /* the sequence of the question; 0: not asked */
 	uint64_t number_cookie;
-	uint64_t asked_since,
-		number_again; /* monotonic: it has not answered since, 0: answered; ask (again) */
-	uint64_t sent_writes; /* words of commands that have left */
+	uint64_t asked_since;		   /* monotonic: it has not answered since; 0: it has */
+	uint64_t number_again;		   /* monotonic: ask (again) */
+	uint64_t sent_writes;		   /* words of commands that have left */
 	uint64_t down_since, usable_since; /* monotonic; 0: not down, not usable */
 	bool holds_back; /* commands that make safer wait until its floor answers again */
 	struct command_list open;
@@ -164,6 +163,13 @@ struct undone {
 	char detail[320], hint[240]; /* of `unknown` */
 };
 
+/* What the engine has of each parameter. */
+struct of_param {
+	struct command *writer;	  /* may send on it */
+	uint64_t next_setting_ns; /* when to poll its set value */
+	struct undone undone;
+};
+
 struct output {
 	STAILQ_ENTRY(output) next;
 	struct engine_out out;
@@ -174,9 +180,7 @@ struct engine {
 	struct params *params;
 	struct engine_config config;
 	struct link links[PARAM_LINKS];
-	struct command **writers;  /* by parameter number: who may send on it */
-	uint64_t *next_setting_ns; /* by parameter number: when to poll its set value */
-	struct undone *undone;	   /* by parameter number */
+	struct of_param *of_param; /* by parameter number */
 	struct command_list recent;
 	struct command_list ending; /* ended or rejected, the journal has not said so yet */
 	uint32_t run;		    /* under way; 0: none */
@@ -279,7 +283,7 @@ void rules_follow(struct engine *e, struct link *l);
 /* End what stands in the way of the link's urgent commands, where that is certain to do no harm. */
 void rules_make_way(struct engine *e, struct link *l);
 
-/* undone.c */
+/* reasons.c */
 /* What its end means for the reasons of its parameter. */
 void engine_note_end(struct engine *e, const struct command *c);
 /* One that the journal calls undone. -ENOENT: its parameter is no longer configured. */

@@ -1,12 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Why slow control is not well: mute floors, stale values, values beyond their limits, commands with unknown outcome. */
+/*
+ * Why slow control is not well: mute floors, stale values, values beyond their limits, and what stays to be done on a
+ * parameter until a later command on it is done: commands with unknown outcome, and what the end of a daemon cut off of
+ * a `safe`.
+ */
 #include "slowctl/engine/private.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NEVER_NS (20 * SECOND) /* a usable floor's polled value should be there by then */
+
+/* ------------------------------------------------------------------ what stays to be done */
+
+static void note_unknown(struct undone *u, uint64_t id, const char *detail, const char *hint)
+{
+	if (id > u->unknown && id > u->done) {
+		u->unknown = id;
+		snprintf(u->detail, sizeof(u->detail), "%s", detail);
+		snprintf(u->hint, sizeof(u->hint), "%s", hint);
+	}
+}
+
+static void note_cut(struct undone *u, uint64_t id, uint64_t job)
+{
+	if (id > u->cut && id > u->done) {
+		u->cut = id;
+		u->cut_job = job;
+	}
+}
+
+void engine_note_end(struct engine *e, const struct command *c)
+{
+	struct undone *u = &e->of_param[c->param->number].undone;
+
+	if (c->state == COMMAND_DONE) {
+		u->done = c->id > u->done ? c->id : u->done;
+		u->unknown = u->unknown > u->done ? u->unknown : 0;
+		u->cut = u->cut > u->done ? u->cut : 0;
+		return;
+	}
+	if (c->state == COMMAND_UNKNOWN) {
+		note_unknown(u, c->id, c->detail, c->hint);
+	}
+	if (c->job && c->recovered) {
+		note_cut(u, c->id, c->job);
+	}
+}
+
+int engine_recover_undone(struct engine *e, const struct engine_journal *j)
+{
+	struct param *p = NULL;
+
+	if (params_find(e->params, j->parameter, &p, NULL) < 0) {
+		return -ENOENT;
+	}
+	if (strcmp(j->state, command_state_name(COMMAND_UNKNOWN)) == 0) {
+		note_unknown(&e->of_param[p->number].undone, j->id, j->detail, HINT_LOOK);
+	}
+	if (j->cut && j->job) {
+		note_cut(&e->of_param[p->number].undone, j->id, j->job);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------ reasons */
 
 /* A text of `reason`. */
 #define SAY(field, ...) snprintf(reason.field, sizeof(reason.field), __VA_ARGS__)
@@ -18,11 +78,17 @@ struct reasons {
 	unsigned count;
 };
 
-static void give(struct reasons *r, const struct engine_reason *reason)
+/* `action` NULL: it is said already. */
+static void give(struct reasons *r, struct engine_reason reason, const char *object,
+		 const char *action)
 {
+	SAY(object, "%s", object);
+	if (action) {
+		SAY(action, "%s", action);
+	}
 	r->count++;
 	if (r->fn) {
-		r->fn(r->context, reason);
+		r->fn(r->context, &reason);
 	}
 }
 
@@ -31,10 +97,8 @@ static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id
 {
 	struct engine_reason reason = {.code = "unknown-command", .red = true};
 
-	SAY(object, "%s", p->name);
 	SAY(text, "command %llu: %.280s", (unsigned long long)id, detail);
-	SAY(action, "%s", hint);
-	give(r, &reason);
+	give(r, reason, p->name, hint);
 }
 
 /* Open ones, and those that ended so and that no later one has made good. */
@@ -51,7 +115,7 @@ static void unknown_commands(struct reasons *r)
 		}
 	}
 	for (unsigned i = 0; i < params_count(e->params); i++) {
-		const struct undone *u = &e->undone[i];
+		const struct undone *u = &e->of_param[i].undone;
 
 		if (u->unknown) {
 			unknown_reason(r, params_at(e->params, i), u->unknown, u->detail, u->hint);
@@ -62,27 +126,31 @@ static void unknown_commands(struct reasons *r)
 /* What a daemon before us was to make safe, and had not. */
 static void safe_cut(struct reasons *r)
 {
+	struct engine_reason reason = {.code = "safe-cut", .red = true};
 	const struct engine *e = r->e;
-	struct engine_reason reason = {.code = "safe-cut", .red = true, .object = "safe"};
-	unsigned count = 0, first = 0;
+	const struct undone *first = NULL;
+	const char *name = "";
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < params_count(e->params); i++) {
-		if (e->undone[i].cut) {
-			first = count == 0 || e->undone[i].cut < e->undone[first].cut ? i : first;
-			count++;
+		const struct undone *u = &e->of_param[i].undone;
+
+		count += u->cut != 0;
+		if (u->cut && (!first || u->cut < first->cut)) {
+			first = u;
+			name = params_at(e->params, i)->name;
 		}
 	}
-	if (count == 0) {
+	if (!first) {
 		return;
 	}
 	SAY(text,
-	    "safe %llu was cut off by the daemon's end: %u of its commands were not done, %s "
-	    "among them",
-	    (unsigned long long)e->undone[first].cut_job, count, params_at(e->params, first)->name);
-	SAY(action,
-	    "If it is still wanted: fcmctl safe. If not, set what it left undone as you want "
-	    "it: fcmctl command list shows it.");
-	give(r, &reason);
+	    "safe %llu was cut off by the daemon's end: %u of its commands were not done, %s among "
+	    "them",
+	    (unsigned long long)first->cut_job, count, name);
+	give(r, reason, "safe",
+	     "If it is still wanted: fcmctl safe. If not, set what it left undone as you want it: "
+	     "fcmctl command list shows it.");
 }
 
 static void values_beyond_limits(struct reasons *r)
@@ -102,10 +170,8 @@ static void values_beyond_limits(struct reasons *r)
 		reason.unknown_s = param_quality(p, e->now.mono_ns) == PARAM_GOOD
 					   ? 0
 					   : param_age_s(p, e->now.mono_ns);
-		SAY(object, "%s", p->name);
 		param_level_text(p, level, e->now.mono_ns, reason.text, sizeof(reason.text));
-		SAY(action, "%s", p->kind->on_alarm);
-		give(r, &reason);
+		give(r, reason, p->name, p->kind->on_alarm);
 	}
 }
 
@@ -150,7 +216,6 @@ static void stale_values(const struct engine *e, unsigned first, unsigned count,
 	if (stale == 0) {
 		return;
 	}
-	SAY(object, "%s", object);
 	if (age < 0) {
 		SAY(text, "%u value%s never come: %s%s", stale, stale == 1 ? " has" : "s have",
 		    worst->name, stale > 1 ? " and others" : "");
@@ -159,44 +224,44 @@ static void stale_values(const struct engine *e, unsigned first, unsigned count,
 		    worst->name, age);
 	}
 	SAY(action, "Do not trust them; fcmctl get %s shows how old one is.", worst->name);
-	give(r, &reason);
+	give(r, reason, object, NULL);
 }
 
-static void link_reasons(const struct engine *e, const struct link *l, struct reasons *r)
+/* `object`: the floor's name. */
+static void link_reasons(const struct engine *e, const struct link *l, const char *object,
+			 struct reasons *r)
 {
 	struct engine_reason reason = {.red = true};
+	char link[16];
 
 	if (l->locked && l->named_floor != 0xff && !link_usable(l)) {
 		reason.code = "swapped";
-		SAY(object, "link%u", l->number);
+		snprintf(link, sizeof(link), "link%u", l->number);
 		SAY(text,
-		    "link %u ends at tower %u floor %u, configured is tower %u floor %u: "
-		    "writes are refused",
+		    "link %u ends at tower %u floor %u, configured is tower %u floor %u: writes "
+		    "are refused",
 		    l->number, l->named_tower, l->named_floor, l->tower, l->floor);
-		SAY(action, "Put the fibres right, or correct the configuration and restart.");
-		give(r, &reason);
+		give(r, reason, link,
+		     "Put the fibres right, or correct the configuration and restart.");
 	}
 	if (!isnan(link_mute_s(l, e->now))) {
 		reason.code = "mute";
-		SAY(object, "tower%u.floor%u", l->tower, l->floor);
 		SAY(text,
-		    "the FCM of tower %u floor %u does not answer slow control, though link "
-		    "%u is locked",
+		    "the FCM of tower %u floor %u does not answer slow control, though link %u is "
+		    "locked",
 		    l->tower, l->floor, l->number);
 		SAY(action,
-		    "Wait half a minute for a boot to end; then try fcmctl link reset %u; "
-		    "then tell the detector expert.",
+		    "Wait half a minute for a boot to end; then try fcmctl link reset %u; then "
+		    "tell the detector expert.",
 		    l->number);
-		give(r, &reason);
+		give(r, reason, object, NULL);
 	}
 	if (l->configured && l->next_sequence > UINT32_MAX - UINT32_MAX / 10) {
 		reason.code = "sequences";
 		reason.red = l->next_sequence > UINT32_MAX;
-		SAY(object, "tower%u.floor%u", l->tower, l->floor);
 		SAY(text, "tower %u floor %u: nine tenths of all sequence numbers are used up",
 		    l->tower, l->floor);
-		SAY(action, "Tell the maintainer.");
-		give(r, &reason);
+		give(r, reason, object, "Tell the maintainer.");
 	}
 }
 
@@ -214,9 +279,9 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
 		struct link *l = &e->links[i];
 
-		link_reasons(e, l, &r);
+		snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
+		link_reasons(e, l, object, &r);
 		if (e->config.poll && link_usable(l) && l->silent < MUTE_TIMEOUTS) {
-			snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
 			stale_values(e, l->first_param, l->params, l->usable_since, object, &r);
 		}
 		shore += l->params;

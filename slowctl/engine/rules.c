@@ -118,7 +118,7 @@ bool rules_safer(struct engine *e, const struct param *p, double value)
 	}
 	if (!param_setpoint_good(p, e->now.mono_ns)) {
 		/* A value from before a boot, or an old one, is not evidence: read it. */
-		e->next_setting_ns[p->number] = 0;
+		e->of_param[p->number].next_setting_ns = 0;
 		return false;
 	}
 	TAILQ_FOREACH (c, &e->links[p->link].open, next) { /* all that it is to become */
@@ -449,7 +449,7 @@ static void make_way(struct engine *e, struct link *l, struct command *urgent)
 		}
 	}
 	urgent->way_made = true;
-	c = e->writers[urgent->param->number];
+	c = e->of_param[urgent->param->number].writer;
 	if (c != urgent && gives_way(c, urgent) && (not_sent(c, urgent) || c->acked_ns)) {
 		give_way(e, c, urgent);
 	}
@@ -463,7 +463,7 @@ void rules_make_way(struct engine *e, struct link *l)
 		return;
 	}
 	TAILQ_FOREACH (c, &l->open, next) {
-		if (c->urgent && c->journaled && e->writers[c->param->number] != c) {
+		if (c->urgent && c->journaled && e->of_param[c->param->number].writer != c) {
 			make_way(e, l, c); /* ends what stands before it: our place stays */
 		}
 	}

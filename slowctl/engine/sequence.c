@@ -37,8 +37,7 @@ void sequences_reserve(struct engine *e, struct link *l)
 	row_int(&o->store.row, (int64_t)l->reserving_until);
 }
 
-/* A sequence for a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last
- * ones to commands. */
+/* Whether more than `kept` are left. */
 static bool sequence_left(const struct link *l, uint64_t kept)
 {
 	return l->next_sequence + kept <= (l->unreserved ? UINT32_MAX : l->reserved_until);

@@ -73,12 +73,9 @@ uint64_t engine_last_set(const struct engine *e, const struct param *p)
 
 void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view)
 {
-	const struct link *l = &e->links[link < PARAM_LINKS ? link : 0];
+	static const struct link none = {.named_floor = 0xff, .next_sequence = 1ull << 32};
+	const struct link *l = link < PARAM_LINKS ? &e->links[link] : &none;
 
-	*ret_view = (struct engine_link_view){0};
-	if (link >= PARAM_LINKS) {
-		return;
-	}
 	*ret_view = (struct engine_link_view){
 		.configured = l->configured,
 		.locked = l->locked,
@@ -140,7 +137,7 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 			earlier(due,
 				l->asked_since ? l->asked_since + STRANDED_NS + MS : UINT64_MAX);
 		} else if (c->want != WANT_NOTHING && link_usable(l) && window_free(e, l, c) &&
-			   e->writers[c->param->number] == c) {
+			   e->of_param[c->param->number].writer == c) {
 			earlier(due, c->not_before);
 		}
 	}
@@ -203,11 +200,6 @@ uint64_t engine_next_due(const struct engine *e)
 	return due;
 }
 
-static bool is_mute(const struct link *l, struct engine_now now)
-{
-	return !isnan(link_mute_s(l, now));
-}
-
 double engine_mute_s(const struct engine *e, const struct param *p, struct engine_now now)
 {
 	return p->link >= 0 ? link_mute_s(&e->links[p->link], now) : (double)NAN;
@@ -217,9 +209,7 @@ enum param_quality engine_quality(const struct engine *e, const struct param *p,
 				  struct engine_now now)
 {
 	enum param_quality quality = param_quality(p, now.mono_ns);
+	bool unheard = p->kind->source == PARAM_POLLED && !isnan(engine_mute_s(e, p, now));
 
-	return quality == PARAM_GOOD && p->kind->source == PARAM_POLLED && p->link >= 0 &&
-			       is_mute(&e->links[p->link], now)
-		       ? PARAM_STALE
-		       : quality;
+	return quality == PARAM_GOOD && unheard ? PARAM_STALE : quality;
 }

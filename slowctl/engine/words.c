@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "tdm/registers.h"
-
 #define ABSENT_NS (60 * SECOND) /* interval of reads of a register that an FCM lacks */
 #define NOT_TAKEN " (the journal has not taken this)"
 
@@ -32,6 +30,22 @@ static void own_word(struct engine *e, struct link *l, struct command *c, struct
 	c->sent_ns = e->now.mono_ns;
 	c->later = 0;
 	c->left = false;
+}
+
+/* A word of it is on its way. */
+static void begin_flight(struct engine *e, struct command *c, enum purpose purpose,
+			 uint32_t sequence, uint64_t cookie)
+{
+	struct link *l = engine_link_of(e, c);
+
+	c->flight = purpose;
+	c->want = WANT_NOTHING;
+	c->flying = true;
+	c->flight_sequence = sequence;
+	c->flight_cookie = cookie;
+	c->deadline = e->now.mono_ns + e->config.timeout_ms * MS;
+	l->flights++;
+	l->urgent_flights += c->urgent;
 }
 
 static void send_command(struct engine *e, struct link *l, struct command *c)
@@ -59,14 +73,7 @@ static void send_command(struct engine *e, struct link *l, struct command *c)
 		w.value = c->want == WANT_QUERY ? (int32_t)c->sequence : 0;
 		l->queries += c->want == WANT_QUERY;
 	}
-	c->flight = c->want;
-	c->want = WANT_NOTHING;
-	c->flying = true;
-	c->flight_sequence = w.sequence;
-	c->deadline = e->now.mono_ns + e->config.timeout_ms * MS;
-	c->flight_cookie = link_send(e, l, &w);
-	l->flights++;
-	l->urgent_flights += c->urgent;
+	begin_flight(e, c, c->want, w.sequence, link_send(e, l, &w));
 	c->fresh = c->flight == WANT_COMMAND && !c->action;
 	l->fresh |= c->fresh;
 }
@@ -75,7 +82,8 @@ static bool command_ready(struct engine *e, const struct command *c)
 {
 	return c->want != WANT_NOTHING && !c->flying && c->journaled && !c->after &&
 	       !c->after_failed && past(e, c->not_before) &&
-	       !waits_for_number(engine_link_of(e, c), c) && e->writers[c->param->number] == c;
+	       !waits_for_number(engine_link_of(e, c), c) &&
+	       e->of_param[c->param->number].writer == c;
 }
 
 static struct poll *free_slot(struct engine *e, struct link *l)
@@ -101,10 +109,10 @@ static struct param *poll_due(struct engine *e, struct link *l, bool *ret_settin
 	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
 		struct param *p = params_at(e->params, i);
 		const struct param_kind *k = p->kind;
-		uint64_t setting = e->next_setting_ns[i];
+		uint64_t setting = e->of_param[i].next_setting_ns;
 
 		if (k->source != PARAM_POLLED || k->access == PARAM_ACTION || k->poll_s <= 0 ||
-		    p->polling || (e->writers[i] && e->writers[i]->flying)) {
+		    p->polling || (e->of_param[i].writer && e->of_param[i].writer->flying)) {
 			continue;
 		}
 		if (past(e, p->next_poll_ns) && p->next_poll_ns < oldest) {
@@ -122,6 +130,13 @@ static struct param *poll_due(struct engine *e, struct link *l, bool *ret_settin
 	return due;
 }
 
+static void poll_end(struct link *l, struct poll *slot)
+{
+	slot->param->polling = false;
+	slot->param = NULL;
+	l->polls_flying--;
+}
+
 static void send_poll(struct engine *e, struct link *l, struct poll *slot, struct param *p,
 		      bool setting)
 {
@@ -136,7 +151,7 @@ static void send_poll(struct engine *e, struct link *l, struct poll *slot, struc
 	}
 	w.reg = (uint8_t)(setting ? k->reg : k->readback_reg);
 	if (setting) {
-		e->next_setting_ns[p->number] = next;
+		e->of_param[p->number].next_setting_ns = next;
 	} else {
 		p->next_poll_ns = next;
 	}
@@ -185,7 +200,24 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent)
 	}
 }
 
-static void say_journaled(struct engine *e, struct command *c);
+/* What makes safer waits for nobody on its parameter (rules_make_way()). */
+static void say_journaled(struct engine *e, struct command *c)
+{
+	double mute_s = link_mute_s(engine_link_of(e, c), e->now);
+	const struct command *writer = e->of_param[c->param->number].writer;
+	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
+
+	if (before && (c->after || !c->urgent)) {
+		snprintf(c->detail, sizeof(c->detail), "journaled; waits for command %llu",
+			 (unsigned long long)before);
+	} else if (!isnan(mute_s)) {
+		snprintf(c->detail, sizeof(c->detail),
+			 "journaled; to be sent, though the floor has not answered for %.0f s",
+			 mute_s);
+	} else {
+		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
+	}
+}
 
 /* The floor answers again: send the commands that make safer and were kept for that. */
 static void release_held(struct engine *e, struct link *l)
@@ -271,7 +303,7 @@ static void forget_setpoints(struct engine *e, const struct link *l)
 		if (p->has_setpoint) {
 			p->has_setpoint = false;
 			p->next_poll_ns = e->now.mono_ns;
-			e->next_setting_ns[i] = e->now.mono_ns;
+			e->of_param[i].next_setting_ns = e->now.mono_ns;
 		}
 	}
 }
@@ -313,19 +345,6 @@ static struct command *find_flight(struct link *l, uint32_t sequence)
 	return NULL;
 }
 
-/* What went behind its word is its read-back. */
-static void await_behind(struct engine *e, struct link *l, struct command *c, uint32_t sequence)
-{
-	c->flight = WANT_READBACK;
-	c->want = WANT_NOTHING;
-	c->flying = true;
-	c->flight_sequence = sequence;
-	c->flight_cookie = c->behind_cookie;
-	c->deadline = e->now.mono_ns + e->config.timeout_ms * MS;
-	l->flights++;
-	l->urgent_flights += c->urgent;
-}
-
 /* A reply to the command's own word, perhaps to an earlier sending of it, perhaps late: it is proof in
  * any case, unless the command has gone beyond it. */
 static void own_reply(struct engine *e, struct link *l, struct command *c, const struct word *w)
@@ -344,8 +363,8 @@ static void own_reply(struct engine *e, struct link *l, struct command *c, const
 		command_move(e, c, COMMAND_SENT, "sent, attempt %u", c->attempts);
 	}
 	command_outcome(e, c, w, "acknowledged; waiting for the read-back");
-	if (behind && c->want == WANT_READBACK) {
-		await_behind(e, l, c, behind);
+	if (behind && c->want == WANT_READBACK) { /* what went behind its word is its read-back */
+		begin_flight(e, c, WANT_READBACK, behind, c->behind_cookie);
 	}
 }
 
@@ -399,9 +418,7 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 	struct param *p = slot->param;
 	bool of_now = w->boot == (uint16_t)l->boot; /* else late: its set values are gone */
 
-	p->polling = false;
-	slot->param = NULL;
-	l->polls_flying--;
+	poll_end(l, slot);
 	if (w->status != WORD_OK) {
 		param_put_bad(p, e->now.mono_ns);
 		if (p->kind->optional) { /* the register is missing: the FCM counts refused reads */
@@ -518,6 +535,18 @@ void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engin
 	command_move(e, c, COMMAND_SENT, "sent, attempt %u", c->attempts);
 }
 
+static void poll_not_sent(struct engine *e, struct link *l, uint64_t cookie)
+{
+	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
+		if (slot->param && slot->cookie == cookie) {
+			l->send_failures++;
+			slot->param->next_poll_ns = e->now.mono_ns;
+			poll_end(l, slot);
+			l->poll_pause = e->now.mono_ns + 50 * MS;
+		}
+	}
+}
+
 void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
 	struct link *l;
@@ -534,20 +563,8 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 		return;
 	}
 	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		if (sequences_not_sent(e, &e->links[i], cookie)) {
-			return;
-		}
-		for (unsigned s = 0; s < POLL_SLOTS; s++) {
-			struct poll *slot = &e->links[i].polls[s];
-
-			if (slot->param && slot->cookie == cookie) {
-				e->links[i].send_failures++;
-				slot->param->polling = false;
-				slot->param->next_poll_ns = now.mono_ns;
-				slot->param = NULL;
-				e->links[i].polls_flying--;
-				e->links[i].poll_pause = now.mono_ns + 50 * MS;
-			}
+		if (!sequences_not_sent(e, &e->links[i], cookie)) {
+			poll_not_sent(e, &e->links[i], cookie);
 		}
 	}
 }
@@ -606,7 +623,7 @@ static void tick_ending(struct engine *e)
 
 static void not_journaled(struct engine *e, struct command *c, int result)
 {
-	struct journal_trouble t = journal_trouble(result);
+	struct sc_trouble t = journal_trouble(result);
 	char hint[sizeof(c->hint)];
 
 	snprintf(hint, sizeof(hint), "%s Then send it again.", t.action);
@@ -622,25 +639,6 @@ static void used_before(struct engine *e, struct command *c)
 	c->repeat = true;
 	command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
 		    "nothing was sent: this client id was used before");
-}
-
-/* What makes safer waits for nobody on its parameter (rules_make_way()). */
-static void say_journaled(struct engine *e, struct command *c)
-{
-	double mute_s = link_mute_s(engine_link_of(e, c), e->now);
-	const struct command *writer = e->writers[c->param->number];
-	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
-
-	if (before && (c->after || !c->urgent)) {
-		snprintf(c->detail, sizeof(c->detail), "journaled; waits for command %llu",
-			 (unsigned long long)before);
-	} else if (!isnan(mute_s)) {
-		snprintf(c->detail, sizeof(c->detail),
-			 "journaled; to be sent, though the floor has not answered for %.0f s",
-			 mute_s);
-	} else {
-		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
-	}
 }
 
 static void command_stored(struct engine *e, struct link *l, struct command *c, int result)
@@ -754,33 +752,6 @@ void engine_boot(struct engine *e, unsigned link, uint32_t boot_count, struct en
 	}
 }
 
-/* Where the telemetry has a register's value: 32 bits, as READ would answer. */
-static int32_t telemetry_of(const struct tdm_telemetry *t, int reg)
-{
-#define AT(field) (offsetof(struct tdm_telemetry, field) + 1)
-	static const size_t places[256] = {
-		[REG_FCM_TEMPERATURE] = AT(temperature_mc),
-		[REG_FCM_HUMIDITY] = AT(humidity_ppm),
-		[REG_FCM_SUPPLY] = AT(supply_mv),
-		[REG_FCM_CURRENT] = AT(current_ma),
-		[REG_FCM_HEADING] = AT(heading_mdeg),
-		[REG_FCM_PITCH] = AT(pitch_mdeg),
-		[REG_FCM_ROLL] = AT(roll_mdeg),
-		[REG_FCM_BOOT_COUNT] = AT(boot_count),
-		[REG_FCM_UPTIME] = AT(uptime_s),
-		[REG_FCM_POWER_MASK] = AT(power_mask),
-		[REG_FCM_EXECUTED] = AT(executed),
-		[REG_FCM_REJECTED] = AT(rejected),
-		[REG_FCM_RX_POWER] = AT(rx_power_nw),
-	};
-#undef AT
-	size_t place = places[(uint8_t)reg];
-	int32_t value = 0;
-
-	memcpy(&value, (const char *)t + (place ? place - 1 : 0), place ? sizeof(value) : 0);
-	return value;
-}
-
 void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetry *telemetry,
 		      struct engine_now now)
 {
@@ -791,8 +762,7 @@ void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetr
 		struct param *p = params_at(e->params, i);
 
 		if (p->kind->source == PARAM_TELEMETRY) {
-			param_put_raw(p, telemetry_of(telemetry, p->kind->reg), now.utc_ns,
-				      now.mono_ns);
+			param_put_telemetry(p, telemetry, now.utc_ns, now.mono_ns);
 			engine_value(e, p);
 		}
 	}
@@ -807,9 +777,7 @@ static void tick_polls(struct engine *e, struct link *l)
 		struct poll *slot = &l->polls[i];
 
 		if (slot->param && past(e, slot->deadline)) {
-			slot->param->polling = false;
-			slot->param = NULL;
-			l->polls_flying--;
+			poll_end(l, slot);
 			l->timeouts++;
 			l->silent++;
 		}

@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "slowctl/param/number.h"
+#include "tdm/frame.h"
 #include "tdm/registers.h"
 
 const char *param_type_name(enum param_type type)
@@ -399,6 +400,39 @@ void param_put_raw(struct param *p, int32_t raw, int64_t utc_ns, uint64_t mono_n
 {
 	p->raw = raw;
 	param_put(p, param_from_raw(p->kind, raw), utc_ns, mono_ns);
+}
+
+/* Where the telemetry has a register's value: 32 bits, as READ would answer. */
+static int32_t telemetry_of(const struct tdm_telemetry *t, int reg)
+{
+#define AT(field) (offsetof(struct tdm_telemetry, field) + 1)
+	static const size_t places[256] = {
+		[REG_FCM_TEMPERATURE] = AT(temperature_mc),
+		[REG_FCM_HUMIDITY] = AT(humidity_ppm),
+		[REG_FCM_SUPPLY] = AT(supply_mv),
+		[REG_FCM_CURRENT] = AT(current_ma),
+		[REG_FCM_HEADING] = AT(heading_mdeg),
+		[REG_FCM_PITCH] = AT(pitch_mdeg),
+		[REG_FCM_ROLL] = AT(roll_mdeg),
+		[REG_FCM_BOOT_COUNT] = AT(boot_count),
+		[REG_FCM_UPTIME] = AT(uptime_s),
+		[REG_FCM_POWER_MASK] = AT(power_mask),
+		[REG_FCM_EXECUTED] = AT(executed),
+		[REG_FCM_REJECTED] = AT(rejected),
+		[REG_FCM_RX_POWER] = AT(rx_power_nw),
+	};
+#undef AT
+	size_t place = places[(uint8_t)reg];
+	int32_t value = 0;
+
+	memcpy(&value, (const char *)t + (place ? place - 1 : 0), place ? sizeof(value) : 0);
+	return value;
+}
+
+void param_put_telemetry(struct param *p, const struct tdm_telemetry *telemetry, int64_t utc_ns,
+			 uint64_t mono_ns)
+{
+	param_put_raw(p, telemetry_of(telemetry, p->kind->reg), utc_ns, mono_ns);
 }
 
 void param_put_bad(struct param *p, uint64_t mono_ns)

@@ -27,6 +27,12 @@
 #define PARAM_OM_COUNT	       6u
 #define PARAM_HYDROPHONE_COUNT 2u
 
+/* The time of a call, for the state machines of slow control. */
+struct engine_now {
+	uint64_t mono_ns; /* CLOCK_MONOTONIC: time-outs, ages */
+	int64_t utc_ns;	  /* CLOCK_REALTIME: what is written down */
+};
+
 enum param_object { PARAM_OM, PARAM_HYDROPHONE, PARAM_FCM, PARAM_LINK, PARAM_SHORE };
 enum param_type { PARAM_FLOAT, PARAM_INT, PARAM_BOOL, PARAM_ENUM };
 enum param_access { PARAM_RO, PARAM_RW, PARAM_ACTION };
@@ -119,6 +125,7 @@ struct param_floor {
 };
 
 struct params;
+struct tdm_telemetry;
 
 /*
  * Read and check the dictionary at `path` and make the parameters of `floors` (one a link), of those
@@ -156,6 +163,9 @@ bool param_name_matches(const char *pattern, const char *name);
 /* A new value, now. `raw` is ignored by kinds without registers. */
 void param_put(struct param *p, double value, int64_t utc_ns, uint64_t mono_ns);
 void param_put_raw(struct param *p, int32_t raw, int64_t utc_ns, uint64_t mono_ns);
+/* The telemetry's value of its register. */
+void param_put_telemetry(struct param *p, const struct tdm_telemetry *telemetry, int64_t utc_ns,
+			 uint64_t mono_ns);
 void param_put_bad(struct param *p, uint64_t mono_ns); /* it cannot be had; the last value stays */
 void param_put_setpoint(struct param *p, double setpoint, uint64_t mono_ns);
 /* Whether its setpoint is known, from a reading that is not stale. */

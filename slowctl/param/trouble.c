@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <string.h>
 
-struct journal_trouble journal_trouble(int result)
+#include "tdm/word.h"
+
+struct sc_trouble journal_trouble(int result)
 {
 	static const struct {
 		int result;
-		struct journal_trouble trouble;
+		struct sc_trouble trouble;
 	} known[] = {
 		{-ENOSPC, {"the disk is full", "Free space on its disk: df -h."}},
 		{-EDQUOT, {"the disk quota is used up", "Free space, or raise the quota."}},
@@ -31,5 +33,33 @@ struct journal_trouble journal_trouble(int result)
 			return known[n].trouble;
 		}
 	}
-	return (struct journal_trouble){strerror(-result), "Look at the disk and the system log."};
+	return (struct sc_trouble){strerror(-result), "Look at the disk and the system log."};
+}
+
+struct sc_trouble fcm_trouble(uint8_t status)
+{
+	static const struct sc_trouble mismatch = {
+		"for a reason this program does not know",
+		"The parameter dictionary and the FCM's firmware do not agree: tell "
+		"the maintainer."};
+
+	switch (status) {
+	case WORD_BAD_REG:
+		return (struct sc_trouble){"it knows no such register", mismatch.action};
+	case WORD_READ_ONLY:
+		return (struct sc_trouble){"the register is read-only", mismatch.action};
+	case WORD_BAD_VALUE:
+		return (struct sc_trouble){
+			"the value is outside the hardware's range",
+			"Choose a value inside the range; tell the maintainer that "
+			"the dictionary's range is wrong."};
+	case WORD_REFUSED:
+		return (struct sc_trouble){"not possible now",
+					   "Is the module powered, is it tripped? fcmctl get shows "
+					   "its power and trip; then set it again."};
+	case WORD_BUSY:
+		return (struct sc_trouble){"it is busy", "Try again."};
+	default:
+		return mismatch;
+	}
 }

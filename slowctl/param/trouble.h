@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an error of the database's disk means, for an operator. */
+/* What errors from elsewhere mean, for an operator: of the disk with the database, of an FCM. */
 #ifndef SLOWCTL_PARAM_TROUBLE_H
 #define SLOWCTL_PARAM_TROUBLE_H
 
-struct journal_trouble {
+#include <stdint.h>
+
+struct sc_trouble {
 	const char *what, *action;
 };
 /* `result`: the store's negative errno. */
-struct journal_trouble journal_trouble(int result);
+struct sc_trouble journal_trouble(int result);
+/* `status`: of an FCM's word that refuses a command (tdm/word.h). */
+struct sc_trouble fcm_trouble(uint8_t status);
 
 #endif

@@ -54,10 +54,10 @@ void disk_get_status(struct disk *d, struct disk_status *ret_status)
 	*ret_status = disk;
 }
 
-struct journal_trouble journal_trouble(int result)
+struct sc_trouble journal_trouble(int result)
 {
-	return result == -ENOSPC ? (struct journal_trouble){"no room", "Make room."}
-				 : (struct journal_trouble){"?", "?"};
+	return result == -ENOSPC ? (struct sc_trouble){"no room", "Make room."}
+				 : (struct sc_trouble){"?", "?"};
 }
 
 /* --- the thread --- */
