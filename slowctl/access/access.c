@@ -29,7 +29,7 @@ const char *access_role_name(enum access_role role)
 	return role_names[role];
 }
 
-int access_role_parse(const char *name, enum access_role *ret_role)
+static int access_role_parse(const char *name, enum access_role *ret_role)
 {
 	for (unsigned n = 0; n < ACCESS_ROLES; n++) {
 		if (strcmp(name, role_names[n]) == 0) {

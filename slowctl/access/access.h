@@ -25,8 +25,7 @@ enum access_role {
 	ACCESS_ROLES, /* how many */
 };
 
-const char *access_role_name(enum access_role role);		     /* "reader", ... */
-int access_role_parse(const char *name, enum access_role *ret_role); /* -EINVAL */
+const char *access_role_name(enum access_role role); /* "reader", ... */
 
 #define ACCESS_NAME_MAX	 32 /* of a key or a group, with its zero */
 #define ACCESS_RIGHT_MAX (ACCESS_NAME_MAX + 9)

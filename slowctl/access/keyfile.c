@@ -16,7 +16,7 @@
 
 #define FILE_BYTES 4096
 
-int keyfile_can(struct sc_error *error)
+static int keyfile_can(struct sc_error *error)
 {
 	if (zmq_has("curve")) {
 		return 0;

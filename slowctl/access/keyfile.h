@@ -9,11 +9,8 @@
 #include "slowctl/access/access.h"
 #include "slowctl/param/error.h"
 
-/* -ENOTSUP: this libzmq cannot encrypt. */
-int keyfile_can(struct sc_error *error);
-
 /* A new key pair: the secret into a new file, mode 0600; its public half. -EEXIST: never over another;
- * negative errno, `error` is filled. `owner`: whose it is, for the comment. */
+ * negative errno, `error` is filled; -ENOTSUP: this libzmq cannot encrypt. `owner`: whose it is, for the comment. */
 int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY_TEXT],
 		 struct sc_error *error);
 

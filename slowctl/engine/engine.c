@@ -418,7 +418,7 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	struct row row;
 
 	if (c) {
-		journal_command_row(e, &row, q, c, COMMAND_QUEUED, NULL);
+		journal_command_row(e, &row, q, c);
 	}
 	if (!c || journal_begin(e, c, &row) < 0) {
 		if (c) {

@@ -119,7 +119,7 @@ static void row_int_if(struct row *r, bool known, int64_t value)
 }
 
 void journal_command_row(struct engine *e, struct row *r, const struct engine_request *q,
-			 const struct command *c, enum command_state state, const char *detail)
+			 const struct command *c)
 {
 	const struct param *p = c->param;
 
@@ -142,9 +142,9 @@ void journal_command_row(struct engine *e, struct row *r, const struct engine_re
 	row_text(r, p->kind->unit);
 	row_int_if(r, c->sequence != 0, c->sequence);
 	row_int_if(r, c->boot != BOOT_UNKNOWN, c->boot);
-	row_text(r, command_state_name(state));
-	row_text(r, detail);
-	row_int_if(r, state_ends(state), e->now.utc_ns);
+	row_text(r, command_state_name(c->state));
+	row_text(r, c->ended ? c->detail : NULL);
+	row_int_if(r, c->ended, e->now.utc_ns);
 }
 
 /* A copy of minimal size. */
@@ -250,6 +250,6 @@ void journal_refusal(struct engine *e, const struct engine_request *q, struct pa
 	o = engine_out(e, ENGINE_STORE);
 	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER;
 	o->cookie = c->end_cookie;
-	journal_command_row(e, &o->store.row, q, c, c->state, c->detail);
+	journal_command_row(e, &o->store.row, q, c);
 	e->by_state[COMMAND_REFUSED]++;
 }

@@ -219,9 +219,9 @@ void journal_used_id(struct engine *e, uint64_t id);
 /* Each is noted in the marks before it is given out. */
 uint64_t journal_new_id(struct engine *e);
 uint32_t journal_new_sequence(struct engine *e, struct link *l);
-/* Its ROW_COMMAND, into `row`. */
+/* Its ROW_COMMAND, into `row`: as it begins, or as it ends when it was rejected. */
 void journal_command_row(struct engine *e, struct row *row, const struct engine_request *q,
-			 const struct command *c, enum command_state state, const char *detail);
+			 const struct command *c);
 /* Keep the row with the command, and give it to the database, or at once to the emergency journal.
  * -ENOMEM: neither. */
 int journal_begin(struct engine *e, struct command *c, const struct row *row);
@@ -324,13 +324,7 @@ static inline bool window_free(const struct engine *e, const struct link *l,
 	return (c->urgent ? l->urgent_flights : l->flights - l->urgent_flights) < e->config.window;
 }
 
-static inline bool state_ends(enum command_state state)
-{
-	return state == COMMAND_DONE || state == COMMAND_REFUSED || state == COMMAND_FAILED ||
-	       state == COMMAND_CANCELLED;
-}
-
-/* Better late than never; nothing else is. */
+/* What makes safer is sent however late, nothing else is. */
 static inline bool never_late(const struct command *c)
 {
 	return c->urgent && !c->stops;

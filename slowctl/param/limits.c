@@ -16,13 +16,6 @@ static struct range range_of(const struct limits *l, unsigned n)
 		      : (struct range){l->alarm_min, l->alarm_max};
 }
 
-const char *limits_level_name(enum limits_level level)
-{
-	static const char *const names[] = {"normal", "warning", "alarm"};
-
-	return names[level];
-}
-
 bool limits_given(const struct limits *l)
 {
 	return isfinite(l->warn_min) || isfinite(l->warn_max) || isfinite(l->alarm_min) ||

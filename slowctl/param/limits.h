@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The limits of a value, two levels of them: beyond the inner ones it is a warning, beyond the outer ones
- * an alarm. A value has to be beyond for `delay_s` before the level begins, and to be back inside by
- * `hysteresis` before it is over: one that trembles on its limit is told once. What is not known is not over. Pure; time is given.
+ * The limits of a value, at two levels: beyond the inner ones is a warning, beyond the outer ones an alarm. A level begins
+ * when the value was beyond for `delay_s` and ends when it is back inside by `hysteresis`, so a value that moves about its
+ * limit is reported once. A level does not end while the value is unknown. Pure; time is given.
  */
 #ifndef SLOWCTL_PARAM_LIMITS_H
 #define SLOWCTL_PARAM_LIMITS_H
@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 enum limits_level { LEVEL_NORMAL, LEVEL_WARNING, LEVEL_ALARM };
-const char *limits_level_name(enum limits_level level); /* "normal", "warning", "alarm" */
 
 struct limits {
 	double warn_min, warn_max, alarm_min, alarm_max; /* -/+INFINITY: none */
