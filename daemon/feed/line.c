@@ -20,14 +20,10 @@ size_t feed_block_bytes(const struct block *b)
 	return h->channels ? h->channel_offset[h->channels] - h->channel_offset[0] : 0;
 }
 
-static struct feed_entry *entry_of(struct feed_line *line, uint64_t number)
+/* The place of a block in the line's entries. */
+static size_t at(uint64_t number)
 {
-	return &line->entry[number & (FEED_LINE_BLOCKS - 1)];
-}
-
-static const struct feed_entry *look_at(const struct feed_line *line, uint64_t number)
-{
-	return &line->entry[number & (FEED_LINE_BLOCKS - 1)];
+	return number & (FEED_LINE_BLOCKS - 1);
 }
 
 bool feed_line_full(const struct feed_line *line)
@@ -38,7 +34,7 @@ bool feed_line_full(const struct feed_line *line)
 void feed_line_append(struct feed_line *line, struct block *b)
 {
 	assert(!feed_line_full(line) && line->readers > 0);
-	*entry_of(line, line->newest++) = (struct feed_entry){
+	line->entry[at(line->newest++)] = (struct feed_entry){
 		.block = b,
 		.bytes_before = line->bytes,
 		.frames_before = line->frames,
@@ -50,7 +46,7 @@ void feed_line_append(struct feed_line *line, struct block *b)
 
 struct block *feed_line_settled(const struct feed_line *line, enum outcome *ret_outcome)
 {
-	const struct feed_entry *e = look_at(line, line->oldest);
+	const struct feed_entry *e = &line->entry[at(line->oldest)];
 
 	if (line->oldest == line->newest || e->owing > 0) {
 		return NULL;
@@ -63,12 +59,12 @@ struct block *feed_line_settled(const struct feed_line *line, enum outcome *ret_
 
 struct block *feed_line_oldest(const struct feed_line *line)
 {
-	return line->oldest == line->newest ? NULL : look_at(line, line->oldest)->block;
+	return line->oldest == line->newest ? NULL : line->entry[at(line->oldest)].block;
 }
 
 void feed_line_pop(struct feed_line *line)
 {
-	assert(line->oldest < line->newest && look_at(line, line->oldest)->owing == 0);
+	assert(line->oldest < line->newest && line->entry[at(line->oldest)].owing == 0);
 	line->oldest++;
 }
 
@@ -84,7 +80,7 @@ uint64_t feed_line_leave(struct feed_line *line, const struct feed_place *place,
 	uint64_t frames = feed_line_behind_frames(line, place);
 
 	for (uint64_t n = place->at; n < line->newest; n++) {
-		struct feed_entry *e = entry_of(line, n);
+		struct feed_entry *e = &line->entry[at(n)];
 
 		e->owing--;
 		e->charged = charged ? (uint8_t)charged : e->charged;
@@ -99,7 +95,7 @@ unsigned feed_line_look(const struct feed_line *line, const struct feed_place *p
 	unsigned count = 0;
 
 	for (uint64_t n = place->at; n < line->newest && count < max; n++) {
-		const struct feed_entry *e = look_at(line, n);
+		const struct feed_entry *e = &line->entry[at(n)];
 		size_t bytes = feed_block_bytes(e->block), done = 0;
 
 		if (n == place->at) {
@@ -121,7 +117,7 @@ uint64_t feed_line_wrote(struct feed_line *line, struct feed_place *place, size_
 	place->bytes += bytes;
 	assert(place->bytes <= line->bytes);
 	while (place->at < line->newest) {
-		struct feed_entry *e = entry_of(line, place->at);
+		struct feed_entry *e = &line->entry[at(place->at)];
 
 		if (e->bytes_before + feed_block_bytes(e->block) > place->bytes) {
 			break;
@@ -141,7 +137,7 @@ uint64_t feed_line_behind_bytes(const struct feed_line *line, const struct feed_
 
 uint64_t feed_line_behind_frames(const struct feed_line *line, const struct feed_place *place)
 {
-	return place->at < line->newest ? line->frames - look_at(line, place->at)->frames_before
+	return place->at < line->newest ? line->frames - line->entry[at(place->at)].frames_before
 					: 0;
 }
 
@@ -154,5 +150,5 @@ uint64_t feed_line_held_bytes(const struct feed_line *line)
 {
 	return line->oldest == line->newest
 		       ? 0
-		       : line->bytes - look_at(line, line->oldest)->bytes_before;
+		       : line->bytes - line->entry[at(line->oldest)].bytes_before;
 }

@@ -86,17 +86,10 @@ struct phase {
 
 /* ------------------------------------------------------------------ totals */
 
-static double total_ps(const struct phase_reading *r)
-{
-	return r->rtt_frames * FRAME_PS + r->rtt_bytes * (double)PHASE_WRAP_PS +
-	       r->rtt_bits * (double)PHASE_UI_PS + r->phase_ps;
-}
-
-static double reference_total_ps(const struct phase_reference *r)
-{
-	return r->rtt_frames * FRAME_PS + r->rtt_bytes * (double)PHASE_WRAP_PS +
-	       r->rtt_bits * (double)PHASE_UI_PS + r->phase_ps;
-}
+/* The total delay of a reading or a reference. */
+#define TOTAL_PS(r)                                                                                \
+	((r)->rtt_frames * FRAME_PS + (r)->rtt_bytes * (double)PHASE_WRAP_PS +                     \
+	 (r)->rtt_bits * (double)PHASE_UI_PS + (r)->phase_ps)
 
 /* The phase in a total: without whole bytes, and without the bits that the board counts. */
 static double circle_ps(double total, uint8_t bits)
@@ -282,12 +275,12 @@ static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sig
 	double sorted[RELOCK_MAX] = {0}, median, sum = 0, squares = 0, n = p->relock_count;
 
 	for (uint32_t i = 0; i < p->relock_count; i++) {
-		sorted[i] = total_ps(&p->relock[i].reading);
+		sorted[i] = TOTAL_PS(&p->relock[i].reading);
 	}
 	qsort(sorted, p->relock_count, sizeof(sorted[0]), ascending);
 	median = sorted[p->relock_count / 2];
 	for (uint32_t i = 0; i < p->relock_count; i++) {
-		double d = remainder(total_ps(&p->relock[i].reading) - median, PHASE_WRAP_PS);
+		double d = remainder(TOTAL_PS(&p->relock[i].reading) - median, PHASE_WRAP_PS);
 
 		sum += d;
 		squares += d * d;
@@ -310,7 +303,7 @@ static void judge_relock(struct phase *p)
 		pass_judgement(p, PHASE_FIRST, 0, 0, mean, sigma, n);
 		return;
 	}
-	difference = mean - reference_total_ps(&p->reference);
+	difference = mean - TOTAL_PS(&p->reference);
 	slips = round(difference / PHASE_UI_PS);
 	if (fabs(difference) <= p->config.tolerance_ps) {
 		p->passes++;
@@ -338,7 +331,7 @@ static void judge_drift(struct phase *p)
 	}
 	moments(p, since(p, REFERENCE_S), &m);
 	mean = mean_over(p, RECENT_S);
-	difference = mean - reference_total_ps(&p->reference);
+	difference = mean - TOTAL_PS(&p->reference);
 	if (p->drifting && fabs(difference) < p->config.drift_ps / 2) {
 		p->drifting = false;
 		p->last = p->of_lock;
@@ -432,7 +425,7 @@ static void collect(struct phase *p, uint64_t now_ns)
 	for (uint32_t i = 0; i < p->relock_count; i++) {
 		const struct first_sample *f = &p->relock[i];
 
-		p->x += remainder(total_ps(&f->reading) - p->x, PHASE_WRAP_PS);
+		p->x += remainder(TOTAL_PS(&f->reading) - p->x, PHASE_WRAP_PS);
 		keep_sample(p, &f->reading, f->time_ns);
 	}
 }
@@ -472,7 +465,7 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 	if (p->judged && p->second.samples && p->second.number != now_ns / 1000000000u) {
 		close_second(p, now_ns);
 	}
-	if (p->judged && !follow(p, total_ps(reading))) {
+	if (p->judged && !follow(p, TOTAL_PS(reading))) {
 		begin_lock(p, now_ns);
 	}
 	if (p->judged) {
@@ -619,7 +612,6 @@ void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *r
 	moments(p, since(p, SLOPE_S), &m);
 	ret_view->slope_ps_per_s = m.slope;
 	if (p->reference.set) {
-		ret_view->difference_ps =
-			mean_over(p, RECENT_S) - reference_total_ps(&p->reference);
+		ret_view->difference_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->reference);
 	}
 }

@@ -469,7 +469,6 @@ void clock_get_view(const struct clock *c, struct clock_view *ret_view)
 		.satellites_used = c->satellites_used,
 		.last_gps_ns = c->last_gps_ns,
 		.last_pps_ns = c->last_pps_ns,
-		.last_word_ns = c->last_word_ns,
 		.pps_number = c->pps_number,
 		.state_since_ns = c->state_since_ns,
 		.relabels = c->relabels,

@@ -67,7 +67,7 @@ struct clock_view {
 	bool gps_connected; /* gpsd answers */
 	bool gps_fix;
 	int satellites_used;
-	uint64_t last_gps_ns, last_pps_ns, last_word_ns; /* monotonic, 0 never */
+	uint64_t last_gps_ns, last_pps_ns; /* monotonic, 0 never */
 	uint64_t pps_number;
 	uint64_t state_since_ns;
 	uint64_t relabels;	       /* labels that replaced another */

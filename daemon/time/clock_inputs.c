@@ -390,7 +390,6 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 		c->rejects++;
 		return;
 	}
-	c->last_word_ns = c->now_ns;
 	c->word_quality = time->quality;
 	if (time->quality == TDM_TIME_NONE || c->emulated) {
 		return;

@@ -76,7 +76,6 @@ struct clock {
 	int64_t gps_minus_board_ns;
 	bool gps_leap_mismatch, word_leap_mismatch;
 
-	uint64_t last_word_ns;
 	uint8_t word_quality;
 
 	bool pps_seen;
