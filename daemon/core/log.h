@@ -2,7 +2,7 @@
 /*
  * The system log, for every thread of the daemon but capture's data path.
  *
- * Nobody waits for journald: an entry that it does not take at once is lost, and the next one says how many were.
+ * No thread waits for journald: an entry that it does not take at once is lost, and the next one says how many were.
  *
  * Under systemd (stderr is the journal's: $JOURNAL_STREAM names its device and inode) each entry goes
  * to journald with PRIORITY=, MESSAGE_ID=, FCM_BOARD=, FCM_OBJECT=, FCM_LINK=, FCM_TOWER= and
@@ -12,7 +12,7 @@
  *
  * An entry says what happened, to which object and, where it helps, what to do. States are logged when
  * they change, never repeatedly. Each call site is held to LOG_BURST entries in LOG_WINDOW_S seconds,
- * per link where one is named; what was held back is counted and told with the next entry of the site.
+ * per link where one is named; the next entry of the site says how many were held back.
  * `level` is one of syslog.h's: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG.
  */
 #ifndef DAEMON_CORE_LOG_H
@@ -60,7 +60,7 @@ struct log_site {
 };
 
 /*
- * Begin: `board` is told with every journal entry, entries less urgent than `level` are not written.
+ * Begin: every journal entry has `board`, entries less urgent than `level` are not written.
  * Before it, and after log_close(), entries go to stderr down to LOG_INFO. One thread, before others.
  */
 void log_open(unsigned board, int level);

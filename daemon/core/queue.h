@@ -136,7 +136,7 @@ static inline void queue_hush(struct queue *q)
 	uint64_t n;
 
 	if (q->fd >= 0 && read(q->fd, &n, sizeof(n)) < 0) {
-		return; /* EAGAIN: nobody rang */
+		return; /* EAGAIN: it was not rung */
 	}
 }
 

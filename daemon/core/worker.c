@@ -24,7 +24,7 @@ struct worker {
 	pthread_cond_t wake, over;
 	struct list todo, done;
 	uint64_t since_ns;	 /* when the present piece began; 0: there is none */
-	bool stop, ended, alone; /* alone: nobody waits for its end */
+	bool stop, ended, alone; /* alone: it frees itself at its end */
 	int fd;			 /* readable: something is done */
 	struct event *event;
 };

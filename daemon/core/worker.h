@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A thread for work of the main thread that may hang with a disk: files, the database, name services. It does one
- * piece after the other; the end of each is told in the main thread's event loop. When a piece hangs, the main thread
- * goes on, and sees for how long.
+ * piece after the other and reports the end of each in the main thread's event loop. When a piece hangs, the main
+ * thread goes on, and sees for how long.
  *
  * All calls are the main thread's.
  */

@@ -69,7 +69,7 @@ struct feed {
 	struct feed_line line[NANET3_LINKS];
 	struct reader reader[FEED_READERS];
 	bool settled_waits; /* the queue back is full */
-	bool given;	    /* something is in it that the publisher was not told of */
+	bool given;	    /* it has something and the publisher was not woken */
 	uint64_t now_ns, next_status_ns, next_open_ns, rest_until_ns;
 	struct {
 		uint64_t ns, blocks, bytes;
@@ -254,7 +254,7 @@ static void hear(struct feed *f, struct reader *r)
 
 /* ---- connections ---- */
 
-/* With all places of the floor taken, one that has shut its side goes: most likely there is nobody. */
+/* With all places of the floor taken, a reader that has shut its sending side goes: most likely it is gone. */
 static struct reader *free_place(struct feed *f, unsigned link)
 {
 	struct reader *place = NULL, *ended = NULL;
@@ -438,7 +438,7 @@ static void publish_status(struct feed *f)
 	f->next_status_ns = f->now_ns + STATUS_NS;
 }
 
-/* Who holds the oldest block of all lines is dropped, if he is behind at all. */
+/* The reader that holds the oldest block of all lines is dropped, if it is behind at all. */
 static void relieve_pool(struct feed *f)
 {
 	const struct block *oldest = NULL;
@@ -456,7 +456,7 @@ static void relieve_pool(struct feed *f)
 	}
 }
 
-/* How long to sleep when nobody calls. */
+/* How long to sleep when nothing happens. */
 static int patience_ms(const struct feed *f, bool more)
 {
 	bool writable = false, stuck = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One floor's hits in the order in which its readers get them: the blocks of a link from the oldest that
- * somebody still has to be given to the newest. A reader is a place in this line, nothing more, so
+ * a reader still has to get to the newest. A reader is a place in this line, nothing more, so
  * any number of them costs the memory of one. A state machine without I/O; the feed's thread owns it.
  *
  *     oldest                                     newest
@@ -9,9 +9,9 @@
  *       ^ place of a slow reader        ^ place of a quick one
  *
  * A block is settled when every reader that was there when it came has passed it or is gone:
- * OUTCOME_ACKED          written whole to at least one, and nobody was dropped before it had it
+ * OUTCOME_ACKED          written whole to at least one reader, and none was dropped before it had it
  * OUTCOME_DROP_SLOW, _POOL   a reader was dropped that had not got it, whatever others got
- * OUTCOME_DROP_NO_MEMBER     nobody was connected, or who was went before it had it
+ * OUTCOME_DROP_NO_MEMBER     no reader was connected, or all went before they had it
  */
 #ifndef DAEMON_FEED_LINE_H
 #define DAEMON_FEED_LINE_H

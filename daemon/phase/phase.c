@@ -318,8 +318,8 @@ static void judge_relock(struct phase *p)
 	}
 }
 
-/* Once a second. A drift is told once per excursion: when the mean is out and still moving away; it may
- * be told again after it came back to half the limit. */
+/* Once a second. A drift is reported once per excursion: when the mean is out and still moving away. It may be reported
+ * again after the mean came back to half the limit. */
 static void judge_drift(struct phase *p)
 {
 	struct moments m;

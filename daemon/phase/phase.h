@@ -105,7 +105,7 @@ int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_referenc
 /* From now on it is the reference. */
 int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns);
-/* The board is gone: the next lock is another one, although a board counts its locks anew. */
+/* The board is gone: the next lock is another one, although a board restarts its count of locks. */
 void phase_lose(struct phase *p);
 /* Since the last call: a judgement was passed (true, at most one). */
 bool phase_take_judgement(struct phase *p, struct phase_judgement *ret_judgement);

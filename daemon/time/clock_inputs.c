@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the clock is told: gpsd's reports, the board's PPS and count with the host's own clock, the
- * floors' time words. Each is checked (all of it comes from outside), turned into a label "count N
+ * The clock's inputs: gpsd's reports, the board's PPS and count with the host's own clock, the floors'
+ * time words. Each is checked (all of it comes from outside), turned into a label "count N
  * begins at TAI T" and put on its source's line; clock_evaluate() draws the conclusions.
  */
 #include <math.h>

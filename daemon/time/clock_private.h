@@ -16,7 +16,7 @@
 
 #define CLOCK_SECOND_NS 1000000000ll
 #define CLOCK_NO_OFFSET INT64_MIN
-/* So long the host's clock can be told from its last reading. */
+/* For so long the host's clock can be computed from its last reading. */
 #define CLOCK_BOARD_FRESH_NS 2000000000ull
 #define CLOCK_PPS_REACH_NS   900000000ull /* a TPV belongs to the PPS at most this long before it */
 

@@ -3,8 +3,8 @@
  * Who may do what over the network: roles, and the allow list of keys.
  *
  * The list is a text file: `NAME ROLE PUBLICKEY` a line, empty lines, and comments that begin with '#'. It is
- * read whole or not at all: one mistake, and nothing of it holds. A role is one of control, `consumer:GROUP` (the
- * member NAME of that group) or `monitor`: a key opens one door only.
+ * read whole or not at all: a list with a mistake is refused. A role is one of control, `consumer:GROUP` (the member
+ * NAME of that group) or `monitor`: a key is for one of these three only.
  */
 #ifndef SLOWCTL_ACCESS_ACCESS_H
 #define SLOWCTL_ACCESS_ACCESS_H
@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* A role may all that the ones before it may. */
+/* A role may do all that the ones before it may. */
 enum access_role {
 	ACCESS_READER, /* asks */
 	/* A shift's daily work: sets within the soft limits what is not dangerous (HV up, too) and whatever makes
@@ -69,7 +69,7 @@ static inline int access_list_read(const char *path, struct access_list *ret_lis
 {
 	return access_list_read_for(geteuid(), path, ret_list, complain, context);
 }
-/* NULL: it is not in the list, or is for another door. */
+/* NULL: it is not in the list, or is for another of the three. */
 const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
 					  const char *key);
 

@@ -14,7 +14,7 @@
 
 struct file_guard {
 	uid_t user;  /* whose program relies on the file */
-	bool secret; /* nobody else may read it either */
+	bool secret; /* others may not read it either */
 	size_t most; /* bytes */
 };
 

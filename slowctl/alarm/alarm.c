@@ -142,7 +142,7 @@ int alarm_name_split(const char *name, char object[ALARM_OBJECT_BYTES], char cod
 	return 0;
 }
 
-/* ------------------------------------------------------------------ what stands */
+/* ------------------------------------------------------------------ what is active */
 
 /* Nobody has seen how bad it was: a latching one stays that bad until somebody has. */
 static enum limits_level held_level(const struct alarm *e, enum limits_level level)
@@ -291,7 +291,7 @@ int alarms_acknowledge(struct alarms *a, const char *object, const char *code,
 	return 0;
 }
 
-/* Whether one more that does not stand may be paused. */
+/* Whether one more that is not active may be paused. */
 static bool room_ahead(const struct alarms *a)
 {
 	unsigned ahead = 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What operators have done about alarms. An alarm is a reason that stands: an object and a code
- * ("tower1.floor3/hv-trip"). Whether it stands is for others to find out; here is its life as people see it:
+ * What operators have done about alarms. An alarm is an active reason: an object and a code ("tower1.floor3/hv-trip").
+ * Others find out whether it is active; this is its life as operators see it:
  *
  *              raise                over
- *   (nothing) ------> RAISED ----------------> over (told, then forgotten; kept while it is paused)
+ *   (nothing) ------> RAISED ----------------> over (reported, then forgotten; kept while it is paused)
  *                      ^  |  over, latch, not acknowledged
  *                raise |  v
  *                    LATCHED ---- acknowledge ----> over
  *
- *   acknowledged  somebody has seen it: no longer new. It stands as before. What comes in addition (another
- *                 part, a higher level) or comes again after it was over is new.
- *   paused        it does not count until a time, at most 24 h from then, for a reason. A pause of a warning
- *                 does not cover it as an alarm; one of what does not stand covers both.
+ *   acknowledged  an operator has seen it; it stays active. What is added (another part, a higher level), or comes
+ *                 again after it was over, is new.
+ *   paused        it does not count until a time, at most 24 h ahead, for a reason. A pause of a warning does not
+ *                 cover it as an alarm; a pause of what is not active covers both.
  *
  * Pure: time is given, nothing is written. What changed is taken by alarms_changed() and put into the
  * database and before those who watch. Main thread.
@@ -28,7 +28,7 @@
 #include "slowctl/param/param.h"
 
 #define ALARMS_MAX	   256u
-#define ALARMS_AHEAD_MAX   64u /* paused ones that do not stand: the room is for those that do */
+#define ALARMS_AHEAD_MAX   64u /* paused ones that are not active: the room is for active ones */
 #define ALARM_PAUSE_MAX_S  86400.0
 #define ALARM_AWAITED_NS   120000000000ull /* after a restart an alarm is back by then, or over */
 #define ALARM_OBJECT_BYTES 64u
@@ -36,10 +36,10 @@
 #define ALARM_TEXT_BYTES   400u /* of what is the matter, and of what to do */
 
 enum alarm_state {
-	ALARM_OVER,    /* does not stand; here for its pause only */
-	ALARM_AWAITED, /* stood when a daemon before us ended */
+	ALARM_OVER,    /* not active; kept for its pause only */
+	ALARM_AWAITED, /* was active when the previous daemon ended */
 	ALARM_RAISED,
-	ALARM_LATCHED, /* is over, and nobody has acknowledged it */
+	ALARM_LATCHED, /* is over, and not acknowledged */
 };
 const char *alarm_state_name(enum alarm_state state); /* "over", "awaited", "raised", "latched" */
 
@@ -90,7 +90,7 @@ struct alarms;
 struct alarms *alarms_create(void); /* NULL: out of memory */
 void alarms_destroy(struct alarms *a);
 
-/* --- what stands --- */
+/* --- what is active --- */
 
 struct alarm_sight {
 	const char *object, *code, *text, *action;
@@ -98,21 +98,21 @@ struct alarm_sight {
 	bool latch;
 	uint32_t parts; /* of the object, its own numbers */
 };
-/* It stands now; again and again while it does. NULL: no room, then it stands without a memory. */
+/* It is active; called again and again while it is. NULL: no room, then it is active without being remembered. */
 const struct alarm *alarms_see(struct alarms *a, const struct alarm_sight *sight,
 			       struct engine_now now);
-/* It does not stand any more. */
+/* It is not active any more. */
 void alarms_over(struct alarms *a, const char *object, const char *code, struct engine_now now);
 /* Now and then: pauses end, awaited ones are over. */
 void alarms_tick(struct alarms *a, struct engine_now now);
 
 /* --- what operators do --- */
 
-/* -ENOENT: it does not stand. -EALREADY: it was acknowledged before. */
+/* -ENOENT: it is not active. -EALREADY: it was acknowledged before. */
 int alarms_acknowledge(struct alarms *a, const char *object, const char *code,
 		       const struct alarm_hand *hand, struct sc_error *error);
 /* It does not count for `seconds` (above 0, at most 24 h); of one that is paused: from now on. It need not
- * stand. -EINVAL: no reason, no such time, no such name. -ENOSPC: too many alarms. */
+ * be active. -EINVAL: no reason, no such time, no such name. -ENOSPC: too many alarms. */
 int alarms_pause(struct alarms *a, const char *object, const char *code, double seconds,
 		 const struct alarm_hand *hand, struct engine_now now, struct sc_error *error);
 /* -ENOENT: it is not paused. */
@@ -123,11 +123,11 @@ int alarms_resume(struct alarms *a, const char *object, const char *code,
 
 /* NULL: none. */
 const struct alarm *alarms_find(const struct alarms *a, const char *object, const char *code);
-/* The next behind `after` (NULL: the first) that stands or is paused; NULL: no more. */
+/* The next behind `after` (NULL: the first) that is active or paused; NULL: no more. */
 const struct alarm *alarms_next(const struct alarms *a, const struct alarm *after);
 /* Whether its pause covers the level it has now. */
 bool alarm_is_paused(const struct alarm *alarm);
-/* Whether it stands, for people: RAISED or LATCHED. */
+/* Whether it is active, for operators: RAISED or LATCHED. */
 bool alarm_stands(const struct alarm *alarm);
 /* "OBJECT/CODE", as people name it. Returns buf. */
 const char *alarm_name(const struct alarm *alarm, char *buf, size_t size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What becomes of a command: its states, each written to the journal and told to who waits; what
- * replies, silence and boots of the FCM mean for it. Nothing here sends: it says what the command wants
- * to send next, and link_pump() does it.
+ * What becomes of a command: its states, each written to the journal and announced to its client; what replies,
+ * silence and boots of the FCM mean for it. Nothing here sends: link_pump() sends what a command wants next.
  *
  * The rule behind all of it: a word of a command is repeated only when the FCM itself, in the boot in
  * which the word was sent first, has said that it never executed it. Everything else ends in evidence
@@ -51,7 +50,7 @@ static void release_followers(struct link *l, const struct command *c)
 	}
 }
 
-/* Tell who waits. `note` is added to the text; NULL: nothing. */
+/* Announce its state to its client. `note` is added to the text; NULL: nothing. */
 void command_announce(struct engine *e, struct command *c, const char *note)
 {
 	struct engine_out *o = engine_out(e, ENGINE_PROGRESS);
@@ -269,7 +268,7 @@ static struct param *kept_off_by(struct engine *e, const struct command *c, uint
 	return q && q->has_value && q->value != 0 && q->mono_ns >= since_ns ? q : NULL;
 }
 
-/* What keeps it off is read anew: it decides what the read-back can show. */
+/* What keeps it off is read again: it decides what the read-back can show. */
 static void look_at_see(struct engine *e, struct command *c)
 {
 	const struct param *p = c->action ? sibling(e, c->param, c->param->kind->moves) : c->param;
@@ -792,7 +791,7 @@ void command_not_sent(struct engine *e, struct command *c, int result)
 		    send_trouble(result));
 }
 
-/* Counters begin anew with the FCM's boot; what waited for one cannot be proved any more. */
+/* A boot of the FCM resets its counters: an action that waited for one cannot be proved any more. */
 void command_booted(struct engine *e, struct command *c)
 {
 	bool acknowledged = c->want == WANT_READBACK || (c->flying && c->flight == WANT_READBACK);

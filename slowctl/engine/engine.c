@@ -29,7 +29,7 @@ void engine_config_default(struct engine_config *ret_config)
 
 /* ------------------------------------------------------------------ life */
 
-/* Which links have a floor, and where its parameters stand in the table. */
+/* Which links have a floor, and where its parameters are in the table. */
 static void find_floors(struct engine *e)
 {
 	for (unsigned i = 0; i < params_count(e->params); i++) {
@@ -157,7 +157,7 @@ void engine_journal_lost(struct engine *e, int result)
 	}
 }
 
-/* What was reserved may not stand in this file. */
+/* This file may lack the reservations. */
 void engine_journal_found(struct engine *e)
 {
 	e->journal_lost = false;
@@ -183,7 +183,7 @@ static void open_add(struct engine *e, struct command *c)
 	}
 }
 
-/* An open command whose parameter is no longer configured can be asked of nobody. */
+/* No floor can be asked for an open command whose parameter is no longer configured. */
 static void orphan_end(struct engine *e, const struct engine_journal *j)
 {
 	struct engine_out *o = engine_out(e, ENGINE_STORE);

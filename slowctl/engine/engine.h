@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command engine: carries commands to the floors and polls their values. A state machine without
- * I/O: events in, rows to store, words to send and news out.
+ * The command engine: carries commands to the floors and polls their values. A state machine without I/O: events go
+ * in; rows to store, words to send and progress to announce come out.
  *
  *   submit -> row stored -> word sent -> reply -> read-back agrees
  *   QUEUED ------------------> SENT ----> ACKED ---> DONE
@@ -19,7 +19,7 @@
  *    the FCM, in the same boot, has said that it never executed it: at most one execution;
  *  - no command's word leaves before the FCM has said which sequences it remembers, and its own is none of them:
  *    an old outcome is never taken for a new one, whatever file the journal lies in;
- *  - UNKNOWN is an end only where nobody can tell any more (then an alarm says so); otherwise the engine
+ *  - UNKNOWN is an end only where the outcome cannot be found out (then there is an alarm); otherwise the engine
  *    goes on asking, also after a crash of the daemon or a boot of the FCM;
  *  - a floor with one write outstanding on a parameter takes no second one on it; others go in parallel up
  *    to a window; polling waits for commands, never the other way round;
@@ -53,7 +53,8 @@ struct engine_config {
 	uint32_t sequence_block; /* sequences reserved at once (65536) */
 	uint32_t store_wait_ms;	 /* announce an end that the journal has not taken by then (2000) */
 	bool poll;		 /* poll the floors (true) */
-	const char *journal; /* where the journal lies, to be told ("the database"); outlives us */
+	const char *
+		journal; /* where the journal is, for texts ("the database"); outlives the engine */
 };
 void engine_config_default(struct engine_config *ret_config);
 
@@ -98,8 +99,8 @@ void engine_marks(struct engine *e, struct engine_marks *marks);
  * request is refused, except those that make safer, which go into the emergency journal. Floors are
  * polled. */
 void engine_journal_lost(struct engine *e, int result);
-/* It is known now, or lies in another file: all that it knows has been told by what follows. Sequences are
- * reserved anew. */
+/* The journal can be read now, or is another file: its content has been given by the calls below. Sequences are
+ * reserved again. */
 void engine_journal_found(struct engine *e);
 
 /* The largest command id there is. */
@@ -129,7 +130,7 @@ struct engine_journal {
 	bool cut;	/* it was open when a previous daemon ended */
 	bool emergency; /* it is in the emergency journal, and its transitions go there */
 };
-/* How the journal's text begins when a daemon takes up what one before it left open: `cut` is told by it. */
+/* How the journal's text begins when a daemon takes up what its predecessor left open; `cut` is recognised by it. */
 #define ENGINE_TAKEN_UP "the daemon was restarted when this was"
 /* A command as the journal has it; one that we know is left as it is. Open ones are taken up and settled; ended ones
  * (the last thousand or so) only make repeats of their client id harmless, undone ones only are reasons. -ENOENT: its
@@ -147,7 +148,7 @@ struct engine_request {
 	int64_t uid, pid;		   /* -1 unknown */
 	const char *client_id;		   /* at most 63 bytes; NULL: none */
 	/* An open command of the same floor: this one leaves when that is done, and is cancelled when that ends
-	 * otherwise; it waits no longer than any for a floor that nobody hears. What makes safer goes also when the FCM
+	 * otherwise; like any other it does not wait for a floor that does not answer. What makes safer goes also when the FCM
 	 * refused that as not possible now, if a read after it shows that it is as safe already. 0: none */
 	uint64_t after;
 	uint64_t job; /* part of a `safe`: the number of its first command. 0: none */
@@ -246,7 +247,7 @@ struct engine_out {
 		struct {
 			uint64_t id;
 			enum command_state state;
-			bool final; /* it has ended; UNKNOWN: nobody can tell its outcome any more */
+			bool final;    /* it has ended; UNKNOWN: its outcome cannot be found out */
 			bool alarm;    /* an operator should look */
 			bool numbered; /* the journal has it: its number may be given out */
 			/* Its client id was used before, by a command that is no longer in memory:
@@ -268,7 +269,7 @@ struct engine_command_view {
 	const char *client_id; /* "" none */
 	const char *parameter;
 	bool action, ended, alarm;
-	bool told;	/* ended, and ENGINE_PROGRESS has said so: it will not say it again */
+	bool told;	/* ended, and ENGINE_PROGRESS has announced it: there is no other */
 	bool journaled; /* its row is stored, or was refused */
 	bool numbered;	/* as in ENGINE_PROGRESS */
 	double old_value, new_value, readback; /* NaN: none */

@@ -5,7 +5,7 @@
  * The files are in the README in the order of their calls: none calls one below it.
  *
  * A *flight* is a word that has left and has not been answered. A command has at most one; what it
- * wants to send next stands in `want`. Behind the word of a set goes the READ of its value, which becomes
+ * wants to send next is in `want`. Behind the word of a set goes the READ of its value, which becomes
  * its flight when that word is acknowledged.
  */
 #ifndef SLOWCTL_ENGINE_PRIVATE_H
@@ -31,7 +31,7 @@
 #define FCM_OUTCOMES  256u  /* an FCM remembers so many */
 #define POLL_SLOTS    8u
 #define BOOT_UNKNOWN  0u
-#define STRANDED_NS   (2 * SECOND)  /* a link may be away so long before its commands are told */
+#define STRANDED_NS   (2 * SECOND)  /* a link may be down so long before its commands say so */
 #define JOURNAL_LIMIT (10 * SECOND) /* a command stored later than this is not sent any more */
 #define JOURNAL_WAIT  (100 * MS)    /* longest wait of what makes safer for the database */
 #define TOO_LATE      (30 * SECOND) /* so long after it was wanted nothing is sent to who was mute */
@@ -41,7 +41,7 @@
 enum purpose {
 	WANT_NOTHING,
 	WANT_COMMAND,  /* send the command's own word */
-	WANT_LOOK,     /* read the value before that: it is sent only when it stands already */
+	WANT_LOOK,     /* read the value first: the command is sent only if it has that value */
 	WANT_QUERY,    /* ask for its outcome */
 	WANT_SETTING,  /* read the register it writes: the FCM has forgotten the outcome */
 	WANT_READBACK, /* read the value, or the counter that proves it */
@@ -251,7 +251,7 @@ __attribute__((format(printf, 5, 6))) void command_end(struct engine *e, struct 
 void command_announce(struct engine *e, struct command *c, const char *note);
 /* Its word is no longer in flight, nor what went behind it. */
 void command_land(struct engine *e, struct command *c);
-/* What the FCM made of it, told by a reply to its word or to a QUERY. */
+/* Its outcome in the FCM, from the reply to its word or to a QUERY. */
 void command_outcome(struct engine *e, struct command *c, const struct word *w, const char *how);
 void command_query_reply(struct engine *e, struct command *c, const struct word *w);
 void command_setting_reply(struct engine *e, struct command *c, const struct word *w);
@@ -280,7 +280,7 @@ int rules_check_stop(struct engine *e, const struct command *ramp, double value,
 bool rules_still(struct engine *e, struct command *c);
 /* End what waited for commands that have not ended as they had to. */
 void rules_follow(struct engine *e, struct link *l);
-/* End what stands in the way of the link's urgent commands, where that is certain to do no harm. */
+/* End what is before the link's urgent commands, where that certainly does no harm. */
 void rules_make_way(struct engine *e, struct link *l);
 
 /* reasons.c */

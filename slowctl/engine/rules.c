@@ -238,7 +238,7 @@ int rules_check(struct engine *e, const struct engine_request *q, const struct p
 	return r;
 }
 
-/* Another open command on the parameter that the stop at `value` would stand in the way of. */
+/* Another open command on the parameter that makes it safer than the stop at `value`. */
 static const struct command *safer_than_stop(const struct link *l, const struct command *ramp,
 					     double value)
 {
@@ -360,7 +360,7 @@ void rules_follow(struct engine *e, struct link *l)
 
 /* ------------------------------------------------------------------ what gives way */
 
-/* It waits for the database, perhaps for ever, and the urgent one does not any more. */
+/* It waits for a database that may never answer; the urgent one waits no longer. */
 static bool waits_for_journal(const struct command *c, const struct command *urgent)
 {
 	return !c->journaled && !never_late(c) && urgent->emergency;
@@ -387,7 +387,7 @@ static bool waits_longer(const struct command *c, const struct command *urgent)
 	return c->after && !urgent->after && !urgent->recovered && !less_safe(urgent, c);
 }
 
-/* It stands before the urgent one for no good reason. What stops a ramp ends that ramp and what would go on from
+/* It is before the urgent one for no good reason. What stops a ramp ends that ramp and what would go on from
  * there, never what makes it safer. */
 static bool gives_way(const struct command *c, const struct command *urgent)
 {
@@ -464,7 +464,7 @@ void rules_make_way(struct engine *e, struct link *l)
 	}
 	TAILQ_FOREACH (c, &l->open, next) {
 		if (c->urgent && c->journaled && e->of_param[c->param->number].writer != c) {
-			make_way(e, l, c); /* ends what stands before it: our place stays */
+			make_way(e, l, c); /* ends what is before it: our place stays */
 		}
 	}
 }

@@ -54,7 +54,7 @@ static void send_command(struct engine *e, struct link *l, struct command *c)
 	struct word w = {.module = c->param->module};
 
 	if (c->want == WANT_COMMAND && c->attempts > 0 && (uint16_t)l->boot != (uint16_t)c->boot) {
-		c->want = WANT_QUERY; /* booted since the FCM denied it: ask anew, do not repeat */
+		c->want = WANT_QUERY; /* booted since the FCM denied it: ask again, do not repeat */
 	}
 	if (c->want == WANT_COMMAND && c->look_first) {
 		c->want = WANT_LOOK;
@@ -200,7 +200,7 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent)
 	}
 }
 
-/* What makes safer waits for nobody on its parameter (rules_make_way()). */
+/* What makes safer waits for no other command on its parameter (rules_make_way()). */
 static void say_journaled(struct engine *e, struct command *c)
 {
 	double mute_s = link_mute_s(engine_link_of(e, c), e->now);
@@ -294,7 +294,7 @@ void words_behind(struct engine *e)
 
 /* ------------------------------------------------------------------ replies */
 
-/* What its parameters were set to says nothing any more: it is read anew. */
+/* The known set values may be wrong now: they are read again. */
 static void forget_setpoints(struct engine *e, const struct link *l)
 {
 	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {
@@ -784,7 +784,7 @@ static void tick_polls(struct engine *e, struct link *l)
 	}
 }
 
-/* What was wanted while nobody was heard is not done when somebody is, whatever becomes of what it waits for. */
+/* What was requested while the floor did not answer is not sent when it answers again. */
 static bool too_late(struct engine *e, const struct link *l, const struct command *c)
 {
 	uint64_t since = l->last_reply_ns > c->submitted_ns ? l->last_reply_ns : c->submitted_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What an operator is told when something is refused: a code for programs, one sentence that says
- * what, which object and why, and one that says what to do. Filled by slowctl and the store, shown by
+ * An error for an operator: a code for programs, a sentence that says what was refused, on which object and why, and
+ * one that says what to do. Filled by slowctl and the store, shown by
  * the control server and fcmctl. Plain memory, no ownership.
  */
 #ifndef SLOWCTL_PARAM_ERROR_H

@@ -8,7 +8,7 @@
 #define AHEAD	    8.0	  /* changes that may be kept faster than the dictionary's `history` */
 
 /*
- * A change is kept when it comes, else a dip of ten seconds would stand in the history as a minute, or not
+ * A change is kept when it comes, else a dip of ten seconds would be a minute in the history, or not
  * at all. What changes all the time (noise, a deadband too small) must not fill the disk: each kept sample
  * costs a credit, a credit is earned every `history`, and AHEAD of them can be saved up.
  */

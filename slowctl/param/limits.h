@@ -31,7 +31,7 @@ const char *limits_fault(const struct limits *l);
 
 /* The value was read at this time. */
 void limits_see(const struct limits *l, struct limits_state *s, double value, uint64_t mono_ns);
-/* The level at `mono_ns`: when the value was read last, or now when nobody can read it any more. */
+/* The level at `mono_ns`: the time of the last reading, or now if the value cannot be read any more. */
 enum limits_level limits_level(const struct limits *l, const struct limits_state *s,
 			       uint64_t mono_ns);
 /* The limit that was passed, of this level and this value. */

@@ -90,7 +90,7 @@ struct param_kind {
 	char on_alarm[200];   /* what to do */
 	unsigned enum_count;
 	char enum_names[PARAM_ENUM_MAX][24]; /* of values 0, 1, ... */
-	int line;			     /* where it stands in the file */
+	int line;			     /* in the file */
 	uint64_t given;			     /* which keys were, a bit each */
 };
 
@@ -173,8 +173,8 @@ bool param_setpoint_good(const struct param *p, uint64_t mono_ns);
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns);
 /* Seconds since the value; negative: never. */
 double param_age_s(const struct param *p, uint64_t mono_ns);
-/* How far beyond its limits the value was when it was known last: nothing is well again because nobody can
- * look, or because the sensor tells nonsense. */
+/* How far beyond its limits the value was when it was last known. An alarm does not end because the value cannot be read
+ * or is impossible. */
 enum limits_level param_level(const struct param *p, uint64_t mono_ns);
 
 /* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)": a value beyond the limits of `level`. */

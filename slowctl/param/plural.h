@@ -3,7 +3,7 @@
 #ifndef SLOWCTL_PARAM_PLURAL_H
 #define SLOWCTL_PARAM_PLURAL_H
 
-/* What stands behind the noun: "1 frame", "2 frames". */
+/* The ending of the noun: "1 frame", "2 frames". */
 static inline const char *plural(unsigned long long count)
 {
 	return count == 1 ? "" : "s";

@@ -20,10 +20,10 @@ struct safe_row {
 	char module[PARAM_NAME_MAX];
 	uint64_t load_command, power_command; /* numbers of the commands; 0: none, or refused */
 	bool down;		  /* the load has been read at its safest value, or is off */
-	bool settled;		  /* it has ended, or nobody can say now how it will */
+	bool settled;		  /* it has ended, or its outcome is unknown for now */
 	enum command_state state; /* of all, once settled; DONE: down and off */
 	char text[320], hint[240];
-	bool load_taken, power_taken; /* by the engine: an end will be told */
+	bool load_taken, power_taken; /* by the engine, which will announce their end */
 	bool load_journaled, power_journaled;
 };
 
@@ -55,7 +55,7 @@ const struct safe_row *safe_row(const struct safe *s, unsigned n);
 bool safe_journaled(const struct safe *s);
 /* All rows are settled. */
 bool safe_settled(const struct safe *s);
-/* "12 of 24 modules off, 6 more down, 2 NOT, 4 not known yet": for progress and the end. Returns buf. */
+/* Progress and end in words: "12 of 24 modules off, 6 more down, 2 NOT, 4 not known yet". Returns buf. */
 const char *safe_text(const struct safe *s, char *buf, size_t size);
 /* DONE, or the worst of what became of the rows: UNKNOWN, FAILED. */
 enum command_state safe_state(const struct safe *s);
