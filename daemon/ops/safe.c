@@ -36,11 +36,11 @@ static json_t *row_json(const struct safe_row *row)
 {
 	json_t *commands = json_array();
 
-	if (row->load_command) {
-		json_array_append_new(commands, json_integer((json_int_t)row->load_command));
+	if (row->load.command) {
+		json_array_append_new(commands, json_integer((json_int_t)row->load.command));
 	}
-	if (row->power_command) {
-		json_array_append_new(commands, json_integer((json_int_t)row->power_command));
+	if (row->power.command) {
+		json_array_append_new(commands, json_integer((json_int_t)row->power.command));
 	}
 	return json_pack("{s:s,s:s,s:s,s:s,s:o}", FIELD(row, module), "state",
 			 command_state_name(row->state), FIELD(row, text), FIELD(row, hint),
@@ -189,7 +189,7 @@ static json_t *plan_json(const struct safe *safe)
 
 	for (unsigned n = 0; n < safe_count(safe); n++) {
 		const struct safe_row *row = safe_row(safe, n);
-		const struct param *load = row->load;
+		const struct param *load = row->load.param;
 
 		if (row->settled) {
 			snprintf(text, sizeof(text), "refused now: %s", row->text);

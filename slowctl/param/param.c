@@ -42,26 +42,6 @@ const char *param_quality_name(enum param_quality quality)
 
 /* ------------------------------------------------------------------ making the table */
 
-static struct param *table_add(struct params *p, const struct param_kind *k)
-{
-	struct param *param;
-
-	if (p->count == p->room) {
-		unsigned room = p->room ? 2 * p->room : 512;
-
-		param = realloc(p->table, room * sizeof(*param));
-		if (!param) {
-			return NULL;
-		}
-		p->table = param;
-		p->room = room;
-	}
-	param = &p->table[p->count];
-	*param = (struct param){.kind = k, .link = -1, .number = p->count};
-	p->count++;
-	return param;
-}
-
 /* The parameters of one object (om2, fcm, link1, clock) in the order of the dictionary. */
 static int add_object(struct params *p, enum param_object object, const struct param_floor *f,
 		      unsigned index, uint8_t module)
@@ -88,10 +68,8 @@ static int add_object(struct params *p, enum param_object object, const struct p
 		if (strlen(name) >= PARAM_NAME_MAX) {
 			return -ENAMETOOLONG;
 		}
-		param = table_add(p, k);
-		if (!param) {
-			return -ENOMEM;
-		}
+		param = &p->table[p->count];
+		*param = (struct param){.kind = k, .link = -1, .number = p->count++};
 		strcpy(param->name, name);
 		param->index = (uint8_t)index;
 		param->module = module;
@@ -146,8 +124,14 @@ static int check_floors(const struct param_floor *floors, unsigned count, struct
 
 static int fill(struct params *p, const struct param_floor *floors, unsigned count)
 {
+	const unsigned objects = count * (1 + PARAM_OM_COUNT + PARAM_HYDROPHONE_COUNT + 1) + 1;
 	int r = 0;
 
+	p->table =
+		calloc((size_t)objects * p->kind_count, sizeof(*p->table)); /* more than needed */
+	if (!p->table) {
+		return -ENOMEM;
+	}
 	for (unsigned i = 0; i < count && r == 0; i++) {
 		r = add_floor(p, &floors[i]);
 	}

@@ -24,7 +24,7 @@ struct params {
 	unsigned kind_count, kind_room;
 	struct param_own *own;
 	struct param *table;
-	unsigned count, room;
+	unsigned count;
 };
 
 /* A file of sections being read. The first error is kept: in `result`, its text in `error`. */

@@ -35,7 +35,7 @@ static void add_row(struct safe *s, struct params *params, struct param *load, c
 	     !param_name_matches(pattern, power->name))) {
 		return;
 	}
-	*row = (struct safe_row){.load = load, .power = power};
+	*row = (struct safe_row){.load.param = load, .power.param = power};
 	snprintf(row->module, sizeof(row->module), "%.*s",
 		 (int)(strrchr(load->name, '.') - load->name), load->name);
 	s->count++;
@@ -51,22 +51,22 @@ static void refused(struct safe_row *row, const struct sc_error *error)
 	snprintf(row->hint, sizeof(row->hint), "%s", error->hint);
 }
 
-/* 0, or the error of engine_submit() with the row settled by it. */
-static int submit(struct engine *e, struct safe_row *row, struct param *p, uint64_t after,
-		  struct engine_request q, struct engine_now now, uint64_t *ret_id)
+/* The row is settled if it is refused. */
+static void submit(struct engine *e, struct safe_row *row, struct safe_part *part, uint64_t after,
+		   struct engine_request q, struct engine_now now)
 {
 	struct sc_error error = {0};
 	int r;
 
-	q.parameter = p->name;
-	q.value = p->kind->safest;
+	q.parameter = part->param->name;
+	q.value = part->param->kind->safest;
 	q.after = after;
-	r = engine_submit(e, &q, now, ret_id, &error);
+	r = engine_submit(e, &q, now, &part->command, &error);
+	part->taken = r == 0;
 	if (r < 0) {
 		refused(row, &error);
-		*ret_id = 0; /* the journal does not have its number yet */
+		part->command = 0; /* the journal does not have its number yet */
 	}
-	return r;
 }
 
 /* The same without doing it. */
@@ -87,8 +87,8 @@ static int check(struct engine *e, struct safe_row *row, const struct param *p,
 /* A module known to be off takes no HV, not even 0; that it is off is shown by switching it off once more. */
 static bool known_off(const struct safe_row *row, struct engine_now now)
 {
-	return row->power->value == row->power->kind->safest &&
-	       param_quality(row->power, now.mono_ns) == PARAM_GOOD;
+	return row->power.param->value == row->power.param->kind->safest &&
+	       param_quality(row->power.param, now.mono_ns) == PARAM_GOOD;
 }
 
 static void submit_all(struct safe *s, struct engine *e, const struct engine_request *q,
@@ -98,15 +98,17 @@ static void submit_all(struct safe *s, struct engine *e, const struct engine_req
 		struct safe_row *row = &s->rows[n];
 
 		row->down = known_off(row, now);
-		row->load_taken = !row->down &&
-				  submit(e, row, row->load, 0, *q, now, &row->load_command) == 0;
+		if (!row->down) {
+			submit(e, row, &row->load, 0, *q, now);
+		}
 	}
 	for (unsigned n = 0; n < s->count; n++) {
 		struct safe_row *row = &s->rows[n];
-		uint64_t after = row->load_taken ? row->load_command : 0;
 
-		row->power_taken = !row->settled && submit(e, row, row->power, after, *q, now,
-							   &row->power_command) == 0;
+		if (!row->settled) {
+			submit(e, row, &row->power, row->load.taken ? row->load.command : 0, *q,
+			       now);
+		}
 	}
 }
 
@@ -144,8 +146,8 @@ int safe_try(struct engine *e, struct params *params, const char *pattern, struc
 		struct safe_row *row = &s->rows[n];
 
 		row->down = known_off(row, now);
-		if (row->down || check(e, row, row->load, now) == 0) {
-			check(e, row, row->power, now);
+		if (row->down || check(e, row, row->load.param, now) == 0) {
+			check(e, row, row->power.param, now);
 		}
 	}
 	if (s) {
@@ -194,9 +196,9 @@ static void take_end(struct safe_row *row, const char *what, const struct engine
 /* Of its load only what did not end well is kept; the power's end comes behind it, whatever it was. */
 static void on_load(struct safe_row *row, const struct engine_out *o)
 {
-	const char *name = row->load->kind->name;
+	const char *name = row->load.param->kind->name;
 
-	row->settled = o->progress.alarm || (o->progress.final && !row->power_taken);
+	row->settled = o->progress.alarm || (o->progress.final && !row->power.taken);
 	if (o->progress.final && o->progress.state == COMMAND_DONE) {
 		row->down = true;
 	} else if (o->progress.final || o->progress.alarm) {
@@ -217,8 +219,16 @@ static void on_power(struct safe_row *row, const struct engine_out *o)
 		row->hint[0] = 0;
 		snprintf(row->text, sizeof(row->text), "down, and off");
 	} else if (row->settled && !not_reached) {
-		take_end(row, row->power->kind->name, o);
+		take_end(row, row->power.param->kind->name, o);
 	}
+}
+
+static bool is_of(struct safe_part *part, const struct engine_out *o)
+{
+	bool is = part->taken && part->command == o->progress.id;
+
+	part->journaled |= is;
+	return is;
 }
 
 bool safe_progress(struct safe *s, const struct engine_out *o)
@@ -226,13 +236,11 @@ bool safe_progress(struct safe *s, const struct engine_out *o)
 	for (unsigned n = 0; n < s->count; n++) {
 		struct safe_row *row = &s->rows[n];
 
-		if (row->load_taken && row->load_command == o->progress.id) {
-			row->load_journaled = true;
+		if (is_of(&row->load, o)) {
 			on_load(row, o);
 			return true;
 		}
-		if (row->power_taken && row->power_command == o->progress.id) {
-			row->power_journaled = true;
+		if (is_of(&row->power, o)) {
 			on_power(row, o);
 			return true;
 		}
@@ -283,8 +291,8 @@ bool safe_journaled(const struct safe *s)
 	for (unsigned n = 0; n < s->count; n++) {
 		const struct safe_row *row = &s->rows[n];
 
-		if ((row->load_taken && !row->load_journaled) ||
-		    (row->power_taken && !row->power_journaled)) {
+		if (row->load.taken > row->load.journaled ||
+		    row->power.taken > row->power.journaled) {
 			return false;
 		}
 	}

@@ -15,16 +15,21 @@
 
 #include "slowctl/engine/engine.h"
 
+/* One of the two commands of a module. */
+struct safe_part {
+	struct param *param;
+	uint64_t command; /* its number; 0: none, or refused */
+	bool taken;	  /* by the engine, which will announce its end */
+	bool journaled;
+};
+
 struct safe_row {
-	struct param *load, *power; /* the HV, and the power that it needs */
+	struct safe_part load, power; /* the HV, and the power that it needs */
 	char module[PARAM_NAME_MAX];
-	uint64_t load_command, power_command; /* numbers of the commands; 0: none, or refused */
 	bool down;		  /* the load has been read at its safest value, or is off */
 	bool settled;		  /* it has ended, or its outcome is unknown for now */
 	enum command_state state; /* of all, once settled; DONE: down and off */
 	char text[320], hint[240];
-	bool load_taken, power_taken; /* by the engine, which will announce their end */
-	bool load_journaled, power_journaled;
 };
 
 struct safe;

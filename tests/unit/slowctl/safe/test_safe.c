@@ -314,7 +314,7 @@ static void test_rows(void **state)
 	s = begin(r, NULL);
 	rig_run(r, 20000);
 	row_is(s, 0, "tower1.floor1.om0", COMMAND_DONE, "down, and off");
-	assert_int_equal(safe_row(s, 0)->load_command, 0);
+	assert_int_equal(safe_row(s, 0)->load.command, 0);
 	row_is(s, 1, "tower1.floor1.om1", COMMAND_DONE, "down, and off");
 	row_is(s, 2, "tower1.floor1.om2", COMMAND_DONE, "down, and off");
 	row_is(s, 6, "tower1.floor2.om0", COMMAND_REFUSED, "link 1 is not locked");
