@@ -61,14 +61,13 @@ static double slide(struct candidates *c, const struct phase_sample *x, uint32_t
 double phase_mtie(const struct phase_sample *x, uint32_t count, double tau_s)
 {
 	uint32_t n = samples_in(x, count, tau_s);
-	struct candidates low, high;
+	struct candidates low = {.head = 0}, high = {.head = 0};
 	double most = 0;
 
 	assert(count <= PHASE_SAMPLES_MAX);
 	if (!n) {
 		return (double)NAN;
 	}
-	low.head = low.tail = high.head = high.tail = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		double span = -slide(&low, x, i, n, 1) + slide(&high, x, i, n, -1);
 
