@@ -271,7 +271,8 @@ static struct param *kept_off_by(struct engine *e, const struct command *c, uint
 /* What keeps it off is read again: it decides what the read-back can show. */
 static void look_at_see(struct engine *e, struct command *c)
 {
-	const struct param *p = c->action ? sibling(e, c->param, c->param->kind->moves) : c->param;
+	const struct param_kind *k = c->param->kind;
+	const struct param *p = c->action ? sibling(e, c->param, k->moves) : c->param;
 	struct param *q = p ? sibling(e, p, p->kind->see) : NULL;
 
 	c->acked_ns = e->now.mono_ns;
