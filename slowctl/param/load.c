@@ -302,22 +302,6 @@ static bool on_floor(const struct param_kind *k)
 	return k->object == PARAM_OM || k->object == PARAM_HYDROPHONE || k->object == PARAM_FCM;
 }
 
-static const char *limits_of_kind_fault(const struct param_kind *k)
-{
-	bool given = limits_given(&k->limits);
-
-	if (given && !k->on_alarm[0]) {
-		return "has limits, but on_alarm does not say what to do";
-	}
-	if (!given && k->latch) {
-		return "latch belongs to alarm or warn, and it has neither";
-	}
-	if (k->limits.hysteresis > 0 && (k->type == PARAM_BOOL || k->type == PARAM_ENUM)) {
-		return "hysteresis is for numbers: a switch is on or off";
-	}
-	return limits_fault(&k->limits);
-}
-
 /* A sibling that a key names, or none is named. */
 static bool sibling_fits(const struct params *p, const struct param_kind *k, const char *name)
 {
@@ -328,6 +312,7 @@ static bool sibling_fits(const struct params *p, const struct param_kind *k, con
 static const char *kind_fault(const struct params *p, const struct param_kind *k)
 {
 	bool rw = k->access == PARAM_RW, action = k->access == PARAM_ACTION, floor = on_floor(k);
+	bool limits = limits_given(&k->limits);
 	const struct {
 		bool is;
 		const char *fault;
@@ -359,6 +344,10 @@ static const char *kind_fault(const struct params *p, const struct param_kind *k
 		 "safest: of what can be set, inside its range"},
 		{k->optional && k->source != PARAM_POLLED, "optional: of what is polled"},
 		{!sibling_fits(p, k, k->moves), "moves names no kind of the same object"},
+		{limits && !k->on_alarm[0], "has limits, but on_alarm does not say what to do"},
+		{!limits && k->latch, "latch belongs to alarm or warn, and it has neither"},
+		{k->limits.hysteresis > 0 && (k->type == PARAM_BOOL || k->type == PARAM_ENUM),
+		 "hysteresis is for numbers: a switch is on or off"},
 	};
 
 	for (size_t n = 0; n < sizeof(faults) / sizeof(faults[0]); n++) {
@@ -366,7 +355,7 @@ static const char *kind_fault(const struct params *p, const struct param_kind *k
 			return faults[n].fault;
 		}
 	}
-	return limits_of_kind_fault(k);
+	return limits_fault(&k->limits);
 }
 
 /* What was left out is made from what was given. */
@@ -401,16 +390,8 @@ static void kind_finish(struct param_file *f, struct param_kind *k, const char *
 
 static bool word_legal(const char *word)
 {
-	if (!islower((unsigned char)word[0])) {
-		return false;
-	}
-	for (; *word; word++) {
-		if (!islower((unsigned char)*word) && !isdigit((unsigned char)*word) &&
-		    *word != '_') {
-			return false;
-		}
-	}
-	return true;
+	return islower((unsigned char)word[0]) &&
+	       !word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_")];
 }
 
 static void kind_default(struct param_kind *k, int line)
@@ -440,20 +421,16 @@ static void kind_default(struct param_kind *k, int line)
 
 static enum param_object object_of(const char *name)
 {
-	static const struct {
-		const char *name;
-		enum param_object object;
-	} objects[] = {{"om", PARAM_OM},
-		       {"hydrophone", PARAM_HYDROPHONE},
-		       {"fcm", PARAM_FCM},
-		       {"link", PARAM_LINK}};
+	static const char *const names[PARAM_SHORE] = {[PARAM_OM] = "om",
+						       [PARAM_HYDROPHONE] = "hydrophone",
+						       [PARAM_FCM] = "fcm",
+						       [PARAM_LINK] = "link"};
+	enum param_object object = PARAM_OM;
 
-	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
-		if (strcmp(objects[i].name, name) == 0) {
-			return objects[i].object;
-		}
+	while (object < PARAM_SHORE && strcmp(names[object], name) != 0) {
+		object++;
 	}
-	return PARAM_SHORE;
+	return object;
 }
 
 /* A new kind of the dictionary. */
