@@ -3,5 +3,5 @@
 $(eval $(call room,\
     tdm driver/lib \
     $(addprefix slowctl/,param access engine alarm query) \
-    $(addprefix daemon/,core phase time data config control capture record store publish alarms),\
+    $(addprefix daemon/,core phase time data config control capture record store disk publish alarms),\
     jansson libevent))

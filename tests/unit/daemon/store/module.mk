@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-$(eval $(call tests,test_store test_emergency test_store_journal test_store_life test_store_away test_store_migrate \
+$(eval $(call tests,test_store test_store_journal test_store_life test_store_away test_store_migrate \
     test_store_archive test_sample_keep test_ledger_keep,\
     tests/unit/rig/store_rig.c,\
     daemon/store,\

@@ -5,8 +5,8 @@
  *
  * All calls are the main thread's.
  */
-#ifndef DAEMON_STORE_DISK_H
-#define DAEMON_STORE_DISK_H
+#ifndef DAEMON_DISK_DISK_H
+#define DAEMON_DISK_DISK_H
 
 #include <stdbool.h>
 #include <stddef.h>

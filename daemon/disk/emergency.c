@@ -3,7 +3,7 @@
  * The emergency journal: see emergency.h. Two areas of rows; one is active. To make room, the rows that are still
  * needed are written into the other area, which then becomes the active one.
  */
-#include "daemon/store/emergency.h"
+#include "daemon/disk/emergency.h"
 
 #include <errno.h>
 #include <fcntl.h>

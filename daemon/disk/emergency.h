@@ -16,8 +16,8 @@
  *
  * All calls are the main thread's.
  */
-#ifndef DAEMON_STORE_EMERGENCY_H
-#define DAEMON_STORE_EMERGENCY_H
+#ifndef DAEMON_DISK_EMERGENCY_H
+#define DAEMON_DISK_EMERGENCY_H
 
 #include "slowctl/engine/engine.h"
 

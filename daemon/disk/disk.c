@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The thread that checks the disk of the database: see disk.h. */
-#include "daemon/store/disk.h"
+#include "daemon/disk/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

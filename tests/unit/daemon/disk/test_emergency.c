@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/store/emergency.h"
+#include "daemon/disk/emergency.h"
 #include "tests/unit/rig/store_rig.h"
 
 #include <errno.h>
