@@ -5,7 +5,7 @@
  * says each row's statements. A row is one unit: all its statements are in one transaction.
  *
  * A row owns its texts (an arena inside it), so it can be copied and kept. All times are UTC ns since
- * 1970. The columns stand in schemas/sql/.
+ * 1970. schemas/sql/ explains the columns.
  */
 #ifndef SCHEMAS_ROWS_H
 #define SCHEMAS_ROWS_H
@@ -15,7 +15,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SCHEMA 12 /* user_version of the database these rows belong to */
+/*
+ * The database that these rows belong to: its PRAGMA application_id ("FCM" and the edition of 0001_initial.sql, which
+ * sets it) and user_version (the number of migrations). Until version 0.2.0 is tagged, a change of the schema edits
+ * 0001 and raises the edition, here and there. From that tag on 0001 stays as it is: a change is a new file NNNN_name.sql,
+ * listed in daemon/store/migrate.c, and ROWS_SCHEMA is raised.
+ */
+#define ROWS_APPLICATION 0x46434d01u
+#define ROWS_SCHEMA	 1
 
 enum row_id {
 	ROW_NONE = 0,
@@ -170,5 +177,63 @@ static inline void row_text(struct row *r, const char *text)
 	r->arena[r->used + length] = 0;
 	r->used = (uint16_t)(r->used + length + 1);
 }
+
+/* A value for row_fill(): ROW_VI(5), ROW_VR(0.5), ROW_VT("text" or NULL), ROW_VI_IF(is_known, 5): else NULL. */
+struct row_in {
+	enum row_type type;
+	union {
+		int64_t i;
+		double d;
+		const char *text;
+	};
+};
+#define ROW_VNULL                                                                                  \
+	{                                                                                          \
+		.type = ROW_NULL                                                                   \
+	}
+#define ROW_VI(value)                                                                              \
+	{                                                                                          \
+		.type = ROW_INT, .i = (int64_t)(value)                                             \
+	}
+#define ROW_VI_IF(is, value)                                                                       \
+	{                                                                                          \
+		.type = (is) ? ROW_INT : ROW_NULL, .i = (int64_t)(value)                           \
+	}
+#define ROW_VR(value)                                                                              \
+	{                                                                                          \
+		.type = ROW_REAL, .d = (value)                                                     \
+	}
+#define ROW_VT(value)                                                                              \
+	{                                                                                          \
+		.type = ROW_TEXT, .text = (value)                                                  \
+	}
+
+/* The row with these values, in order. */
+static inline void row_fill(struct row *r, enum row_id id, const struct row_in *values,
+			    unsigned count)
+{
+	row_begin(r, id);
+	for (unsigned n = 0; n < count; n++) {
+		switch (values[n].type) {
+		case ROW_INT:
+			row_int(r, values[n].i);
+			break;
+		case ROW_REAL:
+			row_real(r, values[n].d);
+			break;
+		case ROW_TEXT:
+			row_text(r, values[n].text);
+			break;
+		default:
+			row_null(r);
+			break;
+		}
+	}
+}
+
+/* row_make(&row, ROW_STATION, ROW_VT("key"), ROW_VT("value")); */
+#define row_make(r, id, ...)                                                                       \
+	row_fill(r, id, (const struct row_in[]){__VA_ARGS__},                                      \
+		 sizeof((const struct row_in[]){__VA_ARGS__}) / sizeof(struct row_in))
 
 #endif

@@ -14,6 +14,7 @@
 #include "daemon/store/private.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -77,26 +78,6 @@ static const struct kind kinds[] = {
 	 {"DELETE FROM main.event WHERE " OLD_EVENT " AND id IN (SELECT id FROM archive.event)"}},
 };
 
-/* One statement with the step's values. SQLite's result. */
-static int run(sqlite3 *db, const char *sql, int64_t first, int64_t from_ns, int64_t to_ns)
-{
-	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(db, sql, -1, &q, NULL);
-
-	if (rc == SQLITE_OK) {
-		const int64_t values[] = {first, from_ns, to_ns};
-		int there = sqlite3_bind_parameter_count(q);
-
-		for (int n = 0; n < (int)(sizeof(values) / sizeof(values[0])) && n < there; n++) {
-			sqlite3_bind_int64(q, n + 1, values[n]);
-		}
-		rc = sqlite3_step(q);
-		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
-	}
-	sqlite3_finalize(q);
-	return rc;
-}
-
 /* The beginning of its year, and of the next one. */
 static int year_of(int64_t time_ns, int64_t *ret_from_ns, int64_t *ret_to_ns)
 {
@@ -125,19 +106,24 @@ static int archive_path(const struct store *s, int year, char *path, size_t size
 		       : -ENAMETOOLONG;
 }
 
-/* For the operator: which file (year 0: none yet), and what it is. */
-static int fail(struct store *s, int year, int rc, const char *why)
+/* For the operator: which file (year 0: none yet), and what is wrong with it. */
+__attribute__((format(printf, 4, 5))) static int fail(struct store *s, int year, int r,
+						      const char *format, ...)
 {
-	char of[16] = "";
+	char what[280], of[16] = "";
+	va_list args;
 
 	if (year) {
 		snprintf(of, sizeof(of), " of %d", year);
 	}
-	snprintf(s->keep.why, sizeof(s->keep.why), "archive of the journal%s: %s", of, why);
-	return rc;
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	snprintf(s->keep.why, sizeof(s->keep.why), "archive of the journal%s: %s", of, what);
+	return r;
 }
 
-/* Make the year's file, or bring it to our schema, and attach it. 0: attached. */
+/* Make the year's file, or bring it to our schema, and attach it. */
 static int attach(struct store *s, int year)
 {
 	char path[4096], *sql;
@@ -145,108 +131,95 @@ static int attach(struct store *s, int year)
 	int rc, r = archive_path(s, year, path, sizeof(path));
 
 	if (r < 0) {
-		return fail(s, year, SQLITE_CANTOPEN, strerror(-r));
+		return fail(s, year, r, "%s", strerror(-r));
 	}
 	rc = sqlite3_open(path, &db);
 	rc = rc == SQLITE_OK ? sql_guard(db) : rc;
-	if (rc == SQLITE_OK) {
+	r = store_errno(db, rc);
+	if (r == 0) {
 		sqlite3_busy_timeout(db, STORE_BUSY_MS);
-		r = store_file_migrate(db);
-		rc = r < 0 ? SQLITE_CANTOPEN : SQLITE_OK;
+		r = store_schema_migrate(db, &store_schema, NULL);
 	}
-	if (rc != SQLITE_OK) {
-		fail(s, year, rc,
-		     r == -EPROTONOSUPPORT ? "made by a newer FCM-Server" : sqlite3_errmsg(db));
+	if (r == -EPROTONOSUPPORT) {
+		fail(s, year, r,
+		     "the file is of another version or program, move it away: mv %s %s.old", path,
+		     path);
+	} else if (r < 0) {
+		fail(s, year, r, "%s", sqlite3_errmsg(db));
 	}
 	sqlite3_close(db);
-	if (rc != SQLITE_OK) {
-		return rc;
+	if (r < 0) {
+		return r;
 	}
 	sql = sqlite3_mprintf("ATTACH %Q AS archive", path);
-	rc = sql ? sqlite3_exec(s->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+	r = store_errno(s->db, sql ? sqlite3_exec(s->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM);
 	sqlite3_free(sql);
-	return rc == SQLITE_OK ? rc : fail(s, year, rc, sqlite3_errmsg(s->db));
+	return r == 0 ? r : fail(s, year, r, "%s", sqlite3_errmsg(s->db));
 }
 
-static int run_all(struct store *s, int year, const char *const steps[STEPS], int64_t first,
-		   int64_t from_ns, int64_t to_ns)
+/* The statements in one transaction, with values[]: first id, from and to before which time. */
+static int run_all(struct store *s, int year, const char *const steps[STEPS],
+		   const int64_t values[3])
 {
-	int rc = store_run_plain(s->begin);
+	int r = store_run(s->db, "BEGIN IMMEDIATE", NULL, 0);
 
-	for (unsigned n = 0; n < STEPS && steps[n] && rc == SQLITE_OK; n++) {
-		rc = run(s->db, steps[n], first, from_ns, to_ns);
+	for (unsigned n = 0; n < STEPS && steps[n] && r == 0; n++) {
+		r = store_run(s->db, steps[n], values, 3);
 	}
-	if (rc == SQLITE_OK) {
-		rc = store_run_plain(s->commit);
-	}
-	if (rc != SQLITE_OK) {
-		fail(s, year, rc,
-		     (rc & 0xff) == SQLITE_CONSTRAINT
+	r = r == 0 ? store_run(s->db, "COMMIT", NULL, 0) : r;
+	if (r < 0) {
+		fail(s, year, r, "%s",
+		     r == -EEXIST
 			     ? "it has another database's rows: move it away, under another name"
 			     : sqlite3_errmsg(s->db));
-		if (!sqlite3_get_autocommit(s->db)) {
-			store_run_plain(s->rollback);
-		}
+		store_roll_back(s->db);
 	}
-	return rc;
-}
-
-static int find(struct store *s, const struct kind *k, int64_t before_ns, int64_t *ret_first,
-		int64_t *ret_time_ns)
-{
-	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(s->db, k->find, -1, &q, NULL);
-
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_bind_int64(q, 1, before_ns);
-	}
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_step(q);
-	}
-	if (rc == SQLITE_ROW) {
-		*ret_first = sqlite3_column_int64(q, 0);
-		*ret_time_ns = sqlite3_column_int64(q, 1);
-	}
-	sqlite3_finalize(q);
-	return rc;
+	return r;
 }
 
 static int move(struct store *s, const struct kind *k, int64_t first, int64_t time_ns,
 		int64_t before_ns, uint64_t *ret_rows)
 {
-	int64_t from_ns, to_ns;
-	int year = year_of(time_ns, &from_ns, &to_ns);
-	int rc = attach(s, year);
+	int64_t values[3] = {first};
+	int year = year_of(time_ns, &values[1], &values[2]);
+	int r = attach(s, year);
 
-	to_ns = to_ns < before_ns ? to_ns : before_ns;
-	if (rc != SQLITE_OK) {
-		return rc;
+	values[2] = values[2] < before_ns ? values[2] : before_ns;
+	if (r < 0) {
+		return r;
 	}
-	/* A database that an earlier release has made may have longer texts than this one takes. */
-	sqlite3_exec(s->db, "PRAGMA ignore_check_constraints = ON", NULL, NULL, NULL);
-	rc = run_all(s, year, k->copy, first, from_ns, to_ns);
-	sqlite3_exec(s->db, "PRAGMA ignore_check_constraints = OFF", NULL, NULL, NULL);
-	if (rc == SQLITE_OK) {
-		rc = run_all(s, year, k->drop, first, from_ns, to_ns);
+	r = run_all(s, year, k->copy, values);
+	if (r == 0) {
+		r = run_all(s, year, k->drop, values);
 		*ret_rows = (uint64_t)sqlite3_changes(s->db);
 	}
-	sqlite3_exec(s->db, "DETACH archive", NULL, NULL, NULL);
-	return rc;
+	store_run(s->db, "DETACH archive", NULL, 0);
+	return r == 0 ? 1 : r;
 }
 
 int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows)
 {
-	int64_t before_ns = utc_ns - s->config.journal_days * DAY_NS, first, time_ns;
-	int rc = SQLITE_DONE;
+	int64_t before_ns = utc_ns - s->config.journal_days * DAY_NS;
 
 	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]) && s->config.journal_days; n++) {
-		rc = find(s, &kinds[n], before_ns, &first, &time_ns);
-		if (rc == SQLITE_ROW) {
+		struct store_query q = store_query(s->db, kinds[n].find);
+		int64_t first = 0, time_ns = 0;
+		bool found;
+		int r;
+
+		store_query_values(&q, &before_ns, 1);
+		found = store_query_next(&q);
+		if (found) {
+			first = sqlite3_column_int64(q.q, 0);
+			time_ns = sqlite3_column_int64(q.q, 1);
+		}
+		r = store_query_end(&q);
+		if (r < 0) {
+			return fail(s, 0, r, "%s", sqlite3_errmsg(s->db));
+		}
+		if (found) {
 			return move(s, &kinds[n], first, time_ns, before_ns, ret_rows);
 		}
-		if (rc != SQLITE_DONE) {
-			return fail(s, 0, rc, sqlite3_errmsg(s->db));
-		}
 	}
-	return SQLITE_DONE;
+	return 0;
 }

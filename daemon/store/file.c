@@ -56,23 +56,11 @@ static int run_sql(struct store *s, const char *sql)
 /* A pragma or query of one value as text. */
 static int one_text(struct store *s, const char *sql, char *text, size_t size)
 {
-	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+	struct store_query q = store_query(s->db, sql);
+	const unsigned char *got = store_query_next(&q) ? sqlite3_column_text(q.q, 0) : NULL;
 
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_step(q);
-	}
-	if (rc == SQLITE_ROW) {
-		const unsigned char *got = sqlite3_column_text(q, 0);
-
-		snprintf(text, size, "%s", got ? (const char *)got : "");
-		rc = SQLITE_OK;
-	} else if (rc == SQLITE_DONE) {
-		text[0] = 0;
-		rc = SQLITE_OK;
-	}
-	sqlite3_finalize(q);
-	return store_errno(s->db, rc);
+	snprintf(text, size, "%s", got ? (const char *)got : "");
+	return store_query_end(&q);
 }
 
 static int set_modes(struct store *s, struct sc_error *error)
@@ -122,85 +110,75 @@ static int check(struct store *s, struct sc_error *error)
 	return r < 0 ? file_fail(s, r, error, "check") : 0;
 }
 
-/* Version 0 is a new file, and only that. */
-static int check_new(struct store *s, struct sc_error *error)
+static bool same_file(const struct stat *a, const struct stat *b)
 {
-	char tables[32];
-	int r = one_text(s, "SELECT count(*) FROM sqlite_schema", tables, sizeof(tables));
-
-	if (r == 0 && strcmp(tables, "0") != 0) {
-		s->final = true;
-		return sc_fail(error, -EUCLEAN, "database",
-			       "Name another file in the configuration.",
-			       "%s is a database of another program", s->config.path);
-	}
-	return r < 0 ? file_fail(s, r, error, "cannot be read") : 0;
+	return a->st_ino && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Before anything is changed: is it ours, and not newer than we are? */
-static int check_version(struct store *s, int *ret_version, struct sc_error *error)
+static int stat_beside(const struct store *s, const char *end, char *path, size_t size,
+		       struct stat *ret_st)
 {
-	char text[32];
-	int r = one_text(s, "PRAGMA user_version", text, sizeof(text));
-
-	if (r < 0) {
-		return file_fail(s, r, error, "cannot be read");
-	}
-	*ret_version = atoi(text);
-	if (*ret_version > STORE_SCHEMA || *ret_version < 0) {
-		s->final = true;
-		return sc_fail(error, -EPROTONOSUPPORT, "schema",
-			       "Install the newer FCM-Server again, or give this one another state "
-			       "directory.",
-			       "database %s has schema %d, made by a newer FCM-Server; this one "
-			       "knows up to %d",
-			       s->config.path, *ret_version, STORE_SCHEMA);
-	}
-	return *ret_version == 0 ? check_new(s, error) : 0;
+	snprintf(path, size, "%s%s", s->config.path, end);
+	return stat(path, ret_st);
 }
 
-/* Years of commands take seconds. */
-#define AT_WORK_STEPS 1000000 /* of SQLite's machine: about 20 ms */
-
-static int tell_at_work(void *context)
+/* The command that moves the file away with its log, which is a part of it, to a directory that does not exist yet. */
+static void move_hint(const struct store *s, char *hint, size_t size)
 {
-	const struct store *s = context;
+	static const char *const ends[] = {"", "-wal", "-shm"};
+	const char *path = s->config.path, *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	char beside[4096], old[16] = ".old", files[240] = "";
+	int directory = slash > path ? (int)(slash - path) : 1, n;
+	struct stat st;
 
-	s->config.at_work();
-	return 0;
+	for (unsigned i = 2; stat_beside(s, old, beside, sizeof(beside), &st) == 0; i++) {
+		snprintf(old, sizeof(old), ".old%u", i);
+	}
+	for (size_t i = 0, used = 0; i < 3 && used < sizeof(files); i++) {
+		if (stat_beside(s, ends[i], beside, sizeof(beside), &st) == 0) {
+			used += (size_t)snprintf(files + used, sizeof(files) - used, " %s%s", name,
+						 ends[i]);
+		}
+	}
+	n = snprintf(hint, size, "Move it away: cd %.*s && mkdir %s%s && mv%s %s%s (%s).",
+		     directory, slash ? path : ".", name, old, files, name, old,
+		     s->seen ? "then mv the right one there" : "the daemon then begins a new one");
+	if (n >= (int)size) {
+		snprintf(hint, size, "Move it with its -wal and -shm to another directory.");
+	}
+}
+
+/* Before anything is changed: is it ours, and not newer than we are? Else it stays as it is, with its log. A new file
+ * is begun when it has been moved away, unless there was one of ours before. */
+static int check_schema(struct store *s, struct sc_error *error)
+{
+	int version = 0, r = store_schema_version(s->db, &store_schema, &version);
+	char hint[240];
+
+	if (r != -EPROTONOSUPPORT) {
+		return r < 0 ? file_fail(s, r, error, "cannot be read") : 0;
+	}
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	s->seen = s->sessions_known;
+	move_hint(s, hint, sizeof(hint));
+	return sc_fail(error, r, "schema", hint,
+		       "database %s is of another version of FCM-Server, or of another program: "
+		       "its schema is %d, not %d of this version",
+		       s->config.path, version, STORE_SCHEMA);
 }
 
 static int migrate(struct store *s, struct sc_error *error)
 {
-	int r;
+	int r = store_schema_migrate(s->db, &store_schema, s->config.at_work);
 
-	if (s->config.at_work) {
-		sqlite3_progress_handler(s->db, AT_WORK_STEPS, tell_at_work, s);
-	}
-	r = store_file_migrate(s->db);
-	sqlite3_progress_handler(s->db, 0, NULL, NULL);
-	if (r < 0) {
-		file_fail(s, r, error, "migration");
-		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-	}
-	return r;
+	return r < 0 ? file_fail(s, r, error, "migration") : 0;
 }
 
 static int prepare(struct store *s, struct sc_error *error)
 {
-	static const struct {
-		const char *sql;
-		size_t offset;
-	} fixed[] = {{"BEGIN IMMEDIATE", offsetof(struct store, begin)},
-		     {"COMMIT", offsetof(struct store, commit)},
-		     {"ROLLBACK", offsetof(struct store, rollback)}};
 	int rc = SQLITE_OK;
 
-	for (unsigned i = 0; i < 3 && rc == SQLITE_OK; i++) {
-		rc = sqlite3_prepare_v3(s->db, fixed[i].sql, -1, SQLITE_PREPARE_PERSISTENT,
-					(sqlite3_stmt **)(void *)((char *)s + fixed[i].offset),
-					NULL);
-	}
 	for (unsigned id = 1; id < ROW_IDS && rc == SQLITE_OK; id++) {
 		for (unsigned n = 0; n < STORE_STEPS && store_sql[id].sql[n] && rc == SQLITE_OK;
 		     n++) {
@@ -211,25 +189,17 @@ static int prepare(struct store *s, struct sc_error *error)
 	if (rc == SQLITE_OK) {
 		rc = kind_key_register(s->db);
 	}
-	if (rc == SQLITE_OK) {
-		rc = store_keep_prepare(s);
-	}
 	return rc == SQLITE_OK ? 0 : file_fail(s, store_errno(s->db, rc), error, "statement");
 }
 
 static void unprepare(struct store *s)
 {
-	store_keep_unprepare(s);
 	for (unsigned id = 0; id < ROW_IDS; id++) {
 		for (unsigned n = 0; n < STORE_STEPS; n++) {
 			sqlite3_finalize(s->steps[id][n]);
 			s->steps[id][n] = NULL;
 		}
 	}
-	sqlite3_finalize(s->begin);
-	sqlite3_finalize(s->commit);
-	sqlite3_finalize(s->rollback);
-	s->begin = s->commit = s->rollback = NULL;
 }
 
 /* One writer: a lock on a file of its own beside the database (SQLite's own locks come and go with
@@ -256,18 +226,6 @@ static int take_lock(struct store *s, struct sc_error *error)
 			       "database %s is in use", s->config.path);
 	}
 	return 0;
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-static int stat_beside(const struct store *s, const char *end, char *path, size_t size,
-		       struct stat *ret_st)
-{
-	snprintf(path, size, "%s%s", s->config.path, end);
-	return stat(path, ret_st);
 }
 
 static void note_log(struct store *s)
@@ -381,12 +339,12 @@ static int read_all(struct store *s, struct sc_error *error)
 
 int store_file_open(struct store *s, int busy_ms, struct sc_error *error)
 {
-	int version = 0, r;
+	int r;
 
 	s->final = false;
 	r = take_lock(s, error);
 	r = r == 0 ? open_file(s, busy_ms, error) : r;
-	r = r == 0 ? check_version(s, &version, error) : r;
+	r = r == 0 ? check_schema(s, error) : r;
 	r = r == 0 ? set_modes(s, error) : r;
 	r = r == 0 ? check(s, error) : r;
 	r = r == 0 ? migrate(s, error) : r;

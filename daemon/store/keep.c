@@ -98,9 +98,9 @@ static const struct rule {
 	const char *name;
 	size_t days; /* where struct store_config has its age in days; 0 there: for ever */
 	int64_t stretch_ns;
-	const char *find;		    /* ?1: before. The time of the oldest row that is due */
-	const char *step[STORE_KEEP_STEPS]; /* ?1, ?2: from, to before */
-} rules[STORE_KEEP_RULES] = {
+	const char *find;    /* ?1: before. The time of the oldest row that is due */
+	const char *step[2]; /* ?1, ?2: from, to before */
+} rules[] = {
 	/* Streams before links: see LINKS_TAI. */
 	{"seconds of streams",
 	 offsetof(struct store_config, ledger_seconds_days),
@@ -196,38 +196,8 @@ static const struct rule {
 	  " DELETE FROM sample WHERE parameter IN (SELECT parameter FROM p) AND " STRETCH}},
 };
 
-#define ARCHIVE STORE_KEEP_RULES /* comes behind the rules */
-
-static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
-{
-	return sql ? sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret_statement, NULL)
-		   : SQLITE_OK;
-}
-
-int store_keep_prepare(struct store *s)
-{
-	int rc = SQLITE_OK;
-
-	for (unsigned n = 0; n < STORE_KEEP_RULES && rc == SQLITE_OK; n++) {
-		rc = prepare(s->db, rules[n].find, &s->keep.find[n]);
-		for (unsigned i = 0; i < STORE_KEEP_STEPS && rc == SQLITE_OK; i++) {
-			rc = prepare(s->db, rules[n].step[i], &s->keep.step[n][i]);
-		}
-	}
-	return rc;
-}
-
-void store_keep_unprepare(struct store *s)
-{
-	for (unsigned n = 0; n < STORE_KEEP_RULES; n++) {
-		sqlite3_finalize(s->keep.find[n]);
-		s->keep.find[n] = NULL;
-		for (unsigned i = 0; i < STORE_KEEP_STEPS; i++) {
-			sqlite3_finalize(s->keep.step[n][i]);
-			s->keep.step[n][i] = NULL;
-		}
-	}
-}
+#define RULES	(sizeof(rules) / sizeof(rules[0]))
+#define ARCHIVE RULES /* comes behind the rules */
 
 static uint32_t days_of(const struct store *s, const struct rule *rule)
 {
@@ -249,65 +219,48 @@ static int64_t before(const struct store *s, const struct rule *rule, int64_t ut
 	return utc_ns - utc_ns % rule->stretch_ns;
 }
 
-/* SQLITE_ROW: *ret_time is that of the oldest row due; SQLITE_DONE: none. */
-static int find(sqlite3_stmt *statement, int64_t before_ns, int64_t *ret_time)
+/* 1: *ret_time is that of the oldest row due; 0: none is. */
+static int find(sqlite3 *db, const char *sql, int64_t before_ns, int64_t *ret_time)
 {
-	int rc = sqlite3_bind_int64(statement, 1, before_ns);
+	struct store_query q = store_query(db, sql);
+	bool found;
+	int r;
 
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_step(statement);
+	store_query_values(&q, &before_ns, 1);
+	found = store_query_next(&q);
+	if (found) {
+		*ret_time = sqlite3_column_int64(q.q, 0);
 	}
-	if (rc == SQLITE_ROW) {
-		*ret_time = sqlite3_column_int64(statement, 0);
-	}
-	sqlite3_reset(statement);
-	return rc;
+	r = store_query_end(&q);
+	return r < 0 ? r : found;
 }
 
-/* What the rule does with a stretch. The rows that are gone are counted. */
-static int work(struct store *s, unsigned n, int64_t from_ns, uint64_t *ret_rows)
+/* One step of one rule, in a transaction of its own. 1: the rows that are gone are counted; 0: nothing is due. */
+static int transact(struct store *s, const struct rule *rule, int64_t utc_ns, uint64_t *ret_rows)
 {
-	int rc = SQLITE_OK;
+	int64_t time = 0, stretch[2], before_ns = before(s, rule, utc_ns);
+	int r = before_ns == INT64_MIN ? 0 : find(s->db, rule->find, before_ns, &time);
 
-	for (unsigned i = 0; i < STORE_KEEP_STEPS && s->keep.step[n][i] && rc == SQLITE_OK; i++) {
-		sqlite3_stmt *step = s->keep.step[n][i];
-
-		sqlite3_bind_int64(step, 1, from_ns);
-		sqlite3_bind_int64(step, 2, from_ns + rules[n].stretch_ns);
-		rc = sqlite3_step(step);
-		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
-		sqlite3_reset(step);
+	if (r <= 0) {
+		return r;
+	}
+	stretch[0] = time - (time % rule->stretch_ns + rule->stretch_ns) % rule->stretch_ns;
+	stretch[1] = stretch[0] + rule->stretch_ns;
+	r = store_run(s->db, "BEGIN IMMEDIATE", NULL, 0);
+	for (unsigned i = 0; i < 2 && rule->step[i] && r == 0; i++) {
+		r = store_run(s->db, rule->step[i], stretch, 2);
 	}
 	*ret_rows = (uint64_t)sqlite3_changes(s->db);
-	return rc;
+	r = r == 0 ? store_run(s->db, "COMMIT", NULL, 0) : r;
+	return r < 0 ? r : 1;
 }
 
-/* One step of one rule, in a transaction of its own. SQLITE_DONE: nothing is due. */
-static int transact(struct store *s, unsigned n, int64_t utc_ns, uint64_t *ret_rows)
-{
-	int64_t time = 0, before_ns = before(s, &rules[n], utc_ns);
-	int rc = before_ns == INT64_MIN ? SQLITE_DONE : find(s->keep.find[n], before_ns, &time);
-
-	if (rc != SQLITE_ROW) {
-		return rc;
-	}
-	time -= (time % rules[n].stretch_ns + rules[n].stretch_ns) % rules[n].stretch_ns;
-	rc = store_run_plain(s->begin);
-	if (rc == SQLITE_OK) {
-		rc = work(s, n, time, ret_rows);
-	}
-	if (rc == SQLITE_OK) {
-		rc = store_run_plain(s->commit);
-	}
-	return rc;
-}
-
-static void note(struct store *s, uint64_t rows, uint64_t took_ns, int rc)
+static void note(struct store *s, uint64_t rows, uint64_t took_ns, int r)
 {
 	pthread_mutex_lock(&s->lock);
 	s->status.keep_steps++;
-	s->status.keep_failing = rc != SQLITE_OK;
-	if (rc == SQLITE_OK) {
+	s->status.keep_failing = r < 0;
+	if (r >= 0) {
 		s->status.keep_rows += rows;
 	} else {
 		s->status.keep_errors++;
@@ -329,7 +282,7 @@ void store_keep_begin(struct store *s)
 	uint64_t period_ms = s->config.keep_ms ? s->config.keep_ms : PERIOD_MS;
 	bool any = s->config.journal_days > 0;
 
-	for (unsigned n = 0; n < STORE_KEEP_RULES; n++) {
+	for (unsigned n = 0; n < RULES; n++) {
 		any |= days_of(s, &rules[n]) > 0;
 	}
 	s->keep.rule = 0;
@@ -390,27 +343,25 @@ void store_keep_step(struct store *s)
 {
 	uint64_t began = now_mono_ns(), rows = 0, took, rest;
 	int64_t utc;
-	int rc;
+	int r;
 
 	if (!clock_is_right(s, &utc)) {
 		store_keep_begin(s);
 		return;
 	}
-	rc = s->keep.rule == ARCHIVE ? store_archive_step(s, utc, &rows)
-				     : transact(s, s->keep.rule, utc, &rows);
+	r = s->keep.rule == ARCHIVE ? store_archive_step(s, utc, &rows)
+				    : transact(s, &rules[s->keep.rule], utc, &rows);
 	took = now_mono_ns() - began;
 	s->keep.next_ns = began + took;
-	if (rc == SQLITE_DONE) {
+	if (r == 0) {
 		next_rule(s);
 		return;
 	}
 	rest = took * (s->config.keep_rest ? s->config.keep_rest : REST);
 	s->keep.next_ns += rest > REST_NS ? rest : REST_NS;
-	note(s, rows, took, rc);
-	if (rc != SQLITE_OK) {
-		if (!sqlite3_get_autocommit(s->db)) {
-			store_run_plain(s->rollback);
-		}
+	note(s, rows, took, r);
+	if (r < 0) {
+		store_roll_back(s->db);
 		next_rule(s);
 	}
 }

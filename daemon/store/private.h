@@ -47,9 +47,6 @@ struct store_job {
 	struct row row;
 };
 
-#define STORE_KEEP_RULES 10u
-#define STORE_KEEP_STEPS 2u /* statements a rule at most */
-
 /* The newest start of DMA of a link and the session it belongs to; 0: none yet. */
 struct store_dma {
 	uint32_t session, dma_epoch;
@@ -77,7 +74,6 @@ struct store_sessions {
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *steps[ROW_IDS][STORE_STEPS];
-	sqlite3_stmt *begin, *commit, *rollback;
 	struct store_config config;
 	char *path;	    /* config's */
 	int lock_fd;	    /* one daemon a database */
@@ -107,15 +103,13 @@ struct store {
 	uint64_t finished;    /* rows written or given up */
 	unsigned left;	      /* rows given up at the end */
 	struct {
-		sqlite3_stmt *find[STORE_KEEP_RULES];
-		sqlite3_stmt *step[STORE_KEEP_RULES][STORE_KEEP_STEPS];
 		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
 		unsigned rule;	  /* the pass is at this one */
 		/* Both clocks when the thread began; when a daemon before us was alive, 0: not known. */
 		int64_t begun_utc_ns, alive_ns;
 		uint64_t begun_mono_ns;
 		bool clock_wrong; /* as told */
-		char why[160];	  /* the archive failed last */
+		char why[320];	  /* the archive failed last */
 	} keep;
 
 	pthread_mutex_t lock; /* of what follows */
@@ -151,16 +145,43 @@ void store_rows_publish(struct store *s);
 /* ---- sql.c ---- */
 /* SQLite's result as a negative errno. */
 int store_errno(sqlite3 *db, int rc);
-/* A statement without values. SQLite's result. */
-int store_run_plain(sqlite3_stmt *step);
 
-/* ---- migrate.c, file.c ---- */
+/* One statement: prepared, given its values, stepped, finalized. After an error the rest does nothing. */
+struct store_query {
+	sqlite3 *db;
+	sqlite3_stmt *q;
+	int rc;
+};
+struct store_query store_query(sqlite3 *db, const char *sql);
+/* ?1, ?2, ...: as many of the values as the statement has places. */
+void store_query_values(struct store_query *q, const int64_t *values, int count);
+bool store_query_next(struct store_query *q); /* true: there is a row */
+int store_query_end(struct store_query *q);   /* 0 or negative errno of the whole */
+/* All of it, for a statement without rows. `values` may be NULL. 0 or negative errno. */
+int store_run(sqlite3 *db, const char *sql, const int64_t *values, int count);
+/* End the transaction that an error has left open. */
+void store_roll_back(sqlite3 *db);
+
+/* ---- migrate.c ---- */
+struct store_schema {
+	uint32_t application_id;
+	const char *const
+		*migrations; /* [n] brings user_version n to n + 1; [0] makes the tables */
+	unsigned count;
+};
+extern const struct store_schema store_schema; /* this program's */
+
+/* The file's user_version; 0: a new file. -EPROTONOSUPPORT: the schema is another one, or newer. */
+int store_schema_version(sqlite3 *db, const struct store_schema *schema, int *ret_version);
+/* Run each migration that the file lacks in a transaction of its own; calls `at_work` (may be NULL) now and then. Errors
+ * as above; a transaction may be open then. */
+int store_schema_migrate(sqlite3 *db, const struct store_schema *schema, void (*at_work)(void));
+
+/* ---- file.c ---- */
 #define STORE_BUSY_MS 2000 /* to wait for another program that writes */
 /* All steps of opening, waiting at most busy_ms for each lock; negative errno: closed again. file.c */
 int store_file_open(struct store *s, int busy_ms, struct sc_error *error);
 void store_file_close(struct store *s);
-/* To STORE_SCHEMA; -EPROTONOSUPPORT: it is newer. */
-int store_file_migrate(sqlite3 *db);
 /* Moved away, deleted, or another one in its place: what we write would be nowhere. */
 bool store_file_replaced(const struct store *s);
 /* read.c: the sessions known so far; when a daemon before us was alive; all that a restart takes over. */
@@ -195,15 +216,13 @@ void store_note_away(struct store *s, int r, const struct sc_error *error);
  * `urgent`: something that cannot wait has come. */
 bool store_at_file(struct store *s, bool urgent);
 
-/* keep.c. Prepare: SQLite's result. Start: of the thread. Begin: a period from now. Step: to be
- * called when keep.next_ns has come; at most one short transaction. */
-int store_keep_prepare(struct store *s);
-void store_keep_unprepare(struct store *s);
+/* keep.c. Start: of the thread. Begin: the next pass is a period away. Step: to be called when keep.next_ns has come;
+ * at most one short transaction. */
 void store_keep_start(struct store *s);
 void store_keep_begin(struct store *s);
 void store_keep_step(struct store *s);
 
-/* archive.c: move some old commands or events. SQLite's result; SQLITE_DONE: none is due. */
+/* archive.c: move some old commands or events. 1: moved, 0: none is due, negative errno: keep.why says more. */
 int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows);
 
 #endif

@@ -13,45 +13,6 @@
 #include "schemas/journal_sql.h"
 #include "slowctl/safe/safe.h"
 
-struct reader {
-	sqlite3 *db;
-	sqlite3_stmt *q;
-	int rc;
-};
-
-static struct reader read_begin(struct store *s, const char *sql)
-{
-	struct reader r = {.db = s->db};
-
-	r.rc = sqlite3_prepare_v2(s->db, sql, -1, &r.q, NULL);
-	return r;
-}
-
-static void read_int_is(struct reader *r, int place, int64_t value)
-{
-	if (r->rc == SQLITE_OK) {
-		r->rc = sqlite3_bind_int64(r->q, place, value);
-	}
-}
-
-static bool read_next(struct reader *r)
-{
-	if (r->rc != SQLITE_OK && r->rc != SQLITE_ROW) {
-		return false;
-	}
-	r->rc = sqlite3_step(r->q);
-	return r->rc == SQLITE_ROW;
-}
-
-/* 0 or negative errno of the whole. */
-static int read_end(struct reader *r)
-{
-	int rc = r->rc == SQLITE_DONE || r->rc == SQLITE_ROW ? SQLITE_OK : r->rc;
-
-	sqlite3_finalize(r->q);
-	return store_errno(r->db, rc);
-}
-
 static double column_real(sqlite3_stmt *q, int n)
 {
 	return sqlite3_column_type(q, n) == SQLITE_NULL ? NAN : sqlite3_column_double(q, n);
@@ -66,52 +27,56 @@ static void column_text(sqlite3_stmt *q, int n, char *text, size_t size)
 
 /* ------------------------------------------------------------------ the journal */
 
-/* Room for one more at *items. */
-static int grow(void **items, size_t count, size_t bytes)
+/* Each row of the query becomes an item of `bytes` behind those at *items. 0 or negative errno; the query is ended. */
+static int read_list(struct store_query *r, void **items, size_t *count, size_t bytes,
+		     void (*fill)(sqlite3_stmt *q, void *item))
 {
-	void *more;
+	int room = 0;
 
-	if (count & (count - 1)) { /* there is, up to the next power of two */
-		return 0;
+	while (room == 0 && store_query_next(r)) {
+		if ((*count & (*count - 1)) == 0) { /* full: room for the next power of two */
+			void *more = realloc(*items, (*count ? 2 * *count : 1) * bytes);
+
+			room = more ? 0 : -ENOMEM;
+			*items = more ? more : *items;
+		}
+		if (room == 0) {
+			fill(r->q, (char *)*items + (*count)++ * bytes);
+		}
 	}
-	more = realloc(*items, (count ? 2 * count : 1) * bytes);
-	if (!more) {
-		return -ENOMEM;
-	}
-	*items = more;
-	return 0;
+	return room < 0 ? (store_query_end(r), room) : store_query_end(r);
 }
 
 static int read_ids(struct store *s, struct store_past *p)
 {
-	struct reader r = read_begin(s, "SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS);
+	struct store_query r =
+		store_query(s->db, "SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS);
 
-	if (read_next(&r)) {
+	if (store_query_next(&r)) {
 		p->last_command = (uint64_t)sqlite3_column_int64(r.q, 0);
 	}
-	return read_end(&r);
+	return store_query_end(&r);
+}
+
+static void sequence_of(sqlite3_stmt *q, void *item)
+{
+	*(struct store_sequence *)item = (struct store_sequence){
+		(uint8_t)sqlite3_column_int(q, 0),
+		(uint8_t)sqlite3_column_int(q, 1),
+		(uint32_t)sqlite3_column_int64(q, 2),
+	};
 }
 
 /* Both what was reserved and what commands really used: the larger counts. */
 static int read_sequences(struct store *s, struct store_past *p)
 {
-	struct reader r = read_begin(
-		s, "SELECT tower, floor, reserved_until FROM sequence UNION ALL"
-		   " SELECT tower, floor, max(sequence) FROM command WHERE sequence IS NOT NULL"
-		   " GROUP BY tower, floor");
-	int room = 0;
+	struct store_query r =
+		store_query(s->db, "SELECT tower, floor, reserved_until FROM sequence UNION ALL"
+				   " SELECT tower, floor, max(sequence) FROM command"
+				   " WHERE sequence IS NOT NULL GROUP BY tower, floor");
 
-	while (room == 0 && read_next(&r)) {
-		room = grow((void **)&p->sequences, p->sequence_count, sizeof(*p->sequences));
-		if (room == 0) {
-			p->sequences[p->sequence_count++] = (struct store_sequence){
-				(uint8_t)sqlite3_column_int(r.q, 0),
-				(uint8_t)sqlite3_column_int(r.q, 1),
-				(uint32_t)sqlite3_column_int64(r.q, 2),
-			};
-		}
-	}
-	return room < 0 ? (read_end(&r), room) : read_end(&r);
+	return read_list(&r, (void **)&p->sequences, &p->sequence_count, sizeof(*p->sequences),
+			 sequence_of);
 }
 
 #define COMMAND_COLUMNS                                                                            \
@@ -137,8 +102,9 @@ static int read_sequences(struct store *s, struct store_past *p)
 	" UNION ALL SELECT tower, floor, time, id FROM command WHERE " JOURNAL_OPEN "))"           \
 	" ON of = id WHERE ended IS NULL"
 
-static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
+static void journal_of(sqlite3_stmt *q, void *item)
 {
+	struct engine_journal *ret_j = item;
 	char op[16], reason[64];
 
 	*ret_j = (struct engine_journal){.id = (uint64_t)sqlite3_column_int64(q, 0)};
@@ -162,21 +128,13 @@ static void journal_of(sqlite3_stmt *q, struct engine_journal *ret_j)
 	ret_j->cut = sqlite3_column_int(q, 16) != 0;
 }
 
-static int read_commands(struct store *s, const char *sql, unsigned limit, struct store_past *p)
+static int read_commands(struct store *s, const char *sql, int64_t limit, struct store_past *p)
 {
-	struct reader r = read_begin(s, sql);
-	int room = 0;
+	struct store_query r = store_query(s->db, sql);
 
-	if (limit) {
-		read_int_is(&r, 1, limit);
-	}
-	while (room == 0 && read_next(&r)) {
-		room = grow((void **)&p->commands, p->command_count, sizeof(*p->commands));
-		if (room == 0) {
-			journal_of(r.q, &p->commands[p->command_count++]);
-		}
-	}
-	return room < 0 ? (read_end(&r), room) : read_end(&r);
+	store_query_values(&r, &limit, 1);
+	return read_list(&r, (void **)&p->commands, &p->command_count, sizeof(*p->commands),
+			 journal_of);
 }
 
 static int read_journal(struct store *s, struct store_past *p)
@@ -226,11 +184,11 @@ int store_past_engine(const struct store_past *p, struct engine *e, struct engin
 
 static int read_phase_references(struct store *s, struct store_past *p)
 {
-	struct reader r =
-		read_begin(s, "SELECT link, phase_ps, rtt_frames, rtt_bytes, rtt_bits, time"
-			      " FROM phase_reference");
+	struct store_query r =
+		store_query(s->db, "SELECT link, phase_ps, rtt_frames, rtt_bytes, rtt_bits, time"
+				   " FROM phase_reference");
 
-	while (read_next(&r)) {
+	while (store_query_next(&r)) {
 		unsigned link = (unsigned)sqlite3_column_int(r.q, 0);
 
 		if (link < NANET3_LINKS) {
@@ -244,16 +202,16 @@ static int read_phase_references(struct store *s, struct store_past *p)
 			};
 		}
 	}
-	return read_end(&r);
+	return store_query_end(&r);
 }
 
 static int read_run(struct store *s, struct store_run *run)
 {
-	struct reader r =
-		read_begin(s, "SELECT number, ended, note, who, begun, ended_slice FROM run"
-			      " ORDER BY number DESC LIMIT 1");
+	struct store_query r =
+		store_query(s->db, "SELECT number, ended, note, who, begun, ended_slice FROM run"
+				   " ORDER BY number DESC LIMIT 1");
 
-	if (read_next(&r)) {
+	if (store_query_next(&r)) {
 		run->last_number = (uint32_t)sqlite3_column_int64(r.q, 0);
 		run->open = sqlite3_column_type(r.q, 1) == SQLITE_NULL;
 		column_text(r.q, 2, run->note, sizeof(run->note));
@@ -261,22 +219,22 @@ static int read_run(struct store *s, struct store_run *run)
 		run->begun_ns = sqlite3_column_int64(r.q, 4);
 		run->ending = run->open && sqlite3_column_type(r.q, 5) != SQLITE_NULL;
 	}
-	return read_end(&r);
+	return store_query_end(&r);
 }
 
 /* A setting of the station as it was put last; "" when there is none. */
 static int read_station(struct store *s, const char *key, char *ret_value, size_t size)
 {
-	struct reader r = read_begin(s, "SELECT value FROM station WHERE key = ?1");
+	struct store_query r = store_query(s->db, "SELECT value FROM station WHERE key = ?1");
 
 	*ret_value = '\0';
 	if (r.rc == SQLITE_OK) {
 		r.rc = sqlite3_bind_text(r.q, 1, key, -1, SQLITE_STATIC);
 	}
-	if (read_next(&r)) {
+	if (store_query_next(&r)) {
 		column_text(r.q, 0, ret_value, size);
 	}
-	return read_end(&r);
+	return store_query_end(&r);
 }
 
 int store_read_alive(struct store *s)
@@ -302,24 +260,24 @@ int store_read_alive(struct store *s)
 
 static int read_events(struct store *s, struct store_past *p)
 {
-	struct reader r = read_begin(s, OPEN_EVENTS);
+	struct store_query r = store_query(s->db, OPEN_EVENTS);
 	int result;
 
-	while (p->event_count < STORE_EVENTS_MAX && read_next(&r)) {
+	while (p->event_count < STORE_EVENTS_MAX && store_query_next(&r)) {
 		struct store_event *e = &p->events[p->event_count++];
 
 		column_text(r.q, 0, e->code, sizeof(e->code));
 		column_text(r.q, 1, e->object, sizeof(e->object));
 	}
-	result = read_end(&r);
+	result = store_query_end(&r);
 	if (result < 0) {
 		return result;
 	}
-	r = read_begin(s,
-		       "SELECT code = 'daemon-start' FROM event"
-		       " WHERE code IN ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1");
-	p->crashed = read_next(&r) && sqlite3_column_int(r.q, 0);
-	return read_end(&r);
+	r = store_query(s->db,
+			"SELECT code = 'daemon-start' FROM event"
+			" WHERE code IN ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1");
+	p->crashed = store_query_next(&r) && sqlite3_column_int(r.q, 0);
+	return store_query_end(&r);
 }
 
 /* ------------------------------------------------------------------ alarms */
@@ -343,8 +301,9 @@ static void column_hand(sqlite3_stmt *q, int n, struct alarm_hand *ret_hand)
 	column_text(q, n + 2, ret_hand->text, sizeof(ret_hand->text));
 }
 
-static void read_alarm(sqlite3_stmt *q, struct alarm *ret_alarm)
+static void alarm_of(sqlite3_stmt *q, void *item)
 {
+	struct alarm *ret_alarm = item;
 	char state[16];
 
 	*ret_alarm = (struct alarm){
@@ -375,16 +334,9 @@ static void read_alarm(sqlite3_stmt *q, struct alarm *ret_alarm)
 
 static int read_alarms(struct store *s, struct store_past *p)
 {
-	struct reader r = read_begin(s, "SELECT " ALARM_COLUMNS " FROM alarm");
-	int room = 0;
+	struct store_query r = store_query(s->db, "SELECT " ALARM_COLUMNS " FROM alarm");
 
-	while (room == 0 && read_next(&r)) {
-		room = grow((void **)&p->alarms, p->alarm_count, sizeof(*p->alarms));
-		if (room == 0) {
-			read_alarm(r.q, &p->alarms[p->alarm_count++]);
-		}
-	}
-	return room < 0 ? (read_end(&r), room) : read_end(&r);
+	return read_list(&r, (void **)&p->alarms, &p->alarm_count, sizeof(*p->alarms), alarm_of);
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -426,11 +378,11 @@ void store_past_free(struct store_past *p)
 
 int store_read_sessions(struct store *s, struct store_sessions *ret_sessions)
 {
-	struct reader r = read_begin(s, "SELECT session, link, dma_epoch FROM dma"
-					" ORDER BY session, link, dma_epoch");
+	struct store_query r = store_query(s->db, "SELECT session, link, dma_epoch FROM dma"
+						  " ORDER BY session, link, dma_epoch");
 
 	*ret_sessions = (struct store_sessions){.newest = 1};
-	while (read_next(&r)) {
+	while (store_query_next(&r)) {
 		unsigned link = (unsigned)sqlite3_column_int64(r.q, 1);
 
 		ret_sessions->newest = (uint32_t)sqlite3_column_int64(r.q, 0);
@@ -441,5 +393,5 @@ int store_read_sessions(struct store *s, struct store_sessions *ret_sessions)
 			};
 		}
 	}
-	return read_end(&r);
+	return store_query_end(&r);
 }

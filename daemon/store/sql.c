@@ -246,10 +246,52 @@ int store_errno(sqlite3 *db, int rc)
 	return -EIO;
 }
 
-int store_run_plain(sqlite3_stmt *step)
+struct store_query store_query(sqlite3 *db, const char *sql)
 {
-	int rc = sqlite3_step(step);
+	struct store_query q = {.db = db};
 
-	sqlite3_reset(step);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	q.rc = sqlite3_prepare_v2(db, sql, -1, &q.q, NULL);
+	return q;
+}
+
+void store_query_values(struct store_query *q, const int64_t *values, int count)
+{
+	int places = sqlite3_bind_parameter_count(q->q);
+
+	for (int n = 0; n < count && n < places && q->rc == SQLITE_OK; n++) {
+		q->rc = sqlite3_bind_int64(q->q, n + 1, values[n]);
+	}
+}
+
+bool store_query_next(struct store_query *q)
+{
+	if (q->rc != SQLITE_OK && q->rc != SQLITE_ROW) {
+		return false;
+	}
+	q->rc = sqlite3_step(q->q);
+	return q->rc == SQLITE_ROW;
+}
+
+int store_query_end(struct store_query *q)
+{
+	int rc = q->rc == SQLITE_DONE || q->rc == SQLITE_ROW ? SQLITE_OK : q->rc;
+
+	sqlite3_finalize(q->q);
+	return store_errno(q->db, rc);
+}
+
+int store_run(sqlite3 *db, const char *sql, const int64_t *values, int count)
+{
+	struct store_query q = store_query(db, sql);
+
+	store_query_values(&q, values, count);
+	store_query_next(&q);
+	return store_query_end(&q);
+}
+
+void store_roll_back(sqlite3 *db)
+{
+	if (!sqlite3_get_autocommit(db)) {
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	}
 }

@@ -154,7 +154,7 @@ static void note_commit(struct store *s, uint64_t rows, uint64_t lost, uint64_t 
 static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 {
 	unsigned rows = 0;
-	int rc = store_run_plain(s->begin);
+	int rc = sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
 
 	for (struct store_job *j = s->first; j && rows < BATCH && rc == SQLITE_OK;
 	     j = j->next || only ? j->next : store_rows_take(s)) {
@@ -165,13 +165,11 @@ static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 		}
 	}
 	if (rc == SQLITE_OK) {
-		rc = store_run_plain(s->commit);
+		rc = sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
 	}
 	if (rc != SQLITE_OK) {
 		note_failure(s, rc); /* before the rollback changes SQLite's message */
-		if (!sqlite3_get_autocommit(s->db)) {
-			store_run_plain(s->rollback);
-		}
+		store_roll_back(s->db);
 	}
 	*ret_rows = rows;
 	return rc;

@@ -68,10 +68,9 @@ struct store_config {
 };
 
 /*
- * Open or create and bring to STORE_SCHEMA. -EPROTONOSUPPORT: made by a newer program; -EUCLEAN: damaged,
- * or no database of ours; -EACCES, -ENOSPC, -EROFS, -EBUSY (another daemon holds it), -EIO. `error` says
- * it for the operator. A patient store refuses only what waiting cannot mend: a newer program's file,
- * another program's, a directory, another daemon's; else it returns 0, is away, and `error` says why.
+ * Open or create, and bring to STORE_SCHEMA. -EPROTONOSUPPORT: a file of another version or program; -EUCLEAN:
+ * damaged; -EACCES, -ENOSPC, -EROFS, -EBUSY (another daemon holds it), -EIO. `error` is for the operator. A patient
+ * store refuses only a directory and a file that another daemon holds; else it returns 0, is away, and `error` says why.
  */
 int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error);
 int store_start(struct store *s); /* start the thread: negative errno */
@@ -115,7 +114,7 @@ struct store_status {
 	/* old rows: transactions, rows that are gone, those that failed, the longest */
 	uint64_t keep_steps, keep_rows, keep_errors, keep_max_ns;
 	bool keep_failing; /* the last one failed */
-	char keep_error_text[160];
+	char keep_error_text[320];
 };
 void store_get_status(struct store *s, struct store_status *ret_status);
 

@@ -25,6 +25,9 @@ struct sc_trouble journal_trouble(int result)
 		  "Put a good copy in its place, or move it away (with its -wal and -shm)."}},
 		{-EIO, {"the disk fails", "Look at the disk: dmesg, smartctl."}},
 		{-ETIMEDOUT, {"the disk does not answer", "Look at the disk: dmesg, iostat."}},
+		{-EPROTONOSUPPORT,
+		 {"it is of another version or program",
+		  "Move it away (with its -wal and -shm); fcmctl status has the command."}},
 		{-ENOBUFS, {"too many rows wait for a slow disk", "Is the disk slow? iostat."}},
 	};
 

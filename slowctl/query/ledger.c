@@ -96,11 +96,12 @@
 			"ledger_stream_sum", "seconds", "0", "1", LEDGER_STREAM_RIGHT,             \
 			"(offered - " LEDGER_STREAM_DONE ")", "tai_ns", "begun") tail ")"
 
-/* `behind`: the frame behind the last one; runs that were joined have holes. */
-#define LINK_LOSSES_SQL(behind)                                                                    \
+/* The frame behind the last one; losses that were joined have holes. */
+#define BEHIND "coalesce(until, first + frames)"
+#define LINK_LOSSES_SQL                                                                            \
 	"SELECT session, 'link' AS kind, code, link, tower, floor, NULL AS stream, NULL AS grp,"   \
-	" dma_epoch, first, " behind " - 1 AS last, frames, tai_ns, " LOSS_BEGUN_OF(               \
-		"(" behind " - first)") " AS begun, time, open FROM loss INDEXED BY "              \
+	" dma_epoch, first, " BEHIND " - 1 AS last, frames, tai_ns, " LOSS_BEGUN_OF(               \
+		"(" BEHIND " - first)") " AS begun, time, open FROM loss INDEXED BY "              \
 					"loss_time" WHERE_LINK " AND kind = 0"
 /*
  * A group's drops: rows of the same loss that follow each other without a hole are one loss. Along such rows
@@ -120,34 +121,28 @@
 			  " max(time), max(first * 2 + open) % 2" /* of the last */                \
 			  " FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
 /* Without INDEXED BY, SQLite would read the whole table: it has the order of the window already. */
-#define LOSSES_SQL(behind) LINK_LOSSES_SQL(behind) " UNION ALL " DROPS_SQL
-#define NEWEST_LOSSES(behind)                                                                      \
-	"SELECT session, kind, code, link, tower, floor, stream, grp AS [group], dma_epoch, "      \
-	"first,"                                                                                   \
-	" last, frames, tai_ns AS [tai:t], tai_ns, begun AS [begun:t], time AS [time:t],"          \
-	" open AS [open:b] FROM (" LOSSES_SQL(                                                     \
-		behind) " ORDER BY time DESC, first DESC LIMIT ?3) ORDER BY begun, first, link"
+#define LOSSES_SQL LINK_LOSSES_SQL " UNION ALL " DROPS_SQL
 
-static const char newest_losses[] = NEWEST_LOSSES("coalesce(until, first + frames)");
-static const char newest_losses_before_3[] = NEWEST_LOSSES("(first + frames)");
+static const char newest_losses[] =
+	"SELECT session, kind, code, link, tower, floor, stream, grp AS [group], dma_epoch, first,"
+	" last, frames, tai_ns AS [tai:t], tai_ns, begun AS [begun:t], time AS [time:t],"
+	" open AS [open:b] FROM (" LOSSES_SQL " ORDER BY time DESC, first DESC LIMIT ?3)"
+	" ORDER BY begun, first, link";
 
 /* Where frames were lost, each place once in each count of the board, with the first and the last of them. */
 #define PLACE "kind, code, link, tower, floor, stream, grp, session, dma_epoch"
-#define HOPS(behind)                                                                               \
-	"SELECT CASE WHEN code = 'board-fifo' THEN 'board' WHEN code = 'ring-full' THEN 'ring'"    \
-	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END"        \
-	" AS hop, code, link, tower, floor, stream, grp AS [group], sum(frames) AS frames,"        \
-	" count(*) AS losses, max(CASE WHEN up = 1 THEN first END) AS first,"                      \
-	" max(CASE WHEN down = 1 THEN last END) AS last, dma_epoch,"                               \
-	" max(CASE WHEN up = 1 THEN tai_ns END) AS [tai:t], min(begun) AS [begun:t],"              \
-	" max(begun + (last + 1 - first) * 125000) AS [ended:t] FROM (SELECT *,"                   \
-	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun, first) AS up,"                 \
-	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun DESC, first DESC) AS down"      \
-	" FROM (" LOSSES_SQL(behind) ")) GROUP BY " PLACE                                          \
-				     " ORDER BY sum(frames) DESC, link, min(begun)"                \
-				     " LIMIT max(?3, 256)"
-static const char hops[] = HOPS("coalesce(until, first + frames)");
-static const char hops_before_3[] = HOPS("(first + frames)");
+static const char hops[] =
+	"SELECT CASE WHEN code = 'board-fifo' THEN 'board' WHEN code = 'ring-full' THEN 'ring'"
+	" WHEN code = 'pool' THEN 'daemon' WHEN kind = 'link' THEN 'link' ELSE 'group' END"
+	" AS hop, code, link, tower, floor, stream, grp AS [group], sum(frames) AS frames,"
+	" count(*) AS losses, max(CASE WHEN up = 1 THEN first END) AS first,"
+	" max(CASE WHEN down = 1 THEN last END) AS last, dma_epoch,"
+	" max(CASE WHEN up = 1 THEN tai_ns END) AS [tai:t], min(begun) AS [begun:t],"
+	" max(begun + (last + 1 - first) * 125000) AS [ended:t] FROM (SELECT *,"
+	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun, first) AS up,"
+	" row_number() OVER (PARTITION BY " PLACE " ORDER BY begun DESC, first DESC) AS down"
+	" FROM (" LOSSES_SQL ")) GROUP BY " PLACE " ORDER BY sum(frames) DESC, link, min(begun)"
+	" LIMIT max(?3, 256)";
 
 /* Chosen rows with when they began; those of streams by the link's row of the second. */
 #define LINK_ROWS_OF(rows)                                                                         \
@@ -258,12 +253,12 @@ static int totals(struct query *q, const struct scope *scope, json_t *object, bo
 /* The newest rows, oldest first. */
 static int details(struct query *q, const struct scope *scope, json_t *object)
 {
-	bool by = scope->by_ns != 0, before_3 = q->version < 3;
+	bool by = scope->by_ns != 0;
 	int r = add(q, 0, object, "links", scope, by ? spans_of_links : newest_links);
 
 	r = add(q, r, object, "streams", scope, by ? spans_of_streams : newest_streams);
-	r = add(q, r, object, "losses", scope, before_3 ? newest_losses_before_3 : newest_losses);
-	return add(q, r, object, "hops", scope, before_3 ? hops_before_3 : hops);
+	r = add(q, r, object, "losses", scope, newest_losses);
+	return add(q, r, object, "hops", scope, hops);
 }
 
 /* Rows that do not balance: the first thing to look at when something is wrong. `none`: the totals say that

@@ -16,6 +16,7 @@
 #include "slowctl/param/kind_key.h"
 #include "slowctl/param/param.h"
 #include "slowctl/query/sql_guard.h"
+#include "slowctl/query/sql_schema.h"
 
 #define BUSY_MS 1000
 /* Of SQLite's machine, between two looks at the clock. A look costs less than one of them in a hundred; a row
@@ -122,65 +123,24 @@ static int add_functions(sqlite3 *db)
 	return rc == SQLITE_OK ? 0 : -ENOMEM;
 }
 
-/* A file that this version's daemon has not had yet: what it lacks is not known. */
-static const struct {
-	int version; /* files before it want this */
-	const char *sql;
-} views[] = {
-	{2, "CREATE TEMP VIEW ledger_link AS SELECT *, NULL AS tai_ns FROM main.ledger_link"},
-	{4, "CREATE TEMP VIEW ledger_stream AS SELECT *, 0 AS no_time FROM main.ledger_stream"},
-	{5,
-	 "CREATE TEMP VIEW ledger_link_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun"
-	 " FROM ledger_link WHERE 0;"
-	 "CREATE TEMP VIEW ledger_stream_sum AS SELECT *, 60 AS span, 1 AS seconds, time AS begun,"
-	 " NULL AS tai_ns FROM ledger_stream WHERE 0"},
-	{7, "CREATE TEMP VIEW sample_sum AS SELECT parameter, time, 60 AS span, time AS until,"
-	    " 1 AS samples, value AS mean, value AS low, value AS high, setpoint"
-	    " FROM main.sample WHERE 0"},
-	{9, "CREATE TEMP VIEW snapshot AS SELECT 0 AS id, '' AS name, 0 AS time, '' AS who, '' AS "
-	    "note,"
-	    " '' AS pattern, 0 AS parameters, 0 AS unknown WHERE 0;"
-	    "CREATE TEMP VIEW snapshot_value AS SELECT 0 AS snapshot, '' AS parameter, 0.0 AS value"
-	    " WHERE 0"},
-	{11, "CREATE TEMP VIEW transition AS SELECT command, rowid AS number, time, state, frame,"
-	     " detail FROM main.transition"},
-	{12, "CREATE TEMP VIEW command_life AS SELECT command, number, time, state, frame, detail"
-	     " FROM transition"},
-};
-
-static int add_views(struct query *q)
-{
-	for (size_t n = 0; n < sizeof(views) / sizeof(views[0]); n++) {
-		if (q->version < views[n].version &&
-		    sqlite3_exec(q->db, views[n].sql, NULL, NULL, NULL) != SQLITE_OK) {
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
-	sqlite3_stmt *s = NULL;
-	int version = -1, r;
+	struct sql_schema is = {.version = 0};
+	int r;
 
-	if (query_prepare(q, &s, "PRAGMA user_version", "") == 0 && query_step(q, s) == 1) {
-		version = sqlite3_column_int(s, 0);
-	}
-	sqlite3_finalize(s);
-	if (version > ROWS_SCHEMA) {
-		return sc_fail(error, -EPROTONOSUPPORT, "schema",
-			       "Use the newer FCM-Server's own fcmctl.",
-			       "database %s has schema %d; this program knows up to %d", path,
-			       version, ROWS_SCHEMA);
-	}
-	if (version < 1) {
+	if (sql_schema_read(q->db, &is) != SQLITE_OK || is.empty) {
 		return sc_fail(error, -EUCLEAN, "database", "Is it the right file?",
 			       "%s is no database of FCM-Server", path);
 	}
-	q->version = version;
+	if (is.application_id != ROWS_APPLICATION || is.version < 1 || is.version > ROWS_SCHEMA) {
+		return sc_fail(error, -EPROTONOSUPPORT, "schema",
+			       "Use the fcmctl of the version that made it.",
+			       "database %s is of another version of FCM-Server, or of another "
+			       "program: its schema is %d, not %d of this version",
+			       path, is.version, ROWS_SCHEMA);
+	}
+	q->version = is.version;
 	r = add_functions(q->db);
-	r = r == 0 ? add_views(q) : r;
 	return r < 0 ? sc_fail(error, r, "memory", "", "out of memory") : 0;
 }
 

@@ -19,7 +19,7 @@
 
 struct query;
 
-/* -ENOENT no such file, -EACCES, -EPROTONOSUPPORT (schema newer than this program), -EUCLEAN (no
+/* -ENOENT no such file, -EACCES, -EPROTONOSUPPORT (the schema is not this program's), -EUCLEAN (no
  * database of ours, or damaged). */
 int query_open(const char *path, struct query **ret_query, struct sc_error *error);
 void query_close(struct query *q);

@@ -405,7 +405,7 @@ def put_much(path):
         db.executescript(f"PRAGMA user_version={len(migrations)}; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF")
         db.execute("INSERT INTO dma VALUES (1,0,1,0,1,1)")
         for sql in ("ledger_link SELECT 1,1,k,i,1,k+1,8000,7990,0,0,0,10,0,0,0,0,1,(?2+i)*1000000000,NULL FROM l, s",
-                    "ledger_stream SELECT 1,1,k,'pmt','trigger',i,8000,8000,0,0,0,0,0,1,(?2+i)*1000000000,0 FROM l, s",
+                    "ledger_stream SELECT 1,1,k,'pmt','trigger',i,8000,8000,0,0,0,0,0,0,1,(?2+i)*1000000000 FROM l, s",
                     "loss SELECT 1,0,'crc',k,1,k+1,'','',1,i*8000,10,NULL,(?2+i)*1000000000,0,NULL FROM l, s",
                     "phase_row SELECT k,(?2+i)*1000000000,6000,20,-60,60,10,6,7000,3 FROM l, s",
                     "command SELECT i+1,NULL,(?2+i)*1000000000,'anna',1000,1,'local','x',0,1,1,'tower1.floor1.om0.hv',"

@@ -244,7 +244,7 @@ def make_database(path):
         db.execute("INSERT INTO event(time,severity,code,object,text,action) VALUES (?,'alarm','link-dark',"
                    "'link2','no light','check the fibre')", (t - 47_000000000,))
         db.execute("INSERT INTO ledger_link VALUES (1,1,1,7990,1,2,8000,7987,0,0,0,13,0,0,0,0,1,?,NULL)", (t,))
-        db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,1,?,0)", (t,))
+        db.execute("INSERT INTO ledger_stream VALUES (1,1,1,'pmt','trigger',7990,7987,7907,0,80,0,0,0,0,1,?)", (t,))
         db.execute("INSERT INTO loss VALUES (1,0,'crc',1,1,2,'','',1,63920017,13,?,?,0,NULL)",
                    (t + 6_500000000, t - 30_500000000))
         # Two losses far from each other, of which the first has no label.

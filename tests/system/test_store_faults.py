@@ -5,6 +5,7 @@ daemon runs. Each time data flow and balance, nothing is sent to the detector, s
 recovers by itself. What needs a disk of its own (root) is left out where there is none."""
 import contextlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -213,20 +214,34 @@ def held_at_start(t):
     none_missing(t, t.account(st, named=RESTARTED))
 
 
-def newer_at_start(t):
-    """a file of a newer program: the daemon does not start, says so, and leaves it as it is"""
+def other_at_start(t):
+    """a file of another version, or of another program: data flow, it is left as it is, and when it has been moved
+    away with the command of the alarm, a new one is begun"""
     st = prepare(t)
+    others = {"newer": "CREATE TABLE later(x); PRAGMA application_id=0x46434d01; PRAGMA user_version=99",
+              "older": "CREATE TABLE command(x); PRAGMA user_version=12", "foreign": "CREATE TABLE mine(x)"}
     with sqlite3.connect(st.database) as db:
-        db.executescript("CREATE TABLE later(x); PRAGMA user_version=99")
-    st.write_config()
-    r = subprocess.run([st.program("fcm-server"), "--config", st.path("board.conf")], capture_output=True, text=True,
-                       stdin=subprocess.DEVNULL, timeout=30, check=False)
-    said = [l for l in r.stderr.splitlines() if " error " in l]
-    t.check("it ends with 78 and one line: which file, which schema, what to do", r.returncode == 78 and
-            len(said) == 1 and all(w in said[0] for w in (st.database, "schema 99", "newer", "Install")),
-            (r.returncode, r.stderr))
-    t.equal("the file is as it was", rows(st, "PRAGMA user_version")[0][0], 99)
-    st.emu.end()
+        db.executescript(others["newer"])
+    started(st)
+    began_without(t, st, "newer", "schema is 99", "another version", "mv station.db")
+    t.equal("newer: the file is as it was", rows(st, "PRAGMA user_version")[0][0], 99)
+    for what, next_one, schema in (("newer", "older", 12), ("older", "foreign", 0), ("foreign", None, None)):
+        command = re.search(r"cd .* && mv [^(]*", store_reason(st)["action"])
+        if next_one:
+            with sqlite3.connect(st.path("next.db")) as db:
+                db.executescript(others[next_one])
+        t.check(f"{what}: the alarm has the command to type", command, store_reason(st))
+        t.equal(f"{what}: it does what it says", subprocess.run(command[0], shell=True, check=False).returncode, 0)
+        if next_one:
+            os.rename(st.path("next.db"), st.database)
+            st.wait_for("the next one is seen", lambda: f"schema is {schema}," in store_reason(st)["text"], 20)
+            until_told(t, st, next_one, "another program", "mv station.db")
+            refused(t, st, next_one)
+            flows(t, st, next_one)
+    recovers(t, st, "moved away")
+    t.equal("the others are whole", [sqlite3.connect(st.path(f"station.db.old{n}/station.db")).execute(
+        "PRAGMA user_version").fetchone()[0] for n in ("", 2, 3)], [99, 12, 0])
+    none_missing(t, t.account(st))
 
 
 def full_while_running(t):
@@ -412,6 +427,6 @@ def read_while_read_only(t):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    harness.main([damaged_at_start, missing_at_start, full_at_start, held_at_start, newer_at_start, full_while_running,
+    harness.main([damaged_at_start, missing_at_start, full_at_start, held_at_start, other_at_start, full_while_running,
                   damaged_while_running, moved_while_running, begun_anew, a_real_disk,
                   read_while_read_only])

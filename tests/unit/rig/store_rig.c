@@ -108,11 +108,11 @@ int64_t store_rig_number(const struct store_rig *r, const char *sql)
 	return number;
 }
 
-char *store_rig_migration(unsigned number)
+char *store_rig_migration(const char *directory, unsigned number)
 {
 	struct dirent *entry;
 	char prefix[8], path[300], *text = calloc(1, 65536);
-	DIR *dir = opendir("schemas/sql");
+	DIR *dir = opendir(directory);
 	FILE *f = NULL;
 
 	assert_non_null(dir);
@@ -120,7 +120,7 @@ char *store_rig_migration(unsigned number)
 	snprintf(prefix, sizeof(prefix), "%04u_", number);
 	while (!f && (entry = readdir(dir))) {
 		if (strncmp(entry->d_name, prefix, 5) == 0) {
-			snprintf(path, sizeof(path), "schemas/sql/%s", entry->d_name);
+			snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
 			f = fopen(path, "r");
 		}
 	}
@@ -147,20 +147,6 @@ void store_rig_run(const char *path, const char *sql)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
-}
-
-void store_rig_schema(sqlite3 *db, unsigned version)
-{
-	char set[64];
-
-	for (unsigned n = 1; n <= version; n++) {
-		char *sql = store_rig_migration(n);
-
-		store_rig_sql(db, sql);
-		free(sql);
-	}
-	snprintf(set, sizeof(set), "PRAGMA user_version=%u", version);
-	store_rig_sql(db, set);
 }
 
 void store_rig_command(struct row *row, uint64_t id, const char *client_id, uint32_t sequence)

@@ -32,10 +32,8 @@ int64_t store_rig_number(const struct store_rig *r, const char *sql);
 void store_rig_sql(struct sqlite3 *db, const char *sql);
 /* The same on a connection of its own. */
 void store_rig_run(const char *path, const char *sql);
-/* schemas/sql/NNNN_*.sql as text, to be freed. */
-char *store_rig_migration(unsigned number);
-/* Empty tables as that schema had them. */
-void store_rig_schema(struct sqlite3 *db, unsigned version);
+/* DIRECTORY/NNNN_*.sql as text, to be freed. */
+char *store_rig_migration(const char *directory, unsigned number);
 
 /* A command row: QUEUED, set of floor3.om2.hv to 1450 V. */
 void store_rig_command(struct row *row, uint64_t id, const char *client_id, uint32_t sequence);

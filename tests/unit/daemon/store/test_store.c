@@ -37,6 +37,7 @@ static void test_open(void **state)
 	store_rig_create(&r);
 	store_rig_open(&r);
 	assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), STORE_SCHEMA);
+	assert_int_equal(store_rig_number(&r, "PRAGMA application_id"), ROWS_APPLICATION);
 	/* A second writer is refused, and says what to do. */
 	assert_int_equal(store_open(&r.config, &other, &error), -EBUSY);
 	assert_true(error.hint[0]);
@@ -77,30 +78,67 @@ static void test_put_before_start(void **state)
 	store_rig_destroy(&r);
 }
 
+/* Type what the hint says to type. */
+static void follow(const struct store_rig *r, const struct sc_error *error)
+{
+	const char *command = strstr(error->hint, "cd "), *end = strstr(error->hint, " (");
+	char text[240];
+
+	assert_non_null(command);
+	assert_non_null(end);
+	snprintf(text, sizeof(text), "%.*s", (int)(end - command), command);
+	assert_int_equal(system(text), 0);
+	assert_int_equal(size_of(r->path), -1);
+}
+
+/* Refused, left as it is, and begun anew when the file has been moved away with the command of the hint. */
 static void test_refuses_files(void **state)
 {
+	static const struct {
+		const char *sql, *text;
+		int version;
+		bool foreign;
+	} others[] = {
+		{"PRAGMA user_version=99", "schema is 99", 99, false},
+		{"PRAGMA application_id=0x46434d00", "another version", STORE_SCHEMA, false},
+		{"PRAGMA user_version=12; PRAGMA application_id=0", "schema is 12", 12, false},
+		{"PRAGMA user_version=0; PRAGMA application_id=0", "schema is 0", 0, false},
+		{"CREATE TABLE mine(x)", "another program", 0, true},
+	};
 	struct store_rig r;
 	struct sc_error error = {0};
+	char command[200];
 	off_t size;
 	FILE *f;
 
 	(void)state;
 	store_rig_create(&r);
-	store_rig_open(&r);
-	store_rig_close(&r);
-	store_rig_run(r.path, "PRAGMA user_version=99");
-	size = size_of(r.path);
-	assert_int_equal(store_open(&r.config, &r.s, &error), -EPROTONOSUPPORT);
-	assert_non_null(strstr(error.message, "schema 99"));
-	assert_int_equal(size, size_of(r.path));
-	assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), 99);
-
-	unlink(r.path);
-	store_rig_run(r.path, "CREATE TABLE mine(x)");
-	assert_int_equal(store_open(&r.config, &r.s, &error), -EUCLEAN);
-	assert_non_null(strstr(error.message, "another program"));
-	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM sqlite_schema"), 1);
-
+	for (size_t n = 0; n < sizeof(others) / sizeof(others[0]); n++) {
+		if (!others[n].foreign) {
+			store_rig_open(&r);
+			store_rig_close(&r);
+		}
+		store_rig_run(r.path, others[n].sql);
+		size = size_of(r.path);
+		for (int again = 0; again < 2; again++) {
+			assert_int_equal(store_open(&r.config, &r.s, &error), -EPROTONOSUPPORT);
+			assert_non_null(strstr(error.message, r.path));
+			assert_non_null(strstr(error.message, others[n].text));
+			assert_int_equal(size, size_of(r.path));
+			assert_int_equal(store_rig_number(&r, "PRAGMA user_version"),
+					 others[n].version);
+		}
+		assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM sqlite_schema") == 1,
+				 others[n].foreign);
+		snprintf(command, sizeof(command), "cd %s && mkdir station.db.old", r.dir);
+		assert_non_null(strstr(error.hint, command));
+		follow(&r, &error);
+		snprintf(command, sizeof(command), "test -s %s/station.db.old%.0d/station.db",
+			 r.dir, n ? (int)n + 1 : 0);
+		assert_int_equal(system(command), 0);
+	}
+	snprintf(command, sizeof(command), "rm -r %s/station.db.old*", r.dir);
+	assert_int_equal(system(command), 0);
 	f = fopen(r.path, "w");
 	assert_non_null(f);
 	for (int i = 0; i < 5000; i++) {

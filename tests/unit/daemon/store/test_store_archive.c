@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -274,22 +275,29 @@ static void test_client_again(void **state)
 	destroy(&r);
 }
 
-/* A database of a release that knew no limit of a reason: its rows are archived whole. */
-static void test_texts_from_before_the_limits(void **state)
+/* The year's file is of another version or program: it stays as it is, nothing moves until it is elsewhere. */
+static void test_another_schema(void **state)
 {
 	struct store_rig r;
+	char path[128], command[320];
 
 	(void)state;
 	create(&r);
-	run_sql(&r, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
-		    " replace(sql, ' CHECK (length(CAST(reason AS BLOB)) < 433)', '')"
-		    " WHERE name = 'command'");
-	run_sql(&r, "UPDATE command SET reason = printf('%.900c', 'x') WHERE id = 10");
+	snprintf(path, sizeof(path), "%s/station-2018.db", r.dir);
+	store_rig_run(path, "CREATE TABLE mine(x); PRAGMA user_version = 12");
 	store_rig_open(&r);
-	until(&r, "SELECT count(*) FROM command", 1002);
+	snprintf(command, sizeof(command), "mv %s %s.old", path, path);
+	until_failing(&r, "archive of the journal of 2018: the file is of another version");
+	until_failing(&r, command);
+	assert_int_equal(in_archive(&r, 2018, "PRAGMA user_version"), 12);
+	assert_int_equal(in_archive(&r, 2018, "SELECT count(*) FROM sqlite_schema"), 1);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command"), COMMANDS);
+	assert_int_equal(system(command), 0);
+	until(&r, "SELECT count(*) FROM command", 1002); /* it goes on by itself */
 	store_rig_close(&r);
-	assert_int_equal(in_archive(&r, 2018, "SELECT length(reason) FROM command WHERE id = 10"),
-			 900);
+	assert_int_equal(in_archive(&r, 2018, "PRAGMA application_id"), ROWS_APPLICATION);
+	snprintf(path, sizeof(path), "%s/station-2018.db.old", r.dir);
+	assert_int_equal(unlink(path), 0);
 	destroy(&r);
 }
 
@@ -314,12 +322,9 @@ static void test_clock_was_ahead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_no_archive),
-		cmocka_unit_test(test_in_both),
-		cmocka_unit_test(test_another_database),
-		cmocka_unit_test(test_texts_from_before_the_limits),
-		cmocka_unit_test(test_client_again),
+		cmocka_unit_test(test_moves),		cmocka_unit_test(test_no_archive),
+		cmocka_unit_test(test_in_both),		cmocka_unit_test(test_another_database),
+		cmocka_unit_test(test_another_schema),	cmocka_unit_test(test_client_again),
 		cmocka_unit_test(test_clock_was_ahead),
 	};
 

@@ -271,13 +271,74 @@ static void test_final(void **state)
 	assert_int_equal(store_open(&r.config, &other, &error), -EBUSY);
 	assert_non_null(strstr(error.hint, "daemon"));
 	store_rig_close(&r);
-	store_rig_run(r.path, "PRAGMA user_version=99");
-	assert_int_equal(store_open(&r.config, &r.s, &error), -EPROTONOSUPPORT);
 	unlink(r.path);
-	store_rig_run(r.path, "CREATE TABLE mine(x)");
-	assert_int_equal(store_open(&r.config, &r.s, &error), -EUCLEAN);
+	assert_int_equal(mkdir(r.path, 0700), 0);
+	assert_int_equal(store_open(&r.config, &r.s, &error), -EISDIR);
+	assert_int_equal(rmdir(r.path), 0);
 	assert_null(other);
 	assert_null(r.s);
+	store_rig_destroy(&r);
+}
+
+/* A file of another version or program: rows wait or are refused, and it is left as it is. Once it has been moved away
+ * a new file is begun; but not where one of ours has been. */
+static void test_other_schema(void **state)
+{
+	static const char *const others[] = {"PRAGMA user_version=99", "CREATE TABLE mine(x)"};
+	struct store_rig r;
+	uint32_t session;
+	char path[160];
+
+	(void)state;
+	create(&r);
+	for (size_t n = 0; n < 2; n++) {
+		if (n == 0) {
+			store_rig_open(&r);
+			store_rig_close(&r);
+		}
+		store_rig_run(r.path, others[n]);
+		store_rig_open(&r);
+		assert_true(status(&r).away);
+		assert_int_equal(status(&r).last_error, -EPROTONOSUPPORT);
+		assert_non_null(strstr(status(&r).last_error_hint, "mv station.db"));
+		session = store_session(r.s, 0, 1, false, 1, 1, RIG_UTC);
+		put_second(&r, session, 0, 1);
+		assert_true(journal(&r, 41) < 0);
+		if (n == 0) {
+			assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), 99);
+			assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM ledger_link"),
+					 0);
+		} else {
+			assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM sqlite_schema"),
+					 1);
+		}
+		move(&r, "station.db", "old.db");
+		store_past_free(until_past(&r));
+		store_rig_flush(&r);
+		assert_int_equal(journal(&r, 41), 0);
+		assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM ledger_link"), 1);
+		store_rig_close(&r);
+		erase(&r, "old.db");
+		erase(&r, "station.db");
+	}
+	store_rig_open(&r);
+	store_past_free(store_take_past(r.s));
+	snprintf(path, sizeof(path), "VACUUM INTO '%s/ours.db'", r.dir);
+	store_rig_run(r.path, path);
+	snprintf(path, sizeof(path), "%s/other.db", r.dir);
+	store_rig_run(path, others[1]);
+	move(&r, "other.db", "station.db");
+	assert_true(journal(&r, 42) < 0);
+	assert_int_equal(status(&r).last_error, -EPROTONOSUPPORT);
+	move(&r, "station.db", "other.db");
+	usleep(200000);
+	assert_true(journal(&r, 42) < 0);
+	assert_int_equal(access(r.path, F_OK), -1);
+	move(&r, "ours.db", "station.db");
+	store_past_free(until_past(&r));
+	assert_int_equal(journal(&r, 42), 0);
+	store_rig_close(&r);
+	erase(&r, "other.db");
 	store_rig_destroy(&r);
 }
 
@@ -345,10 +406,10 @@ static void test_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_later), cmocka_unit_test(test_goes_on),
-		cmocka_unit_test(test_moved), cmocka_unit_test(test_other_file),
-		cmocka_unit_test(test_final), cmocka_unit_test(test_damaged_inside),
-		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_later),	       cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_moved),	       cmocka_unit_test(test_other_file),
+		cmocka_unit_test(test_final),	       cmocka_unit_test(test_other_schema),
+		cmocka_unit_test(test_damaged_inside), cmocka_unit_test(test_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files of every older schema, made from schemas/sql/ themselves and filled with rows in every table, are opened
- * by the store: each row is there as it was, and rows of today can be written. Killed in the middle of a
- * migration, nothing is lost, and the next start brings it to its end.
+ * Migrations, with a schema of the test's own (tests/data/migrations): files of every older version, filled with rows
+ * in every table, are brought up to date, each row is there as it was. Killed in the middle of a migration, nothing
+ * is lost, and the next opening finishes it. Then the daemon's own schema, made from schemas/sql/.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,7 +21,10 @@
 #include "daemon/store/private.h"
 #include "tests/unit/rig/store_rig.h"
 
-#define ROWS	  5	/* in each table */
+#define ROWS	  5  /* in each table */
+#define LAST	  3u /* version of the test's schema */
+#define OURS	  0x54455354
+#define DIRECTORY "tests/data/migrations"
 #define TEXT_SIZE 65536 /* all rows of one file as text */
 
 static sqlite3 *open_db(const char *path)
@@ -29,6 +33,35 @@ static sqlite3 *open_db(const char *path)
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	return db;
+}
+
+static const char *texts[LAST];
+static struct store_schema schema = {OURS, texts, LAST};
+
+static int read_texts(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < LAST; n++) {
+		texts[n] = store_rig_migration(DIRECTORY, n + 1);
+	}
+	return 0;
+}
+
+static int free_texts(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < LAST; n++) {
+		free((void *)(uintptr_t)texts[n]);
+	}
+	return 0;
+}
+
+/* As a daemon of that version would. */
+static int migrate_to(sqlite3 *db, unsigned version)
+{
+	struct store_schema older = {OURS, texts, version};
+
+	return store_schema_migrate(db, &older, NULL);
 }
 
 typedef void (*table_fn)(sqlite3 *db, const char *table, void *context);
@@ -113,10 +146,8 @@ static void add_rows(sqlite3 *db, struct content *c, unsigned table)
 {
 	char sql[1200], *error = NULL;
 
-	/* (settled_until is a sum of the commands, not content.) */
-	snprintf(sql, sizeof(sql), "SELECT %s FROM %s%s ORDER BY 1, 2", c->columns[table],
-		 c->name[table],
-		 strcmp(c->name[table], "station") == 0 ? " WHERE key <> 'settled_until'" : "");
+	snprintf(sql, sizeof(sql), "SELECT %s FROM %s ORDER BY 1, 2", c->columns[table],
+		 c->name[table]);
 	if (sqlite3_exec(db, sql, add_row, c, &error) != SQLITE_OK) {
 		fail_msg("%s: %s", sql, error);
 	}
@@ -139,12 +170,12 @@ static void make(const char *path, unsigned version, struct content *ret_content
 	sqlite3 *db = open_db(path);
 
 	store_rig_sql(db, "PRAGMA journal_mode=WAL");
-	store_rig_schema(db, version);
+	assert_int_equal(migrate_to(db, version), 0);
 	each_table(db, fill_table, NULL);
 	*ret_content = (struct content){0};
 	each_table(db, note_table, ret_content);
 	sqlite3_close(db);
-	assert_true(ret_content->tables >= 10);
+	assert_true(ret_content->tables >= 2);
 }
 
 /* All that was in the file is in it. */
@@ -163,22 +194,18 @@ static void check_kept(const char *path, const struct content *was)
 	free(is);
 }
 
-/* The store opens it, and writes rows of today. */
+/* It is brought up to date, and can be written. */
 static void check_opens(struct store_rig *r, const struct content *was)
 {
-	struct store_past *past;
+	sqlite3 *db = open_db(r->path);
 
-	store_rig_open(r);
-	assert_int_equal(store_rig_number(r, "PRAGMA user_version"), STORE_SCHEMA);
+	assert_int_equal(store_schema_migrate(db, &schema, NULL), 0);
+	store_rig_sql(db, "INSERT INTO place VALUES('new', 'value', 'V'); DELETE FROM place"
+			  " WHERE key = 'new'; UPDATE sum SET total = total");
+	sqlite3_close(db);
+	assert_int_equal(store_rig_number(r, "PRAGMA user_version"), LAST);
+	assert_int_equal(store_rig_number(r, "PRAGMA application_id"), OURS);
 	check_kept(r->path, was);
-	past = store_take_past(r->s);
-	assert_int_equal(past->last_command, ROWS);
-	store_past_free(past);
-	store_put_event(r->s, "info", "new", "object", "text", "", RIG_UTC);
-	store_put_station(r->s, "new", "value");
-	store_rig_flush(r);
-	assert_int_equal(store_rig_number(r, "SELECT count(*) FROM event"), ROWS + 1);
-	store_rig_close(r);
 	assert_int_equal(store_rig_number(r, "SELECT count(*) FROM pragma_quick_check"
 					     " WHERE quick_check = 'ok'"),
 			 1);
@@ -202,7 +229,7 @@ static void test_every_schema(void **state)
 
 	(void)state;
 	store_rig_create(&r);
-	for (unsigned version = 1; version <= STORE_SCHEMA; version++) {
+	for (unsigned version = 1; version <= LAST; version++) {
 		make(r.path, version, was);
 		check_opens(&r, was);
 		forget(&r);
@@ -211,27 +238,22 @@ static void test_every_schema(void **state)
 	free(was);
 }
 
-/* Until version 11 the file's order was the only one of transitions at the same time; since version 12 the first of
- * them is the command itself. */
-static void test_transitions_in_order(void **state)
+/* The rows of a new file are numbered as they came; a command's first state is in its own row. */
+static void test_states_in_order(void **state)
 {
 	struct store_rig r;
-	sqlite3 *db;
 
 	(void)state;
 	store_rig_create(&r);
-	db = open_db(r.path);
-	store_rig_sql(db, "PRAGMA journal_mode=WAL");
-	store_rig_schema(db, 10);
-	store_rig_sql(db, "INSERT INTO command(id, time, who, parameter, op, state, detail, ended)"
-			  " VALUES (1, 5, 'w', 'p', 'set', 'DONE', 'there', 7),"
-			  " (2, 5, 'w', 'p', 'set', 'SENT', 'sent', NULL),"
-			  " (3, 6, 'w', 'p', 'set', 'REFUSED', 'beyond', 6)");
-	store_rig_sql(db, "INSERT INTO transition(command, time, state) VALUES (1, 5, 'QUEUED'),"
-			  " (2, 5, 'QUEUED'), (1, 7, 'SENT'), (1, 7, 'ACKED'), (2, 6, 'SENT'),"
-			  " (1, 7, 'DONE'), (3, 6, 'REFUSED')");
-	sqlite3_close(db);
 	store_rig_open(&r);
+	store_rig_run(r.path,
+		      "INSERT INTO command(id, time, who, parameter, op, state, detail, ended)"
+		      " VALUES (1, 5, 'w', 'p', 'set', 'DONE', 'there', 7),"
+		      " (2, 5, 'w', 'p', 'set', 'SENT', 'sent', NULL),"
+		      " (3, 6, 'w', 'p', 'set', 'REFUSED', 'beyond', 6);"
+		      "INSERT INTO transition(command, number, time, state) VALUES"
+		      " (1, 2, 7, 'SENT'), (1, 3, 7, 'ACKED'), (2, 2, 6, 'SENT'),"
+		      " (1, 4, 7, 'DONE')");
 	assert_int_equal(
 		store_rig_number(&r,
 				 "SELECT group_concat(state, ' ') = 'QUEUED SENT ACKED DONE'"
@@ -243,6 +265,8 @@ static void test_transitions_in_order(void **state)
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command_life WHERE command = 3"
 					      " AND state = 'REFUSED' AND detail = 'beyond'"),
 			 1);
+	store_put_alive(r.s, RIG_UTC);
+	store_rig_flush(&r);
 	assert_int_equal(
 		store_rig_number(&r, "SELECT value FROM station WHERE key = 'settled_until'"), 1);
 	store_rig_close(&r);
@@ -264,22 +288,61 @@ static void test_at_work(void **state)
 
 	(void)state;
 	store_rig_create(&r);
-	r.config.at_work = sign;
 	db = open_db(r.path);
-	store_rig_sql(db, "PRAGMA journal_mode=WAL");
-	store_rig_schema(db, 10);
+	assert_int_equal(migrate_to(db, 1), 0);
 	store_rig_sql(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-			  " WHERE i < 50000) INSERT INTO transition(command, time, state)"
-			  " SELECT i, i, 'QUEUED' FROM n");
-	sqlite3_close(db);
+			  " WHERE i < 50000) INSERT INTO reading SELECT i, 'r', i FROM n");
 	signs = 0;
-	store_rig_open(&r);
+	assert_int_equal(store_schema_migrate(db, &schema, sign), 0);
 	assert_true(signs > 0);
-	store_rig_close(&r);
 	signs = 0;
-	store_rig_open(&r);
+	assert_int_equal(store_schema_migrate(db, &schema, sign), 0);
 	assert_int_equal(signs, 0);
-	store_rig_close(&r);
+	sqlite3_close(db);
+	store_rig_destroy(&r);
+}
+
+/* Another program's file, an older or a newer schema's, one that has only our mark: nothing is changed. */
+static void test_others(void **state)
+{
+	static const struct {
+		const char *sql;
+		int result;
+	} files[] = {
+		{"", 0},
+		{"PRAGMA journal_mode=WAL", 0}, /* killed before it had a schema */
+		{"CREATE TABLE mine(x)", -EPROTONOSUPPORT},
+		{"CREATE TABLE mine(x); PRAGMA user_version=1", -EPROTONOSUPPORT},
+		{"CREATE TABLE mine(x); PRAGMA application_id=1; PRAGMA user_version=1",
+		 -EPROTONOSUPPORT},
+		{"CREATE TABLE mine(x); PRAGMA application_id=0x54455354", -EPROTONOSUPPORT},
+		{"CREATE TABLE mine(x); PRAGMA application_id=0x54455354; PRAGMA user_version=4",
+		 -EPROTONOSUPPORT},
+		{"CREATE TABLE mine(x); PRAGMA application_id=0x54455354; PRAGMA user_version=-1",
+		 -EPROTONOSUPPORT},
+		{"PRAGMA application_id=0x54455354", -EPROTONOSUPPORT},
+		{"PRAGMA user_version=1", -EPROTONOSUPPORT},
+	};
+	struct store_rig r;
+
+	(void)state;
+	store_rig_create(&r);
+	for (size_t n = 0; n < sizeof(files) / sizeof(files[0]); n++) {
+		int64_t version, application;
+		sqlite3 *db = open_db(r.path);
+
+		store_rig_sql(db, files[n].sql);
+		version = store_rig_number(&r, "PRAGMA user_version");
+		application = store_rig_number(&r, "PRAGMA application_id");
+		assert_int_equal(store_schema_migrate(db, &schema, NULL), files[n].result);
+		if (files[n].result < 0) {
+			assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), version);
+			assert_int_equal(store_rig_number(&r, "PRAGMA application_id"),
+					 application);
+		}
+		sqlite3_close(db);
+		forget(&r);
+	}
 	store_rig_destroy(&r);
 }
 
@@ -287,7 +350,7 @@ static void test_at_work(void **state)
 static void die_in_migration(const char *path, unsigned version)
 {
 	sqlite3 *db = NULL;
-	char *sql = store_rig_migration(version + 1);
+	const char *sql = texts[version];
 
 	if (sqlite3_open(path, &db) != SQLITE_OK ||
 	    sqlite3_exec(db, "PRAGMA cache_size=1; PRAGMA cache_spill=1; BEGIN IMMEDIATE", NULL,
@@ -305,7 +368,7 @@ static void test_killed_inside(void **state)
 
 	(void)state;
 	store_rig_create(&r);
-	for (unsigned version = 1; version < STORE_SCHEMA; version++) {
+	for (unsigned version = 1; version < LAST; version++) {
 		pid_t pid;
 		int status;
 
@@ -324,7 +387,14 @@ static void test_killed_inside(void **state)
 	free(was);
 }
 
-/* Killed anywhere while the store opens the oldest file. */
+static void open_and_end(const char *path)
+{
+	sqlite3 *db = NULL;
+
+	_exit(sqlite3_open(path, &db) != SQLITE_OK || store_schema_migrate(db, &schema, NULL) < 0);
+}
+
+/* Killed anywhere while the oldest file is brought up to date. */
 static void test_killed_anywhere(void **state)
 {
 	struct content *was = calloc(1, sizeof(*was));
@@ -340,14 +410,14 @@ static void test_killed_anywhere(void **state)
 		make(r.path, 1, was);
 		pid = fork();
 		if (pid == 0) {
-			_exit(store_open(&r.config, &r.s, NULL) < 0);
+			open_and_end(r.path);
 		}
-		usleep(round * 1000);
+		usleep(round * 300);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		version = store_rig_number(&r, "PRAGMA user_version");
-		assert_in_range(version, 1, STORE_SCHEMA);
-		halfway += version > 1 && version < STORE_SCHEMA;
+		assert_in_range(version, 1, LAST);
+		halfway += version > 1 && version < LAST;
 		check_kept(r.path, was);
 		check_opens(&r, was);
 		forget(&r);
@@ -380,12 +450,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_schema),
-		cmocka_unit_test(test_transitions_in_order),
+		cmocka_unit_test(test_states_in_order),
 		cmocka_unit_test(test_at_work),
+		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_killed_inside),
 		cmocka_unit_test(test_killed_anywhere),
 		cmocka_unit_test(test_schema_is_not_trusted),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, read_texts, free_texts);
 }

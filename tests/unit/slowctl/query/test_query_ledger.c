@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ledger and time, on a real file: what it has no rows of, when its losses began. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -277,49 +279,28 @@ static void test_row_times(void **state)
 	query_close(q);
 }
 
-/* A file as an old daemon has left it, with a second of everything. */
-static void make_version(const char *path, unsigned version)
+/* A second of everything. */
+static void fill(const char *path)
 {
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	store_rig_schema(db, version);
-	store_rig_sql(
-		db, "INSERT INTO ledger_link(session, dma_epoch, link, second, tower, floor, cells,"
-		    " good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial,"
-		    " restarts, closed, time) VALUES"
-		    "(1,1,2,9,1,3,8000,7992,0,0,0,8,0,0,0,0,1,1795000300000000000)");
-	store_rig_sql(
-		db,
+	store_rig_run(
+		path,
+		"INSERT INTO ledger_link(session, dma_epoch, link, second, tower, floor, cells,"
+		" good, link_down, board_fifo, ring_full, crc, alignment, time_fault, partial,"
+		" restarts, closed, time, tai_ns) VALUES(1,1,2,9,1,3,8000,7992,0,0,0,8,0,0,0,0,1,"
+		"1795000300000000000,1795000336000000000);"
 		"INSERT INTO ledger_stream(session, dma_epoch, link, stream, grp, second, offered,"
-		" acked, no_member, slow, shutdown, pool, in_flight, closed, time) VALUES"
-		"(1,1,2,'pmt','trigger',9,8000,7920,80,0,0,0,0,1,1795000300000000000)");
-	store_rig_sql(db, "INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp,"
-			  " dma_epoch, first, frames, tai_ns, time, open) VALUES"
-			  "(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0)");
-	store_rig_sql(db, "INSERT INTO command(id, time, who, parameter, op, state) VALUES"
-			  "(7,1795000300000000000,'anna','tower1.floor3.om2.hv','set','DONE')");
-	store_rig_sql(
-		db, version < 11
-			    ? "INSERT INTO transition(command, time, state) VALUES"
-			      "(7,1795000300000000000,'QUEUED'),(7,1795000300000000000,'SENT'),"
-			      "(7,1795000300000000000,'DONE')"
-			    : "INSERT INTO transition(command, number, time, state) VALUES"
-			      "(7,2,1795000300000000000,'SENT'),(7,3,1795000300000000000,'DONE')");
-	if (version == 11) {
-		store_rig_sql(db, "INSERT INTO transition(command, number, time, state) VALUES"
-				  "(7,1,1795000300000000000,'QUEUED')");
-	}
-	if (version >= 2) {
-		store_rig_sql(db, "UPDATE ledger_link SET tai_ns = 1795000336000000000");
-	}
-	if (version >= 3) {
-		store_rig_sql(db, "UPDATE loss SET until = 72016");
-	}
-	sqlite3_close(db);
+		" acked, no_member, slow, shutdown, pool, no_time, in_flight, closed, time) VALUES"
+		"(1,1,2,'pmt','trigger',9,8000,7920,80,0,0,0,0,0,1,1795000300000000000);"
+		"INSERT INTO loss(session, kind, code, link, tower, floor, stream, grp, dma_epoch,"
+		" first, frames, tai_ns, time, open, until) VALUES"
+		"(1,0,'crc',2,1,3,'','',1,72000,8,NULL,1795000300000000000,0,72016);"
+		"INSERT INTO command(id, time, who, parameter, op, state) VALUES"
+		"(7,1795000300000000000,'anna','tower1.floor3.om2.hv','set','DONE');"
+		"INSERT INTO transition(command, number, time, state) VALUES"
+		"(7,2,1795000300000000000,'SENT'),(7,3,1795000300000000000,'DONE')");
 }
 
-static void check_version(const struct store_rig *r, unsigned version)
+static void check_answers(const struct store_rig *r)
 {
 	struct query *q = NULL;
 	json_t *json = NULL;
@@ -337,10 +318,9 @@ static void check_version(const struct store_rig *r, unsigned version)
 	loss = loss_of(json, 72000);
 	hop = json_array_get(json_object_get(json, "hops"), 0);
 	assert_int_equal(json_integer_value(json_object_get(row, "seconds")), 1);
-	assert_int_equal(json_integer_value(json_object_get(loss, "last")),
-			 version < 3 ? 72007 : 72015);
+	assert_int_equal(json_integer_value(json_object_get(loss, "last")), 72015);
 	assert_int_equal(json_integer_value(json_object_get(hop, "frames")), 8);
-	assert_int_equal(json_is_null(json_object_get(row, "tai")), version < 2);
+	assert_false(json_is_null(json_object_get(row, "tai")));
 	assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 - 299) <
 		    1e-3);
 	json_decref(json);
@@ -358,22 +338,35 @@ static void check_version(const struct store_rig *r, unsigned version)
 	query_close(q);
 }
 
-/* A file of every version before answers, unchanged; the daemon brings it up to date, its rows stay. */
-static void test_old_versions(void **state)
+/* The file answers the same, unchanged, with a daemon and without; one of another schema or program does not. */
+static void test_file_of_today(void **state)
 {
+	static const char *const others[] = {"PRAGMA user_version = 0", "PRAGMA user_version = 2",
+					     "PRAGMA application_id = 0",
+					     "PRAGMA application_id = 0x46434d00"};
 	struct store_rig *r = *state;
+	struct query *q = NULL;
+	struct sc_error error;
 
-	for (unsigned version = 1; version < STORE_SCHEMA; version++) {
-		store_rig_close(r);
-		unlink(r->path);
-		make_version(r->path, version);
-		check_version(r, version);
-		assert_int_equal(store_rig_number(r, "PRAGMA user_version"), version);
-		store_rig_open(r);
-		assert_int_equal(store_rig_number(r, "PRAGMA user_version"), STORE_SCHEMA);
-		check_version(r, version);
-		assert_int_equal(store_rig_number(r, "SELECT count(*) FROM command"), 1);
+	fill(r->path);
+	check_answers(r);
+	store_rig_close(r);
+	check_answers(r);
+	assert_int_equal(store_rig_number(r, "PRAGMA user_version"), STORE_SCHEMA);
+	store_rig_open(r);
+	check_answers(r);
+	assert_int_equal(store_rig_number(r, "SELECT count(*) FROM command"), 1);
+	store_rig_close(r);
+	for (size_t n = 0; n < sizeof(others) / sizeof(others[0]); n++) {
+		store_rig_run(r->path, others[n]);
+		assert_int_equal(query_open(r->path, &q, &error), -EPROTONOSUPPORT);
+		assert_non_null(strstr(error.message, r->path));
+		assert_true(error.hint[0]);
+		assert_null(q);
+		store_rig_run(r->path,
+			      "PRAGMA user_version = 1; PRAGMA application_id = 0x46434d01");
 	}
+	store_rig_open(r);
 }
 
 /* --- from when to when, by what span, where --- */
@@ -536,7 +529,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing_up_to_now, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loss_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_row_times, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_old_versions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_of_today, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_from_to, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hops, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hops_of_epochs, setup, teardown),
