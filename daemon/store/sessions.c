@@ -31,22 +31,14 @@ static uint32_t session_of(struct store_sessions *k, const struct store_beginnin
 static void dma_row(struct row *row, unsigned link, uint32_t session, uint32_t dma_epoch,
 		    int64_t utc_ns, uint32_t serial, uint32_t board_boot)
 {
-	row_begin(row, ROW_DMA);
-	row_int(row, session);
-	row_int(row, link);
-	row_int(row, dma_epoch);
-	row_int(row, utc_ns);
-	row_int(row, serial);
-	row_int(row, board_boot);
+	row_make(row, ROW_DMA, ROW_VI(session), ROW_VI(link), ROW_VI(dma_epoch), ROW_VI(utc_ns),
+		 ROW_VI(serial), ROW_VI(board_boot));
 }
 
 /* What a daemon before us left open of other starts of DMA than this one will not be settled any more. */
 static void over_row(struct row *row, unsigned link, uint32_t session, uint32_t dma_epoch)
 {
-	row_begin(row, ROW_DMA_OVER);
-	row_int(row, session);
-	row_int(row, link);
-	row_int(row, dma_epoch);
+	row_make(row, ROW_DMA_OVER, ROW_VI(session), ROW_VI(link), ROW_VI(dma_epoch));
 }
 
 /* Out of memory: the rows of this beginning go with those of the last one. */
