@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading the configuration: file, drop-ins, overrides. libinih cuts lines into section, key and value; we
- * feed it line by line, which is how a mistake gets its line number. Mistakes are collected, reading goes on.
+ * Reading the configuration: file, drop-ins, overrides. libinih splits lines into section, key and value; it
+ * gets one line at a time, so that a mistake has its line number. Mistakes are collected, reading goes on.
  */
 #include "daemon/config/private.h"
 
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "daemon/data/block.h"
+#include "slowctl/param/param.h"
 
 _Static_assert(CONFIG_GROUPS == GROUPS_MAX, "groups");
 
@@ -49,136 +50,14 @@ double config_holdover_ppb(enum config_holdover holdover)
 	return ppb[holdover];
 }
 
-/* ------------------------------------------------------------------ origins */
-
-static struct origin *find_origin(const struct config_report *report, const char *section,
-				  const char *key)
-{
-	for (size_t i = 0; i < report->origins_count; i++) {
-		struct origin *o = &report->origins[i];
-
-		if (!strcmp(o->section, section) && !strcmp(o->key, key)) {
-			return o;
-		}
-	}
-	return NULL;
-}
-
-const char *config_origin(const struct config_report *report, const char *section, const char *key)
-{
-	const struct origin *o = find_origin(report, section, key);
-
-	return o ? o->text : "default";
-}
-
-static void origin_fini(struct origin *o)
-{
-	free(o->section);
-	free(o->key);
-	free(o->text);
-}
-
-static void note_origin(struct reading *r, const char *section, const char *key)
-{
-	struct config_report *report = r->report;
-	struct origin o = {.section = strdup(section), .key = strdup(key), .layer = r->layer};
-	struct origin *old = find_origin(report, section, key), *origins;
-
-	if (!r->file) {
-		o.text = strdup("command line");
-	} else if (asprintf(&o.text, "%s:%u", r->file, r->line) < 0) {
-		o.text = NULL;
-	}
-	if (!o.section || !o.key || !o.text) {
-		goto no_memory;
-	}
-	if (old && old->layer == o.layer && r->file) {
-		config_complain(report, r->file, r->line, "[%s] %s stands twice: before at %s",
-				section, key, old->text);
-	}
-	if (old) {
-		origin_fini(old);
-		*old = o;
-		return;
-	}
-	origins = reallocarray(report->origins, report->origins_count + 1, sizeof(*origins));
-	if (!origins) {
-		goto no_memory;
-	}
-	report->origins = origins;
-	report->origins[report->origins_count++] = o;
-	return;
-no_memory:
-	origin_fini(&o);
-	report->out_of_memory = true;
-}
-
-void config_report_destroy(struct config_report *report)
-{
-	if (!report) {
-		return;
-	}
-	for (size_t i = 0; i < report->errors_count; i++) {
-		free(report->errors[i]);
-	}
-	for (size_t i = 0; i < report->origins_count; i++) {
-		origin_fini(&report->origins[i]);
-	}
-	free(report->errors);
-	free(report->origins);
-	free(report);
-}
-
-size_t config_errors(const struct config_report *report)
-{
-	return report->errors_count;
-}
-
-const char *config_error(const struct config_report *report, size_t index)
-{
-	return index < report->errors_count ? report->errors[index] : NULL;
-}
-
-void config_print_errors(const struct config_report *report, FILE *out)
-{
-	for (size_t i = 0; i < report->errors_count; i++) {
-		fprintf(out, "%s\n", report->errors[i]);
-	}
-}
+/* A mistake where the reading is. */
+#define complain(r, ...) config_complain((r)->report, (r)->file, (r)->line, __VA_ARGS__)
 
 /* ------------------------------------------------------------------ one key */
 
-/* Edit distance (Levenshtein), for "did you mean". */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[64];
-	size_t n = strlen(b);
-
-	if (n >= sizeof(row) / sizeof(row[0])) {
-		return 1000;
-	}
-	for (size_t j = 0; j <= n; j++) {
-		row[j] = (unsigned)j;
-	}
-	for (size_t i = 1; a[i - 1]; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t j = 1; j <= n; j++) {
-			unsigned above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-
-			best = above + 1 < best ? above + 1 : best;
-			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-			row[j] = best;
-			diagonal = above;
-		}
-	}
-	return row[n];
-}
-
 static void nearer(const char *wanted, const char *candidate, unsigned *best, const char **ret_name)
 {
-	unsigned d = distance(wanted, candidate);
+	unsigned d = param_edits(wanted, candidate);
 
 	if (d < *best && d <= 1 + strlen(wanted) / 3) {
 		*best = d;
@@ -199,12 +78,11 @@ static void unknown_section(struct reading *r, const char *section)
 	nearer(word, "group", &best, &name);
 	nearer(word, "link", &best, &name);
 	if (!section[0]) {
-		config_complain(r->report, r->file, r->line, "a key before the first [section]");
+		complain(r, "a key before the first [section]");
 	} else if (!name) {
-		config_complain(r->report, r->file, r->line, "unknown section [%.40s]", section);
+		complain(r, "unknown section [%.40s]", section);
 	} else {
-		config_complain(r->report, r->file, r->line,
-				"unknown section [%.40s] (did you mean [%s]?)", section, name);
+		complain(r, "unknown section [%.40s] (did you mean [%s]?)", section, name);
 	}
 }
 
@@ -225,14 +103,11 @@ static void unknown_key(struct reading *r, const struct option *table, const cha
 		}
 	}
 	if (name) {
-		config_complain(r->report, r->file, r->line,
-				"unknown key %.40s in [%s] (did you mean %s?)", key, kind, name);
+		complain(r, "unknown key %.40s in [%s] (did you mean %s?)", key, kind, name);
 	} else if (other) {
-		config_complain(r->report, r->file, r->line,
-				"unknown key %.40s in [%s] (it belongs in [%s])", key, kind, other);
+		complain(r, "unknown key %.40s in [%s] (it belongs in [%s])", key, kind, other);
 	} else {
-		config_complain(r->report, r->file, r->line, "unknown key %.40s in [%s]", key,
-				kind);
+		complain(r, "unknown key %.40s in [%s]", key, kind);
 	}
 }
 
@@ -274,94 +149,97 @@ static struct config_group *find_group(struct reading *r, const char *name)
 		}
 	}
 	if (c->groups == CONFIG_GROUPS) {
-		config_complain(r->report, r->file, r->line, "more than %u groups", CONFIG_GROUPS);
+		complain(r, "more than %u groups", CONFIG_GROUPS);
 		return NULL;
 	}
 	group_defaults(&c->group[c->groups], name);
 	return &c->group[c->groups++];
 }
 
-/* Where a section's values go and which table rules them; NULL (and a complaint) for an unknown one. */
-static void *find_section(struct reading *r, const char *section, const struct option **ret_table,
-			  const char **ret_kind)
-{
-	const char *rest;
+/* A section that a file has. */
+struct section {
+	char name[64]; /* "[ link   0 ]" is "link 0": one section has one name */
+	const char *kind;
+	const struct option *table;
+	void *base; /* of its values */
+};
 
-	if (!strncmp(section, "link", 4) && (section[4] == ' ' || section[4] == '\t')) {
-		rest = section + 4 + strspn(section + 4, " \t");
-		if (rest[0] >= '0' && rest[0] < '0' + (int)NANET3_LINKS && !rest[1]) {
-			*ret_table = config_link_options;
-			*ret_kind = "link";
-			return &r->config->link[rest[0] - '0'];
-		}
-		config_complain(r->report, r->file, r->line, "[%.40s]: links are 0 to %u", section,
-				NANET3_LINKS - 1);
-		return NULL;
+/* [KIND REST]. Its table and where its values go; false, and a complaint, when there is no such section. */
+static bool find_repeatable(struct reading *r, const char *kind, const char *rest,
+			    struct section *ret)
+{
+	bool is_link = !strcmp(kind, "link");
+
+	if (!*rest) {
+		complain(r, "[%s] needs a %s: [%s %s]", kind, is_link ? "number" : "name", kind,
+			 is_link ? "0" : "trigger");
+	} else if (is_link && (rest[0] < '0' || rest[0] >= '0' + (int)NANET3_LINKS || rest[1])) {
+		complain(r, "[%.40s]: links are 0 to %u", ret->name, NANET3_LINKS - 1);
+	} else if (is_link) {
+		ret->base = &r->config->link[rest[0] - '0'];
+	} else if (!legal_name(rest, sizeof(r->config->group[0].name))) {
+		complain(r, "[%.40s]: a group's name is 1 to 31 letters, digits, - and _",
+			 ret->name);
+	} else {
+		ret->base = find_group(r, rest);
 	}
-	if (!strncmp(section, "group", 5) && (section[5] == ' ' || section[5] == '\t')) {
-		rest = section + 5 + strspn(section + 5, " \t");
-		if (legal_name(rest, sizeof(r->config->group[0].name))) {
-			*ret_table = config_group_options;
-			*ret_kind = "group";
-			return find_group(r, rest);
-		}
-		config_complain(r->report, r->file, r->line,
-				"[%.40s]: a group's name is 1 to 31 letters, digits, - and _",
-				section);
-		return NULL;
+	ret->kind = is_link ? "link" : "group";
+	ret->table = is_link ? config_link_options : config_group_options;
+	return ret->base != NULL;
+}
+
+static bool find_section(struct reading *r, const char *written, struct section *ret)
+{
+	char kind[64] = "", rest[64] = "";
+	size_t n;
+
+	written += strspn(written, " \t");
+	n = strcspn(written, " \t");
+	snprintf(kind, sizeof(kind), "%.*s", (int)n, written);
+	snprintf(rest, sizeof(rest), "%s", written + n + strspn(written + n, " \t"));
+	for (n = strlen(rest); n && strchr(" \t", rest[n - 1]); n--) {
+		rest[n - 1] = '\0';
 	}
-	if (!strcmp(section, "link") || !strcmp(section, "group")) {
-		config_complain(r->report, r->file, r->line, "[%s] needs a %s: [%s %s]", section,
-				section[0] == 'l' ? "number" : "name", section,
-				section[0] == 'l' ? "0" : "trigger");
-		return NULL;
+	*ret = (struct section){.table = config_options};
+	n = (size_t)snprintf(ret->name, sizeof(ret->name), "%s", kind);
+	if (*rest && n < sizeof(ret->name)) {
+		snprintf(ret->name + n, sizeof(ret->name) - n, " %s", rest);
+	}
+	if (!strcmp(kind, "link") || !strcmp(kind, "group")) {
+		return find_repeatable(r, kind, rest, ret);
 	}
 	for (const struct option *o = config_options; o->section; o++) {
-		if (!strcmp(o->section, section)) {
-			*ret_table = config_options;
-			*ret_kind = o->section;
-			return r->config;
+		if (!strcmp(o->section, ret->name)) {
+			ret->kind = o->section;
+			ret->base = r->config;
+			return true;
 		}
 	}
-	unknown_section(r, section);
-	return NULL;
+	unknown_section(r, ret->name);
+	return false;
 }
 
 static void set(struct reading *r, const char *written, const char *key, const char *value)
 {
-	const struct option *table = NULL;
-	const char *kind = NULL;
-	char section[64], why[256];
-	void *base;
-	size_t n;
+	struct section section;
+	struct config_why why;
 
-	/* "[ link   0 ]" is [link 0]: one section has one name. */
-	snprintf(section, sizeof(section), "%s", written + strspn(written, " \t"));
-	for (n = strlen(section); n && strchr(" \t", section[n - 1]); n--) {
-		section[n - 1] = '\0';
-	}
-	base = find_section(r, section, &table, &kind);
-	if (!base) {
+	if (!find_section(r, written, &section)) {
 		return;
 	}
-	if (table != config_options) {
-		char *rest = section + strlen(kind);
-
-		memmove(rest + 1, rest + strspn(rest, " \t"),
-			strlen(rest + strspn(rest, " \t")) + 1);
-	}
-	for (const struct option *o = table; o->section; o++) {
-		if (strcmp(o->section, kind) != 0 || strcmp(o->key, key) != 0) {
+	for (const struct option *o = section.table; o->section; o++) {
+		if (strcmp(o->section, section.kind) != 0 || strcmp(o->key, key) != 0) {
 			continue;
 		}
-		if (config_value_parse(o, value, r->config->instance, base, why, sizeof(why)) < 0) {
-			config_complain(r->report, r->file, r->line, "[%s] %s: %s", section, key,
-					why);
+		if (config_value_parse(o, value, r->config->instance, section.base, &why) < 0) {
+			complain(r, "[%s] %s: %s", section.name, key, why.text);
 		}
-		note_origin(r, section, key);
+		config_note_origin(r->report,
+				   (size_t)((char *)section.base - (char *)r->config) + o->offset,
+				   section.name, key, r->file, r->line, r->layer);
 		return;
 	}
-	unknown_key(r, table, kind, key);
+	unknown_key(r, section.table, section.kind, key);
 }
 
 /* ------------------------------------------------------------------ one file */
@@ -372,8 +250,8 @@ static int on_key(void *context, const char *section, const char *name, const ch
 	return 1;
 }
 
-/* libinih tells only of the first line that it cannot read, and not that it cut a long one: look at
- * each before it does. A line that is refused here is handed on as an empty one. */
+/* libinih reports only the first line that it cannot read, and silently cuts a long one: check each line before. A line
+ * that is refused here is passed on as an empty one. */
 static bool readable(struct reading *r, const char *line, size_t length)
 {
 	const char *p = line + strspn(line, " \t\r\n");
@@ -382,38 +260,23 @@ static bool readable(struct reading *r, const char *line, size_t length)
 		p += 3;
 	}
 	if (length >= LINE_BYTES - 2) {
-		config_complain(r->report, r->file, r->line, "line longer than %u characters",
-				LINE_BYTES - 3);
-		return false;
-	}
-	if (strlen(line) != length) {
-		config_complain(r->report, r->file, r->line,
-				"a zero byte: this is not a text file");
-		return false;
-	}
-	if (!*p || *p == ';' || *p == '#') {
+		complain(r, "line longer than %u characters", LINE_BYTES - 3);
+	} else if (strlen(line) != length) {
+		complain(r, "a zero byte: this is not a text file");
+	} else if (!*p || *p == ';' || *p == '#') {
+		return true;
+	} else if (*p == '[' && !strchr(p, ']')) {
+		complain(r, "[ without ]");
+	} else if (*p == '[' && strcspn(p, "]") > 48) {
+		complain(r, "section name longer than 48 characters");
+	} else if (*p != '[' && !strpbrk(p, "=:")) {
+		complain(r, "neither [section] nor key = value: %.*s", (int)strcspn(p, "\r\n"), p);
+	} else if (*p != '[' && strcspn(p, "=:") > 48) {
+		complain(r, "key longer than 48 characters");
+	} else {
 		return true;
 	}
-	if (*p == '[' && !strchr(p, ']')) {
-		config_complain(r->report, r->file, r->line, "[ without ]");
-		return false;
-	}
-	if (*p == '[' && strcspn(p, "]") > 48) {
-		config_complain(r->report, r->file, r->line,
-				"section name longer than 48 characters");
-		return false;
-	}
-	if (*p != '[' && !strpbrk(p, "=:")) {
-		config_complain(r->report, r->file, r->line,
-				"neither [section] nor key = value: %.*s", (int)strcspn(p, "\r\n"),
-				p);
-		return false;
-	}
-	if (*p != '[' && strcspn(p, "=:") > 48) {
-		config_complain(r->report, r->file, r->line, "key longer than 48 characters");
-		return false;
-	}
-	return true;
+	return false;
 }
 
 static char *next_line(char *to, int size, void *context)
@@ -453,40 +316,31 @@ static void read_stream(struct reading *r)
 static void read_file(struct reading *r, const char *path)
 {
 	struct stat st;
-	int fd;
 
 	r->file = path;
 	r->line = 0;
 	r->bytes = 0;
 	r->layer++;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT) {
-		config_complain(r->report, path, 0,
-				"no such file (copy example.conf there and name the floors)");
+	r->stream = fopen(path, "re");
+	if (!r->stream && errno == ENOENT) {
+		complain(r, "no such file (copy example.conf there and name the floors)");
 		return;
 	}
-	if (fd < 0) {
-		config_complain(r->report, path, 0, "cannot be read: %s", strerror(errno));
-		return;
-	}
-	if (fstat(fd, &st) == 0 &&
-	    (st.st_size > FILE_BYTES || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))) {
-		config_complain(r->report, path, 0, "is not a configuration file");
-		close(fd);
-		return;
-	}
-	r->stream = fdopen(fd, "r");
 	if (!r->stream) {
-		config_complain(r->report, path, 0, "cannot be read: %s", strerror(errno));
-		close(fd);
+		complain(r, "cannot be read: %s", strerror(errno));
 		return;
 	}
-	read_stream(r);
-	if (ferror(r->stream)) {
-		config_complain(r->report, path, 0, "cannot be read to its end: %s",
-				strerror(errno));
-	} else if (r->bytes > FILE_BYTES) {
-		config_complain(r->report, path, 0, "is longer than %u bytes", FILE_BYTES);
+	if (fstat(fileno(r->stream), &st) == 0 &&
+	    (st.st_size > FILE_BYTES || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))) {
+		complain(r, "is not a configuration file");
+	} else {
+		read_stream(r);
+		r->line = 0;
+		if (ferror(r->stream)) {
+			complain(r, "cannot be read to its end: %s", strerror(errno));
+		} else if (r->bytes > FILE_BYTES) {
+			complain(r, "is longer than %u bytes", FILE_BYTES);
+		}
 	}
 	fclose(r->stream);
 	r->stream = NULL;
@@ -539,16 +393,14 @@ static void read_drop_ins(struct reading *r, const char *path, char **files, siz
 static void read_override(struct reading *r, const char *text)
 {
 	size_t name = strcspn(text, "=");
-	char section[64], *dot;
+	char section[64] = "", *dot = NULL;
 
-	if (name >= sizeof(section) || text[name] != '=') {
-		config_complain(r->report, NULL, 0, "\"%.80s\" is not section.key=value", text);
-		return;
+	if (text[name] == '=' && name < sizeof(section)) {
+		snprintf(section, sizeof(section), "%.*s", (int)name, text);
+		dot = strrchr(section, '.');
 	}
-	snprintf(section, sizeof(section), "%.*s", (int)name, text);
-	dot = strrchr(section, '.');
 	if (!dot) {
-		config_complain(r->report, NULL, 0, "\"%.80s\" is not section.key=value", text);
+		complain(r, "\"%.80s\" is not section.key=value", text);
 		return;
 	}
 	*dot = '\0';

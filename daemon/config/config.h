@@ -5,12 +5,12 @@
  *   FILE, then FILE.d/(name).conf in order of name, then overrides "section.key=value"
  *      later ones win; every mistake is collected with file:line, none stops the reading
  *
- * The table in config.c is the only list of options: section, key, type, default, range, help and
+ * The table in table.c is the only list of options: section, key, type, default, range, help and
  * whether a change needs a restart. --print-config, the example, the check of the manual page and the
  * reload all come from it. "%N" in a string stands for the instance number,
  * "%(5710+N)" for 5710 plus it, "%%" for a percent sign.
  *
- * An empty file works but for the floors: no link has one, and a daemon without links is a mistake.
+ * Everything has a default except the floors; a configuration in which no link names one is a mistake.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H
@@ -129,19 +129,19 @@ struct config {
 /* Drift of an oscillator class in holdover, ppb: what 4 h and 24 h cost at most (facts of the field). */
 double config_holdover_ppb(enum config_holdover holdover);
 
-/* Memory that the n-th group may hold: its budget_mb, or its part, among all groups and by what their
- * streams bring, of three quarters of the pool, or of what a feed leaves of seven eighths (at least half). */
+/* Memory that the n-th group may hold: its budget_mb. If that is 0, its part of three quarters of the pool (or of what
+ * a feed leaves of seven eighths, at least half), by what its streams can bring among those of all groups. */
 uint64_t config_budget_bytes(const struct config *config, unsigned n);
 /* Bytes that these streams (bit mask) bring at most, of a link and a frame. */
 uint32_t config_stream_bytes(uint8_t streams);
-/* An endpoint that nobody outside of this machine reaches; none (""), too. */
+/* An endpoint that can be reached from this machine only; also "", none. */
 bool config_is_local(const char *endpoint);
-/* Whether the data go beyond this machine without keys. */
+/* Whether an endpoint of the data is beyond this machine, without keys. */
 bool config_is_open(const struct config *c);
 /* The port of the TriDAS feed for a link: base_port + 4 x board + link. */
 unsigned config_feed_port(const struct config *c, unsigned link);
 
-/* What was found while reading: mistakes, and where each value came from. */
+/* What reading has found: mistakes, and the origin of each value. */
 struct config_report;
 
 /*
@@ -160,7 +160,7 @@ const char *config_error(const struct config_report *report, size_t index);
 /* All of them, one a line. */
 void config_print_errors(const struct config_report *report, FILE *out);
 
-/* --check-config: errors to `err`, one sentence to `out` when well. Exit status 0 or 78. */
+/* --check-config: mistakes to `err`, or one sentence to `out` when there are none. Exit status 0 or 78. */
 int config_check(const char *path, unsigned instance, const char *const *overrides, FILE *out,
 		 FILE *err);
 /* --print-config: the effective configuration as a file that reads back the same, each value with a

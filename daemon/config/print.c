@@ -46,8 +46,11 @@ static bool of_kind(const struct option *o, const char *kind)
 
 /* ------------------------------------------------------------------ --check-config, --print-config */
 
-int config_check(const char *path, unsigned instance, const char *const *overrides, FILE *out,
-		 FILE *err)
+/* Reads the configuration and prints its mistakes, after `print` (may be NULL) has printed the values. Exit status. */
+static int load(const char *path, unsigned instance, const char *const *overrides,
+		void (*print)(const struct config *c, const struct config_report *report,
+			      FILE *out),
+		FILE *out, FILE *err)
 {
 	struct config_report *report = NULL;
 	struct config c;
@@ -57,17 +60,28 @@ int config_check(const char *path, unsigned instance, const char *const *overrid
 		fprintf(err, "configuration: out of memory\n");
 		return CONFIG_EX_CONFIG;
 	}
-	if (r < 0) {
-		config_print_errors(report, err);
-	} else {
-		fprintf(out, "%s: well\n", path ? path : "configuration");
+	if (print) {
+		print(&c, report, out);
 	}
+	config_print_errors(report, err);
 	config_report_destroy(report);
 	return r < 0 ? CONFIG_EX_CONFIG : 0;
 }
 
+int config_check(const char *path, unsigned instance, const char *const *overrides, FILE *out,
+		 FILE *err)
+{
+	int r = load(path, instance, overrides, NULL, out, err);
+
+	if (r == 0) {
+		fprintf(out, "%s: valid\n", path ? path : "configuration");
+	}
+	return r;
+}
+
 struct printing {
 	FILE *out;
+	const struct config *config;
 	const struct config_report *report;
 };
 
@@ -75,6 +89,7 @@ static void print_section(void *context, const char *section, const char *kind,
 			  const struct option *table, const void *base)
 {
 	struct printing *p = context;
+	size_t value = (size_t)((const char *)base - (const char *)p->config);
 	char text[TEXT_BYTES];
 
 	fprintf(p->out, "\n[%s]\n", section);
@@ -82,29 +97,21 @@ static void print_section(void *context, const char *section, const char *kind,
 		if (of_kind(o, kind)) {
 			config_value_format(o, base, text, sizeof(text));
 			fprintf(p->out, "%s =%s%s ; %s\n", o->key, text[0] ? " " : "", text,
-				config_origin(p->report, section, o->key));
+				config_origin(p->report, value + o->offset));
 		}
 	}
+}
+
+static void print_values(const struct config *c, const struct config_report *report, FILE *out)
+{
+	fprintf(out, "# effective configuration of instance %u\n", c->instance);
+	each_section(c, print_section, &(struct printing){out, c, report});
 }
 
 int config_print(const char *path, unsigned instance, const char *const *overrides, FILE *out,
 		 FILE *err)
 {
-	struct config_report *report = NULL;
-	struct config c;
-	int r = config_load(path, instance, overrides, &c, &report);
-
-	if (r == -ENOMEM) {
-		fprintf(err, "configuration: out of memory\n");
-		return CONFIG_EX_CONFIG;
-	}
-	fprintf(out, "# effective configuration of instance %u\n", instance);
-	each_section(&c, print_section, &(struct printing){out, report});
-	if (r < 0) {
-		config_print_errors(report, err);
-	}
-	config_report_destroy(report);
-	return r < 0 ? CONFIG_EX_CONFIG : 0;
+	return load(path, instance, overrides, print_values, out, err);
 }
 
 /* ------------------------------------------------------------------ the example */
@@ -153,7 +160,7 @@ void config_print_example(FILE *out)
 	if (config_load(NULL, 0, NULL, &c, &report) == -ENOMEM) {
 		return;
 	}
-	fputs("# Configuration of fcm-server, one file an instance: /etc/fcm-server/board-N.conf, "
+	fputs("# Configuration of fcm-server, one file per instance: /etc/fcm-server/board-N.conf, "
 	      "then\n"
 	      "# board-N.conf.d/*.conf in order of name. See fcm-server.conf(5). What is commented "
 	      "out is\n"
@@ -163,7 +170,7 @@ void config_print_example(FILE *out)
 	      "#   fcm-server --board N --check-config    says what is wrong, and where\n"
 	      "#   fcm-server --board N --print-config    says what is in effect, and why\n",
 	      out);
-	each_section(&c, example_section, &(struct printing){out, report});
+	each_section(&c, example_section, &(struct printing){out, &c, report});
 	config_report_destroy(report);
 }
 
@@ -201,8 +208,8 @@ static void diff_section(void *context, const char *section, const char *kind,
 
 	for (const struct option *o = table; o->section; o++) {
 		if (of_kind(o, kind) && (!before || !config_value_equal(o, before, base))) {
-			d->each(d->context, section, o->key, o->restart);
-			d->restarts += o->restart;
+			d->each(d->context, section, o->key, !o->live);
+			d->restarts += !o->live;
 		}
 	}
 }

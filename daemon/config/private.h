@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside of the configuration: the typed table (table.c), one value in and out (value.c),
- * reading (config.c), mistakes (report.c), rules between values (rules.c) and printing
- * (print.c). Nobody else includes this but its test.
+ * Inside the configuration: the typed table (table.c), one value in and out (value.c), reading (config.c),
+ * mistakes (report.c), rules between values (rules.c) and printing (print.c).
  */
 #ifndef DAEMON_CONFIG_PRIVATE_H
 #define DAEMON_CONFIG_PRIVATE_H
@@ -31,7 +30,7 @@ struct option {
 	const char *value; /* default, as it would be written */
 	double min, max;
 	const char *const *choices; /* NULL-terminated */
-	bool restart;		    /* a change needs one */
+	bool live;		    /* a change takes effect without a restart */
 	bool may_be_empty;
 	const char *unit; /* "" or "ms", "ps", ... */
 	const char *help; /* one sentence */
@@ -44,9 +43,12 @@ extern const struct option config_link_options[];  /* offsets in struct config_l
 /* One help line a section, for the example. NULL for an unknown one. */
 const char *config_section_help(const char *section);
 
-/* Parse `text` into the option's place at `base`. 0, or -EINVAL with what is wrong in `why`. */
+struct config_why {
+	char text[256]; /* what is wrong with a value, and what is expected */
+};
+/* Parse `text` into the option's place at `base`. 0, or -EINVAL with *why. */
 int config_value_parse(const struct option *o, const char *text, unsigned instance, void *base,
-		       char *why, size_t why_size);
+		       struct config_why *why);
 /* As it would be written, such that parsing it yields the same. */
 void config_value_format(const struct option *o, const void *base, char *text, size_t size);
 bool config_value_equal(const struct option *o, const void *a, const void *b);
@@ -55,16 +57,19 @@ void config_value_range(const struct option *o, char *text, size_t size);
 /* Every option of the table to its default. */
 void config_value_defaults(const struct option *table, unsigned instance, void *base);
 
+#define CONFIG_ERRORS_MAX  200u
+#define CONFIG_ORIGINS_MAX 128u /* values that a configuration can have */
+
 struct origin {
-	char *section, *key;
-	char *text; /* "FILE:LINE" */
+	size_t value; /* offset in struct config */
 	unsigned layer;
+	char *text; /* "FILE:LINE", "command line" */
 };
 
 struct config_report {
-	char **errors;
+	char *errors[CONFIG_ERRORS_MAX];
 	size_t errors_count;
-	struct origin *origins;
+	struct origin origins[CONFIG_ORIGINS_MAX];
 	size_t origins_count;
 	bool out_of_memory;
 };
@@ -73,10 +78,12 @@ struct config_report {
 __attribute__((format(printf, 4, 5))) void config_complain(struct config_report *report,
 							   const char *file, unsigned line,
 							   const char *format, ...);
+/* Where the value at this offset in struct config is from, likewise; twice in a layer (a file) is a mistake. */
+void config_note_origin(struct config_report *report, size_t value, const char *section,
+			const char *key, const char *file, unsigned line, unsigned layer);
+/* "default", "FILE:LINE", "command line". */
+const char *config_origin(const struct config_report *report, size_t value);
 /* Rules between values; `where`: the file that has them. */
 void config_check_rules(const struct config *c, struct config_report *report, const char *where);
-
-/* Where the value of `section`.`key` came from: "default", "FILE:LINE", "command line". */
-const char *config_origin(const struct config_report *report, const char *section, const char *key);
 
 #endif

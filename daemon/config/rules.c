@@ -11,6 +11,8 @@
 
 #include "daemon/feed/feed.h"
 
+#define broken(...) config_complain(report, where, 0, __VA_ARGS__)
+
 static void check_links(const struct config *c, struct config_report *report, const char *where)
 {
 	bool any = false;
@@ -21,16 +23,13 @@ static void check_links(const struct config *c, struct config_report *report, co
 			if (c->link[i].enabled && c->link[j].enabled &&
 			    c->link[i].tower == c->link[j].tower &&
 			    c->link[i].floor == c->link[j].floor) {
-				config_complain(
-					report, where, 0,
-					"[link %u] and [link %u] both name tower %u floor %u", j, i,
-					c->link[i].tower, c->link[i].floor);
+				broken("[link %u] and [link %u] both name tower %u floor %u", j, i,
+				       c->link[i].tower, c->link[i].floor);
 			}
 		}
 	}
 	if (!any) {
-		config_complain(report, where, 0,
-				"no link has a floor (say which hangs where: [link 0] floor = 1)");
+		broken("no link has a floor (say which hangs where: [link 0] floor = 1)");
 	}
 }
 
@@ -107,11 +106,9 @@ static void check_budgets(const struct config *c, struct config_report *report, 
 		sum += config_budget_bytes(c, i);
 	}
 	if (sum > most_bytes(c)) {
-		config_complain(
-			report, where, 0,
-			"[data] pool_mb: groups and feed may hold %llu MiB, more than 7/8 of the "
-			"pool's %u (lower their budget_mb, or raise pool_mb)",
-			(unsigned long long)((sum + (1u << 20) - 1) >> 20), c->data.pool_mb);
+		broken("[data] pool_mb: groups and feed may hold %llu MiB, more than 7/8 of the "
+		       "pool's %u (lower their budget_mb, or raise pool_mb)",
+		       (unsigned long long)((sum + (1u << 20) - 1) >> 20), c->data.pool_mb);
 	}
 }
 
@@ -129,29 +126,23 @@ static void check_feed(const struct config *c, struct config_report *report, con
 	}
 	if (inet_pton(AF_INET, c->feed.address, &address) != 1 &&
 	    inet_pton(AF_INET6, c->feed.address, &address) != 1) {
-		config_complain(report, where, 0,
-				"[feed] address: \"%.48s\" is no IPv4 or IPv6 address in numbers "
-				"(127.0.0.1 is this machine alone)",
-				c->feed.address);
+		broken("[feed] address: \"%.48s\" is no IPv4 or IPv6 address in numbers "
+		       "(127.0.0.1 is this machine alone)",
+		       c->feed.address);
 	}
 	if (config_feed_port(c, NANET3_LINKS - 1) > UINT16_MAX) {
-		config_complain(report, where, 0,
-				"[feed] base_port: %u + 4 x %u (board) + 3 is beyond 65535",
-				c->feed.base_port, c->instance);
+		broken("[feed] base_port: %u + 4 x %u (board) + 3 is beyond 65535",
+		       c->feed.base_port, c->instance);
 	}
 	if (c->groups == CONFIG_GROUPS) {
-		config_complain(
-			report, where, 0,
-			"[feed] enabled: the feed is a group too, and there are %u already (leave "
-			"one out)",
-			CONFIG_GROUPS);
+		broken("[feed] enabled: the feed is a group too, and there are %u already (leave "
+		       "one out)",
+		       CONFIG_GROUPS);
 	}
 	for (unsigned i = 0; i < c->groups; i++) {
 		if (!strcmp(c->group[i].name, FEED_GROUP)) {
-			config_complain(report, where, 0,
-					"[group " FEED_GROUP
-					"]: that is the feed's own name (choose "
-					"another)");
+			broken("[group " FEED_GROUP "]: that is the feed's own name (choose "
+			       "another)");
 		}
 	}
 }
@@ -177,13 +168,11 @@ bool config_is_open(const struct config *c)
 static void check_open(const struct config *c, struct config_report *report, const char *where)
 {
 	if (config_is_open(c) && !c->data.insecure) {
-		config_complain(
-			report, where, 0,
-			"[data] %s: beyond this machine, and without keys whoever reaches it can "
-			"take the data or a consumer's place (curve = yes, and keys by fcmctl key "
-			"make NAME ROLE; or insecure = yes where the network is yours alone)",
-			config_is_local(c->data.reserved_endpoint) ? "monitor_endpoint"
-								   : "reserved_endpoint");
+		broken("[data] %s: beyond this machine, and without keys whoever reaches it can "
+		       "take the data or a consumer's place (curve = yes, and keys by fcmctl key "
+		       "make NAME ROLE; or insecure = yes where the network is yours alone)",
+		       config_is_local(c->data.reserved_endpoint) ? "monitor_endpoint"
+								  : "reserved_endpoint");
 	}
 }
 
@@ -195,27 +184,22 @@ void config_check_rules(const struct config *c, struct config_report *report, co
 	check_feed(c, report, where);
 	check_open(c, report, where);
 	if (1600 % c->data.block_frames) {
-		config_complain(report, where, 0,
-				"[data] block_frames: %u is not a divisor of 1600",
-				c->data.block_frames);
+		broken("[data] block_frames: %u is not a divisor of 1600", c->data.block_frames);
 	}
 	if (!strcmp(c->data.reserved_endpoint, c->data.monitor_endpoint)) {
-		config_complain(report, where, 0,
-				"[data] reserved_endpoint and monitor_endpoint are the same");
+		broken("[data] reserved_endpoint and monitor_endpoint are the same");
 	}
 	if (strlen(c->control.socket) >= sizeof(address.sun_path)) {
-		config_complain(report, where, 0, "[control] socket: longer than %zu characters",
-				sizeof(address.sun_path) - 1);
+		broken("[control] socket: longer than %zu characters",
+		       sizeof(address.sun_path) - 1);
 	}
 	if (c->phase.drift_ps <= c->phase.tolerance_ps) {
-		config_complain(report, where, 0, "[phase] drift_ps must be above tolerance_ps");
+		broken("[phase] drift_ps must be above tolerance_ps");
 	}
 	check_budgets(c, report, where);
 	for (unsigned i = 0; i < c->groups; i++) {
 		if (!c->group[i].streams) {
-			config_complain(report, where, 0,
-					"[group %s] takes no stream (streams = pmt)",
-					c->group[i].name);
+			broken("[group %s] takes no stream (streams = pmt)", c->group[i].name);
 		}
 	}
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One value of the configuration: from text, to text, compared. By type, through the table; pure.
+ * One value of the configuration, by the type that the table says: read from text, written as text, compared. Pure.
  */
 #include "daemon/config/private.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,17 +18,30 @@
 
 static_assert(sizeof(enum config_holdover) == sizeof(int), "choices are int");
 
-static void *place(const struct option *o, void *base)
+__attribute__((format(printf, 2, 3))) static int wrong(struct config_why *why, const char *format,
+						       ...)
 {
-	return (char *)base + o->offset;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why->text, sizeof(why->text), format, args);
+	va_end(args);
+	return -EINVAL;
 }
 
-static const void *place_const(const struct option *o, const void *base)
+/* `what`: "is not a number". */
+static int unexpected(const struct option *o, const char *text, const char *what,
+		      struct config_why *why)
 {
-	return (const char *)base + o->offset;
+	char range[96];
+
+	config_value_range(o, range, sizeof(range));
+	return wrong(why, "\"%.60s\" %s; expected %s", text, what, range);
 }
 
-/* What the escape at `p` ("%...") stands for, into `piece`. Returns its length, -EINVAL when unknown. */
+/* ------------------------------------------------------------------ from text */
+
+/* The replacement for the escape at `p` ("%..."), into `piece`. Returns its length, -EINVAL when unknown. */
 static int expand(const char *p, unsigned instance, char *piece, size_t size)
 {
 	unsigned base;
@@ -48,91 +62,75 @@ static int expand(const char *p, unsigned instance, char *piece, size_t size)
 	return -EINVAL;
 }
 
-/* Copies `text` with its escapes replaced. What would not survive a print and a read is refused. */
+/* Copies `text` with its escapes replaced. What would be lost by printing and reading it again is refused. */
 static int parse_string(const struct option *o, const char *text, unsigned instance, char *to,
-			char *why, size_t why_size)
+			struct config_why *why)
 {
 	char expanded[CONFIG_STRING];
 	size_t n = 0;
 
 	for (const char *p = text; *p; p++) {
 		char piece[12] = {*p};
+		int length = *p == '%' ? expand(p, instance, piece, sizeof(piece)) : 1;
 
 		if (iscntrl((unsigned char)*p) || *p == ';') {
-			snprintf(why, why_size, "';' and control characters are not allowed");
-			return -EINVAL;
+			return wrong(why, "';' and control characters are not allowed");
 		}
-		if (*p == '%') {
-			int length = expand(p, instance, piece, sizeof(piece));
-
-			if (length < 0) {
-				snprintf(
-					why, why_size,
-					"after %% comes N (the instance number), (NUMBER+N) or %%");
-				return -EINVAL;
-			}
-			p += length - 1;
+		if (length < 0) {
+			return wrong(why,
+				     "after %% comes N (the instance number), (NUMBER+N) or %%");
 		}
 		if (n + strlen(piece) >= o->size || n + strlen(piece) >= sizeof(expanded)) {
-			snprintf(why, why_size, "longer than %zu characters", o->size - 1);
-			return -EINVAL;
+			return wrong(why, "longer than %zu characters", o->size - 1);
 		}
+		p += length - 1;
 		n += (size_t)snprintf(expanded + n, sizeof(expanded) - n, "%s", piece);
 	}
-	expanded[n] = '\0';
 	if (n == 0 && !o->may_be_empty) {
-		snprintf(why, why_size, "must not be empty");
-		return -EINVAL;
+		return wrong(why, "must not be empty");
 	}
 	memset(to, 0, o->size);
 	memcpy(to, expanded, n);
 	return 0;
 }
 
-/* What ZeroMQ would refuse only at the start. The port is what stands behind the last colon. */
-static int check_endpoint(const struct option *o, const char *text, char *why, size_t why_size)
+/* ZeroMQ would refuse others only at the start. The port is behind the last colon. */
+static bool is_endpoint(const char *text)
 {
 	const char *address = text + strlen("tcp://"), *port = strrchr(text, ':');
 	char *end = NULL;
 	unsigned long number = 0;
 
 	if (!*text || (strncmp(text, "ipc://", 6) == 0 && text[6])) {
-		return 0; /* where empty is wrong, parse_string() has said so */
+		return true; /* parse_string() says where it must not be empty */
 	}
 	if (strncmp(text, "tcp://", 6) == 0 && port > address && isdigit((unsigned char)port[1])) {
 		number = strtoul(port + 1, &end, 10);
 	}
-	if (!end || *end || number < 1 || number > 65535) {
-		char range[96];
-
-		config_value_range(o, range, sizeof(range));
-		snprintf(why, why_size, "\"%.60s\" is none; expected %s", text, range);
-		return -EINVAL;
-	}
-	return 0;
+	return end && !*end && number >= 1 && number <= 65535;
 }
 
 static int parse_endpoint(const struct option *o, const char *text, unsigned instance, char *to,
-			  char *why, size_t why_size)
+			  struct config_why *why)
 {
 	char endpoint[CONFIG_STRING] = "";
-	int r = parse_string(o, text, instance, endpoint, why, why_size);
+	int r = parse_string(o, text, instance, endpoint, why);
 
-	r = r ? r : check_endpoint(o, endpoint, why, why_size);
+	if (r == 0 && !is_endpoint(endpoint)) {
+		return unexpected(o, endpoint, "is not an endpoint", why);
+	}
 	if (r == 0) {
 		memcpy(to, endpoint, o->size);
 	}
 	return r;
 }
 
-static int parse_number(const struct option *o, const char *text, double *ret_value, char *why,
-			size_t why_size)
+static int parse_number(const struct option *o, const char *text, void *to, struct config_why *why)
 {
-	char range[64], *whole_end = NULL;
+	char *whole_end = NULL;
 	const char *end = NULL;
 	double value = 0;
 
-	config_value_range(o, range, sizeof(range));
 	errno = 0;
 	if (o->type != OPTION_DOUBLE) {
 		value = isdigit((unsigned char)text[0]) ? (double)strtoull(text, &whole_end, 10)
@@ -142,14 +140,18 @@ static int parse_number(const struct option *o, const char *text, double *ret_va
 		number_parse(text, &value, &end);
 	}
 	if (!end || *end || errno) {
-		snprintf(why, why_size, "\"%.40s\" is not a number; expected %s", text, range);
-		return -EINVAL;
+		return unexpected(o, text, "is not a number", why);
 	}
 	if (value < o->min || value > o->max) {
-		snprintf(why, why_size, "%.40s is out of range; expected %s", text, range);
-		return -EINVAL;
+		return unexpected(o, text, "is out of range", why);
 	}
-	*ret_value = value;
+	if (o->type == OPTION_DOUBLE) {
+		*(double *)to = value;
+	} else if (o->type == OPTION_U32) {
+		*(uint32_t *)to = (uint32_t)value;
+	} else {
+		*(uint8_t *)to = (uint8_t)value;
+	}
 	return 0;
 }
 
@@ -163,129 +165,102 @@ static int choice_index(const struct option *o, const char *text, size_t length)
 	return -EINVAL;
 }
 
-static int not_a_choice(const struct option *o, const char *text, char *why, size_t why_size)
-{
-	char range[96];
-
-	config_value_range(o, range, sizeof(range));
-	snprintf(why, why_size, "\"%.40s\" is not known; expected %s", text, range);
-	return -EINVAL;
-}
-
-static int parse_mask(const struct option *o, const char *text, uint8_t *to, char *why,
-		      size_t why_size)
+/* Choices separated by commas. */
+static int parse_mask(const struct option *o, const char *text, uint8_t *to, struct config_why *why)
 {
 	unsigned mask = 0;
+	const char *p = text;
 
-	for (const char *p = text; *p;) {
+	do {
 		size_t length;
 		int index;
 
+		p += *p == ',';
 		p += strspn(p, " \t");
 		length = strcspn(p, ", \t");
 		index = choice_index(o, p, length);
+		p += length + strspn(p + length, " \t");
 		if (index < 0) {
-			return not_a_choice(o, text, why, why_size);
+			return unexpected(o, text, "is unknown", why);
 		}
 		mask |= 1u << index;
-		p += length;
-		p += strspn(p, " \t");
-		if (*p == ',') {
-			p++;
-		} else if (*p) {
-			return not_a_choice(o, text, why, why_size);
-		}
-	}
-	if (!mask) {
-		return not_a_choice(o, text, why, why_size);
+	} while (*p == ',' && p[1]);
+	if (*p && *p != ',') {
+		return unexpected(o, text, "is unknown", why);
 	}
 	*to = (uint8_t)mask;
 	return 0;
 }
 
-static int parse_date(const struct option *o, const char *text, int64_t *to, char *why,
-		      size_t why_size)
+static int parse_date(const struct option *o, const char *text, int64_t *to, struct config_why *why)
 {
 	struct tm tm = {0};
 	const char *end = strptime(text, "%Y-%m-%d", &tm);
 	int month = tm.tm_mon, day = tm.tm_mday;
-	time_t t;
+	time_t t = end && !*end ? timegm(&tm) : (time_t)-1;
 
 	/* timegm() turns 31 February into 3 March: only a date that comes back the same is one. */
-	t = end && !*end ? timegm(&tm) : (time_t)-1;
 	if (t < 0 || tm.tm_mon != month || tm.tm_mday != day) {
-		snprintf(why, why_size, "\"%.40s\" is not a date; expected YYYY-MM-DD", text);
-		return -EINVAL;
+		return unexpected(o, text, "is not a date", why);
 	}
 	if ((double)t < o->min || (double)t > o->max) {
-		char range[64];
-
-		config_value_range(o, range, sizeof(range));
-		snprintf(why, why_size, "%.40s is out of range; expected %s", text, range);
-		return -EINVAL;
+		return unexpected(o, text, "is out of range", why);
 	}
 	*to = t;
 	return 0;
 }
 
-static int parse_bool(const struct option *o, const char *text, bool *to, char *why,
-		      size_t why_size)
+static int parse_bool(const char *text)
 {
 	static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (int i = 0; i < (int)(sizeof(words) / sizeof(words[0])); i++) {
 		if (!strcasecmp(text, words[i])) {
-			*to = i & 1;
-			return 0;
+			return i & 1;
 		}
 	}
-	return not_a_choice(o, text, why, why_size);
+	return -EINVAL;
 }
 
 int config_value_parse(const struct option *o, const char *text, unsigned instance, void *base,
-		       char *why, size_t why_size)
+		       struct config_why *why)
 {
-	void *to = place(o, base);
-	double number;
-	int r;
+	void *to = (char *)base + o->offset;
+	int index;
 
 	switch (o->type) {
 	case OPTION_STRING:
-		return parse_string(o, text, instance, to, why, why_size);
+		return parse_string(o, text, instance, to, why);
 	case OPTION_ENDPOINT:
-		return parse_endpoint(o, text, instance, to, why, why_size);
-	case OPTION_BOOL:
-		return parse_bool(o, text, to, why, why_size);
+		return parse_endpoint(o, text, instance, to, why);
 	case OPTION_MASK:
-		return parse_mask(o, text, to, why, why_size);
+		return parse_mask(o, text, to, why);
 	case OPTION_DATE:
-		return parse_date(o, text, to, why, why_size);
+		return parse_date(o, text, to, why);
+	case OPTION_BOOL:
+		index = parse_bool(text);
+		break;
 	case OPTION_CHOICE:
-		r = choice_index(o, text, strlen(text));
+		index = choice_index(o, text, strlen(text));
 		break;
 	case OPTION_LEVEL:
-		r = log_level_parse(text);
+		index = log_level_parse(text);
 		break;
 	default:
-		r = parse_number(o, text, &number, why, why_size);
-		if (r < 0) {
-			return r;
-		}
-		if (o->type == OPTION_DOUBLE) {
-			*(double *)to = number;
-		} else if (o->type == OPTION_U32) {
-			*(uint32_t *)to = (uint32_t)number;
-		} else {
-			*(uint8_t *)to = (uint8_t)number;
-		}
-		return 0;
+		return parse_number(o, text, to, why);
 	}
-	if (r < 0) {
-		return not_a_choice(o, text, why, why_size);
+	if (index < 0) {
+		return unexpected(o, text, "is unknown", why);
 	}
-	*(int *)to = r;
+	if (o->type == OPTION_BOOL) {
+		*(bool *)to = index;
+	} else {
+		*(int *)to = index;
+	}
 	return 0;
 }
+
+/* ------------------------------------------------------------------ to text */
 
 static void format_string(const char *from, char *text, size_t size)
 {
@@ -300,14 +275,16 @@ static void format_string(const char *from, char *text, size_t size)
 	text[n] = '\0';
 }
 
-static void format_mask(const struct option *o, uint8_t mask, char *text, size_t size)
+/* The choices whose bits are set. */
+static void format_choices(const struct option *o, unsigned mask, const char *separator, char *text,
+			   size_t size)
 {
 	size_t n = 0;
 
 	text[0] = '\0';
 	for (unsigned i = 0; o->choices[i] && n < size; i++) {
 		if (mask & 1u << i) {
-			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? "," : "",
+			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? separator : "",
 					      o->choices[i]);
 		}
 	}
@@ -326,7 +303,7 @@ static void format_date(int64_t utc_s, char *text, size_t size)
 
 void config_value_format(const struct option *o, const void *base, char *text, size_t size)
 {
-	const void *from = place_const(o, base);
+	const void *from = (const char *)base + o->offset;
 
 	switch (o->type) {
 	case OPTION_STRING:
@@ -349,7 +326,7 @@ void config_value_format(const struct option *o, const void *base, char *text, s
 		snprintf(text, size, "%s", o->choices[*(const int *)from]);
 		break;
 	case OPTION_MASK:
-		format_mask(o, *(const uint8_t *)from, text, size);
+		format_choices(o, *(const uint8_t *)from, ",", text, size);
 		break;
 	case OPTION_DATE:
 		format_date(*(const int64_t *)from, text, size);
@@ -363,13 +340,12 @@ void config_value_format(const struct option *o, const void *base, char *text, s
 bool config_value_equal(const struct option *o, const void *a, const void *b)
 {
 	/* Strings are padded with zeros, so bytes decide for every type. */
-	return memcmp(place_const(o, a), place_const(o, b), o->size) == 0;
+	return memcmp((const char *)a + o->offset, (const char *)b + o->offset, o->size) == 0;
 }
 
 void config_value_range(const struct option *o, char *text, size_t size)
 {
 	char first[16], last[16];
-	size_t n = 0;
 
 	switch (o->type) {
 	case OPTION_STRING:
@@ -391,11 +367,7 @@ void config_value_range(const struct option *o, char *text, size_t size)
 		break;
 	case OPTION_CHOICE:
 	case OPTION_MASK:
-		text[0] = '\0';
-		for (unsigned i = 0; o->choices[i] && n < size; i++) {
-			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "",
-					      o->choices[i]);
-		}
+		format_choices(o, UINT_MAX, ", ", text, size);
 		break;
 	default:
 		snprintf(text, size, "%.12g..%.12g%s%s", o->min, o->max, o->unit ? " " : "",
@@ -406,10 +378,10 @@ void config_value_range(const struct option *o, char *text, size_t size)
 
 void config_value_defaults(const struct option *table, unsigned instance, void *base)
 {
-	char why[128];
+	struct config_why why;
 
 	for (const struct option *o = table; o->section; o++) {
-		int r = config_value_parse(o, o->value, instance, base, why, sizeof(why));
+		int r = config_value_parse(o, o->value, instance, base, &why);
 
 		assert(r == 0);
 		(void)r;

@@ -202,8 +202,7 @@ static const char *short_name(const struct param *param)
 	return param->tower ? strchr(param->name, '.') + 1 : param->name;
 }
 
-/* Edits that make `a` of `b`, up to 63 bytes each; for "did you mean". */
-static unsigned edits(const char *a, const char *b)
+unsigned param_edits(const char *a, const char *b)
 {
 	unsigned row[PARAM_NAME_MAX + 1];
 	size_t n = strlen(b);
@@ -250,7 +249,7 @@ static bool same_numbers(const char *a, const char *b)
 /* How far a typed name is from one that there is; UINT_MAX: it means another thing. */
 static unsigned distance(const char *typed, const char *name)
 {
-	return same_numbers(typed, name) ? edits(typed, name) : UINT_MAX;
+	return same_numbers(typed, name) ? param_edits(typed, name) : UINT_MAX;
 }
 
 static const char *nearest(const struct params *p, const char *name)
