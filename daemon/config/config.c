@@ -353,13 +353,7 @@ static int is_drop_in(const struct dirent *entry)
 	return entry->d_name[0] != '.' && n > 5 && !strcmp(entry->d_name + n - 5, ".conf");
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static void read_drop_ins(struct reading *r, const char *path, char **files, size_t files_max,
-			  size_t *ret_files)
+static void read_drop_ins(struct reading *r, const char *path)
 {
 	struct dirent **entries = NULL;
 	char *directory = NULL;
@@ -369,20 +363,18 @@ static void read_drop_ins(struct reading *r, const char *path, char **files, siz
 		r->report->out_of_memory = true;
 		return;
 	}
-	n = scandir(directory, &entries, is_drop_in, by_name);
+	n = scandir(directory, &entries, is_drop_in, alphasort);
 	if (n < 0 && errno != ENOENT) {
 		config_complain(r->report, directory, 0, "cannot be read: %s", strerror(errno));
 	}
 	for (int i = 0; i < n; i++) {
 		char *file = NULL;
 
-		if (*ret_files == files_max) {
-			config_complain(r->report, directory, 0, "more than %zu files", files_max);
-		} else if (asprintf(&file, "%s/%s", directory, entries[i]->d_name) < 0) {
+		if (asprintf(&file, "%s/%s", directory, entries[i]->d_name) < 0) {
 			r->report->out_of_memory = true;
 		} else {
-			files[(*ret_files)++] = file;
 			read_file(r, file);
+			free(file);
 		}
 		free(entries[i]);
 	}
@@ -423,8 +415,6 @@ static void defaults(struct config *c, unsigned instance)
 int config_load(const char *path, unsigned instance, const char *const *overrides,
 		struct config *ret_config, struct config_report **ret_report)
 {
-	char *files[64];
-	size_t files_count = 0;
 	struct config config;
 	struct reading r = {.config = &config};
 
@@ -440,7 +430,7 @@ int config_load(const char *path, unsigned instance, const char *const *override
 	defaults(&config, instance);
 	if (path) {
 		read_file(&r, path);
-		read_drop_ins(&r, path, files, sizeof(files) / sizeof(files[0]), &files_count);
+		read_drop_ins(&r, path);
 	}
 	r.file = NULL;
 	r.layer++;
@@ -451,9 +441,6 @@ int config_load(const char *path, unsigned instance, const char *const *override
 		config.link[i].enabled = config.link[i].wanted && config.link[i].floor > 0;
 	}
 	config_check_rules(&config, r.report, path);
-	while (files_count) {
-		free(files[--files_count]);
-	}
 	if (r.report->out_of_memory) {
 		config_report_destroy(r.report);
 		return -ENOMEM;

@@ -134,8 +134,6 @@ double config_holdover_ppb(enum config_holdover holdover);
 uint64_t config_budget_bytes(const struct config *config, unsigned n);
 /* Bytes that these streams (bit mask) bring at most, of a link and a frame. */
 uint32_t config_stream_bytes(uint8_t streams);
-/* An endpoint that can be reached from this machine only; also "", none. */
-bool config_is_local(const char *endpoint);
 /* Whether an endpoint of the data is beyond this machine, without keys. */
 bool config_is_open(const struct config *c);
 /* The port of the TriDAS feed for a link: base_port + 4 x board + link. */

@@ -147,7 +147,8 @@ static void check_feed(const struct config *c, struct config_report *report, con
 	}
 }
 
-bool config_is_local(const char *endpoint)
+/* An endpoint that can be reached from this machine only; also "", none. */
+static bool is_local(const char *endpoint)
 {
 	static const char *const local[] = {"tcp://127.",
 					    "tcp://localhost:", "tcp://[::1]:", "ipc://"};
@@ -161,8 +162,8 @@ bool config_is_local(const char *endpoint)
 
 bool config_is_open(const struct config *c)
 {
-	return !c->data.curve && (!config_is_local(c->data.reserved_endpoint) ||
-				  !config_is_local(c->data.monitor_endpoint));
+	return !c->data.curve &&
+	       (!is_local(c->data.reserved_endpoint) || !is_local(c->data.monitor_endpoint));
 }
 
 static void check_open(const struct config *c, struct config_report *report, const char *where)
@@ -171,8 +172,8 @@ static void check_open(const struct config *c, struct config_report *report, con
 		broken("[data] %s: beyond this machine, and without keys whoever reaches it can "
 		       "take the data or a consumer's place (curve = yes, and keys by fcmctl key "
 		       "make NAME ROLE; or insecure = yes where the network is yours alone)",
-		       config_is_local(c->data.reserved_endpoint) ? "monitor_endpoint"
-								  : "reserved_endpoint");
+		       is_local(c->data.reserved_endpoint) ? "monitor_endpoint"
+							   : "reserved_endpoint");
 	}
 }
 

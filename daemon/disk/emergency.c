@@ -137,17 +137,16 @@ static bool is_end(const struct row *row)
 	return row->values[row->id == ROW_COMMAND ? 20 : 8].type == ROW_INT;
 }
 
-static bool has_ended(const struct area *a, uint64_t id)
+/* The row with which the command ended; NULL: it is open. */
+static const struct row *end_of(const struct area *a, uint64_t id)
 {
-	const struct row *row;
+	const struct row *row, *end = NULL;
 	uint32_t at = 0;
 
 	while ((row = next_row(a, &at))) {
-		if (id_of(row) == id && is_end(row)) {
-			return true;
-		}
+		end = id_of(row) == id && is_end(row) ? row : end;
 	}
-	return false;
+	return end;
 }
 
 /* False: there is no room. */
@@ -190,17 +189,6 @@ static void fold(struct area *a, const struct row *command, const struct row *en
 	snprintf(f->state, sizeof(f->state), "%s", text_of(end, end->id == ROW_COMMAND ? 18 : 2));
 }
 
-static const struct row *end_of(const struct area *a, uint64_t id)
-{
-	const struct row *row, *end = NULL;
-	uint32_t at = 0;
-
-	while ((row = next_row(a, &at))) {
-		end = id_of(row) == id && is_end(row) ? row : end;
-	}
-	return end;
-}
-
 /* Write into the other area what is still needed: rows of open commands, and rows that the database
  * does not have. With `folding` only the former, and a count of the others. */
 static void make_room(struct emergency *j, bool folding)
@@ -222,7 +210,7 @@ static void make_room(struct emergency *j, bool folding)
 		if (!row) {
 			break;
 		}
-		ended = has_ended(from, id_of(row));
+		ended = end_of(from, id_of(row)) != NULL;
 		if (!ended || (!is_brought && !folding)) {
 			append(to, row);
 		} else if (!is_brought && row->id == ROW_COMMAND) {

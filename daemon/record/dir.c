@@ -474,11 +474,6 @@ const struct record_spec *record_dir_spec(const struct record_dir *r)
 	return &r->spec;
 }
 
-const char *record_dir_path(const struct record_dir *r)
-{
-	return r->path;
-}
-
 /* ------------------------------------------------------------------------------------- the cells */
 
 static int let_go(struct segment *s, const struct tap_entry *e, uint64_t count, uint64_t frames)

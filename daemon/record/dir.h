@@ -57,7 +57,6 @@ int record_dir_resume(const struct record_place *place, struct record_dir **ret_
 void record_dir_destroy(struct record_dir *r);
 
 const struct record_spec *record_dir_spec(const struct record_dir *r);
-const char *record_dir_path(const struct record_dir *r);
 /* An entry of a link that it has, or has not. `tap` NULL: cells with data are let go. 0 or the disk's error. */
 int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entry *e);
 int record_dir_tick(struct record_dir *r); /* once a second */

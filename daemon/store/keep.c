@@ -76,6 +76,26 @@
 	"second - (sum(seconds) OVER w - seconds) AS run,"                                         \
 	" lag(second + seconds) OVER w IS NOT second AS head"
 
+#define DAYS(key) offsetof(struct store_config, key)
+/* The oldest row that is due; what goes of a stretch. */
+#define OLDEST(rows, due)                                                                          \
+	"SELECT time FROM " rows " WHERE time < ?1 AND " due " ORDER BY time LIMIT 1"
+#define GONE(table, due) "DELETE FROM " table " WHERE " STRETCH " AND " due
+/* The due rows of a stretch as sums, a row for each run of `of`. */
+#define ROLL_UP(into, key, of, span, seconds, sums, begun, runs, rows, due)                        \
+	"INSERT INTO " into " SELECT " key ", min(second), " span ", " seconds ", " sums           \
+	", " TIMES(begun) " FROM (SELECT *, " runs " FROM " rows " WHERE " STRETCH " AND " due     \
+	WINDOW_OF(of) ") GROUP BY " of ", run"
+#define ROLL_LINKS(span, seconds, begun, runs, rows, due)                                          \
+	ROLL_UP("ledger_link_sum(" LINK_COLUMNS ")", "session, dma_epoch, link", LINK_OF, span,    \
+		seconds, LINK_SUMS, begun, runs, rows, due)
+#define ROLL_STREAMS(span, seconds, begun, runs, rows, due)                                        \
+	ROLL_UP("ledger_stream_sum(" STREAM_COLUMNS ")", STREAM_OF, STREAM_OF, span, seconds,      \
+		STREAM_SUMS, begun, runs, rows, due)
+#define LINK_SECONDS   "ledger_link INDEXED BY ledger_link_time"
+#define STREAM_SECONDS "ledger_stream s INDEXED BY ledger_stream_time"
+#define MINUTES	       "span = 60"
+
 /* Those that have samples, each found by the key behind the one before. */
 #define PARAMETERS                                                                                 \
 	"WITH RECURSIVE p(parameter) AS (SELECT min(parameter) FROM sample UNION ALL"              \
@@ -103,64 +123,43 @@ static const struct rule {
 } rules[] = {
 	/* Streams before links: see LINKS_TAI. */
 	{"seconds of streams",
-	 offsetof(struct store_config, ledger_seconds_days),
+	 DAYS(ledger_seconds_days),
 	 MINUTE_NS,
-	 "SELECT time FROM ledger_stream INDEXED BY ledger_stream_time WHERE time < ?1"
-	 " AND " STREAM_DUE " ORDER BY time LIMIT 1",
-	 {"INSERT INTO ledger_stream_sum(" STREAM_COLUMNS ")"
-	  " SELECT " STREAM_OF ", min(second), 60, count(*), " STREAM_SUMS
-	  ", " TIMES(LEDGER_STREAM_BEGUN) " FROM (SELECT *, " LINKS_TAI " AS tai_ns, " SECOND_RUNS
-					  " FROM ledger_stream s INDEXED BY ledger_stream_time "
-					  "WHERE " STRETCH " AND " STREAM_DUE WINDOW_OF(
-						  STREAM_OF) ") GROUP BY " STREAM_OF ", run",
-	  "DELETE FROM ledger_stream WHERE " STRETCH " AND " STREAM_DUE}},
+	 OLDEST(STREAM_SECONDS, STREAM_DUE),
+	 {ROLL_STREAMS("60", "count(*)", LEDGER_STREAM_BEGUN, LINKS_TAI " AS tai_ns, " SECOND_RUNS,
+		       STREAM_SECONDS, STREAM_DUE),
+	  GONE("ledger_stream", STREAM_DUE)}},
 	{"seconds of links",
-	 offsetof(struct store_config, ledger_seconds_days),
+	 DAYS(ledger_seconds_days),
 	 MINUTE_NS,
-	 "SELECT time FROM ledger_link INDEXED BY ledger_link_time WHERE time < ?1"
-	 " AND " LINK_DUE " ORDER BY time LIMIT 1",
-	 {"INSERT INTO ledger_link_sum(" LINK_COLUMNS ")"
-	  " SELECT session, dma_epoch, link, min(second), 60, count(*), " LINK_SUMS
-	  ", " TIMES(LEDGER_LINK_BEGUN) " FROM (SELECT *, " SECOND_RUNS
-					" FROM ledger_link INDEXED BY ledger_link_time "
-					"WHERE " STRETCH " AND " LINK_DUE WINDOW_OF(
-						LINK_OF) ") GROUP BY " LINK_OF ", run",
-	  "DELETE FROM ledger_link WHERE " STRETCH " AND " LINK_DUE}},
+	 OLDEST(LINK_SECONDS, LINK_DUE),
+	 {ROLL_LINKS("60", "count(*)", LEDGER_LINK_BEGUN, SECOND_RUNS, LINK_SECONDS, LINK_DUE),
+	  GONE("ledger_link", LINK_DUE)}},
 	{"minutes of streams",
-	 offsetof(struct store_config, ledger_minutes_days),
+	 DAYS(ledger_minutes_days),
 	 HOUR_NS,
-	 "SELECT time FROM ledger_stream_sum INDEXED BY ledger_stream_sum_minute"
-	 " WHERE span = 60 AND time < ?1 ORDER BY time LIMIT 1",
-	 {"INSERT INTO ledger_stream_sum(" STREAM_COLUMNS ")"
-	  " SELECT " STREAM_OF ", min(second), 3600, sum(seconds), " STREAM_SUMS
-	  ", " TIMES("begun") " FROM (SELECT *, " MINUTE_RUNS
-			      " FROM ledger_stream_sum WHERE span = 60 AND " STRETCH WINDOW_OF(
-				      STREAM_OF) ") GROUP BY " STREAM_OF ", run",
-	  "DELETE FROM ledger_stream_sum WHERE span = 60 AND " STRETCH}},
+	 OLDEST("ledger_stream_sum INDEXED BY ledger_stream_sum_minute", MINUTES),
+	 {ROLL_STREAMS("3600", "sum(seconds)", "begun", MINUTE_RUNS, "ledger_stream_sum", MINUTES),
+	  GONE("ledger_stream_sum", MINUTES)}},
 	{"minutes of links",
-	 offsetof(struct store_config, ledger_minutes_days),
+	 DAYS(ledger_minutes_days),
 	 HOUR_NS,
-	 "SELECT time FROM ledger_link_sum INDEXED BY ledger_link_sum_minute"
-	 " WHERE span = 60 AND time < ?1 ORDER BY time LIMIT 1",
-	 {"INSERT INTO ledger_link_sum(" LINK_COLUMNS ")"
-	  " SELECT session, dma_epoch, link, min(second), 3600, sum(seconds), " LINK_SUMS
-	  ", " TIMES("begun") " FROM (SELECT *, " MINUTE_RUNS
-			      " FROM ledger_link_sum WHERE span = 60 AND " STRETCH WINDOW_OF(
-				      LINK_OF) ") GROUP BY " LINK_OF ", run",
-	  "DELETE FROM ledger_link_sum WHERE span = 60 AND " STRETCH}},
+	 OLDEST("ledger_link_sum INDEXED BY ledger_link_sum_minute", MINUTES),
+	 {ROLL_LINKS("3600", "sum(seconds)", "begun", MINUTE_RUNS, "ledger_link_sum", MINUTES),
+	  GONE("ledger_link_sum", MINUTES)}},
 	{"losses",
-	 offsetof(struct store_config, losses_days),
+	 DAYS(losses_days),
 	 LOSSES_NS,
-	 "SELECT time FROM loss INDEXED BY loss_time WHERE time < ?1 ORDER BY time LIMIT 1",
-	 {"DELETE FROM loss WHERE " STRETCH}},
+	 OLDEST("loss INDEXED BY loss_time", "true"),
+	 {GONE("loss", "true")}},
 	{"phases",
-	 offsetof(struct store_config, phase_days),
+	 DAYS(phase_days),
 	 MINUTE_NS,
 	 "SELECT oldest FROM (SELECT min((SELECT min(time) FROM phase_row WHERE link = column1))"
 	 " AS oldest FROM (VALUES (0), (1), (2), (3))) WHERE oldest < ?1",
 	 {"DELETE FROM phase_row WHERE link IN (0, 1, 2, 3) AND " STRETCH}},
 	{"samples into minutes",
-	 offsetof(struct store_config, samples_full_days),
+	 DAYS(samples_full_days),
 	 MINUTE_NS,
 	 PARAMETERS " SELECT oldest FROM (SELECT min((SELECT min(time) FROM sample s"
 		    " WHERE s.parameter = a.parameter)) AS oldest FROM " AVERAGED
@@ -172,23 +171,21 @@ static const struct rule {
 		     ") GROUP BY parameter, setpoint, run",
 	  PARAMETERS " DELETE FROM sample WHERE parameter IN " AVERAGED " AND " STRETCH}},
 	{"minutes of samples",
-	 offsetof(struct store_config, samples_minutes_days),
+	 DAYS(samples_minutes_days),
 	 HOUR_NS,
-	 "SELECT time FROM sample_sum INDEXED BY sample_sum_minute WHERE span = 60 AND time < ?1"
-	 " ORDER BY time LIMIT 1",
+	 OLDEST("sample_sum INDEXED BY sample_sum_minute", MINUTES),
 	 {"INSERT INTO " SAMPLE_SUM_COLUMNS " SELECT parameter, min(time), 3600, max(until),"
 	  " sum(samples), sum(mean * samples) / sum(samples), min(low), max(high), setpoint"
 	  " FROM (SELECT *, " SAMPLE_RUNS " FROM sample_sum WHERE span = 60 AND " STRETCH
 	  ") GROUP BY parameter, setpoint, run",
-	  "DELETE FROM sample_sum WHERE span = 60 AND " STRETCH}},
+	  GONE("sample_sum", MINUTES)}},
 	{"samples rolled up",
-	 offsetof(struct store_config, samples_days),
+	 DAYS(samples_days),
 	 HOUR_NS,
-	 "SELECT time FROM sample_sum INDEXED BY sample_sum_time WHERE time < ?1"
-	 " ORDER BY time LIMIT 1",
-	 {"DELETE FROM sample_sum WHERE " STRETCH}},
+	 OLDEST("sample_sum INDEXED BY sample_sum_time", "true"),
+	 {GONE("sample_sum", "true")}},
 	{"samples",
-	 offsetof(struct store_config, samples_days),
+	 DAYS(samples_days),
 	 MINUTE_NS,
 	 PARAMETERS " SELECT oldest FROM (SELECT min((SELECT min(time) FROM sample s"
 		    " WHERE s.parameter = p.parameter)) AS oldest FROM p) WHERE oldest < ?1",
@@ -255,7 +252,7 @@ static int transact(struct store *s, const struct rule *rule, int64_t utc_ns, ui
 	return r < 0 ? r : 1;
 }
 
-static void note(struct store *s, uint64_t rows, uint64_t took_ns, int r)
+static void note(struct store *s, uint64_t rows, int r)
 {
 	pthread_mutex_lock(&s->lock);
 	s->status.keep_steps++;
@@ -271,13 +268,10 @@ static void note(struct store *s, uint64_t rows, uint64_t took_ns, int r)
 				 "%s: %s", rules[s->keep.rule].name, sqlite3_errmsg(s->db));
 		}
 	}
-	if (took_ns > s->status.keep_max_ns) {
-		s->status.keep_max_ns = took_ns;
-	}
 	pthread_mutex_unlock(&s->lock);
 }
 
-void store_keep_begin(struct store *s)
+static void begin_pass(struct store *s)
 {
 	uint64_t period_ms = s->config.keep_ms ? s->config.keep_ms : PERIOD_MS;
 	bool any = s->config.journal_days > 0;
@@ -298,7 +292,7 @@ void store_keep_start(struct store *s)
 {
 	s->keep.begun_utc_ns = utc_ns(s);
 	s->keep.begun_mono_ns = now_mono_ns();
-	store_keep_begin(s);
+	begin_pass(s);
 }
 
 /* Whether what the clock says may cost rows. */
@@ -335,7 +329,7 @@ static bool clock_is_right(struct store *s, int64_t *ret_utc_ns)
 static void next_rule(struct store *s)
 {
 	if (++s->keep.rule > ARCHIVE) {
-		store_keep_begin(s);
+		begin_pass(s);
 	}
 }
 
@@ -346,7 +340,7 @@ void store_keep_step(struct store *s)
 	int r;
 
 	if (!clock_is_right(s, &utc)) {
-		store_keep_begin(s);
+		begin_pass(s);
 		return;
 	}
 	r = s->keep.rule == ARCHIVE ? store_archive_step(s, utc, &rows)
@@ -359,7 +353,7 @@ void store_keep_step(struct store *s)
 	}
 	rest = took * (s->config.keep_rest ? s->config.keep_rest : REST);
 	s->keep.next_ns += rest > REST_NS ? rest : REST_NS;
-	note(s, rows, took, r);
+	note(s, rows, r);
 	if (r < 0) {
 		store_roll_back(s->db);
 		next_rule(s);

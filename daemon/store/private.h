@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the store.
- *
- *   put.c      rows from the daemon's structs
- *   rows.c     rows that wait, and their answers
- *   sql.c      the statements, one entry a row
- *   migrate.c  a file brought to this program's schema
- *   read.c     what a restart reads
- *   archive.c  old commands and events moved to files of their own
- *   keep.c     old rows rolled up or deleted
- *   sessions.c which session a start of DMA belongs to
- *   file.c     opening, checking
- *   away.c     while there is no file
- *   store.c    start and end, the thread, group commit
- *
- * None calls one below it.
- *
- * The connection belongs to the caller until store_start(), then to the thread.
+ * Inside the store: the README lists its files in an order in which none calls one below it, from rows.c to store.c. The
+ * connection belongs to the caller until store_start(), then to the thread.
  */
 #ifndef DAEMON_STORE_PRIVATE_H
 #define DAEMON_STORE_PRIVATE_H
@@ -47,23 +32,22 @@ struct store_job {
 	struct row row;
 };
 
-/* The newest start of DMA of a link and the session it belongs to; 0: none yet. */
-struct store_dma {
-	uint32_t session, dma_epoch;
-	bool told; /* by this daemon: what was before it is over */
-	/* as this daemon saw it, for another file */
-	int64_t utc_ns;
-	uint32_t serial, board_boot;
-};
-
-/* A start of DMA while no file was open yet: which session it is comes out later. */
+/* A start of DMA, as this daemon was told of it. */
 struct store_beginning {
 	unsigned link;
 	uint32_t dma_epoch, serial, board_boot;
 	bool taken_over;
 	int64_t utc_ns;
-	uint32_t session;
+	uint32_t session; /* unknown while no file has been open */
 };
+
+/* The newest start of DMA of a link and the session it belongs to; 0: none yet. */
+struct store_dma {
+	uint32_t session, dma_epoch;
+	bool told;		     /* by this daemon: what was before it is over ... */
+	struct store_beginning last; /* ... as it was told, for another file */
+};
+
 #define STORE_LATER 0x80000000u /* + place in the beginnings: stands for a session */
 
 struct store_sessions {
@@ -216,10 +200,8 @@ void store_note_away(struct store *s, int r, const struct sc_error *error);
  * `urgent`: something that cannot wait has come. */
 bool store_at_file(struct store *s, bool urgent);
 
-/* keep.c. Start: of the thread. Begin: the next pass is a period away. Step: to be called when keep.next_ns has come;
- * at most one short transaction. */
+/* keep.c. Start: of the thread. Step: to be called when keep.next_ns has come; at most one short transaction. */
 void store_keep_start(struct store *s);
-void store_keep_begin(struct store *s);
 void store_keep_step(struct store *s);
 
 /* archive.c: move some old commands or events. 1: moved, 0: none is due, negative errno: keep.why says more. */

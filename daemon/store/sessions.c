@@ -8,37 +8,35 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The session of a start of DMA, *ret_row: it wants its row. */
-static uint32_t session_of(struct store_sessions *k, const struct store_beginning *b, bool *ret_row)
+/* Sets the session of a start of DMA. True: it is a new one, and has no row in the file yet. */
+static bool settle(struct store_sessions *k, struct store_beginning *b)
 {
 	struct store_dma *d = &k->dma[b->link];
+	bool is_new = !b->taken_over || d->dma_epoch != b->dma_epoch;
 
-	*ret_row = !b->taken_over || d->dma_epoch != b->dma_epoch;
-	if (*ret_row) { /* else its ring lived on: the same DMA */
+	if (is_new) { /* else its ring lived on: the same DMA */
 		if (d->session == k->newest && b->dma_epoch <= d->dma_epoch) {
 			k->newest++; /* the board has begun counting again */
 		}
 		d->session = k->newest;
 		d->dma_epoch = b->dma_epoch;
 	}
+	b->session = d->session;
 	d->told = true;
-	d->utc_ns = b->utc_ns;
-	d->serial = b->serial;
-	d->board_boot = b->board_boot;
-	return d->session;
+	d->last = *b;
+	return is_new;
 }
 
-static void dma_row(struct row *row, unsigned link, uint32_t session, uint32_t dma_epoch,
-		    int64_t utc_ns, uint32_t serial, uint32_t board_boot)
+static void dma_row(struct row *row, const struct store_beginning *b)
 {
-	row_make(row, ROW_DMA, ROW_VI(session), ROW_VI(link), ROW_VI(dma_epoch), ROW_VI(utc_ns),
-		 ROW_VI(serial), ROW_VI(board_boot));
+	row_make(row, ROW_DMA, ROW_VI(b->session), ROW_VI(b->link), ROW_VI(b->dma_epoch),
+		 ROW_VI(b->utc_ns), ROW_VI(b->serial), ROW_VI(b->board_boot));
 }
 
 /* What a daemon before us left open of other starts of DMA than this one will not be settled any more. */
-static void over_row(struct row *row, unsigned link, uint32_t session, uint32_t dma_epoch)
+static void over_row(struct row *row, const struct store_beginning *b)
 {
-	row_make(row, ROW_DMA_OVER, ROW_VI(session), ROW_VI(link), ROW_VI(dma_epoch));
+	row_make(row, ROW_DMA_OVER, ROW_VI(b->session), ROW_VI(b->link), ROW_VI(b->dma_epoch));
 }
 
 /* Out of memory: the rows of this beginning go with those of the last one. */
@@ -67,28 +65,27 @@ uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool 
 				    .board_boot = board_boot,
 				    .taken_over = taken_over,
 				    .utc_ns = utc_ns};
-	bool first, wants_row = false;
-	uint32_t session;
+	bool first, is_new;
 	struct row row;
 
 	pthread_mutex_lock(&s->lock);
 	if (!s->sessions_known) {
-		session = begin_later(s, &b);
+		b.session = begin_later(s, &b);
 		pthread_mutex_unlock(&s->lock);
-		return session;
+		return b.session;
 	}
 	first = !s->sessions.dma[b.link].told;
-	session = session_of(&s->sessions, &b, &wants_row);
+	is_new = settle(&s->sessions, &b);
 	pthread_mutex_unlock(&s->lock);
-	if (wants_row) {
-		dma_row(&row, b.link, session, dma_epoch, utc_ns, serial, board_boot);
+	if (is_new) {
+		dma_row(&row, &b);
 		store_submit(s, &row, 0, STORE_URGENT);
 	}
 	if (first) {
-		over_row(&row, b.link, session, dma_epoch);
+		over_row(&row, &b);
 		store_submit(s, &row, 0, STORE_URGENT);
 	}
-	return session;
+	return b.session;
 }
 
 void store_settle_session(struct store *s, struct row *row)
@@ -101,17 +98,14 @@ void store_settle_session(struct store *s, struct row *row)
 	}
 }
 
-/* Our starts of DMA, told to a file that may not have them, before all rows that name their sessions. */
+/* Our starts of DMA for a file that may not have them, before all rows that name their sessions. */
 static void tell_again(struct store *s)
 {
 	struct row row;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		const struct store_dma *d = &s->sessions.dma[link];
-
-		if (d->told) {
-			dma_row(&row, link, d->session, d->dma_epoch, d->utc_ns, d->serial,
-				d->board_boot);
+		if (s->sessions.dma[link].told) {
+			dma_row(&row, &s->sessions.dma[link].last);
 			store_rows_put_first(s, &row);
 		}
 	}
@@ -120,28 +114,22 @@ static void tell_again(struct store *s)
 /* What began while there was no file, in its order. */
 static void settle_beginnings(struct store *s)
 {
-	bool first[NANET3_LINKS] = {false};
+	bool seen[NANET3_LINKS] = {false};
 	struct row row;
 
 	for (size_t n = 0; n < s->beginning_count; n++) {
-		struct store_beginning *b = &s->beginnings[n];
-		bool wants_row;
-
-		b->session = session_of(&s->sessions, b, &wants_row);
+		settle(&s->sessions, &s->beginnings[n]);
 	}
 	for (size_t n = s->beginning_count; n > 0; n--) { /* each before the one put last */
-		const struct store_beginning *b = &s->beginnings[n - 1];
-
-		dma_row(&row, b->link, b->session, b->dma_epoch, b->utc_ns, b->serial,
-			b->board_boot);
+		dma_row(&row, &s->beginnings[n - 1]);
 		store_rows_put_first(s, &row);
 	}
 	for (size_t n = 0; n < s->beginning_count; n++) {
 		const struct store_beginning *b = &s->beginnings[n];
 
-		if (!first[b->link]) {
-			first[b->link] = true;
-			over_row(&row, b->link, b->session, b->dma_epoch);
+		if (!seen[b->link]) {
+			seen[b->link] = true;
+			over_row(&row, b);
 			store_rows_put_first(s, &row);
 		}
 	}

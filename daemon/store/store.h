@@ -111,8 +111,8 @@ struct store_status {
 	char last_error_text[320];
 	bool away; /* the file is not open: last_error_text says what and which ... */
 	char last_error_hint[240]; /* ... and this what to do */
-	/* old rows: transactions, rows that are gone, those that failed, the longest */
-	uint64_t keep_steps, keep_rows, keep_errors, keep_max_ns;
+	/* old rows: transactions, rows that are gone, transactions that failed */
+	uint64_t keep_steps, keep_rows, keep_errors;
 	bool keep_failing; /* the last one failed */
 	char keep_error_text[320];
 };
