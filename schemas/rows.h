@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rows of the database: what may be written, and with which values, in order. Built by state
- * machines (slowctl, ledger, phase, clock) that know no SQL; written by daemon/store/store.c, whose table
- * says each row's statements. A row is one unit: all its statements are in one transaction.
+ * The rows of the database: what may be written, and with which values, in order. State machines (slowctl, ledger,
+ * phase, clock) build them and know no SQL; daemon/store writes them, sql.c has the statements of each row. All
+ * statements of a row are in one transaction.
  *
  * A row owns its texts (an arena inside it), so it can be copied and kept. All times are UTC ns since
  * 1970. schemas/sql/ explains the columns.

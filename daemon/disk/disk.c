@@ -44,7 +44,7 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Whole and on the disk, or not at all. */
+/* Complete and on the disk, or not at all. */
 static int write_copy(struct disk *d)
 {
 	int fd = open(d->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640), r;
@@ -58,15 +58,15 @@ static int write_copy(struct disk *d)
 	return r == 0 && rename(d->fresh, d->copy) < 0 ? -errno : r;
 }
 
-/* What is asked of the file system alone may be answered without its disk. (Not the database's file: to close a
- * descriptor of it would drop SQLite's locks.) */
+/* statvfs() may be answered without the disk, so a block is read, too. (Not of the database: to close a descriptor of
+ * it would drop SQLite's locks.) */
 static void read_disk(const struct disk *d)
 {
 	static _Alignas(4096) char block[4096];
 	int fd = open(d->copy, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd >= 0) {
-		(void)!pread(fd, block, sizeof(block), 0); /* an error is an answer, too */
+		(void)!pread(fd, block, sizeof(block), 0); /* an error is an answer */
 		close(fd);
 	}
 }
@@ -102,8 +102,8 @@ static void look(struct disk *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* Owns nothing but its copy. Checks four times a second: a query that starts before the hang is
- * detected would hang, too. */
+/* Owns its copy only. Checks four times a second: a query that starts before the hang is detected would
+ * hang, too. */
 static void *disk_thread(void *context)
 {
 	struct disk *d = context;

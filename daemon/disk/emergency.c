@@ -332,7 +332,7 @@ static uint32_t bring_rows(struct emergency *j, struct store *s)
 		copy.id = row->id == ROW_COMMAND ? ROW_COMMAND_BROUGHT : ROW_TRANSITION_BROUGHT;
 		if (store_submit(s, &copy, last ? j->brings << 32 | at : 0,
 				 last ? STORE_URGENT | STORE_ANSWER : 0) < 0) {
-			return 0; /* all rows once more */
+			return 0; /* all rows again, later */
 		}
 	}
 	return used;
@@ -397,7 +397,7 @@ struct engine_marks *emergency_marks(struct emergency *j)
 
 /* ------------------------------------------------------------------ the file */
 
-/* FNV-1a by words: a disk that lies gives back blocks of something else. */
+/* FNV-1a by words: a faulty disk may return other blocks. */
 static uint64_t sum_of(const struct image *m)
 {
 	uint64_t sum = 0xcbf29ce484222325ull, word;
@@ -484,7 +484,7 @@ static void begin(struct image *m, const char *copy)
 	m->bytes = sizeof(*m);
 }
 
-/* A file of another version has rows that only that one can read: it keeps them, under another name. */
+/* The rows of a file of another version cannot be read: the file is renamed. */
 static void set_aside(const char *path)
 {
 	char magic[8] = "", aside[4096];

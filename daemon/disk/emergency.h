@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The emergency journal: rows of commands that make safer, while the database does not answer, and the numbers
- * that the engine has used. A file below /run, mapped and locked: writing to it is writing to memory and waits for
- * no disk. It survives kill -9, not a power cut; disk.c copies it to the state directory, under the database's name,
- * when that disk answers.
+ * The emergency journal: rows of commands that make something safer, sent while the database does not answer, and the
+ * numbers that the engine has used. It is a mapped and locked file below /run: a write to it is a write to memory
+ * and waits for no disk. It survives kill -9, not a power cut; disk.c copies it to the state directory, beside the
+ * database, when that disk answers.
  *
  *   engine --ENGINE_EMERGENCY--> rows --bring--> store --answer--> brought: forgotten when their command has ended
  *                                 '--recover--> the engine of the next daemon
  *
  * Invariants:
- *  - a row is whole or not there: it is valid once `used` is behind it, an area once it is active;
- *  - bringing a row into the database twice is bringing it once (ROW_COMMAND_BROUGHT, ROW_TRANSITION_BROUGHT);
- *  - it is bounded. When it is full, ended commands are folded into a count per parameter; if there is still no
+ *  - a row is valid or absent: valid once `used` is behind it, and an area once it is active;
+ *  - a row that is written to the database twice is there once (ROW_COMMAND_BROUGHT, ROW_TRANSITION_BROUGHT);
+ *  - its size is fixed. When it is full, ended commands are replaced by a count per parameter; if there is still no
  *    room, the row is dropped and counted. The command is sent in any case.
  *
  * All calls are the main thread's.
@@ -40,7 +40,7 @@ int emergency_put(struct emergency *j, const struct row *row);
 
 /* Load the commands of a previous daemon into the engine. -ENOMEM. */
 int emergency_recover(const struct emergency *j, struct engine *e, struct engine_now now);
-/* Give the store the rows that it does not have yet, when it is well. Cheap: call it often. */
+/* Give the store the rows that it does not have yet, while it can write. Cheap: call it often. */
 void emergency_bring(struct emergency *j, struct store *s, struct engine_now now);
 /* The store's answer to the last row of emergency_bring(): its cookie and result. */
 void emergency_brought(struct emergency *j, uint64_t cookie, int result, struct engine_now now);
@@ -49,8 +49,8 @@ struct emergency_status {
 	unsigned rows;	  /* not in the database yet */
 	uint64_t folded;  /* commands kept as a count only, not in the database yet */
 	uint64_t dropped; /* rows lost since the file was created */
-	bool own_memory;  /* it does not survive the process */
-	char error[200];  /* why */
+	bool own_memory;  /* not a file: it does not survive the process */
+	char error[200];  /* why not */
 };
 void emergency_get_status(const struct emergency *j, struct emergency_status *ret_status);
 

@@ -7,7 +7,7 @@
  *            the alarm fires      | alarm fired before      | the alarm fires
  *                                 '--------> kept <---------'
  *
- * What is not kept yet lies in .box-linkN and is nobody's: a daemon that starts removes it.
+ * A box that is not kept yet is in .box-linkN; a daemon that starts removes it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,8 +20,8 @@
 #include "daemon/record/private.h"
 #include "tdm/frame.h"
 
-#define BOX_WAIT_NS    20000000000ull /* an alarm may be so late */
-#define BOX_SUSPECT_NS 60000000000ull /* between two that were written for nothing */
+#define BOX_WAIT_NS    20000000000ull /* for an alarm, after the loss */
+#define BOX_SUSPECT_NS 60000000000ull /* between two boxes that begin with a loss */
 #define BOX_SLACK_NS   2000000000ull  /* for its cells to come */
 #define HOUR_NS	       3600000000000ull
 
@@ -162,7 +162,7 @@ static void keep(struct recorder *r, unsigned link, uint64_t now_ns)
 	forget(r, link);
 }
 
-/* Its seconds are over, or its cells have ceased to come. */
+/* It has all its cells, or no more cells come. */
 static bool full(const struct recorder *r, const struct box *b, uint64_t now_ns)
 {
 	uint64_t seconds = r->config.blackbox_s;
@@ -196,7 +196,7 @@ void box_take(struct recorder *r, const struct tap_entry *e, uint64_t now_ns)
 
 	if (e->kind == TAP_SUSPECT && b->state == BOX_NONE && r->config.blackbox_s) {
 		start(r, e->link, now_ns);
-		/* At once: what is offered unasked lasts for a moment only. */
+		/* At once: the tap keeps unwanted cells for a moment only. */
 		atomic_store_explicit(&r->tap->link[e->link].wanted, true, memory_order_relaxed);
 	} else if (b->state == BOX_TAKING) {
 		if (record_dir_take(b->recording, r->tap, e) < 0) {

@@ -21,7 +21,7 @@
 #define PASSPORT "recording.json"
 #define KIND_BOX "black-box"
 #define KIND	 "recording"
-/* A passport is so long from the beginning: its end can be written over it when the disk is full. */
+/* recording.json has this size from the beginning, so that the end can be written over it when the disk is full. */
 #define PASSPORT_BYTES 4096
 
 struct record_dir {
@@ -70,7 +70,7 @@ static json_t *passport(const struct record_dir *r)
 		json_object_set_new(j, "why", json_string(r->why));
 		json_object_set_new(j, "trouble", json_string(r->trouble));
 	}
-	if (r->ended_ns || r->left) { /* who is killed later leaves no number that is too small */
+	if (r->ended_ns || r->left) { /* not before: after a kill the number would be too small */
 		record_dir_counts(r, &counts);
 		counts.let_go += r->let_go_before;
 		json_object_set_new(j, "let_go_frames", json_integer((json_int_t)counts.let_go));
@@ -109,14 +109,14 @@ static int write_all(int fd, const char *text)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* Whole or not at all. */
+/* Complete or not at all. */
 static int write_file(int directory, const char *name, const char *text)
 {
 	char fresh[64];
 	int fd, r;
 
 	snprintf(fresh, sizeof(fresh), ".%s.new", name);
-	/* Left by one who was killed, or a link of somebody else's: not written through. */
+	/* Left by a daemon that was killed, or somebody's link, which is not followed. */
 	if (unlinkat(directory, fresh, 0) < 0 && errno != ENOENT) {
 		return -errno;
 	}
@@ -135,7 +135,7 @@ static int write_file(int directory, const char *name, const char *text)
 	return r ? r : sync_directory(directory);
 }
 
-/* Over what is there: takes no room on the disk. */
+/* Over the existing file: needs no space on the disk. */
 static int write_over(int directory, const char *name, const char *text)
 {
 	int fd = recording_open_below(directory, name, O_WRONLY);
@@ -248,7 +248,7 @@ int record_dir_free_bytes(const char *directory, uint64_t *ret_bytes)
 	char path[PATH_MAX];
 	struct statvfs f;
 
-	/* As long as it is not made, of what it will be made in. */
+	/* While it does not exist, of the nearest directory above it. */
 	snprintf(path, sizeof(path), "%s", directory);
 	while (statvfs(path, &f) < 0) {
 		char *slash = strrchr(path, '/');
@@ -360,7 +360,7 @@ int record_dir_create(const struct record_place *place, struct record_spec *spec
 	e = e ? e : write_passport(r);
 	e = e ? e : open_segments(r, place);
 	if (e < 0) {
-		if (r->fd >= 0) { /* it is ours, and of no use */
+		if (r->fd >= 0) { /* we have created it */
 			record_dir_remove(r->root, spec->name);
 		}
 		record_dir_destroy(r);
@@ -419,7 +419,7 @@ static bool find_open(const char *directory, struct record_spec *ret_spec)
 	return found;
 }
 
-/* What the predecessors let go; a number that stayed would be too small when we are killed. */
+/* Reads the number of cells let go by earlier daemons, and removes it from the file: after a kill it would be too small. */
 static void take_up_let_go(struct record_dir *r)
 {
 	json_t *j = read_passport(r->root, r->spec.name);
@@ -500,8 +500,8 @@ static int take_data(struct segment *s, struct tap *tap, const struct tap_entry 
 	}
 	tdm_record_seal(&h, data);
 	tap_return(tap, e);
-	/* The checksum was of the right bytes if they are ours still; then a kill in the middle of
-	 * what follows leaves either them or a wrong checksum. */
+	/* The checksum is that of the right bytes if the buffer is still ours. A kill during the write then leaves
+	 * the right bytes or a wrong checksum. */
 	if (!tap_holds(tap, e)) {
 		return let_go(s, e, h.count, frames);
 	}
@@ -615,7 +615,7 @@ int record_dir_seal(struct record_dir *r)
 {
 	struct stat st;
 
-	/* Removed under our hands: nothing is left that could go on. */
+	/* The directory was removed: there is nothing to continue. */
 	return fstat(r->fd, &st) == 0 && st.st_nlink == 0 ? 0 : write_passport(r);
 }
 
@@ -659,6 +659,6 @@ int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const
 		return -errno;
 	}
 	memcpy(r->path, path, sizeof(r->path));
-	sync_path(r->root); /* it is there, whether this goes well or not */
+	sync_path(r->root); /* the box is there even if this fails */
 	return 0;
 }

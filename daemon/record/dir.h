@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording: a directory with a series of segments a link and recording.json, which says what it is, who
- * asked for it, how it ended, and how many of its cells were let go by all daemons that wrote it (one that was
- * killed has not counted its own: then they are at least so many). One that has no end there is going on:
- * a daemon that starts takes it up. One thread (the recorder's).
+ * A recording: a directory with a series of segments for each link, and recording.json. That says what it is, who
+ * asked for it, how it ended, and how many cells were let go by all daemons that wrote it (a lower limit if one of them
+ * was killed). A recording without an end there goes on: the next daemon continues it. One thread (the recorder's).
  *
  *   DIRECTORY/NAME/recording.json, link0-00000.fcmr, ...
  */
@@ -46,40 +45,40 @@ struct record_dir;
 json_t *record_links_json(unsigned links);
 /* A name that may be a directory's: letters, digits, . _ -, not beginning with a dot. */
 bool record_dir_name_ok(const char *name);
-/* It begins as black boxes' names do. */
+/* The name is that of a black box. */
 bool record_dir_name_is_box(const char *name);
-/* -EEXIST: there is one of that name; or the disk's error. *spec: with the name it got. */
+/* -EEXIST: the name is in use; or the disk's error. *spec gets the name. */
 int record_dir_create(const struct record_place *place, struct record_spec *spec,
 		      struct record_dir **ret_recording);
-/* Go on with the newest recording that has no end; a black box is none. -ENOENT: none. */
+/* Continue the newest recording without an end (no black box). -ENOENT: there is none. */
 int record_dir_resume(const struct record_place *place, struct record_dir **ret_recording);
-/* Its files as they are, as after a kill. NULL is fine. */
+/* Leaves the files as they are, as after a kill. NULL is accepted. */
 void record_dir_destroy(struct record_dir *r);
 
 const struct record_spec *record_dir_spec(const struct record_dir *r);
-/* An entry of a link that it has, or has not. `tap` NULL: cells with data are let go. 0 or the disk's error. */
+/* An entry of any link; others than its own are ignored. `tap` NULL: cells with data are let go. 0 or the disk's error. */
 int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entry *e);
 int record_dir_tick(struct record_dir *r); /* once a second */
-/* Segments with their index, on disk; the recording itself goes on. */
+/* Ends the segments; the recording itself goes on. */
 int record_dir_pause(struct record_dir *r);
-/* The same at the end of a daemon: recording.json says how many cells were let go until now, for a successor. */
+/* The same at the end of a daemon: recording.json gets the number of cells let go, for the next daemon. */
 int record_dir_leave(struct record_dir *r);
-/* After a pause: recording.json says how it ended; `trouble`: of the disk, or empty. As long as it does not
- * say so, the recording would go on with the next start of the daemon: on an error, try again to seal it. */
+/* After a pause: recording.json gets the end; `trouble`: of the disk, or empty. Without the end the next daemon would
+ * continue the recording: on an error, try record_dir_seal() again. */
 int record_dir_end(struct record_dir *r, const char *why, const char *trouble);
 int record_dir_seal(struct record_dir *r);
 /* Sums over its links, of this daemon's writing. */
 void record_dir_counts(const struct record_dir *r, struct segment_counts *ret_counts);
 
-/* A black box whose seconds are over: the alarm it is kept for, its end, and last its name: wherever this
- * breaks off, nothing of that name is half done. */
+/* Keep a complete black box: writes its alarm and its end, and renames it last, so that a directory of that name is always
+ * complete. */
 int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const char *registers);
 
-/* DIRECTORY/NAME is a black box, by its name and by what it says itself. */
+/* DIRECTORY/NAME is a black box, by its name and by its recording.json. */
 bool record_dir_is_box(const char *directory, const char *name);
 /* Remove DIRECTORY/NAME and the files in it. */
 int record_dir_remove(const char *directory, const char *name);
-/* Free for the recorder's user. 0 or errno of statvfs(3). */
+/* Bytes that the recorder's user can write. 0 or negative errno of statvfs(3). */
 int record_dir_free_bytes(const char *directory, uint64_t *ret_bytes);
 
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the recorder. All of it is its thread's but for the queues and what is under the lock.
- *
- *   recorder.c   the thread: orders, entries, the recording, seconds
- *   box.c        the black boxes
+ * Inside the recorder. All of it belongs to its thread, except the queues and what is under the lock.
  */
 #ifndef DAEMON_RECORD_PRIVATE_H
 #define DAEMON_RECORD_PRIVATE_H
@@ -52,10 +49,10 @@ struct recorder {
 	_Atomic int stop;
 	_Atomic uint64_t stop_by_ns;
 	struct record_dir *recording; /* the one that goes on; NULL */
-	bool resumed;		      /* it was begun by a predecessor */
-	struct record_dir *unsealed; /* one that has ended, but its files do not say so yet; NULL */
+	bool resumed;		      /* it was begun by an earlier daemon */
+	struct record_dir *unsealed;  /* one whose end is not in its files yet; NULL */
 	struct box box[NANET3_LINKS];
-	struct tap_entry state[NANET3_LINKS]; /* the last one told; kind 0: none */
+	struct tap_entry state[NANET3_LINKS]; /* the last TAP_STATE; kind 0: none */
 	struct {
 		uint64_t at_ns;	   /* CLOCK_MONOTONIC: later cells are not its; 0: not known yet */
 		uint64_t asked_ns; /* since when that is known: earlier cells may still come */
@@ -69,7 +66,7 @@ struct recorder {
 	struct recorder_status published; /* under lock */
 };
 
-/* What keeps us from recording; error 0: nothing. */
+/* Why nothing can be recorded; error 0: no trouble. */
 struct recorder_trouble {
 	int error;
 	bool no_room; /* less than min_free is free */
@@ -80,14 +77,14 @@ static inline void recorder_tell(struct recorder *r, const struct recorder_event
 	struct recorder_event *e = queue_reserve(&r->events);
 
 	if (!e) {
-		return; /* main has not looked for long: status and recording.json say it too */
+		return; /* status and recording.json have it, too */
 	}
 	*e = *event;
 	queue_commit(&r->events);
 	queue_wake(&r->events);
 }
 
-/* What is free goes into the status. */
+/* Updates the free space in the status. */
 static inline struct recorder_trouble recorder_look_for_room(struct recorder *r)
 {
 	uint64_t free_bytes = 0, min = r->config.min_free_bytes;
@@ -101,7 +98,7 @@ static inline struct recorder_trouble recorder_look_for_room(struct recorder *r)
 }
 
 /* box.c */
-void box_begin(struct recorder *r); /* what a predecessor left half done is removed */
+void box_begin(struct recorder *r); /* removes incomplete boxes of an earlier daemon */
 bool box_wants(const struct recorder *r, unsigned link);
 /* An entry of the tap. */
 void box_take(struct recorder *r, const struct tap_entry *e, uint64_t now_ns);

@@ -35,7 +35,6 @@ static void want_links(struct recorder *r)
 	}
 }
 
-/* The one place where it becomes a text. */
 static void trouble_text(const struct recorder *r, struct recorder_trouble t,
 			 char text[RECORD_TROUBLE])
 {
@@ -61,7 +60,7 @@ static void publish(struct recorder *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Its time is measured from here on: a clock that is set does not end it. */
+/* From here on its time is measured by the monotonic clock. */
 static uint64_t until(const struct record_spec *spec)
 {
 	int64_t at_ns = (int64_t)now_mono_ns() + (spec->until_ns - now_utc_ns());
@@ -69,7 +68,7 @@ static uint64_t until(const struct record_spec *spec)
 	return spec->until_ns == 0 ? 0 : at_ns > 1 ? (uint64_t)at_ns : 1;
 }
 
-/* `order`: by which; 0: none, it goes on. */
+/* `order`: its number; 0: none, the recording is continued. */
 static void begin(struct recorder *r, struct record_dir *recording, uint32_t order)
 {
 	r->recording = recording;
@@ -80,20 +79,20 @@ static void begin(struct recorder *r, struct record_dir *recording, uint32_t ord
 	r->ending.at_ns = until(record_dir_spec(recording));
 	r->ending.asked_ns = now_mono_ns() + (order ? 0 : CLAIM_NS);
 	snprintf(r->ending.why, sizeof(r->ending.why), "its time was over");
-	/* What was told of a link that is fed already. */
+	/* The state of links whose cells come already. */
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (r->state[link].kind) {
 			record_dir_take(recording, r->tap, &r->state[link]);
 		}
 	}
-	publish(r); /* before anybody who is told looks */
+	publish(r); /* before the event */
 	recorder_tell(r,
 		      &(struct recorder_event){.type = order ? RECORDER_STARTED : RECORDER_RESUMED,
 					       .order = order,
 					       .spec = *record_dir_spec(recording)});
 }
 
-/* What has ended is to say so, or it goes on when a daemon starts. 0 or the disk's error. */
+/* Write the end of the recording that has ended, or the next daemon would continue it. 0 or the disk's error. */
 static int seal(struct recorder *r)
 {
 	int e = r->unsealed ? record_dir_seal(r->unsealed) : 0;
@@ -144,7 +143,7 @@ static void order_start(struct recorder *r, struct recorder_order *order)
 	begin(r, recording, order->number);
 }
 
-/* `t` none: as somebody wanted it, or as its time was over. */
+/* `t` none: by an order, or because its time is over. */
 static void end(struct recorder *r, const char *why, struct recorder_trouble t)
 {
 	struct record_dir *recording = r->recording;
@@ -158,13 +157,13 @@ static void end(struct recorder *r, const char *why, struct recorder_trouble t)
 	record_dir_counts(recording, &event.counts);
 	e = record_dir_end(recording, why, event.trouble);
 	if (e < 0) {
-		r->unsealed = recording; /* no other is: none begins before it is sealed */
+		r->unsealed = recording; /* there is only one: none begins before it is sealed */
 		t.error = t.error ? t.error : e;
 		trouble_text(r, t, event.trouble);
 	}
 	publish(r);
 	r->recording = NULL;
-	publish(r); /* before anybody who is told looks */
+	publish(r); /* before the event */
 	event.type = t.error ? RECORDER_FAILED : RECORDER_STOPPED;
 	event.error = t.error;
 	event.no_room = t.no_room;
@@ -174,7 +173,7 @@ static void end(struct recorder *r, const char *why, struct recorder_trouble t)
 	}
 }
 
-/* It ends when what came before the order is written. */
+/* The recording ends when the cells that came before the order are written. */
 static void order_stop(struct recorder *r, const struct recorder_order *order)
 {
 	if (!r->recording || r->ending.order) {
@@ -218,7 +217,7 @@ static uint64_t ends_since_ns(const struct recorder *r)
 	return r->ending.at_ns > r->ending.asked_ns ? r->ending.at_ns : r->ending.asked_ns;
 }
 
-/* Its time is over, or somebody has stopped it: what belongs to it is still being written. */
+/* Its time is over, or an order has stopped it: its last cells are being written. */
 static bool is_ending(const struct recorder *r, uint64_t now_ns)
 {
 	return r->recording && r->ending.at_ns && now_ns >= r->ending.at_ns;
@@ -246,7 +245,7 @@ static int take(struct recorder *r, const struct tap_entry *e, bool let_go)
 		       : record_dir_take(r->recording, let_go ? NULL : r->tap, e);
 }
 
-/* `let_go`: there is no time to write what is recorded. True: there may be more. */
+/* `let_go`: there is no time to write data. True: there may be more entries. */
 static bool take_entries(struct recorder *r, bool let_go)
 {
 	const struct tap_entry *e;
@@ -269,7 +268,7 @@ static bool take_entries(struct recorder *r, bool let_go)
 	return n > BATCH;
 }
 
-/* Smoothed over some seconds: it says how long the disk will last. */
+/* Smoothed over some seconds, for the estimate of how long the disk will last. */
 static void measure(struct recorder *r, double seconds)
 {
 	struct segment_counts c;
@@ -334,7 +333,7 @@ static void turn(struct recorder *r)
 	uint64_t now_ns;
 
 	take_orders(r);
-	now_ns = now_mono_ns(); /* not before what an order began */
+	now_ns = now_mono_ns(); /* after the orders, which take the time themselves */
 	box_tick(r, now_ns);
 	each_second(r, now_ns);
 	if (is_over(r, now_ns)) {
@@ -372,11 +371,11 @@ static void *recorder_main(void *context)
 			wait_for_work(r, anything_wanted(r));
 		}
 	}
-	/* Capture has ended: what it has shown is all there will be. */
+	/* Capture has ended: no more entries will come. */
 	take_orders(r);
 	while (now_mono_ns() < atomic_load(&r->stop_by_ns) && take_entries(r, false)) {
 	}
-	if (is_ending(r, now_mono_ns())) { /* no successor goes on with it */
+	if (is_ending(r, now_mono_ns())) { /* the next daemon does not continue it */
 		while (take_entries(r, true)) {
 		}
 	}

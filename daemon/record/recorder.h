@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The recorder: a thread that writes what the tap shows it to disk, the recording that somebody asked for and
- * the black boxes of links in trouble.
+ * The recorder: a thread that writes cells of the tap to disk, for the recording that an operator has started and for
+ * the black boxes of links with losses.
  *
  *   capture --tap--> recorder --> segments
  *              main --orders--> --events--> main
  *
- * Nobody waits for it: capture goes on without what it could not write in time (a LET_GO record says
- * which cells), main asks and is told later. It reads straight from the rings; what it cannot prove
- * to have been its own while it was read is not recorded.
+ * No thread waits for it: capture releases cells that it could not write in time (a LET_GO record says which), the main
+ * thread gets its answers later. It reads directly from the rings; cells whose buffer was reused while it was read
+ * are not recorded.
  *
- * A recording goes on until it is stopped, its time is over, or the disk refuses; not ended by a restart
- * of the daemon, in order or not: its directory knows, and the ring has kept what was not written.
+ * A recording goes on until it is stopped, its time is over, or the disk refuses a write. A restart of the daemon does not
+ * end it: its directory says that it goes on, and the ring has kept what was not written.
  *
- * Its cells are those that the driver had taken when its time was over, or the order to stop it was given: it
- * ends when these are written. What the disk has not taken some seconds later, or when the daemon ends
- * before, is let go, and named like all that is.
+ * Its last cells are those that the driver had taken when its time was over, or when the order to stop came: it
+ * ends when these are written. Cells that the disk has not taken some seconds later, or at the end of the daemon,
+ * are let go, and a record says so.
  *
- * A black box is `blackbox_s` seconds of a link's cells, from the oldest that the ring still held for us
- * when a loss began (or, if none did, when the alarm came). It is written at the first loss and forgotten
- * again if no alarm of the link follows within BOX_WAIT_NS.
+ * A black box is `blackbox_s` seconds of a link's cells, from the oldest that the ring still held when a loss began (or
+ * when the alarm came, without a loss). It is written at the first loss and removed if no alarm of the link follows
+ * within BOX_WAIT_NS.
  */
 #ifndef DAEMON_RECORD_RECORDER_H
 #define DAEMON_RECORD_RECORDER_H
 
 #include "daemon/record/dir.h"
 
-#define BOX_HOURLY 6u /* black boxes a link and hour */
+#define BOX_HOURLY 6u /* black boxes per link and hour */
 
 struct recorder_config {
 	struct record_place place;
@@ -37,8 +37,8 @@ struct recorder_config {
 };
 
 enum recorder_event_type {
-	RECORDER_STARTED = 1,	/* an order was carried out */
-	RECORDER_REFUSED = 2,	/* it was not */
+	RECORDER_STARTED = 1,	/* by an order */
+	RECORDER_REFUSED = 2,	/* an order was not carried out */
 	RECORDER_STOPPED = 3,	/* by an order, or its time is over */
 	RECORDER_FAILED = 4,	/* by the disk */
 	RECORDER_RESUMED = 5,	/* after a restart of the daemon */
@@ -49,8 +49,8 @@ struct recorder_event {
 	uint8_t type;
 	uint8_t link;	/* BLACK_BOX */
 	bool no_room;	/* REFUSED, FAILED: less than min_free is free */
-	bool resumed;	/* not begun by this daemon: the counts are not all */
-	uint32_t order; /* that it answers; 0: nobody asked */
+	bool resumed;	/* begun by an earlier daemon, whose counts are not included */
+	uint32_t order; /* that it answers; 0: none */
 	int error; /* REFUSED, FAILED: negative errno; REFUSED -EALREADY: one is going on, -EBUSY: none is */
 	char trouble[RECORD_TROUBLE]; /* the same as a text, as in recording.json */
 	struct record_spec spec;
@@ -69,17 +69,17 @@ struct recorder_status {
 
 struct recorder;
 
-/* `tap`: initialised, before capture starts. All links are held for it until it has found out which
- * recording goes on. -ENOMEM, errno of a thread. */
+/* `tap`: initialised, before capture starts. All links are held until the recorder knows which recording goes on.
+ * -ENOMEM, or negative errno of the thread. */
 int recorder_start(const struct recorder_config *config, struct tap *tap,
 		   struct recorder **ret_recorder);
-/* The capture thread has ended, the rings are mapped still: take what is waiting, within `grace_ms`. What
- * is not taken stays in the ring. The thread has ended then. */
+/* After the end of the capture thread, while the rings are still mapped: takes the waiting entries, within `grace_ms`, and
+ * ends the thread. What is not taken stays in the ring. */
 void recorder_finish(struct recorder *r, unsigned grace_ms);
-void recorder_destroy(struct recorder *r); /* NULL is fine */
+void recorder_destroy(struct recorder *r); /* NULL is accepted */
 
-/* Orders; -EAGAIN: too many. What becomes of one comes as an event with its number, which is not 0; of the
- * last, as one that nobody asked for. */
+/* Orders; -EAGAIN: too many. The answer is an event with the order's number, which is not 0; that to _freeze() has the
+ * number 0. */
 int recorder_order_start(struct recorder *r, uint32_t number, const struct record_spec *spec);
 int recorder_order_stop(struct recorder *r, uint32_t number, const char *who);
 /* An alarm of the link fired; `spec`: alarm, its text and time; `registers`: text. */

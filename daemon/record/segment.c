@@ -20,8 +20,9 @@
 
 #define INDEX_MAX    65536u /* records of a segment */
 #define INDEX_A_TURN 8u	    /* of them between two turns: gaps that were pending, and data */
-#define MERGE_MAX    TDM_FRAMES_PER_SECOND /* cells of a merged gap: readers shall not wait longer */
-#define NUMBER_MAX   99999u
+#define MERGE_MAX                                                                                  \
+	TDM_FRAMES_PER_SECOND /* cells of a merged gap: it limits how long a reader waits */
+#define NUMBER_MAX 99999u
 
 struct segment {
 	struct segment_config config;
@@ -46,7 +47,7 @@ struct segment {
 
 /* ------------------------------------------------------------------------------- what is there */
 
-/* The data at `offset` are those that the header is of: a kill, and a power cut, may leave others. */
+/* Whether the data at `offset` belong to the header; after a kill or a power cut they may not. */
 static bool is_good(int fd, uint64_t offset, const struct fcm_record_header *h)
 {
 	uint8_t *data = malloc(h->bytes + 1ul);
@@ -57,7 +58,7 @@ static bool is_good(int fd, uint64_t offset, const struct fcm_record_header *h)
 	return good;
 }
 
-/* Where the cells of a segment end: before the last record with cells, if that is not good. */
+/* Where the cells of a segment end: before its last record with cells, if that is invalid. */
 static void read_end(struct segment *s, int fd)
 {
 	struct fcm_record_header h, last = {.frames = 0};
@@ -260,7 +261,7 @@ static int write_index(struct segment *s)
 	return write_record(s, &h, s->index);
 }
 
-/* The one before it was written back long ago; this tells whether that went well. */
+/* The segment before was written back long ago; this returns the errors of that. */
 static int settle_before(struct segment *s)
 {
 	int r = 0;
@@ -355,7 +356,7 @@ uint64_t segment_next(const struct segment *s)
 	return same_boot(s) ? s->next : 0;
 }
 
-/* Counts between that never were: a PPS came early. */
+/* Counts between that were skipped, because a PPS came early. */
 static bool is_pps_hole(uint64_t from, uint64_t to)
 {
 	return to % TDM_FRAMES_PER_SECOND == 0 && to - from < TDM_FRAMES_PER_SECOND;

@@ -2,19 +2,18 @@
 /*
  * A link's series of segments in a directory (schemas/fcm_record.h), written at its end only. One thread.
  *
- *   segment_turn()    what comes next begins at this count: a new segment if need be; a hole is filled
- *   segment_data()    a record, straight from where its bytes are
- *   segment_undo()    that record, if its bytes turned out to be nobody's: as if it had not been written
+ *   segment_turn()    the next cells begin at this count: begins a new segment if necessary, fills a hole
+ *   segment_data()    a record, written from where its bytes are
+ *   segment_undo()    removes that record again: its buffer was reused meanwhile
  *   segment_gap()     cells without data; neighbours of one kind become one record
- *   segment_tick()    once a second: start writing back
- *   segment_end()     index, on disk, closed
+ *   segment_tick()    once a second: starts writing back
+ *   segment_end()     writes the index, syncs, closes
  *
  * Errors are those of the disk (-ENOSPC, -EIO, -EFBIG, -EDQUOT ...). The segment is then cut behind its
- * last whole record, and good up to there; nothing more can be written to it.
+ * last complete record and valid up to there; nothing more can be written to it.
  *
- * What a power cut costs: what the file system has not written by itself: each second's data are on
- * their way to the disk a second later, their place in the file within the file system's commit time
- * (ext4: 5 s). A kill costs the record that is being written.
+ * A power cut costs what the file system has not written: data start on their way to the disk within a second, the
+ * file's size follows within the file system's commit time (ext4: 5 s). A kill costs the record that is being written.
  */
 #ifndef DAEMON_RECORD_SEGMENT_H
 #define DAEMON_RECORD_SEGMENT_H
@@ -28,7 +27,7 @@
 struct segment_config {
 	int directory; /* descriptor; stays the caller's, open */
 	uint8_t board, link, tower, floor;
-	uint64_t bytes; /* a segment is ended when it has become so large */
+	uint64_t bytes; /* size at which a segment ends */
 };
 
 /* What holds for the cells to come. */
@@ -47,12 +46,12 @@ struct segment_counts {
 struct segment;
 
 /*
- * Begin, or go on with, the link's series: numbers go on behind what is there, and cells of the same boot
- * of the board that are there already are not written again (segment_next()). -ENOMEM, errno of reading
- * the directory. Nothing is made on disk yet.
+ * Begin or continue the link's series: numbers continue behind the existing ones, and existing cells of the same boot
+ * of the board are not written again (segment_next()). Nothing is created on disk yet. -ENOMEM, or negative errno of
+ * reading the directory.
  */
 int segment_create(const struct segment_config *config, struct segment **ret_segment);
-/* Without ending it in order: as if killed. NULL is fine. */
+/* Closes the files without an index, as after a kill. NULL is accepted. */
 void segment_destroy(struct segment *s);
 
 void segment_set_state(struct segment *s, const struct segment_state *state);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the journal keeps for years and not for ever: old commands with their transitions, and old events, go to a
- * file a year beside the database (station-2026.db), with the same tables, so that fcmctl --socket none
- * --database FILE reads it. A row is deleted here only when the archive's transaction with it is on the disk; a
- * death between both leaves it in both, and it is written there again over itself.
+ * The archive: old commands with their transitions, and old events, are moved to one file per year beside the
+ * database (station-2026.db). It has the same tables, so fcmctl --socket none --database FILE reads it. A row is deleted
+ * here only when the archive's transaction with it is on the disk; after a kill in between it is in both files, and is
+ * written to the archive again.
  *
- * Numbers begin anew with a new database, and so do clients' ids in time: a number that another database's row has
- * there is a mistake, told, and nothing moves until that file is elsewhere; an older row gives its client's id up.
+ * A new database begins with number 1 again. If the archive has a row of another database with the same number, an
+ * alarm says so, and nothing is moved until that file is elsewhere. Where a client's id was used again, the older row
+ * loses it.
  *
- * The newest ones stay whatever their age: the next command's number comes from them, and what a daemon left open
- * among the events. So do commands that are a reason still. What sequences the others used is noted before they go.
+ * The newest rows stay, whatever their age: the next command's number comes from them, and so do the events that a daemon
+ * left open. Commands that are a reason in status stay, too. The sequences used by the others are saved before.
  */
 #include "daemon/store/private.h"
 
@@ -27,7 +28,7 @@
 #define BATCH	  500 /* rows a step: urgent ones wait for it */
 #define COMMANDS  "1000"
 #define EVENTS	  "5000" /* OPEN_EVENTS of read.c looks at so many */
-#define LOOKED_AT "5000" /* behind those of a clock that was ahead lie older ones */
+#define LOOKED_AT "5000" /* rows of a clock that was ahead may come before older ones */
 #define STEPS	  5u
 #define OLD_COMMAND                                                                                \
 	"id >= ?1 AND id < ?1 + 500 AND ended IS NOT NULL AND time >= ?2 AND time < ?3"            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store without its file: away, and back.
+ * The store while its file cannot be opened.
  *
  *   open --fails as a broken file does, or another file lies there--> away --opened--> gated --main took the
  *    ^                                                                 ^ every few s     |        past--.
@@ -45,7 +45,7 @@ static void try_open(struct store *s)
 	queue_wake(&s->done);
 }
 
-/* Main takes the past within a loop of its own. */
+/* The main thread takes the past in its loop. */
 static bool is_gated(struct store *s)
 {
 	bool untaken;

@@ -81,8 +81,8 @@ static int set_modes(struct store *s, struct sc_error *error)
 	return r < 0 ? file_fail(s, r, error, "cannot be made ready for writing") : 0;
 }
 
-/* A station's database grows for years; its start must not wait for all of it to be read. What the
- * time does not suffice for is checked when it is used. */
+/* A database grows for years; the start must not wait until all of it is read. Pages that are not checked in this time
+ * are checked when they are used. */
 #define CHECK_LIMIT_NS 300000000ull
 
 static int past(void *deadline)
@@ -237,7 +237,7 @@ static void note_log(struct store *s)
 	}
 }
 
-/* Another file lies there beside the log of the last one, which SQLite would write into it. */
+/* Another file is there beside the log of the last one: SQLite would write that log into it. */
 static void drop_old_log(struct store *s, const struct stat *file)
 {
 	char path[4096];
@@ -251,7 +251,7 @@ static void drop_old_log(struct store *s, const struct stat *file)
 	}
 }
 
-/* What is at its place: a file of before, another one, none, something else. */
+/* Look at the path: the file of before, another one, none, a directory. */
 static int look(struct store *s, struct sc_error *error)
 {
 	struct stat st;
@@ -289,7 +289,7 @@ static int open_file(struct store *s, int busy_ms, struct sc_error *error)
 	}
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, busy_ms);
-	/* SQLite opens for reading what it may not write, and would never try again. */
+	/* SQLite opens a file that it may not write for reading only. */
 	if (sqlite3_db_readonly(s->db, "main") == 1) {
 		return file_fail(s, access(s->config.path, W_OK) < 0 ? -errno : -EROFS, error,
 				 "cannot be written");
@@ -307,8 +307,8 @@ bool store_file_replaced(const struct store *s)
 	return stat(s->config.path, &st) < 0 ? errno == ENOENT : !same_file(&s->opened, &st);
 }
 
-/* A transition outlives its command when that one's row was refused, or is in another file: it would be taken for
- * one of the next command that gets this number. */
+/* A transition without its command (that row was refused, or is in another file) would be taken for one of the next
+ * command with this number. */
 #define LEFT_OVER "FROM transition WHERE command > coalesce((SELECT max(id) FROM command), 0)"
 
 static int drop_left_over(struct store *s, struct sc_error *error)
@@ -319,7 +319,7 @@ static int drop_left_over(struct store *s, struct sc_error *error)
 	if (r == 0 && strcmp(there, "1") == 0) {
 		r = run_sql(s, "DELETE " LEFT_OVER);
 	}
-	return r < 0 ? file_fail(s, r, error, "transitions of commands that are not there") : 0;
+	return r < 0 ? file_fail(s, r, error, "transitions without a command") : 0;
 }
 
 static int read_all(struct store *s, struct sc_error *error)

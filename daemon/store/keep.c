@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the store keeps, and for how long: rules, one entry a kind of old row. The store's thread works on
- * them while it has nothing else to do, a step at a time; a step is one transaction of one short stretch of
- * time (a minute of seconds, an hour of minutes), so that a row that is urgent waits for one at most, and a
- * death between any two leaves all of it done or nothing.
+ * What the store keeps, and for how long: a table of rules. The store's thread works on them while it has nothing
+ * else to do. A step is one transaction for one short stretch of time (a minute of seconds, an hour of minutes), so an
+ * urgent row waits for one step at most, and a kill leaves each step done or not done.
  *
- * A rule finds the oldest row that is due and says what becomes of all due rows of that stretch. To keep
- * another table bounded is one more entry. Those without a rule grow with what happens, not with time: the
- * runs, verdicts, states of the clock, starts of DMA; and the ledger's hours.
+ * A rule finds the oldest row that is due, and rolls up or deletes all due rows of that stretch. Tables without a
+ * rule grow with what happens, not with time: runs, verdicts, states of the clock, starts of DMA; and the ledger's hours.
  *
- * What is rolled up or deleted by a wrong system clock is gone. So it is believed only as long as it goes with
- * the monotonic one, and not at all when it has begun far from where the daemon before us was alive.
+ * A wrong system clock would destroy rows. So nothing is done when it disagrees with the monotonic clock, or began
+ * far from the last sign of life of the previous daemon.
  *
- * Freed pages stay in the file and are used again: it grows to what the rules keep, and to the above. (SQLite's
- * auto_vacuum would give them back to the file system, at the price of a map of all pages, of moving a page
- * for each one freed, and of rewriting an existing file once; a file that is to shrink: VACUUM, daemon down.)
+ * Freed pages stay in the file and are used again. (SQLite's auto_vacuum would return them to the file system, but it
+ * needs a map of all pages and moves a page for each one freed. To shrink a file: VACUUM, with the daemon stopped.)
  */
 #include "daemon/store/private.h"
 
@@ -31,12 +28,11 @@
 #define DAY_NS	       (24 * HOUR_NS)
 #define LOSSES_NS      (5 * SECOND_NS) /* of a bad link: up to LOSSES_PER_SECOND a second */
 #define CLOCK_MOVED_NS HOUR_NS	       /* against the monotonic one: a wrong clock */
-#define CLOCK_OFF_NS   (30 * DAY_NS)   /* from our predecessor's last sign of life: likewise */
+#define CLOCK_OFF_NS   (30 * DAY_NS)   /* from the previous daemon's last sign of life: likewise */
 #define REST	       9u	       /* times as long as it worked ... */
 #define REST_NS	       10000000ull     /* ... and at least so long */
 
-/* A row that will not change any more. What does not balance stays as it is, second by second: somebody
- * will want to look at it. */
+/* A row that will not change any more. Rows that do not balance are kept for whoever looks for the reason. */
 #define LINK_DUE   "closed AND " LEDGER_LINK_RIGHT
 #define STREAM_DUE "closed AND in_flight = 0 AND " LEDGER_STREAM_RIGHT
 #define STRETCH	   "time >= ?1 AND time < ?2"
@@ -295,7 +291,7 @@ void store_keep_start(struct store *s)
 	begin_pass(s);
 }
 
-/* Whether what the clock says may cost rows. */
+/* Whether rows may be rolled up and deleted by this clock. */
 static bool clock_is_right(struct store *s, int64_t *ret_utc_ns)
 {
 	int64_t utc = utc_ns(s), begun = s->keep.begun_utc_ns, alive = s->keep.alive_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the store: the README lists its files in an order in which none calls one below it, from rows.c to store.c. The
- * connection belongs to the caller until store_start(), then to the thread.
+ * Inside the store; the README says which file calls which. The connection belongs to the caller until store_start(), then
+ * to the thread.
  */
 #ifndef DAEMON_STORE_PRIVATE_H
 #define DAEMON_STORE_PRIVATE_H
@@ -62,7 +62,7 @@ struct store {
 	char *path;	    /* config's */
 	int lock_fd;	    /* one daemon a database */
 	bool final;	    /* opening has failed for a reason that waiting does not mend */
-	bool seen;	    /* a file has been there: none is begun in its place */
+	bool seen;	    /* a file has been there: no new one is created in its place */
 	struct stat opened; /* the file that is open, or was last ... */
 	struct stat wal;    /* ... and the log that belonged to it */
 
@@ -81,7 +81,7 @@ struct store {
 	struct store_job *first, **last; /* waiting, in order */
 	uint64_t waiting;
 	uint64_t retry_at_ns; /* 0: the last commit was well */
-	bool doubt;	      /* it failed as a broken file does: to be opened again */
+	bool doubt;	      /* it failed like a broken file: to be opened again */
 	bool gated;	      /* opened again; until main has taken the past */
 	int away_result;      /* why there is no file */
 	uint64_t finished;    /* rows written or given up */
@@ -89,10 +89,10 @@ struct store {
 	struct {
 		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
 		unsigned rule;	  /* the pass is at this one */
-		/* Both clocks when the thread began; when a daemon before us was alive, 0: not known. */
+		/* Both clocks when the thread began; the previous daemon's last sign of life, 0: unknown. */
 		int64_t begun_utc_ns, alive_ns;
 		uint64_t begun_mono_ns;
-		bool clock_wrong; /* as told */
+		bool clock_wrong; /* in the status */
 		char why[320];	  /* the archive failed last */
 	} keep;
 
@@ -108,22 +108,22 @@ struct store {
 };
 
 /* ---- rows.c ---- */
-/* Room for rows and answers, so that rows are taken before there is a thread. */
+/* The queues of rows and answers; rows are accepted before the thread runs. */
 int store_rows_init(struct store *s);
 /* Rows for a thread that was never started. */
 void store_rows_drop(struct store *s);
-/* All below are the thread's. Take what has come; true when something of it is urgent. */
+/* All below are the thread's. Take all rows that have come; true when one of them is urgent. */
 bool store_rows_drain(struct store *s);
-/* The next of what has come; NULL: that was all. */
+/* The next row that has come; NULL: none. */
 struct store_job *store_rows_take(struct store *s);
-/* Put a row before all that wait. */
+/* Put a row before all waiting rows. */
 void store_rows_put_first(struct store *s, const struct row *row);
-/* Take the job at *link out of the list and be done with it. */
+/* Take the job at *link out of the list, answer it with `result`, free it. */
 void store_rows_finish(struct store *s, struct store_job **link, int result);
 void store_rows_count_given_up(struct store *s);
-/* The disk refuses: "now or never" is answered, the rest is kept up to the bound. */
+/* The disk refuses the rows: STORE_NOW_OR_NEVER rows are answered, the others kept up to the bound. */
 void store_rows_refuse(struct store *s, int result);
-/* What waits, for the status. */
+/* Update the status by the waiting rows. */
 void store_rows_publish(struct store *s);
 
 /* ---- sql.c ---- */
@@ -166,9 +166,9 @@ int store_schema_migrate(sqlite3 *db, const struct store_schema *schema, void (*
 /* All steps of opening, waiting at most busy_ms for each lock; negative errno: closed again. file.c */
 int store_file_open(struct store *s, int busy_ms, struct sc_error *error);
 void store_file_close(struct store *s);
-/* Moved away, deleted, or another one in its place: what we write would be nowhere. */
+/* True: the open file has been moved, deleted or replaced; writes to it would be lost. */
 bool store_file_replaced(const struct store *s);
-/* read.c: the sessions known so far; when a daemon before us was alive; all that a restart takes over. */
+/* read.c: the sessions in the file; the last sign of life of the previous daemon; all that a restarted daemon needs. */
 int store_read_sessions(struct store *s, struct store_sessions *ret_sessions);
 int store_read_alive(struct store *s);
 int store_read_past(struct store *s, struct store_past **ret_past);
@@ -188,16 +188,16 @@ int store_read_past(struct store *s, struct store_past **ret_past);
 	" AND d.ended IS NOT NULL))"
 
 /* sessions.c */
-/* The file is open, its past read: sessions that began while there was none are settled. */
+/* The file is open, its past is read: sets the sessions of what began while no file was open. */
 void store_adopt(struct store *s, const struct store_sessions *known, struct store_past *past);
-/* The session that a row's number stands for, once it is known. */
+/* Replaces a placeholder in the row by its session. */
 void store_settle_session(struct store *s, struct row *row);
 
 /* away.c */
-/* Of the status: there is no file. */
+/* Update the status: the file cannot be opened. */
 void store_note_away(struct store *s, int r, const struct sc_error *error);
-/* Of the thread, before it writes: whether there is a file to be written; opens it when that is due.
- * `urgent`: something that cannot wait has come. */
+/* By the thread, before it writes: whether the file can be written; opens it when that is due. `urgent`: an urgent row
+ * waits. */
 bool store_at_file(struct store *s, bool urgent);
 
 /* keep.c. Start: of the thread. Step: to be called when keep.next_ns has come; at most one short transaction. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is read of a file when it has been opened, for those who go on with it: the journal's commands, sequences,
- * phase references, the run, settings, events left open, and which sessions of DMA there were.
+ * What a restarted daemon reads from the file: the journal's commands, sequences, phase references, the run, settings,
+ * open events, alarms, sessions of DMA.
  */
 #include "daemon/store/private.h"
 
@@ -67,7 +67,7 @@ static void sequence_of(sqlite3_stmt *q, void *item)
 	};
 }
 
-/* Both what was reserved and what commands really used: the larger counts. */
+/* Both the reserved numbers and those that commands used: the larger one counts. */
 static int read_sequences(struct store *s, struct store_past *p)
 {
 	struct store_query r =
@@ -248,7 +248,7 @@ int store_read_alive(struct store *s)
 
 /* ------------------------------------------------------------------ events */
 
-/* Those of the last life are among the last thousands. Some are over when they are told. */
+/* Those of the previous daemon are among the last thousands. The codes listed have no end. */
 #define OPEN_EVENTS                                                                                \
 	"SELECT code, object FROM event WHERE severity <> 'info'"                                  \
 	" AND code NOT IN ('fcm-booted', 'consumer-disconnected',"                                 \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows that wait for the store's thread: from the main thread's queue to the list, in order, and from there to the
- * answers.
+ * Waiting rows: from the main thread's queue to the thread's list, in order, and from there to the answers.
  */
 #include "daemon/store/private.h"
 
@@ -198,7 +197,7 @@ void store_rows_refuse(struct store *s, int result)
 
 	while (*link) {
 		if ((*link)->flags & STORE_NOW_OR_NEVER) {
-			/* refused, not lost: its sender knows */
+			/* not counted as lost: its sender gets the answer */
 			store_rows_finish(s, link, result);
 		} else {
 			link = &(*link)->next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sessions of DMA: which one a start of DMA belongs to is known from the file. What began before a file was open has a
- * number that stands for its session, in rows that wait as well, until the file is open.
+ * Sessions of DMA: the file says which session a start of DMA belongs to. While no file has been open, a start of DMA and
+ * its waiting rows have a placeholder for the session.
  */
 #include "daemon/store/private.h"
 

@@ -6,7 +6,7 @@
  *                         ^ kept when the disk refuses ----'
  *
  * The list is worked from its head in batches; a batch is written whole or not at all. While the disk
- * refuses, rows that are "now or never" are tried alone and at once, so that a command knows soon.
+ * refuses, STORE_NOW_OR_NEVER rows are tried alone and at once, so that a command gets its answer soon.
  */
 #include "daemon/store/private.h"
 
@@ -18,7 +18,7 @@
 #include "daemon/core/now.h"
 #include "daemon/core/thread.h"
 
-/* Who waits for store_open() has other work, and the thread tries again. */
+/* The caller of store_open() has other work, and the thread tries again. */
 #define BUSY_MAIN_MS 200
 #define BATCH	     2000u /* rows a transaction */
 #define MS	     1000000ull
@@ -88,8 +88,8 @@ static int run_step(sqlite3_stmt *step, const struct row *row)
 	return rc;
 }
 
-/* All statements of a row. A row's own fault (constraint, type) is its result; what concerns the whole
- * transaction is returned. */
+/* All statements of a row. An error of the row (constraint, type) is its result; an error of the whole transaction is
+ * returned. */
 static int write_row(struct store *s, struct store_job *j)
 {
 	store_settle_session(s, &j->row);
@@ -149,8 +149,8 @@ static void note_commit(struct store *s, uint64_t rows, uint64_t lost, uint64_t 
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Write up to BATCH rows (with one of the flags `only`; 0: all, also those that come meanwhile: the first of a
- * hundred would else have a commit of its own) in one transaction. */
+/* Write up to BATCH rows (with one of the flags `only`; 0: all) in one transaction. Rows that come meanwhile are
+ * included: otherwise the first of a hundred would have a commit of its own. */
 static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 {
 	unsigned rows = 0;
@@ -264,7 +264,7 @@ static int wait_ms(const struct store *s)
 	return due <= now ? 0 : (int)((due - now + MS - 1) / MS);
 }
 
-/* The end has been asked for: write what there is, as long as the grace lasts. */
+/* After store_stop(): write the waiting rows, within the grace period. */
 static void drain_to_the_end(struct store *s)
 {
 	for (;;) {
@@ -355,7 +355,7 @@ void store_destroy(struct store *s)
 	free(s);
 }
 
-/* The first time, for who calls store_open(). */
+/* The first opening, by the caller of store_open(). */
 static int first_open(struct store *s, struct sc_error *error)
 {
 	int r;

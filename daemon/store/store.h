@@ -5,26 +5,24 @@
  *   main --rows (queue)--> store thread --one transaction--> file (WAL, synchronous=FULL)
  *        <--done (queue, eventfd)--'
  *
- * Group commit: whatever has come is one transaction; at once when something in it is urgent, else every
- * 500 ms. A row that cannot be written (disk full, I/O error, locked) is kept in order and tried again
- * every second, up to a bound: beyond it snapshots that come again go first, then the oldest are given up
- * and counted; a row marked STORE_NOW_OR_NEVER is answered with a negative result instead. A row that
- * breaks a constraint is answered -EEXIST and dropped alone. The thread never ends by itself, and never
- * blocks the main thread.
+ * Group commit: all rows that have come are one transaction, at once when one of them is urgent, else every
+ * 500 ms. A row that cannot be written (disk full, I/O error, locked) is kept in order and tried again every
+ * second, up to a bound. Beyond the bound rows marked STORE_COMES_AGAIN are dropped first, then the oldest ones,
+ * which are counted. A row marked STORE_NOW_OR_NEVER is not kept: it gets a negative result. A row that breaks a
+ * constraint gets -EEXIST and is dropped alone. The thread never ends by itself, and never blocks the main thread.
  *
- * When it has nothing else to do the thread rolls up what is old: a ledger's second that has become part of a
- * minute is closed for good, a row of it that comes later is written nowhere (and answered 0).
+ * When it has nothing else to do, the thread rolls up old rows: a second of the ledger that has become part of a
+ * minute is closed for good; a later row of that second is not written (result 0).
  *
- * store_open() runs in the caller: opens or creates, checks, migrates, and reads what a restart takes over
- * (struct store_past). A patient store may be *away*: the file cannot be opened (disk full, read-only,
- * damaged, held by another program, its disk does not answer), or it is not there any more, or it failed as a
- * broken disk or file does.
- * Then the thread tries to open it again every few seconds; meanwhile rows are kept or refused as while the
- * disk refuses. Once it is open its past is read anew, and nothing is written until main has taken it: what
- * the journal knows comes before anything that a command may do.
+ * store_open() runs in the caller: it opens or creates, checks, migrates, and reads what a restarted daemon needs
+ * (struct store_past). A patient store may be *away*: the file cannot be opened (disk full, read-only, damaged, of
+ * another version, held by another program, no answer from its disk), has been moved, or fails like a broken disk.
+ * Then the thread tries to open it again every few seconds; meanwhile rows are kept or refused as above. Once the
+ * file is open its past is read again, and nothing is written until the main thread has taken that: the journal's
+ * commands come before any new one.
  *
- * From store_open() on, store_submit(), store_take_done(), store_take_past(), store_session() belong to the
- * main thread; store_get_status() to any. Rows that come before store_start() wait for it.
+ * store_submit(), store_take_done(), store_take_past(), store_session() belong to the main thread;
+ * store_get_status() to any. Rows that come before store_start() wait for it.
  */
 #ifndef DAEMON_STORE_STORE_H
 #define DAEMON_STORE_STORE_H
@@ -51,18 +49,17 @@ struct store_config {
 	uint32_t retry_ms;  /* after a failed commit; 0: 1000 */
 	uint32_t keep_rows; /* rows kept while the disk refuses them; 0: 20000 */
 	/* Age in days at which seconds of the ledger become minutes, minutes hours, and losses by name are
-	 * deleted; 0: never. Looked at every keep_ms (0: a minute); after each step the thread rests from
-	 * it keep_rest times as long (0: 9). keep.c */
+	 * deleted; 0: never. Checked every keep_ms (0: a minute); after each step the thread pauses keep_rest
+	 * times as long as the step took (0: 9). keep.c */
 	uint32_t ledger_seconds_days, ledger_minutes_days, losses_days;
 	uint32_t phase_days, samples_days; /* likewise: rows of the phase, parameters' history */
 	uint32_t samples_full_days, samples_minutes_days; /* older history is rolled up; 0: never */
-	uint32_t journal_days; /* older commands and events go to a file a year. archive.c */
+	uint32_t journal_days; /* older commands and events go to one file per year. archive.c */
 	uint32_t keep_ms, keep_rest;
-	uint32_t recent; /* ended commands with a client id that the past has; 0: 1000 */
-	bool patient; /* what cannot be opened now is tried again; false: store_open() refuses it */
-	bool later; /* patient, and the disk does not answer now: left to the thread, which may wait for it */
-	/* Called again and again while an older file is brought to STORE_SCHEMA, for whoever waits for the opening;
-	 * may be NULL. Of the thread that opens. */
+	uint32_t recent; /* number of ended commands with a client id in the past; 0: 1000 */
+	bool patient; /* a file that cannot be opened now is tried again; false: store_open() fails */
+	bool later;   /* patient, and the disk does not answer now: the thread opens the file */
+	/* Called repeatedly during a long migration, by the thread that opens; may be NULL. */
 	void (*at_work)(void);
 	int64_t (*utc_ns)(void); /* a test's system clock; NULL: the host's */
 };
@@ -74,15 +71,16 @@ struct store_config {
  */
 int store_open(const struct store_config *config, struct store **ret_store, struct sc_error *error);
 int store_start(struct store *s); /* start the thread: negative errno */
-/* Write all that is queued (waiting at most `grace_ms` for a disk that refuses), end the thread, checkpoint.
+/* Write all queued rows (at most for `grace_ms` while the disk refuses them), end the thread, checkpoint.
  * Returns the number of rows that could not be written. */
 unsigned store_stop(struct store *s, unsigned grace_ms);
 void store_destroy(struct store *s); /* stops it when still running */
 
 #define STORE_URGENT	   0x1u /* commit at once */
-#define STORE_ANSWER	   0x2u /* a done item when it is written or given up */
+#define STORE_ANSWER	   0x2u /* a done item when it is written or dropped */
 #define STORE_NOW_OR_NEVER 0x4u /* not kept for a retry */
-#define STORE_COMES_AGAIN  0x8u /* a newer one will come: the first to go when rows are too many */
+#define STORE_COMES_AGAIN                                                                          \
+	0x8u /* a newer one will come: dropped first when there are too many rows */
 
 /* Queue a row (copied). -ENOBUFS: queue full, counted; -EINVAL: not a row of the table, or a row of
  * a command that was cut; -ENOMEM. */
@@ -97,19 +95,19 @@ int store_done_fd(const struct store *s); /* readable: something is done */
 bool store_take_done(struct store *s, struct store_done *ret_done); /* false: nothing more */
 
 struct store_status {
-	uint64_t queued;			/* rows waiting now, kept ones included */
-	uint64_t kept;				/* of them, refused by the disk and tried again */
-	uint64_t lag_ns;			/* age of the oldest row not yet written; 0: none */
-	uint64_t rows, commits;			/* written */
-	uint64_t errors;			/* failed commits */
-	uint64_t given_up;			/* rows lost: bound reached, or constraint broken */
-	uint64_t refused;			/* rows that store_submit() did not take */
-	uint64_t last_commit_ns;		/* CLOCK_MONOTONIC; 0: never */
+	uint64_t queued;	 /* waiting rows, including kept ones */
+	uint64_t kept;		 /* those that the disk refused and that are tried again */
+	uint64_t lag_ns;	 /* age of the oldest row not yet written; 0: none */
+	uint64_t rows, commits;	 /* written */
+	uint64_t errors;	 /* failed commits */
+	uint64_t given_up;	 /* rows dropped: bound reached, or constraint broken */
+	uint64_t refused;	 /* rows that store_submit() did not take */
+	uint64_t last_commit_ns; /* CLOCK_MONOTONIC; 0: never */
 	uint64_t commit_max_ns, commit_last_ns; /* duration */
 	bool failing;				/* the last commit failed */
 	int last_error;				/* negative errno of the last failure */
 	char last_error_text[320];
-	bool away; /* the file is not open: last_error_text says what and which ... */
+	bool away; /* the file is not open: last_error_text says which and why ... */
 	char last_error_hint[240]; /* ... and this what to do */
 	/* old rows: transactions, rows that are gone, transactions that failed */
 	uint64_t keep_steps, keep_rows, keep_errors;
@@ -131,7 +129,7 @@ struct store_sequence {
 	uint8_t tower, floor;
 	uint32_t reserved_until;
 };
-/* An event that a daemon before us began and did not end. */
+/* An event that the previous daemon began and did not end. */
 #define STORE_EVENTS_MAX 128u
 struct store_event {
 	char code[32], object[PARAM_NAME_MAX];
@@ -139,7 +137,8 @@ struct store_event {
 struct store_past {
 	uint64_t last_command; /* the largest id */
 	struct store_sequence *sequences;
-	struct engine_journal *commands; /* the last ended, the undone, the open ones; each by id */
+	struct engine_journal
+		*commands; /* the last ended ones, those not done, the open ones; each by id */
 	size_t sequence_count, command_count;
 	struct phase_reference reference[NANET3_LINKS]; /* set is false when there is none */
 	struct store_run run;
@@ -149,27 +148,26 @@ struct store_past {
 	unsigned event_count;
 	struct alarm *alarms; /* what lasts of them */
 	size_t alarm_count;
-	bool crashed; /* the daemon before us has not told its end */
+	bool crashed; /* the previous daemon has written no end */
 };
-/* What the file knew when it was opened: once after each opening, NULL else. From then on a file that was
- * opened later is written. The caller frees it. */
+/* The content of the file when it was opened: once after each opening, else NULL. After that the thread writes to a file
+ * that was opened later. The caller frees it. */
 struct store_past *store_take_past(struct store *s);
 void store_past_free(struct store_past *p); /* NULL is accepted */
 /* Ids, sequences, commands: into the engine. -ENOMEM. */
 int store_past_engine(const struct store_past *p, struct engine *e, struct engine_now now);
 
-/* --- the driver's life in the key of the ledger ---
+/* --- sessions of DMA ---
  *
- * DMA epochs count up in a register of the board, which begins anew when the board is switched on (or the
- * emulator started), so rows are also keyed by a *session*: a link that starts DMA anew under an epoch that is
- * not above its last one in this session begins a new session.
+ * The board counts its DMA epochs from 1 again when it is switched on (the emulator when it is started). So rows are
+ * also keyed by a *session*: a link that starts DMA with an epoch that is not above its last one begins a new session.
  */
 
 /*
  * To be called for each CAPTURE_TAKEOVER; writes the dma row. Returns the session for the rows of this link
- * and epoch: while no file was open yet a number that stands for it, and is replaced in rows when they are
- * written. taken_over: the account of a daemon before us goes on. The first call for a link ends all that
- * such a daemon left open of other epochs: what was in flight is charged as shutdown.
+ * and epoch. While no file has been open, that is a placeholder, which is replaced in rows when they are written.
+ * taken_over: the account of the previous daemon goes on. The first call for a link closes all that the previous
+ * daemon left open of other epochs: frames in flight are charged as shutdown.
  */
 uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
 		       uint32_t serial, uint32_t board_boot, int64_t utc_ns);
@@ -203,7 +201,7 @@ int store_put_phase_reference(struct store *s, unsigned link, const struct phase
 /* The clock's state has changed to that of `label`. */
 int store_put_clock_event(struct store *s, const struct label *label, const char *reason,
 			  int64_t utc_ns);
-/* Something for the operator. severity: "info", "warning", "alarm". */
+/* An event for the operator. severity: "info", "warning", "alarm". */
 int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
 		    const char *text, const char *action, int64_t utc_ns);
 /* An alarm as it is now, or that there is nothing to remember of it; urgent. */
@@ -211,13 +209,13 @@ int store_put_alarm(struct store *s, const struct alarm *alarm);
 int store_put_alarm_forget(struct store *s, const struct alarm *alarm);
 /* A setting of the station; replaces the key's last value. */
 int store_put_station(struct store *s, const char *key, const char *value);
-/* A sign of life: when. For who comes after us, and for how far back they have to look for open commands. */
+/* A sign of life, for the next daemon; it also limits how far back that searches for open commands. */
 int store_put_alive(struct store *s, int64_t utc_ns);
-/* Of every kind of parameter the unit (unit.KIND), and what the values of enumerations and switches mean
- * (words.KIND): the file tells it by itself. */
+/* The unit of each kind of parameter (unit.KIND), and the meaning of the values of enumerations and switches
+ * (words.KIND), so that the file explains itself. */
 void store_put_words(struct store *s, struct params *params);
-/* A run is to begin, now or never: only when the answer (of ROW_RUN_BEGIN) is 0 has the number been given
- * out; -EEXIST: it is in use. */
+/* Begin a run, STORE_NOW_OR_NEVER: the number is taken only when the answer (of ROW_RUN_BEGIN) is 0; -EEXIST: it is in
+ * use. */
 int store_put_run_begin(struct store *s, uint32_t number, const char *note, const char *who,
 			int64_t utc_ns);
 /* The first slice of a run (exact); or the planned one, or the first with a time, which do not
@@ -226,7 +224,7 @@ int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice, bool e
 			uint64_t cookie);
 /* The last slice of a run (0: unknown, the planned one stays); an end that is already known stays.
  * utc_ns 0: planned, the run is still open. Urgent. `cookie` as above. Kept while the disk refuses
- * it: after a restart the run would continue. */
+ * it: without it a restarted daemon would continue the run. */
 int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
 		      uint64_t cookie);
 
