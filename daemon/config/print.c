@@ -10,38 +10,51 @@
 
 #define TEXT_BYTES (2 * CONFIG_STRING)
 
-/* Calls `each` for every section that exists in `c`, in the order of the file. */
-static void each_section(const struct config *c,
-			 void (*each)(void *context, const char *section, const char *kind,
-				      const struct option *table, const void *base),
-			 void *context)
+#define SECTIONS 32u
+
+struct section {
+	char name[48];
+	const char *kind;
+	const struct option *options; /* of its kind, and others behind them */
+	const void *base;
+};
+
+static bool has(const struct section *s, const struct option *o)
+{
+	return o->section && !strcmp(o->section, s->kind);
+}
+
+/* All sections that `c` has, in the order of the file. Returns their number. */
+static unsigned sections_of(const struct config *c, struct section sections[SECTIONS])
 {
 	const char *last = "";
-	char name[48];
+	unsigned n = 0;
 
 	for (const struct option *o = config_options; o->section; o++) {
 		if (!strcmp(o->section, last)) {
 			continue;
 		}
 		last = o->section;
-		each(context, o->section, o->section, config_options, c);
+		sections[n] = (struct section){.kind = o->section, .options = o, .base = c};
+		snprintf(sections[n++].name, sizeof(sections->name), "%s", o->section);
 		if (strcmp(o->section, "data") != 0) {
 			continue;
 		}
-		for (unsigned i = 0; i < c->groups; i++) {
-			snprintf(name, sizeof(name), "group %s", c->group[i].name);
-			each(context, name, "group", config_group_options, &c->group[i]);
+		for (unsigned i = 0; i < c->groups; i++, n++) {
+			sections[n] = (struct section){.kind = "group",
+						       .options = config_group_options,
+						       .base = &c->group[i]};
+			snprintf(sections[n].name, sizeof(sections->name), "group %s",
+				 c->group[i].name);
 		}
-		for (unsigned i = 0; i < NANET3_LINKS; i++) {
-			snprintf(name, sizeof(name), "link %u", i);
-			each(context, name, "link", config_link_options, &c->link[i]);
+		for (unsigned i = 0; i < NANET3_LINKS; i++, n++) {
+			sections[n] = (struct section){.kind = "link",
+						       .options = config_link_options,
+						       .base = &c->link[i]};
+			snprintf(sections[n].name, sizeof(sections->name), "link %u", i);
 		}
 	}
-}
-
-static bool of_kind(const struct option *o, const char *kind)
-{
-	return !strcmp(o->section, kind);
+	return n;
 }
 
 /* ------------------------------------------------------------------ --check-config, --print-config */
@@ -79,33 +92,23 @@ int config_check(const char *path, unsigned instance, const char *const *overrid
 	return r;
 }
 
-struct printing {
-	FILE *out;
-	const struct config *config;
-	const struct config_report *report;
-};
-
-static void print_section(void *context, const char *section, const char *kind,
-			  const struct option *table, const void *base)
-{
-	struct printing *p = context;
-	size_t value = (size_t)((const char *)base - (const char *)p->config);
-	char text[TEXT_BYTES];
-
-	fprintf(p->out, "\n[%s]\n", section);
-	for (const struct option *o = table; o->section; o++) {
-		if (of_kind(o, kind)) {
-			config_value_format(o, base, text, sizeof(text));
-			fprintf(p->out, "%s =%s%s ; %s\n", o->key, text[0] ? " " : "", text,
-				config_origin(p->report, value + o->offset));
-		}
-	}
-}
-
 static void print_values(const struct config *c, const struct config_report *report, FILE *out)
 {
+	struct section sections[SECTIONS];
+	unsigned count = sections_of(c, sections);
+	char text[TEXT_BYTES];
+
 	fprintf(out, "# effective configuration of instance %u\n", c->instance);
-	each_section(c, print_section, &(struct printing){out, c, report});
+	for (const struct section *s = sections; s < sections + count; s++) {
+		size_t value = (size_t)((const char *)s->base - (const char *)c);
+
+		fprintf(out, "\n[%s]\n", s->name);
+		for (const struct option *o = s->options; has(s, o); o++) {
+			config_value_format(o, s->base, text, sizeof(text));
+			fprintf(out, "%s =%s%s ; %s\n", o->key, text[0] ? " " : "", text,
+				config_origin(report, value + o->offset));
+		}
+	}
 }
 
 int config_print(const char *path, unsigned instance, const char *const *overrides, FILE *out,
@@ -116,44 +119,40 @@ int config_print(const char *path, unsigned instance, const char *const *overrid
 
 /* ------------------------------------------------------------------ the example */
 
-static void example_section(void *context, const char *section, const char *kind,
-			    const struct option *table, const void *base)
+/* Each key, with its help where the section is the first of its kind. */
+static void example_section(const struct section *s, FILE *out)
 {
-	struct printing *p = context;
-	unsigned link = (unsigned)(section[strlen(section) - 1] - '0');
-	bool is_link = !strcmp(kind, "link"), is_group = !strcmp(kind, "group");
-	bool told = (is_link && link > 0) || (is_group && strcmp(section, "group trigger") != 0);
+	bool is_link = !strcmp(s->kind, "link"), is_group = !strcmp(s->kind, "group");
+	unsigned link = is_link ? (unsigned)(s->name[5] - '0') : 0;
+	bool first = is_group ? !strcmp(s->name, "group trigger") : link == 0;
 	char text[TEXT_BYTES], range[128];
 
-	fprintf(p->out, "\n");
-	if (!told) {
-		fprintf(p->out, "# %s\n", config_section_help(kind));
+	if (first) {
+		fprintf(out, "\n# %s", config_section_help(s->kind));
 	}
-	fprintf(p->out, "[%s]\n", section);
-	for (const struct option *o = table; o->section; o++) {
-		if (!of_kind(o, kind)) {
-			continue;
-		}
-		if (!told) {
+	fprintf(out, "\n[%s]\n", s->name);
+	for (const struct option *o = s->options; has(s, o); o++) {
+		if (first) {
 			config_value_range(o, range, sizeof(range));
-			fprintf(p->out, "# %s (%s)\n", o->help, range);
+			fprintf(out, "# %s (%s)\n", o->help, range);
 		}
 		/* Strings as the table has them: with their %N. */
 		if (o->type == OPTION_STRING || o->type == OPTION_ENDPOINT) {
 			snprintf(text, sizeof(text), "%s", o->value);
 		} else {
-			config_value_format(o, base, text, sizeof(text));
+			config_value_format(o, s->base, text, sizeof(text));
 		}
 		if (is_link && !strcmp(o->key, "floor")) {
-			fprintf(p->out, "floor = %u\n", link + 1);
+			fprintf(out, "floor = %u\n", link + 1);
 		} else {
-			fprintf(p->out, "#%s =%s%s\n", o->key, text[0] ? " " : "", text);
+			fprintf(out, "#%s =%s%s\n", o->key, text[0] ? " " : "", text);
 		}
 	}
 }
 
 void config_print_example(FILE *out)
 {
+	struct section sections[SECTIONS];
 	struct config_report *report = NULL;
 	struct config c;
 
@@ -170,62 +169,23 @@ void config_print_example(FILE *out)
 	      "#   fcm-server --board N --check-config    says what is wrong, and where\n"
 	      "#   fcm-server --board N --print-config    says what is in effect, and why\n",
 	      out);
-	each_section(&c, example_section, &(struct printing){out, &c, report});
+	for (unsigned n = 0, count = sections_of(&c, sections); n < count; n++) {
+		example_section(&sections[n], out);
+	}
 	config_report_destroy(report);
 }
 
 /* ------------------------------------------------------------------ what a reload changed */
 
-struct diff {
-	const struct config *before;
-	void (*each)(void *context, const char *section, const char *key, bool restart);
-	void *context;
-	unsigned restarts;
-};
-
-/* The same section in the other configuration; NULL when it has none. */
-static const void *counterpart(const struct config *c, const char *section, const char *kind)
+/* The section of that name; NULL: there is none. */
+static const void *base_of(const char *name, const struct section *sections, unsigned count)
 {
-	if (!strcmp(kind, "link")) {
-		return &c->link[section[5] - '0'];
-	}
-	if (strcmp(kind, "group") != 0) {
-		return c;
-	}
-	for (unsigned i = 0; i < c->groups; i++) {
-		if (!strcmp(c->group[i].name, section + 6)) {
-			return &c->group[i];
+	for (unsigned n = 0; n < count; n++) {
+		if (!strcmp(sections[n].name, name)) {
+			return sections[n].base;
 		}
 	}
 	return NULL;
-}
-
-static void diff_section(void *context, const char *section, const char *kind,
-			 const struct option *table, const void *base)
-{
-	struct diff *d = context;
-	const void *before = counterpart(d->before, section, kind);
-
-	for (const struct option *o = table; o->section; o++) {
-		if (of_kind(o, kind) && (!before || !config_value_equal(o, before, base))) {
-			d->each(d->context, section, o->key, !o->live);
-			d->restarts += !o->live;
-		}
-	}
-}
-
-/* Groups that are there no more; the others were compared already. */
-static void diff_gone(void *context, const char *section, const char *kind,
-		      const struct option *table, const void *base)
-{
-	struct diff *d = context;
-
-	(void)table;
-	(void)base;
-	if (!counterpart(d->before, section, kind)) {
-		d->each(d->context, section, "streams", true);
-		d->restarts++;
-	}
 }
 
 unsigned config_diff(const struct config *before, const struct config *after,
@@ -233,10 +193,25 @@ unsigned config_diff(const struct config *before, const struct config *after,
 				  bool restart),
 		     void *context)
 {
-	struct diff d = {.before = before, .each = each, .context = context};
+	struct section old[SECTIONS], new[SECTIONS];
+	unsigned old_count = sections_of(before, old), new_count = sections_of(after, new);
+	unsigned restarts = 0;
 
-	each_section(after, diff_section, &d);
-	d.before = after;
-	each_section(before, diff_gone, &d);
-	return d.restarts;
+	for (const struct section *s = new; s < new + new_count; s++) {
+		const void *base = base_of(s->name, old, old_count);
+
+		for (const struct option *o = s->options; has(s, o); o++) {
+			if (!base || !config_value_equal(o, base, s->base)) {
+				each(context, s->name, o->key, !o->live);
+				restarts += !o->live;
+			}
+		}
+	}
+	for (const struct section *s = old; s < old + old_count; s++) {
+		if (!base_of(s->name, new, new_count)) { /* a group that is gone */
+			each(context, s->name, "streams", true);
+			restarts++;
+		}
+	}
+	return restarts;
 }

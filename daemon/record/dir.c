@@ -517,39 +517,28 @@ static int take_data(struct segment *s, struct tap *tap, const struct tap_entry 
 	return let_go(s, e, h.count, frames);
 }
 
+/* Cells, or cells that capture has let go. */
 static int take_cells(struct segment *s, struct tap *tap, const struct tap_entry *e)
 {
-	uint64_t next = segment_next(s), with_data = e->cells.bytes / TDM_FRAME_BYTES;
-	uint64_t skip = next > e->count ? next - e->count : 0;
+	bool let_go = e->kind == TAP_LET_GO;
+	uint64_t time_ns = let_go ? now_mono_ns() : e->cells.time_ns;
+	uint64_t with_data = let_go ? 0 : e->cells.bytes / TDM_FRAME_BYTES;
+	uint64_t next = segment_next(s), skip = next > e->count ? next - e->count : 0;
 	int r;
 
 	if (skip >= e->frames) {
 		return 0;
 	}
-	r = segment_turn(s, e->dma_epoch, e->count + skip, e->cells.time_ns);
+	r = segment_turn(s, e->dma_epoch, e->count + skip, time_ns);
 	if (r == 0 && skip < with_data) {
 		r = take_data(s, tap, e, skip, with_data - skip);
 		skip = with_data;
 	}
 	if (r == 0 && skip < e->frames) {
-		r = segment_gap(s, FCM_RECORD_GAP, e->reason, e->count + skip, e->frames - skip,
-				e->cells.time_ns);
+		r = segment_gap(s, let_go ? FCM_RECORD_LET_GO : FCM_RECORD_GAP,
+				let_go ? 0 : e->reason, e->count + skip, e->frames - skip, time_ns);
 	}
 	return r;
-}
-
-static int take_let_go(struct segment *s, const struct tap_entry *e)
-{
-	uint64_t next = segment_next(s), skip = next > e->count ? next - e->count : 0;
-	uint64_t now_ns = now_mono_ns();
-	int r;
-
-	if (skip >= e->frames) {
-		return 0;
-	}
-	r = segment_turn(s, e->dma_epoch, e->count + skip, now_ns);
-	return r ? r
-		 : segment_gap(s, FCM_RECORD_LET_GO, 0, e->count + skip, e->frames - skip, now_ns);
 }
 
 int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entry *e)
@@ -571,9 +560,8 @@ int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entr
 		segment_set_state(s, &state);
 		return 0;
 	case TAP_CELLS:
-		return take_cells(s, tap, e);
 	case TAP_LET_GO:
-		return take_let_go(s, e);
+		return take_cells(s, tap, e);
 	default:
 		return 0;
 	}

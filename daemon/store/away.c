@@ -15,20 +15,23 @@
 #define MS	     1000000ull
 #define OPEN_RETRIES 5u /* times as rare as those of a commit: an opening reads the file */
 
-void store_note_away(struct store *s, int r, const struct sc_error *error)
+void store_note_error(struct store *s, int r, unsigned periods, const char *text, const char *hint)
 {
-	uint64_t retries = r == -EBUSY ? 1 : OPEN_RETRIES;
-
 	s->away_result = r;
-	s->retry_at_ns = now_mono_ns() + retries * s->config.retry_ms * MS;
+	s->retry_at_ns = now_mono_ns() + periods * s->config.retry_ms * MS;
 	pthread_mutex_lock(&s->lock);
 	s->status.errors++;
-	s->status.failing = s->status.away = true;
+	s->status.failing = true;
+	s->status.away = !s->db;
 	s->status.last_error = r;
-	snprintf(s->status.last_error_text, sizeof(s->status.last_error_text), "%s",
-		 error->message);
-	snprintf(s->status.last_error_hint, sizeof(s->status.last_error_hint), "%s", error->hint);
+	snprintf(s->status.last_error_text, sizeof(s->status.last_error_text), "%s", text);
+	snprintf(s->status.last_error_hint, sizeof(s->status.last_error_hint), "%s", hint);
 	pthread_mutex_unlock(&s->lock);
+}
+
+void store_note_away(struct store *s, int r, const struct sc_error *error)
+{
+	store_note_error(s, r, r == -EBUSY ? 1 : OPEN_RETRIES, error->message, error->hint);
 }
 
 static void try_open(struct store *s)

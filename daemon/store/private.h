@@ -194,7 +194,9 @@ void store_adopt(struct store *s, const struct store_sessions *known, struct sto
 void store_settle_session(struct store *s, struct row *row);
 
 /* away.c */
-/* Update the status: the file cannot be opened. */
+/* Update the status after a failure; the next attempt is so many retry periods from now. */
+void store_note_error(struct store *s, int r, unsigned periods, const char *text, const char *hint);
+/* The same: the file cannot be opened. */
 void store_note_away(struct store *s, int r, const struct sc_error *error);
 /* By the thread, before it writes: whether the file can be written; opens it when that is due. `urgent`: an urgent row
  * waits. */

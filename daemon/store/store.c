@@ -115,20 +115,10 @@ static bool chosen(const struct store_job *j, unsigned only)
 
 static void note_failure(struct store *s, int rc)
 {
-	uint64_t now = now_mono_ns();
 	int r = store_errno(s->db, rc);
 
-	s->retry_at_ns = now + s->config.retry_ms * MS;
 	s->doubt = r == -EUCLEAN || r == -EIO || r == -EROFS;
-	s->away_result = r;
-	pthread_mutex_lock(&s->lock);
-	s->status.errors++;
-	s->status.failing = true;
-	s->status.last_error = r;
-	s->status.last_error_hint[0] = '\0';
-	snprintf(s->status.last_error_text, sizeof(s->status.last_error_text), "%s",
-		 sqlite3_errmsg(s->db));
-	pthread_mutex_unlock(&s->lock);
+	store_note_error(s, r, 1, sqlite3_errmsg(s->db), "");
 }
 
 static void note_commit(struct store *s, uint64_t rows, uint64_t lost, uint64_t began_ns)
