@@ -254,25 +254,25 @@ static int on_key(void *context, const char *section, const char *name, const ch
  * that is refused here is passed on as an empty one. */
 static bool readable(struct reading *r, const char *line, size_t length)
 {
-	const char *p = line + strspn(line, " \t\r\n");
+	const char *p = line + strspn(line, " \t\r\n"), *ends;
+	bool is_section, has_text;
 
 	if (r->line == 1 && !strncmp(p, "\xef\xbb\xbf", 3)) {
 		p += 3;
 	}
+	is_section = *p == '[';
+	has_text = *p && *p != ';' && *p != '#';
+	ends = is_section ? "]" : "=:";
 	if (length >= LINE_BYTES - 2) {
 		complain(r, "line longer than %u characters", LINE_BYTES - 3);
 	} else if (strlen(line) != length) {
 		complain(r, "a zero byte: this is not a text file");
-	} else if (!*p || *p == ';' || *p == '#') {
-		return true;
-	} else if (*p == '[' && !strchr(p, ']')) {
+	} else if (has_text && is_section && !strpbrk(p, ends)) {
 		complain(r, "[ without ]");
-	} else if (*p == '[' && strcspn(p, "]") > 48) {
-		complain(r, "section name longer than 48 characters");
-	} else if (*p != '[' && !strpbrk(p, "=:")) {
+	} else if (has_text && !strpbrk(p, ends)) {
 		complain(r, "neither [section] nor key = value: %.*s", (int)strcspn(p, "\r\n"), p);
-	} else if (*p != '[' && strcspn(p, "=:") > 48) {
-		complain(r, "key longer than 48 characters");
+	} else if (has_text && strcspn(p, ends) > 48) {
+		complain(r, "%s longer than 48 characters", is_section ? "section name" : "key");
 	} else {
 		return true;
 	}

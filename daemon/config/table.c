@@ -15,8 +15,9 @@ static const char *const streams[] = {FCM_STREAM_NAMES, NULL};
 static const char *const links[] = {"0", "1", "2", "3", NULL};
 static const char *const policies[] = {FCM_POLICY_NAMES, NULL};
 
-#define AT(type, field)		.offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
-#define IN(field)		AT(struct config, field)
+#define AT(type, field) .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
+#define IN(field)	AT(struct config, field)
+/* A member's name. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define KEY(in, name)		.section = #in, .key = #name, IN(in.name)
 #define GROUP(name)		.section = "group", .key = #name, AT(struct config_group, name)
 #define LINK(name)		.section = "link", .key = #name, AT(struct config_link, name)

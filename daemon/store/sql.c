@@ -29,14 +29,17 @@
 	" AND s.stream = n.stream AND s.grp = n.grp AND s.second = n.second"
 /* clang-format on */
 
+#define INSERT_COMMAND(client_id)                                                                  \
+	"INSERT INTO command(id, client_id, time, who, uid, pid, origin, reason, link, tower,"     \
+	" floor, parameter, op, old_value, new_value, unit, sequence, boot, state, detail, ended)" \
+	" VALUES(?1," client_id ",?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,"   \
+	"?20,?21)"
+#define MOVE_COMMAND                                                                               \
+	"UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7, attempts = ?8,"     \
+	" ended = ?9 WHERE id = ?1 AND coalesce(sequence, 0) <= ?6"
+
 const struct store_sql store_sql[ROW_IDS] = {
-	[ROW_COMMAND] =
-		{21,
-		 {"INSERT INTO command(id, client_id, time, who, uid, pid, origin, reason, link,"
-		  " tower, floor, parameter, op, old_value, new_value, unit, sequence, boot,"
-		  " state, detail, ended)"
-		  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-		  "?19,?20,?21)"}},
+	[ROW_COMMAND] = {21, {INSERT_COMMAND("?2")}},
 	/* Number 1 is the command's own row. (VALUES, not SELECT: that one may write many rows, and SQLite would
 	 * keep a copy of each page for the case that it fails halfway.) A row that waited for the disk may come
 	 * after one that could not: that has a later sequence. */
@@ -44,17 +47,11 @@ const struct store_sql store_sql[ROW_IDS] = {
 			    {"INSERT INTO transition(command, number, time, state, frame, detail)"
 			     " VALUES(?1, (SELECT coalesce(max(number), 1) + 1 FROM transition"
 			     " WHERE command = ?1), ?2, ?3, ?4, ?5)",
-			     "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
-			     " attempts = ?8, ended = ?9 WHERE id = ?1"
-			     " AND coalesce(sequence, 0) <= ?6"}},
+			     MOVE_COMMAND}},
 	[ROW_COMMAND_BROUGHT] =
 		{21,
-		 {"INSERT INTO command(id, client_id, time, who, uid, pid, origin, reason, link,"
-		  " tower, floor, parameter, op, old_value, new_value, unit, sequence, boot,"
-		  " state, detail, ended)"
-		  " VALUES(?1, CASE WHEN NOT EXISTS (SELECT 1 FROM command WHERE client_id = ?2)"
-		  " THEN ?2 END,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-		  "?19,?20,?21) ON CONFLICT(id) DO NOTHING",
+		 {INSERT_COMMAND("CASE WHEN NOT EXISTS (SELECT 1 FROM command WHERE client_id = ?2)"
+				 " THEN ?2 END") " ON CONFLICT(id) DO NOTHING",
 		  /* it may be open, and below what has been counted as settled meanwhile */
 		  "UPDATE station SET value = CAST(?1 - 1 AS TEXT) WHERE key = 'settled_until'"
 		  " AND CAST(value AS INTEGER) >= ?1"}},
@@ -64,9 +61,7 @@ const struct store_sql store_sql[ROW_IDS] = {
 		  " SELECT ?1, (SELECT coalesce(max(number), 1) + 1 FROM transition"
 		  " WHERE command = ?1), ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM transition"
 		  " WHERE command = ?1 AND time = ?2 AND state = ?3 AND detail IS ?5)",
-		  "UPDATE command SET state = ?3, detail = ?5, sequence = ?6, boot = ?7,"
-		  " attempts = ?8, ended = ?9 WHERE id = ?1 AND ended IS NULL"
-		  " AND coalesce(sequence, 0) <= ?6"}},
+		  MOVE_COMMAND " AND ended IS NULL"}},
 	[ROW_SEQUENCE] = {3,
 			  {"INSERT INTO sequence(tower, floor, reserved_until) VALUES(?1, ?2, ?3)"
 			   " ON CONFLICT DO UPDATE SET"
