@@ -387,7 +387,7 @@ static void read_override(struct reading *r, const char *text)
 	size_t name = strcspn(text, "=");
 	char section[64] = "", *dot = NULL;
 
-	if (text[name] == '=' && name < sizeof(section)) {
+	if (name < sizeof(section) && text[name] == '=') {
 		snprintf(section, sizeof(section), "%.*s", (int)name, text);
 		dot = strrchr(section, '.');
 	}
