@@ -12,12 +12,7 @@
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-/**
- * nanet3_vm_flags_mod() - change an area's flags; the kernel's vm_flags_mod() since 6.3
- * @vma: the area, its mm locked for writing
- * @set: flags to set
- * @clear: flags to clear
- */
+/* The kernel's vm_flags_mod() since 6.3. The mm of the area is locked for writing. */
 static inline void nanet3_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
 {
 	vma->vm_flags = (vma->vm_flags & ~clear) | set;
@@ -33,13 +28,7 @@ static inline void nanet3_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t se
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-/**
- * nanet3_hrtimer_setup() - prepare a timer; the kernel's hrtimer_setup() since 6.13
- * @timer: the timer
- * @function: called when it expires
- * @clock: the clock it follows
- * @mode: how it expires
- */
+/* The kernel's hrtimer_setup() since 6.13. */
 static inline void nanet3_hrtimer_setup(struct hrtimer *timer,
 					enum hrtimer_restart (*function)(struct hrtimer *timer),
 					clockid_t clock, enum hrtimer_mode mode)

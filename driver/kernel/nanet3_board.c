@@ -7,12 +7,9 @@
  */
 #include "nanet3_drv.h"
 
-/**
- * nanet3_read_pair() - read a 64-bit register
- * @dev: the board; tx_mutex held, for the low half latches the high one
- * @offset: of its low half
- *
- * Return: its value
+/*
+ * A 64-bit register by the offset of its low half, whose reading latches the high one: tx_mutex
+ * held.
  */
 u64 nanet3_read_pair(struct nanet3_dev *dev, u32 offset)
 {
@@ -21,12 +18,7 @@ u64 nanet3_read_pair(struct nanet3_dev *dev, u32 offset)
 	return (u64)nanet3_read(dev, offset + 4) << 32 | low;
 }
 
-/**
- * nanet3_write_pair() - write a 64-bit register, the high half first
- * @dev: the board
- * @offset: of its low half
- * @value: to write
- */
+/* Write a 64-bit register, by the offset of its low half: the high half first. */
 void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value)
 {
 	nanet3_write(dev, offset + 4, upper_32_bits(value));
@@ -61,12 +53,7 @@ void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 	spin_unlock(&dev->event_lock);
 }
 
-/**
- * nanet3_set_gone() - the board does not answer any more
- * @dev: the board; life held
- *
- * What it handed over before is taken first.
- */
+/* The board does not answer any more. What it handed over before is taken first. Life held. */
 void nanet3_set_gone(struct nanet3_dev *dev)
 {
 	if (READ_ONCE(dev->state) != NANET3_READY)
@@ -78,12 +65,7 @@ void nanet3_set_gone(struct nanet3_dev *dev)
 	nanet3_set_state(dev, NANET3_GONE);
 }
 
-/**
- * nanet3_answers() - is the board there? If not, it is marked gone
- * @dev: the board; life held
- *
- * Return: true if it is
- */
+/* Is the board there? If not, it is marked gone. Life held. */
 bool nanet3_answers(struct nanet3_dev *dev)
 {
 	if (nanet3_read(dev, NANET3_REG_ID) == NANET3_ID)
@@ -92,11 +74,9 @@ bool nanet3_answers(struct nanet3_dev *dev)
 	return false;
 }
 
-/**
- * nanet3_check() - is it the board that was set up, and not one that has started anew since?
- * @dev: the board; life held
- *
- * One that has lost its power for a moment knows nothing of us and never says a word: it is gone.
+/*
+ * Is it the board that was set up, and not one that has restarted since? One that lost its power
+ * for a moment knows nothing of us and stays silent: it is gone. Life held.
  */
 void nanet3_check(struct nanet3_dev *dev)
 {
@@ -104,10 +84,7 @@ void nanet3_check(struct nanet3_dev *dev)
 		nanet3_set_gone(dev);
 }
 
-/**
- * nanet3_irq_mask() - write the interrupt mask: everything but the links that are polled
- * @dev: the board; mutex held
- */
+/* Enable all interrupts except those of polled links. mutex held. */
 void nanet3_irq_mask(struct nanet3_dev *dev)
 {
 	u32 mask = BIT(NANET3_VECTORS) - 1;
@@ -177,12 +154,10 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	return 0;
 }
 
-/**
- * nanet3_board_stop() - end all DMA, events and interrupts
- * @dev: the board, about to be left alone; mutex and tx_mutex held, or nobody else knows
- *	it any more
- *
- * What does not stop is quarantined. Bus mastering is the caller's to end next.
+/*
+ * End all DMA, events and interrupts of a board that is about to be left alone; what does not stop
+ * is quarantined. The caller ends bus mastering next. mutex and tx_mutex held, or no other user is
+ * left.
  */
 void nanet3_board_stop(struct nanet3_dev *dev)
 {
@@ -204,11 +179,9 @@ void nanet3_board_stop(struct nanet3_dev *dev)
 	nanet3_buffers_stop(dev, true);
 }
 
-/**
- * nanet3_board_reset() - reset the whole board because a part of it does not stop
- * @dev: the board; life held for reading, mutex held
- *
- * All links stop; owners of running ones lose their handles. For the rest see nanet3_board_setup().
+/*
+ * Reset the whole board because a part of it does not stop. All links stop, owners of running ones
+ * lose their handles; see nanet3_board_setup() for the rest. Life (read) and mutex held.
  */
 void nanet3_board_reset(struct nanet3_dev *dev)
 {

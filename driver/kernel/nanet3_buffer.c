@@ -38,9 +38,8 @@ static void unpin(struct nanet3_pin *pin, unsigned long pinned)
 	kvfree(pin);
 }
 
-/**
- * nanet3_unpin() - memory is its process' alone again
- * @pin: a list of what has been unmapped, or NULL; no locks held: pages may have to be waited for
+/*
+ * Unpin a list of what has been unmapped, or NULL. No locks held: pages may have to be waited for.
  */
 void nanet3_unpin(struct nanet3_pin *pin)
 {
@@ -246,10 +245,7 @@ static void program(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b
 	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), NANET3_BUFFER_VALID);
 }
 
-/**
- * nanet3_buffers_restore() - after a reset: tell the board of the buffers again
- * @dev: the board, set up; mutex and tx_mutex held
- */
+/* Give the buffers to a board that was reset and set up. mutex and tx_mutex held. */
 void nanet3_buffers_restore(struct nanet3_dev *dev)
 {
 	u32 n;
@@ -344,10 +340,9 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 	atomic64_add(b->pin->count, &nanet3_quarantined);
 }
 
-/**
- * nanet3_buffers_stop() - the board is being stopped: it is not to use any buffer any more
- * @dev: the board; mutex held
- * @was_reset: the last means has been used: what is still busy stays so
+/*
+ * The board is being stopped: it must use no buffer any more. @was_reset: the last means has been
+ * used, what is still busy stays so. mutex held.
  */
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset)
 {
@@ -398,11 +393,10 @@ static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us, struct nanet3_pin *
 	return true;
 }
 
-/**
- * nanet3_buffers_drop() - let a client's buffers go
- * @dev: the board; life and mutex held, it may be gone or stopped
- * @c: the client, or NULL for everybody's
- * @freed: gets their memory, for nanet3_unpin() when the locks are not held any more
+/*
+ * Release the buffers of a client, or of all (NULL). Their memory goes to @freed, for
+ * nanet3_unpin() when the locks are released. Life and mutex held; the board may be gone or
+ * stopped.
  */
 void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct nanet3_pin **freed)
 {
@@ -422,10 +416,9 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct
 	}
 }
 
-/**
- * nanet3_buffers_unpark() - let go of the buffers that the TX ring has passed at last
- * @dev: the board; life held
- * @freed: gets their memory, for nanet3_unpin() when the locks are not held any more
+/*
+ * Release the parked buffers that the TX ring has passed. Their memory goes to @freed, for
+ * nanet3_unpin() when the locks are released. Life held.
  */
 void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
 {
@@ -441,9 +434,9 @@ void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
 	mutex_unlock(&dev->mutex);
 }
 
-/**
- * nanet3_buffers_free() - give back what is left when the last handle has closed
- * @dev: the board; only quarantined buffers are left, whose memory stays pinned and mapped
+/*
+ * The last handle has closed. Only quarantined buffers are left, whose memory stays pinned and
+ * mapped.
  */
 void nanet3_buffers_free(struct nanet3_dev *dev)
 {
@@ -513,13 +506,7 @@ static int attach(struct nanet3_client *c, struct nanet3_buffer *b)
 	return n;
 }
 
-/**
- * nanet3_register() - NANET3_IOC_REGISTER
- * @c: the registrant; no locks held, pinning takes time and mmap_lock
- * @r: the memory; the answer
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_REGISTER; errors: nanet3.h. No locks held: pinning takes time and mmap_lock. */
 int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
 {
 	struct nanet3_buffer b = {
@@ -547,13 +534,7 @@ int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
 	return 0;
 }
 
-/**
- * nanet3_unregister() - NANET3_IOC_UNREGISTER
- * @c: the registrant; no locks held, unpinning may take time
- * @number: of the buffer
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_UNREGISTER; errors: nanet3.h. No locks held: unpinning may take time. */
 int nanet3_unregister(struct nanet3_client *c, u32 number)
 {
 	struct nanet3_dev *dev = c->dev;

@@ -14,12 +14,7 @@
 
 #include "nanet3_drv.h"
 
-/**
- * nanet3_enter() - begin to use the board on behalf of a client
- * @c: the client
- *
- * Return: 0, with life held until nanet3_leave(); -ENODEV when the board has gone
- */
+/* Use the board on behalf of a client: 0 with life held until nanet3_leave(), or -ENODEV. */
 int nanet3_enter(struct nanet3_client *c)
 {
 	down_read(&c->dev->life);
@@ -29,10 +24,6 @@ int nanet3_enter(struct nanet3_client *c)
 	return -ENODEV;
 }
 
-/**
- * nanet3_leave() - end what nanet3_enter() has begun
- * @c: the client
- */
 void nanet3_leave(struct nanet3_client *c)
 {
 	up_read(&c->dev->life);

@@ -36,10 +36,9 @@ static void post(struct nanet3_client *c, const struct nanet3_event *ev)
 	smp_store_release(&q->write, c->write);
 }
 
-/**
- * nanet3_client_post() - put an event on a client's queue and wake it
- * @c: the client; event_lock held
- * @ev: the event; one that finds no room is counted, in the client's queue too
+/*
+ * Queue an event and wake the client. Without room it is counted, in the client's queue too.
+ * event_lock held.
  */
 void nanet3_client_post(struct nanet3_client *c, const struct nanet3_event *ev)
 {
@@ -49,11 +48,7 @@ void nanet3_client_post(struct nanet3_client *c, const struct nanet3_event *ev)
 	wake_up_interruptible(&c->wait);
 }
 
-/**
- * nanet3_client_data() - note that a link has data, for nanet3_client_announce()
- * @c: the link's owner; event_lock held
- * @ev: the link's latest RX event
- */
+/* Note the latest RX event of a link for nanet3_client_announce() to its owner. event_lock held. */
 void nanet3_client_data(struct nanet3_client *c, const struct nanet3_event *ev)
 {
 	spin_lock_bh(&c->lock);
@@ -78,10 +73,7 @@ static bool announce_pending(struct nanet3_client *c, ktime_t now)
 	return true;
 }
 
-/**
- * nanet3_client_announce() - tell an owner of data, now or when it is time
- * @c: the owner; event_lock held
- */
+/* Announce data to an owner, now or when a millisecond has passed. event_lock held. */
 void nanet3_client_announce(struct nanet3_client *c)
 {
 	ktime_t now = ktime_get();
@@ -111,10 +103,7 @@ static enum hrtimer_restart announce_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/**
- * nanet3_client_hang_up() - the client's handle is of no use any more; tell it
- * @c: the client; event_lock held
- */
+/* Make the handle useless and tell its client. event_lock held. */
 void nanet3_client_hang_up(struct nanet3_client *c)
 {
 	struct nanet3_event gone = {
@@ -133,12 +122,7 @@ void nanet3_client_hang_up(struct nanet3_client *c)
 	wake_up_interruptible(&c->wait);
 }
 
-/**
- * nanet3_client_has_events() - is the queue not empty?
- * @c: the client
- *
- * Return: true if it is not, as far as the client lets us know
- */
+/* Is the queue not empty, as far as the client lets us know? */
 bool nanet3_client_has_events(struct nanet3_client *c)
 {
 	return READ_ONCE(c->write) != READ_ONCE(c->queue->read);
@@ -149,12 +133,8 @@ static bool worth_waking(struct nanet3_client *c)
 	return nanet3_client_has_events(c) || READ_ONCE(c->dead);
 }
 
-/**
- * nanet3_client_wait() - NANET3_IOC_WAIT
- * @c: the client; life not held, this takes time
- * @timeout_ms: 0 = do not wait, ~0 = for ever
- *
- * Return: 0 when events wait, -ETIMEDOUT, -EINTR, -ENODEV
+/*
+ * NANET3_IOC_WAIT. Life not held, this takes time. 0 when events wait, -ETIMEDOUT, -EINTR, -ENODEV.
  */
 int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms)
 {
@@ -170,13 +150,7 @@ int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms)
 	return nanet3_client_has_events(c) ? 0 : -ETIMEDOUT;
 }
 
-/**
- * nanet3_client_create() - make a client for a file that is being opened
- * @dev: the board; the client keeps it
- * @file: the file
- *
- * Return: the client, or ERR_PTR(-ENOMEM)
- */
+/* A client for a file that is being opened, or ERR_PTR(-ENOMEM). It keeps the board. */
 struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *file)
 {
 	struct nanet3_client *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
@@ -206,10 +180,7 @@ struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *
 	return c;
 }
 
-/**
- * nanet3_client_destroy() - a client that is in no list and owns nothing any more
- * @c: the client
- */
+/* Free a client that is in no list and owns nothing. */
 void nanet3_client_destroy(struct nanet3_client *c)
 {
 	hrtimer_cancel(&c->announce);

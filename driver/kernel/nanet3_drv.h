@@ -80,346 +80,196 @@ static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are
 struct nanet3_client;
 struct nanet3_dev;
 
-/**
- * struct nanet3_area - coherent memory that user space may map
- * @cpu: where the kernel sees it; NULL: there is none
- * @dma: where the board sees it
- * @bytes: its length, whole pages
- * @sgt: its pages, for page faults
- * @kept: once the memory has gone with the board: copies of pages that had not been released yet,
- *	  NULL where there is none; a page each
- */
+/* Coherent memory that user space may map. */
 struct nanet3_area {
-	void *cpu;
-	dma_addr_t dma;
-	size_t bytes;
-	struct sg_table sgt;
+	void *cpu;	     /* NULL: there is none */
+	dma_addr_t dma;	     /* where the board sees it */
+	size_t bytes;	     /* whole pages */
+	struct sg_table sgt; /* its pages, for page faults */
+	/* When the memory is gone with the board: a copy of each page not yet released, or NULL. */
 	struct page **kept;
 };
 
-/**
- * struct nanet3_link - one of the board's links and its ring
- * @dev: the board
- * @index: 0..3
- * @ring: the state that user space maps, in vmalloc_user() memory; positions by event_lock
- * @completions: the completions, in the same memory
- * @chunks: the buffers, @ring->chunks areas of @ring->chunk_buffers each
- * @table: bus addresses of the buffers, for the board
- * @table_dma: bus address of @table
- * @owner_page: the owner's page; mappings hold references of their own, so that a new DMA
- *		start gives a new page. By map_lock
- * @owner: who has claimed the link, or NULL; by mutex, map_lock and event_lock: hold all three to
- *	   change it, any to read it
- * @lost: the last owner lost it with the board, and may still read what it has mapped; by mutex
- * @delegate: other client that acts for the link, by the owner's grant, or NULL; by mutex and event_lock:
- *	      hold both to change it, either to read it
- * @words: on their way to the link; by event_lock
- * @others_words: of them, those whose senders did not act for the link
- * @linger_until: jiffies at which a lingering ring stops
- * @broken: the board has told what cannot be; by event_lock
- * @quarantined: the board would not stop writing here: the memory is never given back or used again
- * @stats: counters for NANET3_IOC_STATS; by event_lock, interrupts by its own vector's handler
- */
+/* A link of the board and its ring. */
 struct nanet3_link {
 	struct nanet3_dev *dev;
 	u32 index;
-	struct nanet3_ring *ring;
-	struct nanet3_event *completions;
-	struct nanet3_area *chunks;
-	__le64 *table;
+	struct nanet3_ring *ring; /* for user space, vmalloc_user(); positions by event_lock */
+	struct nanet3_event *completions; /* in the same memory */
+	struct nanet3_area *chunks;	  /* ring->chunks areas of ring->chunk_buffers buffers */
+	__le64 *table;			  /* bus addresses of the buffers, for the board */
 	dma_addr_t table_dma;
+	/* By map_lock. Mappings hold references of their own: a new DMA start gives a new page. */
 	struct page *owner_page;
+	/* By mutex, map_lock and event_lock: hold all three to change it, any to read. */
 	struct nanet3_client *owner;
+	/* Acts for the link by the owner's grant. By mutex and event_lock: hold both to change. */
 	struct nanet3_client *delegate;
-	u32 words;
-	u32 others_words;
-	unsigned long linger_until;
-	bool lost;
-	bool broken;
-	bool quarantined;
-	struct nanet3_link_stats stats;
+	u32 words;		    /* on their way to the link; by event_lock */
+	u32 others_words;	    /* of them, from senders that did not act for the link */
+	unsigned long linger_until; /* jiffies at which a lingering ring stops */
+	bool lost;		    /* with the board; the last owner may still read. By mutex */
+	bool broken;		    /* the board completed what cannot be; by event_lock */
+	bool quarantined; /* the board would not stop: the memory is never freed or reused */
+	struct nanet3_link_stats stats; /* by event_lock */
 };
 
-/**
- * struct nanet3_pin - pinned user memory
- * @next: of those that wait for nanet3_unpin()
- * @mm: whose locked memory it counts as
- * @count: how many pages
- * @pages: the pages
- */
+/* Pinned user memory. */
 struct nanet3_pin {
-	struct nanet3_pin *next;
-	struct mm_struct *mm;
+	struct nanet3_pin *next; /* of those that wait for nanet3_unpin() */
+	struct mm_struct *mm;	 /* whose locked memory it counts as */
 	unsigned long count;
 	struct page *pages[];
 };
 
-/**
- * struct nanet3_buffer - a registered user buffer
- * @client: its registrant; NULL: nobody's. By mutex and tx_mutex and
- *	    event_lock: hold all three to change it, any to read it
- * @pin: its memory; NULL: this number is free
- * @mapped: pages of @table that are mapped for DMA
- * @offset: of the first byte in the first page
- * @length: bytes
- * @table: bus addresses of the pages, for the board
- * @table_dma: bus address of @table
- * @need_sync: the pages are bounced, or may be as far as we are told: copy before and
- *	       after a put
- * @stuck: the board was stopped and would not let go of it
- * @parked: given back by its registrant, but packets on the TX ring still name it
- * @quarantined: the board would not let go of it: memory and number are never used again
- */
+/* A registered user buffer. */
 struct nanet3_buffer {
+	/* By mutex, tx_mutex and event_lock: hold all three to change it, any to read. */
 	struct nanet3_client *client;
-	struct nanet3_pin *pin;
-	unsigned long mapped;
-	u32 offset;
+	struct nanet3_pin *pin; /* NULL: this number is free */
+	unsigned long mapped;	/* pages of the table that are mapped for DMA */
+	u32 offset;		/* of the first byte in the first page */
 	u64 length;
-	__le64 *table;
+	__le64 *table; /* bus addresses of the pages, for the board */
 	dma_addr_t table_dma;
-	bool need_sync;
-	bool stuck;
-	bool parked;
-	bool quarantined;
+	bool need_sync;	  /* pages are or may be bounced: copy before and after a put */
+	bool stuck;	  /* the board was stopped and did not let go of it */
+	bool parked;	  /* unregistered, but packets on the TX ring still name it */
+	bool quarantined; /* the board never let go of it: memory and number are not used again */
 };
 
-/**
- * struct nanet3_page - a page that is mapped for DMA
- * @bus: its bus address
- * @users: how often it lies in a registered buffer, by mutex
- */
+/* A page that is mapped for DMA. */
 struct nanet3_page {
 	dma_addr_t bus;
-	u32 users;
+	u32 users; /* how often it lies in a registered buffer; by mutex */
 };
 
-/**
- * struct nanet3_slot - a word or a put on its way to its completion
- * @client: who sent it; NULL: has closed since
- * @cookie: the sender's
- * @generation: makes the board's cookie differ from the slot's last one
- * @link: where to, for the event of one that a reset swallowed
- * @put: a put: two events come, TX and PUT
- * @others: a word whose sender did not act for the link
- * @told: the TX event of a put has come
- * @buffer: where a put goes, for its PUT event if a reset swallows it
- * @length: of a put
- * @position: in @buffer
- */
+/* A word or a put on its way to its completion. */
 struct nanet3_slot {
-	struct nanet3_client *client;
-	u64 cookie;
-	u32 generation;
+	struct nanet3_client *client; /* the sender; NULL: has closed since */
+	u64 cookie;		      /* the sender's */
+	u32 generation;		      /* of the slot: makes the board's cookies differ */
 	u8 link;
-	bool put;
-	bool others;
-	bool told;
+	bool put;     /* two events come, TX and PUT */
+	bool others;  /* a word whose sender did not act for the link */
+	bool tx_sent; /* the TX event of a put has come */
+	/* Of a put, for its PUT event if a reset discards it. */
 	u32 buffer;
 	u32 length;
 	u64 position;
 };
 
-/**
- * struct nanet3_tx_use - which buffers a descriptor on the TX ring names
- * @source: a number, or NANET3_BUFFERS for none
- * @destination: likewise
- */
+/* Which buffers a descriptor on the TX ring names; NANET3_BUFFERS: none. */
 struct nanet3_tx_use {
 	u8 source;
 	u8 destination;
 };
 
-/**
- * struct nanet3_client - one open file
- * @dev: the board
- * @file: the file, for its mappings
- * @list: among dev->clients, by event_lock
- * @number: of the handle, for NANET3_IOC_GRANT
- * @greeted: INFO has been answered
- * @dead: the board has gone, or has been reset under it: every request gets ENODEV. By event_lock
- * @polling: NANET3_IOC_POLLING is on; by mutex and event_lock: hold both to change it
- * @subscribed: mask of event types, by event_lock
- * @sink: where a doorbell leads that is not its owner's any more
- * @lock: the queue's write end, and what is below
- * @queue: header of the event queue that user space maps, in vmalloc_user() memory
- * @events: the events, in the same memory
- * @write: events written; the mapped one is for the client to read
- * @rx: latest RX event of each link, not announced yet
- * @rx_pending: bit per link in @rx
- * @announced: when data was last announced
- * @announce: timer for what has to wait until a millisecond has passed since
- * @wait: for the queue to be not empty
- */
+/* An open file. */
 struct nanet3_client {
 	struct nanet3_dev *dev;
-	struct file *file;
-	struct list_head list;
-	u64 number;
-	bool greeted;
-	bool dead;
-	bool polling;
-	u32 subscribed;
-	struct page *sink;
+	struct file *file;     /* for its mappings */
+	struct list_head list; /* in dev->clients, by event_lock */
+	u64 number;	       /* of the handle, for NANET3_IOC_GRANT */
+	bool greeted;	       /* INFO has been answered */
+	bool dead;    /* the board is gone or was reset: every request gets ENODEV. By event_lock */
+	bool polling; /* by mutex and event_lock: hold both to change it */
+	u32 subscribed;	   /* mask of event types, by event_lock */
+	struct page *sink; /* where a doorbell leads that is no longer its owner's */
 
-	spinlock_t lock; /* the queue's write end, see above */
-	struct nanet3_queue *queue;
-	struct nanet3_event *events;
-	u64 write;
-	struct nanet3_event rx[NANET3_LINKS];
-	u32 rx_pending;
+	spinlock_t lock;	     /* of all below: the queue's write end */
+	struct nanet3_queue *queue;  /* what user space maps, vmalloc_user() */
+	struct nanet3_event *events; /* in the same memory */
+	u64 write;		     /* events written; the mapped index is only for the client */
+	struct nanet3_event rx[NANET3_LINKS]; /* latest of each link, not announced yet */
+	u32 rx_pending;			      /* bit per link in rx */
 	ktime_t announced;
-	struct hrtimer announce;
-	wait_queue_head_t wait;
+	struct hrtimer announce; /* for what has to wait until a millisecond has passed since */
+	wait_queue_head_t wait;	 /* for the queue to be not empty */
 };
 
-/**
- * enum nanet3_state - of the device; drawn in nanet3_pci.c
- * @NANET3_READY: set up, answering
- * @NANET3_FROZEN: the bus is being recovered, or the machine sleeps
- * @NANET3_GONE: off the bus, until it is recovered; or removed
- */
+/* Of the device; drawn in nanet3_pci.c. */
 enum nanet3_state {
-	NANET3_READY,
-	NANET3_FROZEN,
-	NANET3_GONE,
+	NANET3_READY,  /* set up, answers */
+	NANET3_FROZEN, /* the bus is being recovered, or the machine sleeps */
+	NANET3_GONE,   /* off the bus until it is recovered; or removed */
 };
 
-/**
- * struct nanet3_vector - one interrupt vector
- * @dev: the board
- * @index: of the vector: a link's, or NANET3_LINKS for control
- * @irq: Linux' number; 0: not requested
- * @name: as in /proc/interrupts
- * @taken_ns: when an event of this vector was last taken, by event_lock
- * @interrupts: handled, by its own handler
- */
+/* An interrupt vector. */
 struct nanet3_vector {
 	struct nanet3_dev *dev;
-	u32 index;
-	int irq;
+	u32 index; /* a link's, or NANET3_LINKS for control */
+	int irq;   /* Linux' number; 0: not requested */
 	char name[24];
-	u64 taken_ns;
-	u64 interrupts;
+	u64 taken_ns;	/* when an event of this vector was last taken, by event_lock */
+	u64 interrupts; /* counted by its own handler */
 };
 
-/**
- * struct nanet3_pps_stamp - when a PPS interrupt came
- * @number: of the PPS
- * @time_ns: CLOCK_MONOTONIC then; 0: none has come
- * @ts: taken in the interrupt itself
- */
+/* When a PPS interrupt came. */
 struct nanet3_pps_stamp {
 	u32 number;
-	u64 time_ns;
-	struct pps_event_time ts;
+	u64 time_ns;		  /* CLOCK_MONOTONIC then; 0: none has come */
+	struct pps_event_time ts; /* taken in the interrupt itself */
 };
 
-/**
- * struct nanet3_dev - a board
- * @device: in class nanet3; everything here lives as long as it
- * @cdev: the node
- * @pdev: the PCI function
- * @config: its configuration at probe, to be restored whatever has happened to it since
- * @index: N of nanet3-N
- * @bar: the registers
- * @bar_start: their bus address, for doorbells
- * @life: see above
- * @mutex: see above
- * @map_lock: see above
- * @tx_mutex: see above
- * @event_lock: see above
- * @state: enum nanet3_state; changed under event_lock
- * @dma_present: DMA memory is there; by map_lock
- * @links: the links
- * @vectors: the interrupt vectors
- * @evq: the board's event queue
- * @evq_size: events, a power of two
- * @evq_read: events taken
- * @evq_live: the queue is the board's to write
- * @stamp_lock: the two below; the hard interrupt handler's
- * @peeked: events that it has looked at, for the PPS
- * @stamps: times of the last PPS, by number
- * @pps: the PPS source, or NULL
- * @pps_taken_ns: when a PPS was taken whose interrupt had not come yet, or 0; by event_lock
- * @pps_waiting: its number
- * @tx: the TX ring
- * @tx_dma: its bus address
- * @tx_write: descriptors written, by tx_mutex
- * @tx_rung: descriptors that the doorbell has told
- * @tx_read: descriptors that the board was last seen to have taken
- * @tx_uses: buffers that the descriptors name, by tx_mutex
- * @slots: what is on its way, by event_lock
- * @slots_busy: which of them
- * @puts: how many of these are puts
- * @buffers: registered buffers by number
- * @parked: buffers that wait for the TX ring, by mutex
- * @pages: struct nanet3_page by page frame number, of all buffers; by mutex
- * @clients: open files
- * @last_number: of a handle that was given
- * @wq: for the tick
- * @tick: finds events whose interrupt was lost, follows polled links, ends lingering
- * @tick_head: @evq_read at the last tick if an event waited there, or ~0
- * @check_at: jiffies at which the tick looks whether the board is still there
- * @boot_count: of the board that has been set up
- * @stats: counters for NANET3_IOC_STATS, by event_lock
- * @hwmon: sensors, or NULL
- * @debugfs: directory
- */
+/* A board. Lives as long as its struct device. */
 struct nanet3_dev {
 	struct device device;
 	struct cdev cdev;
 	struct pci_dev *pdev;
-	struct pci_saved_state *config;
-	int index;
+	struct pci_saved_state *config; /* as at probe, restored whatever has happened since */
+	int index;			/* N of nanet3-N */
 	void __iomem *bar;
-	resource_size_t bar_start;
+	resource_size_t bar_start; /* bus address of bar, for doorbells */
 
+	/* What each lock is for: see the head of this file. */
 	struct rw_semaphore life;
-	struct mutex mutex; /* who owns what, see above */
+	struct mutex mutex; /* who owns what */
 	struct rw_semaphore map_lock;
-	struct mutex tx_mutex; /* the TX ring's write end, see above */
-	spinlock_t event_lock; /* the event queue's read end, see above */
-	enum nanet3_state state;
-	bool dma_present;
+	struct mutex tx_mutex;	 /* the TX ring's write end */
+	spinlock_t event_lock;	 /* the event queue's read end */
+	enum nanet3_state state; /* changed under event_lock */
+	bool dma_present;	 /* DMA memory is there; by map_lock */
 
 	struct nanet3_link links[NANET3_LINKS];
 	struct nanet3_vector vectors[NANET3_VECTORS];
 
-	struct nanet3_area evq;
-	u32 evq_size;
-	u32 evq_read;
-	bool evq_live;
-	raw_spinlock_t stamp_lock; /* the two below, see above */
-	u32 peeked;
-	struct nanet3_pps_stamp stamps[4];
-	struct pps_device *pps;
-	u64 pps_taken_ns;
-	u32 pps_waiting;
+	struct nanet3_area evq;	   /* the board's event queue */
+	u32 evq_size;		   /* events, a power of two */
+	u32 evq_read;		   /* events taken */
+	bool evq_live;		   /* the board may write to the queue */
+	raw_spinlock_t stamp_lock; /* of the two below, shared with the hard interrupt handler */
+	u32 peeked;		   /* events that it has looked at, for the PPS */
+	struct nanet3_pps_stamp stamps[4]; /* of the last PPS, by number */
+	struct pps_device *pps;		   /* or NULL */
+	u64 pps_taken_ns; /* when a PPS was taken before its interrupt came, or 0; by event_lock */
+	u32 pps_waiting;  /* its number */
 
-	u8 *tx;
+	u8 *tx; /* the TX ring */
 	dma_addr_t tx_dma;
+	/* Descriptors written, announced by the doorbell, last seen taken; by tx_mutex. */
 	u32 tx_write;
 	u32 tx_rung;
 	u32 tx_read;
-	struct nanet3_tx_use tx_uses[NANET3_TX_SIZE];
-	struct nanet3_slot slots[NANET3_SLOTS];
+	struct nanet3_tx_use tx_uses[NANET3_TX_SIZE]; /* by tx_mutex */
+	struct nanet3_slot slots[NANET3_SLOTS];	      /* what is on its way, by event_lock */
 	DECLARE_BITMAP(slots_busy, NANET3_SLOTS);
-	u32 puts;
+	u32 puts; /* how many of them are puts */
 
-	struct nanet3_buffer buffers[NANET3_BUFFERS];
-	u32 parked;
-	struct xarray pages;
+	struct nanet3_buffer buffers[NANET3_BUFFERS]; /* registered, by number */
+	u32 parked;	     /* buffers that wait for the TX ring, by mutex */
+	struct xarray pages; /* struct nanet3_page by page frame number, of all buffers; by mutex */
 	struct list_head clients;
-	u64 last_number;
+	u64 last_number; /* the last handle's */
 
-	struct workqueue_struct *wq;
+	struct workqueue_struct *wq; /* for the tick */
+	/* Takes events whose interrupt was lost, follows polled links, ends lingering. */
 	struct delayed_work tick;
-	u64 tick_head;
-	unsigned long check_at;
-	u32 boot_count;
-	struct nanet3_stats stats;
-	struct device *hwmon;
+	u64 tick_head;		/* evq_read at the last tick if an event waited, or ~0 */
+	unsigned long check_at; /* jiffies at which the tick next checks that the board is there */
+	u32 boot_count;		/* of the board that has been set up */
+	struct nanet3_stats stats; /* by event_lock */
+	struct device *hwmon;	   /* or NULL */
 	struct dentry *debugfs;
 };
 
@@ -431,24 +281,13 @@ extern unsigned int nanet3_linger_ms;
 
 /* nanet3_board.c */
 
-/**
- * nanet3_read() - read a register
- * @dev: the board; life held, or the caller is probe
- * @offset: NANET3_REG_*
- *
- * Return: its value; all ones of a board that is gone
- */
+/* A register: its value, all ones of a board that is gone. Life held, or the caller is probe. */
 static inline u32 nanet3_read(struct nanet3_dev *dev, u32 offset)
 {
 	return ioread32(dev->bar + offset);
 }
 
-/**
- * nanet3_write() - write a register
- * @dev: the board; life held, or the caller is probe
- * @offset: NANET3_REG_*
- * @value: to write
- */
+/* Write a register. Life held, or the caller is probe. */
 static inline void nanet3_write(struct nanet3_dev *dev, u32 offset, u32 value)
 {
 	iowrite32(value, dev->bar + offset);

@@ -73,12 +73,7 @@ static const struct hwmon_chip_info chip = {
 	.info = info,
 };
 
-/**
- * nanet3_hwmon_create() - register the sensors
- * @dev: the board
- *
- * Return: 0 or -errno
- */
+/* Register the sensors: 0 or -errno. */
 int nanet3_hwmon_create(struct nanet3_dev *dev)
 {
 	struct device *hwmon =
@@ -90,10 +85,6 @@ int nanet3_hwmon_create(struct nanet3_dev *dev)
 	return 0;
 }
 
-/**
- * nanet3_hwmon_destroy() - unregister them
- * @dev: the board; there may be none
- */
 void nanet3_hwmon_destroy(struct nanet3_dev *dev)
 {
 	if (dev->hwmon)

@@ -177,12 +177,9 @@ static unsigned int drain_locked(struct nanet3_dev *dev)
 	return taken;
 }
 
-/**
- * nanet3_drain() - take all events that the board has written
- * @dev: the board; life held, or interrupts not freed yet
- *
- * Context: process context, may sleep.
- * Return: how many there were
+/*
+ * Take all events that the board has written; how many. Life held, or interrupts not freed yet; may
+ * sleep.
  */
 unsigned int nanet3_drain(struct nanet3_dev *dev)
 {
@@ -232,10 +229,7 @@ static void peek(struct nanet3_dev *dev)
 	raw_spin_unlock(&dev->stamp_lock);
 }
 
-/**
- * nanet3_stamps_reset() - the board has been reset: its events begin anew, its PPS may count anew
- * @dev: the board; event_lock held
- */
+/* The board was reset: its events, and maybe its PPS numbers, start over. event_lock held. */
 void nanet3_stamps_reset(struct nanet3_dev *dev)
 {
 	unsigned long flags;
@@ -281,12 +275,7 @@ static irqreturn_t thread_handler(int irq, void *context)
 	return IRQ_HANDLED;
 }
 
-/**
- * nanet3_irqs_request() - allocate the vectors and take their interrupts
- * @dev: the board
- *
- * Return: 0 or -errno
- */
+/* Allocate the vectors and request their interrupts: 0 or -errno. */
 int nanet3_irqs_request(struct nanet3_dev *dev)
 {
 	unsigned int i;
@@ -319,10 +308,7 @@ int nanet3_irqs_request(struct nanet3_dev *dev)
 	return 0;
 }
 
-/**
- * nanet3_irqs_free() - give interrupts and vectors back
- * @dev: the board; they may have been requested in part
- */
+/* Free interrupts and vectors, also if they were requested only in part. */
 void nanet3_irqs_free(struct nanet3_dev *dev)
 {
 	unsigned int i;
@@ -392,10 +378,7 @@ static unsigned int tick_ms(struct nanet3_dev *dev, bool polled)
 	return used ? TICK_MS : TICK_IDLE_MS;
 }
 
-/**
- * nanet3_tick_work() - what has to be looked after, interrupts or not
- * @work: the tick of a board
- */
+/* What has to be looked after, interrupts or not. */
 void nanet3_tick_work(struct work_struct *work)
 {
 	struct nanet3_dev *dev = container_of(to_delayed_work(work), struct nanet3_dev, tick);
@@ -422,19 +405,13 @@ void nanet3_tick_work(struct work_struct *work)
 		queue_delayed_work(dev->wq, &dev->tick, msecs_to_jiffies(tick_ms(dev, polled)));
 }
 
-/**
- * nanet3_tick_start() - let the tick run now
- * @dev: the board, ready
- */
+/* Run the tick now. The board is ready. */
 void nanet3_tick_start(struct nanet3_dev *dev)
 {
 	mod_delayed_work(dev->wq, &dev->tick, 0); /* a later one could be put off for ever */
 }
 
-/**
- * nanet3_tick_stop() - wait until the tick does not run any more
- * @dev: the board, not ready any more; life not held
- */
+/* Wait until the tick does not run any more. The board is no longer ready, life not held. */
 void nanet3_tick_stop(struct nanet3_dev *dev)
 {
 	cancel_delayed_work_sync(&dev->tick);

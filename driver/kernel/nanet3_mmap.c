@@ -33,13 +33,9 @@
 
 /* ------------------------------------------------------------------------ areas */
 
-/**
- * nanet3_area_alloc() - allocate coherent memory that can be mapped
- * @dev: the board
- * @area: to be filled in
- * @bytes: rounded up to pages; at most NANET3_CHUNK_MAX
- *
- * Return: 0 or -ENOMEM
+/*
+ * Allocate coherent memory that can be mapped, up to NANET3_CHUNK_MAX, rounded up to pages: 0 or
+ * -ENOMEM.
  */
 int nanet3_area_alloc(struct nanet3_dev *dev, struct nanet3_area *area, size_t bytes)
 {
@@ -60,11 +56,7 @@ int nanet3_area_alloc(struct nanet3_dev *dev, struct nanet3_area *area, size_t b
 	return 0;
 }
 
-/**
- * nanet3_area_free() - give the DMA memory back; copies stay
- * @dev: the board
- * @area: may be empty
- */
+/* Free the DMA memory of an area, if any; copies stay. */
 void nanet3_area_free(struct nanet3_dev *dev, struct nanet3_area *area)
 {
 	if (!area->cpu)
@@ -74,14 +66,9 @@ void nanet3_area_free(struct nanet3_dev *dev, struct nanet3_area *area)
 	area->cpu = NULL;
 }
 
-/**
- * nanet3_area_keep() - copy a part for those who have it mapped
- * @area: the memory, about to be freed, revoked
- * @from: first byte
- * @to: behind the last byte
- *
- * Without memory for a copy there is none, and its reader gets SIGBUS: no data is better than wrong
- * data.
+/*
+ * Copy [from, to) for those who map it: the memory is about to be freed, its mappings are revoked.
+ * Without memory for a copy the reader gets SIGBUS: no data is better than wrong data.
  */
 void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to)
 {
@@ -102,10 +89,7 @@ void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to)
 	}
 }
 
-/**
- * nanet3_area_forget() - drop the copies; nobody maps them any more
- * @area: the memory that was
- */
+/* Drop the copies, which nobody maps any more. */
 void nanet3_area_forget(struct nanet3_area *area)
 {
 	size_t i;
@@ -329,12 +313,9 @@ int nanet3_mmap(struct file *file, struct vm_area_struct *vma)
 
 /* ------------------------------------------------------------------------ revocation */
 
-/**
- * nanet3_revoke_doorbell() - a link's doorbell is not this client's any more
- * @c: its owner until now; not map_lock held
- * @link: the link
- *
- * Others who have the node open may lose pages that they may have: they fault them in again.
+/*
+ * The link's doorbell is no longer this client's. Other clients may lose pages that they may have:
+ * they fault them in again. map_lock not held.
  */
 void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link)
 {
@@ -373,9 +354,9 @@ static void replace_chunks(struct nanet3_link *l)
 	}
 }
 
-/**
- * nanet3_revoke_dma() - nobody maps DMA memory or doorbells any more; the rings' memory goes
- * @dev: the board, not ready any more, stopped; mutex held
+/*
+ * Revoke all mappings of DMA memory and doorbells, and free the rings' memory. The board is stopped
+ * and not ready, mutex held.
  */
 void nanet3_revoke_dma(struct nanet3_dev *dev)
 {

@@ -183,11 +183,9 @@ int nanet3_rings_create(struct nanet3_dev *dev)
 	return 0;
 }
 
-/**
- * nanet3_rings_free_dma() - give back what the board wrote to
- * @dev: the board, stopped, and mappings revoked
- *
- * Memory of links that did not stop stays allocated for ever: it is the board's.
+/*
+ * Free what the board wrote to. It is stopped, mappings are revoked. Memory of links that did not
+ * stop is never freed: it is the board's.
  */
 void nanet3_rings_free_dma(struct nanet3_dev *dev)
 {
@@ -205,10 +203,7 @@ void nanet3_rings_free_dma(struct nanet3_dev *dev)
 	nanet3_area_free(dev, &dev->evq);
 }
 
-/**
- * nanet3_rings_free() - give back what is left when the last handle has closed
- * @dev: the board
- */
+/* The last handle has closed: free the rest. */
 void nanet3_rings_free(struct nanet3_dev *dev)
 {
 	unsigned int i;
@@ -252,12 +247,9 @@ static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
 		nanet3_revoke_doorbell(owner, l->index);
 }
 
-/**
- * nanet3_link_disown() - nobody owns the link any more
- * @l: the link; mutex held
- * @status: of its ring from now on
- *
- * The last link that a polling client gives back ends its polling.
+/*
+ * The link has no owner any more; @status: of its ring from now on. The last link that a polling
+ * client gives back ends its polling. mutex held.
  */
 void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 {
@@ -277,10 +269,7 @@ void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 		nanet3_irq_mask(l->dev);
 }
 
-/**
- * nanet3_link_lose() - the board has stopped under the link's owner, who may be reading
- * @l: the link; mutex held
- */
+/* The board has stopped under the link's owner, who may be reading. mutex held. */
 void nanet3_link_lose(struct nanet3_link *l)
 {
 	if (l->owner)
@@ -288,11 +277,9 @@ void nanet3_link_lose(struct nanet3_link *l)
 	nanet3_link_disown(l, NANET3_RING_STOPPED);
 }
 
-/**
- * nanet3_link_wait_idle() - wait until the board does not write to the ring any more
- * @l: the link, ENABLE cleared
- *
- * Return: false when that takes too long. A board that is gone does not write.
+/*
+ * Wait until the board does not write to the ring any more, ENABLE being clear. False when that
+ * takes too long. A board that is gone does not write.
  */
 bool nanet3_link_wait_idle(struct nanet3_link *l)
 {
@@ -304,10 +291,7 @@ bool nanet3_link_wait_idle(struct nanet3_link *l)
 				  POLL_US, NANET3_STOP_US, false, l->dev, offset);
 }
 
-/**
- * nanet3_link_quarantine() - the link's memory is the board's for ever
- * @l: the link
- */
+/* The link's memory is the board's for ever. */
 void nanet3_link_quarantine(struct nanet3_link *l)
 {
 	if (l->quarantined)
@@ -395,13 +379,7 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 
 /* ------------------------------------------------------------------------ owners */
 
-/**
- * nanet3_claim() - NANET3_IOC_CLAIM
- * @c: who wants to own the link; life held
- * @claim: which, and how; the answer
- *
- * Return: 0 or -errno, see nanet3.h; -EIO when the link's DMA cannot be started
- */
+/* NANET3_IOC_CLAIM; errors: nanet3.h, and -EIO when the link's DMA cannot be started. Life held. */
 int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
 {
 	struct nanet3_dev *dev = c->dev;
@@ -435,13 +413,7 @@ int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
 	return r;
 }
 
-/**
- * nanet3_yield() - NANET3_IOC_YIELD
- * @c: the owner; life held
- * @link: which
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_YIELD; errors: nanet3.h. Life held. */
 int nanet3_yield(struct nanet3_client *c, u32 link)
 {
 	struct nanet3_dev *dev = c->dev;
@@ -468,13 +440,7 @@ static struct nanet3_client *client_find(struct nanet3_dev *dev, u64 number)
 	return found;
 }
 
-/**
- * nanet3_grant() - NANET3_IOC_GRANT
- * @c: the owner; life held
- * @grant: of which link, to which handle
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_GRANT; errors: nanet3.h. Life held. */
 int nanet3_grant(struct nanet3_client *c, const struct nanet3_grant *grant)
 {
 	struct nanet3_dev *dev = c->dev;
@@ -497,12 +463,9 @@ int nanet3_grant(struct nanet3_client *c, const struct nanet3_grant *grant)
 	return r;
 }
 
-/**
- * nanet3_acts_for() - does the client own the link, or has the owner granted it the right?
- * @c: the client; life held, not event_lock
- * @link: which; 0xff, a broadcast: all of them
- *
- * Return: true if so
+/*
+ * Does the client own the link, or has the owner granted it the right? Link 0xff, a broadcast: all
+ * of them. Life held, not event_lock.
  */
 bool nanet3_acts_for(struct nanet3_client *c, u32 link)
 {
@@ -521,10 +484,7 @@ bool nanet3_acts_for(struct nanet3_client *c, u32 link)
 	return acts;
 }
 
-/**
- * nanet3_delegate_drop() - a client closes: it acts for no owner any more
- * @c: the client; mutex held
- */
+/* A client closes: it acts for no owner any more. mutex held. */
 void nanet3_delegate_drop(struct nanet3_client *c)
 {
 	struct nanet3_dev *dev = c->dev;
@@ -538,10 +498,7 @@ void nanet3_delegate_drop(struct nanet3_client *c)
 	spin_unlock(&dev->event_lock);
 }
 
-/**
- * nanet3_link_linger() - the owner has closed its file without a word
- * @l: the link, running; life and mutex held
- */
+/* The owner of a running link has closed its file without YIELD. Life and mutex held. */
 void nanet3_link_linger(struct nanet3_link *l)
 {
 	nanet3_link_follow(l);
@@ -552,10 +509,7 @@ void nanet3_link_linger(struct nanet3_link *l)
 	nanet3_link_disown(l, NANET3_RING_LINGERING);
 }
 
-/**
- * nanet3_linger_check() - stop the links that have lingered long enough
- * @dev: the board; life held
- */
+/* Stop the links that have lingered long enough. Life held. */
 void nanet3_linger_check(struct nanet3_dev *dev)
 {
 	unsigned int i;
@@ -588,12 +542,9 @@ static void hang_up(struct nanet3_client *c)
 	}
 }
 
-/**
- * nanet3_broken_check() - stop the links whose completions made no sense
- * @dev: the board; life held
- *
- * Ring and board would not agree again by themselves, and the owner would wait for ever: it loses
- * its handle and begins anew.
+/*
+ * Stop the links whose completions made no sense. Ring and board would not agree again by
+ * themselves, and the owner would wait for ever: it loses its handle and starts over. Life held.
  */
 void nanet3_broken_check(struct nanet3_dev *dev)
 {
@@ -623,13 +574,7 @@ void nanet3_broken_check(struct nanet3_dev *dev)
 	}
 }
 
-/**
- * nanet3_release() - NANET3_IOC_RELEASE
- * @c: the owner; life held
- * @release: up to where
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_RELEASE; errors: nanet3.h. Life held. */
 int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release)
 {
 	struct nanet3_dev *dev = c->dev;
@@ -657,14 +602,10 @@ int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release
 
 /* ------------------------------------------------------------------------ polling */
 
-/**
- * nanet3_link_follow() - bring the ring's state up to what the board and a polling owner have done
- * @l: the link; life held
- *
- * The owner may have rung its doorbell for buffers whose events we have not taken yet: the release
- * position is read first.
- *
- * Return: events taken
+/*
+ * Bring the ring's state up to what the board and a polling owner have done; events taken. The
+ * owner may have rung its doorbell for buffers whose events are not taken yet: the release position
+ * is read first. Life held.
  */
 unsigned int nanet3_link_follow(struct nanet3_link *l)
 {
@@ -689,13 +630,7 @@ unsigned int nanet3_link_follow(struct nanet3_link *l)
 	return taken;
 }
 
-/**
- * nanet3_polling() - NANET3_IOC_POLLING
- * @c: an owner; life held
- * @polling: on or off; the answer
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_POLLING; errors: nanet3.h. Life held. */
 int nanet3_polling(struct nanet3_client *c, struct nanet3_polling *polling)
 {
 	struct nanet3_dev *dev = c->dev;

@@ -71,11 +71,7 @@ const struct attribute_group *nanet3_groups[] = {
 /* Pages that boards never gave back: they outlive the boards. */
 atomic64_t nanet3_quarantined = ATOMIC64_INIT(0);
 
-/**
- * nanet3_stats_get() - the counters since the board was found, pages in quarantine since the load
- * @dev: the board
- * @ret_stats: filled in
- */
+/* Counters since the board was found; pages in quarantine since the module was loaded. */
 void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats)
 {
 	unsigned int i;
@@ -215,17 +211,12 @@ DEFINE_SHOW_ATTRIBUTE(registers);
 
 static struct dentry *debugfs_root;
 
-/**
- * nanet3_debugfs_init() - the module's directory
- */
+/* The directory of the module. */
 void nanet3_debugfs_init(void)
 {
 	debugfs_root = debugfs_create_dir(NANET3_NAME, NULL);
 }
 
-/**
- * nanet3_debugfs_exit() - and its end
- */
 void nanet3_debugfs_exit(void)
 {
 	debugfs_remove_recursive(debugfs_root);
@@ -252,10 +243,7 @@ static void pps_create(struct nanet3_dev *dev)
 	spin_unlock(&dev->event_lock);
 }
 
-/**
- * nanet3_extras_create() - PPS source, sensors, debugfs: as far as they can be had
- * @dev: the board, ready
- */
+/* PPS source, sensors, debugfs, as far as they are available. The board is ready. */
 void nanet3_extras_create(struct nanet3_dev *dev)
 {
 	int r = nanet3_hwmon_create(dev);
@@ -268,10 +256,7 @@ void nanet3_extras_create(struct nanet3_dev *dev)
 	debugfs_create_file("registers", 0444, dev->debugfs, dev, &registers_fops);
 }
 
-/**
- * nanet3_extras_destroy() - and their end
- * @dev: the board; life not held
- */
+/* Life not held. */
 void nanet3_extras_destroy(struct nanet3_dev *dev)
 {
 	struct pps_device *pps;

@@ -20,12 +20,7 @@
 static_assert(sizeof(struct nanet3_tx_put) <= sizeof_field(struct nanet3_tx, bytes));
 static_assert(TX_BYTES <= NANET3_CHUNK_MAX);
 
-/**
- * nanet3_tx_create() - allocate the ring
- * @dev: the board
- *
- * Return: 0 or -ENOMEM
- */
+/* Allocate the ring: 0 or -ENOMEM. */
 int nanet3_tx_create(struct nanet3_dev *dev)
 {
 	dev->tx = dma_alloc_coherent(&dev->pdev->dev, TX_BYTES, &dev->tx_dma,
@@ -33,10 +28,7 @@ int nanet3_tx_create(struct nanet3_dev *dev)
 	return dev->tx ? 0 : -ENOMEM;
 }
 
-/**
- * nanet3_tx_free() - give the ring back
- * @dev: the board, stopped; there may be no ring
- */
+/* Free the ring, if there is one. The board is stopped. */
 void nanet3_tx_free(struct nanet3_dev *dev)
 {
 	if (dev->tx)
@@ -132,11 +124,7 @@ static void put_arrived(struct nanet3_dev *dev, const struct nanet3_slot *slot,
 		nanet3_buffer_sync_for_cpu(dev, b, ev->position, ev->length);
 }
 
-/**
- * nanet3_tx_event() - a TX or PUT event: tell the sender
- * @dev: the board; event_lock held
- * @ev: the event, with the board's cookie; gets the sender's
- */
+/* Pass a TX or PUT event to its sender, with the cookie of the sender. event_lock held. */
 void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev)
 {
 	u32 n = ev->cookie % NANET3_SLOTS;
@@ -154,7 +142,7 @@ void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev)
 	ev->cookie = slot->cookie;
 	if (slot->client)
 		nanet3_client_post(slot->client, ev);
-	slot->told = true;
+	slot->tx_sent = true;
 	if (put || !slot->put || ev->reason == NANET3_TX_REFUSED)
 		slot_free(dev, n);
 }
@@ -172,7 +160,7 @@ static void slot_abort(struct nanet3_dev *dev, u32 n)
 	};
 
 	dev->stats.tx_faults++;
-	if (slot->client && !slot->told)
+	if (slot->client && !slot->tx_sent)
 		nanet3_client_post(slot->client, &ev);
 	if (slot->client && slot->put) {
 		ev.type = NANET3_EVENT_PUT;
@@ -184,10 +172,7 @@ static void slot_abort(struct nanet3_dev *dev, u32 n)
 	slot_free(dev, n);
 }
 
-/**
- * nanet3_tx_abort() - a reset has swallowed what was on its way: tell the senders
- * @dev: the board; tx_mutex held
- */
+/* A reset has discarded what was on its way: its senders get fault events. tx_mutex held. */
 void nanet3_tx_abort(struct nanet3_dev *dev)
 {
 	unsigned int n;
@@ -198,10 +183,7 @@ void nanet3_tx_abort(struct nanet3_dev *dev)
 	spin_unlock(&dev->event_lock);
 }
 
-/**
- * nanet3_tx_forget() - a client closes: its completions go nowhere
- * @c: the client; life and mutex held
- */
+/* A client closes: its completions go nowhere. Life and mutex held. */
 void nanet3_tx_forget(struct nanet3_client *c)
 {
 	struct nanet3_dev *dev = c->dev;
@@ -228,10 +210,7 @@ static void ring_doorbell(struct nanet3_dev *dev)
 	dev->tx_rung = dev->tx_write;
 }
 
-/**
- * nanet3_tx_flush() - ring the doorbell for what has been held back
- * @dev: the board; life held
- */
+/* Ring the doorbell for what was held back. Life held. */
 void nanet3_tx_flush(struct nanet3_dev *dev)
 {
 	mutex_lock(&dev->tx_mutex);
@@ -239,13 +218,7 @@ void nanet3_tx_flush(struct nanet3_dev *dev)
 	mutex_unlock(&dev->tx_mutex);
 }
 
-/**
- * nanet3_tx_uses() - is there a packet, from or to a buffer, that the board may yet take?
- * @dev: the board; life held
- * @buffer: the buffer's number
- *
- * Return: true if there is
- */
+/* May the board still take a packet from or to this buffer off the ring? Life held. */
 bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer)
 {
 	bool uses = false;
@@ -335,13 +308,7 @@ static int reaches(struct nanet3_dev *dev, u8 link)
 	return -ENOLINK;
 }
 
-/**
- * nanet3_send() - NANET3_IOC_SEND
- * @c: the sender; life held
- * @tx: the word
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_SEND; errors: nanet3.h. Life held. */
 int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
 {
 	struct nanet3_dev *dev = c->dev;
@@ -473,13 +440,7 @@ static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64
 	}
 }
 
-/**
- * nanet3_put() - NANET3_IOC_PUT
- * @c: the sender; life held
- * @put: from where to where
- *
- * Return: 0 or -errno, see nanet3.h
- */
+/* NANET3_IOC_PUT; errors: nanet3.h. Life held. */
 int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
 {
 	struct nanet3_dev *dev = c->dev;
