@@ -175,12 +175,18 @@ static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 	return 0;
 }
 
-typedef void sync_fn(struct device *dev, dma_addr_t addr, unsigned long offset, size_t size,
-		     enum dma_data_direction dir);
-
-static void sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset, u64 length,
-		 sync_fn *one)
+/**
+ * nanet3_buffer_sync() - copy a range of a bounced buffer before or after a put
+ * @dev: the board
+ * @b: the buffer
+ * @offset: in the buffer
+ * @length: bytes; what lies outside of the buffer is left out
+ * @for_board: the board is about to read it, tx_mutex held; else it has written it, event_lock held
+ */
+void nanet3_buffer_sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset, u64 length,
+			bool for_board)
 {
+	struct device *parent = &dev->pdev->dev;
 	u64 at = b->offset + offset;
 	u64 end;
 
@@ -188,51 +194,18 @@ static void sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset, u6
 		return;
 	end = at + min(length, b->length - offset);
 	while (at < end) {
+		dma_addr_t bus = le64_to_cpu(b->table[at / PAGE_SIZE]);
 		u32 in_page = at % PAGE_SIZE;
 		u64 part = min_t(u64, end - at, PAGE_SIZE - in_page);
 
-		one(&dev->pdev->dev, le64_to_cpu(b->table[at / PAGE_SIZE]), in_page, part,
-		    DMA_BIDIRECTIONAL);
+		if (for_board)
+			dma_sync_single_range_for_device(parent, bus, in_page, part,
+							 DMA_BIDIRECTIONAL);
+		else
+			dma_sync_single_range_for_cpu(parent, bus, in_page, part,
+						      DMA_BIDIRECTIONAL);
 		at += part;
 	}
-}
-
-static void range_for_device(struct device *dev, dma_addr_t addr, unsigned long offset, size_t size,
-			     enum dma_data_direction dir)
-{
-	dma_sync_single_range_for_device(dev, addr, offset, size, dir);
-}
-
-static void range_for_cpu(struct device *dev, dma_addr_t addr, unsigned long offset, size_t size,
-			  enum dma_data_direction dir)
-{
-	dma_sync_single_range_for_cpu(dev, addr, offset, size, dir);
-}
-
-/**
- * nanet3_buffer_sync_for_board() - what is about to be sent is what the board will read
- * @dev: the board
- * @b: the buffer; tx_mutex held
- * @offset: in the buffer
- * @length: bytes; what lies outside of the buffer is left out
- */
-void nanet3_buffer_sync_for_board(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
-				  u64 length)
-{
-	sync(dev, b, offset, length, range_for_device);
-}
-
-/**
- * nanet3_buffer_sync_for_cpu() - what the board has written is what its registrant will read
- * @dev: the board
- * @b: the buffer; event_lock held
- * @offset: in the buffer
- * @length: bytes; what lies outside of the buffer is left out
- */
-void nanet3_buffer_sync_for_cpu(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
-				u64 length)
-{
-	sync(dev, b, offset, length, range_for_cpu);
 }
 
 /* ------------------------------------------------------------------------ the board's side */
@@ -507,8 +480,9 @@ static int attach(struct nanet3_client *c, struct nanet3_buffer *b)
 }
 
 /* NANET3_IOC_REGISTER; errors: nanet3.h. No locks held: pinning takes time and mmap_lock. */
-int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
+int nanet3_register(struct nanet3_client *c, void *arg)
 {
+	struct nanet3_register *r = arg;
 	struct nanet3_buffer b = {
 		.client = c,
 		.offset = offset_in_page(r->address),
@@ -535,8 +509,9 @@ int nanet3_register(struct nanet3_client *c, struct nanet3_register *r)
 }
 
 /* NANET3_IOC_UNREGISTER; errors: nanet3.h. No locks held: unpinning may take time. */
-int nanet3_unregister(struct nanet3_client *c, u32 number)
+int nanet3_unregister(struct nanet3_client *c, void *arg)
 {
+	u32 number = *(const u32 *)arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_pin *freed = NULL;
 	int r = nanet3_enter(c);

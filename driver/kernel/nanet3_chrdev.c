@@ -53,60 +53,13 @@ static int do_info(struct nanet3_client *c, void *arg)
 	return 0;
 }
 
-static int do_claim(struct nanet3_client *c, void *arg)
-{
-	int r = nanet3_claim(c, arg);
-
-	if (!r)
-		nanet3_tick_start(c->dev);
-	return r;
-}
-
-static int do_yield(struct nanet3_client *c, void *arg)
-{
-	return nanet3_yield(c, *(const u32 *)arg);
-}
-
-static int do_release(struct nanet3_client *c, void *arg)
-{
-	return nanet3_release(c, arg);
-}
-
-static int do_send(struct nanet3_client *c, void *arg)
-{
-	return nanet3_send(c, arg);
-}
-
-static bool regs_in_range(const struct nanet3_regs *r)
-{
-	return r->count >= 1 && r->count <= NANET3_REGS_MAX && r->offset % 4 == 0 &&
-	       r->offset < NANET3_BAR_BYTES && r->offset + r->count * 4 <= NANET3_BAR_BYTES;
-}
-
-/* A bus address may be a physical one: without the right it reads as 0. */
-static bool is_address(u32 offset)
-{
-	u32 low = offset & ~4u;
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (low == NANET3_REG_LINK(i, NANET3_LREG_TABLE))
-			return true;
-	}
-	for (i = 0; i < NANET3_BUFFERS; i++) {
-		if (low == NANET3_REG_BUFFER(i, NANET3_BREG_TABLE))
-			return true;
-	}
-	return low == NANET3_REG_EVQ_BASE || low == NANET3_REG_TX_BASE;
-}
-
 static int do_reg_read(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_regs *r = arg;
 	bool ones = false;
 	u32 i;
 
-	if (!regs_in_range(r))
+	if (!nanet3_regs_sound(r))
 		return -EINVAL;
 	mutex_lock(&c->dev->tx_mutex);
 	for (i = 0; i < r->count; i++) {
@@ -116,27 +69,11 @@ static int do_reg_read(struct nanet3_client *c, void *arg)
 	mutex_unlock(&c->dev->tx_mutex);
 	if (!ns_capable_noaudit(&init_user_ns, CAP_SYS_RAWIO)) {
 		for (i = 0; i < r->count; i++) {
-			if (is_address(r->offset + i * 4))
+			if (nanet3_reg_is_address(r->offset + i * 4))
 				r->values[i] = 0;
 		}
 	}
 	return ones && !nanet3_answers(c->dev) ? -ENODEV : 0;
-}
-
-/*
- * Registers that need no privilege. A short deadline fills a ring with little data, so it needs a
- * handle that acts for the link. One shorter than a frame would fill it with almost nothing.
- */
-static bool harmless(struct nanet3_client *c, u32 offset, u32 value)
-{
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE))
-			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US &&
-			       nanet3_acts_for(c, i);
-	}
-	return offset == NANET3_REG_SCRATCH;
 }
 
 static int do_reg_write(struct nanet3_client *c, void *arg)
@@ -145,10 +82,14 @@ static int do_reg_write(struct nanet3_client *c, void *arg)
 	const struct nanet3_regs *r = arg;
 	u32 i;
 
-	if (!regs_in_range(r))
+	if (!nanet3_regs_sound(r))
 		return -EINVAL;
 	for (i = 0; i < r->count; i++) {
-		if (!harmless(c, r->offset + i * 4, r->values[i]) &&
+		u32 link = NANET3_LINKS;
+		bool harmless = nanet3_reg_harmless(r->offset + i * 4, r->values[i], &link) &&
+				(link == NANET3_LINKS || nanet3_acts_for(c, link));
+
+		if (!harmless &&
 		    (!capable(CAP_SYS_RAWIO) || security_locked_down(LOCKDOWN_PCI_ACCESS)))
 			return -EPERM;
 	}
@@ -171,8 +112,7 @@ static int do_link_command(struct nanet3_client *c, void *arg)
 	const struct nanet3_link_command *r = arg;
 	u32 offset, control;
 
-	if (r->link >= NANET3_LINKS || !r->command ||
-	    r->command & ~(NANET3_LINK_RESET | NANET3_LINK_ALIGN))
+	if (!nanet3_link_command_sound(r))
 		return -EINVAL;
 	if (!nanet3_acts_for(c, r->link) && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
@@ -187,10 +127,9 @@ static int do_link_command(struct nanet3_client *c, void *arg)
 
 static int do_subscribe(struct nanet3_client *c, void *arg)
 {
-	const u32 all = BIT(NANET3_EVENT_LINK) | BIT(NANET3_EVENT_PPS) | BIT(NANET3_EVENT_ERROR);
 	const struct nanet3_subscribe *r = arg;
 
-	if (r->mask & ~all || r->reserved)
+	if (!nanet3_subscribe_sound(r))
 		return -EINVAL;
 	spin_lock(&c->dev->event_lock);
 	c->subscribed = r->mask;
@@ -205,35 +144,10 @@ static int do_wait(struct nanet3_client *c, void *arg)
 	return r->reserved ? -EINVAL : nanet3_client_wait(c, r->timeout_ms);
 }
 
-static int do_polling(struct nanet3_client *c, void *arg)
-{
-	return nanet3_polling(c, arg);
-}
-
-static int do_register(struct nanet3_client *c, void *arg)
-{
-	return nanet3_register(c, arg);
-}
-
-static int do_unregister(struct nanet3_client *c, void *arg)
-{
-	return nanet3_unregister(c, *(const u32 *)arg);
-}
-
-static int do_put(struct nanet3_client *c, void *arg)
-{
-	return nanet3_put(c, arg);
-}
-
 static int do_stats(struct nanet3_client *c, void *arg)
 {
 	nanet3_stats_get(c->dev, arg);
 	return 0;
-}
-
-static int do_grant(struct nanet3_client *c, void *arg)
-{
-	return nanet3_grant(c, arg);
 }
 
 /* Large enough for every request's struct. */
@@ -271,7 +185,7 @@ static void undo_claim(struct nanet3_client *c, void *arg)
 
 static void undo_register(struct nanet3_client *c, void *arg)
 {
-	nanet3_unregister(c, ((const struct nanet3_register *)arg)->buffer);
+	nanet3_unregister(c, &((struct nanet3_register *)arg)->buffer);
 }
 
 /**
@@ -291,21 +205,21 @@ struct request {
 };
 
 static const struct request requests[] = {
-	{NANET3_IOC_RELEASE, do_release},
+	{NANET3_IOC_RELEASE, nanet3_release},
 	{NANET3_IOC_REG_READ, do_reg_read, .reads = true},
-	{NANET3_IOC_SEND, do_send},
-	{NANET3_IOC_PUT, do_put},
+	{NANET3_IOC_SEND, nanet3_send},
+	{NANET3_IOC_PUT, nanet3_put},
 	{NANET3_IOC_WAIT, do_wait, .outside = true, .reads = true},
 	{NANET3_IOC_INFO, do_info, .reads = true},
-	{NANET3_IOC_CLAIM, do_claim, .undo = undo_claim},
-	{NANET3_IOC_YIELD, do_yield},
-	{NANET3_IOC_GRANT, do_grant},
+	{NANET3_IOC_CLAIM, nanet3_claim, .undo = undo_claim},
+	{NANET3_IOC_YIELD, nanet3_yield},
+	{NANET3_IOC_GRANT, nanet3_grant},
 	{NANET3_IOC_REG_WRITE, do_reg_write},
 	{NANET3_IOC_LINK_CMD, do_link_command},
 	{NANET3_IOC_SUBSCRIBE, do_subscribe},
-	{NANET3_IOC_POLLING, do_polling},
-	{NANET3_IOC_REGISTER, do_register, .outside = true, .undo = undo_register},
-	{NANET3_IOC_UNREGISTER, do_unregister, .outside = true},
+	{NANET3_IOC_POLLING, nanet3_polling},
+	{NANET3_IOC_REGISTER, nanet3_register, .outside = true, .undo = undo_register},
+	{NANET3_IOC_UNREGISTER, nanet3_unregister, .outside = true},
 	{NANET3_IOC_STATS, do_stats, .reads = true},
 };
 

@@ -51,6 +51,7 @@
 #include <linux/xarray.h>
 
 #include "nanet3.h"
+#include "nanet3_rules.h"
 
 #ifdef __BIG_ENDIAN
 #error "nanet3: little-endian machines only, see nanet3_drv.h"
@@ -317,21 +318,16 @@ void nanet3_tick_work(struct work_struct *work);
 int nanet3_rings_create(struct nanet3_dev *dev);
 void nanet3_rings_free_dma(struct nanet3_dev *dev);
 void nanet3_rings_free(struct nanet3_dev *dev);
-int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim);
-int nanet3_yield(struct nanet3_client *c, u32 link);
-int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release);
-int nanet3_grant(struct nanet3_client *c, const struct nanet3_grant *grant);
 bool nanet3_acts_for(struct nanet3_client *c, u32 link);
+bool nanet3_owns_any(const struct nanet3_client *c);
 void nanet3_delegate_drop(struct nanet3_client *c);
-int nanet3_polling(struct nanet3_client *c, struct nanet3_polling *polling);
 void nanet3_link_linger(struct nanet3_link *l);
 void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status);
 void nanet3_link_lose(struct nanet3_link *l);
 unsigned int nanet3_link_follow(struct nanet3_link *l);
 bool nanet3_link_wait_idle(struct nanet3_link *l);
 void nanet3_link_quarantine(struct nanet3_link *l);
-void nanet3_linger_check(struct nanet3_dev *dev);
-void nanet3_broken_check(struct nanet3_dev *dev);
+void nanet3_links_check(struct nanet3_dev *dev);
 
 /* nanet3_client.c */
 struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *file);
@@ -348,6 +344,17 @@ extern const struct file_operations nanet3_fops;
 int nanet3_enter(struct nanet3_client *c);
 void nanet3_leave(struct nanet3_client *c);
 
+/* Requests, called by the table of nanet3_chrdev.c: @arg is the request's struct in nanet3.h. */
+int nanet3_claim(struct nanet3_client *c, void *arg);
+int nanet3_yield(struct nanet3_client *c, void *arg);
+int nanet3_release(struct nanet3_client *c, void *arg);
+int nanet3_grant(struct nanet3_client *c, void *arg);
+int nanet3_polling(struct nanet3_client *c, void *arg);
+int nanet3_register(struct nanet3_client *c, void *arg);
+int nanet3_unregister(struct nanet3_client *c, void *arg);
+int nanet3_send(struct nanet3_client *c, void *arg);
+int nanet3_put(struct nanet3_client *c, void *arg);
+
 /* nanet3_mmap.c */
 int nanet3_area_alloc(struct nanet3_dev *dev, struct nanet3_area *area, size_t bytes);
 void nanet3_area_free(struct nanet3_dev *dev, struct nanet3_area *area);
@@ -358,8 +365,6 @@ void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link);
 void nanet3_revoke_dma(struct nanet3_dev *dev);
 
 /* nanet3_buffer.c */
-int nanet3_register(struct nanet3_client *c, struct nanet3_register *r);
-int nanet3_unregister(struct nanet3_client *c, u32 number);
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset);
 void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c,
 			 struct nanet3_pin **freed);
@@ -367,16 +372,12 @@ void nanet3_unpin(struct nanet3_pin *pin);
 void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed);
 void nanet3_buffers_free(struct nanet3_dev *dev);
 void nanet3_buffers_restore(struct nanet3_dev *dev);
-void nanet3_buffer_sync_for_board(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
-				  u64 length);
-void nanet3_buffer_sync_for_cpu(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset,
-				u64 length);
+void nanet3_buffer_sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset, u64 length,
+			bool for_board);
 
 /* nanet3_tx.c */
 int nanet3_tx_create(struct nanet3_dev *dev);
 void nanet3_tx_free(struct nanet3_dev *dev);
-int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx);
-int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put);
 void nanet3_tx_flush(struct nanet3_dev *dev);
 bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer);
 void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev);

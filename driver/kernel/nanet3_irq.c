@@ -392,8 +392,7 @@ void nanet3_tick_work(struct work_struct *work)
 	}
 	polled = follow_polled(dev);
 	rescue(dev);
-	nanet3_linger_check(dev);
-	nanet3_broken_check(dev);
+	nanet3_links_check(dev);
 	nanet3_buffers_unpark(dev, &freed);
 	if (time_after_eq(jiffies, dev->check_at)) {
 		dev->check_at = jiffies + msecs_to_jiffies(CHECK_MS);

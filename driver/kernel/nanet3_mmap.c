@@ -265,17 +265,6 @@ static int map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 off
 	return map_area(vma, &l->chunks[n]);
 }
 
-static bool owns_any(const struct nanet3_client *c)
-{
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (c->dev->links[i].owner == c)
-			return true;
-	}
-	return false;
-}
-
 /**
  * nanet3_mmap() - map one of NANET3_MAP_*
  * @file: an open node
@@ -304,7 +293,7 @@ int nanet3_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!c->dev->dma_present)
 		r = -ENODEV;
 	else if (offset == NANET3_MAP_EVENTS)
-		r = owns_any(c) ? map_area(vma, &c->dev->evq) : -EPERM;
+		r = nanet3_owns_any(c) ? map_area(vma, &c->dev->evq) : -EPERM;
 	else
 		r = map_link(c, vma, offset);
 	up_read(&c->dev->map_lock);

@@ -354,18 +354,24 @@ static void nanet3_remove(struct pci_dev *pdev)
 
 /* ------------------------------------------------------------------ errors, sleep, the end */
 
-/* Stop, because something is about to be done to the board. */
-static void freeze(struct nanet3_dev *dev)
+/*
+ * Stop, because something is about to be done to the board: a reset of the function through sysfs or
+ * for a guest, sleep, or shutdown, after which another kernel may run in the same memory.
+ */
+static void freeze(struct pci_dev *pdev)
 {
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+
 	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
 }
 
 /*
- * Begin anew, frozen. Links are stopped, old handles are of no use. What the core has restored may
- * be what it read from a board without power: configuration is as at probe, no bus master.
+ * Start again. Links are stopped, old handles are of no use. What the core has restored may be what
+ * it read from a board without power: configuration is as at probe, no bus master.
  */
-static void thaw(struct nanet3_dev *dev)
+static void thaw(struct pci_dev *pdev)
 {
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 	int r;
 
 	if (READ_ONCE(dev->state) == NANET3_READY) /* probed between an error and its end */
@@ -380,12 +386,6 @@ static void thaw(struct nanet3_dev *dev)
 	}
 	nanet3_tick_start(dev);
 	dev_info(&dev->device, "recovered\n");
-}
-
-/* Another kernel may follow, in the same memory. */
-static void nanet3_shutdown(struct pci_dev *pdev)
-{
-	freeze(pci_get_drvdata(pdev));
 }
 
 static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
@@ -414,40 +414,24 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
-static void error_resume(struct pci_dev *pdev)
-{
-	thaw(pci_get_drvdata(pdev));
-}
-
-/* Somebody resets the function under us, through sysfs or for a guest: as if it had slept. */
-static void reset_prepare(struct pci_dev *pdev)
-{
-	freeze(pci_get_drvdata(pdev));
-}
-
-static void reset_done(struct pci_dev *pdev)
-{
-	thaw(pci_get_drvdata(pdev));
-}
-
 static const struct pci_error_handlers nanet3_error_handlers = {
 	.error_detected = error_detected,
 	.slot_reset = slot_reset,
-	.resume = error_resume,
-	.reset_prepare = reset_prepare,
-	.reset_done = reset_done,
+	.resume = thaw,
+	.reset_prepare = freeze,
+	.reset_done = thaw,
 };
 
 static int nanet3_suspend(struct device *device)
 {
-	freeze(dev_get_drvdata(device));
+	freeze(to_pci_dev(device));
 	return 0;
 }
 
 /* A board that does not come back is gone; the machine wakes up all the same. */
 static int nanet3_resume(struct device *device)
 {
-	thaw(dev_get_drvdata(device));
+	thaw(to_pci_dev(device));
 	return 0;
 }
 
@@ -466,7 +450,7 @@ static struct pci_driver nanet3_driver = {
 	.id_table = nanet3_ids,
 	.probe = nanet3_probe,
 	.remove = nanet3_remove,
-	.shutdown = nanet3_shutdown,
+	.shutdown = freeze,
 	.err_handler = &nanet3_error_handlers,
 	.driver.pm = pm_sleep_ptr(&nanet3_pm_ops),
 };

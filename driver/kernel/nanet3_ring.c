@@ -224,6 +224,18 @@ void nanet3_rings_free(struct nanet3_dev *dev)
 
 /* ------------------------------------------------------------------------ start and stop */
 
+/* mutex, map_lock or event_lock held. */
+bool nanet3_owns_any(const struct nanet3_client *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (c->dev->links[i].owner == c)
+			return true;
+	}
+	return false;
+}
+
 /* All three locks, so that whoever holds one of them may read the owner. */
 static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
 		      enum nanet3_ring_status status)
@@ -254,16 +266,12 @@ static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
 void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 {
 	struct nanet3_client *old = l->owner;
-	bool owns = false;
-	unsigned int i;
 
 	owner_set(l, NULL, status);
 	if (!old || !old->polling)
 		return;
-	for (i = 0; i < NANET3_LINKS; i++)
-		owns |= l->dev->links[i].owner == old;
 	spin_lock(&l->dev->event_lock);
-	old->polling = owns;
+	old->polling = nanet3_owns_any(old);
 	spin_unlock(&l->dev->event_lock);
 	if (l->dev->state == NANET3_READY)
 		nanet3_irq_mask(l->dev);
@@ -380,8 +388,9 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 /* ------------------------------------------------------------------------ owners */
 
 /* NANET3_IOC_CLAIM; errors: nanet3.h, and -EIO when the link's DMA cannot be started. Life held. */
-int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
+int nanet3_claim(struct nanet3_client *c, void *arg)
 {
+	struct nanet3_claim *claim = arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_link *l;
 	int r = 0;
@@ -410,12 +419,15 @@ int nanet3_claim(struct nanet3_client *c, struct nanet3_claim *claim)
 		nanet3_irq_mask(dev);
 	claim->dma_epoch = l->ring->dma_epoch;
 	mutex_unlock(&dev->mutex);
+	if (!r)
+		nanet3_tick_start(dev);
 	return r;
 }
 
 /* NANET3_IOC_YIELD; errors: nanet3.h. Life held. */
-int nanet3_yield(struct nanet3_client *c, u32 link)
+int nanet3_yield(struct nanet3_client *c, void *arg)
 {
+	u32 link = *(const u32 *)arg;
 	struct nanet3_dev *dev = c->dev;
 	int r = 0;
 
@@ -441,8 +453,9 @@ static struct nanet3_client *client_find(struct nanet3_dev *dev, u64 number)
 }
 
 /* NANET3_IOC_GRANT; errors: nanet3.h. Life held. */
-int nanet3_grant(struct nanet3_client *c, const struct nanet3_grant *grant)
+int nanet3_grant(struct nanet3_client *c, void *arg)
 {
+	const struct nanet3_grant *grant = arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_client *delegate;
 	int r = 0;
@@ -509,24 +522,6 @@ void nanet3_link_linger(struct nanet3_link *l)
 	nanet3_link_disown(l, NANET3_RING_LINGERING);
 }
 
-/* Stop the links that have lingered long enough. Life held. */
-void nanet3_linger_check(struct nanet3_dev *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++) {
-		struct nanet3_link *l = &dev->links[i];
-
-		if (READ_ONCE(l->ring->status) != NANET3_RING_LINGERING)
-			continue;
-		mutex_lock(&dev->mutex);
-		if (l->ring->status == NANET3_RING_LINGERING &&
-		    time_after_eq(jiffies, l->linger_until))
-			link_stop(l);
-		mutex_unlock(&dev->mutex);
-	}
-}
-
 /* A client loses its handle; its other links linger, as if it had died. mutex held. */
 static void hang_up(struct nanet3_client *c)
 {
@@ -543,40 +538,47 @@ static void hang_up(struct nanet3_client *c)
 }
 
 /*
- * Stop the links whose completions made no sense. Ring and board would not agree again by
- * themselves, and the owner would wait for ever: it loses its handle and starts over. Life held.
+ * Its completions made no sense: ring and board would not agree again by themselves, and the owner
+ * would wait for ever. It loses its handle and starts over. mutex held.
  */
-void nanet3_broken_check(struct nanet3_dev *dev)
+static void stop_broken(struct nanet3_link *l)
+{
+	struct nanet3_client *owner = l->owner;
+
+	if (l->ring->status != NANET3_RING_STOPPED)
+		dev_err(&l->dev->device, "link %u: impossible completions: stopped\n", l->index);
+	l->lost |= !!owner;
+	link_stop(l);
+	WRITE_ONCE(l->broken, false);
+	if (owner)
+		hang_up(owner);
+}
+
+/* Stop links that have lingered long enough, or whose completions made no sense. Life held. */
+void nanet3_links_check(struct nanet3_dev *dev)
 {
 	unsigned int i;
 
 	for (i = 0; i < NANET3_LINKS; i++) {
 		struct nanet3_link *l = &dev->links[i];
-		struct nanet3_client *owner;
 
-		if (!READ_ONCE(l->broken))
+		if (READ_ONCE(l->ring->status) != NANET3_RING_LINGERING && !READ_ONCE(l->broken))
 			continue;
 		mutex_lock(&dev->mutex);
-		if (!READ_ONCE(l->broken)) { /* begun anew meanwhile, its owner is innocent */
-			mutex_unlock(&dev->mutex);
-			continue;
-		}
-		owner = l->owner;
-		if (l->ring->status != NANET3_RING_STOPPED)
-			dev_err(&dev->device, "link %u: completions that cannot be: stopped\n", i);
-		if (owner)
-			l->lost = true;
-		link_stop(l);
-		WRITE_ONCE(l->broken, false);
-		if (owner)
-			hang_up(owner);
+		/* Both may have changed: a link that was started again has an innocent owner. */
+		if (l->ring->status == NANET3_RING_LINGERING &&
+		    time_after_eq(jiffies, l->linger_until))
+			link_stop(l);
+		if (READ_ONCE(l->broken))
+			stop_broken(l);
 		mutex_unlock(&dev->mutex);
 	}
 }
 
 /* NANET3_IOC_RELEASE; errors: nanet3.h. Life held. */
-int nanet3_release(struct nanet3_client *c, const struct nanet3_release *release)
+int nanet3_release(struct nanet3_client *c, void *arg)
 {
+	const struct nanet3_release *release = arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_ring *ring;
 	int r = 0;
@@ -631,18 +633,16 @@ unsigned int nanet3_link_follow(struct nanet3_link *l)
 }
 
 /* NANET3_IOC_POLLING; errors: nanet3.h. Life held. */
-int nanet3_polling(struct nanet3_client *c, struct nanet3_polling *polling)
+int nanet3_polling(struct nanet3_client *c, void *arg)
 {
+	struct nanet3_polling *polling = arg;
 	struct nanet3_dev *dev = c->dev;
-	bool owns = false;
 	unsigned int i;
 
 	if (polling->on > 1 || polling->reserved)
 		return -EINVAL;
 	mutex_lock(&dev->mutex);
-	for (i = 0; i < NANET3_LINKS; i++)
-		owns |= dev->links[i].owner == c;
-	if (!owns) {
+	if (!nanet3_owns_any(c)) {
 		mutex_unlock(&dev->mutex);
 		return -EPERM;
 	}

@@ -130,17 +130,7 @@ static int state_file_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(state_file);
 
-/**
- * struct named_register - a register to show
- * @name: its name
- * @offset: in the BAR, or in a link's registers
- */
-struct named_register {
-	const char *name;
-	u32 offset;
-};
-
-static const struct named_register board_registers[] = {
+static const struct debugfs_reg32 board_registers[] = {
 	{"id", NANET3_REG_ID},
 	{"version", NANET3_REG_VERSION},
 	{"serial", NANET3_REG_SERIAL},
@@ -163,7 +153,7 @@ static const struct named_register board_registers[] = {
 	{"tx_read", NANET3_REG_TX_READ},
 };
 
-static const struct named_register link_registers[] = {
+static const struct debugfs_reg32 link_registers[] = {
 	{"control", NANET3_LREG_CONTROL},	{"status", NANET3_LREG_STATUS},
 	{"rx_power", NANET3_LREG_RX_POWER},	{"tx_power", NANET3_LREG_TX_POWER},
 	{"phase", NANET3_LREG_PHASE},		{"rtt", NANET3_LREG_RTT},
@@ -173,17 +163,6 @@ static const struct named_register link_registers[] = {
 	{"cells", NANET3_LREG_CELLS},		{"deadline", NANET3_LREG_DEADLINE},
 };
 
-static void show_registers(struct seq_file *s, const char *prefix, u32 base,
-			   const struct named_register *registers, unsigned int count)
-{
-	struct nanet3_dev *dev = s->private;
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		seq_printf(s, "%s%s = %#x\n", prefix, registers[i].name,
-			   nanet3_read(dev, base + registers[i].offset));
-}
-
 static int registers_show(struct seq_file *s, void *unused)
 {
 	struct nanet3_dev *dev = s->private;
@@ -192,13 +171,13 @@ static int registers_show(struct seq_file *s, void *unused)
 
 	down_read(&dev->life);
 	if (dev->state == NANET3_READY) {
-		show_registers(s, "", 0, board_registers, ARRAY_SIZE(board_registers));
+		debugfs_print_regs32(s, board_registers, ARRAY_SIZE(board_registers), dev->bar, "");
 		for (i = 0; i < NANET3_LINKS; i++) {
 			char prefix[] = "link0.";
 
 			prefix[4] += i;
-			show_registers(s, prefix, NANET3_REG_LINK(i, 0), link_registers,
-				       ARRAY_SIZE(link_registers));
+			debugfs_print_regs32(s, link_registers, ARRAY_SIZE(link_registers),
+					     dev->bar + NANET3_REG_LINK(i, 0), prefix);
 		}
 		r = 0;
 	}

@@ -38,12 +38,6 @@ void nanet3_tx_free(struct nanet3_dev *dev)
 
 /* ------------------------------------------------------------------------ slots */
 
-/* A word to @link goes there; a broadcast to all. */
-static bool goes_to(u8 link, u32 i)
-{
-	return link == i || link >= NANET3_LINKS;
-}
-
 /* Has each link room for this word, or has the board for this put? event_lock held. */
 static bool slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *slot)
 {
@@ -55,7 +49,7 @@ static bool slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *sl
 	for (i = 0; i < NANET3_LINKS; i++) {
 		const struct nanet3_link *l = &dev->links[i];
 
-		if (goes_to(slot->link, i))
+		if (nanet3_goes_to(slot->link, i))
 			fits &= l->words < NANET3_LINK_WORDS &&
 				!(slot->others && l->others_words >= NANET3_OTHERS_WORDS);
 	}
@@ -72,7 +66,7 @@ static void slot_count(struct nanet3_dev *dev, const struct nanet3_slot *slot, i
 		return;
 	}
 	for (i = 0; i < NANET3_LINKS; i++) {
-		if (!goes_to(slot->link, i))
+		if (!nanet3_goes_to(slot->link, i))
 			continue;
 		dev->links[i].words += by;
 		dev->links[i].others_words += slot->others ? by : 0;
@@ -94,6 +88,9 @@ static u32 slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
 		dev->slots[n] = *like;
 		dev->slots[n].generation = generation;
 		slot_count(dev, like, 1);
+		dev->stats.tx_words += !like->put;
+		dev->stats.puts += like->put;
+		dev->stats.put_bytes += like->length;
 	}
 	spin_unlock(&dev->event_lock);
 	return n;
@@ -121,7 +118,7 @@ static void put_arrived(struct nanet3_dev *dev, const struct nanet3_slot *slot,
 		return;
 	b = &dev->buffers[ev->value];
 	if (!ev->reason && b->client && b->client == slot->client)
-		nanet3_buffer_sync_for_cpu(dev, b, ev->position, ev->length);
+		nanet3_buffer_sync(dev, b, ev->position, ev->length, false);
 }
 
 /* Pass a TX or PUT event to its sender, with the cookie of the sender. event_lock held. */
@@ -263,25 +260,6 @@ static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 sourc
 
 /* ------------------------------------------------------------------------ words */
 
-static bool word_sound(const struct nanet3_tx *tx)
-{
-	bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
-
-	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 ||
-	    tx->flags & ~NANET3_TX_MORE || tx->reserved2)
-		return false;
-	switch (tx->kind) {
-	case NANET3_TX_REQUEST: /* op 0 is an empty place */
-		return tx->bytes[0] != 0;
-	case NANET3_TX_TIMING:
-		return tx->bytes[0] != 0 && !tx->bytes[1] && !tx->bytes[2] && !tx->bytes[3];
-	case NANET3_TX_SERIAL:
-		return tx->bytes[1] <= sizeof(tx->bytes) - 2;
-	default:
-		return false;
-	}
-}
-
 /* tx_mutex held: the count is a pair. */
 static bool in_time(struct nanet3_dev *dev, u64 at_frame)
 {
@@ -297,7 +275,7 @@ static int reaches(struct nanet3_dev *dev, u8 link)
 	for (i = 0; i < NANET3_LINKS; i++) {
 		u32 status;
 
-		if (!goes_to(link, i))
+		if (!nanet3_goes_to(link, i))
 			continue;
 		status = nanet3_read(dev, NANET3_REG_LINK(i, NANET3_LREG_STATUS));
 		if (status == NANET3_ALL_ONES && !nanet3_answers(dev))
@@ -309,8 +287,9 @@ static int reaches(struct nanet3_dev *dev, u8 link)
 }
 
 /* NANET3_IOC_SEND; errors: nanet3.h. Life held. */
-int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
+int nanet3_send(struct nanet3_client *c, void *arg)
 {
+	const struct nanet3_tx *tx = arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_tx word = *tx;
 	struct nanet3_slot like = {
@@ -322,7 +301,7 @@ int nanet3_send(struct nanet3_client *c, const struct nanet3_tx *tx)
 	u32 n;
 
 	mutex_lock(&dev->tx_mutex);
-	if (!word_sound(tx) || !in_time(dev, tx->at_frame))
+	if (!nanet3_word_sound(tx) || !in_time(dev, tx->at_frame))
 		goto unlock;
 	r = -EPERM;
 	like.others = !nanet3_acts_for(c, tx->link);
@@ -345,44 +324,26 @@ unlock:
 	if (r || !(tx->flags & NANET3_TX_MORE))
 		ring_doorbell(dev);
 	mutex_unlock(&dev->tx_mutex);
-	if (!r) {
-		spin_lock(&dev->event_lock);
-		dev->stats.tx_words++;
-		spin_unlock(&dev->event_lock);
-	}
 	return r;
 }
 
 /* ------------------------------------------------------------------------ puts */
 
-static bool outside(const struct nanet3_buffer *b, u64 offset, u64 length)
-{
-	return offset > b->length || length > b->length - offset;
-}
-
 /* tx_mutex held. Return: its packets, or -errno. */
 static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 {
 	const struct nanet3_buffer *source, *destination;
-	u64 packets, in_page;
+	u64 packets;
 
-	if (put->reserved || put->flags & ~(NANET3_PUT_MORE | NANET3_PUT_UNCHECKED))
-		return -EINVAL;
 	if (put->source >= NANET3_BUFFERS || put->destination >= NANET3_BUFFERS)
 		return -ENOENT;
 	source = &c->dev->buffers[put->source];
 	destination = &c->dev->buffers[put->destination];
 	if (source->client != c || destination->client != c)
 		return -ENOENT;
-	if (put->length == 0 || outside(source, put->source_offset, put->length))
+	if (!nanet3_put_sound(put, source->length, destination->length))
 		return -EINVAL;
-	if (put->destination_offset > U64_MAX - put->length) /* would come round to the start */
-		return -EINVAL;
-	if (!(put->flags & NANET3_PUT_UNCHECKED) &&
-	    outside(destination, put->destination_offset, put->length))
-		return -EINVAL;
-	in_page = (source->offset + put->source_offset) % NANET3_PAGE;
-	packets = DIV_ROUND_UP_ULL(in_page + put->length, NANET3_PAGE);
+	packets = nanet3_put_packets(put, source->offset);
 	return packets <= NANET3_PUTS_MAX ? (int)packets : -E2BIG;
 }
 
@@ -441,8 +402,9 @@ static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64
 }
 
 /* NANET3_IOC_PUT; errors: nanet3.h. Life held. */
-int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
+int nanet3_put(struct nanet3_client *c, void *arg)
 {
+	const struct nanet3_put *put = arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_slot like = {
 		.client = c,
@@ -470,15 +432,10 @@ int nanet3_put(struct nanet3_client *c, const struct nanet3_put *put)
 		r = -EAGAIN;
 		goto unlock;
 	}
-	nanet3_buffer_sync_for_board(dev, &dev->buffers[put->source], put->source_offset,
-				     put->length);
+	nanet3_buffer_sync(dev, &dev->buffers[put->source], put->source_offset, put->length, true);
 	put_append(dev, put, slot_cookie(dev, n));
 	if (!(put->flags & NANET3_PUT_MORE))
 		ring_doorbell(dev);
-	spin_lock(&dev->event_lock);
-	dev->stats.puts++;
-	dev->stats.put_bytes += put->length;
-	spin_unlock(&dev->event_lock);
 unlock:
 	mutex_unlock(&dev->tx_mutex);
 	return r;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What every driver checks in the same way: the kernel module, and the emulator's host that plays its
+ * part. Pure functions of the structs in nanet3.h; for the errors see the requests there.
+ */
+#ifndef NANET3_RULES_H
+#define NANET3_RULES_H
+
+#ifdef __KERNEL__
+#include "nanet3.h"
+#else
+#include <stdbool.h>
+
+#include "driver/nanet3.h"
+#endif
+
+/* REG_READ, REG_WRITE: is the range aligned, and inside of the BAR? */
+static inline bool nanet3_regs_sound(const struct nanet3_regs *r)
+{
+	return r->count >= 1 && r->count <= NANET3_REGS_MAX && r->offset % 4 == 0 &&
+	       r->offset < NANET3_BAR_BYTES && r->offset + r->count * 4 <= NANET3_BAR_BYTES;
+}
+
+/* Does the register hold a half of a bus address? Without the right to see it, it reads as 0. */
+static inline bool nanet3_reg_is_address(__u32 offset)
+{
+	const __u32 low = offset & ~4u;
+	__u32 i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (low == NANET3_REG_LINK(i, NANET3_LREG_TABLE)) {
+			return true;
+		}
+	}
+	for (i = 0; i < NANET3_BUFFERS; i++) {
+		if (low == NANET3_REG_BUFFER(i, NANET3_BREG_TABLE)) {
+			return true;
+		}
+	}
+	return low == NANET3_REG_EVQ_BASE || low == NANET3_REG_TX_BASE;
+}
+
+/*
+ * May any client write this value? If that depends on a link it sets *ret_link, and the client must act
+ * for that link: a short deadline fills a ring with little data, one shorter than a frame with almost none.
+ */
+static inline bool nanet3_reg_harmless(__u32 offset, __u32 value, __u32 *ret_link)
+{
+	__u32 i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE)) {
+			*ret_link = i;
+			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US;
+		}
+	}
+	return offset == NANET3_REG_SCRATCH;
+}
+
+/* LINK_CMD */
+static inline bool nanet3_link_command_sound(const struct nanet3_link_command *c)
+{
+	return c->link < NANET3_LINKS && c->command != 0 &&
+	       !(c->command & ~(NANET3_LINK_RESET | NANET3_LINK_ALIGN));
+}
+
+/* SUBSCRIBE */
+static inline bool nanet3_subscribe_sound(const struct nanet3_subscribe *s)
+{
+	return s->reserved == 0 && !(s->mask & ~(1u << NANET3_EVENT_LINK | 1u << NANET3_EVENT_PPS |
+						 1u << NANET3_EVENT_ERROR));
+}
+
+/* Does a word to `link` go to link `i`? A broadcast goes to all. */
+static inline bool nanet3_goes_to(__u8 link, __u32 i)
+{
+	return link == i || link >= NANET3_LINKS;
+}
+
+/* SEND: the word itself, apart from its time. Op and command 0 are an empty place. */
+static inline bool nanet3_word_sound(const struct nanet3_tx *tx)
+{
+	const bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
+
+	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 != 0 ||
+	    tx->flags & ~NANET3_TX_MORE || tx->reserved2 != 0) {
+		return false;
+	}
+	switch (tx->kind) {
+	case NANET3_TX_REQUEST:
+		return tx->bytes[0] != 0;
+	case NANET3_TX_TIMING:
+		return tx->bytes[0] != 0 && tx->bytes[1] == 0 && tx->bytes[2] == 0 &&
+		       tx->bytes[3] == 0;
+	case NANET3_TX_SERIAL:
+		return tx->bytes[1] <= sizeof(tx->bytes) - 2;
+	default:
+		return false;
+	}
+}
+
+/* PUT: is it well formed, and inside of buffers of these lengths? UNCHECKED leaves the destination to
+ * the board. */
+static inline bool nanet3_put_sound(const struct nanet3_put *p, __u64 source_length,
+				    __u64 destination_length)
+{
+	if (p->reserved != 0 || p->flags & ~(NANET3_PUT_MORE | NANET3_PUT_UNCHECKED) ||
+	    p->length == 0 || p->length > source_length ||
+	    p->source_offset > source_length - p->length ||
+	    p->destination_offset + p->length < p->length) { /* would come round to the start */
+		return false;
+	}
+	return p->flags & NANET3_PUT_UNCHECKED ||
+	       (p->length <= destination_length &&
+		p->destination_offset <= destination_length - p->length);
+}
+
+/* Packets of a put whose source begins at `offset` of its first page: one for each of its pages. */
+static inline __u64 nanet3_put_packets(const struct nanet3_put *p, __u32 offset)
+{
+	return ((offset + p->source_offset) % NANET3_PAGE + p->length + NANET3_PAGE - 1) /
+	       NANET3_PAGE;
+}
+
+#endif
