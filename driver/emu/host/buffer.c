@@ -127,8 +127,9 @@ static void tell_board(struct host *h, unsigned n)
 	board_reg_write(h->board, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), NANET3_BUFFER_VALID);
 }
 
-int buffer_register(struct host *h, struct client *c, struct nanet3_register *r)
+int buffer_register(struct host *h, struct client *c, void *arg)
 {
+	struct nanet3_register *r = arg;
 	struct host_buffer *u = free_buffer(h, c);
 	uint64_t pages;
 	unsigned n;
@@ -176,8 +177,10 @@ static void let_go(struct host *h, unsigned n)
 	h->buffers[n] = (struct host_buffer){0};
 }
 
-int buffer_unregister(struct host *h, struct client *c, uint32_t buffer)
+int buffer_unregister(struct host *h, struct client *c, void *arg)
 {
+	uint32_t buffer = *(const uint32_t *)arg;
+
 	if (buffer_of(h, c, buffer) == NULL) {
 		return -ENOENT;
 	}

@@ -51,12 +51,8 @@ void polling_follow(struct host *h)
 
 	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
 		struct client *c = &h->clients[i];
-		bool owns = false;
 
-		for (unsigned k = 0; k < NANET3_LINKS; k++) {
-			owns = owns || h->links[k].owner == c;
-		}
-		c->polling = c->polling && owns;
+		c->polling = c->polling && owns_any(h, c);
 	}
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		mask &= polled(h, i) ? ~(1u << i) : ~0u;
@@ -64,18 +60,17 @@ void polling_follow(struct host *h)
 	board_reg_write(h->board, NANET3_REG_IRQ_MASK, mask);
 }
 
-int polling_set(struct host *h, struct client *c, struct nanet3_polling *polling)
+int polling_set(struct host *h, struct client *c, void *arg)
 {
-	bool on = polling->on != 0;
+	struct nanet3_polling *polling = arg;
+	const bool on = polling->on != 0;
 
 	if (polling->on > 1 || polling->reserved != 0) {
 		return -EINVAL;
 	}
 	doorbells_follow(h); /* while it still counts */
 	host_drain(h);
-	c->polling = true;
-	polling_follow(h);
-	if (!c->polling) {
+	if (!owns_any(h, c)) {
 		return -EPERM;
 	}
 	c->polling = on;

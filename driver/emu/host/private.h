@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the user-space host. Files, none of which calls one below it:
- *
- *   memory.c     shared memory and bus addresses
- *   client.c     a client: its event queue, its rights
- *   tx.c         the TX ring: slots, words
- *   events.c     the board's event queue
- *   put.c        puts on the TX ring
- *   buffer.c     registered buffers
- *   poll.c       polling owners: doorbells, interrupt mask
- *   links.c      who owns which link: claim, linger, stop; what is left when a client goes
- *   request.c    what each request does: a table of code, size, function
- *   service.c    the listening socket, packets, coming and going
- *   host.c       life, board set-up, the step
- *   pace.c       real time, or as fast as the slowest reader
- *   pace_play.c  the pace of a recording
- *   run.c        host_run(): which pace
+ * Inside the user-space host. README.md lists the files in such an order that none calls one below it.
  */
 #ifndef DRIVER_EMU_HOST_PRIVATE_H
 #define DRIVER_EMU_HOST_PRIVATE_H
@@ -29,6 +14,7 @@
 #include "driver/emu/board/board.h"
 #include "driver/emu/host/host.h"
 #include "driver/nanet3.h"
+#include "driver/nanet3_rules.h"
 #include "driver/nanet3_socket.h"
 
 #define HOST_CLIENTS 64u
@@ -138,6 +124,7 @@ struct host {
 	uint32_t client_ids;
 	int epoll_fd, listen_fd, spare_fd;
 	bool bound;
+	int pass_fd; /* the descriptor that goes with the answer to this request; -1: none */
 	uint64_t announced_ns; /* when owners were last told of data */
 	struct host_stats stats;
 	struct nanet3_stats counts;
@@ -172,6 +159,16 @@ static inline bool link_acts(const struct host *h, const struct client *c, unsig
 	return acts;
 }
 
+static inline bool owns_any(const struct host *h, const struct client *c)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		any = any || h->links[i].owner == c;
+	}
+	return any;
+}
+
 /* The client's buffer of that number, or NULL. */
 static inline struct host_buffer *buffer_of(struct host *h, const struct client *c, uint32_t buffer)
 {
@@ -199,7 +196,6 @@ struct nanet3_tx *tx_descriptor(struct host *h, uint32_t index);
 /* Number of descriptors that the board has not taken. */
 uint32_t tx_pending(struct host *h);
 void tx_ring_bell(struct host *h);
-int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx);
 /* Ring for what has been held back. */
 void host_tx_flush(struct host *h);
 /* A TX or PUT event: give it its own cookie and its client. */
@@ -212,20 +208,15 @@ void host_tx_reset(struct host *h);
 void host_drain(struct host *h);
 
 /* ---- put.c ---- */
-int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put);
 /* No packet that is still on the ring shall touch this buffer. */
 void host_tx_forget(struct host *h, unsigned buffer);
 
 /* ---- buffer.c ---- */
-int buffer_register(struct host *h, struct client *c, struct nanet3_register *r);
-int buffer_unregister(struct host *h, struct client *c, uint32_t buffer);
 void buffers_drop(struct host *h, const struct client *c);
 bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
 void host_delay(void *context, uint32_t ns);
 
 /* ---- poll.c ---- */
-/* Turn polling on or off for a client; off: ring state has caught up. */
-int polling_set(struct host *h, struct client *c, struct nanet3_polling *polling);
 /* Owners have changed: who polls without a link no longer does, and interrupts follow. */
 void polling_follow(struct host *h);
 /* Take what the doorbells say. */
@@ -238,10 +229,16 @@ void link_stop(struct host *h, unsigned link);
 /* The client is gone: its links linger, its buffers are free. */
 void client_drop(struct host *h, struct client *c);
 
-/* request.c: execute the request whose struct of `size` bytes is at `arg`, which is also where
- * the answer goes. Returns its result; *ret_fd (else untouched) is a descriptor to pass along. */
-int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
-		    int *ret_fd);
+/* Requests, called by the table of request.c: `arg` is the request's struct in nanet3.h. */
+int host_tx_send(struct host *h, struct client *c, void *arg);
+int host_tx_put(struct host *h, struct client *c, void *arg);
+int buffer_register(struct host *h, struct client *c, void *arg);
+int buffer_unregister(struct host *h, struct client *c, void *arg);
+int polling_set(struct host *h, struct client *c, void *arg);
+
+/* request.c: execute the request whose struct of `size` bytes is at `arg`, which is also where the answer goes.
+ * Its result; on success h->pass_fd goes with the answer. */
+int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size);
 
 /* ---- service.c ---- */
 int clients_create(struct host *h);

@@ -6,34 +6,6 @@
 #include "driver/emu/board/board.h"
 #include "driver/emu/host/private.h"
 
-static bool inside(const struct host_buffer *u, uint64_t offset, uint64_t length)
-{
-	return length <= u->length && offset <= u->length - length;
-}
-
-/* Everything but room on the ring. */
-static int put_check(struct host *h, struct client *c, const struct nanet3_put *put)
-{
-	const struct host_buffer *from = buffer_of(h, c, put->source);
-	const struct host_buffer *to = buffer_of(h, c, put->destination);
-
-	if (put->flags & ~(NANET3_PUT_MORE | NANET3_PUT_UNCHECKED) || put->reserved != 0) {
-		return -EINVAL;
-	}
-	if (from == NULL || to == NULL) {
-		return -ENOENT;
-	}
-	if (put->length == 0 || !inside(from, put->source_offset, put->length) ||
-	    put->destination_offset > UINT64_MAX - put->length) {
-		return -EINVAL;
-	}
-	if (!(put->flags & NANET3_PUT_UNCHECKED) &&
-	    !inside(to, put->destination_offset, put->length)) {
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* One packet a page of the source. */
 static void put_post(struct host *h, const struct nanet3_put *put, uint64_t cookie)
 {
@@ -62,18 +34,22 @@ static void put_post(struct host *h, const struct nanet3_put *put, uint64_t cook
 	}
 }
 
-int host_tx_put(struct host *h, struct client *c, const struct nanet3_put *put)
+int host_tx_put(struct host *h, struct client *c, void *arg)
 {
+	const struct nanet3_put *put = arg;
+	const struct host_buffer *from = buffer_of(h, c, put->source);
+	const struct host_buffer *to = buffer_of(h, c, put->destination);
 	struct tx_slot *slot = NULL,
 		       like = {.client_id = c->id, .cookie = put->cookie, .put = true};
-	uint64_t first, packets;
-	int r = put_check(h, c, put);
+	uint64_t packets;
 
-	if (r < 0) {
-		return r;
+	if (from == NULL || to == NULL) {
+		return -ENOENT;
 	}
-	first = (h->buffers[put->source].address + put->source_offset) % NANET3_PAGE;
-	packets = (first + put->length + NANET3_PAGE - 1) / NANET3_PAGE;
+	if (!nanet3_put_sound(put, from->length, to->length)) {
+		return -EINVAL;
+	}
+	packets = nanet3_put_packets(put, (uint32_t)(from->address % NANET3_PAGE));
 	if (packets > HOST_TX_PUTS) {
 		return -E2BIG;
 	}

@@ -9,7 +9,7 @@
 
 #include "driver/emu/host/private.h"
 
-static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int info(struct host *h, struct client *c, void *arg)
 {
 	struct nanet3_info *i = arg;
 
@@ -30,26 +30,24 @@ static int info(struct host *h, struct client *c, void *arg, int *ret_fd)
 	};
 	snprintf(i->name, sizeof(i->name), "%s", h->config.name);
 	c->greeted = true;
-	*ret_fd = c->event_fd;
+	h->pass_fd = c->event_fd;
 	return 0;
 }
 
-static int claim(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int claim(struct host *h, struct client *c, void *arg)
 {
 	struct nanet3_claim *r = arg;
 
-	(void)ret_fd;
 	if (r->link >= NANET3_LINKS || r->flags & ~NANET3_CLAIM_FRESH || r->reserved != 0) {
 		return -EINVAL;
 	}
 	return link_claim(h, c, r);
 }
 
-static int yield(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int yield(struct host *h, struct client *c, void *arg)
 {
 	uint32_t link = *(const uint32_t *)arg;
 
-	(void)ret_fd;
 	if (link >= NANET3_LINKS) {
 		return -EINVAL;
 	}
@@ -60,13 +58,12 @@ static int yield(struct host *h, struct client *c, void *arg, int *ret_fd)
 	return 0;
 }
 
-static int grant(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int grant(struct host *h, struct client *c, void *arg)
 {
 	const struct nanet3_grant *r = arg;
 	struct client *delegate =
 		r->handle <= UINT32_MAX ? client_by_id(h, (uint32_t)r->handle) : NULL;
 
-	(void)ret_fd;
 	if (r->link >= NANET3_LINKS || r->reserved != 0) {
 		return -EINVAL;
 	}
@@ -80,12 +77,11 @@ static int grant(struct host *h, struct client *c, void *arg, int *ret_fd)
 	return 0;
 }
 
-static int release(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int release(struct host *h, struct client *c, void *arg)
 {
 	const struct nanet3_release *r = arg;
 	struct nanet3_ring *ring;
 
-	(void)ret_fd;
 	if (r->link >= NANET3_LINKS || r->reserved != 0) {
 		return -EINVAL;
 	}
@@ -104,44 +100,11 @@ static int release(struct host *h, struct client *c, void *arg, int *ret_fd)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------ words, buffers, puts */
-
-static int send_word(struct host *h, struct client *c, void *arg, int *ret_fd)
-{
-	(void)ret_fd;
-	return host_tx_send(h, c, arg);
-}
-
-static int register_buffer(struct host *h, struct client *c, void *arg, int *ret_fd)
-{
-	(void)ret_fd;
-	return buffer_register(h, c, arg);
-}
-
-static int unregister_buffer(struct host *h, struct client *c, void *arg, int *ret_fd)
-{
-	(void)ret_fd;
-	return buffer_unregister(h, c, *(const uint32_t *)arg);
-}
-
-static int put(struct host *h, struct client *c, void *arg, int *ret_fd)
-{
-	(void)ret_fd;
-	return host_tx_put(h, c, arg);
-}
-
-static int polling(struct host *h, struct client *c, void *arg, int *ret_fd)
-{
-	(void)ret_fd;
-	return polling_set(h, c, arg);
-}
-
-static int stats(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int stats(struct host *h, struct client *c, void *arg)
 {
 	struct nanet3_stats *s = arg;
 
 	(void)c;
-	(void)ret_fd;
 	*s = h->counts;
 	s->clients = h->stats.clients;
 	s->queue_lost = h->stats.events_dropped;
@@ -156,35 +119,11 @@ static int stats(struct host *h, struct client *c, void *arg, int *ret_fd)
 
 /* ------------------------------------------------------------------------ registers */
 
-static bool regs_in_range(const struct nanet3_regs *r)
-{
-	return r->count >= 1 && r->count <= NANET3_REGS_MAX && r->offset % 4 == 0 &&
-	       r->offset < NANET3_BAR_BYTES && r->offset + r->count * 4 <= NANET3_BAR_BYTES;
-}
-
-static bool is_address(uint32_t offset)
-{
-	const uint32_t low = offset & ~4u;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (low == NANET3_REG_LINK(i, NANET3_LREG_TABLE)) {
-			return true;
-		}
-	}
-	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
-		if (low == NANET3_REG_BUFFER(i, NANET3_BREG_TABLE)) {
-			return true;
-		}
-	}
-	return low == NANET3_REG_EVQ_BASE || low == NANET3_REG_TX_BASE;
-}
-
-static int reg_read(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int reg_read(struct host *h, struct client *c, void *arg)
 {
 	struct nanet3_regs *r = arg;
 
-	(void)ret_fd;
-	if (!regs_in_range(r)) {
+	if (!nanet3_regs_sound(r)) {
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < r->count; i++) {
@@ -192,36 +131,26 @@ static int reg_read(struct host *h, struct client *c, void *arg, int *ret_fd)
 
 		h->time_reads += offset == NANET3_REG_TOD;
 		r->values[i] = board_reg_read(h->board, offset);
-		if (is_address(offset) && !c->privileged) {
+		if (nanet3_reg_is_address(offset) && !c->privileged) {
 			r->values[i] = 0;
 		}
 	}
 	return 0;
 }
 
-/* Registers that need no privilege. A short deadline fills a ring with little data, so it needs a
- * handle that acts for the link. One shorter than a frame would fill it with almost nothing. */
-static bool harmless(const struct host *h, const struct client *c, uint32_t offset, uint32_t value)
-{
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (offset == NANET3_REG_LINK(i, NANET3_LREG_DEADLINE)) {
-			return value >= NANET3_DEADLINE_MIN_US && value <= NANET3_DEADLINE_MAX_US &&
-			       link_acts(h, c, i);
-		}
-	}
-	return offset == NANET3_REG_SCRATCH;
-}
-
-static int reg_write(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int reg_write(struct host *h, struct client *c, void *arg)
 {
 	const struct nanet3_regs *r = arg;
 
-	(void)ret_fd;
-	if (!regs_in_range(r)) {
+	if (!nanet3_regs_sound(r)) {
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < r->count; i++) {
-		if (!c->privileged && !harmless(h, c, r->offset + i * 4, r->values[i])) {
+		uint32_t link = NANET3_LINKS;
+		bool harmless = nanet3_reg_harmless(r->offset + i * 4, r->values[i], &link) &&
+				(link == NANET3_LINKS || link_acts(h, c, link));
+
+		if (!c->privileged && !harmless) {
 			return -EPERM;
 		}
 	}
@@ -235,14 +164,12 @@ static int reg_write(struct host *h, struct client *c, void *arg, int *ret_fd)
 	return 0;
 }
 
-static int link_command(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int link_command(struct host *h, struct client *c, void *arg)
 {
 	const struct nanet3_link_command *r = arg;
 	uint32_t control;
 
-	(void)ret_fd;
-	if (r->link >= NANET3_LINKS || r->command == 0 ||
-	    r->command & ~(NANET3_LINK_RESET | NANET3_LINK_ALIGN)) {
+	if (!nanet3_link_command_sound(r)) {
 		return -EINVAL;
 	}
 	if (!link_acts(h, c, r->link) && !client_is_admin(c)) {
@@ -254,15 +181,12 @@ static int link_command(struct host *h, struct client *c, void *arg, int *ret_fd
 	return 0;
 }
 
-static int subscribe(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int subscribe(struct host *h, struct client *c, void *arg)
 {
 	const struct nanet3_subscribe *r = arg;
 
 	(void)h;
-	(void)ret_fd;
-	if (r->mask & ~(1u << NANET3_EVENT_LINK | 1u << NANET3_EVENT_PPS |
-			1u << NANET3_EVENT_ERROR) ||
-	    r->reserved != 0) {
+	if (!nanet3_subscribe_sound(r)) {
 		return -EINVAL;
 	}
 	c->subscribed = r->mask;
@@ -284,78 +208,55 @@ static int map_chunk(struct host_link *l, uint64_t n, struct nanet3_sock_map *m)
 	return 0;
 }
 
-static bool owns_any(const struct host *h, const struct client *c)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		any = any || h->links[i].owner == c;
-	}
-	return any;
-}
-
-static int map(struct host *h, struct client *c, void *arg, int *ret_fd)
+static int map(struct host *h, struct client *c, void *arg)
 {
 	struct nanet3_sock_map *m = arg;
 	uint64_t link = m->what >> 36 & 0xf, n = m->what >> 24 & 0xfff;
 	struct host_link *l = &h->links[link % NANET3_LINKS];
+	const struct shared *memory;
+	bool allowed = true, writable = false;
 
-	m->offset = 0;
-	m->writable = 0;
-	m->reserved = 0;
-	if (m->what == NANET3_MAP_QUEUE) {
-		m->bytes = c->queue.bytes;
-		m->writable = !c->read_only;
-		*ret_fd = c->read_only ? c->queue.read_fd : c->queue.fd;
-		return 0;
-	}
 	if (link >= NANET3_LINKS) {
 		return -EINVAL;
 	}
-	if (m->what == NANET3_MAP_RING(link)) {
-		m->bytes = l->state.bytes;
-		*ret_fd = l->state.read_fd;
-		return 0;
-	}
-	if (m->what == NANET3_MAP_EVENTS) {
-		m->bytes = h->evq_memory.bytes;
-		*ret_fd = h->evq_memory.read_fd;
-		return owns_any(h, c) ? 0 : -EPERM;
-	}
-	if (m->what != NANET3_MAP_OWNER(link) && m->what != NANET3_MAP_CHUNK(link, n) &&
-	    m->what != NANET3_MAP_DOORBELL(link)) {
+	if (m->what == NANET3_MAP_QUEUE) {
+		memory = &c->queue;
+		writable = !c->read_only;
+	} else if (m->what == NANET3_MAP_EVENTS) {
+		memory = &h->evq_memory;
+		allowed = owns_any(h, c);
+	} else if (m->what == NANET3_MAP_RING(link)) {
+		memory = &l->state;
+	} else if (m->what == NANET3_MAP_CHUNK(link, n)) {
+		memory = &l->ring_memory;
+		allowed = l->owner == c;
+	} else if (m->what == NANET3_MAP_OWNER(link) || m->what == NANET3_MAP_DOORBELL(link)) {
+		memory = m->what == NANET3_MAP_OWNER(link) ? &l->owner_page : &l->doorbell;
+		allowed = l->owner == c;
+		writable = true;
+	} else {
 		return -EINVAL;
 	}
-	if (l->owner != c) {
+	*m = (struct nanet3_sock_map){
+		.what = m->what, .bytes = memory->bytes, .writable = writable};
+	h->pass_fd = writable ? memory->fd : memory->read_fd;
+	if (!allowed) {
 		return -EPERM;
 	}
-	if (m->what == NANET3_MAP_DOORBELL(link)) {
-		m->bytes = l->doorbell.bytes;
-		m->writable = 1;
-		*ret_fd = l->doorbell.fd;
-		return 0;
-	}
-	if (m->what == NANET3_MAP_OWNER(link)) {
-		m->bytes = l->owner_page.bytes;
-		m->writable = 1;
-		*ret_fd = l->owner_page.fd;
-		return 0;
-	}
-	*ret_fd = l->ring_memory.read_fd;
-	return map_chunk(l, n, m);
+	return memory == &l->ring_memory ? map_chunk(l, n, m) : 0;
 }
 
 /* ------------------------------------------------------------------------ the table */
 
 static const struct {
 	uint32_t request; /* its struct's size is in the code */
-	int (*execute)(struct host *h, struct client *c, void *arg, int *ret_fd);
+	int (*execute)(struct host *h, struct client *c, void *arg);
 	bool reads; /* it changes nothing, and needs no handle that is open for writing */
 } requests[] = {
 	{NANET3_IOC_RELEASE, release},
-	{NANET3_IOC_PUT, put},
+	{NANET3_IOC_PUT, host_tx_put},
 	{NANET3_IOC_REG_READ, reg_read, .reads = true},
-	{NANET3_IOC_SEND, send_word},
+	{NANET3_IOC_SEND, host_tx_send},
 	{NANET3_IOC_INFO, info, .reads = true},
 	{NANET3_IOC_CLAIM, claim},
 	{NANET3_IOC_GRANT, grant},
@@ -363,18 +264,16 @@ static const struct {
 	{NANET3_IOC_REG_WRITE, reg_write},
 	{NANET3_IOC_LINK_CMD, link_command},
 	{NANET3_IOC_SUBSCRIBE, subscribe},
-	{NANET3_IOC_POLLING, polling},
-	{NANET3_IOC_REGISTER, register_buffer},
-	{NANET3_IOC_UNREGISTER, unregister_buffer},
+	{NANET3_IOC_POLLING, polling_set},
+	{NANET3_IOC_REGISTER, buffer_register},
+	{NANET3_IOC_UNREGISTER, buffer_unregister},
 	{NANET3_IOC_STATS, stats, .reads = true},
 	{NANET3_SOCK_MAP, map, .reads = true},
 };
 
-int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size,
-		    int *ret_fd)
+int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size)
 {
-	int r, fd = *ret_fd;
-
+	h->pass_fd = -1;
 	if (board_gone(h->board)) {
 		return -ENODEV;
 	}
@@ -391,11 +290,7 @@ int request_execute(struct host *h, struct client *c, uint32_t request, void *ar
 		if (!c->greeted && request != NANET3_IOC_INFO) {
 			return -EPROTO;
 		}
-		r = requests[i].execute(h, c, arg, &fd);
-		if (r == 0) {
-			*ret_fd = fd;
-		}
-		return r;
+		return requests[i].execute(h, c, arg);
 	}
 	return -ENOTTY;
 }

@@ -8,11 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <linux/capability.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -52,7 +47,6 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 {
 	struct nanet3_sock_head head = {0};
 	void *arg = bytes + sizeof(head);
-	int fd = -1;
 
 	h->stats.requests++;
 	if (length >= sizeof(head)) {
@@ -65,14 +59,14 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 	}
 	if (!truncated && length >= sizeof(head) && head.size == length - sizeof(head) &&
 	    head.flags == 0) {
-		head.result = request_execute(h, c, head.request, arg, head.size, &fd);
+		head.result = request_execute(h, c, head.request, arg, head.size);
 	}
 	if (head.result < 0) {
 		h->stats.refused++;
 		head.size = 0;
 	}
 	head.flags = 0;
-	return answer(c, &head, arg, fd);
+	return answer(c, &head, arg, head.result == 0 ? h->pass_fd : -1);
 }
 
 void client_service(struct host *h, struct client *c)

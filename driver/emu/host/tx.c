@@ -14,12 +14,6 @@
 
 /* ------------------------------------------------------------------------ slots and doorbell */
 
-/* A word to `link` goes there; a broadcast to all. */
-static bool goes_to(uint8_t link, unsigned i)
-{
-	return link == i || link >= NANET3_LINKS;
-}
-
 /* Has each link room for this word, or has the board for this put? */
 static bool slot_fits(const struct host *h, const struct tx_slot *like)
 {
@@ -28,7 +22,7 @@ static bool slot_fits(const struct host *h, const struct tx_slot *like)
 	for (unsigned i = 0; i < NANET3_LINKS && !like->put; i++) {
 		const struct host_link *l = &h->links[i];
 
-		fits = fits && (!goes_to(like->link, i) ||
+		fits = fits && (!nanet3_goes_to(like->link, i) ||
 				(l->words < NANET3_LINK_WORDS &&
 				 (!like->others || l->others_words < NANET3_OTHERS_WORDS)));
 	}
@@ -42,8 +36,8 @@ static void slot_count(struct host *h, const struct tx_slot *slot, bool more)
 
 	h->tx_puts += slot->put ? by : 0;
 	for (unsigned i = 0; i < NANET3_LINKS && !slot->put; i++) {
-		h->links[i].words += goes_to(slot->link, i) ? by : 0;
-		h->links[i].others_words += goes_to(slot->link, i) && slot->others ? by : 0;
+		h->links[i].words += nanet3_goes_to(slot->link, i) ? by : 0;
+		h->links[i].others_words += nanet3_goes_to(slot->link, i) && slot->others ? by : 0;
 	}
 }
 
@@ -126,53 +120,24 @@ void host_tx_reset(struct host *h)
 
 /* ------------------------------------------------------------------------ words */
 
-/* LSTAT_LOCKED of a link now. */
-static bool link_locked(struct host *h, unsigned link)
-{
-	return board_reg_read(h->board, NANET3_REG_LINK(link, NANET3_LREG_STATUS)) &
-	       NANET3_LSTAT_LOCKED;
-}
-
-static bool tx_sound(struct host *h, const struct nanet3_tx *tx)
-{
-	bool broadcast = tx->link == 0xff && tx->kind == NANET3_TX_TIMING;
-
-	if ((tx->link >= NANET3_LINKS && !broadcast) || tx->reserved0 != 0 ||
-	    tx->flags & ~NANET3_TX_MORE || tx->reserved2 != 0 ||
-	    tx->at_frame > board_count(h->board) + NANET3_TX_AHEAD) {
-		return false;
-	}
-	switch (tx->kind) {
-	case NANET3_TX_REQUEST: /* op 0 is an empty place */
-		return tx->bytes[0] != 0;
-	case NANET3_TX_TIMING:
-		return tx->bytes[0] != 0 && tx->bytes[1] == 0 && tx->bytes[2] == 0 &&
-		       tx->bytes[3] == 0;
-	case NANET3_TX_SERIAL:
-		return tx->bytes[1] <= sizeof(tx->bytes) - 2;
-	default:
-		return false;
-	}
-}
-
+/* Is the link locked, or any of them for a broadcast? */
 static bool tx_reaches(struct host *h, const struct nanet3_tx *tx)
 {
-	bool any = false;
+	uint32_t status = 0;
 
-	if (tx->link < NANET3_LINKS) {
-		return link_locked(h, tx->link);
-	}
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		any = any || link_locked(h, i);
+		if (nanet3_goes_to(tx->link, i)) {
+			status |= board_reg_read(h->board, NANET3_REG_LINK(i, NANET3_LREG_STATUS));
+		}
 	}
-	return any;
+	return status & NANET3_LSTAT_LOCKED;
 }
 
 static int word_post(struct host *h, const struct client *c, struct nanet3_tx *tx)
 {
 	struct tx_slot *slot, like = {.client_id = c->id, .cookie = tx->cookie, .link = tx->link};
 
-	if (!tx_sound(h, tx)) {
+	if (!nanet3_word_sound(tx) || tx->at_frame > board_count(h->board) + NANET3_TX_AHEAD) {
 		return -EINVAL;
 	}
 	like.others = !link_acts(h, c, tx->link);
@@ -193,8 +158,9 @@ static int word_post(struct host *h, const struct client *c, struct nanet3_tx *t
 	return 0;
 }
 
-int host_tx_send(struct host *h, struct client *c, struct nanet3_tx *tx)
+int host_tx_send(struct host *h, struct client *c, void *arg)
 {
+	struct nanet3_tx *tx = arg;
 	bool more = tx->flags & NANET3_TX_MORE;
 	int r = word_post(h, c, tx);
 
