@@ -17,12 +17,10 @@ struct emu_options {
 	char name[32];		 /* of the board */
 	int64_t start_utc_s;	 /* UTC at which model time begins; -1 = now */
 	unsigned swap[2];	 /* links whose fibres are swapped; equal: none */
-	const char
-		*of_the_sea; /* the last option given that a recording leaves nothing to do for */
-	int ready_fd;	     /* where "ready" is written; -1 = standard output */
+	int ready_fd;		 /* where "ready" is written; -1 = standard output */
 };
 
-/* 0 = go on; 1 = help or version was printed, leave well; -EINVAL = told on standard error. Strings
+/* 0 = go on; 1 = help or version was printed, leave well; -EINVAL = reported on standard error. Strings
  * point into argv. */
 int emu_options_parse(int argc, char **argv, struct emu_options *ret_options);
 
