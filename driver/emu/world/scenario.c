@@ -4,8 +4,8 @@
  *
  *   at SECONDS [every SECONDS times N] [link L] ACTION [ARGUMENT ...]
  *
- * plus `from start` or `from data` once, comments from # to the end of the line, empty lines. What
- * stands behind an action is said by its entry in actions[].
+ * plus `from start` or `from data` once, comments from # to the end of the line, empty lines. The table
+ * actions[] has the arguments of each action.
  */
 #include "driver/emu/world/scenario.h"
 
@@ -22,7 +22,7 @@
 #define WORDS_MAX   16u
 #define EVENTS_MAX  100000u
 #define SECONDS_MAX 1e6
-#define FILE_MAX    (16u << 20)
+#define FILE_MAX    (16u << 20) /* bytes */
 
 /* What an argument may be: its name in errors, its range, and whether it is whole. */
 struct arg {
@@ -31,80 +31,56 @@ struct arg {
 	bool whole;
 };
 
-struct action {
-	const char *name;
-	const char *second; /* second word of the name, or NULL */
-	bool link;	    /* wants `link L` */
+static const struct action {
+	const char *name; /* one word, or two */
 	uint8_t action;
-	uint8_t required; /* arguments that must stand there */
-	double value[1];  /* for on/off: the argument implied when none is read */
+	bool link;	  /* needs `link L` */
+	uint8_t required; /* arguments, of those below */
 	struct arg args[SCENARIO_ARGS];
-};
-
-#define COUNT_ARG                                                                                  \
-	{                                                                                          \
-		"COUNT", 1, 1e9, true                                                              \
-	}
-#define COUNT_OR_NONE_ARG                                                                          \
-	{                                                                                          \
-		"COUNT", 0, 1e9, true                                                              \
-	}
-#define SECONDS_ARG                                                                                \
-	{                                                                                          \
-		"SECONDS", 0.001, SECONDS_MAX, false                                               \
-	}
-
-static const struct action actions[] = {
-	{"crc", NULL, true, SCENARIO_CRC, 1, {0}, {COUNT_ARG}},
-	{"down-crc", NULL, true, SCENARIO_DOWN_CRC, 1, {0}, {COUNT_ARG}},
-	{"drop", NULL, true, SCENARIO_DROP, 1, {0}, {COUNT_ARG}},
-	{"unalign", NULL, true, SCENARIO_UNALIGN, 0, {0}, {{"BYTES", 1, 9999, true}}},
-	{"slip-on-align", NULL, true, SCENARIO_SLIP, 1, {0}, {{"BITS", 0, 9, true}}},
-	{"unplug", NULL, true, SCENARIO_UNPLUG, 0, {0}, {SECONDS_ARG}},
-	{"plug", NULL, true, SCENARIO_PLUG, 0, {0}, {{NULL}}},
-	{"phase-drift", NULL, true, SCENARIO_PHASE_DRIFT, 1, {0}, {{"PS_PER_S", -1e4, 1e4, false}}},
-	{"phase-step", NULL, true, SCENARIO_PHASE_STEP, 1, {0}, {{"PS", -1e5, 1e5, false}}},
-	{"phase-stop", NULL, true, SCENARIO_PHASE_STOP, 0, {0}, {{NULL}}},
-	{"phase-go", NULL, true, SCENARIO_PHASE_GO, 0, {0}, {{NULL}}},
-	{"stuck-dma", NULL, true, SCENARIO_STUCK_DMA, 1, {0}, {{"MS", 1, 65533, true}}},
-	{"lose-irqs", NULL, true, SCENARIO_LOSE_IRQS, 1, {0}, {{"COUNT", 1, 65535, true}}},
-	{"mute", NULL, true, SCENARIO_MUTE, 0, {0}, {{NULL}}},
-	{"unmute", NULL, true, SCENARIO_UNMUTE, 0, {0}, {{NULL}}},
-	{"fcm-boot", NULL, true, SCENARIO_BOOT, 0, {0}, {{NULL}}},
-	{"hv-trip", NULL, true, SCENARIO_TRIP, 1, {0}, {{"MODULE", 0, 5, true}}},
-	{"lose-replies", NULL, true, SCENARIO_LOSE_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
-	{"duplicate-replies", NULL, true, SCENARIO_DUPLICATE_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
-	{"reorder-replies", NULL, true, SCENARIO_REORDER_REPLIES, 1, {0}, {COUNT_OR_NONE_ARG}},
-	{"refuse", NULL, true, SCENARIO_REFUSE, 1, {0}, {COUNT_OR_NONE_ARG}},
-	{"burst", NULL, true, SCENARIO_BURST, 2, {0}, {{"HZ", 1, 2e7, false}, SECONDS_ARG}},
-	{"time-fault", NULL, true, SCENARIO_TIME_FAULT, 1, {0}, {COUNT_ARG}},
-	{"temperature", NULL, true, SCENARIO_TEMPERATURE, 1, {0}, {{"CELSIUS", -20, 120, false}}},
-	{"gps", "ok", false, SCENARIO_GPS_OK, 0, {0}, {{NULL}}},
-	{"gps", "void", false, SCENARIO_GPS_VOID, 0, {0}, {{NULL}}},
-	{"gps", "silent", false, SCENARIO_GPS_SILENT, 0, {0}, {{NULL}}},
-	{"gps", "jump", false, SCENARIO_GPS_JUMP, 1, {0}, {{"SECONDS", -2e9, 2e9, true}}},
-	{"pps", "off", false, SCENARIO_PPS, 0, {0}, {{NULL}}},
-	{"pps", "on", false, SCENARIO_PPS, 0, {1}, {{NULL}}},
-	{"reference", "off", false, SCENARIO_REFERENCE, 0, {0}, {{NULL}}},
-	{"reference", "on", false, SCENARIO_REFERENCE, 0, {1}, {{NULL}}},
-	{"tod", "off", false, SCENARIO_TOD, 0, {0}, {{NULL}}},
-	{"tod", "on", false, SCENARIO_TOD, 0, {1}, {{NULL}}},
-	{"stall", NULL, false, SCENARIO_STALL, 1, {0}, {SECONDS_ARG}},
-	{"board-gone", NULL, false, SCENARIO_BOARD_GONE, 1, {0}, {{"SECONDS", 0.001, 65, false}}},
-	{"board-temperature",
-	 NULL,
-	 false,
-	 SCENARIO_BOARD_TEMPERATURE,
-	 1,
-	 {0},
-	 {{"CELSIUS", -20, 150, false}}},
-	{"swap",
-	 NULL,
-	 false,
-	 SCENARIO_SWAP,
-	 2,
-	 {0},
-	 {{"LINK", 0, NANET3_LINKS - 1, true}, {"LINK", 0, NANET3_LINKS - 1, true}}},
+	double value; /* the argument of an action that has none to read: on or off */
+} actions[] = {
+#define COUNT	"COUNT", 1, 1e9, true
+#define OR_NONE "COUNT", 0, 1e9, true
+#define SECONDS "SECONDS", 0.001, SECONDS_MAX, false
+#define LINK	"LINK", 0, NANET3_LINKS - 1, true
+	{"crc", SCENARIO_CRC, true, 1, {{COUNT}}},
+	{"down-crc", SCENARIO_DOWN_CRC, true, 1, {{COUNT}}},
+	{"drop", SCENARIO_DROP, true, 1, {{COUNT}}},
+	{"unalign", SCENARIO_UNALIGN, true, 0, {{"BYTES", 1, 9999, true}}},
+	{"slip-on-align", SCENARIO_SLIP, true, 1, {{"BITS", 0, 9, true}}},
+	{"unplug", SCENARIO_UNPLUG, true, 0, {{SECONDS}}},
+	{"plug", SCENARIO_PLUG, true},
+	{"phase-drift", SCENARIO_PHASE_DRIFT, true, 1, {{"PS_PER_S", -1e4, 1e4, false}}},
+	{"phase-step", SCENARIO_PHASE_STEP, true, 1, {{"PS", -1e5, 1e5, false}}},
+	{"phase-stop", SCENARIO_PHASE_STOP, true},
+	{"phase-go", SCENARIO_PHASE_GO, true},
+	{"stuck-dma", SCENARIO_STUCK_DMA, true, 1, {{"MS", 1, 65533, true}}},
+	{"lose-irqs", SCENARIO_LOSE_IRQS, true, 1, {{"COUNT", 1, 65535, true}}},
+	{"mute", SCENARIO_MUTE, true},
+	{"unmute", SCENARIO_UNMUTE, true},
+	{"fcm-boot", SCENARIO_BOOT, true},
+	{"hv-trip", SCENARIO_TRIP, true, 1, {{"MODULE", 0, 5, true}}},
+	{"lose-replies", SCENARIO_LOSE_REPLIES, true, 1, {{OR_NONE}}},
+	{"duplicate-replies", SCENARIO_DUPLICATE_REPLIES, true, 1, {{OR_NONE}}},
+	{"reorder-replies", SCENARIO_REORDER_REPLIES, true, 1, {{OR_NONE}}},
+	{"refuse", SCENARIO_REFUSE, true, 1, {{OR_NONE}}},
+	{"burst", SCENARIO_BURST, true, 2, {{"HZ", 1, 2e7, false}, {SECONDS}}},
+	{"time-fault", SCENARIO_TIME_FAULT, true, 1, {{COUNT}}},
+	{"temperature", SCENARIO_TEMPERATURE, true, 1, {{"CELSIUS", -20, 120, false}}},
+	{"gps ok", SCENARIO_GPS_OK},
+	{"gps void", SCENARIO_GPS_VOID},
+	{"gps silent", SCENARIO_GPS_SILENT},
+	{"gps jump", SCENARIO_GPS_JUMP, false, 1, {{"SECONDS", -2e9, 2e9, true}}},
+	{"pps off", SCENARIO_PPS},
+	{"pps on", SCENARIO_PPS, .value = 1},
+	{"reference off", SCENARIO_REFERENCE},
+	{"reference on", SCENARIO_REFERENCE, .value = 1},
+	{"tod off", SCENARIO_TOD},
+	{"tod on", SCENARIO_TOD, .value = 1},
+	{"stall", SCENARIO_STALL, false, 1, {{SECONDS}}},
+	{"board-gone", SCENARIO_BOARD_GONE, false, 1, {{"SECONDS", 0.001, 65, false}}},
+	{"board-temperature", SCENARIO_BOARD_TEMPERATURE, false, 1, {{"CELSIUS", -20, 150, false}}},
+	{"swap", SCENARIO_SWAP, false, 2, {{LINK}, {LINK}}},
 };
 #define ACTIONS (sizeof(actions) / sizeof(actions[0]))
 
@@ -195,38 +171,45 @@ static int add(struct parser *p, const struct scenario_event *event)
 	return 0;
 }
 
+/* The action's second word if its first is `first`: "" when it has none, NULL when it is another action. */
+static const char *second_word(const struct action *a, const char *first)
+{
+	const size_t n = strcspn(a->name, " ");
+
+	if (strncmp(a->name, first, n) != 0 || first[n] != '\0') {
+		return NULL;
+	}
+	return a->name + n + (a->name[n] == ' ');
+}
+
 static const struct action *find_action(const char *first, const char *second)
 {
 	for (size_t i = 0; i < ACTIONS; i++) {
-		const struct action *a = &actions[i];
+		const char *wanted = second_word(&actions[i], first);
 
-		if (strcmp(a->name, first) == 0 &&
-		    (!a->second || (second && strcmp(a->second, second) == 0))) {
-			return a;
+		if (wanted != NULL &&
+		    (*wanted == '\0' || (second && strcmp(wanted, second) == 0))) {
+			return &actions[i];
 		}
 	}
 	return NULL;
 }
 
-/* What may follow the first word of an action that has two. */
+/* Say what may follow the first word of an action that has two. */
 static int fail_second(struct parser *p, const char *first)
 {
 	char list[64] = "";
-	bool known = false;
 
 	for (size_t i = 0; i < ACTIONS; i++) {
-		if (strcmp(actions[i].name, first) == 0 && actions[i].second) {
-			const size_t n = strlen(list);
+		const char *wanted = second_word(&actions[i], first);
+		const size_t n = strlen(list);
 
-			snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
-				 actions[i].second);
-			known = true;
+		if (wanted != NULL) {
+			snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", wanted);
 		}
 	}
-	if (!known) {
-		return fail(p, "no action '%s'", first);
-	}
-	return fail(p, "'%s' wants one of: %s", first, list);
+	return list[0] == '\0' ? fail(p, "no action '%s'", first)
+			       : fail(p, "'%s' wants one of: %s", first, list);
 }
 
 /* `lose-replies 20%` */
@@ -255,7 +238,7 @@ static int take_args(struct parser *p, const struct action *a, struct scenario_e
 {
 	int err;
 
-	event->args[0] = a->value[0];
+	event->args[0] = a->value;
 	if (take_percent(p, event)) {
 		return 0;
 	}
@@ -297,9 +280,7 @@ static int take_action(struct parser *p, struct scenario_event *event)
 	if (!a) {
 		return fail_second(p, first);
 	}
-	if (a->second) {
-		p->next++;
-	}
+	p->next += strchr(a->name, ' ') != NULL;
 	if (a->link != has_link) {
 		return fail(p, a->link ? "'%s' wants 'link L' before it" : "'%s' is of no link",
 			    first);
@@ -447,53 +428,29 @@ int scenario_parse(const char *name, const char *text, struct scenario *ret_scen
 	return 0;
 }
 
-/* The whole file, as text. */
-static int slurp(FILE *file, char **ret_text)
-{
-	size_t size = 0;
-	size_t room = 4096;
-	char *text = malloc(room);
-
-	while (text) {
-		char *larger;
-
-		size += fread(text + size, 1, room - 1 - size, file);
-		if (size < room - 1) {
-			break;
-		}
-		room *= 2;
-		larger = room <= FILE_MAX ? realloc(text, room) : NULL;
-		if (!larger) {
-			free(text);
-		}
-		text = larger;
-	}
-	if (!text) {
-		return -EFBIG;
-	}
-	if (ferror(file) || memchr(text, '\0', size)) {
-		free(text);
-		return -EINVAL;
-	}
-	text[size] = '\0';
-	*ret_text = text;
-	return 0;
-}
-
 int scenario_load(const char *path, struct scenario *ret_scenario, char *error, size_t error_size)
 {
 	FILE *file = fopen(path, "re");
-	char *text = NULL;
-	int err = file ? slurp(file, &text) : -errno;
+	char *text = file != NULL ? malloc(FILE_MAX + 1) : NULL;
+	size_t size = text != NULL ? fread(text, 1, FILE_MAX + 1, file) : 0;
+	int err = 0;
 
-	if (err || text == NULL) {
+	if (text == NULL) {
+		err = -errno;
+	} else if (size > FILE_MAX) {
+		err = -EFBIG;
+	} else if (ferror(file) || memchr(text, '\0', size)) {
+		err = -EINVAL;
+	}
+	if (err == 0) {
+		text[size] = '\0';
+		err = scenario_parse(path, text, ret_scenario, error, error_size);
+	} else {
 		snprintf(error, error_size, "%s: %s", path,
 			 err == -EINVAL ? "not a text file" : strerror(-err));
-	} else {
-		err = scenario_parse(path, text, ret_scenario, error, error_size);
 	}
 	free(text);
-	if (file) {
+	if (file != NULL) {
 		fclose(file);
 	}
 	return err;
