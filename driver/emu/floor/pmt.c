@@ -319,53 +319,28 @@ void pmt_boot(struct pmt *p)
 int pmt_read(struct pmt *p, unsigned reg, int32_t *ret_value)
 {
 	const double noise = READ_NOISE * rng_normal(&p->slow_rng);
+	const double hv = p->hv > 0 ? fmax(p->hv + p->offset + noise, 0) : 0;
+	const int32_t values[] = {
+		[REG_OM_POWER] = p->powered,
+		[REG_OM_HV_SET] = p->hv_set,
+		[REG_OM_HV] = (int32_t)lround(hv),
+		[REG_OM_THRESHOLD] = p->threshold_mv,
+		[REG_OM_RAMP] = p->ramp,
+		[REG_OM_TEMPERATURE] = (int32_t)lround(p->temperature_mc + 10 * noise),
+		[REG_OM_HV_CURRENT] = (int32_t)lround(fmax(current_na(p) + 3 * noise, 0)),
+		[REG_OM_TRIP] = p->tripped,
+		[REG_OM_RATE] = p->rate,
+		[REG_OM_TRIPS] = p->trips,
+		[REG_OM_CLEARS] = p->clears,
+		[REG_OM_RESETS] = p->resets,
+		[REG_OM_LOST] = p->lost,
+		[REG_OM_POWER_CYCLES] = p->cycles,
+	};
 
-	switch (reg) {
-	case REG_OM_POWER:
-		*ret_value = p->powered;
-		break;
-	case REG_OM_HV_SET:
-		*ret_value = p->hv_set;
-		break;
-	case REG_OM_HV:
-		*ret_value = p->hv > 0 ? (int32_t)lround(fmax(p->hv + p->offset + noise, 0)) : 0;
-		break;
-	case REG_OM_THRESHOLD:
-		*ret_value = p->threshold_mv;
-		break;
-	case REG_OM_RAMP:
-		*ret_value = p->ramp;
-		break;
-	case REG_OM_TEMPERATURE:
-		*ret_value = (int32_t)lround(p->temperature_mc + 10 * noise);
-		break;
-	case REG_OM_HV_CURRENT:
-		*ret_value = (int32_t)lround(fmax(current_na(p) + 3 * noise, 0));
-		break;
-	case REG_OM_TRIP:
-		*ret_value = p->tripped;
-		break;
-	case REG_OM_RATE:
-		*ret_value = p->rate;
-		break;
-	case REG_OM_TRIPS:
-		*ret_value = p->trips;
-		break;
-	case REG_OM_CLEARS:
-		*ret_value = p->clears;
-		break;
-	case REG_OM_RESETS:
-		*ret_value = p->resets;
-		break;
-	case REG_OM_LOST:
-		*ret_value = p->lost;
-		break;
-	case REG_OM_POWER_CYCLES:
-		*ret_value = p->cycles;
-		break;
-	default:
+	if (reg < REG_OM_POWER || reg >= sizeof(values) / sizeof(values[0])) {
 		return WORD_BAD_REG;
 	}
+	*ret_value = values[reg];
 	return WORD_OK;
 }
 
