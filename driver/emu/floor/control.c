@@ -27,62 +27,31 @@ uint32_t floor_power_mask(const struct floor *f)
 static int fcm_read(struct floor *f, unsigned reg, int32_t *ret_value)
 {
 	const struct tdm_telemetry *t = &f->telemetry;
+	const uint64_t ago = f->silence.fired_frames / TDM_FRAMES_PER_SECOND;
+	const int32_t values[] = {
+		[REG_FCM_TEMPERATURE] = t->temperature_mc,
+		[REG_FCM_HUMIDITY] = (int32_t)t->humidity_ppm,
+		[REG_FCM_SUPPLY] = (int32_t)t->supply_mv,
+		[REG_FCM_CURRENT] = (int32_t)t->current_ma,
+		[REG_FCM_HEADING] = (int32_t)t->heading_mdeg,
+		[REG_FCM_PITCH] = t->pitch_mdeg,
+		[REG_FCM_ROLL] = t->roll_mdeg,
+		[REG_FCM_BOOT_COUNT] = (int32_t)f->boot_count,
+		[REG_FCM_UPTIME] = (int32_t)(f->uptime_frames / TDM_FRAMES_PER_SECOND),
+		[REG_FCM_POWER_MASK] = (int32_t)floor_power_mask(f),
+		[REG_FCM_EXECUTED] = (int32_t)f->control.executed,
+		[REG_FCM_REJECTED] = (int32_t)f->control.rejected,
+		[REG_FCM_RX_POWER] = (int32_t)f->rx_power_nw,
+		[REG_FCM_SILENCE] = f->silence.on,
+		[REG_FCM_SILENCE_S] = f->silence.limit_s,
+		[REG_FCM_SILENCED] = f->silence.fired,
+		[REG_FCM_SILENCED_AGO] = (int32_t)ago,
+	};
 
-	switch (reg) {
-	case REG_FCM_TEMPERATURE:
-		*ret_value = t->temperature_mc;
-		break;
-	case REG_FCM_HUMIDITY:
-		*ret_value = (int32_t)t->humidity_ppm;
-		break;
-	case REG_FCM_SUPPLY:
-		*ret_value = (int32_t)t->supply_mv;
-		break;
-	case REG_FCM_CURRENT:
-		*ret_value = (int32_t)t->current_ma;
-		break;
-	case REG_FCM_HEADING:
-		*ret_value = (int32_t)t->heading_mdeg;
-		break;
-	case REG_FCM_PITCH:
-		*ret_value = t->pitch_mdeg;
-		break;
-	case REG_FCM_ROLL:
-		*ret_value = t->roll_mdeg;
-		break;
-	case REG_FCM_BOOT_COUNT:
-		*ret_value = (int32_t)f->boot_count;
-		break;
-	case REG_FCM_UPTIME:
-		*ret_value = (int32_t)(f->uptime_frames / TDM_FRAMES_PER_SECOND);
-		break;
-	case REG_FCM_POWER_MASK:
-		*ret_value = (int32_t)floor_power_mask(f);
-		break;
-	case REG_FCM_EXECUTED:
-		*ret_value = (int32_t)f->control.executed;
-		break;
-	case REG_FCM_REJECTED:
-		*ret_value = (int32_t)f->control.rejected;
-		break;
-	case REG_FCM_RX_POWER:
-		*ret_value = (int32_t)f->rx_power_nw;
-		break;
-	case REG_FCM_SILENCE:
-		*ret_value = f->silence.on;
-		break;
-	case REG_FCM_SILENCE_S:
-		*ret_value = f->silence.limit_s;
-		break;
-	case REG_FCM_SILENCED:
-		*ret_value = f->silence.fired;
-		break;
-	case REG_FCM_SILENCED_AGO:
-		*ret_value = (int32_t)(f->silence.fired_frames / TDM_FRAMES_PER_SECOND);
-		break;
-	default:
+	if (reg < REG_FCM_TEMPERATURE || reg >= sizeof(values) / sizeof(values[0])) {
 		return WORD_BAD_REG;
 	}
+	*ret_value = values[reg];
 	return WORD_OK;
 }
 
@@ -203,20 +172,20 @@ static void reply(struct floor *f, const struct word *w, int status, int32_t val
 	r.status = (uint8_t)status;
 	r.value = value;
 	r.boot = (uint16_t)f->boot_count;
-	if (c->lose > 0) {
-		c->lose--;
+	if (f->faults.lose > 0) {
+		f->faults.lose--;
 		return;
 	}
-	if (c->lose_share > 0 && rng_unit(&f->fault_rng) < c->lose_share) {
+	if (f->faults.lose_share > 0 && rng_unit(&f->fault_rng) < f->faults.lose_share) {
 		return;
 	}
-	if (c->duplicate > 0) {
-		c->duplicate--;
+	if (f->faults.duplicate > 0) {
+		f->faults.duplicate--;
 		copies = 2;
 	}
 	word_pack(&r, bytes);
-	if (c->reorder > 0 && !c->holds) {
-		c->reorder--;
+	if (f->faults.reorder > 0 && !c->holds) {
+		f->faults.reorder--;
 		c->holds = true;
 		memcpy(c->held, bytes, sizeof(c->held));
 		return;
@@ -275,8 +244,8 @@ static void execute(struct floor *f, const struct word *w)
 		reply(f, w, WORD_DUPLICATE, old->value);
 		return;
 	}
-	if (c->refuse > 0) {
-		c->refuse--;
+	if (f->faults.refuse > 0) {
+		f->faults.refuse--;
 		status = WORD_REFUSED;
 	} else {
 		status = w->op == WORD_WRITE ? do_write(f, w, &value) : do_action(f, w, &value);
@@ -334,7 +303,7 @@ void control_receive(struct floor *f, const uint8_t *down)
 		const uint8_t *bytes = tdm_request(down, place);
 		struct word w;
 
-		if (bytes[0] == WORD_NONE || f->control.mute) {
+		if (bytes[0] == WORD_NONE || f->faults.mute) {
 			continue;
 		}
 		if (word_unpack(bytes, &w) < 0) {
@@ -387,32 +356,4 @@ void control_boot(struct floor *f)
 	c->executed = 0;
 	c->rejected = 0;
 	f->silence = (struct silence){.limit_s = REG_FCM_SILENCE_S_DEFAULT};
-}
-
-/* ---------------------------------------------------------------- faults */
-
-void floor_mute(struct floor *f, bool mute)
-{
-	f->control.mute = mute;
-}
-
-void floor_lose_replies(struct floor *f, uint32_t count, double share)
-{
-	f->control.lose = count;
-	f->control.lose_share = share;
-}
-
-void floor_duplicate_replies(struct floor *f, uint32_t count)
-{
-	f->control.duplicate = count;
-}
-
-void floor_reorder_replies(struct floor *f, uint32_t count)
-{
-	f->control.reorder = count;
-}
-
-void floor_refuse(struct floor *f, uint32_t count)
-{
-	f->control.refuse = count;
 }

@@ -179,7 +179,7 @@ void floor_boot(struct floor *f)
 	f->timing_seen = false;
 	f->serial.length = 0;
 	f->serial.sequence = 0;
-	f->time_faults = 0;
+	f->faults.time_faults = 0;
 	control_boot(f);
 	forget(f);
 	read_sensors(f);
@@ -353,8 +353,8 @@ static void send_frame(struct floor *f, uint8_t *frame, struct truth_record *tru
 	struct tdm_telemetry *t = &f->telemetry;
 
 	truth->flags |= header.flags & TDM_FLAG_BOOTED ? TRUTH_BOOTED : 0;
-	if (f->time_faults > 0) {
-		f->time_faults--;
+	if (f->faults.time_faults > 0) {
+		f->faults.time_faults--;
 		header.time.frame = false_number(f);
 		truth->flags |= TRUTH_TIME;
 	}
@@ -420,9 +420,9 @@ void floor_storm(struct floor *f, double rate_hz, uint32_t ms)
 	sea_storm(&f->sea, rate_hz / f->config.quiet_rate_hz, ms);
 }
 
-void floor_time_fault(struct floor *f, uint32_t frames)
+struct floor_faults *floor_faults(struct floor *f)
 {
-	f->time_faults = frames;
+	return &f->faults;
 }
 
 void floor_temperature(struct floor *f, double celsius)

@@ -68,17 +68,17 @@ bool floor_lit(const struct floor *f);
 bool floor_take_align(struct floor *f);
 
 /* What scenarios do to a floor. */
-void floor_mute(struct floor *f, bool mute);
+struct floor_faults {
+	bool mute; /* takes no words */
+	/* Of so many of the next: replies lost, sent twice, sent after the one behind; words refused;
+	 * frames with a wrong number. */
+	uint32_t lose, duplicate, reorder, refuse, time_faults;
+	double lose_share; /* 0..1: of the replies, from now on */
+};
+struct floor_faults *floor_faults(struct floor *f); /* for writing */
 void floor_boot(struct floor *f);
 void floor_trip(struct floor *f, unsigned module);
-void floor_lose_replies(struct floor *f, uint32_t count,
-			double share); /* share 0..1: from now on */
-void floor_duplicate_replies(struct floor *f, uint32_t count);
-/* Each of the next `count` waits for the one behind it and leaves after it. */
-void floor_reorder_replies(struct floor *f, uint32_t count);
-void floor_refuse(struct floor *f, uint32_t count);
 void floor_storm(struct floor *f, double rate_hz, uint32_t ms);
-void floor_time_fault(struct floor *f, uint32_t frames);
 void floor_temperature(struct floor *f, double celsius);
 
 #endif

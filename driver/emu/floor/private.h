@@ -23,10 +23,6 @@ struct control {
 	uint8_t replies[REPLIES][TDM_WORD_BYTES];
 	uint32_t reply_count;
 	uint32_t executed, rejected;
-	/* faults */
-	bool mute;
-	uint32_t lose, duplicate, reorder, refuse;
-	double lose_share;
 	uint8_t held[TDM_WORD_BYTES]; /* until the next reply has been put before it */
 	bool holds;
 };
@@ -77,8 +73,7 @@ struct floor {
 	struct tdm_telemetry telemetry;
 	struct serial_port serial;
 	uint32_t rx_power_nw;
-
-	uint32_t time_faults; /* frames still to be numbered falsely */
+	struct floor_faults faults;
 };
 
 /* Take the requests of a received frame; replies wait for the next upstream frame. */

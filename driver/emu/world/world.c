@@ -431,14 +431,30 @@ static void apply_to_link(struct world *w, const struct scenario_event *e)
 
 static void apply_to_floor(struct floor *f, const struct scenario_event *e)
 {
+	struct floor_faults *faults = floor_faults(f);
 	const double x = e->args[0];
 
 	switch ((enum scenario_action)e->action) {
 	case SCENARIO_MUTE:
-		floor_mute(f, true);
-		break;
 	case SCENARIO_UNMUTE:
-		floor_mute(f, false);
+		faults->mute = e->action == SCENARIO_MUTE;
+		break;
+	case SCENARIO_LOSE_REPLIES:
+	case SCENARIO_LOSE_SHARE:
+		faults->lose = e->action == SCENARIO_LOSE_REPLIES ? (uint32_t)x : 0;
+		faults->lose_share = e->action == SCENARIO_LOSE_SHARE ? x : 0;
+		break;
+	case SCENARIO_DUPLICATE_REPLIES:
+		faults->duplicate = (uint32_t)x;
+		break;
+	case SCENARIO_REORDER_REPLIES:
+		faults->reorder = (uint32_t)x;
+		break;
+	case SCENARIO_REFUSE:
+		faults->refuse = (uint32_t)x;
+		break;
+	case SCENARIO_TIME_FAULT:
+		faults->time_faults = (uint32_t)x;
 		break;
 	case SCENARIO_BOOT:
 		floor_boot(f);
@@ -446,26 +462,8 @@ static void apply_to_floor(struct floor *f, const struct scenario_event *e)
 	case SCENARIO_TRIP:
 		floor_trip(f, (unsigned)x);
 		break;
-	case SCENARIO_LOSE_REPLIES:
-		floor_lose_replies(f, (uint32_t)x, 0);
-		break;
-	case SCENARIO_LOSE_SHARE:
-		floor_lose_replies(f, 0, x);
-		break;
-	case SCENARIO_DUPLICATE_REPLIES:
-		floor_duplicate_replies(f, (uint32_t)x);
-		break;
-	case SCENARIO_REORDER_REPLIES:
-		floor_reorder_replies(f, (uint32_t)x);
-		break;
-	case SCENARIO_REFUSE:
-		floor_refuse(f, (uint32_t)x);
-		break;
 	case SCENARIO_BURST:
 		floor_storm(f, x, (uint32_t)lround(e->args[1] * 1000));
-		break;
-	case SCENARIO_TIME_FAULT:
-		floor_time_fault(f, (uint32_t)x);
 		break;
 	case SCENARIO_TEMPERATURE:
 		floor_temperature(f, x);

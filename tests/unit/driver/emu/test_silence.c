@@ -374,12 +374,12 @@ static void silence_is_also_a_dark_fibre(void **state)
 	}
 	assert_int_equal(read_reg(s, FCM, REG_FCM_SILENCED), 1);
 	assert_int_equal(write_reg(s, 0, REG_OM_HV_SET, NOMINAL), WORD_OK);
-	floor_mute(s->floor, true);
+	floor_faults(s->floor)->mute = true;
 	for (unsigned n = 0; n < MIN_S + 1; n++) {
 		assert_int_equal(ask(s, WORD_READ, 0, REG_OM_HV, 0, NULL), -1);
 		silent(s, 1);
 	}
-	floor_mute(s->floor, false);
+	floor_faults(s->floor)->mute = false;
 	assert_int_equal(read_reg(s, FCM, REG_FCM_SILENCED), 2);
 	assert_int_equal(read_reg(s, 0, REG_OM_HV_SET), 0);
 }
