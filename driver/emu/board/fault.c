@@ -9,31 +9,6 @@
 #define UNKNOWN_TYPE 200u
 #define UNKNOWN_LINK 77u
 
-/* ------------------------------------------------------------------------ interrupts */
-
-static void lose_irqs(struct board *b, unsigned which, uint32_t argument)
-{
-	if (which < NANET3_VECTORS) {
-		b->lose_irqs[which] = argument;
-	}
-}
-
-static void spurious(struct board *b, unsigned which, uint32_t argument)
-{
-	for (uint32_t i = 0; which < NANET3_VECTORS && i < argument; i++) {
-		b->host.irq(b->host.context, which);
-	}
-}
-
-/* ------------------------------------------------------------------------ DMA */
-
-static void stuck_dma(struct board *b, unsigned which, uint32_t argument)
-{
-	if (which < NANET3_LINKS) {
-		b->links[which].dma.stick = argument;
-	}
-}
-
 static void unstick(struct board *b, struct board_link *l)
 {
 	l->dma.stuck_until = 0;
@@ -52,39 +27,26 @@ void fault_reset(struct board *b)
 	}
 }
 
-/* ------------------------------------------------------------------------ the whole board */
-
-static void gone(struct board *b, unsigned which, uint32_t argument)
-{
-	(void)which;
-	b->gone_steps = argument == 0 ? FOR_EVER : argument * STEPS_A_MS;
-}
-
-static void stall(struct board *b, unsigned which, uint32_t argument)
-{
-	(void)which;
-	b->fault_stall_until = b->step + argument * STEPS_A_MS;
-}
-
 /* ------------------------------------------------------------------------ events */
 
-static void flood(struct board *b, unsigned which, uint32_t argument)
+static void flood(struct board *b, unsigned link, uint32_t count)
 {
-	struct nanet3_event ev = {.type = NANET3_EVENT_LINK,
-				  .link = (uint8_t)(which % NANET3_LINKS),
-				  .frame_count = b->count};
+	struct nanet3_event ev = {
+		.type = NANET3_EVENT_LINK,
+		.link = (uint8_t)link,
+		.frame_count = b->count,
+		.value = LREG(&b->links[link], NANET3_LREG_STATUS) & ~NANET3_LSTAT_BUSY,
+	};
 
-	ev.value = LREG(&b->links[ev.link], NANET3_LREG_STATUS) & ~NANET3_LSTAT_BUSY;
-	for (uint32_t i = 0; i < argument; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		event_control(b, &ev);
 	}
 }
 
 /* By turns an unknown type and, which a driver may index by, an RX event of a link that is not. */
-static void bad_event(struct board *b, unsigned which, uint32_t argument)
+static void bad_events(struct board *b, uint32_t count)
 {
-	(void)which;
-	for (uint32_t i = 0; i < argument; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct nanet3_event ev = {.type = UNKNOWN_TYPE, .link = 0xff};
 
 		if (i % 2 != 0) {
@@ -111,40 +73,64 @@ static void false_event(struct board *b, unsigned link, uint32_t epoch, uint32_t
 	event_post(b, &ev, true);
 }
 
-static void skipping_event(struct board *b, unsigned which, uint32_t argument)
-{
-	if (which < NANET3_LINKS) {
-		false_event(b, which, b->links[which].dma.epoch, argument);
-	}
-}
-
-static void stale_event(struct board *b, unsigned which, uint32_t argument)
-{
-	for (uint32_t i = 0; which < NANET3_LINKS && i < argument; i++) {
-		false_event(b, which, b->links[which].dma.epoch - 1, i);
-	}
-}
-
 /* ------------------------------------------------------------------------ */
 
-static void (*const faults[])(struct board *b, unsigned which, uint32_t argument) = {
-	[MODEL_FAULT_LOSE_IRQS] = lose_irqs,
-	[MODEL_FAULT_SPURIOUS] = spurious,
-	[MODEL_FAULT_STUCK_DMA] = stuck_dma,
-	[MODEL_FAULT_GONE] = gone,
-	[MODEL_FAULT_STALL] = stall,
-	[MODEL_FAULT_FLOOD] = flood,
-	[MODEL_FAULT_BAD_EVENT] = bad_event,
-	[MODEL_FAULT_STALE_EVENT] = stale_event,
-	[MODEL_FAULT_SKIPPING_EVENT] = skipping_event,
-};
+static void link_fault(struct board *b, unsigned code, unsigned link, uint32_t argument)
+{
+	struct dma *d = &b->links[link].dma;
+
+	switch (code) {
+	case MODEL_FAULT_STUCK_DMA:
+		d->stick = argument;
+		break;
+	case MODEL_FAULT_SKIPPING_EVENT:
+		false_event(b, link, d->epoch, argument);
+		break;
+	case MODEL_FAULT_STALE_EVENT:
+		for (uint32_t i = 0; i < argument; i++) {
+			false_event(b, link, d->epoch - 1, i);
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+static void vector_fault(struct board *b, unsigned code, unsigned vector, uint32_t argument)
+{
+	if (code == MODEL_FAULT_LOSE_IRQS) {
+		b->lose_irqs[vector] = argument;
+	}
+	for (uint32_t i = 0; code == MODEL_FAULT_SPURIOUS && i < argument; i++) {
+		b->host.irq(b->host.context, vector);
+	}
+}
 
 void fault_write(struct board *b, uint32_t value)
 {
-	uint32_t code = value & 0xffu;
+	const uint32_t code = value & 0xffu, which = value >> 8 & 0xffu, argument = value >> 16;
 
-	if (code < sizeof(faults) / sizeof(faults[0]) && faults[code] != NULL) {
-		faults[code](b, value >> 8 & 0xffu, value >> 16);
+	switch (code) {
+	case MODEL_FAULT_GONE:
+		b->gone_steps = argument == 0 ? FOR_EVER : argument * STEPS_A_MS;
+		break;
+	case MODEL_FAULT_STALL:
+		b->fault_stall_until = b->step + argument * STEPS_A_MS;
+		break;
+	case MODEL_FAULT_FLOOD:
+		flood(b, which % NANET3_LINKS, argument);
+		break;
+	case MODEL_FAULT_BAD_EVENT:
+		bad_events(b, argument);
+		break;
+	default:
+		if (which < NANET3_LINKS) {
+			link_fault(b, code, which, argument);
+		}
+		if (which < NANET3_VECTORS) {
+			vector_fault(b, code, which, argument);
+		}
+		break;
 	}
 }
 
