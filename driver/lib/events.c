@@ -13,7 +13,7 @@
 
 int nanet3_fd(const struct nanet3 *b)
 {
-	return b->transport->ops->fd(b->transport);
+	return b->transport.poll_fd;
 }
 
 static bool queue_empty(const struct nanet3 *b)
@@ -92,8 +92,8 @@ static int silence_check(struct nanet3 *b)
 		return 0;
 	}
 	p->news_ms = now;
-	b->transport->ops->clear(b->transport);
-	r = b->transport->ops->wait(b->transport, 0);
+	libnanet3_clear(b);
+	r = libnanet3_wait(b, 0);
 	p->gone = r == -ENODEV;
 	return p->gone && !polling_news(b) ? r : 0;
 }
@@ -143,11 +143,11 @@ int nanet3_wait(struct nanet3 *b, int timeout_ms)
 	for (;;) {
 		int r;
 
-		b->transport->ops->clear(b->transport);
+		libnanet3_clear(b);
 		if (!queue_empty(b)) {
 			return 1;
 		}
-		r = b->transport->ops->wait(b->transport, timeout_ms);
+		r = libnanet3_wait(b, timeout_ms);
 		if (r <= 0) {
 			/* What came last is still to be had when the board has gone. */
 			return r == -ENODEV && !queue_empty(b) ? 1 : r;

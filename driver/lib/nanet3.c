@@ -36,11 +36,7 @@ static int open_board(const char *where, bool read_only, struct nanet3 **ret_boa
 	if (b == NULL) {
 		return -ENOMEM;
 	}
-	if (strncmp(where, "unix:", 5) == 0) {
-		r = libnanet3_sock_open(where + 5, read_only, &b->transport);
-	} else {
-		r = libnanet3_device_open(where, read_only, &b->transport);
-	}
+	r = libnanet3_transport_open(&b->transport, where, read_only);
 	if (r < 0) {
 		goto fail;
 	}
@@ -83,9 +79,7 @@ void nanet3_close(struct nanet3 *b)
 	if (b->queue != NULL) {
 		munmap(b->queue, b->queue_bytes);
 	}
-	if (b->transport != NULL) {
-		b->transport->ops->close(b->transport);
-	}
+	libnanet3_transport_close(&b->transport);
 	free(b);
 }
 
@@ -99,7 +93,7 @@ const struct nanet3_info *nanet3_info(const struct nanet3 *b)
 int nanet3_register_buffer(struct nanet3 *b, void *address, size_t length, uint32_t *ret_buffer)
 {
 	struct nanet3_register arg = {.address = (uintptr_t)address, .length = length};
-	int r = b->transport->ops->expose(b->transport);
+	int r = libnanet3_expose(b);
 
 	if (r == 0) {
 		r = libnanet3_request(b, NANET3_IOC_REGISTER, &arg, sizeof(arg));

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside libnanet3: a handle is a transport and what has been mapped through it.
- *
- *   nanet3.c  life, words, buffers, registers: a request each
- *   events.c  waiting, events
- *   links.c   links and their rings, polling
- *   sock.c    the emulator's socket
- *   device.c  the character device
- *   poller.c  the board's queue, read without the driver
+ * Inside libnanet3: a handle is a transport and what has been mapped through it. README.md lists the files.
  *
  * Names that files share begin with libnanet3_, so that a static library takes no names from its user
  * and the shared one exports nanet3_ alone.
@@ -20,27 +13,16 @@
 #include "driver/lib/libnanet3.h"
 #include "driver/lib/poller.h"
 
-struct transport;
-
-/* A way in. All functions return 0 or a negative errno; -ENODEV when the board is gone. */
-struct transport_ops {
-	/* Execute a request of driver/nanet3.h on its struct of `size` bytes, which it changes. */
-	int (*request)(struct transport *t, uint32_t request, void *arg, size_t size);
-	/* Map `bytes` of one of NANET3_MAP_*. */
-	int (*map)(struct transport *t, uint64_t what, size_t bytes, bool writable, void **ret_p);
-	/* Forget that events were signalled, before the queue is looked at. */
-	void (*clear)(struct transport *t);
-	/* Wait for a signal: 1, 0 on time-out. */
-	int (*wait)(struct transport *t, int timeout_ms);
-	/* Let the board's end reach this process's memory, where that must be allowed. */
-	int (*expose)(struct transport *t);
-	int (*fd)(const struct transport *t);
-	void (*close)(struct transport *t);
-};
-
-/* First member of each transport's own struct. */
+/*
+ * A way in: the character device, or the emulator's socket. Once an exchange on the socket has failed in
+ * the middle, or was not answered in time, it is of no use: the board counts as gone.
+ */
 struct transport {
-	const struct transport_ops *ops;
+	int fd; /* requests go here; of the device also readiness, while the queue is not empty */
+	int event_fd;	     /* -1: the device; else the eventfd of the handle's queue */
+	int poll_fd;	     /* what the user polls */
+	uint32_t info_flags; /* NANET3_SOCK_READ_ONLY or 0 */
+	bool gone;
 };
 
 struct lib_link {
@@ -64,7 +46,7 @@ struct lib_polling {
 };
 
 struct nanet3 {
-	struct transport *transport;
+	struct transport transport;
 	struct nanet3_info info;
 	struct nanet3_queue *queue; /* NULL: not open for writing */
 	size_t queue_bytes;
@@ -73,17 +55,29 @@ struct nanet3 {
 	struct lib_polling *polling; /* NULL: off */
 };
 
-/* One request; see struct transport_ops. */
-static inline int libnanet3_request(struct nanet3 *b, uint32_t code, void *arg, size_t size)
-{
-	return b->transport->ops->request(b->transport, code, arg, size);
-}
+/* These return 0 or a negative errno; -ENODEV when the board is gone. */
 
-static inline int libnanet3_map(struct nanet3 *b, uint64_t what, size_t bytes, bool writable,
-				void **ret_p)
-{
-	return b->transport->ops->map(b->transport, what, bytes, writable, ret_p);
-}
+/* transport.c: `read_only`: not open for writing. */
+int libnanet3_transport_open(struct transport *t, const char *where, bool read_only);
+void libnanet3_transport_close(struct transport *t);
+/* Execute a request of driver/nanet3.h on its struct of `size` bytes, which it changes. */
+int libnanet3_request(struct nanet3 *b, uint32_t code, void *arg, size_t size);
+/* Map `bytes` of one of NANET3_MAP_*. */
+int libnanet3_map(struct nanet3 *b, uint64_t what, size_t bytes, bool writable, void **ret_p);
+/* Forget that events were signalled, before the queue is looked at. */
+void libnanet3_clear(struct nanet3 *b);
+/* Wait for a signal: 1, 0 on time-out. */
+int libnanet3_wait(struct nanet3 *b, int timeout_ms);
+/* Let the board's end reach this process's memory, where that must be allowed. */
+int libnanet3_expose(struct nanet3 *b);
+
+/* sock.c: the emulator's socket. */
+int libnanet3_sock_open(struct transport *t, const char *path);
+int libnanet3_sock_request(struct transport *t, uint32_t code, void *arg, size_t size);
+/* A descriptor to map, the caller's to close, and the offset in it. */
+int libnanet3_sock_map(struct transport *t, uint64_t what, size_t bytes, bool writable, int *ret_fd,
+		       uint64_t *ret_offset);
+int libnanet3_sock_expose(struct transport *t);
 
 static inline size_t libnanet3_pages(size_t bytes)
 {
@@ -92,8 +86,5 @@ static inline size_t libnanet3_pages(size_t bytes)
 
 /* Unmap all that links.c has mapped, before the transport is closed. */
 void libnanet3_links_unmap(struct nanet3 *b);
-
-int libnanet3_sock_open(const char *path, bool read_only, struct transport **ret_transport);
-int libnanet3_device_open(const char *path, bool read_only, struct transport **ret_transport);
 
 #endif

@@ -1,99 +1,117 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libnanet3's way in through the character device /dev/nanet3-N: requests are ioctls, mappings are
- * offsets, the descriptor polls readable while the handle's queue is not empty.
+ * libnanet3's two ways in. On the character device /dev/nanet3-N requests are ioctls, mappings are offsets,
+ * and the descriptor polls readable while the handle's queue is not empty. The emulator's socket (sock.c)
+ * answers the same requests; descriptors to map come with the answer, and an eventfd is signalled instead.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "driver/lib/nanet3_private.h"
+#include "driver/nanet3_socket.h"
 
-struct device {
-	struct transport base;
-	int fd;
-};
-
-static int device_request(struct transport *t, uint32_t request, void *arg, size_t size)
+static bool is_socket(const struct transport *t)
 {
-	(void)size; /* is in the code */
-	return ioctl(((struct device *)t)->fd, request, arg) < 0 ? -errno : 0;
+	return t->poll_fd != t->fd;
 }
 
-static int device_map(struct transport *t, uint64_t what, size_t bytes, bool writable, void **ret_p)
+int libnanet3_transport_open(struct transport *t, const char *where, bool read_only)
 {
-	void *p = mmap(NULL, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-		       ((struct device *)t)->fd, (off_t)what);
-
-	if (p == MAP_FAILED) {
-		return -errno;
+	*t = (struct transport){.fd = -1, .event_fd = -1, .poll_fd = -1};
+	if (strncmp(where, "unix:", 5) == 0) {
+		t->info_flags = read_only ? NANET3_SOCK_READ_ONLY : 0;
+		return libnanet3_sock_open(t, where + 5);
 	}
-	*ret_p = p;
-	return 0;
+	t->fd = t->poll_fd = open(where, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+	return t->fd < 0 ? -errno : 0;
 }
 
-static void device_clear(struct transport *t)
+void libnanet3_transport_close(struct transport *t)
 {
-	(void)t; /* readiness follows the queue */
+	if (is_socket(t) && t->poll_fd >= 0) {
+		close(t->poll_fd);
+	}
+	if (t->event_fd >= 0) {
+		close(t->event_fd);
+	}
+	if (t->fd >= 0) {
+		close(t->fd);
+	}
 }
 
-static int device_wait(struct transport *t, int timeout_ms)
+int libnanet3_request(struct nanet3 *b, uint32_t code, void *arg, size_t size)
 {
-	struct pollfd p = {.fd = ((struct device *)t)->fd, .events = POLLIN};
-	int n = poll(&p, 1, timeout_ms);
+	struct transport *t = &b->transport;
 
+	if (is_socket(t)) {
+		return libnanet3_sock_request(t, code, arg, size);
+	}
+	return ioctl(t->fd, code, arg) < 0 ? -errno : 0; /* the size is in the code */
+}
+
+int libnanet3_map(struct nanet3 *b, uint64_t what, size_t bytes, bool writable, void **ret_p)
+{
+	struct transport *t = &b->transport;
+	uint64_t offset = what;
+	int r, fd = t->fd;
+	void *p;
+
+	if (is_socket(t)) {
+		r = libnanet3_sock_map(t, what, bytes, writable, &fd, &offset);
+		if (r < 0) {
+			return r;
+		}
+	}
+	p = mmap(NULL, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
+		 (off_t)offset);
+	r = p == MAP_FAILED ? -errno : 0;
+	if (is_socket(t)) {
+		close(fd);
+	}
+	if (r == 0) {
+		*ret_p = p;
+	}
+	return r;
+}
+
+void libnanet3_clear(struct nanet3 *b)
+{
+	uint64_t count;
+
+	if (b->transport.event_fd >=
+	    0) { /* non-blocking; the device's readiness follows the queue */
+		(void)!read(b->transport.event_fd, &count, sizeof(count));
+	}
+}
+
+int libnanet3_wait(struct nanet3 *b, int timeout_ms)
+{
+	struct transport *t = &b->transport;
+	struct pollfd p[2] = {{.fd = is_socket(t) ? t->event_fd : t->fd, .events = POLLIN},
+			      {.fd = is_socket(t) ? t->fd : -1, .events = POLLRDHUP}};
+	int n;
+
+	if (t->gone) {
+		return -ENODEV;
+	}
+	n = poll(p, 2, timeout_ms);
 	if (n <= 0) {
 		return n < 0 ? -errno : 0;
 	}
-	return p.revents & POLLIN ? 1 : -ENODEV;
-}
-
-static int device_expose(struct transport *t)
-{
-	(void)t; /* the driver pins what it is given */
-	return 0;
-}
-
-static int device_fd(const struct transport *t)
-{
-	return ((const struct device *)t)->fd;
-}
-
-static void device_close(struct transport *t)
-{
-	close(((struct device *)t)->fd);
-	free(t);
-}
-
-static const struct transport_ops device_ops = {
-	.request = device_request,
-	.map = device_map,
-	.clear = device_clear,
-	.wait = device_wait,
-	.expose = device_expose,
-	.fd = device_fd,
-	.close = device_close,
-};
-
-int libnanet3_device_open(const char *path, bool read_only, struct transport **ret_transport)
-{
-	struct device *d = calloc(1, sizeof(*d));
-	int r;
-
-	if (d == NULL) {
-		return -ENOMEM;
+	if (p[0].revents & POLLIN) {
+		return 1;
 	}
-	d->base.ops = &device_ops;
-	d->fd = open(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-	if (d->fd < 0) {
-		r = -errno;
-		free(d);
-		return r;
-	}
-	*ret_transport = &d->base;
-	return 0;
+	t->gone = is_socket(t);
+	return -ENODEV;
+}
+
+int libnanet3_expose(struct nanet3 *b)
+{
+	/* The kernel's driver pins what it is given. */
+	return is_socket(&b->transport) ? libnanet3_sock_expose(&b->transport) : 0;
 }
