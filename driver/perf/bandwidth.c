@@ -92,41 +92,28 @@ static int tell(struct results *r, enum perf_mode mode, uint64_t size, uint64_t 
 	struct summary s = samples_summary(samples);
 	double bytes = (double)size * (double)part;
 
-	return table_add(&r->figures, (const struct cell[TABLE_COLUMNS]){
-					      {.number = (double)size},
-					      {.word = perf_mode_name(mode)},
-					      {.number = (double)(part * s.count)},
-					      {.number = bytes * 1e3 / (double)s.p50},
-					      {.number = bytes * 1e3 / (double)s.max},
-					      {.number = bytes * 1e3 / (double)s.min},
-					      {.number = (double)part * 1e9 / (double)s.p50},
-				      });
+	return table_add(&r->figures, (double)size, perf_mode_name(mode), (double)(part * s.count),
+			 bytes * 1e3 / (double)s.p50, bytes * 1e3 / (double)s.max,
+			 bytes * 1e3 / (double)s.min, (double)part * 1e9 / (double)s.p50);
 }
 
 static int one_size(const struct perf_options *o, struct loopback *l, uint64_t size,
 		    struct results *r)
 {
-	uint64_t part = ((o->count != 0 ? o->count : COUNT) + ROUNDS - 1) / ROUNDS, ns;
-	struct samples samples[PERF_MODES] = {0};
-	int err = 0;
+	uint64_t part = ((o->count != 0 ? o->count : COUNT) + ROUNDS - 1) / ROUNDS, ns = 0;
+	struct samples samples[PERF_MODES];
+	int err = samples_make(samples, ROUNDS);
 
-	for (int m = 0; m < PERF_MODES && err == 0; m++) {
-		err = samples_create(&samples[m], ROUNDS);
-	}
-	for (unsigned round = 0; round < ROUNDS; round++) {
-		for (int m = 0; m < PERF_MODES && err == 0; m++) {
-			if (o->modes[m]) {
-				err = flow(l, (enum perf_mode)m, size, part, &ns);
-				samples_add(&samples[m], ns);
-			}
+	for (unsigned round = 0; round < ROUNDS && err == 0; round++) {
+		for_each_mode (o, m) {
+			err = err == 0 ? flow(l, m, size, part, &ns) : err;
+			samples_add(&samples[m], ns);
 		}
 	}
-	for (int m = 0; m < PERF_MODES; m++) {
-		if (err == 0 && o->modes[m]) {
-			err = tell(r, (enum perf_mode)m, size, part, &samples[m]);
-		}
-		samples_destroy(&samples[m]);
+	for_each_mode (o, m) {
+		err = err == 0 ? tell(r, m, size, part, &samples[m]) : err;
 	}
+	samples_free(samples);
 	return err;
 }
 

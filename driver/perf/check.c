@@ -100,10 +100,6 @@ int measure_check(const struct perf_options *o, struct nanet3 *b, struct results
 			 result.failures, result.puts,
 			 c.told == TOLD_MAX ? "; given up there" : "");
 	}
-	return table_add(&r->figures, (const struct cell[TABLE_COLUMNS]){
-					      {.number = (double)result.puts},
-					      {.number = (double)result.bytes},
-					      {.number = (double)result.failures},
-					      {.number = (double)o->seed},
-				      });
+	return table_add(&r->figures, (double)result.puts, (double)result.bytes,
+			 (double)result.failures, (double)o->seed);
 }

@@ -48,25 +48,16 @@ static int put_many(struct loopback *l, enum perf_mode mode, uint64_t size, uint
 int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
 {
 	struct summary s = samples_summary(samples);
-	const struct cell row[TABLE_COLUMNS] = {
-		{.number = (double)size},	  {.word = perf_mode_name(mode)},
-		{.number = (double)s.count},	  {.number = s.mean * 1e-3},
-		{.number = (double)s.p10 * 1e-3}, {.number = (double)s.p50 * 1e-3},
-		{.number = (double)s.p99 * 1e-3}, {.number = (double)s.min * 1e-3},
-		{.number = (double)s.max * 1e-3},
-	};
+	const char *name = perf_mode_name(mode);
 	struct bin bins[HISTOGRAM_BINS];
 	unsigned n = samples_histogram(samples, bins);
-	int err = table_add(&r->figures, row);
+	int err = table_add(&r->figures, (double)size, name, (double)s.count, s.mean * 1e-3,
+			    (double)s.p10 * 1e-3, (double)s.p50 * 1e-3, (double)s.p99 * 1e-3,
+			    (double)s.min * 1e-3, (double)s.max * 1e-3);
 
 	for (unsigned i = 0; i < n && err == 0; i++) {
-		err = table_add(&r->histogram, (const struct cell[TABLE_COLUMNS]){
-						       {.number = (double)size},
-						       {.word = perf_mode_name(mode)},
-						       {.number = (double)bins[i].low * 1e-3},
-						       {.number = (double)bins[i].high * 1e-3},
-						       {.number = (double)bins[i].count},
-					       });
+		err = table_add(&r->histogram, (double)size, name, (double)bins[i].low * 1e-3,
+				(double)bins[i].high * 1e-3, (double)bins[i].count);
 	}
 	return err;
 }
@@ -75,30 +66,23 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 		    struct results *r)
 {
 	uint64_t count = o->count != 0 ? o->count : COUNT;
-	struct samples samples[PERF_MODES] = {0};
-	int err = 0;
+	struct samples samples[PERF_MODES];
+	int err = samples_make(samples, count);
 
-	for (int m = 0; m < PERF_MODES && err == 0; m++) {
-		err = samples_create(&samples[m], count);
-		if (err == 0 && o->modes[m]) {
-			err = put_many(l, (enum perf_mode)m, size, WARM, NULL);
-		}
+	for_each_mode (o, m) {
+		err = err == 0 ? put_many(l, m, size, WARM, NULL) : err;
 	}
 	for (uint64_t done = 0, part; done < count && err == 0; done += part) {
 		part = (count + ROUNDS - 1) / ROUNDS;
 		part = part < count - done ? part : count - done;
-		for (int m = 0; m < PERF_MODES && err == 0; m++) {
-			if (o->modes[m]) {
-				err = put_many(l, (enum perf_mode)m, size, part, &samples[m]);
-			}
+		for_each_mode (o, m) {
+			err = err == 0 ? put_many(l, m, size, part, &samples[m]) : err;
 		}
 	}
-	for (int m = 0; m < PERF_MODES; m++) {
-		if (err == 0 && o->modes[m]) {
-			err = latency_tell(r, (enum perf_mode)m, size, &samples[m]);
-		}
-		samples_destroy(&samples[m]);
+	for_each_mode (o, m) {
+		err = err == 0 ? latency_tell(r, m, size, &samples[m]) : err;
 	}
+	samples_free(samples);
 	return err;
 }
 

@@ -34,37 +34,28 @@ static uint8_t *memory(size_t bytes)
 
 int loopback_create(struct nanet3 *board, size_t bytes, struct loopback *ret_loopback)
 {
-	struct loopback l = {
-		.board = board,
-		.source = memory(bytes),
-		.destination = memory(bytes),
-		.bytes = bytes,
-	};
-	int r = -ENOMEM;
+	struct loopback l = {.board = board,
+			     .bytes = (bytes + NANET3_PAGE - 1) & -(size_t)NANET3_PAGE};
+	int r;
 
-	if (l.source == NULL || l.destination == NULL) {
-		goto fail;
+	l.source = memory(2 * l.bytes);
+	if (l.source == NULL) {
+		return -ENOMEM;
 	}
+	l.destination = l.source + l.bytes;
 	r = nanet3_register_buffer(board, l.source, bytes, &l.source_id);
-	if (r < 0) {
-		goto fail;
+	if (r == 0) {
+		r = nanet3_register_buffer(board, l.destination, bytes, &l.destination_id);
+		if (r < 0) {
+			(void)nanet3_unregister_buffer(board, l.source_id);
+		}
 	}
-	r = nanet3_register_buffer(board, l.destination, bytes, &l.destination_id);
 	if (r < 0) {
-		(void)nanet3_unregister_buffer(board, l.source_id);
-		goto fail;
+		munmap(l.source, 2 * l.bytes);
+		return r;
 	}
 	*ret_loopback = l;
 	return 0;
-
-fail:
-	if (l.source != NULL) {
-		munmap(l.source, bytes);
-	}
-	if (l.destination != NULL) {
-		munmap(l.destination, bytes);
-	}
-	return r;
 }
 
 void loopback_destroy(struct loopback *l)
@@ -75,8 +66,7 @@ void loopback_destroy(struct loopback *l)
 	/* Where the board has gone, there is nobody left to write there. */
 	(void)nanet3_unregister_buffer(l->board, l->source_id);
 	(void)nanet3_unregister_buffer(l->board, l->destination_id);
-	munmap(l->source, l->bytes);
-	munmap(l->destination, l->bytes);
+	munmap(l->source, 2 * l->bytes);
 	*l = (struct loopback){0};
 }
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The measurements, one a command. Both modes of waiting are measured in turn, in one run, so that what
- * else the machine does meets both.
- *
- *   latency.c      one put at a time: from the call to the event that it has arrived
- *   bandwidth.c    many puts in flight, several for a doorbell
- *   sizes.c        what these two have in common
- *   receive.c      data of a link: from the board's hand-over to the reader
- *   translation.c  what the board's address translation takes
- *   check.c        the self-test on a board
+ * The measurements, one for each command: latency.c and bandwidth.c (both over sizes.c), receive.c,
+ * translation.c, check.c. Both modes of waiting are measured in turn, in one run, so that other load of the
+ * machine affects both.
  */
 #ifndef PERF_MEASURE_H
 #define PERF_MEASURE_H
@@ -31,6 +25,14 @@ int measure_bandwidth(const struct perf_options *o, struct nanet3 *b, struct res
 int measure_receive(const struct perf_options *o, struct nanet3 *b, struct results *r);
 int measure_translation(const struct perf_options *o, struct nanet3 *b, struct results *r);
 int measure_check(const struct perf_options *o, struct nanet3 *b, struct results *r);
+
+/* Samples of both modes; -ENOMEM: samples_free() all the same. */
+int samples_make(struct samples samples[PERF_MODES], size_t room);
+void samples_free(struct samples samples[PERF_MODES]);
+/* The modes that are measured. */
+#define for_each_mode(o, m)                                                                        \
+	for (enum perf_mode m = PERF_INTERRUPT; m < PERF_MODES; m++)                               \
+		if ((o)->modes[m])
 
 /* sizes.c: one_size() for each power of two of the range, or of the one that was asked for, in bytes; both
  * buffers have room for the largest. */

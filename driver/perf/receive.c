@@ -15,11 +15,6 @@
 #define SKIP	4u /* buffers after a change of modes */
 #define WAIT_MS 2000
 
-struct round {
-	struct samples
-		ns[PERF_MODES]; /* time of arrival less that of the last frame, not yet zeroed */
-};
-
 struct receiver {
 	struct nanet3 *b;
 	unsigned link;
@@ -71,21 +66,20 @@ static int receive(struct receiver *x, enum perf_mode mode, uint64_t count, stru
 	return err;
 }
 
-/* The round's times, from its soonest on, to those of all rounds. */
-static void zero(const struct round *round, struct samples all[PERF_MODES])
+/* The round's times, from its earliest on, to those of all rounds. */
+static void zero(const struct samples round[PERF_MODES], struct samples all[PERF_MODES])
 {
-	const struct samples *any = &round->ns[round->ns[0].count > 0 ? 0 : 1];
-	uint64_t soonest = any->ns[0];
+	uint64_t earliest = round[round[0].count > 0 ? 0 : 1].ns[0];
 
 	for (int m = 0; m < PERF_MODES; m++) {
-		for (size_t i = 0; i < round->ns[m].count; i++) {
-			soonest = (int64_t)(round->ns[m].ns[i] - soonest) < 0 ? round->ns[m].ns[i]
-									      : soonest;
+		for (size_t i = 0; i < round[m].count; i++) {
+			earliest = (int64_t)(round[m].ns[i] - earliest) < 0 ? round[m].ns[i]
+									    : earliest;
 		}
 	}
 	for (int m = 0; m < PERF_MODES; m++) {
-		for (size_t i = 0; i < round->ns[m].count; i++) {
-			samples_add(&all[m], round->ns[m].ns[i] - soonest);
+		for (size_t i = 0; i < round[m].count; i++) {
+			samples_add(&all[m], round[m].ns[i] - earliest);
 		}
 	}
 }
@@ -93,55 +87,43 @@ static void zero(const struct round *round, struct samples all[PERF_MODES])
 static int rounds(const struct perf_options *o, struct receiver *x, uint64_t part,
 		  struct samples all[PERF_MODES])
 {
-	struct round round = {0};
-	int err = 0;
+	/* Of one round: time of arrival less that of the last frame, not yet zeroed. */
+	struct samples round[PERF_MODES];
+	int err = samples_make(round, part);
 
-	for (int m = 0; m < PERF_MODES && err == 0; m++) {
-		err = samples_create(&round.ns[m], part);
-	}
-	/* Broken ones are made again; a board that breaks them all is none to measure on. */
+	/* Broken ones are repeated; a board that breaks them all cannot be measured. */
 	for (unsigned i = 0, good = 0; good < ROUNDS && err == 0; i++) {
 		x->broken = false;
-		for (int m = 0; m < PERF_MODES && err == 0; m++) {
-			round.ns[m].count = 0;
-			if (o->modes[m]) {
-				err = receive(x, (enum perf_mode)m, part, &round.ns[m]);
-			}
+		for_each_mode (o, m) {
+			round[m].count = 0;
+			err = err == 0 ? receive(x, m, part, &round[m]) : err;
 		}
 		if (err == 0 && !x->broken) {
-			zero(&round, all);
+			zero(round, all);
 			good++;
 		} else if (err == 0 && i >= 3 * ROUNDS) {
 			err = -EPROTO;
 		}
 	}
-	for (int m = 0; m < PERF_MODES; m++) {
-		samples_destroy(&round.ns[m]);
-	}
+	samples_free(round);
 	return err;
 }
 
 static int measure(const struct perf_options *o, struct receiver *x, struct results *r)
 {
 	const struct nanet3_ring *ring = nanet3_ring(x->b, x->link);
+	uint64_t bytes = (uint64_t)ring->frames_per_buffer * NANET3_FRAME_BYTES;
 	uint64_t part = ((o->count != 0 ? o->count : COUNT) + ROUNDS - 1) / ROUNDS;
-	struct samples all[PERF_MODES] = {0};
-	int err = 0;
+	struct samples all[PERF_MODES];
+	int err = samples_make(all, part * ROUNDS);
 
-	for (int m = 0; m < PERF_MODES && err == 0; m++) {
-		err = samples_create(&all[m], part * ROUNDS);
-	}
 	if (err == 0) {
 		err = rounds(o, x, part, all);
 	}
-	for (int m = 0; m < PERF_MODES; m++) {
-		if (err == 0 && o->modes[m]) {
-			err = latency_tell(r, (enum perf_mode)m,
-					   (uint64_t)ring->frames_per_buffer * NANET3_FRAME_BYTES,
-					   &all[m]);
-		}
-		samples_destroy(&all[m]);
+	for_each_mode (o, m) {
+		err = err == 0 ? latency_tell(r, m, bytes, &all[m]) : err;
 	}
+	samples_free(all);
 	return err;
 }
 

@@ -61,7 +61,7 @@ static void write_text(FILE *f, const struct perf_options *o, const struct nanet
 {
 	fprintf(f, "%s of %s (%s, serial %u) at %s\n", o->command, info->name, kind_of(info),
 		info->serial, o->where);
-	table_text(f, &r->figures);
+	table_lines(f, &r->figures, 11, " ");
 	if (r->histogram.count > 0 && one_size(&r->figures)) {
 		write_histogram(f, &r->histogram);
 	}
@@ -96,7 +96,7 @@ int report_write(FILE *f, const struct perf_options *o, const struct nanet3_info
 		write_json(f, o, info, r);
 		break;
 	case PERF_CSV:
-		table_csv(f, &r->figures);
+		table_lines(f, &r->figures, 0, ",");
 		break;
 	default:
 		write_text(f, o, info, r);

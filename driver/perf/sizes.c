@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A measurement of puts for each packet size of a range (measure.h). */
+/* A measurement of puts for each packet size of a range; samples of both modes (measure.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "driver/perf/measure.h"
+
+int samples_make(struct samples samples[PERF_MODES], size_t room)
+{
+	int err = samples_create(&samples[0], room), other = samples_create(&samples[1], room);
+
+	return err < 0 ? err : other;
+}
+
+void samples_free(struct samples samples[PERF_MODES])
+{
+	samples_destroy(&samples[0]);
+	samples_destroy(&samples[1]);
+}
 
 int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results *r,
 		  const struct sizes *sizes)

@@ -3,30 +3,9 @@
 #include "driver/perf/table.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-int table_add(struct table *t, const struct cell row[TABLE_COLUMNS])
-{
-	void *rows = t->rows;
-
-	if ((t->count & (t->count - 1)) == 0) { /* grows by doubling */
-		rows = realloc(rows, (t->count == 0 ? 1 : 2 * t->count) * sizeof(*t->rows));
-		if (rows == NULL) {
-			return -ENOMEM;
-		}
-		t->rows = rows;
-	}
-	memcpy(t->rows[t->count++], row, sizeof(*t->rows));
-	return 0;
-}
-
-void table_fini(struct table *t)
-{
-	free(t->rows);
-	t->rows = NULL;
-	t->count = 0;
-}
 
 static unsigned columns(const struct table *t)
 {
@@ -38,6 +17,37 @@ static unsigned columns(const struct table *t)
 	return n;
 }
 
+int table_add(struct table *t, ...)
+{
+	struct cell *row;
+	va_list ap;
+
+	if ((t->count & (t->count - 1)) == 0) { /* grows by doubling */
+		void *rows =
+			realloc(t->rows, (t->count == 0 ? 1 : 2 * t->count) * sizeof(*t->rows));
+
+		if (rows == NULL) {
+			return -ENOMEM;
+		}
+		t->rows = rows;
+	}
+	row = t->rows[t->count++];
+	va_start(ap, t);
+	for (unsigned c = 0; c < columns(t); c++) {
+		row[c] = t->columns[c].digits < 0 ? (struct cell){.word = va_arg(ap, const char *)}
+						  : (struct cell){.number = va_arg(ap, double)};
+	}
+	va_end(ap);
+	return 0;
+}
+
+void table_fini(struct table *t)
+{
+	free(t->rows);
+	t->rows = NULL;
+	t->count = 0;
+}
+
 static void put_cell(FILE *f, const struct column *column, const struct cell *cell, int width)
 {
 	if (column->digits < 0) {
@@ -47,35 +57,18 @@ static void put_cell(FILE *f, const struct column *column, const struct cell *ce
 	}
 }
 
-void table_text(FILE *f, const struct table *t)
+void table_lines(FILE *f, const struct table *t, int width, const char *between)
 {
 	unsigned n = columns(t);
 
 	for (unsigned c = 0; c < n; c++) {
-		fprintf(f, "%s%11s", c > 0 ? " " : "", t->columns[c].name);
+		fprintf(f, "%s%*s", c > 0 ? between : "", width, t->columns[c].name);
 	}
 	fputc('\n', f);
 	for (size_t r = 0; r < t->count; r++) {
 		for (unsigned c = 0; c < n; c++) {
-			fputs(c > 0 ? " " : "", f);
-			put_cell(f, &t->columns[c], &t->rows[r][c], 11);
-		}
-		fputc('\n', f);
-	}
-}
-
-void table_csv(FILE *f, const struct table *t)
-{
-	unsigned n = columns(t);
-
-	for (unsigned c = 0; c < n; c++) {
-		fprintf(f, "%s%s", c > 0 ? "," : "", t->columns[c].name);
-	}
-	fputc('\n', f);
-	for (size_t r = 0; r < t->count; r++) {
-		for (unsigned c = 0; c < n; c++) {
-			fputs(c > 0 ? "," : "", f);
-			put_cell(f, &t->columns[c], &t->rows[r][c], 0);
+			fputs(c > 0 ? between : "", f);
+			put_cell(f, &t->columns[c], &t->rows[r][c], width);
 		}
 		fputc('\n', f);
 	}

@@ -24,12 +24,12 @@ struct table {
 	size_t count;
 };
 
-/* -ENOMEM. */
-int table_add(struct table *t, const struct cell row[TABLE_COLUMNS]);
+/* Add a row: for each column a double, or of a column of words a const char * that stays. -ENOMEM. */
+int table_add(struct table *t, ...);
 void table_fini(struct table *t);
 
-void table_text(FILE *f, const struct table *t);
-void table_csv(FILE *f, const struct table *t);
+/* Names and rows as lines: cells at least so wide, with this between them. */
+void table_lines(FILE *f, const struct table *t, int width, const char *between);
 /* An array of objects. */
 void table_json(FILE *f, const struct table *t);
 /* A string of JSON, quoted. */

@@ -157,18 +157,9 @@ static int tell(struct results *r, enum kind kind, enum perf_mode mode, struct c
 	double puts = (double)cell->puts;
 
 	check_evidence(r, kind, cell);
-	return table_add(&r->figures, (const struct cell[TABLE_COLUMNS]){
-					      {.word = kind_names[kind]},
-					      {.word = perf_mode_name(mode)},
-					      {.number = puts},
-					      {.number = (double)s.p50},
-					      {.number = s.mean},
-					      {.number = (double)s.min},
-					      {.number = (double)s.p99},
-					      {.number = (double)cell->hits / puts},
-					      {.number = (double)cell->walks / puts},
-					      {.number = (double)cell->misses / puts},
-				      });
+	return table_add(&r->figures, kind_names[kind], perf_mode_name(mode), puts, (double)s.p50,
+			 s.mean, (double)s.min, (double)s.p99, (double)cell->hits / puts,
+			 (double)cell->walks / puts, (double)cell->misses / puts);
 }
 
 static int round_of_all(const struct perf_options *o, struct translation *t)

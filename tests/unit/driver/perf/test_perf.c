@@ -450,13 +450,9 @@ static void results_in_each_form(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
-		assert_int_equal(table_add(&r.figures,
-					   (const struct cell[TABLE_COLUMNS]){
-						   {.number = 16 << i},
-						   {.word = perf_mode_name(i % 2)},
-						   {.number = i + 0.125},
-					   }),
-				 0);
+		assert_int_equal(
+			table_add(&r.figures, (double)(16 << i), perf_mode_name(i % 2), i + 0.125),
+			0);
 	}
 	o.format = PERF_CSV;
 	text = written(&o, &r, false);
