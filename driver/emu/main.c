@@ -68,25 +68,10 @@ static int64_t start_of(const struct emu_options *o)
 	return leap_to_tai(&table, o->start_utc_s) * SECOND_NS;
 }
 
-/* Either host, while nothing is stepped. */
-struct service {
-	int (*serve)(void *host, int timeout_ms);
-	void *host;
-};
-
-static int serve_socket(void *host, int timeout_ms)
-{
-	return host_poll(host, timeout_ms);
-}
-
-static int serve_guest(void *host, int timeout_ms)
-{
-	return qemu_serve(host, timeout_ms);
-}
-
-/* Real time begins with a second, so that the first PPS falls on step 0. Clients are served while it
- * is awaited. */
-static int await_second(const struct emu_options *o, const struct service *s, struct world *w)
+/* Real time begins with a second, so that the first PPS falls on step 0. Until then either host serves its
+ * clients; the other is NULL. */
+static int await_second(const struct emu_options *o, struct host *h, struct qemu_host *q,
+			struct world *w)
 {
 	int64_t now = world_tai_now(o->world.leap_path);
 	const int64_t start = (now / SECOND_NS + 1) * SECOND_NS;
@@ -96,7 +81,9 @@ static int await_second(const struct emu_options *o, const struct service *s, st
 		return 0;
 	}
 	while (err == 0 && !stop && now < start) {
-		err = s->serve(s->host, (int)((start - now + 999999) / 1000000));
+		const int ms = (int)((start - now + 999999) / 1000000);
+
+		err = h != NULL ? host_poll(h, ms) : qemu_serve(q, ms);
 		err = err == -EINTR ? 0 : err;
 		now = world_tai_now(o->world.leap_path);
 	}
@@ -181,14 +168,13 @@ static int run_socket(const struct emu_options *o, struct world *w)
 	config.played = say_played;
 	config.played_context = w;
 	err = host_create(&config, w, &h);
-
 	if (err < 0) {
 		world_destroy(w);
 		return fail(o->host.socket_path, err);
 	}
 	err = say_ready(o);
 	if (err == 0) {
-		err = await_second(o, &(struct service){serve_socket, h}, w);
+		err = await_second(o, h, NULL, w);
 	}
 	if (err == 0) {
 		err = host_run(h, &stop);
@@ -235,7 +221,7 @@ static int run_guest(const struct emu_options *o, struct world *w)
 	}
 	err = say_ready(o);
 	if (err == 0) {
-		err = await_second(o, &(struct service){serve_guest, q}, w);
+		err = await_second(o, NULL, q, w);
 	}
 	if (err == 0) {
 		err = qemu_run(q, &stop);

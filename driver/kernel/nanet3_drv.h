@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside nanet3.ko. The contract with board and user space is nanet3.h; this is what the files
- * of the module share:
- *
- *   nanet3_pci.c     the module, probe and remove, PCI errors, suspend: the device's state machine
- *   nanet3_board.c   registers, the board's set-up and reset, is it still there
- *   nanet3_irq.c     interrupts, the board's event queue, the tick that finds what they missed
- *   nanet3_ring.c    link rings: memory, claim, yield, linger, DMA start and stop
- *   nanet3_client.c  a client's own event queue, waiting
- *   nanet3_chrdev.c  the device node: open, requests, poll, close
- *   nanet3_mmap.c    what user space may map, and what becomes of it when the board goes
- *   nanet3_buffer.c  registered user buffers
- *   nanet3_tx.c      the TX ring: words and puts
- *   nanet3_sysfs.c   attributes, debugfs, PPS source; nanet3_hwmon.c sensors
+ * Inside nanet3.ko: what its files share; README.md lists them. The contract with board and user space is
+ * nanet3.h.
  *
  * Locks, outermost first:
  *

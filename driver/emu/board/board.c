@@ -312,6 +312,21 @@ bool board_gone(const struct board *b)
 	return b->gone_steps > 0;
 }
 
+bool board_rings_take(const struct board *b)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct dma *d = &b->links[i].dma;
+
+		if (d->enabled && d->write - d->release + 3 > d->depth) {
+			return false;
+		}
+		any = any || d->enabled;
+	}
+	return any;
+}
+
 void board_destroy(struct board *b)
 {
 	free(b);

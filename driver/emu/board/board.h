@@ -52,6 +52,9 @@ void board_step(struct board *b);
 /* Off the bus, as a test has asked (model_fault.h): registers read all ones, writes have no effect, no
  * DMA, no interrupts. When it is back it is as after power-up: whoever set it up must do so anew. */
 bool board_gone(const struct board *b);
+/* Whether every running ring has the positions that one step may use at worst: the open buffer, a gap that
+ * cuts it, and the next buffer. False when none runs. */
+bool board_rings_take(const struct board *b);
 /* The board's frame count, and what a scenario may do to the board itself. */
 uint64_t board_count(const struct board *b);
 void board_stall(struct board *b, int stalled); /* no hand-overs, no events while stalled */

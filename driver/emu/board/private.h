@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the device model. One struct board, six files, one thread:
- *
- *   board.c       a frame period: count and PPS, transceivers, phase; life and power-up
- *   regs.c  the register file
- *   dma.c   link rings: buffers, gaps, deadlines
- *   event.c event queue and host memory
- *   tx.c    TX ring and downstream frames
- *   put.c   registered buffers, their translation, puts through the loop-back port
- *   fault.c what a test asks to break
+ * Inside the device model: one struct board, one thread; README.md lists the files.
  *
  * Registers that only the board writes are kept in the register file itself, so that a read needs no
  * code; what the board needs at every step is kept in fields beside it.

@@ -46,30 +46,13 @@ static bool reachable(int32_t pid, uint64_t address)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == 1;
 }
 
-/* RLIMIT_MEMLOCK of a process in bytes, without end where it cannot be read. prlimit(2) would want more
- * rights than looking. */
-static uint64_t memlock_limit(int32_t pid)
-{
-	char path[64], line[256];
-	uint64_t limit = UINT64_MAX;
-	FILE *limits;
-
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/limits", pid);
-	limits = fopen(path, "re");
-	if (limits == NULL) {
-		return limit;
-	}
-	while (fgets(line, sizeof(line), limits) != NULL &&
-	       sscanf(line, "Max locked memory %" SCNu64, &limit) != 1) {
-	}
-	fclose(limits);
-	return limit;
-}
-
 /* As the kernel driver would hold the process to it; root has no limit. */
 static bool within_limit(struct host *h, const struct client *c, uint64_t pages)
 {
-	if (c->uid == 0) {
+	uint64_t limit;
+
+	/* Not by prlimit(2), which would need more rights than reading the file. "unlimited" is no number. */
+	if (c->uid == 0 || !client_proc(c, "limits", "Max locked memory %" SCNu64, &limit)) {
 		return true;
 	}
 	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
@@ -77,7 +60,7 @@ static bool within_limit(struct host *h, const struct client *c, uint64_t pages)
 
 		pages += u->client != NULL && u->client->pid == c->pid ? u->pages : 0;
 	}
-	return pages <= memlock_limit(c->pid) / NANET3_PAGE;
+	return pages <= limit / NANET3_PAGE;
 }
 
 static bool acts_for_any(const struct host *h, const struct client *c)
@@ -110,18 +93,13 @@ static struct host_buffer *free_buffer(struct host *h, const struct client *c)
 
 /* ------------------------------------------------------------------------ register, unregister */
 
-static void pair_write(struct host *h, uint32_t offset, uint64_t value)
-{
-	board_reg_write(h->board, offset, (uint32_t)value);
-	board_reg_write(h->board, offset + 4, (uint32_t)(value >> 32));
-}
-
-static void tell_board(struct host *h, unsigned n)
+static void program(struct host *h, unsigned n)
 {
 	const struct host_buffer *u = &h->buffers[n];
 
-	pair_write(h, NANET3_REG_BUFFER(n, NANET3_BREG_TABLE), HOST_BUS(REGION_BUFFER_TABLE + n));
-	pair_write(h, NANET3_REG_BUFFER(n, NANET3_BREG_LENGTH), u->length);
+	host_write_pair(h, NANET3_REG_BUFFER(n, NANET3_BREG_TABLE),
+			HOST_BUS(REGION_BUFFER_TABLE + n));
+	host_write_pair(h, NANET3_REG_BUFFER(n, NANET3_BREG_LENGTH), u->length);
 	board_reg_write(h->board, NANET3_REG_BUFFER(n, NANET3_BREG_OFFSET),
 			(uint32_t)(u->address % NANET3_PAGE));
 	board_reg_write(h->board, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), NANET3_BUFFER_VALID);
@@ -163,7 +141,7 @@ int buffer_register(struct host *h, struct client *c, void *arg)
 	u->pages = (uint32_t)pages;
 	h->regions[REGION_BUFFER_TABLE + n] =
 		(struct region){(uint8_t *)u->table, pages * sizeof(*u->table)};
-	tell_board(h, n);
+	program(h, n);
 	r->buffer = n;
 	return 0;
 }
@@ -231,14 +209,4 @@ bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length)
 	       find(h, to, length, &target_pid, &target) &&
 	       process_vm_readv(source_pid, &here, 1, &source, 1, 0) == (ssize_t)length &&
 	       process_vm_writev(target_pid, &here, 1, &target, 1, 0) == (ssize_t)length;
-}
-
-/* Too short to sleep. */
-void host_delay(void *context, uint32_t ns)
-{
-	uint64_t until = host_now_ns() + ns;
-
-	(void)context;
-	while (host_now_ns() < until) {
-	}
 }

@@ -80,22 +80,30 @@ struct client *client_by_id(struct host *h, uint32_t id)
 	return NULL;
 }
 
-bool client_is_admin(const struct client *c)
+bool client_proc(const struct client *c, const char *file, const char *format, uint64_t *ret_value)
 {
 	char path[64], line[256];
-	uint64_t effective = 0;
-	FILE *status;
+	bool found = false;
+	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/status", c->pid);
-	status = fopen(path, "re");
-	if (status == NULL) {
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/%s", c->pid, file);
+	f = fopen(path, "re");
+	if (f == NULL) {
 		return false;
 	}
-	while (fgets(line, sizeof(line), status) != NULL &&
-	       sscanf(line, "CapEff: %" SCNx64, &effective) != 1) {
+	while (!found && fgets(line, sizeof(line), f) != NULL) {
+		found = sscanf(line, format, ret_value) == 1;
 	}
-	fclose(status);
-	return effective & 1ull << CAP_SYS_ADMIN;
+	fclose(f);
+	return found;
+}
+
+bool client_is_admin(const struct client *c)
+{
+	uint64_t effective;
+
+	return client_proc(c, "status", "CapEff: %" SCNx64, &effective) &&
+	       effective & 1ull << CAP_SYS_ADMIN;
 }
 
 bool client_hung_up(const struct client *c)

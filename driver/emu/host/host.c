@@ -19,32 +19,22 @@
 #include "driver/emu/host/private.h"
 #include "driver/emu/world/world.h"
 
-static void linger_check(struct host *h)
+/* Stop the links that have lingered long enough, and those that ring and board do not agree about: they would
+ * not again by themselves, so the owner starts over. */
+static void links_check(struct host *h)
 {
-	uint64_t now = host_now_ns();
+	uint64_t now = emu_now_ns();
 
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		struct host_link *l = &h->links[i];
-
-		if (l->ring->status == NANET3_RING_LINGERING && now >= l->linger_until_ns) {
-			link_stop(h, i);
-		}
-	}
-}
-
-/* Ring and board would not agree again by themselves: the owner begins anew. */
-static void broken_check(struct host *h)
-{
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		struct host_link *l = &h->links[i];
 		struct client *owner = l->owner;
 
-		if (!l->broken) {
-			continue;
-		}
-		link_stop(h, i);
-		if (owner != NULL) {
-			client_gone(h, owner);
+		if (l->broken ||
+		    (l->ring->status == NANET3_RING_LINGERING && now >= l->linger_until_ns)) {
+			link_stop(h, i);
+			if (owner != NULL) {
+				client_gone(h, owner);
+			}
 		}
 	}
 }
@@ -77,7 +67,7 @@ static void announce(struct host *h)
 		l->latest.type = NANET3_EVENT_NONE;
 	}
 	if (told) {
-		h->announced_ns = host_now_ns();
+		h->announced_ns = emu_now_ns();
 	}
 }
 
@@ -92,19 +82,15 @@ static void board_set_up(struct host *h)
 	h->irq = false;
 	host_tx_reset(h);
 	board_reg_write(b, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
-	board_reg_write(b, NANET3_REG_EVQ_BASE + 4, (uint32_t)(HOST_BUS(REGION_EVQ) >> 32));
-	board_reg_write(b, NANET3_REG_EVQ_BASE, (uint32_t)HOST_BUS(REGION_EVQ));
+	host_write_pair(h, NANET3_REG_EVQ_BASE, HOST_BUS(REGION_EVQ));
 	board_reg_write(b, NANET3_REG_EVQ_SIZE, h->evq_size);
-	board_reg_write(b, NANET3_REG_TX_BASE + 4, (uint32_t)(HOST_BUS(REGION_TX) >> 32));
-	board_reg_write(b, NANET3_REG_TX_BASE, (uint32_t)HOST_BUS(REGION_TX));
+	host_write_pair(h, NANET3_REG_TX_BASE, HOST_BUS(REGION_TX));
 	board_reg_write(b, NANET3_REG_TX_SIZE, HOST_TX_SLOTS);
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		const struct nanet3_ring *ring = h->links[i].ring;
-		uint64_t table = HOST_BUS(REGION_TABLE + i);
 
-		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_TABLE + 4),
-				(uint32_t)(table >> 32));
-		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_TABLE), (uint32_t)table);
+		host_write_pair(h, NANET3_REG_LINK(i, NANET3_LREG_TABLE),
+				HOST_BUS(REGION_TABLE + i));
 		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_DEPTH), ring->depth);
 		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_FRAMES), ring->frames_per_buffer);
 		board_reg_write(b, NANET3_REG_LINK(i, NANET3_LREG_DEADLINE), ring->deadline_us);
@@ -168,7 +154,7 @@ int host_poll(struct host *h, int timeout_ms)
 	struct epoll_event events[16];
 	int n;
 
-	if (host_now_ns() - h->announced_ns >= HOST_TICK_NS) {
+	if (emu_now_ns() - h->announced_ns >= HOST_TICK_NS) {
 		announce(h);
 	}
 	clients_wake(h);
@@ -179,8 +165,7 @@ int host_poll(struct host *h, int timeout_ms)
 	for (int i = 0; i < n; i++) {
 		poll_event(h, events[i].data.u64);
 	}
-	linger_check(h);
-	broken_check(h);
+	links_check(h);
 	doorbells_follow(h); /* at full speed the next step may wait for just that */
 	clients_wake(h);
 	return 0;
@@ -237,7 +222,7 @@ int host_create(const struct host_config *config, struct world *world, struct ho
 	h->board = board_create(&(struct board_host){.map = host_map,
 						     .irq = host_irq,
 						     .copy = host_copy,
-						     .delay = host_delay,
+						     .delay = emu_spin,
 						     .context = h},
 				world, config->serial);
 	if (h->board == NULL) {

@@ -53,7 +53,7 @@ static void link_linger(struct host *h, unsigned link)
 	l->ring->owner_pid = 0;
 	h->counts.links[link].lingers++;
 	l->ring->status = NANET3_RING_LINGERING;
-	l->linger_until_ns = host_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
+	l->linger_until_ns = emu_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
 	l->latest.type = NANET3_EVENT_NONE;
 }
 

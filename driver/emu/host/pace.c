@@ -55,7 +55,7 @@ int pace_turn(struct pace *p, bool idle)
 
 static uint64_t steps_due(const struct pace *p)
 {
-	double passed = (double)(host_now_ns() - p->start_ns) * p->h->config.factor;
+	double passed = (double)(emu_now_ns() - p->start_ns) * p->h->config.factor;
 	uint64_t due = p->start_step + (uint64_t)(passed / NANET3_FRAME_NS);
 
 	due -= (due - p->start_step) % PACE_TURN_STEPS;
@@ -87,34 +87,14 @@ int pace_real_time(struct pace *p)
 
 /* ------------------------------------------------------------------------ max speed */
 
-/* Whether every running ring has the positions that one step may use at worst: the open buffer, a gap
- * that cuts it, and the next buffer. */
-static bool rings_take(const struct host *h)
-{
-	bool any = h->gone; /* it comes back by model time */
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		const struct nanet3_ring *ring = h->links[i].ring;
-		uint64_t used = ring->write_position - ring->release_position;
-
-		if (ring->status == NANET3_RING_STOPPED) {
-			continue;
-		}
-		any = true;
-		if (used + 3 > ring->depth) {
-			return false;
-		}
-	}
-	return any;
-}
-
 int pace_unhurried_turn(struct pace *p, const struct play *play)
 {
 	unsigned made = 0;
 	uint64_t from;
 	int r;
 
-	while (made < PACE_TURN_STEPS && !pace_finished(p) && rings_take(p->h) &&
+	while (made < PACE_TURN_STEPS && !pace_finished(p) &&
+	       (p->h->gone || board_rings_take(p->h->board)) &&
 	       (play == NULL || play_state(play) == PLAY_RUN)) {
 		host_step(p->h);
 		made++;
@@ -122,9 +102,9 @@ int pace_unhurried_turn(struct pace *p, const struct play *play)
 	if (made > 0) {
 		return turn(p, 0);
 	}
-	from = host_now_ns();
+	from = emu_now_ns();
 	r = turn(p, 1);
-	p->h->stats.waited_ns += host_now_ns() - from;
+	p->h->stats.waited_ns += emu_now_ns() - from;
 	return r;
 }
 

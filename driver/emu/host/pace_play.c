@@ -46,7 +46,7 @@ static unsigned owned_links(const struct host *h)
 static bool audience_is_there(struct player *l)
 {
 	const unsigned owned = owned_links(l->h), wanted = play_links(l->play);
-	const uint64_t now = host_now_ns();
+	const uint64_t now = emu_now_ns();
 
 	if (owned != l->owned) {
 		l->owned = owned;
@@ -74,7 +74,7 @@ static int await(struct player *l)
 /* The recorded pace. */
 static int run_by_the_clock(struct player *l)
 {
-	const double passed = (double)(host_now_ns() - l->run_ns) * l->h->config.factor;
+	const double passed = (double)(emu_now_ns() - l->run_ns) * l->h->config.factor;
 	unsigned made = 0;
 	bool late;
 
@@ -92,7 +92,7 @@ static int run_by_the_clock(struct player *l)
 /* Without light, 8000 steps a second at any speed: after the end nobody is in a hurry. */
 static int run_dark(struct player *l)
 {
-	const uint64_t due = (host_now_ns() - l->since_ns) / NANET3_FRAME_NS;
+	const uint64_t due = (emu_now_ns() - l->since_ns) / NANET3_FRAME_NS;
 	const enum play_state state = play_state(l->play);
 	unsigned made = 0;
 
@@ -131,7 +131,7 @@ static int drain(struct player *l)
 {
 	const bool whole = taken(l);
 
-	if (!whole && host_now_ns() - l->since_ns < DRAIN_NS) {
+	if (!whole && emu_now_ns() - l->since_ns < DRAIN_NS) {
 		return run_dark(l);
 	}
 	play_next(l->play);
@@ -151,7 +151,7 @@ static void follow_state(struct player *l)
 		return;
 	}
 	l->state = state;
-	l->since_ns = host_now_ns();
+	l->since_ns = emu_now_ns();
 	l->steps = 0;
 	if (state == PLAY_WAIT) {
 		l->owned = 0;

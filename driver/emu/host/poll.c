@@ -34,8 +34,7 @@ void doorbell_follow(struct host *h, unsigned link)
 		return;
 	}
 	__atomic_store_n(&ring->release_position, position, __ATOMIC_RELEASE);
-	board_reg_write(h->board, NANET3_REG_DOORBELL(link) + 4, (uint32_t)(position >> 32));
-	board_reg_write(h->board, NANET3_REG_DOORBELL(link), (uint32_t)position);
+	host_write_pair(h, NANET3_REG_DOORBELL(link), position);
 }
 
 void doorbells_follow(struct host *h)

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "driver/emu/board/board.h"
+#include "driver/emu/common/now.h"
 #include "driver/emu/host/host.h"
 #include "driver/nanet3.h"
 #include "driver/nanet3_rules.h"
@@ -137,12 +137,11 @@ int host_memory_create(struct host *h);
 void host_memory_destroy(struct host *h);
 void *host_map(void *context, uint64_t bus, uint32_t length);
 
-static inline uint64_t host_now_ns(void)
+/* Write a 64-bit register: the low half counts, so it comes last. */
+static inline void host_write_pair(struct host *h, uint32_t offset, uint64_t value)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	board_reg_write(h->board, offset + 4, (uint32_t)(value >> 32));
+	board_reg_write(h->board, offset, (uint32_t)value);
 }
 
 /* Whether the client owns the link, or acts for its owner; link 0xff, a broadcast: for all links. */
@@ -184,6 +183,8 @@ void client_post(struct host *h, struct client *c, const struct nanet3_event *ev
 void clients_wake(struct host *h);
 int client_queue_create(struct host *h, struct shared *ret_queue);
 struct client *client_by_id(struct host *h, uint32_t id);
+/* The number that a line of /proc/PID/`file` has by this format of sscanf(3); false when there is none. */
+bool client_proc(const struct client *c, const char *file, const char *format, uint64_t *ret_value);
 /* Whether its process has CAP_SYS_ADMIN now. */
 bool client_is_admin(const struct client *c);
 bool client_hung_up(const struct client *c);
@@ -214,7 +215,6 @@ void host_tx_forget(struct host *h, unsigned buffer);
 /* ---- buffer.c ---- */
 void buffers_drop(struct host *h, const struct client *c);
 bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
-void host_delay(void *context, uint32_t ns);
 
 /* ---- poll.c ---- */
 /* Owners have changed: who polls without a link no longer does, and interrupts follow. */

@@ -93,10 +93,7 @@ static int release(struct host *h, struct client *c, void *arg)
 		return -EINVAL;
 	}
 	__atomic_store_n(&ring->release_position, r->position, __ATOMIC_RELEASE);
-	board_reg_write(h->board, NANET3_REG_LINK(r->link, NANET3_LREG_RELEASE + 4),
-			(uint32_t)(r->position >> 32));
-	board_reg_write(h->board, NANET3_REG_LINK(r->link, NANET3_LREG_RELEASE),
-			(uint32_t)r->position);
+	host_write_pair(h, NANET3_REG_LINK(r->link, NANET3_LREG_RELEASE), r->position);
 	return 0;
 }
 

@@ -35,7 +35,7 @@ int host_run(struct host *h, volatile sig_atomic_t *stop)
 		.h = h,
 		.stop = stop,
 		.timer_fd = -1,
-		.start_ns = host_now_ns(),
+		.start_ns = emu_now_ns(),
 		.start_step = h->stats.steps,
 		.last_step = UINT64_MAX,
 	};

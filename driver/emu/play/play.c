@@ -349,29 +349,17 @@ static void look_ahead(struct play *p)
 
 /* ------------------------------------------------------------------------ a step */
 
-static void tell_hole(struct play *p, unsigned link, uint64_t count)
+/* Say once which cells are lost as board-fifo, and why; `end`: the count behind them. */
+static void tell_lost(struct play *p, unsigned link, uint64_t count, uint64_t end, const char *why)
 {
 	struct play_link *l = &p->links[link];
 
 	if (count >= l->told_hole) {
 		remark(p,
 		       "link %u: %" PRIu64 " cells from count %" PRIu64
-		       " on are not in the recording: lost as board-fifo",
-		       link, l->record.count - count, count);
-		l->told_hole = l->record.count;
-	}
-}
-
-static void tell_let_go(struct play *p, unsigned link, uint64_t count)
-{
-	struct play_link *l = &p->links[link];
-
-	if (count >= l->told_hole) {
-		remark(p,
-		       "link %u: %" PRIu64 " cells from count %" PRIu64
-		       " on were let go by the recorder: lost as board-fifo",
-		       link, l->record.count + l->record.frames - count, count);
-		l->told_hole = l->record.count + l->record.frames;
+		       " on %s: lost as board-fifo",
+		       link, end - count, count, why);
+		l->told_hole = end;
 	}
 }
 
@@ -390,7 +378,8 @@ static struct place covered_place(struct play *p, unsigned link, uint64_t count)
 				      tdm_record_loss(&l->record), NULL};
 	default:
 		p->stats.let_go++;
-		tell_let_go(p, link, count);
+		tell_lost(p, link, count, l->record.count + l->record.frames,
+			  "were let go by the recorder");
 		return (struct place){true, TDM_LOSS_BOARD_FIFO, NULL};
 	}
 }
@@ -404,7 +393,7 @@ static struct place place_of(struct play *p, unsigned link, uint64_t count)
 	}
 	if (l->record.count > count) {
 		p->stats.absent++;
-		tell_hole(p, link, count);
+		tell_lost(p, link, count, l->record.count, "are not in the recording");
 		return (struct place){true, TDM_LOSS_BOARD_FIFO, NULL};
 	}
 	return covered_place(p, link, count);

@@ -19,14 +19,6 @@
 #define NOTHING_THERE 0xffffffffu /* what a read of a missing board gives */
 #define SERVE_AT_ONCE 16u	  /* requests, before the board gets a step in again */
 
-uint64_t qemu_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ------------------------------------------------------------------------ the function */
 
 static void follow_configuration(struct qemu_host *q)
@@ -77,16 +69,6 @@ static bool send_msi(void *context, unsigned vector, uint64_t address, uint32_t 
 
 	q->stats.interrupts += sent;
 	return sent;
-}
-
-/* Too short for a sleep. */
-static void board_delay(void *context, uint32_t ns)
-{
-	const uint64_t end = qemu_now_ns() + ns;
-
-	(void)context;
-	while (qemu_now_ns() < end) {
-	}
 }
 
 /* ------------------------------------------------------------------------ what QEMU asks for */
@@ -295,7 +277,7 @@ int qemu_attach(const struct qemu_config *config, struct world *world,
 		const struct qemu_child *child, struct qemu_host **ret_host)
 {
 	struct qemu_host *q = calloc(1, sizeof(*q));
-	struct board_host host = {board_map, board_irq, NULL, board_delay, q};
+	struct board_host host = {board_map, board_irq, NULL, emu_spin, q};
 
 	if (q == NULL) {
 		return -ENOMEM;

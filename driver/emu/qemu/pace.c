@@ -37,7 +37,7 @@ static int step(struct pace *p)
 static uint64_t steps_due(const struct pace *p)
 {
 	uint64_t due =
-		p->start_step + (uint64_t)((double)(qemu_now_ns() - p->start_ns) * p->steps_per_ns);
+		p->start_step + (uint64_t)((double)(emu_now_ns() - p->start_ns) * p->steps_per_ns);
 
 	return due > p->q->stats.steps ? due - p->q->stats.steps : 0;
 }
@@ -48,7 +48,7 @@ static uint64_t wait_ns(const struct pace *p)
 	const double turn = TURN_NS * p->steps_per_ns;
 	const double next = (double)(p->q->stats.steps - p->start_step) + (turn > 1 ? turn : 1);
 	const uint64_t at = p->start_ns + (uint64_t)(next / p->steps_per_ns);
-	const uint64_t now = qemu_now_ns();
+	const uint64_t now = emu_now_ns();
 
 	return at > now ? at - now : 0;
 }
@@ -82,39 +82,18 @@ static int by_the_clock(struct pace *p)
 
 /* ------------------------------------------------------------------------ by the reader */
 
-/* Whether every running ring has the positions that one step may use at worst: the open buffer, a gap
- * that cuts it, and the next buffer. False when none runs. Low words do: a ring is not that deep. */
-static bool rings_take(const struct qemu_host *q)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		uint32_t used = board_reg_read(q->board, NANET3_REG_LINK(i, NANET3_LREG_WRITE)) -
-				board_reg_read(q->board, NANET3_REG_LINK(i, NANET3_LREG_RELEASE));
-
-		if (!(board_reg_read(q->board, NANET3_REG_LINK(i, NANET3_LREG_CONTROL)) &
-		      NANET3_LINK_ENABLE)) {
-			continue;
-		}
-		any = true;
-		if (used + 3 > board_reg_read(q->board, NANET3_REG_LINK(i, NANET3_LREG_DEPTH))) {
-			return false;
-		}
-	}
-	return any;
-}
-
 static int by_the_reader(struct pace *p)
 {
 	int r = 0;
 
 	while (r == 0 && !finished(p)) {
-		for (unsigned i = 0; r == 0 && i < TURN_STEPS && !finished(p) && rings_take(p->q);
+		for (unsigned i = 0;
+		     r == 0 && i < TURN_STEPS && !finished(p) && board_rings_take(p->q->board);
 		     i++) {
 			r = step(p);
 		}
 		if (r == 0) {
-			r = qemu_wait(p->q, rings_take(p->q) ? 0 : TURN_NS);
+			r = qemu_wait(p->q, board_rings_take(p->q->board) ? 0 : TURN_NS);
 		}
 	}
 	return r;
@@ -128,7 +107,7 @@ int qemu_run(struct qemu_host *q, volatile sig_atomic_t *stop)
 		.q = q,
 		.stop = stop,
 		.steps_per_ns = q->config.factor / NANET3_FRAME_NS,
-		.start_ns = qemu_now_ns(),
+		.start_ns = emu_now_ns(),
 		.start_step = q->stats.steps,
 		.last_step = UINT64_MAX,
 	};

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "driver/emu/board/board.h"
+#include "driver/emu/common/now.h"
 #include "driver/emu/qemu/qemu.h"
 #include "driver/emu/qemu/memory.h"
 #include "driver/emu/qemu/msix.h"
@@ -28,7 +29,6 @@ struct qemu_host {
 	struct qemu_stats stats;
 };
 
-uint64_t qemu_now_ns(void);
 /* A host for a QEMU that runs already; it is the host's from then on. */
 int qemu_attach(const struct qemu_config *config, struct world *world,
 		const struct qemu_child *child, struct qemu_host **ret_host);

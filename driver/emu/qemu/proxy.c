@@ -15,16 +15,15 @@ _Static_assert(sizeof(struct proxy_bar) == 24, "BAR_* on the wire");
 static const struct {
 	size_t bytes;
 	unsigned fds; /* at most */
-	bool answer;
 } commands[PROXY_COMMANDS] = {
-	[PROXY_SYNC_SYSMEM] = {sizeof(struct proxy_memory), PROXY_REGIONS, false},
-	[PROXY_RET] = {sizeof(uint64_t), 0, false},
-	[PROXY_CONFIG_WRITE] = {sizeof(struct proxy_config), 0, true},
-	[PROXY_CONFIG_READ] = {sizeof(struct proxy_config), 0, true},
-	[PROXY_BAR_WRITE] = {sizeof(struct proxy_bar), 0, true},
-	[PROXY_BAR_READ] = {sizeof(struct proxy_bar), 0, true},
-	[PROXY_SET_IRQFD] = {0, 2, false},
-	[PROXY_DEVICE_RESET] = {0, 0, true},
+	[PROXY_SYNC_SYSMEM] = {sizeof(struct proxy_memory), PROXY_REGIONS},
+	[PROXY_RET] = {sizeof(uint64_t), 0},
+	[PROXY_CONFIG_WRITE] = {sizeof(struct proxy_config), 0},
+	[PROXY_CONFIG_READ] = {sizeof(struct proxy_config), 0},
+	[PROXY_BAR_WRITE] = {sizeof(struct proxy_bar), 0},
+	[PROXY_BAR_READ] = {sizeof(struct proxy_bar), 0},
+	[PROXY_SET_IRQFD] = {0, 2},
+	[PROXY_DEVICE_RESET] = {0, 0},
 };
 
 void proxy_init(struct proxy *p, int fd)
@@ -44,11 +43,6 @@ void proxy_close_fds(struct proxy_message *m)
 void proxy_fini(struct proxy *p)
 {
 	proxy_close_fds(&p->message);
-}
-
-bool proxy_wants_answer(enum proxy_command command)
-{
-	return commands[command].answer;
 }
 
 /* ------------------------------------------------------------------------ receiving */

@@ -83,8 +83,6 @@ void proxy_fini(struct proxy *p);
  */
 int proxy_receive(struct proxy *p, struct proxy_message *ret_message);
 void proxy_close_fds(struct proxy_message *m);
-/* Whether the sender waits for proxy_answer(). */
-bool proxy_wants_answer(enum proxy_command command);
 int proxy_answer(struct proxy *p, uint64_t value);
 
 #endif

@@ -6,13 +6,6 @@
  *                  <---memory, mapped here---             <--map(), irq()--
  *                  <--MSI-X--     QEMU <--qtest--
  *
- * Files:
- *   host.c    life, QEMU's requests, the board's map() and irq(), resets
- *   pace.c    model time against the wall; a register read never waits for it
- *   pci.c     configuration space        msix.c    vectors, masks, pending bits
- *   proxy.c   the socket's messages      memory.c  the guest's memory
- *   qtest.c   MSI into the guest         launch.c  QEMU as our child
- *
  * One thread: whoever calls qemu_run() owns host, board and world. Errors are negative errno.
  */
 #ifndef DRIVER_EMU_QEMU_QEMU_H
