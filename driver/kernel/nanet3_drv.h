@@ -383,18 +383,7 @@ void nanet3_debugfs_init(void);
 void nanet3_debugfs_exit(void);
 
 /* nanet3_hwmon.c */
-#if IS_ENABLED(CONFIG_HWMON)
 int nanet3_hwmon_create(struct nanet3_dev *dev);
 void nanet3_hwmon_destroy(struct nanet3_dev *dev);
-#else
-static inline int nanet3_hwmon_create(struct nanet3_dev *dev)
-{
-	return 0;
-}
-
-static inline void nanet3_hwmon_destroy(struct nanet3_dev *dev)
-{
-}
-#endif
 
 #endif

@@ -73,12 +73,14 @@ static const struct hwmon_chip_info chip = {
 	.info = info,
 };
 
-/* Register the sensors: 0 or -errno. */
+/* Register the sensors: 0 or -errno. A kernel without hwmon has none. */
 int nanet3_hwmon_create(struct nanet3_dev *dev)
 {
-	struct device *hwmon =
-		hwmon_device_register_with_info(&dev->pdev->dev, NANET3_NAME, dev, &chip, NULL);
+	struct device *hwmon;
 
+	if (!IS_REACHABLE(CONFIG_HWMON))
+		return 0;
+	hwmon = hwmon_device_register_with_info(&dev->pdev->dev, NANET3_NAME, dev, &chip, NULL);
 	if (IS_ERR(hwmon))
 		return PTR_ERR(hwmon);
 	dev->hwmon = hwmon;
@@ -87,7 +89,7 @@ int nanet3_hwmon_create(struct nanet3_dev *dev)
 
 void nanet3_hwmon_destroy(struct nanet3_dev *dev)
 {
-	if (dev->hwmon)
+	if (IS_REACHABLE(CONFIG_HWMON) && dev->hwmon)
 		hwmon_device_unregister(dev->hwmon);
 	dev->hwmon = NULL;
 }

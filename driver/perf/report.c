@@ -129,11 +129,11 @@ static void data_block(FILE *f, const struct table *t, enum perf_mode mode)
 			continue;
 		}
 		for (unsigned c = 0; c < TABLE_COLUMNS && t->columns[c].name != NULL; c++) {
-			if (t->columns[c].digits < 0) {
-				fprintf(f, "\"%s\" ", t->rows[i][c].word);
-			} else {
-				fprintf(f, "%.*f ", t->columns[c].digits, t->rows[i][c].number);
-			}
+			const char *quote = t->columns[c].digits < 0 ? "\"" : "";
+
+			fputs(quote, f);
+			table_cell(f, &t->columns[c], &t->rows[i][c], 0);
+			fprintf(f, "%s ", quote);
 		}
 		fputc('\n', f);
 	}

@@ -48,7 +48,7 @@ void table_fini(struct table *t)
 	t->count = 0;
 }
 
-static void put_cell(FILE *f, const struct column *column, const struct cell *cell, int width)
+void table_cell(FILE *f, const struct column *column, const struct cell *cell, int width)
 {
 	if (column->digits < 0) {
 		fprintf(f, "%*s", width, cell->word);
@@ -68,7 +68,7 @@ void table_lines(FILE *f, const struct table *t, int width, const char *between)
 	for (size_t r = 0; r < t->count; r++) {
 		for (unsigned c = 0; c < n; c++) {
 			fputs(c > 0 ? between : "", f);
-			put_cell(f, &t->columns[c], &t->rows[r][c], width);
+			table_cell(f, &t->columns[c], &t->rows[r][c], width);
 		}
 		fputc('\n', f);
 	}
@@ -103,7 +103,7 @@ void table_json(FILE *f, const struct table *t)
 			if (t->columns[c].digits < 0) {
 				print_json_string(f, t->rows[r][c].word);
 			} else {
-				put_cell(f, &t->columns[c], &t->rows[r][c], 0);
+				table_cell(f, &t->columns[c], &t->rows[r][c], 0);
 			}
 		}
 		fputc('}', f);

@@ -28,6 +28,7 @@ struct table {
 int table_add(struct table *t, ...);
 void table_fini(struct table *t);
 
+void table_cell(FILE *f, const struct column *column, const struct cell *cell, int width);
 /* Names and rows as lines: cells at least so wide, with this between them. */
 void table_lines(FILE *f, const struct table *t, int width, const char *between);
 /* An array of objects. */

@@ -14,23 +14,8 @@
 #include <string.h>
 
 #include "driver/emu/board/private.h"
+#include "driver/nanet3_rules.h"
 #include "tdm/le.h"
-
-static bool tx_legal(const struct nanet3_tx *tx)
-{
-	if (tx->link >= NANET3_LINKS && !(tx->link == 0xff && tx->kind == NANET3_TX_TIMING)) {
-		return false;
-	}
-	switch (tx->kind) {
-	case NANET3_TX_REQUEST:
-	case NANET3_TX_TIMING:
-		return tx->bytes[0] != 0;
-	case NANET3_TX_SERIAL:
-		return tx->bytes[1] <= sizeof(tx->bytes) - 2;
-	default:
-		return false;
-	}
-}
 
 static void tx_fault(struct board *b)
 {
@@ -155,7 +140,7 @@ static bool tx_word(struct board *b, const struct nanet3_tx *tx)
 	if (!event_room(b, 1, true)) {
 		return false;
 	}
-	if (!tx_legal(tx)) {
+	if (!nanet3_word_sound(tx)) {
 		return event_tx(b, tx, NANET3_TX_REFUSED);
 	}
 	if (tx->at_frame > b->count || !place(b, tx)) {

@@ -29,18 +29,7 @@ static int create_modules(struct floor *f, const struct pulse_tables *pulses,
 	const struct floor_config *c = &f->config;
 
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
-		const struct pmt_config config = {
-			.tower = c->tower,
-			.floor = c->floor,
-			.module = (uint8_t)m,
-			.cold = c->cold,
-			.full = c->full,
-			.quiet_rate_hz = c->quiet_rate_hz,
-			.fifo_bytes = c->fifo_bytes,
-			.seed = c->seed,
-		};
-
-		f->pmts[m] = pmt_create(&config, pulses);
+		f->pmts[m] = pmt_create(c, m, pulses);
 		if (!f->pmts[m]) {
 			return -1;
 		}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "driver/emu/floor/floor.h"
 #include "driver/emu/floor/hit_fifo.h"
 #include "driver/emu/floor/pulse.h"
 #include "tdm/frame.h"
@@ -34,7 +35,9 @@
 
 struct pmt {
 	const struct pulse_tables *tables;
-	struct pmt_config config;
+	unsigned module; /* on its floor */
+	bool full;
+	double quiet_rate_hz;
 	struct hit_fifo fifo;
 	struct rng rng;	     /* hits */
 	struct rng slow_rng; /* read-back noise */
@@ -69,11 +72,12 @@ static double share_above(const struct pmt *p, double gain)
 	return 1 - (double)q / PULSE_QUANTILES;
 }
 
-struct pmt *pmt_create(const struct pmt_config *config, const struct pulse_tables *tables)
+struct pmt *pmt_create(const struct floor_config *config, unsigned module,
+		       const struct pulse_tables *tables)
 {
 	const unsigned name = config->tower * 64u + config->floor;
 	const struct hit identity = {
-		.pmt = config->module, .efcm = config->floor, .tower = config->tower};
+		.pmt = (uint8_t)module, .efcm = config->floor, .tower = config->tower};
 	uint8_t header[HIT_HEADER_BYTES];
 	struct pmt *p = calloc(1, sizeof(*p));
 
@@ -84,10 +88,12 @@ struct pmt *pmt_create(const struct pmt_config *config, const struct pulse_table
 		free(p);
 		return NULL;
 	}
-	p->config = *config;
+	p->module = module;
+	p->full = config->full;
+	p->quiet_rate_hz = config->quiet_rate_hz;
 	p->tables = tables;
-	rng_seed(&p->rng, config->seed, RNG_HITS, name, config->module);
-	rng_seed(&p->slow_rng, config->seed, RNG_OM_SLOW, name, config->module);
+	rng_seed(&p->rng, config->seed, RNG_HITS, name, module);
+	rng_seed(&p->slow_rng, config->seed, RNG_OM_SLOW, name, module);
 	hit_pack(&identity, header);
 	p->identity = le32_get(header);
 	p->powered = !config->cold;
@@ -180,7 +186,7 @@ static void set_rate(struct pmt *p, double light)
 	if (p->first_quantile >= PULSE_QUANTILES) {
 		return;
 	}
-	rate = p->config.quiet_rate_hz * light * (1 - (double)p->first_quantile / PULSE_QUANTILES) /
+	rate = p->quiet_rate_hz * light * (1 - (double)p->first_quantile / PULSE_QUANTILES) /
 	       p->nominal_share;
 	if (rate > 0.1) {
 		p->mean_wait = (float)fmax(1 / (rate * TICK_S) - p->mean_ticks, 1);
@@ -256,7 +262,7 @@ static void store(struct pmt *p, const struct pulse *pulse, uint32_t tick, unsig
 
 void pmt_generate(struct pmt *p, unsigned frame)
 {
-	const float wait = p->config.full ? wait_for_full(p) : p->mean_wait;
+	const float wait = p->full ? wait_for_full(p) : p->mean_wait;
 	const uint32_t span = PULSE_QUANTILES - p->first_quantile;
 	float next = p->next;
 
@@ -295,7 +301,7 @@ void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_sh
 		.sequence = p->slot_sequence++,
 		.fill = (uint16_t)(fill / 64 < UINT16_MAX ? fill / 64 : UINT16_MAX),
 	};
-	tdm_pmt_slot_put(cell, p->config.module, &slot);
+	tdm_pmt_slot_put(cell, p->module, &slot);
 	p->lost = (int32_t)(((uint32_t)p->lost + take.lost) & INT32_MAX);
 	ret_share->bytes = slot.length;
 	ret_share->hits = (uint16_t)take.hits;

@@ -13,20 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct floor_config;
 struct pulse_tables;
 struct pmt;
 
-struct pmt_config {
-	uint8_t tower, floor, module;
-	bool cold;	      /* begin without power */
-	bool full;	      /* as many hits as the slot carries, whatever the sea does */
-	double quiet_rate_hz; /* at nominal HV and threshold, in a quiet sea */
-	uint32_t fifo_bytes;
-	uint64_t seed;
-};
-
-/* NULL when out of memory or the FIFO is absurd. The tables must outlive the module. */
-struct pmt *pmt_create(const struct pmt_config *config, const struct pulse_tables *tables);
+/* A module of the floor. NULL when out of memory or the FIFO is absurd. The tables must outlive the module. */
+struct pmt *pmt_create(const struct floor_config *config, unsigned module,
+		       const struct pulse_tables *tables);
 void pmt_destroy(struct pmt *p);
 
 /* A millisecond passes; `light` is the sea's brightness at this module (1 = quiet), `water_mc` its

@@ -11,7 +11,7 @@
  * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
  * for want of room; while no ring runs at all, model time stands still.
  *
- * A recording has a pace of its own, see pace_play.c; run.c chooses.
+ * A recording has a pace of its own, see pace_play.c, where host_run() chooses.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pace of a recording (play.h): who takes it is awaited, then it comes at the pace it was recorded at,
+ * host_run(), and the pace of a recording (play.h): who takes it is awaited, then it comes at the pace it was recorded at,
  * a factor of that, or as fast as rings are released; what was played is taken before the act ends.
  *
  * No step is made before the links of the act have owners and these know what time it is: a client who has
@@ -8,8 +8,14 @@
  * that never ask for it, and links that nobody claims, are not waited for in vain. Where the recording was
  * relabelled the same is awaited once more.
  */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
 #include "driver/emu/host/private.h"
 #include "driver/emu/play/play.h"
+#include "driver/emu/world/world.h"
 
 #define SETTLED_READS 4u
 #define SETTLED_NS    200000000ull  /* since the last claim */
@@ -183,7 +189,7 @@ static int play_turn(struct player *l)
 	}
 }
 
-int pace_play(struct pace *p, struct play *play)
+static int pace_play(struct pace *p, struct play *play)
 {
 	struct player l = {.pace = p, .h = p->h, .play = play};
 	int r = 0;
@@ -192,5 +198,56 @@ int pace_play(struct pace *p, struct play *play)
 	       !(p->h->config.play_once && play_state(play) == PLAY_OVER)) {
 		r = play_turn(&l);
 	}
+	return r;
+}
+
+/* ------------------------------------------------------------------------ run, at the pace of the world */
+
+static int timer_create_turns(struct host *h, int *ret_fd)
+{
+	struct itimerspec turns = {.it_interval.tv_nsec = (long)PACE_TURN_NS,
+				   .it_value.tv_nsec = (long)PACE_TURN_NS};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = HOST_TIMER_ID};
+	int r, fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (timerfd_settime(fd, 0, &turns, NULL) != 0 ||
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int host_run(struct host *h, volatile sig_atomic_t *stop)
+{
+	struct play *play = world_play(h->world);
+	struct pace p = {
+		.h = h,
+		.stop = stop,
+		.timer_fd = -1,
+		.start_ns = emu_now_ns(),
+		.start_step = h->stats.steps,
+		.last_step = UINT64_MAX,
+	};
+	int r;
+
+	if (h->config.duration_s > 0) {
+		p.last_step = p.start_step +
+			      (uint64_t)(h->config.duration_s * NANET3_FRAMES_PER_SECOND + 0.5);
+	}
+	if (h->config.speed == HOST_SPEED_MAX && play == NULL) {
+		return pace_max_speed(&p);
+	}
+	r = timer_create_turns(h, &p.timer_fd);
+	if (r < 0) {
+		return r;
+	}
+	r = play != NULL ? pace_play(&p, play) : pace_real_time(&p);
+	close(p.timer_fd);
 	return r;
 }

@@ -250,7 +250,7 @@ void clients_gone(struct host *h);
 /* Serve what the client has sent; drops it when it has hung up. */
 void client_service(struct host *h, struct client *c);
 
-/* pace.c, for pace_play.c and run.c */
+/* pace.c, for pace_play.c */
 struct pace {
 	struct host *h;
 	volatile sig_atomic_t *stop;
@@ -278,8 +278,5 @@ int pace_unhurried_turn(struct pace *p, const struct play *play);
 /* Until told to stop, or the duration has passed: by the clock; as fast as the slowest reader. */
 int pace_real_time(struct pace *p);
 int pace_max_speed(struct pace *p);
-
-/* pace_play.c: until told to stop, or the recording is over and was to be played once. */
-int pace_play(struct pace *p, struct play *play);
 
 #endif
