@@ -3,7 +3,7 @@
  * The board's registers: its set-up, stop and reset, and whether it is still there.
  *
  * A reset of the whole board is the last means against a link whose DMA does not stop. It stops the
- * other links, too: their owners are told that the board has gone, open it again and claim anew.
+ * other links, too: their owners get GONE, have to open the board and claim again.
  */
 #include "nanet3_drv.h"
 
@@ -30,9 +30,8 @@ void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value)
  * @dev: the board
  * @state: the new one
  *
- * Whoever has a handle open when the board is not ready has lost it: links have stopped, buffers
- * are forgotten. Opening it again is the way on, so that one rule holds for removal, errors and
- * sleep.
+ * Every handle that is open then is lost: links have stopped, buffers are forgotten. It has to be
+ * opened again: the same rule for removal, errors and sleep.
  */
 void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 {
@@ -109,7 +108,7 @@ static void link_setup(struct nanet3_dev *dev, u32 link)
 
 /**
  * nanet3_board_setup() - reset the board and tell it where our memory is
- * @dev: the board; mutex and tx_mutex held, or nobody else knows it yet
+ * @dev: the board; mutex and tx_mutex held, or it has no other user yet
  *
  * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped, words
  * and puts on their way complete with a fault, registered buffers stay. Bus mastering is on then.

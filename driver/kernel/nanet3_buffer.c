@@ -6,9 +6,9 @@
  *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY, TX ring --> unmap, unpin, count back
  *                                     the ring stands still: parked --tick--^
  *
- * A packet on the TX ring names a buffer by its number. When the board does not come to it, the
- * buffer is parked: not valid, so that nothing is written there any more, but pinned and its number
- * taken, so that what the packet finds one day is not somebody else's.
+ * A packet on the TX ring names a buffer by its number. While the board has not taken the packet,
+ * the buffer is parked: not valid, so that nothing is written there any more, but pinned and its
+ * number in use, so that the packet never finds another client's buffer.
  *
  * Where the machine bounces DMA (swiotlb), what the board is to read is copied before a put and
  * what it has written before the put's event. Nothing is copied at the end: only puts change the
@@ -379,7 +379,7 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		struct nanet3_buffer *b = &dev->buffers[n];
 
-		/* A ring that stands still is not waited for again; 0 would be for ever. */
+		/* Do not wait again for a ring that does not move; 0 would be for ever. */
 		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us, freed))
 			wait_us = 1;
 		else if (b->parked && !c && b->stuck)

@@ -295,7 +295,7 @@ static int nanet3_open(struct inode *inode, struct file *file)
 	mutex_lock(&dev->mutex);
 	spin_lock(&dev->event_lock);
 	if (dev->state == NANET3_READY && dev->stats.clients < limit) {
-		/* A board that is found again goes on above: old grants are nobody's. */
+		/* Higher than in an earlier life of the board: old grants name no new handle. */
 		dev->last_number = max_t(u64, dev->last_number + 1, ktime_get_boottime_ns());
 		c->number = dev->last_number;
 		list_add_tail(&c->list, &dev->clients);

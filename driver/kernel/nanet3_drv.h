@@ -7,15 +7,15 @@
  *
  *   life (rwsem)          read: the registers may be touched. Write: error recovery and removal
  *     mutex               who owns what: links, buffers, polling; DMA start and stop, set-up
- *       mmap_lock         (the kernel's, of whoever maps or pins)
+ *       mmap_lock         (the kernel's, of the process that maps or pins)
  *         map_lock (rwsem) what a page fault looks at: owners, DMA memory is there
  *       tx_mutex          the TX ring's write end; registers that latch (64-bit pairs)
  *         event_lock      the event queue's read end, ring positions, client list, TX slots
  *           client.lock   a client's queue (also from a timer: bottom halves off)
  *           stamp_lock (raw) times of PPS interrupts (also from the hard handler: interrupts off)
  *
- * A page fault comes with mmap_lock held and takes map_lock, so nobody touches user memory under
- * map_lock. Requests copy to and from user space outside of all of these.
+ * A page fault comes with mmap_lock held and takes map_lock, so user memory must not be touched
+ * under map_lock. Requests copy to and from user space outside of all of these.
  *
  * Memory shared with the board is little-endian, and so is what of it is handed to user space as
  * it is (events): the module is for little-endian machines only.

@@ -7,9 +7,8 @@
  *      thread, or tick   takes all events whose number is the one expected; no register is read
  *      EVQ_READ          tells the board that there is room again
  *
- * Whichever vector comes first takes everything, so interrupts may be merged, late or for
- * nothing. One that is lost is made up for by the tick: an event that it sees waiting twice, it
- * takes.
+ * The first interrupt takes all events, so interrupts may be merged, late or spurious. If one is
+ * lost, the tick takes its events: those that it sees waiting twice.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -102,7 +101,7 @@ static bool pps_tell(struct nanet3_dev *dev, u32 number, u64 taken_ns)
 	return true;
 }
 
-/* Whoever drains the queue may take a PPS before its interrupt comes: the pulse waits for it. */
+/* The queue may be drained before the interrupt of a PPS comes: the pulse waits for that. */
 static void pps_taken(struct nanet3_dev *dev, const struct nanet3_event *ev)
 {
 	dev->pps_waiting = ev->value;
@@ -339,7 +338,7 @@ static void rescue(struct nanet3_dev *dev)
 	spin_unlock(&dev->event_lock);
 }
 
-/* Nobody is interrupted for polled links: what they bring is found here. */
+/* Polled links raise no interrupts: their events are found here. */
 static bool follow_polled(struct nanet3_dev *dev)
 {
 	unsigned int taken = 0;

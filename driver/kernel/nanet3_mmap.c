@@ -7,10 +7,10 @@
  *   chunks, event queue  coherent DMA memory, mapped by page faults
  *   doorbell             a page of the BAR, mapped by page faults
  *
- * DMA memory and BAR must go with the board, whoever maps them. Mappings are revoked then, and
- * later faults find copies of what the board had handed over and nobody had released: a reader
- * in the middle of a buffer goes on, where there is nothing it gets SIGBUS. A doorbell that is
- * not its owner's any more leads to a page that nobody looks at.
+ * DMA memory and BAR must go with the board, even if they are mapped. Mappings are revoked then.
+ * Later faults find copies of what was handed over and not released, so that a reader can finish
+ * its buffer; any other fault gets SIGBUS. A doorbell that is no longer its owner's leads to a
+ * page that is never read.
  *
  * dma_mmap_coherent() is not used because it maps at once: between its return and the kernel's
  * linking of the area, unmap_mapping_range() does not find it, and memory that is being freed
@@ -28,7 +28,7 @@
 #define MAP_CHUNK(offset) ((u32)((offset) >> 24) & 0xfff)
 #define KIND_SPACE	  BIT_ULL(40) /* offsets from kind to kind */
 
-/* Who asks for more than there is gets ENOMEM, and nobody is killed for it. */
+/* A request for too much memory fails with ENOMEM, and no process is killed for it. */
 #define AREA_GFP (GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 /* ------------------------------------------------------------------------ areas */
@@ -89,7 +89,7 @@ void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to)
 	}
 }
 
-/* Drop the copies, which nobody maps any more. */
+/* Drop the copies, which are not mapped any more. */
 void nanet3_area_forget(struct nanet3_area *area)
 {
 	size_t i;
@@ -356,7 +356,7 @@ void nanet3_revoke_dma(struct nanet3_dev *dev)
 	dev->dma_present = false;
 	list_for_each_entry(c, &dev->clients, list)
 		unmap_mapping_range(c->file->f_mapping, NANET3_MAP_CHUNK(0, 0), 3 * KIND_SPACE, 1);
-	/* Whoever faults now waits for map_lock, and finds the copies. */
+	/* A fault from here on waits for map_lock, and finds the copies. */
 	for (i = 0; i < NANET3_LINKS; i++)
 		replace_chunks(&dev->links[i]);
 	nanet3_area_keep(&dev->evq, 0, dev->evq.bytes);

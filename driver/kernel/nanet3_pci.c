@@ -15,7 +15,7 @@
  * the bus: reads of all ones often come first, and the error that made them is reported after.
  * The PCI core calls all of these with the device locked, so no recovery goes on behind a removal.
  *
- * Leaving READY ends every open handle: its requests get ENODEV, its owner opens anew. The
+ * Leaving READY ends every open handle: its requests get ENODEV, its owner has to open again. The
  * struct lives until the last handle has closed; registers and DMA memory go with remove. Bus
  * mastering is enabled when all is in place and disabled first: a board that was left running by a
  * crashed kernel is reset before.
@@ -193,7 +193,7 @@ static int memory_alloc(struct nanet3_dev *dev)
 	return r;
 }
 
-/* Nobody maps it any more, the board is stopped. */
+/* All mappings are revoked, the board is stopped. */
 static void memory_free(struct nanet3_dev *dev)
 {
 	nanet3_tx_free(dev);
@@ -265,7 +265,7 @@ disable:
 	return r;
 }
 
-/* Links are free for those who open anew, whether the last owners have closed or not. */
+/* Links are free for new handles, whether the last owners have closed or not. */
 static void disown_all(struct nanet3_dev *dev)
 {
 	unsigned int i;

@@ -4,7 +4,7 @@
  *
  *   STOPPED --claim--> OWNED --owner's file closes--> LINGERING --time passes--> STOPPED
  *      ^                 |  ^                             |
- *      +-----yield-------+  +-------claim: take-over------+   (FRESH: stop, then start anew)
+ *      +-----yield-------+  +-------claim: take-over------+   (FRESH: stop, then start)
  *
  * A buffer: FREE --board fills it--> completion written, write_position + 1 --> READER
  *                --RELEASE, or doorbell--> release_position passes it --> FREE
@@ -236,7 +236,7 @@ bool nanet3_owns_any(const struct nanet3_client *c)
 	return false;
 }
 
-/* All three locks, so that whoever holds one of them may read the owner. */
+/* Takes all three locks, so that one of them is enough to read the owner. */
 static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
 		      enum nanet3_ring_status status)
 {

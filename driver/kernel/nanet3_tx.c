@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The TX ring: words that leave in downstream frames, and the packets of puts. One descriptor a
- * page, as the board wants it; the doorbell is rung once for as many as there are.
+ * page, as the board wants it; the doorbell is rung once for many.
  *
  *   SEND, PUT --> slot (cookie, client) --> descriptors --doorbell--> board
  *   TX event, for a put also a PUT event <-- its cookie names the slot <--+

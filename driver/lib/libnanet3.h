@@ -24,7 +24,7 @@ extern "C" {
 struct nanet3;
 
 /* Open and check the version: -EPROTO when the driver speaks another one, -ENOENT and -ECONNREFUSED
- * when nobody is there, -EMFILE when the device has 64 handles open (an emulator then hangs up: -ENODEV). */
+ * when there is no board or emulator, -EMFILE when the device has 64 handles open (an emulator then hangs up: -ENODEV). */
 int nanet3_open(const char *where, struct nanet3 **ret_board);
 /* The same for a handle that changes nothing and has no events: calls that change something, and
  * nanet3_wait(), return -EBADF. Read permission on the device is enough. -EMFILE when NANET3_READ_HANDLES are open. */

@@ -40,7 +40,7 @@ struct lib_polling {
 	struct poller poller;
 	const void *events; /* the board's queue */
 	size_t bytes;
-	bool gone;	/* the board, as far as we have been told */
+	bool gone;	/* the board, as far as we know */
 	unsigned turns; /* without news since the clock was last looked at */
 	int64_t news_ms;
 };

@@ -97,7 +97,7 @@ static bool later(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) > 0;
 }
 
-/* Every load acquires, so that the check of what stands there comes after the copy also on machines
+/* Every load acquires, so that the number is checked after the copy also on machines
  * that reorder loads. */
 static void copy_event(struct nanet3_event *to, const struct nanet3_event *from)
 {

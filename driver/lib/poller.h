@@ -6,9 +6,9 @@
  *   driver --ring state, some ms later------------^ what was missed
  *
  * Each event on the queue carries the number of events before it, plus 1, written last. The poller
- * knows which number comes next and looks at its place only. The driver follows the same queue at its
- * leisure and the board writes no place over that the driver has not taken: so whoever has been
- * overrun finds in the ring state what he has missed, and goes on one lap behind what he saw.
+ * knows which number comes next and looks at its place only. The driver follows the same queue some
+ * ms later, and the board does not overwrite a place that the driver has not taken: a reader that was
+ * overrun finds what it missed in the ring state, and continues one lap behind what it saw.
  *
  * It touches memory only: queue, ring states and doorbells are the caller's to map and unmap. One
  * thread.
@@ -27,7 +27,7 @@ struct poller_link {
 	volatile uint32_t *doorbell;
 	uint32_t depth, dma_epoch;
 	uint64_t write, release;
-	bool news; /* `write` has grown since the owner was last told */
+	bool news; /* `write` has grown since the owner last got an event */
 };
 
 struct poller {

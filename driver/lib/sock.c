@@ -15,7 +15,7 @@
 #include "driver/lib/nanet3_private.h"
 #include "driver/nanet3_socket.h"
 
-/* An emulator that stands still must not hold its readers longer than a watchdog bears. */
+/* An emulator that hangs must not block its readers for longer than their watchdog allows. */
 #define ANSWER_S       3
 #define FIRST_ANSWER_S 2 /* at the opening, which is tried again and again */
 

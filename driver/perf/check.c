@@ -7,8 +7,8 @@
 #include "driver/perf/measure.h"
 #include "driver/perf/selftest.h"
 
-#define RANDOM_PUTS 500u
-#define TOLD_MAX    10u /* failures; then it ends */
+#define RANDOM_PUTS  500u
+#define REPORTED_MAX 10u /* failures; then it ends */
 
 static const struct table figures = {
 	.name = "selftest",
@@ -19,7 +19,7 @@ struct check {
 	struct loopback l;
 	const struct perf_options *options;
 	unsigned turn;
-	unsigned told;
+	unsigned reported;
 	struct results *results;
 };
 
@@ -49,7 +49,7 @@ static bool failed(void *context, const struct selftest_failure *failure)
 
 	selftest_describe(failure, text, sizeof(text));
 	fprintf(stderr, "nanet3-perf: selftest: %s\n", text);
-	return ++c->told < TOLD_MAX;
+	return ++c->reported < REPORTED_MAX;
 }
 
 static int run(struct check *c, struct selftest_result *ret_result)
@@ -98,7 +98,7 @@ int measure_check(const struct perf_options *o, struct nanet3 *b, struct results
 		snprintf(r->note, sizeof(r->note),
 			 "%" PRIu64 " of %" PRIu64 " puts did not arrive as sent%s",
 			 result.failures, result.puts,
-			 c.told == TOLD_MAX ? "; given up there" : "");
+			 c.reported == REPORTED_MAX ? "; given up there" : "");
 	}
 	return table_add(&r->figures, (double)result.puts, (double)result.bytes,
 			 (double)result.failures, (double)o->seed);

@@ -63,7 +63,7 @@ void loopback_destroy(struct loopback *l)
 	if (l->board == NULL) {
 		return;
 	}
-	/* Where the board has gone, there is nobody left to write there. */
+	/* If the board is gone, it cannot write there any more. */
 	(void)nanet3_unregister_buffer(l->board, l->source_id);
 	(void)nanet3_unregister_buffer(l->board, l->destination_id);
 	munmap(l->source, 2 * l->bytes);

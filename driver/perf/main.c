@@ -26,24 +26,23 @@ static const struct {
 	const char *advice;
 } advices[] = {
 	{-ENOENT,
-	 "no board there: load the driver (modprobe nanet3) and look for /dev/nanet3-*, or name an "
+	 "no board: load the driver (modprobe nanet3) and look for /dev/nanet3-*, or give an "
 	 "emulator's socket as unix:PATH"},
-	{-ECONNREFUSED, "nobody serves that socket: start nanet3-emu --socket PATH"},
+	{-ECONNREFUSED, "no emulator serves this socket: start nanet3-emu --socket PATH"},
 	{-EACCES, "not permitted: become a member of the device's group, or root"},
 	{-EPROTO,
-	 "driver or emulator is of another version than this program: load the module nanet3 of "
+	 "driver or emulator has another version than this program: load the module nanet3 of "
 	 "the same release (modinfo nanet3), or start its emulator"},
 	{-ENODEV, "the board is gone: is it in its slot, its driver loaded, the emulator alive?"},
-	{-EBUSY, "the link has an owner, or lingers for one: choose another with --link"},
-	{-EOPNOTSUPP, "an emulator without pace keeps no time: run it in real time"},
-	{-EFAULT, "the emulator may not reach our memory: run it as the same user"},
+	{-EBUSY, "the link has an owner, or lingers after one: choose another with --link"},
+	{-EOPNOTSUPP, "the emulator does not run in real time: start it without --speed"},
+	{-EFAULT, "the emulator cannot access this program's memory: run both as the same user"},
 	{-ENOMEM, "too little memory may be pinned: raise RLIMIT_MEMLOCK (ulimit -l), or take "
 		  "smaller sizes"},
-	{-ENOSPC,
-	 "no buffer of the board is free for this process: other processes have registered them"},
-	{-E2BIG, "a put that long does not fit the driver's TX ring: take smaller sizes"},
-	{-ETIMEDOUT, "the board has not answered for 2 s: look at the system log"},
-	{-EIO, "the board could not translate the address of a buffer it had registered"},
+	{-ENOSPC, "no buffer of the board is free: other processes have registered them"},
+	{-E2BIG, "the put is too long for the driver's TX ring: use smaller sizes"},
+	{-ETIMEDOUT, "the board has not answered for 2 s: see the system log (journalctl -k)"},
+	{-EIO, "the board could not translate an address of a registered buffer"},
 };
 
 static int fail(const char *where, const char *what, int err)

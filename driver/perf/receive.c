@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Data of a link (measure.h): how long after the board's hand-over its reader has a buffer, asleep and
- * polling the board's queue. The board does not say when it handed over; but its frames are 125 us
- * each, so the soonest of a round, by either mode, is the zero of all of them, and what is told is how
- * much later than that.
+ * polling the board's queue. The board does not report when it handed over; but its frames are 125 us
+ * each, so the earliest of a round, in either mode, is the zero of all, and the result is the delay after
+ * that.
  */
 #include <errno.h>
 #include <string.h>

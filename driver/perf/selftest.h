@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The self-test: puts of patterns at odd offsets and lengths over page borders, each compared bit for
- * bit with what was sent, and its surroundings with what they were. It knows no board: whoever calls
- * it moves the bytes.
+ * The self-test: puts of patterns at odd offsets and lengths over page borders. Each is compared bit for bit
+ * with what was sent, and the bytes around it must not change. It is independent of a board: the caller
+ * moves the bytes.
  */
 #ifndef PERF_SELFTEST_H
 #define PERF_SELFTEST_H
@@ -36,7 +36,7 @@ struct selftest {
 	unsigned random; /* puts of random shape after the fixed ones */
 	/* Move the bytes; returns when they are there. 0 or -errno, which ends the test. */
 	int (*move)(void *context, const struct selftest_put *put);
-	/* Told of each failure; true: go on all the same. */
+	/* Called for each failure; true: continue. */
 	bool (*failed)(void *context, const struct selftest_failure *failure);
 	void *context;
 };

@@ -135,7 +135,7 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 	return 0;
 }
 
-/* The counters are the board's: others may add to them, nobody takes away. A few may be off: hits
+/* The counters are the board's: others may add to them, none subtracts. A few may be off: hits
  * begin with a walk, and a TLB may keep a page longer than a simple one does. */
 static void check_evidence(struct results *r, enum kind kind, const struct cell_of *cell)
 {

@@ -48,7 +48,7 @@ static void pps(struct board *b, uint32_t offset_frames)
 	event_control(b, &ev);
 }
 
-/* What is begun ends where the count is about to move. */
+/* Open buffers end where the count is about to move. */
 static void count_moves(struct board *b)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {

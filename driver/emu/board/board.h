@@ -50,7 +50,7 @@ void board_reg_write(struct board *b, uint32_t offset, uint32_t value);
  * take the upstream cells into the rings, hand over what is full or due, count. */
 void board_step(struct board *b);
 /* Off the bus, as a test has asked (model_fault.h): registers read all ones, writes have no effect, no
- * DMA, no interrupts. When it is back it is as after power-up: whoever set it up must do so anew. */
+ * DMA, no interrupts. When it is back it is as after power-up and has to be set up again. */
 bool board_gone(const struct board *b);
 /* Whether every running ring has the positions that one step may use at worst: the open buffer, a gap that
  * cuts it, and the next buffer. False when none runs. */

@@ -9,8 +9,8 @@
  * Invariants: completions of an epoch are posted in the order of counts; a completion's range has no
  * hole; a position is only used while write - release < depth; no cell is lost without a record.
  * A ring that was full takes data again only when there is room for all gap records and a buffer
- * more, so that a slow reader gets data and not a gap per freed buffer; but records are told at
- * their deadline when there is room for them alone.
+ * more, so that a slow reader gets data and not a gap per freed buffer. At their deadline records are
+ * completed as soon as there is room for them alone.
  */
 #include <string.h>
 
@@ -97,7 +97,7 @@ static bool gap_complete(struct board *b, struct board_link *l)
 	return true;
 }
 
-/* Tell everything that is begun, as far as there are positions. True: nothing is left. */
+/* Complete what is open, as far as there are positions. True: nothing is left. */
 static bool flush(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
@@ -147,7 +147,7 @@ static void fault(struct board *b, struct board_link *l)
 	}
 }
 
-/* Open the buffer at `write`, which is free. What stands in no table becomes a gap. */
+/* Open the buffer at `write`, which is free. An address in no table becomes a gap. */
 static enum tdm_loss open_buffer(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
@@ -246,7 +246,7 @@ static void count_loss(struct board_link *l, enum tdm_loss loss)
 	}
 }
 
-/* Where the next cell of the open buffer goes. Asked for anew each time: a guest's memory may move. */
+/* Where the next cell of the open buffer goes. Looked up each time: a guest's memory may move. */
 static uint8_t *cell_map(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
@@ -260,7 +260,7 @@ static uint8_t *cell_map(struct board *b, struct board_link *l)
 	return p;
 }
 
-/* An engine that does not stop writes on where it was, and tells nobody. */
+/* An engine that does not stop continues to write where it was, without events. */
 static void cell_stray(struct board *b, struct board_link *l, uint8_t **ret_cell)
 {
 	uint8_t *p = l->dma.open ? board_map(b, l->dma.bus, NANET3_FRAME_BYTES) : NULL;
@@ -281,7 +281,7 @@ enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss
 		if (dma_stuck(d)) {
 			cell_stray(b, l, ret_cell);
 		}
-		/* Nobody gives the board buffers on this link. */
+		/* The link has no owner, and so no buffers. */
 		loss = loss == TDM_GOOD ? TDM_LOSS_RING_FULL : loss;
 		count_loss(l, loss);
 		return loss;
@@ -353,7 +353,7 @@ void dma_start(struct board *b, struct board_link *l)
 	reg_pair_set(&LREG(l, NANET3_LREG_RELEASE), 0);
 }
 
-/* A model fault: the engine does not stop when it is told to. */
+/* A model fault: the engine does not stop. */
 static void stick(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;

@@ -3,8 +3,8 @@
  * The board's event queue and its way into host memory.
  *
  * An event is written body first, sequence number last, so that a process which polls the queue reads
- * a sound event when it finds the number it waits for. Before a place is written anew its number is
- * taken back: one who is a whole queue late sees that too.
+ * a sound event when it finds the number it waits for. Before a place is written again its number is
+ * invalidated, so that a reader that is a whole queue late notices.
  */
 #include <string.h>
 
@@ -117,7 +117,7 @@ void event_control(struct board *b, struct nanet3_event *ev)
 			b->lost_told = lost;
 		}
 	}
-	/* What a stall swallows is told by its own event. */
+	/* A stall has an event of its own; what it swallows is not counted as lost. */
 	if (!event_post(b, ev, true) && !b->stalled &&
 	    (REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_EVENTS)) {
 		REG(b, NANET3_REG_EVQ_LOST)++;

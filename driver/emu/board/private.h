@@ -75,7 +75,7 @@ struct board_link {
 	bool commanded;	   /* a reset or align has been commanded, lock is not back yet */
 	bool relock;	   /* and was so since the last step: lock is lost at least once */
 	bool silent;	   /* transmitter off for this step: reset */
-	uint32_t reported; /* LSTAT bits that the last LINK event told */
+	uint32_t reported; /* LSTAT bits of the last LINK event */
 	/* downstream */
 	unsigned requests; /* in the frame being built */
 	bool timing, serial;
@@ -159,10 +159,10 @@ void dma_release(struct board_link *l, uint64_t position);
 enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss,
 		       uint8_t **ret_cell);
 void dma_cell_done(struct board *b, struct board_link *l);
-/* Hand over all that is begun, as far as there is room; nothing grows over this point. */
+/* Hand over open buffers and gaps, as far as there is room; none continues over this point. */
 void dma_cut(struct board *b, struct board_link *l);
 
-/* Whether the engine, told to stop, has not: what is there to be written to, still may be. */
+/* Whether the engine was stopped and has not stopped: it may still write to its memory. */
 bool dma_stuck(const struct dma *d);
 
 /* event.c */
@@ -173,7 +173,7 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control);
 bool event_room(const struct board *b, uint32_t events, bool control);
 /* Post the completion of a descriptor; false: no room. */
 bool event_tx(struct board *b, const struct nanet3_tx *tx, uint8_t reason);
-/* Post a LINK, PPS or ERROR event; what does not fit is counted and told later. */
+/* Post a LINK, PPS or ERROR event; what does not fit is counted and reported later. */
 void event_control(struct board *b, struct nanet3_event *ev);
 /* Host memory for `length` bytes; NULL counts a miss. Good until the host is entered again. */
 void *board_map(struct board *b, uint64_t bus, uint32_t length);

@@ -134,7 +134,7 @@ static bool place(struct board *b, const struct nanet3_tx *tx)
 	}
 }
 
-/* True when the word is done with: sent or refused, and told. */
+/* True when the word is done: sent or refused, and its event posted. */
 static bool tx_word(struct board *b, const struct nanet3_tx *tx)
 {
 	if (!event_room(b, 1, true)) {

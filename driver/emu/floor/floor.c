@@ -236,7 +236,7 @@ static void obey_timing(struct floor *f, const uint8_t *bytes)
 		forget(f);
 		break;
 	case TDM_TIMING_ALIGN:
-		f->aligned_anew = true;
+		f->aligned_again = true;
 		break;
 	default: /* LOAD and ARM_PPS: this FCM takes its time from every header anyway */
 		break;
@@ -301,7 +301,7 @@ static uint16_t send_data(struct floor *f, uint8_t *frame, struct truth_record *
 		truth->hits[m] = share.hits;
 		truth->hit_hash[m] = share.hash;
 		lost += share.lost;
-		/* A module just switched off still ends the hit it has begun. */
+		/* A module that was just switched off still finishes its hit. */
 		if (pmt_powered(f->pmts[m]) || share.bytes > 0) {
 			valid |= (uint16_t)TDM_VALID_MODULE(m);
 		}
@@ -318,7 +318,7 @@ static uint16_t send_data(struct floor *f, uint8_t *frame, struct truth_record *
 	return valid;
 }
 
-/* A number that is not this frame's and, being drawn anew, never looks like a new order. */
+/* A wrong number, random each time, so that it never looks like a new sequence. */
 static uint16_t false_number(struct floor *f)
 {
 	const uint32_t shift = 1 + rng_below(&f->fault_rng, TDM_FRAMES_PER_SECOND - 1);
@@ -391,10 +391,10 @@ bool floor_lit(const struct floor *f)
 
 bool floor_take_align(struct floor *f)
 {
-	const bool anew = f->aligned_anew;
+	const bool aligned = f->aligned_again;
 
-	f->aligned_anew = false;
-	return anew;
+	f->aligned_again = false;
+	return aligned;
 }
 
 /* ---------------------------------------------------------------- scenario */

@@ -64,7 +64,7 @@ unsigned floor_frame(struct floor *f, const struct floor_down *down, uint8_t *fr
 		     struct truth_record *ret_truth);
 /* Whether the FCM's laser is on. */
 bool floor_lit(const struct floor *f);
-/* The FCM has aligned its transmitter anew since the last call (broadcast ALIGN). */
+/* The FCM has aligned its transmitter again since the last call (broadcast ALIGN). */
 bool floor_take_align(struct floor *f);
 
 /* What scenarios do to a floor. */

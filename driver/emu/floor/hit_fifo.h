@@ -17,7 +17,7 @@ struct hit_fifo {
 	uint8_t *bytes;
 	uint32_t capacity;
 	uint32_t read, write; /* offsets; write - read <= capacity */
-	uint32_t tail;	      /* bytes at read that end a hit already begun in an earlier frame */
+	uint32_t tail;	      /* bytes at read that end a hit of an earlier frame */
 	uint32_t lost;	      /* hits since the last take */
 	bool mark;	      /* the next stored hit carries FifoFull */
 };
@@ -42,7 +42,7 @@ struct hit_take {
 };
 void hit_fifo_take(struct hit_fifo *f, uint32_t max, struct hit_take *ret_take);
 
-/* Forget all hits; a hit already begun is still finished unless `hard`. */
+/* Forget all hits; one that has partly left is still finished unless `hard`. */
 void hit_fifo_clear(struct hit_fifo *f, bool hard);
 
 static inline uint32_t hit_fifo_fill(const struct hit_fifo *f)

@@ -59,7 +59,7 @@ struct floor {
 	uint16_t parity;
 	uint8_t crc_errors, code_errors;
 	uint32_t timing_sequence; /* last timing command obeyed */
-	bool timing_seen, aligned_anew;
+	bool timing_seen, aligned_again;
 
 	/* boots */
 	uint32_t boot_count;

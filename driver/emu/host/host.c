@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The user-space host: life, the board's set-up, who owns which link, and the board's events.
+ * The user-space host: life, the board's set-up, the step. The states of a link:
  *
  *   STOPPED --claim--> OWNED --owner's socket closes--> LINGERING --time passes--> STOPPED
  *      ^                 |  ^                               |
- *      +-----yield-------+  +-------claim: take-over--------+   (FRESH: stop, then start anew)
+ *      +-----yield-------+  +-------claim: take-over--------+   (FRESH: stop, then start)
  *
  * A DMA start counts the link's epoch, zeroes positions and gives a new, zeroed owner page (the last
  * owner may still map the old one). Everything else survives the owner.
@@ -77,7 +77,7 @@ static void board_set_up(struct host *h)
 {
 	struct board *b = h->board;
 
-	memset(h->evq, 0, h->evq_memory.bytes); /* sequence numbers begin anew */
+	memset(h->evq, 0, h->evq_memory.bytes); /* sequence numbers start again */
 	h->evq_read = 0;
 	h->irq = false;
 	host_tx_reset(h);

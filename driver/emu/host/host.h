@@ -7,10 +7,10 @@
  *   libnanet3  <--socket, shared memory-->  host  <--registers, memory, irq-->  board  <-->  world
  *
  * Registered buffers stay the clients' memory: the host reads and writes them in their processes. When
- * the board goes off the bus, as a test may ask (model_fault.h), all clients are told and hung up on;
- * it is set up anew when it is back.
+ * the board goes off the bus, as a test may ask (model_fault.h), all clients get GONE and are disconnected;
+ * it is set up again when it is back.
  *
- * One thread: whoever calls host_run(), or host_step() and host_poll() in turn, owns host, board and
+ * One thread: the caller of host_run(), or of host_step() and host_poll() in turn, owns host, board and
  * world. Input from clients is counted and answered with an error, never fatal. Errors are negative
  * errno.
  */
@@ -64,7 +64,7 @@ struct host_stats {
 	uint64_t steps;
 	uint64_t worst_lag_ns; /* real time: how far model time fell behind, at worst */
 	bool too_slow;	    /* that was more than the rings' depth: losses are not the daemon's */
-	uint64_t waited_ns; /* max speed: held back by full rings or by nobody listening */
+	uint64_t waited_ns; /* max speed: held back by full rings, or no ring was claimed */
 	uint64_t requests, refused; /* from clients; refused = answered with an error */
 	uint64_t clients_ever;
 	unsigned clients;

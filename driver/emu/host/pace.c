@@ -9,7 +9,7 @@
  * the burst brings. No step is ever skipped: model time is part of the data's meaning.
  *
  * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
- * for want of room; while no ring runs at all, model time stands still.
+ * for want of room; while no ring runs at all, model time stops.
  *
  * A recording has a pace of its own, see pace_play.c, where host_run() chooses.
  */

@@ -5,8 +5,8 @@
  *
  * No step is made before the links of the act have owners and these know what time it is: a client who has
  * read the board's time of day a few times since the last claim has had the time to stamp by it. Clients
- * that never ask for it, and links that nobody claims, are not waited for in vain. Where the recording was
- * relabelled the same is awaited once more.
+ * that never ask for it, and links that are never claimed, are not waited for. Where the recording was
+ * relabelled it waits in the same way again.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -95,7 +95,7 @@ static int run_by_the_clock(struct player *l)
 	return pace_turn(l->pace, !late);
 }
 
-/* Without light, 8000 steps a second at any speed: after the end nobody is in a hurry. */
+/* Without light, 8000 steps a second at any speed: there is no hurry after the end. */
 static int run_dark(struct player *l)
 {
 	const uint64_t due = (emu_now_ns() - l->since_ns) / NANET3_FRAME_NS;

@@ -82,7 +82,7 @@ struct host_link {
 	struct client *delegate;      /* acts for the link too, by the owner's grant; NULL: none */
 	unsigned words, others_words; /* on their way; from clients that did not act for the link */
 	uint64_t linger_until_ns;
-	bool broken;		    /* the board has told what cannot be */
+	bool broken;		    /* the board completed what cannot be */
 	struct nanet3_event latest; /* RX event not yet announced; type NONE: there is none */
 };
 
@@ -113,7 +113,7 @@ struct host {
 	struct nanet3_event *evq;
 	uint32_t evq_size, evq_read;
 	uint8_t *tx_ring;
-	uint32_t tx_write, tx_rung; /* descriptors posted; those that the board was told of */
+	uint32_t tx_write, tx_rung; /* descriptors posted; announced to the board */
 	struct tx_slot tx[HOST_TX_SLOTS];
 	unsigned tx_next, tx_puts; /* where to look for a free slot; puts on their way */
 	struct host_buffer buffers[NANET3_BUFFERS];
@@ -125,7 +125,7 @@ struct host {
 	int epoll_fd, listen_fd, spare_fd;
 	bool bound;
 	int pass_fd; /* the descriptor that goes with the answer to this request; -1: none */
-	uint64_t announced_ns; /* when owners were last told of data */
+	uint64_t announced_ns; /* when data was last announced to owners */
 	struct host_stats stats;
 	struct nanet3_stats counts;
 };
@@ -264,7 +264,7 @@ struct pace {
 #define PACE_TURN_STEPS	 (PACE_TURN_NS / NANET3_FRAME_NS)
 #define PACE_BURST_STEPS (10 * PACE_TURN_STEPS) /* at most, before clients are served again */
 
-/* Told to stop, or the duration has passed. */
+/* Stopped by the caller, or the duration has passed. */
 bool pace_finished(const struct pace *p);
 /* Serve clients; wait for the next turn at most, if `idle`. Negative errno. */
 int pace_turn(struct pace *p, bool idle);
@@ -275,7 +275,7 @@ void pace_note_lag(struct pace *p, uint64_t lag_ns);
 struct play;
 int pace_unhurried_turn(struct pace *p, const struct play *play);
 
-/* Until told to stop, or the duration has passed: by the clock; as fast as the slowest reader. */
+/* Until stopped, or the duration has passed: by the clock; as fast as the slowest reader. */
 int pace_real_time(struct pace *p);
 int pace_max_speed(struct pace *p);
 

@@ -4,7 +4,7 @@
  *
  * A client is trusted with nothing: packets are checked for size, memory given away cannot be shrunk, and one that does
  * not take its answers is dropped. Clients are named by an id that is never reused, so that a stale readiness event finds
- * nobody.
+ * none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -214,7 +214,7 @@ int clients_create(struct host *h)
 	if (h->epoll_fd < 0 || h->spare_fd < 0) {
 		return -errno;
 	}
-	/* Above those of an emulator before us: a grant to one of its clients is nobody's here. */
+	/* Above those of an earlier emulator: a grant to one of its clients names none of ours. */
 	h->client_ids = (uint32_t)(emu_now_ns() / 1000000);
 	r = listen_at(h, h->config.socket_path);
 	if (r < 0) {

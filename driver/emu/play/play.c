@@ -19,9 +19,9 @@
 #define LINKS	     NANET3_LINKS
 #define FRAMES	     TDM_FRAMES_PER_SECOND
 #define SECOND_NS    1000000000ll
-#define COUNT_LIMIT  (1ull << 45)	/* recorded counts from here on are none */
-#define TOGETHER_NS  (10 * SECOND_NS)	/* segments begun so near to each other belong together */
-#define HOLE_MAX     (10u * FRAMES)	/* a longer hole in the counts ends the act */
+#define COUNT_LIMIT  (1ull << 45)     /* recorded counts from here on are none */
+#define TOGETHER_NS  (10 * SECOND_NS) /* segments that start this close together belong together */
+#define HOLE_MAX     (10u * FRAMES)   /* a longer hole in the counts ends the act */
 #define PAUSE_MAX_NS (2ull * SECOND_NS) /* between two steps: a board is never silent that long */
 #define GONE_MS	     1u
 #define REMARKS	     40u /* then they are only counted */
@@ -48,7 +48,7 @@ struct play_link {
 	struct fcm_record_header record; /* being played; frames 0: none yet */
 	bool started;			 /* has had a cell in this act */
 	bool over;			 /* has no more of this act, or no part in it */
-	uint64_t told_hole;		 /* count below which holes have been told of */
+	uint64_t told_hole;		 /* count below which holes have been reported */
 	bool labelled;
 	struct fcm_record_label label; /* the last one read */
 	uint64_t label_count;	       /* it holds from here on */
@@ -88,7 +88,7 @@ __attribute__((format(printf, 2, 3))) static void remark(struct play *p, const c
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	p->say(p->remarks++ < REMARKS ? line : "more of this is not told");
+	p->say(p->remarks++ < REMARKS ? line : "no more remarks of this kind");
 }
 
 static const char *name_of(const struct play_link *l)
@@ -100,8 +100,8 @@ static const char *name_of(const struct play_link *l)
 
 /* ------------------------------------------------------------------------ reading */
 
-/* All links carry the same labels: the first that comes to one brings it, nobody brings an old one back. In
- * a time epoch only a leap second may still be announced: nobody need know that at once. */
+/* All links carry the same labels: the first link that reaches a new one provides it; old ones are ignored. Within
+ * a time epoch only a leap second may still be announced, which is not urgent. */
 static void take_label(struct play *p, const struct play_link *l)
 {
 	const int32_t ahead = (int32_t)(l->label.time_epoch - p->label.time_epoch);
@@ -280,7 +280,7 @@ static uint64_t completed_ns(const struct play_link *l, uint64_t count)
 {
 	const uint64_t behind = (l->record.count + l->record.frames - 1 - count) * TDM_FRAME_NS;
 
-	/* The frames of a gap that took hours to be told lie where its end says, too. */
+	/* Frames of a gap that took hours to complete are placed by its end, too. */
 	return l->record.monotonic_ns > behind ? l->record.monotonic_ns - behind : 0;
 }
 

@@ -69,7 +69,7 @@ void play_next(struct play *p);
 
 struct play_stats {
 	uint64_t cells;	 /* with data, handed over by the board */
-	uint64_t missed; /* with data, but the board lost them: ring full, nobody there */
+	uint64_t missed; /* with data, but the board lost them: ring full, no owner */
 	uint64_t gaps;	 /* without data, as recorded */
 	uint64_t let_go; /* that the recorder did not keep up with */
 	uint64_t absent; /* in no segment, between others */

@@ -88,7 +88,7 @@ static void word_write(struct qemu_host *q, enum pci_bar bar, uint32_t offset, u
 	}
 }
 
-/* Where an access goes: to nobody when the board is gone, or it is not aligned. */
+/* Where an access goes: nowhere when the board is gone, or it is not aligned. */
 static enum pci_bar target(const struct qemu_host *q, const struct proxy_bar *a,
 			   uint32_t *ret_offset)
 {
@@ -193,7 +193,7 @@ static int handle(struct qemu_host *q, const struct proxy_message *m)
 
 /* ------------------------------------------------------------------------ serving */
 
-/* The device was taken out of the guest, or QEMU is ending: nobody there to speak to. */
+/* The device was taken out of the guest, or QEMU is ending. */
 static void unplug(struct qemu_host *q)
 {
 	q->unplugged = true;

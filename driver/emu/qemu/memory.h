@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guest's memory, as the board reaches it. QEMU tells the whole address map anew whenever it
+ * The guest's memory, as the board reaches it. QEMU sends the whole address map whenever it
  * changes, some hundred times while the firmware runs, and at run time with every BAR that is switched;
  * the file behind it stays the same. So each file is mapped once, whole and for good, and the map only
  * says where in it an address lies: a pointer that the board still holds never dangles.

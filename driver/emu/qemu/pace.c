@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pace of the QEMU host: model time against the monotonic clock, as pace.c does it for the socket,
- * with one difference: a vCPU that has asked for a register stands still until it is answered. So
- * requests are looked for after every single step, and every wait is ended by one.
+ * with one difference: a vCPU that reads a register waits for the answer. So requests are served
+ * after every single step, and a request ends every wait.
  */
 #include <errno.h>
 

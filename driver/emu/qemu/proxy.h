@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The wire between QEMU's x-pci-proxy-dev and whoever plays the device: requests on a stream socket,
+ * The wire between QEMU's x-pci-proxy-dev and the process that emulates the device: requests on a stream socket,
  * some with descriptors, some wanting an answer. Host byte order, as both ends are on one machine.
  *
  *   header: s32 command, 4 bytes of nothing, u64 size; then `size` bytes; descriptors with the header

@@ -6,7 +6,7 @@
  *                  <---memory, mapped here---             <--map(), irq()--
  *                  <--MSI-X--     QEMU <--qtest--
  *
- * One thread: whoever calls qemu_run() owns host, board and world. Errors are negative errno.
+ * One thread: the caller of qemu_run() owns host, board and world. Errors are negative errno.
  */
 #ifndef DRIVER_EMU_QEMU_QEMU_H
 #define DRIVER_EMU_QEMU_QEMU_H

@@ -2,7 +2,7 @@
 /*
  * How an MSI reaches the guest: QEMU's qtest socket writes it to the interrupt controller's address, as
  * the bus would. QEMU answers each write with a line, when its big lock is free; while a vCPU waits for
- * a register of ours it is not, so nobody here may wait for the answer. Of each vector at most one
+ * a register of ours it is not, so we must not wait for the answer. Of each vector at most one
  * message is under way.
  */
 #ifndef DRIVER_EMU_QEMU_QTEST_H

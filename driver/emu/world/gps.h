@@ -19,12 +19,12 @@ size_t gps_sentences(enum gps_state state, int64_t utc_s, bool inserted, char *b
 
 struct gps;
 /* Opens a pseudo-terminal and puts a symbolic link to it at `link_path`, replacing a stale link. As
- * root the terminal is given to user gpsd, if there is one: gpsd drops to it. -EEXIST when something
- * that is not a link stands there. */
+ * root the terminal is given to user gpsd, if there is one: gpsd drops to it. -EEXIST when there is something
+ * else than a link. */
 int gps_create(const char *link_path, struct gps **ret_gps);
 /* Removes the link. NULL is fine. */
 void gps_destroy(struct gps *g);
-/* Say the sentences. What nobody has read from the last second is thrown away first, so that a late
+/* Send the sentences. Those of the last second that were not read are discarded first, so that a late
  * reader never gets old time. */
 void gps_say(struct gps *g, const char *text, size_t length);
 

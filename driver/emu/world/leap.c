@@ -3,7 +3,7 @@
  * Leap seconds: see leap.h. The file counts UTC seconds from 1900 (NTP).
  *
  * The daemon reads the same file with code of its own (daemon/time/leap.c), on purpose: the emulator judges
- * the daemon's time, and a mistake in shared code would be made on both sides and seen by nobody.
+ * the daemon's time, and a mistake in shared code would be made on both sides and never be found.
  */
 #include "driver/emu/world/leap.h"
 

@@ -76,7 +76,7 @@ struct scenario {
 /* Read a file. -EINVAL or what opening it said; then `error` reads "FILE:LINE: what is wrong". The
  * caller's scenario_fini() on success only. */
 int scenario_load(const char *path, struct scenario *ret_scenario, char *error, size_t error_size);
-/* The same from memory; `name` stands for the file in errors. */
+/* The same from memory; `name` is used for the file in errors. */
 int scenario_parse(const char *name, const char *text, struct scenario *ret_scenario, char *error,
 		   size_t error_size);
 void scenario_fini(struct scenario *s);

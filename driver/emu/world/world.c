@@ -58,7 +58,7 @@ struct world {
 	struct link links[LINKS];
 
 	uint64_t step;
-	bool begun;
+	bool started;
 	uint64_t epoch_frames; /* frames of TAI since 1970 at step 0 */
 
 	struct leap_table leap;
@@ -313,7 +313,7 @@ int world_start_at(struct world *w, int64_t tai_start_ns)
 	if (tai_start_ns <= 0 || tai_start_ns % TDM_FRAME_NS != 0) {
 		return -EINVAL;
 	}
-	if (w->begun) {
+	if (w->started) {
 		return -EBUSY;
 	}
 	w->config.tai_start_ns = tai_start_ns;
@@ -640,10 +640,10 @@ static void step_link(struct world *w, struct link *l)
 
 void world_step(struct world *w)
 {
-	if (w->begun) {
+	if (w->started) {
 		w->step++;
 	}
-	w->begun = true;
+	w->started = true;
 	if (w->play != NULL) {
 		play_step(w->play);
 		return;
@@ -696,7 +696,7 @@ void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
 {
 	struct link *l = &w->links[link];
 
-	if (w->play != NULL) { /* nobody hears it */
+	if (w->play != NULL) { /* there is no floor */
 		return;
 	}
 	fibre_send(l->fibre, w->step, w->step >= l->dark_until ? frame : NULL);
@@ -778,5 +778,5 @@ struct play *world_play(struct world *w)
 void world_stats(const struct world *w, struct world_stats *ret_stats)
 {
 	*ret_stats = w->stats;
-	ret_stats->steps = w->begun ? w->step + 1 : 0;
+	ret_stats->steps = w->started ? w->step + 1 : 0;
 }

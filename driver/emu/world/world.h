@@ -49,7 +49,7 @@ void world_downlink(struct world *w, unsigned link, const uint8_t *frame);
 void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate,
 		  uint8_t *cell);
 
-/* The board has reset or aligned the link's transceiver: where its grid falls is decided anew (a
+/* The board has reset or aligned the link's transceiver: its grid is decided again (a
  * scenario may make it slip). The lock is back after world's own relock time. */
 void world_realign(struct world *w, unsigned link, bool reset);
 /* Whether the receiver has found words (K28.5) on this link. */
