@@ -6,9 +6,8 @@
 #ifndef NANET3_RULES_H
 #define NANET3_RULES_H
 
-#ifdef __KERNEL__
-#include "nanet3.h"
-#else
+/* The kernel module includes nanet3.h before, from where it is built. */
+#ifndef __KERNEL__
 #include <stdbool.h>
 
 #include "driver/nanet3.h"

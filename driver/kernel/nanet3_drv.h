@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside nanet3.ko: what its files share; README.md lists them. The contract with board and user space is
- * nanet3.h.
+ * Inside nanet3.ko: what its files share; README.md lists them. The contract with board and user
+ * space is nanet3.h.
  *
  * Locks, outermost first:
  *

@@ -355,8 +355,8 @@ static void nanet3_remove(struct pci_dev *pdev)
 /* ------------------------------------------------------------------ errors, sleep, the end */
 
 /*
- * Stop, because something is about to be done to the board: a reset of the function through sysfs or
- * for a guest, sleep, or shutdown, after which another kernel may run in the same memory.
+ * Stop, because something is about to be done to the board: a reset of the function through sysfs
+ * or for a guest, sleep, or shutdown, after which another kernel may run in the same memory.
  */
 static void freeze(struct pci_dev *pdev)
 {

@@ -34,8 +34,11 @@ int table_add(struct table *t, ...)
 	row = t->rows[t->count++];
 	va_start(ap, t);
 	for (unsigned c = 0; c < columns(t); c++) {
-		row[c] = t->columns[c].digits < 0 ? (struct cell){.word = va_arg(ap, const char *)}
-						  : (struct cell){.number = va_arg(ap, double)};
+		if (t->columns[c].digits < 0) {
+			row[c].word = va_arg(ap, const char *);
+		} else {
+			row[c].number = va_arg(ap, double);
+		}
 	}
 	va_end(ap);
 	return 0;
