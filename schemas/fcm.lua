@@ -161,6 +161,7 @@ named("zmtp.encrypted", "bytes", "Encrypted by CURVE")
 named("zmtp.subscribe", "bool", "Subscribe")
 named("zmtp.topic", "string", "Prefix of topics")
 -- the protocol of consumers
+named("block.extension", "bytes", "Fields of a later version")
 named("verb", "string", "Verb")
 named("json", "string", "JSON")
 named("topic", "string", "Topic")
@@ -461,11 +462,17 @@ local function walk_serial(tree, w)
 	return records, "record", bad
 end
 
+-- Of a stream that this version does not know.
+local function walk_nothing()
+	return 0, "known item", nil
+end
+
 local function walk_of(stream, channel)
 	if stream == 0 then return walk_hits, "Optical module" end
 	if stream == 1 then return walk_samples, "Hydrophone" end
-	if channel == 0 then return walk_telemetry, "Telemetry, channel" end
-	return walk_serial, "Serial tunnel, channel"
+	if stream == 2 and channel == 0 then return walk_telemetry, "Telemetry, channel" end
+	if stream == 2 then return walk_serial, "Serial tunnel, channel" end
+	return walk_nothing, "Channel"
 end
 
 -- index[channel][0..frames]; nil and why when it is not one.
@@ -556,7 +563,7 @@ local function show_payload(tree, tvb, part, h)
 	for channel = 0, h.channels - 1 do
 		items = items + show_channel(sub, tvb, base, s, h, channel)
 	end
-	if items ~= h.items then
+	if items ~= h.items and STREAMS[h.stream] then
 		complain(sub, e.malformed, string.format("%d items, the header says %d", items, h.items))
 	end
 end
@@ -580,13 +587,17 @@ local function flag_names(flags)
 			names[#names + 1] = name
 		end
 	end
+	local more = flags - flags % 2 ^ #BLOCK_FLAGS
+	if more ~= 0 then
+		names[#names + 1] = string.format("unknown 0x%x", more)
+	end
 	return table.concat(names, ", ")
 end
 
 local function show_header(tree, tvb, part)
 	local sub = tree:add(range_of(tvb, part), "Header")
-	if part.bytes ~= HEADER_BYTES then
-		complain(sub, e.malformed, string.format("Header of %d bytes, not %d", part.bytes, HEADER_BYTES))
+	if part.bytes < HEADER_BYTES then
+		complain(sub, e.malformed, string.format("Header of %d bytes, not %d or more", part.bytes, HEADER_BYTES))
 		return nil
 	end
 	if part.have == 0 then
@@ -607,10 +618,13 @@ local function show_header(tree, tvb, part)
 	for _, x in ipairs(HEADER) do
 		h[x.name] = x.bytes == 4 and u32(s, x.offset) or x.bytes == 2 and u16(s, x.offset) or s:byte(x.offset + 1)
 	end
-	if h.magic ~= HEADER_MAGIC or h.version ~= HEADER_VERSION or h.header_bytes ~= HEADER_BYTES then
+	if h.magic ~= HEADER_MAGIC or h.version ~= HEADER_VERSION or h.header_bytes ~= part.bytes then
 		complain(sub, e.version, string.format("No block header of version %d: magic 0x%x, version %d, %d bytes",
 			HEADER_VERSION, h.magic, h.version, h.header_bytes))
 		return nil
+	end
+	if part.bytes > HEADER_BYTES then
+		sub:add(f["block.extension"], view(HEADER_BYTES, part.bytes - HEADER_BYTES))
 	end
 	for _, name in ipairs({"tai_ns", "first_item_tai_ns", "last_item_tai_ns"}) do
 		local at = name == "tai_ns" and 64 or name == "first_item_tai_ns" and 80 or 88

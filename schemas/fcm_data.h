@@ -33,6 +33,9 @@
  * schemas/fcm_data.py has the numpy dtype; tests hold the two against each other. daemon/consumer/ has
  * libraries for C and Python that speak what follows.
  *
+ * How all of this may grow: schemas/VERSIONS.md. Readers pass over what they do not know: bytes behind header byte 256,
+ * reserved bytes, flags, values, JSON members.
+ *
  * Consumers (reserved): a DEALER speaks to the daemon's ROUTER in messages whose first frame is a verb:
  *   -> HELLO   {"protocol":1,"name":"trigger-1","group":"trigger","credit":64}   JSON; credit = blocks
  *              that may be in flight to this member, 1..1024; name of letters, digits and "._:-". A
@@ -133,7 +136,7 @@ static inline const char *fcm_policy_name(unsigned policy)
 
 struct fcm_block_header {
 	uint32_t magic;
-	uint16_t version, header_bytes; /* 1, 256 */
+	uint16_t version, header_bytes; /* 1, 256 (more in a later version) */
 	uint8_t stream;			/* enum fcm_stream */
 	uint8_t board, link, channels;
 	uint8_t tower, floor;
@@ -160,7 +163,7 @@ struct fcm_block_header {
 	uint32_t status_offset, index_offset, data_offset;
 	uint32_t channel_offset[FCM_CHANNELS_MAX + 1];
 	uint32_t item_faults; /* hits dropped here because their bytes made no sense */
-	uint8_t reserved[96];
+	uint8_t reserved[96]; /* 0 */
 	uint32_t payload_crc; /* CRC-32C of the payload */
 	uint32_t header_crc;  /* CRC-32C of the 252 bytes before */
 };

@@ -162,17 +162,26 @@ def _crc_byte(crc, byte):
     return crc
 
 
+class OtherVersion(ValueError):
+    """An undamaged data message of a version that this module does not read (see VERSIONS.md)."""
+
+
 class Block:
-    """A received block. ValueError when header and payload are not those of one."""
+    """A received block. ValueError when header and payload are not those of one, OtherVersion when they are of another
+    version. Of a header that is longer than this module knows only the known part is read."""
 
     def __init__(self, header, payload):
-        if len(header) != HEADER_BYTES:
-            raise ValueError(f"header of {len(header)} bytes, not {HEADER_BYTES}")
-        self.header = np.frombuffer(header, header_dtype)[0]
+        if len(header) < HEADER_BYTES:
+            raise ValueError(f"header of {len(header)} bytes, not {HEADER_BYTES} or more")
+        self.header = np.frombuffer(header, header_dtype, 1)[0]
         self.payload = memoryview(payload)
         h = self.header
-        if h["magic"] != MAGIC or h["version"] != VERSION or h["header_bytes"] != HEADER_BYTES:
-            raise ValueError("not a data message of version 1")
+        if h["magic"] != MAGIC or h["header_bytes"] != len(header):
+            raise ValueError("not a data message")
+        if h["version"] != VERSION:
+            if crc32c(h.tobytes()[:-4]) != h["header_crc"]:
+                raise ValueError("header CRC")
+            raise OtherVersion(f"a data message of version {h['version']}, this module reads version {VERSION}")
         if h["payload_bytes"] != len(self.payload):
             raise ValueError(f"payload of {len(self.payload)} bytes, header says {h['payload_bytes']}")
         self.frames = int(h["frames"])

@@ -50,7 +50,7 @@ enum fcm_record_kind {
 
 struct fcm_segment_header {
 	uint32_t magic;
-	uint16_t version, header_bytes; /* 1, 128 */
+	uint16_t version, header_bytes; /* 1, 128 (more in a later version: records begin behind) */
 	uint8_t board, link;
 	uint8_t tower, floor; /* as configured for the link */
 	uint32_t dma_epoch;
@@ -61,7 +61,7 @@ struct fcm_segment_header {
 	uint32_t run;	      /* 0: outside a run */
 	uint32_t serial; /* of the board, and which of its boots: counts of one boot never repeat */
 	uint32_t boot_count;
-	uint8_t reserved[68];
+	uint8_t reserved[68];	 /* 0, as all that is reserved; see VERSIONS.md */
 	uint32_t data_bytes_max; /* of a record */
 	uint32_t header_crc;	 /* CRC-32C of the 124 bytes before */
 };
@@ -82,7 +82,7 @@ struct fcm_record_header {
 };
 _Static_assert(sizeof(struct fcm_record_header) == 48, "record header");
 
-/* daemon/core/label.h in a form that stays. */
+/* daemon/core/label.h in a form that stays. A later version may add bytes behind it. */
 struct fcm_record_label {
 	uint32_t time_epoch;
 	uint8_t source, state; /* as label_source and clock_state of struct fcm_block_header */

@@ -32,7 +32,7 @@ int tdm_segment_check(const void *bytes, struct fcm_segment_header *ret_header)
 	if (h.version != FCM_SEGMENT_VERSION) {
 		return -EPROTO;
 	}
-	if (h.header_bytes != sizeof(h) ||
+	if (h.header_bytes < sizeof(h) ||
 	    h.header_crc != tdm_crc32c(bytes, offsetof(struct fcm_segment_header, header_crc)) ||
 	    h.frame_bytes != TDM_FRAME_BYTES || h.data_bytes_max > FCM_RECORD_BYTES_MAX) {
 		return -EBADMSG;
@@ -69,7 +69,7 @@ static int fits_its_kind(const struct fcm_record_header *h, const struct fcm_seg
 	case FCM_RECORD_LET_GO:
 		return h->frames > 0 && h->bytes == 0;
 	case FCM_RECORD_LABEL:
-		return h->bytes == sizeof(struct fcm_record_label);
+		return h->bytes >= sizeof(struct fcm_record_label);
 	case FCM_RECORD_INDEX:
 		return h->bytes > 0 && h->bytes % sizeof(uint64_t) == 0;
 	default:
@@ -134,7 +134,7 @@ const char *record_end_name(enum record_end end)
 int tdm_walk_begin(struct record_walk *walk, record_read_fn *read, void *context)
 {
 	uint8_t bytes[sizeof(struct fcm_segment_header)];
-	struct record_walk w = {.read = read, .context = context, .offset = sizeof(bytes)};
+	struct record_walk w = {.read = read, .context = context};
 	ssize_t n = read(context, 0, bytes, sizeof(bytes));
 	int r;
 
@@ -142,10 +142,17 @@ int tdm_walk_begin(struct record_walk *walk, record_read_fn *read, void *context
 		return n < 0 ? (int)n : -ENODATA;
 	}
 	r = tdm_segment_check(bytes, &w.segment);
-	if (r == 0) {
-		*walk = w;
+	if (r < 0) {
+		return r;
 	}
-	return r;
+	/* What a later version has added is passed over, once it is there. */
+	w.offset = w.segment.header_bytes;
+	n = read(context, w.offset - 1, bytes, 1);
+	if (n < 1) {
+		return n < 0 ? (int)n : -ENODATA;
+	}
+	*walk = w;
+	return 0;
 }
 
 static int ends(struct record_walk *w, enum record_end end)

@@ -29,7 +29,7 @@ bool tdm_segment_same_boot(const struct fcm_segment_header *a, const struct fcm_
 /* Magic and checksums; `data`: header->bytes of them. */
 void tdm_record_seal(struct fcm_record_header *header, const void *data);
 /* 0 or -EBADMSG: no record, damaged, or one that cannot be in such a segment. `bytes`: 48 of them. Kinds
- * that are not known are well: a reader passes over them. */
+ * that are not known are well, and so are labels with more bytes: a reader passes over that. */
 int tdm_record_check(const void *bytes, const struct fcm_segment_header *segment,
 		     struct fcm_record_header *ret_header);
 /* It stands for cells: DATA, GAP or LET_GO. */

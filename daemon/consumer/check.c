@@ -32,8 +32,7 @@ unsigned libfcmdata_channels(unsigned stream)
 
 static bool numbers_sane(const struct fcm_block_header *h, size_t payload_bytes)
 {
-	return h->magic == FCM_BLOCK_MAGIC && h->version == FCM_BLOCK_VERSION &&
-	       h->header_bytes == sizeof(*h) && h->stream < FCM_STREAMS &&
+	return h->stream < FCM_STREAMS &&
 	       (h->channels == 0 || h->channels == libfcmdata_channels(h->stream)) &&
 	       h->link < FCM_LINKS && h->frames >= 1 && h->frames <= FCM_SLICE_FRAMES &&
 	       h->first_frame <= FIRST_FRAME_MAX && h->payload_bytes == payload_bytes &&
@@ -101,12 +100,19 @@ enum fcmdata_damage fcmdata_check(const void *topic, size_t topic_bytes, const v
 	struct fcmdata_block b = {.payload = payload};
 	const struct fcm_block_header *h = &b.header;
 
-	if (header_bytes != sizeof(b.header)) {
+	/* A longer header has fields that this version does not know behind those that it does. */
+	if (header_bytes < sizeof(b.header)) {
 		return FCMDATA_MALFORMED;
 	}
 	memcpy(&b.header, header, sizeof(b.header));
 	if (tdm_crc32c(h, offsetof(struct fcm_block_header, header_crc)) != h->header_crc) {
 		return FCMDATA_HEADER_CRC;
+	}
+	if (h->magic != FCM_BLOCK_MAGIC || h->header_bytes != header_bytes) {
+		return FCMDATA_MALFORMED;
+	}
+	if (h->version != FCM_BLOCK_VERSION) {
+		return FCMDATA_VERSION;
 	}
 	if (!numbers_sane(h, payload_bytes) || !topic_agrees(h, topic, topic_bytes)) {
 		return FCMDATA_MALFORMED;

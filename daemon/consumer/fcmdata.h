@@ -163,6 +163,7 @@ enum fcmdata_damage {
 	FCMDATA_MALFORMED,   /* sizes, magic, version, numbers, offsets, topic */
 	FCMDATA_HEADER_CRC,  /* header_crc is not that of the header */
 	FCMDATA_PAYLOAD_CRC, /* payload_crc is not that of the payload */
+	FCMDATA_VERSION,     /* undamaged, but of a version that this library does not read */
 };
 
 /*

@@ -34,7 +34,7 @@ import warnings
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from fcm_data import SEQUENCE_BITS, Block
+from fcm_data import SEQUENCE_BITS, VERSION, Block, OtherVersion
 
 CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
 ALIVE_S, ANSWER_S, ANEW_S, TAKEN_S, WAIT_S = 0.25, 3, 1, 0.5, 0.1
@@ -323,6 +323,9 @@ class _Handle:
         except ValueError as e:
             self.stats["damaged"] += 1
             self.damage, self._anew = f"{topic.bytes!r}: {e}", True
+            if isinstance(e, OtherVersion):
+                self._refuse("version", f"the daemon sends {e}: install the daemon's fcmdata.py and fcm_data.py")
+                raise self._refusal from e
             return None
         late = self._tracks.take(block, owed)
         for name, n in (("blocks", 1), ("bytes", len(header) + len(payload)), ("frames", block.frames),
@@ -371,7 +374,7 @@ class Member(_Handle):
         if not 1 <= credit <= 1024:
             raise ValueError(f"credit {credit}: 1 to 1024 blocks")
         super().__init__(zmq.DEALER, endpoint, 4096, _Tracks(sole), verify, (server_key, key_file))
-        self._hello = json.dumps({"protocol": 1, "name": name, "group": group, "credit": credit}).encode()
+        self._hello = json.dumps({"protocol": VERSION, "name": name, "group": group, "credit": credit}).encode()
         self._batch, self._acks = min(ACKS, (credit + 3) // 4), []
         self._sent = self._asked = time.monotonic()
         self._hello_said, self._taken = False, None
@@ -446,8 +449,9 @@ class Member(_Handle):
         if verb == b"WELCOME" and len(body) == 1:
             # Acknowledgements that wait are of the membership that has ended: what they name comes again. Of two
             # HELLOs each begins one.
-            self._acks, self._taken = [], None
             self.stats["welcomes"] += 1
+            self._check_protocol(body[0].bytes)
+            self._acks, self._taken = [], None
             self._tracks.anew()
             if self.state == ASKED:
                 self.state, self._anew = MEMBER, False
@@ -456,6 +460,17 @@ class Member(_Handle):
         elif verb != b"ALIVE" or body:
             self.stats["strangers"] += 1
         return None
+
+    def _check_protocol(self, text):
+        """Members of the object that this version does not know are passed over."""
+        try:
+            said = json.loads(text).get("protocol", VERSION)
+        except (ValueError, AttributeError, RecursionError):
+            return
+        if said != VERSION:
+            self._refuse("version", f"the daemon speaks protocol {said!r:.20}, this module {VERSION}: install the daemon's "
+                         "fcmdata.py and fcm_data.py")
+            raise self._refusal
 
     def _on_error(self, text):
         """While asked, unknown-member is about what was said before HELLO."""

@@ -80,7 +80,9 @@ int64_t libfcmdata_now_ms(void);
 void libfcmdata_member_serve(struct fcmdata *h);
 /* 0, -ENOTCONN, -EAGAIN: the acknowledgements stay. */
 int libfcmdata_member_flush(struct fcmdata *h);
-void libfcmdata_member_welcome(struct fcmdata *h);
+void libfcmdata_member_welcome(struct fcmdata *h, const void *text, size_t bytes);
+/* The daemon `does` ("sends data of version") what another major version is for: refused, for good. */
+void libfcmdata_member_refuse_version(struct fcmdata *h, const char *does, int64_t version);
 /* The daemon's ERROR; its text is from outside. */
 void libfcmdata_member_error(struct fcmdata *h, const void *text, size_t bytes);
 void libfcmdata_member_bye(struct fcmdata *h);

@@ -19,6 +19,7 @@
  * it has been silent for long enough. HELLO is said again for as long as the daemon says, then it is REFUSED.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
@@ -68,6 +69,17 @@ static void refuse(struct fcmdata *h, const char *error, const char *hint)
 	snprintf(h->refusal, sizeof(h->refusal), "%.200s%s%.300s",
 		 error ? error : "no reason given", hint ? ": " : "", hint ? hint : "");
 	h->stats.state = FCMDATA_REFUSED;
+}
+
+void libfcmdata_member_refuse_version(struct fcmdata *h, const char *does, int64_t version)
+{
+	char hint[160];
+
+	snprintf(hint, sizeof(hint),
+		 "the daemon %s %" PRId64
+		 ", this library reads %u: install the daemon's libfcmdata",
+		 does, version, FCM_BLOCK_VERSION);
+	refuse(h, "version", hint);
 }
 
 static void say_hello(struct fcmdata *h)
@@ -181,10 +193,27 @@ void libfcmdata_member_serve(struct fcmdata *h)
 	}
 }
 
+/* Members of the object that this version does not know are passed over. */
+static bool speaks_our_protocol(struct fcmdata *h, const void *text, size_t bytes)
+{
+	json_t *root = json_loadb(text, bytes, 0, NULL);
+	const json_t *protocol = json_object_get(root, "protocol");
+	json_int_t said = protocol ? json_integer_value(protocol) : FCM_BLOCK_VERSION;
+
+	json_decref(root);
+	if (said != FCM_BLOCK_VERSION) {
+		libfcmdata_member_refuse_version(h, "speaks protocol", said);
+	}
+	return said == FCM_BLOCK_VERSION;
+}
+
 /* Acknowledgements that wait are of the membership that has ended: what they name comes again. */
-void libfcmdata_member_welcome(struct fcmdata *h)
+void libfcmdata_member_welcome(struct fcmdata *h, const void *text, size_t bytes)
 {
 	h->stats.welcomes++;
+	if (!speaks_our_protocol(h, text, bytes)) {
+		return;
+	}
 	h->acks = 0;
 	h->taken_ms = 0;
 	libfcmdata_tracks_anew(h->tracks);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/consumer/fcmdata_private.h"
+#include "tdm/le.h"
 
 #define PARTS_MAX    4u
 #define MESSAGES_MAX 256u /* that are no block for the caller, before the time is looked at */
@@ -66,12 +67,18 @@ static void count_damage(struct fcmdata *h, enum fcmdata_damage damage)
 	h->stats.malformed += damage == FCMDATA_MALFORMED;
 }
 
+static unsigned version_of(zmq_msg_t *header)
+{
+	return le16_get((const uint8_t *)zmq_msg_data(header) +
+			offsetof(struct fcm_block_header, version));
+}
+
 static void count_block(struct fcmdata *h, const struct fcmdata_block *b, bool late)
 {
 	struct fcmdata_stats *s = &h->stats;
 
 	s->blocks++;
-	s->bytes += sizeof(b->header) + b->header.payload_bytes;
+	s->bytes += b->header.header_bytes + b->header.payload_bytes;
 	s->frames += b->header.frames;
 	s->repeats += b->repeat;
 	s->agains += b->again;
@@ -100,6 +107,10 @@ static int on_block(struct fcmdata *h, zmq_msg_t part[3], struct received **ret_
 	if (damage != FCMDATA_GOOD) {
 		count_damage(h, damage);
 		h->anew = true;
+		if (damage == FCMDATA_VERSION) {
+			libfcmdata_member_refuse_version(h, "sends data of version",
+							 version_of(&part[1]));
+		}
 		libfcmdata_put(h, r);
 		return 0;
 	}
@@ -133,7 +144,7 @@ static int on_message(struct fcmdata *h, struct message *m, struct received **re
 		return 0;
 	}
 	if (m->parts == 2 && is(&m->part[0], "WELCOME")) {
-		libfcmdata_member_welcome(h);
+		libfcmdata_member_welcome(h, zmq_msg_data(&m->part[1]), zmq_msg_size(&m->part[1]));
 	} else if (m->parts == 2 && is(&m->part[0], "ERROR")) {
 		libfcmdata_member_error(h, zmq_msg_data(&m->part[1]), zmq_msg_size(&m->part[1]));
 	} else if (m->parts != 1 || !is(&m->part[0], "ALIVE")) {

@@ -92,6 +92,7 @@ static void make_head(struct page *head, const struct owner_config *config, uint
 	head->version = VERSION;
 	head->groups = config->groups;
 	memcpy(head->group_streams, config->group_streams, sizeof(head->group_streams));
+	memset(head->reserved, 0, sizeof(head->reserved));
 	head->dma_epoch = dma_epoch;
 	head->head_crc = crc_of(head, offsetof(struct page, head_crc));
 }
@@ -188,6 +189,20 @@ static int check(const struct page *p, uint32_t dma_epoch, const struct owner_ac
 	return 0;
 }
 
+/* Without what a later version has put into the reserved bytes: it would not be kept up to date. */
+static struct owner_account known_part(const struct owner_account *account)
+{
+	struct owner_account a = *account;
+
+	a.reserved = 0;
+	memset(a.cursor.reserved, 0, sizeof(a.cursor.reserved));
+	for (unsigned i = 0; i < OWNER_LABELS; i++) {
+		a.label[i].label.reserved = 0;
+		memset(a.label[i].label.reserved1, 0, sizeof(a.label[i].label.reserved1));
+	}
+	return a;
+}
+
 int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
 	       struct owner_account *ret_account)
 {
@@ -205,7 +220,7 @@ int owner_load(const void *page, const struct owner_config *config, uint32_t dma
 	    memcmp(page, &wanted, offsetof(struct page, dma_epoch)) != 0) {
 		return -EREMCHG;
 	}
-	*ret_account = *account;
+	*ret_account = known_part(account);
 	return 0;
 }
 
@@ -244,7 +259,7 @@ int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoc
 	if (r < 0) {
 		return r;
 	}
-	mine = *account;
+	mine = known_part(account);
 	mine.stream_rows = 0;
 	for (unsigned i = 0; i < account->stream_rows && i < 2 * OWNER_PAIRS; i++) {
 		if (same_group(p, config, account->stream_row[i].group)) {

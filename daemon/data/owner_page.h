@@ -88,7 +88,7 @@ struct owner_account {
 void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch,
 		  const struct owner_account *account);
 /*
- * Read what a predecessor left. -ENODATA: nothing (the page is zero); -EPROTO: another version;
+ * Read what a predecessor left, without what a later version has in reserved bytes. -ENODATA: nothing (the page is zero); -EPROTO: another version;
  * -ESTALE: of another DMA epoch; -EBADMSG: damaged, or what no owner writes; -EREMCHG: made with other groups, or its owner
  * was killed while adopting it. The page is not changed.
  */

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "driver/emu/common/truth.h"
 #include "tdm/deframe.h"
 #include "tdm/hit.h"
+#include "tests/system/truth_read.h"
 
 #define MODULES 6u
 
@@ -72,28 +72,30 @@ static uint8_t *read_file(const char *path, size_t *ret_bytes)
 
 static void index_truth(struct compare *c, const uint8_t *bytes, size_t length, unsigned link)
 {
-	const struct truth_head *head = (const void *)bytes;
-	const struct truth_record *t = (const void *)(bytes + sizeof(*head));
-	size_t records = length < sizeof(*head) ? 0 : (length - sizeof(*head)) / sizeof(*t);
+	struct truth truth;
 	uint64_t high = 0;
+	int r = truth_read(bytes, length, &truth);
 
-	if (length < sizeof(*head) || head->magic != TRUTH_MAGIC ||
-	    head->version != TRUTH_VERSION) {
-		fputs("feed-compare: this is no truth\n", stderr);
+	if (r < 0) {
+		fprintf(stderr, "feed-compare: %s\n", truth_error(r));
 		exit(2);
 	}
 	c->base = UINT64_MAX;
-	for (size_t i = 0; i < records; i++) {
-		if (t[i].link == link && t[i].fate == TDM_GOOD) {
-			c->base = t[i].floor_frame < c->base ? t[i].floor_frame : c->base;
-			high = t[i].floor_frame > high ? t[i].floor_frame : high;
+	for (size_t i = 0; i < truth.records; i++) {
+		const struct truth_record *t = truth_at(&truth, i);
+
+		if (t->link == link && t->fate == TDM_GOOD) {
+			c->base = t->floor_frame < c->base ? t->floor_frame : c->base;
+			high = t->floor_frame > high ? t->floor_frame : high;
 		}
 	}
 	c->span = c->base <= high ? high - c->base + 1 : 0;
 	c->frame = must(calloc(c->span + 1, sizeof(*c->frame)));
-	for (size_t i = 0; i < records; i++) {
-		if (t[i].link == link && t[i].fate == TDM_GOOD) {
-			c->frame[t[i].floor_frame - c->base] = &t[i];
+	for (size_t i = 0; i < truth.records; i++) {
+		const struct truth_record *t = truth_at(&truth, i);
+
+		if (t->link == link && t->fate == TDM_GOOD) {
+			c->frame[t->floor_frame - c->base] = t;
 		}
 	}
 }

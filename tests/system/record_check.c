@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "driver/emu/common/truth.h"
 #include "tdm/deframe.h"
 #include "tdm/recording.h"
+#include "tests/system/truth_read.h"
 
 #define LINKS  4u
 #define SETTLE 8u /* frames until alignment is found anew */
@@ -37,8 +37,7 @@ struct link {
 	uint64_t data, gaps, let_go, good, holes, repeats, unknown, different, missing;
 };
 
-static const struct truth_record *truth;
-static size_t records;
+static struct truth truth;
 static struct link links[LINKS];
 
 static int open_truth(const char *path)
@@ -47,16 +46,11 @@ static int open_truth(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const uint8_t *map;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct truth_head)) {
-		return -1;
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		return -errno;
 	}
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED || ((const struct truth_head *)map)->magic != TRUTH_MAGIC) {
-		return -1;
-	}
-	truth = (const struct truth_record *)(map + sizeof(struct truth_head));
-	records = ((size_t)st.st_size - sizeof(struct truth_head)) / sizeof(*truth);
-	return 0;
+	return map == MAP_FAILED ? -errno : truth_read(map, (size_t)st.st_size, &truth);
 }
 
 static void index_truth(void)
@@ -64,11 +58,12 @@ static void index_truth(void)
 	for (unsigned i = 0; i < LINKS; i++) {
 		links[i].low = UINT64_MAX;
 	}
-	for (size_t i = 0; i < records; i++) {
-		struct link *l = &links[truth[i].link % LINKS];
+	for (size_t i = 0; i < truth.records; i++) {
+		const struct truth_record *t = truth_at(&truth, i);
+		struct link *l = &links[t->link % LINKS];
 
-		l->low = truth[i].count < l->low ? truth[i].count : l->low;
-		l->high = truth[i].count > l->high ? truth[i].count : l->high;
+		l->low = t->count < l->low ? t->count : l->low;
+		l->high = t->count > l->high ? t->count : l->high;
 	}
 	for (unsigned i = 0; i < LINKS; i++) {
 		struct link *l = &links[i];
@@ -81,10 +76,11 @@ static void index_truth(void)
 			exit(2);
 		}
 	}
-	for (size_t i = 0; i < records; i++) {
-		struct link *l = &links[truth[i].link % LINKS];
+	for (size_t i = 0; i < truth.records; i++) {
+		const struct truth_record *t = truth_at(&truth, i);
+		struct link *l = &links[t->link % LINKS];
 
-		l->truth[truth[i].count - l->low] = (uint32_t)i + 1;
+		l->truth[t->count - l->low] = (uint32_t)i + 1;
 	}
 }
 
@@ -108,7 +104,7 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 	struct link *l = context;
 	bool known = v->count - l->low <= l->high - l->low && l->truth;
 	uint32_t at = known ? l->truth[v->count - l->low] : 0;
-	const struct truth_record *t = at ? &truth[at - 1] : NULL;
+	const struct truth_record *t = at ? truth_at(&truth, at - 1) : NULL;
 
 	if (!t) {
 		l->unknown += v->loss == TDM_GOOD;
@@ -202,8 +198,14 @@ int main(int argc, char **argv)
 	uint64_t wrong = 0;
 	int r;
 
-	if (argc != 3 || open_truth(argv[1]) < 0) {
+	if (argc != 3) {
 		fputs("usage: record-check TRUTH RECORDING\n", stderr);
+		return 2;
+	}
+	r = open_truth(argv[1]);
+	if (r < 0) {
+		fprintf(stderr, "%s: %s\n", argv[1],
+			r == -EBADMSG || r == -EPROTO ? truth_error(r) : strerror(-r));
 		return 2;
 	}
 	r = recording_init(&recording, argv[2]);

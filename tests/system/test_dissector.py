@@ -264,6 +264,30 @@ def empty_parts(t):
         t.check(f"parts of {[len(p) for p in parts]} bytes, {cut} cut off: told", any(told in x for x in found), found)
 
 
+def golden_blocks(t):
+    """the golden block and a grown one are read, fields of a later version shown as such; the next version is told"""
+    def golden(name):
+        with open(os.path.join(harness.ROOT, "tests", "data", "golden", name), "rb") as f:
+            return f.read()
+    names = ("block.header", "block-grown.header", "block-next.header")
+    flows = [Flow(61_000 + n, 5710, [(1e9 + n, SERVER, wire([b"BLOCK", b"pmt.T01.F07", golden(name), golden("block.payload")]))])
+             for n, name in enumerate(names)]
+    path = os.path.join(t.base, "golden.pcap")
+    write_pcap(path, ETHERNET, segments(flows, 1448, handshake=False))
+    rows = columns(t, path, ["tcp.dstport", "fcm.hit.charge", "fcm.block.header_crc.good", "fcm.block.payload_crc.good",
+                             "fcm.block.extension", "fcm.block.items", "_ws.col.Info", "_ws.expert.message"], *as_ours(flows))
+    today, grown, following = (to_client(rows, f) for f in flows)
+    for what, of in (("today", today), ("grown", grown)):
+        t.equal(f"{what}: hits", flat(of, "fcm.hit.charge"), ["1500", "700", "4000000"])
+        t.equal(f"{what}: checksums", (flat(of, "fcm.block.header_crc.good"), flat(of, "fcm.block.payload_crc.good")), (["1"], ["1"]))
+        t.check(f"{what}: nothing but the lost frame is told", all("Frames: 1 crc, 1 good" in x or "onnection" in x or "TCP" in x
+                for x in flat(of, "_ws.expert.message")), flat(of, "_ws.expert.message"))
+    t.equal("fields of a later version", (flat(today, "fcm.block.extension"), flat(grown, "fcm.block.extension")), ([], ["5a" * 32]))
+    t.check("a flag of a later version", "unknown 0x80000000" in flat(grown, "_ws.col.Info")[0], flat(grown, "_ws.col.Info"))
+    t.check("the next version", any("No block header of version 1" in x for x in flat(following, "_ws.expert.message")) and
+            not flat(following, "fcm.hit.charge"), flat(following, "_ws.expert.message"))
+
+
 def encrypted(t):
     """with keys: handshake and messages are named as encrypted, nothing is taken for data or for damage"""
     keys = Keys(t.station(name="keys", load="quiet", truth=False, gpsd=False))
@@ -464,4 +488,4 @@ def names_agree(t):
 
 
 if __name__ == "__main__":
-    harness.main([names_agree, empty_parts, encrypted, data_messages, raw_frames, fuzzers_corpus])
+    harness.main([names_agree, empty_parts, golden_blocks, encrypted, data_messages, raw_frames, fuzzers_corpus])

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """schemas/fcm_data.py agrees with the C structs, and reads what they say."""
+import importlib.util
 import json
 import os
 import random
@@ -119,5 +120,47 @@ def refuses(header, payload):
     return False
 
 
+def golden(name):
+    with open(os.path.join(harness.ROOT, "tests", "data", "golden", name), "rb") as f:
+        return f.read()
+
+
+def golden_blocks_are_read(t):
+    """the golden block of today and a grown one are read, one of the next version is refused as such"""
+    payload = golden("block.payload")
+    for name, flags in (("block.header", 0x208), ("block-grown.header", 0x80000208)):
+        block = fcm_data.Block(golden(name), payload)
+        block.verify(b"pmt.T01.F07")
+        t.equal(f"{name}: flags", (block["flags"], block.flags()), (flags, ["partial", "emulated"]))
+        t.equal(f"{name}: charges", [block.hits(m)["charge"].tolist() for m in range(6)], [[1500, 700], [], [], [], [], [4000000]])
+        t.equal(f"{name}: status", block.status().tolist(), [0, 4])
+    damaged = bytearray(golden("block-next.header"))
+    damaged[20] ^= 1
+    for what, header, wanted in (("the next version", golden("block-next.header"), fcm_data.OtherVersion),
+                                 ("a damaged one", bytes(damaged), ValueError),
+                                 ("a grown one cut short", golden("block-grown.header")[:-1], ValueError)):
+        try:
+            fcm_data.Block(header, payload)
+            t.check(f"{what} is refused", False)
+        except ValueError as e:
+            t.equal(f"{what} is refused", type(e), wanted)
+
+
+def golden_files_are_those_of_make(t):
+    """tests/data/golden holds what its make.py writes"""
+    make = importlib.util.spec_from_file_location("make", os.path.join(harness.ROOT, "tests", "data", "golden", "make.py"))
+    module = importlib.util.module_from_spec(make)
+    make.loader.exec_module(module)
+    module.HERE = t.base
+    module.main()
+    names = sorted(os.listdir(t.base))
+    kept = sorted(n for n in os.listdir(os.path.join(harness.ROOT, "tests", "data", "golden")) if n not in ("make.py", "__pycache__"))
+    t.equal("names", names, kept)
+    for name in names:
+        with open(os.path.join(t.base, name), "rb") as f:
+            t.check(name, f.read() == golden(name))
+
+
 if __name__ == "__main__":
-    harness.main([layout_agrees, hits_are_read, damaged_blocks_are_refused])
+    harness.main([layout_agrees, hits_are_read, damaged_blocks_are_refused, golden_blocks_are_read,
+                  golden_files_are_those_of_make])

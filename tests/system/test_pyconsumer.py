@@ -239,6 +239,56 @@ def words(t):
     context.term()
 
 
+def golden(name):
+    with open(os.path.join(harness.ROOT, "tests", "data", "golden", name), "rb") as f:
+        return f.read()
+
+
+def versions(t):
+    """a grown WELCOME and block are taken, those of the next major version refused for good, as a member and as a monitor"""
+    context = zmq.Context()
+    daemon = FakeDaemon(context)
+    endpoint = f"tcp://127.0.0.1:{daemon.port}"
+
+    def member():
+        data = fcmdata.Member(endpoint, name="t-1", group="trigger")
+        t.equal("HELLO", daemon.hears(data)[0], b"HELLO")
+        return data
+
+    def block(header):
+        return [b"pmt.T01.F07", golden(header), golden("block.payload")]
+
+    def refusal(data, say):
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            say()
+            try:
+                data.receive(0.1)
+            except fcmdata.Refused as e:
+                return str(e)
+        return None
+
+    with member() as data:
+        daemon.say(b"WELCOME", golden("welcome-grown.json"))
+        daemon.say(b"BLOCK", *block("block-grown.header"))
+        got = data.receive(10)
+        t.equal("a grown block", (got.flags(), got["floor"], got.hits(5)["charge"].tolist()), (["partial", "emulated"], 7, [4000000]))
+        refused = refusal(data, lambda: daemon.say(b"BLOCK", *block("block-next.header")))
+        t.check("the next version is refused, by name", refused and "of version 2" in refused and "install" in refused, refused)
+    with member() as data:
+        refused = refusal(data, lambda: daemon.say(b"WELCOME", golden("welcome-next.json")))
+        t.check("so is the next protocol", refused and "protocol 2" in refused and "install" in refused, refused)
+    publisher = context.socket(zmq.PUB)
+    publisher.linger = 0
+    port = publisher.bind_to_random_port("tcp://127.0.0.1")
+    with fcmdata.Monitor(f"tcp://127.0.0.1:{port}") as data:
+        refused = refusal(data, lambda: publisher.send_multipart(block("block-next.header")))
+        t.check("and to a monitor", refused and "of version 2" in refused, refused)
+    publisher.close()
+    daemon.router.close()
+    context.term()
+
+
 def name_taken(t):
     """the name may be its own, of a connection whose end nobody has seen: asked again until it is free, or must be another's"""
     context = zmq.Context()
@@ -311,4 +361,4 @@ def killed_and_back(t):
 
 
 if __name__ == "__main__":
-    harness.main([rules, words, name_taken, killed_and_back])
+    harness.main([rules, words, versions, name_taken, killed_and_back])

@@ -11,8 +11,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from faults import codes, events, sees  # noqa: E402
 
-# struct truth_record of driver/emu/common/truth.h: link, hits of six modules; its head has the same size.
-RECORD, HEAD = struct.Struct("<24xB7x6H84x"), 128
+# Of struct truth_record of driver/emu/common/truth.h: link, hits of six modules. The head says how long a record is.
+RECORD, HEAD = struct.Struct("<24xB7x6H"), 128
 LIMIT = 20  # s, the shortest that can be set
 MODULES = [f"om{m}" for m in range(6)]
 
@@ -21,10 +21,12 @@ def hits_of_late(st, records=4000):
     """Hits in the last frames by floor and module, from the emulator's own record."""
     hits = {floor: [0] * 6 for floor in range(1, 5)}
     with open(st.path("truth.bin"), "rb") as f:
-        whole = (os.fstat(f.fileno()).st_size - HEAD) // RECORD.size
-        f.seek(HEAD + max(0, whole - records) * RECORD.size)
+        version, length = struct.unpack("<4xII", f.read(12))
+        assert version == 2 and length >= 128, f"a truth file of version {version}, records of {length} bytes"
+        whole = (os.fstat(f.fileno()).st_size - HEAD) // length
+        f.seek(HEAD + max(0, whole - records) * length)
         for _ in range(min(records, whole)):
-            link, *new = RECORD.unpack(f.read(RECORD.size))
+            link, *new = RECORD.unpack_from(f.read(length))
             hits[link + 1] = [a + b for a, b in zip(hits[link + 1], new)]
     return hits
 

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/system/truth_read.h"
+
 #define NONE	   UINT32_MAX
 #define SPAN_MAX   (1ull << 31)
 #define CLOCK_LOCK 2u /* enum clock_state: locked */
@@ -42,8 +44,7 @@ struct page {
 struct book {
 	const uint8_t *map;
 	size_t bytes;
-	const struct truth_record *truth;
-	uint32_t records;
+	struct truth truth;
 	bool ledger; /* there is one: what a block says of a frame must stand in it */
 	int64_t drift_ns;
 	struct page page[BOOK_LINKS];
@@ -88,11 +89,11 @@ static void table_put(struct table *t, uint64_t number, uint32_t record)
  * come. The one that can be delivered is the frame that was sent good, the later of two. */
 static void frame_put(struct book *b, struct table *t, uint32_t record)
 {
-	uint64_t number = b->truth[record].floor_frame;
+	uint64_t number = truth_at(&b->truth, record)->floor_frame;
 	uint32_t before = table_get(t, number);
 
-	if (before == NONE || b->truth[before].fate != TDM_GOOD ||
-	    b->truth[record].fate == TDM_GOOD) {
+	if (before == NONE || truth_at(&b->truth, before)->fate != TDM_GOOD ||
+	    truth_at(&b->truth, record)->fate == TDM_GOOD) {
 		table_put(t, number, record);
 	}
 }
@@ -104,8 +105,8 @@ static int index_truth(struct book *b)
 
 	memset(low, 0xff, sizeof(low));
 	memset(high, 0, sizeof(high));
-	for (uint32_t i = 0; i < b->records; i++) {
-		const struct truth_record *t = &b->truth[i];
+	for (uint32_t i = 0; i < b->truth.records; i++) {
+		const struct truth_record *t = truth_at(&b->truth, i);
 		const uint64_t number[2] = {t->floor_frame, t->count};
 
 		if (t->link >= BOOK_LINKS) {
@@ -129,8 +130,8 @@ static int index_truth(struct book *b)
 			r = p->mark[stream] ? 0 : -ENOMEM;
 		}
 	}
-	for (uint32_t i = 0; i < b->records && r == 0; i++) {
-		const struct truth_record *t = &b->truth[i];
+	for (uint32_t i = 0; i < b->truth.records && r == 0; i++) {
+		const struct truth_record *t = truth_at(&b->truth, i);
 
 		frame_put(b, &b->page[t->link].by_frame, i);
 		table_put(&b->page[t->link].by_count, t->count, i);
@@ -168,23 +169,15 @@ static int map_file(const char *path, const uint8_t **ret_map, size_t *ret_bytes
 int book_open(const char *path, struct book **ret_book)
 {
 	struct book *b = calloc(1, sizeof(*b));
-	const struct truth_head *head;
 	int r = b ? map_file(path, &b->map, &b->bytes) : -ENOMEM;
 
 	if (r < 0) {
 		free(b);
 		return r;
 	}
-	head = (const struct truth_head *)(const void *)b->map;
-	if (b->bytes < sizeof(*head) || head->magic != TRUTH_MAGIC ||
-	    head->version != TRUTH_VERSION || head->record_bytes != sizeof(struct truth_record) ||
-	    (b->bytes - sizeof(*head)) / sizeof(struct truth_record) >= NONE) {
-		r = -EBADMSG;
-	} else {
-		/* A last record that was cut short by a kill does not count. */
-		b->truth = (const struct truth_record *)(const void *)(b->map + sizeof(*head));
-		b->records = (uint32_t)((b->bytes - sizeof(*head)) / sizeof(struct truth_record));
-		r = index_truth(b);
+	r = truth_read(b->map, b->bytes, &b->truth);
+	if (r == 0) {
+		r = b->truth.records < NONE ? index_truth(b) : -EBADMSG;
 	}
 	for (unsigned i = 0; i < BOOK_LINKS * BOOK_STREAMS; i++) {
 		b->tally[i / BOOK_STREAMS][i % BOOK_STREAMS].first = UINT64_MAX;
@@ -259,12 +252,13 @@ static void mark_loss(struct book *b, int kind, unsigned link, const char *strea
 
 		if (kind == 0) {
 			i = table_get(&p->by_count, n);
-			if (i == NONE || table_get(&p->by_frame, b->truth[i].floor_frame) != i) {
+			if (i == NONE ||
+			    table_get(&p->by_frame, truth_at(&b->truth, i)->floor_frame) != i) {
 				continue; /* the cell of another frame than the one judged */
 			}
 			for (unsigned s = 0; s < BOOK_STREAMS; s++) {
-				p->mark[s][b->truth[i].floor_frame - p->by_frame.base] |=
-					LINK_NAMED;
+				p->mark[s][truth_at(&b->truth, i)->floor_frame -
+					   p->by_frame.base] |= LINK_NAMED;
 			}
 		} else if (table_get(&p->by_frame, n) != NONE &&
 			   (strcmp(stream, "pmt") == 0 || strcmp(stream, "hydrophone") == 0)) {
@@ -395,13 +389,13 @@ static int add_good(struct book *b, struct book_tally *tally, const struct consu
 		if (*mark & SEEN_FRESH && !(r->flags & RECORD_RESENT)) {
 			tally->repeats_unflagged++;
 			show(b, "delivered again without RESENT", r->link, r->stream,
-			     r->floor_frame, r, &b->truth[i]);
+			     r->floor_frame, r, truth_at(&b->truth, i));
 		}
 	}
 	*mark |= SEEN_GOOD;
 	*mark |= r->flags & RECORD_RESENT ? 0 : SEEN_FRESH;
-	compare_time(b, tally, r, &b->truth[i]);
-	if (same_content(r, &b->truth[i])) {
+	compare_time(b, tally, r, truth_at(&b->truth, i));
+	if (same_content(r, truth_at(&b->truth, i))) {
 		return 0;
 	}
 	*mark |= SEEN_DIFFER;
@@ -482,12 +476,12 @@ static void judge_differing(struct book *b)
 		struct book_tally *tally = &b->tally[r->link][r->stream];
 		uint32_t t = table_get(&b->page[r->link].by_frame, r->floor_frame);
 
-		if (is_cut(b, r, &b->truth[t])) {
+		if (is_cut(b, r, truth_at(&b->truth, t))) {
 			tally->cut++;
 		} else {
 			tally->different++;
 			show(b, "delivered, differs from the truth", r->link, r->stream,
-			     r->floor_frame, r, &b->truth[t]);
+			     r->floor_frame, r, truth_at(&b->truth, t));
 		}
 	}
 }
@@ -503,7 +497,7 @@ static void judge_frame(struct book *b, unsigned link, unsigned stream, uint64_t
 	if (i == NONE) {
 		return;
 	}
-	t = &b->truth[i];
+	t = truth_at(&b->truth, i);
 	mark = p->mark[stream][frame - p->by_frame.base];
 	fate = t->fate < TDM_LOSSES ? t->fate : TDM_GOOD;
 	tally->frames++;

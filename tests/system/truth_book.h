@@ -60,7 +60,7 @@ struct book_example {
 
 struct book;
 
-/* -errno of the file; -EBADMSG: not a truth file. */
+/* -errno of the file; -EBADMSG: not a truth file; -EPROTO: one of another version. */
 int book_open(const char *path, struct book **ret_book);
 void book_close(struct book *b);
 /* Losses of the database, read-only; of those that groups dropped, only the ones of `group` (NULL: all).

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "tests/system/truth_book.h"
+#include "tests/system/truth_read.h"
 
 static const char usage[] =
 	"usage: truth-compare [--json] [--ledger DATABASE] [--group NAME] [--drift NS] TRUTH "
@@ -259,7 +260,7 @@ static int load(struct book **ret_book, const char *ledger, const char *group, i
 
 	if (r < 0) {
 		fprintf(stderr, "truth-compare: %s: %s\n", files[0],
-			r == -EBADMSG ? "not a truth file" : strerror(-r));
+			r == -EBADMSG || r == -EPROTO ? truth_error(r) : strerror(-r));
 		return r;
 	}
 	if (ledger && (r = book_add_ledger(*ret_book, ledger, group, &reason)) < 0) {

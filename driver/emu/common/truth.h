@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The truth file: what the floors really sent, one binary record per link and step, for comparing
- * with what arrived. Little-endian, 128 bytes a record, behind a head of the same size.
+ * with what arrived. Little-endian, a head of 128 bytes, then records of record_bytes: 128, more in a
+ * later version (schemas/VERSIONS.md); reserved bytes are 0.
  *
  * A hit belongs to the frame it *starts* in. Hash = XXH3_64bits over the bytes of all hits that start
  * in that frame for that module, whole (their tails in the next frame included), in order, with

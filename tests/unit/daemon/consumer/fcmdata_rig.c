@@ -135,7 +135,7 @@ void rig_say_block(uint64_t n, uint32_t flags, enum fcmdata_damage damage)
 	uint8_t payload[BLOCK + 4] = {0};
 	struct fcm_block_header h = {
 		.magic = FCM_BLOCK_MAGIC,
-		.version = FCM_BLOCK_VERSION,
+		.version = damage == FCMDATA_VERSION ? 2 : FCM_BLOCK_VERSION,
 		.header_bytes = sizeof(h),
 		.tower = 1,
 		.floor = 2,

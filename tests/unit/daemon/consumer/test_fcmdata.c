@@ -329,6 +329,65 @@ static void test_bad_messages(void **state)
 	assert_int_equal(rig_stats().agains, 0);
 }
 
+static void expect_refusal(const char *wanted)
+{
+	const struct fcmdata_block *b;
+	int r;
+
+	do {
+		r = fcmdata_receive(rig.h, PATIENCE_MS, &b);
+	} while (r == 0);
+	assert_int_equal(r, -ECONNREFUSED);
+	assert_string_equal(fcmdata_refusal(rig.h), wanted);
+}
+
+/* Nothing that is asked for again would make it readable. */
+static void test_next_version(void **state)
+{
+	(void)state;
+	rig_open_member();
+	rig_say_block(0, 0, FCMDATA_VERSION);
+	expect_refusal("version: the daemon sends data of version 2, this library reads 1: "
+		       "install the daemon's libfcmdata");
+}
+
+static void test_next_protocol(void **state)
+{
+	(void)state;
+	rig_open_asking();
+	rig_say_words("WELCOME", "{\"protocol\":2,\"board\":0}");
+	expect_refusal("version: the daemon speaks protocol 2, this library reads 1: "
+		       "install the daemon's libfcmdata");
+}
+
+/* Members that this version does not know are passed over. */
+static void test_grown_welcome(void **state)
+{
+	(void)state;
+	rig_open_asking();
+	rig_say_words("WELCOME", "{\"capabilities\":[\"x\"],\"protocol\":1,\"y\":{\"z\":[]}}");
+	rig_say_block(0, 0, FCMDATA_GOOD);
+	fcmdata_release(rig.h, rig_receive(0));
+	assert_int_equal(rig_stats().state, FCMDATA_MEMBER);
+}
+
+static void test_monitor_of_next_version(void **state)
+{
+	const struct fcmdata_config config = {.mode = FCMDATA_MONITOR, .endpoint = rig.endpoint};
+	const struct fcmdata_block *b;
+	int64_t end = rig_now_ms() + PATIENCE_MS;
+	int r = 0;
+
+	(void)state;
+	assert_int_equal(fcmdata_open(&config, &rig.h), 0);
+	while (r == 0 && rig_now_ms() < end) { /* until the subscription is there */
+		rig_say_block(0, 0, FCMDATA_VERSION);
+		r = fcmdata_receive(rig.h, 20, &b);
+	}
+	assert_int_equal(r, -ECONNREFUSED);
+	assert_non_null(strstr(fcmdata_refusal(rig.h), "data of version 2"));
+}
+
 static void test_monitor(void **state)
 {
 	static const char *const topics[] = {"pmt.", NULL};
@@ -423,6 +482,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_name_taken_for_good, rig_set_up,
 						rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_messages, rig_set_up, rig_tear_down),
+		cmocka_unit_test_setup_teardown(test_next_version, rig_set_up, rig_tear_down),
+		cmocka_unit_test_setup_teardown(test_next_protocol, rig_set_up, rig_tear_down),
+		cmocka_unit_test_setup_teardown(test_grown_welcome, rig_set_up, rig_tear_down),
+		cmocka_unit_test_setup_teardown(test_monitor_of_next_version, rig_set_up_monitor,
+						rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_monitor, rig_set_up_monitor, rig_tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_configurations, rig_set_up, rig_tear_down),
 	};

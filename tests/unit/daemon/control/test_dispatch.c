@@ -113,6 +113,7 @@ static const struct control_op ops[] = {
 	{"ask", ACCESS_READER, op_ask},
 	{"safe", ACCESS_READER, op_ask, .urgent = true},
 	{"keep", ACCESS_READER, op_keep},
+	{"info", ACCESS_READER, op_ask},
 	{"set", ACCESS_OPERATOR, op_set, .args = CONTROL_ARGS({"dangerous", ARG_BOOL})},
 	{"all", ACCESS_READER, op_ask, "each type", all_args},
 	{"must", ACCESS_OPERATOR, op_must, .args = must_args},
@@ -582,6 +583,29 @@ static void test_values(void **state)
 	assert_string_equal(error.text, "more than 4096 values in a message");
 }
 
+/* The golden request, one with members of a later version, one of the next version. */
+static void test_golden(void **state)
+{
+	static const char *const names[] = {"request.json", "request-grown.json",
+					    "request-next.json"};
+
+	(void)state;
+	client.peer.role = ACCESS_READER;
+	for (unsigned n = 0; n < 3; n++) {
+		char path[128];
+		json_t *message;
+
+		snprintf(path, sizeof(path), "tests/data/golden/%s", names[n]);
+		message = json_load_file(path, 0, NULL);
+		assert_non_null(message);
+		dispatch_take(&client, message);
+		json_decref(message);
+		assert_int_equal(ran, n < 2 ? n + 1 : 2);
+	}
+	assert_string_equal(error_text("code"), "usage");
+	assert_string_equal(error_text("message"), "this daemon speaks version 1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -599,6 +623,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_details, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_words, begin, end),
+		cmocka_unit_test_setup_teardown(test_golden, begin, end),
 		cmocka_unit_test(test_values),
 	};
 
