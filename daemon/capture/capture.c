@@ -337,7 +337,7 @@ static void report_rows(struct capture *c, bool now)
 		if (!l->claimed) {
 			continue;
 		}
-		losses_tick(&l->losses, l->next_verdict, rows, report_loss, l);
+		losses_tick(&l->losses, l->next_verdict, rows);
 		if (rows) {
 			ledger_each_open(&l->live, &sink);
 		}

@@ -323,7 +323,7 @@ int link_begin(struct link *l, bool taken_over)
 	}
 	reset_state(l);
 	l->telling = ++l->begun;
-	losses_init(&l->losses, l->number, l->dma_epoch);
+	losses_init(&l->losses, l->number, l->dma_epoch, report_loss, l);
 	losses_identity(&l->losses, l->capture->config.expected[l->number].tower,
 			l->capture->config.expected[l->number].floor); /* until it names itself */
 	if (loaded == 0) {
@@ -392,7 +392,7 @@ void link_end(struct link *l)
 	}
 	l->capture->dropping = dropping;
 	run_border_tell_rest(&l->capture->runs, ack_tracker_account(l->settle), report_run, l);
-	losses_tick(&l->losses, l->head, false, report_loss, l);
+	losses_tick(&l->losses, l->head, false);
 	l->capture->last_head = l->head;
 	l->capture->last_head_ns = l->capture->now_ns;
 	retire(l);
@@ -487,7 +487,7 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 	l->status.cells[loss]++;
 	if (loss != TDM_GOOD) {
 		note_loss(l, v->count, loss);
-		losses_cell(&l->losses, v->count, loss, link_label(l, v->count), report_loss, l);
+		losses_cell(&l->losses, v->count, loss, link_label(l, v->count));
 	}
 }
 

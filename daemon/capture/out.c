@@ -331,14 +331,13 @@ static void on_outcome(void *context, const struct label *label, unsigned stream
 		       uint64_t first_frame, uint32_t frames, enum outcome outcome)
 {
 	struct drops *d = context;
-	struct ledger_loss loss;
+	const struct ledger_loss *loss;
 
-	losses_block(d->losses, stream, group, first_frame, frames, outcome, label, report_loss,
-		     d->link);
+	losses_block(d->losses, stream, group, first_frame, frames, outcome, label);
+	loss = losses_drop(d->losses, stream, group);
 	/* Before the commit that has the block behind the cursor. */
-	if (outcome > OUTCOME_ACKED && d->losses == &d->link->losses &&
-	    losses_drop(d->losses, stream, group, &loss)) {
-		report_keep_loss(d->link, &loss);
+	if (outcome > OUTCOME_ACKED && d->losses == &d->link->losses && loss) {
+		report_keep_loss(d->link, loss);
 	}
 }
 
@@ -436,7 +435,7 @@ bool out_retired(struct link *l)
 			continue;
 		}
 		ledger_close(ack_tracker_ledger(r->settle), UINT64_MAX, &report);
-		losses_end(&r->losses, report_loss, l);
+		losses_end(&r->losses);
 		ack_tracker_destroy(r->settle);
 		r->settle = NULL;
 	}

@@ -7,6 +7,8 @@
  * the next block that the group did take. Counts are exact in every case. When a link loses faster
  * than LOSSES_PER_SECOND runs a second, runs of one reason are joined until that second is over:
  * `frames` still counts lost cells alone, `first` is that of the first.
+ *
+ * A run of cells that ends inside a tick is told once, closed; one that lives longer is told open first.
  */
 #ifndef DAEMON_DATA_LOSSES_H
 #define DAEMON_DATA_LOSSES_H
@@ -15,12 +17,11 @@
 
 #define LOSSES_PER_SECOND 64u
 
+typedef void (*losses_tell_fn)(void *context, const struct ledger_loss *loss);
+
 struct losses_run {
-	bool open, told; /* told: an open report has gone out */
-	uint8_t tower, floor, code;
-	uint64_t first, next; /* next: behind the last lost one */
-	uint64_t frames;
-	int64_t tai_ns;
+	struct ledger_loss loss; /* as it is told; `open`: there is a run */
+	bool told;		 /* open */
 };
 
 struct losses {
@@ -30,29 +31,27 @@ struct losses {
 	struct losses_run drops[FCM_STREAMS][GROUPS_MAX];
 	uint64_t second; /* the runs begun in it */
 	unsigned begun;
+	losses_tell_fn tell;
+	void *context;
 };
 
-typedef void (*losses_tell_fn)(void *context, const struct ledger_loss *loss);
-
-void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch);
+void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_tell_fn tell,
+		 void *context);
 void losses_identity(struct losses *l, uint8_t tower, uint8_t floor);
 /* A run that was open when a predecessor was killed: `frames` cells up to below `next`. */
 void losses_restore(struct losses *l, enum tdm_loss loss, uint64_t first, uint64_t next,
 		    uint64_t frames);
 /* The cell `count` was lost; label for the run's time, if it begins here. */
-void losses_cell(struct losses *l, uint64_t count, enum tdm_loss loss, const struct label *label,
-		 losses_tell_fn tell, void *context);
+void losses_cell(struct losses *l, uint64_t count, enum tdm_loss loss, const struct label *label);
 /* What a group made of a block, in order of frames. */
 void losses_block(struct losses *l, unsigned stream, unsigned group, uint64_t first_frame,
-		  uint32_t frames, enum outcome outcome, const struct label *label,
-		  losses_tell_fn tell, void *context);
-/* The run of dropped blocks that a group stands in. False: none. */
-bool losses_drop(const struct losses *l, unsigned stream, unsigned group,
-		 struct ledger_loss *ret_loss);
+		  uint32_t frames, enum outcome outcome, const struct label *label);
+/* The run of dropped blocks that a group stands in. NULL: none. */
+const struct ledger_loss *losses_drop(const struct losses *l, unsigned stream, unsigned group);
 /* All cells below `head` have been told: end what has ended; tell what is open for the first time, and
  * with `all` every open run. */
-void losses_tick(struct losses *l, uint64_t head, bool all, losses_tell_fn tell, void *context);
+void losses_tick(struct losses *l, uint64_t head, bool all);
 /* End everything: the DMA epoch is over. */
-void losses_end(struct losses *l, losses_tell_fn tell, void *context);
+void losses_end(struct losses *l);
 
 #endif

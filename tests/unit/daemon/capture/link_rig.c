@@ -367,7 +367,7 @@ void finish(void)
 	link_end(the_link());
 	tick();
 	tick();
-	losses_tick(&the_link()->losses, UINT64_MAX, true, report_loss, the_link());
+	losses_tick(&the_link()->losses, UINT64_MAX, true);
 	take_reports();
 }
 

@@ -6,7 +6,7 @@
 
 static void tell_losses(bool all)
 {
-	losses_tick(&the_link()->losses, the_link()->next_verdict, all, report_loss, the_link());
+	losses_tick(&the_link()->losses, the_link()->next_verdict, all);
 	take_reports();
 }
 

@@ -28,32 +28,32 @@ static void test_runs(void **state)
 
 	(void)state;
 	memset(&S, 0, sizeof(S));
-	losses_init(&l, 2, 4);
+	losses_init(&l, 2, 4, on_loss, NULL);
 	losses_identity(&l, 1, 6);
 	for (uint64_t c = 100; c < 110; c++) {
-		losses_cell(&l, c, TDM_LOSS_CRC, &label, on_loss, NULL);
+		losses_cell(&l, c, TDM_LOSS_CRC, &label);
 	}
-	losses_tick(&l, 110, false, on_loss, NULL);
+	losses_tick(&l, 110, false);
 	assert_int_equal(S.losses, 1);
 	assert_true(S.loss[0].open);
 	assert_int_equal(S.loss[0].frames, 10);
 	assert_int_equal(S.loss[0].tai_ns, 5000 + 100 * 125000);
-	losses_cell(&l, 110, TDM_LOSS_CRC, &label, on_loss, NULL);
-	losses_tick(&l, 111, false, on_loss, NULL);
+	losses_cell(&l, 110, TDM_LOSS_CRC, &label);
+	losses_tick(&l, 111, false);
 	assert_int_equal(S.losses, 1); /* told already, still open */
-	losses_tick(&l, 111, true, on_loss, NULL);
+	losses_tick(&l, 111, true);
 	assert_int_equal(S.losses, 2);
-	losses_tick(&l, 112, false, on_loss, NULL); /* a cell that was not lost */
+	losses_tick(&l, 112, false); /* a cell that was not lost */
 	assert_int_equal(S.losses, 3);
 	assert_false(S.loss[2].open);
 	assert_int_equal(S.loss[2].frames, 11);
 	assert_int_equal(S.loss[2].floor, 6);
 	/* Two reasons, one cell each: each ends with its own. */
 	memset(&S, 0, sizeof(S));
-	losses_cell(&l, 200, TDM_LOSS_CRC, NULL, on_loss, NULL);
-	losses_cell(&l, 201, TDM_LOSS_TIME, NULL, on_loss, NULL);
-	losses_cell(&l, 202, TDM_LOSS_CRC, NULL, on_loss, NULL);
-	losses_tick(&l, 210, false, on_loss, NULL);
+	losses_cell(&l, 200, TDM_LOSS_CRC, NULL);
+	losses_cell(&l, 201, TDM_LOSS_TIME, NULL);
+	losses_cell(&l, 202, TDM_LOSS_CRC, NULL);
+	losses_tick(&l, 210, false);
 	assert_int_equal(S.losses, 3);
 	assert_int_equal(S.loss[0].tai_ns, FCM_NO_TAI);
 }
@@ -66,14 +66,14 @@ static void test_crowd(void **state)
 
 	(void)state;
 	memset(&S, 0, sizeof(S));
-	losses_init(&l, 2, 4);
+	losses_init(&l, 2, 4, on_loss, NULL);
 	for (uint64_t c = 8000; c < 16000; c += 2) {
-		losses_cell(&l, c, TDM_LOSS_CRC, NULL, on_loss, NULL);
+		losses_cell(&l, c, TDM_LOSS_CRC, NULL);
 		if (c % 16 == 0) {
-			losses_tick(&l, c + 2, false, on_loss, NULL);
+			losses_tick(&l, c + 2, false);
 		}
 	}
-	losses_tick(&l, 17000, false, on_loss, NULL);
+	losses_tick(&l, 17000, false);
 	for (unsigned i = 0; i < S.losses; i++) {
 		frames += S.loss[i].open ? 0 : S.loss[i].frames;
 	}
@@ -87,10 +87,10 @@ static void test_restored_run(void **state)
 
 	(void)state;
 	memset(&S, 0, sizeof(S));
-	losses_init(&l, 2, 4);
+	losses_init(&l, 2, 4, on_loss, NULL);
 	losses_restore(&l, TDM_LOSS_LINK_DOWN, 1000, 3000, 2000);
-	losses_cell(&l, 3000, TDM_LOSS_LINK_DOWN, NULL, on_loss, NULL);
-	losses_tick(&l, 3002, false, on_loss, NULL);
+	losses_cell(&l, 3000, TDM_LOSS_LINK_DOWN, NULL);
+	losses_tick(&l, 3002, false);
 	assert_int_equal(S.losses, 1);
 	assert_int_equal(S.loss[0].first, 1000);
 	assert_int_equal(S.loss[0].frames, 2001);
@@ -102,17 +102,17 @@ static void test_drops(void **state)
 
 	(void)state;
 	memset(&S, 0, sizeof(S));
-	losses_init(&l, 2, 4);
+	losses_init(&l, 2, 4, on_loss, NULL);
 	for (uint64_t f = 0; f < 800; f += 80) {
 		losses_block(&l, FCM_PMT, 1, f, 80, f < 240 ? OUTCOME_ACKED : OUTCOME_DROP_SLOW,
-			     NULL, on_loss, NULL);
+			     NULL);
 	}
-	losses_tick(&l, 0, false, on_loss, NULL);
+	losses_tick(&l, 0, false);
 	assert_int_equal(S.losses, 1);
 	assert_int_equal(S.loss[0].frames, 560);
-	losses_block(&l, FCM_PMT, 1, 800, 80, OUTCOME_DROP_NO_MEMBER, NULL, on_loss, NULL);
-	losses_block(&l, FCM_PMT, 1, 880, 80, OUTCOME_ACKED, NULL, on_loss, NULL);
-	losses_end(&l, on_loss, NULL);
+	losses_block(&l, FCM_PMT, 1, 800, 80, OUTCOME_DROP_NO_MEMBER, NULL);
+	losses_block(&l, FCM_PMT, 1, 880, 80, OUTCOME_ACKED, NULL);
+	losses_end(&l);
 	assert_int_equal(S.losses, 3);
 	assert_int_equal(S.loss[1].kind, 1);
 	assert_int_equal(S.loss[1].code, OUTCOME_DROP_SLOW);
@@ -129,18 +129,17 @@ static void only_what_is_open_is_ended(void **state)
 
 	(void)state;
 	memset(&S, 0, sizeof(S));
-	losses_init(&l, 2, 4);
-	losses_cell(&l, 1 * 8000 + 5, TDM_LOSS_CRC, NULL, on_loss, NULL);
-	losses_block(&l, FCM_STREAMS - 1, GROUPS_MAX - 1, 8000, 80, OUTCOME_DROP_POOL, NULL,
-		     on_loss, NULL);
-	losses_tick(&l, 8006, true, on_loss, NULL);
+	losses_init(&l, 2, 4, on_loss, NULL);
+	losses_cell(&l, 1 * 8000 + 5, TDM_LOSS_CRC, NULL);
+	losses_block(&l, FCM_STREAMS - 1, GROUPS_MAX - 1, 8000, 80, OUTCOME_DROP_POOL, NULL);
+	losses_tick(&l, 8006, true);
 	assert_int_equal(S.losses, 2); /* both open */
-	losses_end(&l, on_loss, NULL);
+	losses_end(&l);
 	assert_int_equal(S.losses, 4);
 	assert_int_equal(S.loss[2].code, TDM_LOSS_CRC);
 	assert_int_equal(S.loss[3].stream, FCM_STREAMS - 1);
 	assert_int_equal(S.loss[3].group, GROUPS_MAX - 1);
-	losses_end(&l, on_loss, NULL);
+	losses_end(&l);
 	assert_int_equal(S.losses, 4); /* once */
 }
 
