@@ -84,7 +84,7 @@ static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
 
 		links[i] = (struct run_link){.account = NULL};
 		if (l->claimed) {
-			links[i].account = ack_tracker_account(l->settle);
+			links[i].account = ack_tracker_runs(l->settle);
 			links[i].front = link_front(l);
 			links[i].read = link_is_read(l);
 			links[i].kept = l->kept;
@@ -245,8 +245,7 @@ static void set_label(struct capture *c, const struct label *label)
 		struct link *l = &c->links[i];
 
 		if (l->claimed) {
-			account_add_label(ack_tracker_account(l->settle),
-					  assemble_frontier(l->assembler), label);
+			ack_tracker_add_label(l->settle, assemble_frontier(l->assembler), label);
 			l->dirty = true;
 		}
 	}

@@ -153,10 +153,7 @@ struct capture_link_status {
 /* Blocks that could not be built, as a group of consumers is charged for them. */
 struct capture_drops {
 	uint64_t blocks, frames;
-	/* the last one */
-	uint8_t tower, floor, stream;
-	uint64_t first_frame, last_frames;
-	uint64_t at_ns; /* CLOCK_MONOTONIC */
+	struct block_drop last;
 };
 struct capture_status {
 	uint64_t ticks;

@@ -19,8 +19,7 @@ void link_change_length(struct link *l)
 {
 	uint64_t in_flight = (uint64_t)l->depth * l->frames_per_buffer + TDM_FRAMES_PER_SECOND;
 	uint32_t wanted = l->capture->config.block_frames;
-	struct owner_account *a = ack_tracker_account(l->settle);
-	uint32_t now = account_block_frames(a, UINT64_MAX);
+	uint32_t now = account_block_frames(ack_tracker_account(l->settle), UINT64_MAX);
 	uint64_t from = assemble_border(l->assembler);
 
 	if (now == wanted) {
@@ -33,7 +32,7 @@ void link_change_length(struct link *l)
 		from = in_flight * wanted / (wanted - now);
 	}
 	from = (from + ASSEMBLE_SLICE - 1) / ASSEMBLE_SLICE * ASSEMBLE_SLICE;
-	if (account_change_length(a, from, wanted)) {
+	if (ack_tracker_change_length(l->settle, from, wanted)) {
 		assemble_change(l->assembler, from, wanted, link_gap_frames(l, wanted));
 	}
 }

@@ -235,7 +235,7 @@ static void kept_loss(void *context, const struct ledger_loss *kept)
 	const struct assemble_point *cursor = &ack_tracker_account(l->settle)->cursor;
 	uint64_t end = kept->kind == 0 ? cursor->count : cursor->frame;
 	struct ledger_loss loss = *kept;
-	const struct label *label = link_label(l, loss.first);
+	const struct label *label = ack_tracker_label(l->settle, loss.first);
 
 	if (loss.first >= end) {
 		return;
@@ -487,7 +487,7 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 	l->status.cells[loss]++;
 	if (loss != TDM_GOOD) {
 		note_loss(l, v->count, loss);
-		losses_cell(&l->losses, v->count, loss, link_label(l, v->count));
+		losses_cell(&l->losses, v->count, loss, ack_tracker_label(l->settle, v->count));
 	}
 }
 
@@ -821,7 +821,8 @@ void link_feed(struct link *l)
 			continue;
 		}
 		tap_offer(tap, l->number, at, e, nanet3_buffer(c->board, l->number, at),
-			  data_cells(l, e) * TDM_FRAME_BYTES, link_label(l, e->frame_count),
+			  data_cells(l, e) * TDM_FRAME_BYTES,
+			  ack_tracker_label(l->settle, e->frame_count),
 			  account_run(ack_tracker_account(l->settle), e->frame_count), c->now_ns);
 	}
 }

@@ -37,7 +37,7 @@ static uint32_t plan_flags(const struct link *l, const struct assembled *span,
 			 : 0;
 	flags |= nanet3_info(c->board)->emulated ? FCM_BLOCK_EMULATED : 0;
 	if (span->first_frame > 0 &&
-	    link_label(l, span->first_frame - 1)->time_epoch != label->time_epoch) {
+	    ack_tracker_label(l->settle, span->first_frame - 1)->time_epoch != label->time_epoch) {
 		flags |= FCM_BLOCK_RELABEL;
 	}
 	return flags;
@@ -60,7 +60,7 @@ static struct block_plan plan_of(const struct link *l, const struct assembled *s
 				 unsigned stream)
 {
 	const struct capture_config *config = &l->capture->config;
-	const struct label *label = link_label(l, span->first_frame);
+	const struct label *label = ack_tracker_label(l->settle, span->first_frame);
 
 	return (struct block_plan){
 		.stream = (enum fcm_stream)stream,
@@ -110,7 +110,7 @@ static void count_block(struct link *l, const struct block *b)
 
 bool out_unhurried(const struct link *l)
 {
-	return link_label(l, UINT64_MAX)->source == LABEL_EMULATOR &&
+	return ack_tracker_label(l->settle, UINT64_MAX)->source == LABEL_EMULATOR &&
 	       (l->capture->config.patient || l->capture->now_ns < l->moved_ns + PATIENCE_NS);
 }
 
@@ -128,12 +128,9 @@ static void count_drop(struct link *l, const struct assembled *span, unsigned st
 
 	d->blocks++;
 	d->frames += span->frames;
-	d->tower = span->tower;
-	d->floor = span->floor;
-	d->stream = (uint8_t)stream;
-	d->first_frame = span->first_frame;
-	d->last_frames = span->frames;
-	d->at_ns = l->capture->now_ns;
+	d->last = (struct block_drop){span->tower,	 span->floor,	    (uint8_t)stream,
+				      OUTCOME_DROP_POOL, span->first_frame, span->frames,
+				      l->capture->now_ns};
 }
 
 /* There is no room for the block: every group that takes it is charged. */
@@ -220,7 +217,7 @@ static void tell_run_time(struct link *l, uint64_t frame)
 
 	if (c->runs.run && c->runs.run != c->run_timed &&
 	    account_run(ack_tracker_account(l->settle), frame) == c->runs.run) {
-		report_run_timed(l, frame, c->runs.run, link_label(l, frame));
+		report_run_timed(l, frame, c->runs.run, ack_tracker_label(l->settle, frame));
 	}
 }
 

@@ -168,12 +168,6 @@ void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct
 void report_frame(struct link *l, const struct tdm_verdict *v); /* once a second */
 void report_reply(struct link *l, const uint8_t *word, uint64_t count);
 
-/* Label of a count or frame on this link. */
-static inline const struct label *link_label(const struct link *l, uint64_t frame)
-{
-	return account_label(ack_tracker_account(l->settle), frame);
-}
-
 /* lengths.c */
 /* Blocks get the configured length at a slice that no block handed out reaches: if not now, when
  * the cursor has moved on. The caller commits the account. */

@@ -85,7 +85,7 @@ static int64_t tai_of_second(const struct link *l, uint64_t second)
 {
 	uint64_t frame = second * TDM_FRAMES_PER_SECOND;
 	bool goes_on = l->settle && l->telling == l->begun;
-	const struct label *label = goes_on ? link_label(l, frame) : NULL;
+	const struct label *label = goes_on ? ack_tracker_label(l->settle, frame) : NULL;
 
 	return label && label->anchor_tai_ns != FCM_NO_TAI ? label_tai_ns(label, frame)
 							   : FCM_NO_TAI;
@@ -227,7 +227,8 @@ void report_run(void *link, const struct run_change *change)
 	r.run.bordered = change->bordered;
 	r.run.resumed = change->resumed;
 	if (change->bordered) {
-		r.run.slice_id = slice_of_frame(link_label(l, change->frame), change->frame);
+		r.run.slice_id =
+			slice_of_frame(ack_tracker_label(l->settle, change->frame), change->frame);
 	}
 	if (r.run.slice_id && !change->planned) {
 		l->capture->run_timed = r.run.run;

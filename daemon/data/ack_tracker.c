@@ -12,17 +12,9 @@
 #define ACKED_BITS (OWNER_ACKED * 64u)
 
 struct span {
-	struct assemble_point behind;
-	uint64_t first_frame, first_count, end_count, first_second;
-	uint32_t frames;
-	uint8_t tower, floor;
-	bool plain; /* a block of its own number: its acknowledgements can be remembered */
-	bool hole;
-	uint8_t tail_loss;
-	uint32_t tail_cells;
-	uint16_t verdicts[ASSEMBLE_SECONDS][TDM_LOSSES];
-	uint8_t streams; /* that it has */
-	uint8_t out;	 /* of them, not settled yet */
+	struct assembled of; /* without its frames */
+	uint8_t streams;     /* that it has */
+	uint8_t out;	     /* of them, not settled yet */
 	uint8_t outcome[FCM_STREAMS][GROUPS_MAX];
 };
 
@@ -59,9 +51,29 @@ void ack_tracker_destroy(struct ack_tracker *s)
 	free(s);
 }
 
-struct owner_account *ack_tracker_account(struct ack_tracker *s)
+const struct owner_account *ack_tracker_account(const struct ack_tracker *s)
 {
 	return &s->account;
+}
+
+struct owner_account *ack_tracker_runs(struct ack_tracker *s)
+{
+	return &s->account;
+}
+
+const struct label *ack_tracker_label(const struct ack_tracker *s, uint64_t frame)
+{
+	return account_label(&s->account, frame);
+}
+
+void ack_tracker_add_label(struct ack_tracker *s, uint64_t frame, const struct label *label)
+{
+	account_add_label(&s->account, frame, label);
+}
+
+bool ack_tracker_change_length(struct ack_tracker *s, uint64_t frame, uint32_t block_frames)
+{
+	return account_change_length(&s->account, frame, block_frames);
 }
 
 struct ledger *ack_tracker_ledger(struct ack_tracker *s)
@@ -140,6 +152,7 @@ static bool bit_of(const struct ack_tracker *s, uint64_t first_frame, unsigned s
 	return true;
 }
 
+/* A block of its own number: its acknowledgements can be remembered. */
 static bool is_plain(const struct assembled *span)
 {
 	return span->frames > 0 && !span->gap && !span->split;
@@ -155,12 +168,12 @@ bool ack_tracker_acked(const struct ack_tracker *s, const struct assembled *span
 	       (s->account.acked[bit / 64] >> bit % 64 & 1u);
 }
 
-static void remember(struct ack_tracker *s, const struct span *span, unsigned stream,
+static void remember(struct ack_tracker *s, const struct assembled *span, unsigned stream,
 		     unsigned group)
 {
 	uint64_t bit;
 
-	if (span->plain && bit_of(s, span->first_frame, stream, group, &bit)) {
+	if (is_plain(span) && bit_of(s, span->first_frame, stream, group, &bit)) {
 		s->account.acked[bit / 64] |= 1ull << bit % 64;
 	}
 }
@@ -198,23 +211,9 @@ uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *from, u
 	struct span *span = &s->spans[s->end % SETTLE_SPANS];
 
 	assert(ack_tracker_room(s));
-	*span = (struct span){
-		.behind = from->behind,
-		.first_frame = from->first_frame,
-		.first_count = from->first_count,
-		.end_count = from->end_count,
-		.first_second = from->first_second,
-		.frames = from->frames,
-		.tower = from->tower,
-		.floor = from->floor,
-		.plain = is_plain(from),
-		.hole = from->hole,
-		.tail_loss = from->tail_loss,
-		.tail_cells = from->tail_cells,
-		.streams = (uint8_t)streams,
-		.out = (uint8_t)streams,
-	};
-	memcpy(span->verdicts, from->verdicts, sizeof(span->verdicts));
+	*span = (struct span){*from, .streams = (uint8_t)streams, .out = (uint8_t)streams};
+	span->of.in = NULL;
+	span->of.after = NULL;
 	return s->end++;
 }
 
@@ -236,14 +235,14 @@ void ack_tracker_block(struct ack_tracker *s, uint64_t number, unsigned stream,
 						   ? outcome[g]
 						   : (uint8_t)OUTCOME_DROP_NO_MEMBER;
 		if (span->outcome[stream][g] == OUTCOME_ACKED) {
-			remember(s, span, stream, g);
+			remember(s, &span->of, stream, g);
 		}
 	}
 }
 
 /* ----------------------------------------------------------------------------------- the cursor */
 
-static void enter_cells(struct ack_tracker *s, const struct span *span)
+static void enter_cells(struct ack_tracker *s, const struct assembled *span)
 {
 	ledger_identity(&s->ledger, span->tower, span->floor);
 	ledger_cells(&s->ledger, span->first_count, span->end_count - span->first_count);
@@ -263,18 +262,19 @@ static void enter_cells(struct ack_tracker *s, const struct span *span)
 	}
 }
 
-static void enter_outcomes(struct ack_tracker *s, const struct span *span,
+static void enter_outcomes(struct ack_tracker *s, const struct span *out,
 			   ack_tracker_block_fn block, void *context)
 {
+	const struct assembled *span = &out->of;
 	const struct label *label = account_label(&s->account, span->first_frame);
 
 	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
-		if (!(span->streams & 1u << stream)) {
+		if (!(out->streams & 1u << stream)) {
 			continue;
 		}
 		ledger_offer(&s->ledger, stream, span->first_frame, span->frames);
 		for (unsigned g = 0; g < s->config.owner.groups; g++) {
-			enum outcome outcome = (enum outcome)span->outcome[stream][g];
+			enum outcome outcome = (enum outcome)out->outcome[stream][g];
 
 			if (!ledger_takes(&s->ledger, g, stream)) {
 				continue;
@@ -290,7 +290,7 @@ static void enter_outcomes(struct ack_tracker *s, const struct span *span,
 }
 
 /* The run of lost cells that the cursor stands in. */
-static void enter_loss(struct owner_account *a, const struct span *span)
+static void enter_loss(struct owner_account *a, const struct assembled *span)
 {
 	uint64_t cells = span->end_count - span->first_count;
 
@@ -315,13 +315,14 @@ bool ack_tracker_advance(struct ack_tracker *s, ack_tracker_block_fn block, void
 	bool moved = false;
 
 	while (s->first < s->end && s->spans[s->first % SETTLE_SPANS].out == 0) {
-		const struct span *span = &s->spans[s->first % SETTLE_SPANS];
+		const struct span *out = &s->spans[s->first % SETTLE_SPANS];
+		const struct assembled *span = &out->of;
 		uint64_t from =
 			s->account.cursor.count > 0 ? s->account.cursor.frame : span->first_frame;
 
 		enter_cells(s, span);
 		if (span->frames > 0) {
-			enter_outcomes(s, span, block, context);
+			enter_outcomes(s, out, block, context);
 		}
 		enter_loss(&s->account, span);
 		s->account.cursor = span->behind;

@@ -33,10 +33,15 @@ struct ack_tracker_config {
 struct ack_tracker *ack_tracker_create(const struct ack_tracker_config *config);
 void ack_tracker_destroy(struct ack_tracker *s);
 
-/* What the account says, for the owner page and for restoring. The labels and runs in it are the
- * caller's business, except that settle drops those that the cursor has left behind. */
-struct owner_account *ack_tracker_account(struct ack_tracker *s);
+/* What the account says, for the owner page and for restoring. */
+const struct owner_account *ack_tracker_account(const struct ack_tracker *s);
 struct ledger *ack_tracker_ledger(struct ack_tracker *s);
+/* account_label(), account_add_label() and account_change_length() of it. */
+const struct label *ack_tracker_label(const struct ack_tracker *s, uint64_t frame);
+void ack_tracker_add_label(struct ack_tracker *s, uint64_t frame, const struct label *label);
+bool ack_tracker_change_length(struct ack_tracker *s, uint64_t frame, uint32_t block_frames);
+/* For run_border.h, which changes the runs in it and nothing else. */
+struct owner_account *ack_tracker_runs(struct ack_tracker *s);
 
 /* A DMA epoch begins, fresh or behind a predecessor's account (restarted: its second says so). Spans of
  * the epoch before must be settled. */

@@ -40,6 +40,20 @@ enum outcome {
 /* "not-offered", "acknowledged", "no-member", "slow", "shutdown", "pool", "no-time". */
 const char *outcome_name(enum outcome outcome);
 
+/* What the operator sees of a block that was dropped. */
+struct block_drop {
+	uint8_t tower, floor, stream, outcome; /* outcome 0: none yet */
+	uint64_t first_frame, frames;
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
+};
+
+static inline struct block_drop block_drop(const struct fcm_block_header *h, enum outcome outcome,
+					   uint64_t now_ns)
+{
+	return (struct block_drop){h->tower,	   h->floor,  h->stream, (uint8_t)outcome,
+				   h->first_frame, h->frames, now_ns};
+}
+
 struct block_pool;
 
 /* The block as a message to a member of a group: what ZeroMQ's free hook gets (router.h). */

@@ -88,12 +88,7 @@ static void count_drop(struct feed *f, const struct block *b, enum outcome outco
 
 	c->drops[outcome]++;
 	c->drop_frames[outcome] += b->header.frames;
-	c->last_drop_tower = b->header.tower;
-	c->last_drop_floor = b->header.floor;
-	c->last_drop_outcome = (uint8_t)outcome;
-	c->last_drop_first_frame = b->header.first_frame;
-	c->last_drop_frames = b->header.frames;
-	c->last_drop_ns = f->now_ns;
+	c->last_drop = block_drop(&b->header, outcome, f->now_ns);
 }
 
 /* Back to the publisher: it is another thread's from then on. False: that has to take some first. */

@@ -74,10 +74,7 @@ struct feed_status {
 	double acked_blocks_per_s, acked_bytes_per_s; /* over the last second */
 	uint64_t drops[OUTCOMES], drop_frames[OUTCOMES];
 	uint64_t oldest_ns; /* age of the oldest held */
-	/* the last drop, for the operator */
-	uint8_t last_drop_tower, last_drop_floor, last_drop_outcome;
-	uint64_t last_drop_first_frame, last_drop_frames;
-	uint64_t last_drop_ns; /* CLOCK_MONOTONIC */
+	struct block_drop last_drop;
 	uint64_t budget_bytes; /* of each reader */
 };
 

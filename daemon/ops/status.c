@@ -129,6 +129,7 @@ static json_t *streams_json(uint8_t streams)
 
 static json_t *group_json(const struct publisher_group_status *g)
 {
+	const struct block_drop *d = &g->last_drop;
 	json_t *dropped = json_object();
 	json_t *last = json_null();
 
@@ -137,13 +138,12 @@ static json_t *group_json(const struct publisher_group_status *g)
 				    json_pack("{s:I,s:I}", "blocks", (json_int_t)g->dropped[o],
 					      "frames", (json_int_t)g->dropped_frames[o]));
 	}
-	if (g->last_drop_outcome) {
-		last = json_pack(
-			"{s:s,s:i,s:i,s:s,s:I,s:I,s:o}", "outcome",
-			outcome_name(g->last_drop_outcome), "tower", g->last_drop_tower, "floor",
-			g->last_drop_floor, "stream", fcm_stream_name(g->last_drop_stream),
-			"first_frame", (json_int_t)g->last_drop_first_frame, "frames",
-			(json_int_t)g->last_drop_frames, "age_s", json_age(g->last_drop_ns));
+	if (d->outcome) {
+		last = json_pack("{s:s,s:i,s:i,s:s,s:I,s:I,s:o}", "outcome",
+				 outcome_name(d->outcome), "tower", d->tower, "floor", d->floor,
+				 "stream", fcm_stream_name(d->stream), "first_frame",
+				 (json_int_t)d->first_frame, "frames", (json_int_t)d->frames,
+				 "age_s", json_age(d->at_ns));
 	}
 	return json_pack("{s:s,s:o,s:s,s:i,s:I,s:I,s:I,s:I,s:o,s:f,s:o,s:I,s:f,s:f,s:I,s:I,s:I,s:I,"
 			 "s:I,s:I}",

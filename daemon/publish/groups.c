@@ -92,7 +92,7 @@ static void drop_untracked(struct groups *g, struct block *b)
 			continue;
 		}
 		b->outcome[i] = OUTCOME_DROP_POOL;
-		group->offered++;
+		group->counts.offered++;
 		group_count_drop(g, group, b, OUTCOME_DROP_POOL);
 	}
 }
@@ -133,7 +133,7 @@ int groups_offer(struct groups *g, struct block *b)
 		*e = (struct entry){.of = t, .slice = slice[i]};
 		e->position = group->position[h->link][h->stream];
 		group->position[h->link][h->stream] += h->frames;
-		group->offered++;
+		group->counts.offered++;
 		t->open++;
 		TAILQ_INSERT_TAIL(entry_held(group, e), e, held);
 		entry_wait(g, e, false);
@@ -256,7 +256,7 @@ int groups_hello(struct groups *g, const char *name, const char *group, uint32_t
 	m->credit = credit;
 	m->assigned = g->turns++;
 	m->last_seen_ns = now_ns;
-	g->group[index].alive++;
+	g->group[index].counts.members++;
 	groups_spare(&g->group[index]);
 	*ret_member = (unsigned)(m - g->member);
 	return 0;
@@ -320,8 +320,8 @@ enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struc
 	entry_land(g, e);
 	m->delivered++;
 	m->delivered_bytes += e->of->block->header.payload_bytes;
-	entry_group(g, e)->acked++;
-	entry_group(g, e)->acked_bytes += e->of->block->header.payload_bytes;
+	entry_group(g, e)->counts.acked++;
+	entry_group(g, e)->counts.acked_bytes += e->of->block->header.payload_bytes;
 	entry_settle(g, e, OUTCOME_ACKED);
 	return GROUPS_ACKED;
 }
@@ -349,8 +349,8 @@ static bool owes_too_much(const struct group *group, const struct member *m)
 {
 	uint64_t budget = group->config.budget_bytes;
 
-	return budget && (m->owing_bytes >= budget / 2 / group->alive ||
-			  group->in_flight_bytes + group->owed_bytes >= budget / 4 * 3);
+	return budget && (m->owing_bytes >= budget / 2 / group->counts.members ||
+			  group->counts.in_flight_bytes + group->owed_bytes >= budget / 4 * 3);
 }
 
 static uint32_t free_credit(const struct groups *g, const struct member *m)

@@ -163,8 +163,8 @@ void entry_wait(struct groups *g, struct entry *e, bool at_head)
 
 	e->state = WAITING;
 	e->member = NOBODY;
-	group->waiting++;
-	group->waiting_bytes += e->of->bytes;
+	group->counts.waiting++;
+	group->counts.waiting_bytes += e->of->bytes;
 	if (at_head) {
 		TAILQ_INSERT_HEAD(&e->slice->waiting, e, next);
 	} else {
@@ -178,10 +178,10 @@ void entry_fly(struct groups *g, struct entry *e, uint8_t member)
 	struct group *group = entry_group(g, e);
 
 	TAILQ_REMOVE(&e->slice->waiting, e, next);
-	group->waiting--;
-	group->waiting_bytes -= e->of->bytes;
-	group->in_flight++;
-	group->in_flight_bytes += e->of->bytes;
+	group->counts.waiting--;
+	group->counts.waiting_bytes -= e->of->bytes;
+	group->counts.in_flight++;
+	group->counts.in_flight_bytes += e->of->bytes;
 	e->slice->in_flight++;
 	slice_place(g, group, e->slice);
 	e->state = FLIGHT;
@@ -205,8 +205,8 @@ void entry_land(struct groups *g, struct entry *e)
 		e->of->zombies--;
 		e->state = DONE;
 	} else {
-		group->in_flight--;
-		group->in_flight_bytes -= e->of->bytes;
+		group->counts.in_flight--;
+		group->counts.in_flight_bytes -= e->of->bytes;
 		e->slice->in_flight--;
 	}
 }
@@ -233,13 +233,9 @@ void group_count_drop(const struct groups *g, struct group *group, const struct 
 {
 	const struct fcm_block_header *h = &b->header;
 
-	group->dropped[outcome]++;
-	group->dropped_frames[outcome] += h->frames;
-	group->last_drop = key_of(b);
-	group->last_drop_outcome = (uint8_t)outcome;
-	group->last_drop_first_frame = h->first_frame;
-	group->last_drop_frames = h->frames;
-	group->last_drop_ns = g->now_ns;
+	group->counts.dropped[outcome]++;
+	group->counts.dropped_frames[outcome] += h->frames;
+	group->counts.last_drop = block_drop(h, outcome, g->now_ns);
 }
 
 void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome)
@@ -248,12 +244,12 @@ void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome)
 
 	if (e->state == WAITING) {
 		TAILQ_REMOVE(&e->slice->waiting, e, next);
-		group->waiting--;
-		group->waiting_bytes -= e->of->bytes;
+		group->counts.waiting--;
+		group->counts.waiting_bytes -= e->of->bytes;
 	} else {
 		/* The member has it still, and owes for it. */
-		group->in_flight--;
-		group->in_flight_bytes -= e->of->bytes;
+		group->counts.in_flight--;
+		group->counts.in_flight_bytes -= e->of->bytes;
 		group->owed_bytes += e->of->bytes;
 		e->slice->in_flight--;
 		e->state = ZOMBIE;
@@ -291,7 +287,7 @@ void member_end(struct groups *g, unsigned member, enum member_state why)
 	}
 	m->state = why;
 	m->rate = (struct rate){0};
-	g->group[m->group].alive--;
+	g->group[m->group].counts.members--;
 	abandon_slices(g, &g->group[m->group], member);
 	/* From the last sent to the first, each to the head of its slice: in order again. */
 	while ((e = TAILQ_LAST(&m->flights, entry_list))) {
@@ -310,7 +306,7 @@ void groups_expel(struct groups *g, struct member *m)
 {
 	struct entry *e;
 
-	if (g->group[m->group].alive == 1) {
+	if (g->group[m->group].counts.members == 1) {
 		TAILQ_FOREACH (e, &m->flights, next) {
 			if (e->state == FLIGHT) {
 				groups_drop_entry(g, e, OUTCOME_DROP_SLOW);

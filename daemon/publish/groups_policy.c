@@ -19,7 +19,7 @@
 
 static uint64_t held_bytes(const struct group *group)
 {
-	return group->waiting_bytes + group->in_flight_bytes + group->owed_bytes;
+	return group->counts.waiting_bytes + group->counts.in_flight_bytes + group->owed_bytes;
 }
 
 /* The newest block alone is always kept. */
@@ -42,7 +42,7 @@ static uint64_t share_bytes(const struct group *group)
 
 static enum outcome reason(const struct group *group)
 {
-	return group->alive > 0 ? OUTCOME_DROP_SLOW : OUTCOME_DROP_NO_MEMBER;
+	return group->counts.members > 0 ? OUTCOME_DROP_SLOW : OUTCOME_DROP_NO_MEMBER;
 }
 
 /* The first block of the oldest slice that has some waiting. */
@@ -137,7 +137,7 @@ static void disconnect(struct groups *g, struct group *group, const struct fcm_a
 	    group->position[at->link][at->stream] < group->spared_until[at->link][at->stream]) {
 		return;
 	}
-	group->disconnected++;
+	group->counts.disconnected++;
 	groups_expel(g, m);
 	groups_spare(group);
 }
@@ -173,13 +173,13 @@ void groups_judge(struct groups *g, struct group *group, struct entry *newest)
 	enum fcm_policy policy = c->policy;
 	unsigned dropped;
 
-	if (policy == FCM_DISCONNECT && group->alive == 0) {
+	if (policy == FCM_DISCONNECT && group->counts.members == 0) {
 		policy = FCM_DROP_OLDEST;
 	}
 	/* The limit first: as long as the newest stands behind it, the oldest is not the newest. */
 	dropped = drop_oldest(g, group, &newest->of->key,
 			      c->limit_frames ? c->limit_frames : UINT64_MAX, c->budget_bytes);
-	group->beyond += policy == FCM_DROP_OLDEST ? 0 : dropped;
+	group->counts.beyond += policy == FCM_DROP_OLDEST ? 0 : dropped;
 	if (newest->state == WAITING) {
 		apply_policy(g, group, newest, policy);
 	}

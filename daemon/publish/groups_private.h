@@ -94,16 +94,9 @@ struct member {
 
 struct group {
 	struct publisher_group_config config;
-	unsigned alive;
-	uint64_t offered, acked, in_flight, waiting;
-	uint64_t in_flight_bytes, waiting_bytes, owed_bytes; /* memory; owed: of zombies */
-	uint64_t acked_bytes;
+	struct publisher_group_status counts; /* what changes with events; the rest when asked */
+	uint64_t owed_bytes;		      /* memory of zombies */
 	struct rate rate;
-	uint64_t dropped[OUTCOMES], dropped_frames[OUTCOMES];
-	uint64_t beyond, disconnected;
-	struct fcm_ack last_drop; /* sequence unused */
-	uint8_t last_drop_outcome;
-	uint64_t last_drop_first_frame, last_drop_frames, last_drop_ns;
 	uint64_t position[NANET3_LINKS][FCM_STREAMS]; /* frames offered */
 	/* position up to which nobody is disconnected: who has just come has work to do */
 	uint64_t spared_until[NANET3_LINKS][FCM_STREAMS];

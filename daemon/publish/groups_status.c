@@ -18,33 +18,15 @@ static void group_status(const struct group *group, uint64_t now_ns,
 			oldest = e->of->block->monotonic_ns;
 		}
 	}
+	*ret = group->counts;
 	memcpy(ret->name, group->config.name, sizeof(ret->name));
 	ret->streams = group->config.streams;
 	ret->policy = group->config.policy;
-	ret->members = group->alive;
-	ret->offered = group->offered;
-	ret->acked = group->acked;
-	ret->in_flight = group->in_flight;
-	ret->waiting = group->waiting;
-	ret->acked_bytes = group->acked_bytes;
-	ret->in_flight_bytes = group->in_flight_bytes;
-	ret->waiting_bytes = group->waiting_bytes;
-	ret->held_bytes = group->in_flight_bytes + group->waiting_bytes + group->owed_bytes;
+	ret->held_bytes = ret->in_flight_bytes + ret->waiting_bytes + group->owed_bytes;
 	ret->budget_bytes = group->config.budget_bytes;
 	ret->blocks_per_s = group->rate.blocks_per_s;
 	ret->bytes_per_s = group->rate.bytes_per_s;
-	ret->beyond = group->beyond;
-	ret->disconnected = group->disconnected;
-	memcpy(ret->dropped, group->dropped, sizeof(ret->dropped));
-	memcpy(ret->dropped_frames, group->dropped_frames, sizeof(ret->dropped_frames));
 	ret->oldest_ns = now_ns - oldest;
-	ret->last_drop_tower = group->last_drop.tower;
-	ret->last_drop_floor = group->last_drop.floor;
-	ret->last_drop_stream = group->last_drop.stream;
-	ret->last_drop_outcome = group->last_drop_outcome;
-	ret->last_drop_first_frame = group->last_drop_first_frame;
-	ret->last_drop_frames = group->last_drop_frames;
-	ret->last_drop_ns = group->last_drop_ns;
 }
 
 /* It got them in the order of slices, not of age. */
@@ -129,7 +111,7 @@ void groups_measure(struct groups *g, uint64_t now_ns)
 	for (unsigned i = 0; i < g->count; i++) {
 		struct group *group = &g->group[i];
 
-		rate_step(&group->rate, group->acked, group->acked_bytes, now_ns);
+		rate_step(&group->rate, group->counts.acked, group->counts.acked_bytes, now_ns);
 	}
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		struct member *m = &g->member[i];

@@ -263,13 +263,7 @@ static void add_feed_status(struct publisher *p)
 		.blocks_per_s = f->acked_blocks_per_s,
 		.bytes_per_s = f->acked_bytes_per_s,
 		.oldest_ns = f->oldest_ns,
-		.last_drop_tower = f->last_drop_tower,
-		.last_drop_floor = f->last_drop_floor,
-		.last_drop_stream = FCM_PMT,
-		.last_drop_outcome = f->last_drop_outcome,
-		.last_drop_first_frame = f->last_drop_first_frame,
-		.last_drop_frames = f->last_drop_frames,
-		.last_drop_ns = f->last_drop_ns,
+		.last_drop = f->last_drop,
 	};
 	memcpy(g->dropped, f->drops, sizeof(g->dropped));
 	memcpy(g->dropped_frames, f->drop_frames, sizeof(g->dropped_frames));

@@ -86,10 +86,7 @@ struct publisher_group_status {
 	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
 	uint64_t disconnected; /* members told that they are too slow */
 	uint64_t oldest_ns;    /* age of the oldest unsettled block */
-	/* the last drop, for the operator */
-	uint8_t last_drop_tower, last_drop_floor, last_drop_stream, last_drop_outcome;
-	uint64_t last_drop_first_frame, last_drop_frames;
-	uint64_t last_drop_ns; /* CLOCK_MONOTONIC */
+	struct block_drop last_drop;
 };
 /* The last HELLO that was refused because a member of that name lives. */
 struct publisher_namesake {

@@ -114,14 +114,8 @@ static void add_pool_drops(struct publisher_group_status *g, const struct captur
 	g->offered += d->blocks;
 	g->dropped[OUTCOME_DROP_POOL] += d->blocks;
 	g->dropped_frames[OUTCOME_DROP_POOL] += d->frames;
-	if (d->at_ns > g->last_drop_ns) {
-		g->last_drop_tower = d->tower;
-		g->last_drop_floor = d->floor;
-		g->last_drop_stream = d->stream;
-		g->last_drop_outcome = OUTCOME_DROP_POOL;
-		g->last_drop_first_frame = d->first_frame;
-		g->last_drop_frames = d->last_frames;
-		g->last_drop_ns = d->at_ns;
+	if (d->last.at_ns > g->last_drop.at_ns) {
+		g->last_drop = d->last;
 	}
 }
 

@@ -403,7 +403,7 @@ static void test_no_memory(void **state)
 	assert_int_equal(drop_runs, dropped);
 	assert_int_equal(s.pool_drops[0].frames, dropped); /* and the status counts them */
 	assert_int_equal(s.pool_drops[0].blocks * 80, dropped);
-	assert_int_equal(s.pool_drops[0].stream, FCM_PMT);
+	assert_int_equal(s.pool_drops[0].last.stream, FCM_PMT);
 	assert_true(s.pool_drops[1].blocks >= s.pool_drops[0].blocks);
 	assert_int_equal(s.pool_drops[2].blocks, 0);
 	assert_int_equal(path.consumer->stream[0][FCM_PMT].bad, 0);

@@ -134,14 +134,15 @@ static const struct ledger_sink sink = {on_stream, on_link, NULL};
 
 /* The span may go out: the account has its length, or takes it. It takes it as soon as the cursor
  * has reached the previous change, and not earlier. */
-static bool has_length(struct owner_account *a, const struct assembled *span)
+static bool has_length(struct ack_tracker *s, const struct assembled *span)
 {
+	const struct owner_account *a = ack_tracker_account(s);
 	uint64_t changed = a->change_frame;
 
 	if (account_block_frames(a, span->first_frame) == span->frames) {
 		return true;
 	}
-	assert_int_equal(account_change_length(a, span->first_frame, span->frames),
+	assert_int_equal(ack_tracker_change_length(s, span->first_frame, span->frames),
 			 a->cursor.frame >= changed);
 	return a->cursor.frame >= changed;
 }
@@ -166,7 +167,7 @@ static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS
 		if (next < SPANS && next - first < 300 && roll(3) == 0) {
 			struct assembled span = span_of(next);
 
-			if (!has_length(ack_tracker_account(s), &span)) {
+			if (!has_length(s, &span)) {
 				continue;
 			}
 			for (unsigned st = 0; st < FCM_STREAMS; st++) {
@@ -701,7 +702,7 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
 	struct owner_account account = {.cursor = {.count = START, .frame = START}};
 	struct ack_tracker *s = ack_tracker_create(&config);
-	struct owner_account *a = ack_tracker_account(s);
+	struct owner_account *a = ack_tracker_runs(s);
 	struct label label;
 
 	(void)state;

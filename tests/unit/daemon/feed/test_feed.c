@@ -253,7 +253,7 @@ static void test_no_time(void **state)
 	}
 	FEED_RIG_WAIT(&R, s, s.drops[OUTCOME_DROP_NO_TIME] == 11);
 	assert_int_equal(s.drop_frames[OUTCOME_DROP_NO_TIME], 11 * FEED_RIG_FRAMES);
-	assert_int_equal(s.last_drop_outcome, OUTCOME_DROP_NO_TIME);
+	assert_int_equal(s.last_drop.outcome, OUTCOME_DROP_NO_TIME);
 	close(fd);
 	feed_rig_finish(&R);
 }

@@ -318,8 +318,8 @@ static void test_status(void **state)
 	assert_int_equal(s.group[0].dropped[OUTCOME_DROP_SLOW], 2);
 	assert_int_equal(s.group[0].dropped_frames[OUTCOME_DROP_SLOW], 2 * BLOCK_FRAMES);
 	assert_int_equal(s.group[1].dropped[OUTCOME_DROP_NO_MEMBER], 2);
-	assert_int_equal(s.group[0].last_drop_floor, 1);
-	assert_int_equal(s.group[0].last_drop_first_frame, BLOCK_FRAMES);
+	assert_int_equal(s.group[0].last_drop.floor, 1);
+	assert_int_equal(s.group[0].last_drop.first_frame, BLOCK_FRAMES);
 	assert_int_equal(s.group[0].oldest_ns, 1000 - 2);
 	assert_int_equal(s.members, 1);
 	assert_int_equal(s.member[0].in_flight, 1); /* one dropped, not yet acknowledged */

@@ -440,8 +440,8 @@ static void test_status(void **state)
 	assert_int_equal(s.group[0].beyond, 0);
 	assert_int_equal(s.group[0].members, 0);
 	assert_int_equal(s.group[0].dropped[OUTCOME_DROP_SLOW], 4);
-	assert_int_equal(s.group[0].last_drop_first_frame, 5 * BLOCK_FRAMES);
-	assert_int_equal(s.group[0].last_drop_ns, 13 * S_NS);
+	assert_int_equal(s.group[0].last_drop.first_frame, 5 * BLOCK_FRAMES);
+	assert_int_equal(s.group[0].last_drop.at_ns, 13 * S_NS);
 	assert_int_equal(s.group[0].held_bytes, BLOCK_MEMORY);
 	assert_int_equal(groups_hello(g, "A", "trigger", 1, 13 * S_NS, &member), 0);
 	groups_leave(g, member);

@@ -136,7 +136,7 @@ static void test_silent_consumer(void **state)
 	assert_int_equal(r.outcome[3][0], OUTCOME_DROP_NO_MEMBER);
 	WAIT_STATUS(&r, s, s.group[0].dropped[OUTCOME_DROP_NO_MEMBER] == 1);
 	assert_int_equal(s.group[0].dropped_frames[OUTCOME_DROP_SLOW], 3 * BLOCK_FRAMES);
-	assert_int_equal(s.group[0].last_drop_first_frame, 3 * BLOCK_FRAMES);
+	assert_int_equal(s.group[0].last_drop.first_frame, 3 * BLOCK_FRAMES);
 	zmq_close(d);
 	rig_finish(&r);
 }
