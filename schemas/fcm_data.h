@@ -91,6 +91,14 @@ static inline const char *fcm_stream_name(unsigned stream)
 	return stream < FCM_STREAMS ? names[stream] : "?";
 }
 
+/* Channels of a stream, but for a GAP's 0; 0: no stream. */
+static inline unsigned fcm_stream_channels(unsigned stream)
+{
+	static const uint8_t channels[FCM_STREAMS] = {6, 2, 2};
+
+	return stream < FCM_STREAMS ? channels[stream] : 0;
+}
+
 /*
  * What happens when a group falls behind: when it has used up its share of the ring (hold_fraction) or
  * three quarters of its memory (budget_mb). Every drop is counted by floor, stream and frame range.

@@ -349,45 +349,29 @@ void tdm_serial_put(uint8_t *frame, bool downstream, const struct tdm_serial *se
 
 /* --------------------------------------------------------------------- telemetry and timing */
 
+/* Its fields are the words of the struct, in order. */
+#define TELEMETRY_WORDS (sizeof(struct tdm_telemetry) / sizeof(uint32_t))
+_Static_assert(TELEMETRY_WORDS == 13, "telemetry");
+
 void tdm_telemetry_get(const uint8_t *frame, struct tdm_telemetry *ret_telemetry)
 {
-	const uint8_t *p = frame + TDM_OFF_TELEMETRY;
+	uint32_t words[TELEMETRY_WORDS];
 
-	*ret_telemetry = (struct tdm_telemetry){
-		.boot_count = le32_get(p),
-		.uptime_s = le32_get(p + 4),
-		.temperature_mc = (int32_t)le32_get(p + 8),
-		.humidity_ppm = le32_get(p + 12),
-		.supply_mv = le32_get(p + 16),
-		.current_ma = le32_get(p + 20),
-		.rx_power_nw = le32_get(p + 24),
-		.heading_mdeg = le32_get(p + 28),
-		.pitch_mdeg = (int32_t)le32_get(p + 32),
-		.roll_mdeg = (int32_t)le32_get(p + 36),
-		.power_mask = le32_get(p + 40),
-		.executed = le32_get(p + 44),
-		.rejected = le32_get(p + 48),
-	};
+	for (size_t i = 0; i < TELEMETRY_WORDS; i++) {
+		words[i] = le32_get(frame + TDM_OFF_TELEMETRY + 4 * i);
+	}
+	memcpy(ret_telemetry, words, sizeof(words));
 }
 
 void tdm_telemetry_put(uint8_t *frame, const struct tdm_telemetry *telemetry)
 {
-	uint8_t *p = frame + TDM_OFF_TELEMETRY;
+	uint32_t words[TELEMETRY_WORDS];
 
-	le32_put(p, telemetry->boot_count);
-	le32_put(p + 4, telemetry->uptime_s);
-	le32_put(p + 8, (uint32_t)telemetry->temperature_mc);
-	le32_put(p + 12, telemetry->humidity_ppm);
-	le32_put(p + 16, telemetry->supply_mv);
-	le32_put(p + 20, telemetry->current_ma);
-	le32_put(p + 24, telemetry->rx_power_nw);
-	le32_put(p + 28, telemetry->heading_mdeg);
-	le32_put(p + 32, (uint32_t)telemetry->pitch_mdeg);
-	le32_put(p + 36, (uint32_t)telemetry->roll_mdeg);
-	le32_put(p + 40, telemetry->power_mask);
-	le32_put(p + 44, telemetry->executed);
-	le32_put(p + 48, telemetry->rejected);
-	memset(p + 52, 0, 12);
+	memcpy(words, telemetry, sizeof(words));
+	memset(frame + TDM_OFF_TELEMETRY, 0, 64);
+	for (size_t i = 0; i < TELEMETRY_WORDS; i++) {
+		le32_put(frame + TDM_OFF_TELEMETRY + 4 * i, words[i]);
+	}
 }
 
 void tdm_timing_get(const uint8_t *frame, struct tdm_timing *ret_timing)

@@ -204,30 +204,6 @@ static void keep_lengths(struct link *l, const struct owner_account *a)
 	link_change_length(l);
 }
 
-/* Rows that a predecessor closed but did not see saved; those still open will close once more. */
-struct kept {
-	struct ledger_sink to;
-	uint64_t below;
-};
-
-static void kept_stream(void *context, const struct ledger_stream_row *row)
-{
-	const struct kept *k = context;
-
-	if (row->second < k->below) {
-		k->to.stream(k->to.context, row);
-	}
-}
-
-static void kept_link(void *context, const struct ledger_link_row *row)
-{
-	const struct kept *k = context;
-
-	if (row->second < k->below) {
-		k->to.link(k->to.context, row);
-	}
-}
-
 /* What lies beyond the cursor will be met again. (Dropped blocks follow each other without a hole.) */
 static void kept_loss(void *context, const struct ledger_loss *kept)
 {
@@ -250,12 +226,12 @@ static void kept_loss(void *context, const struct ledger_loss *kept)
 	report_loss(l, &loss);
 }
 
+/* What a predecessor closed but did not see saved; rows that are open still will close once more. */
 static void report_kept(struct link *l)
 {
-	struct kept kept = {report_sink(l), ack_tracker_second(l->settle)};
-	struct ledger_sink sink = {kept_stream, kept_link, &kept};
+	struct ledger_sink sink = report_sink(l);
 
-	owner_each_kept(l->page, l->dma_epoch, l->number, &sink);
+	owner_each_kept(l->page, l->dma_epoch, l->number, ack_tracker_second(l->settle), &sink);
 	owner_each_loss(l->page, l->dma_epoch, l->number, kept_loss, l);
 	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
 		if (l->loss_of_place[i] == 0) { /* not told: beyond the cursor */

@@ -23,17 +23,10 @@ static bool topic_agrees(const struct fcm_block_header *h, const void *topic, si
 	return fcm_topic(h, expected) == bytes && memcmp(expected, topic, bytes) == 0;
 }
 
-unsigned libfcmdata_channels(unsigned stream)
-{
-	static const uint8_t channels[FCM_STREAMS] = {TDM_MODULES, TDM_HYDROPHONES, 2};
-
-	return stream < FCM_STREAMS ? channels[stream] : 0;
-}
-
 static bool numbers_sane(const struct fcm_block_header *h, size_t payload_bytes)
 {
 	return h->stream < FCM_STREAMS &&
-	       (h->channels == 0 || h->channels == libfcmdata_channels(h->stream)) &&
+	       (h->channels == 0 || h->channels == fcm_stream_channels(h->stream)) &&
 	       h->link < FCM_LINKS && h->frames >= 1 && h->frames <= FCM_SLICE_FRAMES &&
 	       h->first_frame <= FIRST_FRAME_MAX && h->payload_bytes == payload_bytes &&
 	       payload_bytes <= PAYLOAD_MAX && h->frames_lost <= h->frames &&

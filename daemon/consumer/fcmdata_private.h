@@ -20,9 +20,6 @@
 #define LIBFCMDATA_ALIVE_MS                                                                        \
 	250 /* of silence, before ALIVE is said: the daemon wants one a second */
 
-/* Channels of a stream that is no GAP; 0: no such stream. */
-unsigned libfcmdata_channels(unsigned stream);
-
 /* ---- track.c ---- */
 
 struct tracks;

@@ -30,7 +30,7 @@ int fcmdata_bytes(const struct fcmdata_block *b, unsigned channel, uint32_t fram
 {
 	uint32_t from;
 
-	if (frame >= b->header.frames || channel >= libfcmdata_channels(b->header.stream)) {
+	if (frame >= b->header.frames || channel >= fcm_stream_channels(b->header.stream)) {
 		return -EINVAL;
 	}
 	if (b->header.channels == 0) {
@@ -45,7 +45,7 @@ int fcmdata_bytes(const struct fcmdata_block *b, unsigned channel, uint32_t fram
 int fcmdata_begin(const struct fcmdata_block *b, unsigned channel,
 		  struct fcmdata_cursor *ret_cursor)
 {
-	if (channel >= libfcmdata_channels(b->header.stream)) {
+	if (channel >= fcm_stream_channels(b->header.stream)) {
 		return -EINVAL;
 	}
 	*ret_cursor = (struct fcmdata_cursor){.block = b, .channel = channel};

@@ -454,30 +454,21 @@ static void fill_module(struct builder *x, unsigned module)
 	index_until(&s, plan->frames);
 }
 
-static void fill_hydrophone(struct builder *x, unsigned hydrophone)
+static void put_samples(struct builder *x, const uint8_t *frame, unsigned hydrophone, int32_t when)
 {
-	const struct block_plan *plan = x->plan;
-	int32_t carrier = (int32_t)(plan->first_frame - x->second.start);
+	struct tdm_hydro_slot slot;
 
-	for (uint32_t f = 0; f < plan->frames; f++) {
-		const uint8_t *frame = plan->in[f].frame;
-		struct tdm_hydro_slot slot;
-
-		x->index[f] = offset_at(x, x->at);
-		if (!frame || !slot_valid(frame, TDM_VALID_HYDROPHONE(hydrophone))) {
-			continue;
-		}
+	if (slot_valid(frame, TDM_VALID_HYDROPHONE(hydrophone))) {
 		tdm_hydro_slot_get(frame, hydrophone, &slot);
 		memcpy(x->at, slot.samples, 4 * TDM_SAMPLES);
 		x->at += 4 * TDM_SAMPLES;
 		x->items += TDM_SAMPLES;
-		note_item(x, (carrier + (int32_t)f) * 65536);
-		note_item(x, (carrier + (int32_t)f) * 65536 + (int32_t)(LAST_SAMPLE_NS / 5));
+		note_item(x, when);
+		note_item(x, when + (int32_t)(LAST_SAMPLE_NS / 5));
 	}
-	x->index[plan->frames] = offset_at(x, x->at);
 }
 
-static void put_serial(struct builder *x, const uint8_t *frame)
+static void put_serial(struct builder *x, const uint8_t *frame, int32_t when)
 {
 	struct tdm_serial serial;
 
@@ -486,41 +477,45 @@ static void put_serial(struct builder *x, const uint8_t *frame)
 	}
 	if (tdm_serial_get(frame, false, &serial) < 0) {
 		x->faults++;
-		return;
-	}
-	if (serial.length > 0) {
+	} else if (serial.length > 0) {
 		x->at[0] = serial.channel;
 		x->at[1] = serial.length;
 		le16_put(x->at + 2, serial.sequence);
 		memcpy(x->at + SERIAL_HEADER, serial.bytes, serial.length);
 		x->at += SERIAL_HEADER + serial.length;
 		x->items++;
+		note_item(x, when);
 	}
 }
 
 /* Channel 0: telemetry; channel 1: serial tunnel. */
-static void fill_instrument(struct builder *x, unsigned channel)
+static void put_instrument(struct builder *x, const uint8_t *frame, unsigned channel, int32_t when)
+{
+	if (channel == 1) {
+		put_serial(x, frame, when);
+	} else if (slot_valid(frame, TDM_VALID_TELEMETRY)) {
+		memcpy(x->at, frame + TDM_OFF_TELEMETRY, TELEMETRY);
+		x->at += TELEMETRY;
+		x->items++;
+		note_item(x, when);
+	}
+}
+
+/* What a channel gets from each frame is whole in it. */
+static void fill_frames(struct builder *x, unsigned channel)
 {
 	const struct block_plan *plan = x->plan;
 	int32_t carrier = (int32_t)(plan->first_frame - x->second.start);
 
 	for (uint32_t f = 0; f < plan->frames; f++) {
 		const uint8_t *frame = plan->in[f].frame;
-		uint32_t before = x->items;
+		int32_t when = (carrier + (int32_t)f) * 65536;
 
 		x->index[f] = offset_at(x, x->at);
-		if (!frame) {
-			continue;
-		}
-		if (channel == 1) {
-			put_serial(x, frame);
-		} else if (slot_valid(frame, TDM_VALID_TELEMETRY)) {
-			memcpy(x->at, frame + TDM_OFF_TELEMETRY, TELEMETRY);
-			x->at += TELEMETRY;
-			x->items++;
-		}
-		if (x->items != before) {
-			note_item(x, (carrier + (int32_t)f) * 65536);
+		if (frame && plan->stream == FCM_HYDROPHONE) {
+			put_samples(x, frame, channel, when);
+		} else if (frame) {
+			put_instrument(x, frame, channel, when);
 		}
 	}
 	x->index[plan->frames] = offset_at(x, x->at);
@@ -528,15 +523,9 @@ static void fill_instrument(struct builder *x, unsigned channel)
 
 /* --------------------------------------------------------------------------------- capacity */
 
-static const uint8_t stream_channels[FCM_STREAMS] = {
-	[FCM_PMT] = TDM_MODULES,
-	[FCM_HYDROPHONE] = TDM_HYDROPHONES,
-	[FCM_INSTRUMENT] = 2,
-};
-
 static unsigned plan_channels(const struct block_plan *plan)
 {
-	return plan->flags & FCM_BLOCK_GAP ? 0 : stream_channels[plan->stream];
+	return plan->flags & FCM_BLOCK_GAP ? 0 : fcm_stream_channels(plan->stream);
 }
 
 static size_t index_offset(const struct block_plan *plan)
@@ -588,17 +577,10 @@ size_t block_capacity(const struct block_plan *plan)
 		if (!frame) {
 			continue;
 		}
-		switch (plan->stream) {
-		case FCM_PMT:
-			bytes += pmt_bytes(frame);
-			break;
-		case FCM_HYDROPHONE:
-			bytes += (size_t)4 * TDM_SAMPLES * TDM_HYDROPHONES;
-			break;
-		default:
-			bytes += TELEMETRY + serial_bytes(frame);
-			break;
-		}
+		bytes += plan->stream == FCM_PMT ? pmt_bytes(frame)
+			 : plan->stream == FCM_HYDROPHONE
+				 ? (size_t)4 * TDM_SAMPLES * TDM_HYDROPHONES
+				 : TELEMETRY + serial_bytes(frame);
 	}
 	/* The tails in the frame behind: a hit's worth a module. */
 	return plan->stream == FCM_PMT ? bytes + (size_t)TDM_MODULES * HIT_MAX_BYTES : bytes;
@@ -649,16 +631,10 @@ static void fill_channels(struct builder *x)
 		x->index = (uint32_t *)(void *)(x->block->payload + h->index_offset) +
 			   (size_t)c * (plan->frames + 1u);
 		h->channel_offset[c] = offset_at(x, x->at);
-		switch (plan->stream) {
-		case FCM_PMT:
+		if (plan->stream == FCM_PMT) {
 			fill_module(x, c);
-			break;
-		case FCM_HYDROPHONE:
-			fill_hydrophone(x, c);
-			break;
-		default:
-			fill_instrument(x, c);
-			break;
+		} else {
+			fill_frames(x, c);
 		}
 	}
 	for (unsigned c = channels; c <= FCM_CHANNELS_MAX; c++) {

@@ -520,13 +520,14 @@ static bool next_kept(const struct page *p, uint64_t from, uint32_t *ret_second)
 	return true;
 }
 
-void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
+void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link, uint64_t below,
 		     const struct ledger_sink *sink)
 {
 	const struct page *p = page;
 	uint32_t second;
 
-	for (uint64_t from = 0; next_kept(p, from, &second); from = (uint64_t)second + 1) {
+	for (uint64_t from = 0; next_kept(p, from, &second) && second < below;
+	     from = (uint64_t)second + 1) {
 		tell_streams(p, second, dma_epoch, link, sink);
 		tell_links(p, second, dma_epoch, link, sink);
 	}

@@ -113,9 +113,9 @@ bool owner_keep_link(void *page, const struct ledger_link_row *row);
 bool owner_keep_stream(void *page, const struct ledger_stream_row *row);
 /* They lie in the database up to and including `second`. */
 void owner_saved(void *page, uint64_t second);
-/* All that are kept, intact and such as an owner writes, oldest first, streams before the link; fields that the page does not
- * hold (DMA epoch, link) are as given. */
-void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link,
+/* Of seconds below `below`, all that are kept, intact and such as an owner writes, oldest first, streams before the link;
+ * fields that the page does not hold (DMA epoch, link) are as given. */
+void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link, uint64_t below,
 		     const struct ledger_sink *sink);
 
 /*

@@ -265,10 +265,7 @@ const char *monitors_endpoint(const struct monitors *m)
  * asked by the kernel and not by ZeroMQ's heartbeats, which it would have to answer. */
 static int set_options(void *xpub, const struct monitors_config *config)
 {
-	const int64_t message_max = config->secret ? CURVE_MAX : PLAIN_MAX;
-	const struct {
-		int option, value;
-	} options[] = {
+	const struct zmq_number options[] = {
 		{ZMQ_LINGER, 0},
 		{ZMQ_SNDHWM, config->hwm},
 		{ZMQ_RCVHWM, QUEUED_IN},
@@ -278,15 +275,10 @@ static int set_options(void *xpub, const struct monitors_config *config)
 		{ZMQ_TCP_KEEPALIVE_CNT, KEEPALIVE_S},
 	};
 
-	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		if (zmq_setsockopt(xpub, options[i].option, &options[i].value, sizeof(int)) < 0) {
-			return zmq_error();
-		}
-	}
-	if (zmq_setsockopt(xpub, ZMQ_MAXMSGSIZE, &message_max, sizeof(message_max)) < 0) {
-		return zmq_error();
-	}
-	return config->secret ? zap_guard(xpub, DOMAIN, config->secret) : 0;
+	int r = zmq_set_numbers(xpub, options, sizeof(options) / sizeof(options[0]),
+				config->secret ? CURVE_MAX : PLAIN_MAX);
+
+	return r || !config->secret ? r : zap_guard(xpub, DOMAIN, config->secret);
 }
 
 static int open_socket(struct monitors *m, const struct monitors_config *config)

@@ -428,23 +428,6 @@ static void *publisher_main(void *arg)
 
 /* ---- start and stop ---- */
 
-struct option {
-	int option, value;
-};
-
-static int set_options(void *socket, const struct option *options, unsigned count,
-		       int64_t message_max)
-{
-	for (unsigned i = 0; i < count; i++) {
-		if (zmq_setsockopt(socket, options[i].option, &options[i].value, sizeof(int)) < 0) {
-			return zmq_error();
-		}
-	}
-	return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &message_max, sizeof(message_max)) < 0
-		       ? zmq_error()
-		       : 0;
-}
-
 /* Its end is the caller's, by close_sockets(). */
 static int open_door(struct publisher *p, struct door_config *door, const char *endpoint,
 		     char *ret_endpoint, size_t size, struct door **ret_door)
@@ -469,7 +452,7 @@ static int open_door(struct publisher *p, struct door_config *door, const char *
 static int open_reserved(struct publisher *p, const struct publisher_config *config)
 {
 	const int silence = (int)(config->dead_ms > SILENCE_MS ? config->dead_ms : SILENCE_MS);
-	const struct option options[] = {
+	const struct zmq_number options[] = {
 		{ZMQ_LINGER, 0},
 		{ZMQ_SNDHWM, ROUTER_HWM},
 		{ZMQ_RCVHWM, 1000},
@@ -489,7 +472,8 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 	if (!p->router) {
 		return zmq_error();
 	}
-	r = set_options(p->router, options, sizeof(options) / sizeof(options[0]), INCOMING_LIMIT);
+	r = zmq_set_numbers(p->router, options, sizeof(options) / sizeof(options[0]),
+			    INCOMING_LIMIT);
 	r = r ? r : (p->zap ? zap_guard(p->router, "reserved", config->secret) : 0);
 	return r ? r
 		 : open_door(p, &door, config->reserved_endpoint, p->reserved_endpoint,

@@ -444,7 +444,7 @@ static void test_page_is_read(void **state)
 		assert_memory_equal(&a, &wanted, sizeof(a));
 		assert_int_equal(owner_sent(page->at), 17600);
 		told = 0;
-		owner_each_kept(page->at, EPOCH, LINK, &sink);
+		owner_each_kept(page->at, EPOCH, LINK, UINT64_MAX, &sink);
 		owner_each_loss(page->at, EPOCH, LINK, tell_loss, NULL);
 		assert_int_equal(told, 3);
 	}

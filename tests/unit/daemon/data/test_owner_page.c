@@ -237,7 +237,7 @@ static const struct ledger_sink sink = {on_stream, on_link, NULL};
 static void each(void)
 {
 	memset(&S, 0, sizeof(S));
-	owner_each_kept(page, 3, 2, &sink);
+	owner_each_kept(page, 3, 2, UINT64_MAX, &sink);
 }
 
 static void test_kept_rows(void **state)
