@@ -61,29 +61,6 @@ bool hit_legal(const uint8_t *bytes)
 	return hit_walk_look(bytes).legal;
 }
 
-static bool bcd_legal(unsigned bcd)
-{
-	for (; bcd > 0; bcd >>= 4) {
-		if ((bcd & 0xfu) > 9) {
-			return false;
-		}
-	}
-	return true;
-}
-
-bool hit_legal_stamped(const uint8_t *bytes)
-{
-	struct hit h;
-
-	if (!hit_legal(bytes)) {
-		return false;
-	}
-	hit_unpack(bytes, &h);
-	/* 0x366: the 366th day of a leap year where 1 January is day 1. */
-	return h.second <= HIT_SECOND_MAX && h.day_bcd <= 0x366 && bcd_legal(h.day_bcd) &&
-	       bcd_legal(h.year_bcd);
-}
-
 /* Days from 1600-01-01 to 1 January of the year 1600 + y, y >= 0. */
 static int64_t days_before(int64_t y)
 {
@@ -120,16 +97,6 @@ void hit_stamp_of(int64_t utc_s, enum hit_day_origin origin, struct hit_stamp *r
 		.day_bcd = (uint16_t)bcd3((unsigned)(day - days_before(year)) + (unsigned)origin),
 		.year_bcd = (uint8_t)bcd3((unsigned)(year % 100)),
 	};
-}
-
-void hit_stamp(uint8_t *bytes, const struct hit_stamp *stamp)
-{
-	hit_walk_stamp(bytes, le64_get(bytes + HIT_TIME), hit_walk_stamp_bits(stamp));
-}
-
-void hit_unstamp(uint8_t *bytes)
-{
-	hit_walk_stamp(bytes, le64_get(bytes + HIT_TIME), 0);
 }
 
 int hit_second_offset(unsigned born, unsigned carrier)

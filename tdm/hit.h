@@ -51,8 +51,6 @@ size_t hit_bytes(const uint8_t *bytes);
 /* Whether a hit header is legal where the FCM sends it: sync word, T5ns and FrameCounter in range,
  * length at most 88. The time of day is not looked at. */
 bool hit_legal(const uint8_t *bytes);
-/* The same and the time of day: for the reader's side. */
-bool hit_legal_stamped(const uint8_t *bytes);
 
 /* A second of UTC as it is written into hits. */
 struct hit_stamp {
@@ -65,10 +63,6 @@ enum hit_day_origin { HIT_DAY_FROM_0 = 0, HIT_DAY_FROM_1 = 1 };
 
 /* Stamp of a UTC second given as seconds since 1970 (POSIX). */
 void hit_stamp_of(int64_t utc_s, enum hit_day_origin origin, struct hit_stamp *ret_stamp);
-/* Write Seconds, Days, Years; every other bit stays. */
-void hit_stamp(uint8_t *bytes, const struct hit_stamp *stamp);
-/* Clear Seconds, Days, Years: the form that is hashed against the truth. */
-void hit_unstamp(uint8_t *bytes);
 
 /*
  * In which second was a hit born that travels in frame `carrier` (0..7999) of second S?

@@ -260,13 +260,15 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 	}
 }
 
-/* Commands about runs. */
+/* Commands about runs; NULL: try a change again that found no room. */
 static void take_run(struct capture *c, const struct capture_command *command)
 {
 	struct run_link links[NANET3_LINKS];
 
 	look_at_runs(c, links);
-	if (command->type == CAPTURE_RUN) {
+	if (!command) {
+		run_border_retry(&c->runs, links, report_run, a_link(c));
+	} else if (command->type == CAPTURE_RUN) {
 		run_border_change(&c->runs, links, command->run, report_run, a_link(c));
 	} else if (command->type == CAPTURE_RUN_JOURNAL) {
 		run_border_journal(&c->runs, links, command->run, report_run, a_link(c));
@@ -278,22 +280,12 @@ static void take_run(struct capture *c, const struct capture_command *command)
 	runs_changed(c, links);
 }
 
-/* Try a change again that found no room. What makes room comes through the queue. */
-static void retry_run(struct capture *c)
-{
-	struct run_link links[NANET3_LINKS];
-
-	look_at_runs(c, links);
-	run_border_retry(&c->runs, links, report_run, a_link(c));
-	runs_changed(c, links);
-}
-
 static void take_commands(struct capture *c)
 {
 	const struct capture_command *command;
 
-	if (c->runs.waits) {
-		retry_run(c);
+	if (c->runs.waits) { /* what makes room comes through the queue */
+		take_run(c, NULL);
 	}
 	while ((command = queue_peek(c->commands))) {
 		switch (command->type) {

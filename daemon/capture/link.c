@@ -341,8 +341,8 @@ static void retire(struct link *l)
 {
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
 		if (!l->retired[i].settle) {
-			l->retired[i] = (struct retired){l->settle, l->losses, l->begun};
-			l->retired_base[i] = l->number_base;
+			l->retired[i] =
+				(struct retired){l->settle, l->losses, l->begun, l->number_base};
 			l->settle = NULL;
 			return;
 		}

@@ -284,10 +284,12 @@ static struct ack_tracker *settle_of(struct link *l, uint64_t number, uint64_t *
 	}
 	*ret_base = 0;
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
-		if (l->retired[i].settle && number >= l->retired_base[i] &&
-		    (!found || l->retired_base[i] > *ret_base)) {
-			found = l->retired[i].settle;
-			*ret_base = l->retired_base[i];
+		const struct retired *r = &l->retired[i];
+
+		if (r->settle && number >= r->number_base &&
+		    (!found || r->number_base > *ret_base)) {
+			found = r->settle;
+			*ret_base = r->number_base;
 		}
 	}
 	return found;
@@ -399,8 +401,6 @@ void out_advance(struct link *l)
 		l->moved_ns = l->capture->now_ns;
 		ledger_close(ack_tracker_ledger(l->settle), ack_tracker_second(l->settle), &keep);
 		ledger_close(&l->live, ack_tracker_second(l->settle), NULL);
-	}
-	if (moved) {
 		link_change_length(l);
 	}
 	if (moved || l->dirty) {

@@ -48,6 +48,7 @@ struct retired {
 	struct ack_tracker *settle;
 	struct losses losses;
 	uint32_t begun;
+	uint64_t number_base;
 };
 
 struct link {
@@ -82,7 +83,6 @@ struct link {
 	struct retired retired[CAPTURE_RETIRED];
 	uint64_t next_number; /* of the spans of all epochs, to tell their blocks apart */
 	uint64_t number_base; /* of this epoch's settle */
-	uint64_t retired_base[CAPTURE_RETIRED];
 	/* the span on its way out */
 	bool pushed;
 	uint64_t span_number;

@@ -240,21 +240,27 @@ static void close_sockets(struct fcmdata *h)
 	}
 }
 
+static void close_fds(struct fcmdata *h)
+{
+	int *const fds[] = {&h->epoll_fd, &h->timer_fd, &h->ready_fd};
+
+	for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (*fds[i] >= 0) {
+			close(*fds[i]);
+			*fds[i] = -1;
+		}
+	}
+}
+
 void fcmdata_close(struct fcmdata *h)
 {
-	const int fd[] = {h ? h->epoll_fd : -1, h ? h->timer_fd : -1, h ? h->ready_fd : -1};
-
 	if (!h) {
 		return;
 	}
 	free_list(&h->held);
 	free_list(&h->spare);
 	close_sockets(h);
-	for (unsigned i = 0; i < sizeof(fd) / sizeof(fd[0]); i++) {
-		if (fd[i] >= 0) {
-			close(fd[i]);
-		}
-	}
+	close_fds(h);
 	libfcmdata_tracks_destroy(h->tracks);
 	free(h);
 }
@@ -328,19 +334,13 @@ static int open_fd(struct fcmdata *h)
 
 int fcmdata_fd(struct fcmdata *h)
 {
-	int *fd[] = {&h->epoll_fd, &h->timer_fd, &h->ready_fd};
 	int r = h->epoll_fd >= 0 ? 0 : open_fd(h);
 
 	if (r == 0) {
 		libfcmdata_settle_fd(h);
 		return h->epoll_fd;
 	}
-	for (unsigned i = 0; i < sizeof(fd) / sizeof(fd[0]); i++) {
-		if (*fd[i] >= 0) {
-			close(*fd[i]);
-			*fd[i] = -1;
-		}
-	}
+	close_fds(h);
 	return r;
 }
 

@@ -10,26 +10,6 @@
 #include <assert.h>
 #include <string.h>
 
-bool ledger_link_balances(const struct ledger_link_row *r)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < TDM_LOSSES; i++) {
-		sum += r->verdicts[i];
-	}
-	return sum == r->cells;
-}
-
-bool ledger_stream_balances(const struct ledger_stream_row *r)
-{
-	uint64_t sum = r->in_flight;
-
-	for (unsigned i = 1; i < OUTCOMES; i++) {
-		sum += r->outcome[i];
-	}
-	return sum == r->offered && r->outcome[0] == 0;
-}
-
 void ledger_init(struct ledger *l, uint8_t link, uint8_t groups, const uint8_t *group_streams,
 		 uint32_t dma_epoch)
 {

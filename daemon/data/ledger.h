@@ -49,11 +49,6 @@ struct ledger_loss {
 	int64_t tai_ns; /* of first, INT64_MIN: no time */
 };
 
-/* cells = the sum of the verdicts. */
-bool ledger_link_balances(const struct ledger_link_row *r);
-/* offered = in flight + the sum of the outcomes. */
-bool ledger_stream_balances(const struct ledger_stream_row *r);
-
 /*
  * The machine of one link. Capture runs two of them: the *live* one hears of everything at once and
  * makes the open rows that people look at; the *settled* one hears of a block when all before it and

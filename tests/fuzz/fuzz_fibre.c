@@ -12,6 +12,7 @@
 #include "tdm/hit_run.h"
 #include "tdm/hit_walk.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/system/stamped_hit.h"
 
 #define CELLS	 64u
 #define KEEP	 8u

@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "tdm/frame.h"
+#include "tests/system/stamped_hit.h"
 
 #define TRACKS_MAX     256u
 #define TRACK_BEFORE   (1u << 19) /* frames kept before the first seen: redelivered ones are older */

@@ -17,6 +17,7 @@
 #include "tdm/deframe.h"
 #include "tdm/hit.h"
 #include "tests/system/truth_read.h"
+#include "tests/system/stamped_hit.h"
 
 #define MODULES 6u
 

@@ -20,6 +20,7 @@
 #include "tdm/hit.h"
 #include "tdm/word.h"
 #include "tests/unit/tdm/deframe_rig.h"
+#include "tests/system/stamped_hit.h"
 
 #define TRIALS	 60u
 #define FRAMES	 250u

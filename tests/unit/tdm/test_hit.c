@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tdm/hit.h"
+#include "tests/system/stamped_hit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

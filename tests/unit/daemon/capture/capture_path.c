@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/core/now.h"
+#include "tests/unit/rig/balances.h"
 
 #define SHARE_BLOCKS (8000u / 80 * FCM_STREAMS)
 

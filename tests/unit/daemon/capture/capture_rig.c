@@ -16,6 +16,7 @@
 #include "tdm/le.h"
 #include "tests/unit/daemon/capture/capture_rig.h"
 #include "tests/unit/rig/floor_rig.h"
+#include "tests/system/stamped_hit.h"
 
 /* --------------------------------------------------------------------------------- the world */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See link_rig.h. */
 #include "tests/unit/daemon/capture/link_rig.h"
+#include "tests/unit/rig/balances.h"
 
 #include <errno.h>
 #include <stdlib.h>

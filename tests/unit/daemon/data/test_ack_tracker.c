@@ -15,6 +15,7 @@
 
 #include "daemon/data/ack_tracker.h"
 #include "tests/unit/rig/dies.h"
+#include "tests/unit/rig/balances.h"
 
 #define B      80u
 #define START  (8000ull * 50)

@@ -20,6 +20,7 @@
 bool real_hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits);
 #define hit_run(...) real_hit_run(__VA_ARGS__)
 #include "tdm/hit_run.c"
+#include "tests/system/stamped_hit.h"
 #undef hit_run
 static bool careful;
 static uint64_t walked; /* bytes that the real one was given */

@@ -10,6 +10,7 @@
 
 #include "daemon/data/ledger.h"
 #include "tests/unit/rig/dies.h"
+#include "tests/unit/rig/balances.h"
 
 static const uint8_t streams[GROUPS_MAX] = {1u << FCM_PMT, 1u << FCM_HYDROPHONE | 1u << FCM_PMT};
 
