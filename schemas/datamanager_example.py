@@ -30,7 +30,7 @@ class ControlError(Exception):
 
 
 class NoAnswer(Exception):
-    """Nothing came: a wrong key or server key looks like this too, a stranger is told nothing."""
+    """Nothing came: a wrong key or server key looks like this too, an unknown client gets no answer."""
 
 
 def read_secret(path):

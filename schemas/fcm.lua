@@ -222,7 +222,7 @@ local e = {
 	version = ProtoExpert.new("fcm.version", "Another version", expert.group.PROTOCOL, expert.severity.ERROR),
 	malformed = ProtoExpert.new("fcm.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR),
 	truncated = ProtoExpert.new("fcm.truncated", "Truncated", expert.group.MALFORMED, expert.severity.WARN),
-	unknown = ProtoExpert.new("fcm.unknown_message", "Not known", expert.group.UNDECODED, expert.severity.WARN),
+	unknown = ProtoExpert.new("fcm.unknown_message", "Unknown", expert.group.UNDECODED, expert.severity.WARN),
 	lost = ProtoExpert.new("fcm.lost", "Frames were lost", expert.group.SEQUENCE, expert.severity.NOTE),
 }
 fcm.experts = {e.crc, e.version, e.malformed, e.truncated, e.unknown, e.lost}
@@ -350,7 +350,7 @@ local function hit_unpack(s, at)
 	return h
 end
 
--- Which bytes of the hit a field stands in: {name, first, how many}.
+-- Which bytes of the hit a field is in: {name, first, how many}.
 local HIT_PLACES = {
 	{"pmt", 0, 1}, {"efcm", 0, 2}, {"tower", 1, 1}, {"sync", 2, 2}, {"t5ns", 4, 2}, {"frame", 6, 2}, {"second", 7, 3},
 	{"day_bcd", 9, 2}, {"year_bcd", 11, 1}, {"samples", 12, 1}, {"fifo_full", 12, 1}, {"charge", 13, 3},
@@ -784,7 +784,7 @@ end
 
 -- The parts of the message at `at`, and where it ends. When its end is not there: nil, and how many bytes its last part
 -- lacks, parts.cut set. When it is none: nil, nil, and parts.wrong. Always asking for exactly what is lacking lets TCP
--- begin anew at a message's border, and keeps in step when a segment was not captured.
+-- start again at a message's border, and keeps in step when a segment was not captured.
 local function read_message(tvb, at)
 	local parts, flags, body, bytes = {}, nil, nil, nil
 	repeat
@@ -916,7 +916,7 @@ local function show_unknown(tree, tvb, at, finish)
 	local item = tree:add(fcm, tvb(at, finish - at), "FCM-Server: " .. plural(finish - at, "byte") .. " of no known message")
 	item:add(f.unknown, tvb(at, finish - at))
 	complain(item, e.unknown, "The capture began or broke inside a message, or this is none of the protocol")
-	return "not known: " .. plural(finish - at, "byte")
+	return "unknown: " .. plural(finish - at, "byte")
 end
 
 -- What begins at `at`. Returns where it ends and a line about it; nil: TCP brings more.

@@ -39,18 +39,18 @@
  * Consumers (reserved): a DEALER speaks to the daemon's ROUTER in messages whose first frame is a verb:
  *   -> HELLO   {"protocol":1,"name":"trigger-1","group":"trigger","credit":64}   JSON; credit = blocks
  *              that may be in flight to this member, 1..1024; name of letters, digits and "._:-". A
- *              HELLO begins anew: what the name held before is sent again
+ *              HELLO starts again: what the name held before is sent again
  *   <- WELCOME {"protocol":1,"board":0,"group":"trigger","streams":["pmt"],"policy":"drop-oldest"}
  *              policy: one of FCM_POLICY_NAMES, what happens when the group falls behind
  *   <- ERROR   {"error":"...","hint":"..."}      the sender is not a member:
  *              "unknown-member" (say HELLO: the daemon is a new one, or took the member for dead),
  *              "bad-hello", "no-such-group", "too-many-members" (the HELLO is refused), "name-taken"
  *              (refused: a member of this name lives on another connection; it may be the sender's own,
- *              whose end nobody has seen: with "retry_ms": the time within which the name is free then),
+ *              whose end was not noticed: with "retry_ms": the time within which the name is free then),
  *              "not-your-name" (refused: the key is of another name or group), "key-refused" (the key is
  *              taken from the allow list),
  *              "too-slow" (policy disconnect: what it had goes to the other members, or is dropped when
- *              there are none; HELLO begins anew)
+ *              there are none; say HELLO again)
  *   <- BLOCK   topic, header, payload
  *   <- ALIVE   the daemon's, when it has sent nothing for a while
  *   -> ACK     n x struct fcm_ack, at most 4096: processed; only acknowledged is delivered
@@ -104,7 +104,7 @@ static inline unsigned fcm_stream_channels(unsigned stream)
  * three quarters of its memory (budget_mb). Every drop is counted by floor, stream and frame range.
  *   drop-oldest  its oldest blocks are dropped
  *   drop-newest  new blocks are dropped until it has worked off what it holds
- *   disconnect   the member that holds it up is told "too-slow" and is none any more
+ *   disconnect   the member that holds it up gets ERROR "too-slow"; its membership ends
  *   wait         nothing: the ring is held back further
  * Beyond 3/4 of the ring, or the whole of its memory, the oldest are dropped whatever the policy.
  */

@@ -59,11 +59,11 @@ ack_dtype = np.dtype([
     ("block_frames", "<u4"),
 ])
 
-"""The header of a hit as it stands in the stream: three little-endian words with bit fields."""
+"""The header of a hit in the stream: three little-endian words with bit fields."""
 hit_dtype = np.dtype([("identity", "<u4"), ("time", "<u8"), ("shape", "<u4")])
 HIT_HEADER_BYTES = 16
 
-"""A hit, its fields unpacked; `offset` is where its header stands in the payload."""
+"""A hit, its fields unpacked; `offset` is where its header is in the payload."""
 hit_fields_dtype = np.dtype([
     ("offset", "<u4"), ("pmt", "u1"), ("efcm", "u1"), ("tower", "u1"), ("t5ns", "<u2"), ("frame", "<u2"),
     ("second", "<u4"), ("day_bcd", "<u2"), ("year_bcd", "u1"), ("samples", "u1"), ("fifo_full", "?"),
@@ -259,7 +259,7 @@ class Block:
         return self.payload[begin:end]
 
     def hit_offsets(self, module):
-        """Where the hits of an optical module stand in the payload, in order."""
+        """Where the hits of an optical module are in the payload, in order."""
         if not self.channels:
             return np.zeros(0, np.int64)  # a GAP
         if self._offsets is None:

@@ -22,7 +22,7 @@
  * of 8000, as in driver/nanet3.h.) A new epoch begins a new segment, and so do a new run and a daemon that
  * goes on with a recording; the cells of a series never overlap.
  *
- * A segment may end anywhere: whoever wrote it was killed, or the disk was full. Everything before the
+ * A segment may end anywhere: its writer was killed, or the disk was full. Everything before the
  * first record whose header or data do not match their checksum is good; that there is no INDEX means nothing
  * else. (It is for readers that want one place of many: no program here uses it, all walk, as labels and
  * alignment come from what is before.) Readers need no other file.

@@ -14,7 +14,7 @@
 #define LEDGER_LINK_RIGHT   "(cells = " LEDGER_LINK_SUM ")"
 #define LEDGER_STREAM_RIGHT "(offered = " LEDGER_STREAM_DONE ")"
 
-/* When a second began by the system clock, UTC ns: its row is written when it is over. */
+/* When a second began by the system clock, UTC ns: its row is written when it has ended. */
 #define LEDGER_LINK_BEGUN   "(time - cells * 125000)"
 #define LEDGER_STREAM_BEGUN "(time - 1000000000)"
 

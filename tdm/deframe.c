@@ -2,7 +2,7 @@
 /*
  * From cells to frames. See deframe.h for the rules.
  *
- * A link is one endless stream of bytes; byte b of cell n stands at stream position n x 10 000 + b.
+ * A link is one endless stream of bytes; byte b of cell n is at stream position n x 10 000 + b.
  * Everything is said in these positions, and `pos` is the one that matters: where the next frame
  * begins (CONFIRM, LOCKED) or from where to search (HUNT). A *window* is a piece of the stream in
  * contiguous memory: a push, or something kept that is read a second time.
@@ -516,7 +516,7 @@ static void skip_to(struct tdm_deframe *d, uint64_t count)
 	}
 }
 
-/* Begin, or carry on behind a hole that nobody spoke for: a straddling frame is charged as the lost
+/* Begin, or continue behind an unexplained hole: a straddling frame is charged as the lost
  * alignment that it is. */
 static void go_on_at(struct tdm_deframe *d, uint64_t count, tdm_emit_fn emit, void *context)
 {

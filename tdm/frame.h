@@ -2,7 +2,7 @@
 /*
  * The TDM frame: 10 000 bytes every 125 us, up and down the fibre.
  *
- * This format is OURS: the experiment's own slot map is not public. It stands in this file alone,
+ * This format is OURS: the experiment's own slot map is not public. It is defined in this file alone,
  * so that the real one can take its place. All numbers are little-endian.
  *
  * Pure functions: no I/O, no allocation, no logging, no state. Frames are plain byte arrays in the
@@ -97,7 +97,7 @@ struct tdm_time {
 
 /* The time word of a header, its fields from bit 0 up in the order of the struct. */
 uint64_t tdm_time_pack(const struct tdm_time *t);
-/* Every field as it stands there, legal or not. */
+/* Every field as it is there, legal or not. */
 void tdm_time_unpack(uint64_t word, struct tdm_time *ret_t);
 /* Whether every field is inside its range. Under TDM_TIME_NONE second, day and year are void and not
  * looked at. Packing masks each field to its width. */
@@ -144,7 +144,7 @@ struct tdm_pmt_slot {
 };
 /* -EBADMSG when length or first are out of range; ret untouched. `module` 0..5. */
 int tdm_pmt_slot_get(const uint8_t *frame, unsigned module, struct tdm_pmt_slot *ret_slot);
-/* Writes the slot's header, copies length bytes of stream (unless they stand there already, built in
+/* Writes the slot's header, copies length bytes of stream (unless they are there already, built in
  * place) and zeroes the rest of the slot. */
 void tdm_pmt_slot_put(uint8_t *frame, unsigned module, const struct tdm_pmt_slot *slot);
 

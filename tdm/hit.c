@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * TriDAS hits: bit fields in and out of their bytes, and the UTC stamp. See hit.h for the layout; the few
- * fields that whoever walks a stream looks at have their home in hit_walk.h.
+ * fields that a walk through a stream reads are in hit_walk.h.
  */
 #include "tdm/hit.h"
 

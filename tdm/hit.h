@@ -45,7 +45,7 @@ struct hit {
 void hit_pack(const struct hit *h, uint8_t bytes[HIT_HEADER_BYTES]);
 void hit_unpack(const uint8_t bytes[HIT_HEADER_BYTES], struct hit *ret_h);
 
-/* Whole length of the hit whose header stands at `bytes`: header and samples. */
+/* Whole length of the hit whose header is at `bytes`: header and samples. */
 size_t hit_bytes(const uint8_t *bytes);
 
 /* Whether a hit header is legal where the FCM sends it: sync word, T5ns and FrameCounter in range,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hits by the million: the few fields of a hit header (tdm/hit.h) that whoever walks a stream of hits
- * needs, inline; hit.c calls them, too. One look at the header decides whether it is legal, how long it is
+ * Hits by the million: the few fields of a hit header (tdm/hit.h) that a walk through a stream of hits
+ * needs, inline; hit.c uses them, too. One look at the header decides whether it is legal, how long it is
  * and when it was born.
  *
  * The time word of a hit (bytes 4..11) is one little-endian 64-bit number: T5ns in bits 0..15,
@@ -25,7 +25,7 @@
 #define HIT_WALK_BORN 0x1fffffffull
 
 struct hit_walk {
-	uint64_t time;	/* the time word as it stands */
+	uint64_t time;	/* the time word */
 	uint32_t born;	/* FrameCounter << 16 | T5ns: orders hits inside a second */
 	uint32_t bytes; /* whole length */
 	bool legal;	/* as hit_legal() */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recorded cells (schemas/fcm_record.h): headers made and checked, segments walked. Whoever writes or reads
- * a recording does it through here. No I/O: bytes come from a function of the caller's.
+ * Recorded cells (schemas/fcm_record.h): headers made and checked, segments walked. All that write or read
+ * recordings do it through here. No I/O: bytes come from a function of the caller's.
  *
  * Headers are written and read as they lie in memory (little-endian).
  */
@@ -32,7 +32,7 @@ void tdm_record_seal(struct fcm_record_header *header, const void *data);
  * that are not known are well, and so are labels with more bytes: a reader passes over that. */
 int tdm_record_check(const void *bytes, const struct fcm_segment_header *segment,
 		     struct fcm_record_header *ret_header);
-/* It stands for cells: DATA, GAP or LET_GO. */
+/* It is about cells: DATA, GAP or LET_GO. */
 bool tdm_record_has_cells(const struct fcm_record_header *header);
 /* What has become of the cells of one that has them and no data. */
 enum tdm_loss tdm_record_loss(const struct fcm_record_header *header);

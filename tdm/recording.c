@@ -19,7 +19,7 @@
 #define FRAME_NS  (SECOND_NS / TDM_FRAMES_PER_SECOND)
 #define WAIT_NS	  10000000 /* a writer has written the rest of a record by then, or some of it */
 #define WAITS_MAX 100u
-#define FRESH_S	  10	       /* what nobody has written to for so long has no writer */
+#define FRESH_S	  10	       /* a file not written to for so long has no writer */
 #define REACH	  (1ull << 45) /* counts: 139 years, and no sum below overflows */
 
 /* ---------------------------------------------------------------------------------- segments */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recordings as files, for whoever reads them (fcmctl, the emulator, the recorder its own): which segments
+ * Recordings as files, for their readers (fcmctl, the emulator, the recorder): which segments
  * there are, and one of them opened for tdm/record.h to walk. The one part of tdm/ that does I/O.
  *
  * Files are read by pread(2), not mapped: one that becomes shorter meanwhile ends early and does no harm.
@@ -77,7 +77,7 @@ void recording_close(struct recording_file *f);
  * it still is after 10 ms without a change. */
 int recording_next(struct recording_file *f, struct fcm_record_header *ret_header);
 
-/* The label of a LABEL record whose data stand at `data`. */
+/* The label of a LABEL record whose data are at `data`. */
 struct fcm_record_label recording_label(const uint8_t *data);
 /* TAI since 1970 of the start of `count`, ns. False: the label knows no time, or the count lies so far away
  * that it is none of this label's. */

@@ -10,7 +10,7 @@
  * at its register.
  *
  * Sequences, as the floor keeps them: WRITE and ACTION have an outcome (status and value), kept for
- * the last 256, refusals included; READ and QUERY are answered anew each time and keep none.
+ * the last 256, refusals included; READ and QUERY are executed each time and keep none.
  *   WRITE, ACTION again  nothing is done; status WORD_DUPLICATE, value = the outcome's value
  *   QUERY, kept          status, value, module and reg of the outcome; sequence = the QUERY's own
  *   QUERY, not kept      WORD_UNKNOWN, value = the sequence asked for

@@ -466,7 +466,7 @@ static bool rings_have_room(const struct capture *c)
 
 /*
  * Told to stop: no new data; what is out may still come back. It is waited for as long as some does, and the
- * rings have room: a group that holds back its half of a ring because nobody is there would have us wait for
+ * rings have room: a group without members that holds back its half of a ring would have us wait for
  * nothing until all links lose frames. What has not come back lingers in the rings with all the rest, and is sent
  * again.
  */
@@ -582,7 +582,7 @@ void capture_stop(struct capture *c, unsigned grace_ms)
 	c->board = NULL;
 }
 
-/* Blocks that nobody took or that came back after the end: their frames stay in the ring. */
+/* Blocks that were not taken, or came back after the end: their frames stay in the ring. */
 static void drain_blocks(struct queue *q)
 {
 	struct block **place;

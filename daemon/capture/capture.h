@@ -9,11 +9,8 @@
  *                      ^ ---settled-------'
  *                      '--commands-- main <--reports--'
  *
- * The owner page (4 KiB a link, survives us) holds, as of a *cursor* (a board count up to which all is
- * settled): counters of the open seconds, blocks already acknowledged beyond it, the label, the run,
- * the time epoch. Two copies, switched by one store: a kill -9 between any two instructions leaves one
- * whole. After a restart everything from the cursor on is read again from the ring, blocks that were
- * sent before are flagged RESENT, blocks that were acknowledged are not sent again.
+ * What survives a kill -9 is in the owner page (daemon/data/owner_page.h). After a restart everything behind its cursor is
+ * read again: blocks that were sent before are flagged RESENT, acknowledged ones are not sent again.
  */
 #ifndef DAEMON_CAPTURE_CAPTURE_H
 #define DAEMON_CAPTURE_CAPTURE_H
@@ -39,11 +36,11 @@ struct capture_config {
 	uint8_t group_streams
 		[GROUPS_MAX]; /* ... and what each takes: bit mask of enum fcm_stream */
 	size_t pool_bytes;
-	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: not known */
+	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: unknown */
 	/* New rings are read when the journal's run is known, or after this time; 0: at once. */
 	unsigned journal_wait_ms;
 	bool patient; /* a board that waits for us is let wait as long as a consumer takes (policy wait) */
-	struct tap *tap; /* the recorder's; NULL: nobody records */
+	struct tap *tap; /* the recorder's; NULL: no recorder */
 	/* Called by capture_stop() when the thread has ended, before the rings are unmapped: the recorder
 	 * takes what it can. May be NULL. */
 	void (*before_close)(void *context);

@@ -4,7 +4,7 @@
  * verdicts. See private.h; what becomes of verdicts is in out.c.
  *
  * A takeover, by what the page says:
- *   marked cursor   the deframer is told the last good frame and goes on at the cursor
+ *   marked cursor   the deframer gets the last good frame and continues at the cursor
  *   cursor alone    the deframer reads from the release position; verdicts below the cursor are history
  *   no cursor yet   from the release position, as the predecessor began
  *   other groups': the same, without what depends on them (owner_adopt())
@@ -169,7 +169,7 @@ static void fresh_account(struct link *l, struct owner_account *a)
 	run_border_fresh(&c->runs, a);
 }
 
-/* The machines go on where the account stands. */
+/* The machines continue at the account's cursor. */
 static void resume(struct link *l, const struct owner_account *a)
 {
 	const struct assemble_point *cursor = &a->cursor;
@@ -263,7 +263,7 @@ static uint64_t frames_that_came(const struct link *l)
 	return last && last->dma_epoch == l->dma_epoch ? last->frame_count + last->frames : 0;
 }
 
-/* Of cells that have not come nobody can have kept account: they would never be read. */
+/* An account of cells that have not come cannot be right: they would never be read. */
 static bool ahead_of_ring(const struct link *l, const struct owner_account *a)
 {
 	uint64_t came = frames_that_came(l);
@@ -612,7 +612,7 @@ static bool catches_up(struct link *l)
 	return l->catch_up.on;
 }
 
-/* Reading on would have the groups drop what nobody is slow for: the next tick looks again. A ring that
+/* If more were read now, groups would drop blocks though no consumer is slow: the next tick looks again. A ring that
  * goes away has no next tick. */
 static bool held_back(struct link *l)
 {
@@ -658,7 +658,7 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 	}
 }
 
-/* Behind what an account that is over has read. Without memory for it the next tick tries again: until
+/* Behind what a closed account has read. Without memory for it the next tick tries again: until
  * then the data stay in the ring. (A board that is gone is noticed by the tick.) */
 static void begin_anew(struct link *l)
 {
@@ -682,8 +682,7 @@ static void renew(struct link *l)
 
 /* ---------------------------------------------------------------------------------- patience */
 
-/* A hint, of bytes that nobody has checked yet. Every frame has the places for replies; it counts whether a
- * word stands in one. */
+/* A hint, from unchecked bytes: whether a word is in one of the places for replies, which every frame has. */
 static bool has_reply(const struct link *l, uint64_t position, uint32_t frames)
 {
 	const uint8_t *frame = nanet3_buffer(l->capture->board, l->number, position);

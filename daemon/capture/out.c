@@ -4,8 +4,8 @@
  * private.h.
  *
  * When there is no memory for a block, or the publisher's queue is full, the link waits: it reads no
- * further, so its data stay in the ring. For want of memory the publisher is told, by a NULL in its queue: it
- * drops what is oldest. That lasts while the ring is less than 3/4 full; then, if nobody has given memory back,
+ * further, so its data stay in the ring. When memory is missing, a NULL in the publisher's queue says so: it
+ * drops what is oldest. That lasts while the ring is less than 3/4 full; then, if no memory has come back,
  * the block is charged DROP_POOL to every group that takes it.
  */
 #include <string.h>
@@ -155,7 +155,7 @@ static void drop_block(struct link *l, const struct assembled *span, unsigned st
 	l->status.blocks_dropped++;
 }
 
-/* No memory for a block: whoever holds back what is oldest shall pay for the next ones. Said once a tick; a
+/* No memory for a block: the group that holds back the oldest pays for the next ones. Said once a tick; a
  * model that waits for us waits for memory, too. `place`: in the publisher's queue. */
 static void say_pool_empty(struct link *l, struct block **place)
 {

@@ -31,7 +31,7 @@
 #include "daemon/capture/run_border.h"
 #include "daemon/data/ack_tracker.h"
 
-#define CAPTURE_RETIRED 4u /* DMA epochs of a link that are over but not settled */
+#define CAPTURE_RETIRED 4u /* DMA epochs of a link that have ended but are not settled */
 #define CAPTURE_RECENT	8u /* completions whose time is remembered */
 
 /* Reports to the main thread. What must arrive waits here when the queue is full. */
@@ -43,7 +43,7 @@ struct outbox {
 	bool rang; /* something was queued since the last wake */
 };
 
-/* A DMA epoch that is over: its last blocks are still with the publisher. */
+/* A DMA epoch that has ended: its last blocks are still with the publisher. */
 struct retired {
 	struct ack_tracker *settle;
 	struct losses losses;
@@ -102,13 +102,14 @@ struct link {
 	uint64_t resent_below;
 	bool release_waits;	      /* for the recorder */
 	uint64_t lost_ns, suspect_at; /* the last lost cell; the first of a new loss, 0: none */
-	/* what was told */
+	/* what was reported */
 	uint64_t locks, unlocks;
 	bool identity_known;
 	uint8_t tower, floor;
 	uint64_t told_second;
-	uint64_t loss_number;		      /* of the last loss that shall be told when saved */
-	uint64_t loss_of_place[OWNER_LOSSES]; /* what lies there; UINT64_MAX: more than was told */
+	uint64_t loss_number; /* of the last loss that shall be told when saved */
+	uint64_t
+		loss_of_place[OWNER_LOSSES]; /* what is there; UINT64_MAX: more than was reported */
 	uint64_t next_verdict;
 	struct capture_link_status status;
 };
@@ -130,7 +131,7 @@ struct capture {
 	uint64_t journal_by_ns; /* new rings wait for the journal's run until then */
 	bool blocks_queued;
 	uint64_t returned_ns;  /* the last tick in which a block came back */
-	uint64_t pool_said_ns; /* the last tick in which the publisher was told of an empty pool */
+	uint64_t pool_said_ns; /* the last tick that reported an empty pool to the publisher */
 	bool hurried;	       /* everything is read that is there: the ring is going away */
 	bool dropping; /* blocks that cannot be built are dropped at once: the ring is going away */
 	uint64_t now_ns, next_open_rows_ns, next_retry_ns;

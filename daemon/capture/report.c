@@ -80,7 +80,7 @@ static struct capture_report report_of(const struct link *l, enum capture_report
 	return r;
 }
 
-/* Rows of a DMA epoch that is over had their label while they were open. */
+/* Rows of an ended DMA epoch had their label while they were open. */
 static int64_t tai_of_second(const struct link *l, uint64_t second)
 {
 	uint64_t frame = second * TDM_FRAMES_PER_SECOND;

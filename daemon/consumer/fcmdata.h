@@ -56,7 +56,8 @@ struct fcmdata_config {
 	unsigned queue;	 /* blocks that may wait here before more are lost; 0: 64 */
 	/* Both, where the daemon asks for keys, or neither. */
 	const char *server_key; /* the daemon's public key, 40 characters: fcmctl status says it */
-	const char *key_file; /* the consumer's own, of fcmctl key make; nobody else may read it */
+	const char
+		*key_file; /* the consumer's own, of fcmctl key make; readable by its owner only */
 	uint64_t reserved[6]; /* 0 */
 };
 
@@ -74,16 +75,16 @@ struct fcmdata_block {
 	 * the rest may have gone to other members. Of a monitor all are lost, and of a sole member, but for those
 	 * behind a RESENT block, which an earlier life of it may have acknowledged; before a block flagged STEP
 	 * none for certain, the numbering moved. The daemon's ledger has each by name.
-	 * Told once, when the block behind comes for the first time, and inside a DMA epoch only.
+	 * Reported once, when the block behind comes for the first time, and inside a DMA epoch only.
 	 */
 	uint64_t gap_first, gap_frames, gap_lost;
 };
 
 enum fcmdata_state {
 	FCMDATA_CONNECTING = 0, /* no daemon there (yet) */
-	FCMDATA_ASKED = 1,	/* HELLO is said, no answer yet */
+	FCMDATA_ASKED = 1,	/* HELLO is sent, no answer yet */
 	FCMDATA_MEMBER = 2,	/* of a monitor: connected */
-	FCMDATA_REFUSED = 3,	/* for good: see fcmdata_refusal() */
+	FCMDATA_REFUSED = 3,	/* finally: see fcmdata_refusal() */
 };
 
 /* Since fcmdata_open(). */
@@ -96,7 +97,7 @@ struct fcmdata_stats {
 	uint64_t blocks, bytes, frames;	     /* handed out; bytes of header and payload */
 	uint64_t repeats, agains;	     /* of these blocks */
 	uint64_t gaps, gap_frames, gap_lost; /* gaps, their frames, of them surely lost */
-	uint64_t late;			     /* blocks from before a gap that had been told */
+	uint64_t late;			     /* blocks from before a gap that had been reported */
 	uint64_t acknowledged;		     /* sent to the daemon */
 	uint64_t header_crcs, payload_crcs; /* damaged messages: not handed out, not acknowledged */
 	uint64_t malformed;		    /* blocks whose header makes no sense; likewise */
@@ -184,7 +185,7 @@ int fcmdata_status(const struct fcmdata_block *b, uint32_t frame);
 int fcmdata_bytes(const struct fcmdata_block *b, unsigned channel, uint32_t frame,
 		  const uint8_t **ret_bytes);
 
-/* Where an iteration stands: fcmdata_begin(), then the same fcmdata_next_...() until it says 0. */
+/* An iteration: fcmdata_begin(), then the same fcmdata_next_...() until it says 0. */
 struct fcmdata_cursor {
 	const struct fcmdata_block *block;
 	unsigned channel;

@@ -172,7 +172,7 @@ class _Tracks:
         return -(-line.end // SLICE_FRAMES) * SLICE_FRAMES
 
     def ack(self, key):
-        """It is processed: whether the daemon is to be told."""
+        """It is processed: whether the daemon expects an acknowledgement."""
         name, n, length = _split_key(key)
         t = self.tracks.get(self._find(name, length))
         if not t or (n < t.top and not t.inside(n)):

@@ -24,16 +24,16 @@
 
 struct tracks;
 
-/* A member of a group; one that has no other; a monitor, to which what comes is sent whoever had it. */
+/* A member of a group; one that has no other; a monitor, which gets what members get, too. */
 enum tracks_of { TRACKS_MEMBER, TRACKS_SOLE, TRACKS_MONITOR };
 struct tracks *libfcmdata_tracks_create(enum tracks_of of);
 void libfcmdata_tracks_destroy(struct tracks *t);
 /* A membership begins: of what was handed out before, the daemon expects no acknowledgement. */
-void libfcmdata_tracks_anew(struct tracks *t);
+void libfcmdata_tracks_restart(struct tracks *t);
 /* A block comes: fill its facts. `owed`: it is sent in the present membership, so an acknowledgement is
  * expected. *ret_late: it lies before a gap's end. -ENOMEM: it is not noted. */
 int libfcmdata_tracks_take(struct tracks *t, bool owed, struct fcmdata_block *b, bool *ret_late);
-/* It is processed: whether the daemon is to be told. */
+/* It is processed: whether the daemon expects an acknowledgement. */
 bool libfcmdata_tracks_ack(struct tracks *t, const struct fcm_ack *key);
 /* It was processed in an earlier life of the consumer. -ENOMEM. */
 int libfcmdata_tracks_remember(struct tracks *t, const struct fcm_ack *key);
@@ -62,9 +62,9 @@ struct fcmdata {
 	int64_t taken_ms;			      /* since when another has our name; 0: none */
 	int epoll_fd, timer_fd, ready_fd;	      /* -1 until fcmdata_fd() */
 	bool ready;
-	bool keys;  /* it encrypts */
-	bool anew;  /* a block could not be taken: HELLO lets it come again */
-	bool asked; /* the last HELLO is out */
+	bool keys;	  /* it encrypts */
+	bool hello_again; /* a block could not be taken: HELLO lets it come again */
+	bool asked;	  /* the last HELLO is out */
 	char refusal[512];
 	struct fcmdata_stats stats;
 };
@@ -78,7 +78,7 @@ void libfcmdata_member_serve(struct fcmdata *h);
 /* 0, -ENOTCONN, -EAGAIN: the acknowledgements stay. */
 int libfcmdata_member_flush(struct fcmdata *h);
 void libfcmdata_member_welcome(struct fcmdata *h, const void *text, size_t bytes);
-/* The daemon `does` ("sends data of version") what another major version is for: refused, for good. */
+/* The daemon `does` ("sends data of version") what needs another major version: refused, finally. */
 void libfcmdata_member_refuse_version(struct fcmdata *h, const char *does, int64_t version);
 /* The daemon's ERROR; its text is from outside. */
 void libfcmdata_member_error(struct fcmdata *h, const void *text, size_t bytes);

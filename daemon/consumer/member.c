@@ -2,7 +2,7 @@
 /*
  * The words between a member and the daemon (schemas/fcm_data.h).
  *
- *   CONNECTING --connection stands--> ASKED --WELCOME--> MEMBER --unknown-member, too-slow--> ASKED
+ *   CONNECTING --connected--> ASKED --WELCOME--> MEMBER --unknown-member, too-slow--> ASKED
  *        ^                              |                   |
  *        '-------connection ends--------+-------------------+--any other ERROR--> REFUSED
  *
@@ -168,7 +168,7 @@ static bool hello_due(const struct fcmdata *h)
 		return !h->asked ||
 		       (since_ms >= ANSWER_MS && !(libfcmdata_events(h->socket) & ZMQ_POLLIN));
 	}
-	return h->stats.state == FCMDATA_MEMBER && h->anew && since_ms >= ANEW_MS;
+	return h->stats.state == FCMDATA_MEMBER && h->hello_again && since_ms >= ANEW_MS;
 }
 
 void libfcmdata_member_serve(struct fcmdata *h)
@@ -177,7 +177,7 @@ void libfcmdata_member_serve(struct fcmdata *h)
 	if (h->now_ms - h->looked_ms >= LOOK_MS) {
 		h->looked_ms = h->now_ms;
 		while (take_event(h)) {
-			/* all of them: they say where we stand */
+			/* all of them: they say what the connection's state is */
 		}
 	}
 	if (h->mode == FCMDATA_MONITOR) {
@@ -216,10 +216,10 @@ void libfcmdata_member_welcome(struct fcmdata *h, const void *text, size_t bytes
 	}
 	h->acks = 0;
 	h->taken_ms = 0;
-	libfcmdata_tracks_anew(h->tracks);
+	libfcmdata_tracks_restart(h->tracks);
 	if (h->stats.state == FCMDATA_ASKED) {
 		h->stats.state = FCMDATA_MEMBER;
-		h->anew = false;
+		h->hello_again = false;
 	}
 }
 

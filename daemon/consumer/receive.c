@@ -97,7 +97,7 @@ static int on_block(struct fcmdata *h, zmq_msg_t part[3], struct received **ret_
 	bool late;
 
 	if (!r) {
-		h->anew = true;
+		h->hello_again = true;
 		return -ENOMEM;
 	}
 	zmq_msg_move(&r->payload, &part[2]);
@@ -106,7 +106,7 @@ static int on_block(struct fcmdata *h, zmq_msg_t part[3], struct received **ret_
 			       zmq_msg_data(&r->payload), zmq_msg_size(&r->payload), &r->block);
 	if (damage != FCMDATA_GOOD) {
 		count_damage(h, damage);
-		h->anew = true;
+		h->hello_again = true;
 		if (damage == FCMDATA_VERSION) {
 			libfcmdata_member_refuse_version(h, "sends data of version",
 							 version_of(&part[1]));
@@ -117,7 +117,7 @@ static int on_block(struct fcmdata *h, zmq_msg_t part[3], struct received **ret_
 	if (libfcmdata_tracks_take(h->tracks,
 				   h->mode == FCMDATA_RESERVED && h->stats.state == FCMDATA_MEMBER,
 				   &r->block, &late) < 0) {
-		h->anew = true;
+		h->hello_again = true;
 		libfcmdata_put(h, r);
 		return -ENOMEM;
 	}
@@ -139,7 +139,7 @@ static int on_message(struct fcmdata *h, struct message *m, struct received **re
 		if (m->parts == 4) {
 			return on_block(h, &m->part[1], ret_block);
 		}
-		h->anew = true; /* whatever it was, it takes a credit */
+		h->hello_again = true; /* whatever it was, it takes a credit */
 		h->stats.strangers++;
 		return 0;
 	}

@@ -13,9 +13,9 @@
  * behind. So a hole that begins in a slice is this member's loss up to the slice's end, if
  *   - the block before it and the one behind it came in the same membership: else the slice may have
  *     been given to others between,
- *   - the block before it was sent to nobody earlier: else others may have acknowledged what follows,
+ *   - the block before it was not sent to another earlier: else others may have acknowledged what follows,
  *   - and both have the same label: slices are cut by it.
- * What lies behind the slice's end was for whoever got those slices. With a sole member the whole hole is
+ * What is behind the slice's end was for the members that got those slices. With a sole member the whole hole is
  * its loss, unless the block before it was sent earlier: an earlier life of the member may have acknowledged
  * what follows, so that it does not come again. All that a monitor misses is lost to it. Nothing is certain
  * where the floor's numbering moved (STEP): there may never have been such frames.
@@ -76,7 +76,7 @@ void libfcmdata_tracks_destroy(struct tracks *t)
 	free(t);
 }
 
-void libfcmdata_tracks_anew(struct tracks *t)
+void libfcmdata_tracks_restart(struct tracks *t)
 {
 	t->membership++;
 	for (unsigned i = 0; i < t->count; i++) {
@@ -280,7 +280,7 @@ static uint64_t ours_until(const struct tracks *t, const struct line *l,
 }
 
 /* A block from before the line's end: what another member has left, or one of two floors' that share
- * their frames. Nothing is told of what is missing there. */
+ * their frames. What is missing there is not reported. */
 static bool is_behind(const struct line *l, const struct fcm_block_header *h)
 {
 	return l->known && l->dma_epoch == h->dma_epoch && h->first_frame < l->end &&

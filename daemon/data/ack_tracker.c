@@ -289,7 +289,7 @@ static void enter_outcomes(struct ack_tracker *s, const struct span *out,
 	}
 }
 
-/* The run of lost cells that the cursor stands in. */
+/* The run of lost cells that the cursor is in. */
 static void enter_loss(struct owner_account *a, const struct assembled *span)
 {
 	uint64_t cells = span->end_count - span->first_count;

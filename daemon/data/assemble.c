@@ -459,7 +459,7 @@ static const uint8_t *frame_after(struct assembler *a, const struct assembled *s
 	return a->in[end % WINDOW].frame;
 }
 
-/* Where the link stands behind the span. */
+/* The link's position behind the span. */
 static void point_behind(struct assembler *a, struct assembled *s)
 {
 	struct assemble_point *p = &s->behind;

@@ -45,7 +45,7 @@ struct assemble_config {
 	uint8_t tower, floor;  /* as configured: until a frame says otherwise */
 };
 
-/* Where a link stands behind a span: all that a successor needs to go on as we would have. */
+/* A link's position behind a span: all that a successor needs to continue as we would have. */
 struct assemble_point {
 	uint64_t count; /* cells below are accounted for */
 	uint64_t frame; /* floor frames below are in spans */
@@ -98,14 +98,14 @@ void assemble_change(struct assembler *a, uint64_t from, uint32_t block_frames,
 enum tdm_loss assemble_cell(struct assembler *a, const struct tdm_verdict *v);
 /* The board's clock has come to `count`: cells below have been handed over, verdict or not. */
 void assemble_clock(struct assembler *a, uint64_t count);
-/* The DMA epoch is over: everything open is closed. */
+/* The DMA epoch has ended: everything open is closed. */
 void assemble_end(struct assembler *a);
 
 /* The oldest closed span, NULL: none. It stays the same, and its frames are needed, until taken. */
 const struct assembled *assemble_next(struct assembler *a);
 void assemble_take(struct assembler *a);
 
-/* The cell whose coming closes the open block, when nothing is lost; 0: not known. */
+/* The cell that closes the open block, when nothing is lost; 0: unknown. */
 uint64_t assemble_due(const struct assembler *a);
 
 /* First frame that is in no span yet: where a new label or run may begin. */

@@ -294,7 +294,7 @@ static void index_until(struct stream *s, uint32_t frame)
 	}
 }
 
-/* The bytes before a slot's first hit end the pending one, exactly; or they are nobody's. */
+/* The bytes before a slot's first hit end the pending one, exactly; or they belong to no hit. */
 static void take_tail(struct stream *s, const struct tdm_pmt_slot *slot)
 {
 	size_t have = (size_t)(s->x->at - s->pending);

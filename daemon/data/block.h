@@ -2,7 +2,7 @@
 /*
  * The block: the data of one floor and one stream for a fixed number of carrying frames, as one
  * message. Built by the capture thread straight from the link's ring (one copy of the valid bytes),
- * sent by the publisher without another, back in the pool when nobody holds it any more.
+ * sent by the publisher without another, back in the pool when the last reference is gone.
  *
  *   pool -> capture fills -> [queue] -> publisher holds while a reserved consumer has not acknowledged
  *        -> settled -> [queue] -> capture charges the ledger, releases the ring's buffers
@@ -30,7 +30,7 @@
 enum outcome {
 	OUTCOME_NOT_OFFERED = 0, /* the group does not take this stream */
 	OUTCOME_ACKED = 1,
-	OUTCOME_DROP_NO_MEMBER = 2, /* nobody was connected, or who was went before it had it */
+	OUTCOME_DROP_NO_MEMBER = 2, /* no member was connected, or it left before it had it */
 	OUTCOME_DROP_SLOW = 3,	    /* members there, too slow for the group's share of the ring */
 	OUTCOME_DROP_SHUTDOWN = 4,  /* in flight at a stop, and its ring was not taken over */
 	OUTCOME_DROP_POOL = 5,	    /* no block memory left: the oldest blocks that held it paid */

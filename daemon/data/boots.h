@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When an FCM has booted: its boot count in the telemetry has changed, since it was told last or since what a
+ * When an FCM has booted: its boot count in the telemetry has changed, since the last report or since what a
  * daemon before us knew. Counts belong to floors, not to links: fibres may be swapped. Pure.
  */
 #ifndef DAEMON_DATA_BOOTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How many of our frames a floor has received damaged, from the counter that each frame of the floor carries: 8 bits,
- * wrapping, from 0 with the FCM's boot. What it counted while nothing of the floor was heard is not known. Pure.
+ * wrapping, from 0 with the FCM's boot. What it counted while no frame of the floor came is unknown. Pure.
  */
 #ifndef DAEMON_DATA_DOWNLINK_H
 #define DAEMON_DATA_DOWNLINK_H
@@ -33,7 +33,7 @@ static inline void downlink_see(struct downlink *d, uint8_t counter, bool booted
 	d->counter = counter;
 }
 
-/* The frames of a block, `frames` of them, of one floor. None is good: the next one that is begins anew. */
+/* The frames of a block, `frames` of them, of one floor. None is good: counting restarts with the next good one. */
 static inline void downlink_block(struct downlink *d, uint8_t tower, uint8_t floor,
 				  const struct block_frame *in, uint32_t frames)
 {

@@ -5,10 +5,10 @@
  *
  * A run of lost cells ends with the first cell that met another fate, and a run of dropped blocks with
  * the next block that the group did take. Counts are exact in every case. When a link loses faster
- * than LOSSES_PER_SECOND runs a second, runs of one reason are joined until that second is over:
+ * than LOSSES_PER_SECOND runs a second, runs of one reason are joined until that second ends:
  * `frames` still counts lost cells alone, `first` is that of the first.
  *
- * A run of cells that ends inside a tick is told once, closed; one that lives longer is told open first.
+ * A run of cells that ends inside a tick is reported once, closed; a longer one is reported open first.
  */
 #ifndef DAEMON_DATA_LOSSES_H
 #define DAEMON_DATA_LOSSES_H
@@ -20,7 +20,7 @@
 typedef void (*losses_tell_fn)(void *context, const struct ledger_loss *loss);
 
 struct losses_run {
-	struct ledger_loss loss; /* as it is told; `open`: there is a run */
+	struct ledger_loss loss; /* as it is reported; `open`: there is a run */
 	bool told;		 /* open */
 };
 
@@ -46,12 +46,12 @@ void losses_cell(struct losses *l, uint64_t count, enum tdm_loss loss, const str
 /* What a group made of a block, in order of frames. */
 void losses_block(struct losses *l, unsigned stream, unsigned group, uint64_t first_frame,
 		  uint32_t frames, enum outcome outcome, const struct label *label);
-/* The run of dropped blocks that a group stands in. NULL: none. */
+/* The open run of dropped blocks of a group. NULL: none. */
 const struct ledger_loss *losses_drop(const struct losses *l, unsigned stream, unsigned group);
-/* All cells below `head` have been told: end what has ended; tell what is open for the first time, and
+/* All cells below `head` have been judged: close the runs that have ended; report open runs that were not reported yet,
  * with `all` every open run. */
 void losses_tick(struct losses *l, uint64_t head, bool all);
-/* End everything: the DMA epoch is over. */
+/* Close all runs: the DMA epoch has ended. */
 void losses_end(struct losses *l);
 
 #endif

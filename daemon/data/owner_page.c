@@ -138,7 +138,7 @@ static bool cursor_sane(const struct owner_account *a)
 	return c->frame % (FCM_SLICE_FRAMES / a->slice_blocks[c->frame >= a->change_frame]) == 0;
 }
 
-/* The page is the memory of whoever had the link: its checksums say that it is whole, not that it is true. What goes
+/* The page was written by another process: its checksums say that it is whole, not that it is true. What goes
  * on with an account relies on this. */
 static bool account_sane(const struct owner_account *a)
 {
@@ -215,7 +215,7 @@ int owner_load(const void *page, const struct owner_config *config, uint32_t dma
 	}
 	memset(&wanted, 0, offsetof(struct page, active));
 	make_head(&wanted, config, dma_epoch);
-	/* Killed in owner_adopt(): which of its words the head has is not known. */
+	/* Killed in owner_adopt(): it is unknown which of its words the head has. */
 	if (((const struct page *)page)->head_crc == 0 ||
 	    memcmp(page, &wanted, offsetof(struct page, dma_epoch)) != 0) {
 		return -EREMCHG;

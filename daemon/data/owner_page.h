@@ -17,7 +17,7 @@
  *   before a block is handed over: `sent`; before a label or a run is used: a commit with it.
  * Killed after 1: the row is in both places; the account wins, the row closes once more, the same.
  * A run of losses that ends, and each block that a group drops, goes to `lost` before the commit that has it
- * behind the cursor. A run that goes on is the account's (cells) or begins anew (drops).
+ * behind the cursor. A run that continues is in the account (cells) or starts again (drops).
  */
 #ifndef DAEMON_DATA_OWNER_PAGE_H
 #define DAEMON_DATA_OWNER_PAGE_H
@@ -68,7 +68,7 @@ struct owner_stream_row {
 /* The account, as it lies in the page and as ack_tracker.c holds it. */
 struct owner_account {
 	struct assemble_point cursor;
-	uint64_t loss_first, loss_frames; /* the run of lost cells that the cursor stands in */
+	uint64_t loss_first, loss_frames; /* the run of lost cells that the cursor is in */
 	uint8_t loss;			  /* enum tdm_loss; TDM_GOOD: none */
 	uint8_t link_rows, stream_rows, labels, runs;
 	uint8_t slice_blocks[2]; /* blocks of a slice: before change_frame, and from it on */

@@ -117,7 +117,7 @@ bool tap_feeding(struct tap *t, unsigned link, uint64_t release_position, uint64
 		l->mark = 0;
 		l->told = false;
 	}
-	if (!feeds) { /* nobody misses them */
+	if (!feeds) { /* they are not missed */
 		l->missed_n = 0;
 	}
 	l->feeding = feeds;

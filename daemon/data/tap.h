@@ -10,7 +10,7 @@
  * the floor past them and goes on. So the recorder may find that what it is reading is its no more:
  *
  *   tap_lend()      is it ours? While lent, the ring is not unmapped: for what is short and no I/O
- *   tap_holds()     asked again after the bytes were used: true means that nobody had them before
+ *   tap_holds()     asked again after the bytes were used: true: they were not overwritten before
  *
  * Bytes that were used while tap_holds() turned false are worth nothing, and the cells are let go.
  *
@@ -107,7 +107,7 @@ static inline uint64_t tap_ticket(uint32_t life, uint64_t position)
 /* The link has been claimed; its ring begins, or goes on, at `position`. */
 void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, uint32_t serial,
 	       uint32_t boot_count, uint64_t position);
-/* Its ring is about to be unmapped, or counted anew. Waits for what is lent: for a checksum at most. */
+/* Its ring is about to be unmapped, or its count to restart. Waits for what is lent: for a checksum at most. */
 void tap_end(struct tap *t, unsigned link);
 /* A loss has begun, at `count`. */
 void tap_suspect(struct tap *t, unsigned link, uint64_t count, uint64_t now_ns);
@@ -119,7 +119,7 @@ bool tap_feeding(struct tap *t, unsigned link, uint64_t release_position, uint64
 void tap_offer(struct tap *t, unsigned link, uint64_t position, const struct nanet3_event *e,
 	       const uint8_t *data, uint32_t bytes, const struct label *label, uint32_t run,
 	       uint64_t now_ns);
-/* Buffers up to `to` are nobody's but the recorder's: up to where may they be released? `used`: of the
+/* Only the recorder still uses buffers up to `to`: up to where may they be released? `used`: of the
  * ring's `depth`. The recorder has to let go of what it was offered TAP_BEHIND_NS ago, and when the
  * ring is more than half full and an eighth of it waits for the recorder alone. */
 uint64_t tap_release(struct tap *t, unsigned link, uint64_t to, uint64_t used, uint64_t depth,

@@ -361,7 +361,7 @@ static uint32_t free_credit(const struct groups *g, const struct member *m)
 		       : m->credit - m->owing;
 }
 
-/* Give the group's oldest slice that is nobody's to the member with the most free credit. */
+/* Give the group's oldest unassigned slice to the member with the most free credit. */
 static struct member *assign_slice(struct groups *g, struct group *group)
 {
 	struct slice *s = TAILQ_FIRST(&group->unassigned);

@@ -67,7 +67,7 @@ void groups_destroy(struct groups *g);
 
 /*
  * A consumer asks to be member of `group`. `*ret_member` (0..MEMBERS_MAX - 1) names it from now on. A
- * live member of the same name begins anew: what it held goes to others, or to itself.
+ * live member of the same name starts again: what it held goes to others, or to itself.
  * -ENOENT: no such group. -EINVAL: name empty or too long, credit 0 or above GROUPS_CREDIT_MAX.
  * -EUSERS: MEMBERS_MAX live members are there.
  */
@@ -87,9 +87,9 @@ int groups_offer(struct groups *g, struct block *b);
 /* Time passes: members silent for dead_ns die. Blocked members (groups_unsent) may try again. */
 void groups_tick(struct groups *g, uint64_t now_ns);
 /*
- * Capture found the pool empty: what gives memory back pays, the oldest blocks that nobody has got yet, those
+ * Capture found the pool empty: what gives memory back pays, the oldest blocks that no member has got yet, those
  * of one moment for all who wait for them. When there are none, what has been on its way for longer than
- * limit_frames last is dropped: it gives no memory back, but the ring, which nobody judges while no block
+ * limit_frames last is dropped: it gives no memory back, but the ring, which is not judged while no block
  * is offered.
  */
 void groups_pool_empty(struct groups *g);

@@ -9,7 +9,7 @@
  *     0 ......... 3/4 of budget_bytes: the policy applies .... all of it: the oldest are dropped
  *
  * For the ring's sake the oldest block is dropped wherever it is. For the memory's sake the oldest that
- * nobody has: a message on its way keeps its memory until it is acknowledged, or its member is gone.
+ * no member has: a message on its way keeps its memory until it is acknowledged, or its member is gone.
  */
 #include "daemon/publish/groups_private.h"
 #include "tdm/frame.h"
@@ -81,7 +81,7 @@ static unsigned drop_oldest(struct groups *g, struct group *group, const struct 
 	return dropped;
 }
 
-/* Who has the block, or who is to get it; whoever owes most when it is nobody's. NULL: nobody owes. */
+/* The member that has the block, or is to get it; when it is unassigned, the one that owes most. NULL: none owes. */
 static struct member *holder_of(struct groups *g, struct group *group, const struct entry *e)
 {
 	struct member *most = NULL;
@@ -176,7 +176,7 @@ void groups_judge(struct groups *g, struct group *group, struct entry *newest)
 	if (policy == FCM_DISCONNECT && group->counts.members == 0) {
 		policy = FCM_DROP_OLDEST;
 	}
-	/* The limit first: as long as the newest stands behind it, the oldest is not the newest. */
+	/* The limit first: while there is a newer one behind it, the oldest is not the newest. */
 	dropped = drop_oldest(g, group, &newest->of->key,
 			      c->limit_frames ? c->limit_frames : UINT64_MAX, c->budget_bytes);
 	group->counts.beyond += policy == FCM_DROP_OLDEST ? 0 : dropped;
@@ -200,7 +200,7 @@ static bool outlived_limit(const struct groups *g, const struct group *group, co
 	return limit_ns && e->of->block->monotonic_ns + limit_ns < g->now_ns;
 }
 
-/* Who pays next when there is no memory. NULL: nobody. */
+/* The entry that pays next when there is no memory. NULL: none. */
 static struct entry *pool_payer(struct groups *g)
 {
 	struct entry *waiting = NULL, *flight = NULL;

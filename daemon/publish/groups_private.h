@@ -3,9 +3,9 @@
  * What the groups are made of. groups_entries.c holds it, groups_policy.c says who pays, groups.c moves it, and
  * groups_status.c looks at it.
  *
- * Per block one `struct tracked` with an `entry` per group. An entry that is WAITING or FLIGHT stands in
+ * Per block one `struct tracked` with an `entry` per group. An entry that is WAITING or FLIGHT is in
  * the group's held list of its link and stream, in the order offered: the head is what holds the ring
- * back. It also stands in its slice's waiting list, or in the list of the member that has it.
+ * back. It also is in its slice's waiting list, or in the list of the member that has it.
  *
  * Per group and slice one `struct slice`, in exactly one list:
  *
@@ -62,7 +62,7 @@ struct slice {
 	uint8_t member;	 /* or NOBODY */
 	unsigned in_flight;
 	struct entry_list waiting;
-	struct slice_list *list; /* the one it stands in */
+	struct slice_list *list; /* the one it is in */
 	TAILQ_ENTRY(slice) next;
 	LIST_ENTRY(slice) chain;
 };
@@ -80,7 +80,7 @@ struct member {
 	bool used;
 	enum member_state state;
 	bool blocked;  /* its pipe was full */
-	bool to_expel; /* it has to be told that it is too slow */
+	bool to_expel; /* ERROR too-slow is to be sent */
 	uint8_t group;
 	uint32_t credit, owing; /* blocks; owing: FLIGHT and ZOMBIE entries */
 	uint64_t owing_bytes;	/* memory */
@@ -98,7 +98,7 @@ struct group {
 	uint64_t owed_bytes;		      /* memory of zombies */
 	struct rate rate;
 	uint64_t position[NANET3_LINKS][FCM_STREAMS]; /* frames offered */
-	/* position up to which nobody is disconnected: who has just come has work to do */
+	/* position up to which no member is disconnected: a new one has work to catch up on */
 	uint64_t spared_until[NANET3_LINKS][FCM_STREAMS];
 	struct entry_list held[NANET3_LINKS][FCM_STREAMS];
 	struct slice_list unassigned, busy, idle;
@@ -125,7 +125,7 @@ bool key_equal(const struct fcm_ack *a, const struct fcm_ack *b);
 struct tracked *tracked_new(struct groups *g, struct block *b);
 void tracked_release(struct groups *g, struct tracked *t);
 uint64_t slice_key(const struct fcm_block_header *h);
-/* Something about the slice has changed: stand it in the right list. */
+/* Something about the slice has changed: move it to the right list. */
 void slice_place(struct groups *g, struct group *group, struct slice *s);
 struct slice *slice_get(struct groups *g, struct group *group, uint64_t key);
 struct group *entry_group(struct groups *g, const struct entry *e);
@@ -141,13 +141,13 @@ void group_count_drop(const struct groups *g, struct group *group, const struct 
 void member_end(struct groups *g, unsigned member, enum member_state why);
 /* A WAITING or FLIGHT entry is dropped. */
 void groups_drop_entry(struct groups *g, struct entry *e, enum outcome outcome);
-/* The member is none any more, and will be told so. With nobody left in its group what it had
+/* End the membership, with ERROR too-slow. If the group has no other member, what it had
  * is dropped, else it goes to the others. */
 void groups_expel(struct groups *g, struct member *m);
 
 /* groups_policy.c: a block was offered to the group: is it within its share? */
 void groups_judge(struct groups *g, struct group *group, struct entry *newest);
-/* groups_policy.c: nobody is disconnected before hold_frames more have come. */
+/* groups_policy.c: no member is disconnected before hold_frames more have come. */
 void groups_spare(struct group *group);
 
 /* groups_status.c: how much is acknowledged a second; at each tick. */

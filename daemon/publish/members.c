@@ -54,7 +54,7 @@ static void refuse_hello(struct publisher *p, const struct peer *from, int error
 	p->counters.refused_hellos++;
 }
 
-/* The live member of this name on another connection, -1: none. Whose connection has ended keeps nobody out. */
+/* The live member of this name on another connection, -1: none. One whose connection has ended does not count. */
 static int find_namesake(struct publisher *p, const struct peer *from, const char *name)
 {
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {

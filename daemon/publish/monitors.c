@@ -343,7 +343,7 @@ void monitors_stop(struct monitors *m)
 	}
 	if (m->started) {
 		atomic_store(&m->stopping, true);
-		door_cut_all(m->door); /* nobody keeps the thread at his topics */
+		door_cut_all(m->door); /* no peer keeps the thread busy with topics */
 		queue_wake(&m->copies);
 		pthread_join(m->thread, NULL);
 	}

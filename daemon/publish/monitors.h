@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The monitors: whoever subscribed at the XPUB gets a copy of the blocks it asked for, best effort. A copy in full, so
- * that a monitor that stands still holds no memory of the pool; made only when somebody subscribed to the topic.
+ * The monitors: each subscriber of the XPUB gets a copy of the blocks that it asked for, best effort. A full copy, so
+ * that a stalled monitor holds no memory of the pool; made only when there is a subscriber for the topic.
  *
  * libzmq keeps the topics of all monitors in a tree, node by byte, built and taken down by the thread that uses the
- * socket, however long that takes: so the XPUB has a thread of its own, and a ZeroMQ context. Who comes in by its
- * door, and how much he may say, is the publisher's thread to watch, which nothing of this holds up.
+ * socket, however long that takes: so the XPUB has a thread of its own, and a ZeroMQ context. Its connections, and how
+ * much they may send, are watched by the publisher's thread, which never waits for this one.
  */
 #ifndef DAEMON_PUBLISH_MONITORS_H
 #define DAEMON_PUBLISH_MONITORS_H

@@ -47,7 +47,7 @@ struct publisher {
 	uint64_t now_ns, next_tick_ns, next_second_ns, next_status_ns;
 	struct publisher_status counters; /* the next status */
 	uint64_t bad_messages;
-	uint64_t stray_acks; /* messages of them, from nobody we know */
+	uint64_t stray_acks; /* messages of them, from peers that are no members */
 
 	pthread_mutex_t lock;
 	struct publisher_status status; /* under lock */
@@ -64,7 +64,7 @@ const char *publisher_keys_judge_monitor(void *context, const char *domain, cons
 					 const char *key);
 /* Answer who knocks; take another list. */
 void publisher_keys_serve(struct publisher *p);
-/* Whether its key is a consumer's; if not, it is told so and cut off. */
+/* Whether its key is a consumer's; if not, it gets an ERROR and is cut off. */
 bool publisher_keys_admit(struct publisher *p, const struct peer *from);
 /* NULL: it may be this member; else whose key it is, in words. */
 const char *publisher_keys_forbid(const struct publisher *p, const char *key, const char *name,

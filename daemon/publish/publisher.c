@@ -7,9 +7,6 @@
  *        |             ^                 '-- HELLO, ACK, ALIVE, BYE --> groups
  *        '--copy--> monitors      SETTLED --> returned list --> settled queue
  *
- * A block sent to a member is not copied: the message points into its payload and holds a reference
- * (block_hold), dropped by ZeroMQ's free hook on whatever thread. Monitors get a copy (monitors.h).
- *
  * Nothing here blocks on a peer. A member's pipe is never full while it keeps to its credit: the
  * high-water mark is twice the largest credit (ZeroMQ learns of read messages in lots of half the mark).
  */

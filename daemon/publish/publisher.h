@@ -3,11 +3,7 @@
  * The publisher: the one thread that owns the ZeroMQ data sockets. Takes blocks from capture, offers
  * each to every group of reserved consumers that wants its stream, keeps it until the group has
  * acknowledged it or the group's policy dropped it, copies it to the monitors, returns it settled.
- *
- * A group may hold back its share of a link's ring and of the memory; beyond, its policy applies, and at
- * 3/4 of the ring its oldest blocks are dropped whatever it is: a full ring would lose frames for all. A
- * group's memory is bounded by its budget. A slice's blocks of all floors go to one member of a group;
- * unacknowledged blocks of a dead member go to another. A dead or slow consumer touches nobody else.
+ * What a group may hold, and what happens beyond, is in groups.h. A dead or slow consumer affects no other.
  */
 #ifndef DAEMON_PUBLISH_PUBLISHER_H
 #define DAEMON_PUBLISH_PUBLISHER_H
@@ -120,13 +116,13 @@ struct publisher;
 int publisher_start(const struct publisher_config *config, struct queue *blocks,
 		    struct queue *settled, struct publisher **ret_publisher);
 /* End the thread, at once, and terminate the ZeroMQ context. After capture_stop(), which waits for
- * acknowledgements: what is not settled by now is charged to nobody. Its frames are in the ring still, beyond the
- * cursor, and are sent again by the next start; a ring that nobody takes over within the linger time is lost,
+ * acknowledgements: what is not settled by now is not charged. Its frames are still in the ring, beyond the
+ * cursor, and are sent again by the next start; a ring that is not taken over within the linger time is lost,
  * and charged as SHUTDOWN when the next one begins. The blocks lie in `settled`, as far as it has room, or
  * here for publisher_destroy(). */
 void publisher_stop(struct publisher *p);
 /* After publisher_stop() (called here if it was not) and after the end of capture: puts blocks that
- * nobody settled any more, `blocks`' rest among them, back in their pool. */
+ * were not settled, `blocks`' rest among them, back in their pool. */
 void publisher_destroy(struct publisher *p);
 /* Another list of keys, from any thread: who has lost his is none of ours any more. Of monitors, when one has lost
  * its, all have to come in again: which connection is whose libzmq does not say. */

@@ -18,8 +18,8 @@
 #include "slowctl/access/access.h"
 
 /*
- * Memory of the blocks that ZeroMQ still has in messages to members of a group, those to members that
- * are none any more among them: who says HELLO again and again and reads nothing, or stands still with
+ * Memory of the blocks that ZeroMQ still has in messages to members of a group, those to former members
+ * included: a peer that says HELLO again and again and reads nothing, or stalls with
  * its connection open, must not fill the pool. Counted down on any thread; outlives the context.
  */
 struct router_loans {

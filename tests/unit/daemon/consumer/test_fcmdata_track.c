@@ -23,7 +23,7 @@ static int set_up(void **state)
 	(void)state;
 	tracks = libfcmdata_tracks_create(TRACKS_MEMBER);
 	if (tracks) {
-		libfcmdata_tracks_anew(tracks);
+		libfcmdata_tracks_restart(tracks);
 	}
 	return tracks ? 0 : -1;
 }
@@ -144,7 +144,7 @@ static void test_memberships(void **state)
 	take_new(1000, 0);
 	take_new(1001, 0);
 	assert_true(ack(1000));
-	libfcmdata_tracks_anew(tracks);
+	libfcmdata_tracks_restart(tracks);
 	assert_false(ack(1001));
 	take(1001, RESENT);
 	assert_true(taken.repeat);
@@ -182,7 +182,7 @@ static void test_gaps_that_are_not_certain(void **state)
 	take_new(1006, 0); /* never sent before, so what follows was not either */
 	take(1008, 0);
 	expect_gap(1007, 1, 1);
-	libfcmdata_tracks_anew(tracks); /* others may have had the slice meanwhile */
+	libfcmdata_tracks_restart(tracks); /* others may have had the slice meanwhile */
 	take(1010, 0);
 	expect_gap(1009, 1, 0);
 	b = block(5, 1012, BLOCK, 0);
@@ -201,7 +201,7 @@ static void test_gaps_of_a_sole_member(void **state)
 	take_new(1003, 0);
 	take(1050, 0);
 	expect_gap(1004, 46, 46);
-	libfcmdata_tracks_anew(tracks);
+	libfcmdata_tracks_restart(tracks);
 	take(1050, RESENT);
 	assert_true(taken.again);
 	expect_gap(0, 0, 0);
