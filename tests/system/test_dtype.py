@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""schemas/fcm_data.py agrees with the C structs, and reads what they say."""
+"""schemas/fcm_data.py agrees with the C structs, and reads what they say; programs read the golden files."""
 import importlib.util
 import json
 import os
@@ -121,7 +121,7 @@ def refuses(header, payload):
 
 
 def golden(name):
-    with open(os.path.join(harness.ROOT, "tests", "data", "golden", name), "rb") as f:
+    with open(of_golden(name), "rb") as f:
         return f.read()
 
 
@@ -146,6 +146,32 @@ def golden_blocks_are_read(t):
             t.equal(f"{what} is refused", type(e), wanted)
 
 
+def golden_recordings_are_read(t):
+    """fcmctl shows the golden segment and a grown one; fcmctl, the emulator and the judges refuse the next version by name"""
+    kinds = {"segment.fcmr": ["label", "data", "gap", "let-go", "index"],
+             "segment-grown.fcmr": ["label", "?", "data", "gap", "let-go", "index"]}
+    for name, wanted in kinds.items():
+        code, out, err = said(t, "fcmctl", "--json", "record", "dump", of_golden(name))
+        lines = [json.loads(x) for x in out.splitlines()]
+        t.equal(f"{name}: records", [x["kind"] for x in lines if x["what"] == "record"], wanted)
+        t.check(f"{name}: whole", code == 0 and lines[-1].get("end") == "whole", (code, lines[-1:], err))
+    for program, *args in (("fcmctl", "record", "dump", of_golden("segment-next.fcmr")),
+                           ("nanet3-emu", "--socket", os.path.join(t.base, "emu.sock"), "--play", of_golden("segment-next.fcmr")),
+                           ("truth-compare", of_golden("truth-next.bin"), os.devnull),
+                           ("record-check", of_golden("truth-next.bin"), of_golden("segment.fcmr"))):
+        code, out, err = said(t, program, *args)
+        t.check(f"{program}: refuses the next version", code != 0 and "another version" in err, (code, out, err))
+
+
+def of_golden(name):
+    return os.path.join(harness.ROOT, "tests", "data", "golden", name)
+
+
+def said(t, program, *args):
+    r = subprocess.run([os.path.join(t.bin, program), *args], capture_output=True, text=True, timeout=60, check=False)
+    return r.returncode, r.stdout, r.stderr
+
+
 def golden_files_are_those_of_make(t):
     """tests/data/golden holds what its make.py writes"""
     make = importlib.util.spec_from_file_location("make", os.path.join(harness.ROOT, "tests", "data", "golden", "make.py"))
@@ -163,4 +189,4 @@ def golden_files_are_those_of_make(t):
 
 if __name__ == "__main__":
     harness.main([layout_agrees, hits_are_read, damaged_blocks_are_refused, golden_blocks_are_read,
-                  golden_files_are_those_of_make])
+                  golden_recordings_are_read, golden_files_are_those_of_make])
