@@ -60,48 +60,36 @@ static int zmq_error(void)
 	return e > 0 && e < ZMQ_HAUSNUMERO ? -e : -EINVAL;
 }
 
-struct option {
-	int option, value;
-};
-
-static int set_numbers(struct fcmdata *h, const struct option *options, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		if (zmq_setsockopt(h->socket, options[i].option, &options[i].value, sizeof(int)) <
-		    0) {
-			return zmq_error();
-		}
-	}
-	return 0;
-}
-
 static int set_options(struct fcmdata *h, const struct fcmdata_config *c)
 {
+	enum { BOTH = -1 };
 	const int64_t message_max = MESSAGE_MAX;
 	/* Never full for what the daemon may send to a member: its credit bounds it, not this. */
 	const int queue = c->mode == FCMDATA_RESERVED ? 4 * (int)FCMDATA_CREDIT_MAX
 						      : (int)(c->queue ? c->queue : QUEUE_DEFAULT);
-	const struct option both[] = {
-		{ZMQ_LINGER, LINGER_MS}, {ZMQ_RECONNECT_IVL, 20}, {ZMQ_RECONNECT_IVL_MAX, 200},
-		{ZMQ_SNDHWM, 1000},	 {ZMQ_RCVHWM, queue},
+	/* The daemon counts what a monitor sends, and cuts off who sends too much: no heartbeats. */
+	const struct {
+		int mode, option, value;
+	} options[] = {
+		{BOTH, ZMQ_LINGER, LINGER_MS},
+		{BOTH, ZMQ_RECONNECT_IVL, 20},
+		{BOTH, ZMQ_RECONNECT_IVL_MAX, 200},
+		{BOTH, ZMQ_SNDHWM, 1000},
+		{BOTH, ZMQ_RCVHWM, queue},
+		{FCMDATA_RESERVED, ZMQ_HEARTBEAT_IVL, 1000},
+		{FCMDATA_RESERVED, ZMQ_HEARTBEAT_TIMEOUT, 3000},
+		{FCMDATA_MONITOR, ZMQ_TCP_KEEPALIVE, 1},
+		{FCMDATA_MONITOR, ZMQ_TCP_KEEPALIVE_IDLE, 3},
+		{FCMDATA_MONITOR, ZMQ_TCP_KEEPALIVE_INTVL, 1},
+		{FCMDATA_MONITOR, ZMQ_TCP_KEEPALIVE_CNT, 3},
 	};
-	const struct option member[] = {{ZMQ_HEARTBEAT_IVL, 1000}, {ZMQ_HEARTBEAT_TIMEOUT, 3000}};
-	/* The daemon counts what a monitor sends, and cuts off who sends too much. */
-	const struct option monitor[] = {
-		{ZMQ_TCP_KEEPALIVE, 1},
-		{ZMQ_TCP_KEEPALIVE_IDLE, 3},
-		{ZMQ_TCP_KEEPALIVE_INTVL, 1},
-		{ZMQ_TCP_KEEPALIVE_CNT, 3},
-	};
-	int r = set_numbers(h, both, sizeof(both) / sizeof(both[0]));
 
-	if (r == 0 && c->mode == FCMDATA_RESERVED) {
-		r = set_numbers(h, member, sizeof(member) / sizeof(member[0]));
-	} else if (r == 0) {
-		r = set_numbers(h, monitor, sizeof(monitor) / sizeof(monitor[0]));
-	}
-	if (r < 0) {
-		return r;
+	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if ((options[i].mode == BOTH || options[i].mode == (int)c->mode) &&
+		    zmq_setsockopt(h->socket, options[i].option, &options[i].value, sizeof(int)) <
+			    0) {
+			return zmq_error();
+		}
 	}
 	return zmq_setsockopt(h->socket, ZMQ_MAXMSGSIZE, &message_max, sizeof(message_max)) < 0
 		       ? zmq_error()
